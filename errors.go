@@ -1,0 +1,90 @@
+package sluice
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Errors that callers match with errors.Is.
+var (
+	// ErrTooLong: the input goes on past a limit. The bytes are still in the
+	// reader.
+	ErrTooLong = errors.New("sluice: limit exceeded")
+	// ErrShort: a fed reader has not been fed enough for this call, which has
+	// consumed nothing. Feed it and call again.
+	ErrShort = errors.New("sluice: not enough input yet")
+	// ErrClosed: the reader or writer was recycled.
+	ErrClosed = errors.New("sluice: used after Recycle")
+	// ErrOverflow: a number does not fit an int, which is 32 bits wide here.
+	ErrOverflow = errors.New("sluice: number does not fit an int")
+	// ErrBudget is mem.ErrBudget: the allocator's budget has no room for what
+	// a call has to hold at once.
+	ErrBudget = mem.ErrBudget
+)
+
+// Error says what went wrong in which call, and how far it had come. Err is
+// the reason, for errors.Is and errors.As.
+type Error struct {
+	Op    string // the method: "ReadLine"
+	Limit int64  // bytes that were asked for or allowed; 0 when there was no such number
+	Got   int64  // bytes there were
+	Done  int64  // bytes that a streaming call had handed on, or a writer had written
+	Err   error
+}
+
+func (e *Error) Error() string {
+	var s strings.Builder
+	s.WriteString("sluice: ")
+	s.WriteString(e.Op)
+	switch {
+	case errors.Is(e.Err, ErrTooLong):
+		fmt.Fprintf(&s, ": %d bytes or more, limit %d", e.Got, e.Limit)
+	case e.Limit != 0:
+		fmt.Fprintf(&s, ": %d of %d bytes", max(e.Got, e.Done), e.Limit)
+	case e.Done != 0:
+		fmt.Fprintf(&s, " after %d bytes", e.Done)
+	}
+	if e.Err != nil {
+		s.WriteString(": ")
+		s.WriteString(strings.TrimPrefix(e.Err.Error(), "sluice: "))
+	}
+	return s.String()
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout reports whether the reason is a deadline, which makes an *Error a
+// net.Error like what a connection returns.
+func (e *Error) Timeout() bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
+}
+
+// Temporary is Timeout: no other error of a byte stream passes by itself.
+func (e *Error) Temporary() bool { return e.Timeout() }
+
+// inside makes the error of a call that wants n bytes at once and finds the
+// source ended or failed with got of them there. io.EOF is for the boundary.
+func inside(op string, n, got int, err error) error {
+	if err != io.EOF || got == 0 {
+		return err
+	}
+	return &Error{Op: op, Limit: int64(n), Got: int64(got), Err: io.ErrUnexpectedEOF}
+}
+
+// broken makes the error of a streaming call that has handed on done of n bytes.
+func broken(op string, n, done int64, err error) error {
+	if done == 0 {
+		return err
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{Op: op, Limit: n, Done: done, Err: err}
+}

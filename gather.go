@@ -1,0 +1,85 @@
+package sluice
+
+import "github.com/sluice-go/sluice/mem"
+
+// gather is the collecting of bytes that are too many to read into one block
+// on somebody's word: block after block is filled and queued, so that what is
+// held is what has come, and one block.
+type gather struct {
+	on   bool
+	slab mem.Slab
+	n    int // filled of slab
+	left int // bytes still wanted
+}
+
+// gather brings the window and the queue together to n bytes. What has come
+// when that fails is queued, so the call that wanted it can be repeated.
+func (b *BufReader) gather(n int) error {
+	x := b.extras()
+	g := &x.gather
+	for {
+		left := n - (b.w - b.r) - x.queued - g.n
+		if left <= 0 || g.slab.Valid() && g.n == len(g.slab.Bytes()) {
+			b.collect()
+			if left <= 0 {
+				return nil
+			}
+			continue
+		}
+		g.on, g.left = !b.queuing, left
+		err := b.pull(left)
+		g.on = false
+		if err != nil {
+			b.collect()
+			return err
+		}
+	}
+}
+
+// collect queues what the slab holds, in a smaller block if that is little.
+func (b *BufReader) collect() {
+	g := &b.x.gather
+	if g.n > 0 {
+		buf := g.slab.Cut(0, g.n)
+		if g.n*2 < len(g.slab.Bytes()) {
+			if small, err := b.alloc.TryGet(g.n); err == nil {
+				copy(small.Bytes(), buf.Bytes())
+				buf.Release()
+				buf = small //sluice:moved
+			}
+		}
+		b.x.enqueue(buf)
+	}
+	g.drop()
+}
+
+func (g *gather) room(b *BufReader) ([]byte, error) {
+	if !g.slab.Valid() {
+		size := maxBlock
+		if b.size.pinned > 0 {
+			size = b.size.pinned
+		}
+		slab, err := b.alloc.TrySlab(min(size, g.left))
+		if err != nil {
+			return nil, err
+		}
+		g.slab, g.n = slab, 0
+	}
+	p := g.slab.Bytes()
+	end := min(len(p), g.n+g.left)
+	return p[g.n:end:end], nil
+}
+
+// idle gives an empty slab back before a wait.
+func (g *gather) idle() {
+	if g.n == 0 {
+		g.drop()
+	}
+}
+
+func (g *gather) drop() {
+	if g.slab.Valid() {
+		g.slab.Release()
+	}
+	g.n = 0
+}

@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors says on which floor each package of the library stands. A package
+// imports from lower floors only, and two on one floor know nothing of each
+// other. A package that is in neither table fails the test: somebody has to
+// decide where it belongs.
+var floors = map[string]int{
+	"internal/invariant": 0,
+	"internal/sys":       0,
+	"mem":                1,
+	"bytepool":           1,
+	".":                  2,
+	"aio":                2,
+	"flv":                3,
+	"rtmp":               3,
+	"rtsp":               3,
+	"netsim":             3,
+	"live":               4,
+}
+
+// beside lists the packages that stand on no floor because no user's program
+// contains them.
+var beside = map[string]struct {
+	mayImport []string // of this module
+	inProgram bool     // the program may import it, not only tests
+}{
+	"sluicetest":       {mayImport: []string{"mem", "."}},
+	"internal/flvclip": {inProgram: true},
+	"internal/policy":  {},
+}
+
+// importFaults holds one file of either module against the tables.
+func importFaults(s source) []string {
+	var faults []string
+	fault := func(format string, args ...any) {
+		faults = append(faults, s.path+": "+fmt.Sprintf(format, args...))
+	}
+	floor, onFloor := floors[s.pkg()]
+	own, isBeside := beside[s.pkg()]
+	if !s.inProgram() && !onFloor && !isBeside {
+		fault("package %s is in no table of floors", s.pkg())
+	}
+	for _, imp := range s.imports() {
+		if imp != module && !strings.HasPrefix(imp, module+"/") {
+			if !s.inProgram() && !s.isTest() && !isStandard(imp) && !inTree(imp, "golang.org/x/sys") {
+				fault("imports %s: the library imports the standard library and golang.org/x/sys only", imp)
+			}
+			continue
+		}
+		dep := strings.TrimPrefix(strings.TrimPrefix(imp, module), "/")
+		if dep == "" {
+			dep = "."
+		}
+		if s.inProgram() && inTree(dep, "cmd") {
+			continue
+		}
+		depFloor, depOnFloor := floors[dep]
+		depOwn, depBeside := beside[dep]
+		switch {
+		case !depOnFloor && !depBeside:
+			fault("imports %s, which is in no table of floors", imp)
+		case dep == "internal/policy":
+			fault("imports %s, which nobody does", imp)
+		case s.isTest():
+			// Tests may look up: nothing that is built contains them.
+		case depBeside && s.inProgram() && depOwn.inProgram:
+		case depBeside:
+			fault("imports %s, which is for tests", imp)
+		case s.inProgram():
+		case isBeside && !slices.Contains(own.mayImport, dep):
+			fault("imports %s, which its table does not name", imp)
+		case onFloor && depFloor >= floor:
+			fault("is on floor %d and imports %s on floor %d", floor, imp, depFloor)
+		}
+	}
+	return faults
+}
+
+func isStandard(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".") && imp != "C"
+}
+
+func inTree(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, dir+"/")
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, s := range allSources(t) {
+		for _, f := range importFaults(s) {
+			t.Error(f)
+		}
+	}
+}
+
+func TestImportRuleBites(t *testing.T) {
+	for _, c := range []struct {
+		file, imp, fault string
+	}{
+		{"mem/a.go", "io", ""},
+		{"aio/a_linux.go", "golang.org/x/sys/unix", ""},
+		{"aio/a_linux.go", "golang.org/x/system", "standard library"},
+		{"mem/a.go", "C", "standard library"},
+		{"mem/a.go", "example.com/pool", "standard library"},
+		{"mem/a_test.go", "example.com/pool", ""},
+		{"cmd/sluice/main.go", "example.com/flags", ""},
+		{"reader.go", module + "/mem", ""},
+		{"reader.go", module + "/internal/sys", ""},
+		{"live/hub.go", module, ""},
+		{"mem/a.go", module, "on floor 1 and imports"},
+		{"mem/a.go", module + "/bytepool", "on floor 1 and imports"},
+		{"mem/a.go", module + "/mem", "on floor 1 and imports"},
+		{"internal/sys/a.go", module + "/internal/invariant", "on floor 0 and imports"},
+		{"mem/a_test.go", module + "/netsim", ""},
+		{"mem/a.go", module + "/util", "no table"},
+		{"mem/a_test.go", module + "/util", "no table"},
+		{"util/a.go", "io", "no table"},
+		{"util/a_test.go", "io", "no table"},
+		{"mem/a.go", module + "/sluicetest", "for tests"},
+		{"mem/a_test.go", module + "/sluicetest", ""},
+		{"cmd/sluice/main.go", module + "/sluicetest", "for tests"},
+		{"cmd/sluice/main_test.go", module + "/sluicetest", ""},
+		{"cmd/sluice/main.go", module + "/internal/flvclip", ""},
+		{"reader.go", module + "/internal/flvclip", "for tests"},
+		{"reader_test.go", module + "/internal/flvclip", ""},
+		{"sluicetest/leak.go", module + "/mem", ""},
+		{"sluicetest/leak.go", module + "/netsim", "does not name"},
+		{"sluicetest/leak.go", module + "/internal/flvclip", "for tests"},
+		{"mem/a_test.go", module + "/internal/policy", "nobody"},
+		{"mem/a_test.go", module + "/cmd/sluice/internal/lab", "no table"},
+		{"cmd/sluice/main.go", module + "/cmd/sluice/internal/lab", ""},
+		{"cmd/sluice/main.go", module + "/live", ""},
+	} {
+		s := mustParse(t, c.file, "//go:build never\n\npackage p\n\nimport _ \""+c.imp+"\"\n")
+		got := strings.Join(importFaults(s), "; ")
+		if (c.fault == "") != (got == "") || !strings.Contains(got, c.fault) {
+			t.Errorf("%s importing %s: got %q, want %q", c.file, c.imp, got, c.fault)
+		}
+	}
+}

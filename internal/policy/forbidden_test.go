@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unsafeFiles are all the files of the library that import unsafe, tests
+// included. A file that comes or goes is a change of this list.
+var unsafeFiles = []string{
+	"bytepool/box.go",
+	"mem/malloc.go",
+}
+
+// unsafePackages may be in unsafeFiles at all.
+var unsafePackages = []string{"internal/sys", "bytepool", "mem"}
+
+// sleeps counts the uses of time.Sleep that tests of the library are allowed,
+// by file: only where time passing is itself what is tested.
+var sleeps = map[string]int{}
+
+func TestImportersOfUnsafe(t *testing.T) {
+	var found []string
+	for _, s := range librarySources(t) {
+		if slices.Contains(s.imports(), "unsafe") {
+			found = append(found, s.path)
+			if !slices.Contains(unsafePackages, s.pkg()) {
+				t.Errorf("%s imports unsafe: only %v may", s.path, unsafePackages)
+			}
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, unsafeFiles) {
+		t.Errorf("the importers of unsafe are %q, the list says %q", found, unsafeFiles)
+	}
+}
+
+func TestNoLinkname(t *testing.T) {
+	for _, s := range allSources(t) {
+		for _, line := range linknames(s) {
+			t.Errorf("%s:%d: go:linkname reaches into other packages behind the compiler's back", s.path, line)
+		}
+	}
+}
+
+func linknames(s source) []int {
+	var lines []int
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			if strings.HasPrefix(c.Text, "//go:"+"linkname") {
+				lines = append(lines, s.line(c.Pos()))
+			}
+		}
+	}
+	return lines
+}
+
+func TestNoSleepInTests(t *testing.T) {
+	for _, s := range librarySources(t) {
+		if !s.isTest() {
+			continue
+		}
+		if got := sleepLines(s); len(got) != sleeps[s.path] {
+			t.Errorf("%s: time.Sleep at lines %v, %d allowed: wait for the event, not for the time it usually takes",
+				s.path, got, sleeps[s.path])
+		}
+	}
+}
+
+// sleepLines finds the uses of time.Sleep under whatever name time has.
+func sleepLines(s source) []int {
+	names := map[string]bool{}
+	for _, spec := range s.file.Imports {
+		if spec.Path.Value != `"time"` {
+			continue
+		}
+		name := "time"
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = true
+	}
+	var lines []int
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && names[x.Name] && n.Sel.Name == "Sleep" {
+				lines = append(lines, s.line(n.Pos()))
+			}
+			return true
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.Ident); ok && names["."] && f.Name == "Sleep" {
+				lines = append(lines, s.line(n.Pos()))
+			}
+		}
+		return true
+	})
+	return lines
+}
+
+func TestForbiddenCallsAreFound(t *testing.T) {
+	s := mustParse(t, "mem/a_test.go", fmt.Sprintf(`package mem
+
+import clock "time"
+
+//go:%s f runtime.f
+func f()
+
+func g(other struct{ Sleep func(int) }) {
+	clock.Sleep(1)
+	other.Sleep(2)
+	wait := clock.Sleep
+	wait(3)
+}
+`, "linkname"))
+	if got := linknames(s); !slices.Equal(got, []int{5}) {
+		t.Errorf("linkname found at lines %v, want [5]", got)
+	}
+	if got := sleepLines(s); !slices.Equal(got, []int{9, 11}) {
+		t.Errorf("time.Sleep found at lines %v, want [9 11]", got)
+	}
+	dotted := mustParse(t, "mem/b_test.go", "package mem\n\nimport . \"time\"\n\nfunc g() { Sleep(1) }\n")
+	if got := sleepLines(dotted); !slices.Equal(got, []int{5}) {
+		t.Errorf("time.Sleep under a dot import found at lines %v, want [5]", got)
+	}
+}

@@ -1,0 +1,176 @@
+package mem
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/invariant"
+)
+
+// Allocator hands out Bufs from caches of free blocks, one cache for each
+// size class. Any goroutine may use it, and any goroutine may release what it
+// handed out. An allocator needs no closing: one that is forgotten is
+// collected with everything in its caches.
+//
+// Memory is not cleared between uses: a new Buf holds what was there before.
+// Whoever fills a part must hand on that part alone.
+type Allocator struct {
+	classes [numClasses]class
+	large   class
+	// careful is set when Get has more to do than to take a block.
+	careful    atomic.Bool
+	name       string
+	budget     budget
+	leak       leak
+	quarantine quarantine
+	slices     slices
+}
+
+// Options configures an Allocator. The zero value is an unlimited allocator
+// without leak checks.
+type Options struct {
+	// Name stands in reports and messages.
+	Name string
+	// Budget is the most capacity in bytes that TryGet and GetContext let be
+	// checked out at once; 0 is no limit.
+	Budget int64
+	// Leak is how closely forgotten references are watched.
+	Leak Level
+}
+
+// New returns an allocator of its own: its blocks, budget and figures are
+// shared with no other.
+func New(o Options) *Allocator {
+	if o.Budget < 0 {
+		panic(fmt.Sprintf("mem: New: budget %d is negative", o.Budget))
+	}
+	a := &Allocator{name: o.Name}
+	for i := range a.classes {
+		a.classes[i].init(a, minClass<<i)
+	}
+	a.large.init(a, 0)
+	a.large.heap = true
+	a.budget.init(a, o.Budget)
+	a.quarantine.init()
+	a.slices.init()
+	a.SetLeak(o.Leak)
+	return a
+}
+
+var standard = New(Options{Name: "default"})
+
+// Default returns the allocator that readers and writers use when they are
+// given none.
+func Default() *Allocator { return standard }
+
+// Name returns the name that the allocator was given.
+func (a *Allocator) Name() string { return a.name }
+
+// Get returns a Buf of n bytes, retained. It never fails: with a budget it
+// counts against it and may exceed it, for callers who cannot stop. Sizes
+// above 4 MiB come from the heap and are not cached. A negative n, or one
+// above 4 GiB - 1, panics.
+func (a *Allocator) Get(n int) Buf {
+	if uint(n-1) >= maxClass {
+		return a.getOdd(n)
+	}
+	c := &a.classes[classOf(n)]
+	b, _ := c.pool.Get().(*block)
+	if b == nil || a.careful.Load() {
+		return a.getSlow(c, b, n)
+	}
+	w := b.word.Load()
+	b.gauge.markTook(w)
+	return Buf{b, w &^ refMask, 0, uint32(n)}
+}
+
+// getSlow is Get with everything that is not usual: a miss, a budget, the
+// leak kit.
+//
+//go:noinline
+func (a *Allocator) getSlow(c *class, b *block, n int) Buf {
+	if b == nil {
+		b = c.create(c.size)
+	}
+	w := b.word.Load()
+	b.gauge.markTook(w)
+	if a.budget.limit > 0 && b.gauge.charged.Load() == 0 {
+		a.budget.charge(b.gauge)
+	}
+	return a.checkedOut(b, n)
+}
+
+// checkedOut makes the Buf for a block whose gauge says that it is out.
+func (a *Allocator) checkedOut(b *block, n int) Buf {
+	w := b.word.Load()
+	if invariant.Enabled {
+		invariant.Check(w&refMask == 1, "mem: free block has %d references", w&refMask)
+		invariant.Check(b.track == nil, "mem: free block is tracked")
+		invariant.Check(len(b.data) >= n, "mem: block of %d bytes for %d", len(b.data), n)
+	}
+	key := w &^ refMask
+	if a.leak.level.Load() != uint32(LeakOff) {
+		key |= uint64(a.leak.begin(b, n))
+	}
+	return Buf{b, key, 0, uint32(n)}
+}
+
+// getOdd serves the sizes that no class is for: 0, and more than the largest.
+func (a *Allocator) getOdd(n int) Buf {
+	a.checkSize("Get", n)
+	if n == 0 {
+		b := a.Get(1)
+		b.n = 0
+		return b
+	}
+	b := a.large.create(n)
+	b.gauge.markTook(b.word.Load())
+	if a.budget.limit > 0 {
+		a.budget.charge(b.gauge)
+	}
+	return a.checkedOut(b, n)
+}
+
+func (a *Allocator) checkSize(op string, n int) {
+	if n < 0 || n > maxBuf {
+		panic(fmt.Sprintf("mem: Allocator.%s(%d): sizes are 0 to %d", op, n, uint64(maxBuf)))
+	}
+}
+
+// room returns the class that serves n bytes and the capacity that it costs.
+func (a *Allocator) room(n int) (*class, int) {
+	if n > maxClass {
+		return &a.large, n
+	}
+	c := &a.classes[classOf(max(n, 1))]
+	return c, c.size
+}
+
+// Cap returns the capacity in bytes that a Get of n takes from memory and
+// from the budget.
+func (a *Allocator) Cap(n int) int {
+	a.checkSize("Cap", n)
+	_, size := a.room(n)
+	return size
+}
+
+// Trim gives cached memory back to the collector. What is checked out stays
+// out; a few blocks in the hands of other processors may stay cached until
+// the next two collections, which empty all caches in any case.
+func (a *Allocator) Trim() {
+	for i := range a.classes {
+		c := &a.classes[i]
+		c.mu.Lock()
+		n := c.live
+		c.mu.Unlock()
+		for ; n > 0; n-- {
+			b, _ := c.pool.Get().(*block)
+			if b == nil {
+				break
+			}
+			c.retire(b.gauge, true)
+		}
+	}
+	a.quarantine.flush()
+	a.budget.reclaim()
+}

@@ -1,0 +1,101 @@
+package mem
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Size classes are the powers of two from 256 B to 4 MiB. Below 256 B the
+// header would cost more than the bytes; above 4 MiB a block that lies in a
+// cache is worth less to the program than the memory.
+const (
+	minShift   = 8
+	numClasses = 15
+	minClass   = 1 << minShift
+	maxClass   = minClass << (numClasses - 1)
+)
+
+// classOf returns the index of the smallest class that holds n bytes,
+// 1 <= n <= maxClass.
+func classOf(n int) int { return bits.Len32(uint32(n-1) >> minShift) }
+
+// A class is the blocks of one size: the cache of free ones, which is a
+// sync.Pool and so per processor and emptied by the collector, and the gauges
+// of all that exist.
+type class struct {
+	pool  sync.Pool
+	flags atomic.Uint32 // what takeBack must do besides; see the flag constants
+	heap  bool          // sizes above the classes: never cached
+	size  int
+	alloc *Allocator
+
+	misses atomic.Int64
+
+	mu     sync.Mutex
+	gauges gauge // head of a ring of all blocks of this class that exist
+	live   int
+	gone   int64 // checkouts of blocks that no longer exist
+	forgot int64 // blocks that the collector found while checked out
+	_      [64]byte
+}
+
+// A class's flags send a returned block through the slow door.
+const (
+	flagPressure = 1 << iota // the budget is used up: give charges back at once
+	flagPoison               // overwrite and quarantine what comes home
+)
+
+func (c *class) init(a *Allocator, size int) {
+	c.alloc, c.size = a, size
+	c.gauges.next, c.gauges.prev = &c.gauges, &c.gauges
+}
+
+// create makes a block of size bytes, checked out by nobody yet.
+func (c *class) create(size int) *block {
+	c.misses.Add(1)
+	g := &gauge{class: c, size: size}
+	b := &block{data: make([]byte, size), home: c, gauge: g, plain: !c.heap}
+	b.word.Store(genOne | 1)
+	c.mu.Lock()
+	g.prev, g.next = c.gauges.prev, &c.gauges
+	g.prev.next, g.next.prev = g, g
+	c.live++
+	c.mu.Unlock()
+	runtime.AddCleanup(b, func(g *gauge) { g.class.retire(g, false) }, g)
+	return b
+}
+
+// takeBack receives a block whose last reference was released.
+func (c *class) takeBack(b *block) {
+	b.endTrack()
+	flags := c.flags.Load()
+	if flags&flagPressure != 0 {
+		c.alloc.budget.refund(b.gauge)
+	}
+	if flags&flagPoison != 0 {
+		c.alloc.quarantine.take(b)
+		return
+	}
+	c.pool.Put(b)
+}
+
+// retire takes a block's gauge out of the books: the block was dropped, or
+// the collector has found it.
+func (c *class) retire(g *gauge, released bool) {
+	c.mu.Lock()
+	if g.next == nil {
+		c.mu.Unlock()
+		return
+	}
+	g.prev.next, g.next.prev = g.next, g.prev
+	g.prev, g.next = nil, nil
+	c.live--
+	c.gone += int64(g.gets())
+	if !released && g.out() {
+		c.forgot++
+	}
+	c.mu.Unlock()
+	c.alloc.budget.refund(g)
+}

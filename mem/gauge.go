@@ -1,0 +1,59 @@
+package mem
+
+import (
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/sys"
+)
+
+// A gauge is what the allocator's books know of one block. It outlives the
+// block, so that the books are right after the collector took it. Its owner,
+// whoever has the block in hand, writes took and freed without a fence;
+// others load them, and see a checkout or its end a moment late at most.
+type gauge struct {
+	took  uint32 // generation of the latest checkout: how many there were
+	freed uint32 // generation of the latest checkout that ended
+	// charged says that the block's capacity is counted against the budget.
+	// An idle block stays charged until somebody wants the room.
+	charged atomic.Uint32
+	cut     atomic.Uint32 // generation in which a small view was cut
+	loose   atomic.Uint32 // generation in which the filler let go and views stayed
+
+	size       int
+	class      *class
+	prev, next *gauge // ring of the class; nil when retired
+}
+
+func (g *gauge) markTook(w uint64)  { sys.StoreRelaxed(&g.took, uint32(w>>genShift)) }
+func (g *gauge) markFreed(w uint64) { sys.StoreRelaxed(&g.freed, uint32(w>>genShift)) }
+
+// untake takes markTook back for a block that is not handed out after all.
+func (g *gauge) untake() { sys.StoreRelaxed(&g.took, atomic.LoadUint32(&g.freed)) }
+
+// markCut notes that a view of n bytes was cut, when it is small enough that
+// it could come to pin the block.
+func (g *gauge) markCut(n int) {
+	if n <= g.size/8 {
+		g.cut.Store(atomic.LoadUint32(&g.took))
+	}
+}
+
+// markLoose notes that what keeps the block from now on is views.
+func (g *gauge) markLoose() { g.loose.Store(atomic.LoadUint32(&g.took)) }
+
+// markHeld takes markLoose back: no checkout is of generation 0.
+func (g *gauge) markHeld() { g.loose.Store(0) }
+
+// markPartLoose is markLoose by the holder of n bytes, if small views exist
+// and n is not one of them.
+func (g *gauge) markPartLoose(n int) {
+	if n > g.size/8 && g.cut.Load() == atomic.LoadUint32(&g.took) {
+		g.markLoose()
+	}
+}
+
+func (g *gauge) gets() uint32 { return atomic.LoadUint32(&g.took) }
+
+func (g *gauge) out() bool { return atomic.LoadUint32(&g.took) != atomic.LoadUint32(&g.freed) }
+
+func (g *gauge) pinned() bool { return g.out() && g.loose.Load() == atomic.LoadUint32(&g.took) }

@@ -1,0 +1,258 @@
+package mem
+
+import (
+	"fmt"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/invariant"
+)
+
+// Level is how closely an allocator watches for references that nobody
+// released, and for releases that nobody owed.
+type Level uint32
+
+const (
+	// LeakOff watches nothing; stale Bufs panic all the same.
+	LeakOff Level = iota
+	// LeakSample records where one Get in 128 was made. It is cheap enough
+	// for production: about one atomic addition a Get.
+	LeakSample
+	// LeakTrace gives every reference, retained ones too, a token and the
+	// stack that took it. Releasing a reference twice through a copy panics
+	// and names both lines.
+	LeakTrace
+	// LeakParanoid is LeakTrace, and what comes home is overwritten and kept
+	// back for a while: whoever reads it sees 0xDB, and writing to it panics
+	// when the block leaves the quarantine. Blocks above 4 MiB are overwritten
+	// and go to the collector.
+	LeakParanoid
+)
+
+func (l Level) String() string {
+	switch l {
+	case LeakOff:
+		return "off"
+	case LeakSample:
+		return "sample"
+	case LeakTrace:
+		return "trace"
+	case LeakParanoid:
+		return "paranoid"
+	}
+	return fmt.Sprintf("Level(%d)", uint32(l))
+}
+
+const (
+	sampleEvery = 128
+	// sampleMost bounds what a program that leaks in production spends on
+	// knowing it.
+	sampleMost = 1 << 16
+)
+
+// leak is an allocator's record of the references that it watches.
+type leak struct {
+	level atomic.Uint32
+	gets  atomic.Uint64
+
+	mu   sync.Mutex
+	seq  uint64 // of the latest watched reference
+	refs map[*ref]struct{}
+}
+
+// A ref is one watched reference and the stack that took it.
+type ref struct {
+	seq   uint64
+	size  int
+	depth int
+	pcs   [24]uintptr
+}
+
+// A track watches one checkout of one block.
+type track struct {
+	leak   *leak
+	size   int
+	tokens bool // every reference has a token, not only the checkout
+
+	mu    sync.Mutex
+	next  uint32
+	held  map[uint32]*ref
+	ended map[uint32]*ref // tokens released, with the stack that did it
+}
+
+// SetLeak changes the level. It holds for what is handed out from then on.
+func (a *Allocator) SetLeak(l Level) {
+	if l > LeakParanoid {
+		panic(fmt.Sprintf("mem: SetLeak(%d): levels are 0 to %d", l, LeakParanoid))
+	}
+	a.leak.level.Store(uint32(l))
+	a.careful.Store(l != LeakOff || a.budget.limit > 0)
+	poison := l == LeakParanoid || invariant.Enabled
+	for i := range a.classes {
+		a.classes[i].setFlag(flagPoison, poison)
+	}
+	a.large.setFlag(flagPoison, poison)
+}
+
+// LeakLevel returns the level that is in force.
+func (a *Allocator) LeakLevel() Level { return Level(a.leak.level.Load()) }
+
+// begin starts to watch b, which is being handed out with n bytes, if its turn
+// has come, and returns the first reference's token.
+func (l *leak) begin(b *block, n int) uint32 {
+	level := Level(l.level.Load())
+	if level == LeakSample && (l.gets.Add(1)-1)%sampleEvery != 0 {
+		return 0
+	}
+	if level == LeakOff || level == LeakSample && l.count() >= sampleMost {
+		return 0
+	}
+	t := &track{leak: l, size: n, tokens: level >= LeakTrace, held: make(map[uint32]*ref)}
+	b.track, b.plain = t, false
+	return t.add()
+}
+
+func (l *leak) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.refs)
+}
+
+// add watches one more reference and returns its token, 0 when references
+// have none.
+func (t *track) add() uint32 {
+	r := newRef(t.size)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tokens {
+		t.next++
+	}
+	t.held[t.next] = r
+	t.leak.mu.Lock()
+	if t.leak.refs == nil {
+		t.leak.refs = make(map[*ref]struct{})
+	}
+	t.leak.seq++
+	r.seq = t.leak.seq
+	t.leak.refs[r] = struct{}{}
+	t.leak.mu.Unlock()
+	profile.Add(r, 2)
+	return t.next
+}
+
+func (t *track) forget(r *ref) {
+	t.leak.mu.Lock()
+	delete(t.leak.refs, r)
+	t.leak.mu.Unlock()
+	profile.Remove(r)
+}
+
+// token returns the key for one more reference of the checkout that key is of.
+func (b *block) token(key uint64) uint64 {
+	if b.track == nil {
+		return key
+	}
+	return b.track.token(key)
+}
+
+func (t *track) token(key uint64) uint64 {
+	if !t.tokens {
+		return key
+	}
+	return key&^refMask | uint64(t.add())
+}
+
+// drop ends the reference that key is the token of, or panics and has changed
+// nothing.
+func (t *track) drop(key uint64, op string) {
+	if !t.tokens {
+		return
+	}
+	tok := uint32(key)
+	t.mu.Lock()
+	r, ok := t.held[tok]
+	if !ok {
+		gone := t.ended[tok]
+		t.mu.Unlock()
+		if gone == nil {
+			panic(fmt.Sprintf("mem: %s: the Buf was released: its reference %d is not one of this checkout", op, tok))
+		}
+		panic(fmt.Sprintf("mem: %s: the Buf is a copy of one that was released already at\n%s", op, gone.stack()))
+	}
+	delete(t.held, tok)
+	if t.ended == nil {
+		t.ended = make(map[uint32]*ref)
+	}
+	t.ended[tok] = newRef(t.size)
+	t.mu.Unlock()
+	t.forget(r)
+}
+
+// endTrack ends the watch over a checkout; b has no references.
+func (b *block) endTrack() {
+	t := b.track
+	if t == nil {
+		return
+	}
+	b.track, b.plain = nil, b.home != nil && !b.home.heap
+	t.mu.Lock()
+	held := t.held
+	t.held = nil
+	t.mu.Unlock()
+	for _, r := range held {
+		t.forget(r)
+	}
+}
+
+func newRef(size int) *ref {
+	r := &ref{size: size}
+	r.depth = runtime.Callers(3, r.pcs[:])
+	return r
+}
+
+// stack prints the frames that are not this package's own.
+func (r *ref) stack() string {
+	var s strings.Builder
+	frames := runtime.CallersFrames(r.pcs[:r.depth])
+	for {
+		f, more := frames.Next()
+		if !ownFrame(f.Function, f.File) {
+			fmt.Fprintf(&s, "\t%s\n\t\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+		if !more {
+			return s.String()
+		}
+	}
+}
+
+func ownFrame(function, file string) bool {
+	return strings.HasPrefix(function, "github.com/sluice-go/sluice/mem.") && !strings.HasSuffix(file, "_test.go")
+}
+
+// A Leak is one watched reference that has not been released.
+type Leak struct {
+	Seq   uint64 // number of the reference among the allocator's watched ones, from 1
+	Size  int    // bytes asked for
+	Stack string // what took the reference, one frame in two lines, innermost first
+}
+
+// Leaks returns the watched references that are outstanding, in the order in
+// which they were taken: with LeakTrace and LeakParanoid all that were handed
+// out since the level was set, and what was retained of them.
+func (a *Allocator) Leaks() []Leak {
+	a.leak.mu.Lock()
+	refs := make([]*ref, 0, len(a.leak.refs))
+	for r := range a.leak.refs {
+		refs = append(refs, r)
+	}
+	a.leak.mu.Unlock()
+	leaks := make([]Leak, len(refs))
+	for i, r := range refs {
+		leaks[i] = Leak{r.seq, r.size, r.stack()}
+	}
+	sort.Slice(leaks, func(i, j int) bool { return leaks[i].Seq < leaks[j].Seq })
+	return leaks
+}

@@ -1,0 +1,219 @@
+package mem
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+
+	"github.com/sluice-go/sluice/internal/invariant"
+)
+
+// Memory is an ordered list of Bufs that is handed on as one: a frame that
+// lies in two blocks, a header and its payload. Whoever holds it calls Release
+// once. The zero Memory is empty and ready for Append.
+//
+// Size and Buffers are there to be read. Nobody but the Memory changes them,
+// and in particular Buffers is never given to net.Buffers.WriteTo, which eats
+// its argument: that is what WriteTo of Memory is for.
+//
+// A Memory belongs to one goroutine at a time, except that those methods which
+// only look (All, Bytes, CopyTo, Equal, NewReader, Retain, RetainedSlice,
+// WriteTo) may run at once while nobody appends, compacts, clips or releases.
+// For a second holder there is Retain. Every method of a released Memory
+// panics. A Memory must not be copied.
+type Memory struct {
+	Size    int      // bytes in all parts together
+	Buffers [][]byte // the parts, none of them empty, borrowed until Release, Compact or ClipFront
+
+	bufs     []Buf // bufs[i] holds Buffers[i]
+	released bool
+
+	// The first part lies in the Memory itself, so that a Memory of one Buf
+	// is one allocation of 112 bytes.
+	_     noCopy
+	buf1  [1]Buf
+	part1 [1][]byte
+}
+
+// noCopy makes go vet report copies: Buffers of a copy would lie in the
+// original.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// NewMemory returns a Memory of bufs, transferred, in their order.
+func NewMemory(bufs ...Buf) *Memory {
+	m := new(Memory)
+	if len(bufs) > 1 {
+		m.grow(len(bufs))
+	}
+	for i := range bufs {
+		m.Append(bufs[i])
+	}
+	return m
+}
+
+// grow makes room for n more parts outside the Memory.
+func (m *Memory) grow(n int) {
+	m.bufs = append(make([]Buf, 0, len(m.bufs)+n), m.bufs...)
+	m.Buffers = append(make([][]byte, 0, len(m.Buffers)+n), m.Buffers...)
+}
+
+// Append adds b, transferred, at the end. A Buf of no bytes is released and
+// leaves no part.
+func (m *Memory) Append(b Buf) {
+	m.live("Append")
+	p := b.Bytes()
+	if len(p) == 0 {
+		b.Release()
+		return
+	}
+	if m.Size+len(p) < 0 {
+		panic(fmt.Sprintf("mem: Memory.Append: %d bytes and %d more are too many for an int", m.Size, len(p)))
+	}
+	switch {
+	case m.bufs == nil:
+		m.bufs, m.Buffers = m.buf1[:0], m.part1[:0]
+	case len(m.bufs) == cap(m.bufs):
+		m.grow(max(3, len(m.bufs)))
+	}
+	m.bufs = append(m.bufs, b)
+	m.Buffers = append(m.Buffers, p)
+	m.Size += len(p)
+}
+
+// Release releases all Bufs and empties the Memory. A second Release panics.
+func (m *Memory) Release() {
+	m.live("Release")
+	m.released = true
+	for i := range m.bufs {
+		m.bufs[i].Release()
+	}
+	m.Size, m.Buffers, m.bufs = 0, nil, nil
+	m.part1[0] = nil
+}
+
+// Retain returns a second Memory of the same bytes, retained. It shares the
+// bytes and nothing else: what is appended to one is not in the other.
+func (m *Memory) Retain() *Memory {
+	m.live("Retain")
+	return m.slice(0, m.Size)
+}
+
+// RetainedSlice returns bytes i up to j as a Memory of its own, retained. It
+// keeps the whole blocks that those bytes lie in: see Compact.
+func (m *Memory) RetainedSlice(i, j int) *Memory {
+	m.live("RetainedSlice")
+	if uint(i) > uint(j) || uint(j) > uint(m.Size) {
+		panic(fmt.Sprintf("mem: Memory.RetainedSlice(%d, %d) of %d bytes", i, j, m.Size))
+	}
+	return m.slice(i, j)
+}
+
+func (m *Memory) slice(i, j int) *Memory {
+	s := new(Memory)
+	for k := 0; i < j; k++ {
+		n := len(m.Buffers[k])
+		if i >= n {
+			i, j = i-n, j-n
+			continue
+		}
+		end := min(j, n)
+		if i == 0 && end == n {
+			s.Append(m.bufs[k].Retain())
+		} else {
+			s.Append(m.bufs[k].RetainedSlice(i, end))
+		}
+		i, j = 0, j-n
+	}
+	return s
+}
+
+// All returns the parts in their order, none of them empty, borrowed until m
+// is released.
+func (m *Memory) All() iter.Seq[[]byte] {
+	m.live("All")
+	return func(yield func([]byte) bool) {
+		for _, p := range m.Buffers {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// Bytes returns all bytes in one slice, to be read only and borrowed until m
+// is released. It is the part itself when there is one, and otherwise a new
+// slice that is allocated and copied: it never fails to be contiguous, and is
+// free only where m already was.
+func (m *Memory) Bytes() []byte {
+	m.live("Bytes")
+	switch len(m.Buffers) {
+	case 0:
+		return nil
+	case 1:
+		return m.Buffers[0]
+	}
+	p := make([]byte, 0, m.Size)
+	for _, q := range m.Buffers {
+		p = append(p, q...)
+	}
+	return p
+}
+
+// CopyTo copies bytes from the front into p, as many as fit, and returns how
+// many.
+func (m *Memory) CopyTo(p []byte) int {
+	m.live("CopyTo")
+	n := 0
+	for _, q := range m.Buffers {
+		if n == len(p) {
+			break
+		}
+		n += copy(p[n:], q)
+	}
+	return n
+}
+
+// Equal reports whether the bytes of m are those of p.
+func (m *Memory) Equal(p []byte) bool {
+	m.live("Equal")
+	if m.Size != len(p) {
+		return false
+	}
+	for _, q := range m.Buffers {
+		if !bytes.Equal(q, p[:len(q)]) {
+			return false
+		}
+		p = p[len(q):]
+	}
+	return true
+}
+
+// NewReader returns a reader over the bytes that are in m now. It borrows
+// them: m must outlive its last call.
+func (m *Memory) NewReader() MemoryReader {
+	m.live("NewReader")
+	return MemoryReader{Length: m.Size, m: m}
+}
+
+func (m *Memory) live(op string) {
+	if m.released {
+		panicMemory(op)
+	}
+	if invariant.Enabled {
+		size := 0
+		for i := range m.bufs {
+			m.bufs[i].live("Memory." + op)
+			invariant.Check(int(m.bufs[i].n) == len(m.Buffers[i]), "mem: part %d of a Memory has %d bytes, its Buf %d", i, len(m.Buffers[i]), m.bufs[i].n)
+			size += len(m.Buffers[i])
+		}
+		invariant.Check(size == m.Size, "mem: Memory of %d bytes says %d", size, m.Size)
+	}
+}
+
+//go:noinline
+func panicMemory(op string) {
+	panic("mem: Memory." + op + ": the Memory was released")
+}

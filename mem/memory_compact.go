@@ -1,0 +1,97 @@
+package mem
+
+// Compact copies those bytes of m into smaller blocks that keep large ones,
+// and reports whether it did. The rule is Buf.Compact's (a block of at least
+// 4 KiB, at least eight times what is kept of it), where neighbouring parts of
+// one block count as one: 500 chunks of a 64 KiB block stay where they are.
+// Neighbours that are copied become one part. Bytes handed out earlier keep
+// their old place and are borrowed no longer.
+func (m *Memory) Compact() bool {
+	m.live("Compact")
+	done := false
+	for i := 0; i < len(m.bufs); {
+		end, size := m.loose(i)
+		if end == i {
+			i = m.runEnd(i)
+			continue
+		}
+		m.merge(i, end, size)
+		done = true
+		i++
+	}
+	return done
+}
+
+// runEnd returns where the run of parts that begins at i and lies in one
+// block ends.
+func (m *Memory) runEnd(i int) int {
+	b := m.bufs[i].b
+	for i < len(m.bufs) && m.bufs[i].b == b {
+		i++
+	}
+	return i
+}
+
+// loose returns the end and the bytes of the parts from i on that are worth
+// copying, in runs that do so, up to the largest class: beyond it nothing is
+// gained by putting them together.
+func (m *Memory) loose(i int) (end, size int) {
+	end = i
+	for end < len(m.bufs) {
+		next, n := m.runEnd(end), 0
+		for _, p := range m.Buffers[end:next] {
+			n += len(p)
+		}
+		if !worthCopying(len(m.bufs[end].b.data), n) || size > 0 && size+n > maxClass {
+			break
+		}
+		end, size = next, size+n
+	}
+	return end, size
+}
+
+// merge copies parts i up to end, size bytes, into one new Buf.
+func (m *Memory) merge(i, end, size int) {
+	a := Default()
+	if c := m.bufs[i].b.home; c != nil {
+		a = c.alloc
+	}
+	small := a.Get(size)
+	p := small.Bytes()
+	for k, n := i, 0; k < end; k++ {
+		n += copy(p[n:], m.Buffers[k])
+		m.bufs[k].Release()
+	}
+	m.bufs[i] = small //sluice:moved
+	m.Buffers[i] = p
+	m.cut(i+1, end)
+}
+
+// clip drops the parts before part and off bytes of it.
+func (m *Memory) clip(part, off int) {
+	for i := range part {
+		m.Size -= len(m.Buffers[i])
+		m.bufs[i].Release()
+	}
+	if off > 0 {
+		b := &m.bufs[part]
+		b.off += uint32(off)
+		b.n -= uint32(off)
+		if b.b.gauge != nil {
+			b.b.gauge.markCut(int(b.n))
+		}
+		m.Buffers[part] = m.Buffers[part][off:]
+		m.Size -= off
+	}
+	m.cut(0, part)
+}
+
+// cut takes parts i up to end, whose Bufs are gone, out of the list.
+func (m *Memory) cut(i, end int) {
+	copy(m.bufs[i:], m.bufs[end:])
+	copy(m.Buffers[i:], m.Buffers[end:])
+	n := len(m.bufs) - (end - i)
+	clear(m.bufs[n:])
+	clear(m.Buffers[n:])
+	m.bufs, m.Buffers = m.bufs[:n], m.Buffers[:n]
+}

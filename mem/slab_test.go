@@ -1,0 +1,277 @@
+package mem_test
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sluice-go/sluice/internal/sys"
+	"github.com/sluice-go/sluice/mem"
+)
+
+func TestCutsSeeTheSlabsBytesAndOutliveIt(t *testing.T) {
+	a := mem.New(mem.Options{})
+	s := a.Slab(5000)
+	if len(s.Bytes()) != 8192 {
+		t.Fatalf("the slab has %d bytes, want the class's 8192", len(s.Bytes()))
+	}
+	var cuts []mem.Buf
+	for i := range 64 {
+		p := s.Bytes()[i*128 : (i+1)*128]
+		for k := range p {
+			p[k] = byte(i)
+		}
+		cuts = append(cuts, s.Cut(i*128, 128))
+	}
+	whole, nothing := s.Cut(0, 8192), s.Cut(8192, 0)
+	s.Release()
+	if s.Valid() {
+		t.Error("the slab is valid after Release")
+	}
+	if whole.Len() != 8192 || nothing.Len() != 0 {
+		t.Errorf("cuts of %d and %d bytes", whole.Len(), nothing.Len())
+	}
+	whole.Release()
+	nothing.Release()
+	for i := range cuts {
+		if want := bytes.Repeat([]byte{byte(i)}, 128); !bytes.Equal(cuts[i].Bytes(), want) {
+			t.Errorf("cut %d has other bytes", i)
+		}
+		if p := cuts[i].Bytes(); cap(p) != 128 {
+			t.Errorf("cut %d has capacity %d", i, cap(p))
+		}
+		cuts[i].Release()
+	}
+	if n := a.Stats().CheckedOut; n != 0 {
+		t.Errorf("%d blocks are out", n)
+	}
+}
+
+func TestCutOutsideTheSlabPanicsWithTheNumbers(t *testing.T) {
+	a := mem.New(mem.Options{})
+	s := a.Slab(256)
+	first := s.Cut(0, 1) // so that references are at hand
+	for _, x := range [][2]int{{-1, 1}, {-1, 2}, {0, -1}, {0, 257}, {256, 1}, {257, 0}, {1 << 30, 1 << 30}, {5, -5}} {
+		i, n := x[0], x[1]
+		mustPanic(t, "Cut", func() { s.Cut(i, n) }, "mem: Slab.Cut(", "of 256 bytes")
+	}
+	first.Release()
+	if s.Shared() {
+		t.Error("refused cuts hold references")
+	}
+	s.Release()
+	mustPanic(t, "a second Release", s.Release, "mem: Slab.Release: ")
+}
+
+func TestSharedFollowsTheCuts(t *testing.T) {
+	for _, level := range leakLevels {
+		a := mem.New(mem.Options{Leak: level})
+		s := a.Slab(4096)
+		if s.Shared() {
+			t.Error("a new slab is shared")
+		}
+		b := s.Cut(0, 10)
+		if !s.Shared() {
+			t.Error("a slab with a cut is not shared")
+		}
+		c := b.Retain()
+		b.Release()
+		if !s.Shared() {
+			t.Error("a slab whose cut was retained is not shared")
+		}
+		c.Release()
+		if s.Shared() {
+			t.Error("the slab is shared after the last cut's Release")
+		}
+		s.Release()
+	}
+}
+
+func TestASlabCutsMoreThanOneLotOfReferences(t *testing.T) {
+	a := mem.New(mem.Options{})
+	s := a.Slab(256)
+	const many = 200_000
+	for range many {
+		b := s.Cut(3, 1)
+		b.Release()
+	}
+	if s.Shared() {
+		t.Error("the slab is shared after all cuts' Releases")
+	}
+	kept := make([]mem.Buf, many)
+	for i := range kept {
+		kept[i] = s.Cut(3, 1)
+	}
+	if !s.Shared() {
+		t.Error("the slab is not shared")
+	}
+	s.Release()
+	for i := range kept {
+		if a.Stats().CheckedOut != 1 {
+			t.Fatalf("the block went home with %d cuts out", many-i)
+		}
+		kept[i].Release()
+	}
+	if n := a.Stats().CheckedOut; n != 0 {
+		t.Errorf("%d blocks are out", n)
+	}
+}
+
+func TestSlabOfSaysWhereTheBufLies(t *testing.T) {
+	a := mem.New(mem.Options{})
+	whole := a.Get(3000)
+	copy(whole.Bytes()[100:], "payload")
+	b := whole.RetainedSlice(100, 107)
+	whole.Release()
+	s, i, j := mem.SlabOf(b)
+	if i != 100 || j != 107 || string(s.Bytes()[i:j]) != "payload" {
+		t.Errorf("SlabOf: %d up to %d", i, j)
+	}
+	c := s.Cut(i+3, 4)
+	s.Release()
+	if string(c.Bytes()) != "load" {
+		t.Errorf("the cut has %q", c.Bytes())
+	}
+	c.Release()
+
+	freed := 0
+	s, i, j = mem.SlabOf(mem.Wrap([]byte("foreign"), func() { freed++ }))
+	c = s.Cut(i, j-i)
+	s.Release()
+	if freed != 0 || string(c.Bytes()) != "foreign" {
+		t.Errorf("wrapped memory was freed %d times while a cut holds it", freed)
+	}
+	c.Release()
+	if freed != 1 {
+		t.Errorf("wrapped memory was freed %d times", freed)
+	}
+}
+
+func TestUnparkGivesTheBlockBackWhileOthersHoldIt(t *testing.T) {
+	for _, level := range leakLevels {
+		a := mem.New(mem.Options{Leak: level})
+		s := a.Slab(4096)
+		place := &s.Bytes()[0]
+		b := s.Cut(0, 10)
+		parked := s.Park()
+		if s.Valid() {
+			t.Error("the slab is valid after Park")
+		}
+		for range 3 {
+			var ok bool
+			if s, ok = parked.Unpark(); !ok {
+				t.Fatalf("level %v: Unpark fails while a cut holds the block", level)
+			}
+			if &s.Bytes()[0] != place || !s.Shared() {
+				t.Errorf("level %v: the slab has another block, or is not shared", level)
+			}
+			c := s.Cut(10, 10)
+			b.Release()
+			b = c
+			parked = s.Park()
+		}
+		b.Release()
+		if _, ok := parked.Unpark(); ok {
+			t.Errorf("level %v: Unpark succeeds after the last Release", level)
+		}
+		if _, ok := (mem.Parked{}).Unpark(); ok {
+			t.Error("the zero Parked was unparked")
+		}
+		if out, leaks := a.Stats().CheckedOut, a.Leaks(); out != 0 || len(leaks) != 0 && level >= mem.LeakTrace {
+			t.Errorf("level %v: %d blocks are out, %d references outstanding", level, out, len(leaks))
+		}
+	}
+}
+
+func TestUnparkFailsWhenTheBlockHasANewOwner(t *testing.T) {
+	a := mem.New(mem.Options{})
+	s := a.Slab(4096)
+	parked := s.Park()
+	next := a.Get(4096)
+	defer next.Release()
+	if _, ok := parked.Unpark(); ok {
+		t.Error("Unpark took a block that was handed out again")
+	}
+	if next.Refs() != 1 {
+		t.Errorf("the new owner's block has %d references", next.Refs())
+	}
+}
+
+func TestAParkedSlabHoldsNoMemory(t *testing.T) {
+	a := mem.New(mem.Options{})
+	s := a.Slab(1 << 20)
+	b := s.Cut(0, 10)
+	parked := s.Park()
+	runtime.GC()
+	runtime.GC()
+	s, ok := parked.Unpark()
+	if !ok {
+		t.Fatal("the collector took a block that a cut holds")
+	}
+	parked = s.Park()
+	b.Release()
+	a.Trim()
+	b = mem.Buf{}
+	eventuallyCollected(t, "the collector has the block", func() bool {
+		if _, ok := parked.Unpark(); ok {
+			t.Fatal("Unpark succeeds after the last Release")
+		}
+		return a.Stats().IdleBytes == 0
+	})
+	runtime.KeepAlive(parked)
+}
+
+// The last Release and Unpark race for the block: one of them has it, and the
+// books say which.
+func TestUnparkAgainstTheLastRelease(t *testing.T) {
+	rounds := 50_000
+	if sys.Race {
+		rounds = 500
+	}
+	a := mem.New(mem.Options{Budget: 1 << 20})
+	var turn atomic.Int64 // even: ours; odd: the releaser's
+	var b mem.Buf
+	var end sync.WaitGroup
+	end.Go(func() {
+		for i := range rounds {
+			for spin := 1; turn.Load() != int64(2*i+1); spin++ {
+				if spin%1000 == 0 {
+					runtime.Gosched()
+				}
+			}
+			b.Release()
+			turn.Add(1)
+		}
+	})
+	won := 0
+	for i := range rounds {
+		s := a.Slab(512)
+		b = s.Cut(0, 10)
+		parked := s.Park()
+		turn.Add(1)
+		for range i % 200 { // another moment each time
+			turn.Load()
+		}
+		s, ok := parked.Unpark()
+		for turn.Load() != int64(2*i+2) {
+			runtime.Gosched()
+		}
+		out := 0
+		if ok {
+			out, won = 1, won+1
+			if s.Shared() {
+				t.Fatal("the unparked slab is shared after the last cut's Release")
+			}
+		}
+		if st := a.Stats(); st.CheckedOut != out || st.PinnedBytes != 0 {
+			t.Fatalf("unparked: %v, and %d blocks are out, %d bytes pinned", ok, st.CheckedOut, st.PinnedBytes)
+		}
+		if ok {
+			s.Release()
+		}
+	}
+	end.Wait()
+	t.Logf("Unpark won %d of %d", won, rounds)
+}

@@ -1,0 +1,85 @@
+package sluice
+
+import (
+	"bytes"
+	"io"
+)
+
+// ReadSlice returns the bytes up to and including the first delim, borrowed
+// until the next call on the reader. As with bufio, when the stream ends or
+// fails before a delim it returns, and consumes, what there is, with the
+// reason (io.EOF at the end). A deadline or ErrShort consumes nothing. More
+// than Limits.Frame bytes without delim are ErrTooLong, and stay.
+func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
+	n, err := b.find("ReadSlice", delim, b.limits().Frame)
+	if err != nil && !lasting(err) {
+		return nil, err
+	}
+	p := b.buf[b.r : b.r+n : b.r+n]
+	b.r += n
+	return p, err
+}
+
+// lasting reports whether err is such that waiting for more is in vain: the
+// stream has ended or failed.
+func lasting(err error) bool {
+	switch e := err.(type) {
+	case *Error:
+		return e.Err != ErrTooLong && !e.Timeout()
+	case interface{ Timeout() bool }:
+		return !e.Timeout()
+	}
+	return err != ErrShort && err != ErrClosed && err != ErrBudget
+}
+
+// find returns the length of what goes up to and including delim, at most
+// limit bytes, bringing it into the window. With an error it is the length of
+// the window.
+func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
+	for from := 0; ; {
+		p := b.View()
+		if len(p) > limit {
+			p = p[:limit]
+		}
+		if i := bytes.IndexByte(p[from:], delim); i >= 0 {
+			return from + i + 1, nil
+		}
+		if len(p) == limit {
+			return len(p), &Error{Op: op, Limit: int64(limit), Got: int64(b.Buffered()), Err: ErrTooLong}
+		}
+		from = len(p)
+		if err := b.ensure(from + 1); err != nil {
+			return b.w - b.r, err
+		}
+	}
+}
+
+// ReadLineSlice returns the next line without its end, which is LF or CR LF,
+// borrowed until the next call on the reader. A line of more than Limits.Line
+// bytes, its end counted, is ErrTooLong and stays unread. When the stream ends
+// inside a line the rest is returned, and consumed, with
+// io.ErrUnexpectedEOF; a deadline or ErrShort consumes nothing.
+func (b *BufReader) ReadLineSlice() ([]byte, error) {
+	n, err := b.find("ReadLine", '\n', b.limits().Line)
+	if err != nil {
+		if err == io.EOF && n > 0 {
+			p := b.buf[b.r : b.r+n : b.r+n]
+			b.r += n
+			return p, &Error{Op: "ReadLine", Got: int64(n), Err: io.ErrUnexpectedEOF}
+		}
+		return nil, err
+	}
+	p := b.buf[b.r : b.r+n]
+	b.r += n
+	n--
+	if n > 0 && p[n-1] == '\r' {
+		n--
+	}
+	return p[:n:n], nil
+}
+
+// ReadLine is ReadLineSlice that copies the line into a string.
+func (b *BufReader) ReadLine() (string, error) {
+	p, err := b.ReadLineSlice()
+	return string(p), err
+}

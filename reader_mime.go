@@ -1,0 +1,109 @@
+package sluice
+
+import (
+	"bytes"
+	"io"
+	"net/textproto"
+)
+
+// ReadMIMEHeader reads header fields up to and including the empty line that
+// ends them, as textproto.Reader.ReadMIMEHeader does: keys are made canonical,
+// continuation lines are joined with one space (RFC 5322, section 2.2.3; used
+// by RTSP, SIP and old HTTP). The limits are Limits.Line for a line,
+// Limits.Header for all and Limits.Fields. A line that is not a field is a
+// textproto.ProtocolError.
+//
+// With any error nothing is consumed; after ErrShort or a deadline the call
+// can be repeated.
+func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
+	outer := b.mark
+	if outer < 0 {
+		b.mark = b.r
+	}
+	into := b.r - b.mark // bytes of somebody else's mark before us
+	h, err := b.mimeHeader()
+	if err != nil {
+		b.r = b.mark + into
+		b.fixed = b.r
+	}
+	if outer < 0 {
+		b.mark = -1
+	}
+	return h, err
+}
+
+func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
+	limits := b.limits()
+	h := make(textproto.MIMEHeader)
+	var size, fields int
+	var key string  // of the field that may go on
+	var text []byte // its value so far, copied when it spans lines
+	var whole string
+	store := func() {
+		if text != nil {
+			whole = string(text)
+		}
+		if key != "" {
+			h[key] = append(h[key], whole)
+		}
+		key, text, whole = "", nil, ""
+	}
+	for {
+		line, err := b.ReadLineSlice()
+		if err != nil {
+			if err == io.EOF && size > 0 {
+				err = &Error{Op: "ReadMIMEHeader", Got: int64(size), Err: io.ErrUnexpectedEOF}
+			}
+			return nil, rename(err, "ReadMIMEHeader")
+		}
+		if size += len(line) + 2; size > limits.Header {
+			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Header), Got: int64(size), Err: ErrTooLong}
+		}
+		if len(line) == 0 {
+			store()
+			return h, nil
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			if key == "" {
+				return nil, textproto.ProtocolError("malformed MIME header initial line: " + quoted(line))
+			}
+			if text == nil {
+				text = []byte(whole)
+			}
+			text = append(append(text, ' '), bytes.Trim(line, " \t")...)
+			continue
+		}
+		store()
+		if fields++; fields > limits.Fields {
+			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Fields), Got: int64(fields), Err: ErrTooLong}
+		}
+		k, v, ok := bytes.Cut(line, []byte{':'})
+		if !ok || !token(k) {
+			return nil, textproto.ProtocolError("malformed MIME header line: " + quoted(line))
+		}
+		key = textproto.CanonicalMIMEHeaderKey(string(k))
+		whole = string(bytes.Trim(v, " \t"))
+	}
+}
+
+// token reports whether k is a field name: RFC 9110, section 5.6.2.
+func token(k []byte) bool {
+	for _, c := range k {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case bytes.IndexByte([]byte("!#$%&'*+-.^_`|~"), c) >= 0:
+		default:
+			return false
+		}
+	}
+	return len(k) > 0
+}
+
+// quoted cuts a bad line to what a log can bear.
+func quoted(line []byte) string {
+	const most = 64
+	if len(line) > most {
+		return string(line[:most]) + "..."
+	}
+	return string(line)
+}

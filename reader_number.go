@@ -1,0 +1,91 @@
+package sluice
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// ReadByte returns the next byte.
+func (b *BufReader) ReadByte() (byte, error) {
+	if b.r == b.w {
+		return b.byteSlow()
+	}
+	c := b.buf[b.r]
+	b.r++
+	return c, nil
+}
+
+//go:noinline
+func (b *BufReader) byteSlow() (byte, error) {
+	if err := b.ensure(1); err != nil {
+		return 0, err
+	}
+	c := b.buf[b.r]
+	b.r++
+	return c, nil
+}
+
+// ReadBE reads n bytes, 1 to 4, as a big-endian unsigned number. Another n
+// panics. Where int has 32 bits a number that does not fit is ErrOverflow,
+// and nothing is consumed. When bytes are missing nothing is consumed.
+func (b *BufReader) ReadBE(n int) (int, error) {
+	v, err := b.ReadBE32(n)
+	if err == nil && uint64(v) > math.MaxInt {
+		b.r -= n
+		return 0, &Error{Op: "ReadBE", Limit: math.MaxInt, Got: int64(v), Err: ErrOverflow}
+	}
+	return int(v), err
+}
+
+// ReadBE32 reads n bytes, 1 to 4, as a big-endian unsigned number. Another n
+// panics. When bytes are missing nothing is consumed.
+func (b *BufReader) ReadBE32(n int) (uint32, error) {
+	if r := b.r; n == 4 && b.w-r >= 4 {
+		b.r = r + 4
+		return binary.BigEndian.Uint32(b.buf[r:]), nil
+	}
+	p, err := b.number("ReadBE32", n)
+	if err != nil {
+		return 0, err
+	}
+	if len(p) == 4 {
+		return binary.BigEndian.Uint32(p), nil
+	}
+	var v uint32
+	for _, c := range p {
+		v = v<<8 | uint32(c)
+	}
+	return v, nil
+}
+
+// ReadLE32 is ReadBE32 for little-endian numbers.
+func (b *BufReader) ReadLE32(n int) (uint32, error) {
+	p, err := b.number("ReadLE32", n)
+	if err != nil {
+		return 0, err
+	}
+	if len(p) == 4 {
+		return binary.LittleEndian.Uint32(p), nil
+	}
+	var v uint32
+	for i, c := range p {
+		v |= uint32(c) << (8 * i)
+	}
+	return v, nil
+}
+
+func (b *BufReader) number(op string, n int) ([]byte, error) {
+	if uint(n-1) > 3 {
+		panic(fmt.Sprintf("sluice: BufReader.%s(%d): 1 to 4 bytes", op, n))
+	}
+	r := b.r
+	if n > b.w-r {
+		if err := b.whole(op, n); err != nil {
+			return nil, err
+		}
+		r = b.r
+	}
+	b.r = r + n
+	return b.buf[r : r+n], nil
+}

@@ -1,0 +1,104 @@
+package sluice
+
+// Block sizes follow the stream. The knee of the cost per byte is at 64 KiB:
+// 4 KiB reads cost nearly twice the processor time per byte, 16 KiB a fifth
+// more, 256 KiB nothing less.
+const (
+	minBlock   = 256 // the allocator's smallest class
+	firstBlock = 4 << 10
+	maxBlock   = 64 << 10
+	// framesPerBlock keeps the part of the bytes that is copied, the broken
+	// head of the last frame in each block, small: half a frame of the longest
+	// of late, for each block.
+	framesPerBlock = 16
+	// longFrame is where copying half a frame for each block begins to be more
+	// than 2 in 100 of the largest block.
+	longFrame = maxBlock / 32
+	// calm reads in a row that fill less than an eighth of the block shrink it.
+	calmReads = 8
+)
+
+// sizing decides how large the next block is.
+type sizing struct {
+	pinned int // BufLen, 0 when free
+	block  int // what the rate of the stream asks for
+	frame  int // about the longest recent contiguous request
+	whole  int // frames of this length have come whole: trusted without growing into them
+	calm   int
+	// drained says that the latest read left room: the source had no more.
+	drained bool
+	// probing says that the next read waits, so far as anyone can tell.
+	probing bool
+}
+
+func newSizing(bufLen int) sizing {
+	if bufLen > 0 {
+		bufLen = max(bufLen, 16)
+	}
+	return sizing{pinned: bufLen, block: firstBlock}
+}
+
+// want returns the size for a new block.
+func (s *sizing) want() int {
+	if s.pinned > 0 {
+		return s.pinned
+	}
+	n := max(s.block, min(s.frame*framesPerBlock, maxBlock))
+	if s.whole > maxBlock/4 {
+		// Two of the long frames that have been coming, so that the head of
+		// the second need not be copied before it is complete.
+		n = max(n, 2*s.whole)
+	}
+	return n
+}
+
+// asked notes that n contiguous bytes were asked for and were not there.
+func (s *sizing) asked(n int) {
+	if n >= s.frame {
+		s.frame = n
+	} else {
+		s.frame -= (s.frame - n + 7) / 8
+	}
+	if s.whole > s.frame {
+		s.whole = s.frame
+	}
+}
+
+// came notes that n contiguous bytes were asked for and have come whole.
+func (s *sizing) came(n int) {
+	if s.pinned == 0 && n > s.whole {
+		s.whole = n
+	}
+}
+
+// read notes a read of n bytes into room, of a block of the given size.
+func (s *sizing) read(n, room, block int) {
+	s.drained = n < room
+	switch {
+	case n == room && room >= block/2 && block >= s.block:
+		s.block = min(4*s.block, maxBlock)
+		s.calm = 0
+	case n < s.block/8:
+		if s.calm++; s.calm >= calmReads {
+			s.calm = 0
+			s.block = max(s.block/2, minBlock)
+		}
+	default:
+		s.calm = 0
+	}
+}
+
+// limit returns how far to fill a block of the given length: to its end,
+// unless frames are long against it. Then what is read past the frame that is
+// asked for, which ends at end, stops where another would not fit, so that
+// its head need not be copied to the next block.
+func (s *sizing) limit(length, end int) int {
+	if s.pinned > 0 || s.frame <= longFrame || s.frame > length {
+		return length
+	}
+	soft := length - s.frame
+	if end < soft {
+		return soft
+	}
+	return min(length, end+max(64, min(s.frame/64, 4096)))
+}

@@ -1,0 +1,100 @@
+package sluice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// errTimeout is what a source without deadlines of its own returns in time.
+var errTimeout error = &Error{Op: "read", Err: os.ErrDeadlineExceeded}
+
+// SetTimeout bounds each wait for bytes from now on: a call that waits longer
+// than d returns an error that matches os.ErrDeadlineExceeded and can be
+// repeated. 0 ends that. It sets the source's read deadline before each read,
+// so it needs a source that has one (SetReadDeadline) or that NewBufReaderChan
+// made; for others it returns os.ErrNoDeadline. Reset ends it.
+func (b *BufReader) SetTimeout(d time.Duration) error {
+	if d < 0 {
+		panic(fmt.Sprintf("sluice: BufReader.SetTimeout(%v)", d))
+	}
+	if b.src == nil {
+		return ErrClosed
+	}
+	c, ok := b.src.reader().(deadliner)
+	if !ok && !b.queuing {
+		return os.ErrNoDeadline
+	}
+	if ok && d == 0 && b.x != nil && b.x.timeout > 0 {
+		if err := c.SetReadDeadline(time.Time{}); err != nil {
+			return err
+		}
+	}
+	b.extras().timeout = d
+	return nil
+}
+
+// SetContext makes reads fail with the context's cause once it is done, a
+// read that waits included, where the source has a read deadline or was made
+// by NewBufReaderChan; over other sources it is looked at before each read.
+// nil ends that. Reset ends it too.
+//
+// It takes hold of the source's read deadline: when the context ends, the
+// deadline is moved to the past, and it is cleared by the next SetContext.
+func (b *BufReader) SetContext(ctx context.Context) {
+	if ctx == nil && b.x == nil {
+		return
+	}
+	x := b.extras()
+	x.setContext(nil)
+	if ctx == nil || b.src == nil {
+		return
+	}
+	x.ctx = ctx
+	if c, ok := b.src.reader().(deadliner); ok {
+		cancel := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+		x.stop = func() bool {
+			if cancel() {
+				return true
+			}
+			_ = c.SetReadDeadline(time.Time{})
+			return false
+		}
+	}
+}
+
+func (x *extra) setContext(ctx context.Context) {
+	if x.stop != nil {
+		x.stop()
+	}
+	x.ctx, x.stop = ctx, nil
+}
+
+// ctxErr is the error of a read that the context ended.
+func (x *extra) ctxErr() error { return &Error{Op: "read", Err: context.Cause(x.ctx)} }
+
+// arm prepares for a wait: sets the deadline, looks at the context.
+func (x *extra) arm(b *BufReader) error {
+	if x.timeout > 0 {
+		if c, ok := b.src.reader().(deadliner); ok {
+			if err := c.SetReadDeadline(time.Now().Add(x.timeout)); err != nil {
+				return err
+			}
+		}
+	}
+	// After the deadline was set: a context that ends from here on moves it.
+	if x.ctx != nil && x.ctx.Err() != nil {
+		return x.ctxErr()
+	}
+	return nil
+}
+
+// explain names the context as the cause of a deadline that it set.
+func (x *extra) explain(err error) error {
+	if x.ctx != nil && x.ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		return x.ctxErr()
+	}
+	return err
+}
