@@ -21,8 +21,10 @@ func (b *BufReader) Next(n int) ([]byte, error) {
 
 //go:noinline
 func (b *BufReader) nextSlow(n int) ([]byte, error) {
-	if err := b.whole("Next", n); err != nil {
-		return nil, err
+	if n < 0 || b.plain == nil || !b.straight(n) {
+		if err := b.whole("Next", n); err != nil {
+			return nil, err
+		}
 	}
 	r := b.r
 	b.r = r + n

@@ -14,6 +14,9 @@ const (
 	// longFrame is where copying half a frame for each block begins to be more
 	// than 2 in 100 of the largest block.
 	longFrame = maxBlock / 32
+	// exactAbove is the allocator's largest class: longer blocks are as long as
+	// was asked for, not the next power of two.
+	exactAbove = 4 << 20
 	// calm reads in a row that fill less than an eighth of the block shrink it.
 	calmReads = 8
 )

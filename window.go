@@ -13,10 +13,10 @@ func (b *BufReader) base() int {
 // ensure brings the window to at least n contiguous bytes. What it has when
 // that fails is still there.
 func (b *BufReader) ensure(n int) error {
-	b.size.asked(n)
-	if b.plain != nil {
-		b.straight(n)
+	if b.plain != nil && b.straight(n) {
+		return nil
 	}
+	b.size.asked(n)
 	for b.w-b.r < n {
 		if b.src == nil {
 			return ErrClosed
@@ -46,22 +46,45 @@ func (b *BufReader) ensure(n int) error {
 	return nil
 }
 
-// straight is the usual way to more, spelled out: from an io.Reader into the
-// tail of the block, when that has room.
-func (b *BufReader) straight(n int) {
+// straight is the usual way to n bytes, spelled out: a window that is not
+// empty gets more from an io.Reader, in the block that it is in. It reports
+// whether n bytes are there; if not, ensure goes on from what there is.
+func (b *BufReader) straight(n int) bool {
+	if b.x != nil || b.err != nil || !b.owned || b.mark >= 0 || b.r == b.w {
+		return false
+	}
+	size := len(b.buf)
+	if n > size-b.r || size-b.w < size/8 {
+		if n > size/2 || size < b.size.block || b.slab.Shared() {
+			return false
+		}
+		b.forget()
+		b.rebase(0, copy(b.buf, b.buf[b.r:b.w]))
+	}
 	end := b.r + n
-	if !b.owned || b.r == b.w || end > len(b.buf) || b.x != nil || b.err != nil {
-		return
+	limit := b.size.limit(size, end)
+	if limit < end {
+		return false
 	}
-	room := b.size.limit(len(b.buf), end) - b.w
-	if room < end-b.w || room < len(b.buf)/8 {
-		return
+	if n > b.size.frame {
+		b.size.frame = n
 	}
-	got, err := b.plain.fill(b.buf[b.w:b.w+room:b.w+room], end-b.w)
+	w := b.w
+	p := b.buf[w:limit:limit]
+	got, err := b.plain.r.Read(p)
+	if uint(got) > uint(len(p)) {
+		panicRead(got, len(p))
+	}
+	if w+got < end && err == nil {
+		var rest int
+		rest, err = b.plain.fill(p[got:], end-w-got)
+		got += rest
+	}
 	b.err = err
-	b.w += got
+	b.w = w + got
 	b.total += int64(got)
-	b.size.read(got, room, len(b.buf))
+	b.size.read(got, len(p), size)
+	return b.w >= end
 }
 
 // direct reports whether n contiguous bytes may be read straight into one
@@ -175,6 +198,11 @@ func (b *BufReader) move(need, have int) error {
 // tail of the parked block if that lives and will do, else into a new block of
 // size bytes.
 func (b *BufReader) moveTo(size, need, have int) error {
+	if size < 2*have && (b.size.pinned > 0 || size > exactAbove) {
+		// Not just large enough: bytes that come one by one would otherwise be
+		// moved for each.
+		size = 2 * have
+	}
 	slab, at, length, err := b.target(size, need)
 	if err != nil {
 		return err

@@ -77,8 +77,11 @@ func (m *Memory) clip(part, off int) {
 		b := &m.bufs[part]
 		b.off += uint32(off)
 		b.n -= uint32(off)
-		if b.b.gauge != nil {
-			b.b.gauge.markCut(int(b.n))
+		if g := b.b.gauge; g != nil {
+			g.markCut(int(b.n))
+			if int(b.n) <= g.size/8 && b.b.word.Load()&refMask == 1 {
+				g.markLoose() // nobody else keeps the block either
+			}
 		}
 		m.Buffers[part] = m.Buffers[part][off:]
 		m.Size -= off

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Compiles and vets for the systems that this machine is not. Tests are
+# compiled too, by vet, and run nowhere.
+set -eu
+cd "$(dirname "$0")/.."
+
+# GOOS GOARCH what
+targets='
+linux arm64 ./... ./cmd/...
+linux 386 ./... ./cmd/...
+darwin arm64 ./... ./cmd/...
+windows amd64 ./... ./cmd/...
+'
+
+echo "$targets" | while read -r goos goarch packages; do
+	[ -n "$goos" ] || continue
+	echo "cross: $goos/$goarch"
+	export GOOS="$goos" GOARCH="$goarch" CGO_ENABLED=0
+	# One word for each pattern is what is wanted.
+	# shellcheck disable=SC2086
+	go build -buildvcs=false $packages
+	# shellcheck disable=SC2086
+	go vet $packages
+done

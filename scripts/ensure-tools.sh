@@ -1,0 +1,77 @@
+#!/bin/sh
+# Sees to it that the tools which make test needs are there: installs what is
+# missing where it is root on a machine with apt, and says what to install
+# elsewhere. With -n it installs nothing.
+set -eu
+
+# commands, any of which will do | Debian packages | what needs it
+tools='
+gcc clang|gcc libc6-dev|the race detector needs cgo
+chromium chromium-browser google-chrome|chromium|a test opens the HTML report in a browser
+shellcheck|shellcheck|the scripts are checked
+'
+
+case "${1-}" in
+'' | -n) ;;
+-h | --help)
+	echo "usage: scripts/ensure-tools.sh [-n]    -n: only say what is missing"
+	exit 0
+	;;
+*)
+	echo "ensure-tools: unknown argument $1; see -h" >&2
+	exit 2
+	;;
+esac
+
+if ! command -v go >/dev/null; then
+	echo "ensure-tools: no go in PATH; install Go 1.25 or newer from https://go.dev/dl/" >&2
+	exit 1
+fi
+
+# missing prints the Debian packages of what is not there, and the reasons on
+# standard error.
+missing() {
+	echo "$tools" | while IFS='|' read -r commands packages reason; do
+		[ -n "$commands" ] || continue
+		found=
+		for name in $commands; do
+			if command -v "$name" >/dev/null; then
+				found=$name
+				break
+			fi
+		done
+		if [ -z "$found" ]; then
+			echo "ensure-tools: no $(echo "$commands" | sed 's/ / or /g') in PATH: $reason" >&2
+			echo "$packages"
+		fi
+	done
+}
+
+packages=$(missing | tr '\n' ' ')
+packages=${packages% }
+if [ -z "$packages" ]; then
+	exit 0
+fi
+
+if [ "${1-}" != -n ] && command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
+	echo "ensure-tools: installing $packages"
+	export DEBIAN_FRONTEND=noninteractive
+	# Old lists may still do, so a failed update is not the end.
+	apt-get update -qq || echo "ensure-tools: apt-get update failed, going on with the lists that are here" >&2
+	# One word for each package is what is wanted.
+	# shellcheck disable=SC2086
+	if apt-get install -y -qq --no-install-recommends $packages >/dev/null; then
+		packages=$(missing | tr '\n' ' ')
+		packages=${packages% }
+		if [ -z "$packages" ]; then
+			exit 0
+		fi
+	fi
+fi
+
+if command -v apt-get >/dev/null; then
+	echo "ensure-tools: install them with: sudo apt-get install $packages" >&2
+else
+	echo "ensure-tools: install them (Debian calls the packages: $packages)" >&2
+fi
+exit 1

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Runs every fuzz target of both modules for FUZZTIME (30s unless told), one
+# after the other, and fails when one of them did.
+set -eu
+cd "$(dirname "$0")/.."
+
+targets=$(grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . |
+	sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$|\1 \2|' | sort)
+if [ -z "$targets" ]; then
+	echo "fuzz: no fuzz target found" >&2
+	exit 1
+fi
+
+# A loop in this shell, not behind a pipe, so that it can remember.
+failed=
+while read -r dir name; do
+	echo "fuzz: $name in $dir"
+	go test -run '^$' -fuzz "^$name\$" -fuzztime "${FUZZTIME:-30s}" "$dir" </dev/null || failed="$failed $name"
+done <<END
+$targets
+END
+
+if [ -n "$failed" ]; then
+	echo "fuzz: failed:$failed" >&2
+	exit 1
+fi

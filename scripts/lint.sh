@@ -1,0 +1,29 @@
+#!/bin/sh
+# Everything that reads the code without running it: format, vet in both
+# builds, staticcheck in both builds, shellcheck.
+set -eu
+cd "$(dirname "$0")/.."
+
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+echo "lint: gofmt"
+unformatted=$(gofmt -l .)
+if [ -n "$unformatted" ]; then
+	echo "lint: gofmt would change:" >&2
+	echo "$unformatted" >&2
+	exit 1
+fi
+
+# The second module is reached through go.work.
+for tags in '' invariants; do
+	echo "lint: vet and staticcheck${tags:+ -tags $tags}"
+	go vet -tags "$tags" ./... ./cmd/...
+	go run "$staticcheck" -tags "$tags" ./... ./cmd/...
+done
+
+echo "lint: shellcheck"
+if ! command -v shellcheck >/dev/null; then
+	echo "lint: no shellcheck in PATH; scripts/ensure-tools.sh installs it" >&2
+	exit 1
+fi
+shellcheck .ci/run scripts/*.sh
