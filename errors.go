@@ -27,6 +27,9 @@ var (
 	ErrBudget = mem.ErrBudget
 )
 
+// errFields is ErrTooLong of what is not counted in bytes.
+var errFields = fmt.Errorf("number of header fields: %w", ErrTooLong)
+
 // Error says what went wrong in which call, and how far it had come. Err is
 // the reason, for errors.Is and errors.As.
 type Error struct {
@@ -42,8 +45,10 @@ func (e *Error) Error() string {
 	s.WriteString("sluice: ")
 	s.WriteString(e.Op)
 	switch {
-	case errors.Is(e.Err, ErrTooLong):
+	case e.Err == ErrTooLong:
 		fmt.Fprintf(&s, ": %d bytes or more, limit %d", e.Got, e.Limit)
+	case errors.Is(e.Err, ErrTooLong):
+		fmt.Fprintf(&s, ": %d or more, limit %d", e.Got, e.Limit)
 	case e.Limit != 0:
 		fmt.Fprintf(&s, ": %d of %d bytes", max(e.Got, e.Done), e.Limit)
 	case e.Done != 0:

@@ -57,7 +57,7 @@ func (g *gather) room(b *BufReader) ([]byte, error) {
 	if !g.slab.Valid() {
 		size := maxBlock
 		if b.size.pinned > 0 {
-			size = b.size.pinned
+			size = int(b.size.pinned)
 		}
 		slab, err := b.alloc.TrySlab(min(size, g.left))
 		if err != nil {

@@ -14,7 +14,7 @@ type extra struct {
 	limits  Limits
 	timeout time.Duration
 	ctx     context.Context
-	stop    func() bool // ends the context's hold on the connection
+	stop    func() // ends the context's hold on the connection
 
 	// queue[head:] follows the window: bytes that came in blocks of their own.
 	queue  []mem.Buf

@@ -58,6 +58,7 @@ type BufReader struct {
 	owned bool     // buf[w:] is ours to fill
 
 	queuing bool // the source brings blocks of its own
+	ownMark bool // a call has set the mark for itself
 
 	lastByte int16 // the byte before lo, -1 when unknown
 	lo       int   // oldest consumed byte that is still in buf
@@ -98,7 +99,7 @@ func NewBufReader(r io.Reader) *BufReader {
 // bufLen bytes. A frame that is longer than that still comes whole, in a block
 // of its own. bufLen below 16 is 16.
 func NewBufReaderWithBufLen(r io.Reader, bufLen int) *BufReader {
-	b := &BufReader{BufLen: bufLen}
+	b := &BufReader{BufLen: max(bufLen, 16)}
 	b.Reset(r)
 	return b
 }
@@ -168,6 +169,10 @@ func (b *BufReader) Recycle() {
 	if x := b.x; x != nil {
 		x.dropQueue()
 		x.setContext(nil)
+		if x.timeout > 0 && b.src != nil {
+			// Whoever goes on with the connection has not asked for it.
+			_ = b.SetTimeout(0)
+		}
 		x.timeout = 0
 	}
 	if b.src != nil {

@@ -2,17 +2,19 @@ package sluice
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
 // ReadSlice returns the bytes up to and including the first delim, borrowed
 // until the next call on the reader. As with bufio, when the stream ends or
 // fails before a delim it returns, and consumes, what there is, with the
-// reason (io.EOF at the end). A deadline or ErrShort consumes nothing. More
+// reason (io.EOF at the end). A deadline, a context that ended, ErrShort and
+// ErrBudget consume nothing. More
 // than Limits.Frame bytes without delim are ErrTooLong, and stay.
 func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 	n, err := b.find("ReadSlice", delim, b.limits().Frame)
-	if err != nil && !lasting(err) {
+	if err != nil && !b.lasting(err) {
 		return nil, err
 	}
 	p := b.buf[b.r : b.r+n : b.r+n]
@@ -22,14 +24,16 @@ func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 
 // lasting reports whether err is such that waiting for more is in vain: the
 // stream has ended or failed.
-func lasting(err error) bool {
-	switch e := err.(type) {
-	case *Error:
-		return e.Err != ErrTooLong && !e.Timeout()
-	case interface{ Timeout() bool }:
-		return !e.Timeout()
+func (b *BufReader) lasting(err error) bool {
+	if b.x != nil && b.x.ctx != nil && b.x.ctx.Err() != nil {
+		return false
 	}
-	return err != ErrShort && err != ErrClosed && err != ErrBudget
+	for _, passing := range []error{ErrTooLong, ErrShort, ErrClosed, ErrBudget} {
+		if errors.Is(err, passing) {
+			return false
+		}
+	}
+	return !(&Error{Err: err}).Timeout()
 }
 
 // find returns the length of what goes up to and including delim, at most

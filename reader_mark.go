@@ -1,11 +1,12 @@
 package sluice
 
 // Mark remembers the place that the reader is at. From then on nothing that
-// follows is let go, up to Limits.Frame bytes, until Rollback or Unmark. A
-// parser whose message may not be complete sets a mark, reads, and goes back
-// when a call returns ErrShort or a deadline passed. A second Mark moves it.
+// follows is let go until Rollback or Unmark; a call that would make it more
+// than Limits.Frame bytes returns ErrTooLong. A parser whose message may not
+// be complete sets a mark, reads, and goes back when a call returns ErrShort or
+// a deadline passed. A second Mark moves it.
 func (b *BufReader) Mark() {
-	b.mark = b.r
+	b.mark, b.ownMark = b.r, false
 	// UnreadByte must not go back behind it: what is there may be gone.
 	b.fixed = b.r
 }
@@ -19,6 +20,19 @@ func (b *BufReader) Rollback() {
 	b.r = b.mark
 	b.fixed = b.r
 	b.mark = -1
+}
+
+// marked says why n more bytes behind the window's start would be too many
+// behind the mark. A call's own mark has that call's own limit.
+func (b *BufReader) marked(n int) error {
+	if b.mark < 0 || b.ownMark {
+		return nil
+	}
+	span := b.r - b.mark + n
+	if limit := b.limits().Frame; span > limit {
+		return &Error{Op: "Mark", Limit: int64(limit), Got: int64(span), Err: ErrTooLong}
+	}
+	return nil
 }
 
 // Unmark clears the mark, if there is one: what was read stays read.

@@ -18,7 +18,7 @@ import (
 func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
 	outer := b.mark
 	if outer < 0 {
-		b.mark = b.r
+		b.mark, b.ownMark = b.r, true
 	}
 	into := b.r - b.mark // bytes of somebody else's mark before us
 	h, err := b.mimeHeader()
@@ -41,7 +41,7 @@ func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
 	var whole string
 	store := func() {
 		if text != nil {
-			whole = string(text)
+			whole = string(bytes.TrimLeft(text, " \t"))
 		}
 		if key != "" {
 			h[key] = append(h[key], whole)
@@ -75,7 +75,7 @@ func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
 		}
 		store()
 		if fields++; fields > limits.Fields {
-			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Fields), Got: int64(fields), Err: ErrTooLong}
+			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Fields), Got: int64(fields), Err: errFields}
 		}
 		k, v, ok := bytes.Cut(line, []byte{':'})
 		if !ok || !token(k) {

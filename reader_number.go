@@ -31,11 +31,14 @@ func (b *BufReader) byteSlow() (byte, error) {
 // and nothing is consumed. When bytes are missing nothing is consumed.
 func (b *BufReader) ReadBE(n int) (int, error) {
 	v, err := b.ReadBE32(n)
-	if err == nil && uint64(v) > math.MaxInt {
+	if err != nil {
+		return 0, rename(err, "ReadBE")
+	}
+	if uint64(v) > math.MaxInt {
 		b.r -= n
 		return 0, &Error{Op: "ReadBE", Limit: math.MaxInt, Got: int64(v), Err: ErrOverflow}
 	}
-	return int(v), err
+	return int(v), nil
 }
 
 // ReadBE32 reads n bytes, 1 to 4, as a big-endian unsigned number. Another n

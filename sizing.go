@@ -21,42 +21,47 @@ const (
 	calmReads = 8
 )
 
-// sizing decides how large the next block is.
+// sizing decides how large the next block is. It is part of what an idle
+// connection costs, hence the narrow fields.
 type sizing struct {
-	pinned int // BufLen, 0 when free
-	block  int // what the rate of the stream asks for
-	frame  int // about the longest recent contiguous request
-	whole  int // frames of this length have come whole: trusted without growing into them
-	calm   int
+	pinned int32 // BufLen, 0 when free
+	block  int32 // what the rate of the stream asks for
+	frame  int32 // about the longest recent contiguous request
+	whole  int32 // frames of this length have come whole: trusted without growing into them
+	calm   uint8
 	// drained says that the latest read left room: the source had no more.
 	drained bool
 	// probing says that the next read waits, so far as anyone can tell.
 	probing bool
 }
 
+// mostFrame is where the estimate of the frames' length ends.
+const mostFrame = 1 << 28
+
 func newSizing(bufLen int) sizing {
 	if bufLen > 0 {
-		bufLen = max(bufLen, 16)
+		bufLen = min(max(bufLen, 16), mostFrame)
 	}
-	return sizing{pinned: bufLen, block: firstBlock}
+	return sizing{pinned: int32(bufLen), block: firstBlock}
 }
 
 // want returns the size for a new block.
 func (s *sizing) want() int {
 	if s.pinned > 0 {
-		return s.pinned
+		return int(s.pinned)
 	}
-	n := max(s.block, min(s.frame*framesPerBlock, maxBlock))
+	n := max(s.block, min(min(s.frame, maxBlock)*framesPerBlock, maxBlock))
 	if s.whole > maxBlock/4 {
 		// Two of the long frames that have been coming, so that the head of
 		// the second need not be copied before it is complete.
 		n = max(n, 2*s.whole)
 	}
-	return n
+	return int(n)
 }
 
 // asked notes that n contiguous bytes were asked for and were not there.
-func (s *sizing) asked(n int) {
+func (s *sizing) asked(length int) {
+	n := int32(min(length, mostFrame))
 	if n >= s.frame {
 		s.frame = n
 	} else {
@@ -69,8 +74,8 @@ func (s *sizing) asked(n int) {
 
 // came notes that n contiguous bytes were asked for and have come whole.
 func (s *sizing) came(n int) {
-	if s.pinned == 0 && n > s.whole {
-		s.whole = n
+	if s.pinned == 0 && n > int(s.whole) {
+		s.whole = int32(min(n, mostFrame))
 	}
 }
 
@@ -78,10 +83,10 @@ func (s *sizing) came(n int) {
 func (s *sizing) read(n, room, block int) {
 	s.drained = n < room
 	switch {
-	case n == room && room >= block/2 && block >= s.block:
+	case n == room && room >= block/2 && block >= int(s.block):
 		s.block = min(4*s.block, maxBlock)
 		s.calm = 0
-	case n < s.block/8:
+	case n < int(s.block/8):
 		if s.calm++; s.calm >= calmReads {
 			s.calm = 0
 			s.block = max(s.block/2, minBlock)
@@ -96,12 +101,13 @@ func (s *sizing) read(n, room, block int) {
 // asked for, which ends at end, stops where another would not fit, so that
 // its head need not be copied to the next block.
 func (s *sizing) limit(length, end int) int {
-	if s.pinned > 0 || s.frame <= longFrame || s.frame > length {
+	frame := int(s.frame)
+	if s.pinned > 0 || frame <= longFrame || frame > length {
 		return length
 	}
-	soft := length - s.frame
+	soft := length - frame
 	if end < soft {
 		return soft
 	}
-	return min(length, end+max(64, min(s.frame/64, 4096)))
+	return min(length, end+max(64, min(frame/64, 4096)))
 }

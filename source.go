@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"syscall"
 	"time"
 )
@@ -161,8 +162,11 @@ func (b *BufReader) awaitBudget() error {
 		if parent.Err() != nil {
 			return errors.Join(err, context.Cause(parent))
 		}
-		if !timeUp || !end.IsZero() && time.Now().After(end) {
+		if !timeUp {
 			return err
+		}
+		if !end.IsZero() && time.Now().After(end) {
+			return errors.Join(err, os.ErrDeadlineExceeded)
 		}
 		if c, ok := b.src.(interface{ alive() error }); ok {
 			if err := c.alive(); err != nil {

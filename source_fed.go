@@ -83,7 +83,7 @@ func (b *BufReader) FeedCopy(p []byte) error {
 		return err
 	}
 	b.size.drained = false
-	for len(p) > 0 {
+	for fed := 0; len(p) > 0; {
 		if b.queued() > 0 {
 			buf, err := b.alloc.TryGet(len(p))
 			if err != nil {
@@ -97,11 +97,15 @@ func (b *BufReader) FeedCopy(p []byte) error {
 		b.need = b.w - b.r + 1
 		room, err := b.room()
 		if err != nil {
+			// All or nothing, so that the call can be repeated.
+			b.w -= fed
+			b.total -= int64(fed)
 			return err
 		}
 		n := copy(room, p)
 		b.received(n, len(room))
 		p = p[n:]
+		fed += n
 	}
 	return nil
 }

@@ -11,19 +11,28 @@ import (
 )
 
 // rawSource reads from a connection's descriptor, inside the callback that the
-// runtime's poller calls when there may be something to read. The block is
-// taken there, and given back when there is nothing: a connection that waits
-// holds none. The callback always tries to read before it asks to wait: the
-// poller tells of an edge once, and it may have passed.
+// runtime's poller calls when there may be something to read. A block is given
+// back there when there is nothing, and taken again when there is: a
+// connection that waits holds none. The callback always tries to read before
+// it asks to wait: the poller tells of an edge once, and it may have passed.
+//
+// What happens in the callback is kept short for the sake of the stack, which
+// is then at its deepest: 2 KiB suffice, and a goroutine that has outgrown
+// them keeps 4.
 type rawSource struct {
 	raw  syscall.RawConn
 	conn io.Reader
 	b    *BufReader
 	try  func(fd uintptr) bool
+	room []byte // where to read; empty after a wait for which the block was given back
+	size int    // of the block to take after such a wait
 	n    int
-	room int
 	err  error
 }
+
+// errAgain sends the callback's caller round once more: what the callback
+// needs takes more stack than it may.
+var errAgain = errors.New("again")
 
 func newRawSource(b *BufReader, r io.Reader, c syscall.Conn) source {
 	raw, err := c.SyscallConn()
@@ -36,44 +45,77 @@ func newRawSource(b *BufReader, r io.Reader, c syscall.Conn) source {
 }
 
 func (s *rawSource) attempt(fd uintptr) bool {
-	p, err := s.b.room()
-	if err != nil {
-		s.n, s.err = 0, err
+	if len(s.room) == 0 && !s.take() {
+		s.n, s.err = 0, errAgain
 		return true
 	}
 	for {
-		n, err := syscall.Read(int(fd), p)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err == syscall.EAGAIN {
-			s.b.idle()
+		s.n, s.err = syscall.Read(int(fd), s.room)
+		switch s.err {
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			s.wait()
 			return false
+		default:
+			return true
 		}
-		s.n, s.room, s.err = n, len(p), err
-		return true
 	}
+}
+
+// take gets room after a wait without a block.
+func (s *rawSource) take() bool {
+	b := s.b
+	if s.size == 0 {
+		return false
+	}
+	slab, ok := b.alloc.CachedSlab(s.size)
+	if !ok {
+		return false
+	}
+	b.slab, b.owned = slab, true
+	b.buf = slab.Bytes()
+	if b.size.pinned > 0 {
+		b.buf = b.buf[:s.size]
+	}
+	s.room = b.buf
+	return true
+}
+
+// wait gives memory back before the poller waits.
+func (s *rawSource) wait() {
+	b := s.b
+	if b.r == b.w && b.x == nil && b.mark < 0 && b.owned && !b.slab.Shared() {
+		s.room, s.size = nil, max(b.need, b.size.want())
+		b.forget()
+		b.slab.Release()
+		b.buf, b.owned = nil, false
+		b.rebase(0, 0)
+		return
+	}
+	s.room, s.size = nil, 0
+	b.idle()
 }
 
 func (s *rawSource) fetch(b *BufReader) error {
 	for {
-		if err := s.raw.Read(s.try); err != nil {
-			return s.opError(err)
+		room, err := b.roomOrWait()
+		if err != nil {
+			return err
 		}
+		s.room = room
+		err = s.raw.Read(s.try)
+		room = s.room
+		s.room = nil
 		switch {
+		case err != nil:
+			return s.opError(err)
 		case s.n > 0:
-			b.received(s.n, s.room)
+			b.received(s.n, len(room))
 			return nil
 		case s.err == nil:
 			return io.EOF
-		case !errors.Is(s.err, ErrBudget):
+		case s.err != errAgain:
 			return s.opError(os.NewSyscallError("read", s.err))
-		case b.slab.Valid() || b.queued() > 0:
-			return s.err
-		}
-		// Waiting inside the callback would keep Close from returning.
-		if err := b.awaitBudget(); err != nil {
-			return err
 		}
 	}
 }
@@ -88,7 +130,10 @@ func (s *rawSource) opError(err error) error {
 	}
 	if c, ok := s.conn.(net.Conn); ok {
 		op.Source, op.Addr = c.LocalAddr(), c.RemoteAddr()
-		op.Net = op.Addr.Network()
+		// A socket that was never connected has no address at the other end.
+		if op.Addr != nil {
+			op.Net = op.Addr.Network()
+		}
 	}
 	return op
 }

@@ -54,13 +54,18 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	}
 	x.ctx = ctx
 	if c, ok := b.src.reader().(deadliner); ok {
-		cancel := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
-		x.stop = func() bool {
+		moved := make(chan struct{})
+		cancel := context.AfterFunc(ctx, func() {
+			_ = c.SetReadDeadline(time.Unix(1, 0))
+			close(moved)
+		})
+		x.stop = func() {
 			if cancel() {
-				return true
+				return
 			}
+			// It is cleared after it was moved, not before.
+			<-moved
 			_ = c.SetReadDeadline(time.Time{})
-			return false
 		}
 	}
 }

@@ -21,6 +21,9 @@ func (b *BufReader) ensure(n int) error {
 		if b.src == nil {
 			return ErrClosed
 		}
+		if err := b.marked(n); err != nil {
+			return err
+		}
 		queued := b.queued()
 		if queued > 0 && b.r == b.w && b.mark < 0 {
 			b.adopt()
@@ -55,7 +58,7 @@ func (b *BufReader) straight(n int) bool {
 	}
 	size := len(b.buf)
 	if n > size-b.r || size-b.w < size/8 {
-		if n > size/2 || size < b.size.block || b.slab.Shared() {
+		if n > size/2 || size < int(b.size.block) || b.slab.Shared() {
 			return false
 		}
 		b.forget()
@@ -66,8 +69,8 @@ func (b *BufReader) straight(n int) bool {
 	if limit < end {
 		return false
 	}
-	if n > b.size.frame {
-		b.size.frame = n
+	if n > int(b.size.frame) {
+		b.size.frame = int32(min(n, mostFrame))
 	}
 	w := b.w
 	p := b.buf[w:limit:limit]

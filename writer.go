@@ -157,16 +157,25 @@ func (b *BufWriter) Write(p []byte) (int, error) {
 }
 
 func (b *BufWriter) writeSlow(p []byte) (int, error) {
-	if b.err != nil {
-		return 0, b.err
+	if len(p) < directFrom {
+		return copyIn(b, p)
 	}
-	if len(p) >= directFrom {
-		b.seal()
-		before := b.waiting
-		b.pieces = append(b.pieces, p)
-		b.waiting += len(p)
-		out, err := b.flush("Write", true)
-		return min(max(0, int(out)-before), len(p)), err
+	if err := b.failed(); err != nil {
+		return 0, err
+	}
+	b.seal()
+	before := b.waiting
+	b.pieces = append(b.pieces, p)
+	b.waiting += len(p)
+	out, err := b.flush("Write", false)
+	return min(max(0, int(out)-before), len(p)), err
+}
+
+// copyIn copies p into blocks, whatever its length. It keeps nothing of p, so
+// that a caller's array need not go to the heap.
+func copyIn[T []byte | string](b *BufWriter, p T) (int, error) {
+	if err := b.failed(); err != nil {
+		return 0, err
 	}
 	done := 0
 	for done < len(p) {
@@ -182,34 +191,29 @@ func (b *BufWriter) writeSlow(p []byte) (int, error) {
 	return done, nil
 }
 
+// failed returns why nothing can be written: the sticky error, or that there
+// is no writer below.
+func (b *BufWriter) failed() error {
+	if b.w == nil {
+		b.err = ErrClosed
+	}
+	return b.err
+}
+
 // WriteString is Write of a string.
 func (b *BufWriter) WriteString(s string) (int, error) {
 	if b.err == nil && len(s) <= len(b.buf)-b.e {
 		b.e += copy(b.buf[b.e:], s)
 		return len(s), nil
 	}
-	done := 0
-	for done < len(s) {
-		if b.err != nil {
-			return done, b.err
-		}
-		if b.e == len(b.buf) {
-			if err := b.grow(); err != nil {
-				return done, err
-			}
-		}
-		n := copy(b.buf[b.e:], s[done:])
-		b.e += n
-		done += n
-	}
-	return done, b.err
+	return copyIn(b, s)
 }
 
 // WriteByte writes one byte.
 func (b *BufWriter) WriteByte(c byte) error {
 	if b.e == len(b.buf) || b.err != nil {
-		if b.err != nil {
-			return b.err
+		if err := b.failed(); err != nil {
+			return err
 		}
 		if err := b.grow(); err != nil {
 			return err
@@ -223,7 +227,7 @@ func (b *BufWriter) WriteByte(c byte) error {
 // WriteRune writes a rune in UTF-8 and returns its length.
 func (b *BufWriter) WriteRune(r rune) (int, error) {
 	var p [utf8.UTFMax]byte
-	return b.Write(p[:utf8.EncodeRune(p[:], r)])
+	return copyIn(b, p[:utf8.EncodeRune(p[:], r)])
 }
 
 // WriteBE writes the n low bytes of v, 1 to 4, the highest first. Another n
@@ -233,7 +237,7 @@ func (b *BufWriter) WriteBE(v uint32, n int) error {
 		panic(fmt.Sprintf("sluice: BufWriter.WriteBE(%d, %d): 1 to 4 bytes", v, n))
 	}
 	p := [4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}
-	_, err := b.Write(p[4-n:])
+	_, err := copyIn(b, p[4-n:])
 	return err
 }
 
@@ -244,19 +248,19 @@ func (b *BufWriter) WriteLE(v uint32, n int) error {
 		panic(fmt.Sprintf("sluice: BufWriter.WriteLE(%d, %d): 1 to 4 bytes", v, n))
 	}
 	p := [4]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)}
-	_, err := b.Write(p[:n])
+	_, err := copyIn(b, p[:n])
 	return err
 }
 
 // WriteBuf takes p, transferred, also when it fails: it is released when it is
 // out, or at once when it is short enough to copy.
 func (b *BufWriter) WriteBuf(p mem.Buf) error {
-	if b.err != nil {
+	if err := b.failed(); err != nil {
 		p.Release()
-		return b.err
+		return err
 	}
 	if n := p.Len(); n < copyBelow || !b.gathers && n < together {
-		_, err := b.writeSmall(p.Bytes())
+		_, err := copyIn(b, p.Bytes())
 		p.Release()
 		return err
 	}
@@ -270,9 +274,9 @@ func (b *BufWriter) WriteBuf(p mem.Buf) error {
 // WriteMemory takes m, transferred, also when it fails: it is released when it
 // is out.
 func (b *BufWriter) WriteMemory(m *mem.Memory) error {
-	if b.err != nil {
+	if err := b.failed(); err != nil {
 		m.Release()
-		return b.err
+		return err
 	}
 	if m.Size == 0 {
 		m.Release()
@@ -285,24 +289,14 @@ func (b *BufWriter) WriteMemory(m *mem.Memory) error {
 	return b.bounded()
 }
 
-// writeSmall copies p, whatever its length, in steps that Write copies.
-func (b *BufWriter) writeSmall(p []byte) (int, error) {
-	done := 0
-	for done < len(p) {
-		n, err := b.Write(p[done:min(len(p), done+directFrom-1)])
-		done += n
-		if err != nil {
-			return done, err
-		}
-	}
-	return done, nil
-}
-
-// bounded flushes when as much waits as may.
+// bounded flushes when as much waits as may, and otherwise sees to it that no
+// more than that is copied behind it.
 func (b *BufWriter) bounded() error {
-	if b.Buffered() < b.bound {
-		return nil
+	room := b.Available()
+	if room == 0 {
+		_, err := b.flush("Flush", false)
+		return err
 	}
-	_, err := b.flush("Flush", true)
-	return err
+	b.buf = b.buf[:min(len(b.buf), b.e+room)]
+	return nil
 }

@@ -17,11 +17,12 @@ func (b *BufWriter) Flush() error {
 // flush sends what waits and returns how much went out. The block is kept for
 // what follows when more is sure to come.
 func (b *BufWriter) flush(op string, more bool) (int64, error) {
-	if b.err != nil {
-		return 0, b.err
+	if err := b.failed(); err != nil {
+		return 0, err
 	}
 	b.seal()
 	if b.waiting == 0 {
+		b.dropBlock()
 		return 0, nil
 	}
 	var out int64
@@ -48,7 +49,7 @@ func (b *BufWriter) flush(op string, more bool) (int64, error) {
 	}
 	b.dropPieces()
 	if more && err == nil && b.slab.Valid() && !b.slab.Shared() {
-		b.s, b.e = 0, 0
+		b.window()
 	} else {
 		b.dropBlock()
 	}
@@ -131,9 +132,16 @@ func (b *BufWriter) grow() error {
 		}
 		b.dropBlock()
 	}
-	b.slab = b.alloc.Slab(min(b.size, b.bound))
-	b.buf = b.slab.Bytes()
+	b.slab = b.alloc.Slab(min(b.size, b.Available()))
+	b.window()
 	return nil
+}
+
+// window makes the block's memory, none of which waits, the room for copies,
+// as far as the bound allows.
+func (b *BufWriter) window() {
+	p := b.slab.Bytes()
+	b.buf, b.s, b.e = p[:min(len(p), b.Available())], 0, 0
 }
 
 func (b *BufWriter) dropBlock() {
@@ -164,15 +172,17 @@ func (b *BufWriter) dropPieces() {
 // keepPieces bounds the lists that an idle writer keeps for the next Flush.
 const keepPieces = 64
 
-// ReadFrom writes everything that r has, until io.EOF. What waits goes out
-// first. From a file or connection to a connection the kernel moves the bytes
-// where it can (sendfile, splice); otherwise they are read into the writer's
-// block, and the last of them wait for Flush.
+// ReadFrom writes everything that r has, until io.EOF. From a file or
+// connection to a TCP connection the kernel moves the bytes where it can
+// (sendfile, splice), after what waits went out; otherwise, and always when a
+// timeout is set, which the kernel's way would not start anew for each part,
+// they are read into the writer's block, and the last of them wait for Flush.
+// An error of r is returned as it is, and is not sticky.
 func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
-	if b.err != nil {
-		return 0, b.err
+	if err := b.failed(); err != nil {
+		return 0, err
 	}
-	if w, ok := b.w.(io.ReaderFrom); ok && moved(r, b.w) {
+	if w, ok := b.w.(io.ReaderFrom); ok && b.timeout == 0 && moved(r, b.w) {
 		if err := b.Flush(); err != nil {
 			return 0, err
 		}

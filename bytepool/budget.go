@@ -132,10 +132,10 @@ func (p *BudgetPool) GetOrMake() []byte {
 	return p.handOut(b)
 }
 
-// Put transfers b to the pool and reports whether it was one that the pool
-// had lent. Anything else is refused and changes nothing: nil, a slice from
-// elsewhere or from GetOrMake's outside, b[i:] for any i but 0, b[:n:m] that lost
-// capacity, and a second Put while the slice is not lent again. Who waits
+// Put transfers b to the pool and reports whether it was one that the pool had
+// lent. Anything else is refused and changes nothing: nil, a slice from
+// elsewhere or from GetOrMake's outside, b[i:] for any i but 0, b[:n:m] that
+// lost capacity, and a second Put while the slice is not lent again. Who waits
 // longest in GetContext gets the slice.
 func (p *BudgetPool) Put(b []byte) bool {
 	if cap(b) != p.cap {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -225,6 +226,39 @@ func TestWhoGivesUpLeavesTheQueueToOthers(t *testing.T) {
 			t.Fatal("the second waiter did not get the slice")
 		}
 	})
+}
+
+// The context ends first, the slice comes before the waiter could look: it
+// may take it or refuse it, but not lose it.
+func TestSliceHandedOverToALeavingWaiterIsNotLost(t *testing.T) {
+	var took, left int
+	for range 3000 {
+		p := bytepool.NewBudgetPool(8, 8, 8)
+		held := mustGet(t, p)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error)
+		go func() {
+			b, err := p.GetContext(ctx)
+			if err == nil {
+				p.Put(b)
+			}
+			done <- err
+		}()
+		for p.Stats().Waiting == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+		p.Put(held)
+		if err := <-done; err == nil {
+			took++
+		} else {
+			left++
+		}
+		if s := p.Stats(); s.Lent != 0 || s.Idle != 8 || s.Waiting != 0 {
+			t.Fatalf("after %d waiters that took the slice and %d that left: %+v", took, left, s)
+		}
+	}
+	t.Logf("%d waiters took the slice, %d left", took, left)
 }
 
 // Contexts end while slices are handed over: neither a slice nor its room in

@@ -43,10 +43,10 @@ func (p *BufferPool) Get() *bytes.Buffer {
 }
 
 // Put transfers b to the pool and reports whether the pool took it. A buffer
-// with room for less than the pool's size or more than its capacity is
-// refused and left to the collector; so is nil. What b.Bytes, b.Next and
-// b.AvailableBuffer returned was borrowed until Put. A second Put of the same buffer
-// cannot be detected, and hands it to two owners.
+// with room for less than the pool's size or more than its capacity is refused
+// and left to the collector; so is nil. What b.Bytes, b.Next and
+// b.AvailableBuffer returned was borrowed until Put. A second Put of the same
+// buffer cannot be detected, and hands it to two owners.
 func (p *BufferPool) Put(b *bytes.Buffer) bool {
 	if b == nil || b.Cap() < p.size || b.Cap() > p.cap {
 		return false

@@ -43,11 +43,11 @@ func (p *BytePool) Get() []byte {
 	return b
 }
 
-// Put transfers b to the pool and reports whether the pool took it. A slice
-// of another capacity than the pool's is refused and left to the collector:
-// so are nil, slices that append moved to a larger array, and b[i:] for any i but 0,
-// while b[:n] is welcome. A refusal every time means that the
-// pool does nothing; its capacity is too small, or the wrong slice comes back.
+// Put transfers b to the pool and reports whether the pool took it. A slice of
+// another capacity than the pool's is refused and left to the collector: so
+// are nil, slices that append moved to a larger array, and b[i:] for any i but
+// 0, while b[:n] is welcome. A refusal every time means that the pool does
+// nothing; its capacity is too small, or the wrong slice comes back.
 //
 // The length does not matter, and where a slice came from cannot be seen: one
 // that was made elsewhere is taken if its capacity fits. It must be ordinary

@@ -20,13 +20,14 @@
 // a BudgetPool goes on counting what was forgotten.
 //
 // Contents are never zeroed. A slice from Get may hold what an earlier owner
-// left in it, also beyond its length; keep secrets out or clear them before Put.
+// left in it, also beyond its length; keep secrets out or clear them before
+// Put.
 //
 // Putting the same slice back twice hands it to two owners at once. Only
 // BudgetPool, which knows what it has lent, can refuse that, as long as nobody
-// got the slice in between. The others cannot detect it. A build with
-// the tag invariants fills slices on their way in and out, and panics on a
-// second Put, with the same exception, and on a Get of what was written after its Put.
+// got the slice in between. The others cannot detect it. A build with the tag
+// invariants fills slices on their way in and out, and panics on a second Put,
+// with the same exception, and on a Get of what was written after its Put.
 //
 // All pools may be used by many goroutines at once and must not be copied.
 // Only their constructors make usable ones.

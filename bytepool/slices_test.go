@@ -172,8 +172,9 @@ func TestMemoryStaysAliveInThePool(t *testing.T) {
 				b[i] = byte(round)
 			}
 			p.Put(b)
-			// The address in the pool must be one that the collector sees: what
-			// is allocated now must not come to lie in a slice that is got next.
+			// The address in the pool must be one that the collector sees:
+			// what is allocated now must not come to lie in a slice that is
+			// got next.
 			runtime.GC()
 			junk := make([][]byte, 64)
 			for i := range junk {

@@ -2,7 +2,6 @@ package mem
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/invariant"
 )
@@ -15,10 +14,8 @@ import (
 // Memory is not cleared between uses: a new Buf holds what was there before.
 // Whoever fills a part must hand on that part alone.
 type Allocator struct {
-	classes [numClasses]class
-	large   class
-	// careful is set when Get has more to do than to take a block.
-	careful    atomic.Bool
+	classes    [numClasses]class
+	large      class
 	name       string
 	budget     budget
 	leak       leak
@@ -76,7 +73,7 @@ func (a *Allocator) Get(n int) Buf {
 	}
 	c := &a.classes[classOf(n)]
 	b, _ := c.pool.Get().(*block)
-	if b == nil || a.careful.Load() {
+	if b == nil || c.flags.Load()&flagCareful != 0 {
 		return a.getSlow(c, b, n)
 	}
 	w := b.word.Load()

@@ -208,7 +208,12 @@ func (a *Allocator) TryGet(n int) (Buf, error) {
 		if b, _ = c.pool.Get().(*block); b != nil {
 			b.gauge.markTook(b.word.Load())
 			if b.gauge.charged.Load() != 0 {
-				return a.checkedOut(b, n), nil
+				if u.charged.Load() <= u.limit {
+					return a.checkedOut(b, n), nil
+				}
+				// Get has gone over the limit, so that this charge is no
+				// longer a promise of room.
+				u.refund(b.gauge)
 			}
 		}
 	}

@@ -119,19 +119,28 @@ func (b *Buf) Release() {
 		panicStale("Buf.Release", nil, 0)
 	}
 	w := blk.word.Load()
-	// The usual end, spelled out: the sole reference to a plain block.
-	if w == b.key|1 && blk.plain && w < lastGen<<genShift {
-		blk.gauge.markFreed(w)
-		if blk.word.CompareAndSwap(w, w+genOne) {
-			b.b = nil
-			if c := blk.home; c.flags.Load() == 0 {
-				c.pool.Put(blk)
-			} else {
-				c.takeBack(blk)
+	// The usual ends, spelled out for plain blocks. Their Bufs have no tokens,
+	// so that what is left of the word without the key is the references.
+	if refs := w ^ b.key; blk.plain && refs <= maxRefs {
+		switch {
+		case refs > 1 && blk.gauge.cut.Load() == 0:
+			if blk.word.CompareAndSwap(w, w-1) {
+				b.b = nil
+				return
 			}
-			return
+		case refs == 1 && w < lastGen<<genShift:
+			blk.gauge.markFreed(w)
+			if blk.word.CompareAndSwap(w, w+genOne) {
+				b.b = nil
+				if c := blk.home; c.flags.Load()&flagsBack == 0 {
+					c.pool.Put(blk)
+				} else {
+					c.takeBack(blk)
+				}
+				return
+			}
+			blk.notFreed(w)
 		}
-		blk.notFreed(w)
 	}
 	b.releaseSlow()
 }

@@ -26,7 +26,7 @@ func classOf(n int) int { return bits.Len32(uint32(n-1) >> minShift) }
 // of all that exist.
 type class struct {
 	pool  sync.Pool
-	flags atomic.Uint32 // what takeBack must do besides; see the flag constants
+	flags atomic.Uint32 // beside the pool's first words, which Get and Release load anyway
 	heap  bool          // sizes above the classes: never cached
 	size  int
 	alloc *Allocator
@@ -41,10 +41,13 @@ type class struct {
 	_      [64]byte
 }
 
-// A class's flags send a returned block through the slow door.
+// A class's flags send blocks through the slow doors, out or back.
 const (
-	flagPressure = 1 << iota // the budget is used up: give charges back at once
+	flagCareful  = 1 << iota // Get has more to do than to take a block
+	flagPressure             // the budget is used up: give charges back at once
 	flagPoison               // overwrite and quarantine what comes home
+
+	flagsBack = flagPressure | flagPoison
 )
 
 func (c *class) init(a *Allocator, size int) {

@@ -89,9 +89,10 @@ func (a *Allocator) SetLeak(l Level) {
 		panic(fmt.Sprintf("mem: SetLeak(%d): levels are 0 to %d", l, LeakParanoid))
 	}
 	a.leak.level.Store(uint32(l))
-	a.careful.Store(l != LeakOff || a.budget.limit > 0)
+	careful := l != LeakOff || a.budget.limit > 0
 	poison := l == LeakParanoid || invariant.Enabled
 	for i := range a.classes {
+		a.classes[i].setFlag(flagCareful, careful)
 		a.classes[i].setFlag(flagPoison, poison)
 	}
 	a.large.setFlag(flagPoison, poison)

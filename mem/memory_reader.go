@@ -173,6 +173,11 @@ func (r *MemoryReader) need(op string, n int) error {
 
 func (r *MemoryReader) live(op string) {
 	if r.m == nil || r.m.released {
-		panic("mem: MemoryReader." + op + ": the Memory was released, or there is none")
+		panicReader(op)
 	}
+}
+
+//go:noinline
+func panicReader(op string) {
+	panic("mem: MemoryReader." + op + ": the Memory was released, or there is none")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/internal/invariant"
+	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -84,6 +85,9 @@ func TestAWriteAfterReleaseIsFound(t *testing.T) {
 }
 
 func TestTheQuarantineIsBounded(t *testing.T) {
+	if sys.Race {
+		t.Skip("caches lose blocks in this build, which exist until the collector comes")
+	}
 	a := mem.New(mem.Options{Leak: mem.LeakParanoid})
 	for range 5 {
 		var bufs []mem.Buf

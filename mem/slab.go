@@ -29,11 +29,35 @@ func (a *Allocator) Slab(n int) Slab { return a.Get(n).toSlab() }
 // TrySlab is Slab within the budget: it returns ErrBudget instead of going
 // over it.
 func (a *Allocator) TrySlab(n int) (Slab, error) {
+	if s, ok := a.CachedSlab(n); ok {
+		return s, nil
+	}
 	b, err := a.TryGet(n)
 	if err != nil {
 		return Slab{}, err
 	}
 	return b.toSlab(), nil
+}
+
+// CachedSlab is Slab when that takes no work: a free block is at hand, and
+// neither a budget nor the leak kit has a say. Otherwise it reports false, and
+// TrySlab is the way. It is for callers with little stack left: a goroutine
+// whose stack never grows beyond its first 2 KiB is half as dear to keep.
+func (a *Allocator) CachedSlab(n int) (Slab, bool) {
+	if uint(n-1) >= maxClass {
+		return Slab{}, false
+	}
+	c := &a.classes[classOf(n)]
+	if c.flags.Load()&flagCareful != 0 {
+		return Slab{}, false
+	}
+	b, _ := c.pool.Get().(*block)
+	if b == nil {
+		return Slab{}, false
+	}
+	w := b.word.Load()
+	b.gauge.markTook(w)
+	return Slab{b: b, key: w &^ refMask}, true
 }
 
 // SlabOf makes a Slab of b, transferred, and says where in the Slab's bytes b
@@ -86,6 +110,20 @@ func (s *Slab) Release() {
 		panic("mem: Slab.Release: the Slab is empty or was released")
 	}
 	s.b = nil
+	w := b.word.Load()
+	// Nobody else has a part of a plain block: as in Buf.Release.
+	if w == s.key|uint64(s.spare)+1 && b.plain && w < lastGen<<genShift {
+		b.gauge.markFreed(w)
+		if b.word.CompareAndSwap(w, w&genMask+genOne+1) {
+			s.spare = 0
+			if c := b.home; c.flags.Load()&flagsBack == 0 {
+				c.pool.Put(b)
+			} else {
+				c.takeBack(b)
+			}
+			return
+		}
+	}
 	s.giveUp(b, "Slab.Release")
 }
 

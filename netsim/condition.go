@@ -37,6 +37,7 @@ func ByName(name string) (c Condition, ok bool) {
 	return Condition{}, false
 }
 
+// String returns the name and the bounds.
 func (c Condition) String() string {
 	return fmt.Sprintf("%s (%d to %d bytes per read)", c.Name, c.Min, c.Max)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
+// Times in this file are those of a bubble: time passing is what is tested,
+// and none of it is waited for.
+
 func wantTimeout(t *testing.T, err error) {
 	t.Helper()
 	var timeout net.Error
@@ -171,7 +174,7 @@ func TestCloseEndsEverythingThatWaits(t *testing.T) {
 				for range cap(errs) {
 					go func() { errs <- w.wait(c) }()
 				}
-				time.Sleep(time.Second)
+				synctest.Wait()
 				begin := time.Now()
 				if err := c.Close(); err != nil {
 					t.Errorf("Close returned %v", err)
@@ -221,21 +224,55 @@ func TestAfterClose(t *testing.T) {
 	}
 }
 
-// A bubble whose goroutines do not end with it is an error; between relies on
-// that. This is the one thing more: Close itself has waited.
-func TestNoGoroutineOutlivesClose(t *testing.T) {
-	for range 50 {
-		a, b, err := netsim.TCPPipe(slowAndPlain["slow"], slowAndPlain["slow"])
-		if err != nil {
-			t.Fatal(err)
+// slowToEnd is a connection whose Read goes on for a while after Close.
+type slowToEnd struct {
+	net.Conn
+	release chan struct{}
+}
+
+func (s slowToEnd) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	<-s.release
+	return n, err
+}
+
+// That no goroutine is left behind is checked by each bubble. This is the one
+// thing more: Close itself waits for it.
+func TestCloseReturnsWhenItsGoroutineIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, other := net.Pipe()
+		defer other.Close()
+		release := make(chan struct{})
+		c := netsim.NewConn(slowToEnd{inner, release}, slowAndPlain["slow"])
+		returned := make(chan error, 2)
+		for range cap(returned) {
+			go func() { returned <- c.Close() }()
 		}
-		write(t, a, make([]byte, 1000))
-		a.Close()
-		b.Close()
-		if s := stacks(); len(s) > 0 {
-			t.Fatalf("after Close there is:\n%s", s)
+		synctest.Wait()
+		if len(returned) != 0 {
+			t.Fatal("Close returned while the goroutine was still reading")
 		}
-	}
+		close(release)
+		synctest.Wait()
+		if len(returned) != 2 || stacks() != "" {
+			t.Fatalf("%d of 2 Closes returned; left behind:\n%s", len(returned), stacks())
+		}
+	})
+}
+
+func TestEarlierReadDeadlineDoesNotEndADelayedConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, other := net.Pipe()
+		defer other.Close()
+		inner.SetReadDeadline(time.Now().Add(time.Second))
+		c := netsim.NewConn(inner, slowAndPlain["slow"])
+		defer c.Close()
+		time.Sleep(time.Minute)
+		write(t, other, []byte("late"))
+		if got := read(t, c, 4); string(got) != "late" {
+			t.Errorf("read %q", got)
+		}
+	})
 }
 
 func TestTwoWritersAtTheLimitDoNotStopABubblesClock(t *testing.T) {

@@ -192,6 +192,32 @@ func TestOutgoingBandwidthIsExact(t *testing.T) {
 	})
 }
 
+// lagging is a connection whose Write takes a while.
+type lagging struct {
+	net.Conn
+	lag time.Duration
+}
+
+func (l lagging) Write(p []byte) (int, error) {
+	time.Sleep(l.lag)
+	return len(p), nil
+}
+
+func TestTimeSpentBelowCountsForTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, other := net.Pipe()
+		defer other.Close()
+		c := netsim.NewConn(lagging{inner, 3 * time.Millisecond}, netsim.Options{Out: netsim.Direction{Bandwidth: 1000}})
+		defer c.Close()
+		begin := time.Now()
+		write(t, c, make([]byte, 500))
+		// 50 portions of 10 ms, the last of which has just been handed over.
+		if d := time.Since(begin); d != 493*time.Millisecond {
+			t.Errorf("500 bytes at 1,000 bytes/s took %v, want 493ms", d)
+		}
+	})
+}
+
 func TestIdleTimeIsNotMadeUp(t *testing.T) {
 	o := netsim.Direction{Bandwidth: 1000}
 	between(t, netsim.Options{Out: o}, netsim.Options{In: o}, func(t *testing.T, a, b *netsim.Conn) {
@@ -200,8 +226,9 @@ func TestIdleTimeIsNotMadeUp(t *testing.T) {
 			begin := time.Now()
 			go write(t, a, make([]byte, 1000))
 			read(t, b, 1000)
-			// Each portion of 10 bytes starts when the one before it has gone, and takes
-			// its 10 ms again at the other end, both at the same pace.
+			// Each portion of 10 bytes starts when the one before it has gone,
+			// and takes its 10 ms again at the other end, both at the same
+			// pace.
 			if d := time.Since(begin); d != time.Second {
 				t.Fatalf("1,000 bytes at 1,000 bytes/s took %v", d)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluice-go/sluice/netsim"
@@ -102,7 +103,7 @@ func TestResetByHandEndsEverythingThatWaits(t *testing.T) {
 				errs <- err
 			}()
 		}
-		time.Sleep(time.Second)
+		synctest.Wait()
 		b.Reset()
 		b.Reset()
 		for range 2 {

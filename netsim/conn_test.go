@@ -327,10 +327,10 @@ func TestLoopbackStreamsArriveWhole(t *testing.T) {
 func TestAnHourOfPoorNetworkTakesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		a, b := netsim.Pipe(netsim.Options{}, netsim.Options{Latency: 300 * time.Millisecond, In: netsim.Direction{Bandwidth: 100}})
-		go func() { write(t, a, make([]byte, 360000)); a.Close() }()
+		a, b := netsim.Pipe(netsim.Options{}, netsim.Options{Latency: 300 * time.Millisecond, In: netsim.Direction{Bandwidth: 10}})
+		go func() { write(t, a, make([]byte, 36000)); a.Close() }()
 		n, err := io.Copy(io.Discard, b)
-		if n != 360000 || err != nil {
+		if n != 36000 || err != nil {
 			t.Errorf("%d bytes came, and %v", n, err)
 		}
 		if d := time.Since(begin); d != time.Hour+300*time.Millisecond {

@@ -11,10 +11,10 @@
 // resets. [Pipe] makes two ends in memory, [TCPPipe] two over loopback.
 //
 // Everything that is random comes from a seed: the same seed and the same
-// calls give the same behaviour. A Conn reads time from package time only, so that in
-// a bubble of testing/synctest a Pipe runs on the bubble's clock, and a test
-// of an hour of poor network takes milliseconds and is exact. (Loopback TCP goes through
-// the kernel and does not work in a bubble.)
+// calls give the same behaviour. A Conn reads time from package time only, so
+// that in a bubble of testing/synctest a Pipe runs on the bubble's clock, and
+// a test of an hour of poor network takes milliseconds and is exact. (Loopback
+// TCP goes through the kernel and does not work in a bubble.)
 //
 // Bytes are only passed through: what is handed to Read and Write is borrowed
 // until the call returns.

@@ -1,6 +1,7 @@
 package netsim
 
 import (
+	"io"
 	"sync"
 	"time"
 )
@@ -13,7 +14,7 @@ type flight struct {
 	in    int64  // bytes put in since the beginning
 	due   int64  // of those, the ones whose time has come
 	out   int64  // of those, the ones taken out
-	marks []mark // in the order of their times
+	marks []mark // in the order of the bytes; each waits for those before it
 	err   error  // what ended the stream, to be reported after the last mark
 
 	// Tokens: something was put in, something was taken out.
@@ -45,7 +46,7 @@ func (f *flight) space() []byte {
 }
 
 // put enters the first n bytes of space, and then the end of the stream if
-// err is not nil, to be read from at on. Times must not go backwards.
+// err is not nil, to be read from at on, but not before what was put earlier.
 func (f *flight) put(n int, err error, at time.Time) {
 	f.mu.Lock()
 	f.in += int64(n)
@@ -83,5 +84,40 @@ func signal(token chan struct{}) {
 	select {
 	case token <- struct{}{}:
 	default:
+	}
+}
+
+// pump brings what arrives from the inner connection into the flight.
+func (c *Conn) pump(o Options) {
+	defer close(c.pumped)
+	line := newPacer(o.In.Bandwidth)
+	jitter := newRand(o.Seed, purposeJitter)
+	empty := 0
+	for {
+		space := c.flight.space()
+		if len(space) == 0 {
+			select {
+			case <-c.flight.room:
+				continue
+			case <-c.ended:
+				return
+			}
+		}
+		n, err := c.inner.Read(space[:min(len(space), line.most())])
+		if empty++; n > 0 {
+			empty = 0
+		} else if err == nil && empty < 100 {
+			continue
+		} else if err == nil {
+			err = io.ErrNoProgress
+		}
+		at := line.send(line.start(time.Now()), n).Add(o.Latency)
+		if o.Jitter > 0 {
+			at = at.Add(time.Duration(jitter.Int64N(int64(o.Jitter))))
+		}
+		c.flight.put(n, err, at)
+		if err != nil {
+			return
+		}
 	}
 }

@@ -10,21 +10,19 @@ import (
 // given, costs one copy per Read, and allocates nothing.
 type Loop struct {
 	data []byte
-	at   int   // next byte of data
+	at   int   // next byte of data; len(data) stands for 0
 	left int64 // bytes until io.EOF; when endless, until it is set again
 	n    int64
 }
 
 // NewLoop returns a Loop over data that ends in io.EOF after n bytes, in the
-// middle of data if n says so, or never if n is negative. The Loop borrows data for as
-// long as it is read: it must not be changed in that time. Several Loops may
-// share it. NewLoop panics when n is not 0 and there is no data to repeat.
+// middle of data if n says so, or never if n is negative. The Loop borrows
+// data for as long as it is read: it must not be changed in that time. Several
+// Loops may share it. NewLoop panics when n is not 0 and there is no data to
+// repeat.
 func NewLoop(data []byte, n int64) *Loop {
 	if len(data) == 0 && n != 0 {
 		panic(fmt.Sprintf("netsim: NewLoop: 0 bytes of data to be repeated for %d bytes", n))
-	}
-	if n == 0 {
-		data = make([]byte, 1) // never read, but wrapping needs an end that is not the beginning
 	}
 	l := &Loop{data: data, n: n}
 	l.Reset()
@@ -53,22 +51,10 @@ func (l *Loop) Read(p []byte) (int, error) {
 	}
 	n := copy(p, l.data[l.at:])
 	l.at += n
-	if n < len(p) || l.at == len(l.data) {
-		n += l.wrap(p[n:])
+	for n < len(p) {
+		l.at = copy(p[n:], l.data)
+		n += l.at
 	}
 	l.left -= int64(n)
 	return n, nil
-}
-
-// wrap goes on at the beginning of data until p is full, and leaves at inside
-// data. It may be called with nothing to fill.
-func (l *Loop) wrap(p []byte) int {
-	done := 0
-	for {
-		l.at = copy(p[done:], l.data)
-		done += l.at
-		if l.at < len(l.data) {
-			return done
-		}
-	}
 }

@@ -14,16 +14,16 @@ var ErrReset = errors.New("netsim: connection reset")
 // does nothing.
 type Options struct {
 	// Seed decides all that is random: sizes, jitter, resets. Each has a
-	// sequence of its own in each direction, so that what happens depends on the
-	// number of calls there and not on how goroutines interleave.
+	// sequence of its own in each direction, so that what happens depends on
+	// the number of calls there and not on how goroutines interleave.
 	Seed uint64
 
 	// In is what happens to bytes that are read, Out to bytes that are written.
 	In, Out Direction
 
 	// Latency is how long after its arrival a byte, or the end of the stream,
-	// can be read. It delays the one direction: give both ends half of a round trip.
-	// Bytes overlap in flight, as on a wire, up to Window.
+	// can be read. It delays the one direction: give both ends half of a round
+	// trip. Bytes overlap in flight, as on a wire, up to Window.
 	Latency time.Duration
 
 	// Jitter is added to Latency: between nothing and Jitter, drawn for each
@@ -32,15 +32,16 @@ type Options struct {
 
 	// Window is how many bytes can have arrived and not been read, when In has
 	// a Bandwidth or there is Latency or Jitter; 0 means 64 KiB. As with TCP's
-	// window, no more than Window bytes per Latency get through.
+	// window, no more than Window bytes per Latency get through. A Conn that
+	// needs it allocates it at once.
 	Window int
 }
 
 // A Direction is what happens to the bytes that go one way through a Conn.
 type Direction struct {
 	// Sizes bounds each Read to the next drawn size, and cuts each Write into
-	// pieces of the drawn sizes, passed on one by one. The zero Condition bounds
-	// nothing.
+	// pieces of the drawn sizes, passed on one by one. The zero Condition
+	// bounds nothing.
 	Sizes Condition
 
 	// Bandwidth is a limit in bytes per second, 0 for none. Bytes go through in

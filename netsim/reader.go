@@ -56,8 +56,8 @@ func NewReader(src io.Reader, c Condition, seed uint64) *Reader {
 }
 
 // Read reads once from the source, into no more than the first bytes of p as
-// the next size allows, and returns what the source returned. It borrows p until
-// it returns, as far as the source does.
+// the next size allows, and returns what the source returned. It borrows p
+// until it returns, as far as the source does.
 func (r *Reader) Read(p []byte) (int, error) {
 	n := int(r.table.less1[r.at%TableLen]) + 1
 	r.at++

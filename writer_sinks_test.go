@@ -1,0 +1,162 @@
+package sluice_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// writerOf returns a writer to w on a, recycled when the test ends. Bound is
+// as in BufWriter.
+func writerOf(t testing.TB, a *mem.Allocator, bound int, w io.Writer) *sluice.BufWriter {
+	t.Helper()
+	b := &sluice.BufWriter{Allocator: a, Bound: bound}
+	b.Reset(w)
+	t.Cleanup(b.Recycle)
+	return b
+}
+
+// sink is a place to write to: open returns it, and end, which closes it and
+// returns all that has arrived there.
+type sink struct {
+	name string
+	open func(t testing.TB) (w io.Writer, end func() []byte)
+}
+
+// sinks are one for every way in which Flush sends.
+func sinks() []sink {
+	return []sink{
+		{"buffer", func(testing.TB) (io.Writer, func() []byte) {
+			var buf bytes.Buffer
+			return &buf, buf.Bytes
+		}},
+		{"tcp", func(t testing.TB) (io.Writer, func() []byte) {
+			near, far := tcpPair(t)
+			return near, arrivals(t, near, far, nil)
+		}},
+		{"unix", func(t testing.TB) (io.Writer, func() []byte) {
+			near, far := unixPair(t)
+			return near, arrivals(t, near, far, nil)
+		}},
+		{"unix, small socket buffer", func(t testing.TB) (io.Writer, func() []byte) {
+			near, far := unixPair(t)
+			// Such that most system calls take a part of what they are given.
+			if err := near.SetWriteBuffer(4096); err != nil {
+				t.Fatal(err)
+			}
+			return near, arrivals(t, near, far, every(777))
+		}},
+		{"pipe, odd reads", func(t testing.TB) (io.Writer, func() []byte) {
+			near, far := pipePair(t)
+			return near, arrivals(t, near, far, every(1001))
+		}},
+		{"tls", func(t testing.TB) (io.Writer, func() []byte) {
+			near, far := tcpPair(t)
+			client, server := tlsPair(t, near, far)
+			return client, arrivals(t, client, server, nil)
+		}},
+	}
+}
+
+// arrivals reads far to its end, in pieces of the lengths that next gives, if
+// it is not nil, and returns a function that ends the stream and waits for
+// what has come.
+func arrivals(t testing.TB, near, far net.Conn, next func() int) func() []byte {
+	var got bytes.Buffer
+	failed := make(chan error, 1)
+	goTest(t, func() {
+		var r io.Reader = far
+		if next != nil {
+			r = &smallReads{far, next}
+		}
+		_, err := got.ReadFrom(r)
+		failed <- err
+	})
+	// Ends a read that nobody answers.
+	t.Cleanup(func() { _ = far.Close() })
+	return func() []byte {
+		t.Helper()
+		closeWrite(near)
+		var err error
+		within(t, "the peer", func() { err = <-failed })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Bytes()
+	}
+}
+
+type smallReads struct {
+	r    io.Reader
+	next func() int
+}
+
+func (s *smallReads) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.next())]) }
+
+// tlsPair makes two ends of a TLS connection of those of another.
+func tlsPair(t testing.TB, near, far net.Conn) (client, server *tls.Conn) {
+	t.Helper()
+	web := httptest.NewTLSServer(http.NotFoundHandler())
+	cert := web.TLS.Certificates
+	web.Close()
+	client = tls.Client(near, &tls.Config{InsecureSkipVerify: true}) // the test's own certificate
+	server = tls.Server(far, &tls.Config{Certificates: cert})
+	shaken := make(chan error, 1)
+	go func() { shaken <- server.Handshake() }()
+	if err := errors.Join(client.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// recorder keeps the calls of a writer apart.
+type recorder struct{ calls [][]byte }
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.calls = append(r.calls, bytes.Clone(p))
+	return len(p), nil
+}
+
+func (r *recorder) all() []byte { return bytes.Join(r.calls, nil) }
+
+func (r *recorder) lengths() []int {
+	var n []int
+	for _, p := range r.calls {
+		n = append(n, len(p))
+	}
+	return n
+}
+
+var errSink = errors.New("the sink is full")
+
+// limited takes so many bytes and then fails with err; nil takes less than it
+// is given without a word.
+type limited struct {
+	bytes.Buffer
+	left int
+	err  error
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if len(p) <= l.left {
+		l.left -= len(p)
+		return l.Buffer.Write(p)
+	}
+	n, _ := l.Buffer.Write(p[:l.left])
+	l.left = 0
+	return n, l.err
+}
+
+// ReadFrom hides that of bytes.Buffer.
+func (l *limited) ReadFrom() {}
+
+// holds returns the number of blocks of a that are out.
+func holds(a *mem.Allocator) int { return a.Stats().CheckedOut }
