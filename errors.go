@@ -28,7 +28,12 @@ var (
 )
 
 // errFields is ErrTooLong of what is not counted in bytes.
-var errFields = fmt.Errorf("number of header fields: %w", ErrTooLong)
+var errFields error = fieldsError{}
+
+type fieldsError struct{}
+
+func (fieldsError) Error() string { return "too many header fields" }
+func (fieldsError) Unwrap() error { return ErrTooLong }
 
 // Error says what went wrong in which call, and how far it had come. Err is
 // the reason, for errors.Is and errors.As.

@@ -52,10 +52,23 @@ func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
 			return len(p), &Error{Op: op, Limit: int64(limit), Got: int64(b.Buffered()), Err: ErrTooLong}
 		}
 		from = len(p)
-		if err := b.ensure(from + 1); err != nil {
+		if err := b.ensure(min(from+b.ahead(delim), limit)); err != nil {
 			return b.w - b.r, err
 		}
 	}
+}
+
+// ahead returns how many more bytes to bring into the window in search of
+// delim: one, unless more has come already in blocks of its own.
+func (b *BufReader) ahead(delim byte) int {
+	if b.queued() == 0 || b.r == b.w && b.mark < 0 {
+		return 1
+	}
+	p := b.x.first().Bytes()
+	if i := bytes.IndexByte(p, delim); i >= 0 {
+		return i + 1
+	}
+	return len(p)
 }
 
 // ReadLineSlice returns the next line without its end, which is LF or CR LF,

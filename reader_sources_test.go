@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -326,4 +327,28 @@ func panicOf(f func()) (text string) {
 	}()
 	f()
 	return ""
+}
+
+// streamPair is tcpPair or unixPair.
+func streamPair(t testing.TB, network string) (near, far net.Conn) {
+	if network == "tcp" {
+		return tcpPair(t)
+	}
+	return unixPair(t)
+}
+
+// write writes s whole. It may run in another goroutine than the test's.
+func write(t testing.TB, w io.Writer, s string) {
+	if _, err := io.WriteString(w, s); err != nil {
+		t.Error(err)
+	}
+}
+
+// allocated returns how many bytes f allocates on the heap.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

@@ -57,6 +57,7 @@ func (s *readerSource) fetch(b *BufReader) error {
 		s.learn(time.Since(start))
 	}
 	if n == 0 {
+		b.idle()
 		return err
 	}
 	b.received(n, len(p))

@@ -106,17 +106,21 @@ func (s *rawSource) fetch(b *BufReader) error {
 		err = s.raw.Read(s.try)
 		room = s.room
 		s.room = nil
+		if err == nil && s.n > 0 {
+			b.received(s.n, len(room))
+			return nil
+		}
+		if err == nil && s.err == errAgain {
+			continue
+		}
+		b.idle()
 		switch {
 		case err != nil:
 			return s.opError(err)
-		case s.n > 0:
-			b.received(s.n, len(room))
-			return nil
-		case s.err == nil:
-			return io.EOF
-		case s.err != errAgain:
+		case s.err != nil:
 			return s.opError(os.NewSyscallError("read", s.err))
 		}
+		return io.EOF
 	}
 }
 

@@ -153,6 +153,7 @@ func (b *BufWriter) dropBlock() {
 
 // dropPieces releases everything that was to be sent.
 func (b *BufWriter) dropPieces() {
+	many := len(b.pieces) > keepPieces
 	clear(b.pieces)
 	b.pieces, b.waiting = b.pieces[:0], 0
 	for i := range b.bufs {
@@ -164,12 +165,13 @@ func (b *BufWriter) dropPieces() {
 		b.memories[i] = nil
 	}
 	b.memories = b.memories[:0]
-	if cap(b.pieces) > keepPieces {
+	if many {
 		b.pieces, b.bufs, b.memories = nil, nil, nil
 	}
 }
 
-// keepPieces bounds the lists that an idle writer keeps for the next Flush.
+// keepPieces is how many pieces a Flush may have had for the lists to be kept
+// for the next: what an idle writer keeps is bounded.
 const keepPieces = 64
 
 // ReadFrom writes everything that r has, until io.EOF. From a file or

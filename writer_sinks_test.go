@@ -155,8 +155,5 @@ func (l *limited) Write(p []byte) (int, error) {
 	return n, l.err
 }
 
-// ReadFrom hides that of bytes.Buffer.
-func (l *limited) ReadFrom() {}
-
 // holds returns the number of blocks of a that are out.
 func holds(a *mem.Allocator) int { return a.Stats().CheckedOut }

@@ -88,6 +88,7 @@ func TestTheQuarantineIsBounded(t *testing.T) {
 	if sys.Race {
 		t.Skip("caches lose blocks in this build, which exist until the collector comes")
 	}
+	steady(t)
 	a := mem.New(mem.Options{Leak: mem.LeakParanoid})
 	for range 5 {
 		var bufs []mem.Buf

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/sluice-go/sluice/internal/invariant"
 	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -109,7 +110,7 @@ func TestASlabCutsMoreThanOneLotOfReferences(t *testing.T) {
 	}
 	s.Release()
 	for i := range kept {
-		if a.Stats().CheckedOut != 1 {
+		if (i%1000 == 0 || i == many-1) && a.Stats().CheckedOut != 1 {
 			t.Fatalf("the block went home with %d cuts out", many-i)
 		}
 		kept[i].Release()
@@ -227,8 +228,8 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 // books say which.
 func TestUnparkAgainstTheLastRelease(t *testing.T) {
 	rounds := 50_000
-	if sys.Race {
-		rounds = 500
+	if sys.Race || invariant.Enabled {
+		rounds = 1000
 	}
 	a := mem.New(mem.Options{Budget: 1 << 20})
 	var turn atomic.Int64 // even: ours; odd: the releaser's

@@ -1,0 +1,12 @@
+// Package report turns what was measured into what people and programs read:
+// a table for a terminal, JSON with every raw value, the benchmark text that
+// benchstat reads, and one HTML page that needs nothing else to open.
+//
+// A File holds everything that a report says: all forms are made from it, and Load reads it
+// back from JSON, so that a table or a page can be made again later and elsewhere.
+// Medians, intervals and verdicts are always derived from the raw values by
+// Summarize; those in the JSON are there for scripts and are not read back.
+//
+// The package touches no payload bytes. Its functions may be called from any
+// goroutine as long as nobody changes the File.
+package report

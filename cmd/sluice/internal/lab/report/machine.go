@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+)
+
+// A Machine is what figures depend on besides the code. What could not be
+// found out is empty.
+type Machine struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Kernel     string `json:"kernel,omitempty"`
+	CPU        string `json:"cpu,omitempty"`
+	Cores      int    `json:"cores"` // logical, usable by this process
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	GOGC       string `json:"gogc"`                 // percent, or off
+	GOMEMLIMIT int64  `json:"gomemlimit,omitempty"` // bytes; 0 without a limit
+	Go         string `json:"go"`
+}
+
+// ThisMachine describes where and under which settings of the runtime the
+// program runs.
+func ThisMachine() Machine {
+	cpu, kernel := hardware()
+	m := Machine{
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernel, CPU: strings.Join(strings.Fields(cpu), " "),
+		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), GOGC: "100", Go: runtime.Version(),
+	}
+	// The metrics say what holds, whether it came from the environment or
+	// from a call.
+	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}}
+	metrics.Read(samples)
+	if v := samples[0].Value; v.Kind() == metrics.KindUint64 {
+		m.GOGC = fmt.Sprint(v.Uint64())
+		if v.Uint64() > 1<<31 {
+			m.GOGC = "off"
+		}
+	}
+	if v := samples[1].Value; v.Kind() == metrics.KindUint64 && v.Uint64() < 1<<62 {
+		m.GOMEMLIMIT = int64(v.Uint64())
+	}
+	return m
+}
+
+// Lines describes the machine in two short lines.
+func (m Machine) Lines() [2]string {
+	cpu := m.CPU
+	if cpu == "" {
+		cpu = "unknown processor"
+	}
+	first := fmt.Sprintf("%s, %d cores, %s/%s", cpu, m.Cores, m.OS, m.Arch)
+	if m.Kernel != "" {
+		first += " " + m.Kernel
+	}
+	second := fmt.Sprintf("%s, GOMAXPROCS %d, GOGC %s", m.Go, m.GOMAXPROCS, m.GOGC)
+	if m.GOMEMLIMIT > 0 {
+		second += ", GOMEMLIMIT " + figure(float64(m.GOMEMLIMIT), "B")
+	}
+	return [2]string{first, second}
+}

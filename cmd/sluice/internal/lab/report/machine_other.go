@@ -1,0 +1,5 @@
+//go:build !linux && !windows && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
+
+package report
+
+func hardware() (cpu, kernel string) { return "", "" }

@@ -1,0 +1,103 @@
+package scenarios
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"strconv"
+)
+
+// writeSize is how much the writer hands to the kernel at once: enough that
+// it is never what the reader waits for.
+const writeSize = 256 << 10
+
+// tcpWriter is the child that writes a stream to an address, as fast as it
+// can, until the reader closes the connection.
+func tcpWriter(args []string) error {
+	if err := childArgs("tcp-writer", args, "ADDRESS", "KIND"); err != nil {
+		return err
+	}
+	s, err := streamOf(args[1])
+	if err != nil {
+		return err
+	}
+	inChild()
+	runtime.GOMAXPROCS(1) // it writes, and leaves the rest to the reader
+	conn, err := net.DialTimeout("tcp", args[0], childStart)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write(s.head); err != nil {
+		return unlessHungUp(err)
+	}
+	for {
+		for rest := s.ring; len(rest) > 0; {
+			n := min(writeSize, len(rest))
+			if _, err := conn.Write(rest[:n]); err != nil {
+				return unlessHungUp(err)
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+func unlessHungUp(err error) error {
+	if hungUp(err) {
+		return nil
+	}
+	return err
+}
+
+// tagKind is how a stream of the clip's tags is named to a child.
+const tagKind = "tags"
+
+// String names a stream of frames to a child: frames,SEED,LO,HI.
+func (k frameKind) String() string {
+	return fmt.Sprintf("frames,%d,%d,%d", k.seed, k.lo, k.hi)
+}
+
+// streamOf returns the stream of a name.
+func streamOf(name string) (*stream, error) {
+	if name == tagKind {
+		return tags()
+	}
+	var k frameKind
+	if n, err := fmt.Sscanf(name, "frames,%d,%d,%d", &k.seed, &k.lo, &k.hi); err != nil || n != 3 || k.lo < 1 || k.hi < k.lo || k.hi > ringSize {
+		return nil, fmt.Errorf("scenarios: %s is no stream", strconv.Quote(name))
+	}
+	return k.frames(), nil
+}
+
+// A remote is a connection on which a child writes a stream.
+type remote struct {
+	*net.TCPConn
+	child *child
+}
+
+// dialRemote starts a child that writes the named stream and returns the
+// connection on which it arrives.
+func dialRemote(self, kind string) (*remote, error) {
+	l, err := listenLocal()
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	c, err := startChild(self, "tcp-writer", l.Addr().String(), kind)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := acceptFrom(l, c)
+	if err != nil {
+		c.stop()
+		return nil, err
+	}
+	return &remote{conn, c}, nil
+}
+
+// hangUp closes the connection and ends the child.
+func (r *remote) hangUp() error {
+	err := r.Close()
+	r.child.stop()
+	return err
+}

@@ -1,0 +1,38 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
+)
+
+// All returns every scenario in the order of a report. The slices in it are
+// the caller's own.
+func All() []lab.Scenario {
+	return slices.Concat(
+		framingGroup(),
+		concurrentGroup(),
+		smallGroup(),
+		gcGroup(),
+		fanoutGroup(),
+		streamingGroup(),
+		tcpGroup(),
+		poolsGroup(),
+		fileWriteGroup(),
+		fileReadGroup(),
+		rawReadGroup(),
+		viewsGroup(),
+		sharingGroup(),
+		idleGroup(),
+	)
+}
+
+// Children returns the hidden child commands by name. The program runs them
+// as "Self child NAME args..."; each ends when its standard input does.
+func Children() map[string]func(args []string) error {
+	return map[string]func(args []string) error{
+		"tcp-writer":   tcpWriter,
+		"idle-server":  idleServer,
+		"idle-clients": idleClients,
+	}
+}

@@ -1,0 +1,118 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+)
+
+const (
+	// significance is the chance of a false alarm that a single comparison may
+	// have. A table holds dozens of them, so that one in twenty would put a false one
+	// into every report.
+	significance = 0.02
+	// negligible is the relative difference below which two variants are
+	// called equal however sure it is: two copies of the same code that the linker and the
+	// allocator placed elsewhere differ by as much.
+	negligible = 0.01
+	// fewest is the least number of values with which the sign test can reach
+	// significance at all: 2 * 2^-7 is 0.0156.
+	fewest = 7
+)
+
+// A Verdict is what a comparison came to.
+type Verdict int
+
+const (
+	Same Verdict = iota // no difference that these values could show; printed as ~
+	Less
+	More
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Less:
+		return "less"
+	case More:
+		return "more"
+	}
+	return "~"
+}
+
+// A Comparison is the outcome of setting one variant against another.
+type Comparison struct {
+	Interval
+	Verdict Verdict
+}
+
+// Ratios divides the values of a variant by those of another, round by round:
+// what slowed a whole round down cancels. It returns nil when a
+// divisor is zero or a value is not finite, since there is no ratio then. It
+// panics when the two do not have as many rounds.
+func Ratios(of, to []float64) []float64 {
+	if len(of) != len(to) {
+		panic(fmt.Sprintf("stats: ratios of %d rounds to %d", len(of), len(to)))
+	}
+	ratios := make([]float64, len(of))
+	for i := range of {
+		r := of[i] / to[i]
+		if math.IsNaN(r) || math.IsInf(r, 0) {
+			return nil
+		}
+		ratios[i] = r
+	}
+	return ratios
+}
+
+// Compare judges ratios that were taken within rounds. They count as
+// different from 1 when the interval of their median leaves 1 outside, the median is at least a
+// hundredth away from 1, and one of these holds:
+//   - the sign test gives so uneven a split a chance of at most 0.02: of two
+//     identical variants fewer than one in fifty is called different;
+//   - 1 is farther from the interval than half its width, on a logarithmic
+//     scale. That is how a large difference shows although a round or two were ruined.
+//
+// Fewer than seven ratios cannot pass the sign test, and their interval is
+// their whole range: 1 must be farther from it than its width. One or two show
+// nothing. It panics when there are no ratios.
+func Compare(ratios []float64) Comparison {
+	c := Comparison{Interval: MedianInterval(ratios, Confidence)}
+	if c.N < 3 || c.Contains(1) || math.Abs(c.Median-1) < negligible {
+		return c
+	}
+	gap := gapInWidths(c.Interval)
+	different := gap > 1
+	if c.N >= fewest {
+		different = gap > 0.5 || SignTest(split(ratios)) <= significance
+	}
+	switch {
+	case !different:
+	case c.Median < 1:
+		c.Verdict = Less
+	default:
+		c.Verdict = More
+	}
+	return c
+}
+
+// gapInWidths is how far 1 is from an interval that does not contain it, in
+// widths of the interval, on a logarithmic scale.
+func gapInWidths(i Interval) float64 {
+	if i.Hi <= 0 {
+		return math.Inf(1) // nothing at all against something, in every round
+	}
+	lo, hi := math.Log(i.Lo), math.Log(i.Hi)
+	return max(lo, -hi) / (hi - lo)
+}
+
+// split counts the ratios on each side of 1.
+func split(ratios []float64) (below, above int) {
+	for _, r := range ratios {
+		switch {
+		case r < 1:
+			below++
+		case r > 1:
+			above++
+		}
+	}
+	return below, above
+}
