@@ -39,16 +39,8 @@ func (b *BufReader) gather(n int) error {
 // collect queues what the slab holds, in a smaller block if that is little.
 func (b *BufReader) collect() {
 	g := &b.x.gather
-	if g.n > 0 {
-		buf := g.slab.Cut(0, g.n)
-		if g.n*2 < len(g.slab.Bytes()) {
-			if small, err := b.alloc.TryGet(g.n); err == nil {
-				copy(small.Bytes(), buf.Bytes())
-				buf.Release()
-				buf = small //sluice:moved
-			}
-		}
-		b.x.enqueue(buf)
+	if n := g.n; n > 0 && (n*2 >= len(g.slab.Bytes()) || b.enqueueCopy(g.slab.Bytes()[:n]) != nil) {
+		b.x.enqueue(g.slab.Cut(0, n))
 	}
 	g.drop()
 }

@@ -47,6 +47,36 @@ func (x *extra) enqueue(buf mem.Buf) {
 	x.queue = append(x.queue, buf)
 }
 
+// bringTogether is up to where pieces that are copied into the queue become
+// one: what comes byte by byte does not take the smallest block for each.
+const bringTogether = 2 * minBlock
+
+// enqueueCopy puts a copy of p behind all that has been received. The only
+// error is ErrBudget.
+func (b *BufReader) enqueueCopy(p []byte) error {
+	x := b.extras()
+	var last []byte
+	end := len(x.queue) - 1
+	if x.queued > 0 {
+		if q := x.queue[end].Bytes(); len(q)+len(p) <= bringTogether {
+			last = q
+		}
+	}
+	buf, err := b.alloc.TryGet(len(last) + len(p))
+	if err != nil {
+		return err
+	}
+	n := copy(buf.Bytes(), last)
+	copy(buf.Bytes()[n:], p)
+	if n > 0 {
+		x.queue[end].Release()
+		x.queue = x.queue[:end]
+		x.queued -= n
+	}
+	x.enqueue(buf)
+	return nil
+}
+
 // enqueueBytes puts foreign bytes, transferred, behind all that has been
 // received, which they are now too.
 func (b *BufReader) enqueueBytes(p []byte) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/textproto"
+	"strconv"
 )
 
 // ReadMIMEHeader reads header fields up to and including the empty line that
@@ -67,6 +68,9 @@ func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
 			if key == "" {
 				return nil, textproto.ProtocolError("malformed MIME header initial line: " + quoted(line))
 			}
+			if !printable(line) {
+				return nil, textproto.ProtocolError("malformed MIME header line: " + quoted(line))
+			}
 			if text == nil {
 				text = []byte(whole)
 			}
@@ -78,7 +82,7 @@ func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
 			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Fields), Got: int64(fields), Err: errFields}
 		}
 		k, v, ok := bytes.Cut(line, []byte{':'})
-		if !ok || !token(k) {
+		if !ok || !token(k) || !printable(v) {
 			return nil, textproto.ProtocolError("malformed MIME header line: " + quoted(line))
 		}
 		key = textproto.CanonicalMIMEHeaderKey(string(k))
@@ -99,11 +103,22 @@ func token(k []byte) bool {
 	return len(k) > 0
 }
 
+// printable reports whether v has no control characters but tabs, as a field's
+// value must (RFC 9110, section 5.5): a lone CR is the end of a line to some.
+func printable(v []byte) bool {
+	for _, c := range v {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
 // quoted cuts a bad line to what a log can bear.
 func quoted(line []byte) string {
 	const most = 64
 	if len(line) > most {
-		return string(line[:most]) + "..."
+		return strconv.Quote(string(line[:most])) + "..."
 	}
-	return string(line)
+	return strconv.Quote(string(line))
 }

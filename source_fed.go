@@ -85,13 +85,10 @@ func (b *BufReader) FeedCopy(p []byte) error {
 	b.size.drained = false
 	for fed := 0; len(p) > 0; {
 		if b.queued() > 0 {
-			buf, err := b.alloc.TryGet(len(p))
-			if err != nil {
+			if err := b.enqueueCopy(p); err != nil {
 				return err
 			}
-			copy(buf.Bytes(), p)
 			b.total += int64(len(p))
-			b.x.enqueue(buf)
 			return nil
 		}
 		b.need = b.w - b.r + 1

@@ -112,9 +112,10 @@ func (b *BufWriter) Recycle() {
 	b.err = ErrClosed
 }
 
-// SetTimeout bounds each Flush from now on; 0 ends that. It sets the write
-// deadline of the connection below, and returns os.ErrNoDeadline when that
-// has none. Reset ends it.
+// SetTimeout bounds each Flush from now on, those included that the writer
+// makes by itself; 0 ends that. It sets the write deadline of the connection
+// below at the beginning of each and leaves it there, and returns
+// os.ErrNoDeadline when that has none. Reset ends it.
 func (b *BufWriter) SetTimeout(d time.Duration) error {
 	if d < 0 {
 		panic(fmt.Sprintf("sluice: BufWriter.SetTimeout(%v)", d))

@@ -179,7 +179,11 @@ const keepPieces = 64
 // (sendfile, splice), after what waits went out; otherwise, and always when a
 // timeout is set, which the kernel's way would not start anew for each part,
 // they are read into the writer's block, and the last of them wait for Flush.
-// An error of r is returned as it is, and is not sticky.
+//
+// An error of r is returned as it is, and is not sticky; nor is one of the
+// kernel's way, which does not say whose it was. io.Copy of a file or
+// connection passes it on in a wrapping that hides what it is, so that only a
+// call of ReadFrom takes that way.
 func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 	if err := b.failed(); err != nil {
 		return 0, err

@@ -89,6 +89,24 @@ func TestBudgetIsForMemoryAboveTheClassesToo(t *testing.T) {
 	}
 }
 
+// Under pressure every Release pays for the bookkeeping, so it has to end.
+func TestPressureEndsWhenAnEighthIsFree(t *testing.T) {
+	a, bufs := fullAllocator(t, 8, 4096)
+	if a.UnderPressure() {
+		t.Error("under pressure before anybody was refused")
+	}
+	if _, err := a.TryGet(1); !errors.Is(err, mem.ErrBudget) || !a.UnderPressure() {
+		t.Errorf("TryGet: %v, under pressure: %v", err, a.UnderPressure())
+	}
+	bufs[0].Release()
+	if a.UnderPressure() {
+		t.Error("still under pressure with an eighth free")
+	}
+	for i := range bufs[1:] {
+		bufs[1+i].Release()
+	}
+}
+
 func TestGetCountsAgainstTheBudgetAndMayExceedIt(t *testing.T) {
 	a := mem.New(mem.Options{Budget: 4096})
 	b := a.Get(4096)

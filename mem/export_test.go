@@ -42,3 +42,6 @@ func (a *Allocator) SlicesOut() int {
 	}
 	return n
 }
+
+// UnderPressure reports whether blocks that come home give their charge back.
+func (a *Allocator) UnderPressure() bool { return a.budget.pressure.Load() }

@@ -34,7 +34,7 @@ func self(t testing.TB) string {
 	return path
 }
 
-// ends waits for a child that has every reason to end.
+// awaitEnd waits for a child that has every reason to end.
 func awaitEnd(t *testing.T, c *child) {
 	t.Helper()
 	select {

@@ -27,7 +27,7 @@ func rawReadGroup() []lab.Scenario {
 		Op:       "frame",
 		Metric:   lab.CPUPerOp,
 		Baseline: "readfull-bufio",
-		Ops:      20_000,
+		Ops:      100_000,
 	}
 	for _, w := range inPlaceWays {
 		memory.Variants = append(memory.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {

@@ -13,10 +13,10 @@ func tcpGroup() []lab.Scenario {
 		bytes int
 		ops   int
 	}{
-		{"128B", 128, 150_000},
-		{"1KB", 1 << 10, 30_000},
-		{"16KB", 16 << 10, 3_000},
-		{"256KB", 256 << 10, 200},
+		{"128B", 128, 500_000},
+		{"1KB", 1 << 10, 100_000},
+		{"16KB", 16 << 10, 8_000},
+		{"256KB", 256 << 10, 600},
 	}
 	var group []lab.Scenario
 	for _, size := range sizes {
@@ -46,7 +46,7 @@ func tcpGroup() []lab.Scenario {
 		Op:       "tag",
 		Metric:   lab.CPUPerOp,
 		Baseline: "peek",
-		Ops:      20_000,
+		Ops:      60_000,
 	}
 	for _, w := range tcpWays(allTags, "naive", "peek", "bufiox", "next", "range") {
 		flv.Variants = append(flv.Variants, overTCP(w, func(lab.Env) string { return tagKind }))
