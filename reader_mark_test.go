@@ -161,8 +161,8 @@ func TestUnmarkLetsGoWhatWasRead(t *testing.T) {
 	}
 }
 
-// message is what the parser below reads: a line, a number, as many bytes.
-const message = "HELLO there\r\n\x00\x00\x00\x12eighteen bytes...z"
+// splitMessage is what the parser below reads: a line, a number, as many bytes.
+const splitMessage = "HELLO there\r\n\x00\x00\x00\x12eighteen bytes...z"
 
 func parseMessage(r *sluice.BufReader) (string, error) {
 	line, err := r.ReadLine()
@@ -182,7 +182,7 @@ func parseMessage(r *sluice.BufReader) (string, error) {
 }
 
 func TestFedParserGoesBackAtEverySplit(t *testing.T) {
-	text := strings.Repeat(message, 3)
+	text := strings.Repeat(splitMessage, 3)
 	const want = "HELLO there|eighteen bytes...z"
 	for split := 0; split <= len(text); split++ {
 		for turn := range 3 {
@@ -230,8 +230,8 @@ func TestFedParserByteByByte(t *testing.T) {
 		r := sluice.NewBufReaderFed()
 		sluice.UseAllocator(r, a)
 		messages := 0
-		for i := range len(message) * 5 {
-			if err := feed(r, a, turn, []byte{message[i%len(message)]}); err != nil {
+		for i := range len(splitMessage) * 5 {
+			if err := feed(r, a, turn, []byte{splitMessage[i%len(splitMessage)]}); err != nil {
 				t.Fatal(err)
 			}
 			r.Mark()
@@ -241,7 +241,7 @@ func TestFedParserByteByByte(t *testing.T) {
 			} else {
 				r.Rollback()
 			}
-			if want := (i + 1) / len(message); messages != want {
+			if want := (i + 1) / len(splitMessage); messages != want {
 				t.Fatalf("%d messages after %d bytes, want %d", messages, i+1, want)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -351,4 +352,21 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// untilParked returns when a goroutine that is inside a function whose name
+// contains frame waits for something: for bytes, a channel or memory.
+func untilParked(t testing.TB, frame string) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	eventually(t, "a goroutine that waits in "+frame, func() bool {
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			head, _, _ := strings.Cut(g, "\n")
+			parked := strings.Contains(head, "[IO wait") || strings.Contains(head, "[select") || strings.Contains(head, "[chan receive")
+			if parked && strings.Contains(g, frame) {
+				return true
+			}
+		}
+		return false
+	})
 }

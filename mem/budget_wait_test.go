@@ -173,7 +173,6 @@ func TestEveryWayBackWakesAWaiter(t *testing.T) {
 			served := make(chan got, 1)
 			wait(t, t.Context(), a, 0, size, served)
 			free(a, b)
-			b = mem.Buf{}
 			var g got
 			eventually(t, fmt.Sprintf("%s of %d bytes wakes the waiter", name, size), func() bool {
 				if name == "the collector" {

@@ -123,7 +123,7 @@ func (b *Buf) Release() {
 	// so that what is left of the word without the key is the references.
 	if refs := w ^ b.key; blk.plain && refs <= maxRefs {
 		switch {
-		case refs > 1 && blk.gauge.cut.Load() == 0:
+		case refs > 1 && blk.gauge.cut.Load() != uint32(w>>genShift):
 			if blk.word.CompareAndSwap(w, w-1) {
 				b.b = nil
 				return

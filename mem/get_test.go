@@ -60,7 +60,8 @@ func TestSizesThatCannotBePanicWithTheNumbers(t *testing.T) {
 }
 
 func TestDefaultIsOneAllocator(t *testing.T) {
-	if mem.Default() != mem.Default() || mem.Default().Name() != "default" {
-		t.Errorf("Default is %q, or not one", mem.Default().Name())
+	first, second := mem.Default(), mem.Default()
+	if first != second || first.Name() != "default" {
+		t.Errorf("Default is %q, or not one", first.Name())
 	}
 }

@@ -214,7 +214,6 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 	parked = s.Park()
 	b.Release()
 	a.Trim()
-	b = mem.Buf{}
 	eventuallyCollected(t, "the collector has the block", func() bool {
 		if _, ok := parked.Unpark(); ok {
 			t.Fatal("Unpark succeeds after the last Release")

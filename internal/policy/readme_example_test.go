@@ -6,19 +6,44 @@ import (
 	"go/ast"
 	"go/parser"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// readmeImports are the packages that a Go block of the README may name; each
-// is imported if the block uses it.
-var readmeImports = map[string]string{
-	"binary": "encoding/binary",
-	"io":     "io",
-	"net":    "net",
-	"mem":    module + "/mem",
-	"sluice": module,
+// pagesWithGo are the pages whose Go must compile, each block by itself, as a
+// file of declarations: the README and what docs holds. README.zh-CN.md has
+// the same blocks.
+var pagesWithGo = []string{readmes[0], "docs/*.md"}
+
+// recipes is the page whose Go also stands, word for word, in a test file that
+// runs it.
+const recipes, recipesRun = "docs/recipes.md", "docs_example_test.go"
+
+// exampleImports are the packages that a Go block may name; each is imported
+// if the block uses it.
+var exampleImports = map[string]string{
+	"binary":     "encoding/binary",
+	"bufio":      "bufio",
+	"bytes":      "bytes",
+	"errors":     "errors",
+	"fmt":        "fmt",
+	"http":       "net/http",
+	"io":         "io",
+	"log":        "log",
+	"net":        "net",
+	"os":         "os",
+	"pprof":      "net/http/pprof",
+	"strings":    "strings",
+	"sync":       "sync",
+	"syscall":    "syscall",
+	"testing":    "testing",
+	"time":       "time",
+	"mem":        module + "/mem",
+	"sluice":     module,
+	"sluicetest": module + "/sluicetest",
 }
 
 // importsOf returns the import declarations for the packages that are named
@@ -28,8 +53,8 @@ func importsOf(s source) string {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := sel.X.(*ast.Ident); ok {
-				decl := "import \"" + readmeImports[x.Name] + "\"\n"
-				if readmeImports[x.Name] != "" && !strings.Contains(text, decl) {
+				decl := "import \"" + exampleImports[x.Name] + "\"\n"
+				if exampleImports[x.Name] != "" && !strings.Contains(text, decl) {
 					text += decl
 				}
 			}
@@ -39,40 +64,97 @@ func importsOf(s source) string {
 	return text
 }
 
-func TestReadmeExamplesCompile(t *testing.T) {
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// goBlocks returns the Go of a page, block by block.
+func goBlocks(t *testing.T, name string) []string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code []string
+	for _, m := range goBlock.FindAllStringSubmatch(string(page), -1) {
+		code = append(code, m[1])
+	}
+	return code
+}
+
+// exampleFaults says what keeps a block from compiling.
+func exampleFaults(t *testing.T, l *loader, name, code string) []error {
+	s, err := parseSource(name, []byte("package example\n"+code))
+	if err != nil {
+		return []error{err}
+	}
+	text := "package example\n" + importsOf(s) + code
+	file, err := parser.ParseFile(l.fset, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return []error{err}
+	}
+	return l.check("example", []*ast.File{file}).errs
+}
+
+// exampleLoader loads what examples use, or skips the test.
+func exampleLoader(t *testing.T) *loader {
+	t.Helper()
 	l := newLoader(t, platform{goos: "linux"})
-	for _, dir := range []string{"mem", "."} {
+	for _, dir := range []string{"mem", ".", "sluicetest"} {
 		if c, err := l.load(dir); err != nil || len(c.errs) > 0 {
 			t.Skipf("package %s does not compile, let alone an example of its use: %v", dir, err)
 		}
 	}
-	readme, err := os.ReadFile(filepath.Join(root, readmes[0]))
+	return l
+}
+
+func TestExamplesOnPagesCompile(t *testing.T) {
+	l := exampleLoader(t)
+	for _, pattern := range pagesWithGo {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page %s: %v", pattern, err)
+		}
+		examples := 0
+		for _, p := range found {
+			name := path.Join(path.Dir(pattern), filepath.Base(p))
+			for _, code := range goBlocks(t, name) {
+				examples++
+				for _, err := range exampleFaults(t, l, name, code) {
+					t.Errorf("%s: %v in\n%s", name, err, code)
+				}
+			}
+		}
+		if examples == 0 {
+			t.Errorf("%s shows no Go", pattern)
+		}
+	}
+}
+
+func TestExampleRuleBites(t *testing.T) {
+	l := exampleLoader(t)
+	for _, c := range []struct {
+		code   string
+		faults int
+	}{
+		{"func f(r *sluice.BufReader) (mem.Buf, error) { return r.ReadBuf(3) }", 0},
+		{"func f(r *sluice.BufReader) { r.ReadBug(3) }", 1},
+		{"func f(t *testing.T) { sluicetest.NoLeaks(t, nil) }", 0},
+		{"r := sluice.NewBufReader(nil)", 1},
+		{"func f() int { return math.MaxInt }", 1},
+	} {
+		if got := exampleFaults(t, l, "page.md", c.code); len(got) != c.faults {
+			t.Errorf("%s: faults %v, want %d", c.code, got, c.faults)
+		}
+	}
+}
+
+func TestRecipesAreRun(t *testing.T) {
+	run, err := os.ReadFile(filepath.Join(root, recipesRun))
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := parseMarkdown(string(readme))
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples := 0
-	for _, block := range doc.blocks {
-		code, isGo := strings.CutPrefix(block, "```go\n")
-		if !isGo {
-			continue
+	for _, code := range goBlocks(t, recipes) {
+		if !strings.Contains(string(run), code) {
+			t.Errorf("%s does not have, word for word,\n%s", recipesRun, code)
 		}
-		examples++
-		code = strings.TrimSuffix(strings.TrimSpace(code), "```")
-		text := "package example\n" + importsOf(mustParse(t, readmes[0], "package example\n"+code)) + code
-		file, err := parser.ParseFile(l.fset, readmes[0], text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Errorf("%v in\n%s", err, code)
-			continue
-		}
-		for _, err := range l.check("example", []*ast.File{file}).errs {
-			t.Errorf("%v in\n%s", err, code)
-		}
-	}
-	if examples == 0 {
-		t.Errorf("%s shows no Go", readmes[0])
 	}
 }

@@ -90,12 +90,15 @@ func (c *child) line() (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
-// why says what a child that did not do its work had to say.
+// why says what a child that did not do its work had to say. One that has
+// just closed its pipes is given a moment to end.
 func (c *child) why() string {
+	moment := time.NewTimer(time.Second)
+	defer moment.Stop()
 	select {
 	case <-c.gone:
 		return fmt.Sprintf("the child ended: %v: %s", c.err, strings.TrimSpace(c.said.String()))
-	default:
+	case <-moment.C:
 		return "the child is silent"
 	}
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
 )
@@ -28,6 +29,9 @@ func tcpWriter(args []string) error {
 		return err
 	}
 	defer conn.Close()
+	if n, _ := strconv.Atoi(os.Getenv("WB")); n > 0 {
+		conn.(*net.TCPConn).SetWriteBuffer(n)
+	}
 	if _, err := conn.Write(s.head); err != nil {
 		return unlessHungUp(err)
 	}
@@ -91,6 +95,9 @@ func dialRemote(self, kind string) (*remote, error) {
 	if err != nil {
 		c.stop()
 		return nil, err
+	}
+	if n, _ := strconv.Atoi(os.Getenv("RB")); n > 0 {
+		conn.SetReadBuffer(n)
 	}
 	return &remote{conn, c}, nil
 }

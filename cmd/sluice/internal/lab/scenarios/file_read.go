@@ -22,12 +22,12 @@ const readFileSize = 100 << 20
 func fileReadGroup() []lab.Scenario {
 	var group []lab.Scenario
 	for _, size := range []struct {
-		name  string
-		bytes int
-	}{{"4KiB", 4 << 10}, {"64KiB", 64 << 10}} {
+		name, label string
+		bytes       int
+	}{{"4KiB", "4 KiB", 4 << 10}, {"64KiB", "64 KiB", 64 << 10}} {
 		sc := lab.Scenario{
 			Name:     "file-read/" + size.name,
-			Title:    "a file of 100 MiB read in records of " + size.name + ", buffered and not",
+			Title:    "a file of 100 MiB read in records of " + size.label + ", buffered and not",
 			Op:       "record",
 			Metric:   lab.NsPerOp,
 			Baseline: "bufio-64K",

@@ -120,8 +120,12 @@ func (w *lineWriter) Run(ops int) (lab.Sample, error) {
 // account reads the last lines of the file back.
 func (w *lineWriter) account(ops int) (lab.Sample, error) {
 	size := over(w.ends, 0, ops)
-	if at, err := w.file.f.Seek(0, io.SeekCurrent); err != nil || at != size {
-		return lab.Sample{}, fmt.Errorf("%w: the file ends at %d after %d lines, want %d: %v", errDiffers, at, ops, size, err)
+	end, err := w.file.f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return lab.Sample{}, err
+	}
+	if end != size {
+		return lab.Sample{}, fmt.Errorf("%w: the file ends at %d after %d lines, want %d", errDiffers, end, ops, size)
 	}
 	var sum uint64
 	back := min(readBack, ops)

@@ -10,14 +10,14 @@ import (
 // first and its last byte, and gives it back.
 func poolsGroup() []lab.Scenario {
 	sizes := []struct {
-		name  string
-		bytes int
-		ops   int
+		name, label string
+		bytes       int
+		ops         int
 	}{
-		{"256B", 256, 200_000},
-		{"4KiB", 4 << 10, 200_000},
-		{"64KiB", 64 << 10, 100_000},
-		{"1MiB", 1 << 20, 100_000},
+		{"256B", "256 B", 256, 200_000},
+		{"4KiB", "4 KiB", 4 << 10, 200_000},
+		{"64KiB", "64 KiB", 64 << 10, 100_000},
+		{"1MiB", "1 MiB", 1 << 20, 100_000},
 	}
 	modes := []struct {
 		name, title string
@@ -32,7 +32,7 @@ func poolsGroup() []lab.Scenario {
 		for _, mode := range modes {
 			sc := lab.Scenario{
 				Name:     "pools/" + size.name + "/" + mode.name,
-				Title:    "pooled buffers of " + size.name + ", " + mode.title,
+				Title:    "pooled buffers of " + size.label + ", " + mode.title,
 				Op:       "get+put",
 				Metric:   lab.NsPerOp,
 				Baseline: "sync.Pool",

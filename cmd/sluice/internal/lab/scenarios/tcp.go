@@ -9,20 +9,20 @@ import (
 // clock would say how fast the writer is.
 func tcpGroup() []lab.Scenario {
 	sizes := []struct {
-		name  string
-		bytes int
-		ops   int
+		name, label string
+		bytes       int
+		ops         int
 	}{
-		{"128B", 128, 500_000},
-		{"1KB", 1 << 10, 100_000},
-		{"16KB", 16 << 10, 8_000},
-		{"256KB", 256 << 10, 600},
+		{"128B", "128 B", 128, 500_000},
+		{"1KB", "1 KB", 1 << 10, 100_000},
+		{"16KB", "16 KB", 16 << 10, 8_000},
+		{"256KB", "256 KB", 256 << 10, 600},
 	}
 	var group []lab.Scenario
 	for _, size := range sizes {
 		sc := lab.Scenario{
 			Name:     "tcp/" + size.name,
-			Title:    "frames of " + size.name + " over loopback TCP from another process, the reader's processor time",
+			Title:    "frames of " + size.label + " over loopback TCP from another process, the reader's processor time",
 			Op:       "frame",
 			Metric:   lab.CPUPerOp,
 			Baseline: "peek",
