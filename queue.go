@@ -112,15 +112,6 @@ func (x *extra) cut(n int) {
 	x.queued -= n
 }
 
-// push puts bufs, transferred, in front of the queue.
-func (x *extra) push(bufs []mem.Buf) {
-	for i := range bufs {
-		x.queued += bufs[i].Len()
-	}
-	x.queue = append(append(make([]mem.Buf, 0, len(bufs)+len(x.queue)-x.head), bufs...), x.queue[x.head:]...)
-	x.head = 0
-}
-
 func (x *extra) dropQueue() {
 	for x.queued > 0 {
 		buf := x.pop()

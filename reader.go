@@ -168,7 +168,7 @@ func (b *BufReader) Recycle() {
 	b.dropBlock()
 	if x := b.x; x != nil {
 		x.dropQueue()
-		x.setContext(nil)
+		x.endContext()
 		if x.timeout > 0 && b.src != nil {
 			// Whoever goes on with the connection has not asked for it.
 			_ = b.SetTimeout(0)

@@ -71,7 +71,7 @@ func TestContextEndsAReadThatWaits(t *testing.T) {
 			if _, err := r.Next(10); !errors.Is(err, errCause) {
 				t.Errorf("the next read ended with %v", err)
 			}
-			r.SetContext(nil)
+			r.SetContext(context.Background())
 			go send("defghij")
 			within(t, "a read without the context", func() {
 				if p, err := r.Next(10); string(p) != "abcdefghij" || err != nil {
@@ -159,7 +159,7 @@ func TestContextAndTimeoutTogether(t *testing.T) {
 		if _, err := r.ReadByte(); !errors.Is(err, errCause) || time.Since(start) != 90*time.Second {
 			t.Errorf("then the context: %v after %v", err, time.Since(start))
 		}
-		r.SetContext(nil)
+		r.SetContext(context.Background())
 		if err := r.SetTimeout(0); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestContextLeavesNoDeadlineBehind(t *testing.T) {
 		name string
 		end  func(r *sluice.BufReader)
 	}{
-		{"SetContext", func(r *sluice.BufReader) { r.SetContext(nil) }},
+		{"SetContext", func(r *sluice.BufReader) { r.SetContext(context.Background()) }},
 		{"Recycle", func(r *sluice.BufReader) { r.Recycle() }},
 		{"Reset", func(r *sluice.BufReader) { r.Reset(strings.NewReader("")) }},
 		{"Detach", func(r *sluice.BufReader) {

@@ -137,12 +137,7 @@ func TestDeadlineOfAConnectionLeavesEverything(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "pipe"} {
 		for _, c := range repeatable {
 			t.Run(network+"/"+c.name, func(t *testing.T) {
-				var near, far net.Conn
-				if network == "pipe" {
-					near, far = pipePair(t)
-				} else {
-					near, far = streamPair(t, network)
-				}
+				near, far := streamPair(t, network)
 				part := len(c.text) * 3 / 4
 				r := readerOf(t, paranoid(t), 0, near)
 				goTest(t, func() { write(t, far, c.text[:part]) })

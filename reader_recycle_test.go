@@ -47,7 +47,7 @@ var afterRecycle = map[string]struct {
 	"Advance":  {call: func(r *sluice.BufReader) error { r.Advance(1); return nil }, panic: "Advance(1)"},
 	"Rollback": {call: func(r *sluice.BufReader) error { r.Rollback(); return nil }, panic: "Rollback"},
 	"Feed":     {call: func(r *sluice.BufReader) error { return r.Feed([]byte("x")) }, panic: "Feed"},
-	"FeedBuf":  {call: func(r *sluice.BufReader) error { return r.FeedBuf(mem.Default().Get(1)) }, panic: "fed"},
+	"FeedBuf":  {call: func(r *sluice.BufReader) error { return r.FeedBuf(mem.Wrap([]byte("x"), nil)) }, panic: "fed"},
 	"FeedCopy": {call: func(r *sluice.BufReader) error { return r.FeedCopy([]byte("x")) }, panic: "fed"},
 	"FeedEnd":  {call: func(r *sluice.BufReader) error { r.FeedEnd(nil); return nil }, panic: "FeedEnd"},
 

@@ -330,12 +330,15 @@ func panicOf(f func()) (text string) {
 	return ""
 }
 
-// streamPair is tcpPair or unixPair.
+// streamPair is tcpPair, unixPair or pipePair.
 func streamPair(t testing.TB, network string) (near, far net.Conn) {
-	if network == "tcp" {
+	switch network {
+	case "tcp":
 		return tcpPair(t)
+	case "unix":
+		return unixPair(t)
 	}
-	return unixPair(t)
+	return pipePair(t)
 }
 
 // write writes s whole. It may run in another goroutine than the test's.

@@ -39,19 +39,18 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 // SetContext makes reads fail with the context's cause once it is done, a
 // read that waits included, where the source has a read deadline or was made
 // by NewBufReaderChan; over other sources it is looked at before each read.
-// nil ends that. Reset ends it too.
+// context.Background() ends that. Reset ends it too.
 //
 // It takes hold of the source's read deadline: when the context ends, the
 // deadline is moved to the past, and it is cleared by the next SetContext.
 func (b *BufReader) SetContext(ctx context.Context) {
-	if ctx == nil && b.x == nil {
+	if b.x != nil {
+		b.x.endContext()
+	}
+	if ctx == nil || ctx.Done() == nil || b.src == nil {
 		return
 	}
 	x := b.extras()
-	x.setContext(nil)
-	if ctx == nil || b.src == nil {
-		return
-	}
 	x.ctx = ctx
 	if c, ok := b.src.reader().(deadliner); ok {
 		moved := make(chan struct{})
@@ -70,11 +69,11 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	}
 }
 
-func (x *extra) setContext(ctx context.Context) {
+func (x *extra) endContext() {
 	if x.stop != nil {
 		x.stop()
 	}
-	x.ctx, x.stop = ctx, nil
+	x.ctx, x.stop = nil, nil
 }
 
 // ctxErr is the error of a read that the context ended.

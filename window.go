@@ -175,7 +175,7 @@ func (b *BufReader) fresh(need int) error {
 				b.rebase(0, 0)
 				return nil
 			}
-		} else if tail := len(b.buf) - b.w; tail >= need && tail >= size/8 && !b.size.probing {
+		} else if tail := len(b.buf) - b.w; tail >= need && tail >= size/8 && (!b.size.probing || len(b.buf) <= minBlock) {
 			return nil
 		}
 	}

@@ -123,6 +123,7 @@ func (s *Slab) Release() {
 			}
 			return
 		}
+		b.notFreed(w)
 	}
 	s.giveUp(b, "Slab.Release")
 }

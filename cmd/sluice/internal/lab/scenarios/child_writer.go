@@ -1,9 +1,9 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"strconv"
 )
@@ -11,6 +11,15 @@ import (
 // writeSize is how much the writer hands to the kernel at once: enough that
 // it is never what the reader waits for.
 const writeSize = 256 << 10
+
+// The socket's buffers are set, to what a busy server ends up with: left to
+// themselves they grow to tens of MB over loopback, to another size on each
+// connection, and how much is queued decides whether a read finds its bytes in a
+// cache.
+const (
+	sendBuffer    = 256 << 10
+	receiveBuffer = 1 << 20
+)
 
 // tcpWriter is the child that writes a stream to an address, as fast as it
 // can, until the reader closes the connection.
@@ -29,8 +38,8 @@ func tcpWriter(args []string) error {
 		return err
 	}
 	defer conn.Close()
-	if n, _ := strconv.Atoi(os.Getenv("WB")); n > 0 {
-		conn.(*net.TCPConn).SetWriteBuffer(n)
+	if err := conn.(*net.TCPConn).SetWriteBuffer(sendBuffer); err != nil {
+		return err
 	}
 	if _, err := conn.Write(s.head); err != nil {
 		return unlessHungUp(err)
@@ -96,10 +105,11 @@ func dialRemote(self, kind string) (*remote, error) {
 		c.stop()
 		return nil, err
 	}
-	if n, _ := strconv.Atoi(os.Getenv("RB")); n > 0 {
-		conn.SetReadBuffer(n)
+	r := &remote{conn, c}
+	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
+		return nil, errors.Join(err, r.hangUp())
 	}
-	return &remote{conn, c}, nil
+	return r, nil
 }
 
 // hangUp closes the connection and ends the child.
