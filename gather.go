@@ -17,6 +17,7 @@ type gather struct {
 func (b *BufReader) gather(n int) error {
 	x := b.extras()
 	g := &x.gather
+	b.pack()
 	for {
 		left := n - (b.w - b.r) - x.queued - g.n
 		if left <= 0 || g.slab.Valid() && g.n == len(g.slab.Bytes()) {
@@ -36,6 +37,19 @@ func (b *BufReader) gather(n int) error {
 	}
 }
 
+// pack brings what the window has to where it takes little: the block that it
+// is in is not to be held for as long as the gathering takes.
+func (b *BufReader) pack() {
+	have := b.w - b.base()
+	switch {
+	case !b.slab.Valid() || !b.owned || b.size.pinned > 0:
+	case have == 0:
+		b.leaveBlock()
+	case have <= len(b.buf)/4 && len(b.buf) > minBlock:
+		b.stash(have)
+	}
+}
+
 // collect queues what the slab holds, in a smaller block if that is little.
 func (b *BufReader) collect() {
 	g := &b.x.gather
@@ -48,12 +62,18 @@ func (b *BufReader) collect() {
 func (g *gather) room(b *BufReader) ([]byte, error) {
 	if !g.slab.Valid() {
 		size := maxBlock
+		if n := b.Buffered(); n > 0 && n < maxBlock/2 {
+			// With the window's block it is one block, no more.
+			size = maxBlock / 2
+		}
 		if b.size.pinned > 0 {
 			size = int(b.size.pinned)
 		}
 		slab, err := b.alloc.TrySlab(min(size, g.left))
 		if err != nil {
-			return nil, err
+			if slab, err = b.alloc.TrySlab(min(firstBlock, g.left)); err != nil {
+				return nil, err
+			}
 		}
 		g.slab, g.n = slab, 0
 	}

@@ -121,6 +121,9 @@ func (b *BufReader) Reset(r io.Reader) {
 	b.start(nil)
 	b.src = newSource(b, r)
 	b.plain, _ = b.src.(*readerSource)
+	// A connection may say nothing at all: the first read asks with the
+	// smallest block too.
+	b.size.drained = b.plain != nil && b.plain.conn
 }
 
 // start is the state of a reader that has read nothing.

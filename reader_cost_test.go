@@ -45,8 +45,8 @@ func (w *watch) look() {
 	}
 }
 
-// taken returns the bytes of all blocks that were ever taken from a.
-func taken(a *mem.Allocator) (n int64) {
+// blockBytes returns the bytes of all blocks that were ever taken from a.
+func blockBytes(a *mem.Allocator) (n int64) {
 	for _, c := range a.Stats().Classes {
 		n += (c.Hits + c.Misses) * int64(c.Size)
 	}
@@ -108,7 +108,7 @@ func TestOneByteAtATimeCostsInProportion(t *testing.T) {
 				if err := c.call(readerOf(t, a, bufLen, src), n); err != nil {
 					t.Fatalf("%s of %d bytes: %v", c.name, n, err)
 				}
-				return reads, taken(a)
+				return reads, blockBytes(a)
 			}
 			reads, blocks := cost(c.n)
 			reads2, blocks2 := cost(2 * c.n)
@@ -156,7 +156,7 @@ func TestEndlessLineCostsItsLimit(t *testing.T) {
 			if src.most > 64<<10 {
 				t.Errorf("%s, %d bytes a read: %d bytes were checked out", c.name, piece, src.most)
 			}
-			if got := taken(a); got > 160<<10 {
+			if got := blockBytes(a); got > 160<<10 {
 				t.Errorf("%s, %d bytes a read: %d bytes of blocks were taken", c.name, piece, got)
 			}
 			if !sys.Race && heap > 256<<10 {
@@ -180,11 +180,11 @@ var claims = []struct {
 	{"ReadBytes", func(r *sluice.BufReader, n int) error { _, err := r.ReadBytes(n); return err }},
 }
 
-var arrivals = []int{0, 1, 100, 5000, 40_000, 64 << 10, 100_000, 1 << 20, 2<<20 + 1000, 5 << 20}
+var claimArrivals = []int{0, 1, 100, 5000, 40_000, 64 << 10, 100_000, 1 << 20, 2<<20 + 1000, 5 << 20}
 
 func TestClaimOfAGigabyteCostsWhatHasArrived(t *testing.T) {
 	for _, c := range claims {
-		for _, arrived := range arrivals {
+		for _, arrived := range claimArrivals {
 			for _, piece := range []int{1000, 30_000, 1 << 30} {
 				a := mem.New(mem.Options{})
 				what := fmt.Sprintf("%s, %d bytes in pieces of %d", c.name, arrived, piece)
@@ -242,8 +242,8 @@ func TestClaimOverSocketsCostsWhatHasArrived(t *testing.T) {
 	}
 }
 
-// endless is a source without end that costs nothing itself.
-var endless = readerFunc(func(p []byte) (int, error) { return len(p), nil })
+// endlessSource is a source without end that costs nothing itself.
+var endlessSource = readerFunc(func(p []byte) (int, error) { return len(p), nil })
 
 func TestSkipOfAGigabyteHoldsOneBlock(t *testing.T) {
 	for _, c := range []struct {
@@ -271,12 +271,12 @@ func TestSkipOfAGigabyteHoldsOneBlock(t *testing.T) {
 		}},
 	} {
 		a := mem.New(mem.Options{})
-		src := &watch{a: a, Reader: endless}
+		src := &watch{a: a, Reader: endlessSource}
 		r := readerOf(t, a, 0, src)
 		if err := r.Skip(1 << 20); err != nil { // grown up by then
 			t.Fatal(err)
 		}
-		before := taken(a)
+		before := blockBytes(a)
 		heap := mallocs(func() {
 			if err := c.call(r); err != nil {
 				t.Errorf("%s: %v", c.name, err)
@@ -285,7 +285,7 @@ func TestSkipOfAGigabyteHoldsOneBlock(t *testing.T) {
 		if src.most > sluice.MaxBlock {
 			t.Errorf("%s: %d bytes were checked out", c.name, src.most)
 		}
-		if n := taken(a) - before; n != 0 {
+		if n := blockBytes(a) - before; n != 0 {
 			t.Errorf("%s: %d bytes of blocks were taken", c.name, n)
 		}
 		// Stats, which the source calls, allocates its table.

@@ -13,10 +13,13 @@ const (
 	framesPerBlock = 16
 	// longFrame is where copying half a frame for each block begins to be more
 	// than 2 in 100 of the largest block.
-	longFrame = maxBlock / 32
+	longFrame = maxBlock / 64
 	// exactAbove is the allocator's largest class: longer blocks are as long as
 	// was asked for, not the next power of two.
 	exactAbove = 4 << 20
+	// asksPerFrame requests in a row that are shorter than the longest of late
+	// do not make that shorter: they may be for the headers in between.
+	asksPerFrame = 4
 	// calm reads in a row that fill less than an eighth of the block shrink it.
 	calmReads = 8
 )
@@ -28,7 +31,8 @@ type sizing struct {
 	block  int32 // what the rate of the stream asks for
 	frame  int32 // about the longest recent contiguous request
 	whole  int32 // frames of this length have come whole: trusted without growing into them
-	calm   uint8
+	less   uint8 // shorter requests in a row
+	calm   uint8 // reads of little in a row
 	// drained says that the latest read left room: the source had no more.
 	drained bool
 	// probing says that the next read waits, so far as anyone can tell.
@@ -64,6 +68,9 @@ func (s *sizing) asked(length int) {
 	n := int32(min(length, mostFrame))
 	if n >= s.frame {
 		s.frame = n
+		s.less = 0
+	} else if s.less < asksPerFrame {
+		s.less++
 	} else {
 		s.frame -= (s.frame - n + 7) / 8
 	}
@@ -96,15 +103,21 @@ func (s *sizing) read(n, room, block int) {
 	}
 }
 
+// stops reports whether reads into a block of the given length stop before its
+// end, because frames are long against it.
+func (s *sizing) stops(length int) bool {
+	return s.pinned == 0 && s.frame > longFrame && int(s.frame) <= length
+}
+
 // limit returns how far to fill a block of the given length: to its end,
 // unless frames are long against it. Then what is read past the frame that is
 // asked for, which ends at end, stops where another would not fit, so that
 // its head need not be copied to the next block.
 func (s *sizing) limit(length, end int) int {
-	frame := int(s.frame)
-	if s.pinned > 0 || frame <= longFrame || frame > length {
+	if !s.stops(length) {
 		return length
 	}
+	frame := int(s.frame)
 	soft := length - frame
 	if end < soft {
 		return soft

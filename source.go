@@ -150,9 +150,13 @@ func (b *BufReader) awaitBudget() error {
 	if b.x != nil && b.x.timeout > 0 {
 		end = time.Now().Add(b.x.timeout)
 	}
+	least := b.need
+	if b.x != nil && b.x.gather.on {
+		least = min(least, firstBlock)
+	}
 	for {
 		ctx, cancel := context.WithTimeout(parent, budgetPoll)
-		buf, err := b.alloc.GetContext(ctx, max(b.size.want(), b.need))
+		buf, err := b.alloc.GetContext(ctx, least)
 		timeUp := ctx.Err() != nil
 		cancel()
 		if err == nil {

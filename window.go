@@ -57,7 +57,7 @@ func (b *BufReader) straight(n int) bool {
 		return false
 	}
 	size := len(b.buf)
-	if n > size-b.r || size-b.w < size/8 {
+	if n > size-b.r || size-b.w < size/8 && !b.size.stops(size) {
 		if n > size/2 || size < int(b.size.block) || b.slab.Shared() {
 			return false
 		}
@@ -137,7 +137,7 @@ func (b *BufReader) room() ([]byte, error) {
 		if err := b.fresh(need); err != nil {
 			return nil, err
 		}
-	} else if tail := len(b.buf) - b.w; !b.owned || base+need > len(b.buf) || tail < len(b.buf)/8 && have < len(b.buf)/8 {
+	} else if tail := len(b.buf) - b.w; !b.owned || base+need > len(b.buf) || tail < len(b.buf)/8 && have < len(b.buf)/8 && !b.size.stops(len(b.buf)) {
 		if err := b.move(need, have); err != nil {
 			return nil, err
 		}
@@ -230,7 +230,13 @@ func (b *BufReader) target(size, need int) (slab mem.Slab, at, length int, err e
 			return slab, at, length, nil
 		}
 	}
-	if slab, err = b.alloc.TrySlab(size); err != nil {
+	if slab, err = b.alloc.TrySlab(size); err != nil && need < size {
+		// A budget that is nearly used up need not stop a reader that can do
+		// with less.
+		size = need
+		slab, err = b.alloc.TrySlab(size)
+	}
+	if err != nil {
 		return slab, 0, 0, err
 	}
 	length = len(slab.Bytes())

@@ -141,7 +141,7 @@ func (m *writing) writeRune() {
 }
 
 func (m *writing) writeNumber() {
-	v, n := uint32(m.dice.pick(1<<31)), 1+m.dice.pick(4)
+	v, n := uint32(m.dice.pick(1<<30))<<2, 1+m.dice.pick(4)
 	m.note("WriteBE, WriteLE %d", n)
 	be := binary.BigEndian.AppendUint32(nil, v)
 	m.want = append(m.want, be[4-n:]...)

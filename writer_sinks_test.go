@@ -60,7 +60,7 @@ func sinks() []sink {
 		}},
 		{"tls", func(t testing.TB) (io.Writer, func() []byte) {
 			near, far := tcpPair(t)
-			client, server := tlsPair(t, near, far)
+			client, server := tlsOver(t, near, far)
 			return client, arrivals(t, client, server, nil)
 		}},
 	}
@@ -101,8 +101,8 @@ type smallReads struct {
 
 func (s *smallReads) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.next())]) }
 
-// tlsPair makes two ends of a TLS connection of those of another.
-func tlsPair(t testing.TB, near, far net.Conn) (client, server *tls.Conn) {
+// tlsOver makes two ends of a TLS connection of those of another.
+func tlsOver(t testing.TB, near, far net.Conn) (client, server *tls.Conn) {
 	t.Helper()
 	web := httptest.NewTLSServer(http.NotFoundHandler())
 	cert := web.TLS.Certificates

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -193,19 +194,8 @@ func TestPromisedAllocationsAreNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			const ops = 20_000
-			if _, err := r.Run(ops); err != nil {
-				t.Fatal(err)
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			if _, err := r.Run(ops); err != nil {
-				t.Fatal(err)
-			}
-			runtime.ReadMemStats(&after)
-			// Goroutines that wait for each other may need a record for it, and
-			// a pool may miss once when its owner changes the processor.
-			if each := float64(after.Mallocs-before.Mallocs) / ops; each > 0.0005 {
-				t.Errorf("%s/%s: %d allocations in %d operations", s.Name, v.Name, after.Mallocs-before.Mallocs, ops)
+			if least, err := leastMallocs(r, ops); err != nil || least > ops/2000 {
+				t.Errorf("%s/%s: %d allocations in %d operations, error %v", s.Name, v.Name, least, ops, err)
 			}
 			if err := r.Close(); err != nil {
 				t.Error(err)
@@ -215,6 +205,24 @@ func TestPromisedAllocationsAreNone(t *testing.T) {
 	if promises == 0 {
 		t.Error("nothing promises to allocate nothing")
 	}
+}
+
+// leastMallocs returns the fewest allocations of a few rounds. Not all rounds
+// are the same: a goroutine that changes its processor leaves a block behind
+// in the pool of the old one, and goroutines that wait for each other may need
+// a record for it.
+func leastMallocs(r lab.Runner, ops int) (least uint64, err error) {
+	least = math.MaxUint64
+	for range 6 { // the first brings the memory
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := r.Run(ops); err != nil {
+			return 0, err
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, after.Mallocs-before.Mallocs)
+	}
+	return least, nil
 }
 
 func TestKeepersPinWhatTheyKeepAndLittleMore(t *testing.T) {

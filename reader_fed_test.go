@@ -1,0 +1,219 @@
+package sluice_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// fedReader returns a reader to feed, on a.
+func fedReader(t testing.TB, a *mem.Allocator) *sluice.BufReader {
+	r := sluice.NewBufReaderFed()
+	sluice.UseAllocator(r, a)
+	t.Cleanup(r.Recycle)
+	return r
+}
+
+func TestFedReaderIsShortUntilItIsFed(t *testing.T) {
+	for _, c := range wanting {
+		for turn := range 3 {
+			a := paranoid(t)
+			r := fedReader(t, a)
+			if err := c.call(r, c.n); !errors.Is(err, sluice.ErrShort) {
+				t.Errorf("%s(%d) of nothing: %v", c.name, c.n, err)
+			}
+			if err := feed(r, a, turn, []byte("x:y")); err != nil {
+				t.Fatal(err)
+			}
+			err := c.call(r, c.n)
+			if !errors.Is(err, sluice.ErrShort) {
+				t.Errorf("%s(%d) of 3 bytes: %v", c.name, c.n, err)
+			}
+			want := 3
+			switch c.name {
+			case "ReadRange", "Skip", "Discard":
+				want = 0
+			}
+			if n := r.Buffered(); n != want {
+				t.Errorf("%s(%d): %d bytes are left", c.name, c.n, n)
+			}
+		}
+	}
+}
+
+func TestFeedEnd(t *testing.T) {
+	for _, c := range []struct{ end, want error }{{nil, io.EOF}, {io.EOF, io.EOF}, {errSource, errSource}} {
+		a := paranoid(t)
+		r := fedReader(t, a)
+		if err := r.FeedCopy([]byte("abc")); err != nil {
+			t.Fatal(err)
+		}
+		r.FeedEnd(c.end)
+		if p, err := r.Next(3); string(p) != "abc" || err != nil {
+			t.Errorf("what was fed: %q, %v", p, err)
+		}
+		for range 2 {
+			if _, err := r.ReadByte(); err != c.want {
+				t.Errorf("then %v, want %v", err, c.want)
+			}
+		}
+	}
+}
+
+func TestFedSlicesAreViewedWhereTheyAre(t *testing.T) {
+	a := paranoid(t)
+	r := fedReader(t, a)
+	first := []byte("a slice")
+	if err := r.Feed(first); err != nil {
+		t.Fatal(err)
+	}
+	second := a.Get(5)
+	copy(second.Bytes(), "a Buf")
+	at := &second.Bytes()[0]
+	if err := r.FeedBuf(second); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := r.Next(7); err != nil || &p[0] != &first[0] {
+		t.Errorf("a slice was copied: %q, %v", p, err)
+	}
+	b, err := r.ReadBuf(5)
+	if err != nil || &b.Bytes()[0] != at {
+		t.Errorf("a Buf was copied: %v", err)
+	}
+	b.Release()
+}
+
+func TestFeedCopyBorrows(t *testing.T) {
+	a := paranoid(t)
+	r := fedReader(t, a)
+	p := []byte("abc")
+	for i := range 5 {
+		copy(p, bytes.Repeat([]byte{byte('a' + i)}, 3))
+		if err := r.FeedCopy(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := r.Next(15); string(p) != "aaabbbcccdddeee" || err != nil {
+		t.Errorf("%q, %v", p, err)
+	}
+	if n := a.Stats().CheckedOut; n != 1 {
+		t.Errorf("five small pieces took %d blocks", n)
+	}
+}
+
+func TestFedBytesHaveABound(t *testing.T) {
+	const limit = 1000
+	for turn := range 3 {
+		a := paranoid(t)
+		r := fedReader(t, a)
+		r.SetLimits(sluice.Limits{Frame: limit})
+		fed := 0
+		for {
+			err := feed(r, a, turn, make([]byte, 100))
+			if err == nil {
+				if fed += 100; fed > limit {
+					t.Fatalf("%d bytes were taken", fed)
+				}
+				continue
+			}
+			var e *sluice.Error
+			if !errors.Is(err, sluice.ErrTooLong) || !errors.As(err, &e) || e.Limit != limit || e.Got != int64(fed+100) {
+				t.Fatal(err)
+			}
+			break
+		}
+		if fed != limit || r.Buffered() != limit {
+			t.Errorf("%d bytes were taken, %d are there", fed, r.Buffered())
+		}
+		// When some are read, as many can be fed.
+		if err := r.Skip(100); err != nil {
+			t.Fatal(err)
+		}
+		if err := feed(r, a, turn, make([]byte, 100)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFeedOfWhatIsNotFedPanics(t *testing.T) {
+	for name, call := range map[string]func(r *sluice.BufReader){
+		"Feed":     func(r *sluice.BufReader) { _ = r.Feed([]byte("x")) },
+		"FeedBuf":  func(r *sluice.BufReader) { _ = r.FeedBuf(mem.Wrap([]byte("x"), nil)) },
+		"FeedCopy": func(r *sluice.BufReader) { _ = r.FeedCopy([]byte("x")) },
+		"FeedEnd":  func(r *sluice.BufReader) { r.FeedEnd(nil) },
+	} {
+		if text := panicOf(func() { call(readerOf(t, mem.Default(), 0, strings.NewReader("x"))) }); !strings.HasPrefix(text, "sluice: ") {
+			t.Errorf("%s: panic %q", name, text)
+		}
+		ch := sluice.NewBufReaderChan(1)
+		if text := panicOf(func() { call(ch) }); name != "Feed" && !strings.HasPrefix(text, "sluice: ") {
+			t.Errorf("%s of a channel's reader: panic %q", name, text)
+		}
+	}
+}
+
+func TestFedReaderAfterRecycle(t *testing.T) {
+	for turn := range 3 {
+		a := paranoid(t)
+		r := fedReader(t, a)
+		if err := feed(r, a, turn, []byte("abc")); err != nil {
+			t.Fatal(err)
+		}
+		r.Recycle()
+		// A Buf that is refused is released all the same: paranoid looks.
+		if err := feed(r, a, turn, []byte("abc")); err != sluice.ErrClosed {
+			t.Errorf("way %d: %v", turn, err)
+		}
+	}
+}
+
+func TestFeedCopyIsAllOrNothing(t *testing.T) {
+	a := watched(t, 8<<10)
+	r := fedReader(t, a)
+	if err := r.FeedCopy([]byte("before ")); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{20_000, 10_000} {
+		if err := r.FeedCopy(make([]byte, n)); !errors.Is(err, sluice.ErrBudget) {
+			t.Fatalf("%d bytes on a budget of 8 KiB: %v", n, err)
+		}
+		if r.Buffered() != 7 || r.TotalRead() != 7 {
+			t.Fatalf("%d bytes are there, %d were read", r.Buffered(), r.TotalRead())
+		}
+	}
+	if err := r.FeedCopy([]byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := r.Next(12); string(p) != "before after" || err != nil {
+		t.Errorf("%q, %v", p, err)
+	}
+}
+
+func TestFeedCopyByteByByteTakesLittle(t *testing.T) {
+	a := mem.New(mem.Options{})
+	r := fedReader(t, a)
+	// Bytes wait behind a slice, so each piece could come to a block of its own.
+	if err := r.Feed([]byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	const n = 50_000
+	for i := range n {
+		if err := r.FeedCopy([]byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := a.Stats().OutBytes; out > 2*n+sluice.MaxBlock {
+		t.Errorf("%d bytes are checked out for %d", out, n)
+	}
+	if _, err := r.Next(5); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		mustReadByte(t, r, byte(i))
+	}
+}
