@@ -34,6 +34,12 @@ func (b *BufReader) extras() *extra {
 	return b.x
 }
 
+// plain reports whether nothing here stands in the way of reading n bytes
+// without further ado.
+func (x *extra) plain(n int) bool {
+	return x.queued == 0 && !x.gather.on && x.timeout == 0 && x.ctx == nil && n <= x.limits.Frame
+}
+
 func (b *BufReader) queued() int {
 	if b.x == nil {
 		return 0

@@ -113,7 +113,7 @@ func TestContextEndsAWaitForMemory(t *testing.T) {
 			t.Errorf("%s: %v", network, err)
 		}
 		free()
-		r.SetContext(nil)
+		r.SetContext(context.Background())
 		mustReadByte(t, r, 'x')
 	}
 }
@@ -191,11 +191,11 @@ func TestSmallBudgetIsEnoughForSmallFrames(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "reader"} {
 		for _, budget := range []int64{2 << 10, 16 << 10, 40 << 10} {
 			a := watched(t, budget)
-			data := testData(1 << 20)
+			data := testData(1 << 18)
 			var src io.Reader = bytes.NewReader(data)
 			if network != "reader" {
 				near, far := streamPair(t, network)
-				send(t, far, data, every(1<<20))
+				send(t, far, data, every(1<<18))
 				src = near
 			}
 			r := readerOf(t, a, 0, src)

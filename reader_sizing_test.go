@@ -259,3 +259,32 @@ func TestLongFramesStopBeingCopied(t *testing.T) {
 		}
 	}
 }
+
+func TestReadBytesLeavesBytesWhereTheyCame(t *testing.T) {
+	for _, n := range []int{70_000, 300_000, 1 << 20} {
+		l := &ledger{give: full}
+		r := readerOf(t, paranoid(t), 0, l)
+		var moved, all int
+		for i := range 40 {
+			if _, err := r.ReadBE32(4); err != nil {
+				t.Fatal(err)
+			}
+			at := int(r.TotalRead()) - r.Buffered()
+			m, err := r.ReadBytes(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p := range m.All() {
+				if i > 10 {
+					moved += l.copied(p, at)
+					all += len(p)
+				}
+				at += len(p)
+			}
+			m.Release()
+		}
+		if share := float64(moved) / float64(all); share >= 0.02 {
+			t.Errorf("%d bytes at once: %.2f %% were copied", n, 100*share)
+		}
+	}
+}

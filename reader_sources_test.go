@@ -200,7 +200,13 @@ func every(n int) func() int { return func() int { return n } }
 // goTest runs f in a goroutine that has ended before the test does.
 func goTest(t testing.TB, f func()) {
 	done := make(chan struct{})
-	t.Cleanup(func() { <-done })
+	t.Cleanup(func() {
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Error("a goroutine of the test does not end")
+		}
+	})
 	go func() {
 		defer close(done)
 		f()

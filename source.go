@@ -45,7 +45,7 @@ func (s *readerSource) fetch(b *BufReader) error {
 	// Reads go on until what was asked for is there, which is cheaper than to
 	// come back here for each; but a timeout is for each.
 	want := 1
-	if !probing && b.x == nil {
+	if !probing && (b.x == nil || b.x.plain(0)) {
 		want = min(b.need-(b.w-b.r), len(p))
 	}
 	var start time.Time

@@ -53,7 +53,7 @@ func (b *BufReader) ensure(n int) error {
 // empty gets more from an io.Reader, in the block that it is in. It reports
 // whether n bytes are there; if not, ensure goes on from what there is.
 func (b *BufReader) straight(n int) bool {
-	if b.x != nil || b.err != nil || !b.owned || b.mark >= 0 || b.r == b.w {
+	if b.x != nil && !b.x.plain(n) || b.err != nil || !b.owned || b.mark >= 0 || b.r == b.w {
 		return false
 	}
 	size := len(b.buf)

@@ -1,0 +1,74 @@
+package sluice_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+func TestWriteToWritesAllThatIsLeft(t *testing.T) {
+	data := testData(100_000)
+	for name, src := range sluicetest.Chunkings(data) {
+		r := readerOf(t, paranoid(t), 0, src)
+		if _, err := r.Next(10); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		n, err := r.WriteTo(&out)
+		if n != int64(len(data)-10) || err != nil || !bytes.Equal(out.Bytes(), data[10:]) {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+	}
+}
+
+func TestWriteToTellsAnErrorOfTheSource(t *testing.T) {
+	var out bytes.Buffer
+	r := readerOf(t, paranoid(t), 0, replies(reply{"abc", nil}, reply{"def", errSource}))
+	n, err := r.WriteTo(&out)
+	var e *sluice.Error
+	if n != 6 || !errors.Is(err, errSource) || !errors.As(err, &e) || e.Done != 6 || e.Op != "WriteTo" {
+		t.Errorf("%d, %v", n, err)
+	}
+	if out.String() != "abcdef" {
+		t.Errorf("wrote %q", out.String())
+	}
+	r.Reset(replies(reply{"", errSource}))
+	if n, err := r.WriteTo(&out); n != 0 || !errors.Is(err, errSource) {
+		t.Errorf("with nothing before it: %d, %v", n, err)
+	}
+}
+
+func TestWriteToTellsAnErrorOfTheWriterAndLosesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		w    writerFunc
+		want error
+	}{
+		{"error", func(p []byte) (int, error) { return 2, errSource }, errSource},
+		{"short", func(p []byte) (int, error) { return 2, nil }, io.ErrShortWrite},
+	} {
+		r := readerOf(t, paranoid(t), 0, strings.NewReader("abcdef"))
+		if n, err := r.WriteTo(c.w); n != 2 || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d, %v", c.name, n, err)
+		}
+		if p, err := r.Next(4); string(p) != "cdef" || err != nil {
+			t.Errorf("%s: then %q, %v", c.name, p, err)
+		}
+	}
+	for _, n := range []int{-1, 7} {
+		r := readerOf(t, paranoid(t), 0, strings.NewReader("abcdef"))
+		text := panicOf(func() { _, _ = r.WriteTo(writerFunc(func([]byte) (int, error) { return n, nil })) })
+		if !strings.Contains(text, "sluice: ") {
+			t.Errorf("a writer that took %d bytes: panic %q", n, text)
+		}
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
