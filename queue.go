@@ -141,6 +141,14 @@ func (b *BufReader) adopt() {
 	b.r, b.w, b.lo = i, j, i
 }
 
+// show makes what was queued first the window, if that is empty, so that View
+// has it.
+func (b *BufReader) show() {
+	if b.r == b.w && b.mark < 0 && b.queued() > 0 {
+		b.adopt()
+	}
+}
+
 // merge makes the window n contiguous bytes out of itself and the queue,
 // which have as many.
 func (b *BufReader) merge(n int) error {

@@ -111,6 +111,7 @@ func NewBufReaderBytes(p []byte) *BufReader {
 	b := new(BufReader)
 	b.start(endedSource{})
 	b.enqueueBytes(p)
+	b.show()
 	return b
 }
 

@@ -159,7 +159,8 @@ func TestEndlessLineCostsItsLimit(t *testing.T) {
 			if got := blockBytes(a); got > 160<<10 {
 				t.Errorf("%s, %d bytes a read: %d bytes of blocks were taken", c.name, piece, got)
 			}
-			if !sys.Race && heap > 256<<10 {
+			// Looking at the books before each read costs about a KiB each time.
+			if !sys.Race && heap > 1<<20 {
 				t.Errorf("%s, %d bytes a read: %d bytes were allocated", c.name, piece, heap)
 			}
 			if src.came > 64<<10 {

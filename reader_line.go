@@ -52,7 +52,10 @@ func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
 			return len(p), &Error{Op: op, Limit: int64(limit), Got: int64(b.Buffered()), Err: ErrTooLong}
 		}
 		from = len(p)
-		if err := b.ensure(min(from+b.ahead(delim), limit)); err != nil {
+		b.size.open = true
+		err := b.ensure(min(from+b.ahead(delim), limit))
+		b.size.open = false
+		if err != nil {
 			return b.w - b.r, err
 		}
 	}

@@ -17,6 +17,9 @@ func (b *BufReader) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if b.r == b.w {
+		if len(p) >= firstBlock && !b.queuing && b.src != nil && b.queued() == 0 && b.mark < 0 {
+			return b.readDirect(p)
+		}
 		if err := b.some(); err != nil {
 			return 0, err
 		}
@@ -24,6 +27,41 @@ func (b *BufReader) Read(p []byte) (int, error) {
 	n := copy(p, b.buf[b.r:b.w])
 	b.r += n
 	return n, nil
+}
+
+// readDirect reads from the source into p, past the window, which is empty.
+func (b *BufReader) readDirect(p []byte) (int, error) {
+	r := b.src.reader()
+	if r == nil {
+		return 0, io.EOF
+	}
+	if err := b.ready(); err != nil {
+		return 0, err
+	}
+	if b.owned {
+		b.leaveBlock()
+	} else {
+		b.dropBlock()
+	}
+	for range noProgress {
+		n, err := r.Read(p)
+		if uint(n) > uint(len(p)) {
+			panicRead(n, len(p))
+		}
+		if n > 0 {
+			b.total += int64(n)
+			b.lastByte, b.fixed = int16(p[n-1]), -1
+			b.err = err
+			return n, nil
+		}
+		if err != nil {
+			if b.x != nil {
+				err = b.x.explain(err)
+			}
+			return 0, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 // some makes the window not empty.

@@ -37,7 +37,14 @@ type sizing struct {
 	drained bool
 	// probing says that the next read waits, so far as anyone can tell.
 	probing bool
+	// open says that nobody knows yet how long what is asked for will be: a
+	// line's end is being looked for.
+	open bool
 }
+
+// mostTrust bounds the block that a peer gets for having sent long frames
+// before: it need not send another.
+const mostTrust = 512 << 10
 
 // mostFrame is where the estimate of the frames' length ends.
 const mostFrame = 1 << 28
@@ -65,6 +72,9 @@ func (s *sizing) want() int {
 
 // asked notes that n contiguous bytes were asked for and were not there.
 func (s *sizing) asked(length int) {
+	if s.open {
+		return
+	}
 	n := int32(min(length, mostFrame))
 	if n >= s.frame {
 		s.frame = n
@@ -81,8 +91,8 @@ func (s *sizing) asked(length int) {
 
 // came notes that n contiguous bytes were asked for and have come whole.
 func (s *sizing) came(n int) {
-	if s.pinned == 0 && n > int(s.whole) {
-		s.whole = int32(min(n, mostFrame))
+	if s.pinned == 0 && !s.open && n > int(s.whole) {
+		s.whole = int32(min(n, mostTrust))
 	}
 }
 
@@ -106,7 +116,7 @@ func (s *sizing) read(n, room, block int) {
 // stops reports whether reads into a block of the given length stop before its
 // end, because frames are long against it.
 func (s *sizing) stops(length int) bool {
-	return s.pinned == 0 && s.frame > longFrame && int(s.frame) <= length
+	return s.pinned == 0 && !s.open && s.frame > longFrame && int(s.frame) <= length
 }
 
 // limit returns how far to fill a block of the given length: to its end,

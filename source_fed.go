@@ -61,6 +61,7 @@ func (b *BufReader) Feed(p []byte) error {
 		return err
 	}
 	b.enqueueBytes(p)
+	b.show()
 	return nil
 }
 
@@ -73,6 +74,7 @@ func (b *BufReader) FeedBuf(p mem.Buf) error {
 	}
 	b.total += int64(n)
 	b.extras().enqueue(p)
+	b.show()
 	return nil
 }
 

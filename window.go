@@ -107,14 +107,8 @@ func (b *BufReader) pull(n int) error {
 	if b.src == nil {
 		return ErrClosed
 	}
-	if err := b.err; err != nil {
-		b.err = nil
+	if err := b.ready(); err != nil {
 		return err
-	}
-	if b.x != nil {
-		if err := b.x.arm(b); err != nil {
-			return err
-		}
 	}
 	b.need = n
 	err := b.src.fetch(b)
@@ -122,6 +116,19 @@ func (b *BufReader) pull(n int) error {
 		err = b.x.explain(err)
 	}
 	return err
+}
+
+// ready returns the error that came with the latest bytes, which are used up,
+// and prepares for a wait.
+func (b *BufReader) ready() error {
+	if err := b.err; err != nil {
+		b.err = nil
+		return err
+	}
+	if b.x != nil {
+		return b.x.arm(b)
+	}
+	return nil
 }
 
 // room returns where the bytes of the fetch under way go. The only error is

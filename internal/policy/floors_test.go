@@ -33,6 +33,7 @@ var beside = map[string]struct {
 }{
 	"sluicetest":       {mayImport: []string{"mem", "."}},
 	"internal/flvclip": {inProgram: true},
+	"internal/flvwalk": {mayImport: []string{"mem", "."}, inProgram: true},
 	"internal/policy":  {},
 }
 
