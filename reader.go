@@ -38,11 +38,11 @@ import (
 // The zero BufReader is ready for Reset.
 type BufReader struct {
 	// Allocator gives the blocks; nil is mem.Default(). It is read at
-	// construction and by Reset.
+	// construction and by Reset and its kin.
 	Allocator *mem.Allocator
 	// BufLen pins the size of the reads and blocks in bytes; 0 lets it follow
 	// the stream, between 256 B and 64 KiB, more for longer frames. It is
-	// read at construction and by Reset.
+	// read at construction and by Reset and its kin.
 	BufLen int
 	// Mouth takes the slices of a reader that NewBufReaderChan made; nil
 	// otherwise. Slices sent are transferred. Closing it ends the stream.
@@ -109,10 +109,16 @@ func NewBufReaderWithBufLen(r io.Reader, bufLen int) *BufReader {
 // from it keep p alive.
 func NewBufReaderBytes(p []byte) *BufReader {
 	b := new(BufReader)
+	b.ResetBytes(p)
+	return b
+}
+
+// ResetBytes is Reset to a reader as NewBufReaderBytes makes it: p is
+// transferred.
+func (b *BufReader) ResetBytes(p []byte) {
 	b.start(endedSource{})
 	b.enqueueBytes(p)
 	b.show()
-	return b
 }
 
 // Reset makes b read from r and forgets everything about what was read

@@ -12,10 +12,17 @@ import (
 // read through rw, as http.Hijacker leaves it: what rw has buffered is copied
 // and comes first, and rw's reader is not used afterwards.
 func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn) *BufReader {
-	b := NewBufReader(conn)
+	b := new(BufReader)
+	b.ResetFrom(rw, conn)
+	return b
+}
+
+// ResetFrom is Reset to a reader as NewBufReaderFrom makes it.
+func (b *BufReader) ResetFrom(rw *bufio.ReadWriter, conn net.Conn) {
+	b.Reset(conn)
 	n := rw.Reader.Buffered()
 	if n == 0 {
-		return b
+		return
 	}
 	// Peek of what is buffered does not fail and does not read.
 	p, _ := rw.Peek(n)
@@ -23,8 +30,8 @@ func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn) *BufReader {
 	copy(buf.Bytes(), p)
 	b.total += int64(n)
 	b.extras().enqueue(buf)
+	b.show()
 	_, _ = rw.Discard(n)
-	return b
 }
 
 // Detach ends the reader and hands everything on: rest is what had been

@@ -20,11 +20,17 @@ type mouthSource struct {
 // may do that.
 func NewBufReaderChan(n int) *BufReader {
 	b := new(BufReader)
+	b.ResetChan(n)
+	return b
+}
+
+// ResetChan is Reset to a reader as NewBufReaderChan makes it, with a channel
+// of its own.
+func (b *BufReader) ResetChan(n int) {
 	s := &mouthSource{mouth: make(chan []byte, n), done: make(chan struct{})}
 	b.start(s)
 	b.Mouth = s.mouth
 	b.feed.Store(&feed{mouth: s})
-	return b
 }
 
 func (s *mouthSource) queues() {}

@@ -16,10 +16,15 @@ type fedSource struct{ end error }
 // At most Limits.Frame bytes may wait to be read.
 func NewBufReaderFed() *BufReader {
 	b := new(BufReader)
+	b.ResetFed()
+	return b
+}
+
+// ResetFed is Reset to a reader as NewBufReaderFed makes it.
+func (b *BufReader) ResetFed() {
 	s := &fedSource{}
 	b.start(s)
 	b.feed.Store(&feed{fed: s})
-	return b
 }
 
 func (*fedSource) queues() {}
