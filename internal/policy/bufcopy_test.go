@@ -173,16 +173,16 @@ func TestNoCopiesOfBufs(t *testing.T) {
 		l := newLoader(t, p)
 		mem, err := l.load("mem")
 		if err != nil || len(mem.errs) > 0 || mem.pkg.Scope().Lookup("Buf") == nil {
-			t.Skipf("package mem cannot be checked for %v: %v", p, err)
+			t.Fatalf("package mem cannot be checked for %v: %v", p, err)
 		}
 		for _, dir := range libraryPackages(t) {
 			c, err := l.load(dir)
 			if err != nil {
-				t.Logf("%v: %v", p, err)
+				t.Errorf("%v: %v", p, err)
 				continue
 			}
 			if len(c.errs) > 0 {
-				t.Logf("%v: %s does not compile and is only looked at in part: %v", p, dir, c.errs[0])
+				t.Errorf("%v: %s does not compile and is only looked at in part: %v", p, dir, c.errs[0])
 			}
 			for _, f := range bufCopies(l.fset, c) {
 				if !seen[f] {
