@@ -35,6 +35,9 @@ var beside = map[string]struct {
 	"internal/flvclip": {inProgram: true},
 	"internal/flvwalk": {mayImport: []string{"mem", "."}, inProgram: true},
 	"internal/policy":  {},
+
+	"examples/echo-server": {mayImport: []string{"aio"}},
+	"examples/push-server": {mayImport: []string{"aio", "mem"}},
 }
 
 // importFaults holds one file of either module against the tables.
@@ -138,6 +141,11 @@ func TestImportRuleBites(t *testing.T) {
 		{"mem/a_test.go", module + "/cmd/sluice/internal/lab", "no table"},
 		{"cmd/sluice/main.go", module + "/cmd/sluice/internal/lab", ""},
 		{"cmd/sluice/main.go", module + "/live", ""},
+		{"examples/push-server/main.go", module + "/mem", ""},
+		{"examples/push-server/main.go", "example.com/flags", "standard library"},
+		{"examples/push-server/main.go", module + "/internal/sys", "does not name"},
+		{"examples/other/main.go", "io", "no table"},
+		{"aio/a.go", module + "/examples/push-server", "for tests"},
 	} {
 		s := mustParse(t, c.file, "//go:build never\n\npackage p\n\nimport _ \""+c.imp+"\"\n")
 		got := strings.Join(importFaults(s), "; ")

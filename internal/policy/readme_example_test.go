@@ -18,9 +18,11 @@ import (
 // the same blocks.
 var pagesWithGo = []string{readmes[0], "docs/*.md"}
 
-// recipes is the page whose Go also stands, word for word, in a test file that
-// runs it.
-const recipes, recipesRun = "docs/recipes.md", "docs_example_test.go"
+// recipes is the page whose Go also stands, word for word, in test files that
+// run it.
+const recipes = "docs/recipes.md"
+
+var recipesRun = []string{"docs_example_test.go", "docs_aio_example_test.go"}
 
 // exampleImports are the packages that a Go block may name; each is imported
 // if the block uses it.
@@ -28,6 +30,7 @@ var exampleImports = map[string]string{
 	"binary":     "encoding/binary",
 	"bufio":      "bufio",
 	"bytes":      "bytes",
+	"context":    "context",
 	"errors":     "errors",
 	"fmt":        "fmt",
 	"http":       "net/http",
@@ -41,6 +44,7 @@ var exampleImports = map[string]string{
 	"syscall":    "syscall",
 	"testing":    "testing",
 	"time":       "time",
+	"aio":        module + "/aio",
 	"mem":        module + "/mem",
 	"sluice":     module,
 	"sluicetest": module + "/sluicetest",
@@ -98,7 +102,7 @@ func exampleFaults(t *testing.T, l *loader, name, code string) []error {
 func exampleLoader(t *testing.T) *loader {
 	t.Helper()
 	l := newLoader(t, platform{goos: "linux"})
-	for _, dir := range []string{"mem", ".", "sluicetest"} {
+	for _, dir := range []string{"mem", ".", "aio", "sluicetest"} {
 		if c, err := l.load(dir); err != nil || len(c.errs) > 0 {
 			t.Fatalf("package %s does not compile, let alone an example of its use: %v", dir, err)
 		}
@@ -148,13 +152,17 @@ func TestExampleRuleBites(t *testing.T) {
 }
 
 func TestRecipesAreRun(t *testing.T) {
-	run, err := os.ReadFile(filepath.Join(root, recipesRun))
-	if err != nil {
-		t.Fatal(err)
+	var run []byte
+	for _, name := range recipesRun {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run = append(run, text...)
 	}
 	for _, code := range goBlocks(t, recipes) {
 		if !strings.Contains(string(run), code) {
-			t.Errorf("%s does not have, word for word,\n%s", recipesRun, code)
+			t.Errorf("%q do not have, word for word,\n%s", recipesRun, code)
 		}
 	}
 }

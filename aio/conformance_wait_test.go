@@ -1,0 +1,113 @@
+package aio_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/aio"
+)
+
+// A waitLoop calls WaitIO in a goroutine of its own, once each time that it is
+// told to, so that a test can do something meanwhile and bound the wait.
+type waitLoop struct {
+	ask    chan struct{}
+	got    chan waited
+	id     string
+	inside atomic.Bool // WaitIO has been called and has not returned
+	asked  bool
+}
+
+type waited struct {
+	results []aio.OpResult
+	err     error
+}
+
+func newWaitLoop(w *aio.Watcher) *waitLoop {
+	l := &waitLoop{ask: make(chan struct{}), got: make(chan waited, 1)}
+	id := make(chan string)
+	go func() {
+		id <- goroutineID()
+		for range l.ask {
+			l.got <- waitOnce(l, w)
+		}
+	}()
+	l.id = <-id
+	return l
+}
+
+// waitOnce is a function so that the loop keeps nothing of the results.
+func waitOnce(l *waitLoop, w *aio.Watcher) waited {
+	l.inside.Store(true)
+	defer l.inside.Store(false)
+	r, err := w.WaitIO()
+	return waited{r, err}
+}
+
+// start lets the goroutine call WaitIO, unless it does already.
+func (l *waitLoop) start() {
+	if !l.asked {
+		l.asked = true
+		l.ask <- struct{}{}
+	}
+}
+
+func (l *waitLoop) result(within time.Duration) ([]aio.OpResult, error, bool) {
+	bound := time.NewTimer(within)
+	defer bound.Stop()
+	select {
+	case r := <-l.got:
+		l.asked = false
+		return r.results, r.err, true
+	case <-bound.C:
+		return nil, nil, false
+	}
+}
+
+// idle reports whether WaitIO has been called and sleeps.
+func (l *waitLoop) idle() bool {
+	return l.inside.Load() && sleeps(l.id)
+}
+
+func (l *waitLoop) end() { close(l.ask) }
+
+// park has somebody sleep in WaitIO. It does not return before the goroutine
+// sleeps, which shows in its stack: only then is what follows a wake-up.
+func (f *fixture) park() {
+	f.Helper()
+	f.loop.start()
+	f.eventually("WaitIO sleeps", func() bool {
+		if len(f.loop.got) > 0 {
+			f.Fatalf("WaitIO returned when nothing had happened: %+v", <-f.loop.got)
+		}
+		return f.loop.idle()
+	})
+}
+
+// parked reports whether the WaitIO that park began is still under way.
+func (f *fixture) parked() bool { return len(f.loop.got) == 0 }
+
+func goroutineID() string {
+	b := make([]byte, 64)
+	b = b[:runtime.Stack(b, false)]
+	return string(bytes.Fields(b)[1])
+}
+
+// sleeps reports whether the goroutine waits for something. Only the heads of
+// the stacks matter, so that it costs little with many goroutines.
+func sleeps(id string) bool {
+	head := fmt.Sprintf("goroutine %s [", id)
+	_, state, ok := strings.Cut(stacks(), head)
+	if !ok {
+		return false
+	}
+	for _, awake := range []string{"running", "runnable", "syscall"} {
+		if strings.HasPrefix(state, awake) {
+			return false
+		}
+	}
+	return true
+}

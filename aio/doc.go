@@ -1,0 +1,44 @@
+// Package aio is a proactor: programs submit reads and writes on ordinary
+// net.Conns to a Watcher and collect the completions with WaitIO. One goroutine
+// serves thousands of connections; an idle one costs a few hundred bytes, and
+// no buffer and no goroutine.
+//
+// The surface is that of github.com/xtaci/gaio, so that a program written for
+// it compiles with this import path; docs/migrating-from-gaio.md in the
+// repository says what differs.
+//
+// # Who does the work
+//
+// There is no goroutine behind a watcher on Epoll or Kqueue. A submission tries
+// its operation at once, in the caller. What cannot be done at once is done by
+// whoever is in WaitIO, who drives the poller itself. So a queued write goes on,
+// and a deadline fires, while somebody is in WaitIO, and not otherwise.
+//
+// # Delegation
+//
+// The first submission delegates a connection to its watcher: the descriptor
+// is duplicated and the original closed, so that the connection's own Read,
+// Write and Close do nothing any more; it still serves as the name of the
+// connection and for its addresses. Socket options stay as they are. Free
+// closes it. A connection that the program forgot, with nothing pending on it,
+// is closed after it has been collected; so is a forgotten watcher with all its
+// connections. The Std driver does not delegate: it uses the connection's own
+// methods, and forgets nothing by itself.
+//
+// # Ownership
+//
+// The buffer of a Read or Write is the watcher's from submission until the
+// completion hands it back, which it does in every case: success, error,
+// deadline, cancel, Free, Close. A buffer that a read without one returns
+// (OpResult.IsSwapBuffer) is borrowed until the next WaitIO, as is the slice of
+// results itself. OpResult.Buf is retained. What WriteBuf and WriteMemory are
+// given is transferred, also when they return an error.
+//
+// # Concurrency
+//
+// Every method may be called from any goroutine. WaitIO has one caller at a
+// time: a second one waits for the first to return, and the first one's results
+// end then. Reads on one connection complete in the order of submission, and so
+// do writes, except that a deadline or a cancelled context ends its operation
+// out of turn.
+package aio

@@ -1,0 +1,9 @@
+//go:build !linux && !freebsd
+
+package aio
+
+import "syscall"
+
+const spreads = false
+
+func shareAddress(string, string, syscall.RawConn) error { return nil }

@@ -1,0 +1,5 @@
+package aio
+
+import "golang.org/x/sys/unix"
+
+const spreadOption = unix.SO_REUSEPORT

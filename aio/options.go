@@ -1,0 +1,88 @@
+package aio
+
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Driver names what carries operations out.
+type Driver int
+
+const (
+	// Auto chooses: Epoll on Linux, Kqueue on macOS and the BSDs, Std elsewhere
+	// and where the kernel refuses the first choice.
+	Auto Driver = iota
+	// Epoll waits for readiness with epoll(7), edge-triggered. Linux only.
+	Epoll
+	// Kqueue waits for readiness with kqueue(2). macOS and the BSDs only;
+	// experimental.
+	Kqueue
+	// Std runs goroutines over net.Conn's own methods. It is there on every
+	// system and takes every net.Conn: TLS, net.Pipe, wrappers that count or
+	// limit. It costs goroutines and a buffer for each pending read.
+	Std
+)
+
+// String returns the driver's name in lower case.
+func (d Driver) String() string {
+	switch d {
+	case Auto:
+		return "auto"
+	case Epoll:
+		return "epoll"
+	case Kqueue:
+		return "kqueue"
+	case Std:
+		return "std"
+	}
+	return fmt.Sprintf("Driver(%d)", int(d))
+}
+
+// QueuePolicy says what happens to a write that does not fit into its
+// connection's queue.
+type QueuePolicy int
+
+const (
+	// QueueRefuse refuses the write: its submission returns ErrQueueFull and
+	// changes nothing.
+	QueueRefuse QueuePolicy = iota
+	// QueueClose frees the connection: the submission returns ErrQueueFull, and
+	// what was pending on the connection completes with ErrQueueFull.
+	QueueClose
+)
+
+// DefaultBufferSize is the BufferSize of watchers that do not say, in bytes.
+const DefaultBufferSize = 64 << 10
+
+// Options are the settings of a watcher. The zero value is ready to use.
+type Options struct {
+	// Driver is what carries operations out; Auto unless set.
+	Driver Driver
+	// BufferSize is the most that one read without a buffer returns, in bytes;
+	// DefaultBufferSize unless set. Memory for such reads is taken when bytes have
+	// come, in pieces of this size, and goes back at the next WaitIO.
+	BufferSize int
+	// Allocator is where memory for reads without a buffer and for ReadBuf comes
+	// from; mem.Default() unless set.
+	Allocator *mem.Allocator
+	// QueueLimit bounds the bytes that wait in one connection's write queue;
+	// 0 is no bound. An empty queue takes one write of any size.
+	QueueLimit int
+	// QueuePolicy is what happens to a write beyond QueueLimit.
+	QueuePolicy QueuePolicy
+}
+
+// withDefaults fills in what was not set. It panics on settings that make no sense.
+func (o Options) withDefaults() Options {
+	if o.BufferSize < 0 || o.QueueLimit < 0 {
+		panic(fmt.Sprintf("aio: Options with BufferSize %d and QueueLimit %d: neither can be negative", o.BufferSize, o.QueueLimit))
+	}
+	if o.BufferSize == 0 {
+		o.BufferSize = DefaultBufferSize
+	}
+	if o.Allocator == nil {
+		o.Allocator = mem.Default()
+	}
+	return o
+}

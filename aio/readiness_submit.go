@@ -1,0 +1,178 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package aio
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func (p *readiness) submit(name net.Conn, r request) error {
+	c, err := p.find(name)
+	if err == nil {
+		c.mu.Lock()
+		if r.kind.isWrite() {
+			err = p.submitWrite(c, name, &r)
+		} else {
+			err = p.submitRead(c, name, &r)
+		}
+		c.mu.Unlock()
+	}
+	if err != nil {
+		r.refuse()
+	}
+	return err
+}
+
+// submitRead queues a read and tries it. Called with c.mu.
+func (p *readiness) submitRead(c *conn, name net.Conn, r *request) error {
+	if c.closed {
+		return p.closedError()
+	}
+	o := c.newOp(r)
+	c.name = name
+	c.reads.push(o)
+	if !p.attachEnd(c, o, r) {
+		return nil
+	}
+	if c.reads.head() == o && c.ready&canRead != 0 {
+		p.progressReads(c, false)
+	}
+	return nil
+}
+
+// submitWrite writes at once what goes, and queues the rest. Called with c.mu.
+func (p *readiness) submitWrite(c *conn, name net.Conn, r *request) error {
+	if c.closed {
+		return p.closedError()
+	}
+	size := len(r.buf)
+	switch r.kind {
+	case writeBuf:
+		size = r.single.Len()
+	case writeMemory:
+		size = r.memory.Size
+	}
+	if limit := p.options.QueueLimit; limit > 0 && c.writes.tail != nil && c.queued+size > limit {
+		return p.overLimit(c, size)
+	}
+	done := 0
+	if r.kind == writeBytes && c.writes.tail == nil && c.ready&canWrite != 0 && r.deadline.IsZero() && r.cancel == nil {
+		// The usual write: it goes out whole, and was never an op.
+		n, err := p.tryWrite(c, r.buf)
+		if n == size || err != nil && err != unix.EAGAIN {
+			p.mu.Lock()
+			p.addWrite(name, r.ctx, r.buf, n, err)
+			p.mu.Unlock()
+			return nil
+		}
+		p.blockedWrites(c)
+		done = n
+	}
+	o := c.newOp(r)
+	o.size, o.done = size, done
+	if r.kind != writeBytes {
+		o.more = spareMores.Get().(*opMore)
+		o.more.single, o.more.memory = r.single, r.memory //sluice:moved
+	}
+	c.name = name
+	c.writes.push(o)
+	c.queued += size - done
+	p.mu.Lock()
+	p.writes++
+	p.mu.Unlock()
+	if !p.attachEnd(c, o, r) {
+		return nil
+	}
+	if c.writes.head() == o {
+		p.progressWrites(c)
+	}
+	return nil
+}
+
+// tryWrite writes until all is out, or the socket takes no more: EAGAIN then.
+func (p *readiness) tryWrite(c *conn, buf []byte) (n int, err error) {
+	for n < len(buf) {
+		p.writeCalls.Add(1)
+		k, err := c.write(buf[n:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return n, err
+		case k == 0:
+			return n, io.ErrUnexpectedEOF
+		}
+		n += k
+		if n < len(buf) && c.stream {
+			return n, unix.EAGAIN
+		}
+	}
+	return n, nil
+}
+
+// overLimit refuses a write of size bytes, by the watcher's policy. Called with c.mu.
+func (p *readiness) overLimit(c *conn, size int) error {
+	err := &queueFullError{queued: c.queued, more: size, limit: p.options.QueueLimit}
+	p.mu.Lock()
+	p.counters.Refused++
+	closing := p.options.QueuePolicy == QueueClose
+	if closing {
+		p.counters.Slow++
+	}
+	p.mu.Unlock()
+	if closing {
+		p.drop(c, ErrQueueFull)
+	}
+	return err
+}
+
+// attachEnd registers what may end o early. It returns false when that has
+// happened already. Called with c.mu; o is in its queue.
+func (p *readiness) attachEnd(c *conn, o *op, r *request) bool {
+	if r.cancel != nil {
+		if r.cancel.Err() != nil {
+			p.endNow(c, o, context.Cause(r.cancel))
+			return false
+		}
+		p.attend(c, o, r.cancel)
+	}
+	if r.deadline.IsZero() {
+		return true
+	}
+	o.when = int64(r.deadline.Sub(p.start))
+	if time.Until(r.deadline) <= 0 {
+		p.endNow(c, o, ErrDeadline)
+		return false
+	}
+	p.mu.Lock()
+	p.timers.push(c, o)
+	if p.parked && p.armed != deadlinePassed {
+		p.arm()
+	}
+	p.mu.Unlock()
+	return true
+}
+
+// endNow completes o with err. Called with c.mu.
+func (p *readiness) endNow(c *conn, o *op, err error) {
+	if o.kind.isWrite() {
+		p.completeWrite(c, o, err)
+	} else {
+		p.completeRead(c, o, result{err: err})
+	}
+}
+
+// closedError says why a connection that a submission has found is closed.
+func (p *readiness) closedError() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrWatcherClosed
+	}
+	return ErrConnClosed
+}

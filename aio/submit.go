@@ -1,0 +1,123 @@
+package aio
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Read submits a read into buf, which completes as soon as some bytes have come.
+// ctx is anything, and comes back in OpResult.Context. buf is the watcher's until
+// the completion. With a nil or empty buf the read takes memory of the watcher,
+// when bytes have come and not before: OpResult.Buffer is borrowed until the next
+// WaitIO then.
+//
+// The end of the stream is io.EOF, in the completion. An error of Read itself
+// means that nothing was submitted and that there will be no completion:
+// ErrWatcherClosed, ErrConnClosed, ErrUnsupported.
+func (w *Watcher) Read(ctx any, conn net.Conn, buf []byte) error {
+	return w.ReadTimeout(ctx, conn, buf, time.Time{})
+}
+
+// ReadTimeout is Read with a deadline, after which it completes with
+// ErrDeadline. The zero time is no deadline.
+func (w *Watcher) ReadTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
+	if len(buf) == 0 {
+		return w.driver.submit(conn, request{kind: readInternal, ctx: ctx, deadline: deadline})
+	}
+	return w.driver.submit(conn, request{kind: readSome, ctx: ctx, buf: buf, deadline: deadline})
+}
+
+// ReadFull is ReadTimeout that completes when buf is full, or with an error:
+// OpResult.Size then says how many bytes had come. The end of the stream is
+// io.EOF, also in the middle. An empty buf is ErrEmptyBuffer.
+func (w *Watcher) ReadFull(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
+	if len(buf) == 0 {
+		return ErrEmptyBuffer
+	}
+	return w.driver.submit(conn, request{kind: readFull, ctx: ctx, buf: buf, deadline: deadline})
+}
+
+// ReadContext is Read that ends when cancel is done, and completes with its
+// cause (context.Cause) then. It costs an allocation or two.
+func (w *Watcher) ReadContext(cancel context.Context, ctx any, conn net.Conn, buf []byte) error {
+	kind := readSome
+	if len(buf) == 0 {
+		kind = readInternal
+	}
+	return w.driver.submit(conn, request{kind: kind, ctx: ctx, buf: buf, cancel: cancel})
+}
+
+// ReadBuf submits a read of at most n bytes into counted memory, which
+// completes as soon as some have come; n 0 leaves the size to the watcher.
+// Memory is taken when there are bytes, and not before. OpResult.Buf is retained:
+// whoever takes the result releases it. Bufs that were read in one WaitIO may
+// share a block; one that is kept for long is better compacted (mem.Buf.Compact).
+//
+// With an allocator that has a budget the completion may carry mem.ErrBudget:
+// nothing was read then, and the read can be submitted again when memory is
+// free. It panics when n is negative.
+func (w *Watcher) ReadBuf(ctx any, conn net.Conn, n int, deadline time.Time) error {
+	if n < 0 {
+		panic("aio: ReadBuf of a negative number of bytes")
+	}
+	return w.driver.submit(conn, request{kind: readBuf, ctx: ctx, size: n, deadline: deadline})
+}
+
+// Write submits a write of buf, which completes when all of it is written. buf
+// is the watcher's until the completion and must not be changed meanwhile. A nil
+// or empty buf is ErrEmptyBuffer.
+//
+// An error of Write itself means that nothing was submitted: ErrWatcherClosed,
+// ErrConnClosed, ErrUnsupported, or ErrQueueFull when Options.QueueLimit is set.
+func (w *Watcher) Write(ctx any, conn net.Conn, buf []byte) error {
+	return w.WriteTimeout(ctx, conn, buf, time.Time{})
+}
+
+// WriteTimeout is Write with a deadline, after which it completes with
+// ErrDeadline; OpResult.Size says how much had been written by then, and the
+// writes behind it go on. The zero time is no deadline.
+func (w *Watcher) WriteTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
+	if len(buf) == 0 {
+		return ErrEmptyBuffer
+	}
+	return w.driver.submit(conn, request{kind: writeBytes, ctx: ctx, buf: buf, deadline: deadline})
+}
+
+// WriteContext is Write that ends when cancel is done, and completes with its
+// cause (context.Cause) then. It costs an allocation or two.
+func (w *Watcher) WriteContext(cancel context.Context, ctx any, conn net.Conn, buf []byte) error {
+	if len(buf) == 0 {
+		return ErrEmptyBuffer
+	}
+	return w.driver.submit(conn, request{kind: writeBytes, ctx: ctx, buf: buf, cancel: cancel})
+}
+
+// WriteBuf submits a write of b, which is transferred: it is released when the
+// write completes, in whatever way, and also when WriteBuf returns an error. An
+// empty Buf is ErrEmptyBuffer. What waits on one connection is gathered into as
+// few calls of writev as it takes. The zero deadline is none.
+func (w *Watcher) WriteBuf(ctx any, conn net.Conn, b mem.Buf, deadline time.Time) error {
+	if b.Len() == 0 {
+		if b.Valid() {
+			b.Release()
+		}
+		return ErrEmptyBuffer
+	}
+	return w.driver.submit(conn, request{kind: writeBuf, ctx: ctx, single: b, deadline: deadline}) //sluice:moved
+}
+
+// WriteMemory is WriteBuf for a Memory: its parts go out in order, gathered,
+// and it is transferred. A nil or empty one is ErrEmptyBuffer.
+func (w *Watcher) WriteMemory(ctx any, conn net.Conn, m *mem.Memory, deadline time.Time) error {
+	if m == nil {
+		return ErrEmptyBuffer
+	}
+	if m.Size == 0 {
+		m.Release()
+		return ErrEmptyBuffer
+	}
+	return w.driver.submit(conn, request{kind: writeMemory, ctx: ctx, memory: m, deadline: deadline})
+}

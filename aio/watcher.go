@@ -1,0 +1,118 @@
+package aio
+
+import (
+	"context"
+	"net"
+	"runtime"
+)
+
+// Watcher carries out operations on connections and reports their completion.
+// Make one with NewWatcher.
+type Watcher struct {
+	driver driver
+	kind   Driver
+	reason string
+}
+
+// driver is what carries out the operations of one watcher.
+type driver interface {
+	// submit takes over what r was transferred, also when it fails.
+	submit(conn net.Conn, r request) error
+	free(conn net.Conn) error
+	wait() ([]OpResult, error)
+	shutdown(ctx context.Context) error
+	close()
+	// pin has the goroutine that calls wait stay on one processor.
+	pin(cpuid int) error
+	stats() Stats
+}
+
+// NewWatcher returns a watcher with the default options.
+func NewWatcher() (*Watcher, error) { return NewWatcherOptions(Options{}) }
+
+// NewWatcherSize returns a watcher whose reads without a buffer return at most
+// bufsize bytes each; see Options.BufferSize. It panics when bufsize is negative.
+func NewWatcherSize(bufsize int) (*Watcher, error) {
+	return NewWatcherOptions(Options{BufferSize: bufsize})
+}
+
+// NewWatcherOptions returns a watcher. The error says why the kernel refused
+// one, or that this system does not have the driver asked for (ErrUnsupported).
+// Close it when done; one that is forgotten is closed after it was collected. It
+// panics when a size in o is negative.
+func NewWatcherOptions(o Options) (*Watcher, error) {
+	o = o.withDefaults()
+	d, kind, reason, err := newDriver(o)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{driver: d, kind: kind, reason: reason}
+	runtime.AddCleanup(w, driver.close, d)
+	return w, nil
+}
+
+// Driver returns what carries out this watcher's operations, and why it was
+// chosen, in words for a log.
+func (w *Watcher) Driver() (kind Driver, reason string) { return w.kind, w.reason }
+
+// WaitIO waits until operations have completed and returns them. The results,
+// and the buffers among them that are the watcher's own, are borrowed until the
+// next WaitIO.
+//
+// After Close it returns ErrWatcherClosed, once together with the results of
+// what was still pending. An error that wraps ErrPollerClosed means that the
+// watcher cannot go on.
+func (w *Watcher) WaitIO() ([]OpResult, error) {
+	results, err := w.driver.wait()
+	// Whoever waits here may be all that still refers to w.
+	runtime.KeepAlive(w)
+	return results, err
+}
+
+// Free closes a connection and forgets it. What is pending on it completes with
+// io.ErrClosedPipe. Freeing one that was freed before does nothing; one that was
+// never submitted to this watcher is closed. A nil conn is ErrUnsupported.
+func (w *Watcher) Free(conn net.Conn) error { return w.driver.free(conn) }
+
+// Close closes the watcher and all its connections. What is pending completes
+// with ErrWatcherClosed; the next WaitIO returns it. Closing again does nothing.
+func (w *Watcher) Close() error {
+	w.driver.close()
+	return nil
+}
+
+// Shutdown closes the watcher after it has drained: from now on submissions
+// are refused with ErrWatcherClosed and pending reads complete with it, while
+// writes that are queued go on. When the last one is out, or ctx is done, the
+// watcher is closed. The error is nil in the first case, and ctx's cause in the
+// second. It is ErrWatcherClosed when Close came first and cut a write short.
+//
+// Somebody has to be in WaitIO meanwhile, since that is what writes; go on
+// calling it until it returns ErrWatcherClosed.
+func (w *Watcher) Shutdown(ctx context.Context) error {
+	err := w.driver.shutdown(ctx)
+	runtime.KeepAlive(w)
+	return err
+}
+
+// SetPollerAffinity has the goroutine that calls WaitIO run on one processor,
+// from its next call on: WaitIO locks it to its thread, and the thread to the
+// processor, until the watcher is closed. gaio has two goroutines to pin; here
+// it is one, so this is the same as SetLoopAffinity, and the later call counts.
+//
+// A processor that this process may not use is ErrCPUID. Systems other than
+// Linux, and the Std driver, have no such setting: ErrUnsupported.
+func (w *Watcher) SetPollerAffinity(cpuid int) error { return w.driver.pin(cpuid) }
+
+// SetLoopAffinity is the same as SetPollerAffinity.
+func (w *Watcher) SetLoopAffinity(cpuid int) error { return w.driver.pin(cpuid) }
+
+// GetGC says how many connections that the program had forgotten were found by
+// the collector, and how many of those have been closed.
+func (w *Watcher) GetGC() (found, closed uint32) {
+	s := w.driver.stats()
+	return s.Found, s.Collected
+}
+
+// Stats returns the watcher's counters.
+func (w *Watcher) Stats() Stats { return w.driver.stats() }
