@@ -170,7 +170,7 @@ func contextDeadline(f *fixture) {
 // nothingLeftBehind has thousands of operations complete before their deadline,
 // under a context that goes on. What each leaves behind adds up.
 func nothingLeftBehind(f *fixture) {
-	const n, most = 20_000, 500 << 10
+	const n, most = 20_000, 300 << 10
 	near, far := f.pair()
 	go func() { _, _ = io.Copy(io.Discard, far) }()
 	long, cancel := context.WithCancel(f.Context())
@@ -180,7 +180,7 @@ func nothingLeftBehind(f *fixture) {
 	round := func(n int) {
 		for i := range n {
 			var err error
-			if i%2 == 0 {
+			if i%4 == 0 {
 				err = f.w.WriteContext(long, nil, near, buf)
 			} else {
 				err = f.w.WriteTimeout(nil, near, buf, deadline)

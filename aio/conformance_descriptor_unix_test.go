@@ -257,14 +257,25 @@ func delegated(f *fixture) {
 	}
 }
 
+// notDelegated goes on using the connection, on which an operation's deadline is
+// no one's any more when it is over.
 func notDelegated(f *fixture) {
 	near, far := f.pair()
 	w := f.write(near, []byte{1})
 	f.wait(w)
+	r := f.readTimeout(near, 10, time.Now().Add(soon))
+	f.wait(r)
+	f.wantError(r, aio.ErrDeadline)
 	if _, err := near.Write([]byte{2}); err != nil {
 		f.Errorf("the connection's own Write: %v", err)
 	}
 	f.receiveAll(far, []byte{1, 2})
+	f.sendAll(far, []byte{3})
+	b := make([]byte, 10)
+	f.eventually("the connection's own Read has no deadline", func() bool {
+		n, err := near.Read(b)
+		return err == nil && n == 1 && b[0] == 3
+	})
 }
 
 // optionsKept looks at the socket through a copy that was taken before.

@@ -153,10 +153,11 @@ func writeAfterHalfClose(f *fixture) {
 	f.wantError(o, io.EOF)
 	for range 3 {
 		data := f.bytes(tooMuch / 4)
-		f.receive(far, data)
+		received := f.receive(far, data)
 		w := f.anyWrite(near, data)
 		again := f.read(near, 10)
 		f.wait(w, again)
+		<-received
 		f.wantError(w, nil)
 		f.wantError(again, io.EOF)
 	}

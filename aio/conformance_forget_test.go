@@ -189,10 +189,11 @@ func finalizers(f *fixture) {
 }
 
 // addressReuse forgets connections and makes new ones at once, which get the
-// memory of those, before the watcher can have noticed.
+// memory of those, before the watcher can have noticed: what the collector has
+// found is held up.
 func addressReuse(f *fixture) {
 	const n = 30
-	for round := range 15 {
+	for range 10 {
 		inner, peers := make([]net.Conn, n), make([]net.Conn, n)
 		for i := range n {
 			inner[i], peers[i] = f.socketPair()
@@ -200,24 +201,18 @@ func addressReuse(f *fixture) {
 		for _, c := range f.useUp(n, wrapped, nothing) {
 			_ = c.Close()
 		}
-		buf := [n][]byte{}
-		collecting := make(chan struct{})
-		go func() {
-			defer close(collecting)
-			runtime.GC()
-		}()
-		if round%2 == 0 {
-			<-collecting
-		}
+		goOn := holdUpCleanups()
+		runtime.GC()
 		var conns [n]net.Conn
+		var bufs [n][]byte
 		for i := range n {
 			conns[i] = wrapped(inner[i])
-			buf[i] = make([]byte, 1)
-			if err := f.w.ReadFull(i, conns[i], buf[i], time.Time{}); err != nil {
+			bufs[i] = make([]byte, 1)
+			if err := f.w.ReadFull(i, conns[i], bufs[i], time.Time{}); err != nil {
 				f.Fatalf("a new connection was refused: %v", err)
 			}
 		}
-		<-collecting
+		goOn()
 		for i := range n {
 			f.sendAll(peers[i], []byte{byte(i)})
 		}
@@ -225,13 +220,25 @@ func addressReuse(f *fixture) {
 			left -= f.drop()
 		}
 		for i := range n {
-			if buf[i][0] != byte(i) {
-				f.Errorf("connection %d read what was sent to %d", i, buf[i][0])
+			if bufs[i][0] != byte(i) {
+				f.Errorf("connection %d read what was sent to %d", i, bufs[i][0])
 			}
 			f.free(conns[i])
 			_ = peers[i].Close()
 		}
 	}
+}
+
+// holdUpCleanups keeps the goroutines that run cleanups busy after the next
+// collection, until goOn is called, or for a moment.
+//
+//go:noinline
+func holdUpCleanups() (goOn func()) {
+	hold, cancel := context.WithTimeout(context.Background(), time.Second)
+	for range 64 {
+		runtime.AddCleanup(new([32]byte), func(c context.Context) { <-c.Done() }, hold)
+	}
+	return cancel
 }
 
 // forgottenWatcher: the program keeps the connections, and nobody is in WaitIO.
@@ -316,8 +323,8 @@ func (f *fixture) onlyWait(near net.Conn) <-chan waited {
 
 // A burden is a context value that the collector can be asked about.
 type burden struct {
-	weight [1 << 10]byte
-	name   string
+	name string
+	_    [1 << 10]byte
 }
 
 // letGo consumes completions of every kind, and does not call WaitIO again.

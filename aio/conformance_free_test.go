@@ -204,7 +204,7 @@ func submitClosedConn(f *fixture) {
 		f.wait(o)
 		err = o.res.Error
 	}
-	if !errors.Is(err, aio.ErrConnClosed) && !(f.driver == aio.Std && errors.Is(err, net.ErrClosed)) {
+	if !errors.Is(err, aio.ErrConnClosed) {
 		f.Errorf("a read on a connection that the program had closed: %v, want ErrConnClosed", err)
 	}
 }

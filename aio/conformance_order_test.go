@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/mem"
@@ -18,6 +19,7 @@ func init() {
 		behaviour{name: "writes of every kind go out in order", run: writesInOrder, on: everyConn},
 		behaviour{name: "both ways at once", run: bothWays, on: everyConn, everyCut: true},
 		behaviour{name: "a write completes when all is out", run: writeCompletesWhenOut, on: append(streams, "tls")},
+		behaviour{name: "a write is reported when it is out, and those behind it are not", run: writeReportedEarly},
 		behaviour{name: "the rest of a write goes out in WaitIO", run: restGoesOutInWaitIO},
 		behaviour{name: "a batch holds results of many connections", run: manyConnections, on: everyConn},
 	)
@@ -197,6 +199,42 @@ func writeCompletesWhenOut(f *fixture) {
 	}
 	// Nobody is in WaitIO now.
 	f.receiveAll(far, rest)
+}
+
+// writeReportedEarly has the peer read just enough for a small write to go out.
+// What waits behind that goes with it for as long as it can.
+func writeReportedEarly(f *fixture) {
+	const part, parts = 60_000, 10
+	near, far := f.narrowPair()
+	first, small, behind := f.bytes(tooMuch/2), f.bytes(1000), f.bytes(part*parts)
+	a, b := f.write(near, first), f.write(near, small)
+	var rest []*op
+	for i := range parts {
+		rest = append(rest, f.write(near, behind[i*part:][:part]))
+	}
+	all := slices.Concat(first, small, behind)
+	// A socket takes no more before half of what it holds is gone, or all.
+	f.loop.start()
+	got := make([]byte, 10_000)
+	for !a.done {
+		n, err := far.Read(got)
+		if err != nil || !bytes.Equal(got[:n], all[:n]) {
+			f.Fatalf("the peer read what was not sent, %v", err)
+		}
+		if all = all[n:]; f.parked() && len(all) > len(small)+len(behind) {
+			continue
+		}
+		f.wait(a)
+	}
+	more := 2 * part
+	f.receiveAll(far, all[:more])
+	f.wait(b)
+	f.wantError(b, nil)
+	if rest[parts-1].done {
+		f.Error("everything is out: that shows nothing")
+	}
+	f.receive(far, all[more:])
+	f.wait(rest...)
 }
 
 // restGoesOutInWaitIO has the peer read what the kernel holds first, so that the

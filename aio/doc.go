@@ -23,7 +23,8 @@
 // closes it. A connection that the program forgot, with nothing pending on it,
 // is closed after it has been collected; so is a forgotten watcher with all its
 // connections. The Std driver does not delegate: it uses the connection's own
-// methods, and forgets nothing by itself.
+// methods. It does not hold a connection with nothing pending, and Close closes
+// such a one only if it is a TCP, Unix or TLS connection.
 //
 // # Ownership
 //
@@ -31,7 +32,8 @@
 // completion hands it back, which it does in every case: success, error,
 // deadline, cancel, Free, Close. A buffer that a read without one returns
 // (OpResult.IsSwapBuffer) is borrowed until the next WaitIO, as is the slice of
-// results itself. OpResult.Buf is retained. What WriteBuf and WriteMemory are
+// results itself; it may be handed to Write until then, whose loan it is while
+// the write takes. OpResult.Buf is retained. What WriteBuf and WriteMemory are
 // given is transferred, also when they return an error.
 //
 // # Concurrency

@@ -76,7 +76,7 @@ type op struct {
 
 // opMore is what few operations need.
 type opMore struct {
-	single mem.Buf
+	single mem.Buf // what is written; or what writeBytes writes from, if it was lent
 	memory *mem.Memory
 	stop   func() bool // unregisters from the context
 }
@@ -239,7 +239,7 @@ func (p *readiness) completeWrite(c *conn, o *op, err error) {
 		p.drained = nil
 	}
 	p.mu.Unlock()
-	releaseTransferred(o)
+	p.releaseTransferred(o)
 	c.freeOp(o)
 }
 
@@ -264,15 +264,17 @@ func (p *readiness) wakeUnlessClosing() {
 	}
 }
 
-func releaseTransferred(o *op) {
-	if o.more == nil {
-		return
-	}
-	if o.more.memory != nil {
+func (p *readiness) releaseTransferred(o *op) {
+	switch {
+	case o.more == nil:
+	case o.more.memory != nil:
 		o.more.memory.Release()
 		o.more.memory = nil
-	}
-	if o.more.single.Valid() {
+	case !o.more.single.Valid():
+	case o.kind == writeBytes:
+		p.loan.letGo(o.more.single)
+		o.more.single = mem.Buf{}
+	default:
 		o.more.single.Release()
 	}
 }

@@ -39,7 +39,7 @@ func (p *readiness) find(name net.Conn) (*conn, error) {
 	if address == nil {
 		c.name = name
 	} else {
-		c.key, c.self = key(address), weak.Make(address)
+		c.key, c.self = addressNumber(address), weak.Make(address)
 	}
 	// Whoever submits to the same connection meanwhile waits for the lock.
 	c.mu.Lock()
@@ -88,15 +88,12 @@ func addressOf(name net.Conn) (*byte, error) {
 	return nil, nil
 }
 
-// key returns the address as a number, which does not keep anything alive.
-func key(address *byte) uintptr { return reflect.ValueOf(address).Pointer() }
-
 // known looks a name up. Called with mu.
 func (p *readiness) known(name net.Conn, address *byte) *conn {
 	if address == nil {
 		return p.values[name]
 	}
-	if c := p.conns[key(address)]; c != nil && c.self.Value() == address {
+	if c := p.conns[addressNumber(address)]; c != nil && c.self.Value() == address {
 		return c
 	}
 	return nil
@@ -213,12 +210,9 @@ func (p *readiness) free(name net.Conn) error {
 		return err
 	}
 	p.mu.Lock()
-	closed, c := p.closed, p.known(name, address)
+	c := p.known(name, address)
 	p.mu.Unlock()
 	if c == nil {
-		if closed {
-			return ErrWatcherClosed
-		}
 		if err := name.Close(); err != nil && !isClosed(err) {
 			return err
 		}

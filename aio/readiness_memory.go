@@ -2,14 +2,23 @@
 
 package aio
 
-import "github.com/sluice-go/sluice/mem"
+import (
+	"sync"
+
+	"github.com/sluice-go/sluice/mem"
+)
 
 // loan is memory that reads without a buffer have been lent until the next WaitIO.
 type loan struct {
-	from   *mem.Allocator
-	most   int // for one read, in bytes
+	from *mem.Allocator
+	most int    // for one read, in bytes
+	free []byte // of the last block
+
+	mu     sync.Mutex // comes after all others
 	blocks []mem.Buf
-	free   []byte // of the last block
+	// Blocks that a write has used beyond their time. What became of the write is
+	// told by the WaitIO that follows, and its buffer seen until the next.
+	used, ending []mem.Buf
 }
 
 const (
@@ -31,8 +40,11 @@ func (l *loan) room(least int) []byte {
 		if len(l.blocks)*max(l.most, blockSize) >= max(loanLimit, l.most) {
 			return nil
 		}
-		l.blocks = append(l.blocks, l.from.Get(max(l.most, blockSize))) //sluice:moved
-		l.free = l.blocks[len(l.blocks)-1].Bytes()
+		b := l.from.Get(max(l.most, blockSize))
+		l.free = b.Bytes()
+		l.mu.Lock()
+		l.blocks = append(l.blocks, b) //sluice:moved
+		l.mu.Unlock()
 	}
 	return l.free[:min(len(l.free), l.most)]
 }
@@ -44,12 +56,44 @@ func (l *loan) keep(n int) []byte {
 	return p
 }
 
-// end takes everything back.
+// end takes everything back, except what writes still need.
 func (l *loan) end() {
-	for i := range l.blocks {
-		l.blocks[i].Release()
+	l.free = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.blocks = releaseAll(l.blocks)
+	l.ending = releaseAll(l.ending)
+	l.used, l.ending = l.ending, l.used
+}
+
+func releaseAll(blocks []mem.Buf) []mem.Buf {
+	for i := range blocks {
+		blocks[i].Release()
 	}
-	l.blocks, l.free = l.blocks[:0], nil
+	return blocks[:0]
+}
+
+// hold keeps the block that p lies in, if p was lent: a write of what a read has
+// just returned may take longer than until the next WaitIO. It returns the zero
+// Buf when p is the program's own memory.
+func (l *loan) hold(p []byte) mem.Buf {
+	at := addressNumber(&p[0])
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.blocks {
+		block := l.blocks[i].Bytes()
+		if from := addressNumber(&block[0]); from <= at && at < from+uintptr(len(block)) {
+			return l.blocks[i].Retain()
+		}
+	}
+	return mem.Buf{}
+}
+
+// letGo takes back what hold has kept, when the write is complete.
+func (l *loan) letGo(b mem.Buf) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used = append(l.used, b) //sluice:moved
 }
 
 // counted is the block that ReadBuf reads into and cuts from.

@@ -78,6 +78,9 @@ func (p *readiness) submitWrite(c *conn, name net.Conn, r *request) error {
 	if r.kind != writeBytes {
 		o.more = spareMores.Get().(*opMore)
 		o.more.single, o.more.memory = r.single, r.memory //sluice:moved
+	} else if lent := p.loan.hold(r.buf); lent.Valid() {
+		o.more = spareMores.Get().(*opMore)
+		o.more.single = lent //sluice:moved
 	}
 	c.name = name
 	c.writes.push(o)

@@ -138,6 +138,29 @@ func TestServeEndsWhenTheHandlerClosesAWatcher(t *testing.T) {
 	})
 }
 
+func TestFreeClosesWhatAClosedWatcherRefuses(t *testing.T) {
+	overBothDrivers(t, func(t *testing.T, d aio.Driver) {
+		w, err := aio.NewWatcherOptions(aio.Options{Driver: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := listenOn(t, 1)[0]
+		far := dialTo(t, "tcp", l.Addr().String())
+		near, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if err := w.Read(nil, near, nil); !errors.Is(err, aio.ErrWatcherClosed) {
+			t.Errorf("a read on a closed watcher: %v", err)
+		}
+		if err := w.Free(near); err != nil {
+			t.Errorf("Free: %v", err)
+		}
+		checkEnded(t, far)
+	})
+}
+
 func TestServeThatCannotStart(t *testing.T) {
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {

@@ -1,12 +1,11 @@
 package aio
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"sync"
-
-	"github.com/sluice-go/sluice/mem"
 )
 
 // std is the driver that uses the methods of net.Conn and nothing else, so that
@@ -38,7 +37,7 @@ type std struct {
 	options Options
 
 	turn sync.Mutex // of whoever is in wait
-	lent []mem.Slab // the memory of the results that are out; guarded by turn
+	lent []stdLoan  // the memory of the results that are out; guarded by turn
 
 	mu    sync.Mutex
 	more  sync.Cond // on mu: wait may go on
@@ -47,10 +46,11 @@ type std struct {
 	known knownConns
 
 	done    batches
-	swaps   []mem.Slab // the memory of the results in done
-	batch   uint64     // the number of the batch that is being filled
-	over    uint64     // batches below this one were handed out, and their time is over
-	settled []*stdConn // had nothing pending when last seen
+	swaps   []stdLoan            // the memory of the results in done
+	loans   map[uintptr]struct{} // where the memory in lent and swaps ends
+	batch   uint64               // the number of the batch that is being filled
+	over    uint64               // batches below this one were handed out, and their time is over
+	settled []*stdConn           // had nothing pending when last seen
 
 	routines int           // goroutines that hold an operation or close a connection
 	writes   int           // writes that are not complete
@@ -86,7 +86,7 @@ func (s *std) submit(conn net.Conn, r request) error {
 		r.refuse()
 		return err
 	}
-	op := &stdOp{request: r}
+	op := &stdOp{request: r, out: r.buf}
 	if op.kind.isWrite() {
 		op.total = op.length()
 	}
@@ -111,6 +111,10 @@ func (s *std) enqueue(conn net.Conn, op *stdOp) (slow bool, err error) {
 	if s.state != stdOpen {
 		op.state = opEnded
 		return false, ErrWatcherClosed
+	}
+	if op.kind == writeBytes && s.isLent(op.out) {
+		// It takes longer than until the next wait, perhaps.
+		op.out = bytes.Clone(op.out)
 	}
 	c := s.find(conn)
 	if c == nil || c.ending != nil {
@@ -159,13 +163,9 @@ func (s *std) enqueue(conn net.Conn, op *stdOp) (slow bool, err error) {
 func (s *std) wait() ([]OpResult, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	for i := range s.lent {
-		s.lent[i].Release()
-	}
-	s.lent = s.lent[:0]
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.lent = s.endLoans(s.lent)
 	s.done.recycle()
 	s.over = s.batch
 	s.sweepSettled()

@@ -11,6 +11,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
@@ -119,6 +120,28 @@ func TestStdFreeBetweenTwoCallsOfOneOperation(t *testing.T) {
 	x.wantOne("read", io.ErrClosedPipe, 1)
 	if calls != 1 {
 		t.Errorf("%d calls of Read", calls)
+	}
+}
+
+// What a transferred buffer runs when it is released may use the watcher.
+func TestStdFreeWhileAWriteIsReleased(t *testing.T) {
+	x := newStdTest(t, Options{})
+	near, _ := x.pipe()
+	b := mem.Wrap(make([]byte, 1), func() {
+		x.must(x.w.Write("behind", near, make([]byte, 1)))
+		x.must(x.w.Free(near))
+	})
+	x.must(x.w.WriteBuf("late", near, b, time.Now()))
+	want := map[any]error{"late": ErrDeadline, "behind": io.ErrClosedPipe}
+	for len(want) > 0 {
+		results, err := x.next()
+		x.must(err)
+		for _, r := range results {
+			if r.Error != want[r.Context] {
+				t.Errorf("%v completed with %v, want %v", r.Context, r.Error, want[r.Context])
+			}
+			delete(want, r.Context)
+		}
 	}
 }
 

@@ -34,8 +34,9 @@ func (s *std) end(c *stdConn, err error) {
 	s.settle(c)
 }
 
-// free closes conn in the caller. Freeing it again closes it again where it is not
-// known that it was freed, which does nothing either.
+// free closes conn in the caller, which crypto/tls may take up to 5 s for when the
+// peer takes nothing, and returns what Close says. Freeing it again closes it again
+// where it is not known that it was freed, which does nothing either.
 func (s *std) free(conn net.Conn) error {
 	if conn == nil {
 		return fmt.Errorf("%w: it is nil", ErrUnsupported)

@@ -81,11 +81,14 @@ func (l *stdLane) board() *stdOp {
 	op.state = opFlying
 	if op.err == nil {
 		// The connection may have been closed since the lane looked.
-		op.err = l.conn.ending
+		op.err = l.over()
 	}
 	l.flight = append(l.flight, op)
 	return op
 }
+
+// stdKeep is how long the lists of a lane may be and be kept for its next goroutine.
+const stdKeep = 16
 
 // run is the goroutine of the lane.
 func (l *stdLane) run() {
@@ -125,8 +128,9 @@ func (l *stdLane) run() {
 		}
 	}
 	l.running = false
-	l.flight = nil
-	l.gather, l.landed = nil, nil
+	if cap(l.flight) > stdKeep || l.gather != nil && cap(l.gather.room) > stdKeep {
+		l.flight, l.gather, l.landed = nil, nil, nil
+	}
 	s.settle(l.conn)
 	s.exit()
 	s.mu.Unlock()

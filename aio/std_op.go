@@ -26,6 +26,7 @@ type stdOp struct {
 	timer   *time.Timer // its deadline, while it is queued
 	unwatch func() bool // stops the context from being watched
 
+	out   []byte   // writeBytes: what is written, buf or a copy of it
 	n     int      // bytes read or written
 	total int      // bytes to be written
 	calls int      // of conn.Read, not yet counted
@@ -119,7 +120,7 @@ func (s *std) handOver(op *stdOp, r *OpResult) {
 		op.slab.Release()
 		return
 	}
-	s.swaps = append(s.swaps, op.slab)
+	s.lend(op.slab, r.Buffer)
 }
 
 // ownSwaps is what handOver does in stdClosing, for the results that came before.
@@ -132,10 +133,7 @@ func (s *std) ownSwaps() {
 			r.Buffer = bytes.Clone(r.Buffer)
 		}
 	}
-	for i := range s.swaps {
-		s.swaps[i].Release()
-	}
-	s.swaps = s.swaps[:0]
+	s.swaps = s.endLoans(s.swaps)
 }
 
 // hold has op end at its deadline while it waits in the queue.

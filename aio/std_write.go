@@ -129,7 +129,7 @@ func (l *stdLane) send() (int, error) {
 func (g *stdGather) add(op *stdOp) {
 	switch op.kind {
 	case writeBytes:
-		g.room = append(g.room, op.buf[op.n:])
+		g.room = append(g.room, op.out[op.n:])
 	case writeBuf:
 		g.room = append(g.room, op.single.Slice(op.n, op.total))
 	case writeMemory:

@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/bytedance/gopkg v0.1.4
 	github.com/cloudwego/gopkg v0.1.4
+	github.com/cloudwego/netpoll v0.7.2
 	github.com/libp2p/go-buffer-pool v0.1.0
 	github.com/sluice-go/sluice v0.0.0
 	github.com/spf13/cobra v1.10.2

@@ -59,7 +59,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	var runErr error
 	profileErr := profiled(f.cpuProfile, f.memProfile, func() {
 		runErr = a.measure(ctx, chosen, table, results, measure.Options{
-			Settings: settings, Seed: f.seed, Self: self, Full: f.full, Grace: grace,
+			Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick, Grace: grace,
 		})
 	})
 	if runErr != nil {

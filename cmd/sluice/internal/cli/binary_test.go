@@ -29,6 +29,7 @@ func TestTheRealProgram(t *testing.T) {
 		{"version", 0, "sluice "},
 		{"bench --list", 0, "framing/good "},
 		{"bench --list tcp", 0, "tcp/"},
+		{"bench --list echo", 0, "echo/1000x128B "},
 		{"bench --list nosuch", ExitUsage, "nosuch"},
 		{"nosuch", ExitUsage, "nosuch"},
 		{"child nosuch", ExitUsage, "nosuch"},

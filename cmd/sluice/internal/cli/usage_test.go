@@ -37,6 +37,18 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"bench --cpuprofile no/such/directory/x", "no/such/directory"},
 		{"bench --cpuprofile -", "--cpuprofile"},
 		{"bench --json a --benchstat ./a", "same file"},
+		{"echo", "address"},
+		{"echo 127.0.0.1:0 127.0.0.1:1", "address"},
+		{"echo localhost", "localhost"},
+		{"echo unix:", "path"},
+		{"echo --engine gaio 127.0.0.1:0", "gaio"},
+		{"echo --engine std --buffer 0 127.0.0.1:0", "buffer"},
+		{"echo --buffer -1 127.0.0.1:0", "-1"},
+		{"echo --buffer 1000000000 127.0.0.1:0", "1000000000"},
+		{"echo --listeners 0 127.0.0.1:0", "0 listeners"},
+		{"echo --stats 1us 127.0.0.1:0", "--stats"},
+		{"echo --stats -1s 127.0.0.1:0", "--stats"},
+		{"echo --json no/such/directory/x.json 127.0.0.1:0", "no/such/directory"},
 		{"version 2", "2"},
 		{"version --long", "long"},
 		{"help nosuch", "nosuch"},
@@ -66,7 +78,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestHelpHasOneExampleEach(t *testing.T) {
-	for _, line := range []string{"--help", "bench --help", "version --help", "help bench", ""} {
+	for _, line := range []string{"--help", "bench --help", "echo --help", "version --help", "help bench", ""} {
 		p, exit := run(t, strings.Fields(line)...)
 		text := p.stdout.String()
 		if exit != 0 || p.stderr.Len() > 0 {
@@ -85,6 +97,12 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 	for _, want := range []string{"Exit codes: 0", "--quick", "--full", "--check", "--json", "--benchstat", "--html", "--seed", "--cpuprofile", "--memprofile"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("the help of bench does not mention %s", want)
+		}
+	}
+	p, _ = run(t, "echo", "--help")
+	for _, want := range []string{"Exit codes: 0", "--engine", "--buffer", "--listeners", "--stats", "--json", "unix:"} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("the help of echo does not mention %s", want)
 		}
 	}
 }

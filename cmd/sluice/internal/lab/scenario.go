@@ -15,12 +15,22 @@ type Scenario struct {
 	Fixed    bool   // Ops must not be scaled (idle memory, say)
 	Variants []Variant
 	Targets  []Target
+	Curve    *Curve // set when the variants are points of a curve
+}
+
+// A Curve says that the variants of a scenario are one thing at different
+// points of an axis, Variant.X, and which figure is shown against it, with the
+// straight line that fits best.
+type Curve struct {
+	X      string // what the axis is: "connections"
+	Metric string
 }
 
 // A Variant is one way to do a scenario's work.
 type Variant struct {
-	Name  string // "peek", "next"
-	About string // one line: what it is and who would write it
+	Name  string  // "peek", "next"
+	About string  // one line: what it is and who would write it
+	X     float64 // where it stands on the scenario's curve, if it has one
 	// Open prepares everything that the clock must not see.
 	Open func(Env) (Runner, error)
 }
@@ -44,20 +54,23 @@ type Sample struct {
 
 // Env is what a variant may use.
 type Env struct {
-	Seed uint64 // the same for all variants of a scenario, so that they draw the same sizes
-	Dir  string // an empty directory, removed afterwards
-	Self string // the path of a program that answers the hidden child commands
-	Full bool   // more rounds are asked for; larger fixtures are in order
+	Seed  uint64 // the same for all variants of a scenario, so that they draw the same sizes
+	Dir   string // an empty directory, removed afterwards
+	Self  string // the path of a program that answers the hidden child commands
+	Full  bool   // more rounds are asked for; larger fixtures are in order
+	Quick bool   // everything has to be over in a few seconds; smaller ones are
 }
 
 // A Target is a promise that can fail: the ratio of a variant's figure to
-// another's (or the figure itself when Against is empty) is at most AtMost.
+// another's (or the figure itself when Against is empty) is at most AtMost or,
+// when AtLeast is set, at least that.
 type Target struct {
 	Variant string
 	Metric  string // empty: the scenario's
 	Against string // a variant, or empty for an absolute bound
 	AtMost  float64
-	Upper   bool // the bound holds for the upper end of the interval, not the median
+	AtLeast float64 // more is better of this figure: a bound from below instead of AtMost
+	Upper   bool    // the bound holds for the upper end of the interval, not the median
 }
 
 // The figures that are measured around every Run.

@@ -106,7 +106,7 @@ func TestAFixedScenarioDoesExactlyItsOperations(t *testing.T) {
 func TestSetUpHasItsOwnDirectoryAndTheSameSeed(t *testing.T) {
 	l := &ledger{}
 	options := small(1)
-	options.Seed, options.Self, options.Full = 99, "self", true
+	options.Seed, options.Self, options.Full, options.Quick = 99, "self", true, true
 	var existed []bool
 	probe := func(env lab.Env) (lab.Runner, error) {
 		entries, err := os.ReadDir(env.Dir)
@@ -125,7 +125,7 @@ func TestSetUpHasItsOwnDirectoryAndTheSameSeed(t *testing.T) {
 	dirs := map[string]bool{}
 	for _, env := range l.opened {
 		dirs[env.Dir] = true
-		if env.Seed != 99 || env.Self != "self" || !env.Full {
+		if env.Seed != 99 || env.Self != "self" || !env.Full || !env.Quick {
 			t.Errorf("environment %+v", env)
 		}
 		if _, err := os.Stat(env.Dir); !os.IsNotExist(err) {

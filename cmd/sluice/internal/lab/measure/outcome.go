@@ -32,16 +32,24 @@ type Outcome struct {
 	Seconds  float64   `json:"seconds"` // wall time of the scenario with set-up and warm-up
 	Variants []Variant `json:"variants"`
 	Targets  []Target  `json:"targets,omitempty"`
+	Curve    *Curve    `json:"curve,omitempty"`
+}
+
+// A Curve is lab.Curve as it is recorded.
+type Curve struct {
+	X      string `json:"x"`
+	Metric string `json:"metric"`
 }
 
 // A Variant is one way of doing the work with one Turn for each round. All
 // variants of an outcome have the same number of turns, except those that were
 // skipped, which have none.
 type Variant struct {
-	Name    string `json:"name"`
-	About   string `json:"about"`
-	Skipped string `json:"skipped,omitempty"` // why it cannot run on this machine
-	Turns   []Turn `json:"turns"`
+	Name    string  `json:"name"`
+	About   string  `json:"about"`
+	X       float64 `json:"x,omitempty"`       // where it stands on the outcome's curve
+	Skipped string  `json:"skipped,omitempty"` // why it cannot run on this machine
+	Turns   []Turn  `json:"turns"`
 }
 
 // A Turn is one recorded call of a variant.
@@ -58,6 +66,7 @@ type Target struct {
 	Metric  string  `json:"metric,omitempty"` // empty: the scenario's
 	Against string  `json:"against,omitempty"`
 	AtMost  float64 `json:"at_most"`
+	AtLeast float64 `json:"at_least,omitempty"` // a bound from below instead
 	Upper   bool    `json:"upper,omitempty"`
 }
 
@@ -130,10 +139,13 @@ func newOutcome(s *lab.Scenario) Outcome {
 		State: Skipped, Reason: "not reached", Ops: s.Ops,
 	}
 	for _, v := range s.Variants {
-		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, Turns: []Turn{}})
+		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, X: v.X, Turns: []Turn{}})
 	}
 	for _, t := range s.Targets {
 		o.Targets = append(o.Targets, Target(t))
+	}
+	if s.Curve != nil {
+		o.Curve = &Curve{s.Curve.X, s.Curve.Metric}
 	}
 	return o
 }

@@ -15,9 +15,10 @@ import (
 // Options say how Run works.
 type Options struct {
 	Settings
-	Seed uint64 // of sizes and of the order within rounds
-	Self string // lab.Env.Self
-	Full bool   // lab.Env.Full
+	Seed  uint64 // of sizes and of the order within rounds
+	Self  string // lab.Env.Self
+	Full  bool   // lab.Env.Full
+	Quick bool   // lab.Env.Quick
 	// Grace is how long Run waits, once its context has ended, for the call of a
 	// runner that is under way. Then it returns without it.
 	Grace time.Duration
@@ -125,7 +126,7 @@ func (s *session) one(ctx context.Context, i int, scenario *lab.Scenario, share 
 	s.change(i, func(o *Outcome) { o.Reason = noRound })
 	b := &bench{
 		scenario: scenario, settings: s.options.Settings, share: share, deadline: deadline, dir: dir,
-		env: lab.Env{Seed: s.options.Seed, Self: s.options.Self, Full: s.options.Full},
+		env: lab.Env{Seed: s.options.Seed, Self: s.options.Self, Full: s.options.Full, Quick: s.options.Quick},
 	}
 	b.report = func(change func(*Outcome)) {
 		if rounds, more := s.change(i, change); more {

@@ -2,13 +2,15 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
 )
 
 // Validate says what is contradictory in the definitions: names that occur
-// twice or are not fit for a benchmark's name, a baseline or target that names no variant, operations below 1.
+// twice or are not fit for a benchmark's name, a baseline or target that names no variant, two bounds for one
+// figure, a curve without places for its points, operations below 1.
 func Validate(scenarios []lab.Scenario) error {
 	seen := map[string]bool{}
 	for i := range scenarios {
@@ -49,6 +51,11 @@ func validate(s *lab.Scenario) error {
 	if !variants[s.Baseline] {
 		return fmt.Errorf("the baseline %q is no variant", s.Baseline)
 	}
+	if s.Curve != nil {
+		if err := validateCurve(s); err != nil {
+			return err
+		}
+	}
 	for _, t := range s.Targets {
 		if !variants[t.Variant] {
 			return fmt.Errorf("a target is set for %q, which is no variant", t.Variant)
@@ -56,6 +63,24 @@ func validate(s *lab.Scenario) error {
 		if t.Against != "" && !variants[t.Against] {
 			return fmt.Errorf("a target is set against %q, which is no variant", t.Against)
 		}
+		if t.AtLeast < 0 || t.AtLeast > 0 && (t.AtMost != 0 || t.Upper) {
+			return fmt.Errorf("a target for %q has bounds %v and %v: one is enough", t.Variant, t.AtMost, t.AtLeast)
+		}
+	}
+	return nil
+}
+
+// validateCurve wants the points in order, from left to right.
+func validateCurve(s *lab.Scenario) error {
+	if s.Curve.Metric == "" || s.Curve.X == "" {
+		return fmt.Errorf("a curve of %q over %q", s.Curve.Metric, s.Curve.X)
+	}
+	last := math.Inf(-1)
+	for _, v := range s.Variants {
+		if !(v.X > last) {
+			return fmt.Errorf("on the curve %q stands at %v, after %v", v.Name, v.X, last)
+		}
+		last = v.X
 	}
 	return nil
 }

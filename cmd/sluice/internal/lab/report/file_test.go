@@ -138,9 +138,21 @@ func TestTargets(t *testing.T) {
 		{measure.Target{Variant: "next", Metric: "gc-runs", Against: "peek", AtMost: 1}, NoFigure}, // 0 to 0
 		{measure.Target{Variant: "next", Metric: "unknown", AtMost: 1}, NoFigure},
 		{measure.Target{Variant: "splice", Against: "peek", AtMost: 1}, NoFigure},
+		{measure.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.2}, Met},
+		{measure.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.3}, Missed},
+		{measure.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 9000}, Met},
+		{measure.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 12000}, Missed},
 	} {
 		if got := judge(c.target); got.Status != c.want {
 			t.Errorf("%s: %s with %+v, want %s", got.Promise(), got.Status, got.Value, c.want)
+		}
+	}
+	exactly := judge(measure.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 1}).Value.Median
+	for _, target := range []measure.Target{
+		{Variant: "next", Metric: measure.MBPerS, AtLeast: exactly}, {Variant: "next", Metric: measure.MBPerS, AtMost: exactly},
+	} {
+		if got := judge(target); got.Status != Met {
+			t.Errorf("%s: %s with exactly that", got.Promise(), got.Status)
 		}
 	}
 	// Between the median and the upper end of the interval the two kinds differ.
@@ -152,6 +164,44 @@ func TestTargets(t *testing.T) {
 	between.Upper = true
 	if got := judge(between); got.Status != Missed {
 		t.Errorf("by the upper end: %s", got.Status)
+	}
+}
+
+func TestPromisesInWords(t *testing.T) {
+	for want, target := range map[string]measure.Target{
+		"a: at most 0.85 of b":             {Variant: "a", Against: "b", AtMost: 0.85},
+		"a: req/s at least 1.20 of b":      {Variant: "a", Against: "b", Metric: "req/s", AtLeast: 1.2},
+		"a: rss-B/conn at most 700 B":      {Variant: "a", Metric: "rss-B/conn", AtMost: 700},
+		"a: req/s at least 150,000":        {Variant: "a", Metric: "req/s", AtLeast: 150_000},
+		"a: (upper end) at most 1.10 of b": {Variant: "a", Against: "b", AtMost: 1.1, Upper: true},
+		"a: p50-ns at most 0 ns":           {Variant: "a", Metric: "p50-ns"},
+	} {
+		if got := (TargetResult{Target: target}).Promise(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestABoundFromBelowStandsInItsColumn(t *testing.T) {
+	o := &fixture().Scenarios[0]
+	o.Metric = measure.MBPerS
+	o.Targets = []measure.Target{{Variant: "next", Against: "peek", AtLeast: 1.2}, {Variant: "naive", Against: "peek", AtLeast: 0.5}}
+	var b strings.Builder
+	NewTable(&b, false).Scenario(o)
+	for _, want := range []string{">= 1.20 ok", ">= 0.50 MISSED: 0.13"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	s := Summarize(o)
+	p := newPlot(&s)
+	if !strings.Contains(p.Caption, "at least so much") {
+		t.Errorf("the caption of the plot: %s", p.Caption)
+	}
+	for _, m := range p.Marks {
+		if m.Name == "next" && m.Bound <= p.One {
+			t.Errorf("a bound of 1.2 stands at %v, 1 at %v", m.Bound, p.One)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ type section struct {
 	Outcome *measure.Outcome
 	Summary Summary
 	Plot    *plot
+	Curve   *curve
 	Note    string
 	Heads   []string
 	Rows    []line
@@ -105,7 +106,7 @@ func newPageData(f *File, raw template.JS) pageData {
 }
 
 func newSection(o *measure.Outcome, s Summary) section {
-	sec := section{Outcome: o, Summary: s, Plot: newPlot(&s)}
+	sec := section{Outcome: o, Summary: s, Plot: newPlot(&s), Curve: newCurve(o)}
 	sec.Note = note(o, &s)
 	for _, t := range s.Targets {
 		sec.Targets = append(sec.Targets, newTargetLine(s.Scenario, t))

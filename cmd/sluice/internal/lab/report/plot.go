@@ -66,8 +66,8 @@ func newPlot(s *Summary) *plot {
 		return nil
 	}
 	for _, t := range s.Targets {
-		if inColumn(s, t) && t.AtMost > 0 {
-			lo, hi = min(lo, t.AtMost), max(hi, t.AtMost)
+		if limit, _ := bound(t.Target); inColumn(s, t) && limit > 0 {
+			lo, hi = min(lo, limit), max(hi, limit)
 		}
 	}
 	axis := newAxis(lo, hi)
@@ -107,10 +107,14 @@ func newPlot(s *Summary) *plot {
 				}
 			}
 			for _, t := range s.Targets {
-				if t.Variant == r.Variant && inColumn(s, t) && t.AtMost > 0 {
-					m.Bound, m.BoundText = axis.x(t.AtMost), t.Promise()
+				if limit, below := bound(t.Target); t.Variant == r.Variant && inColumn(s, t) && limit > 0 {
+					m.Bound, m.BoundText = axis.x(limit), t.Promise()
 					m.BoundTop, m.BoundBottom = y-9, y+9
-					p.Caption = "Ratio to " + s.Baseline + " of " + s.Metric + ", logarithmic; the upright marks are targets: at most so much."
+					side := "most"
+					if !below {
+						side = "least"
+					}
+					p.Caption = "Ratio to " + s.Baseline + " of " + s.Metric + ", logarithmic; the upright marks are targets: at " + side + " so much."
 				}
 			}
 		}

@@ -137,7 +137,7 @@ func judge(o *measure.Outcome, t measure.Target) TargetResult {
 		held = math.Round(held/step) * step
 	}
 	result.Status = Missed
-	if held <= t.AtMost {
+	if bound, below := bound(t); held == bound || below == (held < bound) {
 		result.Status = Met
 	}
 	return result
@@ -152,10 +152,23 @@ func (t TargetResult) Promise() string {
 	if t.Upper {
 		what += "(upper end) "
 	}
-	if t.Against == "" {
-		return fmt.Sprintf("%s: %sat most %s", t.Variant, what, figure(t.AtMost, t.Metric))
+	bound, below := bound(t.Target)
+	side := "at least"
+	if below {
+		side = "at most"
 	}
-	return fmt.Sprintf("%s: %sat most %s of %s", t.Variant, what, ratioText(t.AtMost), t.Against)
+	if t.Against == "" {
+		return fmt.Sprintf("%s: %s%s %s", t.Variant, what, side, figure(bound, t.Metric))
+	}
+	return fmt.Sprintf("%s: %s%s %s of %s", t.Variant, what, side, ratioText(bound), t.Against)
+}
+
+// bound is the bound of a target, and whether a figure has to stay below it.
+func bound(t measure.Target) (value float64, below bool) {
+	if t.AtLeast > 0 {
+		return t.AtLeast, false
+	}
+	return t.AtMost, true
 }
 
 // Tally counts targets by status.

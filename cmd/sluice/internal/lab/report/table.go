@@ -63,6 +63,11 @@ func (t *Table) Scenario(o *measure.Outcome) {
 		}
 	}
 	t.targets(&s)
+	if c := newCurve(o); c != nil {
+		for _, line := range c.lines() {
+			t.line("  " + line)
+		}
+	}
 	t.wrapped("  ", note(o, &s), stylePlain, styleDim)
 }
 
@@ -202,7 +207,11 @@ func targetCell(s *Summary, variant string) cell {
 		if t.Variant != variant || !inColumn(s, t) || t.Value == nil {
 			continue
 		}
-		text := "<= " + ratioText(t.AtMost)
+		limit, below := bound(t.Target)
+		text := "<= " + ratioText(limit)
+		if !below {
+			text = ">= " + ratioText(limit)
+		}
 		if t.Upper {
 			text = "upper " + text
 		}

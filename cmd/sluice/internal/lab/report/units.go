@@ -10,11 +10,12 @@ import (
 )
 
 // figure writes a value of a metric for people: scaled to its size, three
-// significant digits, with a unit where the metric has one.
+// significant digits, with a unit where the metric has one: the last word of its
+// name, before what it is divided by.
 func figure(value float64, metric string) string {
 	unit, _, _ := strings.Cut(metric, "/")
-	switch unit {
-	case "ns", "cpu-ns":
+	switch unit[strings.LastIndexByte(unit, '-')+1:] {
+	case "ns":
 		return scaled(value, 1000, "ns", "µs", "ms", "s")
 	case "B", "bytes":
 		return scaled(value, 1024, "B", "KiB", "MiB", "GiB")

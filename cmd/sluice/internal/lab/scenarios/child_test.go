@@ -124,6 +124,8 @@ func TestAChildCommandRefusesBadArguments(t *testing.T) {
 		"tcp-writer":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}, {"127.0.0.1:1", "frames,1,9,5"}, {"127.0.0.1:1", "frames,1,1,999999999"}},
 		"idle-server":  {nil, {"next", "0"}, {"next", "many"}, {"nobody", "5"}},
 		"idle-clients": {nil, {"127.0.0.1:1", "0", "5"}, {"127.0.0.1:1", "5", "x"}},
+		"echo-server":  {nil, {"nobody", "128", "1"}, {"aio", "x", "1"}, {"aio", "128", "0"}, {"aio", "1", "1"}},
+		"echo-client":  {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
 	}
 	children := Children()
 	if len(bad) != len(children) {

@@ -24,6 +24,7 @@ func All() []lab.Scenario {
 		viewsGroup(),
 		sharingGroup(),
 		idleGroup(),
+		echoGroup(),
 	)
 }
 
@@ -34,5 +35,7 @@ func Children() map[string]func(args []string) error {
 		"tcp-writer":   tcpWriter,
 		"idle-server":  idleServer,
 		"idle-clients": idleClients,
+		"echo-server":  echoServer,
+		"echo-client":  echoClient,
 	}
 }

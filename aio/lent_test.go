@@ -1,0 +1,111 @@
+package aio_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// A program that echoes what a read without a buffer returned writes from memory
+// of the watcher. When the peer is slow that write takes longer than the loan, and
+// must not send what other connections have said meanwhile.
+func TestEchoOfLentMemoryToSlowPeers(t *testing.T) {
+	for _, driver := range []aio.Driver{aio.Auto, aio.Std} {
+		t.Run(driver.String(), func(t *testing.T) {
+			a := mem.New(mem.Options{Name: "lent"})
+			sluicetest.NoLeaks(t, a)
+			w, err := aio.NewWatcherOptions(aio.Options{Driver: driver, Allocator: a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				echoLent(w)
+			}()
+			go func() {
+				for {
+					conn, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					_ = conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+					_ = w.Read(nil, conn, nil)
+				}
+			}()
+			const peers = 8
+			said := make(chan error, peers)
+			for i := range peers {
+				go func() { said <- hearEcho(ln.Addr().String(), byte(i+1)) }()
+			}
+			for range peers {
+				if err := <-said; err != nil {
+					t.Error(err)
+				}
+			}
+			ln.Close()
+			w.Close()
+			<-ended
+			_, _ = w.WaitIO() // ends the last loans
+			_, _ = w.WaitIO()
+		})
+	}
+}
+
+// echoLent serves until w is closed.
+func echoLent(w *aio.Watcher) {
+	for {
+		results, err := w.WaitIO()
+		if err != nil {
+			return
+		}
+		for i := range results {
+			r := &results[i]
+			if r.Error != nil {
+				_ = w.Free(r.Conn)
+				continue
+			}
+			if r.Operation == aio.OpRead {
+				_ = w.Write(nil, r.Conn, r.Buffer[:r.Size])
+				_ = w.Read(nil, r.Conn, nil)
+			}
+		}
+	}
+}
+
+// hearEcho sends a megabyte of b and wants it back.
+func hearEcho(addr string, b byte) error {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return err
+	}
+	want := bytes.Repeat([]byte{b}, 1<<20)
+	go func() { _, _ = conn.Write(want) }()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(conn, got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		at := 0
+		for got[at] == want[at] {
+			at++
+		}
+		return fmt.Errorf("what peer %d said came back as %d from byte %d on", b, got[at], at)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package echo
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// atMost bounds every wait for something that has to happen.
+const atMost = 30 * time.Second
+
+var everySettings = map[string]Settings{
+	"aio":         {Engine: "aio", Buffer: 64 << 10, Listeners: 1},
+	"aio, nil":    {Engine: "aio", Listeners: 1},
+	"std":         {Engine: "std", Buffer: 64 << 10, Listeners: 1},
+	"std, 1 byte": {Engine: "std", Buffer: 1, Listeners: 1},
+}
+
+// start runs a server until the test ends. Stop it with the function that is
+// returned, which waits for the end.
+func start(t *testing.T, s Settings) (server *Server, stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	server, err := Listen(ctx, "tcp", "127.0.0.1:0", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx) }()
+	t.Cleanup(cancel)
+	return server, func() error {
+		cancel()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(atMost):
+			t.Fatal("the server does not end")
+			return nil
+		}
+	}
+}
+
+func dial(t *testing.T, s *Server) *net.TCPConn {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", s.Addr().String(), atMost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(atMost)); err != nil {
+		t.Fatal(err)
+	}
+	return c.(*net.TCPConn)
+}
+
+func TestCounts(t *testing.T) {
+	for name, settings := range everySettings {
+		server, stop := start(t, settings)
+		clients := []*net.TCPConn{dial(t, server), dial(t, server), dial(t, server)}
+		for range 10 {
+			for _, c := range clients {
+				p := []byte("x")
+				if _, err := c.Write(p); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(c, p); err != nil || p[0] != 'x' {
+					t.Fatalf("%s: %q, %v", name, p, err)
+				}
+			}
+		}
+		// The server closes after it has seen the end.
+		if err := errors.Join(clients[0].CloseWrite(), readEnd(clients[0])); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		late := time.Now().Add(atMost)
+		for server.Counts().Open != 2 && time.Now().Before(late) {
+			runtime.Gosched()
+		}
+		if got, want := server.Counts(), (Counts{Open: 2, Accepted: 3, Requests: 30, Bytes: 30}); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, want := server.Counts(), (Counts{Accepted: 3, Requests: 30, Bytes: 30}); got != want {
+			t.Errorf("%s: %+v after the end, want %+v", name, got, want)
+		}
+	}
+}
+
+// readEnd wants the end of the stream and nothing before it.
+func readEnd(c net.Conn) error {
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		return errors.Join(errors.New("no end of the stream"), err)
+	}
+	return nil
+}
+
+// fill writes to a server whose echoes nobody reads until the server takes no
+// more and sends no more: it is stuck in writing then, and has something left.
+func fill(t *testing.T, server *Server, c *net.TCPConn) {
+	t.Helper()
+	p := make([]byte, 256<<10)
+	late := time.Now().Add(atMost)
+	for time.Now().Before(late) {
+		before := server.Counts().Bytes
+		if err := c.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Write(p)
+		var timeout net.Error
+		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout()) {
+			t.Fatal(err)
+		}
+		if n == 0 && server.Counts().Bytes == before {
+			return
+		}
+	}
+	t.Fatal("the server takes everything")
+}
+
+func TestWhatWasReadIsSentBackAtTheEnd(t *testing.T) {
+	for name, settings := range everySettings {
+		if settings.Buffer == 1 {
+			continue // fill would take minutes
+		}
+		settings.Grace = atMost
+		settings.OnError = func(err error) { t.Errorf("%s: %v", name, err) }
+		server, stop := start(t, settings)
+		c := dial(t, server)
+		fill(t, server, c)
+		received := make(chan int64)
+		go func() {
+			// Not all that was sent was read, so that it may end with a reset.
+			n, _ := io.Copy(io.Discard, c)
+			received <- n
+		}()
+		if err := stop(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := <-received; n == 0 {
+			t.Errorf("%s: nothing came back", name)
+		}
+	}
+}
+
+func TestGraceBoundsTheEnd(t *testing.T) {
+	for name, settings := range everySettings {
+		if settings.Buffer == 1 {
+			continue
+		}
+		heard := make(chan error, 1)
+		settings.Grace = 20 * time.Millisecond
+		settings.OnError = func(err error) { heard <- err }
+		server, stop := start(t, settings)
+		fill(t, server, dial(t, server))
+		if err := stop(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		select {
+		case err := <-heard:
+			if !strings.Contains(err.Error(), "cut off") {
+				t.Errorf("%s: heard of %v", name, err)
+			}
+		default:
+			t.Errorf("%s: nobody hears that clients were cut off", name)
+		}
+	}
+}
+
+func TestAListenerThatFailsEndsTheServer(t *testing.T) {
+	for name, settings := range everySettings {
+		server, err := Listen(t.Context(), "tcp", "127.0.0.1:0", settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Serve(t.Context()); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSettingsThatCannotBe(t *testing.T) {
+	for _, s := range []Settings{
+		{}, {Engine: "aio"}, {Engine: "std", Listeners: 1}, {Engine: "gaio", Buffer: 1, Listeners: 1},
+		{Engine: "aio", Buffer: -1, Listeners: 1}, {Engine: "std", Buffer: 1 << 30, Listeners: 1}, {Engine: "aio", Listeners: 5000},
+	} {
+		if _, err := Listen(t.Context(), "tcp", "127.0.0.1:0", s); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+}
