@@ -332,49 +332,66 @@ func letGo(f *fixture) {
 	near, far := f.pair()
 	long, cancel := context.WithCancel(f.Context())
 	defer cancel()
-	left := f.submitBurdens(near, far, long)
-	f.collected("all contexts and buffers are let go", func() bool {
-		for _, gone := range left {
-			if !gone() {
-				return false
-			}
-		}
-		return true
-	})
+	// Among many timers the runtime keeps one that was stopped for a long time,
+	// with whatever it refers to.
+	for range 200 {
+		timer := time.AfterFunc(time.Hour, func() {})
+		defer timer.Stop()
+	}
+	for name, gone := range f.submitBurdens(near, far, long) {
+		f.collected(name+" is let go", gone)
+	}
 	runtime.KeepAlive(near)
 }
 
 //go:noinline
-func (f *fixture) submitBurdens(near, far net.Conn, long context.Context) (left []func() bool) {
+func (f *fixture) submitBurdens(near, far net.Conn, long context.Context) (gone map[string]func() bool) {
 	f.Helper()
+	gone = map[string]func() bool{}
 	past := time.Now().Add(-time.Hour)
+	name := ""
 	buf := func() []byte {
 		b := new([1 << 10]byte)
 		w := weak.Make(b)
-		left = append(left, func() bool { return w.Value() == nil })
+		gone["the buffer of "+name] = func() bool { return w.Value() == nil }
 		return b[:]
 	}
-	for name, submit := range map[string]func(ctx *burden) error{
-		"Read":        func(ctx *burden) error { return f.w.Read(ctx, near, buf()) },
-		"ReadTimeout": func(ctx *burden) error { return f.w.ReadTimeout(ctx, near, buf(), past) },
-		"ReadContext": func(ctx *burden) error { return f.w.ReadContext(long, ctx, near, buf()) },
-		"ReadBuf":     func(ctx *burden) error { return f.w.ReadBuf(ctx, near, 1, never()) },
-		"Write":       func(ctx *burden) error { return f.w.Write(ctx, near, buf()) },
-		"WriteBuf":    func(ctx *burden) error { return f.w.WriteBuf(ctx, near, f.bufOf([]byte{1}), never()) },
-		"WriteContext": func(ctx *burden) error {
-			return f.w.WriteContext(long, ctx, near, buf())
-		},
-	} {
+	watched := func() *burden {
 		ctx := &burden{name: name}
 		w := weak.Make(ctx)
-		left = append(left, func() bool { return w.Value() == nil })
+		gone["the context of "+name] = func() bool { return w.Value() == nil }
+		return ctx
+	}
+	for what, submit := range map[string]func(ctx *burden) error{
+		"Read":         func(ctx *burden) error { return f.w.Read(ctx, near, buf()) },
+		"ReadTimeout":  func(ctx *burden) error { return f.w.ReadTimeout(ctx, near, buf(), past) },
+		"ReadContext":  func(ctx *burden) error { return f.w.ReadContext(long, ctx, near, buf()) },
+		"ReadBuf":      func(ctx *burden) error { return f.w.ReadBuf(ctx, near, 1, never()) },
+		"Write":        func(ctx *burden) error { return f.w.Write(ctx, near, buf()) },
+		"WriteBuf":     func(ctx *burden) error { return f.w.WriteBuf(ctx, near, f.bufOf([]byte{1}), never()) },
+		"WriteContext": func(ctx *burden) error { return f.w.WriteContext(long, ctx, near, buf()) },
+	} {
+		name = what
+		ctx := watched()
 		if err := submit(ctx); err != nil {
 			f.Fatal(err)
 		}
 		f.sendAll(far, []byte{1})
 		f.consumeBurden(ctx)
 	}
-	return left
+	// And of one that has waited for another, with a deadline far away.
+	near, far = f.pair()
+	first := f.read(near, 1)
+	name = "ReadTimeout in the queue"
+	ctx := watched()
+	if err := f.w.ReadTimeout(ctx, near, buf(), never()); err != nil {
+		f.Fatal(err)
+	}
+	f.sendAll(far, []byte{1})
+	f.wait(first)
+	f.sendAll(far, []byte{1})
+	f.consumeBurden(ctx)
+	return gone
 }
 
 //go:noinline

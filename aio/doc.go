@@ -14,6 +14,9 @@
 // whoever is in WaitIO, who drives the poller itself. So a queued write goes on,
 // and a deadline fires, while somebody is in WaitIO, and not otherwise.
 //
+// Listen and Serve put this together: listeners that share an address, with a
+// watcher on each.
+//
 // # Delegation
 //
 // The first submission delegates a connection to its watcher: the descriptor

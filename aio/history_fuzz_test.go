@@ -19,13 +19,15 @@ func FuzzHistory(f *testing.F) {
 		f.Add(p)
 	}
 	const mostSteps = 400
+	// One listener for all runs: each that is closed leaves its port waiting for a minute.
+	makers := allMakers(f)
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, driver := range driversHere(t) {
 			// The collector's choices come from a part of their own, or they would
 			// shift with every completion.
 			own := p[:len(p)/5]
 			steps := script{p[len(p)/5:]}
-			h := newHistory(t, driver, &script{own}, 1, 4, false)
+			h := newHistory(t, makers, driver, &script{own}, 1, 4, false)
 			h.play([]dice{&steps}, min(mostSteps, len(p)/4))
 		}
 	})

@@ -117,6 +117,15 @@ func newPairMaker(t testing.TB, network string) *pairMaker {
 	return &pairMaker{network, l}
 }
 
+// allMakers are one pairMaker for each kind of socket.
+func allMakers(t testing.TB) []*pairMaker {
+	var all []*pairMaker
+	for _, network := range socketKinds() {
+		all = append(all, newPairMaker(t, network))
+	}
+	return all
+}
+
 // pair returns the two ends of a new connection: server to be delegated, client
 // to be used by the test. One goroutine at a time.
 func (d *pairMaker) pair() (server, client net.Conn, err error) {

@@ -76,6 +76,11 @@ func (p *readiness) shutdown(ctx context.Context) error {
 	case <-p.gone:
 		return ErrWatcherClosed
 	case <-ctx.Done():
+	}
+	select {
+	case <-drained: // both at once: everything is written
+		return nil
+	default:
 		return context.Cause(ctx)
 	}
 }

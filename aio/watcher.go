@@ -88,7 +88,8 @@ func (w *Watcher) Close() error {
 // second. It is ErrWatcherClosed when Close came first and cut a write short.
 //
 // Somebody has to be in WaitIO meanwhile, since that is what writes; go on
-// calling it until it returns ErrWatcherClosed.
+// calling it until it returns ErrWatcherClosed. Do not Free a connection because
+// its read ended with ErrWatcherClosed: that would throw away what is queued.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	err := w.driver.shutdown(ctx)
 	runtime.KeepAlive(w)
