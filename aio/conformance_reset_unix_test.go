@@ -49,6 +49,10 @@ func resetEndsWrite(f *fixture) {
 	near, far := f.narrowPair()
 	first, second := f.write(near, f.bytes(tooMuch)), f.write(near, f.bytes(10))
 	f.park()
+	// A driver that writes in a goroutine of its own has begun when this comes.
+	if _, err := io.ReadFull(far, make([]byte, 1)); err != nil {
+		f.Fatal(err)
+	}
 	f.reset(far)
 	f.wait(first, second)
 	f.wantError(first, syscall.ECONNRESET, syscall.EPIPE)

@@ -2,12 +2,14 @@ package aio_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,11 +98,19 @@ type pairMaker struct {
 // long as that unless something is broken.
 const longEnough = 20 * time.Second
 
-// newPairMaker listens on loopback, or in a new directory, until the test ends.
+// socketNames tells the abstract names of one process apart.
+var socketNames atomic.Int32
+
+// newPairMaker listens on loopback, or under a new name, until the test ends.
 func newPairMaker(t testing.TB, network string) *pairMaker {
 	t.Helper()
 	address := "127.0.0.1:0"
-	if network == "unix" {
+	switch {
+	case network == "unix" && runtime.GOOS == "linux":
+		// An abstract name: no file is left by a process that is killed, as those
+		// of a fuzzer are.
+		address = fmt.Sprintf("@sluice-%d-%d", os.Getpid(), socketNames.Add(1))
+	case network == "unix":
 		// Not t.TempDir: the path of a socket is limited to about 100 bytes.
 		dir, err := os.MkdirTemp("", "aio")
 		if err != nil {

@@ -90,8 +90,8 @@ func (s *std) submit(conn net.Conn, r request) error {
 	if op.kind.isWrite() {
 		op.total = op.length()
 	}
-	if op.cancel != nil {
-		op.unwatch = context.AfterFunc(op.cancel, func() { s.cancelled(op) })
+	if ctx := op.cancel; ctx != nil {
+		op.unwatch = context.AfterFunc(ctx, func() { s.cancelled(op, context.Cause(ctx)) })
 	}
 	s.mu.Lock()
 	slow, err := s.enqueue(conn, op)

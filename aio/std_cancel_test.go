@@ -73,8 +73,8 @@ func TestStdCancelledBeforeItIsSubmitted(t *testing.T) {
 	x.must(x.w.WriteContext(ctx, "write", near, make([]byte, 1)))
 	x.wantOne("write", errWhy, 0)
 	// What submit does, when the context is heard of before the queue is.
-	op := &stdOp{request: request{kind: writeBytes, ctx: "early", buf: make([]byte, 1), cancel: ctx}, total: 1}
-	x.s.cancelled(op)
+	op := &stdOp{request: request{kind: writeBytes, ctx: "early", buf: make([]byte, 1), cancel: ctx}, out: make([]byte, 1), total: 1}
+	x.s.cancelled(op, context.Cause(ctx))
 	x.s.mu.Lock()
 	_, err := x.s.enqueue(near, op)
 	x.s.mu.Unlock()

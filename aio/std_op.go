@@ -2,7 +2,6 @@ package aio
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -97,6 +96,10 @@ func (s *std) complete(op *stdOp, err error) {
 		r.IsSwapBuffer = op.kind == readInternal
 		s.handOver(op, r)
 	}
+	// A timer that was stopped may stay in the runtime's heap, and op with it,
+	// until its time has come. What belongs to the program must not.
+	op.request = request{kind: op.kind}
+	op.out = nil
 	s.count.Pending--
 	c.last = s.batch
 	s.checkDrained()
@@ -168,9 +171,8 @@ func (s *std) expired(op *stdOp) {
 	s.exit()
 }
 
-// cancelled ends an operation whose context is done.
-func (s *std) cancelled(op *stdOp) {
-	err := context.Cause(op.cancel)
+// cancelled ends an operation whose context is done, with the cause.
+func (s *std) cancelled(op *stdOp, err error) {
 	s.mu.Lock()
 	switch op.state {
 	case opNew, opFlying:
