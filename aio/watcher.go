@@ -75,7 +75,8 @@ func (w *Watcher) WaitIO() ([]OpResult, error) {
 func (w *Watcher) Free(conn net.Conn) error { return w.driver.free(conn) }
 
 // Close closes the watcher and all its connections. What is pending completes
-// with ErrWatcherClosed; the next WaitIO returns it. Closing again does nothing.
+// with ErrWatcherClosed; the next WaitIO returns it. Memory that the last WaitIO
+// has lent stays with the program until then. Closing again does nothing.
 func (w *Watcher) Close() error {
 	w.driver.close()
 	return nil
