@@ -182,7 +182,7 @@ func (s *std) shutdown(ctx context.Context) error {
 	case s.cut:
 		err = ErrWatcherClosed
 	case s.writes > 0:
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	s.mu.Unlock()
 	s.close()
