@@ -18,7 +18,7 @@ type batches struct {
 	filling *batch
 	spare   *batch
 	out     weak.Pointer[batch]
-	most    int // the longest batch so far
+	most    int // the longest batch so far, up to mostKept
 }
 
 // add appends a completion and returns its place, for what is filled in later.
@@ -42,6 +42,11 @@ func (b *batches) len() int {
 	return len(b.filling.results)
 }
 
+// mostKept is the longest batch that is used again, in results: half a megabyte.
+// A longer one is what a storm leaves behind, such as thousands of connections
+// that were freed at once.
+const mostKept = 4096
+
 // recycle ends the loan of what take returned last.
 func (b *batches) recycle() {
 	last := b.out.Value()
@@ -50,8 +55,10 @@ func (b *batches) recycle() {
 	}
 	clear(last.results)
 	last.results = last.results[:0]
-	b.spare = last
 	b.out = weak.Pointer[batch]{}
+	if cap(last.results) <= mostKept {
+		b.spare = last
+	}
 }
 
 // take hands out what has been added since the last call.
@@ -60,7 +67,7 @@ func (b *batches) take() []OpResult {
 	if f == nil || len(f.results) == 0 {
 		return nil
 	}
-	b.most = max(b.most, len(f.results))
+	b.most = min(max(b.most, len(f.results)), mostKept)
 	b.out = f.self
 	b.filling, b.spare = b.spare, nil
 	return f.results

@@ -122,9 +122,9 @@ func (c *conn) freeOp(o *op) {
 // note takes down what the poller said.
 func (c *conn) note(what readyBits) { c.ready |= what }
 
-// drained says whether a read of n bytes into so much room has emptied the socket. A read that
-// does not fill its room has, on a stream, and need not be followed by another
-// that says so.
+// drained says whether a read of n bytes into so much room has emptied the
+// socket. A read that does not fill its room has, on a stream, and need not be
+// followed by another that says so.
 func (c *conn) drained(n, room int) bool {
 	return n < room && c.stream && c.ready&unsure == 0
 }
@@ -183,6 +183,10 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 		case readInternal:
 			p.completeRead(c, o, result{buffer: p.loan.keep(n), internal: true})
 		case readBuf:
+			if n == 0 { // an empty datagram: there is nothing to be released
+				p.completeRead(c, o, result{})
+				continue
+			}
 			b := p.counted.keep(n)
 			p.completeRead(c, o, result{buffer: b.Bytes(), counted: b}) //sluice:moved
 		case readSome:

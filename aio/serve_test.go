@@ -216,7 +216,10 @@ func TestServeOverUnixSockets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listeners, err := aio.Listen(t.Context(), "unix", path, 1)
 	if err != nil {
-		t.Skip(err)
+		if runtime.GOOS == "windows" {
+			t.Skip(err) // old versions have no such sockets
+		}
+		t.Fatal(err)
 	}
 	r := serve(t, &aio.Server{Handler: &echoes{}}, listeners)
 	r.addrs = nil

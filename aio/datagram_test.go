@@ -1,0 +1,64 @@
+package aio_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// An empty datagram is a message and not the end, and leaves nothing to release.
+func TestEmptyDatagrams(t *testing.T) {
+	a := mem.New(mem.Options{Name: "datagrams"})
+	sluicetest.NoLeaks(t, a)
+	w, err := aio.NewWatcherOptions(aio.Options{Allocator: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind, _ := w.Driver(); kind == aio.Std {
+		t.Skip("for a net.Conn an empty read is no message")
+	}
+	peer, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	conn, err := net.Dial("udp", peer.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for _, err := range []error{
+		w.ReadBuf(0, conn, 0, deadline),
+		w.ReadTimeout(0, conn, nil, deadline),
+		w.ReadTimeout(0, conn, make([]byte, 4), deadline),
+		w.ReadTimeout(3, conn, make([]byte, 4), deadline),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, message := range []string{"", "", "", "abc"} {
+		if _, err := peer.WriteTo([]byte(message), conn.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seen := 0; seen < 4; {
+		results, err := w.WaitIO()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range results {
+			seen++
+			r := &results[i]
+			if r.Error != nil || r.Size != r.Context.(int) || r.Buf.Valid() {
+				t.Errorf("read %d bytes, %v, with a Buf: %v; want %d", r.Size, r.Error, r.Buf.Valid(), r.Context)
+			}
+		}
+	}
+	w.Close()
+	_, _ = w.WaitIO()
+}
