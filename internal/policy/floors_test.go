@@ -14,6 +14,7 @@ import (
 var floors = map[string]int{
 	"internal/invariant": 0,
 	"internal/sys":       0,
+	"amf0":               1,
 	"mem":                1,
 	"bytepool":           1,
 	".":                  2,

@@ -1,0 +1,29 @@
+// Package flv reads and writes FLV: the file and stream format, and the headers
+// of the audio and video in it, which RTMP messages have too.
+//
+// The specifications are Adobe's "Video File Format", version 10.1, annex E,
+// which the comments cite by section, and Veovera's "Enhanced RTMP", version 2,
+// for codecs that have a fourcc.
+//
+//   - A [Decoder] takes tags from a sluice.BufReader, an [Encoder] writes them to
+//     a sluice.BufWriter; payloads are not copied and nothing is allocated.
+//   - [ParseVideo] and [ParseAudio] understand what a tag's payload begins with,
+//     [ParseScript] one with metadata; each has its Append.
+//   - [ParseVideoConfig] and [ParseAudioConfig] find the picture's size, the
+//     sampling rate and the like in sequence headers.
+//   - [Probe] reads a whole file and says what is in it and wrong with it.
+//
+// Times are in milliseconds and have 32 bits: the 24 of the field and the 8 of
+// its extension. They wrap after 49.7 days.
+//
+// Whose bytes are whose is said with package mem's words. Bytes given to a Parse
+// function are borrowed until it returns, or as long as the result if that is
+// said to hold views of them. The payload of a Tag is retained: whoever holds
+// the tag releases it. A tag given to an Encoder is transferred.
+//
+// What a peer sends never panics, and never makes memory follow a length that
+// only was claimed.
+//
+// Functions may be called by many goroutines at once; a Decoder and an Encoder
+// belong to one at a time, as what they work on does.
+package flv

@@ -1,0 +1,148 @@
+package live
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// A batch is what one write sends: parts in their order, and the references
+// that keep them.
+type batch struct {
+	parts [][]byte
+	bufs  []mem.Buf // of the part with the same index; the zero Buf for plain memory
+	size  int       // bytes in all parts
+	ends  []int     // where each record ends, counted from the front
+	whole bool      // the batch is one message, whatever the records
+	head  [10]byte  // of that message
+}
+
+// own appends b, transferred.
+func (t *batch) own(b mem.Buf) {
+	p := b.Bytes()
+	t.parts = append(t.parts, p)
+	t.bufs = append(t.bufs, b) //sluice:moved
+	t.size += len(p)
+}
+
+// add appends p, plain memory that nobody changes.
+func (t *batch) add(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	t.parts = append(t.parts, p)
+	t.bufs = append(t.bufs, mem.Buf{})
+	t.size += len(p)
+}
+
+// reset releases everything.
+func (t *batch) reset() {
+	for i := range t.bufs {
+		if t.bufs[i] != (mem.Buf{}) {
+			t.bufs[i].Release()
+		}
+	}
+	clear(t.parts)
+	t.parts, t.bufs, t.ends = t.parts[:0], t.bufs[:0], t.ends[:0]
+	t.size, t.whole = 0, false
+}
+
+// cutFront drops n bytes at the front.
+func (t *batch) cutFront(n int) {
+	t.size -= n
+	k := 0
+	for ; k < len(t.parts) && n >= len(t.parts[k]); k++ {
+		n -= len(t.parts[k])
+		if t.bufs[k] != (mem.Buf{}) {
+			t.bufs[k].Release()
+		}
+	}
+	if k > 0 {
+		m := copy(t.parts, t.parts[k:])
+		clear(t.parts[m:])
+		t.parts = t.parts[:m]
+		m = copy(t.bufs, t.bufs[k:])
+		clear(t.bufs[m:])
+		t.bufs = t.bufs[:m]
+	}
+	if n > 0 {
+		t.parts[0] = t.parts[0][n:]
+	}
+}
+
+// rest appends bytes i up to j of another batch, retained; those of no Buf are
+// copied.
+func (t *batch) rest(of *batch, i, j int) {
+	at := 0
+	for k, p := range of.parts {
+		from, to := max(i-at, 0), min(j-at, len(p))
+		at += len(p)
+		if from >= to {
+			continue
+		}
+		p = p[from:to]
+		if of.bufs[k] == (mem.Buf{}) {
+			t.add(bytes.Clone(p))
+			continue
+		}
+		t.parts = append(t.parts, p)
+		t.bufs = append(t.bufs, of.bufs[k].Retain())
+		t.size += len(p)
+	}
+}
+
+// frame appends the header of a WebSocket message of n bytes: final, binary,
+// not masked (RFC 6455, section 5.2). There is one in a batch.
+func (t *batch) frame(n int) {
+	h := append(t.head[:0], 0x82)
+	switch {
+	case n < 126:
+		h = append(h, byte(n))
+	case n < 1<<16:
+		h = binary.BigEndian.AppendUint16(append(h, 126), uint16(n))
+	default:
+		h = binary.BigEndian.AppendUint64(append(h, 127), uint64(n))
+	}
+	t.add(h)
+}
+
+// greet appends what a viewer has to have before a frame with time at: the
+// beginning of an FLV file if it is the first, and the headers in set, at the
+// same time, so that there is no hole.
+func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
+	var p []byte
+	if first && (f == FormFLV || f == FormWebSocket) {
+		h := flv.Header{Audio: r.set.audio != nil, Video: r.set.video != nil}
+		if !h.Audio && !h.Video {
+			h.Audio, h.Video = true, true
+		}
+		p = append(h.Append(p), 0, 0, 0, 0)
+	}
+	switch f {
+	case FormRaw:
+		return
+	case FormRTMP:
+		set.each(func(typ flv.TagType, body []byte) {
+			p = rtmp.AppendChunkHeader(p, chunkStream(typ), rtmp.MessageType(typ), playStream, at, len(body))
+			for len(body) > rtmp.DefaultChunkSize {
+				p = append(p, body[:rtmp.DefaultChunkSize]...)
+				p = rtmp.AppendContinuation(p, chunkStream(typ), at)
+				body = body[rtmp.DefaultChunkSize:]
+			}
+			p = append(p, body...)
+		})
+	default:
+		set.each(func(typ flv.TagType, body []byte) {
+			p = flv.TagHeader{Type: typ, Size: len(body), Time: at}.Append(p)
+			p = append(p, body...)
+			p = binary.BigEndian.AppendUint32(p, uint32(flv.TagHeaderLen+len(body)))
+		})
+	}
+	if f == FormWebSocket && len(p) > 0 {
+		t.frame(len(p))
+	}
+	t.add(p)
+}

@@ -1,0 +1,187 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+)
+
+// Control bytes stand between messages, also when a message has been cut short
+// by a full socket.
+func TestControlStandsBetweenMessages(t *testing.T) {
+	mark := bytes.Repeat([]byte{0xEE}, 20)
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	conn, c := pair(t)
+	conn.SetWriteBuffer(16 << 10)
+	v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true})
+	var sent []tag
+	file := make([]byte, 13)
+	for i := range 60 {
+		g := video(uint32(i)*40, i == 0, 30<<10)
+		sent = append(sent, g)
+		send(t, p, g)
+		if i == 0 { // what is sent before the first frame stands before the greeting
+			if _, err := io.ReadFull(c, file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := v.Control(mark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Close()
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := 0
+	for len(b) > 0 {
+		if bytes.HasPrefix(b, mark) {
+			marks++
+			b = b[len(mark):]
+			continue
+		}
+		n := 15 + (int(b[1])<<16 | int(b[2])<<8 | int(b[3]))
+		if n > len(b) {
+			t.Fatalf("a tag of %d bytes, of which %d came", n, len(b))
+		}
+		file, b = append(file, b[:n]...), b[n:]
+	}
+	equalTags(t, fileOf(t, file), sent)
+	if marks != 60 {
+		t.Errorf("%d of 60 control messages", marks)
+	}
+}
+
+func TestControlFlood(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{Control: 100})
+	conn, _ := pair(t)
+	v := add(t, w, conn, p.Stream(), ViewerOptions{})
+	if err := v.Control(make([]byte, 101)); !errors.Is(err, ErrControl) {
+		t.Fatalf("%v", err)
+	}
+	waitFor(t, v.Done(), "end of the viewer")
+	if err := v.Control([]byte("x")); !errors.Is(err, ErrClosed) || !errors.Is(v.Err(), ErrControl) {
+		t.Errorf("%v, %v", err, v.Err())
+	}
+}
+
+func TestPause(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	conn, c := pair(t)
+	v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true})
+	send(t, p, video(0, true, 10))
+	read := func(n int) []byte {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const size = 11 + 15 + 4
+	read(13 + size)
+	v.Pause(true)
+	if err := v.Control([]byte("paused")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(6); string(got) != "paused" {
+		t.Fatalf("%q", got)
+	}
+	send(t, p, video(40, false, 10), video(80, true, 10), video(120, false, 10))
+	v.Control([]byte("still"))
+	if got := read(5); string(got) != "still" {
+		t.Fatalf("%q while it is paused", got)
+	}
+	v.Pause(false)
+	tags, _ := readTags(read(2 * size))
+	equalTags(t, tags, []tag{video(80, true, 10), video(120, false, 10)})
+	if st := v.Stats(); st.Jumps != 0 || st.Dropped != 0 {
+		t.Errorf("a pause counts as slowness: %+v", st)
+	}
+	v.Close(errors.New("kicked"))
+	waitFor(t, v.Done(), "end of the viewer")
+	if v.Err().Error() != "kicked" {
+		t.Errorf("closed for %v", v.Err())
+	}
+	if b, err := io.ReadAll(c); len(b) > 0 {
+		t.Errorf("%d bytes after Close, %v", len(b), err)
+	}
+}
+
+func TestNoGOPWaitsForTheNextKeyFrame(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	send(t, p, videoConfig(0, 7), video(0, true, 10), audio(10, 5))
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{NoGOP: true})
+	send(t, p, video(40, false, 10), audio(50, 5), video(80, true, 10), audio(90, 5))
+	p.Close()
+	equalTags(t, fileTags(t, c), []tag{{9, 80, videoConfig(0, 7).body}, video(80, true, 10), audio(90, 5)})
+}
+
+func TestSoundAloneBeginsAtOnce(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	send(t, p, tag{8, 0, []byte{0xAF, 0, 1, 2}}, audio(0, 5), audio(23, 5))
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{})
+	p.Close()
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b[4] != 4 {
+		t.Errorf("the header's flags are %d", b[4])
+	}
+	equalTags(t, fileOf(t, b), []tag{{8, 23, []byte{0xAF, 0, 1, 2}}, audio(23, 5)})
+}
+
+func TestShutdown(t *testing.T) {
+	h := NewHub(HubOptions{})
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{Merge: time.Hour})
+	conn, c := pair(t)
+	v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true, Merge: -1})
+	send(t, p, video(0, true, 10))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	h.Close()
+	if err := w.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	equalTags(t, fileTags(t, c), []tag{video(0, true, 10)})
+	if !errors.Is(v.Err(), ErrEnded) {
+		t.Errorf("closed for %v", v.Err())
+	}
+
+	h = NewHub(HubOptions{})
+	defer h.Close()
+	w = newWriter(t, WriterOptions{})
+	conn, _ = pair(t)
+	v = add(t, w, conn, mustPublish(t, h, "s", PublishOptions{}).Stream(), ViewerOptions{})
+	if err := w.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if !errors.Is(v.Err(), ErrClosed) {
+		t.Errorf("closed for %v", v.Err())
+	}
+	if _, err := w.Add(conn, p.Stream(), ViewerOptions{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Add after Shutdown: %v", err)
+	}
+}

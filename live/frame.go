@@ -1,0 +1,68 @@
+package live
+
+import (
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// A Frame is what is published: the body of an FLV tag, which is the body of an
+// RTMP audio, video or data message as well.
+type Frame struct {
+	Type    flv.TagType
+	Time    uint32  // milliseconds, of the publisher's clock
+	Payload mem.Buf // held by whoever holds the frame
+}
+
+// kind is what a stream has to know about a frame.
+type kind uint8
+
+const (
+	isVideo  kind = 1 << iota
+	isAudio       // neither of the two: script data
+	isKey         // a decoder can start here
+	isConfig      // a sequence header: not media, but needed before it
+	isMeta        // script data that describes the stream: onMetaData
+	isColor       // a video packet that describes the pictures: enhanced RTMP's metadata packet
+)
+
+// media reports whether the frame has a place in time.
+func (k kind) media() bool { return k&(isVideo|isAudio) != 0 && k&(isConfig|isColor) == 0 }
+
+// classify looks at a frame's first bytes. What cannot be understood is passed
+// on like any other frame and is no place to start at.
+func classify(typ flv.TagType, p []byte) kind {
+	switch typ {
+	case flv.TagVideo:
+		k := isVideo
+		h, err := flv.ParseVideo(p)
+		if err != nil {
+			return k
+		}
+		switch {
+		case h.Config():
+			k |= isConfig
+		case h.Metadata():
+			k |= isColor
+		case h.Key():
+			k |= isKey
+		}
+		return k
+	case flv.TagAudio:
+		k := isAudio
+		if h, err := flv.ParseAudio(p); err == nil && h.Config() {
+			k |= isConfig
+		}
+		return k
+	}
+	if metadata(p) {
+		return isMeta
+	}
+	return 0
+}
+
+// metadata reports whether script data is onMetaData, without parsing the
+// values: a string marker, its length, the name.
+func metadata(p []byte) bool {
+	const name = "\x02\x00\x0aonMetaData"
+	return len(p) >= len(name) && string(p[:len(name)]) == name
+}

@@ -1,0 +1,132 @@
+package live
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// A group is the viewers of one loop who are sent the same bytes at the same
+// time: most of them are at the same place, and what they are sent is gathered
+// once.
+type group struct {
+	loop    *loop
+	stream  *Stream
+	form    Form
+	merge   time.Duration
+	viewers []*Viewer
+	pos     uint64 // those that are steady have everything before it
+	due     time.Time
+	armed   bool  // due counts
+	shared  batch // what they are sent this time
+
+	told bool // the loop knows of something new; under the stream's lock
+
+	least atomic.Uint64 // of the viewer furthest behind who takes something; nobody when there is none
+}
+
+const nobody = math.MaxUint64
+
+type groupKey struct {
+	stream *Stream
+	form   Form
+	merge  time.Duration
+}
+
+func newGroup(l *loop, k groupKey) *group {
+	g := &group{loop: l, stream: k.stream, form: k.form, merge: k.merge}
+	g.least.Store(nobody)
+	s := g.stream
+	s.mu.Lock()
+	g.pos = s.ring.next
+	if s.watched.Load() {
+		g.least.Store(0) // not known yet
+	}
+	s.groups = append(s.groups, g)
+	s.mu.Unlock()
+	return g
+}
+
+func (g *group) key() groupKey { return groupKey{g.stream, g.form, g.merge} }
+
+// leave ends a group that is empty.
+func (g *group) leave() {
+	s := g.stream
+	s.mu.Lock()
+	if i := slices.Index(s.groups, g); i >= 0 {
+		s.groups = slices.Delete(s.groups, i, i+1)
+	}
+	s.caughtUp()
+	s.mu.Unlock()
+}
+
+// slowest returns where the viewer is who is furthest behind, of those who take
+// something.
+func (g *group) slowest() (uint64, bool) {
+	seq := g.least.Load()
+	return seq, seq != nobody
+}
+
+// gather puts what is new since pos into shared, and returns the number behind
+// it and whether there is more.
+func (g *group) gather() (to uint64, more, over bool) {
+	s := g.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.ring
+	g.told = false
+	from := max(g.pos, r.first)
+	g.pos = from
+	to = from
+	if from < r.next {
+		to = r.fill(&g.shared, g.form, from, r.next, visit)
+	}
+	return to, to < r.next, s.over
+}
+
+// serve sends everybody what is new, and reports whether there is more.
+func (g *group) serve(now time.Time) bool {
+	to, more, over := g.gather()
+	from := g.pos
+	g.pos = to
+	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
+		v := g.viewers[i]
+		switch {
+		case v.alone:
+			v.nudge()
+		case v.state == blocked || v.state == behind:
+			// It is on one of the loop's lists.
+		case v.state == steady && v.cursor.seq == from && v.cursor.begun && !v.cursor.moved && !v.paused && !over && g.shared.size > 0:
+			g.loop.send(v, &g.shared, to)
+		case v.paused && !over:
+		default:
+			g.loop.advance(v, to, now)
+		}
+	}
+	g.shared.reset()
+	g.survey(now)
+	return more
+}
+
+// survey finds who is furthest behind, and tells a publisher who waits for that.
+func (g *group) survey(now time.Time) {
+	s := g.stream
+	if !s.watched.Load() {
+		return
+	}
+	least := uint64(nobody)
+	for _, v := range g.viewers {
+		if v.figures.joined.Load() && now.Sub(v.ackedAt) < lagging {
+			least = min(least, v.figures.seq.Load())
+		}
+	}
+	g.least.Store(least)
+	s.mu.Lock()
+	s.caughtUp()
+	s.mu.Unlock()
+}
+
+// lagging is for how long a viewer may take nothing before no publisher is
+// slowed down for its sake.
+const lagging = 2 * time.Second

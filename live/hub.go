@@ -1,0 +1,147 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A Hub knows streams by name.
+type Hub struct {
+	options StreamOptions
+
+	mu      sync.Mutex
+	streams map[string]*Stream
+	waiting map[string]*expected
+	closed  bool
+}
+
+// expected is a stream that somebody waits for.
+type expected struct {
+	waiters int
+	came    chan struct{} // closed when the stream comes, or the hub is closed
+}
+
+// NewHub returns a hub without streams.
+func NewHub(o HubOptions) *Hub {
+	return &Hub{
+		options: o.Stream.withDefaults(),
+		streams: make(map[string]*Stream),
+		waiting: make(map[string]*expected),
+	}
+}
+
+// Publish makes the caller the publisher of a stream, which begins with that
+// or, within its grace period, goes on. It returns ErrBusy when somebody else
+// publishes it and o.TakeOver is not set, and ErrClosed after Close.
+func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, ErrClosed
+	}
+	s := h.streams[name]
+	if s != nil {
+		p, err := s.publisher(o)
+		if err == nil || err == ErrBusy {
+			return p, err
+		}
+		// It has ended a moment ago and is about to be forgotten.
+	}
+	s = newStream(name, h.options, h.forget)
+	p, err := s.publisher(o)
+	if err != nil {
+		return nil, fmt.Errorf("live: new stream %q: %w", name, err)
+	}
+	h.streams[name] = s
+	if e := h.waiting[name]; e != nil {
+		delete(h.waiting, name)
+		close(e.came)
+	}
+	return p, nil
+}
+
+// Stream returns the stream of that name, if there is one.
+func (h *Hub) Stream(name string) (*Stream, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, ok := h.streams[name]
+	return s, ok
+}
+
+// Wait returns the stream of that name, as soon as there is one. It returns the
+// context's cause when that ends first, and ErrClosed after Close.
+func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
+	for {
+		h.mu.Lock()
+		if s, ok := h.streams[name]; ok {
+			h.mu.Unlock()
+			return s, nil
+		}
+		if h.closed {
+			h.mu.Unlock()
+			return nil, ErrClosed
+		}
+		e := h.waiting[name]
+		if e == nil {
+			e = &expected{came: make(chan struct{})}
+			h.waiting[name] = e
+		}
+		e.waiters++
+		h.mu.Unlock()
+		select {
+		case <-e.came:
+		case <-ctx.Done():
+			h.giveUp(name, e)
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// giveUp takes one waiter away; names that nobody waits for are forgotten.
+func (h *Hub) giveUp(name string, e *expected) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.waiters--; e.waiters == 0 && h.waiting[name] == e {
+		delete(h.waiting, name)
+	}
+}
+
+// Streams returns the streams that there are, in no order.
+func (h *Hub) Streams() []*Stream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*Stream, 0, len(h.streams))
+	for _, s := range h.streams {
+		list = append(list, s)
+	}
+	return list
+}
+
+// Close ends all streams at once: publishers get ErrClosed, viewers what is
+// left. The hub takes no more.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	list := make([]*Stream, 0, len(h.streams))
+	for _, s := range h.streams {
+		list = append(list, s)
+	}
+	for name, e := range h.waiting {
+		delete(h.waiting, name)
+		close(e.came)
+	}
+	h.mu.Unlock()
+	for _, s := range list {
+		s.end()
+	}
+}
+
+// forget is called by a stream that has ended.
+func (h *Hub) forget(s *Stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.streams[s.name] == s {
+		delete(h.streams, s.name)
+	}
+}

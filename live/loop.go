@@ -1,0 +1,335 @@
+package live
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A loop sends to its share of a writer's viewers. Everything below the mutex's
+// part belongs to its goroutine.
+type loop struct {
+	writer *Writer
+	wake   chan struct{}
+	ended  chan struct{}
+
+	mu       sync.Mutex
+	added    []*Viewer
+	asked    []*Viewer
+	told     []*group
+	stopping bool
+
+	groups  map[groupKey]*group
+	viewers []*Viewer
+	armed   []*group  // those that are due at some time
+	behind  []*Viewer // those that are tried again at once
+	blocked []*Viewer // those that are tried again at their retryAt
+	moved   []*group  // those to be surveyed
+	scanAt  time.Time
+	socket  socketWriter
+}
+
+// scanEvery is how often a loop looks for viewers that stall.
+const scanEvery = 500 * time.Millisecond
+
+func newLoop(w *Writer) *loop {
+	l := &loop{
+		writer: w, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		groups: make(map[groupKey]*group),
+	}
+	l.socket.init()
+	return l
+}
+
+func (l *loop) add(v *Viewer) {
+	l.mu.Lock()
+	l.added = append(l.added, v)
+	l.mu.Unlock()
+	l.rouse()
+}
+
+func (l *loop) ask(v *Viewer) {
+	l.mu.Lock()
+	l.asked = append(l.asked, v)
+	l.mu.Unlock()
+	l.rouse()
+}
+
+// tell is called with the stream's lock held.
+func (l *loop) tell(g *group) {
+	l.mu.Lock()
+	l.told = append(l.told, g)
+	l.mu.Unlock()
+	l.rouse()
+}
+
+func (l *loop) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stop ends the loop and waits for that.
+func (l *loop) stop() {
+	l.mu.Lock()
+	l.stopping = true
+	l.mu.Unlock()
+	l.rouse()
+	<-l.ended
+}
+
+func (l *loop) run() {
+	defer close(l.ended)
+	timer := time.NewTimer(scanEvery)
+	defer timer.Stop()
+	var added, asked []*Viewer
+	var told []*group
+	for {
+		l.mu.Lock()
+		added, l.added = l.added, added[:0]
+		asked, l.asked = l.asked, asked[:0]
+		told, l.told = l.told, told[:0]
+		stopping := l.stopping
+		l.mu.Unlock()
+
+		now := time.Now()
+		for _, v := range added {
+			l.admit(v, now)
+		}
+		for _, v := range asked {
+			l.heed(v, now)
+		}
+		for _, g := range told {
+			l.arm(g, now)
+		}
+		clear(added)
+		clear(asked)
+		clear(told)
+		if stopping && len(l.viewers) == 0 {
+			return
+		}
+		wait := l.work(now)
+		if wait <= 0 {
+			// There is more to do, but it is others' turn as well: publishers
+			// that read, on one processor.
+			runtime.Gosched()
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-l.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// work does what is due, and returns how long there is nothing to do.
+func (l *loop) work(now time.Time) time.Duration {
+	if n := len(l.behind); n > 0 {
+		for _, v := range l.behind[:n] {
+			if v.state == behind {
+				v.state = steady // advance puts it back on the list
+				l.advance(v, 0, now)
+			}
+		}
+		m := copy(l.behind, l.behind[n:])
+		clear(l.behind[m:])
+		l.behind = l.behind[:m]
+	}
+	next := now.Add(scanEvery)
+	n := 0
+	for _, v := range l.blocked {
+		if v.state == blocked && !now.Before(v.retryAt) {
+			l.retry(v, now)
+		}
+		if v.state == blocked {
+			l.blocked[n] = v
+			n++
+			next = earlier(next, v.retryAt)
+		}
+	}
+	clear(l.blocked[n:])
+	l.blocked = l.blocked[:n]
+
+	n = 0
+	for _, g := range l.armed {
+		if g.armed && !now.Before(g.due) {
+			g.armed = g.serve(now) && len(g.viewers) > 0
+			g.due = now
+		}
+		if g.armed {
+			l.armed[n] = g
+			n++
+			next = earlier(next, g.due)
+		}
+	}
+	clear(l.armed[n:])
+	l.armed = l.armed[:n]
+
+	for _, g := range l.moved {
+		g.survey(now)
+	}
+	clear(l.moved)
+	l.moved = l.moved[:0]
+
+	if !now.Before(l.scanAt) {
+		l.scanAt = now.Add(scanEvery)
+		l.scan(now)
+	}
+	if len(l.behind) > 0 {
+		return 0
+	}
+	return time.Until(earlier(next, l.scanAt))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// arm makes g due: when its merge time has passed since the first frame that it
+// has not sent. At the end of a stream there is nothing to wait for.
+func (l *loop) arm(g *group, now time.Time) {
+	due := now.Add(g.merge)
+	select {
+	case <-g.stream.done:
+		due = now
+	default:
+	}
+	if !g.armed {
+		g.armed = true
+		g.due = due
+		if !slices.Contains(l.armed, g) {
+			l.armed = append(l.armed, g)
+		}
+	}
+	g.due = earlier(g.due, due)
+}
+
+// admit takes in a new viewer and sends it what there is.
+func (l *loop) admit(v *Viewer, now time.Time) {
+	k := groupKey{v.stream, v.options.Form, v.options.Merge}
+	g := l.groups[k]
+	if g == nil {
+		g = newGroup(l, k)
+		l.groups[k] = g
+	}
+	v.group, v.ackedAt = g, now
+	g.viewers = append(g.viewers, v)
+	l.viewers = append(l.viewers, v)
+	if v.alone {
+		go v.run()
+		return
+	}
+	l.advance(v, 0, now)
+}
+
+// heed does what was asked of v.
+func (l *loop) heed(v *Viewer, now time.Time) {
+	if v.alone { // its own goroutine has ended, and wants to be taken off
+		l.remove(v)
+		return
+	}
+	if v.state == gone || v.state == ended {
+		return
+	}
+	if err := v.heed(); err != nil {
+		l.close(v, err)
+		return
+	}
+	if v.state != blocked && v.state != behind {
+		l.advance(v, 0, now)
+	}
+}
+
+// advance sends v more, and puts it where it belongs.
+func (l *loop) advance(v *Viewer, upto uint64, now time.Time) {
+	if err := v.advance(upto); err != nil {
+		l.close(v, err)
+		return
+	}
+	l.place(v)
+	l.note(v)
+}
+
+// retry is advance for a viewer that is on the list of the blocked.
+func (l *loop) retry(v *Viewer, now time.Time) {
+	if err := v.advance(0); err != nil {
+		l.close(v, err)
+		return
+	}
+	if v.state != blocked {
+		l.place(v)
+	}
+	l.note(v)
+}
+
+// note sees to it that v's group is surveyed, if somebody wants to know.
+func (l *loop) note(v *Viewer) {
+	if g := v.group; g.stream.watched.Load() && !slices.Contains(l.moved, g) {
+		l.moved = append(l.moved, g)
+	}
+}
+
+func (l *loop) place(v *Viewer) {
+	switch v.state {
+	case behind:
+		l.behind = append(l.behind, v)
+	case blocked:
+		l.blocked = append(l.blocked, v)
+	case ended:
+		l.close(v, ErrEnded)
+	}
+}
+
+// send sends v what its group is sent, in one call as a rule.
+func (l *loop) send(v *Viewer, b *batch, to uint64) {
+	n, err := v.transmit(b.parts, b.size)
+	if v.sent(b, n, to) {
+		return
+	}
+	if err != nil {
+		l.close(v, err)
+		return
+	}
+	l.place(v)
+}
+
+// close ends v, and takes it off all lists. Its socket is shut in order when it
+// got everything.
+func (l *loop) close(v *Viewer, err error) {
+	if v.state == gone {
+		return
+	}
+	v.state = gone
+	v.finish(err)
+	l.remove(v)
+}
+
+// remove takes v off the loop's lists, of which work takes care of those of the
+// viewers that are behind or blocked.
+func (l *loop) remove(v *Viewer) {
+	i := slices.Index(l.viewers, v)
+	if i < 0 {
+		return
+	}
+	n := len(l.viewers) - 1
+	l.viewers[i] = l.viewers[n]
+	l.viewers[n] = nil
+	l.viewers = l.viewers[:n]
+	g := v.group
+	i = slices.Index(g.viewers, v)
+	n = len(g.viewers) - 1
+	g.viewers[i] = g.viewers[n]
+	g.viewers[n] = nil
+	g.viewers = g.viewers[:n]
+	if n == 0 {
+		delete(l.groups, g.key())
+		g.armed = false
+		g.leave()
+	}
+}

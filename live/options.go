@@ -1,0 +1,155 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// StreamOptions bound what a stream keeps. A field that is 0 has its default,
+// which is given with it.
+type StreamOptions struct {
+	// GOPBytes, GOPFrames and GOPTime bound the ring. Frames since the newest
+	// key frame are kept, for those who join and those who were too slow, as
+	// long as they are within all three. When a group of pictures is longer,
+	// whoever joins waits for the next key frame.
+	// 16 MiB, 4,096 frames, 30 s.
+	GOPBytes  int
+	GOPFrames int
+	GOPTime   time.Duration
+	// NoGOP keeps no more than Backlog, and lets everybody who joins wait for
+	// the next key frame.
+	NoGOP bool
+	// Backlog is for how long frames before the newest key frame are kept for
+	// viewers who lag, within the same bounds. 3 s.
+	Backlog time.Duration
+	// Grace is for how long a stream without a publisher waits for one to come
+	// back before it is over. 0: it is over at once.
+	Grace time.Duration
+	// Ahead is how far a publisher may be ahead of real time before it has to
+	// wait for viewers who are behind. 1 s.
+	Ahead time.Duration
+	// MaxFrame is the longest payload in bytes; 8 MiB.
+	MaxFrame int
+	// Raw makes the stream one of messages, not of media: payloads are kept
+	// bare, every one is a place to start at, and FormRaw is the only form.
+	Raw bool
+	// Allocator gives the ring's memory; nil is mem.Default().
+	Allocator *mem.Allocator
+}
+
+const maxMessage = 1<<24 - 1 // what FLV and RTMP have three bytes for
+
+func (o StreamOptions) withDefaults() StreamOptions {
+	if o.GOPBytes < 0 || o.GOPFrames < 0 || o.GOPTime < 0 || o.Backlog < 0 || o.Grace < 0 || o.Ahead < 0 || o.MaxFrame < 0 || o.MaxFrame > maxMessage {
+		panic(fmt.Sprintf("live: StreamOptions out of range: %+v", o))
+	}
+	o.GOPBytes = cmp.Or(o.GOPBytes, 16<<20)
+	o.GOPFrames = cmp.Or(o.GOPFrames, 4096)
+	o.GOPTime = cmp.Or(o.GOPTime, 30*time.Second)
+	o.Backlog = cmp.Or(o.Backlog, 3*time.Second)
+	o.Ahead = cmp.Or(o.Ahead, time.Second)
+	o.MaxFrame = cmp.Or(o.MaxFrame, 8<<20)
+	if o.Allocator == nil {
+		o.Allocator = mem.Default()
+	}
+	return o
+}
+
+// HubOptions configure a Hub.
+type HubOptions struct {
+	// Stream holds for every stream of the hub.
+	Stream StreamOptions
+}
+
+// PublishOptions say who publishes and how.
+type PublishOptions struct {
+	// Name of the publisher, for logs and figures: its address, say.
+	Name string
+	// TakeOver lets this publisher replace one that is there.
+	TakeOver bool
+}
+
+// Form is a wire form: how frames look to a viewer.
+type Form uint8
+
+const (
+	// FormFLV is an FLV file without an end: header, tags.
+	FormFLV Form = iota
+	// FormRTMP is RTMP chunks on message stream 1, at rtmp.DefaultChunkSize.
+	FormRTMP
+	// FormWebSocket is FormFLV in unmasked binary WebSocket messages
+	// (RFC 6455, section 5.2).
+	FormWebSocket
+	// FormRaw is the payloads and nothing else, of a stream with Raw set.
+	FormRaw
+)
+
+func (f Form) String() string {
+	switch f {
+	case FormFLV:
+		return "flv"
+	case FormRTMP:
+		return "rtmp"
+	case FormWebSocket:
+		return "websocket"
+	case FormRaw:
+		return "raw"
+	}
+	return fmt.Sprintf("Form(%d)", uint8(f))
+}
+
+// WriterOptions configure a Writer. A field that is 0 has its default.
+type WriterOptions struct {
+	// Loops is how many goroutines send; GOMAXPROCS.
+	Loops int
+	// Merge is for how long what comes is collected before it is sent, for
+	// viewers that do not say it themselves. The price of sending is by the
+	// call, hardly by the byte. 0 sends everything at once, as it comes.
+	Merge time.Duration
+	// Stall is for how long a viewer may take no byte while some wait for it.
+	// 10 s.
+	Stall time.Duration
+	// Jumps is how often a viewer may be moved on to the newest key frame
+	// within JumpTime. 5 in 30 s.
+	Jumps    int
+	JumpTime time.Duration
+	// Control is how many control bytes may wait for one viewer. 64 KiB.
+	Control int
+}
+
+func (o WriterOptions) withDefaults(procs int) WriterOptions {
+	if o.Loops < 0 || o.Merge < 0 || o.Stall < 0 || o.Jumps < 0 || o.JumpTime < 0 || o.Control < 0 {
+		panic(fmt.Sprintf("live: WriterOptions out of range: %+v", o))
+	}
+	o.Loops = cmp.Or(o.Loops, procs)
+	o.Stall = cmp.Or(o.Stall, 10*time.Second)
+	o.Jumps = cmp.Or(o.Jumps, 5)
+	o.JumpTime = cmp.Or(o.JumpTime, 30*time.Second)
+	o.Control = cmp.Or(o.Control, 64<<10)
+	return o
+}
+
+// ViewerOptions say how one viewer wants a stream.
+type ViewerOptions struct {
+	// Name of the viewer, for logs and figures.
+	Name string
+	Form Form
+	// Merge is this viewer's own; negative takes the writer's.
+	Merge time.Duration
+	// NoGOP starts at the next key frame instead of the newest.
+	NoGOP bool
+	// FromStart starts at the stream's first frame if everything is still
+	// there: for viewers who have waited for the stream.
+	FromStart bool
+	// Prelude is sent before everything else, when the first frame is: an
+	// HTTP response header. Borrowed until Add returns.
+	Prelude []byte
+	// Trailer is sent when the stream is over. Borrowed until Add returns.
+	Trailer []byte
+	// OnClose is called once, on a goroutine of its own, when the viewer is
+	// closed, with what Err returns.
+	OnClose func(*Viewer, error)
+}

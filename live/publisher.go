@@ -1,0 +1,67 @@
+package live
+
+import (
+	"sync"
+	"time"
+)
+
+// A Publisher is the one who may append to a stream, until it is closed or
+// somebody takes the stream over.
+type Publisher struct {
+	s     *Stream
+	name  string
+	since time.Time
+
+	once sync.Once
+	done chan struct{}
+	err  error // why, once done is closed
+}
+
+// Publish appends a frame; its payload is transferred, also when it fails.
+//
+// It may wait, when the publisher is faster than real time and viewers are
+// behind: until they have caught up, or real time has. It never makes a
+// publisher later than real time. It returns ErrTakenOver or ErrClosed when the
+// stream is no longer the publisher's, and ErrFrame for a frame that no form
+// can carry. It has one caller at a time.
+func (p *Publisher) Publish(f Frame) error {
+	err := p.s.publish(p, f.Type, f.Time, f.Payload.Bytes())
+	f.Payload.Release()
+	return err
+}
+
+// Stream returns the stream that p publishes.
+func (p *Publisher) Stream() *Stream { return p.s }
+
+// Name returns what PublishOptions said.
+func (p *Publisher) Name() string { return p.name }
+
+// Since returns when p began.
+func (p *Publisher) Since() time.Time { return p.since }
+
+// Done is closed when the stream is no longer p's.
+func (p *Publisher) Done() <-chan struct{} { return p.done }
+
+// Err returns why Done is closed: ErrTakenOver or ErrClosed. It is nil before.
+func (p *Publisher) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the publication. The stream waits for a publisher for its grace
+// period, then it is over. A second Close does nothing.
+func (p *Publisher) Close() {
+	p.finish(ErrClosed)
+	p.s.leave(p)
+}
+
+func (p *Publisher) finish(err error) {
+	p.once.Do(func() {
+		p.err = err
+		close(p.done)
+	})
+}

@@ -1,0 +1,109 @@
+package live
+
+import (
+	"context"
+	"io"
+)
+
+// ReaderOptions configure a Reader.
+type ReaderOptions struct {
+	// FromStart begins at the stream's first frame if everything is still
+	// there, and otherwise where everybody begins, at the newest key frame.
+	FromStart bool
+	// Bytes is about how much Next returns at the most; 128 KiB.
+	Bytes int
+}
+
+// A Reader reads a stream as an FLV file, for those who do not write to a
+// connection: a recorder. Like a viewer it is a cursor, and never holds the
+// stream up: when it falls out of the ring it goes on at the newest key frame.
+// It is used by one goroutine at a time.
+type Reader struct {
+	s      *Stream
+	cursor cursor
+	bytes  int
+	out    []byte
+	ended  bool
+}
+
+// NewReader returns a reader of s, to be closed. It returns ErrClosed when s is
+// over.
+func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
+	if s.options.Raw {
+		panic("live: NewReader of a stream with Raw set")
+	}
+	r := &Reader{s: s, bytes: o.Bytes}
+	if r.bytes <= 0 {
+		r.bytes = visit
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over && s.holders == 0 {
+		return nil, ErrClosed
+	}
+	s.holders++
+	r.cursor = newCursor(s, ViewerOptions{Form: FormFLV, FromStart: o.FromStart})
+	return r, nil
+}
+
+// Next waits for more and returns it: whole FLV tags, the file's header before
+// the first, borrowed until the next call of Next or Close. dropped is how many
+// tags were left out before them, because the reader was too slow. It returns
+// io.EOF when the stream is over and everything was read, and the context's
+// cause when that ends.
+func (r *Reader) Next(ctx context.Context) (p []byte, dropped int, err error) {
+	for !r.ended {
+		wait := r.fill(&dropped)
+		if len(r.out) > 0 {
+			return r.out, dropped, nil
+		}
+		if r.ended {
+			break
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, dropped, context.Cause(ctx)
+		}
+	}
+	return nil, dropped, io.EOF
+}
+
+// fill copies what there is into out, or returns what tells of more.
+func (r *Reader) fill(dropped *int) <-chan struct{} {
+	r.out = r.out[:0]
+	s, c := r.s, &r.cursor
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.fallen(&s.ring)
+	n, ok := c.find(&s.ring)
+	*dropped += int(n)
+	if ok && c.seq < s.ring.next {
+		c.seq = c.fill(&s.ring, s.ring.next, r.bytes)
+		for _, t := range []*batch{&c.tail, &c.own} {
+			for _, p := range t.parts {
+				r.out = append(r.out, p...)
+			}
+			t.reset()
+		}
+		return nil
+	}
+	if s.over {
+		r.ended = true
+		return nil
+	}
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// Close lets the stream go. A second Close does nothing.
+func (r *Reader) Close() {
+	if r.s == nil {
+		return
+	}
+	r.cursor.drop()
+	r.s.release()
+	r.s, r.ended = nil, true
+}

@@ -1,0 +1,213 @@
+package live
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// A record is one frame in the ring: where its bytes are, and what has to be
+// known about them.
+type record struct {
+	tag     int64 // place of its FLV tag, or of the bare payload, in bodies
+	chunk   int64 // place of its RTMP headers in chunks
+	payload int32 // bytes
+	time    uint32
+	came    int64 // since the stream's beginning, ns
+	header  uint8 // bytes of the first RTMP chunk header
+	more    uint8 // bytes of the headers of the further chunks, which follow it
+	kind    kind
+	set     *headers // those in force before it
+}
+
+// ring holds the newest frames of a stream. It has no lock of its own.
+type ring struct {
+	bodies segments // FLV tags, one after another
+	chunks segments // RTMP chunk headers: frames themselves are taken from bodies
+
+	records     []record // of which records[seq&mask] is the one numbered seq
+	first, next uint64
+	key         uint64 // the newest key frame's number, if it is in the ring
+	hasKey      bool
+	set         *headers
+	raw         bool
+}
+
+func newRing(o StreamOptions) ring {
+	return ring{
+		bodies:  segments{alloc: o.Allocator},
+		chunks:  segments{alloc: o.Allocator},
+		records: make([]record, 16),
+		set:     new(headers),
+		raw:     o.Raw,
+	}
+}
+
+func (r *ring) at(seq uint64) *record { return &r.records[seq&uint64(len(r.records)-1)] }
+
+// place is the place at which record seq begins: where the one before it ends.
+func (r *ring) place(seq uint64) int64 {
+	if seq == r.next {
+		return r.bodies.end
+	}
+	return r.at(seq).tag
+}
+
+// chunkStreams for what a stream sends; 2 is the protocol's own, 3 that of
+// commands.
+const (
+	audioChunks  = 4
+	scriptChunks = 5
+	videoChunks  = 6
+)
+
+func chunkStream(typ flv.TagType) uint32 {
+	switch typ {
+	case flv.TagAudio:
+		return audioChunks
+	case flv.TagVideo:
+		return videoChunks
+	}
+	return scriptChunks
+}
+
+// push muxes a frame once, for all forms. p is borrowed until it returns.
+func (r *ring) push(typ flv.TagType, k kind, at uint32, came int64, p []byte) {
+	if n := uint64(len(r.records)); r.next-r.first == n {
+		grown := make([]record, 2*n)
+		for seq := r.first; seq < r.next; seq++ {
+			grown[seq&(2*n-1)] = *r.at(seq)
+		}
+		r.records = grown
+	}
+	seq := r.next
+	rec := r.at(seq)
+	*rec = record{
+		tag: r.bodies.end, chunk: r.chunks.end, payload: int32(len(p)),
+		time: at, came: came, kind: k, set: r.set,
+	}
+	if r.raw {
+		copy(r.bodies.grow(len(p)), p)
+		rec.kind |= isKey
+	} else {
+		r.mux(rec, typ, p)
+		if k&(isConfig|isMeta|isColor) != 0 {
+			r.set = r.set.with(k, p)
+		}
+	}
+	r.next++
+	if rec.kind&isKey != 0 {
+		r.key, r.hasKey = seq, true
+	}
+}
+
+func (r *ring) mux(rec *record, typ flv.TagType, p []byte) {
+	size := flv.TagHeaderLen + len(p)
+	tag := r.bodies.grow(size + flv.PrevTagSizeLen)
+	flv.TagHeader{Type: typ, Size: len(p), Time: rec.time}.Append(tag[:0])
+	copy(tag[flv.TagHeaderLen:], p)
+	binary.BigEndian.PutUint32(tag[size:], uint32(size))
+
+	var room [32]byte
+	head := rtmp.AppendChunkHeader(room[:0], chunkStream(typ), rtmp.MessageType(typ), playStream, rec.time, len(p))
+	rec.header = uint8(len(head))
+	if len(p) > rtmp.DefaultChunkSize {
+		head = rtmp.AppendContinuation(head, chunkStream(typ), rec.time)
+		rec.more = uint8(len(head)) - rec.header
+	}
+	copy(r.chunks.grow(len(head)), head)
+}
+
+// playStream is the message stream on which a server plays: the only one that
+// createStream ever made.
+const playStream = 1
+
+// trim drops what is out of the bounds, now being the stream's clock.
+func (r *ring) trim(o *StreamOptions, now int64) {
+	old := r.first
+	for r.first < r.next-1 {
+		rec := r.at(r.first)
+		age := time.Duration(now - rec.came)
+		kept := age <= o.Backlog || !o.NoGOP && r.hasKey && r.first >= r.key && age <= o.GOPTime
+		if kept && r.next-r.first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(o.GOPBytes) {
+			break
+		}
+		rec.set = nil
+		r.first++
+	}
+	if r.first == old {
+		return
+	}
+	if r.hasKey && r.key < r.first {
+		r.hasKey = false
+	}
+	r.bodies.trim(r.at(r.first).tag)
+	r.chunks.trim(r.at(r.first).chunk)
+}
+
+// join returns the number that whoever comes now begins with, and whether it
+// is known yet: without a key frame in a stream with pictures it is not.
+func (r *ring) join() (seq uint64, ok bool) {
+	switch {
+	case r.hasKey:
+		return r.key, true
+	case r.next == r.first:
+		return 0, false
+	case r.set.video != nil:
+		return 0, false
+	}
+	for seq := r.next; seq > r.first; seq-- {
+		if k := r.at(seq - 1).kind; k&isVideo != 0 {
+			break
+		} else if k.media() {
+			return seq - 1, true
+		}
+	}
+	return 0, false
+}
+
+// fill appends records from seq up to upto to b, in form f: up to limit bytes,
+// but one record at least. It returns the number of the first that is not in b.
+func (r *ring) fill(b *batch, f Form, seq, upto uint64, limit int) uint64 {
+	from := r.place(seq)
+	end := seq
+	for end < upto && (end == seq || r.place(end+1)-from <= int64(limit)) {
+		end++
+	}
+	switch f {
+	case FormRTMP:
+		for ; seq < end; seq++ {
+			r.fillChunks(b, r.at(seq))
+			b.ends = append(b.ends, b.size)
+		}
+	case FormWebSocket:
+		b.frame(int(r.place(end) - from))
+		b.whole = true
+		r.bodies.cut(b, from, r.place(end))
+	default:
+		base := b.size
+		r.bodies.cut(b, from, r.place(end))
+		for ; seq < end; seq++ {
+			b.ends = append(b.ends, base+int(r.place(seq+1)-from))
+		}
+	}
+	return end
+}
+
+// fillChunks appends one record as RTMP chunks.
+func (r *ring) fillChunks(b *batch, rec *record) {
+	head := rec.chunk + int64(rec.header)
+	r.chunks.cut(b, rec.chunk, head)
+	at := rec.tag + flv.TagHeaderLen
+	end := at + int64(rec.payload)
+	for {
+		n := min(end, at+rtmp.DefaultChunkSize)
+		r.bodies.cut(b, at, n)
+		if at = n; at == end {
+			return
+		}
+		r.chunks.cut(b, head, head+int64(rec.more))
+	}
+}

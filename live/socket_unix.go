@@ -1,0 +1,59 @@
+//go:build unix && !linux && !aix && !solaris && !illumos
+
+package live
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/internal/sys"
+)
+
+// direct says that sockets are written to by the loops themselves.
+const direct = true
+
+// socketWriter writes to sockets without waiting. One loop uses it at a time.
+type socketWriter struct {
+	call  func(fd uintptr) bool
+	parts [][]byte
+	n     int
+	err   error
+}
+
+func (w *socketWriter) init() { w.call = w.write }
+
+// send sends parts, borrowed until it returns, and returns how many bytes the
+// socket has taken. That it is full is no error.
+func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
+	w.parts, w.n, w.err = parts, 0, nil
+	err := c.Write(w.call)
+	w.parts = nil
+	if err != nil {
+		return w.n, err
+	}
+	if w.err == unix.EAGAIN || w.err == unix.ENOBUFS {
+		w.err = nil
+	}
+	return w.n, w.err
+}
+
+func (w *socketWriter) write(fd uintptr) bool {
+	for _, p := range w.parts {
+		for len(p) > 0 {
+			n, err := sys.Send(int(fd), p)
+			if err == unix.EINTR {
+				continue
+			}
+			if w.err = err; err != nil {
+				return true
+			}
+			w.n += n
+			p = p[n:]
+		}
+	}
+	return true
+}
+
+// unsentIn is not known here.
+func unsentIn(syscall.RawConn) (n int, known bool) { return 0, false }

@@ -1,0 +1,245 @@
+package live
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+// A Stream is what one publisher at a time appends to and any number of viewers
+// read: a ring of the newest frames, which are muxed once and never change.
+// It outlives its publisher by the grace period.
+type Stream struct {
+	name    string
+	options StreamOptions
+	begun   time.Time
+	forget  func(*Stream)
+	done    chan struct{}
+
+	mu       sync.Mutex
+	ring     ring
+	times    timeline
+	now      *Publisher
+	latest   string // name of the latest publisher
+	over     bool
+	grace    *time.Timer
+	groups   []*group      // viewers who want to know of frames
+	changed  chan struct{} // closed with the next change; nil when nobody waits
+	arriving int           // viewers that no loop has looked at yet
+	holders  int           // viewers and readers: the ring is let go when the last leaves after the end
+	pace     pace
+	received counters
+	sent     totals
+	watched  atomic.Bool // the publisher is so fast that viewers are looked after
+}
+
+// counters of what a publisher sent, under the stream's lock.
+type counters struct {
+	frames, bytes int64
+	gopFrames     int // of video since the newest key frame
+	gopBytes      int
+	gop           groupOfPictures // the latest that is complete
+	gopFrom       uint32
+}
+
+type groupOfPictures struct {
+	frames, bytes int
+	length        time.Duration
+}
+
+// totals of what viewers were sent.
+type totals struct {
+	viewers, frames, bytes, dropped, jumps, evicted atomic.Int64
+}
+
+func newStream(name string, o StreamOptions, forget func(*Stream)) *Stream {
+	return &Stream{
+		name: name, options: o, begun: time.Now(), forget: forget,
+		done: make(chan struct{}), ring: newRing(o),
+	}
+}
+
+// Name returns the name that the stream was published under.
+func (s *Stream) Name() string { return s.name }
+
+// Since returns when the stream began.
+func (s *Stream) Since() time.Time { return s.begun }
+
+// Done is closed when the stream is over: its publisher has gone and the grace
+// period has passed. Viewers may still be sent what is left.
+func (s *Stream) Done() <-chan struct{} { return s.done }
+
+// Publisher returns who publishes now, or nil.
+func (s *Stream) Publisher() *Publisher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// clock is the time since the stream began, in ns.
+func (s *Stream) clock() int64 { return int64(time.Since(s.begun)) }
+
+// publisher makes a new publisher the one of this stream.
+func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, ErrClosed
+	}
+	if s.now != nil {
+		if !o.TakeOver {
+			return nil, ErrBusy
+		}
+		s.now.finish(ErrTakenOver)
+	}
+	if s.grace != nil {
+		s.grace.Stop()
+		s.grace = nil
+	}
+	s.times.resume()
+	s.pace = pace{}
+	s.now = &Publisher{s: s, name: o.Name, since: time.Now(), done: make(chan struct{})}
+	s.latest = o.Name
+	return s.now, nil
+}
+
+// leave is called when p goes.
+func (s *Stream) leave(p *Publisher) {
+	s.mu.Lock()
+	if s.now != p {
+		s.mu.Unlock()
+		return
+	}
+	s.now = nil
+	if s.options.Grace > 0 && !s.over {
+		s.grace = time.AfterFunc(s.options.Grace, s.alone)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.end()
+}
+
+// alone ends the stream when nobody has come back.
+func (s *Stream) alone() {
+	s.mu.Lock()
+	back := s.now != nil
+	s.mu.Unlock()
+	if !back {
+		s.end()
+	}
+}
+
+// end ends the stream. Its viewers are told, and get what is left.
+func (s *Stream) end() {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over = true
+	if s.now != nil {
+		s.now.finish(ErrClosed)
+		s.now = nil
+	}
+	if s.grace != nil {
+		s.grace.Stop()
+	}
+	close(s.done)
+	s.wakeAll()
+	s.letGo()
+	s.mu.Unlock()
+	s.forget(s)
+}
+
+// hold and release count those who read the ring.
+func (s *Stream) hold() {
+	s.mu.Lock()
+	s.holders++
+	s.mu.Unlock()
+}
+
+func (s *Stream) release() {
+	s.mu.Lock()
+	s.holders--
+	s.letGo()
+	s.mu.Unlock()
+}
+
+func (s *Stream) letGo() {
+	if s.over && s.holders == 0 {
+		s.ring.bodies.drop()
+		s.ring.chunks.drop()
+		s.ring.first, s.ring.hasKey = s.ring.next, false
+	}
+}
+
+// publish appends a frame of p's. payload is borrowed until it returns.
+func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload []byte) error {
+	if len(payload) > s.options.MaxFrame {
+		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, len(payload), s.options.MaxFrame)
+	}
+	k := kind(0)
+	if !s.options.Raw {
+		if typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
+			return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
+		}
+		k = classify(typ, payload)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now != p {
+		return p.err
+	}
+	if s.watch(s.pace.tooFast(s, at, k)) && !s.slow(p, at) {
+		return p.err
+	}
+	now := s.clock()
+	out := s.times.place(at, k)
+	s.ring.push(typ, k, out, now, payload)
+	s.ring.trim(&s.options, now)
+	s.received.count(k, out, len(payload))
+	s.wake()
+	return nil
+}
+
+func (c *counters) count(k kind, at uint32, n int) {
+	c.frames++
+	c.bytes += int64(n)
+	if k&isKey != 0 {
+		if c.gopFrames > 0 {
+			c.gop = groupOfPictures{c.gopFrames, c.gopBytes, time.Duration(int32(at-c.gopFrom)) * time.Millisecond}
+		}
+		c.gopFrames, c.gopBytes, c.gopFrom = 0, 0, at
+	}
+	if k&isVideo != 0 && k.media() {
+		c.gopFrames++
+		c.gopBytes += n
+	}
+}
+
+// wake tells those who wait for frames. A group that knows already is not told
+// again.
+func (s *Stream) wake() {
+	for _, g := range s.groups {
+		if !g.told {
+			g.told = true
+			g.loop.tell(g)
+		}
+	}
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// wakeAll tells them that the stream is over.
+func (s *Stream) wakeAll() {
+	for _, g := range s.groups {
+		g.told = false
+	}
+	s.wake()
+}

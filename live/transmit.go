@@ -1,0 +1,185 @@
+package live
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// transmit sends parts, which are size bytes together, and returns how many
+// went out. Over a socket it does not wait, and fewer without an error means
+// that the socket is full. Other connections are waited for.
+func (v *Viewer) transmit(parts [][]byte, size int) (int, error) {
+	if !v.alone {
+		return v.loop.socket.send(v.raw, parts)
+	}
+	if err := v.limit(); err != nil {
+		return 0, err
+	}
+	done := 0
+	if len(parts) > 2 {
+		// One TLS record, or whatever a Write costs, for each few bytes of
+		// header would be dear.
+		buf := v.stream.options.Allocator.Get(size)
+		defer buf.Release()
+		p := buf.Bytes()
+		for _, part := range parts {
+			done += copy(p[done:], part)
+		}
+		return v.conn.Write(p)
+	}
+	for _, p := range parts {
+		n, err := v.conn.Write(p)
+		done += n
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// limit sets the deadline for a write, unless v is to be closed.
+func (v *Viewer) limit() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.asked.close != nil {
+		return v.asked.close
+	}
+	return v.conn.SetWriteDeadline(time.Now().Add(v.writer.options.Stall))
+}
+
+// run sends to a viewer that has a goroutine of its own.
+func (v *Viewer) run() {
+	err := v.runUntil()
+	if asked := v.take().close; asked != nil {
+		err = asked // which has cut a write short, maybe
+	} else if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ErrStalled
+	}
+	v.finish(err)
+	v.loop.ask(v)
+}
+
+func (v *Viewer) runUntil() error {
+	for {
+		if err := v.heed(); err != nil {
+			return err
+		}
+		if err := v.advance(0); err != nil {
+			return err
+		}
+		switch v.state {
+		case ended:
+			return ErrEnded
+		case behind:
+		case blocked:
+			// Only an error can have cut it short.
+			return ErrStalled
+		default:
+			<-v.kick
+		}
+	}
+}
+
+// linger is for how long a connection on which everything was sent is left to
+// the peer to close.
+const linger = 2 * time.Second
+
+// finish closes v's connection and says so. What is the loop's stays the
+// loop's.
+func (v *Viewer) finish(err error) {
+	v.err = err
+	close(v.done)
+	v.cursor.drop()
+	if err == ErrEnded {
+		v.hangUp()
+	} else {
+		under(v.conn).Close()
+	}
+	s := v.stream
+	s.sent.viewers.Add(-1)
+	if err == ErrStalled || err == ErrSlow || err == ErrControl {
+		s.sent.evicted.Add(1)
+	}
+	s.mu.Lock()
+	v.arrive()
+	s.mu.Unlock()
+	s.release()
+	v.writer.forget(v)
+	if f := v.options.OnClose; f != nil {
+		go f(v, err)
+	}
+}
+
+// hangUp closes the sending side first. To close both at once, while something
+// that nobody has read has come, would make the kernel throw away what is still
+// on its way to the peer. Who reads from the connection sees the peer's end,
+// and after linger an error.
+func (v *Viewer) hangUp() {
+	c, ok := v.conn.(interface{ CloseWrite() error })
+	if !ok || v.conn.SetReadDeadline(time.Now().Add(linger)) != nil {
+		v.conn.Close()
+		return
+	}
+	if c.CloseWrite() != nil {
+		v.conn.Close()
+		return
+	}
+	time.AfterFunc(linger, func() { v.conn.Close() })
+}
+
+// scan looks for viewers that stall: that have not acknowledged a byte for too
+// long although some are on their way. What the kernel still has counts, which
+// may be megabytes.
+func (l *loop) scan(now time.Time) {
+	for i := len(l.viewers) - 1; i >= 0; i-- {
+		v := l.viewers[i]
+		unsent, known := 0, false
+		if v.raw != nil {
+			unsent, known = unsentIn(v.raw)
+		}
+		sent := v.figures.bytes.Load()
+		acked := sent - int64(unsent)
+		switch {
+		case acked > v.acked:
+			v.acked, v.ackedAt = acked, now
+		case unsent == 0 && v.state != blocked && (known || !v.alone):
+			v.ackedAt = now
+		case v.alone && !known:
+			v.ackedAt = now // its write deadline sees to it
+		case now.Sub(v.ackedAt) >= l.writer.options.Stall:
+			if v.alone {
+				v.Close(ErrStalled)
+			} else {
+				l.close(v, ErrStalled)
+			}
+		}
+	}
+}
+
+// under returns the connection below TLS: to close that of a viewer who takes
+// nothing must not begin with a message to it.
+func under(conn net.Conn) net.Conn {
+	if c, ok := conn.(*tls.Conn); ok {
+		return c.NetConn()
+	}
+	return conn
+}
+
+// socket returns the raw connection of conn where it has one, and whether conn
+// has to be written to by a goroutine of its own.
+func socket(conn net.Conn) (raw syscall.RawConn, alone bool) {
+	below := under(conn)
+	switch c := below.(type) {
+	case *net.TCPConn:
+		raw, _ = c.SyscallConn()
+	case *net.UnixConn:
+		if a := c.LocalAddr(); a != nil && a.Network() == "unix" {
+			raw, _ = c.SyscallConn()
+		}
+	}
+	return raw, raw == nil || below != conn || !direct
+}

@@ -1,0 +1,154 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A Writer sends streams to viewers. It has a few loops, each with a share of
+// the viewers, which are in groups: those of one stream, form and merge time.
+// A group whose stream has something new is due when its merge time has passed;
+// then what has come is gathered once, and sent to each in one call that does
+// not wait. What a socket does not take is tried again later, so nobody waits
+// for anybody.
+//
+// That is for TCP and Unix sockets on Unix systems. Other connections, TLS for
+// one, have a goroutine each, and deadlines.
+type Writer struct {
+	options WriterOptions
+	loops   []*loop
+
+	mu      sync.Mutex
+	viewers map[uint64]*Viewer
+	last    uint64
+	next    int // loop for the next viewer
+	closed  bool
+	empty   chan struct{} // closed when the last viewer has gone; nil when nobody waits for that
+}
+
+// NewWriter returns a Writer whose loops run until Close.
+func NewWriter(o WriterOptions) *Writer {
+	w := &Writer{options: o.withDefaults(runtime.GOMAXPROCS(0)), viewers: make(map[uint64]*Viewer)}
+	for range w.options.Loops {
+		l := newLoop(w)
+		w.loops = append(w.loops, l)
+		go l.run()
+	}
+	return w
+}
+
+// Add makes conn a viewer of s. From then on the writer alone writes to conn,
+// and closes it at the end; the caller goes on reading from it, and calls
+// Viewer.Close when the peer has gone. When Add fails conn is the caller's: it
+// returns ErrClosed after Close, or when s is over.
+func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error) {
+	if o.Form > FormRaw || (o.Form == FormRaw) != s.options.Raw {
+		panic(fmt.Sprintf("live: Add with %v to a stream with Raw = %v", o.Form, s.options.Raw))
+	}
+	if o.Merge < 0 {
+		o.Merge = w.options.Merge
+	}
+	v := &Viewer{writer: w, stream: s, conn: conn, since: time.Now(), done: make(chan struct{})}
+	v.trailer = append([]byte(nil), o.Trailer...)
+	v.raw, v.alone = socket(conn)
+	if v.alone {
+		v.kick = make(chan struct{}, 1)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, ErrClosed
+	}
+	if !s.attach(v, o) {
+		return nil, ErrClosed
+	}
+	w.last++
+	v.id = w.last
+	w.viewers[v.id] = v
+	v.loop = w.loops[w.next]
+	w.next = (w.next + 1) % len(w.loops)
+	v.loop.add(v)
+	return v, nil
+}
+
+// Viewers returns the viewers that there are, in no order.
+func (w *Writer) Viewers() []*Viewer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*Viewer, 0, len(w.viewers))
+	for _, v := range w.viewers {
+		list = append(list, v)
+	}
+	return list
+}
+
+// Shutdown waits until all viewers have gone, which they do when their streams
+// are over and they have got everything, or until ctx ends, and closes the
+// writer. It returns the context's cause if that came first.
+func (w *Writer) Shutdown(ctx context.Context) error {
+	w.mu.Lock()
+	var wait chan struct{}
+	if len(w.viewers) > 0 {
+		if w.empty == nil {
+			w.empty = make(chan struct{})
+		}
+		wait = w.empty
+	}
+	w.mu.Unlock()
+	var err error
+	if wait != nil {
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	w.Close()
+	return err
+}
+
+// Close closes all viewers, with ErrClosed, and ends the loops. It returns when
+// they have ended. A second Close waits for the same.
+func (w *Writer) Close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	for _, v := range w.Viewers() {
+		v.Close(ErrClosed)
+	}
+	for _, l := range w.loops {
+		l.stop()
+	}
+}
+
+// forget takes v off the list.
+func (w *Writer) forget(v *Viewer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.viewers, v.id)
+	if len(w.viewers) == 0 && w.empty != nil {
+		close(w.empty)
+		w.empty = nil
+	}
+}
+
+// attach counts v among those who read s, and reports whether that is not too
+// late.
+func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over && s.holders == 0 {
+		return false
+	}
+	s.holders++
+	s.arriving++
+	s.sent.viewers.Add(1)
+	v.cursor = newCursor(s, o)
+	o.Prelude, o.Trailer = nil, nil
+	v.options = o
+	return true
+}

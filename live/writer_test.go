@@ -1,0 +1,126 @@
+package live
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+func TestViewersGetWhatWasPublished(t *testing.T) {
+	for _, merge := range []time.Duration{0, 30 * time.Millisecond} {
+		t.Run(merge.String(), func(t *testing.T) {
+			alloc := mem.New(mem.Options{Name: t.Name()})
+			sluicetest.NoLeaks(t, alloc)
+			tags := clipTags(t)
+			h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
+			p := mustPublish(t, h, "live/s", PublishOptions{})
+			w := newWriter(t, WriterOptions{Loops: 2, Merge: merge})
+			var wg sync.WaitGroup
+			for range 5 {
+				s, c := pair(t)
+				add(t, w, s, p.Stream(), ViewerOptions{Merge: -1, FromStart: true})
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					got := fileTags(t, c)
+					equalTags(t, got, tags)
+				}()
+			}
+			send(t, p, tags...)
+			p.Close()
+			wg.Wait()
+			h.Close()
+			w.Close()
+		})
+	}
+}
+
+func TestTLSViewer(t *testing.T) {
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	tags := clipTags(t)
+	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
+	p := mustPublish(t, h, "live/s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	s, c := pair(t)
+	server, client := tlsPair(t, s, c)
+	v := add(t, w, server, p.Stream(), ViewerOptions{FromStart: true, Prelude: []byte("hello\n"), Trailer: []byte("bye")})
+	if !v.alone {
+		t.Fatal("a TLS connection is written to by the loop")
+	}
+	send(t, p, tags...)
+	p.Close()
+	b, err := io.ReadAll(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(b[:6]) != "hello\n" || string(b[len(b)-3:]) != "bye" {
+		t.Fatalf("begins with %q and ends with %q", b[:6], b[len(b)-3:])
+	}
+	equalTags(t, fileOf(t, b[6:len(b)-3]), tags)
+	waitFor(t, v.Done(), "end of the viewer")
+	if !errors.Is(v.Err(), ErrEnded) {
+		t.Fatalf("closed for %v", v.Err())
+	}
+	w.Close()
+}
+
+func TestLateJoinerBeginsAtTheKeyFrame(t *testing.T) {
+	tags := clipTags(t)
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "live/s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	cut := len(tags) * 2 / 3
+	send(t, p, tags[:cut]...)
+	key := 0
+	for i := range cut {
+		if tags[i].key() {
+			key = i
+		}
+	}
+	s, c := pair(t)
+	v := add(t, w, s, p.Stream(), ViewerOptions{})
+	var first [13]byte
+	if _, err := io.ReadFull(c, first[:]); err != nil {
+		t.Fatal(err)
+	}
+	send(t, p, tags[cut:]...)
+	p.Close()
+	got := fileTags(t, io.MultiReader(bytes.NewReader(first[:]), c))
+	waitFor(t, v.Done(), "end of the viewer")
+	var set []tag
+	for _, g := range tags[:key] {
+		if g.typ == 18 || !g.key() && len(g.body) < 60 && g.body[1] == 0 {
+			set = append(set, tag{g.typ, tags[key].time, g.body})
+		}
+	}
+	if len(set) != 3 {
+		t.Fatalf("the clip has %d headers", len(set))
+	}
+	equalTags(t, got, append(set, tags[key:]...))
+}
+
+func tlsPair(t testing.TB, s, c net.Conn) (*tls.Conn, *tls.Conn) {
+	t.Helper()
+	cert := testCertificate(t)
+	server := tls.Server(s, &tls.Config{Certificates: []tls.Certificate{cert}})
+	client := tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+	done := make(chan error, 1)
+	go func() { done <- server.Handshake() }()
+	if err := client.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return server, client
+}

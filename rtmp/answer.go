@@ -1,0 +1,134 @@
+package rtmp
+
+import "fmt"
+
+// Accept tells the client that what it asked for begins, and flushes. A
+// publisher may then send messages up to Limits.Message; to a player the
+// caller sends metadata and media on message stream req.StreamID.
+func (c *Conn) Accept(req *Request) error {
+	if err := c.writeEvent(EventStreamBegin, req.StreamID); err != nil {
+		return err
+	}
+	write := c.acceptPlay
+	if req.Kind == Publish {
+		write = c.acceptPublish
+	}
+	if err := write(req); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+func (c *Conn) acceptPublish(req *Request) error {
+	c.in.confined = false
+	return c.WriteStatus(req.StreamID, "status", "NetStream.Publish.Start", req.Stream+" is now published.")
+}
+
+func (c *Conn) acceptPlay(req *Request) error {
+	if err := c.WriteStatus(req.StreamID, "status", "NetStream.Play.Reset", "Playing and resetting "+req.Stream+"."); err != nil {
+		return err
+	}
+	if err := c.WriteStatus(req.StreamID, "status", "NetStream.Play.Start", "Started playing "+req.Stream+"."); err != nil {
+		return err
+	}
+	// Flash may look at the samples of both kinds of media. The notice
+	// NetStream.Data.Start, which some servers send here too, is left out: for
+	// FFmpeg it is a stream of its own.
+	return c.writeData(req.StreamID, "|RtmpSampleAccess", true, true)
+}
+
+// Codes for Refuse.
+const (
+	PublishBadName     = "NetStream.Publish.BadName" // somebody publishes that name
+	PublishDenied      = "NetStream.Publish.Denied"
+	PlayStreamNotFound = "NetStream.Play.StreamNotFound"
+	PlayFailed         = "NetStream.Play.Failed"
+)
+
+// Refuse tells the client that it does not get what it asked for, with one of
+// the codes above or another, and a description for people. It flushes. The
+// client may ask for something else: ReadRequest can be called again.
+func (c *Conn) Refuse(req *Request, code, description string) error {
+	if err := c.WriteStatus(req.StreamID, "error", code, description); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// End tells the client that the stream is over, and flushes: a player that
+// there comes no more, a publisher that it publishes no longer.
+func (c *Conn) End(req *Request) error {
+	if req.Kind == Publish {
+		if err := c.WriteStatus(req.StreamID, "status", "NetStream.Unpublish.Success", req.Stream+" is now unpublished."); err != nil {
+			return err
+		}
+		return c.Flush()
+	}
+	if err := c.writeEvent(EventStreamEOF, req.StreamID); err != nil {
+		return err
+	}
+	if err := c.WriteStatus(req.StreamID, "status", "NetStream.Play.UnpublishNotify", req.Stream+" is now unpublished."); err != nil {
+		return err
+	}
+	if err := c.WriteStatus(req.StreamID, "status", "NetStream.Play.Stop", "Stopped playing "+req.Stream+"."); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// Action is what a command of a client that publishes or plays means for the
+// server.
+type Action uint8
+
+// The actions.
+const (
+	None   Action = iota // nothing: it is answered where it has to be
+	Pause                // send no media until Resume
+	Resume               // go on
+	Close                // the stream is over; ReadRequest can be called for the next
+)
+
+// Answer deals with a command that came from ReadMessage on a connection that
+// publishes or plays: it answers what has to be answered, flushes, and says
+// what the caller has to do. m is borrowed until it returns. What is not a
+// command, publish and play while a stream goes on, and commands that cannot be
+// read are ErrProtocol.
+func (c *Conn) Answer(m Message) (Action, error) {
+	cmd, err := ParseCommand(m)
+	if err != nil {
+		return None, err
+	}
+	action := None
+	switch cmd.Name {
+	case "connect", "publish", "play":
+		return None, fmt.Errorf("%w: %s while a stream goes on", ErrProtocol, cmd.Name)
+	case "deleteStream", "closeStream":
+		return Close, nil
+	case "pause":
+		action, err = c.pause(cmd)
+	case "seek":
+		// A live stream has one place. Flash waits for the answer.
+		err = c.WriteStatus(cmd.StreamID, "error", "NetStream.Seek.Failed", "A live stream cannot be sought in.")
+	default:
+		err = c.call(cmd)
+	}
+	if err != nil {
+		return None, err
+	}
+	return action, c.Flush()
+}
+
+// pause answers a pause command (section 7.2.2.8).
+func (c *Conn) pause(cmd Command) (Action, error) {
+	if on, _ := cmd.Arg(1).(bool); on {
+		return Pause, c.WriteStatus(cmd.StreamID, "status", "NetStream.Pause.Notify", "Paused.")
+	}
+	return Resume, c.WriteStatus(cmd.StreamID, "status", "NetStream.Unpause.Notify", "Resumed.")
+}
+
+// writeEvent writes a user control message.
+func (c *Conn) writeEvent(e Event, v ...uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.writeEvent(e, v...)
+}

@@ -1,0 +1,331 @@
+package rtmp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	sluice "github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// ChunkReader takes a stream of chunks apart into messages (specification,
+// section 5.3). A message that lies in one chunk is the memory that it was
+// read into: nothing is copied and nothing allocated. One that was cut is
+// gathered into memory that grows with what has arrived.
+//
+// It follows Set Chunk Size and Abort messages by itself and returns all
+// others. A call that fails because bytes are missing (a deadline,
+// sluice.ErrShort) can be repeated; after ErrProtocol, ErrTooLong or ErrTooMany
+// the stream cannot be understood any more.
+//
+// A ChunkReader belongs to one goroutine at a time.
+type ChunkReader struct {
+	r         *sluice.BufReader
+	alloc     *mem.Allocator
+	limits    Limits
+	confined  bool // no message may be longer than a command
+	chunkSize int
+	streams   map[uint32]*chunkStream
+	open      int // chunk streams with an unfinished message
+
+	cur  *chunkStream // whose chunk is being read, nil between chunks
+	left int          // bytes of that chunk to come
+
+	unfinished int // bytes gathered of unfinished messages
+	held       int // memory that they are gathered in
+}
+
+// chunkStream is what later headers of a chunk stream refer to, and the message
+// that is being gathered on it.
+type chunkStream struct {
+	id       uint32
+	typ      MessageType
+	streamID uint32
+	time     uint32 // of the latest message
+	delta    uint32 // the latest timestamp field, as far as it counts for a format 3 header
+	extends  bool   // the latest timestamp field was extended
+	known    bool   // there was a header with a length
+	open     bool   // a message is unfinished
+	length   int    // of the latest message
+	have     int    // bytes of it
+	slab     mem.Slab
+}
+
+// NewChunkReader returns a reader of the chunks in r, which it uses and does
+// not own. Gathered messages come from r's Allocator.
+func NewChunkReader(r *sluice.BufReader, l Limits) *ChunkReader {
+	c := new(ChunkReader)
+	c.init(r, l)
+	return c
+}
+
+func (c *ChunkReader) init(r *sluice.BufReader, l Limits) {
+	c.r, c.limits, c.chunkSize = r, l.orDefault(), InitialChunkSize
+	c.alloc = r.Allocator
+	if c.alloc == nil {
+		c.alloc = mem.Default()
+	}
+	c.streams = make(map[uint32]*chunkStream)
+}
+
+// ChunkSize returns the chunk size that the peer has set, in bytes.
+func (c *ChunkReader) ChunkSize() int { return c.chunkSize }
+
+// Recycle releases what unfinished messages hold. The reader is used no more.
+func (c *ChunkReader) Recycle() {
+	for _, cs := range c.streams {
+		c.drop(cs)
+	}
+	clear(c.streams)
+	c.cur, c.left = nil, 0
+}
+
+// ReadMessage returns the next message that is complete, its payload retained.
+// io.EOF says that the stream ended between messages.
+func (c *ChunkReader) ReadMessage() (Message, error) {
+	var m Message
+	for {
+		done, err := c.readChunk(&m)
+		if err != nil {
+			return Message{}, err
+		}
+		if done {
+			return m, nil
+		}
+	}
+}
+
+// readChunk reads one chunk, or the rest of it, and reports whether it
+// completed a message, which is then m.
+func (c *ChunkReader) readChunk(m *Message) (bool, error) {
+	if c.cur == nil {
+		if err := c.header(); err != nil {
+			return false, err
+		}
+	}
+	cs := c.cur
+	var payload mem.Buf
+	if cs.have == 0 && c.left == cs.length {
+		var err error
+		if payload, err = c.whole(cs); err != nil {
+			return false, err
+		}
+	} else {
+		if err := c.gather(cs); err != nil {
+			return false, err
+		}
+		if cs.have < cs.length {
+			c.cur = nil
+			return false, nil
+		}
+		payload = c.take(cs)
+	}
+	c.cur, c.left = nil, 0
+	c.close(cs)
+	*m = Message{Type: cs.typ, ChunkStream: cs.id, StreamID: cs.streamID, Time: cs.time, Payload: payload}
+	switch cs.typ {
+	case TypeSetChunkSize, TypeAbort:
+		err := c.control(cs.typ, payload.Bytes())
+		m.Release()
+		return false, err
+	}
+	return true, nil
+}
+
+// whole returns a message that lies in one chunk.
+func (c *ChunkReader) whole(cs *chunkStream) (mem.Buf, error) {
+	if err := c.roomFor(cs, cs.length); err != nil {
+		return mem.Buf{}, err
+	}
+	payload, err := c.r.ReadBuf(cs.length)
+	if err != nil {
+		return mem.Buf{}, inside(err)
+	}
+	return payload, nil
+}
+
+// header reads a chunk's header and consumes it when all of it is there and
+// right (section 5.3.1).
+func (c *ChunkReader) header() error {
+	p, err := c.r.Peek(1)
+	if err != nil {
+		if errors.Is(err, io.EOF) && c.open > 0 {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	format, id, n := p[0]>>6, uint32(p[0]&63), 1
+	if id < 2 {
+		n = 2 + int(id)
+		if p, err = c.r.Peek(n); err != nil {
+			return inside(err)
+		}
+		if id = 64 + uint32(p[1]); n == 3 {
+			id += uint32(p[2]) << 8
+		}
+	}
+	cs := c.streams[id]
+	if cs == nil {
+		if len(c.streams) >= c.limits.ChunkStreams {
+			return fmt.Errorf("%w: chunk stream %d is more than %d", ErrTooMany, id, c.limits.ChunkStreams)
+		}
+		if format > 1 {
+			return fmt.Errorf("%w: chunk stream %d begins with a header of format %d", ErrProtocol, id, format)
+		}
+	} else if cs.open && format < 3 {
+		return fmt.Errorf("%w: chunk stream %d: a header of format %d inside a message", ErrProtocol, id, format)
+	} else if !cs.known && format > 1 {
+		return fmt.Errorf("%w: chunk stream %d has no message length", ErrProtocol, id)
+	}
+	if format == 3 {
+		return c.repeated(cs, n)
+	}
+	return c.announced(cs, format, id, n)
+}
+
+// headerLen is the length of a message header by format (section 5.3.1.2).
+var headerLen = [4]int{11, 7, 3, 0}
+
+// announced reads a message header of format 0, 1 or 2, behind n bytes of basic
+// header.
+func (c *ChunkReader) announced(cs *chunkStream, format byte, id uint32, n int) error {
+	all := n + headerLen[format]
+	p, err := c.r.Peek(all)
+	if err != nil {
+		return inside(err)
+	}
+	h := p[n:]
+	field := be24(h)
+	extends := field == extended
+	if extends {
+		all += 4
+		if p, err = c.r.Peek(all); err != nil {
+			return inside(err)
+		}
+		h = p[n:]
+		field = binary.BigEndian.Uint32(p[all-4:])
+	}
+	if format < 2 {
+		length, typ := int(be24(h[3:])), MessageType(h[6])
+		limit := c.limits.of(typ)
+		if c.confined {
+			limit = min(limit, c.limits.Command)
+		}
+		if length > limit {
+			return fmt.Errorf("%w: chunk stream %d: %v of %d bytes, at most %d", ErrTooLong, id, typ, length, limit)
+		}
+		if cs == nil {
+			cs = &chunkStream{id: id}
+			c.streams[id] = cs
+		}
+		cs.length, cs.typ, cs.known = length, typ, true
+		if format == 0 {
+			cs.streamID = binary.LittleEndian.Uint32(h[7:])
+			cs.time = 0
+		}
+	}
+	cs.time += field
+	cs.delta, cs.extends = field, extends
+	c.r.Advance(all)
+	c.begin(cs)
+	return nil
+}
+
+// repeated reads a header of format 3, which goes on with the message in hand
+// or begins one like the last. When the last timestamp was extended it should
+// be repeated here (section 5.3.1.3), and some peers do not: those four bytes
+// are then the payload's. What is there decides; a payload looks like the
+// timestamp once in 2^32 times.
+func (c *ChunkReader) repeated(cs *chunkStream, n int) error {
+	all := n
+	if cs.extends {
+		there, err := c.repeats(n, cs.delta, cs.time)
+		if err != nil {
+			return err
+		}
+		if there {
+			all += 4
+		}
+	}
+	if !cs.open {
+		cs.time += cs.delta
+	}
+	c.r.Advance(all)
+	c.begin(cs)
+	return nil
+}
+
+// repeats reports whether the 4 bytes behind the n of the basic header are one
+// of two timestamps: that of the header or, as some peers repeat it, that of
+// the message. It waits for no more bytes than it takes to tell.
+func (c *ChunkReader) repeats(n int, a, b uint32) (bool, error) {
+	var want [2][4]byte
+	binary.BigEndian.PutUint32(want[0][:], a)
+	binary.BigEndian.PutUint32(want[1][:], b)
+	for i := 1; i <= 4; i++ {
+		p, err := c.r.Peek(n + i)
+		if err != nil {
+			// At the end of the stream fewer bytes than a timestamp are no
+			// timestamp.
+			if errors.Is(err, io.EOF) {
+				return false, nil
+			}
+			return false, err
+		}
+		got := string(p[n : n+i])
+		if got != string(want[0][:i]) && got != string(want[1][:i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// begin makes the chunk whose header was read the one in hand.
+func (c *ChunkReader) begin(cs *chunkStream) {
+	if !cs.open {
+		cs.open = true
+		c.open++
+	}
+	c.cur, c.left = cs, min(cs.length-cs.have, c.chunkSize)
+}
+
+// close ends the message of cs.
+func (c *ChunkReader) close(cs *chunkStream) {
+	if cs.open {
+		cs.open = false
+		c.open--
+	}
+	cs.have = 0
+}
+
+// control follows a message that changes how chunks are read (sections 5.4.1
+// and 5.4.2).
+func (c *ChunkReader) control(typ MessageType, p []byte) error {
+	if len(p) < 4 {
+		return fmt.Errorf("%w: %v of %d bytes", ErrProtocol, typ, len(p))
+	}
+	v := binary.BigEndian.Uint32(p)
+	if typ == TypeAbort {
+		if cs := c.streams[v]; cs != nil {
+			c.drop(cs)
+		}
+		return nil
+	}
+	if v == 0 || v > MaxChunkSize {
+		return fmt.Errorf("%w: chunk size %d, want 1 to %d", ErrProtocol, v, MaxChunkSize)
+	}
+	c.chunkSize = int(v)
+	return nil
+}
+
+func be24(p []byte) uint32 { return uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2]) }
+
+// inside turns the end of the stream into an end in the middle of something.
+func inside(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,234 @@
+package rtmp
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	sluice "github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Options configures a Conn. The zero value has the defaults.
+type Options struct {
+	Limits Limits
+	// ChunkSize is the chunk size in bytes that this side sets for what it
+	// sends, 1 to MaxChunkSize; DefaultChunkSize when 0. Another panics.
+	ChunkSize int
+	// WindowAckSize is after how many bytes the peer is asked to acknowledge,
+	// and the bandwidth that a server asks a client to grant. Default
+	// 2,500,000, which is what common peers use.
+	WindowAckSize uint32
+	// Capabilities are what this side says of enhanced RTMP. A server says it
+	// to clients that have said something themselves; the zero value says that
+	// it passes on whatever comes. A client with the zero value says nothing.
+	Capabilities Capabilities
+	// PlainHandshake makes a client begin with the handshake of the
+	// specification, without a digest.
+	PlainHandshake bool
+	// OnEvent is called by ReadMessage with the user control events that it
+	// does not answer itself: everything but pings. value is the first number
+	// of the event, the message stream in most.
+	OnEvent func(e Event, value uint32)
+}
+
+const defaultWindow = 2_500_000
+
+// Conn is one side of an RTMP connection over a reader and a writer that it is
+// given and does not own: it neither dials nor closes, and sets no deadline.
+//
+// It begins with a handshake. A server goes on with ReadRequest, a client with
+// Connect and then Publish or Play. After that ReadMessage returns media, data
+// and commands, and deals with the rest.
+//
+// One goroutine reads, handshakes and requests; another may call those methods
+// that write at the same time, for these take turns. Whatever waits in the
+// writer at a Flush is whole messages.
+type Conn struct {
+	options Options
+	r       *sluice.BufReader
+	in      ChunkReader
+	stage   stage
+
+	mu  sync.Mutex // held while w and out are used
+	w   *sluice.BufWriter
+	out *ChunkWriter
+
+	owed   bool        // a reply waits to be flushed
+	base   int64       // r's position after the handshake
+	window int64       // the peer wants an acknowledgement after so many bytes; 0: none
+	acked  int64       // received bytes at the last acknowledgement
+	asked  uint32      // the acknowledgement window that this side has asked for
+	parts  aggregate   // what is left of an aggregate message
+	unread heldMessage // returned by the next ReadMessage
+
+	server  serverSession
+	client  clientSession
+	peer    Capabilities
+	pending int // messages since a request was last complete
+}
+
+type heldMessage struct {
+	m  Message
+	ok bool
+}
+
+// NewConn returns a connection that reads from r and writes to w. Memory that
+// it needs beside theirs is from r's Allocator.
+func NewConn(r *sluice.BufReader, w *sluice.BufWriter, o Options) *Conn {
+	switch {
+	case o.ChunkSize == 0:
+		o.ChunkSize = DefaultChunkSize
+	case o.ChunkSize < 1 || o.ChunkSize > MaxChunkSize:
+		panic(fmt.Sprintf("rtmp: chunk size %d, want 1 to %d", o.ChunkSize, MaxChunkSize))
+	}
+	if o.WindowAckSize == 0 {
+		o.WindowAckSize = defaultWindow
+	}
+	c := &Conn{options: o, r: r, w: w, out: NewChunkWriter(w)}
+	c.in.init(r, o.Limits)
+	return c
+}
+
+// Recycle releases what the connection holds of messages that were not
+// returned. The reader and the writer are the caller's, and not touched.
+func (c *Conn) Recycle() {
+	c.in.Recycle()
+	c.parts.drop()
+	if c.unread.ok {
+		c.unread.m.Release()
+		c.unread.ok = false
+	}
+}
+
+// ChunkSize returns the chunk size in bytes of what this side sends.
+func (c *Conn) ChunkSize() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.ChunkSize()
+}
+
+// ReplaceWriter flushes what waits and makes the connection write to w from
+// then on, without any timeout that was set on its BufWriter: for a relay in
+// which another goroutine has taken over the connection's write side, and to
+// which replies are handed. As long as the caller writes nothing large through
+// the Conn, each Write that reaches w is whole messages: replies are short, and
+// never more than a few KiB wait for a Flush.
+func (c *Conn) ReplaceWriter(w io.Writer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.w.Flush()
+	c.w.Reset(w)
+	return err
+}
+
+// WriteMessage writes m, transferred, in chunks of the chunk size. Flush sends
+// it.
+func (c *Conn) WriteMessage(m Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.WriteMessage(m)
+}
+
+// Flush sends everything that was written.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.w.Flush()
+}
+
+// ReadMessage returns the next message that is media, data or a command, its
+// payload retained. Data and commands marked as AMF 3 that are AMF 0 behind one
+// byte, as Flash sends them, are returned as AMF 0; an aggregate message is
+// returned part by part.
+//
+// What the protocol needs meanwhile is done: chunk sizes, aborts,
+// acknowledgements and pings, which are answered at once or, where more input
+// is at hand already, together. Shared objects and messages of unknown types
+// are dropped. A peer that sends nothing else keeps ReadMessage from
+// returning: the caller sets a deadline on the connection before each call. A
+// reply that cannot be sent is not an error here, where what has been received
+// is still to be returned, but of the next write.
+//
+// io.EOF says that the stream ended between messages. After a deadline or
+// sluice.ErrShort the call can be repeated.
+func (c *Conn) ReadMessage() (Message, error) {
+	if c.unread.ok {
+		m := c.unread.m //sluice:moved
+		c.unread = heldMessage{}
+		return m, nil
+	}
+	var m Message
+	for {
+		if c.parts.left() {
+			ok, err := c.parts.next(&m)
+			if err != nil {
+				return Message{}, err
+			}
+			if ok {
+				return m, nil
+			}
+			continue
+		}
+		if c.r.Buffered() == 0 {
+			c.settle()
+		}
+		done, err := c.in.readChunk(&m)
+		if err != nil {
+			return Message{}, err
+		}
+		c.acknowledge()
+		if !done {
+			continue
+		}
+		ours, err := c.sort(&m)
+		if err != nil {
+			return Message{}, err
+		}
+		if !ours || c.parts.left() {
+			c.settle()
+		}
+		if !ours {
+			return m, nil
+		}
+	}
+}
+
+// sort deals with messages that are not for the caller and reports whether m
+// was one: it is then released, or kept elsewhere, as it is with an error.
+func (c *Conn) sort(m *Message) (ours bool, err error) {
+	switch m.Type {
+	case TypeAudio, TypeVideo, TypeDataAMF0, TypeCommandAMF0:
+		return false, nil
+	case TypeDataAMF3, TypeCommandAMF3:
+		p := m.Payload.Bytes()
+		if len(p) == 0 || p[0] != 0 {
+			return false, nil
+		}
+		rest := m.Payload.RetainedSlice(1, len(p))
+		m.Payload.Release()
+		m.Payload = rest //sluice:moved
+		m.Type += TypeDataAMF0 - TypeDataAMF3
+		return false, nil
+	case TypeAggregate:
+		c.parts.start(m)
+		return true, nil
+	}
+	err = c.control(m.Type, m.Payload.Bytes())
+	m.Release()
+	return true, err
+}
+
+// settle flushes replies that wait. That they cannot be sent is no reason to
+// stop reading: a publisher that has said everything closes without waiting for
+// what it is told, and much of what it said may be on its way still. The writer
+// keeps the error for whoever writes next.
+func (c *Conn) settle() {
+	if c.owed {
+		c.owed = false
+		_ = c.Flush()
+	}
+}
+
+// alloc returns the allocator that memory of the connection is from.
+func (c *Conn) alloc() *mem.Allocator { return c.in.alloc }

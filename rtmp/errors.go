@@ -1,0 +1,38 @@
+package rtmp
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers match with errors.Is. They come wrapped, with where it
+// happened and the numbers. What the reader and the writer below say (io.EOF
+// between messages, io.ErrUnexpectedEOF inside one, deadlines,
+// sluice.ErrShort, sluice.ErrBudget) passes through.
+var (
+	// ErrHandshake: the peer's handshake is not one of RTMP version 3.
+	ErrHandshake = errors.New("rtmp: handshake")
+	// ErrProtocol: the peer sent what the protocol does not allow.
+	ErrProtocol = errors.New("rtmp: protocol violation")
+	// ErrTooLong: a message is longer than Limits allow, or the unfinished
+	// ones together are.
+	ErrTooLong = errors.New("rtmp: too long")
+	// ErrTooMany: more chunk streams, commands or messages than Limits allow.
+	ErrTooMany = errors.New("rtmp: too many")
+	// ErrURL: an address is not one of a stream.
+	ErrURL = errors.New("rtmp: bad address")
+)
+
+// StatusError is a peer's refusal: what its onStatus or _error said.
+type StatusError struct {
+	Level       string // "error"; a server may say "warning"
+	Code        string // "NetStream.Play.StreamNotFound"
+	Description string // for people
+}
+
+func (e *StatusError) Error() string {
+	if e.Description == "" {
+		return "rtmp: refused: " + e.Code
+	}
+	return fmt.Sprintf("rtmp: refused: %s (%s)", e.Code, e.Description)
+}

@@ -1,0 +1,80 @@
+package rtmp
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// URL is the address of a stream: rtmp://host/app/stream, where the application
+// may have slashes in it.
+type URL struct {
+	Scheme string     // "rtmp" or "rtmps"
+	Host   string     // with port
+	App    string     // "live"
+	Stream string     // "s", without query
+	Query  url.Values // of the stream; never nil
+	query  string     // as it was written
+}
+
+// Ports of the schemes when an address has none.
+const (
+	DefaultPort    = "1935"
+	DefaultPortTLS = "443"
+)
+
+// ParseURL reads the address of a stream. The last part of the path is the
+// stream's name, all before it the application. What is none, or has a user in
+// it, which RTMP cannot send, is ErrURL.
+func ParseURL(s string) (URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		// url's error repeats the address, in which there may be a token.
+		return URL{}, fmt.Errorf("%w: %w", ErrURL, withoutAddress(err))
+	}
+	r := URL{Scheme: strings.ToLower(u.Scheme), query: u.RawQuery, Query: u.Query()}
+	port := DefaultPort
+	switch r.Scheme {
+	case "rtmp":
+	case "rtmps":
+		port = DefaultPortTLS
+	default:
+		return URL{}, fmt.Errorf("%w: scheme %.20q, want rtmp or rtmps", ErrURL, u.Scheme)
+	}
+	if u.User != nil {
+		return URL{}, fmt.Errorf("%w: it has a user name", ErrURL)
+	}
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	r.Host = net.JoinHostPort(u.Hostname(), port)
+	path := strings.Trim(u.Path, "/")
+	i := strings.LastIndexByte(path, '/')
+	if u.Hostname() == "" || i < 1 {
+		return URL{}, fmt.Errorf("%w: want %s://host/app/stream", ErrURL, r.Scheme)
+	}
+	r.App, r.Stream = strings.TrimRight(path[:i], "/"), path[i+1:]
+	return r, nil
+}
+
+func withoutAddress(err error) error {
+	if e, ok := err.(*url.Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+// TCURL returns the address of the application, for ConnectOptions.
+func (u URL) TCURL() string { return u.Scheme + "://" + u.Host + "/" + u.App }
+
+// Name returns the stream's name with its query, for Publish and Play.
+func (u URL) Name() string {
+	if u.query == "" {
+		return u.Stream
+	}
+	return u.Stream + "?" + u.query
+}
+
+// String returns the whole address, with its port.
+func (u URL) String() string { return u.TCURL() + "/" + u.Name() }
