@@ -27,7 +27,7 @@ func (v *Viewer) advance(upto uint64) error {
 	if err != nil {
 		return err
 	}
-	whole, err := v.flush() // a greeting or a trailer
+	whole, err := v.flush() // a trailer
 	if whole && v.cursor.own.size > 0 {
 		var n int
 		n, err = v.transmit(v.cursor.own.parts, v.cursor.own.size)
@@ -40,8 +40,8 @@ func (v *Viewer) advance(upto uint64) error {
 	return err
 }
 
-// prepare puts a greeting or a trailer into the cursor's tail and frames into
-// its own. It returns the number behind those frames, and the state that v is
+// prepare puts a greeting and frames into the cursor's own batch, or a trailer
+// into its tail. It returns the number behind those frames, and the state that v is
 // in when all of it is out.
 func (v *Viewer) prepare(upto uint64) (next uint64, then state, err error) {
 	s, c := v.stream, &v.cursor
@@ -65,7 +65,7 @@ func (v *Viewer) prepare(upto uint64) (next uint64, then state, err error) {
 			last = waiting
 		}
 	default:
-		if upto == 0 || upto > r.next || s.over {
+		if upto == 0 || upto > r.next || s.over || c.own.greeted {
 			upto = r.next
 		}
 		if c.seq < upto {
@@ -148,7 +148,7 @@ func (v *Viewer) sent(b *batch, n int, next uint64) bool {
 	}
 	v.block(n)
 	switch {
-	case n == 0:
+	case n == 0 && !b.greeted:
 	case b.whole:
 		v.cursor.tail.rest(b, n, b.size)
 		v.reached(next)

@@ -16,8 +16,10 @@ type batch struct {
 	bufs  []mem.Buf // of the part with the same index; the zero Buf for plain memory
 	size  int       // bytes in all parts
 	ends  []int     // where each record ends, counted from the front
-	whole bool      // the batch is one message, whatever the records
-	head  [10]byte  // of that message
+	head  [10]byte  // of a WebSocket message
+
+	whole   bool // the batch is one message, whatever the records
+	greeted bool // it begins with a greeting, which goes with the first record
 }
 
 // own appends b, transferred.
@@ -47,7 +49,7 @@ func (t *batch) reset() {
 	}
 	clear(t.parts)
 	t.parts, t.bufs, t.ends = t.parts[:0], t.bufs[:0], t.ends[:0]
-	t.size, t.whole = 0, false
+	t.size, t.whole, t.greeted = 0, false, false
 }
 
 // cutFront drops n bytes at the front.
@@ -94,19 +96,21 @@ func (t *batch) rest(of *batch, i, j int) {
 	}
 }
 
-// frame appends the header of a WebSocket message of n bytes: final, binary,
-// not masked (RFC 6455, section 5.2). There is one in a batch.
-func (t *batch) frame(n int) {
-	h := append(t.head[:0], 0x82)
+// frame appends the header of a WebSocket message of n bytes. There is one such
+// in a batch.
+func (t *batch) frame(n int) { t.add(appendFrame(t.head[:0], n)) }
+
+// appendFrame appends the header of a WebSocket message of n bytes: final,
+// binary, not masked (RFC 6455, section 5.2).
+func appendFrame(h []byte, n int) []byte {
+	h = append(h, 0x82)
 	switch {
 	case n < 126:
-		h = append(h, byte(n))
+		return append(h, byte(n))
 	case n < 1<<16:
-		h = binary.BigEndian.AppendUint16(append(h, 126), uint16(n))
-	default:
-		h = binary.BigEndian.AppendUint64(append(h, 127), uint64(n))
+		return binary.BigEndian.AppendUint16(append(h, 126), uint16(n))
 	}
-	t.add(h)
+	return binary.BigEndian.AppendUint64(append(h, 127), uint64(n))
 }
 
 // greet appends what a viewer has to have before a frame with time at: the
@@ -142,7 +146,7 @@ func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 		})
 	}
 	if f == FormWebSocket && len(p) > 0 {
-		t.frame(len(p))
+		t.add(appendFrame(nil, len(p)))
 	}
 	t.add(p)
 }

@@ -13,8 +13,8 @@ type cursor struct {
 	begun bool   // seq counts, and the greeting has been given
 	moved bool   // goes on at the newest key frame
 	fell  bool   // because it was out of the ring
-	tail  batch  // bytes that come before the frames: the rest of a message, a greeting
-	own   batch  // frames
+	tail  batch  // the rest of a message that was begun
+	own   batch  // a greeting, if it is time for one, and frames
 }
 
 func newCursor(s *Stream, o ViewerOptions) cursor {
@@ -34,7 +34,7 @@ func (c *cursor) fallen(r *ring) bool {
 }
 
 // find puts c where it begins, or goes on after it was moved, and the greeting
-// for that into tail. It returns how many frames c was not given because it
+// for that into own. It returns how many frames c was not given because it
 // fell, and whether there is a place to begin at.
 func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 	if c.begun && !c.moved {
@@ -58,10 +58,11 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 		set = rec.set
 	}
 	if !c.begun {
-		c.tail.add(c.prelude)
+		c.own.add(c.prelude)
 		c.prelude = nil
 	}
-	c.tail.greet(c.form, r, set, rec.time, !c.begun)
+	c.own.greeted = true
+	c.own.greet(c.form, r, set, rec.time, !c.begun)
 	if c.fell {
 		dropped = int64(seq - c.seq)
 	}

@@ -80,12 +80,10 @@ func (r *Reader) fill(dropped *int) <-chan struct{} {
 	*dropped += int(n)
 	if ok && c.seq < s.ring.next {
 		c.seq = c.fill(&s.ring, s.ring.next, r.bytes)
-		for _, t := range []*batch{&c.tail, &c.own} {
-			for _, p := range t.parts {
-				r.out = append(r.out, p...)
-			}
-			t.reset()
+		for _, p := range c.own.parts {
+			r.out = append(r.out, p...)
 		}
+		c.own.reset()
 		return nil
 	}
 	if s.over {
