@@ -57,7 +57,9 @@ func (g tag) equal(o tag) bool {
 	return g.typ == o.typ && g.time == o.time && bytes.Equal(g.body, o.body)
 }
 
-func (g tag) key() bool { return g.typ == flv.TagVideo && len(g.body) > 1 && g.body[0]>>4 == 1 && g.body[1] == 1 }
+func (g tag) key() bool {
+	return g.typ == flv.TagVideo && len(g.body) > 1 && g.body[0]>>4 == 1 && g.body[1] == 1
+}
 
 // video and audio make tags of media that decoders would not like.
 func video(at uint32, key bool, n int) tag {
