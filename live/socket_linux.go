@@ -13,7 +13,8 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	call  func(fd uintptr) bool // kept, so that it need not be made for each write
+	call  func(fd uintptr) bool // write, kept so that it need not be made anew each time
+	ask   func(fd uintptr)      // look, the same
 	parts [][]byte
 	list  []unix.Iovec
 	n     int
@@ -23,7 +24,7 @@ type socketWriter struct {
 // maxParts is UIO_MAXIOV.
 const maxParts = 1024
 
-func (w *socketWriter) init() { w.call = w.write }
+func (w *socketWriter) init() { w.call, w.ask = w.write, w.look }
 
 // send sends parts, borrowed until it returns, and returns how many bytes the
 // socket has taken. That it is full is no error.
@@ -77,13 +78,13 @@ func (w *socketWriter) write(fd uintptr) bool {
 	return true
 }
 
-// unsentIn returns how many bytes c's kernel buffer holds that the peer has not
+// unsent returns how many bytes c's kernel buffer holds that the peer has not
 // acknowledged (SIOCOUTQ, tcp(7)), and whether that is known.
-func unsentIn(c syscall.RawConn) (n int, known bool) {
-	err := c.Control(func(fd uintptr) {
-		var e error
-		n, e = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-		known = e == nil
-	})
-	return n, known && err == nil
+func (w *socketWriter) unsent(c syscall.RawConn) (n int, known bool) {
+	err := c.Control(w.ask)
+	return w.n, err == nil && w.err == nil
+}
+
+func (w *socketWriter) look(fd uintptr) {
+	w.n, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 }

@@ -16,5 +16,5 @@ func (*socketWriter) send(syscall.RawConn, [][]byte) (int, error) {
 	panic("live: a loop does not send here")
 }
 
-// unsentIn is not known here.
-func unsentIn(syscall.RawConn) (n int, known bool) { return 0, false }
+// unsent is not known here.
+func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }

@@ -55,5 +55,5 @@ func (w *socketWriter) write(fd uintptr) bool {
 	return true
 }
 
-// unsentIn is not known here.
-func unsentIn(syscall.RawConn) (n int, known bool) { return 0, false }
+// unsent is not known here.
+func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }

@@ -139,7 +139,7 @@ func (l *loop) scan(now time.Time) {
 		v := l.viewers[i]
 		unsent, known := 0, false
 		if v.raw != nil {
-			unsent, known = unsentIn(v.raw)
+			unsent, known = l.socket.unsent(v.raw)
 		}
 		sent := v.figures.bytes.Load()
 		acked := sent - int64(unsent)
