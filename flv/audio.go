@@ -29,6 +29,8 @@ const (
 	AudioMultichannelConfig AudioPacketType = 4 // where the channels' loudspeakers are
 )
 
+const audioMultitrack = 5
+
 // An AudioHeader is what the payload of an audio tag begins with, in the classic
 // form (section E.4.2.1) or the enhanced one.
 type AudioHeader struct {
@@ -56,7 +58,7 @@ func ParseAudio(p []byte) (AudioHeader, error) {
 		h.Enhanced = true
 		packet, err := h.parseModEx(p)
 		if err == nil {
-			packet, h.Codec, h.Len, err = h.parseTracks(p, 1+len(h.ModEx), packet)
+			packet, h.Codec, h.Len, err = h.parseTracks(p, 1+len(h.ModEx), packet, audioMultitrack)
 		}
 		if err != nil {
 			return AudioHeader{}, err
@@ -82,7 +84,7 @@ func (h AudioHeader) Append(dst []byte) []byte {
 	n, ok := h.Codec.number(&audioNumbers)
 	if h.Enhanced || !ok || n == numberEnhanced {
 		dst, at := append(dst, numberEnhanced<<4), len(dst)
-		return h.append(dst, at, uint8(h.Packet), h.Codec, false)
+		return h.append(dst, at, uint8(h.Packet), audioMultitrack, h.Codec, false)
 	}
 	if h.Rate > SoundRate44k {
 		panic(fmt.Sprintf("flv: AudioHeader.Append of rate %d", h.Rate))

@@ -108,9 +108,10 @@ func (x *Extension) parseModEx(p []byte) (packet uint8, err error) {
 	return p[n] & packetMask, nil
 }
 
-// parseTracks reads what follows at p[at]: codec and first track.
-func (x *Extension) parseTracks(p []byte, at int, packet uint8) (_ uint8, codec FourCC, end int, err error) {
-	if packet != packetMultitrack {
+// parseTracks reads what follows at p[at], codec and first track; multitrack is
+// the type of a packet of tracks.
+func (x *Extension) parseTracks(p []byte, at int, packet, multitrack uint8) (_ uint8, codec FourCC, end int, err error) {
+	if packet != multitrack {
 		if len(p) < at+4 {
 			return 0, 0, 0, errCut("enhanced", len(p))
 		}
@@ -120,7 +121,7 @@ func (x *Extension) parseTracks(p []byte, at int, packet uint8) (_ uint8, codec 
 		return 0, 0, 0, errCut("enhanced", len(p))
 	}
 	x.Tracks, packet = Tracks(p[at]>>4)+tracksOnWire, p[at]&packetMask
-	if x.Tracks > TrackManyCodecs || packet == packetMultitrack || packet == packetModEx {
+	if x.Tracks > TrackManyCodecs || packet == multitrack || packet == packetModEx {
 		return 0, 0, 0, fmt.Errorf("%w: a packet of tracks with %#02x", ErrSyntax, p[at])
 	}
 	codec, x.Track = fourCC(p[at+1:]), p[at+5]
@@ -136,15 +137,16 @@ func (x *Extension) parseTracks(p []byte, at int, packet uint8) (_ uint8, codec 
 }
 
 // append writes what follows the first byte of a header, which is dst[at], up
-// to the codec's own fields, and the type of the packet into that byte.
-func (x *Extension) append(dst []byte, at int, packet uint8, codec FourCC, command bool) []byte {
-	if packet > packetMask || packet == packetMultitrack || packet == packetModEx ||
+// to the codec's own fields, and the type of the packet into that byte;
+// multitrack is that of a packet of tracks.
+func (x *Extension) append(dst []byte, at int, packet, multitrack uint8, codec FourCC, command bool) []byte {
+	if packet > packetMask || packet == multitrack && !command || packet == packetModEx ||
 		x.Tracks > TrackManyCodecs || uint(x.TrackSize) > MaxPayload {
 		panic(fmt.Sprintf("flv: Append of packet type %d, tracks %d, %d bytes in the first", packet, x.Tracks, x.TrackSize))
 	}
 	next := packet
 	if x.Tracks != TrackOnly && !command {
-		next = packetMultitrack
+		next = multitrack
 	}
 	if len(x.ModEx) > 0 {
 		if n, _ := eachModEx(x.ModEx, nil); n != len(x.ModEx) {
@@ -159,11 +161,11 @@ func (x *Extension) append(dst []byte, at int, packet uint8, codec FourCC, comma
 	if command {
 		return dst
 	}
-	if next == packetMultitrack {
+	if next == multitrack {
 		dst = append(dst, byte(x.Tracks-tracksOnWire)<<4|packet)
 	}
 	dst = binary.BigEndian.AppendUint32(dst, uint32(codec))
-	if next == packetMultitrack {
+	if next == multitrack {
 		dst = append(dst, x.Track)
 		if x.Tracks != TrackOne {
 			dst = appendUint24(dst, uint32(x.TrackSize))

@@ -210,6 +210,9 @@ func (a *AudioReport) uncoded(h AudioHeader, body []byte) {
 		a.Rate, a.Channels = 8000, 1
 	case !h.Enhanced && h.Codec != CodecAAC:
 		a.Rate, a.Channels = h.Rate.Hz(), 1
+		if h.Codec == CodecALaw || h.Codec == CodecMuLaw {
+			a.Rate = 8000 // which the header cannot say
+		}
 		if h.Stereo {
 			a.Channels = 2
 		}

@@ -133,7 +133,7 @@ func (r Report) Problems() []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if t := r.Truncated; t != nil {
-		add("the file ends inside a tag: byte %d and the %d after it are the beginning of one", t.Offset, max(0, t.Bytes-1))
+		add("the file ends inside the tag at byte %d, of which it has %s", t.Offset, plural(t.Bytes, "byte"))
 	}
 	if r.Tags.Unsized > 0 {
 		add("the size after the last tag is missing")

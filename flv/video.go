@@ -33,8 +33,8 @@ const (
 )
 
 const (
-	packetMultitrack = 6
-	packetModEx      = 7
+	videoMultitrack = 6
+	packetModEx     = 7 // in audio too
 )
 
 // A VideoHeader is what the payload of a video tag begins with, in the classic
@@ -104,7 +104,7 @@ func (h *VideoHeader) parseEnhanced(p []byte) error {
 		h.Len++
 		return nil
 	}
-	if packet, h.Codec, h.Len, err = h.parseTracks(p, h.Len, packet); err != nil {
+	if packet, h.Codec, h.Len, err = h.parseTracks(p, h.Len, packet, videoMultitrack); err != nil {
 		return err
 	}
 	h.Packet = PacketType(packet)
@@ -142,7 +142,7 @@ func (h VideoHeader) Append(dst []byte) []byte {
 func (h VideoHeader) appendEnhanced(dst []byte) []byte {
 	command := h.Frame == FrameCommand && h.Packet != PacketMetadata
 	dst, at := append(dst, videoEnhanced|byte(h.Frame)<<4), len(dst)
-	dst = h.append(dst, at, uint8(h.Packet), h.Codec, command)
+	dst = h.append(dst, at, uint8(h.Packet), videoMultitrack, h.Codec, command)
 	switch {
 	case command:
 		dst = append(dst, h.Command)

@@ -2,7 +2,6 @@ package rtsp_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/sluice-go/sluice"
@@ -16,14 +15,15 @@ func Example() {
 		"$\x00\x00\x05hello"
 	in := sluice.NewBufReader(strings.NewReader(received))
 	defer in.Recycle()
-	out := sluice.NewBufWriter(os.Stdout)
+	var sent strings.Builder
+	out := sluice.NewBufWriter(&sent)
 	defer out.Recycle()
 
 	r := rtsp.NewReader(in, rtsp.Limits{})
 	for {
 		item, err := r.Read()
 		if err != nil {
-			fmt.Println(err)
+			fmt.Printf("%v\n%q\n", err, sent.String())
 			return
 		}
 		if m := item.Request; m != nil {
@@ -44,10 +44,7 @@ func Example() {
 		item.Release()
 	}
 	// Output:
-	// RTSP/1.0 200 OK
-	// CSeq: 3
-	// Transport: RTP/AVP/TCP;unicast;interleaved=0-1;mode=RECORD
-	//
 	// channel 0: hello
 	// EOF
+	// "RTSP/1.0 200 OK\r\nCSeq: 3\r\nTransport: RTP/AVP/TCP;unicast;interleaved=0-1;mode=RECORD\r\n\r\n"
 }

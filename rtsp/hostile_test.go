@@ -136,7 +136,7 @@ func (r *repeat) Read(p []byte) (int, error) {
 // lines are made of, and not what a length claims.
 func TestHostileMessagesAllocateLittle(t *testing.T) {
 	sluicetest.NoLeaks(t, nil)
-	const budget = 1 << 20 // bytes of allocation for each message
+	const budget = 256 << 10 // bytes of allocation for each message
 	for name, text := range map[string]string{
 		"endless line":           "X",
 		"endless fields":         "A: b\r\n",
@@ -145,30 +145,25 @@ func TestHostileMessagesAllocateLittle(t *testing.T) {
 		"endless empty lines":    "\r\n",
 		"endless binary zeroes":  "\x00",
 		"endless long fields":    "A: " + strings.Repeat("v", 8000) + "\r\n",
-		"endless dollars":        "$",
 		"endless shortest field": "A:\n",
 	} {
 		start := "OPTIONS * RTSP/1.0\r\nA: b\r\n"
-		if strings.HasPrefix(name, "endless empty lines") || strings.HasPrefix(name, "endless d") {
+		if name == "endless empty lines" {
 			start = ""
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		br := sluice.NewBufReader(io.MultiReader(strings.NewReader(start), &repeat{p: []byte(text), n: 4 << 20}))
 		r := rtsp.NewReader(br, rtsp.Limits{})
-		var err error
-		for err == nil {
-			var item rtsp.Item
-			if item, err = r.Read(); err == nil {
-				item.Release()
-			}
-		}
+		_, err := r.Read()
 		br.Recycle()
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > budget {
-			t.Errorf("%s: %d bytes allocated", name, n)
+		n := after.TotalAlloc - before.TotalAlloc
+		t.Logf("%s: %d bytes allocated", name, n)
+		if n > budget {
+			t.Errorf("%s: that is more than %d", name, budget)
 		}
-		if errors.Is(err, rtsp.ErrTooLong) == (name == "endless dollars") && !errors.Is(err, rtsp.ErrSyntax) {
+		if !errors.Is(err, rtsp.ErrTooLong) && !errors.Is(err, rtsp.ErrSyntax) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -225,5 +220,46 @@ func TestFedHeaderIsParsedOnce(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64*uint64(text.Len())+1<<20 {
 		t.Errorf("%d bytes allocated in %d calls for a header of %d", n, calls, text.Len())
+	}
+}
+
+// Without budget for a body or a payload the call is repeated when there is
+// some, and goes on where it stopped.
+func TestReadGoesOnAfterTheBudgetWasUsedUp(t *testing.T) {
+	for _, text := range []string{
+		"ANNOUNCE * RTSP/1.0\r\nContent-Length: 20000\r\n\r\n" + strings.Repeat("x", 20000),
+		"$\x05\x4e\x20" + strings.Repeat("x", 20000),
+	} {
+		a := mem.New(mem.Options{Budget: 64 << 10})
+		sluicetest.NoLeaks(t, a)
+		br := &sluice.BufReader{Allocator: a}
+		br.ResetFed()
+		r := rtsp.NewReader(br, rtsp.Limits{})
+		// In two pieces the body has to be brought together in a block.
+		for _, piece := range []string{text[:5000], text[5000:]} {
+			if err := br.Feed([]byte(piece)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hog := a.Get(64 << 10)
+		for range 3 {
+			if _, err := r.Read(); !errors.Is(err, sluice.ErrBudget) {
+				t.Fatalf("%.10q: %v", text, err)
+			}
+		}
+		hog.Release()
+		item, err := r.Read()
+		if err != nil {
+			t.Fatalf("%.10q: %v", text, err)
+		}
+		b := &item.Interleaved.Payload
+		if item.Request != nil {
+			b = &item.Request.Body
+		}
+		if b.Len() != 20000 {
+			t.Errorf("%.10q: %d bytes", text, b.Len())
+		}
+		item.Release()
+		br.Recycle()
 	}
 }

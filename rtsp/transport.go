@@ -83,7 +83,7 @@ func ParseTransport(text string) ([]Transport, error) {
 	var list []Transport
 	for _, spec := range specs {
 		if spec == "" {
-			continue // RFC 2326, section 2.1 in RFC 2068: empty elements of a list
+			continue // an empty element of a list counts for nothing: RFC 2068, section 2.1
 		}
 		t, err := parseTransport(spec)
 		if err != nil {

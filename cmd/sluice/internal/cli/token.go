@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+)
+
+const tokenText = `token prints a token that allows one action on one stream until it expires, and
+the addresses with it that sluice serve takes. The stream is named as in
+addresses, APP/NAME.
+
+The secret is the server's: the environment variable ` + access.SecretEnv + `, or
+the first line of the file of --secret-file. It has at least 16 bytes; openssl
+rand -hex 32 prints a good one.
+
+Whoever has the token has the right: there is no way to call it back before it
+expires, other than a new secret.
+
+Exit codes: 0 printed; 1 it could not be printed; 2 wrong command line, or no
+secret.`
+
+// mostExpiry keeps a slip of the finger from making a token for ever.
+const mostExpiry = 10 * 365 * 24 * time.Hour
+
+// tokenFlags are the flags as given.
+type tokenFlags struct {
+	publish, play      bool
+	expires            time.Duration
+	host               string
+	rtmpPort, httpPort uint16
+	secretFile         string
+	json               bool
+}
+
+func (a App) token() *cobra.Command {
+	var f tokenFlags
+	cmd := &cobra.Command{
+		Use:     "token {--publish | --play} stream",
+		Short:   "Make a token to publish or play a stream of serve",
+		Long:    tokenText,
+		Example: "  sluice token --publish live/cam1 --expires 24h --host media.example.org",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.runToken(f, args, time.Now())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.publish, "publish", false, "to publish")
+	flags.BoolVar(&f.play, "play", false, "to play")
+	flags.DurationVar(&f.expires, "expires", 24*time.Hour, "how long it holds, at least 1s")
+	flags.StringVar(&f.host, "host", "localhost", "the server's `name` or address in the addresses printed")
+	flags.Uint16Var(&f.rtmpPort, "rtmp-port", 1935, "its `port` for RTMP")
+	flags.Uint16Var(&f.httpPort, "http-port", 8080, "its `port` for HTTP")
+	flags.StringVar(&f.secretFile, "secret-file", "", "take the secret from this `file` instead of the environment")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+// check holds the flags and arguments against each other.
+func (f *tokenFlags) check(args []string) (action access.Action, stream string, err error) {
+	if len(args) != 1 {
+		return "", "", fmt.Errorf("token: want one stream, such as live/cam1, got %q", args)
+	}
+	if f.publish == f.play {
+		return "", "", errors.New("token: one of --publish and --play is needed")
+	}
+	action = access.Play
+	if f.publish {
+		action = access.Publish
+	}
+	if f.expires < time.Second || f.expires > mostExpiry {
+		return "", "", fmt.Errorf("token: --expires %v is not within 1s to %v", f.expires, mostExpiry)
+	}
+	if f.host == "" || strings.ContainsAny(f.host, "/?#@ ") {
+		return "", "", fmt.Errorf("token: --host %q is neither a name nor an address", f.host)
+	}
+	if strings.Contains(f.host, ":") && net.ParseIP(f.host) == nil {
+		return "", "", fmt.Errorf("token: --host %q: ports are for --rtmp-port and --http-port", f.host)
+	}
+	if f.rtmpPort == 0 || f.httpPort == 0 {
+		return "", "", errors.New("token: port 0 cannot be connected to")
+	}
+	return action, args[0], checkStream(args[0])
+}
+
+// checkStream refuses what is no name of a stream, in particular what was cut
+// out of an address with something too much: a token for it would never match.
+func checkStream(name string) error {
+	app, rest, ok := strings.Cut(name, "/")
+	switch {
+	case !ok || app == "" || rest == "" || strings.HasSuffix(rest, "/") || strings.Contains(name, "//"):
+		return fmt.Errorf("token: stream %q is not of the form APP/NAME, such as live/cam1", name)
+	case strings.Contains(name, "?") || strings.Contains(name, "#"):
+		return fmt.Errorf("token: stream %q: leave out what begins with ? or #", name)
+	case strings.HasSuffix(name, ".flv"):
+		return fmt.Errorf("token: stream %q: leave out .flv, which only HTTP addresses have", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
+		return fmt.Errorf("token: stream %q has characters that cannot be shown", name)
+	}
+	return nil
+}
+
+// tokenSecret is the secret of the file, or without one of the environment.
+func tokenSecret(file string) (secret []byte, err error) {
+	if file == "" {
+		text := os.Getenv(access.SecretEnv)
+		if text == "" {
+			return nil, fmt.Errorf("token: the environment has no %s, and there is no --secret-file", access.SecretEnv)
+		}
+		secret = []byte(text)
+	} else {
+		const most = 4 << 10
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("token: --secret-file: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		text, err := io.ReadAll(io.LimitReader(f, most+1))
+		if err != nil {
+			return nil, fmt.Errorf("token: --secret-file: %w", err)
+		}
+		if len(text) > most {
+			return nil, fmt.Errorf("token: --secret-file: %s is longer than %d bytes", file, most)
+		}
+		secret, _, _ = bytes.Cut(text, []byte{'\n'})
+		secret = bytes.TrimSuffix(secret, []byte{'\r'})
+	}
+	if err := access.CheckSecret(secret); err != nil {
+		return nil, fmt.Errorf("token: %s", strings.TrimPrefix(err.Error(), "access: "))
+	}
+	return secret, nil
+}
+
+// signed is a token with what it is good for.
+type signed struct {
+	Token   string        `json:"token"`
+	Action  access.Action `json:"action"`
+	Stream  string        `json:"stream"`
+	Expires time.Time     `json:"expires"`
+	URLs    signedURLs    `json:"urls"`
+	// OBS is what its two fields take; to publish only.
+	OBS *obsFields `json:"obs,omitempty"`
+}
+
+// signedURLs are the addresses that carry the token. Publishing by HTTP is POST
+// to the same address that playing gets.
+type signedURLs struct {
+	RTMP      string `json:"rtmp"`
+	HTTP      string `json:"http"`
+	WebSocket string `json:"ws,omitempty"`
+}
+
+type obsFields struct {
+	Server string `json:"server"`
+	Key    string `json:"key"`
+}
+
+func (f *tokenFlags) sign(secret []byte, action access.Action, stream string, now time.Time) signed {
+	until := now.Add(f.expires).Truncate(time.Second).UTC()
+	token := access.Sign(secret, action, stream, until)
+	address := func(scheme string, port, usual uint16, path string) string {
+		host := f.host
+		if port != usual {
+			host = net.JoinHostPort(host, strconv.Itoa(int(port)))
+		} else if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		if scheme == "rtmp" {
+			// RTMP clients send the name as it is written.
+			return "rtmp://" + host + "/" + path
+		}
+		u := url.URL{Scheme: scheme, Host: host, Path: "/" + path}
+		return u.String()
+	}
+	query := "?token=" + token
+	s := signed{Token: token, Action: action, Stream: stream, Expires: until}
+	s.URLs.RTMP = address("rtmp", f.rtmpPort, 1935, stream) + query
+	s.URLs.HTTP = address("http", f.httpPort, 80, stream+".flv") + query
+	if action == access.Play {
+		s.URLs.WebSocket = address("ws", f.httpPort, 80, stream+".flv") + query
+		return s
+	}
+	// A server's app may have several parts: OBS sends all but the last.
+	at := strings.LastIndexByte(stream, '/')
+	s.OBS = &obsFields{Server: address("rtmp", f.rtmpPort, 1935, stream[:at]), Key: stream[at+1:] + query}
+	return s
+}
+
+func (a App) runToken(f tokenFlags, args []string, now time.Time) error {
+	action, stream, err := f.check(args)
+	if err != nil {
+		return err
+	}
+	secret, err := tokenSecret(f.secretFile)
+	if err != nil {
+		return err
+	}
+	s := f.sign(secret, action, stream, now)
+	if f.json {
+		encoder := json.NewEncoder(a.Stdout)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(s); err != nil {
+			return fail(err)
+		}
+		return nil
+	}
+	lines := fmt.Sprintf("token    %s\nexpires  %s\nrtmp     %s\n", s.Token, s.Expires.Format(time.RFC3339), s.URLs.RTMP)
+	if s.OBS != nil {
+		lines += fmt.Sprintf("obs      server %s  key %s\nhttp     %s  (POST or PUT)\n", s.OBS.Server, s.OBS.Key, s.URLs.HTTP)
+	} else {
+		lines += fmt.Sprintf("http     %s\nws       %s\n", s.URLs.HTTP, s.URLs.WebSocket)
+	}
+	if _, err := io.WriteString(a.Stdout, lines); err != nil {
+		return fail(err)
+	}
+	return nil
+}

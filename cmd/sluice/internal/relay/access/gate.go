@@ -1,0 +1,200 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Options are the rules. The zero value admits everybody.
+type Options struct {
+	// Protect lists the actions that need a token.
+	Protect []Action
+	// Secret signs the tokens: at least MinSecret bytes when anything is
+	// protected. It is copied.
+	Secret []byte
+	// Hook is a URL that is sent every request that the other rules admit, as
+	// JSON by POST: {action, stream, address, protocol, query, agent}. A status of
+	// 2xx admits; any other refuses, with the first line of the body of a 4xx as
+	// the reason. Empty: no hook. Redirects are refusals, and proxies of the
+	// environment are not used.
+	Hook string
+	// HookTimeout bounds one hook in all; 0 is DefaultHookTimeout.
+	HookTimeout time.Duration
+	// HookConcurrency is how many hooks run at once; 0 is
+	// DefaultHookConcurrency.
+	HookConcurrency int
+	// AllowPublish and AllowPlay are the networks that may; empty: all may.
+	AllowPublish, AllowPlay []netip.Prefix
+	// MaxStreams bounds the streams that are published at once, MaxViewers all
+	// who play, MaxViewersPerAddress those of one IPv4 address or one IPv6 /64.
+	// 0 is no limit.
+	MaxStreams, MaxViewers, MaxViewersPerAddress int
+	// Now is the clock that tokens expire by; nil is time.Now.
+	Now func() time.Time
+}
+
+// Gate admits and refuses. It is for all goroutines at once.
+type Gate struct {
+	protect map[Action]bool
+	secret  []byte
+	allow   map[Action]allowList
+	now     func() time.Time
+	hook    *hook // nil: none
+	limits  limits
+}
+
+// New makes a Gate, or says which option is wrong.
+func New(o Options) (*Gate, error) {
+	g := &Gate{
+		protect: map[Action]bool{},
+		secret:  slices.Clone(o.Secret),
+		allow:   map[Action]allowList{},
+		now:     o.Now,
+		limits: limits{
+			maxStreams: o.MaxStreams, maxViewers: o.MaxViewers, maxPerAddress: o.MaxViewersPerAddress,
+			publishes: map[string]int{}, addresses: map[netip.Prefix]int{},
+		},
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	for _, a := range o.Protect {
+		if !a.valid() {
+			return nil, fmt.Errorf("access: %q cannot be protected: it is neither publish nor play", a)
+		}
+		if err := CheckSecret(o.Secret); err != nil {
+			return nil, err
+		}
+		g.protect[a] = true
+	}
+	for _, c := range []struct {
+		action Action
+		list   []netip.Prefix
+	}{{Publish, o.AllowPublish}, {Play, o.AllowPlay}} {
+		list, err := newAllowList(c.list)
+		if err != nil {
+			return nil, err
+		}
+		g.allow[c.action] = list
+	}
+	for _, n := range []int{o.MaxStreams, o.MaxViewers, o.MaxViewersPerAddress} {
+		if n < 0 {
+			return nil, fmt.Errorf("access: a limit of %d; 0 is none", n)
+		}
+	}
+	if o.Hook != "" {
+		h, err := newHook(o.Hook, o.HookTimeout, o.HookConcurrency)
+		if err != nil {
+			return nil, err
+		}
+		g.hook = h
+	}
+	return g, nil
+}
+
+// Close closes the idle connections to the hook. Admit works after it.
+func (g *Gate) Close() {
+	if g.hook != nil {
+		g.hook.client.CloseIdleConnections()
+	}
+}
+
+// Admit takes r through the rules: allow list, token, limits, hook. When it is
+// admitted it counts until release is called, which may be done more than once
+// and by any goroutine. Otherwise the error is an *Error and nothing counts.
+//
+// It waits for the hook only, at most HookTimeout, and no longer than ctx. An
+// action that is none panics.
+func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error) {
+	if !r.Action.valid() {
+		panic(fmt.Sprintf("access: Admit of action %q", r.Action))
+	}
+	address := plain(r.Address.Addr())
+	if list := g.allow[r.Action]; len(list) > 0 && !list.has(address) {
+		return nil, refuse(r, "this address is not allowed", ErrAddress, nil)
+	}
+	if g.protect[r.Action] {
+		if err := Verify(g.secret, r.Action, r.Stream, r.token(), g.now()); err != nil {
+			return nil, refuse(r, tokenReason(err), err, nil)
+		}
+	}
+	// A request counts while the hook thinks: it is asked about nobody for whom
+	// there is no room.
+	if r.Action == Publish {
+		release, err = g.Reserve(r.Stream)
+	} else {
+		release, err = g.viewer(r, host(address))
+	}
+	if err != nil || g.hook == nil {
+		return release, err
+	}
+	if err := g.hook.ask(ctx, &r); err != nil {
+		release()
+		var no refused
+		if errors.As(err, &no) {
+			return nil, refuse(r, string(no), ErrDenied, nil)
+		}
+		return nil, refuse(r, "the server cannot decide at the moment", ErrHook, err)
+	}
+	return release, nil
+}
+
+// Reserve counts a stream that is published by other means than a Request, a
+// pull from an origin for example, until release is called. It returns ErrLimit
+// and asks no other rule.
+func (g *Gate) Reserve(stream string) (release func(), err error) {
+	if err := g.limits.takeStream(stream); err != nil {
+		return nil, refuse(Request{Action: Publish, Stream: stream}, err.Error(), ErrLimit, nil)
+	}
+	return once(func() { g.limits.dropStream(stream) }), nil
+}
+
+func (g *Gate) viewer(r Request, from netip.Prefix) (release func(), err error) {
+	if err := g.limits.takeViewer(from); err != nil {
+		return nil, refuse(r, err.Error(), ErrLimit, nil)
+	}
+	return once(func() { g.limits.dropViewer(from) }), nil
+}
+
+// once is f the first time it is called and nothing after that.
+func once(f func()) func() {
+	var done atomic.Bool
+	return func() {
+		if done.CompareAndSwap(false, true) {
+			f()
+		}
+	}
+}
+
+func refuse(r Request, reason string, kind, cause error) error {
+	return &Error{Action: r.Action, Stream: r.Stream, Reason: reason, Err: kind, Cause: cause}
+}
+
+func tokenReason(err error) string {
+	switch err {
+	case ErrTokenMissing:
+		return "a token is needed: ?token=..."
+	case ErrTokenExpired:
+		return "the token has expired"
+	}
+	return "the token is not valid for this stream"
+}
+
+// Usage is what the limits count at the moment.
+type Usage struct {
+	Streams   int
+	Viewers   int
+	Addresses int // that viewers come from
+}
+
+// Usage returns the counts.
+func (g *Gate) Usage() Usage {
+	g.limits.mu.Lock()
+	defer g.limits.mu.Unlock()
+	return Usage{Streams: len(g.limits.publishes), Viewers: g.limits.viewers, Addresses: len(g.limits.addresses)}
+}

@@ -1,0 +1,52 @@
+// The server's API. Paths are of the server that the page came from.
+
+const key = "sluice.api-token";
+
+export class APIError extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status; // 0: no answer
+  }
+  get refused() {
+    return this.status === 401 || this.status === 403;
+  }
+}
+
+let token = "";
+try {
+  token = sessionStorage.getItem(key) ?? "";
+} catch { /* storage may be forbidden: the token is then asked for again */ }
+
+export function setToken(t) {
+  token = t;
+  try {
+    sessionStorage.setItem(key, t);
+  } catch { /* as above */ }
+}
+
+// ask sends a request that may take ten seconds.
+async function ask(method, path) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), 10_000);
+  try {
+    const response = await fetch(path, { method, headers, signal: abort.signal, cache: "no-store", mode: "same-origin" });
+    const text = await response.text();
+    let body = null;
+    try {
+      body = text ? JSON.parse(text) : null;
+    } catch { /* a proxy's page, say: the status tells */ }
+    if (!response.ok) throw new APIError(response.status, body?.error ?? `The server answered with status ${response.status}.`);
+    return body;
+  } catch (err) {
+    if (err instanceof APIError) throw err;
+    throw new APIError(0, "The server does not answer.");
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const streams = (history) => ask("GET", history ? "/api/streams?history=1" : "/api/streams");
+export const clients = async () => (await ask("GET", "/api/clients"))?.clients ?? [];
+export const kick = (id) => ask("DELETE", `/api/clients/${encodeURIComponent(id)}`);
+export const config = () => ask("GET", "/assets/config.json");

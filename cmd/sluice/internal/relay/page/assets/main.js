@@ -1,0 +1,164 @@
+// The page: asks the API every two seconds and hands what it says to the parts.
+import * as api from "./api.js";
+import { askForToken } from "./ask.js";
+import * as charts from "./charts.js";
+import * as clients from "./clients.js";
+import { byId, element, setText } from "./dom.js";
+import { readable } from "./format.js";
+import { playLines, pushLines } from "./lines.js";
+import * as list from "./list.js";
+import * as numbers from "./numbers.js";
+import * as player from "./player.js";
+
+const period = 2000;
+const hiddenPeriod = 15_000; // nobody looks
+const manyStreams = 20; // from here on their histories are asked for less often
+const manyClients = 200; // and so is the list of clients
+
+const query = new URLSearchParams(location.search);
+const shown = {
+  name: query.get("stream") || "", // of the selected stream
+  chosen: Boolean(query.get("stream")), // by a person, so that it stays when it is not live
+};
+let config = { rtmp_port: 1935, rtmps_port: 0, merge_ms: NaN, protect_publish: false, protect_play: false };
+let known = null; // the newest answer
+const histories = new Map();
+
+const lines = { push: pushLines(byId("push-lines")), play: playLines(byId("play-lines")) };
+const empty = { push: pushLines(byId("empty-push"), { test: true }), play: playLines(byId("empty-play")) };
+
+function notice(text, button) {
+  const e = byId("notice");
+  if (e.dataset.text !== text) {
+    e.dataset.text = text;
+    e.replaceChildren(text, ...(button ? [" ", button] : []));
+  }
+  e.hidden = !text;
+}
+
+function select(name, { chosen = true } = {}) {
+  shown.name = name;
+  shown.chosen = chosen;
+  if (chosen) history.replaceState(null, "", list.link(name));
+  document.title = `${readable(name)} – Sluice`;
+  charts.show(null);
+  player.show(name);
+  render();
+}
+
+function watch() {
+  if (!shown.name) return;
+  shown.chosen = true;
+  player.play(shown.name);
+  render();
+}
+
+function render() {
+  const streams = known?.streams ?? [];
+  if (!streams.some((s) => s.name === shown.name) && !shown.chosen) {
+    shown.name = "";
+    if (streams.length) {
+      const first = streams.map((s) => s.name).sort()[0];
+      select(first, { chosen: false }); // renders
+      return;
+    }
+  }
+  list.show(streams, shown.name, (name) => {
+    select(name);
+    watch();
+    byId("stream").scrollIntoView({ block: "nearest" });
+  });
+
+  const stream = streams.find((s) => s.name === shown.name) ?? null;
+  byId("main").dataset.streams = streams.length ? "some" : "none";
+  byId("empty").hidden = !known || shown.name !== "";
+  byId("stream").hidden = shown.name === "";
+  if (known) numbers.server({ ...known, streams });
+  if (!shown.name) {
+    document.title = "Sluice";
+    newcomer();
+    return;
+  }
+  setText(byId("name"), readable(shown.name));
+  player.know(known ? stream : undefined);
+  if (known) numbers.state(stream, known.now);
+  numbers.stream(stream, known?.now);
+  const past = stream && histories.get(shown.name);
+  charts.show(past);
+  byId("charts-section").hidden = !past;
+  byId("clients-section").hidden = !stream;
+  lines.push(shown.name, config);
+  lines.play(shown.name, config, player.playToken());
+}
+
+// newcomer shows the lines for a stream that does not exist yet.
+function newcomer() {
+  const name = byId("new-name").value.trim().replace(/^\/+|\/+$/g, "");
+  const whole = /^[^/]+(\/[^/]+)+$/.test(name);
+  byId("new-name-fault").hidden = whole;
+  setText(byId("new-name-fault"), whole ? "" : "A name has two parts with a slash between them, such as live/test.");
+  if (!whole) return;
+  empty.push(name, config);
+  empty.play(name, config);
+}
+
+let round = 0;
+let people = [];
+
+async function ask() {
+  const often = (known?.streams?.length ?? 0) <= manyStreams;
+  const answer = await api.streams(often || round % 5 === 0);
+  known = { now: Date.now(), ...answer, streams: answer?.streams ?? [] };
+  const names = new Set(known.streams.map((s) => s.name));
+  for (const name of histories.keys()) if (!names.has(name)) histories.delete(name);
+  for (const s of known.streams) if (s.history) histories.set(s.name, s.history);
+  if (people.length <= manyClients || round % 5 === 0) people = shown.name || known.streams.length ? await api.clients() : [];
+  round++;
+}
+
+async function poll() {
+  try {
+    await ask();
+    notice("");
+  } catch (err) {
+    if (err.refused) {
+      notice("The server shows its numbers only to those who know its API token.", element("button", {
+        type: "button",
+        onclick: async () => {
+          if (await askForToken("Numbers and clients are shown with it.")) again();
+        },
+      }, "Give it"));
+    } else {
+      notice(`${err.message || err} Trying again.`);
+    }
+  }
+  render();
+  if (shown.name) clients.show(people, shown.name, known?.now ?? Date.now());
+}
+
+let timer = 0;
+let asking = false;
+async function again() {
+  clearTimeout(timer);
+  if (asking) return;
+  asking = true;
+  await poll();
+  asking = false;
+  timer = setTimeout(again, document.hidden ? hiddenPeriod : period);
+}
+
+document.addEventListener("visibilitychange", () => document.hidden || again());
+byId("filter").addEventListener("input", render);
+byId("new-name").addEventListener("input", newcomer);
+
+try {
+  config = await api.config();
+} catch { /* the usual ports; the first poll says what is wrong */ }
+player.start({ onPlay: watch, mergeMS: config.merge_ms });
+if (shown.name) {
+  document.title = `${readable(shown.name)} – Sluice`;
+  player.show(shown.name);
+}
+// What the API says of a stream helps to play it, but is not waited for long.
+await Promise.race([again(), new Promise((resolve) => setTimeout(resolve, 500))]);
+if (query.get("stream")) player.play(shown.name, query.get("token") ?? "");

@@ -1,0 +1,225 @@
+// Plays a stream in the page by mpegts.js, and goes on when the stream does.
+import { byId, element, setText, terms } from "./dom.js";
+import { explain } from "./failure.js";
+import { milliseconds, count } from "./format.js";
+import { path } from "./lines.js";
+
+const video = byId("video");
+const cover = byId("cover");
+const watch = byId("watch");
+const stop = byId("stop");
+const sound = byId("sound");
+const transport = byId("transport");
+const merge = byId("merge");
+const tokenForm = byId("play-token");
+
+const { mpegts } = window;
+if (mpegts) mpegts.LoggingControl.enableAll = false; // failures are shown, not logged
+
+let engine = null; // of mpegts.js, while there is a connection
+let wanted = null; // {name}, while it shall play
+let stream = null; // what the API says of it
+let token = "";
+let failures = 0; // in a row, for the back-off
+let retryAt = 0; // performance.now of the next try, 0: none
+let moved = { time: 0, at: 0 }; // where the video was when it last moved
+let pausedAt = 0;
+let upToDate = false; // since the connection was made
+let without = ""; // "audio" or "video" when the engine was told that there is none
+
+// say covers the picture with a message; with none the picture is free.
+function say(text, { button = "", ask = false } = {}) {
+  setText(byId("player-message"), text);
+  watch.hidden = !button;
+  if (button) setText(watch, button);
+  tokenForm.hidden = !ask;
+  cover.hidden = !text && !button && !ask;
+}
+
+function address(name) {
+  const query = new URLSearchParams();
+  if (token) query.set("token", token);
+  if (merge.value) query.set("merge", merge.value);
+  const origin = transport.value === "ws" ? location.origin.replace(/^http/, "ws") : location.origin;
+  return `${origin}/${path(name)}.flv${query.size ? `?${query}` : ""}`;
+}
+
+function drop() {
+  retryAt = 0;
+  if (!engine) return;
+  const old = engine;
+  engine = null;
+  old.destroy();
+  video.removeAttribute("src");
+  video.load();
+}
+
+const lacks = () => (stream?.video && !stream.audio ? "audio" : stream?.audio && !stream.video ? "video" : "");
+
+function connect() {
+  drop();
+  if (!mpegts?.isSupported()) {
+    say("This browser has no Media Source Extensions, so it cannot play here. VLC can: the address is below.");
+    wanted = null;
+    return;
+  }
+  say(failures ? "Connecting again…" : "Connecting…");
+  moved = { time: 0, at: performance.now() };
+  pausedAt = 0;
+  upToDate = false;
+
+  const source = { type: "flv", isLive: true, cors: false, url: address(wanted.name) };
+  // The header of a live FLV promises both; a stream without one of them would
+  // wait for it for ever.
+  without = lacks();
+  if (without) source[without === "audio" ? "hasAudio" : "hasVideo"] = false;
+  const mine = mpegts.createPlayer(source, {
+    enableStashBuffer: false, // shown when it comes
+    lazyLoad: false,
+    // Up to date within a second by playing a little faster, by a jump when far behind.
+    liveSync: true, liveSyncMaxLatency: 1.2, liveSyncTargetLatency: 0.6, liveSyncPlaybackRate: 1.15,
+    liveBufferLatencyChasing: true, liveBufferLatencyMaxLatency: 4, liveBufferLatencyMinRemain: 0.6,
+    autoCleanupSourceBuffer: true, autoCleanupMaxBackwardDuration: 30, autoCleanupMinBackwardDuration: 10,
+  });
+  engine = mine;
+  mine.on(mpegts.Events.ERROR, (type, detail, info) => engine === mine && failed(explain(type, detail, info, { transport: transport.value, stream })));
+  mine.on(mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: "The stream has ended. It starts here when it is published again.", again: true }));
+  mine.attachMediaElement(video);
+  mine.load();
+  begin();
+}
+
+// begin asks the element to play. Without a click browsers allow that only
+// without sound, and some not even then.
+async function begin() {
+  try {
+    await video.play();
+  } catch (err) {
+    if (err.name === "NotAllowedError" && engine) say("The browser plays this when you say so.", { button: "Play" });
+  }
+}
+
+function failed({ text, again = false, token: ask = false }) {
+  drop();
+  if (again) {
+    failures++;
+    retryAt = performance.now() + Math.min(15_000, 500 * 2 ** failures);
+  } else {
+    wanted = null;
+  }
+  say(text, { button: ask ? "" : again ? "Try now" : "Try again", ask });
+  controls();
+}
+
+function controls() {
+  stop.disabled = !wanted;
+  setText(sound, video.muted ? "Sound on" : "Sound off");
+  video.controls = engine !== null;
+}
+
+// play starts a stream at once. play token: of the address of the page.
+export function play(name, playToken = token) {
+  token = playToken;
+  wanted = { name };
+  failures = 0;
+  connect();
+  controls();
+}
+
+// show makes ready for a stream without starting it.
+export function show(name) {
+  wanted = null;
+  drop();
+  say("", { button: "Watch" });
+  watch.setAttribute("aria-label", `Watch ${name}`);
+  watch.dataset.name = name;
+  terms(byId("playing"), []);
+  controls();
+}
+
+export const playToken = () => token;
+
+// know takes what the API says of the stream: null when there is none, undefined
+// when that is not known.
+export function know(now) {
+  const came = now?.state === "live" && stream?.state !== "live";
+  stream = now;
+  if (!wanted) return;
+  // Begin again when the engine was told wrong: it leaves out what has come since, or
+  // waits for what there is not.
+  const wrong = engine && now && ((without && now[without]) || (lacks() !== without && video.readyState === 0));
+  if (wrong || (came && !engine)) retryAt = performance.now();
+}
+
+function latency() {
+  const { buffered } = video;
+  return buffered.length ? Math.max(0, buffered.end(buffered.length - 1) - video.currentTime) : NaN;
+}
+
+// tick follows the video a few times a second.
+function tick() {
+  const now = performance.now();
+  if (retryAt && now >= retryAt && wanted) {
+    connect();
+    return;
+  }
+  if (!engine) return;
+  if (video.paused) {
+    pausedAt ||= now;
+    // Nobody looks: what comes would only fill memory here and cost the server.
+    if (now - pausedAt > 20_000 && video.readyState > 0) show(wanted.name);
+    return;
+  }
+  pausedAt = 0;
+  if (video.currentTime !== moved.time) {
+    moved = { time: video.currentTime, at: now };
+    failures = 0;
+    if (video.currentTime > 0) say("");
+  } else if (now - moved.at > 4000) { // the slowest honest picture comes more often
+    say(stream?.state === "grace"
+      ? "The publisher is gone for the moment. The picture goes on when they come back."
+      : "No data for some seconds: the publisher has stopped sending, or the network is too slow.");
+  }
+  // The server begins with what came since the last key frame, some seconds in one
+  // go. They are needed to decode, but need not be looked at.
+  if (!upToDate && video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) {
+    upToDate = true;
+    if (latency() > 1.2) video.currentTime += latency() - 0.6;
+  }
+  const quality = video.getVideoPlaybackQuality?.();
+  terms(byId("playing"), [
+    ["Latency", milliseconds(Math.round(latency() * 20) * 50), "From the newest data that the browser has to what is shown"],
+    ["Picture", video.videoWidth ? `${video.videoWidth}×${video.videoHeight}` : "–"],
+    ["Frames lost here", count(quality?.droppedVideoFrames ?? NaN), "Frames that this browser did not show in time"],
+  ]);
+}
+
+export function start({ onPlay, mergeMS }) {
+  const label = Number.isFinite(mergeMS) ? `server’s, ${mergeMS} ms` : "server’s";
+  merge.append(...[["", label], ["0", "0 ms"], ["80", "80 ms"], ["200", "200 ms"], ["350", "350 ms"]].map(([value, text]) => element("option", { value }, text)));
+  watch.addEventListener("click", () => {
+    if (engine) begin();
+    else onPlay();
+    if (wanted) stop.focus(); // the button goes away
+  });
+  stop.addEventListener("click", () => {
+    if (!wanted) return;
+    show(wanted.name);
+    watch.focus();
+  });
+  sound.addEventListener("click", () => {
+    video.muted = !video.muted;
+    controls();
+  });
+  video.addEventListener("volumechange", controls);
+  for (const select of [transport, merge]) {
+    select.addEventListener("change", () => wanted && play(wanted.name));
+  }
+  tokenForm.addEventListener("submit", (event) => {
+    event.preventDefault();
+    token = byId("play-token-value").value.trim();
+    onPlay();
+  });
+  controls();
+  setInterval(tick, 250);
+}
