@@ -96,6 +96,25 @@ func (t *batch) rest(of *batch, i, j int) {
 	}
 }
 
+// join brings the parts together into one, in memory of a: what is sent often is
+// sent faster in one piece. (A call with 16 pieces takes about half a
+// microsecond longer.)
+func (t *batch) join(a *mem.Allocator) {
+	if len(t.parts) < 2 {
+		return
+	}
+	b := a.Get(t.size)
+	p := b.Bytes()
+	for _, part := range t.parts {
+		p = p[copy(p, part):]
+	}
+	size, ends, whole := t.size, t.ends, t.whole
+	t.ends = nil
+	t.reset()
+	t.own(b)
+	t.size, t.ends, t.whole = size, ends, whole
+}
+
 // frame appends the header of a WebSocket message of n bytes. There is one such
 // in a batch.
 func (t *batch) frame(n int) { t.add(appendFrame(t.head[:0], n)) }

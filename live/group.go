@@ -26,6 +26,9 @@ type group struct {
 	least atomic.Uint64 // of the viewer furthest behind who takes something; nobody when there is none
 }
 
+// severalViewers is from how many on a batch is brought into one piece.
+const severalViewers = 4
+
 const nobody = math.MaxUint64
 
 type groupKey struct {
@@ -90,6 +93,10 @@ func (g *group) serve(now time.Time) bool {
 	to, more, over := g.gather()
 	from := g.pos
 	g.pos = to
+	if len(g.viewers) >= severalViewers {
+		g.shared.join(g.stream.options.Allocator)
+	}
+	staged := len(g.viewers) >= stageFor && g.shared.size >= stageFrom && g.loop.socket.stage.put(g.shared.parts[0])
 	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
 		v := g.viewers[i]
 		switch {
@@ -98,11 +105,14 @@ func (g *group) serve(now time.Time) bool {
 		case v.state == blocked || v.state == behind:
 			// It is on one of the loop's lists.
 		case v.state == steady && v.cursor.seq == from && v.cursor.begun && !v.cursor.moved && !v.paused && !over && g.shared.size > 0:
-			g.loop.send(v, &g.shared, to)
+			g.loop.send(v, &g.shared, to, staged)
 		case v.paused && !over:
 		default:
 			g.loop.advance(v, to, now)
 		}
+	}
+	if staged {
+		g.loop.socket.stage.clear()
 	}
 	g.shared.reset()
 	g.survey(now)
@@ -117,8 +127,12 @@ func (g *group) survey(now time.Time) {
 	}
 	least := uint64(nobody)
 	for _, v := range g.viewers {
-		if v.figures.joined.Load() && now.Sub(v.ackedAt) < lagging {
+		switch {
+		case now.Sub(v.ackedAt) >= lagging:
+		case v.figures.joined.Load():
 			least = min(least, v.figures.seq.Load())
+		case v.options.FromStart:
+			least = 0 // it is about to begin there
 		}
 	}
 	g.least.Store(least)

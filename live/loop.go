@@ -82,6 +82,7 @@ func (l *loop) stop() {
 
 func (l *loop) run() {
 	defer close(l.ended)
+	defer l.socket.close()
 	timer := time.NewTimer(scanEvery)
 	defer timer.Stop()
 	var added, asked []*Viewer
@@ -287,8 +288,14 @@ func (l *loop) place(v *Viewer) {
 }
 
 // send sends v what its group is sent, in one call as a rule.
-func (l *loop) send(v *Viewer, b *batch, to uint64) {
-	n, err := v.transmit(b.parts, b.size)
+func (l *loop) send(v *Viewer, b *batch, to uint64, staged bool) {
+	var n int
+	var err error
+	if staged {
+		n, err = l.socket.sendStaged(v.raw)
+	} else {
+		n, err = l.socket.send(v.raw, b.parts)
+	}
 	if v.sent(b, n, to) {
 		return
 	}

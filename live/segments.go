@@ -52,13 +52,6 @@ func (g *segments) cut(b *batch, i, j int64) {
 	}
 }
 
-// view returns the bytes from i up to j, which grow returned together; they are
-// borrowed until they are trimmed.
-func (g *segments) view(i, j int64) []byte {
-	s := &g.list[g.find(i)]
-	return s.slab.Bytes()[i-s.first : j-s.first : j-s.first]
-}
-
 // find returns the segment that place i lies in.
 func (g *segments) find(i int64) int {
 	lo, hi := 0, len(g.list)

@@ -16,7 +16,7 @@ import (
 func TestSlowViewer(t *testing.T) {
 	alloc := mem.New(mem.Options{Name: t.Name()})
 	sluicetest.NoLeaks(t, alloc)
-	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc, GOPBytes: 1 << 20, Backlog: time.Nanosecond}})
+	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc, GOPBytes: 1 << 20, Backlog: time.Nanosecond, Ahead: time.Hour}})
 	p := mustPublish(t, h, "s", PublishOptions{})
 	w := newWriter(t, WriterOptions{Stall: time.Minute, Jumps: 1000})
 	slow, slowEnd := pair(t)
@@ -95,7 +95,7 @@ func TestSlowViewer(t *testing.T) {
 }
 
 func TestViewerThatJumpsTooOften(t *testing.T) {
-	h := NewHub(HubOptions{Stream: StreamOptions{GOPBytes: 200 << 10, Backlog: time.Nanosecond}})
+	h := NewHub(HubOptions{Stream: StreamOptions{GOPBytes: 200 << 10, Backlog: time.Nanosecond, Ahead: time.Hour}})
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})
 	w := newWriter(t, WriterOptions{Jumps: 2, JumpTime: time.Hour, Stall: time.Hour})
@@ -118,7 +118,7 @@ func TestViewerThatJumpsTooOften(t *testing.T) {
 		}
 		if i%40 == 39 {
 			// It takes something, but not enough.
-			if _, err := io.ReadFull(c, b); err != nil {
+			if _, err := c.Read(b); err != nil {
 				waitFor(t, v.Done(), "end of the viewer")
 			}
 		}

@@ -13,8 +13,10 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	call  func(fd uintptr) bool // write, kept so that it need not be made anew each time
-	ask   func(fd uintptr)      // look, the same
+	call  func(fd uintptr) // write, kept so that it need not be made anew each time
+	ask   func(fd uintptr) // look, the same
+	copy  func(fd uintptr) // sendfile, the same
+	stage stage
 	parts [][]byte
 	list  []unix.Iovec
 	n     int
@@ -24,26 +26,33 @@ type socketWriter struct {
 // maxParts is UIO_MAXIOV.
 const maxParts = 1024
 
-func (w *socketWriter) init() { w.call, w.ask = w.write, w.look }
+func (w *socketWriter) init() {
+	w.call, w.ask, w.copy = w.write, w.look, w.sendfile
+	w.stage.init()
+}
+
+func (w *socketWriter) close() { w.stage.drop() }
 
 // send sends parts, borrowed until it returns, and returns how many bytes the
 // socket has taken. That it is full is no error.
 func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 	w.parts, w.n, w.err = parts, 0, nil
-	if err := c.Write(w.call); err != nil {
-		w.parts = nil
-		return w.n, err
-	}
+	// Control, not Write: the latter asks the poller first, and there is nobody
+	// else who writes.
+	err := c.Control(w.call)
 	w.parts = nil
-	if w.err == unix.EAGAIN || w.err == unix.ENOBUFS || w.err == unix.ENOMEM {
-		w.err = nil // the last two pass: too much is on its way
-	}
-	return w.n, w.err
+	return w.result(err)
 }
 
-// write reports true, since it is never to be called again when the socket has
-// become writable.
-func (w *socketWriter) write(fd uintptr) bool {
+// result is what came of a call, err being that of the connection.
+func (w *socketWriter) result(err error) (int, error) {
+	if err == nil && w.err != unix.EAGAIN && w.err != unix.ENOBUFS && w.err != unix.ENOMEM {
+		err = w.err // the last two pass: too much is on its way
+	}
+	return w.n, err
+}
+
+func (w *socketWriter) write(fd uintptr) {
 	for len(w.parts) > 0 {
 		some := w.parts[:min(len(w.parts), maxParts)]
 		size, n := 0, 0
@@ -67,15 +76,14 @@ func (w *socketWriter) write(fd uintptr) bool {
 			}
 		}
 		if w.err != nil {
-			return true
+			return
 		}
 		w.n += n
 		if n < size {
-			return true
+			return
 		}
 		w.parts = w.parts[len(some):]
 	}
-	return true
 }
 
 // unsent returns how many bytes c's kernel buffer holds that the peer has not

@@ -8,9 +8,10 @@ import "syscall"
 // viewer has a goroutine.
 const direct = false
 
-type socketWriter struct{}
+type socketWriter struct{ stage stage }
 
-func (*socketWriter) init() {}
+func (*socketWriter) init()  {}
+func (*socketWriter) close() {}
 
 func (*socketWriter) send(syscall.RawConn, [][]byte) (int, error) {
 	panic("live: a loop does not send here")

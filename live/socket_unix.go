@@ -15,19 +15,21 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	call  func(fd uintptr) bool
+	stage stage
+	call  func(fd uintptr)
 	parts [][]byte
 	n     int
 	err   error
 }
 
-func (w *socketWriter) init() { w.call = w.write }
+func (w *socketWriter) init()  { w.call = w.write }
+func (w *socketWriter) close() {}
 
 // send sends parts, borrowed until it returns, and returns how many bytes the
 // socket has taken. That it is full is no error.
 func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 	w.parts, w.n, w.err = parts, 0, nil
-	err := c.Write(w.call)
+	err := c.Control(w.call)
 	w.parts = nil
 	if err != nil {
 		return w.n, err
@@ -38,7 +40,7 @@ func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 	return w.n, w.err
 }
 
-func (w *socketWriter) write(fd uintptr) bool {
+func (w *socketWriter) write(fd uintptr) {
 	for _, p := range w.parts {
 		for len(p) > 0 {
 			n, err := sys.Send(int(fd), p)
@@ -46,13 +48,12 @@ func (w *socketWriter) write(fd uintptr) bool {
 				continue
 			}
 			if w.err = err; err != nil {
-				return true
+				return
 			}
 			w.n += n
 			p = p[n:]
 		}
 	}
-	return true
 }
 
 // unsent is not known here.

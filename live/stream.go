@@ -155,13 +155,7 @@ func (s *Stream) end() {
 	s.forget(s)
 }
 
-// hold and release count those who read the ring.
-func (s *Stream) hold() {
-	s.mu.Lock()
-	s.holders++
-	s.mu.Unlock()
-}
-
+// release is called when one of holders goes.
 func (s *Stream) release() {
 	s.mu.Lock()
 	s.holders--
