@@ -37,6 +37,11 @@ func (v *Viewer) advance(upto uint64) error {
 	if whole {
 		v.state = then
 	}
+	if v.state == steady {
+		// From now on it is sent what its group is; what the lists have
+		// grown to is of no more use.
+		v.cursor.own = batch{}
+	}
 	return err
 }
 

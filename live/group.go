@@ -16,7 +16,8 @@ type group struct {
 	form    Form
 	merge   time.Duration
 	viewers []*Viewer
-	pos     uint64 // those that are steady have everything before it
+	pos     uint64    // those that are steady have everything before it
+	last    time.Time // when it was served
 	due     time.Time
 	armed   bool  // due counts
 	shared  batch // what they are sent this time

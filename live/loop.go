@@ -157,8 +157,8 @@ func (l *loop) work(now time.Time) time.Duration {
 	n = 0
 	for _, g := range l.armed {
 		if g.armed && !now.Before(g.due) {
+			g.last, g.due = now, now
 			g.armed = g.serve(now) && len(g.viewers) > 0
-			g.due = now
 		}
 		if g.armed {
 			l.armed[n] = g
@@ -192,10 +192,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// arm makes g due: when its merge time has passed since the first frame that it
-// has not sent. At the end of a stream there is nothing to wait for.
+// arm makes g due: when its merge time has passed since it was last, so that no
+// frame waits for longer than that. At the end of a stream there is nothing to
+// wait for.
 func (l *loop) arm(g *group, now time.Time) {
-	due := now.Add(g.merge)
+	due := g.last.Add(g.merge)
 	select {
 	case <-g.stream.done:
 		due = now

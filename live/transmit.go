@@ -91,8 +91,6 @@ const linger = 2 * time.Second
 // finish closes v's connection and says so. What is the loop's stays the
 // loop's.
 func (v *Viewer) finish(err error) {
-	v.err = err
-	close(v.done)
 	v.cursor.drop()
 	if err == ErrEnded {
 		v.hangUp()
@@ -109,6 +107,8 @@ func (v *Viewer) finish(err error) {
 	s.mu.Unlock()
 	s.release()
 	v.writer.forget(v)
+	v.err = err
+	close(v.done)
 	if f := v.options.OnClose; f != nil {
 		go f(v, err)
 	}

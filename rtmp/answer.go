@@ -5,6 +5,14 @@ import "fmt"
 // Accept tells the client that what it asked for begins, and flushes. A
 // publisher may then send messages up to Limits.Message; to a player the
 // caller sends metadata and media on message stream req.StreamID.
+//
+// For a publisher it belongs to the goroutine that reads; for a player, as
+// Refuse and End do for both, it only writes, and another may read meanwhile.
+//
+// Before the connection is closed behind End or Refuse, the caller ends its
+// write side and reads until the client goes, for a time: closing while bytes
+// of the client's are unread resets the connection, and the client may lose
+// what it was sent last.
 func (c *Conn) Accept(req *Request) error {
 	if err := c.writeEvent(EventStreamBegin, req.StreamID); err != nil {
 		return err
@@ -90,9 +98,11 @@ const (
 
 // Answer deals with a command that came from ReadMessage on a connection that
 // publishes or plays: it answers what has to be answered, flushes, and says
-// what the caller has to do. m is borrowed until it returns. What is not a
-// command, publish and play while a stream goes on, and commands that cannot be
-// read are ErrProtocol.
+// what the caller has to do. m is borrowed until it returns. Publish and play
+// while a stream goes on, and what cannot be read as a command, are
+// ErrProtocol. As with ReadMessage, that an answer cannot be sent is not an
+// error here but of the next write: the client may have gone, and have said
+// before that it would.
 func (c *Conn) Answer(m Message) (Action, error) {
 	cmd, err := ParseCommand(m)
 	if err != nil {
@@ -105,25 +115,25 @@ func (c *Conn) Answer(m Message) (Action, error) {
 	case "deleteStream", "closeStream":
 		return Close, nil
 	case "pause":
-		action, err = c.pause(cmd)
+		action = c.pause(cmd)
 	case "seek":
 		// A live stream has one place. Flash waits for the answer.
-		err = c.WriteStatus(cmd.StreamID, "error", "NetStream.Seek.Failed", "A live stream cannot be sought in.")
+		_ = c.WriteStatus(cmd.StreamID, "error", "NetStream.Seek.Failed", "A live stream cannot be sought in.")
 	default:
-		err = c.call(cmd)
+		_ = c.call(cmd)
 	}
-	if err != nil {
-		return None, err
-	}
-	return action, c.Flush()
+	_ = c.Flush()
+	return action, nil
 }
 
 // pause answers a pause command (section 7.2.2.8).
-func (c *Conn) pause(cmd Command) (Action, error) {
+func (c *Conn) pause(cmd Command) Action {
 	if on, _ := cmd.Arg(1).(bool); on {
-		return Pause, c.WriteStatus(cmd.StreamID, "status", "NetStream.Pause.Notify", "Paused.")
+		_ = c.WriteStatus(cmd.StreamID, "status", "NetStream.Pause.Notify", "Paused.")
+		return Pause
 	}
-	return Resume, c.WriteStatus(cmd.StreamID, "status", "NetStream.Unpause.Notify", "Resumed.")
+	_ = c.WriteStatus(cmd.StreamID, "status", "NetStream.Unpause.Notify", "Resumed.")
+	return Resume
 }
 
 // writeEvent writes a user control message.

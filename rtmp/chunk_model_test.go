@@ -75,7 +75,7 @@ func (p *chunkPeer) begin(m chunkMessage) {
 		formats = append(formats, 1)
 		if s.typ == m.typ && len(s.body) == len(m.body) {
 			formats = append(formats, 2)
-			if s.field == delta {
+			if s.field == delta && !(p.omits && delta >= extended) {
 				formats = append(formats, 3, 3)
 			}
 		}
@@ -86,6 +86,13 @@ func (p *chunkPeer) begin(m chunkMessage) {
 		field = m.time
 	}
 	s.chunkMessage, s.field, s.used, s.at = m, field, true, 0
+	for i, c := range m.body {
+		// Where the timestamp is left out the payload must not look like it.
+		for p.omits && (c == byte(field>>24) || c == byte(m.time>>24)) {
+			c++
+		}
+		m.body[i] = c
+	}
 	p.out = appendBasicHeader(p.out, format, m.chunkStream)
 	short := min(field, extended)
 	if format < 3 {
@@ -181,7 +188,7 @@ func chunkHistory(r *rand.Rand, steps int) *chunkPeer {
 			}
 			m.body = make([]byte, n)
 			for i := range m.body {
-				m.body[i] = byte(r.Uint32()) | 0x02
+				m.body[i] = byte(r.Uint32())
 			}
 			p.begin(m)
 		}

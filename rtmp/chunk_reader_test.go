@@ -17,7 +17,7 @@ import (
 
 func TestChunkReaderReadsWhatPeersSend(t *testing.T) {
 	seed := sluicetest.Seed(t)
-	for i := range uint64(60) {
+	for i := range uint64(30) {
 		p := chunkHistory(rand.New(rand.NewPCG(seed, i)), 60)
 		for name, r := range sluicetest.Chunkings(p.out) {
 			b, a := chunkSource(r, mem.Options{})
@@ -32,6 +32,15 @@ func TestChunkReaderReadsWhatPeersSend(t *testing.T) {
 				chunkCheck(t, got, p.done, err)
 			})
 		}
+	}
+}
+
+func TestChunkReaderReadsManyHistories(t *testing.T) {
+	seed := sluicetest.Seed(t)
+	for i := range uint64(600) {
+		p := chunkHistory(rand.New(rand.NewPCG(seed, i)), 60)
+		got, err := chunkReadAll(NewChunkReader(sluice.NewBufReaderBytes(p.out), Limits{}))
+		chunkCheck(t, got, p.done, err)
 	}
 }
 

@@ -22,7 +22,8 @@ type Command struct {
 var commandLimits = amf0.Limits{Depth: 16, Values: 4096}
 
 // ParseCommand reads the command in m, which is borrowed until it returns. What
-// is not a command of AMF 0 values is ErrProtocol, wrapped around the reason.
+// is not a name and further AMF 0 values is ErrProtocol, wrapped around the
+// reason. A command without a number has transaction 0.
 func ParseCommand(m Message) (Command, error) {
 	p := m.bytes()
 	switch m.Type {
@@ -39,15 +40,21 @@ func ParseCommand(m Message) (Command, error) {
 	if err != nil {
 		return Command{}, fmt.Errorf("%w: command of %d bytes: %w", ErrProtocol, len(p), err)
 	}
-	if len(values) < 2 {
-		return Command{}, fmt.Errorf("%w: command of %d values, less than a name and a number", ErrProtocol, len(values))
+	if len(values) == 0 {
+		return Command{}, fmt.Errorf("%w: empty command", ErrProtocol)
 	}
-	name, isString := values[0].(string)
-	number, isNumber := values[1].(float64)
-	if !isString || !isNumber {
-		return Command{}, fmt.Errorf("%w: command begins with %T and %T, not with a name and a number", ErrProtocol, values[0], values[1])
+	name, ok := values[0].(string)
+	if !ok {
+		return Command{}, fmt.Errorf("%w: command begins with %T, not with a name", ErrProtocol, values[0])
 	}
-	return Command{Name: name, Transaction: number, Args: values[2:], StreamID: m.StreamID}, nil
+	cmd := Command{Name: name, Args: values[1:], StreamID: m.StreamID}
+	// FFmpeg as a server sends a name alone.
+	if len(values) > 1 {
+		if number, ok := values[1].(float64); ok {
+			cmd.Transaction, cmd.Args = number, values[2:]
+		}
+	}
+	return cmd, nil
 }
 
 // AppendCommand appends a command's payload: its name, the number of the

@@ -40,13 +40,19 @@ type ffmpegServer struct {
 	requests []*Request
 }
 
-func ffmpegServe(t *testing.T, o Options) *ffmpegServer {
+// ffmpegNeeded skips a test where the programs are not installed.
+func ffmpegNeeded(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"ffmpeg", "ffprobe"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("what is tested is how the real %s behaves, and it is not installed", name)
 		}
 	}
+}
+
+func ffmpegServe(t *testing.T, o Options) *ffmpegServer {
+	t.Helper()
+	ffmpegNeeded(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +103,14 @@ func (s *ffmpegServer) serve(conn net.Conn) error {
 	defer w.Recycle()
 	c := NewConn(r, w, s.o)
 	defer c.Recycle()
+	first, err := r.Peek(1 + handshakeLen)
+	if err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	if _, _, ok := signed(first[1:], playerSide); !ok {
+		// It would not look at our digest either.
+		return fmt.Errorf("handshake: no digest was found")
+	}
 	if err := c.ServerHandshake(); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
@@ -120,7 +134,7 @@ func (s *ffmpegServer) serve(conn net.Conn) error {
 	if req.Kind == Publish {
 		return s.publish(c, req)
 	}
-	return s.play(c, req)
+	return s.play(conn, c, req)
 }
 
 func (s *ffmpegServer) publish(c *Conn, req *Request) error {
@@ -154,9 +168,15 @@ func (s *ffmpegServer) publish(c *Conn, req *Request) error {
 	}
 }
 
-func (s *ffmpegServer) play(c *Conn, req *Request) error {
-	// What the player says meanwhile is read until it goes.
-	s.wg.Go(func() {
+func (s *ffmpegServer) play(conn net.Conn, c *Conn, req *Request) error {
+	// What the player says is read until it goes: closing with bytes unread
+	// would reset the connection, and the player would lose what is on its way.
+	var reading sync.WaitGroup
+	defer func() {
+		_ = conn.(*net.TCPConn).CloseWrite()
+		reading.Wait()
+	}()
+	reading.Go(func() {
 		for {
 			m, err := c.ReadMessage()
 			if err != nil {
@@ -230,13 +250,13 @@ func ffmpegClip(t *testing.T) string {
 	return path
 }
 
-// ffmpegCount has ffprobe count the packets of each kind at an address.
-func ffmpegCount(t *testing.T, address string) map[string]string {
+// ffmpegProbe has ffprobe count the packets of each kind of an input.
+func ffmpegProbe(t *testing.T, input ...string) (map[string]string, error) {
 	t.Helper()
-	out, err := ffmpegRun(t, "ffprobe", "-v", "error", "-count_packets",
-		"-show_entries", "stream=codec_name,nb_read_packets", "-of", "json", address)
+	args := append([]string{"-v", "error", "-count_packets", "-show_entries", "stream=codec_name,nb_read_packets", "-of", "json"}, input...)
+	out, err := ffmpegRun(t, "ffprobe", args...)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var report struct {
 		Streams []struct {
@@ -245,17 +265,27 @@ func ffmpegCount(t *testing.T, address string) map[string]string {
 		} `json:"streams"`
 	}
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	counts := map[string]string{}
 	for _, s := range report.Streams {
 		counts[s.Codec] = s.Packets
 	}
+	return counts, nil
+}
+
+// ffmpegCount is what ffmpegProbe counts at an address.
+func ffmpegCount(t *testing.T, address string) map[string]string {
+	t.Helper()
+	counts, err := ffmpegProbe(t, address)
+	if err != nil {
+		t.Error(err)
+	}
 	return counts
 }
 
 func TestFFmpegPublishesAndPlays(t *testing.T) {
-	for _, size := range []int{1, 128, DefaultChunkSize, MaxChunkSize} {
+	for _, size := range []int{7, 128, DefaultChunkSize, MaxChunkSize} {
 		t.Run(fmt.Sprint("chunk size ", size), func(t *testing.T) {
 			s := ffmpegServe(t, Options{ChunkSize: size})
 			clip := ffmpegClip(t)
@@ -289,6 +319,9 @@ func TestFFmpegPublishesTheTagsOfTheFile(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for !s.over {
+		s.changed.Wait()
+	}
 	counts := map[MessageType]int{}
 	last := map[MessageType]uint32{}
 	for _, m := range s.messages {
@@ -355,18 +388,44 @@ func TestClientPublishesForFFmpeg(t *testing.T) {
 	if err := c.Publish("s"); err != nil {
 		t.Fatal(err)
 	}
-	for p := flvclip.File[9+4:]; len(p) > 0; {
-		n := int(be24(p[1:]))
-		m := chunkMessage{typ: MessageType(p[0]), streamID: c.StreamID(), time: be24(p[4:]) | uint32(p[7])<<24, body: p[11 : 11+n]}
+	for _, m := range clipMessages(c.StreamID()) {
 		if err := c.WriteMessage(m.message(c.alloc)); err != nil {
 			t.Fatal(err)
 		}
-		p = p[11+n+4:]
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := ffmpegCount(t, s.address("s")); got["h264"] != "300" || got["aac"] != "432" {
 		t.Errorf("ffprobe counted %v", got)
+	}
+}
+
+// Over four and a half hours a time has more than 24 bits: it then stands
+// behind the header, and behind that of each further chunk.
+func TestFFmpegWithLongTimes(t *testing.T) {
+	const from = 16_775_000
+	s := ffmpegServe(t, Options{ChunkSize: InitialChunkSize})
+	if _, err := ffmpegRun(t, "ffmpeg", "-nostdin", "-v", "error", "-i", ffmpegClip(t), "-c", "copy",
+		"-output_ts_offset", fmt.Sprint(from/1000), "-f", "flv", s.address("s")); err != nil {
+		t.Fatal(err)
+	}
+	if got := ffmpegCount(t, s.address("s")); got["h264"] != "300" || got["aac"] != "432" {
+		t.Errorf("ffprobe counted %v", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := map[MessageType]uint32{}
+	for _, m := range s.messages {
+		if m.typ != TypeDataAMF0 && m.time != 0 && m.time < from-1000 {
+			t.Errorf("%v, want times from %d", m, from)
+		}
+		if m.typ != TypeDataAMF0 && m.time < last[m.typ] {
+			t.Errorf("%v after %d", m, last[m.typ])
+		}
+		last[m.typ] = m.time
+	}
+	if last[TypeVideo] < extended {
+		t.Errorf("the last video is at %d, which needs no extended timestamp", last[TypeVideo])
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
 	sluice "github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
 )
 
 // linkWait is how long a test waits for what must happen. It is only ever
@@ -68,6 +71,9 @@ func linkPair(t testing.TB, server, client Options) (*linkSide, *linkSide) {
 	t.Helper()
 	sc, cc := linkTCP(t)
 	s, c := linkNew(t, sc, server), linkNew(t, cc, client)
+	sluicetest.NoLeaks(t, s.alloc)
+	sluicetest.NoLeaks(t, c.alloc)
+	t.Cleanup(func() { s.end(); c.end() })
 	done := make(chan error, 1)
 	go func() { done <- s.ServerHandshake() }()
 	if err := c.ClientHandshake(); err != nil {
@@ -76,7 +82,6 @@ func linkPair(t testing.TB, server, client Options) (*linkSide, *linkSide) {
 	if err := <-done; err != nil {
 		t.Fatal("server: ", err)
 	}
-	t.Cleanup(func() { s.end(); c.end() })
 	return s, c
 }
 
@@ -112,5 +117,22 @@ func linkServed(t testing.TB, kind Kind, server, client Options) (*linkSide, *li
 
 // linkEnded reports whether err is what a peer's going looks like.
 func linkEnded(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET)
+}
+
+// hostileWriter returns a writer to f with blocks from a.
+func hostileWriter(a *mem.Allocator, f writerFunc) *sluice.BufWriter {
+	w := &sluice.BufWriter{Allocator: a}
+	w.Reset(f)
+	return w
+}
+
+// chunkObject is an object of names and values.
+func chunkObject(pairs ...any) amf0.Object {
+	var o amf0.Object
+	for i := 0; i < len(pairs); i += 2 {
+		o = append(o, amf0.Property{Name: pairs[i].(string), Value: pairs[i+1]})
+	}
+	return o
 }
