@@ -143,10 +143,10 @@ func (l *loop) scan(now time.Time) {
 		}
 		sent := v.figures.bytes.Load()
 		acked := sent - int64(unsent)
-		switch {
+		switch { // without a look at the state of one alone, which is its own
 		case acked > v.acked:
 			v.acked, v.ackedAt = acked, now
-		case unsent == 0 && v.state != blocked && (known || !v.alone):
+		case unsent == 0 && (v.alone && known || !v.alone && v.state != blocked):
 			v.ackedAt = now
 		case v.alone && !known:
 			v.ackedAt = now // its write deadline sees to it

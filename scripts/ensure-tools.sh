@@ -7,7 +7,9 @@ set -eu
 # commands, any of which will do | Debian packages | what needs it
 tools='
 gcc clang|gcc libc6-dev|the race detector needs cgo
-chromium chromium-browser google-chrome|chromium|a test opens the HTML report in a browser
+chromium chromium-browser google-chrome|chromium|tests open the HTML report and the page of the relay in a browser
+ffmpeg|ffmpeg|tests publish to the relay and play from it
+ffprobe|ffmpeg|tests look at what was recorded and played
 shellcheck|shellcheck|the scripts are checked
 '
 
@@ -47,7 +49,7 @@ missing() {
 	done
 }
 
-packages=$(missing | tr '\n' ' ')
+packages=$(missing | sort -u | tr '\n' ' ')
 packages=${packages% }
 if [ -z "$packages" ]; then
 	exit 0
@@ -61,7 +63,7 @@ if [ "${1-}" != -n ] && command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; t
 	# One word for each package is what is wanted.
 	# shellcheck disable=SC2086
 	if apt-get install -y -qq --no-install-recommends $packages >/dev/null; then
-		packages=$(missing | tr '\n' ' ')
+		packages=$(missing | sort -u | tr '\n' ' ')
 		packages=${packages% }
 		if [ -z "$packages" ]; then
 			exit 0

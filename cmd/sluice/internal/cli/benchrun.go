@@ -26,6 +26,9 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	if err != nil {
 		return err
 	}
+	if f.list && len(patterns) == 0 {
+		return a.list(a.Scenarios)
+	}
 	chosen, err := choose(a.Scenarios, patterns)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)

@@ -3,19 +3,20 @@ package cli
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
 )
 
 // choose picks the scenarios that the patterns name, in their own order, or
-// all when there are no patterns. A pattern is a name, the beginning of one, or a glob in which
+// all that need not be named when there are no patterns. A pattern is a name, the beginning of one, or a glob in which
 // * stands for anything but a slash. The narrowest reading that finds something holds: "pool"
 // is the scenario of that name if there is one, else the group pool/, else all
 // names that begin so.
 func choose(all []lab.Scenario, patterns []string) ([]lab.Scenario, error) {
 	if len(patterns) == 0 {
-		return all, nil
+		return slices.DeleteFunc(slices.Clone(all), func(s lab.Scenario) bool { return s.Named }), nil
 	}
 	chosen := make([]bool, len(all))
 	for _, pattern := range patterns {

@@ -12,7 +12,10 @@ func TestChoosingScenarios(t *testing.T) {
 	for _, name := range []string{"framing/good", "framing/worst", "pool", "pool/64", "pool/64K", "pools", "tcp/128", "tcp/1K/flv"} {
 		all = append(all, lab.Scenario{Name: name})
 	}
+	all = append(all, lab.Scenario{Name: "long/one", Named: true})
 	for patterns, want := range map[string]string{
+		"long":               "long/one",
+		"*/one":              "long/one",
 		"":                   "framing/good framing/worst pool pool/64 pool/64K pools tcp/128 tcp/1K/flv",
 		"framing":            "framing/good framing/worst",
 		"framing/":           "framing/good framing/worst",

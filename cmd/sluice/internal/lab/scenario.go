@@ -13,6 +13,7 @@ type Scenario struct {
 	Baseline string // the variant that ratios are taken to
 	Ops      int    // operations in one round of about 20 ms on a slow core; a round of a scenario that counts, not times, does exactly these
 	Fixed    bool   // Ops must not be scaled (idle memory, say)
+	Named    bool   // it takes so long that it is run only when it is asked for by name
 	Variants []Variant
 	Targets  []Target
 	Curve    *Curve // set when the variants are points of a curve

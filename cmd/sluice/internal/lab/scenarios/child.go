@@ -40,10 +40,13 @@ func startChild(self, name string, args ...string) (*child, error) {
 	if self == "" {
 		return nil, fmt.Errorf("scenarios: the program that runs the child %q is not known", name)
 	}
-	c := &child{
-		cmd:  exec.Command(self, append([]string{"child", name}, args...)...),
-		gone: make(chan struct{}),
-	}
+	return startProcess(exec.Command(self, append([]string{"child", name}, args...)...), name)
+}
+
+// startProcess runs a command as a child, which errors call by that name. One
+// that is not ours does not end with its standard input, but when it is stopped.
+func startProcess(cmd *exec.Cmd, name string) (*child, error) {
+	c := &child{cmd: cmd, gone: make(chan struct{})}
 	c.cmd.Stderr = &c.said
 	stdin, err := c.cmd.StdinPipe()
 	if err != nil {

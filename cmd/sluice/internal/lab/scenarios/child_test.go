@@ -9,11 +9,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/cli"
 )
 
-// TestMain makes the test binary answer the child commands, as the program
-// does.
+// TestMain makes the test binary answer the child commands and serve, as the
+// program does.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(cli.App{Stdout: os.Stdout, Stderr: os.Stderr}.Main(os.Args[1:]))
+	}
 	if len(os.Args) > 2 && os.Args[1] == "child" {
 		if err := Children()[os.Args[2]](os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -125,6 +130,8 @@ func TestAChildCommandRefusesBadArguments(t *testing.T) {
 		"idle-server":  {nil, {"next", "0"}, {"next", "many"}, {"nobody", "5"}},
 		"idle-clients": {nil, {"127.0.0.1:1", "0", "5"}, {"127.0.0.1:1", "5", "x"}},
 		"echo-server":  {nil, {"nobody", "128", "1"}, {"aio", "x", "1"}, {"aio", "128", "0"}, {"aio", "1", "1"}},
+		"relay-floor":  {nil, {"rtmp"}, {"rtmp", "soon"}, {"hls", "0s"}, {"flv", "-1s"}},
+		"relay-load":   {{"rtmp"}},
 		"echo-client":  {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
 	}
 	children := Children()

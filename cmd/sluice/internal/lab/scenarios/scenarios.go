@@ -25,6 +25,7 @@ func All() []lab.Scenario {
 		sharingGroup(),
 		idleGroup(),
 		echoGroup(),
+		relayGroup(),
 	)
 }
 
@@ -37,5 +38,7 @@ func Children() map[string]func(args []string) error {
 		"idle-clients": idleClients,
 		"echo-server":  echoServer,
 		"echo-client":  echoClient,
+		"relay-floor":  relayFloor,
+		"relay-load":   relayLoad,
 	}
 }

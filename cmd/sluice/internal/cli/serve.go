@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+)
+
+const serveText = `serve is a live relay: encoders publish streams to it over RTMP or HTTP, and
+players watch them over RTMP, HTTP-FLV or WebSocket, or on the page at /.
+It needs no configuration: RTMP is on port 1935, HTTP on port 8080. What it
+prints first are the lines to publish and to watch with.
+
+A stream is called APP/NAME and stands at
+
+  rtmp://HOST/APP/NAME              to publish and to play
+  http://HOST:8080/APP/NAME.flv     GET plays, also over WebSocket; POST and PUT publish
+
+A player may add to the address: ?wait=SECONDS, up to 60, to wait for a stream
+that is not there yet; ?merge=MS, 0 to 350, for how long frames are collected
+for it; ?gop=0 to begin with the next key frame; ?token=TOKEN.
+
+Also over HTTP: /api/streams, /api/clients, DELETE /api/clients/ID, /metrics for
+Prometheus, /healthz.
+
+A file that --config names has the same settings, as YAML: "merge: 100ms". Flags
+go before it. Secrets come from the environment: SLUICE_TOKEN_SECRET signs the
+tokens of --protect, SLUICE_API_TOKEN is what the API asks for.
+
+An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
+a second one ends it at once. SIGHUP reads the certificate again, where there is
+one.
+
+Exit codes: 0 ended by a signal; 1 it cannot listen, or a listener failed; 2
+wrong command line or configuration; 3 ended by a second signal.`
+
+// serveFlags are the flags as given.
+type serveFlags struct {
+	config relay.Config // defaults, and what flags say
+	file   string
+	json   bool
+}
+
+func (a App) serve() *cobra.Command {
+	f := &serveFlags{config: relay.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Run the live relay: RTMP, HTTP-FLV, WebSocket and a page",
+		Long:    serveText,
+		Example: "  sluice serve --http :80 --merge 40ms --record recordings",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := f.resolve(cmd.Flags())
+			if err != nil {
+				return fmt.Errorf("serve: %w", err)
+			}
+			return a.runServe(config, f.json)
+		},
+	}
+	groups := map[string]*pflag.FlagSet{}
+	for _, s := range f.config.Settings() {
+		group := groups[s.Group]
+		if group == nil {
+			group = pflag.NewFlagSet(s.Group, pflag.ContinueOnError)
+			group.SortFlags = false
+			groups[s.Group] = group
+		}
+		flag := &pflag.Flag{Name: s.Name, Usage: s.Usage, Value: s, DefValue: s.String()}
+		if s.Type() == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+		group.AddFlag(flag)
+		cmd.Flags().AddFlag(flag)
+	}
+	program := pflag.NewFlagSet("Program", pflag.ContinueOnError)
+	program.SortFlags = false
+	program.StringVar(&f.file, "config", "", "take settings from this YAML `file`")
+	program.BoolVar(&f.json, "json", false, "print one line of JSON with the addresses instead of the lines for people")
+	cmd.Flags().AddFlagSet(program)
+	groups["Program"] = program
+
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		w := cmd.OutOrStderr()
+		fmt.Fprintf(w, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+		for _, name := range append(relay.Groups, "Program") {
+			fmt.Fprintf(w, "\n%s:\n%s", name, groups[name].FlagUsagesWrapped(100))
+		}
+		return nil
+	})
+	return cmd
+}
+
+// resolve puts the configuration together: defaults, the file, the flags that
+// were given, the environment.
+func (f *serveFlags) resolve(flags *pflag.FlagSet) (relay.Config, error) {
+	c := relay.DefaultConfig()
+	if f.file != "" {
+		if err := c.ReadFile(f.file); err != nil {
+			return c, fmt.Errorf("--config: %w", err)
+		}
+	}
+	for _, s := range c.Settings() {
+		if flag := flags.Lookup(s.Name); flag.Changed {
+			if err := s.Set(flag.Value.String()); err != nil {
+				return c, fmt.Errorf("--%s: %w", s.Name, err)
+			}
+		}
+	}
+	c.ReadEnv(os.Getenv)
+	c.Version = buildVersion()
+	return c, c.Check()
+}
+
+func (a App) runServe(c relay.Config, asJSON bool) error {
+	log := newLogger(a.Stderr, c.LogLevel, c.LogFormat)
+	// Before anything is printed that makes somebody think that it runs.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	defer signal.Stop(signals)
+	server, err := relay.New(c, log)
+	if err != nil {
+		return fail(fmt.Errorf("serve: %w", err))
+	}
+	if err := server.Listen(); err != nil {
+		server.Close()
+		return fail(fmt.Errorf("serve: %w", listenHint(err)))
+	}
+	at := server.Addresses()
+	if asJSON {
+		err = printReady(a.Stdout, at)
+	} else {
+		err = printLines(a.Stdout, c, at)
+	}
+	if err != nil {
+		server.Close()
+		return fail(fmt.Errorf("serve: %w", err))
+	}
+	listening := []any{"version", c.Version}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		listening = append(listening, name, at[name])
+	}
+	log.Info("listening", listening...)
+
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx) }()
+	for ending := false; ; {
+		select {
+		case err := <-served:
+			if err != nil {
+				return fail(fmt.Errorf("serve: %w", err))
+			}
+			return nil
+		case got := <-signals:
+			switch {
+			case got == syscall.SIGHUP && c.Cert != "":
+				server.ReloadCertificate()
+			case ending:
+				// Whatever is still going on ends with the process.
+				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}
+			default:
+				ending = true
+				stop()
+			}
+		}
+	}
+}
+
+// listenHint says what to do when an address cannot be had.
+func listenHint(err error) error {
+	var l *relay.ListenError
+	if !errors.As(err, &l) {
+		return err
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: choose another with --%s", err, l.Setting)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%w: choose a port above 1023 with --%s", err, l.Setting)
+	}
+	return fmt.Errorf("%w: see --%s", err, l.Setting)
+}
+
+// serveReady is the line for programs.
+type serveReady struct {
+	RTMP  string `json:"rtmp,omitempty"`
+	RTMPS string `json:"rtmps,omitempty"`
+	HTTP  string `json:"http,omitempty"`
+	HTTPS string `json:"https,omitempty"`
+	PProf string `json:"pprof,omitempty"`
+	PID   int    `json:"pid"`
+}
+
+func printReady(w io.Writer, at map[string]string) error {
+	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["pprof"], os.Getpid()})
+}
+
+// newLogger logs to w. level and format are what Config.Check lets through.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
+		l = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: l}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+)
+
+// exampleStream is the stream of the lines to try.
+const (
+	exampleApp  = "live"
+	exampleName = "s"
+)
+
+// printLines prints the lines to publish and to watch with, for the addresses
+// that the server has, ready to be copied.
+func printLines(w io.Writer, c relay.Config, at map[string]string) error {
+	var b strings.Builder
+	var wide bool // somebody elsewhere may come
+	var where []string
+	for _, name := range []string{"rtmp", "rtmps", "http", "https", "pprof"} {
+		if at[name] != "" {
+			where = append(where, strings.ToUpper(name)+" "+at[name])
+			wide = wide || wildcard(at[name])
+		}
+	}
+	fmt.Fprintf(&b, "sluice serve: %s\n", strings.Join(where, ", "))
+
+	token := func(action string) string {
+		if slices.Contains(c.Protect, action) {
+			return "?token=TOKEN"
+		}
+		return ""
+	}
+	stream := exampleApp + "/" + exampleName
+	rtmp := first(at, "rtmp", "rtmps")
+	web := first(at, "http", "https")
+
+	fmt.Fprint(&b, "\nPublish\n")
+	if rtmp != "" {
+		base := rtmp + "://" + reach(at[rtmp]) + "/" + exampleApp
+		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(base+"/"+exampleName+token("publish")))
+		fmt.Fprintf(&b, "  OBS      Settings, Stream: Service Custom, Server %s, Stream Key %s\n", base, exampleName+token("publish"))
+	} else {
+		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(web+"://"+reach(at[web])+"/"+stream+".flv"+token("publish")))
+	}
+
+	fmt.Fprint(&b, "\nWatch\n")
+	if rtmp != "" {
+		fmt.Fprintf(&b, "  ffplay   ffplay %s\n", quote(rtmp+"://"+reach(at[rtmp])+"/"+stream+token("play")))
+	}
+	if web != "" {
+		base := web + "://" + reach(at[web]) + "/"
+		flv := quote(base + stream + ".flv" + token("play"))
+		if rtmp == "" {
+			fmt.Fprintf(&b, "  ffplay   ffplay %s\n", flv)
+		}
+		fmt.Fprintf(&b, "  VLC      vlc %s\n", flv)
+		fmt.Fprintf(&b, "  browser  %s\n", base)
+	} else {
+		fmt.Fprintf(&b, "  VLC      vlc %s\n", quote(rtmp+"://"+reach(at[rtmp])+"/"+stream+token("play")))
+	}
+	for _, action := range []string{"publish", "play"} {
+		if slices.Contains(c.Protect, action) {
+			fmt.Fprintf(&b, "\nTo %s needs a token: sluice token --%s %s --expires 24h\n", action, action, stream)
+		}
+	}
+	if other := outward(); wide && other != "" {
+		fmt.Fprintf(&b, "\nFrom other machines: %s instead of 127.0.0.1\n", other)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// first returns the first of the listeners that there is.
+func first(at map[string]string, names ...string) string {
+	for _, name := range names {
+		if at[name] != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// wildcard tells whether an address is that of all interfaces.
+func wildcard(address string) bool {
+	a, err := netip.ParseAddrPort(address)
+	return err == nil && a.Addr().IsUnspecified()
+}
+
+// reach is by what somebody on this machine reaches an address.
+func reach(address string) string {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil || !a.Addr().IsUnspecified() {
+		return address
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), a.Port()).String()
+}
+
+// outward is an address by which others may reach this machine, if there is
+// one.
+func outward() string {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return ""
+}
+
+// quote puts an address that a shell would read something into between quotes.
+func quote(url string) string {
+	if strings.ContainsAny(url, "?&") {
+		return "'" + url + "'"
+	}
+	return url
+}

@@ -1,0 +1,445 @@
+package cli
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+)
+
+// serveWait bounds every wait for a relay.
+const serveWait = 30 * time.Second
+
+// A serveRun is a call of this binary as sluice serve.
+type serveRun struct {
+	*program
+	out *bufio.Reader // its standard output
+}
+
+// startServe runs sluice serve. env is put before the environment.
+func startServe(t *testing.T, env []string, args ...string) *serveRun {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGTERM on this system")
+	}
+	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)}
+	s.Env = append(s.Env, env...)
+	s.Cmd.Stdout = nil
+	pipe, err := s.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(serveWait, func() { s.Process.Kill() })
+	t.Cleanup(func() { late.Stop(); s.Process.Kill() })
+	s.out = bufio.NewReader(pipe)
+	return s
+}
+
+// end sends signals one after the other, and returns what else was printed.
+func (s *serveRun) end(t *testing.T, signals ...os.Signal) (rest string, exit int) {
+	t.Helper()
+	for _, got := range signals {
+		if err := s.Process.Signal(got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := io.ReadAll(s.out)
+	if err != nil {
+		t.Error(err)
+	}
+	exit = code(t, s.Wait())
+	return string(text), exit
+}
+
+// ready reads the line of --json.
+func (s *serveRun) ready(t *testing.T) (r serveReady) {
+	t.Helper()
+	line, err := s.out.ReadString('\n')
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &r)
+	}
+	if err != nil {
+		t.Fatalf("%v: %q: %s", err, line, s.stderr.String())
+	}
+	return r
+}
+
+func TestServeSaysWhereItIsInJSON(t *testing.T) {
+	s := startServe(t, nil, "--json", "--pprof", "127.0.0.1:0")
+	r := s.ready(t)
+	if r.PID != s.Process.Pid || r.RTMPS != "" || r.HTTPS != "" {
+		t.Errorf("%+v", r)
+	}
+	for _, address := range []string{r.RTMP, r.HTTP, r.PProf} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		conn.Close()
+	}
+	resp, err := http.Get("http://" + r.HTTP + "/api/streams")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct{ Server struct{ Version string } }
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if err != nil || answer.Server.Version != buildVersion() {
+		t.Errorf("%v, version %q", err, answer.Server.Version)
+	}
+	rest, exit := s.end(t, syscall.SIGTERM)
+	if rest != "" || exit != ExitOK {
+		t.Errorf("exit code %d, printed %q", exit, rest)
+	}
+	if log := s.stderr.String(); !strings.Contains(log, "msg=listening") || !strings.Contains(log, "shutting down") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+func TestServePrintsTheLines(t *testing.T) {
+	s := startServe(t, []string{"SLUICE_TOKEN_SECRET=0123456789abcdef"}, "--protect", "publish", "--log-level", "error")
+	first, err := s.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, exit := s.end(t, os.Interrupt)
+	if exit != ExitOK || s.stderr.Len() > 0 {
+		t.Errorf("exit code %d: %s", exit, s.stderr.String())
+	}
+	rtmp, web, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(first), "sluice serve: RTMP "), ", HTTP ")
+	if !ok {
+		t.Fatalf("the first line is %q", first)
+	}
+	for _, line := range []string{
+		"  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv 'rtmp://" + rtmp + "/live/s?token=TOKEN'",
+		"  OBS      Settings, Stream: Service Custom, Server rtmp://" + rtmp + "/live, Stream Key s?token=TOKEN",
+		"  ffplay   ffplay rtmp://" + rtmp + "/live/s",
+		"  VLC      vlc http://" + web + "/live/s.flv",
+		"  browser  http://" + web + "/",
+		"To publish needs a token: sluice token --publish live/s --expires 24h",
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "other machines") {
+		t.Errorf("speaks of other machines on the loopback interface:\n%s", text)
+	}
+}
+
+func TestServeLinesOfOtherAddresses(t *testing.T) {
+	for _, c := range []struct {
+		at           map[string]string
+		protect      []string
+		want, wantNo []string
+	}{
+		{
+			at: map[string]string{"rtmp": "[::]:1935", "http": "0.0.0.0:8080"},
+			want: []string{
+				"flv rtmp://127.0.0.1:1935/live/s\n", "Server rtmp://127.0.0.1:1935/live, Stream Key s\n",
+				"vlc http://127.0.0.1:8080/live/s.flv\n", "browser  http://127.0.0.1:8080/\n",
+			},
+			wantNo: []string{"token", "[::]:1935/"},
+		},
+		{
+			at:     map[string]string{"https": "192.0.2.1:443"},
+			want:   []string{"flv https://192.0.2.1:443/live/s.flv\n", "ffplay https://192.0.2.1:443/live/s.flv\n", "browser  https://192.0.2.1:443/\n"},
+			wantNo: []string{"rtmp://", "OBS", "instead of"},
+		},
+		{
+			at:      map[string]string{"rtmps": "[2001:db8::1]:1936"},
+			protect: []string{"play"},
+			want:    []string{"flv rtmps://[2001:db8::1]:1936/live/s\n", "vlc 'rtmps://[2001:db8::1]:1936/live/s?token=TOKEN'\n", "sluice token --play live/s"},
+			wantNo:  []string{"browser", "http"},
+		},
+	} {
+		var b strings.Builder
+		config := relay.DefaultConfig()
+		config.Protect = c.protect
+		if err := printLines(&b, config, c.at); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%v: no %q in\n%s", c.at, want, b.String())
+			}
+		}
+		for _, no := range c.wantNo {
+			if strings.Contains(b.String(), no) {
+				t.Errorf("%v: %q in\n%s", c.at, no, b.String())
+			}
+		}
+	}
+}
+
+// What holds: the flag, then the file, then the default.
+func TestServeConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	text := "merge: 10ms\ngrace: 1s\nhttp: \"127.0.0.1:1\"\ncors: [https://a.example, https://b.example]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := (App{}).serve()
+	var got relay.Config
+	f := &serveFlags{config: relay.DefaultConfig(), file: file}
+	if err := cmd.ParseFlags([]string{"--config", file, "--merge", "20ms", "--http", "127.0.0.1:0", "--gop=false"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.resolve(cmd.Flags())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Merge != 20*time.Millisecond || got.Grace != time.Second || got.HTTP != "127.0.0.1:0" || got.GOP || got.RTMP != ":1935" || len(got.CORS) != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestServeSecondSignalEndsItAtOnce(t *testing.T) {
+	s := startServe(t, nil, "--json", "--grace", "1m")
+	r := s.ready(t)
+	// A viewer that does not read holds the end up.
+	pr, pw := io.Pipe()
+	req, err := http.NewRequest("POST", "http://"+r.HTTP+"/live/s.flv", pr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	posted := make(chan error, 1)
+	go func() {
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		pr.CloseWithError(io.ErrClosedPipe)
+		posted <- err
+	}()
+	pw.Write([]byte("FLV\x01\x05\x00\x00\x00\x09\x00\x00\x00\x00"))
+	conn, err := net.Dial("tcp", r.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4096)
+	io.WriteString(conn, "GET /live/s.flv?wait=20 HTTP/1.1\r\nHost: a\r\n\r\n")
+	// Key frames of a megabyte: more than the sockets hold.
+	frame := make([]byte, 11+1<<20+4)
+	copy(frame, "\x09\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x17\x01")
+	copy(frame[11+1<<20:], "\x00\x10\x00\x0b")
+	taken := func() (bytes int64) {
+		resp, err := http.Get("http://" + r.HTTP + "/api/clients")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var all struct {
+			Clients []struct {
+				ID    string
+				Bytes int64
+			}
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all.Clients {
+			if c.ID == "v1" {
+				bytes = c.Bytes
+			}
+		}
+		return bytes
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	late := time.Now().Add(serveWait)
+	for before, same := int64(0), 0; same < 10; {
+		if time.Now().After(late) {
+			t.Fatal("the viewer takes everything")
+		}
+		if _, err := pw.Write(frame); err != nil {
+			t.Fatal(err)
+		}
+		if now := taken(); now == before && now > 0 {
+			same++
+		} else {
+			before, same = now, 0
+		}
+	}
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-posted // the publisher is told at the beginning of the end
+	_, exit := s.end(t, syscall.SIGTERM)
+	if exit != ExitUnusable || !strings.Contains(s.stderr.String(), "sluice: serve: ended by a second signal") {
+		t.Errorf("exit code %d: %s", exit, s.stderr.String())
+	}
+	if strings.Contains(s.stderr.String(), "cut off") {
+		t.Errorf("it waited for the end of the first: %s", s.stderr.String())
+	}
+}
+
+func TestServeThatCannotListen(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, flag := range []string{"rtmp", "http", "pprof"} {
+		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}
+		p, exit := run(t, append(args, "--"+flag, l.Addr().String())...)
+		want := "sluice: serve: " + flag + ": cannot listen at " + l.Addr().String() + ": address already in use: choose another with --" + flag + "\n"
+		if stderr := p.stderr.String(); exit != ExitFailure || stderr != want && runtime.GOOS != "windows" {
+			t.Errorf("exit code %d: %q, want %q", exit, stderr, want)
+		}
+		if p.stdout.Len() > 0 {
+			t.Errorf("printed %q", p.stdout.String())
+		}
+	}
+}
+
+func TestServeWithWrongSettings(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bad.yaml")
+	if err := os.WriteFile(file, []byte("grace: 1s\nmerg: 10ms\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		exit int
+		says string
+	}{
+		{[]string{"now"}, ExitUsage, "takes no arguments"},
+		{[]string{"--merge", "1s"}, ExitUsage, "350ms"},
+		{[]string{"--http", "8080"}, ExitUsage, "--http"},
+		{[]string{"--rtmp", "off", "--http", ""}, ExitUsage, "all listeners are off"},
+		{[]string{"--https", ":0"}, ExitUsage, "cert"},
+		{[]string{"--protect", "play"}, ExitUsage, "SLUICE_TOKEN_SECRET"},
+		{[]string{"--pprof", ":6060"}, ExitUsage, "loopback"},
+		{[]string{"--config", file}, ExitUsage, `bad.yaml:2: unknown key "merg"`},
+		{[]string{"--config", filepath.Join(dir, "none.yaml")}, ExitUsage, "none.yaml"},
+		{[]string{"--https", ":0", "--cert", "none", "--key", "none"}, ExitFailure, "certificate"},
+		{[]string{"--record", filepath.Join(file, "below")}, ExitFailure, "record"},
+	} {
+		p, exit := run(t, append([]string{"serve"}, c.args...)...)
+		stderr := p.stderr.String()
+		if exit != c.exit || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "sluice: ") || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: exit code %d: %s", c.args, exit, stderr)
+		}
+		if p.stdout.Len() > 0 {
+			t.Errorf("%q: printed %q", c.args, p.stdout.String())
+		}
+	}
+}
+
+func TestServeHelpIsGrouped(t *testing.T) {
+	p, exit := run(t, "serve", "--help")
+	text := p.stdout.String()
+	if exit != 0 || p.stderr.Len() > 0 {
+		t.Errorf("exit code %d, %s", exit, p.stderr.String())
+	}
+	at := 0
+	for _, part := range append(append([]string{"Usage:\n  sluice serve [flags]\n", "Examples:\n  sluice serve "}, relay.Groups...), "Program") {
+		if !strings.Contains(part, ":") {
+			part = "\n" + part + ":\n"
+		}
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			t.Fatalf("no %q, or not in its place, in\n%s", part, text)
+		}
+		at += i
+	}
+	c := relay.DefaultConfig()
+	for _, s := range c.Settings() {
+		if strings.Count(text, "\n      --"+s.Name+" ") != 1 {
+			t.Errorf("--%s is not there once", s.Name)
+		}
+	}
+	for _, want := range []string{"--config file", "--json", "Exit codes: 0", "SLUICE_TOKEN_SECRET", "SLUICE_API_TOKEN", "?wait=", "(default 80ms)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if len(line) > 101 {
+			t.Errorf("a long line: %q", line)
+		}
+	}
+}
+
+func TestServeReadsTheCertificateAgain(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	serveCertificate(t, cert, key, 1)
+	s := startServe(t, nil, "--json", "--https", "127.0.0.1:0", "--cert", cert, "--key", key, "--log-format", "json")
+	r := s.ready(t)
+	serial := func() int64 {
+		conn, err := tls.Dial("tcp", r.HTTPS, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if n := serial(); n != 1 {
+		t.Errorf("serial %d", n)
+	}
+	serveCertificate(t, cert, key, 2)
+	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.Now().Add(serveWait); serial() != 2; {
+		if time.Now().After(late) {
+			t.Fatal("the certificate stays what it was")
+		}
+	}
+	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK {
+		t.Errorf("exit code %d: %s", exit, s.stderr.String())
+	}
+	for line := range strings.Lines(s.stderr.String()) {
+		var record struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Msg == "" || record.Level == "" {
+			t.Errorf("%v: %q", err, line)
+		}
+	}
+}
+
+// serveCertificate writes a certificate with this serial number.
+func serveCertificate(t *testing.T, cert, key string, serial int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
+	public, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: public}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package relay
+
+import "math"
+
+// measure is the window, and what comes after it of the window's frames.
+func (l *load) measure() (r Result, err error) {
+	var late lags
+	l.pub.late = &late
+	l.strict = false
+	since, sent := l.tally.delivered, l.show.n
+	for i := range l.viewers {
+		l.viewers[i].mark = l.viewers[i].bytes
+	}
+	cpu, err := processCPU(l.work.Server)
+	if err != nil {
+		return r, err
+	}
+	own, start := ownCPU(), l.now()
+	l.tally.from, l.tally.to = start, start+l.work.Window
+	l.pub.unpaced = l.work.Unpaced
+	if err := l.pass(start + l.work.Window); err != nil {
+		return r, err
+	}
+	r.Window, r.Busy = l.now()-start, float64(ownCPU()-own)/float64(l.now()-start)
+	after, err := processCPU(l.work.Server)
+	if err != nil {
+		return r, err
+	}
+	r.CPU, r.Published, r.Delivered = after-cpu, l.show.n-sent, l.tally.delivered-since
+	if r.Resident, err = resident(l.work.Server); err != nil {
+		return r, err
+	}
+	l.addBytes(&r)
+	l.pub.late = nil
+	ends := l.ends()
+	if !l.work.Unpaced {
+		// What is late is not lost yet; what has not come by then is.
+		_ = l.until(func() bool { return l.behind(ends) == 0 }, drainTime, "the last frames")
+	}
+	l.pub.unpaced = false
+	r.Since, r.Closed, r.Odd, r.Oddity = l.tally.delivered-since, l.closed, l.tally.oddities, l.tally.oddity
+	l.addSeats(&r, ends)
+	r.LagP50, r.LagP99, r.LagMax = l.tally.lag.quantile(0.5), l.tally.lag.quantile(0.99), l.tally.lag.max
+	r.Late = late.quantile(0.99)
+	return r, nil
+}
+
+func (l *load) addBytes(r *Result) {
+	r.Least = math.MaxInt64
+	for i := range l.viewers {
+		n := l.viewers[i].bytes - l.viewers[i].mark
+		r.Bytes += n
+		r.Least, r.Most = min(r.Least, n), max(r.Most, n)
+	}
+}
+
+// addSeats adds up what the viewers lack. An unpaced publisher is ahead of all of them at
+// the end, so that there it is what they lack in between.
+func (l *load) addSeats(r *Result, ends [2]int) {
+	var keys lags
+	for i := range l.viewers {
+		v := &l.viewers[i]
+		if l.work.Unpaced {
+			ends = [2]int{}
+		}
+		r.Lost += v.seat.lost(ends)
+		if v.seat.key > 0 {
+			keys.add(v.seat.key - v.asked)
+		}
+	}
+	r.KeyP50, r.KeyMax = keys.quantile(0.5), keys.max
+}

@@ -1,0 +1,132 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// Nginx is nginx with its RTMP module, the peer.
+type Nginx struct {
+	// Cork is how many messages are collected before they are sent; 0: none
+	// are. Sound is never collected, so that in effect pictures wait for the next
+	// packet of sound, and more than one or two make no difference.
+	Cork int
+}
+
+// nginxModules are where distributions have the module.
+var nginxModules = []string{
+	"/usr/lib/nginx/modules/ngx_rtmp_module.so",
+	"/usr/lib64/nginx/modules/ngx_rtmp_module.so",
+	"/usr/share/nginx/modules/ngx_rtmp_module.so",
+}
+
+// nginxText is one worker in one process that does nothing but relay.
+const nginxText = `load_module %s;
+daemon off;
+master_process off;
+worker_processes 1;
+worker_rlimit_nofile 16384;
+pid %s;
+error_log %s warn;
+events { worker_connections 8192; use epoll; }
+rtmp {
+	access_log off;
+	server {
+		listen %s;
+		chunk_size 60000;
+		max_message 8M;
+%s		application live { live on; wait_key off; wait_video off; interleave off; }
+	}
+}
+`
+
+// nginxHere finds the program and its module. Where one of them is not installed
+// the error wraps errors.ErrUnsupported.
+func nginxHere() (program, module string, err error) {
+	if program, err = exec.LookPath("nginx"); err != nil {
+		// Not in everybody's path.
+		if program = "/usr/sbin/nginx"; !exists(program) {
+			return "", "", fmt.Errorf("relay: nginx is not installed: %w", errors.ErrUnsupported)
+		}
+	}
+	for _, m := range nginxModules {
+		if exists(m) {
+			return program, m, nil
+		}
+	}
+	return "", "", fmt.Errorf("relay: nginx has no RTMP module (libnginx-mod-rtmp): %w", errors.ErrUnsupported)
+}
+
+// HasNginx tells whether there is a peer to compare with.
+func HasNginx() bool {
+	_, _, err := nginxHere()
+	return err == nil
+}
+
+// Command returns the command that runs nginx with its files in dir, and the
+// address that it will listen on. Where nginx is not installed the error wraps
+// errors.ErrUnsupported.
+func (n Nginx) Command(dir string) (*exec.Cmd, string, error) {
+	path, module, err := nginxHere()
+	if err != nil {
+		return nil, "", err
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	config := filepath.Join(dir, "nginx.conf")
+	log := filepath.Join(dir, "error.log")
+	settings := ""
+	if n.Cork > 0 {
+		settings = fmt.Sprintf("\t\tout_cork %d;\n\t\tbuffer 1s;\n", n.Cork)
+	}
+	text := fmt.Sprintf(nginxText, module, filepath.Join(dir, "nginx.pid"), log, addr, settings)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, "", err
+	}
+	return exec.Command(path, "-p", dir, "-e", log, "-c", config), addr, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// freeAddress is one on the loopback interface that nobody listens on. Somebody
+// may before its user does, which then says so.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// Accepts waits until somebody listens at addr, or for so long at most, or
+// until gone is closed.
+func Accepts(addr string, longest time.Duration, gone <-chan struct{}) error {
+	end := time.NewTimer(longest)
+	defer end.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := net.Dial("tcp4", addr)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-tick.C:
+		case <-gone:
+			return fmt.Errorf("relay: the server ended before it listened at %s: %w", addr, err)
+		case <-end.C:
+			return fmt.Errorf("relay: nobody listens at %s after %v: %w", addr, longest, err)
+		}
+	}
+}

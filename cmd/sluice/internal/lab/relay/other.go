@@ -1,0 +1,26 @@
+//go:build !linux
+
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+)
+
+// Supported says why nothing can be measured on this machine: an error that
+// wraps errors.ErrUnsupported, or nil.
+func Supported() error {
+	return fmt.Errorf("relay: viewers over epoll and processes bound to processors need Linux: %w", errors.ErrUnsupported)
+}
+
+// RunLoad needs Linux.
+func RunLoad(io.Reader, io.Writer) error { return Supported() }
+
+// ServeFloor needs Linux.
+func ServeFloor(string, time.Duration, io.Reader, io.Writer) error { return Supported() }
+
+// EndWithParent does nothing: only Linux has what it takes.
+func EndWithParent(*exec.Cmd) {}

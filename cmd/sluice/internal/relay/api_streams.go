@@ -1,0 +1,215 @@
+package relay
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+// apiStreams is what /api/streams answers.
+type apiStreams struct {
+	Now     int64       `json:"now"` // Unix time in ms
+	Server  apiServer   `json:"server"`
+	Memory  apiMemory   `json:"memory"`
+	Streams []apiStream `json:"streams"`
+}
+
+type apiServer struct {
+	Version    string `json:"version"`
+	UptimeS    int64  `json:"uptime_s"`
+	Goroutines int    `json:"goroutines"`
+	Resident   int64  `json:"resident"` // bytes
+	MergeMS    int64  `json:"merge_ms"`
+}
+
+// apiMemory is the memory that media passes through, in bytes.
+type apiMemory struct {
+	Out    int64 `json:"out"`    // held by somebody
+	Idle   int64 `json:"idle"`   // free, and kept for the next
+	Pinned int64 `json:"pinned"` // the part of out in blocks that only small pieces keep
+}
+
+// apiStream is one stream in the API.
+type apiStream struct {
+	Name       string         `json:"name"`
+	State      string         `json:"state"` // live, or grace: without a publisher
+	Publisher  *apiPublisher  `json:"publisher"`
+	Since      time.Time      `json:"since"`
+	Viewers    int            `json:"viewers"`
+	Protocols  map[string]int `json:"protocols"`
+	Video      *videoInfo     `json:"video"`
+	Audio      *audioInfo     `json:"audio"`
+	BitrateIn  int64          `json:"bitrate_in"` // bits a second
+	BitrateOut int64          `json:"bitrate_out"`
+	FrameRate  float64        `json:"frame_rate"`
+	GOP        apiGOP         `json:"gop"`
+	Ring       apiRing        `json:"ring"`
+	FramesIn   int64          `json:"frames_in"`
+	BytesIn    int64          `json:"bytes_in"`
+	FramesOut  int64          `json:"frames_out"`
+	BytesOut   int64          `json:"bytes_out"`
+	Dropped    int64          `json:"dropped"`
+	Jumps      int64          `json:"jumps"`
+	Evicted    int64          `json:"evicted"`
+	MergeMS    int64          `json:"merge_ms"`
+	History    *apiHistory    `json:"history,omitempty"`
+}
+
+type apiPublisher struct {
+	ID       string    `json:"id"`
+	Address  string    `json:"address"`
+	Protocol string    `json:"protocol"`
+	Since    time.Time `json:"since"`
+}
+
+// apiGOP is the latest complete group of pictures.
+type apiGOP struct {
+	Frames int   `json:"frames"`
+	Bytes  int   `json:"bytes"`
+	MS     int64 `json:"ms"`
+}
+
+type apiRing struct {
+	Frames int `json:"frames"`
+	Bytes  int `json:"bytes"`
+}
+
+// apiHistory are samples of a stream, the oldest first.
+type apiHistory struct {
+	StepMS  int64     `json:"step_ms"`
+	T       int64     `json:"t"` // Unix time of the last in ms
+	Viewers []int     `json:"viewers"`
+	In      []int64   `json:"in"` // bits a second
+	Out     []int64   `json:"out"`
+	FPS     []float64 `json:"fps"`
+	Dropped []int64   `json:"dropped"`
+}
+
+func (w *web) getStreams(rw http.ResponseWriter, r *http.Request) {
+	withHistory, err := wantsHistory(r)
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	now := time.Now()
+	memory := w.alloc.Stats()
+	answer := apiStreams{
+		Now: now.UnixMilli(),
+		Server: apiServer{
+			Version: w.config.Version, UptimeS: int64(now.Sub(w.began).Seconds()), Goroutines: runtime.NumGoroutine(),
+			Resident: resident(), MergeMS: w.config.Merge.Milliseconds(),
+		},
+		Memory:  apiMemory{Out: memory.OutBytes, Idle: memory.IdleBytes, Pinned: memory.PinnedBytes},
+		Streams: []apiStream{},
+	}
+	who := w.whoIsWhere()
+	for _, st := range w.hub.Streams() {
+		answer.Streams = append(answer.Streams, w.stream(now, st, who[st.Name()], withHistory))
+	}
+	slices.SortFunc(answer.Streams, func(a, b apiStream) int { return cmp.Compare(a.Name, b.Name) })
+	answerJSON(rw, answer)
+}
+
+func (w *web) getStream(rw http.ResponseWriter, r *http.Request, name string) {
+	withHistory, err := wantsHistory(r)
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	st, ok := w.hub.Stream(name)
+	if !ok {
+		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no stream %.80q", name))
+		return
+	}
+	answerJSON(rw, w.stream(time.Now(), st, w.whoIsWhere()[name], withHistory))
+}
+
+func wantsHistory(r *http.Request) (bool, error) {
+	switch text := r.URL.Query().Get("history"); text {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	default:
+		return false, fmt.Errorf("history=%.20s is neither 0 nor 1", quoted(text))
+	}
+}
+
+// people are the sessions of one stream.
+type people struct {
+	publisher *client
+	protocols map[string]int // viewers by theirs
+}
+
+// whoIsWhere sorts the sessions by stream.
+func (s *Server) whoIsWhere() map[string]people {
+	where := map[string]people{}
+	for _, c := range s.clients.list() {
+		p := where[c.Stream]
+		if c.role == rolePublisher {
+			p.publisher = c // the latest: an older one is being replaced
+		} else {
+			if p.protocols == nil {
+				p.protocols = map[string]int{}
+			}
+			p.protocols[c.Protocol]++
+		}
+		where[c.Stream] = p
+	}
+	return where
+}
+
+func (w *web) stream(now time.Time, st *live.Stream, who people, withHistory bool) apiStream {
+	f := st.Stats()
+	rates := w.history.latest(now, st, f)
+	a := apiStream{
+		Name: st.Name(), State: "grace", Since: st.Since().UTC(), Viewers: f.Viewers, Protocols: who.protocols,
+		BitrateIn: rates.in, BitrateOut: rates.out, FrameRate: tenths(rates.fps),
+		GOP:      apiGOP{f.GOPFrames, f.GOPBytes, f.GOPTime.Milliseconds()},
+		Ring:     apiRing{f.RingFrames, f.RingBytes},
+		FramesIn: f.FramesIn, BytesIn: f.BytesIn, FramesOut: f.FramesOut, BytesOut: f.BytesOut,
+		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.config.Merge.Milliseconds(),
+	}
+	a.Video, a.Audio = mediaInfo(st, f)
+	if a.Protocols == nil {
+		a.Protocols = map[string]int{}
+	}
+	if p := st.Publisher(); p != nil {
+		a.State = "live"
+		a.Publisher = &apiPublisher{Address: p.Name(), Since: p.Since().UTC()}
+		if c := who.publisher; c != nil {
+			a.Publisher.ID, a.Publisher.Address, a.Publisher.Protocol = c.id, c.Address, c.Protocol
+		}
+	}
+	if withHistory {
+		a.History = w.pastOf(now, st)
+	}
+	return a
+}
+
+func (w *web) pastOf(now time.Time, st *live.Stream) *apiHistory {
+	points, last := w.history.all(st)
+	if len(points) == 0 {
+		last = now
+	}
+	h := &apiHistory{
+		StepMS: w.history.step.Milliseconds(), T: last.UnixMilli(),
+		Viewers: []int{}, In: []int64{}, Out: []int64{}, FPS: []float64{}, Dropped: []int64{},
+	}
+	for _, p := range points {
+		h.Viewers = append(h.Viewers, p.viewers)
+		h.In = append(h.In, p.in)
+		h.Out = append(h.Out, p.out)
+		h.FPS = append(h.FPS, tenths(p.fps))
+		h.Dropped = append(h.Dropped, p.dropped)
+	}
+	return h
+}
+
+func tenths(x float64) float64 { return math.Round(x*10) / 10 }

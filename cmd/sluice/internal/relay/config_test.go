@@ -1,0 +1,252 @@
+package relay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// configKeys has for every setting a value that is not the default, as a flag
+// and as YAML have it, and values that are refused with what the error says.
+var configKeys = []struct {
+	name string
+	yaml string
+	text string // what String says then
+	bad  map[string]string
+}{
+	{"rtmp", `"127.0.0.1:1936"`, "127.0.0.1:1936", map[string]string{"1935": "not an address", "localhost": "not an address", `":http"`: "port", `":99999"`: "65535", `"::1"`: "not an address"}},
+	{"rtmps", `":443"`, ":443", map[string]string{`":x"`: "port"}},
+	{"http", `"[::1]:80"`, "[::1]:80", map[string]string{"true": "not an address"}},
+	{"https", `off`, "off", map[string]string{"on": "not an address"}},
+	{"cert", "a.pem", "a.pem", nil},
+	{"key", "b.pem", "b.pem", nil},
+	{"merge", "0s", "0s", map[string]string{"80": "unit", "351ms": "350ms", "-1ms": "0s", "fast": "unit"}},
+	{"gop", "false", "false", map[string]string{"maybe": "neither true nor false", "2": "neither"}},
+	{"gop-bytes", "1MiB", "1MiB", map[string]string{"65535": "65536", "2GiB": "not a size", "1.5MiB": "not a size", "-1": "not a size", "10MB": "not a size"}},
+	{"gop-frames", "100", "100", map[string]string{"15": "16", "1048577": "1048576", "many": "whole number", "1.5": "whole number"}},
+	{"gop-time", "10s", "10s", map[string]string{"99ms": "100ms", "11m": "10m0s"}},
+	{"grace", "1m0s", "1m0s", map[string]string{"-1s": "0s", "1h": "10m0s"}},
+	{"takeover", "replace", "replace", map[string]string{"allow": "refuse, replace"}},
+	{"protect", "[publish, play]", "publish,play", map[string]string{"everything": "publish, play", "[publish, watch]": "watch"}},
+	{"hook", "http://127.0.0.1:9/h", "http://127.0.0.1:9/h", map[string]string{"127.0.0.1": "http://", "rtmp://a/b": "http://", "http://": "http://"}},
+	{"allow-publish", "[10.0.0.0/8, ::1]", "10.0.0.0/8,::1", map[string]string{"10.0.0.0/33": "10.0.0.0/33", "localhost": "localhost", "[10.0.0.1/8]": "10.0.0.1/8"}},
+	{"allow-play", "192.0.2.1", "192.0.2.1", map[string]string{"nobody": "nobody"}},
+	{"cors", "[https://example.com, http://localhost:3000]", "https://example.com,http://localhost:3000",
+		map[string]string{"example.com": "origin", "https://example.com/": "origin", `["*", https://a.com]`: "alone", "ftp://a": "origin"}},
+	{"max-streams", "0", "0", map[string]string{"-1": "0", "2000000000": "1073741824"}},
+	{"max-viewers", "7", "7", map[string]string{"-7": "0"}},
+	{"max-viewers-per-address", "1000", "1000", map[string]string{"-7": "0"}},
+	{"record", "recordings", "recordings", nil},
+	{"origin", "rtmp://origin.example.com", "rtmp://origin.example.com", map[string]string{"origin.example.com": "rtmp://", "https//a": "rtmp://"}},
+	{"pprof", `"127.0.0.1:6060"`, "127.0.0.1:6060", map[string]string{`":6060"`: "loopback", `"10.0.0.1:6060"`: "loopback", "localhost": "not an address"}},
+	{"log-level", "debug", "debug", map[string]string{"loud": "warn"}},
+	{"log-format", "json", "json", map[string]string{"xml": "text, json"}},
+}
+
+func configFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// setting finds a setting by its name.
+func configSetting(t *testing.T, c *Config, name string) Setting {
+	t.Helper()
+	for _, s := range c.Settings() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("there is no setting %q", name)
+	panic("unreachable")
+}
+
+func TestEverySettingInAFile(t *testing.T) {
+	all := DefaultConfig()
+	if len(configKeys) != len(all.Settings()) {
+		t.Errorf("%d settings, the table has %d", len(all.Settings()), len(configKeys))
+	}
+	var whole strings.Builder
+	for i, k := range configKeys {
+		if got := all.Settings()[i].Name; got != k.name {
+			t.Errorf("setting %d is %s, the table has %s", i, got, k.name)
+		}
+		c := DefaultConfig()
+		before := configSetting(t, &c, k.name).String()
+		if err := c.ReadFile(configFile(t, "# a comment\n\n"+k.name+": "+k.yaml+"\n")); err != nil {
+			t.Errorf("%s: %s: %v", k.name, k.yaml, err)
+			continue
+		}
+		if got := configSetting(t, &c, k.name).String(); got != k.text || got == before {
+			t.Errorf("%s: %s is %q, was %q", k.name, k.yaml, got, before)
+		}
+		// The text is what a flag takes, too.
+		again := DefaultConfig()
+		if err := configSetting(t, &again, k.name).Set(k.text); err != nil {
+			t.Errorf("--%s %s: %v", k.name, k.text, err)
+		}
+		again.places, c.places = nil, nil
+		if !reflect.DeepEqual(again, c) {
+			t.Errorf("%s: a file makes %+v, a flag %+v", k.name, c, again)
+		}
+		fmt.Fprintf(&whole, "%s: %s\n", k.name, k.yaml)
+	}
+	if err := all.ReadFile(configFile(t, whole.String())); err != nil {
+		t.Error(err)
+	}
+	for _, k := range configKeys {
+		if got := configSetting(t, &all, k.name).String(); got != k.text {
+			t.Errorf("in a file with all: %s is %q", k.name, got)
+		}
+	}
+}
+
+func TestBadValuesInAFileNameKeyLineAndLimit(t *testing.T) {
+	for _, k := range configKeys {
+		for value, want := range k.bad {
+			c := DefaultConfig()
+			before := fmt.Sprintf("%+v", c)
+			name := configFile(t, "\n# a comment\n"+k.name+": "+value+"\n")
+			err := c.ReadFile(name)
+			if err == nil || !strings.HasPrefix(err.Error(), name+":3: "+k.name+": ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v, want %q in it", k.name, value, err, want)
+			}
+			if after := fmt.Sprintf("%+v", c); after != before {
+				t.Errorf("%s: %s: the configuration is %s", k.name, value, after)
+			}
+		}
+	}
+}
+
+func TestFilesThatAreNoConfiguration(t *testing.T) {
+	for _, c := range []struct{ text, says string }{
+		{"rtpm: \":1935\"\n", `:1: unknown key "rtpm"`},
+		{"http: \":80\"\nport: 80\n", `:2: unknown key "port"`},
+		{"http: \":80\"\ngrace: 1s\nhttp: \":81\"\n", "already defined"},
+		{"http:\n", ":1: http: has no value"},
+		{"http: ~\n", ":1: http: has no value"},
+		{"http: [\":80\"]\n", ":1: http: takes one value"},
+		{"http:\n  port: 80\n", ":1: http: takes a plain value"},
+		{"protect:\n- publish\n- {a: b}\n", ":1: protect: takes a plain value"},
+		{"cors: [\"https://a.com,https://b.com\"]\n", "comma"},
+		{"- http\n", ":1: not a list of settings"},
+		{"http\n", ":1: not a list of settings"},
+		{"http: \":80\"\n---\ngrace: 1s\n", "second document"},
+		{"http: \"unfinished\n", "sluice.yaml: "},
+		{"\tgrace: 1s\n", "sluice.yaml: "},
+		{"a: &a [*a]\n", "unknown key"},
+		{"grace: &g 1s\n", "takes a plain value"},
+		{"secret: x\n", "unknown key"},
+		{strings.Repeat("# long\n", 200_000), "longer than"},
+	} {
+		config := DefaultConfig()
+		err := config.ReadFile(configFile(t, c.text))
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.40q: %v, want %q", c.text, err, c.says)
+		}
+	}
+	for _, text := range []string{"", "# nothing\n", "---\n", "\ufeffgrace: 5s\n"} {
+		c := DefaultConfig()
+		if err := c.ReadFile(configFile(t, text)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	c := DefaultConfig()
+	if err := c.ReadFile(filepath.Join(t.TempDir(), "none.yaml")); !os.IsNotExist(err) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Config)
+		says   string
+	}{
+		{func(c *Config) {}, ""},
+		{func(c *Config) { c.RTMP, c.HTTP = "", "off" }, "all listeners are off"},
+		{func(c *Config) { c.HTTPS = ":443" }, "cert: "},
+		{func(c *Config) { c.RTMPS, c.Cert = ":443", "a" }, "key: "},
+		{func(c *Config) { c.Cert = "a" }, ""},
+		{func(c *Config) { c.Protect = []string{"play"} }, "SLUICE_TOKEN_SECRET"},
+		{func(c *Config) { c.Protect, c.TokenSecret = []string{"play"}, "short" }, "at least 16"},
+		{func(c *Config) { c.Protect, c.TokenSecret = []string{"play"}, strings.Repeat("x", 16) }, ""},
+		{func(c *Config) { c.Merge = time.Second }, "merge: 1s is not within 0s to 350ms"},
+		{func(c *Config) { c.Takeover = "" }, "takeover: "},
+		{func(c *Config) { c.PProf = ":1" }, "pprof: "},
+	} {
+		config := DefaultConfig()
+		c.change(&config)
+		err := config.Check()
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want %q", err, c.says)
+		}
+		if _, newErr := New(config, nil); err != nil && (newErr == nil || newErr.Error() != err.Error()) {
+			t.Errorf("New says %v, Check %v", newErr, err)
+		}
+	}
+	// What a file said is reported with its place.
+	config := DefaultConfig()
+	name := configFile(t, "grace: 1s\nprotect: publish\n")
+	if err := config.ReadFile(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.Check(); err == nil || !strings.HasPrefix(err.Error(), name+":2: protect: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSecretsComeFromTheEnvironment(t *testing.T) {
+	c := DefaultConfig()
+	c.ReadEnv(func(name string) string { return "value of " + name })
+	if c.TokenSecret != "value of SLUICE_TOKEN_SECRET" || c.APIToken != "value of SLUICE_API_TOKEN" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The sample in the documentation has every setting, with its default.
+func TestSampleConfiguration(t *testing.T) {
+	const name = "../../../../docs/sluice.yaml"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultConfig()
+	if err := c.ReadFile(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	c.places = nil
+	if want := DefaultConfig(); !reflect.DeepEqual(c, want) {
+		t.Errorf("the sample makes %+v, the defaults are %+v", c, want)
+	}
+	// With what is commented out it still is one.
+	var all strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "#"); ok && len(rest) > 1 && rest[0] != ' ' && rest[0] != '#' {
+			line = rest
+		}
+		all.WriteString(line)
+	}
+	whole := DefaultConfig()
+	if err := whole.ReadFile(configFile(t, all.String())); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range whole.Settings() {
+		if whole.places[s.Name] == "" {
+			t.Errorf("the sample does not mention %s", s.Name)
+		}
+	}
+	whole.TokenSecret = strings.Repeat("x", 16)
+	if err := whole.Check(); err != nil {
+		t.Errorf("with what is commented out: %v", err)
+	}
+}

@@ -1,0 +1,179 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+// askAgain is how often a viewer who waits for a stream has the origin asked.
+const askAgain = time.Second
+
+// An origin is the server's puller: it counts who wants what, and lets package
+// edge fetch it.
+type origin struct {
+	server   *Server
+	address  string
+	protocol string
+	pulls    *edge.Puller
+
+	mu     sync.Mutex
+	wanted map[string]int // viewers, those who still wait included
+}
+
+// newOrigin begins nothing. change, which may be nil, is for tests.
+func newOrigin(s *Server, address string, change func(*edge.Options)) (*origin, error) {
+	from, err := edge.ParseOrigin(address)
+	if err != nil {
+		return nil, err
+	}
+	o := &origin{server: s, address: from.String(), protocol: protocolRTMP, wanted: make(map[string]int)}
+	if from.HTTP() {
+		o.protocol = protocolFLV
+	}
+	if from.Secure() {
+		o.protocol += "s"
+	}
+	options := edge.Options{Origin: from, Local: o, Logger: s.log}
+	if change != nil {
+		change(&options)
+	}
+	o.pulls = edge.New(options)
+	return o, nil
+}
+
+// Want implements puller.
+func (o *origin) Want(ctx context.Context, info sessionInfo) error {
+	o.count(info.Stream, 1)
+	err := o.want(ctx, info)
+	if err != nil {
+		o.count(info.Stream, -1)
+	}
+	return err
+}
+
+func (o *origin) want(ctx context.Context, info sessionInfo) error {
+	play, err := parsePlayOptions(info.Query)
+	if err != nil {
+		return err
+	}
+	for {
+		if o.here(info.Stream) {
+			return nil
+		}
+		err := o.pulls.Pull(ctx, info.Stream, info.Via)
+		if err == nil {
+			return nil
+		}
+		// The origin's own words, and its address, are not for the peer.
+		o.server.log.Debug("not pulled", "stream", info.Stream, "error", err)
+		missing := fmt.Errorf("%w: %s", errNotFound, info.Stream)
+		if play.Wait == 0 || ctx.Err() != nil || errors.Is(err, edge.ErrLoop) {
+			return missing
+		}
+		if !o.pause(ctx, info.Stream) {
+			return missing
+		}
+	}
+}
+
+// here reports whether somebody publishes the stream on this server.
+func (o *origin) here(stream string) bool {
+	st, ok := o.server.hub.Stream(stream)
+	if !ok {
+		return false
+	}
+	p := st.Publisher()
+	return p != nil && p.Name() != o.address // which is how pulls are called
+}
+
+// pause waits until the origin may be asked again, or somebody publishes the
+// stream here. It reports false when the viewer's time is over.
+func (o *origin) pause(ctx context.Context, stream string) bool {
+	pause, cancel := context.WithTimeout(ctx, askAgain)
+	defer cancel()
+	if st, err := o.server.hub.Wait(pause, stream); err != nil || st.Publisher() == nil {
+		// A stream that waits for its publisher to come back is there at once.
+		<-pause.Done()
+	}
+	return ctx.Err() == nil
+}
+
+// Release implements puller.
+func (o *origin) Release(stream string) { o.count(stream, -1) }
+
+func (o *origin) count(stream string, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.wanted[stream] += n; o.wanted[stream] == 0 {
+		delete(o.wanted, stream)
+	}
+}
+
+// Close implements puller.
+func (o *origin) Close(ctx context.Context) error {
+	over := make(chan struct{})
+	go func() {
+		o.pulls.Close()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Viewers implements edge.Local.
+func (o *origin) Viewers(stream string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wanted[stream]
+}
+
+// Publish implements edge.Local.
+func (o *origin) Publish(stream, from string) (edge.Sink, error) {
+	release, err := o.server.gate.Reserve(stream)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.server.publish(stream, from, false)
+	if err != nil {
+		release()
+		if errors.Is(err, errBusy) {
+			err = live.ErrBusy
+		}
+		return nil, err
+	}
+	c := o.server.clients.begin(rolePublisher, sessionInfo{Stream: stream, Protocol: o.protocol, Address: from, Agent: "origin"})
+	c.attach(nil, func(error) { p.Close() })
+	return &pulled{publisher: p, client: c, release: release}, nil
+}
+
+// pulled is the publisher of a stream that comes from the origin.
+type pulled struct {
+	publisher *live.Publisher
+	client    *client
+	release   func()
+}
+
+// Publish implements edge.Sink.
+func (p *pulled) Publish(f live.Frame) error {
+	p.client.count(flv.TagHeaderLen + f.Payload.Len())
+	return p.publisher.Publish(f)
+}
+
+// Close implements edge.Sink.
+func (p *pulled) Close() {
+	reason := p.publisher.Err()
+	p.publisher.Close()
+	p.client.end(reason)
+	p.release()
+}

@@ -1,0 +1,198 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+var (
+	errUnwanted = errors.New("edge: nobody watches")
+	errStart    = errors.New("edge: the origin sends no frame in time")
+	errOver     = errors.New("edge: the origin ended the stream")
+)
+
+// steady is for how long a connection must have brought frames for the next
+// failure to be a first one.
+const steady = 10 * time.Second
+
+// pulling is one stream that is pulled.
+type pulling struct {
+	puller *Puller
+	stream string
+	path   Path // with this server
+	log    *slog.Logger
+
+	// Under the puller's lock.
+	asked   time.Time // when somebody last asked for it
+	leaving bool      // it is about to end
+
+	ready chan struct{} // closed when there is a frame, or there will be none
+	err   error         // then: why there is none
+	gone  chan struct{} // closed when it has ended
+
+	// Of the goroutine that runs the pull.
+	sink   Sink      // nil before the first frame
+	latest time.Time // of the latest frame
+}
+
+func newPulling(p *Puller, stream string, path Path) *pulling {
+	return &pulling{
+		puller: p,
+		stream: stream,
+		path:   append(slices.Clone(path), p.options.ID),
+		log:    p.options.Logger.With("stream", stream, "origin", p.options.Origin.String()),
+		ready:  make(chan struct{}),
+		gone:   make(chan struct{}),
+	}
+}
+
+// run pulls until the stream is not wanted or not to be had.
+func (q *pulling) run() {
+	defer close(q.gone)
+	ctx, end := context.WithCancelCause(q.puller.ctx)
+	defer end(nil)
+	began := time.Now()
+	err := q.keep(ctx, end)
+	if q.sink == nil {
+		if errors.Is(err, live.ErrBusy) {
+			err = nil // the stream is here, from somebody else
+		}
+		q.puller.over(q, err)
+		q.err = err
+		close(q.ready)
+		q.log.Info("no stream from the origin", "why", err)
+		return
+	}
+	q.puller.ending(q)
+	q.sink.Close()
+	q.puller.over(q, nil)
+	q.log.Info("let go of the origin's stream", "why", err, "after", time.Since(began).Round(time.Millisecond))
+}
+
+// keep connects to the origin, again and again, and returns why it stopped.
+func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
+	o := &q.puller.options
+	again := backoff{first: o.Retry, most: o.RetryMost}
+	for {
+		began := time.Now()
+		err := q.connection(ctx, end)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case q.sink == nil, final(err):
+			return err
+		case time.Since(q.latest) > o.GiveUp:
+			return fmt.Errorf("no frame for %v: %w", o.GiveUp, err)
+		}
+		if q.latest.Sub(began) > steady {
+			again.reset()
+		}
+		wait := again.wait()
+		q.log.Warn("lost the origin", "error", err, "retry", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+		q.puller.reconnects.Add(1)
+	}
+}
+
+// final reports whether it is of no use to connect again.
+func final(err error) bool {
+	for _, e := range []error{ErrNotFound, ErrDenied, live.ErrBusy, live.ErrTakenOver, live.ErrClosed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// connection pulls over one connection and returns why it ended.
+func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	// One clock for all that comes before the first frame.
+	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
+	defer starting.Stop()
+	deliver := func(f live.Frame) error {
+		starting.Stop()
+		if q.sink == nil {
+			if err := q.begin(parent, end); err != nil {
+				f.Payload.Release()
+				return err
+			}
+		}
+		q.latest = time.Now()
+		err := q.sink.Publish(f)
+		if err == nil {
+			q.announce()
+		}
+		return err
+	}
+	var err error
+	if q.puller.options.Origin.HTTP() {
+		err = q.pullHTTP(ctx, deliver)
+	} else {
+		err = q.pullRTMP(ctx, deliver)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// begin makes the pull the publisher of its stream, and watches from then on
+// whether it is wanted.
+func (q *pulling) begin(ctx context.Context, end context.CancelCauseFunc) error {
+	sink, err := q.puller.options.Local.Publish(q.stream, q.puller.options.Origin.String())
+	if err != nil {
+		return err
+	}
+	q.sink = sink
+	q.log.Info("pulling from the origin")
+	q.puller.running.Go(func() { q.watch(ctx, end) })
+	return nil
+}
+
+// announce says to those who wait that the stream is there.
+func (q *pulling) announce() {
+	select {
+	case <-q.ready:
+	default:
+		close(q.ready)
+	}
+}
+
+// watch ends the pull when there has been no viewer for as long as Linger.
+func (q *pulling) watch(ctx context.Context, end context.CancelCauseFunc) {
+	linger := q.puller.options.Linger
+	tick := time.NewTicker(max(linger/8, time.Millisecond))
+	defer tick.Stop()
+	wanted := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if q.puller.options.Local.Viewers(q.stream) > 0 {
+				wanted = now
+			}
+			if now.Sub(wanted) < linger {
+				continue
+			}
+			if q.puller.leave(q, now.Add(-linger)) {
+				end(errUnwanted)
+				return
+			}
+		}
+	}
+}

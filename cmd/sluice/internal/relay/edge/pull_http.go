@@ -1,0 +1,111 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+// idleConn fails a read that waits for too long.
+type idleConn struct {
+	net.Conn
+	idle time.Duration
+}
+
+func (c idleConn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.idle)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+// dial connects to the address, plainly.
+func (p *Puller) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: p.options.Start}
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return idleConn{Conn: conn, idle: p.options.Idle}, nil
+}
+
+// newClient returns the client for origins that speak HTTP. A connection brings
+// one stream: HTTP/1.1 does all that there is to do.
+func (p *Puller) newClient() *http.Client {
+	plain := new(http.Protocols)
+	plain.SetHTTP1(true)
+	return &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         p.dial,
+		TLSClientConfig:     p.options.TLS.Clone(),
+		TLSHandshakeTimeout: p.options.Start,
+		DisableCompression:  true,
+		DisableKeepAlives:   true,
+		Protocols:           plain,
+	}}
+}
+
+// pullHTTP pulls over HTTP until the origin ends it, or deliver does.
+func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.puller.options.Origin.streamURL(q.stream), nil)
+	if err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	req.Header.Set("Via", q.path.header())
+	req.Header.Set("User-Agent", player)
+	resp, err := q.puller.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("edge: %w", withoutURL(err))
+	}
+	defer resp.Body.Close()
+	if err := answer(resp.StatusCode); err != nil {
+		return err
+	}
+	r := sluice.NewBufReader(resp.Body)
+	defer r.Recycle()
+	d := flv.NewDecoder(r)
+	if _, err := d.ReadHeader(); err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	for {
+		t, err := d.Next()
+		if err != nil {
+			return fmt.Errorf("edge: %w", err)
+		}
+		err = deliver(live.Frame{Type: t.Type, Time: t.Time, Payload: t.Payload})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// answer makes an error of a response's status.
+func answer(status int) error {
+	switch status {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound, http.StatusGone:
+		return ErrNotFound
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusLoopDetected:
+		return fmt.Errorf("%w: %s", ErrDenied, http.StatusText(status))
+	}
+	return fmt.Errorf("edge: the origin answers %d %s", status, http.StatusText(status))
+}
+
+// withoutURL takes the address out of a client's error: it may have a token in
+// its query, and errors go into logs.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// pullRTMP pulls over RTMP until the origin ends it, or deliver does.
+func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) error {
+	conn, err := q.puller.dialRTMP(ctx)
+	if err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r := sluice.NewBufReader(conn)
+	defer r.Recycle()
+	w := sluice.NewBufWriter(conn)
+	defer w.Recycle()
+	// What is written is short, and the origin has to take it.
+	if err := w.SetTimeout(q.puller.options.Idle); err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	c := rtmp.NewConn(r, w, rtmp.Options{})
+	defer c.Recycle()
+	app, tcURL, name := q.puller.options.Origin.rtmpNames(q.stream)
+	if err := c.ClientHandshake(); err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	if err := c.Connect(rtmp.ConnectOptions{App: app, TCURL: tcURL, FlashVer: q.path.flashVer()}); err != nil {
+		return refused(err, false)
+	}
+	if err := c.Play(name); err != nil {
+		return refused(err, true)
+	}
+	for {
+		m, err := c.ReadMessage()
+		if err != nil {
+			return fmt.Errorf("edge: %w", err)
+		}
+		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
+			err := status(m)
+			m.Release()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		f, ok := ingest.Frame(m)
+		if !ok {
+			continue
+		}
+		if err := deliver(f); err != nil {
+			return err
+		}
+	}
+}
+
+// dialRTMP connects to the origin, with TLS where it wants that.
+func (p *Puller) dialRTMP(ctx context.Context) (net.Conn, error) {
+	conn, err := p.dial(ctx, "tcp", p.options.Origin.host)
+	if err != nil || !p.options.Origin.Secure() {
+		return conn, err
+	}
+	config := p.options.TLS.Clone()
+	if config == nil {
+		config = &tls.Config{}
+	}
+	if config.ServerName == "" {
+		config.ServerName = p.options.Origin.name
+	}
+	encrypted := tls.Client(conn, config)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return encrypted, nil
+}
+
+// refused makes one of this package's errors of an origin's no. What it is
+// called depends on who says it, so in the answer to play any no but one means
+// that the stream is not to be had.
+func refused(err error, play bool) error {
+	var s *rtmp.StatusError
+	if !errors.As(err, &s) {
+		return fmt.Errorf("edge: %w", err)
+	}
+	switch {
+	case s.Code == rtmp.PlayStreamNotFound:
+		return fmt.Errorf("%w: %s", ErrNotFound, s.Description)
+	case play, s.Code == "NetConnection.Connect.Rejected", s.Code == "NetConnection.Connect.InvalidApp":
+		return fmt.Errorf("%w: %s %s", ErrDenied, s.Code, s.Description)
+	}
+	return fmt.Errorf("edge: %w", err)
+}
+
+// status looks whether a command, borrowed, ends the stream.
+func status(m rtmp.Message) error {
+	cmd, err := rtmp.ParseCommand(m)
+	if err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	level, code, description, ok := cmd.Status()
+	if !ok {
+		return nil
+	}
+	switch code {
+	case rtmp.PlayStreamNotFound:
+		return fmt.Errorf("%w: %s", ErrNotFound, description)
+	case "NetStream.Play.UnpublishNotify", "NetStream.Play.Stop", "NetStream.Play.Complete":
+		return errOver
+	}
+	if level == "error" {
+		return fmt.Errorf("edge: the origin says %s: %s", code, description)
+	}
+	return nil
+}

@@ -1,0 +1,416 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+func TestManyViewersMakeOnePull(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{answer: yes, deliver: forever}
+		l := &local{}
+		p := newPuller(t, serve(s, t)+"?token=abc", l, nil)
+		l.viewers.Store(50)
+		var asking sync.WaitGroup
+		for range 50 {
+			asking.Go(func() {
+				if err := pull(t, p, "live/s"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		asking.Wait()
+		if got := s.asked.Load(); got != 1 {
+			t.Errorf("the origin was asked %d times", got)
+		}
+		if got := s.query.Load(); got != "token=abc" {
+			t.Errorf("with the query %q", got)
+		}
+		if got := s.path.Load().(Path); !slices.Equal(got, Path{p.ID()}) {
+			t.Errorf("with the path %v, this is %s", got, p.ID())
+		}
+		if got := len(l.published()); got != 1 {
+			t.Errorf("%d publishers", got)
+		}
+		if got := p.Stats(); got != (Stats{Active: 1, Begun: 1}) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestFramesComeAsTheyAre(t *testing.T) {
+	want := []frame{
+		{flv.TagScript, 0, "\x02\x00\x0aonMetaData\x08\x00\x00\x00\x00\x00\x00\x09"},
+		{flv.TagVideo, 0, "\x17\x00\x00\x00\x00config"},
+		{flv.TagAudio, 0, "\xaf\x00\x12\x10"},
+		{flv.TagVideo, 0xfffffff0, "\x17\x01\x00\x00\x00" + string(make([]byte, 300_000))},
+		{flv.TagAudio, 0xfffffffa, "\xaf\x01x"},
+		{flv.TagVideo, 0x01000004, "\x27\x01\x00\x00\x00y"},
+	}
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{answer: yes, deliver: func(_ int64, out *output) {
+			for _, f := range want {
+				if err := out.send(f); err != nil {
+					t.Error(err)
+				}
+			}
+			<-out.gone
+		}}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, serve(s, t), l, nil)
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "all frames are there", func() bool { got, _ := l.published()[0].got(); return len(got) >= len(want) })
+		got, _ := l.published()[0].got()
+		if !slices.Equal(got, want) {
+			for i := range got {
+				t.Logf("%v at %d, %d bytes", got[i].Type, got[i].Time, len(got[i].Body))
+			}
+			t.Error("other frames than were sent")
+		}
+	})
+}
+
+func TestWhatIsNotThereIsRefusedAtOnce(t *testing.T) {
+	for answer, want := range map[string]error{missing: ErrNotFound, denied: ErrDenied} {
+		ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+			s := &source{answer: func(int64) string { return answer }}
+			l := &local{}
+			l.viewers.Store(1)
+			p := newPuller(t, serve(s, t), l, func(o *Options) { o.Retry = time.Hour; o.Refuse = time.Hour })
+			for range 10 {
+				if err := pull(t, p, "live/s"); !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			}
+			if err := pull(t, p, "live/other"); !errors.Is(err, ErrNotFound) {
+				t.Error(err)
+			}
+			if got := s.asked.Load(); got < 1 || got > 2 {
+				t.Errorf("the origin was asked %d times", got)
+			}
+			if len(l.published()) != 0 {
+				t.Error("something was published")
+			}
+		})
+	}
+}
+
+func TestRefusalsAreForgotten(t *testing.T) {
+	s := &source{answer: func(n int64) string {
+		if n == 1 {
+			return missing
+		}
+		return ""
+	}, deliver: forever}
+	l := &local{}
+	l.viewers.Store(1)
+	p := newPuller(t, s.serveHTTP(t), l, nil)
+	if err := pull(t, p, "live/s"); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	until(t, "it is asked again", func() bool { return pull(t, p, "live/s") == nil })
+	// Hostile names do not fill the memory.
+	p.mu.Lock()
+	for i := range 3 * maxRefusals {
+		p.mu.Unlock()
+		p.over(&pulling{stream: fmt.Sprint(i)}, ErrNotFound)
+		p.mu.Lock()
+	}
+	n := len(p.refused)
+	p.mu.Unlock()
+	if n > maxRefusals {
+		t.Errorf("%d refusals are kept", n)
+	}
+}
+
+func TestNobodyIsThere(t *testing.T) {
+	for _, address := range []string{"rtmp://127.0.0.1:1/live", "http://127.0.0.1:1", "rtmps://127.0.0.1:1/live"} {
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, address, l, nil)
+		if err := pull(t, p, "live/s"); err == nil || errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", address, err)
+		}
+		if got := p.Stats(); got.Failed != 1 || got.Active != 0 {
+			t.Errorf("%s: %+v", address, got)
+		}
+	}
+}
+
+func TestLetsGoAfterTheLastViewer(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{answer: yes, deliver: forever}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, serve(s, t), l, nil)
+		for round := range 2 {
+			l.viewers.Store(1)
+			if err := pull(t, p, "live/s"); err != nil {
+				t.Fatal(err)
+			}
+			l.viewers.Store(0)
+			until(t, "the origin is let go", func() bool { return s.open.Load() == 0 && p.Stats().Active == 0 })
+			sink := l.published()[round]
+			until(t, "the stream is closed", func() bool { _, over := sink.got(); return over })
+		}
+		if got := len(l.published()); got != 2 {
+			t.Errorf("%d publishers", got)
+		}
+	})
+}
+
+func TestAskingKeepsAStreamThatNobodyWatchesYet(t *testing.T) {
+	s := &source{answer: yes, deliver: forever}
+	l := &local{}
+	p := newPuller(t, s.serveHTTP(t), l, func(o *Options) { o.Linger = time.Hour })
+	if err := pull(t, p, "live/s"); err != nil {
+		t.Fatal(err)
+	}
+	q := p.pulls["live/s"]
+	if p.leave(q, time.Now().Add(-time.Hour)) {
+		t.Error("a pull that somebody has just asked for is let go")
+	}
+	l.viewers.Store(1)
+	if p.leave(q, time.Now()) {
+		t.Error("a pull that somebody watches is let go")
+	}
+	l.viewers.Store(0)
+	if !p.leave(q, time.Now()) {
+		t.Error("a pull that nobody wants stays")
+	}
+}
+
+// Whoever asks for a stream that is just being let go gets the next pull of it,
+// and never the end of the last.
+func TestAskingWhileItIsLetGo(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{answer: yes, deliver: forever}
+		l := &local{}
+		p := newPuller(t, serve(s, t), l, func(o *Options) { o.Linger = time.Millisecond })
+		for range 200 {
+			l.viewers.Store(1)
+			if err := pull(t, p, "live/s"); err != nil {
+				t.Fatal(err)
+			}
+			sinks := l.published()
+			if _, over := sinks[len(sinks)-1].got(); over {
+				t.Fatal("the stream is over when it is asked for")
+			}
+			l.viewers.Store(0)
+			if rand.N(2) == 0 {
+				<-time.After(rand.N(2 * time.Millisecond))
+			}
+		}
+		if got := len(l.published()); got < 2 {
+			t.Errorf("%d pulls: it was never let go", got)
+		}
+	})
+}
+
+func TestReconnectsWhileThereAreViewers(t *testing.T) {
+	const rounds = 5
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{
+			answer: func(n int64) string {
+				if n%3 == 2 {
+					return broken
+				}
+				return ""
+			},
+			deliver: func(n int64, out *output) {
+				if n < rounds {
+					if err := out.send(frame{flv.TagVideo, uint32(n), "\x17\x01\x00\x00\x00x"}); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				forever(n, out)
+			},
+		}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, serve(s, t), l, func(o *Options) { o.Linger = time.Minute })
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it has come back", func() bool {
+			got, _ := l.published()[0].got()
+			return s.asked.Load() > rounds && len(got) > rounds
+		})
+		if got := len(l.published()); got != 1 {
+			t.Errorf("%d publishers: viewers were thrown out between", got)
+		}
+		if got := p.Stats().Reconnects; got < rounds {
+			t.Errorf("%d reconnects", got)
+		}
+	})
+}
+
+func TestGivesUp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		second string
+		change func(*Options)
+	}{
+		{"the stream is over there", missing, nil},
+		{"this server may not have it any more", denied, nil},
+		{"for too long", broken, func(o *Options) { o.GiveUp = 50 * time.Millisecond }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+				s := &source{
+					answer: func(n int64) string {
+						if n > 1 {
+							return c.second
+						}
+						return ""
+					},
+					deliver: func(_ int64, out *output) {
+						if err := out.send(frame{flv.TagVideo, 0, "\x17\x01\x00\x00\x00x"}); err != nil {
+							t.Error(err)
+						}
+					},
+				}
+				l := &local{}
+				l.viewers.Store(1)
+				p := newPuller(t, serve(s, t), l, func(o *Options) {
+					o.Linger = time.Minute
+					if c.change != nil {
+						c.change(o)
+					}
+				})
+				if err := pull(t, p, "live/s"); err != nil {
+					t.Fatal(err)
+				}
+				until(t, "viewers are let go", func() bool { _, over := l.published()[0].got(); return over && p.Stats().Active == 0 })
+			})
+		})
+	}
+}
+
+func TestSilentOrigins(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{answer: yes, deliver: func(n int64, out *output) {
+			if n > 1 {
+				if err := out.send(frame{flv.TagVideo, 0, "\x17\x01\x00\x00\x00x"}); err != nil {
+					t.Log(err)
+				}
+			}
+			<-out.gone
+		}}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, serve(s, t), l, func(o *Options) {
+			o.Start, o.Idle, o.Linger = 50*time.Millisecond, 50*time.Millisecond, time.Minute
+		})
+		if err := pull(t, p, "live/s"); err == nil {
+			t.Error("an origin without frames is one")
+		}
+		until(t, "there is a frame", func() bool { return pull(t, p, "live/s") == nil })
+		until(t, "it is given up when nothing comes", func() bool { return p.Stats().Reconnects > 0 })
+	})
+}
+
+func TestCirclesAreCutOff(t *testing.T) {
+	s := &source{answer: yes, deliver: forever}
+	p := newPuller(t, s.serveHTTP(t), &local{}, nil)
+	long := make(Path, maxHops)
+	for i := range long {
+		long[i] = newID()
+	}
+	for _, path := range []Path{{p.ID()}, {newID(), p.ID(), newID()}, long} {
+		if err := p.Pull(context.Background(), "live/s", path); !errors.Is(err, ErrLoop) {
+			t.Errorf("%v: %v", path, err)
+		}
+	}
+	if got := s.asked.Load(); got != 0 {
+		t.Errorf("the origin was asked %d times", got)
+	}
+	if err := p.Pull(context.Background(), "live/s", long[1:]); err != nil {
+		t.Error(err)
+	}
+	if got := s.path.Load().(Path); len(got) != maxHops {
+		t.Errorf("the path that goes on is %v", got)
+	}
+}
+
+func TestStreamThatIsHereAlready(t *testing.T) {
+	s := &source{answer: yes, deliver: forever}
+	l := &local{busy: live.ErrBusy}
+	p := newPuller(t, s.serveHTTP(t), l, nil)
+	if err := pull(t, p, "live/s"); err != nil {
+		t.Error(err)
+	}
+	l.busy = errors.New("no room")
+	until(t, "the reason is told", func() bool { return errors.Is(pull(t, p, "live/s"), l.busy) })
+}
+
+func TestTakenOverHere(t *testing.T) {
+	s := &source{answer: yes, deliver: forever}
+	l := &local{}
+	l.viewers.Store(1)
+	p := newPuller(t, s.serveRTMP(t), l, nil)
+	if err := pull(t, p, "live/s"); err != nil {
+		t.Fatal(err)
+	}
+	l.published()[0].fail(live.ErrTakenOver)
+	until(t, "the pull has ended", func() bool { return p.Stats().Active == 0 && s.open.Load() == 0 })
+	if got := s.asked.Load(); got != 1 {
+		t.Errorf("the origin was asked %d times", got)
+	}
+}
+
+func TestNoMoreThanMax(t *testing.T) {
+	s := &source{answer: yes, deliver: forever}
+	l := &local{}
+	l.viewers.Store(1)
+	p := newPuller(t, s.serveHTTP(t), l, func(o *Options) { o.Max = 1 })
+	if err := pull(t, p, "live/s"); err != nil {
+		t.Fatal(err)
+	}
+	if err := pull(t, p, "live/t"); !errors.Is(err, ErrTooMany) {
+		t.Error(err)
+	}
+}
+
+func TestViewerWhoDoesNotWait(t *testing.T) {
+	s := &source{answer: yes, deliver: func(_ int64, out *output) { <-out.gone }}
+	p := newPuller(t, s.serveRTMP(t), &local{}, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Pull(ctx, "live/s", nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		s := &source{answer: yes, deliver: forever}
+		l := &local{}
+		l.viewers.Store(1)
+		p := newPuller(t, serve(s, t), l, nil)
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		if _, over := l.published()[0].got(); !over {
+			t.Error("the stream is open")
+		}
+		if err := pull(t, p, "live/s"); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+		p.Close()
+	})
+}

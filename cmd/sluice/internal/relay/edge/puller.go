@@ -1,0 +1,268 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+// Errors of Pull that callers match with errors.Is. Others are those of the
+// network.
+var (
+	// ErrNotFound: the origin does not have the stream.
+	ErrNotFound = errors.New("edge: the origin does not have the stream")
+	// ErrDenied: the origin does not give the stream to this server.
+	ErrDenied = errors.New("edge: the origin refuses")
+	// ErrLoop: the request has come through this server before, or through too
+	// many.
+	ErrLoop = errors.New("edge: servers pull from one another in a circle")
+	// ErrTooMany: there are as many pulls as there may be.
+	ErrTooMany = errors.New("edge: too many streams are pulled")
+	// ErrClosed: the puller was closed.
+	ErrClosed = errors.New("edge: closed")
+)
+
+// Sink is where the frames of one pull go; *live.Publisher is one.
+type Sink interface {
+	// Publish takes a frame, transferred. An error ends the pull.
+	Publish(live.Frame) error
+	Close()
+}
+
+// Local is the server that streams are pulled for.
+type Local interface {
+	// Publish makes a pull the publisher of a stream. An error ends the pull;
+	// live.ErrBusy says that the stream is here without it.
+	Publish(stream, origin string) (Sink, error)
+	// Viewers returns how many watch a stream or are about to, 0 when there is
+	// none. It must not use the Puller.
+	Viewers(stream string) int
+}
+
+// Options configures a Puller. Origin and Local have to be set; any other field
+// that is 0 has its default, which is given with it.
+type Options struct {
+	Origin *Origin
+	Local  Local
+	// ID is this server's name in paths; a random one.
+	ID string
+	// Linger is for how long a stream without viewers is pulled on; 10 s.
+	Linger time.Duration
+	// Start is for how long a connection to the origin may take to its first
+	// frame; 10 s.
+	Start time.Duration
+	// Idle is for how long nothing may come from the origin; 10 s.
+	Idle time.Duration
+	// Retry is the first wait before the origin is asked again, and RetryMost
+	// the longest; 500 ms, 15 s.
+	Retry, RetryMost time.Duration
+	// GiveUp is for how long a stream may lack frames before its viewers are
+	// let go; 30 s.
+	GiveUp time.Duration
+	// Refuse is for how long what could not be pulled is refused without
+	// asking the origin again; 1 s.
+	Refuse time.Duration
+	// Max is how many streams may be pulled at once; 1,000.
+	Max int
+	// TLS is for connections to the origin; nil uses the system's roots.
+	TLS *tls.Config
+	// Logger hears of pulls that begin and end; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Origin == nil || o.Local == nil {
+		panic(fmt.Sprintf("edge: a Puller with the origin %v and %v to publish in", o.Origin, o.Local))
+	}
+	o.ID = cmp.Or(o.ID, newID())
+	o.Linger = cmp.Or(o.Linger, 10*time.Second)
+	o.Start = cmp.Or(o.Start, 10*time.Second)
+	o.Idle = cmp.Or(o.Idle, 10*time.Second)
+	o.Retry = cmp.Or(o.Retry, 500*time.Millisecond)
+	o.RetryMost = max(cmp.Or(o.RetryMost, 15*time.Second), o.Retry)
+	o.GiveUp = cmp.Or(o.GiveUp, 30*time.Second)
+	o.Refuse = cmp.Or(o.Refuse, time.Second)
+	o.Max = cmp.Or(o.Max, 1000)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
+}
+
+// maxRefusals bounds the memory of what was refused.
+const maxRefusals = 1024
+
+// Stats are a Puller's figures since it was made.
+type Stats struct {
+	Active     int   // streams that are pulled now
+	Begun      int64 // pulls that were begun
+	Failed     int64 // those of them that never had a frame
+	Reconnects int64 // times that a connection was made anew
+}
+
+// Puller pulls streams from one origin.
+type Puller struct {
+	options Options
+	client  *http.Client
+	end     context.CancelCauseFunc
+	ctx     context.Context // done when the puller is closed
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	pulls   map[string]*pulling
+	refused map[string]refusal
+
+	begun, failed, reconnects atomic.Int64
+}
+
+type refusal struct {
+	err   error
+	until time.Time
+}
+
+// New returns a puller, which the caller closes.
+func New(o Options) *Puller {
+	p := &Puller{
+		options: o.withDefaults(),
+		pulls:   make(map[string]*pulling),
+		refused: make(map[string]refusal),
+	}
+	p.client = p.newClient()
+	p.ctx, p.end = context.WithCancelCause(context.Background())
+	return p
+}
+
+// ID returns this server's name in paths.
+func (p *Puller) ID() string { return p.options.ID }
+
+// Pull has the stream pulled and returns when it is there: when its first frame
+// was published. It returns ErrNotFound or ErrDenied when the origin says so,
+// ErrLoop when path shows a circle, and the context's cause when that ends
+// first; the pull then goes on without the caller.
+//
+// path is the way that the request for the stream has come; nil when it is a
+// viewer's own.
+func (p *Puller) Pull(ctx context.Context, stream string, path Path) error {
+	if !path.admits(p.options.ID) {
+		return fmt.Errorf("%w: %v", ErrLoop, path)
+	}
+	for {
+		q, leaving, err := p.join(stream, path)
+		if err != nil {
+			return err
+		}
+		// One that is on its way out goes first: the next publishes anew.
+		wait := q.ready
+		if leaving {
+			wait = q.gone
+		}
+		select {
+		case <-wait:
+			if !leaving {
+				return q.err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// join returns the pull of the stream, which it begins if there is none, and
+// reports whether that one is about to end.
+func (p *Puller) join(stream string, path Path) (q *pulling, leaving bool, err error) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, false, ErrClosed
+	}
+	if r, ok := p.refused[stream]; ok {
+		if now.Before(r.until) {
+			return nil, false, r.err
+		}
+		delete(p.refused, stream)
+	}
+	q = p.pulls[stream]
+	if q == nil {
+		if len(p.pulls) >= p.options.Max {
+			return nil, false, fmt.Errorf("%w: %d", ErrTooMany, len(p.pulls))
+		}
+		q = newPulling(p, stream, path)
+		p.pulls[stream] = q
+		p.begun.Add(1)
+		p.running.Go(q.run)
+	}
+	q.asked = now
+	return q, q.leaving, nil
+}
+
+// leave marks a pull as one that ends because nobody wants its stream. It
+// reports false when somebody has asked for that since, or watches it after
+// all.
+func (p *Puller) leave(q *pulling, since time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q.asked.After(since) || p.options.Local.Viewers(q.stream) > 0 {
+		return false
+	}
+	q.leaving = true
+	return true
+}
+
+// ending marks a pull as one that ends.
+func (p *Puller) ending(q *pulling) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q.leaving = true
+}
+
+// over takes a pull that has ended out of the list. When it never began, the
+// reason is the answer to everybody for a while.
+func (p *Puller) over(q *pulling, refuse error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pulls[q.stream] == q {
+		delete(p.pulls, q.stream)
+	}
+	if refuse == nil {
+		return
+	}
+	p.failed.Add(1)
+	now := time.Now()
+	if len(p.refused) >= maxRefusals {
+		for name, r := range p.refused {
+			if !now.Before(r.until) {
+				delete(p.refused, name)
+			}
+		}
+	}
+	if len(p.refused) < maxRefusals {
+		p.refused[q.stream] = refusal{err: refuse, until: now.Add(p.options.Refuse)}
+	}
+}
+
+// Stats returns the puller's figures.
+func (p *Puller) Stats() Stats {
+	p.mu.Lock()
+	active := len(p.pulls)
+	p.mu.Unlock()
+	return Stats{Active: active, Begun: p.begun.Load(), Failed: p.failed.Load(), Reconnects: p.reconnects.Load()}
+}
+
+// Close ends all pulls and returns when nothing of them runs any more.
+func (p *Puller) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.end(ErrClosed)
+	p.running.Wait()
+	p.client.CloseIdleConnections()
+}

@@ -1,0 +1,89 @@
+package edge
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// A Path is the servers that a request has come through, the first first.
+type Path []string
+
+const (
+	// maxHops is how many servers a stream may be pulled through.
+	maxHops = 8
+	// maxID is the longest name that is taken for a server's.
+	maxID = 64
+
+	// viaProtocol is the protocol in a Via header: HTTP's version.
+	viaProtocol = "1.1"
+	// idPrefix tells the names of servers like this one from those of proxies.
+	idPrefix = "sluice-"
+	// player is what a pull says it is in RTMP's connect, before the path.
+	player = "sluice"
+	viaIn  = " (via "
+)
+
+// newID returns a name for a server that no other has.
+func newID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return idPrefix + hex.EncodeToString(b[:])
+}
+
+// PathOfHeader reads the path out of the values of Via headers. Names that no
+// server like this one gave itself are left out.
+func PathOfHeader(via []string) Path {
+	var p Path
+	for _, value := range via {
+		for hop := range strings.SplitSeq(value, ",") {
+			if f := strings.Fields(hop); len(f) >= 2 {
+				p = p.add(f[1])
+			}
+		}
+	}
+	return p
+}
+
+// PathOfFlashVer reads the path out of the flashVer of an RTMP connect.
+func PathOfFlashVer(flashVer string) Path {
+	rest, ok := strings.CutPrefix(flashVer, player+viaIn)
+	if !ok {
+		return nil
+	}
+	var p Path
+	for _, id := range strings.Fields(strings.TrimSuffix(rest, ")")) {
+		p = p.add(id)
+	}
+	return p
+}
+
+// add appends a name that somebody sent. More of them than there may be show
+// that there are too many, and nothing else.
+func (p Path) add(id string) Path {
+	if len(p) > maxHops || len(id) > maxID || !strings.HasPrefix(id, idPrefix) {
+		return p
+	}
+	return append(p, id)
+}
+
+// admits reports whether a server of this name may pull for a request that came
+// along p.
+func (p Path) admits(id string) bool {
+	return len(p) < maxHops && !slices.Contains(p, id)
+}
+
+// header is p as the value of a Via header.
+func (p Path) header() string {
+	hops := make([]string, len(p))
+	for i, id := range p {
+		hops[i] = viaProtocol + " " + id
+	}
+	return strings.Join(hops, ", ")
+}
+
+// flashVer is p as RTMP's connect has it.
+func (p Path) flashVer() string {
+	return player + viaIn + strings.Join(p, " ") + ")"
+}

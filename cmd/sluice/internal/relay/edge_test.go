@@ -1,0 +1,287 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// edgeFast makes a server pull from an address without patience.
+func edgeFast(address string) func(*Server) {
+	return func(s *Server) {
+		o, err := newOrigin(s, address, func(o *edge.Options) {
+			o.Linger, o.Retry, o.RetryMost, o.Refuse = 100*time.Millisecond, time.Millisecond, 10*time.Millisecond, time.Nanosecond
+			o.TLS = rtmpClientTLS()
+		})
+		if err != nil {
+			panic(err)
+		}
+		s.puller = o
+	}
+}
+
+// edgeAddress is where a server is an origin.
+func edgeAddress(s *Server, scheme string) string {
+	a := scheme + "://" + s.Addresses()[scheme]
+	if scheme == "rtmp" || scheme == "rtmps" {
+		a += "/live"
+	}
+	return a
+}
+
+func edgeSchemes(t *testing.T, f func(t *testing.T, scheme string)) {
+	for _, scheme := range []string{"rtmp", "rtmps", "http", "https"} {
+		t.Run(scheme, func(t *testing.T) { f(t, scheme) })
+	}
+}
+
+func edgeAll(c *Config) { c.HTTPS = "127.0.0.1:0" }
+
+func edgePublishers(s *Server) int { return s.clients.number(rolePublisher) }
+
+// Viewers at the edge get what the publisher at the origin sends, byte for
+// byte, over one pull.
+func TestEdgeViewersGetEveryByte(t *testing.T) {
+	edgeSchemes(t, func(t *testing.T, scheme string) {
+		far := rtmpServe(t, edgeAll)
+		near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, scheme)))
+		clip := rtmpClip()
+		p := rtmpPush(t, far, "rtmp", "live", "s")
+		if err := p.send(clip[:10]); err != nil {
+			t.Fatal(err)
+		}
+		rtmpUntil(t, "the origin has frames", func() bool {
+			st, ok := far.hub.Stream("live/s")
+			return ok && st.Stats().FramesIn == 10
+		})
+		const viewers = 5
+		var watching sync.WaitGroup
+		started := make(chan struct{}, viewers)
+		for i := range viewers {
+			x := rtmpDial(t, near, []string{"rtmp", "rtmps"}[i%2], "live")
+			watching.Go(func() {
+				if err := x.c.Play("s"); err != nil {
+					t.Error(err)
+					started <- struct{}{}
+					return
+				}
+				frames, _, err := x.receive(10)
+				started <- struct{}{}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				more, _, err := x.receive(len(clip) - 10)
+				if err != nil {
+					t.Error(err)
+				}
+				rtmpCompare(t, fmt.Sprint("viewer ", i), append(frames, more...), clip)
+			})
+		}
+		for range viewers {
+			<-started
+		}
+		if err := p.send(clip[10:]); err != nil {
+			t.Fatal(err)
+		}
+		watching.Wait()
+		if got := far.clients.number(roleViewer); got != 1 {
+			t.Errorf("the edge has %d connections to the origin", got)
+		}
+		for _, c := range near.clients.list() {
+			if c.role == rolePublisher && (c.Agent != "origin" || c.Stream != "live/s") {
+				t.Errorf("the pull is in the books as %+v", c.sessionInfo)
+			}
+		}
+	})
+}
+
+func TestEdgeLetsGoAndPullsAgain(t *testing.T) {
+	far := rtmpServe(t, nil)
+	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))
+	p := rtmpPush(t, far, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:10]); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		x := rtmpDial(t, near, "rtmp", "live")
+		if err := x.c.Play("s?wait=10"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := x.receive(10); err != nil {
+			t.Fatal(err)
+		}
+		x.close()
+		rtmpUntil(t, "the origin is let go", func() bool {
+			return far.clients.number(roleViewer) == 0 && edgePublishers(near) == 0 && near.gate.Usage().Streams == 0
+		})
+	}
+}
+
+func TestEdgeRefusesWhatTheOriginDoesNotHave(t *testing.T) {
+	far := rtmpServe(t, nil)
+	for _, scheme := range []string{"rtmp", "http"} {
+		near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, scheme)))
+		x := rtmpDial(t, near, "rtmp", "live")
+		if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
+			t.Errorf("%s: refused with %s", scheme, code)
+		}
+		resp, err := http.Get("http://" + near.Addresses()["http"] + "/live/s.flv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s, %q, %v", scheme, resp.Status, text, err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// Whoever waits at the edge gets the stream when it begins at the origin.
+func TestEdgeWaitsForAStream(t *testing.T) {
+	far := rtmpServe(t, nil)
+	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))
+	x := rtmpDial(t, near, "rtmp", "live")
+	played := make(chan error, 1)
+	go func() { played <- x.c.Play("s?wait=30") }()
+	rtmpUntil(t, "it waits", func() bool { return near.gate.Usage().Viewers == 1 })
+	p := rtmpPush(t, far, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:10]); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-played; err != nil {
+		t.Fatal(err)
+	}
+	frames, _, err := x.receive(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rtmpCompare(t, "viewer", frames, rtmpClip()[:10])
+}
+
+// A stream that is published at the edge is not pulled.
+func TestEdgeLocalStreamGoesFirst(t *testing.T) {
+	far := rtmpServe(t, nil)
+	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))
+	p := rtmpPush(t, near, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:10]); err != nil {
+		t.Fatal(err)
+	}
+	x := rtmpDial(t, near, "rtmp", "live")
+	if err := x.c.Play("s"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := x.receive(10); err != nil {
+		t.Error(err)
+	}
+	if n := near.puller.(*origin).pulls.Stats().Begun; n != 0 {
+		t.Errorf("%d pulls", n)
+	}
+}
+
+// A server that is its own origin, and two that are each other's, have no
+// stream that nobody publishes, and say so.
+func TestEdgeCirclesAreCutOff(t *testing.T) {
+	for _, scheme := range []string{"rtmp", "http"} {
+		t.Run(scheme, func(t *testing.T) {
+			a := rtmpServe(t, nil)
+			b := rtmpServeWith(t, nil, edgeFast(edgeAddress(a, scheme)))
+			edgeFast(edgeAddress(b, scheme))(a)
+			for _, s := range []*Server{a, b} {
+				x := rtmpDial(t, s, "rtmp", "live")
+				if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
+					t.Errorf("refused with %s", code)
+				}
+			}
+			own := rtmpServe(t, nil)
+			edgeFast(edgeAddress(own, scheme))(own)
+			x := rtmpDial(t, own, "rtmp", "live")
+			if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
+				t.Errorf("refused with %s", code)
+			}
+			// What is published somewhere is found through the other.
+			p := rtmpPush(t, a, "rtmp", "live", "s")
+			if err := p.send(rtmpClip()[:10]); err != nil {
+				t.Fatal(err)
+			}
+			y := rtmpDial(t, b, "rtmp", "live")
+			if err := y.c.Play("s?wait=10"); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := y.receive(10); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// An origin that goes away and comes back costs the viewers nothing but the
+// frames.
+func TestEdgeOriginPublisherComesBack(t *testing.T) {
+	far := rtmpServe(t, func(c *Config) { c.Grace = time.Minute })
+	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "http")))
+	p := rtmpPush(t, far, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:10]); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodGet, "http://"+near.Addresses()["http"]+"/live/s.flv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	r := sluice.NewBufReader(resp.Body)
+	defer r.Recycle()
+	d := flv.NewDecoder(r)
+	if _, err := d.ReadHeader(); err != nil {
+		t.Fatal(err)
+	}
+	read := func(n int) {
+		t.Helper()
+		for range n {
+			tag, err := d.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			tag.Release()
+		}
+	}
+	read(10)
+	// The edge's connection is cut; it comes back by itself.
+	for _, c := range far.clients.list() {
+		if c.role == roleViewer {
+			c.stop(errKicked)
+		}
+	}
+	rtmpUntil(t, "the edge is back", func() bool {
+		return near.puller.(*origin).pulls.Stats().Reconnects > 0 && far.clients.number(roleViewer) == 1
+	})
+	if err := p.send(rtmpClip()[10:40]); err != nil {
+		t.Fatal(err)
+	}
+	read(30)
+}
+
+func TestEdgeOriginThatRefusesIsTold(t *testing.T) {
+	s := rtmpServe(t, nil)
+	for _, bad := range []string{"ftp://x", "rtmp://", "http://u:p@host/"} {
+		if _, err := newOrigin(s, bad, nil); !errors.Is(err, edge.ErrOrigin) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// relayWait bounds every wait of a test.
+const relayWait = 30 * time.Second
+
+// relayLog collects what a server logs.
+type relayLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *relayLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *relayLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// line waits for a line that has all of these in it, and returns it.
+func (l *relayLog) line(t *testing.T, parts ...string) string {
+	t.Helper()
+	var found string
+	relayEventually(t, fmt.Sprintf("a line of the log with %q", parts), func() bool {
+	lines:
+		for line := range strings.Lines(l.String()) {
+			for _, part := range parts {
+				if !strings.Contains(line, part) {
+					continue lines
+				}
+			}
+			found = line
+			return true
+		}
+		return false
+	})
+	return found
+}
+
+// A relayServer is a server that runs on ports of the system's choosing.
+type relayServer struct {
+	*Server
+	log  *relayLog
+	http string // address
+	done chan error
+	stop context.CancelFunc
+}
+
+// startRelay runs a server for the time of a test, which must not leave counted
+// memory behind.
+func startRelay(t *testing.T, change func(*Config)) *relayServer {
+	t.Helper()
+	sluicetest.NoLeaks(t, nil)
+	c := DefaultConfig()
+	c.RTMP, c.HTTP = "off", "127.0.0.1:0"
+	c.Merge, c.Grace = 0, 0
+	c.LogLevel = "debug"
+	if change != nil {
+		change(&c)
+	}
+	s := &relayServer{log: &relayLog{}, done: make(chan error, 1)}
+	var err error
+	s.Server, err = New(c, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	s.http = s.Addresses()["http"]
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	go func() { s.done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		s.Close()
+		s.end(t)
+		if t.Failed() {
+			t.Logf("log:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// end ends the server and waits for that.
+func (s *relayServer) end(t *testing.T) {
+	t.Helper()
+	s.stop()
+	select {
+	case err := <-s.done:
+		if err != nil && !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve: %v", err)
+		}
+		s.done <- err
+	case <-time.After(relayWait):
+		t.Fatal("Serve does not return")
+	}
+}
+
+func relayEventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(relayWait)
+	defer late.Stop()
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-late.C:
+			t.Fatalf("not within %v: %s", relayWait, what)
+		}
+	}
+}
+
+// relayTag is a tag as tests compare it.
+type relayTag struct {
+	Type    flv.TagType
+	Time    uint32
+	Payload string
+}
+
+func (g relayTag) append(p []byte) []byte {
+	p = flv.TagHeader{Type: g.Type, Size: len(g.Payload), Time: g.Time}.Append(p)
+	p = append(p, g.Payload...)
+	n := flv.TagHeaderLen + len(g.Payload)
+	return append(p, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+// relayTags parses a file.
+func relayTags(t *testing.T, file []byte) []relayTag {
+	t.Helper()
+	r := &relayFLV{r: bytes.NewReader(file)}
+	var tags []relayTag
+	for {
+		g, err := r.next()
+		if err == io.EOF {
+			return tags
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tags = append(tags, g)
+	}
+}
+
+// relayClip is the clip's tags.
+func relayClip(t *testing.T) []relayTag { return relayTags(t, flvclip.File) }
+
+// relayFLV reads FLV, strictly, and without the code that it tests.
+type relayFLV struct {
+	r     io.Reader
+	begun bool
+}
+
+func (f *relayFLV) next() (relayTag, error) {
+	if !f.begun {
+		var h [13]byte
+		if _, err := io.ReadFull(f.r, h[:]); err != nil {
+			return relayTag{}, err
+		}
+		if string(h[:3]) != "FLV" {
+			return relayTag{}, fmt.Errorf("not FLV: %q", h)
+		}
+		f.begun = true
+	}
+	var h [11]byte
+	if _, err := io.ReadFull(f.r, h[:]); err != nil {
+		return relayTag{}, err
+	}
+	body := make([]byte, int(h[1])<<16|int(h[2])<<8|int(h[3])+4)
+	if _, err := io.ReadFull(f.r, body); err != nil {
+		return relayTag{}, io.ErrUnexpectedEOF
+	}
+	n := len(body) - 4
+	if size := int(body[n])<<24 | int(body[n+1])<<16 | int(body[n+2])<<8 | int(body[n+3]); size != n+11 {
+		return relayTag{}, fmt.Errorf("a tag of %d bytes ends with size %d", n+11, size)
+	}
+	return relayTag{flv.TagType(h[0]), uint32(h[4])<<16 | uint32(h[5])<<8 | uint32(h[6]) | uint32(h[7])<<24, string(body[:n])}, nil
+}
+
+// relayPipe is a live publisher over HTTP: what is written to it is the body.
+type relayPipe struct {
+	*io.PipeWriter
+	answer chan relayAnswer
+}
+
+type relayAnswer struct {
+	status int
+	text   string
+	err    error
+}
+
+// publishing begins to publish a stream, with the header of a file.
+func (s *relayServer) publishing(t *testing.T, path string) *relayPipe {
+	t.Helper()
+	r, w := io.Pipe()
+	p := &relayPipe{w, make(chan relayAnswer, 1)}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.http+path, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	go func() {
+		a := relayAnswer{}
+		resp, err := client.Do(req)
+		if a.err = err; err == nil {
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			a.status, a.text = resp.StatusCode, string(text)
+		}
+		r.CloseWithError(errors.New("answered"))
+		p.answer <- a
+	}()
+	p.Write(relayHeader)
+	return p
+}
+
+var relayHeader = append(flv.Header{Audio: true, Video: true}.Append(nil), 0, 0, 0, 0)
+
+func (p *relayPipe) send(t *testing.T, tags ...relayTag) {
+	t.Helper()
+	for _, g := range tags {
+		if _, err := p.Write(g.append(nil)); err != nil {
+			t.Fatalf("%v; %+v", err, <-p.answer)
+		}
+	}
+}
+
+// answered waits for the answer.
+func (p *relayPipe) answered(t *testing.T) relayAnswer {
+	t.Helper()
+	select {
+	case a := <-p.answer:
+		p.answer <- a
+		return a
+	case <-time.After(relayWait):
+		t.Fatal("no answer to a publisher")
+		panic("unreachable")
+	}
+}
+
+// raw connects and sends a request as it is written, with CR LF for line ends.
+func (s *relayServer) raw(t *testing.T, request string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(relayWait))
+	if _, err := io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+// playing begins to play a path, and returns the answer and its body.
+func (s *relayServer) playing(t *testing.T, path string) (*http.Response, *relayFLV) {
+	t.Helper()
+	_, r := s.raw(t, "GET "+path+" HTTP/1.1\nHost: localhost\nUser-Agent: test/1\n\n")
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp, &relayFLV{r: resp.Body}
+}
+
+// get asks for a path and returns status and body.
+func (s *relayServer) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	return s.do(t, "GET", path, nil)
+}
+
+func (s *relayServer) do(t *testing.T, method, path string, header http.Header) (int, string) {
+	t.Helper()
+	resp := s.request(t, method, path, header)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func (s *relayServer) request(t *testing.T, method, path string, header http.Header) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.http+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if host := header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: relayWait}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// waiting waits until a stream has so many viewers.
+func (s *relayServer) viewersOf(t *testing.T, stream string, n int) {
+	t.Helper()
+	relayEventually(t, fmt.Sprintf("%d viewers of %s", n, stream), func() bool {
+		st, ok := s.hub.Stream(stream)
+		return ok && st.Stats().Viewers == n
+	})
+}

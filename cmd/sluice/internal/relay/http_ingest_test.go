@@ -1,0 +1,246 @@
+package relay
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/flvclip"
+)
+
+// answer reads an answer off a connection.
+func readAnswer(t *testing.T, r *bufio.Reader) (int, http.Header, string) {
+	t.Helper()
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(text)
+}
+
+func TestPublishByLengthAndByChunks(t *testing.T) {
+	s := startRelay(t, nil)
+	for _, c := range []struct{ method, head, body string }{
+		{"POST", fmt.Sprintf("Content-Length: %d", len(flvclip.File)), string(flvclip.File)},
+		{"PUT", fmt.Sprintf("Content-Length: %d", len(flvclip.File)), string(flvclip.File)},
+		{"PUT", "Transfer-Encoding: chunked", strings.TrimSuffix(string(chunked(slices.Collect(slices.Chunk(flvclip.File, 4000))...)), "NEXT")},
+	} {
+		got := make(chan []relayTag, 1)
+		go func() {
+			_, r := s.playing(t, "/live/s.flv?wait=20")
+			var tags []relayTag
+			for {
+				g, err := r.next()
+				if err != nil {
+					break
+				}
+				tags = append(tags, g)
+			}
+			got <- tags
+		}()
+		relayEventually(t, "one who waits", func() bool { return s.gate.Usage().Viewers == 1 })
+		conn, r := s.raw(t, c.method+" /live/s.flv HTTP/1.1\nHost: a\nUser-Agent: enc/1\n"+c.head+"\n\n")
+		go io.WriteString(conn, c.body)
+		status, header, text := readAnswer(t, r)
+		if status != 200 || header.Get("Content-Type") != "application/json" || text != `{"stream":"live/s","frames":`+fmt.Sprint(len(relayClip(t)))+"}\n" {
+			t.Errorf("%s, %s: %d %v %s", c.method, c.head, status, header, text)
+		}
+		if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("%s: the connection goes on: %v", c.method, err)
+		}
+		if tags := <-got; !slices.Equal(tags, relayClip(t)) {
+			t.Errorf("%s, %s: not what was sent: %d tags", c.method, c.head, len(tags))
+		}
+		relayEventually(t, "the end of the stream", func() bool { return len(s.hub.Streams()) == 0 && s.gate.Usage().Viewers == 0 })
+	}
+	s.log.line(t, "publisher started", "id=p1", "stream=live/s", "protocol=flv", "address=127.0.0.1:", "agent=enc/1")
+	s.log.line(t, "publisher ended", "id=p1", "reason=", "bytes=", "frames=", "duration=")
+	s.log.line(t, "viewer started", "id=v1", "agent=test/1")
+	s.log.line(t, "viewer ended", "id=v1", "reason=", "bytes=", "frames=", "duration=", "jumps=0", "dropped=0")
+}
+
+func TestExpectContinue(t *testing.T) {
+	s := startRelay(t, nil)
+	conn, r := s.raw(t, "POST /live/s.flv HTTP/1.1\nHost: a\nExpect: 100-continue\nTransfer-Encoding: chunked\n\n")
+	if line, err := r.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if line, err := r.ReadString('\n'); err != nil || line != "\r\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	file, _ := bodyFile()
+	io.WriteString(conn, strings.TrimSuffix(string(chunked(file)), "NEXT"))
+	if status, _, text := readAnswer(t, r); status != 200 {
+		t.Errorf("%d %s", status, text)
+	}
+	// Who is refused hears that instead, and before the body.
+	_, r = s.raw(t, "POST /s.flv HTTP/1.1\nHost: a\nExpect: 100-continue\nTransfer-Encoding: chunked\n\n")
+	if status, _, text := readAnswer(t, r); status != 400 || !strings.Contains(text, "APP/NAME") {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+func TestRefusedPublishers(t *testing.T) {
+	hook := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "live/no") {
+			rw.WriteHeader(403)
+			io.WriteString(rw, "not you")
+		}
+	}))
+	t.Cleanup(hook.Close)
+	s := startRelay(t, func(c *Config) {
+		c.MaxStreams = 1
+		c.CORS = []string{"https://studio.example"}
+		c.Hook = hook.URL
+	})
+	first := s.publishing(t, "/live/s.flv")
+	first.send(t, relayClip(t)[:5]...)
+	relayEventually(t, "the first publisher", func() bool { return s.clients.number(rolePublisher) == 1 })
+	const chunks = "Transfer-Encoding: chunked\n"
+	for _, c := range []struct {
+		request string
+		status  int
+		says    string
+	}{
+		{"POST /live/s.flv HTTP/1.1\nHost: a\n" + chunks, 409, "somebody publishes"},
+		{"PUT /live/t.flv HTTP/1.1\nHost: a\n" + chunks, 503, "limit 1"},
+		{"PUT /live/no.flv HTTP/1.1\nHost: a\n" + chunks, 503, "limit 1"},
+		{"POST /live.flv HTTP/1.1\nHost: a\n" + chunks, 400, "APP/NAME"},
+		{"POST /live/.hidden.flv HTTP/1.1\nHost: a\n" + chunks, 400, "dot"},
+		{"POST /live/s.flv HTTP/1.1\nHost: a\n", 411, "length"},
+		{"POST /live/s.flv HTTP/1.1\nHost: a\nContent-Length: 0\n", 411, "length"},
+		{"POST /live/s.flv HTTP/1.1\nHost: a\nContent-Encoding: gzip\nContent-Length: 5\n", 415, "compressed"},
+		{"POST /live/s.flv HTTP/1.1\nHost: a\nOrigin: https://evil.example\n" + chunks, 403, "origin"},
+		{"POST /live/s.flv HTTP/1.1\nHost: a\nOrigin: https://studio.example\n" + chunks, 409, "somebody publishes"},
+		{"PATCH /live/s.flv HTTP/1.1\nHost: a\nContent-Length: 5\n", 405, "POST or PUT"},
+		{"POST /live/s HTTP/1.1\nHost: a\nContent-Length: 5\n", 404, ""},
+		{"POST /api/streams HTTP/1.1\nHost: a\nContent-Length: 5\n", 405, "GET"},
+	} {
+		conn, r := s.raw(t, c.request+"\n")
+		// A publisher that goes on sending still gets its answer.
+		io.WriteString(conn, "2710\r\n"+strings.Repeat("x", 10000)+"\r\n")
+		status, header, text := readAnswer(t, r)
+		if status != c.status || !strings.Contains(text, c.says) {
+			t.Errorf("%q: %d %s, want %d %q", c.request, status, text, c.status, c.says)
+		}
+		if c.status != 404 && (header.Get("Content-Type") != "application/json" || !strings.HasPrefix(text, `{"error":"`)) {
+			t.Errorf("%q: %v %s", c.request, header, text)
+		}
+	}
+	first.Close()
+	if a := first.answered(t); a.status != 200 {
+		t.Errorf("the first: %+v", a)
+	}
+	_, r := s.raw(t, "PUT /live/no.flv HTTP/1.1\nHost: a\n"+chunks+"\n")
+	if status, _, text := readAnswer(t, r); status != 403 || !strings.Contains(text, "not you") {
+		t.Errorf("%d %s", status, text)
+	}
+	s.log.line(t, "publisher refused", "stream=live/no", "not you")
+	if n := s.gate.Usage().Streams; n != 0 {
+		t.Errorf("%d streams are counted", n)
+	}
+}
+
+func TestPublishersThatSendNonsenseHearOfIt(t *testing.T) {
+	s := startRelay(t, nil)
+	file, _ := bodyFile()
+	for _, c := range []struct {
+		body   string
+		status int
+		says   string
+	}{
+		{"5\r\nhello\r\n4\r\nabcd\r\n", 400, "flv"},
+		{"zz\r\n", 400, "chunk"},
+		{"0\r\n\r\n", 400, "ends inside"},
+		{fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(file)-9, file[:len(file)-9]), 400, "ends inside"},
+	} {
+		conn, r := s.raw(t, "POST /live/s.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
+		io.WriteString(conn, c.body)
+		if status, _, text := readAnswer(t, r); status != c.status || !strings.Contains(text, c.says) {
+			t.Errorf("%.20q: %d %s", c.body, status, text)
+		}
+		relayEventually(t, "the end of the session", func() bool { return s.gate.Usage().Streams == 0 })
+	}
+}
+
+func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
+	s := startRelay(t, func(c *Config) { c.times.silence, c.times.rate = 400*time.Millisecond, 400*time.Millisecond })
+	file, _ := bodyFile()
+	conn, r := s.raw(t, "POST /live/silent.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
+	fmt.Fprintf(conn, "%x\r\n%s\r\n", len(file), file)
+	if status, _, text := readAnswer(t, r); status != 408 || !strings.Contains(text, "in time") {
+		t.Errorf("%d %s", status, text)
+	}
+	// One byte at a time, far from the minimum.
+	conn, r = s.raw(t, "POST /live/slow.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(300 * time.Millisecond)
+		defer tick.Stop()
+		for range 300 {
+			if _, err := io.WriteString(conn, "0"); err != nil {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	if status, _, text := readAnswer(t, r); status != 408 {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+func TestPublisherThatBreaksOffLeavesNothing(t *testing.T) {
+	s := startRelay(t, nil)
+	conn, _ := s.raw(t, "POST /live/s.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
+	file, _ := bodyFile()
+	fmt.Fprintf(conn, "%x\r\n%s", len(file)+100, file)
+	relayEventually(t, "a stream", func() bool { return len(s.hub.Streams()) == 1 })
+	conn.(*net.TCPConn).SetLinger(0)
+	conn.Close()
+	relayEventually(t, "its end", func() bool { return len(s.hub.Streams()) == 0 && s.clients.number(rolePublisher) == 0 })
+	s.log.line(t, "publisher ended", "reason=")
+}
+
+func TestTakeover(t *testing.T) {
+	s := startRelay(t, func(c *Config) { c.Takeover = takeoverReplace })
+	clip := relayClip(t)
+	first := s.publishing(t, "/live/s.flv")
+	first.send(t, clip[:10]...)
+	frames := func(n int64) func() bool {
+		return func() bool {
+			st, ok := s.hub.Stream("live/s")
+			return ok && st.Stats().FramesIn == n
+		}
+	}
+	relayEventually(t, "the first", frames(10))
+	second := s.publishing(t, "/live/s.flv")
+	second.send(t, clip[:10]...)
+	relayEventually(t, "the second", frames(20))
+	first.Write(clip[10].append(nil))
+	if a := first.answered(t); a.status != 409 || !strings.Contains(a.text, "took the stream over") {
+		t.Errorf("the first: %+v", a)
+	}
+	second.send(t, clip[10])
+	second.Close()
+	if a := second.answered(t); a.status != 200 {
+		t.Errorf("the second: %+v", a)
+	}
+}

@@ -1,0 +1,219 @@
+package relay
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/flvclip"
+)
+
+// What goes in over HTTP comes out over HTTP, tag by tag and byte by byte, for a
+// viewer who waited for it.
+func TestHTTPFLVInAndOut(t *testing.T) {
+	s := startRelay(t, nil)
+	type result struct {
+		tags []relayTag
+		resp *http.Response
+	}
+	const viewers = 3
+	got := make(chan result, viewers)
+	for range viewers {
+		go func() {
+			resp, r := s.playing(t, "/live/s.flv?wait=20")
+			var tags []relayTag
+			for {
+				g, err := r.next()
+				if err != nil {
+					if err != io.EOF {
+						t.Error(err)
+					}
+					break
+				}
+				tags = append(tags, g)
+			}
+			got <- result{tags, resp}
+		}()
+	}
+	relayEventually(t, "three who wait", func() bool { return s.gate.Usage().Viewers == viewers })
+	resp, err := http.Post("http://"+s.http+"/live/s.flv", "video/x-flv", io.MultiReader(strings.NewReader(string(flvclip.File))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	want := relayClip(t)
+	if resp.StatusCode != 200 || !strings.Contains(string(text), `"frames":`) {
+		t.Errorf("%s: %s", resp.Status, text)
+	}
+	for range viewers {
+		r := <-got
+		if !slices.Equal(r.tags, want) {
+			t.Errorf("%d tags in, %d tags out, or not the same", len(want), len(r.tags))
+		}
+		h := r.resp.Header
+		if h.Get("Content-Type") != "video/x-flv" || h.Get("Access-Control-Allow-Origin") != "*" || !r.resp.Close || len(r.resp.TransferEncoding) > 0 {
+			t.Errorf("the answer begins with %+v", r.resp)
+		}
+	}
+}
+
+func TestRefusedViewers(t *testing.T) {
+	s := startRelay(t, func(c *Config) {
+		c.MaxViewers = 2
+		c.AllowPlay = []string{"127.0.0.0/8"}
+		c.Protect, c.TokenSecret = []string{"play"}, strings.Repeat("k", 32)
+	})
+	token := access.Sign([]byte(s.config.TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
+	other := access.Sign([]byte(s.config.TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, relayClip(t)[:10]...)
+	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	for _, c := range []struct {
+		path   string
+		status int
+		says   string
+	}{
+		{"/live/t.flv?token=" + other, 404, "no such stream"},
+		{"/live/t.flv?wait=0&token=" + other, 404, "no such stream"},
+		{"/live/t.flv?wait=0.05&token=" + other, 404, "no such stream"},
+		{"/live/s.flv", 401, "token"},
+		{"/live/s.flv?token=" + other, 401, "token"},
+		{"/live/s.flv?merge=351&token=" + token, 400, "0 to 350"},
+		{"/live/s.flv?merge=x&token=" + token, 400, "merge=x"},
+		{"/live/s.flv?gop=2&token=" + token, 400, "gop=2"},
+		{"/live/s.flv?wait=61&token=" + token, 400, "0 to 60"},
+		{"/live/s.flv?wait=-1&token=" + token, 400, "wait=-1"},
+		{"/live/s.flv?wait=NaN&token=" + token, 400, "wait=NaN"},
+		{"/live.flv", 400, "APP/NAME"},
+		{"/live/a%00b.flv", 400, "characters"},
+		{"/live/%2e%2e.flv", 400, "dot"},
+		{"/" + strings.Repeat("x", 300) + "/s.flv", 400, "limit is 200"},
+		{"/live/s.mp4", 404, ""},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			status, text := s.do(t, method, c.path, nil)
+			if status != c.status || method == "GET" && !strings.Contains(text, c.says) || method == "HEAD" && text != "" {
+				t.Errorf("%s %s: %d %s, want %d %s", method, c.path, status, text, c.status, c.says)
+			}
+		}
+	}
+	if status, text := s.do(t, "HEAD", "/live/s.flv?token="+token, nil); status != 200 || text != "" {
+		t.Errorf("HEAD: %d %q", status, text)
+	}
+	relayEventually(t, "no viewer", func() bool { return s.gate.Usage().Viewers == 0 })
+	s.playing(t, "/live/s.flv?token="+token)
+	s.playing(t, "/live/s.flv?token="+token)
+	if status, text := s.get(t, "/live/s.flv?token="+token); status != 503 || !strings.Contains(text, "limit 2") {
+		t.Errorf("the third: %d %s", status, text)
+	}
+	if log := s.log.String(); strings.Contains(log, token) || strings.Contains(log, other) {
+		t.Error("tokens are in the log")
+	}
+	s.log.line(t, "viewer refused", "stream=live/s", "token")
+}
+
+// Whoever waits gets the stream as soon as it is there, also later than
+// answers of other kinds may take, and stops to count when the client has gone.
+func TestWaitForAStream(t *testing.T) {
+	s := startRelay(t, func(c *Config) {
+		c.times.request, c.times.answer, c.times.header = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
+	})
+	gone, _ := s.raw(t, "GET /live/s.flv?wait=60 HTTP/1.1\nHost: a\n\n")
+	_, r := s.raw(t, "GET /live/s.flv?wait=60 HTTP/1.1\nHost: a\n\n")
+	relayEventually(t, "two who wait", func() bool { return s.gate.Usage().Viewers == 2 })
+	gone.Close()
+	relayEventually(t, "one who waits", func() bool { return s.gate.Usage().Viewers == 1 })
+	<-time.After(3 * s.times.answer) // longer than the server gives others
+	p := s.publishing(t, "/live/s.flv")
+	want := relayClip(t)[:20]
+	p.send(t, want...)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	defer resp.Body.Close()
+	flv := &relayFLV{r: resp.Body}
+	for i, g := range want {
+		if got, err := flv.next(); err != nil || got != g {
+			t.Fatalf("tag %d: %v", i, err)
+		}
+	}
+}
+
+// A late viewer begins with the headers and the key frame that is there, or
+// with gop=0 with the next.
+func TestLateViewers(t *testing.T) {
+	s := startRelay(t, nil)
+	clip := relayClip(t)
+	var keys []int
+	for i, g := range clip {
+		if h, err := flv.ParseVideo([]byte(g.Payload)); g.Type == flv.TagVideo && err == nil && h.Key() {
+			keys = append(keys, i)
+		}
+	}
+	if len(keys) < 3 {
+		t.Fatalf("%d key frames in the clip", len(keys))
+	}
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, clip[:keys[1]+5]...)
+	relayEventually(t, "the second key frame", func() bool {
+		st, ok := s.hub.Stream("live/s")
+		return ok && int(st.Stats().FramesIn) == keys[1]+5
+	})
+	_, cached := s.playing(t, "/live/s.flv")
+	// Without the cache nothing comes before the next key frame, the answer
+	// neither.
+	conn, r := s.raw(t, "GET /live/s.flv?gop=0&merge=20 HTTP/1.1\nHost: localhost\n\n")
+	defer conn.Close()
+	s.viewersOf(t, "live/s", 2)
+	p.send(t, clip[keys[1]+5:keys[2]+10]...)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for name, c := range map[string]struct {
+		r    *relayFLV
+		from int
+	}{"cached": {cached, keys[1]}, "gop=0": {&relayFLV{r: resp.Body}, keys[2]}} {
+		var media []relayTag
+		for len(media) < 5 {
+			g, err := c.r.next()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if slices.Index(clip, g) >= c.from {
+				media = append(media, g)
+			}
+		}
+		if !slices.Equal(media, clip[c.from:c.from+5]) {
+			t.Errorf("%s: does not begin at tag %d", name, c.from)
+		}
+	}
+}
+
+func TestViewerThatLeaves(t *testing.T) {
+	s := startRelay(t, nil)
+	clip := relayClip(t)
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, clip[:20]...)
+	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	conn, r := s.raw(t, "GET /live/s.flv HTTP/1.1\nHost: a\n\n")
+	if _, err := r.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	i := 20
+	relayEventually(t, "the end of the viewer", func() bool {
+		p.send(t, clip[i%len(clip)])
+		i++
+		return s.gate.Usage().Viewers == 0
+	})
+	s.log.line(t, "viewer ended", "reason=")
+}

@@ -1,0 +1,64 @@
+package ingest
+
+import (
+	"bytes"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// AMF0 strings as they stand at the beginning of a data message: a marker, two
+// bytes of length, the name (AMF0, section 2.4). What the other side says to
+// this one is not a part of the stream.
+var (
+	sampleAccess = []byte("\x02\x00\x11|RtmpSampleAccess")
+	onStatus     = []byte("\x02\x00\x08onStatus")
+	clearFrame   = []byte("\x02\x00\x0f@clearDataFrame")
+)
+
+// Frame makes a frame of m, whose payload is transferred, also when Frame
+// reports false: then the message is none that belongs to a stream, or is
+// empty, and is released. A data message becomes the body of a script tag: the
+// command @setDataFrame before its name is taken away.
+func Frame(m rtmp.Message) (f live.Frame, ok bool) {
+	switch m.Type {
+	case rtmp.TypeAudio:
+		f.Type = flv.TagAudio
+	case rtmp.TypeVideo:
+		f.Type = flv.TagVideo
+	case rtmp.TypeDataAMF0:
+		f.Type = flv.TagScript
+	default:
+		m.Release()
+		return live.Frame{}, false
+	}
+	if !m.Payload.Valid() {
+		return live.Frame{}, false
+	}
+	if f.Type == flv.TagScript {
+		p := m.Payload.Bytes()
+		if bytes.HasPrefix(p, sampleAccess) || bytes.HasPrefix(p, onStatus) || bytes.HasPrefix(p, clearFrame) {
+			m.Release()
+			return live.Frame{}, false
+		}
+		if rest := flv.StripSetDataFrame(p); len(rest) < len(p) {
+			cut(&m.Payload, len(p)-len(rest))
+		}
+	}
+	if m.Payload.Len() == 0 {
+		m.Payload.Release()
+		return live.Frame{}, false
+	}
+	f.Time = m.Time
+	f.Payload = m.Payload //sluice:moved m is this function's, and ends here
+	return f, true
+}
+
+// cut drops the first n bytes of b.
+func cut(b *mem.Buf, n int) {
+	rest := b.RetainedSlice(n, b.Len())
+	b.Release()
+	*b = rest //sluice:moved
+}

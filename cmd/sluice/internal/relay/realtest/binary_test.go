@@ -1,0 +1,116 @@
+//go:build linux
+
+package realtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// How the tests are built, the program is built.
+var detector, invariants bool
+
+// measured tells whether figures of time and memory mean anything.
+func measured() bool { return !detector && !invariants }
+
+// patient is d, longer where everything is slower.
+func patient(d time.Duration) time.Duration {
+	if detector {
+		return 4 * d
+	}
+	return 2 * d
+}
+
+// workDir is where the program is built.
+var workDir string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "sluice-realtest-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "realtest:", err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		workDir = dir
+		return m.Run()
+	}())
+}
+
+// program builds the program, once.
+var program = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(workDir, "sluice")
+	args := []string{"build", "-o", binary}
+	if detector {
+		args = append(args, "-race")
+	}
+	if invariants {
+		args = append(args, "-tags", "invariants")
+	}
+	out, err := exec.Command("go", append(args, "github.com/sluice-go/sluice/cmd/sluice")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go %q: %w\n%s", args, err, out)
+	}
+	return binary, nil
+})
+
+// sluice is the path of the program.
+func sluice(t testing.TB) string {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tool is the path of a program that the machine must have.
+func tool(t testing.TB, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("none of %q in PATH: scripts/ensure-tools.sh installs what the tests need", names)
+	return ""
+}
+
+// eventually asks until f has nothing to complain of, at most for limit.
+func eventually(t testing.TB, limit time.Duration, f func() string) {
+	t.Helper()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		complaint := f()
+		if complaint == "" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("after %v still: %s", limit, complaint)
+		}
+	}
+}
+
+// receive waits for a value, at most for limit.
+func receive[T any](t testing.TB, limit time.Duration, what string, c <-chan T) T {
+	t.Helper()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	select {
+	case v := <-c:
+		return v
+	case <-deadline.C:
+		t.Fatalf("no %s within %v", what, limit)
+		panic("unreachable")
+	}
+}

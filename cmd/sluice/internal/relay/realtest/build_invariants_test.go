@@ -1,0 +1,5 @@
+//go:build linux && invariants
+
+package realtest
+
+func init() { invariants = true }

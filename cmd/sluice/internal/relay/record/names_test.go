@@ -1,0 +1,134 @@
+package record
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostileNames are what somebody may call a stream to get out of the directory.
+var hostileNames = []string{
+	"../../etc/passwd", "/etc/passwd", "a/../../b", "..", ".", "", "/", "//", "a//b", "a/./b", "a/.hidden",
+	`a\..\b`, `C:\x`, "C:x", "a\x00b", "a\nb", "\xff\xfe/\xff", "a/" + strings.Repeat("x", 5000),
+	strings.Repeat("a/", 500) + "b", "a/" + strings.Repeat("é", 300), "con/nul", "live/s?token=x", "a/b:stream", "日本/語",
+}
+
+func TestNamesStayInside(t *testing.T) {
+	for _, name := range hostileNames {
+		got := base(name)
+		if got == "" || path.IsAbs(got) || path.Clean(got) != got || strings.Contains(got, "..") && !strings.Contains(name, "a..") && hasDotPart(got) {
+			t.Errorf("base(%.40q) = %.60q", name, got)
+		}
+		parts := strings.Split(got, "/")
+		if len(parts) > maxParts {
+			t.Errorf("base(%.40q) has %d parts", name, len(parts))
+		}
+		for _, part := range parts {
+			if part == "" || part[0] == '.' || len(part) > maxPart || strings.ContainsAny(part, "\\:\x00\n?*<>|\"") {
+				t.Errorf("base(%.40q) has the part %.60q", name, part)
+			}
+		}
+	}
+	for name, want := range map[string]string{"live/s": "live/s", "live/s_1-x.y": "live/s_1-x.y", "日本/語": "日本/語", "a b/c:d": "a_b/c_d"} {
+		if got := base(name); got != want {
+			t.Errorf("base(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func hasDotPart(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "." || part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// recOne is a source of one file.
+func recOne() *recSource {
+	return &recSource{batches: [][]recTag{{recVideo(0, recConfig), recVideo(0, recKey)}}}
+}
+
+func TestHostileNamesMakeFilesInside(t *testing.T) {
+	r, dir := recNew(t, nil)
+	for i, name := range hostileNames {
+		if err := r.Record(context.Background(), name, recOne()); err != nil {
+			t.Errorf("%.40q: %v", name, err)
+		}
+		if got := len(recFiles(t, dir)); got != i+1 {
+			t.Fatalf("after %.40q there are %d files, want %d", name, got, i+1)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
+		t.Errorf("beside the directory: %v, %v", entries, err)
+	}
+}
+
+func TestLinksDoNotLeadOut(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("making a symbolic link there takes a privilege")
+	}
+	r, dir := recNew(t, nil)
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "live")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Record(context.Background(), "live/s", recOne()); err == nil {
+		t.Error("a recording followed a link out of its directory")
+	}
+	if files := recFiles(t, outside); len(files) != 0 {
+		t.Errorf("files outside: %q", files)
+	}
+	if got := r.Stats().Failed; got != 1 {
+		t.Errorf("%d failed, want 1", got)
+	}
+}
+
+func TestFilesAreNeverOverwritten(t *testing.T) {
+	r, dir := recNew(t, nil)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	r.now = func() time.Time { return now }
+	first := filepath.Join(dir, "live", "s-20260102-030405.flv")
+	if err := os.MkdirAll(filepath.Dir(first), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(first, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// A link with the next name, to nowhere, is there as well.
+	if err := os.Symlink("nowhere", filepath.Join(dir, "live", "s-20260102-030405-2.flv")); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.Record(context.Background(), "live/s", recOne()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(first); err != nil || string(got) != "mine" {
+		t.Errorf("the file that was there: %q, %v", got, err)
+	}
+	for _, name := range []string{"s-20260102-030405-3.flv", "s-20260102-030405-4.flv"} {
+		if _, tags := recReadFile(t, filepath.Join(dir, "live", name)); len(tags) != 2 {
+			t.Errorf("%s has %d tags", name, len(tags))
+		}
+	}
+}
+
+func TestDirectoryThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below"), ""} {
+		if r, err := New(Options{Dir: dir}); err == nil {
+			r.Close()
+			t.Errorf("New in %q works", dir)
+		}
+	}
+}

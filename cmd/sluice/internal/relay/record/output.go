@@ -1,0 +1,197 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+const (
+	// flushAt is how many bytes are brought together in one write.
+	flushAt = 256 << 10
+	// keepAt is the largest buffer that is kept for the next write: one tag
+	// may have 16 MiB.
+	keepAt = 1 << 20
+	// early is how much before the first frame, in milliseconds, a frame's
+	// time may be: audio lies a little beside video. Times count in 32 bits,
+	// so a later frame may look earlier.
+	early = 60_000
+	// flagsAt is where the file's header says what kinds of tags there are.
+	flagsAt = 4
+)
+
+// output is a file that is being written. Its buffer begins and ends between
+// tags, and so does every write.
+type output struct {
+	recorder *Recorder
+	name     string
+	f        File
+	buf      []byte
+	flags    flv.Header
+	stale    bool   // the flags in the file lack a kind
+	first    uint32 // time of the first frame, the file's 0
+	last     uint32 // milliseconds
+	size     int64  // bytes in the file, all of whole tags
+	synced   time.Time
+	err      error // of the first write that failed
+}
+
+func newOutput(r *Recorder, name string, f File, first uint32) *output {
+	return &output{recorder: r, name: name, f: f, first: first, synced: r.now()}
+}
+
+// begin puts the file's header first. It names the kinds that there are
+// sequence headers of: some players wait for each kind that is named.
+func (o *output) begin(headers []header) {
+	for _, h := range headers {
+		o.flags.Video = o.flags.Video || h.kind == flv.TagVideo
+		o.flags.Audio = o.flags.Audio || h.kind == flv.TagAudio
+	}
+	o.buf = o.flags.Append(o.buf)
+	o.buf = append(o.buf, 0, 0, 0, 0) // the size of the tag before the first
+}
+
+// span returns how many milliseconds into the file a time is.
+func (o *output) span(t uint32) uint32 {
+	d := t - o.first
+	if -d <= early {
+		return 0
+	}
+	return d
+}
+
+// tag adds a tag with its time in the file.
+func (o *output) tag(h flv.TagHeader, body []byte) error {
+	video := o.flags.Video || h.Type == flv.TagVideo
+	audio := o.flags.Audio || h.Type == flv.TagAudio
+	if video != o.flags.Video || audio != o.flags.Audio {
+		o.flags.Video, o.flags.Audio = video, audio
+		o.stale = true
+	}
+	at := o.span(h.Time)
+	o.last = max(o.last, at)
+	o.append(h.Type, at, body)
+	if len(o.buf) < flushAt {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *output) append(kind flv.TagType, at uint32, body []byte) {
+	o.buf = flv.TagHeader{Type: kind, Size: len(body), Time: at}.Append(o.buf)
+	o.buf = append(o.buf, body...)
+	n := flv.TagHeaderLen + len(body)
+	o.buf = append(o.buf, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+// flush writes what waits, and syncs when it is time to.
+func (o *output) flush() error {
+	if o.err != nil {
+		return o.err
+	}
+	if len(o.buf) == 0 {
+		return o.sync()
+	}
+	if o.stale {
+		if err := o.patchFlags(); err != nil {
+			return o.fail(err)
+		}
+	}
+	n, err := o.f.Write(o.buf)
+	if err == nil && n < len(o.buf) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		whole := o.wholeTags(max(n, 0))
+		o.size += int64(whole)
+		o.recorder.bytes.Add(int64(whole))
+		if whole != n {
+			err = errors.Join(err, o.f.Truncate(o.size))
+		}
+		return o.fail(err)
+	}
+	o.size += int64(n)
+	o.recorder.bytes.Add(int64(n))
+	o.buf = o.buf[:0]
+	if cap(o.buf) > keepAt {
+		o.buf = nil
+	}
+	return o.sync()
+}
+
+// patchFlags brings the flags in the file's header up to date: the one byte that
+// is written twice, each time with what is true of the tags that are there.
+func (o *output) patchFlags() error {
+	o.stale = false
+	flags := o.flags.Append(nil)[flagsAt]
+	if o.size == 0 {
+		o.buf[flagsAt] = flags
+		return nil
+	}
+	_, err := o.f.WriteAt([]byte{flags}, flagsAt)
+	return err
+}
+
+// wholeTags returns how many of the first n bytes in the buffer are whole tags,
+// or the file's header.
+func (o *output) wholeTags(n int) int {
+	whole := 0
+	if o.size == 0 {
+		whole = flv.HeaderLen + flv.PrevTagSizeLen
+	}
+	if n < whole {
+		return 0
+	}
+	for {
+		h, err := flv.ParseTagHeader(o.buf[whole:n])
+		if err != nil {
+			return whole
+		}
+		next := whole + flv.TagHeaderLen + h.Size + flv.PrevTagSizeLen
+		if next > n {
+			return whole
+		}
+		whole = next
+	}
+}
+
+// sync brings the file to the disk when the interval is over.
+func (o *output) sync() error {
+	every := o.recorder.options.Sync
+	if every <= 0 {
+		return nil
+	}
+	now := o.recorder.now()
+	if now.Sub(o.synced) < every {
+		return nil
+	}
+	o.synced = now
+	if err := o.f.Sync(); err != nil {
+		return o.fail(err)
+	}
+	return nil
+}
+
+func (o *output) fail(err error) error {
+	o.err = fmt.Errorf("%s: %w", o.name, err)
+	return o.err
+}
+
+// close ends the file. An error is one that no call before returned.
+func (o *output) close() error {
+	if o.err != nil {
+		o.f.Close()
+		return nil
+	}
+	err := o.flush()
+	if err == nil && o.recorder.options.Sync > 0 {
+		err = o.f.Sync()
+	}
+	if closing := o.f.Close(); err == nil && closing != nil {
+		err = fmt.Errorf("%s: %w", o.name, closing)
+	}
+	return err
+}

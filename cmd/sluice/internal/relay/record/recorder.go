@@ -1,0 +1,126 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+)
+
+// Source is a stream as a recording reads it.
+type Source interface {
+	// Next returns whole FLV tags, each with its trailing size, borrowed until
+	// the next call; the header of an FLV file may stand before the first.
+	// dropped is how many tags before them were skipped because the reader had
+	// fallen behind. It waits for a tag until ctx is done. io.EOF is the end
+	// of the stream.
+	Next(ctx context.Context) (tags []byte, dropped int, err error)
+}
+
+// File is what a recording is written to; *os.File is one.
+type File interface {
+	io.Writer
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// Options configures a Recorder.
+type Options struct {
+	// Dir is the directory of the files. It is made when it is not there.
+	Dir string
+	// Sync is how often a file is synced to the disk while it is written, and
+	// makes it be synced at its end; 0 leaves that to the system.
+	Sync time.Duration
+	// Logger hears of files that begin, end and fail; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// Stats are a Recorder's figures since it was made.
+type Stats struct {
+	Active  int64 // streams that are recorded now
+	Files   int64 // files that were begun
+	Bytes   int64 // bytes written
+	Dropped int64 // frames that were skipped because the disk was too slow
+	Failed  int64 // recordings that an error ended
+}
+
+// Recorder writes streams into files of one directory, and never outside it:
+// names are reduced to harmless characters, and symbolic links that lead out
+// are not followed. Files are created, never overwritten.
+type Recorder struct {
+	options Options
+	root    *os.Root
+	log     *slog.Logger
+	create  func(name string) (File, error)
+	now     func() time.Time
+
+	active, files, bytes, dropped, failed atomic.Int64
+}
+
+// New makes the directory, where it is not there, and returns a recorder into
+// it, which the caller closes.
+func New(o Options) (*Recorder, error) {
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	root, err := os.OpenRoot(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: time.Now}
+	r.create = r.createFile
+	return r, nil
+}
+
+// createFile creates a file that was not there, and the directories to it.
+func (r *Recorder) createFile(name string) (File, error) {
+	name = filepath.FromSlash(name)
+	if dir := filepath.Dir(name); dir != "." {
+		if err := r.root.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err // not f: a nil *os.File in a File is not nil
+	}
+	return f, nil
+}
+
+// Record writes what src has into files that are named after the stream, until
+// the source ends for whatever reason, ctx is done or writing fails, which
+// alone is an error. It waits for the disk for as long as that takes.
+func (r *Recorder) Record(ctx context.Context, stream string, src Source) error {
+	r.active.Add(1)
+	defer r.active.Add(-1)
+	t := &take{recorder: r, stream: stream, log: r.log.With("stream", stream)}
+	err := t.run(ctx, src)
+	if err != nil {
+		r.failed.Add(1)
+		t.log.Error("recording failed; the stream goes on without it", "error", err)
+		return fmt.Errorf("record: %s: %w", stream, err)
+	}
+	return nil
+}
+
+// Stats returns the recorder's figures.
+func (r *Recorder) Stats() Stats {
+	return Stats{
+		Active:  r.active.Load(),
+		Files:   r.files.Load(),
+		Bytes:   r.bytes.Load(),
+		Dropped: r.dropped.Load(),
+		Failed:  r.failed.Load(),
+	}
+}
+
+// Close lets go of the directory. Recordings that are under way can begin no
+// further file.
+func (r *Recorder) Close() error { return r.root.Close() }

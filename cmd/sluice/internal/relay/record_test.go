@@ -1,0 +1,152 @@
+package relay
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// recordFiles are the files that a server has written.
+func recordFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*.flv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	return files
+}
+
+func recordRead(t *testing.T, name string) []rtmpFrame {
+	t.Helper()
+	p, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := flv.NewDecoder(sluice.NewBufReaderBytes(p))
+	if _, err := d.ReadHeader(); err != nil {
+		t.Fatal(err)
+	}
+	var list []rtmpFrame
+	for {
+		tag, err := d.Next()
+		if err != nil {
+			return list
+		}
+		list = append(list, rtmpFrame{tag.Type, tag.Time, string(tag.Payload.Bytes())})
+		tag.Release()
+	}
+}
+
+func TestRecordWhatIsPublished(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recordings")
+	s := rtmpServe(t, func(c *Config) { c.Record = dir })
+	for n := range 2 {
+		p := rtmpPush(t, s, "rtmp", "live", "s")
+		if err := p.send(rtmpClip()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.status(); err != nil {
+			t.Fatal(err)
+		}
+		r := s.recorder.(*recordings)
+		rtmpUntil(t, "the recording has ended", func() bool { return r.files.Stats().Active == 0 && r.files.Stats().Files == int64(n+1) })
+	}
+	files := recordFiles(t, dir)
+	if len(files) != 2 {
+		t.Fatalf("files %q", files)
+	}
+	for _, f := range files {
+		rtmpCompare(t, f, recordRead(t, f), rtmpClip())
+	}
+}
+
+// A publisher who comes back within the grace period goes on in the same file.
+func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recordings")
+	s := rtmpServe(t, func(c *Config) {
+		c.Record = dir
+		c.Grace = rtmpPatience
+	})
+	for range 2 {
+		p := rtmpPush(t, s, "rtmp", "live", "s")
+		if err := p.send(rtmpClip()[:100]); err != nil {
+			t.Fatal(err)
+		}
+		p.close()
+		rtmpUntil(t, "the publisher is gone", func() bool {
+			st, ok := s.hub.Stream("live/s")
+			return ok && st.Publisher() == nil && st.Stats().FramesIn%100 == 0
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	files := recordFiles(t, dir)
+	if len(files) != 1 {
+		t.Fatalf("files %q", files)
+	}
+	frames := recordRead(t, files[0])
+	last := uint32(0)
+	for i, f := range frames {
+		if f.Time+100 < last {
+			t.Errorf("tag %d goes back from %d ms to %d", i, last, f.Time)
+		}
+		last = max(last, f.Time)
+	}
+	// The second time, metadata and sequence headers say nothing new.
+	if n := len(frames); n < 190 || n > 200 {
+		t.Errorf("%d tags", n)
+	}
+}
+
+// The stream goes on when the disk does not.
+func TestRecordThatFailsHurtsNobody(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recordings")
+	s := rtmpServe(t, func(c *Config) { c.Record = dir })
+	if err := os.WriteFile(filepath.Join(dir, "live"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:50]); err != nil {
+		t.Fatal(err)
+	}
+	r := s.recorder.(*recordings)
+	rtmpUntil(t, "the recording has failed", func() bool { return r.files.Stats().Failed == 1 })
+	v := rtmpDial(t, s, "rtmp", "live")
+	if err := v.c.Play("s"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := v.receive(50); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "live")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordAfterTheEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recordings")
+	files, err := record.New(record.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecordings(files)
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Begin(nil) // the stream is not looked at
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		t.Error("the directory is gone")
+	}
+}

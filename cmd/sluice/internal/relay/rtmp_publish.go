@@ -1,0 +1,133 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+const (
+	// minRate is the least that a publisher may send, in bytes a second: a
+	// stream that is slower holds its name and shows nothing. The lowest audio
+	// there is has 80.
+	minRate = 10
+	// maxSilent is through how many windows of its rate a publisher may say
+	// this and that without a frame.
+	maxSilent = 3
+)
+
+// publish takes a publisher's messages until it ends. It reports whether the
+// peer may make another request.
+func (x *rtmpSession) publish(ctx context.Context, req *rtmp.Request) (again bool) {
+	s := x.server
+	info, err := x.info(req)
+	var p *live.Publisher
+	var done func()
+	if err == nil {
+		p, done, err = s.admitPublish(ctx, info)
+	}
+	if err != nil {
+		x.refuse(rolePublisher, req, info, err)
+		x.linger()
+		return false
+	}
+	defer done()
+	patience := newPatience(x.conn, s.times.rate)
+	c := s.clients.begin(rolePublisher, info)
+	c.attach(nil, patience.stop)
+	if err = x.c.Accept(req); err == nil {
+		err = x.receive(p, c, patience)
+	}
+	// Whoever takes the stream over has it already.
+	p.Close()
+	c.end(err)
+	switch {
+	case errors.Is(err, errEndOfBody):
+		return x.c.End(req) == nil
+	case errors.Is(err, errPeerGone):
+	default:
+		_ = x.c.Refuse(req, rtmp.PublishBadName, err.Error())
+		x.linger()
+	}
+	return false
+}
+
+// receive publishes what the peer sends, and returns why it ended:
+// errEndOfBody when the peer says that it is done.
+func (x *rtmpSession) receive(p *live.Publisher, c *client, patience *patience) error {
+	// Whoever ends the publication ends the wait for the peer. Nothing of that
+	// is left when the next wait begins.
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-p.Done():
+			patience.stop(p.Err())
+		case <-over:
+		}
+	})
+	defer watching.Wait()
+	defer close(over)
+	frames, before, silent := 0, 0, 0
+	for {
+		m, err := x.c.ReadMessage()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if err := patience.judge(x.r.TotalRead()); err != nil {
+				return cmp.Or(p.Err(), err)
+			}
+			if silent++; frames > before {
+				before, silent = frames, 0
+			}
+			if silent == maxSilent {
+				return errIdle
+			}
+			continue
+		}
+		if err != nil {
+			return peerError(err)
+		}
+		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
+			action, err := x.c.Answer(m)
+			m.Release()
+			if err != nil {
+				return peerError(err)
+			}
+			if action == rtmp.Close {
+				return errEndOfBody
+			}
+			continue
+		}
+		f, ok := ingest.Frame(m)
+		if !ok {
+			continue
+		}
+		frames++
+		c.count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
+		if err := patience.apart(func() error { return p.Publish(f) }); err != nil {
+			return err
+		}
+	}
+}
+
+// linger reads what still comes, so that the peer gets what was written last:
+// closing a connection with bytes unread resets it.
+func (x *rtmpSession) linger() {
+	if x.conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	for {
+		m, err := x.c.ReadMessage()
+		if err != nil {
+			return
+		}
+		m.Release()
+	}
+}

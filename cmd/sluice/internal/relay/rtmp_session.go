@@ -1,0 +1,182 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+const (
+	// maxHandshakes is how many RTMP connections, of the whole process, may be
+	// on their way to their first request at once. One that comes on top is
+	// closed.
+	maxHandshakes = 1024
+	// maxCommand is the longest message of who has not been admitted, and the
+	// longest command of who has. A request has 1 or 2 KiB.
+	maxCommand = 16 << 10
+	// maxChunkStreams is on how many chunk streams a peer may have messages
+	// unfinished. Encoders use five.
+	maxChunkStreams = 32
+	// lingering is how long a session reads on after its last word.
+	lingering = 500 * time.Millisecond
+)
+
+// handshakes counts what maxHandshakes bounds.
+var handshakes atomic.Int64
+
+// rtmpSession is one RTMP connection.
+type rtmpSession struct {
+	server   *Server
+	conn     net.Conn
+	protocol string
+	r        *sluice.BufReader
+	w        *sluice.BufWriter
+	out      *rtmpOutput
+	c        *rtmp.Conn
+	refused  atomic.Bool // there will be no viewer
+}
+
+// serveRTMP talks to one connection, transferred, until its session has ended.
+// The handshake and the first request have to be through by deadline. ctx is
+// done when the server shuts down.
+func (s *Server) serveRTMP(ctx context.Context, conn net.Conn, protocol string, deadline time.Time) {
+	if handshakes.Add(1) > maxHandshakes {
+		handshakes.Add(-1)
+		s.log.Debug("too many connections without a request", "protocol", protocol, "address", conn.RemoteAddr().String(), "limit", maxHandshakes)
+		return
+	}
+	x := newRTMPSession(s, conn, protocol)
+	defer x.close()
+	req, err := x.begin(ctx, deadline)
+	handshakes.Add(-1)
+	for err == nil {
+		if req.Kind == rtmp.Play {
+			x.play(ctx, req)
+			return
+		}
+		if !x.publish(ctx, req) {
+			return
+		}
+		// Some encoders publish again on the same connection.
+		req, err = x.request(ctx, time.Now().Add(s.times.header))
+	}
+	s.log.Debug("no request", "protocol", protocol, "address", conn.RemoteAddr().String(), "error", err)
+}
+
+func newRTMPSession(s *Server, conn net.Conn, protocol string) *rtmpSession {
+	x := &rtmpSession{
+		server:   s,
+		conn:     conn,
+		protocol: protocol,
+		r:        &sluice.BufReader{Allocator: s.alloc},
+		w:        &sluice.BufWriter{Allocator: s.alloc},
+		out:      &rtmpOutput{conn: conn, patience: s.times.answer},
+	}
+	x.r.Reset(conn)
+	x.w.Reset(x.out)
+	x.c = rtmp.NewConn(x.r, x.w, rtmp.Options{Limits: rtmp.Limits{Command: maxCommand, ChunkStreams: maxChunkStreams}})
+	return x
+}
+
+// close closes the connection, with a goodbye where TLS wants one, and gives
+// back what the session holds.
+func (x *rtmpSession) close() {
+	x.conn.Close()
+	x.c.Recycle()
+	x.r.Recycle()
+	x.w.Recycle()
+}
+
+// begin takes the connection to its first request.
+func (x *rtmpSession) begin(ctx context.Context, deadline time.Time) (*rtmp.Request, error) {
+	x.out.until(deadline)
+	if err := x.conn.SetReadDeadline(deadline); err != nil {
+		return nil, err
+	}
+	stop := x.endWith(ctx)
+	defer stop()
+	if err := x.c.ServerHandshake(); err != nil {
+		return nil, err
+	}
+	return x.request(ctx, deadline)
+}
+
+// request returns what the peer asks for by deadline.
+func (x *rtmpSession) request(ctx context.Context, deadline time.Time) (*rtmp.Request, error) {
+	x.out.until(deadline)
+	if err := x.conn.SetReadDeadline(deadline); err != nil {
+		return nil, err
+	}
+	stop := x.endWith(ctx)
+	defer stop()
+	req, err := x.c.ReadRequest()
+	if err != nil {
+		return nil, err
+	}
+	x.out.until(time.Time{})
+	return req, x.conn.SetReadDeadline(time.Time{})
+}
+
+// endWith ends what waits for the peer when ctx is done, until stop is called.
+func (x *rtmpSession) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { x.conn.SetDeadline(time.Unix(1, 0)) })
+}
+
+// info says who is there and what for.
+func (x *rtmpSession) info(req *rtmp.Request) (sessionInfo, error) {
+	i := sessionInfo{
+		Protocol: x.protocol,
+		Address:  x.conn.RemoteAddr().String(),
+		Agent:    req.FlashVer,
+		Query:    req.Query,
+		Via:      edge.PathOfFlashVer(req.FlashVer),
+	}
+	var err error
+	i.Stream, err = streamName(req.App, req.Stream)
+	return i, err
+}
+
+// refuse tells the peer why it does not get what it asked for.
+func (x *rtmpSession) refuse(r role, req *rtmp.Request, info sessionInfo, err error) {
+	x.server.refused(r, info, err)
+	_, reason := refusal(err)
+	// A peer that does not take its answer has none.
+	_ = x.c.Refuse(req, refusalCode(r, err), reason)
+}
+
+// refusalCode is what RTMP calls a refusal.
+func refusalCode(r role, err error) string {
+	switch {
+	case r == rolePublisher && (errors.Is(err, errBusy) || errors.Is(err, errBadRequest)):
+		return rtmp.PublishBadName
+	case r == rolePublisher && errors.Is(err, access.ErrDenied):
+		return rtmp.PublishDenied
+	case r == rolePublisher:
+		return "NetStream.Publish.Failed"
+	case errors.Is(err, errNotFound):
+		return rtmp.PlayStreamNotFound
+	}
+	return rtmp.PlayFailed
+}
+
+// peerError says in the server's words why a connection brings no more.
+func peerError(err error) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return errPeerGone
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errIdle
+	}
+	return err
+}

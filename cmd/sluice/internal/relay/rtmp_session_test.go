@@ -1,0 +1,158 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"math"
+	"testing"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// Viewers who wait for their stream get every byte of it, whatever they and the
+// publisher are connected by, and are told how it ended.
+func TestRTMPEveryByteForEveryViewer(t *testing.T) {
+	for _, setting := range []string{"rtmp", "rtmps"} {
+		t.Run(setting, func(t *testing.T) {
+			s := rtmpServe(t, nil)
+			type result struct {
+				who    string
+				frames []rtmpFrame
+				code   string
+				err    error
+			}
+			results := make(chan result)
+			viewers := []string{"rtmp", "rtmp", "rtmps", "rtmps"}
+			for _, way := range viewers {
+				x := rtmpDial(t, s, way, "live")
+				go func() {
+					r := result{who: way}
+					if r.err = x.c.Play("s?wait=20"); r.err == nil {
+						r.frames, r.code, r.err = x.receive(math.MaxInt)
+					}
+					results <- r
+				}()
+			}
+			rtmpUntil(t, "the viewers wait", func() bool { return s.gate.Usage().Viewers == len(viewers) })
+			p := rtmpPush(t, s, setting, "live", "s")
+			if err := p.send(rtmpClip()); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if code, err := p.status(); code != "NetStream.Unpublish.Success" {
+				t.Errorf("the publisher is told %q, %v", code, err)
+			}
+			for range viewers {
+				r := <-results
+				if !errors.Is(r.err, io.EOF) || r.code != "NetStream.Play.Stop" {
+					t.Errorf("%s: ended with %q, %v", r.who, r.code, r.err)
+				}
+				rtmpCompare(t, r.who, r.frames, rtmpClip())
+			}
+			p.close()
+			rtmpUntil(t, "nobody is counted any more", func() bool {
+				u := s.gate.Usage()
+				return u.Viewers == 0 && u.Streams == 0 && len(s.clients.list()) == 0
+			})
+		})
+	}
+}
+
+func TestRTMPUnknownStreamIsRefusedAtOnce(t *testing.T) {
+	s := rtmpServe(t, nil)
+	x := rtmpDial(t, s, "rtmp", "live")
+	if code := rtmpRefusal(x.c.Play("nothing")); code != rtmp.PlayStreamNotFound {
+		t.Errorf("refused with %s", code)
+	}
+	for name, code := range map[string]string{
+		"s?merge=1000": rtmp.PlayFailed,
+		"s?wait=x":     rtmp.PlayFailed,
+		"":             rtmp.PlayFailed,
+		"a\x00b":       rtmp.PlayFailed,
+		"../s":         rtmp.PlayFailed,
+		"s?wait=0.05":  rtmp.PlayStreamNotFound,
+	} {
+		x := rtmpDial(t, s, "rtmp", "live")
+		if got := rtmpRefusal(x.c.Play(name)); got != code {
+			t.Errorf("%q is refused with %s, want %s", name, got, code)
+		}
+	}
+	for _, name := range []string{"", "..", "a\nb"} {
+		x := rtmpDial(t, s, "rtmp", "live")
+		if got := rtmpRefusal(x.c.Publish(name)); got != rtmp.PublishBadName {
+			t.Errorf("publishing %q is refused with %s", name, got)
+		}
+	}
+}
+
+func TestRTMPSecondPublisher(t *testing.T) {
+	s := rtmpServe(t, nil)
+	first := rtmpPush(t, s, "rtmp", "live", "s")
+	second := rtmpDial(t, s, "rtmp", "live")
+	if code := rtmpRefusal(second.c.Publish("s")); code != rtmp.PublishBadName {
+		t.Errorf("a second publisher is refused with %s", code)
+	}
+	if err := first.send(rtmpClip()[:20]); err != nil {
+		t.Error(err)
+	}
+	// The name is free again when the first has gone, without a goodbye.
+	first.close()
+	rtmpUntil(t, "the stream is over", func() bool { _, ok := s.hub.Stream("live/s"); return !ok })
+	rtmpPush(t, s, "rtmp", "live", "s")
+}
+
+func TestRTMPTakeOver(t *testing.T) {
+	s := rtmpServe(t, func(c *Config) { c.Takeover = takeoverReplace })
+	first := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := first.send(rtmpClip()[:20]); err != nil {
+		t.Fatal(err)
+	}
+	viewer := rtmpDial(t, s, "rtmp", "live")
+	if err := viewer.c.Play("s"); err != nil {
+		t.Fatal(err)
+	}
+	second := rtmpPush(t, s, "rtmps", "live", "s")
+	if _, code, err := first.receive(1); !errors.Is(err, io.EOF) || code != rtmp.PublishBadName {
+		t.Errorf("the first publisher is told %q and %v", code, err)
+	}
+	if err := second.send(rtmpClip()[:20]); err != nil {
+		t.Fatal(err)
+	}
+	frames, _, err := viewer.receive(30)
+	if err != nil {
+		t.Error(err)
+	}
+	last := uint32(0)
+	for _, f := range frames {
+		if f.Type == flv.TagVideo && f.Time < last {
+			t.Errorf("time goes back from %d to %d", last, f.Time)
+		} else if f.Type == flv.TagVideo {
+			last = f.Time
+		}
+	}
+	rtmpUntil(t, "one publisher is left", func() bool { return s.clients.number(rolePublisher) == 1 })
+}
+
+func TestRTMPPublishAgainOnOneConnection(t *testing.T) {
+	s := rtmpServe(t, nil)
+	x := rtmpDial(t, s, "rtmp", "live")
+	for range 50 {
+		if err := x.c.Publish("s"); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.send(rtmpClip()[:10]); err != nil {
+			t.Fatal(err)
+		}
+		rtmpUntil(t, "the stream has its frames", func() bool {
+			st, ok := s.hub.Stream("live/s")
+			return ok && st.Stats().FramesIn == 10
+		})
+		if err := x.c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rtmpUntil(t, "the stream is over", func() bool { _, ok := s.hub.Stream("live/s"); return !ok })
+	}
+}

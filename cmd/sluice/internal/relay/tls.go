@@ -1,0 +1,98 @@
+package relay
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificate is what TLS connections are shown. It is read again when the files
+// have changed, so that a renewed one needs no restart.
+type certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu      sync.Mutex
+	now     *tls.Certificate
+	stamp   [2]fileStamp
+	checked time.Time
+}
+
+// fileStamp tells one version of a file from another.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+}
+
+// checkEvery is how often the files are looked at, when connections come.
+const checkEvery = 10 * time.Second
+
+func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c, c.load()
+}
+
+// load reads the files. The lock is held.
+func (c *certificate) load() error {
+	// The stamps first: what changes in between is then read again.
+	stamp := c.stamps()
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	c.now, c.stamp, c.checked = &pair, stamp, time.Now()
+	return nil
+}
+
+func (c *certificate) stamps() (s [2]fileStamp) {
+	for i, name := range []string{c.certFile, c.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			s[i] = fileStamp{info.ModTime(), info.Size()}
+		}
+	}
+	return s
+}
+
+// get returns the certificate for a handshake.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) >= checkEvery {
+		c.checked = time.Now()
+		if c.stamps() != c.stamp {
+			c.again()
+		}
+	}
+	return c.now, nil
+}
+
+// again reads the files; when they are no good, or half written, the
+// certificate that there is stays. The lock is held.
+func (c *certificate) again() {
+	if err := c.load(); err != nil {
+		c.log.Error("the certificate stays what it was", "error", err)
+		return
+	}
+	c.log.Info("certificate read again", "file", c.certFile, "until", c.now.Leaf.NotAfter)
+}
+
+// ReloadCertificate reads the certificate and key files again, if there are
+// any. Connections that are on keep what they have.
+func (s *Server) ReloadCertificate() {
+	if s.certs == nil {
+		return
+	}
+	s.certs.mu.Lock()
+	defer s.certs.mu.Unlock()
+	s.certs.again()
+}
+
+// config is for a listener whose clients may speak these protocols over TLS.
+func (c *certificate) config(protocols ...string) *tls.Config {
+	return &tls.Config{GetCertificate: c.get, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+}

@@ -1,0 +1,238 @@
+package relay
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// tlsCertificate writes a certificate for 127.0.0.1 with this serial number.
+func tlsCertificate(t *testing.T, cert, key string, serial int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	public, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: public}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// startTLS runs a server with HTTPS, and returns its address.
+func startTLS(t *testing.T, change func(*Config)) (s *relayServer, address, cert, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	tlsCertificate(t, cert, key, 1)
+	s = startRelay(t, func(c *Config) {
+		c.HTTPS, c.Cert, c.Key = "127.0.0.1:0", cert, key
+		if change != nil {
+			change(c)
+		}
+	})
+	return s, s.Addresses()["https"], cert, key
+}
+
+// tlsSerial connects and returns the serial number of the certificate, and the
+// protocol that was agreed on.
+func tlsSerial(t *testing.T, address string) (int64, string) {
+	t.Helper()
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	state := conn.ConnectionState()
+	return state.PeerCertificates[0].SerialNumber.Int64(), state.NegotiatedProtocol
+}
+
+func TestMediaOverTLS(t *testing.T) {
+	s, address, _, _ := startTLS(t, nil)
+	if _, protocol := tlsSerial(t, address); protocol != "http/1.1" {
+		t.Errorf("the protocol is %q", protocol)
+	}
+	insecure := &tls.Config{InsecureSkipVerify: true}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true, ForceAttemptHTTP2: true}}
+	want := relayClip(t)[:100]
+	r, w := io.Pipe()
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := client.Post("https://"+address+"/live/s.flv", "video/x-flv", r)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		resp.Body.Close()
+		answer <- resp.Proto + " " + resp.Status
+	}()
+	w.Write(relayHeader)
+	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	media := make(chan io.Reader, 1)
+	go func() {
+		resp, err := client.Get("https://" + address + "/live/s.flv")
+		if err != nil {
+			t.Error(err)
+			media <- strings.NewReader("")
+			return
+		}
+		media <- resp.Body
+	}()
+	socket, _, err := (&websocket.Dialer{TLSClientConfig: insecure}).Dial("wss://"+address+"/live/s.flv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	s.viewersOf(t, "live/s", 2)
+	for _, g := range want {
+		w.Write(g.append(nil))
+	}
+	for name, flv := range map[string]*relayFLV{"flvs": {r: <-media}, "wss": {r: &socketReader{socket: socket}}} {
+		for i, g := range want {
+			if got, err := flv.next(); err != nil || got != g {
+				t.Fatalf("%s: tag %d: %v", name, i, err)
+			}
+		}
+	}
+	w.Close()
+	if got := <-answer; got != "HTTP/1.1 200 OK" {
+		t.Errorf("the publisher: %s", got)
+	}
+	s.log.line(t, "publisher started", "protocol=flvs")
+	s.log.line(t, "viewer started", "protocol=flvs")
+	s.log.line(t, "viewer started", "protocol=wss")
+}
+
+func TestCertificateIsReadAgain(t *testing.T) {
+	s, address, cert, key := startTLS(t, nil)
+	if n, _ := tlsSerial(t, address); n != 1 {
+		t.Fatalf("serial %d", n)
+	}
+	tlsCertificate(t, cert, key, 2)
+	if n, _ := tlsSerial(t, address); n != 1 {
+		t.Errorf("serial %d before it is time to look", n)
+	}
+	s.ReloadCertificate()
+	if n, _ := tlsSerial(t, address); n != 2 {
+		t.Errorf("serial %d after ReloadCertificate", n)
+	}
+	// What is no certificate does not replace one.
+	if err := os.WriteFile(cert, []byte("half a fi"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.ReloadCertificate()
+	if n, _ := tlsSerial(t, address); n != 2 {
+		t.Errorf("serial %d after a bad file", n)
+	}
+	s.log.line(t, "ERROR", "certificate stays")
+	// And when it is time to look, changed files are noticed without a word.
+	tlsCertificate(t, cert, key, 3)
+	s.certs.mu.Lock()
+	s.certs.checked = s.certs.checked.Add(-checkEvery)
+	s.certs.mu.Unlock()
+	if n, _ := tlsSerial(t, address); n != 3 {
+		t.Errorf("serial %d after the files changed", n)
+	}
+	s.log.line(t, "certificate read again")
+}
+
+func TestNewWithoutACertificate(t *testing.T) {
+	c := DefaultConfig()
+	c.HTTPS, c.Cert, c.Key = ":0", filepath.Join(t.TempDir(), "none"), "none"
+	if _, err := New(c, nil); err == nil || !strings.HasPrefix(err.Error(), "certificate: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Handshake and header together have no more time than the header alone.
+func TestSlowTLSHandshakes(t *testing.T) {
+	s, address, _, _ := startTLS(t, func(c *Config) { c.times.header = 500 * time.Millisecond })
+	for name, attack := range map[string]func(net.Conn){
+		"silence":      func(net.Conn) {},
+		"half a hello": func(c net.Conn) { c.Write([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}) },
+		"silence after the handshake": func(c net.Conn) {
+			if err := tls.Client(c, &tls.Config{InsecureSkipVerify: true}).Handshake(); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(relayWait))
+		attack(conn)
+		if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
+			t.Errorf("%s: not closed", name)
+		}
+		conn.Close()
+	}
+	relayEventually(t, "no timers", func() bool {
+		s.web.headers.mu.Lock()
+		defer s.web.headers.mu.Unlock()
+		return len(s.web.headers.timers) == 0
+	})
+}
+
+// Deadlines pass while a publisher sends at its own pace, over TLS in the
+// middle of records too: nothing is lost by that.
+func TestPublisherWithPausesOverTLS(t *testing.T) {
+	s, address, _, _ := startTLS(t, func(c *Config) {
+		c.times.silence, c.times.rate = relayWait, relayWait
+		c.times.step = time.Millisecond
+	})
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	want := relayClip(t)[:60]
+	file := append([]byte(nil), relayHeader...)
+	for _, g := range want {
+		file = g.append(file)
+	}
+	for _, url := range []string{"https://" + address, "http://" + s.http} {
+		r, w := io.Pipe()
+		go func() {
+			tick := time.NewTicker(3 * time.Millisecond)
+			defer tick.Stop()
+			for rest := file; len(rest) > 0; {
+				n := min(len(rest), 1+len(file)/100)
+				w.Write(rest[:n])
+				rest = rest[n:]
+				<-tick.C
+			}
+			w.Close()
+		}()
+		resp, err := client.Post(url+"/live/s.flv", "video/x-flv", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || !strings.Contains(string(text), `"frames":60}`) {
+			t.Errorf("%s: %s %s", url, resp.Status, text)
+		}
+		relayEventually(t, "the end", func() bool { return len(s.hub.Streams()) == 0 })
+	}
+}
