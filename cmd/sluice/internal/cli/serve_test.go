@@ -372,7 +372,7 @@ func TestServeHelpIsGrouped(t *testing.T) {
 			t.Errorf("--%s is not there once", s.Name)
 		}
 	}
-	for _, want := range []string{"--config file", "--json", "Exit codes: 0", "SLUICE_TOKEN_SECRET", "SLUICE_API_TOKEN", "?wait=", "(default 80ms)"} {
+	for _, want := range []string{"--config file", "--json", "Exit codes: 0", "SLUICE_TOKEN_SECRET", "SLUICE_API_TOKEN", "?wait=", "(default 95ms)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}

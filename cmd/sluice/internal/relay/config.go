@@ -73,7 +73,7 @@ func DefaultConfig() Config {
 	return Config{
 		RTMP:                 ":1935",
 		HTTP:                 ":8080",
-		Merge:                80 * time.Millisecond,
+		Merge:                95 * time.Millisecond,
 		GOP:                  true,
 		GOPBytes:             16 << 20,
 		GOPFrames:            4096,
@@ -260,10 +260,10 @@ func (t times) withDefaults() times {
 	}{
 		{&t.header, 10 * time.Second},
 		{&t.request, 10 * time.Second},
-		{&t.idle, 30 * time.Second},
+		{&t.idle, 10 * time.Second},
 		{&t.answer, 30 * time.Second},
 		{&t.silence, 10 * time.Second},
-		{&t.step, max(t.silence, 10*time.Second) / 8},
+		{&t.step, 1250 * time.Millisecond},
 		{&t.rate, 10 * time.Second},
 		{&t.pull, 5 * time.Second},
 		{&t.sample, 2 * time.Second},

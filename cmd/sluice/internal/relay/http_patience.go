@@ -35,7 +35,7 @@ func newPatience(conn net.Conn, window time.Duration) *patience {
 // patienceOf begins to wait, with deadlines so close that silence is noticed
 // soon after its time.
 func patienceOf(conn net.Conn, t times) *patience {
-	p := &patience{conn: conn, silence: t.silence, rate: t.rate, every: t.silence / 8, now: time.Now}
+	p := &patience{conn: conn, silence: t.silence, rate: t.rate, every: min(t.step, t.silence/8), now: time.Now}
 	p.begin()
 	return p
 }

@@ -42,6 +42,8 @@ func (w *web) play(rw http.ResponseWriter, r *http.Request) {
 		w.refused(roleViewer, info, err)
 		status, reason := refusal(err)
 		http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(w.times.answer))
+		// Whoever does not get media has no other use for this connection.
+		rw.Header().Set("Connection", "close")
 		answerError(rw, status, reason)
 		return
 	}

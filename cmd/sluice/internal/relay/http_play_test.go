@@ -118,6 +118,23 @@ func TestRefusedViewers(t *testing.T) {
 	s.log.line(t, "viewer refused", "stream=live/s", "token")
 }
 
+// Players that are refused do not keep connections busy.
+func TestRefusedViewersAreDisconnected(t *testing.T) {
+	s := startRelay(t, nil)
+	for _, request := range []string{
+		"GET /live/none.flv HTTP/1.1\nHost: a\n\n",
+		"HEAD /live/none.flv HTTP/1.1\nHost: a\n\n",
+		"GET /live/none.flv?wait=x HTTP/1.1\nHost: a\n\n",
+		"GET /live/none.flv HTTP/1.1\nHost: a\nUpgrade: websocket\nConnection: Upgrade\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n",
+	} {
+		conn, _ := s.raw(t, request)
+		conn.SetReadDeadline(time.Now().Add(s.times.idle / 2))
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Errorf("%q: not closed: %v", request, err)
+		}
+	}
+}
+
 // Whoever waits gets the stream as soon as it is there, also later than
 // answers of other kinds may take, and stops to count when the client has gone.
 func TestWaitForAStream(t *testing.T) {

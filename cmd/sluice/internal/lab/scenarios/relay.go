@@ -25,7 +25,7 @@ const (
 // relayMerge is for how long the server and the floor that merges collect what
 // they send in one go. The server is not told: it is its default, which is
 // checked.
-const relayMerge = 80 * time.Millisecond
+const relayMerge = 95 * time.Millisecond
 
 // relayGroup has relays send one live stream to many viewers on another
 // processor.
@@ -67,9 +67,9 @@ func relayLive(form string, viewers int) lab.Scenario {
 		Fixed:    true,
 		Named:    true,
 		Variants: []lab.Variant{
-			w.variant("sluice", "sluice serve as it comes: sends are merged for 80 ms", sluiceServer{}),
+			w.variant("sluice", "sluice serve as it comes: sends are merged for 95 ms", sluiceServer{}),
 			w.variant("sluice-merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer{now: true}),
-			w.variant("floor-merged", "one bare send for each viewer every 80 ms, nothing else: the floor", floorServer{window: relayMerge}),
+			w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer{window: relayMerge}),
 			w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer{}),
 			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer{}),
 			w.variant("nginx-cork", "the same, out_cork "+fmt.Sprint(nginxCork)+nginxForm(form), nginxServer{relay.Nginx{Cork: nginxCork}}),

@@ -92,7 +92,7 @@ func TestAskingForAllocationsIsNotCounted(t *testing.T) {
 func TestAServerThatMergesOtherwiseIsNotComparedWithTheFloor(t *testing.T) {
 	for merge, fits := range map[string]bool{`"merge_ms":80`: true, `"merge_ms":100`: false, `"merge_ms":0`: false, ``: false} {
 		s, _ := fakeAPI(t, merge)
-		if err := s.merges(80 * time.Millisecond); (err == nil) != fits {
+		if err := s.merges(95 * time.Millisecond); (err == nil) != fits {
 			t.Errorf("%s: %v", merge, err)
 		}
 	}
