@@ -16,12 +16,6 @@ type Hub struct {
 	closed  bool
 }
 
-// expected is a stream that somebody waits for.
-type expected struct {
-	waiters int
-	came    chan struct{} // closed when the stream comes, or the hub is closed
-}
-
 // NewHub returns a hub without streams.
 func NewHub(o HubOptions) *Hub {
 	return &Hub{
@@ -56,6 +50,7 @@ func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 	h.streams[name] = s
 	if e := h.waiting[name]; e != nil {
 		delete(h.waiting, name)
+		s.expect(e.waiters)
 		close(e.came)
 	}
 	return p, nil
@@ -69,8 +64,9 @@ func (h *Hub) Stream(name string) (*Stream, bool) {
 	return s, ok
 }
 
-// Wait returns the stream of that name, as soon as there is one. It returns the
-// context's cause when that ends first, and ErrClosed after Close.
+// Wait returns the stream of that name, as soon as there is one. Whoever has
+// waited for it and adds a viewer with FromStart at once gets all of it, however
+// short it is and however fast it comes. Wait returns the context's cause when that ends first, and ErrClosed after Close.
 func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
 	for {
 		h.mu.Lock()
@@ -133,6 +129,7 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	for _, s := range list {
+		s.unexpect()
 		s.end()
 	}
 }

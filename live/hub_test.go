@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -189,7 +190,7 @@ func TestComingAndGoing(t *testing.T) {
 					return
 				}
 				conn, c := pair(t)
-				v, err := w.Add(conn, s, ViewerOptions{Form: Form(i % 3), Merge: time.Duration(i%2) * time.Millisecond})
+				v, err := w.Add(conn, s, ViewerOptions{Form: Form(i % 3), FromStart: true, Merge: time.Duration(i%2) * time.Millisecond})
 				if err != nil {
 					continue
 				}
@@ -209,5 +210,54 @@ func TestComingAndGoing(t *testing.T) {
 	publishers.Wait()
 	h.Close()
 	viewers.Wait()
+	w.Close()
+}
+
+// Whoever waited for a stream gets all of it, also when it is over before it
+// has become a viewer.
+func TestWaitForAStreamThatIsSoonOver(t *testing.T) {
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	tags := clipTags(t)
+	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
+	w := newWriter(t, WriterOptions{})
+	const waiters = 3
+	var ready sync.WaitGroup
+	over := make(chan struct{})
+	results := make(chan []tag)
+	for range waiters {
+		ready.Add(1)
+		conn, c := pair(t)
+		go func() {
+			ready.Done()
+			s, err := h.Wait(context.Background(), "s")
+			if err != nil {
+				t.Error(err)
+			}
+			<-over
+			if _, err := w.Add(conn, s, ViewerOptions{FromStart: true}); err != nil {
+				t.Error(err)
+				conn.Close()
+			}
+			results <- fileTags(t, c)
+		}()
+	}
+	ready.Wait()
+	for waiting := 0; waiting < waiters; runtime.Gosched() {
+		h.mu.Lock()
+		if e := h.waiting["s"]; e != nil {
+			waiting = e.waiters
+		}
+		h.mu.Unlock()
+	}
+	p := mustPublish(t, h, "s", PublishOptions{})
+	send(t, p, tags...)
+	p.Close()
+	waitFor(t, p.Stream().Done(), "end of the stream")
+	close(over)
+	for range waiters {
+		equalTags(t, <-results, tags)
+	}
+	h.Close()
 	w.Close()
 }

@@ -86,7 +86,7 @@ func (s *Stream) slow(p *Publisher, at uint32) bool {
 // that take something.
 func (s *Stream) slowest() int64 {
 	end := s.ring.bodies.end
-	if s.arriving > 0 {
+	if s.arriving > 0 || s.claims.open > 0 {
 		end = s.ring.place(s.ring.first)
 	}
 	for _, g := range s.groups {

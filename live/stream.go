@@ -28,8 +28,9 @@ type Stream struct {
 	grace    *time.Timer
 	groups   []*group      // viewers who want to know of frames
 	changed  chan struct{} // closed with the next change; nil when nobody waits
-	arriving int           // viewers that no loop has looked at yet
-	holders  int           // viewers and readers: the ring is let go when the last leaves after the end
+	claims   claims
+	arriving int // viewers that no loop has looked at yet
+	holders  int // viewers and readers: the ring is let go when the last leaves after the end
 	pace     pace
 	received counters
 	sent     totals

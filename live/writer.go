@@ -146,6 +146,9 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 	}
 	s.holders++
 	s.arriving++
+	if o.FromStart {
+		s.claimed(1)
+	}
 	s.sent.viewers.Add(1)
 	v.cursor = newCursor(s, o)
 	o.Prelude, o.Trailer = nil, nil
