@@ -133,8 +133,9 @@ func appendFrame(h []byte, n int) []byte {
 }
 
 // greet appends what a viewer has to have before a frame with time at: the
-// beginning of an FLV file if it is the first, and the headers in set, at the
-// same time, so that there is no hole.
+// beginning of an FLV file if it is the first, and the headers in set. Sequence
+// headers are at the same time, so that there is no hole; metadata is at 0, or
+// ffmpeg takes it for subtitles.
 func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 	var p []byte
 	if first && (f == FormFLV || f == FormWebSocket) {
@@ -149,6 +150,10 @@ func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 		return
 	case FormRTMP:
 		set.each(func(typ flv.TagType, body []byte) {
+			at := at
+			if typ == flv.TagScript {
+				at = 0
+			}
 			p = rtmp.AppendChunkHeader(p, chunkStream(typ), rtmp.MessageType(typ), playStream, at, len(body))
 			for len(body) > rtmp.DefaultChunkSize {
 				p = append(p, body[:rtmp.DefaultChunkSize]...)
@@ -159,6 +164,10 @@ func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 		})
 	default:
 		set.each(func(typ flv.TagType, body []byte) {
+			at := at
+			if typ == flv.TagScript {
+				at = 0
+			}
 			p = flv.TagHeader{Type: typ, Size: len(body), Time: at}.Append(p)
 			p = append(p, body...)
 			p = binary.BigEndian.AppendUint32(p, uint32(flv.TagHeaderLen+len(body)))

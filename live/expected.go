@@ -6,6 +6,7 @@ import "time"
 type expected struct {
 	waiters int
 	came    chan struct{} // closed when the stream comes, or the hub is closed
+	stream  *Stream       // that came, if one did
 }
 
 // claims are those who have waited for a stream and have been told that it is

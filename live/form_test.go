@@ -136,7 +136,7 @@ func TestGreetingInChunks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags[0].time, tags[1].time = 1<<24, 1<<24
+	tags[1].time = 1 << 24
 	equalTags(t, rtmpTags(t, b), tags)
 }
 

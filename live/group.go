@@ -65,13 +65,6 @@ func (g *group) leave() {
 	s.mu.Unlock()
 }
 
-// slowest returns where the viewer is who is furthest behind, of those who take
-// something.
-func (g *group) slowest() (uint64, bool) {
-	seq := g.least.Load()
-	return seq, seq != nobody
-}
-
 // gather puts what is new since pos into shared, and returns the number behind
 // it and whether there is more.
 func (g *group) gather() (to uint64, more, over bool) {

@@ -51,6 +51,7 @@ func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 	if e := h.waiting[name]; e != nil {
 		delete(h.waiting, name)
 		s.expect(e.waiters)
+		e.stream = s
 		close(e.came)
 	}
 	return p, nil
@@ -66,7 +67,8 @@ func (h *Hub) Stream(name string) (*Stream, bool) {
 
 // Wait returns the stream of that name, as soon as there is one. Whoever has
 // waited for it and adds a viewer with FromStart at once gets all of it, however
-// short it is and however fast it comes. Wait returns the context's cause when that ends first, and ErrClosed after Close.
+// short it is and however fast it comes. Wait returns the context's cause when
+// that ends first, and ErrClosed after Close.
 func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
 	for {
 		h.mu.Lock()
@@ -87,6 +89,9 @@ func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
 		h.mu.Unlock()
 		select {
 		case <-e.came:
+			if e.stream != nil { // be it over by now
+				return e.stream, nil
+			}
 		case <-ctx.Done():
 			h.giveUp(name, e)
 			return nil, context.Cause(ctx)

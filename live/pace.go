@@ -8,6 +8,7 @@ type pace struct {
 	first   uint32 // time of the first frame of media
 	from    int64  // when it came, on the stream's clock
 	safe    int64  // place in bodies up to which no viewer is too far behind
+	safeSeq uint64 // number of the frame up to which that is so
 	waiting chan struct{}
 }
 
@@ -39,9 +40,13 @@ func (p *pace) ahead(s *Stream, at uint32) time.Duration {
 func (s *Stream) watch(fast bool) bool {
 	if fast != s.watched.Load() {
 		s.watched.Store(fast)
-		s.pace.safe = 0
+		s.pace.safe, s.pace.safeSeq = 0, 0
 		for _, g := range s.groups {
-			g.least.Store(0) // not known yet
+			g.least.Store(0) // not known: the loop has to look
+			if fast && !g.told {
+				g.told = true
+				g.loop.tell(g)
+			}
 		}
 	}
 	return fast
@@ -51,16 +56,17 @@ func (s *Stream) watch(fast bool) bool {
 // real time has come near. It is called with the lock held, gives it up
 // meanwhile, and reports whether p may go on.
 func (s *Stream) slow(p *Publisher, at uint32) bool {
-	if s.ring.bodies.end < s.pace.safe {
+	r := &s.ring
+	if r.bodies.end < s.pace.safe && r.next < s.pace.safeSeq {
 		return true
 	}
-	limit := int64(s.options.GOPBytes / 2)
+	bytes, frames := int64(s.options.GOPBytes/2), uint64(s.options.GOPFrames/2)
 	timer := time.NewTimer(checkEvery)
 	defer timer.Stop()
 	for s.pace.ahead(s, at) > s.options.Ahead {
 		behind := s.slowest()
-		if s.ring.bodies.end-behind < limit {
-			s.pace.safe = behind + limit
+		if at := r.place(behind); r.bodies.end-at < bytes && r.next-behind < frames {
+			s.pace.safe, s.pace.safeSeq = at+bytes, behind+frames
 			break
 		}
 		if s.pace.waiting == nil {
@@ -82,19 +88,18 @@ func (s *Stream) slow(p *Publisher, at uint32) bool {
 	return true
 }
 
-// slowest returns the place of the viewer who is furthest behind, of those
-// that take something.
-func (s *Stream) slowest() int64 {
-	end := s.ring.bodies.end
+// slowest returns the number of the frame that is next for the viewer who is
+// furthest behind, of those that take something, or the oldest frame's.
+func (s *Stream) slowest() uint64 {
+	r := &s.ring
 	if s.arriving > 0 || s.claims.open > 0 {
-		end = s.ring.place(s.ring.first)
+		return r.first
 	}
+	least := r.next
 	for _, g := range s.groups {
-		if seq, ok := g.slowest(); ok && seq < s.ring.next {
-			end = min(end, s.ring.place(max(seq, s.ring.first)))
-		}
+		least = min(least, g.least.Load())
 	}
-	return end
+	return max(least, r.first)
 }
 
 // caughtUp tells a publisher who waits that viewers have gone on.

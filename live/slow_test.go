@@ -163,13 +163,23 @@ func TestViewerThatStalls(t *testing.T) {
 	}
 }
 
-// A publisher that is much faster than real time loses nobody anything.
+// A publisher that is much faster than real time loses nobody anything, be its
+// frames long or many.
 func TestFastPublisherWaits(t *testing.T) {
-	h := NewHub(HubOptions{Stream: StreamOptions{GOPBytes: 2 << 20, Ahead: 100 * time.Millisecond}})
+	t.Run("long frames", func(t *testing.T) {
+		fastPublisher(t, StreamOptions{GOPBytes: 2 << 20, Ahead: 100 * time.Millisecond}, 600, 20<<10)
+	})
+	t.Run("many frames", func(t *testing.T) {
+		fastPublisher(t, StreamOptions{GOPFrames: 100, Ahead: 100 * time.Millisecond}, 5000, 100)
+	})
+}
+
+func fastPublisher(t *testing.T, o StreamOptions, frames, size int) {
+	h := NewHub(HubOptions{Stream: o})
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})
 	w := newWriter(t, WriterOptions{Loops: 2, Merge: 5 * time.Millisecond})
-	const viewers, frames, size = 8, 1500, 20 << 10
+	const viewers = 8
 	ends := make(chan []tag, viewers)
 	var all []*Viewer
 	for range viewers {

@@ -19,7 +19,7 @@ func TestStagedBytesStayWhatTheyWere(t *testing.T) {
 			p := mustPublish(t, h, "s", PublishOptions{})
 			w := newWriter(t, WriterOptions{Loops: 1, Merge: 3 * time.Millisecond})
 			var sent []tag
-			const viewers, frames = 2 * stageFor, 300
+			const viewers, frames = 2 * stageFor, 150
 			late := make(chan struct{}) // until then half of them do not read
 			results := make(chan []byte, viewers)
 			for i := range viewers {

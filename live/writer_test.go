@@ -100,7 +100,11 @@ func TestLateJoinerBeginsAtTheKeyFrame(t *testing.T) {
 	var set []tag
 	for _, g := range tags[:key] {
 		if g.typ == 18 || !g.key() && len(g.body) < 60 && g.body[1] == 0 {
-			set = append(set, tag{g.typ, tags[key].time, g.body})
+			at := tags[key].time
+			if g.typ == 18 {
+				at = 0
+			}
+			set = append(set, tag{g.typ, at, g.body})
 		}
 	}
 	if len(set) != 3 {
