@@ -30,6 +30,18 @@ func (p *Publisher) Publish(f Frame) error {
 	return err
 }
 
+// Resume says that the times of the frames that follow are counted from another
+// beginning, as after a new connection to the same source. For the viewers time
+// goes on, however near the old and the new times are. Its caller is Publish's.
+func (p *Publisher) Resume() {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if p.s.now == p {
+		p.s.times.resume()
+		p.s.pace = pace{}
+	}
+}
+
 // Stream returns the stream that p publishes.
 func (p *Publisher) Stream() *Stream { return p.s }
 

@@ -170,6 +170,9 @@ func (p *pulled) Publish(f live.Frame) error {
 	return p.publisher.Publish(f)
 }
 
+// Resume implements edge.Resumer.
+func (p *pulled) Resume() { p.publisher.Resume() }
+
 // Close implements edge.Sink.
 func (p *pulled) Close() {
 	reason := p.publisher.Err()

@@ -82,8 +82,15 @@ func ended(err error) error {
 	return err
 }
 
-func (w *web) shutdown(ctx context.Context) error { return w.http.Shutdown(ctx) }
-func (w *web) close()                             { w.http.Close() }
+func (w *web) shutdown(ctx context.Context) error {
+	err := w.http.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // the listeners are the server's, and closed already
+		return nil
+	}
+	return err
+}
+
+func (w *web) close() { w.http.Close() }
 
 // ServeHTTP sends a request to what answers it.
 func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {

@@ -84,14 +84,14 @@ func (s *Server) acceptRTMP(l *listener, secure bool) error {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
-			var temporary interface{ Temporary() bool }
 			if s.closing() {
 				return nil
 			}
-			if !errors.As(err, &temporary) || !temporary.Temporary() {
+			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			// Descriptors have run out, say. net/http waits as long.
+			// Descriptors or memory have run out, say: that passes. net/http
+			// waits as long.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			s.log.Warn("cannot accept", "listener", l.setting, "error", err, "retry", pause)
 			wait := time.NewTimer(pause)

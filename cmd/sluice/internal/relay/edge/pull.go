@@ -123,6 +123,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	// One clock for all that comes before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
+	first := true
 	deliver := func(f live.Frame) error {
 		starting.Stop()
 		if q.sink == nil {
@@ -130,7 +131,10 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 				f.Payload.Release()
 				return err
 			}
+		} else if sink, ok := q.sink.(Resumer); ok && first {
+			sink.Resume()
 		}
+		first = false
 		q.latest = time.Now()
 		err := q.sink.Publish(f)
 		if err == nil {

@@ -38,6 +38,10 @@ type Sink interface {
 	Close()
 }
 
+// A Resumer is a Sink that is told when the frames that follow come over
+// another connection, whose times begin somewhere else.
+type Resumer interface{ Resume() }
+
 // Local is the server that streams are pulled for.
 type Local interface {
 	// Publish makes a pull the publisher of a stream. An error ends the pull;
