@@ -114,7 +114,12 @@ func TestRTMPTakeOver(t *testing.T) {
 	if err := viewer.c.Play("s"); err != nil {
 		t.Fatal(err)
 	}
-	// Before it has something, it would begin with the second one's key frame.
+	// What is on its way when the second one comes is lost, and before the
+	// viewer has something it would begin with the second one's key frame.
+	rtmpUntil(t, "the first publisher's frames are there", func() bool {
+		st, ok := s.hub.Stream("live/s")
+		return ok && st.Stats().FramesIn == 20
+	})
 	if _, _, err := viewer.receive(1); err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +133,6 @@ func TestRTMPTakeOver(t *testing.T) {
 	frames, _, err := viewer.receive(29)
 	if err != nil {
 		t.Errorf("%d frames, then %v", len(frames), err)
-		for _, f := range frames {
-			t.Logf("%v %d", f.Type, f.Time)
-		}
 	}
 	last := uint32(0)
 	for _, f := range frames {
