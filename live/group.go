@@ -16,6 +16,7 @@ type group struct {
 	form    Form
 	merge   time.Duration
 	viewers []*Viewer
+	direct  int    // viewers that the loop itself sends to
 	pos     uint64    // those that are steady have everything before it
 	last    time.Time // when it was served
 	due     time.Time
@@ -87,10 +88,10 @@ func (g *group) serve(now time.Time) bool {
 	to, more, over := g.gather()
 	from := g.pos
 	g.pos = to
-	if len(g.viewers) >= severalViewers {
+	if g.direct >= severalViewers {
 		g.shared.join(g.stream.options.Allocator)
 	}
-	staged := len(g.viewers) >= stageFor && g.shared.size >= stageFrom && g.loop.socket.stage.put(g.shared.parts[0])
+	staged := g.direct >= stageFor && g.shared.size >= stageFrom && g.loop.socket.stage.put(g.shared.parts[0])
 	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
 		v := g.viewers[i]
 		switch {

@@ -227,6 +227,7 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 		go v.run()
 		return
 	}
+	g.direct++
 	l.advance(v, 0, now)
 }
 
@@ -335,6 +336,9 @@ func (l *loop) remove(v *Viewer) {
 	g.viewers[i] = g.viewers[n]
 	g.viewers[n] = nil
 	g.viewers = g.viewers[:n]
+	if !v.alone {
+		g.direct--
+	}
 	if n == 0 {
 		delete(l.groups, g.key())
 		g.armed = false

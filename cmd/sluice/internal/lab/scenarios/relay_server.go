@@ -28,6 +28,7 @@ type relayStarted struct {
 	form          string // in which viewers take the stream
 	publish, view string // addresses
 	api           string // address of its figures; empty: it has none
+	profiles      string // address of its profiles
 	lax           bool   // frames need not have the times that they were published with
 	// listening waits until the server listens, and finds out where.
 	listening func(*relayStarted) error
@@ -46,7 +47,7 @@ func (v sluiceServer) start(env lab.Env, form string) (relayStarted, error) {
 	if env.Self == "" {
 		return relayStarted{}, fmt.Errorf("scenarios: the program that serves is not known")
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
 	merge := relayMerge
 	if v.now {
 		merge = 0
@@ -64,11 +65,11 @@ func (v sluiceServer) start(env lab.Env, form string) (relayStarted, error) {
 		if err != nil {
 			return err
 		}
-		var at struct{ RTMP, HTTP string }
+		var at struct{ RTMP, HTTP, PProf string }
 		if err := json.Unmarshal([]byte(line), &at); err != nil || at.RTMP == "" || at.HTTP == "" {
 			return fmt.Errorf("scenarios: the server said %.120q: %v", line, err)
 		}
-		s.publish, s.view, s.api = at.RTMP, at.RTMP, at.HTTP
+		s.publish, s.view, s.api, s.profiles = at.RTMP, at.RTMP, at.HTTP, at.PProf
 		if form == relay.FLV {
 			s.view = at.HTTP
 		}
@@ -79,7 +80,7 @@ func (v sluiceServer) start(env lab.Env, form string) (relayStarted, error) {
 // merges makes sure that the server collects frames for as long as it is
 // compared with.
 func (s *relayStarted) merges(want time.Duration) error {
-	text, err := s.get("/api/streams")
+	text, err := get(s.api, "/api/streams")
 	if err != nil {
 		return err
 	}
@@ -97,11 +98,11 @@ func (s *relayStarted) merges(want time.Duration) error {
 	return nil
 }
 
-func (s *relayStarted) get(path string) ([]byte, error) {
+func get(addr, path string) ([]byte, error) {
 	// A connection of its own for each: none stays open when nobody looks. What
 	// a compressor allocates depends on when memory was collected last.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: childStart}
-	response, err := client.Get("http://" + s.api + path)
+	response, err := client.Get("http://" + addr + path)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ type relayAllocs struct {
 // allocations begins to count. Of a server that does not tell it counts NaN.
 func (s *relayStarted) allocations() (relayAllocs, error) {
 	a := relayAllocs{server: s, last: math.NaN(), asked: math.NaN()}
-	if s.api == "" {
+	if s.profiles == "" {
 		return a, nil
 	}
 	// The second question finds what the first left to be kept; the third tells
@@ -147,18 +148,19 @@ func (a relayAllocs) since() (float64, error) {
 	return max(0, now-a.last-a.asked), err
 }
 
-// mallocs asks for the server's allocations so far.
+// mallocs asks for the server's allocations so far. Its metrics have them too, but
+// up to the latest collection only; what stands in a heap profile is exact.
 func (s *relayStarted) mallocs() (float64, error) {
-	text, err := s.get("/metrics")
+	text, err := get(s.profiles, "/debug/pprof/heap?debug=1")
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "go_memstats_mallocs_total "); ok {
+		if value, ok := strings.CutPrefix(line, "# Mallocs = "); ok {
 			return strconv.ParseFloat(strings.TrimSpace(value), 64)
 		}
 	}
-	return 0, fmt.Errorf("scenarios: the server's metrics do not have its allocations")
+	return 0, fmt.Errorf("scenarios: the server's heap profile does not have its allocations")
 }
 
 // floorServer is the least that a relay can do.

@@ -53,14 +53,14 @@ func TestViewersThatAreTheLimitGiveNoFigures(t *testing.T) {
 	}
 }
 
-// fakeAPI answers like a server whose metrics rise by 100 with each question.
+// fakeAPI answers like a server whose allocations rise by 100,000 with each question.
 func fakeAPI(t *testing.T, merge string) (*relayStarted, *int) {
 	t.Helper()
 	count := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/metrics":
-			fmt.Fprintf(w, "go_memstats_mallocs_total_of_others 7\ngo_memstats_mallocs_total 1.%03de+06\nmore 1\n", count)
+		case "/debug/pprof/heap":
+			fmt.Fprintf(w, "# MallocsOfOthers = 7\n# Mallocs = 1%03d000\n# Frees = 1\n", count)
 			count += 100
 		case "/api/streams":
 			fmt.Fprintf(w, `{"server":{%s}}`, merge)
@@ -69,7 +69,8 @@ func fakeAPI(t *testing.T, merge string) (*relayStarted, *int) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return &relayStarted{api: strings.TrimPrefix(s.URL, "http://")}, &count
+	at := strings.TrimPrefix(s.URL, "http://")
+	return &relayStarted{api: at, profiles: at}, &count
 }
 
 func TestAskingForAllocationsIsNotCounted(t *testing.T) {
@@ -90,7 +91,7 @@ func TestAskingForAllocationsIsNotCounted(t *testing.T) {
 }
 
 func TestAServerThatMergesOtherwiseIsNotComparedWithTheFloor(t *testing.T) {
-	for merge, fits := range map[string]bool{`"merge_ms":80`: true, `"merge_ms":100`: false, `"merge_ms":0`: false, ``: false} {
+	for merge, fits := range map[string]bool{`"merge_ms":95`: true, `"merge_ms":100`: false, `"merge_ms":0`: false, ``: false} {
 		s, _ := fakeAPI(t, merge)
 		if err := s.merges(95 * time.Millisecond); (err == nil) != fits {
 			t.Errorf("%s: %v", merge, err)
@@ -100,7 +101,7 @@ func TestAServerThatMergesOtherwiseIsNotComparedWithTheFloor(t *testing.T) {
 	if err := s.merges(0); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.get("/nowhere"); err == nil {
+	if _, err := get(s.api, "/nowhere"); err == nil {
 		t.Error("what is not there was found")
 	}
 }
