@@ -16,7 +16,7 @@ type group struct {
 	form    Form
 	merge   time.Duration
 	viewers []*Viewer
-	direct  int    // viewers that the loop itself sends to
+	direct  int       // viewers that the loop itself sends to
 	pos     uint64    // those that are steady have everything before it
 	last    time.Time // when it was served
 	due     time.Time
