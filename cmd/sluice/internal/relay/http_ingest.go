@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice"
@@ -55,6 +56,9 @@ func (w *web) ingest(rw http.ResponseWriter, r *http.Request) {
 		w.farewell(conn, status, errorText(reason), more)
 		return
 	}
+	// Who is told that a publication has ended may begin the next at once, so
+	// that its place is given back before the answer.
+	done = sync.OnceFunc(done)
 	defer done()
 	defer p.Close()
 	if !w.sessions.begin(conn) {
@@ -77,6 +81,7 @@ func (w *web) ingest(rw http.ResponseWriter, r *http.Request) {
 	body.close()
 	p.Close()
 	err = c.end(err)
+	done()
 	if errors.Is(err, errEndOfBody) {
 		text := fmt.Sprintf("{\"stream\":%q,\"frames\":%d}\n", info.Stream, c.frames.Load())
 		w.farewell(conn, http.StatusOK, []byte(text), more)

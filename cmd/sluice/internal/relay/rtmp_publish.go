@@ -39,6 +39,9 @@ func (x *rtmpSession) publish(ctx context.Context, req *rtmp.Request) (again boo
 		x.linger()
 		return false
 	}
+	// Who is told that a publication has ended may begin the next at once, so
+	// that its place is given back before the answer.
+	done = sync.OnceFunc(done)
 	defer done()
 	patience := newPatience(x.conn, s.times.rate)
 	c := s.clients.begin(rolePublisher, info)
@@ -49,6 +52,7 @@ func (x *rtmpSession) publish(ctx context.Context, req *rtmp.Request) (again boo
 	// Whoever takes the stream over has it already.
 	p.Close()
 	c.end(err)
+	done()
 	switch {
 	case errors.Is(err, errEndOfBody):
 		return x.c.End(req) == nil
