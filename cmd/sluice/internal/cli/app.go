@@ -90,7 +90,7 @@ library beside the best that the standard library and others do.`,
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.bench(), a.serve(), a.echo(), a.flv(), a.token(), a.version(), a.child())
+	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.serve(), a.echo(), a.sink(), a.flv(), a.token(), a.version(), a.child())
 	root.SetHelpCommand(help(root))
 	return root
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/machine"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/measure"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/report"
 )
@@ -48,7 +49,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	results := &report.File{
 		Schema: report.Schema, Version: buildVersion(), Mode: mode,
 		Command: append([]string{"sluice"}, a.args...), Seed: f.seed, Started: time.Now(),
-		Profiled: f.cpuProfile != "" || f.memProfile != "", Machine: report.ThisMachine(),
+		Profiled: f.cpuProfile != "" || f.memProfile != "", Machine: machine.This(),
 	}
 	people := a.Stdout
 	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/machine"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/measure"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/report"
 )
@@ -18,7 +19,7 @@ func Example() {
 	}
 	results := &report.File{
 		Schema:  report.Schema,
-		Machine: report.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
+		Machine: machine.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
 		Scenarios: []measure.Outcome{{
 			Name: "adding/ones", Title: "adding up", Op: "addition", Metric: "ns/op", Baseline: "ones",
 			State: measure.Done, Ops: 1000, Rounds: 7,

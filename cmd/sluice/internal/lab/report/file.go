@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/machine"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/measure"
 )
 
@@ -29,7 +30,7 @@ type File struct {
 	Seconds     float64           `json:"seconds"`
 	Interrupted bool              `json:"interrupted,omitempty"`
 	Profiled    bool              `json:"profiled,omitempty"` // a profiler ran beside, and took its part
-	Machine     Machine           `json:"machine"`
+	Machine     machine.Machine   `json:"machine"`
 	Scenarios   []measure.Outcome `json:"scenarios"`
 }
 

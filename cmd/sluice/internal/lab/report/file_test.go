@@ -204,15 +204,3 @@ func TestABoundFromBelowStandsInItsColumn(t *testing.T) {
 		}
 	}
 }
-
-func TestThisMachineIsDescribed(t *testing.T) {
-	m := ThisMachine()
-	if m.Cores < 1 || m.GOMAXPROCS < 1 || m.Go == "" || m.GOGC == "" || m.OS == "" {
-		t.Errorf("%+v", m)
-	}
-	for _, line := range m.Lines() {
-		if line == "" || strings.Contains(line, "\n") {
-			t.Errorf("line %q", line)
-		}
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/machine"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/measure"
 )
 
@@ -13,7 +14,7 @@ import (
 // not reached, with hostile text where text can be.
 func fixture() *File {
 	rng := rand.New(rand.NewPCG(1, 2))
-	machine := Machine{OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Test CPU @ 3 GHz", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"}
+	machine := machine.Machine{OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Test CPU @ 3 GHz", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"}
 	outcome := func(name string, rounds int, factors map[string]float64) measure.Outcome {
 		o := measure.Outcome{
 			Name: name, Title: "frames <b>from</b> memory", Op: "frame", Metric: lab.NsPerOp, Baseline: "peek",

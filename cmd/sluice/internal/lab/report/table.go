@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/machine"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/measure"
 )
 
@@ -32,7 +33,7 @@ func NewTable(w io.Writer, colour bool) *Table {
 func (t *Table) Err() error { return t.err }
 
 // Head prints the machine and how the rest is to be read.
-func (t *Table) Head(m Machine) {
+func (t *Table) Head(m machine.Machine) {
 	lines := m.Lines()
 	t.line(lines[0])
 	t.line(lines[1])

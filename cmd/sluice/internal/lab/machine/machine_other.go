@@ -1,5 +1,5 @@
 //go:build !linux && !windows && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
 
-package report
+package machine
 
 func hardware() (cpu, kernel string) { return "", "" }

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || netbsd || openbsd
 
-package report
+package machine
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package report
+package machine
 
 import (
 	"fmt"

@@ -1,4 +1,7 @@
-package report
+// Package machine describes where figures were taken: what they depend on
+// besides the code. It touches no payload bytes; its functions may be called from
+// any goroutine.
+package machine
 
 import (
 	"fmt"
@@ -21,9 +24,9 @@ type Machine struct {
 	Go         string `json:"go"`
 }
 
-// ThisMachine describes where and under which settings of the runtime the
+// This describes where and under which settings of the runtime the
 // program runs.
-func ThisMachine() Machine {
+func This() Machine {
 	cpu, kernel := hardware()
 	m := Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernel, CPU: strings.Join(strings.Fields(cpu), " "),
@@ -57,7 +60,7 @@ func (m Machine) Lines() [2]string {
 	}
 	second := fmt.Sprintf("%s, GOMAXPROCS %d, GOGC %s", m.Go, m.GOMAXPROCS, m.GOGC)
 	if m.GOMEMLIMIT > 0 {
-		second += ", GOMEMLIMIT " + figure(float64(m.GOMEMLIMIT), "B")
+		second += fmt.Sprintf(", GOMEMLIMIT %d MiB", m.GOMEMLIMIT>>20)
 	}
 	return [2]string{first, second}
 }
