@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
 )
 
 const (
@@ -203,7 +205,7 @@ func (c *Client) handle(n int) error {
 				return err
 			}
 		}
-		if err := c.receive(p, c.events[i].Events&over != 0); err != nil {
+		if err := c.receive(p, c.events[i].Events&rawio.Over != 0); err != nil {
 			return err
 		}
 	}
@@ -218,7 +220,7 @@ func (c *Client) send(p *peer, number int) error {
 
 func (c *Client) sendRest(p *peer) error {
 	c.out.stamp(p.number)
-	n, errno := send(p.fd, c.out[len(c.out)-p.unsent:])
+	n, errno := rawio.Send(p.fd, c.out[len(c.out)-p.unsent:])
 	if errno == unix.EAGAIN {
 		return nil
 	}
@@ -234,7 +236,7 @@ func (c *Client) sendRest(p *peer) error {
 // behind it.
 func (c *Client) receive(p *peer, ending bool) error {
 	for {
-		n, errno := recv(p.fd, c.buf)
+		n, errno := rawio.Recv(p.fd, c.buf)
 		if errno == unix.EAGAIN {
 			return nil
 		}
@@ -296,7 +298,7 @@ func (c *Client) dial() error {
 		err = os.NewSyscallError("connect", connect(fd, c.server))
 	}
 	if err == nil {
-		err = os.NewSyscallError("epoll_ctl", watch(c.ep, fd, len(c.peers)))
+		err = os.NewSyscallError("epoll_ctl", rawio.Watch(c.ep, fd, len(c.peers)))
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
 )
 
 // Paced sends ops messages, one every interval, on one connection after the
@@ -64,7 +66,7 @@ func (c *Client) Paced(ops int, interval time.Duration) (Result, error) {
 // push sends the message of that number behind what the peer waits for already.
 func (c *Client) push(p *peer, number int) error {
 	c.out.stamp(number)
-	n, errno := send(p.fd, c.out)
+	n, errno := rawio.Send(p.fd, c.out)
 	if errno != 0 {
 		return fmt.Errorf("echo: sending message %d: %w", number, errno)
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
 )
 
 // A floor is the least that a server can do with epoll: one thread, one buffer,
@@ -42,7 +44,7 @@ func serveFloor(l *net.TCPListener, size int, census *Census) error {
 	if err := unix.SetNonblock(f.listener, true); err != nil {
 		return os.NewSyscallError("fcntl", err)
 	}
-	if err := watch(ep, f.listener, f.listener); err != nil {
+	if err := rawio.Watch(ep, f.listener, f.listener); err != nil {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	return f.loop()
@@ -87,7 +89,7 @@ func (f *floor) accept() error {
 			return os.NewSyscallError("accept4", err)
 		}
 		f.census.Opened()
-		if err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), watch(f.ep, fd, fd)); err != nil {
+		if err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), rawio.Watch(f.ep, fd, fd)); err != nil {
 			return fmt.Errorf("echo: an accepted connection: %w", err)
 		}
 	}
@@ -104,7 +106,7 @@ func (f *floor) echo(fd int, events uint32) bool {
 		}
 	}
 	for f.unsent[fd] == nil {
-		n, errno := recv(fd, f.buf)
+		n, errno := rawio.Recv(fd, f.buf)
 		switch {
 		case errno == unix.EAGAIN:
 			return true
@@ -112,7 +114,7 @@ func (f *floor) echo(fd int, events uint32) bool {
 			return false
 		case !f.send(fd, f.buf[:n]):
 			return false
-		case n < len(f.buf) && events&over == 0:
+		case n < len(f.buf) && events&rawio.Over == 0:
 			return true
 		}
 	}
@@ -122,7 +124,7 @@ func (f *floor) echo(fd int, events uint32) bool {
 // send keeps what the socket does not take.
 func (f *floor) send(fd int, p []byte) bool {
 	for len(p) > 0 {
-		n, errno := send(fd, p)
+		n, errno := rawio.Send(fd, p)
 		if errno == unix.EAGAIN {
 			f.unsent[fd] = append([]byte(nil), p...)
 			return true

@@ -3,6 +3,9 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
 	"time"
 )
 
@@ -22,5 +25,128 @@ type Progress struct {
 // progress, if it is not nil, is told after each window of the time series, on
 // one goroutine, and must return soon.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) {
-	return nil, errors.New("load: not there yet")
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	e, err := bestEngine(&p)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, p, e, dialTarget, progress)
+}
+
+// defaultLate is how late a send may be unless the plan says otherwise.
+const defaultLate = time.Millisecond
+
+// run is Run with an engine and a way to make connections.
+func run(ctx context.Context, p Plan, e engine, dial func(context.Context, string) (net.Conn, error), progress func(Progress)) (*Result, error) {
+	if p.LateAfter == 0 {
+		p.LateAfter = defaultLate
+	}
+	s := &session{
+		plan: &p, content: newContent(&p, rand.Uint32()), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
+		late: int64(p.LateAfter), board: newBoard(&p, 1), dial: dial,
+	}
+	s.board.errors = s.failed.Load
+	if p.AckFile != "" {
+		var err error
+		if s.acks, err = createAckFile(p.AckFile); err != nil {
+			return nil, fmt.Errorf("load: %w", err)
+		}
+	}
+	lanes := make([]*lane, p.Conns)
+	for i := range lanes {
+		lanes[i] = newLane(&p, s.content, i)
+	}
+	m := newMeter(s)
+	told := s.tell(progress)
+	s.begun = func() { go m.run(ctx) }
+	began := time.Now()
+	t, recorders, err := e.run(ctx, s, lanes)
+	told()
+	if recorders == nil {
+		// It has not begun.
+		if s.acks != nil {
+			err = errors.Join(err, s.acks.close())
+		}
+		return nil, err
+	}
+	r := s.result(t, recorders, err)
+	r.Started = began
+	r.Interrupted = ctx.Err() != nil && s.now() < s.end
+	r.Generator, r.Target = m.stop(r.Requests, t.calls)
+	if s.acks != nil {
+		if err := s.acks.close(); err != nil {
+			return r, fmt.Errorf("load: the file of acknowledgements: %w", err)
+		}
+	}
+	s.judge(r)
+	return r, nil
+}
+
+// tell has progress told on a goroutine of its own, so that nobody who moves
+// bytes waits for it; what comes faster than it takes is dropped. The function
+// that it returns ends that.
+func (s *session) tell(progress func(Progress)) func() {
+	if progress == nil {
+		return func() {}
+	}
+	events, done := make(chan Progress, 64), make(chan struct{})
+	s.board.told = func(p Progress) {
+		select {
+		case events <- p:
+		default:
+		}
+	}
+	go func() {
+		defer close(done)
+		for p := range events {
+			progress(p)
+		}
+	}()
+	return func() {
+		close(events)
+		<-done
+	}
+}
+
+// result puts together what there is.
+func (s *session) result(t tally, recorders []*recorder, err error) *Result {
+	measured := time.Duration(max(0, min(s.now(), s.end)-s.start))
+	r := &Result{
+		Kind: Kind, Schema: Schema, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
+		Busy: t.busy, LateAfter: time.Duration(s.late), Series: s.board.series,
+	}
+	if first := s.firstFault(); first != nil {
+		r.Error = first.Error()
+	} else if err != nil {
+		r.Error = err.Error()
+	}
+	sum := recorders[0]
+	for _, other := range recorders[1:] {
+		sum.latency.Merge(other.latency)
+		if sum.service != nil {
+			sum.service.Merge(other.service)
+		}
+		sum.requests += other.requests
+		sum.bytes += other.bytes
+	}
+	r.Requests, r.Bytes = sum.requests, sum.bytes
+	if measured > 0 {
+		r.IOPS = float64(r.Requests) / measured.Seconds()
+		r.Throughput = float64(r.Bytes) / measured.Seconds()
+	}
+	if s.plan.Rate > 0 && t.sent+t.missed > 0 {
+		r.Shortfall = t.missed / (t.sent + t.missed)
+		if t.sent > 0 {
+			r.Late = t.late / t.sent
+		}
+	}
+	r.Latency = distribution(sum.latency)
+	if sum.service != nil {
+		r.Service = distribution(sum.service)
+	}
+	r.P99s = s.board.p99s
+	r.Jitters, r.Jitter = jitters(r.P99s, s.plan.Windows, measured)
+	return r
 }

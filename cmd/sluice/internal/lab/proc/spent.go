@@ -1,6 +1,3 @@
-// Package proc reads what a process has used of the machine: its own, or
-// another by its number. It touches no payload bytes. Its functions may be
-// called from any goroutine.
 package proc
 
 import "time"

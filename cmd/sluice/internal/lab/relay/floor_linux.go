@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
 )
 
 // mostUnsent is what the floor keeps for a viewer who does not read.
@@ -180,7 +182,7 @@ func (f *floor) serve(p *floorPeer, events uint32) {
 		p.write(f, nil)
 	}
 	if events&^unix.EPOLLOUT != 0 {
-		n, errno := recv(p.fd, f.buf)
+		n, errno := rawio.Recv(p.fd, f.buf)
 		switch {
 		case errno == unix.EAGAIN:
 		case errno != 0 || n == 0:

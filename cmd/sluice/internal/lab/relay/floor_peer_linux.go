@@ -1,6 +1,10 @@
 package relay
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
+)
 
 // A floorPeer is a connection to a floor.
 type floorPeer struct {
@@ -26,7 +30,7 @@ func (v *floorPeer) write(f *floor, p []byte) {
 	}
 	n := 0
 	if len(out) > 0 {
-		sent, errno := send(v.fd, out)
+		sent, errno := rawio.Send(v.fd, out)
 		switch {
 		case errno == 0:
 			n = sent

@@ -1,6 +1,10 @@
 package relay
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
+)
 
 // join has all viewers join, and returns when each of them has a frame that was
 // sent after that, and Warm has passed.
@@ -67,7 +71,7 @@ func (l *load) dial() error {
 
 // sendAll sends what a socket whose buffer is empty always takes.
 func sendAll(fd int, p []byte) error {
-	n, errno := send(fd, p)
+	n, errno := rawio.Send(fd, p)
 	if errno != 0 {
 		return fmt.Errorf("relay: sending %d bytes: %w", len(p), errno)
 	}

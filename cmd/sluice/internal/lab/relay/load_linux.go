@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
 )
 
 const (
@@ -236,7 +238,7 @@ func (l *load) turn(longest time.Duration) error {
 
 // receive takes what one read gives; if there is more there is another event.
 func (l *load) receive(v *viewer) error {
-	n, errno := recv(v.fd, l.buf)
+	n, errno := rawio.Recv(v.fd, l.buf)
 	switch {
 	case errno == unix.EAGAIN:
 		return nil

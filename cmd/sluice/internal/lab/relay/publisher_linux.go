@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/rawio"
 )
 
 // A publisher sends the clip over and over, each frame when it is due or, when
@@ -80,7 +82,7 @@ func (p *publisher) queue(b []byte) error {
 // push sends as much of what waits as the socket takes.
 func (p *publisher) push() error {
 	for p.gone < len(p.out) {
-		n, errno := send(p.fd, p.out[p.gone:])
+		n, errno := rawio.Send(p.fd, p.out[p.gone:])
 		if errno == unix.EAGAIN {
 			return nil
 		}
@@ -143,7 +145,7 @@ func (p *publisher) one(now time.Duration) error {
 
 // receive takes what the server says to the publisher.
 func (p *publisher) receive() error {
-	n, errno := recv(p.fd, p.load.buf)
+	n, errno := rawio.Recv(p.fd, p.load.buf)
 	switch {
 	case errno == unix.EAGAIN:
 		return nil

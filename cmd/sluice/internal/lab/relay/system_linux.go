@@ -9,31 +9,9 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-// recv and send never wait, so that the scheduler need not be told of them. p
-// must not be empty.
-
-func recv(fd int, p []byte) (int, unix.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
-		if errno != unix.EINTR {
-			return int(n), errno
-		}
-	}
-}
-
-func send(fd int, p []byte) (int, unix.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-		if errno != unix.EINTR {
-			return int(n), errno
-		}
-	}
-}
 
 // watch adds a descriptor to an epoll for what comes in; its events carry tag.
 func watch(ep, fd, tag int) error {

@@ -1,0 +1,194 @@
+package load
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// A board is where the windows of all recorders come together: each is finished
+// when every recorder has ended it. Its methods may be called from any goroutine.
+type board struct {
+	start, end int64 // of what is measured, in nanoseconds since the run began
+	windows    Windows
+	recorders  int
+
+	mu      sync.Mutex
+	p99s    []WindowP99
+	series  []Second
+	pending map[int]*pendingWindow
+	seconds map[int]*pendingSecond
+	spare   []*hdrhistogram.Histogram
+	told    func(Progress)
+	errors  func() uint64
+}
+
+type pendingWindow struct {
+	parts int
+	sum   *hdrhistogram.Histogram // nil until something comes
+}
+
+type pendingSecond struct {
+	parts int
+	sum   Second
+}
+
+func newBoard(p *Plan, recorders int) *board {
+	return &board{
+		start: int64(p.Warmup), end: int64(p.Warmup + p.Duration), windows: p.Windows, recorders: recorders,
+		pending: map[int]*pendingWindow{}, seconds: map[int]*pendingSecond{},
+	}
+}
+
+// endWindow adds a recorder's part of a P99 window; h is borrowed.
+func (b *board) endWindow(number int, h *hdrhistogram.Histogram) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.recorders == 1 {
+		b.keep(number, h)
+		return
+	}
+	w := b.pending[number]
+	if w == nil {
+		w = &pendingWindow{}
+		b.pending[number] = w
+	}
+	if h.TotalCount() > 0 {
+		if w.sum == nil {
+			w.sum = b.histogram()
+		}
+		w.sum.Merge(h)
+	}
+	if w.parts++; w.parts < b.recorders {
+		return
+	}
+	delete(b.pending, number)
+	if w.sum != nil {
+		b.keep(number, w.sum)
+		w.sum.Reset()
+		b.spare = append(b.spare, w.sum)
+	}
+}
+
+func (b *board) histogram() *hdrhistogram.Histogram {
+	if n := len(b.spare); n > 0 {
+		h := b.spare[n-1]
+		b.spare = b.spare[:n-1]
+		return h
+	}
+	return newHistogram()
+}
+
+func (b *board) keep(number int, h *hdrhistogram.Histogram) {
+	if n := h.TotalCount(); n > 0 {
+		b.p99s = append(b.p99s, WindowP99{
+			At: time.Duration(number+1) * b.windows.P99, Count: uint64(n), P99: time.Duration(h.ValueAtQuantile(99)),
+		})
+	}
+}
+
+// secondAfter is when the window of the time series ends that begins at a time. The
+// series of what is measured begins where the measuring does: what is left of
+// the warm-up before that is in no window.
+func (b *board) secondAfter(begin int64) int64 {
+	end := begin + int64(b.windows.Throughput)
+	if end > b.start && begin < b.start {
+		return b.start + int64(b.windows.Throughput)
+	}
+	return end
+}
+
+// endSecond adds a recorder's part of a window of the time series. Those of the
+// warm-up come first: they are told and not kept.
+func (b *board) endSecond(number int, part Second) {
+	b.mu.Lock()
+	s := b.seconds[number]
+	if s == nil {
+		s = &pendingSecond{}
+		b.seconds[number] = s
+	}
+	s.sum.Requests += part.Requests
+	s.sum.Bytes += part.Bytes
+	if s.parts++; s.parts < b.recorders {
+		b.mu.Unlock()
+		return
+	}
+	delete(b.seconds, number)
+	step := b.windows.Throughput
+	warm := int(time.Duration(b.start) / step) // whole windows of the warm-up
+	at := s.sum
+	at.Rate = float64(at.Bytes) / step.Seconds()
+	progress := Progress{Elapsed: time.Duration(number+1) * step, Measuring: number >= warm}
+	if progress.Measuring {
+		at.At = time.Duration(number-warm+1) * step
+		progress.Elapsed = time.Duration(b.start) + at.At
+		b.series = append(b.series, at)
+		at.Mean = b.mean(len(b.series) - 1)
+		b.series[len(b.series)-1].Mean = at.Mean
+	} else {
+		at.At, at.Mean = progress.Elapsed, at.Rate
+	}
+	progress.Second = at
+	b.mu.Unlock()
+	if b.told != nil {
+		progress.Errors = b.errors()
+		b.told(progress)
+	}
+}
+
+// mean is the moving mean that ends with a window of the series.
+func (b *board) mean(last int) float64 {
+	n := min(last+1, max(1, int(b.windows.Mean/b.windows.Throughput)))
+	sum := 0.0
+	for _, s := range b.series[last+1-n : last+1] {
+		sum += s.Rate
+	}
+	return sum / float64(n)
+}
+
+// jitters takes the standard deviation of the P99s over each whole span of the
+// windows, and the median of those; of a run that is shorter than one span, over
+// all there are.
+func jitters(p99s []WindowP99, w Windows, measured time.Duration) (spans []Span, middle time.Duration) {
+	span := min(w.Jitter, measured.Truncate(w.P99))
+	if span <= 0 {
+		return nil, 0
+	}
+	for at := span; at <= measured; at += span {
+		var values []float64
+		for _, p := range p99s {
+			if p.At > at-span && p.At <= at {
+				values = append(values, float64(p.P99))
+			}
+		}
+		if len(values) >= 2 {
+			spans = append(spans, Span{At: at, StdDev: time.Duration(deviation(values)), N: len(values)})
+		}
+	}
+	if len(spans) == 0 {
+		return nil, 0
+	}
+	sorted := make([]time.Duration, len(spans))
+	for i, s := range spans {
+		sorted[i] = s.StdDev
+	}
+	slices.Sort(sorted)
+	n := len(sorted)
+	return spans, (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// deviation is the standard deviation of a sample, of at least two values.
+func deviation(values []float64) float64 {
+	mean := 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(sum / float64(len(values)-1))
+}

@@ -1,0 +1,128 @@
+package load
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand/v2"
+)
+
+const (
+	lengthLen = 4  // of the length before a payload, in Frame and Ack
+	ackLen    = 8  // of an acknowledgement
+	stampLen  = 16 // of what makes a payload unlike every other: see content
+)
+
+// content is what requests consist of. A payload begins with a stamp: 4 bytes that are
+// the run's own, 4 of the connection and 8 of the request, big-endian; one
+// that is shorter has the stamp's last bytes. What follows is the same random
+// bytes at the same place in every payload, so that only the stamp has to be
+// made for each. It is not changed, and may be used from any goroutine.
+type content struct {
+	framed bool
+	acked  bool
+	run    uint32
+	random []byte // as long as the longest payload
+}
+
+func newContent(p *Plan, run uint32) *content {
+	c := &content{framed: p.Protocol != Echo, acked: p.Protocol == Ack, run: run, random: make([]byte, max(stampLen, p.Sizes.Max))}
+	var seed [32]byte
+	binary.BigEndian.PutUint64(seed[:], p.Seed)
+	rand.NewChaCha8(seed).Read(c.random)
+	return c
+}
+
+// wire is the length of a request on the wire.
+func (c *content) wire(size int) int {
+	if c.framed {
+		return lengthLen + size
+	}
+	return size
+}
+
+// answer is the length of its answer.
+func (c *content) answer(size int) int {
+	if c.acked {
+		return ackLen
+	}
+	return c.wire(size)
+}
+
+// headLen is the most that comes before the bytes that are the same in all.
+const headLen = lengthLen + stampLen
+
+// head writes the length and the stamp of a request and returns how many bytes
+// they have; dst has room for headLen.
+func (c *content) head(dst []byte, conn uint32, seq uint64, size int) int {
+	n := 0
+	if c.framed {
+		binary.BigEndian.PutUint32(dst, uint32(size))
+		n = lengthLen
+	}
+	return n + copy(dst[n:], c.stamp(conn, seq, size))
+}
+
+func (c *content) stamp(conn uint32, seq uint64, size int) []byte {
+	var s [stampLen]byte
+	binary.BigEndian.PutUint32(s[:], c.run)
+	binary.BigEndian.PutUint32(s[4:], conn)
+	binary.BigEndian.PutUint64(s[8:], seq)
+	return s[stampLen-min(size, stampLen):]
+}
+
+// write writes the bytes of a request from offset off on into dst, as many as fit, and
+// returns how many.
+func (c *content) write(dst []byte, conn uint32, seq uint64, size, off int) int {
+	var h [headLen]byte
+	n := 0
+	head := c.head(h[:], conn, seq, size)
+	if off < head {
+		n = copy(dst, h[off:head])
+		if off += n; off < head {
+			return n
+		}
+	}
+	return n + copy(dst[n:], c.rest(size, off))
+}
+
+// rest returns the bytes of a request from offset off on, which must not be
+// within its head. Borrowed for good: they never change.
+func (c *content) rest(size, off int) []byte {
+	at := off
+	if c.framed {
+		at -= lengthLen
+	}
+	if at >= size {
+		return nil
+	}
+	return c.random[at:size]
+}
+
+// matches tells whether p is what a request has from offset off on.
+func (c *content) matches(p []byte, conn uint32, seq uint64, size, off int) bool {
+	var h [headLen]byte
+	head := c.head(h[:], conn, seq, size)
+	if off < head {
+		n := min(len(p), head-off)
+		if !bytes.Equal(p[:n], h[off:off+n]) {
+			return false
+		}
+		if p, off = p[n:], off+n; off < head {
+			return true
+		}
+	}
+	rest := c.rest(size, off)
+	return len(p) <= len(rest) && bytes.Equal(p, rest[:len(p)])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sum is the CRC-32C of a request's payload.
+func (c *content) sum(conn uint32, seq uint64, size int) uint32 {
+	sum := crc32.Update(0, castagnoli, c.stamp(conn, seq, size))
+	if size > stampLen {
+		sum = crc32.Update(sum, castagnoli, c.random[stampLen:size])
+	}
+	return sum
+}

@@ -1,0 +1,192 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// epoll is the engine of Linux: so many threads, each with its share of the
+// connections in one loop over an epoll, with a recv and a send for what goes
+// together and no goroutine for a connection.
+type epoll struct{ threads int }
+
+// bestEngine is what a plan without an engine gets.
+func bestEngine(p *Plan) (engine, error) {
+	switch p.Engine {
+	case "portable":
+		return portable{}, nil
+	default:
+		return epoll{max(1, p.Threads)}, nil
+	}
+}
+
+func (e epoll) run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	threads := min(e.threads, len(lanes))
+	s.board.recorders = threads
+	pollers := make([]*poller, threads)
+	defer func() {
+		for _, p := range pollers {
+			if p != nil {
+				p.close()
+			}
+		}
+	}()
+	for i := range pollers {
+		p, err := newPoller(s)
+		if err != nil {
+			return tally{}, nil, err
+		}
+		pollers[i] = p
+	}
+	for i, l := range lanes {
+		fd, err := s.connectRaw(ctx, i)
+		if err == nil {
+			err = pollers[i%threads].add(l, fd)
+		}
+		if err != nil {
+			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err)
+		}
+	}
+	s.begin()
+	var polling sync.WaitGroup
+	for _, p := range pollers {
+		polling.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			if err := p.loop(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
+	polling.Wait()
+	var sum tally
+	recorders := make([]*recorder, threads)
+	for i, p := range pollers {
+		sum.add(p.tally)
+		recorders[i] = p.recorder
+	}
+	err := context.Cause(ctx)
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return sum, recorders, err
+}
+
+// connectRaw makes a connection and takes its descriptor from the runtime, whose
+// poller would be told of all that happens on it otherwise.
+func (s *session) connectRaw(ctx context.Context, turn int) (int, error) {
+	conn, err := s.connect(ctx, turn)
+	if err != nil {
+		return -1, err
+	}
+	defer conn.Close()
+	return duplicate(conn)
+}
+
+func duplicate(conn net.Conn) (fd int, err error) {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("load: a %T has no descriptor", conn)
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	if outer := raw.Control(func(own uintptr) {
+		fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0)
+		err = os.NewSyscallError("fcntl", err)
+	}); outer != nil {
+		return -1, outer
+	}
+	return fd, err
+}
+
+// reset closes a connection with a reset.
+func reset(fd int) {
+	unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	unix.Close(fd)
+}
+
+// redial makes a connection for a peer without holding its thread up, after a
+// while.
+func (p *poller) redial(ctx context.Context, number int, after time.Duration) {
+	peer := &p.peers[number]
+	peer.turn++
+	turn := peer.turn
+	p.dialing.Go(func() {
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		fd, err := p.connectRaw(ctx, turn)
+		p.mu.Lock()
+		p.dialed = append(p.dialed, dialed{number, fd, err})
+		p.mu.Unlock()
+		p.wake()
+	})
+}
+
+// A dialed is a connection that was made for a peer, or was not.
+type dialed struct {
+	peer int
+	fd   int
+	err  error
+}
+
+// wake ends the wait of the thread.
+func (p *poller) wake() {
+	unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// rung takes what redial has brought.
+func (p *poller) rung(ctx context.Context) error {
+	var count [8]byte
+	unix.Read(p.bell, count[:])
+	p.mu.Lock()
+	list := p.dialed
+	p.dialed = nil
+	p.mu.Unlock()
+	for _, d := range list {
+		if err := p.reconnected(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *poller) reconnected(ctx context.Context, d dialed) error {
+	peer, now := &p.peers[d.peer], p.now()
+	if d.err != nil {
+		if ctx.Err() != nil || now >= p.end {
+			p.finish(peer)
+			return nil
+		}
+		p.fault(d.err, 1)
+		if !p.plan.Redial {
+			return d.err
+		}
+		peer.tries++
+		p.redial(ctx, d.peer, backoff(peer.tries))
+		return nil
+	}
+	if err := p.watch(d.peer, d.fd); err != nil {
+		unix.Close(d.fd)
+		return err
+	}
+	peer.lane.ready = now
+	return p.serve(ctx, d.peer, 0)
+}

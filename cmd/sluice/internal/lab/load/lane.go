@@ -1,0 +1,201 @@
+package load
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+var (
+	// ErrAnswer is an answer that is not that of the request.
+	ErrAnswer = errors.New("load: wrong answer")
+	// ErrSilent is a target that has not answered for the plan's patience.
+	ErrSilent = errors.New("load: no answer")
+	// ErrHungUp is a target that has ended a connection.
+	ErrHungUp = errors.New("load: the target ended the connection")
+)
+
+// never is the time of what does not come.
+const never = math.MaxInt64
+
+// A request is one that is under way. Times are nanoseconds since the run began.
+type request struct {
+	intended int64 // when it was to be sent; in a closed loop, when it was
+	sent     int64
+	seq      uint64
+	size     int
+}
+
+// A lane is what a connection has to send and waits for: the part of a
+// connection that is the same whatever moves its bytes. It is used by one
+// goroutine at a time.
+type lane struct {
+	number   uint32
+	content  *content
+	verify   bool
+	depth    int
+	draw     func() int
+	schedule *schedule // nil in a closed loop
+
+	due   int64 // when the next request is to be sent; 0 in a closed loop
+	size  int   // the next one's
+	ready int64 // since when nothing but the schedule keeps the next one back
+	seq   uint64
+
+	flights []request // a ring: as many as depth
+	first   int       // the oldest that has not been answered
+	count   int
+	unsent  int // of those the last so many have not been sent whole
+	off     int // bytes of the first of them that are gone
+	got     int // bytes of the oldest one's answer that have come
+	ack     [ackLen]byte
+}
+
+func newLane(p *Plan, c *content, number int) *lane {
+	l := &lane{
+		number: uint32(number), content: c, verify: p.Verify, depth: p.Depth,
+		draw: p.Sizes.Draw(p.Seed + uint64(number)), schedule: newSchedule(p, number),
+		flights: make([]request, p.Depth),
+	}
+	l.plan()
+	return l
+}
+
+// plan draws the next request.
+func (l *lane) plan() {
+	l.size = l.draw()
+	if l.schedule != nil {
+		l.due = l.schedule.next(l.size)
+	}
+}
+
+// next returns when the next request may be sent: never while as many as may be
+// are under way.
+func (l *lane) next() int64 {
+	if l.count == l.depth {
+		return never
+	}
+	return l.due
+}
+
+// begin puts the next request under way, and returns it and how much later than
+// it was to be, and could have been, sent it is. It is borrowed until it is answered.
+func (l *lane) begin(now int64) (r *request, late int64) {
+	r = &l.flights[(l.first+l.count)%l.depth]
+	*r = request{intended: now, sent: now, seq: l.seq, size: l.size}
+	if l.schedule != nil {
+		r.intended = l.due
+		late = now - max(l.due, l.ready)
+	}
+	l.seq++
+	l.count++
+	l.unsent++
+	l.plan()
+	return r, late
+}
+
+// pending writes what is to be sent next into buf, or returns the bytes of a long
+// request themselves, borrowed; empty when there is nothing.
+func (l *lane) pending(buf []byte) []byte {
+	n, off := 0, l.off
+	for i := l.count - l.unsent; i < l.count; i++ {
+		r := &l.flights[(l.first+i)%l.depth]
+		left := l.content.wire(r.size) - off
+		if n == 0 && left > len(buf) && off >= headLen {
+			return l.content.rest(r.size, off)
+		}
+		n += l.content.write(buf[n:], l.number, r.seq, r.size, off)
+		if n == len(buf) {
+			break
+		}
+		off = 0
+	}
+	return buf[:n]
+}
+
+// gone says that so many bytes of those pending have been sent.
+func (l *lane) gone(n int) {
+	for n > 0 {
+		r := &l.flights[(l.first+l.count-l.unsent)%l.depth]
+		left := l.content.wire(r.size) - l.off
+		if n < left {
+			l.off += n
+			return
+		}
+		n -= left
+		l.off = 0
+		l.unsent--
+	}
+}
+
+// take takes bytes that came, up to the end of the oldest request's answer. It
+// returns what is left of them, and whether the answer is there whole: then
+// answered has to be called.
+func (l *lane) take(p []byte) (rest []byte, whole bool, err error) {
+	if l.count == 0 {
+		return nil, false, fmt.Errorf("%w: %d bytes that were not asked for", ErrAnswer, len(p))
+	}
+	r := &l.flights[l.first]
+	length := l.content.answer(r.size)
+	n := min(len(p), length-l.got)
+	if sent := l.content.wire(r.size); !l.content.acked && l.count == l.unsent && l.got+n > l.off && l.off < sent {
+		return nil, false, fmt.Errorf("%w: %d bytes came back of a request of which %d were sent", ErrAnswer, l.got+n, l.off)
+	}
+	switch {
+	case l.content.acked:
+		copy(l.ack[l.got:], p[:n])
+	case l.verify:
+		if !l.content.matches(p[:n], l.number, r.seq, r.size, l.got) {
+			return nil, false, fmt.Errorf("%w: bytes %d to %d of what came back for request %d of connection %d are not what was sent",
+				ErrAnswer, l.got, l.got+n, r.seq, l.number)
+		}
+	case l.content.framed && l.got < lengthLen:
+		// Enough to notice that the two have lost step.
+		var h [lengthLen]byte
+		binary.BigEndian.PutUint32(h[:], uint32(r.size))
+		for i, b := range p[:min(n, lengthLen-l.got)] {
+			if b != h[l.got+i] {
+				return nil, false, fmt.Errorf("%w: another length than the %d bytes of request %d of connection %d", ErrAnswer, r.size, r.seq, l.number)
+			}
+		}
+	}
+	l.got += n
+	return p[n:], l.got == length, nil
+}
+
+// number is what the target acknowledged with, once an answer is whole.
+func (l *lane) acknowledged() uint64 { return binary.BigEndian.Uint64(l.ack[:]) }
+
+// answered takes the oldest request off, whose answer is whole.
+func (l *lane) answered(now int64) request {
+	r := l.flights[l.first]
+	if l.count == l.depth {
+		l.ready = now
+	}
+	l.first = (l.first + 1) % l.depth
+	l.count--
+	l.got = 0
+	return r
+}
+
+// lost takes everything off that is under way: its connection has ended. What
+// is sent next is sent on another one, from now on.
+func (l *lane) lost(now int64) (requests int) {
+	requests = l.count
+	l.first, l.count, l.unsent, l.off, l.got = 0, 0, 0, 0, 0
+	l.ready = now
+	return requests
+}
+
+// missed is how many requests were to be sent before end and have not been.
+func (l *lane) missed(end int64, p *Plan) float64 {
+	if l.schedule == nil || l.due >= end {
+		return 0
+	}
+	each := p.Rate / float64(p.Conns)
+	if p.RateBytes {
+		each /= p.Sizes.Mean()
+	}
+	return math.Ceil(float64(end-l.due)/1e9*each - 1e-6)
+}

@@ -1,0 +1,249 @@
+package load
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+)
+
+// encoded is what a request is on the wire, put down independently of content.
+func encoded(c *content, conn uint32, seq uint64, size int) []byte {
+	var stamp []byte
+	stamp = binary.BigEndian.AppendUint32(stamp, c.run)
+	stamp = binary.BigEndian.AppendUint32(stamp, conn)
+	stamp = binary.BigEndian.AppendUint64(stamp, seq)
+	payload := bytes.Clone(c.random[:size])
+	if size < 16 {
+		payload = stamp[16-size:]
+	} else {
+		copy(payload, stamp)
+	}
+	if !c.framed {
+		return payload
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(size)), payload...)
+}
+
+// A history of a lane against a plain list: what it sends is the requests one
+// after the other, however many bytes go at once, and answers in any pieces come
+// out one for each.
+func TestLaneHistories(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for history := range 300 {
+		p := Default()
+		p.Protocol = []Protocol{Echo, Frame, Ack}[rng.IntN(3)]
+		p.Depth = 1 + rng.IntN(9)
+		p.Verify = p.Protocol != Ack && rng.IntN(2) == 0
+		longest := []int{3, 30, 300, 5000}[rng.IntN(4)]
+		p.Sizes = Sizes{Min: 1, Max: longest}
+		c := newContent(&p, rng.Uint32())
+		l := newLane(&p, c, rng.IntN(100))
+		scratch := make([]byte, 1+rng.IntN(3000)+headLen)
+		var wire, answers, expected []byte // on its way; to come back; all that was begun and not sent
+		begun, answered, now := 0, 0, int64(0)
+		var sent []request
+		for range 300 {
+			now++
+			switch rng.IntN(4) {
+			case 0:
+				if l.next() == never {
+					if begun-answered != p.Depth {
+						t.Fatalf("history %d: no room with %d under way of %d", history, begun-answered, p.Depth)
+					}
+					continue
+				}
+				r, _ := l.begin(now)
+				if r.seq != uint64(begun) || r.sent != now || r.intended != now {
+					t.Fatalf("history %d: %+v at %d", history, *r, now)
+				}
+				sent = append(sent, *r)
+				expected = append(expected, encoded(c, l.number, r.seq, r.size)...)
+				begun++
+			case 1:
+				got := l.pending(scratch)
+				if len(got) > len(expected) || !bytes.Equal(got, expected[:len(got)]) || (len(got) == 0) != (len(expected) == 0) {
+					t.Fatalf("history %d: %d bytes pending of %d are not those that come next", history, len(got), len(expected))
+				}
+				n := rng.IntN(len(got) + 1)
+				wire = append(wire, got[:n]...)
+				expected = expected[n:]
+				l.gone(n)
+			case 2:
+				// The target answers one whole request.
+				size := -1
+				if len(sent) > answered {
+					size = sent[answered].size
+				}
+				if size < 0 || len(answers) > 0 || len(wire) < c.wire(size) {
+					continue
+				}
+				if p.Protocol == Ack {
+					answers = binary.BigEndian.AppendUint64(nil, uint64(answered)*7)
+				} else {
+					answers = bytes.Clone(wire[:c.wire(size)])
+				}
+				wire = wire[c.wire(size):]
+			case 3:
+				if len(answers) == 0 {
+					continue
+				}
+				n := 1 + rng.IntN(len(answers))
+				rest, whole, err := l.take(answers[:n])
+				if err != nil || len(rest) > 0 || whole != (n == len(answers)) {
+					t.Fatalf("history %d: took %d of %d: %d left, whole %v, %v", history, n, len(answers), len(rest), whole, err)
+				}
+				answers = answers[n:]
+				if whole {
+					if p.Protocol == Ack && l.acknowledged() != uint64(answered)*7 {
+						t.Fatalf("history %d: acknowledged as %d", history, l.acknowledged())
+					}
+					if r := l.answered(now); r != sent[answered] {
+						t.Fatalf("history %d: answered %+v, sent %+v", history, r, sent[answered])
+					}
+					answered++
+				}
+			}
+		}
+	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	for _, c := range []struct {
+		protocol Protocol
+		verify   bool
+		change   func(p []byte) []byte
+		wrong    bool
+	}{
+		{Frame, false, func(p []byte) []byte { return p }, false},
+		{Frame, false, func(p []byte) []byte { p[50] ^= 1; return p }, false},
+		{Frame, true, func(p []byte) []byte { p[50] ^= 1; return p }, true},
+		{Frame, true, func(p []byte) []byte { p[5] ^= 1; return p }, true},
+		{Frame, false, func(p []byte) []byte { p[0] ^= 1; return p }, true},
+		{Frame, false, func(p []byte) []byte { p[3] ^= 1; return p }, true},
+		{Echo, true, func(p []byte) []byte { p[0] ^= 1; return p }, true},
+		{Echo, false, func(p []byte) []byte { return append(p, 1) }, true},
+		{Ack, false, func(p []byte) []byte { return p[:9] }, true},
+	} {
+		p := Default()
+		p.Protocol, p.Verify = c.protocol, c.verify
+		l := newLane(&p, newContent(&p, 1), 0)
+		l.begin(1)
+		wire := bytes.Clone(l.pending(make([]byte, 1000)))
+		l.gone(len(wire))
+		var err error
+		for answer := c.change(wire); len(answer) > 0 && err == nil; {
+			var whole bool
+			if answer, whole, err = l.take(answer); whole {
+				l.answered(2)
+			}
+		}
+		if (err != nil) != c.wrong || err != nil && !errors.Is(err, ErrAnswer) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestAnAnswerBeforeTheRequestIsNone(t *testing.T) {
+	p := Default()
+	p.Protocol = Echo
+	l := newLane(&p, newContent(&p, 1), 0)
+	l.begin(1)
+	wire := bytes.Clone(l.pending(make([]byte, 1000)))
+	l.gone(60)
+	if _, _, err := l.take(wire[:60]); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := l.take(wire[60:61]); !errors.Is(err, ErrAnswer) {
+		t.Error(err)
+	}
+}
+
+func TestSumsAreThoseOfThePayload(t *testing.T) {
+	p := Default()
+	p.Sizes = OneSize(3000)
+	c := newContent(&p, 77)
+	for _, size := range []int{1, 7, 15, 16, 17, 128, 3000} {
+		payload := encoded(c, 5, 9, size)[lengthLen:]
+		if got, want := c.sum(5, 9, size), crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli)); got != want {
+			t.Errorf("%d bytes: %x, want %x", size, got, want)
+		}
+	}
+}
+
+// What counts as late is what the generator lets pass, not the time for which
+// there was no room.
+func TestLateIsTheGeneratorsOwn(t *testing.T) {
+	p := Default()
+	p.Rate, p.Protocol = 1000, Echo
+	l := newLane(&p, newContent(&p, 1), 0)
+	const ms = 1e6
+	if r, late := l.begin(0); late != 0 || r.intended != 0 {
+		t.Errorf("%+v, %d late", *r, late)
+	}
+	if l.next() != never {
+		t.Error("there is room for a second one")
+	}
+	l.gone(len(l.pending(make([]byte, 1000))))
+	l.answered(10 * ms)
+	r, late := l.begin(13 * ms)
+	if late != 3*ms || r.intended != 1*ms || r.sent != 13*ms {
+		t.Errorf("%+v, %d late", *r, late)
+	}
+	if lost := l.lost(20 * ms); lost != 1 {
+		t.Errorf("%d lost", lost)
+	}
+	if r, late := l.begin(21 * ms); late != 1*ms || r.intended != 2*ms {
+		t.Errorf("%+v, %d late", *r, late)
+	}
+	if got := l.missed(100*ms, &p); got != 97 {
+		t.Errorf("%v missed", got)
+	}
+	if got := l.missed(3*ms, &p); got != 0 {
+		t.Errorf("%v missed", got)
+	}
+}
+
+func TestTimersComeInOrder(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 100 {
+		var list timers
+		at := map[int]int64{}
+		for peer := range 1 + rng.IntN(200) {
+			at[peer] = rng.Int64N(50)
+			list.push(at[peer], peer)
+			if rng.IntN(3) == 0 {
+				first := list.next()
+				for _, other := range at {
+					if other < first {
+						t.Fatalf("%d comes before %d", first, other)
+					}
+				}
+				peer := list.pop()
+				if at[peer] != first {
+					t.Fatalf("%d is at %d, not %d", peer, at[peer], first)
+				}
+				delete(at, peer)
+			}
+		}
+		for last := int64(0); len(at) > 0; {
+			first := list.next()
+			peer := list.pop()
+			if first < last || at[peer] != first {
+				t.Fatal(fmt.Sprint(first, last, peer, at))
+			}
+			last = first
+			delete(at, peer)
+		}
+		if list.next() != never {
+			t.Fatal("something is left")
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package load
+
+import (
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// longest is the longest time that is told apart from longer ones.
+const longest = time.Hour
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(longest), 3) }
+
+func record(h *hdrhistogram.Histogram, ns int64) {
+	// Within its range it cannot fail.
+	h.RecordValue(min(max(ns, 1), int64(longest)))
+}
+
+// A recorder takes down what one engine thread sees. It belongs to that thread; what
+// all threads see comes together on their board.
+type recorder struct {
+	board   *board
+	open    bool
+	latency *hdrhistogram.Histogram // from the intended time
+	service *hdrhistogram.Histogram // from the send
+
+	window    *hdrhistogram.Histogram // latencies of the P99 window under way
+	windows   int                     // windows that are over
+	windowEnd int64
+	second    Second // the time series' window under way
+	seconds   int
+	secondEnd int64
+
+	requests, bytes uint64 // answered within the time measured
+}
+
+func newRecorder(b *board, p *Plan) *recorder {
+	r := &recorder{
+		board: b, open: p.Rate > 0, latency: newHistogram(), window: newHistogram(),
+		windowEnd: b.start + int64(p.Windows.P99), secondEnd: b.secondAfter(0),
+	}
+	if r.open {
+		r.service = newHistogram()
+	}
+	return r
+}
+
+// answered takes down an answer, between the advance that came before and the
+// next one.
+func (r *recorder) answered(now int64, q *request) {
+	b := r.board
+	if q.intended >= b.start && q.intended < b.end {
+		record(r.latency, now-q.intended)
+		if r.open {
+			record(r.service, now-q.sent)
+		}
+	}
+	if now >= b.start || r.secondEnd <= b.start {
+		r.second.Requests++
+		r.second.Bytes += uint64(q.size)
+	}
+	if now >= b.start && now < b.end {
+		r.requests++
+		r.bytes += uint64(q.size)
+		record(r.window, now-q.intended)
+	}
+}
+
+// unanswered takes down a request that was never answered, with the time that it
+// has waited up to now: its latency is that, or more.
+func (r *recorder) unanswered(now int64, q *request) {
+	if q.intended >= r.board.start && q.intended < r.board.end {
+		record(r.latency, now-q.intended)
+		if r.open {
+			record(r.service, now-q.sent)
+		}
+	}
+}
+
+// advance ends the windows that are over. Every thread has to call it before it
+// takes anything down, and now and then when it does nothing else. It returns when
+// it has to be called again at the latest.
+func (r *recorder) advance(now int64) int64 {
+	b := r.board
+	for now >= r.windowEnd && r.windowEnd <= b.end {
+		b.endWindow(r.windows, r.window)
+		r.window.Reset()
+		r.windows++
+		r.windowEnd += int64(b.windows.P99)
+	}
+	for now >= r.secondEnd && r.secondEnd <= b.end {
+		b.endSecond(r.seconds, r.second)
+		r.second = Second{}
+		r.seconds++
+		r.secondEnd = b.secondAfter(r.secondEnd)
+	}
+	return min(r.windowEnd, r.secondEnd)
+}
+
+// distribution says what a histogram holds; nil when that is nothing.
+func distribution(h *hdrhistogram.Histogram) *Distribution {
+	n := h.TotalCount()
+	if n == 0 {
+		return nil
+	}
+	at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(100 * q)) }
+	d := &Distribution{
+		Count: uint64(n), Min: time.Duration(h.Min()), Mean: time.Duration(h.Mean()), Max: time.Duration(h.Max()),
+		P50: at(0.5), P90: at(0.9), P99: at(0.99), P999: at(0.999),
+	}
+	// Twenty points for each further nine, up to the last value.
+	for k := 0; ; k++ {
+		q := 1 - math.Pow(10, -float64(k)/20)
+		if 1-q < 1/float64(n) || k == 120 {
+			break
+		}
+		d.Curve = append(d.Curve, Quantile{q, at(q)})
+	}
+	d.Curve = append(d.Curve, Quantile{1, d.Max})
+	return d
+}

@@ -1,0 +1,311 @@
+package load
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A simulated target answers frames one after the other on each connection,
+// after a time that depends on when it comes to them.
+type simulated struct {
+	began time.Time
+	takes func(at time.Duration) time.Duration
+	over  chan struct{}
+}
+
+func newSimulated(takes func(at time.Duration) time.Duration) *simulated {
+	return &simulated{time.Now(), takes, make(chan struct{})}
+}
+
+// close ends what still sleeps.
+func (s *simulated) close() {
+	close(s.over)
+	synctest.Wait()
+}
+
+func (s *simulated) dial(context.Context, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	frames := make(chan []byte, 1000) // what a socket would hold
+	go s.read(far, frames)
+	go s.answer(far, frames)
+	return near, nil
+}
+
+func (s *simulated) read(conn net.Conn, frames chan<- []byte) {
+	defer close(frames)
+	for {
+		frame := make([]byte, 4)
+		if _, err := io.ReadFull(conn, frame); err != nil {
+			return
+		}
+		n := int(binary.BigEndian.Uint32(frame))
+		frame = append(frame, make([]byte, n)...)
+		if _, err := io.ReadFull(conn, frame[4:]); err != nil {
+			return
+		}
+		frames <- frame
+	}
+}
+
+func (s *simulated) answer(conn net.Conn, frames <-chan []byte) {
+	defer conn.Close()
+	for frame := range frames {
+		if d := s.takes(time.Since(s.began)); d > 0 {
+			select {
+			case <-time.After(d):
+			case <-s.over:
+				return
+			}
+		}
+		if _, err := conn.Write(frame); err != nil {
+			return
+		}
+	}
+}
+
+// simulate runs a plan against a target on virtual time.
+func simulate(t *testing.T, change func(*Plan), takes func(at time.Duration) time.Duration) (r *Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := Default()
+		p.Target, p.Verify = "virtual:1", true
+		change(&p)
+		s := newSimulated(takes)
+		defer s.close()
+		var err error
+		if r, err = run(t.Context(), p, portable{}, s.dial, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return r
+}
+
+func always(d time.Duration) func(time.Duration) time.Duration {
+	return func(time.Duration) time.Duration { return d }
+}
+
+// within tells whether a is b, but for a hundredth.
+func within(a, b time.Duration) bool {
+	return math.Abs(float64(a-b)) <= 0.01*float64(b)
+}
+
+func TestATargetThatSleepsShowsThat(t *testing.T) {
+	const sleep = 10 * time.Millisecond
+	for name, change := range map[string]func(*Plan){
+		"closed":                func(p *Plan) {},
+		"closed, connections":   func(p *Plan) { p.Conns = 7 },
+		"open":                  func(p *Plan) { p.Rate = 50 },
+		"open, connections":     func(p *Plan) { p.Rate, p.Conns = 200, 8 },
+		"open, bytes":           func(p *Plan) { p.Rate, p.RateBytes, p.Conns = 12800, true, 4 },
+		"open, range of sizes":  func(p *Plan) { p.Rate, p.Conns, p.Sizes = 100, 4, Sizes{Min: 1, Max: 5000} },
+		"open, no warm-up":      func(p *Plan) { p.Rate, p.Warmup = 50, 0 },
+		"open, short warm-up":   func(p *Plan) { p.Rate, p.Warmup = 50, 1300*time.Millisecond },
+		"open, windows of 10ms": func(p *Plan) { p.Rate, p.Windows.P99 = 50, 10*time.Millisecond },
+	} {
+		r := simulate(t, change, always(sleep))
+		if !r.Valid {
+			t.Fatalf("%s: %v", name, r.Reasons)
+		}
+		for _, got := range []time.Duration{r.Latency.Min, r.Latency.P50, r.Latency.P99, r.Latency.Max} {
+			if !within(got, sleep) {
+				t.Errorf("%s: %+v", name, r.Latency)
+				break
+			}
+		}
+		if r.Jitter > sleep/100 {
+			t.Errorf("%s: jitter %v", name, r.Jitter)
+		}
+		if len(r.Series) != 10 || len(r.P99s) == 0 || !within(r.P99s[0].P99, sleep) {
+			t.Errorf("%s: %d windows of throughput, %d of P99", name, len(r.Series), len(r.P99s))
+		}
+		for i, s := range r.Series {
+			if s.At != time.Duration(i+1)*time.Second || s.Rate != float64(s.Bytes) {
+				t.Errorf("%s: window %d is %+v", name, i, s)
+			}
+		}
+		if (r.Service != nil) != (r.Plan.Rate > 0) {
+			t.Errorf("%s: service time %v", name, r.Service)
+		}
+	}
+}
+
+// The loop that waits for its answers does not see what others would.
+func TestAStallShowsInTheOpenLoopOnly(t *testing.T) {
+	stall := func(at time.Duration) time.Duration {
+		const from, length = 8 * time.Second, time.Second
+		if at >= from && at < from+length {
+			return from + length - at
+		}
+		return time.Millisecond
+	}
+	const conns = 4
+	open := simulate(t, func(p *Plan) { p.Conns, p.Rate, p.Duration = conns, 400, 20*time.Second }, stall)
+	closed := simulate(t, func(p *Plan) { p.Conns, p.Duration = conns, 20*time.Second }, stall)
+	for _, r := range []*Result{open, closed} {
+		if !r.Valid {
+			t.Fatal(r.Reasons)
+		}
+	}
+	// A twentieth of the requests were to be sent during the stall, and waited for
+	// half a second in the mean, and then for those before them.
+	if open.Latency.P99 < 800*time.Millisecond || !within(open.Latency.Max, time.Second) {
+		t.Errorf("open loop: %+v", open.Latency)
+	}
+	if closed.Latency.P99 > 2*time.Millisecond || !within(closed.Latency.Max, time.Second) {
+		t.Errorf("closed loop: %+v", closed.Latency)
+	}
+	// One request a connection was under way then: the rest is waiting to be sent.
+	if open.Service.P99 > 2*time.Millisecond || !within(open.Service.Max, time.Second) {
+		t.Errorf("service time: %+v", open.Service)
+	}
+	if open.Jitter > 10*time.Millisecond || len(open.Jitters) != 4 || open.Jitters[1].StdDev < 100*time.Millisecond {
+		t.Errorf("jitter %v: %v", open.Jitter, open.Jitters)
+	}
+	if open.Late != 0 || open.Shortfall != 0 {
+		t.Errorf("late %v, shortfall %v: that was the target", open.Late, open.Shortfall)
+	}
+}
+
+// A stall that lasts to the end must not hide the requests that it holds.
+func TestAStallAtTheEndIsWaitedFor(t *testing.T) {
+	stall := func(at time.Duration) time.Duration {
+		if at >= 10700*time.Millisecond {
+			return max(0, 12*time.Second-at)
+		}
+		return time.Millisecond
+	}
+	r := simulate(t, func(p *Plan) { p.Rate = 100 }, stall)
+	if !r.Valid || !within(r.Latency.Max, 1300*time.Millisecond) || r.Latency.Count != 1000 {
+		t.Errorf("%v %+v", r.Reasons, r.Latency)
+	}
+}
+
+func TestRatesAreHeld(t *testing.T) {
+	for _, c := range []struct {
+		rate  float64
+		bytes bool
+		conns int
+		sizes Sizes
+	}{
+		{100, false, 1, OneSize(128)},
+		{1000, false, 64, OneSize(128)},
+		{333, false, 7, OneSize(1)},
+		{30, false, 100, OneSize(16)},
+		{128000, true, 1, OneSize(128)},
+		{1e6, true, 16, Sizes{Min: 100, Max: 9000}},
+	} {
+		r := simulate(t, func(p *Plan) { p.Rate, p.RateBytes, p.Conns, p.Sizes = c.rate, c.bytes, c.conns, c.sizes }, always(0))
+		got, at := r.IOPS, func(s Second) float64 { return float64(s.Requests) }
+		if c.bytes {
+			got, at = r.Throughput, func(s Second) float64 { return float64(s.Bytes) }
+		}
+		if math.Abs(got/c.rate-1) > 0.01 {
+			t.Errorf("%+v: %v", c, got)
+		}
+		for _, s := range r.Series {
+			// One request more or less of a connection may fall into a window.
+			slack := 1.0
+			if c.bytes {
+				slack = float64(c.sizes.Max) * math.Sqrt(float64(c.conns))
+			}
+			if math.Abs(at(s)-c.rate) > max(0.01*c.rate, slack) {
+				t.Errorf("%+v: %v in the window up to %v", c, at(s), s.At)
+			}
+		}
+		if !r.Valid || r.Late > 0 {
+			t.Errorf("%+v: %v, late %v", c, r.Reasons, r.Late)
+		}
+	}
+}
+
+func TestDepthIsHowManyAreUnderWay(t *testing.T) {
+	// One after the other, each takes 10 ms: a request waits for those before it.
+	for _, depth := range []int{1, 2, 16} {
+		r := simulate(t, func(p *Plan) { p.Depth = depth }, always(10*time.Millisecond))
+		if !r.Valid || !within(r.Latency.P50, time.Duration(depth)*10*time.Millisecond) || math.Abs(r.IOPS-100) > 1 {
+			t.Errorf("depth %d: %v, %v a second, %+v", depth, r.Reasons, r.IOPS, r.Latency)
+		}
+	}
+}
+
+func TestATargetThatIsTooSlowMakesTheRunInvalid(t *testing.T) {
+	r := simulate(t, func(p *Plan) { p.Rate = 200 }, always(10*time.Millisecond))
+	if r.Valid || r.Latency != nil || r.Service != nil || r.P99s != nil || r.Jitter != 0 {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Reasons) != 1 || !strings.Contains(r.Reasons[0], "200 requests a second") || r.Shortfall < 0.4 || r.Shortfall > 0.6 {
+		t.Errorf("%v, shortfall %v", r.Reasons, r.Shortfall)
+	}
+	if math.Abs(r.IOPS-100) > 1 {
+		t.Errorf("%v a second", r.IOPS)
+	}
+}
+
+func TestATargetThatNeverAnswersGivesNoFigures(t *testing.T) {
+	for _, rate := range []float64{0, 10} {
+		r := simulate(t, func(p *Plan) { p.Rate, p.Patience = rate, 3*time.Second }, always(time.Hour))
+		if r.Valid || r.Requests != 0 || r.IOPS != 0 || r.Latency != nil || r.Jitter != 0 || !strings.Contains(r.Error, "no answer for 3s") {
+			t.Errorf("rate %v: %+v", rate, r)
+		}
+	}
+}
+
+func TestAnInterruptKeepsWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Default()
+		p.Target, p.Rate = "virtual:1", 100
+		ctx, stop := context.WithTimeout(t.Context(), 4500*time.Millisecond)
+		defer stop()
+		s := newSimulated(always(time.Millisecond))
+		defer s.close()
+		r, err := run(ctx, p, portable{}, s.dial, nil)
+		if err != nil || !r.Interrupted || !r.Valid || r.Requests != 350 || len(r.Series) != 3 || r.Measured != 3500*time.Millisecond {
+			t.Errorf("%v %+v", err, r)
+		}
+	})
+}
+
+func TestProgressIsToldBySecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Default()
+		p.Target, p.Rate, p.Warmup, p.Duration = "virtual:1", 100, 2*time.Second, 3*time.Second
+		var told []Progress
+		s := newSimulated(always(time.Millisecond))
+		defer s.close()
+		if _, err := run(t.Context(), p, portable{}, s.dial, func(p Progress) { told = append(told, p) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 5 {
+			t.Fatalf("%+v", told)
+		}
+		for i, p := range told {
+			if p.Elapsed != time.Duration(i+1)*time.Second || p.Measuring != (i >= 2) || p.Second.Requests != 100 {
+				t.Errorf("%d: %+v", i, p)
+			}
+		}
+	})
+}
+
+func TestAPauseStopsTheClientAndNotTheSchedule(t *testing.T) {
+	r := simulate(t, func(p *Plan) {
+		p.Rate = 100
+		p.Faults.PauseEvery, p.Faults.PauseFor = 1900*time.Millisecond, 100*time.Millisecond
+	}, always(time.Millisecond))
+	if !r.Valid || r.Latency.Max < 90*time.Millisecond || r.Latency.Max > 110*time.Millisecond || r.Latency.P50 > 2*time.Millisecond || math.Abs(r.IOPS-100) > 1 {
+		t.Errorf("%v, %v a second, %+v", r.Reasons, r.IOPS, r.Latency)
+	}
+}
+
+func TestResetsAreMadeAndForgiven(t *testing.T) {
+	r := simulate(t, func(p *Plan) { p.Rate, p.Faults.ResetEvery = 100, 10 }, always(time.Millisecond))
+	if !r.Valid || r.Errors != 0 || r.Redials < 105 || r.Redials > 110 || math.Abs(r.IOPS-90) > 2 {
+		t.Errorf("%v, errors %d, redials %d, %v a second", r.Reasons, r.Errors, r.Redials, r.IOPS)
+	}
+}

@@ -1,0 +1,73 @@
+package rawio
+
+import (
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Recv and Send never wait, so that the scheduler need not be told of them:
+// what is left is what the kernel costs. p must not be empty.
+
+// Recv is recv(2) with MSG_DONTWAIT, again after EINTR.
+func Recv(fd int, p []byte) (int, unix.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// Send is send(2) with MSG_DONTWAIT and without SIGPIPE, again after EINTR.
+func Send(fd int, p []byte) (int, unix.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// Over are the events after which a short read is not the last: the end of the
+// stream, or an error, stands behind it and gives no further edge.
+const Over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+
+// edge is EPOLLET, which x/sys has with a sign.
+const edge = 1 << 31
+
+// Watch adds a descriptor to an epoll, edge-triggered in both directions: its events
+// carry tag.
+func Watch(ep, fd, tag int) error {
+	return unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge, Fd: int32(tag),
+	})
+}
+
+// Poll asks an epoll for events without waiting. One that is interrupted finds
+// none.
+func Poll(ep int, events []unix.EpollEvent) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	if errno == unix.EINTR {
+		return 0, 0
+	}
+	return int(n), errno
+}
+
+// Wait waits for events for at most so long, exact to the machine's timers
+// (epoll_pwait2(2), Linux 5.11; before that it waits for whole milliseconds, at
+// least one). One that is interrupted finds none.
+func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, unix.Errno) {
+	longest = max(0, longest)
+	// __kernel_timespec, which has 64 bits on every machine.
+	span := [2]int64{int64(longest / time.Second), int64(longest % time.Second)}
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(&span)), 0, 0)
+	if errno == unix.ENOSYS {
+		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(max(1, longest.Milliseconds())), 0, 0)
+	}
+	if errno == unix.EINTR {
+		return 0, 0
+	}
+	return int(n), errno
+}

@@ -1,0 +1,59 @@
+// Package acked is the form in which a load generator keeps what a sink has
+// acknowledged, so that it can be held against what the sink recovers.
+//
+// An entry is 16 bytes, big-endian: the 8-byte number that the sink answered, the
+// CRC32C (Castagnoli) of the payload in 4, the length of the payload in 4. A last entry that is not
+// whole, as a killed generator leaves it, is no error and is left out.
+//
+// A Writer belongs to one goroutine at a time.
+package acked
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// Size is the length of an entry in bytes.
+const Size = 16
+
+// A Writer writes entries.
+type Writer struct {
+	w *bufio.Writer
+}
+
+// NewWriter returns a Writer to w, which is buffered: Flush ends it.
+func NewWriter(w io.Writer) *Writer { return &Writer{bufio.NewWriterSize(w, 64<<10)} }
+
+// Append adds an entry.
+func (w *Writer) Append(index uint64, crc, length uint32) error {
+	var e [Size]byte
+	binary.BigEndian.PutUint64(e[:], index)
+	binary.BigEndian.PutUint32(e[8:], crc)
+	binary.BigEndian.PutUint32(e[12:], length)
+	_, err := w.w.Write(e[:])
+	return err
+}
+
+// Flush writes out what is buffered.
+func (w *Writer) Flush() error { return w.w.Flush() }
+
+// Read passes the entries of r to fn in their order. An error of fn ends it and is
+// returned.
+func Read(r io.Reader, fn func(index uint64, crc, length uint32) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var e [Size]byte
+	for {
+		switch _, err := io.ReadFull(in, e[:]); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		err := fn(binary.BigEndian.Uint64(e[:]), binary.BigEndian.Uint32(e[8:]), binary.BigEndian.Uint32(e[12:]))
+		if err != nil {
+			return err
+		}
+	}
+}
