@@ -26,4 +26,4 @@ if ! command -v shellcheck >/dev/null; then
 	echo "lint: no shellcheck in PATH; scripts/ensure-tools.sh installs it" >&2
 	exit 1
 fi
-shellcheck .ci/run scripts/*.sh
+shellcheck .ci/run scripts/*.sh benchmark/*.sh

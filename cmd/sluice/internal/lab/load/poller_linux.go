@@ -53,6 +53,7 @@ type peer struct {
 	blocked bool // the socket takes no more for now
 	queued  bool // in timers
 	done    bool
+	heard   int64 // when something came last
 	sip     sip
 	turn    int // of the targets
 	tries   int
@@ -214,7 +215,7 @@ func (p *poller) sweep(ctx context.Context, now int64) error {
 		case l.count > 0 && now >= p.drained():
 			p.abandon(l, p.recorder)
 			p.finish(peer)
-		case l.count > 0 && now-l.flights[l.first].sent >= int64(p.plan.Patience):
+		case l.count > 0 && now-max(peer.heard, l.flights[l.first].sent) >= int64(p.plan.Patience):
 			if err := p.broken(ctx, i, fmt.Errorf("%w for %v", ErrSilent, p.plan.Patience)); err != nil {
 				return err
 			}
@@ -328,6 +329,7 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 			return now, ErrHungUp
 		}
 		now = p.now()
+		peer.heard = now
 		if slow {
 			peer.sip.took(n, now)
 		}

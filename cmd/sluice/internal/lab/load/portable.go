@@ -28,8 +28,8 @@ type crew struct {
 	tally    tally
 }
 
-func (portable) run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
-	ctx, stop := context.WithCancelCause(ctx)
+func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	c := &crew{session: s, stop: stop, recorder: newRecorder(s.board, s.plan)}
 	before, _ := proc.Read(0)
@@ -58,9 +58,9 @@ func (portable) run(ctx context.Context, s *session, lanes []*lane) (tally, []*r
 		spent := before.To(after)
 		c.tally.busy = spent.CPU.Seconds() / (time.Since(s.base).Seconds() * float64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
 	}
-	err := context.Cause(ctx)
-	if errors.Is(err, context.Canceled) {
-		err = nil
+	var err error
+	if outer.Err() == nil {
+		err = context.Cause(ctx)
 	}
 	return c.tally, []*recorder{c.recorder}, err
 }

@@ -120,7 +120,7 @@ func (s *session) result(t tally, recorders []*recorder, err error) *Result {
 	if first := s.firstFault(); first != nil {
 		r.Error = first.Error()
 	} else if err != nil {
-		r.Error = err.Error()
+		r.Error, r.Errors = err.Error(), 1
 	}
 	sum := recorders[0]
 	for _, other := range recorders[1:] {
