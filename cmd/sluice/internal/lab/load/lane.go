@@ -22,6 +22,7 @@ const never = math.MaxInt64
 // A request is one that is under way. Times are nanoseconds since the run began.
 type request struct {
 	intended int64 // when it was to be sent; in a closed loop, when it was
+	ideal    int64 // when a generator that is never late would have sent it
 	sent     int64
 	seq      uint64
 	size     int
@@ -40,10 +41,11 @@ type lane struct {
 
 	due   int64 // when the next request is to be sent; 0 in a closed loop
 	size  int   // the next one's
-	ready int64 // since when nothing but the schedule keeps the next one back
+	ready int64 // since when the connection is there and takes bytes
 	seq   uint64
 
 	flights []request // a ring: as many as depth
+	free    []int64   // for each place in it, since when it would have been free without the generator's delays
 	first   int       // the oldest that has not been answered
 	count   int
 	unsent  int // of those the last so many have not been sent whole
@@ -56,7 +58,7 @@ func newLane(p *Plan, c *content, number int) *lane {
 	l := &lane{
 		number: uint32(number), content: c, verify: p.Verify, depth: p.Depth,
 		draw: p.Sizes.Draw(p.Seed + uint64(number)), schedule: newSchedule(p, number),
-		flights: make([]request, p.Depth),
+		flights: make([]request, p.Depth), free: make([]int64, p.Depth),
 	}
 	l.plan()
 	return l
@@ -79,14 +81,18 @@ func (l *lane) next() int64 {
 	return l.due
 }
 
-// begin puts the next request under way, and returns it and how much later than
-// it was to be, and could have been, sent it is. It is borrowed until it is answered.
+// begin puts the next request under way, and returns it, borrowed until it is
+// answered, and how late it is by the generator's own fault. That is passed on from
+// request to request: one that has to wait for those that a delay of the
+// generator held up is late because of that delay, not because of the target.
 func (l *lane) begin(now int64) (r *request, late int64) {
-	r = &l.flights[(l.first+l.count)%l.depth]
-	*r = request{intended: now, sent: now, seq: l.seq, size: l.size}
+	at := (l.first + l.count) % l.depth
+	r = &l.flights[at]
+	*r = request{intended: now, ideal: now, sent: now, seq: l.seq, size: l.size}
 	if l.schedule != nil {
 		r.intended = l.due
-		late = now - max(l.due, l.ready)
+		r.ideal = min(now, max(l.due, l.free[at], l.ready))
+		late = now - r.ideal
 	}
 	l.seq++
 	l.count++
@@ -170,9 +176,7 @@ func (l *lane) acknowledged() uint64 { return binary.BigEndian.Uint64(l.ack[:]) 
 // answered takes the oldest request off, whose answer is whole.
 func (l *lane) answered(now int64) request {
 	r := l.flights[l.first]
-	if l.count == l.depth {
-		l.ready = now
-	}
+	l.free[l.first] = r.ideal + now - r.sent
 	l.first = (l.first + 1) % l.depth
 	l.count--
 	l.got = 0
@@ -184,6 +188,7 @@ func (l *lane) answered(now int64) request {
 func (l *lane) lost(now int64) (requests int) {
 	requests = l.count
 	l.first, l.count, l.unsent, l.off, l.got = 0, 0, 0, 0, 0
+	clear(l.free)
 	l.ready = now
 	return requests
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -59,6 +60,9 @@ func TestLaneHistories(t *testing.T) {
 					continue
 				}
 				r, _ := l.begin(now)
+				if r.ideal != now {
+					t.Fatalf("history %d: a closed loop is late: %+v", history, *r)
+				}
 				if r.seq != uint64(begun) || r.sent != now || r.intended != now {
 					t.Fatalf("history %d: %+v at %d", history, *r, now)
 				}
@@ -206,6 +210,39 @@ func TestLateIsTheGeneratorsOwn(t *testing.T) {
 	}
 	if got := l.missed(3*ms, &p); got != 0 {
 		t.Errorf("%v missed", got)
+	}
+}
+
+// A generator that stands still for 50 ms has 50 requests to catch up with. All of
+// them are late because of that, although each had to wait for the one before.
+func TestADelayOfTheGeneratorIsPassedOn(t *testing.T) {
+	for _, depth := range []int{1, 3} {
+		p := Default()
+		p.Rate, p.Protocol, p.Depth = 1000, Echo, depth
+		l := newLane(&p, newContent(&p, 1), 0)
+		const ms = 1e6
+		now, last := int64(50*ms), int64(math.MaxInt64)
+		for l.due < now {
+			var late int64
+			for range depth {
+				r, d := l.begin(now)
+				if late = d; r.sent != now || late > now-r.intended {
+					t.Fatalf("%+v is %d late", *r, late)
+				}
+			}
+			if late > last || late <= 0 {
+				t.Fatalf("at %d: %d late, before it was %d", now, late, last)
+			}
+			last = late
+			l.gone(len(l.pending(make([]byte, 10000))))
+			now += ms / 2 // the target takes half of the time that there is
+			for range depth {
+				l.answered(now)
+			}
+		}
+		if late := float64(last); depth == 1 && (now < 98*ms || late > 2*ms) {
+			t.Errorf("caught up at %d, %v late", now, late)
+		}
 	}
 }
 
