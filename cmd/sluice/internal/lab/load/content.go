@@ -60,11 +60,12 @@ func (c *content) head(dst []byte, conn uint32, seq uint64, size int) int {
 		binary.BigEndian.PutUint32(dst, uint32(size))
 		n = lengthLen
 	}
-	return n + copy(dst[n:], c.stamp(conn, seq, size))
+	var s [stampLen]byte
+	return n + copy(dst[n:], c.stamp(&s, conn, seq, size))
 }
 
-func (c *content) stamp(conn uint32, seq uint64, size int) []byte {
-	var s [stampLen]byte
+// stamp writes a stamp to s and returns what of it a payload has.
+func (c *content) stamp(s *[stampLen]byte, conn uint32, seq uint64, size int) []byte {
 	binary.BigEndian.PutUint32(s[:], c.run)
 	binary.BigEndian.PutUint32(s[4:], conn)
 	binary.BigEndian.PutUint64(s[8:], seq)
@@ -118,9 +119,9 @@ func (c *content) matches(p []byte, conn uint32, seq uint64, size, off int) bool
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is the CRC-32C of a request's payload.
-func (c *content) sum(conn uint32, seq uint64, size int) uint32 {
-	sum := crc32.Update(0, castagnoli, c.stamp(conn, seq, size))
+// sum is the CRC-32C of a request's payload; s is a place to work in.
+func (c *content) sum(s *[stampLen]byte, conn uint32, seq uint64, size int) uint32 {
+	sum := crc32.Update(0, castagnoli, c.stamp(s, conn, seq, size))
 	if size > stampLen {
 		sum = crc32.Update(sum, castagnoli, c.random[stampLen:size])
 	}

@@ -259,6 +259,34 @@ func TestNobodyThereIsAnError(t *testing.T) {
 	}
 }
 
+// What a request costs the generator is the kernel's work, not the collector's.
+func TestARequestAllocatesNothing(t *testing.T) {
+	for _, engine := range engines() {
+		g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+			p := make([]byte, 4+128)
+			for {
+				if _, err := io.ReadFull(conn, p); err != nil {
+					return
+				}
+				if _, err := conn.Write(p[:8]); err != nil {
+					return
+				}
+			}
+		})
+		p := short(engine, g.name())
+		p.Protocol, p.Verify, p.Depth, p.AckFile = Ack, false, 1, filepath.Join(t.TempDir(), "acks")
+		p.Duration = 500 * time.Millisecond
+		r, err := Run(t.Context(), p, nil)
+		if err != nil || r.Errors > 0 {
+			t.Fatal(err, r.Error)
+		}
+		// What is made for the run does not grow with it.
+		if got := *r.Generator.AllocsPerOp; got > 0.02+1000/float64(r.Requests) {
+			t.Errorf("%s: %.2f allocations for each of %d requests", engine, got, r.Requests)
+		}
+	}
+}
+
 // A target dies and another takes over: what was under way is counted as
 // failed, and the load goes on.
 func TestConnectionsAreMadeAnewWhenThatIsAsked(t *testing.T) {

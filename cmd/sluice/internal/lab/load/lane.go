@@ -52,6 +52,7 @@ type lane struct {
 	off     int // bytes of the first of them that are gone
 	got     int // bytes of the oldest one's answer that have come
 	ack     [ackLen]byte
+	stamp   [stampLen]byte // to take sums with
 }
 
 func newLane(p *Plan, c *content, number int) *lane {

@@ -364,7 +364,7 @@ func (s *session) answered(l *lane, r *recorder, now int64) {
 	}
 	q := l.answered(now)
 	if s.acks != nil {
-		s.acks.append(number, l.content.sum(l.number, q.seq, q.size), q.size)
+		s.acks.append(number, l.content.sum(&l.stamp, l.number, q.seq, q.size), q.size)
 	}
 	r.advance(min(now, s.end))
 	r.answered(now, &q)

@@ -28,11 +28,15 @@ func NewWriter(w io.Writer) *Writer { return &Writer{bufio.NewWriterSize(w, 64<<
 
 // Append adds an entry.
 func (w *Writer) Append(index uint64, crc, length uint32) error {
-	var e [Size]byte
-	binary.BigEndian.PutUint64(e[:], index)
-	binary.BigEndian.PutUint32(e[8:], crc)
-	binary.BigEndian.PutUint32(e[12:], length)
-	_, err := w.w.Write(e[:])
+	if w.w.Available() < Size {
+		if err := w.w.Flush(); err != nil {
+			return err
+		}
+	}
+	e := binary.BigEndian.AppendUint64(w.w.AvailableBuffer(), index)
+	e = binary.BigEndian.AppendUint32(e, crc)
+	e = binary.BigEndian.AppendUint32(e, length)
+	_, err := w.w.Write(e)
 	return err
 }
 
