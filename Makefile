@@ -3,15 +3,19 @@
 
 # The library and, through go.work, the program.
 PACKAGES := ./... ./cmd/...
-# The tests of the page are a browser's work; there is nothing of ours to race.
-RACE = $(shell go list $(PACKAGES) | grep -v /relay/page$$)
+# Packages of the program whose tests run it as it is built for use, or a browser:
+# under the race detector they would be slow and show little that the
+# packages beneath them do not.
+WHOLE = $(shell go list ./cmd/... | grep -E '/(page|realtest|diagnose|scenarios)$$')
+# The rest of both modules.
+PARTS = $(filter-out $(WHOLE),$(shell go list $(PACKAGES)))
 
 .PHONY: help test race lint cross fuzz bench
 .NOTPARALLEL:
 
 help:
 	@echo 'make test    everything that must pass: format, vet, staticcheck, cross-compilation,'
-	@echo '             the tests with -race, the library with its invariants, and plain'
+	@echo '             the tests with -race, the library with its invariants and plain too'
 	@echo 'make race    the tests under the race detector'
 	@echo 'make lint    format, vet, staticcheck, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
@@ -19,18 +23,19 @@ help:
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
 
 # -count=1 throughout: some tests read files of the repository or talk to the
-# machine, and an old success of theirs says nothing. The invariants are the
-# library's. The plain run comes last so that its summary ends the output.
+# machine, and an old success of theirs says nothing. The library's tests run in each
+# of its builds, those of the program once. The plain run comes last so that its
+# summary ends the output.
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	go test -count=1 -race $(RACE)
+	go test -count=1 -race $(PARTS)
 	go test -count=1 -tags invariants ./...
-	go test -count=1 $(PACKAGES)
+	go test -count=1 ./... $(WHOLE)
 
 race:
-	go test -count=1 -race $(RACE)
+	go test -count=1 -race $(PACKAGES)
 
 lint:
 	@scripts/lint.sh

@@ -13,6 +13,7 @@ type meter struct {
 	s                 *session
 	idle, idleTarget  int64 // resident bytes before there are connections
 	from, to          reading
+	warmCalls         *uint64 // system calls of the target during the warm-up
 	stopped, finished chan struct{}
 }
 
@@ -40,13 +41,27 @@ func newMeter(s *session) *meter {
 // run reads at both ends of the time measured, or when it is stopped.
 func (m *meter) run(ctx context.Context) {
 	defer close(m.finished)
-	if !m.until(m.s.start) {
+	// Counting costs the target something, so that it is done before anything is
+	// measured.
+	var count *proc.SyscallCount
+	if m.s.plan.PID > 0 && m.s.start >= int64(leastWarmup) {
+		count, _ = proc.CountSyscalls(m.s.plan.PID)
+	}
+	began := m.until(m.s.start)
+	if count != nil {
+		n := count.Stop()
+		m.warmCalls = &n
+	}
+	if !began {
 		return
 	}
 	m.from = m.read(ctx)
 	m.until(m.s.end)
 	m.to = m.read(ctx)
 }
+
+// leastWarmup is the shortest warm-up that system calls are counted in.
+const leastWarmup = 200 * time.Millisecond
 
 // until waits for a time of the session; it returns false when the meter is
 // stopped before.
@@ -77,8 +92,9 @@ func (m *meter) read(ctx context.Context) (r reading) {
 	return r
 }
 
-// stop ends the meter and returns what was used for so many requests.
-func (m *meter) stop(requests, calls uint64) (generator Use, target *Use) {
+// stop ends the meter and returns what was used for so many requests, warm of which
+// came before those that were measured; calls are the generator's own.
+func (m *meter) stop(warm, requests, calls uint64) (generator Use, target *Use) {
 	close(m.stopped)
 	<-m.finished
 	ops, conns := float64(max(1, requests)), float64(m.s.plan.Conns)
@@ -102,6 +118,11 @@ func (m *meter) stop(requests, calls uint64) (generator Use, target *Use) {
 		target.Spent = m.from.target.To(m.to.target)
 		target.CPUPerOp = float64(target.CPU) / ops
 		target.counted(ops)
+		if m.warmCalls != nil && warm > 0 {
+			n := float64(*m.warmCalls) / float64(warm)
+			target.SyscallsPerOp, target.SyscallsAtLeast = &n, false
+			target.SyscallsNote = "all, counted by the kernel during the warm-up"
+		}
 		target.resident(m.idleTarget, conns)
 	}
 	if m.from.hasMem && m.to.hasMem {
@@ -128,6 +149,6 @@ func (u *Use) counted(ops float64) {
 		return
 	}
 	n := float64(*u.ReadCalls+*u.WriteCalls) / ops
-	u.SyscallsPerOp = &n
+	u.SyscallsPerOp, u.SyscallsAtLeast = &n, true
 	u.SyscallsNote = "read(2), write(2) and their like; recv, send and epoll_wait are not counted by /proc/PID/io"
 }

@@ -32,7 +32,8 @@ type recorder struct {
 	seconds   int
 	secondEnd int64
 
-	requests, bytes uint64 // answered within the time measured
+	warm            uint64 // requests answered before the time measured
+	requests, bytes uint64 // answered within it
 }
 
 func newRecorder(b *board, p *Plan) *recorder {
@@ -59,6 +60,9 @@ func (r *recorder) answered(now int64, q *request) {
 	if now >= b.start || r.secondEnd <= b.start {
 		r.second.Requests++
 		r.second.Bytes += uint64(q.size)
+	}
+	if now < b.start {
+		r.warm++
 	}
 	if now >= b.start && now < b.end {
 		r.requests++

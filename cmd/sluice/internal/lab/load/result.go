@@ -110,7 +110,8 @@ type Span struct {
 type Use struct {
 	proc.Spent
 	SyscallsPerOp   *float64       `json:"syscalls_per_op,omitempty"`
-	SyscallsNote    string         `json:"syscalls_note,omitempty"` // what was counted, where that is not all
+	SyscallsNote    string         `json:"syscalls_note,omitempty"`     // what was counted, where that is not all
+	SyscallsAtLeast bool           `json:"syscalls_at_least,omitempty"` // the note says what is not among them
 	AllocsPerOp     *float64       `json:"allocs_per_op,omitempty"`
 	GCs             *uint64        `json:"gcs,omitempty"`
 	GCPause         *time.Duration `json:"gc_pause_ns,omitempty"`       // total

@@ -74,7 +74,7 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	r := s.result(t, recorders, err)
 	r.Started = began
 	r.Interrupted = ctx.Err() != nil && s.now() < s.end
-	r.Generator, r.Target = m.stop(r.Requests, t.calls)
+	r.Generator, r.Target = m.stop(warm(recorders), r.Requests, t.calls)
 	if s.acks != nil {
 		if err := s.acks.close(); err != nil {
 			return r, fmt.Errorf("load: the file of acknowledgements: %w", err)
@@ -82,6 +82,14 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	}
 	s.judge(r)
 	return r, nil
+}
+
+// warm is how many requests were answered before the time measured.
+func warm(recorders []*recorder) (n uint64) {
+	for _, r := range recorders {
+		n += r.warm
+	}
+	return n
 }
 
 // tell has progress told on a goroutine of its own, so that nobody who moves
