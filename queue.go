@@ -188,7 +188,10 @@ func (x *extra) park(b *BufReader) {
 	b.forget()
 	x.parkedAt, x.parkedLen = b.w, len(b.buf)
 	x.parked = b.slab.Park()
-	b.dropBlock()
+	// Not dropBlock, which would look at the last byte again: the block may be
+	// somebody else's by now.
+	b.buf, b.owned = nil, false
+	b.rebase(0, 0)
 }
 
 // unpark takes the parked block back, if it still lives and its tail holds
