@@ -28,7 +28,7 @@ func files(t *testing.T, dir string) []string {
 	return names
 }
 
-func load(t *testing.T, p *program, name string) *report.File {
+func loadFile(t *testing.T, p *program, name string) *report.File {
 	t.Helper()
 	file, err := os.Open(filepath.Join(p.dir, name))
 	if err != nil {
@@ -72,7 +72,7 @@ func TestBenchPrintsAndWritesAllForms(t *testing.T) {
 			t.Errorf("%s is empty: %v", name, err)
 		}
 	}
-	f := load(t, p, "r.json")
+	f := loadFile(t, p, "r.json")
 	if f.Seed != 9 || f.Mode != "normal" || f.Interrupted || !f.Profiled || f.Machine.Cores < 1 || strings.Join(f.Command[:2], " ") != "sluice bench" {
 		t.Errorf("%+v", f)
 	}
@@ -162,7 +162,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestInvalidSaysBothSums(t *testing.T) {
 	p, _ := run(t, "bench", "--html=", "--rounds", "1", "--json", "r.json", "broken/cheat")
-	f := load(t, p, "r.json")
+	f := loadFile(t, p, "r.json")
 	o := f.Scenarios[0]
 	if o.State != measure.Invalid || !strings.Contains(o.Reason, "other consumed") || !strings.Contains(o.Reason, "sum 0x2a, plain") || len(o.Variants[0].Turns) != 0 {
 		t.Errorf("%s: %s", o.State, o.Reason)
@@ -188,7 +188,7 @@ func TestAnInterruptReportsWhatWasMeasured(t *testing.T) {
 			if strings.Contains(stdout, "unreached") {
 				t.Errorf("%s, %v: what was not reached is printed", kind, signal)
 			}
-			f := load(t, p, "r.json")
+			f := loadFile(t, p, "r.json")
 			o := f.Scenarios[0]
 			if !f.Interrupted || o.State != measure.Partial || o.Rounds < 2 || o.Rounds >= 1000 {
 				t.Errorf("%s, %v: %s with %d rounds", kind, signal, o.State, o.Rounds)

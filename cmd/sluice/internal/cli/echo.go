@@ -27,7 +27,12 @@ message comes as several.
 --engine aio runs a watcher for each listener, on one goroutine however many
 connections there are; with --buffer 0 it reads without buffers. --engine std is
 what people write with the standard library: a goroutine and a buffer for each
-connection.
+connection. --engine bufreader has a goroutine for each connection too, reads
+with this library's reader and sends what came from where it lies, without a
+copy; with --buffer 0 its reads follow the stream.
+
+With --write-buffer, which std and bufreader have, what was read is gathered
+until so many bytes are there or nothing more waits to be read.
 
 An interrupt or SIGTERM ends it: what has been read is sent back first, for at
 most 5 seconds.
@@ -43,6 +48,7 @@ type echoFlags struct {
 	settings echo.Settings
 	stats    time.Duration
 	json     string
+	pprof    string
 }
 
 func (a App) echo() *cobra.Command {
@@ -58,10 +64,12 @@ func (a App) echo() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.settings.Engine, "engine", "aio", "aio or std")
-	flags.IntVar(&f.settings.Buffer, "buffer", 4096, "bytes that each connection reads into; 0, with aio, for none")
+	flags.StringVar(&f.settings.Engine, "engine", "aio", "aio, std or bufreader")
+	flags.IntVar(&f.settings.Buffer, "buffer", 4096, "bytes that each connection reads at once; 0, with aio and bufreader, for no fixed size")
+	flags.IntVar(&f.settings.WriteBuffer, "write-buffer", 0, "bytes gathered before a write, with std and bufreader; 0 writes what each read brought")
 	flags.IntVar(&f.settings.Listeners, "listeners", 1, "so many listeners share the address (SO_REUSEPORT)")
 	flags.DurationVar(&f.stats, "stats", 0, "print a line this often, such as 1s; 0 for never")
+	flags.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this `address` of the loopback interface, such as 127.0.0.1:0")
 	flags.StringVar(&f.json, "json", "", "write each line as JSON to this `file`, - for standard output instead of the lines")
 	return cmd
 }
@@ -84,6 +92,11 @@ func (f *echoFlags) check(args []string) (network, addr string, err error) {
 		return "", "", errors.New("echo: unix: needs the path of a socket")
 	case f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour):
 		return "", "", fmt.Errorf("echo: --stats %v is not within 1ms to 1h", f.stats)
+	}
+	if f.pprof != "" {
+		if err := loopbackOnly(f.pprof); err != nil {
+			return "", "", fmt.Errorf("echo: --pprof: %w", err)
+		}
 	}
 	return network, addr, nil
 }
@@ -124,7 +137,16 @@ func (a App) runEcho(f echoFlags, args []string) (err error) {
 	if err != nil {
 		return fail(fmt.Errorf("echo: %w", err))
 	}
-	if err := out.listening(server, f.settings); err != nil {
+	var pprof *profiles
+	if f.pprof != "" {
+		if pprof, err = listenProfiles(f.pprof); err != nil {
+			server.Close()
+			return fail(fmt.Errorf("echo: --pprof: %w", err))
+		}
+		defer pprof.close()
+		go pprof.serve()
+	}
+	if err := out.listening(server, f.settings, pprof.url()); err != nil {
 		server.Close()
 		return fail(err)
 	}

@@ -18,12 +18,14 @@ type echoLines struct {
 
 // echoListening is the first line for programs.
 type echoListening struct {
-	Event     string `json:"event"` // listening
-	Address   string `json:"address"`
-	Engine    string `json:"engine"`
-	How       string `json:"how"`
-	Buffer    int    `json:"buffer"` // bytes
-	Listeners int    `json:"listeners"`
+	Event       string `json:"event"` // listening
+	Address     string `json:"address"`
+	Engine      string `json:"engine"`
+	How         string `json:"how"`
+	Buffer      int    `json:"buffer"`       // bytes
+	WriteBuffer int    `json:"write_buffer"` // bytes
+	Listeners   int    `json:"listeners"`
+	Pprof       string `json:"pprof,omitempty"` // URL
 }
 
 // echoStats are the others.
@@ -49,15 +51,19 @@ func (o echoLines) say(event any, format string, args ...any) error {
 	return nil
 }
 
-func (o echoLines) listening(s *echo.Server, settings echo.Settings) error {
+func (o echoLines) listening(s *echo.Server, settings echo.Settings, pprof string) error {
 	e := echoListening{
 		Event: "listening", Address: s.Addr().String(), Engine: settings.Engine, How: s.About(),
-		Buffer: settings.Buffer, Listeners: settings.Listeners,
+		Buffer: settings.Buffer, WriteBuffer: settings.WriteBuffer, Listeners: settings.Listeners, Pprof: pprof,
 	}
 	if s.Addr().Network() == "unix" {
 		e.Address = "unix:" + e.Address
 	}
-	return o.say(e, "listening on %s\n%s; listeners: %d", e.Address, e.How, e.Listeners)
+	text := fmt.Sprintf("listening on %s\n%s; listeners: %d", e.Address, e.How, e.Listeners)
+	if pprof != "" {
+		text += "\nprofiles on " + pprof
+	}
+	return o.say(e, "%s", text)
 }
 
 // follow prints lines until the server has ended, and returns why it did. When

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -85,7 +86,8 @@ func send(t *testing.T, network, addr string, n int) net.Conn {
 }
 
 func TestEchoServes(t *testing.T) {
-	for _, flags := range []string{"", "--buffer 100", "--buffer 0", "--engine std", "--engine std --buffer 7", "--listeners 2"} {
+	for _, flags := range []string{"", "--buffer 100", "--buffer 0", "--engine std", "--engine std --buffer 7", "--listeners 2",
+		"--engine bufreader", "--engine bufreader --buffer 0", "--engine bufreader --write-buffer 65536", "--engine std --write-buffer 65536"} {
 		if runtime.GOOS != "linux" && flags == "--listeners 2" {
 			continue
 		}
@@ -120,7 +122,7 @@ func TestEchoServes(t *testing.T) {
 }
 
 func TestEchoOverAUnixSocket(t *testing.T) {
-	for _, engine := range []string{"aio", "std"} {
+	for _, engine := range []string{"aio", "std", "bufreader"} {
 		// Not the test's directory: the path of a socket has to be short.
 		dir, err := os.MkdirTemp("", "echo")
 		if err != nil {
@@ -195,7 +197,7 @@ func TestEchoInJSON(t *testing.T) {
 }
 
 func TestEchoOutlivesClientsThatBreakOff(t *testing.T) {
-	for _, engine := range []string{"aio", "std"} {
+	for _, engine := range []string{"aio", "std", "bufreader"} {
 		s := startEcho(t, "--engine", engine, "127.0.0.1:0")
 		addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
 		for range 20 {
@@ -227,5 +229,35 @@ func TestEchoThatCannotListen(t *testing.T) {
 	}
 	if p.stdout.Len() > 0 {
 		t.Errorf("printed %q", p.stdout.String())
+	}
+}
+
+func TestEchoServesProfilesOnAnAddressOfItsOwn(t *testing.T) {
+	s := startEcho(t, "--engine", "bufreader", "--pprof", "127.0.0.1:0", "127.0.0.1:0")
+	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
+	url, ok := "", s.lines.Scan() && s.lines.Scan()
+	if ok {
+		url, ok = strings.CutPrefix(s.lines.Text(), "profiles on ")
+	}
+	if !ok {
+		t.Fatalf("the third line is %q", s.lines.Text())
+	}
+	client := http.Client{Timeout: echoWait}
+	response, err := client.Get(url + "/heap?debug=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || !strings.Contains(string(text), "# Mallocs = ") {
+		t.Errorf("%v: no heap profile: %.200s", err, text)
+	}
+	send(t, "tcp", addr, 1000)
+	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK || s.stderr.Len() > 0 {
+		t.Errorf("exit code %d: %s", exit, s.stderr.String())
+	}
+	if response, err := client.Get(url + "/"); err == nil {
+		response.Body.Close()
+		t.Error("the profiles are still served")
 	}
 }

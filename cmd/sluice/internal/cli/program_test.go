@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/calibrate"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/diagnose/evidence"
 )
 
 // asProgram makes this test binary behave as the program, with synthetic
@@ -30,7 +32,10 @@ func TestMain(m *testing.M) {
 				fmt.Println(strings.Join(args, " "))
 				return nil
 			},
-			"fail": func([]string) error { return errors.New("two\nlines") },
+			"fail":       func([]string) error { return errors.New("two\nlines") },
+			"load-floor": calibrate.Children()["load-floor"],
+
+			"diagnose-workload": evidence.Children(synthetic())["diagnose-workload"],
 		},
 		Stdout: os.Stdout, Stderr: os.Stderr,
 	}
@@ -43,12 +48,12 @@ type work func(ops int) (lab.Sample, error)
 func (w work) Run(ops int) (lab.Sample, error) { return w(ops) }
 func (w work) Close() error                    { return nil }
 
-var sink uint64
+var counted uint64
 
 func count(slow int) work {
 	return func(ops int) (lab.Sample, error) {
 		for i := range ops * slow {
-			sink = sink*31 + uint64(i)
+			counted = counted*31 + uint64(i)
 		}
 		return lab.Sample{Bytes: int64(ops), Check: uint64(ops)}, nil
 	}

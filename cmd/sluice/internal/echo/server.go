@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
@@ -12,25 +13,42 @@ import (
 
 // Settings say what a server is made of.
 type Settings struct {
-	Engine    string // "aio" or "std"
-	Buffer    int    // bytes for each connection; 0, with aio only, for reads without a buffer
-	Listeners int    // on the one address, at least 1
+	Engine string // one of Engines
+	// Buffer is the bytes that are read at once. 0 is, with aio, for reads
+	// without a buffer of the connection's, and with bufreader for reads that
+	// follow the stream.
+	Buffer int
+	// WriteBuffer is the bytes that are gathered before a write, as long as more
+	// waits to be read; what is gathered goes out when nothing does. 0 writes what
+	// each read brought. aio has none. Where the system does not tell what waits
+	// (Windows), everything is written at once.
+	WriteBuffer int
+	Listeners   int // on the one address, at least 1
 	// Grace is how long what has been received may be sent back after the end.
 	Grace time.Duration
 	// OnError hears of what does not end the server. It may be nil.
 	OnError func(error)
 }
 
+// Engines are the ways to serve.
+var Engines = []string{"aio", "std", "bufreader"}
+
 // Check says what is wrong with the settings.
 func (s Settings) Check() error {
 	const most = 64 << 20
 	switch {
-	case s.Engine != "aio" && s.Engine != "std":
-		return fmt.Errorf("there is no engine %q, there are aio and std", s.Engine)
+	case !slices.Contains(Engines, s.Engine):
+		return fmt.Errorf("there is no engine %q, there are aio, std and bufreader", s.Engine)
 	case s.Buffer < 0 || s.Buffer > most:
 		return fmt.Errorf("a buffer of %d bytes is not within 0 and %d", s.Buffer, most)
-	case s.Buffer == 0 && s.Engine != "aio":
-		return fmt.Errorf("the engine %s reads into a buffer: only aio reads without one", s.Engine)
+	case s.Buffer == 0 && s.Engine == "std":
+		return errors.New("the engine std reads into a buffer: only aio and bufreader do without one of a fixed size")
+	case s.Buffer > 0 && s.Buffer < leastBufLen && s.Engine == "bufreader":
+		return fmt.Errorf("a buffer of %d bytes: the engine bufreader reads at least %d at once", s.Buffer, leastBufLen)
+	case s.WriteBuffer < 0 || s.WriteBuffer > most:
+		return fmt.Errorf("a write buffer of %d bytes is not within 0 and %d", s.WriteBuffer, most)
+	case s.WriteBuffer > 0 && s.Engine == "aio":
+		return errors.New("the engine aio has no write buffer: it writes what each read brought")
 	case s.Listeners < 1 || s.Listeners > 1024:
 		return fmt.Errorf("%d listeners are not within 1 and 1024", s.Listeners)
 	}
@@ -73,6 +91,8 @@ func Listen(ctx context.Context, network, addr string, s Settings) (*Server, err
 	switch s.Engine {
 	case "std":
 		e = newStdEngine(s)
+	case "bufreader":
+		e = newBufReaderEngine(s)
 	default:
 		var err error
 		if e, err = newAIOEngine(s); err != nil {

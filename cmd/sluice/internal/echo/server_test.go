@@ -15,11 +15,20 @@ import (
 const atMost = 30 * time.Second
 
 var everySettings = map[string]Settings{
-	"aio":         {Engine: "aio", Buffer: 64 << 10, Listeners: 1},
-	"aio, nil":    {Engine: "aio", Listeners: 1},
-	"std":         {Engine: "std", Buffer: 64 << 10, Listeners: 1},
-	"std, 1 byte": {Engine: "std", Buffer: 1, Listeners: 1},
+	"aio":               {Engine: "aio", Buffer: 64 << 10, Listeners: 1},
+	"aio, nil":          {Engine: "aio", Listeners: 1},
+	"std":               {Engine: "std", Buffer: 64 << 10, Listeners: 1},
+	"std, 1 byte":       {Engine: "std", Buffer: 1, Listeners: 1},
+	"std, writer":       {Engine: "std", Buffer: 4 << 10, WriteBuffer: 64 << 10, Listeners: 1},
+	"std, small writer": {Engine: "std", Buffer: 64 << 10, WriteBuffer: 100, Listeners: 1},
+	"bufreader":         {Engine: "bufreader", Buffer: 64 << 10, Listeners: 1},
+	"bufreader, 16":     {Engine: "bufreader", Buffer: 16, Listeners: 1},
+	"bufreader, free":   {Engine: "bufreader", Listeners: 1},
+	"bufreader, writer": {Engine: "bufreader", Buffer: 4 << 10, WriteBuffer: 64 << 10, Listeners: 1},
 }
+
+// small tells whether the reads are of a few bytes.
+func (s Settings) small() bool { return s.Buffer > 0 && s.Buffer <= leastBufLen }
 
 // start runs a server until the test ends. Stop it with the function that is
 // returned, which waits for the end.
@@ -129,50 +138,56 @@ func fill(t *testing.T, server *Server, c *net.TCPConn) {
 
 func TestWhatWasReadIsSentBackAtTheEnd(t *testing.T) {
 	for name, settings := range everySettings {
-		if settings.Buffer == 1 {
-			continue // fill would take minutes
-		}
-		settings.Grace = atMost
-		settings.OnError = func(err error) { t.Errorf("%s: %v", name, err) }
-		server, stop := start(t, settings)
-		c := dial(t, server)
-		fill(t, server, c)
-		received := make(chan int64)
-		go func() {
-			// Not all that was sent was read, so that it may end with a reset.
-			n, _ := io.Copy(io.Discard, c)
-			received <- n
-		}()
-		if err := stop(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if n := <-received; n == 0 {
-			t.Errorf("%s: nothing came back", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if settings.small() {
+				return // fill would take minutes
+			}
+			settings.Grace = atMost
+			settings.OnError = func(err error) { t.Errorf("%s: %v", name, err) }
+			server, stop := start(t, settings)
+			c := dial(t, server)
+			fill(t, server, c)
+			received := make(chan int64)
+			go func() {
+				// Not all that was sent was read, so that it may end with a reset.
+				n, _ := io.Copy(io.Discard, c)
+				received <- n
+			}()
+			if err := stop(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := <-received; n == 0 {
+				t.Errorf("%s: nothing came back", name)
+			}
+		})
 	}
 }
 
 func TestGraceBoundsTheEnd(t *testing.T) {
 	for name, settings := range everySettings {
-		if settings.Buffer == 1 {
-			continue
-		}
-		heard := make(chan error, 1)
-		settings.Grace = 20 * time.Millisecond
-		settings.OnError = func(err error) { heard <- err }
-		server, stop := start(t, settings)
-		fill(t, server, dial(t, server))
-		if err := stop(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		select {
-		case err := <-heard:
-			if !strings.Contains(err.Error(), "cut off") {
-				t.Errorf("%s: heard of %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if settings.small() {
+				return
 			}
-		default:
-			t.Errorf("%s: nobody hears that clients were cut off", name)
-		}
+			heard := make(chan error, 1)
+			settings.Grace = 20 * time.Millisecond
+			settings.OnError = func(err error) { heard <- err }
+			server, stop := start(t, settings)
+			fill(t, server, dial(t, server))
+			if err := stop(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			select {
+			case err := <-heard:
+				if !strings.Contains(err.Error(), "cut off") {
+					t.Errorf("%s: heard of %v", name, err)
+				}
+			default:
+				t.Errorf("%s: nobody hears that clients were cut off", name)
+			}
+		})
 	}
 }
 
@@ -194,6 +209,8 @@ func TestAListenerThatFailsEndsTheServer(t *testing.T) {
 func TestSettingsThatCannotBe(t *testing.T) {
 	for _, s := range []Settings{
 		{}, {Engine: "aio"}, {Engine: "std", Listeners: 1}, {Engine: "gaio", Buffer: 1, Listeners: 1},
+		{Engine: "bufreader", Buffer: 15, Listeners: 1}, {Engine: "aio", Buffer: 64, WriteBuffer: 64, Listeners: 1},
+		{Engine: "std", Buffer: 64, WriteBuffer: -1, Listeners: 1}, {Engine: "bufreader", WriteBuffer: 1 << 30, Listeners: 1},
 		{Engine: "aio", Buffer: -1, Listeners: 1}, {Engine: "std", Buffer: 1 << 30, Listeners: 1}, {Engine: "aio", Listeners: 5000},
 	} {
 		if _, err := Listen(t.Context(), "tcp", "127.0.0.1:0", s); err == nil {

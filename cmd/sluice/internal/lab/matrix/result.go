@@ -20,9 +20,10 @@ type File struct {
 	Command     []string        `json:"command"`
 	Machine     machine.Machine `json:"machine"`
 	Started     time.Time       `json:"started"`
-	Seconds     float64         `json:"seconds"` // spent measuring, over all sittings
-	Interrupted bool            `json:"interrupted,omitempty"`
-	Name        string          `json:"name"` // size-conns, rate-durability, buffer
+	Seconds     float64         `json:"seconds"`               // spent measuring, over all sittings
+	Interrupted bool            `json:"interrupted,omitempty"` // runs are missing: it can be gone on with
+	Forced      []string        `json:"forced,omitempty"`      // what was not the same when it was gone on with in spite of that
+	Name        string          `json:"name"`                  // size-conns, rate-durability, buffer
 	Title       string          `json:"title"`
 	Seed        uint64          `json:"seed,string"`
 	Repeats     int             `json:"repeats"` // rounds that were asked for
@@ -32,7 +33,11 @@ type File struct {
 	Columns     Axis            `json:"columns"`
 	Figures     []Figure        `json:"figures"` // what cells have, the main one first
 	Cells       []Cell          `json:"cells"`
-	Knees       []Knee          `json:"knees,omitempty"` // one a layer where the grid has one
+	Knees       []Knee          `json:"knees,omitempty"` // one a layer where the grid has one, or one a layer and row
+	// Noise is the median over the cells of the noise of the figure NoiseOf, as a
+	// share of it; 0 as long as no cell has two runs.
+	Noise   float64 `json:"noise"`
+	NoiseOf string  `json:"noise_of"`
 }
 
 // An Axis is one side of the grid.
@@ -67,24 +72,37 @@ type Cell struct {
 	Row    int   `json:"row"`
 	Column int   `json:"column"`
 	Runs   []Run `json:"runs"`
+	// Noise of a figure is half the range of the runs over their median, from
+	// five runs on without the one that is farthest from it. A figure that has
+	// fewer than two is not there.
+	Noise map[string]float64 `json:"noise,omitempty"`
 }
 
 // A Run is one measurement of a cell.
 type Run struct {
-	Round   int                `json:"round"`
-	Place   int                `json:"place"` // when it ran within its round
-	Valid   bool               `json:"valid"`
-	Reason  string             `json:"reason,omitempty"`
-	Figures map[string]float64 `json:"figures"` // an invalid run has throughput and iops only
+	Round  int    `json:"round"` // from 1; above Repeats for a cell that was measured again
+	Place  int    `json:"place"` // when it ran within its round, from 1
+	Valid  bool   `json:"valid"`
+	Reason string `json:"reason,omitempty"`
+	// Behind says that the run is invalid because the target did not take the rate:
+	// throughput and iops are what it took, and no lower bounds.
+	Behind   bool               `json:"behind,omitempty"`
+	Requests uint64             `json:"requests"` // that the figures rest on
+	Figures  map[string]float64 `json:"figures"`  // an invalid run has throughput and iops only, or nothing if it did not begin
 }
 
 // A Knee is where more of the axis stops paying.
 type Knee struct {
 	Layer  int     `json:"layer"`
-	Along  string  `json:"along"`  // the axis' name
-	Column int     `json:"column"` // or row, of the grid's varied axis
+	Along  string  `json:"along"`         // the axis' name; "buffers" of both
+	Row    *int    `json:"row,omitempty"` // of the grid, where the knee is one of a row or of a cell
+	Column int     `json:"column"`        // of the grid
 	Value  float64 `json:"value"`
 	Label  string  `json:"label"`
 	Rule   string  `json:"rule"` // in words
 	Figure string  `json:"figure"`
+	// Open says that more might still pay: the grid ends there, or beyond it the
+	// generator was the limit, as Note says.
+	Open bool   `json:"open,omitempty"`
+	Note string `json:"note,omitempty"`
 }

@@ -6,7 +6,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
 )
@@ -27,16 +28,16 @@ var firstUnits = []string{lab.NsPerOp, "MB/s", lab.BytesPerOp, lab.AllocsPerOp}
 // ratios within rounds, so that a machine that drifts blurs its verdicts.
 func (f *File) WriteBenchstat(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: %s\n", f.Machine.OS, f.Machine.Arch, benchPackage)
+	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: %s\n", part(f.Machine.OS), part(f.Machine.Arch), benchPackage)
 	if f.Machine.CPU != "" {
-		fmt.Fprintf(b, "cpu: %s\n", f.Machine.CPU)
+		fmt.Fprintf(b, "cpu: %s\n", oneLine(f.Machine.CPU))
 	}
-	fmt.Fprintf(b, "seed: %d\nmode: %s\n", f.Seed, f.Mode)
+	fmt.Fprintf(b, "seed: %d\nmode: %s\n", f.Seed, part(f.Mode))
 	for i := range f.Scenarios {
 		o := &f.Scenarios[i]
 		if !o.Measured() {
 			// A configuration line would be taken for the following benchmarks'.
-			fmt.Fprintf(b, "# %s: %s: %s\n", o.Name, o.State, strings.ReplaceAll(o.Reason, "\n", " "))
+			fmt.Fprintf(b, "# %s: %s: %s\n", oneLine(o.Name), o.State, oneLine(o.Reason))
 			continue
 		}
 		for round := range o.Rounds {
@@ -44,10 +45,10 @@ func (f *File) WriteBenchstat(w io.Writer) error {
 				if round >= len(v.Turns) {
 					continue
 				}
-				fmt.Fprintf(b, "Benchmark%s/variant=%s-%d\t%d", capital(o.Name), v.Name, f.Machine.GOMAXPROCS, o.Ops)
+				fmt.Fprintf(b, "Benchmark%s/variant=%s-%d\t%d", part(capital(o.Name)), part(v.Name), f.Machine.GOMAXPROCS, o.Ops)
 				figures := v.Turns[round].Figures
 				for _, unit := range unitOrder(figures) {
-					fmt.Fprintf(b, "\t%s %s", plain(figures[unit]), strings.ReplaceAll(unit, " ", "-"))
+					fmt.Fprintf(b, "\t%s %s", plain(figures[unit]), part(unit))
 				}
 				b.WriteByte('\n')
 			}
@@ -84,5 +85,6 @@ func plain(value float64) string {
 // capital makes the name one of a benchmark function, which starts with an
 // upper-case letter.
 func capital(name string) string {
-	return strings.ToUpper(name[:1]) + name[1:]
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + name[size:]
 }

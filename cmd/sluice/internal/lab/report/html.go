@@ -2,8 +2,11 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
 	"slices"
@@ -13,10 +16,39 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/measure"
 )
 
-//go:embed page.html
-var pageSource string
+//go:embed *.html style.css flame.js
+var assets embed.FS
 
-var page = template.Must(template.New("page").Parse(pageSource))
+var (
+	page        = template.Must(template.New("bench.html").ParseFS(assets, "*.html"))
+	styleSource = asset("style.css")
+	flameSource = asset("flame.js")
+)
+
+func asset(name string) string {
+	text, err := assets.ReadFile(name)
+	if err != nil {
+		panic("report: " + err.Error()) // it is part of the program
+	}
+	return string(text)
+}
+
+// shell is what every page needs besides its contents.
+type shell struct {
+	Style  template.CSS
+	Script template.JS
+	// Policy forbids everything but the style and the script of this very page:
+	// nothing is asked for from outside, and nothing that came out of a file can run.
+	Policy string
+}
+
+func newShell() shell {
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return shell{template.CSS(styleSource), template.JS(flameSource), "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + hash(styleSource) + "; script-src " + hash(flameSource)}
+}
 
 // WriteHTML writes one page that opens without a network: style and plots
 // stand in it, and so do the raw values, as the JSON that Load reads. The
@@ -28,10 +60,11 @@ func (f *File) WriteHTML(w io.Writer) error {
 	if err := json.NewEncoder(&raw).Encode(saved{f, f.Summaries()}); err != nil {
 		return err
 	}
-	return page.Execute(w, newPageData(f, template.JS(raw.Bytes())))
+	return page.ExecuteTemplate(w, "bench.html", newPageData(f, "", template.JS(raw.Bytes())))
 }
 
 type pageData struct {
+	Shell    shell
 	File     *File
 	Machine  [2]string
 	Command  string
@@ -51,7 +84,7 @@ type targetLine struct {
 }
 
 type group struct {
-	Name     string
+	ID, Name string
 	Sections []section
 }
 
@@ -74,10 +107,12 @@ type line struct {
 	Cells              []string
 }
 
-func newPageData(f *File, raw template.JS) pageData {
+// newPageData derives everything; ids begin with the prefix, where there are
+// several files in one page.
+func newPageData(f *File, prefix string, raw template.JS) pageData {
 	d := pageData{
-		File: f, Machine: f.Machine.Lines(), Command: strings.Join(f.Command, " "),
-		Started: f.Started.Format("2 January 2006, 15:04:05 MST"), Took: duration(f.Seconds),
+		Shell: newShell(), File: f, Machine: f.Machine.Lines(), Command: strings.Join(f.Command, " "),
+		Started: f.Started.Format(dateFormat), Took: duration(f.Seconds),
 		Deciding: f.Mode == "full" && !f.Interrupted, Raw: raw,
 	}
 	summaries := f.Summaries()
@@ -97,13 +132,15 @@ func newPageData(f *File, raw template.JS) pageData {
 		}
 		name, _, _ := strings.Cut(o.Name, "/")
 		if n := len(d.Groups); n == 0 || d.Groups[n-1].Name != name {
-			d.Groups = append(d.Groups, group{Name: name})
+			d.Groups = append(d.Groups, group{ID: fmt.Sprintf("%sg%d", prefix, len(d.Groups)+1), Name: name})
 		}
 		last := &d.Groups[len(d.Groups)-1]
 		last.Sections = append(last.Sections, sec)
 	}
 	return d
 }
+
+const dateFormat = "2 January 2006, 15:04:05 MST"
 
 func newSection(o *measure.Outcome, s Summary) section {
 	sec := section{Outcome: o, Summary: s, Plot: newPlot(&s), Curve: newCurve(o)}

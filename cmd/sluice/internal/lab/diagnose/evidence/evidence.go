@@ -1,6 +1,3 @@
-// Package evidence collects what several tools say about one workload: the
-// profiles of package runtime/pprof, the execution trace, strace and perf. It
-// says what was seen; package diagnose says what it means.
 package evidence
 
 import "time"
@@ -12,7 +9,15 @@ type Evidence struct {
 	Ops      int64         `json:"ops"`      // operations within it; 0 not known
 	Bytes    int64         `json:"bytes"`    // payload bytes within it; 0 not known
 	CPUTime  time.Duration `json:"cpu_ns"`   // the process's, within it; 0 not known
-	Tools    []Tool        `json:"tools"`
+	// ReadCalls and WriteCalls are what the kernel counted within it (lab/proc), which
+	// disturbs nothing: read(2) and write(2) and their like; 0 not known.
+	ReadCalls  int64 `json:"read_calls,omitempty"`
+	WriteCalls int64 `json:"write_calls,omitempty"`
+	// Queued is how long its threads were ready within it and had no processor, summed up: what
+	// a process lacks on a busy machine. 0 not known.
+	Queued time.Duration `json:"queued_ns,omitempty"`
+
+	Tools []Tool `json:"tools"`
 
 	CPU    *Profile `json:"cpu,omitempty"`    // nanoseconds
 	Space  *Profile `json:"space,omitempty"`  // bytes allocated
@@ -28,7 +33,7 @@ type Evidence struct {
 
 // A Tool is one of the tools, and what became of it.
 type Tool struct {
-	Name  string `json:"name"`  // pprof cpu, pprof allocs, trace, strace, perf stat, perf record, scaling
+	Name  string `json:"name"`  // of Tools(): pprof cpu, pprof allocs, pprof locks, trace, strace, perf stat, perf record, scaling
 	State string `json:"state"` // ok, missing, failed
 	Note  string `json:"note,omitempty"`
 }
@@ -59,19 +64,21 @@ type Frame struct {
 type Trace struct {
 	Took     time.Duration `json:"took_ns"`
 	Procs    int           `json:"procs"`
-	Running  time.Duration `json:"running_ns"`
+	Running  time.Duration `json:"running_ns"` // the runtime's own goroutines are in none of these four
 	Runnable time.Duration `json:"runnable_ns"`
 	Waiting  time.Duration `json:"waiting_ns"`
 	Syscall  time.Duration `json:"syscall_ns"`
 	// Blocked is where goroutines waited, longest first: by reason ("sync", "select", "network", "chan receive", "sleep", ...) and stack.
 	Blocked []Blocking `json:"blocked"`
-	// InSyscall is where goroutines were in system calls that blocked.
+	// InSyscall is where goroutines were in system calls that blocked: that lost their
+	// processor to another goroutine meanwhile, or took 20 µs and more.
 	InSyscall []Blocking `json:"in_syscall"`
 	// Latency is how long goroutines that could run waited to do so.
 	Latency Latency       `json:"latency"`
 	GCs     int           `json:"gcs"`
 	GC      time.Duration `json:"gc_ns"`      // while a collection was under way
 	GCWork  time.Duration `json:"gc_work_ns"` // processors' time of background workers and assists
+	GCIdle  time.Duration `json:"gc_idle_ns"` // the part of GCWork on processors that had nothing else to do
 	Stopped time.Duration `json:"stopped_ns"` // the world was
 }
 
@@ -80,6 +87,7 @@ type Blocking struct {
 	Reason string        `json:"reason"`
 	Time   time.Duration `json:"time_ns"`
 	Count  int64         `json:"count"`
+	Open   int64         `json:"open,omitempty"` // those of Count that had not ended when the trace did
 	Frames []Frame       `json:"frames"`
 	// WhileIO is how much of Time passed while a goroutine that was last seen inside
 	// the same lock (it made the waiter ready in the end) was in I/O or asleep.
@@ -100,7 +108,8 @@ type Latency struct {
 type Calls struct {
 	Took   time.Duration `json:"took_ns"`
 	Total  int64         `json:"total"`
-	ByName []Call        `json:"by_name"` // most first
+	Ops    int64         `json:"ops,omitempty"` // of the workload meanwhile, roughly; 0 not known
+	ByName []Call        `json:"by_name"`       // most first
 }
 
 // A Call is one system call of those that were seen.
@@ -126,6 +135,7 @@ type Size struct {
 
 // Perf is what perf counted, where the machine has the events.
 type Perf struct {
+	Took        time.Duration      `json:"took_ns,omitempty"` // of the counters
 	Counters    map[string]float64 `json:"counters"`
 	Unsupported []string           `json:"unsupported,omitempty"`
 	Profile     *Profile           `json:"profile,omitempty"` // of perf record, with the kernel's frames
@@ -136,4 +146,7 @@ type Perf struct {
 type Scaling struct {
 	Procs     []int     `json:"procs"`
 	OpsPerSec []float64 `json:"ops_per_second"`
+	// CPUPerOp is the processor time of an operation in nanoseconds: unlike the rate it
+	// hardly changes when others use the machine. It may be empty.
+	CPUPerOp []float64 `json:"cpu_ns_per_op,omitempty"`
 }

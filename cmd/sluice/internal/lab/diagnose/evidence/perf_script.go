@@ -1,0 +1,141 @@
+package evidence
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxPerfScript = 256 << 20
+	maxPerfLine   = 64 << 10
+)
+
+// kernelFile is the Frame.File of what runs in the kernel.
+const kernelFile = "[kernel]"
+
+var errNoSample = errors.New("evidence: no sample in perf script's output")
+
+// readPerfScript reads the samples that perf script -F comm,tid,period,event,ip,sym,dso
+// writes: a line that is not indented, then a line for each frame, the
+// innermost first, then an empty one. A sample counts its period when that is time,
+// as with the events cpu-clock and task-clock, and else each sample as ns.
+func readPerfScript(r io.Reader, each int64) (*Profile, error) {
+	s := newStackSet()
+	limited := &io.LimitedReader{R: r, N: maxPerfScript}
+	in := bufio.NewReaderSize(limited, maxPerfLine)
+	var frames []Frame
+	var value, samples int64
+	inside := false
+	flush := func() {
+		if inside {
+			for len(frames) > 1 && frames[len(frames)-1].Func == unknownFrame {
+				frames = frames[:len(frames)-1]
+			}
+			s.add(frames, value, 1)
+			samples++
+		}
+		frames, inside = frames[:0], false
+	}
+	var failed error
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = in.ReadSlice('\n')
+			}
+			line = nil
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			failed = err
+		}
+		if err != nil {
+			// What has no line's end is cut off, and so is its sample.
+			inside = inside && len(line) == 0 && failed == nil && limited.N > 0
+			break
+		}
+		text := strings.TrimRight(string(line), "\r\n")
+		switch {
+		case strings.TrimSpace(text) == "":
+			flush()
+		case text[0] != ' ' && text[0] != '\t':
+			flush()
+			if value = perfPeriod(text, each); value > 0 {
+				inside = true
+			}
+		case inside && len(frames) < 4*deepest:
+			if f, ok := perfFrame(text); ok {
+				frames = append(frames, f)
+			}
+		}
+	}
+	flush()
+	p := s.profile(unitTime, keptStacks)
+	switch {
+	case failed != nil:
+		return p, fmt.Errorf("evidence: reading perf script's output: %w", failed)
+	case limited.N == 0:
+		return p, fmt.Errorf("evidence: perf script wrote more than %d MiB: %w", maxPerfScript>>20, ErrTooLarge)
+	case samples == 0:
+		return nil, errNoSample
+	}
+	return p, nil
+}
+
+// perfPeriod takes the time that a sample stands for from its first line:
+//
+//	sluice  4242     250000 cpu-clock:pppH:
+func perfPeriod(text string, each int64) int64 {
+	words := strings.Fields(text)
+	if len(words) < 3 || !strings.HasSuffix(words[len(words)-1], ":") {
+		return 0
+	}
+	period, err := strconv.ParseInt(words[len(words)-2], 10, 64)
+	if err != nil || period < 0 {
+		return 0
+	}
+	event := words[len(words)-1]
+	if strings.HasPrefix(event, "cpu-clock:") || strings.HasPrefix(event, "task-clock:") {
+		return period
+	}
+	return each
+}
+
+const unknownFrame = "[unknown]"
+
+// perfFrame takes a frame's line:
+//
+//	ffffffff81638daa vfs_write ([kernel.kallsyms])
+//	          48fa2b main.(*T).Write (/path/of/the program)
+func perfFrame(text string) (Frame, bool) {
+	_, rest, ok := strings.Cut(strings.TrimSpace(text), " ")
+	if !ok {
+		return Frame{}, false
+	}
+	name, dso := rest, ""
+	if at := strings.LastIndex(strings.TrimSuffix(rest, " (deleted))"), " ("); at >= 0 {
+		name, dso = rest[:at], strings.TrimSuffix(rest[at+2:], ")")
+		dso = strings.TrimSuffix(dso, " (deleted)")
+	}
+	if name = strings.TrimSpace(name); name == "" {
+		name = unknownFrame
+	}
+	// "name+0x1f": where in the function.
+	if at := strings.LastIndex(name, "+0x"); at > 0 {
+		name = name[:at]
+	}
+	f := Frame{Func: name, File: base(dso)}
+	switch {
+	case strings.HasPrefix(dso, "[kernel") || strings.HasPrefix(dso, "[guest.kernel") || strings.HasSuffix(dso, ".ko"):
+		f.File = kernelFile
+	case dso == unknownFrame:
+		f.File = ""
+	}
+	return f, true
+}

@@ -1,0 +1,166 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+func callOf(t *testing.T, c *Calls, name string) Call {
+	t.Helper()
+	i := slices.IndexFunc(c.ByName, func(c Call) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("no %s among %+v", name, c.ByName)
+	}
+	return c.ByName[i]
+}
+
+func TestStraceOfAConversation(t *testing.T) {
+	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A client sends 90 bytes five times; the peer reads them whole, asks for 4,096 and
+	// answers 5 each time.
+	recv, send := callOf(t, c, "recvfrom"), callOf(t, c, "sendto")
+	if recv.Errors != 1 || !slices.Contains(recv.Asked, Size{4096, recv.Asked[0].Count}) || recv.Sizes[0].Bytes != 5 {
+		t.Errorf("recvfrom: %+v", recv)
+	}
+	// Of the first one only the end was seen.
+	if send.Full != send.Count-1 || send.Under512 != send.Count-1 {
+		t.Errorf("sendto: %+v", send)
+	}
+	for name, want := range map[string]Call{
+		"writev":   {Count: 1, Bytes: 20, Full: 1, Under512: 1, Asked: []Size{{20, 1}}, Sizes: []Size{{20, 1}}},
+		"sendmsg":  {Count: 1, Bytes: 5, Full: 1, Under512: 1, Asked: []Size{{5, 1}}, Sizes: []Size{{5, 1}}},
+		"recvmsg":  {Count: 1, Bytes: 5, Under512: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{5, 1}}},
+		"read":     {Count: 1, Bytes: 512, Full: 1, Asked: []Size{{512, 1}}, Sizes: []Size{{512, 1}}},
+		"write":    {Count: 1, Bytes: 600, Full: 1, Asked: []Size{{600, 1}}, Sizes: []Size{{600, 1}}},
+		"sendfile": {Count: 1, Bytes: 3, Under512: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{3, 1}}},
+	} {
+		got := callOf(t, c, name)
+		want.Name = name
+		if want.Time = got.Time; got.Time <= 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %+v\nwant %+v", got, want)
+		}
+	}
+	if c.Took < 5*time.Millisecond || c.Took > time.Minute {
+		t.Errorf("took %v", c.Took)
+	}
+}
+
+func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
+	data := recorded(t, "strace-go.txt")
+	c, err := readStrace(bytes.NewReader(data), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Every call that ended is one line with a result.
+	if want := int64(bytes.Count(data, []byte(" = "))); c.Total != want {
+		t.Errorf("%d calls, want %d", c.Total, want)
+	}
+	futex := callOf(t, c, "futex")
+	if futex.Errors == 0 || futex.Bytes != 0 || futex.Sizes != nil {
+		t.Errorf("futex: %+v", futex)
+	}
+	// What is known of descriptors: 6 is the runtime's eventfd.
+	c, err = readStrace(bytes.NewReader(data), map[int]descriptor{6: wakeups, 0: ours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := callOf(t, c, "write (eventfd)"); w.Count == 0 || slices.ContainsFunc(c.ByName, func(c Call) bool { return c.Name == "write" || c.Name == "read" }) {
+		t.Errorf("%+v", c.ByName)
+	}
+}
+
+func TestStraceWithTextsAndWithoutTimes(t *testing.T) {
+	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Took != 0 || callOf(t, c, "recvmsg").Asked[0].Bytes != 100 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestStraceLines(t *testing.T) {
+	tests := []struct {
+		name, lines string
+		want        []Call
+	}{
+		{"an early end", "exit_group(0) = ?\n", []Call{{Name: "exit_group", Count: 1}}},
+		{"interrupted", `12 read(3, 0xc000, 4096) = ? ERESTARTSYS (To be restarted if SA_RESTART is set) <1.5>` + "\n",
+			[]Call{{Name: "read", Count: 1, Errors: 1, Time: 1500 * time.Millisecond}}},
+		{"padding", "munmap(0x7f, 41723)     = -1 EINVAL (Invalid argument) <0.000013>\n", []Call{{Name: "munmap", Count: 1, Errors: 1, Time: 13 * time.Microsecond}}},
+		{"a text with brackets and a result", `write(1, "x) = 7, \"quoted\", (", 30) = 30 <0.000001>` + "\n",
+			[]Call{{Name: "write", Count: 1, Time: time.Microsecond, Bytes: 30, Under512: 1, Full: 1, Sizes: []Size{{30, 1}}, Asked: []Size{{30, 1}}}}},
+		{"a vector that is cut short", `writev(6, [{iov_base=""..., iov_len=4}, ...], 9) = 20` + "\n", []Call{{Name: "writev", Count: 1}}},
+		{"a text that looks like a vector", `writev(6, [{iov_base="iov_len=99", iov_len=10}], 1) = 10` + "\n",
+			[]Call{{Name: "writev", Count: 1, Bytes: 10, Under512: 1, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
+		{"the end of a call that nobody saw begin", `7 <... read resumed>""..., 512) = 12 <0.1>` + "\n",
+			[]Call{{Name: "read", Count: 1, Time: 100 * time.Millisecond}}},
+		{"the pid form", "[pid    77] write(1, ..., 600) = 600\n", []Call{{Name: "write", Count: 1, Bytes: 600, Full: 1, Sizes: []Size{{600, 1}}, Asked: []Size{{600, 1}}}}},
+		{"threads between each other", "1 read(3,  <unfinished ...>\n2 read(4,  <unfinished ...>\n1 <... read resumed>..., 10) = 1\n2 <... read resumed>..., 20) = 20\n",
+			[]Call{{Name: "read", Count: 2, Bytes: 21, Under512: 2, Full: 1, Sizes: []Size{{1, 1}, {20, 1}}, Asked: []Size{{10, 1}, {20, 1}}}}},
+		{"an end of file", "read(3, \"\", 512) = 0\n", []Call{{Name: "read", Count: 1, Sizes: []Size{{0, 1}}, Asked: []Size{{512, 1}}}}},
+		{"cut off", "close(3) = 0\nclose(4) =", []Call{{Name: "close", Count: 1}}},
+		{"a long line", "close(3) = 0\nwrite(1, \"" + strings.Repeat("x", 2*maxStraceLine) + "\", 5) = 5\nclose(3) = 0\n", []Call{{Name: "close", Count: 2}}},
+		{"nothing", "", []Call{}},
+		{"signals only", "5 --- SIGURG {si_signo=SIGURG} ---\n5 +++ exited with 0 +++\n", []Call{}},
+	}
+	for _, test := range tests {
+		c, err := readStrace(strings.NewReader(test.lines), nil)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if fmt.Sprint(c.ByName) != fmt.Sprint(test.want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", test.name, c.ByName, test.want)
+		}
+	}
+}
+
+func TestWhatIsNotStraceIsAnError(t *testing.T) {
+	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), nil); err == nil {
+		t.Errorf("got %+v", c)
+	}
+	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), nil)
+	if !errors.Is(err, io.ErrClosedPipe) || c.Total != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func FuzzStrace(f *testing.F) {
+	for _, name := range []string{"strace-net.txt", "strace-go.txt", "strace-plain.txt"} {
+		data := recorded(f, name)
+		f.Add(data[:1000])
+		f.Add(data[len(data)-1000:])
+	}
+	f.Add([]byte("1 2.5 write(3, \"\\\"\", 7) = 7 <0.1>\n<... x resumed>"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := readStrace(bytes.NewReader(data), map[int]descriptor{3: ours})
+		if c == nil {
+			if err == nil {
+				t.Fatal("neither calls nor an error")
+			}
+			return
+		}
+		var total int64
+		for _, call := range c.ByName {
+			if call.Count <= 0 || call.Time < 0 || call.Errors > call.Count || call.Full > call.Count || call.Under512 > call.Count || call.Bytes < 0 ||
+				len(call.Sizes) > keptSizes || len(call.Asked) > keptSizes {
+				t.Fatalf("%+v", call)
+			}
+			total += call.Count
+		}
+		if total != c.Total || c.Took < 0 {
+			t.Fatalf("%d calls by name, %d in all, in %v", total, c.Total, c.Took)
+		}
+	})
+}

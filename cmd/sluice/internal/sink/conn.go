@@ -1,0 +1,301 @@
+package sink
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice"
+)
+
+// linger is how long the end of a connection waits for its client to have read the
+// last answers: closing at once, with bytes unread, would take them back with a reset.
+const linger = time.Second
+
+var errCutOff = errors.New("cut off")
+
+// A conn is a connection. One goroutine reads requests and gives them to the store, another
+// writes answers, in the order of the requests.
+type conn struct {
+	net.Conn
+	server *Server
+
+	mu       sync.Mutex
+	ready    sync.Cond // the writer has something to do
+	room     sync.Cond // the reader may go on
+	first    *answer   // what waits for its answer, oldest first
+	last     *answer
+	spare    *answer // used again
+	inFlight int     // records, also those whose answers are being written
+	ended    bool    // nothing more will be read
+	broken   error   // no answers are written any more
+}
+
+// An answer is that to one call of Store.Append.
+type answer struct {
+	conn  *conn
+	next  *answer
+	n     int   // records
+	bytes int64 // payload
+	first uint64
+	err   error
+	ready bool
+	done  func(first uint64, err error) // of this answer, made once
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{Conn: nc, server: s}
+	c.ready.L, c.room.L = &c.mu, &c.mu
+	return c
+}
+
+// serve reads until the end, answers what was read, and closes the connection.
+func (c *conn) serve() {
+	var writing sync.WaitGroup
+	var failed error // of the store
+	writing.Go(func() { failed = c.write() })
+	why := c.read()
+	c.mu.Lock()
+	c.ended = true
+	c.ready.Signal()
+	c.mu.Unlock()
+	writing.Wait()
+	switch {
+	case failed != nil:
+		c.server.refuse(c, failed)
+	case errors.Is(why, errRefused):
+		c.server.refuse(c, why)
+		c.linger()
+	case why != nil: // the end of the server: the client may be sending
+		c.linger()
+	}
+	c.Close()
+}
+
+// errRefused: a client does what it must not.
+var errRefused = errors.New("refused")
+
+// read reads requests. It returns nil when the client has ended or is gone, and
+// otherwise why no more is read.
+func (c *conn) read() error {
+	in := sluice.NewBufReader(c.Conn)
+	defer in.Recycle()
+	most := c.server.settings.MaxRecord
+	in.SetLimits(sluice.Limits{Frame: max(most, 4)})
+	var records []Record // scratch
+	for {
+		room := c.waitRoom()
+		if room == 0 {
+			return nil
+		}
+		length, err := in.ReadBE32(4)
+		var b Record
+		if err == nil {
+			if uint64(length) > uint64(most) {
+				return fmt.Errorf("%w: a record of %d bytes, at most %d are taken", errRefused, length, most)
+			}
+			b, err = in.ReadBuf(int(length))
+		}
+		if err != nil {
+			return c.readEnd(in, err)
+		}
+		// And what has come with it, without waiting.
+		for records = append(records, b); len(records) < room && in.Buffered() >= 4; records = append(records, b) {
+			head, _ := in.Peek(4)
+			length := binary.BigEndian.Uint32(head)
+			if uint64(length) > uint64(most) || in.Buffered()-4 < int(length) {
+				break
+			}
+			in.Advance(4)
+			if b, err = in.ReadBuf(int(length)); err != nil {
+				panic(fmt.Sprintf("sink: %d bytes that are there cannot be read: %v", length, err))
+			}
+		}
+		c.append(records)
+		records = records[:0]
+	}
+}
+
+// readEnd says what an error of reading means.
+func (c *conn) readEnd(in *sluice.BufReader, err error) error {
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return errCutOff // by finish: nothing else sets a deadline for reading
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		c.server.settings.OnError(fmt.Errorf("%v: ended inside a record, with %d bytes of it", c.RemoteAddr(), in.Buffered()))
+		return nil
+	}
+	return nil
+}
+
+// waitRoom waits until records may be read, and returns how many, 0 when the
+// connection is broken.
+func (c *conn) waitRoom() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.broken == nil && c.inFlight >= c.server.settings.InFlight {
+		c.room.Wait()
+	}
+	if c.broken != nil {
+		return 0
+	}
+	return c.server.settings.InFlight - c.inFlight
+}
+
+// append gives records, transferred, to the store.
+func (c *conn) append(records []Record) {
+	var bytes int64
+	for i := range records {
+		bytes += int64(records[i].Len())
+	}
+	c.mu.Lock()
+	a := c.spare
+	if a == nil {
+		a = &answer{conn: c}
+		a.done = a.set
+	} else {
+		c.spare, a.next = a.next, nil
+	}
+	a.n, a.bytes, a.ready = len(records), bytes, false
+	if c.last == nil {
+		c.first = a
+	} else {
+		c.last.next = a
+	}
+	c.last = a
+	c.inFlight += a.n
+	c.mu.Unlock()
+	c.server.store.Append(records, a.done)
+	clear(records)
+}
+
+// set is what a store calls.
+func (a *answer) set(first uint64, err error) {
+	c := a.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.first, a.err, a.ready = first, err, true
+	if c.first == a {
+		c.ready.Signal()
+	}
+}
+
+// write writes answers until everything is answered that was read, or the connection
+// breaks, or the store fails, which it returns.
+func (c *conn) write() error {
+	out := sluice.NewBufWriter(c.Conn)
+	defer out.Recycle()
+	out.SetTimeout(c.server.settings.Patience)
+	for {
+		list, failed := c.answered()
+		n, bytes := 0, int64(0)
+		for a := list; a != nil; a = a.next {
+			var b [8]byte
+			for i := range a.n {
+				binary.BigEndian.PutUint64(b[:], a.first+uint64(i))
+				out.Write(b[:]) // an error stays until Flush
+			}
+			n += a.n
+			bytes += a.bytes
+		}
+		if n > 0 {
+			if err := out.Flush(); err != nil {
+				var timeout net.Error
+				if errors.As(err, &timeout) && timeout.Timeout() {
+					c.server.settings.OnError(fmt.Errorf("%v: took no answers for %v", c.RemoteAddr(), c.server.settings.Patience))
+				}
+				c.drop(err)
+				return nil
+			}
+			c.server.records.Add(uint64(n))
+			c.server.bytes.Add(uint64(bytes))
+			c.written(list, n)
+		}
+		if failed != nil {
+			c.drop(failed)
+			return failed
+		}
+		if list == nil {
+			return nil
+		}
+	}
+}
+
+// answered waits for answers that can be written, and takes them: none when there will
+// be none. With them comes the error of the one behind them.
+func (c *conn) answered() (*answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		switch {
+		case c.broken != nil:
+			return nil, nil
+		case c.first != nil && c.first.ready:
+			list := c.first
+			var before *answer
+			a := list
+			for a != nil && a.ready && a.err == nil {
+				before, a = a, a.next
+			}
+			if before == nil {
+				return nil, a.err
+			}
+			before.next = nil
+			c.first = a
+			if a == nil {
+				c.last = nil
+			} else if a.ready {
+				return list, a.err
+			}
+			return list, nil
+		case c.first == nil && c.ended:
+			return nil, nil
+		}
+		c.ready.Wait()
+	}
+}
+
+// written takes answers back that have been written.
+func (c *conn) written(list *answer, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight -= n
+	for list != nil {
+		a := list
+		list = a.next
+		a.next, c.spare = c.spare, a
+	}
+	c.room.Signal()
+}
+
+// drop breaks the connection off.
+func (c *conn) drop(why error) {
+	c.mu.Lock()
+	if c.broken == nil {
+		c.broken = why
+	}
+	c.ready.Signal()
+	c.room.Signal()
+	c.mu.Unlock()
+	c.Conn.Close()
+}
+
+// finish lets the connection read no more.
+func (c *conn) finish() { c.SetReadDeadline(time.Unix(1, 0)) }
+
+// linger ends the connection for the client, and waits until it has seen that.
+func (c *conn) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	c.SetReadDeadline(time.Now().Add(linger))
+	io.Copy(io.Discard, c.Conn)
+}

@@ -1,0 +1,89 @@
+package consensus
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+type counts struct {
+	acknowledged, entries, refused, failed atomic.Uint64
+}
+
+// Stats are a store's figures since it was opened.
+type Stats struct {
+	Leader       string      `json:"leader"`       // name, empty when there is none
+	Term         uint64      `json:"term"`         // the highest that is known here
+	Last         uint64      `json:"last"`         // number of the last record of the log that has most
+	Commits      uint64      `json:"commits"`      // entries that were committed and applied, whoever proposed them
+	Entries      uint64      `json:"entries"`      // of those, the ones proposed here
+	Acknowledged uint64      `json:"acknowledged"` // records
+	Refused      uint64      `json:"refused"`      // appends for want of a leader here
+	Failed       uint64      `json:"failed"`       // appends that were under way and came to nothing that is known
+	Nodes        []NodeStats `json:"nodes"`        // that run here
+}
+
+// NodeStats are those of one node.
+type NodeStats struct {
+	ID        string `json:"id"`
+	Addr      string `json:"addr"`  // that its raft listens on
+	State     string `json:"state"` // Leader, Follower, Candidate, Shutdown, or out
+	Term      uint64 `json:"term"`
+	Last      uint64 `json:"last"`    // record of its log
+	Applied   uint64 `json:"applied"` // raft entry
+	Commits   uint64 `json:"commits"`
+	Recovered string `json:"recovered,omitempty"` // what was cut off its log when it was opened
+	Error     string `json:"error,omitempty"`     // why it is out
+}
+
+// Stats returns the figures of now.
+func (s *Store) Stats() Stats {
+	all := Stats{
+		Entries: s.counts.entries.Load(), Acknowledged: s.counts.acknowledged.Load(),
+		Refused: s.counts.refused.Load(), Failed: s.counts.failed.Load(),
+	}
+	for _, n := range s.nodes {
+		one := n.stats()
+		all.Nodes = append(all.Nodes, one)
+		all.Last, all.Commits = max(all.Last, one.Last), max(all.Commits, one.Commits)
+		if n.raft == nil || one.Error != "" {
+			continue
+		}
+		if _, id := n.raft.LeaderWithID(); id != "" && one.Term >= all.Term {
+			all.Leader = string(id)
+		}
+		all.Term = max(all.Term, one.Term)
+	}
+	return all
+}
+
+func (n *node) stats() NodeStats {
+	s := NodeStats{ID: n.id, Addr: n.streams.Addr().String(), State: "out"}
+	if err := n.failure(); err != nil {
+		s.Error = err.Error()
+	}
+	if n.log != nil {
+		s.Last = n.log.LastIndex()
+	}
+	if n.found.Cut > 0 {
+		s.Recovered = fmt.Sprintf("%d bytes cut from %s: %s", n.found.Cut, n.found.Segment, n.found.Reason)
+	}
+	if n.raft != nil {
+		s.Term, s.Applied, s.Commits = n.raft.CurrentTerm(), n.raft.AppliedIndex(), n.fsm.commits.Load()
+		if s.Error == "" {
+			s.State = n.raft.State().String()
+		}
+	}
+	return s
+}
+
+// Window says what an acknowledgement promises.
+func (s *Store) Window() string { return s.window }
+
+func (s *Store) describe() string {
+	n := len(s.options.Peers)
+	if s.options.Trio {
+		return fmt.Sprintf("raft: acknowledged when %d of %d nodes, all in this process, have synced; no kill and no power cut loses that, the loss of the disk they share does", n/2+1, n)
+	}
+	disks := []string{"one disk", "two disks", "three disks"}[(n-MinPeers)/2]
+	return fmt.Sprintf("raft: acknowledged when %d of %d nodes have synced; no kill and no power cut loses that, nor does the loss of %s", n/2+1, n, disks)
+}

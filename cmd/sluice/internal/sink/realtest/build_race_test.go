@@ -1,0 +1,5 @@
+//go:build linux && race
+
+package realtest
+
+func init() { detector = true }

@@ -1,0 +1,44 @@
+package sink
+
+import (
+	"errors"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// A Record is the payload of one request, in the memory that it was received in.
+type Record = mem.Buf
+
+// A Store keeps records. One with the methods Failed and Err of Async is asked by them
+// whether it has failed; another says so by ErrFailed when it is next given something.
+type Store interface {
+	// Append takes records, at least one. They are transferred, also when it fails: the
+	// store releases them. The slice is borrowed until Append returns.
+	//
+	// done is called exactly once, on any goroutine, before or after Append returns: with the
+	// number of the first record, which the others follow without a gap, once they are as
+	// durable as the store promises; or with the reason why they will not be. It does
+	// not wait for anything. Appends of one goroutine are numbered in their order.
+	//
+	// Append may wait when too much is under way already. It may be called by many
+	// goroutines at once, but not after Close.
+	Append(records []Record, done func(first uint64, err error))
+	// Window says in one line what an acknowledgement promises, and what can be lost.
+	Window() string
+	// Close finishes what was appended, makes it durable and closes what is below.
+	Close() error
+}
+
+// ErrFailed: a store will take nothing any more, for the reason that it wraps. A
+// server that hears of it ends. Other errors of a store are taken to pass: the
+// connection that had one is closed, and may come again.
+var ErrFailed = errors.New("sink: the store has failed")
+
+// A Log is what Async and Sync need of a wal.Log. Nobody else appends to it.
+type Log interface {
+	AppendBatch(records [][]byte) (first uint64, err error)
+	Sync() error
+	LastIndex() uint64
+	DurableIndex() uint64
+	Close() error
+}

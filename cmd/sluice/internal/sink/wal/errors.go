@@ -1,0 +1,39 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers match with errors.Is.
+var (
+	// ErrCorrupt: something is damaged that was durable. It is a *CorruptError.
+	ErrCorrupt = errors.New("wal: the log is damaged")
+	// ErrFailed: writing or syncing failed once, and the log takes nothing any
+	// more; what had not been synced may be lost. It can be closed and opened again.
+	ErrFailed = errors.New("wal: the log has failed")
+	// ErrLocked: another log has the directory open.
+	ErrLocked = errors.New("wal: the directory is in use")
+	// ErrClosed: the log was closed.
+	ErrClosed = errors.New("wal: the log is closed")
+	// ErrTooLong: a record is longer than MaxRecord.
+	ErrTooLong = errors.New("wal: record too long")
+	// ErrTruncated: records were asked for that TruncateFront has removed.
+	ErrTruncated = errors.New("wal: the records have been removed")
+)
+
+// A CorruptError says where a log is damaged. It matches ErrCorrupt. Nothing has
+// been changed.
+type CorruptError struct {
+	Segment string // path of the file
+	Offset  int64  // in it, of the record that is damaged, in bytes
+	Index   uint64 // number of that record
+	Reason  string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("wal: %s is damaged at byte %d, record %d: %s", e.Segment, e.Offset, e.Index, e.Reason)
+}
+
+// Is makes it an ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }

@@ -1,0 +1,157 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+)
+
+// Recovery is what reading a log came to.
+type Recovery struct {
+	First, Last uint64 // of the records that there are; with none First is Last+1
+	Segments    int    // files
+	Bytes       int64  // of those files, without what was cut off
+	Cut         int64  // bytes that were cut off behind the last whole record
+	Segment     string // the file that they were cut from
+	Reason      string // why, in words; empty when all was in order
+}
+
+// errMisnamed is a whole header that belongs to another file.
+var errMisnamed = errors.New("the file has another's name")
+
+// A segment is a file of a log.
+type segment struct {
+	first uint64 // number of its first record
+	size  int64  // bytes
+}
+
+// tail is what recovery found out about the last segment.
+type tail struct {
+	torn    bool   // it has no header, and no record
+	durable uint64 // number of the last record that is known to be durable
+	seed    uint32
+}
+
+// segments returns the numbers in the names of a log's files, ascending.
+func segments(fsys FS, dir string) ([]uint64, error) {
+	names, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var firsts []uint64
+	for _, name := range names {
+		if first, ok := parseName(name); ok {
+			firsts = append(firsts, first)
+		}
+	}
+	slices.Sort(firsts)
+	return firsts, nil
+}
+
+// scan reads all segments of a log, checks them and passes the records to fn. It
+// changes nothing.
+func scan(fsys FS, dir string, fn func(index uint64, record []byte) error) ([]segment, tail, Recovery, error) {
+	var t tail
+	firsts, err := segments(fsys, dir)
+	if err != nil {
+		return nil, t, Recovery{}, err
+	}
+	r := Recovery{First: 1, Segments: len(firsts)}
+	if len(firsts) > 0 {
+		r.First, r.Last = firsts[0], firsts[0]-1
+	}
+	list := make([]segment, 0, len(firsts))
+	for i, first := range firsts {
+		name := filepath.Join(dir, segmentName(first))
+		if first != r.Last+1 {
+			return nil, t, r, &CorruptError{name, 0, r.Last + 1, fmt.Sprintf("the file before it ends with record %d", r.Last)}
+		}
+		size, err := scanSegment(fsys, name, first, i == len(firsts)-1, &t, &r, fn)
+		if err != nil {
+			return nil, t, r, err
+		}
+		list = append(list, segment{first, size})
+		r.Bytes += size
+	}
+	return list, t, r, nil
+}
+
+// scanSegment is scan of one file. It returns its length up to the last whole
+// record.
+func scanSegment(fsys FS, name string, first uint64, last bool, t *tail, r *Recovery, fn func(uint64, []byte) error) (int64, error) {
+	f, err := fsys.Open(name, false)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return 0, err
+	}
+	c, err := newCursor(f, name, size, first)
+	switch {
+	case err == nil:
+	case errors.Is(err, errMisnamed), errors.Is(err, errVersion):
+		return 0, &CorruptError{name, 0, first, err.Error()}
+	case errors.As(err, new(*damage)) && last && size <= segmentHeader:
+		// Records come when the header is durable: there has been none.
+		t.torn = true
+		r.Cut, r.Segment, r.Reason = size, name, err.Error()+": the file was being begun"
+		return 0, nil
+	case errors.As(err, new(*damage)):
+		return 0, &CorruptError{name, 0, first, err.Error()}
+	default:
+		return 0, err
+	}
+	*t = tail{durable: first - 1, seed: c.seed}
+	for {
+		at := c.off
+		index, payload, err := c.next()
+		if err == nil {
+			r.Last = index
+			if fn != nil {
+				if err := fn(index, payload); err != nil {
+					return 0, err
+				}
+			}
+			continue
+		}
+		var d *damage
+		switch {
+		case err == io.EOF:
+		case !errors.As(err, &d):
+			return 0, err
+		case !last:
+			return 0, &CorruptError{name, at, c.index, d.reason + ", and another file follows"}
+		default:
+			later, err := c.proof()
+			if errors.As(err, new(*damage)) {
+				return 0, &CorruptError{name, at, c.index, d.reason + ", and " + err.Error()}
+			}
+			if err != nil {
+				return 0, err
+			}
+			if later > 0 {
+				return 0, &CorruptError{name, at, c.index, fmt.Sprintf("%s, and record %d behind it says that it was durable", d.reason, later)}
+			}
+			r.Cut, r.Segment, r.Reason = size-at, name, d.reason
+		}
+		t.durable = max(t.durable, c.durable)
+		return at, nil
+	}
+}
+
+// Scan reads the log in a directory, without changing or locking anything, and
+// passes its records to fn, borrowed until it returns; nil is for the check alone. What
+// Open would cut off is in the Recovery. An error of fn ends it and is returned.
+func Scan(dir string, fn func(index uint64, record []byte) error) (Recovery, error) {
+	return ScanFS(osFS{}, dir, fn)
+}
+
+// ScanFS is Scan of a log in a file system.
+func ScanFS(fsys FS, dir string, fn func(index uint64, record []byte) error) (Recovery, error) {
+	_, _, r, err := scan(fsys, dir, fn)
+	return r, err
+}
