@@ -42,8 +42,12 @@ func (s *session) judge(r *Result) {
 
 // rateText is a plan's rate in words.
 func rateText(p *Plan) string {
+	unit := "requests"
 	if p.RateBytes {
-		return fmt.Sprintf("%.4g bytes a second", p.Rate)
+		unit = "bytes"
 	}
-	return fmt.Sprintf("%.4g requests a second", p.Rate)
+	if p.Rate >= 1000 {
+		return fmt.Sprintf("%.0f %s a second", p.Rate, unit)
+	}
+	return fmt.Sprintf("%.4g %s a second", p.Rate, unit)
 }
