@@ -10,7 +10,7 @@ WHOLE = $(shell go list ./cmd/... | grep -E '/(page|realtest|diagnose|scenarios)
 # The rest of both modules.
 PARTS = $(filter-out $(WHOLE),$(shell go list $(PACKAGES)))
 
-.PHONY: help test race lint cross fuzz bench
+.PHONY: help test race lint cross fuzz soak bench
 .NOTPARALLEL:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo 'make lint    format, vet, staticcheck, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
 	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m'
+	@echo 'make soak    kill sinks at random under load for SOAK, 10m unless told'
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
 
 # -count=1 throughout: some tests read files of the repository or talk to the
@@ -45,6 +46,9 @@ cross:
 
 fuzz:
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh
+
+soak:
+	SLUICE_SINK_SOAK=$${SOAK:-10m} go test -count=1 -v -timeout 24h -run Soak ./cmd/sluice/internal/sink/realtest
 
 bench:
 	go run ./cmd/sluice bench

@@ -51,6 +51,7 @@ type fsm struct {
 	since int64  // bytes since the last snapshot
 	live  bool   // raft is running: gaps are filled at once
 	err   error  // why nothing is applied any more
+	there sums   // of what the log has beyond at
 }
 
 // applied is what Apply responds with: where the records are.
@@ -86,6 +87,9 @@ func (f *fsm) apply(l *raft.Log) (first uint64, err error) {
 	}
 	first = f.at + 1
 	there := min(f.log.LastIndex()-f.at, uint64(len(records)))
+	if err := f.there.compare(f.log, first, records[:there]); err != nil {
+		return 0, err
+	}
 	if rest := records[there:]; len(rest) > 0 {
 		got, err := f.log.AppendBatch(rest)
 		if err != nil {

@@ -19,6 +19,7 @@ type fakeLog struct {
 	records [][]byte
 	synced  int
 	err     error
+	readErr error
 }
 
 func (l *fakeLog) AppendBatch(records [][]byte) (uint64, error) {
@@ -36,6 +37,9 @@ func (l *fakeLog) Sync() error       { l.synced = len(l.records); return l.err }
 func (l *fakeLog) LastIndex() uint64 { return uint64(len(l.records)) }
 
 func (l *fakeLog) Read(from uint64, fn func(uint64, []byte) error) error {
+	if l.readErr != nil {
+		return l.readErr
+	}
 	for i := from; i <= uint64(len(l.records)); i++ {
 		if err := fn(i, l.records[i-1]); err != nil {
 			return err
@@ -160,6 +164,26 @@ func TestFailedApplyIsFinal(t *testing.T) {
 	}
 	if len(failures) != 1 {
 		t.Errorf("told of %v", failures)
+	}
+}
+
+// Records that the log has and that are not those of the raft log, because
+// somebody else has written to it, are not taken for them.
+func TestForeignRecordsAreNoticed(t *testing.T) {
+	for name, log := range map[string]*fakeLog{
+		"another record": {records: [][]byte{[]byte("one"), []byte("xxx")}},
+		"more records":   {records: [][]byte{[]byte("one"), []byte("two"), []byte("three"), []byte("foreign")}},
+		"damage":         {records: [][]byte{[]byte("one"), []byte("two")}, readErr: errors.New("damaged")},
+	} {
+		f := &fsm{log: log, ctx: context.Background(), bytes: 1 << 30, fail: func(error) {}}
+		had := len(log.records)
+		var last applied
+		for i, e := range [][]byte{entry([]byte("one")), entry([]byte("two"), []byte("three")), entry([]byte("four"))} {
+			last = f.Apply(&raft.Log{Index: uint64(i + 1), Data: e}).(applied)
+		}
+		if last.err == nil || len(log.records) != had || log.readErr == nil && !errors.Is(last.err, errDiverged) {
+			t.Errorf("%s: %v, %d records", name, last.err, len(log.records))
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -22,6 +23,7 @@ import (
 
 const (
 	lockPatience     = time.Second      // for a directory that another process has
+	handOverPatience = 2 * time.Second  // for a follower to take over
 	shutdownPatience = 5 * time.Second  // for raft to end
 	rpcPatience      = 10 * time.Second // for a peer to answer
 	// Entries for each message to a follower that catches up, and entries that
@@ -82,10 +84,6 @@ func openNode(o *Options, id, dir string, s *streams, addr func(string) string) 
 			err = fmt.Errorf("node %s in %s: %w", id, dir, err)
 		}
 	}()
-	stateDir := filepath.Join(dir, "raft")
-	if err := os.MkdirAll(stateDir, 0o777); err != nil {
-		return n, err
-	}
 	logOptions := wal.Options{SegmentBytes: o.SegmentBytes, MaxRecord: MaxBatch}
 	if o.fs != nil {
 		logOptions.FS = o.fs(id)
@@ -93,8 +91,18 @@ func openNode(o *Options, id, dir string, s *streams, addr func(string) string) 
 	if n.log, n.found, err = wal.Open(dir, logOptions); err != nil {
 		return n, err
 	}
+	stateDir := filepath.Join(dir, "raft")
+	file := filepath.Join(stateDir, "raft.db")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if err := n.mustBeEmpty(); err != nil { // before anything is left there
+			return n, err
+		}
+	}
+	if err := os.MkdirAll(stateDir, 0o777); err != nil {
+		return n, err
+	}
 	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path:                    filepath.Join(stateDir, "raft.db"),
+		Path:                    file,
 		BoltOptions:             &bbolt.Options{Timeout: lockPatience, FreelistType: bbolt.FreelistMapType},
 		MsgpackUseNewTimeFormat: true,
 	})
@@ -106,7 +114,7 @@ func openNode(o *Options, id, dir string, s *streams, addr func(string) string) 
 		bolt.Close()
 		return n, err
 	}
-	n.disk = &disk{BoltStore: bolt, file: filepath.Join(stateDir, "raft.db"), fail: n.fail}
+	n.disk = &disk{BoltStore: bolt, file: file, fail: n.fail}
 	n.fsm = &fsm{log: n.log, ctx: n.ctx, fail: n.fail, fetch: n.fetch, snapshot: n.wanted, bytes: o.SnapshotBytes, patience: o.fillPatience}
 	if err := n.startRaft(o, stateDir); err != nil {
 		return n, err
@@ -202,9 +210,8 @@ func (n *node) bootstrap(peers []Peer, snapshots raft.SnapshotStore) error {
 	if last > 0 || term > 1 || len(taken) > 0 {
 		return nil
 	}
-	if have := n.log.LastIndex(); have > 0 {
-		return fmt.Errorf("%w: there are %d records in %s and no state of raft: they are of another mode, or raft/ is lost",
-			ErrState, have, n.dir)
+	if err := n.mustBeEmpty(); err != nil {
+		return err
 	}
 	var all raft.Configuration
 	for _, p := range peers {
@@ -214,6 +221,15 @@ func (n *node) bootstrap(peers []Peer, snapshots raft.SnapshotStore) error {
 		return err
 	}
 	return n.disk.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(all)})
+}
+
+// mustBeEmpty refuses a log with records where there is no state of raft.
+func (n *node) mustBeEmpty() error {
+	if have := n.log.LastIndex(); have > 0 {
+		return fmt.Errorf("%w: there are %d records in %s and no state of raft: they are of another mode, or raft/ is lost",
+			ErrState, have, n.dir)
+	}
+	return nil
 }
 
 // checkMembers compares the peers with the nodes that the state is of.
@@ -343,7 +359,7 @@ func (n *node) handOver() {
 			n.logger.Info("the leadership was not handed over", "error", err)
 		}
 	}()
-	patience := time.NewTimer(shutdownPatience)
+	patience := time.NewTimer(handOverPatience)
 	defer patience.Stop()
 	select {
 	case <-over:

@@ -62,6 +62,34 @@ func TestDirectoryThatDoesNotFit(t *testing.T) {
 		if got := recovered(t, c.nodeDir(0)); len(got) != 1 {
 			t.Errorf("the log has %q now", got)
 		}
+		if _, err := os.Stat(filepath.Join(c.nodeDir(0), "raft")); err == nil {
+			t.Error("a directory of raft was made there")
+		}
+	})
+	t.Run("records of another mode on top", func(t *testing.T) {
+		c := newCluster(t, nil)
+		c.start(0, 1, 2)
+		l := newLedger()
+		c.mustPut(l, "before")
+		c.settle()
+		c.stop(0)
+		log, _, err := wal.Open(c.nodeDir(0), wal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.AppendBatch([][]byte{[]byte("foreign")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.start(0)
+		c.mustPut(l, "after")
+		<-c.stores[0].Failed()
+		if err := c.stores[0].Err(); !errors.Is(err, errDiverged) {
+			t.Errorf("the node says %v", err)
+		}
+		c.mustPut(l, "without it")
 	})
 	t.Run("in use", func(t *testing.T) {
 		c := newCluster(t, nil)

@@ -29,7 +29,7 @@ const (
 // share the next one.
 type Store struct {
 	options Options
-	nodes   []*node // one, or the three of a trio, nil where one could not be opened
+	nodes   []*node // one, or the three of a trio, some of which may be out
 	ctx     context.Context
 	cancel  context.CancelFunc
 	window  string
@@ -247,8 +247,8 @@ func (s *Store) drop(n int) []request {
 	return taken
 }
 
-// Close finishes what was appended, for at most 5 s, and stops the nodes, which
-// takes at most 5 s more.
+// Close finishes what was appended, for at most 5 s, hands the leadership over,
+// for at most 2 s, and stops the nodes, which takes at most 5 s more.
 func (s *Store) Close() error {
 	s.closed.Do(func() {
 		s.mu.Lock()
