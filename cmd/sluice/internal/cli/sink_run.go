@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -145,6 +146,13 @@ func (a App) openSink(f sinkFlags, dir string) (sink.Store, *wal.Recovery, error
 		o.Log = newLogger(a.Stderr, "info", "text")
 		store, err := consensus.Open(o)
 		return store, nil, err
+	}
+	// What a single sink appended there would have numbers that the cluster gives
+	// to other records.
+	for _, place := range []string{"raft", filepath.Join("1", "raft")} {
+		if _, err := os.Stat(filepath.Join(dir, place)); err == nil {
+			return nil, nil, fmt.Errorf("sink: %s holds a log of raft (%s): use --durability raft, or another directory", dir, place)
+		}
 	}
 	log, found, err := wal.Open(dir, wal.Options{SegmentBytes: int64(f.segment), MaxRecord: int(f.maxRecord)})
 	if err != nil {

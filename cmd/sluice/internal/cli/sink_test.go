@@ -188,10 +188,18 @@ func TestSinkThatCannotBegin(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(damaged, "00000000000000000001"+wal.Suffix), make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	cluster, trio := t.TempDir(), t.TempDir()
+	for _, dir := range []string{filepath.Join(cluster, "raft"), filepath.Join(trio, "1", "raft")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for says, args := range map[string][]string{
-		"address already in use": {l.Addr().String()},
-		"no directory":           {"--dir", file, "127.0.0.1:0"},
-		"is damaged at byte 0":   {"--dir", damaged, "127.0.0.1:0"},
+		"holds a log of raft (raft)":   {"--dir", cluster, "127.0.0.1:0"},
+		"holds a log of raft (1/raft)": {"--dir", trio, "--durability", "async", "127.0.0.1:0"},
+		"address already in use":       {l.Addr().String()},
+		"no directory":                 {"--dir", file, "127.0.0.1:0"},
+		"is damaged at byte 0":         {"--dir", damaged, "127.0.0.1:0"},
 	} {
 		p, exit := run(t, append([]string{"sink"}, args...)...)
 		if text := p.stderr.String(); exit != ExitFailure || !strings.HasPrefix(text, "sluice: sink: ") || strings.Count(text, "\n") != 1 || !strings.Contains(text, says) {
