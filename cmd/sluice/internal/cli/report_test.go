@@ -131,3 +131,18 @@ func TestReportSaysWhichFileItCannotRead(t *testing.T) {
 		t.Errorf("exit code %d, %q", exit, p.stderr.String())
 	}
 }
+
+func TestTheHelpOfReportSaysWhatMatters(t *testing.T) {
+	p, exit := run(t, "report", "--help")
+	text := p.stdout.String()
+	_, examples, _ := strings.Cut(text, "Examples:\n")
+	examples, _, _ = strings.Cut(examples, "\n\n")
+	if exit != 0 || strings.Count(strings.TrimSpace(examples), "\n") != 0 || !strings.HasPrefix(strings.TrimSpace(examples), "sluice report") {
+		t.Errorf("exit code %d, examples %q", exit, examples)
+	}
+	for _, want := range []string{"Exit codes: 0", "--output", "--benchstat", "--baseline", "--at-least", "--force", "--json", "default 20 for bench, 35 for load and matrix"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the help does not mention %s", want)
+		}
+	}
+}

@@ -42,6 +42,9 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 // chromium starts one browser for a test.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
+	if underRace {
+		t.Skip("it is the browser's work: there is nothing of ours to race")
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),

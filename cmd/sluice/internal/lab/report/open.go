@@ -67,13 +67,15 @@ func Open(path string) (*Result, error) {
 // file whose parts contradict each other; ErrTooLarge beyond MaxFile; or the
 // reader's. What Read returns can be rendered and compared without a further look at
 // whether it makes sense.
-func Read(r io.Reader, name string) (*Result, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+func Read(r io.Reader, name string) (*Result, error) { return readWithin(r, name, MaxFile) }
+
+func readWithin(r io.Reader, name string, most int64) (*Result, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if len(text) > MaxFile {
-		return nil, fmt.Errorf("report: %w: more than %d MiB", ErrTooLarge, MaxFile>>20)
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("report: %w: more than %d bytes", ErrTooLarge, most)
 	}
 	var head struct {
 		Kind   *string `json:"kind"`

@@ -51,13 +51,13 @@ func newCasePart(in *inputLine, d *diagnose.Diagnosis) casePart {
 		about = append(about, timeText(e.CPUTime)+" of processor time")
 	}
 	if e.Ops > 0 {
-		about = append(about, plural(int(e.Ops), "operation"))
+		about = append(about, grouped(float64(e.Ops))+" operations")
 	}
 	if e.Bytes > 0 {
 		about = append(about, byteText(float64(e.Bytes))+" of payload")
 	}
 	if e.ReadCalls > 0 || e.WriteCalls > 0 {
-		about = append(about, plural(int(e.ReadCalls), "read"), plural(int(e.WriteCalls), "write"))
+		about = append(about, grouped(float64(e.ReadCalls))+" reads", grouped(float64(e.WriteCalls))+" writes")
 	}
 	if e.Queued > 0 {
 		about = append(about, timeText(e.Queued)+" ready without a processor")

@@ -31,7 +31,7 @@ func newLoadPart(in *inputLine, r *load.Result) loadPart {
 		p.Reasons = []string{"the file gives no reason"}
 	}
 	if r.Errors > 0 {
-		p.Errors = fmt.Sprintf("%s failed", plural(int(min(r.Errors, 1<<53)), "request or connection"))
+		p.Errors = grouped(float64(r.Errors)) + " requests or connections failed"
 		if r.Error != "" {
 			p.Errors += "; the first: " + r.Error
 		}
@@ -79,7 +79,7 @@ func (p *loadPart) plan(r *load.Result) {
 	add("target", r.Plan.Target+", "+string(r.Plan.Protocol))
 	add("model", rateText(&r.Plan))
 	add("connections", fmt.Sprintf("%s with at most %s under way on each", grouped(float64(r.Plan.Conns)), plural(r.Plan.Depth, "request")))
-	add("measured", fmt.Sprintf("%s after %s of warm-up: %s, %s", windowText(r.Measured), windowText(r.Plan.Warmup), plural(int(min(r.Requests, 1<<53)), "request"), byteText(float64(r.Bytes))))
+	add("measured", fmt.Sprintf("%s after %s of warm-up: %s, %s", windowText(r.Measured), windowText(r.Plan.Warmup), grouped(float64(r.Requests))+" requests", byteText(float64(r.Bytes))))
 	if r.Plan.Rate > 0 {
 		add("sent late", share(r.Late)+" by the generator, by more than "+timeText(r.LateAfter)+"; "+share(r.Shortfall)+" not in time to be counted")
 	}

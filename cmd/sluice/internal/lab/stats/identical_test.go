@@ -27,13 +27,17 @@ var placed = struct{ copies, processes []string }{
 type replay struct {
 	rng *rand.Rand
 	noise
+	turns map[*float64]measure.Turn // of the recorded figures, each made once
 }
 
 func newReplay(t *testing.T, without []string) *replay {
 	t.Helper()
+	if underRace {
+		t.Skip("it takes long, and there is one goroutine")
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	r := &replay{rand.New(rand.NewPCG(seed, 1)), loadNoise(t)}
+	r := &replay{rand.New(rand.NewPCG(seed, 1)), loadNoise(t), map[*float64]measure.Turn{}}
 	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s noisy) bool { return slices.Contains(without, s.Name) })
 	if len(r.Scenarios) < 8 {
 		t.Fatalf("noise of %d scenarios", len(r.Scenarios))
@@ -63,11 +67,18 @@ func (r *replay) twoPasses(s *noisy) (a, b pass) {
 
 // outcome is what bench would have made of the two copies; factor slows the
 // second.
-func outcome(name string, one, two []float64, factor float64) measure.Outcome {
+func (r *replay) outcome(name string, one, two []float64, factor float64) measure.Outcome {
 	variant := func(name string, values []float64, factor float64) measure.Variant {
-		v := measure.Variant{Name: name}
-		for _, value := range values {
-			v.Turns = append(v.Turns, measure.Turn{Figures: map[string]float64{"ns/op": value * factor}})
+		v := measure.Variant{Name: name, Turns: make([]measure.Turn, len(values))}
+		for i := range values {
+			turn, known := r.turns[&values[i]]
+			if !known || factor != 1 {
+				turn = measure.Turn{Figures: map[string]float64{"ns/op": values[i] * factor}}
+			}
+			if !known && factor == 1 {
+				r.turns[&values[i]] = turn
+			}
+			v.Turns[i] = turn
 		}
 		return v
 	}
@@ -78,8 +89,8 @@ func outcome(name string, one, two []float64, factor float64) measure.Outcome {
 }
 
 // verdict is what a table says of the second copy.
-func verdict(one, two []float64, factor float64) string {
-	o := outcome("a", one, two, factor)
+func (r *replay) verdict(one, two []float64, factor float64) string {
+	o := r.outcome("a", one, two, factor)
 	return report.Summarize(&o).Rows[1].Verdict
 }
 
@@ -93,7 +104,7 @@ func TestRecordedCopiesAreNotToldApart(t *testing.T) {
 		for range tries {
 			s := &r.Scenarios[r.rng.IntN(len(r.Scenarios))]
 			one, two := r.block(s.Passes[r.rng.IntN(len(s.Passes))], rounds)
-			if verdict(one, two, 1) == "~" {
+			if r.verdict(one, two, 1) == "~" {
 				same++
 			}
 		}
@@ -107,11 +118,8 @@ func TestRecordedCopiesAreNotToldApart(t *testing.T) {
 // Two runs of bench over the same scenarios, compared as files are: not one
 // figure of all of them is called better or worse in at least 95 of 100 tries.
 func TestRecordedFilesAreNotToldApart(t *testing.T) {
-	if underRace {
-		t.Skip("it takes long, and there is one goroutine")
-	}
 	r := newReplay(t, placed.copies)
-	const tries = 2000
+	const tries = 2500
 	for rounds := 3; rounds <= 15; rounds++ {
 		same := 0
 		for range tries {
@@ -120,9 +128,9 @@ func TestRecordedFilesAreNotToldApart(t *testing.T) {
 				s := &r.Scenarios[i]
 				a, b := r.twoPasses(s)
 				one, two := r.block(a, rounds)
-				earlier.Scenarios = append(earlier.Scenarios, outcome(s.Name, one, two, 1))
+				earlier.Scenarios = append(earlier.Scenarios, r.outcome(s.Name, one, two, 1))
 				one, two = r.block(b, rounds)
-				later.Scenarios = append(later.Scenarios, outcome(s.Name, one, two, 1))
+				later.Scenarios = append(later.Scenarios, r.outcome(s.Name, one, two, 1))
 			}
 			if c := compared(t, earlier, later); c.Regressions+c.Better == 0 {
 				same++
@@ -202,14 +210,14 @@ func TestRealDifferencesAreFoundInRecordedNoise(t *testing.T) {
 	}
 	within := func(s *noisy, factor float64) string {
 		one, two := r.block(s.Passes[r.rng.IntN(len(s.Passes))], rounds)
-		return verdict(one, two, factor)
+		return r.verdict(one, two, factor)
 	}
 	between := func(s *noisy, factor float64) string {
 		a, b := r.twoPasses(s)
 		one, two := r.block(a, rounds)
-		earlier := &report.File{Scenarios: []measure.Outcome{outcome(s.Name, one, two, 1)}}
+		earlier := &report.File{Scenarios: []measure.Outcome{r.outcome(s.Name, one, two, 1)}}
 		one, two = r.block(b, rounds)
-		later := &report.File{Scenarios: []measure.Outcome{outcome(s.Name, one, two, factor)}}
+		later := &report.File{Scenarios: []measure.Outcome{r.outcome(s.Name, one, two, factor)}}
 		for _, ch := range compared(t, earlier, later).Changes {
 			if ch.Judged {
 				return ch.Verdict

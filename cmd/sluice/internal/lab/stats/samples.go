@@ -12,7 +12,7 @@ import (
 // where the system put their memory, and on which processor they began, moves ratios
 // within a whole run by up to 17 % in the recorded noise, which no number of rounds
 // can show. With 0.2 all of nine figures of two files come out equal in 96 of 100
-// tries, with 0.15 in 93, see testdata.
+// tries, with 0.15 in 93; see testdata.
 const AtLeast = 0.20
 
 // exactCells bounds the products of sample sizes for which the distribution of
