@@ -235,10 +235,10 @@ func TestEchoThatCannotListen(t *testing.T) {
 func TestEchoServesProfilesOnAnAddressOfItsOwn(t *testing.T) {
 	s := startEcho(t, "--engine", "bufreader", "--pprof", "127.0.0.1:0", "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
-	url, ok := "", s.lines.Scan() && s.lines.Scan()
-	if ok {
-		url, ok = strings.CutPrefix(s.lines.Text(), "profiles on ")
+	for range 2 {
+		s.lines.Scan()
 	}
+	url, ok := strings.CutPrefix(s.lines.Text(), "profiles on ")
 	if !ok {
 		t.Fatalf("the third line is %q", s.lines.Text())
 	}

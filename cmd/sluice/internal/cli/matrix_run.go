@@ -86,7 +86,7 @@ func lateAfter(ctx context.Context) (time.Duration, error) {
 	if err != nil && ctx.Err() == nil {
 		return 0, err
 	}
-	return max(d.P99, time.Millisecond), nil
+	return max(d.P99.Round(10*time.Microsecond), time.Millisecond), nil
 }
 
 // file is what is to be measured: new, or read and gone on with.

@@ -47,17 +47,32 @@ func concurrentGroup() []lab.Scenario {
 	return []lab.Scenario{read, parse}
 }
 
+// apart is how many walkers that do nothing are made after each one that does.
+// Small objects that are made one after the other lie side by side: two
+// walkers would share cache lines or not, as memory happened to lie, and two copies of the same
+// variant differ by a factor of two for as long as the process lived.
+const apart = 8
+
 // newReaders makes a fleet of so many goroutines for each processor, which
 // walk the same bytes from places spread over them.
 func newReaders(w way, s *stream, env lab.Env, perCPU int) *fleet {
 	sizes := netsim.Draw(netsim.Normal, env.Seed)
 	walkers := make([]*walker, perCPU*runtime.GOMAXPROCS(0))
+	var spacers []*walker
 	for i := range walkers {
 		at := i * s.units() / len(walkers)
-		src := sizes.Reader(s.source(at), uint(i*netsim.TableLen/len(walkers)))
-		walkers[i] = newWalker(w, src, place{s: s, at: at})
+		made := func() *walker {
+			src := sizes.Reader(s.source(at), uint(i*netsim.TableLen/len(walkers)))
+			return newWalker(w, src, place{s: s, at: at})
+		}
+		walkers[i] = made()
+		for range apart {
+			spacers = append(spacers, made())
+		}
 	}
-	return newFleet(walkers)
+	f := newFleet(walkers)
+	f.spacers = spacers
+	return f
 }
 
 // gcGroup reads frames beside a heap that is costly to collect.

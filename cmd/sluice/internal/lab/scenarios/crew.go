@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
@@ -70,6 +71,7 @@ func (c *crew) stop() {
 // A fleet is a crew of walkers, each on a source of its own.
 type fleet struct {
 	walkers []*walker
+	spacers []*walker // keep the walkers apart in memory; they do nothing
 	samples []lab.Sample
 	crew    *crew
 }
@@ -98,7 +100,7 @@ func (f *fleet) Run(ops int) (lab.Sample, error) {
 func (f *fleet) Close() error {
 	f.crew.stop()
 	var errs []error
-	for _, w := range f.walkers {
+	for _, w := range slices.Concat(f.walkers, f.spacers) {
 		errs = append(errs, w.Close())
 	}
 	return errors.Join(errs...)
