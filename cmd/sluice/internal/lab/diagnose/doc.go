@@ -1,6 +1,6 @@
-// Package diagnose says what the evidence about a workload means. Rules, one a
-// file, each know one fault: what it looks like in which tool, what it costs, and
-// what to try. Diagnose asks all of them and ranks the answers by their scores.
+// Package diagnose says what the evidence about a workload means. Each rule
+// knows one fault: what it looks like in which tool, what it costs, and what to try.
+// Diagnose asks all of them and ranks the answers by their scores.
 //
 // # Scores
 //

@@ -73,7 +73,6 @@ var (
 		"runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.notewakeup", "runtime.notesleep", "runtime.goschedImpl",
 		"runtime.netpollready", "runtime.netpollgoready", "runtime.injectglist")
 	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.`)
-	isMutex   = isLocking
 	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 )
 

@@ -152,32 +152,42 @@ func TestRecord(t *testing.T) {
 	}
 	for _, s := range planted.All() {
 		for _, v := range s.Variants {
-			e := collect(t, s.Name, v.Name, time.Second)
-			for _, p := range []*evidence.Profile{e.CPU, e.Space, e.Allocs, e.Mutex, e.Block} {
-				if p != nil {
-					p.Stacks = p.Stacks[:min(kept, len(p.Stacks))]
+			t.Run(s.Name+"/"+v.Name, func(t *testing.T) {
+				text, err := json.Marshal(pruned(collect(t, s.Name, v.Name, time.Second)))
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			if e.Perf != nil {
-				e.Perf.Profile = nil
-			}
-			e.Allocs.Stacks = nil
-			e.Trace.Blocked = e.Trace.Blocked[:min(kept, len(e.Trace.Blocked))]
-			e.Trace.InSyscall = e.Trace.InSyscall[:min(kept/2, len(e.Trace.InSyscall))]
-			for i := range e.Calls.ByName {
-				c := &e.Calls.ByName[i]
-				c.Sizes, c.Asked = c.Sizes[:min(8, len(c.Sizes))], c.Asked[:min(8, len(c.Asked))]
-			}
-			text, err := json.Marshal(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(recording(s.Name, v.Name), append(text, '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			t.Log(s.Name, v.Name, len(text))
+				if err := os.WriteFile(recording(s.Name, v.Name), append(text, '\n'), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			})
 		}
 	}
+}
+
+// pruned leaves the largest of everything.
+func pruned(e *evidence.Evidence) *evidence.Evidence {
+	for _, p := range []*evidence.Profile{e.CPU, e.Space, e.Allocs, e.Mutex, e.Block} {
+		if p != nil {
+			p.Stacks = p.Stacks[:min(kept, len(p.Stacks))]
+		}
+	}
+	if e.Perf != nil {
+		e.Perf.Profile = nil
+	}
+	if e.Allocs != nil {
+		e.Allocs.Stacks = nil
+	}
+	if t := e.Trace; t != nil {
+		t.Blocked, t.InSyscall = t.Blocked[:min(kept, len(t.Blocked))], t.InSyscall[:min(kept/2, len(t.InSyscall))]
+	}
+	if e.Calls != nil {
+		for i := range e.Calls.ByName {
+			c := &e.Calls.ByName[i]
+			c.Sizes, c.Asked = c.Sizes[:min(8, len(c.Sizes))], c.Asked[:min(8, len(c.Asked))]
+		}
+	}
+	return e
 }
 
 func recording(scenario, variant string) string {

@@ -38,7 +38,7 @@ func manyCalls(s *sight) Finding {
 	}
 	f := Finding{
 		Tool: s.cpuTool, Top: firstPlace(ownSpots(s.cpu, passing(isSyscall)), "system calls"), Share: cpu,
-		Score: 0.2 * cpu * s.busy,
+		Score: 0.19 * cpu * s.busy, // a hint, never more
 		Clue:  fmt.Sprintf("system calls took %s of the processor time", percent(cpu)),
 		Try:   "fewer and larger calls: larger buffers, net.Buffers, one goroutine that writes for many",
 	}

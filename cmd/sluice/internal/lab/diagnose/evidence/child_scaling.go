@@ -16,7 +16,7 @@ import (
 const (
 	// scalingTurns is how often each number of processors has its turn. The order
 	// within a turn changes, so that a machine that slows down meanwhile slows both.
-	scalingTurns = 15
+	scalingTurns = 6
 	// fewestTurns is how many there are at least when rounds are long.
 	fewestTurns = 3
 	// crowdedTurns is how many times as many there are when others have the
@@ -52,8 +52,9 @@ func underScaling(l *loop, j job) (outcome, error) {
 				break
 			}
 		}
+		spread(turn%2 == 1)
 		order := []int{1, j.procs}
-		if turn%2 == 1 {
+		if turn%4 >= 2 {
 			order = []int{j.procs, 1}
 		}
 		for _, procs := range order {
@@ -107,15 +108,16 @@ func (l *loop) shortRounds(j job) error {
 
 // rounds runs rounds for a time, at least one, and tells what each took.
 func (l *loop) rounds(d time.Duration, each func(wall, cpu time.Duration)) error {
+	clock := newCPUClock()
 	for began := time.Now(); ; {
 		if l.parent.stopped.Load() {
 			return errors.New("evidence: stopped")
 		}
-		at, cpu := time.Now(), ownCPU()
+		at, cpu := time.Now(), clock.now()
 		if err := l.round(); err != nil {
 			return err
 		}
-		each(time.Since(at), ownCPU()-cpu)
+		each(time.Since(at), max(0, clock.now()-cpu))
 		if time.Since(began) >= d {
 			return nil
 		}

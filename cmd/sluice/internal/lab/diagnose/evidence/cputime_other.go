@@ -3,24 +3,25 @@
 package evidence
 
 import (
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/proc"
 )
 
-var atFirst = sync.OnceValues(func() (proc.Reading, error) { return proc.Read(0) })
+// A cpuClock reads the processor time of this process.
+type cpuClock struct{ first proc.Reading }
 
-// ownCPU is the processor time of this process since the first call; 0 where
-// it cannot be read.
-func ownCPU() time.Duration {
-	first, err := atFirst()
-	if err != nil {
-		return 0
-	}
+func newCPUClock() cpuClock {
+	first, _ := proc.Read(0)
+	return cpuClock{first}
+}
+
+// now is the processor time since the clock was made; 0 where it cannot be
+// read.
+func (c cpuClock) now() time.Duration {
 	now, err := proc.Read(0)
 	if err != nil {
 		return 0
 	}
-	return first.To(now).CPU
+	return c.first.To(now).CPU
 }
