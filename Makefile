@@ -7,7 +7,8 @@ PACKAGES := ./... ./cmd/...
 # under the race detector they would be slow and show little that the
 # packages beneath them do not.
 WHOLE = $(shell go list ./cmd/... | grep -E '/(page|realtest|diagnose|scenarios)$$')
-# The rest of both modules.
+# The rest of both modules. Without GORACE each process that tests start takes a
+# second to end.
 PARTS = $(filter-out $(WHOLE),$(shell go list $(PACKAGES)))
 
 .PHONY: help test race lint cross fuzz soak bench
@@ -31,12 +32,12 @@ test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	go test -count=1 -race $(PARTS)
+	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PARTS)
 	go test -count=1 -tags invariants ./...
 	go test -count=1 ./... $(WHOLE)
 
 race:
-	go test -count=1 -race $(PACKAGES)
+	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)
 
 lint:
 	@scripts/lint.sh
