@@ -140,7 +140,7 @@ func (p *poller) loop(ctx context.Context) error {
 		if err := p.sweep(ctx, now); err != nil {
 			return err
 		}
-		n, err := p.wait(now, min(next, p.timers.next()))
+		n, err := p.wait(min(next, p.timers.next()))
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,8 @@ func (p *poller) loop(ctx context.Context) error {
 }
 
 // wait waits for events until a time.
-func (p *poller) wait(now, until int64) (int, error) {
+func (p *poller) wait(until int64) (int, error) {
+	now := p.now() // serving what was due took its time
 	longest := longestWait
 	if now >= p.end {
 		longest = sweepEvery
