@@ -3,10 +3,10 @@
 
 # The library and, through go.work, the program.
 PACKAGES := ./... ./cmd/...
-# Packages of the program whose tests run it as it is built for use, or a browser:
-# under the race detector they would be slow and show little that the
-# packages beneath them do not.
-WHOLE = $(shell go list ./cmd/... | grep -E '/(page|realtest|diagnose|scenarios)$$')
+# Packages of the program whose tests run it as it is built for use, or a browser,
+# or hours of recorded noise: under the race detector they would be slow, or
+# leave out most, and show little that the packages beneath them do not.
+WHOLE = $(shell go list ./cmd/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats)$$')
 # The rest of both modules. Without GORACE each process that tests start takes a
 # second to end.
 PARTS = $(filter-out $(WHOLE),$(shell go list $(PACKAGES)))

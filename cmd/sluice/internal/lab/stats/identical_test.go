@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,15 +14,10 @@ import (
 )
 
 // placed are scenarios whose figures depend on where the process put its memory:
-// two copies of the same variant, or two processes, differ by up to a factor
-// of two for as long as they live, because goroutines write to the same cache line in
-// one and not in the other. No number of rounds can see that, and it is a true difference.
-// In gc-pressure the copies of one process differ; of false-sharing the
-// processes do, which a ratio within a process cancels.
-var placed = struct{ copies, processes []string }{
-	copies:    []string{"gc-pressure"},
-	processes: []string{"gc-pressure", "false-sharing"},
-}
+// two processes differ for as long as they live, because goroutines write to the
+// same cache line in one and not in the other. No number of rounds can see
+// that, and it is a true difference. A ratio within a process cancels it.
+var placed = []string{"false-sharing"}
 
 // A replay plays recorded noise again, from places drawn at random.
 type replay struct {
@@ -30,19 +26,26 @@ type replay struct {
 	turns map[*float64]measure.Turn // of the recorded figures, each made once
 }
 
-func newReplay(t *testing.T, without []string) *replay {
+func newReplay(t *testing.T, file string, without []string) *replay {
 	t.Helper()
 	if underRace {
 		t.Skip("it takes long, and there is one goroutine")
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	r := &replay{rand.New(rand.NewPCG(seed, 1)), loadNoise(t), map[*float64]measure.Turn{}}
+	r := &replay{rand.New(rand.NewPCG(seed, 1)), loadNoise(t, file), map[*float64]measure.Turn{}}
 	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s noisy) bool { return slices.Contains(without, s.Name) })
 	if len(r.Scenarios) < 8 {
 		t.Fatalf("noise of %d scenarios", len(r.Scenarios))
 	}
 	return r
+}
+
+// onEach runs a test on each of the recordings.
+func onEach(t *testing.T, without []string, test func(t *testing.T, r *replay)) {
+	for _, file := range noiseFiles {
+		t.Run(filepath.Base(file), func(t *testing.T) { test(t, newReplay(t, file, without)) })
+	}
 }
 
 // block returns rounds that followed each other, so that drift stays what it
@@ -96,8 +99,9 @@ func (r *replay) verdict(one, two []float64, factor float64) string {
 
 // Two copies of the same thing in one run of bench: the table says ~ in at
 // least 95 of 100 tries.
-func TestRecordedCopiesAreNotToldApart(t *testing.T) {
-	r := newReplay(t, placed.copies)
+func TestRecordedCopiesAreNotToldApart(t *testing.T) { onEach(t, nil, recordedCopiesAreNotToldApart) }
+
+func recordedCopiesAreNotToldApart(t *testing.T, r *replay) {
 	const tries = 4000
 	for rounds := 3; rounds <= 15; rounds++ {
 		same := 0
@@ -117,8 +121,9 @@ func TestRecordedCopiesAreNotToldApart(t *testing.T) {
 
 // Two runs of bench over the same scenarios, compared as files are: not one
 // figure of all of them is called better or worse in at least 95 of 100 tries.
-func TestRecordedFilesAreNotToldApart(t *testing.T) {
-	r := newReplay(t, placed.copies)
+func TestRecordedFilesAreNotToldApart(t *testing.T) { onEach(t, nil, recordedFilesAreNotToldApart) }
+
+func recordedFilesAreNotToldApart(t *testing.T, r *replay) {
 	const tries = 2500
 	for rounds := 3; rounds <= 15; rounds++ {
 		same := 0
@@ -154,8 +159,9 @@ func compared(t *testing.T, earlier, later *report.File) *report.Comparison {
 
 // Two runs of load against the same target: their windows are those of one
 // copy at different times, so that the machine's speed is in them.
-func TestRecordedLoadsAreNotToldApart(t *testing.T) {
-	r := newReplay(t, placed.processes)
+func TestRecordedLoadsAreNotToldApart(t *testing.T) { onEach(t, placed, recordedLoadsAreNotToldApart) }
+
+func recordedLoadsAreNotToldApart(t *testing.T, r *replay) {
 	const tries = 4000
 	made := func(values []float64) *report.Result {
 		l := &load.Result{Kind: load.Kind, Schema: load.Schema, Valid: true, Plan: load.Default(), Latency: &load.Distribution{Count: 1, P99: time.Duration(slices.Max(values) * 1000)}}
@@ -191,7 +197,10 @@ func TestRecordedLoadsAreNotToldApart(t *testing.T) {
 // What is really different is found on the same noise, and never the wrong way
 // round more often than a false alarm may be.
 func TestRealDifferencesAreFoundInRecordedNoise(t *testing.T) {
-	r := newReplay(t, placed.copies)
+	onEach(t, nil, realDifferencesAreFoundInRecordedNoise)
+}
+
+func realDifferencesAreFoundInRecordedNoise(t *testing.T, r *replay) {
 	const tries, rounds = 4000, 15
 	found := func(name string, factor, want float64, judge func(s *noisy, factor float64) string) {
 		hits, wrong := 0, 0
@@ -233,10 +242,10 @@ func TestRealDifferencesAreFoundInRecordedNoise(t *testing.T) {
 	found("between runs", 1.50, 0.90, between)
 }
 
-// The scenarios that are left out above are looked at nonetheless, so that
-// their figures stand beside the others.
-func TestWhatDependsOnThePlaceInMemory(t *testing.T) {
-	r := newReplay(t, nil)
+// Each scenario by itself.
+func TestNoScenarioIsFarBelowTheOthers(t *testing.T) { onEach(t, nil, noScenarioIsFarBelowTheOthers) }
+
+func noScenarioIsFarBelowTheOthers(t *testing.T, r *replay) {
 	const tries, rounds = 2000, 15
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
@@ -248,7 +257,7 @@ func TestWhatDependsOnThePlaceInMemory(t *testing.T) {
 			}
 		}
 		t.Logf("%s: ~ in %.1f of 100 tries", s.Name, float64(same)*100/tries)
-		if !slices.Contains(placed.copies, s.Name) && same < tries*88/100 {
+		if same < tries*88/100 {
 			t.Errorf("%s: ~ in %d of %d tries, far below what all scenarios together must reach", s.Name, same, tries)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/scenarios"
 )
 
-// noiseFile holds what two copies of the same variant came to, on the machine
-// named in it: see its README.
-const noiseFile = "testdata/noise.json"
+// noiseFiles hold what two copies of the same variant came to, on the machine
+// named in them: see their README.
+var noiseFiles = []string{"testdata/noise-quiet.json", "testdata/noise-busy.json"}
 
 // recordInto names the environment variable that makes this package's tests
 // record a pass of noise into a file; SLUICE_NOISE_SELF is the program that
@@ -113,9 +113,9 @@ func fiveDigits(values []float64) []float64 {
 	return values
 }
 
-func loadNoise(t *testing.T) noise {
+func loadNoise(t *testing.T, file string) noise {
 	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash(noiseFile))
+	text, err := os.ReadFile(filepath.FromSlash(file))
 	if err != nil {
 		t.Fatal(err)
 	}
