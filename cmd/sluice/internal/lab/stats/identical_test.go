@@ -102,7 +102,7 @@ func (r *replay) verdict(one, two []float64, factor float64) string {
 func TestRecordedCopiesAreNotToldApart(t *testing.T) { onEach(t, nil, recordedCopiesAreNotToldApart) }
 
 func recordedCopiesAreNotToldApart(t *testing.T, r *replay) {
-	const tries = 4000
+	const tries = 20000
 	for rounds := 3; rounds <= 15; rounds++ {
 		same := 0
 		for range tries {
