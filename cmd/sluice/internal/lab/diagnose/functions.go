@@ -76,12 +76,21 @@ var (
 	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 )
 
-// through returns whether a stack passes a function of that kind.
+// isSendFile moves bytes from a file to a socket within the kernel.
+var isSendFile = matching(`^(internal/poll|net|syscall)\.(SendFile|sendFile|Sendfile|sendfile)\b`)
+
+// through returns whether a stack passes a function of that kind. Package net
+// reaches sendfile through RawRead of the file that is sent, which reads nothing.
 func through(frames []evidence.Frame, kind matcher) bool {
+	sent := false
 	for _, f := range frames {
+		if sent && f.Func == "internal/poll.(*FD).RawRead" {
+			continue
+		}
 		if kind(f.Func) {
 			return true
 		}
+		sent = sent || isSendFile(f.Func)
 	}
 	return false
 }
