@@ -85,11 +85,11 @@ func namedFirst(t *testing.T, scenario, variant, rule, place string, tools []str
 	if rule == "shared-line" && runtime.NumCPU() < 2 {
 		t.Skip("nothing is shared on one processor")
 	}
-	const tries = 4
+	const tries = 6
 	var said strings.Builder
 	crowded := false
 	for try := range tries {
-		d := &Diagnosis{Evidence: *collect(t, scenario, variant, look<<try, tools...)}
+		d := &Diagnosis{Evidence: *collect(t, scenario, variant, look<<min(try, 3), tools...)}
 		d.Findings = Diagnose(&d.Evidence)
 		f, ok := First(d.Findings)
 		if ok && f.Rule == rule && strings.Contains(f.Top, place) && f.Try != "" {
