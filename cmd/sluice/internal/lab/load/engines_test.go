@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -251,10 +252,16 @@ func TestNobodyThereIsAnError(t *testing.T) {
 	l.Close()
 	for _, engine := range engines() {
 		p := short(engine, l.Addr().String())
-		p.AckFile = ""
+		p.Protocol, p.Verify, p.AckFile = Ack, false, filepath.Join(t.TempDir(), "acks")
+		if err := os.WriteFile(p.AckFile, []byte("of an earlier run"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		var refused *net.OpError
 		if r, err := Run(t.Context(), p, nil); r != nil || !errors.As(err, &refused) || !strings.Contains(err.Error(), "connection 1 of 5") {
 			t.Errorf("%s: %v %v", engine, r, err)
+		}
+		if text, err := os.ReadFile(p.AckFile); err != nil || string(text) != "of an earlier run" {
+			t.Errorf("%s: what an earlier run had acknowledged is now %q, %v", engine, text, err)
 		}
 	}
 }
@@ -284,6 +291,38 @@ func TestARequestAllocatesNothing(t *testing.T) {
 		if got := *r.Generator.AllocsPerOp; got > 0.02+1000/float64(r.Requests) {
 			t.Errorf("%s: %.2f allocations for each of %d requests", engine, got, r.Requests)
 		}
+	}
+}
+
+// A run that is over does not wait for a connection that nobody takes.
+func TestARunEndsWhileItIsDialling(t *testing.T) {
+	t.Parallel()
+	for _, engine := range engines() {
+		g := serve(t, "tcp", "127.0.0.1:0", echo)
+		p := short(engine, g.name())
+		p.Redial, p.Conns, p.Patience, p.Duration = true, 2, time.Minute, 300*time.Millisecond
+		e, err := bestEngine(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dials atomic.Int64
+		dial := func(ctx context.Context, target string) (net.Conn, error) {
+			if dials.Add(1) <= 2 {
+				conn, err := dialTarget(ctx, target)
+				return conn, err
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		p.Faults.ResetEvery = 5
+		began := time.Now()
+		if _, err := run(t.Context(), p, e, dial, nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%s: it took %v", engine, took)
+		}
+		g.end()
 	}
 }
 
@@ -429,6 +468,9 @@ func TestAStallShowsInRealTime(t *testing.T) {
 		r, err := Run(t.Context(), p, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if r.Errors > 0 {
+			t.Fatalf("%s: %s", engine, r.Error)
 		}
 		if r.Latency == nil {
 			t.Skipf("%s: the machine is too busy: %v", engine, r.Reasons)

@@ -36,6 +36,7 @@ func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*
 	s.board.recorders = threads
 	pollers := make([]*poller, threads)
 	defer func() {
+		stop(nil) // what is being dialled is waited for
 		for _, p := range pollers {
 			if p != nil {
 				p.close()
@@ -58,7 +59,9 @@ func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*
 			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err)
 		}
 	}
-	s.begin()
+	if err := s.begin(); err != nil {
+		return tally{}, nil, err
+	}
 	var polling sync.WaitGroup
 	for _, p := range pollers {
 		polling.Go(func() {

@@ -33,19 +33,25 @@ func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []
 	defer stop(nil)
 	c := &crew{session: s, stop: stop, recorder: newRecorder(s.board, s.plan)}
 	before, _ := proc.Read(0)
-	clients := make([]*client, len(lanes))
+	clients := make([]*client, 0, len(lanes))
+	fail := func(err error) (tally, []*recorder, error) {
+		for _, made := range clients {
+			made.conn.Close()
+		}
+		return tally{}, nil, err
+	}
 	for i, l := range lanes {
 		conn, err := s.connect(ctx, i)
 		if err != nil {
-			for _, made := range clients[:i] {
-				made.conn.Close()
-			}
-			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err)
+			return fail(fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err))
 		}
-		clients[i] = &client{crew: c, lane: l, conn: conn, turn: i}
-		clients[i].changed.L = &clients[i].mu
+		cl := &client{crew: c, lane: l, conn: conn, turn: i}
+		cl.changed.L = &cl.mu
+		clients = append(clients, cl)
 	}
-	s.begin()
+	if err := s.begin(); err != nil {
+		return fail(err)
+	}
 	var ticking, serving sync.WaitGroup
 	ticking.Go(func() { c.tick(ctx) })
 	for _, cl := range clients {
@@ -129,7 +135,9 @@ func (c *client) run(ctx context.Context) {
 			c.redials.Add(1)
 		}
 		c.turn++
-		conn, err := c.connect(ctx, c.turn)
+		inTime, stop := context.WithTimeout(ctx, time.Duration(c.end-c.now())) // there is nothing to send later
+		conn, err := c.connect(inTime, c.turn)
+		stop()
 		if err != nil {
 			if ctx.Err() != nil || c.now() >= c.end {
 				return

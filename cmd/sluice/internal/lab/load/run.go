@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -48,12 +47,6 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 		late: int64(p.LateAfter), board: newBoard(&p, 1), dial: dial,
 	}
 	s.board.errors = s.failed.Load
-	if p.AckFile != "" {
-		var err error
-		if s.acks, err = createAckFile(p.AckFile); err != nil {
-			return nil, fmt.Errorf("load: %w", err)
-		}
-	}
 	lanes := make([]*lane, p.Conns)
 	for i := range lanes {
 		lanes[i] = newLane(&p, s.content, i)
@@ -65,11 +58,7 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	t, recorders, err := e.run(ctx, s, lanes)
 	told()
 	if recorders == nil {
-		// It has not begun.
-		if s.acks != nil {
-			err = errors.Join(err, s.acks.close())
-		}
-		return nil, err
+		return nil, err // it has not begun
 	}
 	r := s.result(t, recorders, err)
 	r.Started = began

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync"
@@ -23,8 +24,8 @@ type session struct {
 	late    int64 // how late a send may be
 	board   *board
 	dial    func(ctx context.Context, target string) (net.Conn, error)
-	acks    *ackFile
-	begun   func() // called when the time begins to count
+	acks    *ackFile // nil without one, and before the session begins
+	begun   func()   // called when the time begins to count
 
 	redials atomic.Uint64
 	failed  atomic.Uint64
@@ -32,12 +33,20 @@ type session struct {
 	first   error // that came up
 }
 
-// begin starts the clock: the connections are there.
-func (s *session) begin() {
+// begin starts the clock: the connections are there. Only now is the file of
+// acknowledgements made, which may replace that of an earlier run.
+func (s *session) begin() error {
+	if name := s.plan.AckFile; name != "" {
+		var err error
+		if s.acks, err = createAckFile(name); err != nil {
+			return fmt.Errorf("load: the file of acknowledgements: %w", err)
+		}
+	}
 	s.base = time.Now()
 	if s.begun != nil {
 		s.begun()
 	}
+	return nil
 }
 
 // now is the time since the run began.
