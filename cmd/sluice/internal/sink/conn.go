@@ -31,6 +31,7 @@ type conn struct {
 	last     *answer
 	spare    *answer // used again
 	inFlight int     // records, also those whose answers are being written
+	finished bool    // by the server: nothing more is to be read
 	ended    bool    // nothing more will be read
 	broken   error   // no answers are written any more
 }
@@ -92,14 +93,7 @@ func (c *conn) read() error {
 		if room == 0 {
 			return nil
 		}
-		length, err := in.ReadBE32(4)
-		var b Record
-		if err == nil {
-			if uint64(length) > uint64(most) {
-				return fmt.Errorf("%w: a record of %d bytes, at most %d are taken", errRefused, length, most)
-			}
-			b, err = in.ReadBuf(int(length))
-		}
+		b, err := c.readRecord(in, most)
 		if err != nil {
 			return c.readEnd(in, err)
 		}
@@ -120,12 +114,64 @@ func (c *conn) read() error {
 	}
 }
 
+// slowest is how many bytes a second a client has to send of a record that it has
+// begun, after the patience.
+const slowest = 64 << 10
+
+// readRecord reads a request. Between requests a client may be silent for as long as
+// it likes; within one it has to go on.
+func (c *conn) readRecord(in *sluice.BufReader, most int) (Record, error) {
+	if _, err := in.Peek(1); err != nil {
+		return Record{}, err
+	}
+	if head, _ := in.Peek(min(4, in.Buffered())); len(head) < 4 || in.Buffered()-4 < int(min(binary.BigEndian.Uint32(head), uint32(most))) {
+		c.patience(0)
+		defer c.patient()
+	}
+	length, err := in.ReadBE32(4)
+	if err != nil {
+		return Record{}, err
+	}
+	if uint64(length) > uint64(most) {
+		return Record{}, fmt.Errorf("%w: a record of %d bytes, at most %d are taken", errRefused, length, most)
+	}
+	if in.Buffered() < int(length) {
+		c.patience(int(length))
+	}
+	return in.ReadBuf(int(length))
+}
+
+// patience bounds the wait for so many bytes.
+func (c *conn) patience(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.finished {
+		c.SetReadDeadline(time.Now().Add(c.server.settings.Patience + time.Duration(n)*time.Second/slowest))
+	}
+}
+
+// patient lifts the bound.
+func (c *conn) patient() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.finished {
+		c.SetReadDeadline(time.Time{})
+	}
+}
+
 // readEnd says what an error of reading means.
 func (c *conn) readEnd(in *sluice.BufReader, err error) error {
 	var timeout net.Error
 	switch {
+	case errors.Is(err, errRefused):
+		return err
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return errCutOff // by finish: nothing else sets a deadline for reading
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.finished {
+			return errCutOff
+		}
+		return fmt.Errorf("%w: stopped within a record, with %d bytes of it", errRefused, in.Buffered())
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -288,7 +334,12 @@ func (c *conn) drop(why error) {
 }
 
 // finish lets the connection read no more.
-func (c *conn) finish() { c.SetReadDeadline(time.Unix(1, 0)) }
+func (c *conn) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finished = true
+	c.SetReadDeadline(time.Unix(1, 0))
+}
 
 // linger ends the connection for the client, and waits until it has seen that.
 func (c *conn) linger() {

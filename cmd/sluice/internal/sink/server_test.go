@@ -289,6 +289,53 @@ func TestAClientThatTakesNoAnswersIsHeldUpAndThenCutOff(t *testing.T) {
 	})
 }
 
+// Between records a client may be silent for as long as it likes, within one it
+// may not.
+func TestAClientThatStopsWithinARecordIsCutOff(t *testing.T) {
+	sluicetest.NoLeaks(t, nil)
+	for sent, within := range map[string]time.Duration{
+		"":                               0,
+		"\x00":                           10 * time.Second,
+		"\x00\x00\x00":                   10 * time.Second,
+		"\x00\x00\x00\x09":               10 * time.Second,
+		"\x00\x00\x00\x09eight by":       10 * time.Second,
+		"\x00\x10\x00\x00and a MiB more": 26 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			log := &fakeLog{}
+			store, l := NewSync(log), newPipes()
+			s := serveOn(t, l, store, Settings{Patience: 10 * time.Second})
+			c, _ := l.dial()
+			go func() {
+				c.Write(frame("a whole one"))
+				c.Write([]byte(sent))
+			}()
+			if _, err := io.ReadFull(c, make([]byte, 8)); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			c.SetReadDeadline(began.Add(time.Hour))
+			_, err := c.Read(make([]byte, 1))
+			took := time.Since(began)
+			switch {
+			case within == 0 && (!os.IsTimeout(err) || s.Counts().Open != 1):
+				t.Errorf("an idle client: %v after %v", err, took)
+			case within > 0 && (os.IsTimeout(err) || took < within || took > within+time.Second):
+				t.Errorf("%q: %v after %v, want the end after %v", sent, err, took, within)
+			}
+			if within > 0 {
+				c.Close()
+				synctest.Wait()
+				s.why(t, "stopped within a record")
+			}
+			if err := s.end(t); err != nil {
+				t.Error(err)
+			}
+			store.Close()
+		})
+	}
+}
+
 func TestHostileFrames(t *testing.T) {
 	log := &fakeLog{}
 	store := NewSync(log)

@@ -66,7 +66,6 @@ func floorChild(args []string) error {
 // A process is a child that answers.
 type process struct {
 	addr  string
-	pid   int
 	cmd   *exec.Cmd
 	stdin io.Closer
 }
@@ -94,7 +93,7 @@ func startFloor(ctx context.Context, self string, protocol load.Protocol) (*proc
 		stdout.Close()
 		return nil, failed(err)
 	}
-	p := &process{cmd: cmd, stdin: stdin, pid: cmd.Process.Pid}
+	p := &process{cmd: cmd, stdin: stdin}
 	ctx, cancel := context.WithTimeout(ctx, floorStart)
 	defer cancel()
 	kept := context.AfterFunc(ctx, func() { cmd.Process.Kill() })

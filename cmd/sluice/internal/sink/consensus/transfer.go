@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -120,8 +121,8 @@ func receiveRecords(c net.Conn, from, to uint64, add func(records [][]byte) erro
 		if n > MaxBatch || next > to {
 			return fmt.Errorf("record %d of %d bytes was not asked for", next, n)
 		}
-		record := make([]byte, n)
-		if _, err := io.ReadFull(r, record); err != nil {
+		record, err := readRecord(r, int(n))
+		if err != nil {
 			return errors.Join(flush(), fmt.Errorf("record %d: %w", next, err))
 		}
 		batch, held = append(batch, record), held+len(record)+len(length)
@@ -131,6 +132,20 @@ func receiveRecords(c net.Conn, from, to uint64, add func(records [][]byte) erro
 			}
 		}
 	}
+}
+
+// readRecord reads n bytes into memory that follows what comes, not what was
+// claimed.
+func readRecord(r io.Reader, n int) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(min(n, 64<<10))
+	if _, err := io.CopyN(&b, r, int64(n)); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return b.Bytes(), nil
 }
 
 func transferReason(r io.Reader) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -173,4 +174,24 @@ func TestSilentStrangers(t *testing.T) {
 	})
 	s.Close()
 	s.running.Wait()
+}
+
+// A length is a claim: memory follows the bytes that come.
+func TestARecordThatIsOnlyClaimed(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readRecord(strings.NewReader("little"), MaxBatch)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes were allocated for 6", grown)
+	}
+	for _, n := range []int{0, 1, 64 << 10, 200_000} {
+		want := bytes.Repeat([]byte{7}, n)
+		if got, err := readRecord(bytes.NewReader(append(want, 1)), n); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: %d, %v", n, len(got), err)
+		}
+	}
 }
