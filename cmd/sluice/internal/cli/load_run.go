@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/load"
@@ -65,14 +63,9 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 func reachable(ctx context.Context, p *load.Plan) error {
 	ctx, stop := context.WithTimeout(ctx, p.Patience)
 	defer stop()
-	var dialer net.Dialer
 	var errs []error
 	for _, target := range p.Targets() {
-		network, addr := "tcp", target
-		if path, ok := strings.CutPrefix(target, "unix:"); ok {
-			network, addr = "unix", path
-		}
-		conn, err := dialer.DialContext(ctx, network, addr)
+		conn, err := load.Dial(ctx, target)
 		if err != nil {
 			errs = append(errs, err)
 			continue

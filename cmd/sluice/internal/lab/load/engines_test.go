@@ -308,7 +308,7 @@ func TestARunEndsWhileItIsDialling(t *testing.T) {
 		var dials atomic.Int64
 		dial := func(ctx context.Context, target string) (net.Conn, error) {
 			if dials.Add(1) <= 2 {
-				conn, err := dialTarget(ctx, target)
+				conn, err := Dial(ctx, target)
 				return conn, err
 			}
 			<-ctx.Done()

@@ -31,7 +31,7 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, p, e, dialTarget, progress)
+	return run(ctx, p, e, Dial, progress)
 }
 
 // defaultLate is how late a send may be unless the plan says otherwise.

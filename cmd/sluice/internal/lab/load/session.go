@@ -84,8 +84,9 @@ func (s *session) connect(ctx context.Context, turn int) (net.Conn, error) {
 	return s.dial(ctx, targets[turn%len(targets)])
 }
 
-// dialTarget is what connect uses unless a test says otherwise.
-func dialTarget(ctx context.Context, target string) (net.Conn, error) {
+// Dial makes a connection to one of a plan's targets, HOST:PORT or unix:PATH, as a run
+// does.
+func Dial(ctx context.Context, target string) (net.Conn, error) {
 	where, addr := network(target)
 	var d net.Dialer
 	return d.DialContext(ctx, where, addr)
