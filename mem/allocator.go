@@ -49,7 +49,6 @@ func New(o Options) *Allocator {
 	a.large.heap = true
 	a.budget.init(a, o.Budget)
 	a.quarantine.init()
-	a.slices.init()
 	a.SetLeak(o.Leak)
 	return a
 }
@@ -76,9 +75,9 @@ func (a *Allocator) Get(n int) Buf {
 	if b == nil || c.flags.Load()&flagCareful != 0 {
 		return a.getSlow(c, b, n)
 	}
-	w := b.word.Load()
-	b.gauge.markTook(w)
-	return Buf{b, w &^ refMask, 0, uint32(n)}
+	b.gauge.markTook()
+	b.own.n = uint32(n)
+	return Buf{&b.own, b.own.word.Load() &^ issuedMask}
 }
 
 // getSlow is Get with everything that is not usual: a miss, a budget, the
@@ -89,8 +88,7 @@ func (a *Allocator) getSlow(c *class, b *block, n int) Buf {
 	if b == nil {
 		b = c.create(c.size)
 	}
-	w := b.word.Load()
-	b.gauge.markTook(w)
+	b.gauge.markTook()
 	if a.budget.limit > 0 && b.gauge.charged.Load() == 0 {
 		a.budget.charge(b.gauge)
 	}
@@ -99,17 +97,19 @@ func (a *Allocator) getSlow(c *class, b *block, n int) Buf {
 
 // checkedOut makes the Buf for a block whose gauge says that it is out.
 func (a *Allocator) checkedOut(b *block, n int) Buf {
-	w := b.word.Load()
+	w := b.own.word.Load()
 	if invariant.Enabled {
-		invariant.Check(w&refMask == 1, "mem: free block has %d references", w&refMask)
-		invariant.Check(b.track == nil, "mem: free block is tracked")
+		invariant.Check(w&^genMask == issuedOne|1, "mem: the word of a free block is %#x", w)
+		invariant.Check(b.own.kind == b.ownKind() && b.own.off == 0, "mem: free block is cut")
+		invariant.Check(b.track == nil && !b.own.tracked, "mem: free block is tracked")
 		invariant.Check(len(b.data) >= n, "mem: block of %d bytes for %d", len(b.data), n)
 	}
-	key := w &^ refMask
+	b.own.n = uint32(n)
+	buf := Buf{&b.own, w &^ issuedMask}
 	if a.leak.level.Load() != uint32(LeakOff) {
-		key |= uint64(a.leak.begin(b, n))
+		a.leak.begin(b, n, buf.key)
 	}
-	return Buf{b, key, 0, uint32(n)}
+	return buf
 }
 
 // getOdd serves the sizes that no class is for: 0, and more than the largest.
@@ -117,11 +117,11 @@ func (a *Allocator) getOdd(n int) Buf {
 	a.checkSize("Get", n)
 	if n == 0 {
 		b := a.Get(1)
-		b.n = 0
+		b.c.n = 0
 		return b
 	}
 	b := a.large.create(n)
-	b.gauge.markTook(b.word.Load())
+	b.gauge.markTook()
 	if a.budget.limit > 0 {
 		a.budget.charge(b.gauge)
 	}

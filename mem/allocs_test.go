@@ -94,8 +94,7 @@ func TestParkingAllocatesNothingInSteadyState(t *testing.T) {
 	s := a.Slab(4096)
 	c := s.Cut(0, 10)
 	allocsPerRun(t, "Park and Unpark", 0, func() {
-		var ok bool
-		if s, ok = s.Park().Unpark(); !ok {
+		if s = s.Park().Unpark(); !s.Valid() {
 			t.Fatal("not unparked")
 		}
 	})

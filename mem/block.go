@@ -3,128 +3,128 @@ package mem
 import (
 	"sync/atomic"
 	"weak"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
-// A block is one stretch of memory that is handed out, counted and taken back
-// as a whole. Its state is one atomic word:
+// A block is one stretch of memory that is handed out and taken back as a
+// whole. It is out in one of two ways:
 //
-//	bits 63..32  generation: the number of this checkout, from 1
-//	bits 31..0   references
+//   - as one Buf, which its own cell counts; the last release of that cell
+//     sends the block home;
+//   - as a Slab, whose filler cuts Bufs out of it. Each has a cell, the first
+//     of them the block's own. Here the witness says when everybody is gone.
 //
-//	checked out  generation g, references >= 1
-//	in the pool  generation g+1, references = 1 (the pool's own)
-//	dead         0: dropped, wrapped memory given back
-//
-// The pool's reference becomes the first owner's, so Get changes nothing in
-// the word. The last Release moves to the next generation and to the pool's
-// reference in one compare-and-swap; from then on every Buf of the old
-// generation is stale, and its methods panic before they change anything.
+// In the pool the own cell has the next generation and one holder, the pool,
+// whose reference becomes the first owner's: Get changes nothing in the word.
 type block struct {
-	word  atomic.Uint64
-	data  []byte // all of it: len is the class's size; nil while Malloc has it out
-	home  *class // nil: wrapped, not ours
-	gauge *gauge // nil: wrapped
-	plain bool   // of a pooled class and untracked: what Release decides quickly on
-	track *track // the leak kit's record of this checkout, nil when untracked
-	free  func() // wrapped memory's way home
-	self  weak.Pointer[block]
-	// memory is data's, once Malloc has handed it out; a cleanup watches it.
-	memory weak.Pointer[byte]
+	own cell
+
+	data    []byte        // all of it: len is the class's size; nil while Malloc has it out
+	home    *class        // nil: wrapped, not ours
+	gauge   *gauge        // nil: wrapped
+	witness atomic.Uint64 // of a Slab's block: who sends it home, see handOver
+	more    []*cellChunk  // cells 1 and up
+	cellGen uint64        // generation that new cells begin with, so that none repeats
+	track   *track        // the leak kit's record of this checkout, nil when untracked
+
+	free func() // wrapped memory's way home
+	self weak.Pointer[block]
+	// slice is the record of this block as plain memory, once Malloc has
+	// handed it out.
+	slice *slice
 }
 
-const (
-	refMask  = 1<<32 - 1
-	maxRefs  = 1 << 31 // far below the carry into the generation
-	genShift = 32
-	genOne   = 1 << genShift
-	genMask  = ^uint64(refMask)
-	lastGen  = refMask
-)
+// A cellChunk is as many cells as a block gets at once. It keeps them, so that
+// in steady state cutting allocates nothing.
+type cellChunk [16]cell
 
-// retain adds n references on behalf of a holder of key, or panics and has
-// changed nothing.
-func (b *block) retain(key uint64, n uint32, op string) {
-	for {
-		w := b.word.Load()
-		refs := w & refMask
-		if (w^key)>>genShift != 0 || refs == 0 {
-			panicStale(op, b, key)
-		}
-		if refs+uint64(n) > maxRefs {
-			panicRefs(op, refs, n)
-		}
-		if b.word.CompareAndSwap(w, w+uint64(n)) {
-			return
+// keepChunks bounds the cells that an idle block keeps, to as many bytes as
+// the largest block that readers use has.
+const keepChunks = 64
+
+// dropCells lets go of all chunks but the first; nobody holds a part of b.
+func (b *block) dropCells() {
+	for _, chunk := range b.more[1:] {
+		for i := range chunk {
+			b.cellGen = max(b.cellGen, chunk[i].word.Load()&genMask)
 		}
 	}
+	b.more = b.more[:1:1]
 }
 
-// tryRetain is retain for a holder who has let go and does not know whether
-// the block lives on.
-func (b *block) tryRetain(key uint64, n uint32) bool {
-	for {
-		w := b.word.Load()
-		refs := w & refMask
-		if (w^key)>>genShift != 0 || refs == 0 || refs+uint64(n) > maxRefs {
-			return false
-		}
-		if b.word.CompareAndSwap(w, w+uint64(n)) {
-			return true
-		}
+// cell returns cell i, 0 being the block's own. Only the filler adds cells.
+func (b *block) cell(i uint32) *cell {
+	if i == 0 {
+		return &b.own
 	}
+	i--
+	return &b.more[i/uint32(len(cellChunk{}))][i%uint32(len(cellChunk{}))]
 }
 
-// drop takes n references away on behalf of a holder of key, or panics and
-// has changed nothing. Whoever takes the last sends the block home.
-func (b *block) drop(key uint64, n uint32, op string) {
-	for {
-		w := b.word.Load()
-		refs := w & refMask
-		if (w^key)>>genShift != 0 || refs < uint64(n) {
-			panicStale(op, b, key)
-		}
-		if refs > uint64(n) {
-			if b.word.CompareAndSwap(w, w-uint64(n)) {
-				return
-			}
-			continue
-		}
-		if b.finish(w) {
-			return
-		}
+// addCells makes cell i exist.
+func (b *block) addCells(i uint32) {
+	if int(i-1)/len(cellChunk{}) < len(b.more) {
+		return
 	}
+	chunk := new(cellChunk)
+	for k := range chunk {
+		chunk[k].word.Store(b.cellGen)
+		chunk[k].block = b
+		chunk[k].index = i + uint32(k)
+		chunk[k].kind = cut
+	}
+	b.more = append(b.more, chunk)
 }
 
-// finish ends the checkout that w, just read, describes. It reports false
-// when somebody changed the word meanwhile.
-func (b *block) finish(w uint64) bool {
-	c := b.home
-	if c == nil || c.heap || w>>genShift == lastGen {
-		// A generation that would wrap makes an old Buf valid again, so the
-		// block is dropped; so are blocks that no pool holds. No Buf is of
-		// generation 0.
-		if !b.word.CompareAndSwap(w, 0) {
-			return false
-		}
+// ownKind returns what the own cell is while b is not a Slab's.
+func (b *block) ownKind() uint8 {
+	if b.home == nil || b.home.heap {
+		return single
+	}
+	return whole
+}
+
+// idleWord returns the own cell's word for the time after the checkout that w
+// is of: the pool's, or 0 when the block is not used again.
+func (b *block) idleWord(w uint64) uint64 {
+	if b.ownKind() == single || w>>genShift >= lastGen {
+		// No pool holds it, or the generation would wrap and make an old Buf
+		// valid again. No Buf is of generation 0.
+		return 0
+	}
+	return w&genMask + first
+}
+
+// goHome ends a checkout: nobody holds a part of b, and the own cell has its
+// idle word.
+func (b *block) goHome(idle uint64) {
+	if idle == 0 {
 		b.bury()
-		return true
+		return
 	}
-	b.gauge.markFreed(w)
-	if !b.word.CompareAndSwap(w, w&genMask+genOne+1) {
-		b.notFreed(w)
-		return false
+	b.gauge.markFreed()
+	if c := b.home; c.flags.Load()&flagsBack == 0 && b.track == nil {
+		c.pool.Put(b)
+	} else {
+		c.takeBack(b)
 	}
-	c.takeBack(b)
-	return true
 }
 
-// notFreed takes markFreed(w) back for a holder who found that he is not the
-// last: a Slab was unparked meanwhile. He has not let go yet, so nobody else
-// can have ended the checkout, unless his Buf is a stale copy and not his.
-func (b *block) notFreed(w uint64) {
-	if (b.word.Load()^w)>>genShift == 0 {
-		b.gauge.markFreed(w - genOne)
+// endWhole is goHome for a block whose only holder, known to be alone, leaves.
+func (b *block) endWhole() {
+	idle := b.idleWord(b.own.word.Load())
+	sys.StoreRelaxed64(&b.own.word, idle)
+	b.goHome(idle)
+}
+
+// endCutting is goHome for a block that was a Slab's.
+func (b *block) endCutting() {
+	if len(b.more) > keepChunks {
+		b.dropCells()
 	}
+	b.own.kind, b.own.tracked, b.own.off = b.ownKind(), b.track != nil, 0
+	b.endWhole()
 }
 
 // bury lets go of a block that will not be used again.

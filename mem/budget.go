@@ -206,7 +206,7 @@ func (a *Allocator) TryGet(n int) (Buf, error) {
 	var b *block
 	if !c.heap {
 		if b, _ = c.pool.Get().(*block); b != nil {
-			b.gauge.markTook(b.word.Load())
+			b.gauge.markTook()
 			if b.gauge.charged.Load() != 0 {
 				if u.charged.Load() <= u.limit {
 					return a.checkedOut(b, n), nil
@@ -227,16 +227,19 @@ func (a *Allocator) TryGet(n int) (Buf, error) {
 	return a.reserved(c, b, n), nil
 }
 
-// reserved checks out a block for a charge that was made already.
+// reserved checks out a block for a charge that was made already: b, which is
+// marked as taken, or one of c when b is nil.
 func (a *Allocator) reserved(c *class, b *block, n int) Buf {
-	if b == nil && !c.heap {
-		b, _ = c.pool.Get().(*block)
-	}
 	if b == nil {
-		_, size := a.room(n)
-		b = c.create(size)
+		if !c.heap {
+			b, _ = c.pool.Get().(*block)
+		}
+		if b == nil {
+			_, size := a.room(n)
+			b = c.create(size)
+		}
+		b.gauge.markTook()
 	}
-	b.gauge.markTook(b.word.Load())
 	if !b.gauge.charged.CompareAndSwap(0, 1) {
 		a.budget.charged.Add(-int64(b.gauge.size))
 		a.budget.admit()

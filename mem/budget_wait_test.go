@@ -162,7 +162,7 @@ func TestEveryWayBackWakesAWaiter(t *testing.T) {
 			b.Release()
 			m.Release()
 		},
-		"Slab.Park": func(_ *mem.Allocator, b mem.Buf) { s, _, _ := mem.SlabOf(b); s.Park() },
+		"Slab.Park": func(_ *mem.Allocator, b mem.Buf) { s := mem.SlabOf(b); s.Park() },
 	} {
 		for _, size := range []int{8192, 5 << 20} {
 			a := mem.New(mem.Options{Budget: int64(size) + 512})

@@ -6,27 +6,22 @@ import (
 )
 
 // Buf is a contiguous, reference-counted stretch of a block: a small value
-// that stands for one reference. Whoever holds it calls Release once.
+// that stands for one reference. Its holder calls Release once.
 //
 // A Buf is moved, not copied: after b2 := b1 both stand for the same single
-// reference. Every method of a Buf whose checkout has ended panics, in every
-// build, and a refused call has changed nothing. What cannot be seen: while
-// the block lives on because others hold it, releasing a copy takes away
-// somebody else's reference (LeakTrace and LeakParanoid give each reference a
-// token and name the line that did it); and a []byte that was taken out of a
-// Buf is plain memory, which LeakParanoid poisons when its block comes home.
+// reference. Every method of a Buf whose reference has ended panics, in every
+// build, also that of a copy while others hold the same bytes, and a refused
+// call has changed nothing. A []byte that was taken out of a Buf cannot be
+// checked: LeakParanoid poisons it when its block comes home.
 //
 // The bytes may be read by all holders at once. They may be written only by
 // one who knows that nobody else holds them: after Get, before Retain.
 // Different Bufs of one block may be used by different goroutines; one Buf
 // variable by one at a time.
 type Buf struct {
-	b *block
-	// key is the generation in the upper half, and in the lower the token of
-	// this reference when the leak kit gives tokens.
+	c *cell
+	// key is the generation of the cell's use and the bit of this holder.
 	key uint64
-	// Four fields: a fifth would keep the struct out of registers.
-	off, n uint32
 }
 
 // maxBuf is the longest Buf: lengths and offsets are 32 bits wide, and int
@@ -36,30 +31,25 @@ const maxBuf = min(math.MaxUint32, math.MaxInt)
 // Bytes returns the bytes, borrowed until b is released. Its capacity is its
 // length, so that append cannot write into a neighbour's bytes.
 func (b Buf) Bytes() []byte {
-	blk := b.b
-	if blk == nil || (blk.word.Load()^b.key)>>genShift != 0 {
-		panic("mem: Buf.Bytes: the Buf is empty or was released")
+	c := b.c
+	if c == nil || stale(c.word.Load(), b.key) {
+		panicReleased("Bytes")
 	}
-	return blk.data[b.off : b.off+b.n : b.off+b.n]
+	i, n := uint64(c.off), uint64(c.n)
+	return c.block.data[i : i+n : i+n]
 }
 
 // Len returns the number of bytes.
 func (b Buf) Len() int {
-	if b.b == nil || (b.b.word.Load()^b.key)>>genShift != 0 {
-		panic("mem: Buf.Len: the Buf is empty or was released")
+	if b.c == nil || stale(b.c.word.Load(), b.key) {
+		panicReleased("Len")
 	}
-	return int(b.n)
+	return int(b.c.n)
 }
 
 // Valid reports whether b stands for a reference: it is neither the zero Buf
-// nor released, nor a copy whose checkout has ended.
-func (b Buf) Valid() bool {
-	if b.b == nil {
-		return false
-	}
-	w := b.b.word.Load()
-	return (w^b.key)>>genShift == 0 && w&refMask != 0
-}
+// nor released, nor a copy of one that was.
+func (b Buf) Valid() bool { return b.c != nil && !stale(b.c.word.Load(), b.key) }
 
 // Slice returns bytes i up to j, borrowed until b is released.
 func (b Buf) Slice(i, j int) []byte {
@@ -71,94 +61,86 @@ func (b Buf) Slice(i, j int) []byte {
 // Retain returns a second reference to the same bytes, retained: it lives as
 // long as its own Release is not called, whatever becomes of b.
 func (b Buf) Retain() Buf {
-	b.live("Buf.Retain")
-	b.b.retain(b.key, 1, "Buf.Retain")
-	return Buf{b.b, b.b.token(b.key), b.off, b.n}
+	if b.c == nil {
+		panicReleased("Retain")
+	}
+	return b.c.retain(b.key, "Buf.Retain")
 }
 
 // RetainedSlice returns bytes i up to j as a reference of its own, retained.
 // It keeps the whole block: see Compact.
 func (b Buf) RetainedSlice(i, j int) Buf {
 	b.bound("Buf.RetainedSlice", i, j)
-	b.b.retain(b.key, 1, "Buf.RetainedSlice")
-	if b.b.gauge != nil {
-		b.b.gauge.markCut(j - i)
+	c := b.c
+	k := c.newChild(b.key, c.off+uint32(i), uint32(j-i), 1, "Buf.RetainedSlice")
+	if c.block.gauge != nil {
+		c.block.gauge.markCut(j - i)
 	}
-	return Buf{b.b, b.b.token(b.key), b.off + uint32(i), uint32(j - i)}
+	return k.first()
 }
 
 // Share fills dst with retained references to the same bytes, one for each
-// receiver of a fan-out, for the price of one atomic operation. What dst held
-// is overwritten, not released.
+// receiver of a fan-out, for the price of one atomic operation for every 18.
+// What dst held is overwritten, not released.
 func (b Buf) Share(dst []Buf) {
 	b.live("Buf.Share")
-	if len(dst) == 0 {
-		return
-	}
-	if uint64(len(dst)) > maxRefs {
-		panicRefs("Buf.Share", 1, maxRefs)
-	}
-	b.b.retain(b.key, uint32(len(dst)), "Buf.Share")
-	if b.b.track != nil {
-		for i := range dst {
-			dst[i] = Buf{b.b, b.b.token(b.key), b.off, b.n}
-		}
-		return
-	}
-	for i := range dst {
-		dst[i] = Buf{b.b, b.key, b.off, b.n}
-	}
+	b.c.share(b.key, dst, "Buf.Share")
 }
 
 // Release ends this reference and empties the variable, so that a second
 // Release finds nothing and panics. The last Release of a block sends it back
 // to the allocator that it came from, from any goroutine.
 func (b *Buf) Release() {
-	blk := b.b
-	if blk == nil {
-		panicStale("Buf.Release", nil, 0)
+	c := b.c
+	if c == nil {
+		panicReleased("Release")
 	}
-	w := blk.word.Load()
-	// The usual ends, spelled out for plain blocks. Their Bufs have no tokens,
-	// so that what is left of the word without the key is the references.
-	if refs := w ^ b.key; blk.plain && refs <= maxRefs {
+	key := b.key
+	w := c.word.Load()
+	// The usual ends, spelled out: somebody else still holds the same bytes, or
+	// nobody does and they were cut from a block, or they are all of a block.
+	if remains := w - uint64(uint32(key)); !stale(w, key) && !c.tracked {
 		switch {
-		case refs > 1 && blk.gauge.cut.Load() != uint32(w>>genShift):
-			if blk.word.CompareAndSwap(w, w-1) {
-				b.b = nil
+		case remains&holderMask != 0:
+			if c.word.CompareAndSwap(w, remains) {
+				b.c = nil
 				return
 			}
-		case refs == 1 && w < lastGen<<genShift:
-			blk.gauge.markFreed(w)
-			if blk.word.CompareAndSwap(w, w+genOne) {
-				b.b = nil
-				if c := blk.home; c.flags.Load()&flagsBack == 0 {
-					c.pool.Put(blk)
-				} else {
-					c.takeBack(blk)
+		case remains&liveMask != 0:
+		case c.kind == cut:
+			blk, me := c.block, witnessOf(w, c.index)
+			if c.word.CompareAndSwap(w, remains&genMask) {
+				b.c = nil
+				if blk.witness.Load() == me {
+					blk.handOver(me)
 				}
 				return
 			}
-			blk.notFreed(w)
+		case c.kind == whole && w < lastGen<<genShift:
+			if c.word.CompareAndSwap(w, w&genMask+first) {
+				b.c = nil
+				blk := c.block
+				blk.gauge.markFreed()
+				if home := blk.home; home.flags.Load()&flagsBack == 0 {
+					home.pool.Put(blk)
+				} else {
+					home.takeBack(blk)
+				}
+				return
+			}
 		}
 	}
 	b.releaseSlow()
 }
 
+//go:noinline
 func (b *Buf) releaseSlow() {
-	blk := b.b
-	if blk.track != nil {
-		w := blk.word.Load()
-		if (w^b.key)>>genShift != 0 || w&refMask == 0 {
-			panicStale("Buf.Release", blk, b.key)
-		}
-		blk.track.drop(b.key, "Buf.Release")
+	c := b.c
+	if c.tracked {
+		c.untrack(b.key)
 	}
-	if blk.gauge != nil {
-		blk.gauge.markPartLoose(int(b.n))
-	}
-	blk.drop(b.key, 1, "Buf.Release")
-	b.b = nil
+	c.release(b.key, "Buf.Release")
+	b.c = nil
 }
 
 // Compact moves the bytes into a smaller block of the same allocator when
@@ -168,33 +150,39 @@ func (b *Buf) releaseSlow() {
 // Bytes handed out earlier keep their old place and are borrowed no longer.
 func (b *Buf) Compact() bool {
 	b.live("Buf.Compact")
-	if !worthCopying(len(b.b.data), int(b.n)) {
+	blk := b.c.block
+	if !worthCopying(len(blk.data), int(b.c.n)) {
 		return false
 	}
-	a := Default()
-	if b.b.home != nil {
-		a = b.b.home.alloc
-	}
-	small := a.Get(int(b.n))
+	small := blk.allocator().Get(int(b.c.n))
 	copy(small.Bytes(), b.Bytes())
 	b.Release()
 	*b = small //sluice:moved
 	return true
 }
 
+// allocator returns where the block came from, or the default one for wrapped
+// memory.
+func (b *block) allocator() *Allocator {
+	if b.home == nil {
+		return Default()
+	}
+	return b.home.alloc
+}
+
 func worthCopying(block, kept int) bool { return block >= 4096 && block/8 >= kept }
 
 // live panics unless b is a reference.
 func (b Buf) live(op string) {
-	if b.b == nil || (b.b.word.Load()^b.key)>>genShift != 0 {
-		panicStale(op, b.b, b.key)
+	if b.c == nil || stale(b.c.word.Load(), b.key) {
+		panicStale(op, b.c, b.key)
 	}
 }
 
 func (b Buf) bound(op string, i, j int) {
 	b.live(op)
-	if uint(i) > uint(j) || uint(j) > uint(b.n) {
-		panic(fmt.Sprintf("mem: %s(%d, %d) of %d bytes", op, i, j, b.n))
+	if uint(i) > uint(j) || uint(j) > uint(b.c.n) {
+		panic(fmt.Sprintf("mem: %s(%d, %d) of %d bytes", op, i, j, b.c.n))
 	}
 }
 
@@ -207,22 +195,24 @@ func Wrap(p []byte, free func()) Buf {
 		panic(fmt.Sprintf("mem: Wrap of %d bytes, at most %d", len(p), uint64(maxBuf)))
 	}
 	b := &block{data: p, free: free}
-	b.word.Store(genOne | 1)
-	return Buf{b, genOne, 0, uint32(len(p))}
+	b.own.block, b.own.kind, b.own.n = b, single, uint32(len(p))
+	b.own.word.Store(first)
+	return Buf{&b.own, firstKey}
 }
 
 //go:noinline
-func panicStale(op string, b *block, key uint64) {
-	if b == nil {
-		panic("mem: " + op + ": the Buf is empty or was released")
-	}
-	w := b.word.Load()
-	if w>>genShift == key>>genShift {
-		panic(fmt.Sprintf("mem: %s: the Buf was released (generation %d has %d references)", op, w>>genShift, w&refMask))
-	}
-	panic(fmt.Sprintf("mem: %s: the Buf was released (it is of generation %d, its block is at %d)", op, key>>genShift, w>>genShift))
+func panicReleased(op string) {
+	panic("mem: Buf." + op + ": the Buf is empty or was released")
 }
 
-func panicRefs(op string, refs uint64, n uint32) {
-	panic(fmt.Sprintf("mem: %s: %d references and %d more, at most %d", op, refs, n, uint64(maxRefs)))
+//go:noinline
+func panicStale(op string, c *cell, key uint64) {
+	if c == nil {
+		panic("mem: " + op + ": the Buf is empty or was released")
+	}
+	w := c.word.Load()
+	if w>>genShift == key>>genShift {
+		panic(fmt.Sprintf("mem: %s: the Buf was released: a copy of it was, and its bytes may be held by others", op))
+	}
+	panic(fmt.Sprintf("mem: %s: the Buf was released (it is of generation %d, its memory is at %d)", op, key>>genShift, w>>genShift))
 }

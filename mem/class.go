@@ -59,8 +59,9 @@ func (c *class) init(a *Allocator, size int) {
 func (c *class) create(size int) *block {
 	c.misses.Add(1)
 	g := &gauge{class: c, size: size}
-	b := &block{data: make([]byte, size), home: c, gauge: g, plain: !c.heap}
-	b.word.Store(genOne | 1)
+	b := &block{data: make([]byte, size), home: c, gauge: g}
+	b.own.block, b.own.kind = b, b.ownKind()
+	b.own.word.Store(first)
 	c.mu.Lock()
 	g.prev, g.next = c.gauges.prev, &c.gauges
 	g.prev.next, g.next.prev = g, g

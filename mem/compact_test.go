@@ -63,8 +63,8 @@ func TestCompactLeavesOtherHoldersAlone(t *testing.T) {
 	if !v.Compact() {
 		t.Fatal("not compacted")
 	}
-	if v.Refs() != 1 || w.Refs() != 1 || string(v.Bytes()) != "hello" || string(w.Bytes()) != "ello" {
-		t.Errorf("%d holders of %q, %d of %q", v.Refs(), v.Bytes(), w.Refs(), w.Bytes())
+	if v.Holders() != 1 || w.Holders() != 1 || string(v.Bytes()) != "hello" || string(w.Bytes()) != "ello" {
+		t.Errorf("%d holders of %q, %d of %q", v.Holders(), v.Bytes(), w.Holders(), w.Bytes())
 	}
 	v.Release()
 	w.Release()

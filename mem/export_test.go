@@ -4,41 +4,55 @@ package mem
 
 const (
 	LastGeneration  = lastGen
-	MaxRefs         = maxRefs
+	MaxHolders      = maxHolders
+	MaxChildren     = maxChildren
 	QuarantineBytes = quarantineBytes
 	Poison          = poison
 	SampleEvery     = sampleEvery
 )
 
-// AtGeneration moves the block of b, whose only reference is b, to a
+// AtGeneration moves the cell of b, whose only reference is b, to a
 // generation and returns b as a Buf of it.
 func (b Buf) AtGeneration(g uint32) Buf {
-	w := b.b.word.Load()
-	b.b.word.Store(uint64(g)<<genShift | w&refMask)
-	b.key = uint64(g)<<genShift | b.key&refMask
+	b.c.word.Store(uint64(g)<<genShift | b.c.word.Load()&^genMask)
+	b.key = uint64(g)<<genShift | b.key&^genMask
 	return b
 }
 
 // Generation returns that of b.
 func (b Buf) Generation() uint32 { return uint32(b.key >> genShift) }
 
-// Refs returns the references of b's block, whoever has it.
-func (b Buf) Refs() int { return int(b.b.word.Load() & refMask) }
+// Holders returns how many references the cell of b counts itself.
+func (b Buf) Holders() int {
+	n := 0
+	for w := b.c.word.Load() & holderMask; w != 0; w &= w - 1 {
+		n++
+	}
+	return n
+}
 
-// AddRefs pretends that n more references exist.
-func (b Buf) AddRefs(n int) { b.b.word.Add(uint64(n)) }
+// Children returns how many cells hold a part of b's.
+func (b Buf) Children() int { return int(b.c.word.Load() & liveMask >> childShift) }
+
+// AddChildren pretends that n more children exist.
+func (b Buf) AddChildren(n int) { b.c.word.Add(uint64(n) * childOne) }
 
 // BlockSize returns the size of the block that b keeps.
-func (b Buf) BlockSize() int { return len(b.b.data) }
+func (b Buf) BlockSize() int { return len(b.c.block.data) }
 
 // SlicesOut returns how many slices of Malloc are known to be out.
 func (a *Allocator) SlicesOut() int {
 	n := 0
 	for i := range a.slices.shards {
-		sh := &a.slices.shards[i]
-		sh.mu.Lock()
-		n += len(sh.out)
-		sh.mu.Unlock()
+		t := a.slices.shards[i].table.Load()
+		if t == nil {
+			continue
+		}
+		for k := range *t {
+			if r := (*t)[k].Load(); r != nil && r.state.Load() == sliceOut {
+				n++
+			}
+		}
 	}
 	return n
 }

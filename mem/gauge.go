@@ -11,24 +11,24 @@ import (
 // whoever has the block in hand, writes took and freed without a fence;
 // others load them, and see a checkout or its end a moment late at most.
 type gauge struct {
-	took  uint32 // generation of the latest checkout: how many there were
-	freed uint32 // generation of the latest checkout that ended
+	took  uint32 // number of the latest checkout: how many there were
+	freed uint32 // number of the latest checkout that ended
 	// charged says that the block's capacity is counted against the budget.
 	// An idle block stays charged until somebody wants the room.
 	charged atomic.Uint32
-	cut     atomic.Uint32 // generation in which a small view was cut
-	loose   atomic.Uint32 // generation in which the filler let go and views stayed
+	cut     atomic.Uint32 // checkout in which a small view was cut
+	loose   atomic.Uint32 // checkout in which the filler let go and views stayed
 
 	size       int
 	class      *class
 	prev, next *gauge // ring of the class; nil when retired
 }
 
-func (g *gauge) markTook(w uint64)  { sys.StoreRelaxed(&g.took, uint32(w>>genShift)) }
-func (g *gauge) markFreed(w uint64) { sys.StoreRelaxed(&g.freed, uint32(w>>genShift)) }
+func (g *gauge) markTook()  { sys.StoreRelaxed(&g.took, g.took+1) }
+func (g *gauge) markFreed() { sys.StoreRelaxed(&g.freed, g.took) }
 
 // untake takes markTook back for a block that is not handed out after all.
-func (g *gauge) untake() { sys.StoreRelaxed(&g.took, atomic.LoadUint32(&g.freed)) }
+func (g *gauge) untake() { sys.StoreRelaxed(&g.took, g.took-1) }
 
 // markCut notes that a view of n bytes was cut, when it is small enough that
 // it could come to pin the block.
@@ -41,7 +41,7 @@ func (g *gauge) markCut(n int) {
 // markLoose notes that what keeps the block from now on is views.
 func (g *gauge) markLoose() { g.loose.Store(atomic.LoadUint32(&g.took)) }
 
-// markHeld takes markLoose back: no checkout is of generation 0.
+// markHeld takes markLoose back: no checkout has number 0.
 func (g *gauge) markHeld() { g.loose.Store(0) }
 
 // markPartLoose is markLoose by the holder of n bytes, if small views exist

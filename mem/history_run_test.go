@@ -301,8 +301,9 @@ func (w *worker) park() {
 	}
 	shared := w.slab.Shared()
 	p := w.slab.Park()
-	var ok bool
-	if w.slab, ok = p.Unpark(); ok && !shared || w.model != nil && ok != shared {
+	w.slab = p.Unpark()
+	ok := w.slab.Valid()
+	if ok && !shared || w.model != nil && ok != shared {
 		w.fail("the slab was shared: %v, and unparked: %v", shared, ok)
 	}
 	if w.model != nil && !ok {

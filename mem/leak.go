@@ -75,12 +75,17 @@ type ref struct {
 type track struct {
 	leak   *leak
 	size   int
-	tokens bool // every reference has a token, not only the checkout
+	tokens bool // every reference is watched, not only the checkout
 
 	mu    sync.Mutex
-	next  uint32
-	held  map[uint32]*ref
-	ended map[uint32]*ref // tokens released, with the stack that did it
+	held  map[token]*ref
+	ended map[token]*ref // references that were released, with the stack that did it
+}
+
+// A token is what a Buf is told by. That of a Slab's filler is the zero token.
+type token struct {
+	c   *cell
+	key uint64
 }
 
 // SetLeak changes the level. It holds for what is handed out from then on.
@@ -101,19 +106,19 @@ func (a *Allocator) SetLeak(l Level) {
 // LeakLevel returns the level that is in force.
 func (a *Allocator) LeakLevel() Level { return Level(a.leak.level.Load()) }
 
-// begin starts to watch b, which is being handed out with n bytes, if its turn
-// has come, and returns the first reference's token.
-func (l *leak) begin(b *block, n int) uint32 {
+// begin starts to watch b, which is being handed out with n bytes under key, if
+// its turn has come.
+func (l *leak) begin(b *block, n int, key uint64) {
 	level := Level(l.level.Load())
 	if level == LeakSample && (l.gets.Add(1)-1)%sampleEvery != 0 {
-		return 0
+		return
 	}
 	if level == LeakOff || level == LeakSample && l.count() >= sampleMost {
-		return 0
+		return
 	}
-	t := &track{leak: l, size: n, tokens: level >= LeakTrace, held: make(map[uint32]*ref)}
-	b.track, b.plain = t, false
-	return t.add()
+	t := &track{leak: l, size: n, tokens: level >= LeakTrace, held: make(map[token]*ref)}
+	b.track, b.own.tracked = t, true
+	t.add(token{&b.own, key})
 }
 
 func (l *leak) count() int {
@@ -122,16 +127,12 @@ func (l *leak) count() int {
 	return len(l.refs)
 }
 
-// add watches one more reference and returns its token, 0 when references
-// have none.
-func (t *track) add() uint32 {
+// add watches one more reference.
+func (t *track) add(tok token) {
 	r := newRef(t.size)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tokens {
-		t.next++
-	}
-	t.held[t.next] = r
+	t.held[tok] = r
 	t.leak.mu.Lock()
 	if t.leak.refs == nil {
 		t.leak.refs = make(map[*ref]struct{})
@@ -141,7 +142,6 @@ func (t *track) add() uint32 {
 	t.leak.refs[r] = struct{}{}
 	t.leak.mu.Unlock()
 	profile.Add(r, 2)
-	return t.next
 }
 
 func (t *track) forget(r *ref) {
@@ -151,45 +151,62 @@ func (t *track) forget(r *ref) {
 	profile.Remove(r)
 }
 
-// token returns the key for one more reference of the checkout that key is of.
-func (b *block) token(key uint64) uint64 {
-	if b.track == nil {
-		return key
+// watched returns the Buf of a new reference, which is watched if those of its
+// cell are.
+func (c *cell) watched(key uint64) Buf {
+	if c.tracked {
+		if t := c.block.track; t.tokens {
+			t.add(token{c, key})
+		}
 	}
-	return b.track.token(key)
+	return Buf{c, key}
 }
 
-func (t *track) token(key uint64) uint64 {
-	if !t.tokens {
-		return key
-	}
-	return key&^refMask | uint64(t.add())
-}
-
-// drop ends the reference that key is the token of, or panics and has changed
+// untrack notes that the reference of key ends, or panics and has changed
 // nothing.
-func (t *track) drop(key uint64, op string) {
-	if !t.tokens {
+func (c *cell) untrack(key uint64) {
+	b := c.block
+	if b == nil || b.track == nil || !b.track.tokens {
 		return
 	}
-	tok := uint32(key)
+	t, tok := b.track, token{c, key}
 	t.mu.Lock()
 	r, ok := t.held[tok]
 	if !ok {
 		gone := t.ended[tok]
 		t.mu.Unlock()
-		if gone == nil {
-			panic(fmt.Sprintf("mem: %s: the Buf was released: its reference %d is not one of this checkout", op, tok))
+		if gone != nil {
+			panic("mem: Buf.Release: the Buf is a copy of one that was released already at\n" + gone.stack())
 		}
-		panic(fmt.Sprintf("mem: %s: the Buf is a copy of one that was released already at\n%s", op, gone.stack()))
+		return // of another checkout: Release says so
 	}
 	delete(t.held, tok)
 	if t.ended == nil {
-		t.ended = make(map[uint32]*ref)
+		t.ended = make(map[token]*ref)
 	}
 	t.ended[tok] = newRef(t.size)
 	t.mu.Unlock()
 	t.forget(r)
+}
+
+// fill hands the reference of key to the filler of a Slab.
+func (t *track) fill(c *cell, key uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tok := token{c, key}
+	t.held[token{}] = t.held[tok]
+	delete(t.held, tok)
+}
+
+// endFilling notes that the filler lets go.
+func (t *track) endFilling() {
+	t.mu.Lock()
+	r := t.held[token{}]
+	delete(t.held, token{})
+	t.mu.Unlock()
+	if r != nil {
+		t.forget(r)
+	}
 }
 
 // endTrack ends the watch over a checkout; b has no references.
@@ -198,7 +215,7 @@ func (b *block) endTrack() {
 	if t == nil {
 		return
 	}
-	b.track, b.plain = nil, b.home != nil && !b.home.heap
+	b.track, b.own.tracked = nil, false
 	t.mu.Lock()
 	held := t.held
 	t.held = nil

@@ -18,7 +18,7 @@ func retainHere(b mem.Buf) mem.Buf                { return b.Retain() }
 func sliceHere(b mem.Buf) mem.Buf                 { return b.RetainedSlice(0, 1) }
 func shareHere(b mem.Buf, to []mem.Buf)           { b.Share(to) }
 func cutHere(s *mem.Slab) mem.Buf                 { return s.Cut(0, 1) }
-func unparkHere(p mem.Parked) (mem.Slab, bool)    { return p.Unpark() }
+func unparkHere(p mem.Parked) mem.Slab            { return p.Unpark() }
 func mallocHere(a *mem.Allocator, n int) []byte   { return a.Malloc(n) }
 func memoryHere(m *mem.Memory) *mem.Memory        { return m.Retain() }
 func tryHere(a *mem.Allocator, n int) (b mem.Buf) { b, _ = a.TryGet(n); return b }
@@ -42,8 +42,8 @@ func TestTraceNamesTheLineOfEveryReference(t *testing.T) {
 		s := a.Slab(9000)
 		g := cutHere(&s)
 		p := s.Park()
-		s, ok := unparkHere(p)
-		if !ok {
+		s = unparkHere(p)
+		if !s.Valid() {
 			t.Fatal("not unparked")
 		}
 		h := mallocHere(a, 10)

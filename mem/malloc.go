@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"unsafe"
 	"weak"
 )
@@ -18,66 +18,46 @@ var ErrNotAllocated = errors.New("mem: slice is not one that Malloc has out")
 // shorter than what was allocated: the rest may be in use.
 var ErrPartialFree = errors.New("mem: slice is only a part of what Malloc gave")
 
-// slices knows which blocks are out as plain slices, by their address. The
-// memory of such a block is held by its user alone, so that the collector
-// takes what was never freed; the cleanup on the memory then drops the entry.
-type slices struct {
-	shards [sliceShards]struct {
-		mu  sync.Mutex
-		out map[uintptr]slice
-		_   [48]byte
-	}
-}
-
-const sliceShards = 16
-
+// A slice is the record of memory that Malloc has handed out at least once. It
+// is known by the memory's address for as long as the memory lives, so that in
+// steady state neither Malloc nor Free changes the table. While the slice is
+// out its block has no data: the memory is held by its user alone, and the
+// collector takes what was never freed.
 type slice struct {
-	buf Buf // its block has no data while the slice is out
-	n   int
+	base   uintptr
+	memory weak.Pointer[byte] // what was at base when it was recorded
+	block  *block
+	n      int           // bytes handed out
+	state  atomic.Uint32 // sliceIdle or sliceOut
 }
 
-func (s *slices) init() {
-	for i := range s.shards {
-		s.shards[i].out = make(map[uintptr]slice)
-	}
-}
-
-func (s *slices) shard(base uintptr) int { return int(base>>minShift^base>>16) % sliceShards }
+const (
+	sliceIdle = iota
+	sliceOut
+)
 
 // Malloc returns n bytes, transferred to the caller, who gives them back with
 // Free or leaves them to the collector. They are not cleared. The capacity is
 // the size class's. It is for code that is written around plain slices: a Buf
 // costs less and can be shared.
 func (a *Allocator) Malloc(n int) []byte {
-	buf := a.Get(n)
-	b := buf.b
-	data := b.data
-	base := unsafe.Pointer(unsafe.SliceData(data))
-	if b.memory == (weak.Pointer[byte]{}) {
-		b.memory = weak.Make(&data[0])
-		runtime.AddCleanup(&data[0], forgetSlice, forgotten{a, uintptr(base), b.gauge})
+	b := a.Get(n).c.block
+	if b.slice == nil {
+		a.slices.record(b)
 	}
-	b.data = nil
-	sh := &a.slices.shards[a.slices.shard(uintptr(base))]
-	sh.mu.Lock()
-	sh.out[uintptr(base)] = slice{buf, n}
-	sh.mu.Unlock()
+	r, data := b.slice, b.data
+	r.n, r.block, b.data = n, b, nil
+	r.state.Store(sliceOut)
 	return data[:n]
 }
 
-type forgotten struct {
-	a     *Allocator
-	base  uintptr
-	gauge *gauge
-}
-
-func forgetSlice(f forgotten) {
-	sh := &f.a.slices.shards[f.a.slices.shard(f.base)]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if s, ok := sh.out[f.base]; ok && s.buf.b.gauge == f.gauge {
-		delete(sh.out, f.base)
-	}
+// record makes b's memory known by its address.
+func (s *slices) record(b *block) {
+	first := unsafe.SliceData(b.data)
+	r := &slice{base: uintptr(unsafe.Pointer(first)), memory: weak.Make(first)}
+	b.slice = r
+	s.shard(r.base).add(r)
+	runtime.AddCleanup(first, func(r *slice) { s.shard(r.base).remove(r) }, r)
 }
 
 // Free takes back what Malloc or Read gave, transferred. The slice must begin
@@ -89,24 +69,22 @@ func (a *Allocator) Free(p []byte) error {
 		return ErrNotAllocated
 	}
 	data := unsafe.SliceData(p)
-	base := uintptr(unsafe.Pointer(data))
-	sh := &a.slices.shards[a.slices.shard(base)]
-	sh.mu.Lock()
-	s, ok := sh.out[base]
+	r := a.slices.find(uintptr(unsafe.Pointer(data)))
 	// The collector may have given forgotten memory's address to others, and
 	// the cleanup not have run yet.
-	if !ok || s.buf.b.memory.Value() != data {
-		sh.mu.Unlock()
+	if r == nil || r.memory.Value() != data {
 		return ErrNotAllocated
 	}
-	if len(p) < s.n {
-		sh.mu.Unlock()
-		return fmt.Errorf("%w: %d of %d bytes", ErrPartialFree, len(p), s.n)
+	if r.state.Load() == sliceOut && len(p) < r.n {
+		return fmt.Errorf("%w: %d of %d bytes", ErrPartialFree, len(p), r.n)
 	}
-	delete(sh.out, base)
-	sh.mu.Unlock()
-	s.buf.b.data = unsafe.Slice(data, s.buf.b.gauge.size)
-	s.buf.Release()
+	if !r.state.CompareAndSwap(sliceOut, sliceIdle) {
+		return ErrNotAllocated
+	}
+	b := r.block
+	r.block = nil
+	b.data = unsafe.Slice(data, b.gauge.size)
+	b.endWhole()
 	return nil
 }
 
@@ -125,14 +103,9 @@ func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
 		}
 		return nil, err
 	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(p)))
-	sh := &a.slices.shards[a.slices.shard(base)]
-	sh.mu.Lock()
-	if s, ok := sh.out[base]; ok { // not recycled meanwhile
+	if s := a.slices.find(uintptr(unsafe.Pointer(unsafe.SliceData(p)))); s != nil {
 		s.n = m
-		sh.out[base] = s //sluice:moved
 	}
-	sh.mu.Unlock()
 	return p[:m], err
 }
 
@@ -141,16 +114,10 @@ func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
 // it, and gives cached memory back. Freeing such a slice later is refused.
 // Bufs are not touched, and a can be used on.
 func (a *Allocator) Recycle() {
-	for i := range a.slices.shards {
-		sh := &a.slices.shards[i]
-		sh.mu.Lock()
-		out := sh.out
-		sh.out = make(map[uintptr]slice)
-		sh.mu.Unlock()
-		for _, s := range out {
-			s.buf.b.endTrack()
-			s.buf.b.home.retire(s.buf.b.gauge, true)
-		}
+	for _, r := range a.slices.takeOut() {
+		r.block.endTrack()
+		r.block.home.retire(r.block.gauge, true)
+		r.block = nil
 	}
 	a.Trim()
 }

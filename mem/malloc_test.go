@@ -85,8 +85,8 @@ func TestADoubleFreeHarmsNobody(t *testing.T) {
 	if err := a.Free(p); !errors.Is(err, mem.ErrNotAllocated) {
 		t.Errorf("Free of a slice whose block is out as a Buf: %v", err)
 	}
-	if b.Refs() != 1 {
-		t.Errorf("the Buf has %d references", b.Refs())
+	if b.Holders() != 1 {
+		t.Errorf("the Buf has %d references", b.Holders())
 	}
 	b.Release()
 	var end sync.WaitGroup

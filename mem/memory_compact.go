@@ -25,8 +25,8 @@ func (m *Memory) Compact() bool {
 // runEnd returns where the run of parts that begins at i and lies in one
 // block ends.
 func (m *Memory) runEnd(i int) int {
-	b := m.bufs[i].b
-	for i < len(m.bufs) && m.bufs[i].b == b {
+	b := m.bufs[i].c.block
+	for i < len(m.bufs) && m.bufs[i].c.block == b {
 		i++
 	}
 	return i
@@ -42,7 +42,7 @@ func (m *Memory) loose(i int) (end, size int) {
 		for _, p := range m.Buffers[end:next] {
 			n += len(p)
 		}
-		if !worthCopying(len(m.bufs[end].b.data), n) || size > 0 && size+n > maxClass {
+		if !worthCopying(len(m.bufs[end].c.block.data), n) || size > 0 && size+n > maxClass {
 			break
 		}
 		end, size = next, size+n
@@ -52,11 +52,7 @@ func (m *Memory) loose(i int) (end, size int) {
 
 // merge copies parts i up to end, size bytes, into one new Buf.
 func (m *Memory) merge(i, end, size int) {
-	a := Default()
-	if c := m.bufs[i].b.home; c != nil {
-		a = c.alloc
-	}
-	small := a.Get(size)
+	small := m.bufs[i].c.block.allocator().Get(size)
 	p := small.Bytes()
 	for k, n := i, 0; k < end; k++ {
 		n += copy(p[n:], m.Buffers[k])
@@ -75,14 +71,9 @@ func (m *Memory) clip(part, off int) {
 	}
 	if off > 0 {
 		b := &m.bufs[part]
-		b.off += uint32(off)
-		b.n -= uint32(off)
-		if g := b.b.gauge; g != nil {
-			g.markCut(int(b.n))
-			if int(b.n) <= g.size/8 && b.b.word.Load()&refMask == 1 {
-				g.markLoose() // nobody else keeps the block either
-			}
-		}
+		rest := b.RetainedSlice(off, b.Len())
+		b.Release()
+		*b = rest //sluice:moved
 		m.Buffers[part] = m.Buffers[part][off:]
 		m.Size -= off
 	}

@@ -3,71 +3,82 @@ package mem
 import (
 	"fmt"
 	"weak"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 // Slab is a block in the hands of one filler, who writes it from the front
-// and cuts Bufs out of what is written. References are bought in lots, so a
-// Cut costs no atomic operation. Readers, slabs for internal read buffers and
-// the like are made of it. It belongs to one goroutine at a time; the Bufs
-// cut from it belong to whoever has them.
+// and cuts Bufs out of what is written. A Cut costs no atomic operation,
+// however many holders it is for. Readers, receive buffers and the like are
+// made of it. It belongs to one goroutine at a time; the Bufs cut from it
+// belong to their holders.
 //
 // Memory that was cut out must not be written any more while Shared is true.
 type Slab struct {
-	b     *block
-	key   uint64
-	spare uint32 // references bought and not yet cut
+	b *block
+	c *cell // the newest cell that may be in use: all after it are free
 }
-
-// lot is how many references a Slab buys at once: enough that 64 KiB cut in
-// single bytes needs one, far from maxRefs.
-const lot = 1 << 16
 
 // Slab returns a block of at least n bytes, retained. Like Get it never fails
 // and counts against the budget; TrySlab refuses.
-func (a *Allocator) Slab(n int) Slab { return a.Get(n).toSlab() }
+func (a *Allocator) Slab(n int) Slab { return SlabOf(a.Get(n)) }
 
-// TrySlab is Slab within the budget: it returns ErrBudget instead of going
-// over it.
+// TrySlab returns a block of at least n bytes, retained, within the budget: it
+// returns an error that matches ErrBudget instead of going over it.
 func (a *Allocator) TrySlab(n int) (Slab, error) {
-	if s, ok := a.CachedSlab(n); ok {
+	if s := a.CachedSlab(n); s.Valid() {
 		return s, nil
 	}
 	b, err := a.TryGet(n)
 	if err != nil {
 		return Slab{}, err
 	}
-	return b.toSlab(), nil
+	return SlabOf(b), nil
 }
 
-// CachedSlab is Slab when that takes no work: a free block is at hand, and
-// neither a budget nor the leak kit has a say. Otherwise it reports false, and
-// TrySlab is the way. It is for callers with little stack left: a goroutine
-// whose stack never grows beyond its first 2 KiB is half as dear to keep.
-func (a *Allocator) CachedSlab(n int) (Slab, bool) {
+// CachedSlab is TrySlab when that takes no work: a free block is at hand, and
+// neither a budget nor the leak kit has a say. Otherwise the Slab is not
+// Valid, and TrySlab is the way. It is for callers with little stack left: a
+// goroutine whose stack never grows beyond its first 2 KiB is half as dear to
+// keep.
+func (a *Allocator) CachedSlab(n int) Slab {
 	if uint(n-1) >= maxClass {
-		return Slab{}, false
+		return Slab{}
 	}
 	c := &a.classes[classOf(n)]
 	if c.flags.Load()&flagCareful != 0 {
-		return Slab{}, false
+		return Slab{}
 	}
 	b, _ := c.pool.Get().(*block)
 	if b == nil {
-		return Slab{}, false
+		return Slab{}
 	}
-	w := b.word.Load()
-	b.gauge.markTook(w)
-	return Slab{b: b, key: w &^ refMask}, true
+	b.gauge.markTook()
+	return b.slab()
 }
 
-// SlabOf makes a Slab of b, transferred, and says where in the Slab's bytes b
-// lies: at i up to j. Only those bytes are the caller's, to read.
-func SlabOf(b Buf) (s Slab, i, j int) {
+// slab begins the filling of b, which its caller owns alone.
+func (b *block) slab() Slab {
+	b.own.kind, b.own.tracked = cut, false
+	sys.StoreRelaxed64(&b.own.word, b.own.word.Load()&genMask)
+	sys.StoreRelaxed64(&b.witness, filling)
+	return Slab{b, &b.own}
+}
+
+// SlabOf makes a Slab of a Buf, transferred, that Get or Wrap returned and
+// that nobody else holds. Another Buf panics.
+func SlabOf(b Buf) Slab {
+	c := b.c
 	b.live("SlabOf")
-	return Slab{b: b.b, key: b.key}, int(b.off), int(b.off + b.n)
+	if w := c.word.Load(); c.kind > single || (w^b.key)&(liveMask|genMask) != 0 {
+		panic("mem: SlabOf: the Buf is shared or a part of another")
+	}
+	blk := c.block
+	if blk.track != nil {
+		blk.track.fill(c, b.key)
+	}
+	return blk.slab()
 }
-
-func (b Buf) toSlab() Slab { return Slab{b: b.b, key: b.key} }
 
 // Valid reports whether s holds a block.
 func (s *Slab) Valid() bool { return s.b != nil }
@@ -77,96 +88,133 @@ func (s *Slab) Bytes() []byte { return s.b.data }
 
 // Cut returns n bytes from offset i of the block, retained by the caller.
 func (s *Slab) Cut(i, n int) Buf {
-	b := s.b
-	if s.spare == 0 || b.track != nil || uint(i) > uint(len(b.data)) || uint(n) > uint(len(b.data)-i) {
+	c := s.c
+	w := c.word.Load()
+	if w&liveMask != 0 || w >= lastGen<<genShift || s.b.track != nil || uint(i) > uint(len(s.b.data)) || uint(n) > uint(len(s.b.data)-i) {
 		return s.cutSlow(i, n)
 	}
-	s.spare--
-	return Buf{b, s.key, uint32(i), uint32(n)}
+	key := w&genMask + firstKey
+	c.off, c.n = uint32(i), uint32(n)
+	sys.StoreRelaxed64(&c.word, key+issuedOne)
+	return Buf{c, key}
 }
 
 //go:noinline
 func (s *Slab) cutSlow(i, n int) Buf {
-	if i < 0 || n < 0 || i > len(s.b.data)-n {
-		panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, len(s.b.data)))
+	c := s.take(i, n, 1)
+	return c.watched(c.word.Load()&genMask | 1)
+}
+
+// CutFor fills dst with references to n bytes from offset i, retained: one for
+// each of so many holders. What dst held is overwritten, not released.
+func (s *Slab) CutFor(dst []Buf, i, n int) {
+	for len(dst) > 0 {
+		k := min(len(dst), maxHolders)
+		c := s.take(i, n, k)
+		c.fill(dst[:k], c.word.Load()&genMask, 0)
+		dst = dst[k:]
 	}
-	if s.spare == 0 {
-		s.b.retain(s.key, lot, "Slab.Cut")
-		s.spare = lot
+}
+
+// take puts the next free cell to use for holders of n bytes from i.
+func (s *Slab) take(i, n, holders int) *cell {
+	b := s.b
+	if i < 0 || n < 0 || i > len(b.data)-n {
+		panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, len(b.data)))
 	}
-	s.spare--
-	return Buf{s.b, s.b.token(s.key), uint32(i), uint32(n)}
+	c := s.c
+	w := c.word.Load()
+	for w&liveMask != 0 || w>>genShift >= lastGen {
+		next := c.index + 1
+		b.addCells(next)
+		c = b.cell(next)
+		w = c.word.Load()
+	}
+	s.c = c
+	c.off, c.n = uint32(i), uint32(n)
+	c.tracked = b.track != nil && b.track.tokens
+	sys.StoreRelaxed64(&c.word, wordOf(w&genMask+genOne, holders))
+	return c
 }
 
 // Shared reports whether somebody else holds a part of the block.
 func (s *Slab) Shared() bool {
-	return s.b.word.Load()&refMask != uint64(s.spare)+1
+	c := s.c
+	for c.word.Load()&liveMask == 0 {
+		if c.index == 0 {
+			return false
+		}
+		c = s.b.cell(c.index - 1)
+		s.c = c
+	}
+	return true
 }
 
 // Release lets the block go and empties s. Bufs cut from it live on.
 func (s *Slab) Release() {
-	b := s.b
-	if b == nil {
+	if s.b == nil {
 		panic("mem: Slab.Release: the Slab is empty or was released")
 	}
-	s.b = nil
-	w := b.word.Load()
-	// Nobody else has a part of a plain block: as in Buf.Release.
-	if w == s.key|uint64(s.spare)+1 && b.plain && w < lastGen<<genShift {
-		b.gauge.markFreed(w)
-		if b.word.CompareAndSwap(w, w&genMask+genOne+1) {
-			s.spare = 0
-			if c := b.home; c.flags.Load()&flagsBack == 0 {
-				c.pool.Put(b)
-			} else {
-				c.takeBack(b)
-			}
-			return
-		}
-		b.notFreed(w)
-	}
-	s.giveUp(b, "Slab.Release")
+	s.end()
 }
 
-func (s *Slab) giveUp(b *block, op string) {
-	if b.track != nil {
-		b.track.drop(s.key, op)
+func (s *Slab) end() {
+	b := s.b
+	if b.track != nil && b.track.tokens {
+		b.track.endFilling()
+	}
+	if !s.Shared() {
+		*s = Slab{}
+		b.endCutting()
+		return
 	}
 	if b.gauge != nil {
 		b.gauge.markLoose()
 	}
-	b.drop(s.key, s.spare+1, op)
-	s.spare = 0
+	c := s.c
+	*s = Slab{}
+	b.detach(c)
 }
 
 // A Parked slab is the memory of a block that its filler has let go and
 // would like to go on filling if others have kept it alive. It holds nothing:
 // neither a reference nor memory.
 type Parked struct {
-	b   weak.Pointer[block]
-	key uint64
+	b    weak.Pointer[block]
+	took uint32
 }
 
 // Park releases s and returns what Unpark needs.
 func (s *Slab) Park() Parked {
 	b := s.b
-	if b.self == (weak.Pointer[block]{}) {
-		b.self = weak.Make(b)
+	if b == nil {
+		panic("mem: Slab.Park: the Slab is empty or was released")
 	}
-	p := Parked{b.self, s.key}
-	s.Release()
+	var p Parked
+	if b.gauge != nil && s.Shared() {
+		if b.self == (weak.Pointer[block]{}) {
+			b.self = weak.Make(b)
+		}
+		p = Parked{b.self, b.gauge.gets()}
+	}
+	s.end()
 	return p
 }
 
 // Unpark returns the block to its filler if somebody has held it without a
-// break since Park, and reports whether it did.
-func (p Parked) Unpark() (Slab, bool) {
+// break since Park. Otherwise the Slab is not Valid.
+func (p Parked) Unpark() Slab {
 	b := p.b.Value()
-	if b == nil || !b.tryRetain(p.key, 1) {
-		return Slab{}, false
+	if b == nil {
+		return Slab{}
 	}
-	if b.gauge != nil {
-		b.gauge.markHeld()
+	i, ok := b.reattach(p.took)
+	if !ok {
+		return Slab{}
 	}
-	return Slab{b: b, key: b.token(p.key)}, true
+	b.gauge.markHeld()
+	if t := b.track; t != nil && t.tokens {
+		t.add(token{})
+	}
+	return Slab{b, b.cell(i)}
 }

@@ -120,33 +120,44 @@ func TestASlabCutsMoreThanOneLotOfReferences(t *testing.T) {
 	}
 }
 
-func TestSlabOfSaysWhereTheBufLies(t *testing.T) {
-	a := mem.New(mem.Options{})
-	whole := a.Get(3000)
-	copy(whole.Bytes()[100:], "payload")
-	b := whole.RetainedSlice(100, 107)
-	whole.Release()
-	s, i, j := mem.SlabOf(b)
-	if i != 100 || j != 107 || string(s.Bytes()[i:j]) != "payload" {
-		t.Errorf("SlabOf: %d up to %d", i, j)
-	}
-	c := s.Cut(i+3, 4)
-	s.Release()
-	if string(c.Bytes()) != "load" {
-		t.Errorf("the cut has %q", c.Bytes())
-	}
-	c.Release()
+func TestSlabOfTakesABufThatNobodyElseHolds(t *testing.T) {
+	for _, level := range leakLevels {
+		a := mem.New(mem.Options{Leak: level})
+		freed := 0
+		for name, make := range map[string]func() mem.Buf{
+			"Get":  func() mem.Buf { return a.Get(4096) },
+			"long": func() mem.Buf { return a.Get(5 << 20) },
+			"Wrap": func() mem.Buf { return mem.Wrap([]byte("foreign bytes"), func() { freed++ }) },
+		} {
+			b := make()
+			copy(b.Bytes(), "payload")
+			size, old := b.Len(), b
+			s := mem.SlabOf(b)
+			mustPanic(t, name+": Bytes of the Buf that became a Slab", func() { old.Bytes() }, "mem: Buf.Bytes: ")
+			if len(s.Bytes()) != size || s.Shared() {
+				t.Errorf("%s: %d bytes, shared: %v", name, len(s.Bytes()), s.Shared())
+			}
+			c := s.Cut(3, 4)
+			s.Release()
+			if string(c.Bytes()) != "load" {
+				t.Errorf("%s: the cut has %q", name, c.Bytes())
+			}
+			c.Release()
 
-	freed := 0
-	s, i, j = mem.SlabOf(mem.Wrap([]byte("foreign"), func() { freed++ }))
-	c = s.Cut(i, j-i)
-	s.Release()
-	if freed != 0 || string(c.Bytes()) != "foreign" {
-		t.Errorf("wrapped memory was freed %d times while a cut holds it", freed)
-	}
-	c.Release()
-	if freed != 1 {
-		t.Errorf("wrapped memory was freed %d times", freed)
+			b = make()
+			other := b.Retain()
+			mustPanic(t, name+": SlabOf a shared Buf", func() { mem.SlabOf(b) }, "mem: SlabOf: ")
+			part := b.RetainedSlice(1, 3)
+			other.Release()
+			mustPanic(t, name+": SlabOf a Buf of which others hold a part", func() { mem.SlabOf(b) }, "mem: SlabOf: ")
+			mustPanic(t, name+": SlabOf a part", func() { mem.SlabOf(part) }, "mem: SlabOf: ")
+			part.Release()
+			s = mem.SlabOf(b)
+			s.Release()
+		}
+		if out, leaks := a.Stats().CheckedOut, a.Leaks(); out != 0 || freed != 2 || level >= mem.LeakTrace && len(leaks) != 0 {
+			t.Errorf("level %v: %d blocks are out, %d references, freed %d times", level, out, len(leaks), freed)
+		}
 	}
 }
 
@@ -161,8 +172,7 @@ func TestUnparkGivesTheBlockBackWhileOthersHoldIt(t *testing.T) {
 			t.Error("the slab is valid after Park")
 		}
 		for range 3 {
-			var ok bool
-			if s, ok = parked.Unpark(); !ok {
+			if s = parked.Unpark(); !s.Valid() {
 				t.Fatalf("level %v: Unpark fails while a cut holds the block", level)
 			}
 			if &s.Bytes()[0] != place || !s.Shared() {
@@ -174,10 +184,10 @@ func TestUnparkGivesTheBlockBackWhileOthersHoldIt(t *testing.T) {
 			parked = s.Park()
 		}
 		b.Release()
-		if _, ok := parked.Unpark(); ok {
+		if again := parked.Unpark(); again.Valid() {
 			t.Errorf("level %v: Unpark succeeds after the last Release", level)
 		}
-		if _, ok := (mem.Parked{}).Unpark(); ok {
+		if again := (mem.Parked{}).Unpark(); again.Valid() {
 			t.Error("the zero Parked was unparked")
 		}
 		if out, leaks := a.Stats().CheckedOut, a.Leaks(); out != 0 || len(leaks) != 0 && level >= mem.LeakTrace {
@@ -192,11 +202,11 @@ func TestUnparkFailsWhenTheBlockHasANewOwner(t *testing.T) {
 	parked := s.Park()
 	next := a.Get(4096)
 	defer next.Release()
-	if _, ok := parked.Unpark(); ok {
+	if again := parked.Unpark(); again.Valid() {
 		t.Error("Unpark took a block that was handed out again")
 	}
-	if next.Refs() != 1 {
-		t.Errorf("the new owner's block has %d references", next.Refs())
+	if next.Holders() != 1 {
+		t.Errorf("the new owner's block has %d references", next.Holders())
 	}
 }
 
@@ -207,7 +217,8 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 	parked := s.Park()
 	runtime.GC()
 	runtime.GC()
-	s, ok := parked.Unpark()
+	s = parked.Unpark()
+	ok := s.Valid()
 	if !ok {
 		t.Fatal("the collector took a block that a cut holds")
 	}
@@ -215,7 +226,7 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 	b.Release()
 	a.Trim()
 	eventuallyCollected(t, "the collector has the block", func() bool {
-		if _, ok := parked.Unpark(); ok {
+		if again := parked.Unpark(); again.Valid() {
 			t.Fatal("Unpark succeeds after the last Release")
 		}
 		return a.Stats().IdleBytes == 0
@@ -254,7 +265,8 @@ func TestUnparkAgainstTheLastRelease(t *testing.T) {
 		for range i % 200 { // another moment each time
 			turn.Load()
 		}
-		s, ok := parked.Unpark()
+		s = parked.Unpark()
+		ok := s.Valid()
 		for turn.Load() != int64(2*i+2) {
 			runtime.Gosched()
 		}

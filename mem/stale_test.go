@@ -88,8 +88,8 @@ func TestEveryMethodOfAStaleBufPanicsAndChangesNothing(t *testing.T) {
 				name, _, _ := strings.Cut(c.name, " ")
 				use := stale
 				mustPanic(t, what, func() { c.call(&use) }, "mem: "+name+": ", "released")
-				if string(next.Slice(0, 4)) != "mine" || next.Refs() != 1 {
-					t.Fatalf("%s: the block's new owner has %d references and %q", what, next.Refs(), next.Slice(0, 4))
+				if string(next.Slice(0, 4)) != "mine" || next.Holders() != 1 {
+					t.Fatalf("%s: the block's new owner has %d references and %q", what, next.Holders(), next.Slice(0, 4))
 				}
 				if after := a.Stats(); after.CheckedOut != before.CheckedOut {
 					t.Errorf("%s: %d blocks are out, before it %d", what, after.CheckedOut, before.CheckedOut)
@@ -121,7 +121,7 @@ func TestEveryMethodOfTheZeroBufPanics(t *testing.T) {
 func TestStaleBufTestsKnowEveryMethod(t *testing.T) {
 	// Valid is the one that answers instead.
 	known := map[string]bool{"Valid": true,
-		"AtGeneration": true, "Generation": true, "Refs": true, "AddRefs": true, "BlockSize": true} // of export_test.go
+		"AtGeneration": true, "Generation": true, "Holders": true, "Children": true, "AddChildren": true, "BlockSize": true} // of export_test.go
 	for _, c := range bufCalls {
 		name, _, _ := strings.Cut(c.name, " ")
 		known[strings.TrimPrefix(name, "Buf.")] = true
@@ -143,8 +143,8 @@ func TestBoundsOfASlicePanicWithTheNumbers(t *testing.T) {
 		mustPanic(t, "Slice", func() { b.Slice(i, j) }, "mem: Buf.Slice(", "of 10 bytes")
 		mustPanic(t, "RetainedSlice", func() { b.RetainedSlice(i, j) }, "mem: Buf.RetainedSlice(", "of 10 bytes")
 	}
-	if b.Refs() != 1 {
-		t.Errorf("refused slices left %d references", b.Refs())
+	if b.Holders() != 1 {
+		t.Errorf("refused slices left %d references", b.Holders())
 	}
 	if p := b.Slice(2, 5); len(p) != 3 || cap(p) != 3 {
 		t.Errorf("Slice(2, 5) has length %d and capacity %d", len(p), cap(p))
@@ -157,15 +157,20 @@ func TestBoundsOfASlicePanicWithTheNumbers(t *testing.T) {
 func TestReferencesNeverReachTheGeneration(t *testing.T) {
 	a := mem.New(mem.Options{})
 	b := a.Get(10)
-	b.AddRefs(mem.MaxRefs - 2)
+	b.AddChildren(mem.MaxChildren - 1)
+	all := make([]mem.Buf, mem.MaxHolders-1)
+	b.Share(all)
 	one := b.Retain()
-	mustPanic(t, "one reference too many", func() { b.Retain() }, "mem: Buf.Retain: 2147483648 references and 1 more, at most 2147483648")
+	mustPanic(t, "one reference too many", func() { b.Retain() }, "mem: Buf.Retain: 294912 references", "no more")
 	mustPanic(t, "one view too many", func() { b.RetainedSlice(0, 1) }, "mem: Buf.RetainedSlice: ")
 	mustPanic(t, "two receivers too many", func() { b.Share(make([]mem.Buf, 2)) }, "mem: Buf.Share: ")
 	one.Release()
-	b.AddRefs(-(mem.MaxRefs - 2))
-	if b.Refs() != 1 || !b.Valid() {
-		t.Errorf("%d references are left, want 1", b.Refs())
+	for i := range all {
+		all[i].Release()
+	}
+	b.AddChildren(-(mem.MaxChildren - 1))
+	if b.Holders() != 1 || !b.Valid() {
+		t.Errorf("%d references are left, want 1", b.Holders())
 	}
 	b.Release()
 }

@@ -1,0 +1,232 @@
+package mem
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// A cell counts the holders of one stretch of a block. Its state is one atomic
+// word:
+//
+//	bits 63..37  generation: the number of this use of the cell, from 1
+//	bits 36..32  issued: how many holder bits this use has handed out
+//	bits 31..18  children: cells that hold a part of this one
+//	bits 17..0   holders: one bit for each reference
+//
+//	in use  holders or children are not 0
+//	free    both are 0; an old Buf finds its bit clear, or another generation
+//	dead    0: a block that was dropped, wrapped memory given back
+//
+// A bit is handed out once in a generation and never again. So a copy of a Buf
+// that is released after its original finds its bit clear and is refused,
+// whoever else holds the stretch by then. When the bits are used up, further
+// references go to children, which are cells of their own.
+//
+// Every change is a compare-and-swap against a word that was looked at first:
+// a call that is refused has changed nothing.
+//
+// A cell fills a cache line, so that two processors that hold neighbouring
+// frames of one block do not meet.
+type cell struct {
+	word   atomic.Uint64
+	block  *block
+	parent *cell // of a child
+	off, n uint32
+	index  uint32 // of a cut cell: its place in the block
+	kind   uint8
+	// tracked sends every call through the leak kit.
+	tracked bool
+	_       [26]byte
+}
+
+// What a cell is.
+const (
+	// whole is the block's own cell while the block is handed out as one Buf:
+	// the last release sends the block home.
+	whole = iota
+	// single is whole of a block that no pool takes back: wrapped memory, and
+	// what is larger than the classes.
+	single
+	// cut cells belong to a Slab's block: see witness.
+	cut
+	// child cells hold a part of their parent, and come from a pool.
+	child
+)
+
+const (
+	maxHolders  = 18
+	holderMask  = 1<<maxHolders - 1
+	childShift  = maxHolders
+	childOne    = 1 << childShift
+	maxChildren = 1<<(32-childShift) - 1
+	liveMask    = 1<<32 - 1
+	issuedShift = 32
+	issuedOne   = 1 << issuedShift
+	issuedMask  = 31 << issuedShift
+	genShift    = 37
+	genOne      = 1 << genShift
+	genMask     = 1<<64 - 1<<genShift
+	lastGen     = 1<<(64-genShift) - 1
+)
+
+// first is the word of a cell in its first use, with one holder.
+const first = genOne | issuedOne | 1
+
+// firstKey is the key of that holder.
+const firstKey = genOne | 1
+
+// stale reports whether word has no reference for key: the generation differs
+// or the holder's bit is clear.
+func stale(word, key uint64) bool { return (word^key)&(genMask|key) != 0 }
+
+// childCells are free child cells. They keep their generation.
+var childCells = sync.Pool{New: func() any { return new(cell) }}
+
+// wordOf returns the word of n holders, the first ones of a generation.
+func wordOf(gen uint64, n int) uint64 { return gen | uint64(n)<<issuedShift | 1<<n - 1 }
+
+// retain adds a holder of off and n on behalf of the holder of key, or panics
+// and has changed nothing.
+func (c *cell) retain(key uint64, op string) Buf {
+	for {
+		w := c.word.Load()
+		if stale(w, key) {
+			panicStale(op, c, key)
+		}
+		issued := w & issuedMask >> issuedShift
+		if issued == maxHolders {
+			return c.newChild(key, c.off, c.n, 1, op).first()
+		}
+		if c.word.CompareAndSwap(w, (w+issuedOne)|1<<issued) {
+			return c.watched(w&genMask | 1<<issued)
+		}
+	}
+}
+
+// share fills dst with references on behalf of the holder of key.
+func (c *cell) share(key uint64, dst []Buf, op string) {
+	for {
+		w := c.word.Load()
+		if stale(w, key) {
+			panicStale(op, c, key)
+		}
+		issued := int(w & issuedMask >> issuedShift)
+		n := min(len(dst), maxHolders-issued)
+		if n == 0 {
+			break
+		}
+		if !c.word.CompareAndSwap(w, (w+uint64(n)*issuedOne)|(1<<n-1)<<issued) {
+			continue
+		}
+		c.fill(dst[:n], w&genMask, issued)
+		dst = dst[n:]
+		break
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), maxHolders)
+		k := c.newChild(key, c.off, c.n, n, op)
+		k.fill(dst[:n], k.word.Load()&genMask, 0)
+		dst = dst[n:]
+	}
+}
+
+// fill makes dst the holders from bit on, which are issued already.
+func (c *cell) fill(dst []Buf, gen uint64, bit int) {
+	if c.tracked {
+		for i := range dst {
+			dst[i] = c.watched(gen | 1<<(bit+i))
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = Buf{c, gen | 1<<(bit+i)}
+	}
+}
+
+// first returns the only holder of a new child.
+func (c *cell) first() Buf { return c.watched(c.word.Load()&genMask | 1) }
+
+// newChild makes a cell with n holders of off and length size, on behalf of
+// the holder of key.
+func (c *cell) newChild(key uint64, off, size uint32, n int, op string) *cell {
+	for {
+		w := c.word.Load()
+		if stale(w, key) {
+			panicStale(op, c, key)
+		}
+		if children := w & liveMask >> childShift; children == maxChildren {
+			panic(fmt.Sprintf("mem: %s: %d references to one stretch, no more are possible", op, maxHolders+children*maxHolders))
+		}
+		if c.word.CompareAndSwap(w, w+childOne) {
+			break
+		}
+	}
+	k := childCells.Get().(*cell)
+	gen := k.word.Load()&genMask + genOne
+	k.block, k.parent, k.off, k.n = c.block, c, off, size
+	k.kind, k.tracked = child, c.tracked
+	k.word.Store(wordOf(gen, n))
+	return k
+}
+
+// release ends the reference of key, or panics and has changed nothing.
+func (c *cell) release(key uint64, op string) {
+	for {
+		w := c.word.Load()
+		if stale(w, key) {
+			panicStale(op, c, key)
+		}
+		if c.leave(w, w-uint64(uint32(key))) {
+			return
+		}
+	}
+}
+
+// releaseChild ends the hold of a child.
+func (c *cell) releaseChild() {
+	for {
+		w := c.word.Load()
+		if c.leave(w, w-childOne) {
+			return
+		}
+	}
+}
+
+// leave replaces w, just read, by what remains after a holder left, and ends
+// the cell's use when nobody remains. It reports false when the word has
+// changed meanwhile.
+func (c *cell) leave(w, remains uint64) bool {
+	b, index := c.block, c.index
+	switch {
+	case remains&liveMask != 0:
+		if remains&holderMask == 0 && b.gauge != nil {
+			b.gauge.markPartLoose(int(c.n))
+		}
+		return c.word.CompareAndSwap(w, remains)
+	case c.kind <= single:
+		next := b.idleWord(w)
+		if !c.word.CompareAndSwap(w, next) {
+			return false
+		}
+		b.goHome(next)
+	case c.kind == cut:
+		if !c.word.CompareAndSwap(w, remains&genMask) {
+			return false
+		}
+		if me := witnessOf(w, index); b.witness.Load() == me {
+			b.handOver(me)
+		}
+	default:
+		parent := c.parent
+		if !c.word.CompareAndSwap(w, remains&genMask) {
+			return false
+		}
+		c.block, c.parent = nil, nil
+		if w>>genShift < lastGen {
+			childCells.Put(c)
+		}
+		parent.releaseChild()
+	}
+	return true
+}
