@@ -1,11 +1,14 @@
 package sluice
 
-import "github.com/sluice-go/sluice/mem"
+import (
+	"github.com/sluice-go/sluice/internal/sizing"
+	"github.com/sluice-go/sluice/mem"
+)
 
 // The bounds of the block size, for tests that watch it.
 const (
-	MinBlock = minBlock
-	MaxBlock = maxBlock
+	MinBlock = sizing.MinBlock
+	MaxBlock = sizing.MaxBlock
 )
 
 // UseAllocator gives b, which has read nothing yet, an allocator: the

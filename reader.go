@@ -3,9 +3,11 @@ package sluice
 import (
 	"fmt"
 	"io"
-	"net"
 	"sync/atomic"
 
+	"github.com/sluice-go/sluice/internal/sizing"
+	"github.com/sluice-go/sluice/internal/source"
+	"github.com/sluice-go/sluice/internal/window"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -48,50 +50,64 @@ type BufReader struct {
 	// otherwise. Slices sent are transferred. Closing it ends the stream.
 	Mouth chan []byte
 
-	// The window: buf[r:w] has been received and not consumed. buf is all of
-	// the current block that may be read into, or just the bytes of a block
-	// that somebody else filled.
-	buf  []byte
-	r, w int
+	win       window.Window // what has been received and not consumed
+	size      sizing.Sizing
+	kind      kind
+	waits     bool // the source is a connection: a block is kept while a Read waits
+	asks      bool // the allocator has a budget
+	scattered bool // the bytes that come need not be contiguous
+	// inHeader says that the mark is ReadMIMEHeader's own.
+	inHeader bool
+	turn     uint16 // changes with the source, so that a read finds out that it did
+	after    int32  // of the block to take after a wait for which the block was given back
+	idled    int32  // capacity that the budget was told is held during a wait
 
-	slab  mem.Slab // the block that buf lies in
-	owned bool     // buf[w:] is ours to fill
-
-	queuing bool // the source brings blocks of its own
-	ownMark bool // a call has set the mark for itself
-
-	lastByte int16 // the byte before lo, -1 when unknown
-	lo       int   // oldest consumed byte that is still in buf
-	fixed    int   // UnreadByte is refused while r is here
-	mark     int   // start of what Rollback returns to, -1 without a mark
-
-	size  sizing
-	need  int // contiguous bytes that the fetch under way is for
-	total int64
 	alloc *mem.Allocator
-	src   source
-	plain *readerSource // src, when it is one
-	err   error         // came with the latest bytes and waits until they are used
+	src   io.Reader   // what a plain source reads from
+	raw   *source.Raw // kept for the next Reset
+	err   error       // came with the latest bytes and waits until they are used
 	x     *extra
 	feed  atomic.Pointer[feed] // the side that others put bytes in; nil for most
 }
 
-// A source brings bytes when the window has too few. It is one of: raw
-// connection, io.Reader, chan, fed, ended.
-type source interface {
-	// fetch adds at least one byte to b, by reading into b.room or by
-	// b.enqueueBytes, or returns why not. It has set b.err when bytes came with an
-	// error.
-	fetch(b *BufReader) error
-	// reader returns what the source reads from, for Detach.
-	reader() io.Reader
-	close()
+// A kind says where a reader's bytes come from.
+type kind uint8
+
+const (
+	closed kind = iota // recycled
+	plain              // src
+	raw                // the descriptor of a connection
+	mouth              // a channel
+	fed                // its user, between calls
+	ended              // nowhere: there is no more
+)
+
+// NewBufReader returns a reader of r, made as o says; without o it has its
+// defaults. A BufReader that is asked for a reader of itself and no options is
+// returned as it is. The block size follows the stream.
+//
+// A type of connection that is not one of package net and wraps none may have
+// the method RawRead() syscall.Conn: reading from that descriptor must be the
+// same as calling Read. A reader over one holds no memory while it waits, as
+// over *net.TCPConn.
+func NewBufReader(r io.Reader, o ...Options) *BufReader {
+	if b, ok := r.(*BufReader); ok && len(o) == 0 {
+		return b
+	}
+	b := made(o)
+	b.Reset(r)
+	return b
 }
 
-// NewBufReader returns a reader of r. The block size follows the stream.
-func NewBufReader(r io.Reader) *BufReader {
+// made returns a reader without a source.
+func made(o []Options) *BufReader {
 	b := new(BufReader)
-	b.Reset(r)
+	if opt := only(o); opt != nil {
+		b.Allocator, b.BufLen = opt.Allocator, opt.BufLen
+		if opt.Limits != (Limits{}) {
+			b.SetLimits(opt.Limits)
+		}
+	}
 	return b
 }
 
@@ -107,8 +123,8 @@ func NewBufReaderWithBufLen(r io.Reader, bufLen int) *BufReader {
 // NewBufReaderBytes returns a reader of p, transferred: the bytes are viewed
 // where they are and never copied for a view that lies in them. Bufs read
 // from it keep p alive.
-func NewBufReaderBytes(p []byte) *BufReader {
-	b := new(BufReader)
+func NewBufReaderBytes(p []byte, o ...Options) *BufReader {
+	b := made(o)
 	b.ResetBytes(p)
 	return b
 }
@@ -116,25 +132,40 @@ func NewBufReaderBytes(p []byte) *BufReader {
 // ResetBytes is Reset to a reader as NewBufReaderBytes makes it: p is
 // transferred.
 func (b *BufReader) ResetBytes(p []byte) {
-	b.start(endedSource{})
-	b.enqueueBytes(p)
-	b.show()
+	b.start(ended)
+	b.win.AddBytes(p)
 }
 
 // Reset makes b read from r and forgets everything about what was read
 // before, except Bufs and Memories that were handed out and the limits. It
-// brings a recycled reader back to life, so that readers can be pooled.
+// brings a recycled reader back to life, so that readers can be pooled, and
+// allocates nothing; the first read over a connection does.
 func (b *BufReader) Reset(r io.Reader) {
-	b.start(nil)
-	b.src = newSource(b, r)
-	b.plain, _ = b.src.(*readerSource)
+	if r == nil {
+		b.start(ended)
+		return
+	}
+	if r == io.Reader(b) {
+		panic("sluice: BufReader.Reset to itself")
+	}
+	if desc := source.Descriptor(r); desc != nil {
+		b.start(raw)
+		if b.raw == nil {
+			b.raw = new(source.Raw)
+		}
+		b.raw.Reset(r, desc)
+		return
+	}
+	b.start(plain)
+	b.src = r
+	_, b.waits = r.(deadliner)
 	// A connection may say nothing at all: the first read asks with the
-	// smallest block too.
-	b.size.drained = b.plain != nil && b.plain.conn
+	// smallest block.
+	b.size.Drained = b.waits
 }
 
 // start is the state of a reader that has read nothing.
-func (b *BufReader) start(s source) {
+func (b *BufReader) start(k kind) {
 	b.Recycle()
 	b.Mouth = nil
 	b.feed.Store(nil)
@@ -142,77 +173,54 @@ func (b *BufReader) start(s source) {
 	if b.alloc == nil {
 		b.alloc = mem.Default()
 	}
-	b.size = newSizing(b.BufLen)
-	b.total = 0
-	b.src, b.queuing = s, queues(s)
-}
-
-func newSource(b *BufReader, r io.Reader) source {
-	switch c := r.(type) {
-	case nil:
-		return endedSource{}
-	case *net.TCPConn:
-		if s := newRawSource(b, c, c); s != nil {
-			return s
-		}
-	case *net.UnixConn:
-		// A datagram's end would be lost in a stream of bytes read here.
-		if a := c.LocalAddr(); a != nil && a.Network() == "unix" {
-			if s := newRawSource(b, c, c); s != nil {
-				return s
-			}
-		}
-	case RawReader:
-		if s := newRawSource(b, r, c.RawRead()); s != nil {
-			return s
-		}
-	}
-	_, conn := r.(deadliner)
-	return &readerSource{r: r, conn: conn}
+	limit, _ := b.alloc.Budget()
+	b.asks = limit > 0
+	b.size = sizing.New(b.BufLen)
+	b.kind = k
 }
 
 // Recycle gives the reader's memory back and ends its use; what it has handed
 // out as Buf or Memory lives on. Calls after it return ErrClosed, until Reset.
 // A second Recycle does nothing. The source is not closed: it is the caller's.
+// A Recycle during a read by another goroutine makes that panic.
 func (b *BufReader) Recycle() {
-	b.dropBlock()
+	b.turn++
 	if x := b.x; x != nil {
-		x.dropQueue()
 		x.endContext()
-		if x.timeout > 0 && b.src != nil {
-			// Whoever goes on with the connection has not asked for it.
+		if x.timeout > 0 && b.kind != closed {
+			// Who goes on with the connection has not asked for it.
 			_ = b.SetTimeout(0)
 		}
 		x.timeout = 0
 	}
-	if b.src != nil {
-		b.src.close()
-		b.src, b.plain = nil, nil
+	switch b.kind {
+	case raw:
+		b.raw.Close()
+	case mouth:
+		b.feed.Load().mouth.Close()
 	}
-	b.err = nil
-	b.mark, b.lastByte, b.fixed, b.lo = -1, -1, 0, 0
+	b.kind, b.src, b.err, b.waits, b.inHeader = closed, nil, nil, false, false
+	b.win.Init()
+}
+
+// reader returns what bytes are read from, nil when that is no io.Reader.
+func (b *BufReader) reader() io.Reader {
+	switch b.kind {
+	case plain:
+		return b.src
+	case raw:
+		return b.raw.Conn()
+	}
+	return nil
 }
 
 // Buffered returns the number of bytes that have been received and not
 // consumed.
-func (b *BufReader) Buffered() int {
-	n := b.w - b.r
-	if b.x != nil {
-		n += b.x.queued
-	}
-	return n
-}
+func (b *BufReader) Buffered() int { return b.win.Len() }
 
 // TotalRead returns the number of bytes received from the source since
 // construction or Reset; less Buffered, it is the number consumed.
-func (b *BufReader) TotalRead() int64 { return b.total }
-
-// endedSource is that of bytes in hand: there is no more.
-type endedSource struct{}
-
-func (endedSource) fetch(*BufReader) error { return io.EOF }
-func (endedSource) reader() io.Reader      { return nil }
-func (endedSource) close()                 {}
+func (b *BufReader) TotalRead() int64 { return b.win.Received() }
 
 func panicRead(n, room int) {
 	panic(fmt.Sprintf("sluice: a reader returned %d bytes for %d", n, room))
@@ -220,4 +228,9 @@ func panicRead(n, room int) {
 
 func panicWrite(n, offered int) {
 	panic(fmt.Sprintf("sluice: a writer took %d bytes of %d", n, offered))
+}
+
+//go:noinline
+func panicTurn() {
+	panic("sluice: BufReader was recycled or reset during a read of its own")
 }

@@ -17,33 +17,34 @@ func TestEveryKindOfReaderTakesAnAllocator(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	for name, reset := range map[string]func(r *sluice.BufReader){
-		"fed": func(r *sluice.BufReader) {
-			r.ResetFed()
+	for name, open := range map[string]func(o sluice.Options) *sluice.BufReader{
+		"fed": func(o sluice.Options) *sluice.BufReader {
+			r := sluice.NewBufReaderFed(o)
 			for _, p := range []string{"one, ", "two"} {
 				if err := r.Feed([]byte(p)); err != nil {
 					t.Fatal(err)
 				}
 			}
+			return r
 		},
-		"chan": func(r *sluice.BufReader) {
-			r.ResetChan(2)
+		"chan": func(o sluice.Options) *sluice.BufReader {
+			r := sluice.NewBufReaderChan(2, o)
 			r.Mouth <- []byte("one, ")
 			r.Mouth <- []byte("two")
+			return r
 		},
-		"from": func(r *sluice.BufReader) {
+		"from": func(o sluice.Options) *sluice.BufReader {
 			rw := bufio.NewReadWriter(bufio.NewReader(strings.NewReader("one, two")), nil)
 			if _, err := rw.Peek(8); err != nil {
 				t.Fatal(err)
 			}
-			r.ResetFrom(rw, near)
+			return sluice.NewBufReaderFrom(rw, near, o)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := mem.New(mem.Options{})
 			sluicetest.NoLeaks(t, a)
-			r := &sluice.BufReader{Allocator: a}
-			reset(r)
+			r := open(sluice.Options{Allocator: a})
 			if p, err := r.Next(8); string(p) != "one, two" || err != nil {
 				t.Fatalf("Next returned %q, %v", p, err)
 			}

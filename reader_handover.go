@@ -11,27 +11,18 @@ import (
 // NewBufReaderFrom takes over reading from conn, which somebody has begun to
 // read through rw, as http.Hijacker leaves it: what rw has buffered is copied
 // and comes first, and rw's reader is not used afterwards.
-func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn) *BufReader {
-	b := new(BufReader)
-	b.ResetFrom(rw, conn)
-	return b
-}
-
-// ResetFrom is Reset to a reader as NewBufReaderFrom makes it.
-func (b *BufReader) ResetFrom(rw *bufio.ReadWriter, conn net.Conn) {
+func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn, o ...Options) *BufReader {
+	b := made(o)
 	b.Reset(conn)
-	n := rw.Reader.Buffered()
-	if n == 0 {
-		return
+	if n := rw.Reader.Buffered(); n > 0 {
+		// Peek of what is buffered does not fail and does not read.
+		p, _ := rw.Peek(n)
+		buf := b.alloc.Get(n)
+		copy(buf.Bytes(), p)
+		b.win.AddBuf(buf)
+		_, _ = rw.Discard(n)
 	}
-	// Peek of what is buffered does not fail and does not read.
-	p, _ := rw.Peek(n)
-	buf := b.alloc.Get(n)
-	copy(buf.Bytes(), p)
-	b.total += int64(n)
-	b.extras().enqueue(buf)
-	b.show()
-	_, _ = rw.Discard(n)
+	return b
 }
 
 // Detach ends the reader and hands everything on: rest is what had been
@@ -41,15 +32,9 @@ func (b *BufReader) ResetFrom(rw *bufio.ReadWriter, conn net.Conn) {
 // latest bytes is lost: the source will give it again. The reader is recycled.
 func (b *BufReader) Detach() (rest *mem.Memory, r io.Reader) {
 	rest = mem.NewMemory()
-	if b.r < b.w {
-		rest.Append(b.slab.Cut(b.r, b.w-b.r))
-	}
-	for b.queued() > 0 {
-		rest.Append(b.x.pop())
-	}
-	if b.src != nil {
-		r = b.src.reader()
-	}
+	b.win.Unmark()
+	b.win.Take(rest, b.win.Len())
+	r = b.reader()
 	b.Recycle()
 	return rest, r
 }

@@ -17,9 +17,7 @@ func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 	if err != nil && !b.lasting(err) {
 		return nil, err
 	}
-	p := b.buf[b.r : b.r+n : b.r+n]
-	b.r += n
-	return p, err
+	return b.take(n), err
 }
 
 // lasting reports whether err is such that waiting for more is in vain: the
@@ -34,6 +32,13 @@ func (b *BufReader) lasting(err error) bool {
 		}
 	}
 	return !(&Error{Err: err}).Timeout()
+}
+
+// take consumes n bytes of the window's front and returns them, borrowed.
+func (b *BufReader) take(n int) []byte {
+	r := b.win.R
+	b.win.R = r + n
+	return b.win.Buf[r : r+n : r+n]
 }
 
 // find returns the length of what goes up to and including delim, at most
@@ -52,11 +57,8 @@ func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
 			return len(p), &Error{Op: op, Limit: int64(limit), Got: int64(b.Buffered()), Err: ErrTooLong}
 		}
 		from = len(p)
-		b.size.open = true
-		err := b.ensure(min(from+b.ahead(delim), limit))
-		b.size.open = false
-		if err != nil {
-			return b.w - b.r, err
+		if err := b.wantLine(min(from+b.ahead(delim), limit)); err != nil {
+			return len(b.View()), err
 		}
 	}
 }
@@ -64,10 +66,10 @@ func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
 // ahead returns how many more bytes to bring into the window in search of
 // delim: one, unless more has come already in blocks of its own.
 func (b *BufReader) ahead(delim byte) int {
-	if b.queued() == 0 || b.r == b.w && b.mark < 0 {
+	if b.win.Queued() == 0 || len(b.View()) == 0 && !b.win.Marked() {
 		return 1
 	}
-	p := b.x.first().Bytes()
+	p := b.win.NextPiece()
 	if i := bytes.IndexByte(p, delim); i >= 0 {
 		return i + 1
 	}
@@ -83,14 +85,11 @@ func (b *BufReader) ReadLineSlice() ([]byte, error) {
 	n, err := b.find("ReadLine", '\n', b.limits().Line)
 	if err != nil {
 		if err == io.EOF && n > 0 {
-			p := b.buf[b.r : b.r+n : b.r+n]
-			b.r += n
-			return p, &Error{Op: "ReadLine", Got: int64(n), Err: io.ErrUnexpectedEOF}
+			return b.take(n), &Error{Op: "ReadLine", Got: int64(n), Err: io.ErrUnexpectedEOF}
 		}
 		return nil, err
 	}
-	p := b.buf[b.r : b.r+n]
-	b.r += n
+	p := b.take(n)
 	n--
 	if n > 0 && p[n-1] == '\r' {
 		n--

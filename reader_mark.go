@@ -5,30 +5,25 @@ package sluice
 // than Limits.Frame bytes returns ErrTooLong. A parser whose message may not
 // be complete sets a mark, reads, and goes back when a call returns ErrShort or
 // a deadline passed. A second Mark moves it.
-func (b *BufReader) Mark() {
-	b.mark, b.ownMark = b.r, false
-	// UnreadByte must not go back behind it: what is there may be gone.
-	b.fixed = b.r
-}
+func (b *BufReader) Mark() { b.win.Mark() }
 
 // Rollback goes back to the mark, which it clears: what was read since is read
 // again. Without a mark it panics.
 func (b *BufReader) Rollback() {
-	if b.mark < 0 {
+	if !b.win.Marked() {
 		panic("sluice: BufReader.Rollback without Mark")
 	}
-	b.r = b.mark
-	b.fixed = b.r
-	b.mark = -1
+	b.win.Back(0)
+	b.win.Unmark()
 }
 
 // marked says why n more bytes behind the window's start would be too many
-// behind the mark. A call's own mark has that call's own limit.
+// behind the mark.
 func (b *BufReader) marked(n int) error {
-	if b.mark < 0 || b.ownMark {
-		return nil
+	if !b.win.Marked() || b.inHeader {
+		return nil // a header has a limit of its own
 	}
-	span := b.r - b.mark + n
+	span := b.win.Before() + n
 	if limit := b.limits().Frame; span > limit {
 		return &Error{Op: "Mark", Limit: int64(limit), Got: int64(span), Err: ErrTooLong}
 	}
@@ -36,4 +31,4 @@ func (b *BufReader) marked(n int) error {
 }
 
 // Unmark clears the mark, if there is one: what was read stays read.
-func (b *BufReader) Unmark() { b.mark = -1 }
+func (b *BufReader) Unmark() { b.win.Unmark() }

@@ -17,19 +17,24 @@ import (
 // With any error nothing is consumed; after ErrShort or a deadline the call
 // can be repeated.
 func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
-	outer := b.mark
-	if outer < 0 {
-		b.mark, b.ownMark = b.r, true
+	outer := b.win.Marked()
+	if !outer {
+		b.win.Mark()
+		b.inHeader = true
 	}
-	into := b.r - b.mark // bytes of somebody else's mark before us
+	into := b.win.Before() // bytes of somebody else's mark before us
+	done := false
+	defer func() {
+		if !done { // also when a source panics
+			b.win.Back(into)
+		}
+		if !outer {
+			b.win.Unmark()
+			b.inHeader = false
+		}
+	}()
 	h, err := b.mimeHeader()
-	if err != nil {
-		b.r = b.mark + into
-		b.fixed = b.r
-	}
-	if outer < 0 {
-		b.mark = -1
-	}
+	done = err == nil
 	return h, err
 }
 

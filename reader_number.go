@@ -8,22 +8,21 @@ import (
 
 // ReadByte returns the next byte.
 func (b *BufReader) ReadByte() (byte, error) {
-	if b.r == b.w {
+	w := &b.win
+	if w.R == w.W {
 		return b.byteSlow()
 	}
-	c := b.buf[b.r]
-	b.r++
+	c := w.Buf[w.R]
+	w.R++
 	return c, nil
 }
 
 //go:noinline
 func (b *BufReader) byteSlow() (byte, error) {
-	if err := b.ensure(1); err != nil {
+	if err := b.want(1); err != nil {
 		return 0, err
 	}
-	c := b.buf[b.r]
-	b.r++
-	return c, nil
+	return b.take(1)[0], nil
 }
 
 // ReadBE reads n bytes, 1 to 4, as a big-endian unsigned number. Another n
@@ -35,7 +34,7 @@ func (b *BufReader) ReadBE(n int) (int, error) {
 		return 0, rename(err, "ReadBE")
 	}
 	if uint64(v) > math.MaxInt {
-		b.r -= n
+		b.win.R -= n
 		return 0, &Error{Op: "ReadBE", Limit: math.MaxInt, Got: int64(v), Err: ErrOverflow}
 	}
 	return int(v), nil
@@ -44,9 +43,9 @@ func (b *BufReader) ReadBE(n int) (int, error) {
 // ReadBE32 reads n bytes, 1 to 4, as a big-endian unsigned number. Another n
 // panics. When bytes are missing nothing is consumed.
 func (b *BufReader) ReadBE32(n int) (uint32, error) {
-	if r := b.r; n == 4 && b.w-r >= 4 {
-		b.r = r + 4
-		return binary.BigEndian.Uint32(b.buf[r:]), nil
+	if r := b.win.R; n == 4 && b.win.W-r >= 4 {
+		b.win.R = r + 4
+		return binary.BigEndian.Uint32(b.win.Buf[r:]), nil
 	}
 	p, err := b.number("ReadBE32", n)
 	if err != nil {
@@ -82,13 +81,10 @@ func (b *BufReader) number(op string, n int) ([]byte, error) {
 	if uint(n-1) > 3 {
 		panic(fmt.Sprintf("sluice: BufReader.%s(%d): 1 to 4 bytes", op, n))
 	}
-	r := b.r
-	if n > b.w-r {
+	if n > b.win.W-b.win.R {
 		if err := b.whole(op, n); err != nil {
 			return nil, err
 		}
-		r = b.r
 	}
-	b.r = r + n
-	return b.buf[r : r+n], nil
+	return b.take(n), nil
 }

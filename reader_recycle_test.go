@@ -1,13 +1,11 @@
 package sluice_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"reflect"
 	"strings"
 	"sync"
@@ -82,15 +80,6 @@ var afterRecycle = map[string]struct {
 	"Reset":      {harmless: true, call: func(r *sluice.BufReader) error { r.Reset(strings.NewReader("")); r.Recycle(); return nil }},
 	"ResetBytes": {harmless: true, call: func(r *sluice.BufReader) error { r.ResetBytes([]byte("x")); r.Recycle(); return nil }},
 	"ResetFed":   {harmless: true, call: func(r *sluice.BufReader) error { r.ResetFed(); r.Recycle(); return nil }},
-	"ResetChan":  {harmless: true, call: func(r *sluice.BufReader) error { r.ResetChan(1); r.Recycle(); return nil }},
-	"ResetFrom": {harmless: true, call: func(r *sluice.BufReader) error {
-		near, far := net.Pipe()
-		defer near.Close()
-		defer far.Close()
-		r.ResetFrom(bufio.NewReadWriter(bufio.NewReader(near), nil), near)
-		r.Recycle()
-		return nil
-	}},
 }
 
 func TestEveryMethodAfterRecycle(t *testing.T) {

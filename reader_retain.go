@@ -3,6 +3,7 @@ package sluice
 import (
 	"bufio"
 
+	"github.com/sluice-go/sluice/internal/sizing"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -14,17 +15,15 @@ import (
 // A small Buf keeps its whole block: one that is to live long is compacted
 // with Buf.Compact.
 func (b *BufReader) ReadBuf(n int) (mem.Buf, error) {
-	r := b.r
-	if uint(n-1) < uint(b.w-r) {
-		b.r = r + n
-		return b.slab.Cut(r, n), nil
+	if uint(n-1) < uint(b.win.W-b.win.R) {
+		return b.win.Cut(n), nil
 	}
 	return b.bufSlow(n)
 }
 
 //go:noinline
 func (b *BufReader) bufSlow(n int) (mem.Buf, error) {
-	if n == 0 && b.src != nil {
+	if n == 0 && b.kind != closed {
 		return b.alloc.TryGet(0)
 	}
 	if err := b.whole("ReadBuf", n); err != nil {
@@ -33,14 +32,37 @@ func (b *BufReader) bufSlow(n int) (mem.Buf, error) {
 	if n == 0 {
 		return mem.Buf{}, ErrClosed
 	}
-	r := b.r
-	b.r = r + n
-	return b.slab.Cut(r, n), nil
+	return b.win.Cut(n), nil
 }
 
-// piece is how long a run of bytes ReadBytes brings together by copying; a
-// longer one stays in the blocks that it came in.
-const piece = maxBlock / 4
+// ReadBufs is ReadBuf for len(dst) holders at once: each gets a reference of
+// its own to the same n bytes, retained, in dst, whose content is overwritten
+// and not released. However many there are, that costs no atomic operation.
+// On error dst has not changed.
+func (b *BufReader) ReadBufs(n int, dst []mem.Buf) error {
+	if uint(n-1) >= uint(b.win.W-b.win.R) {
+		return b.bufsSlow(n, dst)
+	}
+	b.win.CutFor(dst, n)
+	return nil
+}
+
+func (b *BufReader) bufsSlow(n int, dst []mem.Buf) error {
+	if n == 0 && len(dst) > 0 {
+		p, err := b.bufSlow(0)
+		if err != nil {
+			return err
+		}
+		p.Share(dst[1:])
+		dst[0] = p //sluice:moved
+		return nil
+	}
+	if err := b.whole("ReadBufs", n); err != nil {
+		return err
+	}
+	b.win.CutFor(dst, n)
+	return nil
+}
 
 // ReadBytes returns the next n bytes, retained, as a list of the pieces of
 // memory that they were read into: none is copied to join them. It costs one
@@ -49,13 +71,13 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 	if n < 0 {
 		return nil, &Error{Op: "ReadBytes", Limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
-	if b.src == nil {
+	if b.kind == closed {
 		return nil, ErrClosed
 	}
 	if n == 0 {
 		return mem.NewMemory(), nil
 	}
-	if n <= b.w-b.r || n <= piece && b.queued() == 0 || b.mark >= 0 {
+	if n <= len(b.View()) || n <= sizing.Piece && b.win.Queued() == 0 || b.win.Marked() {
 		buf, err := b.ReadBuf(n)
 		if err != nil {
 			return nil, rename(err, "ReadBytes")
@@ -65,37 +87,16 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 	if limit := b.limits().Frame; n > limit {
 		return nil, &Error{Op: "ReadBytes", Limit: int64(limit), Got: int64(n), Err: ErrTooLong}
 	}
-	b.size.asked(min(n, maxBlock))
-	if err := b.gather(n); err != nil {
-		return nil, inside("ReadBytes", n, b.Buffered(), err)
+	b.size.Open = false
+	b.size.Asked(min(n, sizing.MaxBlock))
+	for b.win.Len() < n {
+		if err := b.receiveMore(n); err != nil {
+			return nil, inside("ReadBytes", n, b.Buffered(), err)
+		}
 	}
 	m := mem.NewMemory()
-	if k := b.w - b.r; k > 0 {
-		m.Append(b.slab.Cut(b.r, k))
-		b.r = b.w
-	}
-	for left := n - m.Size; left > 0; {
-		if k := b.x.first().Len(); k <= left {
-			m.Append(b.x.pop())
-			left -= k
-			continue
-		}
-		m.Append(b.x.first().RetainedSlice(0, left))
-		b.x.cut(left)
-		left = 0
-	}
-	b.remember(m)
+	b.win.Take(m, n)
 	return m, nil
-}
-
-// remember keeps what UnreadByte needs after bytes bypassed the window.
-func (b *BufReader) remember(m *mem.Memory) {
-	b.dropBlock()
-	if k := len(m.Buffers); k > 0 {
-		last := m.Buffers[k-1]
-		b.lastByte = int16(last[len(last)-1])
-		b.fixed = -1
-	}
 }
 
 // rename says that the error is that of the method that was called.

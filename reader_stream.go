@@ -5,52 +5,56 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"github.com/sluice-go/sluice/internal/sizing"
 )
 
 // Read reads what there is, up to len(p) bytes: it waits only for the first.
 // It never returns 0, nil unless p is empty. Large p are read into directly.
 func (b *BufReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
-		if b.src == nil {
+		if b.kind == closed {
 			return 0, ErrClosed
 		}
 		return 0, nil
 	}
-	if b.r == b.w {
-		if len(p) >= firstBlock && !b.queuing && b.src != nil && b.queued() == 0 && b.mark < 0 {
+	w := &b.win
+	if w.R == w.W {
+		if len(p) >= sizing.FirstBlock && (b.kind == plain || b.kind == raw) && w.Idle() {
 			return b.readDirect(p)
 		}
-		if err := b.some(); err != nil {
+		if err := b.want(1); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(p, b.buf[b.r:b.w])
-	b.r += n
+	n := copy(p, w.Buf[w.R:w.W])
+	w.R += n
 	return n, nil
 }
 
 // readDirect reads from the source into p, past the window, which is empty.
 func (b *BufReader) readDirect(p []byte) (int, error) {
-	r := b.src.reader()
-	if r == nil {
-		return 0, io.EOF
-	}
-	if err := b.ready(); err != nil {
+	if err := b.err; err != nil {
+		b.err = nil
 		return 0, err
 	}
-	if b.owned {
-		b.leaveBlock()
-	} else {
-		b.dropBlock()
+	if b.x != nil {
+		if err := b.x.arm(b); err != nil {
+			return 0, err
+		}
 	}
+	b.win.Park(b.size.WorthParking())
+	r, turn := b.reader(), b.turn
 	for range noProgress {
 		n, err := r.Read(p)
 		if uint(n) > uint(len(p)) {
 			panicRead(n, len(p))
 		}
+		if b.turn != turn {
+			panicTurn()
+		}
 		if n > 0 {
-			b.total += int64(n)
-			b.lastByte, b.fixed = int16(p[n-1]), -1
+			b.win.Passed(int64(n), p[n-1])
 			b.err = err
 			return n, nil
 		}
@@ -64,38 +68,36 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// some makes the window not empty.
-func (b *BufReader) some() error { return b.ensure(1) }
-
 // WriteTo writes everything that is left to w, until io.EOF, which is not an
 // error here. What is buffered goes first; when w and the source are ordinary
 // connections or files, the rest is left to the kernel where it can.
 func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 	var done int64
-	b.fixed = b.r
+	v := &b.win
+	v.Fix()
 	for {
-		for b.r < b.w {
-			n, err := w.Write(b.buf[b.r:b.w:b.w])
-			if n < 0 || n > b.w-b.r {
-				panicWrite(n, b.w-b.r)
+		for v.R < v.W {
+			n, err := w.Write(v.View())
+			if n < 0 || n > v.W-v.R {
+				panicWrite(n, v.W-v.R)
 			}
-			b.r += n
-			b.fixed = b.r
+			v.R += n
+			v.Fix()
 			done += int64(n)
-			if err == nil && b.r < b.w {
+			if err == nil && v.R < v.W {
 				err = io.ErrShortWrite
 			}
 			if err != nil {
 				return done, err
 			}
 		}
-		if b.queued() == 0 && b.err == nil && b.mark < 0 && b.x == nil && b.src != nil && spliced(b.src.reader(), w) {
-			b.dropBlock()
-			n, err := b.src.reader().(io.WriterTo).WriteTo(w)
-			b.total += n
+		if v.Idle() && b.err == nil && b.x == nil && spliced(b.reader(), w) {
+			v.Vacate()
+			n, err := b.reader().(io.WriterTo).WriteTo(w)
+			v.PassedUnseen(n)
 			return done + n, err
 		}
-		switch err := b.some(); err {
+		switch err := b.want(1); err {
 		case nil:
 		case io.EOF:
 			return done, nil
@@ -128,12 +130,8 @@ func spliced(r io.Reader, w io.Writer) bool {
 // holds no more than a block, however large n is. When the stream ends or fails first, Error.Done says how many bytes
 // yield was given. yield must not use the reader.
 func (b *BufReader) ReadRange(n int, yield func([]byte)) error {
-	if uint(n) <= uint(b.w-b.r) {
-		r := b.r
-		b.r = r + n
-		if n > 0 {
-			yield(b.buf[r : r+n : r+n])
-		}
+	if uint(n-1) < uint(b.win.W-b.win.R) && yield != nil {
+		yield(b.take(n))
 		return nil
 	}
 	return b.rangeSlow(n, yield)
@@ -141,23 +139,26 @@ func (b *BufReader) ReadRange(n int, yield func([]byte)) error {
 
 //go:noinline
 func (b *BufReader) rangeSlow(n int, yield func([]byte)) error {
+	if yield == nil {
+		panic("sluice: BufReader.ReadRange with a nil function")
+	}
 	if n < 0 {
 		return &Error{Op: "ReadRange", Limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
+	w := &b.win
 	for left := n; left > 0; {
 		var err error
-		if left <= inOne && !b.queuing && b.queued() == 0 {
-			err = b.ensure(left)
-		} else if b.r == b.w {
-			err = b.some()
+		if left <= inOne && b.kind != mouth && b.kind != fed && w.Queued() == 0 {
+			err = b.want(left)
+		} else if w.R == w.W {
+			err = b.want(1)
 		}
-		if err != nil && b.r == b.w {
+		if err != nil && w.R == w.W {
 			return broken("ReadRange", int64(n), int64(n-left), err)
 		}
-		p := b.buf[b.r:min(b.w, b.r+left)]
-		b.r += len(p)
-		left -= len(p)
-		yield(p[:len(p):len(p)])
+		k := min(w.W-w.R, left)
+		left -= k
+		yield(b.take(k))
 		if err != nil {
 			return broken("ReadRange", int64(n), int64(n-left), err)
 		}
@@ -183,15 +184,16 @@ func (b *BufReader) Skip(n int) error {
 }
 
 func (b *BufReader) skip(n int) (int, error) {
+	w := &b.win
 	left := n
 	for {
-		k := min(left, b.w-b.r)
-		b.r += k
+		k := min(left, w.W-w.R)
+		w.R += k
 		left -= k
 		if left == 0 {
 			return n, nil
 		}
-		if err := b.some(); err != nil {
+		if err := b.want(1); err != nil {
 			return n - left, err
 		}
 	}

@@ -3,6 +3,8 @@ package sluice
 import (
 	"bufio"
 	"fmt"
+
+	"github.com/sluice-go/sluice/internal/window"
 )
 
 // Next returns the next n bytes and consumes them, borrowed until the next
@@ -11,24 +13,20 @@ import (
 // some, ErrTooLong for more than Limits.Frame, bufio.ErrNegativeCount for
 // n < 0, which a length in somebody's message can be.
 func (b *BufReader) Next(n int) ([]byte, error) {
-	r := b.r
-	if uint(n) > uint(b.w-r) {
+	r := b.win.R
+	if uint(n) > uint(b.win.W-r) {
 		return b.nextSlow(n)
 	}
-	b.r = r + n
-	return b.buf[r : r+n : r+n], nil
+	b.win.R = r + n
+	return b.win.Buf[r : r+n : r+n], nil
 }
 
 //go:noinline
 func (b *BufReader) nextSlow(n int) ([]byte, error) {
-	if n < 0 || b.plain == nil || !b.straight(n) {
-		if err := b.whole("Next", n); err != nil {
-			return nil, err
-		}
+	if err := b.whole("Next", n); err != nil {
+		return nil, err
 	}
-	r := b.r
-	b.r = r + n
-	return b.buf[r : r+n : r+n], nil
+	return b.take(n), nil
 }
 
 // whole brings n contiguous bytes into the window for op, or says why not.
@@ -39,7 +37,7 @@ func (b *BufReader) whole(op string, n int) error {
 	if limit := b.limits().Frame; n > limit {
 		return &Error{Op: op, Limit: int64(limit), Got: int64(n), Err: ErrTooLong}
 	}
-	if err := b.ensure(n); err != nil {
+	if err := b.want(n); err != nil {
 		return inside(op, n, b.Buffered(), err)
 	}
 	return nil
@@ -51,44 +49,43 @@ func (b *BufReader) whole(op string, n int) error {
 // stream; the reader has not changed. Unlike bufio's it is not bound to a
 // buffer size, but to Limits.Frame.
 func (b *BufReader) Peek(n int) ([]byte, error) {
-	b.fixed = b.r
-	if uint(n) > uint(b.w-b.r) {
+	b.win.Fix()
+	if uint(n) > uint(b.win.W-b.win.R) {
 		if n < 0 {
 			return nil, bufio.ErrNegativeCount
 		}
 		if limit := b.limits().Frame; n > limit {
 			return b.View(), &Error{Op: "Peek", Limit: int64(limit), Got: int64(n), Err: ErrTooLong}
 		}
-		if err := b.ensure(n); err != nil {
-			if b.r == b.w && b.mark < 0 && b.queued() > 0 {
-				b.adopt()
-			}
-			if q := b.queued(); q > 0 && b.merge(b.w-b.r+q) != nil {
-				return b.View(), err
+		if err := b.want(n); err != nil {
+			b.win.Show()
+			if b.win.Queued() > 0 {
+				// Without room for all of it, the first part is returned.
+				_ = b.join(b.win.Len())
 			}
 			return b.View(), err
 		}
 	}
-	return b.buf[b.r : b.r+n : b.r+n], nil
+	return b.win.Buf[b.win.R : b.win.R+n : b.win.R+n], nil
 }
 
 // View returns all bytes that can be had without reading, borrowed until the
 // next call on the reader. It may be empty. With Advance it is for parsers
 // that work in batches: ask with Peek(1) for more, take what is there with
 // View, and consume what was understood with Advance.
-func (b *BufReader) View() []byte { return b.buf[b.r:b.w:b.w] }
+func (b *BufReader) View() []byte { return b.win.View() }
 
 // Advance consumes n bytes of the View. More than View has panic.
 func (b *BufReader) Advance(n int) {
-	if uint(n) > uint(b.w-b.r) {
+	if uint(n) > uint(b.win.W-b.win.R) {
 		b.panicAdvance(n)
 	}
-	b.r += n
+	b.win.R += n
 }
 
 //go:noinline
 func (b *BufReader) panicAdvance(n int) {
-	panic(fmt.Sprintf("sluice: BufReader.Advance(%d) of %d bytes in view", n, b.w-b.r))
+	panic(fmt.Sprintf("sluice: BufReader.Advance(%d) of %d bytes in view", n, b.win.W-b.win.R))
 }
 
 // Discard skips the next n bytes and returns how many it skipped: fewer than
@@ -98,7 +95,7 @@ func (b *BufReader) Discard(n int) (int, error) {
 		return 0, bufio.ErrNegativeCount
 	}
 	done, err := b.skip(n)
-	b.fixed = b.r
+	b.win.Fix()
 	return done, err
 }
 
@@ -106,41 +103,19 @@ func (b *BufReader) Discard(n int) (int, error) {
 // done once, after a call that read, not after Peek, Discard or WriteTo;
 // otherwise it returns bufio.ErrInvalidUnreadByte.
 func (b *BufReader) UnreadByte() error {
-	if b.src == nil {
+	if b.kind == closed {
 		return ErrClosed
 	}
-	if b.r == b.fixed {
-		return bufio.ErrInvalidUnreadByte
-	}
-	if b.r > b.lo {
-		b.r--
-		b.fixed = b.r
+	switch b.win.Unread() {
+	case window.Done:
+		return nil
+	case window.Gone:
+		s, err := b.alloc.TrySlab(b.win.Kept() + 1)
+		if err != nil {
+			return err
+		}
+		b.win.Prepend(s)
 		return nil
 	}
-	if b.lastByte < 0 {
-		return bufio.ErrInvalidUnreadByte
-	}
-	c := byte(b.lastByte)
-	if err := b.front(c); err != nil {
-		return err
-	}
-	b.lastByte = -1
-	b.fixed = b.r
-	return nil
-}
-
-// front puts one byte before the window, whose block does not have it.
-func (b *BufReader) front(c byte) error {
-	have := b.w - b.r
-	slab, err := b.alloc.TrySlab(have + 1)
-	if err != nil {
-		return err
-	}
-	p := slab.Bytes()
-	p[0] = c
-	copy(p[1:], b.View())
-	b.dropBlock()
-	b.slab, b.buf, b.owned = slab, p, true
-	b.r, b.w = 0, have+1
-	return nil
+	return bufio.ErrInvalidUnreadByte
 }

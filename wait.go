@@ -8,6 +8,31 @@ import (
 	"time"
 )
 
+// deadliner is what SetTimeout and SetContext need of a source.
+type deadliner interface{ SetReadDeadline(time.Time) error }
+
+// extra is what most readers do not use.
+type extra struct {
+	limits  Limits
+	timeout time.Duration
+	ctx     context.Context
+	stop    func() // ends the watch over ctx
+	halt    *halt  // once the reader has waited for memory
+}
+
+func (b *BufReader) extras() *extra {
+	if b.x == nil {
+		b.x = &extra{limits: defaults}
+	}
+	return b.x
+}
+
+// plain reports whether nothing here stands in the way of reading n bytes
+// without further ado.
+func (x *extra) plain(n int) bool {
+	return x.timeout == 0 && x.ctx == nil && n <= x.limits.Frame
+}
+
 // errTimeout is what a source without deadlines of its own returns in time.
 var errTimeout error = &Error{Op: "read", Err: os.ErrDeadlineExceeded}
 
@@ -20,11 +45,11 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 	if d < 0 {
 		panic(fmt.Sprintf("sluice: BufReader.SetTimeout(%v)", d))
 	}
-	if b.src == nil {
+	if b.kind == closed {
 		return ErrClosed
 	}
-	c, ok := b.src.reader().(deadliner)
-	if !ok && !b.queuing {
+	c, ok := b.reader().(deadliner)
+	if !ok && b.kind != mouth {
 		return os.ErrNoDeadline
 	}
 	if ok && d == 0 && b.x != nil && b.x.timeout > 0 {
@@ -47,12 +72,12 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	if b.x != nil {
 		b.x.endContext()
 	}
-	if ctx == nil || ctx.Done() == nil || b.src == nil {
+	if ctx == nil || ctx.Done() == nil || b.kind == closed {
 		return
 	}
 	x := b.extras()
 	x.ctx = ctx
-	if c, ok := b.src.reader().(deadliner); ok {
+	if c, ok := b.reader().(deadliner); ok {
 		moved := make(chan struct{})
 		cancel := context.AfterFunc(ctx, func() {
 			_ = c.SetReadDeadline(time.Unix(1, 0))
@@ -82,7 +107,7 @@ func (x *extra) ctxErr() error { return &Error{Op: "read", Err: context.Cause(x.
 // arm prepares for a wait: sets the deadline, looks at the context.
 func (x *extra) arm(b *BufReader) error {
 	if x.timeout > 0 {
-		if c, ok := b.src.reader().(deadliner); ok {
+		if c, ok := b.reader().(deadliner); ok {
 			if err := c.SetReadDeadline(time.Now().Add(x.timeout)); err != nil {
 				return err
 			}

@@ -178,7 +178,7 @@ func TestDecoderIsFed(t *testing.T) {
 
 func TestDecoderOfAReaderOfSlices(t *testing.T) {
 	in := watchedReader(t)
-	in.ResetChan(0)
+	in = sluice.NewBufReaderChan(0)
 	mouth := in.Mouth
 	go func() {
 		defer close(mouth)

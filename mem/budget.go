@@ -305,3 +305,10 @@ func (u *budget) leave(w *waiter) bool {
 	}
 	return false
 }
+
+// Budget returns the budget in bytes, 0 when there is none, and whether it is
+// used up: who waits for memory should take no more than needed then, and give
+// back what can be spared.
+func (a *Allocator) Budget() (limit int64, pressed bool) {
+	return a.budget.limit, a.budget.pressure.Load()
+}

@@ -66,12 +66,13 @@ func (b *block) slab() Slab {
 }
 
 // SlabOf makes a Slab of a Buf, transferred, that Get or Wrap returned and
-// that nobody else holds. Another Buf panics.
+// that nobody else holds. Of another Buf, which stays the caller's, it makes
+// none: the Slab is not Valid.
 func SlabOf(b Buf) Slab {
-	c := b.c
 	b.live("SlabOf")
+	c := b.c
 	if w := c.word.Load(); c.kind > single || (w^b.key)&(liveMask|genMask) != 0 {
-		panic("mem: SlabOf: the Buf is shared or a part of another")
+		return Slab{}
 	}
 	blk := c.block
 	if blk.track != nil {

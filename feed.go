@@ -1,0 +1,193 @@
+package sluice
+
+import (
+	"io"
+
+	"github.com/sluice-go/sluice/internal/sizing"
+	"github.com/sluice-go/sluice/internal/source"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// feed is the side of a reader that others put bytes in.
+type feed struct {
+	mouth *source.Mouth // of NewBufReaderChan
+	end   error         // of NewBufReaderFed: what calls return that lack bytes
+}
+
+// NewBufReaderChan returns a reader of the slices that another goroutine
+// sends to Mouth, or passes to Feed; n of them may wait in the channel. Slices
+// are transferred: they are viewed where they are, and Bufs read from them
+// keep them alive; short ones that pile up are copied together. Closing Mouth
+// ends the stream with io.EOF; only the feeder may do that.
+func NewBufReaderChan(n int, o ...Options) *BufReader {
+	b := made(o)
+	b.start(mouth)
+	s := source.NewMouth(n)
+	b.Mouth = s.C
+	b.feed.Store(&feed{mouth: s})
+	return b
+}
+
+// takeMouth waits for the next slice of the channel.
+func (b *BufReader) takeMouth() error {
+	b.vacate()
+	var p []byte
+	var err error
+	s := b.feed.Load().mouth
+	if x := b.x; x != nil && x.ctx != nil {
+		p, err = s.Next(x.ctx.Done(), x.timeout)
+	} else if x != nil {
+		p, err = s.Next(nil, x.timeout)
+	} else {
+		p, err = s.Next(nil, 0)
+	}
+	switch err {
+	case nil:
+		b.give(p)
+	case source.ErrStopped:
+		err = b.x.ctxErr()
+	case source.ErrTimeout:
+		err = errTimeout
+	}
+	return err
+}
+
+// NewBufReaderFed returns a reader of the bytes that its user passes to Feed,
+// FeedBuf or FeedCopy between calls: the same parser then runs under an event
+// loop. A call that lacks bytes returns ErrShort and has consumed nothing; a
+// parser that has consumed part of a message by then goes back with Rollback.
+// At most Limits.Frame bytes may wait to be read.
+func NewBufReaderFed(o ...Options) *BufReader {
+	b := made(o)
+	b.ResetFed()
+	return b
+}
+
+// ResetFed is Reset to a reader as NewBufReaderFed makes it.
+func (b *BufReader) ResetFed() {
+	b.start(fed)
+	b.feed.Store(&feed{end: ErrShort})
+}
+
+// Feed adds p, transferred, to what the reader has. For a reader that
+// NewBufReaderChan made it may be called by another goroutine; it waits while
+// the channel is full, and returns ErrClosed after Recycle. For one that
+// NewBufReaderFed made it belongs to the goroutine that reads, never waits,
+// and returns ErrTooLong when more is waiting to be read than Limits.Frame
+// allows. Other readers panic.
+func (b *BufReader) Feed(p []byte) error {
+	f := b.feed.Load()
+	if f == nil {
+		panic("sluice: BufReader.Feed of a reader that has another source")
+	}
+	if f.mouth != nil {
+		if f.mouth.Send(p) != nil {
+			return ErrClosed
+		}
+		return nil
+	}
+	if err := b.mayFeed(len(p)); err != nil {
+		return err
+	}
+	b.give(p)
+	return nil
+}
+
+// give adds p, transferred. What is short and has to wait is copied together
+// with others: a record for each would cost more than the bytes.
+func (b *BufReader) give(p []byte) {
+	w := &b.win
+	if len(p) > sizing.CopyBelow || w.Idle() {
+		w.AddBytes(p)
+		return
+	}
+	if len(p) > len(w.Room()) {
+		// As much as has piled up already, so that memory follows the bytes.
+		s, err := b.alloc.TrySlab(min(max(w.Len(), len(p), sizing.MinBlock), sizing.FirstBlock))
+		if err != nil {
+			w.AddBytes(p)
+			return
+		}
+		w.AddBlock(s, len(s.Bytes()))
+	}
+	w.Filled(copy(w.Room(), p))
+}
+
+// FeedBuf is Feed of a Buf, transferred, for readers that NewBufReaderFed made.
+func (b *BufReader) FeedBuf(p mem.Buf) error {
+	if err := b.mayFeed(p.Len()); err != nil {
+		p.Release()
+		return err
+	}
+	b.win.AddBuf(p)
+	return nil
+}
+
+// FeedCopy is Feed of bytes that are borrowed until FeedCopy returns: they are
+// copied, into the block at hand where they fit. ErrBudget adds none of them,
+// so that the call can be repeated.
+func (b *BufReader) FeedCopy(p []byte) error {
+	if err := b.mayFeed(len(p)); err != nil {
+		return err
+	}
+	w := &b.win
+	b.size.Drained = false
+	fed := 0
+	for len(p) > 0 {
+		room, err := b.feedRoom(len(p))
+		if err != nil {
+			w.Unfill(fed)
+			return err
+		}
+		n := copy(room, p)
+		w.Filled(n)
+		b.size.Saw(n, len(room), b.blockLength())
+		p = p[n:]
+		fed += n
+	}
+	return nil
+}
+
+// feedRoom returns where some of n bytes more go.
+func (b *BufReader) feedRoom(n int) ([]byte, error) {
+	w := &b.win
+	if !w.Gathering() {
+		return b.room(w.Len() + 1)
+	}
+	if room := w.Room(); len(room) > 0 {
+		return room, nil
+	}
+	s, err := b.alloc.TrySlab(min(max(n, b.size.Want()), sizing.MaxBlock))
+	if err != nil {
+		return nil, err
+	}
+	w.AddBlock(s, len(s.Bytes()))
+	return w.Room(), nil
+}
+
+// FeedEnd says that there is no more: once what was fed is used up, calls
+// return err, or io.EOF when err is nil.
+func (b *BufReader) FeedEnd(err error) {
+	f := b.feed.Load()
+	if f == nil || f.mouth != nil {
+		panic("sluice: BufReader.FeedEnd of a reader that is not fed")
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	f.end = err
+}
+
+func (b *BufReader) mayFeed(n int) error {
+	f := b.feed.Load()
+	if f == nil || f.mouth != nil {
+		panic("sluice: BufReader is not fed")
+	}
+	if b.kind == closed {
+		return ErrClosed
+	}
+	if limit, have := b.limits().Frame, b.Buffered(); have > limit-n && have > 0 {
+		return &Error{Op: "Feed", Limit: int64(limit), Got: int64(have + n), Err: ErrTooLong}
+	}
+	return nil
+}

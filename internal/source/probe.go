@@ -1,0 +1,59 @@
+package source
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// A probe looks at a connection that has no descriptor, net.Pipe for one, by
+// reading nothing from it. Such a Read may wait for the peer, so that each has
+// a goroutine of its own, and one that is inside when the probe is stopped
+// stays there until the peer sends something or the connection ends.
+type probe struct {
+	r net.Conn
+
+	mu      sync.Mutex
+	report  chan<- error // nil while it is stopped
+	running bool
+}
+
+func (p *probe) start(report chan<- error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report = report
+	if !p.running {
+		p.running = true
+		go p.run()
+	}
+}
+
+func (p *probe) stop() {
+	p.mu.Lock()
+	p.report = nil
+	p.mu.Unlock()
+}
+
+func (p *probe) run() {
+	for {
+		_, err := p.r.Read(nil)
+		if !p.goOn(err) {
+			return
+		}
+		time.Sleep(lookEvery)
+	}
+}
+
+func (p *probe) goOn(err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && p.report != nil {
+		select {
+		case p.report <- err:
+		default:
+		}
+		p.report = nil
+	}
+	p.running = p.report != nil
+	return p.running
+}

@@ -1,0 +1,55 @@
+package source
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+)
+
+// Memory is what Raw reads into. Its methods are called during a Read, when
+// the stack is at its deepest: 2 KiB suffice, and a goroutine that has
+// outgrown them keeps 4. So they do little.
+type Memory interface {
+	// Drop gives back what can be spared, before a wait.
+	Drop()
+	// Take returns memory to read into after a wait, or nil when getting some
+	// takes more than a cache has at hand.
+	Take() []byte
+}
+
+// ErrAgain is what Raw.Read returns when there may be bytes and Take had no
+// memory for them.
+var ErrAgain = errors.New("source: no memory at hand")
+
+// A RawReader is a connection of another type that wraps nothing: reading from
+// the descriptor that RawRead gives is the same as calling Read. Types that
+// embed a connection and change what Read does must not have this method.
+type RawReader interface {
+	io.Reader
+	RawRead() syscall.Conn
+}
+
+// Descriptor returns what reading r's descriptor takes, or nil when r is to be
+// read by its Read.
+func Descriptor(r io.Reader) syscall.Conn {
+	if !rawReads {
+		return nil
+	}
+	// Only these very types: a struct that embeds a connection has its
+	// SyscallConn too, and the struct's Read would be passed by.
+	switch c := r.(type) {
+	case *net.TCPConn:
+		if c != nil {
+			return c
+		}
+	case *net.UnixConn:
+		// A datagram's end would be lost in a stream of bytes read here.
+		if a := c.LocalAddr(); a != nil && a.Network() == "unix" {
+			return c
+		}
+	case RawReader:
+		return c.RawRead()
+	}
+	return nil
+}

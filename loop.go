@@ -1,0 +1,459 @@
+package sluice
+
+import (
+	"errors"
+	"io"
+
+	"github.com/sluice-go/sluice/internal/sizing"
+	"github.com/sluice-go/sluice/internal/source"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// This is the loop that joins window, source and sizing: it makes room, waits
+// and reads, and notes what came. All calls come down to want.
+//
+// The window changes after a source has returned, so that a source that
+// panics leaves a reader that is right.
+
+// noProgress is how many reads of nothing in a row end in io.ErrNoProgress, as
+// in bufio.
+const noProgress = 100
+
+// want brings n contiguous bytes to the window's front. What is there when
+// that fails stays.
+func (b *BufReader) want(n int) error {
+	b.size.Open = false
+	if b.straight(n) {
+		return nil
+	}
+	return b.wantSlow(n)
+}
+
+// wantLine is want for who does not know yet how many bytes it will be.
+func (b *BufReader) wantLine(n int) error {
+	b.size.Open = true
+	if b.straight(n) {
+		return nil
+	}
+	return b.wantSlow(n)
+}
+
+// straight is the usual way to n bytes, spelled out: a block that is not
+// empty is filled on from an io.Reader. It reports whether n bytes are there; if
+// not, wantSlow goes on from what there is.
+func (b *BufReader) straight(n int) bool {
+	w := &b.win
+	if b.kind != plain || b.asks || b.err != nil || b.x != nil && !b.x.plain(n) {
+		return false
+	}
+	have := w.W - w.R
+	length, own := w.Block()
+	if !own || !w.Simple() || have == 0 && b.waits {
+		return false
+	}
+	end := w.R + n
+	tight := end > length || !b.size.Tail(length-w.W, length)
+	if tight || have == 0 || w.R >= slideFrom && sizing.Slides(have, w.R) {
+		switch shared := w.Shared(); {
+		case tight && (shared || n > length/2 || length < b.size.Want()):
+			return false
+		case !shared:
+			w.Slide()
+			end = n
+		}
+	}
+	limit := b.size.Limit(length, end)
+	if limit < end {
+		return false
+	}
+	b.size.Longer(n)
+	turn, from := b.turn, w.W
+	for empty := 0; w.W < end; {
+		p := w.Buf[w.W:limit:limit]
+		got, err := b.src.Read(p)
+		if uint(got) > uint(len(p)) {
+			panicRead(got, len(p))
+		}
+		if b.turn != turn {
+			panicTurn()
+		}
+		w.W += got
+		if err != nil {
+			b.err = err
+			break
+		}
+		if got > 0 {
+			empty = 0
+		} else if empty++; empty == noProgress {
+			b.err = io.ErrNoProgress
+			break
+		}
+	}
+	if w.W > from {
+		b.size.Saw(w.W-from, limit-from, length)
+	}
+	return w.W >= end
+}
+
+// slideFrom is how much must have been consumed before few bytes are moved
+// back to a block's front although there is room behind them: what is used
+// again and again stays in the processor's first cache.
+const slideFrom = 4 << 10
+
+func (b *BufReader) wantSlow(n int) error {
+	w := &b.win
+	b.size.Asked(n)
+	for w.W-w.R < n {
+		if b.kind == closed {
+			return ErrClosed
+		}
+		if err := b.marked(n); err != nil {
+			return err
+		}
+		if w.W == w.R {
+			w.Show()
+		}
+		switch {
+		case w.W-w.R >= n:
+		case w.Len() >= n:
+			if err := b.join(n); err != nil {
+				return err
+			}
+		default:
+			if err := b.receive(n); err != nil {
+				return err
+			}
+		}
+	}
+	b.size.Came(n)
+	return nil
+}
+
+// receiveMore is receive on the way to n bytes in any number of pieces.
+func (b *BufReader) receiveMore(n int) error {
+	if b.kind == plain || b.kind == raw {
+		b.scattered = true
+		defer func() { b.scattered = false }()
+	}
+	return b.receive(n)
+}
+
+// receive brings at least one byte, on the way to n contiguous ones.
+func (b *BufReader) receive(n int) error {
+	if err := b.err; err != nil {
+		b.err = nil
+		return err
+	}
+	if b.x != nil {
+		if err := b.x.arm(b); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch b.kind {
+	case plain:
+		err = b.readPlain(n)
+	case raw:
+		err = b.readRaw(n)
+	case mouth:
+		err = b.takeMouth()
+	case fed:
+		b.vacate()
+		err = b.feed.Load().end
+	case ended:
+		b.vacate()
+		err = io.EOF
+	default:
+		err = ErrClosed
+	}
+	if err != nil && b.x != nil {
+		err = b.x.explain(err)
+	}
+	return err
+}
+
+// readPlain reads from an io.Reader. Reads go on until what was asked for is
+// there, which is cheaper than to come back for each; but a timeout is for
+// each.
+func (b *BufReader) readPlain(n int) error {
+	room, err := b.room(n)
+	if err != nil {
+		return err
+	}
+	if b.asks {
+		// A panic must not leave the budget with a wrong idea.
+		b.beginIdle()
+		defer b.endIdle()
+	}
+	enough := 1
+	if b.x == nil || b.x.plain(0) {
+		enough = min(n-b.win.Len(), len(room))
+	}
+	turn, length := b.turn, b.blockLength()
+	got := 0
+	for empty := 0; got < enough && err == nil; {
+		var k int
+		k, err = b.src.Read(room[got:])
+		if uint(k) > uint(len(room)-got) {
+			panicRead(k, len(room)-got)
+		}
+		if b.turn != turn {
+			panicTurn()
+		}
+		b.win.Filled(k)
+		if got += k; k > 0 {
+			empty = 0
+		} else if empty++; empty == noProgress && err == nil {
+			err = io.ErrNoProgress
+		}
+	}
+	if got == 0 {
+		b.idle()
+		return err
+	}
+	b.size.Saw(got, len(room), length)
+	b.err = err
+	return nil
+}
+
+// readRaw reads from a connection's descriptor. While that waits, only what
+// must be is held.
+func (b *BufReader) readRaw(n int) error {
+	for {
+		room, err := b.room(n)
+		if err != nil {
+			return err
+		}
+		b.after = 0
+		if b.win.Simple() {
+			b.after = int32(max(n, b.size.Want()))
+		}
+		turn := b.turn
+		got, offered, err := b.raw.Read(room, (*memory)(b))
+		b.endIdle()
+		if err == source.ErrAgain {
+			continue
+		}
+		if b.turn != turn {
+			panicTurn()
+		}
+		if err != nil {
+			b.idle()
+			return err
+		}
+		b.win.Filled(got)
+		b.size.Saw(got, offered, b.blockLength())
+		return nil
+	}
+}
+
+// memory is what a raw source knows of a reader.
+type memory BufReader
+
+// Drop gives memory back before a wait.
+func (m *memory) Drop() {
+	b := (*BufReader)(m)
+	if b.win.Kept() > 0 || b.win.Queued() > 0 {
+		b.after = 0
+	}
+	b.idle()
+	b.beginIdle()
+}
+
+// Take returns memory to read into after a wait. It does so only where that is
+// simple.
+func (m *memory) Take() []byte {
+	b := (*BufReader)(m)
+	if b.after == 0 || b.win.Parked() {
+		return nil
+	}
+	s := b.alloc.CachedSlab(int(b.after))
+	if !s.Valid() {
+		return nil
+	}
+	b.win.Move(s, 0, b.size.Length(len(s.Bytes()), int(b.after)))
+	return b.win.Room()
+}
+
+// idle gives back what need not be held during a wait: all of it when nothing
+// is buffered, most of it when that is little.
+func (b *BufReader) idle() {
+	w := &b.win
+	if w.Gathering() {
+		w.Spare()
+		return
+	}
+	length, own := w.Block()
+	switch kept := w.Kept(); {
+	case !own:
+	case kept == 0:
+		w.Park(b.size.WorthParking())
+	case b.size.Little(kept, length):
+		b.stash(kept)
+	}
+}
+
+// stash moves what must stay into the smallest block that holds it. The budget
+// is not asked: it gets more back than it gives.
+func (b *BufReader) stash(kept int) {
+	b.win.Stash(b.alloc.Slab(kept), b.size.WorthParking())
+}
+
+// vacate gives up a front that has nothing in it.
+func (b *BufReader) vacate() {
+	if b.win.Idle() {
+		b.win.Vacate()
+	}
+}
+
+// blockLength is how long the memory is that the next byte goes into.
+func (b *BufReader) blockLength() int {
+	if length, own := b.win.Block(); own && b.win.Simple() {
+		return length
+	}
+	return sizing.MaxBlock
+}
+
+// room returns where the next bytes go, on the way to n contiguous ones.
+func (b *BufReader) room(n int) ([]byte, error) {
+	w := &b.win
+	if b.asks {
+		_, b.size.Pressed = b.alloc.Budget()
+	}
+	kept := w.Kept()
+	need := w.Before() + n
+	if w.Gathering() || b.scattered || !b.size.Direct(need, kept) {
+		return b.gatherRoom(n)
+	}
+	if err := b.frontRoom(need, kept); err != nil {
+		return nil, err
+	}
+	base := w.W - w.Kept()
+	length, _ := w.Block()
+	end := b.size.Limit(length, base+need)
+	if end <= w.W {
+		end = length
+	}
+	return w.Buf[w.W:end:end], nil
+}
+
+// frontRoom makes the front hold need bytes, kept of which are there.
+func (b *BufReader) frontRoom(need, kept int) error {
+	w := &b.win
+	length, own := w.Block()
+	tail := length - w.W
+	if kept == 0 {
+		size := b.size.Fresh(need, b.waits)
+		if own && !b.size.Pressed {
+			if !w.Shared() {
+				if b.size.Suits(length, size, need) {
+					w.Slide()
+					return nil
+				}
+			} else if tail >= need && tail >= size/8 && length <= 8*size {
+				return nil
+			}
+		}
+		// Under pressure the next in the queue gets the block.
+		w.Park(b.size.WorthParking())
+		return b.moveTo(size, need)
+	}
+	size := b.size.Grown(need, kept)
+	switch base := w.W - kept; {
+	case !own:
+	case b.size.Pressed && length >= 4*size && !w.Shared():
+		// It gets more back than it gives.
+		s := b.alloc.Slab(size)
+		w.Move(s, 0, len(s.Bytes()))
+		return nil
+	case base+need <= length && (b.size.Tail(tail, length) || kept >= length/8):
+		return nil
+	case length >= need && length > size/2 && !w.Shared():
+		w.Slide()
+		return nil
+	}
+	return b.moveTo(size, need)
+}
+
+// moveTo moves what must stay to where need bytes fit: into the tail of a
+// parked block if that lives and will do, else into a new block of size bytes.
+func (b *BufReader) moveTo(size, need int) error {
+	if !b.size.Pressed && b.win.Unpark(need) {
+		return nil
+	}
+	s, err := b.acquire(size, need)
+	if err != nil {
+		return err
+	}
+	b.win.Move(s, 0, b.size.Length(len(s.Bytes()), max(size, need)))
+	return nil
+}
+
+// gatherRoom returns where bytes go that are too many to be read into one
+// block on somebody's word: block after block is filled, so that what is held
+// is what has come, and one block.
+func (b *BufReader) gatherRoom(n int) ([]byte, error) {
+	w := &b.win
+	left := n - w.Len()
+	if !w.Gathering() {
+		// The block that the front is in is not to be held for as long as the
+		// gathering takes.
+		length, own := w.Block()
+		switch kept := w.Kept(); {
+		case !own || b.size.Pinned():
+		case kept == 0:
+			w.Park(b.size.WorthParking())
+		case kept <= length/4 && length > sizing.MinBlock:
+			b.stash(kept)
+		}
+	}
+	room := w.Room()
+	if len(room) == 0 || !w.Gathering() && len(room) < min(left, sizing.FirstBlock) {
+		s, err := b.acquire(b.size.Gather(left, w.Len()), min(sizing.FirstBlock, left))
+		if err != nil {
+			return nil, err
+		}
+		w.AddBlock(s, len(s.Bytes()))
+		room = w.Room()
+	}
+	return room[:min(len(room), left)], nil
+}
+
+// join makes the front n contiguous bytes out of itself and the pieces behind
+// it, which have as many.
+func (b *BufReader) join(n int) error {
+	w := &b.win
+	kept := w.Kept()
+	need := w.Before() + n
+	length, own := w.Block()
+	if !own || w.W-kept+need > length {
+		size := need
+		if w.Marked() {
+			size = max(need, 2*kept)
+		}
+		if err := b.moveTo(size, need); err != nil {
+			return err
+		}
+	}
+	w.Join(n)
+	return nil
+}
+
+// acquire returns a block of size bytes, or of least when the budget has no
+// room for size. Where it has none for that either, it waits in the queue of
+// those who do.
+func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
+	s, err := b.alloc.TrySlab(size)
+	if err == nil {
+		return s, nil
+	}
+	if least < size {
+		if s, err = b.alloc.TrySlab(least); err == nil {
+			return s, nil
+		}
+	}
+	if !errors.Is(err, ErrBudget) || b.kind == fed {
+		return mem.Slab{}, err
+	}
+	return b.awaitSlab(min(size, least))
+}

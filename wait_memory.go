@@ -1,0 +1,75 @@
+package sluice
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/source"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// halt is what ends a wait for memory.
+type halt struct {
+	reason chan error // takes the first reason to wait no longer
+	watch  source.Watch
+}
+
+func (h *halt) because(err error) {
+	select {
+	case h.reason <- err:
+	default:
+	}
+}
+
+// awaitSlab waits for its turn to get a block of n bytes, until the timeout,
+// the context, the connection's own deadline or its Close ends that.
+func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
+	x := b.extras()
+	if x.halt == nil {
+		x.halt = &halt{reason: make(chan error, 1)}
+	}
+	h := x.halt
+	select {
+	case <-h.reason: // of an earlier wait
+	default:
+	}
+	if x.ctx != nil {
+		ctx := x.ctx
+		stopped := make(chan struct{})
+		end := context.AfterFunc(ctx, func() {
+			h.because(context.Cause(ctx))
+			close(stopped)
+		})
+		defer func() {
+			if !end() {
+				<-stopped
+			}
+		}()
+	}
+	if x.timeout > 0 {
+		t := time.AfterFunc(x.timeout, func() { h.because(os.ErrDeadlineExceeded) })
+		defer t.Stop()
+	}
+	h.watch.Start(b.reader(), h.reason)
+	defer h.watch.Stop()
+	b.size.Pressed = true
+	return b.alloc.AwaitSlab(n, b.win.Capacity(), h.reason)
+}
+
+// beginIdle tells the budget what is held during a wait for the peer.
+func (b *BufReader) beginIdle() {
+	if b.asks && b.idled == 0 {
+		if b.idled = int32(min(b.win.Capacity(), 1<<30)); b.idled > 0 {
+			b.alloc.Idle(int(b.idled))
+		}
+	}
+}
+
+// endIdle takes beginIdle back.
+func (b *BufReader) endIdle() {
+	if b.idled > 0 {
+		b.alloc.Idle(-int(b.idled))
+		b.idled = 0
+	}
+}
