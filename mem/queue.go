@@ -91,6 +91,7 @@ func (u *budget) leave(t *ticket) (charged bool) {
 // of the budget is free. It is called with mu held, after every change.
 func (u *budget) settle() {
 	for {
+		u.lookOver()
 		t := u.queue.first()
 		for t != nil && (u.try(t.size) || u.overdraw(t)) {
 			u.queue.remove(t)
@@ -107,24 +108,26 @@ func (u *budget) settle() {
 	}
 }
 
-// setMarks sets the marks for t, the first in the queue, or for an empty queue.
+// setMarks sets the marks for t, the first in the queue, or for an empty queue,
+// and the alarm for what only time brings.
 func (u *budget) setMarks(t *ticket) {
 	room, idle := int64(noRoomMark), int64(noIdleMark)
 	switch {
 	case t == nil:
-		if u.pressure.Load() {
-			if enough := u.limit - u.limit/8; u.charged.Load() <= enough {
-				u.setPressure(false)
-			} else {
-				room = enough
-			}
+		if enough := u.limit - u.limit/8; u.pressure.Load() && u.charged.Load() > enough {
+			room = enough
+		} else if u.pressure.Load() {
+			u.setPressure(false)
 		}
-	case u.stuck(t) && u.overdrawn():
-		room = max(u.limit-int64(t.size), u.over.base)
+	case u.stuck(t) && !u.mayOverdraw():
+		room = u.limit - int64(t.size)
 		u.alarm.set(u, u.over.began.Add(overdraftInterval))
 	default:
 		room = u.limit - int64(t.size)
 		idle = room - u.queue.held
+	}
+	if u.over.out {
+		room = max(room, u.over.base)
 	}
 	u.roomMark.Store(room)
 	u.idleMark.Store(idle)
