@@ -1,5 +1,7 @@
 package mem
 
+import "time"
+
 // What the tests of package mem_test may know of the inside.
 
 const (
@@ -86,3 +88,11 @@ func (a *Allocator) Waiting() int { return a.budget.queue.len() }
 
 // OverdraftInterval is the least time between two overdrafts that stay out.
 const OverdraftInterval = overdraftInterval
+
+// AlarmAt returns when the queue's timer goes off, the zero time when it is
+// not set.
+func (a *Allocator) AlarmAt() time.Time {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	return a.budget.alarm.at
+}
