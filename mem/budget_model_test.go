@@ -117,6 +117,7 @@ func TestTheQueueDoesWhatItsModelDoes(t *testing.T) {
 	for i := range histories {
 		synctest.Test(t, func(t *testing.T) {
 			h := newBudgetHistory(t, rand.New(rand.NewPCG(seed, uint64(i))))
+			defer h.abandon()
 			for h.step = range steps {
 				h.do()
 				h.compare()
@@ -142,7 +143,7 @@ type budgetHistory struct {
 	held    []*modelBlock
 	results chan modelResult
 	step    int
-	ids     int
+	started []*modelWaiter // all of them, by id
 
 	refused, stopped, waited int
 }
@@ -208,8 +209,8 @@ func (h *budgetHistory) do() {
 
 // await lets somebody wait, who keeps some of what is held meanwhile.
 func (h *budgetHistory) await(n int) {
-	w := &modelWaiter{id: h.ids, size: int64(h.a.Cap(n))}
-	h.ids++
+	w := &modelWaiter{id: len(h.started), size: int64(h.a.Cap(n))}
+	h.started = append(h.started, w)
 	slab := h.rnd.IntN(3) > 0
 	if slab {
 		for range h.rnd.IntN(4) {
@@ -359,5 +360,18 @@ func (h *budgetHistory) finish() {
 	h.a.Trim()
 	if s := h.a.Stats(); s.Budget != (mem.BudgetStats{Limit: h.m.limit}) || s.CheckedOut != 0 {
 		h.t.Errorf("in the end: %+v", s.Budget)
+	}
+}
+
+// abandon ends every wait, so that a history that failed ends with its own
+// message.
+func (h *budgetHistory) abandon() {
+	for _, w := range h.started {
+		switch {
+		case w.cancel != nil:
+			w.cancel(errStopped)
+		case len(w.stop) == 0:
+			w.stop <- errStopped
+		}
 	}
 }
