@@ -169,5 +169,5 @@ func (a *Allocator) Trim() {
 		}
 	}
 	a.quarantine.flush()
-	a.budget.reclaim()
+	a.budget.trim()
 }

@@ -1,65 +1,103 @@
 package mem
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// ErrBudget is matched by the error of TryGet and GetContext when the
-// allocator's budget has no room.
+// ErrBudget is matched by the error of a request that the allocator's budget
+// refused: TryGet and TrySlab, which do not wait, GetContext and AwaitSlab when
+// their wait was ended, and all four when the budget could never hold what was
+// asked for.
 var ErrBudget = errors.New("mem: budget used up")
 
-// BudgetError says what a refused request came to. errors.Is(err, ErrBudget)
-// holds.
-type BudgetError struct {
-	Name  string // the allocator
-	Want  int    // capacity asked for, bytes
-	Used  int64  // capacity charged when it was refused, bytes
-	Limit int64  // the budget, bytes
+// budgetError says what a refused request came to.
+type budgetError struct {
+	name        string
+	want        int   // capacity asked for, bytes
+	used, limit int64 // capacity charged when it was refused, and the budget
+	cause       error // what ended the wait, nil if there was none
 }
 
-func (e *BudgetError) Error() string {
-	return fmt.Sprintf("mem: budget of allocator %q: %d bytes wanted, %d of %d in use", e.Name, e.Want, e.Used, e.Limit)
+func (e *budgetError) Error() string {
+	s := fmt.Sprintf("mem: budget of allocator %q: %d bytes wanted, %d of %d in use", e.name, e.want, e.used, e.limit)
+	if e.cause != nil {
+		s += ": " + e.cause.Error()
+	}
+	return s
 }
 
-// Unwrap returns ErrBudget.
-func (e *BudgetError) Unwrap() error { return ErrBudget }
+func (e *budgetError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{ErrBudget}
+	}
+	return []error{ErrBudget, e.cause}
+}
 
 // A budget counts capacity by charging blocks, not checkouts. A block that
 // comes home keeps its charge, so that taking it again costs one load; only
 // when a new charge finds no room are the idle blocks' charges called in.
 // From then on, while the pressure lasts, blocks that come home give their
-// charge back at once, and wake who waits.
+// charge back at once, and the queue is served from it.
 //
 // The error: gauges are written without a fence, so a block taken in the very
 // moment of calling in can be out without a charge. The second look in
 // reclaim charges it again; what stays possible is one block for each
-// processor, until that look. Nothing errs in the other direction.
+// processor, until that look. In the other direction a block that comes home in
+// that moment can keep its charge, until charges are called in again.
 type budget struct {
 	alloc    *Allocator
-	limit    int64
-	charged  atomic.Int64
+	limit    int64 // 0: there is no budget
 	pressure atomic.Bool
 
-	mu      sync.Mutex
-	called  time.Time // when charges were last called in
-	waiters []*waiter // first come, first served; each once
-}
+	charged atomic.Int64
+	// roomMark is what charged has to fall to before there is something to do
+	// under mu. A refund above it needs no lock.
+	roomMark atomic.Int64
+	_        [64]byte
 
-type waiter struct {
-	size  int
-	ready chan struct{} // closed with size charged for the waiter
+	idle atomic.Int64 // in the hands of readers that wait for their peers
+	// idleMark is what idle has to exceed before there is something to do.
+	idleMark atomic.Int64
+	_        [64]byte
+
+	mu     sync.Mutex
+	called time.Time // when charges were last called in
+	// missed says that idle blocks may have kept their charge when charges were
+	// called in: there was one to call in, or the pressure had just begun.
+	missed  bool
+	scratch []*gauge // of reclaim
+	queue   queue
+	over    overdraft
+	alarm   alarm
+	spare   sync.Pool // of *ticket
 }
 
 // callAgain bounds how long a charge that was missed because a store was not
-// yet visible can stay missed.
+// yet visible can stay missed. Stores become visible within nanoseconds; this
+// is long enough that looking at every block costs next to nothing.
 const callAgain = 5 * time.Millisecond
 
-func (u *budget) init(a *Allocator, limit int64) { u.alloc, u.limit = a, limit }
+const (
+	noRoomMark = math.MinInt64
+	noIdleMark = math.MaxInt64
+)
+
+func (u *budget) init(a *Allocator, limit int64) {
+	u.alloc, u.limit = a, limit
+	u.roomMark.Store(noRoomMark)
+	u.idleMark.Store(noIdleMark)
+	u.queue.init()
+}
+
+// refusal is the error for size bytes.
+func (u *budget) refusal(size int, cause error) error {
+	return &budgetError{u.alloc.name, size, u.charged.Load(), u.limit, cause}
+}
 
 // try charges size bytes if there is room.
 func (u *budget) try(size int) bool {
@@ -81,30 +119,20 @@ func (u *budget) charge(g *gauge) {
 	}
 }
 
-// refund ends a block's charge, if it has one, and lets waiters in.
+// refund ends a block's charge, if it has one, and serves the queue from it.
 func (u *budget) refund(g *gauge) {
-	if u.limit == 0 || !g.charged.CompareAndSwap(1, 0) {
-		return
+	if u.limit != 0 && g.charged.CompareAndSwap(1, 0) {
+		u.giveBack(g.size)
 	}
-	u.charged.Add(-int64(g.size))
-	u.admit()
 }
 
-// admit hands free room to whoever waits longest, and ends the pressure when
-// nobody waits and an eighth of the budget is free.
-func (u *budget) admit() {
-	if !u.pressure.Load() {
-		return
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for len(u.waiters) > 0 && u.try(u.waiters[0].size) {
-		close(u.waiters[0].ready)
-		u.waiters[0] = nil
-		u.waiters = u.waiters[1:]
-	}
-	if len(u.waiters) == 0 && u.charged.Load() <= u.limit-u.limit/8 {
-		u.setPressure(false)
+// giveBack takes size bytes off what is charged. Whoever sets the mark does
+// that first and looks at the charge then, so one of the two sees the other.
+func (u *budget) giveBack(size int) {
+	if u.charged.Add(-int64(size)) <= u.roomMark.Load() {
+		u.mu.Lock()
+		u.settle()
+		u.mu.Unlock()
 	}
 }
 
@@ -124,12 +152,9 @@ func (c *class) setFlag(flag uint32, on bool) {
 	}
 }
 
-// reclaim calls in the charges of idle blocks.
+// reclaim calls in the charges of idle blocks. It is called with mu held.
 func (u *budget) reclaim() {
-	if u.limit == 0 {
-		return
-	}
-	var called []*gauge
+	called := u.scratch[:0]
 	for i := range u.alloc.classes {
 		c := &u.alloc.classes[i]
 		c.mu.Lock()
@@ -146,9 +171,31 @@ func (u *budget) reclaim() {
 			u.charge(g)
 		}
 	}
+	u.missed = len(called) > 0
+	u.called = time.Now()
+	clear(called)
+	u.scratch = called[:0]
 }
 
-// press makes room for size bytes by calling in idle charges, and puts the
+// begin puts the allocator under pressure. It is called with mu held.
+func (u *budget) begin() {
+	if u.pressure.Load() {
+		return
+	}
+	u.setPressure(true)
+	u.reclaim()
+	u.missed = true
+}
+
+// callInAgain calls charges in unless that was done just now, so that many
+// callers do not make it any dearer. It is called with mu held.
+func (u *budget) callInAgain() {
+	if time.Since(u.called) >= callAgain {
+		u.reclaim()
+	}
+}
+
+// press makes room for size bytes by calling in idle charges, and leaves the
 // allocator under pressure if that is not enough.
 func (u *budget) press(size int) bool {
 	u.mu.Lock()
@@ -156,154 +203,31 @@ func (u *budget) press(size int) bool {
 	if u.pressure.Load() {
 		u.callInAgain()
 	} else {
-		u.setPressure(true)
-		u.reclaim()
-		u.called = time.Now()
+		u.begin()
 	}
-	ok := len(u.waiters) == 0 && u.try(size)
-	if ok && u.charged.Load() <= u.limit-u.limit/8 {
-		u.setPressure(false)
-	}
+	ok := u.queue.len() == 0 && u.try(size)
+	u.settle()
 	return ok
 }
 
-// callIn calls charges in unless that was done just now: many waiters do not
-// make it any dearer.
-func (u *budget) callIn() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.callInAgain()
-}
-
-// callInAgain is called with mu held.
-func (u *budget) callInAgain() {
-	if time.Since(u.called) >= callAgain {
-		u.reclaim()
-		u.called = time.Now()
+// trim calls in the charges of idle blocks for whoever asks.
+func (u *budget) trim() {
+	if u.limit == 0 {
+		return
 	}
+	u.mu.Lock()
+	u.reclaim()
+	u.settle()
+	u.mu.Unlock()
 }
 
-// reserve charges size bytes within the limit. Nobody overtakes a waiter.
+// reserve charges size bytes within the limit. Nobody overtakes those who
+// wait.
 func (u *budget) reserve(size int) bool {
 	if !u.pressure.Load() && u.try(size) {
 		return true
 	}
-	return u.press(size)
-}
-
-// TryGet is Get within the budget: when the capacity that is checked out and
-// what n needs would exceed it, TryGet returns an error that matches
-// ErrBudget, at once. Capacity is counted, not length: a Buf of 300 bytes
-// costs 512. The limit may be exceeded by one block for each processor for a
-// moment while idle memory is called in, and by what Get takes without asking.
-func (a *Allocator) TryGet(n int) (Buf, error) {
-	a.checkSize("TryGet", n)
-	u := &a.budget
-	if u.limit == 0 {
-		return a.Get(n), nil
-	}
-	c, size := a.room(n)
-	var b *block
-	if !c.heap {
-		if b, _ = c.pool.Get().(*block); b != nil {
-			b.gauge.markTook()
-			if b.gauge.charged.Load() != 0 {
-				if u.charged.Load() <= u.limit {
-					return a.checkedOut(b, n), nil
-				}
-				// Get has gone over the limit, so that this charge is no
-				// longer a promise of room.
-				u.refund(b.gauge)
-			}
-		}
-	}
-	if !u.reserve(size) {
-		if b != nil {
-			b.gauge.untake()
-			c.pool.Put(b)
-		}
-		return Buf{}, &BudgetError{a.name, size, u.charged.Load(), u.limit}
-	}
-	return a.reserved(c, b, n), nil
-}
-
-// reserved checks out a block for a charge that was made already: b, which is
-// marked as taken, or one of c when b is nil.
-func (a *Allocator) reserved(c *class, b *block, n int) Buf {
-	if b == nil {
-		if !c.heap {
-			b, _ = c.pool.Get().(*block)
-		}
-		if b == nil {
-			_, size := a.room(n)
-			b = c.create(size)
-		}
-		b.gauge.markTook()
-	}
-	if !b.gauge.charged.CompareAndSwap(0, 1) {
-		a.budget.charged.Add(-int64(b.gauge.size))
-		a.budget.admit()
-	}
-	return a.checkedOut(b, n)
-}
-
-// GetContext is TryGet that waits for room until ctx ends; it then returns an
-// error that matches both ErrBudget and the context's cause. Waiters are
-// served in the order in which they came. A request that is larger than the
-// whole budget is refused at once.
-func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
-	b, err := a.TryGet(n)
-	if err == nil {
-		return b, nil
-	}
-	u := &a.budget
-	c, size := a.room(n)
-	if int64(size) > u.limit {
-		return Buf{}, err
-	}
-	if err := u.wait(ctx, size); err != nil {
-		return Buf{}, errors.Join(&BudgetError{a.name, size, u.charged.Load(), u.limit}, err)
-	}
-	return a.reserved(c, nil, n), nil
-}
-
-// wait returns with size charged, or with the context's cause.
-func (u *budget) wait(ctx context.Context, size int) error {
-	w := &waiter{size, make(chan struct{})}
-	u.mu.Lock()
-	u.setPressure(true)
-	u.waiters = append(u.waiters, w)
-	u.mu.Unlock()
-	tick := time.NewTicker(callAgain)
-	defer tick.Stop()
-	for {
-		u.admit()
-		select {
-		case <-w.ready:
-			return nil
-		case <-tick.C:
-			u.callIn()
-		case <-ctx.Done():
-			if u.leave(w) {
-				u.admit()
-				return context.Cause(ctx)
-			}
-			return nil
-		}
-	}
-}
-
-// leave takes w out of the queue and reports whether it was still in it.
-func (u *budget) leave(w *waiter) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for i, x := range u.waiters {
-		if x == w {
-			u.waiters = append(u.waiters[:i], u.waiters[i+1:]...)
-			return true
-		}
-	}
-	return false
+	return u.queue.len() == 0 && u.press(size)
 }
 
 // Budget returns the budget in bytes, 0 when there is none, and whether it is

@@ -22,12 +22,8 @@ func TestTryGetCountsCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = a.TryGet(500)
-	var e *mem.BudgetError
-	if !errors.Is(err, mem.ErrBudget) || !errors.As(err, &e) {
+	if !errors.Is(err, mem.ErrBudget) {
 		t.Fatalf("TryGet beyond the budget: %v", err)
-	}
-	if *e != (mem.BudgetError{Name: "small", Want: 512, Used: 1024, Limit: 1500}) {
-		t.Errorf("the error says %+v", *e)
 	}
 	if want := `mem: budget of allocator "small": 512 bytes wanted, 1024 of 1500 in use`; err.Error() != want {
 		t.Errorf("the error reads %q, want %q", err, want)

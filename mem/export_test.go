@@ -1,5 +1,7 @@
 package mem
 
+import "time"
+
 // What the tests of package mem_test may know of the inside.
 
 const (
@@ -59,3 +61,38 @@ func (a *Allocator) SlicesOut() int {
 
 // UnderPressure reports whether blocks that come home give their charge back.
 func (a *Allocator) UnderPressure() bool { return a.budget.pressure.Load() }
+
+// A Ticket is a place in the queue of a budget.
+type Ticket = ticket
+
+// Join takes a place in the queue for n bytes, without waiting.
+func (a *Allocator) Join(n int) *Ticket {
+	_, size := a.room(n)
+	return a.budget.join(size, 0)
+}
+
+// Served reports whether t has been served. It is for tickets that nobody has
+// claimed.
+func (t *ticket) Served() bool { return len(t.ready) == 1 }
+
+// Claim waits for the room that t is for, and returns n bytes in it.
+func (a *Allocator) Claim(t *Ticket, n int) Buf {
+	<-t.ready
+	a.budget.served(t)
+	c, _ := a.room(n)
+	return a.reserved(c, nil, n)
+}
+
+// Waiting returns how many wait for room, without a lock.
+func (a *Allocator) Waiting() int { return a.budget.queue.len() }
+
+// OverdraftInterval is the least time between two overdrafts that stay out.
+const OverdraftInterval = overdraftInterval
+
+// AlarmAt returns when the queue's timer goes off, the zero time when it is
+// not set.
+func (a *Allocator) AlarmAt() time.Time {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	return a.budget.alarm.at
+}

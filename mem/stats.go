@@ -2,6 +2,7 @@ package mem
 
 import (
 	"encoding/json"
+	"time"
 )
 
 // Stats are an allocator's figures, taken class by class while others go on:
@@ -27,7 +28,13 @@ type Stats struct {
 type BudgetStats struct {
 	Limit   int64 // bytes, 0: none
 	Charged int64 // capacity counted against it, with that of idle blocks that has not been called in
-	Waiting int   // GetContext calls that wait
+	Waiting int   // GetContext and AwaitSlab calls that wait
+	// LongestWait is how long the first of them has waited, in nanoseconds in
+	// JSON.
+	LongestWait time.Duration
+	// Overdraft is the capacity granted beyond Limit now, because those who
+	// wait could not have gone on without it. What Get took is not in it.
+	Overdraft int64
 }
 
 // ClassStats are the figures of one size class.
@@ -49,10 +56,17 @@ func (a *Allocator) Stats() Stats {
 		s.add(&a.classes[i])
 	}
 	s.add(&a.large)
-	u := &a.budget
+	s.Budget = a.budget.stats()
+	return s
+}
+
+func (u *budget) stats() BudgetStats {
 	u.mu.Lock()
-	s.Budget = BudgetStats{u.limit, u.charged.Load(), len(u.waiters)}
-	u.mu.Unlock()
+	defer u.mu.Unlock()
+	s := BudgetStats{Limit: u.limit, Charged: u.charged.Load(), Waiting: u.queue.len(), Overdraft: u.overdraft()}
+	if t := u.queue.first(); t != nil {
+		s.LongestWait = time.Since(t.came)
+	}
 	return s
 }
 

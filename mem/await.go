@@ -1,0 +1,180 @@
+package mem
+
+import (
+	"context"
+	"fmt"
+)
+
+// TryGet is Get within the budget: when the capacity that is checked out and
+// what n needs would exceed it, or while others wait for room, TryGet returns
+// an error that matches ErrBudget, at once. Capacity is counted, not length: a
+// Buf of 300 bytes costs 512. The limit may be exceeded by one block for each
+// processor for a moment while idle memory is called in, by what Get takes
+// without asking, and by overdrafts, see AwaitSlab.
+func (a *Allocator) TryGet(n int) (Buf, error) {
+	a.checkSize("TryGet", n)
+	b, ok := a.tryGet(n)
+	if !ok {
+		_, size := a.room(n)
+		return Buf{}, a.budget.refusal(size, nil)
+	}
+	return b, nil
+}
+
+// tryGet is TryGet without the work of making an error.
+func (a *Allocator) tryGet(n int) (Buf, bool) {
+	u := &a.budget
+	if u.limit == 0 {
+		return a.Get(n), true
+	}
+	if u.queue.len() > 0 {
+		return Buf{}, false
+	}
+	c, size := a.room(n)
+	var b *block
+	if !c.heap {
+		if b, _ = c.pool.Get().(*block); b != nil {
+			b.gauge.markTook()
+			if b.gauge.charged.Load() != 0 {
+				if u.charged.Load() <= u.limit {
+					return a.checkedOut(b, n), true
+				}
+				// Get has gone over the limit, so that this charge is no
+				// longer a promise of room.
+				u.refund(b.gauge)
+			}
+		}
+	}
+	if !u.reserve(size) {
+		if b != nil {
+			b.gauge.untake()
+			c.pool.Put(b)
+		}
+		return Buf{}, false
+	}
+	return a.reserved(c, b, n), true
+}
+
+// reserved checks out a block for a charge that was made already: b, which is
+// marked as taken, or one of c when b is nil.
+func (a *Allocator) reserved(c *class, b *block, n int) Buf {
+	if b == nil {
+		if !c.heap {
+			b, _ = c.pool.Get().(*block)
+		}
+		if b == nil {
+			_, size := a.room(n)
+			b = c.create(size)
+		}
+		b.gauge.markTook()
+	}
+	if !b.gauge.charged.CompareAndSwap(0, 1) {
+		a.budget.giveBack(b.gauge.size)
+	}
+	return a.checkedOut(b, n)
+}
+
+// GetContext is TryGet that waits for room until ctx ends; it then returns an
+// error that matches both ErrBudget and the context's cause. It waits in the
+// same queue as AwaitSlab, in the order of coming. A request that is larger
+// than the whole budget is refused at once, with ErrBudget.
+func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
+	a.checkSize("GetContext", n)
+	if b, ok := a.tryGet(n); ok {
+		return b, nil
+	}
+	u := &a.budget
+	c, size := a.room(n)
+	if int64(size) > u.limit {
+		return Buf{}, u.refusal(size, nil)
+	}
+	t := u.join(size, 0)
+	select {
+	case <-t.ready:
+		u.served(t)
+	case <-ctx.Done():
+		if !u.leave(t) {
+			return Buf{}, u.refusal(size, context.Cause(ctx))
+		}
+	}
+	return a.reserved(c, nil, n), nil
+}
+
+// AwaitSlab is TrySlab that waits for room, for a reader that is in the middle
+// of a frame. It returns a block of at least n bytes, retained, or an error
+// that matches ErrBudget. Any number of goroutines may wait.
+//
+// Those who wait, here and in GetContext, are served in the order of coming,
+// and nobody overtakes them: a large request keeps smaller ones behind it
+// waiting. The place is kept until there is room or stop yields an error, which
+// the returned error then matches too. An error received from stop is always
+// returned: room that was granted in the same moment goes to the next. A stop
+// that is closed ends the wait with ErrBudget alone; a nil stop never ends it.
+// When there is room at once stop is not looked at. A request that is larger
+// than the whole budget is refused at once. Without a budget nobody waits.
+//
+// held is the capacity in bytes, as Cap counts it, that the caller keeps while
+// it waits, because the room is what it needs to go on: the block with the
+// first half of its frame. With Idle it says who can make room. When all that
+// others could give back would not be enough for the first who waits, they
+// would wait for each other for ever; so that one is served beyond the limit.
+// Overdrafts come one at a time: the next one when the capacity of the latest
+// has come back, or after 50 ms. So the budget is exceeded by one frame for a
+// connection at most, and only for connections whose peers are slow to send the
+// rest of their frames, which grow by at most 20 a second; a server ends slow
+// peers by a timeout on its reads (SetTimeout of the reader), and with them
+// their overdrafts. Bufs that a program simply keeps are no reason for an
+// overdraft: that is back-pressure. Stats says how much is overdrawn.
+//
+// A negative held panics.
+func (a *Allocator) AwaitSlab(n, held int, stop <-chan error) (Slab, error) {
+	a.checkSize("AwaitSlab", n)
+	if held < 0 {
+		panic(fmt.Sprintf("mem: Allocator.AwaitSlab: %d bytes held", held))
+	}
+	u := &a.budget
+	if u.limit == 0 {
+		return a.TrySlab(n)
+	}
+	if b, ok := a.tryGet(n); ok {
+		return SlabOf(b), nil
+	}
+	c, size := a.room(n)
+	if int64(size) > u.limit {
+		return Slab{}, u.refusal(size, nil)
+	}
+	t := u.join(size, held)
+	select {
+	case <-t.ready:
+		u.served(t)
+	case err := <-stop:
+		if u.leave(t) {
+			u.giveBack(size)
+		}
+		return Slab{}, u.refusal(size, err)
+	}
+	return SlabOf(a.reserved(c, nil, n)), nil
+}
+
+// Idle says that held bytes of capacity more (negative: fewer) are in the hands
+// of readers that wait for their peers with a part of a frame. Nobody can count
+// on getting them back, see AwaitSlab. A reader calls it before such a wait,
+// and after it with the same number negative; what is given as held to
+// AwaitSlab is not given here at the same time. It is one atomic addition, and
+// nothing without a budget. Any goroutine may call it. More taken away than was
+// added panics.
+func (a *Allocator) Idle(held int) {
+	u := &a.budget
+	if u.limit == 0 {
+		return
+	}
+	sum := u.idle.Add(int64(held))
+	if sum < 0 {
+		panic(fmt.Sprintf("mem: Allocator.Idle(%d): %d bytes are left", held, sum))
+	}
+	if sum > u.idleMark.Load() {
+		u.mu.Lock()
+		u.settle()
+		u.mu.Unlock()
+	}
+}

@@ -1,0 +1,67 @@
+package mem
+
+import "time"
+
+// overdraftInterval is the least time between two overdrafts of which the
+// first has not come back. A frame whose bytes are on their way is complete
+// within a round trip, which is shorter than this for most peers; and it bounds
+// what slow peers can add, to 20 requests a second.
+const overdraftInterval = 50 * time.Millisecond
+
+// An overdraft is room that was granted beyond the limit, because those who
+// wait hold so much that nobody could make it: without it they would wait for
+// each other for ever. It is granted to the first in the queue, and not again
+// before it has come back or overdraftInterval has passed.
+//
+// It has come back when no more is charged than before it. Were that the limit
+// instead, one overdraft that a slow peer keeps would make all others wait for
+// the interval, one after the other.
+type overdraft struct {
+	bytes int64     // granted over the limit and not come back when last looked at
+	base  int64     // charged before the latest, or the limit if that is more
+	out   bool      // the latest has not come back
+	began time.Time // when the latest was granted
+}
+
+// stuck reports whether t could not be served even if everybody gave back what
+// is not held by those who wait, for room or for their peers. It is called with
+// mu held.
+func (u *budget) stuck(t *ticket) bool {
+	return int64(t.size) > u.limit-(u.queue.held+u.idle.Load())
+}
+
+// overdraft returns how much is granted over the limit now. What Get takes
+// meanwhile can keep it from falling, not make it rise. It is called with mu
+// held.
+func (u *budget) overdraft() int64 {
+	return min(u.over.bytes, max(0, u.charged.Load()-u.limit))
+}
+
+// lookOver notes what has come back of the overdrafts. It is called with mu
+// held.
+func (u *budget) lookOver() {
+	u.over.bytes = u.overdraft()
+	if u.charged.Load() <= u.over.base {
+		u.over.out = false
+	}
+}
+
+// mayOverdraw reports whether the time of the next overdraft has come. It is
+// called with mu held.
+func (u *budget) mayOverdraw() bool {
+	return !u.over.out || time.Since(u.over.began) >= overdraftInterval
+}
+
+// overdraw charges what t, the first in the queue, asks for beyond the limit,
+// if that is the only way and its time has come. It is called with mu held.
+func (u *budget) overdraw(t *ticket) bool {
+	if !u.stuck(t) || !u.mayOverdraw() {
+		return false
+	}
+	after := u.charged.Add(int64(t.size))
+	u.over.base = max(u.limit, after-int64(t.size))
+	u.over.out = after > u.over.base
+	u.over.bytes += max(0, after-u.over.base)
+	u.over.began = time.Now()
+	return true
+}
