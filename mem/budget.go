@@ -126,8 +126,8 @@ func (u *budget) refund(g *gauge) {
 	}
 }
 
-// giveBack takes size bytes off what is charged. Whoever sets the mark does
-// that first and looks at the charge then, so one of the two sees the other.
+// giveBack takes size bytes off what is charged. settle sets the mark first and
+// looks at the charge then, so that one of the two sees the change of the other.
 func (u *budget) giveBack(size int) {
 	if u.charged.Add(-int64(size)) <= u.roomMark.Load() {
 		u.mu.Lock()
@@ -210,7 +210,7 @@ func (u *budget) press(size int) bool {
 	return ok
 }
 
-// trim calls in the charges of idle blocks for whoever asks.
+// trim calls in the charges of idle blocks at once.
 func (u *budget) trim() {
 	if u.limit == 0 {
 		return
