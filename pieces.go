@@ -45,6 +45,9 @@ func (q *pieces) addMemory(m *mem.Memory) {
 // leaves its list before it is released: when the release panics, as a
 // function given to mem.Wrap may, the next drop goes on behind it.
 func (q *pieces) drop() {
+	if len(q.list) == 0 && len(q.bufs) == 0 && len(q.memories) == 0 {
+		return
+	}
 	many := len(q.list) > keepPieces
 	clear(q.list)
 	q.list, q.eaten, q.size = q.list[:0], nil, 0

@@ -102,10 +102,10 @@ func (b *BufWriter) Reset(w io.Writer) {
 // writer's use: calls after it return ErrClosed, until Reset. A second Recycle
 // does nothing. The writer below is not closed: it is the caller's.
 func (b *BufWriter) Recycle() {
-	b.waiting.drop()
-	b.dropBlock()
 	b.w, b.timeout = nil, 0
 	b.err = ErrClosed
+	b.waiting.drop()
+	b.dropBlock()
 }
 
 // SetTimeout bounds each Flush from now on, those included that the writer

@@ -24,8 +24,7 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 	if err := b.failed(); err != nil {
 		return 0, err
 	}
-	b.seal()
-	size := int64(b.waiting.size)
+	size := int64(b.Buffered())
 	if size == 0 {
 		b.dropBlock()
 		return 0, nil
@@ -41,18 +40,19 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 			err = &Error{Op: op, Limit: size, Done: out, Err: err}
 			b.err = err
 		}
-		b.settle(more && err == nil)
+		b.settle(int(size), more && err == nil)
 	}()
 	err = b.send()
 	return
 }
 
-// settle releases what was to be sent, and the block too unless it is to be
-// kept.
-func (b *BufWriter) settle(keep bool) {
-	if b.waiting.size < b.size/4 {
+// settle releases what was to be sent, of size bytes, and the block too unless
+// it is to be kept.
+func (b *BufWriter) settle(size int, keep bool) {
+	if size < b.size/4 {
 		b.size = max(b.size/2, firstBlock)
 	}
+	b.s = b.e // sent, also when a release panics
 	b.waiting.drop()
 	if keep && b.slab.Valid() && !b.slab.Shared() {
 		b.window()
@@ -62,17 +62,20 @@ func (b *BufWriter) settle(keep bool) {
 }
 
 func (b *BufWriter) deadline() error {
-	if b.timeout == 0 {
-		return nil
-	}
 	return b.w.(interface{ SetWriteDeadline(time.Time) error }).SetWriteDeadline(time.Now().Add(b.timeout))
 }
 
 // send sends the pieces and counts what went out.
 func (b *BufWriter) send() error {
-	if err := b.deadline(); err != nil {
-		return err
+	if b.timeout != 0 {
+		if err := b.deadline(); err != nil {
+			return err
+		}
 	}
+	if len(b.waiting.list) == 0 {
+		return b.sendOne(b.buf[b.s:b.e]) // most often: no list is needed
+	}
+	b.seal()
 	if b.kind.gathers && len(b.waiting.list) > 1 {
 		n, err := b.waiting.gather(b.w)
 		b.written += n
