@@ -56,8 +56,8 @@ func hijackFrames(w http.ResponseWriter, _ *http.Request) {
 		if err != nil {
 			return
 		}
-		out.WriteBE(uint32(len(frame)), 4)
-		if out.Flush() != nil { // says what went wrong in WriteBE too
+		out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(frame))))
+		if out.Flush() != nil { // says what went wrong in Write too
 			return
 		}
 	}
@@ -391,8 +391,7 @@ func sendFrames(conn net.Conn, frames <-chan mem.Buf) error {
 		return err
 	}
 	for frame := range frames {
-		w.WriteBE(uint32(frame.Len()), 4)
-		err := w.WriteBuf(frame) // transferred, also when it fails
+		err := w.WriteFrame(4, binary.BigEndian, frame) // transferred, also when it fails
 		if err == nil && len(frames) == 0 {
 			err = w.Flush()
 		}
@@ -436,7 +435,7 @@ func sendFile(conn net.Conn, name string) error {
 	}
 	w := sluice.NewBufWriter(conn)
 	defer w.Recycle()
-	w.WriteBE(uint32(info.Size()), 4)
+	w.Write(binary.BigEndian.AppendUint32(nil, uint32(info.Size())))
 	if _, err := w.ReadFrom(f); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type feed struct {
 // keep them alive; short ones that pile up are copied together. Closing Mouth
 // ends the stream with io.EOF; only the feeder may do that.
 func NewBufReaderChan(n int, o ...Options) *BufReader {
-	b := made(o)
+	b := made("NewBufReaderChan", o)
 	b.start(mouth)
 	s := source.NewMouth(n)
 	b.Mouth = s.C
@@ -58,7 +58,7 @@ func (b *BufReader) takeMouth() error {
 // parser that has consumed part of a message by then goes back with Rollback.
 // At most Limits.Frame bytes may wait to be read.
 func NewBufReaderFed(o ...Options) *BufReader {
-	b := made(o)
+	b := made("NewBufReaderFed", o)
 	b.ResetFed()
 	return b
 }

@@ -27,7 +27,7 @@ var rewrites = []struct {
 		}
 		return tag, err
 	}},
-	{"Next, WriteBE and Write", func(_ *sluice.BufReader, walk *flvwalk.Walker, to *sluice.BufWriter) (flvwalk.Tag, error) {
+	{"Next, WriteByte and Write", func(_ *sluice.BufReader, walk *flvwalk.Walker, to *sluice.BufWriter) (flvwalk.Tag, error) {
 		tag, err := walk.Next()
 		if err != nil {
 			return tag, err
@@ -37,14 +37,14 @@ var rewrites = []struct {
 			v uint32
 			n int
 		}{{uint32(tag.Type), 1}, {n, 3}, {tag.Time & 0xffffff, 3}, {tag.Time >> 24, 1}, {0, 3}} {
-			if err := to.WriteBE(field.v, field.n); err != nil {
+			if err := writeNumber(to, field.v, field.n); err != nil {
 				return tag, err
 			}
 		}
 		if _, err := to.Write(tag.Data); err != nil {
 			return tag, err
 		}
-		return tag, to.WriteBE(11+n, 4)
+		return tag, writeNumber(to, 11+n, 4)
 	}},
 	{"ReadBuf, WriteBuf", func(_ *sluice.BufReader, walk *flvwalk.Walker, to *sluice.BufWriter) (flvwalk.Tag, error) {
 		tag, b, err := walk.NextBuf()
@@ -189,4 +189,14 @@ func TestFLVIsHeldByThreeAtOnce(t *testing.T) {
 			t.Errorf("viewer %d has other bytes", i)
 		}
 	}
+}
+
+// writeNumber writes the n low bytes of v, the highest first.
+func writeNumber(to *sluice.BufWriter, v uint32, n int) error {
+	for i := n - 1; i >= 0; i-- {
+		if err := to.WriteByte(byte(v >> (8 * i))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,31 +1,36 @@
 package sluice
 
-import "github.com/sluice-go/sluice/mem"
+import (
+	"fmt"
 
-// Options are what a reader or a writer is made with. The zero Options are the
-// defaults, and a field that is zero has its default.
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Options are what a reader or writer is made with. A field that is zero has
+// its default, and so has one that a writer does not use. Reset keeps them.
 type Options struct {
 	// Allocator gives the blocks. Default mem.Default().
 	Allocator *mem.Allocator
-	// BufLen pins the size of a reader's reads and blocks, in bytes, 16 at
-	// least. Default: it follows the stream, between 256 B and 64 KiB, more for
-	// longer frames. Writers ignore it.
+	// BufLen pins the size of a reader's reads and blocks, in bytes. By default
+	// it follows the stream. Writers do not use it.
 	BufLen int
 	// Bound is the most bytes that wait in a writer before it flushes by
-	// itself. Default 64 KiB. Readers ignore it.
+	// itself. Default 128 KiB over TCP and Unix sockets, 64 KiB elsewhere.
+	// Readers do not use it.
 	Bound int
-	// Limits bound what one call of a reader may have to hold. Writers ignore
-	// them.
+	// Limits bound what one call of a reader may have to hold. Writers do not
+	// use them.
 	Limits Limits
 }
 
-// only returns the one element of o, or nil.
-func only(o []Options) *Options {
+// oneOptions returns the Options of a constructor's last parameter, which
+// takes one or none.
+func oneOptions(call string, o []Options) Options {
 	switch len(o) {
 	case 0:
-		return nil
+		return Options{}
 	case 1:
-		return &o[0]
+		return o[0]
 	}
-	panic("sluice: more than one Options")
+	panic(fmt.Sprintf("sluice: %s with %d Options, at most one", call, len(o)))
 }

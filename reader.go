@@ -94,19 +94,17 @@ func NewBufReader(r io.Reader, o ...Options) *BufReader {
 	if b, ok := r.(*BufReader); ok && len(o) == 0 {
 		return b
 	}
-	b := made(o)
+	b := made("NewBufReader", o)
 	b.Reset(r)
 	return b
 }
 
 // made returns a reader without a source.
-func made(o []Options) *BufReader {
-	b := new(BufReader)
-	if opt := only(o); opt != nil {
-		b.Allocator, b.BufLen = opt.Allocator, opt.BufLen
-		if opt.Limits != (Limits{}) {
-			b.SetLimits(opt.Limits)
-		}
+func made(call string, o []Options) *BufReader {
+	opt := oneOptions(call, o)
+	b := &BufReader{Allocator: opt.Allocator, BufLen: opt.BufLen}
+	if opt.Limits != (Limits{}) {
+		b.SetLimits(opt.Limits)
 	}
 	return b
 }
@@ -124,7 +122,7 @@ func NewBufReaderWithBufLen(r io.Reader, bufLen int) *BufReader {
 // where they are and never copied for a view that lies in them. Bufs read
 // from it keep p alive.
 func NewBufReaderBytes(p []byte, o ...Options) *BufReader {
-	b := made(o)
+	b := made("NewBufReaderBytes", o)
 	b.ResetBytes(p)
 	return b
 }

@@ -12,7 +12,7 @@ import (
 // read through rw, as http.Hijacker leaves it: what rw has buffered is copied
 // and comes first, and rw's reader is not used afterwards.
 func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn, o ...Options) *BufReader {
-	b := made(o)
+	b := made("NewBufReaderFrom", o)
 	b.Reset(conn)
 	if n := rw.Reader.Buffered(); n > 0 {
 		// Peek of what is buffered does not fail and does not read.

@@ -3,10 +3,8 @@ package sluice
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/mem"
 )
@@ -16,100 +14,98 @@ import (
 //
 // Small writes are copied into a block, which is taken when the first byte
 // comes and given back by Flush: an idle writer holds no memory. Bufs and
-// Memories are not copied; they are transferred, gathered in place with the
-// rest, and released when they are out. On *net.TCPConn and stream
-// *net.UnixConn a Flush is one writev for every 1,024 pieces; for other
-// writers, TLS for one, pieces are brought together to 16 KiB a Write.
+// Memories are transferred. Short Bufs are copied too, and released at once;
+// longer ones and Memories are gathered in place with the rest, and released
+// when they are out. On *net.TCPConn and stream *net.UnixConn a Flush is one
+// writev for every 1,024 pieces; for other writers, TLS for one, short pieces
+// are brought together to 16 KiB a Write.
 //
 // Bytes that Flush has not been called for may be in memory still. The writer
 // flushes by itself when Bound bytes wait, and before a write that is too large
 // to copy returns. An error is sticky: every later call returns it, and
 // Error.Done says how many bytes of that Flush went out.
 //
+// When the writer below panics inside its Write, that is an error as well: the
+// panic goes on to the caller, what waited is released, and later calls return
+// an *Error.
+//
 // A BufWriter is used by one goroutine at a time; another may close the
-// connection under it. The zero BufWriter is ready for Reset.
+// connection under it. The zero BufWriter is ready for Reset and has the
+// default Options.
 type BufWriter struct {
-	// Allocator gives the blocks; nil is mem.Default(). It is read at
-	// construction and by Reset.
-	Allocator *mem.Allocator
-	// Bound is the most bytes that wait before the writer flushes by itself;
-	// 0 is 64 KiB. It is read at construction and by Reset.
-	Bound int
-
 	w       io.Writer
-	gathers bool // w takes many pieces in one system call
-	bound   int
+	kind    sinkKind
+	bound   int // the most bytes that wait
+	asked   int // Options.Bound
 	timeout time.Duration
 	alloc   *mem.Allocator
 
 	// buf[s:e] was copied and is not among the pieces yet; buf[e:] is free.
-	buf  []byte
-	s, e int
-	slab mem.Slab
-	size int // of the next block
+	buf       []byte
+	s, e      int
+	slab      mem.Slab
+	size      int // of the next block
+	copyBelow int // a Buf below this length is copied
 
-	pieces   net.Buffers // in order, before buf[s:e]
-	eaten    net.Buffers // what net.Buffers.WriteTo works off
-	waiting  int         // bytes in pieces
-	bufs     []mem.Buf   // released when the pieces are out
-	memories []*mem.Memory
-
+	waiting pieces // in order, before buf[s:e]
 	written int64
 	err     error
 }
 
-const (
-	defaultBound = 64 << 10
-	// copyBelow is the length below which a piece of its own costs more, in
-	// the kernel's list and in the memory that it keeps, than a copy.
-	copyBelow = 512
-	// direct is the length from which Write does not copy: it sends what
-	// waits and the caller's bytes together.
-	directFrom = 8 << 10
-	// together is what pieces are brought together to for writers that take
-	// one piece a call: a TLS record's payload.
-	together = 16 << 10
-)
-
-// NewBufWriter returns a writer to w.
-func NewBufWriter(w io.Writer) *BufWriter {
-	b := new(BufWriter)
+// NewBufWriter returns a writer to w. It takes at most one Options; more panic.
+// It returns w itself when w is a BufWriter with at least the bound that the
+// Options ask for, and with their allocator if they name one.
+func NewBufWriter(w io.Writer, o ...Options) *BufWriter {
+	opt := oneOptions("NewBufWriter", o)
+	if b, ok := w.(*BufWriter); ok && b.suits(opt) {
+		return b
+	}
+	b := &BufWriter{alloc: opt.Allocator, asked: opt.Bound}
 	b.Reset(w)
 	return b
 }
 
+// suits reports whether b is a writer such as NewBufWriter(b, o) would make.
+func (b *BufWriter) suits(o Options) bool {
+	if b == nil {
+		return false
+	}
+	bound := o.Bound
+	if bound <= 0 {
+		bound = b.kind.bound
+	}
+	return b.w != nil && b.bound >= bound && (o.Allocator == nil || o.Allocator == b.alloc)
+}
+
 // Reset makes b write to w, and drops what has not been flushed and the
-// sticky error. It brings a recycled writer back to life.
+// sticky error. It keeps the Options and allocates nothing. It brings a
+// recycled writer back to life. A Reset of b to itself does nothing.
 func (b *BufWriter) Reset(w io.Writer) {
+	if w == io.Writer(b) {
+		return
+	}
 	b.Recycle()
 	b.w, b.err, b.written, b.size = w, nil, 0, firstBlock
-	b.alloc = b.Allocator
 	if b.alloc == nil {
 		b.alloc = mem.Default()
 	}
-	b.bound = b.Bound
+	b.kind = kindOf(w)
+	b.bound = b.asked
 	if b.bound <= 0 {
-		b.bound = defaultBound
+		b.bound = b.kind.bound
 	}
-	switch c := w.(type) {
-	case *net.TCPConn:
-		b.gathers = true
-	case *net.UnixConn:
-		a := c.LocalAddr()
-		b.gathers = a != nil && a.Network() == "unix"
-	default:
-		b.gathers = false
-	}
+	// A Buf as long as the bound goes out at once, in one piece.
+	b.copyBelow = min(b.kind.copyBelow, b.bound)
 }
 
 // Recycle drops what has not been flushed, gives all memory back and ends the
 // writer's use: calls after it return ErrClosed, until Reset. A second Recycle
 // does nothing. The writer below is not closed: it is the caller's.
 func (b *BufWriter) Recycle() {
-	b.dropPieces()
-	b.dropBlock()
 	b.w, b.timeout = nil, 0
 	b.err = ErrClosed
+	b.waiting.drop()
+	b.dropBlock()
 }
 
 // SetTimeout bounds each Flush from now on, those included that the writer
@@ -137,11 +133,11 @@ func (b *BufWriter) SetTimeout(d time.Duration) error {
 }
 
 // Buffered returns the number of bytes that wait for Flush.
-func (b *BufWriter) Buffered() int { return b.waiting + b.e - b.s }
+func (b *BufWriter) Buffered() int { return b.waiting.size + b.e - b.s }
 
-// Available returns how many bytes can be written before the writer flushes
-// by itself.
-func (b *BufWriter) Available() int { return max(0, b.bound-b.Buffered()) }
+// room returns how many bytes can be written before the writer flushes by
+// itself.
+func (b *BufWriter) room() int { return max(0, b.bound-b.Buffered()) }
 
 // TotalWritten returns the number of bytes that went out since construction
 // or Reset.
@@ -165,9 +161,8 @@ func (b *BufWriter) writeSlow(p []byte) (int, error) {
 		return 0, err
 	}
 	b.seal()
-	before := b.waiting
-	b.pieces = append(b.pieces, p)
-	b.waiting += len(p)
+	before := b.waiting.size
+	b.waiting.add(p)
 	out, err := b.flush("Write", false)
 	return min(max(0, int(out)-before), len(p)), err
 }
@@ -181,7 +176,7 @@ func copyIn[T []byte | string](b *BufWriter, p T) (int, error) {
 	done := 0
 	for done < len(p) {
 		if b.e == len(b.buf) {
-			if err := b.grow(); err != nil {
+			if err := b.grow(len(p) - done); err != nil {
 				return done, err
 			}
 		}
@@ -216,7 +211,7 @@ func (b *BufWriter) WriteByte(c byte) error {
 		if err := b.failed(); err != nil {
 			return err
 		}
-		if err := b.grow(); err != nil {
+		if err := b.grow(1); err != nil {
 			return err
 		}
 	}
@@ -225,50 +220,27 @@ func (b *BufWriter) WriteByte(c byte) error {
 	return nil
 }
 
-// WriteRune writes a rune in UTF-8 and returns its length.
-func (b *BufWriter) WriteRune(r rune) (int, error) {
-	var p [utf8.UTFMax]byte
-	return copyIn(b, p[:utf8.EncodeRune(p[:], r)])
-}
-
-// WriteBE writes the n low bytes of v, 1 to 4, the highest first. Another n
-// panics.
-func (b *BufWriter) WriteBE(v uint32, n int) error {
-	if uint(n-1) > 3 {
-		panic(fmt.Sprintf("sluice: BufWriter.WriteBE(%d, %d): 1 to 4 bytes", v, n))
-	}
-	p := [4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}
-	_, err := copyIn(b, p[4-n:])
-	return err
-}
-
-// WriteLE writes the n low bytes of v, 1 to 4, the lowest first. Another n
-// panics.
-func (b *BufWriter) WriteLE(v uint32, n int) error {
-	if uint(n-1) > 3 {
-		panic(fmt.Sprintf("sluice: BufWriter.WriteLE(%d, %d): 1 to 4 bytes", v, n))
-	}
-	p := [4]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)}
-	_, err := copyIn(b, p[:n])
-	return err
-}
-
-// WriteBuf takes p, transferred, also when it fails: it is released when it is
-// out, or at once when it is short enough to copy.
+// WriteBuf takes p, transferred, also when it fails. A short one is copied and
+// released at once: below 4 KiB over TCP and Unix sockets, below 64 KiB
+// elsewhere, where that costs less. A longer one is released when it is out.
 func (b *BufWriter) WriteBuf(p mem.Buf) error {
-	if err := b.failed(); err != nil {
+	if q := p.Bytes(); b.err == nil && len(q) < b.copyBelow && len(q) <= len(b.buf)-b.e {
+		b.e += copy(b.buf[b.e:], q)
 		p.Release()
-		return err
+		return nil
 	}
-	if n := p.Len(); n < copyBelow || !b.gathers && n < together {
+	return b.writeBufSlow(p)
+}
+
+func (b *BufWriter) writeBufSlow(p mem.Buf) error {
+	if b.failed() != nil || p.Len() < b.copyBelow {
+		// Deferred, because the writer below may panic.
+		defer p.Release()
 		_, err := copyIn(b, p.Bytes())
-		p.Release()
 		return err
 	}
 	b.seal()
-	b.bufs = append(b.bufs, p)
-	b.pieces = append(b.pieces, p.Bytes())
-	b.waiting += p.Len()
+	b.waiting.addBuf(p)
 	return b.bounded()
 }
 
@@ -284,16 +256,14 @@ func (b *BufWriter) WriteMemory(m *mem.Memory) error {
 		return nil
 	}
 	b.seal()
-	b.memories = append(b.memories, m)
-	b.pieces = append(b.pieces, m.Buffers...)
-	b.waiting += m.Size
+	b.waiting.addMemory(m)
 	return b.bounded()
 }
 
 // bounded flushes when as much waits as may, and otherwise sees to it that no
 // more than that is copied behind it.
 func (b *BufWriter) bounded() error {
-	room := b.Available()
+	room := b.room()
 	if room == 0 {
 		_, err := b.flush("Flush", false)
 		return err

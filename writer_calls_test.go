@@ -86,7 +86,7 @@ func TestFlushIsOneSystemCall(t *testing.T) {
 		n := fewestCalls(t, func() {
 			for range 5 {
 				_, _ = w.WriteString("header")
-				_ = w.WriteBuf(a.Get(1000))
+				_ = w.WriteBuf(a.Get(5000))
 				_ = w.WriteMemory(mem.NewMemory(a.Get(700), a.Get(600)))
 			}
 			if err := w.Flush(); err != nil {
@@ -195,13 +195,14 @@ func (s *samePlace) Write(p []byte) (int, error) {
 
 func TestLongPiecesAreWrittenFromWhereTheyLie(t *testing.T) {
 	a := paranoid(t)
-	p := make([]byte, 20_000)
+	p := make([]byte, 70_000)
 	s := &samePlace{p: p}
 	w := writerOf(t, a, 0, s)
 	if _, err := w.Write(p); err != nil || !s.same {
 		t.Errorf("a large Write was copied, or %v", err)
 	}
 	s.same = false
+	w = writerOf(t, a, 1<<20, s)
 	if err := w.WriteBuf(mem.Wrap(p, nil)); err != nil || s.same {
 		t.Errorf("WriteBuf did not wait for Flush, or %v", err)
 	}

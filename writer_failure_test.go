@@ -2,6 +2,7 @@ package sluice_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -213,8 +214,9 @@ func TestWriterThatTakesWhatItWasNotGivenPanics(t *testing.T) {
 func TestWrongCountsPanic(t *testing.T) {
 	w := sluice.NewBufWriter(io.Discard)
 	for _, f := range []func(){
-		func() { _ = w.WriteBE(1, 0) }, func() { _ = w.WriteBE(1, 5) },
-		func() { _ = w.WriteLE(1, -1) }, func() { _ = w.WriteLE(1, 5) },
+		func() { _ = w.WriteFrame(-1, binary.BigEndian, mem.Wrap(nil, nil)) },
+		func() { _ = w.WriteFrame(5, binary.BigEndian, mem.Wrap(nil, nil)) },
+		func() { _ = w.WriteFrame(2, nil, mem.Wrap(nil, nil)) },
 		func() { _ = w.SetTimeout(-1) },
 	} {
 		if text := panicOf(f); !strings.HasPrefix(text, "sluice: BufWriter.") {

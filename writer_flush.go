@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -14,94 +15,107 @@ func (b *BufWriter) Flush() error {
 	return err
 }
 
+// errPanicked is the reason of the error that a panic below leaves behind.
+var errPanicked = errors.New("the writer below panicked")
+
 // flush sends what waits and returns how much went out. The block is kept for
 // what follows when more is sure to come.
-func (b *BufWriter) flush(op string, more bool) (int64, error) {
+func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 	if err := b.failed(); err != nil {
 		return 0, err
 	}
-	b.seal()
-	if b.waiting == 0 {
+	size := int64(b.Buffered())
+	if size == 0 {
 		b.dropBlock()
 		return 0, nil
 	}
-	var out int64
-	err := b.deadline()
-	if err == nil {
-		if b.gathers && len(b.pieces) > 1 {
-			b.eaten = b.pieces
-			out, err = b.eaten.WriteTo(b.w)
-			b.eaten = nil
-		} else {
-			out, err = b.writePieces()
+	before := b.written
+	err = errPanicked
+	defer func() {
+		out = b.written - before
+		if err == nil && out < size {
+			err = io.ErrShortWrite
 		}
-	}
-	b.written += out
-	if err == nil && out < int64(b.waiting) {
-		err = io.ErrShortWrite
-	}
-	if err != nil {
-		err = &Error{Op: op, Limit: int64(b.waiting), Done: out, Err: err}
-		b.err = err
-	}
-	if b.waiting < b.size/4 {
+		if err != nil {
+			err = &Error{Op: op, Limit: size, Done: out, Err: err}
+			b.err = err
+		}
+		b.settle(int(size), more && err == nil)
+	}()
+	err = b.send()
+	return
+}
+
+// settle releases what was to be sent, of size bytes, and the block too unless
+// it is to be kept.
+func (b *BufWriter) settle(size int, keep bool) {
+	if size < b.size/4 {
 		b.size = max(b.size/2, firstBlock)
 	}
-	b.dropPieces()
-	if more && err == nil && b.slab.Valid() && !b.slab.Shared() {
+	b.s = b.e // sent, also when a release panics
+	b.waiting.drop()
+	if keep && b.slab.Valid() && !b.slab.Shared() {
 		b.window()
 	} else {
 		b.dropBlock()
 	}
-	return out, err
 }
 
 func (b *BufWriter) deadline() error {
-	if b.timeout == 0 {
-		return nil
-	}
 	return b.w.(interface{ SetWriteDeadline(time.Time) error }).SetWriteDeadline(time.Now().Add(b.timeout))
 }
 
-// writePieces sends the pieces in one Write each, short neighbours together.
-func (b *BufWriter) writePieces() (int64, error) {
-	var out int64
-	write := func(p []byte) error {
-		n, err := b.w.Write(p)
-		if n < 0 || n > len(p) {
-			panicWrite(n, len(p))
+// send sends the pieces and counts what went out.
+func (b *BufWriter) send() error {
+	if b.timeout != 0 {
+		if err := b.deadline(); err != nil {
+			return err
 		}
-		out += int64(n)
-		if err == nil && n < len(p) {
-			err = io.ErrShortWrite
-		}
+	}
+	if len(b.waiting.list) == 0 {
+		return b.sendOne(b.buf[b.s:b.e]) // most often: no list is needed
+	}
+	b.seal()
+	if b.kind.gathers && len(b.waiting.list) > 1 {
+		n, err := b.waiting.gather(b.w)
+		b.written += n
 		return err
 	}
-	for i := 0; i < len(b.pieces); {
-		j, sum := i, 0
-		for j < len(b.pieces) && sum+len(b.pieces[j]) <= together {
-			sum += len(b.pieces[j])
-			j++
+	for i := 0; i < len(b.waiting.list); {
+		n, sum := b.waiting.next(i)
+		if err := b.sendTogether(b.waiting.list[i:i+n], sum); err != nil {
+			return err
 		}
-		if j <= i+1 {
-			if err := write(b.pieces[i]); err != nil {
-				return out, err
-			}
-			i++
-			continue
-		}
-		room := b.alloc.Get(sum)
-		p := room.Bytes()
-		for n := 0; i < j; i++ {
-			n += copy(p[n:], b.pieces[i])
-		}
-		err := write(p)
-		room.Release()
-		if err != nil {
-			return out, err
-		}
+		i += n
 	}
-	return out, nil
+	return nil
+}
+
+// sendTogether sends list, of sum bytes, in one Write.
+func (b *BufWriter) sendTogether(list [][]byte, sum int) error {
+	if len(list) == 1 {
+		return b.sendOne(list[0])
+	}
+	room := b.alloc.Get(sum)
+	defer room.Release() // also when Write panics
+	p := room.Bytes()
+	n := 0
+	for _, q := range list {
+		n += copy(p[n:], q)
+	}
+	return b.sendOne(p[:n])
+}
+
+func (b *BufWriter) sendOne(p []byte) error {
+	n, err := b.w.Write(p)
+	if n < 0 || n > len(p) {
+		panicWrite(n, len(p))
+	}
+	b.written += int64(n)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return err
 }
 
 // seal makes what was copied a piece.
@@ -109,13 +123,13 @@ func (b *BufWriter) seal() {
 	if b.s == b.e {
 		return
 	}
-	b.pieces = append(b.pieces, b.buf[b.s:b.e:b.e])
-	b.waiting += b.e - b.s
+	b.waiting.add(b.buf[b.s:b.e:b.e])
 	b.s = b.e
 }
 
-// grow makes room for copies: the block is full or there is none.
-func (b *BufWriter) grow() error {
+// grow makes room for copies: the block is full or there is none, and n bytes
+// more are at hand.
+func (b *BufWriter) grow(n int) error {
 	if b.Buffered() >= b.bound {
 		if _, err := b.flush("Flush", true); err != nil {
 			return err
@@ -127,12 +141,12 @@ func (b *BufWriter) grow() error {
 	b.seal()
 	if b.slab.Valid() {
 		b.size = min(4*b.size, maxBlock)
-		if b.s > 0 && len(b.pieces) > 0 {
-			b.bufs = append(b.bufs, b.slab.Cut(0, 0))
+		if b.s > 0 && len(b.waiting.list) > 0 {
+			b.waiting.bufs = append(b.waiting.bufs, b.slab.Cut(0, 0))
 		}
 		b.dropBlock()
 	}
-	b.slab = b.alloc.Slab(min(b.size, b.Available()))
+	b.slab = b.alloc.Slab(min(max(b.size, n), maxBlock, b.room()))
 	b.window()
 	return nil
 }
@@ -141,7 +155,7 @@ func (b *BufWriter) grow() error {
 // as far as the bound allows.
 func (b *BufWriter) window() {
 	p := b.slab.Bytes()
-	b.buf, b.s, b.e = p[:min(len(p), b.Available())], 0, 0
+	b.buf, b.s, b.e = p[:min(len(p), b.room())], 0, 0
 }
 
 func (b *BufWriter) dropBlock() {
@@ -150,29 +164,6 @@ func (b *BufWriter) dropBlock() {
 	}
 	b.buf, b.s, b.e = nil, 0, 0
 }
-
-// dropPieces releases everything that was to be sent.
-func (b *BufWriter) dropPieces() {
-	many := len(b.pieces) > keepPieces
-	clear(b.pieces)
-	b.pieces, b.waiting = b.pieces[:0], 0
-	for i := range b.bufs {
-		b.bufs[i].Release()
-	}
-	b.bufs = b.bufs[:0]
-	for i, m := range b.memories {
-		m.Release()
-		b.memories[i] = nil
-	}
-	b.memories = b.memories[:0]
-	if many {
-		b.pieces, b.bufs, b.memories = nil, nil, nil
-	}
-}
-
-// keepPieces is how many pieces a Flush may have had for the lists to be kept
-// for the next: what an idle writer keeps is bounded.
-const keepPieces = 64
 
 // ReadFrom writes everything that r has, until io.EOF. From a file or
 // connection to a TCP connection the kernel moves the bytes where it can
@@ -199,7 +190,7 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 	var done int64
 	for empty := 0; ; {
 		if b.e == len(b.buf) {
-			if err := b.grow(); err != nil {
+			if err := b.grow(1); err != nil {
 				return done, err
 			}
 		}

@@ -26,7 +26,7 @@ func FuzzBufWriter(f *testing.F) {
 		a := paranoid(t)
 		var out bytes.Buffer
 		// As a file or a TLS connection: with Write and nothing else.
-		m := newWriting(t, d, writerOf(t, a, bound, struct{ io.Writer }{&out}), a)
+		m := newWriting(t, d, writerOf(t, a, bound, struct{ io.Writer }{&out}), a, bound)
 		for len(d.rest) > 0 {
 			m.step()
 		}

@@ -15,11 +15,10 @@ import (
 )
 
 // writerOf returns a writer to w on a, recycled when the test ends. Bound is
-// as in BufWriter.
+// as in Options.
 func writerOf(t testing.TB, a *mem.Allocator, bound int, w io.Writer) *sluice.BufWriter {
 	t.Helper()
-	b := &sluice.BufWriter{Allocator: a, Bound: bound}
-	b.Reset(w)
+	b := sluice.NewBufWriter(w, sluice.Options{Allocator: a, Bound: bound})
 	t.Cleanup(b.Recycle)
 	return b
 }

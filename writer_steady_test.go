@@ -1,6 +1,7 @@
 package sluice_test
 
 import (
+	"encoding/binary"
 	"io"
 	"net"
 	"testing"
@@ -51,8 +52,9 @@ func TestWritingAllocatesNothingInSteadyState(t *testing.T) {
 		}{
 			{"WriteByte", func() { _ = w.WriteByte(1) }},
 			{"WriteString", func() { _, _ = w.WriteString("some bytes") }},
-			{"WriteRune", func() { _, _ = w.WriteRune('€') }},
-			{"WriteBE and WriteLE", func() { _, _ = w.WriteBE(70_000, 3), w.WriteLE(1, 4) }},
+			{"small WriteFrame", func() { _ = w.WriteFrame(3, binary.BigEndian, a.Get(100)) }},
+			{"WriteFrame", func() { _ = w.WriteFrame(4, binary.LittleEndian, a.Get(5000)) }},
+			{"WriteFrame with a varint", func() { _ = w.WriteFrame(0, nil, a.Get(5000)) }},
 			{"small Write", func() { _, _ = w.Write(small) }},
 			{"large Write", func() { _, _ = w.Write(small); _, _ = w.Write(large) }},
 			{"small WriteBuf", func() { _ = w.WriteBuf(a.Get(100)) }},
@@ -61,7 +63,13 @@ func TestWritingAllocatesNothingInSteadyState(t *testing.T) {
 			{"forty pieces", func() {
 				for range 20 {
 					_ = w.WriteByte(1)
-					_ = w.WriteBuf(a.Get(1000))
+					_ = w.WriteBuf(a.Get(5000))
+				}
+			}},
+			{"a bound of the shortest pieces", func() {
+				for range 32 {
+					_ = w.WriteByte(1)
+					_ = w.WriteBuf(a.Get(4096))
 				}
 			}},
 		} {

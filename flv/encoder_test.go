@@ -43,8 +43,7 @@ func TestWhatIsDecodedIsEncodedByteForByte(t *testing.T) {
 		in := watchedReader(t)
 		in.Reset(bytes.NewReader(flvclip.File))
 		var got bytes.Buffer
-		out := &sluice.BufWriter{Allocator: in.Allocator, Bound: bound}
-		out.Reset(&got)
+		out := sluice.NewBufWriter(&got, sluice.Options{Allocator: in.Allocator, Bound: bound})
 		if err := copyTags(in, out); err != nil {
 			t.Fatal(err)
 		}
@@ -73,8 +72,7 @@ func TestATagIsReleasedWhenItCannotBeWritten(t *testing.T) {
 	for _, room := range []int{0, 5, 1000, 20_000, 100_000} {
 		in := watchedReader(t)
 		in.Reset(bytes.NewReader(flvclip.File))
-		out := &sluice.BufWriter{Allocator: in.Allocator, Bound: 100}
-		out.Reset(&failing{n: room})
+		out := sluice.NewBufWriter(&failing{n: room}, sluice.Options{Allocator: in.Allocator, Bound: 100})
 		if err := copyTags(in, out); !errors.Is(err, errFull) {
 			t.Errorf("room for %d: %v", room, err)
 		}

@@ -85,8 +85,7 @@ func TestWritingMediaAllocatesNothing(t *testing.T) {
 	for _, chunkSize := range []int{InitialChunkSize, 4096, DefaultChunkSize} {
 		a := mem.New(mem.Options{})
 		payload := a.Get(9000)
-		w := &sluice.BufWriter{Allocator: a}
-		w.Reset(io.Discard)
+		w := sluice.NewBufWriter(io.Discard, sluice.Options{Allocator: a})
 		c := NewConn(sluice.NewBufReaderBytes(nil), w, Options{})
 		if err := c.out.SetChunkSize(chunkSize); err != nil {
 			t.Fatal(err)

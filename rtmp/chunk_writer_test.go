@@ -19,8 +19,7 @@ func TestChunkWriterIsReadBack(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			sluicetest.NoLeaks(t, a)
 			var out bytes.Buffer
-			w := &sluice.BufWriter{Allocator: a}
-			w.Reset(&out)
+			w := sluice.NewBufWriter(&out, sluice.Options{Allocator: a})
 			c := NewChunkWriter(w)
 			var want []chunkMessage
 			times := []uint32{0, 1, 20, 40, 60, 0xFFFFFE, 0xFFFFFF, 0x1000000, 1 << 31, 1<<32 - 1}
@@ -136,8 +135,7 @@ func TestChunkWriterReleasesWhatItCannotWrite(t *testing.T) {
 			a := mem.New(mem.Options{})
 			t.Run("", func(t *testing.T) {
 				sluicetest.NoLeaks(t, a)
-				w := &sluice.BufWriter{Allocator: a}
-				w.Reset(writerFunc(func(p []byte) (int, error) { return 0, broken }))
+				w := sluice.NewBufWriter(writerFunc(func(p []byte) (int, error) { return 0, broken }), sluice.Options{Allocator: a})
 				c := NewChunkWriter(w)
 				var err error
 				if err = c.SetChunkSize(size); err != nil {

@@ -98,8 +98,7 @@ func (s *ffmpegServer) serve(conn net.Conn) error {
 	r := &sluice.BufReader{Allocator: s.alloc}
 	r.Reset(conn)
 	defer r.Recycle()
-	w := &sluice.BufWriter{Allocator: s.alloc}
-	w.Reset(conn)
+	w := sluice.NewBufWriter(conn, sluice.Options{Allocator: s.alloc})
 	defer w.Recycle()
 	c := NewConn(r, w, s.o)
 	defer c.Recycle()

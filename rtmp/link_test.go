@@ -31,8 +31,7 @@ func linkNew(t testing.TB, conn net.Conn, o Options) *linkSide {
 	a := mem.New(mem.Options{})
 	r := &sluice.BufReader{Allocator: a}
 	r.Reset(conn)
-	w := &sluice.BufWriter{Allocator: a}
-	w.Reset(conn)
+	w := sluice.NewBufWriter(conn, sluice.Options{Allocator: a})
 	if err := conn.SetDeadline(time.Now().Add(linkWait)); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +122,7 @@ func linkEnded(err error) bool {
 
 // hostileWriter returns a writer to f with blocks from a.
 func hostileWriter(a *mem.Allocator, f writerFunc) *sluice.BufWriter {
-	w := &sluice.BufWriter{Allocator: a}
-	w.Reset(f)
+	w := sluice.NewBufWriter(f, sluice.Options{Allocator: a})
 	return w
 }
 

@@ -1,6 +1,7 @@
 package rtsp
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -152,9 +153,8 @@ func WriteInterleaved(w *sluice.BufWriter, channel uint8, payload mem.Buf) error
 		payload.Release()
 		return tooLong("interleaved frame", n, mostInterleaved)
 	}
-	if err := w.WriteBE('$'<<24|uint32(channel)<<16|uint32(n), 4); err != nil {
-		payload.Release()
-		return err
-	}
-	return w.WriteBuf(payload)
+	// An error of these two is sticky: WriteFrame returns it.
+	_ = w.WriteByte('$')
+	_ = w.WriteByte(channel)
+	return w.WriteFrame(2, binary.BigEndian, payload)
 }

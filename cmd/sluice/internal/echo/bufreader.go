@@ -27,8 +27,7 @@ func bufReader(c *conn, s Settings) {
 	r := &sluice.BufReader{BufLen: s.Buffer}
 	r.Reset(c.Conn)
 	defer r.Recycle()
-	w := &sluice.BufWriter{Bound: s.WriteBuffer}
-	w.Reset(c.Conn)
+	w := sluice.NewBufWriter(c.Conn, sluice.Options{Bound: s.WriteBuffer})
 	defer w.Recycle()
 	var more more
 	if s.WriteBuffer > 0 {

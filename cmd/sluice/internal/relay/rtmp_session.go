@@ -79,11 +79,10 @@ func newRTMPSession(s *Server, conn net.Conn, protocol string) *rtmpSession {
 		conn:     conn,
 		protocol: protocol,
 		r:        &sluice.BufReader{Allocator: s.alloc},
-		w:        &sluice.BufWriter{Allocator: s.alloc},
 		out:      &rtmpOutput{conn: conn, patience: s.times.answer},
 	}
 	x.r.Reset(conn)
-	x.w.Reset(x.out)
+	x.w = sluice.NewBufWriter(x.out, sluice.Options{Allocator: s.alloc})
 	x.c = rtmp.NewConn(x.r, x.w, rtmp.Options{Limits: rtmp.Limits{Command: maxCommand, ChunkStreams: maxChunkStreams}})
 	return x
 }
