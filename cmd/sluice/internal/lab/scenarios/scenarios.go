@@ -20,6 +20,8 @@ func All() []lab.Scenario {
 		neighboursGroup(),
 		tcpGroup(),
 		wrappedGroup(),
+		writeBufGroup(),
+		budgetGroup(),
 		poolsGroup(),
 		fileWriteGroup(),
 		fileReadGroup(),
@@ -38,6 +40,7 @@ func All() []lab.Scenario {
 func Children() map[string]func(args []string) error {
 	return map[string]func(args []string) error{
 		"tcp-writer":   tcpWriter,
+		"tcp-reader":   tcpReader,
 		"idle-server":  idleServer,
 		"idle-clients": idleClients,
 		"echo-server":  echoServer,

@@ -73,11 +73,11 @@ func overTCP(w way, kind func(lab.Env) string) lab.Variant {
 		if err != nil {
 			return nil, err
 		}
-		r, err := dialRemote(env.Self, kind(env))
+		r, err := dialRemote(env.Self, kind(env), 1)
 		if err != nil {
 			return nil, err
 		}
-		x := newWalker(w, r.TCPConn, place{s: s})
+		x := newWalker(w, r.conns[0], place{s: s})
 		x.done = r.hangUp
 		return x, nil
 	}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
 )
@@ -86,6 +87,10 @@ func (r *requests) Run(ops int) (lab.Sample, error) {
 	var ask [1]byte
 	var sum uint64
 	before := r.conn.reads
+	// A reader that wants more than was sent would wait for ever.
+	if err := r.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		return lab.Sample{}, err
+	}
 	for range ops {
 		if _, err := r.conn.Write(ask[:]); err != nil {
 			return lab.Sample{}, err
