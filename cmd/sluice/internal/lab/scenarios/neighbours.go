@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/lab/echo"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -26,7 +27,7 @@ func neighboursGroup() []lab.Scenario {
 		Targets:  []lab.Target{{Variant: "readbuf", AtMost: 30}},
 		Variants: []lab.Variant{
 			{Name: "pool-refcount", About: "two buffers of a sync.Pool, each with a count of its own", Open: func(env lab.Env) (lab.Runner, error) {
-				return newCountedPair(), nil
+				return newCountedPair()
 			}},
 			{Name: "readbuf", About: "our BufReader: two ReadBufs of one block, Retain and Release", Open: func(env lab.Env) (lab.Runner, error) {
 				return newBufPair(env)
@@ -56,41 +57,60 @@ type holders struct {
 		sum  uint64
 		took []float64 // ns for a pair, while the other went on as well
 	}
-	end func()
+	hold func(i, n int) uint64
+	end  func()
 }
 
 // newHolders has hold take and let go a reference to the frame of a goroutine,
 // n times, and return the bytes that it had.
-func newHolders(hold func(i, n int) uint64, end func()) *holders {
-	h := &holders{end: end}
+func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
+	var cpus [2]int
+	var err error
+	if cpus[0], cpus[1], err = echo.Processors(); err != nil {
+		end()
+		return nil, err
+	}
+	h := &holders{hold: hold, end: end}
 	h.crew = newCrew(len(h.parts), func(i, n int) error {
-		p, other := &h.parts[i], &h.parts[1-i].done
-		p.sum = 0
-		apart := max(n/meetings, 1)
-		for done := 0; n > 0; {
-			if done >= apart {
-				h.meet()
-				done = 0
-			}
-			k := min(n, pairsAtOnce)
-			before, began := other.Load(), time.Now()
-			p.sum += hold(i, k)
-			took := time.Since(began)
-			p.done.Add(1)
-			// One that was interrupted sees the other far ahead.
-			if far := other.Load() - before; k == pairsAtOnce && 1 <= far && far <= 2 {
-				p.took = append(p.took, float64(took.Nanoseconds())/pairsAtOnce)
-			}
-			n -= k
-			done += k
+		err := echo.OnProcessor(cpus[i], func() error {
+			h.parts[i].sum = h.work(i, n)
+			return nil
+		})
+		if err != nil {
+			h.arrived.Add(1 << 40) // the other one does not wait for this one
 		}
-		return nil
+		return err
 	})
-	return h
+	return h, nil
 }
 
-// meet returns when the other one is there too. It spins: who gives way is
-// scheduled on one processor with the other, and they never run side by side.
+// work does n pairs in parts, and notes what a pair took in each part during
+// which the other goroutine went on as well.
+func (h *holders) work(i, n int) (sum uint64) {
+	p, other := &h.parts[i], &h.parts[1-i].done
+	each := max(n/meetings, 1)
+	for done := 0; n > 0; {
+		if done >= each {
+			h.meet()
+			done = 0
+		}
+		k := min(n, pairsAtOnce)
+		before, began := other.Load(), time.Now()
+		sum += h.hold(i, k)
+		took := time.Since(began)
+		p.done.Add(1)
+		// One that was interrupted sees the other far ahead.
+		if far := other.Load() - before; k == pairsAtOnce && 1 <= far && far <= 2 {
+			p.took = append(p.took, float64(took.Nanoseconds())/pairsAtOnce)
+		}
+		n -= k
+		done += k
+	}
+	return sum
+}
+
+// meet returns when the other one is there too. It spins, so that both go on
+// at the same moment.
 func (h *holders) meet() {
 	both := (h.arrived.Add(1) + 1) &^ 1
 	for i := 1; h.arrived.Load() < both; i++ {
@@ -106,7 +126,7 @@ func (h *holders) Run(ops int) (lab.Sample, error) {
 	}
 	var took []float64
 	var err error
-	// On a busy machine the system may run both on one processor for a while.
+	// On a busy machine one of them may have no processor for a while.
 	for tries := 0; tries < 20 && len(took) < 50 && err == nil; tries++ {
 		h.crew.begin(ops)
 		err = h.crew.wait()
@@ -130,7 +150,7 @@ func (h *holders) Close() error {
 // neighbourSize is the payload of each of the frames in bytes.
 const neighbourSize = 512
 
-func newCountedPair() *holders {
+func newCountedPair() (lab.Runner, error) {
 	// What comes out of a pool may lie side by side as well. It need not, and so
 	// the baseline does not.
 	var frames [2]struct {
@@ -184,5 +204,5 @@ func newBufPair(env lab.Env) (lab.Runner, error) {
 			c.Release()
 		}
 		return sum
-	}, end), nil
+	}, end)
 }
