@@ -20,11 +20,11 @@ const budgetFrame = 16 << 10
 
 // budgetGroup has more readers than a budget has room for.
 func budgetGroup() []lab.Scenario {
-	few := budgetScenario(64, 1<<20, 30_000)
+	few := budgetScenario(64, 1<<20, 100_000)
 	few.Targets = append(few.Targets,
 		lab.Target{Variant: "budget", Metric: leastMedian, AtLeast: 0.5},
 		lab.Target{Variant: "budget", Metric: framesPerS, Against: "unlimited", AtLeast: 0.7})
-	many := budgetScenario(1000, 4<<20, 60_000)
+	many := budgetScenario(1000, 4<<20, 100_000)
 	many.Targets = append(many.Targets, lab.Target{Variant: "budget", AtMost: 8000})
 	return []lab.Scenario{few, many}
 }

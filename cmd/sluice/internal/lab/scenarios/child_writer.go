@@ -71,9 +71,10 @@ func writeAll(conn net.Conn, s *stream) error {
 	}
 }
 
-// buffer is the part of a socket's buffer that each of many connections has:
-// together they would not fit any cache.
-func buffer(alone, connections int) int { return max(alone/connections, 32<<10) }
+// buffer is what each of many connections has as a socket's buffer: whole ones
+// would hold a round's frames before it begins, and with less the reader waits
+// for every few frames.
+func buffer(alone, connections int) int { return max(alone/connections, 128<<10) }
 
 func unlessHungUp(err error) error {
 	if hungUp(err) {

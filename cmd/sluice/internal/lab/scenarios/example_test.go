@@ -32,4 +32,6 @@ func Example() {
 	// framing/normal true <nil>
 	// framing/poor true <nil>
 	// framing/worst true <nil>
+	// framing/small-16 false <nil>
+	// framing/small-128 false <nil>
 }
