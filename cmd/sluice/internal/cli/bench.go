@@ -20,8 +20,9 @@ consume the same bytes, which is checked.
 
 A scenario is named as --list shows it, by the beginning of its name (framing,
 framing/good, tcp), or by a glob ('*/worst'). Without names all are run but
-relay, live relays with up to 1,000 viewers, which takes 5 minutes of its own
-(with --full 25) and has to be named.
+three, which have to be named: relay, live relays with up to 1,000 viewers,
+takes 5 minutes of its own (with --full 25); budget, readers that have to wait
+for memory, a few seconds a round; streams/10000 takes 2 GB of memory.
 
 The default takes about a minute. --quick ends within 20 seconds and gives an
 impression; --full takes up to 15 minutes, at least 15 rounds of each

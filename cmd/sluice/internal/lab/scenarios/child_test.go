@@ -56,7 +56,7 @@ func startWriter(t *testing.T) (*child, *net.TCPConn) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), frameKind{1, 64, 64}.String())
+	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), frameKind{1, 64, 64}.String(), "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), "no such stream")
+	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), "no such stream", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,8 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 
 func TestAChildCommandRefusesBadArguments(t *testing.T) {
 	bad := map[string][][]string{
-		"tcp-writer":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}, {"127.0.0.1:1", "frames,1,9,5"}, {"127.0.0.1:1", "frames,1,1,999999999"}},
+		"tcp-writer":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5", "1"}, {"127.0.0.1:1", "frames,1,9,5", "1"}, {"127.0.0.1:1", "frames,1,1,999999999", "1"}, {"127.0.0.1:1", "frames,1,1,5", "0"}},
+		"tcp-reader":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}},
 		"idle-server":  {nil, {"next", "0"}, {"next", "many"}, {"nobody", "5"}},
 		"idle-clients": {nil, {"127.0.0.1:1", "0", "5"}, {"127.0.0.1:1", "5", "x"}},
 		"echo-server":  {nil, {"nobody", "128", "1"}, {"aio", "x", "1"}, {"aio", "128", "0"}, {"aio", "1", "1"}},
@@ -162,5 +163,32 @@ func TestStreamsHaveNames(t *testing.T) {
 		if err != nil || s.units() == 0 {
 			t.Errorf("stream %q: %v", name, err)
 		}
+	}
+}
+
+// TestTheReaderEndsOnOtherBytes lets a child see that what it got is not what
+// it was promised.
+func TestTheReaderEndsOnOtherBytes(t *testing.T) {
+	l, err := listenLocal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := startChild(self(t), "tcp-reader", l.Addr().String(), frameKind{1, 64, 64}.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	conn, err := acceptFrom(l, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write(append([]byte{0, 0, 0, 0, 0, 0, 0, 9}, make([]byte, 9*68)...)); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, c)
+	if c.err == nil || !strings.Contains(c.said.String(), errDiffers.Error()) {
+		t.Errorf("the child ended with %v: %s", c.err, c.said.String())
 	}
 }

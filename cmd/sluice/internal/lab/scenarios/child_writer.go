@@ -22,38 +22,59 @@ const (
 )
 
 // tcpWriter is the child that writes a stream to an address, as fast as it
-// can, until the reader closes the connection.
+// can, on so many connections, until the reader closes them.
 func tcpWriter(args []string) error {
-	if err := childArgs("tcp-writer", args, "ADDRESS", "KIND"); err != nil {
+	if err := childArgs("tcp-writer", args, "ADDRESS", "KIND", "CONNECTIONS"); err != nil {
 		return err
 	}
 	s, err := streamOf(args[1])
 	if err != nil {
 		return err
 	}
+	count, err := strconv.Atoi(args[2])
+	if err != nil || count < 1 {
+		return fmt.Errorf("scenarios: %s connections", strconv.Quote(args[2]))
+	}
 	inChild()
 	runtime.GOMAXPROCS(1) // it writes, and leaves the rest to the reader
-	conn, err := net.DialTimeout("tcp", args[0], childStart)
-	if err != nil {
-		return err
+	errs := make(chan error, count)
+	for range count {
+		conn, err := net.DialTimeout("tcp", args[0], childStart)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.(*net.TCPConn).SetWriteBuffer(buffer(sendBuffer, count)); err != nil {
+			return err
+		}
+		go func() { errs <- unlessHungUp(writeAll(conn, s)) }()
 	}
-	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetWriteBuffer(sendBuffer); err != nil {
-		return err
+	for range count {
+		err = errors.Join(err, <-errs)
 	}
+	return err
+}
+
+// writeAll writes s until that fails.
+func writeAll(conn net.Conn, s *stream) error {
 	if _, err := conn.Write(s.head); err != nil {
-		return unlessHungUp(err)
+		return err
 	}
 	for {
 		for rest := s.ring; len(rest) > 0; {
 			n := min(writeSize, len(rest))
 			if _, err := conn.Write(rest[:n]); err != nil {
-				return unlessHungUp(err)
+				return err
 			}
 			rest = rest[n:]
 		}
 	}
 }
+
+// buffer is what each of many connections has as a socket's buffer: whole ones
+// would hold a round's frames before it begins, and with less the reader waits
+// for every few frames.
+func buffer(alone, connections int) int { return max(alone/connections, 128<<10) }
 
 func unlessHungUp(err error) error {
 	if hungUp(err) {
@@ -82,39 +103,44 @@ func streamOf(name string) (*stream, error) {
 	return k.frames(), nil
 }
 
-// A remote is a connection on which a child writes a stream.
+// A remote is connections on which a child writes a stream.
 type remote struct {
-	*net.TCPConn
+	conns []*net.TCPConn
 	child *child
 }
 
-// dialRemote starts a child that writes the named stream and returns the
-// connection on which it arrives.
-func dialRemote(self, kind string) (*remote, error) {
+// dialRemote starts a child that writes the named stream on so many
+// connections, and returns when they are there.
+func dialRemote(self, kind string, connections int) (*remote, error) {
 	l, err := listenLocal()
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	c, err := startChild(self, "tcp-writer", l.Addr().String(), kind)
+	c, err := startChild(self, "tcp-writer", l.Addr().String(), kind, strconv.Itoa(connections))
 	if err != nil {
 		return nil, err
 	}
-	conn, err := acceptFrom(l, c)
-	if err != nil {
-		c.stop()
-		return nil, err
-	}
-	r := &remote{conn, c}
-	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
-		return nil, errors.Join(err, r.hangUp())
+	r := &remote{child: c}
+	for range connections {
+		conn, err := acceptFrom(l, c)
+		if err != nil {
+			return nil, errors.Join(err, r.hangUp())
+		}
+		r.conns = append(r.conns, conn)
+		if err := conn.SetReadBuffer(buffer(receiveBuffer, connections)); err != nil {
+			return nil, errors.Join(err, r.hangUp())
+		}
 	}
 	return r, nil
 }
 
-// hangUp closes the connection and ends the child.
+// hangUp closes the connections and ends the child.
 func (r *remote) hangUp() error {
-	err := r.Close()
+	var errs []error
+	for _, conn := range r.conns {
+		errs = append(errs, conn.Close())
+	}
 	r.child.stop()
-	return err
+	return errors.Join(errs...)
 }

@@ -23,7 +23,7 @@ func Example() {
 				panic(err)
 			}
 			sample, err := runner.Run(1000)
-			fmt.Println(s.Name, sample.Bytes > 256*1000, err)
+			fmt.Println(s.Name, sample.Bytes > 0, err)
 			runner.Close()
 		}
 	}
@@ -32,4 +32,6 @@ func Example() {
 	// framing/normal true <nil>
 	// framing/poor true <nil>
 	// framing/worst true <nil>
+	// framing/small-16 true <nil>
+	// framing/small-128 true <nil>
 }

@@ -33,7 +33,7 @@ type lane[T any] struct {
 func newChanFan[T any](f fanOf[T]) *chanFan[T] {
 	x := &chanFan[T]{f: f}
 	for i := range x.lanes {
-		x.lanes[i] = &lane[T]{c: make(chan T, chanDepth)}
+		x.lanes[i] = &lane[T]{c: make(chan T, chanDepth), keep: newKeeper[T](keepDepth)}
 	}
 	x.crew = newCrew(keepers, func(i, n int) error {
 		x.lanes[i].take(n, f)
@@ -143,10 +143,7 @@ func (x *chanFan[T]) end() {
 			}
 			l.got++
 		}
-		held := min(l.got, keepDepth)
-		for j := range held {
-			x.f.letGo(l.keep.ring[(l.keep.at+keepDepth-held+j)%keepDepth])
-		}
+		l.keep.last(min(l.got, keepDepth), x.f.letGo)
 	}
 	x.f.end()
 }

@@ -29,7 +29,7 @@ func idleGroup() []lab.Scenario {
 		Baseline: idleWays[0].name,
 		Ops:      1,
 		Fixed:    true,
-		Targets:  []lab.Target{{Variant: "next", Metric: aboveBare, AtMost: 450}},
+		Targets:  []lab.Target{{Variant: "next", Metric: aboveBare, AtMost: 360}},
 	}
 	for _, w := range idleWays {
 		sc.Variants = append(sc.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {

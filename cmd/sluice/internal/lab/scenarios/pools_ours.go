@@ -15,6 +15,9 @@ var ourPools = []poolKind{
 	{name: "mem+budget", about: "the same with a budget that is never reached", ready: func(size int) poolWork {
 		return &memPool{mem.New(mem.Options{Name: "bench", Budget: 1 << 30}), size}
 	}},
+	{name: "malloc", about: "mem: Malloc and Free of a plain slice", ready: func(size int) poolWork {
+		return &mallocPool{mem.New(mem.Options{Name: "bench"}), size}
+	}},
 	{name: "BytePool", about: "bytepool.BytePool", ready: func(size int) poolWork {
 		return &bytePool{bytepool.NewBytePool(size, size)}
 	}},
@@ -78,6 +81,44 @@ func (w *bytePool) batches(size int) *handover {
 		for _, b := range batch {
 			sum += ends(b)
 			w.p.Put(b)
+		}
+		return sum
+	})
+}
+
+type mallocPool struct {
+	a    *mem.Allocator
+	size int
+}
+
+// free gives back what malloc gave, which cannot be refused.
+func (w *mallocPool) free(b []byte) {
+	if err := w.a.Free(b); err != nil {
+		panic(err)
+	}
+}
+
+func (w *mallocPool) pair(n int) (sum uint64) {
+	for i := range n {
+		b := w.a.Malloc(w.size)
+		touch(b, i)
+		sum += ends(b)
+		w.free(b)
+	}
+	return sum
+}
+
+func (w *mallocPool) batches(size int) *handover {
+	return inBatches(size, func(batch [][]byte, i int) {
+		for k := range batch {
+			b := w.a.Malloc(w.size)
+			touch(b, i+k)
+			batch[k] = b
+		}
+	}, func(batch [][]byte) (sum uint64) {
+		for _, b := range batch {
+			sum += ends(b)
+			w.free(b)
 		}
 		return sum
 	})

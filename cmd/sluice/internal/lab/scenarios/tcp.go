@@ -28,12 +28,17 @@ func tcpGroup() []lab.Scenario {
 			Baseline: "peek",
 			Ops:      size.ops,
 		}
+		names := []string{"naive", "peek", "bufiox", "next", "range"}
 		if size.bytes == 128 {
-			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 0.82}}
+			names = append(names, "readbuf")
+			sc.Targets = []lab.Target{
+				{Variant: "next", Against: "peek", AtMost: 0.82},
+				{Variant: "readbuf", Against: "peek", AtMost: 0.85},
+			}
 		} else {
 			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.10, Upper: true}}
 		}
-		for _, w := range tcpWays(allFrames, "naive", "peek", "bufiox", "next", "range") {
+		for _, w := range tcpWays(allFrames, names...) {
 			sc.Variants = append(sc.Variants, overTCP(w, func(env lab.Env) string {
 				return frameKind{env.Seed, size.bytes, size.bytes}.String()
 			}))
@@ -68,11 +73,11 @@ func overTCP(w way, kind func(lab.Env) string) lab.Variant {
 		if err != nil {
 			return nil, err
 		}
-		r, err := dialRemote(env.Self, kind(env))
+		r, err := dialRemote(env.Self, kind(env), 1)
 		if err != nil {
 			return nil, err
 		}
-		x := newWalker(w, r.TCPConn, place{s: s})
+		x := newWalker(w, r.conns[0], place{s: s})
 		x.done = r.hangUp
 		return x, nil
 	}}

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"io"
 	"sync"
-
-	"github.com/cloudwego/gopkg/bufiox"
 )
 
 // frameWays are the ways to read frames without us, the floor first.
@@ -213,60 +211,4 @@ func (m *piecewise) add(p []byte) {
 
 func (m *piecewise) mark() uint64 {
 	return uint64(m.n) + uint64(m.first)<<24 + uint64(m.last)<<40
-}
-
-// A bufioxSource is a bufiox reader that is used as well as it can be: it is
-// let read 64 KiB at a time, and Release, which moves what is left to the
-// front, waits until the next unit might not fit.
-type bufioxSource struct {
-	r     *bufiox.DefaultReader
-	limit int
-	warm  bool
-}
-
-func newBufiox(src io.Reader, s *stream) bufioxSource {
-	return bufioxSource{r: bufiox.NewDefaultReader(src), limit: max(0, 64<<10-s.max)}
-}
-
-// grow makes the first read one of 64 KiB, without which the reader would
-// stay at its 4 KiB.
-func (b *bufioxSource) grow() error {
-	b.warm = true
-	_, err := b.r.Peek(64 << 10)
-	return err
-}
-
-// settle ends the loan of what was read when room is getting short.
-func (b *bufioxSource) settle() error {
-	if b.r.ReadLen() <= b.limit {
-		return nil
-	}
-	return b.r.Release(nil)
-}
-
-func (b *bufioxSource) end() { b.r.Release(nil) }
-
-type bufioxFrames struct{ bufioxSource }
-
-func (w *bufioxFrames) walk(n int) (sum uint64, err error) {
-	if !w.warm {
-		if err := w.grow(); err != nil {
-			return 0, err
-		}
-	}
-	for range n {
-		h, err := w.r.Next(frameHead)
-		if err != nil {
-			return sum, err
-		}
-		p, err := w.r.Next(int(binary.BigEndian.Uint32(h)))
-		if err != nil {
-			return sum, err
-		}
-		sum += mark(p)
-		if err := w.settle(); err != nil {
-			return sum, err
-		}
-	}
-	return sum, nil
 }
