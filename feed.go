@@ -93,24 +93,29 @@ func (b *BufReader) Feed(p []byte) error {
 	return nil
 }
 
-// give adds p, transferred. What is short and has to wait is copied together
-// with others: a record for each would cost more than the bytes.
+// give adds p, transferred.
 func (b *BufReader) give(p []byte) {
+	if !b.copied(p) {
+		b.win.AddBytes(p)
+	}
+}
+
+// copied adds a copy of p if that is short and has to wait: a record for each
+// would cost more than the bytes.
+func (b *BufReader) copied(p []byte) bool {
 	w := &b.win
 	if len(p) > sizing.CopyBelow || w.Idle() {
-		w.AddBytes(p)
-		return
+		return false
 	}
 	if len(p) > len(w.Room()) {
-		// As much as has piled up already, so that memory follows the bytes.
-		s, err := b.alloc.TrySlab(min(max(w.Len(), len(p), sizing.MinBlock), sizing.FirstBlock))
+		s, err := b.alloc.TrySlab(b.size.Behind(len(p), w.Len()))
 		if err != nil {
-			w.AddBytes(p)
-			return
+			return false
 		}
 		w.AddBlock(s, len(s.Bytes()))
 	}
 	w.Filled(copy(w.Room(), p))
+	return true
 }
 
 // FeedBuf is Feed of a Buf, transferred, for readers that NewBufReaderFed made.
@@ -157,7 +162,7 @@ func (b *BufReader) feedRoom(n int) ([]byte, error) {
 	if room := w.Room(); len(room) > 0 {
 		return room, nil
 	}
-	s, err := b.alloc.TrySlab(min(max(n, b.size.Want()), sizing.MaxBlock))
+	s, err := b.acquire(b.size.Behind(n, w.Len()), sizing.MinBlock)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,8 @@ func (b *BufReader) straight(n int) bool {
 		switch shared := w.Shared(); {
 		case tight && (shared || n > length/2 || length < b.size.Want()):
 			return false
+		case have == 0 && length > 2*b.size.Want():
+			return false
 		case !shared:
 			w.Slide()
 			end = n
@@ -346,7 +348,7 @@ func (b *BufReader) frontRoom(need, kept int) error {
 		size := b.size.Fresh(need, b.waits)
 		if own && !b.size.Pressed {
 			if !w.Shared() {
-				if b.size.Suits(length, size, need) {
+				if b.size.Suits(length, size, need, b.waits) {
 					w.Slide()
 					return nil
 				}

@@ -114,8 +114,8 @@ func (s *Sizing) Fresh(need int, keeps bool) int {
 
 // Suits reports whether a block of length bytes, with nothing in it, will do
 // where Fresh says size.
-func (s *Sizing) Suits(length, size, need int) bool {
-	return length >= need && length > size/2 && length <= 2*size
+func (s *Sizing) Suits(length, size, need int, keeps bool) bool {
+	return length >= need && length > size/2 && (length < 2*size || length == 2*size && !keeps)
 }
 
 // WorthParking returns how many bytes of a block must be free for it to be
@@ -172,6 +172,12 @@ func (s *Sizing) Gather(left, held int) int {
 		size = max(MinBlock, min(size, held))
 	}
 	return min(size, left)
+}
+
+// Behind returns the size for a block that n bytes go into behind others, held
+// of which wait already: no more than those, so that memory follows the bytes.
+func (s *Sizing) Behind(n, held int) int {
+	return min(max(n, min(held, FirstBlock), MinBlock), MaxBlock)
 }
 
 // Little reports whether kept bytes are so few in a block of length bytes that

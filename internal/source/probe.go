@@ -1,6 +1,7 @@
 package source
 
 import (
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -47,6 +48,11 @@ func (p *probe) run() {
 func (p *probe) goOn(err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err == io.EOF {
+		// The peer has ended, which is no reason to wait no longer: bytes that
+		// came before may be in the reader.
+		p.report = nil
+	}
 	if err != nil && p.report != nil {
 		select {
 		case p.report <- err:
