@@ -8,8 +8,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -433,9 +435,9 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestDecoderGoesOnAfterABudget holds payloads until the allocator refuses, lets
-// them go and calls again.
-func TestDecoderGoesOnAfterABudget(t *testing.T) {
+// TestDecoderWaitsForABudget holds payloads until the decoder waits for
+// memory, and lets them go then.
+func TestDecoderWaitsForABudget(t *testing.T) {
 	in := &sluice.BufReader{Allocator: mem.New(mem.Options{Name: t.Name(), Budget: 256 << 10})}
 	sluicetest.NoLeaks(t, in.Allocator)
 	in.Reset(bytes.NewReader(flvclip.File))
@@ -445,28 +447,51 @@ func TestDecoderGoesOnAfterABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []flat
+	var mu sync.Mutex
 	var held []flv.Tag
-	refused := 0
-	for {
-		tag, err := d.Next()
-		if err == nil {
-			held = append(held, tag)
-			continue
-		}
+	letGo := func() {
+		mu.Lock()
+		defer mu.Unlock()
 		for i := range held {
 			got = append(got, flat{held[i].Header(), string(held[i].Payload.Bytes())})
 			held[i].Release()
 		}
-		if held = held[:0]; err == io.EOF {
+		held = held[:0]
+	}
+	waits := 0
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				if in.Allocator.Stats().Budget.Waiting > 0 {
+					waits++
+					letGo()
+				}
+				runtime.Gosched()
+			}
+		}
+	})
+	for {
+		tag, err := d.Next()
+		if err == io.EOF {
 			break
 		}
-		if !errors.Is(err, mem.ErrBudget) {
+		if err != nil {
 			t.Fatal(err)
 		}
-		refused++
+		mu.Lock()
+		held = append(held, tag)
+		mu.Unlock()
 	}
-	if refused < 3 {
-		t.Errorf("refused %d times: the budget was never used up", refused)
+	close(over)
+	watching.Wait()
+	letGo()
+	if waits < 3 {
+		t.Errorf("waited %d times: the budget was never used up", waits)
 	}
 	sameTags(t, "with a budget", got, walkClip())
 }

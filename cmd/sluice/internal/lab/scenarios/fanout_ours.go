@@ -21,13 +21,7 @@ func newBufFan(src io.Reader, a *mem.Allocator, c crowd) *bufFan {
 
 // readFor reads the next n bytes for as many holders as refs has room for.
 func readFor(r *sluice.BufReader, n int, refs []mem.Buf) error {
-	b, err := r.ReadBuf(n)
-	if err != nil {
-		return err
-	}
-	b.Share(refs[1:])
-	refs[0] = b
-	return nil
+	return r.ReadBufs(n, refs)
 }
 
 func (f *bufFan) next(refs []mem.Buf) error {
