@@ -23,7 +23,7 @@ const noProgress = 100
 // that fails stays.
 func (b *BufReader) want(n int) error {
 	b.size.Open = false
-	if b.straight(n) {
+	if b.fill(n) {
 		return nil
 	}
 	return b.wantSlow(n)
@@ -32,69 +32,72 @@ func (b *BufReader) want(n int) error {
 // wantLine is want for who does not know yet how many bytes it will be.
 func (b *BufReader) wantLine(n int) error {
 	b.size.Open = true
-	if b.straight(n) {
+	if b.fill(n) {
 		return nil
 	}
 	return b.wantSlow(n)
 }
 
-// straight is the usual way to n bytes, spelled out: a block that is not
-// empty is filled on from an io.Reader. It reports whether n bytes are there; if
-// not, wantSlow goes on from what there is.
-func (b *BufReader) straight(n int) bool {
+// fill is the usual way to n bytes, spelled out: a block that is not empty is
+// filled on from an io.Reader. It reports whether n bytes are there; if not,
+// wantSlow goes on from what there is.
+func (b *BufReader) fill(n int) bool {
 	w := &b.win
-	if b.kind != plain || b.asks || b.err != nil || b.x != nil && !b.x.plain(n) {
+	if !b.straight || b.err != nil || !w.Fillable() {
 		return false
 	}
-	have := w.W - w.R
-	length, own := w.Block()
-	if !own || !w.Simple() || have == 0 && b.waits {
-		return false
+	at, end, length := w.W, w.R+n, len(w.Buf)
+	if have := at - w.R; end > length || length-at < length/8 || have == 0 || w.R >= slideFrom && sizing.Slides(have, w.R) {
+		if !b.slide(n, have) {
+			return false
+		}
+		at, end = w.W, w.R+n
 	}
-	end := w.R + n
-	tight := end > length || !b.size.Tail(length-w.W, length)
-	if tight || have == 0 || w.R >= slideFrom && sizing.Slides(have, w.R) {
-		switch shared := w.Shared(); {
-		case tight && (shared || n > length/2 || length < b.size.Want()):
+	limit := length
+	if b.size.Stops(length) {
+		if limit = b.size.Limit(length, end); limit < end {
 			return false
-		case have == 0 && length > 2*b.size.Want():
-			return false
-		case !shared:
-			w.Slide()
-			end = n
 		}
 	}
-	limit := b.size.Limit(length, end)
-	if limit < end {
-		return false
-	}
-	b.size.Longer(n)
-	turn, from := b.turn, w.W
-	for empty := 0; w.W < end; {
-		p := w.Buf[w.W:limit:limit]
-		got, err := b.src.Read(p)
-		if uint(got) > uint(len(p)) {
-			panicRead(got, len(p))
+	from, turn, src := at, b.turn, b.src
+	buf := w.Buf[:limit:limit]
+	for {
+		got, err := src.Read(buf[at:])
+		if uint(got) > uint(limit-at) {
+			panicRead(got, limit-at)
 		}
 		if b.turn != turn {
 			panicTurn()
 		}
-		w.W += got
+		at += got
+		w.W = at
 		if err != nil {
 			b.err = err
 			break
 		}
-		if got > 0 {
-			empty = 0
-		} else if empty++; empty == noProgress {
-			b.err = io.ErrNoProgress
+		if at >= end || got == 0 {
 			break
 		}
 	}
-	if w.W > from {
-		b.size.Saw(w.W-from, limit-from, length)
+	b.size.More(n, at-from, limit-from, length)
+	return at >= end
+}
+
+// slide makes room for n bytes in the block that the front is in, if that will
+// do.
+func (b *BufReader) slide(n, have int) bool {
+	w := &b.win
+	length := len(w.Buf)
+	tight := w.R+n > length || !b.size.Tail(length-w.W, length)
+	switch shared := w.Shared(); {
+	case have == 0 && (b.waits || length > 2*b.size.Want()):
+		return false
+	case tight && (shared || n > length/2 || length < b.size.Want()):
+		return false
+	case !shared:
+		w.Slide()
 	}
-	return w.W >= end
+	return true
 }
 
 // slideFrom is how much must have been consumed before few bytes are moved
@@ -188,7 +191,7 @@ func (b *BufReader) readPlain(n int) error {
 		defer b.endIdle()
 	}
 	enough := 1
-	if b.x == nil || b.x.plain(0) {
+	if b.unwatched() {
 		enough = min(n-b.win.Len(), len(room))
 	}
 	turn, length := b.turn, b.blockLength()

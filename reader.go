@@ -50,9 +50,12 @@ type BufReader struct {
 	// otherwise. Slices sent are transferred. Closing it ends the stream.
 	Mouth chan []byte
 
-	win       window.Window // what has been received and not consumed
-	size      sizing.Sizing
-	kind      kind
+	win  window.Window // what has been received and not consumed
+	size sizing.Sizing
+	kind kind
+	// straight says that the source is an io.Reader, the allocator has no budget,
+	// and neither a timeout nor a context is set: see fill.
+	straight  bool
 	waits     bool // the source is a connection: a block is kept while a Read waits
 	asks      bool // the allocator has a budget
 	scattered bool // the bytes that come need not be contiguous
@@ -156,6 +159,7 @@ func (b *BufReader) Reset(r io.Reader) {
 	}
 	b.start(plain)
 	b.src = r
+	b.straighten()
 	_, b.waits = r.(deadliner)
 	// A connection may say nothing at all: the first read asks with the
 	// smallest block.
@@ -198,6 +202,7 @@ func (b *BufReader) Recycle() {
 		b.feed.Load().mouth.Close()
 	}
 	b.kind, b.src, b.err, b.waits, b.inHeader = closed, nil, nil, false, false
+	b.straight = false
 	b.win.Init()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 
+	"github.com/sluice-go/sluice/internal/sizing"
 	"github.com/sluice-go/sluice/internal/window"
 )
 
@@ -23,8 +24,11 @@ func (b *BufReader) Next(n int) ([]byte, error) {
 
 //go:noinline
 func (b *BufReader) nextSlow(n int) ([]byte, error) {
-	if err := b.whole("Next", n); err != nil {
-		return nil, err
+	b.size.Open = false
+	if uint(n) > sizing.MaxBlock || b.x != nil || !b.fill(n) {
+		if err := b.whole("Next", n); err != nil {
+			return nil, err
+		}
 	}
 	return b.take(n), nil
 }

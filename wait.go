@@ -27,11 +27,13 @@ func (b *BufReader) extras() *extra {
 	return b.x
 }
 
-// plain reports whether nothing here stands in the way of reading n bytes
-// without further ado.
-func (x *extra) plain(n int) bool {
-	return x.timeout == 0 && x.ctx == nil && n <= x.limits.Frame
+// straighten notes whether reads may go the shortest way.
+func (b *BufReader) straighten() {
+	b.straight = b.kind == plain && !b.asks && b.unwatched()
 }
+
+// unwatched reports whether neither a timeout nor a context ends reads.
+func (b *BufReader) unwatched() bool { return b.x == nil || b.x.timeout == 0 && b.x.ctx == nil }
 
 // errTimeout is what a source without deadlines of its own returns in time.
 var errTimeout error = &Error{Op: "read", Err: os.ErrDeadlineExceeded}
@@ -58,6 +60,7 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 		}
 	}
 	b.extras().timeout = d
+	b.straighten()
 	return nil
 }
 
@@ -72,6 +75,7 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	if b.x != nil {
 		b.x.endContext()
 	}
+	defer b.straighten()
 	if ctx == nil || ctx.Done() == nil || b.kind == closed {
 		return
 	}

@@ -132,7 +132,7 @@ func (s *Sizing) Length(block, asked int) int {
 
 // Tail reports whether the last tail bytes of a block of length bytes are
 // worth a read, when what comes is not bound to be there.
-func (s *Sizing) Tail(tail, length int) bool { return tail >= length/8 || s.stops(length) }
+func (s *Sizing) Tail(tail, length int) bool { return tail >= length/8 || s.Stops(length) }
 
 // Slides reports whether kept bytes are few enough against the consumed ones
 // to be moved to the block's front.
@@ -205,12 +205,19 @@ func (s *Sizing) Asked(length int) {
 	}
 }
 
-// Longer notes that n contiguous bytes were asked for, where that is no more
-// than a part of a block.
-func (s *Sizing) Longer(n int) {
-	if n > int(s.frame) && !s.Open {
-		s.frame = int32(min(n, mostFrame))
+// More notes that got bytes came on the way to asked contiguous ones, in a
+// block that had room for more.
+func (s *Sizing) More(asked, got, room, block int) {
+	if asked > int(s.frame) && !s.Open {
+		s.frame = int32(min(asked, mostFrame))
 	}
+	if got == room || got < int(s.block/8) {
+		if got > 0 {
+			s.Saw(got, room, block)
+		}
+		return
+	}
+	s.Drained, s.calm = true, 0
 }
 
 // Came notes that n contiguous bytes were asked for and have come whole.
@@ -247,9 +254,9 @@ func (s *Sizing) Saw(n, room, block int) {
 	}
 }
 
-// stops reports whether reads into a block of the given length stop before its
+// Stops reports whether reads into a block of the given length stop before its
 // end, because frames are long against it.
-func (s *Sizing) stops(length int) bool {
+func (s *Sizing) Stops(length int) bool {
 	return s.frame > longFrame && s.pinned == 0 && !s.Open && int(s.frame) <= length
 }
 
@@ -261,7 +268,7 @@ func (s *Sizing) Limit(length, end int) int {
 	if s.Pressed && s.pinned == 0 && length > MinBlock {
 		return min(length, end)
 	}
-	if !s.stops(length) {
+	if !s.Stops(length) {
 		return length
 	}
 	frame := int(s.frame)

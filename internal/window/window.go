@@ -121,6 +121,12 @@ func (w *Window) Block() (length int, own bool) { return len(w.Buf), w.own }
 // to be written over then.
 func (w *Window) Shared() bool { return w.slab.Valid() && w.slab.Shared() }
 
+// Fillable reports whether the front is all there is, in a block that is
+// filled here, without a mark.
+func (w *Window) Fillable() bool {
+	return w.own && w.mark < 0 && (w.rest == nil || w.rest.head == len(w.rest.pieces))
+}
+
 // Gathering reports whether there are pieces behind the front, be it a block
 // that nothing was read into yet.
 func (w *Window) Gathering() bool { return w.rest != nil && w.rest.head < len(w.rest.pieces) }
