@@ -94,7 +94,7 @@ func (b *BufReader) slide(n, have int) bool {
 		return false
 	case tight && (shared || n > length/2 || length < b.size.Want()):
 		return false
-	case !shared:
+	case !shared && (tight || sizing.Slides(have, w.R)):
 		w.Slide()
 	}
 	return true

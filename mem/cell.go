@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 // A cell counts the holders of one stretch of a block. Its state is one atomic
@@ -166,7 +168,8 @@ func (c *cell) newChild(key uint64, off, size uint32, n int, op string) *cell {
 	gen := k.word.Load()&genMask + genOne
 	k.block, k.parent, k.off, k.n = c.block, c, off, size
 	k.kind, k.tracked = child, c.tracked
-	k.word.Store(wordOf(gen, n))
+	// Nobody else knows k yet.
+	sys.StoreRelaxed64(&k.word, wordOf(gen, n))
 	return k
 }
 

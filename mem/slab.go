@@ -102,8 +102,8 @@ func (s *Slab) Cut(i, n int) Buf {
 
 //go:noinline
 func (s *Slab) cutSlow(i, n int) Buf {
-	c := s.take(i, n, 1)
-	return c.watched(c.word.Load()&genMask | 1)
+	c, gen := s.take(i, n, 1)
+	return c.watched(gen | 1)
 }
 
 // CutFor fills dst with references to n bytes from offset i, retained: one for
@@ -111,14 +111,15 @@ func (s *Slab) cutSlow(i, n int) Buf {
 func (s *Slab) CutFor(dst []Buf, i, n int) {
 	for len(dst) > 0 {
 		k := min(len(dst), maxHolders)
-		c := s.take(i, n, k)
-		c.fill(dst[:k], c.word.Load()&genMask, 0)
+		c, gen := s.take(i, n, k)
+		c.fill(dst[:k], gen, 0)
 		dst = dst[k:]
 	}
 }
 
-// take puts the next free cell to use for holders of n bytes from i.
-func (s *Slab) take(i, n, holders int) *cell {
+// take puts the next free cell to use for holders of n bytes from i, and
+// returns it with its generation.
+func (s *Slab) take(i, n, holders int) (*cell, uint64) {
 	b := s.b
 	if i < 0 || n < 0 || i > len(b.data)-n {
 		panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, len(b.data)))
@@ -134,8 +135,9 @@ func (s *Slab) take(i, n, holders int) *cell {
 	s.c = c
 	c.off, c.n = uint32(i), uint32(n)
 	c.tracked = b.track != nil && b.track.tokens
-	sys.StoreRelaxed64(&c.word, wordOf(w&genMask+genOne, holders))
-	return c
+	gen := w&genMask + genOne
+	sys.StoreRelaxed64(&c.word, wordOf(gen, holders))
+	return c, gen
 }
 
 // Shared reports whether somebody else holds a part of the block.
