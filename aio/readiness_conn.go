@@ -49,7 +49,8 @@ type conn struct {
 	datagram    bool // reading nothing is not the end
 	closed      bool
 	watchWrites bool  // the poller has been asked for canWrite
-	inReady     bool  // on the list p.ready; guarded by p.mu
+	inReady     bool  // on a readyList of p; guarded by p.mu
+	refused     bool  // the budget refused its last read
 	firstUsed   bool  // first is in a queue
 	pending     int32 // operations in both queues
 
@@ -131,15 +132,16 @@ func (c *conn) drained(n, room int) bool {
 
 // progressReads carries out reads for as long as the socket has something.
 // inWait says that the caller is in wait; others leave reads without a buffer to
-// it, whose memory it is. Called with c.mu.
-func (p *readiness) progressReads(c *conn, inWait bool) {
+// it, whose memory it is. It says whether the memory of this round was used up
+// before the reads were. Called with c.mu.
+func (p *readiness) progressReads(c *conn, inWait bool) (more bool) {
 	for c.ready&canRead != 0 && c.reads.tail != nil {
 		o := c.reads.head()
 		room := o.buf[o.done:]
 		if o.kind == readInternal || o.kind == readBuf {
 			if !inWait {
 				p.leaveToWait(c, false)
-				return
+				return false
 			}
 			least := smallRoom
 			if !c.stream {
@@ -150,14 +152,14 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 				room = p.loan.room(least)
 			} else {
 				room, err = p.counted.room(o.size, least)
+				c.refused = err != nil
 			}
 			if err != nil {
 				p.completeRead(c, o, result{err: err})
 				continue
 			}
 			if room == nil {
-				p.leaveToWait(c, true)
-				return
+				return true
 			}
 		}
 		p.readCalls.Add(1)
@@ -167,7 +169,7 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 			continue
 		case err == unix.EAGAIN:
 			c.ready &^= canRead
-			return
+			return false
 		case err != nil:
 			p.completeRead(c, o, result{err: err})
 			continue
@@ -197,6 +199,7 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 			}
 		}
 	}
+	return false
 }
 
 // result is how an operation ended, as far as the op does not say it.
