@@ -37,7 +37,7 @@ func init() {
 // one in the middle gets.
 func inTurn(read func(f *fixture, i int, conn net.Conn) error) func(*fixture) {
 	return func(f *fixture) {
-		const n, each = 200, 40
+		const n, each = 200, 20
 		near, far := f.pairs(n)
 		for i := range n {
 			go func() { _, _ = io.Copy(far[i], endless{}) }()

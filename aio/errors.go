@@ -32,8 +32,8 @@ var (
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 	// ErrCPUID: there is no such processor, or this process may not run on it.
 	ErrCPUID = errors.New("aio: no such processor")
-	// ErrQueueFull: the write would have put more than Options.QueueLimit bytes
-	// into the connection's queue. From a submission: it was refused. In a
+	// ErrQueueFull: the connection's queue would have held more memory than
+	// Options.QueueLimit. From a submission: it was refused. In a
 	// completion: the connection was closed for it, see QueueClose. It comes
 	// wrapped, with the numbers, from a submission.
 	ErrQueueFull = errors.New("aio: write queue full")
@@ -51,10 +51,15 @@ func (e *noRawConnError) Is(target error) bool {
 }
 
 // queueFullError is ErrQueueFull with its numbers, in bytes.
-type queueFullError struct{ queued, more, limit int }
+type queueFullError struct {
+	size  int // of the write
+	more  int // that it would hold
+	held  int // by what waits already
+	limit int
+}
 
 func (e *queueFullError) Error() string {
-	return fmt.Sprintf("aio: write of %d bytes refused: %d wait already and the connection's limit is %d", e.more, e.queued, e.limit)
+	return fmt.Sprintf("aio: write of %d bytes refused: it would hold %d, what waits holds %d and the connection's limit is %d", e.size, e.more, e.held, e.limit)
 }
 
 func (e *queueFullError) Is(target error) bool { return target == ErrQueueFull }

@@ -66,8 +66,11 @@ type Options struct {
 	// Allocator is where memory for reads without a buffer and for ReadBuf comes
 	// from; mem.Default() unless set.
 	Allocator *mem.Allocator
-	// QueueLimit bounds the bytes that wait in one connection's write queue;
-	// 0 is no bound. An empty queue takes one write of any size.
+	// QueueLimit bounds the memory that one connection's write queue holds, in
+	// bytes; 0 is no bound. An empty queue takes one write of any size. A buffer
+	// of the program counts as the bytes that are still to be written. What was
+	// transferred counts as the blocks that its bytes need, 256 B at least, until
+	// it is written; it is copied when it keeps more than eight times that.
 	QueueLimit int
 	// QueuePolicy is what happens to a write beyond QueueLimit.
 	QueuePolicy QueuePolicy

@@ -56,7 +56,7 @@ type conn struct {
 
 	reads     opQueue
 	writes    opQueue
-	queued    int // bytes in writes
+	held      int // memory of what is in writes, as QueueLimit counts it
 	nextReady *conn
 	first     op // for one operation without an allocation: most have one read pending
 }
@@ -79,6 +79,7 @@ type op struct {
 type opMore struct {
 	single mem.Buf // what is written; or what writeBytes writes from, if it was lent
 	memory *mem.Memory
+	held   int         // memory of single or memory
 	stop   func() bool // unregisters from the context
 }
 
@@ -97,6 +98,14 @@ func (c *conn) newOp(r *request) *op {
 	o.kind, o.ctx, o.buf, o.size, o.heap = r.kind, r.ctx, r.buf, r.size, noTimer
 	c.pending++
 	return o
+}
+
+// holds is how much memory a write has as long as it waits, as QueueLimit counts it.
+func (o *op) holds() int {
+	if o.more != nil && o.more.held > 0 {
+		return o.more.held
+	}
+	return o.size - o.done
 }
 
 // freeOp takes back an op that is in no queue.
@@ -236,7 +245,7 @@ func (p *readiness) completeRead(c *conn, o *op, r result) {
 // completeWrite ends the write o of c, which is in its queue. Called with c.mu.
 func (p *readiness) completeWrite(c *conn, o *op, err error) {
 	c.writes.remove(o)
-	c.queued -= o.size - o.done
+	c.held -= o.holds()
 	p.mu.Lock()
 	p.untime(o)
 	p.addWrite(c.name, o.ctx, o.buf, o.done, err)

@@ -88,7 +88,8 @@ func (s *std) submit(conn net.Conn, r request) error {
 	}
 	op := &stdOp{request: r, out: r.buf}
 	if op.kind.isWrite() {
-		op.total = op.length()
+		op.total, op.held = op.length(), op.holds(s.options.Allocator)
+		op.compact(s.options.Allocator)
 	}
 	if ctx := op.cancel; ctx != nil {
 		op.unwatch = context.AfterFunc(ctx, func() { s.cancelled(op, context.Cause(ctx)) })
@@ -124,10 +125,10 @@ func (s *std) enqueue(conn net.Conn, op *stdOp) (slow bool, err error) {
 	l := &c.reads
 	if op.kind.isWrite() {
 		l = &c.writes
-		if limit := s.options.QueueLimit; limit > 0 && l.queued > 0 && op.total > limit-l.queued {
+		if limit := s.options.QueueLimit; limit > 0 && l.queued > 0 && op.holding() > limit-l.held {
 			op.state = opEnded
 			s.count.Refused++
-			err = &queueFullError{queued: l.queued, more: op.total, limit: limit}
+			err = &queueFullError{size: op.total, more: op.holding(), held: l.held, limit: limit}
 			if s.options.QueuePolicy == QueueClose {
 				s.count.Slow++
 				s.end(c, ErrQueueFull)
@@ -137,6 +138,7 @@ func (s *std) enqueue(conn net.Conn, op *stdOp) (slow bool, err error) {
 			return false, err
 		}
 		l.queued += op.total
+		l.keeps(op.holding())
 		s.count.QueuedBytes += int64(op.total)
 		s.writes++
 	}

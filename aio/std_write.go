@@ -165,6 +165,9 @@ func (l *stdLane) land(n int, err error, until time.Time) {
 		m := min(n, op.total-op.n)
 		n -= m
 		op.n += m
+		if op.held == 0 {
+			l.keeps(-m)
+		}
 		switch {
 		case op.n == op.total && c.ending == nil:
 			op.err = nil
