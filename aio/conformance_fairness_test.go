@@ -23,22 +23,27 @@ func init() {
 	large := func(o *aio.Options) { o.BufferSize = 512 << 10 }
 	small := func(o *aio.Options) { o.BufferSize = 512 }
 	suite = append(suite,
-		behaviour{name: "reads without a buffer are served in turn", run: inTurn(readNil)},
-		behaviour{name: "large reads without a buffer are served in turn", run: inTurn(readNil), options: large, on: onlyTCP},
-		behaviour{name: "small reads without a buffer are served in turn", run: inTurn(readNil), options: small, on: onlyTCP},
-		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(readTwice), on: onlyTCP},
-		behaviour{name: "ReadBuf is served in turn", run: inTurn(readBuf), on: onlyTCP},
-		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(readBuf), options: tight, on: onlyTCP},
+		behaviour{name: "reads without a buffer are served in turn", run: inTurn(40, readNil)},
+		behaviour{name: "large reads without a buffer are served in turn", run: inTurn(20, readNil), options: large, on: onlyTCP},
+		behaviour{name: "small reads without a buffer are served in turn", run: inTurn(40, readNil), options: small, on: onlyTCP},
+		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(40, readTwice), on: onlyTCP},
+		behaviour{name: "ReadBuf is served in turn", run: inTurn(40, readBuf), on: onlyTCP},
+		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(100, readBuf), options: tight, on: onlyTCP},
 	)
 }
 
 // inTurn has many connections whose peers send without a pause, more than one
-// WaitIO has memory for. The least of them gets at least a quarter of what the
-// one in the middle gets.
-func inTurn(read func(f *fixture, i int, conn net.Conn) error) func(*fixture) {
+// WaitIO has memory for. Each is read from so many times, on average: the least of
+// them gets at least a quarter of what the one in the middle gets.
+func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*fixture) {
 	return func(f *fixture) {
-		const n, each = 200, 20
+		const n = 200
 		near, far := f.pairs(n)
+		for i := range n {
+			// Something is there from the beginning, and no sender has a long turn.
+			f.narrow(far[i], near[i])
+			f.sendAll(far[i], make([]byte, narrow/2))
+		}
 		for i := range n {
 			go func() { _, _ = io.Copy(far[i], endless{}) }()
 			if err := read(f, i, near[i]); err != nil {
