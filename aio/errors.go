@@ -12,7 +12,8 @@ import (
 // said (a syscall.Errno) as well.
 var (
 	// ErrUnsupported: the driver cannot take this connection, or has no such
-	// setting. It comes wrapped, with what to do about it.
+	// setting. A call returns it wrapped, with what to do about it; in a completion
+	// it is plain.
 	ErrUnsupported = errors.New("aio: unsupported connection")
 	// ErrNoRawConn: the connection gives no raw descriptor. It comes wrapped
 	// together with ErrUnsupported.
@@ -23,7 +24,8 @@ var (
 	// comes wrapped, with the reason; nothing but Close helps.
 	ErrPollerClosed = errors.New("aio: poller closed")
 	// ErrConnClosed: an operation was submitted on a connection that had been
-	// freed, or that the program itself had closed.
+	// freed, or that the program itself had closed; or an affinity was asked for
+	// when the watcher was closed.
 	ErrConnClosed = errors.New("aio: connection closed")
 	// ErrDeadline: the deadline of the operation passed before it was complete.
 	// OpResult.Size says how far it came.

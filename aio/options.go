@@ -72,6 +72,14 @@ type Options struct {
 	// transferred counts as the blocks that its bytes need, 256 B at least, until
 	// it is written; it is copied when it keeps more than eight times that.
 	QueueLimit int
+	// ErrorsComplete says that what is wrong with one connection (it is closed, it
+	// is of a kind that the driver cannot take, its queue is full, descriptors have
+	// run out) completes the operation that was submitted on it. Then the error that
+	// a submission returns is ErrWatcherClosed, or a mistake in the call itself: no
+	// connection, an empty buffer. Unless set the submission returns all errors, and
+	// what it has refused has no completion. NewWatcher, NewWatcherSize and the
+	// default watcher have it set, as gaio does it.
+	ErrorsComplete bool
 	// QueuePolicy is what happens to a write beyond QueueLimit.
 	QueuePolicy QueuePolicy
 }

@@ -24,8 +24,29 @@ func (p *readiness) submit(name net.Conn, r request) error {
 	}
 	if err != nil {
 		r.refuse()
+		if p.options.ErrorsComplete && name != nil {
+			return p.completeRefused(name, &r, err)
+		}
 	}
 	return err
+}
+
+// completeRefused completes what could not be submitted because of err, unless that
+// is the watcher's own.
+func (p *readiness) completeRefused(name net.Conn, r *request, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.draining {
+		return ErrWatcherClosed
+	}
+	*p.completed.add() = r.ended(name, err)
+	if r.kind.isWrite() {
+		p.counters.Writes++
+	} else {
+		p.counters.Reads++
+	}
+	p.wake()
+	return nil
 }
 
 // submitRead queues a read and tries it. Called with c.mu.

@@ -82,10 +82,38 @@ func newStd(o Options) driver {
 }
 
 func (s *std) submit(conn net.Conn, r request) error {
-	if err := identifiable(conn); err != nil {
+	err := identifiable(conn)
+	if err == nil {
+		err = s.accept(conn, r)
+	} else {
 		r.refuse()
-		return err
 	}
+	if err != nil && s.options.ErrorsComplete && conn != nil {
+		return s.completeRefused(conn, &r, err)
+	}
+	return err
+}
+
+// completeRefused completes what could not be submitted because of err, unless that
+// is the watcher's own.
+func (s *std) completeRefused(conn net.Conn, r *request, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != stdOpen {
+		return ErrWatcherClosed
+	}
+	*s.done.add() = r.ended(conn, err)
+	if r.kind.isWrite() {
+		s.count.Writes++
+	} else {
+		s.count.Reads++
+	}
+	s.more.Signal()
+	return nil
+}
+
+// accept is submit for a connection that can be told from others.
+func (s *std) accept(conn net.Conn, r request) error {
 	op := &stdOp{request: r, out: r.buf}
 	if op.kind.isWrite() {
 		op.total, op.held = op.length(), op.holds(s.options.Allocator)
@@ -186,6 +214,11 @@ func (s *std) wait() ([]OpResult, error) {
 }
 
 func (s *std) pin(int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state >= stdClosing {
+		return ErrConnClosed
+	}
 	return fmt.Errorf("%w: the std driver has no thread of its own to pin", ErrUnsupported)
 }
 

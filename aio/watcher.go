@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"runtime"
+	"sync/atomic"
 )
 
 // Watcher carries out operations on connections and reports their completion.
@@ -12,6 +13,7 @@ type Watcher struct {
 	driver driver
 	kind   Driver
 	reason string
+	inWait atomic.Bool // somebody is in WaitIO
 }
 
 // driver is what carries out the operations of one watcher.
@@ -27,13 +29,14 @@ type driver interface {
 	stats() Stats
 }
 
-// NewWatcher returns a watcher with the default options.
-func NewWatcher() (*Watcher, error) { return NewWatcherOptions(Options{}) }
+// NewWatcher returns a watcher that behaves like gaio's: with the default options
+// and Options.ErrorsComplete.
+func NewWatcher() (*Watcher, error) { return NewWatcherSize(0) }
 
-// NewWatcherSize returns a watcher whose reads without a buffer return at most
-// bufsize bytes each; see Options.BufferSize. It panics when bufsize is negative.
+// NewWatcherSize is NewWatcher for a watcher whose reads without a buffer return at
+// most bufsize bytes each; see Options.BufferSize. It panics when bufsize is negative.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
-	return NewWatcherOptions(Options{BufferSize: bufsize})
+	return NewWatcherOptions(Options{BufferSize: bufsize, ErrorsComplete: true})
 }
 
 // NewWatcherOptions returns a watcher. The error says why the kernel refused
@@ -62,7 +65,15 @@ func (w *Watcher) Driver() (kind Driver, reason string) { return w.kind, w.reaso
 // After Close it returns ErrWatcherClosed, once together with the results of
 // what was still pending. An error that wraps ErrPollerClosed means that the
 // watcher cannot go on.
+//
+// It is for one goroutine at a time, since it ends the loan of the results before:
+// a call while another one is under way panics. Another goroutine may take over
+// when the first one has returned and its results are done with.
 func (w *Watcher) WaitIO() ([]OpResult, error) {
+	if !w.inWait.CompareAndSwap(false, true) {
+		panic("aio: WaitIO is called by two goroutines at once, and each call ends the loan of the results before")
+	}
+	defer w.inWait.Store(false)
 	results, err := w.driver.wait()
 	// Whoever waits here may be all that still refers to w.
 	runtime.KeepAlive(w)
@@ -102,8 +113,9 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 // processor, until the watcher is closed. gaio has two goroutines to pin; here
 // it is one, so this is the same as SetLoopAffinity, and the later call counts.
 //
-// A processor that this process may not use is ErrCPUID. Systems other than
-// Linux, and the Std driver, have no such setting: ErrUnsupported.
+// A processor that this process may not use is ErrCPUID, and a watcher that was
+// closed ErrConnClosed, as with gaio. Systems other than Linux, and the Std driver,
+// have no such setting: ErrUnsupported.
 func (w *Watcher) SetPollerAffinity(cpuid int) error { return w.driver.pin(cpuid) }
 
 // SetLoopAffinity is the same as SetPollerAffinity.
