@@ -131,6 +131,7 @@ func (p *readiness) farewell() ([]OpResult, error) {
 	p.unpinThread()
 	p.mu.Lock()
 	if p.toldGone {
+		p.loan.endAll()
 		return nil, ErrWatcherClosed
 	}
 	p.toldGone = true

@@ -66,6 +66,13 @@ func (l *loan) end() {
 	l.used, l.ending = l.ending, l.used
 }
 
+// endAll takes everything back, when no WaitIO will return anything any more.
+func (l *loan) endAll() {
+	for range 2 { // what is used becomes ending
+		l.end()
+	}
+}
+
 func releaseAll(blocks []mem.Buf) []mem.Buf {
 	for i := range blocks {
 		blocks[i].Release()
