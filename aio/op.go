@@ -81,6 +81,7 @@ type request struct {
 	memory   *mem.Memory     // writeMemory
 	deadline time.Time       // zero: none
 	cancel   context.Context // nil: none
+	quiet    bool            // a write that completes only when it fails
 }
 
 // ended is the completion of a request that was not carried out. Programs written

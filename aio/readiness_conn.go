@@ -72,7 +72,9 @@ type op struct {
 	heap int32  // place in the timers, or noTimer
 	seq  uint32 // changes each time that the op is used again
 	kind opKind
-	more *opMore
+	// quiet: a write that completes only when it fails.
+	quiet bool
+	more  *opMore
 }
 
 // opMore is what few operations need.
@@ -95,7 +97,7 @@ func (c *conn) newOp(r *request) *op {
 		o = spareOps.Get().(*op)
 	}
 	c.firstUsed = true
-	o.kind, o.ctx, o.buf, o.size, o.heap = r.kind, r.ctx, r.buf, r.size, noTimer
+	o.kind, o.ctx, o.buf, o.size, o.heap, o.quiet = r.kind, r.ctx, r.buf, r.size, noTimer, r.quiet
 	c.pending++
 	return o
 }
@@ -248,7 +250,11 @@ func (p *readiness) completeWrite(c *conn, o *op, err error) {
 	c.held -= o.holds()
 	p.mu.Lock()
 	p.untime(o)
-	p.addWrite(c.name, o.ctx, o.buf, o.done, err)
+	if o.quiet && err == nil {
+		p.countWrite(o.done)
+	} else {
+		p.addWrite(c.name, o.ctx, o.buf, o.done, err)
+	}
 	p.writes--
 	if p.writes == 0 && p.drained != nil && !p.closed {
 		close(p.drained)
@@ -267,9 +273,14 @@ func (p *readiness) addWrite(name net.Conn, ctx any, buf []byte, n int, err erro
 	res.Buffer = buf
 	res.Size = n
 	res.Error = err
+	p.countWrite(n)
+	p.wakeUnlessClosing()
+}
+
+// countWrite counts a write of n bytes that has ended. Called with p.mu.
+func (p *readiness) countWrite(n int) {
 	p.counters.Writes++
 	p.counters.BytesWritten += uint64(n)
-	p.wakeUnlessClosing()
 }
 
 // wakeUnlessClosing lets wait hand out what completes, except that close hands

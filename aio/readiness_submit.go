@@ -71,6 +71,24 @@ func (p *readiness) submitWrite(c *conn, name net.Conn, r *request) error {
 	if c.closed {
 		return p.closedError()
 	}
+	if r.kind == writeBytes && c.writes.tail == nil && c.ready&canWrite != 0 && r.deadline.IsZero() && r.cancel == nil {
+		// The usual write: it goes out whole, and was never an op.
+		n, err := p.tryWrite(c, r.buf)
+		if n == len(r.buf) || err != nil && err != unix.EAGAIN {
+			p.mu.Lock()
+			p.addWrite(name, r.ctx, r.buf, n, err)
+			p.mu.Unlock()
+			return nil
+		}
+		p.blockedWrites(c)
+		return p.queueWrite(c, name, r, n)
+	}
+	return p.queueWrite(c, name, r, 0)
+}
+
+// queueWrite queues a write of which done bytes are out, and tries it if it is the
+// first. Called with c.mu.
+func (p *readiness) queueWrite(c *conn, name net.Conn, r *request, done int) error {
 	size, held := r.length(), r.holds(p.options.Allocator)
 	waits := c.writes.tail != nil
 	if waits {
@@ -82,19 +100,6 @@ func (p *readiness) submitWrite(c *conn, name net.Conn, r *request) error {
 			return p.overLimit(c, size, more)
 		}
 		r.compact(p.options.Allocator)
-	}
-	done := 0
-	if r.kind == writeBytes && c.writes.tail == nil && c.ready&canWrite != 0 && r.deadline.IsZero() && r.cancel == nil {
-		// The usual write: it goes out whole, and was never an op.
-		n, err := p.tryWrite(c, r.buf)
-		if n == size || err != nil && err != unix.EAGAIN {
-			p.mu.Lock()
-			p.addWrite(name, r.ctx, r.buf, n, err)
-			p.mu.Unlock()
-			return nil
-		}
-		p.blockedWrites(c)
-		done = n
 	}
 	o := c.newOp(r)
 	o.size, o.done = size, done

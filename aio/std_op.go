@@ -79,10 +79,15 @@ func (s *std) complete(op *stdOp, err error) {
 		s.mu.Lock()
 	}
 	l, c := op.lane, op.lane.conn
-	r := s.done.add()
-	*r = OpResult{Context: op.ctx, Conn: c.conn, Buffer: op.buf, Size: op.n, Error: err}
+	var r *OpResult
+	if !op.quiet || err != nil {
+		r = s.done.add()
+		*r = OpResult{Context: op.ctx, Conn: c.conn, Buffer: op.buf, Size: op.n, Error: err}
+	}
 	if op.kind.isWrite() {
-		r.Operation = OpWrite
+		if r != nil {
+			r.Operation = OpWrite
+		}
 		s.count.Writes++
 		s.writes--
 		l.queued -= op.total - op.n
