@@ -117,11 +117,12 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 // processor, until the watcher is closed. gaio has two goroutines to pin; here
 // it is one, so this is the same as SetLoopAffinity, and the later call counts.
 //
-// It seldom helps. A locked thread is woken by the kernel for every WaitIO that has
-// slept, and cannot go where there is room. Measured on two processors with small
-// echoes, it took 1.4 times the processor time for one connection, 1.3 times for
-// 1,000 busy ones, and as much as without for these with GOMAXPROCS=1. It is for a
-// loop that hardly ever sleeps and has a processor which nothing else uses.
+// It never helped where it was measured, and costs much at moderate load: a locked
+// thread is woken by the kernel each time that WaitIO has slept, and cannot go where
+// there is room. On two processors, echoes of 128 B took 1.4 to 3 times the processor
+// time with one connection, and 0.9 to 1.2 times with 1,000 busy ones, which is
+// what the runs differed by. It is for a loop that hardly ever sleeps, on a processor
+// that was set aside for it.
 //
 // A processor that this process may not use is ErrCPUID, and a watcher that was
 // closed ErrConnClosed, as with gaio. Systems other than Linux, and the Std driver,
