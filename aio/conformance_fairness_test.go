@@ -24,7 +24,7 @@ func init() {
 	small := func(o *aio.Options) { o.BufferSize = 512 }
 	suite = append(suite,
 		behaviour{name: "reads without a buffer are served in turn", run: inTurn(40, readNil)},
-		behaviour{name: "large reads without a buffer are served in turn", run: inTurn(20, readNil), options: large, on: onlyTCP},
+		behaviour{name: "large reads without a buffer are served in turn", run: inTurn(10, readNil), options: large, on: onlyTCP},
 		behaviour{name: "small reads without a buffer are served in turn", run: inTurn(40, readNil), options: small, on: onlyTCP},
 		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(40, readTwice), on: onlyTCP},
 		behaviour{name: "ReadBuf is served in turn", run: inTurn(40, readBuf), on: onlyTCP},
