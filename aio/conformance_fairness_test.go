@@ -51,7 +51,11 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 			}
 		}
 		var got [n]int
+		end := time.Now().Add(2 * patience)
 		for reads := 0; reads < n*each; {
+			if time.Now().After(end) {
+				f.Fatalf("%d reads of %d after %v; %v; %+v", reads, n*each, 2*patience, f.alloc, f.w.Stats())
+			}
 			results, err := f.next()
 			if err != nil {
 				f.Fatal(err)
