@@ -25,17 +25,17 @@ type affinity struct {
 }
 
 func (p *readiness) pin(cpuid int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrConnClosed // gaio's word for it
+	}
 	set, err := allowed()
 	if err != nil {
 		return fmt.Errorf("aio: sched_getaffinity: %w", err)
 	}
 	if cpuid < 0 || !set.IsSet(cpuid) {
 		return ErrCPUID
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return ErrWatcherClosed
 	}
 	p.wanted.Store(int32(cpuid) + 1)
 	return nil

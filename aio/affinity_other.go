@@ -8,6 +8,11 @@ import "fmt"
 type affinity struct{}
 
 func (p *readiness) pin(int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrConnClosed // gaio's word for it
+	}
 	return fmt.Errorf("%w: this system does not pin threads to processors", ErrUnsupported)
 }
 

@@ -19,6 +19,7 @@ type batches struct {
 	spare   *batch
 	out     weak.Pointer[batch]
 	most    int // the longest batch so far, up to mostKept
+	unused  int // batches in a row that needed little of their slice
 }
 
 // add appends a completion and returns its place, for what is filled in later.
@@ -42,10 +43,15 @@ func (b *batches) len() int {
 	return len(b.filling.results)
 }
 
-// mostKept is the longest batch that is used again, in results: half a megabyte.
-// A longer one is what a storm leaves behind, such as thousands of connections
-// that were freed at once.
-const mostKept = 4096
+// Slices of up to mostKept results, half a megabyte, are always used again. A longer
+// one is used again too, or a watcher with a few more busy connections would make a
+// new one for each WaitIO. But it may be what a storm has left behind, such as
+// thousands of connections that were freed at once: it goes when most of it was not
+// needed so many times in a row.
+const (
+	mostKept   = 4096
+	mostUnused = 32
+)
 
 // recycle ends the loan of what take returned last.
 func (b *batches) recycle() {
@@ -56,7 +62,7 @@ func (b *batches) recycle() {
 	clear(last.results)
 	last.results = last.results[:0]
 	b.out = weak.Pointer[batch]{}
-	if cap(last.results) <= mostKept {
+	if cap(last.results) <= mostKept || b.unused < mostUnused {
 		b.spare = last
 	}
 }
@@ -68,6 +74,9 @@ func (b *batches) take() []OpResult {
 		return nil
 	}
 	b.most = min(max(b.most, len(f.results)), mostKept)
+	if b.unused++; len(f.results) > cap(f.results)/4 {
+		b.unused = 0
+	}
 	b.out = f.self
 	b.filling, b.spare = b.spare, nil
 	return f.results

@@ -162,8 +162,12 @@ func TestConformanceDefaultWatcher(t *testing.T) {
 	if err := aio.Free(near); err != nil {
 		t.Errorf("Free: %v", err)
 	}
-	if err := aio.Read(nil, near, nil); !errors.Is(err, aio.ErrConnClosed) {
-		t.Errorf("Read after Free: %v, want ErrConnClosed", err)
+	if err := aio.Read("after Free", near, nil); err != nil {
+		t.Errorf("Read after Free: %v, want a completion", err)
+	}
+	results, err := defaultWait()
+	if err != nil || len(results) != 1 || results[0].Context != "after Free" || results[0].Error != aio.ErrConnClosed {
+		t.Errorf("Read after Free: %+v, %v, want ErrConnClosed", results, err)
 	}
 }
 

@@ -108,8 +108,8 @@ func (f *fixture) finish() {
 func (f *fixture) checkStats() {
 	f.Helper()
 	s := f.w.Stats()
-	if s.Conns != 0 || s.Pending != 0 || s.QueuedBytes != 0 {
-		f.Errorf("after Close: Conns %d, Pending %d, QueuedBytes %d, want none", s.Conns, s.Pending, s.QueuedBytes)
+	if s.Conns != 0 || s.Pending != 0 || s.QueuedBytes != 0 || s.QueuedHeld != 0 {
+		f.Errorf("after Close: Conns %d, Pending %d, QueuedBytes %d, QueuedHeld %d, want none", s.Conns, s.Pending, s.QueuedBytes, s.QueuedHeld)
 	}
 	if s.Freed != s.Delegated {
 		f.Errorf("after Close: %d connections taken over, %d closed", s.Delegated, s.Freed)

@@ -24,7 +24,6 @@ func init() {
 		behaviour{name: "Close races with submissions", run: closeRaces},
 		behaviour{name: "Close closes the connections", run: closeCloses, on: append(streams, "tls")},
 		behaviour{name: "submitting after Close", run: submitAfterClose, on: everyConn},
-		behaviour{name: "a second WaitIO waits for the first", run: secondWaiter, on: onlyTCP},
 	)
 }
 
@@ -325,31 +324,4 @@ func submitAfterClose(f *fixture) {
 		f.Errorf("a connection that a closed watcher refused cannot be used: %v", err)
 	}
 	<-received
-}
-
-// secondWaiter does not look at results: those of the first WaitIO are over as
-// soon as the second begins.
-func secondWaiter(f *fixture) {
-	f.park()
-	second := newWaitLoop(f.w)
-	defer second.end()
-	second.start()
-	f.eventually("the second WaitIO waits too", second.idle)
-	if err := f.w.ReadTimeout(nil, f.idleConn(), make([]byte, 1), time.Now().Add(soon)); err != nil {
-		f.Fatal(err)
-	}
-	if _, err, ok := f.loop.result(patience); err != nil || !ok {
-		f.Fatalf("the first WaitIO returned: %v, with %v", ok, err)
-	}
-	f.sums.reads++
-	f.eventually("the second WaitIO sleeps", second.idle)
-	_ = f.w.Close()
-	results, err, ok := second.result(patience)
-	if !ok {
-		f.Fatal("Close did not wake the second WaitIO")
-	}
-	if len(results) != 0 || !errors.Is(err, aio.ErrWatcherClosed) {
-		f.Errorf("the second WaitIO returned %d results, %v", len(results), err)
-	}
-	f.closed = true
 }

@@ -2,6 +2,7 @@ package aio_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -141,6 +142,8 @@ func (s *crowdServer) serve(n int) error {
 			case r.Error != nil && r.Operation == aio.OpRead: // the client has left
 				ended++
 				err = s.w.Free(r.Conn)
+			case r.Error == io.ErrClosedPipe:
+				// Std was about to report this write when its client had left.
 			case r.Error != nil:
 				err = fmt.Errorf("writing: %w", r.Error)
 			case r.Operation == aio.OpRead:

@@ -42,8 +42,7 @@
 // # Concurrency
 //
 // Every method may be called from any goroutine. WaitIO has one caller at a
-// time: a second one waits for the first to return, and the first one's results
-// end then. Reads on one connection complete in the order of submission, and so
+// time: a call while another is under way panics. Reads on one connection complete in the order of submission, and so
 // do writes, except that a deadline or a cancelled context ends its operation
 // out of turn.
 package aio

@@ -12,7 +12,8 @@ import (
 // said (a syscall.Errno) as well.
 var (
 	// ErrUnsupported: the driver cannot take this connection, or has no such
-	// setting. It comes wrapped, with what to do about it.
+	// setting. A call returns it wrapped, with what to do about it; in a completion
+	// it is plain.
 	ErrUnsupported = errors.New("aio: unsupported connection")
 	// ErrNoRawConn: the connection gives no raw descriptor. It comes wrapped
 	// together with ErrUnsupported.
@@ -23,7 +24,8 @@ var (
 	// comes wrapped, with the reason; nothing but Close helps.
 	ErrPollerClosed = errors.New("aio: poller closed")
 	// ErrConnClosed: an operation was submitted on a connection that had been
-	// freed, or that the program itself had closed.
+	// freed, or that the program itself had closed; or an affinity was asked for
+	// when the watcher was closed.
 	ErrConnClosed = errors.New("aio: connection closed")
 	// ErrDeadline: the deadline of the operation passed before it was complete.
 	// OpResult.Size says how far it came.
@@ -32,8 +34,8 @@ var (
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 	// ErrCPUID: there is no such processor, or this process may not run on it.
 	ErrCPUID = errors.New("aio: no such processor")
-	// ErrQueueFull: the write would have put more than Options.QueueLimit bytes
-	// into the connection's queue. From a submission: it was refused. In a
+	// ErrQueueFull: the connection's queue would have held more memory than
+	// Options.QueueLimit. From a submission: it was refused. In a
 	// completion: the connection was closed for it, see QueueClose. It comes
 	// wrapped, with the numbers, from a submission.
 	ErrQueueFull = errors.New("aio: write queue full")
@@ -51,10 +53,15 @@ func (e *noRawConnError) Is(target error) bool {
 }
 
 // queueFullError is ErrQueueFull with its numbers, in bytes.
-type queueFullError struct{ queued, more, limit int }
+type queueFullError struct {
+	size  int // of the write
+	more  int // that it would hold
+	held  int // by what waits already
+	limit int
+}
 
 func (e *queueFullError) Error() string {
-	return fmt.Sprintf("aio: write of %d bytes refused: %d wait already and the connection's limit is %d", e.more, e.queued, e.limit)
+	return fmt.Sprintf("aio: write of %d bytes refused: it would hold %d, what waits holds %d and the connection's limit is %d", e.size, e.more, e.held, e.limit)
 }
 
 func (e *queueFullError) Is(target error) bool { return target == ErrQueueFull }

@@ -121,7 +121,7 @@ func (c *slowCloser) Close() error {
 // The watcher has the descriptor before it has closed the original. Nobody is to
 // take that over a second time meanwhile.
 func TestAFreedConnectionIsNotTakenOverAgain(t *testing.T) {
-	w, err := aio.NewWatcher()
+	w, err := aio.NewWatcherOptions(aio.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type link struct {
 	broken bool   // a write of the peer failed
 
 	queued atomic.Int64 // bytes submitted to write and not known to be complete
+	held   atomic.Int64 // memory that these may hold, in bytes
 	reads  atomic.Int32 // reads submitted and not known to be complete
 
 	writing sync.Mutex // orders submissions of writes

@@ -57,6 +57,7 @@ type task struct {
 	buf      []byte
 	most     int // ReadBuf
 	content  []byte
+	held     int     // memory in bytes that content may count as while it waits
 	foreign  mem.Buf // WriteBuf: transferred, with the same content; else a copy is made
 	size     int     // of content, what went out; the collector's
 	deadline time.Time
@@ -179,7 +180,7 @@ func (l *link) submitRead(k *task, size int) bool {
 		k.most = size
 		err = w.ReadBuf(k, l.server, size, k.deadline)
 	}
-	return l.accepted(k, err, wasFreed, 0)
+	return l.accepted(k, err, wasFreed, 0, 0)
 }
 
 // submitWrite submits k.content as k says. Called with writing.
@@ -187,6 +188,10 @@ func (l *link) submitWrite(k *task, parts int) bool {
 	w := l.h.watcher
 	wasFreed := l.freed.Load()
 	queued := int(l.queued.Load())
+	held := int(l.held.Load())
+	if k.held = len(k.content); k.kind != writeOwn {
+		k.held = 2*len(k.content) + 256*(parts+1) // blocks are powers of two, from 256 B
+	}
 	l.begin(k)
 	l.writes = append(l.writes, k)
 	var err error
@@ -214,7 +219,7 @@ func (l *link) submitWrite(k *task, parts int) bool {
 		}
 		err = w.WriteMemory(k, l.server, m, k.deadline)
 	}
-	if !l.accepted(k, err, wasFreed, queued) {
+	if !l.accepted(k, err, wasFreed, queued, held) {
 		l.writes = l.writes[:len(l.writes)-1]
 		return false
 	}
@@ -234,14 +239,15 @@ func (l *link) begin(k *task) {
 	l.tally.Add(1)
 	if k.kind.writes() {
 		l.queued.Add(int64(len(k.content)))
+		l.held.Add(int64(k.held))
 	} else {
 		l.reads.Add(1)
 	}
 }
 
 // accepted looks at what the submission of k returned. queued is what may have
-// been in the queue before.
-func (l *link) accepted(k *task, err error, wasFreed bool, queued int) bool {
+// been in the queue before, and held the memory of that.
+func (l *link) accepted(k *task, err error, wasFreed bool, queued, held int) bool {
 	h := l.h
 	if err == nil {
 		if wasFreed {
@@ -257,7 +263,7 @@ func (l *link) accepted(k *task, err error, wasFreed bool, queued int) bool {
 	l.finish(k)
 	switch {
 	case errors.Is(err, aio.ErrQueueFull):
-		if h.options.QueueLimit == 0 || queued == 0 || queued+len(k.content) <= h.options.QueueLimit {
+		if h.options.QueueLimit == 0 || queued == 0 || held+k.held <= h.options.QueueLimit {
 			h.errorf("%v: refused with %d bytes in the queue: %v", k, queued, err)
 		}
 		l.refused.Store(true)
@@ -279,6 +285,7 @@ func (l *link) accepted(k *task, err error, wasFreed bool, queued int) bool {
 func (l *link) finish(k *task) {
 	if k.kind.writes() {
 		l.queued.Add(-int64(len(k.content)))
+		l.held.Add(-int64(k.held))
 	} else {
 		l.reads.Add(-1)
 	}

@@ -2,6 +2,7 @@ package aio
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -80,6 +81,23 @@ type request struct {
 	memory   *mem.Memory     // writeMemory
 	deadline time.Time       // zero: none
 	cancel   context.Context // nil: none
+	quiet    bool            // a write that completes only when it fails
+}
+
+// ended is the completion of a request that was not carried out. Programs written
+// for gaio compare errors with ==, so what is wrapped for the returned error is not
+// wrapped here.
+func (r *request) ended(conn net.Conn, err error) OpResult {
+	for _, plain := range []error{ErrUnsupported, ErrQueueFull} {
+		if errors.Is(err, plain) {
+			err = plain
+		}
+	}
+	res := OpResult{Context: r.ctx, Conn: conn, Buffer: r.buf, Error: err}
+	if r.kind.isWrite() {
+		res.Operation = OpWrite
+	}
+	return res
 }
 
 // refuse gives back what the request was transferred, since it is not carried out.

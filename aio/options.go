@@ -66,9 +66,20 @@ type Options struct {
 	// Allocator is where memory for reads without a buffer and for ReadBuf comes
 	// from; mem.Default() unless set.
 	Allocator *mem.Allocator
-	// QueueLimit bounds the bytes that wait in one connection's write queue;
-	// 0 is no bound. An empty queue takes one write of any size.
+	// QueueLimit bounds the memory that one connection's write queue holds, in
+	// bytes; 0 is no bound. An empty queue takes one write of any size. A buffer
+	// of the program counts as the bytes that are still to be written. What was
+	// transferred counts as the blocks that its bytes need, 256 B at least, until
+	// it is written; it is copied when it keeps more than eight times that.
 	QueueLimit int
+	// ErrorsComplete says that what is wrong with one connection (it is closed, it
+	// is of a kind that the driver cannot take, its queue is full, descriptors have
+	// run out) completes the operation that was submitted on it. Then the error that
+	// a submission returns is ErrWatcherClosed, or a mistake in the call itself: no
+	// connection, an empty buffer. Unless set the submission returns all errors, and
+	// what it has refused has no completion. NewWatcher, NewWatcherSize and the
+	// default watcher have it set, as gaio does it.
+	ErrorsComplete bool
 	// QueuePolicy is what happens to a write beyond QueueLimit.
 	QueuePolicy QueuePolicy
 }

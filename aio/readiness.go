@@ -54,7 +54,8 @@ type readiness struct {
 	toldGone  bool                  // wait has returned ErrWatcherClosed
 	drained   chan struct{}         // closed when draining and no write is queued
 	writes    int                   // operations in all write queues
-	ready     *conn                 // connections that wait has to read from
+	ready     readyList             // connections that wait has to read from
+	refused   readyList             // those of them that the budget refused the last time
 	completed batches
 	conns     map[uintptr]*conn  // by the address of the program's connection
 	values    map[net.Conn]*conn // those that are not pointers
@@ -110,7 +111,7 @@ func (p *readiness) wait() ([]OpResult, error) {
 		if p.closed {
 			return p.farewell()
 		}
-		if p.completed.len() > 0 && (polled || p.ready == nil && p.rounds < roundsWithoutPoll) {
+		if p.completed.len() > 0 && (polled || !p.anyReady() && p.rounds < roundsWithoutPoll) {
 			p.rounds++
 			return p.completed.take(), nil
 		}
@@ -130,6 +131,7 @@ func (p *readiness) farewell() ([]OpResult, error) {
 	p.unpinThread()
 	p.mu.Lock()
 	if p.toldGone {
+		p.loan.endAll()
 		return nil, ErrWatcherClosed
 	}
 	p.toldGone = true
@@ -151,9 +153,13 @@ func (p *readiness) poll() error {
 	if err == nil {
 		err = p.failed
 	}
-	p.harvest(p.fetched)
 	p.mu.Lock()
 	p.parked = false
+	// What has waited longer comes first.
+	p.runReady()
+	p.mu.Unlock()
+	p.harvest(p.fetched)
+	p.mu.Lock()
 	if late {
 		p.armed = deadlinePassed
 	}
@@ -162,7 +168,6 @@ func (p *readiness) poll() error {
 	}
 	p.counters.WaitCalls += p.asked
 	p.asked = 0
-	p.runReady()
 	p.expire()
 	return nil
 }
@@ -181,7 +186,7 @@ func (p *readiness) stepPoller(fd uintptr) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.completed.len() > 0 || p.ready != nil || p.closed {
+	if p.completed.len() > 0 || p.anyReady() || p.closed {
 		return true
 	}
 	p.counted.end()
@@ -206,7 +211,9 @@ func (p *readiness) guess() bool {
 	c := p.alone
 	c.mu.Lock()
 	c.note(canRead)
-	p.progressReads(c, true)
+	if p.progressReads(c, true) {
+		p.leaveToWait(c, true)
+	}
 	c.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,45 +253,13 @@ func (p *readiness) harvest(n int) {
 		h := &p.hot[i]
 		h.c.mu.Lock()
 		h.c.note(h.what)
-		p.progressReads(h.c, true)
+		if p.progressReads(h.c, true) {
+			p.leaveToWait(h.c, true)
+		}
 		p.progressWrites(h.c)
 		h.c.mu.Unlock()
 	}
 	clear(p.hot)
-}
-
-// runReady reads from connections that are known to be readable and whose reads
-// were left to wait. It is called with mu held, and gives it up meanwhile.
-func (p *readiness) runReady() {
-	for list := p.takeReady(); list != nil; {
-		c := list
-		list, c.nextReady = c.nextReady, nil
-		c.inReady = false
-		p.mu.Unlock()
-		c.mu.Lock()
-		p.progressReads(c, true)
-		c.mu.Unlock()
-		p.mu.Lock()
-	}
-}
-
-func (p *readiness) takeReady() *conn {
-	list := p.ready
-	p.ready = nil
-	return list
-}
-
-// leaveToWait puts c on the list of connections that wait reads from.
-func (p *readiness) leaveToWait(c *conn, inWait bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !c.inReady {
-		c.inReady = true
-		c.nextReady, p.ready = p.ready, c
-	}
-	if !inWait {
-		p.wake()
-	}
 }
 
 // deadlinePassed is the value of armed when the deadline on file lies in the past.

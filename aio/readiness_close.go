@@ -87,18 +87,21 @@ func (p *readiness) shutdown(ctx context.Context) error {
 
 func (p *readiness) stats() Stats {
 	var pending int
-	var queued int64
+	var queued, held int64
 	all := p.all()
 	for _, c := range all {
 		c.mu.Lock()
 		pending += int(c.pending)
-		queued += int64(c.queued)
+		held += int64(c.held)
+		for o := c.writes.head(); o != nil; o = c.writes.after(o) {
+			queued += int64(o.size - o.done)
+		}
 		c.mu.Unlock()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.counters
-	s.Conns, s.Pending, s.QueuedBytes = len(all), pending, queued
+	s.Conns, s.Pending, s.QueuedBytes, s.QueuedHeld = len(all), pending, queued, held
 	s.ReadCalls, s.WriteCalls = p.readCalls.Load(), p.writeCalls.Load()
 	return s
 }

@@ -49,13 +49,14 @@ type conn struct {
 	datagram    bool // reading nothing is not the end
 	closed      bool
 	watchWrites bool  // the poller has been asked for canWrite
-	inReady     bool  // on the list p.ready; guarded by p.mu
+	inReady     bool  // on a readyList of p; guarded by p.mu
+	refused     bool  // the budget refused its last read
 	firstUsed   bool  // first is in a queue
 	pending     int32 // operations in both queues
 
 	reads     opQueue
 	writes    opQueue
-	queued    int // bytes in writes
+	held      int // memory of what is in writes, as QueueLimit counts it
 	nextReady *conn
 	first     op // for one operation without an allocation: most have one read pending
 }
@@ -71,13 +72,16 @@ type op struct {
 	heap int32  // place in the timers, or noTimer
 	seq  uint32 // changes each time that the op is used again
 	kind opKind
-	more *opMore
+	// quiet: a write that completes only when it fails.
+	quiet bool
+	more  *opMore
 }
 
 // opMore is what few operations need.
 type opMore struct {
 	single mem.Buf // what is written; or what writeBytes writes from, if it was lent
 	memory *mem.Memory
+	held   int         // memory of single or memory
 	stop   func() bool // unregisters from the context
 }
 
@@ -93,9 +97,17 @@ func (c *conn) newOp(r *request) *op {
 		o = spareOps.Get().(*op)
 	}
 	c.firstUsed = true
-	o.kind, o.ctx, o.buf, o.size, o.heap = r.kind, r.ctx, r.buf, r.size, noTimer
+	o.kind, o.ctx, o.buf, o.size, o.heap, o.quiet = r.kind, r.ctx, r.buf, r.size, noTimer, r.quiet
 	c.pending++
 	return o
+}
+
+// holds is how much memory a write has as long as it waits, as QueueLimit counts it.
+func (o *op) holds() int {
+	if o.more != nil && o.more.held > 0 {
+		return o.more.held
+	}
+	return o.size - o.done
 }
 
 // freeOp takes back an op that is in no queue.
@@ -131,15 +143,16 @@ func (c *conn) drained(n, room int) bool {
 
 // progressReads carries out reads for as long as the socket has something.
 // inWait says that the caller is in wait; others leave reads without a buffer to
-// it, whose memory it is. Called with c.mu.
-func (p *readiness) progressReads(c *conn, inWait bool) {
+// it, whose memory it is. It says whether the memory of this round was used up
+// before the reads were. Called with c.mu.
+func (p *readiness) progressReads(c *conn, inWait bool) (more bool) {
 	for c.ready&canRead != 0 && c.reads.tail != nil {
 		o := c.reads.head()
 		room := o.buf[o.done:]
 		if o.kind == readInternal || o.kind == readBuf {
 			if !inWait {
 				p.leaveToWait(c, false)
-				return
+				return false
 			}
 			least := smallRoom
 			if !c.stream {
@@ -150,14 +163,14 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 				room = p.loan.room(least)
 			} else {
 				room, err = p.counted.room(o.size, least)
+				c.refused = err != nil
 			}
 			if err != nil {
 				p.completeRead(c, o, result{err: err})
 				continue
 			}
 			if room == nil {
-				p.leaveToWait(c, true)
-				return
+				return true
 			}
 		}
 		p.readCalls.Add(1)
@@ -167,7 +180,7 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 			continue
 		case err == unix.EAGAIN:
 			c.ready &^= canRead
-			return
+			return false
 		case err != nil:
 			p.completeRead(c, o, result{err: err})
 			continue
@@ -197,6 +210,7 @@ func (p *readiness) progressReads(c *conn, inWait bool) {
 			}
 		}
 	}
+	return false
 }
 
 // result is how an operation ended, as far as the op does not say it.
@@ -233,10 +247,14 @@ func (p *readiness) completeRead(c *conn, o *op, r result) {
 // completeWrite ends the write o of c, which is in its queue. Called with c.mu.
 func (p *readiness) completeWrite(c *conn, o *op, err error) {
 	c.writes.remove(o)
-	c.queued -= o.size - o.done
+	c.held -= o.holds()
 	p.mu.Lock()
 	p.untime(o)
-	p.addWrite(c.name, o.ctx, o.buf, o.done, err)
+	if o.quiet && err == nil {
+		p.countWrite(o.done)
+	} else {
+		p.addWrite(c.name, o.ctx, o.buf, o.done, err)
+	}
 	p.writes--
 	if p.writes == 0 && p.drained != nil && !p.closed {
 		close(p.drained)
@@ -255,9 +273,14 @@ func (p *readiness) addWrite(name net.Conn, ctx any, buf []byte, n int, err erro
 	res.Buffer = buf
 	res.Size = n
 	res.Error = err
+	p.countWrite(n)
+	p.wakeUnlessClosing()
+}
+
+// countWrite counts a write of n bytes that has ended. Called with p.mu.
+func (p *readiness) countWrite(n int) {
 	p.counters.Writes++
 	p.counters.BytesWritten += uint64(n)
-	p.wakeUnlessClosing()
 }
 
 // wakeUnlessClosing lets wait hand out what completes, except that close hands

@@ -66,6 +66,13 @@ func (l *loan) end() {
 	l.used, l.ending = l.ending, l.used
 }
 
+// endAll takes everything back, when no WaitIO will return anything any more.
+func (l *loan) endAll() {
+	for range 2 { // what is used becomes ending
+		l.end()
+	}
+}
+
 func releaseAll(blocks []mem.Buf) []mem.Buf {
 	for i := range blocks {
 		blocks[i].Release()
@@ -73,20 +80,57 @@ func releaseAll(blocks []mem.Buf) []mem.Buf {
 	return blocks[:0]
 }
 
-// hold keeps the block that p lies in, if p was lent: a write of what a read has
-// just returned may take longer than until the next WaitIO. It returns the zero
-// Buf when p is the program's own memory.
-func (l *loan) hold(p []byte) mem.Buf {
+// block returns the place in blocks of the block that p was lent from, or -1 when p
+// is the program's own memory. Called with mu.
+func (l *loan) block(p []byte) int {
 	at := addressNumber(&p[0])
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for i := range l.blocks {
 		block := l.blocks[i].Bytes()
 		if from := addressNumber(&block[0]); from <= at && at < from+uintptr(len(block)) {
-			return l.blocks[i].Retain()
+			return i
 		}
 	}
-	return mem.Buf{}
+	return -1
+}
+
+// fewOf says that n bytes are worth copying out of a block of so many, by the rule
+// of mem.Buf.Compact: they would keep more than eight times their size.
+func fewOf(n, block int) bool { return n <= block/8 }
+
+// holds is how much memory hold would keep of p, and 0 when p was not lent.
+func (l *loan) holds(p []byte) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := l.block(p)
+	if i < 0 {
+		return 0
+	}
+	block := l.blocks[i].Len()
+	if fewOf(len(p), block) {
+		return l.from.Cap(len(p))
+	}
+	return block
+}
+
+// hold keeps the memory of p, if p was lent: a write of what a read has just
+// returned may take longer than until the next WaitIO. It returns what is to be
+// written, a copy when p is a small part of its block, and how much memory is
+// kept; and the zero Buf when p is the program's own memory.
+func (l *loan) hold(p []byte) (kept mem.Buf, write []byte, held int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := l.block(p)
+	if i < 0 {
+		return mem.Buf{}, p, 0
+	}
+	block := l.blocks[i].Len()
+	if !fewOf(len(p), block) {
+		return l.blocks[i].Retain(), p, block
+	}
+	kept = l.from.Get(len(p))
+	write = kept.Bytes()
+	copy(write, p)
+	return kept, write, l.from.Cap(len(p))
 }
 
 // letGo takes back what hold has kept, when the write is complete.
@@ -102,7 +146,15 @@ type counted struct {
 	most int
 	slab mem.Slab
 	at   int
+
+	// Of what is tiny several share a small block.
+	tiny   mem.Slab
+	tinyAt int
 }
+
+// tinySize is the size in bytes of the blocks that tiny reads share: what one of
+// them keeps at most.
+const tinySize = 1 << 10
 
 // room returns memory for at most n bytes, 0 being as much as there is, and for
 // at least so much of that.
@@ -114,25 +166,75 @@ func (s *counted) room(n, least int) ([]byte, error) {
 		s.end()
 	}
 	if !s.slab.Valid() {
-		slab, err := s.from.TrySlab(max(s.most, blockSize))
-		if err != nil {
+		if err := s.take(least); err != nil {
 			return nil, err
 		}
-		s.slab, s.at = slab, 0
 	}
 	rest := s.slab.Bytes()[s.at:]
 	return rest[:min(len(rest), n)], nil
 }
 
-// keep cuts the first n bytes of the last room, retained.
+// take gets a block of at least so many bytes: a usual one, or what the budget
+// still has.
+func (s *counted) take(least int) error {
+	size := max(s.most, blockSize)
+	slab, err := s.from.TrySlab(size)
+	for err != nil && size/4 >= least {
+		size /= 4
+		slab, err = s.from.TrySlab(size)
+	}
+	if err != nil {
+		return err
+	}
+	s.slab, s.at = slab, 0
+	return nil
+}
+
+// keep returns the first n bytes of the last room, retained. Few bytes are copied
+// into a small block, and their room is used again: the program may keep them for
+// long.
 func (s *counted) keep(n int) mem.Buf {
+	if fewOf(n, len(s.slab.Bytes())) {
+		if b := s.small(n); b.Valid() {
+			copy(b.Bytes(), s.slab.Bytes()[s.at:])
+			return b //sluice:moved
+		}
+	}
 	b := s.slab.Cut(s.at, n)
 	s.at += n
 	return b
 }
 
-// end lets go of the block: it goes home with the last Buf that was cut from it.
+// small returns n bytes that keep little more, or the zero Buf when the budget has
+// nothing left for that: then the block which is there has to do.
+func (s *counted) small(n int) mem.Buf {
+	if !fewOf(n, tinySize) {
+		b, err := s.from.TryGet(n)
+		if err != nil {
+			return mem.Buf{}
+		}
+		return b //sluice:moved
+	}
+	if s.tiny.Valid() && s.tinyAt+n > len(s.tiny.Bytes()) {
+		s.tiny.Release()
+	}
+	if !s.tiny.Valid() {
+		tiny, err := s.from.TrySlab(tinySize)
+		if err != nil {
+			return mem.Buf{}
+		}
+		s.tiny, s.tinyAt = tiny, 0
+	}
+	b := s.tiny.Cut(s.tinyAt, n)
+	s.tinyAt += n
+	return b //sluice:moved
+}
+
+// end lets go of the blocks: each goes home with the last Buf that was cut from it.
 func (s *counted) end() {
+	if s.tiny.Valid() {
+		s.tiny.Release()
+	}
 	if s.slab.Valid() {
 		s.slab.Release()
 	}

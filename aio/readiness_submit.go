@@ -24,8 +24,29 @@ func (p *readiness) submit(name net.Conn, r request) error {
 	}
 	if err != nil {
 		r.refuse()
+		if p.options.ErrorsComplete && name != nil {
+			return p.completeRefused(name, &r, err)
+		}
 	}
 	return err
+}
+
+// completeRefused completes what could not be submitted because of err, unless that
+// is the watcher's own.
+func (p *readiness) completeRefused(name net.Conn, r *request, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.draining {
+		return ErrWatcherClosed
+	}
+	*p.completed.add() = r.ended(name, err)
+	if r.kind.isWrite() {
+		p.counters.Writes++
+	} else {
+		p.counters.Reads++
+	}
+	p.wake()
+	return nil
 }
 
 // submitRead queues a read and tries it. Called with c.mu.
@@ -50,49 +71,60 @@ func (p *readiness) submitWrite(c *conn, name net.Conn, r *request) error {
 	if c.closed {
 		return p.closedError()
 	}
-	size := len(r.buf)
-	switch r.kind {
-	case writeBuf:
-		size = r.single.Len()
-	case writeMemory:
-		size = r.memory.Size
-	}
-	if limit := p.options.QueueLimit; limit > 0 && c.writes.tail != nil && c.queued+size > limit {
-		return p.overLimit(c, size)
-	}
-	done := 0
 	if r.kind == writeBytes && c.writes.tail == nil && c.ready&canWrite != 0 && r.deadline.IsZero() && r.cancel == nil {
 		// The usual write: it goes out whole, and was never an op.
 		n, err := p.tryWrite(c, r.buf)
-		if n == size || err != nil && err != unix.EAGAIN {
+		if n == len(r.buf) || err != nil && err != unix.EAGAIN {
 			p.mu.Lock()
 			p.addWrite(name, r.ctx, r.buf, n, err)
 			p.mu.Unlock()
 			return nil
 		}
 		p.blockedWrites(c)
-		done = n
+		return p.queueWrite(c, name, r, n)
+	}
+	return p.queueWrite(c, name, r, 0)
+}
+
+// queueWrite queues a write of which done bytes are out, and tries it if it is the
+// first. Called with c.mu.
+func (p *readiness) queueWrite(c *conn, name net.Conn, r *request, done int) error {
+	size, held := r.length(), r.holds(p.options.Allocator)
+	waits := c.writes.tail != nil
+	if waits {
+		more := held
+		if r.kind == writeBytes {
+			more = max(size, p.loan.holds(r.buf))
+		}
+		if limit := p.options.QueueLimit; limit > 0 && more > limit-c.held {
+			return p.overLimit(c, size, more)
+		}
+		r.compact(p.options.Allocator)
 	}
 	o := c.newOp(r)
 	o.size, o.done = size, done
 	if r.kind != writeBytes {
 		o.more = spareMores.Get().(*opMore)
-		o.more.single, o.more.memory = r.single, r.memory //sluice:moved
-	} else if lent := p.loan.hold(r.buf); lent.Valid() {
+		o.more.single, o.more.memory, o.more.held = r.single, r.memory, held //sluice:moved
+	} else if lent, p, held := p.loan.hold(r.buf); lent.Valid() {
+		o.buf = p
 		o.more = spareMores.Get().(*opMore)
-		o.more.single = lent //sluice:moved
+		o.more.single, o.more.held = lent, held //sluice:moved
 	}
 	c.name = name
 	c.writes.push(o)
-	c.queued += size - done
+	c.held += o.holds()
 	p.mu.Lock()
 	p.writes++
 	p.mu.Unlock()
 	if !p.attachEnd(c, o, r) {
 		return nil
 	}
-	if c.writes.head() == o {
+	if !waits {
 		p.progressWrites(c)
+		if c.writes.tail == o {
+			p.compactWaiting(o)
+		}
 	}
 	return nil
 }
@@ -118,9 +150,20 @@ func (p *readiness) tryWrite(c *conn, buf []byte) (n int, err error) {
 	return n, nil
 }
 
-// overLimit refuses a write of size bytes, by the watcher's policy. Called with c.mu.
-func (p *readiness) overLimit(c *conn, size int) error {
-	err := &queueFullError{queued: c.queued, more: size, limit: p.options.QueueLimit}
+// compactWaiting is request.compact for a write that has to wait after all.
+func (p *readiness) compactWaiting(o *op) {
+	if o.kind == writeBytes {
+		return
+	}
+	r := request{kind: o.kind, single: o.more.single, memory: o.more.memory} //sluice:moved
+	r.compact(p.options.Allocator)
+	o.kind, o.more.single, o.more.memory = r.kind, r.single, r.memory //sluice:moved
+}
+
+// overLimit refuses a write of size bytes that would hold so many more, by the
+// watcher's policy. Called with c.mu.
+func (p *readiness) overLimit(c *conn, size, more int) error {
+	err := &queueFullError{size: size, more: more, held: c.held, limit: p.options.QueueLimit}
 	p.mu.Lock()
 	p.counters.Refused++
 	closing := p.options.QueuePolicy == QueueClose

@@ -99,7 +99,9 @@ func (p *readiness) wrote(c *conn, n int) {
 		o := c.writes.head()
 		k := min(n, o.size-o.done)
 		o.done += k
-		c.queued -= k
+		if o.more == nil || o.more.held == 0 {
+			c.held -= k
+		}
 		n -= k
 		if o.done == o.size {
 			p.completeWrite(c, o, nil)

@@ -205,6 +205,7 @@ func (r *serving) collect(w *Watcher) {
 			if r.ctx.Err() == nil {
 				r.fail(err) // somebody else closed it
 			}
+			_, _ = w.WaitIO() // ends the loan of the last results
 			return
 		default:
 			r.fail(err)

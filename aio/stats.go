@@ -6,6 +6,7 @@ type Stats struct {
 	Conns       int   // connections that the watcher holds
 	Pending     int   // operations that are not complete
 	QueuedBytes int64 // bytes in the write queues that are not yet written
+	QueuedHeld  int64 // the memory of these queues, in bytes, as Options.QueueLimit counts it
 
 	Delegated    uint64 // connections taken over
 	Freed        uint64 // connections closed, by whatever way

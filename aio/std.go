@@ -82,13 +82,42 @@ func newStd(o Options) driver {
 }
 
 func (s *std) submit(conn net.Conn, r request) error {
-	if err := identifiable(conn); err != nil {
+	err := identifiable(conn)
+	if err == nil {
+		err = s.accept(conn, r)
+	} else {
 		r.refuse()
-		return err
 	}
+	if err != nil && s.options.ErrorsComplete && conn != nil {
+		return s.completeRefused(conn, &r, err)
+	}
+	return err
+}
+
+// completeRefused completes what could not be submitted because of err, unless that
+// is the watcher's own.
+func (s *std) completeRefused(conn net.Conn, r *request, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != stdOpen {
+		return ErrWatcherClosed
+	}
+	*s.done.add() = r.ended(conn, err)
+	if r.kind.isWrite() {
+		s.count.Writes++
+	} else {
+		s.count.Reads++
+	}
+	s.more.Signal()
+	return nil
+}
+
+// accept is submit for a connection that can be told from others.
+func (s *std) accept(conn net.Conn, r request) error {
 	op := &stdOp{request: r, out: r.buf}
 	if op.kind.isWrite() {
-		op.total = op.length()
+		op.total, op.held = op.length(), op.holds(s.options.Allocator)
+		op.compact(s.options.Allocator)
 	}
 	if ctx := op.cancel; ctx != nil {
 		op.unwatch = context.AfterFunc(ctx, func() { s.cancelled(op, context.Cause(ctx)) })
@@ -124,10 +153,10 @@ func (s *std) enqueue(conn net.Conn, op *stdOp) (slow bool, err error) {
 	l := &c.reads
 	if op.kind.isWrite() {
 		l = &c.writes
-		if limit := s.options.QueueLimit; limit > 0 && l.queued > 0 && op.total > limit-l.queued {
+		if limit := s.options.QueueLimit; limit > 0 && l.queued > 0 && op.holding() > limit-l.held {
 			op.state = opEnded
 			s.count.Refused++
-			err = &queueFullError{queued: l.queued, more: op.total, limit: limit}
+			err = &queueFullError{size: op.total, more: op.holding(), held: l.held, limit: limit}
 			if s.options.QueuePolicy == QueueClose {
 				s.count.Slow++
 				s.end(c, ErrQueueFull)
@@ -137,6 +166,7 @@ func (s *std) enqueue(conn net.Conn, op *stdOp) (slow bool, err error) {
 			return false, err
 		}
 		l.queued += op.total
+		l.keeps(op.holding())
 		s.count.QueuedBytes += int64(op.total)
 		s.writes++
 	}
@@ -184,6 +214,11 @@ func (s *std) wait() ([]OpResult, error) {
 }
 
 func (s *std) pin(int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state >= stdClosing {
+		return ErrConnClosed
+	}
 	return fmt.Errorf("%w: the std driver has no thread of its own to pin", ErrUnsupported)
 }
 

@@ -15,6 +15,7 @@ type stdLane struct {
 
 	head, tail *stdOp
 	queued     int // bytes of pending writes that are not written
+	held       int // memory of pending writes, as QueueLimit counts it
 	running    bool
 	flight     []*stdOp // what is being carried out: one read, or the writes of one gather
 	poked      bool     // the call was interrupted for an operation that is to end
@@ -35,6 +36,12 @@ type stdLane struct {
 	setting sync.Mutex
 	set     time.Time // the connection's deadline; guarded by setting
 	wasSet  bool      // before, it is whatever the program has left behind
+}
+
+// keeps counts n bytes more of memory that pending writes hold.
+func (l *stdLane) keeps(n int) {
+	l.held += n
+	l.conn.std.count.QueuedHeld += int64(n)
 }
 
 func (l *stdLane) pushBack(op *stdOp) {

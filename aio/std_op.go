@@ -28,6 +28,7 @@ type stdOp struct {
 	out   []byte   // writeBytes: what is written, buf or a copy of it
 	n     int      // bytes read or written
 	total int      // bytes to be written
+	held  int      // memory of what was transferred, as QueueLimit counts it
 	calls int      // of conn.Read, not yet counted
 	slab  mem.Slab // what readInternal has read
 	block mem.Buf  // what readBuf has read
@@ -42,15 +43,12 @@ const (
 	opEnded
 )
 
-// length is how many bytes a write is to write.
-func (op *stdOp) length() int {
-	switch op.kind {
-	case writeBuf:
-		return op.single.Len()
-	case writeMemory:
-		return op.memory.Size
+// holding is how much memory a write has as long as it waits, as QueueLimit counts it.
+func (op *stdOp) holding() int {
+	if op.held > 0 {
+		return op.held
 	}
-	return len(op.buf)
+	return op.total - op.n
 }
 
 // filled says that a read needs no more bytes.
@@ -81,13 +79,19 @@ func (s *std) complete(op *stdOp, err error) {
 		s.mu.Lock()
 	}
 	l, c := op.lane, op.lane.conn
-	r := s.done.add()
-	*r = OpResult{Context: op.ctx, Conn: c.conn, Buffer: op.buf, Size: op.n, Error: err}
+	var r *OpResult
+	if !op.quiet || err != nil {
+		r = s.done.add()
+		*r = OpResult{Context: op.ctx, Conn: c.conn, Buffer: op.buf, Size: op.n, Error: err}
+	}
 	if op.kind.isWrite() {
-		r.Operation = OpWrite
+		if r != nil {
+			r.Operation = OpWrite
+		}
 		s.count.Writes++
 		s.writes--
 		l.queued -= op.total - op.n
+		l.keeps(-op.holding())
 		s.count.QueuedBytes -= int64(op.total - op.n)
 	} else {
 		s.count.Reads++

@@ -3,6 +3,7 @@ package aio
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"time"
 )
@@ -12,6 +13,11 @@ const (
 	gatherParts = 256
 	gatherBytes = 256 << 10
 )
+
+// writeTogether is how many bytes of small parts go out in one Write of a connection
+// that does not gather: what a TLS record has. A Write for each part of a Memory
+// would be a record, and a system call, for each.
+const writeTogether = 16 << 10
 
 // gatherPatience is how long a gather of several writes may take. When it takes
 // longer the peer is slow, and one write at a time goes out, so that the first is
@@ -106,18 +112,48 @@ func (l *stdLane) send() (int, error) {
 	}
 	g := l.gather
 	g.room = g.room[:0]
-	for _, op := range l.flight {
-		g.add(op)
+	if !l.stream {
+		return l.sendOne(l.flight[0])
 	}
-	if l.stream && len(g.room) > 1 {
+	for _, op := range l.flight {
+		g.add(op, math.MaxInt)
+	}
+	if len(g.room) > 1 {
 		g.left = g.room
 		n, err := g.left.WriteTo(l.conn.conn)
 		clear(g.room)
 		g.left = nil
 		return int(n), err
 	}
+	return l.sendPart(g.takeFirst())
+}
+
+// sendOne writes what is next of op, the small parts of a Memory together.
+func (l *stdLane) sendOne(op *stdOp) (int, error) {
+	g := l.gather
+	g.add(op, writeTogether)
+	if len(g.room) == 1 || l.messages {
+		return l.sendPart(g.takeFirst())
+	}
+	together := l.conn.std.options.Allocator.Get(writeTogether)
+	defer together.Release()
+	p, n := together.Bytes(), 0
+	for _, part := range g.room {
+		n += copy(p[n:], part)
+	}
+	clear(g.room)
+	return l.sendPart(p[:n])
+}
+
+// takeFirst returns the first part and forgets all of them.
+func (g *stdGather) takeFirst() []byte {
 	p := g.room[0]
 	clear(g.room)
+	return p
+}
+
+// sendPart writes p by one call, or a part of it.
+func (l *stdLane) sendPart(p []byte) (int, error) {
 	n, err := l.conn.conn.Write(p)
 	if n < 0 || n > len(p) {
 		return 0, fmt.Errorf("aio: %T.Write of %d bytes returned %d", l.conn.conn, len(p), n)
@@ -125,8 +161,8 @@ func (l *stdLane) send() (int, error) {
 	return n, err
 }
 
-// add appends what op has not written yet.
-func (g *stdGather) add(op *stdOp) {
+// add appends what op has not written yet, until that has most bytes.
+func (g *stdGather) add(op *stdOp, most int) {
 	switch op.kind {
 	case writeBytes:
 		g.room = append(g.room, op.out[op.n:])
@@ -140,6 +176,9 @@ func (g *stdGather) add(op *stdOp) {
 				continue
 			}
 			g.room = append(g.room, p[skip:])
+			if most -= len(p) - skip; most <= 0 {
+				return
+			}
 			skip = 0
 		}
 	}
@@ -165,6 +204,9 @@ func (l *stdLane) land(n int, err error, until time.Time) {
 		m := min(n, op.total-op.n)
 		n -= m
 		op.n += m
+		if op.held == 0 {
+			l.keeps(-m)
+		}
 		switch {
 		case op.n == op.total && c.ending == nil:
 			op.err = nil

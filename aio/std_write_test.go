@@ -269,3 +269,34 @@ func (x *stdTest) overfill(near, far net.Conn) {
 		x.Fatalf("a write beyond the limit: %v", err)
 	}
 }
+
+// A Memory of many small parts takes few calls, also of connections that do not
+// gather: a call for each of them, each looking for its place, takes seconds.
+func TestStdWritesSmallPartsTogether(t *testing.T) {
+	x := newStdTest(t, Options{})
+	const parts, size = 20_000, 20
+	var got []byte
+	calls := 0
+	c := newScripted()
+	c.write = func(p []byte) (int, error) {
+		calls++
+		n := max(1, len(p)-calls%7) // and some of them write a part only
+		got = append(got, p[:n]...)
+		return n, nil
+	}
+	want := patterned(parts * size)
+	m := mem.NewMemory()
+	for i := range parts {
+		b := x.alloc.Get(size)
+		copy(b.Bytes(), want[i*size:])
+		m.Append(b)
+	}
+	x.must(x.w.WriteMemory("memory", c, m, time.Time{}))
+	x.wantOne("memory", nil, parts*size)
+	if !bytes.Equal(got, want) {
+		t.Error("other bytes came than were sent")
+	}
+	if most := parts*size/writeTogether + 10; calls > most {
+		t.Errorf("%d parts of %d bytes took %d calls, want %d at most", parts, size, calls, most)
+	}
+}

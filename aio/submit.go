@@ -16,7 +16,8 @@ import (
 //
 // The end of the stream is io.EOF, in the completion. An error of Read itself
 // means that nothing was submitted and that there will be no completion:
-// ErrWatcherClosed, ErrConnClosed, ErrUnsupported.
+// ErrWatcherClosed; and, unless Options.ErrorsComplete is set, as it is by
+// NewWatcher, also what is wrong with the connection: ErrConnClosed, ErrUnsupported.
 func (w *Watcher) Read(ctx any, conn net.Conn, buf []byte) error {
 	return w.ReadTimeout(ctx, conn, buf, time.Time{})
 }
@@ -72,8 +73,9 @@ func (w *Watcher) ReadBuf(ctx any, conn net.Conn, n int, deadline time.Time) err
 // borrowed: the watcher keeps it then for as long as the write takes. A nil or
 // empty buf is ErrEmptyBuffer.
 //
-// An error of Write itself means that nothing was submitted: ErrWatcherClosed,
-// ErrConnClosed, ErrUnsupported, or ErrQueueFull when Options.QueueLimit is set.
+// An error of Write itself means that nothing was submitted: ErrWatcherClosed; and,
+// unless Options.ErrorsComplete is set, ErrConnClosed, ErrUnsupported, or
+// ErrQueueFull when Options.QueueLimit is set.
 func (w *Watcher) Write(ctx any, conn net.Conn, buf []byte) error {
 	return w.WriteTimeout(ctx, conn, buf, time.Time{})
 }

@@ -1,0 +1,107 @@
+package aio_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/mem"
+)
+
+func init() {
+	readNil := func(f *fixture, i int, conn net.Conn) error { return f.w.Read(i, conn, nil) }
+	readBuf := func(f *fixture, i int, conn net.Conn) error { return f.w.ReadBuf(i, conn, 0, time.Time{}) }
+	readTwice := func(f *fixture, i int, conn net.Conn) error {
+		return errors.Join(f.w.Read(i, conn, nil), f.w.Read(nil, conn, nil))
+	}
+	tight := func(o *aio.Options) {
+		o.Allocator = mem.New(mem.Options{Name: "conformance", Budget: 256 << 10})
+	}
+	large := func(o *aio.Options) { o.BufferSize = 512 << 10 }
+	small := func(o *aio.Options) { o.BufferSize = 512 }
+	suite = append(suite,
+		behaviour{name: "reads without a buffer are served in turn", run: inTurn(40, readNil)},
+		behaviour{name: "large reads without a buffer are served in turn", run: inTurn(10, readNil), options: large, on: onlyTCP},
+		behaviour{name: "small reads without a buffer are served in turn", run: inTurn(40, readNil), options: small, on: onlyTCP},
+		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(40, readTwice), on: onlyTCP},
+		behaviour{name: "ReadBuf is served in turn", run: inTurn(40, readBuf), on: onlyTCP},
+		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(100, readBuf), options: tight, on: onlyTCP},
+	)
+}
+
+// inTurn has many connections whose peers send without a pause, more than one
+// WaitIO has memory for. Each is read from so many times, on average: the least of
+// them gets at least a quarter of what the one in the middle gets.
+func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*fixture) {
+	return func(f *fixture) {
+		const n = 200
+		near, far := f.pairs(n)
+		for i := range n {
+			// Something is there from the beginning, and no sender has a long turn.
+			f.narrow(far[i], near[i])
+			f.sendAll(far[i], make([]byte, narrow/2))
+		}
+		for i := range n {
+			go func() { _, _ = io.Copy(far[i], endless{}) }()
+			if err := read(f, i, near[i]); err != nil {
+				f.Fatal(err)
+			}
+		}
+		var got [n]int
+		end := time.Now().Add(2 * patience)
+		for reads := 0; reads < n*each; {
+			if time.Now().After(end) {
+				f.Fatalf("%d reads of %d after %v; %v; %+v", reads, n*each, 2*patience, f.alloc, f.w.Stats())
+			}
+			results, err := f.next()
+			if err != nil {
+				f.Fatal(err)
+			}
+			for j := range results {
+				r := &results[j]
+				if r.Error != nil && !errors.Is(r.Error, mem.ErrBudget) {
+					f.Fatal(r.Error)
+				}
+				if r.Buf.Valid() {
+					r.Buf.Release()
+				}
+				i, again := r.Context.(int)
+				if !again {
+					i = slices.Index(near, r.Conn)
+				}
+				if r.Size > 0 {
+					got[i]++
+					reads++
+				}
+				if !again {
+					continue
+				}
+				if err := read(f, i, r.Conn); err != nil {
+					f.Fatal(err)
+				}
+			}
+		}
+		f.closeReleasing()
+		slices.Sort(got[:])
+		if least, median := got[0], got[n/2]; 4*least < median {
+			f.Errorf("of %d connections the one in the middle was read from %d times, the least %d times", n, median, least)
+		}
+	}
+}
+
+// closeReleasing closes the watcher and releases what its last reads have read.
+func (f *fixture) closeReleasing() {
+	f.Helper()
+	if err := f.w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	results, _ := f.next()
+	for i := range results {
+		if b := &results[i].Buf; b.Valid() {
+			b.Release()
+		}
+	}
+}

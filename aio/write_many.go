@@ -1,0 +1,52 @@
+package aio
+
+import (
+	"net"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// SlowPolicy says what WriteMany does with a connection that has not yet taken
+// what was written to it before.
+type SlowPolicy int
+
+const (
+	// SlowQueue has the bytes wait behind the others, within Options.QueueLimit;
+	// beyond it Options.QueuePolicy says whether the connection misses them or is
+	// closed.
+	SlowQueue SlowPolicy = iota
+	// SlowSkip has the connection miss these bytes: all of them, or none.
+	SlowSkip
+	// SlowClose frees the connection. What is pending on it completes with
+	// ErrQueueFull.
+	SlowClose
+)
+
+// Spread says how many connections of a WriteMany fared how. The sum is that of
+// the connections which were given, unless the watcher was closed meanwhile.
+type Spread struct {
+	Written int // all bytes are in the kernel
+	Queued  int // some wait in the queue, and go out while somebody is in WaitIO
+	Skipped int // slow: missed them
+	Closed  int // slow: freed
+	Failed  int // a completion says why
+}
+
+// WriteMany writes b, transferred, to each of conns. The bytes are not copied for
+// each: what has to wait for several connections waits as references to the same
+// memory, which is copied once if it is a small part of a large block. slow says
+// what becomes of connections that lag.
+//
+// Only failures complete: an OpWrite with ctx, the connection and the error. A
+// connection that takes the bytes has no completion. The error of WriteMany itself
+// is ErrWatcherClosed, or ErrEmptyBuffer for an empty Buf.
+func (w *Watcher) WriteMany(ctx any, conns []net.Conn, b mem.Buf, slow SlowPolicy) (Spread, error) {
+	if !b.Valid() {
+		return Spread{}, ErrEmptyBuffer
+	}
+	defer b.Release()
+	if b.Len() == 0 {
+		return Spread{}, ErrEmptyBuffer
+	}
+	return w.driver.writeMany(ctx, conns, &b, slow)
+}
