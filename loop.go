@@ -55,7 +55,7 @@ func (b *BufReader) fill(n int) bool {
 	}
 	limit := length
 	if b.size.Stops(length) {
-		if limit = b.size.Limit(length, end); limit < end {
+		if limit = b.size.Limit(length, end, n); limit < end {
 			return false
 		}
 	}
@@ -234,7 +234,7 @@ func (b *BufReader) readRaw(n int) error {
 			b.after = int32(max(n, b.size.Want()))
 		}
 		turn := b.turn
-		got, offered, err := b.raw.Read(room, (*memory)(b))
+		got, offered, err := b.raw.Read(b.src, room, (*memory)(b))
 		b.endIdle()
 		if err == source.ErrAgain {
 			continue
@@ -258,11 +258,13 @@ type memory BufReader
 // Drop gives memory back before a wait.
 func (m *memory) Drop() {
 	b := (*BufReader)(m)
-	if b.win.Kept() > 0 || b.win.Queued() > 0 {
+	if w := &b.win; b.after == 0 || w.R != w.W || w.Shared() {
 		b.after = 0
+		b.idle()
+		b.beginIdle()
+	} else {
+		w.Empty()
 	}
-	b.idle()
-	b.beginIdle()
 }
 
 // Take returns memory to read into after a wait. It does so only where that is
@@ -276,8 +278,7 @@ func (m *memory) Take() []byte {
 	if !s.Valid() {
 		return nil
 	}
-	b.win.Move(s, 0, b.size.Length(len(s.Bytes()), int(b.after)))
-	return b.win.Room()
+	return b.win.Begin(s, b.size.Length(len(s.Bytes()), int(b.after)))
 }
 
 // idle gives back what need not be held during a wait: all of it when nothing
@@ -322,11 +323,11 @@ func (b *BufReader) blockLength() int {
 // room returns where the next bytes go, on the way to n contiguous ones.
 func (b *BufReader) room(n int) ([]byte, error) {
 	w := &b.win
-	if b.asks {
-		_, b.size.Pressed = b.alloc.Budget()
-	}
 	kept := w.Kept()
 	need := w.Before() + n
+	if b.asks {
+		b.press(n)
+	}
 	if w.Gathering() || b.scattered || !b.size.Direct(need, kept) {
 		return b.gatherRoom(n)
 	}
@@ -335,11 +336,26 @@ func (b *BufReader) room(n int) ([]byte, error) {
 	}
 	base := w.W - w.Kept()
 	length, _ := w.Block()
-	end := b.size.Limit(length, base+need)
+	end := b.size.Limit(length, base+need, n)
 	if end <= w.W {
 		end = length
 	}
 	return w.Buf[w.W:end:end], nil
+}
+
+// press looks at the budget before n bytes are read.
+func (b *BufReader) press(n int) {
+	_, b.size.Pressed = b.alloc.Budget()
+	if b.x == nil || b.x.halt == nil {
+		return
+	}
+	// What comes before an item is seen when it is the first of a turn.
+	at := b.win.Received() - int64(b.win.Len())
+	if turn := &b.x.halt.turn; b.win.Idle() {
+		*turn = at
+	} else {
+		b.size.Begins(at-*turn, n)
+	}
 }
 
 // frontRoom makes the front hold need bytes, kept of which are there.
@@ -444,6 +460,10 @@ func (b *BufReader) join(n int) error {
 	return nil
 }
 
+// turns is how many readers there must be memory for at once for one to get
+// more than it needs for the item at hand.
+const turns = 16
+
 // acquire returns a block of size bytes, or of least when the budget has no
 // room for size. Where it has none for that either, it waits in the queue of
 // those who do.
@@ -460,5 +480,9 @@ func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
 	if !errors.Is(err, ErrBudget) || b.kind == fed {
 		return mem.Slab{}, err
 	}
-	return b.awaitSlab(min(size, least))
+	if limit, _ := b.alloc.Budget(); !b.size.Pressed || int64(size) > limit/turns {
+		size = least
+	}
+	b.size.Pressed = true
+	return b.awaitSlab(size)
 }

@@ -39,18 +39,11 @@ import (
 //
 // The zero BufReader is ready for Reset.
 type BufReader struct {
-	// Allocator gives the blocks; nil is mem.Default(). It is read at
-	// construction and by Reset and its kin.
-	Allocator *mem.Allocator
-	// BufLen pins the size of the reads and blocks in bytes; 0 lets it follow
-	// the stream, between 256 B and 64 KiB, more for longer frames. It is
-	// read at construction and by Reset and its kin.
-	BufLen int
-	// Mouth takes the slices of a reader that NewBufReaderChan made; nil
-	// otherwise. Slices sent are transferred. Closing it ends the stream.
-	Mouth chan []byte
+	// What the shortest paths look at comes first, side by side.
 
 	win  window.Window // what has been received and not consumed
+	err  error         // came with the latest bytes and waits until they are used
+	src  io.Reader     // what bytes are read from; nil when that is no io.Reader
 	size sizing.Sizing
 	kind kind
 	// straight says that the source is an io.Reader, the allocator has no budget,
@@ -65,12 +58,21 @@ type BufReader struct {
 	after    int32  // of the block to take after a wait for which the block was given back
 	idled    int32  // capacity that the budget was told is held during a wait
 
-	alloc *mem.Allocator
-	src   io.Reader   // what a plain source reads from
-	raw   *source.Raw // kept for the next Reset
-	err   error       // came with the latest bytes and waits until they are used
 	x     *extra
+	alloc *mem.Allocator
+	raw   *source.Raw          // kept for the next Reset
 	feed  atomic.Pointer[feed] // the side that others put bytes in; nil for most
+
+	// Allocator gives the blocks; nil is mem.Default(). It is read at
+	// construction and by Reset and its kin.
+	Allocator *mem.Allocator
+	// BufLen pins the size of the reads and blocks in bytes; 0 lets it follow
+	// the stream, between 256 B and 64 KiB, more for longer frames. It is
+	// read at construction and by Reset and its kin.
+	BufLen int
+	// Mouth takes the slices of a reader that NewBufReaderChan made; nil
+	// otherwise. Slices sent are transferred. Closing it ends the stream.
+	Mouth chan []byte
 }
 
 // A kind says where a reader's bytes come from.
@@ -149,12 +151,13 @@ func (b *BufReader) Reset(r io.Reader) {
 	if r == io.Reader(b) {
 		panic("sluice: BufReader.Reset to itself")
 	}
-	if desc := source.Descriptor(r); desc != nil {
+	if source.Descriptor(r) != nil {
 		b.start(raw)
+		b.src = r
 		if b.raw == nil {
 			b.raw = new(source.Raw)
 		}
-		b.raw.Reset(r, desc)
+		b.raw.Reset()
 		return
 	}
 	b.start(plain)
@@ -197,24 +200,13 @@ func (b *BufReader) Recycle() {
 	}
 	switch b.kind {
 	case raw:
-		b.raw.Close()
+		b.raw.Reset()
 	case mouth:
 		b.feed.Load().mouth.Close()
 	}
 	b.kind, b.src, b.err, b.waits, b.inHeader = closed, nil, nil, false, false
 	b.straight = false
 	b.win.Init()
-}
-
-// reader returns what bytes are read from, nil when that is no io.Reader.
-func (b *BufReader) reader() io.Reader {
-	switch b.kind {
-	case plain:
-		return b.src
-	case raw:
-		return b.raw.Conn()
-	}
-	return nil
 }
 
 // Buffered returns the number of bytes that have been received and not

@@ -34,7 +34,7 @@ func (b *BufReader) Detach() (rest *mem.Memory, r io.Reader) {
 	rest = mem.NewMemory()
 	b.win.Unmark()
 	b.win.Take(rest, b.win.Len())
-	r = b.reader()
+	r = b.src
 	b.Recycle()
 	return rest, r
 }

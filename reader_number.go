@@ -79,7 +79,7 @@ func (b *BufReader) ReadLE32(n int) (uint32, error) {
 
 func (b *BufReader) number(op string, n int) ([]byte, error) {
 	if uint(n-1) > 3 {
-		panic(fmt.Sprintf("sluice: BufReader.%s(%d): 1 to 4 bytes", op, n))
+		panicNumber(op, n)
 	}
 	if n > b.win.W-b.win.R {
 		if err := b.whole(op, n); err != nil {
@@ -87,4 +87,9 @@ func (b *BufReader) number(op string, n int) ([]byte, error) {
 		}
 	}
 	return b.take(n), nil
+}
+
+//go:noinline
+func panicNumber(op string, n int) {
+	panic(fmt.Sprintf("sluice: BufReader.%s(%d): 1 to 4 bytes", op, n))
 }

@@ -91,7 +91,7 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 	b.size.Asked(min(n, sizing.MaxBlock))
 	for b.win.Len() < n {
 		if err := b.receiveMore(n); err != nil {
-			return nil, inside("ReadBytes", n, b.Buffered(), err)
+			return nil, b.inside("ReadBytes", n, err)
 		}
 	}
 	m := mem.NewMemory()

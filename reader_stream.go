@@ -44,7 +44,7 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 		}
 	}
 	b.win.Park(b.size.WorthParking())
-	r, turn := b.reader(), b.turn
+	r, turn := b.src, b.turn
 	for range noProgress {
 		n, err := r.Read(p)
 		if uint(n) > uint(len(p)) {
@@ -91,9 +91,9 @@ func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 				return done, err
 			}
 		}
-		if v.Idle() && b.err == nil && b.x == nil && spliced(b.reader(), w) {
+		if v.Idle() && b.err == nil && b.x == nil && spliced(b.src, w) {
 			v.Vacate()
-			n, err := b.reader().(io.WriterTo).WriteTo(w)
+			n, err := b.src.(io.WriterTo).WriteTo(w)
 			v.PassedUnseen(n)
 			return done + n, err
 		}

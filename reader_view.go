@@ -35,16 +35,23 @@ func (b *BufReader) nextSlow(n int) ([]byte, error) {
 
 // whole brings n contiguous bytes into the window for op, or says why not.
 func (b *BufReader) whole(op string, n int) error {
+	if n < 0 || n > b.limits().Frame {
+		return b.wrongSize(op, n)
+	}
+	if err := b.want(n); err != nil {
+		return b.inside(op, n, err)
+	}
+	return nil
+}
+
+// wrongSize is the error of a request for n bytes that no stream can meet.
+//
+//go:noinline
+func (b *BufReader) wrongSize(op string, n int) error {
 	if n < 0 {
 		return &Error{Op: op, Limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
-	if limit := b.limits().Frame; n > limit {
-		return &Error{Op: op, Limit: int64(limit), Got: int64(n), Err: ErrTooLong}
-	}
-	if err := b.want(n); err != nil {
-		return inside(op, n, b.Buffered(), err)
-	}
-	return nil
+	return &Error{Op: op, Limit: int64(b.limits().Frame), Got: int64(n), Err: ErrTooLong}
 }
 
 // Peek returns the next n bytes without consuming them, borrowed until the

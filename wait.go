@@ -50,7 +50,7 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 	if b.kind == closed {
 		return ErrClosed
 	}
-	c, ok := b.reader().(deadliner)
+	c, ok := b.src.(deadliner)
 	if !ok && b.kind != mouth {
 		return os.ErrNoDeadline
 	}
@@ -81,18 +81,31 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	}
 	x := b.extras()
 	x.ctx = ctx
-	if c, ok := b.reader().(deadliner); ok {
-		moved := make(chan struct{})
-		cancel := context.AfterFunc(ctx, func() {
+	c, timed := b.src.(deadliner)
+	if !timed && !b.asks {
+		return
+	}
+	var h *halt
+	if b.asks {
+		h = x.halts()
+	}
+	told := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(told)
+		if timed {
 			_ = c.SetReadDeadline(time.Unix(1, 0))
-			close(moved)
-		})
-		x.stop = func() {
-			if cancel() {
-				return
-			}
-			// It is cleared after it was moved, not before.
-			<-moved
+		}
+		if h != nil {
+			h.because(context.Cause(ctx))
+		}
+	})
+	x.stop = func() {
+		if cancel() {
+			return
+		}
+		// The deadline is cleared after it was moved, not before.
+		<-told
+		if timed {
 			_ = c.SetReadDeadline(time.Time{})
 		}
 	}
@@ -111,7 +124,7 @@ func (x *extra) ctxErr() error { return &Error{Op: "read", Err: context.Cause(x.
 // arm prepares for a wait: sets the deadline, looks at the context.
 func (x *extra) arm(b *BufReader) error {
 	if x.timeout > 0 {
-		if c, ok := b.reader().(deadliner); ok {
+		if c, ok := b.src.(deadliner); ok {
 			if err := c.SetReadDeadline(time.Now().Add(x.timeout)); err != nil {
 				return err
 			}

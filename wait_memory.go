@@ -13,6 +13,15 @@ import (
 type halt struct {
 	reason chan error // takes the first reason to wait no longer
 	watch  source.Watch
+	turn   int64 // where in the stream the latest turn began
+}
+
+// halts returns what ends waits, made when there is none.
+func (x *extra) halts() *halt {
+	if x.halt == nil {
+		x.halt = &halt{reason: make(chan error, 1)}
+	}
+	return x.halt
 }
 
 func (h *halt) because(err error) {
@@ -26,34 +35,22 @@ func (h *halt) because(err error) {
 // the context, the connection's own deadline or its Close ends that.
 func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 	x := b.extras()
-	if x.halt == nil {
-		x.halt = &halt{reason: make(chan error, 1)}
-	}
-	h := x.halt
+	h := x.halts()
 	select {
 	case <-h.reason: // of an earlier wait
 	default:
 	}
-	if x.ctx != nil {
-		ctx := x.ctx
-		stopped := make(chan struct{})
-		end := context.AfterFunc(ctx, func() {
-			h.because(context.Cause(ctx))
-			close(stopped)
-		})
-		defer func() {
-			if !end() {
-				<-stopped
-			}
-		}()
+	if x.ctx != nil && x.ctx.Err() != nil { // what was just taken out, maybe
+		h.because(context.Cause(x.ctx))
 	}
 	if x.timeout > 0 {
 		t := time.AfterFunc(x.timeout, func() { h.because(os.ErrDeadlineExceeded) })
 		defer t.Stop()
 	}
-	h.watch.Start(b.reader(), h.reason)
-	defer h.watch.Stop()
-	b.size.Pressed = true
+	if b.src != nil {
+		h.watch.Start(b.src, h.reason)
+		defer h.watch.Stop()
+	}
 	return b.alloc.AwaitSlab(n, b.win.Capacity(), h.reason)
 }
 

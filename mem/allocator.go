@@ -76,7 +76,7 @@ func (a *Allocator) Get(n int) Buf {
 		return a.getSlow(c, b, n)
 	}
 	b.gauge.markTook()
-	b.own.n = uint32(n)
+	b.own.data = b.data[:n:n]
 	return Buf{&b.own, b.own.word.Load() &^ issuedMask}
 }
 
@@ -100,11 +100,11 @@ func (a *Allocator) checkedOut(b *block, n int) Buf {
 	w := b.own.word.Load()
 	if invariant.Enabled {
 		invariant.Check(w&^genMask == issuedOne|1, "mem: the word of a free block is %#x", w)
-		invariant.Check(b.own.kind == b.ownKind() && b.own.off == 0, "mem: free block is cut")
+		invariant.Check(b.own.kind == b.ownKind(), "mem: free block is cut")
 		invariant.Check(b.track == nil && !b.own.tracked, "mem: free block is tracked")
 		invariant.Check(len(b.data) >= n, "mem: block of %d bytes for %d", len(b.data), n)
 	}
-	b.own.n = uint32(n)
+	b.own.data = b.data[:n:n]
 	buf := Buf{&b.own, w &^ issuedMask}
 	if a.leak.level.Load() != uint32(LeakOff) {
 		a.leak.begin(b, n, buf.key)
@@ -117,7 +117,7 @@ func (a *Allocator) getOdd(n int) Buf {
 	a.checkSize("Get", n)
 	if n == 0 {
 		b := a.Get(1)
-		b.c.n = 0
+		b.c.data = b.c.data[:0:0]
 		return b
 	}
 	b := a.large.create(n)

@@ -43,14 +43,14 @@ type cellChunk [16]cell
 // the largest block that readers use has.
 const keepChunks = 64
 
-// dropCells lets go of all chunks but the first; nobody holds a part of b.
-func (b *block) dropCells() {
-	for _, chunk := range b.more[1:] {
+// dropCells lets go of all chunks but the first ones; nobody holds a part of b.
+func (b *block) dropCells(keep int) {
+	for _, chunk := range b.more[keep:] {
 		for i := range chunk {
 			b.cellGen = max(b.cellGen, chunk[i].word.Load()&genMask)
 		}
 	}
-	b.more = b.more[:1:1]
+	b.more = b.more[:keep:keep]
 }
 
 // cell returns cell i, 0 being the block's own. Only the filler adds cells.
@@ -121,9 +121,9 @@ func (b *block) endWhole() {
 // endCutting is goHome for a block that was a Slab's.
 func (b *block) endCutting() {
 	if len(b.more) > keepChunks {
-		b.dropCells()
+		b.dropCells(1)
 	}
-	b.own.kind, b.own.tracked, b.own.off = b.ownKind(), b.track != nil, 0
+	b.own.kind, b.own.tracked = b.ownKind(), b.track != nil
 	b.endWhole()
 }
 

@@ -35,8 +35,7 @@ func (b Buf) Bytes() []byte {
 	if c == nil || stale(c.word.Load(), b.key) {
 		panicReleased("Bytes")
 	}
-	i, n := uint64(c.off), uint64(c.n)
-	return c.block.data[i : i+n : i+n]
+	return c.data
 }
 
 // Len returns the number of bytes.
@@ -44,7 +43,7 @@ func (b Buf) Len() int {
 	if b.c == nil || stale(b.c.word.Load(), b.key) {
 		panicReleased("Len")
 	}
-	return int(b.c.n)
+	return len(b.c.data)
 }
 
 // Valid reports whether b stands for a reference: it is neither the zero Buf
@@ -72,7 +71,7 @@ func (b Buf) Retain() Buf {
 func (b Buf) RetainedSlice(i, j int) Buf {
 	b.bound("Buf.RetainedSlice", i, j)
 	c := b.c
-	k := c.newChild(b.key, c.off+uint32(i), uint32(j-i), 1, "Buf.RetainedSlice")
+	k := c.newChild(b.key, c.data[i:j:j], 1, "Buf.RetainedSlice")
 	if c.block.gauge != nil {
 		c.block.gauge.markCut(j - i)
 	}
@@ -151,10 +150,10 @@ func (b *Buf) releaseSlow() {
 func (b *Buf) Compact() bool {
 	b.live("Buf.Compact")
 	blk := b.c.block
-	if !worthCopying(len(blk.data), int(b.c.n)) {
+	if !worthCopying(len(blk.data), len(b.c.data)) {
 		return false
 	}
-	small := blk.allocator().Get(int(b.c.n))
+	small := blk.allocator().Get(len(b.c.data))
 	copy(small.Bytes(), b.Bytes())
 	b.Release()
 	*b = small //sluice:moved
@@ -181,8 +180,8 @@ func (b Buf) live(op string) {
 
 func (b Buf) bound(op string, i, j int) {
 	b.live(op)
-	if uint(i) > uint(j) || uint(j) > uint(b.c.n) {
-		panic(fmt.Sprintf("mem: %s(%d, %d) of %d bytes", op, i, j, b.c.n))
+	if uint(i) > uint(j) || uint(j) > uint(len(b.c.data)) {
+		panic(fmt.Sprintf("mem: %s(%d, %d) of %d bytes", op, i, j, len(b.c.data)))
 	}
 }
 
@@ -195,7 +194,7 @@ func Wrap(p []byte, free func()) Buf {
 		panic(fmt.Sprintf("mem: Wrap of %d bytes, at most %d", len(p), uint64(maxBuf)))
 	}
 	b := &block{data: p, free: free}
-	b.own.block, b.own.kind, b.own.n = b, single, uint32(len(p))
+	b.own.block, b.own.kind, b.own.data = b, single, p[:len(p):len(p)]
 	b.own.word.Store(first)
 	return Buf{&b.own, firstKey}
 }

@@ -33,13 +33,13 @@ import (
 type cell struct {
 	word   atomic.Uint64
 	block  *block
-	parent *cell // of a child
-	off, n uint32
+	parent *cell  // of a child
+	data   []byte // the stretch; its capacity is its length
 	index  uint32 // of a cut cell: its place in the block
 	kind   uint8
 	// tracked sends every call through the leak kit.
 	tracked bool
-	_       [26]byte
+	_       [10]byte
 }
 
 // What a cell is.
@@ -88,7 +88,7 @@ var childCells = sync.Pool{New: func() any { return new(cell) }}
 // wordOf returns the word of n holders, the first ones of a generation.
 func wordOf(gen uint64, n int) uint64 { return gen | uint64(n)<<issuedShift | 1<<n - 1 }
 
-// retain adds a holder of off and n on behalf of the holder of key, or panics
+// retain adds a holder on behalf of the holder of key, or panics
 // and has changed nothing.
 func (c *cell) retain(key uint64, op string) Buf {
 	for {
@@ -98,7 +98,7 @@ func (c *cell) retain(key uint64, op string) Buf {
 		}
 		issued := w & issuedMask >> issuedShift
 		if issued == maxHolders {
-			return c.newChild(key, c.off, c.n, 1, op).first()
+			return c.newChild(key, c.data, 1, op).first()
 		}
 		if c.word.CompareAndSwap(w, (w+issuedOne)|1<<issued) {
 			return c.watched(w&genMask | 1<<issued)
@@ -127,7 +127,7 @@ func (c *cell) share(key uint64, dst []Buf, op string) {
 	}
 	for len(dst) > 0 {
 		n := min(len(dst), maxHolders)
-		k := c.newChild(key, c.off, c.n, n, op)
+		k := c.newChild(key, c.data, n, op)
 		k.fill(dst[:n], k.word.Load()&genMask, 0)
 		dst = dst[n:]
 	}
@@ -149,9 +149,9 @@ func (c *cell) fill(dst []Buf, gen uint64, bit int) {
 // first returns the only holder of a new child.
 func (c *cell) first() Buf { return c.watched(c.word.Load()&genMask | 1) }
 
-// newChild makes a cell with n holders of off and length size, on behalf of
-// the holder of key.
-func (c *cell) newChild(key uint64, off, size uint32, n int, op string) *cell {
+// newChild makes a cell with n holders of data, a part of c's, on behalf of the
+// holder of key.
+func (c *cell) newChild(key uint64, data []byte, n int, op string) *cell {
 	for {
 		w := c.word.Load()
 		if stale(w, key) {
@@ -166,7 +166,7 @@ func (c *cell) newChild(key uint64, off, size uint32, n int, op string) *cell {
 	}
 	k := childCells.Get().(*cell)
 	gen := k.word.Load()&genMask + genOne
-	k.block, k.parent, k.off, k.n = c.block, c, off, size
+	k.block, k.parent, k.data = c.block, c, data
 	k.kind, k.tracked = child, c.tracked
 	// Nobody else knows k yet.
 	sys.StoreRelaxed64(&k.word, wordOf(gen, n))
@@ -204,7 +204,7 @@ func (c *cell) leave(w, remains uint64) bool {
 	switch {
 	case remains&liveMask != 0:
 		if remains&holderMask == 0 && b.gauge != nil {
-			b.gauge.markPartLoose(int(c.n))
+			b.gauge.markPartLoose(len(c.data))
 		}
 		return c.word.CompareAndSwap(w, remains)
 	case c.kind <= single:
@@ -225,7 +225,7 @@ func (c *cell) leave(w, remains uint64) bool {
 		if !c.word.CompareAndSwap(w, remains&genMask) {
 			return false
 		}
-		c.block, c.parent = nil, nil
+		c.block, c.parent, c.data = nil, nil, nil
 		if w>>genShift < lastGen {
 			childCells.Put(c)
 		}

@@ -45,8 +45,11 @@ func (a *Allocator) Malloc(n int) []byte {
 	if b.slice == nil {
 		a.slices.record(b)
 	}
+	if len(b.more) > 0 {
+		b.dropCells(0) // they point at the memory
+	}
 	r, data := b.slice, b.data
-	r.n, r.block, b.data = n, b, nil
+	r.n, r.block, b.data, b.own.data = n, b, nil, nil
 	r.state.Store(sliceOut)
 	return data[:n]
 }

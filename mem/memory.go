@@ -208,7 +208,7 @@ func (m *Memory) live(op string) {
 		size := 0
 		for i := range m.bufs {
 			m.bufs[i].live("Memory." + op)
-			invariant.Check(int(m.bufs[i].c.n) == len(m.Buffers[i]), "mem: part %d of a Memory has %d bytes, its Buf %d", i, len(m.Buffers[i]), m.bufs[i].c.n)
+			invariant.Check(len(m.bufs[i].c.data) == len(m.Buffers[i]), "mem: part %d of a Memory has %d bytes, its Buf %d", i, len(m.Buffers[i]), len(m.bufs[i].c.data))
 			size += len(m.Buffers[i])
 		}
 		invariant.Check(size == m.Size, "mem: Memory of %d bytes says %d", size, m.Size)

@@ -95,7 +95,7 @@ func (s *Slab) Cut(i, n int) Buf {
 		return s.cutSlow(i, n)
 	}
 	key := w&genMask + firstKey
-	c.off, c.n = uint32(i), uint32(n)
+	c.data = s.b.data[i : i+n : i+n]
 	sys.StoreRelaxed64(&c.word, key+issuedOne)
 	return Buf{c, key}
 }
@@ -133,7 +133,7 @@ func (s *Slab) take(i, n, holders int) (*cell, uint64) {
 		w = c.word.Load()
 	}
 	s.c = c
-	c.off, c.n = uint32(i), uint32(n)
+	c.data = b.data[i : i+n : i+n]
 	c.tracked = b.track != nil && b.track.tokens
 	gen := w&genMask + genOne
 	sys.StoreRelaxed64(&c.word, wordOf(gen, holders))
@@ -155,8 +155,21 @@ func (s *Slab) Shared() bool {
 
 // Release lets the block go and empties s. Bufs cut from it live on.
 func (s *Slab) Release() {
-	if s.b == nil {
+	b := s.b
+	if b == nil {
 		panic("mem: Slab.Release: the Slab is empty or was released")
+	}
+	// The usual end, spelled out: nobody has a part of a pooled block. Readers
+	// come here when the stack is at its deepest.
+	if h := b.home; h != nil && !h.heap && h.flags.Load()&flagsBack == 0 && b.track == nil && len(b.more) <= keepChunks && !s.Shared() {
+		if w := b.own.word.Load(); w < lastGen<<genShift {
+			*s = Slab{}
+			b.own.kind = whole
+			sys.StoreRelaxed64(&b.own.word, w&genMask+first)
+			b.gauge.markFreed()
+			h.pool.Put(b)
+			return
+		}
 	}
 	s.end()
 }

@@ -43,6 +43,8 @@ const (
 	mostTrust = 512 << 10
 	// mostFrame is where the estimate of the frames' length ends.
 	mostFrame = 1 << 28
+	// mostHead is the longest header that is looked for before an item.
+	mostHead = 128
 	// CopyBelow is up to where pieces that are given are copied together: a
 	// record for each would cost as much as the bytes.
 	CopyBelow = 512
@@ -63,6 +65,7 @@ type Sizing struct {
 	less   uint8 // shorter requests in a row
 	calm   uint8 // reads of little in a row
 	reads  uint8 // of the current ones
+	head   uint8 // bytes before the last long item
 	// Drained says that the latest read left room: the source had no more.
 	Drained bool
 	// Open says that nobody knows yet how long what is asked for will be: a
@@ -91,7 +94,7 @@ func (s *Sizing) Want() int {
 		return int(s.pinned)
 	}
 	if s.Pressed {
-		return MinBlock
+		return max(MinBlock, s.turn())
 	}
 	n := max(s.block, min(min(s.frame, MaxBlock)*framesPerBlock, MaxBlock))
 	if s.whole > MaxBlock/4 {
@@ -100,6 +103,25 @@ func (s *Sizing) Want() int {
 		n = max(n, 2*s.whole)
 	}
 	return int(n)
+}
+
+// turn returns how many bytes are read in one turn in the queue of those who
+// wait for memory: as many items with their headers, as long as the last ones,
+// as a block has room for. What is read beyond whole items would have to be
+// held while others have their turn.
+func (s *Sizing) turn() int {
+	item := int(s.frame) + int(s.head)
+	if item == 0 || item >= MaxBlock {
+		return min(item, MaxBlock)
+	}
+	return MaxBlock / item * item
+}
+
+// Begins notes that before bytes of an item came before the asked ones.
+func (s *Sizing) Begins(before int64, asked int) {
+	if asked >= int(s.frame)/2 && before <= mostHead {
+		s.head = uint8(before)
+	}
 }
 
 // Fresh returns the size for a block that has nothing in it and is to take
@@ -183,7 +205,10 @@ func (s *Sizing) Behind(n, held int) int {
 // Little reports whether kept bytes are so few in a block of length bytes that
 // a smaller one should keep them during a wait.
 func (s *Sizing) Little(kept, length int) bool {
-	return s.pinned == 0 && length > MinBlock && kept <= length/8 && (kept <= FirstBlock || s.Pressed)
+	if s.Pressed {
+		return s.pinned == 0 && length > MinBlock && kept <= length/2
+	}
+	return s.pinned == 0 && length > MinBlock && kept <= length/8 && kept <= FirstBlock
 }
 
 // Asked notes that n contiguous bytes were asked for and were not there.
@@ -260,12 +285,15 @@ func (s *Sizing) Stops(length int) bool {
 	return s.frame > longFrame && s.pinned == 0 && !s.Open && int(s.frame) <= length
 }
 
-// Limit returns how far to fill a block of the given length when the item that
-// is asked for ends at end: to the block's end, unless frames are long against
+// Limit returns how far to fill a block of the given length when the asked
+// bytes of an item end at end: to the block's end, unless frames are long against
 // it. Then what is read past the item stops where another would not fit, so
 // that its head need not be copied to the next block.
-func (s *Sizing) Limit(length, end int) int {
+func (s *Sizing) Limit(length, end, asked int) int {
 	if s.Pressed && s.pinned == 0 && length > MinBlock {
+		if asked < int(s.frame)/2 {
+			return min(length, end-asked+max(asked, s.turn()))
+		}
 		return min(length, end)
 	}
 	if !s.Stops(length) {

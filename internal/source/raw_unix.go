@@ -18,38 +18,33 @@ const rawReads = true
 // connection that waits holds none. The callback always tries to read before
 // it asks to wait: the poller tells of an edge once, and it may have passed.
 //
-// The zero Raw is ready for Reset. It belongs to one goroutine at a time.
+// The zero Raw is ready for use. It belongs to one goroutine at a time. It is
+// part of what an idle connection costs.
 type Raw struct {
-	conn io.Reader
-	desc syscall.Conn
-	raw  syscall.RawConn // asked for by the first Read
-	try  func(fd uintptr) bool
-
-	mem  Memory
-	room []byte // where to read; empty after a wait for which it was given back
-	n    int
-	err  error
+	raw   syscall.RawConn // asked for by the first Read
+	try   func(fd uintptr) bool
+	mem   Memory
+	room  []byte // where to read; empty after a wait for which it was given back
+	n     int
+	errno errno
 }
 
-// Reset makes s read from conn, whose descriptor desc has. It allocates
-// nothing; the first Read after it does.
-func (s *Raw) Reset(conn io.Reader, desc syscall.Conn) {
-	s.conn, s.desc, s.raw = conn, desc, nil
-}
+// errno is why there are no bytes; again stands for ErrAgain.
+type errno = syscall.Errno
 
-// Close forgets the connection, which it leaves open.
-func (s *Raw) Close() { s.conn, s.desc, s.raw = nil, nil, nil }
+const again = ^errno(0)
 
-// Conn returns what s reads from.
-func (s *Raw) Conn() io.Reader { return s.conn }
+// Reset makes the next Read ask for the descriptor of another connection.
+func (s *Raw) Reset() { s.raw = nil }
 
-// Read reads what there is, into room or what m has after a wait, at least one
-// byte, and returns how many bytes came and for how much room. Errors are
-// those of the connection's own Read, and ErrAgain.
-func (s *Raw) Read(room []byte, m Memory) (n, offered int, err error) {
+// Read reads what there is from conn, the same until Reset, into room or what
+// m has after a wait, at least one byte. It returns how many bytes came and for
+// how much room. Errors are those of the connection's own Read, and ErrAgain.
+// The first Read allocates.
+func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err error) {
 	if s.raw == nil {
-		if s.raw, err = s.desc.SyscallConn(); err != nil {
-			return 0, 0, s.opError(err)
+		if s.raw, err = Descriptor(conn).SyscallConn(); err != nil {
+			return 0, 0, opError(conn, err)
 		}
 		if s.try == nil {
 			s.try = s.attempt
@@ -61,11 +56,11 @@ func (s *Raw) Read(room []byte, m Memory) (n, offered int, err error) {
 	s.room, s.mem = nil, nil
 	switch {
 	case err != nil:
-		return 0, 0, s.opError(err)
-	case s.err == ErrAgain:
+		return 0, 0, opError(conn, err)
+	case s.errno == again:
 		return 0, 0, ErrAgain
-	case s.err != nil:
-		return 0, 0, s.opError(os.NewSyscallError("read", s.err))
+	case s.errno != 0:
+		return 0, 0, opError(conn, os.NewSyscallError("read", s.errno))
 	case s.n == 0:
 		return 0, 0, io.EOF
 	}
@@ -75,15 +70,18 @@ func (s *Raw) Read(room []byte, m Memory) (n, offered int, err error) {
 func (s *Raw) attempt(fd uintptr) bool {
 	if len(s.room) == 0 {
 		if s.room = s.mem.Take(); len(s.room) == 0 {
-			s.n, s.err = 0, ErrAgain
+			s.n, s.errno = 0, again
 			return true
 		}
 	}
 	for {
-		s.n, s.err = syscall.Read(int(fd), s.room)
-		switch s.err {
-		case nil:
+		n, err := syscall.Read(int(fd), s.room)
+		s.n, s.errno = n, 0
+		if err == nil {
 			return true
+		}
+		s.errno, _ = err.(errno)
+		switch s.errno {
 		case syscall.EINTR:
 		case syscall.EAGAIN:
 			s.room = nil
@@ -96,14 +94,14 @@ func (s *Raw) attempt(fd uintptr) bool {
 }
 
 // opError makes the error what the connection's own Read returns.
-func (s *Raw) opError(err error) error {
+func opError(conn io.Reader, err error) error {
 	op := &net.OpError{Op: "read", Err: err}
 	var raw *net.OpError
 	if errors.As(err, &raw) {
 		*op = *raw
 		op.Op = "read"
 	}
-	if c, ok := s.conn.(net.Conn); ok {
+	if c, ok := conn.(net.Conn); ok {
 		op.Source, op.Addr = c.LocalAddr(), c.RemoteAddr()
 		// A socket that was never connected has no address at the other end.
 		if op.Addr != nil {

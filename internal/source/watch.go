@@ -27,11 +27,12 @@ const (
 // A Watch is one connection that is looked at while its reader waits for
 // memory. The zero Watch is ready for Start. It belongs to the reader.
 type Watch struct {
-	raw    syscall.RawConn
-	report chan<- error // nil while it is not in the list
-	slot   int          // place in the list
-	turn   uint64       // number of this Start
-	probe  *probe       // for a connection without a descriptor
+	of     io.Reader       // what raw is of
+	raw    syscall.RawConn // nil without a descriptor
+	report chan<- error    // nil while it is not in the list
+	slot   int             // place in the list
+	turn   uint64          // number of this Start
+	probe  *probe          // for a connection without a descriptor
 }
 
 var watches struct {
@@ -45,8 +46,10 @@ var watches struct {
 // fail at once sent to report, once and without waiting. What has neither a
 // descriptor nor deadlines is not looked at.
 func (w *Watch) Start(r io.Reader, report chan<- error) {
-	raw := descriptor(r)
-	if raw == nil {
+	if w.of != r {
+		w.of, w.raw = r, descriptor(r)
+	}
+	if w.raw == nil {
 		if c, ok := r.(net.Conn); ok {
 			if w.probe == nil || w.probe.r != r {
 				w.probe = &probe{r: c}
@@ -57,7 +60,7 @@ func (w *Watch) Start(r io.Reader, report chan<- error) {
 	}
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
-	w.raw, w.report, w.slot = raw, report, len(watches.list)
+	w.report, w.slot = report, len(watches.list)
 	w.turn++
 	watches.list = append(watches.list, w)
 	if !watches.running {
@@ -86,7 +89,7 @@ func (w *Watch) remove() {
 	watches.list[w.slot], moved.slot = moved, w.slot
 	watches.list[last] = nil
 	watches.list = watches.list[:last]
-	w.raw, w.report = nil, nil
+	w.report = nil
 }
 
 // look goes round until there is nothing to look at.

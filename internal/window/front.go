@@ -71,6 +71,23 @@ func (w *Window) Vacate() {
 	}
 }
 
+// Empty is Vacate of a block that nobody shares.
+func (w *Window) Empty() {
+	w.forget()
+	if w.slab.Valid() {
+		w.slab.Release()
+	}
+	w.own, w.Buf = false, nil
+	w.rebase(w.W, 0)
+}
+
+// Begin makes s, transferred, the block of a front that has nothing in it, and
+// returns its memory up to length.
+func (w *Window) Begin(s mem.Slab, length int) []byte {
+	w.slab, w.own, w.Buf = s, true, s.Bytes()[:length]
+	return w.Buf
+}
+
 // Cut returns n bytes of the front, retained, and consumes them.
 func (w *Window) Cut(n int) mem.Buf {
 	r := w.R

@@ -14,16 +14,15 @@ type Window struct {
 	// memory is somebody else's.
 	Buf  []byte
 	R, W int
+	mark int   // what is kept from here on, -1 without a mark
+	rest *rest // nil while there is nothing in it
+	own  bool  // the block is filled here: its memory can be used again
 
-	slab  mem.Slab // the block under Buf
-	start int64    // place in the stream of Buf[0]
-	rest  *rest    // nil while there is nothing in it
-
-	low      int   // oldest consumed byte that is still in Buf
-	fixed    int   // Unread is refused while R is here
-	mark     int   // what is kept from here on, -1 without a mark
-	lastByte int16 // the byte before low, -1 when unknown
-	own      bool  // the block is filled here: its memory can be used again
+	lastByte int16    // the byte before low, -1 when unknown
+	slab     mem.Slab // the block under Buf
+	start    int64    // place in the stream of Buf[0]
+	low      int      // oldest consumed byte that is still in Buf
+	fixed    int      // Unread is refused while R is here
 }
 
 // rest is what most windows do not need.
