@@ -468,6 +468,12 @@ const turns = 16
 // room for size. Where it has none for that either, it waits in the queue of
 // those who do.
 func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
+	if b.size.Pressed && b.kind != fed {
+		if limit, _ := b.alloc.Budget(); int64(size) > limit/turns {
+			size = least
+		}
+		return b.awaitSlab(size)
+	}
 	s, err := b.alloc.TrySlab(size)
 	if err == nil {
 		return s, nil
@@ -480,9 +486,6 @@ func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
 	if !errors.Is(err, ErrBudget) || b.kind == fed {
 		return mem.Slab{}, err
 	}
-	if limit, _ := b.alloc.Budget(); !b.size.Pressed || int64(size) > limit/turns {
-		size = least
-	}
 	b.size.Pressed = true
-	return b.awaitSlab(size)
+	return b.awaitSlab(least)
 }
