@@ -51,6 +51,7 @@ func (b *block) dropCells(keep int) {
 		}
 	}
 	b.more = b.more[:keep:keep]
+	b.cell(uint32(keep * len(cellChunk{}))).next = nil
 }
 
 // cell returns cell i, 0 being the block's own. Only the filler adds cells.
@@ -73,7 +74,11 @@ func (b *block) addCells(i uint32) {
 		chunk[k].block = b
 		chunk[k].index = i + uint32(k)
 		chunk[k].kind = cut
+		if k > 0 {
+			chunk[k-1].next = &chunk[k]
+		}
 	}
+	b.cell(i - 1).next = &chunk[0]
 	b.more = append(b.more, chunk)
 }
 

@@ -33,7 +33,7 @@ const maxBuf = min(math.MaxUint32, math.MaxInt)
 func (b Buf) Bytes() []byte {
 	c := b.c
 	if c == nil || stale(c.word.Load(), b.key) {
-		panicReleased("Bytes")
+		panic("mem: Buf.Bytes: the Buf is empty or was released")
 	}
 	return c.data
 }
@@ -41,7 +41,7 @@ func (b Buf) Bytes() []byte {
 // Len returns the number of bytes.
 func (b Buf) Len() int {
 	if b.c == nil || stale(b.c.word.Load(), b.key) {
-		panicReleased("Len")
+		panic("mem: Buf.Len: the Buf is empty or was released")
 	}
 	return len(b.c.data)
 }

@@ -39,7 +39,7 @@ type cell struct {
 	kind   uint8
 	// tracked sends every call through the leak kit.
 	tracked bool
-	_       [10]byte
+	next    *cell // of a cut cell: the one of the next place, nil when there is none
 }
 
 // What a cell is.
@@ -141,8 +141,10 @@ func (c *cell) fill(dst []Buf, gen uint64, bit int) {
 		}
 		return
 	}
+	key := uint64(1) << bit
 	for i := range dst {
-		dst[i] = Buf{c, gen | 1<<(bit+i)}
+		dst[i] = Buf{c, gen | key}
+		key <<= 1
 	}
 }
 

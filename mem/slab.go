@@ -109,11 +109,14 @@ func (s *Slab) cutSlow(i, n int) Buf {
 // CutFor fills dst with references to n bytes from offset i, retained: one for
 // each of so many holders. What dst held is overwritten, not released.
 func (s *Slab) CutFor(dst []Buf, i, n int) {
-	for len(dst) > 0 {
-		k := min(len(dst), maxHolders)
-		c, gen := s.take(i, n, k)
-		c.fill(dst[:k], gen, 0)
-		dst = dst[k:]
+	for len(dst) > maxHolders {
+		c, gen := s.take(i, n, maxHolders)
+		c.fill(dst[:maxHolders], gen, 0)
+		dst = dst[maxHolders:]
+	}
+	if len(dst) > 0 {
+		c, gen := s.take(i, n, len(dst))
+		c.fill(dst, gen, 0)
 	}
 }
 
@@ -122,14 +125,15 @@ func (s *Slab) CutFor(dst []Buf, i, n int) {
 func (s *Slab) take(i, n, holders int) (*cell, uint64) {
 	b := s.b
 	if i < 0 || n < 0 || i > len(b.data)-n {
-		panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, len(b.data)))
+		panicCut(i, n, len(b.data))
 	}
 	c := s.c
 	w := c.word.Load()
-	for w&liveMask != 0 || w>>genShift >= lastGen {
-		next := c.index + 1
-		b.addCells(next)
-		c = b.cell(next)
+	for w&liveMask != 0 || w >= lastGen<<genShift {
+		if c.next == nil {
+			b.addCells(c.index + 1)
+		}
+		c = c.next
 		w = c.word.Load()
 	}
 	s.c = c
@@ -138,6 +142,11 @@ func (s *Slab) take(i, n, holders int) (*cell, uint64) {
 	gen := w&genMask + genOne
 	sys.StoreRelaxed64(&c.word, wordOf(gen, holders))
 	return c, gen
+}
+
+//go:noinline
+func panicCut(i, n, length int) {
+	panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, length))
 }
 
 // Shared reports whether somebody else holds a part of the block.
