@@ -179,8 +179,8 @@ func TestDecoderIsFed(t *testing.T) {
 }
 
 func TestDecoderOfAReaderOfSlices(t *testing.T) {
-	in := watchedReader(t)
-	in = sluice.NewBufReaderChan(0)
+	in := sluice.NewBufReaderChan(0, sluice.Options{Allocator: watchedReader(t).Allocator})
+	defer in.Recycle()
 	mouth := in.Mouth
 	go func() {
 		defer close(mouth)

@@ -47,7 +47,10 @@ func allocsGroup() []lab.Scenario {
 		Targets:  []lab.Target{{Variant: "new", Metric: allocsPerCall, AtMost: 2}},
 		Variants: []lab.Variant{
 			{Name: "bufio", About: "bufio.NewReader, of 4 KiB", Open: onConn(func(conn net.Conn) (func(), func()) {
-				return func() { keptBufio = bufio.NewReader(conn) }, func() { keptBufio = nil }
+				return func() { keptBufio = bufio.NewReader(conn) }, func() {
+					runtime.KeepAlive(keptBufio)
+					keptBufio = nil
+				}
 			})},
 			{Name: "new", About: "our NewBufReader, and Recycle", Open: onConn(func(conn net.Conn) (func(), func()) {
 				return func() {
