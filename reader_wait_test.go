@@ -200,3 +200,8 @@ func TestEveryEndOfAWaitForMemoryIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// isClosed reports whether err is that of a connection that was closed here.
+func isClosed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
+}

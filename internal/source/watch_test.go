@@ -297,7 +297,7 @@ func TestALookDoesNotWaitForAReader(t *testing.T) {
 				w.Start(near, report)
 				runtime.Gosched()
 				w.Stop()
-				go func() { _, _ = far.Write(p) }()
+				go func() { _, _ = far.Write([]byte{1}) }()
 				if _, err := near.Read(p); err != nil {
 					t.Error(err)
 					return
