@@ -54,6 +54,8 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&s, ": %d bytes or more, limit %d", e.Got, e.Limit)
 	case errors.Is(e.Err, ErrTooLong):
 		fmt.Fprintf(&s, ": %d or more, limit %d", e.Got, e.Limit)
+	case e.Limit < 0: // a length in somebody's message can be
+		fmt.Fprintf(&s, " of %d bytes", e.Limit)
 	case e.Limit != 0:
 		fmt.Fprintf(&s, ": %d of %d bytes", max(e.Got, e.Done), e.Limit)
 	case e.Done != 0:

@@ -20,6 +20,7 @@ func TestErrorTexts(t *testing.T) {
 		want string
 	}{
 		{&sluice.Error{Op: "Next", Limit: 10, Got: 3, Err: io.ErrUnexpectedEOF}, "sluice: Next: 3 of 10 bytes: unexpected EOF"},
+		{&sluice.Error{Op: "Next", Limit: -3, Err: bufio.ErrNegativeCount}, "sluice: Next of -3 bytes: bufio: negative count"},
 		{&sluice.Error{Op: "Skip", Limit: 10, Done: 4, Err: errSource}, "sluice: Skip: 4 of 10 bytes: the source broke"},
 		{&sluice.Error{Op: "WriteTo", Done: 7, Err: errSource}, "sluice: WriteTo after 7 bytes: the source broke"},
 		{&sluice.Error{Op: "ReadLine", Limit: 65536, Got: 70000, Err: sluice.ErrTooLong}, "sluice: ReadLine: 70000 bytes or more, limit 65536: limit exceeded"},

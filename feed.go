@@ -33,13 +33,16 @@ func (b *BufReader) takeMouth() error {
 	b.vacate()
 	var p []byte
 	var err error
-	s := b.feed.Load().mouth
+	s, turn := b.feed.Load().mouth, b.turn
 	if x := b.x; x != nil && x.ctx != nil {
 		p, err = s.Next(x.ctx.Done(), x.timeout)
 	} else if x != nil {
 		p, err = s.Next(nil, x.timeout)
 	} else {
 		p, err = s.Next(nil, 0)
+	}
+	if b.turn != turn {
+		panicTurn()
 	}
 	switch err {
 	case nil:

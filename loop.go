@@ -235,12 +235,12 @@ func (b *BufReader) readRaw(n int) error {
 		}
 		turn := b.turn
 		got, offered, err := b.raw.Read(b.src, room, (*memory)(b))
+		if b.turn != turn {
+			panicTurn()
+		}
 		b.endIdle()
 		if err == source.ErrAgain {
 			continue
-		}
-		if b.turn != turn {
-			panicTurn()
 		}
 		if err != nil {
 			b.idle()
@@ -271,7 +271,7 @@ func (m *memory) Drop() {
 // simple.
 func (m *memory) Take() []byte {
 	b := (*BufReader)(m)
-	if b.after == 0 || b.win.Parked() {
+	if b.after == 0 || b.kind != raw || b.win.Parked() {
 		return nil
 	}
 	s := b.alloc.CachedSlab(int(b.after))

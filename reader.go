@@ -187,9 +187,12 @@ func (b *BufReader) start(k kind) {
 // Recycle gives the reader's memory back and ends its use; what it has handed
 // out as Buf or Memory lives on. Calls after it return ErrClosed, until Reset.
 // A second Recycle does nothing. The source is not closed: it is the caller's.
-// A Recycle during a read by another goroutine makes that panic.
+// A Recycle during a read by another goroutine makes that panic, and a source
+// that is inside Read then may still write to memory that was given back:
+// close the connection to end the read first.
 func (b *BufReader) Recycle() {
 	b.turn++
+	b.endIdle()
 	if x := b.x; x != nil {
 		x.endContext()
 		if x.timeout > 0 && b.kind != closed {
@@ -197,6 +200,7 @@ func (b *BufReader) Recycle() {
 			_ = b.SetTimeout(0)
 		}
 		x.timeout = 0
+		x.halt = nil // it knows the connection
 	}
 	switch b.kind {
 	case raw:

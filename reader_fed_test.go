@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/invariant"
+	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -192,6 +195,125 @@ func TestFeedCopyIsAllOrNothing(t *testing.T) {
 	if p, err := r.Next(12); string(p) != "before after" || err != nil {
 		t.Errorf("%q, %v", p, err)
 	}
+}
+
+// TestFeedCopyThatFailsBehindOtherBytesAddsNone: what was added lies in several
+// blocks by then.
+func TestFeedCopyThatFailsBehindOtherBytesAddsNone(t *testing.T) {
+	a := watched(t, 136<<10)
+	r := fedReader(t, a)
+	data := testData(3000)
+	for at := range 2 { // too long to be copied together
+		if err := r.Feed(bytes.Clone(data[at*1000 : (at+1)*1000])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{0, 100} {
+		if err := r.FeedCopy(data[2000 : 2000+n]); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.FeedCopy(make([]byte, 300<<10)); !errors.Is(err, sluice.ErrBudget) {
+			t.Fatalf("300 KiB on a budget of 136: %v", err)
+		}
+		if r.Buffered() != 2000+n || r.TotalRead() != int64(2000+n) {
+			t.Fatalf("%d bytes are there, %d were read", r.Buffered(), r.TotalRead())
+		}
+		if out := a.Stats().OutBytes; out > 4<<10 {
+			t.Errorf("%d bytes are checked out for %d", out, n)
+		}
+	}
+	if err := r.FeedBuf(mem.Wrap(bytes.Clone(data[2100:]), nil)); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := r.Next(3000); !bytes.Equal(p, data) || err != nil {
+		t.Errorf("%d bytes, %v", len(p), err)
+	}
+}
+
+// TestFedBacklogThatNeverEmptiesStaysSmall: two pieces always wait.
+func TestFedBacklogThatNeverEmptiesStaysSmall(t *testing.T) {
+	for _, piece := range []int{1, 100, 1000, 5000} {
+		for turn := range 3 {
+			a := mem.New(mem.Options{})
+			r := fedReader(t, a)
+			data := testData(piece)
+			want := bytes.Clone(data)
+			for range 2 {
+				if err := feed(r, a, turn, data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var most int64
+			cycle := func() {
+				if err := feed(r, a, turn, data); err != nil {
+					t.Fatal(err)
+				}
+				if p, err := r.Next(piece); err != nil || !bytes.Equal(p, want) {
+					t.Fatalf("%d bytes, way %d: other bytes, %v", piece, turn, err)
+				}
+			}
+			for range 20_000 {
+				cycle()
+				if s := a.Stats(); s.OutBytes > most {
+					most = s.OutBytes
+				}
+			}
+			if limit := int64(4*3*piece + 16<<10); most > limit {
+				t.Errorf("pieces of %d, way %d: %d bytes were checked out, at most %d", piece, turn, most, limit)
+			}
+			if turn != 1 {
+				continue // the others bring memory of their own
+			}
+			if heap := allocated(func() {
+				for range 20_000 {
+					cycle()
+				}
+			}); !sys.Race && !invariant.Enabled && heap > 2<<20 {
+				t.Errorf("pieces of %d: 20,000 more allocated %d bytes", piece, heap)
+			}
+		}
+	}
+}
+
+// TestSingleBytesFedCostLittle counts the whole heap: the bytes, and what says
+// where they are. (A Buf has a block of its own before it is fed.)
+func TestSingleBytesFedCostLittle(t *testing.T) {
+	if sys.Race || invariant.Enabled {
+		t.Skip("checks allocate")
+	}
+	const n = 1 << 20
+	for turn := range 2 {
+		a := mem.New(mem.Options{})
+		r := fedReader(t, a)
+		single := testData(n)
+		before := liveHeap()
+		for i := range single {
+			var err error
+			if turn == 0 {
+				err = r.Feed(single[i : i+1 : i+1])
+			} else {
+				err = feed(r, a, turn, single[i:i+1])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if cost := int64(liveHeap()) - int64(before); cost > 4*n {
+			t.Errorf("way %d: 1 MB fed as single bytes costs %d bytes", turn, cost)
+		}
+		if p, err := r.Next(n); err != nil || !bytes.Equal(p, single) {
+			t.Errorf("way %d: other bytes, %v", turn, err)
+		}
+	}
+}
+
+// liveHeap returns the bytes on the heap that are in use.
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func TestFeedCopyByteByByteTakesLittle(t *testing.T) {

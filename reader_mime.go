@@ -25,6 +25,9 @@ func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
 	into := b.win.Before() // bytes of somebody else's mark before us
 	done := false
 	defer func() {
+		if !b.win.Marked() {
+			return // recycled meanwhile
+		}
 		if !done { // also when a source panics
 			b.win.Back(into)
 		}

@@ -44,14 +44,30 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 		h.because(context.Cause(x.ctx))
 	}
 	if x.timeout > 0 {
-		t := time.AfterFunc(x.timeout, func() { h.because(os.ErrDeadlineExceeded) })
-		defer t.Stop()
+		rang := make(chan struct{})
+		t := time.AfterFunc(x.timeout, func() {
+			h.because(os.ErrDeadlineExceeded)
+			close(rang)
+		})
+		defer func() {
+			if !t.Stop() {
+				<-rang // or it would end the next wait
+			}
+		}()
 	}
 	if b.src != nil {
 		h.watch.Start(b.src, h.reason)
 		defer h.watch.Stop()
 	}
-	return b.alloc.AwaitSlab(n, b.win.Capacity(), h.reason)
+	turn := b.turn
+	s, err := b.alloc.AwaitSlab(n, b.win.Capacity(), h.reason)
+	if b.turn != turn {
+		if s.Valid() {
+			s.Release()
+		}
+		panicTurn()
+	}
+	return s, err
 }
 
 // beginIdle tells the budget what is held during a wait for the peer.

@@ -27,8 +27,8 @@ func NewMouth(n int) *Mouth {
 }
 
 // Next returns the next slice that is not empty, transferred. It waits until
-// stop is closed (ErrStopped) or, if timeout is not 0, for so long
-// (ErrTimeout). A channel that was closed is io.EOF.
+// stop is closed (ErrStopped), until Close (ErrOver) or, if timeout is not 0,
+// for so long (ErrTimeout). A channel that was closed is io.EOF.
 func (s *Mouth) Next(stop <-chan struct{}, timeout time.Duration) ([]byte, error) {
 	var expired <-chan time.Time
 	if timeout > 0 {
@@ -45,6 +45,8 @@ func (s *Mouth) Next(stop <-chan struct{}, timeout time.Duration) ([]byte, error
 			if len(p) > 0 {
 				return p, nil
 			}
+		case <-s.done:
+			return nil, ErrOver
 		case <-stop:
 			return nil, ErrStopped
 		case <-expired:
@@ -53,7 +55,7 @@ func (s *Mouth) Next(stop <-chan struct{}, timeout time.Duration) ([]byte, error
 	}
 }
 
-// Close makes Send return ErrOver.
+// Close makes Send and Next return ErrOver.
 func (s *Mouth) Close() {
 	if s.over.CompareAndSwap(false, true) {
 		close(s.done)

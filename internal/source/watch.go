@@ -1,9 +1,11 @@
 package source
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"sync"
 	"syscall"
 	"time"
@@ -32,7 +34,11 @@ type Watch struct {
 	report chan<- error    // nil while it is not in the list
 	slot   int             // place in the list
 	turn   uint64          // number of this Start
+	conn   net.Conn        // what to probe without one
 	probe  *probe          // for a connection without a descriptor
+	// looking is held during a look, which would wait for the reader's own Read
+	// if that could begin before the look's end, and all others with it.
+	looking sync.Mutex
 }
 
 var watches struct {
@@ -47,12 +53,13 @@ var watches struct {
 // descriptor nor deadlines is not looked at.
 func (w *Watch) Start(r io.Reader, report chan<- error) {
 	if w.of != r {
-		w.of, w.raw = r, descriptor(r)
+		w.of = r
+		w.raw, w.conn = below(r)
 	}
 	if w.raw == nil {
-		if c, ok := r.(net.Conn); ok {
-			if w.probe == nil || w.probe.r != r {
-				w.probe = &probe{r: c}
+		if w.conn != nil {
+			if w.probe == nil || w.probe.r != w.conn {
+				w.probe = &probe{r: w.conn}
 			}
 			w.probe.start(report)
 		}
@@ -77,6 +84,8 @@ func (w *Watch) Stop() {
 	watches.mu.Lock()
 	w.remove()
 	watches.mu.Unlock()
+	w.looking.Lock() // when a look that has begun has ended
+	defer w.looking.Unlock()
 }
 
 // remove is called with the lock held.
@@ -104,7 +113,9 @@ func look() {
 			}
 			// A read that asks for nothing: the poller refuses it after a
 			// deadline and on a closed descriptor.
-			if err := raw.Read(func(uintptr) bool { return true }); err != nil {
+			err := raw.Read(func(uintptr) bool { return true })
+			w.looking.Unlock()
+			if err != nil {
 				w.tell(turn, err)
 			}
 		}
@@ -124,7 +135,8 @@ func watched() int {
 	return len(watches.list)
 }
 
-// nextWatch returns the next connection to look at, all in turn.
+// nextWatch returns the next connection to look at, all in turn, with its
+// looking held.
 func nextWatch() (*Watch, syscall.RawConn, uint64) {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
@@ -136,6 +148,7 @@ func nextWatch() (*Watch, syscall.RawConn, uint64) {
 	}
 	w := watches.list[watches.next]
 	watches.next++
+	w.looking.Lock()
 	return w, w.raw, w.turn
 }
 
@@ -153,34 +166,79 @@ func (w *Watch) tell(turn uint64, err error) {
 	w.remove()
 }
 
-// descriptor returns that of r, or of what r is built on.
-func descriptor(r io.Reader) syscall.RawConn {
+// below returns the descriptor of what r is built on, or the connection there
+// that has none.
+func below(r io.Reader) (syscall.RawConn, net.Conn) {
+	var conn net.Conn
 	for range 8 { // wrappers in wrappers
-		var c syscall.Conn
-		switch r := r.(type) {
-		case *net.TCPConn:
-			c = r
-		case *net.UnixConn:
-			c = r
-		case *os.File:
-			c = r
-		case RawReader:
-			c = r.RawRead()
-		case syscall.Conn:
-			c = r
+		c, ok := r.(net.Conn)
+		if ok {
+			conn = c
 		}
-		if c != nil {
-			raw, err := c.SyscallConn()
+		if f, ok := r.(*os.File); ok {
+			raw, err := f.SyscallConn()
 			if err != nil {
-				return nil
+				return nil, nil
 			}
-			return raw
+			return fileConn{raw}, nil
 		}
-		inner, ok := r.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
+		if raw := descriptor(r); raw != nil {
+			return raw, nil
 		}
-		r = inner.NetConn()
+		if c = inside(r); c == nil {
+			break
+		}
+		r = c
+	}
+	return nil, conn
+}
+
+func descriptor(r io.Reader) syscall.RawConn {
+	var c syscall.Conn
+	switch r := r.(type) {
+	case syscall.Conn:
+		c = r
+	case RawReader:
+		c = r.RawRead()
+	default:
+		return nil
+	}
+	if raw, err := c.SyscallConn(); err == nil {
+		return raw
 	}
 	return nil
+}
+
+// inside returns the connection that r wraps: what NetConn returns, as of TLS,
+// or an embedded one.
+func inside(r io.Reader) net.Conn {
+	if w, ok := r.(interface{ NetConn() net.Conn }); ok {
+		return w.NetConn()
+	}
+	v := reflect.ValueOf(r)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous && f.IsExported() {
+			if c, ok := v.Field(i).Interface().(net.Conn); ok {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// fileConn is a file's descriptor with the errors of the file's own Read.
+type fileConn struct{ syscall.RawConn }
+
+func (c fileConn) Read(f func(uintptr) bool) error {
+	err := c.RawConn.Read(f)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return os.ErrClosed
+	}
+	return err
 }

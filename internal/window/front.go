@@ -88,7 +88,7 @@ func (w *Window) Begin(s mem.Slab, length int) []byte {
 	return w.Buf
 }
 
-// Cut returns n bytes of the front, retained, and consumes them.
+// Cut returns n bytes of the front, at least one, retained, and consumes them.
 func (w *Window) Cut(n int) mem.Buf {
 	r := w.R
 	w.R = r + n
@@ -98,8 +98,8 @@ func (w *Window) Cut(n int) mem.Buf {
 	return w.slab.Cut(r, n)
 }
 
-// CutFor fills dst with references to n bytes of the front, retained, and
-// consumes them.
+// CutFor fills dst with references to n bytes of the front, at least one,
+// retained, and consumes them.
 func (w *Window) CutFor(dst []mem.Buf, n int) {
 	if len(dst) == 0 {
 		w.R += n

@@ -54,8 +54,10 @@ func (w *Window) AddBlock(s mem.Slab, length int) {
 	w.push(piece{slab: s, buf: s.Bytes()[:length], own: true})
 }
 
-// push puts p at the end; where there is nothing else it is the front.
+// push puts p at the end; where there is nothing else it is the front. Only
+// the last piece may have no bytes.
 func (w *Window) push(p piece) {
+	w.Spare()
 	x := w.more()
 	x.pieces = append(x.pieces, p)
 	x.queued += p.w - p.r
@@ -127,12 +129,25 @@ func (w *Window) Filled(n int) {
 	w.W += n
 }
 
-// Unfill takes the latest n bytes back that were filled into Room.
-func (w *Window) Unfill(n int) { w.Filled(-n) }
+// Unfill takes the latest n bytes back that were filled into Room, and gives up
+// the pieces that have none left.
+func (w *Window) Unfill(n int) {
+	for n > 0 {
+		p := w.last()
+		if p == nil {
+			w.W -= n
+			return
+		}
+		k := min(n, p.w-p.r)
+		w.Filled(-k)
+		n -= k
+		w.Spare()
+	}
+}
 
 // Spare gives up the last piece if it is a block that nothing was read into.
 func (w *Window) Spare() {
-	if p := w.last(); p != nil && p.w == 0 {
+	if p := w.last(); p != nil && p.r == p.w {
 		p.drop()
 		x := w.rest
 		x.pieces[len(x.pieces)-1] = piece{}

@@ -49,10 +49,12 @@ func (w *Window) Init() {
 	w.lastByte, w.low, w.fixed = -1, 0, 0
 }
 
-// Drop lets go of all bytes, as if they had been consumed.
+// Drop lets go of all bytes, as if they had been consumed; none of them can be
+// taken back.
 func (w *Window) Drop() {
 	w.mark = -1
 	w.dropFront()
+	w.Fix()
 	if w.rest == nil {
 		return
 	}
