@@ -20,7 +20,8 @@ var (
 	ErrShort = errors.New("sluice: not enough input yet")
 	// ErrClosed: the reader or writer was recycled.
 	ErrClosed = errors.New("sluice: used after Recycle")
-	// ErrOverflow: a number does not fit an int, which is 32 bits wide here.
+	// ErrOverflow: a number does not fit an int where that is 32 bits wide, or
+	// a varint has more than 64 bits.
 	ErrOverflow = errors.New("sluice: number does not fit an int")
 	// ErrBudget is mem.ErrBudget: the allocator's budget has no room for what
 	// a call has to hold at once.
