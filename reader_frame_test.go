@@ -85,10 +85,10 @@ func readFrames(t *testing.T, r *sluice.BufReader, f frameForm, data []byte, siz
 }
 
 func TestFramesOverEveryChunking(t *testing.T) {
-	data := testData(5000)
+	data := testData(900)
 	for _, f := range frameForms {
 		var sizes []int
-		for _, n := range []int{0, 1, 100, 127, 128, 255, 256, 4096, 5000, 3} {
+		for _, n := range []int{0, 1, 127, 128, 255, 256, 3, 900} {
 			if n <= f.most {
 				sizes = append(sizes, n)
 			}
@@ -170,6 +170,9 @@ func TestFramesThatEndInside(t *testing.T) {
 	for _, f := range frameForms {
 		stream := framesOf(f, data, []int{200})
 		for cut := range stream {
+			if cut > 10 && cut%17 != 0 && cut != len(stream)-1 {
+				continue // in the middle of the payload, nothing new
+			}
 			for name, src := range sluicetest.Chunkings(stream[:cut]) {
 				r := readerOf(t, paranoid(t), 0, src)
 				want := io.ErrUnexpectedEOF

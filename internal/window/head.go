@@ -25,14 +25,25 @@ func (w *Window) TakeHead(h *Head, n int) {
 	w.R += n
 }
 
-// PutBack puts h, the latest bytes that were consumed, before the front where
-// the memory still has them, and reports whether it did.
+// PutBack puts h, the latest bytes that were consumed, before the front, and
+// reports whether there was room for it: where the memory still has them, and
+// in a block that nobody shares.
 func (w *Window) PutBack(h *Head) bool {
-	if w.R-w.low < h.n {
+	switch {
+	case w.R-w.low >= h.n:
+		// A mark keeps them here.
+		w.R -= h.n
+		w.refuse(h)
+		return true
+	case !w.own || len(w.Buf)-(w.W-w.R) < h.n || w.Shared():
 		return false
 	}
-	w.R -= h.n
-	w.putBack(h)
+	if by := h.n - w.R; by > 0 {
+		copy(w.Buf[h.n:], w.Buf[w.R:w.W])
+		w.R, w.W = h.n, w.W+by
+		w.start -= int64(by)
+	}
+	w.prepend(h)
 	return true
 }
 
@@ -40,14 +51,19 @@ func (w *Window) PutBack(h *Head) bool {
 // room for h before it.
 func (w *Window) PrependHead(h *Head, s mem.Slab) {
 	w.Move(s, h.n, len(s.Bytes()))
-	copy(w.Buf, h.bytes[:h.n])
-	w.R, w.low = 0, 0
-	w.lastByte = h.before
-	w.putBack(h)
+	w.prepend(h)
 }
 
-// putBack restores what Unread may do.
-func (w *Window) putBack(h *Head) {
+// prepend writes h into the room before the front.
+func (w *Window) prepend(h *Head) {
+	w.R -= h.n
+	copy(w.Buf[w.R:], h.bytes[:h.n])
+	w.low, w.lastByte = w.R, h.before
+	w.refuse(h)
+}
+
+// refuse restores what Unread may do.
+func (w *Window) refuse(h *Head) {
 	w.fixed = -1
 	if h.fixed {
 		w.fixed = w.R
