@@ -212,6 +212,50 @@ func ExampleBufReader_ReadBuf() {
 	// <nil>
 }
 
+// proxyFrames passes frames of varint length on to a peer that wants lengths of
+// 3 bytes, lowest first. The payload is not copied, unless it is short.
+func proxyFrames(from, to net.Conn) error {
+	const most = 1<<24 - 1 // what 3 bytes can say
+	r := sluice.NewBufReader(from, sluice.Options{Limits: sluice.Limits{Frame: most}})
+	defer r.Recycle()
+	w := sluice.NewBufWriter(to)
+	defer w.Recycle()
+	for {
+		frame, err := r.ReadFrame(0, nil, 0)
+		if err == io.EOF {
+			return w.Flush() // between two frames
+		}
+		if err != nil {
+			return err // ErrTooLong among others: nothing of the frame was consumed
+		}
+		err = w.WriteFrame(3, binary.LittleEndian, frame) // transferred, also when it fails
+		if err == nil && r.Buffered() == 0 {
+			err = w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func ExampleBufReader_ReadFrame() {
+	near, in := net.Pipe()
+	out, far := net.Pipe()
+	go func() {
+		defer in.Close()
+		in.Write([]byte("\x03one\x00\x05three"))
+	}()
+	go func() {
+		defer out.Close()
+		if err := proxyFrames(near, out); err != nil {
+			fmt.Println(err)
+		}
+	}()
+	p, err := io.ReadAll(far)
+	fmt.Printf("%q %v\n", p, err)
+	// Output: "\x03\x00\x00one\x00\x00\x00\x05\x00\x00three" <nil>
+}
+
 // fanOut hands frame, transferred, to all subscribers that have room for it,
 // and returns how many had. room has at least as many elements as there are
 // subscribers and is used again by the next call.
@@ -244,6 +288,38 @@ func Example_fanOut() {
 	}
 	// Output:
 	// 2
+	// frame
+	// frame
+}
+
+// readFor reads a frame for every subscriber. refs has as many elements as there
+// are subscribers and is used again by the next call.
+func readFor(r *sluice.BufReader, subscribers []chan mem.Buf, refs []mem.Buf) error {
+	n, err := r.ReadBE(4)
+	if err != nil {
+		return err
+	}
+	if err := r.ReadBufs(n, refs); err != nil {
+		return err
+	}
+	for i, s := range subscribers {
+		s <- refs[i] // each releases its own
+	}
+	return nil
+}
+
+func ExampleBufReader_ReadBufs() {
+	subscribers := []chan mem.Buf{make(chan mem.Buf, 1), make(chan mem.Buf, 1)}
+	r := sluice.NewBufReaderBytes([]byte("\x00\x00\x00\x05frame"))
+	defer r.Recycle()
+	fmt.Println(readFor(r, subscribers, make([]mem.Buf, 2)))
+	for _, s := range subscribers {
+		b := <-s
+		fmt.Printf("%s\n", b.Bytes())
+		b.Release()
+	}
+	// Output:
+	// <nil>
 	// frame
 	// frame
 }
@@ -332,18 +408,13 @@ func listenWithin(budget int64, l net.Listener, out chan<- mem.Buf) error {
 }
 
 func ingest(conn net.Conn, memory *mem.Allocator, out chan<- mem.Buf) error {
-	r := &sluice.BufReader{Allocator: memory}
-	r.Reset(conn)
+	r := sluice.NewBufReader(conn, sluice.Options{Allocator: memory})
 	defer r.Recycle()
 	if err := r.SetTimeout(time.Minute); err != nil { // bounds the wait for memory too
 		return err
 	}
 	for {
-		n, err := r.ReadBE(4)
-		if err != nil {
-			return err
-		}
-		frame, err := r.ReadBuf(n)
+		frame, err := r.ReadFrame(4, binary.BigEndian, 0)
 		if err != nil {
 			return err // errors.Is(err, mem.ErrBudget): see below
 		}

@@ -20,10 +20,13 @@ var (
 	ErrShort = errors.New("sluice: not enough input yet")
 	// ErrClosed: the reader or writer was recycled.
 	ErrClosed = errors.New("sluice: used after Recycle")
-	// ErrOverflow: a number does not fit an int, which is 32 bits wide here.
+	// ErrOverflow: a number does not fit an int where that is 32 bits wide, or
+	// a varint has more than 64 bits.
 	ErrOverflow = errors.New("sluice: number does not fit an int")
-	// ErrBudget is mem.ErrBudget: the allocator's budget has no room for what
-	// a call has to hold at once.
+	// ErrBudget is mem.ErrBudget: what a call has to hold at once could never
+	// fit the allocator's budget, or has no room now and the reader is fed and
+	// does not wait. A wait for room that was ended matches it too, beside its
+	// reason.
 	ErrBudget = mem.ErrBudget
 )
 

@@ -12,9 +12,9 @@ type Limits struct {
 	Header int
 	// Fields is the largest number of fields in a MIME header. Default 1,000.
 	Fields int
-	// Frame is the most that Peek, Next, ReadBuf, ReadBytes and ReadSlice
-	// may ask for or come to, and that a Mark may span, in bytes. Default
-	// 64 MiB.
+	// Frame is the most that Peek, Next, ReadBuf, ReadBufs, ReadBytes, ReadFrame
+	// and ReadSlice may ask for or come to, and that a Mark may span, in bytes.
+	// Default 64 MiB.
 	Frame int
 }
 

@@ -18,9 +18,15 @@ import (
 // kept: ReadBuf and ReadBytes give references to the very memory that was
 // read into, and those bytes never change. A reader that waits holds no
 // memory: over *net.TCPConn and stream *net.UnixConn the block is taken when
-// bytes are there; over other connections what waits is the smallest block,
-// and over other readers too unless they have just delivered without a pause.
-// And memory follows the bytes that have arrived, whatever a header claims.
+// bytes are there; over other connections what waits is the smallest block
+// that held the last messages, and over readers without deadlines a block of
+// the stream's size. And memory follows the bytes that have arrived, whatever a
+// header claims.
+//
+// When the allocator's budget is used up the reader waits for its turn, in the
+// order of coming, whether it holds a part of a frame or not. The timeout, the
+// context, the connection's deadline and its Close end that wait too. ErrBudget
+// is for what could never fit, and for readers that are fed.
 //
 // Bytes from View, Peek, Next, ReadSlice, ReadLineSlice and ReadRange are
 // borrowed until the next call on the reader.

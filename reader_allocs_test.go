@@ -2,6 +2,7 @@ package sluice_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"runtime"
 	"testing"
@@ -72,6 +73,30 @@ var steady = []struct {
 			b.Release()
 		}
 		return err
+	}},
+	{"ReadFrame", 0, func(t *testing.T, r *sluice.BufReader) error {
+		b, err := r.ReadFrame(4, binary.BigEndian, 1000)
+		if err != nil || b.Len() != 300 {
+			t.Fatalf("a frame of %d bytes, %v", b.Len(), err)
+		}
+		b.Release()
+		return nil
+	}},
+	{"ReadFrame of nothing and by 2 bytes", 0, func(t *testing.T, r *sluice.BufReader) error {
+		// The first two bytes are 0: two frames of nothing.
+		for range 2 {
+			b, err := r.ReadFrame(1, nil, 0)
+			if err != nil || b.Len() != 0 {
+				t.Fatalf("a frame of %d bytes, %v", b.Len(), err)
+			}
+			b.Release()
+		}
+		b, err := r.ReadFrame(2, binary.BigEndian, 0)
+		if err != nil || b.Len() != 300 {
+			t.Fatalf("a frame of %d bytes, %v", b.Len(), err)
+		}
+		b.Release()
+		return nil
 	}},
 	{"ReadBuf and three keepers", 0, func(t *testing.T, r *sluice.BufReader) error {
 		b, err := r.ReadBuf(readFrame(t, r))

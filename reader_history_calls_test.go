@@ -252,6 +252,39 @@ func (h *history) number() {
 	h.pos += n
 }
 
+func (h *history) readFrame() {
+	f := frameForms[h.dice.pick(len(frameForms))]
+	limit := h.size()
+	h.note("ReadFrame(%s, limit %d)", f.name, limit)
+	buf, err := h.r.ReadFrame(f.prefix, f.order, limit)
+	n, head, whole := frameHead(f, h.data[h.pos:h.had])
+	switch {
+	case whole && head == 0:
+		if !transient(err) {
+			h.failed("ReadFrame", err, sluice.ErrOverflow)
+		}
+	case whole && limit > 0 && n > uint64(limit) || n > 64<<20:
+		if !transient(err) {
+			h.failed("ReadFrame", err, sluice.ErrTooLong)
+		}
+	case h.atOnce("ReadFrame", head+int(n), err):
+		if buf.Len() != int(n) {
+			h.fatalf("ReadFrame returned %d bytes, want %d", buf.Len(), n)
+		}
+		h.pos += head
+		if n == 0 {
+			buf.Release()
+			return
+		}
+		h.keep(keeping{buf: buf, at: h.pos, n: int(n)})
+		h.pos += int(n)
+		return
+	}
+	if buf.Valid() {
+		h.fatalf("ReadFrame failed and returned a Buf")
+	}
+}
+
 func (h *history) readSlice() {
 	delim := h.data[h.dice.pick(len(h.data))]
 	h.note("ReadSlice(%#x)", delim)

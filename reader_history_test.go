@@ -192,6 +192,7 @@ var ops = []struct {
 	{"ReadByte", 5, (*history).readByte},
 	{"UnreadByte", 6, (*history).unreadByte},
 	{"numbers", 5, (*history).number},
+	{"ReadFrame", 5, (*history).readFrame},
 	{"ReadSlice", 3, (*history).readSlice},
 	{"ReadLine", 3, (*history).readLine},
 	{"Read", 4, (*history).read},

@@ -3,6 +3,7 @@ package sluice_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ var afterRecycle = map[string]struct {
 	"Next":           {call: func(r *sluice.BufReader) error { _, err := r.Next(1); return err }},
 	"Peek":           {call: func(r *sluice.BufReader) error { _, err := r.Peek(1); return err }},
 	"ReadBuf":        {call: func(r *sluice.BufReader) error { _, err := r.ReadBuf(1); return err }},
+	"ReadFrame":      {call: func(r *sluice.BufReader) error { _, err := r.ReadFrame(4, binary.BigEndian, 0); return err }},
 	"ReadBufs":       {call: func(r *sluice.BufReader) error { return r.ReadBufs(1, make([]mem.Buf, 2)) }},
 	"ReadBytes":      {call: func(r *sluice.BufReader) error { _, err := r.ReadBytes(1); return err }},
 	"ReadRange":      {call: func(r *sluice.BufReader) error { return r.ReadRange(1, func([]byte) { panic("yield was called") }) }},

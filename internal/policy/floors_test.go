@@ -13,17 +13,20 @@ import (
 // decide where it belongs.
 var floors = map[string]int{
 	"internal/invariant": 0,
+	"internal/sizing":    0,
+	"internal/source":    0,
 	"internal/sys":       0,
 	"amf0":               1,
 	"mem":                1,
 	"bytepool":           1,
-	".":                  2,
-	"aio":                2,
-	"flv":                3,
-	"rtmp":               3,
-	"rtsp":               3,
-	"netsim":             3,
-	"live":               4,
+	"internal/window":    2,
+	".":                  3,
+	"aio":                3,
+	"flv":                4,
+	"rtmp":               4,
+	"rtsp":               4,
+	"netsim":             4,
+	"live":               5,
 }
 
 // beside lists the packages that stand on no floor because no user's program
@@ -37,8 +40,10 @@ var beside = map[string]struct {
 	"internal/flvwalk": {mayImport: []string{"mem", "."}, inProgram: true},
 	"internal/policy":  {},
 
+	"examples/broker":      {mayImport: []string{"mem", "."}},
 	"examples/echo-server": {mayImport: []string{"aio"}},
 	"examples/push-server": {mayImport: []string{"aio", "mem"}},
+	"examples/tls-server":  {mayImport: []string{"."}},
 }
 
 // importFaults holds one file of either module against the tables.
@@ -123,6 +128,10 @@ func TestImportRuleBites(t *testing.T) {
 		{"mem/a.go", module + "/bytepool", "on floor 1 and imports"},
 		{"mem/a.go", module + "/mem", "on floor 1 and imports"},
 		{"internal/sys/a.go", module + "/internal/invariant", "on floor 0 and imports"},
+		{"internal/source/a.go", module + "/mem", "on floor 0 and imports"},
+		{"internal/sizing/a.go", module + "/internal/source", "on floor 0 and imports"},
+		{"internal/window/a.go", module + "/mem", ""},
+		{"internal/window/a.go", module, "on floor 2 and imports"},
 		{"mem/a_test.go", module + "/netsim", ""},
 		{"mem/a.go", module + "/util", "no table"},
 		{"mem/a_test.go", module + "/util", "no table"},

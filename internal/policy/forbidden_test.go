@@ -12,6 +12,7 @@ import (
 // included. A file that comes or goes is a change of this list.
 var unsafeFiles = []string{
 	"bytepool/box.go",
+	"internal/sys/relaxed64.go",
 	"internal/sys/socket_linux.go",
 	"internal/sys/writev_linux.go",
 	"mem/malloc.go",
@@ -24,6 +25,9 @@ var unsafePackages = []string{"internal/sys", "bytepool", "mem"}
 // by file: only where time passing is itself what is tested.
 var sleeps = map[string]int{
 	// Virtual time in a testing/synctest bubble, where its passing is what is tested.
+	"mem/budget_model_test.go":     2,
+	"mem/budget_overdraft_test.go": 1,
+	"mem/budget_queue_test.go":     2,
 	"netsim/conn_deadline_test.go": 7,
 	"netsim/conn_delay_test.go":    3,
 }

@@ -18,11 +18,12 @@ import (
 // the same blocks.
 var pagesWithGo = []string{readmes[0], "docs/*.md"}
 
-// recipes is the page whose Go also stands, word for word, in test files that
+// pagesRun are the pages whose Go also stands, word for word, in test files that
 // run it.
-const recipes = "docs/recipes.md"
-
-var recipesRun = []string{"docs_example_test.go", "docs_aio_example_test.go"}
+var pagesRun = map[string][]string{
+	"docs/recipes.md":   {"docs_example_test.go", "docs_aio_example_test.go"},
+	"docs/migrating.md": {"docs_migrating_example_test.go"},
+}
 
 // exampleImports are the packages that a Go block may name; each is imported
 // if the block uses it.
@@ -151,18 +152,20 @@ func TestExampleRuleBites(t *testing.T) {
 	}
 }
 
-func TestRecipesAreRun(t *testing.T) {
-	var run []byte
-	for _, name := range recipesRun {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
+func TestExamplesOnPagesAreRun(t *testing.T) {
+	for page, files := range pagesRun {
+		var run []byte
+		for _, name := range files {
+			text, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run = append(run, text...)
 		}
-		run = append(run, text...)
-	}
-	for _, code := range goBlocks(t, recipes) {
-		if !strings.Contains(string(run), code) {
-			t.Errorf("%q do not have, word for word,\n%s", recipesRun, code)
+		for _, code := range goBlocks(t, page) {
+			if !strings.Contains(string(run), code) {
+				t.Errorf("%q do not have, word for word, what stands in %s:\n%s", files, page, code)
+			}
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (w *Window) Show() {
 
 // pop takes the first piece out.
 func (x *rest) pop() piece {
-	p := x.pieces[x.head]
+	p := x.pieces[x.head] //sluice:moved
 	x.pieces[x.head] = piece{}
 	x.queued -= p.w - p.r
 	x.head++

@@ -1,0 +1,149 @@
+// Command broker passes frames on to the subscribers of a topic, without a copy.
+// Each has a 4-byte length in front. "S topic" subscribes, "P topic\npayload"
+// publishes: subscribers get that frame as it is. A slow subscriber loses frames,
+// the oldest in its queue first, and delays nobody.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"net"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
+)
+
+type broker struct {
+	memory *mem.Allocator
+	mu     sync.Mutex
+	topics map[string]map[*client]bool
+	refs   []mem.Buf // scratch of publish
+}
+
+type client struct {
+	queue  chan mem.Buf // closed when nobody can send to it any more
+	missed int          // with broker.mu
+}
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:7002", "listen on this `address`")
+	queue := flag.Int("queue", 64, "so many `frames` may wait for a subscriber; the oldest gives way")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	l, err := net.Listen("tcp", *addr)
+	if err != nil || *queue < 1 {
+		log.Fatalf("queue of %d frames, %v", *queue, err)
+	}
+	fmt.Println("listening on", l.Addr())
+	serve(ctx, l, mem.Default(), *queue)
+}
+
+// serve serves clients until ctx is done, and returns when all are gone.
+func serve(ctx context.Context, l net.Listener, memory *mem.Allocator, queue int) {
+	b := &broker{memory: memory, topics: make(map[string]map[*client]bool)}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		clients.Go(func() {
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			c := &client{queue: make(chan mem.Buf, queue)}
+			clients.Go(func() { c.write(conn) })
+			err := b.read(c, conn)
+			conn.Close() // so that a write that waits ends
+			log.Printf("%v: %v, missed %d frames", conn.RemoteAddr(), err, b.leave(c))
+		})
+	}
+}
+
+func (b *broker) read(c *client, conn net.Conn) error {
+	r := sluice.NewBufReader(conn, sluice.Options{Allocator: b.memory})
+	defer r.Recycle()
+	for {
+		frame, err := r.ReadFrame(4, binary.BigEndian, 64<<10) // retained; 64 KiB at most
+		if err != nil {
+			return err
+		}
+		line, _, _ := bytes.Cut(frame.Bytes(), []byte("\n"))
+		switch op, topic, _ := strings.Cut(string(line), " "); op {
+		case "P":
+			b.publish(topic, frame)
+		case "S":
+			frame.Release()
+			b.subscribe(topic, c)
+		default:
+			frame.Release()
+			return fmt.Errorf("unknown operation %q", op)
+		}
+	}
+}
+
+func (b *broker) subscribe(topic string, c *client) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.topics[topic] == nil {
+		b.topics[topic] = make(map[*client]bool)
+	}
+	b.topics[topic][c] = true
+}
+
+// publish hands frame, transferred, to the subscribers of topic.
+func (b *broker) publish(topic string, frame mem.Buf) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	to := b.topics[topic]
+	b.refs = append(b.refs[:0], make([]mem.Buf, len(to))...)
+	frame.Share(b.refs) // one atomic operation for every 18
+	frame.Release()
+	for c := range to {
+		if len(c.queue) == cap(c.queue) {
+			select {
+			case oldest := <-c.queue:
+				oldest.Release()
+				c.missed++
+			default: // its writer has just made room
+			}
+		}
+		last := len(b.refs) - 1
+		c.queue <- b.refs[last] // does not wait: only here is sent, with the lock held
+		b.refs = b.refs[:last]
+	}
+}
+
+// leave ends the subscriptions of c and returns how many frames it missed.
+func (b *broker) leave(c *client) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.topics, func(_ string, to map[*client]bool) bool {
+		delete(to, c)
+		return len(to) == 0
+	})
+	close(c.queue)
+	return c.missed
+}
+
+// write sends what is queued, in one system call while more is waiting.
+func (c *client) write(conn net.Conn) {
+	w := sluice.NewBufWriter(conn)
+	defer w.Recycle()
+	for frame := range c.queue {
+		// An error stays, so that the rest is only released.
+		if w.WriteFrame(4, binary.BigEndian, frame) != nil || len(c.queue) == 0 && w.Flush() != nil {
+			conn.Close() // read sees it
+		}
+	}
+}
