@@ -289,6 +289,11 @@ func (h *history) readSlice() {
 	delim := h.data[h.dice.pick(len(h.data))]
 	h.note("ReadSlice(%#x)", delim)
 	p, err := h.r.ReadSlice(delim)
+	if errors.Is(err, errSource) { // not one that passes
+		h.borrowed("ReadSlice", p)
+		h.pos += len(p)
+		return
+	}
 	if transient(err) {
 		if p != nil {
 			h.fatalf("ReadSlice: %d bytes and %v", len(p), err)

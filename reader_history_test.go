@@ -108,8 +108,11 @@ func (h *history) borrowed(op string, p []byte) {
 	h.same(op, p, h.pos)
 }
 
-// transient reports whether err is a deadline that passed.
-func transient(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// transient reports whether err is a deadline that passed, or what a harsh
+// source did.
+func transient(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errSource) || err == errPanicky
+}
 
 // atOnce checks the error of a call that wants n bytes at once, and reports
 // whether it had to succeed. Whatever fails has consumed nothing, which check
@@ -216,8 +219,27 @@ func (h *history) step() {
 	if op.name == "WriteTo" && h.dice.pick(8) != 0 {
 		return // it ends the stream
 	}
-	op.run(h)
+	if err := recovered(func() error { op.run(h); return nil }); err != nil {
+		h.panicked(op.name)
+	}
 	h.check()
+}
+
+// panicked is the model of a call in which the source panicked.
+func (h *history) panicked(op string) {
+	h.note("the source panicked")
+	used := int(h.r.TotalRead()) - h.r.Buffered()
+	switch op {
+	case "ReadRange", "Skip", "Discard", "WriteTo":
+		if used < h.pos || used > h.had {
+			h.fatalf("%s: %d bytes are consumed", op, used)
+		}
+		h.pos = used
+	}
+	switch op {
+	case "Peek", "WriteTo":
+		h.fixed = h.pos
+	}
 }
 
 // check holds the reader's own figures against the model.
@@ -239,7 +261,8 @@ func (h *history) finish() {
 		h.more()
 	}
 	for {
-		p, err := h.r.Peek(1)
+		var p []byte
+		err := recovered(func() (err error) { p, err = h.r.Peek(1); return })
 		if transient(err) {
 			continue
 		}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/sluice-go/sluice"
@@ -62,6 +64,105 @@ func (f *flaky) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// harsh is a source that now and then panics, fails, is late, or gives nothing.
+type harsh struct {
+	io.Reader
+	dice dice
+	most int
+}
+
+// before is what happens instead of a read: nothing most often.
+func (h *harsh) before() error {
+	switch h.dice.pick(16) {
+	case 0:
+		panic(errPanicky)
+	case 1:
+		return errSource
+	case 2, 3:
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+func (h *harsh) Read(p []byte) (int, error) {
+	if err := h.before(); err != nil {
+		return 0, err
+	}
+	if h.dice.pick(16) == 0 {
+		return 0, nil
+	}
+	n, err := h.Reader.Read(p[:min(len(p), 1+h.dice.pick(h.most))])
+	if err == nil && h.dice.pick(16) == 0 {
+		err = errSource
+	}
+	return n, err
+}
+
+// harshConn is a harsh connection, whose wait ends early with a deadline.
+type harshConn struct {
+	harsh
+	*net.TCPConn
+}
+
+func (c *harshConn) Read(p []byte) (int, error) { return c.harsh.Read(p) }
+
+// harshRaw is one that is read by its descriptor.
+type harshRaw struct{ *harshConn }
+
+func (c harshRaw) RawRead() syscall.Conn { return c }
+
+func (c harshRaw) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.TCPConn.SyscallConn()
+	return harshDescriptor{raw, c.harshConn}, err
+}
+
+type harshDescriptor struct {
+	syscall.RawConn
+	c *harshConn
+}
+
+func (d harshDescriptor) Read(f func(uintptr) bool) error {
+	if err := d.c.before(); err != nil {
+		return err
+	}
+	return d.RawConn.Read(func(fd uintptr) bool {
+		done := f(fd)
+		if !done && d.c.dice.pick(4) == 0 {
+			panic(errPanicky) // in a wait, for which memory was given back
+		}
+		return done
+	})
+}
+
+// harshStreams bring bytes as harsh sources do, chosen by seed.
+func harshStreams(seed uint64) []stream {
+	of := func(src io.Reader, next func() int) harsh {
+		return harsh{src, chance{rand.New(rand.NewPCG(seed, uint64(next())))}, max(next(), 20)}
+	}
+	conn := func(t testing.TB, data []byte, next func() int) *harshConn {
+		near, far := tcpPair(t)
+		c := &harshConn{of(near, next), near}
+		send(t, far, data, every(1+len(data)/20))
+		return c
+	}
+	plain := func(bufLen int) func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
+		return func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
+			h := of(&pieces{data: data, next: next}, next)
+			return readerOf(t, a, bufLen, &h)
+		}
+	}
+	return []stream{
+		{"harsh", plain(0)},
+		{"harsh, BufLen 300", plain(300)},
+		{"harsh connection", func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
+			return readerOf(t, a, 0, conn(t, data, next))
+		}},
+		{"harsh descriptor", func(t testing.TB, a *mem.Allocator, data []byte, next func() int) *sluice.BufReader {
+			return readerOf(t, a, 0, harshRaw{conn(t, data, next)})
+		}},
+	}
+}
+
 // fedHistory is one of a reader that is fed between the calls.
 func fedHistory(t testing.TB, d dice, a *mem.Allocator, data []byte, most int) *history {
 	r := sluice.NewBufReaderFed()
@@ -111,6 +212,7 @@ func TestRandomHistoriesAgreeWithTheModel(t *testing.T) {
 		}},
 		stream{name: "fed between calls"},
 	)
+	all = append(all, harshStreams(seed)...)
 	for i, s := range all {
 		for k, al := range allocators {
 			for run := range runs {

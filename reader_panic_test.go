@@ -56,9 +56,12 @@ func TestSourceThatPanicsLosesNothing(t *testing.T) {
 			}
 			for _, bufLen := range []int{0, 16} {
 				for _, budget := range []int64{0, 1 << 20} {
+					if bufLen > 0 && (budget > 0 || len(c.text) > 1000) {
+						continue
+					}
 					t.Run(fmt.Sprintf("%s/%d/BufLen %d/budget %d", c.name, piece, bufLen, budget), func(t *testing.T) {
 						a := watched(t, budget)
-						for at, done := 1, false; !done; at += 1 + at/8 {
+						for at, done := 1, false; !done; at += 1 + at/4 {
 							src := &panicky{src: &pieces{data: []byte("?" + c.text + "tail"), next: every(piece)}, at: at}
 							r := readerOf(t, a, bufLen, src)
 							var got string

@@ -255,10 +255,11 @@ func (s *Sizing) Came(n int) {
 // Saw notes that n bytes came for a room, of a block of the given length.
 func (s *Sizing) Saw(n, room, block int) {
 	s.Drained = n < room
-	if longest := int32(min(n, MaxBlock)); longest > s.longer {
-		if !s.Drained {
-			longest = min(2*longest, MaxBlock)
-		}
+	longest := int32(min(n, MaxBlock))
+	if !s.Drained { // the message is longer than that
+		longest = min(2*longest, MaxBlock)
+	}
+	if longest > s.longer {
 		s.longer = longest
 		s.recent = max(s.recent, longest)
 	}
