@@ -89,13 +89,13 @@ func TestAskedFallsSlowly(t *testing.T) {
 	if before != firstBlock {
 		t.Errorf("at last %d", before)
 	}
-	s.Longer(2000) // does not wait for the fifth
+	s.More(2000, 2000, 4096, 4096) // does not wait for the fifth
 	if s.Want() != 32_000 {
 		t.Errorf("a longer one: %d", s.Want())
 	}
-	s.Longer(100)
+	s.More(100, 2000, 4096, 4096)
 	if s.Want() != 32_000 {
-		t.Errorf("Longer made it shorter: %d", s.Want())
+		t.Errorf("More made it shorter: %d", s.Want())
 	}
 }
 
@@ -203,12 +203,12 @@ func TestRulesOfRoom(t *testing.T) {
 		{"Little under pressure", squeezed.Little(firstBlock+1, maxBlock), true},
 		{"Little of the smallest", fresh.Little(1, minBlock), false},
 		{"Little of a pinned one", pinned.Little(1, 4096), false},
-		{"Limit", fresh.Limit(4096, 100), 4096},
-		{"Limit of long frames, before the last one", long.Limit(maxBlock, 1000), maxBlock - 16_000},
-		{"Limit of long frames, at the last one", long.Limit(maxBlock, 60_000), 60_000 + 250},
-		{"Limit of long frames, at the end", long.Limit(maxBlock, maxBlock-10), maxBlock},
-		{"Limit under pressure", squeezed.Limit(4096, 100), 100},
-		{"Limit of the smallest under pressure", squeezed.Limit(minBlock, 100), minBlock},
+		{"Limit", fresh.Limit(4096, 100, 0), 4096},
+		{"Limit of long frames, before the last one", long.Limit(maxBlock, 1000, 0), maxBlock - 16_000},
+		{"Limit of long frames, at the last one", long.Limit(maxBlock, 60_000, 0), 60_000 + 250},
+		{"Limit of long frames, at the end", long.Limit(maxBlock, maxBlock-10, 0), maxBlock},
+		{"Limit under pressure", squeezed.Limit(4096, 100, 0), 100},
+		{"Limit of the smallest under pressure", squeezed.Limit(minBlock, 100, 0), minBlock},
 		{"Pinned", pinned.Pinned(), true},
 		{"not Pinned", fresh.Pinned(), false},
 	} {

@@ -32,3 +32,10 @@ func (w *Window) EmptyPieces() (n int) {
 	}
 	return n
 }
+
+// LastIsEmpty reports whether the last piece is a block that nothing was read
+// into.
+func (w *Window) LastIsEmpty() bool {
+	p := w.last()
+	return p != nil && p.w == p.r
+}

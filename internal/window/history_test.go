@@ -120,10 +120,8 @@ var ops = []struct {
 		h.w.AddBuf(part)
 	}},
 	{"AddBlock", 6, func(h *history) {
-		if h.w.Gathering() {
-			if n, _, _ := h.w.LastFill(); n == 0 {
-				return // the block at hand is to be filled first
-			}
+		if h.w.LastIsEmpty() {
+			return // the block at hand is to be filled first
 		}
 		s := h.a.Slab(1 + h.size())
 		length := 1 + h.rng.IntN(len(s.Bytes()))
@@ -238,12 +236,6 @@ var ops = []struct {
 		h.w.Join(n)
 		if got := len(h.w.View()); got < n {
 			h.fatalf("Join(%d) made %d bytes contiguous", n, got)
-		}
-	}},
-	{"Shrink", 2, func(h *history) {
-		if n, _, own := h.w.LastFill(); own && n > 0 {
-			h.note("Shrink %d", n)
-			h.w.Shrink(h.a.Slab(n))
 		}
 	}},
 	{"Spare", 2, func(h *history) { h.note("Spare"); h.w.Spare() }},

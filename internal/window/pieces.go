@@ -158,25 +158,6 @@ func (w *Window) Spare() {
 	}
 }
 
-// Shrink moves the bytes of the last piece into s, transferred, which they
-// fill: a block that will hold no more.
-func (w *Window) Shrink(s mem.Slab) {
-	p := w.last()
-	n := copy(s.Bytes(), p.buf[p.r:p.w])
-	p.slab.Release()
-	p.slab, p.buf, p.r, p.w = s, s.Bytes()[:n], 0, n
-}
-
-// LastFill returns how many bytes the last piece has and how long its memory
-// is; own says whether it is a block that is filled here.
-func (w *Window) LastFill() (n, length int, own bool) {
-	p := w.last()
-	if p == nil {
-		return 0, 0, false
-	}
-	return p.w - p.r, len(p.buf), p.own
-}
-
 // Join brings bytes of the pieces to the front, which has room for them, until
 // it has n bytes or more. With a mark it takes what it can, so that the next
 // Join is far.
