@@ -33,15 +33,18 @@ type block struct {
 	// slice is the record of this block as plain memory, once Malloc has
 	// handed it out.
 	slice *slice
+	_     [16]byte // to three cache lines, so that the own cell is in one
 }
 
 // A cellChunk is as many cells as a block gets at once. It keeps them, so that
-// in steady state cutting allocates nothing.
-type cellChunk [16]cell
+// in steady state cutting allocates nothing. It is 512 bytes: longer objects
+// with pointers have a header in Go's heap, which would put each cell in two
+// cache lines.
+type cellChunk [8]cell
 
 // keepChunks bounds the cells that an idle block keeps, to as many bytes as
 // the largest block that readers use has.
-const keepChunks = 64
+const keepChunks = 128
 
 // dropCells lets go of all chunks but the first ones; nobody holds a part of b.
 func (b *block) dropCells(keep int) {

@@ -15,6 +15,7 @@ var unsafeFiles = []string{
 	"internal/sys/relaxed64.go",
 	"internal/sys/socket_linux.go",
 	"internal/sys/writev_linux.go",
+	"mem/layout_test.go",
 	"mem/malloc.go",
 }
 
