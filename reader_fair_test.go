@@ -43,17 +43,18 @@ func TestReadersOnABudgetGetTheirShare(t *testing.T) {
 		frames, rounds = 20_000, 1
 	}
 	a := mem.New(mem.Options{Name: "fair", Budget: 1 << 20})
-	in := make([]*sluice.BufReader, readers)
-	for i := range in {
-		in[i] = sluice.NewBufReader(flood(t), sluice.Options{Allocator: a})
-		defer in[i].Recycle()
-	}
 	counts := make([]int64, readers)
 	for round := 1; ; round++ {
 		var sum atomic.Int64
 		var group sync.WaitGroup
-		for i, r := range in {
+		start := make(chan struct{})
+		for i := range counts {
+			near := flood(t)
 			group.Go(func() {
+				r := sluice.NewBufReader(near, sluice.Options{Allocator: a})
+				// One that stops here would keep its part of a frame from others.
+				defer r.Recycle()
+				<-start
 				for sum.Load() < frames {
 					b, err := r.ReadBuf(fairFrame)
 					if err != nil {
@@ -66,6 +67,7 @@ func TestReadersOnABudgetGetTheirShare(t *testing.T) {
 				}
 			})
 		}
+		close(start)
 		within(t, "reading by 64", group.Wait)
 		sorted := slices.Sorted(slices.Values(counts))
 		least, median := sorted[0], sorted[readers/2]
@@ -79,9 +81,6 @@ func TestReadersOnABudgetGetTheirShare(t *testing.T) {
 			}
 			break
 		}
-	}
-	for _, r := range in {
-		r.Recycle()
 	}
 	if s := a.Stats(); s.CheckedOut != 0 || s.Budget.Waiting != 0 || s.Budget.Overdraft != 0 {
 		t.Errorf("%d blocks are out, %+v", s.CheckedOut, s.Budget)
