@@ -147,6 +147,7 @@ func (b *BufReader) receiveMore(n int) error {
 func (b *BufReader) receive(n int) error {
 	if err := b.err; err != nil {
 		b.err = nil
+		b.idle()
 		return err
 	}
 	if b.x != nil {

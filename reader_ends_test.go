@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
 )
 
 // wanting are the calls that want n bytes, each with how it is to fail when the
@@ -181,4 +182,23 @@ func TestFailedPeekLeavesTheMarkAndWhatIsHeld(t *testing.T) {
 		t.Error("the Buf that is held has changed")
 	}
 	held.Release()
+}
+
+// A reader that has come to the end holds no memory, recycled or not.
+func TestReaderAtTheEndHoldsNothing(t *testing.T) {
+	for _, most := range []int{1, 100, 5000} {
+		a := mem.New(mem.Options{})
+		r := sluice.NewBufReader(&pieces{data: testData(10_000), next: every(most)}, sluice.Options{Allocator: a})
+		for {
+			if _, err := r.Next(100); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := a.Stats().CheckedOut; n != 0 {
+			t.Errorf("pieces of %d: %d blocks are out at the end", most, n)
+		}
+		r.Recycle()
+	}
 }
