@@ -118,17 +118,11 @@ func ExampleNewBufReaderFed_aio() {
 }
 
 // sendToAll sends b, transferred, to all connections of w, without a copy. It
-// returns how many took it; those that did not are slow, or gone.
-func sendToAll(w *aio.Watcher, conns []net.Conn, b mem.Buf) (taken int) {
-	refs := make([]mem.Buf, len(conns))
-	b.Share(refs)
-	b.Release() // our own; each connection has one now
-	for i, conn := range conns {
-		if w.WriteBuf(nil, conn, refs[i], time.Time{}) == nil { // transferred in both cases
-			taken++
-		}
-	}
-	return taken
+// returns how many took it. A slow one misses it, and one that is gone
+// completes with the reason.
+func sendToAll(w *aio.Watcher, conns []net.Conn, b mem.Buf) (taken int, err error) {
+	sent, err := w.WriteMany(nil, conns, b, aio.SlowSkip)
+	return sent.Written + sent.Queued, err
 }
 
 func Example_sendToAll() {
@@ -161,14 +155,6 @@ func Example_sendToAll() {
 	b := mem.Default().Get(5)
 	copy(b.Bytes(), "hello")
 	fmt.Println(sendToAll(w, near, b))
-	for written := 0; written < 3; {
-		results, err := w.WaitIO() // writes go on in here
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		written += len(results)
-	}
 	p := make([]byte, 5)
 	for _, c := range far {
 		_, err := io.ReadFull(c, p)
@@ -176,7 +162,7 @@ func Example_sendToAll() {
 		c.Close()
 	}
 	// Output:
-	// 3
+	// 3 <nil>
 	// hello <nil>
 	// hello <nil>
 	// hello <nil>
