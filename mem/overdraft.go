@@ -5,8 +5,8 @@ import "time"
 // overdraftInterval is the least time between two overdrafts of which the
 // first has not come back. A frame whose bytes are on their way is complete
 // within a round trip, which is shorter than this for most peers; and it bounds
-// what slow peers can add, to 20 requests a second.
-const overdraftInterval = 50 * time.Millisecond
+// what slow peers can add, to 100 requests a second.
+const overdraftInterval = 10 * time.Millisecond
 
 // An overdraft is room that was granted beyond the limit, because those who
 // wait hold so much that nobody could make it: without it they would wait for
