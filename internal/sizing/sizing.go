@@ -37,7 +37,7 @@ const (
 	// recentReads is how many reads the length of recent messages is the
 	// longest of: a message that is longer costs a second read, so that rare
 	// ones may.
-	recentReads = 64
+	recentReads = 16
 	// mostTrust bounds the block that a peer gets for having sent long frames
 	// before: it need not send another.
 	mostTrust = 512 << 10
