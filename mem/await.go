@@ -31,6 +31,9 @@ func (a *Allocator) tryGet(n int) (Buf, bool) {
 		return Buf{}, false
 	}
 	c, size := a.room(n)
+	if u.full(size) {
+		return Buf{}, false
+	}
 	var b *block
 	if !c.heap {
 		if b, _ = c.pool.Get().(*block); b != nil {

@@ -55,6 +55,9 @@ type budget struct {
 	pressure atomic.Bool
 
 	charged atomic.Int64
+	// fresh is until when calling charges in again is in vain, in nanoseconds
+	// since 1970.
+	fresh atomic.Int64
 	// roomMark is what charged has to fall to before there is something to do
 	// under mu. A refund above it needs no lock.
 	roomMark atomic.Int64
@@ -173,8 +176,16 @@ func (u *budget) reclaim() {
 	}
 	u.missed = len(called) > 0
 	u.called = time.Now()
+	u.fresh.Store(u.called.UnixNano() + int64(callAgain))
 	clear(called)
 	u.scratch = called[:0]
+}
+
+// full reports whether size bytes have no room and looking for some would be in
+// vain: it was done just now. So that many who are refused do not meet in the
+// lock.
+func (u *budget) full(size int) bool {
+	return u.pressure.Load() && u.charged.Load()+int64(size) > u.limit && time.Now().UnixNano() < u.fresh.Load()
 }
 
 // begin puts the allocator under pressure. It is called with mu held.

@@ -170,13 +170,17 @@ func (s *Slab) Release() {
 	}
 	// The usual end, spelled out: nobody has a part of a pooled block. Readers
 	// come here when the stack is at its deepest.
-	if h := b.home; h != nil && !h.heap && h.flags.Load()&flagsBack == 0 && b.track == nil && len(b.more) <= keepChunks && !s.Shared() {
+	if h := b.home; h != nil && !h.heap && b.track == nil && len(b.more) <= keepChunks && !s.Shared() {
 		if w := b.own.word.Load(); w < lastGen<<genShift {
 			*s = Slab{}
 			b.own.kind = whole
 			sys.StoreRelaxed64(&b.own.word, w&genMask+first)
 			b.gauge.markFreed()
-			h.pool.Put(b)
+			if h.flags.Load()&flagsBack == 0 {
+				h.pool.Put(b)
+			} else {
+				h.takeBack(b)
+			}
 			return
 		}
 	}
