@@ -202,31 +202,35 @@ func (c *cell) releaseChild() {
 // the cell's use when nobody remains. It reports false when the word has
 // changed meanwhile.
 func (c *cell) leave(w, remains uint64) bool {
-	b, index := c.block, c.index
 	switch {
 	case remains&liveMask != 0:
-		if remains&holderMask == 0 && b.gauge != nil {
-			b.gauge.markPartLoose(len(c.data))
+		if remains&holderMask == 0 {
+			if g := c.block.gauge; g != nil {
+				g.markPartLoose(len(c.data))
+			}
 		}
 		return c.word.CompareAndSwap(w, remains)
 	case c.kind <= single:
+		b := c.block
 		next := b.idleWord(w)
 		if !c.word.CompareAndSwap(w, next) {
 			return false
 		}
 		b.goHome(next)
 	case c.kind == cut:
+		// Read before the filler may use the cell again.
+		b, me := c.block, witnessOf(w, c.index)
 		if !c.word.CompareAndSwap(w, remains&genMask) {
 			return false
 		}
-		if me := witnessOf(w, index); b.witness.Load() == me {
+		if b.witness.Load() == me {
 			b.handOver(me)
 		}
 	default:
-		parent := c.parent
 		if !c.word.CompareAndSwap(w, remains&genMask) {
 			return false
 		}
+		parent := c.parent
 		c.block, c.parent, c.data = nil, nil, nil
 		if w>>genShift < lastGen {
 			childCells.Put(c)
