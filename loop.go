@@ -47,7 +47,7 @@ func (b *BufReader) fill(n int) bool {
 		return false
 	}
 	at, end, length := w.W, w.R+n, len(w.Buf)
-	if have := at - w.R; end > length || length-at < length/8 || have == 0 || w.R >= slideFrom && sizing.Slides(have, w.R) {
+	if have := at - w.R; end > length || length-at < length/8 || have == 0 {
 		if !b.slide(n, have) {
 			return false
 		}
@@ -94,16 +94,11 @@ func (b *BufReader) slide(n, have int) bool {
 		return false
 	case tight && (shared || n > length/2 || length < b.size.Want()):
 		return false
-	case !shared && (tight || sizing.Slides(have, w.R)):
+	case !shared && (tight || have == 0):
 		w.Slide()
 	}
 	return true
 }
-
-// slideFrom is how much must have been consumed before few bytes are moved
-// back to a block's front although there is room behind them: what is used
-// again and again stays in the processor's first cache.
-const slideFrom = 4 << 10
 
 func (b *BufReader) wantSlow(n int) error {
 	w := &b.win

@@ -22,9 +22,6 @@ const (
 	// than 2 in 100 of the largest block: reads stop before such a frame's
 	// break instead.
 	longFrame = MaxBlock / 64
-	// slideShare is how many consumed bytes a moved one has to free: what is
-	// copied to go back to a block's front is at most 1 byte in 64.
-	slideShare = 64
 	// exactAbove is the allocator's largest class: longer blocks are as long as
 	// was asked for, not the next power of two.
 	exactAbove = 4 << 20
@@ -155,10 +152,6 @@ func (s *Sizing) Length(block, asked int) int {
 // Tail reports whether the last tail bytes of a block of length bytes are
 // worth a read, when what comes is not bound to be there.
 func (s *Sizing) Tail(tail, length int) bool { return tail >= length/8 || s.Stops(length) }
-
-// Slides reports whether kept bytes are few enough against the consumed ones
-// to be moved to the block's front.
-func Slides(kept, consumed int) bool { return kept*slideShare <= consumed }
 
 // Grown returns the size for a block that need bytes are moved to, kept of
 // which are there.
