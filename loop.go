@@ -226,7 +226,8 @@ func (b *BufReader) readRaw(n int) error {
 			return err
 		}
 		b.after = 0
-		if b.win.Simple() {
+		if b.win.Simple() && !b.scattered && b.size.Direct(n, 0) {
+			// What is claimed beyond that is gathered, after a wait too.
 			b.after = int32(max(n, b.size.Want()))
 		}
 		turn := b.turn

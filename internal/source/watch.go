@@ -27,9 +27,10 @@ const (
 )
 
 // A Watch is one connection that is looked at while its reader waits for
-// memory. The zero Watch is ready for Start. It belongs to the reader.
+// memory. The zero Watch is ready for Start, always with the same connection.
+// It belongs to the reader.
 type Watch struct {
-	of     io.Reader       // what raw is of
+	known  bool            // raw and conn are set
 	raw    syscall.RawConn // nil without a descriptor
 	report chan<- error    // nil while it is not in the list
 	slot   int             // place in the list
@@ -52,13 +53,13 @@ var watches struct {
 // fail at once sent to report, once and without waiting. What has neither a
 // descriptor nor deadlines is not looked at.
 func (w *Watch) Start(r io.Reader, report chan<- error) {
-	if w.of != r {
-		w.of = r
+	if !w.known {
+		w.known = true
 		w.raw, w.conn = below(r)
 	}
 	if w.raw == nil {
 		if w.conn != nil {
-			if w.probe == nil || w.probe.r != w.conn {
+			if w.probe == nil {
 				w.probe = &probe{r: w.conn}
 			}
 			w.probe.start(report)

@@ -336,3 +336,20 @@ func TestManyWatchesAreSeenInTime(t *testing.T) {
 	}
 	lw.Stop()
 }
+
+// A type of connection that cannot be compared is watched like others.
+func TestAConnectionThatCannotBeComparedIsWatched(t *testing.T) {
+	near, _ := net.Pipe()
+	type odd struct {
+		net.Conn
+		_ []byte
+	}
+	c := odd{Conn: near}
+	var w source.Watch
+	report := make(chan error, 1)
+	for range 2 {
+		w.Start(c, report)
+		w.Stop()
+	}
+	_ = near.Close()
+}
