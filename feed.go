@@ -160,7 +160,7 @@ func (b *BufReader) FeedCopy(p []byte) error {
 func (b *BufReader) feedRoom(n int) ([]byte, error) {
 	w := &b.win
 	if !w.Gathering() {
-		return b.room(w.Len() + 1)
+		return b.room(w.Len()+1, false)
 	}
 	if room := w.Room(); len(room) > 0 {
 		return room, nil

@@ -1,7 +1,5 @@
 package sluice
 
-import "github.com/sluice-go/sluice/internal/sizing"
-
 // Limits bound what one call may have to hold, so that memory follows what a
 // reader accepts and not what a peer sends. A field that is 0 has its default.
 type Limits struct {
@@ -49,9 +47,3 @@ func (b *BufReader) limits() *Limits {
 	}
 	return &b.x.limits
 }
-
-// What readers and writers begin with, and what their blocks grow to.
-const (
-	firstBlock = sizing.FirstBlock
-	maxBlock   = sizing.MaxBlock
-)

@@ -120,7 +120,7 @@ func (b *BufReader) wantSlow(n int) error {
 				return err
 			}
 		default:
-			if err := b.receive(n); err != nil {
+			if err := b.receive(n, false); err != nil {
 				return err
 			}
 		}
@@ -129,17 +129,9 @@ func (b *BufReader) wantSlow(n int) error {
 	return nil
 }
 
-// receiveMore is receive on the way to n bytes in any number of pieces.
-func (b *BufReader) receiveMore(n int) error {
-	if b.kind == plain || b.kind == raw {
-		b.scattered = true
-		defer func() { b.scattered = false }()
-	}
-	return b.receive(n)
-}
-
-// receive brings at least one byte, on the way to n contiguous ones.
-func (b *BufReader) receive(n int) error {
+// receive brings at least one byte, on the way to n. Unless scattered they are
+// to be contiguous.
+func (b *BufReader) receive(n int, scattered bool) error {
 	if err := b.err; err != nil {
 		b.err = nil
 		b.idle()
@@ -153,9 +145,9 @@ func (b *BufReader) receive(n int) error {
 	var err error
 	switch b.kind {
 	case plain:
-		err = b.readPlain(n)
+		err = b.readPlain(n, scattered)
 	case raw:
-		err = b.readRaw(n)
+		err = b.readRaw(n, scattered)
 	case mouth:
 		err = b.takeMouth()
 	case fed:
@@ -176,8 +168,8 @@ func (b *BufReader) receive(n int) error {
 // readPlain reads from an io.Reader. Reads go on until what was asked for is
 // there, which is cheaper than to come back for each; but a timeout is for
 // each.
-func (b *BufReader) readPlain(n int) error {
-	room, err := b.room(n)
+func (b *BufReader) readPlain(n int, scattered bool) error {
+	room, err := b.room(n, scattered)
 	if err != nil {
 		return err
 	}
@@ -219,14 +211,14 @@ func (b *BufReader) readPlain(n int) error {
 
 // readRaw reads from a connection's descriptor. While that waits, only what
 // must be is held.
-func (b *BufReader) readRaw(n int) error {
+func (b *BufReader) readRaw(n int, scattered bool) error {
 	for {
-		room, err := b.room(n)
+		room, err := b.room(n, scattered)
 		if err != nil {
 			return err
 		}
 		b.after = 0
-		if b.win.Simple() && !b.scattered && b.size.Direct(n, 0) {
+		if b.win.Simple() && !scattered && b.size.Direct(n, 0) {
 			// What is claimed beyond that is gathered, after a wait too.
 			b.after = int32(max(n, b.size.Want()))
 		}
@@ -317,15 +309,16 @@ func (b *BufReader) blockLength() int {
 	return sizing.MaxBlock
 }
 
-// room returns where the next bytes go, on the way to n contiguous ones.
-func (b *BufReader) room(n int) ([]byte, error) {
+// room returns where the next bytes go, on the way to n. Unless scattered they
+// are to be contiguous.
+func (b *BufReader) room(n int, scattered bool) ([]byte, error) {
 	w := &b.win
 	kept := w.Kept()
 	need := w.Before() + n
 	if b.asks {
 		b.press(n)
 	}
-	if w.Gathering() || b.scattered || !b.size.Direct(need, kept) {
+	if w.Gathering() || scattered || !b.size.Direct(need, kept) {
 		return b.gatherRoom(n)
 	}
 	if err := b.frontRoom(need, kept); err != nil {

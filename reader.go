@@ -54,10 +54,9 @@ type BufReader struct {
 	kind kind
 	// straight says that the source is an io.Reader, the allocator has no budget,
 	// and neither a timeout nor a context is set: see fill.
-	straight  bool
-	waits     bool // the source is a connection: a block is kept while a Read waits
-	asks      bool // the allocator has a budget
-	scattered bool // the bytes that come need not be contiguous
+	straight bool
+	waits    bool // the source is a connection: a block is kept while a Read waits
+	asks     bool // the allocator has a budget
 	// inHeader says that the mark is ReadMIMEHeader's own.
 	inHeader bool
 	turn     uint16 // changes with the source, so that a read finds out that it did

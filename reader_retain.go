@@ -90,7 +90,7 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 	b.size.Open = false
 	b.size.Asked(min(n, sizing.MaxBlock))
 	for b.win.Len() < n {
-		if err := b.receiveMore(n); err != nil {
+		if err := b.receive(n, true); err != nil {
 			return nil, b.inside("ReadBytes", n, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/sizing"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -85,7 +86,7 @@ func (b *BufWriter) Reset(w io.Writer) {
 		return
 	}
 	b.Recycle()
-	b.w, b.err, b.written, b.size = w, nil, 0, firstBlock
+	b.w, b.err, b.written, b.size = w, nil, 0, sizing.FirstBlock
 	if b.alloc == nil {
 		b.alloc = mem.Default()
 	}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/sizing"
 )
 
 // Flush sends everything that waits, and returns when it is out. When that
@@ -50,7 +52,7 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 // it is to be kept.
 func (b *BufWriter) settle(size int, keep bool) {
 	if size < b.size/4 {
-		b.size = max(b.size/2, firstBlock)
+		b.size = max(b.size/2, sizing.FirstBlock)
 	}
 	b.s = b.e // sent, also when a release panics
 	b.waiting.drop()
@@ -140,13 +142,13 @@ func (b *BufWriter) grow(n int) error {
 	}
 	b.seal()
 	if b.slab.Valid() {
-		b.size = min(4*b.size, maxBlock)
+		b.size = min(4*b.size, sizing.MaxBlock)
 		if b.s > 0 && len(b.waiting.list) > 0 {
 			b.waiting.bufs = append(b.waiting.bufs, b.slab.Cut(0, 0))
 		}
 		b.dropBlock()
 	}
-	b.slab = b.alloc.Slab(min(max(b.size, n), maxBlock, b.room()))
+	b.slab = b.alloc.Slab(min(max(b.size, n), sizing.MaxBlock, b.room()))
 	b.window()
 	return nil
 }
