@@ -33,7 +33,7 @@ func (b *BufReader) takeMouth() error {
 	b.vacate()
 	var p []byte
 	var err error
-	s, turn := b.feed.Load().mouth, b.turn
+	s, epoch := b.feed.Load().mouth, b.epoch
 	if x := b.x; x != nil && x.ctx != nil {
 		p, err = s.Next(x.ctx.Done(), x.timeout)
 	} else if x != nil {
@@ -41,8 +41,8 @@ func (b *BufReader) takeMouth() error {
 	} else {
 		p, err = s.Next(nil, 0)
 	}
-	if b.turn != turn {
-		panicTurn()
+	if b.epoch != epoch {
+		panicReset()
 	}
 	switch err {
 	case nil:

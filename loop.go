@@ -59,15 +59,15 @@ func (b *BufReader) fill(n int) bool {
 			return false
 		}
 	}
-	from, turn, src := at, b.turn, b.src
+	from, epoch, src := at, b.epoch, b.src
 	buf := w.Buf[:limit:limit]
 	for {
 		got, err := src.Read(buf[at:])
 		if uint(got) > uint(limit-at) {
 			panicRead(got, limit-at)
 		}
-		if b.turn != turn {
-			panicTurn()
+		if b.epoch != epoch {
+			panicReset()
 		}
 		at += got
 		w.W = at
@@ -182,7 +182,7 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 	if b.unwatched() {
 		enough = min(n-b.win.Len(), len(room))
 	}
-	turn, length := b.turn, b.blockLength()
+	epoch, length := b.epoch, b.blockLength()
 	got := 0
 	for empty := 0; got < enough && err == nil; {
 		var k int
@@ -190,8 +190,8 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 		if uint(k) > uint(len(room)-got) {
 			panicRead(k, len(room)-got)
 		}
-		if b.turn != turn {
-			panicTurn()
+		if b.epoch != epoch {
+			panicReset()
 		}
 		b.win.Filled(k)
 		if got += k; k > 0 {
@@ -222,10 +222,10 @@ func (b *BufReader) readRaw(n int, scattered bool) error {
 			// What is claimed beyond that is gathered, after a wait too.
 			b.after = int32(max(n, b.size.Want()))
 		}
-		turn := b.turn
+		epoch := b.epoch
 		got, offered, err := b.raw.Read(b.src, room, (*memory)(b))
-		if b.turn != turn {
-			panicTurn()
+		if b.epoch != epoch {
+			panicReset()
 		}
 		b.endIdle()
 		if err == source.ErrAgain {
@@ -339,12 +339,12 @@ func (b *BufReader) press(n int) {
 	if b.x == nil || b.x.halt == nil {
 		return
 	}
-	// What comes before an item is seen when it is the first of a turn.
+	// What comes before an item is seen when it is the first of a batch.
 	at := b.win.Received() - int64(b.win.Len())
-	if turn := &b.x.halt.turn; b.win.Idle() {
-		*turn = at
+	if batch := &b.x.halt.batch; b.win.Idle() {
+		*batch = at
 	} else {
-		b.size.Begins(at-*turn, n)
+		b.size.Begins(at-*batch, n)
 	}
 }
 
@@ -450,16 +450,16 @@ func (b *BufReader) join(n int) error {
 	return nil
 }
 
-// turns is how many readers there must be memory for at once for one to get
+// shares is how many readers there must be memory for at once for one to get
 // more than it needs for the item at hand.
-const turns = 16
+const shares = 16
 
 // acquire returns a block of size bytes, or of least when the budget has no
 // room for size. Where it has none for that either, it waits in the queue of
 // those who do.
 func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
 	if b.size.Pressed && b.kind != fed {
-		if limit, _ := b.alloc.Budget(); int64(size) > limit/turns {
+		if limit, _ := b.alloc.Budget(); int64(size) > limit/shares {
 			size = least
 		}
 		return b.awaitSlab(size)

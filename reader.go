@@ -59,7 +59,7 @@ type BufReader struct {
 	asks     bool // the allocator has a budget
 	// inHeader says that the mark is ReadMIMEHeader's own.
 	inHeader bool
-	turn     uint16 // changes with the source, so that a read finds out that it did
+	epoch    uint16 // number of the Reset or Recycle, so that a read notices one
 	after    int32  // of the block to take after a wait for which the block was given back
 	idled    int32  // capacity that the budget was told is held during a wait
 
@@ -196,7 +196,7 @@ func (b *BufReader) start(k kind) {
 // that is inside Read then may still write to memory that was given back:
 // close the connection to end the read first.
 func (b *BufReader) Recycle() {
-	b.turn++
+	b.epoch++
 	b.endIdle()
 	if x := b.x; x != nil {
 		x.endContext()
@@ -235,6 +235,6 @@ func panicWrite(n, offered int) {
 }
 
 //go:noinline
-func panicTurn() {
+func panicReset() {
 	panic("sluice: BufReader was recycled or reset during a read of its own")
 }

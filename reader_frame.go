@@ -117,12 +117,12 @@ func (b *BufReader) varint() (n uint64, head int, err error) {
 // and put back on error. Were both wanted in one piece, a frame as long as a
 // size class would take a block of the next one.
 func (b *BufReader) frameBody(n, head int) (p mem.Buf, err error) {
-	w, turn := &b.win, b.turn
+	w, epoch := &b.win, b.epoch
 	var before window.Head
 	w.TakeHead(&before, head)
 	done := false
 	defer func() { // also when the source panics
-		if done || b.turn != turn {
+		if done || b.epoch != epoch {
 			return
 		}
 		if !w.PutBack(&before) {

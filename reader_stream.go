@@ -44,14 +44,14 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 		}
 	}
 	b.win.Park(b.size.WorthParking())
-	r, turn := b.src, b.turn
+	r, epoch := b.src, b.epoch
 	for range noProgress {
 		n, err := r.Read(p)
 		if uint(n) > uint(len(p)) {
 			panicRead(n, len(p))
 		}
-		if b.turn != turn {
-			panicTurn()
+		if b.epoch != epoch {
+			panicReset()
 		}
 		if n > 0 {
 			b.win.Passed(int64(n), p[n-1])

@@ -89,9 +89,9 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	if b.asks {
 		h = x.halts()
 	}
-	told := make(chan struct{})
+	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
-		defer close(told)
+		defer close(done)
 		if timed {
 			_ = c.SetReadDeadline(time.Unix(1, 0))
 		}
@@ -104,7 +104,7 @@ func (b *BufReader) SetContext(ctx context.Context) {
 			return
 		}
 		// The deadline is cleared after it was moved, not before.
-		<-told
+		<-done
 		if timed {
 			_ = c.SetReadDeadline(time.Time{})
 		}

@@ -13,7 +13,7 @@ import (
 type halt struct {
 	reason chan error // takes the first reason to wait no longer
 	watch  source.Watch
-	turn   int64 // where in the stream the latest turn began
+	batch  int64 // where in the stream the latest batch began
 }
 
 // halts returns what ends waits, made when there is none.
@@ -31,7 +31,7 @@ func (h *halt) because(err error) {
 	}
 }
 
-// awaitSlab waits for its turn to get a block of n bytes, until the timeout,
+// awaitSlab waits in the queue for a block of n bytes, until the timeout,
 // the context, the connection's own deadline or its Close ends that.
 func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 	x := b.extras()
@@ -59,13 +59,13 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 		h.watch.Start(b.src, h.reason)
 		defer h.watch.Stop()
 	}
-	turn := b.turn
+	epoch := b.epoch
 	s, err := b.alloc.AwaitSlab(n, b.win.Capacity(), h.reason)
-	if b.turn != turn {
+	if b.epoch != epoch {
 		if s.Valid() {
 			s.Release()
 		}
-		panicTurn()
+		panicReset()
 	}
 	return s, err
 }

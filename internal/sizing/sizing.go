@@ -91,7 +91,7 @@ func (s *Sizing) Want() int {
 		return int(s.pinned)
 	}
 	if s.Pressed {
-		return max(MinBlock, s.turn())
+		return max(MinBlock, s.batch())
 	}
 	n := max(s.block, min(min(s.frame, MaxBlock)*framesPerBlock, MaxBlock))
 	if s.whole > MaxBlock/4 {
@@ -102,11 +102,11 @@ func (s *Sizing) Want() int {
 	return int(n)
 }
 
-// turn returns how many bytes are read in one turn in the queue of those who
+// batch returns how many bytes are read for one place in the queue of those who
 // wait for memory: as many items with their headers, as long as the last ones,
 // as a block has room for. What is read beyond whole items would have to be
-// held while others have their turn.
-func (s *Sizing) turn() int {
+// held while others are served.
+func (s *Sizing) batch() int {
 	item := int(s.frame) + int(s.head)
 	if item == 0 || item >= MaxBlock {
 		return min(item, MaxBlock)
@@ -286,7 +286,7 @@ func (s *Sizing) Stops(length int) bool {
 func (s *Sizing) Limit(length, end, asked int) int {
 	if s.Pressed && s.pinned == 0 && length > MinBlock {
 		if asked < int(s.frame)/2 {
-			return min(length, end-asked+max(asked, s.turn()))
+			return min(length, end-asked+max(asked, s.batch()))
 		}
 		return min(length, end)
 	}

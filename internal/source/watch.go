@@ -34,7 +34,7 @@ type Watch struct {
 	raw    syscall.RawConn // nil without a descriptor
 	report chan<- error    // nil while it is not in the list
 	slot   int             // place in the list
-	turn   uint64          // number of this Start
+	start  uint64          // number of this Start
 	conn   net.Conn        // what to probe without one
 	probe  *probe          // for a connection without a descriptor
 	// looking is held during a look, which would wait for the reader's own Read
@@ -69,7 +69,7 @@ func (w *Watch) Start(r io.Reader, report chan<- error) {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
 	w.report, w.slot = report, len(watches.list)
-	w.turn++
+	w.start++
 	watches.list = append(watches.list, w)
 	if !watches.running {
 		watches.running = true
@@ -108,7 +108,7 @@ func look() {
 	defer tick.Stop()
 	for range tick.C {
 		for range min(looksAtOnce, watched()) {
-			w, raw, turn := nextWatch()
+			w, raw, start := nextWatch()
 			if w == nil {
 				break
 			}
@@ -117,7 +117,7 @@ func look() {
 			err := raw.Read(func(uintptr) bool { return true })
 			w.looking.Unlock()
 			if err != nil {
-				w.tell(turn, err)
+				w.tell(start, err)
 			}
 		}
 		watches.mu.Lock()
@@ -136,7 +136,7 @@ func watched() int {
 	return len(watches.list)
 }
 
-// nextWatch returns the next connection to look at, all in turn, with its
+// nextWatch returns the next connection to look at, round robin, with its
 // looking held.
 func nextWatch() (*Watch, syscall.RawConn, uint64) {
 	watches.mu.Lock()
@@ -150,14 +150,14 @@ func nextWatch() (*Watch, syscall.RawConn, uint64) {
 	w := watches.list[watches.next]
 	watches.next++
 	w.looking.Lock()
-	return w, w.raw, w.turn
+	return w, w.raw, w.start
 }
 
-// tell reports err if the Start that turn is of has not been stopped.
-func (w *Watch) tell(turn uint64, err error) {
+// tell reports err if that Start has not been stopped.
+func (w *Watch) tell(start uint64, err error) {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()
-	if w.report == nil || w.turn != turn {
+	if w.report == nil || w.start != start {
 		return
 	}
 	select {
