@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 const serveText = `serve is a live relay: encoders publish streams to it over RTMP or HTTP, and
@@ -38,26 +39,29 @@ for it; ?gop=0 to begin with the next key frame; ?token=TOKEN.
 Also over HTTP: /api/streams, /api/clients, DELETE /api/clients/ID, /metrics for
 Prometheus, /healthz.
 
-A file that --config names has the same settings, as YAML: "merge: 100ms". Flags
-go before it. Secrets come from the environment: SLUICE_TOKEN_SECRET signs the
-tokens of --protect, SLUICE_API_TOKEN is what the API asks for.
+A file that --config names has the same settings, as YAML: "merge: 100ms". So
+has the environment, which goes before the file: SLUICE_GOP_TIME for --gop-time,
+SLUICE_CONFIG for --config. Flags go before both. Secrets come from the
+environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect,
+SLUICE_API_TOKEN is what the API asks for.
 
 An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
-a second one ends it at once. SIGHUP reads the certificate again, where there is
-one.
+a second one ends it at once. SIGHUP reads the configuration and the certificate
+again and applies what it can without ending a session; the log says what has
+changed and what waits for a restart.
 
 Exit codes: 0 ended by a signal; 1 it cannot listen, or a listener failed; 2
 wrong command line or configuration; 3 ended by a second signal.`
 
 // serveFlags are the flags as given.
 type serveFlags struct {
-	config relay.Config // defaults, and what flags say
+	config config.Config // defaults, and what flags say
 	file   string
 	json   bool
 }
 
 func (a App) serve() *cobra.Command {
-	f := &serveFlags{config: relay.DefaultConfig()}
+	f := &serveFlags{config: config.Default()}
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the live relay: RTMP, HTTP-FLV, WebSocket and a page",
@@ -65,11 +69,12 @@ func (a App) serve() *cobra.Command {
 		Example: "  sluice serve --http :80 --merge 40ms --record recordings",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := f.resolve(cmd.Flags())
+			resolve := func() (config.Config, error) { return f.resolve(cmd.Flags(), os.Getenv) }
+			c, err := resolve()
 			if err != nil {
 				return fmt.Errorf("serve: %w", err)
 			}
-			return a.runServe(config, f.json)
+			return a.runServe(c, f.json, resolve)
 		},
 	}
 	groups := map[string]*pflag.FlagSet{}
@@ -97,7 +102,7 @@ func (a App) serve() *cobra.Command {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		w := cmd.OutOrStderr()
 		fmt.Fprintf(w, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-		for _, name := range append(relay.Groups, "Program") {
+		for _, name := range append(config.Groups(), "Program") {
 			fmt.Fprintf(w, "\n%s:\n%s", name, groups[name].FlagUsagesWrapped(100))
 		}
 		return nil
@@ -105,14 +110,21 @@ func (a App) serve() *cobra.Command {
 	return cmd
 }
 
-// resolve puts the configuration together: defaults, the file, the flags that
-// were given, the environment.
-func (f *serveFlags) resolve(flags *pflag.FlagSet) (relay.Config, error) {
-	c := relay.DefaultConfig()
-	if f.file != "" {
-		if err := c.ReadFile(f.file); err != nil {
-			return c, fmt.Errorf("--config: %w", err)
+// resolve puts the configuration together: defaults, the file, the environment,
+// the flags that were given, each before the ones that come first.
+func (f *serveFlags) resolve(flags *pflag.FlagSet, getenv func(string) string) (config.Config, error) {
+	c := config.Default()
+	file, where := f.file, "--config"
+	if !flags.Changed("config") {
+		file, where = getenv(envConfig), "$"+envConfig
+	}
+	if file != "" {
+		if err := c.ReadFile(file); err != nil {
+			return c, fmt.Errorf("%s: %w", where, err)
 		}
+	}
+	if err := c.ReadEnv(getenv); err != nil {
+		return c, err
 	}
 	for _, s := range c.Settings() {
 		if flag := flags.Lookup(s.Name); flag.Changed {
@@ -121,10 +133,11 @@ func (f *serveFlags) resolve(flags *pflag.FlagSet) (relay.Config, error) {
 			}
 		}
 	}
-	c.ReadEnv(os.Getenv)
-	c.Version = buildVersion()
 	return c, c.Check()
 }
+
+// envConfig is the environment variable for --config.
+const envConfig = "SLUICE_CONFIG"
 
 // lean makes the collector run earlier than it would: sessions allocate when they
 // begin and hardly ever after that, so that it costs nothing, and what a crowd of
@@ -136,9 +149,12 @@ func lean() {
 	}
 }
 
-func (a App) runServe(c relay.Config, asJSON bool) error {
+// runServe runs a server with these settings. again resolves them anew.
+func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config, error)) error {
 	lean()
-	log := newLogger(a.Stderr, c.LogLevel, c.LogFormat)
+	level := new(slog.LevelVar)
+	level.Set(relay.Level(c.LogLevel))
+	log := newLogger(a.Stderr, level, c.LogFormat)
 	// Before anything is printed that makes somebody think that it runs.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -146,7 +162,7 @@ func (a App) runServe(c relay.Config, asJSON bool) error {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)
-	server, err := relay.New(c, log)
+	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion()})
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
@@ -164,7 +180,7 @@ func (a App) runServe(c relay.Config, asJSON bool) error {
 		server.Close()
 		return fail(fmt.Errorf("serve: %w", err))
 	}
-	listening := []any{"version", c.Version}
+	listening := []any{"version", buildVersion()}
 	for _, name := range slices.Sorted(maps.Keys(at)) {
 		listening = append(listening, name, at[name])
 	}
@@ -183,8 +199,8 @@ func (a App) runServe(c relay.Config, asJSON bool) error {
 			return nil
 		case got := <-signals:
 			switch {
-			case got == syscall.SIGHUP && c.Cert != "":
-				server.ReloadCertificate()
+			case got == syscall.SIGHUP:
+				reload(server, again, log)
 			case ending:
 				// Whatever is still going on ends with the process.
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}
@@ -194,6 +210,23 @@ func (a App) runServe(c relay.Config, asJSON bool) error {
 			}
 		}
 	}
+}
+
+// reload reads the configuration again and applies what can be applied. What is
+// wrong with it changes nothing.
+func reload(server *relay.Server, again func() (config.Config, error), log *slog.Logger) {
+	c, err := again()
+	if err == nil {
+		var changed, waiting []string
+		if changed, waiting, err = server.Reload(c); err == nil {
+			log.Info("configuration read again", "changed", strings.Join(changed, " "))
+			if len(waiting) > 0 {
+				log.Warn("settings wait for a restart", "settings", strings.Join(waiting, " "))
+			}
+			return
+		}
+	}
+	log.Error("the configuration stays what it was", "error", err)
 }
 
 // listenHint says what to do when an address cannot be had.
@@ -225,13 +258,9 @@ func printReady(w io.Writer, at map[string]string) error {
 	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["pprof"], os.Getpid()})
 }
 
-// newLogger logs to w. level and format are what Config.Check lets through.
-func newLogger(w io.Writer, level, format string) *slog.Logger {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
-		l = slog.LevelInfo
-	}
-	options := &slog.HandlerOptions{Level: l}
+// newLogger logs to w. format is what Config.Check lets through.
+func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // exampleStream is the stream of the lines to try.
@@ -19,7 +19,7 @@ const (
 
 // printLines prints the lines to publish and to watch with, for the addresses
 // that the server has, ready to be copied.
-func printLines(w io.Writer, c relay.Config, at map[string]string) error {
+func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	var b strings.Builder
 	var wide bool // somebody elsewhere may come
 	var where []string

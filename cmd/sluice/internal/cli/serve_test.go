@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,11 +18,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // serveWait bounds every wait for a relay.
@@ -31,6 +33,25 @@ const serveWait = 30 * time.Second
 type serveRun struct {
 	*program
 	out *bufio.Reader // its standard output
+	log serveLog      // its standard error, for reading while it runs
+}
+
+// serveLog collects a log.
+type serveLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *serveLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *serveLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // startServe runs sluice serve. env is put before the environment.
@@ -41,7 +62,7 @@ func startServe(t *testing.T, env []string, args ...string) *serveRun {
 	}
 	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)}
 	s.Env = append(s.Env, env...)
-	s.Cmd.Stdout = nil
+	s.Cmd.Stdout, s.Cmd.Stderr = nil, io.MultiWriter(&s.stderr, &s.log)
 	pipe, err := s.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -176,9 +197,9 @@ func TestServeLinesOfOtherAddresses(t *testing.T) {
 		},
 	} {
 		var b strings.Builder
-		config := relay.DefaultConfig()
-		config.Protect = c.protect
-		if err := printLines(&b, config, c.at); err != nil {
+		settings := config.Default()
+		settings.Protect = c.protect
+		if err := printLines(&b, settings, c.at); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range c.want {
@@ -194,24 +215,25 @@ func TestServeLinesOfOtherAddresses(t *testing.T) {
 	}
 }
 
-// What holds: the flag, then the file, then the default.
+// What holds: the flag, then the environment, then the file, then the default.
 func TestServeConfiguration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sluice.yaml")
-	text := "merge: 10ms\ngrace: 1s\nhttp: \"127.0.0.1:1\"\ncors: [https://a.example, https://b.example]\n"
+	text := "merge: 10ms\ngrace: 1s\ntakeover: replace\nhttp: \"127.0.0.1:1\"\ncors: [https://a.example, https://b.example]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := (App{}).serve()
-	var got relay.Config
-	f := &serveFlags{config: relay.DefaultConfig(), file: file}
+	f := &serveFlags{config: config.Default(), file: file}
 	if err := cmd.ParseFlags([]string{"--config", file, "--merge", "20ms", "--http", "127.0.0.1:0", "--gop=false"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.resolve(cmd.Flags())
+	got, err := f.resolve(cmd.Flags(), func(name string) string {
+		return map[string]string{"SLUICE_MERGE": "30ms", "SLUICE_GRACE": "2s", "SLUICE_GOP_TIME": "7s"}[name]
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Merge != 20*time.Millisecond || got.Grace != time.Second || got.HTTP != "127.0.0.1:0" || got.GOP || got.RTMP != ":1935" || len(got.CORS) != 2 {
+	if got.Merge != 20*time.Millisecond || got.Grace != 2*time.Second || got.GOPTime != 7*time.Second || got.Takeover != "replace" || got.HTTP != "127.0.0.1:0" || got.GOP || got.RTMP != ":1935" || len(got.CORS) != 2 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -356,7 +378,7 @@ func TestServeHelpIsGrouped(t *testing.T) {
 		t.Errorf("exit code %d, %s", exit, p.stderr.String())
 	}
 	at := 0
-	for _, part := range append(append([]string{"Usage:\n  sluice serve [flags]\n", "Examples:\n  sluice serve "}, relay.Groups...), "Program") {
+	for _, part := range append(append([]string{"Usage:\n  sluice serve [flags]\n", "Examples:\n  sluice serve "}, config.Groups()...), "Program") {
 		if !strings.Contains(part, ":") {
 			part = "\n" + part + ":\n"
 		}
@@ -366,7 +388,7 @@ func TestServeHelpIsGrouped(t *testing.T) {
 		}
 		at += i
 	}
-	c := relay.DefaultConfig()
+	c := config.Default()
 	for _, s := range c.Settings() {
 		if strings.Count(text, "\n      --"+s.Name+" ") != 1 {
 			t.Errorf("--%s is not there once", s.Name)
@@ -418,6 +440,62 @@ func TestServeReadsTheCertificateAgain(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Msg == "" || record.Level == "" {
 			t.Errorf("%v: %q", err, line)
 		}
+	}
+}
+
+// SIGHUP reads file and environment again: what can be changed is, what cannot is
+// said, and what is wrong changes nothing.
+func TestServeReadsTheConfigurationAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("max-streams: 1\n")
+	s := startServe(t, []string{"SLUICE_CONFIG=" + file, "SLUICE_LOG_FORMAT=json"}, "--json")
+	r := s.ready(t)
+	log := func(want string) {
+		t.Helper()
+		for late := time.Now().Add(serveWait); !strings.Contains(s.log.String(), want); time.Sleep(time.Millisecond) {
+			if time.Now().After(late) {
+				t.Fatalf("no %s in the log: %s", want, s.log.String())
+			}
+		}
+	}
+	publish := func(stream string) int {
+		t.Helper()
+		resp, err := http.Post("http://"+r.HTTP+stream, "video/x-flv", strings.NewReader("FLV\x01\x05\x00\x00\x00\x09\x00\x00\x00\x00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	if status := publish("/live/a.flv"); status != 200 {
+		t.Errorf("before: %d", status)
+	}
+	write("max-streams: 1\nallow-publish: 192.0.2.1\ngop-time: 3s\n")
+	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	log(`"msg":"configuration read again","changed":"allow-publish"`)
+	log(`"msg":"settings wait for a restart","settings":"gop-time"`)
+	if status := publish("/live/a.flv"); status != 403 {
+		t.Errorf("after: %d", status)
+	}
+	write("max-streams: many\n")
+	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	log(`sluice.yaml:1: max-streams: \"many\" is not a whole number`)
+	if status := publish("/live/a.flv"); status != 403 {
+		t.Errorf("after a wrong file: %d", status)
+	}
+	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK {
+		t.Errorf("exit code %d: %s", exit, s.stderr.String())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -143,7 +144,7 @@ func (a App) openSink(f sinkFlags, dir string) (sink.Store, *wal.Recovery, error
 		if err != nil {
 			return nil, nil, err
 		}
-		o.Log = newLogger(a.Stderr, "info", "text")
+		o.Log = newLogger(a.Stderr, slog.LevelInfo, "text")
 		store, err := consensus.Open(o)
 		return store, nil, err
 	}

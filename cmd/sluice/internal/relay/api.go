@@ -8,13 +8,15 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // api answers what is below /api/.
 func (w *web) api(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
 		// Pages of others may look, as far as anybody may, and change nothing.
-		w.cors.preflight(rw, r, "GET, HEAD")
+		w.cors().preflight(rw, r, "GET, HEAD")
 		return
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/api/")
@@ -27,7 +29,7 @@ func (w *web) api(rw http.ResponseWriter, r *http.Request) {
 		w.deleteClient(rw, r, id)
 		return
 	}
-	w.cors.allow(rw.Header(), r)
+	w.cors().allow(rw.Header(), r)
 	name, one := strings.CutPrefix(path, "streams/")
 	switch {
 	case !reads(rw, r):
@@ -46,7 +48,7 @@ func (w *web) api(rw http.ResponseWriter, r *http.Request) {
 // mayRead answers those who may not, and reports whether the request may:
 // everybody may, unless there is an API token.
 func (w *web) mayRead(rw http.ResponseWriter, r *http.Request) bool {
-	if w.config.APIToken == "" || w.trusted(r) {
+	if w.config().APIToken == "" || w.trusted(r) {
 		return true
 	}
 	w.unauthorized(rw)
@@ -54,8 +56,8 @@ func (w *web) mayRead(rw http.ResponseWriter, r *http.Request) bool {
 }
 
 func (w *web) unauthorized(rw http.ResponseWriter) {
-	if w.config.APIToken == "" {
-		answerError(rw, http.StatusForbidden, "only from this machine, as long as "+EnvAPIToken+" is not set")
+	if w.config().APIToken == "" {
+		answerError(rw, http.StatusForbidden, "only from this machine, as long as "+config.EnvAPIToken+" is not set")
 		return
 	}
 	rw.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
@@ -65,8 +67,8 @@ func (w *web) unauthorized(rw http.ResponseWriter) {
 // trusted reports whether a request has the API token, or comes from this
 // machine and from no page of another server.
 func (w *web) trusted(r *http.Request) bool {
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && w.config.APIToken != "" {
-		got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(w.config.APIToken))
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && w.config().APIToken != "" {
+		got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(w.config().APIToken))
 		return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 	}
 	return fromLoopback(r)

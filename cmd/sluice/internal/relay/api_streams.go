@@ -102,8 +102,8 @@ func (w *web) getStreams(rw http.ResponseWriter, r *http.Request) {
 	answer := apiStreams{
 		Now: now.UnixMilli(),
 		Server: apiServer{
-			Version: w.config.Version, UptimeS: int64(now.Sub(w.began).Seconds()), Goroutines: runtime.NumGoroutine(),
-			Resident: resident(), MergeMS: w.config.Merge.Milliseconds(),
+			Version: w.version, UptimeS: int64(now.Sub(w.began).Seconds()), Goroutines: runtime.NumGoroutine(),
+			Resident: resident(), MergeMS: w.config().Merge.Milliseconds(),
 		},
 		Memory:  apiMemory{Out: memory.OutBytes, Idle: memory.IdleBytes, Pinned: memory.PinnedBytes},
 		Streams: []apiStream{},
@@ -174,7 +174,7 @@ func (w *web) stream(now time.Time, st *live.Stream, who people, withHistory boo
 		GOP:      apiGOP{f.GOPFrames, f.GOPBytes, f.GOPTime.Milliseconds()},
 		Ring:     apiRing{f.RingFrames, f.RingBytes},
 		FramesIn: f.FramesIn, BytesIn: f.BytesIn, FramesOut: f.FramesOut, BytesOut: f.BytesOut,
-		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.config.Merge.Milliseconds(),
+		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.config().Merge.Milliseconds(),
 	}
 	a.Video, a.Audio = mediaInfo(st, f)
 	if a.Protocols == nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // shape says what a JSON value is made of, so that keys and kinds can be
@@ -60,7 +62,7 @@ func sameShape(t *testing.T, what, text, want string) {
 }
 
 func TestAPIShape(t *testing.T) {
-	s := startRelay(t, func(c *Config) {
+	s := startRelay(t, func(c *relayConfig) {
 		c.Version, c.times.sample = "v1", 10*time.Millisecond
 		c.Merge = 30 * time.Millisecond
 	})
@@ -138,7 +140,7 @@ func TestAPIShape(t *testing.T) {
 }
 
 func TestAPIOfAStreamWithoutPublisher(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.Grace = time.Minute })
+	s := startRelay(t, func(c *relayConfig) { c.Grace = time.Minute })
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, relayTag{8, 0, "\x2f\xff"}) // MP3, which has no configuration
 	p.Close()
@@ -259,9 +261,9 @@ func TestWhoMayUseTheAPI(t *testing.T) {
 		{"kick with token", token, "DELETE", "/api/clients/v1", "10.0.0.1:1", bearer, 404},
 		{"kick without", token, "DELETE", "/api/clients/v1", "10.0.0.1:1", nil, 401},
 	} {
-		config := DefaultConfig()
-		config.APIToken = c.token
-		s, err := New(config, nil)
+		settings := config.Default()
+		settings.APIToken = c.token
+		s, err := New(settings, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func edgeSchemes(t *testing.T, f func(t *testing.T, scheme string)) {
 	}
 }
 
-func edgeAll(c *Config) { c.HTTPS = "127.0.0.1:0" }
+func edgeAll(c *relayConfig) { c.HTTPS = "127.0.0.1:0" }
 
 func edgePublishers(s *Server) int { return s.clients.number(rolePublisher) }
 
@@ -229,7 +229,7 @@ func TestEdgeCirclesAreCutOff(t *testing.T) {
 // An origin that goes away and comes back costs the viewers nothing but the
 // frames.
 func TestEdgeOriginPublisherComesBack(t *testing.T) {
-	far := rtmpServe(t, func(c *Config) { c.Grace = time.Minute })
+	far := rtmpServe(t, func(c *relayConfig) { c.Grace = time.Minute })
 	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "http")))
 	p := rtmpPush(t, far, "rtmp", "live", "s")
 	if err := p.send(rtmpClip()[:10]); err != nil {

@@ -8,12 +8,13 @@ import (
 	"net/http"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 func Example() {
-	config := relay.DefaultConfig()
-	config.RTMP, config.HTTP = "off", "127.0.0.1:0"
-	server, err := relay.New(config, slog.New(slog.DiscardHandler))
+	settings := config.Default()
+	settings.RTMP, settings.HTTP = "off", "127.0.0.1:0"
+	server, err := relay.New(settings, relay.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
 	"github.com/sluice-go/sluice/sluicetest"
@@ -22,6 +23,17 @@ import (
 
 // relayWait bounds every wait of a test.
 const relayWait = 30 * time.Second
+
+// relayConfig is what a test may change of a server.
+type relayConfig struct {
+	config.Config
+	Version string
+	times   times
+}
+
+func (c relayConfig) server(log *slog.Logger) (*Server, error) {
+	return New(c.Config, Options{Logger: log, Version: c.Version, times: c.times})
+}
 
 // relayLog collects what a server logs.
 type relayLog struct {
@@ -72,10 +84,10 @@ type relayServer struct {
 
 // startRelay runs a server for the time of a test, which must not leave counted
 // memory behind.
-func startRelay(t *testing.T, change func(*Config)) *relayServer {
+func startRelay(t *testing.T, change func(*relayConfig)) *relayServer {
 	t.Helper()
 	sluicetest.NoLeaks(t, nil)
-	c := DefaultConfig()
+	c := relayConfig{Config: config.Default()}
 	c.RTMP, c.HTTP = "off", "127.0.0.1:0"
 	c.Merge, c.Grace = 0, 0
 	c.LogLevel = "debug"
@@ -84,7 +96,7 @@ func startRelay(t *testing.T, change func(*Config)) *relayServer {
 	}
 	s := &relayServer{log: &relayLog{}, done: make(chan error, 1)}
 	var err error
-	s.Server, err = New(c, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s.Server, err = c.server(slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 )
@@ -27,21 +30,13 @@ type web struct {
 	*Server
 	http    *http.Server
 	headers firstHeaders
-	cors    cors
 	metrics http.Handler
-	page    func() http.Handler // known when the server listens
+	page    atomic.Pointer[builtPage] // nil: to be made
 }
 
 func newWeb(s *Server) *web {
-	w := &web{Server: s, cors: newCORS(s.config.CORS), headers: firstHeaders{within: s.times.header}}
+	w := &web{Server: s, headers: firstHeaders{within: s.times.header}}
 	w.metrics = newMetrics(w)
-	w.page = sync.OnceValue(func() http.Handler {
-		at := s.Addresses()
-		return page.Handler(page.Options{
-			RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], Merge: s.config.Merge,
-			ProtectPublish: s.protects("publish"), ProtectPlay: s.protects("play"),
-		})
-	})
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	w.http = &http.Server{
@@ -58,13 +53,26 @@ func newWeb(s *Server) *web {
 	return w
 }
 
-func (s *Server) protects(action string) bool {
-	for _, a := range s.config.Protect {
-		if a == action {
-			return true
-		}
+// builtPage is the page as it is with certain settings.
+type builtPage struct {
+	with    *config.Config
+	handler http.Handler
+}
+
+// pages is the page's handler. It is made when it is asked for first, and again
+// after a reload: it knows settings, and where the server listens.
+func (w *web) pages() http.Handler {
+	c := w.config()
+	if b := w.page.Load(); b != nil && b.with == c {
+		return b.handler
 	}
-	return false
+	at := w.Addresses()
+	b := &builtPage{c, page.Handler(page.Options{
+		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], Merge: c.Merge,
+		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),
+	})}
+	w.page.Store(b)
+	return b.handler
 }
 
 func (w *web) serve(l net.Listener) error {
@@ -115,7 +123,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case path == "/healthz":
 		w.healthz(rw, r)
 	default:
-		w.page().ServeHTTP(rw, r)
+		w.pages().ServeHTTP(rw, r)
 	}
 }
 
@@ -134,13 +142,13 @@ func (s *statusWriter) WriteHeader(status int) {
 func (w *web) media(rw http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		w.cors.allow(rw.Header(), r)
+		w.cors().allow(rw.Header(), r)
 		w.play(rw, r)
 	case http.MethodPost, http.MethodPut:
-		w.cors.allow(rw.Header(), r)
+		w.cors().allow(rw.Header(), r)
 		w.ingest(rw, r)
 	case http.MethodOptions:
-		w.cors.preflight(rw, r, "GET, HEAD, POST, PUT")
+		w.cors().preflight(rw, r, "GET, HEAD, POST, PUT")
 	default:
 		rw.Header().Set("Allow", "GET, HEAD, POST, PUT, OPTIONS")
 		answerError(rw, http.StatusMethodNotAllowed, "media is played by GET and published by POST or PUT")

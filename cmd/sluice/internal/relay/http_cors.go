@@ -28,6 +28,9 @@ func newCORS(setting []string) cors {
 	return c
 }
 
+// cors is what the settings say at the moment.
+func (w *web) cors() cors { return newCORS(w.config().CORS) }
+
 // admits reports whether the page that a request comes from may read the
 // answer: there is none, it is this server's own, or an allowed one.
 func (c cors) admits(r *http.Request) bool {

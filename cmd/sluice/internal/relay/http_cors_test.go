@@ -31,7 +31,7 @@ func TestCORS(t *testing.T) {
 		{"nothing", nil, page, "", false},
 		{"off, own page", []string{"off"}, "http://ADDRESS", "", true},
 	} {
-		s := startRelay(t, func(config *Config) { config.CORS = c.setting })
+		s := startRelay(t, func(config *relayConfig) { config.CORS = c.setting })
 		p := s.publishing(t, "/live/s.flv")
 		p.send(t, relayClip(t)[:10]...)
 		relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })

@@ -23,7 +23,7 @@ func (w *web) ingest(rw http.ResponseWriter, r *http.Request) {
 	length := r.ContentLength
 	switch {
 	case err != nil:
-	case !w.cors.admits(r):
+	case !w.cors().admits(r):
 		err = errOrigin
 	case r.Header.Get("Content-Encoding") != "":
 		err = errCoding

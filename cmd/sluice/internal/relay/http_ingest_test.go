@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
 
@@ -101,7 +103,7 @@ func TestRefusedPublishers(t *testing.T) {
 		}
 	}))
 	t.Cleanup(hook.Close)
-	s := startRelay(t, func(c *Config) {
+	s := startRelay(t, func(c *relayConfig) {
 		c.MaxStreams = 1
 		c.CORS = []string{"https://studio.example"}
 		c.Hook = hook.URL
@@ -177,7 +179,7 @@ func TestPublishersThatSendNonsenseHearOfIt(t *testing.T) {
 }
 
 func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.times.silence, c.times.rate = 400*time.Millisecond, 400*time.Millisecond })
+	s := startRelay(t, func(c *relayConfig) { c.times.silence, c.times.rate = 400*time.Millisecond, 400*time.Millisecond })
 	file, _ := bodyFile()
 	conn, r := s.raw(t, "POST /live/silent.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
 	fmt.Fprintf(conn, "%x\r\n%s\r\n", len(file), file)
@@ -220,7 +222,7 @@ func TestPublisherThatBreaksOffLeavesNothing(t *testing.T) {
 }
 
 func TestTakeover(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.Takeover = takeoverReplace })
+	s := startRelay(t, func(c *relayConfig) { c.Takeover = config.TakeoverReplace })
 	clip := relayClip(t)
 	first := s.publishing(t, "/live/s.flv")
 	first.send(t, clip[:10]...)

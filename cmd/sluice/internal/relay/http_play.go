@@ -20,7 +20,7 @@ func (w *web) play(rw http.ResponseWriter, r *http.Request) {
 		plain, secure = protocolWS, protocolWSS
 	}
 	info, err := w.session(r, plain, secure)
-	if err == nil && upgrade && !w.cors.admits(r) {
+	if err == nil && upgrade && !w.cors().admits(r) {
 		err = errOrigin // browsers leave it to servers to look (RFC 6455, section 10.2)
 	}
 	var o playOptions

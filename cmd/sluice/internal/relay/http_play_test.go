@@ -64,13 +64,13 @@ func TestHTTPFLVInAndOut(t *testing.T) {
 }
 
 func TestRefusedViewers(t *testing.T) {
-	s := startRelay(t, func(c *Config) {
+	s := startRelay(t, func(c *relayConfig) {
 		c.MaxViewers = 2
 		c.AllowPlay = []string{"127.0.0.0/8"}
 		c.Protect, c.TokenSecret = []string{"play"}, strings.Repeat("k", 32)
 	})
-	token := access.Sign([]byte(s.config.TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
-	other := access.Sign([]byte(s.config.TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
+	token := access.Sign([]byte(s.config().TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
+	other := access.Sign([]byte(s.config().TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, relayClip(t)[:10]...)
 	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
@@ -138,7 +138,7 @@ func TestRefusedViewersAreDisconnected(t *testing.T) {
 // Whoever waits gets the stream as soon as it is there, also later than
 // answers of other kinds may take, and stops to count when the client has gone.
 func TestWaitForAStream(t *testing.T) {
-	s := startRelay(t, func(c *Config) {
+	s := startRelay(t, func(c *relayConfig) {
 		c.times.request, c.times.answer, c.times.header = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
 	})
 	gone, _ := s.raw(t, "GET /live/s.flv?wait=60 HTTP/1.1\nHost: a\n\n")

@@ -20,7 +20,7 @@ import (
 func (w *web) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live.Stream, info sessionInfo, o playOptions, done func()) {
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: w.times.answer,
-		CheckOrigin:      w.cors.admits,
+		CheckOrigin:      w.cors().admits,
 		Error: func(rw http.ResponseWriter, _ *http.Request, status int, reason error) {
 			answerError(rw, status, reason.Error())
 		},

@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // A listener is one address that the server listens at.
@@ -42,18 +44,19 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // Listen opens all listeners, so that their addresses are known, or none: the
 // error is a *ListenError then.
 func (s *Server) Listen() error {
+	c := s.config()
 	for _, l := range []struct {
 		setting, address string
 		secure           bool
 		serve            func(*listener) error
 	}{
-		{"rtmp", s.config.RTMP, false, func(l *listener) error { return s.acceptRTMP(l, false) }},
-		{"rtmps", s.config.RTMPS, true, func(l *listener) error { return s.acceptRTMP(l, true) }},
-		{"http", s.config.HTTP, false, func(l *listener) error { return s.web.serve(l) }},
-		{"https", s.config.HTTPS, true, func(l *listener) error { return s.web.serveTLS(l, s.certs.config("http/1.1")) }},
-		{"pprof", s.config.PProf, false, servePProf},
+		{"rtmp", c.RTMP, false, func(l *listener) error { return s.acceptRTMP(l, false) }},
+		{"rtmps", c.RTMPS, true, func(l *listener) error { return s.acceptRTMP(l, true) }},
+		{"http", c.HTTP, false, func(l *listener) error { return s.web.serve(l) }},
+		{"https", c.HTTPS, true, func(l *listener) error { return s.web.serveTLS(l, s.certs.config("http/1.1")) }},
+		{"pprof", c.PProf, false, servePProf},
 	} {
-		if !on(l.address) {
+		if !config.On(l.address) {
 			continue
 		}
 		opened, err := net.Listen("tcp", l.address)

@@ -48,7 +48,7 @@ func TestMetrics(t *testing.T) {
 // Names are chosen by publishers: however many there are, the series are
 // bounded, and nothing is lost from the sums.
 func TestMetricsOfManyStreams(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.MaxStreams = 0 })
+	s := startRelay(t, func(c *relayConfig) { c.MaxStreams = 0 })
 	for i := range maxLabels + 5 {
 		p, err := s.hub.Publish(fmt.Sprintf("live/%d", i), live.PublishOptions{})
 		if err != nil {

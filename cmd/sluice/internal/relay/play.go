@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 // playOptions are what a viewer may ask for in the query of its address.
@@ -26,7 +28,7 @@ func parsePlayOptions(q url.Values) (playOptions, error) {
 	o := playOptions{Merge: -1, asked: time.Now()}
 	if text := q.Get("merge"); text != "" {
 		ms, err := strconv.Atoi(text)
-		if limit := int(maxMerge / time.Millisecond); err != nil || ms < 0 || ms > limit {
+		if limit := int(config.MaxMerge / time.Millisecond); err != nil || ms < 0 || ms > limit {
 			return o, fmt.Errorf("%w: merge=%.20s is not a number of milliseconds from 0 to %d", errBadRequest, quoted(text), limit)
 		}
 		o.Merge = time.Duration(ms) * time.Millisecond

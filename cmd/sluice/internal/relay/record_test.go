@@ -47,7 +47,7 @@ func recordRead(t *testing.T, name string) []rtmpFrame {
 
 func TestRecordWhatIsPublished(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
-	s := rtmpServe(t, func(c *Config) { c.Record = dir })
+	s := rtmpServe(t, func(c *relayConfig) { c.Record = dir })
 	for n := range 2 {
 		p := rtmpPush(t, s, "rtmp", "live", "s")
 		if err := p.send(rtmpClip()); err != nil {
@@ -74,7 +74,7 @@ func TestRecordWhatIsPublished(t *testing.T) {
 // A publisher who comes back within the grace period goes on in the same file.
 func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
-	s := rtmpServe(t, func(c *Config) {
+	s := rtmpServe(t, func(c *relayConfig) {
 		c.Record = dir
 		c.Grace = rtmpPatience
 	})
@@ -113,7 +113,7 @@ func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
 // The stream goes on when the disk does not.
 func TestRecordThatFailsHurtsNobody(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
-	s := rtmpServe(t, func(c *Config) { c.Record = dir })
+	s := rtmpServe(t, func(c *relayConfig) { c.Record = dir })
 	if err := os.WriteFile(filepath.Join(dir, "live"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/flv"
@@ -37,7 +39,7 @@ const rtmpPatience = 30 * time.Second
 // rtmpServe runs a server on ports of its own until the test ends, and then
 // looks for references and goroutines that are left. It may be called several
 // times in a test.
-func rtmpServe(t *testing.T, change func(*Config)) *Server {
+func rtmpServe(t *testing.T, change func(*relayConfig)) *Server {
 	t.Helper()
 	return rtmpServeWith(t, change, nil)
 }
@@ -46,21 +48,21 @@ func rtmpServe(t *testing.T, change func(*Config)) *Server {
 var rtmpChecked sync.Map
 
 // rtmpServeWith calls prepare before the server listens.
-func rtmpServeWith(t *testing.T, change func(*Config), prepare func(*Server)) *Server {
+func rtmpServeWith(t *testing.T, change func(*relayConfig), prepare func(*Server)) *Server {
 	t.Helper()
 	if _, again := rtmpChecked.LoadOrStore(t, true); !again {
 		sluicetest.NoLeaks(t, nil)
 		goroutines := runtime.NumGoroutine()
 		t.Cleanup(func() { rtmpSettle(t, goroutines) })
 	}
-	c := DefaultConfig()
+	c := relayConfig{Config: config.Default()}
 	c.RTMP, c.HTTP, c.RTMPS = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Grace, c.Merge = 0, 0
 	c.Cert, c.Key = rtmpCertificate(t)
 	if change != nil {
 		change(&c)
 	}
-	s, err := New(c, slog.New(slog.DiscardHandler))
+	s, err := c.server(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

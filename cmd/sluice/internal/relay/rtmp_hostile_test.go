@@ -17,10 +17,10 @@ import (
 )
 
 // rtmpImpatient is a server that gives nobody time to say what it wants.
-func rtmpImpatient(c *Config) { c.times.header = 200 * time.Millisecond }
+func rtmpImpatient(c *relayConfig) { c.times.header = 200 * time.Millisecond }
 
 // rtmpStrict is a server that looks often at what it is sent.
-func rtmpStrict(c *Config) { c.times.rate = 300 * time.Millisecond }
+func rtmpStrict(c *relayConfig) { c.times.rate = 300 * time.Millisecond }
 
 // rtmpHandshake is what a client sends before its first message: the version,
 // its part and an echo that nobody looks at.
@@ -157,7 +157,7 @@ func TestRTMPIdlePublisherIsDropped(t *testing.T) {
 // may be silent for ever.
 func TestRTMPSilentViewerIsLeftAlone(t *testing.T) {
 	rtmpWays(t, func(t *testing.T, way string) {
-		s := rtmpServe(t, func(c *Config) { c.times.rate = time.Second })
+		s := rtmpServe(t, func(c *relayConfig) { c.times.rate = time.Second })
 		p := rtmpPush(t, s, way, "live", "s")
 		if err := p.send(rtmpClip()[:3]); err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 	} {
 		t.Run(rtmpCut(name), func(t *testing.T) {
 			// The stream has lost its publisher: nothing else ends the viewer.
-			s := rtmpServe(t, func(c *Config) {
+			s := rtmpServe(t, func(c *relayConfig) {
 				rtmpStrict(c)
 				c.Grace = time.Minute
 			})

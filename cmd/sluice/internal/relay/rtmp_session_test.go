@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -105,7 +107,7 @@ func TestRTMPSecondPublisher(t *testing.T) {
 }
 
 func TestRTMPTakeOver(t *testing.T) {
-	s := rtmpServe(t, func(c *Config) { c.Takeover = takeoverReplace })
+	s := rtmpServe(t, func(c *relayConfig) { c.Takeover = config.TakeoverReplace })
 	first := rtmpPush(t, s, "rtmp", "live", "s")
 	if err := first.send(rtmpClip()[:20]); err != nil {
 		t.Fatal(err)

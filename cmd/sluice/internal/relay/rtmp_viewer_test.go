@@ -191,7 +191,7 @@ func TestRTMPKick(t *testing.T) {
 
 func TestRTMPTokens(t *testing.T) {
 	secret := "0123456789abcdef0123456789abcdef"
-	s := rtmpServe(t, func(c *Config) {
+	s := rtmpServe(t, func(c *relayConfig) {
 		c.Protect, c.TokenSecret = []string{"publish", "play"}, secret
 	})
 	token := func(a access.Action) string {

@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/live"
@@ -17,11 +20,14 @@ import (
 
 // A Server is a live relay. New makes it; then come Listen and Serve.
 type Server struct {
-	config Config
-	times  times
-	log    *slog.Logger
-	alloc  *mem.Allocator
-	began  time.Time
+	settings  atomic.Pointer[config.Config]
+	reloading sync.Mutex // one Reload at a time
+	version   string
+	level     *slog.LevelVar // nil: it cannot be changed
+	times     times
+	log       *slog.Logger
+	alloc     *mem.Allocator
+	began     time.Time
 
 	gate     *access.Gate
 	hub      *live.Hub
@@ -43,29 +49,39 @@ type Server struct {
 	endErr   error
 }
 
-// New makes a server of a configuration, which it checks. log hears of what
-// happens; nil is slog.Default.
-func New(c Config, log *slog.Logger) (*Server, error) {
+// Options are what a server takes beside its configuration.
+type Options struct {
+	Logger  *slog.Logger   // nil is slog.Default
+	Level   *slog.LevelVar // of the logger, which Reload sets; nil when that cannot be
+	Version string         // of the program, for the API
+	times   times          // zero for the usual ones
+}
+
+// New makes a server of a configuration, which it checks.
+func New(c config.Config, o Options) (*Server, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	log := o.Logger
 	if log == nil {
 		log = slog.Default()
 	}
 	s := &Server{
-		config:  c,
-		times:   c.times.withDefaults(),
+		version: o.Version,
+		level:   o.Level,
+		times:   o.times.withDefaults(),
 		log:     log,
 		alloc:   mem.Default(),
 		began:   time.Now(),
 		clients: newClients(log),
 		ended:   make(chan struct{}),
 	}
+	s.settings.Store(&c)
 	var err error
-	if s.gate, err = newGate(c); err != nil {
+	if s.gate, err = newGate(&c); err != nil {
 		return nil, err
 	}
-	if on(c.RTMPS) || on(c.HTTPS) {
+	if config.On(c.RTMPS) || config.On(c.HTTPS) {
 		if s.certs, err = loadCertificate(c.Cert, c.Key, log); err != nil {
 			return nil, err
 		}
@@ -89,10 +105,20 @@ func New(c Config, log *slog.Logger) (*Server, error) {
 	return s, nil
 }
 
-// newGate makes the rules about who may do what.
-func newGate(c Config) (*access.Gate, error) {
-	var err error
-	o := access.Options{
+// config is what holds at the moment. It is not to be changed.
+func (s *Server) config() *config.Config { return s.settings.Load() }
+
+func newGate(c *config.Config) (*access.Gate, error) {
+	o, err := rules(c)
+	if err != nil {
+		return nil, err
+	}
+	return access.New(o)
+}
+
+// rules are what the gate is to know of the settings.
+func rules(c *config.Config) (o access.Options, err error) {
+	o = access.Options{
 		Secret:               []byte(c.TokenSecret),
 		Hook:                 c.Hook,
 		MaxStreams:           c.MaxStreams,
@@ -100,15 +126,15 @@ func newGate(c Config) (*access.Gate, error) {
 		MaxViewersPerAddress: c.MaxViewersPerAddress,
 	}
 	if o.Protect, err = access.ParseActions(strings.Join(c.Protect, ",")); err != nil {
-		return nil, err
+		return o, err
 	}
 	if o.AllowPublish, err = access.ParseAllow(strings.Join(c.AllowPublish, ",")); err != nil {
-		return nil, err
+		return o, err
 	}
 	if o.AllowPlay, err = access.ParseAllow(strings.Join(c.AllowPlay, ",")); err != nil {
-		return nil, err
+		return o, err
 	}
-	return access.New(o)
+	return o, nil
 }
 
 // closing tells whether the server has begun to shut down.

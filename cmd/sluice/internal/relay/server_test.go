@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 func TestDrain(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.Grace = time.Minute })
+	s := startRelay(t, func(c *relayConfig) { c.Grace = time.Minute })
 	clip := relayClip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:50]...)
@@ -114,9 +116,9 @@ func TestListenThatFailsLeavesNothingOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	c := DefaultConfig()
+	c := config.Default()
 	c.RTMP, c.HTTP = "127.0.0.1:0", taken.Addr().String()
-	s, err := New(c, nil)
+	s, err := New(c, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestListenThatFailsLeavesNothingOpen(t *testing.T) {
 }
 
 func TestHostileHTTP(t *testing.T) {
-	s := startRelay(t, func(c *Config) {
+	s := startRelay(t, func(c *relayConfig) {
 		c.times.header, c.times.request, c.times.idle = 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
 	})
 	p := s.publishing(t, "/live/s.flv")
@@ -218,7 +220,7 @@ func isTimeout(err error) bool {
 }
 
 func TestPageKnowsThePorts(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.RTMP = "127.0.0.1:0" })
+	s := startRelay(t, func(c *relayConfig) { c.RTMP = "127.0.0.1:0" })
 	if status, text := s.get(t, "/"); status != 200 || !strings.Contains(text, "<html") {
 		t.Errorf("%d %.100s", status, text)
 	}
@@ -232,7 +234,7 @@ func TestPageKnowsThePorts(t *testing.T) {
 }
 
 func TestPProfListensApart(t *testing.T) {
-	s := startRelay(t, func(c *Config) { c.PProf = "127.0.0.1:0" })
+	s := startRelay(t, func(c *relayConfig) { c.PProf = "127.0.0.1:0" })
 	resp, err := http.Get("http://" + s.Addresses()["pprof"] + "/debug/pprof/goroutine?debug=1")
 	if err != nil {
 		t.Fatal(err)

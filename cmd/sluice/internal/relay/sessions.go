@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/live"
@@ -113,7 +115,7 @@ func (s *Server) admitPublish(ctx context.Context, info sessionInfo) (p *live.Pu
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err = s.publish(info.Stream, info.Address, s.config.Takeover == takeoverReplace)
+	p, err = s.publish(info.Stream, info.Address, s.config().Takeover == config.TakeoverReplace)
 	if err != nil {
 		release()
 		return nil, nil, err
@@ -225,11 +227,14 @@ func (s *Server) watch(conn net.Conn, st *live.Stream, info sessionInfo, o playO
 func (s *Server) tryWatch(conn net.Conn, st *live.Stream, info sessionInfo, o playOptions, how viewing) (*live.Viewer, error) {
 	c := s.clients.begin(roleViewer, info)
 	s.sessions.hold() // until the last has been said about the viewer
+	if o.Merge < 0 {
+		o.Merge = s.config().Merge
+	}
 	v, err := s.writer.Add(conn, st, live.ViewerOptions{
 		Name:  c.id,
 		Form:  how.Form,
 		Merge: o.Merge,
-		NoGOP: o.NoGOP || !s.config.GOP,
+		NoGOP: o.NoGOP || !s.config().GOP,
 		// Whoever waited for the stream gets all of it.
 		FromStart: !o.asked.IsZero() && st.Since().After(o.asked),
 		Prelude:   how.Prelude,
@@ -259,5 +264,4 @@ const (
 	maxName  = 200 // bytes of a stream's name
 	maxAgent = 120 // bytes of an agent that are kept
 	maxWait  = 60 * time.Second
-	maxMerge = 350 * time.Millisecond
 )

@@ -81,15 +81,18 @@ func (c *certificate) again() {
 	c.log.Info("certificate read again", "file", c.certFile, "until", c.now.Leaf.NotAfter)
 }
 
-// ReloadCertificate reads the certificate and key files again, if there are
-// any. Connections that are on keep what they have.
-func (s *Server) ReloadCertificate() {
-	if s.certs == nil {
-		return
+// use reads these files from now on. When they are no good, nothing changes.
+// Connections that are on keep what they have.
+func (c *certificate) use(certFile, keyFile string) error {
+	next, err := loadCertificate(certFile, keyFile, c.log)
+	if err != nil {
+		return err
 	}
-	s.certs.mu.Lock()
-	defer s.certs.mu.Unlock()
-	s.certs.again()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.certFile, c.keyFile = certFile, keyFile
+	c.now, c.stamp, c.checked = next.now, next.stamp, next.checked
+	return nil
 }
 
 // config is for a listener whose clients may speak these protocols over TLS.

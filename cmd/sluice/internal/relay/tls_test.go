@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+
 	"github.com/gorilla/websocket"
 )
 
@@ -44,12 +46,12 @@ func tlsCertificate(t *testing.T, cert, key string, serial int64) {
 }
 
 // startTLS runs a server with HTTPS, and returns its address.
-func startTLS(t *testing.T, change func(*Config)) (s *relayServer, address, cert, key string) {
+func startTLS(t *testing.T, change func(*relayConfig)) (s *relayServer, address, cert, key string) {
 	t.Helper()
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	tlsCertificate(t, cert, key, 1)
-	s = startRelay(t, func(c *Config) {
+	s = startRelay(t, func(c *relayConfig) {
 		c.HTTPS, c.Cert, c.Key = "127.0.0.1:0", cert, key
 		if change != nil {
 			change(c)
@@ -136,19 +138,22 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if n, _ := tlsSerial(t, address); n != 1 {
 		t.Errorf("serial %d before it is time to look", n)
 	}
-	s.ReloadCertificate()
+	if _, _, err := s.Reload(*s.config()); err != nil {
+		t.Error(err)
+	}
 	if n, _ := tlsSerial(t, address); n != 2 {
-		t.Errorf("serial %d after ReloadCertificate", n)
+		t.Errorf("serial %d after Reload", n)
 	}
 	// What is no certificate does not replace one.
 	if err := os.WriteFile(cert, []byte("half a fi"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.ReloadCertificate()
+	if _, _, err := s.Reload(*s.config()); err == nil || !strings.HasPrefix(err.Error(), "certificate: ") {
+		t.Errorf("a bad file: %v", err)
+	}
 	if n, _ := tlsSerial(t, address); n != 2 {
 		t.Errorf("serial %d after a bad file", n)
 	}
-	s.log.line(t, "ERROR", "certificate stays")
 	// And when it is time to look, changed files are noticed without a word.
 	tlsCertificate(t, cert, key, 3)
 	s.certs.mu.Lock()
@@ -161,16 +166,16 @@ func TestCertificateIsReadAgain(t *testing.T) {
 }
 
 func TestNewWithoutACertificate(t *testing.T) {
-	c := DefaultConfig()
+	c := config.Default()
 	c.HTTPS, c.Cert, c.Key = ":0", filepath.Join(t.TempDir(), "none"), "none"
-	if _, err := New(c, nil); err == nil || !strings.HasPrefix(err.Error(), "certificate: ") {
+	if _, err := New(c, Options{}); err == nil || !strings.HasPrefix(err.Error(), "certificate: ") {
 		t.Errorf("%v", err)
 	}
 }
 
 // Handshake and header together have no more time than the header alone.
 func TestSlowTLSHandshakes(t *testing.T) {
-	s, address, _, _ := startTLS(t, func(c *Config) { c.times.header = 500 * time.Millisecond })
+	s, address, _, _ := startTLS(t, func(c *relayConfig) { c.times.header = 500 * time.Millisecond })
 	for name, attack := range map[string]func(net.Conn){
 		"silence":      func(net.Conn) {},
 		"half a hello": func(c net.Conn) { c.Write([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}) },
@@ -201,7 +206,7 @@ func TestSlowTLSHandshakes(t *testing.T) {
 // Deadlines pass while a publisher sends at its own pace, over TLS in the
 // middle of records too: nothing is lost by that.
 func TestPublisherWithPausesOverTLS(t *testing.T) {
-	s, address, _, _ := startTLS(t, func(c *Config) {
+	s, address, _, _ := startTLS(t, func(c *relayConfig) {
 		c.times.silence, c.times.rate = relayWait, relayWait
 		c.times.step = time.Millisecond
 	})

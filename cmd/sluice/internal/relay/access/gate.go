@@ -40,25 +40,48 @@ type Options struct {
 
 // Gate admits and refuses. It is for all goroutines at once.
 type Gate struct {
+	rules  atomic.Pointer[rules]
+	limits limits
+}
+
+// rules are Options, checked and made ready. They do not change.
+type rules struct {
 	protect map[Action]bool
 	secret  []byte
 	allow   map[Action]allowList
 	now     func() time.Time
 	hook    *hook // nil: none
-	limits  limits
+	maxima  maxima
 }
 
 // New makes a Gate, or says which option is wrong.
 func New(o Options) (*Gate, error) {
-	g := &Gate{
+	g := &Gate{limits: limits{publishes: map[string]int{}, addresses: map[netip.Prefix]int{}}}
+	return g, g.Update(o)
+}
+
+// Update gives the gate other rules, for those who come from now on: what has
+// been admitted stays and goes on counting. After an error nothing has changed.
+func (g *Gate) Update(o Options) error {
+	r, err := newRules(o)
+	if err != nil {
+		return err
+	}
+	before := g.rules.Swap(r)
+	g.limits.change(r.maxima)
+	if before != nil && before.hook != nil {
+		before.hook.client.CloseIdleConnections()
+	}
+	return nil
+}
+
+func newRules(o Options) (*rules, error) {
+	g := &rules{
 		protect: map[Action]bool{},
 		secret:  slices.Clone(o.Secret),
 		allow:   map[Action]allowList{},
 		now:     o.Now,
-		limits: limits{
-			maxStreams: o.MaxStreams, maxViewers: o.MaxViewers, maxPerAddress: o.MaxViewersPerAddress,
-			publishes: map[string]int{}, addresses: map[netip.Prefix]int{},
-		},
+		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress},
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -99,8 +122,8 @@ func New(o Options) (*Gate, error) {
 
 // Close closes the idle connections to the hook. Admit works after it.
 func (g *Gate) Close() {
-	if g.hook != nil {
-		g.hook.client.CloseIdleConnections()
+	if h := g.rules.Load().hook; h != nil {
+		h.client.CloseIdleConnections()
 	}
 }
 
@@ -114,12 +137,13 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if !r.Action.valid() {
 		panic(fmt.Sprintf("access: Admit of action %q", r.Action))
 	}
+	rules := g.rules.Load()
 	address := plain(r.Address.Addr())
-	if list := g.allow[r.Action]; len(list) > 0 && !list.has(address) {
+	if list := rules.allow[r.Action]; len(list) > 0 && !list.has(address) {
 		return nil, refuse(r, "this address is not allowed", ErrAddress, nil)
 	}
-	if g.protect[r.Action] {
-		if err := Verify(g.secret, r.Action, r.Stream, r.token(), g.now()); err != nil {
+	if rules.protect[r.Action] {
+		if err := Verify(rules.secret, r.Action, r.Stream, r.token(), rules.now()); err != nil {
 			return nil, refuse(r, tokenReason(err), err, nil)
 		}
 	}
@@ -130,10 +154,10 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	} else {
 		release, err = g.viewer(r, host(address))
 	}
-	if err != nil || g.hook == nil {
+	if err != nil || rules.hook == nil {
 		return release, err
 	}
-	if err := g.hook.ask(ctx, &r); err != nil {
+	if err := rules.hook.ask(ctx, &r); err != nil {
 		release()
 		var no refused
 		if errors.As(err, &no) {

@@ -6,14 +6,25 @@ import (
 	"sync"
 )
 
-// limits counts who is in. A maximum of 0 is none.
-type limits struct {
-	maxStreams, maxViewers, maxPerAddress int
+// maxima are the limits. 0 is none.
+type maxima struct {
+	streams, viewers, viewersPerAddress int
+}
 
+// limits counts who is in.
+type limits struct {
 	mu        sync.Mutex
+	max       maxima
 	publishes map[string]int       // by stream: during a take-over there are two
 	viewers   int                  // all of them
 	addresses map[netip.Prefix]int // viewers by host
+}
+
+// change sets other limits. Those who are in stay, also beyond them.
+func (l *limits) change(m maxima) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.max = m
 }
 
 // takeStream counts a publisher. A second one on a stream that is counted costs
@@ -22,8 +33,8 @@ func (l *limits) takeStream(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.publishes[name]
-	if n == 0 && l.maxStreams > 0 && len(l.publishes) >= l.maxStreams {
-		return limitError("streams", l.maxStreams)
+	if n == 0 && l.max.streams > 0 && len(l.publishes) >= l.max.streams {
+		return limitError("streams", l.max.streams)
 	}
 	l.publishes[name] = n + 1
 	return nil
@@ -42,10 +53,10 @@ func (l *limits) takeViewer(host netip.Prefix) error {
 	defer l.mu.Unlock()
 	n := l.addresses[host]
 	switch {
-	case l.maxViewers > 0 && l.viewers >= l.maxViewers:
-		return limitError("viewers", l.maxViewers)
-	case l.maxPerAddress > 0 && n >= l.maxPerAddress:
-		return limitError("viewers from one address", l.maxPerAddress)
+	case l.max.viewers > 0 && l.viewers >= l.max.viewers:
+		return limitError("viewers", l.max.viewers)
+	case l.max.viewersPerAddress > 0 && n >= l.max.viewersPerAddress:
+		return limitError("viewers from one address", l.max.viewersPerAddress)
 	}
 	l.viewers++
 	l.addresses[host] = n + 1

@@ -1,4 +1,4 @@
-package relay
+package config
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func configSetting(t *testing.T, c *Config, name string) Setting {
 }
 
 func TestEverySettingInAFile(t *testing.T) {
-	all := DefaultConfig()
+	all := Default()
 	if len(configKeys) != len(all.Settings()) {
 		t.Errorf("%d settings, the table has %d", len(all.Settings()), len(configKeys))
 	}
@@ -78,7 +78,7 @@ func TestEverySettingInAFile(t *testing.T) {
 		if got := all.Settings()[i].Name; got != k.name {
 			t.Errorf("setting %d is %s, the table has %s", i, got, k.name)
 		}
-		c := DefaultConfig()
+		c := Default()
 		before := configSetting(t, &c, k.name).String()
 		if err := c.ReadFile(configFile(t, "# a comment\n\n"+k.name+": "+k.yaml+"\n")); err != nil {
 			t.Errorf("%s: %s: %v", k.name, k.yaml, err)
@@ -88,7 +88,7 @@ func TestEverySettingInAFile(t *testing.T) {
 			t.Errorf("%s: %s is %q, was %q", k.name, k.yaml, got, before)
 		}
 		// The text is what a flag takes, too.
-		again := DefaultConfig()
+		again := Default()
 		if err := configSetting(t, &again, k.name).Set(k.text); err != nil {
 			t.Errorf("--%s %s: %v", k.name, k.text, err)
 		}
@@ -111,7 +111,7 @@ func TestEverySettingInAFile(t *testing.T) {
 func TestBadValuesInAFileNameKeyLineAndLimit(t *testing.T) {
 	for _, k := range configKeys {
 		for value, want := range k.bad {
-			c := DefaultConfig()
+			c := Default()
 			before := fmt.Sprintf("%+v", c)
 			name := configFile(t, "\n# a comment\n"+k.name+": "+value+"\n")
 			err := c.ReadFile(name)
@@ -146,19 +146,19 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"secret: x\n", "unknown key"},
 		{strings.Repeat("# long\n", 200_000), "longer than"},
 	} {
-		config := DefaultConfig()
+		config := Default()
 		err := config.ReadFile(configFile(t, c.text))
 		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: %v, want %q", c.text, err, c.says)
 		}
 	}
 	for _, text := range []string{"", "# nothing\n", "---\n", "\ufeffgrace: 5s\n"} {
-		c := DefaultConfig()
+		c := Default()
 		if err := c.ReadFile(configFile(t, text)); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	c := DefaultConfig()
+	c := Default()
 	if err := c.ReadFile(filepath.Join(t.TempDir(), "none.yaml")); !os.IsNotExist(err) {
 		t.Errorf("no file: %v", err)
 	}
@@ -181,18 +181,15 @@ func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
 		{func(c *Config) { c.Takeover = "" }, "takeover: "},
 		{func(c *Config) { c.PProf = ":1" }, "pprof: "},
 	} {
-		config := DefaultConfig()
+		config := Default()
 		c.change(&config)
 		err := config.Check()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, want %q", err, c.says)
 		}
-		if _, newErr := New(config, nil); err != nil && (newErr == nil || newErr.Error() != err.Error()) {
-			t.Errorf("New says %v, Check %v", newErr, err)
-		}
 	}
 	// What a file said is reported with its place.
-	config := DefaultConfig()
+	config := Default()
 	name := configFile(t, "grace: 1s\nprotect: publish\n")
 	if err := config.ReadFile(name); err != nil {
 		t.Fatal(err)
@@ -202,22 +199,92 @@ func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
 	}
 }
 
+func TestEverySettingInTheEnvironment(t *testing.T) {
+	for _, k := range configKeys {
+		c := Default()
+		s := configSetting(t, &c, k.name)
+		want := "SLUICE_" + strings.ToUpper(strings.ReplaceAll(k.name, "-", "_"))
+		if s.Env() != want {
+			t.Errorf("%s: the variable is %s, want %s", k.name, s.Env(), want)
+		}
+		if err := c.ReadEnv(environment(map[string]string{want: k.text})); err != nil || s.String() != k.text {
+			t.Errorf("%s=%s: %v, the value is %s", want, k.text, err, s)
+		}
+		for value := range k.bad {
+			if strings.ContainsAny(value, `"[`) {
+				continue // YAML
+			}
+			c := Default()
+			if err := c.ReadEnv(environment(map[string]string{want: value})); err == nil || !strings.HasPrefix(err.Error(), "$"+want+": ") {
+				t.Errorf("%s=%s: %v", want, value, err)
+			}
+		}
+	}
+	c := Default()
+	if err := c.ReadEnv(environment(map[string]string{"SLUICE_HTTP": "", "SLUICE_PORT": "tcp://10.0.0.1:1"})); err != nil || c.HTTP != ":8080" {
+		t.Errorf("an empty variable: %v, http %q", err, c.HTTP)
+	}
+	// What does not go together is reported with its place.
+	if err := c.ReadEnv(environment(map[string]string{"SLUICE_PROTECT": "play"})); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err == nil || !strings.HasPrefix(err.Error(), "$SLUICE_PROTECT: protect: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+func environment(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
 func TestSecretsComeFromTheEnvironment(t *testing.T) {
-	c := DefaultConfig()
-	c.ReadEnv(func(name string) string { return "value of " + name })
-	if c.TokenSecret != "value of SLUICE_TOKEN_SECRET" || c.APIToken != "value of SLUICE_API_TOKEN" {
+	c := Default()
+	if err := c.ReadEnv(environment(map[string]string{EnvTokenSecret: "s", EnvAPIToken: "t"})); err != nil {
+		t.Error(err)
+	}
+	if c.TokenSecret != "s" || c.APIToken != "t" {
 		t.Errorf("%+v", c)
+	}
+	for _, s := range c.Settings() {
+		if s.Secret || s.Name == "api-token" {
+			t.Errorf("%s is among the settings of flags and files", s.Name)
+		}
+	}
+	if err := c.ReadFile(configFile(t, "api-token: x\n")); err == nil {
+		t.Error("a file may have a secret")
+	}
+}
+
+// Every setting that differs is either changed or waits for a restart.
+func TestReload(t *testing.T) {
+	for _, k := range configKeys {
+		now, next := Default(), Default()
+		if err := configSetting(t, &next, k.name).Set(k.text); err != nil {
+			t.Fatal(err)
+		}
+		s := configSetting(t, &now, k.name)
+		before := s.String()
+		changed, waiting := now.Reload(next)
+		switch {
+		case s.Live && (!reflect.DeepEqual(changed, []string{k.name}) || len(waiting) > 0 || s.String() != k.text):
+			t.Errorf("%s: changed %v, waiting %v, value %s", k.name, changed, waiting, s)
+		case !s.Live && (!reflect.DeepEqual(waiting, []string{k.name}) || len(changed) > 0 || s.String() != before):
+			t.Errorf("%s: changed %v, waiting %v, value %s", k.name, changed, waiting, s)
+		}
+		if changed, waiting := now.Reload(now); len(changed)+len(waiting) > 0 {
+			t.Errorf("%s: to itself: changed %v, waiting %v", k.name, changed, waiting)
+		}
 	}
 }
 
 // The sample in the documentation has every setting, with its default.
 func TestSampleConfiguration(t *testing.T) {
-	const name = "../../../../docs/sluice.yaml"
+	const name = "../../../../../docs/sluice.yaml"
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := DefaultConfig()
+	c := Default()
 	if err := c.ReadFile(name); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +292,7 @@ func TestSampleConfiguration(t *testing.T) {
 		t.Error(err)
 	}
 	c.places = nil
-	if want := DefaultConfig(); !reflect.DeepEqual(c, want) {
+	if want := Default(); !reflect.DeepEqual(c, want) {
 		t.Errorf("the sample makes %+v, the defaults are %+v", c, want)
 	}
 	// With what is commented out it still is one.
@@ -236,7 +303,7 @@ func TestSampleConfiguration(t *testing.T) {
 		}
 		all.WriteString(line)
 	}
-	whole := DefaultConfig()
+	whole := Default()
 	if err := whole.ReadFile(configFile(t, all.String())); err != nil {
 		t.Fatal(err)
 	}

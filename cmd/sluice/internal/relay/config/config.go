@@ -1,0 +1,113 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+)
+
+// A Config says how a server works. It is made by Default, ReadFile, ReadEnv
+// and by the settings themselves, the later before the earlier.
+type Config struct {
+	Listening
+	Streams
+	Permission
+	Limits
+	Elsewhere
+	Operation
+
+	places map[string]string // where a setting was made: FILE:LINE or $VARIABLE
+}
+
+// groups are the rooms of the settings, in the order of help and files.
+var groups = []struct {
+	name     string
+	settings func(*Config) []Setting
+}{
+	{"Listening", func(c *Config) []Setting { return c.Listening.settings() }},
+	{"Streams", func(c *Config) []Setting { return c.Streams.settings() }},
+	{"Permission", func(c *Config) []Setting { return c.Permission.settings() }},
+	{"Limits", func(c *Config) []Setting { return c.Limits.settings() }},
+	{"Elsewhere", func(c *Config) []Setting { return c.Elsewhere.settings() }},
+	{"Operation", func(c *Config) []Setting { return c.Operation.settings() }},
+}
+
+// Groups returns the names of the groups in their order.
+func Groups() []string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// Default returns the settings that hold unless others are made.
+func Default() Config {
+	var c Config
+	for _, s := range c.all() {
+		if err := s.Set(s.Default); err != nil {
+			panic("config: the default of " + s.Name + ": " + err.Error())
+		}
+	}
+	return c
+}
+
+// Settings returns the settings that flags and files may make, by group. Their
+// Set changes c.
+func (c *Config) Settings() []Setting {
+	return slices.DeleteFunc(c.all(), func(s Setting) bool { return s.Secret })
+}
+
+// Secrets returns those that come from the environment only.
+func (c *Config) Secrets() []Setting {
+	return slices.DeleteFunc(c.all(), func(s Setting) bool { return !s.Secret })
+}
+
+func (c *Config) all() []Setting {
+	var list []Setting
+	for _, g := range groups {
+		for _, s := range g.settings(c) {
+			s.Group = g.name
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Check reports the first setting that is out of its limits or does not go
+// with the others. It names the setting and the limit.
+func (c *Config) Check() error {
+	for _, s := range c.Settings() {
+		if err := s.check(); err != nil {
+			return c.fault(s.Name, "%v", err)
+		}
+	}
+	tls := On(c.RTMPS) || On(c.HTTPS)
+	switch {
+	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS):
+		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http and https is needed")
+	case tls && c.Cert == "":
+		return c.fault("cert", "rtmps and https need a certificate file")
+	case tls && c.Key == "":
+		return c.fault("key", "rtmps and https need a key file")
+	case len(c.Protect) > 0 && c.TokenSecret == "":
+		return c.fault("protect", "needs a secret in the environment variable %s, such as what openssl rand -hex 32 prints", EnvTokenSecret)
+	case len(c.Protect) > 0 && len(c.TokenSecret) < access.MinSecret:
+		return c.fault("protect", "the secret in %s has %d bytes, at least %d are needed", EnvTokenSecret, len(c.TokenSecret), access.MinSecret)
+	}
+	return nil
+}
+
+// fault is an error about a setting that says where it was made.
+func (c *Config) fault(name, format string, args ...any) error {
+	text := name + ": " + fmt.Sprintf(format, args...)
+	if place := c.places[name]; place != "" {
+		text = place + ": " + text
+	}
+	return errors.New(text)
+}
+
+// On tells whether an address is one to listen at.
+func On(address string) bool { return address != "" && address != "off" }

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxConfig is the longest file that is read, in bytes.
+const maxConfig = 1 << 20
+
+// ReadFile takes settings from a YAML file: a mapping of the names that
+// Settings gives. Keys that are none of those are errors, as are values that a
+// setting does not take; an error says in which line.
+func (c *Config) ReadFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxConfig {
+		return fmt.Errorf("%s: longer than %d bytes", name, maxConfig)
+	}
+	return c.readYAML(name, text)
+}
+
+func (c *Config) readYAML(name string, text []byte) error {
+	file, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0)
+	if err != nil {
+		// The library draws the place in several lines, behind one with its position.
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Errorf("%s: %s", name, first)
+	}
+	settings := map[string]Setting{}
+	for _, s := range c.Settings() {
+		settings[s.Name] = s
+	}
+	for i, doc := range file.Docs {
+		if i > 0 && doc.Body != nil {
+			return fmt.Errorf("%s:%d: a second document", name, line(doc.Body))
+		}
+		var pairs []*ast.MappingValueNode
+		switch body := doc.Body.(type) {
+		case nil:
+		case *ast.CommentGroupNode:
+		case *ast.MappingNode:
+			pairs = body.Values
+		case *ast.MappingValueNode:
+			pairs = []*ast.MappingValueNode{body}
+		default:
+			return fmt.Errorf("%s:%d: not a list of settings, such as http: \":8080\"", name, line(body))
+		}
+		for _, pair := range pairs {
+			key := pair.Key.GetToken().Value
+			where := fmt.Sprintf("%s:%d", name, line(pair.Key))
+			setting, ok := settings[key]
+			if !ok {
+				return fmt.Errorf("%s: unknown key %q", where, key)
+			}
+			if err := setYAML(setting, pair.Value); err != nil {
+				return fmt.Errorf("%s: %s: %w", where, key, err)
+			}
+			c.place(key, where)
+		}
+	}
+	return nil
+}
+
+func line(n ast.Node) int { return n.GetToken().Position.Line }
+
+// setYAML gives a setting the value of a node: a scalar, or for lists a
+// sequence of scalars.
+func setYAML(s Setting, n ast.Node) error {
+	if seq, ok := n.(*ast.SequenceNode); ok {
+		if !s.list() {
+			return errors.New("takes one value, not a list")
+		}
+		items := make([]string, 0, len(seq.Values))
+		for _, v := range seq.Values {
+			text, err := scalar(v)
+			if err != nil {
+				return err
+			}
+			if strings.Contains(text, ",") {
+				return fmt.Errorf("%q has a comma in it", text)
+			}
+			items = append(items, text)
+		}
+		return s.Set(strings.Join(items, ","))
+	}
+	text, err := scalar(n)
+	if err != nil {
+		return err
+	}
+	return s.Set(text)
+}
+
+func scalar(n ast.Node) (string, error) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, nil
+	case *ast.NullNode:
+		return "", errors.New(`has no value; "" is an empty one`)
+	}
+	return "", fmt.Errorf("takes a plain value, not a %s", strings.ToLower(n.Type().String()))
+}

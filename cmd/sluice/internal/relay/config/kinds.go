@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// value is how a field is read and written as text.
+type value interface {
+	Set(text string) error
+	String() string
+	Type() string
+}
+
+func text(v *string) value            { return (*textValue)(v) }
+func boolean(v *bool) value           { return (*boolValue)(v) }
+func number(v *int) value             { return (*intValue)(v) }
+func size(v *int) value               { return (*sizeValue)(v) }
+func duration(v *time.Duration) value { return (*durationValue)(v) }
+func list(v *[]string) value          { return (*listValue)(v) }
+
+type textValue string
+
+func (v *textValue) Set(text string) error { *v = textValue(text); return nil }
+func (v *textValue) String() string        { return string(*v) }
+func (*textValue) Type() string            { return "string" }
+
+type boolValue bool
+
+func (v *boolValue) Set(text string) error {
+	switch text {
+	case "true", "1", "on", "yes":
+		*v = true
+	case "false", "0", "off", "no":
+		*v = false
+	default:
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	return nil
+}
+func (v *boolValue) String() string { return strconv.FormatBool(bool(*v)) }
+func (*boolValue) Type() string     { return "bool" }
+
+type intValue int
+
+func (v *intValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a whole number", text)
+	}
+	*v = intValue(n)
+	return nil
+}
+func (v *intValue) String() string { return strconv.Itoa(int(*v)) }
+func (*intValue) Type() string     { return "int" }
+
+// sizeValue is a number of bytes, with KiB, MiB or GiB.
+type sizeValue int
+
+var sizeUnits = []struct {
+	name  string
+	bytes int
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+func (v *sizeValue) Set(text string) error {
+	number, unit := text, 1
+	for _, u := range sizeUnits {
+		if rest, ok := strings.CutSuffix(text, u.name); ok {
+			number, unit = strings.TrimSpace(rest), u.bytes
+		}
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n > (1<<31-1)/unit || n < 0 {
+		return fmt.Errorf("%q is not a size, such as 65536, 512KiB or 16MiB", text)
+	}
+	*v = sizeValue(n * unit)
+	return nil
+}
+
+func (v *sizeValue) String() string {
+	for _, u := range sizeUnits {
+		if n := int(*v); n > 0 && n%u.bytes == 0 {
+			return strconv.Itoa(n/u.bytes) + u.name
+		}
+	}
+	return strconv.Itoa(int(*v))
+}
+func (*sizeValue) Type() string { return "size" }
+
+type durationValue time.Duration
+
+func (v *durationValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a time with its unit, such as 80ms or 5s", text)
+	}
+	*v = durationValue(d)
+	return nil
+}
+func (v *durationValue) String() string { return time.Duration(*v).String() }
+func (*durationValue) Type() string     { return "duration" }
+
+// listValue is a list with commas between its items.
+type listValue []string
+
+func (v *listValue) Set(text string) error {
+	*v = nil
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			*v = append(*v, item)
+		}
+	}
+	return nil
+}
+func (v *listValue) String() string { return strings.Join(*v, ",") }
+func (*listValue) Type() string     { return "list" }

@@ -1,0 +1,24 @@
+package config
+
+// Listening is where the server listens.
+type Listening struct {
+	RTMP, RTMPS, HTTP, HTTPS string // addresses; "" or "off" for none
+	Cert, Key                string // PEM files for RTMPS and HTTPS
+}
+
+func (g *Listening) settings() []Setting {
+	return []Setting{
+		{Name: "rtmp", Default: ":1935", Usage: "`address` for RTMP, host:port; off for none",
+			value: text(&g.RTMP), fits: address(&g.RTMP)},
+		{Name: "rtmps", Usage: "`address` for RTMP over TLS; needs cert and key",
+			value: text(&g.RTMPS), fits: address(&g.RTMPS)},
+		{Name: "http", Default: ":8080", Usage: "`address` for HTTP: page, FLV, WebSocket, API; off for none",
+			value: text(&g.HTTP), fits: address(&g.HTTP)},
+		{Name: "https", Usage: "`address` for HTTP over TLS; needs cert and key",
+			value: text(&g.HTTPS), fits: address(&g.HTTPS)},
+		{Name: "cert", Live: true, Usage: "PEM `file` with the certificate chain; read again when it changes",
+			value: text(&g.Cert)},
+		{Name: "key", Live: true, Usage: "PEM `file` with the private key",
+			value: text(&g.Key)},
+	}
+}

@@ -1,0 +1,41 @@
+package config
+
+import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+
+// Permission is who may publish, play and ask.
+type Permission struct {
+	Protect      []string // publish, play: what needs a token
+	Hook         string   // URL that is asked before a session is admitted
+	AllowPublish []string // CIDR; empty for all
+	AllowPlay    []string
+	CORS         []string // origins whose pages may play from here; "*" for all
+
+	// The secrets come from the environment only.
+	TokenSecret string
+	APIToken    string
+}
+
+// Environment variables with the secrets.
+const (
+	EnvTokenSecret = access.SecretEnv
+	EnvAPIToken    = "SLUICE_API_TOKEN"
+)
+
+func (g *Permission) settings() []Setting {
+	return []Setting{
+		{Name: "protect", Live: true, Usage: "`actions` that need a token: publish, play or both; see sluice token",
+			value: list(&g.Protect), fits: allOf(&g.Protect, "publish", "play")},
+		{Name: "hook", Live: true, Usage: "`URL` that is asked before a session may publish or play",
+			value: text(&g.Hook), fits: webURL(&g.Hook, "http", "https")},
+		{Name: "allow-publish", Live: true, Usage: "`networks` that may publish, such as 10.0.0.0/8,::1; all unless given",
+			value: list(&g.AllowPublish), fits: networks(&g.AllowPublish)},
+		{Name: "allow-play", Live: true, Usage: "`networks` that may play; all unless given",
+			value: list(&g.AllowPlay), fits: networks(&g.AllowPlay)},
+		{Name: "cors", Default: "*", Live: true, Usage: "`origins` whose pages may play from here, such as https://example.com; * for all, off for none",
+			value: list(&g.CORS), fits: origins(&g.CORS)},
+		{Name: "token-secret", Live: true, Secret: true, Usage: "signs the tokens of protect",
+			value: text(&g.TokenSecret)},
+		{Name: "api-token", Live: true, Secret: true, Usage: "what the API and the metrics ask for",
+			value: text(&g.APIToken)},
+	}
+}

@@ -1,0 +1,117 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+)
+
+func between[T int | time.Duration](v *T, low, high T) func() error {
+	return func() error {
+		if *v < low || *v > high {
+			return fmt.Errorf("%v is not within %v to %v", *v, low, high)
+		}
+		return nil
+	}
+}
+
+func oneOf(v *string, names ...string) func() error {
+	return func() error {
+		if !slices.Contains(names, *v) {
+			return fmt.Errorf("%q is not one of %s", *v, strings.Join(names, ", "))
+		}
+		return nil
+	}
+}
+
+func allOf(v *[]string, names ...string) func() error {
+	return func() error {
+		for i := range *v {
+			if err := oneOf(&(*v)[i], names...)(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// address wants what net.Listen takes, or nothing.
+func address(v *string) func() error {
+	return func() error {
+		if !On(*v) {
+			return nil
+		}
+		_, port, err := net.SplitHostPort(*v)
+		if err != nil {
+			return fmt.Errorf("%q is not an address such as 127.0.0.1:8080 or :8080, or off", *v)
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return fmt.Errorf("%q: the port is not a number from 0 to 65535", *v)
+		} else if n == 0 && strings.Trim(port, "0") != "" {
+			return fmt.Errorf("%q: the port is not a number from 0 to 65535", *v)
+		}
+		return nil
+	}
+}
+
+// loopback wants an address that only this machine reaches.
+func loopback(v *string) func() error {
+	return func() error {
+		if !On(*v) {
+			return nil
+		}
+		if err := address(v)(); err != nil {
+			return err
+		}
+		host, _, _ := net.SplitHostPort(*v)
+		if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			return fmt.Errorf("%q is not on the loopback interface: profiles are for this machine only, such as 127.0.0.1:6060", *v)
+		}
+		return nil
+	}
+}
+
+func webURL(v *string, schemes ...string) func() error {
+	return func() error {
+		if *v == "" {
+			return nil
+		}
+		u, err := url.Parse(*v)
+		if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" {
+			return fmt.Errorf("%q is not a URL that begins with %s://", *v, strings.Join(schemes, ":// or "))
+		}
+		return nil
+	}
+}
+
+func networks(v *[]string) func() error {
+	return func() error {
+		_, err := access.ParseAllow(strings.Join(*v, ","))
+		return err
+	}
+}
+
+func origins(v *[]string) func() error {
+	return func() error {
+		for _, text := range *v {
+			if text == "*" || text == "off" {
+				if len(*v) > 1 {
+					return fmt.Errorf("%q stands alone or not at all", text)
+				}
+				continue
+			}
+			u, err := url.Parse(text)
+			if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.Scheme+"://"+u.Host != text {
+				return fmt.Errorf("%q is not an origin such as https://example.com", text)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,57 @@
+package config
+
+import "strings"
+
+// A Setting is one field of a Config as flags, files and the environment know
+// it. It has the methods of a flag's value: Set, String, Type.
+type Setting struct {
+	Name    string
+	Group   string // filled in by Settings
+	Default string // as Set takes it
+	Usage   string // with the kind of value in back quotes
+	Live    bool   // a reload applies it; otherwise it takes a restart
+	Secret  bool   // it comes from the environment only, and is never shown
+	value   value
+	fits    func() error // nil when every value of its kind does
+}
+
+// Env is the environment variable of the setting.
+func (s Setting) Env() string {
+	return "SLUICE_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
+}
+
+// Set takes a value as text. What is out of the setting's limits is an error,
+// and changes nothing.
+func (s Setting) Set(text string) error {
+	before := s.value.String()
+	if err := s.value.Set(text); err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
+		if back := s.value.Set(before); back != nil {
+			return back
+		}
+		return err
+	}
+	return nil
+}
+
+// String returns the value as Set takes it.
+func (s Setting) String() string {
+	if s.value == nil {
+		return ""
+	}
+	return s.value.String()
+}
+
+// Type returns the kind of value.
+func (s Setting) Type() string { return s.value.Type() }
+
+func (s Setting) check() error {
+	if s.fits == nil {
+		return nil
+	}
+	return s.fits()
+}
+
+func (s Setting) list() bool { return s.Type() == "list" }

@@ -1,0 +1,42 @@
+package config
+
+import "time"
+
+// MaxMerge is the longest time for which frames are collected.
+const MaxMerge = 350 * time.Millisecond
+
+// The values of Takeover.
+const (
+	TakeoverRefuse  = "refuse"
+	TakeoverReplace = "replace"
+)
+
+// Streams is how streams are kept and sent.
+type Streams struct {
+	Merge     time.Duration
+	GOP       bool
+	GOPBytes  int
+	GOPFrames int
+	GOPTime   time.Duration
+	Grace     time.Duration
+	Takeover  string // TakeoverRefuse or TakeoverReplace
+}
+
+func (g *Streams) settings() []Setting {
+	return []Setting{
+		{Name: "merge", Default: "95ms", Live: true, Usage: "collect frames for this `time` and send them at once: 0 to 350ms; viewers may choose with ?merge=",
+			value: duration(&g.Merge), fits: between(&g.Merge, 0, MaxMerge)},
+		{Name: "gop", Default: "true", Usage: "viewers begin with the key frame that is there, not with the next",
+			value: boolean(&g.GOP)},
+		{Name: "gop-bytes", Default: "16MiB", Usage: "keep at most this `size` of a stream, such as 16MiB",
+			value: size(&g.GOPBytes), fits: between(&g.GOPBytes, 64<<10, 1<<30)},
+		{Name: "gop-frames", Default: "4096", Usage: "keep at most `N` frames of a stream",
+			value: number(&g.GOPFrames), fits: between(&g.GOPFrames, 16, 1<<20)},
+		{Name: "gop-time", Default: "30s", Usage: "keep at most this `time` of a stream",
+			value: duration(&g.GOPTime), fits: between(&g.GOPTime, 100*time.Millisecond, 10*time.Minute)},
+		{Name: "grace", Default: "5s", Usage: "a stream waits this `time` for its publisher to come back",
+			value: duration(&g.Grace), fits: between(&g.Grace, 0, 10*time.Minute)},
+		{Name: "takeover", Default: TakeoverRefuse, Live: true, Usage: "`policy` for a second publisher of a stream: refuse it, or let it replace the first",
+			value: text(&g.Takeover), fits: oneOf(&g.Takeover, TakeoverRefuse, TakeoverReplace)},
+	}
+}

@@ -1,0 +1,50 @@
+package relay
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+)
+
+// Reload applies the settings of c that can change while the server runs, to
+// those who come from now on: no session ends by it. It returns the names of
+// the settings that were changed and of those that wait for a restart. After an
+// error nothing has changed. The certificate is read again, too.
+func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) {
+	if err := c.Check(); err != nil {
+		return nil, nil, err
+	}
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	next := *s.config()
+	changed, waiting = next.Reload(c)
+	// What can fail comes first.
+	o, err := rules(&next)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.certs != nil {
+		if err := s.certs.use(next.Cert, next.Key); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := s.gate.Update(o); err != nil {
+		return nil, nil, fmt.Errorf("rules: %w", err)
+	}
+	s.settings.Store(&next)
+	if s.level != nil {
+		s.level.Set(Level(next.LogLevel))
+	}
+	return changed, waiting, nil
+}
+
+// Level is the level that log-level names, info for what is none.
+func Level(name string) slog.Level {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(strings.ToUpper(name))); err != nil {
+		return slog.LevelInfo
+	}
+	return l
+}
