@@ -1,13 +1,13 @@
 # Every target works from a fresh clone with Go alone; test installs what else
 # it needs, see scripts/ensure-tools.sh.
 
-# The library and, through go.work, the program.
-PACKAGES := ./... ./cmd/...
-# Packages of the program whose tests run it as it is built for use, or a browser,
+# The library and, through go.work, the two programs.
+PACKAGES := ./... ./cmd/... ./lab/...
+# Packages of the programs whose tests run it as it is built for use, or a browser,
 # or hours of recorded noise: under the race detector they would be slow, or
 # leave out most, and show little that the packages beneath them do not.
-WHOLE = $(shell go list ./cmd/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats)$$')
-# The rest of both modules. Without GORACE each process that tests start takes a
+WHOLE = $(shell go list ./cmd/... ./lab/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats)$$')
+# The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
 PARTS = $(filter-out $(WHOLE),$(shell go list $(PACKAGES)))
 
@@ -26,7 +26,7 @@ help:
 
 # -count=1 throughout: some tests read files of the repository or talk to the
 # machine, and an old success of theirs says nothing. The library's tests run in each
-# of its builds, those of the program once. The plain run comes last so that its
+# of its builds, those of the programs once. The plain run comes last so that its
 # summary ends the output.
 test:
 	@scripts/ensure-tools.sh
@@ -49,7 +49,7 @@ fuzz:
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh
 
 soak:
-	SLUICE_SINK_SOAK=$${SOAK:-10m} go test -count=1 -v -timeout 24h -run Soak ./cmd/sluice/internal/sink/realtest
+	SLUICE_SINK_SOAK=$${SOAK:-10m} go test -count=1 -v -timeout 24h -run Soak ./lab/internal/sink/realtest
 
 bench:
-	go run ./cmd/sluice bench
+	go run ./lab bench

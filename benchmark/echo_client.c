@@ -3,7 +3,7 @@
  *
  * The least that a load generator in C does: one thread, an epoll, one request
  * under way on each connection, a recv and a send for each, a time stamp and a
- * histogram of latencies. sluice load is held against it by load.sh.
+ * histogram of latencies. lab load is held against it by load.sh.
  *
  * It prints: requests seconds cpu_seconds p50_us p99_us
  */

@@ -50,4 +50,4 @@ done
 
 cd "$(dirname "$0")/.."
 exec go test -run '^$' -bench "^Benchmark(${names:-$all})\$" -benchmem \
-	-count "$count" -benchtime "$benchtime" -timeout 0 ./cmd/sluice/internal/lab/scenarios
+	-count "$count" -benchtime "$benchtime" -timeout 0 ./lab/internal/scenarios

@@ -11,8 +11,8 @@ chromium chromium-browser google-chrome|chromium|tests open the HTML report and 
 ffmpeg|ffmpeg|tests publish to the relay and play from it
 ffprobe|ffmpeg|tests look at what was recorded and played
 shellcheck|shellcheck|the scripts are checked
-strace|strace|the tests of sluice diagnose look at system calls
-perf|linux-perf|the tests of sluice diagnose count and sample
+strace|strace|the tests of lab diagnose look at system calls
+perf|linux-perf|the tests of lab diagnose count and sample
 '
 
 case "${1-}" in

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs every fuzz target of both modules for FUZZTIME (30s unless told), one
+# Runs every fuzz target of all modules for FUZZTIME (30s unless told), one
 # after the other, and fails when one of them did.
 set -eu
 cd "$(dirname "$0")/.."

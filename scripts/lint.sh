@@ -14,11 +14,11 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 
-# The second module is reached through go.work.
+# The modules of the programs are reached through go.work.
 for tags in '' invariants; do
 	echo "lint: vet and staticcheck${tags:+ -tags $tags}"
-	go vet -tags "$tags" ./... ./cmd/...
-	go run "$staticcheck" -tags "$tags" ./... ./cmd/...
+	go vet -tags "$tags" ./... ./cmd/... ./lab/...
+	go run "$staticcheck" -tags "$tags" ./... ./cmd/... ./lab/...
 done
 
 echo "lint: shellcheck"

@@ -2,38 +2,64 @@ package policy
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// floors says on which floor each package of the library stands. A package
-// imports from lower floors only, and two on one floor know nothing of each
-// other. A package that is in neither table fails the test: somebody has to
-// decide where it belongs.
-var floors = map[string]int{
-	"internal/invariant": 0,
-	"internal/sizing":    0,
-	"internal/source":    0,
-	"internal/sys":       0,
-	"amf0":               1,
-	"mem":                1,
-	"bytepool":           1,
-	"internal/window":    2,
-	".":                  3,
-	"aio":                3,
-	"flv":                4,
-	"rtmp":               4,
-	"rtsp":               4,
-	"netsim":             4,
-	"live":               5,
+// floorsFile has the table that says on which floor each package of the library
+// stands. A package imports from lower floors only, and two on one floor know
+// nothing of each other. A package that is neither there nor in beside fails the
+// test.
+const floorsFile = "docs/architecture.md"
+
+var (
+	floorRow  = regexp.MustCompile(`^\| ([0-9]+) \| ([^|]+) \|`)
+	floorName = regexp.MustCompile("`([a-z0-9/]+)`")
+)
+
+// parseFloors reads the table: rows of a number and of packages in backquotes.
+func parseFloors(text string) map[string]int {
+	table := map[string]int{}
+	for line := range strings.Lines(text) {
+		row := floorRow.FindStringSubmatch(line)
+		if row == nil {
+			continue
+		}
+		floor, err := strconv.Atoi(row[1])
+		if err != nil {
+			panic(err) // the pattern has digits only
+		}
+		for _, name := range floorName.FindAllStringSubmatch(row[2], -1) {
+			dir := name[1]
+			if dir == "sluice" {
+				dir = "."
+			}
+			table[dir] = floor
+		}
+	}
+	return table
 }
+
+var floors = sync.OnceValue(func() map[string]int {
+	text, err := os.ReadFile(filepath.Join(root, floorsFile))
+	if err != nil {
+		panic(err)
+	}
+	return parseFloors(string(text))
+})
 
 // beside lists the packages that stand on no floor because no user's program
 // contains them.
 var beside = map[string]struct {
 	mayImport []string // of this module
-	inProgram bool     // the program may import it, not only tests
+	inProgram bool     // the programs may import it, not only tests
 }{
 	"sluicetest":       {mayImport: []string{"mem", "."}},
 	"internal/flvclip": {inProgram: true},
@@ -46,13 +72,13 @@ var beside = map[string]struct {
 	"examples/tls-server":  {mayImport: []string{"."}},
 }
 
-// importFaults holds one file of either module against the tables.
+// importFaults holds one file of any module against the tables.
 func importFaults(s source) []string {
 	var faults []string
 	fault := func(format string, args ...any) {
 		faults = append(faults, s.path+": "+fmt.Sprintf(format, args...))
 	}
-	floor, onFloor := floors[s.pkg()]
+	floor, onFloor := floors()[s.pkg()]
 	own, isBeside := beside[s.pkg()]
 	if !s.inProgram() && !onFloor && !isBeside {
 		fault("package %s is in no table of floors", s.pkg())
@@ -68,10 +94,10 @@ func importFaults(s source) []string {
 		if dep == "" {
 			dep = "."
 		}
-		if s.inProgram() && inTree(dep, "cmd") {
+		if s.inProgram() && inTree(dep, s.program()) {
 			continue
 		}
-		depFloor, depOnFloor := floors[dep]
+		depFloor, depOnFloor := floors()[dep]
 		depOwn, depBeside := beside[dep]
 		switch {
 		case !depOnFloor && !depBeside:
@@ -148,8 +174,14 @@ func TestImportRuleBites(t *testing.T) {
 		{"sluicetest/leak.go", module + "/netsim", "does not name"},
 		{"sluicetest/leak.go", module + "/internal/flvclip", "for tests"},
 		{"mem/a_test.go", module + "/internal/policy", "nobody"},
-		{"mem/a_test.go", module + "/cmd/sluice/internal/lab", "no table"},
-		{"cmd/sluice/main.go", module + "/cmd/sluice/internal/lab", ""},
+		{"mem/a_test.go", module + "/cmd/sluice/internal/relay", "no table"},
+		{"mem/a_test.go", module + "/lab/internal/load", "no table"},
+		{"cmd/sluice/main.go", module + "/cmd/sluice/internal/relay", ""},
+		{"cmd/sluice/main.go", module + "/lab/internal/load", "no table"},
+		{"cmd/sluice/main_test.go", module + "/lab/internal/load", "no table"},
+		{"lab/main.go", module + "/lab/internal/load", ""},
+		{"lab/main.go", module + "/cmd/sluice/internal/relay", "no table"},
+		{"lab/main.go", module + "/mem", ""},
 		{"cmd/sluice/main.go", module + "/live", ""},
 		{"examples/push-server/main.go", module + "/mem", ""},
 		{"examples/push-server/main.go", "example.com/flags", "standard library"},
@@ -161,6 +193,19 @@ func TestImportRuleBites(t *testing.T) {
 		got := strings.Join(importFaults(s), "; ")
 		if (c.fault == "") != (got == "") || !strings.Contains(got, c.fault) {
 			t.Errorf("%s importing %s: got %q, want %q", c.file, c.imp, got, c.fault)
+		}
+	}
+}
+
+func TestFloorsAreRead(t *testing.T) {
+	const text = "| Floor | Packages |\n|---|---|\n| 2 | `sluice` (the root), `aio` | what `mem` is for |\n| 0 | `internal/sys` | x |\nand | 1 | `amf0` |\n"
+	want := map[string]int{".": 2, "aio": 2, "internal/sys": 0}
+	if got := parseFloors(text); !maps.Equal(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+	for dir := range floors() {
+		if found, err := filepath.Glob(filepath.Join(root, dir, "*.go")); err != nil || len(found) == 0 {
+			t.Errorf("%s: no package %s (%v)", floorsFile, dir, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ var readmes = [2]string{"README.md", "README.zh-CN.md"}
 
 // everyReadmeShows are the commands that a visitor must find, as a line of a
 // code block.
-var everyReadmeShows = []string{"go run ./cmd/sluice bench", "make test"}
+var everyReadmeShows = []string{"go run ./lab bench", "make test"}
 
 // figuresBegin and figuresEnd enclose the measured figures.
 const (

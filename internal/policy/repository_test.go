@@ -19,7 +19,11 @@ const (
 	root   = "../.."
 )
 
-// A source is a parsed Go file of either module, whatever its build tags.
+// programs are the modules beside the library: the program that people deploy,
+// and the one that they measure with.
+var programs = []string{"cmd", "lab"}
+
+// A source is a parsed Go file of any module, whatever its build tags.
 type source struct {
 	path string // from the repository root, with slashes
 	fset *token.FileSet
@@ -31,8 +35,17 @@ func (s source) pkg() string { return path.Dir(s.path) }
 
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
-// inProgram tells the second module from the library.
-func (s source) inProgram() bool { return strings.HasPrefix(s.path, "cmd/") }
+// program is the module beside the library that the file is in, or empty.
+func (s source) program() string {
+	for _, p := range programs {
+		if inTree(s.path, p) {
+			return p
+		}
+	}
+	return ""
+}
+
+func (s source) inProgram() bool { return s.program() != "" }
 
 func (s source) line(p token.Pos) int { return s.fset.Position(p).Line }
 

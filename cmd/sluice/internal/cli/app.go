@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
-	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
 )
 
 // Exit codes of the program.
@@ -18,18 +14,13 @@ const (
 	ExitOK       = 0
 	ExitFailure  = 1 // something that was asked for could not be done
 	ExitUsage    = 2 // the command line was wrong; nothing was done
-	ExitUnusable = 3 // interrupted, or a comparison was invalid: what is there is not all
-	ExitMissed   = 4 // bench --full --check: a target was missed
+	ExitUnusable = 3 // flv probe: the report is on a part of the file
 )
 
 // An App is what the command line works on.
 type App struct {
-	Scenarios []lab.Scenario
-	Children  map[string]func(args []string) error // hidden commands that scenarios start as processes
-	Stdout    io.Writer
-	Stderr    io.Writer
-
-	args []string // of the call of Main
+	Stdout io.Writer
+	Stderr io.Writer
 }
 
 // An exitError carries an exit code other than ExitUsage, which is that of
@@ -53,7 +44,6 @@ func fail(err error) error { return &exitError{ExitFailure, err} }
 // Main runs the program with its arguments, the program's name not among
 // them, and returns the exit code.
 func (a App) Main(args []string) int {
-	a.args = args
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.Stdout)
@@ -77,10 +67,11 @@ func (a App) Main(args []string) int {
 func (a App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",
-		Short: "Pooled, zero-copy network I/O: the measuring tools",
-		Long: `sluice measures, on this machine, what reading and moving bytes costs with this
-library beside the best that the standard library and others do.`,
-		Example:           "  sluice bench",
+		Short: "A live relay over pooled, reference-counted memory",
+		Long: `sluice serves live streams: it takes them by RTMP or HTTP-FLV and sends them to
+many viewers. It makes the tokens that protected streams ask for, and looks
+into FLV files.`,
+		Example:           "  sluice serve",
 		Args:              noArgs,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true,
@@ -90,7 +81,7 @@ library beside the best that the standard library and others do.`,
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.serve(), a.echo(), a.sink(), a.flv(), a.token(), a.version(), a.child())
+	root.AddCommand(a.serve(), a.token(), a.flv(), a.version())
 	root.SetHelpCommand(help(root))
 	return root
 }
@@ -119,16 +110,4 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
-}
-
-// terminal tells whether w shows its text to a person.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// colourful tells whether w is a terminal that shows colours to somebody who
-// has not refused them.
-func colourful(w io.Writer) bool {
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminal(w)
 }

@@ -5,17 +5,11 @@ import (
 	"os"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/cli"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/lab"
 )
 
 func Example() {
-	app := cli.App{
-		Scenarios: []lab.Scenario{{Name: "framing/good", Title: "frames from memory"}},
-		Stdout:    os.Stdout,
-		Stderr:    os.Stderr,
-	}
-	fmt.Println(app.Main([]string{"bench", "--list"}) == cli.ExitOK)
+	app := cli.App{Stdout: os.Stdout, Stderr: os.Stderr}
+	fmt.Println(app.Main([]string{"token", "--play"}) == cli.ExitUsage)
 	// Output:
-	// framing/good  frames from memory
 	// true
 }

@@ -1,3 +1,0 @@
-package echo
-
-func platform() error { return nil }

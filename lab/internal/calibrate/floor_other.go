@@ -1,0 +1,33 @@
+//go:build !linux
+
+package calibrate
+
+import (
+	"net"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+)
+
+// serveFloor answers each connection on a goroutine of its own until the
+// listener fails.
+func serveFloor(l *net.TCPListener, protocol load.Protocol) error {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			answerer, buf := newAnswerer(protocol), make([]byte, 64<<10)
+			for {
+				n, err := c.Read(buf)
+				if err != nil {
+					return
+				}
+				if _, err := c.Write(answerer.answer(buf[:n])); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}

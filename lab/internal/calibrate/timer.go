@@ -1,0 +1,46 @@
+package calibrate
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+)
+
+// timerStep is how long the timers are whose error is measured.
+const timerStep = time.Millisecond
+
+// Timer measures how late n waits of a millisecond end, on a thread of its own
+// and in the way the generator waits: on Linux with epoll_pwait2(2), elsewhere
+// with the runtime's timers. It ends with ctx, with what there is; the error is that of ctx, or of
+// the system.
+func Timer(ctx context.Context, n int) (load.Distribution, error) {
+	wait, done, err := newWait()
+	if err != nil {
+		return load.Distribution{}, err
+	}
+	defer done()
+	return timer(ctx, n, wait)
+}
+
+// GoTimer is Timer with the runtime's timers, which the generator's portable
+// engine waits with.
+func GoTimer(ctx context.Context, n int) (load.Distribution, error) {
+	return timer(ctx, n, time.Sleep)
+}
+
+func timer(ctx context.Context, n int, wait func(time.Duration)) (load.Distribution, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	late := make([]time.Duration, 0, n)
+	for len(late) < n && ctx.Err() == nil {
+		began := time.Now()
+		wait(timerStep)
+		// One that a signal interrupted ends early.
+		if took := time.Since(began); took >= timerStep {
+			late = append(late, took-timerStep)
+		}
+	}
+	return distribution(late), ctx.Err()
+}

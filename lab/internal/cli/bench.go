@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-go/sluice/lab/internal/measure"
+)
+
+// defaultPage is where the HTML report goes unless told.
+const defaultPage = "sluice-bench.html"
+
+const benchText = `bench runs each scenario's variants side by side, in interleaved rounds, and
+prints medians, ratios to the strongest usual way of doing the same work, and
+their 95 % confidence intervals; ~ where there is no difference. All variants
+consume the same bytes, which is checked.
+
+A scenario is named as --list shows it, by the beginning of its name (framing,
+framing/good, tcp), or by a glob ('*/worst'). Without names all are run but
+three, which have to be named: relay, live relays with up to 1,000 viewers,
+takes 5 minutes of its own (with --full 25); budget, readers that have to wait
+for memory, a few seconds a round; streams/10000 takes 2 GB of memory.
+
+The default takes about a minute. --quick ends within 20 seconds and gives an
+impression; --full takes up to 15 minutes, at least 15 rounds of each
+scenario, and is the one that decides about targets.
+
+An interrupt ends the run early: whole rounds are kept and reported.
+
+Exit codes: 0 done; 1 a scenario failed or a file could not be written; 2 wrong
+command line; 3 interrupted, or variants did not do the same work; 4 with
+--full --check, a target was missed. Targets never fail a run without --check:
+noise is no failure.`
+
+// benchFlags are the flags as given.
+type benchFlags struct {
+	list, quick, full, check bool
+	page, json, text         string
+	rounds                   int
+	time                     time.Duration
+	seed                     uint64
+	cpuProfile, memProfile   string
+
+	given func(flag string) bool
+}
+
+func (a App) bench() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:     "bench [scenario...]",
+		Short:   "Compare ways to read, pool and pass on bytes, on this machine",
+		Long:    benchText,
+		Example: "  lab bench --quick framing tcp/128",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
+			return a.runBench(f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.list, "list", false, "list the scenarios and do nothing else")
+	flags.BoolVar(&f.quick, "quick", false, "end within 20 seconds")
+	flags.BoolVar(&f.full, "full", false, "take up to 15 minutes and decide")
+	flags.BoolVar(&f.check, "check", false, "with --full: exit with 4 when a target is missed")
+	flags.StringVar(&f.page, "html", defaultPage, "write the report to this `file`; none with --html=")
+	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
+	flags.StringVar(&f.text, "benchstat", "", "write benchmark text to this `file`, - for standard output")
+	flags.IntVar(&f.rounds, "rounds", 0, "exactly so many rounds of each scenario")
+	flags.DurationVar(&f.time, "time", 0, "time for all scenarios together, such as 30s or 5m")
+	flags.Uint64Var(&f.seed, "seed", 1, "of the sizes that are drawn and of the order within rounds")
+	flags.StringVar(&f.cpuProfile, "cpuprofile", "", "write a CPU profile of the whole run to this `file`")
+	flags.StringVar(&f.memProfile, "memprofile", "", "write an allocation profile of the whole run to this `file`")
+	return cmd
+}
+
+// settings checks the flags against each other and derives how to measure.
+func (f *benchFlags) settings() (mode string, s measure.Settings, err error) {
+	full := measure.Full()
+	switch {
+	case f.quick && f.full:
+		err = errors.New("--quick and --full exclude each other")
+	case f.check && !f.full:
+		err = errors.New("--check goes with --full: shorter runs do not decide")
+	case f.given("rounds") && (f.rounds < 1 || f.rounds > 1000):
+		err = fmt.Errorf("--rounds %d is not within 1 to 1000", f.rounds)
+	case f.check && f.given("rounds") && f.rounds < full.MinRounds:
+		err = fmt.Errorf("--check needs at least %d rounds", full.MinRounds)
+	case f.given("time") && (f.time < time.Second || f.time > 24*time.Hour):
+		err = fmt.Errorf("--time %v is not within 1s to 24h", f.time)
+	case f.json == "-" && f.text == "-":
+		err = errors.New("--json and --benchstat cannot both go to standard output")
+	case f.page == "-":
+		err = errors.New("--html needs the name of a file")
+	}
+	if err != nil {
+		return "", s, fmt.Errorf("bench: %w", err)
+	}
+	switch {
+	case f.quick:
+		mode, s = "quick", measure.Quick()
+	case f.full:
+		mode, s = "full", full
+	default:
+		mode, s = "normal", measure.Normal()
+	}
+	if f.given("time") {
+		s = s.WithBudget(f.time)
+	}
+	if f.given("rounds") {
+		s = s.WithRounds(f.rounds)
+	}
+	return mode, s, nil
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/report"
+)
+
+// files lists a directory.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func loadFile(t *testing.T, p *program, name string) *report.File {
+	t.Helper()
+	file, err := os.Open(filepath.Join(p.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	f, err := report.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestBenchPrintsAndWritesAllForms(t *testing.T) {
+	p, exit := run(t, "bench", "--rounds", "7", "--time", "1s", "--seed", "9", "--json", "r.json", "--benchstat", "r.txt",
+		"--cpuprofile", "cpu.prof", "--memprofile", "mem.prof", "fast", "faster")
+	stdout := p.stdout.String()
+	if exit != 0 {
+		t.Fatalf("exit code %d: %s", exit, p.stderr.String())
+	}
+	for _, want := range []string{"fast/one  counting", "fast/two", "faster", "plain *", "7 rounds of", "seed 9", "a profiler ran beside"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if !strings.HasSuffix(stdout, "\nreport: sluice-bench.html\n") {
+		t.Errorf("the last line does not say where the report is: %q", stdout[max(0, len(stdout)-100):])
+	}
+	if strings.Contains(stdout+p.stderr.String(), "\x1b") || strings.Contains(p.stderr.String(), "\r") {
+		t.Error("control characters in a pipe")
+	}
+	if n := strings.Count(p.stderr.String(), "\n"); n != 3 || !strings.Contains(p.stderr.String(), "2/3 fast/two: done, rounds 7") {
+		t.Errorf("progress is not a line for each scenario:\n%s", p.stderr.String())
+	}
+	want := []string{"cpu.prof", "mem.prof", "r.json", "r.txt", "sluice-bench.html"}
+	if got := files(t, p.dir); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+	for _, name := range want {
+		if info, err := os.Stat(filepath.Join(p.dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s is empty: %v", name, err)
+		}
+	}
+	f := loadFile(t, p, "r.json")
+	if f.Seed != 9 || f.Mode != "normal" || f.Interrupted || !f.Profiled || f.Machine.Cores < 1 || strings.Join(f.Command[:2], " ") != "lab bench" {
+		t.Errorf("%+v", f)
+	}
+	if len(f.Scenarios) != 3 || f.Scenarios[0].Rounds != 7 || f.Scenarios[0].State != measure.Done {
+		t.Errorf("%d scenarios, %+v", len(f.Scenarios), f.Scenarios)
+	}
+	text, _ := os.ReadFile(filepath.Join(p.dir, "r.txt"))
+	if n := bytes.Count(text, []byte("\nBenchmark")); n != 3*7*2 {
+		t.Errorf("%d benchmark lines", n)
+	}
+}
+
+func TestListRunsNothing(t *testing.T) {
+	p, exit := run(t, "bench", "--list", "fast")
+	if exit != 0 || p.stdout.String() != "fast/one  counting\nfast/two  counting\n" || p.stderr.Len() > 0 {
+		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
+	}
+	if got := files(t, p.dir); len(got) != 0 {
+		t.Errorf("files %v", got)
+	}
+}
+
+func TestStandardOutputHoldsOnlyWhatWasAskedForThere(t *testing.T) {
+	p, exit := run(t, "bench", "--rounds", "3", "--html=", "--json", "-", "faster")
+	f, err := report.Load(&p.stdout)
+	if exit != 0 || err != nil || len(f.Scenarios) != 1 {
+		t.Errorf("exit code %d, %v", exit, err)
+	}
+	if !strings.Contains(p.stderr.String(), "plain *") {
+		t.Errorf("no table on standard error: %s", p.stderr.String())
+	}
+	if got := files(t, p.dir); len(got) != 0 {
+		t.Errorf("files %v", got)
+	}
+
+	p, exit = run(t, "bench", "--rounds", "3", "--html=", "--benchstat", "-", "faster")
+	if exit != 0 || !strings.HasPrefix(p.stdout.String(), "goos: ") || strings.Contains(p.stdout.String(), "plain *") {
+		t.Errorf("exit code %d, %s", exit, p.stdout.String())
+	}
+}
+
+func TestAReportThatNobodyAskedForIsNoReasonToFail(t *testing.T) {
+	p := newProgram(t, "bench", "--rounds", "1", "faster")
+	if err := os.Mkdir(filepath.Join(p.dir, defaultPage), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if exit := code(t, p.Run()); exit != 0 || !strings.Contains(p.stderr.String(), "no report here") {
+		t.Errorf("exit code %d, %s", exit, p.stderr.String())
+	}
+}
+
+func TestExistingFilesAreReplacedOnlyAtTheEnd(t *testing.T) {
+	p := newProgram(t, "bench", "--rounds", "1", "--json", "old.json", "nosuch")
+	old := filepath.Join(p.dir, "old.json")
+	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := code(t, p.Run()); exit != ExitUsage {
+		t.Errorf("exit code %d", exit)
+	}
+	if text, _ := os.ReadFile(old); string(text) != "old" {
+		t.Errorf("the old file now holds %q", text)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want int
+		says string // in the table
+	}{
+		{"--rounds 2 faster", ExitOK, ""},
+		{"--rounds 2 broken/error faster", ExitFailure, "FAILED  other: the wire broke"},
+		{"--rounds 2 broken/cheat faster", ExitUnusable, "INVALID  not the same work"},
+		{"--rounds 2 broken", ExitFailure, "INVALID  broken/cheat: not the same work"},
+		{"--rounds 7 hard/impossible", ExitOK, "<= 0.01 MISSED"},
+		{"--full --time 1s --rounds 15 hard", ExitOK, "<= 0.01 MISSED"},
+		{"--full --time 1s --rounds 15 --check hard/impossible", ExitMissed, "<= 0.01 MISSED"},
+		{"--full --time 1s --rounds 15 --check hard/easy", ExitOK, "<= 1,000 ok"},
+	} {
+		p, exit := run(t, append([]string{"bench", "--html="}, strings.Fields(c.args)...)...)
+		if exit != c.want || !strings.Contains(p.stdout.String(), c.says) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s%s", c.args, exit, c.want, c.says, p.stdout.String(), p.stderr.String())
+		}
+	}
+}
+
+func TestInvalidSaysBothSums(t *testing.T) {
+	p, _ := run(t, "bench", "--html=", "--rounds", "1", "--json", "r.json", "broken/cheat")
+	f := loadFile(t, p, "r.json")
+	o := f.Scenarios[0]
+	if o.State != measure.Invalid || !strings.Contains(o.Reason, "other consumed") || !strings.Contains(o.Reason, "sum 0x2a, plain") || len(o.Variants[0].Turns) != 0 {
+		t.Errorf("%s: %s", o.State, o.Reason)
+	}
+}
+
+func TestAnInterruptReportsWhatWasMeasured(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent an interrupt here")
+	}
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, kind := range []string{"steady", "stuck"} {
+			p, exit := interrupt(t, signal, "bench", "--rounds", "1000", "--json", "r.json", "interrupted/"+kind, "unreached")
+			if exit != ExitUnusable {
+				t.Errorf("%s, %v: exit code %d", kind, signal, exit)
+			}
+			stdout := p.stdout.String()
+			for _, want := range []string{"plain *", "interrupted, only whole rounds are kept", "report: sluice-bench.html"} {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("%s, %v: no %q in\n%s", kind, signal, want, stdout)
+				}
+			}
+			if strings.Contains(stdout, "unreached") {
+				t.Errorf("%s, %v: what was not reached is printed", kind, signal)
+			}
+			f := loadFile(t, p, "r.json")
+			o := f.Scenarios[0]
+			if !f.Interrupted || o.State != measure.Partial || o.Rounds < 2 || o.Rounds >= 1000 {
+				t.Errorf("%s, %v: %s with %d rounds", kind, signal, o.State, o.Rounds)
+			}
+			if f.Scenarios[1].State != measure.Skipped {
+				t.Errorf("%s, %v: the next scenario is %s", kind, signal, f.Scenarios[1].State)
+			}
+		}
+	}
+}
+
+func TestAClosedPipeEndsTheRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such signal here")
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProgram(t, "bench", "--html=", "--rounds", "1000", "interrupted/steady")
+	p.Cmd.Stdout = writer
+	reader.Close()
+	exit := code(t, p.Run())
+	writer.Close()
+	if exit != ExitUnusable {
+		t.Errorf("exit code %d, %s", exit, p.stderr.String())
+	}
+	p.clean(t)
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/report"
+)
+
+// grace is how long an interrupted run waits for the call that is under way
+// before it reports without it.
+const grace = 2 * time.Second
+
+func (a App) runBench(f benchFlags, patterns []string) error {
+	mode, settings, err := f.settings()
+	if err != nil {
+		return err
+	}
+	if f.list && len(patterns) == 0 {
+		return a.list(a.Scenarios)
+	}
+	chosen, err := choose(a.Scenarios, patterns)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	if f.list {
+		return a.list(chosen)
+	}
+	outputs, err := a.outputs(&f)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+
+	results := &report.File{
+		Schema: report.Schema, Version: buildVersion(), Mode: mode,
+		Command: append([]string{"lab"}, a.args...), Seed: f.seed, Started: time.Now(),
+		Profiled: f.cpuProfile != "" || f.memProfile != "", Machine: machine.This(),
+	}
+	people := a.Stdout
+	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {
+		people = a.Stderr
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	defer stop()
+	table := report.NewTable(people, colourful(people))
+	table.Head(results.Machine)
+
+	var runErr error
+	profileErr := profiled(f.cpuProfile, f.memProfile, func() {
+		runErr = a.measure(ctx, chosen, table, results, measure.Options{
+			Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick, Grace: grace,
+		})
+	})
+	if runErr != nil {
+		return fail(runErr)
+	}
+	results.Seconds = time.Since(results.Started).Seconds()
+	results.Interrupted = ctx.Err() != nil
+	table.Foot(results)
+
+	errs := []error{profileErr, table.Err()}
+	for _, o := range outputs {
+		if err := a.put(o, results); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", o.flag, err))
+			continue
+		}
+		if o.path != "-" {
+			fmt.Fprintf(people, "%s: %s\n", outputName(o.flag), o.path)
+		}
+	}
+	return verdict(results, f.check, errors.Join(errs...))
+}
+
+// outputName is what the last lines call a file.
+func outputName(flag string) string {
+	if flag == "html" {
+		return "report"
+	}
+	return flag
+}
+
+// measure runs the scenarios and prints each when it is finished.
+func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *report.Table, results *report.File, options measure.Options) error {
+	progress := newProgress(a.Stderr)
+	printed := map[string]bool{}
+	options.Progress = func(e measure.Event) {
+		progress.step(e)
+		if e.Outcome != nil {
+			table.Scenario(e.Outcome)
+			printed[e.Scenario] = true
+		}
+	}
+	outcomes, err := measure.Run(ctx, chosen, options)
+	progress.clear()
+	if err != nil {
+		return err
+	}
+	results.Scenarios = outcomes
+	for i := range outcomes {
+		// What was interrupted, or not reached any more. The latter would be a
+		// long list of nothing.
+		if o := &outcomes[i]; !printed[o.Name] && o.Measured() {
+			table.Scenario(o)
+		}
+	}
+	return nil
+}
+
+// interrupts are the signals that end a run early. A broken pipe is among them so
+// that a run into head, say, ends too and still removes its files; a hang-up is
+// not when the caller asked for that, as nohup does.
+func interrupts() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
+}
+
+// verdict turns what happened into an exit code. What has been printed is not
+// said again.
+func verdict(results *report.File, check bool, err error) error {
+	failed, invalid := false, false
+	for i := range results.Scenarios {
+		failed = failed || results.Scenarios[i].State == measure.Failed
+		invalid = invalid || results.Scenarios[i].State == measure.Invalid
+	}
+	count := report.Tally(results.Summaries())
+	switch {
+	case results.Interrupted:
+		return &exitError{ExitUnusable, nil}
+	case err != nil:
+		return fail(err)
+	case failed:
+		return &exitError{ExitFailure, nil}
+	case invalid:
+		return &exitError{ExitUnusable, nil}
+	case check && count[report.Missed]+count[report.NoFigure] > 0:
+		return &exitError{ExitMissed, nil}
+	}
+	return nil
+}
+
+// list prints names and titles in two columns.
+func (a App) list(scenarios []lab.Scenario) error {
+	longest := 0
+	for _, s := range scenarios {
+		longest = max(longest, len(s.Name))
+	}
+	var b strings.Builder
+	for _, s := range scenarios {
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, s.Name, s.Title)
+	}
+	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
+		return fail(err)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+)
+
+func (a App) runDiagnose(f diagnoseFlags, args []string) error {
+	w, err := a.checkDiagnose(&f, args)
+	if err != nil {
+		return fmt.Errorf("diagnose: %w", plainly(err))
+	}
+	if f.list {
+		return a.listVariants()
+	}
+	if f.json != "" && f.json != "-" {
+		if err := writable(f.json); err != nil {
+			return fmt.Errorf("diagnose: --json: %w", err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	people := a.Stdout
+	if f.json == "-" {
+		people = a.Stderr
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	defer stop()
+
+	d := &diagnose.Diagnosis{
+		Kind: diagnose.Kind, Schema: diagnose.Schema, Version: buildVersion(),
+		Command: append([]string{"lab"}, a.args...), Machine: machine.This(), Started: time.Now(),
+	}
+	d.Evidence, err = collect(ctx, w, &f, self, newLoadProgress(a.Stderr))
+	if !useful(&d.Evidence) {
+		if ctx.Err() != nil {
+			return &exitError{ExitUnusable, errors.New("diagnose: interrupted before any tool had seen something")}
+		}
+		return fail(fmt.Errorf("diagnose: %w", plainly(err)))
+	}
+	d.Findings = diagnose.Diagnose(&d.Evidence)
+	tableErr := d.WriteTable(people, colourful(people))
+	interrupted := ctx.Err() != nil
+	if interrupted {
+		fmt.Fprintln(people, "interrupted: not all tools were used")
+	}
+	saveErr := a.saveDiagnosis(f.json, d)
+	if saveErr == nil {
+		fmt.Fprintln(people, flameLine(f.json))
+	}
+	switch {
+	case interrupted:
+		return &exitError{ExitUnusable, nil}
+	case errors.Join(tableErr, saveErr) != nil:
+		return fail(errors.Join(tableErr, saveErr))
+	case err != nil:
+		// The table says what was seen; the tools say why it is not all.
+		return fail(fmt.Errorf("diagnose: %w", plainly(err)))
+	}
+	return nil
+}
+
+// A plainError is an error without the name of the package that it came from.
+type plainError struct{ error }
+
+func (e plainError) Error() string {
+	return strings.ReplaceAll(e.error.Error(), "evidence: ", "")
+}
+
+func (e plainError) Unwrap() error { return e.error }
+
+func plainly(err error) error { return plainError{err} }
+
+// collect takes the evidence of the workload or, when that is nil, of the
+// server.
+func collect(ctx context.Context, w *evidence.Workload, f *diagnoseFlags, self string, progress *loadProgress) (evidence.Evidence, error) {
+	used, all := 0, len(f.tools)
+	if all == 0 {
+		all = len(evidence.Tools())
+	}
+	o := evidence.Options{
+		Self: self, Each: f.time, Seed: f.seed, Tools: f.tools, PID: f.pid,
+		Progress: func(tool string) {
+			used++
+			progress.show(fmt.Sprintf("%d/%d %s", used, all, tool))
+		},
+	}
+	defer progress.clear()
+	if w == nil {
+		return evidence.FromURL(ctx, f.url, o)
+	}
+	return evidence.Collect(ctx, *w, o)
+}
+
+// useful tells whether any tool saw something.
+func useful(e *evidence.Evidence) bool {
+	for _, tool := range e.Tools {
+		if tool.State == evidence.OK {
+			return true
+		}
+	}
+	return false
+}
+
+// flameLine says how to see all of it.
+func flameLine(path string) string {
+	switch path {
+	case "":
+		return "flame graphs: again with --json FILE, then lab report FILE -o report.html"
+	case "-":
+		path = "FILE"
+	}
+	return fmt.Sprintf("flame graphs: lab report %s -o report.html", path)
+}
+
+// saveDiagnosis writes the diagnosis to a file, complete or not at all, or to
+// standard output.
+func (a App) saveDiagnosis(path string, d *diagnose.Diagnosis) error {
+	switch path {
+	case "":
+		return nil
+	case "-":
+		return d.Save(a.Stdout)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("diagnose: --json: %w", err)
+	}
+	if err := errors.Join(d.Save(file), file.Close()); err != nil {
+		os.Remove(path)
+		return fmt.Errorf("diagnose: --json: %w", err)
+	}
+	return nil
+}
+
+// listVariants prints the scenarios with their variants, in two columns.
+func (a App) listVariants() error {
+	longest := 0
+	for _, s := range a.Scenarios {
+		longest = max(longest, len(s.Name))
+	}
+	var b strings.Builder
+	for _, s := range a.Scenarios {
+		var names []string
+		for _, v := range s.Variants {
+			names = append(names, v.Name)
+		}
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, s.Name, strings.Join(names, ", "))
+	}
+	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
+		return fail(err)
+	}
+	return nil
+}

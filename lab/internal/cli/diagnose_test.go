@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+)
+
+func loadDiagnosis(t *testing.T, p *program, name string) *diagnose.Diagnosis {
+	t.Helper()
+	file, err := os.Open(filepath.Join(p.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	d, err := diagnose.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
+	p, exit := run(t, "diagnose", "faster", "--time", "200ms", "--tools", "trace,cpu", "--json", "d.json")
+	stdout, stderr := p.stdout.String(), p.stderr.String()
+	if exit != 0 {
+		t.Fatalf("exit code %d: %s", exit, stderr)
+	}
+	if !strings.HasPrefix(stdout, "faster plain\nlooked at for ") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
+		!strings.Contains(stdout, "cost  tool") || strings.Contains(stdout, "\x1b") {
+		t.Errorf("%s", stdout)
+	}
+	if stderr != "1/2 pprof cpu\n2/2 trace\n" {
+		t.Errorf("progress: %q", stderr)
+	}
+	d := loadDiagnosis(t, p, "d.json")
+	if d.Evidence.CPU == nil || d.Evidence.Trace == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose faster" || d.Started.IsZero() {
+		t.Errorf("%+v", d)
+	}
+	seen := d.Evidence.CPU != nil && slices.ContainsFunc(d.Evidence.CPU.Stacks, func(s evidence.Stack) bool {
+		return slices.ContainsFunc(s.Frames, func(f evidence.Frame) bool { return f.File == "program_test.go" })
+	})
+	if !seen {
+		t.Errorf("the workload is not among the stacks of %+v", d.Evidence.CPU)
+	}
+	if got := files(t, p.dir); !slices.Equal(got, []string{"d.json"}) {
+		t.Errorf("files %v", got)
+	}
+}
+
+func TestDiagnoseJSONOnStandardOutput(t *testing.T) {
+	p, exit := run(t, "diagnose", "faster/other", "--time", "100ms", "--tools", "cpu", "--json", "-")
+	d, err := diagnose.Load(&p.stdout)
+	if exit != 0 || err != nil || d.Evidence.Workload != "faster other" {
+		t.Errorf("exit code %d, %v, %+v", exit, err, d)
+	}
+	if !strings.Contains(p.stderr.String(), "faster other\n") || !strings.Contains(p.stderr.String(), "lab report FILE") {
+		t.Errorf("no table on standard error: %s", p.stderr.String())
+	}
+}
+
+func TestDiagnoseLists(t *testing.T) {
+	p, exit := run(t, "diagnose", "--list")
+	if exit != 0 || !strings.Contains(p.stdout.String(), "fast/one            plain, other\n") || p.stderr.Len() > 0 {
+		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
+	}
+}
+
+func TestDiagnoseSaysWhyAWorkloadFailed(t *testing.T) {
+	p, exit := run(t, "diagnose", "broken/error", "--variant", "other", "--tools", "cpu,trace", "--json", "d.json")
+	if exit != ExitFailure || p.stdout.Len() > 0 || !strings.Contains(p.stderr.String(), "lab: diagnose: no tool could be used") || !strings.Contains(p.stderr.String(), "the wire broke") {
+		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
+	}
+	if got := files(t, p.dir); len(got) != 0 {
+		t.Errorf("files %v", got)
+	}
+}
+
+func TestDiagnoseLooksAtAServer(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	// Something for the profile to see.
+	stop := make(chan struct{})
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				count(1)(10_000)
+			}
+		}
+	}()
+	defer func() { close(stop); <-gone }()
+	p, exit := run(t, "diagnose", "--url", server.URL, "--time", "1s", "--tools", "cpu,strace")
+	stdout := p.stdout.String()
+	if exit != 0 || !strings.HasPrefix(stdout, server.URL) || !strings.Contains(stdout, "strace is missing") || !strings.Contains(stdout, "again with --json") {
+		t.Errorf("exit code %d, %s, %s", exit, stdout, p.stderr.String())
+	}
+}
+
+func TestDiagnoseOfNobodyFails(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	addr := server.Listener.Addr().String()
+	server.Close()
+	p, exit := run(t, "diagnose", "--url", addr, "--time", "1s", "--tools", "cpu")
+	last := strings.TrimSpace(p.stderr.String())
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	if exit != ExitFailure || p.stdout.Len() > 0 || !strings.HasPrefix(last, "lab: diagnose: ") || !strings.Contains(last, addr) {
+		t.Errorf("exit code %d, %q", exit, p.stderr.String())
+	}
+}
+
+func TestAnInterruptedDiagnosisShowsWhatWasSeen(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent an interrupt here")
+	}
+	p := newProgram(t, "diagnose", "faster", "--time", "100ms", "--tools", "cpu,allocs,trace,scaling", "--json", "d.json")
+	p.Cmd.Stderr = nil
+	pipe, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// When the second tool begins, the first has seen something.
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "2/4") {
+			if err := p.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	exit := code(t, p.Wait())
+	p.clean(t)
+	if exit != ExitUnusable || !strings.Contains(p.stdout.String(), "cost  tool") || !strings.Contains(p.stdout.String(), "interrupted") {
+		t.Errorf("exit code %d, %s", exit, p.stdout.String())
+	}
+	if d := loadDiagnosis(t, p, "d.json"); d.Evidence.CPU == nil || d.Evidence.Tools[0].State != evidence.OK {
+		t.Errorf("%+v", d.Evidence.Tools)
+	}
+}

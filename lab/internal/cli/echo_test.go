@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// echoWait bounds every wait for an echo server.
+const echoWait = 30 * time.Second
+
+// An echoServer is a call of this binary as lab echo.
+type echoServer struct {
+	*program
+	lines *bufio.Scanner // of its standard output, behind the first
+}
+
+// startEcho runs lab echo and reads its first line.
+func startEcho(t *testing.T, args ...string) *echoServer {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGTERM on this system")
+	}
+	s := &echoServer{program: newProgram(t, append([]string{"echo"}, args...)...)}
+	s.Cmd.Stdout = nil
+	pipe, err := s.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(echoWait, func() { s.Process.Kill() })
+	defer late.Stop()
+	s.lines = bufio.NewScanner(pipe)
+	if !s.lines.Scan() {
+		t.Fatalf("%q says nothing, %v: %s", args, s.lines.Err(), s.stderr.String())
+	}
+	return s
+}
+
+// end sends a signal, and returns what else was printed.
+func (s *echoServer) end(t *testing.T, signal os.Signal) (rest []string, exit int) {
+	t.Helper()
+	if err := s.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(echoWait, func() { s.Process.Kill() })
+	defer late.Stop()
+	for s.lines.Scan() {
+		rest = append(rest, s.lines.Text())
+	}
+	exit = code(t, s.Wait())
+	s.clean(t)
+	return rest, exit
+}
+
+// send sends a message of n bytes and checks that it comes back.
+func send(t *testing.T, network, addr string, n int) net.Conn {
+	t.Helper()
+	c, err := net.DialTimeout(network, addr, echoWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(echoWait)); err != nil {
+		t.Fatal(err)
+	}
+	sent := bytes.Repeat([]byte("a message, "), n/11+1)[:n]
+	go c.Write(sent)
+	got := make([]byte, n)
+	if m, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, sent) {
+		t.Fatalf("%d of %d bytes came back, %v", m, n, err)
+	}
+	return c
+}
+
+func TestEchoServes(t *testing.T) {
+	for _, flags := range []string{"", "--buffer 100", "--buffer 0", "--engine std", "--engine std --buffer 7", "--listeners 2",
+		"--engine bufreader", "--engine bufreader --buffer 0", "--engine bufreader --write-buffer 65536", "--engine std --write-buffer 65536"} {
+		if runtime.GOOS != "linux" && flags == "--listeners 2" {
+			continue
+		}
+		s := startEcho(t, append(strings.Fields(flags), "127.0.0.1:0", "--stats", "1ms")...)
+		addr, ok := strings.CutPrefix(s.lines.Text(), "listening on ")
+		if !ok {
+			t.Fatalf("%s: the first line is %q", flags, s.lines.Text())
+		}
+		idle := send(t, "tcp", addr, 1)
+		for range 5 {
+			send(t, "tcp", addr, 1).Close()
+		}
+		send(t, "tcp", addr, 500_000)
+		// A line of stats is not late: one a millisecond.
+		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), "; listeners: ") {
+			t.Errorf("%s: the second line is %q", flags, s.lines.Text())
+		}
+		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), " requests/s  ") || !strings.HasSuffix(s.lines.Text(), " MB/s") {
+			t.Errorf("%s: a line of stats is %q", flags, s.lines.Text())
+		}
+		rest, exit := s.end(t, syscall.SIGTERM)
+		if last := rest[len(rest)-1]; exit != ExitOK || !strings.HasPrefix(last, "7 connections, ") || !strings.Contains(last, "0.5 MB") {
+			t.Errorf("%s: exit code %d, the last line is %q", flags, exit, last)
+		}
+		if s.stderr.Len() > 0 {
+			t.Errorf("%s: %s", flags, s.stderr.String())
+		}
+		if n, err := idle.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%s: an idle connection goes on", flags)
+		}
+	}
+}
+
+func TestEchoOverAUnixSocket(t *testing.T) {
+	for _, engine := range []string{"aio", "std", "bufreader"} {
+		// Not the test's directory: the path of a socket has to be short.
+		dir, err := os.MkdirTemp("", "echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "s")
+		s := startEcho(t, "--engine", engine, "unix:"+path)
+		if got := s.lines.Text(); got != "listening on unix:"+path {
+			t.Errorf("the first line is %q", got)
+		}
+		send(t, "unix", path, 100_000)
+		if _, exit := s.end(t, os.Interrupt); exit != ExitOK {
+			t.Errorf("exit code %d", exit)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Error("the socket is left")
+		}
+	}
+}
+
+func TestEchoInJSON(t *testing.T) {
+	// decode checks the lines and returns the first and the last.
+	decode := func(lines []string) (first echoListening, last echoStats) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
+			t.Fatalf("%v: %s", err, lines[0])
+		}
+		for _, line := range lines[1:] {
+			if err := json.Unmarshal([]byte(line), &last); err != nil || last.Seconds <= 0 {
+				t.Errorf("%v: %s", err, line)
+			}
+		}
+		if first.Event != "listening" || first.Engine != "std" || first.Buffer != 512 || first.Listeners != 1 {
+			t.Errorf("the first line is %+v", first)
+		}
+		if last.Event != "total" || last.Accepted != 2 || last.Requests < 2 || last.Bytes != 1001 {
+			t.Errorf("the last line is %+v", last)
+		}
+		return first, last
+	}
+	for _, file := range []string{"-", "events"} {
+		s := startEcho(t, "--engine", "std", "--buffer", "512", "--json", file, "--stats", "1ms", "127.0.0.1:0")
+		head := s.lines.Text()
+		addr := strings.TrimPrefix(head, "listening on ")
+		if file == "-" {
+			var first echoListening
+			if err := json.Unmarshal([]byte(head), &first); err != nil {
+				t.Fatalf("%v: %s", err, head)
+			}
+			addr = first.Address
+		}
+		send(t, "tcp", addr, 1)
+		send(t, "tcp", addr, 1000)
+		rest, exit := s.end(t, syscall.SIGTERM)
+		if exit != ExitOK {
+			t.Errorf("exit code %d: %s", exit, s.stderr.String())
+		}
+		if file == "-" {
+			decode(append([]string{head}, rest...))
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode(strings.Split(strings.TrimSpace(string(text)), "\n"))
+		if !strings.HasPrefix(rest[len(rest)-1], "2 connections, ") {
+			t.Errorf("people read %q", rest)
+		}
+	}
+}
+
+func TestEchoOutlivesClientsThatBreakOff(t *testing.T) {
+	for _, engine := range []string{"aio", "std", "bufreader"} {
+		s := startEcho(t, "--engine", engine, "127.0.0.1:0")
+		addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
+		for range 20 {
+			c := send(t, "tcp", addr, 100)
+			// It has more to say than it reads of the answer, and breaks off: the
+			// server writes to a connection that is reset.
+			if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+				t.Fatal(err)
+			}
+			c.Write(make([]byte, 100_000))
+			c.Close()
+		}
+		send(t, "tcp", addr, 100)
+		if rest, exit := s.end(t, syscall.SIGTERM); exit != ExitOK || !strings.HasPrefix(rest[len(rest)-1], "21 connections") {
+			t.Errorf("%s: exit code %d, %q", engine, exit, rest)
+		}
+	}
+}
+
+func TestEchoThatCannotListen(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, exit := run(t, "echo", l.Addr().String())
+	if stderr := p.stderr.String(); exit != ExitFailure || !strings.HasPrefix(stderr, "lab: echo: ") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d: %s", exit, stderr)
+	}
+	if p.stdout.Len() > 0 {
+		t.Errorf("printed %q", p.stdout.String())
+	}
+}
+
+func TestEchoServesProfilesOnAnAddressOfItsOwn(t *testing.T) {
+	s := startEcho(t, "--engine", "bufreader", "--pprof", "127.0.0.1:0", "127.0.0.1:0")
+	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
+	for range 2 {
+		s.lines.Scan()
+	}
+	url, ok := strings.CutPrefix(s.lines.Text(), "profiles on ")
+	if !ok {
+		t.Fatalf("the third line is %q", s.lines.Text())
+	}
+	client := http.Client{Timeout: echoWait}
+	response, err := client.Get(url + "/heap?debug=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || !strings.Contains(string(text), "# Mallocs = ") {
+		t.Errorf("%v: no heap profile: %.200s", err, text)
+	}
+	send(t, "tcp", addr, 1000)
+	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK || s.stderr.Len() > 0 {
+		t.Errorf("exit code %d: %s", exit, s.stderr.String())
+	}
+	if response, err := client.Get(url + "/"); err == nil {
+		response.Body.Close()
+		t.Error("the profiles are still served")
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/load"
+)
+
+const loadText = `load puts load on a server and says what came of it: throughput, requests a
+second, latency, and what generator and target used of the machine. A target is
+HOST:PORT or unix:PATH; of several, separated by commas, connections go to each
+in turn.
+
+--protocol says what the target answers: frame (a 4-byte big-endian length and so
+many bytes, the same again), ack (the same request, 8 bytes back: lab sink), or
+echo (the bytes as they are, without framing). lab echo is a target for frame
+and echo.
+
+With --rate it is an open loop: requests are due at their times whatever the
+target does, and latency counts from the time at which a request was due. Without,
+or with 0, it is a closed loop: a request is sent when there is room for it. A
+closed loop hides stalls.
+
+It calibrates first, for two seconds: the error of the machine's timers, a round
+trip over loopback, and what the generator can send at most. A run in which the
+generator was the limit is INVALID: it says why, and shows no latency.
+
+--pid reads what the target's process uses (Linux), --pprof its allocations and
+collections, where it serves net/http/pprof.
+
+--fault makes the generator a bad client; it may be given several times:
+slow=N:BYTES/s, N of the connections read so slowly; reset=N, a connection is
+reset in the middle of each N-th of its requests; pause=FOR/EVERY, all stand still.
+
+An interrupt ends it early: what there is until then is reported.
+
+Exit codes: 0 done; 1 the target failed, or a file could not be written; 2 wrong
+command line; 3 the run was invalid or interrupted.`
+
+// A loadCommand is lab load with what it runs, which tests replace.
+type loadCommand struct {
+	App
+	run       func(context.Context, load.Plan, func(load.Progress)) (*load.Result, error)
+	calibrate func(context.Context, load.Plan, string) (*load.Calibration, error)
+	study     func(context.Context, load.Plan, int, time.Duration, string, func(calibrate.StudyProgress)) (*calibrate.Result, error)
+}
+
+func (a App) load() *cobra.Command {
+	return loadCommand{a, load.Run, calibrate.Run, calibrate.Study}.command()
+}
+
+// loadFlags are the flags as given.
+type loadFlags struct {
+	plan          load.Plan
+	protocol      string
+	size          string
+	rate          string
+	windows       string
+	faults        []string
+	noCalibration bool
+	json          string
+}
+
+func (c loadCommand) command() *cobra.Command {
+	f := &loadFlags{plan: load.Default()}
+	cmd := &cobra.Command{
+		Use:     "load address[,address...]",
+		Short:   "Put load on a server and say what came of it",
+		Long:    loadText,
+		Example: "  lab load --conns 64 --rate 20000 --duration 30s 127.0.0.1:7000",
+		Args:    cobra.ArbitraryArgs, // what is no command is an address
+		RunE: func(_ *cobra.Command, args []string) error {
+			return c.runLoad(f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.shape(flags)
+	flags.StringVar(&f.rate, "rate", "0", "requests or payload bytes a second over all connections: a `rate` such as 5000, 20MB/s, 10MiB/s or 80Mbit/s; 0 for a closed loop")
+	flags.DurationVar(&f.plan.Duration, "duration", f.plan.Duration, "of what is measured")
+	flags.DurationVar(&f.plan.Warmup, "warmup", f.plan.Warmup, "before what is measured")
+	flags.StringVar(&f.windows, "windows", windowsText(f.plan.Windows), "`spans` that figures are taken over; what is not named keeps its default")
+	flags.DurationVar(&f.plan.Patience, "patience", f.plan.Patience, "without any answer, before the target is given up")
+	flags.BoolVar(&f.plan.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
+	flags.BoolVar(&f.plan.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way count as errors")
+	flags.StringVar(&f.plan.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")
+	flags.StringArrayVar(&f.faults, "fault", nil, "be a bad client: a `fault`, slow=N:BYTES/s, reset=N or pause=FOR/EVERY")
+	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
+	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
+	cmd.AddCommand(c.calibration())
+	return cmd
+}
+
+// shape defines the flags that say what a request and a connection are.
+func (f *loadFlags) shape(flags *pflag.FlagSet) {
+	flags.StringVar(&f.protocol, "protocol", string(f.plan.Protocol), "what the target answers: frame, ack or echo")
+	flags.IntVar(&f.plan.Conns, "conns", f.plan.Conns, "connections")
+	flags.StringVar(&f.size, "size", f.plan.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, 64..1024 for a range, or @FILE with lines of a size and its weight")
+	flags.IntVar(&f.plan.Depth, "iodepth", f.plan.Depth, "requests under way on a connection at most")
+	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "of sizes and times that are drawn")
+	flags.StringVar(&f.plan.Engine, "engine", "", "of the generator: epoll (Linux) or portable; the best there is by default")
+	flags.IntVar(&f.plan.Threads, "threads", 0, "of engine epoll; 0 for one")
+	flags.IntVar(&f.plan.PID, "pid", 0, "read what this process, the target, uses of the machine")
+	flags.StringVar(&f.plan.Pprof, "pprof", "", "read the target's allocations from this `URL`, such as http://127.0.0.1:6060/debug/pprof")
+}
+
+// check holds the flags and the address against each other, and completes the
+// plan.
+func (f *loadFlags) check(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("load: want one address, such as 127.0.0.1:7000, or several with commas between, got %q", args)
+	}
+	f.plan.Target = args[0]
+	if err := f.checkShape(); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	var err error
+	if f.plan.Rate, f.plan.RateBytes, err = parseRate(f.rate); err != nil {
+		return fmt.Errorf("load: --rate: %w", err)
+	}
+	if f.plan.Windows, err = parseWindows(f.windows); err != nil {
+		return fmt.Errorf("load: --windows: %w", err)
+	}
+	if f.plan.Faults, err = parseFaults(f.faults); err != nil {
+		return fmt.Errorf("load: --fault: %w", err)
+	}
+	if err := f.plan.Check(); err != nil {
+		return err
+	}
+	return f.checkFiles()
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+)
+
+func TestRates(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		rate  float64
+		bytes bool
+	}{
+		{"0", 0, false}, {"5000", 5000, false}, {"5000/s", 5000, false}, {"0.5", 0.5, false}, {"1e4", 1e4, false}, {"2.5 /s", 2.5, false},
+		{"20MB/s", 20e6, true}, {"20 MB/s", 20e6, true}, {"20MB", 20e6, true}, {"10MiB/s", 10 << 20, true}, {"80Mbit/s", 10e6, true},
+		{"8bit/s", 1, true}, {"1kbit/s", 125, true}, {"1Gbit/s", 125e6, true}, {"1kB/s", 1000, true}, {"1KiB/s", 1024, true}, {"3B/s", 3, true}, {"1GiB/s", 1 << 30, true}, {"2GB/s", 2e9, true},
+		{"0MB/s", 0, true},
+	} {
+		if rate, bytes, err := parseRate(c.text); err != nil || rate != c.rate || bytes != c.bytes {
+			t.Errorf("%q: %v, %v, %v", c.text, rate, bytes, err)
+		}
+	}
+	for _, text := range []string{"", "/s", "fast", "-1", "NaN", "Inf", "1e99", "5000/m", "5Mb/s", "5 k", "MB/s", "1.2.3", "5000/s/s", "20mb/s"} {
+		if rate, _, err := parseRate(text); err == nil {
+			t.Errorf("%q is taken for %v", text, rate)
+		}
+	}
+}
+
+// FuzzRate holds that a rate that is taken is a number that a plan can have.
+func FuzzRate(f *testing.F) {
+	for _, text := range []string{"5000", "5000/s", "20MB/s", "80Mbit/s", "1e9", "NaN", "0x1p4"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if rate, _, err := parseRate(text); err == nil && (!(rate >= 0) || math.IsInf(rate, 0)) {
+			t.Errorf("%q: %v", text, rate)
+		}
+	})
+}
+
+func TestWindowFlags(t *testing.T) {
+	w, err := parseWindows("p99=50ms, throughput=2s")
+	if want := (load.Windows{Throughput: 2 * time.Second, Mean: 5 * time.Second, P99: 50 * time.Millisecond, Jitter: 5 * time.Second}); err != nil || w != want {
+		t.Errorf("%+v, %v", w, err)
+	}
+	if w, err := parseWindows(windowsText(load.DefaultWindows())); err != nil || w != load.DefaultWindows() {
+		t.Errorf("the default, %q, is read as %+v, %v", windowsText(load.DefaultWindows()), w, err)
+	}
+	for _, text := range []string{"", "p99", "p99=", "p99=100", "p99=-1s", "p98=1s", "p99=1s,p99=2s", "p99=1s,", "mean=100h"} {
+		if w, err := parseWindows(text); err == nil {
+			t.Errorf("%q is taken for %+v", text, w)
+		}
+	}
+}
+
+func TestFaultFlags(t *testing.T) {
+	f, err := parseFaults([]string{"slow=2:1KiB/s", "reset=1000", "pause=200ms/2s"})
+	if want := (load.Faults{SlowConns: 2, SlowRate: 1024, ResetEvery: 1000, PauseFor: 200 * time.Millisecond, PauseEvery: 2 * time.Second}); err != nil || f != want {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if f, err := parseFaults(nil); err != nil || f.Any() {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if f, err := parseFaults([]string{"slow=1:80bit/s"}); err != nil || f.SlowRate != 10 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, list := range [][]string{
+		{""}, {"slow"}, {"slow=2"}, {"slow=2:"}, {"slow=0:1kB/s"}, {"slow=-1:1kB/s"}, {"slow=x:1kB/s"}, {"slow=2:0.5B/s"}, {"reset"}, {"reset=0"}, {"reset=x"},
+		{"pause=1s"}, {"pause=1s/"}, {"pause=0s/1s"}, {"pause=1s/-1s"}, {"pause=1s/1000h"}, {"crash=1"}, {"reset=1", "reset=2"},
+	} {
+		if f, err := parseFaults(list); err == nil {
+			t.Errorf("%q is taken for %+v", list, f)
+		}
+	}
+}
+
+func TestFiguresForPeople(t *testing.T) {
+	for value, want := range map[float64]string{0: "0", 0.0001: "0", 0.012: "0.012", 0.5: "0.50", 2: "2", 2.02: "2.02", 9.996: "10.0", 10: "10", 83.14: "83.1", 99.96: "100", 661.4: "661", 12345.6: "12,346", 1e6: "1,000,000", -1234: "-1,234", -123: "-123"} {
+		if got := number(value); got != want {
+			t.Errorf("%v: %q, want %q", value, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0 ns", 999: "999 ns", 1000: "1 µs", 1500: "1.50 µs", 999_600: "1.00 ms", time.Second: "1 s", time.Hour: "3,600 s", 58_249 * time.Nanosecond: "58.2 µs"} {
+		if got := span(d); got != want {
+			t.Errorf("%d: %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/proc"
+)
+
+func (c loadCommand) runLoad(f *loadFlags, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	people := c.Stdout
+	if f.json == "-" {
+		people = c.Stderr
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	defer stop()
+	if err := reachable(ctx, &f.plan); err != nil {
+		return loadFailure(ctx, err)
+	}
+	text := loadPage{people}
+	text.head(&f.plan)
+	progress := newLoadProgress(c.Stderr)
+	var calibration *load.Calibration
+	if !f.noCalibration {
+		if progress.live {
+			progress.show("calibrating")
+		}
+		calibration, err = c.calibrate(ctx, f.plan, self)
+		progress.clear()
+		if err != nil {
+			return loadFailure(ctx, err)
+		}
+		f.plan.LateAfter = calibration.LateAfter
+		text.calibration(calibration, &f.plan)
+	}
+	r, err := c.run(ctx, f.plan, progress.step)
+	progress.clear()
+	if r == nil {
+		return loadFailure(ctx, err)
+	}
+	r.Version, r.Command, r.Machine, r.Calibration = buildVersion(), append([]string{"lab"}, c.args...), machine.This(), calibration
+	text.result(r)
+	return loadVerdict(r, err, c.putJSON(f.json, r))
+}
+
+// reachable tries the target before anything takes time: whether it takes a
+// connection, and whether its profiles are there.
+func reachable(ctx context.Context, p *load.Plan) error {
+	ctx, stop := context.WithTimeout(ctx, p.Patience)
+	defer stop()
+	var errs []error
+	for _, target := range p.Targets() {
+		conn, err := load.Dial(ctx, target)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		conn.Close()
+	}
+	// With --redial connections look for a target that is there.
+	if len(errs) > 0 && (!p.Redial || len(errs) == len(p.Targets())) {
+		return fmt.Errorf("load: %w", errs[0])
+	}
+	if p.Pprof != "" {
+		if _, err := proc.MemStats(ctx, p.Pprof); err != nil {
+			return fmt.Errorf("load: --pprof: %w", err)
+		}
+	}
+	return nil
+}
+
+// loadFailure is for a run that has not begun: interrupted, or in vain.
+func loadFailure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &exitError{ExitUnusable, errors.New("load: interrupted before anything was measured")}
+	}
+	return fail(err)
+}
+
+// loadVerdict turns a result into an exit code. What has been printed is not
+// said again.
+func loadVerdict(r *load.Result, err, written error) error {
+	switch {
+	case r.Interrupted:
+		return &exitError{ExitUnusable, nil}
+	case errors.Join(err, written) != nil:
+		return fail(errors.Join(err, written))
+	case targetFailed(r):
+		return fail(fmt.Errorf("load: the target failed: %s", r.Error))
+	case !r.Valid:
+		return &exitError{ExitUnusable, nil}
+	}
+	return nil
+}
+
+// targetFailed tells of a target that did not hold. With --redial it was to be
+// expected, and what failed is counted.
+func targetFailed(r *load.Result) bool {
+	return r.Errors > 0 && !r.Plan.Redial
+}
+
+// putJSON writes a result to a file, complete or not at all, or to standard
+// output.
+func (a App) putJSON(path string, result any) (err error) {
+	if path == "" {
+		return nil
+	}
+	var to io.Writer = a.Stdout
+	if path != "-" {
+		file, err := os.Create(path)
+		if err != nil {
+			return fmt.Errorf("load: --json: %w", err)
+		}
+		defer func() {
+			info, statErr := file.Stat()
+			if err = errors.Join(err, file.Close()); err != nil && statErr == nil && info.Mode().IsRegular() {
+				os.Remove(path)
+			}
+		}()
+		to = file
+	}
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "\t")
+	if err := encoder.Encode(result); err != nil {
+		return fmt.Errorf("load: --json: %w", err)
+	}
+	return nil
+}
+
+// loadProgress says on standard error how far a run is: on a terminal in one line
+// that is written over, elsewhere in a line for each window.
+type loadProgress struct {
+	w       io.Writer
+	live    bool
+	showing bool
+}
+
+func newLoadProgress(w io.Writer) *loadProgress { return &loadProgress{w: w, live: terminal(w)} }
+
+func (p *loadProgress) step(now load.Progress) { p.show(progressText(now)) }
+
+func (p *loadProgress) show(text string) {
+	if !p.live {
+		fmt.Fprintln(p.w, text)
+		return
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", text)
+	p.showing = true
+}
+
+// clear takes the line away, before something else is printed.
+func (p *loadProgress) clear() {
+	if p.showing {
+		io.WriteString(p.w, "\r\x1b[K")
+		p.showing = false
+	}
+}
+
+func progressText(now load.Progress) string {
+	text := fmt.Sprintf("%6s  %s", now.Second.At.Round(time.Millisecond), byteRate(now.Second.Rate))
+	if !now.Measuring {
+		return "warm-up" + text
+	}
+	text = "       " + text + fmt.Sprintf("  mean %s  requests %s", byteRate(now.Second.Mean), grouped(float64(now.Second.Requests)))
+	if now.Errors > 0 {
+		text += fmt.Sprintf("  errors %d", now.Errors)
+	}
+	return text
+}

@@ -1,0 +1,389 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/proc"
+)
+
+// A loadCall is a call of lab load in this process, with a run that is made up.
+type loadCall struct {
+	result *load.Result
+	err    error
+	rounds *calibrate.Result
+
+	asked          load.Plan
+	calibrated     bool
+	stdout, stderr bytes.Buffer
+}
+
+// aTarget takes connections, and says nothing.
+func aTarget(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// call runs the command line and returns the exit code.
+func (c *loadCall) call(args ...string) int {
+	command := loadCommand{
+		App: App{Stdout: &c.stdout, Stderr: &c.stderr, args: append([]string{"load"}, args...)},
+		run: func(_ context.Context, p load.Plan, progress func(load.Progress)) (*load.Result, error) {
+			c.asked = p
+			progress(load.Progress{Elapsed: time.Second, Second: load.Second{At: time.Second, Rate: 1e6}})
+			progress(load.Progress{Elapsed: 2 * time.Second, Measuring: true, Second: load.Second{At: time.Second, Requests: 1234, Rate: 2e6, Mean: 1.5e6}, Errors: 3})
+			if c.result != nil {
+				c.result.Plan = p
+			}
+			return c.result, c.err
+		},
+		calibrate: func(_ context.Context, p load.Plan, self string) (*load.Calibration, error) {
+			c.calibrated = self != ""
+			return &load.Calibration{
+				Timer: load.Distribution{P50: 60 * time.Microsecond, P99: 2 * time.Millisecond}, LateAfter: 2 * time.Millisecond,
+				Loopback: load.Distribution{P50: 11 * time.Microsecond, P99: 30 * time.Microsecond}, Ceiling: 50_000, CeilingCPU: 8100,
+			}, nil
+		},
+		study: func(_ context.Context, p load.Plan, rounds int, each time.Duration, _ string, progress func(calibrate.StudyProgress)) (*calibrate.Result, error) {
+			c.asked = p
+			c.asked.Duration = each
+			if c.rounds != nil {
+				c.rounds.Plan, c.rounds.Asked = p, rounds
+				for i := range c.rounds.Rounds {
+					progress(calibrate.StudyProgress{Round: i + 1, Rounds: rounds})
+					progress(calibrate.StudyProgress{Round: i + 1, Rounds: rounds, Done: &c.rounds.Rounds[i]})
+				}
+			}
+			return c.rounds, c.err
+		},
+	}
+	root := command.command()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(args)
+	root.SetOut(&c.stdout)
+	root.SetErr(&c.stderr)
+	err := root.Execute()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			c.stderr.WriteString(exit.Error() + "\n")
+		}
+		return exit.code
+	}
+	c.stderr.WriteString(err.Error() + "\n")
+	return ExitUsage
+}
+
+// known is a pointer to a value that the system told.
+func known[T any](v T) *T { return &v }
+
+// ran is what a run of an open loop comes to.
+func ran() *load.Result {
+	return &load.Result{
+		Kind: load.Kind, Schema: load.Schema, Valid: true, Measured: 10 * time.Second, Requests: 50_000, Bytes: 6_400_000, IOPS: 5000, Throughput: 640_000,
+		Late: 0.012, LateAfter: 2 * time.Millisecond, Busy: 0.23,
+		Latency: &load.Distribution{Count: 50_000, P50: 58100, P90: 71200, P99: 1_500_000, P999: 20 * time.Millisecond, Max: time.Second, Mean: 88_000},
+		Service: &load.Distribution{Count: 50_000, P50: 51 * time.Microsecond, P90: 61 * time.Microsecond, P99: 77 * time.Microsecond, P999: 88 * time.Microsecond, Max: 99 * time.Microsecond, Mean: 52 * time.Microsecond},
+		Jitter:  12 * time.Microsecond, Jitters: []load.Span{{At: 5 * time.Second, StdDev: 12 * time.Microsecond, N: 50}},
+		Series: []load.Second{{At: time.Second, Rate: 630_000}, {At: 2 * time.Second, Rate: 650_000}},
+		Generator: load.Use{
+			Spent:           proc.Spent{CPU: time.Second, User: 300 * time.Millisecond, System: 700 * time.Millisecond, Threads: 6},
+			SyscallsPerOp:   known(2.02),
+			AllocsPerOp:     known(0.0),
+			GCs:             known(uint64(0)),
+			ResidentPerConn: known(5120.0),
+			CPUPerOp:        20_000,
+		},
+		Target: &load.Use{
+			Spent:         proc.Spent{CPU: 2 * time.Second, Voluntary: known(uint64(50_000)), Involuntary: known(uint64(25_000)), Queued: known(time.Second)},
+			SyscallsPerOp: known(0.5), SyscallsNote: "recv is not counted", SyscallsAtLeast: true, AllocsPerOp: known(1.5), GCs: known(uint64(3)), GCPause: known(120 * time.Microsecond), CPUPerOp: 40_000,
+		},
+	}
+}
+
+// says holds that each line is in a text, spaces aside.
+func says(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	text = strings.Join(strings.Fields(text), " ")
+	for _, line := range lines {
+		if !strings.Contains(text, line) {
+			t.Errorf("%q is not in %q", line, text)
+		}
+	}
+}
+
+func TestAnOpenLoopShowsLatencyBesideServiceTime(t *testing.T) {
+	c := &loadCall{result: ran()}
+	target := aTarget(t)
+	exit := c.call("--rate", "5000", "--conns", "64", "--json", filepath.Join(t.TempDir(), "r.json"), target)
+	if exit != ExitOK || !c.calibrated || c.asked.LateAfter != 2*time.Millisecond || c.asked.Target != target {
+		t.Fatalf("exit code %d, %s; asked for %+v", exit, c.stderr.String(), c.asked)
+	}
+	says(t, c.stdout.String(),
+		"frame "+target+": 64 connections, 128 B, open loop, 5,000 requests/s, at most 1 request under way on each",
+		"timers end 60 µs late, P99 2 ms: a send is late after 2 ms",
+		"loopback a round trip of 64 B takes 11 µs, P99 30 µs",
+		"ceiling the generator reaches 50,000 requests/s, at 8.10 µs of CPU each",
+		"throughput 640 kB/s of payload; windows of 1 s: 630 kB/s to 650 kB/s",
+		"requests 5,000/s, 50,000 answered in 10 s",
+		"latency from the time due service time", "1.20 % of the sends were late by the generator's own doing: p99 and above may be its figures",
+		"p50 58.1 µs 51 µs", "p99 1.50 ms 77 µs", "p99.9 20 ms 88 µs", "max 1 s 99 µs",
+		"P99 jitter 12 µs: standard deviation of the P99 of 100 ms over 5 s, median of 1 span",
+		"used generator target", "CPU/request 20 µs 40 µs", "user, system 6 µs, 14 µs", "switches/request - 1.50", "waited for a CPU - 10 %",
+		"syscalls/request 2.02 ≥ 0.50 * ", "allocations/request 0 1.50", "GC pauses 0 GCs 120 µs in 3 GCs", "resident/connection 5 KiB -",
+		"* recv is not counted", "late 1.20 % of the sends, by more than 2 ms", "busy 23 % of the time",
+	)
+	says(t, c.stderr.String(), "warm-up 1s 1 MB/s", "1s 2 MB/s mean 1.50 MB/s requests 1,234 errors 3")
+	if strings.Contains(c.stdout.String()+c.stderr.String(), "\x1b") {
+		t.Error("a pipe gets what is for terminals")
+	}
+	if strings.Contains(c.stdout.String(), "hides stalls") || strings.Contains(c.stdout.String(), "--rate asks") {
+		t.Error(c.stdout.String())
+	}
+}
+
+func TestTheHeadSaysWhatIsDone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sizes")
+	if err := os.WriteFile(path, []byte("64 1\n4KiB 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &loadCall{result: ran()}
+	target := aTarget(t)
+	if exit := c.call("--no-calibration", "--protocol", "echo", "--conns", "4", "--iodepth", "8", "--rate", "20MB/s", "--size", "@"+path,
+		"--fault", "slow=1:1kB/s", "--fault", "reset=50", "--fault", "pause=1s/5s", target); exit != ExitOK {
+		t.Fatalf("exit code %d, %s", exit, c.stderr.String())
+	}
+	says(t, c.stdout.String(), "echo "+target+": 4 connections, 2 sizes from 64 B to 4 KiB, 2.03 KiB on average, open loop, 20 MB/s, at most 8 requests under way on each",
+		"faults 1 connection read at 1 kB/s; a reset in the middle of every 50 requests; all pause for 1s every 5s", "late 1.20 % of the sends, by more than 2 ms, which the faults have a part in")
+	if strings.Contains(c.stdout.String(), "own doing") {
+		t.Error("what the faults do is held against the generator")
+	}
+	c = &loadCall{result: ran()}
+	c.call("--no-calibration", "--size", "64..1024", target)
+	says(t, c.stdout.String(), "frame "+target+": 1 connection, 64 B to 1 KiB, closed loop")
+}
+
+func TestLateSendsCastDoubtOnTheRarestLatencies(t *testing.T) {
+	for late, want := range map[float64]string{0: "", 0.0009: "", 0.001: "p99.9 and max", 0.0099: "p99.9 and max", 0.01: "p99 and above", 0.05: "p99 and above"} {
+		if got := doubtful(late); got != want {
+			t.Errorf("%v: %q, want %q", late, got, want)
+		}
+	}
+}
+
+func TestAClosedLoopSaysWhatItHides(t *testing.T) {
+	r := ran()
+	r.Service, r.Target, r.Late = nil, nil, 0
+	r.Jitters = nil
+	c := &loadCall{result: r}
+	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitOK || c.calibrated || c.asked.Rate != 0 || c.asked.LateAfter != 0 {
+		t.Fatalf("exit code %d, %s", exit, c.stderr.String())
+	}
+	says(t, c.stdout.String(), "128 B, closed loop, 1 request under way on each", "latency from the send", "A closed loop hides stalls", "P99 jitter unknown")
+	for _, not := range []string{"service time", "late ", "ceiling", "timers"} {
+		if strings.Contains(c.stdout.String(), not) {
+			t.Errorf("%q is in %s", not, c.stdout.String())
+		}
+	}
+}
+
+func TestAnInvalidRunShowsNoLatency(t *testing.T) {
+	for reason, try := range map[string]string{
+		"12.0 % of the requests that were due had not been sent at the end: the target does not take it":   "try: a lower --rate, more --conns",
+		"7.0 % of the requests were sent more than 1ms late although there was room for them: it does not": "try: a lower --rate, more --threads",
+		"the generator was out of CPU (busy 99 % of the time): the target may be able to do more":          "try: more --threads",
+		"it ended within the warm-up":                   "try: a longer run",
+		"nothing was answered within the time measured": "try: a longer --duration",
+		"something that nobody\nhas\tthought of":        "something that nobody has thought of",
+	} {
+		r := ran()
+		r.Valid, r.Reasons = false, []string{reason}
+		r.Latency, r.Service, r.Jitters, r.Jitter, r.P99s = nil, nil, nil, 0, nil
+		r.Generator.Queued = known(4 * time.Second)
+		c := &loadCall{result: r}
+		if exit := c.call("--rate", "5000", "--no-calibration", aTarget(t)); exit != ExitUnusable {
+			t.Fatalf("exit code %d, %s", exit, c.stderr.String())
+		}
+		says(t, c.stdout.String(), "INVALID: there is no latency to show", "waited for a processor 40 % of the time", strings.Join(strings.Fields(reason), " "), try, "requests 5,000/s", "CPU/request")
+		for _, not := range []string{"p50", "p99", "P99", "service time", "max ", "jitter"} {
+			if strings.Contains(c.stdout.String(), not) {
+				t.Errorf("%q is in %s", not, c.stdout.String())
+			}
+		}
+	}
+}
+
+func TestARateNearTheCeilingIsPointedOut(t *testing.T) {
+	for rate, says := range map[string]bool{"39000": false, "45000": true, "5MB/s": false, "6MB/s": true, "0": false} {
+		c := &loadCall{result: ran()}
+		c.call("--rate", rate, aTarget(t))
+		if got := strings.Contains(c.stdout.String(), "--rate asks for"); got != says {
+			t.Errorf("%s: %v\n%s", rate, got, c.stdout.String())
+		}
+	}
+}
+
+func TestAnInterruptedRunShowsWhatThereIs(t *testing.T) {
+	r := ran()
+	r.Interrupted, r.Measured = true, 3200*time.Millisecond
+	c := &loadCall{result: r}
+	if exit := c.call("--rate", "5000", "--no-calibration", "--json", "-", aTarget(t)); exit != ExitUnusable {
+		t.Errorf("exit code %d, %s", exit, c.stderr.String())
+	}
+	says(t, c.stderr.String(), "INTERRUPTED: what follows is of the 3.20 s", "p99.9 20 ms 88 µs")
+}
+
+func TestARunWithoutAnAnswerDividesByNothing(t *testing.T) {
+	nothing := func() *load.Result {
+		return &load.Result{Generator: load.Use{Spent: proc.Spent{CPU: time.Second, Voluntary: known(uint64(5)), Involuntary: known(uint64(0))}}}
+	}
+	r := nothing()
+	r.Measured, r.Reasons, r.Errors, r.Error = time.Second, []string{"the target failed: no answer"}, 1, "no answer"
+	c := &loadCall{result: r}
+	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure {
+		t.Errorf("exit code %d", exit)
+	}
+	says(t, c.stdout.String(), "throughput 0 B/s", "requests 0/s, 0 answered in 1 s", "INVALID")
+	r = nothing()
+	r.Interrupted, r.Reasons = true, []string{"it ended within the warm-up"}
+	d := &loadCall{result: r}
+	if exit := d.call("--no-calibration", "--rate", "5", aTarget(t)); exit != ExitUnusable {
+		t.Errorf("exit code %d", exit)
+	}
+	says(t, d.stdout.String(), "INTERRUPTED within the warm-up: nothing was measured")
+	for _, text := range []string{c.stdout.String(), d.stdout.String()} {
+		for _, not := range []string{"/request", "NaN", "Inf", "p99"} {
+			if strings.Contains(text, not) {
+				t.Errorf("%q is in %s", not, text)
+			}
+		}
+	}
+}
+
+func TestATargetThatFails(t *testing.T) {
+	r := ran()
+	r.Valid, r.Errors, r.Error, r.Reasons = false, 3, "read: connection reset by peer", []string{"the target failed: read: connection reset by peer"}
+	r.Latency, r.Service = nil, nil
+	c := &loadCall{result: r}
+	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure {
+		t.Errorf("exit code %d", exit)
+	}
+	says(t, c.stderr.String(), "load: the target failed: read: connection reset by peer")
+	says(t, c.stdout.String(), "errors 3, the first: read: connection reset by peer", "INVALID", "try: what the target logs")
+
+	// With --redial it was to be expected.
+	r = ran()
+	r.Errors, r.Error, r.Redials = 3, "read: connection reset by peer", 2
+	c = &loadCall{result: r}
+	if exit := c.call("--no-calibration", "--redial", aTarget(t)); exit != ExitOK {
+		t.Errorf("exit code %d", exit)
+	}
+	says(t, c.stdout.String(), "errors 3,", "redials 2", "latency")
+
+	c = &loadCall{err: errors.New("load: connection 5 of 64: refused")}
+	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure || !strings.Contains(c.stderr.String(), "5 of 64") {
+		t.Errorf("exit code %d, %s", exit, c.stderr.String())
+	}
+	// What was measured is not thrown away for a file that could not be written.
+	c = &loadCall{result: ran(), err: errors.New("load: the file of acknowledgements: no space")}
+	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure || !strings.Contains(c.stderr.String(), "no space") {
+		t.Errorf("exit code %d, %s", exit, c.stderr.String())
+	}
+	says(t, c.stdout.String(), "latency")
+}
+
+func TestATargetThatIsNotThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.Addr().String()
+	l.Close()
+	there := aTarget(t)
+	for _, args := range [][]string{{gone}, {there + "," + gone}, {"--redial", gone}, {"unix:" + filepath.Join(t.TempDir(), "none")}, {"--pprof", "http://" + gone, there}} {
+		c := &loadCall{result: ran()}
+		if exit := c.call(args...); exit != ExitFailure || c.calibrated || c.stdout.Len() > 0 || !strings.HasPrefix(c.stderr.String(), "load: ") {
+			t.Errorf("%q: exit code %d, %s", args, exit, c.stderr.String())
+		}
+	}
+	c := &loadCall{result: ran()}
+	if exit := c.call("--redial", there+","+gone); exit != ExitOK {
+		t.Errorf("exit code %d, %s", exit, c.stderr.String())
+	}
+}
+
+func TestLoadInJSON(t *testing.T) {
+	for _, to := range []string{"-", filepath.Join(t.TempDir(), "r.json")} {
+		c := &loadCall{result: ran()}
+		if exit := c.call("--rate", "5000", "--json", to, aTarget(t)); exit != ExitOK {
+			t.Fatalf("exit code %d, %s", exit, c.stderr.String())
+		}
+		text := c.stdout.Bytes()
+		if to != "-" {
+			var err error
+			if text, err = os.ReadFile(to); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			says(t, c.stderr.String(), "p99.9 20 ms 88 µs") // for people
+		}
+		var r load.Result
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Kind != "load" || r.Version == "" || r.Command[0] != "lab" || r.Command[1] != "load" || r.Machine.Cores < 1 || r.Calibration == nil || r.Plan.Rate != 5000 {
+			t.Errorf("%+v", r)
+		}
+	}
+	// Full disks are heard of.
+	c := &loadCall{result: ran()}
+	if _, err := os.Stat("/dev/full"); err == nil {
+		if exit := c.call("--no-calibration", "--json", "/dev/full", aTarget(t)); exit != ExitFailure || !strings.Contains(c.stderr.String(), "--json") {
+			t.Errorf("exit code %d, %s", exit, c.stderr.String())
+		}
+	}
+}
+
+func TestLoadProgressOnATerminalIsOneLine(t *testing.T) {
+	var b bytes.Buffer
+	p := newLoadProgress(&b)
+	p.live = true
+	p.step(load.Progress{Second: load.Second{At: time.Second}})
+	p.step(load.Progress{Measuring: true, Second: load.Second{At: time.Second}})
+	p.clear()
+	if text := b.String(); strings.Contains(text, "\n") || strings.Count(text, "\r\x1b[K") != 3 || !strings.HasSuffix(text, "\r\x1b[K") {
+		t.Errorf("%q", text)
+	}
+	n := b.Len()
+	p.clear()
+	if b.Len() != n {
+		t.Error("an empty line was cleared")
+	}
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
+)
+
+func (a App) runMatrix(f matrixFlags, args []string) error {
+	grid, err := f.settings(args)
+	if err != nil {
+		return err
+	}
+	file, err := f.file(grid)
+	if err != nil {
+		return err
+	}
+	file.Version, file.Command = buildVersion(), append([]string{"lab"}, a.args...)
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	people := a.Stdout
+	var save func(*matrix.File) error
+	if f.json == "-" {
+		people = a.Stderr
+	} else {
+		save = func(file *matrix.File) error { return file.Save(f.json) }
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	defer stop()
+
+	lines := file.Machine.Lines()
+	fmt.Fprintf(people, "%s\n%s\n%s: %s\n", lines[0], lines[1], file.Name, file.Title)
+	missing := file.Missing()
+	fmt.Fprintf(people, "cells: %d; rounds: %d; runs to make: %d of %v, about %s; seed %d\n",
+		len(file.Cells), file.Repeats, missing, file.CellTime, matrix.Span(file.Estimate()), file.Seed)
+
+	late, err := lateAfter(ctx)
+	if err != nil {
+		return fail(fmt.Errorf("matrix: the error of timers: %w", err))
+	}
+	progress := newMatrixProgress(a.Stderr)
+	measureErr := matrix.Measure(ctx, file, matrix.Options{
+		Load: func(ctx context.Context, p load.Plan) (*load.Result, error) {
+			p.LateAfter = late
+			return load.Run(ctx, p, nil)
+		},
+		Start: matrix.Program{Path: self}.Start,
+		Save:  save, Progress: progress.step, Limit: f.time,
+	})
+	progress.clear()
+	interrupted := ctx.Err() != nil
+	done := missing - file.Missing()
+	if f.json != "-" && done == 0 && measureErr != nil {
+		// Nothing has been saved, and nothing is there to be shown.
+		if interrupted {
+			return &exitError{ExitUnusable, errors.New("matrix: interrupted before the first run ended")}
+		}
+		if errors.Is(measureErr, matrix.ErrTime) {
+			return &exitError{ExitUnusable, measureErr}
+		}
+		return fail(measureErr)
+	}
+	errs := []error{file.Print(people)}
+	if f.json == "-" {
+		errs = append(errs, file.Write(a.Stdout))
+	} else {
+		fmt.Fprintf(people, "\njson: %s\nlab report %s -o report.html makes a page of it\n", f.json, f.json)
+	}
+	return a.matrixVerdict(people, file, f.json, measureErr, interrupted, errors.Join(errs...))
+}
+
+// lateAfter is how late a send may be on this machine, as load.Calibration has it:
+// what its timers are, at least 1 ms.
+func lateAfter(ctx context.Context) (time.Duration, error) {
+	d, err := calibrate.Timer(ctx, 200)
+	if err != nil && ctx.Err() == nil {
+		return 0, err
+	}
+	return max(d.P99.Round(10*time.Microsecond), time.Millisecond), nil
+}
+
+// file is what is to be measured: new, or read and gone on with.
+func (f *matrixFlags) file(grid string) (*matrix.File, error) {
+	if f.resume == "" {
+		file, err := matrix.New(grid, f.choice)
+		if err != nil {
+			return nil, fmt.Errorf("matrix: %w", err)
+		}
+		if f.time > 0 {
+			if err := file.Fit(f.time, f.choice); err != nil {
+				return nil, fmt.Errorf("matrix: %w", err)
+			}
+		}
+		return file, f.placeFor()
+	}
+	old, err := loadMatrix(f.resume)
+	if err != nil {
+		return nil, fmt.Errorf("matrix: --resume: %w", err)
+	}
+	file, err := matrix.Resume(old, grid, f.choice, f.force)
+	if errors.Is(err, matrix.ErrOther) && old.Name == grid {
+		err = fmt.Errorf("%w; --force goes on all the same", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("matrix: --resume %s: %w", f.resume, err)
+	}
+	return file, f.placeFor()
+}
+
+func loadMatrix(name string) (*matrix.File, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	loaded, err := matrix.Load(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return loaded, nil
+}
+
+// placeFor makes sure that the results can be written, and that they do not
+// take the place of others that somebody may want to go on with.
+func (f *matrixFlags) placeFor() error {
+	if f.json == "-" {
+		return nil
+	}
+	if err := writable(f.json); err != nil {
+		return fmt.Errorf("matrix: --json: %w", err)
+	}
+	if f.json == f.resume || f.force {
+		return nil
+	}
+	if old, err := loadMatrix(f.json); err == nil && old.Interrupted {
+		return fmt.Errorf("matrix: %s has a grid that is not finished: go on with --resume %s, name another with --json, or begin anew with --force", f.json, f.json)
+	}
+	return nil
+}
+
+// matrixVerdict turns what happened into an exit code.
+func (a App) matrixVerdict(people io.Writer, file *matrix.File, name string, measureErr error, interrupted bool, err error) error {
+	unfinished := interrupted || errors.Is(measureErr, matrix.ErrTime)
+	if unfinished && name != "-" {
+		why := "interrupted"
+		if !interrupted {
+			why = "out of time"
+		}
+		fmt.Fprintf(people, "%s, %d runs are missing: lab matrix %s --resume %s goes on\n", why, file.Missing(), file.Name, name)
+	}
+	switch {
+	case interrupted, unfinished && file.AnyMissing():
+		return &exitError{ExitUnusable, nil}
+	case unfinished:
+		return nil // every cell has a figure
+	case measureErr != nil:
+		return fail(measureErr)
+	case err != nil:
+		return fail(err)
+	case !file.AnyValid():
+		return &exitError{ExitUnusable, errors.New("matrix: no run was valid")}
+	}
+	return nil
+}
+
+// matrixProgress says on standard error how far a grid is: on a terminal in one
+// line that is written over, elsewhere in a line at the beginning of each round and
+// every half a minute.
+type matrixProgress struct {
+	progress
+	round int
+	said  time.Time
+}
+
+func newMatrixProgress(w io.Writer) *matrixProgress {
+	return &matrixProgress{progress: *newProgress(w)}
+}
+
+func (p *matrixProgress) step(e matrix.Event) {
+	round := fmt.Sprintf("round %d of %d", e.Round, e.Rounds)
+	if e.Again {
+		round = "outliers again"
+	}
+	if p.live {
+		fmt.Fprintf(p.w, "\r\x1b[K[%d/%d] %s: %s  %s left", e.Done+1, e.Total, round, e.Cell, matrix.Span(e.Left))
+		p.showing = true
+		return
+	}
+	number := e.Round
+	if e.Again {
+		number++
+	}
+	if number == p.round && time.Since(p.said) < 30*time.Second {
+		return
+	}
+	p.round, p.said = number, time.Now()
+	fmt.Fprintf(p.w, "%d/%d %s, %s left\n", e.Done, e.Total, round, matrix.Span(e.Left))
+}

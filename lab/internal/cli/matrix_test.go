@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/matrix"
+)
+
+// tinyGrid takes some tenths of a second.
+var tinyGrid = []string{"matrix", "size-conns", "--engine", "bufreader", "--rows", "64", "--columns", "1,4", "--rounds", "1", "--cell", "50ms"}
+
+// orBusy tells whether a grid was measured: on a busy machine no run may be valid,
+// which is said.
+func orBusy(p *program, exit int) bool {
+	return exit == ExitOK || exit == ExitUnusable && strings.Contains(p.stderr.String(), "no run was valid")
+}
+
+// loadedMatrix loads what a call left.
+func loadedMatrix(t *testing.T, p *program, name string) *matrix.File {
+	t.Helper()
+	f, err := loadMatrix(filepath.Join(p.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestMatrixMeasuresAndSaves(t *testing.T) {
+	p, exit := run(t, tinyGrid...)
+	if !orBusy(p, exit) {
+		t.Fatalf("exit code %d: %s%s", exit, p.stdout.String(), p.stderr.String())
+	}
+	for _, want := range []string{"cells: 2; rounds: 1; runs to make: 2 of 50ms, about ", "bufreader: throughput a second; size down, connections across", "knee of bufreader: ", "json: sluice-matrix-size-conns.json", "lab report sluice-matrix-size-conns.json -o report.html"} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("%q is not in\n%s", want, p.stdout.String())
+		}
+	}
+	if !strings.Contains(p.stderr.String(), "0/2 round 1 of 1, ") {
+		t.Errorf("progress: %s", p.stderr.String())
+	}
+	f := loadedMatrix(t, p, "sluice-matrix-size-conns.json")
+	if f.Interrupted || f.Missing() != 0 || f.Seconds <= 0 || f.Command[1] != "matrix" || f.Machine.Cores < 1 {
+		t.Errorf("%+v", f)
+	}
+	if left := files(t, p.dir); len(left) != 1 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestMatrixInJSONOnly(t *testing.T) {
+	p, exit := run(t, append(tinyGrid, "--json", "-")...)
+	if !orBusy(p, exit) {
+		t.Fatalf("exit code %d: %s", exit, p.stderr.String())
+	}
+	if f, err := matrix.Load(bytes.NewReader(p.stdout.Bytes())); err != nil || f.Missing() != 0 {
+		t.Errorf("%v: %s", err, p.stdout.String())
+	}
+	if !strings.Contains(p.stderr.String(), "knee of bufreader") || len(files(t, p.dir)) != 0 {
+		t.Errorf("%v, %s", files(t, p.dir), p.stderr.String())
+	}
+}
+
+func TestMatrixGoesOnAfterAnInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT on this system")
+	}
+	p := newProgram(t, "matrix", "buffer", "--engine", "std,aio", "--rows", "4K", "--columns", "none,4K", "--rounds", "50", "--cell", "50ms", "--json", "m.json")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { p.Process.Kill() })
+	tick := time.NewTicker(5 * time.Millisecond)
+	for range tick.C {
+		if _, err := os.Stat(filepath.Join(p.dir, "m.json")); err == nil || !late.Stop() {
+			break
+		}
+		late.Reset(time.Minute)
+	}
+	tick.Stop()
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	exit := code(t, p.Wait())
+	late.Stop()
+	p.clean(t)
+	f := loadedMatrix(t, p, "m.json")
+	if exit != ExitUnusable || !f.Interrupted || f.Missing() == 0 || f.Missing() == 150 {
+		t.Fatalf("exit code %d, %d runs are missing: %s%s", exit, f.Missing(), p.stdout.String(), p.stderr.String())
+	}
+	if !strings.Contains(p.stdout.String(), "interrupted, ") || !strings.Contains(p.stdout.String(), "lab matrix buffer --resume m.json goes on") {
+		t.Errorf("%s", p.stdout.String())
+	}
+	if left := files(t, p.dir); len(left) != 1 {
+		t.Errorf("left %v", left)
+	}
+
+	// It is not replaced without a word, nor gone on with as something else.
+	in := func(args ...string) (*program, int) {
+		next := newProgram(t, args...)
+		next.dir, next.Dir = p.dir, p.dir
+		exit := code(t, next.Run())
+		next.clean(t)
+		return next, exit
+	}
+	for says, args := range map[string]string{
+		"not finished":       "matrix buffer --json m.json",
+		"seed 1, not 2":      "matrix buffer --resume m.json --seed 2",
+		"has buffer":         "matrix size-conns --resume m.json",
+		"read buffer 4 KiB,": "matrix buffer --resume m.json --rows 8K",
+	} {
+		next, exit := in(strings.Fields(args)...)
+		if exit != ExitUsage || !strings.Contains(next.stderr.String(), says) || strings.Count(next.stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d: %s", args, exit, next.stderr.String())
+		}
+	}
+	next, exit := in("matrix", "buffer", "--resume", "m.json", "--time", "2s")
+	g := loadedMatrix(t, p, "m.json")
+	if exit != ExitOK && exit != ExitUnusable || g.Missing() >= f.Missing() || g.Seed != f.Seed {
+		t.Errorf("exit code %d, %d runs are missing, before %d: %s", exit, g.Missing(), f.Missing(), next.stderr.String())
+	}
+}
+
+func TestMatrixRefusesWhatIsNoMatrix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	for _, text := range []string{"", "{}", `{"kind":"load"}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, exit := run(t, "matrix", "buffer", "--resume", path)
+		if exit != ExitUsage || !strings.Contains(p.stderr.String(), "not a matrix of this version") || strings.Count(p.stderr.String(), "\n") != 1 {
+			t.Errorf("%q: exit code %d: %s", text, exit, p.stderr.String())
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// defaultReport is where the page goes unless told.
+const defaultReport = "sluice-report.html"
+
+const reportText = `report makes one page of any results that lab wrote as JSON: of bench, load,
+load calibrate, matrix and diagnose. The page opens without a network, in light
+and dark, and prints: the machine, tables with intervals, heat maps, latencies by
+percentile, time series, flame graphs, and results of the same kind side by side.
+
+With --benchstat it prints benchmark text instead, which benchstat reads.
+
+With --baseline OLD it compares one result with an earlier one of the same kind.
+Of bench, ratios to the baseline variant of their own run are compared, in which
+the machine's speed cancels, and allocations as they are; of load and matrix
+throughput, requests, latency and CPU per request as they are, for which a
+difference has to be larger. Each row is worse, better, or ~: no difference
+beyond noise. At least --at-least per cent count, and the interval has to leave
+out 1, the surer the more rows there are. Results of different machines or plans
+are not compared unless with --force, and then it says so.
+
+The page goes to sluice-report.html unless -o names another file; with
+--benchstat and --baseline there is none unless -o asks for it. The result - is
+standard input.
+
+Exit codes: 0 done, and nothing worse than the baseline; 1 a file could not be
+read or written; 2 wrong command line; 3 the results cannot be compared; 4 a
+regression beyond noise.`
+
+// reportFlags are the flags as given.
+type reportFlags struct {
+	page, baseline, json string
+	benchstat, force     bool
+	atLeast              float64
+
+	given func(flag string) bool
+}
+
+func (a App) report() *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:     "report result...",
+		Short:   "Make a page of results, or compare one with a baseline",
+		Long:    reportText,
+		Example: "  lab report load.json matrix.json -o report.html",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
+			return a.runReport(f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.page, "output", "o", defaultReport, "write the page to this `file`")
+	flags.BoolVar(&f.benchstat, "benchstat", false, "print benchmark text for benchstat")
+	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
+	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 20 for bench, 35 for load and matrix)")
+	flags.BoolVar(&f.force, "force", false, "with --baseline: compare also what comes from another machine or plan")
+	flags.StringVar(&f.json, "json", "", "with --baseline: write the comparison as JSON to this `file`, - for standard output")
+	return cmd
+}
+
+// check holds the flags against each other.
+func (f *reportFlags) check(results []string) error {
+	inputs := results
+	if f.given("baseline") {
+		inputs = append([]string{f.baseline}, results...)
+	}
+	stdin := 0
+	for _, name := range inputs {
+		if name == "-" {
+			stdin++
+		}
+	}
+	var err error
+	switch {
+	case len(results) == 0:
+		err = errors.New("it takes the results to report on, as files")
+	case f.given("baseline") && f.baseline == "":
+		err = errors.New("--baseline needs the name of a file")
+	case f.given("baseline") && f.benchstat:
+		err = errors.New("--benchstat and --baseline exclude each other")
+	case f.given("baseline") && len(results) != 1:
+		err = fmt.Errorf("--baseline takes one result to compare with it, got %d", len(results))
+	case !f.given("baseline") && (f.given("at-least") || f.force || f.given("json")):
+		err = errors.New("--at-least, --force and --json go with --baseline")
+	case f.given("at-least") && !(f.atLeast > 0 && f.atLeast <= 1000) || math.IsNaN(f.atLeast):
+		err = fmt.Errorf("--at-least %v is not within 0 and 1000 per cent", f.atLeast)
+	case f.given("json") && f.json == "":
+		err = errors.New("--json needs the name of a file")
+	case f.given("output") && (f.page == "" || f.page == "-"):
+		err = errors.New("-o needs the name of a file")
+	case stdin > 1:
+		err = errors.New("standard input can be only one of the results")
+	case f.writesPage() && f.json != "" && filepath.Clean(f.page) == filepath.Clean(f.json):
+		err = errors.New("-o and --json name the same file")
+	}
+	if err == nil {
+		for _, name := range inputs {
+			if name != "-" && (filepath.Clean(name) == filepath.Clean(f.page) && f.writesPage() || filepath.Clean(name) == filepath.Clean(f.json) && f.json != "") {
+				err = fmt.Errorf("%s is a result and would be written over", name)
+				break
+			}
+		}
+	}
+	for flag, path := range map[string]string{"-o": f.page, "--json": f.json} {
+		if err == nil && path != "" && path != "-" && (flag == "--json" || f.writesPage()) {
+			if bad := writable(path); bad != nil {
+				err = fmt.Errorf("%s: %w", flag, bad)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// writesPage tells whether there is to be a page.
+func (f *reportFlags) writesPage() bool {
+	return f.given("output") || !f.benchstat && !f.given("baseline")
+}

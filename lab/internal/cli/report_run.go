@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/report"
+)
+
+func (a App) runReport(f reportFlags, names []string) error {
+	if err := f.check(names); err != nil {
+		return err
+	}
+	var earlier *report.Result
+	if f.baseline != "" {
+		var err error
+		if earlier, err = report.Open(f.baseline); err != nil {
+			return fail(err)
+		}
+	}
+	var results []*report.Result
+	for _, name := range names {
+		r, err := report.Open(name)
+		if err != nil {
+			return fail(err)
+		}
+		results = append(results, r)
+	}
+	if f.benchstat {
+		if err := report.WriteBenchstat(a.Stdout, results); err != nil {
+			return fail(err)
+		}
+	}
+	var regression error
+	people := a.Stdout
+	if f.baseline != "" {
+		c, err := report.Compare(earlier, results[0], report.Options{AtLeast: f.atLeast / 100, Force: f.force})
+		if err != nil {
+			text := strings.TrimPrefix(err.Error(), "report: ")
+			if errors.Is(err, report.ErrNotComparable) {
+				return &exitError{ExitUnusable, errors.New(text)}
+			}
+			return fail(err)
+		}
+		if f.json == "-" {
+			people = a.Stderr
+		}
+		if err := c.WriteTable(people, colourful(people)); err != nil {
+			return fail(err)
+		}
+		if f.json != "" {
+			if err := a.write(f.json, c.Save); err != nil {
+				return fail(fmt.Errorf("--json: %w", err))
+			}
+		}
+		if c.Regressions > 0 {
+			regression = &exitError{ExitMissed, nil}
+		}
+		results = append([]*report.Result{earlier}, results...)
+	}
+	if f.writesPage() {
+		err := a.write(f.page, func(w io.Writer) error { return report.WriteReport(w, results) })
+		if err != nil {
+			return fail(fmt.Errorf("-o: %w", err))
+		}
+		if !f.benchstat {
+			fmt.Fprintf(people, "report: %s\n", f.page)
+		}
+	}
+	return regression
+}
+
+// write makes a file, complete or not at all, or writes to standard output for
+// the name -.
+func (a App) write(path string, form func(io.Writer) error) error {
+	if path == "-" {
+		return form(a.Stdout)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(form(file), file.Close()); err != nil {
+		os.Remove(path)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/verify"
+)
+
+const sinkVerifyText = `verify reads the logs that sinks have left in directories, checks every record, and
+changes nothing. A log that ends in a torn record, as a crash leaves it, is no error:
+the next start of a sink cuts that off.
+
+With --acked it shows that what a client was acknowledged is a subset of what is
+recovered: the file, which lab load --acks writes, has the number, checksum and
+length of each record that was acknowledged. Directories are then the nodes of one
+cluster: a record is found when one of them has it and none has another
+under its number. The directory of a --trio stands for its three nodes. A node that was
+behind when it ended gets the rest when it is started again.
+
+Exit codes: 0 all is readable and, with --acked, there; 1 something cannot be read
+or is damaged; 2 wrong command line; 3 interrupted; 4 acknowledged records are missing.`
+
+func (a App) sinkVerify() *cobra.Command {
+	var ackedFile, jsonFile string
+	cmd := &cobra.Command{
+		Use:     "verify directory...",
+		Short:   "Check logs, and that they have what was acknowledged",
+		Long:    sinkVerifyText,
+		Example: "  lab sink verify --acked acks records",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("sink verify: want the directories of logs")
+			}
+			return a.runSinkVerify(args, ackedFile, jsonFile)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&ackedFile, "acked", "", "`file` that lab load --acks wrote")
+	flags.StringVar(&jsonFile, "json", "", "write the result as JSON to this `file`, - for standard output instead of the lines")
+	return cmd
+}
+
+func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
+	people := a.Stdout
+	switch jsonFile {
+	case "":
+	case "-":
+		people = a.Stderr
+	default:
+		if ackedFile != "" && filepath.Clean(jsonFile) == filepath.Clean(ackedFile) {
+			return errors.New("sink verify: --json and --acked name the same file")
+		}
+		if err := writable(jsonFile); err != nil {
+			return fmt.Errorf("sink verify: --json: %w", err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	defer stop()
+	var dirs []string
+	for _, arg := range args {
+		nodes, err := verify.Nodes(arg)
+		if err != nil {
+			return fail(fmt.Errorf("sink verify: %w", err))
+		}
+		dirs = append(dirs, nodes...)
+	}
+	result, err := verify.Check(ctx, dirs, ackedFile)
+	if err != nil {
+		if ctx.Err() != nil {
+			return &exitError{ExitUnusable, errors.New("sink verify: interrupted")}
+		}
+		return fail(fmt.Errorf("sink verify: %w", err))
+	}
+	if err := printVerified(people, result); err != nil {
+		return fail(err)
+	}
+	if jsonFile != "" {
+		if err := a.putVerified(jsonFile, result); err != nil {
+			return fail(fmt.Errorf("sink verify: %w", err))
+		}
+	}
+	if result.Acked != nil && !result.Acked.Holds() {
+		return &exitError{ExitMissed, nil}
+	}
+	return nil
+}
+
+// putVerified writes the result for programs.
+func (a App) putVerified(path string, r *verify.Result) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if path == "-" {
+		_, err = a.Stdout.Write(text)
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+func printVerified(w io.Writer, r *verify.Result) error {
+	var b strings.Builder
+	for _, l := range r.Logs {
+		if l.Records == 0 {
+			fmt.Fprintf(&b, "%s: no records, in %s\n", l.Dir, filesOf(l))
+		} else {
+			fmt.Fprintf(&b, "%s: %d records, %d to %d, in %s\n", l.Dir, l.Records, l.First, l.Last, filesOf(l))
+		}
+		if l.Torn > 0 {
+			fmt.Fprintf(&b, "  torn: %s ends in %d bytes that do not count: %s\n", l.Segment, l.Torn, l.Reason)
+		}
+	}
+	if k := r.Acked; k != nil {
+		fmt.Fprintf(&b, "%s: %d acknowledged, %d found, %d missing, %d wrong\n", k.File, k.Entries, k.Found, k.Missing, k.Wrong)
+		if len(r.Logs) > 1 {
+			fmt.Fprintf(&b, "  in more than half of the logs: %d\n", k.Majority)
+		}
+		list := func(what string, numbers []uint64, of uint64) {
+			if len(numbers) > 0 {
+				text := strings.Trim(fmt.Sprint(numbers), "[]")
+				if uint64(len(numbers)) < of {
+					text += " ..."
+				}
+				fmt.Fprintf(&b, "  %s: %s\n", what, text)
+			}
+		}
+		list("missing", k.FirstMissing, k.Missing)
+		list("other bytes than were acknowledged", k.FirstWrong, k.Wrong)
+		if k.Holds() {
+			fmt.Fprintln(&b, "what was acknowledged is a subset of what is recovered: yes")
+		} else {
+			fmt.Fprintln(&b, "what was acknowledged is a subset of what is recovered: NO")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func filesOf(l verify.Log) string {
+	if l.Segments == 1 {
+		return fmt.Sprintf("1 file of %.1f MB", float64(l.Bytes)/1e6)
+	}
+	return fmt.Sprintf("%d files of %.1f MB", l.Segments, float64(l.Bytes)/1e6)
+}

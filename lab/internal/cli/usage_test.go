@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		says string
+	}{
+		{"frobnicate", "frobnicate"},
+		{"--frobnicate", "frobnicate"},
+		{"bench --frobnicate", "frobnicate"},
+		{"bench nosuch", "nosuch"},
+		{"bench fast nosuch", "nosuch"},
+		{"bench [", "bad pattern"},
+		{"bench --list nosuch", "nosuch"},
+		{"bench --quick --full", "--quick and --full"},
+		{"bench --check", "--full"},
+		{"bench --quick --check", "--full"},
+		{"bench --full --check --rounds 3", "15 rounds"},
+		{"bench --rounds 0", "--rounds 0"},
+		{"bench --rounds -1", "--rounds -1"},
+		{"bench --rounds 1001", "--rounds 1001"},
+		{"bench --rounds many", "many"},
+		{"bench --rounds", "rounds"},
+		{"bench --time 1ms", "--time 1ms"},
+		{"bench --time -5s", "--time -5s"},
+		{"bench --time 5", "5"},
+		{"bench --seed -1", "-1"},
+		{"bench --json - --benchstat -", "standard output"},
+		{"bench --html -", "--html"},
+		{"bench --json no/such/directory/x.json", "no/such/directory"},
+		{"bench --html no/such/directory/x.html", "no/such/directory"},
+		{"bench --cpuprofile no/such/directory/x", "no/such/directory"},
+		{"bench --cpuprofile -", "--cpuprofile"},
+		{"bench --json a --benchstat ./a", "same file"},
+		{"echo", "address"},
+		{"echo 127.0.0.1:0 127.0.0.1:1", "address"},
+		{"echo localhost", "localhost"},
+		{"echo unix:", "path"},
+		{"echo --engine gaio 127.0.0.1:0", "gaio"},
+		{"echo --engine std --buffer 0 127.0.0.1:0", "buffer"},
+		{"echo --buffer -1 127.0.0.1:0", "-1"},
+		{"echo --buffer 1000000000 127.0.0.1:0", "1000000000"},
+		{"echo --listeners 0 127.0.0.1:0", "0 listeners"},
+		{"echo --stats 1us 127.0.0.1:0", "--stats"},
+		{"echo --engine aio --write-buffer 64 127.0.0.1:0", "write buffer"},
+		{"echo --engine std --write-buffer -1 127.0.0.1:0", "write buffer"},
+		{"echo --engine bufreader --buffer 15 127.0.0.1:0", "at least 16"},
+		{"echo --pprof :6060 127.0.0.1:0", "loopback"},
+		{"echo --pprof 10.0.0.1:6060 127.0.0.1:0", "loopback"},
+		{"echo --pprof localhost 127.0.0.1:0", "localhost"},
+		{"echo --stats -1s 127.0.0.1:0", "--stats"},
+		{"echo --json no/such/directory/x.json 127.0.0.1:0", "no/such/directory"},
+		{"version 2", "2"},
+		{"version --long", "long"},
+		{"help nosuch", "nosuch"},
+		{"help bench fast", "bench fast"},
+		{"completion bash", "completion"},
+		{"child", "which"},
+		{"child nosuch", "nosuch"},
+		{"load", "address"},
+		{"load 127.0.0.1:1 127.0.0.1:2", "address"},
+		{"load localhost", "localhost"},
+		{"load unix:", "path"},
+		{"load 127.0.0.1:1,nowhere", "nowhere"},
+		{"load --protocol smtp 127.0.0.1:1", "smtp"},
+		{"load --conns 0 127.0.0.1:1", "0 connections"},
+		{"load --conns 65537 127.0.0.1:1", "65537"},
+		{"load --iodepth 0 127.0.0.1:1", "depth of 0"},
+		{"load --size 4K 127.0.0.1:1", "--size: \"4K\""},
+		{"load --size @no/such/file 127.0.0.1:1", "no/such/file"},
+		{"load --rate fast 127.0.0.1:1", "--rate: \"fast\""},
+		{"load --rate -5 127.0.0.1:1", "--rate"},
+		{"load --duration 1ms 127.0.0.1:1", "duration of 1ms"},
+		{"load --warmup -1s 127.0.0.1:1", "warm-up of -1s"},
+		{"load --windows p98=1s 127.0.0.1:1", "p98=1s"},
+		{"load --windows throughput=10s 127.0.0.1:1", "span of windows"},
+		{"load --engine uring 127.0.0.1:1", "uring"},
+		{"load --threads -1 127.0.0.1:1", "-1 threads"},
+		{"load --pid -1 127.0.0.1:1", "--pid -1"},
+		{"load --pid 1073741824 127.0.0.1:1", "--pid 1073741824"},
+		{"load --pprof localhost:6060 127.0.0.1:1", "--pprof"},
+		{"load --acks a.acks 127.0.0.1:1", "protocol ack"},
+		{"load --protocol ack --acks no/such/directory/x 127.0.0.1:1", "--acks"},
+		{"load --protocol ack --acks x --json ./x 127.0.0.1:1", "same file"},
+		{"load --protocol ack --verify 127.0.0.1:1", "verified"},
+		{"load --json no/such/directory/x 127.0.0.1:1", "no/such/directory"},
+		{"load --fault crash=1 127.0.0.1:1", "crash=1"},
+		{"load --fault slow=2:1kB/s 127.0.0.1:1", "2 slow connections of 1"},
+		{"load --fault reset=0 127.0.0.1:1", "reset=0"},
+		{"load --fault pause=1s 127.0.0.1:1", "pause=1s"},
+		{"load --patience 0s 127.0.0.1:1", "patience"},
+		{"load calibrate nowhere", "nowhere"},
+		{"load calibrate 127.0.0.1:1 127.0.0.1:2", "one address or none"},
+		{"load calibrate --rounds 0", "--rounds 0"},
+		{"load calibrate --rounds 1001", "--rounds 1001"},
+		{"load calibrate --duration 2h", "--duration 2h"},
+		{"load calibrate --rate 5", "rate"},
+		{"load calibrate --pid 1", "--pid"},
+		{"matrix", "one grid"},
+		{"matrix size-conns buffer", "one grid"},
+		{"matrix colours", "colours"},
+		{"matrix size-conns --engine gaio", "gaio"},
+		{"matrix size-conns --engine=", "names none"},
+		{"matrix size-conns --durability sync", "--engine"},
+		{"matrix rate-durability --engine std", "--durability"},
+		{"matrix size-conns --rows 0", "size"},
+		{"matrix size-conns --rows=", "--rows"},
+		{"matrix buffer --columns many", "many"},
+		{"matrix buffer --engine aio --columns 4K", "write buffer"},
+		{"matrix buffer --rounds 0", "--rounds 0"},
+		{"matrix buffer --cell 1ms", "--cell 1ms"},
+		{"matrix buffer --time 1ms", "--time 1ms"},
+		{"matrix buffer --time 2s", "--rows"},
+		{"matrix buffer --seed -1", "-1"},
+		{"matrix buffer --json=", "--json"},
+		{"matrix buffer --json no/such/directory/x.json", "no/such/directory"},
+		{"matrix buffer --resume no/such.json", "no/such.json"},
+		{"sink", "address"},
+		{"sink localhost", "localhost"},
+		{"sink unix:", "path"},
+		{"sink --durability never 127.0.0.1:0", "never"},
+		{"sink --durability sync --sync-every 1s 127.0.0.1:0", "--sync-every"},
+		{"sink --durability async --sync-every 1us 127.0.0.1:0", "1µs"},
+		{"sink --segment 1 127.0.0.1:0", "--segment 1"},
+		{"sink --segment 64MB 127.0.0.1:0", "64MB"},
+		{"sink --max-record 0 127.0.0.1:0", "--max-record 0"},
+		{"sink --max-record 2GiB 127.0.0.1:0", "2GiB"},
+		{"sink --stats 1us 127.0.0.1:0", "--stats"},
+		{"sink --pprof :6060 127.0.0.1:0", "loopback"},
+		{"sink --dir= 127.0.0.1:0", "--dir"},
+		{"sink --json no/such/directory/x 127.0.0.1:0", "no/such/directory"},
+		{"sink --trio 127.0.0.1:0", "--trio"},
+		{"sink --durability raft 127.0.0.1:0", "--peers"},
+		{"sink --durability raft --trio --id 1 127.0.0.1:0", "--id"},
+		{"sink --durability raft --id 1 --peers 1=127.0.0.1:1 127.0.0.1:0", "--dir"},
+		{"sink --durability raft --dir x --id 1 --peers 127.0.0.1:1 127.0.0.1:0", "name=host:port"},
+		{"sink --durability raft --dir x --id 1 --peers 1=127.0.0.1:1,2=127.0.0.1:2 127.0.0.1:0", "2 peers"},
+		{"sink --durability raft --dir x --id 4 --peers 1=127.0.0.1:1,2=127.0.0.1:2,3=127.0.0.1:3 127.0.0.1:0", "not among the peers"},
+		{"sink --durability raft --trio --max-record 65MiB 127.0.0.1:0", "64 MiB"},
+		{"sink verify", "directories"},
+		{"sink verify --json no/such/directory/x .", "no/such/directory"},
+		{"sink verify --json x --acked ./x .", "same file"},
+		{"report", "results to report on"},
+		{"report --frobnicate x.json", "frobnicate"},
+		{"report --baseline old.json", "results to report on"},
+		{"report --baseline old.json a.json b.json", "one result"},
+		{"report --baseline= a.json", "--baseline"},
+		{"report --baseline old.json --benchstat a.json", "exclude"},
+		{"report --force a.json", "--baseline"},
+		{"report --json x a.json", "--baseline"},
+		{"report --at-least 5 a.json", "--baseline"},
+		{"report --baseline old.json --at-least 0 a.json", "--at-least 0"},
+		{"report --baseline old.json --at-least -5 a.json", "--at-least -5"},
+		{"report --baseline old.json --at-least NaN a.json", "NaN"},
+		{"report --baseline old.json --at-least much a.json", "much"},
+		{"report --baseline old.json --json= a.json", "--json"},
+		{"report --baseline - -", "standard input"},
+		{"report - -", "standard input"},
+		{"report -o - a.json", "-o"},
+		{"report --output= a.json", "-o"},
+		{"report -o a.json ./a.json", "written over"},
+		{"report --baseline old.json -o x --json ./x a.json", "same file"},
+		{"report -o no/such/directory/x.html a.json", "no/such/directory"},
+		{"report --baseline old.json --json no/such/directory/x a.json", "no/such/directory"},
+		{"diagnose", "which scenario"},
+		{"diagnose nosuch", "nosuch"},
+		{"diagnose fast", "2 scenarios"},
+		{"diagnose faster nosuch", "one scenario"},
+		{"diagnose faster/nosuch", "no variant \"nosuch\""},
+		{"diagnose faster --variant nosuch", "nosuch"},
+		{"diagnose faster/plain --variant other", "two variants"},
+		{"diagnose --variant plain", "--variant"},
+		{"diagnose --list faster", "--list"},
+		{"diagnose faster --url localhost:1", "--url"},
+		{"diagnose --url=", "--url"},
+		{"diagnose --url ftp://localhost", "ftp://localhost"},
+		{"diagnose --pid 7 faster", "--pid"},
+		{"diagnose --url localhost:1 --pid 0", "--pid 0"},
+		{"diagnose --time 1ms faster", "--time 1ms"},
+		{"diagnose --time 2m faster", "--time 2m"},
+		{"diagnose --tools gprof faster", "gprof"},
+		{"diagnose --tools= faster", "--tools"},
+		{"diagnose --json no/such/directory/x.json faster", "no/such/directory"},
+	} {
+		p, exit := run(t, strings.Fields(c.line)...)
+		stderr := p.stderr.String()
+		if exit != ExitUsage {
+			t.Errorf("%s: exit code %d", c.line, exit)
+		}
+		if strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
+			t.Errorf("%s: not one line:\n%s", c.line, stderr)
+		}
+		if !strings.HasPrefix(stderr, "lab: ") || !strings.Contains(stderr, c.says) {
+			t.Errorf("%s: %q does not say %q", c.line, stderr, c.says)
+		}
+		if p.stdout.Len() > 0 {
+			t.Errorf("%s: printed %q", c.line, p.stdout.String())
+		}
+		if left := files(t, p.dir); len(left) > 0 {
+			t.Errorf("%s: left %v", c.line, left)
+		}
+	}
+}
+
+func TestHelpHasOneExampleEach(t *testing.T) {
+	for _, line := range []string{"--help", "bench --help", "echo --help", "matrix --help", "sink --help", "sink verify --help", "version --help", "help bench", ""} {
+		p, exit := run(t, strings.Fields(line)...)
+		text := p.stdout.String()
+		if exit != 0 || p.stderr.Len() > 0 {
+			t.Errorf("%q: exit code %d, %s", line, exit, p.stderr.String())
+		}
+		_, examples, ok := strings.Cut(text, "Examples:\n")
+		examples, _, _ = strings.Cut(examples, "\n\n")
+		if lines := strings.Split(strings.TrimSpace(examples), "\n"); !ok || len(lines) != 1 || !strings.HasPrefix(lines[0], "lab") {
+			t.Errorf("%q: examples %q", line, examples)
+		}
+		if strings.Contains(text, "child") {
+			t.Errorf("%q: shows what is hidden", line)
+		}
+	}
+	p, _ := run(t, "bench", "--help")
+	for _, want := range []string{"Exit codes: 0", "--quick", "--full", "--check", "--json", "--benchstat", "--html", "--seed", "--cpuprofile", "--memprofile"} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("the help of bench does not mention %s", want)
+		}
+	}
+	p, _ = run(t, "echo", "--help")
+	for _, want := range []string{"Exit codes: 0", "--engine", "--buffer", "--write-buffer", "--pprof", "--listeners", "--stats", "--json", "unix:"} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("the help of echo does not mention %s", want)
+		}
+	}
+}
+
+func TestVersionIsOneLine(t *testing.T) {
+	p, exit := run(t, "version")
+	if text := p.stdout.String(); exit != 0 || !strings.HasPrefix(text, "lab ") || strings.Count(text, "\n") != 1 || !strings.Contains(text, " go1.") {
+		t.Errorf("exit code %d, %q", exit, text)
+	}
+}
+
+func TestChildrenAreCalledWithTheirArguments(t *testing.T) {
+	p, exit := run(t, "child", "echo", "--size", "128", "-x")
+	if exit != 0 || p.stdout.String() != "--size 128 -x\n" {
+		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
+	}
+	p, exit = run(t, "child", "fail")
+	if exit != ExitFailure || p.stderr.String() != "lab: child fail: two lines\n" {
+		t.Errorf("exit code %d, %q", exit, p.stderr.String())
+	}
+}

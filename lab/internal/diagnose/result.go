@@ -1,0 +1,37 @@
+package diagnose
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+)
+
+// Kind and Schema are what the JSON of a Diagnosis begins with.
+const (
+	Kind   = "diagnosis"
+	Schema = 1
+)
+
+// A Diagnosis is what was seen of a workload and what it means.
+type Diagnosis struct {
+	Kind     string            `json:"kind"`
+	Schema   int               `json:"schema"`
+	Version  string            `json:"version,omitempty"`
+	Command  []string          `json:"command"`
+	Machine  machine.Machine   `json:"machine"`
+	Started  time.Time         `json:"started"`
+	Findings []Finding         `json:"findings"` // what costs most first
+	Evidence evidence.Evidence `json:"evidence"`
+}
+
+// A Finding is one line of the table.
+type Finding struct {
+	Rule  string  `json:"rule"`  // "small-writes"; empty for a line that only reports what a tool saw
+	Tool  string  `json:"tool"`  // "strace"
+	Top   string  `json:"top"`   // function or event
+	Share float64 `json:"share"` // 0..1, of the tool's whole
+	Clue  string  `json:"clue"`  // in words
+	Try   string  `json:"try,omitempty"`
+	Score float64 `json:"score"` // what the order rests on: the part of the time that it is thought to cost, 0..1
+}

@@ -1,0 +1,335 @@
+package echobench
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/lab/internal/rawio"
+)
+
+const (
+	// defaultPatience is how long the client waits for the next event before it
+	// gives the server up.
+	defaultPatience = 10 * time.Second
+	// spin is how long the client polls before it sleeps. Like a client on
+	// another machine, one that is awake costs the server nothing to reach; to
+	// wake a processor is dear, on virtual machines above all.
+	spin = 200 * time.Microsecond
+	// unanswered is how many new connections may be without their first echo:
+	// fewer than a listener's queue takes.
+	unanswered = 256
+	// burst is how many messages that are due are sent before the client looks
+	// for answers.
+	burst = 16
+)
+
+// A Client sends messages to an echo server and checks what comes back. It is
+// one loop over epoll with one recv and one send for each message; call it from
+// one goroutine, locked to its thread.
+//
+// After an error the client is of no use but to be closed.
+type Client struct {
+	server   *unix.SockaddrInet4
+	patience time.Duration
+	ep       int
+	peers    []peer
+	out      message
+	buf      []byte
+	events   []unix.EpollEvent
+	work     work
+}
+
+// A peer is a connection.
+type peer struct {
+	fd     int
+	number int // of the message that it waits for
+	got    int // bytes of it that have come
+	unsent int // bytes of it that the socket did not take yet
+}
+
+// work is what a call of Connect, Closed or Paced has to do: the messages from
+// 0 to total, number n on connection first + n % across.
+type work struct {
+	first, across, total int
+
+	left   int // to come back
+	check  uint64
+	waited time.Duration
+	// answered is told of each message that is complete.
+	answered func(p *peer, number int) error
+}
+
+// NewClient returns a client without connections. Messages have size bytes,
+// drawn from seed. Close it when done.
+func NewClient(server netip.AddrPort, size int, seed uint64) (*Client, error) {
+	if !server.Addr().Is4() {
+		return nil, fmt.Errorf("echo: %v is no IPv4 address", server)
+	}
+	out, err := newMessage(size, seed)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	return &Client{
+		server:   &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()},
+		patience: defaultPatience, ep: ep, out: out,
+		// Longer than a message, so that a read of a whole one is a short read,
+		// after which nothing is left.
+		buf:    make([]byte, 2*size),
+		events: make([]unix.EpollEvent, 1024),
+	}, nil
+}
+
+// Connect opens connections until there are n, and sends one message on each
+// new one, which is back when Connect returns.
+func (c *Client) Connect(n int) (Result, error) {
+	first := len(c.peers)
+	return c.measured(work{first: first, across: max(1, n-first), total: max(0, n-first), answered: nothing}, func(w *work) error {
+		for number := range w.total {
+			if err := c.dial(); err != nil {
+				return fmt.Errorf("echo: connection %d: %w", len(c.peers)+1, err)
+			}
+			if err := c.send(&c.peers[first+number], number); err != nil {
+				return err
+			}
+			for open := number + 1 - (w.total - w.left); open >= unanswered; open = number + 1 - (w.total - w.left) {
+				if err := c.turn(); err != nil {
+					return err
+				}
+			}
+		}
+		return c.finish()
+	})
+}
+
+// Closed sends ops messages in a closed loop: spread evenly over all
+// connections, with one under way on each.
+func (c *Client) Closed(ops int) (Result, error) {
+	across := len(c.peers)
+	if across == 0 {
+		return Result{}, errors.New("echo: a client without connections")
+	}
+	next := func(p *peer, number int) error {
+		if number += across; number < ops {
+			return c.send(p, number)
+		}
+		return nil
+	}
+	return c.measured(work{across: across, total: ops, answered: next}, func(w *work) error {
+		for number := range min(across, ops) {
+			if err := c.send(&c.peers[number], number); err != nil {
+				return err
+			}
+		}
+		return c.finish()
+	})
+}
+
+func nothing(*peer, int) error { return nil }
+
+// measured does a work and measures it.
+func (c *Client) measured(w work, do func(*work) error) (Result, error) {
+	w.left = w.total
+	c.work = w
+	before, began := ownCPU(), time.Now()
+	if err := do(&c.work); err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Messages: w.total, Bytes: int64(w.total) * int64(len(c.out)), Check: c.work.check,
+		Wall: time.Since(began), CPU: ownCPU() - before, Waited: c.work.waited,
+	}, nil
+}
+
+func (c *Client) finish() error {
+	for c.work.left > 0 {
+		if err := c.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn waits for events and does what they allow. It is an error when there are
+// none for a long time.
+func (c *Client) turn() error {
+	n, err := c.poll(0)
+	if n == 0 && err == nil {
+		if n, err = c.wait(); n == 0 && err == nil {
+			err = fmt.Errorf("echo: no answer for %v, %d messages of %d are not back", c.patience, c.work.left, c.work.total)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.handle(n)
+}
+
+// wait polls for a while before it sleeps until there are events, for as long as
+// patience lasts.
+func (c *Client) wait() (n int, err error) {
+	began := time.Now()
+	for n == 0 && err == nil && time.Since(began) < spin {
+		n, err = c.poll(0)
+	}
+	for n == 0 && err == nil && time.Since(began) < c.patience {
+		n, err = c.poll(c.patience - time.Since(began))
+	}
+	c.work.waited += time.Since(began)
+	return n, err
+}
+
+// poll asks for events; one that is interrupted finds none.
+func (c *Client) poll(longest time.Duration) (int, error) {
+	n, err := unix.EpollWait(c.ep, c.events, int((longest+time.Millisecond-1)/time.Millisecond))
+	if err == unix.EINTR {
+		return 0, nil
+	}
+	return max(n, 0), os.NewSyscallError("epoll_wait", err)
+}
+
+// handle does what the first n events allow.
+func (c *Client) handle(n int) error {
+	for i := range c.events[:n] {
+		p := &c.peers[c.events[i].Fd]
+		if p.unsent > 0 {
+			if err := c.sendRest(p); err != nil {
+				return err
+			}
+		}
+		if err := c.receive(p, c.events[i].Events&rawio.Over != 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends the message of that number, whose echo p then waits for.
+func (c *Client) send(p *peer, number int) error {
+	p.number, p.got, p.unsent = number, 0, len(c.out)
+	return c.sendRest(p)
+}
+
+func (c *Client) sendRest(p *peer) error {
+	c.out.stamp(p.number)
+	n, errno := rawio.Send(p.fd, c.out[len(c.out)-p.unsent:])
+	if errno == unix.EAGAIN {
+		return nil
+	}
+	if errno != 0 {
+		return fmt.Errorf("echo: sending message %d: %w", p.number, errno)
+	}
+	// If that was not all there is an event when there is room again.
+	p.unsent -= n
+	return nil
+}
+
+// receive takes what there is; ending says that the end of the stream may stand
+// behind it.
+func (c *Client) receive(p *peer, ending bool) error {
+	for {
+		n, errno := rawio.Recv(p.fd, c.buf)
+		if errno == unix.EAGAIN {
+			return nil
+		}
+		if errno != 0 {
+			return fmt.Errorf("echo: receiving message %d: %w", p.number, errno)
+		}
+		if n == 0 {
+			return fmt.Errorf("echo: the server closed a connection that waits for message %d", p.number)
+		}
+		if err := c.check(p, c.buf[:n]); err != nil {
+			return err
+		}
+		if n < len(c.buf) && !ending {
+			return nil
+		}
+	}
+}
+
+// check holds bytes that came against what was sent.
+func (c *Client) check(p *peer, chunk []byte) error {
+	for len(chunk) > 0 {
+		n := min(len(chunk), len(c.out)-p.got)
+		if p.number >= c.work.total {
+			return fmt.Errorf("echo: %d bytes more than were sent came back", len(chunk))
+		}
+		if !c.out.matches(p.number, p.got, chunk[:n]) {
+			return fmt.Errorf("echo: what came back of message %d is not what was sent, among bytes %d to %d", p.number, p.got, p.got+n)
+		}
+		chunk = chunk[n:]
+		if p.got += n; p.got < len(c.out) {
+			return nil
+		}
+		number := p.number
+		c.work.left--
+		c.work.check += mixed(number)
+		p.number, p.got = number+c.work.across, 0
+		if err := c.work.answered(p, number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) dial() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	wait := unix.NsecToTimeval(c.patience.Nanoseconds())
+	err = errors.Join(
+		socketBuffers(fd, len(c.out)),
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		// Closed with a reset, no trace of the connection stays in the kernel
+		// for minutes.
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait),
+	)
+	if err == nil {
+		err = os.NewSyscallError("connect", connect(fd, c.server))
+	}
+	if err == nil {
+		err = os.NewSyscallError("epoll_ctl", rawio.Watch(c.ep, fd, len(c.peers)))
+	}
+	if err != nil {
+		unix.Close(fd)
+		return err
+	}
+	c.peers = append(c.peers, peer{fd: fd})
+	return nil
+}
+
+// connect goes on waiting after an interrupt: with a time limit on the socket the
+// kernel does not do so by itself.
+func connect(fd int, to unix.Sockaddr) error {
+	err := unix.Connect(fd, to)
+	for err == unix.EINTR {
+		if err = unix.Connect(fd, to); err == unix.EISCONN {
+			return nil
+		}
+	}
+	return err
+}
+
+// HangUp closes all connections, with a reset.
+func (c *Client) HangUp() {
+	for i := range c.peers {
+		unix.Close(c.peers[i].fd)
+	}
+	c.peers = c.peers[:0]
+}
+
+// Close hangs up and gives back what the client has.
+func (c *Client) Close() {
+	c.HangUp()
+	unix.Close(c.ep)
+}

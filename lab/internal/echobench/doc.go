@@ -1,0 +1,15 @@
+// Package echobench has what the echo scenarios are made of: servers that send back
+// what they receive, each in another way, a load client that costs less than
+// any of them, and the means to tell what a server's process used meanwhile.
+//
+// A server and its client are processes of their own, each on a processor of
+// its own, so that what one of them costs is not counted with, or taken from,
+// the other. The client counts complete messages, and holds the bytes of each
+// against what was sent.
+//
+// All of it needs Linux: the client and the floor are loops over epoll(7), and
+// processes are bound to processors. Elsewhere everything is there by name and
+// fails with errors.ErrUnsupported.
+//
+// Nothing here is safe for use by several goroutines, except a Census.
+package echobench

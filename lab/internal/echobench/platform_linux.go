@@ -1,0 +1,3 @@
+package echobench
+
+func platform() error { return nil }

@@ -1,0 +1,68 @@
+package echobench
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+func TestQuantilesOfKnownValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(sluicetest.Seed(t), 1))
+	for _, n := range []int{1, 2, 3, 10, 100, 1001} {
+		values := make([]time.Duration, n)
+		for i := range values {
+			values[i] = time.Duration(i + 1)
+		}
+		rng.Shuffle(n, func(i, j int) { values[i], values[j] = values[j], values[i] })
+		// Of 1 to n the least that q*n of them do not exceed.
+		if got, want := quantile(values, 0.5), time.Duration((n+1)/2); got != want {
+			t.Errorf("the median of 1 to %d is %d, want %d", n, got, want)
+		}
+		if got, want := quantile(values, 0.99), time.Duration((99*n+99)/100); got != want {
+			t.Errorf("of 1 to %d the 99th percentile is %d, want %d", n, got, want)
+		}
+		if got := quantile(values, 1); got != time.Duration(n) {
+			t.Errorf("the most of 1 to %d is %d", n, got)
+		}
+		if got := quantile(values, 0); got != 1 {
+			t.Errorf("the least of 1 to %d is %d", n, got)
+		}
+	}
+	if got := quantile(nil, 0.5); got != 0 {
+		t.Errorf("the median of nothing is %v", got)
+	}
+}
+
+func TestPartsOfAWorkAddUp(t *testing.T) {
+	a := Result{Messages: 1, Bytes: 2, Check: 3, Wall: 4, CPU: 5, Waited: 6, P50: 100}
+	b := Result{Messages: 10, Bytes: 20, Check: 30, Wall: 40, CPU: 50, Waited: 60, P50: 7, P99: 8, Late: 9}
+	if got, want := a.And(b), (Result{11, 22, 33, 44, 55, 66, 7, 8, 9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := (Spent{1, 2, 3, 4}).And(Spent{10, 20, 30, 40}), (Spent{11, 22, 33, 44}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestUsageIsReadAsItWasWritten(t *testing.T) {
+	u := Usage{Until: 12345678901, From: 12345678999, Mallocs: 7, Bytes: 1 << 40, GCs: 3}
+	got, err := ParseUsage(string(u.append(nil)))
+	if err != nil || got != u {
+		t.Errorf("%+v, %v, want %+v", got, err, u)
+	}
+	later := Usage{Until: u.From + 500, From: u.From + 900, Mallocs: 9, Bytes: 1<<40 + 5, GCs: 4}
+	if got, want := u.To(later), (Spent{500, 2, 5, 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, line := range []string{"", "1 2 3 4", "1 2 3 4 x", "ok"} {
+		if got, err := ParseUsage(line); err == nil {
+			t.Errorf("%q is %+v", line, got)
+		}
+	}
+	line := make([]byte, 0, 200)
+	if n := testing.AllocsPerRun(100, func() { line = u.append(line[:0]) }); n != 0 {
+		t.Errorf("writing it allocates %v times", n)
+	}
+}

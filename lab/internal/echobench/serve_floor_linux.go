@@ -1,0 +1,20 @@
+package echobench
+
+import (
+	"net"
+
+	"github.com/sluice-go/sluice/lab/internal/rawio"
+)
+
+// serveFloor sends back what comes, with the least that epoll needs for it.
+func serveFloor(l *net.TCPListener, size int, census *Census) error {
+	same := func(p []byte) []byte { return p }
+	f := rawio.Floor{
+		Buffer: 2 * buffer(size), Closed: census.Closed,
+		Open: func() func(p []byte) []byte {
+			census.Opened()
+			return same
+		},
+	}
+	return f.Serve(l)
+}

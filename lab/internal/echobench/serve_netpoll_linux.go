@@ -1,0 +1,53 @@
+//go:build amd64 || arm64
+
+package echobench
+
+import (
+	"context"
+	"net"
+
+	"github.com/cloudwego/netpoll"
+)
+
+const hasNetpoll = true
+
+// serveNetpoll does as netpoll's guide says: views of what came, bytes of long
+// messages not copied, and no pool of goroutines where their stacks do not grow.
+// It goes on accepting when l is closed, since netpoll works on a duplicate.
+func serveNetpoll(l *net.TCPListener, _ int, census *Census) error {
+	err := netpoll.Configure(netpoll.Config{Runner: func(_ context.Context, f func()) { go f() }})
+	if err != nil {
+		return err
+	}
+	gone := func(netpoll.Connection) error {
+		census.Closed()
+		return nil
+	}
+	loop, err := netpoll.NewEventLoop(echoNetpoll, netpoll.WithOnPrepare(func(conn netpoll.Connection) context.Context {
+		census.Opened()
+		if err := conn.AddCloseCallback(gone); err != nil {
+			panic("echo: netpoll takes no callback: " + err.Error())
+		}
+		return context.Background()
+	}))
+	if err != nil {
+		return err
+	}
+	return loop.Serve(l)
+}
+
+func echoNetpoll(_ context.Context, conn netpoll.Connection) error {
+	r, w := conn.Reader(), conn.Writer()
+	p, err := r.Next(r.Len())
+	if err != nil {
+		return err
+	}
+	// Long ones are referred to until Flush has sent them.
+	if _, err := w.WriteBinary(p); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.Release()
+}

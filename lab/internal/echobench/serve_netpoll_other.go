@@ -1,0 +1,12 @@
+//go:build linux && !amd64 && !arm64
+
+package echobench
+
+import (
+	"errors"
+	"net"
+)
+
+const hasNetpoll = false
+
+func serveNetpoll(*net.TCPListener, int, *Census) error { return errors.ErrUnsupported }

@@ -1,0 +1,102 @@
+package echobench
+
+import (
+	"io"
+	"net"
+	"sync"
+	"syscall"
+)
+
+// acceptAll has each connection of l served by a goroutine.
+func acceptAll(l *net.TCPListener, census *Census, serve func(*net.TCPConn) error) error {
+	for {
+		conn, err := l.AcceptTCP()
+		if err != nil {
+			return err
+		}
+		census.Opened()
+		go func() {
+			defer census.Closed()
+			defer conn.Close()
+			// How a connection ends is the client's affair, and it tells.
+			_ = serve(conn)
+		}()
+	}
+}
+
+func serveStd(size int) func(*net.TCPListener, int, *Census) error {
+	return func(l *net.TCPListener, _ int, census *Census) error {
+		return acceptAll(l, census, func(conn *net.TCPConn) error {
+			buf := make([]byte, size)
+			for {
+				n, err := conn.Read(buf)
+				if err != nil {
+					return err
+				}
+				if _, err := conn.Write(buf[:n]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+}
+
+func servePooled(l *net.TCPListener, size int, census *Census) error {
+	pool := &sync.Pool{New: func() any {
+		buf := make([]byte, buffer(size))
+		return &buf
+	}}
+	return acceptAll(l, census, func(conn *net.TCPConn) error {
+		raw, err := conn.SyscallConn()
+		if err != nil {
+			return err
+		}
+		p := &pooled{pool: pool}
+		ready := p.ready // one closure for all reads
+		for {
+			if err := raw.Read(ready); err != nil {
+				return err
+			}
+			if p.err != nil {
+				return p.err
+			}
+			_, err := conn.Write((*p.buf)[:p.n])
+			pool.Put(p.buf)
+			p.buf = nil
+			if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// pooled waits without a buffer.
+type pooled struct {
+	pool *sync.Pool
+	buf  *[]byte // has n bytes
+	n    int
+	err  error
+}
+
+// ready takes a buffer and reads, and keeps it only if there was something.
+func (p *pooled) ready(fd uintptr) bool {
+	p.buf = p.pool.Get().(*[]byte)
+	for {
+		p.n, p.err = syscall.Read(int(fd), *p.buf)
+		if p.err != syscall.EINTR {
+			break
+		}
+	}
+	if p.err == nil && p.n > 0 {
+		return true
+	}
+	p.pool.Put(p.buf)
+	p.buf = nil
+	if p.err == syscall.EAGAIN {
+		return false
+	}
+	if p.err == nil {
+		p.err = io.EOF
+	}
+	return true
+}

@@ -1,0 +1,65 @@
+package echobench
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// A Server is a way to echo.
+type Server struct {
+	Name  string
+	About string // one line: what it is and who would write it
+	// serve echoes whatever the connections of l bring, which are messages of
+	// that size, until accepting fails.
+	serve func(l *net.TCPListener, size int, census *Census) error
+}
+
+// buffer is how many bytes the servers read at once: the 4 KiB that people
+// write for small messages, and a whole message where that is longer.
+func buffer(size int) int { return max(4<<10, size) }
+
+// Servers are all ways, the bare one last.
+func Servers() []Server {
+	return []Server{
+		{"aio", "aio.Watcher: one goroutine in WaitIO, a buffer for each connection", serveAIO},
+		{"aio-nil", "aio.Watcher: reads without a buffer, copied into one of a free list until they are written", serveAIONil},
+		{"std-4K", "a goroutine for each connection, with a buffer of 4 KiB", serveStd(4 << 10)},
+		{"std-64K", "a goroutine for each connection, with a buffer of 64 KiB", serveStd(64 << 10)},
+		{"std-pooled", "a goroutine for each connection, a buffer from a pool only while there are bytes (RawConn.Read)", servePooled},
+		{"netpoll", "cloudwego/netpoll: an EventLoop with OnRequest, views of what came, go instead of its pool of goroutines", serveNetpoll},
+		{"floor", "recv and send in one thread over epoll, nothing else: the floor", serveFloor},
+	}
+}
+
+// Lookup finds a server by name.
+func Lookup(name string) (Server, error) {
+	for _, s := range Servers() {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Server{}, fmt.Errorf("echo: there is no server %s", strconv.Quote(name))
+}
+
+// Supported says why the server cannot run on this machine: an error that wraps
+// errors.ErrUnsupported, or nil.
+func (s Server) Supported() error {
+	if err := platform(); err != nil {
+		return err
+	}
+	if s.Name == "netpoll" && !hasNetpoll {
+		return fmt.Errorf("echo: netpoll does not compile for this processor: %w", errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// Serve echoes on the connections of l, which bring messages of that size,
+// until accepting from l fails. The census counts what is open.
+func (s Server) Serve(l *net.TCPListener, size int, census *Census) error {
+	if err := s.Supported(); err != nil {
+		return err
+	}
+	return s.serve(l, size, census)
+}

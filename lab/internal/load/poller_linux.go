@@ -1,0 +1,440 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/lab/internal/rawio"
+)
+
+const (
+	sendLen = 64 << 10  // requests that go together in one send
+	recvLen = 256 << 10 // answers that come together in one recv
+	// sweepEvery is how often connections that nothing happens on are looked at
+	// after the end, and silentEvery before.
+	sweepEvery  = 5 * time.Millisecond
+	silentEvery = 500 * time.Millisecond
+	// longestWait bounds a wait, so that an interrupt is seen.
+	longestWait = 50 * time.Millisecond
+)
+
+// A poller is a thread with its share of the connections.
+type poller struct {
+	*session
+	ep, bell int
+	peers    []peer
+	left     int // peers that are not done
+	timers   timers
+	events   []unix.EpollEvent
+	out, in  []byte
+	recorder *recorder
+	tally    tally
+	waited   int64 // for events, in all
+	calls    uint64
+	swept    int64
+
+	dialing sync.WaitGroup
+	mu      sync.Mutex
+	dialed  []dialed
+}
+
+// A peer is a connection.
+type peer struct {
+	lane    *lane
+	fd      int  // -1 while there is none
+	blocked bool // the socket takes no more for now
+	queued  bool // in timers
+	done    bool
+	heard   int64 // when something came last
+	sip     sip
+	turn    int // of the targets
+	tries   int
+}
+
+// bellTag is that of the events of the poller's own eventfd.
+const bellTag = -1
+
+func newPoller(s *session) (*poller, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(ep)
+		return nil, os.NewSyscallError("eventfd", err)
+	}
+	p := &poller{
+		session: s, ep: ep, bell: bell, recorder: newRecorder(s.board, s.plan),
+		events: make([]unix.EpollEvent, 512), out: make([]byte, sendLen), in: make([]byte, recvLen),
+	}
+	if err := rawio.Watch(ep, bell, bellTag); err != nil {
+		p.close()
+		return nil, os.NewSyscallError("epoll_ctl", err)
+	}
+	return p, nil
+}
+
+// add gives the poller a connection, transferred.
+func (p *poller) add(l *lane, fd int) error {
+	p.peers = append(p.peers, peer{lane: l, fd: -1, turn: int(l.number), sip: sip{rate: p.plan.Faults.SlowRate}})
+	p.left++
+	if err := p.watch(len(p.peers)-1, fd); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	return nil
+}
+
+func (p *poller) watch(number, fd int) error {
+	if err := rawio.Watch(p.ep, fd, number); err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	p.peers[number].fd, p.peers[number].blocked = fd, false
+	return nil
+}
+
+func (p *poller) close() {
+	p.dialing.Wait()
+	for _, d := range p.dialed {
+		if d.err == nil {
+			unix.Close(d.fd)
+		}
+	}
+	for i := range p.peers {
+		if p.peers[i].fd >= 0 {
+			unix.Close(p.peers[i].fd)
+		}
+	}
+	unix.Close(p.ep)
+	unix.Close(p.bell)
+}
+
+// loop serves the connections until all are done or ctx is.
+func (p *poller) loop(ctx context.Context) error {
+	for i := range p.peers {
+		if err := p.serve(ctx, i, 0); err != nil {
+			return err
+		}
+	}
+	clock := p.stopwatch()
+	for p.left > 0 && ctx.Err() == nil {
+		now := p.now()
+		clock.see(now)
+		next := p.recorder.advance(min(now, p.end))
+		if until := p.plan.Faults.pausedUntil(now); until > 0 && now < p.end {
+			time.Sleep(min(longestWait, time.Duration(until-now)))
+			continue
+		}
+		if err := p.due(ctx, now); err != nil {
+			return err
+		}
+		if err := p.sweep(ctx, now); err != nil {
+			return err
+		}
+		n, err := p.wait(min(next, p.timers.next()))
+		if err != nil {
+			return err
+		}
+		for _, e := range p.events[:n] {
+			if e.Fd == bellTag {
+				err = p.rung(ctx)
+			} else {
+				err = p.serve(ctx, int(e.Fd), e.Events)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	now := p.now()
+	clock.see(now)
+	p.recorder.advance(min(now, p.end))
+	clock.stop(now)
+	return nil
+}
+
+// wait waits for events until a time.
+func (p *poller) wait(until int64) (int, error) {
+	now := p.now() // serving what was due took its time
+	longest := longestWait
+	if now >= p.end {
+		longest = sweepEvery
+	}
+	if until != never {
+		longest = min(longest, time.Duration(until-now))
+	}
+	p.calls++
+	n, errno := rawio.Wait(p.ep, p.events, longest)
+	if longest > 0 {
+		p.waited += p.now() - now
+	}
+	if errno != 0 {
+		return 0, os.NewSyscallError("epoll_pwait2", errno)
+	}
+	return n, nil
+}
+
+// due serves the connections whose time has come.
+func (p *poller) due(ctx context.Context, now int64) error {
+	for p.timers.next() <= now {
+		number := p.timers.pop()
+		p.peers[number].queued = false
+		if err := p.serve(ctx, number, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep looks at all connections now and then: whether they are done, and whether
+// the target has fallen silent.
+func (p *poller) sweep(ctx context.Context, now int64) error {
+	every := silentEvery
+	if now >= p.end {
+		every = sweepEvery
+	}
+	if now-p.swept < int64(every) {
+		return nil
+	}
+	p.swept = now
+	for i := range p.peers {
+		peer := &p.peers[i]
+		l := peer.lane
+		switch {
+		case peer.done || peer.fd < 0 && now < p.end:
+		case now >= p.end && (peer.fd < 0 || p.done(l, now) && l.count == 0):
+			p.finish(peer)
+		case l.count > 0 && now >= p.drained():
+			p.abandon(l, p.recorder)
+			p.finish(peer)
+		case l.count > 0 && now-max(peer.heard, l.flights[l.first].sent) >= int64(p.plan.Patience):
+			if err := p.broken(ctx, i, fmt.Errorf("%w for %v", ErrSilent, p.plan.Patience)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// serve does what can be done on a connection now.
+func (p *poller) serve(ctx context.Context, number int, events uint32) error {
+	peer := &p.peers[number]
+	if peer.fd < 0 || peer.done {
+		return nil
+	}
+	now := p.now()
+	if peer.blocked && events&unix.EPOLLOUT != 0 {
+		peer.blocked = false
+		peer.lane.ready = now
+	}
+	var err error
+	if events&^unix.EPOLLOUT != 0 || p.plan.Faults.slow(peer.lane.number) {
+		now, err = p.receive(peer, now, events&rawio.Over != 0)
+	}
+	if err == nil {
+		err = p.pump(peer, now)
+	}
+	if err != nil {
+		return p.broken(ctx, number, err)
+	}
+	if peer.fd >= 0 && now >= p.end && peer.lane.count == 0 && p.done(peer.lane, now) {
+		p.finish(peer)
+		return nil
+	}
+	p.queue(number, peer, now)
+	return nil
+}
+
+// queue has a connection served again when its next request is due.
+func (p *poller) queue(number int, peer *peer, now int64) {
+	if peer.queued || peer.fd < 0 {
+		return
+	}
+	at := peer.lane.next()
+	if peer.blocked || at <= now {
+		at = never
+	}
+	if p.plan.Faults.slow(peer.lane.number) {
+		at = min(at, max(peer.sip.at, now+int64(time.Millisecond)))
+	}
+	if at != never {
+		p.timers.push(at, number)
+		peer.queued = true
+	}
+}
+
+// pump puts everything that is due under way and sends what the socket takes.
+func (p *poller) pump(peer *peer, now int64) error {
+	if peer.blocked {
+		return nil
+	}
+	l := peer.lane
+	reset := false
+	for !reset && l.next() <= now && !p.done(l, now) {
+		r, late := l.begin(now)
+		p.tally.count(p.session, r, late)
+		reset = p.plan.Faults.resets(r.seq)
+	}
+	for l.unsent > 0 {
+		b := l.pending(p.out)
+		if reset {
+			b = b[:(len(b)+1)/2]
+		}
+		p.calls++
+		n, errno := rawio.Send(peer.fd, b)
+		if errno == unix.EAGAIN {
+			peer.blocked = true
+			return nil
+		}
+		if errno != 0 {
+			return fmt.Errorf("%w: sending: %w", ErrHungUp, errno)
+		}
+		l.gone(n)
+		if reset {
+			return errReset
+		}
+	}
+	return nil
+}
+
+// receive takes what there is; ending says that the end of the stream may stand
+// behind it.
+func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
+	slow := p.plan.Faults.slow(peer.lane.number)
+	for {
+		space := p.in
+		if slow {
+			n, _ := peer.sip.allow(now)
+			if n == 0 {
+				return now, nil
+			}
+			space = p.in[:n]
+		}
+		p.calls++
+		n, errno := rawio.Recv(peer.fd, space)
+		switch {
+		case errno == unix.EAGAIN:
+			return now, nil
+		case errno != 0:
+			return now, fmt.Errorf("%w: %w", ErrHungUp, errno)
+		case n == 0:
+			return now, ErrHungUp
+		}
+		now = p.now()
+		peer.heard = now
+		if slow {
+			peer.sip.took(n, now)
+		}
+		for b := space[:n]; len(b) > 0; {
+			rest, whole, err := peer.lane.take(b)
+			if err != nil {
+				return now, err
+			}
+			if whole {
+				p.answered(peer.lane, p.recorder, now)
+			}
+			b = rest
+		}
+		if n < len(space) && !ending {
+			return now, nil
+		}
+	}
+}
+
+// broken ends a connection that is of no use any more, and has another one made
+// if that is wanted.
+func (p *poller) broken(ctx context.Context, number int, err error) error {
+	peer := &p.peers[number]
+	reset(peer.fd)
+	peer.fd = -1
+	lost := peer.lane.lost(p.now())
+	switch {
+	case errors.Is(err, errReset):
+		peer.tries = 0
+	case p.plan.Redial:
+		p.fault(err, lost)
+	default:
+		p.fault(err, lost)
+		return err
+	}
+	p.redials.Add(1)
+	p.redial(ctx, number, 0)
+	return nil
+}
+
+// finish ends a connection that has nothing more to do.
+func (p *poller) finish(peer *peer) {
+	if peer.done {
+		return
+	}
+	p.tally.missed += peer.lane.missed(p.end, p.plan)
+	peer.done = true
+	p.left--
+	if peer.fd >= 0 {
+		unix.Close(peer.fd)
+		peer.fd = -1
+	}
+}
+
+// A stopwatch takes how busy a thread was within the time that is measured.
+type stopwatch struct {
+	p                  *poller
+	began, ended       bool
+	from, until        int64
+	waited, waitedTill int64
+	queued, queuedTill int64
+	calls, callsTill   uint64
+}
+
+func (p *poller) stopwatch() *stopwatch { return &stopwatch{p: p} }
+
+func (w *stopwatch) see(now int64) {
+	if !w.began && now >= w.p.start {
+		w.began = true
+		w.from, w.waited, w.queued, w.calls = now, w.p.waited, runDelay(), w.p.calls
+	}
+	if w.began && !w.ended {
+		if w.until, w.waitedTill, w.callsTill = now, w.p.waited, w.p.calls; now >= w.p.end {
+			w.ended = true
+			w.queuedTill = runDelay()
+		}
+	}
+}
+
+func (w *stopwatch) stop(now int64) {
+	if !w.began || w.until <= w.from {
+		return
+	}
+	if !w.ended {
+		w.queuedTill = runDelay()
+	}
+	// What looks like a wait for the target was one for a processor as far as the
+	// thread stood in the kernel's queue.
+	idle := max(0, w.waitedTill-w.waited-(w.queuedTill-w.queued))
+	w.p.tally.busy = 1 - min(1, float64(idle)/float64(w.until-w.from))
+	w.p.tally.calls = w.callsTill - w.calls
+}
+
+// runDelay is for how long this thread was ready without a processor: see
+// proc(5), /proc/PID/schedstat. It is 0 where the kernel does not tell.
+func runDelay() int64 {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(text)
+	if len(fields) < 2 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	return n
+}

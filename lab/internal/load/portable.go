@@ -1,0 +1,404 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
+)
+
+// portable is the engine over package net: two goroutines for each connection.
+// It runs everywhere, and on the time of a testing/synctest bubble.
+type portable struct{}
+
+// A crew is all the clients of a portable run.
+type crew struct {
+	*session
+	stop context.CancelCauseFunc
+
+	mu       sync.Mutex // of both below
+	recorder *recorder
+	tally    tally
+}
+
+func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+	ctx, stop := context.WithCancelCause(outer)
+	defer stop(nil)
+	c := &crew{session: s, stop: stop, recorder: newRecorder(s.board, s.plan)}
+	before, _ := proc.Read(0)
+	clients := make([]*client, 0, len(lanes))
+	fail := func(err error) (tally, []*recorder, error) {
+		for _, made := range clients {
+			made.conn.Close()
+		}
+		return tally{}, nil, err
+	}
+	for i, l := range lanes {
+		conn, err := s.connect(ctx, i)
+		if err != nil {
+			return fail(fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err))
+		}
+		cl := &client{crew: c, lane: l, conn: conn, turn: i}
+		cl.changed.L = &cl.mu
+		clients = append(clients, cl)
+	}
+	if err := s.begin(); err != nil {
+		return fail(err)
+	}
+	var ticking, serving sync.WaitGroup
+	ticking.Go(func() { c.tick(ctx) })
+	for _, cl := range clients {
+		serving.Go(func() { cl.run(ctx) })
+	}
+	serving.Wait()
+	ticking.Wait()
+	c.recorder.advance(min(s.now(), s.end))
+	if after, err := proc.Read(0); err == nil {
+		spent := before.To(after)
+		c.tally.busy = spent.CPU.Seconds() / (time.Since(s.base).Seconds() * float64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
+	}
+	var err error
+	if outer.Err() == nil {
+		err = context.Cause(ctx)
+	}
+	return c.tally, []*recorder{c.recorder}, err
+}
+
+// tick ends the windows in which nothing happens, until the end of what is
+// measured.
+func (c *crew) tick(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		now := c.now()
+		next := c.recorder.advance(min(now, c.end))
+		c.mu.Unlock()
+		if now >= c.end {
+			return
+		}
+		timer := time.NewTimer(time.Duration(min(next, c.end) - now))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// A client is one connection with what it has to send. One goroutine writes
+// and one reads; mu guards the lane between them.
+type client struct {
+	*crew
+	turn int // of the targets
+	buf  [16 << 10]byte
+
+	mu      sync.Mutex
+	changed sync.Cond // of what is below
+	lane    *lane
+	conn    net.Conn
+	broken  error
+	resets  bool // the connection is being reset on purpose
+}
+
+// errReset is the end of a connection by Faults.ResetEvery.
+var errReset = errors.New("load: reset on purpose")
+
+func (c *client) run(ctx context.Context) {
+	tries := 0
+	for {
+		if c.conn != nil {
+			before := c.lane.seq
+			err := c.use(ctx)
+			lost := c.lost()
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			if c.lane.seq > before {
+				tries = 0
+			}
+			switch {
+			case errors.Is(err, errReset):
+			case c.plan.Redial:
+				c.fault(err, lost)
+			default:
+				c.fault(err, lost)
+				c.stop(err)
+				return
+			}
+			c.redials.Add(1)
+		}
+		c.turn++
+		inTime, stop := context.WithTimeout(ctx, time.Duration(c.end-c.now())) // there is nothing to send later
+		conn, err := c.connect(inTime, c.turn)
+		stop()
+		if err != nil {
+			if ctx.Err() != nil || c.now() >= c.end {
+				return
+			}
+			c.fault(err, 1)
+			if !c.plan.Redial {
+				c.stop(err)
+				return
+			}
+			if !c.sleep(ctx, nil, c.now()+int64(backoff(tries))) {
+				return
+			}
+			tries++
+		}
+		c.mu.Lock()
+		c.conn, c.broken, c.resets, c.lane.ready = conn, nil, false, c.now()
+		c.mu.Unlock()
+	}
+}
+
+func (c *client) lost() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lane.lost(c.now())
+}
+
+// use sends and receives until the connection ends, with the reason, or all is
+// done.
+func (c *client) use(ctx context.Context) error {
+	ended := make(chan struct{})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer close(ended)
+		err := c.receive(ctx)
+		c.mu.Lock()
+		if c.broken == nil {
+			c.broken = err
+		}
+		c.mu.Unlock()
+		c.changed.Broadcast()
+	}()
+	conn := c.conn
+	context.AfterFunc(ctx, func() { conn.Close() })
+	err := c.send(ctx, ended)
+	if err == nil {
+		err = c.drain()
+	}
+	stop()
+	<-ended
+	return err
+}
+
+// send sends what is due until there is nothing more to send.
+func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
+	for {
+		c.mu.Lock()
+		for c.broken == nil && c.lane.next() == never {
+			c.changed.Wait()
+		}
+		due, broken, now := c.lane.next(), c.broken, c.now()
+		done := c.done(c.lane, now)
+		c.mu.Unlock()
+		if broken != nil {
+			return broken
+		}
+		if done {
+			return nil
+		}
+		if at := max(due, c.plan.Faults.pausedUntil(now)); at > now {
+			if !c.sleep(ctx, ended, min(at, c.drained())) {
+				return c.reason()
+			}
+			continue
+		}
+		if err := c.write(now); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.broken != nil {
+				return c.broken // what the reader saw says more
+			}
+			return err
+		}
+	}
+}
+
+// write puts everything that is due under way.
+func (c *client) write(now int64) error {
+	c.mu.Lock()
+	reset := false
+	for !reset && c.lane.next() <= now && !c.done(c.lane, now) {
+		r, late := c.lane.begin(now)
+		reset = c.plan.Faults.resets(r.seq)
+		c.crew.mu.Lock()
+		c.tally.count(c.session, r, late)
+		c.crew.mu.Unlock()
+	}
+	c.mu.Unlock()
+	c.conn.SetWriteDeadline(time.Now().Add(c.plan.Patience))
+	for {
+		c.mu.Lock()
+		p := c.lane.pending(c.buf[:])
+		if reset {
+			p = p[:(len(p)+1)/2]
+			c.resets = true
+		}
+		c.lane.gone(len(p)) // before it is: an answer must not come earlier
+		c.mu.Unlock()
+		if len(p) == 0 {
+			return nil
+		}
+		_, err := c.conn.Write(p)
+		if reset {
+			if tcp, ok := c.conn.(*net.TCPConn); ok {
+				tcp.SetLinger(0)
+			}
+			return errReset
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("%w: it has taken nothing for %v", ErrSilent, c.plan.Patience)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: sending: %w", ErrHungUp, err)
+		}
+	}
+}
+
+// drain waits for the answers that are still to come.
+func (c *client) drain() error {
+	timer := time.AfterFunc(time.Duration(c.drained()-c.now()), c.changed.Broadcast)
+	defer timer.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.broken == nil && c.lane.count > 0 && c.now() < c.drained() {
+		c.changed.Wait()
+	}
+	if c.lane.count > 0 && c.broken != nil {
+		return c.broken
+	}
+	c.crew.mu.Lock()
+	defer c.crew.mu.Unlock()
+	c.abandon(c.lane, c.recorder)
+	c.tally.missed += c.lane.missed(c.end, c.plan)
+	return nil
+}
+
+// abandon takes down the requests of a lane that will not be answered any more.
+func (s *session) abandon(l *lane, r *recorder) {
+	now := s.now()
+	for i := range l.count {
+		r.unanswered(now, &l.flights[(l.first+i)%l.depth])
+	}
+	if l.count > 0 {
+		s.fault(fmt.Errorf("%w to %d requests at the end", ErrSilent, l.count), l.count)
+	}
+}
+
+// receive takes answers until the connection ends, and says why it did.
+func (c *client) receive(ctx context.Context) error {
+	buf := make([]byte, 64<<10)
+	sips := sip{rate: c.plan.Faults.SlowRate}
+	for {
+		space := buf
+		now := c.now()
+		if until := c.plan.Faults.pausedUntil(now); until > 0 {
+			c.sleep(ctx, nil, until)
+		}
+		if c.plan.Faults.slow(c.lane.number) {
+			n, at := sips.allow(now)
+			if n == 0 {
+				if !c.sleep(ctx, nil, at) {
+					return ctx.Err()
+				}
+				continue
+			}
+			space = buf[:n]
+		}
+		c.conn.SetReadDeadline(time.Now().Add(c.plan.Patience))
+		n, err := c.conn.Read(space)
+		now = c.now()
+		sips.took(n, now)
+		if n > 0 {
+			if err := c.take(space[:n], now); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.mu.Lock()
+			silent := c.lane.count > 0 && now-c.lane.flights[c.lane.first].sent >= int64(c.plan.Patience)
+			c.mu.Unlock()
+			if silent {
+				return fmt.Errorf("%w for %v", ErrSilent, c.plan.Patience)
+			}
+		case err == io.EOF:
+			return ErrHungUp
+		default:
+			return fmt.Errorf("%w: %w", ErrHungUp, err)
+		}
+	}
+}
+
+// take hands bytes that came to the lane.
+func (c *client) take(p []byte, now int64) error {
+	defer c.changed.Broadcast()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resets {
+		return errReset
+	}
+	for len(p) > 0 {
+		rest, whole, err := c.lane.take(p)
+		if err != nil {
+			return err
+		}
+		if whole {
+			c.crew.mu.Lock()
+			c.answered(c.lane, c.recorder, now)
+			c.crew.mu.Unlock()
+		}
+		p = rest
+	}
+	return nil
+}
+
+// answered takes down the answer that is whole.
+func (s *session) answered(l *lane, r *recorder, now int64) {
+	number := uint64(0)
+	if s.acks != nil {
+		number = l.acknowledged()
+	}
+	q := l.answered(now)
+	if s.acks != nil {
+		s.acks.append(number, l.content.sum(&l.stamp, l.number, q.seq, q.size), q.size)
+	}
+	r.advance(min(now, s.end))
+	r.answered(now, &q)
+}
+
+// sleep waits until a time; it returns false when ctx or the connection ends
+// before.
+func (c *client) sleep(ctx context.Context, ended <-chan struct{}, until int64) bool {
+	timer := time.NewTimer(time.Duration(until - c.now()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ended:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// reason is why the connection has ended.
+func (c *client) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken == nil {
+		return ErrHungUp
+	}
+	return c.broken
+}

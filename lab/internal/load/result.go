@@ -1,0 +1,129 @@
+package load
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/proc"
+)
+
+// Kind and Schema are what the JSON of a Result begins with.
+const (
+	Kind   = "load"
+	Schema = 1
+)
+
+// A Result is what a run came to. Times are nanoseconds in JSON.
+type Result struct {
+	Kind    string          `json:"kind"`
+	Schema  int             `json:"schema"`
+	Version string          `json:"version,omitempty"` // of the program; the caller's to set, with Command and Machine
+	Command []string        `json:"command,omitempty"`
+	Machine machine.Machine `json:"machine"`
+	Started time.Time       `json:"started"`
+	Plan    Plan            `json:"plan"`
+
+	// Valid says that the figures are the target's and not the generator's. A
+	// run that is not valid has no latency: Latency, Service, P99s and Jitter are
+	// empty.
+	Valid       bool     `json:"valid"`
+	Reasons     []string `json:"reasons,omitempty"` // why it is not
+	Interrupted bool     `json:"interrupted,omitempty"`
+
+	Calibration *Calibration `json:"calibration,omitempty"` // the caller's to set
+
+	Measured time.Duration `json:"measured_ns"`     // what the figures were taken over, without the warm-up
+	Requests uint64        `json:"requests"`        // answered within it
+	Bytes    uint64        `json:"bytes"`           // payload bytes of those
+	Errors   uint64        `json:"errors"`          // requests and connections that failed, also in the warm-up
+	Error    string        `json:"error,omitempty"` // the first of them
+	Redials  uint64        `json:"redials,omitempty"`
+
+	IOPS       float64 `json:"iops"`       // requests a second
+	Throughput float64 `json:"throughput"` // payload bytes a second
+
+	// Late is the share of sends that the generator itself made late, by more than
+	// LateAfter, although there was room for them; Shortfall the share of those due that were
+	// not sent in time to be counted at all. Both are of open loops.
+	Late      float64       `json:"late"`
+	LateAfter time.Duration `json:"late_after_ns,omitempty"`
+	Shortfall float64       `json:"shortfall"`
+	// Busy is the part of the time in which the generator's busiest thread worked or
+	// waited for a processor, rather than for the target.
+	Busy float64 `json:"busy"`
+
+	Latency *Distribution `json:"latency,omitempty"` // from the intended time in an open loop, from the send in a closed one
+	Service *Distribution `json:"service,omitempty"` // from the send
+	Jitter  time.Duration `json:"jitter_ns"`         // median over the Jitters
+	Series  []Second      `json:"series"`
+	P99s    []WindowP99   `json:"p99s,omitempty"`
+	Jitters []Span        `json:"jitters,omitempty"`
+
+	Generator Use  `json:"generator"`
+	Target    *Use `json:"target,omitempty"` // with Plan.PID or Plan.Pprof
+}
+
+// A Distribution is what a histogram of times says; precise to 3 digits.
+type Distribution struct {
+	Count uint64        `json:"count"`
+	Min   time.Duration `json:"min_ns"`
+	Mean  time.Duration `json:"mean_ns"`
+	P50   time.Duration `json:"p50_ns"`
+	P90   time.Duration `json:"p90_ns"`
+	P99   time.Duration `json:"p99_ns"`
+	P999  time.Duration `json:"p999_ns"`
+	Max   time.Duration `json:"max_ns"`
+	Curve []Quantile    `json:"curve,omitempty"` // for plots: at most some 100 points, ascending
+}
+
+// A Quantile is a point of a distribution: the share Q of the values is at most At.
+type Quantile struct {
+	Q  float64       `json:"q"` // 0..1
+	At time.Duration `json:"at_ns"`
+}
+
+// A Second is one window of the time series (of Windows.Throughput).
+type Second struct {
+	At       time.Duration `json:"at_ns"` // its end, since the measuring began
+	Requests uint64        `json:"requests"`
+	Bytes    uint64        `json:"bytes"`
+	Rate     float64       `json:"rate"` // payload bytes a second in it
+	Mean     float64       `json:"mean"` // moving mean of Rate over Windows.Mean
+}
+
+// A WindowP99 is the P99 of the requests answered in one window. Windows without an
+// answer are left out.
+type WindowP99 struct {
+	At    time.Duration `json:"at_ns"` // its end
+	Count uint64        `json:"count"`
+	P99   time.Duration `json:"p99_ns"`
+}
+
+// A Span is the standard deviation of the P99s in Windows.Jitter up to At.
+type Span struct {
+	At     time.Duration `json:"at_ns"`
+	StdDev time.Duration `json:"stddev_ns"`
+	N      int           `json:"n"`
+}
+
+// Use is what a process used while it was measured. What is not known is nil.
+type Use struct {
+	proc.Spent
+	SyscallsPerOp   *float64       `json:"syscalls_per_op,omitempty"`
+	SyscallsNote    string         `json:"syscalls_note,omitempty"`     // what was counted, where that is not all
+	SyscallsAtLeast bool           `json:"syscalls_at_least,omitempty"` // the note says what is not among them
+	AllocsPerOp     *float64       `json:"allocs_per_op,omitempty"`
+	GCs             *uint64        `json:"gcs,omitempty"`
+	GCPause         *time.Duration `json:"gc_pause_ns,omitempty"`       // total
+	ResidentPerConn *float64       `json:"resident_per_conn,omitempty"` // bytes
+	CPUPerOp        float64        `json:"cpu_ns_per_op"`
+}
+
+// Calibration is what the machine and the generator allow, found out before a run.
+type Calibration struct {
+	Timer      Distribution  `json:"timer"`                 // how late a sleep of 1 ms ends
+	LateAfter  time.Duration `json:"late_after_ns"`         // the timer's error that sends are allowed: its P99, at least 1 ms
+	Loopback   Distribution  `json:"loopback"`              // a round trip of 64 bytes on one loopback connection, both ends blocking
+	Ceiling    float64       `json:"ceiling"`               // requests a second of this plan against a target that does nothing but answer
+	CeilingCPU float64       `json:"ceiling_cpu_ns_per_op"` // of the generator then
+}

@@ -1,0 +1,195 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/acked"
+)
+
+// A session is one run: what all its connections share. Times are nanoseconds
+// since base.
+type session struct {
+	plan    *Plan
+	content *content
+	base    time.Time
+	start   int64 // of what is measured
+	end     int64
+	late    int64 // how late a send may be
+	board   *board
+	dial    func(ctx context.Context, target string) (net.Conn, error)
+	acks    *ackFile // nil without one, and before the session begins
+	begun   func()   // called when the time begins to count
+
+	redials atomic.Uint64
+	failed  atomic.Uint64
+	mu      sync.Mutex
+	first   error // that came up
+}
+
+// begin starts the clock: the connections are there. Only now is the file of
+// acknowledgements made, which may replace that of an earlier run.
+func (s *session) begin() error {
+	if name := s.plan.AckFile; name != "" {
+		var err error
+		if s.acks, err = createAckFile(name); err != nil {
+			return fmt.Errorf("load: the file of acknowledgements: %w", err)
+		}
+	}
+	s.base = time.Now()
+	if s.begun != nil {
+		s.begun()
+	}
+	return nil
+}
+
+// now is the time since the run began.
+func (s *session) now() int64 { return int64(time.Since(s.base)) }
+
+// drained is when the last answers are given up: requests that were to be sent in time
+// are sent and waited for after the end as well, or the longest latencies would be
+// missing.
+func (s *session) drained() int64 { return s.end + int64(min(s.plan.Patience, maxDrain)) }
+
+// maxDrain bounds that.
+const maxDrain = 10 * time.Second
+
+// fault takes down that so many requests, or a connection without one, failed.
+func (s *session) fault(err error, requests int) {
+	s.failed.Add(uint64(max(1, requests)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == nil {
+		s.first = err
+	}
+}
+
+func (s *session) firstFault() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
+}
+
+// connect makes a connection to the target that comes to that turn.
+func (s *session) connect(ctx context.Context, turn int) (net.Conn, error) {
+	targets := s.plan.Targets()
+	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
+	defer stop()
+	return s.dial(ctx, targets[turn%len(targets)])
+}
+
+// Dial makes a connection to one of a plan's targets, HOST:PORT or unix:PATH, as a run
+// does.
+func Dial(ctx context.Context, target string) (net.Conn, error) {
+	where, addr := network(target)
+	var d net.Dialer
+	return d.DialContext(ctx, where, addr)
+}
+
+// How long a connection that could not be made is left alone, doubled each time.
+const (
+	firstBackoff = 10 * time.Millisecond
+	lastBackoff  = 500 * time.Millisecond
+)
+
+func backoff(tries int) time.Duration {
+	return min(lastBackoff, firstBackoff<<min(tries, 10))
+}
+
+// tally is what an engine counts beside what its recorders take down.
+type tally struct {
+	sent   float64 // requests that were to be sent while it was measured, and were
+	late   float64 // of those, by the generator's own fault
+	missed float64 // that were to be, and were not
+	calls  uint64  // system calls, where the engine makes them itself
+	busy   float64 // part of the time that the busiest thread did not wait for the target
+}
+
+func (t *tally) add(other tally) {
+	t.sent += other.sent
+	t.late += other.late
+	t.missed += other.missed
+	t.calls += other.calls
+	t.busy = max(t.busy, other.busy)
+}
+
+// count takes down a send.
+func (t *tally) count(s *session, r *request, late int64) {
+	switch {
+	case r.intended < s.start || r.intended >= s.end:
+	case r.sent >= s.end+s.late:
+		t.missed++
+	default:
+		t.sent++
+		if late > s.late {
+			t.late++
+		}
+	}
+}
+
+// tolerable is the share of sends that may be late, or missing, before a run says
+// nothing about its target any more.
+const tolerable = 0.05
+
+// done tells whether a lane has nothing more to send. What was to be sent before the
+// end still is after it, unless that is so much that the run is none any more.
+func (s *session) done(l *lane, now int64) bool {
+	if l.schedule == nil {
+		return now >= s.end
+	}
+	if l.due >= s.end || now >= s.drained() {
+		return true
+	}
+	if now < s.end {
+		return false
+	}
+	all := s.plan.Rate * s.plan.Duration.Seconds() / float64(s.plan.Conns)
+	if s.plan.RateBytes {
+		all /= s.plan.Sizes.Mean()
+	}
+	return l.missed(s.end, s.plan) > max(1, tolerable*all)
+}
+
+// An engine moves the bytes of a session's lanes until it is over.
+type engine interface {
+	// run returns when all lanes are done, when ctx is, or when the session
+	// cannot go on, with the reason.
+	run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error)
+}
+
+// An ackFile takes down what was acknowledged, for acked.Read. Its methods may be
+// called from any goroutine.
+type ackFile struct {
+	mu   sync.Mutex
+	file *os.File
+	to   *acked.Writer
+	err  error
+}
+
+func createAckFile(name string) (*ackFile, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &ackFile{file: f, to: acked.NewWriter(f)}, nil
+}
+
+func (a *ackFile) append(number uint64, sum uint32, size int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		a.err = a.to.Append(number, sum, uint32(size))
+	}
+}
+
+func (a *ackFile) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return errors.Join(a.err, a.to.Flush(), a.file.Close())
+}

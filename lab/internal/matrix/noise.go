@@ -1,0 +1,158 @@
+package matrix
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sluice-go/sluice/lab/internal/stats"
+)
+
+// values are those that count of a figure: of the valid runs and of those in
+// which the target was behind or, when there is none, of the others, which are lower
+// bounds.
+func (c *Cell) values(figure string) (values []float64, floor bool) {
+	return counting(c.Runs, figure)
+}
+
+func counting(runs []Run, figure string) (values []float64, floor bool) {
+	var bounds []float64
+	for _, r := range runs {
+		v, has := r.Figures[figure]
+		switch {
+		case has && (r.Valid || r.Behind):
+			values = append(values, v)
+		case has:
+			bounds = append(bounds, v)
+		}
+	}
+	if len(values) == 0 {
+		return bounds, true
+	}
+	return values, false
+}
+
+// Median returns the median of a figure over the runs that count. floor says that
+// none said what the target does, so that it is a lower bound; ok that there was any.
+func (c *Cell) Median(figure string) (value float64, floor, ok bool) {
+	values, floor := c.values(figure)
+	if len(values) == 0 {
+		return 0, false, false
+	}
+	return stats.Median(values), floor, true
+}
+
+// spread is the noise of values as Cell.Noise defines it; ok only with two.
+func spread(values []float64) (noise float64, ok bool) {
+	if len(values) < 2 {
+		return 0, false
+	}
+	m := stats.Median(values)
+	if !(m > 0) {
+		return 0, false
+	}
+	s := slices.Clone(values)
+	slices.Sort(s)
+	if len(s) >= 5 {
+		// One that is far off is outvoted by four others.
+		if m-s[0] > s[len(s)-1]-m {
+			s = s[1:]
+		} else {
+			s = s[:len(s)-1]
+		}
+	}
+	noise = (s[len(s)-1] - s[0]) / 2 / m
+	return noise, !math.IsInf(noise, 0)
+}
+
+// Derive computes what follows from the runs: noise and knees.
+func (f *File) Derive() {
+	for i := range f.Cells {
+		c := &f.Cells[i]
+		c.Noise = nil
+		for _, g := range f.Figures {
+			values, _ := c.values(g.Name)
+			if noise, ok := spread(values); ok {
+				if c.Noise == nil {
+					c.Noise = make(map[string]float64)
+				}
+				c.Noise[g.Name] = noise
+			}
+		}
+	}
+	f.Noise, _ = f.noise(-1, f.NoiseOf)
+	f.Knees = nil
+	if k, err := lookup(f.Name); err == nil && k.knees != nil {
+		f.Knees = k.knees(f)
+	}
+}
+
+// noise is the median of the noise of a figure over the cells of a layer, or of
+// all with -1.
+func (f *File) noise(layer int, figure string) (noise float64, ok bool) {
+	var all []float64
+	for i := range f.Cells {
+		if n, ok := f.Cells[i].Noise[figure]; ok && (layer < 0 || f.Cells[i].Layer == layer) {
+			all = append(all, n)
+		}
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	return stats.Median(all), true
+}
+
+// Outliers are cells whose runs are farther apart than those of others: by more
+// than outlierTimes the median noise of the grid, and more than outlierLeast.
+const (
+	outlierTimes = 3
+	outlierLeast = 0.15
+)
+
+// outliers returns the indexes of the cells that are to be measured again after
+// so many rounds, judged by the figure NoiseOf in those rounds alone, so that the
+// answer is the same whenever it is asked.
+func (f *File) outliers(rounds int) []int {
+	noise := make([]float64, len(f.Cells))
+	var all []float64
+	for i := range f.Cells {
+		before := slices.DeleteFunc(slices.Clone(f.Cells[i].Runs), func(r Run) bool { return r.Round > rounds })
+		values, _ := counting(before, f.NoiseOf)
+		if n, ok := spread(values); ok {
+			noise[i] = n
+			all = append(all, n)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	limit := max(outlierLeast, outlierTimes*stats.Median(all))
+	var list []int
+	for i, n := range noise {
+		if n > limit {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// cell finds one.
+func (f *File) cell(layer, row, column int) *Cell {
+	for i := range f.Cells {
+		if c := &f.Cells[i]; c.Layer == layer && c.Row == row && c.Column == column {
+			return c
+		}
+	}
+	return nil
+}
+
+// AnyValid tells whether there is a valid run.
+func (f *File) AnyValid() bool {
+	return slices.ContainsFunc(f.Cells, func(c Cell) bool {
+		return slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Valid })
+	})
+}
+
+// AnyMissing tells whether a cell has no run at all.
+func (f *File) AnyMissing() bool {
+	return slices.ContainsFunc(f.Cells, func(c Cell) bool { return len(c.Runs) == 0 })
+}

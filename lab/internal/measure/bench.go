@@ -1,0 +1,258 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+// probeTime is how long an unrecorded run of the baseline must be in order to
+// say what an operation costs: a hundred times what a clock and a stray interrupt
+// add.
+const probeTime = time.Millisecond
+
+// noRound is the reason of a scenario that was interrupted early.
+const noRound = "interrupted before the first round was complete"
+
+// A bench measures one scenario.
+type bench struct {
+	scenario *lab.Scenario
+	settings Settings
+	share    time.Duration
+	deadline time.Time // of all scenarios
+	env      lab.Env
+	dir      string
+	began    time.Time
+	open     []opened // the variants that run on this machine
+	base     int      // index in open
+	report   func(change func(*Outcome))
+	meter    meter
+}
+
+type opened struct {
+	index  int // in the scenario and the outcome
+	name   string
+	runner lab.Runner
+}
+
+// run measures and leaves everything in the outcome, through report.
+func (b *bench) run(ctx context.Context) {
+	b.began = time.Now()
+	err := b.measure(ctx)
+	err = errors.Join(err, b.close())
+	b.report(func(o *Outcome) {
+		o.Seconds = time.Since(b.began).Seconds()
+		var skip *skipError
+		var unequal *unequalError
+		switch {
+		// A signal reaches child processes too, and what they then do to
+		// their runners is no failure.
+		case ctx.Err() != nil && o.Rounds > 0:
+			o.State, o.Reason = Partial, "interrupted"
+		case ctx.Err() != nil:
+			o.drop(Skipped, noRound)
+		case errors.As(err, &skip):
+			o.drop(Skipped, skip.reason)
+		case errors.As(err, &unequal):
+			o.drop(Invalid, unequal.Error())
+		case err != nil:
+			o.drop(Failed, err.Error())
+		default:
+			o.State, o.Reason = Done, ""
+		}
+	})
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	if err := b.openAll(ctx); err != nil {
+		return err
+	}
+	ops, rounds := b.scenario.Ops, b.settings.MaxRounds
+	if !b.scenario.Fixed {
+		c, err := b.probe(ctx)
+		if err != nil {
+			return err
+		}
+		ops, rounds = b.settings.plan(c, max(0, b.share-time.Since(b.began)))
+	}
+	b.report(func(o *Outcome) { o.Ops = ops })
+
+	order := newOrder(b.env.Seed, b.scenario.Name, len(b.open))
+	for n := range rounds {
+		if n > 0 && b.outOfTime(n) {
+			break
+		}
+		turns, err := b.round(ctx, order.next(), ops)
+		if err != nil {
+			return err
+		}
+		b.report(func(o *Outcome) {
+			for i, v := range b.open {
+				o.Variants[v.index].Turns = append(o.Variants[v.index].Turns, turns[i])
+			}
+			o.Rounds++
+		})
+	}
+	return nil
+}
+
+// outOfTime tells whether another round would go beyond the share, judging by
+// the n that are done, and whether it is allowed to stop here.
+func (b *bench) outOfTime(n int) bool {
+	spent := time.Since(b.began)
+	next := spent / time.Duration(n) // an overestimate by the set-up's part
+	if b.scenario.Fixed {
+		// Nothing else bounds the rounds of these.
+		return spent+next > b.share && n >= b.settings.MinFixed
+	}
+	if b.settings.Hard && time.Now().After(b.deadline) {
+		return true
+	}
+	return spent > b.share+b.share/2 && n >= b.settings.MinRounds
+}
+
+// openAll opens the variants. One that returns an errors.ErrUnsupported is left
+// out, unless it is the baseline, without which there is nothing to say.
+func (b *bench) openAll(ctx context.Context) error {
+	b.base = -1
+	for i, v := range b.scenario.Variants {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		env := b.env
+		env.Dir = filepath.Join(b.dir, fmt.Sprint(i))
+		if err := os.Mkdir(env.Dir, 0o700); err != nil {
+			return err
+		}
+		runner, err := v.Open(env)
+		if errors.Is(err, errors.ErrUnsupported) {
+			if v.Name == b.scenario.Baseline {
+				return &skipError{fmt.Sprintf("the baseline %s: %v", v.Name, err)}
+			}
+			b.report(func(o *Outcome) { o.Variants[i].Skipped = err.Error() })
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: open: %w", v.Name, err)
+		}
+		if v.Name == b.scenario.Baseline {
+			b.base = len(b.open)
+		}
+		b.open = append(b.open, opened{i, v.Name, runner})
+	}
+	return nil
+}
+
+// probe calls all variants with growing numbers of operations, the same for
+// all, until the baseline's run is long enough to tell what one costs. The
+// first pass finds everything cold and does not count.
+func (b *bench) probe(ctx context.Context) (cost, error) {
+	began := time.Now()
+	ops := max(1, b.scenario.Ops/warmUpShare)
+	for pass := 0; ; pass++ {
+		c := cost{variants: len(b.open)}
+		for i := range b.open {
+			if ctx.Err() != nil {
+				return cost{}, ctx.Err()
+			}
+			start := time.Now()
+			if _, err := b.call(i, ops); err != nil {
+				return cost{}, err
+			}
+			perOp := max(time.Since(start), 1).Seconds() / float64(ops)
+			if i == b.base {
+				c.base = perOp
+			}
+			c.all += perOp
+		}
+		short := c.base*float64(ops) < probeTime.Seconds() && ops < 1<<28
+		if (short || pass == 0) && time.Since(began) < b.share/8 {
+			if short {
+				ops *= 4
+			}
+			continue
+		}
+		start := time.Now()
+		runtime.GC()
+		c.round = time.Since(start).Seconds() * float64(len(b.open))
+		return c, nil
+	}
+}
+
+// round runs every variant once, in the given order of indexes, and returns
+// the turns by index.
+func (b *bench) round(ctx context.Context, order []int, ops int) ([]Turn, error) {
+	turns := make([]Turn, len(b.open))
+	for place, i := range order {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		runtime.GC()
+		if warm := ops / warmUpShare; warm > 0 && !b.scenario.Fixed {
+			if _, err := b.call(i, warm); err != nil {
+				return nil, err
+			}
+		}
+		b.meter.start()
+		sample, err := b.open[i].runner.Run(ops)
+		wall, figures := b.meter.stop(ops)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.open[i].name, err)
+		}
+		turns[i] = record(place, wall, figures, sample)
+	}
+	return turns, b.equal(turns, ops)
+}
+
+// equal holds the work of all variants in a round against the baseline's.
+func (b *bench) equal(turns []Turn, ops int) error {
+	base := turns[b.base]
+	for i, turn := range turns {
+		if turn.Bytes != base.Bytes || turn.Check != base.Check {
+			return &unequalError{b.open[i].name, b.open[b.base].name, ops, turn, base}
+		}
+	}
+	return nil
+}
+
+func (b *bench) call(i, ops int) (lab.Sample, error) {
+	sample, err := b.open[i].runner.Run(ops)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", b.open[i].name, err)
+	}
+	return sample, err
+}
+
+func (b *bench) close() error {
+	var errs []error
+	for _, v := range b.open {
+		if err := v.runner.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: close: %w", v.name, err))
+		}
+	}
+	b.open = nil
+	return errors.Join(errs...)
+}
+
+// A skipError says why a scenario cannot run on this machine.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+
+// An unequalError says that two variants did not do the same work.
+type unequalError struct {
+	variant, baseline string
+	ops               int
+	got, want         Turn
+}
+
+func (e *unequalError) Error() string {
+	return fmt.Sprintf("not the same work in %d operations: %s consumed %d bytes with sum %#x, %s %d bytes with sum %#x",
+		e.ops, e.variant, e.got.Bytes, e.got.Check, e.baseline, e.want.Bytes, e.want.Check)
+}

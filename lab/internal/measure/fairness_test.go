@@ -1,0 +1,232 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+func TestUnequalWorkIsInvalidAndHasNoFigures(t *testing.T) {
+	for name, cheat := range map[string]func(lab.Sample) lab.Sample{
+		"bytes": func(s lab.Sample) lab.Sample { s.Bytes--; return s },
+		"sum":   func(s lab.Sample) lab.Sample { s.Check ^= 0x10; return s },
+	} {
+		l := &ledger{}
+		rounds := 0
+		liar := l.variant("liar", func(ops int) (lab.Sample, error) {
+			sample, err := honest(1)(ops)
+			if rounds++; rounds > 12 {
+				sample = cheat(sample)
+			}
+			return sample, err
+		})
+		s := scenario("a", l.variant("base", honest(1)), liar)
+		s.Fixed, s.Ops = true, 100
+		o := mustRun(t, small(20), s)[0]
+		if o.State != Invalid || o.Rounds != 0 || o.Measured() {
+			t.Fatalf("%s: state %s with %d rounds", name, o.State, o.Rounds)
+		}
+		for _, v := range o.Variants {
+			if len(v.Turns) != 0 {
+				t.Errorf("%s: %s still has %d turns", name, v.Name, len(v.Turns))
+			}
+		}
+		want := map[string]string{
+			"bytes": "liar consumed 799 bytes with sum 0x12c, base 800 bytes with sum 0x12c",
+			"sum":   "liar consumed 800 bytes with sum 0x13c, base 800 bytes with sum 0x12c",
+		}[name]
+		if !strings.Contains(o.Reason, want) {
+			t.Errorf("%s: reason %q does not say %q", name, o.Reason, want)
+		}
+	}
+}
+
+func TestAnErrorFailsItsScenarioOnly(t *testing.T) {
+	broken := errors.New("the wire broke")
+	l := &ledger{}
+	fine := l.variant("fine", honest(1))
+	opens := lab.Variant{Name: "opens", Open: func(lab.Env) (lab.Runner, error) { return nil, broken }}
+	runs := l.variant("runs", func(int) (lab.Sample, error) { return lab.Sample{}, broken })
+	closes := lab.Variant{Name: "closes", Open: func(lab.Env) (lab.Runner, error) {
+		return &synthetic{ledger: l, work: honest(1), close: broken}, nil
+	}}
+	outcomes := mustRun(t, small(2),
+		scenario("opens", fine, opens), scenario("runs", fine, runs), scenario("closes", fine, closes), scenario("fine", fine))
+	for i, want := range []string{"opens: open: the wire broke", "runs: the wire broke", "closes: close: the wire broke"} {
+		if o := outcomes[i]; o.State != Failed || o.Reason != want || o.Measured() {
+			t.Errorf("%s: %s, %q", o.Name, o.State, o.Reason)
+		}
+	}
+	if o := outcomes[3]; o.State != Done || o.Rounds != 2 {
+		t.Errorf("the scenario after them: %s, %q", o.State, o.Reason)
+	}
+	if len(l.closed) != 6 {
+		t.Errorf("%d runners were closed, 6 were opened: %v", len(l.closed), l.closed)
+	}
+}
+
+func TestWhatThePlatformLacksIsLeftOut(t *testing.T) {
+	l := &ledger{}
+	missing := lab.Variant{Name: "missing", Open: func(lab.Env) (lab.Runner, error) {
+		return nil, fmt.Errorf("splice: %w", errors.ErrUnsupported)
+	}}
+	fine := l.variant("fine", honest(1))
+	outcomes := mustRun(t, small(2), scenario("a", fine, missing, l.variant("other", honest(1))), scenario("b", missing, fine))
+	a, b := outcomes[0], outcomes[1]
+	if v, _ := a.Variant("missing"); a.State != Done || len(v.Turns) != 0 || !strings.Contains(v.Skipped, "splice") {
+		t.Errorf("%s: %q, %+v", a.State, a.Reason, v)
+	}
+	if v, _ := a.Variant("other"); len(v.Turns) != 2 || v.Values(lab.NsPerOp) == nil {
+		t.Errorf("the variant after it: %+v", v)
+	}
+	if b.State != Skipped || !strings.Contains(b.Reason, "the baseline missing: splice") {
+		t.Errorf("without a baseline: %s, %q", b.State, b.Reason)
+	}
+}
+
+func TestARunThatAllocatesNothingIsRecordedAsNothing(t *testing.T) {
+	l := &ledger{}
+	o := mustRun(t, small(9), scenario("a", l.variant("base", honest(3))))[0]
+	free := 0
+	for _, turn := range o.Variants[0].Turns {
+		if turn.Figures[lab.AllocsPerOp] == 0 && turn.Figures[lab.BytesPerOp] == 0 && turn.Figures[lab.GCRuns] == 0 {
+			free++
+		}
+		if ns := turn.Figures[lab.NsPerOp]; ns <= 0 || turn.Figures[MBPerS] <= 0 {
+			t.Errorf("figures %v", turn.Figures)
+		}
+	}
+	// Other goroutines of a test binary may allocate now and then.
+	if free < 5 {
+		t.Errorf("only %d of 9 turns are free of allocations: %+v", free, o.Variants[0].Turns)
+	}
+}
+
+var kept []byte
+
+func TestAllocationsAndCollectionsAreCounted(t *testing.T) {
+	l := &ledger{}
+	s := scenario("a", l.variant("base", func(ops int) (lab.Sample, error) {
+		for range ops {
+			kept = make([]byte, 4096)
+		}
+		runtime.GC() // its own wish, not the variant's garbage
+		return lab.Sample{}, nil
+	}))
+	s.Fixed, s.Ops = true, 20000
+	o := mustRun(t, small(1), s)[0]
+	f := o.Variants[0].Turns[0].Figures
+	if f[lab.AllocsPerOp] < 1 || f[lab.AllocsPerOp] > 1.01 || f[lab.BytesPerOp] < 4096 || f[lab.BytesPerOp] > 4200 {
+		t.Errorf("one allocation of 4096 bytes per operation was counted as %v", f)
+	}
+	// 80 MB through a heap of a few; the exact number is the pacer's.
+	if f[lab.GCRuns] < 1 {
+		t.Errorf("%v collections", f[lab.GCRuns])
+	}
+	if _, ok := f[MBPerS]; ok {
+		t.Error("a rate of no bytes")
+	}
+
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if got := ownCollections(&after) - ownCollections(&before); got != 0 {
+		t.Errorf("a collection that was asked for counts as %d", got)
+	}
+}
+
+func TestAnOutcomeKnowsItsCurveAndItsBounds(t *testing.T) {
+	l := &ledger{}
+	few, many := l.variant("few", honest(1)), l.variant("many", honest(1))
+	few.X, many.X = 10, 1000
+	s := scenario("a", few, many)
+	s.Curve = &lab.Curve{X: "connections", Metric: lab.NsPerOp}
+	s.Targets = []lab.Target{{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}}
+	o := mustRun(t, small(2), s)[0]
+	if o.Curve == nil || *o.Curve != (Curve{"connections", lab.NsPerOp}) || o.Variants[0].X != 10 || o.Variants[1].X != 1000 {
+		t.Errorf("%+v, %+v", o.Curve, o.Variants)
+	}
+	if want := (Target{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}); len(o.Targets) != 1 || o.Targets[0] != want {
+		t.Errorf("%+v", o.Targets)
+	}
+}
+
+func TestARunnersOwnFiguresWin(t *testing.T) {
+	turn := record(0, 1, map[string]float64{lab.NsPerOp: 5, lab.CPUPerOp: 7, lab.GCRuns: 1},
+		lab.Sample{Figures: map[string]float64{lab.CPUPerOp: 3, "syscalls/op": 2, lab.GCRuns: math.NaN()}})
+	if got := fmt.Sprint(turn.Figures); got != "map[cpu-ns/op:3 ns/op:5 syscalls/op:2]" {
+		t.Error(got)
+	}
+}
+
+func TestCPUTimeOfWorkIsSeen(t *testing.T) {
+	before, ok := processCPU()
+	if !ok {
+		t.Skip("no CPU time on this platform")
+	}
+	// As long as it takes for the clock to step, which it only does for work.
+	for i := range int64(1) << 32 {
+		sink = sink*3 + 1
+		if i%(1<<16) == 0 {
+			if now, _ := processCPU(); now > before {
+				return
+			}
+		}
+	}
+	t.Error("the CPU time of the process did not grow")
+}
+
+func TestContradictoryDefinitionsAreRefused(t *testing.T) {
+	l := &ledger{}
+	v := l.variant("v", honest(1))
+	change := func(f func(*lab.Scenario)) []lab.Scenario {
+		s := scenario("s", v)
+		f(&s)
+		return []lab.Scenario{s}
+	}
+	for want, list := range map[string][]lab.Scenario{
+		`two scenarios are named "s"`: {scenario("s", v), scenario("s", v)},
+		`letters, digits`:             change(func(s *lab.Scenario) { s.Name = "a b" }),
+		`two variants are named "v"`:  {scenario("s", v, v)},
+		`the baseline "w"`:            change(func(s *lab.Scenario) { s.Baseline = "w" }),
+		`0 operations`:                change(func(s *lab.Scenario) { s.Ops = 0 }),
+		`no metric`:                   change(func(s *lab.Scenario) { s.Metric = "" }),
+		`set for "w"`:                 change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "w"}} }),
+		`set against "w"`:             change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", Against: "w"}} }),
+		`has bounds 0.5 and 2`:        change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtMost: 0.5, AtLeast: 2}} }),
+		`has bounds 0 and -1`:         change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: -1}} }),
+		`has bounds 0 and 3`:          change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: 3, Upper: true}} }),
+		`a curve of "" over "size"`:   change(func(s *lab.Scenario) { s.Curve = &lab.Curve{X: "size"} }),
+		`"w" stands at 2, after 2`: change(func(s *lab.Scenario) {
+			s.Curve = &lab.Curve{X: "size", Metric: lab.NsPerOp}
+			s.Variants = []lab.Variant{v, v, v}
+			s.Variants[0].X, s.Variants[1].X, s.Variants[2].X = 1, 2, 2
+			s.Variants[1].Name, s.Variants[2].Name = "u", "w"
+		}),
+		`variant "a/b"`:                change(func(s *lab.Scenario) { s.Variants = append(s.Variants, lab.Variant{Name: "a/b"}) }),
+		`variant "a" cannot be opened`: change(func(s *lab.Scenario) { s.Variants = append(s.Variants, lab.Variant{Name: "a"}) }),
+	} {
+		_, err := Run(t.Context(), list, small(1))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestNoTemporaryDirectoryIsAnError(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()+string(os.PathSeparator)+"missing")
+	if runtime.GOOS == "windows" {
+		t.Skip("TMPDIR means nothing here")
+	}
+	l := &ledger{}
+	if _, err := Run(t.Context(), []lab.Scenario{scenario("a", l.variant("v", honest(1)))}, small(1)); err == nil {
+		t.Error("no error")
+	}
+}

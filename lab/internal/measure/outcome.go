@@ -1,0 +1,151 @@
+package measure
+
+import (
+	"slices"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+// A State says how far a scenario came.
+type State string
+
+const (
+	Done    State = "done"    // every round that was asked for
+	Partial State = "partial" // interrupted; the rounds that are there are whole
+	Invalid State = "invalid" // the variants did not do the same work; no figures
+	Failed  State = "failed"  // a variant returned an error; no figures
+	Skipped State = "skipped" // not supported here, or not reached; no figures
+)
+
+// An Outcome is what measuring one scenario came to. Its fields are read-only
+// after Run returned.
+type Outcome struct {
+	Name     string    `json:"name"`
+	Title    string    `json:"title"`
+	Op       string    `json:"op"`
+	Metric   string    `json:"metric"`
+	Baseline string    `json:"baseline"`
+	State    State     `json:"state"`
+	Reason   string    `json:"reason,omitempty"` // why State is not Done
+	Ops      int       `json:"ops"`              // operations in each recorded run
+	Rounds   int       `json:"rounds"`
+	Seconds  float64   `json:"seconds"` // wall time of the scenario with set-up and warm-up
+	Variants []Variant `json:"variants"`
+	Targets  []Target  `json:"targets,omitempty"`
+	Curve    *Curve    `json:"curve,omitempty"`
+}
+
+// A Curve is lab.Curve as it is recorded.
+type Curve struct {
+	X      string `json:"x"`
+	Metric string `json:"metric"`
+}
+
+// A Variant is one way of doing the work with one Turn for each round. All
+// variants of an outcome have the same number of turns, except those that were
+// skipped, which have none.
+type Variant struct {
+	Name    string  `json:"name"`
+	About   string  `json:"about"`
+	X       float64 `json:"x,omitempty"`       // where it stands on the outcome's curve
+	Skipped string  `json:"skipped,omitempty"` // why it cannot run on this machine
+	Turns   []Turn  `json:"turns"`
+}
+
+// A Turn is one recorded call of a variant.
+type Turn struct {
+	Place   int                `json:"place"`        // when it ran within its round, from 0
+	Bytes   int64              `json:"bytes"`        // payload bytes consumed
+	Check   uint64             `json:"check,string"` // a sum over them; a string in JSON, where large integers lose digits
+	Figures map[string]float64 `json:"figures"`      // by metric; what a platform cannot measure is absent
+}
+
+// A Target is lab.Target as it is recorded.
+type Target struct {
+	Variant string  `json:"variant"`
+	Metric  string  `json:"metric,omitempty"` // empty: the scenario's
+	Against string  `json:"against,omitempty"`
+	AtMost  float64 `json:"at_most"`
+	AtLeast float64 `json:"at_least,omitempty"` // a bound from below instead
+	Upper   bool    `json:"upper,omitempty"`
+}
+
+// Variant finds a variant by name.
+func (o *Outcome) Variant(name string) (*Variant, bool) {
+	i := slices.IndexFunc(o.Variants, func(v Variant) bool { return v.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &o.Variants[i], true
+}
+
+// Values returns a metric's value for each round, or nil when a round lacks it.
+func (v *Variant) Values(metric string) []float64 {
+	if len(v.Turns) == 0 {
+		return nil
+	}
+	values := make([]float64, len(v.Turns))
+	for i, turn := range v.Turns {
+		value, ok := turn.Figures[metric]
+		if !ok {
+			return nil
+		}
+		values[i] = value
+	}
+	return values
+}
+
+// Metrics lists the metrics that every run of the variant has, sorted.
+func (v *Variant) Metrics() []string {
+	var names []string
+	if len(v.Turns) == 0 {
+		return nil
+	}
+	for name := range v.Turns[0].Figures {
+		if v.Values(name) != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Measured tells whether there are figures to show.
+func (o *Outcome) Measured() bool {
+	return (o.State == Done || o.State == Partial) && o.Rounds > 0
+}
+
+// drop takes the figures out of an outcome that must not have any.
+func (o *Outcome) drop(state State, reason string) {
+	o.State, o.Reason, o.Rounds = state, reason, 0
+	for i := range o.Variants {
+		o.Variants[i].Turns = []Turn{}
+	}
+}
+
+// clone copies what a running measurement still changes.
+func (o *Outcome) clone() Outcome {
+	c := *o
+	c.Variants = slices.Clone(o.Variants)
+	for i := range c.Variants {
+		c.Variants[i].Turns = slices.Clone(c.Variants[i].Turns)
+	}
+	return c
+}
+
+func newOutcome(s *lab.Scenario) Outcome {
+	o := Outcome{
+		Name: s.Name, Title: s.Title, Op: s.Op, Metric: s.Metric, Baseline: s.Baseline,
+		State: Skipped, Reason: "not reached", Ops: s.Ops,
+	}
+	for _, v := range s.Variants {
+		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, X: v.X, Turns: []Turn{}})
+	}
+	for _, t := range s.Targets {
+		o.Targets = append(o.Targets, Target(t))
+	}
+	if s.Curve != nil {
+		o.Curve = &Curve{s.Curve.X, s.Curve.Metric}
+	}
+	return o
+}

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+)
+
+// change finds one row.
+func change(t *testing.T, c *Comparison, item, figure string) Change {
+	t.Helper()
+	for _, ch := range c.Changes {
+		if ch.Item == item && ch.Figure == figure {
+			return ch
+		}
+	}
+	t.Fatalf("no %s of %s among %d rows", figure, item, len(c.Changes))
+	return Change{}
+}
+
+func mustCompare(t *testing.T, earlier, later *Result, o Options) *Comparison {
+	t.Helper()
+	c, err := Compare(earlier, later, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// benchWith is the fixture with the time of one variant changed in every round, or of
+// all of them.
+func benchWith(factor float64, names ...string) *File {
+	f := fixture()
+	o := &f.Scenarios[0]
+	for i := range o.Variants {
+		for _, name := range names {
+			if o.Variants[i].Name == name {
+				for _, turn := range o.Variants[i].Turns {
+					turn.Figures["ns/op"] *= factor
+				}
+			}
+		}
+	}
+	return f
+}
+
+func TestBenchIsComparedByRatiosWithinRuns(t *testing.T) {
+	old := opened(t, "old.json", fixture())
+	c := mustCompare(t, old, opened(t, "new.json", benchWith(1.4, "next")), Options{})
+	next := change(t, c, "framing/good next", "time/frame to peek")
+	if next.Verdict != "worse" || next.Ratio == nil || next.Ratio.Median < 1.35 || next.Ratio.Median > 1.45 || c.Regressions != 1 {
+		t.Errorf("%d regressions, %+v", c.Regressions, next)
+	}
+	c = mustCompare(t, old, opened(t, "new.json", benchWith(0.6, "next")), Options{})
+	if next := change(t, c, "framing/good next", "time/frame to peek"); next.Verdict != "better" || c.Regressions != 0 {
+		t.Errorf("%d regressions, %+v", c.Regressions, next)
+	}
+	// A machine that is twice as slow is no regression, and the baseline's own
+	// time is shown and not judged.
+	c = mustCompare(t, old, opened(t, "new.json", benchWith(2, "naive", "peek", "next")), Options{})
+	peek := change(t, c, "framing/good peek", "time/frame")
+	if c.Regressions+c.Better != 0 || peek.Judged || peek.Verdict != "" || peek.RatioText() != "2.00" {
+		t.Errorf("%d regressions, %+v", c.Regressions, peek)
+	}
+	// Below what counts.
+	if c = mustCompare(t, old, opened(t, "new.json", benchWith(1.15, "next")), Options{}); c.Regressions != 0 {
+		t.Errorf("15 %% more is a regression")
+	}
+	if c = mustCompare(t, old, opened(t, "new.json", benchWith(1.15, "next")), Options{AtLeast: 0.05}); c.Regressions != 1 {
+		t.Errorf("15 %% more is none with --at-least 5")
+	}
+}
+
+func TestAllocationsAreComparedAsTheyAre(t *testing.T) {
+	f := fixture()
+	for _, turn := range f.Scenarios[0].Variants[2].Turns {
+		turn.Figures["allocs/op"] = 1
+		turn.Figures["B/op"] = 0.4 // the runtime's own
+	}
+	c := mustCompare(t, opened(t, "old", fixture()), opened(t, "new", f), Options{})
+	allocs := change(t, c, "framing/good next", "allocs/op")
+	if allocs.Verdict != "worse" || allocs.NewText() != "1" || c.Regressions != 1 {
+		t.Errorf("%d regressions, %+v", c.Regressions, allocs)
+	}
+	var b strings.Builder
+	if err := c.WriteTable(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"WORSE", "not judged", "1 worse, 0 better"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestAScenarioThatFailsNowIsARegression(t *testing.T) {
+	f := fixture()
+	f.Scenarios[0].State, f.Scenarios[0].Reason, f.Scenarios[0].Rounds = measure.Failed, "it broke", 0
+	c := mustCompare(t, opened(t, "old", fixture()), opened(t, "new", f), Options{})
+	if ch := change(t, c, "framing/good", "failed"); ch.Verdict != "worse" || c.Regressions != 1 {
+		t.Errorf("%+v", c)
+	}
+	// One that was not run says nothing.
+	f.Scenarios = f.Scenarios[1:]
+	c = mustCompare(t, opened(t, "old", fixture()), opened(t, "new", f), Options{})
+	if c.Regressions != 0 || !strings.Contains(strings.Join(c.Notes, " "), "framing/good") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestLoadsAreCompared(t *testing.T) {
+	old := opened(t, "old", loadFixture(1, 1, 1))
+	for _, c := range []struct {
+		speed, tail float64
+		worse       []string
+	}{
+		{1, 1, nil},
+		{0.95, 1.1, nil},
+		{0.5, 1, []string{"throughput", "requests", "CPU/request of the target"}},
+		{1, 4, []string{"P99 of a window"}},
+		{1.6, 1, nil},
+	} {
+		got := mustCompare(t, old, opened(t, "new", loadFixture(c.speed, c.tail, 7)), Options{})
+		var worse []string
+		for _, ch := range got.Changes {
+			if ch.Verdict == "worse" {
+				worse = append(worse, ch.Figure)
+			}
+		}
+		if fmt.Sprint(worse) != fmt.Sprint(c.worse) || got.Regressions != len(c.worse) {
+			t.Errorf("speed %v, tail %v: worse are %v, want %v", c.speed, c.tail, worse, c.worse)
+		}
+	}
+	// One value on each side has no interval.
+	c := mustCompare(t, old, opened(t, "new", loadFixture(1, 1, 7)), Options{})
+	if ch := change(t, c, "load", "CPU/request of the target"); ch.Ratio != nil || ch.Verdict != "~" || ch.RatioText() != "1.00" {
+		t.Errorf("%+v", ch)
+	}
+}
+
+func TestMatricesAreComparedCellByCellAndAsAWhole(t *testing.T) {
+	old := opened(t, "old", matrixFixture(1, 1))
+	if c := mustCompare(t, old, opened(t, "new", matrixFixture(1, 2)), Options{}); c.Regressions+c.Better != 0 {
+		t.Errorf("the same grid: %s", c.Verdicts())
+	}
+	c := mustCompare(t, old, opened(t, "new", matrixFixture(0.5, 2)), Options{})
+	if whole := change(t, c, "aio as a whole", "throughput"); whole.Verdict != "worse" {
+		t.Errorf("half as fast: %+v", whole)
+	}
+	if cell := change(t, c, "std 1 KiB x 16", "throughput"); cell.New >= cell.Old {
+		t.Errorf("half as fast: %+v", cell)
+	}
+	// A grid that has more of it shares what both have.
+	larger := matrixFixture(1, 3)
+	larger.Rows.Labels[0], larger.Rows.Values[0] = "32 B", 32
+	if _, err := Compare(old, opened(t, "new", larger), Options{}); !errors.Is(err, ErrNotComparable) {
+		t.Errorf("other sides: %v", err)
+	}
+	c = mustCompare(t, old, opened(t, "new", larger), Options{Force: true})
+	for _, ch := range c.Changes {
+		if strings.Contains(ch.Item, "32 B") || strings.Contains(ch.Item, "64 B") {
+			t.Errorf("%s is compared", ch.Item)
+		}
+	}
+}
+
+func TestWhatCannotBeCompared(t *testing.T) {
+	change := func(f func(*load.Result)) *Result {
+		r := loadFixture(1, 1, 1)
+		f(r)
+		return opened(t, "new", r)
+	}
+	old := opened(t, "old", loadFixture(1, 1, 1))
+	for name, c := range map[string]struct {
+		later  *Result
+		says   string
+		forced bool // it can be, when asked for
+	}{
+		"another processor":  {change(func(r *load.Result) { r.Machine.CPU = "Other" }), "another machine: processor", true},
+		"another GOMAXPROCS": {change(func(r *load.Result) { r.Machine.GOMAXPROCS = 1 }), "GOMAXPROCS was 2, is 1", true},
+		"other connections":  {change(func(r *load.Result) { r.Plan.Conns = 1 }), "another plan: the number of connections", true},
+		"another rate":       {change(func(r *load.Result) { r.Plan.Rate = 0 }), "closed loop", true},
+		"invalid":            {opened(t, "new", invalidLoad()), "invalid", false},
+		"another kind":       {opened(t, "new", matrixFixture(1, 1)), "matrix", false},
+	} {
+		_, err := Compare(old, c.later, Options{})
+		if !errors.Is(err, ErrNotComparable) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v does not say %q", name, err, c.says)
+		}
+		forced, err := Compare(old, c.later, Options{Force: true})
+		if (err == nil) != c.forced {
+			t.Errorf("%s with force: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		var b strings.Builder
+		if err := forced.WriteTable(&b, false); err != nil || !strings.Contains(b.String(), "COMPARED ALL THE SAME") {
+			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
+	}
+	d := opened(t, "d", diagnosisFixture())
+	if _, err := Compare(d, d, Options{Force: true}); !errors.Is(err, ErrNotComparable) {
+		t.Errorf("two diagnoses: %v", err)
+	}
+	quick := fixture()
+	quick.Mode = "quick"
+	if _, err := Compare(opened(t, "old", fixture()), opened(t, "new", quick), Options{}); !errors.Is(err, ErrNotComparable) {
+		t.Errorf("another mode: %v", err)
+	}
+	grid := matrixFixture(1, 1)
+	grid.Name = "buffer"
+	if _, err := Compare(opened(t, "old", matrixFixture(1, 1)), opened(t, "new", grid), Options{Force: true}); !errors.Is(err, ErrNotComparable) {
+		t.Errorf("another grid: %v", err)
+	}
+	// Another kernel is worth a note and no more.
+	c := mustCompare(t, old, change(func(r *load.Result) { r.Machine.Kernel = "6.2" }), Options{})
+	if !strings.Contains(strings.Join(c.Notes, " "), "kernel was 6.1, is 6.2") {
+		t.Errorf("%v", c.Notes)
+	}
+}
+
+func TestTheComparisonAsJSON(t *testing.T) {
+	c := mustCompare(t, opened(t, "old.json", loadFixture(1, 1, 1)), opened(t, "new.json", loadFixture(0.5, 1, 2)), Options{})
+	var b bytes.Buffer
+	if err := c.Save(&b); err != nil {
+		t.Fatal(err)
+	}
+	var read Comparison
+	if err := json.Unmarshal(b.Bytes(), &read); err != nil {
+		t.Fatal(err)
+	}
+	if read.Kind != "comparison" || read.Of != KindLoad || read.Regressions != c.Regressions || len(read.Changes) != len(c.Changes) || read.Rule == "" || read.AtLeast != LeastFigure {
+		t.Errorf("%+v", read)
+	}
+}
+
+// Rounds that are missing a cell do not make the mean of a layer lean.
+func TestALayerAsAWholeTakesRoundsThatAllCellsHave(t *testing.T) {
+	got := together([][]roundValue{{{0, 2}, {1, 8}, {2, 1}}, {{1, 2}, {2, 4}, {2, 100}}})
+	if len(got) != 2 || got[0] != 4 || got[1] != 2 {
+		t.Errorf("%v", got)
+	}
+	if got := together(nil); got != nil {
+		t.Errorf("%v", got)
+	}
+	f := &matrix.File{}
+	if err := checkMatrix(f); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,50 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/report"
+)
+
+func Example() {
+	turns := func(ns ...float64) (list []measure.Turn) {
+		for _, value := range ns {
+			list = append(list, measure.Turn{Figures: map[string]float64{"ns/op": value}})
+		}
+		return list
+	}
+	results := &report.File{
+		Schema:  report.Schema,
+		Machine: machine.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
+		Scenarios: []measure.Outcome{{
+			Name: "adding/ones", Title: "adding up", Op: "addition", Metric: "ns/op", Baseline: "ones",
+			State: measure.Done, Ops: 1000, Rounds: 7,
+			Variants: []measure.Variant{
+				{Name: "ones", Turns: turns(10, 11, 10, 12, 30, 10, 11)},
+				{Name: "pairs", Turns: turns(6, 7, 6, 7, 18, 6, 7)},
+			},
+		}},
+	}
+	var saved bytes.Buffer
+	if err := results.Save(&saved); err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Later, or elsewhere.
+	loaded, err := report.Load(&saved)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report.NewTable(os.Stdout, false).Scenario(&loaded.Scenarios[0])
+	// Output:
+	// adding/ones  adding up
+	//   variant  time/addition  ratio  95 % interval  allocs  GCs
+	//   ones *           11 ns      1                      -    -
+	//   pairs             7 ns   0.60   0.58 .. 0.64       -    -
+	//   7 rounds of 1,000 x addition
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+)
+
+// Schema is the version of the JSON form. It grows when a reader of the older form would
+// misunderstand the newer.
+const Schema = 1
+
+// ErrSchema is returned for a file of another version, or for JSON that is no
+// results file at all.
+var ErrSchema = errors.New("not a results file of this version")
+
+// A File is one run of the program with all that is needed to judge it.
+type File struct {
+	Schema      int               `json:"schema"`
+	Version     string            `json:"version"` // of the program
+	Mode        string            `json:"mode"`    // quick, normal or full
+	Command     []string          `json:"command"`
+	Seed        uint64            `json:"seed,string"` // a string since readers of JSON lose digits of large integers
+	Started     time.Time         `json:"started"`
+	Seconds     float64           `json:"seconds"`
+	Interrupted bool              `json:"interrupted,omitempty"`
+	Profiled    bool              `json:"profiled,omitempty"` // a profiler ran beside, and took its part
+	Machine     machine.Machine   `json:"machine"`
+	Scenarios   []measure.Outcome `json:"scenarios"`
+}
+
+// saved is the written form: the file with what is derived from it.
+type saved struct {
+	*File
+	Summaries []Summary `json:"summaries"`
+}
+
+// Save writes the file as JSON, with the summaries beside the raw values.
+func (f *File) Save(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(saved{f, f.Summaries()})
+}
+
+// Load reads what Save wrote. The error is ErrSchema for another version, for JSON that is
+// something else, and for a file whose parts contradict each other.
+func Load(r io.Reader) (*File, error) {
+	var f File
+	if err := json.NewDecoder(r).Decode(&f); err != nil {
+		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
+	}
+	if f.Schema != Schema {
+		return nil, fmt.Errorf("report: %w: version %d, this program reads %d", ErrSchema, f.Schema, Schema)
+	}
+	for i := range f.Scenarios {
+		if err := consistent(&f.Scenarios[i]); err != nil {
+			return nil, fmt.Errorf("report: %w: scenario %q: %w", ErrSchema, f.Scenarios[i].Name, err)
+		}
+	}
+	return &f, nil
+}
+
+// consistent checks what everything else relies on: ratios are taken round by
+// round, to a baseline that is there.
+func consistent(o *measure.Outcome) error {
+	if !o.Measured() {
+		return nil
+	}
+	if _, ok := o.Variant(o.Baseline); !ok {
+		return fmt.Errorf("the baseline %q is no variant", o.Baseline)
+	}
+	for _, v := range o.Variants {
+		if v.Skipped == "" && len(v.Turns) != o.Rounds {
+			return fmt.Errorf("%q has %d turns in %d rounds", v.Name, len(v.Turns), o.Rounds)
+		}
+	}
+	return nil
+}
+
+// Summaries derives the summary of every scenario.
+func (f *File) Summaries() []Summary {
+	list := make([]Summary, len(f.Scenarios))
+	for i := range f.Scenarios {
+		list[i] = Summarize(&f.Scenarios[i])
+	}
+	return list
+}

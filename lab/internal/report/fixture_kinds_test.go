@@ -1,0 +1,264 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/proc"
+)
+
+// testMachine knows everything that can be known.
+func testMachine() machine.Machine {
+	return machine.Machine{
+		OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Test CPU @ 3 GHz", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0",
+		Memory: 16 << 30, CPULimit: 1.5, OpenFiles: 1024, Governor: "performance", Virtualization: "kvm",
+		Sysctls: machine.Sysctls{SomaxConn: "4096", TCPRmem: "4096 131072 6291456", Congestion: "cubic", Overcommit: "0"},
+	}
+}
+
+func distribution(rng *rand.Rand, scale time.Duration, tail float64) *load.Distribution {
+	d := &load.Distribution{Count: 123_456}
+	at := func(q float64) time.Duration {
+		return time.Duration(float64(scale) * (1 + tail*math.Pow(-math.Log10(1-min(q, 0.999999)), 2)) * (1 + 0.001*rng.Float64()))
+	}
+	var last time.Duration
+	for i := range 90 {
+		q := 1 - math.Pow(10, -float64(i)/18)
+		last = max(last, at(q))
+		d.Curve = append(d.Curve, load.Quantile{Q: q, At: last})
+	}
+	d.Max = last * 2
+	d.Curve = append(d.Curve, load.Quantile{Q: 1, At: d.Max})
+	d.Min, d.Mean, d.P50, d.P90, d.P99, d.P999 = at(0), at(0.6), at(0.5), at(0.9), at(0.99), at(0.999)
+	return d
+}
+
+// loadFixture is an open-loop run whose speed and tail are factors of the usual.
+func loadFixture(speed, tail float64, seed uint64) *load.Result {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	p := load.Default()
+	p.Target, p.Conns, p.Depth, p.Rate, p.Duration = "127.0.0.1:7000", 64, 4, 20_000, 30*time.Second
+	allocs, perConn, calls, gcs, pause := 0.02, 4300.0, 1.02, uint64(3), 400*time.Microsecond
+	switches, queued := uint64(120_000), 800*time.Millisecond
+	r := &load.Result{
+		Kind: load.Kind, Schema: load.Schema, Version: "devel", Command: []string{"lab", "load", "<b>x</b>"}, Machine: testMachine(),
+		Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Plan: p, Valid: true, Measured: p.Duration,
+		Requests: 600_000, Bytes: 600_000 * 128, IOPS: 20_000 * speed, Throughput: 20_000 * 128 * speed, Late: 0.002, LateAfter: time.Millisecond, Busy: 0.31,
+		Latency: distribution(rng, 90*time.Microsecond, 1.2*tail), Service: distribution(rng, 80*time.Microsecond, 0.5*tail), Jitter: 212 * time.Microsecond,
+		Calibration: &load.Calibration{Timer: *distribution(rng, 60*time.Microsecond, 0.2), LateAfter: time.Millisecond, Loopback: *distribution(rng, 18*time.Microsecond, 0.3), Ceiling: 310_000, CeilingCPU: 3100},
+		Generator:   load.Use{Spent: proc.Spent{CPU: 9 * time.Second, User: 3 * time.Second, System: 6 * time.Second, Voluntary: &switches, Involuntary: &switches, Queued: &queued, Resident: 30 << 20, Threads: 7}, SyscallsPerOp: &calls, AllocsPerOp: &allocs, CPUPerOp: 4200},
+		Target:      &load.Use{Spent: proc.Spent{CPU: 12 * time.Second, User: 4 * time.Second, System: 8 * time.Second, Resident: 60 << 20}, CPUPerOp: 6100 / speed, AllocsPerOp: &allocs, GCs: &gcs, GCPause: &pause, ResidentPerConn: &perConn, SyscallsNote: "reads and writes only"},
+	}
+	mean := 0.0
+	for i := range 30 {
+		v := 20_000 * 128 * speed * (1 + 0.06*rng.NormFloat64())
+		mean += (v - mean) / float64(min(i+1, 5))
+		r.Series = append(r.Series, load.Second{At: time.Duration(i+1) * time.Second, Requests: uint64(v / 128), Bytes: uint64(v), Rate: v, Mean: mean})
+	}
+	for i := range 300 {
+		if i >= 100 && i < 110 {
+			continue // a stall: nothing was answered
+		}
+		r.P99s = append(r.P99s, load.WindowP99{At: time.Duration(i+1) * 100 * time.Millisecond, Count: 2000, P99: time.Duration(420e3 * tail * math.Exp(0.3*rng.NormFloat64()))})
+	}
+	for i := range 6 {
+		r.Jitters = append(r.Jitters, load.Span{At: time.Duration(i+1) * 5 * time.Second, StdDev: time.Duration(200e3 * (1 + 0.2*rng.Float64())), N: 50})
+	}
+	return r
+}
+
+// invalidLoad is one in which the generator was the limit.
+func invalidLoad() *load.Result {
+	r := loadFixture(0.4, 3, 9)
+	r.Valid, r.Reasons = false, []string{"12 % of the sends were late by the generator's own fault, more than 5 %", "the generator was out of CPU: its busiest thread worked for 99 % of the time"}
+	r.Late, r.Busy = 0.12, 0.99
+	return r
+}
+
+// matrixFixture is a grid of two engines, with invalid cells, one that was not reached, and
+// a knee. Everything is by a factor faster than usual.
+func matrixFixture(speed float64, seed uint64) *matrix.File {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	f := &matrix.File{
+		Kind: matrix.Kind, Schema: matrix.Schema, Version: "devel", Command: []string{"lab", "matrix", "size-conns"}, Machine: testMachine(),
+		Started: time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC), Seconds: 600, Name: "size-conns", Title: "sizes by connections", Seed: 1, Repeats: 5, CellTime: time.Second,
+		Layers: []string{"std", "aio"},
+		Rows:   matrix.Axis{Name: "size", Unit: "B"}, Columns: matrix.Axis{Name: "connections", Unit: "connections"},
+		Figures: []matrix.Figure{{Name: matrix.Throughput, Title: "throughput", Metric: "B/s", More: true}, {Name: matrix.P99, Title: "P99", Metric: "ns"}},
+		Knees:   []matrix.Knee{{Layer: 1, Along: "connections", Column: 3, Value: 64, Label: "64", Rule: "beyond it the throughput grows by less than a tenth for twice the connections", Figure: matrix.Throughput}},
+	}
+	for size := 64; size <= 1<<20; size *= 4 {
+		f.Rows.Values, f.Rows.Labels = append(f.Rows.Values, float64(size)), append(f.Rows.Labels, byteText(float64(size)))
+	}
+	for conns := 1; conns <= 1024; conns *= 4 {
+		f.Columns.Values, f.Columns.Labels = append(f.Columns.Values, float64(conns)), append(f.Columns.Labels, fmt.Sprint(conns))
+	}
+	row := 1
+	f.Knees = append(f.Knees, matrix.Knee{Layer: 0, Along: "connections", Row: &row, Column: 2, Value: 16, Label: "16", Open: true, Note: "the grid ends there", Figure: matrix.Throughput})
+	for l := range f.Layers {
+		for i, size := range f.Rows.Values {
+			for j, conns := range f.Columns.Values {
+				c := matrix.Cell{Layer: l, Row: i, Column: j}
+				for round := range 5 {
+					noise := 1 + 0.04*rng.NormFloat64()
+					run := matrix.Run{Round: round, Valid: true, Figures: map[string]float64{
+						matrix.Throughput: speed * noise * size * 40_000 * math.Sqrt(conns) / (1 + size/40_000) / (1 + conns/300) * float64(l+4) / 4,
+						matrix.P99:        1 / speed / noise * (50_000 + 9_000*conns + 8*size),
+					}}
+					if i == 1 && j == 5 || i == 2 && j == 4 && round == 0 {
+						run.Valid, run.Reason = false, "sends were late"
+						run.Behind = i == 1
+						delete(run.Figures, matrix.P99)
+					}
+					c.Runs = append(c.Runs, run)
+				}
+				if l == 1 && i == 7 && j == 5 {
+					c.Runs = nil
+				}
+				f.Cells = append(f.Cells, c)
+			}
+		}
+	}
+	return f
+}
+
+// diagnosisFixture has all that the tools may say.
+func diagnosisFixture() *diagnose.Diagnosis {
+	frames := func(names ...string) []evidence.Frame {
+		var list []evidence.Frame
+		for i, name := range names {
+			list = append(list, evidence.Frame{Func: name, File: "file.go", Line: 10 + i})
+		}
+		return list
+	}
+	const own = "github.com/sluice-go/sluice/"
+	rng := rand.New(rand.NewPCG(5, 6))
+	cpu := &evidence.Profile{Unit: "ns"}
+	for i, s := range [][]string{
+		{"syscall.Syscall", "syscall.write", "internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", own + "cmd/sluice/internal/lab/planted.smallWrites", "main.main", "runtime.main"},
+		{"runtime.memmove", own + "mem.(*Buf).Append", own + "cmd/sluice/internal/lab/planted.smallWrites", "main.main", "runtime.main"},
+		{"syscall.Syscall", "syscall.read", "internal/poll.(*FD).Read", "net.(*conn).Read", "github.com/sluice-go/sluice.(*BufReader).fill", "main.main", "runtime.main"},
+		{"runtime.scanobject", "runtime.gcDrain", "runtime.gcBgMarkWorker"},
+		{"encoding/binary.bigEndian.Uint32", own + "cmd/sluice/internal/lab/planted.parse[go.shape.int]", "main.main", "runtime.main"},
+		{"example.com/other/pkg.(*T).Do", "main.main", "runtime.main"},
+		{"do_syscall_64", "entry_SYSCALL_64_after_hwframe", "syscall.Syscall", "main.main", "runtime.main"},
+	} {
+		v := int64(4e9 / float64(i+1))
+		cpu.Stacks = append(cpu.Stacks, evidence.Stack{Value: v, Count: v / 1e7, Frames: frames(s...)})
+		cpu.Total += v
+	}
+	for i := range 60 {
+		v := int64(rng.IntN(50_000_000))
+		cpu.Stacks = append(cpu.Stacks, evidence.Stack{Value: v, Frames: frames(fmt.Sprintf("main.leaf%d", i), fmt.Sprintf("main.branch%d", i%7), "main.main", "runtime.main")})
+		cpu.Total += v
+	}
+	space := &evidence.Profile{Unit: "B", Total: 1 << 30, Stacks: []evidence.Stack{
+		{Value: 900 << 20, Frames: frames("bytes.Clone", own+"cmd/sluice/internal/lab/planted.perPacket", "main.main", "runtime.main")},
+		{Value: 124 << 20, Frames: frames("bufio.NewReaderSize", "main.main", "runtime.main")},
+	}}
+	return &diagnose.Diagnosis{
+		Kind: diagnose.Kind, Schema: diagnose.Schema, Version: "devel", Command: []string{"lab", "diagnose", "planted/small-writes"}, Machine: testMachine(),
+		Started: time.Date(2026, 3, 4, 7, 0, 0, 0, time.UTC),
+		Findings: []diagnose.Finding{
+			{Rule: "small-writes", Tool: "strace", Top: "write", Share: 0.93, Clue: "93 % of the writes were under 512 B, most often 64 B", Try: "write through a BufWriter of 16 KiB or more", Score: 0.7},
+			{Rule: "garbage", Tool: "pprof allocs", Top: own + "cmd/sluice/internal/lab/planted.perPacket", Share: 0.88, Clue: "88 % of the bytes were allocated in one place, for each packet", Try: "lend a view instead of a copy", Score: 0.2},
+			{Tool: "trace", Top: "network", Share: 0.78, Clue: "blocked 78 % in reads from the network"},
+		},
+		Evidence: evidence.Evidence{
+			Workload: "planted/small-writes fault", Took: 3 * time.Second, Ops: 1_000_000, Bytes: 64_000_000, CPUTime: 2900 * time.Millisecond,
+			Tools: []evidence.Tool{{Name: "pprof cpu", State: "ok"}, {Name: "perf stat", State: "missing", Note: "no such program"}},
+			CPU:   cpu, Space: space,
+			Mutex: &evidence.Profile{Unit: "ns", Total: 5e6, Stacks: []evidence.Stack{{Value: 5e6, Frames: frames("sync.(*Mutex).Unlock", "main.main")}}},
+			Trace: &evidence.Trace{
+				Took: 3 * time.Second, Procs: 2, Running: 2 * time.Second, Waiting: 9 * time.Second, Syscall: time.Second, GCs: 4, GC: 30 * time.Millisecond,
+				Blocked: []evidence.Blocking{{Reason: "sync", Time: 2 * time.Second, Count: 40, WhileIO: time.Second, Frames: frames("runtime.gopark", "sync.(*Mutex).Lock", own+"x.locked")}},
+				Latency: evidence.Latency{Count: 100, P50: 10 * time.Microsecond, P99: time.Millisecond, Max: 3 * time.Millisecond},
+			},
+			Calls: &evidence.Calls{Took: 3 * time.Second, Total: 1_010_000, ByName: []evidence.Call{
+				{Name: "write", Count: 1_000_000, Time: 2 * time.Second, Bytes: 64_000_000, Under512: 1_000_000, Full: 1_000_000, Sizes: []evidence.Size{{Bytes: 64, Count: 1_000_000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1_000_000}}},
+				{Name: "epoll_pwait", Count: 10_000, Errors: 3, Time: time.Second},
+			}},
+			Perf:    &evidence.Perf{Counters: map[string]float64{"cache-misses": 123456}, Unsupported: []string{"branch-misses"}},
+			Scaling: &evidence.Scaling{Procs: []int{1, 2}, OpsPerSec: []float64{1e6, 8e5}},
+		},
+	}
+}
+
+// calibrationFixture has a round that is not valid.
+func calibrationFixture() *calibrate.Result {
+	rng := rand.New(rand.NewPCG(7, 8))
+	p := load.Default()
+	p.Target = "127.0.0.1:7000"
+	return &calibrate.Result{
+		Kind: calibrate.Kind, Schema: calibrate.Schema, Version: "devel", Command: []string{"lab", "load", "calibrate"}, Machine: testMachine(),
+		Started: time.Date(2026, 3, 4, 8, 0, 0, 0, time.UTC), Plan: p, Asked: 5, Own: true, Stopped: true,
+		Timer: distribution(rng, 60*time.Microsecond, 0.2), Loopback: distribution(rng, 18*time.Microsecond, 0.3),
+		Rounds: []calibrate.Round{
+			{Measured: 30 * time.Second, Requests: 3_000_000, Throughput: 12.8e6, Within: 4e5, IOPS: 100_000, Service: 9900, Theory: 101_010, Ratio: 0.99, Busy: 0.7, Valid: true},
+			{Measured: 30 * time.Second, Requests: 2_700_000, Throughput: 11.5e6, IOPS: 90_000, Busy: 1, Reasons: []string{"the generator was out of CPU"}},
+		},
+		Throughput: calibrate.Spread{N: 2, Mean: 12.15e6, StdDev: 9.2e5, CV: 0.076}, IOPS: calibrate.Spread{N: 2, Mean: 95_000, StdDev: 7071, CV: 0.074},
+		Ratio: calibrate.Spread{N: 1, Mean: 0.99},
+	}
+}
+
+// written is a result as it stands in a file.
+func written(t testing.TB, result any) []byte {
+	t.Helper()
+	if f, ok := result.(*File); ok {
+		var b bytes.Buffer
+		if err := f.Save(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// opened reads what was written.
+func opened(t testing.TB, name string, result any) *Result {
+	t.Helper()
+	r, err := Read(bytes.NewReader(written(t, result)), name)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return r
+}
+
+// everything is a result of each kind, and of some more than one.
+func everything(t testing.TB) []*Result {
+	t.Helper()
+	second := fixture()
+	second.Interrupted = false
+	return []*Result{
+		opened(t, "load.json", loadFixture(1, 1, 1)), opened(t, "load-2.json", loadFixture(1.4, 0.6, 2)), opened(t, "invalid.json", invalidLoad()),
+		opened(t, "matrix.json", matrixFixture(1, 1)), opened(t, "diagnosis.json", diagnosisFixture()), opened(t, "calibration.json", calibrationFixture()),
+		opened(t, "bench.json", fixture()), opened(t, "bench-2.json", second),
+	}
+}
+
+// reported is the page of some results.
+func reported(t testing.TB, results ...*Result) string {
+	t.Helper()
+	var b strings.Builder
+	if err := WriteReport(&b, results); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,234 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+)
+
+// Bounds of a flame graph.
+const (
+	flameDepth  = 100   // frames, counted from the outermost
+	flameFrames = 2_000 // that are drawn
+	flameLeast  = 0.001 // of the whole: less is narrower than a pixel
+	flameRow    = 18    // pixels
+	flameLabel  = 0.025 // of the width: a narrower frame has no room for its name
+)
+
+// A flamegraph shows where a profile's values come from: callers above what they
+// call, each as wide as its part of the whole, the widest first. It is drawn in
+// per cent of the page's width and in pixels of height, so that its text is readable
+// on any screen; the script that lets a reader go into a part of it only
+// changes those numbers.
+type flamegraph struct {
+	ID     string
+	Title  string
+	Total  string
+	Height int
+	Frames []flame
+	Notes  []string
+}
+
+// A flame is one frame of a call path.
+type flame struct {
+	Class       string
+	Name        string // without its package's path
+	About       string // in full, with its value
+	Part, Width float64
+	Depth       int
+	Label       bool
+}
+
+// X and W are in per cent.
+func (f flame) X() string { return percent(f.Part) }
+func (f flame) W() string { return percent(f.Width) }
+func (f flame) Y() int    { return f.Depth * flameRow }
+
+func percent(part float64) string { return strconv.FormatFloat(part*100, 'f', 3, 64) + "%" }
+
+// A call is a node of the tree.
+type call struct {
+	name  string
+	value float64
+	calls map[string]*call
+}
+
+func (c *call) to(name string) *call {
+	next := c.calls[name]
+	if next == nil {
+		if c.calls == nil {
+			c.calls = map[string]*call{}
+		}
+		next = &call{name: name}
+		c.calls[name] = next
+	}
+	return next
+}
+
+// newFlamegraph returns nil for a profile of nothing.
+func newFlamegraph(id, title string, p *evidence.Profile) *flamegraph {
+	if p == nil {
+		return nil
+	}
+	root := &call{name: "all"}
+	cut := false
+	for _, s := range p.Stacks {
+		// Sums of hostile values would leave the range of integers.
+		value := float64(s.Value)
+		root.value += value
+		at := root
+		for i := range s.Frames {
+			if i == flameDepth {
+				cut = true
+				break
+			}
+			at = at.to(s.Frames[len(s.Frames)-1-i].Func)
+			at.value += value
+		}
+	}
+	if root.value <= 0 {
+		return nil
+	}
+	g := &flamegraph{ID: id, Title: title, Total: figure(root.value, p.Unit)}
+	if p.Unit == "objects" {
+		g.Total = grouped(root.value) + " objects"
+	}
+	least := flameLeast * root.value
+	var small bool
+	for {
+		g.Frames, g.Height, small = g.Frames[:0], 0, false
+		g.lay(root, 0, 0, root.value, p.Unit, least, &small)
+		if len(g.Frames) <= flameFrames {
+			break
+		}
+		least *= 2
+	}
+	if small {
+		g.Notes = append(g.Notes, "What has less than "+share(least/root.value)+" of the whole is not drawn.")
+	}
+	if cut {
+		g.Notes = append(g.Notes, fmt.Sprintf("Stacks deeper than %d frames are cut.", flameDepth))
+	}
+	return g
+}
+
+// lay places a call and what it calls. Its depth is bounded by flameDepth.
+func (g *flamegraph) lay(c *call, depth int, from, total float64, unit string, least float64, small *bool) {
+	if len(g.Frames) > flameFrames {
+		return
+	}
+	value := figure(c.value, unit)
+	if unit == "objects" {
+		value = grouped(c.value) + " objects"
+	}
+	f := flame{
+		Class: kindOfCode(c.name), Name: shortName(c.name), Part: from / total, Width: c.value / total, Depth: depth,
+		About: fmt.Sprintf("%s\n%s, %s", clipped(c.name, 300), value, share(c.value/total)),
+	}
+	f.Label = f.Width >= flameLabel
+	g.Frames = append(g.Frames, f)
+	g.Height = max(g.Height, (depth+1)*flameRow)
+	list := slices.SortedFunc(maps.Values(c.calls), func(a, b *call) int {
+		return cmp.Or(cmp.Compare(b.value, a.value), strings.Compare(a.name, b.name))
+	})
+	for _, next := range list {
+		if next.value < least || next.value == 0 {
+			*small = true
+			break
+		}
+		g.lay(next, depth+1, from, total, unit, least, small)
+		from += next.value
+	}
+}
+
+// shortName takes the directories off a function's name.
+func shortName(name string) string {
+	short := name
+	// Type parameters have paths of their own.
+	end := strings.IndexAny(short, "[(")
+	if end < 0 {
+		end = len(short)
+	}
+	if i := strings.LastIndexByte(short[:end], '/'); i >= 0 {
+		short = short[i+1:]
+	}
+	return clipped(short, 120)
+}
+
+// clipped shortens a text to so many characters.
+func clipped(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// kindOfCode is the class of a frame: whose code it is.
+func kindOfCode(name string) string {
+	path, _, _ := strings.Cut(name, "[")
+	dir := path[:strings.LastIndexByte(path, '/')+1]
+	pkg, _, _ := strings.Cut(path[len(dir):], ".")
+	switch full := dir + pkg; {
+	case name == "all" || name == "(other)":
+		return "k-all"
+	case full == "syscall" || strings.HasPrefix(full, "internal/runtime/syscall") || strings.HasPrefix(full, "golang.org/x/sys/") ||
+		full == "runtime/internal/syscall" || strings.HasPrefix(full, "internal/syscall/") || strings.HasSuffix(name, "[kernel.kallsyms]") || strings.HasSuffix(name, "_[k]"):
+		return "k-call"
+	case full == "runtime" || strings.HasPrefix(full, "runtime/") || strings.HasPrefix(full, "internal/runtime/"):
+		return "k-run"
+	case strings.HasPrefix(full, "github.com/sluice-go/sluice"):
+		return "k-own"
+	case full == "main" || strings.Contains(strings.Split(full, "/")[0], "."):
+		return "k-other"
+	case !strings.Contains(path, "."):
+		return "k-call" // a symbol of the kernel or of C
+	}
+	return "k-std"
+}
+
+// flameKinds is the legend.
+var flameKinds = []legend{
+	{"k-own", "", "sluice"}, {"k-std", "", "standard library"}, {"k-run", "", "Go runtime"}, {"k-call", "", "system calls, kernel"}, {"k-other", "", "other code"},
+}
+
+// flamegraphs are those of a diagnosis: what costs time and what allocates
+// openly, the rest folded.
+func flamegraphs(e *evidence.Evidence, id string) (open, folded []*flamegraph) {
+	var perf *evidence.Profile
+	if e.Perf != nil {
+		perf = e.Perf.Profile
+	}
+	for _, p := range []struct {
+		name, title string
+		profile     *evidence.Profile
+		open        bool
+	}{
+		{"cpu", "CPU time", e.CPU, true},
+		{"space", "bytes allocated", e.Space, true},
+		{"allocs", "objects allocated", e.Allocs, e.Space == nil},
+		{"perf", "perf: samples with the kernel's frames", perf, false},
+		{"block", "time spent waiting", e.Block, false},
+		{"mutex", "time that others waited for a lock", e.Mutex, false},
+	} {
+		g := newFlamegraph(id+"-"+p.name, p.title, p.profile)
+		switch {
+		case g == nil:
+		case p.open:
+			open = append(open, g)
+		default:
+			folded = append(folded, g)
+		}
+	}
+	return open, folded
+}

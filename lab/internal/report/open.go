@@ -1,0 +1,149 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
+)
+
+// Kinds of results that Read knows. Those of bench have no kind in their JSON.
+const (
+	KindBench       = "bench"
+	KindLoad        = load.Kind
+	KindMatrix      = matrix.Kind
+	KindDiagnosis   = diagnose.Kind
+	KindCalibration = calibrate.Kind
+)
+
+// MaxFile is how large a results file may be, in bytes.
+const MaxFile = 256 << 20
+
+// ErrTooLarge is a results file of more than MaxFile bytes.
+var ErrTooLarge = errors.New("larger than a results file may be")
+
+// A Result is one results file of any kind. Just one of the pointers is set, the
+// one that Kind names.
+type Result struct {
+	Name        string // of the file, without its directory
+	Kind        string
+	Bench       *File
+	Load        *load.Result
+	Matrix      *matrix.File
+	Diagnosis   *diagnose.Diagnosis
+	Calibration *calibrate.Result
+
+	raw []byte
+}
+
+// Open reads a results file; see Read. The path - is standard input's.
+func Open(path string) (*Result, error) {
+	if path == "-" {
+		return Read(os.Stdin, "standard input")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := Read(file, filepath.Base(path))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// Read reads one results file to its end. The error is ErrSchema for JSON that is no
+// result, for a kind or a version that this program does not know, and for a
+// file whose parts contradict each other; ErrTooLarge beyond MaxFile; or the
+// reader's. What Read returns can be rendered and compared without a further look at
+// whether it makes sense.
+func Read(r io.Reader, name string) (*Result, error) { return readWithin(r, name, MaxFile) }
+
+func readWithin(r io.Reader, name string, most int64) (*Result, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("report: %w: more than %d bytes", ErrTooLarge, most)
+	}
+	var head struct {
+		Kind   *string `json:"kind"`
+		Schema int     `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
+	}
+	result := &Result{Name: name, Kind: KindBench, raw: text}
+	if head.Kind != nil {
+		result.Kind = *head.Kind
+	}
+	want := 0
+	var into any
+	var check func() error
+	switch result.Kind {
+	case KindBench:
+		result.Bench = new(File)
+		into, want, check = result.Bench, Schema, func() error { return checkBench(result.Bench) }
+	case KindLoad:
+		result.Load = new(load.Result)
+		into, want, check = result.Load, load.Schema, func() error { return checkLoad(result.Load) }
+	case KindMatrix:
+		result.Matrix = new(matrix.File)
+		into, want, check = result.Matrix, matrix.Schema, func() error { return checkMatrix(result.Matrix) }
+	case KindDiagnosis:
+		result.Diagnosis = new(diagnose.Diagnosis)
+		into, want, check = result.Diagnosis, diagnose.Schema, func() error { return checkDiagnosis(result.Diagnosis) }
+	case KindCalibration:
+		result.Calibration = new(calibrate.Result)
+		into, want, check = result.Calibration, calibrate.Schema, func() error { return checkCalibration(result.Calibration) }
+	default:
+		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, result.Kind)
+	}
+	if head.Schema != want {
+		return nil, fmt.Errorf("report: %w: %s of version %d, this program reads %d", ErrSchema, result.Kind, head.Schema, want)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
+	}
+	if err := check(); err != nil {
+		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
+	}
+	return result, nil
+}
+
+// An origin is what every kind of result says of itself.
+type origin struct {
+	machine     machine.Machine
+	command     []string
+	version     string
+	started     time.Time
+	interrupted bool
+}
+
+func (r *Result) origin() origin {
+	switch {
+	case r.Bench != nil:
+		return origin{r.Bench.Machine, r.Bench.Command, r.Bench.Version, r.Bench.Started, r.Bench.Interrupted}
+	case r.Load != nil:
+		return origin{r.Load.Machine, r.Load.Command, r.Load.Version, r.Load.Started, r.Load.Interrupted}
+	case r.Matrix != nil:
+		return origin{r.Matrix.Machine, r.Matrix.Command, r.Matrix.Version, r.Matrix.Started, r.Matrix.Interrupted}
+	case r.Diagnosis != nil:
+		return origin{r.Diagnosis.Machine, r.Diagnosis.Command, r.Diagnosis.Version, r.Diagnosis.Started, false}
+	}
+	return origin{r.Calibration.Machine, r.Calibration.Command, r.Calibration.Version, r.Calibration.Started, r.Calibration.Stopped}
+}
+
+// Machine is where the result was taken.
+func (r *Result) Machine() machine.Machine { return r.origin().machine }

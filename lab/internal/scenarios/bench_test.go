@@ -1,0 +1,24 @@
+package scenarios
+
+import (
+	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/gobench"
+)
+
+// bench runs the scenario of that name.
+func bench(b *testing.B, name string) {
+	for _, s := range All() {
+		if s.Name == name {
+			gobench.Bench(b, s)
+			return
+		}
+	}
+	b.Fatalf("there is no scenario %s", name)
+}
+
+func BenchmarkConcurrentNetworkRead(b *testing.B)     { bench(b, "concurrent-read") }
+func BenchmarkConcurrentProtocolParsing(b *testing.B) { bench(b, "protocol-parsing") }
+func BenchmarkHighFrequencyReads(b *testing.B)        { bench(b, "small-reads") }
+func BenchmarkGCPressure(b *testing.B)                { bench(b, "gc-pressure") }
+func BenchmarkStreamingServer(b *testing.B)           { bench(b, "streaming-server") }

@@ -1,0 +1,61 @@
+package scenarios
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/echobench"
+)
+
+// echoServer is the child that echoes, in the way of a name.
+func echoServer(args []string) error {
+	if err := childArgs("echo-server", args, "SERVER", "BYTES", "GOMAXPROCS"); err != nil {
+		return err
+	}
+	s, err := echobench.Lookup(args[0])
+	if err != nil {
+		return err
+	}
+	size, err := echoSize(args[1])
+	if err != nil {
+		return err
+	}
+	procs, err := strconv.Atoi(args[2])
+	if err != nil || procs < 1 {
+		return fmt.Errorf("scenarios: GOMAXPROCS %s", strconv.Quote(args[2]))
+	}
+	time.AfterFunc(childLife, func() { os.Exit(3) })
+	return echobench.HostServer(s, size, procs, os.Stdin, os.Stdout)
+}
+
+// echoClient is the child that sends to an echo server what it is told to.
+func echoClient(args []string) error {
+	if err := childArgs("echo-client", args, "ADDRESS", "BYTES", "SEED"); err != nil {
+		return err
+	}
+	addr, err := netip.ParseAddrPort(args[0])
+	if err != nil {
+		return fmt.Errorf("scenarios: %w", err)
+	}
+	size, err := echoSize(args[1])
+	if err != nil {
+		return err
+	}
+	seed, err := strconv.ParseUint(args[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("scenarios: seed %s", strconv.Quote(args[2]))
+	}
+	time.AfterFunc(childLife, func() { os.Exit(3) })
+	return echobench.HostClient(addr, size, seed, os.Stdin, os.Stdout)
+}
+
+func echoSize(arg string) (int, error) {
+	size, err := strconv.Atoi(arg)
+	if err != nil || size < 1 {
+		return 0, fmt.Errorf("scenarios: messages of %s bytes", strconv.Quote(arg))
+	}
+	return size, nil
+}

@@ -1,0 +1,34 @@
+package scenarios
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/relay"
+)
+
+// relayFloor is the child that relays as barely as can be.
+func relayFloor(args []string) error {
+	if err := childArgs("relay-floor", args, "FORM", "WINDOW"); err != nil {
+		return err
+	}
+	window, err := time.ParseDuration(args[1])
+	if err != nil {
+		return fmt.Errorf("scenarios: a window of %s", strconv.Quote(args[1]))
+	}
+	time.AfterFunc(childLife, func() { os.Exit(3) })
+	runtime.GOMAXPROCS(1)
+	return relay.ServeFloor(args[0], window, os.Stdin, os.Stdout)
+}
+
+// relayLoad is the child that publishes and looks.
+func relayLoad(args []string) error {
+	if err := childArgs("relay-load", args); err != nil {
+		return err
+	}
+	time.AfterFunc(childLife, func() { os.Exit(3) })
+	return relay.RunLoad(os.Stdin, os.Stdout)
+}

@@ -1,0 +1,194 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/cli"
+)
+
+// TestMain makes the test binary answer the child commands and serve, as the
+// program does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(cli.App{Stdout: os.Stdout, Stderr: os.Stderr}.Main(os.Args[1:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == "child" {
+		if err := Children()[os.Args[2]](os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// self is the path of this binary.
+func self(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// awaitEnd waits for a child that has every reason to end.
+func awaitEnd(t *testing.T, c *child) {
+	t.Helper()
+	select {
+	case <-c.gone:
+	case <-time.After(time.Minute):
+		t.Fatalf("the child lives on: %s", c.why())
+	}
+}
+
+func startWriter(t *testing.T) (*child, *net.TCPConn) {
+	t.Helper()
+	l, err := listenLocal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), frameKind{1, 64, 64}.String(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.stop)
+	conn, err := acceptFrom(l, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return c, conn
+}
+
+func TestWriterEndsWithItsParent(t *testing.T) {
+	c, conn := startWriter(t)
+	if _, err := io.ReadFull(conn, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	// What a parent that is killed leaves is a closed pipe.
+	c.stdin.Close()
+	awaitEnd(t, c)
+	if c.err != nil {
+		t.Errorf("the child failed: %v", c.err)
+	}
+}
+
+func TestWriterEndsWhenTheReaderHangsUp(t *testing.T) {
+	c, conn := startWriter(t)
+	if _, err := io.ReadFull(conn, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	awaitEnd(t, c)
+	if c.err != nil {
+		t.Errorf("the child failed: %v: %s", c.err, c.said.String())
+	}
+}
+
+func TestStopIsTheEndOfAChildThatIsStuck(t *testing.T) {
+	c, _ := startWriter(t) // nobody reads: it is stuck in a write
+	c.stop()
+	select {
+	case <-c.gone:
+	default:
+		t.Error("stop returned before the process was gone")
+	}
+}
+
+func TestAChildThatFailsSaysWhy(t *testing.T) {
+	l, err := listenLocal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), "no such stream", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	_, err = acceptFrom(l, c)
+	if err == nil || !strings.Contains(err.Error(), `"no such stream" is no stream`) {
+		t.Errorf("the error does not say why the child failed: %v", err)
+	}
+	if _, err := c.line(); !errors.Is(err, io.EOF) {
+		t.Errorf("a line of a child that said nothing: %v", err)
+	}
+}
+
+func TestAChildCommandRefusesBadArguments(t *testing.T) {
+	bad := map[string][][]string{
+		"tcp-writer":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5", "1"}, {"127.0.0.1:1", "frames,1,9,5", "1"}, {"127.0.0.1:1", "frames,1,1,999999999", "1"}, {"127.0.0.1:1", "frames,1,1,5", "0"}},
+		"tcp-reader":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}},
+		"idle-server":  {nil, {"next", "0"}, {"next", "many"}, {"nobody", "5"}},
+		"idle-clients": {nil, {"127.0.0.1:1", "0", "5"}, {"127.0.0.1:1", "5", "x"}},
+		"echo-server":  {nil, {"nobody", "128", "1"}, {"aio", "x", "1"}, {"aio", "128", "0"}, {"aio", "1", "1"}},
+		"relay-floor":  {nil, {"rtmp"}, {"rtmp", "soon"}, {"hls", "0s"}, {"flv", "-1s"}},
+		"relay-load":   {{"rtmp"}},
+		"echo-client":  {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
+	}
+	children := Children()
+	if len(bad) != len(children) {
+		t.Errorf("%d commands are tested, there are %d", len(bad), len(children))
+	}
+	for name, lists := range bad {
+		for _, args := range lists {
+			if err := children[name](args); err == nil {
+				t.Errorf("child %s %q did not fail", name, args)
+			}
+		}
+	}
+}
+
+func TestNoProgramNoChild(t *testing.T) {
+	if _, err := startChild("", "tcp-writer"); err == nil {
+		t.Error("a child of no program was started")
+	}
+	if _, err := startChild("/nonexistent/program", "tcp-writer"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a child of a program that is not there: %v", err)
+	}
+}
+
+func TestStreamsHaveNames(t *testing.T) {
+	for _, name := range []string{tagKind, frameKind{3, 16, 64}.String()} {
+		s, err := streamOf(name)
+		if err != nil || s.units() == 0 {
+			t.Errorf("stream %q: %v", name, err)
+		}
+	}
+}
+
+// TestTheReaderEndsOnOtherBytes lets a child see that what it got is not what
+// it was promised.
+func TestTheReaderEndsOnOtherBytes(t *testing.T) {
+	l, err := listenLocal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := startChild(self(t), "tcp-reader", l.Addr().String(), frameKind{1, 64, 64}.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop()
+	conn, err := acceptFrom(l, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write(append([]byte{0, 0, 0, 0, 0, 0, 0, 9}, make([]byte, 9*68)...)); err != nil {
+		t.Fatal(err)
+	}
+	awaitEnd(t, c)
+	if c.err == nil || !strings.Contains(c.said.String(), errDiffers.Error()) {
+		t.Errorf("the child ended with %v: %s", c.err, c.said.String())
+	}
+}

@@ -1,0 +1,149 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/sluice-go/sluice/lab/internal/echobench"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+// echoPair is a server and its client, each a process of its own on a processor
+// of its own.
+type echoPair struct {
+	server, client *child
+}
+
+// newEchoPair starts both. There is no connection between them yet.
+func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
+	s, err := echobench.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Supported(); err != nil {
+		return nil, err
+	}
+	serverCPU, clientCPU, err := echobench.Processors()
+	if err != nil {
+		return nil, err
+	}
+	p := &echoPair{}
+	err = echobench.OnProcessor(serverCPU, func() (err error) {
+		p.server, err = startChild(env.Self, "echo-server", name, strconv.Itoa(size), strconv.Itoa(procs))
+		return err
+	})
+	if err != nil {
+		return nil, p.closed(err)
+	}
+	addr, err := p.server.line()
+	if err != nil {
+		return nil, p.closed(err)
+	}
+	err = echobench.OnProcessor(clientCPU, func() (err error) {
+		p.client, err = startChild(env.Self, "echo-client", addr, strconv.Itoa(size), strconv.FormatUint(env.Seed, 10))
+		return err
+	})
+	if err != nil {
+		return nil, p.closed(err)
+	}
+	return p, nil
+}
+
+// closed closes the pair, because of err.
+func (p *echoPair) closed(err error) error {
+	p.close()
+	return err
+}
+
+func (p *echoPair) close() {
+	for _, c := range []*child{p.client, p.server} {
+		if c != nil {
+			c.stop()
+		}
+	}
+}
+
+// ask says a line to a child and returns what it answers.
+func ask(c *child, question string) (string, error) {
+	if _, err := io.WriteString(c.stdin, question+"\n"); err != nil {
+		return "", fmt.Errorf("scenarios: asking a child to %s: %w (%s)", question, err, c.why())
+	}
+	answer, err := c.line()
+	if err != nil {
+		return "", fmt.Errorf("%w, asked to %s", err, question)
+	}
+	return answer, nil
+}
+
+// do has the client do something.
+func (p *echoPair) do(what string, numbers ...int) (r echobench.Result, err error) {
+	for _, n := range numbers {
+		what += " " + strconv.Itoa(n)
+	}
+	line, err := ask(p.client, what)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		return r, fmt.Errorf("scenarios: the client answered %.60q: %w", line, err)
+	}
+	return r, nil
+}
+
+// usage asks the server.
+func (p *echoPair) usage() (echobench.Usage, error) {
+	line, err := ask(p.server, "usage")
+	if err != nil {
+		return echobench.Usage{}, err
+	}
+	return echobench.ParseUsage(line)
+}
+
+// resident asks the server for the bytes that it has in memory.
+func (p *echoPair) resident() (int64, error) {
+	line, err := ask(p.server, "rss")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(line, 10, 64)
+}
+
+// hangUp closes the client's connections and waits until the server has seen it.
+func (p *echoPair) hangUp() error {
+	if _, err := p.do("hangup"); err != nil {
+		return err
+	}
+	_, err := ask(p.server, "drain")
+	return err
+}
+
+// during returns what the client's work came to, and what the server used
+// meanwhile.
+func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Result, echobench.Spent, error) {
+	before, err := p.usage()
+	if err != nil {
+		return echobench.Result{}, echobench.Spent{}, err
+	}
+	r, err := work()
+	if err != nil {
+		return r, echobench.Spent{}, err
+	}
+	after, err := p.usage()
+	return r, before.To(after), err
+}
+
+// echoFigures are what both sides of a work of that many operations say of it.
+func echoFigures(r echobench.Result, s echobench.Spent, ops int) map[string]float64 {
+	n := float64(ops)
+	return map[string]float64{
+		lab.CPUPerOp:    float64(s.CPU.Nanoseconds()) / n,
+		lab.NsPerOp:     float64(r.Wall.Nanoseconds()) / n,
+		lab.AllocsPerOp: float64(s.Mallocs) / n,
+		lab.BytesPerOp:  float64(s.Bytes) / n,
+		lab.GCRuns:      float64(s.GCs),
+		perSecond:       float64(r.Messages) / r.Wall.Seconds(),
+		senderTime:      float64((r.Wall - r.Waited).Nanoseconds()) / n,
+	}
+}

@@ -1,0 +1,179 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/echobench"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+func echoEnv(t *testing.T) lab.Env {
+	return lab.Env{Seed: 5, Dir: t.TempDir(), Self: self(t), Quick: true}
+}
+
+// orSkip fails the test unless the machine is the reason for err.
+func orSkip(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func startEchoPair(t *testing.T, server string, size, procs int) *echoPair {
+	t.Helper()
+	p, err := newEchoPair(echoEnv(t), server, size, procs)
+	orSkip(t, err)
+	t.Cleanup(p.close)
+	return p
+}
+
+func TestServerAndClientHaveAProcessorEach(t *testing.T) {
+	p := startEchoPair(t, "floor", 128, 2)
+	allowed := func(c *child) string {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.TrimSpace(line)
+	}
+	server, client := allowed(p.server), allowed(p.client)
+	if server == "" || server == client || strings.ContainsAny(server+client, ",-") {
+		t.Errorf("the server is on %q, the client on %q", server, client)
+	}
+	// This process is as free as before.
+	if n := runtime.NumCPU(); n < 2 {
+		t.Errorf("%d processors", n)
+	}
+}
+
+func TestAnEchoRunHasTheFiguresOfBothSides(t *testing.T) {
+	for _, w := range []echoWork{
+		{size: 128, conns: 20, procs: 1},
+		{size: 128, conns: 20, procs: 1, onEach: true},
+		{size: 128, conns: 20, procs: 1, rate: 20_000},
+	} {
+		r, err := w.open(echoEnv(t), "std-pooled")
+		orSkip(t, err)
+		const ops = 500
+		began := time.Now()
+		sample, err := r.Run(ops)
+		took := time.Since(began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sample.Bytes != ops*128 || sample.Check != echobench.Sum(ops) {
+			t.Errorf("%+v: %d bytes, sum %#x", w, sample.Bytes, sample.Check)
+		}
+		messages := float64(ops)
+		if w.onEach {
+			messages *= float64(w.conns)
+		}
+		f := sample.Figures
+		if f[lab.CPUPerOp] <= 0 || f[lab.CPUPerOp]*ops > float64(took) {
+			t.Errorf("%+v: a server on one processor used %.0f ns for each of %d operations in %v", w, f[lab.CPUPerOp], ops, took)
+		}
+		if rate := messages / (f[lab.NsPerOp] * ops / 1e9); f[perSecond] < 0.999*rate || f[perSecond] > 1.001*rate {
+			t.Errorf("%+v: %.0f req/s, %.0f ns for each of %d operations", w, f[perSecond], f[lab.NsPerOp], ops)
+		}
+		if each := f[lab.CPUPerOp] * ops / messages; w.onEach && (f[perRequest] < 0.999*each || f[perRequest] > 1.001*each) {
+			t.Errorf("%+v: %.0f ns for a request, %.0f for each of %d operations", w, f[perRequest], f[lab.CPUPerOp], ops)
+		}
+		if w.rate > 0 && (f[p50] <= 0 || f[p99] < f[p50] || f[perSecond] > 1.01*float64(w.rate)) {
+			t.Errorf("%+v: %v", w, f)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAWaveComesAndGoes(t *testing.T) {
+	const conns = 300
+	for _, server := range []string{"aio", "aio-nil", "std-pooled", "netpoll", "floor"} {
+		r, err := newEchoWave(echoEnv(t), server, conns)
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Logf("%s: %v", server, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Run(2)
+		if err != nil {
+			t.Fatalf("%s: %v", server, err)
+		}
+		if want := int64(2 * (1 + echoWaveRounds) * conns << 10); got.Bytes != want || got.Figures[perRequest] <= 0 {
+			t.Errorf("%s: two waves came to %d bytes, want %d: %v", server, got.Bytes, want, got.Figures)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestIdleConnectionsAreCountedInResidentBytes(t *testing.T) {
+	r, err := newEchoIdle(echoEnv(t), "std-4K", 1000)
+	orSkip(t, err)
+	got, err := r.Run(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each has a stack of 2 KiB and a buffer of 4 KiB, of which the first page is
+	// touched.
+	if each := got.Figures[residentBy]; each < 5000 || each > 30_000 {
+		t.Errorf("%.0f resident bytes for each connection with a buffer of 4 KiB", each)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADeadServerIsAnError(t *testing.T) {
+	p := startEchoPair(t, "floor", 128, 1)
+	if _, err := p.do("connect", 3); err != nil {
+		t.Fatal(err)
+	}
+	p.server.stop()
+	r := &echoRunner{p, echoWork{size: 128, conns: 3, procs: 1}}
+	if _, err := r.Run(100); err == nil || !strings.Contains(err.Error(), "echo-client") && !strings.Contains(err.Error(), "the child ended") {
+		t.Errorf("the server is gone: %v", err)
+	}
+	if _, err := p.usage(); err == nil {
+		t.Error("a dead server says what it used")
+	}
+}
+
+func TestADeadClientIsAnError(t *testing.T) {
+	p := startEchoPair(t, "floor", 128, 1)
+	p.client.stop()
+	if _, err := p.do("connect", 3); err == nil {
+		t.Error("a dead client connects")
+	}
+}
+
+func TestQuickRunsLeaveOutWhatTakesLong(t *testing.T) {
+	sc := echoCurve()
+	last := sc.Variants[len(sc.Variants)-1]
+	if _, err := last.Open(echoEnv(t)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%s in a quick run: %v", last.Name, err)
+	}
+	for _, c := range []struct {
+		env  lab.Env
+		want int
+	}{{lab.Env{Full: true}, 30}, {lab.Env{}, 20}, {lab.Env{Quick: true}, 10}} {
+		if got := scaled(c.env, 30, 20, 10); got != c.want {
+			t.Errorf("%+v: %d connections, want %d", c.env, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package scenarios
+
+import (
+	"runtime"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+// poolsGroup compares pools of bytes: one operation gets a buffer, writes its
+// first and its last byte, and gives it back.
+func poolsGroup() []lab.Scenario {
+	sizes := []struct {
+		name, label string
+		bytes       int
+		ops         int
+	}{
+		{"256B", "256 B", 256, 200_000},
+		{"4KiB", "4 KiB", 4 << 10, 200_000},
+		{"64KiB", "64 KiB", 64 << 10, 100_000},
+		{"1MiB", "1 MiB", 1 << 20, 100_000},
+	}
+	modes := []struct {
+		name, title string
+		open        func(poolKind, int) lab.Runner
+		mem         float64 // the most that a counted Buf may cost, to sync.Pool
+	}{
+		{"one", "by one goroutine", func(k poolKind, size int) lab.Runner { return k.alone(size) }, 1.4},
+		{"parallel", "by a goroutine on each processor", func(k poolKind, size int) lab.Runner { return k.parallel(size) }, 1.4},
+		{"across", "got in one goroutine and given back in another", func(k poolKind, size int) lab.Runner { return k.across(size) }, 1.25},
+	}
+	var group []lab.Scenario
+	for _, size := range sizes {
+		for _, mode := range modes {
+			sc := lab.Scenario{
+				Name:     "pools/" + size.name + "/" + mode.name,
+				Title:    "pooled buffers of " + size.label + ", " + mode.title,
+				Op:       "get+put",
+				Metric:   lab.NsPerOp,
+				Baseline: "sync.Pool",
+				Ops:      size.ops,
+				Targets: []lab.Target{
+					{Variant: "mem", Against: "sync.Pool", AtMost: mode.mem},
+					{Variant: "mem+budget", Against: "sync.Pool", AtMost: 2.5},
+					{Variant: "BytePool", Against: "sync.Pool", AtMost: 1.1},
+				},
+			}
+			if mode.name == "across" {
+				sc.Targets = append(sc.Targets, lab.Target{Variant: "malloc", Against: "sync.Pool", AtMost: 1.7})
+			}
+			for _, k := range poolKinds {
+				if size.bytes > k.most && k.most > 0 {
+					continue
+				}
+				sc.Variants = append(sc.Variants, lab.Variant{
+					Name: k.name, About: k.about,
+					Open: func(lab.Env) (lab.Runner, error) { return mode.open(k, size.bytes), nil },
+				})
+			}
+			group = append(group, sc)
+		}
+	}
+	return group
+}
+
+// A poolKind is one pool under comparison.
+type poolKind struct {
+	name, about string
+	// most is the largest size at which it takes part, 0 for all.
+	most  int
+	ready func(size int) poolWork
+}
+
+// poolWork is what a pool of one size does in each of the ways of using it.
+// Its loops are written out for each pool, so that no call through an
+// interface stands between the clock and the pool.
+type poolWork interface {
+	// pair gets and gives back n buffers one after the other, safe for
+	// several goroutines at once.
+	pair(n int) uint64
+	// batches starts a goroutine that gives back what another gets.
+	batches(size int) *handover
+}
+
+// touch writes both ends of the i-th buffer, which was just got.
+func touch(b []byte, i int) {
+	b[0] = byte(i) | 1
+	b[len(b)-1] = byte(i >> 8)
+}
+
+// ends reads them again before the buffer goes back.
+func ends(b []byte) uint64 { return uint64(b[0]) + uint64(b[len(b)-1]) }
+
+type poolRunner struct {
+	run  func(ops int) (uint64, error)
+	stop func()
+}
+
+func (r *poolRunner) Run(ops int) (lab.Sample, error) {
+	sum, err := r.run(ops)
+	return lab.Sample{Check: sum}, err
+}
+
+func (r *poolRunner) Close() error {
+	r.stop()
+	return nil
+}
+
+func (k poolKind) alone(size int) lab.Runner {
+	w := k.ready(size)
+	return &poolRunner{run: func(ops int) (uint64, error) { return w.pair(ops), nil }, stop: func() {}}
+}
+
+// aLine is longer than a cache line and than the two that some processors
+// fetch together.
+const aLine = 128
+
+func (k poolKind) parallel(size int) lab.Runner {
+	w := k.ready(size)
+	sums := make([]struct {
+		n uint64
+		_ [aLine - 8]byte
+	}, max(2, runtime.GOMAXPROCS(0)))
+	c := newCrew(len(sums), func(i, ops int) error {
+		sums[i].n = w.pair(ops)
+		return nil
+	})
+	return &poolRunner{run: func(ops int) (uint64, error) {
+		err := c.run(ops)
+		var sum uint64
+		for i := range sums {
+			sum += sums[i].n
+		}
+		return sum, err
+	}, stop: c.stop}
+}
+
+func (k poolKind) across(size int) lab.Runner {
+	h := k.ready(size).batches(size)
+	return &poolRunner{run: h.run, stop: h.stop}
+}
+
+// handover hands buffers in batches from the goroutine that gets them to one
+// that gives them back.
+type handover struct {
+	run  func(ops int) (uint64, error)
+	stop func()
+}
+
+// inBatches makes a handover of a pool whose buffers are T. take fills a
+// batch, counting from i; give sums the ends of one and gives it back.
+func inBatches[T any](size int, take func(batch []T, i int), give func(batch []T) uint64) *handover {
+	const batches = 4
+	each := min(64, 8<<20/size) // at most 32 MiB are on the way
+	full, free := make(chan []T, batches), make(chan []T, batches)
+	for range batches {
+		free <- make([]T, each)
+	}
+	sums := make(chan uint64)
+	go func() {
+		defer close(sums)
+		var sum uint64
+		for b := range full {
+			if b == nil {
+				sums <- sum
+				sum = 0
+				continue
+			}
+			sum += give(b)
+			free <- b[:each]
+		}
+	}()
+	return &handover{
+		run: func(ops int) (uint64, error) {
+			for i := 0; i < ops; i += each {
+				b := <-free
+				b = b[:min(each, ops-i)]
+				take(b, i)
+				full <- b
+			}
+			full <- nil
+			return <-sums, nil
+		},
+		stop: func() {
+			close(full)
+			<-sums
+		},
+	}
+}

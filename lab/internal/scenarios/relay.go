@@ -1,0 +1,141 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/relay"
+)
+
+// The figures of the relay scenarios. The server's are of its process alone.
+const (
+	perGB          = "cpu-s/GB"            // the server's processor time for 1,000,000,000 bytes delivered
+	framesLost     = "lost"                // that a viewer did not get, of all that were published after its first
+	residentAll    = "rss-B"               // of the server at the end of the window
+	allocsPerFrame = "server-allocs/frame" // on the heap, for each frame at each viewer
+	bytesSpread    = "spread"              // bytes of the viewer that got most, to those of the one that got least
+	toKeyP50       = "to-key-p50-ns"       // from a viewer's first byte to the end of its first key frame
+	loadBusy       = "viewers-busy"        // part of the window in which the viewers' processor worked: near 1, it was the limit
+	viewersClosed  = "viewers-closed"      // by the server
+	windowsP50     = "windows-p50"         // p50-ns to the window in which frames are collected
+	windowsP99     = "windows-p99"
+)
+
+// relayMerge is for how long the server and the floor that merges collect what
+// they send in one go. The server is not told: it is its default, which is
+// checked.
+const relayMerge = 95 * time.Millisecond
+
+// relayGroup has relays send one live stream to many viewers on another
+// processor.
+func relayGroup() []lab.Scenario {
+	return []lab.Scenario{
+		relayLive(relay.RTMP, 200),
+		relayLive(relay.FLV, 200),
+		relayLive(relay.RTMP, 1000),
+		relayLive(relay.FLV, 1000),
+		relayUnpaced(relay.RTMP),
+		relayUnpaced(relay.FLV),
+	}
+}
+
+// relayClipName says what is published.
+func relayClipName() string {
+	if _, err := relay.FFmpeg(); err != nil {
+		return "640x360 at 0.9 Mbit/s, as no ffmpeg is here to make the real clip"
+	}
+	return "720p30 at 2 Mbit/s"
+}
+
+func relayFormName(form string) string {
+	if form == relay.FLV {
+		return "HTTP-FLV"
+	}
+	return "RTMP"
+}
+
+func relayLive(form string, viewers int) lab.Scenario {
+	w := relayWork{form: form, viewers: viewers}
+	sc := lab.Scenario{
+		Name:     fmt.Sprintf("relay/%s-%d", form, viewers),
+		Title:    fmt.Sprintf("live relay, %s to %d viewers by %s, the server's processor time", relayClipName(), viewers, relayFormName(form)),
+		Op:       "window",
+		Metric:   perGB,
+		Baseline: "floor-merged",
+		Ops:      1,
+		Fixed:    true,
+		Named:    true,
+		Variants: []lab.Variant{
+			w.variant("sluice", "sluice serve as it comes: sends are merged for 95 ms", sluiceServer{}),
+			w.variant("sluice-merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer{now: true}),
+			w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer{window: relayMerge}),
+			w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer{}),
+			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer{}),
+			w.variant("nginx-cork", "the same, out_cork "+fmt.Sprint(nginxCork)+nginxForm(form), nginxServer{relay.Nginx{Cork: nginxCork}}),
+		},
+		Targets: []lab.Target{
+			{Variant: "sluice", Against: "floor-merged", AtMost: 1.35},
+			{Variant: "sluice-merge0", Against: "floor-tag", AtMost: 1.25},
+			{Variant: "sluice", Metric: framesLost, AtMost: 0},
+			{Variant: "sluice", Metric: allocsPerFrame, AtMost: 0.01},
+			{Variant: "sluice-merge0", Metric: allocsPerFrame, AtMost: 0.01},
+		},
+	}
+	now := 0.95
+	if viewers >= 1000 {
+		now = 0.75
+		sc.Targets = append(sc.Targets, lab.Target{Variant: "sluice", Metric: residentAll, AtMost: 40e6})
+	} else {
+		sc.Targets = append(sc.Targets,
+			lab.Target{Variant: "sluice", Metric: windowsP50, AtMost: 0.6},
+			lab.Target{Variant: "sluice", Metric: windowsP99, AtMost: 1.3},
+		)
+	}
+	if relay.HasNginx() { // where there is no peer nothing is promised of it
+		for _, peer := range []string{"nginx", "nginx-cork"} {
+			sc.Targets = append(sc.Targets,
+				lab.Target{Variant: "sluice", Against: peer, AtMost: 0.35},
+				lab.Target{Variant: "sluice-merge0", Against: peer, AtMost: now},
+			)
+		}
+	}
+	return sc
+}
+
+// nginxCork is how many messages nginx collects in the setting of it that is
+// the better one.
+const nginxCork = 8
+
+// nginxForm says how nginx's viewers take the stream, where the others' do it in
+// another way.
+func nginxForm(form string) string {
+	if form == relay.RTMP {
+		return ""
+	}
+	return "; its viewers come by RTMP, as it has no HTTP-FLV"
+}
+
+// relayUnpaced asks whether all viewers get their part of what no viewer could
+// take in real time.
+func relayUnpaced(form string) lab.Scenario {
+	w := relayWork{form: form, viewers: 200, unpaced: true}
+	return lab.Scenario{
+		Name:     "relay/unpaced-" + form,
+		Title:    "a publisher that sends as fast as it can (ffmpeg without -re), 200 viewers by " + relayFormName(form) + ", what each of them gets",
+		Op:       "window",
+		Metric:   bytesSpread,
+		Baseline: "sluice",
+		Ops:      1,
+		Fixed:    true,
+		Named:    true,
+		Variants: []lab.Variant{
+			w.variant("sluice", "sluice serve as it comes", sluiceServer{}),
+			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer{}),
+		},
+		Targets: []lab.Target{
+			{Variant: "sluice", Metric: bytesSpread, AtMost: 1.2},
+			{Variant: "sluice", Metric: viewersClosed, AtMost: 0},
+		},
+	}
+}

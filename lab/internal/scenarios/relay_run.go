@@ -1,0 +1,221 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/lab/internal/echobench"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/relay"
+)
+
+// relayWork is a stream and who looks at it.
+type relayWork struct {
+	form    string
+	viewers int
+	unpaced bool
+}
+
+// relayPace is for how long a round goes on, and with how many viewers.
+type relayPace struct {
+	viewers      int
+	warm, window time.Duration
+}
+
+// pace has a window of one group of pictures: many short rounds say more than
+// few long ones.
+func (w relayWork) pace(env lab.Env) relayPace {
+	if env.Quick {
+		return relayPace{min(w.viewers/4, 100), 100 * time.Millisecond, 600 * time.Millisecond}
+	}
+	return relayPace{w.viewers, 300 * time.Millisecond, 2 * time.Second}
+}
+
+func (w relayWork) variant(name, about string, s relayServer) lab.Variant {
+	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) { return w.open(env, s) }}
+}
+
+// relayClip is the clip, made once.
+var relayClip = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "sluice-clip-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	file, err := relay.MakeClip(ctx, dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return flvclip.File, nil // as the title says
+	}
+	return file, err
+})
+
+// open makes sure that the server is here, and starts it in each round anew: a
+// server that has waited for its turn with all viewers connected would have
+// dropped some of them.
+func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
+	if err := relay.Supported(); err != nil {
+		return nil, err
+	}
+	r := &relayRunner{env: env, work: w, server: s, clip: filepath.Join(env.Dir, "clip.flv")}
+	var err error
+	if r.serverCPU, r.loadCPU, err = echobench.Processors(); err != nil {
+		return nil, err
+	}
+	file, err := relayClip()
+	if err != nil {
+		return nil, err
+	}
+	clip, err := relay.ParseClip(file)
+	if err != nil {
+		return nil, err
+	}
+	r.check = clip.Check()
+	if err := os.WriteFile(r.clip, file, 0o600); err != nil {
+		return nil, err
+	}
+	started, err := r.start()
+	if err != nil {
+		return nil, err
+	}
+	started.stop()
+	return r, nil
+}
+
+type relayRunner struct {
+	env                lab.Env
+	work               relayWork
+	server             relayServer
+	serverCPU, loadCPU int
+	clip               string
+	check              uint64
+}
+
+func (r *relayRunner) Close() error { return nil }
+
+// start starts the server on its processor.
+func (r *relayRunner) start() (s relayStarted, err error) {
+	err = echobench.OnProcessor(r.serverCPU, func() (err error) {
+		s, err = r.server.start(r.env, r.work.form)
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	if err := s.await(); err != nil {
+		s.stop()
+		return s, err
+	}
+	return s, nil
+}
+
+// Run makes a round of each operation, and has the figures of the last.
+func (r *relayRunner) Run(ops int) (lab.Sample, error) {
+	sample := lab.Sample{Check: r.check}
+	for range ops {
+		figures, err := r.round()
+		if err != nil {
+			return lab.Sample{}, err
+		}
+		sample.Figures = figures
+	}
+	return sample, nil
+}
+
+func (r *relayRunner) round() (map[string]float64, error) {
+	server, err := r.start()
+	if err != nil {
+		return nil, err
+	}
+	defer server.stop()
+	var load *child
+	err = echobench.OnProcessor(r.loadCPU, func() (err error) {
+		load, err = startChild(r.env.Self, "relay-load")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer load.stop()
+	p := r.work.pace(r.env)
+	work, err := json.Marshal(relay.Work{
+		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench",
+		Viewers: p.viewers, Warm: p.warm, Window: p.window, Unpaced: r.work.unpaced, Clip: r.clip, Server: server.pid(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	said, err := ask(load, string(work))
+	if err != nil {
+		return nil, fmt.Errorf("%w; the server: %s", err, server.said.String())
+	}
+	if said != "ready" {
+		return nil, fmt.Errorf("scenarios: the load said %.60q", said)
+	}
+	before, err := server.allocations()
+	if err != nil {
+		return nil, err
+	}
+	line, err := ask(load, "go")
+	if err != nil {
+		return nil, fmt.Errorf("%w; the server: %s", err, server.said.String())
+	}
+	allocs, err := before.since()
+	if err != nil {
+		return nil, err
+	}
+	var result relay.Result
+	if err := json.Unmarshal([]byte(line), &result); err != nil {
+		return nil, fmt.Errorf("scenarios: the load answered %.60q: %w", line, err)
+	}
+	if result.Odd > 0 && !server.lax {
+		return nil, fmt.Errorf("scenarios: %d frames are not as they were published: %s", result.Odd, result.Oddity)
+	}
+	return r.figures(result, allocs), nil
+}
+
+// mostBusy is up to which part of the window the viewers may work, who share a
+// processor, for the figures to be the server's. An unpaced publisher polls.
+const mostBusy = 0.9
+
+// figures leave out what was measured of this process, which only waits.
+func (r *relayRunner) figures(result relay.Result, allocs float64) map[string]float64 {
+	f := map[string]float64{
+		framesLost:     float64(result.Lost),
+		viewersClosed:  float64(result.Closed),
+		residentAll:    float64(result.Resident),
+		bytesSpread:    result.Spread(),
+		toKeyP50:       float64(result.KeyP50.Nanoseconds()),
+		loadBusy:       result.Busy,
+		perGB:          result.PerGB(),
+		allocsPerFrame: allocs / float64(result.Since),
+	}
+	if !r.work.unpaced {
+		f[p50] = float64(result.LagP50.Nanoseconds())
+		f[p99] = float64(result.LagP99.Nanoseconds())
+		f[windowsP50] = f[p50] / float64(relayMerge.Nanoseconds())
+		f[windowsP99] = f[p99] / float64(relayMerge.Nanoseconds())
+		f[sentLate] = float64(result.Late.Nanoseconds())
+	}
+	if result.Busy > mostBusy && !r.work.unpaced {
+		// The viewers were the limit: no figure is better than theirs.
+		delete(f, perGB)
+		for _, name := range []string{p50, p99, windowsP50, windowsP99} {
+			delete(f, name)
+		}
+	}
+	for _, own := range []string{lab.NsPerOp, lab.CPUPerOp, lab.AllocsPerOp, lab.BytesPerOp, lab.GCRuns, measure.MBPerS} {
+		f[own] = math.NaN()
+	}
+	return f
+}

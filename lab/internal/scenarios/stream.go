@@ -1,0 +1,209 @@
+package scenarios
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"weak"
+
+	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/netsim"
+)
+
+// A stream is what a source sends: the head once, then the ring without end.
+// The ring holds whole units, frames or tags, and for each the mark that a
+// reader who has looked at it must come to. It is shared between variants and
+// never written after it was made.
+type stream struct {
+	head  []byte
+	ring  []byte
+	ends  []int64  // ends[i] is where the first i units of the ring end
+	loads []int64  // loads[i] is how many payload bytes they hold
+	marks []uint64 // marks[i] is the sum of their marks
+	max   int      // the longest unit in bytes
+}
+
+// errDiffers means that a variant read other bytes than were sent.
+var errDiffers = errors.New("scenarios: what was read differs from what was sent")
+
+// frameHead is the length of a frame's header: the payload's length in bytes,
+// big-endian.
+const frameHead = 4
+
+// ringSize is how many bytes pass before a stream repeats itself: more than a
+// first-level cache and than any reader's buffer, less than the second level of
+// common machines. What a socket delivers the kernel has just written, so it
+// comes from a near cache; a ring that does not fit one measures the memory
+// bus, which is the same for all variants and drowns what they differ in.
+const ringSize = 1 << 20
+
+func newStream(head []byte) *stream {
+	return &stream{head: head, ends: []int64{0}, loads: []int64{0}, marks: []uint64{0}}
+}
+
+// add says that the next unit is size bytes of which load are payload.
+func (s *stream) add(size, load int, mark uint64) {
+	i := len(s.ends) - 1
+	s.ends = append(s.ends, s.ends[i]+int64(size))
+	s.loads = append(s.loads, s.loads[i]+int64(load))
+	s.marks = append(s.marks, s.marks[i]+mark)
+	s.max = max(s.max, size)
+}
+
+// headed reports whether something precedes the ring.
+func (s *stream) headed() bool { return len(s.head) > 0 }
+
+func (s *stream) units() int { return len(s.ends) - 1 }
+
+// source returns the ring without end and without the head, from that unit
+// on.
+func (s *stream) source(unit int) io.Reader {
+	loop := netsim.NewLoop(s.ring, -1)
+	io.CopyN(io.Discard, loop, s.ends[unit]) // an endless source does not fail
+	return loop
+}
+
+// bare returns the stream without its head.
+func (s *stream) bare() *stream {
+	b := *s
+	b.head = nil
+	return &b
+}
+
+// over sums a prefix table over n units from unit i of the ring.
+func over[T int64 | uint64](prefix []T, i, n int) T {
+	last := len(prefix) - 1
+	rounds := T(n / last)
+	n %= last
+	sum := rounds * prefix[last]
+	if i+n <= last {
+		return sum + prefix[i+n] - prefix[i]
+	}
+	return sum + prefix[last] - prefix[i] + prefix[i+n-last]
+}
+
+// size returns how many bytes n units from unit i are on the wire.
+func (s *stream) size(i, n int) int64 { return over(s.ends, i, n) }
+
+// A place is how far a reader has come in a stream.
+type place struct {
+	s     *stream
+	at    int    // the next unit
+	times uint64 // how often each unit is looked at; 0 is once
+}
+
+// account moves the place on by ops units whose marks the reader says to be
+// sum, and makes the sample of it. The check does not depend on the place, so
+// that variants may differ in what they did before.
+func (p *place) account(ops int, sum uint64) (lab.Sample, error) {
+	s := p.s
+	if want := over(s.marks, p.at, ops) * max(p.times, 1); sum != want {
+		return lab.Sample{}, fmt.Errorf("%w: %d units from unit %d come to %#x, want %#x", errDiffers, ops, p.at, sum, want)
+	}
+	out := lab.Sample{Bytes: over(s.loads, p.at, ops), Check: over(s.marks, 0, ops)}
+	p.at = (p.at + ops) % s.units()
+	return out, nil
+}
+
+// mark is the work that is done on each payload, the same in all variants:
+// enough to need the length and both ends of it, too little to hide what
+// bringing it here cost. It reads p and keeps nothing.
+func mark(p []byte) uint64 {
+	return uint64(len(p)) + uint64(p[0])<<24 + uint64(p[len(p)-1])<<40
+}
+
+// A frameKind names a stream of frames: payloads of lo up to hi bytes, drawn
+// with the seed.
+type frameKind struct {
+	seed   uint64
+	lo, hi int
+}
+
+var (
+	streamsMu sync.Mutex
+	streams   = map[frameKind]weak.Pointer[stream]{}
+)
+
+// frames returns the stream of that kind: the same one for everybody who has
+// it open at the same time, so that variants read the same memory.
+func (k frameKind) frames() *stream {
+	streamsMu.Lock()
+	defer streamsMu.Unlock()
+	if s := streams[k].Value(); s != nil {
+		return s
+	}
+	s := k.make()
+	streams[k] = weak.Make(s)
+	return s
+}
+
+func (k frameKind) make() *stream {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], k.seed)
+	binary.LittleEndian.PutUint64(key[8:], uint64(k.lo)<<32|uint64(k.hi))
+	rnd := rand.NewChaCha8(key)
+	s := newStream(nil)
+	s.ring = make([]byte, 0, ringSize+frameHead+k.hi)
+	for len(s.ring) < ringSize {
+		n := k.lo + int(rnd.Uint64()%uint64(k.hi-k.lo+1))
+		s.ring = binary.BigEndian.AppendUint32(s.ring, uint32(n))
+		at := len(s.ring)
+		s.ring = s.ring[:at+n]
+		p := s.ring[at:]
+		rnd.Read(p) // never fails
+		s.add(frameHead+n, n, mark(p))
+	}
+	return s
+}
+
+// The parts of an FLV tag: type, size of the payload, timestamp and its upper
+// byte, stream id; after the payload, the size of the tag.
+const (
+	tagHead = 11
+	tagTail = 4
+	flvHead = 9 + tagTail // the file's header and the size of no tag
+)
+
+// tagSize returns the payload's size in a tag's header.
+func tagSize(h []byte) int { return int(h[1])<<16 | int(h[2])<<8 | int(h[3]) }
+
+// tagTime returns the timestamp of a tag's header in milliseconds.
+func tagTime(h []byte) uint32 {
+	return uint32(h[7])<<24 | uint32(h[4])<<16 | uint32(h[5])<<8 | uint32(h[6])
+}
+
+// tagMark is the work on each tag: its type, its time, its payload and the
+// size behind it.
+func tagMark(h, payload, tail []byte) uint64 { return tagSum(mark(payload), h, tail) }
+
+// tagSum is tagMark with the payload's mark in hand.
+func tagSum(payload uint64, h, tail []byte) uint64 {
+	return payload + uint64(tagTime(h)) + uint64(h[0]) + uint64(binary.BigEndian.Uint32(tail))
+}
+
+// tags returns the clip as a stream of FLV tags.
+var tags = sync.OnceValues(func() (*stream, error) {
+	file := flvclip.File
+	if len(file) < flvHead || string(file[:3]) != "FLV" {
+		return nil, errors.New("scenarios: the clip is not an FLV file")
+	}
+	s := newStream(file[:flvHead])
+	s.ring = file[flvHead:]
+	for rest := s.ring; len(rest) > 0; {
+		n := 0
+		if len(rest) >= tagHead {
+			n = tagSize(rest)
+		}
+		if n == 0 || len(rest) < tagHead+n+tagTail {
+			return nil, fmt.Errorf("scenarios: the clip breaks off in a tag at %d", len(file)-len(rest))
+		}
+		size := tagHead + n + tagTail
+		s.add(size, n, tagMark(rest, rest[tagHead:tagHead+n], rest[tagHead+n:size]))
+		rest = rest[size:]
+	}
+	return s, nil
+})

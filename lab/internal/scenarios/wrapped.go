@@ -1,0 +1,112 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+// readsPerMessage is how often the source was read for a message.
+const readsPerMessage = "reads/message"
+
+// wrappedGroup counts the reads of a connection that is wrapped, as middleware
+// and TLS wrap it. A read is a system call, or a record.
+func wrappedGroup() []lab.Scenario {
+	sc := lab.Scenario{
+		Name:     "wrapped",
+		Title:    "requests of 100 to 3,000 bytes, one at a time, over a TCP connection in a struct: reads of it for a message",
+		Op:       "message",
+		Metric:   readsPerMessage,
+		Baseline: "peek",
+		Ops:      1000,
+		Targets: []lab.Target{
+			{Variant: "next", Metric: readsPerMessage, AtMost: 1.05},
+			{Variant: "readbuf", Metric: readsPerMessage, AtMost: 1.05},
+		},
+	}
+	for _, w := range pick(allFrames, "peek", "next", "readbuf") {
+		sc.Variants = append(sc.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
+			return newRequests(w, frameKind{env.Seed, 100, 3000}.frames())
+		}})
+	}
+	return []lab.Scenario{sc}
+}
+
+// A countedConn is a connection that is not a *net.TCPConn itself.
+type countedConn struct {
+	net.Conn
+	reads int
+}
+
+func (c *countedConn) Read(p []byte) (int, error) {
+	c.reads++
+	return c.Conn.Read(p)
+}
+
+// requests asks for a unit of the stream, and reads it, before the next one.
+type requests struct {
+	*walker
+	conn *countedConn
+	peer net.Conn
+	gone chan error // what ended the peer
+}
+
+func newRequests(w way, s *stream) (lab.Runner, error) {
+	here, there, err := loopback()
+	if err != nil {
+		return nil, err
+	}
+	r := &requests{conn: &countedConn{Conn: here}, peer: there, gone: make(chan error, 1)}
+	r.walker = newWalker(w, r.conn, place{s: s})
+	go func() { r.gone <- serveUnits(there, s) }()
+	// Some readers ask for much when they begin.
+	if _, err := r.Run(100); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// serveUnits sends a unit for each byte that it gets.
+func serveUnits(conn net.Conn, s *stream) error {
+	var ask [1]byte
+	for i := 0; ; i = (i + 1) % s.units() {
+		if _, err := io.ReadFull(conn, ask[:]); err != nil {
+			return unlessHungUp(err)
+		}
+		if _, err := conn.Write(s.ring[s.ends[i]:s.ends[i+1]]); err != nil {
+			return unlessHungUp(err)
+		}
+	}
+}
+
+func (r *requests) Run(ops int) (lab.Sample, error) {
+	var ask [1]byte
+	var sum uint64
+	before := r.conn.reads
+	// A reader that wants more than was sent would wait for ever.
+	if err := r.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		return lab.Sample{}, err
+	}
+	for range ops {
+		if _, err := r.conn.Write(ask[:]); err != nil {
+			return lab.Sample{}, err
+		}
+		m, err := r.w.walk(1)
+		if err != nil {
+			return lab.Sample{}, fmt.Errorf("scenarios: reading a message: %w", err)
+		}
+		sum += m
+	}
+	out, err := r.account(ops, sum)
+	out.Figures = map[string]float64{readsPerMessage: float64(r.conn.reads-before) / float64(ops)}
+	return out, err
+}
+
+func (r *requests) Close() error {
+	end(r.w)
+	return errors.Join(r.conn.Close(), <-r.gone, r.peer.Close())
+}

@@ -1,0 +1,166 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+)
+
+// Limits of Options.
+const (
+	MinPeers = 3
+	MaxPeers = 7
+	// MaxBatch is the most that one entry of the raft log may hold, in bytes.
+	MaxBatch = 64 << 20
+)
+
+// A Peer is a node of the cluster.
+type Peer struct {
+	ID   string // the same on all nodes and for ever
+	Addr string // HOST:PORT that its raft listens on
+}
+
+// Options say which node, or which nodes, a Store is to be.
+type Options struct {
+	// Dir holds what the node keeps: the segments of its log in Dir itself, the
+	// state of raft in Dir/raft. A trio has Dir/1, Dir/2 and Dir/3.
+	Dir string
+
+	// ID and Peers say which node of which cluster this is. Peers are all nodes,
+	// this one among them, and the same on each. Trio instead is three nodes in
+	// this process, on ports of the system's choosing on 127.0.0.1.
+	ID    string
+	Peers []Peer
+	Trio  bool
+	// Bind is the address to listen on, where it is not the node's own of Peers.
+	Bind string
+
+	// Log is told of elections, failures and what raft warns of; nil for nobody.
+	Log *slog.Logger
+
+	// Heartbeat is how long a follower waits for a sign of its leader before it
+	// wants an election; 0 for 1 s. A candidate waits for as long.
+	Heartbeat time.Duration
+	// Patience is how long an append waits while no leader is known; 0 for 5 s.
+	Patience time.Duration
+	// BatchBytes is the size at which an entry is full; 0 for 1 MiB. A record
+	// that is longer has an entry of its own, up to MaxBatch.
+	BatchBytes int
+	// SnapshotEntries and SnapshotBytes are how much of the raft's log may be
+	// there, beyond what is synced in the node's own, before it is cut; 0 for
+	// 4,096 and 64 MiB. Trailing is how many entries stay for followers that are
+	// behind a little; 0 for 1,024.
+	SnapshotEntries uint64
+	SnapshotBytes   int64
+	Trailing        uint64
+	// SegmentBytes is the size of the segments of a node's log; 0 for wal's own.
+	SegmentBytes int64
+
+	fs           func(node string) wal.FS // of tests, whose disks are full
+	fillPatience time.Duration            // of tests, for records that nobody has
+	onFail       func()                   // of the store, when a node is out
+}
+
+// ErrOptions is matched by what Open returns for options that cannot be.
+var ErrOptions = errors.New("consensus: bad options")
+
+// trioPeers are the nodes of a trio. Their addresses are names: the ports are
+// others each time.
+func trioPeers() []Peer {
+	return []Peer{{"1", "trio-1"}, {"2", "trio-2"}, {"3", "trio-3"}}
+}
+
+func (o *Options) withDefaults() Options {
+	c := *o
+	fill := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	fill(&c.Heartbeat, time.Second)
+	fill(&c.Patience, 5*time.Second)
+	fill(&c.fillPatience, fillPatience)
+	if c.BatchBytes == 0 {
+		c.BatchBytes = 1 << 20
+	}
+	if c.SnapshotEntries == 0 {
+		c.SnapshotEntries = 4096
+	}
+	if c.SnapshotBytes == 0 {
+		c.SnapshotBytes = 64 << 20
+	}
+	if c.Trailing == 0 {
+		c.Trailing = 1024
+	}
+	if c.Trio {
+		c.Peers = trioPeers()
+	}
+	return c
+}
+
+// Check says what is wrong with the options, as an ErrOptions. It touches
+// nothing.
+func (o *Options) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case o.Dir == "":
+		return bad("no directory")
+	case o.Trio && (len(o.Peers) > 0 || o.ID != "" || o.Bind != ""):
+		return bad("a trio has no peers, no name and no address to bind")
+	case o.Heartbeat < 0 || o.Patience < 0 || o.SnapshotBytes < 0 || o.SegmentBytes < 0:
+		return bad("a negative time or size")
+	case o.Heartbeat > 0 && o.Heartbeat < 20*time.Millisecond:
+		return bad("a heartbeat of %v is under 20ms", o.Heartbeat)
+	case o.BatchBytes < 0 || o.BatchBytes > MaxBatch:
+		return bad("batches of %d bytes are not within 1 and %d", o.BatchBytes, MaxBatch)
+	case o.Trio:
+		return nil
+	case len(o.Peers) < MinPeers || len(o.Peers) > MaxPeers || len(o.Peers)%2 == 0:
+		return bad("%d peers: a majority needs 3, 5 or 7, this node among them", len(o.Peers))
+	}
+	ids, addrs := map[string]bool{}, map[string]bool{}
+	for _, p := range o.Peers {
+		if p.ID == "" || len(p.ID) > 64 {
+			return bad("a peer's name %q has not 1 to 64 bytes", p.ID)
+		}
+		if _, _, err := net.SplitHostPort(p.Addr); err != nil {
+			return bad("peer %s: %q is no HOST:PORT", p.ID, p.Addr)
+		}
+		if ids[p.ID] {
+			return bad("two peers are called %s", p.ID)
+		}
+		if addrs[p.Addr] {
+			return bad("two peers are at %s", p.Addr)
+		}
+		ids[p.ID], addrs[p.Addr] = true, true
+	}
+	if !ids[o.ID] {
+		return bad("this node, %q, is not among the peers", o.ID)
+	}
+	return nil
+}
+
+// bind is the address that node id listens on.
+func (o *Options) bind(id string) string {
+	if o.Trio {
+		return "127.0.0.1:0"
+	}
+	if o.Bind != "" {
+		return o.Bind
+	}
+	for _, p := range o.Peers {
+		if p.ID == id {
+			return p.Addr
+		}
+	}
+	panic("consensus: " + id + " is not among the peers")
+}

@@ -1,0 +1,140 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+)
+
+// Groups says how many records shared an fsync.
+type Groups struct {
+	Syncs   uint64 `json:"syncs"`
+	Records uint64 `json:"records"` // that were synced by those
+	Most    uint64 `json:"most"`    // records of the largest group
+	// Sizes counts groups: Sizes[i] of them had 2^i records or more, and fewer than
+	// 2^(i+1).
+	Sizes []uint64 `json:"sizes"`
+}
+
+// add counts a group of n records.
+func (g *Groups) add(n int) {
+	g.Syncs++
+	g.Records += uint64(n)
+	g.Most = max(g.Most, uint64(n))
+	i := bits.Len(uint(n)) - 1
+	for len(g.Sizes) <= i {
+		g.Sizes = append(g.Sizes, 0)
+	}
+	g.Sizes[i]++
+}
+
+// Sync is a Store that acknowledges after fsync. Records that come while one is
+// under way are written together and share the next: group commit.
+type Sync struct {
+	log   Log
+	queue *queue
+	ended chan struct{}
+
+	mu     sync.Mutex
+	groups Groups
+}
+
+// NewSync returns a store over a log, transferred.
+func NewSync(log Log) *Sync {
+	s := &Sync{log: log, queue: newQueue(queueBytes, 0), ended: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+// Append implements Store.
+func (s *Sync) Append(records []Record, done func(first uint64, err error)) {
+	if _, err := s.queue.put(records, done); err != nil {
+		done(0, err)
+	}
+}
+
+// run writes what has gathered, and syncs it.
+func (s *Sync) run() {
+	defer close(s.ended)
+	var groups []*group
+	for groups = s.queue.take(groups[:0]); len(groups) > 0; groups = s.queue.take(groups[:0]) {
+		written := 0
+		for _, g := range groups {
+			if g.err = s.queue.err(); g.err == nil {
+				n := len(g.records)
+				if g.first, g.err = s.log.AppendBatch(g.payloads()); g.err == nil {
+					written += n
+				} else {
+					g.err = s.refused(g.err)
+				}
+			}
+			s.queue.release(g)
+		}
+		var err error
+		if written > 0 {
+			if err = s.log.Sync(); err != nil {
+				err = s.refused(err)
+			} else {
+				s.mu.Lock()
+				s.groups.add(written)
+				s.mu.Unlock()
+			}
+		}
+		for _, g := range groups {
+			if g.err == nil {
+				g.err = err
+			}
+			g.answer(g.err)
+		}
+		s.queue.recycle(groups)
+	}
+}
+
+// refused is an error of the log, as the store's.
+func (s *Sync) refused(err error) error {
+	if errors.Is(err, wal.ErrTooLong) {
+		return err // which is about these records only
+	}
+	return s.queue.fail(fmt.Errorf("%w: %w", ErrFailed, err))
+}
+
+// Window implements Store.
+func (s *Sync) Window() string {
+	return "sync: acknowledged after fsync; neither a kill nor a power cut loses what was acknowledged, as far as the disk keeps its word"
+}
+
+// Groups returns how many records have shared an fsync so far.
+func (s *Sync) Groups() Groups {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups
+	g.Sizes = append([]uint64(nil), g.Sizes...)
+	return g
+}
+
+// Failed is closed when the store has failed.
+func (s *Sync) Failed() <-chan struct{} { return s.queue.failing }
+
+// Err returns why the store has failed, nil if it has not.
+func (s *Sync) Err() error { return s.queue.err() }
+
+// Close implements Store. When the store had failed it returns why.
+func (s *Sync) Close() error {
+	if !s.queue.close() {
+		return nil
+	}
+	<-s.ended
+	return closeLog(s.log, s.queue.err())
+}
+
+// closeLog closes a log, and returns failed rather than what follows from it.
+func closeLog(log Log, failed error) error {
+	err := log.Close()
+	if failed != nil {
+		return failed
+	}
+	return err
+}

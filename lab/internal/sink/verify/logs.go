@@ -1,0 +1,82 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+)
+
+// A Log is what was read of one directory.
+type Log struct {
+	Dir      string `json:"dir"`
+	Records  uint64 `json:"records"`
+	First    uint64 `json:"first"` // number of the first record; with none, of the one that would come next
+	Last     uint64 `json:"last"`
+	Segments int    `json:"segments"`
+	Bytes    int64  `json:"bytes"`             // of the files, up to the last whole record
+	Torn     int64  `json:"torn,omitempty"`    // bytes behind it, which the next start of a sink cuts off
+	Segment  string `json:"segment,omitempty"` // that ends so
+	Reason   string `json:"reason,omitempty"`  // what they are
+}
+
+// ErrNoLog: a directory has no log in it.
+var ErrNoLog = errors.New("verify: no log there")
+
+// Nodes returns the directories of the logs that dir stands for: itself, or those
+// of its nodes when it is that of an embedded cluster.
+func Nodes(dir string) ([]string, error) {
+	if found, err := hasLog(dir); found || err != nil {
+		return []string{dir}, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		node := filepath.Join(dir, e.Name())
+		found, err := hasLog(node)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			nodes = append(nodes, node)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoLog, dir)
+	}
+	return nodes, nil
+}
+
+func hasLog(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("%w: %s does not exist", ErrNoLog, dir)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), wal.Suffix) {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// read reads the log in a directory and passes its records to fn, borrowed until it
+// returns.
+func read(dir string, fn func(index uint64, record []byte) error) (Log, error) {
+	r, err := wal.Scan(dir, fn)
+	l := Log{
+		Dir: dir, Records: r.Last + 1 - r.First, First: r.First, Last: r.Last, Segments: r.Segments,
+		Bytes: r.Bytes, Torn: r.Cut, Segment: r.Segment, Reason: r.Reason,
+	}
+	return l, err
+}

@@ -1,0 +1,147 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/acked"
+)
+
+// Examples is how many numbers a list of missing ones has at most.
+const Examples = 10
+
+// A Result is what logs hold, and, where it was asked for, what is acknowledged of
+// it.
+type Result struct {
+	Logs  []Log  `json:"logs"`
+	Acked *Acked `json:"acked,omitempty"`
+}
+
+// Acked is what became of the records that were acknowledged. With several
+// logs, those of the nodes of a cluster, a record is found when one of them has it and
+// none has another under its number.
+type Acked struct {
+	File    string `json:"file"`
+	Entries uint64 `json:"entries"`
+	Found   uint64 `json:"found"`
+	// Majority is how many of those are in more than half of the logs.
+	Majority uint64 `json:"majority"`
+	Missing  uint64 `json:"missing"` // no log has a record of this number
+	Wrong    uint64 `json:"wrong"`   // a log has another one under it
+	// The first of each.
+	FirstMissing []uint64 `json:"first_missing,omitempty"`
+	FirstWrong   []uint64 `json:"first_wrong,omitempty"`
+}
+
+// Holds tells whether everything that was acknowledged is there.
+func (a *Acked) Holds() bool { return a.Found == a.Entries }
+
+// An entry is what was acknowledged, and in how many logs it is and is not.
+type entry struct {
+	index       uint64
+	crc, length uint32
+	same, other uint16
+}
+
+// MaxLogs is how many logs can be held against each other.
+const MaxLogs = 1000
+
+// Check reads the logs in the directories, in which no sink runs, and, if ackedFile is
+// not empty, holds what that file says against them. Sixteen bytes of the file take 24
+// of memory. An error means that something could not be read, or is damaged.
+func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error) {
+	if len(dirs) > MaxLogs {
+		return nil, fmt.Errorf("verify: %d directories, at most %d", len(dirs), MaxLogs)
+	}
+	result := new(Result)
+	var entries []entry
+	if ackedFile != "" {
+		f, err := os.Open(ackedFile)
+		if err != nil {
+			return nil, err
+		}
+		entries, err = readEntries(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", ackedFile, err)
+		}
+	}
+	for _, dir := range dirs {
+		next := 0
+		log, err := read(dir, func(index uint64, record []byte) error {
+			if index%1024 == 0 && ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			for next < len(entries) && entries[next].index < index {
+				next++
+			}
+			for ; next < len(entries) && entries[next].index == index; next++ {
+				e := &entries[next]
+				if int(e.length) == len(record) && e.crc == Sum(record) {
+					e.same++
+				} else {
+					e.other++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		result.Logs = append(result.Logs, log)
+	}
+	if ackedFile != "" {
+		result.Acked = judge(ackedFile, entries, len(dirs))
+	}
+	return result, nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Sum is the checksum of a payload in a file of what was acknowledged: CRC32C.
+func Sum(payload []byte) uint32 { return crc32.Checksum(payload, castagnoli) }
+
+// readEntries returns what was acknowledged, sorted by number.
+func readEntries(r io.Reader) ([]entry, error) {
+	var entries []entry
+	err := acked.Read(r, func(index uint64, crc, length uint32) error {
+		if len(entries) == math.MaxInt32 {
+			return errors.New("too many entries")
+		}
+		entries = append(entries, entry{index: index, crc: crc, length: length})
+		return nil
+	})
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
+	return entries, err
+}
+
+func judge(file string, entries []entry, logs int) *Acked {
+	a := &Acked{File: file, Entries: uint64(len(entries))}
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.other > 0:
+			a.Wrong++
+			if len(a.FirstWrong) < Examples {
+				a.FirstWrong = append(a.FirstWrong, e.index)
+			}
+		case e.same == 0:
+			a.Missing++
+			if len(a.FirstMissing) < Examples {
+				a.FirstMissing = append(a.FirstMissing, e.index)
+			}
+		default:
+			a.Found++
+			if int(e.same) > logs/2 {
+				a.Majority++
+			}
+		}
+	}
+	return a
+}

@@ -1,0 +1,29 @@
+// Command lab measures, on the machine at hand, what reading and moving bytes
+// costs with this library beside other ways to do it, puts load on servers, and
+// finds out what slows them.
+package main
+
+import (
+	"maps"
+	"os"
+
+	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/cli"
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/planted"
+	"github.com/sluice-go/sluice/lab/internal/scenarios"
+)
+
+func main() {
+	all := append(scenarios.All(), planted.All()...)
+	children := scenarios.Children()
+	maps.Copy(children, calibrate.Children())
+	maps.Copy(children, evidence.Children(all))
+	app := cli.App{
+		Scenarios: all,
+		Children:  children,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+	}
+	os.Exit(app.Main(os.Args[1:]))
+}
