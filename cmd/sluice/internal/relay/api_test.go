@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 )
 
 // shape says what a JSON value is made of, so that keys and kinds can be
@@ -63,7 +66,7 @@ func sameShape(t *testing.T, what, text, want string) {
 
 func TestAPIShape(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) {
-		c.Version, c.times.sample = "v1", 10*time.Millisecond
+		c.Version, c.times.Sample = "v1", 10*time.Millisecond
 		c.Merge = 30 * time.Millisecond
 	})
 	if _, text := s.get(t, "/api/streams"); !strings.Contains(text, `"streams":[]`) {
@@ -72,21 +75,21 @@ func TestAPIShape(t *testing.T) {
 	if _, text := s.get(t, "/api/clients"); text != `{"clients":[]}`+"\n" {
 		t.Errorf("without clients: %s", text)
 	}
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:len(clip)/2]...)
 	relayEventually(t, "the stream", func() bool {
-		st, ok := s.hub.Stream("live/s")
+		st, ok := s.host.Hub.Stream("live/s")
 		return ok && int(st.Stats().FramesIn) == len(clip)/2
 	})
 	_, flv := s.playing(t, "/live/s.flv?merge=40")
-	if _, err := flv.next(); err != nil {
+	if _, err := flv.Next(); err != nil {
 		t.Fatal(err)
 	}
 	relayEventually(t, "samples", func() bool {
-		st, _ := s.hub.Stream("live/s")
-		points, _ := s.history.all(st)
-		return len(points) > 3
+		var st web.StreamInfo
+		_, text := s.get(t, "/api/streams/live/s?history=1")
+		return json.Unmarshal([]byte(text), &st) == nil && st.History != nil && len(st.History.Viewers) > 3
 	})
 	const frame = `{"now":"number","server":{"version":"string","uptime_s":"number","goroutines":"number","resident":"number","merge_ms":"number"},
 		"memory":{"out":"number","idle":"number","pinned":"number"},"streams":[%s]}`
@@ -97,7 +100,7 @@ func TestAPIShape(t *testing.T) {
 	_, one := s.get(t, "/api/streams/live/s?history=1")
 	sameShape(t, "/api/streams/live/s", one, fmt.Sprintf(streamShape, historyShape))
 
-	var answer apiStreams
+	var answer web.StreamList
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +108,7 @@ func TestAPIShape(t *testing.T) {
 	if st.Name != "live/s" || st.State != "live" || st.Publisher.ID != "p1" || st.Publisher.Protocol != "flv" || st.Viewers != 1 || st.Protocols["flv"] != 1 {
 		t.Errorf("%+v", st)
 	}
-	if *st.Video != (videoInfo{"avc1", 640, 360}) || *st.Audio != (audioInfo{"mp4a", st.Audio.Rate, st.Audio.Channels}) || st.Audio.Rate < 8000 || st.Audio.Channels == 0 {
+	if *st.Video != (web.VideoInfo{Codec: "avc1", Width: 640, Height: 360}) || *st.Audio != (web.AudioInfo{Codec: "mp4a", Rate: st.Audio.Rate, Channels: st.Audio.Channels}) || st.Audio.Rate < 8000 || st.Audio.Channels == 0 {
 		t.Errorf("video %+v, audio %+v", st.Video, st.Audio)
 	}
 	if st.FramesIn != int64(len(clip)/2) || st.BytesIn == 0 || st.GOP.Frames == 0 || st.GOP.MS == 0 || st.Ring.Frames == 0 || st.MergeMS != 30 {
@@ -125,14 +128,14 @@ func TestAPIShape(t *testing.T) {
 	_, text = s.get(t, "/api/clients")
 	sameShape(t, "/api/clients", text, `{"clients":[{"id":"string","role":"string","stream":"string","protocol":"string","address":"string","agent":"string",
 		"since":"string","bytes":"number","frames":"number","lag_ms":"number","jumps":"number","dropped":"number","merge_ms":"number"}]}`)
-	var who struct{ Clients []apiClient }
+	var who struct{ Clients []web.ClientInfo }
 	if err := json.Unmarshal([]byte(text), &who); err != nil || len(who.Clients) != 2 {
 		t.Fatalf("%v: %s", err, text)
 	}
-	if c := who.Clients[0]; c.ID != "p1" || c.Role != rolePublisher || c.Frames != int64(len(clip)/2) || c.Bytes == 0 || !strings.HasPrefix(c.Address, "127.0.0.1:") {
+	if c := who.Clients[0]; c.ID != "p1" || c.Role != session.RolePublisher || c.Frames != int64(len(clip)/2) || c.Bytes == 0 || !strings.HasPrefix(c.Address, "127.0.0.1:") {
 		t.Errorf("%+v", c)
 	}
-	if c := who.Clients[1]; c.ID != "v1" || c.Role != roleViewer || c.MergeMS != 40 || c.Agent != "test/1" || c.Stream != "live/s" {
+	if c := who.Clients[1]; c.ID != "v1" || c.Role != session.RoleViewer || c.MergeMS != 40 || c.Agent != "test/1" || c.Stream != "live/s" {
 		t.Errorf("%+v", c)
 	}
 	p.Close()
@@ -142,10 +145,10 @@ func TestAPIShape(t *testing.T) {
 func TestAPIOfAStreamWithoutPublisher(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.Grace = time.Minute })
 	p := s.publishing(t, "/live/s.flv")
-	p.send(t, relayTag{8, 0, "\x2f\xff"}) // MP3, which has no configuration
+	p.send(t, flvtest.Tag{Type: 8, Payload: "\x2f\xff"}) // MP3, which has no configuration
 	p.Close()
 	p.answered(t)
-	var st apiStream
+	var st web.StreamInfo
 	_, text := s.get(t, "/api/streams/live/s")
 	if err := json.Unmarshal([]byte(text), &st); err != nil {
 		t.Fatal(err)
@@ -194,10 +197,10 @@ func TestAPIErrors(t *testing.T) {
 
 func TestKick(t *testing.T) {
 	s := startRelay(t, nil)
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:20]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	_, kicked := s.playing(t, "/live/s.flv")
 	_, stays := s.playing(t, "/live/s.flv")
 	s.viewersOf(t, "live/s", 2)
@@ -205,7 +208,7 @@ func TestKick(t *testing.T) {
 		t.Errorf("%d %q", status, text)
 	}
 	for {
-		if _, err := kicked.next(); err != nil {
+		if _, err := kicked.Next(); err != nil {
 			break
 		}
 	}
@@ -213,7 +216,7 @@ func TestKick(t *testing.T) {
 	s.viewersOf(t, "live/s", 1)
 	p.send(t, clip[20:40]...)
 	for range 20 {
-		if _, err := stays.next(); err != nil {
+		if _, err := stays.Next(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +231,7 @@ func TestKick(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	s.log.line(t, "publisher ended", "id=p1", "reason=kicked")
-	relayEventually(t, "nobody", func() bool { return len(s.clients.list()) == 0 && len(s.hub.Streams()) == 0 })
+	relayEventually(t, "nobody", func() bool { return len(s.host.Register.List()) == 0 && len(s.host.Hub.Streams()) == 0 })
 }
 
 func TestWhoMayUseTheAPI(t *testing.T) {

@@ -5,19 +5,19 @@ import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 // attach makes what the configuration asks for beside the server itself: the
 // recordings and the origin.
 func (s *Server) attach() error {
-	if s.config().Record != "" {
-		files, err := record.New(record.Options{Dir: s.config().Record, Logger: s.log})
+	if s.host.Config().Record != "" {
+		files, err := record.New(record.Options{Dir: s.host.Config().Record, Logger: s.log})
 		if err != nil {
 			return err
 		}
-		s.recorder = newRecordings(files)
+		s.host.Recorder = newRecordings(files)
 	}
-	if s.config().Origin != "" {
-		puller, err := newOrigin(s, s.config().Origin, nil)
+	if s.host.Config().Origin != "" {
+		puller, err := newOrigin(s.host, s.host.Config().Origin, nil)
 		if err != nil {
 			return err
 		}
-		s.puller = puller
+		s.host.Puller = puller
 	}
 	return nil
 }

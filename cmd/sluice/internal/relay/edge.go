@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
@@ -18,7 +19,7 @@ const askAgain = time.Second
 // An origin is the server's puller: it counts who wants what, and lets package
 // edge fetch it.
 type origin struct {
-	server   *Server
+	host     *session.Host
 	address  string
 	protocol string
 	pulls    *edge.Puller
@@ -28,19 +29,19 @@ type origin struct {
 }
 
 // newOrigin begins nothing. change, which may be nil, is for tests.
-func newOrigin(s *Server, address string, change func(*edge.Options)) (*origin, error) {
+func newOrigin(h *session.Host, address string, change func(*edge.Options)) (*origin, error) {
 	from, err := edge.ParseOrigin(address)
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{server: s, address: from.String(), protocol: protocolRTMP, wanted: make(map[string]int)}
+	o := &origin{host: h, address: from.String(), protocol: session.RTMP, wanted: make(map[string]int)}
 	if from.HTTP() {
-		o.protocol = protocolFLV
+		o.protocol = session.FLV
 	}
 	if from.Secure() {
 		o.protocol += "s"
 	}
-	options := edge.Options{Origin: from, Local: o, Logger: s.log}
+	options := edge.Options{Origin: from, Local: o, Logger: h.Log}
 	if change != nil {
 		change(&options)
 	}
@@ -49,7 +50,7 @@ func newOrigin(s *Server, address string, change func(*edge.Options)) (*origin, 
 }
 
 // Want implements puller.
-func (o *origin) Want(ctx context.Context, info sessionInfo) error {
+func (o *origin) Want(ctx context.Context, info session.Info) error {
 	o.count(info.Stream, 1)
 	err := o.want(ctx, info)
 	if err != nil {
@@ -58,8 +59,8 @@ func (o *origin) Want(ctx context.Context, info sessionInfo) error {
 	return err
 }
 
-func (o *origin) want(ctx context.Context, info sessionInfo) error {
-	play, err := parsePlayOptions(info.Query)
+func (o *origin) want(ctx context.Context, info session.Info) error {
+	play, err := session.ParsePlayOptions(info.Query)
 	if err != nil {
 		return err
 	}
@@ -72,8 +73,8 @@ func (o *origin) want(ctx context.Context, info sessionInfo) error {
 			return nil
 		}
 		// The origin's own words, and its address, are not for the peer.
-		o.server.log.Debug("not pulled", "stream", info.Stream, "error", err)
-		missing := fmt.Errorf("%w: %s", errNotFound, info.Stream)
+		o.host.Log.Debug("not pulled", "stream", info.Stream, "error", err)
+		missing := fmt.Errorf("%w: %s", session.ErrNotFound, info.Stream)
 		if play.Wait == 0 || ctx.Err() != nil || errors.Is(err, edge.ErrLoop) {
 			return missing
 		}
@@ -85,7 +86,7 @@ func (o *origin) want(ctx context.Context, info sessionInfo) error {
 
 // here reports whether somebody publishes the stream on this server.
 func (o *origin) here(stream string) bool {
-	st, ok := o.server.hub.Stream(stream)
+	st, ok := o.host.Hub.Stream(stream)
 	if !ok {
 		return false
 	}
@@ -98,7 +99,7 @@ func (o *origin) here(stream string) bool {
 func (o *origin) pause(ctx context.Context, stream string) bool {
 	pause, cancel := context.WithTimeout(ctx, askAgain)
 	defer cancel()
-	if st, err := o.server.hub.Wait(pause, stream); err != nil || st.Publisher() == nil {
+	if st, err := o.host.Hub.Wait(pause, stream); err != nil || st.Publisher() == nil {
 		// A stream that waits for its publisher to come back is there at once.
 		<-pause.Done()
 	}
@@ -140,33 +141,33 @@ func (o *origin) Viewers(stream string) int {
 
 // Publish implements edge.Local.
 func (o *origin) Publish(stream, from string) (edge.Sink, error) {
-	release, err := o.server.gate.Reserve(stream)
+	release, err := o.host.Gate.Reserve(stream)
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.server.publish(stream, from, false)
+	p, err := o.host.Publish(stream, from, false)
 	if err != nil {
 		release()
-		if errors.Is(err, errBusy) {
+		if errors.Is(err, session.ErrBusy) {
 			err = live.ErrBusy
 		}
 		return nil, err
 	}
-	c := o.server.clients.begin(rolePublisher, sessionInfo{Stream: stream, Protocol: o.protocol, Address: from, Agent: "origin"})
-	c.attach(nil, func(error) { p.Close() })
+	c := o.host.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: o.protocol, Address: from, Agent: "origin"})
+	c.Attach(nil, func(error) { p.Close() })
 	return &pulled{publisher: p, client: c, release: release}, nil
 }
 
 // pulled is the publisher of a stream that comes from the origin.
 type pulled struct {
 	publisher *live.Publisher
-	client    *client
+	client    *session.Client
 	release   func()
 }
 
 // Publish implements edge.Sink.
 func (p *pulled) Publish(f live.Frame) error {
-	p.client.count(flv.TagHeaderLen + f.Payload.Len())
+	p.client.Count(flv.TagHeaderLen + f.Payload.Len())
 	return p.publisher.Publish(f)
 }
 
@@ -177,6 +178,6 @@ func (p *pulled) Resume() { p.publisher.Resume() }
 func (p *pulled) Close() {
 	reason := p.publisher.Err()
 	p.publisher.Close()
-	p.client.end(reason)
+	p.client.End(reason)
 	p.release()
 }

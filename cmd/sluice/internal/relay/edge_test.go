@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -18,14 +19,14 @@ import (
 // edgeFast makes a server pull from an address without patience.
 func edgeFast(address string) func(*Server) {
 	return func(s *Server) {
-		o, err := newOrigin(s, address, func(o *edge.Options) {
+		o, err := newOrigin(s.host, address, func(o *edge.Options) {
 			o.Linger, o.Retry, o.RetryMost, o.Refuse = 100*time.Millisecond, time.Millisecond, 10*time.Millisecond, time.Nanosecond
 			o.TLS = rtmpClientTLS()
 		})
 		if err != nil {
 			panic(err)
 		}
-		s.puller = o
+		s.host.Puller = o
 	}
 }
 
@@ -46,7 +47,7 @@ func edgeSchemes(t *testing.T, f func(t *testing.T, scheme string)) {
 
 func edgeAll(c *relayConfig) { c.HTTPS = "127.0.0.1:0" }
 
-func edgePublishers(s *Server) int { return s.clients.number(rolePublisher) }
+func edgePublishers(s *Server) int { return s.host.Register.Number(session.RolePublisher) }
 
 // Viewers at the edge get what the publisher at the origin sends, byte for
 // byte, over one pull.
@@ -60,7 +61,7 @@ func TestEdgeViewersGetEveryByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		rtmpUntil(t, "the origin has frames", func() bool {
-			st, ok := far.hub.Stream("live/s")
+			st, ok := far.host.Hub.Stream("live/s")
 			return ok && st.Stats().FramesIn == 10
 		})
 		const viewers = 5
@@ -94,12 +95,12 @@ func TestEdgeViewersGetEveryByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		watching.Wait()
-		if got := far.clients.number(roleViewer); got != 1 {
+		if got := far.host.Register.Number(session.RoleViewer); got != 1 {
 			t.Errorf("the edge has %d connections to the origin", got)
 		}
-		for _, c := range near.clients.list() {
-			if c.role == rolePublisher && (c.Agent != "origin" || c.Stream != "live/s") {
-				t.Errorf("the pull is in the books as %+v", c.sessionInfo)
+		for _, c := range near.host.Register.List() {
+			if c.Role == session.RolePublisher && (c.Agent != "origin" || c.Stream != "live/s") {
+				t.Errorf("the pull is in the books as %+v", c.Info)
 			}
 		}
 	})
@@ -122,7 +123,7 @@ func TestEdgeLetsGoAndPullsAgain(t *testing.T) {
 		}
 		x.close()
 		rtmpUntil(t, "the origin is let go", func() bool {
-			return far.clients.number(roleViewer) == 0 && edgePublishers(near) == 0 && near.gate.Usage().Streams == 0
+			return far.host.Register.Number(session.RoleViewer) == 0 && edgePublishers(near) == 0 && near.host.Gate.Usage().Streams == 0
 		})
 	}
 }
@@ -155,7 +156,7 @@ func TestEdgeWaitsForAStream(t *testing.T) {
 	x := rtmpDial(t, near, "rtmp", "live")
 	played := make(chan error, 1)
 	go func() { played <- x.c.Play("s?wait=30") }()
-	rtmpUntil(t, "it waits", func() bool { return near.gate.Usage().Viewers == 1 })
+	rtmpUntil(t, "it waits", func() bool { return near.host.Gate.Usage().Viewers == 1 })
 	p := rtmpPush(t, far, "rtmp", "live", "s")
 	if err := p.send(rtmpClip()[:10]); err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func TestEdgeLocalStreamGoesFirst(t *testing.T) {
 	if _, _, err := x.receive(10); err != nil {
 		t.Error(err)
 	}
-	if n := near.puller.(*origin).pulls.Stats().Begun; n != 0 {
+	if n := near.host.Puller.(*origin).pulls.Stats().Begun; n != 0 {
 		t.Errorf("%d pulls", n)
 	}
 }
@@ -263,13 +264,13 @@ func TestEdgeOriginPublisherComesBack(t *testing.T) {
 	}
 	read(10)
 	// The edge's connection is cut; it comes back by itself.
-	for _, c := range far.clients.list() {
-		if c.role == roleViewer {
-			c.stop(errKicked)
+	for _, c := range far.host.Register.List() {
+		if c.Role == session.RoleViewer {
+			c.Stop(session.ErrKicked)
 		}
 	}
 	rtmpUntil(t, "the edge is back", func() bool {
-		return near.puller.(*origin).pulls.Stats().Reconnects > 0 && far.clients.number(roleViewer) == 1
+		return near.host.Puller.(*origin).pulls.Stats().Reconnects > 0 && far.host.Register.Number(session.RoleViewer) == 1
 	})
 	if err := p.send(rtmpClip()[10:40]); err != nil {
 		t.Fatal(err)
@@ -280,7 +281,7 @@ func TestEdgeOriginPublisherComesBack(t *testing.T) {
 func TestEdgeOriginThatRefusesIsTold(t *testing.T) {
 	s := rtmpServe(t, nil)
 	for _, bad := range []string{"ftp://x", "rtmp://", "http://u:p@host/"} {
-		if _, err := newOrigin(s, bad, nil); !errors.Is(err, edge.ErrOrigin) {
+		if _, err := newOrigin(s.host, bad, nil); !errors.Is(err, edge.ErrOrigin) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-	"github.com/sluice-go/sluice/flv"
-	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
@@ -28,7 +28,7 @@ const relayWait = 30 * time.Second
 type relayConfig struct {
 	config.Config
 	Version string
-	times   times
+	times   session.Times
 }
 
 func (c relayConfig) server(log *slog.Logger) (*Server, error) {
@@ -147,72 +147,6 @@ func relayEventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// relayTag is a tag as tests compare it.
-type relayTag struct {
-	Type    flv.TagType
-	Time    uint32
-	Payload string
-}
-
-func (g relayTag) append(p []byte) []byte {
-	p = flv.TagHeader{Type: g.Type, Size: len(g.Payload), Time: g.Time}.Append(p)
-	p = append(p, g.Payload...)
-	n := flv.TagHeaderLen + len(g.Payload)
-	return append(p, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
-}
-
-// relayTags parses a file.
-func relayTags(t *testing.T, file []byte) []relayTag {
-	t.Helper()
-	r := &relayFLV{r: bytes.NewReader(file)}
-	var tags []relayTag
-	for {
-		g, err := r.next()
-		if err == io.EOF {
-			return tags
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		tags = append(tags, g)
-	}
-}
-
-// relayClip is the clip's tags.
-func relayClip(t *testing.T) []relayTag { return relayTags(t, flvclip.File) }
-
-// relayFLV reads FLV, strictly, and without the code that it tests.
-type relayFLV struct {
-	r     io.Reader
-	begun bool
-}
-
-func (f *relayFLV) next() (relayTag, error) {
-	if !f.begun {
-		var h [13]byte
-		if _, err := io.ReadFull(f.r, h[:]); err != nil {
-			return relayTag{}, err
-		}
-		if string(h[:3]) != "FLV" {
-			return relayTag{}, fmt.Errorf("not FLV: %q", h)
-		}
-		f.begun = true
-	}
-	var h [11]byte
-	if _, err := io.ReadFull(f.r, h[:]); err != nil {
-		return relayTag{}, err
-	}
-	body := make([]byte, int(h[1])<<16|int(h[2])<<8|int(h[3])+4)
-	if _, err := io.ReadFull(f.r, body); err != nil {
-		return relayTag{}, io.ErrUnexpectedEOF
-	}
-	n := len(body) - 4
-	if size := int(body[n])<<24 | int(body[n+1])<<16 | int(body[n+2])<<8 | int(body[n+3]); size != n+11 {
-		return relayTag{}, fmt.Errorf("a tag of %d bytes ends with size %d", n+11, size)
-	}
-	return relayTag{flv.TagType(h[0]), uint32(h[4])<<16 | uint32(h[5])<<8 | uint32(h[6]) | uint32(h[7])<<24, string(body[:n])}, nil
-}
-
 // relayPipe is a live publisher over HTTP: what is written to it is the body.
 type relayPipe struct {
 	*io.PipeWriter
@@ -246,16 +180,14 @@ func (s *relayServer) publishing(t *testing.T, path string) *relayPipe {
 		r.CloseWithError(errors.New("answered"))
 		p.answer <- a
 	}()
-	p.Write(relayHeader)
+	p.Write(flvtest.Header)
 	return p
 }
 
-var relayHeader = append(flv.Header{Audio: true, Video: true}.Append(nil), 0, 0, 0, 0)
-
-func (p *relayPipe) send(t *testing.T, tags ...relayTag) {
+func (p *relayPipe) send(t *testing.T, tags ...flvtest.Tag) {
 	t.Helper()
 	for _, g := range tags {
-		if _, err := p.Write(g.append(nil)); err != nil {
+		if _, err := p.Write(g.Append(nil)); err != nil {
 			t.Fatalf("%v; %+v", err, <-p.answer)
 		}
 	}
@@ -290,7 +222,7 @@ func (s *relayServer) raw(t *testing.T, request string) (net.Conn, *bufio.Reader
 }
 
 // playing begins to play a path, and returns the answer and its body.
-func (s *relayServer) playing(t *testing.T, path string) (*http.Response, *relayFLV) {
+func (s *relayServer) playing(t *testing.T, path string) (*http.Response, *flvtest.Reader) {
 	t.Helper()
 	_, r := s.raw(t, "GET "+path+" HTTP/1.1\nHost: localhost\nUser-Agent: test/1\n\n")
 	resp, err := http.ReadResponse(r, nil)
@@ -298,7 +230,7 @@ func (s *relayServer) playing(t *testing.T, path string) (*http.Response, *relay
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resp.Body.Close() })
-	return resp, &relayFLV{r: resp.Body}
+	return resp, flvtest.NewReader(resp.Body)
 }
 
 // get asks for a path and returns status and body.
@@ -341,7 +273,7 @@ func (s *relayServer) request(t *testing.T, method, path string, header http.Hea
 func (s *relayServer) viewersOf(t *testing.T, stream string, n int) {
 	t.Helper()
 	relayEventually(t, fmt.Sprintf("%d viewers of %s", n, stream), func() bool {
-		st, ok := s.hub.Stream(stream)
+		st, ok := s.host.Hub.Stream(stream)
 		return ok && st.Stats().Viewers == n
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 )
 
 func TestCORS(t *testing.T) {
@@ -33,8 +35,8 @@ func TestCORS(t *testing.T) {
 	} {
 		s := startRelay(t, func(config *relayConfig) { config.CORS = c.setting })
 		p := s.publishing(t, "/live/s.flv")
-		p.send(t, relayClip(t)[:10]...)
-		relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+		p.send(t, flvtest.Clip(t)[:10]...)
+		relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 		header := http.Header{}
 		if c.origin != "" {
 			header.Set("Origin", strings.Replace(c.origin, "ADDRESS", s.http, 1))

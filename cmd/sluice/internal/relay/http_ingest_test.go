@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
 
@@ -37,14 +38,14 @@ func TestPublishByLengthAndByChunks(t *testing.T) {
 	for _, c := range []struct{ method, head, body string }{
 		{"POST", fmt.Sprintf("Content-Length: %d", len(flvclip.File)), string(flvclip.File)},
 		{"PUT", fmt.Sprintf("Content-Length: %d", len(flvclip.File)), string(flvclip.File)},
-		{"PUT", "Transfer-Encoding: chunked", strings.TrimSuffix(string(chunked(slices.Collect(slices.Chunk(flvclip.File, 4000))...)), "NEXT")},
+		{"PUT", "Transfer-Encoding: chunked", strings.TrimSuffix(string(flvtest.Chunked(slices.Collect(slices.Chunk(flvclip.File, 4000))...)), "NEXT")},
 	} {
-		got := make(chan []relayTag, 1)
+		got := make(chan []flvtest.Tag, 1)
 		go func() {
 			_, r := s.playing(t, "/live/s.flv?wait=20")
-			var tags []relayTag
+			var tags []flvtest.Tag
 			for {
-				g, err := r.next()
+				g, err := r.Next()
 				if err != nil {
 					break
 				}
@@ -52,20 +53,20 @@ func TestPublishByLengthAndByChunks(t *testing.T) {
 			}
 			got <- tags
 		}()
-		relayEventually(t, "one who waits", func() bool { return s.gate.Usage().Viewers == 1 })
+		relayEventually(t, "one who waits", func() bool { return s.host.Gate.Usage().Viewers == 1 })
 		conn, r := s.raw(t, c.method+" /live/s.flv HTTP/1.1\nHost: a\nUser-Agent: enc/1\n"+c.head+"\n\n")
 		go io.WriteString(conn, c.body)
 		status, header, text := readAnswer(t, r)
-		if status != 200 || header.Get("Content-Type") != "application/json" || text != `{"stream":"live/s","frames":`+fmt.Sprint(len(relayClip(t)))+"}\n" {
+		if status != 200 || header.Get("Content-Type") != "application/json" || text != `{"stream":"live/s","frames":`+fmt.Sprint(len(flvtest.Clip(t)))+"}\n" {
 			t.Errorf("%s, %s: %d %v %s", c.method, c.head, status, header, text)
 		}
 		if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("%s: the connection goes on: %v", c.method, err)
 		}
-		if tags := <-got; !slices.Equal(tags, relayClip(t)) {
+		if tags := <-got; !slices.Equal(tags, flvtest.Clip(t)) {
 			t.Errorf("%s, %s: not what was sent: %d tags", c.method, c.head, len(tags))
 		}
-		relayEventually(t, "the end of the stream", func() bool { return len(s.hub.Streams()) == 0 && s.gate.Usage().Viewers == 0 })
+		relayEventually(t, "the end of the stream", func() bool { return len(s.host.Hub.Streams()) == 0 && s.host.Gate.Usage().Viewers == 0 })
 	}
 	s.log.line(t, "publisher started", "id=p1", "stream=live/s", "protocol=flv", "address=127.0.0.1:", "agent=enc/1")
 	s.log.line(t, "publisher ended", "id=p1", "reason=", "bytes=", "frames=", "duration=")
@@ -82,8 +83,8 @@ func TestExpectContinue(t *testing.T) {
 	if line, err := r.ReadString('\n'); err != nil || line != "\r\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	file, _ := bodyFile()
-	io.WriteString(conn, strings.TrimSuffix(string(chunked(file)), "NEXT"))
+	file, _ := flvtest.Sizes()
+	io.WriteString(conn, strings.TrimSuffix(string(flvtest.Chunked(file)), "NEXT"))
 	if status, _, text := readAnswer(t, r); status != 200 {
 		t.Errorf("%d %s", status, text)
 	}
@@ -109,8 +110,8 @@ func TestRefusedPublishers(t *testing.T) {
 		c.Hook = hook.URL
 	})
 	first := s.publishing(t, "/live/s.flv")
-	first.send(t, relayClip(t)[:5]...)
-	relayEventually(t, "the first publisher", func() bool { return s.clients.number(rolePublisher) == 1 })
+	first.send(t, flvtest.Clip(t)[:5]...)
+	relayEventually(t, "the first publisher", func() bool { return s.host.Register.Number(session.RolePublisher) == 1 })
 	const chunks = "Transfer-Encoding: chunked\n"
 	for _, c := range []struct {
 		request string
@@ -151,14 +152,14 @@ func TestRefusedPublishers(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	s.log.line(t, "publisher refused", "stream=live/no", "not you")
-	if n := s.gate.Usage().Streams; n != 0 {
+	if n := s.host.Gate.Usage().Streams; n != 0 {
 		t.Errorf("%d streams are counted", n)
 	}
 }
 
 func TestPublishersThatSendNonsenseHearOfIt(t *testing.T) {
 	s := startRelay(t, nil)
-	file, _ := bodyFile()
+	file, _ := flvtest.Sizes()
 	for _, c := range []struct {
 		body   string
 		status int
@@ -174,13 +175,13 @@ func TestPublishersThatSendNonsenseHearOfIt(t *testing.T) {
 		if status, _, text := readAnswer(t, r); status != c.status || !strings.Contains(text, c.says) {
 			t.Errorf("%.20q: %d %s", c.body, status, text)
 		}
-		relayEventually(t, "the end of the session", func() bool { return s.gate.Usage().Streams == 0 })
+		relayEventually(t, "the end of the session", func() bool { return s.host.Gate.Usage().Streams == 0 })
 	}
 }
 
 func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
-	s := startRelay(t, func(c *relayConfig) { c.times.silence, c.times.rate = 400*time.Millisecond, 400*time.Millisecond })
-	file, _ := bodyFile()
+	s := startRelay(t, func(c *relayConfig) { c.times.Silence, c.times.Rate = 400*time.Millisecond, 400*time.Millisecond })
+	file, _ := flvtest.Sizes()
 	conn, r := s.raw(t, "POST /live/silent.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
 	fmt.Fprintf(conn, "%x\r\n%s\r\n", len(file), file)
 	if status, _, text := readAnswer(t, r); status != 408 || !strings.Contains(text, "in time") {
@@ -212,23 +213,25 @@ func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
 func TestPublisherThatBreaksOffLeavesNothing(t *testing.T) {
 	s := startRelay(t, nil)
 	conn, _ := s.raw(t, "POST /live/s.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
-	file, _ := bodyFile()
+	file, _ := flvtest.Sizes()
 	fmt.Fprintf(conn, "%x\r\n%s", len(file)+100, file)
-	relayEventually(t, "a stream", func() bool { return len(s.hub.Streams()) == 1 })
+	relayEventually(t, "a stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	conn.(*net.TCPConn).SetLinger(0)
 	conn.Close()
-	relayEventually(t, "its end", func() bool { return len(s.hub.Streams()) == 0 && s.clients.number(rolePublisher) == 0 })
+	relayEventually(t, "its end", func() bool {
+		return len(s.host.Hub.Streams()) == 0 && s.host.Register.Number(session.RolePublisher) == 0
+	})
 	s.log.line(t, "publisher ended", "reason=")
 }
 
 func TestTakeover(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.Takeover = config.TakeoverReplace })
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	first := s.publishing(t, "/live/s.flv")
 	first.send(t, clip[:10]...)
 	frames := func(n int64) func() bool {
 		return func() bool {
-			st, ok := s.hub.Stream("live/s")
+			st, ok := s.host.Hub.Stream("live/s")
 			return ok && st.Stats().FramesIn == n
 		}
 	}
@@ -236,7 +239,7 @@ func TestTakeover(t *testing.T) {
 	second := s.publishing(t, "/live/s.flv")
 	second.send(t, clip[:10]...)
 	relayEventually(t, "the second", frames(20))
-	first.Write(clip[10].append(nil))
+	first.Write(clip[10].Append(nil))
 	if a := first.answered(t); a.status != 409 || !strings.Contains(a.text, "took the stream over") {
 		t.Errorf("the first: %+v", a)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
@@ -18,7 +19,7 @@ import (
 func TestHTTPFLVInAndOut(t *testing.T) {
 	s := startRelay(t, nil)
 	type result struct {
-		tags []relayTag
+		tags []flvtest.Tag
 		resp *http.Response
 	}
 	const viewers = 3
@@ -26,9 +27,9 @@ func TestHTTPFLVInAndOut(t *testing.T) {
 	for range viewers {
 		go func() {
 			resp, r := s.playing(t, "/live/s.flv?wait=20")
-			var tags []relayTag
+			var tags []flvtest.Tag
 			for {
-				g, err := r.next()
+				g, err := r.Next()
 				if err != nil {
 					if err != io.EOF {
 						t.Error(err)
@@ -40,14 +41,14 @@ func TestHTTPFLVInAndOut(t *testing.T) {
 			got <- result{tags, resp}
 		}()
 	}
-	relayEventually(t, "three who wait", func() bool { return s.gate.Usage().Viewers == viewers })
+	relayEventually(t, "three who wait", func() bool { return s.host.Gate.Usage().Viewers == viewers })
 	resp, err := http.Post("http://"+s.http+"/live/s.flv", "video/x-flv", io.MultiReader(strings.NewReader(string(flvclip.File))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	want := relayClip(t)
+	want := flvtest.Clip(t)
 	if resp.StatusCode != 200 || !strings.Contains(string(text), `"frames":`) {
 		t.Errorf("%s: %s", resp.Status, text)
 	}
@@ -69,11 +70,11 @@ func TestRefusedViewers(t *testing.T) {
 		c.AllowPlay = []string{"127.0.0.0/8"}
 		c.Protect, c.TokenSecret = []string{"play"}, strings.Repeat("k", 32)
 	})
-	token := access.Sign([]byte(s.config().TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
-	other := access.Sign([]byte(s.config().TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
+	token := access.Sign([]byte(s.settings.Load().TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
+	other := access.Sign([]byte(s.settings.Load().TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
 	p := s.publishing(t, "/live/s.flv")
-	p.send(t, relayClip(t)[:10]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	p.send(t, flvtest.Clip(t)[:10]...)
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	for _, c := range []struct {
 		path   string
 		status int
@@ -106,7 +107,7 @@ func TestRefusedViewers(t *testing.T) {
 	if status, text := s.do(t, "HEAD", "/live/s.flv?token="+token, nil); status != 200 || text != "" {
 		t.Errorf("HEAD: %d %q", status, text)
 	}
-	relayEventually(t, "no viewer", func() bool { return s.gate.Usage().Viewers == 0 })
+	relayEventually(t, "no viewer", func() bool { return s.host.Gate.Usage().Viewers == 0 })
 	s.playing(t, "/live/s.flv?token="+token)
 	s.playing(t, "/live/s.flv?token="+token)
 	if status, text := s.get(t, "/live/s.flv?token="+token); status != 503 || !strings.Contains(text, "limit 2") {
@@ -128,7 +129,7 @@ func TestRefusedViewersAreDisconnected(t *testing.T) {
 		"GET /live/none.flv HTTP/1.1\nHost: a\nUpgrade: websocket\nConnection: Upgrade\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n",
 	} {
 		conn, _ := s.raw(t, request)
-		conn.SetReadDeadline(time.Now().Add(s.times.idle / 2))
+		conn.SetReadDeadline(time.Now().Add(s.host.Times.Idle / 2))
 		if _, err := io.Copy(io.Discard, conn); err != nil {
 			t.Errorf("%q: not closed: %v", request, err)
 		}
@@ -139,25 +140,25 @@ func TestRefusedViewersAreDisconnected(t *testing.T) {
 // answers of other kinds may take, and stops to count when the client has gone.
 func TestWaitForAStream(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) {
-		c.times.request, c.times.answer, c.times.header = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
+		c.times.Request, c.times.Answer, c.times.Header = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
 	})
 	gone, _ := s.raw(t, "GET /live/s.flv?wait=60 HTTP/1.1\nHost: a\n\n")
 	_, r := s.raw(t, "GET /live/s.flv?wait=60 HTTP/1.1\nHost: a\n\n")
-	relayEventually(t, "two who wait", func() bool { return s.gate.Usage().Viewers == 2 })
+	relayEventually(t, "two who wait", func() bool { return s.host.Gate.Usage().Viewers == 2 })
 	gone.Close()
-	relayEventually(t, "one who waits", func() bool { return s.gate.Usage().Viewers == 1 })
-	<-time.After(3 * s.times.answer) // longer than the server gives others
+	relayEventually(t, "one who waits", func() bool { return s.host.Gate.Usage().Viewers == 1 })
+	<-time.After(3 * s.host.Times.Answer) // longer than the server gives others
 	p := s.publishing(t, "/live/s.flv")
-	want := relayClip(t)[:20]
+	want := flvtest.Clip(t)[:20]
 	p.send(t, want...)
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	defer resp.Body.Close()
-	flv := &relayFLV{r: resp.Body}
+	flv := flvtest.NewReader(resp.Body)
 	for i, g := range want {
-		if got, err := flv.next(); err != nil || got != g {
+		if got, err := flv.Next(); err != nil || got != g {
 			t.Fatalf("tag %d: %v", i, err)
 		}
 	}
@@ -167,7 +168,7 @@ func TestWaitForAStream(t *testing.T) {
 // with gop=0 with the next.
 func TestLateViewers(t *testing.T) {
 	s := startRelay(t, nil)
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	var keys []int
 	for i, g := range clip {
 		if h, err := flv.ParseVideo([]byte(g.Payload)); g.Type == flv.TagVideo && err == nil && h.Key() {
@@ -180,7 +181,7 @@ func TestLateViewers(t *testing.T) {
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:keys[1]+5]...)
 	relayEventually(t, "the second key frame", func() bool {
-		st, ok := s.hub.Stream("live/s")
+		st, ok := s.host.Hub.Stream("live/s")
 		return ok && int(st.Stats().FramesIn) == keys[1]+5
 	})
 	_, cached := s.playing(t, "/live/s.flv")
@@ -196,12 +197,12 @@ func TestLateViewers(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	for name, c := range map[string]struct {
-		r    *relayFLV
+		r    *flvtest.Reader
 		from int
-	}{"cached": {cached, keys[1]}, "gop=0": {&relayFLV{r: resp.Body}, keys[2]}} {
-		var media []relayTag
+	}{"cached": {cached, keys[1]}, "gop=0": {flvtest.NewReader(resp.Body), keys[2]}} {
+		var media []flvtest.Tag
 		for len(media) < 5 {
-			g, err := c.r.next()
+			g, err := c.r.Next()
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -217,10 +218,10 @@ func TestLateViewers(t *testing.T) {
 
 func TestViewerThatLeaves(t *testing.T) {
 	s := startRelay(t, nil)
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:20]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	conn, r := s.raw(t, "GET /live/s.flv HTTP/1.1\nHost: a\n\n")
 	if _, err := r.ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -230,7 +231,7 @@ func TestViewerThatLeaves(t *testing.T) {
 	relayEventually(t, "the end of the viewer", func() bool {
 		p.send(t, clip[i%len(clip)])
 		i++
-		return s.gate.Usage().Viewers == 0
+		return s.host.Gate.Usage().Viewers == 0
 	})
 	s.log.line(t, "viewer ended", "reason=")
 }

@@ -1,21 +1,18 @@
 package relay
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/gorilla/websocket"
 
-	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // dialSocket connects to a path by WebSocket.
@@ -60,17 +57,17 @@ func (r *socketReader) Read(p []byte) (int, error) {
 
 func TestFLVOverWebSocket(t *testing.T) {
 	s := startRelay(t, nil)
-	want := relayClip(t)
-	got := make(chan []relayTag, 2)
+	want := flvtest.Clip(t)
+	got := make(chan []flvtest.Tag, 2)
 	var pongs = make(chan string, 100)
 	for range 2 {
 		go func() {
 			socket := s.dialSocket(t, "/live/s.flv?wait=20")
 			socket.SetPongHandler(func(text string) error { pongs <- text; return nil })
-			flv := &relayFLV{r: &socketReader{socket: socket}}
-			var tags []relayTag
+			flv := flvtest.NewReader(&socketReader{socket: socket})
+			var tags []flvtest.Tag
 			for {
-				g, err := flv.next()
+				g, err := flv.Next()
 				if err != nil {
 					if !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 						t.Errorf("ends with %v", err)
@@ -87,7 +84,7 @@ func TestFLVOverWebSocket(t *testing.T) {
 			got <- tags
 		}()
 	}
-	relayEventually(t, "two who wait", func() bool { return s.gate.Usage().Viewers == 2 })
+	relayEventually(t, "two who wait", func() bool { return s.host.Gate.Usage().Viewers == 2 })
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, want[:len(want)/2]...)
 	for range 2 {
@@ -106,14 +103,14 @@ func TestFLVOverWebSocket(t *testing.T) {
 	}
 	s.log.line(t, "viewer started", "protocol=ws", "agent=ws-test")
 	s.log.line(t, "viewer ended", "protocol=ws", "the stream is over")
-	relayEventually(t, "nobody", func() bool { return s.gate.Usage().Viewers == 0 })
+	relayEventually(t, "nobody", func() bool { return s.host.Gate.Usage().Viewers == 0 })
 }
 
 func TestWebSocketThatIsRefused(t *testing.T) {
 	s := startRelay(t, nil)
 	p := s.publishing(t, "/live/s.flv")
-	p.send(t, relayClip(t)[:10]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	p.send(t, flvtest.Clip(t)[:10]...)
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	for path, want := range map[string]int{"/live/none.flv": 404, "/live/s.flv?merge=999": 400, "/live/s.mp4": 404} {
 		_, resp, err := websocket.DefaultDialer.Dial("ws://"+s.http+path, nil)
 		if err == nil || resp == nil || resp.StatusCode != want {
@@ -130,15 +127,17 @@ func TestWebSocketThatIsRefused(t *testing.T) {
 			t.Errorf("%d %s", status, text)
 		}
 	}
-	relayEventually(t, "nobody", func() bool { return s.gate.Usage().Viewers == 0 && s.clients.number(roleViewer) == 0 })
+	relayEventually(t, "nobody", func() bool {
+		return s.host.Gate.Usage().Viewers == 0 && s.host.Register.Number(session.RoleViewer) == 0
+	})
 }
 
 func TestWebSocketThatTheClientCloses(t *testing.T) {
 	s := startRelay(t, nil)
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:10]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 
 	polite := s.dialSocket(t, "/live/s.flv")
 	if err := polite.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, "bye"), time.Now().Add(time.Second)); err != nil {
@@ -168,78 +167,8 @@ func TestWebSocketThatTheClientCloses(t *testing.T) {
 
 	gone := s.dialSocket(t, "/live/s.flv")
 	gone.NetConn().Close()
-	relayEventually(t, "nobody", func() bool { return s.gate.Usage().Viewers == 0 })
+	relayEventually(t, "nobody", func() bool { return s.host.Gate.Usage().Viewers == 0 })
 	for _, id := range []string{"v1", "v2", "v3"} {
 		s.log.line(t, "viewer ended", "id="+id)
 	}
-}
-
-// maskedFrame is a frame as a client sends it.
-func maskedFrame(head byte, payload string) []byte {
-	f := []byte{head}
-	switch n := len(payload); {
-	case n < 126:
-		f = append(f, 0x80|byte(n))
-	case n < 1<<16:
-		f = binary.BigEndian.AppendUint16(append(f, 0x80|126), uint16(n))
-	default:
-		f = binary.BigEndian.AppendUint64(append(f, 0x80|127), uint64(n))
-	}
-	mask := [4]byte{0x12, 0x34, 0x56, 0x78}
-	f = append(f, mask[:]...)
-	for i := range len(payload) {
-		f = append(f, payload[i]^mask[i%4])
-	}
-	return f
-}
-
-func TestClientFrames(t *testing.T) {
-	var stream []byte
-	payloads := []string{"", "x", strings.Repeat("p", 125), strings.Repeat("q", 126), strings.Repeat("r", maxClientFrame)}
-	for i, p := range payloads {
-		stream = append(stream, maskedFrame([]byte{0x89, 0x8a, 0x88, 0x82, 0x01}[i], p)...)
-	}
-	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(stream), "bytes": iotest.OneByteReader(bytes.NewReader(stream))} {
-		b := sluice.NewBufReader(r)
-		for i, want := range payloads {
-			opcode, payload, err := readClientFrame(b)
-			if err != nil || string(payload) != want || opcode != []int{9, 10, 8, 2, 1}[i] {
-				t.Errorf("%s: frame %d: opcode %d, %d bytes, %v", name, i, opcode, len(payload), err)
-			}
-		}
-		if _, _, err := readClientFrame(b); err != io.EOF {
-			t.Errorf("%s: ends with %v", name, err)
-		}
-	}
-	for name, f := range map[string][]byte{
-		"not masked":     {0x82, 0x00},
-		"reserved":       maskedFrame(0xc2, "x"),
-		"cut ping":       maskedFrame(0x09, "x"),
-		"long ping":      maskedFrame(0x89, strings.Repeat("x", 126)),
-		"long":           maskedFrame(0x82, strings.Repeat("x", maxClientFrame+1)),
-		"very long":      maskedFrame(0x82, strings.Repeat("x", 1<<16)),
-		"longer than it": {0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
-	} {
-		if _, _, err := readClientFrame(sluice.NewBufReader(bytes.NewReader(f))); !errors.Is(err, errWebSocket) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func FuzzClientFrame(f *testing.F) {
-	f.Add(maskedFrame(0x89, "ping"))
-	f.Add(maskedFrame(0x82, strings.Repeat("x", 200)))
-	f.Add([]byte{0x88, 0x80, 1, 2, 3, 4})
-	f.Fuzz(func(t *testing.T, p []byte) {
-		r := sluice.NewBufReader(bytes.NewReader(p))
-		for {
-			opcode, payload, err := readClientFrame(r)
-			if err != nil {
-				return
-			}
-			if opcode < 0 || opcode > 15 || len(payload) > maxClientFrame || opcode >= 8 && len(payload) > 125 {
-				t.Errorf("opcode %d with %d bytes", opcode, len(payload))
-			}
-		}
-	})
 }

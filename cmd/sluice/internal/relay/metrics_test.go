@@ -5,15 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 	"github.com/sluice-go/sluice/live"
 )
 
 func TestMetrics(t *testing.T) {
 	s := startRelay(t, nil)
 	p := s.publishing(t, "/live/s.flv")
-	p.send(t, relayClip(t)[:50]...)
+	p.send(t, flvtest.Clip(t)[:50]...)
 	relayEventually(t, "the frames", func() bool {
-		st, ok := s.hub.Stream("live/s")
+		st, ok := s.host.Hub.Stream("live/s")
 		return ok && st.Stats().FramesIn == 50
 	})
 	s.playing(t, "/live/s.flv")
@@ -49,23 +51,23 @@ func TestMetrics(t *testing.T) {
 // bounded, and nothing is lost from the sums.
 func TestMetricsOfManyStreams(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.MaxStreams = 0 })
-	for i := range maxLabels + 5 {
-		p, err := s.hub.Publish(fmt.Sprintf("live/%d", i), live.PublishOptions{})
+	for i := range web.MaxLabels + 5 {
+		p, err := s.host.Hub.Publish(fmt.Sprintf("live/%d", i), live.PublishOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		frame := live.Frame{Type: 8, Payload: s.alloc.Get(10)}
+		frame := live.Frame{Type: 8, Payload: s.host.Alloc.Get(10)}
 		copy(frame.Payload.Bytes(), "\xaf\x01........")
 		if err := p.Publish(frame); err != nil { //sluice:moved
 			t.Fatal(err)
 		}
 	}
 	_, text := s.get(t, "/metrics")
-	if n := strings.Count(text, "\nsluice_stream_frames_in_total{"); n != maxLabels+1 {
+	if n := strings.Count(text, "\nsluice_stream_frames_in_total{"); n != web.MaxLabels+1 {
 		t.Errorf("%d series", n)
 	}
-	for _, line := range []string{fmt.Sprintf("sluice_streams %d", maxLabels+5), `sluice_stream_frames_in_total{stream="other"} 5`, `sluice_stream_bytes_in_total{stream="other"} 50`} {
+	for _, line := range []string{fmt.Sprintf("sluice_streams %d", web.MaxLabels+5), `sluice_stream_frames_in_total{stream="other"} 5`, `sluice_stream_bytes_in_total{stream="other"} 50`} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %q", line)
 		}

@@ -59,7 +59,7 @@ func TestRecordWhatIsPublished(t *testing.T) {
 		if _, err := p.status(); err != nil {
 			t.Fatal(err)
 		}
-		r := s.recorder.(*recordings)
+		r := s.host.Recorder.(*recordings)
 		rtmpUntil(t, "the recording has ended", func() bool { return r.files.Stats().Active == 0 && r.files.Stats().Files == int64(n+1) })
 	}
 	files := recordFiles(t, dir)
@@ -85,7 +85,7 @@ func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
 		}
 		p.close()
 		rtmpUntil(t, "the publisher is gone", func() bool {
-			st, ok := s.hub.Stream("live/s")
+			st, ok := s.host.Hub.Stream("live/s")
 			return ok && st.Publisher() == nil && st.Stats().FramesIn == 100*(round+1)
 		})
 	}
@@ -121,7 +121,7 @@ func TestRecordThatFailsHurtsNobody(t *testing.T) {
 	if err := p.send(rtmpClip()[:50]); err != nil {
 		t.Fatal(err)
 	}
-	r := s.recorder.(*recordings)
+	r := s.host.Recorder.(*recordings)
 	rtmpUntil(t, "the recording has failed", func() bool { return r.files.Stats().Failed == 1 })
 	v := rtmpDial(t, s, "rtmp", "live")
 	if err := v.c.Play("s"); err != nil {

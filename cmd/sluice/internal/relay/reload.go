@@ -18,7 +18,7 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	next := *s.config()
+	next := *s.settings.Load()
 	changed, waiting = next.Reload(c)
 	// What can fail comes first.
 	o, err := rules(&next)
@@ -26,11 +26,11 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 		return nil, nil, err
 	}
 	if s.certs != nil {
-		if err := s.certs.use(next.Cert, next.Key); err != nil {
+		if err := s.certs.Use(next.Cert, next.Key); err != nil {
 			return nil, nil, err
 		}
 	}
-	if err := s.gate.Update(o); err != nil {
+	if err := s.host.Gate.Update(o); err != nil {
 		return nil, nil, fmt.Errorf("rules: %w", err)
 	}
 	s.settings.Store(&next)

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 )
 
 // A reload holds for those who come after it, ends nobody, and says what waits
 // for a restart.
 func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.MaxViewers = 1 })
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:20]...)
 	_, first := s.playing(t, "/live/s.flv?wait=20")
@@ -21,7 +22,7 @@ func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 	}
 	level := new(slog.LevelVar)
 	s.level = level
-	next := *s.config()
+	next := *s.settings.Load()
 	next.MaxViewers, next.AllowPublish, next.CORS = 2, []string{"192.0.2.0/24"}, []string{"https://a.example"}
 	next.LogLevel, next.HTTP, next.GOPFrames = "warn", ":1", 99
 	changed, waiting, err := s.Reload(next)
@@ -46,19 +47,19 @@ func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 	// Those who were there go on.
 	p.send(t, clip[20:40]...)
 	for i, want := range clip[:40] {
-		if got, err := first.next(); err != nil || got != want {
+		if got, err := first.Next(); err != nil || got != want {
 			t.Fatalf("tag %d after the reload: %v", i, err)
 		}
 	}
 	// What is wrong changes nothing.
-	before := s.config()
+	before := s.settings.Load()
 	for _, change := range []func(*config.Config){
 		func(c *config.Config) { c.Merge = -1; c.MaxViewers = 9 },
 		func(c *config.Config) { c.Protect = []string{"play"}; c.MaxViewers = 9 },
 	} {
-		bad := *s.config()
+		bad := *s.settings.Load()
 		change(&bad)
-		if _, _, err := s.Reload(bad); err == nil || s.config() != before {
+		if _, _, err := s.Reload(bad); err == nil || s.settings.Load() != before {
 			t.Errorf("a wrong configuration: %v", err)
 		}
 	}

@@ -33,7 +33,7 @@ func TestRTMPAcceptGoesOnAfterErrorsThatPass(t *testing.T) {
 	}
 	flaky := &rtmpFlaky{Listener: plain, errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.EMFILE, syscall.EINTR}}
 	accepting := make(chan error)
-	go func() { accepting <- s.acceptRTMP(&listener{Listener: flaky, setting: "rtmp"}, false) }()
+	go func() { accepting <- s.rtmp.Serve(flaky, "rtmp", nil) }()
 	conn, err := net.Dial("tcp", plain.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -22,9 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
@@ -344,7 +343,7 @@ func rtmpRefusal(err error) string {
 
 // rtmpViewers is how many watch a stream.
 func rtmpViewers(s *Server, name string) int {
-	st, ok := s.hub.Stream(name)
+	st, ok := s.host.Hub.Stream(name)
 	if !ok {
 		return 0
 	}

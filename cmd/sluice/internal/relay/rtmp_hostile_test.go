@@ -11,16 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtmp"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
 // rtmpImpatient is a server that gives nobody time to say what it wants.
-func rtmpImpatient(c *relayConfig) { c.times.header = 200 * time.Millisecond }
+func rtmpImpatient(c *relayConfig) { c.times.Header = 200 * time.Millisecond }
 
 // rtmpStrict is a server that looks often at what it is sent.
-func rtmpStrict(c *relayConfig) { c.times.rate = 300 * time.Millisecond }
+func rtmpStrict(c *relayConfig) { c.times.Rate = 300 * time.Millisecond }
 
 // rtmpHandshake is what a client sends before its first message: the version,
 // its part and an echo that nobody looks at.
@@ -84,7 +86,7 @@ func TestRTMPNobodyHoldsAConnectionForNothing(t *testing.T) {
 				}
 				x.conn.Close()
 				writing.Wait()
-				rtmpUntil(t, "nobody is in a handshake", func() bool { return handshakes.Load() == 0 })
+				rtmpUntil(t, "nobody is in a handshake", func() bool { return rtmpserver.Handshakes.Load() == 0 })
 			})
 		}
 	}
@@ -148,7 +150,7 @@ func TestRTMPIdlePublisherIsDropped(t *testing.T) {
 			}
 			x.conn.Close()
 			writing.Wait()
-			rtmpUntil(t, "the stream is over", func() bool { _, ok := s.hub.Stream("live/s"); return !ok })
+			rtmpUntil(t, "the stream is over", func() bool { _, ok := s.host.Hub.Stream("live/s"); return !ok })
 		})
 	}
 }
@@ -157,7 +159,7 @@ func TestRTMPIdlePublisherIsDropped(t *testing.T) {
 // may be silent for ever.
 func TestRTMPSilentViewerIsLeftAlone(t *testing.T) {
 	rtmpWays(t, func(t *testing.T, way string) {
-		s := rtmpServe(t, func(c *relayConfig) { c.times.rate = time.Second })
+		s := rtmpServe(t, func(c *relayConfig) { c.times.Rate = time.Second })
 		p := rtmpPush(t, s, way, "live", "s")
 		if err := p.send(rtmpClip()[:3]); err != nil {
 			t.Fatal(err)
@@ -207,7 +209,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 			if name != "pings" { // whose answers nobody takes
 				reading.Go(func() { io.Copy(io.Discard, v.conn) })
 			}
-			flood := bytes.Repeat(message, 1+viewerBytes/len(message))
+			flood := bytes.Repeat(message, 1+rtmpserver.ViewerBytes/len(message))
 			for end := time.Now().Add(rtmpPatience); ; {
 				if _, err := v.conn.Write(flood); err != nil {
 					break
@@ -217,7 +219,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 					break
 				}
 			}
-			rtmpUntil(t, "the viewer is closed", func() bool { return s.clients.number(roleViewer) == 0 })
+			rtmpUntil(t, "the viewer is closed", func() bool { return s.host.Register.Number(session.RoleViewer) == 0 })
 			v.conn.Close()
 			reading.Wait()
 		})
@@ -246,12 +248,12 @@ func TestRTMPRefusedPeerDoesNotStay(t *testing.T) {
 
 func TestRTMPTooManyHandshakes(t *testing.T) {
 	s := rtmpServe(t, nil)
-	handshakes.Add(maxHandshakes)
+	rtmpserver.Handshakes.Add(rtmpserver.MaxHandshakes)
 	x := rtmpRaw(t, s, "rtmp")
 	if _, err := x.conn.Read(make([]byte, 1)); err == nil {
 		t.Error("there is room for one more")
 	}
-	handshakes.Add(-maxHandshakes)
+	rtmpserver.Handshakes.Add(-rtmpserver.MaxHandshakes)
 	rtmpDial(t, s, "rtmp", "live")
 }
 
@@ -259,10 +261,10 @@ func TestRTMPTooManyHandshakes(t *testing.T) {
 func TestRTMPHostileConnectionsAreCheap(t *testing.T) {
 	const connections = 300
 	s := rtmpServe(t, nil)
-	s.alloc.SetLeak(mem.LeakOff) // the stacks that it keeps are more than all else
+	s.host.Alloc.SetLeak(mem.LeakOff) // the stacks that it keeps are more than all else
 	sent := rtmpHandshake()
 	for i := range uint32(30) {
-		sent = append(rtmp.AppendChunkHeader(sent, 3+i, rtmp.TypeCommandAMF0, 0, 0, maxCommand), make([]byte, 128)...)
+		sent = append(rtmp.AppendChunkHeader(sent, 3+i, rtmp.TypeCommandAMF0, 0, 0, rtmpserver.MaxCommand), make([]byte, 128)...)
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -273,7 +275,7 @@ func TestRTMPHostileConnectionsAreCheap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rtmpUntil(t, "all are read", func() bool { return handshakes.Load() == connections })
+	rtmpUntil(t, "all are read", func() bool { return rtmpserver.Handshakes.Load() == connections })
 	runtime.GC()
 	runtime.GC() // caches are let go by the second
 	runtime.ReadMemStats(&after)

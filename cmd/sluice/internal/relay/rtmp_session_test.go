@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -36,7 +36,7 @@ func TestRTMPEveryByteForEveryViewer(t *testing.T) {
 					results <- r
 				}()
 			}
-			rtmpUntil(t, "the viewers wait", func() bool { return s.gate.Usage().Viewers == len(viewers) })
+			rtmpUntil(t, "the viewers wait", func() bool { return s.host.Gate.Usage().Viewers == len(viewers) })
 			p := rtmpPush(t, s, setting, "live", "s")
 			if err := p.send(rtmpClip()); err != nil {
 				t.Fatal(err)
@@ -56,8 +56,8 @@ func TestRTMPEveryByteForEveryViewer(t *testing.T) {
 			}
 			p.close()
 			rtmpUntil(t, "nobody is counted any more", func() bool {
-				u := s.gate.Usage()
-				return u.Viewers == 0 && u.Streams == 0 && len(s.clients.list()) == 0
+				u := s.host.Gate.Usage()
+				return u.Viewers == 0 && u.Streams == 0 && len(s.host.Register.List()) == 0
 			})
 		})
 	}
@@ -102,7 +102,7 @@ func TestRTMPSecondPublisher(t *testing.T) {
 	}
 	// The name is free again when the first has gone, without a goodbye.
 	first.close()
-	rtmpUntil(t, "the stream is over", func() bool { _, ok := s.hub.Stream("live/s"); return !ok })
+	rtmpUntil(t, "the stream is over", func() bool { _, ok := s.host.Hub.Stream("live/s"); return !ok })
 	rtmpPush(t, s, "rtmp", "live", "s")
 }
 
@@ -119,7 +119,7 @@ func TestRTMPTakeOver(t *testing.T) {
 	// What is on its way when the second one comes is lost, and before the
 	// viewer has something it would begin with the second one's key frame.
 	rtmpUntil(t, "the first publisher's frames are there", func() bool {
-		st, ok := s.hub.Stream("live/s")
+		st, ok := s.host.Hub.Stream("live/s")
 		return ok && st.Stats().FramesIn == 20
 	})
 	if _, _, err := viewer.receive(1); err != nil {
@@ -144,7 +144,7 @@ func TestRTMPTakeOver(t *testing.T) {
 			last = f.Time
 		}
 	}
-	rtmpUntil(t, "one publisher is left", func() bool { return s.clients.number(rolePublisher) == 1 })
+	rtmpUntil(t, "one publisher is left", func() bool { return s.host.Register.Number(session.RolePublisher) == 1 })
 }
 
 func TestRTMPPublishAgainOnOneConnection(t *testing.T) {
@@ -158,12 +158,12 @@ func TestRTMPPublishAgainOnOneConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		rtmpUntil(t, "the stream has its frames", func() bool {
-			st, ok := s.hub.Stream("live/s")
+			st, ok := s.host.Hub.Stream("live/s")
 			return ok && st.Stats().FramesIn == 10
 		})
 		if err := x.c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		rtmpUntil(t, "the stream is over", func() bool { _, ok := s.hub.Stream("live/s"); return !ok })
+		rtmpUntil(t, "the stream is over", func() bool { _, ok := s.host.Hub.Stream("live/s"); return !ok })
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -20,7 +22,7 @@ func rtmpWatched(t *testing.T, way string, frames int) (s *Server, p, v *rtmpCli
 		t.Fatal(err)
 	}
 	rtmpUntil(t, "the frames are there", func() bool {
-		st, ok := s.hub.Stream("live/s")
+		st, ok := s.host.Hub.Stream("live/s")
 		return ok && st.Stats().FramesIn == int64(frames)
 	})
 	v = rtmpDial(t, s, way, "live")
@@ -117,7 +119,7 @@ func TestRTMPViewerSaysThatItIsDone(t *testing.T) {
 			if _, _, err := v.receive(math.MaxInt); !errors.Is(err, io.EOF) {
 				t.Error(err)
 			}
-			rtmpUntil(t, "the viewer is gone", func() bool { return s.gate.Usage().Viewers == 0 && rtmpViewers(s, "live/s") == 0 })
+			rtmpUntil(t, "the viewer is gone", func() bool { return s.host.Gate.Usage().Viewers == 0 && rtmpViewers(s, "live/s") == 0 })
 		})
 	}
 }
@@ -126,7 +128,9 @@ func TestRTMPViewerWhoLeavesIsNoticed(t *testing.T) {
 	rtmpWays(t, func(t *testing.T, way string) {
 		s, _, v := rtmpWatched(t, way, 10)
 		v.close()
-		rtmpUntil(t, "the viewer is gone", func() bool { return s.gate.Usage().Viewers == 0 && s.clients.number(roleViewer) == 0 })
+		rtmpUntil(t, "the viewer is gone", func() bool {
+			return s.host.Gate.Usage().Viewers == 0 && s.host.Register.Number(session.RoleViewer) == 0
+		})
 	})
 }
 
@@ -136,10 +140,10 @@ func TestRTMPViewerWhoLeavesWhileItWaits(t *testing.T) {
 		v := rtmpDial(t, s, way, "live")
 		over := make(chan error)
 		go func() { over <- v.c.Play("s?wait=60") }()
-		rtmpUntil(t, "it waits", func() bool { return s.gate.Usage().Viewers == 1 })
+		rtmpUntil(t, "it waits", func() bool { return s.host.Gate.Usage().Viewers == 1 })
 		v.conn.Close()
 		<-over
-		rtmpUntil(t, "it is gone", func() bool { return s.gate.Usage().Viewers == 0 })
+		rtmpUntil(t, "it is gone", func() bool { return s.host.Gate.Usage().Viewers == 0 })
 	})
 }
 
@@ -149,7 +153,7 @@ func TestRTMPShutdownWhileSomebodyWaits(t *testing.T) {
 	silent := rtmpRaw(t, s, "rtmp")
 	over := make(chan error)
 	go func() { over <- v.c.Play("s?wait=60") }()
-	rtmpUntil(t, "it waits", func() bool { return s.gate.Usage().Viewers == 1 && handshakes.Load() == 1 })
+	rtmpUntil(t, "it waits", func() bool { return s.host.Gate.Usage().Viewers == 1 && rtmpserver.Handshakes.Load() == 1 })
 	began := time.Now()
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -168,9 +172,9 @@ func TestRTMPShutdownWhileSomebodyWaits(t *testing.T) {
 func TestRTMPKick(t *testing.T) {
 	rtmpWays(t, func(t *testing.T, way string) {
 		s, p, v := rtmpWatched(t, way, 10)
-		for _, c := range s.clients.list() {
-			if c.role == roleViewer {
-				c.stop(errKicked)
+		for _, c := range s.host.Register.List() {
+			if c.Role == session.RoleViewer {
+				c.Stop(session.ErrKicked)
 			}
 		}
 		if _, _, err := v.receive(math.MaxInt); err == nil {
@@ -179,13 +183,13 @@ func TestRTMPKick(t *testing.T) {
 		if err := p.send(rtmpClip()[10:20]); err != nil {
 			t.Error(err)
 		}
-		for _, c := range s.clients.list() {
-			c.stop(errKicked)
+		for _, c := range s.host.Register.List() {
+			c.Stop(session.ErrKicked)
 		}
 		if _, code, err := p.receive(1); !errors.Is(err, io.EOF) || code != rtmp.PublishBadName {
 			t.Errorf("the publisher is told %q, %v", code, err)
 		}
-		rtmpUntil(t, "nobody is left", func() bool { return len(s.clients.list()) == 0 })
+		rtmpUntil(t, "nobody is left", func() bool { return len(s.host.Register.List()) == 0 })
 	})
 }
 

@@ -11,9 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -21,32 +24,20 @@ import (
 // A Server is a live relay. New makes it; then come Listen and Serve.
 type Server struct {
 	settings  atomic.Pointer[config.Config]
-	reloading sync.Mutex // one Reload at a time
-	version   string
+	reloading sync.Mutex     // one Reload at a time
 	level     *slog.LevelVar // nil: it cannot be changed
-	times     times
 	log       *slog.Logger
-	alloc     *mem.Allocator
-	began     time.Time
 
-	gate     *access.Gate
-	hub      *live.Hub
-	writer   *live.Writer
-	clients  *clients
-	history  *history
-	puller   puller   // nil: no origin
-	recorder recorder // nil: nothing is recorded
-
+	host      *session.Host
 	listeners []*listener
-	certs     *certificate // nil: no TLS
-	web       *web
+	certs     *listen.Certificate // nil: no TLS
+	rtmp      *rtmpserver.Server
+	web       *web.Server
 
-	ctx      context.Context // done when the server begins to shut down
-	stop     context.CancelFunc
-	sessions sessions // what has to end first
-	ending   sync.Once
-	ended    chan struct{} // closed when Shutdown is through
-	endErr   error
+	stop   context.CancelFunc
+	ending sync.Once
+	ended  chan struct{} // closed when Shutdown is through
+	endErr error
 }
 
 // Options are what a server takes beside its configuration.
@@ -54,7 +45,7 @@ type Options struct {
 	Logger  *slog.Logger   // nil is slog.Default
 	Level   *slog.LevelVar // of the logger, which Reload sets; nil when that cannot be
 	Version string         // of the program, for the API
-	times   times          // zero for the usual ones
+	times   session.Times  // zero for the usual ones
 }
 
 // New makes a server of a configuration, which it checks.
@@ -66,47 +57,46 @@ func New(c config.Config, o Options) (*Server, error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	s := &Server{
-		version: o.Version,
-		level:   o.Level,
-		times:   o.times.withDefaults(),
-		log:     log,
-		alloc:   mem.Default(),
-		began:   time.Now(),
-		clients: newClients(log),
-		ended:   make(chan struct{}),
-	}
+	s := &Server{level: o.Level, log: log, ended: make(chan struct{})}
 	s.settings.Store(&c)
-	var err error
-	if s.gate, err = newGate(&c); err != nil {
+	gate, err := newGate(&c)
+	if err != nil {
 		return nil, err
 	}
 	if config.On(c.RTMPS) || config.On(c.HTTPS) {
-		if s.certs, err = loadCertificate(c.Cert, c.Key, log); err != nil {
+		if s.certs, err = listen.LoadCertificate(c.Cert, c.Key, log); err != nil {
 			return nil, err
 		}
 	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.hub = live.NewHub(live.HubOptions{Stream: live.StreamOptions{
-		GOPBytes:  c.GOPBytes,
-		GOPFrames: c.GOPFrames,
-		GOPTime:   c.GOPTime,
-		NoGOP:     !c.GOP,
-		Grace:     c.Grace,
-		Allocator: s.alloc,
-	}})
-	s.writer = live.NewWriter(live.WriterOptions{Merge: c.Merge})
-	s.history = newHistory(s.times.sample)
-	s.web = newWeb(s)
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	alloc := mem.Default()
+	s.host = &session.Host{
+		Config: s.settings.Load,
+		Times:  o.times.WithDefaults(),
+		Log:    log,
+		Alloc:  alloc,
+		Gate:   gate,
+		Hub: live.NewHub(live.HubOptions{Stream: live.StreamOptions{
+			GOPBytes:  c.GOPBytes,
+			GOPFrames: c.GOPFrames,
+			GOPTime:   c.GOPTime,
+			NoGOP:     !c.GOP,
+			Grace:     c.Grace,
+			Allocator: alloc,
+		}}),
+		Writer:   live.NewWriter(live.WriterOptions{Merge: c.Merge}),
+		Register: session.NewRegister(log),
+		Ctx:      ctx,
+	}
+	s.rtmp = &rtmpserver.Server{Host: s.host}
+	s.web = web.New(s.host, o.Version, s.Addresses)
 	if err := s.attach(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
-
-// config is what holds at the moment. It is not to be changed.
-func (s *Server) config() *config.Config { return s.settings.Load() }
 
 func newGate(c *config.Config) (*access.Gate, error) {
 	o, err := rules(c)
@@ -137,9 +127,6 @@ func rules(c *config.Config) (o access.Options, err error) {
 	return o, nil
 }
 
-// closing tells whether the server has begun to shut down.
-func (s *Server) closing() bool { return s.ctx.Err() != nil }
-
 // Serve runs the server, which must listen, until ctx is done or a listener
 // fails. Then it shuts down, for at most DrainTime, and returns the listener's
 // error. That sessions had to be cut off is no error. After Shutdown or Close by others it returns
@@ -149,19 +136,19 @@ func (s *Server) Serve(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, l := range s.listeners {
 		running.Go(func() {
-			if err := l.serve(l); err != nil && !s.closing() {
+			if err := l.serve(l); err != nil && !s.host.Closing() {
 				failed <- fmt.Errorf("%s: %w", l.setting, err)
 			}
 		})
 	}
-	running.Go(func() { s.history.run(s.ctx, s.sample) })
+	running.Go(func() { s.web.Sample(s.host.Ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
-		s.log.Info("shutting down", "publishers", s.clients.number(rolePublisher), "viewers", s.clients.number(roleViewer))
+		s.log.Info("shutting down", "publishers", s.host.Register.Number(session.RolePublisher), "viewers", s.host.Register.Number(session.RoleViewer))
 	case err = <-failed:
 		s.log.Error("a listener failed", "error", err)
-	case <-s.ctx.Done():
+	case <-s.host.Ctx.Done():
 		err = http.ErrServerClosed
 	}
 	if err != http.ErrServerClosed {
@@ -213,24 +200,24 @@ func (s *Server) shutdown(ctx context.Context) error {
 	for _, l := range s.listeners {
 		l.Close()
 	}
-	for _, c := range s.clients.list() {
-		if c.role == rolePublisher {
-			c.stop(errClosing)
+	for _, c := range s.host.Register.List() {
+		if c.Role == session.RolePublisher {
+			c.Stop(session.ErrClosing)
 		}
 	}
-	if s.puller != nil {
-		errs = append(errs, s.puller.Close(ctx))
+	if s.host.Puller != nil {
+		errs = append(errs, s.host.Puller.Close(ctx))
 	}
 	// Viewers get what is left of their streams, recordings too.
-	s.hub.Close()
-	if s.recorder != nil {
-		errs = append(errs, s.recorder.Close(ctx))
+	s.host.Hub.Close()
+	if s.host.Recorder != nil {
+		errs = append(errs, s.host.Recorder.Close(ctx))
 	}
-	errs = append(errs, s.writer.Shutdown(ctx), s.web.shutdown(ctx), s.sessions.wait(ctx))
-	s.writer.Close()
-	s.web.close()
-	s.sessions.closeAll()
-	s.sessions.wait(context.Background())
-	s.gate.Close()
+	errs = append(errs, s.host.Writer.Shutdown(ctx), s.web.Shutdown(ctx), s.host.Group.Wait(ctx))
+	s.host.Writer.Close()
+	s.web.Close()
+	s.host.Group.CloseAll()
+	s.host.Group.Wait(context.Background())
+	s.host.Gate.Close()
 	return errors.Join(errs...)
 }

@@ -11,21 +11,23 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 func TestDrain(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.Grace = time.Minute })
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:50]...)
 	relayEventually(t, "the frames", func() bool {
-		st, ok := s.hub.Stream("live/s")
+		st, ok := s.host.Hub.Stream("live/s")
 		return ok && st.Stats().FramesIn == 50
 	})
 	_, r := s.playing(t, "/live/s.flv?merge=350")
 	waiting, waitingAnswer := s.raw(t, "GET /live/none.flv?wait=60 HTTP/1.1\nHost: a\n\n")
 	defer waiting.Close()
-	relayEventually(t, "two viewers", func() bool { return s.gate.Usage().Viewers == 2 })
+	relayEventually(t, "two viewers", func() bool { return s.host.Gate.Usage().Viewers == 2 })
 	s.stop()
 	s.end(t)
 	// The publisher is told, the viewer has got everything, and the one who
@@ -33,9 +35,9 @@ func TestDrain(t *testing.T) {
 	if a := p.answered(t); a.status != 503 || !strings.Contains(a.text, "shutting down") {
 		t.Errorf("publisher: %+v", a)
 	}
-	var last relayTag
+	var last flvtest.Tag
 	for {
-		g, err := r.next()
+		g, err := r.Next()
 		if err != nil {
 			if err != io.EOF {
 				t.Errorf("viewer: %v", err)
@@ -55,7 +57,7 @@ func TestDrain(t *testing.T) {
 	}
 	s.log.line(t, "publisher ended", "shutting down")
 	s.log.line(t, "viewer ended", "id=v1")
-	if n := s.gate.Usage(); n.Viewers != 0 || n.Streams != 0 || len(s.clients.list()) != 0 {
+	if n := s.host.Gate.Usage(); n.Viewers != 0 || n.Streams != 0 || len(s.host.Register.List()) != 0 {
 		t.Errorf("left: %+v", n)
 	}
 }
@@ -64,9 +66,9 @@ func TestDrain(t *testing.T) {
 func TestDrainWithAViewerThatDoesNotRead(t *testing.T) {
 	s := startRelay(t, nil)
 	p := s.publishing(t, "/live/s.flv")
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p.send(t, clip[:10]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	conn, _ := s.raw(t, "GET /live/s.flv HTTP/1.1\nHost: a\n\n")
 	conn.(*net.TCPConn).SetReadBuffer(4096)
 	s.viewersOf(t, "live/s", 1)
@@ -83,7 +85,7 @@ func TestDrainWithAViewerThatDoesNotRead(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	s.end(t)
-	if n := s.clients.number(roleViewer); n != 0 {
+	if n := s.host.Register.Number(session.RoleViewer); n != 0 {
 		t.Errorf("%d viewers are left", n)
 	}
 }
@@ -138,12 +140,12 @@ func TestListenThatFailsLeavesNothingOpen(t *testing.T) {
 
 func TestHostileHTTP(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) {
-		c.times.header, c.times.request, c.times.idle = 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
+		c.times.Header, c.times.Request, c.times.Idle = 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
 	})
 	p := s.publishing(t, "/live/s.flv")
-	clip := relayClip(t)
+	clip := flvtest.Clip(t)
 	p.send(t, clip[:10]...)
-	relayEventually(t, "the stream", func() bool { return len(s.hub.Streams()) == 1 })
+	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	endless := func(text string) func(conn net.Conn, stop <-chan struct{}) {
 		return func(conn net.Conn, stop <-chan struct{}) {
 			for {

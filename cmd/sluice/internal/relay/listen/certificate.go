@@ -1,0 +1,101 @@
+package listen
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Certificate is what TLS connections are shown. It is read again when the files
+// have changed, so that a renewed one needs no restart.
+type Certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu      sync.Mutex
+	now     *tls.Certificate
+	stamp   [2]fileStamp
+	checked time.Time
+}
+
+// fileStamp tells one version of a file from another.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+}
+
+// checkEvery is how often the files are looked at, when connections come.
+const checkEvery = 10 * time.Second
+
+func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
+	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c, c.load()
+}
+
+// load reads the files. The lock is held.
+func (c *Certificate) load() error {
+	// The stamps first: what changes in between is then read again.
+	stamp := c.stamps()
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	c.now, c.stamp, c.checked = &pair, stamp, time.Now()
+	return nil
+}
+
+func (c *Certificate) stamps() (s [2]fileStamp) {
+	for i, name := range []string{c.certFile, c.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			s[i] = fileStamp{info.ModTime(), info.Size()}
+		}
+	}
+	return s
+}
+
+// get returns the certificate for a handshake.
+func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) >= checkEvery {
+		c.checked = time.Now()
+		if c.stamps() != c.stamp {
+			c.again()
+		}
+	}
+	return c.now, nil
+}
+
+// again reads the files; when they are no good, or half written, the
+// certificate that there is stays. The lock is held.
+func (c *Certificate) again() {
+	if err := c.load(); err != nil {
+		c.log.Error("the certificate stays what it was", "error", err)
+		return
+	}
+	c.log.Info("certificate read again", "file", c.certFile, "until", c.now.Leaf.NotAfter)
+}
+
+// Use reads these files from now on. When they are no good, nothing changes.
+// Connections that are on keep what they have.
+func (c *Certificate) Use(certFile, keyFile string) error {
+	next, err := LoadCertificate(certFile, keyFile, c.log)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.certFile, c.keyFile = certFile, keyFile
+	c.now, c.stamp, c.checked = next.now, next.stamp, next.checked
+	return nil
+}
+
+// Config is for a listener whose clients may speak these protocols over TLS.
+func (c *Certificate) Config(protocols ...string) *tls.Config {
+	return &tls.Config{GetCertificate: c.get, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+}

@@ -1,0 +1,165 @@
+package rtmpserver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+const (
+	// viewerBytes and viewerRate bound what a viewer may send, at once and per
+	// second: it has nothing to say but acknowledgements and a command now and
+	// then.
+	ViewerBytes = 1 << 20
+	viewerRate  = 16 << 10
+)
+
+var (
+	errDone   = errors.New("the viewer said that it was done")
+	errFloods = errors.New("the viewer sends more than a viewer has to say")
+)
+
+// play sends a stream to the peer until either ends. This goroutine reads, from
+// the beginning on, so that a peer who leaves while it waits for its stream is
+// noticed; another waits.
+func (x *peer) play(ctx context.Context, req *rtmp.Request) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate)) != nil {
+		return
+	}
+	admitted := make(chan struct{})
+	go func() {
+		defer close(admitted)
+		x.admitViewer(ctx, req)
+	}()
+	err := x.attend()
+	cancel()
+	<-admitted
+	if v := x.out.watching(); v != nil {
+		v.Close(err)
+		<-v.Done()
+	}
+}
+
+// admitViewer makes a viewer of the connection, or refuses to and ends it.
+func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request) {
+	s := x.server
+	info, err := x.info(req)
+	var o session.PlayOptions
+	if err == nil {
+		o, err = session.ParsePlayOptions(req.Query)
+	}
+	var st *live.Stream
+	var done func()
+	if err == nil {
+		st, done, err = s.AdmitPlay(ctx, info, o)
+	}
+	if err != nil {
+		x.refuse(session.RoleViewer, req, info, err)
+		x.refused.Store(true) // before the deadline, which attend may move
+		x.conn.SetReadDeadline(time.Now().Add(lingering))
+		return
+	}
+	if err := x.c.Accept(req); err != nil {
+		done()
+		x.conn.Close()
+		return
+	}
+	// When there can be no viewer any more, watch closes the connection.
+	x.out.handOver(func() (*live.Viewer, error) {
+		return s.Watch(x.conn, st, info, o, session.Viewing{Form: live.FormRTMP, Trailer: playEnd(req), Done: done})
+	})
+}
+
+// attend reads what the peer says until the connection ends, and returns why
+// the viewer is to be closed. It holds no memory while the peer is silent.
+func (x *peer) attend() error {
+	began := time.Now()
+	before := x.r.TotalRead()
+	for {
+		m, err := x.c.ReadMessage()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// What is no command does not come this way: so now and then it
+			// is looked at how much there was.
+			err = x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate))
+			if err == nil && x.refused.Load() {
+				return session.ErrIdle
+			}
+		}
+		if err != nil {
+			return peerError(err)
+		}
+		if sent := x.r.TotalRead() - before; sent > ViewerBytes+int64(time.Since(began).Seconds()*viewerRate) {
+			m.Release()
+			return errFloods
+		}
+		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
+			err = x.command(m)
+		}
+		m.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// command does what a viewer asks for; m is borrowed. An error ends the viewer.
+func (x *peer) command(m rtmp.Message) error {
+	action, err := x.c.Answer(m)
+	if err != nil {
+		return peerError(err)
+	}
+	v := x.out.watching()
+	switch {
+	case action == rtmp.Close:
+		return errDone
+	case v == nil:
+	case action == rtmp.Pause:
+		v.Pause(true)
+	case action == rtmp.Resume:
+		v.Pause(false)
+	}
+	return nil
+}
+
+// playEnd is what a player is told, in chunks, when its stream is over.
+func playEnd(req *rtmp.Request) []byte {
+	var out bytes.Buffer
+	w := sluice.NewBufWriter(&out)
+	defer w.Recycle()
+	// A writer of its own begins with short chunks, and says so when they
+	// become longer: the peer hears again what it has heard before.
+	c := rtmp.NewChunkWriter(w)
+	err := c.SetChunkSize(rtmp.DefaultChunkSize)
+	eof := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(rtmp.EventStreamEOF)), req.StreamID)
+	messages := []rtmp.Message{{Type: rtmp.TypeUserControl, Payload: mem.Wrap(eof, nil)}}
+	for _, code := range []string{"NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"} {
+		p, wrong := rtmp.AppendCommand(nil, "onStatus", 0, nil, amf0.Object{
+			{Name: "level", Value: "status"},
+			{Name: "code", Value: code},
+			{Name: "description", Value: "The stream is over."},
+		})
+		err = cmp.Or(err, wrong)
+		messages = append(messages, rtmp.Message{Type: rtmp.TypeCommandAMF0, StreamID: req.StreamID, Payload: mem.Wrap(p, nil)})
+	}
+	for i := range messages {
+		err = cmp.Or(err, c.WriteMessage(messages[i]))
+	}
+	if err = cmp.Or(err, w.Flush()); err != nil {
+		panic(fmt.Sprintf("relay: the end of a stream cannot be written: %v", err))
+	}
+	return out.Bytes()
+}

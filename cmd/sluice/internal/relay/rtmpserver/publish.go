@@ -1,0 +1,134 @@
+package rtmpserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+const (
+	// maxSilent is through how many windows of its rate a publisher may say
+	// this and that without a frame.
+	maxSilent = 3
+)
+
+// publish takes a publisher's messages until it ends. It reports whether the
+// peer may make another request.
+func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
+	s := x.server
+	info, err := x.info(req)
+	var p *live.Publisher
+	var done func()
+	if err == nil {
+		p, done, err = s.AdmitPublish(ctx, info)
+	}
+	if err != nil {
+		x.refuse(session.RolePublisher, req, info, err)
+		x.linger()
+		return false
+	}
+	// Who is told that a publication has ended may begin the next at once, so
+	// that its place is given back before the answer.
+	done = sync.OnceFunc(done)
+	defer done()
+	watchdog := session.NewWatchdog(x.conn, s.Times.Rate)
+	c := s.Register.Begin(session.RolePublisher, info)
+	c.Attach(nil, watchdog.Stop)
+	if err = x.c.Accept(req); err == nil {
+		err = x.receive(p, c, watchdog)
+	}
+	// Whoever takes the stream over has it already.
+	p.Close()
+	c.End(err)
+	done()
+	switch {
+	case errors.Is(err, session.ErrEndOfBody):
+		return x.c.End(req) == nil
+	case errors.Is(err, session.ErrPeerGone):
+	default:
+		_ = x.c.Refuse(req, rtmp.PublishBadName, err.Error())
+		x.linger()
+	}
+	return false
+}
+
+// receive publishes what the peer sends, and returns why it ended:
+// ErrEndOfBody when the peer says that it is done.
+func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.Watchdog) error {
+	// Whoever ends the publication ends the wait for the peer. Nothing of that
+	// is left when the next wait begins.
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-p.Done():
+			watchdog.Stop(p.Err())
+		case <-over:
+		}
+	})
+	defer watching.Wait()
+	defer close(over)
+	frames, before, silent := 0, 0, 0
+	for {
+		m, err := x.c.ReadMessage()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if err := watchdog.Check(x.r.TotalRead()); err != nil {
+				return cmp.Or(p.Err(), err)
+			}
+			if silent++; frames > before {
+				before, silent = frames, 0
+			}
+			if silent == maxSilent {
+				return session.ErrIdle
+			}
+			continue
+		}
+		if err != nil {
+			return peerError(err)
+		}
+		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
+			action, err := x.c.Answer(m)
+			m.Release()
+			if err != nil {
+				return peerError(err)
+			}
+			if action == rtmp.Close {
+				return session.ErrEndOfBody
+			}
+			continue
+		}
+		f, ok := ingest.Frame(m)
+		if !ok {
+			continue
+		}
+		frames++
+		c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
+		if err := watchdog.Exclude(func() error { return p.Publish(f) }); err != nil {
+			return err
+		}
+	}
+}
+
+// linger reads what still comes, so that the peer gets what was written last:
+// closing a connection with bytes unread resets it.
+func (x *peer) linger() {
+	if x.conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	for {
+		m, err := x.c.ReadMessage()
+		if err != nil {
+			return
+		}
+		m.Release()
+	}
+}

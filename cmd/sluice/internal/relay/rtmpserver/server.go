@@ -1,0 +1,59 @@
+package rtmpserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// Server is the RTMP side of a server.
+type Server struct{ *session.Host }
+
+// Serve accepts connections until the listener, which has that setting's name,
+// is closed. secure is nil for plain ones.
+func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error {
+	var pause time.Duration
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if s.Closing() {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// Descriptors or memory have run out, say: that passes. net/http
+			// waits as long.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.Log.Warn("cannot accept", "listener", setting, "error", err, "retry", pause)
+			wait := time.NewTimer(pause)
+			select {
+			case <-wait.C:
+			case <-s.Ctx.Done():
+				wait.Stop()
+			}
+			continue
+		}
+		pause = 0
+		deadline := time.Now().Add(s.Times.Header)
+		s.Group.Run(conn, func(conn net.Conn) {
+			if secure == nil {
+				s.talk(s.Ctx, conn, session.RTMP, deadline)
+				return
+			}
+			encrypted := tls.Server(conn, secure)
+			ctx, cancel := context.WithDeadline(s.Ctx, deadline)
+			err := encrypted.HandshakeContext(ctx)
+			cancel()
+			if err != nil {
+				s.Log.Debug("TLS handshake failed", "listener", setting, "address", conn.RemoteAddr().String(), "error", err)
+				return
+			}
+			s.talk(s.Ctx, encrypted, session.RTMPS, deadline)
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/live"
+)
+
+// Publish makes a publisher of the stream, without asking anybody: for
+// sessions that have been admitted, and for what is pulled.
+func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, error) {
+	p, err := h.Hub.Publish(stream, live.PublishOptions{Name: from, TakeOver: takeOver})
+	switch {
+	case errors.Is(err, live.ErrBusy):
+		return nil, fmt.Errorf("%w: %s", ErrBusy, stream)
+	case errors.Is(err, live.ErrClosed):
+		return nil, ErrClosing
+	case err != nil:
+		return nil, err
+	}
+	if h.Recorder != nil {
+		h.Recorder.Begin(p.Stream())
+	}
+	return p, nil
+}
+
+// AdmitPublish asks the gate, and makes a publisher of the stream. done, which
+// is called after the Publisher was closed, gives back what the gate counted.
+func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, done func(), err error) {
+	if h.Closing() {
+		return nil, nil, ErrClosing
+	}
+	release, err := h.Gate.Admit(ctx, info.request(access.Publish))
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err = h.Publish(info.Stream, info.Address, h.Config().Takeover == config.TakeoverReplace)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return p, release, nil
+}
+
+// AdmitPlay asks the gate, waits for the stream as long as the options say, and
+// returns it. done, which is called once, when the viewer is gone, gives back
+// what was counted.
+func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *live.Stream, done func(), err error) {
+	if h.Closing() {
+		return nil, nil, ErrClosing
+	}
+	done, err = h.Gate.Admit(ctx, info.request(access.Play))
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(h.Ctx, cancel)
+	defer stop()
+	if h.Puller != nil {
+		pulling, cancel := context.WithTimeout(ctx, max(o.Wait, h.Times.pull))
+		err = h.Puller.Want(pulling, info)
+		cancel()
+		if err == nil {
+			name, release := info.Stream, done
+			done = func() {
+				h.Puller.Release(name)
+				release()
+			}
+		}
+	}
+	if err == nil {
+		if st, err = h.find(ctx, info.Stream, o.Wait); err == nil {
+			return st, done, nil
+		}
+	}
+	done()
+	if h.Closing() {
+		err = ErrClosing
+	}
+	return nil, nil, err
+}
+
+// find returns a stream that there is within the given time.
+func (h *Host) find(ctx context.Context, name string, within time.Duration) (*live.Stream, error) {
+	if st, ok := h.Hub.Stream(name); ok {
+		return st, nil
+	}
+	if within > 0 {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		if st, err := h.Hub.Wait(ctx, name); err == nil {
+			return st, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+}

@@ -1,0 +1,51 @@
+package session
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+)
+
+// Why somebody may not publish or watch, beside what the gate says. Each
+// session says it in the words of its protocol: see refusal.
+var (
+	ErrBadRequest = errors.New("bad request") // a name or an option that is none
+	ErrNotFound   = errors.New("there is no such stream")
+	ErrBusy       = errors.New("somebody publishes this stream")
+	ErrClosing    = errors.New("the server is shutting down")
+	ErrOrigin     = errors.New("pages of this origin may not use this server")
+	ErrLength     = errors.New("FLV is sent chunked or with a length")
+	ErrCoding     = errors.New("a compressed body is not understood")
+)
+
+// Why a session that had begun has ended.
+var (
+	ErrKicked    = errors.New("kicked")
+	ErrPeerGone  = errors.New("the peer closed the connection")
+	ErrEndOfBody = errors.New("the publisher said that it was done")
+	ErrIdle      = errors.New("nothing came in time")
+	ErrTooSlow   = errors.New("slower than the minimum rate")
+)
+
+// Refusal is what the peer is told of an error of AdmitPublish, AdmitPlay,
+// StreamName and ParsePlayOptions: an HTTP status and one line.
+func Refusal(err error) (status int, reason string) {
+	for _, c := range []struct {
+		err    error
+		status int
+	}{
+		{ErrBadRequest, http.StatusBadRequest},
+		{ErrNotFound, http.StatusNotFound},
+		{ErrBusy, http.StatusConflict},
+		{ErrClosing, http.StatusServiceUnavailable},
+		{ErrOrigin, http.StatusForbidden},
+		{ErrLength, http.StatusLengthRequired},
+		{ErrCoding, http.StatusUnsupportedMediaType},
+	} {
+		if errors.Is(err, c.err) {
+			return c.status, err.Error()
+		}
+	}
+	return access.Status(err), access.Reason(err)
+}

@@ -1,0 +1,44 @@
+package session
+
+import (
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+)
+
+// The ways in which people publish and watch.
+const (
+	RTMP  = "rtmp"
+	RTMPS = "rtmps"
+	FLV   = "flv"
+	FLVS  = "flvs"
+	WS    = "ws"
+	WSS   = "wss"
+)
+
+// An Info says who wants to publish or to watch what.
+type Info struct {
+	Stream   string     // APP/NAME as StreamName made it
+	Protocol string     // one of the constants
+	Address  string     // of the peer, host:port
+	Agent    string     // what the peer says that it is; cut when it is long
+	Query    url.Values // of the address or of the stream name
+	Via      edge.Path  // the servers that the request has come through
+}
+
+// request is what the gate is asked.
+func (i Info) request(a access.Action) access.Request {
+	// An address that is none leaves the zero one, which is in no allow list.
+	address, _ := netip.ParseAddrPort(i.Address)
+	return access.Request{Action: a, Stream: i.Stream, Address: address, Protocol: i.Protocol, Agent: i.Agent, Query: i.Query}
+}
+
+// limits of what a session may say about itself.
+const (
+	maxName  = 200 // bytes of a stream's name
+	maxAgent = 120 // bytes of an agent that are kept
+	maxWait  = 60 * time.Second
+)

@@ -1,0 +1,39 @@
+package session
+
+import "time"
+
+// Times are what bounds the waits of a server. Tests make them shorter.
+type Times struct {
+	Header  time.Duration // from a connection's beginning to the end of its first request header
+	Request time.Duration // for a request whose body is not media
+	Idle    time.Duration // between requests
+	Answer  time.Duration // to send an answer that is not media
+	Silence time.Duration // without a byte from a publisher
+	Step    time.Duration // between looks at what a publisher has sent
+	Rate    time.Duration // over which a publisher's rate is measured
+	pull    time.Duration // for the edge to find out whether there is a stream
+	Sample  time.Duration // between samples of the history
+}
+
+// WithDefaults fills in what is zero.
+func (t Times) WithDefaults() Times {
+	for _, f := range []struct {
+		have  *time.Duration
+		usual time.Duration
+	}{
+		{&t.Header, 10 * time.Second},
+		{&t.Request, 10 * time.Second},
+		{&t.Idle, 10 * time.Second},
+		{&t.Answer, 30 * time.Second},
+		{&t.Silence, 10 * time.Second},
+		{&t.Step, 1250 * time.Millisecond},
+		{&t.Rate, 10 * time.Second},
+		{&t.pull, 5 * time.Second},
+		{&t.Sample, 2 * time.Second},
+	} {
+		if *f.have == 0 {
+			*f.have = f.usual
+		}
+	}
+	return t
+}

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+// A Viewing is how a viewer is sent what it watches.
+type Viewing struct {
+	Form    live.Form
+	Prelude []byte // sent first of all
+	Trailer []byte // sent when the stream is over
+	Done    func() // called once, when it has ended; as AdmitPlay returned it
+}
+
+// Watch hands conn, transferred also when it fails, to the writer of streams,
+// which from then on alone writes to it and closes it. It keeps the books about
+// the viewer, and calls how.Done when it has ended.
+func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
+	v, err := h.TryWatch(conn, st, info, o, how)
+	if err != nil {
+		conn.Close()
+	}
+	return v, err
+}
+
+// TryWatch is watch that leaves conn to the caller when it fails.
+func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
+	c := h.Register.Begin(RoleViewer, info)
+	h.Group.hold() // until the last has been said about the viewer
+	if o.Merge < 0 {
+		o.Merge = h.Config().Merge
+	}
+	v, err := h.Writer.Add(conn, st, live.ViewerOptions{
+		Name:  c.ID,
+		Form:  how.Form,
+		Merge: o.Merge,
+		NoGOP: o.NoGOP || !h.Config().GOP,
+		// Whoever waited for the stream gets all of it.
+		FromStart: !o.asked.IsZero() && st.Since().After(o.asked),
+		Prelude:   how.Prelude,
+		Trailer:   how.Trailer,
+		OnClose: func(v *live.Viewer, err error) {
+			defer h.Group.release()
+			c.Attach(viewerStats(v), nil)
+			c.End(err)
+			how.Done()
+		},
+	})
+	if err != nil {
+		defer h.Group.release()
+		if errors.Is(err, live.ErrClosed) {
+			err = fmt.Errorf("%w: %s has just ended", ErrNotFound, info.Stream)
+		}
+		c.End(err)
+		how.Done()
+		return nil, err
+	}
+	c.Attach(viewerStats(v), v.Close)
+	return v, nil
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// ClientInfo is a session in the API.
+type ClientInfo struct {
+	ID       string       `json:"id"`
+	Role     session.Role `json:"role"`
+	Stream   string       `json:"stream"`
+	Protocol string       `json:"protocol"`
+	Address  string       `json:"address"`
+	Agent    string       `json:"agent"`
+	Since    time.Time    `json:"since"`
+	Bytes    int64        `json:"bytes"`
+	Frames   int64        `json:"frames"`
+	LagMS    int64        `json:"lag_ms"`
+	Jumps    int64        `json:"jumps"`
+	Dropped  int64        `json:"dropped"`
+	MergeMS  int64        `json:"merge_ms"`
+}
+
+func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
+	list := []ClientInfo{}
+	for _, c := range w.Register.List() {
+		f := c.Figures()
+		list = append(list, ClientInfo{
+			ID: c.ID, Role: c.Role, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Since: c.Since.UTC(),
+			Bytes: f.Bytes, Frames: f.Frames, LagMS: f.Lag.Milliseconds(), Jumps: f.Jumps, Dropped: f.Dropped, MergeMS: f.Merge.Milliseconds(),
+		})
+	}
+	answerJSON(rw, map[string]any{"clients": list})
+}
+
+// deleteClient ends a session.
+func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string) {
+	if !w.trusted(r) {
+		w.unauthorized(rw)
+		return
+	}
+	c, ok := w.Register.Get(id)
+	if !ok {
+		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no client %.40q", id))
+		return
+	}
+	w.Log.Info("kick", "id", id, "by", r.RemoteAddr)
+	c.Stop(session.ErrKicked)
+	rw.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,75 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// cors says which pages of other servers may read from this one (the Fetch
+// standard, section 3.2).
+type cors struct {
+	all     bool
+	origins []string
+}
+
+func newCORS(setting []string) cors {
+	c := cors{}
+	for _, o := range setting {
+		switch o {
+		case "*":
+			c.all = true
+		case "off":
+		default:
+			c.origins = append(c.origins, strings.ToLower(o))
+		}
+	}
+	return c
+}
+
+// cors is what the settings say at the moment.
+func (w *Server) cors() cors { return newCORS(w.Config().CORS) }
+
+// admits reports whether the page that a request comes from may read the
+// answer: there is none, it is this server's own, or an allowed one.
+func (c cors) admits(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin == "" || sameOrigin(r) || c.all || slices.Contains(c.origins, strings.ToLower(origin))
+}
+
+// sameOrigin reports whether a request comes from a page of this server, or
+// from no page.
+func sameOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// allow adds the fields that let the page read the answer.
+func (c cors) allow(h http.Header, r *http.Request) {
+	if c.all {
+		h.Set("Access-Control-Allow-Origin", "*")
+	} else if len(c.origins) > 0 {
+		h.Add("Vary", "Origin")
+		if origin := r.Header.Get("Origin"); origin != "" && slices.Contains(c.origins, strings.ToLower(origin)) {
+			h.Set("Access-Control-Allow-Origin", origin)
+		}
+	}
+}
+
+// preflight answers OPTIONS for a resource with these methods.
+func (c cors) preflight(rw http.ResponseWriter, r *http.Request, methods string) {
+	h := rw.Header()
+	h.Set("Allow", methods+", OPTIONS")
+	c.allow(h, r)
+	if h.Get("Access-Control-Allow-Origin") != "" && r.Header.Get("Access-Control-Request-Method") != "" {
+		h.Set("Access-Control-Allow-Methods", methods)
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Range")
+		h.Set("Access-Control-Max-Age", "600")
+	}
+	rw.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,133 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+// maxPoints is how far back the history goes, in samples.
+const maxPoints = 150
+
+// history is what streams have been doing: a few figures of each, sampled at
+// even steps, for as long as it exists.
+type history struct {
+	step time.Duration
+
+	mu     sync.Mutex
+	series map[*live.Stream]*series
+}
+
+// series are the samples of one stream.
+type series struct {
+	points []point // a ring once it is full
+	next   int     // where the next goes then
+	last   totals  // at the latest sample
+	at     time.Time
+}
+
+// totals are figures that only grow.
+type totals struct{ bytesIn, bytesOut, framesIn, dropped int64 }
+
+// point is one sample.
+type point struct {
+	viewers int
+	in, out int64 // bits a second since the sample before
+	fps     float64
+	dropped int64 // since the sample before
+}
+
+func newHistory(step time.Duration) *history {
+	return &history{step: step, series: map[*live.Stream]*series{}}
+}
+
+// run samples until ctx is done.
+func (h *history) run(ctx context.Context, sample func(now time.Time)) {
+	tick := time.NewTicker(h.step)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			sample(now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Sample keeps the history until ctx is done.
+func (w *Server) Sample(ctx context.Context) {
+	w.history.run(ctx, func(now time.Time) { w.history.sample(now, w.Hub.Streams()) })
+}
+
+func (h *history) sample(now time.Time, streams []*live.Stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := make(map[*live.Stream]bool, len(streams))
+	for _, st := range streams {
+		seen[st] = true
+		r := h.series[st]
+		if r == nil {
+			r = &series{at: st.Since()}
+			h.series[st] = r
+		}
+		r.add(now, st.Stats())
+	}
+	for st := range h.series {
+		if !seen[st] {
+			delete(h.series, st)
+		}
+	}
+}
+
+func (r *series) add(now time.Time, f live.StreamStats) {
+	t := totals{f.BytesIn, f.BytesOut, f.FramesIn, f.Dropped}
+	p := pointOf(f, r.last, t, now.Sub(r.at))
+	r.last, r.at = t, now
+	if len(r.points) < maxPoints {
+		r.points = append(r.points, p)
+		return
+	}
+	r.points[r.next] = p
+	r.next = (r.next + 1) % maxPoints
+}
+
+// pointOf is what happened in a stretch of time.
+func pointOf(f live.StreamStats, from, to totals, took time.Duration) point {
+	p := point{viewers: f.Viewers, dropped: to.dropped - from.dropped}
+	if seconds := took.Seconds(); seconds > 0 {
+		p.in = int64(float64(to.bytesIn-from.bytesIn) * 8 / seconds)
+		p.out = int64(float64(to.bytesOut-from.bytesOut) * 8 / seconds)
+	}
+	// Pictures are counted by group; the last group's rate holds as long as
+	// anything comes.
+	if to.framesIn > from.framesIn && f.GOPTime > 0 {
+		p.fps = float64(f.GOPFrames) / f.GOPTime.Seconds()
+	}
+	return p
+}
+
+// latest is the newest sample of a stream, or, for one that is too young to
+// have one, what it has done up to now.
+func (h *history) latest(now time.Time, st *live.Stream, f live.StreamStats) point {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.series[st]; r != nil {
+		return r.points[(r.next+len(r.points)-1)%len(r.points)]
+	}
+	return pointOf(f, totals{}, totals{f.BytesIn, f.BytesOut, f.FramesIn, f.Dropped}, now.Sub(st.Since()))
+}
+
+// all returns the samples of a stream, the oldest first, and when the last of
+// them was taken.
+func (h *history) all(st *live.Stream) (points []point, last time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.series[st]
+	if r == nil {
+		return nil, time.Time{}
+	}
+	return append(append(make([]point, 0, len(r.points)), r.points[r.next:]...), r.points[:r.next]...), r.at
+}

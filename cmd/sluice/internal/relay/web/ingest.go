@@ -1,0 +1,186 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// ingest takes the body of POST or PUT to /APP/NAME.flv as a stream. It is
+// answered when the body has ended, or as soon as it is refused.
+func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
+	info, err := w.session(r, session.FLV, session.FLVS)
+	length := r.ContentLength
+	switch {
+	case err != nil:
+	case !w.cors().admits(r):
+		err = session.ErrOrigin
+	case r.Header.Get("Content-Encoding") != "":
+		err = session.ErrCoding
+	case len(r.TransferEncoding) > 0:
+		length = -1 // net/http knows no coding but chunked
+	case length <= 0:
+		err = session.ErrLength
+	}
+	var p *live.Publisher
+	var done func()
+	if err == nil {
+		p, done, err = w.AdmitPublish(r.Context(), info)
+	}
+	if err != nil {
+		w.Refused(session.RolePublisher, info, err)
+	}
+	conn, buffered, hijackErr := http.NewResponseController(rw).Hijack()
+	if hijackErr != nil {
+		if p != nil {
+			p.Close()
+			done()
+		}
+		w.Log.Error("cannot take over a connection", "address", info.Address, "error", hijackErr)
+		answerError(rw, http.StatusInternalServerError, "cannot publish on this connection")
+		return
+	}
+	more := rw.Header()
+	if err != nil {
+		status, reason := session.Refusal(err)
+		w.farewell(conn, status, errorText(reason), more)
+		return
+	}
+	// Who is told that a publication has ended may begin the next at once, so
+	// that its place is given back before the answer.
+	done = sync.OnceFunc(done)
+	defer done()
+	defer p.Close()
+	if !w.Group.Begin(conn) {
+		conn.Close()
+		return
+	}
+	defer w.Group.End(conn)
+	if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+		conn.SetWriteDeadline(time.Now().Add(w.Times.Answer))
+		if _, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			conn.Close()
+			return
+		}
+	}
+	raw := sluice.NewBufReaderFrom(buffered, conn)
+	body := newBody(raw, session.WatchIngest(conn, w.Times), length)
+	c := w.Register.Begin(session.RolePublisher, info)
+	c.Attach(nil, func(error) { p.Close() })
+	err = w.receive(body, p, c)
+	body.close()
+	p.Close()
+	err = c.End(err)
+	done()
+	if errors.Is(err, session.ErrEndOfBody) {
+		text := fmt.Sprintf("{\"stream\":%q,\"frames\":%d}\n", info.Stream, c.Frames.Load())
+		w.farewell(conn, http.StatusOK, []byte(text), more)
+		return
+	}
+	status, reason := ending(err)
+	if status == 0 {
+		conn.Close()
+		return
+	}
+	w.farewell(conn, status, errorText(reason), more)
+}
+
+// receive publishes the tags of a body and returns why that ended.
+func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
+	// Whoever ends the publication ends the wait for its publisher.
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-p.Done():
+			b.watchdog.Stop(p.Err())
+		case <-over:
+		}
+	}()
+	for {
+		tag, err := b.next()
+		switch {
+		case err == nil:
+		case err == io.EOF:
+			return session.ErrEndOfBody
+		default:
+			return err
+		}
+		if tag.Type == flv.TagScript {
+			stripSetDataFrame(&tag.Payload)
+		}
+		c.Count(flv.TagHeaderLen + tag.Payload.Len() + flv.PrevTagSizeLen)
+		frame := live.Frame{Type: tag.Type, Time: tag.Time, Payload: tag.Payload} //sluice:moved
+		if err := b.watchdog.Exclude(func() error { return p.Publish(frame) }); err != nil {
+			return err
+		}
+	}
+}
+
+// stripSetDataFrame drops the command that RTMP publishers put before metadata.
+func stripSetDataFrame(b *mem.Buf) {
+	p := b.Bytes()
+	rest := flv.StripSetDataFrame(p)
+	if len(rest) == len(p) {
+		return
+	}
+	stripped := b.RetainedSlice(len(p)-len(rest), len(p))
+	b.Release()
+	*b = stripped //sluice:moved
+}
+
+// ending is what a publisher is told when its session ends before its body
+// has: an HTTP status, 0 when it is not there to hear it, and a line.
+func ending(err error) (status int, reason string) {
+	var network net.Error
+	switch {
+	case errors.Is(err, session.ErrPeerGone):
+		return 0, ""
+	case errors.Is(err, session.ErrIdle), errors.Is(err, session.ErrTooSlow):
+		return http.StatusRequestTimeout, err.Error()
+	case errors.Is(err, session.ErrClosing):
+		return http.StatusServiceUnavailable, err.Error()
+	case errors.Is(err, session.ErrKicked), errors.Is(err, live.ErrTakenOver), errors.Is(err, live.ErrClosed):
+		return http.StatusConflict, err.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return http.StatusBadRequest, "the body ends inside a tag"
+	case errors.As(err, &network):
+		return 0, ""
+	}
+	return http.StatusBadRequest, err.Error()
+}
+
+// How much of what a client still sends is read, and for how long, after the
+// answer was sent: closing on unread bytes would make the system reset the
+// connection, and the client might never see the answer.
+const (
+	lingerTime  = 2 * time.Second
+	lingerBytes = 4 << 20
+)
+
+// farewell answers a request on a hijacked connection and closes it,
+// transferred, when the client has closed it too or a moment later. It returns
+// at once.
+func (w *Server) farewell(conn net.Conn, status int, text []byte, more http.Header) {
+	w.Group.Run(conn, func(conn net.Conn) {
+		conn.SetDeadline(time.Now().Add(lingerTime))
+		if _, err := conn.Write(append(headerOf(status, "application/json", len(text), more), text...)); err != nil {
+			return
+		}
+		if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
+			return
+		}
+		io.CopyN(io.Discard, conn, lingerBytes)
+	})
+}

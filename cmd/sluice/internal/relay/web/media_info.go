@@ -1,0 +1,116 @@
+package web
+
+import (
+	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+// VideoInfo is what is known of a stream's pictures.
+type VideoInfo struct {
+	Codec  string `json:"codec"`
+	Width  int    `json:"width"` // 0: not known
+	Height int    `json:"height"`
+}
+
+// AudioInfo is what is known of a stream's sound.
+type AudioInfo struct {
+	Codec    string `json:"codec"`
+	Rate     int    `json:"rate"` // Hz, 0: not known
+	Channels int    `json:"channels"`
+}
+
+// mediaInfo says what a stream carries: by its sequence headers, and by its
+// metadata where codecs have none. nil is neither.
+func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
+	video, audio := videoOf(f.VideoConfig), audioOf(f.AudioConfig)
+	if video != nil && video.Width > 0 && audio != nil {
+		return video, audio
+	}
+	meta := metadataOf(st)
+	if id := meta.Number("videocodecid"); video == nil && id != 0 {
+		video = &VideoInfo{Codec: videoCodec(uint8(id))}
+	}
+	if video != nil && video.Width == 0 {
+		video.Width, video.Height = pixels(meta.Number("width")), pixels(meta.Number("height"))
+	}
+	if id := meta.Number("audiocodecid"); audio == nil && id != 0 {
+		audio = &AudioInfo{Codec: audioCodec(uint8(id)), Rate: pixels(meta.Number("audiosamplerate")), Channels: 1}
+		if stereo, ok := meta.Get("stereo"); ok && stereo == true {
+			audio.Channels = 2
+		}
+	}
+	return video, audio
+}
+
+func videoOf(tag []byte) *VideoInfo {
+	h, err := flv.ParseVideo(tag)
+	if err != nil || len(tag) == 0 {
+		return nil
+	}
+	info := &VideoInfo{Codec: h.Codec.String()}
+	if c, err := flv.ParseVideoConfig(h.Codec, tag[h.Len:]); err == nil {
+		info.Width, info.Height = c.Width, c.Height
+	}
+	return info
+}
+
+func audioOf(tag []byte) *AudioInfo {
+	h, err := flv.ParseAudio(tag)
+	if err != nil || len(tag) == 0 {
+		return nil
+	}
+	info := &AudioInfo{Codec: h.Codec.String()}
+	if c, err := flv.ParseAudioConfig(h.Codec, tag[h.Len:]); err == nil {
+		info.Rate, info.Channels = c.Rate, c.Channels
+	}
+	return info
+}
+
+// metadataOf is the stream's onMetaData, empty when there is none.
+func metadataOf(st *live.Stream) (meta amf0.ECMAArray) {
+	st.Headers(func(typ flv.TagType, p []byte) {
+		if typ != flv.TagScript {
+			return
+		}
+		_, values, err := flv.ParseScript(p)
+		if err != nil {
+			return
+		}
+		for _, v := range values {
+			switch v := v.(type) {
+			case amf0.ECMAArray:
+				meta = v
+			case amf0.Object:
+				meta = amf0.ECMAArray(v)
+			}
+		}
+	})
+	return meta
+}
+
+// videoCodec names a codec by its number in the metadata, which is that of a
+// tag's header.
+func videoCodec(id uint8) string {
+	h, err := flv.ParseVideo([]byte{id & 0x0f, 0, 0, 0, 0})
+	if err != nil {
+		return ""
+	}
+	return h.Codec.String()
+}
+
+func audioCodec(id uint8) string {
+	h, err := flv.ParseAudio([]byte{id << 4, 0})
+	if err != nil {
+		return ""
+	}
+	return h.Codec.String()
+}
+
+// pixels is a number of somebody's metadata as far as it makes sense.
+func pixels(x float64) int {
+	if !(x >= 0 && x < 1<<24) {
+		return 0
+	}
+	return int(x)
+}

@@ -1,0 +1,150 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+)
+
+// maxLabels is how many streams have figures of their own; names are chosen by
+// publishers, and every one is a time series to whoever scrapes.
+const MaxLabels = 200
+
+// restLabel stands for the streams beyond that. It is no stream's name, which
+// has a slash in it. Its counters fall when one of those streams ends, which
+// Prometheus takes for a restart.
+const restLabel = "other"
+
+func newMetrics(w *Server) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newCollector(w.Host),
+	)
+	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		// They name the streams, as the API does.
+		if reads(rw, r) && w.mayRead(rw, r) {
+			handler.ServeHTTP(rw, r)
+		}
+	})
+}
+
+// collector asks the server for its figures when it is scraped.
+type collector struct {
+	s *session.Host
+
+	streams, publishers, viewers, Group            *prometheus.Desc
+	memoryOut, memoryIdle, memoryPinned            *prometheus.Desc
+	streamViewers, framesIn, bytesIn               *prometheus.Desc
+	framesOut, bytesOut, dropped, jumps, evicted   *prometheus.Desc
+	ringBytes, ringFrames, gopSeconds, streamStart *prometheus.Desc
+}
+
+func newCollector(s *session.Host) *collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("sluice_"+name, help, labels, nil)
+	}
+	return &collector{
+		s:            s,
+		streams:      desc("streams", "Streams that there are, those that wait for their publisher to come back included."),
+		publishers:   desc("publishers", "Publishers that are connected, by protocol.", "protocol"),
+		viewers:      desc("viewers", "Viewers that are connected, by protocol.", "protocol"),
+		Group:        desc("sessions_total", "Sessions that have begun.", "role", "protocol"),
+		memoryOut:    desc("memory_out_bytes", "Counted memory that is held by somebody."),
+		memoryIdle:   desc("memory_idle_bytes", "Counted memory that is free and kept."),
+		memoryPinned: desc("memory_pinned_bytes", "Part of the memory that is held, in blocks that only small pieces keep."),
+
+		streamViewers: desc("stream_viewers", "Viewers of a stream.", "stream"),
+		framesIn:      desc("stream_frames_in_total", "Tags that publishers of a stream have sent.", "stream"),
+		bytesIn:       desc("stream_bytes_in_total", "Bytes of their payloads.", "stream"),
+		framesOut:     desc("stream_frames_out_total", "Tags that viewers of a stream were sent.", "stream"),
+		bytesOut:      desc("stream_bytes_out_total", "Bytes that they were sent.", "stream"),
+		dropped:       desc("stream_dropped_frames_total", "Tags that slow viewers of a stream were not sent.", "stream"),
+		jumps:         desc("stream_jumps_total", "Times that a slow viewer was moved on to a key frame.", "stream"),
+		evicted:       desc("stream_evicted_total", "Viewers that were closed for being slow.", "stream"),
+		ringBytes:     desc("stream_ring_bytes", "Bytes of a stream that are kept.", "stream"),
+		ringFrames:    desc("stream_ring_frames", "Tags of a stream that are kept.", "stream"),
+		gopSeconds:    desc("stream_gop_seconds", "Length of the latest group of pictures.", "stream"),
+		streamStart:   desc("stream_start_time_seconds", "When a stream began, in Unix time.", "stream"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(c, ch)
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+	}
+	memory := c.s.Alloc.Stats()
+	gauge(c.memoryOut, float64(memory.OutBytes))
+	gauge(c.memoryIdle, float64(memory.IdleBytes))
+	gauge(c.memoryPinned, float64(memory.PinnedBytes))
+	on, began := c.s.Register.Counts()
+	for _, protocol := range []string{session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS} {
+		gauge(c.viewers, float64(on[session.Kind{Role: session.RoleViewer, Protocol: protocol}]), protocol)
+		counter(c.Group, float64(began[session.Kind{Role: session.RoleViewer, Protocol: protocol}]), string(session.RoleViewer), protocol)
+		if protocol == session.WS || protocol == session.WSS {
+			continue // nobody publishes that way
+		}
+		gauge(c.publishers, float64(on[session.Kind{Role: session.RolePublisher, Protocol: protocol}]), protocol)
+		counter(c.Group, float64(began[session.Kind{Role: session.RolePublisher, Protocol: protocol}]), string(session.RolePublisher), protocol)
+	}
+	streams := c.s.Hub.Streams()
+	gauge(c.streams, float64(len(streams)))
+	// The oldest keep their place in the list, so that no series comes and goes.
+	slices.SortFunc(streams, func(a, b *live.Stream) int {
+		return cmp.Or(a.Since().Compare(b.Since()), cmp.Compare(a.Name(), b.Name()))
+	})
+	perStream := []struct {
+		desc *prometheus.Desc
+		send func(d *prometheus.Desc, v float64, labels ...string)
+		of   func(live.StreamStats) float64
+	}{
+		{c.streamViewers, gauge, func(f live.StreamStats) float64 { return float64(f.Viewers) }},
+		{c.framesIn, counter, func(f live.StreamStats) float64 { return float64(f.FramesIn) }},
+		{c.bytesIn, counter, func(f live.StreamStats) float64 { return float64(f.BytesIn) }},
+		{c.framesOut, counter, func(f live.StreamStats) float64 { return float64(f.FramesOut) }},
+		{c.bytesOut, counter, func(f live.StreamStats) float64 { return float64(f.BytesOut) }},
+		{c.dropped, counter, func(f live.StreamStats) float64 { return float64(f.Dropped) }},
+		{c.jumps, counter, func(f live.StreamStats) float64 { return float64(f.Jumps) }},
+		{c.evicted, counter, func(f live.StreamStats) float64 { return float64(f.Evicted) }},
+		{c.ringBytes, gauge, func(f live.StreamStats) float64 { return float64(f.RingBytes) }},
+		{c.ringFrames, gauge, func(f live.StreamStats) float64 { return float64(f.RingFrames) }},
+	}
+	rest := make([]float64, len(perStream))
+	for i, st := range streams {
+		f := st.Stats()
+		for j, m := range perStream {
+			if i < MaxLabels {
+				m.send(m.desc, m.of(f), st.Name())
+			} else {
+				rest[j] += m.of(f)
+			}
+		}
+		if i < MaxLabels {
+			gauge(c.streamStart, float64(st.Since().UnixMilli())/1000, st.Name())
+			gauge(c.gopSeconds, f.GOPTime.Seconds(), st.Name())
+		}
+	}
+	if len(streams) > MaxLabels {
+		for j, m := range perStream {
+			m.send(m.desc, rest[j], restLabel)
+		}
+	}
+}

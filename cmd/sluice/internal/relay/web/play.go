@@ -1,0 +1,106 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+)
+
+// play answers GET of /APP/NAME.flv with the stream, over WebSocket when the
+// client asks for that, until the stream is over or the client has gone.
+func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
+	upgrade := websocket.IsWebSocketUpgrade(r)
+	plain, secure := session.FLV, session.FLVS
+	if upgrade {
+		plain, secure = session.WS, session.WSS
+	}
+	info, err := w.session(r, plain, secure)
+	if err == nil && upgrade && !w.cors().admits(r) {
+		err = session.ErrOrigin // browsers leave it to servers to look (RFC 6455, section 10.2)
+	}
+	var o session.PlayOptions
+	if err == nil {
+		o, err = session.ParsePlayOptions(info.Query)
+	}
+	if err == nil {
+		// Whoever waits for a stream may wait longer than for an answer.
+		waits := http.NewResponseController(rw)
+		waits.SetReadDeadline(time.Time{})
+		waits.SetWriteDeadline(time.Time{})
+	}
+	var st *live.Stream
+	var done func()
+	if err == nil {
+		st, done, err = w.AdmitPlay(r.Context(), info, o)
+	}
+	if err != nil {
+		w.Refused(session.RoleViewer, info, err)
+		status, reason := session.Refusal(err)
+		http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(w.Times.Answer))
+		// Whoever does not get media has no other use for this connection.
+		rw.Header().Set("Connection", "close")
+		answerError(rw, status, reason)
+		return
+	}
+	switch {
+	case r.Method == http.MethodHead:
+		done()
+		rw.Header().Set("Content-Type", flvType)
+		rw.Header().Set("Cache-Control", "no-store")
+		rw.Header().Set("Connection", "close")
+		rw.WriteHeader(http.StatusOK)
+	case upgrade:
+		w.playWebSocket(rw, r, st, info, o, done)
+	default:
+		w.playFLV(rw, r, st, info, o, done)
+	}
+}
+
+const flvType = "video/x-flv"
+
+// playFLV takes the connection out of net/http's hands: the answer has no
+// length and is not chunked, so that what all viewers get is the same bytes,
+// and ends with the connection (RFC 9112, section 6.3).
+func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Stream, info session.Info, o session.PlayOptions, done func()) {
+	conn, _, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		done()
+		w.Log.Error("cannot take over a connection", "address", info.Address, "error", err)
+		answerError(rw, http.StatusInternalServerError, "cannot play on this connection")
+		return
+	}
+	_, err = w.TryWatch(conn, st, info, o, session.Viewing{
+		Form:    live.FormFLV,
+		Prelude: headerOf(http.StatusOK, flvType, -1, rw.Header()),
+		Done:    done,
+	})
+	if err != nil {
+		status, reason := session.Refusal(err)
+		w.farewell(conn, status, errorText(reason), rw.Header())
+	}
+}
+
+// headerOf is the header of an answer on a connection that ends with it.
+// length is -1 when that is where the body ends, too. CORS fields are taken
+// from more.
+func headerOf(status int, contentType string, length int, more http.Header) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n",
+		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), contentType)
+	if length >= 0 {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", length)
+	}
+	for _, name := range []string{"Access-Control-Allow-Origin", "Vary"} {
+		for _, value := range more.Values(name) {
+			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
+		}
+	}
+	b.WriteString("\r\n")
+	return []byte(b.String())
+}

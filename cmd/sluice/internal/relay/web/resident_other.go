@@ -1,0 +1,13 @@
+//go:build !linux
+
+package web
+
+import "runtime/metrics"
+
+// resident is about the memory of the process that is in RAM, in bytes: what
+// the runtime has from the system and has not given back.
+func resident() int64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}

@@ -1,0 +1,266 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// maxHeader is the longest request header in bytes. net/http adds 4 KiB.
+const maxHeader = 28 << 10
+
+// Server is the HTTP side of a server: HTTP/1.1 only, with TLS too, because media
+// connections are hijacked.
+type Server struct {
+	*session.Host
+	version   string
+	addresses func() map[string]string // of the listeners, by setting
+	began     time.Time
+	history   *history
+	http      *http.Server
+	headers   firstHeaders
+	metrics   http.Handler
+	page      atomic.Pointer[builtPage] // nil: to be made
+}
+
+func New(h *session.Host, version string, addresses func() map[string]string) *Server {
+	w := &Server{
+		Host: h, version: version, addresses: addresses, began: time.Now(),
+		history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
+	}
+	w.metrics = newMetrics(w)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	w.http = &http.Server{
+		Handler:           w,
+		Protocols:         protocols,
+		ReadHeaderTimeout: h.Times.Header,
+		ReadTimeout:       h.Times.Request,
+		WriteTimeout:      h.Times.Answer,
+		IdleTimeout:       h.Times.Idle,
+		MaxHeaderBytes:    maxHeader,
+		ConnState:         w.headers.state,
+		ErrorLog:          log.New(debugLog{h.Log}, "", 0),
+	}
+	return w
+}
+
+// builtPage is the page as it is with certain settings.
+type builtPage struct {
+	with    *config.Config
+	handler http.Handler
+}
+
+// pages is the page's handler. It is made when it is asked for first, and again
+// after a reload: it knows settings, and where the server listens.
+func (w *Server) pages() http.Handler {
+	c := w.Config()
+	if b := w.page.Load(); b != nil && b.with == c {
+		return b.handler
+	}
+	at := w.addresses()
+	b := &builtPage{c, page.Handler(page.Options{
+		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], Merge: c.Merge,
+		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),
+	})}
+	w.page.Store(b)
+	return b.handler
+}
+
+func (w *Server) Serve(l net.Listener) error {
+	return ended(w.http.Serve(l))
+}
+
+func (w *Server) ServeTLS(l net.Listener, c *tls.Config) error {
+	return ended(w.http.Serve(tls.NewListener(l, c)))
+}
+
+func ended(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (w *Server) Shutdown(ctx context.Context) error {
+	err := w.http.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // the listeners are the server's, and closed already
+		return nil
+	}
+	return err
+}
+
+func (w *Server) Close() { w.http.Close() }
+
+// ServeHTTP sends a request to what answers it.
+func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	own := strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/")
+	if !own && strings.HasSuffix(path, ".flv") {
+		w.media(rw, r)
+		return
+	}
+	seen := &statusWriter{ResponseWriter: rw, status: http.StatusOK}
+	rw = seen
+	defer func() {
+		w.Log.Debug("request", "method", r.Method, "path", path, "status", seen.status, "address", r.RemoteAddr)
+	}()
+	switch {
+	case r.Method == http.MethodConnect:
+		answerError(rw, http.StatusMethodNotAllowed, "this is no proxy")
+	case strings.HasPrefix(path, "/api/"):
+		w.api(rw, r)
+	case path == "/metrics":
+		w.metrics.ServeHTTP(rw, r)
+	case path == "/healthz":
+		w.healthz(rw, r)
+	default:
+		w.pages().ServeHTTP(rw, r)
+	}
+}
+
+// statusWriter keeps the status of an answer, for the log.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusWriter) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// media is /APP/NAME.flv.
+func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		w.cors().allow(rw.Header(), r)
+		w.play(rw, r)
+	case http.MethodPost, http.MethodPut:
+		w.cors().allow(rw.Header(), r)
+		w.ingest(rw, r)
+	case http.MethodOptions:
+		w.cors().preflight(rw, r, "GET, HEAD, POST, PUT")
+	default:
+		rw.Header().Set("Allow", "GET, HEAD, POST, PUT, OPTIONS")
+		answerError(rw, http.StatusMethodNotAllowed, "media is played by GET and published by POST or PUT")
+	}
+}
+
+// session is what a request for media says.
+func (w *Server) session(r *http.Request, plain, secure string) (session.Info, error) {
+	info := session.Info{
+		Protocol: plain,
+		Address:  r.RemoteAddr,
+		Agent:    r.UserAgent(),
+		Query:    r.URL.Query(),
+		Via:      edge.PathOfHeader(r.Header.Values("Via")),
+	}
+	if r.TLS != nil {
+		info.Protocol = secure
+	}
+	app, name, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(r.URL.Path, ".flv"), "/"), "/")
+	var err error
+	info.Stream, err = session.StreamName(app, name)
+	return info, err
+}
+
+// healthz says whether the server takes sessions.
+func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
+	if !reads(rw, r) {
+		return
+	}
+	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	rw.Header().Set("Cache-Control", "no-store")
+	if w.Closing() {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(rw, "shutting down\n")
+		return
+	}
+	io.WriteString(rw, "ok\n")
+}
+
+// reads answers requests that are neither GET nor HEAD, and reports whether it
+// was one of those.
+func reads(rw http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	rw.Header().Set("Allow", "GET, HEAD")
+	answerError(rw, http.StatusMethodNotAllowed, "only GET and HEAD here")
+	return false
+}
+
+// errorText is the body of an answer that says what went wrong.
+func errorText(reason string) []byte {
+	text, err := json.Marshal(map[string]string{"error": reason})
+	if err != nil {
+		panic("relay: " + err.Error()) // a string
+	}
+	return append(text, '\n')
+}
+
+func answerError(rw http.ResponseWriter, status int, reason string) {
+	h := rw.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	rw.WriteHeader(status)
+	rw.Write(errorText(reason))
+}
+
+// firstHeaders close connections that have not sent a whole request header in
+// time, TLS handshake included: net/http bounds the two one by one.
+type firstHeaders struct {
+	within time.Duration
+
+	mu     sync.Mutex
+	timers map[net.Conn]*time.Timer
+}
+
+func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if state == http.StateNew {
+		if f.timers == nil {
+			f.timers = map[net.Conn]*time.Timer{}
+		}
+		f.timers[conn] = time.AfterFunc(f.within, func() {
+			below := conn
+			if t, ok := conn.(*tls.Conn); ok {
+				below = t.NetConn() // its Close would wait for the handshake
+			}
+			below.Close()
+		})
+		return
+	}
+	// Active means that a header has come.
+	if t := f.timers[conn]; t != nil {
+		t.Stop()
+		delete(f.timers, conn)
+	}
+}
+
+// debugLog is where net/http says what clients did wrong.
+type debugLog struct{ log *slog.Logger }
+
+func (d debugLog) Write(p []byte) (int, error) {
+	d.log.Debug("http: " + strings.TrimSpace(string(p)))
+	return len(p), nil
+}

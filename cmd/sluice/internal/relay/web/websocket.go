@@ -1,0 +1,158 @@
+package web
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+)
+
+// playWebSocket sends a stream as FLV in binary messages. What the client
+// sends, pings and that it closes, is read by a goroutine of the viewer's own.
+func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live.Stream, info session.Info, o session.PlayOptions, done func()) {
+	upgrader := websocket.Upgrader{
+		HandshakeTimeout: w.Times.Answer,
+		CheckOrigin:      w.cors().admits,
+		Error: func(rw http.ResponseWriter, _ *http.Request, status int, reason error) {
+			answerError(rw, status, reason.Error())
+		},
+	}
+	socket, err := upgrader.Upgrade(rw, r, nil)
+	if err != nil {
+		done()
+		w.Refused(session.RoleViewer, info, err)
+		return
+	}
+	// From here on frames are written by the writer of streams, and read below:
+	// nothing that the socket could buffer is left in it.
+	conn := socket.NetConn()
+	v, err := w.TryWatch(conn, st, info, o, session.Viewing{
+		Form:    live.FormWebSocket,
+		Trailer: closeFrame(websocket.CloseNormalClosure, "the stream is over"),
+		Done:    done,
+	})
+	if err != nil {
+		conn.SetWriteDeadline(time.Now().Add(time.Second))
+		conn.Write(closeFrame(websocket.CloseTryAgainLater, err.Error()))
+		conn.Close()
+		return
+	}
+	w.Group.Run(conn, func(conn net.Conn) {
+		v.Close(listenWebSocket(conn, v))
+		<-v.Done()
+	})
+}
+
+const (
+	// maxClientFrame is the longest frame that a viewer may send, in bytes: it
+	// has nothing to say but control frames, and players do not say more.
+	maxClientFrame = 4 << 10
+	// closeWait is how long a client that said that it closes has to do that.
+	closeWait = 2 * time.Second
+)
+
+// listenWebSocket reads a viewer's frames (RFC 6455, section 5) until the
+// connection ends, and returns why. Pings and closes are answered between the
+// messages of the stream.
+func listenWebSocket(conn net.Conn, v *live.Viewer) error {
+	r := sluice.NewBufReader(conn)
+	defer r.Recycle()
+	closing := false
+	for {
+		opcode, payload, err := readClientFrame(r)
+		switch {
+		case err == nil:
+		case errors.Is(err, errWebSocket):
+			v.Pause(true)
+			v.Control(closeFrame(websocket.CloseProtocolError, err.Error()))
+			conn.SetReadDeadline(time.Now().Add(closeWait))
+			r.WriteTo(io.Discard) // until the client has closed, or the deadline
+			return err
+		default:
+			return session.ErrPeerGone
+		}
+		if closing {
+			continue
+		}
+		switch opcode {
+		case websocket.PingMessage:
+			v.Control(serverFrame(websocket.PongMessage, payload))
+		case websocket.CloseMessage:
+			// The close frame is the last that either side sends.
+			closing = true
+			v.Pause(true)
+			v.Control(serverFrame(websocket.CloseMessage, payload[:min(len(payload), 2)]))
+			conn.SetReadDeadline(time.Now().Add(closeWait))
+		}
+	}
+}
+
+// errWebSocket is a client's frame that breaks the protocol.
+var errWebSocket = errors.New("bad WebSocket frame")
+
+// readClientFrame reads a frame. The payload, unmasked, is the caller's.
+func readClientFrame(r *sluice.BufReader) (opcode int, payload []byte, err error) {
+	head, err := r.Peek(2)
+	if err != nil {
+		return 0, nil, err
+	}
+	const fin, reserved, masked = 0x80, 0x70, 0x80
+	opcode = int(head[0] & 0x0f)
+	control := opcode&0x08 != 0
+	size, length := 2, int(head[1]&0x7f)
+	switch {
+	case head[0]&reserved != 0:
+		return 0, nil, fmt.Errorf("%w: reserved bits", errWebSocket)
+	case head[1]&masked == 0:
+		return 0, nil, fmt.Errorf("%w: not masked", errWebSocket)
+	case control && (head[0]&fin == 0 || length > 125):
+		return 0, nil, fmt.Errorf("%w: a control frame that is cut or long", errWebSocket)
+	case length == 126:
+		size = 4
+	case length == 127:
+		size = 10
+	}
+	size += 4 // the mask
+	if head, err = r.Peek(size); err != nil {
+		return 0, nil, err
+	}
+	switch length {
+	case 126:
+		length = int(binary.BigEndian.Uint16(head[2:]))
+	case 127:
+		length = maxClientFrame + 1 // or it would have been written shorter
+	}
+	if length > maxClientFrame {
+		return 0, nil, fmt.Errorf("%w: more than %d bytes", errWebSocket, maxClientFrame)
+	}
+	frame, err := r.Next(size + length)
+	if err != nil {
+		return 0, nil, err
+	}
+	mask := frame[size-4 : size]
+	payload = make([]byte, length)
+	for i, c := range frame[size:] {
+		payload[i] = c ^ mask[i%4]
+	}
+	return opcode, payload, nil
+}
+
+// serverFrame is a control frame as a server sends it: whole and not masked.
+func serverFrame(opcode int, payload []byte) []byte {
+	return append([]byte{0x80 | byte(opcode), byte(len(payload))}, payload...)
+}
+
+// closeFrame is a close frame with its reason, of which 123 bytes fit.
+func closeFrame(code int, reason string) []byte {
+	payload := binary.BigEndian.AppendUint16(nil, uint16(code))
+	return serverFrame(websocket.CloseMessage, append(payload, reason[:min(len(reason), 123)]...))
+}

@@ -1,0 +1,83 @@
+package web
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/sluice-go/sluice"
+)
+
+// maskedFrame is a frame as a client sends it.
+func maskedFrame(head byte, payload string) []byte {
+	f := []byte{head}
+	switch n := len(payload); {
+	case n < 126:
+		f = append(f, 0x80|byte(n))
+	case n < 1<<16:
+		f = binary.BigEndian.AppendUint16(append(f, 0x80|126), uint16(n))
+	default:
+		f = binary.BigEndian.AppendUint64(append(f, 0x80|127), uint64(n))
+	}
+	mask := [4]byte{0x12, 0x34, 0x56, 0x78}
+	f = append(f, mask[:]...)
+	for i := range len(payload) {
+		f = append(f, payload[i]^mask[i%4])
+	}
+	return f
+}
+
+func TestClientFrames(t *testing.T) {
+	var stream []byte
+	payloads := []string{"", "x", strings.Repeat("p", 125), strings.Repeat("q", 126), strings.Repeat("r", maxClientFrame)}
+	for i, p := range payloads {
+		stream = append(stream, maskedFrame([]byte{0x89, 0x8a, 0x88, 0x82, 0x01}[i], p)...)
+	}
+	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(stream), "bytes": iotest.OneByteReader(bytes.NewReader(stream))} {
+		b := sluice.NewBufReader(r)
+		for i, want := range payloads {
+			opcode, payload, err := readClientFrame(b)
+			if err != nil || string(payload) != want || opcode != []int{9, 10, 8, 2, 1}[i] {
+				t.Errorf("%s: frame %d: opcode %d, %d bytes, %v", name, i, opcode, len(payload), err)
+			}
+		}
+		if _, _, err := readClientFrame(b); err != io.EOF {
+			t.Errorf("%s: ends with %v", name, err)
+		}
+	}
+	for name, f := range map[string][]byte{
+		"not masked":     {0x82, 0x00},
+		"reserved":       maskedFrame(0xc2, "x"),
+		"cut ping":       maskedFrame(0x09, "x"),
+		"long ping":      maskedFrame(0x89, strings.Repeat("x", 126)),
+		"long":           maskedFrame(0x82, strings.Repeat("x", maxClientFrame+1)),
+		"very long":      maskedFrame(0x82, strings.Repeat("x", 1<<16)),
+		"longer than it": {0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
+	} {
+		if _, _, err := readClientFrame(sluice.NewBufReader(bytes.NewReader(f))); !errors.Is(err, errWebSocket) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzClientFrame(f *testing.F) {
+	f.Add(maskedFrame(0x89, "ping"))
+	f.Add(maskedFrame(0x82, strings.Repeat("x", 200)))
+	f.Add([]byte{0x88, 0x80, 1, 2, 3, 4})
+	f.Fuzz(func(t *testing.T, p []byte) {
+		r := sluice.NewBufReader(bytes.NewReader(p))
+		for {
+			opcode, payload, err := readClientFrame(r)
+			if err != nil {
+				return
+			}
+			if opcode < 0 || opcode > 15 || len(payload) > maxClientFrame || opcode >= 8 && len(payload) > 125 {
+				t.Errorf("opcode %d with %d bytes", opcode, len(payload))
+			}
+		}
+	})
+}
