@@ -65,6 +65,7 @@ var beside = map[string]struct {
 	"internal/flvclip": {inProgram: true},
 	"internal/flvwalk": {mayImport: []string{"mem", "."}, inProgram: true},
 	"internal/policy":  {},
+	"internal/release": {},
 
 	"examples/broker":      {mayImport: []string{"mem", "."}},
 	"examples/echo-server": {mayImport: []string{"aio"}},
