@@ -3,20 +3,26 @@
 
 # The library and, through go.work, the two programs.
 PACKAGES := ./... ./cmd/... ./lab/...
+# Tests of the repository, not of code: they run once, in the plain build.
+ONCE := $(shell go list ./internal/policy ./internal/release)
 # Packages of the programs whose tests run it as it is built for use, or a browser,
 # or hours of recorded noise: under the race detector they would be slow, or
 # leave out most, and show little that the packages beneath them do not.
 WHOLE = $(shell go list ./cmd/... ./lab/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats)$$')
+LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
-PARTS = $(filter-out $(WHOLE),$(shell go list $(PACKAGES)))
+PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
+# What make check leaves out: they start programs, browsers and clusters.
+LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
-.PHONY: help test race lint cross fuzz soak bench
+.PHONY: help check test race lint cross fuzz soak bench
 .NOTPARALLEL:
 
 help:
 	@echo 'make test    everything that must pass: format, vet, staticcheck, cross-compilation,'
 	@echo '             the tests with -race, the library with its invariants and plain too'
+	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
 	@echo 'make race    the tests under the race detector'
 	@echo 'make lint    format, vet, staticcheck, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
@@ -33,8 +39,14 @@ test:
 	@scripts/lint.sh
 	@scripts/cross.sh
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PARTS)
-	go test -count=1 -tags invariants ./...
-	go test -count=1 ./... $(WHOLE)
+	go test -count=1 -tags invariants $(LIBRARY)
+	go test -count=1 $(LIBRARY) $(WHOLE) $(ONCE)
+
+check:
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	go vet $(PACKAGES)
+	go test -short $(filter-out $(LONG),$(shell go list $(PACKAGES)))
+	go test ./internal/policy
 
 race:
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)

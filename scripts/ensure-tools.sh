@@ -60,16 +60,39 @@ fi
 if [ "${1-}" != -n ] && command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
 	echo "ensure-tools: installing $packages"
 	export DEBIAN_FRONTEND=noninteractive
-	# Old lists may still do, so a failed update is not the end.
-	apt-get update -qq || echo "ensure-tools: apt-get update failed, going on with the lists that are here" >&2
-	# One word for each package is what is wanted.
+	# Another apt may be at work, the one that runs when a machine starts say.
+	wait_for_lock='-o DPkg::Lock::Timeout=300 -o Acquire::Retries=3'
+	# Old lists may still do, so a failed update is not the end. The update waits
+	# for no lock by itself.
+	tries=0
 	# shellcheck disable=SC2086
-	if apt-get install -y -qq --no-install-recommends $packages >/dev/null; then
+	until said=$(apt-get update -qq $wait_for_lock 2>&1); do
+		case $said in
+		*"ould not get lock"* | *"nable to lock"*)
+			tries=$((tries + 1))
+			if [ "$tries" -le 60 ]; then
+				[ "$tries" -gt 1 ] || echo "ensure-tools: waiting for another apt-get to end"
+				sleep 5
+				continue
+			fi
+			;;
+		esac
+		echo "$said" >&2
+		echo "ensure-tools: apt-get update failed, going on with the lists that are here" >&2
+		break
+	done
+	# One word for each package and option is what is wanted.
+	# shellcheck disable=SC2086
+	if said=$(apt-get install -y -q --no-install-recommends $wait_for_lock $packages 2>&1); then
 		packages=$(missing | sort -u | tr '\n' ' ')
 		packages=${packages% }
 		if [ -z "$packages" ]; then
 			exit 0
 		fi
+	else
+		# What failed stands at the end of what apt says.
+		echo "$said" | tail -n 30 >&2
+		echo "ensure-tools: apt-get install failed" >&2
 	fi
 fi
 

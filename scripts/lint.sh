@@ -14,12 +14,17 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 
-# The modules of the programs are reached through go.work.
-for tags in '' invariants; do
+lint() { # tags, packages
+	tags=$1
+	shift
 	echo "lint: vet and staticcheck${tags:+ -tags $tags}"
-	go vet -tags "$tags" ./... ./cmd/... ./lab/...
-	go run "$staticcheck" -tags "$tags" ./... ./cmd/... ./lab/...
-done
+	go vet -tags "$tags" "$@"
+	go run "$staticcheck" -tags "$tags" "$@"
+}
+# The modules of the programs are reached through go.work. The tag is the
+# library's.
+lint '' ./... ./cmd/... ./lab/...
+lint invariants ./...
 
 echo "lint: shellcheck"
 if ! command -v shellcheck >/dev/null; then

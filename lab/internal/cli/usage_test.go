@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 )
 
 func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for _, c := range []struct {
 		line string
 		says string
@@ -187,8 +189,9 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"diagnose --tools= faster", "--tools"},
 		{"diagnose --json no/such/directory/x.json faster", "no/such/directory"},
 	} {
-		p, exit := run(t, strings.Fields(c.line)...)
-		stderr := p.stderr.String()
+		var out, errs bytes.Buffer
+		exit := (App{Scenarios: synthetic(), Stdout: &out, Stderr: &errs}).Main(strings.Fields(c.line))
+		stderr := errs.String()
 		if exit != ExitUsage {
 			t.Errorf("%s: exit code %d", c.line, exit)
 		}
@@ -198,10 +201,10 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		if !strings.HasPrefix(stderr, "lab: ") || !strings.Contains(stderr, c.says) {
 			t.Errorf("%s: %q does not say %q", c.line, stderr, c.says)
 		}
-		if p.stdout.Len() > 0 {
-			t.Errorf("%s: printed %q", c.line, p.stdout.String())
+		if out.Len() > 0 {
+			t.Errorf("%s: printed %q", c.line, out.String())
 		}
-		if left := files(t, p.dir); len(left) > 0 {
+		if left := files(t, "."); len(left) > 0 {
 			t.Errorf("%s: left %v", c.line, left)
 		}
 	}

@@ -1,0 +1,81 @@
+package release
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// toolsShell is the directory of a machine that has only Go and a shell. Its
+// apt-get finds the lock taken twice, and then installs or fails.
+func toolsShell(t *testing.T, install string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"sh", "sed", "tr", "sort", "tail", "cat"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"go":    "",
+		"id":    "echo 0",
+		"sleep": "echo slept >>$LOG",
+		"apt-get": `echo "$@" >>$LOG
+case $1 in
+update)
+	if [ "$(sed -n /update/p $LOG | tail -n +3)" = "" ]; then
+		echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)" >&2
+		exit 100
+	fi ;;
+install)
+	` + install + ` ;;
+esac`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func ensureTools(t *testing.T, install string) (said, log string, err error) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the scripts need a shell")
+	}
+	dir := toolsShell(t, install)
+	logFile := filepath.Join(dir, "log")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "sh"), "../../scripts/ensure-tools.sh")
+	cmd.Env = []string{"PATH=" + dir, "LOG=" + logFile, "BIN=" + dir}
+	out, err := cmd.CombinedOutput()
+	text, _ := os.ReadFile(logFile)
+	return string(out), string(text), err
+}
+
+func TestToolsAreInstalledWhenTheLockIsFree(t *testing.T) {
+	const all = `for tool in gcc chromium ffmpeg ffprobe shellcheck strace perf; do echo >"$BIN/$tool"; /bin/chmod +x "$BIN/$tool"; done`
+	said, log, err := ensureTools(t, all)
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if strings.Count(log, "update") != 3 || strings.Count(log, "slept") != 2 || strings.Count(log, "install -y") != 1 || !strings.Contains(log, "Lock::Timeout") {
+		t.Errorf("called\n%s", log)
+	}
+	if !strings.Contains(said, "waiting for another apt-get") {
+		t.Errorf("said %s", said)
+	}
+}
+
+func TestToolsThatCannotBeInstalledSayWhy(t *testing.T) {
+	said, _, err := ensureTools(t, `echo "E: Unable to locate package strace" >&2; exit 100`)
+	if err == nil || !strings.Contains(said, "Unable to locate package strace") || !strings.Contains(said, "apt-get install chromium") {
+		t.Errorf("%v: %s", err, said)
+	}
+}
