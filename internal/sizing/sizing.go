@@ -35,6 +35,10 @@ const (
 	// longest of: a message that is longer costs a second read, so that rare
 	// ones may.
 	recentReads = 16
+	// dribble is the part of a block that reads are below when a block for what
+	// usually comes would stay nearly empty: a sixteenth costs a frame that comes
+	// in pieces one move more.
+	dribble = 16
 	// mostTrust bounds the block that a peer gets for having sent long frames
 	// before: it need not send another.
 	mostTrust = 512 << 10
@@ -157,6 +161,11 @@ func (s *Sizing) Tail(tail, length int) bool { return tail >= length/8 || s.Stop
 // which are there.
 func (s *Sizing) Grown(need, kept int) int {
 	size := max(s.Want(), need)
+	if s.pinned == 0 && s.Drained && int(s.recent) <= size/dribble {
+		// Not much more will come at once than of late; and the bytes are not
+		// to be moved for each read.
+		size = max(need, 2*kept, kept+2*int(s.recent), MinBlock)
+	}
 	if size < 2*kept && (s.pinned > 0 || size > exactAbove) {
 		// Not just large enough: bytes that come one by one would otherwise be
 		// moved for each.

@@ -101,7 +101,6 @@ func (s *sink) fail(err error) {
 // of it is left.
 func newPuller(t *testing.T, address string, l *local, change func(*Options)) *Puller {
 	t.Helper()
-	sluicetest.NoLeaks(t, nil)
 	origin, err := ParseOrigin(address)
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +182,7 @@ func forever(_ int64, out *output) {
 // serveHTTP runs a source over HTTP and returns its address.
 func (s *source) serveHTTP(t *testing.T) string {
 	t.Helper()
+	sluicetest.NoLeaks(t, nil) // looks when the server has ended
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := s.asked.Add(1)
 		s.open.Add(1)
@@ -221,6 +221,7 @@ func (s *source) serveHTTP(t *testing.T) string {
 // serveRTMP runs a source over RTMP and returns its address.
 func (s *source) serveRTMP(t *testing.T) string {
 	t.Helper()
+	sluicetest.NoLeaks(t, nil) // looks when the server has ended
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
