@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -26,9 +27,9 @@ func (w *Watcher) Read(ctx any, conn net.Conn, buf []byte) error {
 // ErrDeadline. The zero time is no deadline.
 func (w *Watcher) ReadTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	if len(buf) == 0 {
-		return w.driver.submit(conn, request{kind: readInternal, ctx: ctx, deadline: deadline})
+		return w.driver.Submit(conn, op.Request{Kind: op.ReadLeased, Ctx: ctx, Deadline: deadline})
 	}
-	return w.driver.submit(conn, request{kind: readSome, ctx: ctx, buf: buf, deadline: deadline})
+	return w.driver.Submit(conn, op.Request{Kind: op.ReadSome, Ctx: ctx, Buf: buf, Deadline: deadline})
 }
 
 // ReadFull is ReadTimeout that completes when buf is full, or with an error:
@@ -38,17 +39,17 @@ func (w *Watcher) ReadFull(ctx any, conn net.Conn, buf []byte, deadline time.Tim
 	if len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
-	return w.driver.submit(conn, request{kind: readFull, ctx: ctx, buf: buf, deadline: deadline})
+	return w.driver.Submit(conn, op.Request{Kind: op.ReadFull, Ctx: ctx, Buf: buf, Deadline: deadline})
 }
 
 // ReadContext is Read that ends when cancel is done, and completes with its
 // cause (context.Cause) then. It costs an allocation or two.
 func (w *Watcher) ReadContext(cancel context.Context, ctx any, conn net.Conn, buf []byte) error {
-	kind := readSome
+	kind := op.ReadSome
 	if len(buf) == 0 {
-		kind = readInternal
+		kind = op.ReadLeased
 	}
-	return w.driver.submit(conn, request{kind: kind, ctx: ctx, buf: buf, cancel: cancel})
+	return w.driver.Submit(conn, op.Request{Kind: kind, Ctx: ctx, Buf: buf, Cancel: cancel})
 }
 
 // ReadBuf submits a read of at most n bytes into counted memory, which
@@ -64,7 +65,7 @@ func (w *Watcher) ReadBuf(ctx any, conn net.Conn, n int, deadline time.Time) err
 	if n < 0 {
 		panic("aio: ReadBuf of a negative number of bytes")
 	}
-	return w.driver.submit(conn, request{kind: readBuf, ctx: ctx, size: n, deadline: deadline})
+	return w.driver.Submit(conn, op.Request{Kind: op.ReadCounted, Ctx: ctx, Size: n, Deadline: deadline})
 }
 
 // Write submits a write of buf, which completes when all of it is written. buf
@@ -87,7 +88,7 @@ func (w *Watcher) WriteTimeout(ctx any, conn net.Conn, buf []byte, deadline time
 	if len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
-	return w.driver.submit(conn, request{kind: writeBytes, ctx: ctx, buf: buf, deadline: deadline})
+	return w.driver.Submit(conn, op.Request{Kind: op.WriteBytes, Ctx: ctx, Buf: buf, Deadline: deadline})
 }
 
 // WriteContext is Write that ends when cancel is done, and completes with its
@@ -96,7 +97,7 @@ func (w *Watcher) WriteContext(cancel context.Context, ctx any, conn net.Conn, b
 	if len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
-	return w.driver.submit(conn, request{kind: writeBytes, ctx: ctx, buf: buf, cancel: cancel})
+	return w.driver.Submit(conn, op.Request{Kind: op.WriteBytes, Ctx: ctx, Buf: buf, Cancel: cancel})
 }
 
 // WriteBuf submits a write of b, which is transferred: it is released when the
@@ -110,7 +111,7 @@ func (w *Watcher) WriteBuf(ctx any, conn net.Conn, b mem.Buf, deadline time.Time
 		}
 		return ErrEmptyBuffer
 	}
-	return w.driver.submit(conn, request{kind: writeBuf, ctx: ctx, single: b, deadline: deadline}) //sluice:moved
+	return w.driver.Submit(conn, op.Request{Kind: op.WriteBuf, Ctx: ctx, Single: b, Deadline: deadline}) //sluice:moved
 }
 
 // WriteMemory is WriteBuf for a Memory: its parts go out in order, gathered,
@@ -123,5 +124,5 @@ func (w *Watcher) WriteMemory(ctx any, conn net.Conn, m *mem.Memory, deadline ti
 		m.Release()
 		return ErrEmptyBuffer
 	}
-	return w.driver.submit(conn, request{kind: writeMemory, ctx: ctx, memory: m, deadline: deadline})
+	return w.driver.Submit(conn, op.Request{Kind: op.WriteMemory, Ctx: ctx, Memory: m, Deadline: deadline})
 }

@@ -5,8 +5,6 @@ import (
 	"net"
 	"runtime"
 	"sync/atomic"
-
-	"github.com/sluice-go/sluice/mem"
 )
 
 // Watcher carries out operations on connections and reports their completion.
@@ -15,22 +13,7 @@ type Watcher struct {
 	driver driver
 	kind   Driver
 	reason string
-	inWait atomic.Bool // somebody is in WaitIO
-}
-
-// driver is what carries out the operations of one watcher.
-type driver interface {
-	// submit takes over what r was transferred, also when it fails.
-	submit(conn net.Conn, r request) error
-	// writeMany borrows b.
-	writeMany(ctx any, conns []net.Conn, b *mem.Buf, slow SlowPolicy) (Spread, error)
-	free(conn net.Conn) error
-	wait() ([]OpResult, error)
-	shutdown(ctx context.Context) error
-	close()
-	// pin has the goroutine that calls wait stay on one processor.
-	pin(cpuid int) error
-	stats() Stats
+	inWait atomic.Bool // a goroutine is in WaitIO
 }
 
 // NewWatcher returns a watcher that behaves like gaio's: with the default options
@@ -54,7 +37,7 @@ func NewWatcherOptions(o Options) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{driver: d, kind: kind, reason: reason}
-	runtime.AddCleanup(w, driver.close, d)
+	runtime.AddCleanup(w, driver.Close, d)
 	return w, nil
 }
 
@@ -70,16 +53,16 @@ func (w *Watcher) Driver() (kind Driver, reason string) { return w.kind, w.reaso
 // what was still pending. An error that wraps ErrPollerClosed means that the
 // watcher cannot go on.
 //
-// It is for one goroutine at a time, since it ends the loan of the results before:
-// a call while another one is under way panics. Another goroutine may take over
+// It is for one goroutine at a time, since it takes back what the results before were
+// lent: a call while another one is under way panics. Another goroutine may take over
 // when the first one has returned and its results are done with.
 func (w *Watcher) WaitIO() ([]OpResult, error) {
 	if !w.inWait.CompareAndSwap(false, true) {
-		panic("aio: WaitIO is called by two goroutines at once, and each call ends the loan of the results before")
+		panic("aio: WaitIO is called by two goroutines at once, and each call takes back the results before")
 	}
 	defer w.inWait.Store(false)
-	results, err := w.driver.wait()
-	// Whoever waits here may be all that still refers to w.
+	results, err := w.driver.Wait()
+	// The caller may be all that still refers to w.
 	runtime.KeepAlive(w)
 	return results, err
 }
@@ -87,13 +70,13 @@ func (w *Watcher) WaitIO() ([]OpResult, error) {
 // Free closes a connection and forgets it. What is pending on it completes with
 // io.ErrClosedPipe. Freeing one that was freed before does nothing; one that was
 // never submitted to this watcher is closed. A nil conn is ErrUnsupported.
-func (w *Watcher) Free(conn net.Conn) error { return w.driver.free(conn) }
+func (w *Watcher) Free(conn net.Conn) error { return w.driver.CloseConn(conn) }
 
 // Close closes the watcher and all its connections. What is pending completes
 // with ErrWatcherClosed; the next WaitIO returns it. Memory that the last WaitIO
 // has lent stays with the program until then. Closing again does nothing.
 func (w *Watcher) Close() error {
-	w.driver.close()
+	w.driver.Close()
 	return nil
 }
 
@@ -103,11 +86,11 @@ func (w *Watcher) Close() error {
 // watcher is closed. The error is nil in the first case, and ctx's cause in the
 // second. It is ErrWatcherClosed when Close came first and cut a write short.
 //
-// Somebody has to be in WaitIO meanwhile, since that is what writes; go on
+// A goroutine has to be in WaitIO meanwhile, since that is what writes; go on
 // calling it until it returns ErrWatcherClosed. Do not Free a connection because
 // its read ended with ErrWatcherClosed: that would throw away what is queued.
 func (w *Watcher) Shutdown(ctx context.Context) error {
-	err := w.driver.shutdown(ctx)
+	err := w.driver.Shutdown(ctx)
 	runtime.KeepAlive(w)
 	return err
 }
@@ -127,17 +110,17 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 // A processor that this process may not use is ErrCPUID, and a watcher that was
 // closed ErrConnClosed, as with gaio. Systems other than Linux, and the Std driver,
 // have no such setting: ErrUnsupported.
-func (w *Watcher) SetPollerAffinity(cpuid int) error { return w.driver.pin(cpuid) }
+func (w *Watcher) SetPollerAffinity(cpuid int) error { return w.driver.Pin(cpuid) }
 
 // SetLoopAffinity is the same as SetPollerAffinity.
-func (w *Watcher) SetLoopAffinity(cpuid int) error { return w.driver.pin(cpuid) }
+func (w *Watcher) SetLoopAffinity(cpuid int) error { return w.driver.Pin(cpuid) }
 
 // GetGC says how many connections that the program had forgotten were found by
 // the collector, and how many of those have been closed.
 func (w *Watcher) GetGC() (found, closed uint32) {
-	s := w.driver.stats()
+	s := w.driver.Counters()
 	return s.Found, s.Collected
 }
 
 // Stats returns the watcher's counters.
-func (w *Watcher) Stats() Stats { return w.driver.stats() }
+func (w *Watcher) Stats() Stats { return Stats(w.driver.Counters()) }

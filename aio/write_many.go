@@ -3,6 +3,7 @@ package aio
 import (
 	"net"
 
+	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -26,7 +27,7 @@ const (
 // the connections which were given, unless the watcher was closed meanwhile.
 type Spread struct {
 	Written int // all bytes are in the kernel
-	Queued  int // some wait in the queue, and go out while somebody is in WaitIO
+	Queued  int // some wait in the queue, and go out while a goroutine is in WaitIO
 	Skipped int // slow: missed them
 	Closed  int // slow: freed
 	Failed  int // a completion says why
@@ -48,5 +49,6 @@ func (w *Watcher) WriteMany(ctx any, conns []net.Conn, b mem.Buf, slow SlowPolic
 	if b.Len() == 0 {
 		return Spread{}, ErrEmptyBuffer
 	}
-	return w.driver.writeMany(ctx, conns, &b, slow)
+	spread, err := w.driver.WriteMany(ctx, conns, &b, op.Slow(slow))
+	return Spread(spread), err
 }

@@ -159,6 +159,8 @@ func TestImportRuleBites(t *testing.T) {
 		{"internal/sizing/a.go", module + "/internal/source", "on floor 0 and imports"},
 		{"internal/window/a.go", module + "/mem", ""},
 		{"internal/window/a.go", module, "on floor 2 and imports"},
+		{"aio/internal/op/a.go", module + "/aio/internal/ready", "on floor 2 and imports"},
+		{"aio/internal/ready/a.go", module + "/aio/internal/std", "on floor 4 and imports"},
 		{"mem/a_test.go", module + "/netsim", ""},
 		{"mem/a.go", module + "/util", "no table"},
 		{"mem/a_test.go", module + "/util", "no table"},

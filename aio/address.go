@@ -1,6 +1,0 @@
-package aio
-
-import "reflect"
-
-// addressNumber returns the address of p as a number, which keeps nothing alive.
-func addressNumber(p *byte) uintptr { return reflect.ValueOf(p).Pointer() }

@@ -1,0 +1,70 @@
+package aio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/aio/internal/ready"
+	"github.com/sluice-go/sluice/aio/internal/std"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// driver is what carries out the operations of one watcher. Its methods do what the
+// watcher's say.
+type driver interface {
+	// Submit takes over what r was transferred, also when it fails.
+	Submit(conn net.Conn, r op.Request) error
+	// WriteMany borrows b.
+	WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) (op.Spread, error)
+	CloseConn(conn net.Conn) error
+	Wait() ([]op.Result, error)
+	Shutdown(ctx context.Context) error
+	Close()
+	// Pin has the goroutine that calls Wait stay on one processor.
+	Pin(cpuid int) error
+	Counters() op.Counters
+}
+
+// systemPoller is what this system tells readiness with; Std when with nothing.
+var systemPoller = map[string]Driver{"epoll": Epoll, "kqueue": Kqueue, "": Std}[ready.System]
+
+// newDriver makes the driver that o asks for, and says why it is that one.
+func newDriver(o Options) (d driver, kind Driver, reason string, err error) {
+	settings := op.Settings{
+		BufferSize:     o.BufferSize,
+		Allocator:      o.Allocator,
+		QueueLimit:     o.QueueLimit,
+		CloseWhenFull:  o.QueuePolicy == QueueClose,
+		ErrorsComplete: o.ErrorsComplete,
+	}
+	switch o.Driver {
+	case Std:
+		return std.Open(settings), Std, "asked for by Options.Driver", nil
+	case Auto, Epoll, Kqueue:
+	default:
+		return nil, 0, "", fmt.Errorf("%w: no driver has the number %d", ErrUnsupported, int(o.Driver))
+	}
+	if o.Driver != Auto && o.Driver != systemPoller {
+		return nil, 0, "", fmt.Errorf("%w: %v is not there on this system, Auto and Std are", ErrUnsupported, o.Driver)
+	}
+	if systemPoller == Std {
+		return std.Open(settings), Std, "this system has neither epoll nor kqueue", nil
+	}
+	d, err = ready.Open(settings)
+	switch {
+	case err == nil && o.Driver == Auto:
+		return d, systemPoller, fmt.Sprintf("what this system has: %v", systemPoller), nil
+	case err == nil:
+		return d, systemPoller, "asked for by Options.Driver", nil
+	case o.Driver == Auto && (errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM)):
+		// A sandbox may forbid it. Other reasons, like a lack of descriptors, are
+		// nothing that goroutines would mend.
+		return std.Open(settings), Std, fmt.Sprintf("the system refused %v: %v", systemPoller, err), nil
+	default:
+		return nil, 0, "", fmt.Errorf("aio: the system refused %v: %w", systemPoller, err)
+	}
+}

@@ -1,0 +1,82 @@
+package op
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Kind says how an operation is carried out.
+type Kind uint8
+
+// The kinds: reads first, then writes.
+const (
+	ReadSome    Kind = iota // into Buf, until something has come
+	ReadFull                // into Buf, until it is full
+	ReadLeased              // into memory of the watcher, borrowed
+	ReadCounted             // into counted memory, retained
+	WriteBytes              // from Buf
+	WriteBuf                // from a mem.Buf, transferred
+	WriteMemory             // from a mem.Memory, transferred
+)
+
+// IsWrite says that k is one of the writes.
+func (k Kind) IsWrite() bool { return k >= WriteBytes }
+
+// Type returns which way an operation of this kind goes.
+func (k Kind) Type() Type {
+	if k.IsWrite() {
+		return Write
+	}
+	return Read
+}
+
+// Request is an operation as it was submitted.
+type Request struct {
+	Kind     Kind
+	Ctx      any
+	Buf      []byte          // ReadSome, ReadFull, WriteBytes
+	Size     int             // ReadCounted: at most so many bytes, 0 for the watcher's own choice
+	Single   mem.Buf         // WriteBuf
+	Memory   *mem.Memory     // WriteMemory
+	Deadline time.Time       // zero: none
+	Cancel   context.Context // nil: none
+	Quiet    bool            // a write that completes only when it fails
+}
+
+// Ended is the completion of a request that was not carried out. Programs written
+// for gaio compare errors with ==, so what is wrapped for the returned error is not
+// wrapped here.
+func (r *Request) Ended(conn net.Conn, err error) Result {
+	for _, plain := range []error{ErrUnsupported, ErrQueueFull} {
+		if errors.Is(err, plain) {
+			err = plain
+		}
+	}
+	return Result{Operation: r.Kind.Type(), Context: r.Ctx, Conn: conn, Buffer: r.Buf, Error: err}
+}
+
+// Release gives back what the request was transferred, when it is not carried out
+// or has ended.
+func (r *Request) Release() {
+	switch r.Kind {
+	case WriteBuf:
+		r.Single.Release()
+	case WriteMemory:
+		r.Memory.Release()
+	}
+}
+
+// Length is how many bytes a write is to write.
+func (r *Request) Length() int {
+	switch r.Kind {
+	case WriteBuf:
+		return r.Single.Len()
+	case WriteMemory:
+		return r.Memory.Size
+	}
+	return len(r.Buf)
+}

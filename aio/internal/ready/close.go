@@ -1,0 +1,102 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import (
+	"context"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+)
+
+// Close closes the watcher and all its connections. It returns when what was pending
+// has been completed.
+func (d *Driver) Close() {
+	d.mu.Lock()
+	if d.life.closed {
+		d.mu.Unlock()
+		<-d.life.gone
+		return
+	}
+	d.life.closed = true
+	d.mu.Unlock()
+	for _, c := range d.all() {
+		c.mu.Lock()
+		d.drop(c, op.ErrWatcherClosed)
+		c.mu.Unlock()
+	}
+	close(d.life.gone)
+	d.poller.Close()
+	if d.round.lock.TryLock() {
+		d.round.counted.End()
+		d.round.lock.Unlock()
+	}
+}
+
+// all returns the connections that there are.
+func (d *Driver) all() []*conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.table.all()
+}
+
+// Shutdown closes after the queued writes are out, or ctx is done.
+func (d *Driver) Shutdown(ctx context.Context) error {
+	d.mu.Lock()
+	if d.life.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.life.draining = true
+	d.mu.Unlock()
+	for _, c := range d.all() {
+		c.mu.Lock()
+		for c.reads.tail != nil {
+			d.completeRead(c, c.reads.head(), outcome{err: op.ErrWatcherClosed})
+		}
+		c.mu.Unlock()
+	}
+	defer d.Close()
+	d.mu.Lock()
+	if d.life.writes == 0 {
+		d.mu.Unlock()
+		return nil
+	}
+	if d.life.drained == nil {
+		d.life.drained = make(chan struct{})
+	}
+	drained := d.life.drained
+	d.mu.Unlock()
+	select {
+	case <-drained:
+		return nil
+	case <-d.life.gone:
+		return op.ErrWatcherClosed
+	case <-ctx.Done():
+	}
+	select {
+	case <-drained: // both at once: everything is written
+		return nil
+	default:
+		return context.Cause(ctx)
+	}
+}
+
+// Counters returns how things stand.
+func (d *Driver) Counters() op.Counters {
+	var pending int
+	var queued, held int64
+	all := d.all()
+	for _, c := range all {
+		c.mu.Lock()
+		pending += int(c.pending)
+		held += int64(c.held)
+		queued += int64(c.queued())
+		c.mu.Unlock()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.counters
+	s.Conns, s.Pending, s.QueuedBytes, s.QueuedHeld = len(all), pending, queued, held
+	s.ReadCalls, s.WriteCalls = d.readCalls.Load(), d.writeCalls.Load()
+	return s
+}

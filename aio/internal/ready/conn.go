@@ -1,0 +1,88 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import (
+	"net"
+	"sync"
+	"weak"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/aio/internal/poller"
+	"github.com/sluice-go/sluice/aio/internal/socket"
+)
+
+// taking, beside the poller's bits: the program's connection is not closed yet. Until
+// it is, a submission that finds nothing in the table would take it over again.
+const taking = poller.Free
+
+// conn is a delegated connection. There is one for each idle connection, so its
+// size counts, and it is one allocation.
+type conn struct {
+	mu sync.Mutex
+	identity
+	socket.Socket
+	gen         uint32
+	ready       poller.Bits
+	closed      bool
+	watchWrites bool  // the poller has been asked for Writable
+	inBacklog   bool  // guarded by the driver's mu
+	refused     bool  // the budget refused its last read
+	firstUsed   bool  // first is in a queue
+	pending     int32 // operations in both queues
+
+	reads       queue
+	writes      queue
+	held        int   // memory of what is in writes, as QueueLimit counts it
+	nextBacklog *conn // guarded by the driver's mu
+	first       task  // for one operation without an allocation: most have one read pending
+}
+
+// identity is what a connection is known by.
+type identity struct {
+	// name is the program's connection while an operation is pending, and nil
+	// else: what is held cannot be forgotten. One that is not a pointer is always
+	// held.
+	name net.Conn
+	key  uintptr            // its address, or 0
+	self weak.Pointer[byte] // the same, for telling a new connection at an old address
+}
+
+// newTask returns a task for r. The caller puts it into a queue.
+func (c *conn) newTask(r *op.Request) *task {
+	t := &c.first
+	if c.firstUsed {
+		t = spareTasks.Get().(*task)
+	}
+	c.firstUsed = true
+	t.kind, t.ctx, t.buf, t.size, t.timer, t.quiet = r.Kind, r.Ctx, r.Buf, r.Size, noTimer, r.Quiet
+	c.pending++
+	return t
+}
+
+// freeTask takes back a task that is in no queue.
+func (c *conn) freeTask(t *task) {
+	t.reset()
+	if t == &c.first {
+		c.firstUsed = false
+	} else {
+		spareTasks.Put(t)
+	}
+	c.pending--
+	if c.pending == 0 && c.key != 0 {
+		c.name = nil
+	}
+}
+
+// drained says whether a read of n bytes into so much room has emptied the socket.
+func (c *conn) drained(n, room int) bool {
+	return c.Drained(n, room) && c.ready&poller.Unsure == 0
+}
+
+// queued is how many bytes wait to be written.
+func (c *conn) queued() (n int) {
+	for t := c.writes.head(); t != nil; t = c.writes.after(t) {
+		n += t.size - t.done
+	}
+	return n
+}

@@ -1,0 +1,63 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import (
+	"io"
+	"net"
+
+	"github.com/sluice-go/sluice/aio/internal/socket"
+)
+
+// CloseConn closes a connection and forgets it. What is pending on it completes with
+// io.ErrClosedPipe. One that is not known is closed.
+func (d *Driver) CloseConn(name net.Conn) error {
+	address, err := addressOf(name)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	c := d.table.known(name, address)
+	d.mu.Unlock()
+	if c == nil {
+		if err := name.Close(); err != nil && !socket.IsClosed(err) {
+			return err
+		}
+		// A submission may have taken it over at the same time. One that comes
+		// later finds it closed.
+		d.mu.Lock()
+		c = d.table.known(name, address)
+		d.mu.Unlock()
+		if c == nil {
+			return nil
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d.drop(c, io.ErrClosedPipe)
+	return nil
+}
+
+// drop closes c and completes what is pending on it with err. It says whether c
+// was open. Called with c.mu.
+func (d *Driver) drop(c *conn, err error) bool {
+	if c.closed {
+		return false
+	}
+	c.closed = true
+	d.mu.Lock()
+	if c.ready&taking == 0 {
+		d.table.leave(c.name, c)
+	} else {
+		d.table.leaveFD(c)
+	}
+	if !d.life.closed {
+		// A duplicate that the program has made would keep it registered.
+		_ = d.poller.Remove(int(c.FD))
+	}
+	d.counters.Freed++
+	d.mu.Unlock()
+	c.Close()
+	d.completeAll(c, err)
+	return true
+}

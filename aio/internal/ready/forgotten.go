@@ -1,0 +1,42 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import (
+	"io"
+	"runtime"
+)
+
+// sentinel is held by nothing, so that its end tells of a collection. It is too large
+// to share its memory with others, which would keep it.
+type sentinel struct{ _ [32]byte }
+
+// watchCollector has the next collection followed by a search for connections that
+// the program has forgotten. A cleanup on each connection would do the same, for
+// a hundred bytes each.
+func (d *Driver) watchCollector() {
+	runtime.AddCleanup(new(sentinel), (*Driver).collected, d)
+}
+
+// collected closes the connections whose names have been collected.
+func (d *Driver) collected() {
+	d.mu.Lock()
+	if d.life.closed {
+		d.mu.Unlock()
+		return
+	}
+	forgotten := d.table.forgotten()
+	d.counters.Found += uint32(len(forgotten))
+	d.mu.Unlock()
+	for _, c := range forgotten {
+		c.mu.Lock()
+		dropped := d.drop(c, io.ErrClosedPipe)
+		c.mu.Unlock()
+		if dropped {
+			d.mu.Lock()
+			d.counters.Collected++
+			d.mu.Unlock()
+		}
+	}
+	d.watchCollector()
+}

@@ -1,0 +1,48 @@
+//go:build !unix || aix || solaris || illumos
+
+package ready
+
+import (
+	"context"
+	"net"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// System is what this system tells readiness with: nothing.
+const System = ""
+
+// Driver is not to be had on this system.
+type Driver struct{}
+
+// Open returns op.ErrUnsupported.
+func Open(op.Settings) (*Driver, error) { return nil, op.ErrUnsupported }
+
+// The methods are there for the compiler: no Driver exists.
+
+// Submit is not called.
+func (*Driver) Submit(net.Conn, op.Request) error { return op.ErrUnsupported }
+
+// WriteMany is not called.
+func (*Driver) WriteMany(any, []net.Conn, *mem.Buf, op.Slow) (op.Spread, error) {
+	return op.Spread{}, op.ErrUnsupported
+}
+
+// CloseConn is not called.
+func (*Driver) CloseConn(net.Conn) error { return op.ErrUnsupported }
+
+// Wait is not called.
+func (*Driver) Wait() ([]op.Result, error) { return nil, op.ErrUnsupported }
+
+// Shutdown is not called.
+func (*Driver) Shutdown(context.Context) error { return op.ErrUnsupported }
+
+// Close is not called.
+func (*Driver) Close() {}
+
+// Pin is not called.
+func (*Driver) Pin(int) error { return op.ErrUnsupported }
+
+// Counters is not called.
+func (*Driver) Counters() op.Counters { return op.Counters{} }

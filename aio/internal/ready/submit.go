@@ -1,0 +1,164 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/aio/internal/poller"
+)
+
+// Submit tries r on the connection that the program calls name, and queues what
+// cannot be done at once. What r was transferred is taken over, also when it fails.
+func (d *Driver) Submit(name net.Conn, r op.Request) error {
+	c, err := d.find(name)
+	if err == nil {
+		c.mu.Lock()
+		if r.Kind.IsWrite() {
+			err = d.submitWrite(c, name, &r)
+		} else {
+			err = d.submitRead(c, name, &r)
+		}
+		c.mu.Unlock()
+	}
+	if err != nil {
+		r.Release()
+		if d.settings.ErrorsComplete && name != nil {
+			return d.completeRefused(name, &r, err)
+		}
+	}
+	return err
+}
+
+// submitRead queues a read and tries it. Called with c.mu.
+func (d *Driver) submitRead(c *conn, name net.Conn, r *op.Request) error {
+	if c.closed {
+		return d.closedError()
+	}
+	t := c.newTask(r)
+	c.name = name
+	c.reads.push(t)
+	if !d.attachEnd(c, t, r) {
+		return nil
+	}
+	if c.reads.head() == t && c.ready&poller.Readable != 0 {
+		d.progressReads(c, false)
+	}
+	return nil
+}
+
+// submitWrite writes at once what goes, and queues the rest. Called with c.mu.
+func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
+	if c.closed {
+		return d.closedError()
+	}
+	if r.Kind == op.WriteBytes && c.writes.tail == nil && c.ready&poller.Writable != 0 && r.Deadline.IsZero() && r.Cancel == nil {
+		// The usual write: it goes out whole, and was never a task.
+		n, err := d.tryWrite(c, r.Buf)
+		if n == len(r.Buf) || err != nil && err != unix.EAGAIN {
+			d.mu.Lock()
+			d.addWrite(name, r.Ctx, r.Buf, n, err)
+			d.mu.Unlock()
+			return nil
+		}
+		d.blockedWrites(c)
+		return d.queueWrite(c, name, r, n)
+	}
+	return d.queueWrite(c, name, r, 0)
+}
+
+// queueWrite queues a write of which done bytes are out, and tries it if it is the
+// first. Called with c.mu.
+func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) error {
+	size, held := r.Length(), r.Holds(d.settings.Allocator)
+	waits := c.writes.tail != nil
+	if waits {
+		more := held
+		if r.Kind == op.WriteBytes {
+			more = max(size, d.leased.Holds(r.Buf))
+		}
+		if limit := d.settings.QueueLimit; limit > 0 && more > limit-c.held {
+			return d.overLimit(c, size, more)
+		}
+		r.Compact(d.settings.Allocator)
+	}
+	t := c.newTask(r)
+	t.size, t.done = size, done
+	if r.Kind != op.WriteBytes {
+		m := t.extend()
+		m.single, m.memory, m.held = r.Single, r.Memory, held //sluice:moved
+	} else if lent, p, held := d.leased.Hold(r.Buf); lent.Valid() {
+		t.buf = p
+		m := t.extend()
+		m.single, m.held = lent, held //sluice:moved
+	}
+	c.name = name
+	c.writes.push(t)
+	c.held += t.holds()
+	d.mu.Lock()
+	d.life.writes++
+	d.mu.Unlock()
+	if !d.attachEnd(c, t, r) {
+		return nil
+	}
+	if !waits {
+		d.progressWrites(c)
+		if c.writes.tail == t {
+			t.compact(d.settings.Allocator)
+		}
+	}
+	return nil
+}
+
+// overLimit refuses a write of size bytes that would hold so many more, by the
+// watcher's policy. Called with c.mu.
+func (d *Driver) overLimit(c *conn, size, more int) error {
+	err := &op.QueueFullError{Size: size, More: more, Held: c.held, Limit: d.settings.QueueLimit}
+	closing := d.settings.CloseWhenFull
+	d.mu.Lock()
+	d.counters.Refused++
+	if closing {
+		d.counters.Slow++
+	}
+	d.mu.Unlock()
+	if closing {
+		d.drop(c, op.ErrQueueFull)
+	}
+	return err
+}
+
+// attachEnd registers what may end t early. It returns false when that has
+// happened already. Called with c.mu; t is in its queue.
+func (d *Driver) attachEnd(c *conn, t *task, r *op.Request) bool {
+	if r.Cancel != nil {
+		if r.Cancel.Err() != nil {
+			d.complete(c, t, context.Cause(r.Cancel))
+			return false
+		}
+		d.attachContext(c, t, r.Cancel)
+	}
+	if r.Deadline.IsZero() {
+		return true
+	}
+	t.when = int64(r.Deadline.Sub(d.start))
+	if time.Until(r.Deadline) <= 0 {
+		d.complete(c, t, op.ErrDeadline)
+		return false
+	}
+	d.mu.Lock()
+	d.timers.push(c, t)
+	d.poller.ArmAsleep(d.timers.next())
+	d.mu.Unlock()
+	return true
+}
+
+// attachContext ends t when ctx is done. Called with c.mu.
+func (d *Driver) attachContext(c *conn, t *task, ctx context.Context) {
+	seq := t.seq
+	t.extend().stop = context.AfterFunc(ctx, func() { d.completeEarly(c, t, seq, context.Cause(ctx)) })
+}

@@ -1,0 +1,120 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import (
+	"sync"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/aio/internal/socket"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// task is an operation that waits in a queue.
+type task struct {
+	next  *task
+	ctx   any
+	buf   []byte // to read into, or to write
+	done  int    // bytes so far
+	size  int    // ReadCounted: at most; writes: in all
+	when  int64  // deadline, in nanoseconds since start; 0 none
+	timer int32  // place in the timers, or noTimer
+	seq   uint32 // changes each time that the task is used again
+	kind  op.Kind
+	quiet bool // a write that completes only when it fails
+	more  *taskMore
+}
+
+// noTimer is the place of a task that has no timer.
+const noTimer = -1
+
+// taskMore is what few operations need.
+type taskMore struct {
+	single mem.Buf // what is written; or what WriteBytes writes from, if it was lent
+	memory *mem.Memory
+	held   int         // memory of single or memory
+	stop   func() bool // unregisters from the context
+}
+
+var (
+	spareTasks = sync.Pool{New: func() any { return new(task) }}
+	spareMores = sync.Pool{New: func() any { return new(taskMore) }}
+)
+
+// extend returns t.more, made if need be.
+func (t *task) extend() *taskMore {
+	if t.more == nil {
+		t.more = spareMores.Get().(*taskMore)
+	}
+	return t.more
+}
+
+// reset empties t, which is in no queue.
+func (t *task) reset() {
+	if m := t.more; m != nil {
+		if m.stop != nil {
+			m.stop()
+		}
+		*m = taskMore{}
+		spareMores.Put(m)
+	}
+	*t = task{seq: t.seq + 1}
+}
+
+// holds is how much memory a write has as long as it waits, as QueueLimit counts it.
+func (t *task) holds() int {
+	if t.more != nil && t.more.held > 0 {
+		return t.more.held
+	}
+	return t.size - t.done
+}
+
+// rest returns what of a write is still to be written, borrowed; or its first part and
+// false when it lies in several.
+func (t *task) rest() (p []byte, whole bool) {
+	switch t.kind {
+	case op.WriteBytes:
+		return t.buf[t.done:], true
+	case op.WriteBuf:
+		return t.more.single.Bytes()[t.done:], true
+	}
+	skip := t.done
+	for i, part := range t.more.memory.Buffers {
+		if skip < len(part) {
+			return part[skip:], i == len(t.more.memory.Buffers)-1
+		}
+		skip -= len(part)
+	}
+	return nil, true
+}
+
+// gather adds what of a write is still to be written to g, as far as it fits.
+func (t *task) gather(g *socket.Gather) {
+	if t.kind != op.WriteMemory {
+		rest, _ := t.rest()
+		g.Add(rest)
+		return
+	}
+	skip := t.done
+	for _, part := range t.more.memory.Buffers {
+		switch {
+		case skip >= len(part):
+			skip -= len(part)
+			continue
+		case g.Full():
+			return
+		}
+		g.Add(part[skip:])
+		skip = 0
+	}
+}
+
+// compact has a write that has to wait hold little more than its bytes.
+func (t *task) compact(a *mem.Allocator) {
+	if t.kind == op.WriteBytes {
+		return
+	}
+	r := op.Request{Kind: t.kind, Single: t.more.single, Memory: t.more.memory} //sluice:moved
+	r.Compact(a)
+	t.kind, t.more.single, t.more.memory = r.Kind, r.Single, r.Memory //sluice:moved
+}

@@ -1,0 +1,68 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package ready
+
+import "container/heap"
+
+// timers is a heap of the operations that have a deadline, the soonest first.
+type timers []expiry
+
+// expiry is an operation that ends at a time.
+type expiry struct {
+	when int64
+	c    *conn
+	t    *task
+	seq  uint32
+}
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].when < t[j].when }
+
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].t.timer, t[j].t.timer = int32(i), int32(j)
+}
+
+// Push is for container/heap alone, which pushes what push has appended.
+func (t *timers) Push(any) {}
+
+// Pop is for container/heap alone.
+func (t *timers) Pop() any {
+	last := len(*t) - 1
+	(*t)[last].t.timer = noTimer
+	(*t)[last] = expiry{}
+	*t = (*t)[:last]
+	return nil
+}
+
+// push adds k of c, whose deadline is k.when.
+func (t *timers) push(c *conn, k *task) {
+	k.timer = int32(len(*t))
+	*t = append(*t, expiry{when: k.when, c: c, t: k, seq: k.seq})
+	heap.Push(t, nil)
+}
+
+// next returns the soonest deadline, or 0.
+func (t timers) next() int64 {
+	if len(t) == 0 {
+		return 0
+	}
+	return t[0].when
+}
+
+// remove takes the timer of k away, if it has one.
+func (t *timers) remove(k *task) {
+	if k.timer != noTimer {
+		heap.Remove(t, int(k.timer))
+	}
+}
+
+// expired takes the soonest away and returns it, if it is not later than now.
+func (t *timers) expired(now int64) (e expiry, ok bool) {
+	if len(*t) == 0 || (*t)[0].when > now {
+		return expiry{}, false
+	}
+	e = (*t)[0]
+	heap.Pop(t)
+	return e, true
+}

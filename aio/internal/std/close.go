@@ -1,0 +1,108 @@
+package std
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+)
+
+// closeWait bounds how long closing the watcher waits for connections whose
+// Close does not end their Read and Write, as net.Conn says it does. crypto/tls
+// takes up to 5 s for its goodbye.
+const closeWait = 10 * time.Second
+
+// Close returns when no goroutine is left, or after closeWait, when what a
+// stuck connection has of buffers stays there.
+func (d *Driver) Close() {
+	d.mu.Lock()
+	if d.life.state >= closing {
+		d.mu.Unlock()
+		<-d.life.ended
+		return
+	}
+	d.life.state = closing
+	d.life.cut = d.life.writes > 0
+	d.life.goroutines++
+	d.ownSwaps()
+	var conns []net.Conn
+	for conn := range d.table.known.idle(d.table.busy) {
+		conns = append(conns, conn)
+	}
+	for _, conn := range conns {
+		d.table.known.free(conn)
+		d.counters.Freed++
+	}
+	for conn, c := range d.table.conns {
+		if c.ending == nil {
+			conns = append(conns, conn)
+			d.end(c, op.ErrWatcherClosed)
+		}
+	}
+	d.life.goroutines += len(conns)
+	d.mu.Unlock()
+	for _, conn := range conns {
+		go d.closeConn(conn)
+	}
+
+	d.mu.Lock()
+	d.exit()
+	d.mu.Unlock()
+	timer := time.NewTimer(closeWait)
+	defer timer.Stop()
+	select {
+	case <-d.life.gone:
+	case <-timer.C:
+	}
+	d.mu.Lock()
+	d.life.state = closed
+	d.checkDrained()
+	d.mu.Unlock()
+	close(d.life.ended)
+	d.more.Broadcast()
+}
+
+// Shutdown closes after the pending writes are out, or ctx is done.
+func (d *Driver) Shutdown(ctx context.Context) error {
+	d.mu.Lock()
+	if d.life.state == open {
+		d.life.state = draining
+		d.life.drained = make(chan struct{})
+		d.checkDrained()
+	}
+	if d.life.state != draining {
+		d.mu.Unlock()
+		d.Close()
+		return nil
+	}
+	var reads []*operation
+	for _, c := range d.table.conns {
+		for _, o := range c.reads.flight {
+			if o.phase == inFlight && o.err == nil {
+				o.err = op.ErrWatcherClosed
+				reads = append(reads, o)
+			}
+		}
+	}
+	drained := d.life.drained
+	d.mu.Unlock()
+	for _, o := range reads {
+		o.dir.interrupt(o)
+	}
+	select {
+	case <-drained:
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	var err error
+	switch {
+	case d.life.cut:
+		err = op.ErrWatcherClosed
+	case d.life.writes > 0:
+		err = context.Cause(ctx)
+	}
+	d.mu.Unlock()
+	d.Close()
+	return err
+}

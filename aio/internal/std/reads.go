@@ -1,0 +1,157 @@
+package std
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Sizes in bytes of the watcher's own memory for a read, of which some is held
+// while the read waits.
+const (
+	// leastRoom is what a quiet connection holds.
+	leastRoom = 512
+	// mostHeld is what a connection that may not be interrupted holds at most,
+	// after it has filled that much at once. It is as much as a TLS record has.
+	mostHeld = 16 << 10
+)
+
+// idleWait is how long a plain socket may keep a reader waiting who holds more than
+// leastRoom.
+const idleWait = 50 * time.Millisecond
+
+// noProgress is how many calls in a row may bring nothing, as in bufio.
+const noProgress = 100
+
+// errEnded is what carrying out an operation returns that was ended from outside.
+var errEnded = errors.New("aio: ended")
+
+// read carries out the first read in the queue. It is called with mu held, which
+// it releases meanwhile.
+func (dir *direction) read() {
+	d := dir.conn.driver
+	o := dir.start()
+	d.mu.Unlock()
+	var err error
+	switch o.Kind {
+	case op.ReadLeased, op.ReadCounted:
+		err = dir.readOwn(o)
+	default:
+		for err == nil && !o.filled() {
+			err = dir.receive(o, o.Buf[o.n:], o.Deadline)
+		}
+	}
+	if err != nil && !o.filled() {
+		if isTimeout(err, o.Deadline) && !o.Deadline.IsZero() {
+			err = op.ErrDeadline
+		}
+		err = dir.closedError(err)
+	}
+	d.mu.Lock()
+	clear(dir.flight)
+	dir.flight = dir.flight[:0]
+	switch {
+	case o.filled() && dir.conn.ending == nil:
+		// What came with the last bytes, the end of the stream, comes again.
+		err = nil
+	case o.err != nil:
+		err = o.err
+	}
+	d.complete(o, err)
+}
+
+// receive reads into p until something has come.
+func (dir *direction) receive(o *operation, p []byte, until time.Time) error {
+	for range noProgress {
+		if passed(until) {
+			return op.ErrDeadline
+		}
+		if !dir.arm(until) {
+			return errEnded
+		}
+		n, err := dir.conn.conn.Read(p)
+		o.calls++
+		if n < 0 || n > len(p) {
+			return fmt.Errorf("aio: %T.Read of %d bytes returned %d", dir.conn.conn, len(p), n)
+		}
+		o.n += n
+		if n > 0 || err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// readOwn reads into memory of the watcher. It waits with little of it: a
+// connection gets more when it fills what it has, and goes back to little when it
+// falls silent, as far as the wait for it can be interrupted.
+func (dir *direction) readOwn(o *operation) error {
+	limit := dir.conn.driver.settings.BufferSize
+	if o.Kind == op.ReadCounted && o.Size > 0 {
+		limit = o.Size
+	}
+	for {
+		slab, err := dir.take(o, min(dir.room, limit))
+		if err != nil {
+			return err
+		}
+		p := slab.Bytes()
+		p = p[:min(len(p), limit)]
+		until := o.Deadline
+		idle := time.Time{}
+		if dir.stream && len(p) > leastRoom {
+			idle = time.Now().Add(idleWait)
+			if until.IsZero() || idle.Before(until) {
+				until = idle
+			}
+		}
+		err = dir.receive(o, p, until)
+		if o.n == 0 {
+			slab.Release()
+			if until.Equal(idle) && !idle.IsZero() && (err == op.ErrDeadline || isTimeout(err, until)) {
+				dir.room = leastRoom
+				continue
+			}
+			return err
+		}
+		dir.resize(o.n, len(p))
+		if o.Kind == op.ReadLeased {
+			o.slab = slab
+			return nil
+		}
+		o.block = slab.Cut(0, o.n)
+		slab.Release()
+		// It is retained for who knows how long, and is alone in its block.
+		o.block.Compact()
+		return nil
+	}
+}
+
+// take gets memory for a read of n bytes. A read that is to be retained asks the
+// budget, and makes do with little.
+func (dir *direction) take(o *operation, n int) (mem.Slab, error) {
+	a := dir.conn.driver.settings.Allocator
+	if o.Kind == op.ReadLeased {
+		return a.Slab(n), nil
+	}
+	slab, err := a.TrySlab(n)
+	if err != nil && n > leastRoom {
+		slab, err = a.TrySlab(leastRoom)
+	}
+	return slab, err
+}
+
+// resize learns from a read of n bytes into size.
+func (dir *direction) resize(n, size int) {
+	switch {
+	case dir.messages:
+	case n == size && size >= dir.room:
+		dir.room = min(4*dir.room, dir.most)
+	case n < dir.room/4:
+		dir.room = max(dir.room/2, min(leastRoom, dir.most))
+	}
+}

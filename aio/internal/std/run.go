@@ -1,0 +1,85 @@
+package std
+
+import (
+	"net"
+	"runtime"
+	"time"
+)
+
+// keptLists is how long the lists of a direction may be and be kept for its next goroutine.
+const keptLists = 16
+
+// run is the goroutine of the direction.
+func (dir *direction) run() {
+	d := dir.conn.driver
+	dir.look()
+	d.mu.Lock()
+	for clean := false; ; {
+		if len(dir.flight) == 0 {
+			if err := dir.over(); err != nil {
+				for dir.head != nil {
+					o := dir.head
+					dir.remove(o)
+					d.complete(o, err)
+				}
+			}
+			if dir.head != nil && passed(dir.head.Deadline) {
+				dir.dropExpired(time.Now())
+			}
+			if dir.head == nil {
+				if clean || dir.conn.ending != nil {
+					break
+				}
+				// An operation without a deadline, or the program itself, is
+				// not to meet the one of an operation before.
+				d.mu.Unlock()
+				dir.reset()
+				d.mu.Lock()
+				clean = true
+				continue
+			}
+		}
+		clean = false
+		if dir.sends {
+			dir.write()
+		} else {
+			dir.read()
+		}
+	}
+	dir.running = false
+	if cap(dir.flight) > keptLists || dir.gather != nil && cap(dir.gather.room) > keptLists {
+		dir.flight, dir.gather, dir.finished = nil, nil, nil
+	}
+	d.settle(dir.conn)
+	d.exit()
+	d.mu.Unlock()
+}
+
+// look finds out what the connection is. Its methods may be the program'd.
+func (dir *direction) look() {
+	if dir.looked {
+		return
+	}
+	dir.looked = true
+	network := ""
+	if a := dir.conn.conn.LocalAddr(); a != nil {
+		network = a.Network()
+	}
+	size := dir.conn.driver.settings.BufferSize
+	switch network {
+	case "udp", "udp4", "udp6", "unixgram", "unixpacket", "ip", "ip4", "ip6":
+		dir.messages, dir.most, dir.room = true, size, size
+		return
+	}
+	// Exactly these types: a struct that embeds one has methods of its own.
+	switch dir.conn.conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		dir.stream, dir.most = true, size
+		// Windows does not say how much of a call was sent that is cut short, and
+		// a call for several writes may have to be: see gatherTime.
+		dir.joins = runtime.GOOS != "windows"
+	default:
+		dir.most = min(size, mostHeld)
+	}
+	dir.room = min(size, leastRoom)
+}
