@@ -33,7 +33,6 @@ func TestTheRealProgram(t *testing.T) {
 		{"bench --list nosuch", ExitUsage, "nosuch"},
 		{"nosuch", ExitUsage, "nosuch"},
 		{"child nosuch", ExitUsage, "nosuch"},
-		{"load calibrate --rounds 1 --duration 50ms --warmup 10ms", 0, "One round"},
 	} {
 		out, err := exec.CommandContext(t.Context(), binary, strings.Fields(c.line)...).CombinedOutput()
 		if exit := code(t, err); exit != c.want || !strings.Contains(string(out), c.says) {

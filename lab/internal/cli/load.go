@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,11 +47,10 @@ type loadCommand struct {
 	App
 	run       func(context.Context, load.Plan, func(load.Progress)) (*load.Result, error)
 	calibrate func(context.Context, load.Plan, string) (*load.Calibration, error)
-	study     func(context.Context, load.Plan, int, time.Duration, string, func(calibrate.StudyProgress)) (*calibrate.Result, error)
 }
 
 func (a App) load() *cobra.Command {
-	return loadCommand{a, load.Run, calibrate.Run, calibrate.Study}.command()
+	return loadCommand{a, load.Run, calibrate.Run}.command()
 }
 
 // loadFlags are the flags as given.
@@ -74,7 +72,6 @@ func (c loadCommand) command() *cobra.Command {
 		Short:   "Put load on a server and say what came of it",
 		Long:    loadText,
 		Example: "  lab load --conns 64 --rate 20000 --duration 30s 127.0.0.1:7000",
-		Args:    cobra.ArbitraryArgs, // what is no command is an address
 		RunE: func(_ *cobra.Command, args []string) error {
 			return c.runLoad(f, args)
 		},
@@ -93,7 +90,6 @@ func (c loadCommand) command() *cobra.Command {
 	flags.StringArrayVar(&f.faults, "fault", nil, "be a bad client: a `fault`, slow=N:BYTES/s, reset=N or pause=FOR/EVERY")
 	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
 	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
-	cmd.AddCommand(c.calibration())
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A loadPage is what people read of a run.
@@ -16,7 +17,7 @@ func (t loadPage) line(format string, args ...any) { fmt.Fprintf(t.w, format+"\n
 
 // head says what is going to be done.
 func (t loadPage) head(p *load.Plan) {
-	t.line("%s %s: %s, %s, %s", p.Protocol, p.Target, plural(p.Conns, "connection"), sizes(p.Sizes), loop(p))
+	t.line("%s %s: %s, %s, %s", p.Protocol, p.Target, units.Plural(p.Conns, "connection"), sizes(p.Sizes), loop(p))
 	if p.Faults.Any() {
 		t.line("faults     %s", faults(p.Faults))
 	}
@@ -24,12 +25,12 @@ func (t loadPage) head(p *load.Plan) {
 
 // sizes says how long requests are.
 func sizes(s load.Sizes) string {
-	from, to := memory(float64(s.Min)), memory(float64(s.Max))
+	from, to := units.Bytes(float64(s.Min)), units.Bytes(float64(s.Max))
 	switch {
 	case s.Min == s.Max:
 		return from
 	case len(s.Weights) > 0:
-		return fmt.Sprintf("%d sizes from %s to %s, %s on average", len(s.Weights), from, to, memory(s.Mean()))
+		return fmt.Sprintf("%d sizes from %s to %s, %s on average", len(s.Weights), from, to, units.Bytes(s.Mean()))
 	}
 	return from + " to " + to
 }
@@ -38,10 +39,10 @@ func sizes(s load.Sizes) string {
 func faults(f load.Faults) string {
 	var list []string
 	if f.SlowConns > 0 {
-		list = append(list, fmt.Sprintf("%s read at %s", plural(f.SlowConns, "connection"), byteRate(f.SlowRate)))
+		list = append(list, fmt.Sprintf("%s read at %s", units.Plural(f.SlowConns, "connection"), units.Rate(f.SlowRate)))
 	}
 	if f.ResetEvery > 0 {
-		list = append(list, fmt.Sprintf("a reset in the middle of every %s", plural(f.ResetEvery, "request")))
+		list = append(list, fmt.Sprintf("a reset in the middle of every %s", units.Plural(f.ResetEvery, "request")))
 	}
 	if f.PauseFor > 0 {
 		list = append(list, fmt.Sprintf("all pause for %v every %v", f.PauseFor, f.PauseEvery))
@@ -51,28 +52,21 @@ func faults(f load.Faults) string {
 
 // loop says which model a plan follows.
 func loop(p *load.Plan) string {
-	depth := fmt.Sprintf("%s under way on each", plural(p.Depth, "request"))
+	depth := fmt.Sprintf("%s under way on each", units.Plural(p.Depth, "request"))
 	switch {
 	case p.Rate == 0:
 		return "closed loop, " + depth
 	case p.RateBytes:
-		return "open loop, " + byteRate(p.Rate) + ", at most " + depth
+		return "open loop, " + units.Rate(p.Rate) + ", at most " + depth
 	}
-	return "open loop, " + number(p.Rate) + " requests/s, at most " + depth
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return grouped(float64(n)) + " " + what
+	return "open loop, " + units.Number(p.Rate) + " requests/s, at most " + depth
 }
 
 // calibration says what was found out before the run.
 func (t loadPage) calibration(c *load.Calibration, p *load.Plan) {
-	t.line("timers     end %s late, P99 %s: a send is late after %s", span(c.Timer.P50), span(c.Timer.P99), span(c.LateAfter))
-	t.line("loopback   a round trip of 64 B takes %s, P99 %s", span(c.Loopback.P50), span(c.Loopback.P99))
-	t.line("ceiling    the generator reaches %s requests/s, at %s of CPU each", number(c.Ceiling), span(time.Duration(c.CeilingCPU)))
+	t.line("timers     end %s late, P99 %s: a send is late after %s", units.Time(c.Timer.P50), units.Time(c.Timer.P99), units.Time(c.LateAfter))
+	t.line("loopback   a round trip of 64 B takes %s, P99 %s", units.Time(c.Loopback.P50), units.Time(c.Loopback.P99))
+	t.line("ceiling    the generator reaches %s requests/s, at %s of CPU each", units.Number(c.Ceiling), units.Time(time.Duration(c.CeilingCPU)))
 	if c.Timer.P99 > unfit {
 		t.line("           waits that end so late say that something else keeps the machine busy")
 	}
@@ -81,7 +75,7 @@ func (t loadPage) calibration(c *load.Calibration, p *load.Plan) {
 		rate /= p.Sizes.Mean()
 	}
 	if c.Ceiling > 0 && rate > nearCeiling*c.Ceiling {
-		t.line("           --rate asks for %s of that: expect the generator to be the limit", percent(rate/c.Ceiling))
+		t.line("           --rate asks for %s of that: expect the generator to be the limit", units.Percent(rate/c.Ceiling))
 	}
 }
 
@@ -101,15 +95,15 @@ func (t loadPage) result(r *load.Result) {
 		return
 	}
 	if r.Interrupted {
-		t.line("INTERRUPTED: what follows is of the %s that were measured until then", span(r.Measured))
+		t.line("INTERRUPTED: what follows is of the %s that were measured until then", units.Time(r.Measured))
 	}
-	t.line("throughput %s of payload%s", byteRate(r.Throughput), windowRange(r))
-	t.line("requests   %s/s, %s answered in %s", number(r.IOPS), grouped(float64(r.Requests)), span(r.Measured))
+	t.line("throughput %s of payload%s", units.Rate(r.Throughput), windowRange(r))
+	t.line("requests   %s/s, %s answered in %s", units.Number(r.IOPS), units.Grouped(float64(r.Requests)), units.Time(r.Measured))
 	if r.Errors > 0 {
-		t.line("errors     %s, the first: %s", grouped(float64(r.Errors)), oneLine(r.Error))
+		t.line("errors     %s, the first: %s", units.Grouped(float64(r.Errors)), oneLine(r.Error))
 	}
 	if r.Redials > 0 {
-		t.line("redials    %s", grouped(float64(r.Redials)))
+		t.line("redials    %s", units.Grouped(float64(r.Redials)))
 	}
 	t.line("")
 	if !r.Valid {
@@ -124,11 +118,11 @@ func (t loadPage) result(r *load.Result) {
 	t.use(r)
 	switch {
 	case r.Plan.Rate > 0 && r.Plan.Faults.Any():
-		t.line("late       %s of the sends, by more than %s, which the faults have a part in", percent(r.Late), span(r.LateAfter))
+		t.line("late       %s of the sends, by more than %s, which the faults have a part in", units.Percent(r.Late), units.Time(r.LateAfter))
 	case r.Plan.Rate > 0:
-		t.line("late       %s of the sends, by more than %s; up to 5 %% is valid", percent(r.Late), span(r.LateAfter))
+		t.line("late       %s of the sends, by more than %s; up to 5 %% is valid", units.Percent(r.Late), units.Time(r.LateAfter))
 	}
-	t.line("busy       %s of the time of the generator's busiest thread", percent(r.Busy))
+	t.line("busy       %s of the time of the generator's busiest thread", units.Percent(r.Busy))
 }
 
 // windowRange says how far the windows of the time series lie apart.
@@ -140,7 +134,7 @@ func windowRange(r *load.Result) string {
 	for _, s := range r.Series {
 		low, high = min(low, s.Rate), max(high, s.Rate)
 	}
-	return fmt.Sprintf("; windows of %s: %s to %s", span(r.Plan.Windows.Throughput), byteRate(low), byteRate(high))
+	return fmt.Sprintf("; windows of %s: %s to %s", units.Time(r.Plan.Windows.Throughput), units.Rate(low), units.Rate(high))
 }
 
 // latency prints the distributions side by side.
@@ -152,7 +146,7 @@ func (t loadPage) latency(r *load.Result) {
 	columns := [][]string{{"latency", "p50", "p90", "p99", "p99.9", "max", "mean"}}
 	add := func(title string, d *load.Distribution) {
 		if d != nil {
-			columns = append(columns, []string{title, span(d.P50), span(d.P90), span(d.P99), span(d.P999), span(d.Max), span(d.Mean)})
+			columns = append(columns, []string{title, units.Time(d.P50), units.Time(d.P90), units.Time(d.P99), units.Time(d.P999), units.Time(d.Max), units.Time(d.Mean)})
 		}
 	}
 	if open {
@@ -163,13 +157,13 @@ func (t loadPage) latency(r *load.Result) {
 	}
 	t.table(columns)
 	if from := doubtful(r.Late); open && from != "" && !r.Plan.Faults.Any() {
-		t.line("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", percent(r.Late), from)
+		t.line("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", units.Percent(r.Late), from)
 	}
 	w := r.Plan.Windows
 	if len(r.Jitters) > 0 {
-		t.line("P99 jitter %s: standard deviation of the P99 of %s over %s, median of %s", span(r.Jitter), span(w.P99), span(min(w.Jitter, r.Measured)), plural(len(r.Jitters), "span"))
+		t.line("P99 jitter %s: standard deviation of the P99 of %s over %s, median of %s", units.Time(r.Jitter), units.Time(w.P99), units.Time(min(w.Jitter, r.Measured)), units.Plural(len(r.Jitters), "span"))
 	} else {
-		t.line("P99 jitter unknown: it takes several windows of %s", span(w.P99))
+		t.line("P99 jitter unknown: it takes several windows of %s", units.Time(w.P99))
 	}
 	if !open {
 		t.line("A closed loop hides stalls: while the target stalls nothing is sent, so the requests that")
@@ -214,13 +208,13 @@ func (t loadPage) table(columns [][]string) {
 func (t loadPage) invalid(r *load.Result) {
 	t.line("INVALID: there is no latency to show")
 	for _, reason := range r.Reasons {
-		t.line("  %s", oneLine(reason))
-		if advice := advise(reason); advice != "" {
-			t.line("  try: %s", advice)
+		t.line("  %s", oneLine(reason.Text))
+		if try := advice[reason.Code]; try != "" {
+			t.line("  try: %s", try)
 		}
 	}
 	if q := r.Generator.Queued; q != nil && *q > r.Measured/crowded && r.Measured > 0 {
-		t.line("  the generator's threads waited for a processor %s of the time: something else keeps the machine busy", percent(float64(*q)/float64(r.Measured)))
+		t.line("  the generator's threads waited for a processor %s of the time: something else keeps the machine busy", units.Percent(float64(*q)/float64(r.Measured)))
 	}
 }
 
@@ -228,23 +222,14 @@ func (t loadPage) invalid(r *load.Result) {
 // processor is pointed out.
 const crowded = 4
 
-// advice is what to try, by what a reason says.
-var advice = []struct{ says, try string }{
-	{"that were due had not been sent", "a lower --rate, more --conns or a greater --iodepth"},
-	{"late although there was room", "a lower --rate, more --threads, or the generator on a processor or machine of its own"},
-	{"out of CPU", "more --threads, a lower --rate, fewer --conns, or the generator on a processor or machine of its own"},
-	{"within the warm-up", "a longer run, or a shorter --warmup"},
-	{"nothing was answered", "a longer --duration, and whether --protocol is what the target speaks"},
-	{"the target failed", "what the target logs; whether --protocol is what it speaks; --redial if it is to restart"},
-}
-
-func advise(reason string) string {
-	for _, a := range advice {
-		if strings.Contains(reason, a.says) {
-			return a.try
-		}
-	}
-	return ""
+// advice is what to try, by why a run is invalid.
+var advice = map[load.Code]string{
+	load.TargetBehind:    "a lower --rate, more --conns or a greater --iodepth",
+	load.GeneratorLate:   "a lower --rate, more --threads, or the generator on a processor or machine of its own",
+	load.GeneratorFull:   "more --threads, a lower --rate, fewer --conns, or the generator on a processor or machine of its own",
+	load.EndedEarly:      "a longer run, or a shorter --warmup",
+	load.NothingAnswered: "a longer --duration, and whether --protocol is what the target speaks",
+	load.TargetFailed:    "what the target logs; whether --protocol is what it speaks; --redial if it is to restart",
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

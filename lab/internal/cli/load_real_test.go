@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
@@ -134,18 +133,6 @@ func TestLoadOnATargetThatDies(t *testing.T) {
 	s.Wait() // it was killed
 }
 
-func TestCalibrateOnItself(t *testing.T) {
-	p, exit := run(t, "load", "calibrate", "--rounds", "2", "--duration", "150ms", "--warmup", "20ms", "--json", "c.json")
-	if exit != ExitOK {
-		t.Fatalf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
-	}
-	var r calibrate.Result
-	readResult(t, p, "c.json", &r)
-	if r.Kind != calibrate.Kind || !r.Own || len(r.Rounds) != 2 || r.IOPS.Mean <= 0 || r.Stopped {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestLoadCalibratesFirst(t *testing.T) {
 	s := startEcho(t, "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
@@ -165,7 +152,6 @@ func TestTheHelpOfLoad(t *testing.T) {
 	for line, words := range map[string][]string{
 		"load --help": {"Exit codes: 0", "--protocol", "--conns", "--size", "--rate", "--iodepth", "--duration", "--warmup", "--windows", "--pid", "--pprof", "--acks",
 			"--redial", "--verify", "--no-calibration", "--json", "--fault", "slow=N:BYTES/s", "unix:PATH", "hides stalls", "INVALID"},
-		"load calibrate --help": {"Exit codes: 0", "--rounds", "--duration", "--iodepth", "--json", "standard deviation", "Little's"},
 	} {
 		p, exit := run(t, strings.Fields(line)...)
 		text := p.stdout.String()

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 func (c loadCommand) runLoad(f *loadFlags, args []string) error {
@@ -172,11 +173,11 @@ func (p *loadProgress) clear() {
 }
 
 func progressText(now load.Progress) string {
-	text := fmt.Sprintf("%6s  %s", now.Second.At.Round(time.Millisecond), byteRate(now.Second.Rate))
+	text := fmt.Sprintf("%6s  %s", now.Second.At.Round(time.Millisecond), units.Rate(now.Second.Rate))
 	if !now.Measuring {
 		return "warm-up" + text
 	}
-	text = "       " + text + fmt.Sprintf("  mean %s  requests %s", byteRate(now.Second.Mean), grouped(float64(now.Second.Requests)))
+	text = "       " + text + fmt.Sprintf("  mean %s  requests %s", units.Rate(now.Second.Mean), units.Grouped(float64(now.Second.Requests)))
 	if now.Errors > 0 {
 		text += fmt.Sprintf("  errors %d", now.Errors)
 	}

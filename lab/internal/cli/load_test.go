@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
@@ -21,7 +20,6 @@ import (
 type loadCall struct {
 	result *load.Result
 	err    error
-	rounds *calibrate.Result
 
 	asked          load.Plan
 	calibrated     bool
@@ -67,18 +65,6 @@ func (c *loadCall) call(args ...string) int {
 				Timer: load.Distribution{P50: 60 * time.Microsecond, P99: 2 * time.Millisecond}, LateAfter: 2 * time.Millisecond,
 				Loopback: load.Distribution{P50: 11 * time.Microsecond, P99: 30 * time.Microsecond}, Ceiling: 50_000, CeilingCPU: 8100,
 			}, nil
-		},
-		study: func(_ context.Context, p load.Plan, rounds int, each time.Duration, _ string, progress func(calibrate.StudyProgress)) (*calibrate.Result, error) {
-			c.asked = p
-			c.asked.Duration = each
-			if c.rounds != nil {
-				c.rounds.Plan, c.rounds.Asked = p, rounds
-				for i := range c.rounds.Rounds {
-					progress(calibrate.StudyProgress{Round: i + 1, Rounds: rounds})
-					progress(calibrate.StudyProgress{Round: i + 1, Rounds: rounds, Done: &c.rounds.Rounds[i]})
-				}
-			}
-			return c.rounds, c.err
 		},
 	}
 	root := command.command()
@@ -153,12 +139,12 @@ func TestAnOpenLoopShowsLatencyBesideServiceTime(t *testing.T) {
 		"ceiling the generator reaches 50,000 requests/s, at 8.10 µs of CPU each",
 		"throughput 640 kB/s of payload; windows of 1 s: 630 kB/s to 650 kB/s",
 		"requests 5,000/s, 50,000 answered in 10 s",
-		"latency from the time due service time", "1.20 % of the sends were late by the generator's own doing: p99 and above may be its figures",
+		"latency from the time due service time", "1.2 % of the sends were late by the generator's own doing: p99 and above may be its figures",
 		"p50 58.1 µs 51 µs", "p99 1.50 ms 77 µs", "p99.9 20 ms 88 µs", "max 1 s 99 µs",
 		"P99 jitter 12 µs: standard deviation of the P99 of 100 ms over 5 s, median of 1 span",
 		"used generator target", "CPU/request 20 µs 40 µs", "user, system 6 µs, 14 µs", "switches/request - 1.50", "waited for a CPU - 10 %",
 		"syscalls/request 2.02 ≥ 0.50 * ", "allocations/request 0 1.50", "GC pauses 0 GCs 120 µs in 3 GCs", "resident/connection 5 KiB -",
-		"* recv is not counted", "late 1.20 % of the sends, by more than 2 ms", "busy 23 % of the time",
+		"* recv is not counted", "late 1.2 % of the sends, by more than 2 ms", "busy 23 % of the time",
 	)
 	says(t, c.stderr.String(), "warm-up 1s 1 MB/s", "1s 2 MB/s mean 1.50 MB/s requests 1,234 errors 3")
 	if strings.Contains(c.stdout.String()+c.stderr.String(), "\x1b") {
@@ -181,7 +167,7 @@ func TestTheHeadSaysWhatIsDone(t *testing.T) {
 		t.Fatalf("exit code %d, %s", exit, c.stderr.String())
 	}
 	says(t, c.stdout.String(), "echo "+target+": 4 connections, 2 sizes from 64 B to 4 KiB, 2.03 KiB on average, open loop, 20 MB/s, at most 8 requests under way on each",
-		"faults 1 connection read at 1 kB/s; a reset in the middle of every 50 requests; all pause for 1s every 5s", "late 1.20 % of the sends, by more than 2 ms, which the faults have a part in")
+		"faults 1 connection read at 1 kB/s; a reset in the middle of every 50 requests; all pause for 1s every 5s", "late 1.2 % of the sends, by more than 2 ms, which the faults have a part in")
 	if strings.Contains(c.stdout.String(), "own doing") {
 		t.Error("what the faults do is held against the generator")
 	}
@@ -215,23 +201,23 @@ func TestAClosedLoopSaysWhatItHides(t *testing.T) {
 }
 
 func TestAnInvalidRunShowsNoLatency(t *testing.T) {
-	for reason, try := range map[string]string{
-		"12.0 % of the requests that were due had not been sent at the end: the target does not take it":   "try: a lower --rate, more --conns",
-		"7.0 % of the requests were sent more than 1ms late although there was room for them: it does not": "try: a lower --rate, more --threads",
-		"the generator was out of CPU (busy 99 % of the time): the target may be able to do more":          "try: more --threads",
-		"it ended within the warm-up":                   "try: a longer run",
-		"nothing was answered within the time measured": "try: a longer --duration",
-		"something that nobody\nhas\tthought of":        "something that nobody has thought of",
+	for reason, try := range map[load.Reason]string{
+		{Code: load.TargetBehind, Text: "12.0 % were not sent"}: "try: a lower --rate, more --conns",
+		{Code: load.GeneratorLate, Text: "7.0 % were late"}:     "try: a lower --rate, more --threads",
+		{Code: load.GeneratorFull, Text: "busy 99 %"}:           "try: more --threads",
+		{Code: load.EndedEarly, Text: "within the warm-up"}:     "try: a longer run",
+		{Code: load.NothingAnswered, Text: "nothing was there"}: "try: a longer --duration",
+		{Code: "another", Text: "something not\nthought\tof"}:   "something not thought of",
 	} {
 		r := ran()
-		r.Valid, r.Reasons = false, []string{reason}
+		r.Valid, r.Reasons = false, []load.Reason{reason}
 		r.Latency, r.Service, r.Jitters, r.Jitter, r.P99s = nil, nil, nil, 0, nil
 		r.Generator.Queued = known(4 * time.Second)
 		c := &loadCall{result: r}
 		if exit := c.call("--rate", "5000", "--no-calibration", aTarget(t)); exit != ExitUnusable {
 			t.Fatalf("exit code %d, %s", exit, c.stderr.String())
 		}
-		says(t, c.stdout.String(), "INVALID: there is no latency to show", "waited for a processor 40 % of the time", strings.Join(strings.Fields(reason), " "), try, "requests 5,000/s", "CPU/request")
+		says(t, c.stdout.String(), "INVALID: there is no latency to show", "waited for a processor 40 % of the time", strings.Join(strings.Fields(reason.Text), " "), try, "requests 5,000/s", "CPU/request")
 		for _, not := range []string{"p50", "p99", "P99", "service time", "max ", "jitter"} {
 			if strings.Contains(c.stdout.String(), not) {
 				t.Errorf("%q is in %s", not, c.stdout.String())
@@ -265,14 +251,14 @@ func TestARunWithoutAnAnswerDividesByNothing(t *testing.T) {
 		return &load.Result{Generator: load.Use{Spent: proc.Spent{CPU: time.Second, Voluntary: known(uint64(5)), Involuntary: known(uint64(0))}}}
 	}
 	r := nothing()
-	r.Measured, r.Reasons, r.Errors, r.Error = time.Second, []string{"the target failed: no answer"}, 1, "no answer"
+	r.Measured, r.Reasons, r.Errors, r.Error = time.Second, []load.Reason{{Code: load.TargetFailed, Text: "the target failed: no answer"}}, 1, "no answer"
 	c := &loadCall{result: r}
 	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure {
 		t.Errorf("exit code %d", exit)
 	}
 	says(t, c.stdout.String(), "throughput 0 B/s", "requests 0/s, 0 answered in 1 s", "INVALID")
 	r = nothing()
-	r.Interrupted, r.Reasons = true, []string{"it ended within the warm-up"}
+	r.Interrupted, r.Reasons = true, []load.Reason{{Code: load.EndedEarly, Text: "it ended within the warm-up"}}
 	d := &loadCall{result: r}
 	if exit := d.call("--no-calibration", "--rate", "5", aTarget(t)); exit != ExitUnusable {
 		t.Errorf("exit code %d", exit)
@@ -289,7 +275,7 @@ func TestARunWithoutAnAnswerDividesByNothing(t *testing.T) {
 
 func TestATargetThatFails(t *testing.T) {
 	r := ran()
-	r.Valid, r.Errors, r.Error, r.Reasons = false, 3, "read: connection reset by peer", []string{"the target failed: read: connection reset by peer"}
+	r.Valid, r.Errors, r.Error, r.Reasons = false, 3, "read: connection reset by peer", []load.Reason{{Code: load.TargetFailed, Text: "the target failed: read: connection reset by peer"}}
 	r.Latency, r.Service = nil, nil
 	c := &loadCall{result: r}
 	if exit := c.call("--no-calibration", aTarget(t)); exit != ExitFailure {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // use prints what generator and target used, beside each other. There have been
@@ -39,17 +40,17 @@ func usage(title string, u *load.Use, r *load.Result) []string {
 	ops := float64(r.Requests)
 	column := []string{title, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown}
 	if u.CPU > 0 {
-		column[1] = span(time.Duration(u.CPUPerOp))
-		column[2] = span(time.Duration(float64(u.User)/ops)) + ", " + span(time.Duration(float64(u.System)/ops))
+		column[1] = units.Time(time.Duration(u.CPUPerOp))
+		column[2] = units.Time(time.Duration(float64(u.User)/ops)) + ", " + units.Time(time.Duration(float64(u.System)/ops))
 	}
 	if u.Voluntary != nil && u.Involuntary != nil {
-		column[3] = number(float64(*u.Voluntary+*u.Involuntary) / ops)
+		column[3] = units.Number(float64(*u.Voluntary+*u.Involuntary) / ops)
 	}
 	if u.Queued != nil && r.Measured > 0 {
-		column[4] = percent(float64(*u.Queued) / float64(r.Measured))
+		column[4] = units.Percent(float64(*u.Queued) / float64(r.Measured))
 	}
 	if u.SyscallsPerOp != nil {
-		column[5] = number(*u.SyscallsPerOp)
+		column[5] = units.Number(*u.SyscallsPerOp)
 		if u.SyscallsAtLeast {
 			column[5] = "≥ " + column[5]
 		}
@@ -58,7 +59,7 @@ func usage(title string, u *load.Use, r *load.Result) []string {
 		}
 	}
 	if u.AllocsPerOp != nil {
-		column[6] = number(*u.AllocsPerOp)
+		column[6] = units.Number(*u.AllocsPerOp)
 	}
 	if u.GCs != nil {
 		column[7] = fmt.Sprintf("%d GCs", *u.GCs)
@@ -66,11 +67,11 @@ func usage(title string, u *load.Use, r *load.Result) []string {
 			column[7] = "1 GC"
 		}
 		if u.GCPause != nil && *u.GCs > 0 {
-			column[7] = span(*u.GCPause) + " in " + column[7]
+			column[7] = units.Time(*u.GCPause) + " in " + column[7]
 		}
 	}
 	if u.ResidentPerConn != nil {
-		column[8] = memory(*u.ResidentPerConn)
+		column[8] = units.Bytes(*u.ResidentPerConn)
 	}
 	if u.Threads > 0 {
 		column[9] = fmt.Sprint(u.Threads)

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 func (a App) runMatrix(f matrixFlags, args []string) error {
@@ -42,7 +43,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	fmt.Fprintf(people, "%s\n%s\n%s: %s\n", lines[0], lines[1], file.Name, file.Title)
 	missing := file.Missing()
 	fmt.Fprintf(people, "cells: %d; rounds: %d; runs to make: %d of %v, about %s; seed %d\n",
-		len(file.Cells), file.Repeats, missing, file.CellTime, matrix.Span(file.Estimate()), file.Seed)
+		len(file.Cells), file.Repeats, missing, file.CellTime, units.Span(file.Estimate()), file.Seed)
 
 	late, err := lateAfter(ctx)
 	if err != nil {
@@ -192,7 +193,7 @@ func (p *matrixProgress) step(e matrix.Event) {
 		round = "outliers again"
 	}
 	if p.live {
-		fmt.Fprintf(p.w, "\r\x1b[K[%d/%d] %s: %s  %s left", e.Done+1, e.Total, round, e.Cell, matrix.Span(e.Left))
+		fmt.Fprintf(p.w, "\r\x1b[K[%d/%d] %s: %s  %s left", e.Done+1, e.Total, round, e.Cell, units.Span(e.Left))
 		p.showing = true
 		return
 	}
@@ -204,5 +205,5 @@ func (p *matrixProgress) step(e matrix.Event) {
 		return
 	}
 	p.round, p.said = number, time.Now()
-	fmt.Fprintf(p.w, "%d/%d %s, %s left\n", e.Done, e.Total, round, matrix.Span(e.Left))
+	fmt.Fprintf(p.w, "%d/%d %s, %s left\n", e.Done, e.Total, round, units.Span(e.Left))
 }

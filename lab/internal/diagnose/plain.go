@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // plain repeats what each tool saw most of, in the order of the tools.
@@ -30,7 +31,7 @@ func (s *sight) plain() []Finding {
 			at = func(frames []evidence.Frame) evidence.Frame { f, _ := own(frames); return f }
 		}
 		if top := spots(p.profile, anyStack, at); len(top) > 0 {
-			add(p.tool, place(top[0].frame), top[0].share, percent(top[0].share)+" "+p.clue+", "+inAll(p.profile))
+			add(p.tool, place(top[0].frame), top[0].share, units.Percent(top[0].share)+" "+p.clue+", "+inAll(p.profile))
 		} else if p.tool == evidence.ToolAllocs && p.profile != nil {
 			add(p.tool, "nothing", 0, "no allocation that the profile saw")
 		}
@@ -41,16 +42,16 @@ func (s *sight) plain() []Finding {
 			b := t.Blocked[i]
 			f, _ := own(b.Frames)
 			add(evidence.ToolTrace, place(f), b.Time.Seconds()/t.Waiting.Seconds(),
-				fmt.Sprintf("the longest wait: %s, %s times, %s in all", orUnknown(b.Reason), count(b.Count), brief(b.Time)))
+				fmt.Sprintf("the longest wait: %s, %s times, %s in all", orUnknown(b.Reason), units.Count(b.Count), units.Time(b.Time)))
 		} else {
 			add(evidence.ToolTrace, "running", min(1, t.Running.Seconds()/t.Took.Seconds()), "no goroutine waited")
 		}
 	}
 	if c := s.Calls; c != nil && len(c.ByName) > 0 && c.Total > 0 {
 		top := c.ByName[0]
-		clue := fmt.Sprintf("%s calls", count(top.Count))
+		clue := fmt.Sprintf("%s calls", units.Count(top.Count))
 		if size, _ := usual(sizesOf(top.Sizes)); size > 0 {
-			clue += fmt.Sprintf(", most often of %s", bytes(size))
+			clue += fmt.Sprintf(", most often of %s", units.Bytes(size))
 		}
 		add(evidence.ToolStrace, top.Name, float64(top.Count)/float64(c.Total), clue)
 	}
@@ -59,7 +60,7 @@ func (s *sight) plain() []Finding {
 			add(evidence.ToolPerfStat, "counters", 0, counters(p.Counters))
 		}
 		if top := spots(p.Profile, anyStack, innermost); len(top) > 0 {
-			add(evidence.ToolPerfRecord, place(top[0].frame), top[0].share, percent(top[0].share)+" of the processor time, the kernel's included")
+			add(evidence.ToolPerfRecord, place(top[0].frame), top[0].share, units.Percent(top[0].share)+" of the processor time, the kernel's included")
 		}
 	}
 	if part, from, to, ok := s.lost(); ok {
@@ -75,11 +76,11 @@ func (s *sight) plain() []Finding {
 func inAll(p *evidence.Profile) string {
 	switch p.Unit {
 	case "ns":
-		return brief(time.Duration(p.Total)) + " in all"
+		return units.Time(time.Duration(p.Total)) + " in all"
 	case "B":
-		return volume(p.Total) + " in all"
+		return units.Bytes(p.Total) + " in all"
 	}
-	return count(p.Total) + " in all"
+	return units.Count(p.Total) + " in all"
 }
 
 func orUnknown(reason string) string {
@@ -106,7 +107,7 @@ func counters(all map[string]float64) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(n string) bool { return strings.HasSuffix(n, "_time") })
 	for _, first := range []string{"cache-misses", "context-switches", "cpu-migrations", "page-faults"} {
 		if v, ok := all[first]; ok {
-			words = append(words, fmt.Sprintf("%s %s", count(int64(v)), first))
+			words = append(words, fmt.Sprintf("%s %s", units.Count(int64(v)), first))
 			names = slices.DeleteFunc(names, func(n string) bool { return n == first })
 		}
 	}
@@ -114,7 +115,7 @@ func counters(all map[string]float64) string {
 		if len(words) >= 4 {
 			break
 		}
-		words = append(words, fmt.Sprintf("%s %s", count(int64(all[n])), n))
+		words = append(words, fmt.Sprintf("%s %s", units.Count(int64(all[n])), n))
 	}
 	return strings.Join(words, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // collecting picks the collector's work that took processor time from somebody.
@@ -24,10 +25,10 @@ func allocations(s *sight) Finding {
 		Score: (malloc + gc) * s.busy,
 		Try:   "use memory again: a buffer that the caller keeps, a sync.Pool of pointers, or views that the reader lends (sluice.BufReader's Next and View)",
 	}
-	f.Clue = fmt.Sprintf("allocating took %s of the processor time, GC took %s", percent(malloc), percent(gc))
+	f.Clue = fmt.Sprintf("allocating took %s of the processor time, GC took %s", units.Percent(malloc), units.Percent(gc))
 	if top := ownSpots(s.Space, anyStack); len(top) > 0 {
 		f.Tool, f.Top, f.Share = evidence.ToolAllocs, place(top[0].frame), top[0].share
-		f.Clue += fmt.Sprintf("; %s of the bytes are allocated here", percent(top[0].share))
+		f.Clue += fmt.Sprintf("; %s of the bytes are allocated here", units.Percent(top[0].share))
 		if n := s.perOp(s.Allocs); n >= 0.1 {
 			f.Clue += fmt.Sprintf(", %.1f allocations for each operation", n)
 		}
@@ -51,10 +52,10 @@ func collections(s *sight) Finding {
 		Tool: s.cpuTool, Share: gc, Top: "runtime.gcBgMarkWorker", Score: gc * s.busy,
 		Try: "fewer allocations; fewer pointers in what is kept; a higher GOGC, with GOMEMLIMIT as the bound, where memory is left",
 	}
-	f.Clue = fmt.Sprintf("GC took %s of the processor time", percent(gc))
+	f.Clue = fmt.Sprintf("GC took %s of the processor time", units.Percent(gc))
 	if t := s.Trace; t != nil && t.Took > 0 && t.GCs > 0 {
 		f.Clue += fmt.Sprintf(": %s collections in %s, in one %s of the time, the world stopped for %s",
-			count(int64(t.GCs)), brief(t.Took), percent(min(1, t.GC.Seconds()/t.Took.Seconds())), brief(t.Stopped))
+			units.Count(int64(t.GCs)), units.Time(t.Took), units.Percent(min(1, t.GC.Seconds()/t.Took.Seconds())), units.Time(t.Stopped))
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // isBlockWork is what a compressor of the deflate family does once for each
@@ -23,17 +24,17 @@ func flushPerWrite(s *sight) Finding {
 		Tool: s.cpuTool, Share: cpu, Top: firstPlace(spots, "Flush"),
 		Try: "gather 16 KiB or more before Flush, or flush by time, every 100 ms say; each flush ends a block, and the next begins with tables of its own",
 	}
-	f.Clue = fmt.Sprintf("%s of the processor time passed in Flush of a compressor", percent(cpu))
+	f.Clue = fmt.Sprintf("%s of the processor time passed in Flush of a compressor", units.Percent(cpu))
 	if each := int64(0); s.Calls == nil && s.WriteCalls > 0 && s.Bytes > 0 {
 		var small float64
 		small, each = s.smallWrites()
-		f.Clue += fmt.Sprintf(", with %s of payload for each write (without strace the writes' sizes are not known)", bytes(each))
+		f.Clue += fmt.Sprintf(", with %s of payload for each write (without strace the writes' sizes are not known)", units.Bytes(each))
 		f.Score = cpu * small * s.busy
 		return f
 	}
 	if s.Calls == nil {
 		work := s.cpuShare(func(frames []evidence.Frame) bool { return through(frames, isFlush) && through(frames, isBlockWork) })
-		f.Clue += fmt.Sprintf(", %s for the tables of its blocks (without strace the writes' sizes are not known)", percent(work))
+		f.Clue += fmt.Sprintf(", %s for the tables of its blocks (without strace the writes' sizes are not known)", units.Percent(work))
 		// The tables are half of what a block costs by itself, the calls that write
 		// it the other half.
 		f.Score = min(cpu, 2*work) * s.busy
@@ -43,7 +44,7 @@ func flushPerWrite(s *sight) Finding {
 		return f
 	}
 	small := s.writes.part(s.writes.under512)
-	f.Clue += fmt.Sprintf(", and %s of writes behind it were under 512 B", percent(small))
+	f.Clue += fmt.Sprintf(", and %s of writes behind it were under 512 B", units.Percent(small))
 	f.Score = cpu * small * s.busy * s.telling()
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // lockOverIO: goroutines wait for a lock whose holder waits for I/O.
@@ -19,7 +20,7 @@ func lockOverIO(s *sight) Finding {
 		best = score
 		f = s.locked(q, took)
 		f.Score = score
-		f.Clue += fmt.Sprintf("; for %s of that whoever held the %s was in I/O", percent(q.inIO()), q.kind())
+		f.Clue += fmt.Sprintf("; for %s of that whoever held the %s was in I/O", units.Percent(q.inIO()), q.kind())
 		f.Try = "hold the lock around the state only: take what is needed, unlock, then read or write; a lock for each connection, or one goroutine that owns it, where calls must not mix"
 	}
 	return f
@@ -50,7 +51,7 @@ func (s *sight) locked(q *queue, took time.Duration) Finding {
 	if q.plain {
 		f.Tool = evidence.ToolLocks
 	}
-	f.Clue = fmt.Sprintf("blocked %s in %s: %.1f goroutines waited for the %s at any time", percent(f.Share), short(q.place.Func),
+	f.Clue = fmt.Sprintf("blocked %s in %s: %.1f goroutines waited for the %s at any time", units.Percent(f.Share), short(q.place.Func),
 		q.time.Seconds()/took.Seconds(), q.kind())
 	if q.plain {
 		f.Clue += " (without the trace, who held it is a guess)"

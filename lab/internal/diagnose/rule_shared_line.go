@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // poorScaling is the part of the processors' time that has to be lost when
@@ -52,7 +53,7 @@ func sharedLine(s *sight) Finding {
 		f.Clue += fmt.Sprintf(", with %.1f times the processor time for each operation", to.cpu/from.cpu)
 	}
 	f.Clue += fmt.Sprintf("; %s of it is in %s, which waits for no lock: memory that several goroutines write goes to and fro between the processors",
-		percent(list[0].share), short(list[0].frame.Func))
+		units.Percent(list[0].share), short(list[0].frame.Func))
 	if s.cpuIn(isAtomic) > 0.1 {
 		f.Clue += " (atomic operations)"
 	}

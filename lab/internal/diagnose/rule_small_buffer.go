@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 const (
@@ -44,18 +45,18 @@ func smallBuffer(s *sight) Finding {
 	switch {
 	case s.Calls == nil:
 		f.Tool, f.Share = s.cpuTool, cpu
-		f.Clue = fmt.Sprintf("reads brought %s bytes on average, as if all filled a buffer of %s (without strace it is not known)", count(s.Bytes/s.ReadCalls), count(room))
+		f.Clue = fmt.Sprintf("reads brought %s bytes on average, as if all filled a buffer of %s (without strace it is not known)", units.Count(s.Bytes/s.ReadCalls), units.Count(room))
 	case exact:
-		f.Clue = fmt.Sprintf("%s of reads filled their %s bytes", percent(full), count(room))
+		f.Clue = fmt.Sprintf("%s of reads filled their %s bytes", units.Percent(full), units.Count(room))
 	default:
-		f.Clue = fmt.Sprintf("%s of reads filled the room that they had, at most %s bytes", percent(full), count(room))
+		f.Clue = fmt.Sprintf("%s of reads filled the room that they had, at most %s bytes", units.Percent(full), units.Count(room))
 	}
 	if s.Bytes > 0 && s.Took > 0 {
-		f.Clue += " at " + rate(s.Bytes, s.Took)
+		f.Clue += " at " + units.Rate(perSecond(s.Bytes, s.Took))
 	}
-	f.Clue += fmt.Sprintf("; calls that read took %s of the processor time", percent(cpu))
+	f.Clue += fmt.Sprintf("; calls that read took %s of the processor time", units.Percent(cpu))
 	if passed > 0 {
-		f.Clue += fmt.Sprintf(", and calls that write pieces of the same size %s", percent(passed))
+		f.Clue += fmt.Sprintf(", and calls that write pieces of the same size %s", units.Percent(passed))
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // trickle is what is left of the score of reads that asked for much and got
@@ -26,16 +27,16 @@ func smallReads(s *sight) Finding {
 	f := Finding{
 		Tool: evidence.ToolStrace, Share: small,
 		Top:   firstPlace(ownSpots(s.cpu, passing(isRead)), "read"),
-		Clue:  fmt.Sprintf("%s of reads were under 512 B", percent(small)),
+		Clue:  fmt.Sprintf("%s of reads were under 512 B", units.Percent(small)),
 		Score: small * cpu * s.busy * weight * (1 - talk*(1-dialogue)),
 	}
 	if meant > 0.3 {
-		f.Clue += fmt.Sprintf(", and %s asked for no more", percent(meant))
+		f.Clue += fmt.Sprintf(", and %s asked for no more", units.Percent(meant))
 		f.Try = "read into a buffer of 16 KiB or more and parse there: bufio.Reader, or sluice.BufReader, which lends the bytes"
 	} else {
-		f.Clue += fmt.Sprintf(" though %s asked for more", percent(1-meant))
+		f.Clue += fmt.Sprintf(" though %s asked for more", units.Percent(1-meant))
 		f.Try = "the other end sends little at a time: gather there; or wait for more here before reading (SO_RCVLOWAT)"
 	}
-	f.Clue += fmt.Sprintf("; calls that read took %s of the processor time", percent(cpu))
+	f.Clue += fmt.Sprintf("; calls that read took %s of the processor time", units.Percent(cpu))
 	return f
 }

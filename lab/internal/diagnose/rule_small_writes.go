@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // dialogue is what is left of the score of small calls that each wait for an
@@ -32,7 +33,7 @@ func smallWrites(s *sight) Finding {
 	if s.Calls == nil {
 		small, each := s.smallWrites()
 		f.Tool, f.Share = s.cpuTool, cpu
-		f.Clue = fmt.Sprintf("calls that write took %s of the processor time, with %s of payload for each call (without strace their sizes are not known)", percent(cpu), bytes(each))
+		f.Clue = fmt.Sprintf("calls that write took %s of the processor time, with %s of payload for each call (without strace their sizes are not known)", units.Percent(cpu), units.Bytes(each))
 		f.Score = weight * small
 		return f
 	}
@@ -40,11 +41,11 @@ func smallWrites(s *sight) Finding {
 	small := w.part(w.under512)
 	f.Tool, f.Share = evidence.ToolStrace, small
 	size, part := usual(w.sizes)
-	f.Clue = fmt.Sprintf("%s of writes were under 512 B", percent(small))
+	f.Clue = fmt.Sprintf("%s of writes were under 512 B", units.Percent(small))
 	if part > 0.5 && size < 512 {
-		f.Clue += fmt.Sprintf(", most of them %s", bytes(size))
+		f.Clue += fmt.Sprintf(", most of them %s", units.Bytes(size))
 	}
-	f.Clue += fmt.Sprintf("; calls that write took %s of the processor time", percent(cpu))
+	f.Clue += fmt.Sprintf("; calls that write took %s of the processor time", units.Percent(cpu))
 	f.Score = weight * small * s.telling()
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // syncedFiles: the workload waits for disks.
@@ -22,7 +23,7 @@ func syncedFiles(s *sight) Finding {
 		Tool: evidence.ToolTrace, Top: top, Share: part,
 		// Half: durability has its price, but several can share one.
 		Score: part / 2,
-		Clue:  fmt.Sprintf("%s of the time somebody was in fsync: %s calls of %s", percent(part), count(calls), brief(sum/time.Duration(max(calls, 1)))),
+		Clue:  fmt.Sprintf("%s of the time somebody was in fsync: %s calls of %s", units.Percent(part), units.Count(calls), units.Time(sum/time.Duration(max(calls, 1)))),
 		Try:   "group commit: one fsync for all records that came while the last one was under way; or say which records need not be durable at once",
 	}
 }
@@ -42,7 +43,7 @@ func sleeping(s *sight) Finding {
 		Tool: evidence.ToolTrace, Top: top, Share: part,
 		// Half: many sleep because there is nothing to do.
 		Score: part * (1 - s.busy) / 2,
-		Clue:  fmt.Sprintf("asleep for %s of the time: %s times, for %s", percent(part), count(calls), brief(sum/time.Duration(max(calls, 1)))),
+		Clue:  fmt.Sprintf("asleep for %s of the time: %s times, for %s", units.Percent(part), units.Count(calls), units.Time(sum/time.Duration(max(calls, 1)))),
 		Try:   "wait for the event (a channel, a condition, a deadline on the connection) instead of asking again after a while",
 	}
 }
@@ -81,7 +82,7 @@ func runQueue(s *sight) Finding {
 	return Finding{
 		Tool: evidence.ToolTrace, Top: "runnable", Share: part, Score: 0.15 * part,
 		Clue: fmt.Sprintf("goroutines that could run waited for a processor: %s at the 99th percentile, %s at most, on %d processors",
-			brief(t.Latency.P99), brief(t.Latency.Max), t.Procs),
+			units.Time(t.Latency.P99), units.Time(t.Latency.Max), t.Procs),
 		Try: "fewer goroutines that compute at the same time, or more processors; a limit on what is let in",
 	}
 }

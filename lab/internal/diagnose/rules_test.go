@@ -83,7 +83,7 @@ func TestScoresAreWhatTheySayTheyAre(t *testing.T) {
 			"small-reads", 0.15, "though 100 % asked for more"},
 		{"a small buffer", evidence.Evidence{Bytes: 1e9, Took: second, CPUTime: second,
 			CPU: half(syscall, read, "main.pull"), Calls: called(calls("read", 980, 4096, 4096), calls("read", 20, 100, 4096))},
-			"small-buffer", 0.245, "98 % of reads filled their 4,096 bytes at 1.0 GB/s"},
+			"small-buffer", 0.245, "98 % of reads filled their 4,096 bytes at 1 GB/s"},
 		{"a small buffer that is passed on", evidence.Evidence{
 			CPU:   profile("ns", stack(30, syscall, read, "main.pull"), stack(60, syscall, write, "main.push"), stack(10, "main.main")),
 			Calls: called(calls("read", 1000, 4096, 4096), calls("write", 1000, 4096, 4096))},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A sight is evidence as the rules look at it.
@@ -153,7 +154,7 @@ func place(f evidence.Frame) string {
 	if f.Line == 0 {
 		return name + ", " + f.File
 	}
-	return name + ", " + f.File + ":" + count(int64(f.Line))
+	return name + ", " + f.File + ":" + units.Count(int64(f.Line))
 }
 
 // firstPlace names the first of the spots, or what stands for it.
@@ -162,4 +163,12 @@ func firstPlace(list []spot, otherwise string) string {
 		return otherwise
 	}
 	return place(list[0].frame)
+}
+
+// perSecond is 0 where no time has passed.
+func perSecond(n int64, took time.Duration) float64 {
+	if took <= 0 {
+		return 0
+	}
+	return float64(n) / took.Seconds()
 }

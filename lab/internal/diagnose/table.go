@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // The columns of the table. Clue and advice stand under the row, from the
@@ -32,7 +33,7 @@ func (d *Diagnosis) WriteTable(w io.Writer, colour bool) error {
 	t.row("cost", "tool", "share", "top function or event", "")
 	for i := range d.Findings {
 		f := &d.Findings[i]
-		cost := percent(f.Score)
+		cost := units.Percent(f.Score)
 		if f.Rule == "" {
 			if !plain {
 				t.out.WriteString("\nbesides, each tool saw most of\n")
@@ -42,7 +43,7 @@ func (d *Diagnosis) WriteTable(w io.Writer, colour bool) error {
 		}
 		part := ""
 		if f.Share > 0 {
-			part = percent(f.Share)
+			part = units.Percent(f.Share)
 		}
 		t.row(cost, f.Tool, part, f.Top, f.Rule)
 		t.under(f.Clue)
@@ -67,13 +68,13 @@ func (t *table) head(e *evidence.Evidence) {
 	t.out.WriteString(e.Workload + "\n")
 	var words []string
 	if e.Took > 0 {
-		words = append(words, "looked at for "+brief(e.Took))
+		words = append(words, "looked at for "+units.Time(e.Took))
 	}
 	if e.Ops > 0 {
-		words = append(words, count(e.Ops)+" operations")
+		words = append(words, units.Count(e.Ops)+" operations")
 	}
 	if e.Bytes > 0 && e.Took > 0 {
-		words = append(words, rate(e.Bytes, e.Took))
+		words = append(words, units.Rate(perSecond(e.Bytes, e.Took)))
 	}
 	if e.CPUTime > 0 && e.Took > 0 {
 		words = append(words, fmt.Sprintf("%.2f processors busy", e.CPUTime.Seconds()/e.Took.Seconds()))
@@ -172,9 +173,9 @@ func (t *table) under(text string) {
 
 // verdict names what to mend first, or says that nothing stands out.
 func (t *table) verdict(findings []Finding) {
-	text := fmt.Sprintf("nothing stands out: no rule sees a cost of %s or more", percent(Significant))
+	text := fmt.Sprintf("nothing stands out: no rule sees a cost of %s or more", units.Percent(Significant))
 	if f, ok := First(findings); ok {
-		text = fmt.Sprintf("first: %s in %s, which may cost %s of the time", t.bold(f.Rule), f.Top, percent(f.Score))
+		text = fmt.Sprintf("first: %s in %s, which may cost %s of the time", t.bold(f.Rule), f.Top, units.Percent(f.Score))
 	}
 	t.lines(text)
 }

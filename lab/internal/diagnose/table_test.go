@@ -114,19 +114,7 @@ func TestADiagnosisIsSavedAndLoaded(t *testing.T) {
 	}
 }
 
-func TestWordsForPeople(t *testing.T) {
-	for got, want := range map[string]string{
-		percent(0.41): "41 %", percent(0.004): "0.4 %", percent(0): "0 %", percent(1): "100 %",
-		count(4096): "4,096", count(-1234567): "-1,234,567", count(7): "7",
-		bytes(64): "64 B", bytes(65536): "64 KiB", bytes(4096): "4,096 B", bytes(3 << 20): "3 MiB", bytes(70001): "70,001 B",
-		rate(1.5e9, time.Second): "1.5 GB/s", rate(5e6, time.Second): "5.0 MB/s", rate(1, 0): "0 MB/s",
-		brief(1500 * time.Millisecond): "1.50 s", brief(12 * time.Second): "12 s", brief(1234 * time.Microsecond): "1.23 ms", brief(99): "99 ns",
-		volume(1234): "1.23 kB", volume(12): "12 B", volume(5e9): "5 GB",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
+func TestTextIsWrapped(t *testing.T) {
 	if got := wrap("it took 41 % of the time and 300 ms", 12); strings.Join(got, "|") != "it took 41 %|of the time|and 300 ms" {
 		t.Errorf("%q", got)
 	}

@@ -27,7 +27,7 @@ type Result struct {
 	// run that is not valid has no latency: Latency, Service, P99s and Jitter are
 	// empty.
 	Valid       bool     `json:"valid"`
-	Reasons     []string `json:"reasons,omitempty"` // why it is not
+	Reasons     []Reason `json:"reasons,omitempty"` // why it is not
 	Interrupted bool     `json:"interrupted,omitempty"`
 
 	Calibration *Calibration `json:"calibration,omitempty"` // the caller's to set

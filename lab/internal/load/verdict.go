@@ -2,37 +2,75 @@ package load
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
 // outOfCPU is from which part of the time on the generator counts as out of it.
 const outOfCPU = 0.95
 
+// A Code says why a run is invalid.
+type Code string
+
+const (
+	EndedEarly      Code = "ended-early"        // within the warm-up
+	NothingAnswered Code = "nothing-answered"   // within the time measured
+	TargetFailed    Code = "target-failed"      // a request or a connection
+	TargetBehind    Code = "target-behind"      // it does not take the rate
+	GeneratorLate   Code = "generator-late"     // it does not keep the rate
+	GeneratorFull   Code = "generator-at-limit" // it was out of CPU
+)
+
+// A Reason is a code with its text for people.
+type Reason struct {
+	Code Code   `json:"code"`
+	Text string `json:"text"`
+}
+
+func (r Reason) String() string { return r.Text }
+
+// Texts joins what reasons say.
+func Texts(reasons []Reason) string {
+	var list []string
+	for _, r := range reasons {
+		list = append(list, r.Text)
+	}
+	return strings.Join(list, "; ")
+}
+
+// Behind tells whether a run is invalid for the target alone, which does not take
+// the rate: what it takes is known then, and its latency would only grow.
+func (r *Result) Behind() bool {
+	return !r.Valid && len(r.Reasons) == 1 && r.Reasons[0].Code == TargetBehind
+}
+
 // judge decides whether a run says something about its target, and takes the
 // latencies off one that does not.
 func (s *session) judge(r *Result) {
-	invalid := func(format string, args ...any) { r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...)) }
+	invalid := func(code Code, format string, args ...any) {
+		r.Reasons = append(r.Reasons, Reason{code, fmt.Sprintf(format, args...)})
+	}
 	switch {
 	case r.Measured <= 0:
-		invalid("it ended within the warm-up")
+		invalid(EndedEarly, "it ended within the warm-up")
 	case r.Requests == 0:
-		invalid("nothing was answered within the time measured")
+		invalid(NothingAnswered, "nothing was answered within the time measured")
 	}
 	if r.Errors > 0 && !s.plan.Redial {
-		invalid("the target failed: %s", r.Error)
+		invalid(TargetFailed, "the target failed: %s", r.Error)
 	}
-	// What is late, or not sent, because the generator was told to be a bad client is not
+	// What is late, or not sent, because the generator was asked to be a bad client is not
 	// held against it.
 	if !s.plan.Faults.Any() {
 		if r.Shortfall > tolerable && !r.Interrupted {
-			invalid("%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
+			invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
 		}
 		if r.Late > tolerable {
-			invalid("%.1f %% of the requests were sent more than %v late although there was room for them: the generator does not keep %s",
+			invalid(GeneratorLate, "%.1f %% of the requests were sent more than %v late although there was room for them: the generator does not keep %s",
 				100*r.Late, time.Duration(s.late), rateText(s.plan))
 		}
 		if r.Busy > outOfCPU {
-			invalid("the generator was out of CPU (busy %.0f %% of the time): the target may be able to do more", 100*r.Busy)
+			invalid(GeneratorFull, "the generator was out of CPU (busy %.0f %% of the time): the target may be able to do more", 100*r.Busy)
 		}
 	}
 	if r.Valid = len(r.Reasons) == 0; !r.Valid {

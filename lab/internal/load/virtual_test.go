@@ -240,7 +240,7 @@ func TestATargetThatIsTooSlowMakesTheRunInvalid(t *testing.T) {
 	if r.Valid || r.Latency != nil || r.Service != nil || r.P99s != nil || r.Jitter != 0 {
 		t.Errorf("%+v", r)
 	}
-	if len(r.Reasons) != 1 || !strings.Contains(r.Reasons[0], "200 requests a second") || r.Shortfall < 0.4 || r.Shortfall > 0.6 {
+	if len(r.Reasons) != 1 || r.Reasons[0].Code != TargetBehind || !r.Behind() || !strings.Contains(r.Reasons[0].Text, "200 requests a second") || r.Shortfall < 0.4 || r.Shortfall > 0.6 {
 		t.Errorf("%v, shortfall %v", r.Reasons, r.Shortfall)
 	}
 	if math.Abs(r.IOPS-100) > 1 {

@@ -87,8 +87,8 @@ func (s *scale) rank(v float64) float64 {
 	return v
 }
 
-// units are those of bytes, longer names first.
-var units = []struct {
+// byteUnits are those of bytes, longer names first.
+var byteUnits = []struct {
 	name string
 	of   float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}}
@@ -101,7 +101,7 @@ func (s *scale) parse(text string) (float64, error) {
 	}
 	number, factor := text, 1.0
 	if s.bytes {
-		for _, unit := range units {
+		for _, unit := range byteUnits {
 			if cut, ok := strings.CutSuffix(text, unit.name); ok {
 				number, factor = cut, unit.of
 				break

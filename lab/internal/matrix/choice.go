@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A Choice is what is measured of a grid. Zero values are the grid's own.
@@ -250,7 +251,7 @@ func (f *File) Fit(limit time.Duration, c Choice) error {
 		f.CellTime = max(shortest, (f.CellTime * 9 / 10).Truncate(10*time.Millisecond))
 	}
 	if need := f.Estimate(); need > limit {
-		return fmt.Errorf("%d runs of %v take about %s, more than %v: choose fewer with --rows, --columns, --rounds or --cell", f.Missing(), f.CellTime, Span(need), limit)
+		return fmt.Errorf("%d runs of %v take about %s, more than %v: choose fewer with --rows, --columns, --rounds or --cell", f.Missing(), f.CellTime, units.Span(need), limit)
 	}
 	return nil
 }

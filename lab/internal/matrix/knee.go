@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // What the rules of the knees allow. Where the noise is more, it counts: two
@@ -90,7 +92,7 @@ func (f *File) bufferKnee(layer int) (Knee, bool) {
 	})
 	loss := f.tolerance(layer, IOPS, bufferLoss)
 	all = slices.DeleteFunc(all, func(c candidate) bool { return c.iops < best.iops*(1-loss) })
-	rule := fmt.Sprintf("the smallest buffers, reading and writing together, whose IOPS are within %s of the best%s", percent(loss), because(loss, bufferLoss))
+	rule := fmt.Sprintf("the smallest buffers, reading and writing together, whose IOPS are within %s of the best%s", units.Percent(loss), because(loss, bufferLoss))
 
 	tail := f.tolerance(layer, P99, bufferTail)
 	lowest, known := 0.0, false
@@ -105,14 +107,14 @@ func (f *File) bufferKnee(layer int) (Knee, bool) {
 	case !known:
 		note = "no P99 is known, which would count too"
 	case tail > noiseLimit:
-		rule += fmt.Sprintf("; the P99 has no say, its noise is %s", percent(tail/noiseTimes))
+		rule += fmt.Sprintf("; the P99 has no say, its noise is %s", units.Percent(tail/noiseTimes))
 	default:
 		i := slices.IndexFunc(all, func(c candidate) bool {
 			v, _, ok := c.Median(P99)
 			return ok && v <= lowest*(1+tail)
 		})
 		chosen = all[i]
-		rule += fmt.Sprintf(", and whose P99 is at most %s over the lowest of those%s", percent(tail), because(tail, bufferTail))
+		rule += fmt.Sprintf(", and whose P99 is at most %s over the lowest of those%s", units.Percent(tail), because(tail, bufferTail))
 	}
 	k := Knee{
 		Layer: layer, Along: "buffers", Row: &chosen.Row, Column: chosen.Column, Value: chosen.sum,
@@ -145,7 +147,7 @@ func (f *File) crowdKnee(layer, row int) (Knee, bool) {
 	growth := f.tolerance(layer, Throughput, crowdGrowth)
 	k := Knee{
 		Layer: layer, Along: f.Columns.Name, Row: &row, Figure: Throughput, Open: true, Note: noteEnds,
-		Rule: fmt.Sprintf("the most %s before the P99 more than doubles while throughput grows by less than %s%s", f.Columns.Name, percent(growth), because(growth, crowdGrowth)),
+		Rule: fmt.Sprintf("the most %s before the P99 more than doubles while throughput grows by less than %s%s", f.Columns.Name, units.Percent(growth), because(growth, crowdGrowth)),
 	}
 	var rate, tail float64
 	for column := range f.Columns.Values {

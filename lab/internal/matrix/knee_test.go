@@ -62,7 +62,7 @@ func TestTheKneeOfBuffers(t *testing.T) {
 		if cell := f.cell(k.Layer, *k.Row, k.Column); cell == nil || !strings.HasPrefix(k.Label, f.Rows.Labels[*k.Row]+" for reading") {
 			t.Errorf("%s: %+v is no cell", name, k)
 		}
-		if !strings.Contains(k.Rule, "within 5.0 % of the best,") || !strings.Contains(k.Rule, "at most 10 %") {
+		if !strings.Contains(k.Rule, "within 5 % of the best,") || !strings.Contains(k.Rule, "at most 10 %") {
 			t.Errorf("%s: the rule %q", name, k.Rule)
 		}
 	}

@@ -170,13 +170,6 @@ func (s *session) run(ctx context.Context, c *Cell, round int) (Run, error) {
 	return f.figures(result), nil
 }
 
-// What package load calls a run invalid for, so that a target which does not take
-// a rate can be told from a generator which does not keep it.
-const (
-	tolerable = 0.05
-	outOfCPU  = 0.95
-)
-
 // figures takes out of a result what the grid shows.
 func (f *File) figures(r *load.Result) Run {
 	run := Run{Valid: r.Valid, Requests: r.Requests, Figures: map[string]float64{}}
@@ -184,16 +177,19 @@ func (f *File) figures(r *load.Result) Run {
 		run.Valid, run.Reason = false, "nothing was answered within the time measured"
 		return run
 	}
-	reasons := r.Reasons
+	var reasons []string
+	if len(r.Reasons) > 0 {
+		reasons = append(reasons, load.Texts(r.Reasons))
+	}
 	if r.Errors > 0 {
 		run.Valid = false
-		reasons = append(reasons[:len(reasons):len(reasons)], fmt.Sprintf("%d requests or connections failed: %s", r.Errors, r.Error))
+		reasons = append(reasons, fmt.Sprintf("%d requests or connections failed: %s", r.Errors, r.Error))
 	}
 	if run.Valid && r.Latency == nil {
 		run.Valid = false
-		reasons = append(reasons[:len(reasons):len(reasons)], "there is no latency")
+		reasons = append(reasons, "there is no latency")
 	}
-	run.Behind = !run.Valid && r.Errors == 0 && r.Shortfall > tolerable && r.Late <= tolerable && r.Busy <= outOfCPU
+	run.Behind = !run.Valid && r.Errors == 0 && r.Behind()
 	all := map[string]float64{Throughput: r.Throughput, IOPS: r.IOPS}
 	if run.Valid {
 		all[Median], all[P99], all[Jitter] = float64(r.Latency.P50), float64(r.Latency.P99), float64(r.Jitter)

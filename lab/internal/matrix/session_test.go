@@ -221,7 +221,7 @@ func TestAnInvalidRunHasNoLatency(t *testing.T) {
 	l := newLab(t)
 	l.answer = func(p load.Plan) (*load.Result, error) {
 		r, err := honest(p)
-		r.Valid, r.Reasons = false, []string{"the generator was out of CPU"}
+		r.Valid, r.Reasons = false, []load.Reason{{Code: load.GeneratorFull, Text: "the generator was out of CPU"}}
 		if p.Conns == 16 {
 			r.Valid, r.Errors, r.Error = true, 3, "reset by peer"
 		}
@@ -256,9 +256,9 @@ func TestATargetThatDoesNotTakeTheRateIsNoLowerBound(t *testing.T) {
 	l.answer = func(p load.Plan) (*load.Result, error) {
 		r, err := honest(p)
 		if p.Rate > 0 {
-			r.Valid, r.Latency, r.Shortfall, r.Reasons = false, nil, 0.5, []string{"the target does not take it"}
+			r.Valid, r.Latency, r.Shortfall, r.Reasons = false, nil, 0.5, []load.Reason{{Code: load.TargetBehind, Text: "the target does not take it"}}
 			if p.Sizes.Max > 1024 {
-				r.Late = 0.5 // the generator does not either
+				r.Late, r.Reasons = 0.5, append(r.Reasons, load.Reason{Code: load.GeneratorLate}) // the generator does not either
 			}
 		}
 		return r, err

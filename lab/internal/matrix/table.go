@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // fewRequests is where a P99 is hardly more than the slowest request: one in a
@@ -22,11 +24,7 @@ func (f *File) Print(w io.Writer) error {
 	marks := marks{reasons: map[string]int{}}
 	for layer, name := range f.Layers {
 		for _, g := range shown {
-			per := ""
-			if g.Metric == "B/s" {
-				per = " a second"
-			}
-			fmt.Fprintf(&b, "\n%s: %s%s; %s down, %s across\n", name, g.Title, per, f.Rows.Name, f.Columns.Name)
+			fmt.Fprintf(&b, "\n%s: %s; %s down, %s across\n", name, g.Title, f.Rows.Name, f.Columns.Name)
 			for _, line := range f.table(layer, g, &marks) {
 				b.WriteString(line + "\n")
 			}
@@ -67,10 +65,10 @@ func (f *File) table(layer int, g Figure, marks *marks) []string {
 		}
 		noise := ""
 		switch {
-		case any && percent(least) == percent(most):
-			noise = "± " + percent(most)
+		case any && units.Percent(least) == units.Percent(most):
+			noise = "± " + units.Percent(most)
 		case any:
-			noise = "± " + strings.TrimSuffix(percent(least), " %") + ".." + percent(most)
+			noise = "± " + strings.TrimSuffix(units.Percent(least), " %") + ".." + units.Percent(most)
 		}
 		rows = append(rows, append(line, noise))
 	}
@@ -97,7 +95,7 @@ func (f *File) entry(c *Cell, g Figure, marks *marks) string {
 		}
 		return "-"
 	}
-	text := written(v, g.Metric)
+	text := units.Figure(v, g.Metric)
 	switch {
 	case floor:
 		marks.floor = true
@@ -181,7 +179,7 @@ func (f *File) printKnees(b *strings.Builder) {
 			wrap(b, "  ", "by the rule: "+rule)
 		case f.tooNoisy(layer):
 			noise, _ := f.noise(layer, f.Figures[0].Name)
-			wrap(b, "knee of "+name+": ", "none to be had, the noise of ± "+percent(noise)+" is too much")
+			wrap(b, "knee of "+name+": ", "none to be had, the noise of ± "+units.Percent(noise)+" is too much")
 		default:
 			wrap(b, "knee of "+name+": ", "not known yet")
 		}
@@ -204,7 +202,7 @@ func (f *File) printNoise(b *strings.Builder) {
 			title = g.Title
 		}
 	}
-	text := fmt.Sprintf("half the range of a cell's runs over their median; of %s it is ± %s in the middle of the grid", title, percent(f.Noise))
+	text := fmt.Sprintf("half the range of a cell's runs over their median; of %s it is ± %s in the middle of the grid", title, units.Percent(f.Noise))
 	if again > 0 {
 		text += fmt.Sprintf("; cells whose runs were far apart were measured again: %d more", again)
 	}

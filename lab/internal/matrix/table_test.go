@@ -3,7 +3,6 @@ package matrix
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -58,7 +57,7 @@ func TestWhatATableSaysOfCells(t *testing.T) {
 	f.Cells[1].Runs = []Run{{Round: 1, Place: 2, Valid: true, Requests: 99, Figures: map[string]float64{Throughput: 5 << 20, P99: 1.5e6}}}
 	f.Derive()
 	text = printed(t, f)
-	for _, want := range []string{"> 3 MiB", "5 MiB", "1.50 ms*", "the generator was busy", "under 100 requests"} {
+	for _, want := range []string{"> 3.15 MB/s", "5.24 MB/s", "1.50 ms*", "the generator was busy", "under 100 requests"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -70,25 +69,5 @@ func TestWhatATableSaysOfCells(t *testing.T) {
 	}
 	if text := printed(t, f); strings.Count(text, "?") != 3*5+1 {
 		t.Errorf("cells that cannot be:\n%s", text)
-	}
-}
-
-func TestFiguresForPeople(t *testing.T) {
-	for _, c := range []struct {
-		value        float64
-		metric, want string
-	}{
-		{0, "ns", "0 ns"}, {999, "ns", "999 ns"}, {999.6, "ns", "1.00 µs"}, {1500, "ns", "1.50 µs"}, {2.345e9, "ns", "2.35 s"},
-		{1 << 30, "B/s", "1 GiB"}, {1023 * 1024, "B/s", "1,020 KiB"}, {123456, "/s", "123,000"}, {12.34, "/s", "12.3"}, {50, "/s", "50"},
-		{0.5, "/s", "0.50"}, {1e300, "/s", "1e+300"}, {7, "B", "7 B"},
-	} {
-		if got := written(c.value, c.metric); got != c.want {
-			t.Errorf("%v %s is written as %q, want %q", c.value, c.metric, got, c.want)
-		}
-	}
-	for d, want := range map[time.Duration]string{59 * time.Second: "59 s", 130 * time.Second: "2 min 10 s", 3*time.Hour + 4*time.Minute: "3 h 04 min"} {
-		if got := Span(d); got != want {
-			t.Errorf("%v is written as %q", d, got)
-		}
 	}
 }

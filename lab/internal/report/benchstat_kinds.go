@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
@@ -41,10 +40,8 @@ func WriteBenchstat(w io.Writer, results []*Result) error {
 			benchLoad(b, r.Load)
 		case r.Matrix != nil:
 			benchMatrix(b, r.Matrix)
-		case r.Diagnosis != nil:
-			benchDiagnosis(b, r.Diagnosis)
 		default:
-			benchStudy(b, r.Calibration)
+			benchDiagnosis(b, r.Diagnosis)
 		}
 	}
 	return b.Flush()
@@ -81,7 +78,7 @@ func part(text string) string {
 
 func benchLoad(b *bufio.Writer, r *load.Result) {
 	if !r.Valid {
-		fmt.Fprintf(b, "# INVALID: %s\n", oneLine(strings.Join(r.Reasons, "; ")))
+		fmt.Fprintf(b, "# INVALID: %s\n", oneLine(load.Texts(r.Reasons)))
 		return
 	}
 	name := "Load/" + loadName(&r.Plan)
@@ -152,23 +149,6 @@ func benchDiagnosis(b *bufio.Writer, d *diagnose.Diagnosis) {
 		list = append(list, float64(e.Bytes)/e.Took.Seconds(), "B/s")
 	}
 	putLine(b, name, d.Machine.GOMAXPROCS, n, list...)
-}
-
-func benchStudy(b *bufio.Writer, r *calibrate.Result) {
-	for i := range r.Rounds {
-		round := &r.Rounds[i]
-		list := []any{round.Throughput, "B/s", round.IOPS, "req/s"}
-		if round.Valid && round.Service > 0 {
-			list = append(list, float64(round.Service), "service-ns")
-		}
-		if round.Theory > 0 {
-			list = append(list, round.Ratio, "of-theory")
-		}
-		if !round.Valid {
-			fmt.Fprintf(b, "# round %d: INVALID: %s\n", i+1, oneLine(strings.Join(round.Reasons, "; ")))
-		}
-		putLine(b, "Calibration/"+loadName(&r.Plan), r.Machine.GOMAXPROCS, round.Requests, list...)
-	}
 }
 
 // loadName says a plan as parts of a benchmark's name.

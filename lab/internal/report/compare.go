@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/stats"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // ErrNotComparable is a pair of results of which nothing follows: they are of
@@ -223,9 +224,9 @@ func (ch *Change) RatioText() string {
 	case ch.failed:
 		return "–"
 	case ch.Ratio != nil:
-		return ratioText(ch.Ratio.Median)
+		return units.Ratio(ch.Ratio.Median)
 	case ch.Old > 0:
-		return ratioText(ch.New / ch.Old)
+		return units.Ratio(ch.New / ch.Old)
 	case ch.New == 0:
 		return "1"
 	}
@@ -237,7 +238,7 @@ func (ch *Change) Interval() string {
 	if ch.Ratio == nil {
 		return ""
 	}
-	return ratioText(ch.Ratio.Lo) + " – " + ratioText(ch.Ratio.Hi)
+	return units.Ratio(ch.Ratio.Lo) + " – " + units.Ratio(ch.Ratio.Hi)
 }
 
 // OldText and NewText are the figures with their units.
@@ -253,9 +254,9 @@ func (ch *Change) NewText() string {
 
 func (ch *Change) text(v float64) string {
 	if ch.Metric == ratioMetric {
-		return ratioText(v)
+		return units.Ratio(v)
 	}
-	return figureOf(v, ch.Metric)
+	return units.Figure(v, ch.Metric)
 }
 
 // ratioMetric is the metric of a change that compares ratios.
@@ -263,7 +264,7 @@ const ratioMetric = "ratio"
 
 // Verdicts says in one line what it came to.
 func (c *Comparison) Verdicts() string {
-	text := fmt.Sprintf("%s judged: %s worse, %d better, %d ~", plural(c.Judged, "figure"), fmt.Sprint(c.Regressions), c.Better, max(0, c.Judged-c.Regressions-c.Better))
+	text := fmt.Sprintf("%s judged: %s worse, %d better, %d ~", units.Plural(c.Judged, "figure"), fmt.Sprint(c.Regressions), c.Better, max(0, c.Judged-c.Regressions-c.Better))
 	return text
 }
 

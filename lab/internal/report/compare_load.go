@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // fewWindows is how many values a run's windows are put together to: those
@@ -17,7 +17,7 @@ const fewWindows = 20
 func (c *Comparison) load(earlier, later *load.Result) error {
 	for name, r := range map[string]*load.Result{c.Old: earlier, c.New: later} {
 		if !r.Valid {
-			return fmt.Errorf("%s is invalid (%s): it %w", name, strings.Join(r.Reasons, "; "), ErrNotComparable)
+			return fmt.Errorf("%s is invalid (%s): it %w", name, load.Texts(r.Reasons), ErrNotComparable)
 		}
 	}
 	for _, d := range planDifferences(&earlier.Plan, &later.Plan) {
@@ -132,9 +132,9 @@ func blocks(values []float64) []float64 {
 
 // sizesText says which lengths requests have.
 func sizesText(s load.Sizes) string {
-	text := byteText(float64(s.Min))
+	text := units.Bytes(float64(s.Min))
 	if s.Max != s.Min {
-		text += " to " + byteText(float64(s.Max))
+		text += " to " + units.Bytes(float64(s.Max))
 	}
 	if len(s.Weights) > 0 {
 		text += " by a histogram"
@@ -142,16 +142,13 @@ func sizesText(s load.Sizes) string {
 	return text
 }
 
-// byteText writes a length.
-func byteText(n float64) string { return figure(n, "B") }
-
 // rateText says how requests are sent.
 func rateText(p *load.Plan) string {
 	switch {
 	case p.Rate == 0:
 		return "closed loop"
 	case p.RateBytes:
-		return "open loop, " + rate(p.Rate)
+		return "open loop, " + units.Rate(p.Rate)
 	}
-	return "open loop, " + number(p.Rate) + "/s"
+	return "open loop, " + units.Number(p.Rate) + "/s"
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // WriteTable prints a comparison for a terminal or a pipe: what is judged, and
@@ -48,7 +50,7 @@ func (c *Comparison) WriteTable(w io.Writer, colour bool) error {
 	}
 	t.line("")
 	if hidden > 0 {
-		t.line(t.paint.dim(fmt.Sprintf("%s without a difference not shown; --json has them", plural(hidden, "counted figure"))))
+		t.line(t.paint.dim(fmt.Sprintf("%s without a difference not shown; --json has them", units.Plural(hidden, "counted figure"))))
 	}
 	for i := range c.Changes {
 		if ch := &c.Changes[i]; ch.failed {

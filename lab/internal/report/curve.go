@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/stats"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // Sizes of a curve: in units of its own, and in characters.
@@ -77,7 +78,7 @@ func (c *curve) formula() string {
 	if intercept < 0 {
 		sign, intercept = "-", -intercept
 	}
-	return fmt.Sprintf("%s x %s %s %s, R² %.4f", figure(c.fit.Slope, c.metric), c.over, sign, figure(intercept, c.metric), c.fit.R2)
+	return fmt.Sprintf("%s x %s %s %s, R² %.4f", units.Figure(c.fit.Slope, c.metric), c.over, sign, units.Figure(intercept, c.metric), c.fit.R2)
 }
 
 // lines draws the curve in characters: o for the medians, dots for the line that
@@ -100,7 +101,7 @@ func (c *curve) lines() []string {
 		cells[row(p.y.Median)][int(math.Round(p.x/c.maxX*(curveColumns-1)))] = 'o'
 	}
 
-	top, half := figure(c.maxY, c.metric), figure(c.maxY/2, c.metric)
+	top, half := units.Figure(c.maxY, c.metric), units.Figure(c.maxY/2, c.metric)
 	margin := max(utf8.RuneCountInString(top), utf8.RuneCountInString(half))
 	lines := []string{c.label + " by " + c.over}
 	for i := range cells {
@@ -111,13 +112,13 @@ func (c *curve) lines() []string {
 		case curveLines - 1:
 			label = "0"
 		case curveLines / 2:
-			label = figure(c.maxY*(curveLines-1-curveLines/2)/(curveLines-1), c.metric)
+			label = units.Figure(c.maxY*(curveLines-1-curveLines/2)/(curveLines-1), c.metric)
 		}
 		lines = append(lines, fmt.Sprintf("%*s |%s", margin, label, strings.TrimRight(string(cells[i][:]), " ")))
 	}
 	lines = append(lines,
 		strings.Repeat(" ", margin)+" +"+strings.Repeat("-", curveColumns),
-		fmt.Sprintf("%*s  0%*s", margin, "", curveColumns-1, grouped(c.maxX)),
+		fmt.Sprintf("%*s  0%*s", margin, "", curveColumns-1, units.Grouped(c.maxX)),
 		"fit: "+c.formula())
 	return lines
 }
@@ -149,7 +150,7 @@ func (c *curve) Across() []notch {
 	list := []notch{{fmt.Sprintf("M%d %dV%d", curveLeft, curveTop, curveFoot), "0", curveLeft, curveLabels}}
 	for _, p := range c.points {
 		x := c.px(p.x)
-		list = append(list, notch{fmt.Sprintf("M%.1f %dV%d", x, curveTop, curveFoot), grouped(p.x), x, curveLabels})
+		list = append(list, notch{fmt.Sprintf("M%.1f %dV%d", x, curveTop, curveFoot), units.Grouped(p.x), x, curveLabels})
 	}
 	return list
 }
@@ -160,7 +161,7 @@ func (c *curve) Up() []notch {
 	for i := range 5 {
 		value := c.maxY * float64(i) / 4
 		y := c.py(value)
-		list = append(list, notch{fmt.Sprintf("M%d %.1fH%d", curveLeft, y, curveRight), figure(value, c.metric), curveLeft - 8, y + 4})
+		list = append(list, notch{fmt.Sprintf("M%d %.1fH%d", curveLeft, y, curveRight), units.Figure(value, c.metric), curveLeft - 8, y + 4})
 	}
 	return list
 }
@@ -185,7 +186,7 @@ func (c *curve) Dots() []dot {
 	var list []dot
 	for _, p := range c.points {
 		list = append(list, dot{c.px(p.x), c.py(p.y.Median), c.py(p.y.Lo), c.py(p.y.Hi),
-			fmt.Sprintf("%s %s: %s", grouped(p.x), c.over, figure(p.y.Median, c.metric))})
+			fmt.Sprintf("%s %s: %s", units.Grouped(p.x), c.over, units.Figure(p.y.Median, c.metric))})
 	}
 	return list
 }

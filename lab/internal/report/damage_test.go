@@ -21,8 +21,6 @@ func smallFiles(t testing.TB) [][]byte {
 	for _, d := range []*loads.Distribution{load.Latency, load.Service, &load.Calibration.Timer, &load.Calibration.Loopback} {
 		d.Curve = d.Curve[88:]
 	}
-	study := calibrationFixture()
-	study.Timer.Curve, study.Loopback = nil, nil
 	grid := matrixFixture(1, 1)
 	grid.Layers, grid.Cells, grid.Knees = grid.Layers[:1], grid.Cells[:3], grid.Knees[1:]
 	for _, a := range []*matrix.Axis{&grid.Rows, &grid.Columns} {
@@ -31,7 +29,7 @@ func smallFiles(t testing.TB) [][]byte {
 	d := diagnosisFixture()
 	d.Evidence.CPU.Stacks = append(d.Evidence.CPU.Stacks[:3], evidence.Stack{Value: 1 << 62}, evidence.Stack{Value: 1 << 62, Frames: make([]evidence.Frame, 120)})
 	var files [][]byte
-	for _, result := range []any{bench, load, study, grid, d} {
+	for _, result := range []any{bench, load, grid, d} {
 		files = append(files, written(t, result))
 	}
 	return files

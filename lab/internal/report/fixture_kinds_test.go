@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // testMachine knows everything that can be known.
@@ -82,7 +82,7 @@ func loadFixture(speed, tail float64, seed uint64) *load.Result {
 // invalidLoad is one in which the generator was the limit.
 func invalidLoad() *load.Result {
 	r := loadFixture(0.4, 3, 9)
-	r.Valid, r.Reasons = false, []string{"12 % of the sends were late by the generator's own fault, more than 5 %", "the generator was out of CPU: its busiest thread worked for 99 % of the time"}
+	r.Valid, r.Reasons = false, []load.Reason{{Code: load.GeneratorLate, Text: "12 % of the sends were late by the generator's own fault, more than 5 %"}, {Code: load.GeneratorFull, Text: "the generator was out of CPU: its busiest thread worked for 99 % of the time"}}
 	r.Late, r.Busy = 0.12, 0.99
 	return r
 }
@@ -100,7 +100,7 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 		Knees:   []matrix.Knee{{Layer: 1, Along: "connections", Column: 3, Value: 64, Label: "64", Rule: "beyond it the throughput grows by less than a tenth for twice the connections", Figure: matrix.Throughput}},
 	}
 	for size := 64; size <= 1<<20; size *= 4 {
-		f.Rows.Values, f.Rows.Labels = append(f.Rows.Values, float64(size)), append(f.Rows.Labels, byteText(float64(size)))
+		f.Rows.Values, f.Rows.Labels = append(f.Rows.Values, float64(size)), append(f.Rows.Labels, units.Bytes(float64(size)))
 	}
 	for conns := 1; conns <= 1024; conns *= 4 {
 		f.Columns.Values, f.Columns.Labels = append(f.Columns.Values, float64(conns)), append(f.Columns.Labels, fmt.Sprint(conns))
@@ -196,24 +196,6 @@ func diagnosisFixture() *diagnose.Diagnosis {
 	}
 }
 
-// calibrationFixture has a round that is not valid.
-func calibrationFixture() *calibrate.Result {
-	rng := rand.New(rand.NewPCG(7, 8))
-	p := load.Default()
-	p.Target = "127.0.0.1:7000"
-	return &calibrate.Result{
-		Kind: calibrate.Kind, Schema: calibrate.Schema, Version: "devel", Command: []string{"lab", "load", "calibrate"}, Machine: testMachine(),
-		Started: time.Date(2026, 3, 4, 8, 0, 0, 0, time.UTC), Plan: p, Asked: 5, Own: true, Stopped: true,
-		Timer: distribution(rng, 60*time.Microsecond, 0.2), Loopback: distribution(rng, 18*time.Microsecond, 0.3),
-		Rounds: []calibrate.Round{
-			{Measured: 30 * time.Second, Requests: 3_000_000, Throughput: 12.8e6, Within: 4e5, IOPS: 100_000, Service: 9900, Theory: 101_010, Ratio: 0.99, Busy: 0.7, Valid: true},
-			{Measured: 30 * time.Second, Requests: 2_700_000, Throughput: 11.5e6, IOPS: 90_000, Busy: 1, Reasons: []string{"the generator was out of CPU"}},
-		},
-		Throughput: calibrate.Spread{N: 2, Mean: 12.15e6, StdDev: 9.2e5, CV: 0.076}, IOPS: calibrate.Spread{N: 2, Mean: 95_000, StdDev: 7071, CV: 0.074},
-		Ratio: calibrate.Spread{N: 1, Mean: 0.99},
-	}
-}
-
 // written is a result as it stands in a file.
 func written(t testing.TB, result any) []byte {
 	t.Helper()
@@ -248,7 +230,7 @@ func everything(t testing.TB) []*Result {
 	second.Interrupted = false
 	return []*Result{
 		opened(t, "load.json", loadFixture(1, 1, 1)), opened(t, "load-2.json", loadFixture(1.4, 0.6, 2)), opened(t, "invalid.json", invalidLoad()),
-		opened(t, "matrix.json", matrixFixture(1, 1)), opened(t, "diagnosis.json", diagnosisFixture()), opened(t, "calibration.json", calibrationFixture()),
+		opened(t, "matrix.json", matrixFixture(1, 1)), opened(t, "diagnosis.json", diagnosisFixture()),
 		opened(t, "bench.json", fixture()), opened(t, "bench-2.json", second),
 	}
 }

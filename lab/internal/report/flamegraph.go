@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // Bounds of a flame graph.
@@ -94,9 +95,9 @@ func newFlamegraph(id, title string, p *evidence.Profile) *flamegraph {
 	if root.value <= 0 {
 		return nil
 	}
-	g := &flamegraph{ID: id, Title: title, Total: figure(root.value, p.Unit)}
+	g := &flamegraph{ID: id, Title: title, Total: units.Figure(root.value, p.Unit)}
 	if p.Unit == "objects" {
-		g.Total = grouped(root.value) + " objects"
+		g.Total = units.Grouped(root.value) + " objects"
 	}
 	least := flameLeast * root.value
 	var small bool
@@ -109,7 +110,7 @@ func newFlamegraph(id, title string, p *evidence.Profile) *flamegraph {
 		least *= 2
 	}
 	if small {
-		g.Notes = append(g.Notes, "What has less than "+share(least/root.value)+" of the whole is not drawn.")
+		g.Notes = append(g.Notes, "What has less than "+units.Percent(least/root.value)+" of the whole is not drawn.")
 	}
 	if cut {
 		g.Notes = append(g.Notes, fmt.Sprintf("Stacks deeper than %d frames are cut.", flameDepth))
@@ -122,13 +123,13 @@ func (g *flamegraph) lay(c *call, depth int, from, total float64, unit string, l
 	if len(g.Frames) > flameFrames {
 		return
 	}
-	value := figure(c.value, unit)
+	value := units.Figure(c.value, unit)
 	if unit == "objects" {
-		value = grouped(c.value) + " objects"
+		value = units.Grouped(c.value) + " objects"
 	}
 	f := flame{
 		Class: kindOfCode(c.name), Name: shortName(c.name), Part: from / total, Width: c.value / total, Depth: depth,
-		About: fmt.Sprintf("%s\n%s, %s", clipped(c.name, 300), value, share(c.value/total)),
+		About: fmt.Sprintf("%s\n%s, %s", clipped(c.name, 300), value, units.Percent(c.value/total)),
 	}
 	f.Label = f.Width >= flameLabel
 	g.Frames = append(g.Frames, f)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/stats"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // heatSteps is how many colours a heat map has. They are of one hue, from
@@ -93,7 +94,7 @@ func newHeatmap(f *matrix.File, layer int, what *matrix.Figure, id string) heatm
 		}
 	}
 	if hi > 0 {
-		h.Lo, h.Hi = figureOf(lo, what.Metric), figureOf(hi, what.Metric)
+		h.Lo, h.Hi = units.Figure(lo, what.Metric), units.Figure(hi, what.Metric)
 	}
 	for j, label := range f.Columns.Labels {
 		h.Columns = append(h.Columns, heatHead{label, columns[j]})
@@ -156,20 +157,20 @@ func newHeatCell(v *cellValue, metric string, lo, hi float64) heatCell {
 			about += "; " + r
 		}
 		if len(v.behind) > 0 {
-			return heatCell{Class: "invalid", Value: figureOf(stats.Median(v.behind), metric), Noise: "not the rate", About: about}
+			return heatCell{Class: "invalid", Value: units.Figure(stats.Median(v.behind), metric), Noise: "not the rate", About: about}
 		}
 		return heatCell{Class: "invalid", Value: "invalid", About: about}
 	}
 	in := stats.MedianInterval(v.valid, stats.Confidence)
-	c := heatCell{Value: figureOf(in.Median, metric), Class: fmt.Sprintf("h%d", heatStep(in.Median, lo, hi))}
-	c.About = fmt.Sprintf("median of %s, %s to %s", plural(len(v.valid), "run"), figureOf(slices.Min(v.valid), metric), figureOf(slices.Max(v.valid), metric))
+	c := heatCell{Value: units.Figure(in.Median, metric), Class: fmt.Sprintf("h%d", heatStep(in.Median, lo, hi))}
+	c.About = fmt.Sprintf("median of %s, %s to %s", units.Plural(len(v.valid), "run"), units.Figure(slices.Min(v.valid), metric), units.Figure(slices.Max(v.valid), metric))
 	if len(v.valid) > 1 && in.Median > 0 {
 		if v.noise == 0 {
 			v.noise = noise(v.valid)
 		}
-		c.Noise = "± " + share(v.noise)
+		c.Noise = "± " + units.Percent(v.noise)
 	} else {
-		c.Noise = plural(len(v.valid), "run")
+		c.Noise = units.Plural(len(v.valid), "run")
 	}
 	if n := v.invalid(); n > 0 {
 		c.Class += " part"
@@ -220,18 +221,6 @@ func kneeText(k *matrix.Knee) string {
 		if more != "" {
 			text += ": " + more
 		}
-	}
-	return text
-}
-
-// figureOf writes a value with what it is divided by, where that is a second.
-func figureOf(v float64, metric string) string {
-	if metric == "B/s" {
-		return rate(v)
-	}
-	text := figure(v, metric)
-	if _, per, ok := lastCut(metric); ok && per == "s" {
-		text += "/s"
 	}
 	return text
 }

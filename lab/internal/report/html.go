@@ -11,9 +11,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 //go:embed *.html style.css flame.js
@@ -112,7 +114,7 @@ type line struct {
 func newPageData(f *File, prefix string, raw template.JS) pageData {
 	d := pageData{
 		Shell: newShell(), File: f, Machine: f.Machine.Lines(), Command: strings.Join(f.Command, " "),
-		Started: f.Started.Format(dateFormat), Took: duration(f.Seconds),
+		Started: f.Started.Format(dateFormat), Took: units.Span(time.Duration(f.Seconds * float64(time.Second))),
 		Deciding: f.Mode == "full" && !f.Interrupted, Raw: raw,
 	}
 	summaries := f.Summaries()
@@ -172,18 +174,18 @@ func newSection(o *measure.Outcome, s Summary) section {
 func newLine(o *measure.Outcome, r Row, metrics []string) line {
 	l := line{Name: r.Variant, About: r.about, Baseline: r.Variant == o.Baseline, Cells: []string{"–", "", "", ""}}
 	if r.Figure != nil {
-		l.Cells[0] = figure(r.Figure.Median, o.Metric)
-		l.Cells[1] = figureRange(r.Figure.Lo, r.Figure.Hi, o.Metric)
+		l.Cells[0] = units.Figure(r.Figure.Median, o.Metric)
+		l.Cells[1] = units.Range(r.Figure.Lo, r.Figure.Hi, o.Metric)
 	}
 	switch {
 	case l.Baseline:
 		l.Cells[2] = "1"
 	case r.Ratio != nil:
-		l.Cells[2], l.Class = ratioText(r.Ratio.Median), r.Verdict
+		l.Cells[2], l.Class = units.Ratio(r.Ratio.Median), r.Verdict
 		if r.Verdict == "~" {
 			l.Cells[2], l.Class = "~ "+l.Cells[2], "same"
 		}
-		l.Cells[3] = ratioText(r.Ratio.Lo) + " – " + ratioText(r.Ratio.Hi)
+		l.Cells[3] = units.Ratio(r.Ratio.Lo) + " – " + units.Ratio(r.Ratio.Hi)
 	}
 	for _, metric := range metrics {
 		in, ok := r.Metrics[metric]
@@ -191,7 +193,7 @@ func newLine(o *measure.Outcome, r Row, metrics []string) line {
 			l.Cells = append(l.Cells, "–")
 			continue
 		}
-		l.Cells = append(l.Cells, figure(in.Median, metric))
+		l.Cells = append(l.Cells, units.Figure(in.Median, metric))
 	}
 	return l
 }

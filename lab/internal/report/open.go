@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -18,11 +17,10 @@ import (
 
 // Kinds of results that Read knows. Those of bench have no kind in their JSON.
 const (
-	KindBench       = "bench"
-	KindLoad        = load.Kind
-	KindMatrix      = matrix.Kind
-	KindDiagnosis   = diagnose.Kind
-	KindCalibration = calibrate.Kind
+	KindBench     = "bench"
+	KindLoad      = load.Kind
+	KindMatrix    = matrix.Kind
+	KindDiagnosis = diagnose.Kind
 )
 
 // MaxFile is how large a results file may be, in bytes.
@@ -34,13 +32,12 @@ var ErrTooLarge = errors.New("larger than a results file may be")
 // A Result is one results file of any kind. Just one of the pointers is set, the
 // one that Kind names.
 type Result struct {
-	Name        string // of the file, without its directory
-	Kind        string
-	Bench       *File
-	Load        *load.Result
-	Matrix      *matrix.File
-	Diagnosis   *diagnose.Diagnosis
-	Calibration *calibrate.Result
+	Name      string // of the file, without its directory
+	Kind      string
+	Bench     *File
+	Load      *load.Result
+	Matrix    *matrix.File
+	Diagnosis *diagnose.Diagnosis
 
 	raw []byte
 }
@@ -104,9 +101,6 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 	case KindDiagnosis:
 		result.Diagnosis = new(diagnose.Diagnosis)
 		into, want, check = result.Diagnosis, diagnose.Schema, func() error { return checkDiagnosis(result.Diagnosis) }
-	case KindCalibration:
-		result.Calibration = new(calibrate.Result)
-		into, want, check = result.Calibration, calibrate.Schema, func() error { return checkCalibration(result.Calibration) }
 	default:
 		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, result.Kind)
 	}
@@ -139,10 +133,8 @@ func (r *Result) origin() origin {
 		return origin{r.Load.Machine, r.Load.Command, r.Load.Version, r.Load.Started, r.Load.Interrupted}
 	case r.Matrix != nil:
 		return origin{r.Matrix.Machine, r.Matrix.Command, r.Matrix.Version, r.Matrix.Started, r.Matrix.Interrupted}
-	case r.Diagnosis != nil:
-		return origin{r.Diagnosis.Machine, r.Diagnosis.Command, r.Diagnosis.Version, r.Diagnosis.Started, false}
 	}
-	return origin{r.Calibration.Machine, r.Calibration.Command, r.Calibration.Version, r.Calibration.Started, r.Calibration.Stopped}
+	return origin{r.Diagnosis.Machine, r.Diagnosis.Command, r.Diagnosis.Version, r.Diagnosis.Started, false}
 }
 
 // Machine is where the result was taken.

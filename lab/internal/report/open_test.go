@@ -15,7 +15,7 @@ import (
 func TestEveryKindIsOpened(t *testing.T) {
 	for _, r := range everything(t) {
 		set := 0
-		for _, is := range []bool{r.Bench != nil, r.Load != nil, r.Matrix != nil, r.Diagnosis != nil, r.Calibration != nil} {
+		for _, is := range []bool{r.Bench != nil, r.Load != nil, r.Matrix != nil, r.Diagnosis != nil} {
 			if is {
 				set++
 			}
@@ -107,7 +107,6 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		"a value beyond sense":     changed(t, grid, 1e19, "cells", 0, "runs", 0, "figures", "p99"),
 		"a knee beside the grid":   changed(t, grid, 9, "knees", 0, "layer"),
 		"a knee beyond the rows":   changed(t, grid, 99, "knees", 1, "row"),
-		"a round beyond sense":     changed(t, calibrationFixture(), -1, "rounds", 0, "busy"),
 		"a nameless scenario":      changed(t, bench, "", "scenarios", 0, "name"),
 		"no baseline":              changed(t, bench, "gone", "scenarios", 0, "baseline"),
 		"a time beyond sense":      changed(t, bench, 1e200, "scenarios", 0, "variants", 0, "turns", 0, "figures", "ns/op"),
@@ -164,7 +163,7 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 func TestBareResultsAreRendered(t *testing.T) {
 	for _, text := range []string{
 		`{"schema": 1}`, `{"kind": "load", "schema": 1}`, `{"kind": "load", "schema": 1, "valid": true}`, `{"kind": "matrix", "schema": 1}`,
-		`{"kind": "diagnosis", "schema": 1}`, `{"kind": "calibration", "schema": 1}`, `{"kind": "calibration", "schema": 1, "rounds": [{}], "timer": {}}`, `{"kind": "load", "schema": 1, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
+		`{"kind": "diagnosis", "schema": 1}`, `{"kind": "load", "schema": 1, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
 		`{"kind": "matrix", "schema": 1, "layers": ["a"], "rows": {"values": [1], "labels": ["1"]}, "columns": {"values": [1], "labels": ["1"]}, "figures": [{"name": "x"}], "cells": [{"runs": [{"valid": true}]}]}`,
 		`{"kind": "diagnosis", "schema": 1, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "trace": {"blocked": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "scaling": {}}}`,
 	} {

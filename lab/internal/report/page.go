@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // mostRaw is how many bytes of raw results a page carries.
@@ -44,7 +45,6 @@ type reportData struct {
 	Loads   []loadPart   // by file
 	Grids   []gridPart   // by file
 	Cases   []casePart   // diagnoses
-	Studies []studyPart  // calibrations
 	Beside  []besidePart // comparisons
 	Lines   *loadsBeside
 	Raw     template.JS
@@ -134,7 +134,7 @@ func (d *reportData) add(i int, r *Result) {
 	switch {
 	case r.Bench != nil:
 		p := benchPart{In: in, Data: newPageData(r.Bench, in.ID, "")}
-		in.About = fmt.Sprintf("%s, %s", plural(len(r.Bench.Scenarios), "scenario"), r.Bench.Mode)
+		in.About = fmt.Sprintf("%s, %s", units.Plural(len(r.Bench.Scenarios), "scenario"), r.Bench.Mode)
 		d.Bench = append(d.Bench, p)
 	case r.Load != nil:
 		in.About = loadTitle(&r.Load.Plan)
@@ -148,17 +148,14 @@ func (d *reportData) add(i int, r *Result) {
 			in.About = r.Matrix.Name
 		}
 		d.Grids = append(d.Grids, newGridPart(in, r.Matrix))
-	case r.Diagnosis != nil:
+	default:
 		in.About = r.Diagnosis.Evidence.Workload
 		d.Cases = append(d.Cases, newCasePart(in, r.Diagnosis))
-	default:
-		in.About = "what the machine and the generator allow"
-		d.Studies = append(d.Studies, newStudyPart(in, r.Calibration))
 	}
 	if len(d.Inputs) == 1 {
 		d.Title = in.Kind + ": " + in.About
 	} else {
-		d.Title = plural(len(d.Inputs), "result")
+		d.Title = units.Plural(len(d.Inputs), "result")
 	}
 }
 
@@ -198,7 +195,7 @@ func (d *reportData) beside(results []*Result) {
 			firsts[r.Kind] = r
 			continue
 		}
-		if r.Kind == KindDiagnosis || r.Kind == KindCalibration {
+		if r.Kind == KindDiagnosis {
 			continue
 		}
 		p := besidePart{ID: fmt.Sprintf("beside%d", len(d.Beside)+1), Old: old.Name, New: r.Name}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	loads "github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
@@ -94,12 +95,12 @@ func TestTheReportAsksForNothingFromOutside(t *testing.T) {
 func TestTheReportSaysWhatWasFound(t *testing.T) {
 	page := reported(t, everything(t)...)
 	for _, want := range []string{
-		"8 results", "Test CPU @ 3 GHz", "net.core.somaxconn", "net.ipv4.tcp_congestion_control", "cgroup CPU limit", "open files", "vm.overcommit_memory",
+		"7 results", "Test CPU @ 3 GHz", "net.core.somaxconn", "net.ipv4.tcp_congestion_control", "cgroup CPU limit", "open files", "vm.overcommit_memory",
 		"load.json beside load-2.json", "bench.json beside bench-2.json", "Loads side by side", "prefers-color-scheme: dark", "@media print",
 		"INVALID", "service time", "moving mean over 5 s", "standard deviation of the P99s over 5 s", "latency, from the intended time",
 		"std: throughput", "aio: P99", "knee at connections 64", `class="invalid"`, "not measured", "± ",
 		"93 % of the writes were under 512 B", "write through a BufWriter", "planted.smallWrites", "CPU time", "bytes allocated", "perf stat: missing (no such program)", "System calls (strace)",
-		"framing/good", "next: at most 0.05 of naive", "the generator was out of CPU", "2 of 5 rounds", "Little&#39;s law", "no knee up to connections 16", "not the rate",
+		"framing/good", "next: at most 0.05 of naive", "the generator was out of CPU", "no knee up to connections 16", "not the rate",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
@@ -154,7 +155,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	load := loadFixture(1, 1, 1)
 	load.Plan.Target, load.Command, load.Version, load.Error, load.Errors, load.Machine.CPU, load.Generator.SyscallsNote = evil, []string{evil}, evil, evil, 1, evil, evil
 	invalid := invalidLoad()
-	invalid.Reasons = []string{evil}
+	invalid.Reasons = []loads.Reason{{Text: evil}}
 	grid := matrixFixture(1, 1)
 	grid.Title, grid.Layers[0], grid.Rows.Labels[0], grid.Columns.Labels[1], grid.Figures[0].Title, grid.Knees[0].Rule = evil, evil, evil, evil, evil, evil
 	grid.Cells[len(grid.Cells)-20].Runs[0].Reason, grid.Cells[len(grid.Cells)-20].Runs[0].Valid = evil, false
@@ -166,10 +167,8 @@ func TestHostileNamesStayText(t *testing.T) {
 	d.Evidence.Perf.Counters[evil] = 1
 	bench := fixture()
 	bench.Scenarios[0].Name, bench.Scenarios[0].Title, bench.Scenarios[0].Variants[0].Name, bench.Mode = evil, evil, evil, evil
-	calibration := calibrationFixture()
-	calibration.Plan.Target, calibration.Rounds[1].Reasons[0] = evil, evil
 	var results []*Result
-	for _, result := range []any{load, load, invalid, grid, grid, d, bench, bench, calibration} {
+	for _, result := range []any{load, load, invalid, grid, grid, d, bench, bench} {
 		results = append(results, opened(t, evil, result))
 	}
 	page := reported(t, results...)

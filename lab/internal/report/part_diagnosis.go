@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // mostLines is how many lines a table of evidence has.
@@ -45,33 +46,33 @@ func newCasePart(in *inputLine, d *diagnose.Diagnosis) casePart {
 	p := casePart{In: in, Title: e.Workload, Tools: e.Tools, Keys: flameKinds}
 	var about []string
 	if e.Took > 0 {
-		about = append(about, "ran for "+timeText(e.Took))
+		about = append(about, "ran for "+units.Time(e.Took))
 	}
 	if e.CPUTime > 0 {
-		about = append(about, timeText(e.CPUTime)+" of processor time")
+		about = append(about, units.Time(e.CPUTime)+" of processor time")
 	}
 	if e.Ops > 0 {
-		about = append(about, grouped(float64(e.Ops))+" operations")
+		about = append(about, units.Grouped(float64(e.Ops))+" operations")
 	}
 	if e.Bytes > 0 {
-		about = append(about, byteText(float64(e.Bytes))+" of payload")
+		about = append(about, units.Bytes(float64(e.Bytes))+" of payload")
 	}
 	if e.ReadCalls > 0 || e.WriteCalls > 0 {
-		about = append(about, grouped(float64(e.ReadCalls))+" reads", grouped(float64(e.WriteCalls))+" writes")
+		about = append(about, units.Grouped(float64(e.ReadCalls))+" reads", units.Grouped(float64(e.WriteCalls))+" writes")
 	}
 	if e.Queued > 0 {
-		about = append(about, timeText(e.Queued)+" ready without a processor")
+		about = append(about, units.Time(e.Queued)+" ready without a processor")
 	}
 	p.About = strings.Join(about, ", ")
 	rank := 0
 	for _, f := range d.Findings {
-		line := findingLine{Rule: f.Rule, Tool: f.Tool, Top: f.Top, Short: shortTop(f.Top), Share: share(f.Share), Clue: f.Clue, Try: f.Try}
+		line := findingLine{Rule: f.Rule, Tool: f.Tool, Top: f.Top, Short: shortTop(f.Top), Share: units.Percent(f.Share), Clue: f.Clue, Try: f.Try}
 		if f.Rule == "" && f.Share == 0 {
 			line.Share = "" // there is no whole that it could be a part of
 		}
 		if f.Rule != "" {
 			rank++
-			line.Cost = share(f.Score)
+			line.Cost = units.Percent(f.Score)
 			line.Rank = rank
 		}
 		p.Findings = append(p.Findings, line)
@@ -91,18 +92,18 @@ func callsTable(c *evidence.Calls) *evidenceTable {
 	}
 	t := &evidenceTable{Title: "System calls (strace)", Heads: []string{"call", "count", "share", "errors", "time", "bytes/call", "under 512 B", "full", "most often"}}
 	for _, call := range c.ByName[:min(len(c.ByName), mostLines)] {
-		row := []string{call.Name, grouped(float64(call.Count)), "–", grouped(float64(call.Errors)), timeText(max(0, call.Time)), "–", "–", "–", "–"}
+		row := []string{call.Name, units.Grouped(float64(call.Count)), "–", units.Grouped(float64(call.Errors)), units.Time(max(0, call.Time)), "–", "–", "–", "–"}
 		if c.Total > 0 {
-			row[2] = share(float64(call.Count) / float64(c.Total))
+			row[2] = units.Percent(float64(call.Count) / float64(c.Total))
 		}
 		if moved := call.Count - call.Errors; call.Bytes > 0 && moved > 0 {
-			row[5] = byteText(float64(call.Bytes) / float64(moved))
-			row[6], row[7] = share(float64(call.Under512)/float64(moved)), share(float64(call.Full)/float64(moved))
+			row[5] = units.Bytes(float64(call.Bytes) / float64(moved))
+			row[6], row[7] = units.Percent(float64(call.Under512)/float64(moved)), units.Percent(float64(call.Full)/float64(moved))
 		}
 		if len(call.Sizes) > 0 {
-			row[8] = byteText(float64(call.Sizes[0].Bytes))
+			row[8] = units.Bytes(float64(call.Sizes[0].Bytes))
 			if len(call.Asked) > 0 {
-				row[8] += " of " + byteText(float64(call.Asked[0].Bytes))
+				row[8] += " of " + units.Bytes(float64(call.Asked[0].Bytes))
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -117,9 +118,9 @@ func traceTable(tr *evidence.Trace) *evidenceTable {
 	t := &evidenceTable{Title: "Execution trace", Heads: []string{"what", "time", "share"}}
 	all := max(0, tr.Running) + max(0, tr.Runnable) + max(0, tr.Waiting) + max(0, tr.Syscall)
 	add := func(name string, d, of time.Duration) {
-		row := []string{name, timeText(max(0, d)), "–"}
+		row := []string{name, units.Time(max(0, d)), "–"}
 		if of > 0 {
-			row[2] = share(float64(max(0, d)) / float64(of))
+			row[2] = units.Percent(float64(max(0, d)) / float64(of))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -127,7 +128,7 @@ func traceTable(tr *evidence.Trace) *evidenceTable {
 	add("goroutines ready, without a processor", tr.Runnable, all)
 	add("goroutines waiting", tr.Waiting, all)
 	add("goroutines in system calls", tr.Syscall, all)
-	add(fmt.Sprintf("collecting (%s)", plural(max(0, tr.GCs), "collection")), tr.GC, tr.Took)
+	add(fmt.Sprintf("collecting (%s)", units.Plural(max(0, tr.GCs), "collection")), tr.GC, tr.Took)
 	add("the world stopped", tr.Stopped, tr.Took)
 	add("P50 until a ready goroutine ran", tr.Latency.P50, 0)
 	add("P99 until a ready goroutine ran", tr.Latency.P99, 0)
@@ -144,9 +145,9 @@ func blockedTable(title string, tr *evidence.Trace, inCalls bool) *evidenceTable
 	}
 	t := &evidenceTable{Title: title, Heads: []string{"reason", "time", "times", "while in I/O", "where"}}
 	for _, b := range list[:min(len(list), mostLines)] {
-		row := []string{b.Reason, timeText(max(0, b.Time)), grouped(float64(b.Count)), "–", "–"}
+		row := []string{b.Reason, units.Time(max(0, b.Time)), units.Grouped(float64(b.Count)), "–", "–"}
 		if b.WhileIO > 0 && b.Time > 0 {
-			row[3] = share(float64(b.WhileIO) / float64(b.Time))
+			row[3] = units.Percent(float64(b.WhileIO) / float64(b.Time))
 		}
 		if len(b.Frames) > 0 {
 			row[4] = place(b.Frames)
@@ -179,7 +180,7 @@ func perfTable(p *evidence.Perf) *evidenceTable {
 	t := &evidenceTable{Title: "Counters (perf stat)", Heads: []string{"event", "count"}}
 	for _, name := range slices.Sorted(maps.Keys(p.Counters)) {
 		if figures(name, p.Counters[name]) == nil {
-			t.Rows = append(t.Rows, []string{name, grouped(p.Counters[name])})
+			t.Rows = append(t.Rows, []string{name, units.Grouped(p.Counters[name])})
 		}
 	}
 	for _, name := range p.Unsupported[:min(len(p.Unsupported), mostLines)] {
@@ -194,12 +195,12 @@ func scalingTable(s *evidence.Scaling) *evidenceTable {
 	}
 	t := &evidenceTable{Title: "Scaling", Heads: []string{"processors", "operations/s", "to the first", "CPU/operation"}}
 	for i, n := range s.Procs {
-		row := []string{fmt.Sprint(n), number(s.OpsPerSec[i]), "–", "–"}
+		row := []string{fmt.Sprint(n), units.Number(s.OpsPerSec[i]), "–", "–"}
 		if i < len(s.CPUPerOp) {
-			row[3] = figure(s.CPUPerOp[i], "ns")
+			row[3] = units.Figure(s.CPUPerOp[i], "ns")
 		}
 		if s.OpsPerSec[0] > 0 {
-			row[2] = ratioText(s.OpsPerSec[i] / s.OpsPerSec[0])
+			row[2] = units.Ratio(s.OpsPerSec[i] / s.OpsPerSec[0])
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A loadPart is what a page says of one run of load.
@@ -14,7 +15,7 @@ type loadPart struct {
 	In       *inputLine
 	Title    string
 	Valid    bool
-	Reasons  []string
+	Reasons  []load.Reason
 	Errors   string
 	Figures  []fact // the main ones
 	Plan     []fact
@@ -28,10 +29,10 @@ type loadPart struct {
 func newLoadPart(in *inputLine, r *load.Result) loadPart {
 	p := loadPart{In: in, Title: loadTitle(&r.Plan), Valid: r.Valid, Reasons: r.Reasons}
 	if !r.Valid && len(p.Reasons) == 0 {
-		p.Reasons = []string{"the file gives no reason"}
+		p.Reasons = []load.Reason{{Text: "the file gives no reason"}}
 	}
 	if r.Errors > 0 {
-		p.Errors = grouped(float64(r.Errors)) + " requests or connections failed"
+		p.Errors = units.Grouped(float64(r.Errors)) + " requests or connections failed"
 		if r.Error != "" {
 			p.Errors += "; the first: " + r.Error
 		}
@@ -52,25 +53,25 @@ func newLoadPart(in *inputLine, r *load.Result) loadPart {
 			distributionRow("a sleep of 1 ms ends late by", &c.Timer), distributionRow("a round trip of 64 B on loopback", &c.Loopback),
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("The generator's ceiling with this plan is %s requests/s at %s of CPU each; sends may be late by %s.",
-			number(c.Ceiling), figure(c.CeilingCPU, "ns"), timeText(c.LateAfter)))
+			units.Number(c.Ceiling), units.Figure(c.CeilingCPU, "ns"), units.Time(c.LateAfter)))
 	}
 	return p
 }
 
 func distributionRow(name string, d *load.Distribution) []string {
-	return []string{name, grouped(float64(d.Count)), timeText(d.P50), timeText(d.P90), timeText(d.P99), timeText(d.Max)}
+	return []string{name, units.Grouped(float64(d.Count)), units.Time(d.P50), units.Time(d.P90), units.Time(d.P99), units.Time(d.Max)}
 }
 
 func (p *loadPart) figures(r *load.Result) {
 	add := func(name, value string) { p.Figures = append(p.Figures, fact{Name: name, Value: value}) }
-	add("throughput", rate(r.Throughput))
-	add("requests", number(r.IOPS)+"/s")
+	add("throughput", units.Rate(r.Throughput))
+	add("requests", units.Number(r.IOPS)+"/s")
 	if d := r.Latency; d != nil && d.Count > 0 {
-		add("P50", timeText(d.P50))
-		add("P99", timeText(d.P99))
-		add("P99.9", timeText(d.P999))
-		add("max", timeText(d.Max))
-		add("P99 jitter", timeText(r.Jitter))
+		add("P50", units.Time(d.P50))
+		add("P99", units.Time(d.P99))
+		add("P99.9", units.Time(d.P999))
+		add("max", units.Time(d.Max))
+		add("P99 jitter", units.Time(r.Jitter))
 	}
 }
 
@@ -78,20 +79,20 @@ func (p *loadPart) plan(r *load.Result) {
 	add := func(name, value string) { p.Plan = append(p.Plan, fact{Name: name, Value: value}) }
 	add("target", r.Plan.Target+", "+string(r.Plan.Protocol))
 	add("model", rateText(&r.Plan))
-	add("connections", fmt.Sprintf("%s with at most %s under way on each", grouped(float64(r.Plan.Conns)), plural(r.Plan.Depth, "request")))
-	add("measured", fmt.Sprintf("%s after %s of warm-up: %s, %s", windowText(r.Measured), windowText(r.Plan.Warmup), grouped(float64(r.Requests))+" requests", byteText(float64(r.Bytes))))
+	add("connections", fmt.Sprintf("%s with at most %s under way on each", units.Grouped(float64(r.Plan.Conns)), units.Plural(r.Plan.Depth, "request")))
+	add("measured", fmt.Sprintf("%s after %s of warm-up: %s, %s", windowText(r.Measured), windowText(r.Plan.Warmup), units.Grouped(float64(r.Requests))+" requests", units.Bytes(float64(r.Bytes))))
 	if r.Plan.Rate > 0 {
-		add("sent late", share(r.Late)+" by the generator, by more than "+timeText(r.LateAfter)+"; "+share(r.Shortfall)+" not in time to be counted")
+		add("sent late", units.Percent(r.Late)+" by the generator, by more than "+units.Time(r.LateAfter)+"; "+units.Percent(r.Shortfall)+" not in time to be counted")
 	}
-	add("generator busy", share(r.Busy))
+	add("generator busy", units.Percent(r.Busy))
 	if r.Plan.Faults.Any() {
 		f := r.Plan.Faults
 		var list []string
 		if f.SlowConns > 0 {
-			list = append(list, fmt.Sprintf("%s read at most %s", plural(f.SlowConns, "connection"), rate(f.SlowRate)))
+			list = append(list, fmt.Sprintf("%s read at most %s", units.Plural(f.SlowConns, "connection"), units.Rate(f.SlowRate)))
 		}
 		if f.ResetEvery > 0 {
-			list = append(list, fmt.Sprintf("a reset every %s", plural(f.ResetEvery, "request")))
+			list = append(list, fmt.Sprintf("a reset every %s", units.Plural(f.ResetEvery, "request")))
 		}
 		if f.PauseEvery > 0 {
 			list = append(list, fmt.Sprintf("a pause of %v every %v", f.PauseFor, f.PauseEvery))
@@ -102,7 +103,7 @@ func (p *loadPart) plan(r *load.Result) {
 
 // loadTitle says a plan in a line.
 func loadTitle(p *load.Plan) string {
-	return fmt.Sprintf("%s over %s, %s, %s", sizesText(p.Sizes), plural(p.Conns, "connection"), rateText(p), clipped(p.Target, 60))
+	return fmt.Sprintf("%s over %s, %s, %s", sizesText(p.Sizes), units.Plural(p.Conns, "connection"), rateText(p), clipped(p.Target, 60))
 }
 
 // timesTable has a row for each distribution there is.
@@ -115,9 +116,9 @@ func timesTable(r *load.Result) [][]string {
 		if rows == nil {
 			rows = append(rows, []string{"", "count", "min", "mean", "P50", "P90", "P99", "P99.9", "max"})
 		}
-		row := []string{name, grouped(float64(d.Count))}
+		row := []string{name, units.Grouped(float64(d.Count))}
 		for _, t := range []time.Duration{d.Min, d.Mean, d.P50, d.P90, d.P99, d.P999, d.Max} {
-			row = append(row, timeText(t))
+			row = append(row, units.Time(t))
 		}
 		rows = append(rows, row)
 	}
@@ -142,39 +143,39 @@ var useRows = []useRow{
 		if u.CPU == 0 {
 			return ""
 		}
-		return timeText(u.User) + " + " + timeText(u.System)
+		return units.Time(u.User) + " + " + units.Time(u.System)
 	}},
 	{"waited for a processor", func(u *load.Use, _ float64) string {
 		if u.Queued == nil {
 			return ""
 		}
-		return timeText(*u.Queued)
+		return units.Time(*u.Queued)
 	}},
 	{"context switches/request", func(u *load.Use, n float64) string {
 		if u.Voluntary == nil || u.Involuntary == nil || n == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s + %s involuntary", number(float64(*u.Voluntary)/n), number(float64(*u.Involuntary)/n))
+		return fmt.Sprintf("%s + %s involuntary", units.Number(float64(*u.Voluntary)/n), units.Number(float64(*u.Involuntary)/n))
 	}},
 	{"system calls/request", func(u *load.Use, _ float64) string {
 		if u.SyscallsPerOp == nil {
 			return ""
 		}
-		return number(*u.SyscallsPerOp)
+		return units.Number(*u.SyscallsPerOp)
 	}},
 	{"allocations/request", func(u *load.Use, _ float64) string {
 		if u.AllocsPerOp == nil {
 			return ""
 		}
-		return number(*u.AllocsPerOp)
+		return units.Number(*u.AllocsPerOp)
 	}},
 	{"collections", func(u *load.Use, _ float64) string {
 		if u.GCs == nil {
 			return ""
 		}
-		text := grouped(float64(*u.GCs))
+		text := units.Grouped(float64(*u.GCs))
 		if u.GCPause != nil {
-			text += ", paused " + timeText(*u.GCPause)
+			text += ", paused " + units.Time(*u.GCPause)
 		}
 		return text
 	}},
@@ -183,7 +184,7 @@ var useRows = []useRow{
 		if u.ResidentPerConn == nil {
 			return ""
 		}
-		return byteText(*u.ResidentPerConn)
+		return units.Bytes(*u.ResidentPerConn)
 	}},
 	{"threads", func(u *load.Use, _ float64) string {
 		if u.Threads <= 0 {
@@ -197,7 +198,7 @@ func optional(v float64, metric string) string {
 	if v <= 0 {
 		return ""
 	}
-	return figure(v, metric)
+	return units.Figure(v, metric)
 }
 
 // use sets generator and target side by side, as far as something is known of either.
@@ -276,9 +277,9 @@ func newLoadsBeside(runs []*load.Result, names []string) *loadsBeside {
 		for i, r := range runs {
 			c := besideCell{Value: "–"}
 			if v, ok := of(r); ok {
-				c.Value = figureOf(v, metric)
+				c.Value = units.Figure(v, metric)
 				if based && i > first && base > 0 && r.Valid {
-					c.Ratio = ratioText(v / base)
+					c.Ratio = units.Ratio(v / base)
 				}
 			}
 			row.Cells = append(row.Cells, c)
@@ -294,7 +295,7 @@ func newLoadsBeside(runs []*load.Result, names []string) *loadsBeside {
 	text("model", func(r *load.Result) string { return rateText(&r.Plan) })
 	text("size", func(r *load.Result) string { return sizesText(r.Plan.Sizes) })
 	text("connections x depth", func(r *load.Result) string {
-		return grouped(float64(r.Plan.Conns)) + " x " + grouped(float64(r.Plan.Depth))
+		return units.Grouped(float64(r.Plan.Conns)) + " x " + units.Grouped(float64(r.Plan.Depth))
 	})
 	add("throughput", "B/s", func(r *load.Result) (float64, bool) { return r.Throughput, true })
 	add("requests", "/s", func(r *load.Result) (float64, bool) { return r.IOPS, true })
@@ -328,3 +329,6 @@ func newLoadsBeside(runs []*load.Result, names []string) *loadsBeside {
 	}
 	return b
 }
+
+// A fact is a name and what it is.
+type fact struct{ Name, Value string }

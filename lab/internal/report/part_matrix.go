@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A gridPart is what a page says of one matrix.
@@ -36,12 +38,12 @@ func newGridPart(in *inputLine, f *matrix.File) gridPart {
 			}
 		}
 	}
-	p.About = fmt.Sprintf("%s of %s in %s; %s of %s each were asked for", plural(runs, "run"), windowText(f.CellTime), duration(f.Seconds), plural(f.Repeats, "round"), "every cell")
+	p.About = fmt.Sprintf("%s of %s in %s; %s of %s each were asked for", units.Plural(runs, "run"), windowText(f.CellTime), units.Span(time.Duration(f.Seconds*float64(time.Second))), units.Plural(f.Repeats, "round"), "every cell")
 	if invalid > 0 {
 		p.About += fmt.Sprintf("; %d not valid", invalid)
 	}
 	if empty > 0 {
-		p.About += fmt.Sprintf("; %s not measured", plural(empty, "cell"))
+		p.About += fmt.Sprintf("; %s not measured", units.Plural(empty, "cell"))
 	}
 	maps := heatmaps(f, in.ID)
 	for l, name := range f.Layers {

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // mostNines bounds the axis of percentiles: 99.9999 %.
@@ -50,7 +49,7 @@ func percentilePlot(runs []*load.Result, names []string) *chart {
 	width := nines + 0.25
 	c := &chart{Title: "latency by percentile", Over: "percentile, each further nine as wide", What: "latency, logarithmic"}
 	up := overDecades(lo, hi)
-	c.up(up, 1000, func(v float64) string { return figure(v, "ns") })
+	c.up(up, 1000, func(v float64) string { return units.Figure(v, "ns") })
 	for _, share := range []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999} {
 		if at := ninesOf(share); at <= nines+1e-9 {
 			c.across(at/width, percentText(share))
@@ -94,21 +93,4 @@ func ninesOf(share float64) float64 { return -math.Log10(max(1-share, 1e-12)) }
 func percentText(share float64) string {
 	text := strconv.FormatFloat(share*100, 'f', 4, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
-}
-
-// timeText writes a time as figures are written.
-func timeText(d time.Duration) string { return figure(float64(d), "ns") }
-
-// share writes a part in per cent.
-func share(part float64) string {
-	switch p := part * 100; {
-	case p == 0:
-		return "0 %"
-	case p < 0.1:
-		return "< 0.1 %"
-	case p < 10:
-		return fmt.Sprintf("%.1f %%", p)
-	default:
-		return fmt.Sprintf("%.0f %%", p)
-	}
 }

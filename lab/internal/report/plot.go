@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // Sizes of a plot in its own units, which the page scales to the column.
@@ -94,7 +96,7 @@ func newPlot(s *Summary) *plot {
 			m.Text = "no ratio"
 		default:
 			m.X, m.Lo, m.Hi = axis.x(r.Ratio.Median), axis.x(r.Ratio.Lo), axis.x(r.Ratio.Hi)
-			m.Text = ratioText(r.Ratio.Median)
+			m.Text = units.Ratio(r.Ratio.Median)
 			if r.Verdict == "~" {
 				m.Text = "~ " + m.Text
 			} else {
@@ -175,7 +177,7 @@ func (a axis) ticks() []float64 {
 
 func tickLabel(value float64) string {
 	if value >= 1000 {
-		return grouped(value)
+		return units.Grouped(value)
 	}
 	return fmt.Sprintf("%.3g", value)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/stats"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A Summary is what the rounds of one scenario allow to be said.
@@ -158,9 +159,9 @@ func (t TargetResult) Promise() string {
 		side = "at most"
 	}
 	if t.Against == "" {
-		return fmt.Sprintf("%s: %s%s %s", t.Variant, what, side, figure(bound, t.Metric))
+		return fmt.Sprintf("%s: %s%s %s", t.Variant, what, side, units.Figure(bound, t.Metric))
 	}
-	return fmt.Sprintf("%s: %s%s %s of %s", t.Variant, what, side, ratioText(bound), t.Against)
+	return fmt.Sprintf("%s: %s%s %s of %s", t.Variant, what, side, units.Ratio(bound), t.Against)
 }
 
 // bound is the bound of a target, and whether a figure has to stay below it.
@@ -194,7 +195,7 @@ func tallyText(summaries []Summary) string {
 
 // note says on how much a scenario's figures rest.
 func note(o *measure.Outcome, s *Summary) string {
-	text := fmt.Sprintf("%s of %s x %s", plural(o.Rounds, "round"), grouped(float64(o.Ops)), o.Op)
+	text := fmt.Sprintf("%s of %s x %s", units.Plural(o.Rounds, "round"), units.Grouped(float64(o.Ops)), o.Op)
 	if o.State == measure.Partial {
 		text += "; " + o.Reason
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // width is what a table tries to stay within, in columns of a terminal.
@@ -113,7 +114,7 @@ func (t *Table) Foot(f *File) {
 			measured++
 		}
 	}
-	line := fmt.Sprintf("%d of %s in %s, seed %d", measured, plural(len(f.Scenarios), "scenario"), duration(f.Seconds), f.Seed)
+	line := fmt.Sprintf("%d of %s in %s, seed %d", measured, units.Plural(len(f.Scenarios), "scenario"), units.Span(time.Duration(f.Seconds*float64(time.Second))), f.Seed)
 	if f.Interrupted {
 		line += "; interrupted, only whole rounds are kept"
 	}
@@ -160,21 +161,21 @@ func (t *Table) grid(o *measure.Outcome, s *Summary) *grid {
 		}
 		cells := []cell{{text: name}, {text: "-"}, {}, {}}
 		if r.Figure != nil {
-			cells[1].text = figure(r.Figure.Median, o.Metric)
+			cells[1].text = units.Figure(r.Figure.Median, o.Metric)
 		}
 		switch {
 		case r.Variant == s.Baseline:
 			cells[2] = cell{text: "1", style: styleDim}
 		case r.Ratio != nil:
 			cells[2] = ratioCell(r)
-			cells[3].text = ratioText(r.Ratio.Lo) + " .. " + ratioText(r.Ratio.Hi)
+			cells[3].text = units.Ratio(r.Ratio.Lo) + " .. " + units.Ratio(r.Ratio.Hi)
 		}
 		for _, metric := range columns {
 			c := cell{text: "-"}
 			if in, ok := r.Metrics[metric]; ok {
-				c.text = number(in.Median)
+				c.text = units.Number(in.Median)
 				if metric != lab.AllocsPerOp && metric != lab.GCRuns {
-					c.text = figure(in.Median, metric)
+					c.text = units.Figure(in.Median, metric)
 				}
 			}
 			cells = append(cells, c)
@@ -190,9 +191,9 @@ func (t *Table) grid(o *measure.Outcome, s *Summary) *grid {
 func ratioCell(r Row) cell {
 	switch r.Verdict {
 	case "less":
-		return cell{text: ratioText(r.Ratio.Median), style: styleGood}
+		return cell{text: units.Ratio(r.Ratio.Median), style: styleGood}
 	case "more":
-		return cell{text: ratioText(r.Ratio.Median), style: styleBad}
+		return cell{text: units.Ratio(r.Ratio.Median), style: styleBad}
 	}
 	return cell{text: "~", style: styleDim}
 }
@@ -209,9 +210,9 @@ func targetCell(s *Summary, variant string) cell {
 			continue
 		}
 		limit, below := bound(t.Target)
-		text := "<= " + ratioText(limit)
+		text := "<= " + units.Ratio(limit)
 		if !below {
-			text = ">= " + ratioText(limit)
+			text = ">= " + units.Ratio(limit)
 		}
 		if t.Upper {
 			text = "upper " + text
@@ -220,7 +221,7 @@ func targetCell(s *Summary, variant string) cell {
 			return cell{text: text + " ok", style: styleGood}
 		}
 		// The row may show ~ where the median misses.
-		return cell{text: fmt.Sprintf("%s MISSED: %s", text, ratioText(held(t))), style: styleBad}
+		return cell{text: fmt.Sprintf("%s MISSED: %s", text, units.Ratio(held(t))), style: styleBad}
 	}
 	return cell{}
 }
@@ -243,9 +244,9 @@ func (t *Table) verdict(r TargetResult) string {
 // valueText writes what a target was held against.
 func valueText(r TargetResult) string {
 	if r.Against != "" {
-		return ratioText(held(r))
+		return units.Ratio(held(r))
 	}
-	return figure(held(r), r.Metric)
+	return units.Figure(held(r), r.Metric)
 }
 
 // ownMetrics are those that only runners report, in order of name.
@@ -295,22 +296,4 @@ func (t *Table) wrapped(mark, text string, ofMark, ofText style) {
 		line += word
 	}
 	t.line(t.paint.style(mark, ofMark) + t.paint.style(line, ofText))
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return grouped(float64(n)) + " " + what
-}
-
-func duration(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	if d < 2*time.Minute {
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
 }

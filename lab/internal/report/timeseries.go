@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // mostPlotted is how many places a line has at most: about two for each
@@ -33,7 +34,7 @@ func throughputPlot(runs []*load.Result, names []string) *chart {
 	}
 	c := &chart{Title: "throughput over time", Over: "time", What: "payload a second"}
 	up := fromZero(hi, 1000)
-	c.up(up, 1000, rate)
+	c.up(up, 1000, units.Rate)
 	timeAxis(c, end)
 	for i, r := range runs {
 		if len(r.Series) == 0 {
@@ -63,7 +64,7 @@ func throughputPlot(runs []*load.Result, names []string) *chart {
 		c.Caption = "Moving means of the throughput over time."
 	}
 	if windows > mostPlotted {
-		c.Caption += fmt.Sprintf(" Of %s windows every %d. is drawn.", grouped(float64(windows)), (windows+mostPlotted-1)/mostPlotted)
+		c.Caption += fmt.Sprintf(" Of %s windows every %d. is drawn.", units.Grouped(float64(windows)), (windows+mostPlotted-1)/mostPlotted)
 	}
 	return c
 }
@@ -93,7 +94,7 @@ func tailPlot(r *load.Result) *chart {
 	}
 	c := &chart{Title: "P99 over time", Over: "time", What: "P99 of each window, logarithmic"}
 	up := overDecades(lo, hi)
-	c.up(up, 1000, func(v float64) string { return figure(v, "ns") })
+	c.up(up, 1000, func(v float64) string { return units.Figure(v, "ns") })
 	timeAxis(c, end)
 	var points [][2]float64
 	var last time.Duration
@@ -112,7 +113,7 @@ func tailPlot(r *load.Result) *chart {
 	c.Legend = append(c.Legend, legend{colour(0), "line", "P99 of " + windowText(r.Plan.Windows.P99)})
 	c.Caption = "P99 of the requests answered in each window."
 	if len(r.P99s) > mostPlotted {
-		c.Caption += fmt.Sprintf(" Of %s windows the highest of each %d is drawn.", grouped(float64(len(r.P99s))), (len(r.P99s)+mostPlotted-1)/mostPlotted)
+		c.Caption += fmt.Sprintf(" Of %s windows the highest of each %d is drawn.", units.Grouped(float64(len(r.P99s))), (len(r.P99s)+mostPlotted-1)/mostPlotted)
 	}
 	if len(r.Jitters) > 0 {
 		path := ""
@@ -171,7 +172,3 @@ func trimmed(v float64) string { return strconv.FormatFloat(math.Round(v*100)/10
 func windowText(d time.Duration) string {
 	return seconds(d.Seconds())
 }
-
-// rate writes bytes a second, in powers of ten as the other commands do: sizes are
-// powers of two, speeds are not.
-func rate(v float64) string { return scaled(v, 1000, "B/s", "kB/s", "MB/s", "GB/s") }

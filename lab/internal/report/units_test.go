@@ -1,6 +1,10 @@
 package report
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
 
 func TestFiguresForPeople(t *testing.T) {
 	for _, c := range []struct {
@@ -29,14 +33,14 @@ func TestFiguresForPeople(t *testing.T) {
 		{1234567, "syscalls/op", "1,234,567"},
 		{0.00002, "allocs/op", "0"},
 	} {
-		if got := figure(c.value, c.metric); got != c.want {
-			t.Errorf("figure(%v, %q) = %q, want %q", c.value, c.metric, got, c.want)
+		if got := units.Figure(c.value, c.metric); got != c.want {
+			t.Errorf("units.Figure(%v, %q) = %q, want %q", c.value, c.metric, got, c.want)
 		}
 	}
-	if got := figureRange(61.2, 66.7, "ns/op"); got != "61.2 – 66.7 ns" {
+	if got := units.Range(61.2, 66.7, "ns/op"); got != "61.2 – 66.7 ns" {
 		t.Error(got)
 	}
-	if got := figureRange(990, 1200, "ns/op"); got != "990 ns – 1.20 µs" {
+	if got := units.Range(990, 1200, "ns/op"); got != "990 ns – 1.20 µs" {
 		t.Error(got)
 	}
 }
@@ -45,8 +49,8 @@ func TestRatiosForPeople(t *testing.T) {
 	for value, want := range map[float64]string{
 		0: "0.00", 0.0042: "0.0042", 0.08: "0.08", 0.854: "0.85", 1: "1.00", 9.94: "9.94", 12.34: "12.3", 489: "489", 12345: "12,345",
 	} {
-		if got := ratioText(value); got != want {
-			t.Errorf("ratioText(%v) = %q, want %q", value, got, want)
+		if got := units.Ratio(value); got != want {
+			t.Errorf("units.Ratio(%v) = %q, want %q", value, got, want)
 		}
 	}
 }
