@@ -10,6 +10,7 @@ gcc clang|gcc libc6-dev|the race detector needs cgo
 chromium chromium-browser google-chrome|chromium|tests open the HTML report and the page of the relay in a browser
 ffmpeg|ffmpeg|tests publish to the relay and play from it
 ffprobe|ffmpeg|tests look at what was recorded and played
+nginx|nginx-light libnginx-mod-stream|tests put the relay behind a proxy
 shellcheck|shellcheck|the scripts are checked
 strace|strace|the tests of lab diagnose look at system calls
 perf|linux-perf|the tests of lab diagnose count and sample

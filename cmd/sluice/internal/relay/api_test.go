@@ -172,8 +172,8 @@ func TestAPIErrors(t *testing.T) {
 		{"POST", "/api/streams", 405, "GET, HEAD"},
 		{"DELETE", "/api/streams/live/s", 405, "GET, HEAD"},
 		{"GET", "/api/clients/v1", 405, "DELETE"},
-		{"DELETE", "/api/clients/v1", 404, ""},
-		{"DELETE", "/api/clients/", 404, ""},
+		{"DELETE", "/api/clients/v1", 403, ""},
+		{"DELETE", "/api/clients/", 403, ""},
 		{"POST", "/healthz", 405, "GET, HEAD"},
 		{"POST", "/metrics", 405, "GET, HEAD"},
 	} {
@@ -196,7 +196,8 @@ func TestAPIErrors(t *testing.T) {
 }
 
 func TestKick(t *testing.T) {
-	s := startRelay(t, nil)
+	s := startRelay(t, func(c *relayConfig) { c.APIToken = "0123456789" })
+	bearer := http.Header{"Authorization": {"Bearer 0123456789"}}
 	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:20]...)
@@ -204,7 +205,7 @@ func TestKick(t *testing.T) {
 	_, kicked := s.playing(t, "/live/s.flv")
 	_, stays := s.playing(t, "/live/s.flv")
 	s.viewersOf(t, "live/s", 2)
-	if status, text := s.do(t, "DELETE", "/api/clients/v1", nil); status != 204 || text != "" {
+	if status, text := s.do(t, "DELETE", "/api/clients/v1", bearer); status != 204 || text != "" {
 		t.Errorf("%d %q", status, text)
 	}
 	for {
@@ -220,11 +221,11 @@ func TestKick(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if status, _ := s.do(t, "DELETE", "/api/clients/v1", nil); status != 404 {
+	if status, _ := s.do(t, "DELETE", "/api/clients/v1", bearer); status != 404 {
 		t.Errorf("again: %d", status)
 	}
 	// A publisher who waits to send hears of it at once.
-	if status, _ := s.do(t, "DELETE", "/api/clients/p1", nil); status != 204 {
+	if status, _ := s.do(t, "DELETE", "/api/clients/p1", bearer); status != 204 {
 		t.Errorf("publisher: %d", status)
 	}
 	if a := p.answered(t); a.status != 409 || !strings.Contains(a.text, "kicked") {
@@ -245,22 +246,23 @@ func TestWhoMayUseTheAPI(t *testing.T) {
 	}{
 		{"open", "", "GET", "/api/streams", "10.0.0.1:1", nil, 200},
 		{"open metrics", "", "GET", "/metrics", "10.0.0.1:1", nil, 200},
-		{"local kick", "", "DELETE", "/api/clients/v1", "127.0.0.1:1", nil, 404},
-		{"local kick over IPv6", "", "DELETE", "/api/clients/v1", "[::1]:1", nil, 404},
+		{"local kick", "", "DELETE", "/api/clients/v1", "127.0.0.1:1", nil, 403},
 		{"foreign kick", "", "DELETE", "/api/clients/v1", "10.0.0.1:1", nil, 403},
 		{"a bearer where there is no token", "", "DELETE", "/api/clients/v1", "10.0.0.1:1", bearer, 403},
 		{"an empty bearer", "", "DELETE", "/api/clients/v1", "10.0.0.1:1", http.Header{"Authorization": {"Bearer "}}, 403},
-		{"through a proxy", "", "DELETE", "/api/clients/v1", "127.0.0.1:1", http.Header{"X-Forwarded-For": {"1.2.3.4"}}, 403},
-		{"by another page", "", "DELETE", "/api/clients/v1", "127.0.0.1:1", http.Header{"Origin": {"https://evil.example"}}, 403},
-		{"by the own page", "", "DELETE", "/api/clients/v1", "127.0.0.1:1", http.Header{"Origin": {"http://127.0.0.1:8080"}}, 404},
-		{"by a name that points here", "", "DELETE", "/api/clients/v1", "127.0.0.1:1", http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}}, 403},
+		{"by another page", token, "DELETE", "/api/clients/v1", "127.0.0.1:1", http.Header{"Origin": {"https://evil.example"}, "Authorization": {"Bearer " + token}}, 403},
+		{"by the own page", token, "DELETE", "/api/clients/v1", "127.0.0.1:1", http.Header{"Origin": {"http://127.0.0.1:8080"}, "Authorization": {"Bearer " + token}}, 404},
 		{"closed", token, "GET", "/api/streams", "10.0.0.1:1", nil, 401},
 		{"closed metrics", token, "GET", "/metrics", "10.0.0.1:1", nil, 401},
 		{"health stays open", token, "GET", "/healthz", "10.0.0.1:1", nil, 200},
 		{"with token", token, "GET", "/api/clients", "10.0.0.1:1", bearer, 200},
 		{"with a wrong token", token, "GET", "/api/clients", "10.0.0.1:1", wrong, 401},
 		{"with a wrong token from here", token, "GET", "/api/clients", "127.0.0.1:1", wrong, 401},
-		{"local", token, "GET", "/api/clients", "127.0.0.1:1", nil, 200},
+		{"local", token, "GET", "/api/clients", "127.0.0.1:1", nil, 401},
+		{"local streams", token, "GET", "/api/streams", "[::1]:1", nil, 401},
+		{"local metrics", token, "GET", "/metrics", "127.0.0.1:1", nil, 401},
+		{"an empty bearer where there is a token", token, "GET", "/api/clients", "127.0.0.1:1", http.Header{"Authorization": {"Bearer "}}, 401},
+		{"the token without its scheme", token, "GET", "/api/clients", "127.0.0.1:1", http.Header{"Authorization": {token}}, 401},
 		{"kick with token", token, "DELETE", "/api/clients/v1", "10.0.0.1:1", bearer, 404},
 		{"kick without", token, "DELETE", "/api/clients/v1", "10.0.0.1:1", nil, 401},
 	} {

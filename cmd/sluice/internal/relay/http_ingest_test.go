@@ -127,7 +127,7 @@ func TestRefusedPublishers(t *testing.T) {
 		{"POST /live/s.flv HTTP/1.1\nHost: a\nContent-Length: 0\n", 411, "length"},
 		{"POST /live/s.flv HTTP/1.1\nHost: a\nContent-Encoding: gzip\nContent-Length: 5\n", 415, "compressed"},
 		{"POST /live/s.flv HTTP/1.1\nHost: a\nOrigin: https://evil.example\n" + chunks, 403, "origin"},
-		{"POST /live/s.flv HTTP/1.1\nHost: a\nOrigin: https://studio.example\n" + chunks, 409, "somebody publishes"},
+		{"POST /live/s.flv HTTP/1.1\nHost: a\nOrigin: https://studio.example\n" + chunks, 403, "origin"},
 		{"PATCH /live/s.flv HTTP/1.1\nHost: a\nContent-Length: 5\n", 405, "POST or PUT"},
 		{"POST /live/s HTTP/1.1\nHost: a\nContent-Length: 5\n", 404, ""},
 		{"POST /api/streams HTTP/1.1\nHost: a\nContent-Length: 5\n", 405, "GET"},

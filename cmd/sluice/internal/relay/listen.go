@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -63,6 +64,9 @@ func (s *Server) Listen() error {
 			}
 			s.listeners = nil
 			return &ListenError{l.setting, l.address, err}
+		}
+		if slices.Contains(c.ProxyProtocol, l.setting) {
+			opened = s.proxies.Listener(opened, s.host.Times.Header)
 		}
 		s.listeners = append(s.listeners, &listener{opened, l.setting, l.serve})
 	}

@@ -33,6 +33,9 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	if err := s.host.Gate.Update(o); err != nil {
 		return nil, nil, fmt.Errorf("rules: %w", err)
 	}
+	if err := s.trust(&next); err != nil {
+		return nil, nil, err
+	}
 	s.settings.Store(&next)
 	if s.level != nil {
 		s.level.Set(Level(next.LogLevel))

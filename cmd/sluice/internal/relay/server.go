@@ -28,6 +28,7 @@ type Server struct {
 	level     *slog.LevelVar // nil: it cannot be changed
 	log       *slog.Logger
 
+	proxies   listen.Proxies
 	host      *session.Host
 	listeners []*listener
 	certs     *listen.Certificate // nil: no TLS
@@ -59,6 +60,9 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	s := &Server{level: o.Level, log: log, ended: make(chan struct{})}
 	s.settings.Store(&c)
+	if err := s.trust(&c); err != nil {
+		return nil, err
+	}
 	gate, err := newGate(&c)
 	if err != nil {
 		return nil, err
@@ -90,12 +94,21 @@ func New(c config.Config, o Options) (*Server, error) {
 		Ctx:      ctx,
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
-	s.web = web.New(s.host, o.Version, s.Addresses)
+	s.web = web.New(s.host, &s.proxies, o.Version, s.Addresses)
 	if err := s.attach(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// trust makes the proxies of the settings trusted.
+func (s *Server) trust(c *config.Config) error {
+	networks, err := access.ParseAllow(strings.Join(c.TrustedProxies, ","))
+	if err != nil {
+		return err
+	}
+	return s.proxies.Update(networks)
 }
 
 func newGate(c *config.Config) (*access.Gate, error) {

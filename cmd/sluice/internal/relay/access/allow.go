@@ -24,17 +24,18 @@ func ParseAllow(text string) ([]netip.Prefix, error) {
 		}
 		list = append(list, p)
 	}
-	if _, err := newAllowList(list); err != nil {
+	if _, err := NewAllowList(list); err != nil {
 		return nil, err
 	}
 	return list, nil
 }
 
-// allowList is a list of networks, IPv4 ones in their own form.
-type allowList []netip.Prefix
+// AllowList is a list of networks, IPv4 ones in their own form.
+type AllowList []netip.Prefix
 
-func newAllowList(prefixes []netip.Prefix) (allowList, error) {
-	var list allowList
+// NewAllowList makes a list of networks. An empty one has no address.
+func NewAllowList(prefixes []netip.Prefix) (AllowList, error) {
+	var list AllowList
 	for _, p := range prefixes {
 		// ::ffff:10.0.0.0/104 and 10.0.0.0/8 are the same hosts (RFC 4291,
 		// section 2.5.5.2), and on a socket for both families the former is
@@ -46,15 +47,15 @@ func newAllowList(prefixes []netip.Prefix) (allowList, error) {
 			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
 		}
 		if !p.IsValid() {
-			return nil, fmt.Errorf("access: allow list: %s is no network", p)
+			return nil, fmt.Errorf("access: allow list: %s is not a network", p)
 		}
 		list = append(list, p.Masked())
 	}
 	return list, nil
 }
 
-// has tells whether a, as plain returns it, is in the list.
-func (l allowList) has(a netip.Addr) bool {
+// Has tells whether a, as plain returns it, is in the list.
+func (l AllowList) Has(a netip.Addr) bool {
 	for _, p := range l {
 		if p.Contains(a) {
 			return true

@@ -48,7 +48,7 @@ type Gate struct {
 type rules struct {
 	protect map[Action]bool
 	secret  []byte
-	allow   map[Action]allowList
+	allow   map[Action]AllowList
 	now     func() time.Time
 	hook    *hook // nil: none
 	maxima  maxima
@@ -79,7 +79,7 @@ func newRules(o Options) (*rules, error) {
 	g := &rules{
 		protect: map[Action]bool{},
 		secret:  slices.Clone(o.Secret),
-		allow:   map[Action]allowList{},
+		allow:   map[Action]AllowList{},
 		now:     o.Now,
 		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress},
 	}
@@ -99,7 +99,7 @@ func newRules(o Options) (*rules, error) {
 		action Action
 		list   []netip.Prefix
 	}{{Publish, o.AllowPublish}, {Play, o.AllowPlay}} {
-		list, err := newAllowList(c.list)
+		list, err := NewAllowList(c.list)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	}
 	rules := g.rules.Load()
 	address := plain(r.Address.Addr())
-	if list := rules.allow[r.Action]; len(list) > 0 && !list.has(address) {
+	if list := rules.allow[r.Action]; len(list) > 0 && !list.Has(address) {
 		return nil, refuse(r, "this address is not allowed", ErrAddress, nil)
 	}
 	if rules.protect[r.Action] {

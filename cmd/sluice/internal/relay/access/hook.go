@@ -33,7 +33,7 @@ const (
 type hookRequest struct {
 	Action   Action `json:"action"`
 	Stream   string `json:"stream"`
-	Address  string `json:"address"` // IP:port, empty when it is not known
+	Address  string `json:"address"` // IP:port, or IP where a proxy told no port; empty when it is not known
 	Protocol string `json:"protocol"`
 	Query    string `json:"query"` // a=b&c=d
 	Agent    string `json:"agent"`
@@ -91,7 +91,11 @@ func (h *hook) ask(ctx context.Context, r *Request) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	q := hookRequest{Action: r.Action, Stream: r.Stream, Protocol: r.Protocol, Query: r.Query.Encode(), Agent: r.Agent}
-	if r.Address.IsValid() {
+	switch {
+	case !r.Address.IsValid():
+	case r.Address.Port() == 0:
+		q.Address = r.Address.Addr().String()
+	default:
 		q.Address = r.Address.String()
 	}
 	body, err := json.Marshal(q)

@@ -92,6 +92,8 @@ func (c *Config) Check() error {
 		return c.fault("cert", "rtmps and https need a certificate file")
 	case tls && c.Key == "":
 		return c.fault("key", "rtmps and https need a key file")
+	case len(c.ProxyProtocol) > 0 && len(c.TrustedProxies) == 0:
+		return c.fault("proxy-protocol", "needs trusted-proxies: the networks from which it is believed")
 	case len(c.Protect) > 0 && c.TokenSecret == "":
 		return c.fault("protect", "needs a secret in the environment variable %s, such as what openssl rand -hex 32 prints", EnvTokenSecret)
 	case len(c.Protect) > 0 && len(c.TokenSecret) < access.MinSecret:

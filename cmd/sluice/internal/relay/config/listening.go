@@ -2,8 +2,10 @@ package config
 
 // Listening is where the server listens.
 type Listening struct {
-	RTMP, RTMPS, HTTP, HTTPS string // addresses; "" or "off" for none
-	Cert, Key                string // PEM files for RTMPS and HTTPS
+	RTMP, RTMPS, HTTP, HTTPS string   // addresses; "" or "off" for none
+	Cert, Key                string   // PEM files for RTMPS and HTTPS
+	TrustedProxies           []string // CIDR: peers that may speak for others
+	ProxyProtocol            []string // listeners on which those begin with a PROXY header
 }
 
 func (g *Listening) settings() []Setting {
@@ -20,5 +22,9 @@ func (g *Listening) settings() []Setting {
 			value: text(&g.Cert)},
 		{Name: "key", Live: true, Usage: "PEM `file` with the private key",
 			value: text(&g.Key)},
+		{Name: "trusted-proxies", Live: true, Usage: "`networks` of proxies whose X-Forwarded-For, Forwarded and PROXY protocol are believed",
+			value: list(&g.TrustedProxies), fits: networks(&g.TrustedProxies)},
+		{Name: "proxy-protocol", Usage: "`listeners` on which trusted proxies send the PROXY protocol first: rtmp, rtmps, http, https",
+			value: list(&g.ProxyProtocol), fits: allOf(&g.ProxyProtocol, "rtmp", "rtmps", "http", "https")},
 	}
 }

@@ -147,14 +147,7 @@ func TestKick(t *testing.T) {
 
 func (s *server) kick(t *testing.T, id string, want int) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodDelete, "http://"+s.HTTP+"/api/clients/"+id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := apiClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.api(t, http.MethodDelete, "/api/clients/"+id)
 	resp.Body.Close()
 	if resp.StatusCode != want {
 		t.Errorf("DELETE of %q: %s, want %d", id, resp.Status, want)

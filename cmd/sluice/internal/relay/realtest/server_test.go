@@ -52,7 +52,8 @@ func serve(t testing.TB, o options) *server {
 		cert, key := certificate(t)
 		args = append(args, "--rtmps", "127.0.0.1:0", "--https", "127.0.0.1:0", "--cert", cert, "--key", key)
 	}
-	s := &server{process: start(t, o.env, sluice(t), append(args, o.flags...)...)}
+	env := append([]string{"SLUICE_API_TOKEN=" + apiToken}, o.env...)
+	s := &server{process: start(t, env, sluice(t), append(args, o.flags...)...)}
 	t.Cleanup(func() {
 		s.stop(t)
 		if t.Failed() {
@@ -111,10 +112,7 @@ func (s *server) stop(t testing.TB) {
 // get asks the API, over HTTP.
 func (s *server) get(t testing.TB, path string, v any) {
 	t.Helper()
-	resp, err := apiClient.Get("http://" + s.HTTP + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := s.api(t, http.MethodGet, path)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -128,6 +126,24 @@ func (s *server) get(t testing.TB, path string, v any) {
 			t.Fatalf("%s: %v: %s", path, err, body)
 		}
 	}
+}
+
+// apiToken is what the API of the tests' servers asks for.
+const apiToken = "the API token of the tests"
+
+// api sends a request with the API token.
+func (s *server) api(t testing.TB, method, path string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(method, "http://"+s.HTTP+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+apiToken)
+	resp, err := apiClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
 }
 
 // apiClient keeps no connections, so that none of the tests' own is counted.

@@ -39,6 +39,7 @@ var Handshakes atomic.Int64
 type peer struct {
 	server   *session.Host
 	conn     net.Conn
+	address  string // where it comes from, host:port
 	protocol string
 	r        *sluice.BufReader
 	w        *sluice.BufWriter
@@ -50,13 +51,13 @@ type peer struct {
 // talk talks to one connection, transferred, until its session has ended.
 // The handshake and the first request have to be through by deadline. ctx is
 // done when the server shuts down.
-func (s *Server) talk(ctx context.Context, conn net.Conn, protocol string, deadline time.Time) {
+func (s *Server) talk(ctx context.Context, conn net.Conn, address, protocol string, deadline time.Time) {
 	if Handshakes.Add(1) > MaxHandshakes {
 		Handshakes.Add(-1)
-		s.Log.Debug("too many connections without a request", "protocol", protocol, "address", conn.RemoteAddr().String(), "limit", MaxHandshakes)
+		s.Log.Debug("too many connections without a request", "protocol", protocol, "address", address, "limit", MaxHandshakes)
 		return
 	}
-	x := newPeer(s.Host, conn, protocol)
+	x := newPeer(s.Host, conn, address, protocol)
 	defer x.close()
 	req, err := x.beginElsewhere(ctx, deadline)
 	Handshakes.Add(-1)
@@ -71,13 +72,14 @@ func (s *Server) talk(ctx context.Context, conn net.Conn, protocol string, deadl
 		// Some encoders publish again on the same connection.
 		req, err = x.request(ctx, time.Now().Add(s.Times.Header))
 	}
-	s.Log.Debug("no request", "protocol", protocol, "address", conn.RemoteAddr().String(), "error", err)
+	s.Log.Debug("no request", "protocol", protocol, "address", address, "error", err)
 }
 
-func newPeer(s *session.Host, conn net.Conn, protocol string) *peer {
+func newPeer(s *session.Host, conn net.Conn, address, protocol string) *peer {
 	x := &peer{
 		server:   s,
 		conn:     conn,
+		address:  address,
 		protocol: protocol,
 		r:        &sluice.BufReader{Allocator: s.Alloc},
 		out:      &output{conn: conn, within: s.Times.Answer},
@@ -149,7 +151,7 @@ func (x *peer) endWith(ctx context.Context) (stop func() bool) {
 func (x *peer) info(req *rtmp.Request) (session.Info, error) {
 	i := session.Info{
 		Protocol: x.protocol,
-		Address:  x.conn.RemoteAddr().String(),
+		Address:  x.address,
 		Agent:    req.FlashVer,
 		Query:    req.Query,
 		Via:      edge.PathOfFlashVer(req.FlashVer),

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
@@ -41,19 +42,24 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 		pause = 0
 		deadline := time.Now().Add(s.Times.Header)
 		s.Group.Run(conn, func(conn net.Conn) {
+			conn, from, err := listen.Unwrap(conn)
+			if err != nil {
+				s.Log.Debug("no PROXY protocol header", "listener", setting, "address", from.String(), "error", err)
+				return
+			}
 			if secure == nil {
-				s.talk(s.Ctx, conn, session.RTMP, deadline)
+				s.talk(s.Ctx, conn, from.String(), session.RTMP, deadline)
 				return
 			}
 			encrypted := tls.Server(conn, secure)
 			ctx, cancel := context.WithDeadline(s.Ctx, deadline)
-			err := encrypted.HandshakeContext(ctx)
+			err = encrypted.HandshakeContext(ctx)
 			cancel()
 			if err != nil {
-				s.Log.Debug("TLS handshake failed", "listener", setting, "address", conn.RemoteAddr().String(), "error", err)
+				s.Log.Debug("TLS handshake failed", "listener", setting, "address", from.String(), "error", err)
 				return
 			}
-			s.talk(s.Ctx, encrypted, session.RTMPS, deadline)
+			s.talk(s.Ctx, encrypted, from.String(), session.RTMPS, deadline)
 		})
 	}
 }

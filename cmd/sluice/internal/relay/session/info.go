@@ -23,7 +23,7 @@ const (
 type Info struct {
 	Stream   string     // APP/NAME as StreamName made it
 	Protocol string     // one of the constants
-	Address  string     // of the peer, host:port
+	Address  string     // of the peer, host:port; from a proxy that tells no port only the host
 	Agent    string     // what the peer says that it is; cut when it is long
 	Query    url.Values // of the address or of the stream name
 	Via      edge.Path  // the servers that the request has come through
@@ -31,8 +31,13 @@ type Info struct {
 
 // request is what the gate is asked.
 func (i Info) request(a access.Action) access.Request {
-	// An address that is none leaves the zero one, which is in no allow list.
-	address, _ := netip.ParseAddrPort(i.Address)
+	address, err := netip.ParseAddrPort(i.Address)
+	if err != nil {
+		// Proxies tell no port. An address that is none leaves the zero one, which
+		// is in no allow list.
+		ip, _ := netip.ParseAddr(i.Address)
+		address = netip.AddrPortFrom(ip, 0)
+	}
 	return access.Request{Action: a, Stream: i.Stream, Address: address, Protocol: i.Protocol, Agent: i.Agent, Query: i.Query}
 }
 

@@ -39,8 +39,7 @@ func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 
 // deleteClient ends a session.
 func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string) {
-	if !w.trusted(r) {
-		w.unauthorized(rw)
+	if !w.mayChange(rw, r) {
 		return
 	}
 	c, ok := w.Register.Get(id)

@@ -61,10 +61,12 @@ func (c cors) allow(h http.Header, r *http.Request) {
 	}
 }
 
-// preflight answers OPTIONS for a resource with these methods.
-func (c cors) preflight(rw http.ResponseWriter, r *http.Request, methods string) {
+// preflight answers OPTIONS for media, which pages of other origins may play and
+// not publish.
+func (c cors) preflight(rw http.ResponseWriter, r *http.Request) {
+	const methods = "GET, HEAD"
 	h := rw.Header()
-	h.Set("Allow", methods+", OPTIONS")
+	h.Set("Allow", methods+", POST, PUT, OPTIONS")
 	c.allow(h, r)
 	if h.Get("Access-Control-Allow-Origin") != "" && r.Header.Get("Access-Control-Request-Method") != "" {
 		h.Set("Access-Control-Allow-Methods", methods)

@@ -24,7 +24,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	length := r.ContentLength
 	switch {
 	case err != nil:
-	case !w.cors().admits(r):
+	case foreignPage(r):
 		err = session.ErrOrigin
 	case r.Header.Get("Content-Encoding") != "":
 		err = session.ErrCoding
@@ -41,7 +41,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.Refused(session.RolePublisher, info, err)
 	}
-	conn, buffered, hijackErr := http.NewResponseController(rw).Hijack()
+	conn, buffered, hijackErr := hijack(rw)
 	if hijackErr != nil {
 		if p != nil {
 			p.Close()

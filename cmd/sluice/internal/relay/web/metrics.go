@@ -32,7 +32,7 @@ func newMetrics(w *Server) http.Handler {
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		// They name the streams, as the API does.
-		if reads(rw, r) && w.mayRead(rw, r) {
+		if ownPage(rw, r) && reads(rw, r) && w.mayRead(rw, r) {
 			handler.ServeHTTP(rw, r)
 		}
 	})

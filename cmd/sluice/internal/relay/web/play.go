@@ -68,7 +68,7 @@ const flvType = "video/x-flv"
 // length and is not chunked, so that what all viewers get is the same bytes,
 // and ends with the connection (RFC 9112, section 6.3).
 func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Stream, info session.Info, o session.PlayOptions, done func()) {
-	conn, _, err := http.NewResponseController(rw).Hijack()
+	conn, _, err := hijack(rw)
 	if err != nil {
 		done()
 		w.Log.Error("cannot take over a connection", "address", info.Address, "error", err)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
@@ -29,6 +31,7 @@ const maxHeader = 28 << 10
 // connections are hijacked.
 type Server struct {
 	*session.Host
+	proxies   *listen.Proxies
 	version   string
 	addresses func() map[string]string // of the listeners, by setting
 	began     time.Time
@@ -39,9 +42,9 @@ type Server struct {
 	page      atomic.Pointer[builtPage] // nil: to be made
 }
 
-func New(h *session.Host, version string, addresses func() map[string]string) *Server {
+func New(h *session.Host, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
 	w := &Server{
-		Host: h, version: version, addresses: addresses, began: time.Now(),
+		Host: h, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
 		history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
 	}
 	w.metrics = newMetrics(w)
@@ -111,6 +114,13 @@ func (w *Server) Close() { w.http.Close() }
 // ServeHTTP sends a request to what answers it.
 func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
+	client, err := w.proxies.Client(r.RemoteAddr, r.Header)
+	if err != nil {
+		w.Log.Warn("a request with two clients", "address", r.RemoteAddr, "error", err)
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	r.RemoteAddr = client // from here on: in logs, limits and hooks
 	own := strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/")
 	if !own && strings.HasSuffix(path, ".flv") {
 		w.media(rw, r)
@@ -153,14 +163,29 @@ func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 		w.cors().allow(rw.Header(), r)
 		w.play(rw, r)
 	case http.MethodPost, http.MethodPut:
-		w.cors().allow(rw.Header(), r)
 		w.ingest(rw, r)
 	case http.MethodOptions:
-		w.cors().preflight(rw, r, "GET, HEAD, POST, PUT")
+		w.cors().preflight(rw, r)
 	default:
 		rw.Header().Set("Allow", "GET, HEAD, POST, PUT, OPTIONS")
 		answerError(rw, http.StatusMethodNotAllowed, "media is played by GET and published by POST or PUT")
 	}
+}
+
+// hijack takes a connection out of net/http's hands.
+func hijack(rw http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	return plain(conn), buffered, nil
+}
+
+// plain is a connection without what the PROXY protocol has put around it, whose
+// header has been read, or there would be no request.
+func plain(conn net.Conn) net.Conn {
+	conn, _, _ = listen.Unwrap(conn)
+	return conn
 }
 
 // session is what a request for media says.

@@ -34,7 +34,7 @@ func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live
 	}
 	// From here on frames are written by the writer of streams, and read below:
 	// nothing that the socket could buffer is left in it.
-	conn := socket.NetConn()
+	conn := plain(socket.NetConn())
 	v, err := w.TryWatch(conn, st, info, o, session.Viewing{
 		Form:    live.FormWebSocket,
 		Trailer: closeFrame(websocket.CloseNormalClosure, "the stream is over"),

@@ -1,0 +1,134 @@
+package listen
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// ErrForwarded is a request in which two fields name different clients: one of
+// them is the client's own.
+var ErrForwarded = errors.New("X-Forwarded-For and Forwarded name different clients")
+
+// Unknown is the address of a client that its proxy does not name.
+const Unknown = "unknown"
+
+// Client returns where a request comes from: its peer, unless that is a proxy,
+// and then what X-Forwarded-For or Forwarded (RFC 7239) say: the last address
+// that is not a proxy's, since all before it is hearsay. It is IP:port, or IP
+// where the proxy tells no port, or Unknown.
+func (p *Proxies) Client(peer string, h http.Header) (string, error) {
+	from, err := netip.ParseAddrPort(peer)
+	if err != nil || !p.trusts(from.Addr()) {
+		return peer, nil
+	}
+	var found string
+	for _, nodes := range [][]string{xForwardedFor(h), forwarded(h)} {
+		client := p.last(nodes)
+		switch {
+		case client == "":
+		case found == "":
+			found = client
+		case host(found) != host(client):
+			return "", ErrForwarded
+		}
+	}
+	if found == "" {
+		return peer, nil
+	}
+	return found, nil
+}
+
+// last is the last of the nodes that is not a proxy's, the first when all are,
+// and nothing when there are none.
+func (p *Proxies) last(nodes []string) string {
+	client := ""
+	for i := len(nodes) - 1; i >= 0; i-- {
+		address, text := node(nodes[i])
+		client = text
+		if !p.trusts(address) {
+			break
+		}
+	}
+	return client
+}
+
+// node understands an address with or without a port.
+func node(text string) (netip.Addr, string) {
+	if a, err := netip.ParseAddrPort(text); err == nil {
+		a = netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+		return a.Addr(), a.String()
+	}
+	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	if err != nil {
+		return netip.Addr{}, Unknown
+	}
+	a = a.Unmap().WithZone("")
+	return a, a.String()
+}
+
+// host is an address without its port.
+func host(client string) string {
+	a, err := netip.ParseAddrPort(client)
+	if err != nil {
+		return client
+	}
+	return a.Addr().String()
+}
+
+func xForwardedFor(h http.Header) []string {
+	var nodes []string
+	for _, line := range h.Values("X-Forwarded-For") {
+		for word := range strings.SplitSeq(line, ",") {
+			nodes = append(nodes, strings.TrimSpace(word))
+		}
+	}
+	return nodes
+}
+
+// forwarded returns the parameters "for" of the field Forwarded, one for each
+// element, empty for one that has none (RFC 7239, section 4).
+func forwarded(h http.Header) []string {
+	var nodes []string
+	for _, line := range h.Values("Forwarded") {
+		for _, element := range unquotedSplit(line, ',') {
+			client := ""
+			for _, pair := range unquotedSplit(element, ';') {
+				name, value, _ := strings.Cut(pair, "=")
+				if strings.EqualFold(strings.TrimSpace(name), "for") {
+					client = unquote(strings.TrimSpace(value))
+				}
+			}
+			nodes = append(nodes, client)
+		}
+	}
+	return nodes
+}
+
+// unquotedSplit cuts text where sep stands outside of a quoted string.
+func unquotedSplit(text string, sep byte) []string {
+	var parts []string
+	quoted, from := false, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case c == sep && !quoted:
+			parts = append(parts, text[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, text[from:])
+}
+
+// unquote returns what a quoted string says, and a token as it is.
+func unquote(text string) string {
+	inner, ok := strings.CutPrefix(text, `"`)
+	if inner, ok = strings.CutSuffix(inner, `"`); !ok || len(text) < 2 {
+		return text
+	}
+	return strings.ReplaceAll(inner, `\`, "")
+}

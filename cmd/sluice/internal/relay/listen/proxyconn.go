@@ -1,0 +1,64 @@
+package listen
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// A Conn is a connection from a proxy, which begins with a header. The header is
+// read when it is asked for: by Unwrap, by RemoteAddr, or by the first Read.
+type Conn struct {
+	*net.TCPConn
+	within time.Duration
+
+	once   sync.Once
+	remote net.Addr // what the header says; nil: the connection's own
+	err    error
+}
+
+// header reads the header, once. It sets the read deadline meanwhile.
+func (c *Conn) header() error {
+	c.once.Do(func() {
+		if c.err = c.TCPConn.SetReadDeadline(time.Now().Add(c.within)); c.err != nil {
+			return
+		}
+		address, err := readHeader(c.TCPConn)
+		if address.IsValid() {
+			c.remote = net.TCPAddrFromAddrPort(address)
+		}
+		if c.err = err; err == nil {
+			c.err = c.TCPConn.SetReadDeadline(time.Time{})
+		}
+	})
+	return c.err
+}
+
+// RemoteAddr is the address that the proxy speaks for. It waits for the header.
+func (c *Conn) RemoteAddr() net.Addr {
+	if c.header() == nil && c.remote != nil {
+		return c.remote
+	}
+	return c.TCPConn.RemoteAddr()
+}
+
+// Read reads what follows the header.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.header(); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Read(p)
+}
+
+// Unwrap waits for the header of a connection from a proxy, and returns the
+// connection without what was put around it, and where it truly comes from.
+func Unwrap(conn net.Conn) (plain net.Conn, remote net.Addr, err error) {
+	c, ok := conn.(*Conn)
+	if !ok {
+		return conn, conn.RemoteAddr(), nil
+	}
+	if err := c.header(); err != nil {
+		return c.TCPConn, c.TCPConn.RemoteAddr(), err
+	}
+	return c.TCPConn, c.RemoteAddr(), nil
+}

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+)
+
+// mayRead reports whether a request may read the API and the metrics, and
+// answers it if not: the API token is asked of all, wherever they come from;
+// without one, all may read.
+func (w *Server) mayRead(rw http.ResponseWriter, r *http.Request) bool {
+	want := w.Config().APIToken
+	if want == "" || hasToken(r, want) {
+		return true
+	}
+	rw.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
+	answerError(rw, http.StatusUnauthorized, "needs the header Authorization: Bearer with the API token")
+	return false
+}
+
+// mayChange reports whether a request may change something, and answers it if
+// not: that takes the API token. An address proves nothing, since behind a
+// proxy on this machine everybody comes from this machine.
+func (w *Server) mayChange(rw http.ResponseWriter, r *http.Request) bool {
+	if w.Config().APIToken == "" {
+		answerError(rw, http.StatusForbidden, "nothing can be changed without an API token: set "+config.EnvAPIToken+" in the server's environment")
+		return false
+	}
+	return w.mayRead(rw, r)
+}
+
+// hasToken compares in a time that does not depend on the token.
+func hasToken(r *http.Request, want string) bool {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	got, wanted := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(got[:], wanted[:]) == 1 && ok
+}
+
+// ownPage reports whether a request is no page's, or one of this server's, and
+// answers it if not. A link from elsewhere that a person follows is no page's
+// request.
+func ownPage(rw http.ResponseWriter, r *http.Request) bool {
+	following := r.Header.Get("Sec-Fetch-Mode") == "navigate" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	if following || !foreignPage(r) {
+		return true
+	}
+	answerError(rw, http.StatusForbidden, "pages of other origins may play, where cors allows it, and nothing else")
+	return false
+}
+
+// foreignPage reports whether a page of another origin makes a request. Browsers
+// say so in Sec-Fetch-Site (Fetch Metadata, section 2.2) over TLS and on this
+// machine; older ones, and those elsewhere, in Origin.
+func foreignPage(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return false
+	case "":
+		return !sameOrigin(r)
+	}
+	return true
+}
