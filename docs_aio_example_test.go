@@ -61,7 +61,7 @@ func answer(w *aio.Watcher, conn net.Conn, r *sluice.BufReader) error {
 		r.Mark()
 		n, err := r.ReadBE(4)
 		if err == nil {
-			_, err = r.Next(n) // ErrTooLong above Limits.Frame
+			_, err = r.Next(n) // ErrTooLong above Options.Frame
 		}
 		if errors.Is(err, sluice.ErrShort) {
 			r.Rollback()

@@ -6,61 +6,60 @@ import (
 	"io"
 	"os"
 	"strings"
-
-	"github.com/sluice-go/sluice/mem"
 )
 
-// Errors that callers match with errors.Is.
+// Errors that callers match with errors.Is. Of an allocator with a budget there
+// is mem.ErrBudget too: what a call has to hold at once could never fit, or has
+// no room now and the reader is fed and does not wait. A wait for room that was
+// ended matches it beside its reason.
 var (
-	// ErrTooLong: the input goes on past a limit. The bytes are still in the
-	// reader.
+	// ErrTooLong: the input goes on past a limit, or has a number that does not
+	// fit: an int where that is 32 bits wide, a varint of 64 bits. The bytes are
+	// still in the reader.
 	ErrTooLong = errors.New("sluice: limit exceeded")
 	// ErrShort: a fed reader has not been fed enough for this call, which has
 	// consumed nothing. Feed it and call again.
 	ErrShort = errors.New("sluice: not enough input yet")
 	// ErrClosed: the reader or writer was recycled.
 	ErrClosed = errors.New("sluice: used after Recycle")
-	// ErrOverflow: a number does not fit an int where that is 32 bits wide, or
-	// a varint has more than 64 bits.
-	ErrOverflow = errors.New("sluice: number does not fit an int")
-	// ErrBudget is mem.ErrBudget: what a call has to hold at once could never
-	// fit the allocator's budget, or has no room now and the reader is fed and
-	// does not wait. A wait for room that was ended matches it too, beside its
-	// reason.
-	ErrBudget = mem.ErrBudget
 )
 
-// errFields is ErrTooLong of what is not counted in bytes.
-var errFields error = fieldsError{}
+// These are ErrTooLong of what is not counted in bytes.
+const (
+	errFields = tooLong("too many header fields")
+	errNumber = tooLong("number does not fit an int")
+)
 
-type fieldsError struct{}
+type tooLong string
 
-func (fieldsError) Error() string { return "too many header fields" }
-func (fieldsError) Unwrap() error { return ErrTooLong }
+func (e tooLong) Error() string { return string(e) }
+func (e tooLong) Unwrap() error { return ErrTooLong }
 
 // Error says what went wrong in which call, and how far it had come. Err is
 // the reason, for errors.Is and errors.As.
 type Error struct {
-	Op    string // the method: "ReadLine"
-	Limit int64  // bytes that were asked for or allowed; 0 when there was no such number
-	Got   int64  // bytes there were
-	Done  int64  // bytes that a streaming call had handed on, or a writer had written
-	Err   error
+	Done int64 // bytes that a streaming call had handed on, or a writer had written
+	Err  error
+
+	// For the text.
+	op    string // the method: "ReadLine"
+	limit int64  // bytes that were asked for or allowed; 0 when there was no such number
+	got   int64  // bytes there were
 }
 
 func (e *Error) Error() string {
 	var s strings.Builder
 	s.WriteString("sluice: ")
-	s.WriteString(e.Op)
+	s.WriteString(e.op)
 	switch {
 	case e.Err == ErrTooLong:
-		fmt.Fprintf(&s, ": %d bytes or more, limit %d", e.Got, e.Limit)
-	case errors.Is(e.Err, ErrTooLong):
-		fmt.Fprintf(&s, ": %d or more, limit %d", e.Got, e.Limit)
-	case e.Limit < 0: // a length in somebody's message can be
-		fmt.Fprintf(&s, " of %d bytes", e.Limit)
-	case e.Limit != 0:
-		fmt.Fprintf(&s, ": %d of %d bytes", max(e.Got, e.Done), e.Limit)
+		fmt.Fprintf(&s, ": %d bytes or more, limit %d", e.got, e.limit)
+	case errors.Is(e.Err, ErrTooLong) && e.limit != 0:
+		fmt.Fprintf(&s, ": %d or more, limit %d", e.got, e.limit)
+	case e.limit < 0: // a length in somebody's message can be
+		fmt.Fprintf(&s, " of %d bytes", e.limit)
+	case e.limit != 0:
+		fmt.Fprintf(&s, ": %d of %d bytes", max(e.got, e.Done), e.limit)
 	case e.Done != 0:
 		fmt.Fprintf(&s, " after %d bytes", e.Done)
 	}
@@ -74,15 +73,12 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout reports whether the reason is a deadline, which makes an *Error a
-// net.Error like what a connection returns.
+// Timeout reports whether the reason is a deadline, for os.IsTimeout. With
+// errors.As a net.Error is found behind it.
 func (e *Error) Timeout() bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
 }
-
-// Temporary is Timeout: no other error of a byte stream passes by itself.
-func (e *Error) Temporary() bool { return e.Timeout() }
 
 // inside is inside for n bytes of which the reader has some.
 //
@@ -97,7 +93,7 @@ func inside(op string, n, got int, err error) error {
 	if err != io.EOF || got == 0 {
 		return err
 	}
-	return &Error{Op: op, Limit: int64(n), Got: int64(got), Err: io.ErrUnexpectedEOF}
+	return &Error{op: op, limit: int64(n), got: int64(got), Err: io.ErrUnexpectedEOF}
 }
 
 // broken makes the error of a streaming call that has handed on done of n bytes.
@@ -108,5 +104,5 @@ func broken(op string, n, done int64, err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return &Error{Op: op, Limit: n, Done: done, Err: err}
+	return &Error{op: op, limit: n, Done: done, Err: err}
 }

@@ -15,3 +15,16 @@ const (
 // constructors for channels, fed bytes and bytes in hand know only the default
 // one.
 func UseAllocator(b *BufReader, a *mem.Allocator) { b.alloc = a }
+
+// What the text of an Error is made of.
+func OpOf(e *Error) string   { return e.op }
+func LimitOf(e *Error) int64 { return e.limit }
+func GotOf(e *Error) int64   { return e.got }
+
+// NewError returns an Error with that text.
+func NewError(op string, limit, got, done int64, err error) *Error {
+	return &Error{Done: done, Err: err, op: op, limit: limit, got: got}
+}
+
+// WrittenBy returns how many bytes b has written to its sink since Reset.
+func WrittenBy(b *BufWriter) int64 { return b.written }

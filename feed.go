@@ -59,15 +59,14 @@ func (b *BufReader) takeMouth() error {
 // FeedBuf or FeedCopy between calls: the same parser then runs under an event
 // loop. A call that lacks bytes returns ErrShort and has consumed nothing; a
 // parser that has consumed part of a message by then goes back with Rollback.
-// At most Limits.Frame bytes may wait to be read.
+// At most Options.Frame bytes may wait to be read.
 func NewBufReaderFed(o ...Options) *BufReader {
 	b := made("NewBufReaderFed", o)
-	b.ResetFed()
+	b.resetFed()
 	return b
 }
 
-// ResetFed is Reset to a reader as NewBufReaderFed makes it.
-func (b *BufReader) ResetFed() {
+func (b *BufReader) resetFed() {
 	b.start(fed)
 	b.feed.Store(&feed{end: ErrShort})
 }
@@ -76,7 +75,7 @@ func (b *BufReader) ResetFed() {
 // NewBufReaderChan made it may be called by another goroutine; it waits while
 // the channel is full, and returns ErrClosed after Recycle. For one that
 // NewBufReaderFed made it belongs to the goroutine that reads, never waits,
-// and returns ErrTooLong when more is waiting to be read than Limits.Frame
+// and returns ErrTooLong when more is waiting to be read than Options.Frame
 // allows. Other readers panic.
 func (b *BufReader) Feed(p []byte) error {
 	f := b.feed.Load()
@@ -132,7 +131,7 @@ func (b *BufReader) FeedBuf(p mem.Buf) error {
 }
 
 // FeedCopy is Feed of bytes that are borrowed until FeedCopy returns: they are
-// copied, into the block at hand where they fit. ErrBudget adds none of them,
+// copied, into the block at hand where they fit. mem.ErrBudget adds none of them,
 // so that the call can be repeated.
 func (b *BufReader) FeedCopy(p []byte) error {
 	if err := b.mayFeed(len(p)); err != nil {
@@ -194,8 +193,8 @@ func (b *BufReader) mayFeed(n int) error {
 	if b.kind == closed {
 		return ErrClosed
 	}
-	if limit, have := b.limits().Frame, b.Buffered(); have > limit-n && have > 0 {
-		return &Error{Op: "Feed", Limit: int64(limit), Got: int64(have + n), Err: ErrTooLong}
+	if limit, have := b.limits().frame, b.Buffered(); have > limit-n && have > 0 {
+		return &Error{op: "Feed", limit: int64(limit), got: int64(have + n), Err: ErrTooLong}
 	}
 	return nil
 }

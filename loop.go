@@ -263,7 +263,7 @@ func (m *memory) Take() []byte {
 	if b.after == 0 || b.kind != raw || b.win.Parked() {
 		return nil
 	}
-	s := b.alloc.CachedSlab(int(b.after))
+	s := cachedSlab(b.alloc, int(b.after))
 	if !s.Valid() {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (b *BufReader) room(n int, scattered bool) ([]byte, error) {
 
 // press looks at the budget before n bytes are read.
 func (b *BufReader) press(n int) {
-	_, b.size.Pressed = b.alloc.Budget()
+	_, b.size.Pressed = budget(b.alloc)
 	if b.x == nil || b.x.halt == nil {
 		return
 	}
@@ -459,7 +459,7 @@ const shares = 16
 // those who do.
 func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
 	if b.size.Pressed && b.kind != fed {
-		if limit, _ := b.alloc.Budget(); int64(size) > limit/shares {
+		if limit, _ := budget(b.alloc); int64(size) > limit/shares {
 			size = least
 		}
 		return b.awaitSlab(size)
@@ -473,7 +473,7 @@ func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
 			return s, nil
 		}
 	}
-	if !errors.Is(err, ErrBudget) || b.kind == fed {
+	if !errors.Is(err, mem.ErrBudget) || b.kind == fed {
 		return mem.Slab{}, err
 	}
 	b.size.Pressed = true

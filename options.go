@@ -7,20 +7,28 @@ import (
 )
 
 // Options are what a reader or writer is made with. A field that is zero has
-// its default, and so has one that a writer does not use. Reset keeps them.
+// its default. Reset keeps them.
 type Options struct {
 	// Allocator gives the blocks. Default mem.Default().
 	Allocator *mem.Allocator
 	// BufLen pins the size of a reader's reads and blocks, in bytes. By default
-	// it follows the stream. Writers do not use it.
+	// it follows the stream. For a writer it is the most bytes that wait before
+	// it flushes by itself, by default 128 KiB over TCP and Unix sockets, 64 KiB
+	// elsewhere.
 	BufLen int
-	// Bound is the most bytes that wait in a writer before it flushes by
-	// itself. Default 128 KiB over TCP and Unix sockets, 64 KiB elsewhere.
-	// Readers do not use it.
-	Bound int
-	// Limits bound what one call of a reader may have to hold. Writers do not
-	// use them.
-	Limits Limits
+
+	// The limits bound what one call of a reader may have to hold, so that memory
+	// follows what it accepts and not what a peer sends. Writers have none.
+
+	// Line is the longest line with its end, in bytes. Default 64 KiB.
+	Line int
+	// Header is the longest MIME header in bytes, ends of lines included.
+	// Default 1 MiB. More than 1,000 fields are too many in any case.
+	Header int
+	// Frame is the most that Peek, Next, ReadBuf, ReadBufs, ReadBytes, ReadFrame
+	// and ReadSlice may ask for or come to, and that a Mark may span, in bytes.
+	// Default 64 MiB.
+	Frame int
 }
 
 // oneOptions returns the Options of a constructor's last parameter, which
@@ -33,4 +41,31 @@ func oneOptions(call string, o []Options) Options {
 		return o[0]
 	}
 	panic(fmt.Sprintf("sluice: %s with %d Options, at most one", call, len(o)))
+}
+
+// limits are those of Options, without zeroes.
+type limits struct{ line, header, frame int }
+
+var defaults = limits{line: 64 << 10, header: 1 << 20, frame: 64 << 20}
+
+// maxFields is how many fields a MIME header may have.
+const maxFields = 1000
+
+// SetLimits sets the reader's limits to those of o: Line, Header and Frame. The
+// rest of o is not looked at. Reset keeps them.
+func (b *BufReader) SetLimits(o Options) {
+	l := defaults
+	for _, v := range []struct{ to, from *int }{{&l.line, &o.Line}, {&l.header, &o.Header}, {&l.frame, &o.Frame}} {
+		if *v.from > 0 {
+			*v.to = *v.from
+		}
+	}
+	b.extras().limits = l
+}
+
+func (b *BufReader) limits() *limits {
+	if b.x == nil {
+		return &defaults
+	}
+	return &b.x.limits
 }

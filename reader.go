@@ -25,7 +25,7 @@ import (
 //
 // When the allocator's budget is used up the reader waits for its turn, in the
 // order of coming, whether it holds a part of a frame or not. The timeout, the
-// context, the connection's deadline and its Close end that wait too. ErrBudget
+// context, the connection's deadline and its Close end that wait too. mem.ErrBudget
 // is for what could never fit, and for readers that are fed.
 //
 // Bytes from View, Peek, Next, ReadSlice, ReadLineSlice and ReadRange are
@@ -113,8 +113,8 @@ func NewBufReader(r io.Reader, o ...Options) *BufReader {
 func made(call string, o []Options) *BufReader {
 	opt := oneOptions(call, o)
 	b := &BufReader{Allocator: opt.Allocator, BufLen: opt.BufLen}
-	if opt.Limits != (Limits{}) {
-		b.SetLimits(opt.Limits)
+	if opt.Line|opt.Header|opt.Frame != 0 {
+		b.SetLimits(opt)
 	}
 	return b
 }
@@ -133,24 +133,19 @@ func NewBufReaderWithBufLen(r io.Reader, bufLen int) *BufReader {
 // from it keep p alive.
 func NewBufReaderBytes(p []byte, o ...Options) *BufReader {
 	b := made("NewBufReaderBytes", o)
-	b.ResetBytes(p)
-	return b
-}
-
-// ResetBytes is Reset to a reader as NewBufReaderBytes makes it: p is
-// transferred.
-func (b *BufReader) ResetBytes(p []byte) {
 	b.start(ended)
 	b.win.AddBytes(p)
+	return b
 }
 
 // Reset makes b read from r and forgets everything about what was read
 // before, except Bufs and Memories that were handed out and the limits. It
 // brings a recycled reader back to life, so that readers can be pooled, and
-// allocates nothing; the first read over a connection does.
+// allocates nothing; the first read over a connection does. A nil r makes it a
+// reader that is fed, as NewBufReaderFed does.
 func (b *BufReader) Reset(r io.Reader) {
 	if r == nil {
-		b.start(ended)
+		b.resetFed()
 		return
 	}
 	if r == io.Reader(b) {
@@ -183,7 +178,7 @@ func (b *BufReader) start(k kind) {
 	if b.alloc == nil {
 		b.alloc = mem.Default()
 	}
-	limit, _ := b.alloc.Budget()
+	limit, _ := budget(b.alloc)
 	b.asks = limit > 0
 	b.size = sizing.New(b.BufLen)
 	b.kind = k

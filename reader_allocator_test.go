@@ -56,7 +56,7 @@ func TestEveryKindOfReaderTakesAnAllocator(t *testing.T) {
 	}
 
 	r := &sluice.BufReader{}
-	r.ResetBytes([]byte("in hand"))
+	r.Reset(strings.NewReader("in hand"))
 	if p, err := r.Next(7); string(p) != "in hand" || err != nil {
 		t.Fatalf("Next returned %q, %v", p, err)
 	}

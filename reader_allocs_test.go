@@ -62,7 +62,7 @@ var steady = []struct {
 				return err
 			}
 			k := min(n, len(r.View()))
-			r.Advance(k)
+			_ = r.Skip(k)
 			n -= k
 		}
 		return nil

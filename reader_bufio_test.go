@@ -142,10 +142,10 @@ func TestBytesThatComeWithAnErrorAreDeliveredBeforeIt(t *testing.T) {
 		call func(r *sluice.BufReader) (string, error)
 	}{
 		{"Next", func(r *sluice.BufReader) (string, error) { p, err := r.Next(5); return string(p), err }},
-		{"Peek and Advance", func(r *sluice.BufReader) (string, error) {
+		{"Peek and Skip", func(r *sluice.BufReader) (string, error) {
 			_, err := r.Peek(1)
 			s := string(r.View())
-			r.Advance(len(s))
+			_ = r.Skip(len(s))
 			return s, err
 		}},
 		{"ReadBuf", func(r *sluice.BufReader) (string, error) {

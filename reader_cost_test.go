@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/hooks"
 	"github.com/sluice-go/sluice/internal/invariant"
 	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
@@ -46,12 +47,7 @@ func (w *watch) look() {
 }
 
 // blockBytes returns the bytes of all blocks that were ever taken from a.
-func blockBytes(a *mem.Allocator) (n int64) {
-	for _, c := range a.Stats().Classes {
-		n += (c.Hits + c.Misses) * int64(c.Size)
-	}
-	return n
-}
+var blockBytes = hooks.Taken.(func(*mem.Allocator) int64)
 
 // TestOneByteAtATimeCostsInProportion doubles the input and expects twice the
 // cost: reads of the source, and bytes of blocks taken to move what is there.
@@ -196,7 +192,7 @@ func TestClaimOfAGigabyteCostsWhatHasArrived(t *testing.T) {
 					}
 				}
 				r := readerOf(t, a, 0, src)
-				r.SetLimits(sluice.Limits{Frame: 1 << 30})
+				r.SetLimits(sluice.Options{Frame: 1 << 30})
 				heap := allocated(func() {
 					if _, err := r.Next(4); err != nil {
 						t.Fatal(err)
@@ -225,7 +221,7 @@ func TestClaimOverSocketsCostsWhatHasArrived(t *testing.T) {
 				near, far := streamPair(t, network)
 				a := mem.New(mem.Options{})
 				r := readerOf(t, a, 0, near)
-				r.SetLimits(sluice.Limits{Frame: 1 << 30})
+				r.SetLimits(sluice.Options{Frame: 1 << 30})
 				goTest(t, func() { write(t, far, string(testData(arrived))) })
 				if err := r.SetTimeout(time.Millisecond); err != nil {
 					t.Fatal(err)

@@ -176,7 +176,7 @@ func TestStreamingCallsSayHowFarTheyCame(t *testing.T) {
 			r := readerOf(t, paranoid(t), 0, replies(reply{string(data), os.ErrDeadlineExceeded}, reply{"more", nil}))
 			err := c.call(r, 1<<30)
 			var e *sluice.Error
-			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != c.name || e.Done != int64(had) || !e.Timeout() {
+			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || sluice.OpOf(e) != c.name || e.Done != int64(had) || !e.Timeout() {
 				t.Errorf("%s after %d bytes: %v", c.name, had, err)
 			}
 			if p, err := r.Next(4); string(p) != "more" || err != nil {

@@ -107,7 +107,7 @@ func TestSlowPeersDoNotLockOthersOut(t *testing.T) {
 		ends.Go(func() {
 			r := sluice.NewBufReader(near, sluice.Options{Allocator: a})
 			defer r.Recycle()
-			if _, err := r.ReadBuf(fairFrame); err == nil || errors.Is(err, sluice.ErrBudget) && !isClosed(err) {
+			if _, err := r.ReadBuf(fairFrame); err == nil || errors.Is(err, mem.ErrBudget) && !isClosed(err) {
 				t.Errorf("half a frame: %v", err)
 			}
 		})

@@ -114,7 +114,7 @@ func TestFedBytesHaveABound(t *testing.T) {
 	for turn := range 3 {
 		a := paranoid(t)
 		r := fedReader(t, a)
-		r.SetLimits(sluice.Limits{Frame: limit})
+		r.SetLimits(sluice.Options{Frame: limit})
 		fed := 0
 		for {
 			err := feed(r, a, turn, make([]byte, 100))
@@ -125,7 +125,7 @@ func TestFedBytesHaveABound(t *testing.T) {
 				continue
 			}
 			var e *sluice.Error
-			if !errors.Is(err, sluice.ErrTooLong) || !errors.As(err, &e) || e.Limit != limit || e.Got != int64(fed+100) {
+			if !errors.Is(err, sluice.ErrTooLong) || !errors.As(err, &e) || sluice.LimitOf(e) != limit || sluice.GotOf(e) != int64(fed+100) {
 				t.Fatal(err)
 			}
 			break
@@ -182,7 +182,7 @@ func TestFeedCopyIsAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{20_000, 10_000} {
-		if err := r.FeedCopy(make([]byte, n)); !errors.Is(err, sluice.ErrBudget) {
+		if err := r.FeedCopy(make([]byte, n)); !errors.Is(err, mem.ErrBudget) {
 			t.Fatalf("%d bytes on a budget of 8 KiB: %v", n, err)
 		}
 		if r.Buffered() != 7 || r.TotalRead() != 7 {
@@ -212,7 +212,7 @@ func TestFeedCopyThatFailsBehindOtherBytesAddsNone(t *testing.T) {
 		if err := r.FeedCopy(data[2000 : 2000+n]); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.FeedCopy(make([]byte, 300<<10)); !errors.Is(err, sluice.ErrBudget) {
+		if err := r.FeedCopy(make([]byte, 300<<10)); !errors.Is(err, mem.ErrBudget) {
 			t.Fatalf("300 KiB on a budget of 136: %v", err)
 		}
 		if r.Buffered() != 2000+n || r.TotalRead() != int64(2000+n) {

@@ -16,8 +16,8 @@ import (
 // encoding/binary reads it. The order may be nil for 0 and 1. Another prefix,
 // no order where one is needed or a negative limit panics.
 //
-// A length above limit is ErrTooLong; 0 is Limits.Frame, which a limit cannot
-// raise. A varint of more than 64 bits is ErrOverflow. io.EOF is for the
+// A length above limit is ErrTooLong; 0 is Options.Frame, which a limit cannot
+// raise. A varint of more than 64 bits is errNumber. io.EOF is for the
 // boundary between frames, io.ErrUnexpectedEOF for an end inside one. On any
 // error nothing is consumed, the length included: the call can be repeated
 // after a deadline or ErrShort.
@@ -35,7 +35,7 @@ func (b *BufReader) ReadFrame(prefix int, order binary.ByteOrder, limit int) (me
 
 // frameLimit returns the longest frame that a call with this limit may read.
 func (b *BufReader) frameLimit(limit int) int {
-	if most := b.limits().Frame; uint(limit-1) >= uint(most) {
+	if most := b.limits().frame; uint(limit-1) >= uint(most) {
 		return most
 	}
 	return limit
@@ -51,7 +51,7 @@ func (b *BufReader) frameSlow(prefix int, order binary.ByteOrder, limit int) (me
 		return mem.Buf{}, err
 	}
 	if most := b.frameLimit(limit); n > uint64(most) {
-		return mem.Buf{}, &Error{Op: "ReadFrame", Limit: int64(most), Got: int64(min(n, math.MaxInt64)), Err: ErrTooLong}
+		return mem.Buf{}, &Error{op: "ReadFrame", limit: int64(most), got: int64(min(n, math.MaxInt64)), Err: ErrTooLong}
 	}
 	if n > 0 && int(n) <= b.win.W-b.win.R-head {
 		b.win.R += head
@@ -110,7 +110,7 @@ func (b *BufReader) varint() (n uint64, head int, err error) {
 			return n, head, nil
 		}
 	}
-	return 0, 0, &Error{Op: "ReadFrame", Err: ErrOverflow}
+	return 0, 0, &Error{op: "ReadFrame", Err: errNumber}
 }
 
 // frameBody reads a frame of n bytes behind its head, which is consumed before

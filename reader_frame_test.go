@@ -202,7 +202,7 @@ func TestFramesAboveTheLimitAreRefused(t *testing.T) {
 		} {
 			for name, src := range sluicetest.Chunkings(framesOf(f, data, []int{c.n})) {
 				r := readerOf(t, paranoid(t), 0, src)
-				r.SetLimits(sluice.Limits{Frame: c.frame})
+				r.SetLimits(sluice.Options{Frame: c.frame})
 				p, err := r.ReadFrame(f.prefix, f.order, c.limit)
 				if c.most == 0 {
 					if err != nil || !bytes.Equal(p.Bytes(), data[:c.n]) {
@@ -212,7 +212,7 @@ func TestFramesAboveTheLimitAreRefused(t *testing.T) {
 					continue
 				}
 				var e *sluice.Error
-				if !errors.As(err, &e) || !errors.Is(err, sluice.ErrTooLong) || e.Op != "ReadFrame" || e.Limit != c.most || e.Got != int64(c.n) {
+				if !errors.As(err, &e) || !errors.Is(err, sluice.ErrTooLong) || sluice.OpOf(e) != "ReadFrame" || sluice.LimitOf(e) != c.most || sluice.GotOf(e) != int64(c.n) {
 					t.Fatalf("%s, %s, %+v: %v", f.name, name, c, err)
 				}
 				// It can be read in another way.
@@ -236,8 +236,8 @@ func TestVarintsOfFrames(t *testing.T) {
 		{"\x84\x00", nil}, // longer than need be, as encoding/binary allows
 		{"\x84\x80\x80\x80\x80\x80\x80\x80\x80\x00", nil},
 		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", sluice.ErrTooLong},
-		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", sluice.ErrOverflow},
-		{"\x84\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", sluice.ErrOverflow},
+		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", sluice.ErrTooLong},
+		{"\x84\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", sluice.ErrTooLong},
 		{"\x80\x80\x80", io.ErrUnexpectedEOF},
 	} {
 		body := "body"
@@ -407,7 +407,7 @@ func FuzzReadFrame(f *testing.F) {
 					t.Fatalf("whole: %v, in parts: %v", err, perr)
 				case err == io.EOF && len(rest) == 0:
 				case errors.Is(err, io.ErrUnexpectedEOF) && len(rest) > 0 && (!there || uint64(len(rest)-head) < n):
-				case errors.Is(err, sluice.ErrOverflow) && there && head == 0:
+				case errors.Is(err, sluice.ErrTooLong) && there && head == 0:
 				case errors.Is(err, sluice.ErrTooLong) && (n > uint64(limit) && limit > 0 || n > 64<<20):
 				default:
 					t.Fatalf("%v at %q", err, rest[:min(20, len(rest))])

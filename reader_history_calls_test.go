@@ -53,8 +53,8 @@ func (h *history) view() {
 	}
 	if len(p) > 0 {
 		n := h.dice.pick(len(p) + 1)
-		h.note("Advance(%d)", n)
-		h.r.Advance(n)
+		h.note("Skip(%d) of the view", n)
+		_ = h.r.Skip(n)
 		h.pos += n
 	}
 }
@@ -104,7 +104,7 @@ func (h *history) checkKept(k keeping) {
 		return
 	}
 	at := k.at
-	for p := range k.list.All() {
+	for _, p := range k.list.Buffers {
 		h.same("a Memory that is held", p, at)
 		at += len(p)
 	}
@@ -230,7 +230,7 @@ func (h *history) number() {
 		op = "ReadBE"
 		v, err = h.r.ReadBE(n)
 		got = uint64(v)
-		if errors.Is(err, sluice.ErrOverflow) && n == 4 && h.data[h.pos] >= 0x80 {
+		if errors.Is(err, sluice.ErrTooLong) && n == 4 && h.data[h.pos] >= 0x80 {
 			return // an int of 32 bits
 		}
 	}
@@ -261,7 +261,7 @@ func (h *history) readFrame() {
 	switch {
 	case whole && head == 0:
 		if !transient(err) {
-			h.failed("ReadFrame", err, sluice.ErrOverflow)
+			h.failed("ReadFrame", err, sluice.ErrTooLong)
 		}
 	case whole && limit > 0 && n > uint64(limit) || n > 64<<20:
 		if !transient(err) {

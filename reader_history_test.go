@@ -55,7 +55,7 @@ func newHistory(t testing.TB, d dice, r *sluice.BufReader, data []byte) *history
 	h := &history{t: t, dice: d, r: r, data: data, had: len(data), end: io.EOF, mark: -1, lines: 64 << 10}
 	if d.pick(3) == 0 {
 		h.lines = 10 + d.pick(300)
-		r.SetLimits(sluice.Limits{Line: h.lines})
+		r.SetLimits(sluice.Options{Line: h.lines})
 		h.note("Limits.Line %d", h.lines)
 	}
 	return h
@@ -156,7 +156,7 @@ func (h *history) inPart(op string, n, got int, err error) {
 	h.pos += got
 	if got > 0 && err != nil {
 		var e *sluice.Error
-		if !errors.As(err, &e) || e.Op != op || e.Done != int64(got) {
+		if !errors.As(err, &e) || sluice.OpOf(e) != op || e.Done != int64(got) {
 			h.fatalf("%s(%d) got %d bytes and says %v", op, n, got, err)
 		}
 	}
@@ -272,7 +272,7 @@ func (h *history) finish() {
 		h.borrowed("Peek", p)
 		n := len(h.r.View())
 		h.borrowed("View", h.r.View())
-		h.r.Advance(n)
+		_ = h.r.Skip(n)
 		h.pos += n
 	}
 	if h.pos != len(h.data) {

@@ -29,7 +29,7 @@ func (h *held) hash() uint64 {
 	if h.list == nil {
 		_, _ = s.Write(h.buf.Bytes())
 	} else {
-		for p := range h.list.All() {
+		for _, p := range h.list.Buffers {
 			_, _ = s.Write(p)
 		}
 	}

@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/sluice-go/sluice/mem"
 )
 
 // ReadSlice returns the bytes up to and including the first delim, borrowed
 // until the next call on the reader. As with bufio, when the stream ends or
 // fails before a delim it returns, and consumes, what there is, with the
 // reason (io.EOF at the end). A deadline, a context that ended, ErrShort and
-// ErrBudget consume nothing. More
-// than Limits.Frame bytes without delim are ErrTooLong, and stay.
+// mem.ErrBudget consume nothing. More
+// than Options.Frame bytes without delim are ErrTooLong, and stay.
 func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
-	n, err := b.find("ReadSlice", delim, b.limits().Frame)
+	n, err := b.find("ReadSlice", delim, b.limits().frame)
 	if err != nil && !b.lasting(err) {
 		return nil, err
 	}
@@ -26,7 +28,7 @@ func (b *BufReader) lasting(err error) bool {
 	if b.x != nil && b.x.ctx != nil && b.x.ctx.Err() != nil {
 		return false
 	}
-	for _, passing := range []error{ErrTooLong, ErrShort, ErrClosed, ErrBudget} {
+	for _, passing := range []error{ErrTooLong, ErrShort, ErrClosed, mem.ErrBudget} {
 		if errors.Is(err, passing) {
 			return false
 		}
@@ -54,7 +56,7 @@ func (b *BufReader) find(op string, delim byte, limit int) (int, error) {
 			return from + i + 1, nil
 		}
 		if len(p) == limit {
-			return len(p), &Error{Op: op, Limit: int64(limit), Got: int64(b.Buffered()), Err: ErrTooLong}
+			return len(p), &Error{op: op, limit: int64(limit), got: int64(b.Buffered()), Err: ErrTooLong}
 		}
 		from = len(p)
 		if err := b.wantLine(min(from+b.ahead(delim), limit)); err != nil {
@@ -77,15 +79,15 @@ func (b *BufReader) ahead(delim byte) int {
 }
 
 // ReadLineSlice returns the next line without its end, which is LF or CR LF,
-// borrowed until the next call on the reader. A line of more than Limits.Line
+// borrowed until the next call on the reader. A line of more than Options.Line
 // bytes, its end counted, is ErrTooLong and stays unread. When the stream ends
 // inside a line the rest is returned, and consumed, with
 // io.ErrUnexpectedEOF; a deadline or ErrShort consumes nothing.
 func (b *BufReader) ReadLineSlice() ([]byte, error) {
-	n, err := b.find("ReadLine", '\n', b.limits().Line)
+	n, err := b.find("ReadLine", '\n', b.limits().line)
 	if err != nil {
 		if err == io.EOF && n > 0 {
-			return b.take(n), &Error{Op: "ReadLine", Got: int64(n), Err: io.ErrUnexpectedEOF}
+			return b.take(n), &Error{op: "ReadLine", got: int64(n), Err: io.ErrUnexpectedEOF}
 		}
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestLineLimitCountsTheEnd(t *testing.T) {
 					what := fmt.Sprintf("a line of %d bytes that ends in %q, limit %d, BufLen %d", n, end, limit, bufLen)
 					line := strings.Repeat("x", n-len(end))
 					r := readerOf(t, paranoid(t), bufLen, strings.NewReader(line+end+"next"))
-					r.SetLimits(sluice.Limits{Line: limit})
+					r.SetLimits(sluice.Options{Line: limit})
 					got, err := r.ReadLine()
 					if n <= limit {
 						if got != line || err != nil {
@@ -50,11 +50,11 @@ func TestLineLimitCountsTheEnd(t *testing.T) {
 						continue
 					}
 					var e *sluice.Error
-					if got != "" || !errors.Is(err, sluice.ErrTooLong) || !errors.As(err, &e) || e.Limit != int64(limit) {
+					if got != "" || !errors.Is(err, sluice.ErrTooLong) || !errors.As(err, &e) || sluice.LimitOf(e) != int64(limit) {
 						t.Errorf("%s: %d bytes, %v", what, len(got), err)
 					}
 					// It stays unread, and can be skipped or read otherwise.
-					r.SetLimits(sluice.Limits{})
+					r.SetLimits(sluice.Options{})
 					if got, err := r.ReadLine(); got != line || err != nil {
 						t.Errorf("%s: with a larger limit %d bytes, %v", what, len(got), err)
 					}
@@ -71,7 +71,7 @@ func TestSliceLimitIsThatOfFrames(t *testing.T) {
 		ok    bool
 	}{{5001, true}, {5000, false}, {100, false}} {
 		r := readerOf(t, paranoid(t), 0, strings.NewReader(text))
-		r.SetLimits(sluice.Limits{Frame: c.limit})
+		r.SetLimits(sluice.Options{Frame: c.limit})
 		p, err := r.ReadSlice('|')
 		if c.ok {
 			if string(p) != text || err != nil {

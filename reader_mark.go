@@ -2,7 +2,7 @@ package sluice
 
 // Mark remembers the place that the reader is at. From then on nothing that
 // follows is let go until Rollback or Unmark; a call that would make it more
-// than Limits.Frame bytes returns ErrTooLong. A parser whose message may not
+// than Options.Frame bytes returns ErrTooLong. A parser whose message may not
 // be complete sets a mark, reads, and goes back when a call returns ErrShort or
 // a deadline passed. A second Mark moves it.
 func (b *BufReader) Mark() { b.win.Mark() }
@@ -24,8 +24,8 @@ func (b *BufReader) marked(n int) error {
 		return nil // a header has a limit of its own
 	}
 	span := b.win.Before() + n
-	if limit := b.limits().Frame; span > limit {
-		return &Error{Op: "Mark", Limit: int64(limit), Got: int64(span), Err: ErrTooLong}
+	if limit := b.limits().frame; span > limit {
+		return &Error{op: "Mark", limit: int64(limit), got: int64(span), Err: ErrTooLong}
 	}
 	return nil
 }

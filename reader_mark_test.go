@@ -113,7 +113,7 @@ func TestMarkHoldsNoMoreThanTheFrameLimit(t *testing.T) {
 	for _, bufLen := range []int{0, 16} {
 		a := paranoid(t)
 		r := readerOf(t, a, bufLen, &pieces{data: testData(1 << 20), next: every(1000)})
-		r.SetLimits(sluice.Limits{Frame: limit})
+		r.SetLimits(sluice.Options{Frame: limit})
 		r.Mark()
 		var err error
 		n := 0
@@ -138,7 +138,7 @@ func TestMarkHoldsNoMoreThanTheFrameLimit(t *testing.T) {
 
 func TestHeaderMayBeLongerThanTheFrameLimit(t *testing.T) {
 	r := readerOf(t, paranoid(t), 0, strings.NewReader(strings.Repeat("Key: "+strings.Repeat("v", 1000)+"\r\n", 100)+"\r\n"))
-	r.SetLimits(sluice.Limits{Frame: 2000})
+	r.SetLimits(sluice.Options{Frame: 2000})
 	h, err := r.ReadMIMEHeader()
 	if err != nil || len(h["Key"]) != 100 {
 		t.Errorf("%d values, %v", len(h["Key"]), err)

@@ -10,8 +10,8 @@ import (
 // ReadMIMEHeader reads header fields up to and including the empty line that
 // ends them, as textproto.Reader.ReadMIMEHeader does: keys are made canonical,
 // continuation lines are joined with one space (RFC 5322, section 2.2.3; used
-// by RTSP, SIP and old HTTP). The limits are Limits.Line for a line,
-// Limits.Header for all and Limits.Fields. A line that is not a field is a
+// by RTSP, SIP and old HTTP). The limits are Options.Line for a line,
+// Options.Header for all and 1,000 fields. A line that is not a field is a
 // textproto.ProtocolError.
 //
 // With any error nothing is consumed; after ErrShort or a deadline the call
@@ -61,12 +61,12 @@ func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
 		line, err := b.ReadLineSlice()
 		if err != nil {
 			if err == io.EOF && size > 0 {
-				err = &Error{Op: "ReadMIMEHeader", Got: int64(size), Err: io.ErrUnexpectedEOF}
+				err = &Error{op: "ReadMIMEHeader", got: int64(size), Err: io.ErrUnexpectedEOF}
 			}
 			return nil, rename(err, "ReadMIMEHeader")
 		}
-		if size += len(line) + 2; size > limits.Header {
-			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Header), Got: int64(size), Err: ErrTooLong}
+		if size += len(line) + 2; size > limits.header {
+			return nil, &Error{op: "ReadMIMEHeader", limit: int64(limits.header), got: int64(size), Err: ErrTooLong}
 		}
 		if len(line) == 0 {
 			store()
@@ -86,8 +86,8 @@ func (b *BufReader) mimeHeader() (textproto.MIMEHeader, error) {
 			continue
 		}
 		store()
-		if fields++; fields > limits.Fields {
-			return nil, &Error{Op: "ReadMIMEHeader", Limit: int64(limits.Fields), Got: int64(fields), Err: errFields}
+		if fields++; fields > maxFields {
+			return nil, &Error{op: "ReadMIMEHeader", limit: int64(maxFields), got: int64(fields), Err: errFields}
 		}
 		k, v, ok := bytes.Cut(line, []byte{':'})
 		if !ok || !token(k) || !printable(v) {

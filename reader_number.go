@@ -26,7 +26,7 @@ func (b *BufReader) byteSlow() (byte, error) {
 }
 
 // ReadBE reads n bytes, 1 to 4, as a big-endian unsigned number. Another n
-// panics. Where int has 32 bits a number that does not fit is ErrOverflow,
+// panics. Where int has 32 bits a number that does not fit is errNumber,
 // and nothing is consumed. When bytes are missing nothing is consumed.
 func (b *BufReader) ReadBE(n int) (int, error) {
 	v, err := b.ReadBE32(n)
@@ -35,7 +35,7 @@ func (b *BufReader) ReadBE(n int) (int, error) {
 	}
 	if uint64(v) > math.MaxInt {
 		b.win.R -= n
-		return 0, &Error{Op: "ReadBE", Limit: math.MaxInt, Got: int64(v), Err: ErrOverflow}
+		return 0, &Error{op: "ReadBE", limit: math.MaxInt, got: int64(v), Err: errNumber}
 	}
 	return int(v), nil
 }

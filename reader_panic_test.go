@@ -196,7 +196,7 @@ func TestReaderIsCleanAfterAPanic(t *testing.T) {
 						t.Errorf("%s: a mark has outlived Reset", c.name)
 					}
 					// The limit of a mark holds, as it would not in a header.
-					r.SetLimits(sluice.Limits{Frame: 5})
+					r.SetLimits(sluice.Options{Frame: 5})
 					r.Mark()
 					if _, err := r.Next(4); err != nil {
 						t.Errorf("%s: %v", c.name, err)
@@ -205,7 +205,7 @@ func TestReaderIsCleanAfterAPanic(t *testing.T) {
 						t.Errorf("%s: the limit of a mark: %v", c.name, err)
 					}
 					r.Rollback()
-					r.SetLimits(sluice.Limits{})
+					r.SetLimits(sluice.Options{})
 					h, err := r.ReadMIMEHeader()
 					if err != nil || h.Get("A") != "b" {
 						t.Errorf("%s: %v, %v", c.name, h, err)

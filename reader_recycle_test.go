@@ -47,7 +47,6 @@ var afterRecycle = map[string]struct {
 	"WriteTo":        {call: func(r *sluice.BufReader) error { _, err := r.WriteTo(io.Discard); return err }},
 	"SetTimeout":     {call: func(r *sluice.BufReader) error { return r.SetTimeout(time.Second) }},
 
-	"Advance":  {call: func(r *sluice.BufReader) error { r.Advance(1); return nil }, panic: "Advance(1)"},
 	"Rollback": {call: func(r *sluice.BufReader) error { r.Rollback(); return nil }, panic: "Rollback"},
 	"Feed":     {call: func(r *sluice.BufReader) error { return r.Feed([]byte("x")) }, panic: "Feed"},
 	"FeedBuf":  {call: func(r *sluice.BufReader) error { return r.FeedBuf(mem.Wrap([]byte("x"), nil)) }, panic: "fed"},
@@ -77,12 +76,10 @@ var afterRecycle = map[string]struct {
 	"TotalRead":  {harmless: true, call: func(r *sluice.BufReader) error { r.TotalRead(); return nil }},
 	"Mark":       {harmless: true, call: func(r *sluice.BufReader) error { r.Mark(); return nil }},
 	"Unmark":     {harmless: true, call: func(r *sluice.BufReader) error { r.Unmark(); return nil }},
-	"SetLimits":  {harmless: true, call: func(r *sluice.BufReader) error { r.SetLimits(sluice.Limits{}); return nil }},
+	"SetLimits":  {harmless: true, call: func(r *sluice.BufReader) error { r.SetLimits(sluice.Options{}); return nil }},
 	"SetContext": {harmless: true, call: func(r *sluice.BufReader) error { r.SetContext(context.Background()); return nil }},
 	"Recycle":    {harmless: true, call: func(r *sluice.BufReader) error { r.Recycle(); return nil }},
 	"Reset":      {harmless: true, call: func(r *sluice.BufReader) error { r.Reset(strings.NewReader("")); r.Recycle(); return nil }},
-	"ResetBytes": {harmless: true, call: func(r *sluice.BufReader) error { r.ResetBytes([]byte("x")); r.Recycle(); return nil }},
-	"ResetFed":   {harmless: true, call: func(r *sluice.BufReader) error { r.ResetFed(); r.Recycle(); return nil }},
 }
 
 func TestEveryMethodAfterRecycle(t *testing.T) {
@@ -183,7 +180,7 @@ func TestRecycleGivesBackEverything(t *testing.T) {
 func TestResetRevivesAndForgets(t *testing.T) {
 	a := paranoid(t)
 	r := readerOf(t, a, 0, replies(reply{"old bytes", errSource}))
-	r.SetLimits(sluice.Limits{Line: 5})
+	r.SetLimits(sluice.Options{Line: 5})
 	mustReadByte(t, r, 'o')
 	r.Mark()
 	mustReadByte(t, r, 'l')
@@ -207,9 +204,13 @@ func TestResetRevivesAndForgets(t *testing.T) {
 		}
 	}
 	r.Reset(nil)
-	if _, err := r.ReadByte(); err != io.EOF {
-		t.Errorf("a reader of nil: %v", err)
+	if _, err := r.ReadByte(); err != sluice.ErrShort {
+		t.Errorf("a reader that is to be fed: %v", err)
 	}
+	if err := r.Feed([]byte("x")); err != nil {
+		t.Error(err)
+	}
+	mustReadByte(t, r, 'x')
 }
 
 func TestResetReadsTheFields(t *testing.T) {
@@ -265,7 +266,7 @@ func TestPoolOfReaders(t *testing.T) {
 				}
 				r.Recycle()
 				pool.Put(r)
-				if !bytes.Equal(head.Bytes(), data[:100]) || !m.Equal(data[100:30_100]) {
+				if !bytes.Equal(head.Bytes(), data[:100]) || !bytes.Equal(m.Bytes(), data[100:30_100]) {
 					t.Error("bytes have changed after the reader went back to the pool")
 				}
 				head.Release()

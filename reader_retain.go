@@ -69,7 +69,7 @@ func (b *BufReader) bufsSlow(n int, dst []mem.Buf) error {
 // small allocation. Errors are those of Next, and then nothing is consumed.
 func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 	if n < 0 {
-		return nil, &Error{Op: "ReadBytes", Limit: int64(n), Err: bufio.ErrNegativeCount}
+		return nil, &Error{op: "ReadBytes", limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
 	if b.kind == closed {
 		return nil, ErrClosed
@@ -84,8 +84,8 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 		}
 		return mem.NewMemory(buf), nil
 	}
-	if limit := b.limits().Frame; n > limit {
-		return nil, &Error{Op: "ReadBytes", Limit: int64(limit), Got: int64(n), Err: ErrTooLong}
+	if limit := b.limits().frame; n > limit {
+		return nil, &Error{op: "ReadBytes", limit: int64(limit), got: int64(n), Err: ErrTooLong}
 	}
 	b.size.Open = false
 	b.size.Asked(min(n, sizing.MaxBlock))
@@ -103,7 +103,7 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 func rename(err error, op string) error {
 	if e, ok := err.(*Error); ok {
 		named := *e
-		named.Op = op
+		named.op = op
 		return &named
 	}
 	return err

@@ -274,7 +274,7 @@ func TestReadBytesLeavesBytesWhereTheyCame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for p := range m.All() {
+			for _, p := range m.Buffers {
 				if i > 10 {
 					moved += l.copied(p, at)
 					all += len(p)

@@ -143,7 +143,7 @@ func (b *BufReader) rangeSlow(n int, yield func([]byte)) error {
 		panic("sluice: BufReader.ReadRange with a nil function")
 	}
 	if n < 0 {
-		return &Error{Op: "ReadRange", Limit: int64(n), Err: bufio.ErrNegativeCount}
+		return &Error{op: "ReadRange", limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
 	w := &b.win
 	for left := n; left > 0; {
@@ -173,8 +173,17 @@ const inOne = 4 << 10
 // Skip passes over the next n bytes, holding no more than a block. When the
 // stream ends or fails first, Error.Done says how many bytes are gone.
 func (b *BufReader) Skip(n int) error {
+	if uint(n) > uint(b.win.W-b.win.R) {
+		return b.skipSlow(n)
+	}
+	b.win.R += n
+	return nil
+}
+
+//go:noinline
+func (b *BufReader) skipSlow(n int) error {
 	if n < 0 {
-		return &Error{Op: "Skip", Limit: int64(n), Err: bufio.ErrNegativeCount}
+		return &Error{op: "Skip", limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
 	done, err := b.skip(n)
 	if err != nil {

@@ -2,7 +2,6 @@ package sluice
 
 import (
 	"bufio"
-	"fmt"
 
 	"github.com/sluice-go/sluice/internal/sizing"
 	"github.com/sluice-go/sluice/internal/window"
@@ -11,7 +10,7 @@ import (
 // Next returns the next n bytes and consumes them, borrowed until the next
 // call on the reader. Fewer bytes than n are an error, and then nothing is
 // consumed: io.EOF when there are none, io.ErrUnexpectedEOF when there are
-// some, ErrTooLong for more than Limits.Frame, bufio.ErrNegativeCount for
+// some, ErrTooLong for more than Options.Frame, bufio.ErrNegativeCount for
 // n < 0, which a length in somebody's message can be.
 func (b *BufReader) Next(n int) ([]byte, error) {
 	r := b.win.R
@@ -35,7 +34,7 @@ func (b *BufReader) nextSlow(n int) ([]byte, error) {
 
 // whole brings n contiguous bytes into the window for op, or says why not.
 func (b *BufReader) whole(op string, n int) error {
-	if n < 0 || n > b.limits().Frame {
+	if n < 0 || n > b.limits().frame {
 		return b.wrongSize(op, n)
 	}
 	if err := b.want(n); err != nil {
@@ -49,24 +48,24 @@ func (b *BufReader) whole(op string, n int) error {
 //go:noinline
 func (b *BufReader) wrongSize(op string, n int) error {
 	if n < 0 {
-		return &Error{Op: op, Limit: int64(n), Err: bufio.ErrNegativeCount}
+		return &Error{op: op, limit: int64(n), Err: bufio.ErrNegativeCount}
 	}
-	return &Error{Op: op, Limit: int64(b.limits().Frame), Got: int64(n), Err: ErrTooLong}
+	return &Error{op: op, limit: int64(b.limits().frame), got: int64(n), Err: ErrTooLong}
 }
 
 // Peek returns the next n bytes without consuming them, borrowed until the
 // next call on the reader. As with bufio, when there are fewer it returns
 // those that there are and the reason, which is io.EOF at the end of the
 // stream; the reader has not changed. Unlike bufio's it is not bound to a
-// buffer size, but to Limits.Frame.
+// buffer size, but to Options.Frame.
 func (b *BufReader) Peek(n int) ([]byte, error) {
 	b.win.Fix()
 	if uint(n) > uint(b.win.W-b.win.R) {
 		if n < 0 {
 			return nil, bufio.ErrNegativeCount
 		}
-		if limit := b.limits().Frame; n > limit {
-			return b.View(), &Error{Op: "Peek", Limit: int64(limit), Got: int64(n), Err: ErrTooLong}
+		if limit := b.limits().frame; n > limit {
+			return b.View(), &Error{op: "Peek", limit: int64(limit), got: int64(n), Err: ErrTooLong}
 		}
 		if err := b.want(n); err != nil {
 			b.win.Show()
@@ -81,23 +80,10 @@ func (b *BufReader) Peek(n int) ([]byte, error) {
 }
 
 // View returns all bytes that can be had without reading, borrowed until the
-// next call on the reader. It may be empty. With Advance it is for parsers
-// that work in batches: ask with Peek(1) for more, take what is there with
-// View, and consume what was understood with Advance.
+// next call on the reader. It may be empty. It is for parsers that work
+// in batches: ask with Peek(1) for more, take what is there with View, and
+// consume what was understood with Skip.
 func (b *BufReader) View() []byte { return b.win.View() }
-
-// Advance consumes n bytes of the View. More than View has panic.
-func (b *BufReader) Advance(n int) {
-	if uint(n) > uint(b.win.W-b.win.R) {
-		b.panicAdvance(n)
-	}
-	b.win.R += n
-}
-
-//go:noinline
-func (b *BufReader) panicAdvance(n int) {
-	panic(fmt.Sprintf("sluice: BufReader.Advance(%d) of %d bytes in view", n, b.win.W-b.win.R))
-}
 
 // Discard skips the next n bytes and returns how many it skipped: fewer than
 // n only with the reason, which as with bufio is io.EOF also in the middle.

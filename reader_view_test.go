@@ -21,7 +21,7 @@ func TestViewHasWhatIsInHandBeforeAnyRead(t *testing.T) {
 	if got := string(fed.View()); got != "fed" {
 		t.Errorf("View after Feed is %q", got)
 	}
-	fed.Advance(3)
+	_ = fed.Skip(3)
 	fed.FeedEnd(nil)
 	if _, err := fed.ReadByte(); err != io.EOF {
 		t.Errorf("after the end: %v", err)

@@ -31,7 +31,7 @@ func TestWriteToTellsAnErrorOfTheSource(t *testing.T) {
 	r := readerOf(t, paranoid(t), 0, replies(reply{"abc", nil}, reply{"def", errSource}))
 	n, err := r.WriteTo(&out)
 	var e *sluice.Error
-	if n != 6 || !errors.Is(err, errSource) || !errors.As(err, &e) || e.Done != 6 || e.Op != "WriteTo" {
+	if n != 6 || !errors.Is(err, errSource) || !errors.As(err, &e) || e.Done != 6 || sluice.OpOf(e) != "WriteTo" {
 		t.Errorf("%d, %v", n, err)
 	}
 	if out.String() != "abcdef" {

@@ -8,7 +8,7 @@ import (
 // sinkKind is what a BufWriter has to know of the writer below it.
 type sinkKind struct {
 	gathers   bool // takes many pieces in one system call
-	bound     int  // default of Options.Bound
+	bound     int  // default of Options.BufLen
 	copyBelow int  // a Buf below this length is copied and released at once
 }
 

@@ -13,7 +13,7 @@ type deadliner interface{ SetReadDeadline(time.Time) error }
 
 // extra is what most readers do not use.
 type extra struct {
-	limits  Limits
+	limits  limits
 	timeout time.Duration
 	ctx     context.Context
 	stop    func() // ends the watch over ctx
@@ -36,7 +36,7 @@ func (b *BufReader) straighten() {
 func (b *BufReader) unwatched() bool { return b.x == nil || b.x.timeout == 0 && b.x.ctx == nil }
 
 // errTimeout is what a source without deadlines of its own returns in time.
-var errTimeout error = &Error{Op: "read", Err: os.ErrDeadlineExceeded}
+var errTimeout error = &Error{op: "read", Err: os.ErrDeadlineExceeded}
 
 // SetTimeout bounds each wait for bytes from now on: a call that waits longer
 // than d returns an error that matches os.ErrDeadlineExceeded and can be
@@ -119,7 +119,7 @@ func (x *extra) endContext() {
 }
 
 // ctxErr is the error of a read that the context ended.
-func (x *extra) ctxErr() error { return &Error{Op: "read", Err: context.Cause(x.ctx)} }
+func (x *extra) ctxErr() error { return &Error{op: "read", Err: context.Cause(x.ctx)} }
 
 // arm prepares for a wait: sets the deadline, looks at the context.
 func (x *extra) arm(b *BufReader) error {

@@ -5,8 +5,17 @@ import (
 	"os"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/hooks"
 	"github.com/sluice-go/sluice/internal/source"
 	"github.com/sluice-go/sluice/mem"
+)
+
+// What mem offers to readers and not to their users.
+var (
+	awaitSlab  = hooks.AwaitSlab.(func(a *mem.Allocator, n, held int, stop <-chan error) (mem.Slab, error))
+	noteIdle   = hooks.Idle.(func(a *mem.Allocator, held int))
+	budget     = hooks.Budget.(func(a *mem.Allocator) (limit int64, pressed bool))
+	cachedSlab = hooks.CachedSlab.(func(a *mem.Allocator, n int) mem.Slab)
 )
 
 // halt is what ends a wait for memory.
@@ -60,7 +69,7 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 		defer h.watch.Stop()
 	}
 	epoch := b.epoch
-	s, err := b.alloc.AwaitSlab(n, b.win.Capacity(), h.reason)
+	s, err := awaitSlab(b.alloc, n, b.win.Capacity(), h.reason)
 	if b.epoch != epoch {
 		if s.Valid() {
 			s.Release()
@@ -74,7 +83,7 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 func (b *BufReader) beginIdle() {
 	if b.asks && b.idled == 0 {
 		if b.idled = int32(min(b.win.Capacity(), 1<<30)); b.idled > 0 {
-			b.alloc.Idle(int(b.idled))
+			noteIdle(b.alloc, int(b.idled))
 		}
 	}
 }
@@ -82,7 +91,7 @@ func (b *BufReader) beginIdle() {
 // endIdle takes beginIdle back.
 func (b *BufReader) endIdle() {
 	if b.idled > 0 {
-		b.alloc.Idle(-int(b.idled))
+		noteIdle(b.alloc, -int(b.idled))
 		b.idled = 0
 	}
 }

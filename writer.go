@@ -22,7 +22,7 @@ import (
 // are brought together to 16 KiB a Write.
 //
 // Bytes that Flush has not been called for may be in memory still. The writer
-// flushes by itself when Bound bytes wait, and before a write that is too large
+// flushes by itself when Options.BufLen bytes wait, and before a write that is too large
 // to copy returns. An error is sticky: every later call returns it, and
 // Error.Done says how many bytes of that Flush went out.
 //
@@ -37,7 +37,7 @@ type BufWriter struct {
 	w       io.Writer
 	kind    sinkKind
 	bound   int // the most bytes that wait
-	asked   int // Options.Bound
+	asked   int // Options.BufLen
 	timeout time.Duration
 	alloc   *mem.Allocator
 
@@ -61,7 +61,7 @@ func NewBufWriter(w io.Writer, o ...Options) *BufWriter {
 	if b, ok := w.(*BufWriter); ok && b.suits(opt) {
 		return b
 	}
-	b := &BufWriter{alloc: opt.Allocator, asked: opt.Bound}
+	b := &BufWriter{alloc: opt.Allocator, asked: opt.BufLen}
 	b.Reset(w)
 	return b
 }
@@ -71,7 +71,7 @@ func (b *BufWriter) suits(o Options) bool {
 	if b == nil {
 		return false
 	}
-	bound := o.Bound
+	bound := o.BufLen
 	if bound <= 0 {
 		bound = b.kind.bound
 	}
@@ -139,10 +139,6 @@ func (b *BufWriter) Buffered() int { return b.waiting.size + b.e - b.s }
 // room returns how many bytes can be written before the writer flushes by
 // itself.
 func (b *BufWriter) room() int { return max(0, b.bound-b.Buffered()) }
-
-// TotalWritten returns the number of bytes that went out since construction
-// or Reset.
-func (b *BufWriter) TotalWritten() int64 { return b.written }
 
 // Write takes p, borrowed until it returns: what is short is copied, what is
 // long is sent at once, behind what waits.

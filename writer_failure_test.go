@@ -116,7 +116,7 @@ func TestErrorIsStickyAndLosesTrackOfNothing(t *testing.T) {
 					continue
 				}
 				if err == nil {
-					before = s.w.TotalWritten()
+					before = sluice.WrittenBy(s.w)
 					continue
 				}
 				first = err
@@ -124,16 +124,16 @@ func TestErrorIsStickyAndLosesTrackOfNothing(t *testing.T) {
 				if !errors.As(err, &e) || !errors.Is(err, want) {
 					t.Fatalf("after %d bytes: step %d: %v, want %v", k, i, err, want)
 				}
-				if e.Done < 0 || e.Done >= e.Limit || s.w.TotalWritten()-before < e.Done {
-					t.Fatalf("after %d bytes: Done %d of %d, TotalWritten %d after %d", k, e.Done, e.Limit, s.w.TotalWritten(), before)
+				if e.Done < 0 || e.Done >= sluice.LimitOf(e) || sluice.WrittenBy(s.w)-before < e.Done {
+					t.Fatalf("after %d bytes: Done %d of %d, TotalWritten %d after %d", k, e.Done, sluice.LimitOf(e), sluice.WrittenBy(s.w), before)
 				}
 				s.idle(t)
 			}
 			if first == nil {
 				t.Fatalf("no error although the sink took %d bytes of %d", k, total)
 			}
-			if s.w.TotalWritten() != int64(k) || !bytes.Equal(out.Bytes(), s.data[:k]) {
-				t.Fatalf("the sink has %d bytes, TotalWritten says %d, want %d, or they are others", out.Len(), s.w.TotalWritten(), k)
+			if sluice.WrittenBy(s.w) != int64(k) || !bytes.Equal(out.Bytes(), s.data[:k]) {
+				t.Fatalf("the sink has %d bytes, TotalWritten says %d, want %d, or they are others", out.Len(), sluice.WrittenBy(s.w), k)
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func TestDeadlineSaysHowMuchWentOut(t *testing.T) {
 			var before int64
 			var err error
 			for err == nil {
-				before = w.TotalWritten()
+				before = sluice.WrittenBy(w)
 				b := a.Get(len(data))
 				copy(b.Bytes(), data)
 				want = append(append(want, data[:10]...), data...)
@@ -260,11 +260,11 @@ func TestDeadlineSaysHowMuchWentOut(t *testing.T) {
 				err = w.Flush()
 			}
 			var e *sluice.Error
-			if !errors.As(err, &e) || !errors.Is(err, os.ErrDeadlineExceeded) || !e.Timeout() || e.Op != "Flush" {
+			if !errors.As(err, &e) || !errors.Is(err, os.ErrDeadlineExceeded) || !e.Timeout() || sluice.OpOf(e) != "Flush" {
 				t.Fatalf("%v", err)
 			}
-			if e.Limit != 200_010 || e.Done != w.TotalWritten()-before || e.Done >= e.Limit {
-				t.Errorf("Done %d of %d, TotalWritten %d, %d before", e.Done, e.Limit, w.TotalWritten(), before)
+			if sluice.LimitOf(e) != 200_010 || e.Done != sluice.WrittenBy(w)-before || e.Done >= sluice.LimitOf(e) {
+				t.Errorf("Done %d of %d, TotalWritten %d, %d before", e.Done, sluice.LimitOf(e), sluice.WrittenBy(w), before)
 			}
 			if holds(a) != 0 {
 				t.Errorf("%d blocks are held after the error", holds(a))
@@ -274,8 +274,8 @@ func TestDeadlineSaysHowMuchWentOut(t *testing.T) {
 			}
 			_ = near.Close()
 			got, rerr := io.ReadAll(far)
-			if rerr != nil || int64(len(got)) != w.TotalWritten() || !bytes.Equal(got, want[:len(got)]) {
-				t.Errorf("%d bytes arrived, or others; %d went out; %v", len(got), w.TotalWritten(), rerr)
+			if rerr != nil || int64(len(got)) != sluice.WrittenBy(w) || !bytes.Equal(got, want[:len(got)]) {
+				t.Errorf("%d bytes arrived, or others; %d went out; %v", len(got), sluice.WrittenBy(w), rerr)
 			}
 		})
 	}

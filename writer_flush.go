@@ -39,7 +39,7 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 			err = io.ErrShortWrite
 		}
 		if err != nil {
-			err = &Error{Op: op, Limit: size, Done: out, Err: err}
+			err = &Error{op: op, limit: size, Done: out, Err: err}
 			b.err = err
 		}
 		b.settle(int(size), more && err == nil)

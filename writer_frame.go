@@ -22,7 +22,7 @@ func (b *BufWriter) WriteFrame(prefix int, order binary.ByteOrder, p mem.Buf) er
 	if prefix > 0 && uint64(n)>>(8*prefix) != 0 {
 		err := b.failed()
 		if err == nil {
-			err = &Error{Op: "WriteFrame", Limit: 1<<(8*prefix) - 1, Got: int64(n), Err: ErrTooLong}
+			err = &Error{op: "WriteFrame", limit: 1<<(8*prefix) - 1, got: int64(n), Err: ErrTooLong}
 		}
 		p.Release()
 		return err

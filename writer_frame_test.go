@@ -87,7 +87,7 @@ func TestWriterRefusesFramesThatAreTooLongForTheirPrefix(t *testing.T) {
 		freed := 0
 		err := w.WriteFrame(f.prefix, f.order, mem.Wrap(make([]byte, f.most+1), func() { freed++ }))
 		var e *sluice.Error
-		if !errors.As(err, &e) || !errors.Is(err, sluice.ErrTooLong) || e.Limit != int64(f.most) || e.Got != int64(f.most)+1 {
+		if !errors.As(err, &e) || !errors.Is(err, sluice.ErrTooLong) || sluice.LimitOf(e) != int64(f.most) || sluice.GotOf(e) != int64(f.most)+1 {
 			t.Errorf("%s: %v", f.name, err)
 		}
 		if freed != 1 || w.Buffered() != 0 {

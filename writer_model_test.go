@@ -101,8 +101,8 @@ func (m *writing) step() {
 	if m.t.Failed() {
 		m.t.FailNow()
 	}
-	if got := int64(m.w.Buffered()) + m.w.TotalWritten(); got != int64(len(m.want)) {
-		m.fatalf("%d bytes wait and %d went out", m.w.Buffered(), m.w.TotalWritten())
+	if got := int64(m.w.Buffered()) + sluice.WrittenBy(m.w); got != int64(len(m.want)) {
+		m.fatalf("%d bytes wait and %d went out", m.w.Buffered(), sluice.WrittenBy(m.w))
 	}
 	if n := m.w.Buffered(); n > m.bound {
 		m.fatalf("%d bytes wait, of %d", n, m.bound)
@@ -250,7 +250,7 @@ func TestWriterIsReusedAfterReset(t *testing.T) {
 			m.step()
 		}
 		if i%3 == 0 { // what waits is dropped by the next Reset
-			m.want = m.want[:w.TotalWritten()]
+			m.want = m.want[:sluice.WrittenBy(w)]
 		} else {
 			m.flush()
 		}

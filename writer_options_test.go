@@ -26,12 +26,12 @@ func TestNewBufWriterOfABufWriterReturnsItWhenItSuits(t *testing.T) {
 	}{
 		{"no Options", usual, nil, true},
 		{"zero Options", usual, []sluice.Options{{}}, true},
-		{"a smaller bound", usual, []sluice.Options{{Bound: 100}}, true},
-		{"a larger bound", usual, []sluice.Options{{Bound: 1 << 20}}, false},
+		{"a smaller bound", usual, []sluice.Options{{BufLen: 100}}, true},
+		{"a larger bound", usual, []sluice.Options{{BufLen: 1 << 20}}, false},
 		{"its allocator", usual, []sluice.Options{{Allocator: a}}, true},
 		{"another allocator", usual, []sluice.Options{{Allocator: b}}, false},
 		{"the default bound of one that has less", small, nil, false},
-		{"the bound that it has", small, []sluice.Options{{Bound: 1000}}, true},
+		{"the bound that it has", small, []sluice.Options{{BufLen: 1000}}, true},
 		{"a writer to nothing", &zero, nil, false},
 	} {
 		if got := sluice.NewBufWriter(c.w, c.o...); (got == c.w) != c.same {

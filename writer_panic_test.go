@@ -190,13 +190,13 @@ func TestWriterIsRightAfterAPanicAnErrorAndAShortWrite(t *testing.T) {
 				err = w.Flush() // what stays
 			}
 			if err == nil {
-				if got := w.TotalWritten() + int64(w.Buffered()); panicked || got != int64(len(r.want)) {
+				if got := sluice.WrittenBy(w) + int64(w.Buffered()); panicked || got != int64(len(r.want)) {
 					t.Fatalf("%s: no error; %d bytes went out or wait, %d were given", r.name, got, len(r.want))
 				}
 				continue
 			}
 			var e *sluice.Error
-			if first == nil && (!errors.As(err, &e) || e.Done < 0 || e.Done > e.Limit || e.Limit == 0) {
+			if first == nil && (!errors.As(err, &e) || e.Done < 0 || e.Done > sluice.LimitOf(e) || sluice.LimitOf(e) == 0) {
 				t.Fatalf("%s: %v", r.name, err)
 			}
 			if first != nil && err != first {
@@ -208,8 +208,8 @@ func TestWriterIsRightAfterAPanicAnErrorAndAShortWrite(t *testing.T) {
 		if first != nil && (kind == faultError && !errors.Is(first, errSink) || kind == faultShort && !errors.Is(first, io.ErrShortWrite)) {
 			t.Fatalf("%s: %v", r.name, first)
 		}
-		if w.TotalWritten() != sink.counted || !bytes.HasPrefix(r.want, sink.Bytes()) {
-			t.Fatalf("%s: TotalWritten %d, the sink counted %d, or it has other bytes", r.name, w.TotalWritten(), sink.counted)
+		if sluice.WrittenBy(w) != sink.counted || !bytes.HasPrefix(r.want, sink.Bytes()) {
+			t.Fatalf("%s: TotalWritten %d, the sink counted %d, or it has other bytes", r.name, sluice.WrittenBy(w), sink.counted)
 		}
 		w.Recycle()
 		r.released("after Recycle")
@@ -217,7 +217,7 @@ func TestWriterIsRightAfterAPanicAnErrorAndAShortWrite(t *testing.T) {
 		// The same writer is as good as a new one.
 		var out bytes.Buffer
 		w.Reset(&out)
-		if _, err := w.WriteString("again"); err != nil || w.Flush() != nil || out.String() != "again" || w.TotalWritten() != 5 {
+		if _, err := w.WriteString("again"); err != nil || w.Flush() != nil || out.String() != "again" || sluice.WrittenBy(w) != 5 {
 			t.Fatalf("%s: after Reset: %q, %v", r.name, out.String(), err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestWriterIsRightAfterAReleaseThatPanics(t *testing.T) {
 		}
 		for panicOf(func() { _ = w.Flush() }) != "" {
 		}
-		if w.TotalWritten() != sink.counted || !bytes.Equal(r.want, sink.Bytes()) {
+		if sluice.WrittenBy(w) != sink.counted || !bytes.Equal(r.want, sink.Bytes()) {
 			t.Fatalf("%s: %d bytes went out, %d were given, or others", r.name, sink.Len(), len(r.want))
 		}
 		for panicOf(w.Recycle) != "" {
@@ -258,10 +258,10 @@ func TestWriterPanicInTheMiddleOfALargeWriteKeepsNothingOfIt(t *testing.T) {
 		t.Fatalf("panic %q", text)
 	}
 	var e *sluice.Error
-	if err := w.Flush(); !errors.As(err, &e) || e.Op != "Flush" || e.Limit != 40_000 || e.Done != 20_000 {
+	if err := w.Flush(); !errors.As(err, &e) || sluice.OpOf(e) != "Flush" || sluice.LimitOf(e) != 40_000 || e.Done != 20_000 {
 		t.Errorf("%v", err)
 	}
-	if holds(a) != 0 || w.TotalWritten() != 20_000 || w.Buffered() != 0 {
-		t.Errorf("%d blocks are held, %d bytes went out, %d wait", holds(a), w.TotalWritten(), w.Buffered())
+	if holds(a) != 0 || sluice.WrittenBy(w) != 20_000 || w.Buffered() != 0 {
+		t.Errorf("%d blocks are held, %d bytes went out, %d wait", holds(a), sluice.WrittenBy(w), w.Buffered())
 	}
 }

@@ -92,7 +92,7 @@ func TestReadFromKeepsTheOrder(t *testing.T) {
 						t.Fatalf("ReadFrom: %d, %v", n, err)
 					}
 					_, _ = w.WriteString("after")
-					if got, want := w.TotalWritten()+int64(w.Buffered()), int64(src.n)+2011; got != want {
+					if got, want := sluice.WrittenBy(w)+int64(w.Buffered()), int64(src.n)+2011; got != want {
 						t.Errorf("%d bytes went out or wait, want %d", got, want)
 					}
 					if err := w.Flush(); err != nil {
@@ -158,8 +158,8 @@ func TestReadFromEndsWithTheWritersError(t *testing.T) {
 	out := &limited{left: 100_000, err: errSink}
 	w := writerOf(t, a, 0, out)
 	n, err := w.ReadFrom(bytes.NewReader(testData(1 << 20)))
-	if !errors.Is(err, errSink) || n < 100_000 || n > 200_000 || w.TotalWritten() != 100_000 {
-		t.Errorf("ReadFrom: %d, %v; %d went out", n, err, w.TotalWritten())
+	if !errors.Is(err, errSink) || n < 100_000 || n > 200_000 || sluice.WrittenBy(w) != 100_000 {
+		t.Errorf("ReadFrom: %d, %v; %d went out", n, err, sluice.WrittenBy(w))
 	}
 	if again := w.Flush(); again != err {
 		t.Errorf("Flush after it: %v", again)

@@ -18,7 +18,7 @@ import (
 // as in Options.
 func writerOf(t testing.TB, a *mem.Allocator, bound int, w io.Writer) *sluice.BufWriter {
 	t.Helper()
-	b := sluice.NewBufWriter(w, sluice.Options{Allocator: a, Bound: bound})
+	b := sluice.NewBufWriter(w, sluice.Options{Allocator: a, BufLen: bound})
 	t.Cleanup(b.Recycle)
 	return b
 }

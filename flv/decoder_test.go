@@ -136,7 +136,7 @@ func TestDecoderIsFed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(sluicetest.Seed(t), 0))
 	for _, most := range []int{1, 3, 100, 5000, 100_000} {
 		in := watchedReader(t)
-		in.ResetFed()
+		in.Reset(nil)
 		d := flv.NewDecoder(in)
 		rest := flvclip.File[:min(len(flvclip.File), most*50_000)]
 		whole := len(rest) == len(flvclip.File)
@@ -278,7 +278,7 @@ func TestDecoderAtEveryEnd(t *testing.T) {
 func TestTagComesBeforeItsSize(t *testing.T) {
 	file, want := small()
 	in := watchedReader(t)
-	in.ResetFed()
+	in.Reset(nil)
 	d := flv.NewDecoder(in)
 	if err := in.FeedCopy(file[:13+11+3]); err != nil {
 		t.Fatal(err)

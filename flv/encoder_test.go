@@ -43,7 +43,7 @@ func TestWhatIsDecodedIsEncodedByteForByte(t *testing.T) {
 		in := watchedReader(t)
 		in.Reset(bytes.NewReader(flvclip.File))
 		var got bytes.Buffer
-		out := sluice.NewBufWriter(&got, sluice.Options{Allocator: in.Allocator, Bound: bound})
+		out := sluice.NewBufWriter(&got, sluice.Options{Allocator: in.Allocator, BufLen: bound})
 		if err := copyTags(in, out); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestATagIsReleasedWhenItCannotBeWritten(t *testing.T) {
 	for _, room := range []int{0, 5, 1000, 20_000, 100_000} {
 		in := watchedReader(t)
 		in.Reset(bytes.NewReader(flvclip.File))
-		out := sluice.NewBufWriter(&failing{n: room}, sluice.Options{Allocator: in.Allocator, Bound: 100})
+		out := sluice.NewBufWriter(&failing{n: room}, sluice.Options{Allocator: in.Allocator, BufLen: 100})
 		if err := copyTags(in, out); !errors.Is(err, errFull) {
 			t.Errorf("room for %d: %v", room, err)
 		}

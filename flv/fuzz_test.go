@@ -168,7 +168,7 @@ func FuzzDecoder(f *testing.F) {
 		}
 
 		fed := watchedReader(t)
-		fed.ResetFed()
+		fed.Reset(nil)
 		rest := p
 		h2, tags2, err2 := decodeAll(flv.NewDecoder(fed), func(err error) bool {
 			if !errors.Is(err, sluice.ErrShort) {

@@ -28,8 +28,17 @@ type Allocator struct {
 type Options struct {
 	// Name stands in reports and messages.
 	Name string
-	// Budget is the most capacity in bytes that TryGet and GetContext let be
-	// checked out at once; 0 is no limit.
+	// Budget is the most capacity in bytes that TryGet, GetContext and readers
+	// let be checked out at once; 0 is no limit. Those who wait for room are
+	// served in the order of coming. Readers of which each holds half a frame
+	// could wait for each other for ever; so when all that others could give
+	// back is not enough for the first who waits, that one is served beyond the
+	// limit: one at a time, the next when the latest has given back or after
+	// 10 ms. So the budget is exceeded by one frame for a connection at most,
+	// and only for connections whose peers are slow to send the rest of their
+	// frames. A server ends those by a timeout on its reads (SetTimeout of the
+	// reader), and with them the overdrafts. Bufs that a program keeps are no
+	// reason for an overdraft: that is back-pressure.
 	Budget int64
 	// Leak is how closely forgotten references are watched.
 	Leak Level
@@ -58,9 +67,6 @@ var standard = New(Options{Name: "default"})
 // Default returns the allocator that readers and writers use when they are
 // given none.
 func Default() *Allocator { return standard }
-
-// Name returns the name that the allocator was given.
-func (a *Allocator) Name() string { return a.name }
 
 // Get returns a Buf of n bytes, retained. It never fails: with a budget it
 // counts against it and may exceed it, for callers who cannot stop. Sizes

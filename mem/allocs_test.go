@@ -67,7 +67,7 @@ func TestNothingIsAllocatedInSteadyState(t *testing.T) {
 				}
 			})
 			allocsPerRun(t, "Bytes"+at, 0, func() {
-				if len(b.Bytes())+len(b.Slice(0, n))+b.Len() != 3*n {
+				if len(b.Bytes())+b.Len() != 2*n {
 					t.Fatal("another length")
 				}
 			})
@@ -94,7 +94,7 @@ func TestParkingAllocatesNothingInSteadyState(t *testing.T) {
 	s := a.Slab(4096)
 	c := s.Cut(0, 10)
 	allocsPerRun(t, "Park and Unpark", 0, func() {
-		if s = s.Park().Unpark(); !s.Valid() {
+		if s = mem.Unpark(s.Park()); !s.Valid() {
 			t.Fatal("not unparked")
 		}
 	})
@@ -124,7 +124,7 @@ func TestAMemoryOfOneBufIsOneAllocation(t *testing.T) {
 	p := make([]byte, 100)
 	allocsPerRun(t, "reading", 0, func() {
 		n := 0
-		for q := range m.All() {
+		for _, q := range m.Buffers {
 			n += len(q)
 		}
 		r := m.NewReader()
@@ -135,8 +135,7 @@ func TestAMemoryOfOneBufIsOneAllocation(t *testing.T) {
 		r.Skip(900)
 		r.RangeN(100, func(q []byte) { n += len(q) })
 		r.Range(func(q []byte) { n += len(q) })
-		m.CopyTo(p)
-		if n != 2000+1000-9 || r.Length != 0 || m.Equal(p) {
+		if n != 2000+1000-9 || r.Length != 0 {
 			t.Fatal(n, r.Length)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 // an error that matches ErrBudget, at once. Capacity is counted, not length: a
 // Buf of 300 bytes costs 512. The limit may be exceeded by one block for each
 // processor for a moment while idle memory is called in, by what Get takes
-// without asking, and by overdrafts, see AwaitSlab.
+// without asking, and by overdrafts, see Options.Budget.
 func (a *Allocator) TryGet(n int) (Buf, error) {
 	a.checkSize("TryGet", n)
 	b, ok := a.tryGet(n)
@@ -79,7 +79,7 @@ func (a *Allocator) reserved(c *class, b *block, n int) Buf {
 
 // GetContext is TryGet that waits for room until ctx ends; it then returns an
 // error that matches both ErrBudget and the context's cause. It waits in the
-// same queue as AwaitSlab, in the order of coming. A request that is larger
+// same queue as readers, in the order of coming. A request that is larger
 // than the whole budget is refused at once, with ErrBudget.
 func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 	a.checkSize("GetContext", n)
@@ -103,7 +103,7 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 	return a.reserved(c, nil, n), nil
 }
 
-// AwaitSlab is TrySlab that waits for room, for a reader that is in the middle
+// awaitSlab is TrySlab that waits for room, for a reader that is in the middle
 // of a frame. It returns a block of at least n bytes, retained, or an error
 // that matches ErrBudget. Any number of goroutines may wait.
 //
@@ -118,7 +118,7 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 //
 // held is the capacity in bytes, as Cap counts it, that the caller keeps while
 // it waits, because the room is what it needs to go on: the block with the
-// first half of its frame. With Idle it says who can make room. When all that
+// first half of its frame. With idle it says who can make room. When all that
 // others could give back would not be enough for the first who waits, they
 // would wait for each other for ever; so that one is served beyond the limit.
 // Overdrafts come one at a time: the next one when the capacity of the latest
@@ -130,17 +130,17 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // overdraft: that is back-pressure. Stats says how much is overdrawn.
 //
 // A negative held panics.
-func (a *Allocator) AwaitSlab(n, held int, stop <-chan error) (Slab, error) {
-	a.checkSize("AwaitSlab", n)
+func (a *Allocator) awaitSlab(n, held int, stop <-chan error) (Slab, error) {
+	a.checkSize("awaitSlab", n)
 	if held < 0 {
-		panic(fmt.Sprintf("mem: Allocator.AwaitSlab: %d bytes held", held))
+		panic(fmt.Sprintf("mem: Allocator.awaitSlab: %d bytes held", held))
 	}
 	u := &a.budget
 	if u.limit == 0 {
 		return a.TrySlab(n)
 	}
 	if b, ok := a.tryGet(n); ok {
-		return SlabOf(b), nil
+		return slabOf(b), nil
 	}
 	c, size := a.room(n)
 	if int64(size) > u.limit {
@@ -156,24 +156,24 @@ func (a *Allocator) AwaitSlab(n, held int, stop <-chan error) (Slab, error) {
 		}
 		return Slab{}, u.refusal(size, err)
 	}
-	return SlabOf(a.reserved(c, nil, n)), nil
+	return slabOf(a.reserved(c, nil, n)), nil
 }
 
-// Idle says that held bytes of capacity more (negative: fewer) are in the hands
+// idle says that held bytes of capacity more (negative: fewer) are in the hands
 // of readers that wait for their peers with a part of a frame. Nobody can count
-// on getting them back, see AwaitSlab. A reader calls it before such a wait,
+// on getting them back, see awaitSlab. A reader calls it before such a wait,
 // and after it with the same number negative; what is given as held to
-// AwaitSlab is not given here at the same time. It is one atomic addition, and
+// awaitSlab is not given here at the same time. It is one atomic addition, and
 // nothing without a budget. Any goroutine may call it. More taken away than was
 // added panics.
-func (a *Allocator) Idle(held int) {
+func (a *Allocator) idle(held int) {
 	u := &a.budget
 	if u.limit == 0 {
 		return
 	}
 	sum := u.idle.Add(int64(held))
 	if sum < 0 {
-		panic(fmt.Sprintf("mem: Allocator.Idle(%d): %d bytes are left", held, sum))
+		panic(fmt.Sprintf("mem: Allocator.idle(%d): %d bytes are left", held, sum))
 	}
 	if sum > u.idleMark.Load() {
 		u.mu.Lock()

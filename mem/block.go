@@ -2,7 +2,6 @@ package mem
 
 import (
 	"sync/atomic"
-	"weak"
 
 	"github.com/sluice-go/sluice/internal/sys"
 )
@@ -29,11 +28,11 @@ type block struct {
 	track   *track        // the leak kit's record of this checkout, nil when untracked
 
 	free func() // wrapped memory's way home
-	self weak.Pointer[block]
+	self any    // a weak.Pointer[block], made when it is first parked
 	// slice is the record of this block as plain memory, once Malloc has
 	// handed it out.
 	slice *slice
-	_     [16]byte // to three cache lines, so that the own cell is in one
+	_     [8]byte // to three cache lines, so that the own cell is in one
 }
 
 // A cellChunk is as many cells as a block gets at once. It keeps them, so that

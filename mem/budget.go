@@ -10,8 +10,8 @@ import (
 )
 
 // ErrBudget is matched by the error of a request that the allocator's budget
-// refused: TryGet and TrySlab, which do not wait, GetContext and AwaitSlab when
-// their wait was ended, and all four when the budget could never hold what was
+// refused: TryGet and TrySlab, which do not wait, GetContext and readers when
+// their wait was ended, and all when the budget could never hold what was
 // asked for.
 var ErrBudget = errors.New("mem: budget used up")
 
@@ -241,9 +241,9 @@ func (u *budget) reserve(size int) bool {
 	return u.queue.len() == 0 && u.press(size)
 }
 
-// Budget returns the budget in bytes, 0 when there is none, and whether it is
+// pressed returns the budget in bytes, 0 when there is none, and whether it is
 // used up: who waits for memory should take no more than needed then, and give
 // back what can be spared.
-func (a *Allocator) Budget() (limit int64, pressed bool) {
+func (a *Allocator) pressed() (limit int64, pressed bool) {
 	return a.budget.limit, a.budget.pressure.Load()
 }

@@ -358,7 +358,9 @@ func (h *budgetHistory) finish() {
 		}
 	}
 	h.a.Trim()
-	if s := h.a.Stats(); s.Budget != (mem.BudgetStats{Limit: h.m.limit}) || s.CheckedOut != 0 {
+	var none mem.Stats
+	none.Budget.Limit = h.m.limit
+	if s := h.a.Stats(); s.Budget != none.Budget || s.CheckedOut != 0 {
 		h.t.Errorf("in the end: %+v", s.Budget)
 	}
 }

@@ -192,8 +192,8 @@ func TestMoreTakenFromIdleThanWasAddedPanics(t *testing.T) {
 	a := mem.New(mem.Options{Budget: 4096})
 	a.Idle(100)
 	for what, call := range map[string]func(){
-		"mem: Allocator.Idle(-101): -1 bytes are left": func() { a.Idle(-101) },
-		"mem: Allocator.AwaitSlab: -1 bytes held":      func() { a.AwaitSlab(1, -1, nil) },
+		"mem: Allocator.idle(-101): -1 bytes are left": func() { a.Idle(-101) },
+		"mem: Allocator.awaitSlab: -1 bytes held":      func() { a.AwaitSlab(1, -1, nil) },
 	} {
 		func() {
 			defer func() {

@@ -73,7 +73,9 @@ func TestTheOrderHoldsUnderLoad(t *testing.T) {
 func settled(t *testing.T, a *mem.Allocator) {
 	t.Helper()
 	a.Trim()
-	if s := a.Stats(); s.Budget != (mem.BudgetStats{Limit: s.Budget.Limit}) || s.CheckedOut != 0 {
+	var none mem.Stats
+	none.Budget.Limit = a.Stats().Budget.Limit
+	if s := a.Stats(); s.Budget != none.Budget || s.CheckedOut != 0 {
 		t.Errorf("when all is back: %d blocks are out, %+v", s.CheckedOut, s.Budget)
 	}
 }

@@ -32,7 +32,9 @@ func TestTryGetCountsCapacity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := a.Stats().Budget; s != (mem.BudgetStats{Limit: 1500, Charged: 1280}) {
+	var want mem.Stats
+	want.Budget.Limit, want.Budget.Charged = 1500, 1280
+	if s := a.Stats().Budget; s != want.Budget {
 		t.Errorf("the budget's figures are %+v", s)
 	}
 	b.Release()

@@ -50,13 +50,6 @@ func (b Buf) Len() int {
 // nor released, nor a copy of one that was.
 func (b Buf) Valid() bool { return b.c != nil && !stale(b.c.word.Load(), b.key) }
 
-// Slice returns bytes i up to j, borrowed until b is released.
-func (b Buf) Slice(i, j int) []byte {
-	b.bound("Buf.Slice", i, j)
-	p := b.Bytes()
-	return p[i:j:j]
-}
-
 // Retain returns a second reference to the same bytes, retained: it lives as
 // long as its own Release is not called, whatever becomes of b.
 func (b Buf) Retain() Buf {

@@ -1,6 +1,10 @@
 package mem
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/internal/hooks"
+)
 
 // What the tests of package mem_test may know of the inside.
 
@@ -95,4 +99,28 @@ func (a *Allocator) AlarmAt() time.Time {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.budget.alarm.at
+}
+
+// The hooks of the library's own packages.
+
+func (a *Allocator) AwaitSlab(n, held int, stop <-chan error) (Slab, error) {
+	return a.awaitSlab(n, held, stop)
+}
+func (a *Allocator) Idle(held int)    { a.idle(held) }
+func (s *Slab) Park() hooks.Parked    { return s.park() }
+func Unpark(p hooks.Parked) Slab      { return unpark(p) }
+func SlabOf(b Buf) Slab               { return slabOf(b) }
+func (a *Allocator) LeakLevel() Level { return Level(a.leak.level.Load()) }
+
+// Live returns how many blocks of size bytes exist.
+func (a *Allocator) Live(size int) int {
+	c, _ := a.room(size)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.live
+}
+
+// String names l in what tests print.
+func (l Level) String() string {
+	return [...]string{"off", "sample", "trace", "paranoid"}[l]
 }

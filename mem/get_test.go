@@ -61,7 +61,7 @@ func TestSizesThatCannotBePanicWithTheNumbers(t *testing.T) {
 
 func TestDefaultIsOneAllocator(t *testing.T) {
 	first, second := mem.Default(), mem.Default()
-	if first != second || first.Name() != "default" {
-		t.Errorf("Default is %q, or not one", first.Name())
+	if first != second || first.Stats().Name != "default" {
+		t.Errorf("Default is %q, or not one", first.Stats().Name)
 	}
 }

@@ -68,7 +68,7 @@ func (r *run) work(id int) {
 	w := &worker{run: r, has: make(map[int]held)}
 	defer func() {
 		if x := recover(); x != nil {
-			r.t.Errorf("%s, step %d (%v): %v", r.alloc.Name(), w.at, r.h.steps[w.at], x)
+			r.t.Errorf("%s, step %d (%v): %v", r.alloc.Stats().Name, w.at, r.h.steps[w.at], x)
 			panic(x) // others may wait for what this one would have made
 		}
 	}()
@@ -98,7 +98,7 @@ func (w *worker) fail(format string, args ...any) {
 }
 
 func (r *run) fail(format string, args ...any) {
-	r.t.Errorf("%s: "+format, append([]any{r.alloc.Name()}, args...)...)
+	r.t.Errorf("%s: "+format, append([]any{r.alloc.Stats().Name}, args...)...)
 }
 
 // take returns a holder of this worker, once it is made.
@@ -301,7 +301,7 @@ func (w *worker) park() {
 	}
 	shared := w.slab.Shared()
 	p := w.slab.Park()
-	w.slab = p.Unpark()
+	w.slab = mem.Unpark(p)
 	ok := w.slab.Valid()
 	if ok && !shared || w.model != nil && ok != shared {
 		w.fail("the slab was shared: %v, and unparked: %v", shared, ok)

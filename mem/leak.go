@@ -32,20 +32,6 @@ const (
 	LeakParanoid
 )
 
-func (l Level) String() string {
-	switch l {
-	case LeakOff:
-		return "off"
-	case LeakSample:
-		return "sample"
-	case LeakTrace:
-		return "trace"
-	case LeakParanoid:
-		return "paranoid"
-	}
-	return fmt.Sprintf("Level(%d)", uint32(l))
-}
-
 const (
 	sampleEvery = 128
 	// sampleMost bounds what a program that leaks in production spends on
@@ -88,12 +74,13 @@ type token struct {
 	key uint64
 }
 
-// SetLeak changes the level. It holds for what is handed out from then on.
-func (a *Allocator) SetLeak(l Level) {
+// SetLeak changes the level and returns the one before. It holds for what is
+// handed out from then on.
+func (a *Allocator) SetLeak(l Level) (before Level) {
 	if l > LeakParanoid {
 		panic(fmt.Sprintf("mem: SetLeak(%d): levels are 0 to %d", l, LeakParanoid))
 	}
-	a.leak.level.Store(uint32(l))
+	before = Level(a.leak.level.Swap(uint32(l)))
 	careful := l != LeakOff || a.budget.limit > 0
 	poison := l == LeakParanoid || invariant.Enabled
 	for i := range a.classes {
@@ -101,10 +88,8 @@ func (a *Allocator) SetLeak(l Level) {
 		a.classes[i].setFlag(flagPoison, poison)
 	}
 	a.large.setFlag(flagPoison, poison)
+	return before
 }
-
-// LeakLevel returns the level that is in force.
-func (a *Allocator) LeakLevel() Level { return Level(a.leak.level.Load()) }
 
 // begin starts to watch b, which is being handed out with n bytes under key, if
 // its turn has come.

@@ -11,12 +11,9 @@ import (
 )
 
 // ErrNotAllocated is what Free returns for a slice that does not begin where
-// one that Malloc has out begins: freed already, foreign, or a later part.
+// one that Malloc has out begins (freed already, foreign, or a later part), or
+// is shorter than what was allocated: the rest may be in use.
 var ErrNotAllocated = errors.New("mem: slice is not one that Malloc has out")
-
-// ErrPartialFree is what Free returns for a slice that begins right and is
-// shorter than what was allocated: the rest may be in use.
-var ErrPartialFree = errors.New("mem: slice is only a part of what Malloc gave")
 
 // A slice is the record of memory that Malloc has handed out at least once. It
 // is known by the memory's address for as long as the memory lives, so that in
@@ -65,8 +62,7 @@ func (s *slices) record(b *block) {
 
 // Free takes back what Malloc or Read gave, transferred. The slice must begin
 // where it began and be no shorter. What is refused is still the caller's:
-// the error matches ErrNotAllocated, also for what was freed already, or
-// ErrPartialFree.
+// the error matches ErrNotAllocated.
 func (a *Allocator) Free(p []byte) error {
 	if cap(p) == 0 {
 		return ErrNotAllocated
@@ -79,7 +75,7 @@ func (a *Allocator) Free(p []byte) error {
 		return ErrNotAllocated
 	}
 	if r.state.Load() == sliceOut && len(p) < r.n {
-		return fmt.Errorf("%w: %d of %d bytes", ErrPartialFree, len(p), r.n)
+		return fmt.Errorf("%w: %d of %d bytes", ErrNotAllocated, len(p), r.n)
 	}
 	if !r.state.CompareAndSwap(sliceOut, sliceIdle) {
 		return ErrNotAllocated

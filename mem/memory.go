@@ -1,9 +1,7 @@
 package mem
 
 import (
-	"bytes"
 	"fmt"
-	"iter"
 
 	"github.com/sluice-go/sluice/internal/invariant"
 )
@@ -17,8 +15,8 @@ import (
 // its argument: that is what WriteTo of Memory is for.
 //
 // A Memory belongs to one goroutine at a time, except that those methods which
-// only look (All, Bytes, CopyTo, Equal, NewReader, Retain, RetainedSlice,
-// WriteTo) may run at once while nobody appends, compacts, clips or releases.
+// only look (Bytes, CopyTo, NewReader, Retain, RetainedSlice, WriteTo) may run at
+// once while nobody appends, compacts, clips or releases.
 // For a second holder there is Retain. Every method of a released Memory
 // panics. A Memory must not be copied.
 type Memory struct {
@@ -83,15 +81,29 @@ func (m *Memory) Append(b Buf) {
 	m.Size += len(p)
 }
 
-// Release releases all Bufs and empties the Memory. A second Release panics.
+// Release releases all Bufs and empties the Memory, also when a function given
+// to Wrap panics. A second Release panics.
 func (m *Memory) Release() {
 	m.live("Release")
 	m.released = true
-	for i := range m.bufs {
-		m.bufs[i].Release()
-	}
+	bufs := m.bufs
 	m.Size, m.Buffers, m.bufs = 0, nil, nil
 	m.part1[0] = nil
+	releaseAll(bufs)
+}
+
+// releaseAll releases bufs. When a release panics, as a function given to Wrap
+// may, the rest is released before the panic goes on.
+func releaseAll(bufs []Buf) {
+	i := 0
+	defer func() {
+		if i < len(bufs) {
+			releaseAll(bufs[i+1:])
+		}
+	}()
+	for ; i < len(bufs); i++ {
+		bufs[i].Release()
+	}
 }
 
 // Retain returns a second Memory of the same bytes, retained. It shares the
@@ -130,21 +142,6 @@ func (m *Memory) slice(i, j int) *Memory {
 	return s
 }
 
-// All returns the parts in their order, none of them empty, borrowed until m
-// is released.
-func (m *Memory) All() iter.Seq[[]byte] {
-	if m.released {
-		panicMemory("All") // not live, so that All is inlined and a loop over it allocates nothing
-	}
-	return func(yield func([]byte) bool) {
-		for _, p := range m.Buffers {
-			if !yield(p) {
-				return
-			}
-		}
-	}
-}
-
 // Bytes returns all bytes in one slice, to be read only and borrowed until m
 // is released. It is the part itself when there is one, and otherwise a new
 // slice that is allocated and copied: it never fails to be contiguous, and is
@@ -176,21 +173,6 @@ func (m *Memory) CopyTo(p []byte) int {
 		n += copy(p[n:], q)
 	}
 	return n
-}
-
-// Equal reports whether the bytes of m are those of p.
-func (m *Memory) Equal(p []byte) bool {
-	m.live("Equal")
-	if m.Size != len(p) {
-		return false
-	}
-	for _, q := range m.Buffers {
-		if !bytes.Equal(q, p[:len(q)]) {
-			return false
-		}
-		p = p[len(q):]
-	}
-	return true
 }
 
 // NewReader returns a reader over the bytes that are in m now. It borrows

@@ -56,18 +56,19 @@ func (m *Memory) merge(i, end, size int) {
 	p := small.Bytes()
 	for k, n := i, 0; k < end; k++ {
 		n += copy(p[n:], m.Buffers[k])
-		m.bufs[k].Release()
 	}
+	old := m.bufs[i]  //sluice:moved
 	m.bufs[i] = small //sluice:moved
 	m.Buffers[i] = p
-	m.cut(i+1, end)
+	defer old.Release() // all three, also when a release panics
+	defer m.cut(i+1, end)
+	releaseAll(m.bufs[i+1 : end])
 }
 
 // clip drops the parts before part and off bytes of it.
 func (m *Memory) clip(part, off int) {
-	for i := range part {
-		m.Size -= len(m.Buffers[i])
-		m.bufs[i].Release()
+	for _, p := range m.Buffers[:part] {
+		m.Size -= len(p)
 	}
 	if off > 0 {
 		b := &m.bufs[part]
@@ -77,7 +78,8 @@ func (m *Memory) clip(part, off int) {
 		m.Buffers[part] = m.Buffers[part][off:]
 		m.Size -= off
 	}
-	m.cut(0, part)
+	defer m.cut(0, part) // also when a release panics
+	releaseAll(m.bufs[:part])
 }
 
 // cut takes parts i up to end, whose Bufs are gone, out of the list.

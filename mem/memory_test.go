@@ -32,7 +32,7 @@ func split(data []byte, at ...int) *mem.Memory {
 }
 
 func partsOf(m *mem.Memory) (parts []string) {
-	for p := range m.All() {
+	for _, p := range m.Buffers {
 		parts = append(parts, string(p))
 	}
 	return parts
@@ -50,16 +50,6 @@ func TestMemoryIsItsBufsInOrder(t *testing.T) {
 		}
 		if m.Size != len(want) || string(m.Bytes()) != want || fmt.Sprint(partsOf(m)) != fmt.Sprint(parts) {
 			t.Errorf("Memory of %q: size %d, bytes %q, parts %q", parts, m.Size, m.Bytes(), partsOf(m))
-		}
-		if !m.Equal([]byte(want)) || m.Equal([]byte(want+"x")) || m.Equal([]byte("x"+want)) {
-			t.Errorf("Equal of %q errs about the length", parts)
-		}
-		for i := range want {
-			other := []byte(want)
-			other[i] ^= 1
-			if m.Equal(other) {
-				t.Errorf("%q equals %q", want, other)
-			}
 		}
 		for room := range len(want) + 3 {
 			p := bytes.Repeat([]byte{'-'}, room+2)
@@ -98,10 +88,8 @@ func TestAReleasedMemoryPanics(t *testing.T) {
 		"Retain":        func(m *mem.Memory) { m.Retain() },
 		"RetainedSlice": func(m *mem.Memory) { m.RetainedSlice(0, 0) },
 		"WriteTo":       func(m *mem.Memory) { m.WriteTo(new(bytes.Buffer)) },
-		"All":           func(m *mem.Memory) { m.All() },
 		"Bytes":         func(m *mem.Memory) { m.Bytes() },
 		"CopyTo":        func(m *mem.Memory) { m.CopyTo(nil) },
-		"Equal":         func(m *mem.Memory) { m.Equal(nil) },
 		"Compact":       func(m *mem.Memory) { m.Compact() },
 		"NewReader":     func(m *mem.Memory) { m.NewReader() },
 	}
@@ -189,15 +177,47 @@ func TestMemoryStaysSmall(t *testing.T) {
 	}
 }
 
-func TestBreakingOutOfAllIsFine(t *testing.T) {
-	m, _ := counted("a", "b", "c")
-	n := 0
-	for range m.All() {
-		if n++; n == 2 {
-			break
-		}
+// TestAReleaseThatPanicsReleasesTheRest has every set of the parts' functions
+// panic.
+func TestAReleaseThatPanicsReleasesTheRest(t *testing.T) {
+	calls := map[string]func(*mem.Memory){
+		"Release":   func(m *mem.Memory) { m.Release() },
+		"ClipFront": func(m *mem.Memory) { r := m.NewReader(); r.Skip(m.Size); r.ClipFront() },
+		"Compact":   func(m *mem.Memory) { m.Compact() },
 	}
-	if n != 2 {
-		t.Errorf("%d parts after a break at the second", n)
+	for name, call := range calls {
+		for bad := range 1 << 4 {
+			var freed [4]int
+			m := mem.NewMemory()
+			for i := range freed {
+				whole := mem.Wrap(make([]byte, 4096), func() {
+					freed[i]++
+					if bad>>i&1 != 0 {
+						panic("the part's own")
+					}
+				})
+				m.Append(whole.RetainedSlice(0, 10))
+				whole.Release()
+			}
+			func() {
+				defer func() {
+					if r := recover(); (r != nil) != (bad != 0) {
+						t.Errorf("%s, panics %04b: recovered %v", name, bad, r)
+					}
+				}()
+				call(m)
+			}()
+			if freed != [4]int{1, 1, 1, 1} {
+				t.Errorf("%s, panics %04b: parts were released %v times", name, bad, freed)
+			}
+			if name == "Release" {
+				mustPanic(t, "a second Release", m.Release, "was released")
+				continue
+			}
+			if want := map[string]int{"ClipFront": 0, "Compact": 40}[name]; m.Size != want || len(m.Bytes()) != want {
+				t.Errorf("%s, panics %04b: %d bytes are left and %d said, want %d", name, bad, len(m.Bytes()), m.Size, want)
+			}
+			m.Release()
+		}
 	}
 }

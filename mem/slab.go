@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"weak"
 
+	"github.com/sluice-go/sluice/internal/hooks"
 	"github.com/sluice-go/sluice/internal/sys"
 )
 
@@ -21,27 +22,27 @@ type Slab struct {
 
 // Slab returns a block of at least n bytes, retained. Like Get it never fails
 // and counts against the budget; TrySlab refuses.
-func (a *Allocator) Slab(n int) Slab { return SlabOf(a.Get(n)) }
+func (a *Allocator) Slab(n int) Slab { return slabOf(a.Get(n)) }
 
 // TrySlab returns a block of at least n bytes, retained, within the budget: it
 // returns an error that matches ErrBudget instead of going over it.
 func (a *Allocator) TrySlab(n int) (Slab, error) {
-	if s := a.CachedSlab(n); s.Valid() {
+	if s := a.cachedSlab(n); s.Valid() {
 		return s, nil
 	}
 	b, err := a.TryGet(n)
 	if err != nil {
 		return Slab{}, err
 	}
-	return SlabOf(b), nil
+	return slabOf(b), nil
 }
 
-// CachedSlab is TrySlab when that takes no work: a free block is at hand, and
+// cachedSlab is TrySlab when that takes no work: a free block is at hand, and
 // neither a budget nor the leak kit has a say. Otherwise the Slab is not
 // Valid, and TrySlab is the way. It is for callers with little stack left: a
 // goroutine whose stack never grows beyond its first 2 KiB is half as dear to
 // keep.
-func (a *Allocator) CachedSlab(n int) Slab {
+func (a *Allocator) cachedSlab(n int) Slab {
 	if uint(n-1) >= maxClass {
 		return Slab{}
 	}
@@ -65,11 +66,11 @@ func (b *block) slab() Slab {
 	return Slab{b, &b.own}
 }
 
-// SlabOf makes a Slab of a Buf, transferred, that Get or Wrap returned and
+// slabOf makes a Slab of a Buf, transferred, that Get or Wrap returned and
 // that nobody else holds. Of another Buf, which stays the caller's, it makes
 // none: the Slab is not Valid.
-func SlabOf(b Buf) Slab {
-	b.live("SlabOf")
+func slabOf(b Buf) Slab {
+	b.live("slabOf")
 	c := b.c
 	if w := c.word.Load(); c.kind > single || (w^b.key)&(liveMask|genMask) != 0 {
 		return Slab{}
@@ -84,7 +85,7 @@ func SlabOf(b Buf) Slab {
 // Valid reports whether s holds a block.
 func (s *Slab) Valid() bool { return s.b != nil }
 
-// Bytes returns the whole block, borrowed until Release or Park.
+// Bytes returns the whole block, borrowed until Release.
 func (s *Slab) Bytes() []byte { return s.b.data }
 
 // Cut returns n bytes from offset i of the block, retained by the caller.
@@ -205,39 +206,32 @@ func (s *Slab) end() {
 	b.detach(c)
 }
 
-// A Parked slab is the memory of a block that its filler has let go and
-// would like to go on filling if others have kept it alive. It holds nothing:
-// neither a reference nor memory.
-type Parked struct {
-	b    weak.Pointer[block]
-	took uint32
-}
-
-// Park releases s and returns what Unpark needs.
-func (s *Slab) Park() Parked {
+// park releases s and returns what unpark needs.
+func (s *Slab) park() hooks.Parked {
 	b := s.b
 	if b == nil {
-		panic("mem: Slab.Park: the Slab is empty or was released")
+		panic("mem: Slab.park: the Slab is empty or was released")
 	}
-	var p Parked
+	var p hooks.Parked
 	if b.gauge != nil && s.Shared() {
-		if b.self == (weak.Pointer[block]{}) {
+		if b.self == nil {
 			b.self = weak.Make(b)
 		}
-		p = Parked{b.self, b.gauge.gets()}
+		p = hooks.Parked{Block: b.self, Took: b.gauge.gets()}
 	}
 	s.end()
 	return p
 }
 
-// Unpark returns the block to its filler if somebody has held it without a
-// break since Park. Otherwise the Slab is not Valid.
-func (p Parked) Unpark() Slab {
-	b := p.b.Value()
+// unpark returns the block to its filler if others have held it without a
+// break since park. Otherwise the Slab is not Valid.
+func unpark(p hooks.Parked) Slab {
+	self, _ := p.Block.(weak.Pointer[block])
+	b := self.Value()
 	if b == nil {
 		return Slab{}
 	}
-	i, ok := b.reattach(p.took)
+	i, ok := b.reattach(p.Took)
 	if !ok {
 		return Slab{}
 	}

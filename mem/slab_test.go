@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/sluice-go/sluice/internal/hooks"
 	"github.com/sluice-go/sluice/internal/invariant"
 	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
@@ -175,7 +176,7 @@ func TestUnparkGivesTheBlockBackWhileOthersHoldIt(t *testing.T) {
 			t.Error("the slab is valid after Park")
 		}
 		for range 3 {
-			if s = parked.Unpark(); !s.Valid() {
+			if s = mem.Unpark(parked); !s.Valid() {
 				t.Fatalf("level %v: Unpark fails while a cut holds the block", level)
 			}
 			if &s.Bytes()[0] != place || !s.Shared() {
@@ -187,10 +188,10 @@ func TestUnparkGivesTheBlockBackWhileOthersHoldIt(t *testing.T) {
 			parked = s.Park()
 		}
 		b.Release()
-		if again := parked.Unpark(); again.Valid() {
+		if again := mem.Unpark(parked); again.Valid() {
 			t.Errorf("level %v: Unpark succeeds after the last Release", level)
 		}
-		if again := (mem.Parked{}).Unpark(); again.Valid() {
+		if again := mem.Unpark(hooks.Parked{}); again.Valid() {
 			t.Error("the zero Parked was unparked")
 		}
 		if out, leaks := a.Stats().CheckedOut, a.Leaks(); out != 0 || len(leaks) != 0 && level >= mem.LeakTrace {
@@ -205,7 +206,7 @@ func TestUnparkFailsWhenTheBlockHasANewOwner(t *testing.T) {
 	parked := s.Park()
 	next := a.Get(4096)
 	defer next.Release()
-	if again := parked.Unpark(); again.Valid() {
+	if again := mem.Unpark(parked); again.Valid() {
 		t.Error("Unpark took a block that was handed out again")
 	}
 	if next.Holders() != 1 {
@@ -220,7 +221,7 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 	parked := s.Park()
 	runtime.GC()
 	runtime.GC()
-	s = parked.Unpark()
+	s = mem.Unpark(parked)
 	ok := s.Valid()
 	if !ok {
 		t.Fatal("the collector took a block that a cut holds")
@@ -229,7 +230,7 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 	b.Release()
 	a.Trim()
 	eventuallyCollected(t, "the collector has the block", func() bool {
-		if again := parked.Unpark(); again.Valid() {
+		if again := mem.Unpark(parked); again.Valid() {
 			t.Fatal("Unpark succeeds after the last Release")
 		}
 		return a.Stats().IdleBytes == 0
@@ -268,7 +269,7 @@ func TestUnparkAgainstTheLastRelease(t *testing.T) {
 		for range i % 200 { // another moment each time
 			turn.Load()
 		}
-		s = parked.Unpark()
+		s = mem.Unpark(parked)
 		ok := s.Valid()
 		for turn.Load() != int64(2*i+2) {
 			runtime.Gosched()

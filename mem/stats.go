@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"encoding/json"
 	"time"
 )
 
@@ -20,32 +19,18 @@ type Stats struct {
 	Hits        int64 // checkouts from a cache
 	Misses      int64 // checkouts that had to make a block
 	Forgotten   int64 // blocks that the collector found while they were out
-	Budget      BudgetStats
-	Classes     []ClassStats // classes that have been used, the last with Size 0 for larger blocks
-}
-
-// BudgetStats are the figures of an allocator's budget.
-type BudgetStats struct {
-	Limit   int64 // bytes, 0: none
-	Charged int64 // capacity counted against it, with that of idle blocks that has not been called in
-	Waiting int   // GetContext and AwaitSlab calls that wait
-	// LongestWait is how long the first of them has waited, in nanoseconds in
-	// JSON.
-	LongestWait time.Duration
-	// Overdraft is the capacity granted beyond Limit now, because those who
-	// wait could not have gone on without it. What Get took is not in it.
-	Overdraft int64
-}
-
-// ClassStats are the figures of one size class.
-type ClassStats struct {
-	Size        int // bytes a block
-	CheckedOut  int
-	PinnedBytes int64
-	Live        int // blocks that exist
-	Hits        int64
-	Misses      int64
-	Forgotten   int64
+	// Budget are the figures of the budget.
+	Budget struct {
+		Limit   int64 // bytes, 0: none
+		Charged int64 // capacity counted against it, with that of idle blocks that has not been called in
+		Waiting int   // readers and GetContext calls that wait
+		// LongestWait is how long the first of them has waited, in nanoseconds in
+		// JSON.
+		LongestWait time.Duration
+		// Overdraft is the capacity granted beyond Limit now, because those who
+		// wait could not have gone on without it. What Get took is not in it.
+		Overdraft int64
+	}
 }
 
 // Stats returns the allocator's figures. It looks at every block that exists
@@ -56,59 +41,60 @@ func (a *Allocator) Stats() Stats {
 		s.add(&a.classes[i])
 	}
 	s.add(&a.large)
-	s.Budget = a.budget.stats()
+	s.addBudget(&a.budget)
 	return s
 }
 
-func (u *budget) stats() BudgetStats {
+func (s *Stats) addBudget(u *budget) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := BudgetStats{Limit: u.limit, Charged: u.charged.Load(), Waiting: u.queue.len(), Overdraft: u.overdraft()}
+	b := &s.Budget
+	b.Limit, b.Charged = u.limit, u.charged.Load()
+	b.Waiting, b.Overdraft = u.queue.len(), u.overdraft()
 	if t := u.queue.first(); t != nil {
-		s.LongestWait = time.Since(t.came)
+		b.LongestWait = time.Since(t.came)
 	}
-	return s
 }
 
 func (s *Stats) add(c *class) {
-	cs := ClassStats{Size: c.size}
 	c.mu.Lock()
-	gets := c.gone
+	gets := c.gets()
 	for g := c.gauges.next; g != &c.gauges; g = g.next {
-		gets += int64(g.gets())
 		if !g.out() {
 			s.IdleBytes += int64(g.size)
 			continue
 		}
-		cs.CheckedOut++
+		s.CheckedOut++
 		s.OutBytes += int64(g.size)
 		if g.pinned() {
-			cs.PinnedBytes += int64(g.size)
+			s.PinnedBytes += int64(g.size)
 		}
 	}
-	cs.Live = c.live
-	cs.Forgotten = c.forgot
+	s.Forgotten += c.forgot
 	c.mu.Unlock()
-	cs.Misses = c.misses.Load()
+	misses := c.misses.Load()
+	s.Misses += misses
 	// A block counts as missed when it is made and as got a moment later.
-	cs.Hits = max(0, gets-cs.Misses)
-	s.CheckedOut += cs.CheckedOut
-	s.PinnedBytes += cs.PinnedBytes
-	s.Hits += cs.Hits
-	s.Misses += cs.Misses
-	s.Forgotten += cs.Forgotten
-	if cs.Misses > 0 {
-		s.Classes = append(s.Classes, cs)
-	}
+	s.Hits += max(0, gets-misses)
 }
 
-// String returns the figures as a JSON object, which makes an Allocator an
-// expvar.Var: expvar.Publish("sluice", alloc).
-func (a *Allocator) String() string {
-	s := a.Stats()
-	p, err := json.Marshal(&s)
-	if err != nil {
-		panic("mem: Stats do not marshal: " + err.Error())
+// gets returns how many checkouts there have been; mu is held.
+func (c *class) gets() int64 {
+	n := c.gone
+	for g := c.gauges.next; g != &c.gauges; g = g.next {
+		n += int64(g.gets())
 	}
-	return string(p)
+	return n
+}
+
+// taken returns the capacity of all checkouts there have been, but for blocks
+// above the classes.
+func (a *Allocator) taken() (sum int64) {
+	for i := range a.classes {
+		c := &a.classes[i]
+		c.mu.Lock()
+		sum += c.gets() * int64(c.size)
+		c.mu.Unlock()
+	}
+	return sum
 }

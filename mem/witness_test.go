@@ -79,7 +79,7 @@ func TestSlabBlocksGoHomeOnce(t *testing.T) {
 				}
 				if rng.IntN(3) > 0 {
 					parked := s.Park()
-					if s = parked.Unpark(); !s.Valid() {
+					if s = mem.Unpark(parked); !s.Valid() {
 						break
 					}
 					revived++

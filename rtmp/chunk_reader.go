@@ -228,7 +228,7 @@ func (c *ChunkReader) announced(cs *chunkStream, format byte, id uint32, n int) 
 	}
 	cs.time += field
 	cs.delta, cs.extends = field, extends
-	c.r.Advance(all)
+	_ = c.r.Skip(all)
 	c.begin(cs)
 	return nil
 }
@@ -252,7 +252,7 @@ func (c *ChunkReader) repeated(cs *chunkStream, n int) error {
 	if !cs.open {
 		cs.time += cs.delta
 	}
-	c.r.Advance(all)
+	_ = c.r.Skip(all)
 	c.begin(cs)
 	return nil
 }

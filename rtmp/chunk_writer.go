@@ -100,7 +100,7 @@ func (c *ChunkWriter) writeCut(m *Message, n, headLen int) error {
 		var err error
 		switch {
 		case j-i <= copyChunk:
-			_, err = c.w.Write(m.Payload.Slice(i, j))
+			_, err = c.w.Write(m.Payload.Bytes()[i:j])
 		case j == n && i == 0:
 			return c.w.WriteBuf(m.Payload)
 		default:

@@ -8,7 +8,7 @@ import (
 // Errors that callers match with errors.Is. They come wrapped, with where it
 // happened and the numbers. What the reader and the writer below say (io.EOF
 // between messages, io.ErrUnexpectedEOF inside one, deadlines,
-// sluice.ErrShort, sluice.ErrBudget) passes through.
+// sluice.ErrShort, mem.ErrBudget) passes through.
 var (
 	// ErrHandshake: the peer's handshake is not one of RTMP version 3.
 	ErrHandshake = errors.New("rtmp: handshake")

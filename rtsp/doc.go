@@ -22,7 +22,7 @@
 // ErrVersion or ErrTooLong, after which the Reader cannot know where the next
 // message begins and repeats the error. io.EOF stands between two messages,
 // io.ErrUnexpectedEOF within one. After sluice.ErrShort, a deadline or
-// sluice.ErrBudget the call is repeated, and goes on where it stopped.
+// mem.ErrBudget the call is repeated, and goes on where it stopped.
 //
 // # Concurrency
 //

@@ -72,7 +72,7 @@ func (l Limits) orDefault() Limits {
 }
 
 // below are the limits of the BufReader under a Reader.
-func (l Limits) below() sluice.Limits {
+func (l Limits) below() sluice.Options {
 	const usual = 64 << 20 // Frame's default: what a fed reader may hold
-	return sluice.Limits{Line: l.Line, Frame: max(usual, l.Body)}
+	return sluice.Options{Line: l.Line, Frame: max(usual, l.Body)}
 }

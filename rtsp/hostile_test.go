@@ -233,7 +233,7 @@ func TestReadGoesOnAfterTheBudgetWasUsedUp(t *testing.T) {
 		a := mem.New(mem.Options{Budget: 64 << 10})
 		sluicetest.NoLeaks(t, a)
 		br := &sluice.BufReader{Allocator: a}
-		br.ResetFed()
+		br.Reset(nil)
 		r := rtsp.NewReader(br, rtsp.Limits{})
 		// In two pieces the body has to be brought together in a block.
 		for _, piece := range []string{text[:5000], text[5000:]} {
@@ -243,7 +243,7 @@ func TestReadGoesOnAfterTheBudgetWasUsedUp(t *testing.T) {
 		}
 		hog := a.Get(64 << 10)
 		for range 3 {
-			if _, err := r.Read(); !errors.Is(err, sluice.ErrBudget) {
+			if _, err := r.Read(); !errors.Is(err, mem.ErrBudget) {
 				t.Fatalf("%.10q: %v", text, err)
 			}
 		}

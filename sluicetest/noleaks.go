@@ -23,8 +23,10 @@ func NoLeaks(t testing.TB, a *mem.Allocator) {
 	if a == nil {
 		a = mem.Default()
 	}
-	level := a.LeakLevel()
-	a.SetLeak(max(level, mem.LeakTrace))
+	level := a.SetLeak(mem.LeakTrace)
+	if level > mem.LeakTrace {
+		a.SetLeak(level)
+	}
 	before := make(map[uint64]bool)
 	for _, l := range a.Leaks() {
 		before[l.Seq] = true
@@ -39,7 +41,7 @@ func NoLeaks(t testing.TB, a *mem.Allocator) {
 			}
 		}
 		if len(leaks) > 0 {
-			t.Errorf("%s", report(a.Name(), leaks))
+			t.Errorf("%s", report(a.Stats().Name, leaks))
 		}
 	})
 }

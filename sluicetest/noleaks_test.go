@@ -109,11 +109,12 @@ func TestNoLeaksRestoresTheLevel(t *testing.T) {
 		a := mem.New(mem.Options{Leak: level})
 		r := &recorder{TB: t}
 		sluicetest.NoLeaks(r, a)
-		if got, want := a.LeakLevel(), max(level, mem.LeakTrace); got != want {
+		want := max(level, mem.LeakTrace)
+		if got := a.SetLeak(want); got != want {
 			t.Errorf("level %v during the test, want %v", got, want)
 		}
 		r.end()
-		if got := a.LeakLevel(); got != level {
+		if got := a.SetLeak(mem.LeakOff); got != level {
 			t.Errorf("level %v after the test, want %v", got, level)
 		}
 	}

@@ -115,7 +115,7 @@ func (w *Walker) begin() error {
 		return fmt.Errorf("%w: it begins with %x", ErrFormat, h)
 	}
 	w.flags = h[4]
-	w.r.Advance(len(h))
+	_ = w.r.Skip(len(h))
 	w.begun = true
 	return nil
 }

@@ -148,7 +148,7 @@ func (w *Window) parkable(room int) bool {
 func (w *Window) park() {
 	x := w.more()
 	x.parkedAt, x.parkedLen = w.W, len(w.Buf)
-	x.parked = w.slab.Park()
+	x.parked = park(&w.slab)
 	w.own, w.Buf = false, nil
 }
 
@@ -165,7 +165,7 @@ func (w *Window) Unpark(need int) bool {
 	if length-at < need {
 		return false
 	}
-	s := x.parked.Unpark()
+	s := unpark(x.parked)
 	if !s.Valid() {
 		return false
 	}

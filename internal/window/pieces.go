@@ -34,7 +34,7 @@ func (w *Window) AddBuf(b mem.Buf) {
 	}
 	p := piece{w: n}
 	p.buf = b.Bytes()
-	if p.slab = mem.SlabOf(b); !p.slab.Valid() {
+	if p.slab = slabOf(b); !p.slab.Valid() {
 		p.hold = b //sluice:moved
 	}
 	w.push(p)

@@ -1,7 +1,14 @@
 package window
 
 import (
+	"github.com/sluice-go/sluice/internal/hooks"
 	"github.com/sluice-go/sluice/mem"
+)
+
+var (
+	slabOf = hooks.SlabOf.(func(mem.Buf) mem.Slab)
+	park   = hooks.Park.(func(*mem.Slab) hooks.Parked)
+	unpark = hooks.Unpark.(func(hooks.Parked) mem.Slab)
 )
 
 // A Window belongs to one goroutine at a time. Before use it is made empty by
@@ -37,7 +44,7 @@ type rest struct {
 
 	// parked is a block that was let go while others held parts of it. Its
 	// memory from parkedAt up to parkedLen is free; parkedAt 0 is no block.
-	parked              mem.Parked
+	parked              hooks.Parked
 	parkedAt, parkedLen int
 }
 

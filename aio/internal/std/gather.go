@@ -28,7 +28,7 @@ func (g *gather) add(o *operation, most int) {
 	case op.WriteBytes:
 		g.room = append(g.room, o.out[o.n:])
 	case op.WriteBuf:
-		g.room = append(g.room, o.Single.Slice(o.n, o.total))
+		g.room = append(g.room, o.Single.Bytes()[o.n:o.total])
 	case op.WriteMemory:
 		skip := o.n
 		for _, p := range o.Memory.Buffers {

@@ -27,24 +27,25 @@ func bufReader(c *conn, s Settings) {
 	r := &sluice.BufReader{BufLen: s.Buffer}
 	r.Reset(c.Conn)
 	defer r.Recycle()
-	w := sluice.NewBufWriter(c.Conn, sluice.Options{Bound: s.WriteBuffer})
+	w := sluice.NewBufWriter(c.Conn, sluice.Options{BufLen: s.WriteBuffer})
 	defer w.Recycle()
 	var more more
 	if s.WriteBuffer > 0 {
 		more = newMore(c.Conn)
 	}
 	var requests uint64
-	var sent int64
-	// count adds what went out by a call that ended so, and returns whether that
-	// is well.
+	given, sent := 0, 0 // bytes that the writer was given, and that went out
+	// count adds what went out by a call that ended so, and reports whether it
+	// succeeded.
 	count := func(err error) bool {
-		total := w.TotalWritten()
-		c.bytes.Add(uint64(total - sent))
-		if err == nil {
-			requests = c.out(requests, w.Buffered(), total > sent)
+		if err != nil {
+			return false
 		}
+		total := given - w.Buffered()
+		c.bytes.Add(uint64(total - sent))
+		requests = c.out(requests, w.Buffered(), total > sent)
 		sent = total
-		return err == nil
+		return true
 	}
 	for {
 		_, err := r.Peek(1)
@@ -54,6 +55,7 @@ func bufReader(c *conn, s Settings) {
 				return
 			}
 			requests++
+			given += buf.Len()
 			if !count(w.WriteBuf(buf)) {
 				return
 			}

@@ -135,7 +135,7 @@ func (f *viewFrames) walk(n int) (sum uint64, err error) {
 		m, frames, used, need := parseFrames(f.r.View(), n)
 		sum += m
 		n -= frames
-		f.r.Advance(used)
+		_ = f.r.Skip(used)
 		if n == 0 {
 			return sum, nil
 		}

@@ -86,7 +86,7 @@ func (c *conn) read() error {
 	in := sluice.NewBufReader(c.Conn)
 	defer in.Recycle()
 	most := c.server.settings.MaxRecord
-	in.SetLimits(sluice.Limits{Frame: max(most, 4)})
+	in.SetLimits(sluice.Options{Frame: max(most, 4)})
 	var records []Record // scratch
 	for {
 		room := c.waitRoom()
@@ -104,7 +104,7 @@ func (c *conn) read() error {
 			if uint64(length) > uint64(most) || in.Buffered()-4 < int(length) {
 				break
 			}
-			in.Advance(4)
+			_ = in.Skip(4)
 			if b, err = in.ReadBuf(int(length)); err != nil {
 				panic(fmt.Sprintf("sink: %d bytes that are there cannot be read: %v", length, err))
 			}

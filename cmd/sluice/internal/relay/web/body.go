@@ -42,7 +42,7 @@ type body struct {
 // newBody reads a body from raw: chunked (RFC 9112, section 7.1) when length is
 // negative. close gives the memory back.
 func newBody(raw *sluice.BufReader, p *session.Watchdog, length int64) *body {
-	raw.SetLimits(sluice.Limits{Line: maxChunkLine})
+	raw.SetLimits(sluice.Options{Line: maxChunkLine})
 	b := &body{raw: raw, watchdog: p, chunked: length < 0, left: max(length, 0), fed: sluice.NewBufReaderFed()}
 	b.tags = flv.NewDecoder(b.fed)
 	b.tags.MaxTag = maxTag

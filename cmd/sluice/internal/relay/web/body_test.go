@@ -260,7 +260,7 @@ func TestBodyInTinyChunksIsBroughtTogether(t *testing.T) {
 	raw.Reset(conn)
 	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults()), -1)
 	b.fed.Allocator = alloc
-	b.fed.ResetFed()
+	b.fed.Reset(nil)
 	if _, err := b.next(); !errors.Is(err, stuck) {
 		t.Fatal(err)
 	}

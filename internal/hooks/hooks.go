@@ -1,0 +1,35 @@
+// Package hooks is what mem offers to the library's own packages beside what
+// it exports: what readers are made of, and no user needs. It cannot name mem's
+// types, because mem imports it. So each hook is an any that mem sets before
+// its importers are initialized, and whose type stands in the comment. An
+// importer asserts it once, in a package variable. What the functions do is
+// said where mem defines them.
+package hooks
+
+var (
+	// AwaitSlab is a func(a *mem.Allocator, n, held int, stop <-chan error) (mem.Slab, error).
+	AwaitSlab any
+	// Idle is a func(a *mem.Allocator, held int).
+	Idle any
+	// Budget is a func(a *mem.Allocator) (limit int64, pressed bool).
+	Budget any
+	// CachedSlab is a func(a *mem.Allocator, n int) mem.Slab.
+	CachedSlab any
+	// SlabOf is a func(b mem.Buf) mem.Slab.
+	SlabOf any
+	// Park is a func(s *mem.Slab) Parked.
+	Park any
+	// Unpark is a func(p Parked) mem.Slab.
+	Unpark any
+	// Taken is a func(a *mem.Allocator) int64, for tests: the capacity of all
+	// checkouts there have been.
+	Taken any
+)
+
+// Parked is the memory of a block that its filler has let go and would like to
+// go on filling if others have kept it alive. It holds nothing: neither a
+// reference nor memory.
+type Parked struct {
+	Block any    // a weak pointer to it
+	Took  uint32 // the number of its checkout
+}

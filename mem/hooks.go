@@ -1,0 +1,14 @@
+package mem
+
+import "github.com/sluice-go/sluice/internal/hooks"
+
+func init() {
+	hooks.AwaitSlab = (*Allocator).awaitSlab
+	hooks.Idle = (*Allocator).idle
+	hooks.Budget = (*Allocator).pressed
+	hooks.CachedSlab = (*Allocator).cachedSlab
+	hooks.SlabOf = slabOf
+	hooks.Park = (*Slab).park
+	hooks.Unpark = unpark
+	hooks.Taken = (*Allocator).taken
+}
