@@ -125,7 +125,7 @@ func TestErrorIsStickyAndLosesTrackOfNothing(t *testing.T) {
 					t.Fatalf("after %d bytes: step %d: %v, want %v", k, i, err, want)
 				}
 				if e.Done < 0 || e.Done >= sluice.LimitOf(e) || sluice.WrittenBy(s.w)-before < e.Done {
-					t.Fatalf("after %d bytes: Done %d of %d, TotalWritten %d after %d", k, e.Done, sluice.LimitOf(e), sluice.WrittenBy(s.w), before)
+					t.Fatalf("after %d bytes: Done %d of %d, written %d after %d", k, e.Done, sluice.LimitOf(e), sluice.WrittenBy(s.w), before)
 				}
 				s.idle(t)
 			}
@@ -133,7 +133,7 @@ func TestErrorIsStickyAndLosesTrackOfNothing(t *testing.T) {
 				t.Fatalf("no error although the sink took %d bytes of %d", k, total)
 			}
 			if sluice.WrittenBy(s.w) != int64(k) || !bytes.Equal(out.Bytes(), s.data[:k]) {
-				t.Fatalf("the sink has %d bytes, TotalWritten says %d, want %d, or they are others", out.Len(), sluice.WrittenBy(s.w), k)
+				t.Fatalf("the sink has %d bytes, the writer says %d, want %d, or they are others", out.Len(), sluice.WrittenBy(s.w), k)
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func TestDeadlineSaysHowMuchWentOut(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			if sluice.LimitOf(e) != 200_010 || e.Done != sluice.WrittenBy(w)-before || e.Done >= sluice.LimitOf(e) {
-				t.Errorf("Done %d of %d, TotalWritten %d, %d before", e.Done, sluice.LimitOf(e), sluice.WrittenBy(w), before)
+				t.Errorf("Done %d of %d, written %d, %d before", e.Done, sluice.LimitOf(e), sluice.WrittenBy(w), before)
 			}
 			if holds(a) != 0 {
 				t.Errorf("%d blocks are held after the error", holds(a))

@@ -209,7 +209,7 @@ func TestWriterIsRightAfterAPanicAnErrorAndAShortWrite(t *testing.T) {
 			t.Fatalf("%s: %v", r.name, first)
 		}
 		if sluice.WrittenBy(w) != sink.counted || !bytes.HasPrefix(r.want, sink.Bytes()) {
-			t.Fatalf("%s: TotalWritten %d, the sink counted %d, or it has other bytes", r.name, sluice.WrittenBy(w), sink.counted)
+			t.Fatalf("%s: %d bytes written, the sink counted %d, or it has other bytes", r.name, sluice.WrittenBy(w), sink.counted)
 		}
 		w.Recycle()
 		r.released("after Recycle")

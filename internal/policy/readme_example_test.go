@@ -29,6 +29,7 @@ var pagesRun = map[string][]string{
 // if the block uses it.
 var exampleImports = map[string]string{
 	"binary":     "encoding/binary",
+	"json":       "encoding/json",
 	"bufio":      "bufio",
 	"bytes":      "bytes",
 	"context":    "context",

@@ -152,7 +152,7 @@ func TestCountsPartialWrites(t *testing.T) {
 	}
 	m := mem.NewMemory(x.alloc.Get(5), x.alloc.Get(8))
 	var want []byte
-	for p := range m.All() {
+	for _, p := range m.Buffers {
 		copy(p, "abcdefgh")
 		want = append(want, p...)
 	}
