@@ -65,13 +65,13 @@ func (o sinkLines) listening(at net.Addr, f sinkFlags, dir string, temporary boo
 	switch {
 	case temporary:
 		text += fmt.Sprintf("the log is in %s, which is removed at the end", dir)
-	case found == nil || found.Last < found.First:
+	case found == nil || found.Last == 0:
 		text += "the log is in " + dir
 	default:
-		text += fmt.Sprintf("the log is in %s, with records %d to %d", dir, found.First, found.Last)
+		text += fmt.Sprintf("the log is in %s, with records 1 to %d", dir, found.Last)
 	}
 	if found != nil {
-		e.Recovered = &sinkRecovered{found.First, found.Last, found.Cut, filepath.Base(found.Segment), found.Reason}
+		e.Recovered = &sinkRecovered{1, found.Last, found.Cut, filepath.Base(found.Segment), found.Reason}
 		if found.Reason == "" {
 			e.Recovered.Segment = ""
 		}

@@ -71,7 +71,7 @@ func TestEveryAppendIsAnswered(t *testing.T) {
 
 func TestCloseFinishesWhatWasAppended(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: scratch(t), Trio: true, Log: testLog(t), BatchBytes: 2000})
+	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, Log: testLog(t), BatchBytes: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestCloseFinishesWhatWasAppended(t *testing.T) {
 
 func TestRecordsTooLong(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Dir: scratch(t), Trio: true, Heartbeat: soon, Log: testLog(t)})
+	s, err := Open(Options{Dir: sinktest.Dir(t), Trio: true, Heartbeat: soon, Log: testLog(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, adjust func(*Options)) *cluster {
-	c := &cluster{t: t, dir: scratch(t), adjust: adjust, stores: make([]*Store, 3)}
+	c := &cluster{t: t, dir: sinktest.Dir(t), adjust: adjust, stores: make([]*Store, 3)}
 	// Ports that are free now are free in a moment, too.
 	for i := range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -142,7 +142,7 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 	for _, d := range disks {
 		d.room.Store(1 << 40)
 	}
-	dir := scratch(t)
+	dir := sinktest.Dir(t)
 	s, err := Open(Options{
 		Dir: dir, Trio: true, Heartbeat: soon, Log: testLog(t),
 		fs: func(node string) wal.FS { return disks[node] },
@@ -197,7 +197,7 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 // that raft has for its term.
 func TestRaftsDiskFails(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(scratch(t), "raft.db")
+	file := filepath.Join(sinktest.Dir(t), "raft.db")
 	bolt, err := raftboltdb.NewBoltStore(file)
 	if err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func TestEmptyNodeJoins(t *testing.T) {
 // One damaged log does not keep a trio from starting, and is left as it is.
 func TestTrioStartsWithADamagedLog(t *testing.T) {
 	t.Parallel()
-	dir := scratch(t)
+	dir := sinktest.Dir(t)
 	open := func() *Store {
 		s, err := Open(Options{Dir: dir, Trio: true, Heartbeat: soon, SegmentBytes: 300, Log: testLog(t)})
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 
 func TestTrioKeepsWhatItAcknowledges(t *testing.T) {
 	t.Parallel()
-	dir := scratch(t)
+	dir := sinktest.Dir(t)
 	l := newLedger()
 	for _, name := range []string{"first", "second"} {
 		s, err := Open(Options{Dir: dir, Trio: true, Heartbeat: soon, Log: testLog(t)})

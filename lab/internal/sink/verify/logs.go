@@ -15,7 +15,7 @@ import (
 type Log struct {
 	Dir      string `json:"dir"`
 	Records  uint64 `json:"records"`
-	First    uint64 `json:"first"` // number of the first record; with none, of the one that would come next
+	First    uint64 `json:"first"` // always 1
 	Last     uint64 `json:"last"`
 	Segments int    `json:"segments"`
 	Bytes    int64  `json:"bytes"`             // of the files, up to the last whole record
@@ -75,7 +75,7 @@ func hasLog(dir string) (bool, error) {
 func read(dir string, fn func(index uint64, record []byte) error) (Log, error) {
 	r, err := wal.Scan(dir, fn)
 	l := Log{
-		Dir: dir, Records: r.Last + 1 - r.First, First: r.First, Last: r.Last, Segments: r.Segments,
+		Dir: dir, Records: r.Last, First: 1, Last: r.Last, Segments: r.Segments,
 		Bytes: r.Bytes, Torn: r.Cut, Segment: r.Segment, Reason: r.Reason,
 	}
 	return l, err

@@ -16,6 +16,7 @@ type batch struct {
 	open    int      // where in scratch the part begins that has not been added
 	parts   [][]byte // what comes before that
 	size    int64    // bytes of all
+	places  []place  // of some of the records
 }
 
 // room tells whether another record fits.
@@ -51,7 +52,7 @@ func (b *batch) seal() {
 
 func (b *batch) reset() {
 	clear(b.parts)
-	b.scratch, b.parts, b.open, b.size = b.scratch[:0], b.parts[:0], 0, 0
+	b.scratch, b.parts, b.places, b.open, b.size = b.scratch[:0], b.parts[:0], b.places[:0], 0, 0
 }
 
 // AppendBatch appends records, borrowed until it returns, and returns the number
@@ -94,6 +95,7 @@ func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 				return 0, err
 			}
 			size, durable = segmentHeader, last
+			at = size
 		} else if !b.room(len(r)) {
 			written := b.size
 			if err := l.write(last); err != nil {
@@ -102,6 +104,7 @@ func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 			size += written
 		}
 		last++
+		b.places = append(b.places, place{last, at})
 		b.add(l.seed, last, durable, r)
 	}
 	return first, l.write(last)
@@ -120,6 +123,9 @@ func (l *Log) write(last uint64) error {
 	}
 	l.state.Lock()
 	s.size += b.size
+	for _, p := range b.places {
+		s.note(p.index, p.off)
+	}
 	l.last = last
 	l.state.Unlock()
 	b.reset()

@@ -25,7 +25,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 					b.Fatal(err)
 				}
 				if n++; n%1000 == 0 { // bounds what lies on the disk
-					if err := l.TruncateFront(l.LastIndex()); err != nil {
+					if err := l.TruncateBack(0); err != nil {
 						b.Fatal(err)
 					}
 				}

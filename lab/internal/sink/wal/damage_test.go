@@ -63,7 +63,7 @@ func (m *memFS) restore(all map[string]string) {
 // prefix checks that a log holds the first records of want, and returns how many.
 func prefix(l *Log, want [][]byte) (int, error) {
 	n := 0
-	err := l.Read(l.FirstIndex(), func(index uint64, p []byte) error {
+	err := l.Read(1, func(index uint64, p []byte) error {
 		if n >= len(want) || index != uint64(n+1) || !bytes.Equal(p, want[n]) {
 			return fmt.Errorf("record %d is %q", index, p)
 		}
@@ -100,7 +100,7 @@ func TestEveryTruncationLeavesAPrefix(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut to %d bytes: %v", length, err)
 		}
-		if r.Last != uint64(want) || r.First != 1 || scanned.Last != r.Last || scanned.Cut != r.Cut {
+		if r.Last != uint64(want) || scanned.Last != r.Last || scanned.Cut != r.Cut {
 			t.Fatalf("cut to %d bytes: recovered %+v, want %d records; Scan says %+v", length, r, want, scanned)
 		}
 		if cut := length - ends[want]; length >= segmentHeader && (r.Cut != int64(cut) || (r.Reason != "") != (cut > 0)) {

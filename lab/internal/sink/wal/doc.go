@@ -5,8 +5,9 @@
 // kill of the process; what Sync has returned nil for outlives the loss of power,
 // as far as the disk keeps its word. A log that is opened again is cut behind its
 // last whole record, and everything that is left is durable from then on. Damage
-// to what was durable is not cut away: it is an error that names the place, and the
-// files stay as they are.
+// to what was durable is not cut away: it is an error that names the place and says how
+// to go on, and the files stay as they are. A log that was closed and lacks its end is
+// damaged, too: the file END says how far it was durable.
 //
 // Bytes given to AppendBatch are borrowed until it returns, bytes passed to the
 // functions of Read and Scan until those return.

@@ -18,12 +18,12 @@ var (
 	ErrClosed = errors.New("wal: the log is closed")
 	// ErrTooLong: a record is longer than MaxRecord.
 	ErrTooLong = errors.New("wal: record too long")
-	// ErrTruncated: records were asked for that TruncateFront has removed.
-	ErrTruncated = errors.New("wal: the records have been removed")
+	// ErrNoRecord: a record was asked for that the log does not have.
+	ErrNoRecord = errors.New("wal: no such record")
 )
 
-// A CorruptError says where a log is damaged. It matches ErrCorrupt. Nothing has
-// been changed.
+// A CorruptError says where a log is damaged, and how to keep what comes before. It
+// matches ErrCorrupt. Nothing has been changed.
 type CorruptError struct {
 	Segment string // path of the file
 	Offset  int64  // in it, of the record that is damaged, in bytes
@@ -32,7 +32,8 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("wal: %s is damaged at byte %d, record %d: %s", e.Segment, e.Offset, e.Index, e.Reason)
+	return fmt.Sprintf("wal: %s is damaged at byte %d, record %d: %s (nothing was changed; to go on with the records before it: cut the file to %d bytes, remove the %s files that follow it and the file %s)",
+		e.Segment, e.Offset, e.Index, e.Reason, e.Offset, Suffix, endName)
 }
 
 // Is makes it an ErrCorrupt.

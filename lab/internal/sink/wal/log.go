@@ -60,17 +60,10 @@ type Log struct {
 	last     uint64    // number of the last record
 	durable  uint64    // number of the last record that is known to be durable
 	failed   error     // why nothing is taken any more
+	end      *endMark
 }
 
-// FirstIndex returns the number of the first record that there is, or would be.
-func (l *Log) FirstIndex() uint64 {
-	l.state.Lock()
-	defer l.state.Unlock()
-	return l.segments[0].first
-}
-
-// LastIndex returns the number of the record that was appended last; when there is
-// none, that before the first.
+// LastIndex returns the number of the record that was appended last, 0 when there is none.
 func (l *Log) LastIndex() uint64 {
 	l.state.Lock()
 	defer l.state.Unlock()
@@ -144,7 +137,7 @@ func (l *Log) roll() error {
 	l.state.Lock()
 	l.durable = l.last
 	l.file, l.seed = file, seed
-	l.segments = append(l.segments, segment{l.last + 1, segmentHeader})
+	l.segments = append(l.segments, segment{first: l.last + 1, size: segmentHeader})
 	l.state.Unlock()
 	old.Close() // it was synced: nothing is left that could fail
 	return nil
@@ -179,32 +172,6 @@ func head(f File, first uint64) (seed uint32, err error) {
 	return s.seed(), f.Sync()
 }
 
-// TruncateFront removes the files that hold only records before a number, the oldest
-// first. The file that is being written stays in any case, so that FirstIndex may be
-// less than before afterwards.
-func (l *Log) TruncateFront(before uint64) error {
-	l.appending.Lock()
-	defer l.appending.Unlock()
-	for {
-		l.state.Lock()
-		err, list := l.failed, l.segments
-		l.state.Unlock()
-		if err != nil || len(list) < 2 || list[1].first > before {
-			return err
-		}
-		// One by one: a crash must not leave an old file behind a gap.
-		if err := l.fs.Remove(filepath.Join(l.dir, segmentName(list[0].first))); err != nil {
-			return err
-		}
-		l.state.Lock()
-		l.segments = l.segments[1:]
-		l.state.Unlock()
-		if err := l.fs.SyncDir(l.dir); err != nil {
-			return l.fail(err)
-		}
-	}
-}
-
 // Close syncs and closes the log. Later calls return ErrClosed. When the log had
 // failed, that is what it returns.
 func (l *Log) Close() error {
@@ -216,6 +183,11 @@ func (l *Log) Close() error {
 	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
+	if err == nil {
+		if err = l.end.raise(l.durable); err != nil {
+			err = l.fail(err)
+		}
+	}
 	l.state.Lock()
 	l.failed = ErrClosed
 	l.state.Unlock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/sluice-go/sluice/sluicetest"
 )
 
 func mustOpen(t *testing.T, dir string, o Options) *Log {
@@ -27,7 +30,7 @@ func TestALogOnTheSystemsFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	o := Options{SegmentBytes: 1 << 20}
 	l, r, err := Open(dir, o)
-	if err != nil || r.First != 1 || r.Last != 0 || r.Cut != 0 {
+	if err != nil || r.Last != 0 || r.Cut != 0 {
 		t.Fatalf("a new log: %+v, %v", r, err)
 	}
 	// More parts than a system call takes, short and long ones, in several segments.
@@ -63,6 +66,22 @@ func TestALogOnTheSystemsFiles(t *testing.T) {
 	defer l.Close()
 	if n, err := prefix(l, all); n != len(all) || err != nil {
 		t.Fatalf("%d records after it, %v", n, err)
+	}
+	reader := l.NewReader()
+	defer reader.Close()
+	random := rand.New(rand.NewPCG(sluicetest.Seed(t), 4))
+	for range 300 {
+		n := random.IntN(len(all))
+		for i := n; i < min(n+random.IntN(4), len(all)); i++ {
+			if p, err := reader.Get(uint64(i + 1)); err != nil || !bytes.Equal(p, all[i]) {
+				t.Fatalf("record %d: %d bytes, want %d: %v", i+1, len(p), len(all[i]), err)
+			}
+		}
+	}
+	for _, n := range []uint64{0, uint64(len(all) + 1)} {
+		if _, err := reader.Get(n); !errors.Is(err, ErrNoRecord) {
+			t.Errorf("record %d: %v", n, err)
+		}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -147,7 +166,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	_, appended := l.AppendBatch([][]byte{{1}})
 	for what, err := range map[string]error{
-		"AppendBatch": appended, "Sync": l.Sync(), "Close": l.Close(), "TruncateFront": l.TruncateFront(1), "Err": l.Err(),
+		"AppendBatch": appended, "Sync": l.Sync(), "Close": l.Close(), "TruncateBack": l.TruncateBack(0), "Err": l.Err(),
 		"Read": l.Read(1, nil),
 	} {
 		if !errors.Is(err, ErrClosed) {
@@ -187,35 +206,32 @@ func TestReading(t *testing.T) {
 	if list, err := from(31); err != nil || len(list) != 0 {
 		t.Errorf("behind the end: %v, %v", list, err)
 	}
-	if _, err := from(0); !errors.Is(err, ErrTruncated) {
+	if _, err := from(0); !errors.Is(err, ErrNoRecord) {
 		t.Errorf("from 0: %v", err)
 	}
 	stop := errors.New("enough")
 	if err := l.Read(1, func(uint64, []byte) error { return stop }); err != stop {
 		t.Errorf("an error of the function: %v", err)
 	}
-	if err := l.TruncateFront(15); err != nil {
-		t.Fatal(err)
+	// Within a file, at the end of one, and everything.
+	for _, last := range []uint64{29, 24, 8, 7, 0} {
+		if err := l.TruncateBack(last); err != nil || l.LastIndex() != last || l.DurableIndex() > last {
+			t.Fatalf("cut behind %d: %d, %v", last, l.LastIndex(), err)
+		}
+		if list, err := from(1); err != nil || len(list) != int(last) {
+			t.Errorf("cut behind %d: %v, %v", last, list, err)
+		}
 	}
-	first := l.FirstIndex()
-	if first < 9 || first > 15 {
-		t.Errorf("truncated before 15, begins with %d", first)
+	for i := range 10 {
+		if first, err := l.AppendBatch([][]byte{{byte(i + 1)}}); err != nil || first != uint64(i+1) {
+			t.Fatal(first, err)
+		}
 	}
-	if _, err := from(first - 1); !errors.Is(err, ErrTruncated) {
-		t.Errorf("what was removed: %v", err)
+	if list, err := from(1); err != nil || len(list) != 10 {
+		t.Errorf("appended again: %v, %v", list, err)
 	}
-	if list, err := from(first); err != nil || len(list) != int(31-first) {
-		t.Errorf("what stayed: %v, %v", list, err)
-	}
-	// All of it: the file that is written stays.
-	if err := l.TruncateFront(1000); err != nil {
-		t.Fatal(err)
-	}
-	if next, err := l.AppendBatch([][]byte{{31}}); next != 31 || err != nil {
-		t.Errorf("%d, %v", next, err)
-	}
-	m.file("log/" + segmentName(l.FirstIndex())).seen[segmentHeader+4] ^= 1
-	if _, err := from(l.FirstIndex()); !errors.Is(err, ErrCorrupt) {
+	m.file("log/" + segmentName(1)).seen[segmentHeader+4] ^= 1
+	if _, err := from(1); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("damage: %v", err)
 	}
 }
@@ -328,7 +344,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Go(func() {
 		for range 20 {
-			next := l.FirstIndex()
+			next := uint64(1)
 			err := l.Read(next, func(index uint64, _ []byte) error {
 				if index != next {
 					return fmt.Errorf("%d for %d", index, next)
@@ -336,14 +352,7 @@ func TestManyAtOnce(t *testing.T) {
 				next++
 				return nil
 			})
-			if err != nil && !errors.Is(err, ErrTruncated) {
-				t.Error(err)
-			}
-		}
-	})
-	all.Go(func() {
-		for range 20 {
-			if err := l.TruncateFront(l.LastIndex() / 4); err != nil {
+			if err != nil {
 				t.Error(err)
 			}
 		}
@@ -360,7 +369,7 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || r.Last != writers*each*2 || n != r.Last+1-r.First || r.Cut != 0 {
+	if err != nil || r.Last != writers*each*2 || n != r.Last || r.Cut != 0 {
 		t.Errorf("%+v, %d records, %v", r, n, err)
 	}
 }

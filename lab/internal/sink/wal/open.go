@@ -27,7 +27,7 @@ func Open(dir string, o Options) (*Log, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, err
 	}
-	l := &Log{dir: dir, options: o, fs: o.FS, lock: lock}
+	l := &Log{dir: dir, options: o, fs: o.FS, lock: lock, end: &endMark{fs: o.FS, dir: dir}}
 	r, err := l.recover()
 	if err != nil {
 		if l.file != nil {
@@ -43,6 +43,9 @@ func Open(dir string, o Options) (*Log, Recovery, error) {
 // recover brings the files into order and takes the last of them to write.
 func (l *Log) recover() (Recovery, error) {
 	list, t, r, err := scan(l.fs, l.dir, nil)
+	if err == nil {
+		err = l.end.load()
+	}
 	if err != nil {
 		return r, err
 	}
@@ -51,7 +54,7 @@ func (l *Log) recover() (Recovery, error) {
 		if l.file, l.seed, err = begin(l.fs, l.dir, 1); err != nil {
 			return r, err
 		}
-		l.segments = []segment{{1, segmentHeader}}
+		l.segments = []segment{{first: 1, size: segmentHeader}}
 		r.Segments, r.Bytes = 1, segmentHeader
 		return r, nil
 	}
@@ -68,10 +71,9 @@ func (l *Log) recover() (Recovery, error) {
 		end.size = segmentHeader
 		r.Bytes += segmentHeader
 	} else {
-		if r.Cut > 0 {
-			err = l.file.Truncate(end.size)
-		}
-		if err == nil {
+		// Also where nothing is cut: the file may be longer on the disk, when a sync of
+		// TruncateBack has failed.
+		if err = l.file.Truncate(end.size); err == nil {
 			err = rewrite(l.file, name, *end, t.durable)
 		}
 		if err == nil {

@@ -10,22 +10,16 @@ import (
 
 // Recovery is what reading a log came to.
 type Recovery struct {
-	First, Last uint64 // of the records that there are; with none First is Last+1
-	Segments    int    // files
-	Bytes       int64  // of those files, without what was cut off
-	Cut         int64  // bytes that were cut off behind the last whole record
-	Segment     string // the file that they were cut from
-	Reason      string // why, in words; empty when all was in order
+	Last     uint64 // number of the last record, 0 when there is none
+	Segments int    // files
+	Bytes    int64  // of those files, without what was cut off
+	Cut      int64  // bytes that were cut off behind the last whole record
+	Segment  string // the file that they were cut from
+	Reason   string // why, in words; empty when all was in order
 }
 
 // errMisnamed is a whole header that belongs to another file.
 var errMisnamed = errors.New("the file has another's name")
-
-// A segment is a file of a log.
-type segment struct {
-	first uint64 // number of its first record
-	size  int64  // bytes
-}
 
 // tail is what recovery found out about the last segment.
 type tail struct {
@@ -58,52 +52,50 @@ func scan(fsys FS, dir string, fn func(index uint64, record []byte) error) ([]se
 	if err != nil {
 		return nil, t, Recovery{}, err
 	}
-	r := Recovery{First: 1, Segments: len(firsts)}
-	if len(firsts) > 0 {
-		r.First, r.Last = firsts[0], firsts[0]-1
-	}
+	r := Recovery{Segments: len(firsts)}
 	list := make([]segment, 0, len(firsts))
 	for i, first := range firsts {
 		name := filepath.Join(dir, segmentName(first))
 		if first != r.Last+1 {
 			return nil, t, r, &CorruptError{name, 0, r.Last + 1, fmt.Sprintf("the file before it ends with record %d", r.Last)}
 		}
-		size, err := scanSegment(fsys, name, first, i == len(firsts)-1, &t, &r, fn)
-		if err != nil {
+		s := segment{first: first}
+		if err := scanSegment(fsys, name, i == len(firsts)-1, &s, &t, &r, fn); err != nil {
 			return nil, t, r, err
 		}
-		list = append(list, segment{first, size})
-		r.Bytes += size
+		list = append(list, s)
+		r.Bytes += s.size
 	}
-	return list, t, r, nil
+	return list, t, r, checkEnd(fsys, dir, list, &r)
 }
 
-// scanSegment is scan of one file. It returns its length up to the last whole
-// record.
-func scanSegment(fsys FS, name string, first uint64, last bool, t *tail, r *Recovery, fn func(uint64, []byte) error) (int64, error) {
+// scanSegment is scan of one file, whose length up to the last whole record it
+// notes.
+func scanSegment(fsys FS, name string, last bool, s *segment, t *tail, r *Recovery, fn func(uint64, []byte) error) error {
+	first := s.first
 	f, err := fsys.Open(name, false)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
 	size, err := f.Size()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	c, err := newCursor(f, name, size, first)
 	switch {
 	case err == nil:
 	case errors.Is(err, errMisnamed), errors.Is(err, errVersion):
-		return 0, &CorruptError{name, 0, first, err.Error()}
+		return &CorruptError{name, 0, first, err.Error()}
 	case errors.As(err, new(*damage)) && last && size <= segmentHeader:
 		// Records come when the header is durable: there has been none.
 		t.torn = true
 		r.Cut, r.Segment, r.Reason = size, name, err.Error()+": the file was being begun"
-		return 0, nil
+		return nil
 	case errors.As(err, new(*damage)):
-		return 0, &CorruptError{name, 0, first, err.Error()}
+		return &CorruptError{name, 0, first, err.Error()}
 	default:
-		return 0, err
+		return err
 	}
 	*t = tail{durable: first - 1, seed: c.seed}
 	for {
@@ -111,9 +103,10 @@ func scanSegment(fsys FS, name string, first uint64, last bool, t *tail, r *Reco
 		index, payload, err := c.next()
 		if err == nil {
 			r.Last = index
+			s.note(index, at)
 			if fn != nil {
 				if err := fn(index, payload); err != nil {
-					return 0, err
+					return err
 				}
 			}
 			continue
@@ -122,24 +115,25 @@ func scanSegment(fsys FS, name string, first uint64, last bool, t *tail, r *Reco
 		switch {
 		case err == io.EOF:
 		case !errors.As(err, &d):
-			return 0, err
+			return err
 		case !last:
-			return 0, &CorruptError{name, at, c.index, d.reason + ", and another file follows"}
+			return &CorruptError{name, at, c.index, d.reason + ", and another file follows"}
 		default:
 			later, err := c.proof()
 			if errors.As(err, new(*damage)) {
-				return 0, &CorruptError{name, at, c.index, d.reason + ", and " + err.Error()}
+				return &CorruptError{name, at, c.index, d.reason + ", and " + err.Error()}
 			}
 			if err != nil {
-				return 0, err
+				return err
 			}
 			if later > 0 {
-				return 0, &CorruptError{name, at, c.index, fmt.Sprintf("%s, and record %d behind it says that it was durable", d.reason, later)}
+				return &CorruptError{name, at, c.index, fmt.Sprintf("%s, and record %d behind it says that it was durable", d.reason, later)}
 			}
 			r.Cut, r.Segment, r.Reason = size-at, name, d.reason
 		}
 		t.durable = max(t.durable, c.durable)
-		return at, nil
+		s.size = at
+		return nil
 	}
 }
 

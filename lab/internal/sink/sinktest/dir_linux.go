@@ -1,4 +1,4 @@
-package consensus
+package sinktest
 
 import (
 	"os"
@@ -7,16 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch is a directory in memory where there is room for it: what these tests
-// are about is what raft and the logs do, and many nodes that sync at once make
-// a disk so slow that leaders are given up.
-func scratch(t testing.TB) string {
+// Dir is a directory in memory where there is room for it, removed at the end: for tests
+// of what logs do, not of how long a disk takes to sync.
+func Dir(t testing.TB) string {
 	const memory, room = "/dev/shm", 1 << 30
 	var fs unix.Statfs_t
 	if err := unix.Statfs(memory, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < room {
 		return t.TempDir()
 	}
-	dir, err := os.MkdirTemp(memory, "sluice-consensus-")
+	dir, err := os.MkdirTemp(memory, "sluice-sink-")
 	if err != nil {
 		return t.TempDir()
 	}

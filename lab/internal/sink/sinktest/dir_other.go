@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sinktest
+
+import "testing"
+
+// Dir is a directory that is removed at the end.
+func Dir(t testing.TB) string { return t.TempDir() }

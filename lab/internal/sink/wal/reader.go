@@ -1,0 +1,120 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// Read passes the records from a number on, up to the last at the time of the
+// call, to fn, which borrows them until it returns. It checks them on the way: damage
+// is a *CorruptError. A number behind the last record passes nothing. An error of fn
+// ends it and is returned.
+func (l *Log) Read(from uint64, fn func(index uint64, record []byte) error) error {
+	r := l.NewReader()
+	defer r.Close()
+	for last := l.LastIndex(); from <= last; from++ {
+		record, err := r.Get(from)
+		if err == nil {
+			err = fn(from, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Reader gets records of a log by their numbers, and is quick when they follow each
+// other. It belongs to one goroutine at a time, and is closed before TruncateBack.
+type Reader struct {
+	log     *Log
+	file    File // nil when none is open
+	segment uint64
+	c       *cursor
+}
+
+// NewReader returns a Reader.
+func (l *Log) NewReader() *Reader { return &Reader{log: l} }
+
+// Get returns a record, borrowed until the next call. It checks it: damage is a
+// *CorruptError. A record that is not there is ErrNoRecord.
+func (r *Reader) Get(index uint64) ([]byte, error) {
+	if r.file == nil || index != r.c.index || r.c.off >= r.c.size {
+		if err := r.seek(index); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		at := r.c.off
+		got, record, err := r.c.next()
+		if d := (*damage)(nil); errors.As(err, &d) {
+			err = &CorruptError{r.c.name, at, r.c.index, d.reason}
+		}
+		if err == io.EOF {
+			err = &CorruptError{r.c.name, at, r.c.index, "the file ends here"}
+		}
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+		if got == index {
+			return record, nil
+		}
+	}
+}
+
+// seek opens the file of a record and finds a place before it.
+func (r *Reader) seek(index uint64) error {
+	l := r.log
+	l.state.Lock()
+	n, last, failed := l.find(index), l.last, l.failed
+	s := l.segments[n]
+	l.state.Unlock()
+	if errors.Is(failed, ErrClosed) {
+		return failed
+	}
+	if index < 1 || index > last {
+		return fmt.Errorf("%w: %d, the last is %d", ErrNoRecord, index, last)
+	}
+	if r.file == nil || r.segment != s.first {
+		r.Close()
+		name := filepath.Join(l.dir, segmentName(s.first))
+		f, err := l.fs.Open(name, false)
+		if err != nil {
+			return err
+		}
+		r.file, r.segment = f, s.first
+		r.c, err = newCursor(f, name, s.size, s.first)
+		if d := (*damage)(nil); errors.As(err, &d) {
+			err = &CorruptError{name, 0, s.first, d.reason}
+		}
+		if err != nil {
+			r.Close()
+			return err
+		}
+	}
+	r.c.size = s.size
+	if p := s.near(index); index < r.c.index || p.index > r.c.index {
+		r.c.index, r.c.off = p.index, p.off
+	}
+	return nil
+}
+
+// Close lets go of the file. The Reader may be used again.
+func (r *Reader) Close() {
+	if r.file != nil {
+		r.file.Close()
+		r.file = nil
+	}
+}
+
+// find returns which segment a record is in, or would be. The caller has l.state.
+func (l *Log) find(index uint64) int {
+	n := len(l.segments) - 1
+	for n > 0 && l.segments[n].first > index {
+		n--
+	}
+	return n
+}
