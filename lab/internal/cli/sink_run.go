@@ -156,6 +156,9 @@ func (a App) openSink(f sinkFlags, dir string) (sink.Store, *wal.Recovery, error
 		}
 	}
 	log, found, err := wal.Open(dir, wal.Options{SegmentBytes: int64(f.segment), MaxRecord: int(f.maxRecord)})
+	if c := (*wal.CorruptError)(nil); errors.As(err, &c) {
+		return nil, nil, fmt.Errorf("%w; %s", err, c.Remedy())
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/sink"
+	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -17,7 +18,7 @@ import (
 func TestEveryAppendIsAnswered(t *testing.T) {
 	alloc := mem.New(mem.Options{Name: "records"})
 	sluicetest.NoLeaks(t, alloc)
-	c := newCluster(t, func(o *Options) { o.Patience = 300 * time.Millisecond; o.BatchBytes = 5000 })
+	c := newCluster(t, func(o *Options) { o.LeaderWait = 300 * time.Millisecond; o.BatchBytes = 5000 })
 	c.start(0, 1, 2)
 	l := newLedger()
 	c.mustPut(l, "before")
@@ -95,7 +96,7 @@ func TestCloseFinishesWhatWasAppended(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	slow := time.Since(began) > drainPatience
+	slow := time.Since(began) > drainTimeout
 	for n := range cap(answers) {
 		select {
 		case err := <-answers:

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -92,7 +92,7 @@ func newCluster(t *testing.T, adjust func(*Options)) *cluster {
 func (c *cluster) options(i int) Options {
 	o := Options{
 		Dir: c.nodeDir(i), ID: c.peers[i].ID, Peers: c.peers,
-		Heartbeat: soon, Patience: time.Second, Log: testLog(c.t),
+		Heartbeat: soon, LeaderWait: time.Second, Log: testLog(c.t),
 	}
 	if c.adjust != nil {
 		c.adjust(&o)
@@ -273,15 +273,15 @@ func (c *cluster) settle() {
 func recovered(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
-	_, err := wal.Scan(dir, func(index uint64, record []byte) error {
+	c, err := Scan(dir, func(index uint64, record []byte) error {
 		if index != uint64(len(all))+1 {
 			return fmt.Errorf("record %d is followed by %d", len(all), index)
 		}
 		all = append(all, string(record))
 		return nil
 	})
-	if err != nil {
-		t.Fatalf("%s: %v", dir, err)
+	if err != nil || c.Last != uint64(len(all)) || c.Committed > c.Last {
+		t.Fatalf("%s: %+v, %v", dir, c, err)
 	}
 	return all
 }

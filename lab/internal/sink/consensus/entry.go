@@ -4,21 +4,82 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/hashicorp/raft"
 )
 
-// An entry of the raft log is a byte that says which form it has, a 4-byte
-// big-endian number of records, their lengths in 4 bytes each, and their bytes.
+// What a node's log has for an entry of raft, all big-endian:
+//
+//	 0  1  form, 2
+//	 1  1  type of the entry: raft.LogType
+//	 2  8  index
+//	10  8  term
+//	18  8  number of the last client record before it
+//	26  8  index of the last entry that was known to be committed when it was stored
+//	34  4  length of the extensions
+//	38  .  extensions, then data
+//
+// The data of a command is a 4-byte number of records, their lengths in 4 bytes each,
+// and their bytes.
 const (
-	entryForm   = 1
-	entryHeader = 5
-	entryLength = 4
+	entryForm   = 2
+	entryHeader = 38
+	countLength = 4
+	sizeLength  = 4
 )
 
-var errEntry = errors.New("entry of the raft log is not one of ours")
+// errEntry: a record of a log that is not an entry of this cluster's raft.
+var errEntry = fmt.Errorf("%w: not an entry of raft", ErrState)
 
-// appendEntryHeader begins an entry: size are the lengths of its records.
-func appendEntryHeader(b []byte, sizes []int) []byte {
-	b = append(b, entryForm)
+// An entry is one entry of raft and what a node knows beside it.
+type entry struct {
+	raft.Log
+	before    uint64
+	committed uint64
+}
+
+func (e *entry) append(b []byte) []byte {
+	b = append(b, entryForm, byte(e.Type))
+	b = binary.BigEndian.AppendUint64(b, e.Index)
+	b = binary.BigEndian.AppendUint64(b, e.Term)
+	b = binary.BigEndian.AppendUint64(b, e.before)
+	b = binary.BigEndian.AppendUint64(b, e.committed)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(e.Extensions)))
+	return append(append(b, e.Extensions...), e.Data...)
+}
+
+// parse reads an entry, whose extensions and data are parts of b.
+func (e *entry) parse(index uint64, b []byte) error {
+	if len(b) < entryHeader || b[0] != entryForm {
+		return fmt.Errorf("%w: record %d begins with % x", errEntry, index, b[:min(len(b), 8)])
+	}
+	e.Type = raft.LogType(b[1])
+	e.Index = binary.BigEndian.Uint64(b[2:])
+	e.Term = binary.BigEndian.Uint64(b[10:])
+	e.before = binary.BigEndian.Uint64(b[18:])
+	e.committed = binary.BigEndian.Uint64(b[26:])
+	extensions := uint64(binary.BigEndian.Uint32(b[34:]))
+	if e.Index != index || e.committed >= index || extensions > uint64(len(b)-entryHeader) {
+		return fmt.Errorf("%w: record %d says that it is entry %d with %d bytes of extensions", errEntry, index, e.Index, extensions)
+	}
+	e.Extensions = b[entryHeader : entryHeader+extensions]
+	e.Data = b[entryHeader+extensions:]
+	return nil
+}
+
+// count returns how many client records the entry has.
+func (e *entry) count() (uint64, error) {
+	if e.Type != raft.LogCommand {
+		return 0, nil
+	}
+	if len(e.Data) < countLength {
+		return 0, errors.New("a command without a count")
+	}
+	return uint64(binary.BigEndian.Uint32(e.Data)), nil
+}
+
+// appendSizes begins the data of a command with the lengths of its records.
+func appendSizes(b []byte, sizes []int) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(sizes)))
 	for _, n := range sizes {
 		b = binary.BigEndian.AppendUint32(b, uint32(n))
@@ -26,20 +87,20 @@ func appendEntryHeader(b []byte, sizes []int) []byte {
 	return b
 }
 
-// parseEntry returns the records of an entry, which are parts of it.
-func parseEntry(b []byte) ([][]byte, error) {
-	if len(b) < entryHeader || b[0] != entryForm {
-		return nil, fmt.Errorf("%w: it begins with % x", errEntry, b[:min(len(b), entryHeader)])
+// parseRecords returns the records of a command, which are parts of it.
+func parseRecords(b []byte) ([][]byte, error) {
+	if len(b) < countLength {
+		return nil, fmt.Errorf("%w: a command of %d bytes", errEntry, len(b))
 	}
-	count := uint64(binary.BigEndian.Uint32(b[1:]))
-	lengths := b[entryHeader:]
-	if count == 0 || count*entryLength > uint64(len(lengths)) {
+	count := uint64(binary.BigEndian.Uint32(b))
+	sizes := b[countLength:]
+	if count == 0 || count*sizeLength > uint64(len(sizes)) {
 		return nil, fmt.Errorf("%w: %d records in %d bytes", errEntry, count, len(b))
 	}
-	payload := lengths[count*entryLength:]
+	payload := sizes[count*sizeLength:]
 	records := make([][]byte, count)
 	for i := range records {
-		n := uint64(binary.BigEndian.Uint32(lengths[i*entryLength:]))
+		n := uint64(binary.BigEndian.Uint32(sizes[i*sizeLength:]))
 		if n > uint64(len(payload)) {
 			return nil, fmt.Errorf("%w: record %d of %d has %d bytes, %d are left", errEntry, i+1, count, n, len(payload))
 		}

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"github.com/sluice-go/sluice/lab/internal/sink"
+	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
@@ -177,7 +177,6 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, ErrFailed) {
 		t.Errorf("closing says %v", err)
 	}
-	// The log of raft has what the nodes' own have not.
 	for _, d := range disks {
 		d.room.Store(1 << 40)
 	}
@@ -197,30 +196,60 @@ func TestTrioGoesOnWithTwo(t *testing.T) {
 // that raft has for its term.
 func TestRaftsDiskFails(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(sinktest.Dir(t), "raft.db")
-	bolt, err := raftboltdb.NewBoltStore(file)
+	dir, disk := sinktest.Dir(t), new(smallDisk)
+	disk.room.Store(1 << 20)
+	log, _, err := wal.Open(dir, wal.Options{FS: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bolt.Close(); err != nil {
+	defer log.Close()
+	var failures []error
+	fail := func(err error) { failures = append(failures, err) }
+	e, err := openEntries(log, fail)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var failures []error
-	d := &disk{BoltStore: bolt, file: file, fail: func(err error) { failures = append(failures, err) }}
+	v, err := openVotes(disk, filepath.Join(dir, raftDir), true, fail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(3) {
+		if err := e.StoreLog(&raft.Log{Index: i + 1, Data: []byte("configuration"), Type: raft.LogConfiguration}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := segments(t, dir)[0]
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	if err := os.WriteFile(name, b, 0); err != nil {
+		t.Fatal(err)
+	}
+	disk.room.Store(0)
 	calls := map[string]func() error{
-		"StoreLog":    func() error { return d.StoreLog(&raft.Log{Index: 1}) },
-		"DeleteRange": func() error { return d.DeleteRange(1, 2) },
-		"Set":         func() error { return d.Set([]byte("LastVoteCand"), nil) },
-		"GetLog":      func() error { return d.GetLog(1, new(raft.Log)) },
-		"SetUint64":   func() error { return d.SetUint64([]byte(keyTerm), 7) },
+		"StoreLog":    func() error { return e.StoreLog(&raft.Log{Index: 4}) },
+		"a gap":       func() error { return e.StoreLog(&raft.Log{Index: 9}) },
+		"DeleteRange": func() error { return e.DeleteRange(1, 2) },
+		"Set":         func() error { return v.Set([]byte("LastVoteCand"), nil) },
+		"GetLog":      func() error { return e.GetLog(3, new(raft.Log)) },
+		"SetUint64":   func() error { return v.SetUint64([]byte(keyTerm), 7) },
 	}
 	for name, call := range calls {
 		failures = nil
-		if err := call(); err == nil || len(failures) != 1 || !strings.Contains(failures[0].Error(), file) {
-			t.Errorf("%s: %v, told %v", name, err, failures)
+		if err := call(); err == nil || len(failures) != 1 {
+			t.Errorf("%s: %v, put out by %v", name, err, failures)
 		}
 	}
-	d.running.Store(true)
+	if err := calls["GetLog"](); !errors.Is(err, wal.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+		t.Errorf("a damaged entry: %v", err)
+	}
+	if err := calls["Set"](); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), v.name) {
+		t.Errorf("votes on a full disk: %v", err)
+	}
+	e.running.Store(true)
+	v.running.Store(true)
 	for _, name := range []string{"SetUint64", "GetLog"} {
 		returned := false
 		var running sync.WaitGroup
@@ -235,8 +264,8 @@ func TestRaftsDiskFails(t *testing.T) {
 	}
 }
 
-// The same with raft around it: a node whose BoltDB takes nothing falls out, and
-// the process stays.
+// The same with raft around it: a node whose log takes nothing falls out, and the
+// process stays.
 func TestRaftsDiskFailsUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
@@ -248,7 +277,7 @@ func TestRaftsDiskFailsUnderLoad(t *testing.T) {
 	stop := c.load(l, "load", func() []*Store { return all })
 	defer stop()
 	c.await(l, 20)
-	if err := all[broken].nodes[0].disk.Close(); err != nil {
+	if err := all[broken].nodes[0].log.Close(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() string {

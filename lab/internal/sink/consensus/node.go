@@ -4,41 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"net"
-	"os"
+	"math"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
 const (
-	lockPatience     = time.Second      // for a directory that another process has
-	handOverPatience = 2 * time.Second  // for a follower to take over
-	shutdownPatience = 5 * time.Second  // for raft to end
-	rpcPatience      = 10 * time.Second // for a peer to answer
+	handOverTimeout = 2 * time.Second  // for a follower to take over
+	shutdownTimeout = 5 * time.Second  // for raft to end
+	rpcTimeout      = 10 * time.Second // for a peer to answer
 	// Entries for each message to a follower that catches up, and entries that
 	// the leader keeps in memory for its followers.
 	messageEntries, cachedEntries = 16, 32
-	keptSnapshots                 = 2
 )
 
 // A node is one of the cluster that runs in this process.
 type node struct {
 	id, dir string
-	peers   []Peer
 	log     *wal.Log
 	found   wal.Recovery // what the log was like when it was opened
-	disk    *disk
+	entries *entries
+	votes   *votes
 	streams *streams
 	raft    *raft.Raft
 	fsm     *fsm
@@ -47,7 +40,6 @@ type node struct {
 
 	ctx     context.Context // ends with the node
 	cancel  context.CancelFunc
-	wanted  chan struct{} // snapshots
 	running sync.WaitGroup
 	stopped chan struct{} // raft has ended, or has been given up
 	once    sync.Once     // of stop
@@ -68,55 +60,37 @@ func (n *node) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	return "", fmt.Errorf("%s is not among the peers", id)
 }
 
+// remedy says what helps a node whose state is damaged.
+func remedy(err error) string {
+	if !errors.Is(err, wal.ErrCorrupt) && !errors.Is(err, ErrState) {
+		return ""
+	}
+	return "; when this node's directory is the right one: move it away and start the node with an empty one while all others are up, they have everything"
+}
+
 // openNode opens a node over streams, transferred, which it closes with
 // everything else when it fails.
 func openNode(o *Options, id, dir string, s *streams, addr func(string) string) (n *node, err error) {
 	n = &node{
-		id: id, dir: dir, peers: o.Peers, streams: s, addr: addr, onFail: o.onFail,
+		id: id, dir: dir, streams: s, addr: addr, onFail: o.onFail,
 		logger:  o.Log.With("node", id),
-		wanted:  make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			n.stop()
-			err = fmt.Errorf("node %s in %s: %w", id, dir, err)
+			err = fmt.Errorf("node %s in %s: %w%s", id, dir, err, remedy(err))
 		}
 	}()
-	logOptions := wal.Options{SegmentBytes: o.SegmentBytes, MaxRecord: MaxBatch}
+	logOptions := wal.Options{SegmentBytes: o.SegmentBytes, MaxRecord: MaxEntry}
 	if o.fs != nil {
 		logOptions.FS = o.fs(id)
 	}
-	if n.log, n.found, err = wal.Open(dir, logOptions); err != nil {
+	if err := n.openState(logOptions); err != nil {
 		return n, err
 	}
-	stateDir := filepath.Join(dir, "raft")
-	file := filepath.Join(stateDir, "raft.db")
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		if err := n.mustBeEmpty(); err != nil { // before anything is left there
-			return n, err
-		}
-	}
-	if err := os.MkdirAll(stateDir, 0o777); err != nil {
-		return n, err
-	}
-	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path:                    file,
-		BoltOptions:             &bbolt.Options{Timeout: lockPatience, FreelistType: bbolt.FreelistMapType},
-		MsgpackUseNewTimeFormat: true,
-	})
-	if err != nil {
-		return n, fmt.Errorf("raft's log: %w", err)
-	}
-	// BoltDB syncs its file, not the names that lead to it.
-	if err := errors.Join(syncDir(stateDir), syncDir(dir)); err != nil {
-		bolt.Close()
-		return n, err
-	}
-	n.disk = &disk{BoltStore: bolt, file: file, fail: n.fail}
-	n.fsm = &fsm{log: n.log, ctx: n.ctx, fail: n.fail, fetch: n.fetch, snapshot: n.wanted, bytes: o.SnapshotBytes, patience: o.fillPatience}
-	if err := n.startRaft(o, stateDir); err != nil {
+	if err := n.startRaft(o); err != nil {
 		return n, err
 	}
 	n.mu.Lock()
@@ -125,36 +99,49 @@ func openNode(o *Options, id, dir string, s *streams, addr func(string) string) 
 	return n, n.out
 }
 
-func (n *node) startRaft(o *Options, stateDir string) error {
+// openState opens what the node keeps.
+func (n *node) openState(o wal.Options) error {
+	if o.FS == nil {
+		o.FS = wal.OS
+	}
+	var err error
+	if n.log, n.found, err = wal.Open(n.dir, o); err != nil {
+		return err
+	}
+	if n.entries, err = openEntries(n.log, n.fail); err != nil {
+		return err
+	}
+	if have := n.log.LastIndex(); have > 0 && !IsNode(n.dir) {
+		return fmt.Errorf("%w: there are %d records in %s and no directory %s: they are of another mode, or it is lost", ErrState, have, n.dir, raftDir)
+	}
+	n.votes, err = openVotes(o.FS, filepath.Join(n.dir, raftDir), n.log.LastIndex() == 0, n.fail)
+	return err
+}
+
+func (n *node) startRaft(o *Options) error {
 	logger := newRaftLogger(n.ctx, n.logger)
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(stateDir, keptSnapshots, logger)
+	if err := n.bootstrap(o.Peers); err != nil {
+		return err
+	}
+	cached, err := raft.NewLogCache(cachedEntries, n.entries)
 	if err != nil {
 		return err
 	}
-	if err := n.bootstrap(o.Peers, snapshots); err != nil {
-		return err
-	}
-	cached, err := raft.NewLogCache(cachedEntries, n.disk)
-	if err != nil {
-		return err
-	}
-	n.streams.start(func(c net.Conn) {
-		if err := sendRecords(c, n.log); err != nil {
-			n.logger.Warn("sending records to another node", "error", err)
-		}
-	})
+	n.fsm = &fsm{fail: n.fail, entries: n.entries}
+	n.streams.start()
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: n, Logger: logger, Stream: n.streams, MaxPool: 3,
-		Timeout: rpcPatience, MsgpackUseNewTimeFormat: true,
+		Timeout: rpcTimeout, MsgpackUseNewTimeFormat: true,
 	})
 	config := n.config(o, logger)
 	// Raft's goroutines begin inside NewRaft, and a disk that fails ends the
 	// goroutine that it fails.
-	n.disk.running.Store(true)
+	n.entries.running.Store(true)
+	n.votes.running.Store(true)
 	begun := make(chan struct{})
 	go func() {
 		defer close(begun)
-		n.raft, err = raft.NewRaft(config, n.fsm, cached, n.disk, snapshots, transport)
+		n.raft, err = raft.NewRaft(config, n.fsm, cached, n.votes, raft.NewDiscardSnapshotStore(), transport)
 	}()
 	<-begun
 	if n.raft == nil {
@@ -164,8 +151,6 @@ func (n *node) startRaft(o *Options, stateDir string) error {
 	if err := n.checkMembers(o.Peers); err != nil {
 		return err
 	}
-	n.running.Go(n.fsm.start)
-	n.running.Go(n.takeSnapshots)
 	n.running.Go(n.watchLeader)
 	return nil
 }
@@ -179,57 +164,31 @@ func (n *node) config(o *Options, logger hclog.Logger) *raft.Config {
 	c.LeaderLeaseTimeout = o.Heartbeat
 	c.CommitTimeout = min(c.CommitTimeout, o.Heartbeat/4)
 	c.MaxAppendEntries = messageEntries
-	c.SnapshotInterval = 10 * time.Second
-	c.SnapshotThreshold = o.SnapshotEntries
-	c.TrailingLogs = o.Trailing
+	c.SnapshotThreshold, c.TrailingLogs = math.MaxUint64, math.MaxUint64
 	c.Logger = logger
 	c.NoLegacyTelemetry = true
 	return c
 }
 
-// bootstrap writes the first entry of the raft log, which says who the nodes
-// are, where there is no state at all. It is the same on all nodes.
-func (n *node) bootstrap(peers []Peer, snapshots raft.SnapshotStore) error {
-	last, err := n.disk.LastIndex()
-	if err != nil {
+// bootstrap writes the first entry of raft's log, which says who the nodes are, where
+// there is no state at all. It is the same on all nodes.
+func (n *node) bootstrap(peers []Peer) error {
+	term, err := n.votes.GetUint64([]byte(keyTerm))
+	if err != nil || n.log.LastIndex() > 0 {
 		return err
-	}
-	term, err := n.disk.GetUint64([]byte(keyTerm))
-	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		return err
-	}
-	taken, err := snapshots.List()
-	if err != nil {
-		return err
-	}
-	if term == 0 && len(taken) > 0 {
-		return fmt.Errorf("%w: %s has snapshots and no term: raft.db is lost, and with it whom the node voted for",
-			ErrState, n.disk.file)
 	}
 	// A kill between the two writes leaves term 1 and no entry.
-	if last > 0 || term > 1 || len(taken) > 0 {
-		return nil
-	}
-	if err := n.mustBeEmpty(); err != nil {
-		return err
+	if term > 1 {
+		return fmt.Errorf("%w: %s is of term %d, and there is no entry in %s: they are lost", ErrState, n.votes.name, term, n.dir)
 	}
 	var all raft.Configuration
 	for _, p := range peers {
 		all.Servers = append(all.Servers, raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Addr)})
 	}
-	if err := n.disk.SetUint64([]byte(keyTerm), 1); err != nil {
+	if err := n.votes.SetUint64([]byte(keyTerm), 1); err != nil {
 		return err
 	}
-	return n.disk.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(all)})
-}
-
-// mustBeEmpty refuses a log with records where there is no state of raft.
-func (n *node) mustBeEmpty() error {
-	if have := n.log.LastIndex(); have > 0 {
-		return fmt.Errorf("%w: there are %d records in %s and no state of raft: they are of another mode, or raft/ is lost",
-			ErrState, have, n.dir)
-	}
-	return nil
+	return n.entries.StoreLog(&raft.Log{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(all)})
 }
 
 // checkMembers compares the peers with the nodes that the state is of.
@@ -275,47 +234,6 @@ func (n *node) watchLeader() {
 	}
 }
 
-// takeSnapshots takes those that the state machine asks for.
-func (n *node) takeSnapshots() {
-	for {
-		select {
-		case <-n.wanted:
-			err := n.raft.Snapshot().Error()
-			if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && !errors.Is(err, raft.ErrRaftShutdown) {
-				n.logger.Warn("raft's log was not cut", "error", err)
-			}
-		case <-n.ctx.Done():
-			return
-		}
-	}
-}
-
-// fetch gets the records up to a number from whichever other nodes have them.
-func (n *node) fetch(ctx context.Context, to uint64, add func([][]byte) error) error {
-	var errs []error
-	for _, p := range n.peers {
-		if p.ID == n.id || ctx.Err() != nil {
-			continue
-		}
-		from := n.log.LastIndex() + 1
-		if from > to {
-			break
-		}
-		c, err := n.streams.dial(n.addr(p.ID), rpcPatience, forRecords)
-		if err == nil {
-			err = receiveRecords(c, from, to, add)
-			c.Close()
-		}
-		if got := n.log.LastIndex() + 1 - from; got > 0 {
-			n.logger.Warn("records came from another node's log", "from", p.ID, "first", from, "records", got)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", p.ID, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // fail puts the node out. It does not wait.
 func (n *node) fail(err error) {
 	n.mu.Lock()
@@ -334,18 +252,6 @@ func (n *node) fail(err error) {
 	}
 }
 
-// syncDir makes the names in a directory durable, where a system can do that.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // handOver gives the leadership away, so that the others need not first find out
 // that this node is gone.
 func (n *node) handOver() {
@@ -359,11 +265,11 @@ func (n *node) handOver() {
 			n.logger.Info("the leadership was not handed over", "error", err)
 		}
 	}()
-	patience := time.NewTimer(handOverPatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(handOverTimeout)
+	defer timeout.Stop()
 	select {
 	case <-over:
-	case <-patience.C:
+	case <-timeout.C:
 	}
 }
 
@@ -390,22 +296,17 @@ func (n *node) stop() {
 				n.running.Wait()
 				n.streams.running.Wait()
 			}()
-			patience := time.NewTimer(shutdownPatience)
-			defer patience.Stop()
+			timeout := time.NewTimer(shutdownTimeout)
+			defer timeout.Stop()
 			select {
 			case <-over:
-			case <-patience.C:
+			case <-timeout.C:
 				// Its files stay open: raft panics when they are taken away.
-				n.logger.Warn("raft has not ended in time", "patience", shutdownPatience)
+				n.logger.Warn("raft has not ended in time", "timeout", shutdownTimeout)
 				return
 			}
 		}
 		n.streams.Close()
-		if n.disk != nil {
-			if err := n.disk.Close(); err != nil {
-				n.logger.Warn("closing raft's log", "error", err)
-			}
-		}
 		if n.log != nil {
 			if err := n.log.Close(); err != nil {
 				n.logger.Warn("closing the log", "error", err)

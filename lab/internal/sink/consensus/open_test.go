@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-
+	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
@@ -33,7 +32,7 @@ func TestOptions(t *testing.T) {
 		{Options{Dir: "d", ID: "a", Peers: []Peer{three[0], three[1], {"", "127.0.0.1:4"}}}, "1 to 64 bytes"},
 		{Options{Dir: "d", Trio: true, Heartbeat: 1}, "heartbeat"},
 		{Options{Dir: "d", Trio: true, BatchBytes: MaxBatch + 1}, "batches"},
-		{Options{Dir: "d", Trio: true, Patience: -1}, "negative"},
+		{Options{Dir: "d", Trio: true, LeaderWait: -1}, "negative"},
 	} {
 		err := test.o.Check()
 		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), test.want)) {
@@ -59,10 +58,10 @@ func TestDirectoryThatDoesNotFit(t *testing.T) {
 		if _, err := Open(c.options(0)); !errors.Is(err, ErrState) {
 			t.Errorf("Open: %v", err)
 		}
-		if got := recovered(t, c.nodeDir(0)); len(got) != 1 {
-			t.Errorf("the log has %q now", got)
+		if r, err := wal.Scan(c.nodeDir(0), nil); err != nil || r.Last != 1 {
+			t.Errorf("the log has %+v now: %v", r, err)
 		}
-		if _, err := os.Stat(filepath.Join(c.nodeDir(0), "raft")); err == nil {
+		if IsNode(c.nodeDir(0)) {
 			t.Error("a directory of raft was made there")
 		}
 	})
@@ -83,11 +82,8 @@ func TestDirectoryThatDoesNotFit(t *testing.T) {
 		if err := log.Close(); err != nil {
 			t.Fatal(err)
 		}
-		c.start(0)
-		c.mustPut(l, "after")
-		<-c.stores[0].Failed()
-		if err := c.stores[0].Err(); !errors.Is(err, errDiverged) {
-			t.Errorf("the node says %v", err)
+		if _, err := Open(c.options(0)); !errors.Is(err, ErrState) {
+			t.Errorf("Open: %v", err)
 		}
 		c.mustPut(l, "without it")
 	})
@@ -112,15 +108,31 @@ func TestDirectoryThatDoesNotFit(t *testing.T) {
 		c.start(0)
 	})
 	t.Run("lost votes", func(t *testing.T) {
-		c := newCluster(t, func(o *Options) { o.SnapshotBytes = 1 })
+		c := newCluster(t, nil)
 		c.start(0, 1, 2)
 		l := newLedger()
 		c.mustPut(l, "one")
 		c.settle()
-		c.snapshots()
 		c.closeAll()
-		if err := os.Remove(filepath.Join(c.nodeDir(0), "raft", "raft.db")); err != nil {
+		name := filepath.Join(c.nodeDir(0), raftDir, votesFile)
+		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := Open(c.options(0)); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), name) {
+			t.Errorf("Open: %v", err)
+		}
+	})
+	t.Run("lost entries", func(t *testing.T) {
+		c := newCluster(t, nil)
+		c.start(0, 1, 2)
+		l := newLedger()
+		c.mustPut(l, "one")
+		c.settle()
+		c.kill(0)
+		for _, name := range append(segments(t, c.nodeDir(0)), filepath.Join(c.nodeDir(0), "END")) {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := Open(c.options(0)); !errors.Is(err, ErrState) {
 			t.Errorf("Open: %v", err)
@@ -142,18 +154,11 @@ func TestBootstrapIsFinished(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	for i := range 3 {
-		dir := filepath.Join(c.nodeDir(i), "raft")
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		bolt, err := raftboltdb.NewBoltStore(filepath.Join(dir, "raft.db"))
+		v, err := openVotes(wal.OS, filepath.Join(c.nodeDir(i), raftDir), true, func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bolt.SetUint64([]byte(keyTerm), 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := bolt.Close(); err != nil {
+		if err := v.SetUint64([]byte(keyTerm), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +171,7 @@ func TestBootstrapIsFinished(t *testing.T) {
 // A node that has lost its disk gets everything again.
 func TestEmptyNodeJoins(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, func(o *Options) { o.SnapshotBytes, o.Trailing = 200, 1 })
+	c := newCluster(t, nil)
 	c.start(0, 1, 2)
 	l := newLedger()
 	for n := range 30 {
@@ -222,11 +227,9 @@ func TestTrioStartsWithADamagedLog(t *testing.T) {
 		t.Errorf("the damaged node: %+v", n)
 	}
 	s.Close()
-	// What helps is to remove its segments: the others have the records.
-	for _, name := range segments(t, filepath.Join(dir, "2")) {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+	// What helps is to move it away: the others have everything.
+	if err := os.Rename(filepath.Join(dir, "2"), filepath.Join(dir, "damaged")); err != nil {
+		t.Fatal(err)
 	}
 	s = open()
 	c.stores[0] = s

@@ -14,8 +14,10 @@ import (
 const (
 	MinPeers = 3
 	MaxPeers = 7
-	// MaxBatch is the most that one entry of the raft log may hold, in bytes.
+	// MaxBatch is the most that the records of one entry of raft's log may have
+	// together, in bytes, and MaxEntry what the entry may have with their lengths.
 	MaxBatch = 64 << 20
+	MaxEntry = MaxBatch + entryHeader + countLength + sizeLength*batchRecords + 1<<10
 )
 
 // A Peer is a node of the cluster.
@@ -26,8 +28,8 @@ type Peer struct {
 
 // Options say which node, or which nodes, a Store is to be.
 type Options struct {
-	// Dir holds what the node keeps: the segments of its log in Dir itself, the
-	// state of raft in Dir/raft. A trio has Dir/1, Dir/2 and Dir/3.
+	// Dir holds what the node keeps: its log in Dir itself, its term and votes in
+	// Dir/raft. A trio has Dir/1, Dir/2 and Dir/3.
 	Dir string
 
 	// ID and Peers say which node of which cluster this is. Peers are all nodes,
@@ -39,30 +41,22 @@ type Options struct {
 	// Bind is the address to listen on, where it is not the node's own of Peers.
 	Bind string
 
-	// Log is told of elections, failures and what raft warns of; nil for nobody.
+	// Log gets elections, failures and the warnings of raft; nil discards them.
 	Log *slog.Logger
 
 	// Heartbeat is how long a follower waits for a sign of its leader before it
 	// wants an election; 0 for 1 s. A candidate waits for as long.
 	Heartbeat time.Duration
-	// Patience is how long an append waits while no leader is known; 0 for 5 s.
-	Patience time.Duration
+	// LeaderWait is how long an append waits while no leader is known; 0 for 5 s.
+	LeaderWait time.Duration
 	// BatchBytes is the size at which an entry is full; 0 for 1 MiB. A record
 	// that is longer has an entry of its own, up to MaxBatch.
 	BatchBytes int
-	// SnapshotEntries and SnapshotBytes are how much of the raft's log may be
-	// there, beyond what is synced in the node's own, before it is cut; 0 for
-	// 4,096 and 64 MiB. Trailing is how many entries stay for followers that are
-	// behind a little; 0 for 1,024.
-	SnapshotEntries uint64
-	SnapshotBytes   int64
-	Trailing        uint64
 	// SegmentBytes is the size of the segments of a node's log; 0 for wal's own.
 	SegmentBytes int64
 
-	fs           func(node string) wal.FS // of tests, whose disks are full
-	fillPatience time.Duration            // of tests, for records that nobody has
-	onFail       func()                   // of the store, when a node is out
+	fs     func(node string) wal.FS // of tests, whose disks are full
+	onFail func()                   // of the store, when a node is out
 }
 
 // ErrOptions is matched by what Open returns for options that cannot be.
@@ -85,19 +79,9 @@ func (o *Options) withDefaults() Options {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	fill(&c.Heartbeat, time.Second)
-	fill(&c.Patience, 5*time.Second)
-	fill(&c.fillPatience, fillPatience)
+	fill(&c.LeaderWait, 5*time.Second)
 	if c.BatchBytes == 0 {
 		c.BatchBytes = 1 << 20
-	}
-	if c.SnapshotEntries == 0 {
-		c.SnapshotEntries = 4096
-	}
-	if c.SnapshotBytes == 0 {
-		c.SnapshotBytes = 64 << 20
-	}
-	if c.Trailing == 0 {
-		c.Trailing = 1024
 	}
 	if c.Trio {
 		c.Peers = trioPeers()
@@ -116,7 +100,7 @@ func (o *Options) Check() error {
 		return bad("no directory")
 	case o.Trio && (len(o.Peers) > 0 || o.ID != "" || o.Bind != ""):
 		return bad("a trio has no peers, no name and no address to bind")
-	case o.Heartbeat < 0 || o.Patience < 0 || o.SnapshotBytes < 0 || o.SegmentBytes < 0:
+	case o.Heartbeat < 0 || o.LeaderWait < 0 || o.SegmentBytes < 0:
 		return bad("a negative time or size")
 	case o.Heartbeat > 0 && o.Heartbeat < 20*time.Millisecond:
 		return bad("a heartbeat of %v is under 20ms", o.Heartbeat)

@@ -39,12 +39,12 @@ func (s *Store) propose() {
 		for i := range requests {
 			p.records += len(requests[i].records)
 		}
-		p.future = n.raft.Apply(entry, s.options.Patience)
+		p.future = n.raft.Apply(entry, s.options.LeaderWait)
 		s.batches <- p
 	}
 }
 
-// encode makes an entry and releases the records.
+// encode makes the data of an entry and releases the records.
 func encode(requests []request) []byte {
 	records, bytes := 0, 0
 	for i := range requests {
@@ -57,14 +57,14 @@ func encode(requests []request) []byte {
 			sizes = append(sizes, r.Len())
 		}
 	}
-	entry := appendEntryHeader(make([]byte, 0, entryHeader+entryLength*records+bytes), sizes)
+	data := appendSizes(make([]byte, 0, countLength+sizeLength*records+bytes), sizes)
 	for i := range requests {
 		for j := range requests[i].records {
-			entry = append(entry, requests[i].records[j].Bytes()...)
+			data = append(data, requests[i].records[j].Bytes()...)
 			requests[i].records[j].Release()
 		}
 	}
-	return entry
+	return data
 }
 
 // leader finds the node here that leads. It waits while nobody does, within
@@ -95,7 +95,7 @@ func (s *Store) leader() (*node, error) {
 			return nil, elsewhere
 		}
 		if deadline == nil {
-			timer := time.NewTimer(s.options.Patience)
+			timer := time.NewTimer(s.options.LeaderWait)
 			defer timer.Stop()
 			deadline = timer.C
 		}

@@ -61,8 +61,8 @@ func (n *node) stats() NodeStats {
 	if err := n.failure(); err != nil {
 		s.Error = err.Error()
 	}
-	if n.log != nil {
-		s.Last = n.log.LastIndex()
+	if n.entries != nil {
+		s.Last = n.entries.lastRecord()
 	}
 	if n.found.Cut > 0 {
 		s.Recovered = fmt.Sprintf("%d bytes cut from %s: %s", n.found.Cut, n.found.Segment, n.found.Reason)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	queueBytes    = 64 << 20        // payload that may wait for its turn
-	drainPatience = 5 * time.Second // of Close, for what was appended
-	underWay      = 1               // entries that raft has at a time
+	queueBytes   = 64 << 20        // payload that may wait for its turn
+	drainTimeout = 5 * time.Second // of Close, for what was appended
+	underWay     = 1               // entries that raft has at a time
 	// An entry waits for its companions for this part of the time that the one
 	// before took.
 	lingerShare  = 8
@@ -73,7 +73,7 @@ func (r *request) release() {
 
 // Open opens or makes the node, or the three, that the options describe. It does
 // not wait for a leader. Two of three nodes are enough for a trio; a single one that
-// cannot be opened is an error, which wraps what wal, BoltDB or the system say.
+// cannot be opened is an error, which wraps what wal or the system say.
 func Open(o Options) (*Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (s *Store) Close() error {
 			s.running.Wait()
 			close(drained)
 		}()
-		patience := time.NewTimer(drainPatience)
+		patience := time.NewTimer(drainTimeout)
 		defer patience.Stop()
 		select {
 		case <-drained:

@@ -3,6 +3,8 @@ package consensus
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 )
 
 func TestTrioKeepsWhatItAcknowledges(t *testing.T) {

@@ -1,7 +1,6 @@
 package consensus
 
 import (
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -9,24 +8,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// The first byte of a connection between nodes says what it is for.
-const (
-	forRaft    = 'R' // raft's own messages
-	forRecords = 'W' // records of the node's log, see transfer.go
-)
+// maxStreams is how many connections a node has at a time.
+const maxStreams = 256
 
-const (
-	introduction = 5 * time.Second // for the first byte
-	maxStreams   = 256             // connections at a time
-)
-
-// streams are a node's connections: one listener for raft and for the transfer
-// of records. It is raft's StreamLayer, and knows every connection, so that it can
-// end them: raft itself waits for its peers' patience.
+// streams are a node's connections. It is raft's StreamLayer, and knows every
+// connection, so that it can end them: raft itself waits for its peers to time out.
 type streams struct {
 	listener net.Listener
-	serve    func(net.Conn) // of records
-	patience time.Duration  // for the first byte
 	raft     chan net.Conn
 	done     chan struct{}
 	running  sync.WaitGroup
@@ -55,7 +43,6 @@ func listen(addr string) (*streams, error) {
 	}
 	return &streams{
 		listener: l,
-		patience: introduction,
 		raft:     make(chan net.Conn),
 		done:     make(chan struct{}),
 		conns:    make(map[*stream]struct{}),
@@ -63,10 +50,7 @@ func listen(addr string) (*streams, error) {
 }
 
 // start begins to accept.
-func (s *streams) start(serve func(net.Conn)) {
-	s.serve = serve
-	s.running.Go(s.accept)
-}
+func (s *streams) start() { s.running.Go(s.accept) }
 
 func (s *streams) accept() {
 	for {
@@ -80,7 +64,11 @@ func (s *streams) accept() {
 			}
 		}
 		if tracked, ok := s.track(c); ok {
-			s.running.Go(func() { s.receive(tracked) })
+			select {
+			case s.raft <- tracked: // raft closes it
+			case <-s.done:
+				tracked.Close()
+			}
 		}
 	}
 }
@@ -98,32 +86,9 @@ func (s *streams) track(c net.Conn) (*stream, bool) {
 	return tracked, true
 }
 
-func (s *streams) receive(c *stream) {
-	var first [1]byte
-	c.SetReadDeadline(time.Now().Add(s.patience))
-	if _, err := io.ReadFull(c, first[:]); err != nil {
-		c.Close()
-		return
-	}
-	c.SetReadDeadline(time.Time{})
-	switch first[0] {
-	case forRaft:
-		select {
-		case s.raft <- c: // raft closes it
-		case <-s.done:
-			c.Close()
-		}
-	case forRecords:
-		s.serve(c)
-		c.Close()
-	default:
-		c.Close()
-	}
-}
-
-// dial connects to a peer.
-func (s *streams) dial(addr string, timeout time.Duration, purpose byte) (net.Conn, error) {
-	c, err := net.DialTimeout("tcp", addr, timeout)
+// Dial is raft's.
+func (s *streams) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	c, err := net.DialTimeout("tcp", string(addr), timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -131,18 +96,7 @@ func (s *streams) dial(addr string, timeout time.Duration, purpose byte) (net.Co
 	if !ok {
 		return nil, net.ErrClosed
 	}
-	c.SetWriteDeadline(time.Now().Add(timeout))
-	if _, err := c.Write([]byte{purpose}); err != nil {
-		tracked.Close()
-		return nil, err
-	}
-	c.SetWriteDeadline(time.Time{})
 	return tracked, nil
-}
-
-// Dial is raft's.
-func (s *streams) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	return s.dial(string(addr), timeout, forRaft)
 }
 
 // Accept is raft's.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/sink/consensus"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
@@ -187,7 +188,7 @@ func (c *cluster) mustEndAlike(l *ledger) {
 	var longest []string
 	for _, dir := range c.dirs {
 		var all []string
-		if _, err := wal.Scan(dir, func(_ uint64, record []byte) error {
+		if _, err := consensus.Scan(dir, func(_ uint64, record []byte) error {
 			text, _, _ := strings.Cut(string(record), "x") // what is before the padding is unique
 			all = append(all, fmt.Sprint(text, len(record)))
 			return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sluice-go/sluice/lab/internal/sink/consensus"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
@@ -71,12 +72,18 @@ func hasLog(dir string) (bool, error) {
 }
 
 // read reads the log in a directory and passes its records to fn, borrowed until it
-// returns.
-func read(dir string, fn func(index uint64, record []byte) error) (Log, error) {
-	r, err := wal.Scan(dir, fn)
-	l := Log{
-		Dir: dir, Records: r.Last, First: 1, Last: r.Last, Segments: r.Segments,
-		Bytes: r.Bytes, Torn: r.Cut, Segment: r.Segment, Reason: r.Reason,
+// returns. The records up to sure are the same in all logs of a cluster.
+func read(dir string, fn func(index uint64, record []byte) error) (l Log, sure uint64, err error) {
+	var c consensus.Contents
+	if consensus.IsNode(dir) {
+		c, err = consensus.Scan(dir, fn)
+	} else {
+		c.Recovery, err = wal.Scan(dir, fn)
+		c.Last, c.Committed = c.Recovery.Last, c.Recovery.Last
 	}
-	return l, err
+	r := c.Recovery
+	return Log{
+		Dir: dir, Records: c.Last, First: 1, Last: c.Last, Segments: r.Segments,
+		Bytes: r.Bytes, Torn: r.Cut, Segment: r.Segment, Reason: r.Reason,
+	}, c.Committed, err
 }

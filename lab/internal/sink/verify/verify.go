@@ -74,7 +74,8 @@ func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error
 	}
 	for _, dir := range dirs {
 		next := 0
-		log, err := read(dir, func(index uint64, record []byte) error {
+		var others []*entry
+		log, sure, err := read(dir, func(index uint64, record []byte) error {
 			if index%1024 == 0 && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -86,13 +87,20 @@ func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error
 				if int(e.length) == len(record) && e.crc == Sum(record) {
 					e.same++
 				} else {
-					e.other++
+					others = append(others, e)
 				}
 			}
 			return nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		for _, e := range others {
+			// What a node has behind that was not committed, and is replaced when it
+			// hears of the leader.
+			if e.index <= sure {
+				e.other++
+			}
 		}
 		result.Logs = append(result.Logs, log)
 	}

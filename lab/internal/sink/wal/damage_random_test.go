@@ -70,7 +70,7 @@ func TestRandomDamages(t *testing.T) {
 			l, recovery, err := Open(dir, Options{})
 			if err != nil {
 				var c *CorruptError
-				if !errors.As(err, &c) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "to go on") {
+				if !errors.As(err, &c) || !strings.Contains(err.Error(), dir) || !strings.Contains(c.Remedy(), c.Segment) {
 					t.Fatalf("%s (number %d): %v", what, n, err)
 				}
 				if after := sinktest.Content(t, dir); !slices.Equal(after, before) {

@@ -22,8 +22,8 @@ var (
 	ErrNoRecord = errors.New("wal: no such record")
 )
 
-// A CorruptError says where a log is damaged, and how to keep what comes before. It
-// matches ErrCorrupt. Nothing has been changed.
+// A CorruptError says where a log is damaged. It matches ErrCorrupt. Nothing has been
+// changed.
 type CorruptError struct {
 	Segment string // path of the file
 	Offset  int64  // in it, of the record that is damaged, in bytes
@@ -32,8 +32,13 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("wal: %s is damaged at byte %d, record %d: %s (nothing was changed; to go on with the records before it: cut the file to %d bytes, remove the %s files that follow it and the file %s)",
-		e.Segment, e.Offset, e.Index, e.Reason, e.Offset, Suffix, endName)
+	return fmt.Sprintf("wal: %s is damaged at byte %d, record %d: %s", e.Segment, e.Offset, e.Index, e.Reason)
+}
+
+// Remedy says how to keep the records before the damage, of a log that is the only one.
+func (e *CorruptError) Remedy() string {
+	return fmt.Sprintf("nothing was changed; to go on with the records before %d: cut %s to %d bytes, and remove the %s files that follow it and the file %s",
+		e.Index, e.Segment, e.Offset, Suffix, endName)
 }
 
 // Is makes it an ErrCorrupt.

@@ -9,7 +9,9 @@ import (
 	"runtime"
 )
 
-// osFS is the system's file system.
+// OS is the system's file system.
+var OS FS = osFS{}
+
 type osFS struct{}
 
 func (osFS) MkdirAll(dir string) error {

@@ -29,7 +29,7 @@ func (o *Options) check() error {
 		o.MaxRecord = 64 << 20
 	}
 	if o.FS == nil {
-		o.FS = osFS{}
+		o.FS = OS
 	}
 	switch {
 	case o.SegmentBytes < 1:

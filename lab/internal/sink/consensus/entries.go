@@ -1,0 +1,169 @@
+package consensus
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+)
+
+// scratchKept is how much memory for the entries of one write is kept for the next.
+const scratchKept = 4 << 20
+
+// entries are raft's log, in a node's own: entry n is record n, so that every byte
+// that raft reads has been held against its checksum. They are never cut in front.
+//
+// When the disk refuses a write, or an entry is damaged, the node is out: what was
+// promised with it cannot be kept, and raft would either try for ever or panic.
+type entries struct {
+	log       *wal.Log
+	fail      func(error)
+	running   atomic.Bool   // raft's goroutines are the callers
+	committed atomic.Uint64 // index of the last entry that is known to be committed
+
+	mu      sync.Mutex
+	reader  *wal.Reader
+	records uint64 // number of the last client record
+	scratch []byte
+}
+
+// openEntries takes a log that has been opened, borrowed.
+func openEntries(log *wal.Log, fail func(error)) (*entries, error) {
+	s := &entries{log: log, fail: fail, reader: log.NewReader()}
+	var err error
+	if last := log.LastIndex(); last > 0 {
+		s.records, err = s.recordsUntil(last)
+	}
+	return s, err
+}
+
+// recordsUntil returns the number of the last client record up to an entry.
+func (s *entries) recordsUntil(index uint64) (uint64, error) {
+	var e entry
+	b, err := s.reader.Get(index)
+	if err == nil {
+		err = e.parse(index, b)
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := e.count()
+	return e.before + n, err
+}
+
+// lastRecord is the number of the last client record, committed or not.
+func (s *entries) lastRecord() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records
+}
+
+// FirstIndex is raft's.
+func (s *entries) FirstIndex() (uint64, error) { return min(1, s.log.LastIndex()), nil }
+
+// LastIndex is raft's.
+func (s *entries) LastIndex() (uint64, error) { return s.log.LastIndex(), nil }
+
+// StoreLog stores an entry, synced.
+func (s *entries) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs stores entries, synced.
+func (s *entries) StoreLogs(logs []*raft.Log) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ends, records := s.scratch[:0], make([]int, len(logs)), s.records
+	for i, l := range logs {
+		e := entry{*l, records, s.committed.Load()}
+		n, err := e.count()
+		if err != nil {
+			return s.out("storing entries", err)
+		}
+		records += n
+		b = e.append(b)
+		ends[i] = len(b)
+	}
+	parts, from := make([][]byte, len(logs)), 0
+	for i, end := range ends {
+		parts[i], from = b[from:end], end
+	}
+	if s.scratch = b; cap(b) > scratchKept {
+		s.scratch = nil
+	}
+	if last := s.log.LastIndex(); logs[0].Index != last+1 {
+		return s.out("storing entries", fmt.Errorf("entry %d behind %d", logs[0].Index, last))
+	}
+	_, err := s.log.AppendBatch(parts)
+	if err == nil {
+		err = s.log.Sync()
+	}
+	if err != nil {
+		return s.out("storing entries", err)
+	}
+	s.records = records
+	return nil
+}
+
+// DeleteRange deletes entries that were never committed, from one to the last.
+func (s *entries) DeleteRange(first, last uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first < 2 || last < s.log.LastIndex() {
+		return s.out("deleting entries", fmt.Errorf("%d to %d of %d are not the last ones", first, last, s.log.LastIndex()))
+	}
+	s.reader.Close()
+	err := s.log.TruncateBack(first - 1)
+	if err == nil {
+		s.records, err = s.recordsUntil(first - 1)
+	}
+	if err != nil {
+		return s.out("deleting entries", err)
+	}
+	return nil
+}
+
+// GetLog reads an entry into memory of its own.
+func (s *entries) GetLog(index uint64, l *raft.Log) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.reader.Get(index)
+	if errors.Is(err, wal.ErrNoRecord) {
+		return raft.ErrLogNotFound
+	}
+	var e entry
+	if err == nil {
+		err = e.parse(index, b)
+	}
+	if err != nil {
+		err = s.out(fmt.Sprintf("reading entry %d", index), err)
+		s.mu.Unlock()
+		defer s.mu.Lock()
+		exitRaft(&s.running)
+		return err
+	}
+	*l = e.Log
+	l.Extensions, l.Data = slices.Clone(e.Extensions), slices.Clone(e.Data)
+	return nil
+}
+
+// out puts the node out.
+func (s *entries) out(what string, err error) error {
+	err = fmt.Errorf("raft's log: %s: %w", what, err)
+	s.fail(err)
+	return err
+}
+
+// exitRaft ends the goroutine of raft that calls it. Raft panics when it cannot
+// store its term, or read an entry that it needs, which would take the other nodes
+// of a trio along. It must not go on either: without the term it might vote twice. The
+// node is being shut down.
+func exitRaft(running *atomic.Bool) {
+	if running.Load() {
+		runtime.Goexit()
+	}
+}
