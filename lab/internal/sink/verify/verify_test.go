@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -199,5 +200,47 @@ func TestWhatCannotBeRead(t *testing.T) {
 	cancel()
 	if _, err := Check(ctx, []string{dir}, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What the node of a cluster has behind that was not committed there is not held against
+// the others: it was a leader's that was replaced.
+func TestUncommittedRecordsAreNotWrong(t *testing.T) {
+	dirs := []string{makeLog(t, t.TempDir(), 3), t.TempDir()}
+	if err := os.Mkdir(filepath.Join(dirs[1], "raft"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := wal.Open(dirs[1], wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range [][]byte{payload(1), payload(2), []byte("another")} {
+		// An entry of raft: form, command, index, term, records before, committed, no
+		// extensions; one record.
+		b := binary.BigEndian.AppendUint64([]byte{2, 0}, uint64(i+1))
+		b = binary.BigEndian.AppendUint64(b, 1)
+		b = binary.BigEndian.AppendUint64(b, uint64(i))
+		b = binary.BigEndian.AppendUint64(b, uint64(max(0, i-1)))
+		b = binary.BigEndian.AppendUint32(b, 0)
+		b = binary.BigEndian.AppendUint32(b, 1)
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+		if _, err := l.AppendBatch([][]byte{append(b, p...)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := makeAcked(t, func(add func(int, []byte)) {
+		for i := 1; i <= 3; i++ {
+			add(i, payload(i))
+		}
+	})
+	r, err := Check(t.Context(), dirs, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Acked; !a.Holds() || a.Wrong != 0 || a.Majority != 2 || r.Logs[1].Last != 3 {
+		t.Errorf("%+v, %+v", a, r.Logs)
 	}
 }
