@@ -23,12 +23,19 @@ func (v *Viewer) advance(upto uint64) error {
 			return err
 		}
 	}
-	next, then, err := v.prepare(upto)
+	now := time.Now()
+	if v.line.slow && !v.look(now) && !v.alone {
+		v.block(0)
+		return nil
+	}
+	next, then, err := v.prepare(upto, now)
 	if err != nil {
 		return err
 	}
-	whole, err := v.flush() // a trailer
-	if whole && v.cursor.own.size > 0 {
+	whole, err := v.flush() // a greeting without frames, or a trailer
+	if whole && v.cursor.own.size == 0 && next > 0 {
+		v.reached(next, v.cursor.own.left)
+	} else if whole && next > 0 {
 		var n int
 		n, err = v.transmit(v.cursor.own.parts, v.cursor.own.size)
 		whole = v.sent(&v.cursor.own, n, next)
@@ -37,7 +44,7 @@ func (v *Viewer) advance(upto uint64) error {
 	if whole {
 		v.state = then
 	}
-	if v.state == steady {
+	if v.state == steady && !v.line.slow {
 		// From now on it is sent what its group is; what the lists have
 		// grown to is of no more use.
 		v.cursor.own = batch{}
@@ -48,7 +55,7 @@ func (v *Viewer) advance(upto uint64) error {
 // prepare puts a greeting and frames into the cursor's own batch, or a trailer
 // into its tail. It returns the number behind those frames, and the state that v is
 // in when all of it is out.
-func (v *Viewer) prepare(upto uint64) (next uint64, then state, err error) {
+func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, err error) {
 	s, c := v.stream, &v.cursor
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +65,7 @@ func (v *Viewer) prepare(upto uint64) (next uint64, then state, err error) {
 	if s.over {
 		last = ended
 	}
+	v.skip(r, now)
 	if c.fallen(r) {
 		if err := v.fellBehind(); err != nil {
 			return 0, v.state, err
@@ -74,12 +82,19 @@ func (v *Viewer) prepare(upto uint64) (next uint64, then state, err error) {
 			upto = r.next
 		}
 		if c.seq < upto {
-			next = c.fill(r, upto, visit)
+			limit := visit
+			if v.line.slow {
+				limit = max(v.line.quota, minQuota)
+			}
+			next = c.fill(r, upto, limit)
 			if next < upto || s.over {
 				return next, behind, nil
 			}
 			return next, steady, nil
 		}
+	}
+	if c.own.size > 0 {
+		c.tail.append(&c.own) // headers, before there is a frame
 	}
 	if last == ended {
 		c.tail.add(v.trailer)
@@ -132,7 +147,7 @@ func (v *Viewer) flush() (bool, error) {
 		return true, nil
 	}
 	n, err := v.transmit(v.cursor.tail.parts, v.cursor.tail.size)
-	v.count(n)
+	v.count(n, v.cursor.tail.came)
 	if n == v.cursor.tail.size {
 		v.cursor.tail.reset()
 		return true, err
@@ -146,9 +161,9 @@ func (v *Viewer) flush() (bool, error) {
 // and keeps the rest of a message that was begun. It reports whether all of b
 // is out; if not, the state is blocked.
 func (v *Viewer) sent(b *batch, n int, next uint64) bool {
-	v.count(n)
+	v.count(n, b.came)
 	if n == b.size {
-		v.reached(next)
+		v.reached(next, b.left)
 		return true
 	}
 	v.block(n)
@@ -156,7 +171,8 @@ func (v *Viewer) sent(b *batch, n int, next uint64) bool {
 	case n == 0 && !b.greeted:
 	case b.whole:
 		v.cursor.tail.rest(b, n, b.size)
-		v.reached(next)
+		v.cursor.tail.came = b.came
+		v.reached(next, b.left)
 	default:
 		// The message that was begun has to be ended, or the viewer's
 		// decoder would lose its way. What comes behind it is looked up
@@ -164,19 +180,30 @@ func (v *Viewer) sent(b *batch, n int, next uint64) bool {
 		k, exact := slices.BinarySearch(b.ends, n)
 		if !exact {
 			v.cursor.tail.rest(b, n, b.ends[k])
+			v.cursor.tail.came = v.stream.came(v.cursor.seq+uint64(k), b.came)
 		}
-		v.reached(v.cursor.seq + uint64(k) + 1)
+		v.reached(v.cursor.seq+uint64(k)+1, b.leftOf(k+1))
 	}
 	return false
 }
 
-func (v *Viewer) count(n int) {
-	v.figures.bytes.Add(int64(n))
+// count takes note that n bytes of frames are out, which had come at the given
+// time or later.
+func (v *Viewer) count(n int, came int64) {
+	if n == 0 {
+		return
+	}
+	v.trail.add(v.figures.bytes.Add(int64(n)), came)
 	v.stream.sent.bytes.Add(int64(n))
 }
 
-func (v *Viewer) reached(seq uint64) {
-	d := int64(seq - v.cursor.seq)
+// reached takes note that all frames before seq are out, or left out.
+func (v *Viewer) reached(seq uint64, left int) {
+	d := int64(seq-v.cursor.seq) - int64(left)
+	if left > 0 {
+		v.figures.dropped.Add(int64(left))
+		v.stream.sent.dropped.Add(int64(left))
+	}
 	v.figures.frames.Add(d)
 	v.stream.sent.frames.Add(d)
 	v.cursor.seq = seq
@@ -192,6 +219,7 @@ const (
 // block says that the socket is full; it has taken n bytes before.
 func (v *Viewer) block(n int) {
 	v.state = blocked
+	v.slowDown()
 	if n > 0 || v.retry == 0 {
 		v.retry = firstRetry
 	} else {

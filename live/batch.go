@@ -18,8 +18,12 @@ type batch struct {
 	ends  []int     // where each record ends, counted from the front
 	head  [10]byte  // of a WebSocket message
 
-	whole   bool // the batch is one message, whatever the records
-	greeted bool // it begins with a greeting, which goes with the first record
+	records   int   // how many there are, those left out not counted
+	came      int64 // when the first of them came, on the stream's clock
+	left      int   // records that are left out: they end where the one before them does
+	leftFirst bool  // the first record is
+	whole     bool  // the batch cannot be cut between records
+	greeted   bool  // it begins with a greeting, which goes with the first record
 }
 
 // own appends b, transferred.
@@ -49,7 +53,27 @@ func (t *batch) reset() {
 	}
 	clear(t.parts)
 	t.parts, t.bufs, t.ends = t.parts[:0], t.bufs[:0], t.ends[:0]
-	t.size, t.whole, t.greeted = 0, false, false
+	t.size, t.records, t.left, t.leftFirst, t.whole, t.greeted = 0, 0, 0, false, false, false
+}
+
+// append appends all of another batch that has no records, and empties it.
+func (t *batch) append(o *batch) {
+	t.parts, t.bufs, t.size = append(t.parts, o.parts...), append(t.bufs, o.bufs...), t.size+o.size
+	clear(o.bufs)
+	o.reset()
+}
+
+// leftOf returns how many of the first n records are left out.
+func (t *batch) leftOf(n int) int {
+	left := 0
+	if t.left > 0 {
+		for i, end := range t.ends[:n] {
+			if i == 0 && t.leftFirst || i > 0 && end == t.ends[i-1] {
+				left++
+			}
+		}
+	}
+	return left
 }
 
 // cutFront drops n bytes at the front.
@@ -108,16 +132,33 @@ func (t *batch) join(a *mem.Allocator) {
 	for _, part := range t.parts {
 		p = p[copy(p, part):]
 	}
-	size, ends, whole := t.size, t.ends, t.whole
-	t.ends = nil
-	t.reset()
+	for i := range t.bufs {
+		if t.bufs[i] != (mem.Buf{}) {
+			t.bufs[i].Release()
+		}
+	}
+	clear(t.parts)
+	t.parts, t.bufs, t.size = t.parts[:0], t.bufs[:0], 0
 	t.own(b)
-	t.size, t.ends, t.whole = size, ends, whole
 }
 
-// frame appends the header of a WebSocket message of n bytes. There is one such
-// in a batch.
-func (t *batch) frame(n int) { t.add(appendFrame(t.head[:0], n)) }
+// leaveOut says that the next record is not in the batch.
+func (t *batch) leaveOut() {
+	if len(t.ends) == 0 {
+		t.leftFirst = true
+	}
+	t.ends = append(t.ends, t.size)
+	t.left++
+}
+
+// frame appends the header of a WebSocket message of n bytes.
+func (t *batch) frame(n int) {
+	if t.size > 0 {
+		t.add(appendFrame(nil, n)) // head may be in use
+		return
+	}
+	t.add(appendFrame(t.head[:0], n))
+}
 
 // appendFrame appends the header of a WebSocket message of n bytes: final,
 // binary, not masked (RFC 6455, section 5.2).
@@ -139,7 +180,7 @@ func appendFrame(h []byte, n int) []byte {
 func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 	var p []byte
 	if first && (f == FormFLV || f == FormWebSocket) {
-		h := flv.Header{Audio: r.set.audio != nil, Video: r.set.video != nil}
+		h := flv.Header{Audio: r.set.config(isAudio) != nil, Video: r.set.config(isVideo) != nil}
 		if !h.Audio && !h.Video {
 			h.Audio, h.Video = true, true
 		}

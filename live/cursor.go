@@ -1,27 +1,28 @@
 package live
 
+import "slices"
+
 // A cursor is a place in a stream's ring, in one form, and how to go on from
 // there.
 type cursor struct {
 	form      Form
 	fromStart bool
 	noGOP     bool
+	after     uint64 // with noGOP: the first frame to begin with
 	prelude   []byte // before everything else
 
-	seq   uint64 // of the frame that is next
-	after uint64 // with noGOP: the first frame to begin at
-	begun bool   // seq counts, and the greeting has been given
-	moved bool   // goes on at the newest key frame
-	fell  bool   // because it was out of the ring
-	tail  batch  // the rest of a message that was begun
-	own   batch  // a greeting, if it is time for one, and frames
+	seq      uint64 // of the frame that is next
+	begun    bool   // seq counts, and the greeting has been given
+	moved    bool   // goes on at the newest key frame
+	fell     bool   // because it was out of the ring
+	pictures uint64 // video frames before this one are left out; never: until the next key frame
+	keyFrom  uint64 // then: key frames before this one are left out, too
+	tail     batch  // the rest of a message that was begun
+	own      batch  // a greeting, if it is time for one, and frames
 }
 
 func newCursor(s *Stream, o ViewerOptions) cursor {
-	return cursor{
-		form: o.Form, fromStart: o.FromStart, noGOP: o.NoGOP,
-		prelude: append([]byte(nil), o.Prelude...), after: s.ring.next,
-	}
+	return cursor{form: o.Form, fromStart: o.FromStart, noGOP: o.NoGOP, after: s.ring.next, prelude: slices.Clone(o.Prelude)}
 }
 
 // fallen reports whether the ring has gone on without c, once.
@@ -35,38 +36,35 @@ func (c *cursor) fallen(r *ring) bool {
 
 // find puts c where it begins, or goes on after it was moved, and the greeting
 // for that into own. It returns how many frames c was not given because it
-// fell, and whether there is a place to begin at.
+// fell, and whether there is a place to begin at. What is to be sent before
+// everything else does not wait for that.
 func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 	if c.begun && !c.moved {
 		return 0, true
 	}
-	seq, ok := r.join()
-	var set *headers
+	c.tail.add(c.prelude)
+	c.prelude = nil
+	p, ok := r.join()
 	if !c.begun {
 		switch {
 		case c.fromStart && r.first == 0 && r.next > 0:
-			seq, ok, set = 0, true, new(headers) // they are among the frames
-		case c.noGOP:
-			ok = ok && seq >= c.after
+			p, ok = entry{set: new(headers)}, true // they are among the frames
+		case c.noGOP && ok:
+			p = r.from(c.after)
 		}
+	}
+	if c.fell && p.seq < c.seq {
+		p = r.from(r.next) // it has had the newest key frame
 	}
 	if !ok {
 		return 0, false
 	}
-	rec := r.at(seq)
-	if set == nil {
-		set = rec.set
-	}
-	if !c.begun {
-		c.own.add(c.prelude)
-		c.prelude = nil
-	}
 	c.own.greeted = true
-	c.own.greet(c.form, r, set, rec.time, !c.begun)
+	c.own.greet(c.form, r, p.set, p.time, !c.begun)
 	if c.fell {
-		dropped = int64(seq - c.seq)
+		dropped = int64(p.seq - c.seq)
 	}
-	c.seq = seq
+	c.seq, c.pictures, c.keyFrom = p.seq, p.pictures, 0
 	c.begun, c.moved, c.fell = true, false, false
 	return dropped, true
 }
@@ -74,8 +72,26 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 // fill puts frames from c on up to upto into own, about limit bytes, and returns
 // the number behind them.
 func (c *cursor) fill(r *ring, upto uint64, limit int) uint64 {
-	return r.fill(&c.own, c.form, c.seq, upto, limit)
+	seq := c.seq
+	for seq < c.pictures && seq < upto && c.own.size < limit {
+		switch k := r.at(seq).kind; {
+		case k&isKey != 0 && seq >= c.keyFrom:
+			c.pictures = seq
+		case k.picture():
+			c.own.leaveOut()
+			seq++
+		default:
+			seq = r.fill(&c.own, c.form, seq, seq+1, limit)
+		}
+	}
+	if seq < c.pictures || seq == upto {
+		return seq
+	}
+	return r.fill(&c.own, c.form, seq, upto, limit)
 }
+
+// whole reports whether c leaves nothing out of what comes next.
+func (c *cursor) whole() bool { return c.begun && !c.moved && c.pictures <= c.seq }
 
 func (c *cursor) drop() {
 	c.tail.reset()

@@ -23,20 +23,37 @@ const (
 	isConfig      // a sequence header: not media, but needed before it
 	isMeta        // script data that describes the stream: onMetaData
 	isColor       // a video packet that describes the pictures: enhanced RTMP's metadata packet
+	isSide        // of another track than the stream's main one
 )
 
 // media reports whether the frame has a place in time.
 func (k kind) media() bool { return k&(isVideo|isAudio) != 0 && k&(isConfig|isColor) == 0 }
 
+// picture reports whether the frame is one of video that is shown.
+func (k kind) picture() bool { return k&isVideo != 0 && k.media() }
+
+// A track says whose a frame is among several of its kind (enhanced RTMP v2,
+// multitrack): the number of the track, or of the first in a packet of many.
+type track uint16
+
+const manyTracks track = 1 << 8 // the packet has several, of which this is the first
+
+func trackOf(x *flv.Extension) track {
+	if x.Tracks > flv.TrackOne {
+		return manyTracks | track(x.Track)
+	}
+	return track(x.Track)
+}
+
 // classify looks at a frame's first bytes. What cannot be understood is passed
 // on like any other frame and is no place to start at.
-func classify(typ flv.TagType, p []byte) kind {
+func classify(typ flv.TagType, p []byte) (kind, track) {
 	switch typ {
 	case flv.TagVideo:
 		k := isVideo
 		h, err := flv.ParseVideo(p)
 		if err != nil {
-			return k
+			return k, 0
 		}
 		switch {
 		case h.Config():
@@ -46,18 +63,22 @@ func classify(typ flv.TagType, p []byte) kind {
 		case h.Key():
 			k |= isKey
 		}
-		return k
+		return k, trackOf(&h.Extension)
 	case flv.TagAudio:
 		k := isAudio
-		if h, err := flv.ParseAudio(p); err == nil && h.Config() {
+		h, err := flv.ParseAudio(p)
+		if err != nil {
+			return k, 0
+		}
+		if h.Config() {
 			k |= isConfig
 		}
-		return k
+		return k, trackOf(&h.Extension)
 	}
 	if metadata(p) {
-		return isMeta
+		return isMeta, 0
 	}
-	return 0
+	return 0, 0
 }
 
 // metadata reports whether script data is onMetaData, without parsing the

@@ -99,7 +99,7 @@ func (g *group) serve(now time.Time) bool {
 			v.nudge()
 		case v.state == blocked || v.state == behind:
 			// It is on one of the loop's lists.
-		case v.state == steady && v.cursor.seq == from && v.cursor.begun && !v.cursor.moved && !v.paused && !over && g.shared.size > 0:
+		case v.state == steady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
 			g.loop.send(v, &g.shared, to, staged)
 		case v.paused && !over:
 		default:

@@ -2,51 +2,98 @@ package live
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/sluice-go/sluice/flv"
 )
 
-// headers are what a decoder needs before the first frame: copies, since they
-// stay for as long as the stream does. They are never changed: a new set is
-// made when one of them becomes different.
+// headers are what a decoder needs before the first frame: metadata, and for
+// each track its sequence header and what describes its pictures. They are
+// copies, since they stay for as long as the stream does. A set is never
+// changed: a new one is made when a header becomes different.
 type headers struct {
-	meta, video, color, audio []byte // bodies of tags, nil when there is none
+	list []header // in the order in which they are sent
 }
 
-// with returns the set in which the header of kind k is p.
-func (h *headers) with(k kind, p []byte) *headers {
-	next := *h
-	var place *[]byte
+type header struct {
+	kind  kind // without what changes from one to the next
+	track track
+	body  []byte // of the tag
+}
+
+// maxHeaders bounds what is kept of a publisher that invents tracks. A header
+// on top is passed on like a frame, and those who join later lack it.
+const maxHeaders = 64
+
+// headerKinds are the bits by which headers of one track are told apart.
+const headerKinds = isVideo | isAudio | isMeta | isColor
+
+// order is the place of a header's kind among the others.
+func (k kind) order() int {
 	switch {
 	case k&isMeta != 0:
-		place = &next.meta
+		return 0
 	case k&isColor != 0:
-		place = &next.color
+		return 2
 	case k&isVideo != 0:
-		place = &next.video
-	default:
-		place = &next.audio
+		return 1
 	}
-	if bytes.Equal(*place, p) {
+	return 3
+}
+
+func (h header) compare(o header) int {
+	if d := h.kind.order() - o.kind.order(); d != 0 {
+		return d
+	}
+	return int(h.track) - int(o.track)
+}
+
+// with returns the set in which the header of that kind and track is p.
+func (h *headers) with(k kind, t track, p []byte) *headers {
+	one := header{kind: k & headerKinds, track: t}
+	i, found := slices.BinarySearchFunc(h.list, one, header.compare)
+	switch {
+	case found && bytes.Equal(h.list[i].body, p):
+		return h
+	case !found && len(h.list) >= maxHeaders:
 		return h
 	}
-	*place = bytes.Clone(p)
-	return &next
+	one.body = bytes.Clone(p)
+	next := &headers{list: make([]header, 0, len(h.list)+1)}
+	next.list = append(next.list, h.list[:i]...)
+	next.list = append(next.list, one)
+	if found {
+		i++
+	}
+	next.list = append(next.list, h.list[i:]...)
+	return next
 }
 
 // each calls yield with every header that there is, in the order in which they
 // are sent.
 func (h *headers) each(yield func(flv.TagType, []byte)) {
-	if h.meta != nil {
-		yield(flv.TagScript, h.meta)
+	for _, one := range h.list {
+		yield(one.typ(), one.body)
 	}
-	if h.video != nil {
-		yield(flv.TagVideo, h.video)
+}
+
+func (h header) typ() flv.TagType {
+	switch {
+	case h.kind&isMeta != 0:
+		return flv.TagScript
+	case h.kind&isAudio != 0:
+		return flv.TagAudio
 	}
-	if h.color != nil {
-		yield(flv.TagVideo, h.color)
+	return flv.TagVideo
+}
+
+// config returns the sequence header of the main track, which has the lowest
+// number, of video or audio; nil when there is none.
+func (h *headers) config(k kind) []byte {
+	for _, one := range h.list {
+		if one.kind == k {
+			return one.body
+		}
 	}
-	if h.audio != nil {
-		yield(flv.TagAudio, h.audio)
-	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -33,59 +34,61 @@ func historyTag(r *rand.Rand, n int, at uint32) tag {
 	return tag{g.typ, g.time, append(g.body, byte(n), byte(n>>8))}
 }
 
-// checkHistory holds what one viewer got against everything that was published:
-// whole tags in their order; wherever some are missing, the headers in force
-// and then a key frame.
+// checkHistory holds what one viewer got against everything that was published,
+// as a decoder would: frames as they were and in their order, the headers in
+// force before each, and no picture without the one before it, back to a key
+// frame.
 func checkHistory(t *testing.T, got, all []tag) {
 	t.Helper()
-	same := func(a, b tag) bool { return tag{a.typ, 0, a.body}.equal(tag{b.typ, 0, b.body}) }
-	next := 0 // the index in all of what should come
-	for i := 0; i < len(got); i++ {
-		if next < len(all) && next > 0 && got[i].equal(all[next]) {
-			next++
-			continue
+	header := func(g tag) int {
+		switch {
+		case g.typ == 18:
+			return 1
+		case g.typ == 9 && g.body[1] == 0:
+			return 2
+		case g.typ == 8 && g.body[1] == 0:
+			return 3
 		}
-		// A hole: metadata at 0, headers and a key frame at the key frame's
-		// time.
-		j := i
-		for j < len(got) && !got[j].key() {
-			if got[j].typ != 18 && j > i && got[j-1].typ != 18 && got[j].time != got[j-1].time {
-				t.Fatalf("tag %d, %v at %d, is neither the next nor a header before a key frame", i, got[i].typ, got[i].time)
-			}
-			j++
-		}
-		if j == len(got) {
-			t.Fatalf("tag %d and what follows are neither the next nor lead to a key frame", i)
-		}
+		return 0
+	}
+	var has, inForce [4][]byte
+	next, picture, decoded := 0, -1, -1 // indices in all: of the next, of the latest picture, of the latest that came
+	for i, g := range got {
 		k := next
-		for k < len(all) && !got[j].equal(all[k]) {
+		for k < len(all) && !g.equal(all[k]) {
 			k++
 		}
+		kind := header(g)
+		if kind != 0 {
+			has[kind] = g.body
+			if k == len(all) {
+				continue // one from before
+			}
+		}
 		if k == len(all) {
-			t.Fatalf("tag %d is a key frame at %d that was not published after what was sent", j, got[j].time)
+			t.Fatalf("tag %d, %v at %d, was not published after what came before it", i, g.typ, g.time)
 		}
-		var want []tag // the headers in force at all[k]
-		for _, typ := range []func(tag) bool{
-			func(g tag) bool { return g.typ == 18 },
-			func(g tag) bool { return g.typ == 9 && g.body[0] == 0x17 && g.body[1] == 0 },
-			func(g tag) bool { return g.typ == 8 && g.body[1] == 0 },
-		} {
-			for m := k - 1; m >= 0; m-- {
-				if typ(all[m]) {
-					want = append(want, all[m])
-					break
-				}
+		for ; next <= k; next++ {
+			if h := header(all[next]); h != 0 {
+				inForce[h] = all[next].body
+			} else if all[next].typ == 9 && next < k {
+				picture = next
 			}
 		}
-		if len(want) != j-i {
-			t.Fatalf("%d headers before the key frame at %d, want %d", j-i, got[j].time, len(want))
+		if kind != 0 {
+			continue
 		}
-		for m := range want {
-			if !same(want[m], got[i+m]) {
-				t.Fatalf("header %d before the key frame at %d is not the one in force", m, got[j].time)
+		for h := range has {
+			if !bytes.Equal(has[h], inForce[h]) {
+				t.Fatalf("tag %d, %v at %d, comes with another header of kind %d than the one in force", i, g.typ, g.time, h)
 			}
 		}
-		i, next = j, k+1
+		if g.typ == 9 {
+			if !g.key() && decoded != picture {
+				t.Fatalf("tag %d, a picture at %d, comes without the one before it", i, g.time)
+			}
+			picture, decoded = k, k
+		}
 	}
 }
 

@@ -141,20 +141,6 @@ func (l *loop) work(now time.Time) time.Duration {
 	}
 	next := now.Add(scanEvery)
 	n := 0
-	for _, v := range l.blocked {
-		if v.state == blocked && !now.Before(v.retryAt) {
-			l.retry(v, now)
-		}
-		if v.state == blocked {
-			l.blocked[n] = v
-			n++
-			next = earlier(next, v.retryAt)
-		}
-	}
-	clear(l.blocked[n:])
-	l.blocked = l.blocked[:n]
-
-	n = 0
 	for _, g := range l.armed {
 		if g.armed && !now.Before(g.due) {
 			g.last, g.due = now, now
@@ -168,6 +154,20 @@ func (l *loop) work(now time.Time) time.Duration {
 	}
 	clear(l.armed[n:])
 	l.armed = l.armed[:n]
+
+	n = 0 // after the groups, which may have added some
+	for _, v := range l.blocked {
+		if v.state == blocked && !now.Before(v.retryAt) {
+			l.retry(v, now)
+		}
+		if v.state == blocked {
+			l.blocked[n] = v
+			n++
+			next = earlier(next, v.retryAt)
+		}
+	}
+	clear(l.blocked[n:])
+	l.blocked = l.blocked[:n]
 
 	for _, g := range l.moved {
 		g.survey(now)
@@ -220,7 +220,7 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 		g = newGroup(l, k)
 		l.groups[k] = g
 	}
-	v.group, v.ackedAt = g, now
+	v.group, v.ackedAt, v.joined = g, now, v.stream.clock()
 	g.viewers = append(g.viewers, v)
 	l.viewers = append(l.viewers, v)
 	if v.alone {

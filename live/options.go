@@ -109,6 +109,11 @@ type WriterOptions struct {
 	// viewers that do not say it themselves. The price of sending is by the
 	// call, hardly by the byte. 0 sends everything at once, as it comes.
 	Merge time.Duration
+	// Lag is how far behind live a viewer may be whose line is too slow: 2 s.
+	// Pictures that would come later are left out up to a key frame that would
+	// not. Viewers of a stream with StreamOptions.Raw are sent everything, as
+	// are those of a publisher who is faster than real time.
+	Lag time.Duration
 	// Stall is for how long a viewer may take no byte while some wait for it.
 	// 10 s.
 	Stall time.Duration
@@ -121,10 +126,11 @@ type WriterOptions struct {
 }
 
 func (o WriterOptions) withDefaults(procs int) WriterOptions {
-	if o.Loops < 0 || o.Merge < 0 || o.Stall < 0 || o.Jumps < 0 || o.JumpTime < 0 || o.Control < 0 {
+	if o.Loops < 0 || o.Merge < 0 || o.Lag < 0 || o.Stall < 0 || o.Jumps < 0 || o.JumpTime < 0 || o.Control < 0 {
 		panic(fmt.Sprintf("live: WriterOptions out of range: %+v", o))
 	}
 	o.Loops = cmp.Or(o.Loops, procs)
+	o.Lag = cmp.Or(o.Lag, 2*time.Second)
 	o.Stall = cmp.Or(o.Stall, 10*time.Second)
 	o.Jumps = cmp.Or(o.Jumps, 5)
 	o.JumpTime = cmp.Or(o.JumpTime, 30*time.Second)

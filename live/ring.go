@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
@@ -33,6 +34,10 @@ type ring struct {
 	hasKey      bool
 	set         *headers
 	raw         bool
+
+	hasVideo  bool  // there was video, at any time
+	hasMedia  bool  // there was a frame, at any time
+	mainTrack track // of video: the first that there was
 }
 
 func newRing(o StreamOptions) ring {
@@ -74,7 +79,7 @@ func chunkStream(typ flv.TagType) uint32 {
 }
 
 // push muxes a frame once, for all forms. p is borrowed until it returns.
-func (r *ring) push(typ flv.TagType, k kind, at uint32, came int64, p []byte) {
+func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p []byte) {
 	if n := uint64(len(r.records)); r.next-r.first == n {
 		grown := make([]record, 2*n)
 		for seq := r.first; seq < r.next; seq++ {
@@ -94,7 +99,7 @@ func (r *ring) push(typ flv.TagType, k kind, at uint32, came int64, p []byte) {
 	} else {
 		r.mux(rec, typ, p)
 		if k&(isConfig|isMeta|isColor) != 0 {
-			r.set = r.set.with(k, p)
+			r.set = r.set.with(k, t, p)
 		}
 	}
 	r.next++
@@ -147,35 +152,85 @@ func (r *ring) trim(o *StreamOptions, now int64) {
 	r.chunks.trim(r.at(r.first).chunk)
 }
 
-// join returns the number that whoever comes now begins with, and whether it
-// is known yet: without a key frame in a stream with pictures it is not.
-func (r *ring) join() (seq uint64, ok bool) {
-	switch {
-	case r.hasKey:
-		return r.key, true
-	case r.next == r.first:
-		return 0, false
-	case r.set.video != nil:
-		return 0, false
+// classify is classify for a frame of this stream: a key frame of a track
+// beside the main one is no place to start at.
+func (r *ring) classify(typ flv.TagType, p []byte) (kind, track) {
+	k, t := classify(typ, p)
+	if k&isVideo != 0 {
+		switch number := t &^ manyTracks; {
+		case !r.hasVideo:
+			r.mainTrack = number
+		case number != r.mainTrack:
+			k = k&^isKey | isSide
+		}
+		r.hasVideo = true
+	}
+	r.hasMedia = r.hasMedia || k.media()
+	return k, t
+}
+
+// An entry is a place at which a viewer begins.
+type entry struct {
+	seq      uint64
+	set      *headers // in force there
+	time     uint32   // of what is next
+	pictures uint64   // of the first video frame that can be shown
+}
+
+// never is the number of no frame.
+const never = math.MaxUint64
+
+// join returns where a viewer who comes now begins: with the newest key frame,
+// or with audio, and with video from its next key frame on. It reports false
+// when there has not been any frame yet.
+func (r *ring) join() (entry, bool) {
+	if r.hasKey {
+		rec := r.at(r.key)
+		return entry{seq: r.key, set: rec.set, time: rec.time}, true
+	}
+	if !r.hasMedia {
+		return entry{}, false
+	}
+	if r.hasVideo {
+		return r.from(r.next), true
 	}
 	for seq := r.next; seq > r.first; seq-- {
-		if k := r.at(seq - 1).kind; k&isVideo != 0 {
-			break
-		} else if k.media() {
-			return seq - 1, true
+		if rec := r.at(seq - 1); rec.kind.media() {
+			return entry{seq: seq - 1, set: rec.set, time: rec.time}, true
 		}
 	}
-	return 0, false
+	return r.from(r.next), true
+}
+
+// from is the place before frame seq, or the oldest if that is gone. Pictures
+// begin with a key frame.
+func (r *ring) from(seq uint64) entry {
+	e := entry{seq: max(seq, r.first), set: r.set}
+	if r.hasVideo {
+		e.pictures = never
+	}
+	switch {
+	case e.seq < r.next:
+		rec := r.at(e.seq)
+		e.set, e.time = rec.set, rec.time
+	case r.next > r.first:
+		e.time = r.at(r.next - 1).time
+	}
+	return e
 }
 
 // fill appends records from seq up to upto to b, in form f: up to limit bytes,
 // but one record at least. It returns the number of the first that is not in b.
 func (r *ring) fill(b *batch, f Form, seq, upto uint64, limit int) uint64 {
 	from := r.place(seq)
+	if b.records == 0 {
+		b.came = r.at(seq).came
+	}
 	end := seq
 	for end < upto && (end == seq || r.place(end+1)-from <= int64(limit)) {
 		end++
 	}
+	b.records += int(end - seq)
 	switch f {
 	case FormRTMP:
 		for ; seq < end; seq++ {

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"io"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestSlowViewer(t *testing.T) {
 	sluicetest.NoLeaks(t, alloc)
 	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc, GOPBytes: 1 << 20, Backlog: time.Nanosecond, Ahead: time.Hour}})
 	p := mustPublish(t, h, "s", PublishOptions{})
-	w := newWriter(t, WriterOptions{Stall: time.Minute, Jumps: 1000})
+	w := newWriter(t, WriterOptions{Stall: time.Minute, Jumps: 1000, Lag: time.Hour})
 	slow, slowEnd := pair(t)
 	slow.SetWriteBuffer(64 << 10)
 	fast, fastEnd := pair(t)
@@ -55,10 +56,6 @@ func TestSlowViewer(t *testing.T) {
 			got = n
 		}
 	}
-	st := sv.Stats()
-	if st.Jumps == 0 {
-		t.Fatal("the slow viewer was never moved on")
-	}
 	p.Close()
 	go func() {
 		for range received {
@@ -86,7 +83,10 @@ func TestSlowViewer(t *testing.T) {
 	if last != len(sent)-1 {
 		t.Errorf("the last tag is %d of %d", last, len(sent))
 	}
-	st = sv.Stats()
+	st := sv.Stats()
+	if st.Jumps == 0 {
+		t.Error("the slow viewer was never moved on")
+	}
 	if st.Frames+st.Dropped != int64(len(sent)) || int(st.Frames) != len(tags) {
 		t.Errorf("%d tags came of %d; figures: %+v", len(tags), len(sent), st)
 	}
@@ -226,4 +226,25 @@ func TestFastPublisherDoesNotWaitForTheStalled(t *testing.T) {
 		t.Errorf("it took %v", d)
 	}
 	p.Close()
+}
+
+// A viewer that is evicted leaves nothing behind in the kernel: its connection
+// is reset.
+func TestEvictedViewersAreReset(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{Stall: 200 * time.Millisecond})
+	s, c := pair(t)
+	v := add(t, w, s, p.Stream(), ViewerOptions{FromStart: true})
+	for i := range 50 {
+		send(t, p, video(uint32(i), i == 0, 200<<10))
+	}
+	waitFor(t, v.Done(), "end of the viewer")
+	if !errors.Is(v.Err(), ErrStalled) {
+		t.Fatalf("closed for %v", v.Err())
+	}
+	if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("its connection ended with %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,21 +14,24 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	call  func(fd uintptr) // write, kept so that it need not be made anew each time
-	ask   func(fd uintptr) // look, the same
-	copy  func(fd uintptr) // sendfile, the same
-	stage stage
-	parts [][]byte
-	list  []unix.Iovec
-	n     int
-	err   error
+	call    func(fd uintptr) // write, kept so that it need not be made anew each time
+	ask     func(fd uintptr) // look, the same
+	copy    func(fd uintptr) // sendfile, the same
+	stage   stage
+	measure func(fd uintptr) // inspect, the same
+	info    unix.TCPInfo
+	found   queue
+	parts   [][]byte
+	list    []unix.Iovec
+	n       int
+	err     error
 }
 
 // maxParts is UIO_MAXIOV.
 const maxParts = 1024
 
 func (w *socketWriter) init() {
-	w.call, w.ask, w.copy = w.write, w.look, w.sendfile
+	w.call, w.ask, w.measure, w.copy = w.write, w.look, w.inspect, w.sendfile
 	w.stage.init()
 }
 
@@ -95,4 +99,68 @@ func (w *socketWriter) unsent(c syscall.RawConn) (n int, known bool) {
 
 func (w *socketWriter) look(fd uintptr) {
 	w.n, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+}
+
+// queue returns what c's kernel buffer holds (SIOCOUTQ, TCP_INFO), and whether
+// that is known.
+func (w *socketWriter) queue(c syscall.RawConn) (q queue, known bool) {
+	if c == nil || c.Control(w.measure) != nil || w.err != nil {
+		return queue{}, false
+	}
+	return w.found, true
+}
+
+func (w *socketWriter) inspect(fd uintptr) {
+	w.found = queue{}
+	if w.found.unacked, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ); w.err != nil || w.found.unacked == 0 {
+		return
+	}
+	if sys.TCPInfo(int(fd), &w.info) != nil {
+		w.found.unsent = w.found.unacked // a Unix socket
+		return
+	}
+	w.found.unsent, w.found.rate = int(w.info.Notsent_bytes), float64(w.info.Delivery_rate)
+}
+
+// unacked returns how many bytes c's kernel buffer holds that the peer has not
+// acknowledged, 0 where that is not known. It is for use by everybody.
+func unacked(c syscall.RawConn) (n int) {
+	if c == nil {
+		return 0
+	}
+	_ = c.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return n
+}
+
+// limitQueue makes c's socket full from n bytes on that are not on their way
+// (TCP_NOTSENT_LOWAT, tcp(7)); others than those of TCP stay as they are.
+func limitQueue(c syscall.RawConn, n int) {
+	if c == nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, n)
+	})
+}
+
+// limitTime makes the kernel give c up when the peer has acknowledged nothing for
+// so long (TCP_USER_TIMEOUT, tcp(7)), also after it was closed.
+func limitTime(c syscall.RawConn, d time.Duration) {
+	if c == nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	})
+}
+
+// dropQueue makes the close of c a reset, so that the kernel lets go at once of
+// what the peer has not taken.
+func dropQueue(c syscall.RawConn) {
+	if c == nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	})
 }

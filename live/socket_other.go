@@ -2,7 +2,10 @@
 
 package live
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // direct says that sockets are written to by the loops themselves. Here every
 // viewer has a goroutine.
@@ -17,5 +20,16 @@ func (*socketWriter) send(syscall.RawConn, [][]byte) (int, error) {
 	panic("live: a loop does not send here")
 }
 
-// unsent is not known here.
+// What the kernel holds is not known here, and cannot be limited.
+
 func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }
+
+func (*socketWriter) queue(syscall.RawConn) (q queue, known bool) { return queue{}, false }
+
+func unacked(syscall.RawConn) int { return 0 }
+
+func limitQueue(syscall.RawConn, int) {}
+
+func limitTime(syscall.RawConn, time.Duration) {}
+
+func dropQueue(syscall.RawConn) {}

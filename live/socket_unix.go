@@ -4,6 +4,7 @@ package live
 
 import (
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -56,5 +57,25 @@ func (w *socketWriter) write(fd uintptr) {
 	}
 }
 
-// unsent is not known here.
+// What the kernel holds is not known here, and cannot be limited.
+
 func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }
+
+func (*socketWriter) queue(syscall.RawConn) (q queue, known bool) { return queue{}, false }
+
+func unacked(syscall.RawConn) int { return 0 }
+
+func limitQueue(syscall.RawConn, int) {}
+
+func limitTime(syscall.RawConn, time.Duration) {}
+
+// dropQueue makes the close of c a reset, so that the kernel lets go at once of
+// what the peer has not taken.
+func dropQueue(c syscall.RawConn) {
+	if c == nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	})
+}

@@ -43,7 +43,7 @@ func (s *Stream) Stats() StreamStats {
 		Dropped: s.sent.dropped.Load(), Jumps: s.sent.jumps.Load(), Evicted: s.sent.evicted.Load(),
 		RingFrames: int(r.next - r.first), RingMemory: r.bodies.held() + r.chunks.held(),
 		GOPFrames: s.received.gop.frames, GOPBytes: s.received.gop.bytes, GOPTime: s.received.gop.length,
-		VideoConfig: r.set.video, AudioConfig: r.set.audio, LastTime: s.times.last,
+		VideoConfig: r.set.config(isVideo), AudioConfig: r.set.config(isAudio), LastTime: s.times.last,
 	}
 	if s.now != nil {
 		st.Publisher = s.now.name
@@ -68,27 +68,36 @@ func (s *Stream) Headers(yield func(flv.TagType, []byte)) {
 type ViewerStats struct {
 	Bytes   int64         // on the wire, without what TLS adds
 	Frames  int64         // tags that it was sent
-	Dropped int64         // tags that it was not, because it was slow
+	Dropped int64         // tags that it was not, because it was slow or has to wait for a key frame
 	Jumps   int64         // how often it was moved on to a key frame
-	Lag     time.Duration // since the oldest frame came that the socket has not been given
+	Lag     time.Duration // since the oldest frame came that the peer has not acknowledged
+	Queued  int           // bytes that the kernel has for it; 0 where that is not known
 	Merge   time.Duration
 }
 
 // Stats returns v's figures.
 func (v *Viewer) Stats() ViewerStats {
 	f := &v.figures
+	queued := unacked(v.raw)
 	return ViewerStats{
 		Bytes: f.bytes.Load(), Frames: f.frames.Load(), Dropped: f.dropped.Load(), Jumps: f.jumps.Load(),
-		Lag: v.lag(), Merge: v.options.Merge,
+		Lag: v.lag(int64(queued)), Queued: queued, Merge: v.options.Merge,
 	}
 }
 
-func (v *Viewer) lag() time.Duration {
+// lag is the age of the oldest frame that the peer does not have, of whose
+// bytes the kernel has queued.
+func (v *Viewer) lag(queued int64) time.Duration {
 	if !v.figures.joined.Load() {
 		return 0
 	}
-	seq := v.figures.seq.Load()
 	s := v.stream
+	if queued > 0 {
+		if age := v.trail.age(v.figures.bytes.Load()-queued, s.clock()); age > 0 {
+			return age
+		}
+	}
+	seq := v.figures.seq.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.ring

@@ -177,24 +177,24 @@ func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload []byt
 	if len(payload) > s.options.MaxFrame {
 		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, len(payload), s.options.MaxFrame)
 	}
-	k := kind(0)
-	if !s.options.Raw {
-		if typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
-			return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
-		}
-		k = classify(typ, payload)
+	if !s.options.Raw && typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
+		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now != p {
 		return p.err
 	}
+	k, t := kind(0), track(0)
+	if !s.options.Raw {
+		k, t = s.ring.classify(typ, payload)
+	}
 	if s.watch(s.pace.tooFast(s, at, k)) && !s.slow(p, at) {
 		return p.err
 	}
 	now := s.clock()
 	out := s.times.place(at, k)
-	s.ring.push(typ, k, out, now, payload)
+	s.ring.push(typ, k, t, out, now, payload)
 	s.ring.trim(&s.options, now)
 	s.received.count(k, out, len(payload))
 	s.wake()
@@ -210,7 +210,7 @@ func (c *counters) count(k kind, at uint32, n int) {
 		}
 		c.gopFrames, c.gopBytes, c.gopFrom = 0, 0, at
 	}
-	if k&isVideo != 0 && k.media() {
+	if k.picture() && k&isSide == 0 {
 		c.gopFrames++
 		c.gopBytes += n
 	}

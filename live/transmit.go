@@ -64,6 +64,7 @@ func (v *Viewer) run() {
 }
 
 func (v *Viewer) runUntil() error {
+	v.slowDown() // a Write that waits does not say so
 	for {
 		if err := v.heed(); err != nil {
 			return err
@@ -92,14 +93,20 @@ const linger = 2 * time.Second
 // loop's.
 func (v *Viewer) finish(err error) {
 	v.cursor.drop()
-	if err == ErrEnded {
+	evicted := err == ErrStalled || err == ErrSlow || err == ErrControl
+	switch {
+	case err == ErrEnded:
 		v.hangUp()
-	} else {
+	case evicted:
+		dropQueue(v.raw)
+		under(v.conn).Close()
+	default:
+		limitTime(v.raw, v.writer.options.Stall)
 		under(v.conn).Close()
 	}
 	s := v.stream
 	s.sent.viewers.Add(-1)
-	if err == ErrStalled || err == ErrSlow || err == ErrControl {
+	if evicted {
 		s.sent.evicted.Add(1)
 	}
 	s.mu.Lock()
@@ -128,7 +135,10 @@ func (v *Viewer) hangUp() {
 		v.conn.Close()
 		return
 	}
-	time.AfterFunc(linger, func() { v.conn.Close() })
+	time.AfterFunc(linger, func() {
+		limitTime(v.raw, v.writer.options.Stall)
+		v.conn.Close()
+	})
 }
 
 // scan looks for viewers that stall: that have not acknowledged a byte for too
@@ -143,6 +153,9 @@ func (l *loop) scan(now time.Time) {
 		}
 		sent := v.figures.bytes.Load()
 		acked := sent - int64(unsent)
+		if known && !v.alone {
+			l.judge(v, acked)
+		}
 		switch { // without a look at the state of one alone, which is its own
 		case acked > v.acked:
 			v.acked, v.ackedAt = acked, now
@@ -157,6 +170,18 @@ func (l *loop) scan(now time.Time) {
 				l.close(v, ErrStalled)
 			}
 		}
+	}
+}
+
+// judge finds viewers whose line is slow although their sockets are not full:
+// the network may queue as much.
+func (l *loop) judge(v *Viewer, acked int64) {
+	age := v.trail.age(acked, v.stream.clock())
+	switch most := l.writer.options.Lag; {
+	case age > most/8:
+		v.slowDown()
+	case age < most/16 && v.state == steady:
+		v.line.slow = false
 	}
 }
 

@@ -17,11 +17,13 @@ type Viewer struct {
 	stream  *Stream
 	conn    net.Conn
 	raw     syscall.RawConn // of the socket, where there is one
-	alone   bool            // has a goroutine of its own: sending may block
+	socket  *socketWriter
+	alone   bool // has a goroutine of its own: sending may block
 	options ViewerOptions
 	since   time.Time
 	done    chan struct{}
 	figures figures
+	trail   trail
 
 	mu    sync.Mutex // of what others ask for
 	asked request
@@ -33,6 +35,8 @@ type Viewer struct {
 	state   state
 	arrived bool // the stream knows that it has been looked at
 	cursor  cursor
+	line    line
+	joined  int64 // when it was admitted, on the stream's clock
 	paused  bool
 	trailer []byte
 	control []byte

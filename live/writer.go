@@ -58,6 +58,7 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	if v.alone {
 		v.kick = make(chan struct{}, 1)
 	}
+	limitQueue(v.raw, quotaOf(s.byteRate()))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -70,6 +71,11 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	v.id = w.last
 	w.viewers[v.id] = v
 	v.loop = w.loops[w.next]
+	v.socket = &v.loop.socket
+	if v.alone {
+		v.socket = new(socketWriter)
+		v.socket.init()
+	}
 	w.next = (w.next + 1) % len(w.loops)
 	v.loop.add(v)
 	return v, nil

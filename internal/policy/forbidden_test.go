@@ -14,6 +14,7 @@ var unsafeFiles = []string{
 	"bytepool/box.go",
 	"internal/sys/relaxed64.go",
 	"internal/sys/socket_linux.go",
+	"internal/sys/tcpinfo_linux.go",
 	"internal/sys/writev_linux.go",
 	"mem/layout_test.go",
 	"mem/malloc.go",

@@ -1,0 +1,135 @@
+package live
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// readFLV returns what comes from a connection as tags, after what stands
+// before the file.
+func readFLV(t *testing.T, c net.Conn, prelude string) <-chan tag {
+	t.Helper()
+	tags := make(chan tag, 1000)
+	go func() {
+		defer close(tags)
+		head := make([]byte, len(prelude)+13)
+		if _, err := io.ReadFull(c, head); err != nil || string(head[:len(prelude)]) != prelude || string(head[len(prelude):][:3]) != "FLV" {
+			t.Errorf("begins with %q, %v", head, err)
+			return
+		}
+		var rest []byte
+		b := make([]byte, 1<<16)
+		for {
+			n, err := c.Read(b)
+			var got []tag
+			got, rest = readTags(append(rest, b[:n]...))
+			for _, g := range got {
+				g.body = bytes.Clone(g.body)
+				tags <- g
+			}
+			rest = bytes.Clone(rest)
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return tags
+}
+
+func expect(t *testing.T, tags <-chan tag, want ...tag) {
+	t.Helper()
+	for _, g := range want {
+		select {
+		case got, ok := <-tags:
+			if !ok || !got.equal(g) {
+				t.Fatalf("got %v at %d of %d bytes, want %v at %d of %d", got.typ, got.time, len(got.body), g.typ, g.time, len(g.body))
+			}
+		case <-time.After(patience):
+			t.Fatalf("no %v at %d", g.typ, g.time)
+		}
+	}
+}
+
+// Where video has stopped and audio goes on, a viewer has the headers at once,
+// audio from now on, and video from its next key frame on.
+func TestJoinWithoutAKeyFrame(t *testing.T) {
+	h := NewHub(HubOptions{Stream: StreamOptions{GOPTime: time.Millisecond, Backlog: time.Millisecond}})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	sound := tag{8, 0, []byte{0xAF, 0, 1, 2}}
+	send(t, p, videoConfig(0, 1), sound, video(0, true, 10))
+	time.Sleep(5 * time.Millisecond) // so that the key frame is too old to keep
+	send(t, p, audio(10, 5))
+
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{Prelude: []byte("HTTP/1.1 200 OK\r\n\r\n")})
+	tags := readFLV(t, c, "HTTP/1.1 200 OK\r\n\r\n")
+	config := videoConfig(10, 1)
+	sound.time = 10
+	expect(t, tags, config, sound)
+	send(t, p, audio(20, 5), video(30, false, 10), audio(40, 5), video(50, true, 10), video(60, false, 10), audio(70, 5))
+	expect(t, tags, audio(20, 5), audio(40, 5), video(50, true, 10), video(60, false, 10), audio(70, 5))
+}
+
+// The status line comes although there is no frame at all yet.
+func TestPreludeDoesNotWait(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{Prelude: []byte("hello")})
+	b := make([]byte, 5)
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != "hello" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	send(t, p, videoConfig(0, 1), video(0, true, 10))
+	tags := readFLV(t, c, "")
+	expect(t, tags, videoConfig(0, 1), video(0, true, 10))
+}
+
+// A viewer who joins late has a header for each track.
+func TestJoinWithSeveralTracks(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	// Enhanced RTMP: multitrack, one track a packet, hvc1 and Opus.
+	picture := func(at uint32, packet, track byte, key bool, rest ...byte) tag {
+		first := byte(0x80 | 2<<4 | 6)
+		if key {
+			first = 0x80 | 1<<4 | 6
+		}
+		b := append([]byte{first, packet}, "hvc1"...)
+		return tag{9, at, append(append(b, track), rest...)}
+	}
+	soundOf := func(at uint32, packet, track byte, rest ...byte) tag {
+		b := append([]byte{9<<4 | 5, packet}, "Opus"...)
+		return tag{8, at, append(append(b, track), rest...)}
+	}
+	headers := []tag{
+		picture(0, 0, 0, true, 1, 1, 1), picture(0, 0, 1, true, 2, 2, 2), picture(0, 0, 2, true, 3, 3, 3),
+		soundOf(0, 0, 0, 4, 4), soundOf(0, 0, 1, 5, 5),
+	}
+	send(t, p, headers...)
+	send(t, p, picture(0, 3, 0, true, 9), picture(0, 3, 1, true, 9), picture(0, 3, 2, true, 9), soundOf(0, 1, 1, 8))
+	again := picture(40, 0, 1, true, 6, 6, 6) // track 1 changes
+	send(t, p, again, picture(80, 3, 0, true, 7), picture(80, 3, 1, true, 7))
+
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{})
+	tags := readFLV(t, c, "")
+	at := func(g tag) tag { g.time = 80; return g }
+	expect(t, tags, at(headers[0]), at(again), at(headers[2]), at(headers[3]), at(headers[4]), picture(80, 3, 0, true, 7), picture(80, 3, 1, true, 7))
+	st := p.Stream().Stats()
+	if !bytes.Equal(st.VideoConfig, headers[0].body) || !bytes.Equal(st.AudioConfig, headers[3].body) {
+		t.Errorf("the figures name another track's headers: %x, %x", st.VideoConfig, st.AudioConfig)
+	}
+	if st.GOPFrames != 1 {
+		t.Errorf("%d pictures in a group of one in each track", st.GOPFrames)
+	}
+}

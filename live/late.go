@@ -1,0 +1,145 @@
+package live
+
+import "time"
+
+// What a viewer on a slow line is sent: as much as the line carries, and always
+// of now. When what would come next would arrive too late, pictures are left out
+// up to a key frame, so that what arrives can be decoded; sound goes on.
+//
+//	            at a key frame that would be a little late: leave the group out
+//	 everything ------------------------------------------------> no pictures
+//	            within a group that would be very late: leave the rest out
+//	            <------------------------------------------------
+//	            at the next key frame that comes in time
+
+// A line is what is known of a slow viewer's connection. It belongs to the
+// viewer's owner.
+type line struct {
+	slow  bool          // it has been slow: looked at before each send
+	quota int           // bytes that may be queued here and not be on their way
+	cost  float64       // seconds that it takes for a byte; 0: not known
+	at    time.Time     // when that was measured
+	delay time.Duration // how long what is queued takes
+}
+
+const (
+	// quotaTime is for how long a line's queue suffices at the stream's rate.
+	quotaTime = 150 * time.Millisecond
+	minQuota  = 4 << 10
+	maxQuota  = 256 << 10
+	// usualQuota is for streams of which too little has come.
+	usualQuota = 16 << 10
+	// rateTime is how often the line's rate is measured, at most.
+	rateTime = 100 * time.Millisecond
+	// catchUpTime is for how long a viewer who begins may be behind.
+	catchUpTime = time.Second
+)
+
+// quotaOf returns how many bytes of a stream with so many bytes a second may be
+// in a socket's queue without being on their way.
+func quotaOf(rate float64) int {
+	if rate == 0 {
+		return usualQuota
+	}
+	return min(max(int(rate*quotaTime.Seconds()), minQuota), maxQuota)
+}
+
+// slowDown has v's line looked at from now on.
+func (v *Viewer) slowDown() {
+	if !v.line.slow {
+		v.line.slow = true
+		v.line.quota = quotaOf(v.stream.byteRate())
+		limitQueue(v.raw, v.line.quota)
+	}
+}
+
+// look measures the line, and reports whether it takes more.
+func (v *Viewer) look(now time.Time) bool {
+	l := &v.line
+	q, known := v.socket.queue(v.raw)
+	l.delay = 0
+	if !known || q.unacked == 0 {
+		return true
+	}
+	if q.rate > 0 && now.Sub(l.at) >= rateTime {
+		// The cost, not the rate: one sample that is much too fast, as the first
+		// ones are, does not count for long.
+		l.cost += 0.3 * (1/q.rate - l.cost)
+		l.at = now
+	}
+	cost := l.cost
+	if cost == 0 {
+		cost = 1 / max(v.stream.byteRate(), 1)
+	}
+	l.delay = time.Duration(float64(q.unacked) * cost * float64(time.Second))
+	return q.unsent <= l.quota
+}
+
+// skip decides whether v is late, and leaves pictures out from now on if so. It
+// is called with the stream's lock held.
+func (v *Viewer) skip(r *ring, now time.Time) {
+	s, c, most := v.stream, &v.cursor, v.writer.options.Lag
+	if !v.line.slow || s.over || s.watched.Load() || r.raw || !c.begun || c.moved || c.seq >= r.next {
+		return
+	}
+	if q := quotaOf(r.byteRate(s.clock())); q > v.line.quota*5/4 || q < v.line.quota*3/4 {
+		v.line.quota = q
+		limitQueue(v.raw, q)
+	}
+	rec := r.at(c.seq)
+	if rec.came < v.joined && s.clock()-v.joined < int64(catchUpTime) {
+		return
+	}
+	late := time.Duration(s.clock()-rec.came) + v.line.delay
+	switch {
+	case c.seq < c.pictures:
+		if late > most*5/8 {
+			c.moved, c.fell = true, true // sound too is late
+		}
+		return
+	case rec.kind&isKey != 0 && late > most/4:
+		c.keyFrom = c.seq + 1
+	case late > most*2/5:
+		c.keyFrom = c.seq
+	default:
+		return
+	}
+	if cost := v.line.cost; cost > 0 && 1/cost > 1.5*r.byteRate(s.clock()) && v.line.delay < most {
+		c.keyFrom = 0 // it catches up
+		return
+	}
+	if r.hasKey && r.key > c.seq {
+		c.keyFrom = r.key
+	}
+	c.pictures = never
+	v.figures.jumps.Add(1)
+	s.sent.jumps.Add(1)
+}
+
+// came returns when frame seq came, or otherwise if it has been let go.
+func (s *Stream) came(seq uint64, otherwise int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := &s.ring; seq >= r.first && seq < r.next {
+		return r.at(seq).came
+	}
+	return otherwise
+}
+
+// byteRate is about how many bytes a second come, or 0 when that is not known.
+func (s *Stream) byteRate() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ring.byteRate(s.clock())
+}
+
+func (r *ring) byteRate(now int64) float64 {
+	if r.next == r.first {
+		return 0
+	}
+	span := time.Duration(now - r.at(r.first).came)
+	if span < time.Second/2 {
+		return 0
+	}
+	return float64(r.bodies.end-r.at(r.first).tag) / span.Seconds()
+}

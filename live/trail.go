@@ -1,0 +1,71 @@
+package live
+
+import (
+	"sync"
+	"time"
+)
+
+// A trail remembers when what a viewer's socket was given had come to the
+// stream, so that the kernel's count of bytes that the peer has not acknowledged
+// tells how old they are. It is used by the viewer's owner and by those who ask
+// for figures.
+type trail struct {
+	mu    sync.Mutex
+	marks [trailMarks]mark // a ring
+	first uint8            // the oldest
+	n     uint8
+}
+
+// A mark is bytes that were given one after another, which had come at most
+// trailStep apart.
+type mark struct {
+	end  uint32 // of the bytes, counted from the connection's beginning, modulo 2^32
+	came uint32 // ms, of the first, on the stream's clock, modulo 2^32
+}
+
+const (
+	trailMarks = 32
+	trailStep  = 60 // ms
+)
+
+func millis(clock int64) uint32 { return uint32(clock / int64(time.Millisecond)) }
+
+// add says that the bytes up to end had come at the given time or later.
+func (t *trail) add(end, came int64) {
+	m := mark{uint32(end), millis(came)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.n > 0 {
+		last := &t.marks[(t.first+t.n-1)%trailMarks]
+		if m.came-last.came < trailStep {
+			last.end = m.end
+			return
+		}
+	}
+	if t.n == trailMarks {
+		t.first = (t.first + 1) % trailMarks
+		t.n--
+	}
+	t.marks[(t.first+t.n)%trailMarks] = m
+	t.n++
+}
+
+// age returns for how long the oldest of the bytes behind acked has been in the
+// stream, now being its clock, or 0 when there is none. What is older than the
+// trail is taken for as old as its oldest mark.
+func (t *trail) age(acked, now int64) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.n {
+		m := t.marks[(t.first+i)%trailMarks]
+		if left := int32(m.end - uint32(acked)); left > 0 {
+			came := m.came
+			if i > 0 { // what of it is out, is older
+				before := t.marks[(t.first+i-1)%trailMarks].end
+				came += uint32(uint64(trailStep) * uint64(uint32(acked)-before) / uint64(m.end-before))
+			}
+			return max(time.Duration(int32(millis(now)-came)), 0) * time.Millisecond
+		}
+	}
+	return 0
+}
