@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"testing"
 	"time"
 )
@@ -187,5 +188,56 @@ func TestShutdown(t *testing.T) {
 	}
 	if _, err := w.Add(conn, p.Stream(), ViewerOptions{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Add after Shutdown: %v", err)
+	}
+}
+
+// A viewer who leaves while nothing is published is closed at once, whatever its
+// connection is and though nothing reads from it. One who says something stays.
+func TestUnreadViewersWhoLeave(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	for _, kind := range []string{"close", "half", "reset", "tls", "pipe"} {
+		var viewer, end net.Conn
+		if kind == "pipe" {
+			viewer, end = net.Pipe()
+		} else {
+			s, c := pair(t)
+			viewer, end = s, c
+			if kind == "tls" {
+				viewer, end = tlsPair(t, s, c)
+			}
+		}
+		v := add(t, w, viewer, p.Stream(), ViewerOptions{Unread: true})
+		if kind == "close" {
+			if _, err := end.Write([]byte("hello")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v.Err() != nil {
+			t.Errorf("%s: closed before it left: %v", kind, v.Err())
+		}
+		began := time.Now()
+		switch c := end.(type) {
+		case *net.TCPConn:
+			if kind == "half" {
+				c.CloseWrite()
+				break
+			}
+			if kind == "reset" {
+				c.SetLinger(0)
+			}
+			c.Close()
+		default:
+			end.Close()
+		}
+		waitFor(t, v.Done(), "end of the viewer: "+kind)
+		if !errors.Is(v.Err(), ErrGone) {
+			t.Errorf("%s: closed for %v", kind, v.Err())
+		}
+		if d := time.Since(began); d > time.Second {
+			t.Errorf("%s: it took %v", kind, d)
+		}
 	}
 }

@@ -17,6 +17,8 @@ var (
 
 	// ErrEnded: the stream is over, and the viewer got all of it.
 	ErrEnded = errors.New("live: the stream is over")
+	// ErrGone: the peer has closed the connection.
+	ErrGone = errors.New("live: the viewer has gone")
 	// ErrStalled: the viewer has taken no byte for longer than it may.
 	ErrStalled = errors.New("live: the viewer takes nothing")
 	// ErrSlow: the viewer had to be moved on too often.

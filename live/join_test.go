@@ -62,7 +62,7 @@ func TestJoinWithoutAKeyFrame(t *testing.T) {
 	w := newWriter(t, WriterOptions{})
 	sound := tag{8, 0, []byte{0xAF, 0, 1, 2}}
 	send(t, p, videoConfig(0, 1), sound, video(0, true, 10))
-	time.Sleep(5 * time.Millisecond) // so that the key frame is too old to keep
+	<-time.After(5 * time.Millisecond) // so that the key frame is too old to keep
 	send(t, p, audio(10, 5))
 
 	conn, c := pair(t)

@@ -155,6 +155,10 @@ type ViewerOptions struct {
 	Prelude []byte
 	// Trailer is sent when the stream is over. Borrowed until Add returns.
 	Trailer []byte
+	// Unread says that nothing is read from the connection. Then the writer
+	// finds out when the peer has closed it, its sending side only included, and
+	// closes the viewer for ErrGone. What the peer sends is not looked at.
+	Unread bool
 	// OnClose is called once, on a goroutine of its own, when the viewer is
 	// closed, with what Err returns.
 	OnClose func(*Viewer, error)

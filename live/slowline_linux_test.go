@@ -176,7 +176,7 @@ func TestSlowLines(t *testing.T) {
 	began := time.Now()
 	sample := began
 	for _, g := range clip[:len(clip)*length/10] {
-		time.Sleep(time.Until(began.Add(time.Duration(g.time) * time.Millisecond)))
+		<-time.After(time.Until(began.Add(time.Duration(g.time) * time.Millisecond)))
 		published[key(g)] = time.Now()
 		send(t, p, g)
 		if now := time.Now(); now.Sub(sample) > 100*time.Millisecond {

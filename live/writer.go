@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"sync"
@@ -27,12 +28,14 @@ type Writer struct {
 	last    uint64
 	next    int // loop for the next viewer
 	closed  bool
+	hangups hangups
 	empty   chan struct{} // closed when the last viewer has gone; nil when nobody waits for that
 }
 
 // NewWriter returns a Writer whose loops run until Close.
 func NewWriter(o WriterOptions) *Writer {
 	w := &Writer{options: o.withDefaults(runtime.GOMAXPROCS(0)), viewers: make(map[uint64]*Viewer)}
+	w.hangups.open(w.gone)
 	for range w.options.Loops {
 		l := newLoop(w)
 		w.loops = append(w.loops, l)
@@ -78,7 +81,26 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	}
 	w.next = (w.next + 1) % len(w.loops)
 	v.loop.add(v)
+	if o.Unread && !w.hangups.add(v.raw, v.id) {
+		go v.drain()
+	}
 	return v, nil
+}
+
+// gone is told of viewers whose peers have closed their connections.
+func (w *Writer) gone(id uint64) {
+	w.mu.Lock()
+	v := w.viewers[id]
+	w.mu.Unlock()
+	if v != nil {
+		v.Close(ErrGone)
+	}
+}
+
+// drain reads until the connection ends, where nothing else tells of that.
+func (v *Viewer) drain() {
+	_, _ = io.Copy(io.Discard, v.conn)
+	v.Close(ErrGone)
 }
 
 // Viewers returns the viewers that there are, in no order.
@@ -129,6 +151,9 @@ func (w *Writer) Close() {
 	for _, l := range w.loops {
 		l.stop()
 	}
+	w.mu.Lock()
+	w.hangups.close()
+	w.mu.Unlock()
 }
 
 // forget takes v off the list.

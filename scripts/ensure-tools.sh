@@ -11,6 +11,8 @@ chromium chromium-browser google-chrome|chromium|tests open the HTML report and 
 ffmpeg|ffmpeg|tests publish to the relay and play from it
 ffprobe|ffmpeg|tests look at what was recorded and played
 nginx|nginx-light libnginx-mod-stream|tests put the relay behind a proxy
+ip|iproute2|tests of slow lines make a network namespace each
+tc|iproute2|tests of slow lines slow them down
 shellcheck|shellcheck|the scripts are checked
 strace|strace|the tests of lab diagnose look at system calls
 perf|linux-perf|the tests of lab diagnose count and sample

@@ -13,6 +13,7 @@ type Viewing struct {
 	Form    live.Form
 	Prelude []byte // sent first of all
 	Trailer []byte // sent when the stream is over
+	Unread  bool   // nothing is read from the connection
 	Done    func() // called once, when it has ended; as AdmitPlay returned it
 }
 
@@ -43,8 +44,12 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		FromStart: !o.asked.IsZero() && st.Since().After(o.asked),
 		Prelude:   how.Prelude,
 		Trailer:   how.Trailer,
+		Unread:    how.Unread,
 		OnClose: func(v *live.Viewer, err error) {
 			defer h.Group.release()
+			if errors.Is(err, live.ErrGone) {
+				err = ErrPeerGone
+			}
 			c.Attach(viewerStats(v), nil)
 			c.End(err)
 			how.Done()

@@ -78,6 +78,7 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 	_, err = w.TryWatch(conn, st, info, o, session.Viewing{
 		Form:    live.FormFLV,
 		Prelude: headerOf(http.StatusOK, flvType, -1, rw.Header()),
+		Unread:  true,
 		Done:    done,
 	})
 	if err != nil {
