@@ -247,7 +247,7 @@ func TestSinkVerifyHoldsAcknowledgementsAgainstLogs(t *testing.T) {
 		exit int
 		says []string
 	}{
-		{[]string{dir}, 0, []string{dir + ": 30 records, 1 to 30, in 1 file of 0.0 MB\n"}},
+		{[]string{dir}, 0, []string{dir + ": 30 records, 1 to 30, in 2 files of 0.0 MB\n"}},
 		{[]string{"--acked", acks("good", 1, 2, 30), dir}, 0, []string{"3 acknowledged, 3 found, 0 missing, 0 wrong", ": yes\n"}},
 		{[]string{"--acked", acks("bad", 30, 31, 32), dir}, ExitMissed, []string{"1 found, 2 missing", "missing: 31 32\n", ": NO\n"}},
 		{[]string{"--acked", acks("none"), dir}, 0, []string{"0 acknowledged", ": yes\n"}},

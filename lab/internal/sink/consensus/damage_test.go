@@ -86,7 +86,7 @@ func TestRandomDamagesOfANode(t *testing.T) {
 					t.Fatal(err)
 				}
 				if killed {
-					if err := os.Remove(filepath.Join(dir, "END")); err != nil {
+					if err := os.Remove(lastSegment(t, dir)); err != nil {
 						t.Fatal(err)
 					}
 				}

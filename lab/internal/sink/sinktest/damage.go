@@ -82,23 +82,6 @@ func change(r *rand.Rand, b []byte) ([]byte, string) {
 	return b, fmt.Sprintf("swapped pages of %d bytes at %d and %d", size, from, to)
 }
 
-// Content returns the names and bytes of all files under dir, to be compared.
-func Content(t testing.TB, dir string) (all []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "LOCK" {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		all = append(all, path, string(b))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 func files(t testing.TB, dir string, wanted func(string) bool) (names []string, sizes []int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

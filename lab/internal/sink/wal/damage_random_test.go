@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func written(t *testing.T, dir string, r *rand.Rand, killed bool) [][]byte {
 		t.Fatal(err)
 	}
 	if killed {
-		if err := os.Remove(filepath.Join(dir, endName)); err != nil {
+		if err := os.Remove(filepath.Join(dir, segmentName(uint64(len(all)+1)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,14 +67,14 @@ func TestRandomDamages(t *testing.T) {
 				t.Fatal(err)
 			}
 			what := sinktest.Damage(t, r, dir, func(name string) bool { return name != lockName })
-			before := sinktest.Content(t, dir)
+			before := content(t, dir)
 			l, recovery, err := Open(dir, Options{})
 			if err != nil {
 				var c *CorruptError
 				if !errors.As(err, &c) || !strings.Contains(err.Error(), dir) || !strings.Contains(c.Remedy(), c.Segment) {
 					t.Fatalf("%s (number %d): %v", what, n, err)
 				}
-				if after := sinktest.Content(t, dir); !slices.Equal(after, before) {
+				if after := content(t, dir); !slices.Equal(after, before) {
 					t.Fatalf("%s (number %d): a log that was refused has changed", what, n)
 				}
 				counts["refused"]++
@@ -81,7 +82,7 @@ func TestRandomDamages(t *testing.T) {
 			}
 			// Without a mark of the end, what is behind the last sync but one is open.
 			got := 0
-			err = l.Read(1, func(index uint64, p []byte) error {
+			err = l.read(1, func(index uint64, p []byte) error {
 				if !bytes.Equal(p, records[index-1]) {
 					t.Fatalf("%s (number %d): record %d is another one", what, n, index)
 				}
@@ -108,4 +109,21 @@ func TestRandomDamages(t *testing.T) {
 	if counts["refused"] < 100 || counts["whole"] == 0 {
 		t.Errorf("%v", counts)
 	}
+}
+
+// content returns the names and bytes of all files under dir, to be compared.
+func content(t testing.TB, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "LOCK" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all = append(all, path, string(b))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -6,8 +6,8 @@
 // as far as the disk keeps its word. A log that is opened again is cut behind its
 // last whole record, and everything that is left is durable from then on. Damage
 // to what was durable is not cut away: it is an error that names the place and says how
-// to go on, and the files stay as they are. A log that was closed and lacks its end is
-// damaged, too: the file END says how far it was durable.
+// to go on, and the files stay as they are. That holds for the end of a log, too, once
+// it has been closed.
 //
 // Bytes given to AppendBatch are borrowed until it returns, bytes passed to the
 // functions of Read and Scan until those return.

@@ -37,8 +37,8 @@ func (e *CorruptError) Error() string {
 
 // Remedy says how to keep the records before the damage, of a log that is the only one.
 func (e *CorruptError) Remedy() string {
-	return fmt.Sprintf("nothing was changed; to go on with the records before %d: cut %s to %d bytes, and remove the %s files that follow it and the file %s",
-		e.Index, e.Segment, e.Offset, Suffix, endName)
+	return fmt.Sprintf("nothing was changed; to go on with the records before %d: cut %s to %d bytes, and remove the %s files that follow it",
+		e.Index, e.Segment, e.Offset, Suffix)
 }
 
 // Is makes it an ErrCorrupt.

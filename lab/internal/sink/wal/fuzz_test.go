@@ -46,7 +46,7 @@ func FuzzScan(f *testing.F) {
 			put(second, two)
 		}
 		var records [][]byte
-		r, err := ScanFS(m, "log", func(index uint64, p []byte) error {
+		r, err := scanFS(m, "log", func(index uint64, p []byte) error {
 			if index != uint64(len(records)+1) {
 				t.Fatalf("record %d behind %d others", index, len(records))
 			}
@@ -75,7 +75,7 @@ func FuzzScan(f *testing.F) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := ScanFS(m, "log", nil); err != nil || r.Cut != 0 || r.Last != uint64(len(records)+1) {
+		if r, err := scanFS(m, "log", nil); err != nil || r.Cut != 0 || r.Last != uint64(len(records)+1) {
 			t.Fatalf("opened and closed: %+v, %v", r, err)
 		}
 	})

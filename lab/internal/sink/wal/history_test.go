@@ -114,7 +114,7 @@ func (h *history) recovered(r Recovery) {
 func (h *history) check(from uint64) {
 	h.t.Helper()
 	next := from
-	err := h.log.Read(from, func(index uint64, p []byte) error {
+	err := h.log.read(from, func(index uint64, p []byte) error {
 		if index != next || !bytes.Equal(p, h.records[index]) {
 			return fmt.Errorf("record %d: %d bytes, want %d: %d bytes", index, len(p), next, len(h.records[next]))
 		}

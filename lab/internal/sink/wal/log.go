@@ -60,7 +60,6 @@ type Log struct {
 	last     uint64    // number of the last record
 	durable  uint64    // number of the last record that is known to be durable
 	failed   error     // why nothing is taken any more
-	end      *endMark
 }
 
 // LastIndex returns the number of the record that was appended last, 0 when there is none.
@@ -172,7 +171,9 @@ func head(f File, first uint64) (seed uint32, err error) {
 	return s.seed(), f.Sync()
 }
 
-// Close syncs and closes the log. Later calls return ErrClosed. When the log had
+// Close syncs and closes the log. It ends with an empty file, if it has records: what
+// stands before a file is known to be durable, so that a log which lacks its end is not
+// taken for one that a crash tore. Later calls return ErrClosed. When the log had
 // failed, that is what it returns.
 func (l *Log) Close() error {
 	l.appending.Lock()
@@ -181,13 +182,11 @@ func (l *Log) Close() error {
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
+	if err == nil && l.segments[len(l.segments)-1].size > segmentHeader {
+		err = l.roll()
+	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
-	if err == nil {
-		if err = l.end.raise(l.durable); err != nil {
-			err = l.fail(err)
-		}
-	}
 	l.state.Lock()
 	l.failed = ErrClosed
 	l.state.Unlock()

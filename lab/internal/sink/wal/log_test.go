@@ -167,7 +167,7 @@ func TestWhatIsRefused(t *testing.T) {
 	_, appended := l.AppendBatch([][]byte{{1}})
 	for what, err := range map[string]error{
 		"AppendBatch": appended, "Sync": l.Sync(), "Close": l.Close(), "TruncateBack": l.TruncateBack(0), "Err": l.Err(),
-		"Read": l.Read(1, nil),
+		"Read": l.read(1, nil),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s of a closed log: %v", what, err)
@@ -189,7 +189,7 @@ func TestReading(t *testing.T) {
 		}
 	}
 	from := func(n uint64) (list []uint64, err error) {
-		err = l.Read(n, func(index uint64, p []byte) error {
+		err = l.read(n, func(index uint64, p []byte) error {
 			if p[0] != byte(index) {
 				t.Errorf("record %d is %v", index, p)
 			}
@@ -210,7 +210,7 @@ func TestReading(t *testing.T) {
 		t.Errorf("from 0: %v", err)
 	}
 	stop := errors.New("enough")
-	if err := l.Read(1, func(uint64, []byte) error { return stop }); err != stop {
+	if err := l.read(1, func(uint64, []byte) error { return stop }); err != stop {
 		t.Errorf("an error of the function: %v", err)
 	}
 	// Within a file, at the end of one, and everything.
@@ -345,7 +345,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Go(func() {
 		for range 20 {
 			next := uint64(1)
-			err := l.Read(next, func(index uint64, _ []byte) error {
+			err := l.read(next, func(index uint64, _ []byte) error {
 				if index != next {
 					return fmt.Errorf("%d for %d", index, next)
 				}

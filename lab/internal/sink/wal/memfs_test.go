@@ -339,3 +339,9 @@ func (f *memFile) Size() (int64, error) {
 }
 
 func (f *memFile) Close() error { return nil }
+
+// scanFS is Scan of a log in a file system.
+func scanFS(fsys FS, dir string, fn func(index uint64, record []byte) error) (Recovery, error) {
+	_, _, r, err := scan(fsys, dir, fn)
+	return r, err
+}

@@ -27,7 +27,7 @@ func Open(dir string, o Options) (*Log, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, err
 	}
-	l := &Log{dir: dir, options: o, fs: o.FS, lock: lock, end: &endMark{fs: o.FS, dir: dir}}
+	l := &Log{dir: dir, options: o, fs: o.FS, lock: lock}
 	r, err := l.recover()
 	if err != nil {
 		if l.file != nil {
@@ -43,9 +43,6 @@ func Open(dir string, o Options) (*Log, Recovery, error) {
 // recover brings the files into order and takes the last of them to write.
 func (l *Log) recover() (Recovery, error) {
 	list, t, r, err := scan(l.fs, l.dir, nil)
-	if err == nil {
-		err = l.end.load()
-	}
 	if err != nil {
 		return r, err
 	}

@@ -7,25 +7,6 @@ import (
 	"path/filepath"
 )
 
-// Read passes the records from a number on, up to the last at the time of the
-// call, to fn, which borrows them until it returns. It checks them on the way: damage
-// is a *CorruptError. A number behind the last record passes nothing. An error of fn
-// ends it and is returned.
-func (l *Log) Read(from uint64, fn func(index uint64, record []byte) error) error {
-	r := l.NewReader()
-	defer r.Close()
-	for last := l.LastIndex(); from <= last; from++ {
-		record, err := r.Get(from)
-		if err == nil {
-			err = fn(from, record)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // A Reader gets records of a log by their numbers, and is quick when they follow each
 // other. It belongs to one goroutine at a time, and is closed before TruncateBack.
 type Reader struct {

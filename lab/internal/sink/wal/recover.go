@@ -66,7 +66,7 @@ func scan(fsys FS, dir string, fn func(index uint64, record []byte) error) ([]se
 		list = append(list, s)
 		r.Bytes += s.size
 	}
-	return list, t, r, checkEnd(fsys, dir, list, &r)
+	return list, t, r, nil
 }
 
 // scanSegment is scan of one file, whose length up to the last whole record it
@@ -141,11 +141,6 @@ func scanSegment(fsys FS, name string, last bool, s *segment, t *tail, r *Recove
 // passes its records to fn, borrowed until it returns; nil is for the check alone. What
 // Open would cut off is in the Recovery. An error of fn ends it and is returned.
 func Scan(dir string, fn func(index uint64, record []byte) error) (Recovery, error) {
-	return ScanFS(osFS{}, dir, fn)
-}
-
-// ScanFS is Scan of a log in a file system.
-func ScanFS(fsys FS, dir string, fn func(index uint64, record []byte) error) (Recovery, error) {
-	_, _, r, err := scan(fsys, dir, fn)
+	_, _, r, err := scan(OS, dir, fn)
 	return r, err
 }

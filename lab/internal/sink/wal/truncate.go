@@ -17,9 +17,6 @@ func (l *Log) TruncateBack(last uint64) error {
 	if err != nil || last >= have {
 		return err
 	}
-	if err := l.end.lower(last); err != nil {
-		return l.fail(err)
-	}
 	keep := l.find(last)
 	// The newest first, and one by one: a crash must not leave a gap.
 	for n := len(list) - 1; n > keep; n-- {
@@ -32,7 +29,8 @@ func (l *Log) TruncateBack(last uint64) error {
 		}
 	}
 	s := list[keep]
-	file, seed, err := l.cut(&s, last, l.file, keep == len(list)-1)
+	l.file.Close() // all of it that stays has been synced, or will be
+	file, seed, err := l.cut(&s, last)
 	if err != nil {
 		return l.fail(err)
 	}
@@ -45,44 +43,34 @@ func (l *Log) TruncateBack(last uint64) error {
 }
 
 // cut ends a segment behind a record, and returns its file to be written and its seed.
-// The file that was written until now is closed when it is another one.
-func (l *Log) cut(s *segment, last uint64, now File, same bool) (File, uint32, error) {
-	file, name := now, filepath.Join(l.dir, segmentName(s.first))
-	if !same {
-		var err error
-		if file, err = l.fs.Open(name, true); err != nil {
-			return nil, 0, err
-		}
+func (l *Log) cut(s *segment, last uint64) (File, uint32, error) {
+	name := filepath.Join(l.dir, segmentName(s.first))
+	f, err := l.fs.Open(name, true)
+	if err != nil {
+		return nil, 0, err
 	}
-	c, err := newCursor(file, name, s.size, s.first)
+	c, err := newCursor(f, name, s.size, s.first)
 	if err == nil {
-		p := s.near(last + 1)
+		p := s.near(last)
 		c.index, c.off = p.index, p.off
 		for err == nil && c.index <= last {
 			_, _, err = c.next()
 		}
 	}
 	if err == nil {
-		err = file.Truncate(c.off)
+		err = f.Truncate(c.off)
 	}
 	if err == nil {
 		// Before anything is written there: what was behind it must not come back.
-		err = file.Sync()
+		err = f.Sync()
 	}
 	if err != nil {
-		if !same {
-			file.Close()
-		}
+		f.Close()
 		return nil, 0, err
 	}
-	if !same {
-		now.Close() // it has been removed
-	}
 	s.size = c.off
-	n := len(s.places)
-	for n > 0 && s.places[n-1].off >= s.size {
-		n--
+	for n := len(s.places); n > 0 && s.places[n-1].off >= s.size; n-- {
+		s.places = s.places[: n-1 : n-1]
 	}
-	s.places = s.places[:n:n]
-	return file, c.seed, nil
+	return f, c.seed, nil
 }
