@@ -72,6 +72,8 @@ func (v *Viewer) look(now time.Time) bool {
 		cost = 1 / max(v.stream.byteRate(), 1)
 	}
 	l.delay = time.Duration(float64(q.unacked) * cost * float64(time.Second))
+	// What is queued now will hardly take less than the oldest of it has.
+	l.delay = max(l.delay, v.trail.age(v.figures.bytes.Load()-int64(q.unacked), v.stream.clock()))
 	return q.unsent <= l.quota
 }
 

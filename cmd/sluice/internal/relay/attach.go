@@ -12,7 +12,7 @@ func (s *Server) attach() error {
 		}
 		s.host.Recorder = newRecordings(files)
 	}
-	if s.host.Config().Origin != "" {
+	if len(s.host.Config().Origin) > 0 {
 		puller, err := newOrigin(s.host, s.host.Config().Origin, nil)
 		if err != nil {
 			return err

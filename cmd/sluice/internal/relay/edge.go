@@ -19,29 +19,22 @@ const askAgain = time.Second
 // An origin is the server's puller: it counts who wants what, and lets package
 // edge fetch it.
 type origin struct {
-	host     *session.Host
-	address  string
-	protocol string
-	pulls    *edge.Puller
+	host    *session.Host
+	origins []*edge.Origin
+	pulls   *edge.Puller
 
 	mu     sync.Mutex
 	wanted map[string]int // viewers, those who still wait included
 }
 
 // newOrigin begins nothing. change, which may be nil, is for tests.
-func newOrigin(h *session.Host, address string, change func(*edge.Options)) (*origin, error) {
-	from, err := edge.ParseOrigin(address)
+func newOrigin(h *session.Host, addresses []string, change func(*edge.Options)) (*origin, error) {
+	from, err := edge.ParseOrigins(addresses)
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{host: h, address: from.String(), protocol: session.RTMP, wanted: make(map[string]int)}
-	if from.HTTP() {
-		o.protocol = session.FLV
-	}
-	if from.Secure() {
-		o.protocol += "s"
-	}
-	options := edge.Options{Origin: from, Local: o, Logger: h.Log}
+	o := &origin{host: h, origins: from, wanted: make(map[string]int)}
+	options := edge.Options{Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry}
 	if change != nil {
 		change(&options)
 	}
@@ -91,7 +84,30 @@ func (o *origin) here(stream string) bool {
 		return false
 	}
 	p := st.Publisher()
-	return p != nil && p.Name() != o.address // which is how pulls are called
+	return p != nil && o.named(p.Name()) == nil
+}
+
+// named returns the origin of that address, which is how pulls are called, or
+// nil.
+func (o *origin) named(address string) *edge.Origin {
+	for _, from := range o.origins {
+		if from.String() == address {
+			return from
+		}
+	}
+	return nil
+}
+
+// protocolOf is how streams come from an origin.
+func protocolOf(from *edge.Origin) string {
+	protocol := session.RTMP
+	if from.HTTP() {
+		protocol = session.FLV
+	}
+	if from.Secure() {
+		protocol += "s"
+	}
+	return protocol
 }
 
 // pause waits until the origin may be asked again, or somebody publishes the
@@ -153,7 +169,7 @@ func (o *origin) Publish(stream, from string) (edge.Sink, error) {
 		}
 		return nil, err
 	}
-	c := o.host.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: o.protocol, Address: from, Agent: "origin"})
+	c := o.host.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: protocolOf(o.named(from)), Address: from, Agent: "origin"})
 	c.Attach(nil, func(error) { p.Close() })
 	return &pulled{publisher: p, client: c, release: release}, nil
 }

@@ -19,7 +19,7 @@ import (
 // edgeFast makes a server pull from an address without patience.
 func edgeFast(address string) func(*Server) {
 	return func(s *Server) {
-		o, err := newOrigin(s.host, address, func(o *edge.Options) {
+		o, err := newOrigin(s.host, []string{address}, func(o *edge.Options) {
 			o.Linger, o.Retry, o.RetryMost, o.Refuse = 100*time.Millisecond, time.Millisecond, 10*time.Millisecond, time.Nanosecond
 			o.TLS = rtmpClientTLS()
 		})
@@ -281,7 +281,7 @@ func TestEdgeOriginPublisherComesBack(t *testing.T) {
 func TestEdgeOriginThatRefusesIsTold(t *testing.T) {
 	s := rtmpServe(t, nil)
 	for _, bad := range []string{"ftp://x", "rtmp://", "http://u:p@host/"} {
-		if _, err := newOrigin(s.host, bad, nil); !errors.Is(err, edge.ErrOrigin) {
+		if _, err := newOrigin(s.host, []string{bad}, nil); !errors.Is(err, edge.ErrOrigin) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

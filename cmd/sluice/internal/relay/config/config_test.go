@@ -44,6 +44,7 @@ var configKeys = []struct {
 	{"max-viewers-per-address", "1000", "1000", map[string]string{"-7": "0"}},
 	{"record", "recordings", "recordings", nil},
 	{"origin", "rtmp://origin.example.com", "rtmp://origin.example.com", map[string]string{"origin.example.com": "rtmp://", "https//a": "rtmp://"}},
+	{"origin-retry", "10m", "10m0s", map[string]string{"0s": "1s"}},
 	{"pprof", `"127.0.0.1:6060"`, "127.0.0.1:6060", map[string]string{`":6060"`: "loopback", `"10.0.0.1:6060"`: "loopback", "localhost": "not an address"}},
 	{"log-level", "debug", "debug", map[string]string{"loud": "warn"}},
 	{"log-format", "json", "json", map[string]string{"xml": "text, json"}},

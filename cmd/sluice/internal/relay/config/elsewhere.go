@@ -1,16 +1,21 @@
 package config
 
+import "time"
+
 // Elsewhere is where streams go and come from besides their sessions.
 type Elsewhere struct {
-	Record string // directory
-	Origin string // URL
+	Record      string   // directory
+	Origin      []string // URLs of servers that have the same streams
+	OriginRetry time.Duration
 }
 
 func (g *Elsewhere) settings() []Setting {
 	return []Setting{
 		{Name: "record", Usage: "write what is published to FLV files in this `directory`",
 			value: text(&g.Record)},
-		{Name: "origin", Usage: "`URL`, rtmp:// or http://, of a server from which streams are fetched when they are watched",
-			value: text(&g.Origin), fits: webURL(&g.Origin, "rtmp", "rtmps", "http", "https")},
+		{Name: "origin", Usage: "`URLs`, rtmp:// or http://, of servers from which streams are fetched when they are watched; the first that has one gives it",
+			value: list(&g.Origin), fits: webURLs(&g.Origin, "rtmp", "rtmps", "http", "https")},
+		{Name: "origin-retry", Default: "1m0s", Usage: "viewers of a stream that an origin no longer sends stay this `time`, while it is asked again",
+			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
 	}
 }

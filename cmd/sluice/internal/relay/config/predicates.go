@@ -91,6 +91,17 @@ func webURL(v *string, schemes ...string) func() error {
 	}
 }
 
+func webURLs(v *[]string, schemes ...string) func() error {
+	return func() error {
+		for i := range *v {
+			if err := webURL(&(*v)[i], schemes...)(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 func networks(v *[]string) func() error {
 	return func() error {
 		_, err := access.ParseAllow(strings.Join(*v, ","))

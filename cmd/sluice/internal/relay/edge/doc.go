@@ -1,10 +1,11 @@
 // Package edge pulls streams from an origin when somebody wants to watch them.
 //
-// A Puller knows one origin, an RTMP or an HTTP server. The first Pull of a
+// A Puller knows an origin, an RTMP or an HTTP server, or several of them. The first Pull of a
 // stream begins to pull it and publishes it locally; those that come while it
-// begins wait for the same pull. A pull goes on while the stream has viewers,
-// over connections that break, and lets go some time after the last has left.
-// What the origin does not have is refused as soon as it says so.
+// begins wait for the same pull. What no origin has is refused as soon as they say
+// so. A pull that has played goes on while the stream has viewers, over
+// connections that break and origins that restart, up to Options.GiveUp without a
+// frame, and lets go some time after the last viewer has left.
 //
 // Servers that pull from one another in a circle are found by the path that
 // each pull leaves behind it: every server adds its name to a list, in the Via

@@ -36,7 +36,7 @@ func Example() {
 	}
 	hub := live.NewHub(live.HubOptions{})
 	defer hub.Close()
-	puller := edge.New(edge.Options{Origin: origin, Local: server{hub}, Logger: slog.New(slog.DiscardHandler)})
+	puller := edge.New(edge.Options{Origins: []*edge.Origin{origin}, Local: server{hub}, Logger: slog.New(slog.DiscardHandler)})
 	defer puller.Close()
 
 	err = puller.Pull(context.Background(), "live/s", nil)

@@ -106,7 +106,7 @@ func newPuller(t *testing.T, address string, l *local, change func(*Options)) *P
 		t.Fatal(err)
 	}
 	o := Options{
-		Origin: origin, Local: l, Logger: slog.New(slog.DiscardHandler),
+		Origins: []*Origin{origin}, Local: l, Logger: slog.New(slog.DiscardHandler),
 		Linger: 50 * time.Millisecond, Retry: time.Millisecond, RetryMost: 5 * time.Millisecond, Refuse: time.Nanosecond,
 	}
 	if change != nil {

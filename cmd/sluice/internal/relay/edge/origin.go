@@ -20,6 +20,19 @@ type Origin struct {
 	query  url.Values
 }
 
+// ParseOrigins reads the addresses of origins, which ParseOrigin describes.
+func ParseOrigins(addresses []string) ([]*Origin, error) {
+	var list []*Origin
+	for _, address := range addresses {
+		o, err := ParseOrigin(address)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
 // ports are those that addresses without one mean.
 var ports = map[string]string{"rtmp": "1935", "rtmps": "443", "http": "80", "https": "443"}
 
@@ -30,7 +43,9 @@ var ports = map[string]string{"rtmp": "1935", "rtmps": "443", "http": "80", "htt
 //   - http://host/prefix and https://host/prefix: the stream live/name is at
 //     http://host/prefix/live/name.flv.
 //
-// A query in the address, for a token say, is added to every request.
+// A query in the address, for a token say, is added to every request. Frames are
+// asked for as they come (merge=0), unless the query says for how long they may
+// be collected: each server on the way would add its own time to the delay.
 func ParseOrigin(address string) (*Origin, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -51,6 +66,9 @@ func ParseOrigin(address string) (*Origin, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the query of %q: %w", ErrOrigin, redacted(u), err)
+	}
+	if !query.Has("merge") {
+		query.Set("merge", "0")
 	}
 	return &Origin{
 		scheme: u.Scheme,

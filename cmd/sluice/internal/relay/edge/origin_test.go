@@ -15,11 +15,12 @@ func TestParseOrigin(t *testing.T) {
 		app, tcURL, key string // for RTMP
 		secure          bool
 	}{
-		{address: "rtmp://host/app", text: "rtmp://host:1935/app", app: "app", tcURL: "rtmp://host:1935/app", key: "s"},
-		{address: "rtmp://host", text: "rtmp://host:1935", app: "live", tcURL: "rtmp://host:1935/live", key: "s"},
-		{address: "rtmps://host:1/a/b/?token=x&n=1", text: "rtmps://host:1/a/b", app: "a/b", tcURL: "rtmps://host:1/a/b", key: "s?n=1&token=x", secure: true},
-		{address: "http://[::1]:80/", text: "http://[::1]:80", url: "http://[::1]:80/live/s.flv"},
-		{address: "https://host/pre/fix?token=a%26b", text: "https://host:443/pre/fix", url: "https://host:443/pre/fix/live/s.flv?token=a%26b", secure: true},
+		{address: "rtmp://host/app", text: "rtmp://host:1935/app", app: "app", tcURL: "rtmp://host:1935/app", key: "s?merge=0"},
+		{address: "rtmp://host", text: "rtmp://host:1935", app: "live", tcURL: "rtmp://host:1935/live", key: "s?merge=0"},
+		{address: "rtmps://host:1/a/b/?token=x&n=1", text: "rtmps://host:1/a/b", app: "a/b", tcURL: "rtmps://host:1/a/b", key: "s?merge=0&n=1&token=x", secure: true},
+		{address: "http://host?merge=95", text: "http://host:80", url: "http://host:80/live/s.flv?merge=95"},
+		{address: "http://[::1]:80/", text: "http://[::1]:80", url: "http://[::1]:80/live/s.flv?merge=0"},
+		{address: "https://host/pre/fix?token=a%26b", text: "https://host:443/pre/fix", url: "https://host:443/pre/fix/live/s.flv?merge=0&token=a%26b", secure: true},
 	} {
 		o, err := ParseOrigin(c.address)
 		if err != nil {
@@ -54,7 +55,7 @@ func TestNamesAreEscapedInAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := o.streamURL("live/a b?c#d%/é"), "http://host:80/p/live/a%20b%3Fc%23d%25/%C3%A9.flv"; got != want {
+	if got, want := o.streamURL("live/a b?c#d%/é"), "http://host:80/p/live/a%20b%3Fc%23d%25/%C3%A9.flv?merge=0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -37,6 +37,7 @@ type pulling struct {
 	gone  chan struct{} // closed when it has ended
 
 	// Of the goroutine that runs the pull.
+	from   *Origin   // that is asked
 	sink   Sink      // nil before the first frame
 	latest time.Time // of the latest frame
 }
@@ -46,7 +47,7 @@ func newPulling(p *Puller, stream string, path Path) *pulling {
 		puller: p,
 		stream: stream,
 		path:   append(slices.Clone(path), p.options.ID),
-		log:    p.options.Logger.With("stream", stream, "origin", p.options.Origin.String()),
+		log:    p.options.Logger.With("stream", stream),
 		ready:  make(chan struct{}),
 		gone:   make(chan struct{}),
 	}
@@ -75,13 +76,13 @@ func (q *pulling) run() {
 	q.log.Info("let go of the origin's stream", "why", err, "after", time.Since(began).Round(time.Millisecond))
 }
 
-// keep connects to the origin, again and again, and returns why it stopped.
+// keep connects to the origins, again and again, and returns why it stopped.
 func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 	o := &q.puller.options
 	again := backoff{first: o.Retry, most: o.RetryMost}
 	for {
 		began := time.Now()
-		err := q.connection(ctx, end)
+		err := q.round(ctx, end)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -94,7 +95,7 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 			again.reset()
 		}
 		wait := again.wait()
-		q.log.Warn("lost the origin", "error", err, "retry", wait)
+		q.log.Warn("lost the origin", "origin", q.from.String(), "error", err, "retry", wait)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -106,14 +107,46 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 	}
 }
 
-// final reports whether it is of no use to connect again.
+// final reports whether it is of no use to connect again for a stream that has
+// played: the reason is here. An origin that does not have it may be about to
+// have it again.
 func final(err error) bool {
-	for _, e := range []error{ErrNotFound, ErrDenied, live.ErrBusy, live.ErrTakenOver, live.ErrClosed} {
+	for _, e := range []error{live.ErrBusy, live.ErrTakenOver, live.ErrClosed} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
 	return false
+}
+
+// round asks one origin after the other until one has sent frames, and returns
+// why that ended. When none has, it returns what one said that could be asked,
+// or else how one could not.
+func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error {
+	p := q.puller
+	p.mu.Lock()
+	origins := p.health.order(p.options.Origins, time.Now())
+	p.mu.Unlock()
+	var reason error
+	for _, from := range origins {
+		q.from = from
+		before := q.latest
+		err := q.connection(ctx, end)
+		said := errors.Is(err, ErrNotFound) || errors.Is(err, ErrDenied)
+		came := q.latest.After(before)
+		if ctx.Err() == nil {
+			p.mu.Lock()
+			p.health.note(from, said || came, time.Now())
+			p.mu.Unlock()
+		}
+		if ctx.Err() != nil || came || final(err) {
+			return err
+		}
+		if reason == nil || said {
+			reason = err
+		}
+	}
+	return reason
 }
 
 // connection pulls over one connection and returns why it ended.
@@ -143,7 +176,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 		return err
 	}
 	var err error
-	if q.puller.options.Origin.HTTP() {
+	if q.from.HTTP() {
 		err = q.pullHTTP(ctx, deliver)
 	} else {
 		err = q.pullRTMP(ctx, deliver)
@@ -157,12 +190,12 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 // begin makes the pull the publisher of its stream, and watches from then on
 // whether it is wanted.
 func (q *pulling) begin(ctx context.Context, end context.CancelCauseFunc) error {
-	sink, err := q.puller.options.Local.Publish(q.stream, q.puller.options.Origin.String())
+	sink, err := q.puller.options.Local.Publish(q.stream, q.from.String())
 	if err != nil {
 		return err
 	}
 	q.sink = sink
-	q.log.Info("pulling from the origin")
+	q.log.Info("pulling from the origin", "origin", q.from.String())
 	q.puller.running.Go(func() { q.watch(ctx, end) })
 	return nil
 }

@@ -55,7 +55,7 @@ func (p *Puller) newClient() *http.Client {
 
 // pullHTTP pulls over HTTP until the origin ends it, or deliver does.
 func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.puller.options.Origin.streamURL(q.stream), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.from.streamURL(q.stream), nil)
 	if err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // pullRTMP pulls over RTMP until the origin ends it, or deliver does.
 func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) error {
-	conn, err := q.puller.dialRTMP(ctx)
+	conn, err := q.puller.dialRTMP(ctx, q.from)
 	if err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
@@ -32,7 +32,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	}
 	c := rtmp.NewConn(r, w, rtmp.Options{})
 	defer c.Recycle()
-	app, tcURL, name := q.puller.options.Origin.rtmpNames(q.stream)
+	app, tcURL, name := q.from.rtmpNames(q.stream)
 	if err := c.ClientHandshake(); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
@@ -66,9 +66,9 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 }
 
 // dialRTMP connects to the origin, with TLS where it wants that.
-func (p *Puller) dialRTMP(ctx context.Context) (net.Conn, error) {
-	conn, err := p.dial(ctx, "tcp", p.options.Origin.host)
-	if err != nil || !p.options.Origin.Secure() {
+func (p *Puller) dialRTMP(ctx context.Context, from *Origin) (net.Conn, error) {
+	conn, err := p.dial(ctx, "tcp", from.host)
+	if err != nil || !from.Secure() {
 		return conn, err
 	}
 	config := p.options.TLS.Clone()
@@ -76,7 +76,7 @@ func (p *Puller) dialRTMP(ctx context.Context) (net.Conn, error) {
 		config = &tls.Config{}
 	}
 	if config.ServerName == "" {
-		config.ServerName = p.options.Origin.name
+		config.ServerName = from.name
 	}
 	encrypted := tls.Client(conn, config)
 	if err := encrypted.HandshakeContext(ctx); err != nil {

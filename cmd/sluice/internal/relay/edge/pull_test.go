@@ -32,7 +32,7 @@ func TestManyViewersMakeOnePull(t *testing.T) {
 		if got := s.asked.Load(); got != 1 {
 			t.Errorf("the origin was asked %d times", got)
 		}
-		if got := s.query.Load(); got != "token=abc" {
+		if got := s.query.Load(); got != "merge=0&token=abc" {
 			t.Errorf("with the query %q", got)
 		}
 		if got := s.path.Load().(Path); !slices.Equal(got, Path{p.ID()}) {
@@ -258,22 +258,52 @@ func TestReconnectsWhileThereAreViewers(t *testing.T) {
 	})
 }
 
+// A stream that has played is pulled on for as long as it has viewers, whatever
+// the origin says meanwhile: it may be restarting.
+func TestOriginThatRestarts(t *testing.T) {
+	for _, meanwhile := range []string{missing, denied, broken} {
+		t.Run(meanwhile, func(t *testing.T) {
+			ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+				const back = 5
+				s := &source{
+					answer: func(n int64) string {
+						if n > 1 && n < back {
+							return meanwhile
+						}
+						return ""
+					},
+					deliver: func(n int64, out *output) {
+						if n >= back {
+							forever(n, out)
+						} else if err := out.send(frame{flv.TagVideo, 0, "\x17\x01\x00\x00\x00x"}); err != nil {
+							t.Error(err)
+						}
+					},
+				}
+				l := &local{}
+				l.viewers.Store(1)
+				p := newPuller(t, serve(s, t), l, func(o *Options) { o.Linger = time.Minute })
+				if err := pull(t, p, "live/s"); err != nil {
+					t.Fatal(err)
+				}
+				until(t, "the stream has come back", func() bool { got, _ := l.published()[0].got(); return len(got) > 5 })
+				if got := len(l.published()); got != 1 {
+					t.Errorf("%d publishers: viewers were let go between", got)
+				}
+			})
+		})
+	}
+}
+
+// What has not come back after GiveUp is let go, also what nobody watches.
 func TestGivesUp(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		second string
-		change func(*Options)
-	}{
-		{"the stream is over there", missing, nil},
-		{"this server may not have it any more", denied, nil},
-		{"for too long", broken, func(o *Options) { o.GiveUp = 50 * time.Millisecond }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, second := range []string{missing, denied, broken} {
+		t.Run(second, func(t *testing.T) {
 			ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
 				s := &source{
 					answer: func(n int64) string {
 						if n > 1 {
-							return c.second
+							return second
 						}
 						return ""
 					},
@@ -285,12 +315,7 @@ func TestGivesUp(t *testing.T) {
 				}
 				l := &local{}
 				l.viewers.Store(1)
-				p := newPuller(t, serve(s, t), l, func(o *Options) {
-					o.Linger = time.Minute
-					if c.change != nil {
-						c.change(o)
-					}
-				})
+				p := newPuller(t, serve(s, t), l, func(o *Options) { o.Linger, o.GiveUp = time.Minute, 50*time.Millisecond })
 				if err := pull(t, p, "live/s"); err != nil {
 					t.Fatal(err)
 				}
@@ -298,6 +323,59 @@ func TestGivesUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Of several origins the first that has a stream gives it, and another goes on
+// when that is lost.
+func TestSeveralOrigins(t *testing.T) {
+	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
+		one := func(source *source) *Origin {
+			o, err := ParseOrigin(serve(source, t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		down, err := ParseOrigin("http://127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		without := &source{answer: func(int64) string { return missing }}
+		first := &source{
+			answer: func(n int64) string {
+				if n > 1 {
+					return missing
+				}
+				return ""
+			},
+			deliver: func(_ int64, out *output) {
+				if err := out.send(frame{flv.TagVideo, 0, "\x17\x01\x00\x00\x00x"}); err != nil {
+					t.Error(err)
+				}
+			},
+		}
+		second := &source{answer: yes, deliver: forever}
+		l := &local{}
+		l.viewers.Store(1)
+		origins := []*Origin{down, one(without), one(first), one(second)}
+		p := newPuller(t, "http://127.0.0.1:1", l, func(o *Options) { o.Origins, o.Linger = origins, time.Minute })
+		if err := pull(t, p, "live/s"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the last origin goes on", func() bool { got, _ := l.published()[0].got(); return len(got) > 3 })
+		if got := len(l.published()); got != 1 {
+			t.Errorf("%d publishers: viewers were let go between", got)
+		}
+		p.mu.Lock()
+		order := p.health.order(origins, time.Now())
+		p.mu.Unlock()
+		if order[len(order)-1] != down {
+			t.Errorf("%v, which cannot be reached, is not the last to be asked: %v", down, order)
+		}
+		if err := pull(t, p, "live/none"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("what no origin has: %v", err)
+		}
+	})
 }
 
 func TestSilentOrigins(t *testing.T) {

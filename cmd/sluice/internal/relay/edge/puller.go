@@ -52,11 +52,13 @@ type Local interface {
 	Viewers(stream string) int
 }
 
-// Options configures a Puller. Origin and Local have to be set; any other field
+// Options configures a Puller. Origins and Local have to be set; any other field
 // that is 0 has its default, which is given with it.
 type Options struct {
-	Origin *Origin
-	Local  Local
+	// Origins are asked in their order, those that could not be reached lately
+	// after the others.
+	Origins []*Origin
+	Local   Local
 	// ID is this server's name in paths; a random one.
 	ID string
 	// Linger is for how long a stream without viewers is pulled on; 10 s.
@@ -66,11 +68,11 @@ type Options struct {
 	Start time.Duration
 	// Idle is for how long nothing may come from the origin; 10 s.
 	Idle time.Duration
-	// Retry is the first wait before the origin is asked again, and RetryMost
-	// the longest; 500 ms, 15 s.
+	// Retry is the first wait before the origins are asked again for a stream
+	// that has played, and RetryMost the longest; 250 ms, 3 s.
 	Retry, RetryMost time.Duration
-	// GiveUp is for how long a stream may lack frames before its viewers are
-	// let go; 30 s.
+	// GiveUp is for how long a stream that has played may lack frames, whatever
+	// the origins say, before its viewers are let go; 60 s.
 	GiveUp time.Duration
 	// Refuse is for how long what could not be pulled is refused without
 	// asking the origin again; 1 s.
@@ -84,16 +86,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Origin == nil || o.Local == nil {
-		panic(fmt.Sprintf("edge: a Puller with the origin %v and %v to publish in", o.Origin, o.Local))
+	if len(o.Origins) == 0 || o.Local == nil {
+		panic(fmt.Sprintf("edge: a Puller with the origins %v and %v to publish in", o.Origins, o.Local))
 	}
 	o.ID = cmp.Or(o.ID, newID())
 	o.Linger = cmp.Or(o.Linger, 10*time.Second)
 	o.Start = cmp.Or(o.Start, 10*time.Second)
 	o.Idle = cmp.Or(o.Idle, 10*time.Second)
-	o.Retry = cmp.Or(o.Retry, 500*time.Millisecond)
-	o.RetryMost = max(cmp.Or(o.RetryMost, 15*time.Second), o.Retry)
-	o.GiveUp = cmp.Or(o.GiveUp, 30*time.Second)
+	o.Retry = cmp.Or(o.Retry, 250*time.Millisecond)
+	o.RetryMost = max(cmp.Or(o.RetryMost, 3*time.Second), o.Retry)
+	o.GiveUp = cmp.Or(o.GiveUp, time.Minute)
 	o.Refuse = cmp.Or(o.Refuse, time.Second)
 	o.Max = cmp.Or(o.Max, 1000)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -111,7 +113,7 @@ type Stats struct {
 	Reconnects int64 // times that a connection was made anew
 }
 
-// Puller pulls streams from one origin.
+// Puller pulls streams from an origin, or several that have the same.
 type Puller struct {
 	options Options
 	client  *http.Client
@@ -123,6 +125,7 @@ type Puller struct {
 	closed  bool
 	pulls   map[string]*pulling
 	refused map[string]refusal
+	health  health
 
 	begun, failed, reconnects atomic.Int64
 }

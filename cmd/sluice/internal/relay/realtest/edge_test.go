@@ -58,11 +58,12 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// The origin is gone for a while; who watches at the edge stays and goes on.
+// The origin is gone for a while, and then there without the stream, as it is
+// until the encoder has come back; who watches at the edge stays and goes on.
 func TestOriginRestarts(t *testing.T) {
 	t.Parallel()
 	origin := serve(t, options{})
-	edge := serve(t, flags("--grace 30s --origin rtmp://"+origin.RTMP))
+	edge := serve(t, flags("--grace 100ms --origin rtmp://127.0.0.1:1,rtmp://"+origin.RTMP))
 	p := publishHTTP(t, "POST", "http://"+origin.HTTP+"/live/s.flv")
 	feedTo(t, p, pace{})
 	origin.awaitLive(t, "live/s")
@@ -73,6 +74,12 @@ func TestOriginRestarts(t *testing.T) {
 	origin.kill()
 
 	again := serve(t, options{flags: []string{"--rtmp", origin.RTMP, "--http", origin.HTTP}})
+	eventually(t, patient(20*time.Second), func() string {
+		if len(edge.stderr.matches(`lost the origin.*does not have the stream`)) == 0 {
+			return "the edge has not been told that there is no such stream"
+		}
+		return ""
+	})
 	p = publishHTTP(t, "POST", "http://"+again.HTTP+"/live/s.flv")
 	feedTo(t, p, pace{})
 	for _, v := range viewers {
