@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -89,7 +90,9 @@ func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
 			return ok && st.Publisher() == nil && st.Stats().FramesIn == 100*(round+1)
 		})
 	}
-	if err := s.Close(); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), rtmpPatience)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil { // and not Close, which waits for no disk
 		t.Error(err)
 	}
 	files := recordFiles(t, dir)
