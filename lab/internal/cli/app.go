@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
@@ -119,6 +120,13 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
+}
+
+// printed writes items for people.
+func printed(w io.Writer, items ...document.Item) error {
+	p := document.NewPrinter(w, colourful(w))
+	p.Print(items...)
+	return p.Err()
 }
 
 // terminal tells whether w shows its text to a person.

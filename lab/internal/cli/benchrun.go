@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -57,8 +58,8 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
-	table := report.NewTable(people, colourful(people))
-	table.Head(results.Machine)
+	table := document.NewPrinter(people, colourful(people))
+	table.Print(report.BenchHead(results.Machine)...)
 
 	var runErr error
 	profileErr := profiled(f.cpuProfile, f.memProfile, func() {
@@ -71,7 +72,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	}
 	results.Seconds = time.Since(results.Started).Seconds()
 	results.Interrupted = ctx.Err() != nil
-	table.Foot(results)
+	table.Print(report.BenchFoot(results)...)
 
 	errs := []error{profileErr, table.Err()}
 	for _, o := range outputs {
@@ -95,13 +96,13 @@ func outputName(flag string) string {
 }
 
 // measure runs the scenarios and prints each when it is finished.
-func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *report.Table, results *report.File, options measure.Options) error {
+func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, results *report.File, options measure.Options) error {
 	progress := newProgress(a.Stderr)
 	printed := map[string]bool{}
 	options.Progress = func(e measure.Event) {
 		progress.step(e)
 		if e.Outcome != nil {
-			table.Scenario(e.Outcome)
+			table.Print(report.Scenario(e.Outcome))
 			printed[e.Scenario] = true
 		}
 	}
@@ -115,7 +116,7 @@ func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *report.T
 		// What was interrupted, or not reached any more. The latter would be a
 		// long list of nothing.
 		if o := &outcomes[i]; !printed[o.Name] && o.Measured() {
-			table.Scenario(o)
+			table.Print(report.Scenario(o))
 		}
 	}
 	return nil

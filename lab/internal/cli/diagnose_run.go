@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 func (a App) runDiagnose(f diagnoseFlags, args []string) error {
@@ -51,7 +52,7 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		return fail(fmt.Errorf("diagnose: %w", plainly(err)))
 	}
 	d.Findings = diagnose.Diagnose(&d.Evidence)
-	tableErr := d.WriteTable(people, colourful(people))
+	tableErr := printed(people, report.Diagnosis(d)...)
 	interrupted := ctx.Err() != nil
 	if interrupted {
 		fmt.Fprintln(people, "interrupted: not all tools were used")

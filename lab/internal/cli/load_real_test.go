@@ -48,7 +48,7 @@ func TestLoadOnEcho(t *testing.T) {
 		if r.Kind != load.Kind || r.Requests == 0 || r.IOPS <= 0 || r.Errors > 0 || r.Valid != (exit == ExitOK) {
 			t.Errorf("%s: exit code %d, %+v", flags, exit, r)
 		}
-		if hasLatency := strings.Contains(p.stdout.String(), "p99.9"); hasLatency != r.Valid {
+		if hasLatency := strings.Contains(p.stdout.String(), "P99.9"); hasLatency != r.Valid {
 			t.Errorf("%s: valid is %v: %s", flags, r.Valid, p.stdout.String())
 		}
 		if strings.HasPrefix(flags, "--pid") && runtime.GOOS == "linux" && (r.Target == nil || r.Target.CPU <= 0) {

@@ -10,9 +10,11 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/report"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -33,8 +35,8 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	if err := reachable(ctx, &f.plan); err != nil {
 		return loadFailure(ctx, err)
 	}
-	text := loadPage{people}
-	text.head(&f.plan)
+	text := document.NewPrinter(people, colourful(people))
+	text.Print(report.LoadHead(&f.plan)...)
 	progress := newLoadProgress(c.Stderr)
 	var calibration *load.Calibration
 	if !f.noCalibration {
@@ -47,7 +49,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 			return loadFailure(ctx, err)
 		}
 		f.plan.LateAfter = calibration.LateAfter
-		text.calibration(calibration, &f.plan)
+		text.Print(report.LoadCalibration(calibration, &f.plan)...)
 	}
 	r, err := c.run(ctx, f.plan, progress.step)
 	progress.clear()
@@ -55,7 +57,8 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 		return loadFailure(ctx, err)
 	}
 	r.Version, r.Command, r.Machine, r.Calibration = buildVersion(), append([]string{"lab"}, c.args...), machine.This(), calibration
-	text.result(r)
+	text.Print(document.Say(""))
+	text.Print(report.LoadResult(r)...)
 	return loadVerdict(r, err, c.putJSON(f.json, r))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/report"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -39,12 +40,10 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 
-	lines := file.Machine.Lines()
-	fmt.Fprintf(people, "%s\n%s\n%s: %s\n", lines[0], lines[1], file.Name, file.Title)
 	missing := file.Missing()
-	fmt.Fprintf(people, "cells: %d; rounds: %d; runs to make: %d of %v, about %s; seed %d\n",
-		len(file.Cells), file.Repeats, missing, file.CellTime, units.Span(file.Estimate()), file.Seed)
-
+	if err := printed(people, report.MatrixHead(file)...); err != nil {
+		return fail(err)
+	}
 	late, err := lateAfter(ctx)
 	if err != nil {
 		return fail(fmt.Errorf("matrix: the error of timers: %w", err))
@@ -71,7 +70,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 		}
 		return fail(measureErr)
 	}
-	errs := []error{file.Print(people)}
+	errs := []error{printed(people, report.MatrixResult(file)...)}
 	if f.json == "-" {
 		errs = append(errs, file.Write(a.Stdout))
 	} else {

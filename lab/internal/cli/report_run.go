@@ -48,7 +48,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 		if f.json == "-" {
 			people = a.Stderr
 		}
-		if err := c.WriteTable(people, colourful(people)); err != nil {
+		if err := printed(people, c.Items()...); err != nil {
 			return fail(err)
 		}
 		if f.json != "" {

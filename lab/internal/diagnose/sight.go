@@ -3,10 +3,10 @@ package diagnose
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A sight is evidence as the rules look at it.
@@ -154,7 +154,7 @@ func place(f evidence.Frame) string {
 	if f.Line == 0 {
 		return name + ", " + f.File
 	}
-	return name + ", " + f.File + ":" + units.Count(int64(f.Line))
+	return name + ", " + f.File + ":" + strconv.Itoa(f.Line)
 }
 
 // firstPlace names the first of the spots, or what stands for it.

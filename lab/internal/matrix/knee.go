@@ -31,9 +31,16 @@ func (f *File) tolerance(layer int, figure string, least float64) float64 {
 	return max(least, noiseTimes*noise)
 }
 
-// tooNoisy tells whether a layer has no knee for its noise.
-func (f *File) tooNoisy(layer int) bool {
-	return f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit
+// HasKnees tells whether a grid of that name has knees.
+func HasKnees(grid string) bool {
+	k, err := lookup(grid)
+	return err == nil && k.knees != nil
+}
+
+// TooNoisy tells whether a layer has no knee for its noise.
+func (f *File) TooNoisy(layer int) (noise float64, is bool) {
+	noise, _ = f.noise(layer, f.Figures[0].Name)
+	return noise, f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit
 }
 
 // noteEnds is the note of a knee that is at the end of its axis.
@@ -67,7 +74,7 @@ type candidate struct {
 }
 
 func (f *File) bufferKnee(layer int) (Knee, bool) {
-	if f.tooNoisy(layer) {
+	if _, noisy := f.TooNoisy(layer); noisy {
 		return Knee{}, false
 	}
 	var all []candidate
@@ -131,7 +138,7 @@ func (f *File) bufferKnee(layer int) (Knee, bool) {
 func crowdKnees(f *File) []Knee {
 	var knees []Knee
 	for layer := range f.Layers {
-		if f.tooNoisy(layer) {
+		if _, noisy := f.TooNoisy(layer); noisy {
 			continue
 		}
 		for row := range f.Rows.Values {

@@ -118,7 +118,7 @@ func TestTheKneeInNoise(t *testing.T) {
 		}
 	}
 	f := buffers(t, rng, 0.5, func(float64, float64) (float64, float64) { return 1e5, 1e6 })
-	if len(f.Knees) != 0 || !f.tooNoisy(0) {
+	if _, noisy := f.TooNoisy(0); len(f.Knees) != 0 || !noisy {
 		t.Errorf("a knee in noise of 50 %%: %+v", f.Knees)
 	}
 }

@@ -242,12 +242,8 @@ func TestAnInvalidRunHasNoLatency(t *testing.T) {
 			t.Errorf("%s: throughput is no lower bound", f.label(c))
 		}
 	}
-	var b strings.Builder
-	if err := f.Print(&b); err != nil || f.AnyValid() {
-		t.Error(err, f.AnyValid())
-	}
-	if text := b.String(); !strings.Contains(text, "> ") || !strings.Contains(text, "generator was out of CPU") {
-		t.Errorf("the table does not say it:\n%s", text)
+	if f.AnyValid() {
+		t.Error("an invalid run is valid")
 	}
 }
 
@@ -274,10 +270,6 @@ func TestATargetThatDoesNotTakeTheRateIsNoLowerBound(t *testing.T) {
 		if !ok || floor != (f.Rows.Values[c.Row] > 0 && !behind) || c.Runs[0].Behind != behind {
 			t.Errorf("%s: %+v, floor %v", f.label(c), c.Runs[0], floor)
 		}
-	}
-	var b strings.Builder
-	if err := f.Print(&b); err != nil || !strings.Contains(b.String(), "! ") || !strings.Contains(b.String(), "does not take that rate") {
-		t.Errorf("%v\n%s", err, b.String())
 	}
 }
 

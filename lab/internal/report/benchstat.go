@@ -4,73 +4,78 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/document"
 )
 
-// benchPackage stands in the pkg line of the benchmark text.
-const benchPackage = "github.com/sluice-go/sluice/lab/internal/scenarios"
-
-// firstUnits is the order in which go test prints the common ones.
-var firstUnits = []string{lab.NsPerOp, "MB/s", lab.BytesPerOp, lab.AllocsPerOp}
-
-// WriteBenchstat writes a line for each round and variant in the format that
-// go test -bench prints, with the operations of the round as N:
+// WriteBenchstat writes a line for each value of a sample in the format that go
+// test -bench prints, those of one round, window or run in one line:
 //
 //	BenchmarkFraming/good/variant=next-2  241000  64.1 ns/op  9984 MB/s  0 B/op  0 allocs/op  63.9 cpu-ns/op  0 gc-runs
 //
 // The last part of a name is "variant=", which benchstat can put side by side:
-// benchstat -col /variant results.txt. Note that it compares medians over all rounds, not
-// ratios within rounds, so that a machine that drifts blurs its verdicts.
-func (f *File) WriteBenchstat(w io.Writer) error {
+// benchstat -col /variant results.txt. Before each of several results stands a
+// configuration line "result: NAME", for benchstat -col result. What is invalid
+// has a comment instead of figures.
+func WriteBenchstat(w io.Writer, results []*Result) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: %s\n", part(f.Machine.OS), part(f.Machine.Arch), benchPackage)
-	if f.Machine.CPU != "" {
-		fmt.Fprintf(b, "cpu: %s\n", oneLine(f.Machine.CPU))
-	}
-	fmt.Fprintf(b, "seed: %d\nmode: %s\n", f.Seed, part(f.Mode))
-	for i := range f.Scenarios {
-		o := &f.Scenarios[i]
-		if !o.Measured() {
-			// A configuration line would be taken for the following benchmarks'.
-			fmt.Fprintf(b, "# %s: %s: %s\n", oneLine(o.Name), o.State, oneLine(o.Reason))
-			continue
+	for _, r := range results {
+		if len(results) > 1 {
+			fmt.Fprintf(b, "result: %s\n", part(r.Name))
 		}
-		for round := range o.Rounds {
-			for _, v := range o.Variants {
-				if round >= len(v.Turns) {
-					continue
-				}
-				fmt.Fprintf(b, "Benchmark%s/variant=%s-%d\t%d", part(capital(o.Name)), part(v.Name), f.Machine.GOMAXPROCS, o.Ops)
-				figures := v.Turns[round].Figures
-				for _, unit := range unitOrder(figures) {
-					fmt.Fprintf(b, "\t%s %s", plain(figures[unit]), part(unit))
-				}
-				b.WriteByte('\n')
+		m := r.Machine()
+		fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: sluice/%s\n", part(m.OS), part(m.Arch), part(r.Kind))
+		if m.CPU != "" {
+			fmt.Fprintf(b, "cpu: %s\n", oneLine(m.CPU))
+		}
+		if r.Bench != nil {
+			fmt.Fprintf(b, "seed: %d\nmode: %s\n", r.Bench.Seed, part(r.Bench.Mode))
+		}
+		for _, g := range r.Groups() {
+			if g.Fault != "" {
+				// A configuration line would be taken for the following benchmarks'.
+				fmt.Fprintf(b, "# %s: %s\n", oneLine(g.Item), oneLine(g.Fault))
+			}
+			if g.Bench != "" {
+				g.write(b, max(1, m.GOMAXPROCS))
 			}
 		}
 	}
 	return b.Flush()
 }
 
-func unitOrder(figures map[string]float64) []string {
-	var first, rest []string
-	for _, unit := range firstUnits {
-		if _, ok := figures[unit]; ok {
-			first = append(first, unit)
+func (g *Group) write(b *bufio.Writer, procs int) {
+	for i := 0; ; i++ {
+		var line strings.Builder
+		for _, s := range g.Samples {
+			if i < len(s.Values) && s.Unit != ratioUnit {
+				fmt.Fprintf(&line, "\t%s %s", plain(s.Values[i]), part(s.Unit))
+			}
 		}
-	}
-	for unit := range figures {
-		if !slices.Contains(firstUnits, unit) {
-			rest = append(rest, unit)
+		if line.Len() == 0 {
+			return
 		}
+		fmt.Fprintf(b, "Benchmark%s-%d\t%d%s\n", strings.ReplaceAll(g.Bench, " ", "-"), procs, g.N, line.String())
 	}
-	slices.Sort(rest)
-	return append(first, rest...)
+}
+
+// part makes a text fit to stand between spaces and slashes of a benchmark's
+// line.
+func part(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '-'
+		}
+		return r
+	}, text)
+	if text == "" {
+		return "-"
+	}
+	return document.Clip(text, 200)
 }
 
 // plain writes six significant digits without an exponent, as go test does.
@@ -86,5 +91,13 @@ func plain(value float64) string {
 // upper-case letter.
 func capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
-	return string(unicode.ToUpper(first)) + name[size:]
+	return part(string(unicode.ToUpper(first)) + name[size:])
+}
+
+// oneLine takes line ends out of a text from a file.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// WriteBenchstat writes the rounds of one run of bench as WriteBenchstat does.
+func (f *File) WriteBenchstat(w io.Writer) error {
+	return WriteBenchstat(w, []*Result{{Name: "bench", Kind: KindBench, Bench: f}})
 }

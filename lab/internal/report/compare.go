@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/stats"
 	"github.com/sluice-go/sluice/lab/internal/units"
@@ -17,15 +20,16 @@ import (
 // different kinds, machines or plans, or one has no valid figures.
 var ErrNotComparable = errors.New("cannot be compared")
 
-// By how much a figure has to differ, unless told otherwise, to count at all. See
-// the simulation on recorded noise in lab/stats.
 const (
-	// LeastRatio is for ratios to the baseline of the same run, in which the
-	// machine's speed cancels, and for what is counted.
+	// LeastRatio is by how much a ratio to the baseline of the same run, in which the
+	// machine's speed cancels, has to differ to count, unless told otherwise.
 	LeastRatio = stats.AtLeast
-	// LeastFigure is for figures as they are, whose machine may have been slower
+	// LeastFigure is that for figures as they are, whose machine may have been slower
 	// this time.
 	LeastFigure = 0.35
+	// fewWindows is how many values a run's windows are put together to: those
+	// next to each other resemble each other, and would make an interval too narrow.
+	fewWindows = 20
 )
 
 // Rule says in words how verdicts come about.
@@ -41,6 +45,16 @@ type Options struct {
 	// Force compares results of different machines and plans all the same.
 	Force bool
 }
+
+// A Verdict is what became of a figure. The texts are for the JSON.
+type Verdict string
+
+const (
+	NotJudged Verdict = ""
+	Same      Verdict = "~"
+	Better    Verdict = "better"
+	Worse     Verdict = "worse"
+)
 
 // A Comparison is what became of every figure that two results share.
 type Comparison struct {
@@ -62,63 +76,39 @@ type Comparison struct {
 // A Change is one figure.
 type Change struct {
 	Item    string          `json:"item"`   // "framing/good next"
-	Figure  string          `json:"figure"` // "ns/op to peek", "throughput"
-	Metric  string          `json:"metric"` // its unit, as in lab's metrics; ratio for a ratio
+	Figure  string          `json:"figure"` // "time/frame to peek", "throughput"
+	Unit    string          `json:"unit"`
 	Old     float64         `json:"old"`
 	New     float64         `json:"new"`
 	Ratio   *stats.Interval `json:"ratio,omitempty"` // new to old; nil for single values
 	More    bool            `json:"more"`            // more is better
 	Judged  bool            `json:"judged"`          // it counts; others are there to look at
-	Verdict string          `json:"verdict"`         // ~, better or worse; empty when not judged
+	Verdict Verdict         `json:"verdict"`
 	Note    string          `json:"note,omitempty"`
 
 	earlier, later []float64
-	failed         bool
-	family         int // rows that are judged together
+	family         Family
+	fault          string // the later result has none, and why
 }
-
-// Families of rows. The chance of a false alarm is held for each of them, since
-// what is counted hardly ever gives one, and there is much of it.
-const (
-	timedRows = iota
-	countedRows
-	wholeRows
-)
 
 // Compare sets a later result against an earlier one. The error is
 // ErrNotComparable.
 func Compare(earlier, later *Result, o Options) (*Comparison, error) {
-	if earlier.Kind != later.Kind {
-		return nil, fmt.Errorf("report: %s is of %s, %s of %s: they %w", earlier.Name, earlier.Kind, later.Name, later.Kind, ErrNotComparable)
-	}
 	c := &Comparison{Kind: "comparison", Of: later.Kind, Old: earlier.Name, New: later.Name, AtLeast: o.AtLeast, Rule: Rule}
-	c.Machine = machine.Differences(earlier.Machine(), later.Machine())
-	for _, d := range c.Machine {
-		if d.Weighs {
-			c.doubt("another machine: %s was %s, is %s", d.Name, d.A, d.B)
-		} else {
-			c.note("%s was %s, is %s", d.Name, d.A, d.B)
+	if c.AtLeast == 0 {
+		if c.AtLeast = LeastFigure; later.Kind == KindBench {
+			c.AtLeast = LeastRatio
 		}
 	}
-	var err error
-	switch later.Kind {
-	case KindBench:
-		c.defaultLeast(LeastRatio)
-		c.bench(earlier.Bench, later.Bench)
-	case KindLoad:
-		c.defaultLeast(LeastFigure)
-		err = c.load(earlier.Load, later.Load)
-	case KindMatrix:
-		c.defaultLeast(LeastFigure)
-		err = c.matrix(earlier.Matrix, later.Matrix)
-	default:
-		err = fmt.Errorf("two results of %s %w: only bench, load and matrix have figures for that", later.Kind, ErrNotComparable)
-	}
+	err := c.comparable(earlier, later)
 	if err == nil && len(c.Doubts) > 0 && !o.Force {
 		err = fmt.Errorf("%s and %s %w: %s", earlier.Name, later.Name, ErrNotComparable, strings.Join(c.Doubts, "; "))
 	}
-	if err == nil && len(c.Changes) == 0 {
-		err = fmt.Errorf("%s and %s have nothing in common: they %w", earlier.Name, later.Name, ErrNotComparable)
+	if err == nil {
+		c.pair(earlier.Groups(), later.Groups())
+		if len(c.Changes) == 0 {
+			err = fmt.Errorf("%s and %s have nothing in common: they %w", earlier.Name, later.Name, ErrNotComparable)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
@@ -127,35 +117,145 @@ func Compare(earlier, later *Result, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-func (c *Comparison) doubt(format string, args ...any) {
-	c.Doubts = append(c.Doubts, fmt.Sprintf(format, args...))
+// comparable finds what speaks against comparing, and notes other differences.
+func (c *Comparison) comparable(earlier, later *Result) error {
+	switch {
+	case earlier.Kind != later.Kind:
+		return fmt.Errorf("%s is of %s, %s of %s: they %w", earlier.Name, earlier.Kind, later.Name, later.Kind, ErrNotComparable)
+	case later.Kind == KindDiagnosis:
+		return fmt.Errorf("two diagnoses %w: only bench, load and matrix have figures for that", ErrNotComparable)
+	}
+	c.Machine = machine.Differences(earlier.Machine(), later.Machine())
+	for _, d := range c.Machine {
+		text := fmt.Sprintf("%s was %s, is %s", d.Name, d.A, d.B)
+		if d.Weighs {
+			c.Doubts = append(c.Doubts, "another machine: "+text)
+		} else {
+			c.Notes = append(c.Notes, text)
+		}
+	}
+	differ := func(what string, a, b any) {
+		if !reflect.DeepEqual(a, b) {
+			c.Doubts = append(c.Doubts, fmt.Sprintf("another plan: %s was %s, is %s", what, document.Clip(fmt.Sprint(a), 100), document.Clip(fmt.Sprint(b), 100)))
+		}
+	}
+	switch {
+	case later.Bench != nil:
+		differ("the mode", earlier.Bench.Mode, later.Bench.Mode)
+		differ("the seed", earlier.Bench.Seed, later.Bench.Seed)
+	case later.Load != nil:
+		for name, r := range map[string]*load.Result{c.Old: earlier.Load, c.New: later.Load} {
+			if !r.Valid {
+				return fmt.Errorf("%s is invalid (%s): it %w", name, load.Texts(r.Reasons), ErrNotComparable)
+			}
+		}
+		// Where the target listens, how long it took and the seed do not matter.
+		a, b := &earlier.Load.Plan, &later.Load.Plan
+		differ("the protocol", a.Protocol, b.Protocol)
+		differ("the number of connections", a.Conns, b.Conns)
+		differ("the size", sizesText(a.Sizes), sizesText(b.Sizes))
+		differ("the sizes' weights", a.Sizes.Weights, b.Sizes.Weights)
+		differ("the rate", rateText(a), rateText(b))
+		differ("the windows", a.Windows, b.Windows)
+		differ("the faults", a.Faults, b.Faults)
+		differ("the verifying", a.Verify, b.Verify)
+		differ("the engine", a.Engine, b.Engine)
+		differ("the threads", max(1, a.Threads), max(1, b.Threads))
+	default:
+		a, b := earlier.Matrix, later.Matrix
+		if a.Name != b.Name {
+			return fmt.Errorf("%s is a grid of %s, %s one of %s: they %w", c.Old, a.Name, c.New, b.Name, ErrNotComparable)
+		}
+		differ("one side of the grid", a.Rows, b.Rows)
+		differ("one side of the grid", a.Columns, b.Columns)
+		differ("the time of a cell", a.CellTime, b.CellTime)
+	}
+	return nil
 }
 
-func (c *Comparison) note(format string, args ...any) {
-	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
-}
-
-func (c *Comparison) defaultLeast(least float64) {
-	if c.AtLeast == 0 {
-		c.AtLeast = least
+// pair finds what both have. A thing that has only a fault now is a regression.
+func (c *Comparison) pair(earlier, later []Group) {
+	now := map[string]*Group{}
+	for i := range later {
+		now[later[i].Item] = &later[i]
+	}
+	var gone []string
+	for i := range earlier {
+		was := &earlier[i]
+		is := now[was.Item]
+		scenario, _, _ := strings.Cut(was.Item, " ")
+		if is == nil {
+			is = now[scenario] // a scenario that failed has no variants
+		}
+		switch {
+		case len(was.Samples) == 0:
+		case is == nil || len(is.Samples) == 0 && strings.HasPrefix(is.Fault, "skipped"):
+			gone = append(gone, was.Item)
+		case len(is.Samples) == 0:
+			if len(c.Changes) == 0 || c.Changes[len(c.Changes)-1].Item != is.Item {
+				c.Changes = append(c.Changes, Change{Item: is.Item, Figure: "it failed", Judged: true, Note: is.Fault, fault: is.Fault})
+			}
+		default:
+			c.samples(was, is)
+		}
+	}
+	if len(gone) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("not in %s: %s", c.New, document.Clip(strings.Join(gone, ", "), 300)))
 	}
 }
 
-// add appends a figure with its values in both results. Where one has none it
-// is left out.
-func (c *Comparison) add(ch Change, earlier, later []float64) {
-	if len(earlier) == 0 || len(later) == 0 {
-		return
+func (c *Comparison) samples(was, is *Group) {
+	for _, a := range was.Samples {
+		for _, b := range is.Samples {
+			if a.Figure != b.Figure || a.Unit != b.Unit || a.Role == Raw || len(a.Values) == 0 || len(b.Values) == 0 {
+				continue
+			}
+			ch := Change{
+				Item: is.Item, Figure: b.Figure, Unit: b.Unit, More: b.More, Judged: b.Role == Judged, Note: b.Note, family: b.Family,
+				earlier: blocks(resolved(a)), later: blocks(resolved(b)),
+			}
+			ch.Old, ch.New = stats.Median(ch.earlier), stats.Median(ch.later)
+			c.Changes = append(c.Changes, ch)
+		}
 	}
-	ch.earlier, ch.later = earlier, later
-	ch.Old, ch.New = stats.Median(earlier), stats.Median(later)
-	c.Changes = append(c.Changes, ch)
+}
+
+// resolved rounds what is counted to the step below which the runtime's own
+// doings show.
+func resolved(s Sample) []float64 {
+	step := resolution[s.Unit]
+	if step == 0 {
+		return s.Values
+	}
+	list := make([]float64, len(s.Values))
+	for i, v := range s.Values {
+		list[i] = math.Round(v/step) * step
+	}
+	return list
+}
+
+// blocks takes the means of neighbours until few are left, of many.
+func blocks(values []float64) []float64 {
+	every := len(values) / fewWindows
+	if every <= 1 {
+		return values
+	}
+	var list []float64
+	for len(values) > 0 {
+		n := min(every, len(values))
+		sum := 0.0
+		for _, v := range values[:n] {
+			sum += v / float64(n)
+		}
+		list, values = append(list, sum), values[n:]
+	}
+	return list
 }
 
 // judge gives every figure its interval and, where it counts, its verdict. The
 // more there are, the surer each has to be.
 func (c *Comparison) judge() {
-	among := map[int]int{}
+	among := map[Family]int{}
 	for i := range c.Changes {
 		if c.Changes[i].Judged {
 			c.Judged++
@@ -166,8 +266,8 @@ func (c *Comparison) judge() {
 		ch := &c.Changes[i]
 		verdict := stats.Same
 		switch {
-		case ch.failed:
-			ch.Verdict = "worse"
+		case ch.fault != "":
+			ch.Verdict = Worse
 			c.Regressions++
 			continue
 		case len(ch.earlier) == 1 && len(ch.later) == 1:
@@ -182,14 +282,14 @@ func (c *Comparison) judge() {
 		if !ch.Judged {
 			continue
 		}
-		ch.Verdict = "~"
 		switch {
 		case verdict == stats.Same:
+			ch.Verdict = Same
 		case (verdict == stats.More) == ch.More:
-			ch.Verdict = "better"
+			ch.Verdict = Better
 			c.Better++
 		default:
-			ch.Verdict = "worse"
+			ch.Verdict = Worse
 			c.Regressions++
 		}
 	}
@@ -218,66 +318,71 @@ func (c *Comparison) Save(w io.Writer) error {
 	return encoder.Encode(c)
 }
 
-// RatioText is the ratio of a change, new to old, or a dash.
-func (ch *Change) RatioText() string {
-	switch {
-	case ch.failed:
-		return "–"
-	case ch.Ratio != nil:
-		return units.Ratio(ch.Ratio.Median)
-	case ch.Old > 0:
-		return units.Ratio(ch.New / ch.Old)
-	case ch.New == 0:
-		return "1"
+// Items is the comparison for people: what is judged, and of what is counted only
+// that which changed.
+func (c *Comparison) Items() []document.Item {
+	items := []document.Item{
+		document.Say(fmt.Sprintf("old %s, new %s: ratios are new to old", c.Old, c.New)),
+		document.Note(fmt.Sprintf("~ is no difference beyond noise; at least %.3g %%, and surer the more figures there are", c.AtLeast*100)),
 	}
-	return "–"
-}
-
-// Interval is that of the ratio in words, or empty.
-func (ch *Change) Interval() string {
-	if ch.Ratio == nil {
-		return ""
+	for _, d := range c.Doubts {
+		items = append(items, document.Fault("COMPARED ALL THE SAME", d))
 	}
-	return units.Ratio(ch.Ratio.Lo) + " – " + units.Ratio(ch.Ratio.Hi)
-}
-
-// OldText and NewText are the figures with their units.
-func (ch *Change) OldText() string { return ch.text(ch.Old) }
-
-// NewText is the later figure.
-func (ch *Change) NewText() string {
-	if ch.failed {
-		return "–"
+	t := &document.Table{Columns: document.Columns("what", "figure", "old", "new", "ratio", "95 %", "verdict")}
+	t.Columns[1].Left, t.Columns[6].Left = true, true
+	hidden := 0
+	for i := range c.Changes {
+		ch := &c.Changes[i]
+		if ch.family == Counted && ch.Verdict == Same || len(t.Rows) >= mostBeside {
+			hidden++
+			continue
+		}
+		t.Rows = append(t.Rows, ch.row())
 	}
-	return ch.text(ch.New)
-}
-
-func (ch *Change) text(v float64) string {
-	if ch.Metric == ratioMetric {
-		return units.Ratio(v)
+	items = append(items, t)
+	if hidden > 0 {
+		items = append(items, document.Note(units.Plural(hidden, "counted figure")+" without a difference not shown; --json has them"))
 	}
-	return units.Figure(v, ch.Metric)
+	for _, n := range c.Notes {
+		items = append(items, &document.Para{Mark: "note", MarkStyle: document.Dim, Text: n})
+	}
+	return append(items,
+		document.Say(fmt.Sprintf("%s judged: %d worse, %d better, %d ~", units.Plural(c.Judged, "figure"), c.Regressions, c.Better, c.Judged-c.Regressions-c.Better)),
+		&document.Fold{Title: "What counts as a difference", Items: []document.Item{document.Say(c.Rule)}})
 }
 
-// ratioMetric is the metric of a change that compares ratios.
-const ratioMetric = "ratio"
+// mostBeside is how many rows of a comparison are shown.
+const mostBeside = 2_000
 
-// Verdicts says in one line what it came to.
-func (c *Comparison) Verdicts() string {
-	text := fmt.Sprintf("%s judged: %s worse, %d better, %d ~", units.Plural(c.Judged, "figure"), fmt.Sprint(c.Regressions), c.Better, max(0, c.Judged-c.Regressions-c.Better))
-	return text
-}
-
-// Percent is AtLeast in per cent.
-func (c *Comparison) Percent() float64 { return c.AtLeast * 100 }
-
-// Class is how a page colours the verdict.
-func (ch *Change) Class() string {
+func (ch *Change) row() document.Row {
+	row := document.Row{Cells: []document.Cell{{Text: document.Clip(ch.Item, 48)}, {Text: document.Clip(ch.Figure, 32), About: ch.Note}, {Text: "–"}, {Text: "–"}, {Text: "–"}, {}, {Text: "not judged", Style: document.Dim}}}
+	if ch.fault != "" {
+		row.Under = []string{ch.fault}
+	} else {
+		text := func(v float64) string {
+			if ch.Unit == ratioUnit {
+				return units.Ratio(v)
+			}
+			return units.Figure(v, ch.Unit)
+		}
+		row.Cells[2].Text, row.Cells[3].Text = text(ch.Old), text(ch.New)
+		switch {
+		case ch.Ratio != nil:
+			row.Cells[4] = document.Cell{Text: units.Ratio(ch.Ratio.Median), Bar: &document.Bar{Median: ch.Ratio.Median, Lo: ch.Ratio.Lo, Hi: ch.Ratio.Hi}}
+			row.Cells[5].Text = units.Ratio(ch.Ratio.Lo) + " – " + units.Ratio(ch.Ratio.Hi)
+		case ch.Old > 0:
+			row.Cells[4].Text = units.Ratio(ch.New / ch.Old)
+		case ch.New == 0:
+			row.Cells[4].Text = "1"
+		}
+	}
 	switch ch.Verdict {
-	case "worse":
-		return "more"
-	case "better":
-		return "less"
+	case Worse:
+		row.Cells[6] = document.Cell{Text: "WORSE", Style: document.Bad}
+	case Better:
+		row.Cells[6] = document.Cell{Text: "better", Style: document.Good}
+	case Same:
+		row.Cells[6].Text = "~"
 	}
-	return "same"
+	return row
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -66,7 +67,7 @@ func TestBenchIsComparedByRatiosWithinRuns(t *testing.T) {
 	// time is shown and not judged.
 	c = mustCompare(t, old, opened(t, "new.json", benchWith(2, "naive", "peek", "next")), Options{})
 	peek := change(t, c, "framing/good peek", "time/frame")
-	if c.Regressions+c.Better != 0 || peek.Judged || peek.Verdict != "" || peek.RatioText() != "2.00" {
+	if c.Regressions+c.Better != 0 || peek.Judged || peek.Verdict != "" || peek.row().Cells[4].Text != "2.00" {
 		t.Errorf("%d regressions, %+v", c.Regressions, peek)
 	}
 	// Below what counts.
@@ -85,14 +86,12 @@ func TestAllocationsAreComparedAsTheyAre(t *testing.T) {
 		turn.Figures["B/op"] = 0.4 // the runtime's own
 	}
 	c := mustCompare(t, opened(t, "old", fixture()), opened(t, "new", f), Options{})
-	allocs := change(t, c, "framing/good next", "allocs/op")
-	if allocs.Verdict != "worse" || allocs.NewText() != "1" || c.Regressions != 1 {
+	allocs := change(t, c, "framing/good next", "allocs/frame")
+	if allocs.Verdict != "worse" || allocs.row().Cells[3].Text != "1" || c.Regressions != 1 {
 		t.Errorf("%d regressions, %+v", c.Regressions, allocs)
 	}
 	var b strings.Builder
-	if err := c.WriteTable(&b, false); err != nil {
-		t.Fatal(err)
-	}
+	document.NewPrinter(&b, false).Print(c.Items()...)
 	for _, want := range []string{"WORSE", "not judged", "1 worse, 0 better"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -104,7 +103,7 @@ func TestAScenarioThatFailsNowIsARegression(t *testing.T) {
 	f := fixture()
 	f.Scenarios[0].State, f.Scenarios[0].Reason, f.Scenarios[0].Rounds = measure.Failed, "it broke", 0
 	c := mustCompare(t, opened(t, "old", fixture()), opened(t, "new", f), Options{})
-	if ch := change(t, c, "framing/good", "failed"); ch.Verdict != "worse" || c.Regressions != 1 {
+	if ch := change(t, c, "framing/good", "it failed"); ch.Verdict != "worse" || c.Regressions != 1 {
 		t.Errorf("%+v", c)
 	}
 	// One that was not run says nothing.
@@ -140,7 +139,7 @@ func TestLoadsAreCompared(t *testing.T) {
 	}
 	// One value on each side has no interval.
 	c := mustCompare(t, old, opened(t, "new", loadFixture(1, 1, 7)), Options{})
-	if ch := change(t, c, "load", "CPU/request of the target"); ch.Ratio != nil || ch.Verdict != "~" || ch.RatioText() != "1.00" {
+	if ch := change(t, c, "load", "CPU/request of the target"); ch.Ratio != nil || ch.Verdict != "~" || ch.row().Cells[4].Text != "1.00" {
 		t.Errorf("%+v", ch)
 	}
 }
@@ -148,7 +147,7 @@ func TestLoadsAreCompared(t *testing.T) {
 func TestMatricesAreComparedCellByCellAndAsAWhole(t *testing.T) {
 	old := opened(t, "old", matrixFixture(1, 1))
 	if c := mustCompare(t, old, opened(t, "new", matrixFixture(1, 2)), Options{}); c.Regressions+c.Better != 0 {
-		t.Errorf("the same grid: %s", c.Verdicts())
+		t.Errorf("the same grid: %d worse, %d better", c.Regressions, c.Better)
 	}
 	c := mustCompare(t, old, opened(t, "new", matrixFixture(0.5, 2)), Options{})
 	if whole := change(t, c, "aio as a whole", "throughput"); whole.Verdict != "worse" {
@@ -202,8 +201,9 @@ func TestWhatCannotBeCompared(t *testing.T) {
 			continue
 		}
 		var b strings.Builder
-		if err := forced.WriteTable(&b, false); err != nil || !strings.Contains(b.String(), "COMPARED ALL THE SAME") {
-			t.Errorf("%s: %v\n%s", name, err, b.String())
+		document.NewPrinter(&b, false).Print(forced.Items()...)
+		if !strings.Contains(b.String(), "COMPARED ALL THE SAME") {
+			t.Errorf("%s:\n%s", name, b.String())
 		}
 	}
 	d := opened(t, "d", diagnosisFixture())
@@ -244,7 +244,7 @@ func TestTheComparisonAsJSON(t *testing.T) {
 
 // Rounds that are missing a cell do not make the mean of a layer lean.
 func TestALayerAsAWholeTakesRoundsThatAllCellsHave(t *testing.T) {
-	got := together([][]roundValue{{{0, 2}, {1, 8}, {2, 1}}, {{1, 2}, {2, 4}, {2, 100}}})
+	got := together([]map[int]float64{{1: 2, 2: 8, 3: 1}, {2: 2, 3: 4}})
 	if len(got) != 2 || got[0] != 4 || got[1] != 2 {
 		t.Errorf("%v", got)
 	}

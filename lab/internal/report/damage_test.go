@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/document"
 	loads "github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 )
@@ -62,9 +63,11 @@ func survives(t testing.TB, text []byte) (accepted bool) {
 		return true
 	}
 	if c.Better+c.Regressions != 0 {
-		t.Fatalf("a result differs from itself: %s", c.Verdicts())
+		t.Fatalf("a result differs from itself: %d worse, %d better", c.Regressions, c.Better)
 	}
-	if err := errors.Join(c.Save(io.Discard), c.WriteTable(io.Discard, true)); err != nil {
+	p := document.NewPrinter(io.Discard, true)
+	p.Print(c.Items()...)
+	if err := errors.Join(c.Save(io.Discard), p.Err()); err != nil {
 		t.Fatal(err)
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/report"
@@ -40,11 +41,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	report.NewTable(os.Stdout, false).Scenario(&loaded.Scenarios[0])
+	document.NewPrinter(os.Stdout, false).Print(report.Scenario(&loaded.Scenarios[0]))
 	// Output:
 	// adding/ones  adding up
-	//   variant  time/addition  ratio  95 % interval  allocs  GCs
-	//   ones *           11 ns      1                      -    -
-	//   pairs             7 ns   0.60   0.58 .. 0.64       -    -
-	//   7 rounds of 1,000 x addition
+	//   variant  time/addition  ratio          95 %
+	//   ones *           11 ns      1
+	//   pairs             7 ns   0.60  0.58 .. 0.64
+	// 7 rounds of 1,000 x addition
 }

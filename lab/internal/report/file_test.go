@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
@@ -90,10 +91,9 @@ func TestOnlyResultsFilesAreLoaded(t *testing.T) {
 func TestWritersSayWhenTheyCannotWrite(t *testing.T) {
 	f := fixture()
 	table := func(w *failing) error {
-		tab := NewTable(w, false)
-		tab.Head(f.Machine)
-		tab.Scenario(&f.Scenarios[0])
-		return tab.Err()
+		p := document.NewPrinter(w, false)
+		p.Print(Scenario(&f.Scenarios[0]))
+		return p.Err()
 	}
 	for name, write := range map[string]func(*failing) error{
 		"JSON":      func(w *failing) error { return f.Save(w) },
@@ -187,20 +187,10 @@ func TestABoundFromBelowStandsInItsColumn(t *testing.T) {
 	o.Metric = measure.MBPerS
 	o.Targets = []measure.Target{{Variant: "next", Against: "peek", AtLeast: 1.2}, {Variant: "naive", Against: "peek", AtLeast: 0.5}}
 	var b strings.Builder
-	NewTable(&b, false).Scenario(o)
+	document.NewPrinter(&b, false).Print(Scenario(o))
 	for _, want := range []string{">= 1.20 ok", ">= 0.50 MISSED: 0.13"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
-		}
-	}
-	s := Summarize(o)
-	p := newPlot(&s)
-	if !strings.Contains(p.Caption, "at least so much") {
-		t.Errorf("the caption of the plot: %s", p.Caption)
-	}
-	for _, m := range p.Marks {
-		if m.Name == "next" && m.Bound <= p.One {
-			t.Errorf("a bound of 1.2 stands at %v, 1 at %v", m.Bound, p.One)
 		}
 	}
 }

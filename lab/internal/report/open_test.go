@@ -153,7 +153,7 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := WriteBenchstat(&b, []*Result{r}); err != nil || strings.Contains(b.String(), "Benchmark") || !strings.Contains(b.String(), "# INVALID: 12 %") {
+	if err := WriteBenchstat(&b, []*Result{r}); err != nil || strings.Contains(b.String(), "Benchmark") || !strings.Contains(b.String(), "# load: INVALID: 12 %") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }

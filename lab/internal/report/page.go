@@ -5,180 +5,155 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// mostRaw is how many bytes of raw results a page carries.
-const mostRaw = 24 << 20
+const (
+	// mostRaw is how many bytes of raw results a page carries.
+	mostRaw    = 24 << 20
+	dateFormat = "2 January 2006, 15:04:05 MST"
+)
+
+// WriteHTML writes the page of one run of bench.
+func (f *File) WriteHTML(w io.Writer) error {
+	var raw bytes.Buffer
+	if err := f.Save(&raw); err != nil {
+		return err
+	}
+	return WriteReport(w, []*Result{{Name: "bench", Kind: KindBench, Bench: f, raw: raw.Bytes()}})
+}
 
 // WriteReport writes one page of any results, in their order, that opens without
-// a network, as WriteHTML does for those of bench. Results of the same kind
-// are also set side by side: the first against each other one.
+// a network. Results of the same kind are also set side by side: the first
+// against each other one.
 func WriteReport(w io.Writer, results []*Result) error {
 	if len(results) == 0 {
 		return errors.New("report: no results to make a page of")
 	}
-	d := reportData{Shell: newShell()}
-	d.machines(results)
+	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: inputs(results), Raw: rawResults(results)}
+	p.Sections = append(p.Sections, machines(results))
+	p.Sections = append(p.Sections, beside(results)...)
 	for i, r := range results {
-		d.add(i, r)
+		section := &document.Section{ID: fmt.Sprintf("r%d", i+1), Title: r.Kind + ": " + r.Name, Level: 2}
+		if len(results) == 1 {
+			p.Title = section.Title
+		}
+		o := r.origin()
+		from := strings.Join(o.command, " ")
+		if o.version != "" {
+			from += "; version " + o.version
+		}
+		section.Add(document.Note(from))
+		if o.interrupted {
+			section.Add(document.Fault("interrupted", "what there is until then"))
+		}
+		switch {
+		case r.Bench != nil:
+			benchSection(section, r.Bench)
+		case r.Load != nil:
+			loadSection(section, r.Load)
+		case r.Matrix != nil:
+			matrixSection(section, r.Matrix)
+		default:
+			diagnosisSection(section, r.Diagnosis)
+		}
+		p.Sections = append(p.Sections, section)
 	}
-	d.beside(results)
-	d.Raw = rawResults(results)
-	return page.ExecuteTemplate(w, "report.html", d)
+	return p.Write(w)
 }
 
-type reportData struct {
-	Shell   shell
-	Title   string
-	Inputs  []inputLine
-	Letters []string     // of the machines
-	Facts   []factLine   // of the machines
-	Other   bool         // there are several machines
-	Bench   []benchPart  // by file
-	Loads   []loadPart   // by file
-	Grids   []gridPart   // by file
-	Cases   []casePart   // diagnoses
-	Beside  []besidePart // comparisons
-	Lines   *loadsBeside
-	Raw     template.JS
+// inputs lists the results.
+func inputs(results []*Result) []document.Item {
+	t := &document.Table{Columns: document.Columns("result", "of", "what", "when")}
+	for i := range t.Columns {
+		t.Columns[i].Left = true
+	}
+	for _, r := range results {
+		about := ""
+		switch {
+		case r.Bench != nil:
+			about = fmt.Sprintf("%s, %s", units.Plural(len(r.Bench.Scenarios), "scenario"), r.Bench.Mode)
+		case r.Load != nil:
+			about = fmt.Sprintf("%s over %s, %s", sizesText(r.Load.Plan.Sizes), units.Plural(r.Load.Plan.Conns, "connection"), rateText(&r.Load.Plan))
+			if !r.Load.Valid {
+				about += ", INVALID"
+			}
+		case r.Matrix != nil:
+			about = r.Matrix.Title
+		default:
+			about = r.Diagnosis.Evidence.Workload
+		}
+		when := ""
+		if o := r.origin(); !o.started.IsZero() {
+			when = o.started.Format(dateFormat)
+		}
+		t.Add(r.Name, r.Kind, document.Clip(about, 100), when)
+	}
+	return []document.Item{t}
 }
 
-type inputLine struct {
-	ID, Name, Kind, About, Started, Command, Version, Machine, State string
-}
-
-type factLine struct {
-	Name   string
-	Values []string
-	Differ bool
-}
-
-// machines sorts the results by machine: a letter for each.
-func (d *reportData) machines(results []*Result) {
+// machines has a column for each machine that results come from.
+func machines(results []*Result) *document.Section {
 	var list []machine.Machine
 	for _, r := range results {
 		m := r.Machine()
-		known := -1
-		for i, other := range list {
-			if len(machine.Differences(other, m)) == 0 && len(other.Facts()) >= len(m.Facts()) {
-				known = i
-				break
-			}
-		}
-		if known < 0 {
-			known = len(list)
+		if !slices.ContainsFunc(list, func(o machine.Machine) bool {
+			return len(machine.Differences(o, m)) == 0 && len(o.Facts()) >= len(m.Facts())
+		}) {
 			list = append(list, m)
 		}
-		d.Letters = append(d.Letters, letter(known))
 	}
-	byName := map[string]int{}
+	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
+	heads := []string{""}
+	var names []string
+	values := map[string][]string{}
 	for i, m := range list {
+		heads = append(heads, fmt.Sprintf("machine %d", i+1))
 		for _, f := range m.Facts() {
-			at, ok := byName[f.Name]
-			if !ok {
-				at = len(d.Facts)
-				byName[f.Name] = at
-				d.Facts = append(d.Facts, factLine{Name: f.Name, Values: make([]string, len(list))})
+			if values[f.Name] == nil {
+				names, values[f.Name] = append(names, f.Name), make([]string, len(list))
 			}
-			d.Facts[at].Values[i] = f.Value
+			values[f.Name][i] = f.Value
 		}
 	}
-	for i := range d.Facts {
-		f := &d.Facts[i]
-		for j, v := range f.Values {
-			if v == "" {
-				f.Values[j] = "–"
-			} else if f.Values[0] != "–" && v != f.Values[0] {
-				f.Differ = true
+	if len(list) == 1 {
+		facts := &document.Facts{}
+		for _, name := range names {
+			facts.Add(name, values[name][0])
+		}
+		return section.Add(&document.Fold{Title: strings.Join(linesOf(list[0]), "; "), Items: []document.Item{facts}})
+	}
+	section.Title = "Machines"
+	section.Add(document.Fault("The results come from different machines", "or settings: figures of one say nothing about the other."))
+	t := &document.Table{Class: "facts", Columns: document.Columns(heads...)}
+	for _, name := range names {
+		row := document.Texts(append([]string{name}, values[name]...)...)
+		if slices.ContainsFunc(values[name], func(v string) bool { return v != values[name][0] }) {
+			for i := range row.Cells {
+				row.Cells[i].Style = document.Bad
 			}
 		}
+		t.Rows = append(t.Rows, row)
 	}
-	d.Other = len(list) > 1
-	letters := d.Letters
-	d.Letters = nil
-	for i := range list {
-		d.Letters = append(d.Letters, letter(i))
-	}
-	for i, r := range results {
-		o := r.origin()
-		line := inputLine{
-			ID: fmt.Sprintf("r%d", i+1), Name: r.Name, Kind: r.Kind, Command: strings.Join(o.command, " "), Version: o.version, Machine: letters[i],
-		}
-		if !o.started.IsZero() {
-			line.Started = o.started.Format(dateFormat)
-		}
-		if o.interrupted {
-			line.State = "interrupted"
-		}
-		d.Inputs = append(d.Inputs, line)
-	}
+	return section.Add(t)
 }
 
-func letter(i int) string {
-	if i < 26 {
-		return string(rune('A' + i))
-	}
-	return fmt.Sprint(i + 1)
+func linesOf(m machine.Machine) []string {
+	lines := m.Lines()
+	return lines[:]
 }
 
-// add makes the part of the page that a result gets.
-func (d *reportData) add(i int, r *Result) {
-	in := &d.Inputs[i]
-	switch {
-	case r.Bench != nil:
-		p := benchPart{In: in, Data: newPageData(r.Bench, in.ID, "")}
-		in.About = fmt.Sprintf("%s, %s", units.Plural(len(r.Bench.Scenarios), "scenario"), r.Bench.Mode)
-		d.Bench = append(d.Bench, p)
-	case r.Load != nil:
-		in.About = loadTitle(&r.Load.Plan)
-		if !r.Load.Valid {
-			in.State = strings.TrimPrefix(in.State+", INVALID", ", ")
-		}
-		d.Loads = append(d.Loads, newLoadPart(in, r.Load))
-	case r.Matrix != nil:
-		in.About = r.Matrix.Title
-		if in.About == "" {
-			in.About = r.Matrix.Name
-		}
-		d.Grids = append(d.Grids, newGridPart(in, r.Matrix))
-	default:
-		in.About = r.Diagnosis.Evidence.Workload
-		d.Cases = append(d.Cases, newCasePart(in, r.Diagnosis))
-	}
-	if len(d.Inputs) == 1 {
-		d.Title = in.Kind + ": " + in.About
-	} else {
-		d.Title = units.Plural(len(d.Inputs), "result")
-	}
-}
-
-type benchPart struct {
-	In   *inputLine
-	Data pageData
-}
-
-// A besidePart is two results of the same kind.
-type besidePart struct {
-	ID         string
-	Comparison *Comparison
-	Why        string // they could not be compared
-	Old, New   string
-	Changes    []Change // that are shown
-	Hidden     int
-}
-
-// mostBeside is how many rows of a comparison a page shows.
-const mostBeside = 2_000
-
-// beside sets the first of each kind against the others.
-func (d *reportData) beside(results []*Result) {
+// beside sets the first of each kind against the others, and all loads into one
+// picture.
+func beside(results []*Result) []*document.Section {
+	var list []*document.Section
 	firsts := map[string]*Result{}
 	var loads []*load.Result
 	var names []string
@@ -187,41 +162,59 @@ func (d *reportData) beside(results []*Result) {
 			loads, names = append(loads, r.Load), append(names, r.Name)
 		}
 		// An invalid load is compared with nothing, so that it is not the first.
-		old, seen := firsts[r.Kind]
-		if seen && old.Load != nil && !old.Load.Valid {
-			seen = false
-		}
-		if !seen {
+		old := firsts[r.Kind]
+		if old == nil || old.Load != nil && !old.Load.Valid {
 			firsts[r.Kind] = r
 			continue
 		}
 		if r.Kind == KindDiagnosis {
 			continue
 		}
-		p := besidePart{ID: fmt.Sprintf("beside%d", len(d.Beside)+1), Old: old.Name, New: r.Name}
-		c, err := Compare(old, r, Options{Force: true})
-		if err != nil {
-			p.Why = strings.TrimPrefix(err.Error(), "report: ")
+		section := &document.Section{ID: fmt.Sprintf("beside%d", len(list)+1), Title: old.Name + " beside " + r.Name, Level: 2}
+		if c, err := Compare(old, r, Options{Force: true}); err != nil {
+			section.Add(document.Fault("", strings.TrimPrefix(err.Error(), "report: ")))
 		} else {
-			p.Comparison = c
-			for i := range c.Changes {
-				if c.quiet(&c.Changes[i]) || len(p.Changes) >= mostBeside {
-					p.Hidden++
-					continue
-				}
-				p.Changes = append(p.Changes, c.Changes[i])
-			}
+			section.Add(c.Items()...)
 		}
-		d.Beside = append(d.Beside, p)
+		list = append(list, section)
 	}
 	if len(loads) > 1 {
-		d.Lines = newLoadsBeside(loads, names)
+		list = append(list, &document.Section{ID: "loads", Title: "Loads side by side", Level: 2, Items: append([]document.Item{loadsTable(loads, names)}, loadCharts(loads, names)...)})
 	}
+	return list
+}
+
+// loadsTable has a column for each run.
+func loadsTable(loads []*load.Result, names []string) *document.Table {
+	t := &document.Table{Columns: document.Columns(append([]string{""}, names...)...)}
+	for _, row := range []struct {
+		name string
+		text func(r *load.Result) string
+	}{
+		{"throughput", func(r *load.Result) string { return units.Rate(r.Throughput) }},
+		{"requests", func(r *load.Result) string { return units.Number(r.IOPS) + "/s" }},
+		{"P50", func(r *load.Result) string { return units.Time(r.Latency.P50) }},
+		{"P99", func(r *load.Result) string { return units.Time(r.Latency.P99) }},
+		{"P99.9", func(r *load.Result) string { return units.Time(r.Latency.P999) }},
+		{"max", func(r *load.Result) string { return units.Time(r.Latency.Max) }},
+		{"CPU/request of the generator", func(r *load.Result) string { return units.Nanoseconds(r.Generator.CPUPerOp) }},
+	} {
+		cells := []string{row.name}
+		for _, r := range loads {
+			text := "INVALID"
+			if r.Valid && r.Latency != nil {
+				text = row.text(r)
+			}
+			cells = append(cells, text)
+		}
+		t.Add(cells...)
+	}
+	return t
 }
 
 // rawResults is a list of all results as they were read, for programs that
 // find the page and not the files.
-func rawResults(results []*Result) template.JS {
+func rawResults(results []*Result) []byte {
 	type one struct {
 		Name   string          `json:"name"`
 		Result json.RawMessage `json:"result"`
@@ -230,14 +223,14 @@ func rawResults(results []*Result) template.JS {
 	size := 0
 	for _, r := range results {
 		if size += len(r.raw); size > mostRaw {
-			return ""
+			return nil
 		}
 		list = append(list, one{r.Name, r.raw})
 	}
 	var b bytes.Buffer
 	// Encode compacts what is raw, and escapes <, > and & in it too.
 	if err := json.NewEncoder(&b).Encode(list); err != nil {
-		return ""
+		return nil
 	}
-	return template.JS(b.Bytes())
+	return b.Bytes()
 }

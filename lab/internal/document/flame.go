@@ -1,14 +1,14 @@
-package report
+package document
 
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -21,12 +21,12 @@ const (
 	flameLabel  = 0.025 // of the width: a narrower frame has no room for its name
 )
 
-// A flamegraph shows where a profile's values come from: callers above what they
+// A Flame is a flame graph: where a profile's values come from, callers above what they
 // call, each as wide as its part of the whole, the widest first. It is drawn in
 // per cent of the page's width and in pixels of height, so that its text is readable
 // on any screen; the script that lets a reader go into a part of it only
-// changes those numbers.
-type flamegraph struct {
+// changes those numbers. A terminal does not have it.
+type Flame struct {
 	ID     string
 	Title  string
 	Total  string
@@ -71,39 +71,33 @@ func (c *call) to(name string) *call {
 	return next
 }
 
-// newFlamegraph returns nil for a profile of nothing.
-func newFlamegraph(id, title string, p *evidence.Profile) *flamegraph {
-	if p == nil {
-		return nil
-	}
+// NewFlame draws stacks: a value, and the names of functions from the outermost in,
+// which are borrowed until the next one. label writes a value. It returns nil
+// where the values come to nothing.
+func NewFlame(id, title string, label func(float64) string, stacks iter.Seq2[float64, []string]) *Flame {
 	root := &call{name: "all"}
 	cut := false
-	for _, s := range p.Stacks {
-		// Sums of hostile values would leave the range of integers.
-		value := float64(s.Value)
+	for value, names := range stacks {
 		root.value += value
 		at := root
-		for i := range s.Frames {
+		for i, name := range names {
 			if i == flameDepth {
 				cut = true
 				break
 			}
-			at = at.to(s.Frames[len(s.Frames)-1-i].Func)
+			at = at.to(name)
 			at.value += value
 		}
 	}
 	if root.value <= 0 {
 		return nil
 	}
-	g := &flamegraph{ID: id, Title: title, Total: units.Figure(root.value, p.Unit)}
-	if p.Unit == "objects" {
-		g.Total = units.Grouped(root.value) + " objects"
-	}
+	g := &Flame{ID: id, Title: title, Total: label(root.value)}
 	least := flameLeast * root.value
 	var small bool
 	for {
 		g.Frames, g.Height, small = g.Frames[:0], 0, false
-		g.lay(root, 0, 0, root.value, p.Unit, least, &small)
+		g.lay(root, 0, 0, root.value, label, least, &small)
 		if len(g.Frames) <= flameFrames {
 			break
 		}
@@ -119,17 +113,13 @@ func newFlamegraph(id, title string, p *evidence.Profile) *flamegraph {
 }
 
 // lay places a call and what it calls. Its depth is bounded by flameDepth.
-func (g *flamegraph) lay(c *call, depth int, from, total float64, unit string, least float64, small *bool) {
+func (g *Flame) lay(c *call, depth int, from, total float64, label func(float64) string, least float64, small *bool) {
 	if len(g.Frames) > flameFrames {
 		return
 	}
-	value := units.Figure(c.value, unit)
-	if unit == "objects" {
-		value = units.Grouped(c.value) + " objects"
-	}
 	f := flame{
-		Class: kindOfCode(c.name), Name: shortName(c.name), Part: from / total, Width: c.value / total, Depth: depth,
-		About: fmt.Sprintf("%s\n%s, %s", clipped(c.name, 300), value, units.Percent(c.value/total)),
+		Class: kindOfCode(c.name), Name: ShortName(c.name), Part: from / total, Width: c.value / total, Depth: depth,
+		About: fmt.Sprintf("%s\n%s, %s", Clip(c.name, 300), label(c.value), units.Percent(c.value/total)),
 	}
 	f.Label = f.Width >= flameLabel
 	g.Frames = append(g.Frames, f)
@@ -142,13 +132,13 @@ func (g *flamegraph) lay(c *call, depth int, from, total float64, unit string, l
 			*small = true
 			break
 		}
-		g.lay(next, depth+1, from, total, unit, least, small)
+		g.lay(next, depth+1, from, total, label, least, small)
 		from += next.value
 	}
 }
 
-// shortName takes the directories off a function's name.
-func shortName(name string) string {
+// ShortName takes the directories off a function's name.
+func ShortName(name string) string {
 	short := name
 	// Type parameters have paths of their own.
 	end := strings.IndexAny(short, "[(")
@@ -158,11 +148,11 @@ func shortName(name string) string {
 	if i := strings.LastIndexByte(short[:end], '/'); i >= 0 {
 		short = short[i+1:]
 	}
-	return clipped(short, 120)
+	return Clip(short, 120)
 }
 
-// clipped shortens a text to so many characters.
-func clipped(text string, most int) string {
+// Clip shortens a text to so many characters.
+func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -198,38 +188,9 @@ func kindOfCode(name string) string {
 	return "k-std"
 }
 
-// flameKinds is the legend.
-var flameKinds = []legend{
-	{"k-own", "", "sluice"}, {"k-std", "", "standard library"}, {"k-run", "", "Go runtime"}, {"k-call", "", "system calls, kernel"}, {"k-other", "", "other code"},
-}
-
-// flamegraphs are those of a diagnosis: what costs time and what allocates
-// openly, the rest folded.
-func flamegraphs(e *evidence.Evidence, id string) (open, folded []*flamegraph) {
-	var perf *evidence.Profile
-	if e.Perf != nil {
-		perf = e.Perf.Profile
+// Keys is the legend.
+func (*Flame) Keys() []legend {
+	return []legend{
+		{"k-own", "", "sluice"}, {"k-std", "", "standard library"}, {"k-run", "", "Go runtime"}, {"k-call", "", "system calls, kernel"}, {"k-other", "", "other code"},
 	}
-	for _, p := range []struct {
-		name, title string
-		profile     *evidence.Profile
-		open        bool
-	}{
-		{"cpu", "CPU time", e.CPU, true},
-		{"space", "bytes allocated", e.Space, true},
-		{"allocs", "objects allocated", e.Allocs, e.Space == nil},
-		{"perf", "perf: samples with the kernel's frames", perf, false},
-		{"block", "time spent waiting", e.Block, false},
-		{"mutex", "time that others waited for a lock", e.Mutex, false},
-	} {
-		g := newFlamegraph(id+"-"+p.name, p.title, p.profile)
-		switch {
-		case g == nil:
-		case p.open:
-			open = append(open, g)
-		default:
-			folded = append(folded, g)
-		}
-	}
-	return open, folded
 }

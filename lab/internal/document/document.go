@@ -1,0 +1,144 @@
+// Package document is what results are written in: sections of paragraphs,
+// tables, facts, charts and flame graphs, made once and given to a terminal and to
+// an HTML page. What a report says is worded where the document is built;
+// this package knows nothing of measuring.
+//
+// # Ownership and concurrency
+//
+// A document is the caller's. Writing one does not change it, so that several
+// goroutines may write the same.
+package document
+
+// A Style is what a text means; how it looks is decided where it is written.
+type Style int
+
+const (
+	Plain Style = iota
+	Good
+	Bad
+	Dim
+	Bold
+)
+
+// A Section has a heading and items below it.
+type Section struct {
+	ID    string // of its place in the page; empty for none
+	Title string
+	Text  string // beside the title
+	Level int    // 2 or 3
+	Items []Item
+}
+
+// Add appends items and returns the section.
+func (s *Section) Add(items ...Item) *Section {
+	s.Items = append(s.Items, items...)
+	return s
+}
+
+// An Item is a *Para, *Table, *Facts, *Chart, *Flame, *Fold or *Section.
+type Item interface{ item() }
+
+// A Para is a paragraph, behind a mark if there is one: "MISSED".
+type Para struct {
+	Mark      string
+	MarkStyle Style
+	Text      string
+	Style     Style
+}
+
+// Note is a paragraph of what is said beside.
+func Note(text string) *Para { return &Para{Text: text, Style: Dim} }
+
+// Say is a plain paragraph.
+func Say(text string) *Para { return &Para{Text: text} }
+
+// Fault is a paragraph that must not be overlooked.
+func Fault(mark, text string) *Para { return &Para{Mark: mark, MarkStyle: Bad, Text: text} }
+
+// Facts are names with their values.
+type Facts struct {
+	Tiles bool // shown large on the page
+	List  []Fact
+}
+
+// A Fact is a name and what it is.
+type Fact struct{ Name, Value string }
+
+// Add appends a fact unless the value is empty.
+func (f *Facts) Add(name, value string) {
+	if value != "" {
+		f.List = append(f.List, Fact{name, value})
+	}
+}
+
+// A Column of a table. A terminal leaves out columns that do not fit, from the
+// right, unless they are kept.
+type Column struct {
+	Name string
+	Left bool // of words, not of numbers
+	Keep bool
+}
+
+// Columns are columns of numbers behind one of words.
+func Columns(names ...string) []Column {
+	list := make([]Column, len(names))
+	for i, name := range names {
+		list[i] = Column{Name: name, Left: i == 0, Keep: true}
+	}
+	return list
+}
+
+// A Table is rows under a head.
+type Table struct {
+	ID, Caption string
+	Class       string // of the page's style sheet
+	Columns     []Column
+	Rows        []Row
+}
+
+// A Row of a table, with lines of text below it.
+type Row struct {
+	Cells []Cell
+	Base  bool // what the others are compared with
+	Under []string
+}
+
+// A Cell is a text in a table.
+type Cell struct {
+	Text  string
+	Style Style
+	Class string // of the page's style sheet
+	About string // on the page, when asked for
+	Small string // on the page, below
+	Bar   *Bar
+}
+
+// Texts are plain cells.
+func Texts(texts ...string) Row {
+	var r Row
+	for _, text := range texts {
+		r.Cells = append(r.Cells, Cell{Text: text})
+	}
+	return r
+}
+
+// Add appends a row.
+func (t *Table) Add(texts ...string) { t.Rows = append(t.Rows, Texts(texts...)) }
+
+// A Bar draws a ratio with its interval on a logarithmic axis around 1, and a
+// bound where there is one. Zero values are not drawn.
+type Bar struct{ Median, Lo, Hi, Bound float64 }
+
+// A Fold is what a page shows when asked for. A terminal does not have it.
+type Fold struct {
+	Title string
+	Items []Item
+}
+
+func (*Section) item() {}
+func (*Para) item()    {}
+func (*Facts) item()   {}
+func (*Table) item()   {}
+func (*Chart) item()   {}
+func (*Flame) item()   {}
+func (*Fold) item()    {}

@@ -1,0 +1,199 @@
+package document
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// width is what text stays within, in columns of a terminal.
+const width = 100
+
+// A Printer writes items for a terminal or a pipe. Errors of the writer are kept
+// and returned by Err. It is used by one goroutine.
+type Printer struct {
+	w      io.Writer
+	colour bool
+	err    error
+}
+
+// NewPrinter returns a printer to w, with colours only if asked for.
+func NewPrinter(w io.Writer, colour bool) *Printer { return &Printer{w: w, colour: colour} }
+
+// Err returns the first error of the writer.
+func (p *Printer) Err() error { return p.err }
+
+// Print writes items one below the other.
+func (p *Printer) Print(items ...Item) {
+	for _, item := range items {
+		switch x := item.(type) {
+		case *Para:
+			p.para(x)
+		case *Facts:
+			p.facts(x)
+		case *Table:
+			p.table(x)
+		case *Section:
+			p.line("")
+			if x.Title != "" {
+				p.wrapped(x.Title+"  ", Bold, x.Text, Plain)
+			}
+			p.Print(x.Items...)
+		}
+	}
+}
+
+// Line writes a line as it is.
+func (p *Printer) line(text string) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, strings.TrimRight(text, " ")+"\n")
+	}
+}
+
+// codes are the basic colours, which every theme of a terminal makes readable.
+var codes = map[Style]string{Good: "32", Bad: "31", Dim: "2", Bold: "1"}
+
+func (p *Printer) paint(text string, s Style) string {
+	if !p.colour || text == "" || codes[s] == "" {
+		return text
+	}
+	return "\x1b[" + codes[s] + "m" + text + "\x1b[0m"
+}
+
+func (p *Printer) para(x *Para) {
+	mark := ""
+	if x.Mark != "" {
+		mark = x.Mark + "  "
+	}
+	p.wrapped(mark, x.MarkStyle, x.Text, x.Style)
+}
+
+// wrapped writes a text behind a mark, with later lines indented as far.
+func (p *Printer) wrapped(mark string, markStyle Style, text string, style Style) {
+	indent := min(utf8.RuneCountInString(mark), 30)
+	lines := wrap(text, width-indent)
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	for i, line := range lines {
+		if i == 0 {
+			p.line(p.paint(mark, markStyle) + p.paint(line, style))
+		} else {
+			p.line(strings.Repeat(" ", indent) + p.paint(line, style))
+		}
+	}
+}
+
+func (p *Printer) facts(f *Facts) {
+	longest := 0
+	for _, x := range f.List {
+		longest = max(longest, utf8.RuneCountInString(x.Name))
+	}
+	for _, x := range f.List {
+		p.wrapped(x.Name+strings.Repeat(" ", longest-utf8.RuneCountInString(x.Name)+2), Dim, x.Value, Plain)
+	}
+}
+
+// shown are the columns that fit, and how wide each is.
+func (t *Table) shown() (shown []int, widths []int) {
+	widths = make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = utf8.RuneCountInString(c.Name)
+		for _, r := range t.Rows {
+			if i < len(r.Cells) {
+				widths[i] = max(widths[i], utf8.RuneCountInString(oneLine(r.Cells[i].Text)))
+			}
+		}
+	}
+	room := width
+	for i, c := range t.Columns {
+		if c.Keep {
+			room -= widths[i] + 2
+		}
+	}
+	full := false
+	for i, c := range t.Columns {
+		if !c.Keep {
+			if full = full || widths[i]+2 > room; full {
+				continue
+			}
+			room -= widths[i] + 2
+		}
+		shown = append(shown, i)
+	}
+	return shown, widths
+}
+
+func (p *Printer) table(t *Table) {
+	if t.Caption != "" {
+		p.line("")
+		p.wrapped("", Plain, t.Caption, Bold)
+	}
+	shown, widths := t.shown()
+	put := func(cell func(i int) Cell) {
+		var b strings.Builder
+		for _, i := range shown {
+			c := cell(i)
+			text := oneLine(c.Text)
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
+			if t.Columns[i].Left {
+				b.WriteString("  " + p.paint(text, c.Style) + space)
+			} else {
+				b.WriteString("  " + space + p.paint(text, c.Style))
+			}
+		}
+		p.line(b.String())
+	}
+	put(func(i int) Cell { return Cell{Text: t.Columns[i].Name, Style: Dim} })
+	for _, r := range t.Rows {
+		put(func(i int) Cell {
+			if i >= len(r.Cells) {
+				return Cell{}
+			}
+			return r.Cells[i]
+		})
+		for _, text := range r.Under {
+			for _, line := range wrap(text, width-8) {
+				p.line("        " + line)
+			}
+		}
+	}
+}
+
+// oneLine takes line ends out of a text that may come out of a file.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// unit finds a number before its unit, which stay in one line.
+var unit = regexp.MustCompile(`(\d) (%|B|KiB|MiB|GiB|[kMG]?B/s|[mµn]?s)\b?`)
+
+// wrap breaks text between words into lines of at most most characters, and words
+// that are longer.
+func wrap(text string, most int) []string {
+	var lines []string
+	line, n := "", 0
+	flush := func() {
+		if n > 0 {
+			lines = append(lines, strings.ReplaceAll(line, "\u00a0", " "))
+		}
+		line, n = "", 0
+	}
+	for word := range strings.SplitSeq(unit.ReplaceAllString(oneLine(text), "$1\u00a0$2"), " ") {
+		letters := []rune(word)
+		for len(letters) > most {
+			flush()
+			line, n = string(letters[:most]), most
+			letters = letters[most:]
+			flush()
+		}
+		if n > 0 && n+1+len(letters) > most {
+			flush()
+		}
+		if n > 0 {
+			line, n = line+" ", n+1
+		}
+		line, n = line+string(letters), n+len(letters)
+	}
+	flush()
+	return lines
+}

@@ -1,0 +1,335 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/stats"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+const howToRead = "All variants of a scenario do the same work on the same bytes, in turn, round by round. Figures are medians; a ratio is taken " +
+	"within rounds to the baseline (*), with the interval that covers its true median with 95 % probability. Less is better unless a figure is per second; ~ is no difference that these rounds could show."
+
+// BenchHead says where it is measured and how the rest is to be read.
+func BenchHead(m machine.Machine) []document.Item {
+	lines := m.Lines()
+	return []document.Item{document.Say(lines[0]), document.Say(lines[1]), document.Note(howToRead)}
+}
+
+// Scenario is all that is said of one scenario.
+func Scenario(o *measure.Outcome) *document.Section {
+	s := Summarize(o)
+	section := &document.Section{Title: o.Name, Text: o.Title, Level: 3}
+	if !o.Measured() {
+		mark := document.Fault(strings.ToUpper(string(o.State)), o.Reason)
+		if o.State == measure.Skipped {
+			mark.MarkStyle = document.Dim
+		}
+		return section.Add(mark)
+	}
+	section.Add(scenarioTable(o, &s))
+	variants := &document.Table{Columns: []document.Column{{Name: "variant", Left: true}, {Name: "what it is", Left: true}}}
+	for _, r := range s.Rows {
+		if r.Skipped != "" {
+			section.Add(document.Note(r.Variant + " is not here: " + r.Skipped))
+		}
+		variants.Add(r.Variant, r.about)
+	}
+	var met []string
+	for _, t := range s.Targets {
+		switch {
+		case inColumn(&s, t) && t.Value != nil:
+		case t.Status == Met:
+			met = append(met, t.Promise()+" ("+valueText(t)+")")
+		default:
+			section.Add(openTarget(t))
+		}
+	}
+	if len(met) > 0 {
+		section.Add(&document.Para{Mark: "ok", MarkStyle: document.Good, Text: strings.Join(met, "; ")})
+	}
+	section.Add(curve(o)...)
+	return section.Add(document.Note(note(o, &s)), &document.Fold{Title: "What the variants are", Items: []document.Item{variants}})
+}
+
+// openTarget is one that is not met.
+func openTarget(t TargetResult) *document.Para {
+	p := &document.Para{Mark: "no figure", MarkStyle: document.Dim, Text: t.Promise()}
+	if t.Status == Missed {
+		p.Mark, p.MarkStyle = "MISSED: "+valueText(t), document.Bad
+	}
+	return p
+}
+
+// scenarioTable has a row for each variant. Beside the compared figure stand
+// allocations and collections, then what only the runner knows, then the rest.
+func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
+	t := &document.Table{Columns: document.Columns("variant", metricLabel(o.Metric, o.Op), "ratio", "95 %")}
+	targets := slices.ContainsFunc(s.Targets, func(r TargetResult) bool { return inColumn(s, r) && r.Value != nil })
+	if targets {
+		t.Columns = append(t.Columns, document.Column{Name: "target", Left: true, Keep: true})
+	}
+	var metrics []string
+	for _, metric := range slices.Concat([]string{lab.AllocsPerOp, lab.GCRuns}, ownMetrics(s, o.Metric), []string{lab.NsPerOp, lab.CPUPerOp, measure.MBPerS, lab.BytesPerOp}) {
+		if metric != o.Metric && slices.ContainsFunc(s.Rows, func(r Row) bool { _, ok := r.Metrics[metric]; return ok }) {
+			metrics = append(metrics, metric)
+			t.Columns = append(t.Columns, document.Column{Name: metricLabel(metric, o.Op)})
+		}
+	}
+	for _, r := range s.Rows {
+		if r.Skipped != "" {
+			continue
+		}
+		row := document.Row{Base: r.Variant == s.Baseline, Cells: []document.Cell{{Text: r.Variant, About: r.about}, {Text: "-"}, {}, {}}}
+		if r.Figure != nil {
+			row.Cells[1] = document.Cell{Text: units.Figure(r.Figure.Median, o.Metric), About: units.Range(r.Figure.Lo, r.Figure.Hi, o.Metric)}
+		}
+		switch {
+		case row.Base:
+			row.Cells[0].Text += " *"
+			row.Cells[2] = document.Cell{Text: "1", Style: document.Dim}
+		case r.Ratio != nil:
+			row.Cells[2] = ratioCell(r)
+			row.Cells[3].Text = units.Ratio(r.Ratio.Lo) + " .. " + units.Ratio(r.Ratio.Hi)
+		}
+		if targets {
+			row.Cells = append(row.Cells, targetCell(s, r.Variant, row.Cells[2].Bar))
+		}
+		for _, metric := range metrics {
+			c := document.Cell{Text: "-"}
+			if in, ok := r.Metrics[metric]; ok {
+				c.Text = units.Figure(in.Median, metric)
+			}
+			row.Cells = append(row.Cells, c)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func ratioCell(r Row) document.Cell {
+	c := document.Cell{Text: units.Ratio(r.Ratio.Median), Bar: &document.Bar{Median: r.Ratio.Median, Lo: r.Ratio.Lo, Hi: r.Ratio.Hi}}
+	switch r.Verdict {
+	case "less":
+		c.Style = document.Good
+	case "more":
+		c.Style = document.Bad
+	default:
+		c.Text, c.Style, c.About = "~", document.Dim, c.Text
+	}
+	return c
+}
+
+// inColumn tells which targets stand in the row of their variant: those about
+// the ratio that the row shows. The others get a line of their own.
+func inColumn(s *Summary, t TargetResult) bool {
+	return t.Against == s.Baseline && (t.Metric == "" || t.Metric == s.Metric)
+}
+
+func targetCell(s *Summary, variant string, bar *document.Bar) document.Cell {
+	for _, t := range s.Targets {
+		if t.Variant != variant || !inColumn(s, t) || t.Value == nil {
+			continue
+		}
+		limit, below := bound(t.Target)
+		if bar != nil {
+			bar.Bound = limit
+		}
+		text := "<= " + units.Ratio(limit)
+		if !below {
+			text = ">= " + units.Ratio(limit)
+		}
+		if t.Upper {
+			text = "upper " + text
+		}
+		if t.Status == Met {
+			return document.Cell{Text: text + " ok", Style: document.Good}
+		}
+		// The row may show ~ where the median misses.
+		return document.Cell{Text: text + " MISSED: " + units.Ratio(held(t)), Style: document.Bad}
+	}
+	return document.Cell{}
+}
+
+// held is the end of the interval that a target is about.
+func held(t TargetResult) float64 {
+	if t.Upper {
+		return t.Value.Hi
+	}
+	return t.Value.Median
+}
+
+// valueText writes what a target was held against.
+func valueText(t TargetResult) string {
+	if t.Against != "" {
+		return units.Ratio(held(t))
+	}
+	return units.Figure(held(t), t.Metric)
+}
+
+// ownMetrics are those that only runners report, in order of name.
+func ownMetrics(s *Summary, compared string) []string {
+	common := []string{compared, lab.NsPerOp, lab.CPUPerOp, lab.AllocsPerOp, lab.BytesPerOp, lab.GCRuns, measure.MBPerS}
+	var names []string
+	for _, r := range s.Rows {
+		for metric := range r.Metrics {
+			if !slices.Contains(common, metric) && !slices.Contains(names, metric) {
+				names = append(names, metric)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// metricLabel names a metric for a table's head: what of what.
+func metricLabel(metric, op string) string {
+	if op == "" {
+		op = "op"
+	}
+	switch metric {
+	case lab.NsPerOp:
+		return "time/" + op
+	case lab.CPUPerOp:
+		return "CPU/" + op
+	case lab.GCRuns:
+		return "GCs"
+	}
+	if what, per, ok := strings.Cut(metric, "/"); ok && per == "op" {
+		return what + "/" + op
+	}
+	return metric
+}
+
+// curve draws the figure of each variant against the place where it stands, and
+// the straight line that fits best; nothing without two points.
+func curve(o *measure.Outcome) []document.Item {
+	if o.Curve == nil {
+		return nil
+	}
+	var x, y []float64
+	var points [][2]float64
+	maxX, maxY := 0.0, 0.0
+	for i := range o.Variants {
+		if values := o.Variants[i].Values(o.Curve.Metric); values != nil {
+			p := [2]float64{o.Variants[i].X, stats.Median(values)}
+			points, x, y = append(points, p), append(x, p[0]), append(y, p[1])
+			maxX, maxY = max(maxX, p[0]), max(maxY, p[1])
+		}
+	}
+	if len(points) < 2 || maxX <= 0 || maxY <= 0 {
+		return nil
+	}
+	fit := stats.Fit(x, y)
+	sign, intercept := "+", fit.Intercept
+	if intercept < 0 {
+		sign, intercept = "-", -intercept
+	}
+	metric, label := o.Curve.Metric, metricLabel(o.Curve.Metric, o.Op)
+	formula := fmt.Sprintf("%s x %s %s %s, R² %.4f", units.Figure(fit.Slope, metric), o.Curve.X, sign, units.Figure(intercept, metric), fit.R2)
+	c := document.NewChart(fmt.Sprintf("%s: %s by %s", o.Name, label, o.Curve.X), document.Until(maxX, 1000), document.FromZero(max(maxY, fit.At(maxX)), 1000),
+		func(v float64) string { return units.Figure(v, metric) })
+	c.What, c.Over, c.Caption = label, o.Curve.X, "The dashed line is the best straight one: "+formula+"."
+	for _, p := range points {
+		c.Tick(p[0], units.Grouped(p[0]))
+	}
+	c.Dots(0, "medians", points)
+	c.Line(0, "dashed", "", false, [][2]float64{{0, max(0, fit.Intercept)}, {maxX, fit.At(maxX)}})
+	return []document.Item{c, &document.Para{Mark: label + " by " + o.Curve.X, MarkStyle: document.Dim, Text: formula}}
+}
+
+// BenchFoot says what became of a whole run.
+func BenchFoot(f *File) []document.Item {
+	summaries := f.Summaries()
+	items := []document.Item{document.Say("")}
+	items = append(items, faults(summaries)...)
+	if len(Tally(summaries)) > 0 {
+		line := "targets: " + tallyText(summaries)
+		if f.Mode != "full" {
+			line += "; an impression, bench --full decides"
+		}
+		items = append(items, document.Say(line))
+	}
+	return append(items, document.Say(runText(f)))
+}
+
+func faults(summaries []Summary) []document.Item {
+	var items []document.Item
+	for _, s := range summaries {
+		if s.State == measure.Invalid || s.State == measure.Failed {
+			items = append(items, document.Fault(strings.ToUpper(string(s.State)), s.Scenario+": "+s.Reason))
+		}
+	}
+	return items
+}
+
+func runText(f *File) string {
+	measured := 0
+	for i := range f.Scenarios {
+		if f.Scenarios[i].Measured() {
+			measured++
+		}
+	}
+	line := fmt.Sprintf("%d of %s in %s, seed %d", measured, units.Plural(len(f.Scenarios), "scenario"), units.Span(time.Duration(f.Seconds*float64(time.Second))), f.Seed)
+	if f.Interrupted {
+		line += "; interrupted, only whole rounds are kept"
+	}
+	if f.Profiled {
+		line += "; a profiler ran beside"
+	}
+	return line
+}
+
+// benchSection is the part of a page on one run: what was missed and met first,
+// then every scenario.
+func benchSection(section *document.Section, f *File) *document.Section {
+	summaries := f.Summaries()
+	mode := f.Mode
+	if f.Mode != "full" || f.Interrupted {
+		mode += ": an impression, bench --full decides"
+	}
+	section.Add(document.Note(mode+"; "+runText(f)), document.Note(howToRead))
+	section.Add(faults(summaries)...)
+	open, met := targetTable(), targetTable()
+	for _, s := range summaries {
+		for _, t := range s.Targets {
+			row := document.Texts(s.Scenario, t.Promise(), "", string(t.Status))
+			if t.Value != nil {
+				row.Cells[2].Text = valueText(t)
+			}
+			switch t.Status {
+			case Met:
+				row.Cells[3].Style = document.Good
+				met.Rows = append(met.Rows, row)
+				continue
+			case Missed:
+				row.Cells[3].Style = document.Bad
+			}
+			open.Rows = append(open.Rows, row)
+		}
+	}
+	if len(open.Rows)+len(met.Rows) > 0 {
+		targets := &document.Section{Title: "Targets", Text: tallyText(summaries) + ".", Level: 3}
+		if len(open.Rows) > 0 {
+			targets.Add(open)
+		}
+		section.Add(targets.Add(&document.Fold{Title: "Those that are met", Items: []document.Item{met}}))
+	}
+	for i := range f.Scenarios {
+		section.Add(Scenario(&f.Scenarios[i]))
+	}
+	return section
+}
+
+func targetTable() *document.Table {
+	t := &document.Table{Columns: document.Columns("scenario", "promise", "measured", "outcome")}
+	t.Columns[1].Left, t.Columns[3].Left = true, true
+	return t
+}

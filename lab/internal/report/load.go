@@ -1,0 +1,337 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+// LoadHead says what a run does.
+func LoadHead(p *load.Plan) []document.Item {
+	head := fmt.Sprintf("%s %s: %s, %s, %s", p.Protocol, p.Target, units.Plural(p.Conns, "connection"), sizesText(p.Sizes), rateText(p))
+	f := &document.Facts{}
+	f.Add("faults", faultsText(p.Faults))
+	return []document.Item{document.Say(head), f}
+}
+
+// sizesText says which lengths requests have.
+func sizesText(s load.Sizes) string {
+	from, to := units.Bytes(s.Min), units.Bytes(s.Max)
+	switch {
+	case s.Min == s.Max:
+		return from
+	case len(s.Weights) > 0:
+		return fmt.Sprintf("%d sizes from %s to %s, %s on average", len(s.Weights), from, to, units.Bytes(s.Mean()))
+	}
+	return from + " to " + to
+}
+
+// rateText says which model a plan follows.
+func rateText(p *load.Plan) string {
+	depth := units.Plural(p.Depth, "request") + " under way on each"
+	switch {
+	case p.Rate == 0:
+		return "closed loop, " + depth
+	case p.RateBytes:
+		return "open loop, " + units.Rate(p.Rate) + ", at most " + depth
+	}
+	return "open loop, " + units.Number(p.Rate) + " requests/s, at most " + depth
+}
+
+// faultsText says what the generator does wrong on purpose.
+func faultsText(f load.Faults) string {
+	var list []string
+	if f.SlowConns > 0 {
+		list = append(list, fmt.Sprintf("%s read at %s", units.Plural(f.SlowConns, "connection"), units.Rate(f.SlowRate)))
+	}
+	if f.ResetEvery > 0 {
+		list = append(list, fmt.Sprintf("a reset in the middle of every %s", units.Plural(f.ResetEvery, "request")))
+	}
+	if f.PauseFor > 0 {
+		list = append(list, fmt.Sprintf("all pause for %v every %v", f.PauseFor, f.PauseEvery))
+	}
+	return strings.Join(list, "; ")
+}
+
+const (
+	// unfit is the error of timers from which on a machine is not one to measure
+	// latency on.
+	unfit = 5 * time.Millisecond
+	// nearCeiling is the part of the ceiling from which on the generator may not
+	// keep a rate any more.
+	nearCeiling = 0.8
+	// crowded is the part of the time, as a divisor, from which on waiting for a
+	// processor is pointed out.
+	crowded = 4
+)
+
+// LoadCalibration says what was found out before a run.
+func LoadCalibration(c *load.Calibration, p *load.Plan) []document.Item {
+	f := &document.Facts{}
+	f.Add("timers", fmt.Sprintf("end %s late, P99 %s: a send is late after %s", units.Time(c.Timer.P50), units.Time(c.Timer.P99), units.Time(c.LateAfter)))
+	f.Add("loopback", fmt.Sprintf("a round trip of 64 B takes %s, P99 %s", units.Time(c.Loopback.P50), units.Time(c.Loopback.P99)))
+	f.Add("ceiling", fmt.Sprintf("the generator reaches %s requests/s, at %s of CPU each", units.Number(c.Ceiling), units.Nanoseconds(c.CeilingCPU)))
+	items := []document.Item{f}
+	if c.Timer.P99 > unfit {
+		items = append(items, document.Note("Waits that end so late say that something else keeps the machine busy."))
+	}
+	rate := p.Rate
+	if p.RateBytes {
+		rate /= p.Sizes.Mean()
+	}
+	if c.Ceiling > 0 && rate > nearCeiling*c.Ceiling {
+		items = append(items, document.Note(fmt.Sprintf("--rate asks for %s of the ceiling: expect the generator to be the limit.", units.Percent(rate/c.Ceiling))))
+	}
+	return items
+}
+
+// LoadResult is all that is said of a run, its plan and its calibration aside.
+func LoadResult(r *load.Result) []document.Item {
+	if r.Interrupted && r.Measured <= 0 {
+		return []document.Item{document.Fault("INTERRUPTED", "within the warm-up: nothing was measured")}
+	}
+	var items []document.Item
+	add := func(list ...document.Item) { items = append(items, list...) }
+	if r.Interrupted {
+		add(document.Fault("INTERRUPTED", "what follows is of the "+units.Time(r.Measured)+" that were measured until then"))
+	}
+	f := &document.Facts{}
+	f.Add("throughput", units.Rate(r.Throughput)+" of payload"+windowRange(r))
+	f.Add("requests", fmt.Sprintf("%s/s, %s answered in %s", units.Number(r.IOPS), units.Count(r.Requests), units.Time(r.Measured)))
+	if r.Errors > 0 {
+		f.Add("errors", units.Count(r.Errors)+", the first: "+r.Error)
+	}
+	if r.Redials > 0 {
+		f.Add("redials", units.Count(r.Redials))
+	}
+	if r.Plan.Rate > 0 && r.Requests > 0 {
+		late := units.Percent(r.Late) + " of the sends, by more than " + units.Time(r.LateAfter)
+		if r.Plan.Faults.Any() {
+			late += ", which the faults have a part in"
+		} else {
+			late += "; up to 5 % is valid"
+		}
+		f.Add("late", late)
+	}
+	if r.Requests > 0 {
+		f.Add("busy", units.Percent(r.Busy)+" of the time of the generator's busiest thread")
+	}
+	add(f)
+	if r.Valid {
+		add(latency(r)...)
+	} else {
+		add(invalid(r)...)
+	}
+	if r.Requests > 0 {
+		add(use(r)...)
+	}
+	return items
+}
+
+// windowRange says how far the windows of the time series lie apart.
+func windowRange(r *load.Result) string {
+	if len(r.Series) < 2 {
+		return ""
+	}
+	low, high := r.Series[0].Rate, r.Series[0].Rate
+	for _, s := range r.Series {
+		low, high = min(low, s.Rate), max(high, s.Rate)
+	}
+	return fmt.Sprintf("; windows of %s: %s to %s", units.Time(r.Plan.Windows.Throughput), units.Rate(low), units.Rate(high))
+}
+
+// latency has a row for each distribution there is.
+func latency(r *load.Result) []document.Item {
+	if r.Latency == nil {
+		return nil
+	}
+	open := r.Plan.Rate > 0
+	t := &document.Table{Columns: document.Columns("latency", "P50", "P90", "P99", "P99.9", "max", "mean", "min")}
+	add := func(title string, d *load.Distribution) {
+		if d != nil {
+			t.Add(title, units.Time(d.P50), units.Time(d.P90), units.Time(d.P99), units.Time(d.P999), units.Time(d.Max), units.Time(d.Mean), units.Time(d.Min))
+		}
+	}
+	if open {
+		add("from the time due", r.Latency)
+		add("service time", r.Service)
+	} else {
+		add("from the send", r.Latency)
+	}
+	items := []document.Item{t}
+	if from := doubtful(r.Late); open && from != "" && !r.Plan.Faults.Any() {
+		items = append(items, document.Say(fmt.Sprintf("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", units.Percent(r.Late), from)))
+	}
+	w := r.Plan.Windows
+	if len(r.Jitters) > 0 {
+		items = append(items, document.Say(fmt.Sprintf("P99 jitter %s: standard deviation of the P99 of %s over %s, median of %s", units.Time(r.Jitter), units.Time(w.P99), units.Time(min(w.Jitter, r.Measured)), units.Plural(len(r.Jitters), "span"))))
+	} else {
+		items = append(items, document.Say("P99 jitter unknown: it takes several windows of "+units.Time(w.P99)))
+	}
+	if !open {
+		items = append(items, document.Note("A closed loop hides stalls: while the target stalls nothing is sent, so the requests that would have waited are not in these figures. With --rate they are."))
+	}
+	return items
+}
+
+// doubtful names the figures that such a share of late sends can decide alone.
+func doubtful(late float64) string {
+	switch {
+	case late >= 0.01:
+		return "P99 and above"
+	case late >= 0.001:
+		return "P99.9 and max"
+	}
+	return ""
+}
+
+// advice is what to try, by why a run is invalid.
+var advice = map[load.Code]string{
+	load.TargetBehind:    "a lower --rate, more --conns or a greater --iodepth",
+	load.GeneratorLate:   "a lower --rate, more --threads, or the generator on a processor or machine of its own",
+	load.GeneratorFull:   "more --threads, a lower --rate, fewer --conns, or the generator on a processor or machine of its own",
+	load.EndedEarly:      "a longer run, or a shorter --warmup",
+	load.NothingAnswered: "a longer --duration, and whether --protocol is what the target speaks",
+	load.TargetFailed:    "what the target logs; whether --protocol is what it speaks; --redial if it is to restart",
+}
+
+// invalid says why there is no latency, and what to try.
+func invalid(r *load.Result) []document.Item {
+	items := []document.Item{document.Fault("INVALID", "there is no latency to show")}
+	for _, reason := range r.Reasons {
+		items = append(items, &document.Para{Mark: " ", Text: reason.Text})
+		if try := advice[reason.Code]; try != "" {
+			items = append(items, &document.Para{Mark: "  try:", MarkStyle: document.Bold, Text: try})
+		}
+	}
+	if len(r.Reasons) == 0 {
+		items = append(items, document.Note("The file gives no reason."))
+	}
+	if q := r.Generator.Queued; q != nil && *q > r.Measured/crowded && r.Measured > 0 {
+		items = append(items, &document.Para{Mark: " ", Text: fmt.Sprintf("the generator's threads waited for a processor %s of the time: something else keeps the machine busy", units.Percent(float64(*q)/float64(r.Measured)))})
+	}
+	return items
+}
+
+// uses are what processes use, each with what is known of it.
+var uses = []struct {
+	name string
+	text func(u *load.Use, r *load.Result) string
+}{
+	{"CPU/request", func(u *load.Use, _ *load.Result) string { return positive(u.CPUPerOp, units.Nanoseconds) }},
+	{"  user, system", func(u *load.Use, r *load.Result) string {
+		if u.CPU == 0 {
+			return ""
+		}
+		n := float64(r.Requests)
+		return units.Nanoseconds(float64(u.User)/n) + ", " + units.Nanoseconds(float64(u.System)/n)
+	}},
+	{"switches/request", func(u *load.Use, r *load.Result) string {
+		if u.Voluntary == nil || u.Involuntary == nil {
+			return ""
+		}
+		return units.Number(float64(*u.Voluntary+*u.Involuntary) / float64(r.Requests))
+	}},
+	{"waited for a CPU", func(u *load.Use, r *load.Result) string {
+		if u.Queued == nil || r.Measured <= 0 {
+			return ""
+		}
+		return units.Percent(float64(*u.Queued) / float64(r.Measured))
+	}},
+	{"syscalls/request", func(u *load.Use, _ *load.Result) string {
+		text := known(u.SyscallsPerOp, units.Number)
+		if text != "" && u.SyscallsAtLeast {
+			text = "≥ " + text
+		}
+		if text != "" && u.SyscallsNote != "" {
+			text += " *"
+		}
+		return text
+	}},
+	{"allocations/request", func(u *load.Use, _ *load.Result) string { return known(u.AllocsPerOp, units.Number) }},
+	{"GC pauses", func(u *load.Use, _ *load.Result) string {
+		if u.GCs == nil {
+			return ""
+		}
+		text := units.Plural(int(*u.GCs), "GC")
+		if u.GCPause != nil && *u.GCs > 0 {
+			text = units.Time(*u.GCPause) + " in " + text
+		}
+		return text
+	}},
+	{"resident", func(u *load.Use, _ *load.Result) string { return positive(float64(u.Resident), units.Bytes[float64]) }},
+	{"resident/connection", func(u *load.Use, _ *load.Result) string { return known(u.ResidentPerConn, units.Bytes[float64]) }},
+	{"threads", func(u *load.Use, _ *load.Result) string { return positive(float64(u.Threads), units.Number) }},
+}
+
+func positive(v float64, text func(float64) string) string {
+	if v <= 0 {
+		return ""
+	}
+	return text(v)
+}
+
+func known(v *float64, text func(float64) string) string {
+	if v == nil {
+		return ""
+	}
+	return text(*v)
+}
+
+// use sets generator and target side by side. There have been requests.
+func use(r *load.Result) []document.Item {
+	t := &document.Table{Columns: document.Columns("used", "generator")}
+	who, notes := []*load.Use{&r.Generator}, r.Generator.SyscallsNote
+	if r.Target != nil {
+		title := "target"
+		if r.Plan.PID > 0 {
+			title = fmt.Sprintf("target (%d)", r.Plan.PID)
+		}
+		t.Columns = append(t.Columns, document.Column{Name: title, Keep: true})
+		if who = append(who, r.Target); notes == "" {
+			notes = r.Target.SyscallsNote
+		}
+	}
+	for _, row := range uses {
+		cells, some := []string{row.name}, false
+		for _, u := range who {
+			text := row.text(u, r)
+			if some = some || text != ""; text == "" {
+				text = "-"
+			}
+			cells = append(cells, text)
+		}
+		if some {
+			t.Add(cells...)
+		}
+	}
+	items := []document.Item{t}
+	if notes != "" {
+		items = append(items, document.Note("* "+notes))
+	}
+	return items
+}
+
+// loadSection is the part of a page on one run.
+func loadSection(section *document.Section, r *load.Result) *document.Section {
+	section.Add(LoadHead(&r.Plan)...)
+	if r.Latency != nil && r.Latency.Count > 0 {
+		tiles := &document.Facts{Tiles: true}
+		tiles.Add("throughput", units.Rate(r.Throughput))
+		tiles.Add("requests", units.Number(r.IOPS)+"/s")
+		tiles.Add("P50", units.Time(r.Latency.P50))
+		tiles.Add("P99", units.Time(r.Latency.P99))
+		tiles.Add("P99.9", units.Time(r.Latency.P999))
+		section.Add(tiles)
+	}
+	section.Add(LoadResult(r)...)
+	section.Add(loadCharts([]*load.Result{r}, []string{"latency"})...)
+	if r.Calibration != nil {
+		section.Add(&document.Section{Title: "Calibration", Level: 3, Items: LoadCalibration(r.Calibration, &r.Plan)})
+	}
+	return section
+}

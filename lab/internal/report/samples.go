@@ -1,0 +1,271 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+)
+
+// A Sample is one figure of a result with all values that it has: by round, by
+// window, by run. It is what results are compared by, and what benchmark text is
+// written from.
+type Sample struct {
+	Figure string // "time/frame to peek", "throughput"
+	Unit   string // as lab's metrics: "ns/op", "B/s"; ratio for a ratio
+	Values []float64
+	More   bool // more is better
+	Role   Role
+	Family Family
+	Note   string
+}
+
+// A Role says what a sample is for.
+type Role int
+
+const (
+	Raw    Role = iota // for benchmark text only
+	Shown              // compared, to be looked at
+	Judged             // compared, and better or worse
+)
+
+// A Family is rows that are judged together. The chance of a false alarm is held
+// for each of them, since what is counted hardly ever gives one, and there is much
+// of it.
+type Family int
+
+const (
+	Timed Family = iota
+	Counted
+	Whole
+)
+
+// ratioUnit is the unit of a ratio.
+const ratioUnit = "ratio"
+
+// A Group is the samples of one thing: a variant, a run of load, a cell.
+type Group struct {
+	Item    string // for people: "framing/good next"
+	Bench   string // as a benchmark's name
+	N       uint64 // operations of a value, at least 1
+	Samples []Sample
+	Fault   string // why it has no samples
+}
+
+// Groups lists what a result has, in its order.
+func (r *Result) Groups() []Group {
+	switch {
+	case r.Bench != nil:
+		return benchGroups(r.Bench)
+	case r.Load != nil:
+		return []Group{loadGroup(r.Load)}
+	case r.Matrix != nil:
+		return matrixGroups(r.Matrix)
+	}
+	d := r.Diagnosis
+	e := &d.Evidence
+	n := float64(max(1, e.Ops))
+	g := Group{Item: e.Workload, Bench: "Diagnosis/workload=" + part(e.Workload), N: uint64(n)}
+	g.one("time", "ns/op", Raw, float64(e.Took)/n)
+	g.one("CPU", "cpu-ns/op", Raw, float64(e.CPUTime)/n)
+	return []Group{g}
+}
+
+// one adds a figure that there is a single value of; none where it is 0.
+func (g *Group) one(figure, unit string, role Role, value float64) {
+	if value > 0 {
+		g.Samples = append(g.Samples, Sample{Figure: figure, Unit: unit, Values: []float64{value}, Role: role, Note: "a single value"})
+	}
+}
+
+func benchGroups(f *File) []Group {
+	var list []Group
+	for i := range f.Scenarios {
+		o := &f.Scenarios[i]
+		if !o.Measured() {
+			list = append(list, Group{Item: o.Name, Bench: capital(o.Name), Fault: fmt.Sprintf("%s: %s", o.State, o.Reason)})
+			continue
+		}
+		for j := range o.Variants {
+			if v := &o.Variants[j]; v.Skipped == "" {
+				list = append(list, variantGroup(o, v))
+			}
+		}
+	}
+	return list
+}
+
+// variantGroup has, of a variant, the ratio to the baseline of its own run, in which
+// the machine's speed cancels; what is counted and not timed as it is; and
+// everything else raw. The baseline's own figure is there to look at.
+func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
+	g := Group{Item: o.Name + " " + v.Name, Bench: capital(o.Name) + "/variant=" + part(v.Name), N: uint64(max(1, o.Ops))}
+	more := moreIsBetter(o.Metric)
+	for _, metric := range unitOrder(v.Metrics()) {
+		s := Sample{Figure: metricLabel(metric, o.Op), Unit: metric, Values: v.Values(metric), More: moreIsBetter(metric)}
+		switch {
+		case metric == o.Metric && v.Name == o.Baseline:
+			s.Role, s.Note = Shown, "the baseline: the machine's own speed is in it"
+		case metric != o.Metric && resolution[metric] > 0:
+			s.Role, s.Family = Judged, Counted
+		}
+		g.Samples = append(g.Samples, s)
+	}
+	if v.Name != o.Baseline {
+		if r := ratios(o, v.Name, o.Baseline, o.Metric); r != nil {
+			g.Samples = append(g.Samples, Sample{Figure: metricLabel(o.Metric, o.Op) + " to " + o.Baseline, Unit: ratioUnit, Values: r, More: more, Role: Judged})
+		}
+	}
+	return g
+}
+
+// firstUnits is the order in which go test prints the common ones.
+var firstUnits = []string{lab.NsPerOp, measure.MBPerS, lab.BytesPerOp, lab.AllocsPerOp}
+
+func unitOrder(names []string) []string {
+	slices.SortStableFunc(names, func(a, b string) int {
+		rank := func(name string) int {
+			if i := slices.Index(firstUnits, name); i >= 0 {
+				return i
+			}
+			return len(firstUnits)
+		}
+		return rank(a) - rank(b)
+	})
+	return names
+}
+
+// moreIsBetter tells by its unit what a figure of bench promises.
+func moreIsBetter(metric string) bool { return len(metric) > 2 && metric[len(metric)-2:] == "/s" }
+
+// loadGroup has a value of throughput, requests and P99 for each window; what
+// there is one of only has to differ by more.
+func loadGroup(r *load.Result) Group {
+	g := Group{Item: "load", Bench: "Load/" + loadName(&r.Plan), N: max(1, r.Requests)}
+	if !r.Valid {
+		g.Fault = "INVALID: " + load.Texts(r.Reasons)
+		return g
+	}
+	var rate, requests, tail []float64
+	last := time.Duration(0)
+	for _, s := range r.Series {
+		if took := s.At - last; took > 0 {
+			rate, requests = append(rate, s.Rate), append(requests, float64(s.Requests)/took.Seconds())
+		}
+		last = s.At
+	}
+	for _, p := range r.P99s {
+		tail = append(tail, float64(p.P99))
+	}
+	g.Samples = append(g.Samples,
+		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Judged},
+		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged},
+		Sample{Figure: "P99 of a window", Unit: "window-p99-ns", Values: tail, Role: Judged})
+	if d := r.Latency; d != nil && d.Count > 0 {
+		g.one("P50", "p50-ns", Shown, float64(d.P50))
+		g.one("P90", "p90-ns", Shown, float64(d.P90))
+		g.one("P99", "p99-ns", Shown, float64(d.P99))
+		g.one("P99.9", "p99.9-ns", Shown, float64(d.P999))
+		g.one("max", "max-ns", Raw, float64(d.Max))
+		g.one("jitter", "jitter-ns", Raw, float64(r.Jitter))
+	}
+	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
+	if r.Target != nil {
+		g.one("CPU/request of the target", "target-cpu-ns/op", Judged, r.Target.CPUPerOp)
+	}
+	return g
+}
+
+// loadName says a plan as parts of a benchmark's name.
+func loadName(p *load.Plan) string {
+	model := "closed"
+	if p.Rate > 0 {
+		model = plain(p.Rate)
+		if p.RateBytes {
+			model += "B"
+		}
+	}
+	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(string(p.Protocol)), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
+}
+
+// matrixUnits name what benchmark text shows for the figures of a grid.
+var matrixUnits = map[string]string{
+	matrix.Throughput: "B/s", matrix.IOPS: "req/s", matrix.Median: "p50-ns", matrix.P99: "p99-ns", matrix.Jitter: "jitter-ns", matrix.TargetCPU: "target-cpu-ns/op",
+}
+
+// matrixGroups has each layer as a whole first, by the geometric mean over its cells
+// in each round, and then each cell. A whole layer has little noise, so that a change
+// of everything shows there first.
+func matrixGroups(f *matrix.File) []Group {
+	var list []Group
+	for l, layer := range f.Layers {
+		whole := Group{Item: layer + " as a whole", N: 1}
+		cells := []Group{}
+		for i := range f.Figures {
+			figure := &f.Figures[i]
+			unit := matrixUnits[figure.Name]
+			if unit == "" {
+				unit = figure.Name + "-" + figure.Metric
+			}
+			base := Sample{Figure: title(figure), Unit: unit, More: figure.More, Role: Judged}
+			var rounds []map[int]float64
+			n := 0
+			for j := range f.Cells {
+				c := &f.Cells[j]
+				if c.Layer != l {
+					continue
+				}
+				if i == 0 {
+					row, column := f.Rows.Labels[c.Row], f.Columns.Labels[c.Column]
+					cells = append(cells, Group{
+						Item: layer + " " + row + " x " + column, N: 1,
+						Bench: fmt.Sprintf("Matrix/grid=%s/layer=%s/%s=%s/%s=%s", part(f.Name), part(layer), part(f.Rows.Name), part(row), part(f.Columns.Name), part(column)),
+					})
+				}
+				s, byRound := base, map[int]float64{}
+				for _, run := range c.Runs {
+					if v, ok := run.Figures[figure.Name]; ok && run.Valid {
+						s.Values, byRound[run.Round] = append(s.Values, v), v
+					} else if !run.Valid {
+						cells[n].Fault = "INVALID: " + run.Reason
+					}
+				}
+				if len(s.Values) > 0 {
+					cells[n].Samples = append(cells[n].Samples, s)
+					rounds = append(rounds, byRound)
+				}
+				n++
+			}
+			if len(rounds) > 1 {
+				s := base
+				s.Values, s.Family, s.Note = together(rounds), Whole, "geometric mean over the cells, by round"
+				whole.Samples = append(whole.Samples, s)
+			}
+		}
+		list = append(append(list, whole), cells...)
+	}
+	return list
+}
+
+// together takes the geometric mean over the cells of each round that all of
+// them have.
+func together(cells []map[int]float64) []float64 {
+	var values []float64
+	for round := 1; round <= mostRuns && len(cells) > 0; round++ {
+		sum, n := 0.0, 0
+		for _, c := range cells {
+			if v, ok := c[round]; ok && v > 0 {
+				sum, n = sum+math.Log(v), n+1
+			}
+		}
+		if n == len(cells) {
+			values = append(values, math.Exp(sum/float64(n)))
+		}
+	}
+	return values
+}
