@@ -229,7 +229,7 @@ func realDifferencesAreFoundInRecordedNoise(t *testing.T, r *replay) {
 		later := &report.File{Scenarios: []measure.Outcome{r.outcome(s.Name, one, two, factor)}}
 		for _, ch := range compared(t, earlier, later).Changes {
 			if ch.Judged {
-				return ch.Verdict
+				return string(ch.Verdict)
 			}
 		}
 		t.Fatal("nothing was judged")
