@@ -78,6 +78,8 @@ into FLV files.`,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,9 @@ The secret is the server's: the environment variable ` + access.SecretEnv + `, o
 the first line of the file of --secret-file. It has at least 16 bytes; openssl
 rand -hex 32 prints a good one.
 
-Whoever has the token has the right: there is no way to call it back before it
-expires, other than a new secret.
+Whoever has the token has the right, until it expires or is revoked: by its id
+among the settings of the server (revoked-tokens), or for a time by a ban
+(POST /api/bans?by=token&value=ID&for=TIME).
 
 Exit codes: 0 printed; 1 it could not be printed; 2 wrong command line, or no
 secret.`
@@ -40,6 +42,7 @@ const mostExpiry = 10 * 365 * 24 * time.Hour
 type tokenFlags struct {
 	publish, play      bool
 	expires            time.Duration
+	id                 string
 	host               string
 	rtmpPort, httpPort uint16
 	secretFile         string
@@ -62,6 +65,7 @@ func (a App) token() *cobra.Command {
 	flags.BoolVar(&f.publish, "publish", false, "to publish")
 	flags.BoolVar(&f.play, "play", false, "to play")
 	flags.DurationVar(&f.expires, "expires", 24*time.Hour, "how long it holds, at least 1s")
+	flags.StringVar(&f.id, "id", "", "`name` by which it can be revoked; a random one unless given")
 	flags.StringVar(&f.host, "host", "localhost", "the server's `name` or address in the addresses printed")
 	flags.Uint16Var(&f.rtmpPort, "rtmp-port", 1935, "its `port` for RTMP")
 	flags.Uint16Var(&f.httpPort, "http-port", 8080, "its `port` for HTTP")
@@ -84,6 +88,12 @@ func (f *tokenFlags) check(args []string) (action access.Action, stream string, 
 	}
 	if f.expires < time.Second || f.expires > mostExpiry {
 		return "", "", fmt.Errorf("token: --expires %v is not within 1s to %v", f.expires, mostExpiry)
+	}
+	if f.id == "" {
+		f.id = strings.ToLower(rand.Text()[:10])
+	}
+	if err := access.CheckID(f.id); err != nil {
+		return "", "", fmt.Errorf("token: --id: %s", strings.TrimPrefix(err.Error(), "access: "))
 	}
 	if f.host == "" || strings.ContainsAny(f.host, "/?#@ ") {
 		return "", "", fmt.Errorf("token: --host %q is neither a name nor an address", f.host)
@@ -148,6 +158,7 @@ func tokenSecret(file string) (secret []byte, err error) {
 // signed is a token with what it is good for.
 type signed struct {
 	Token   string        `json:"token"`
+	ID      string        `json:"id"`
 	Action  access.Action `json:"action"`
 	Stream  string        `json:"stream"`
 	Expires time.Time     `json:"expires"`
@@ -171,7 +182,7 @@ type obsFields struct {
 
 func (f *tokenFlags) sign(secret []byte, action access.Action, stream string, now time.Time) signed {
 	until := now.Add(f.expires).Truncate(time.Second).UTC()
-	token := access.Sign(secret, action, stream, until)
+	token := access.SignID(secret, action, stream, f.id, until)
 	address := func(scheme string, port, usual uint16, path string) string {
 		host := f.host
 		if port != usual {
@@ -187,7 +198,7 @@ func (f *tokenFlags) sign(secret []byte, action access.Action, stream string, no
 		return u.String()
 	}
 	query := "?token=" + token
-	s := signed{Token: token, Action: action, Stream: stream, Expires: until}
+	s := signed{Token: token, ID: f.id, Action: action, Stream: stream, Expires: until}
 	s.URLs.RTMP = address("rtmp", f.rtmpPort, 1935, stream) + query
 	s.URLs.HTTP = address("http", f.httpPort, 80, stream+".flv") + query
 	if action == access.Play {
@@ -218,7 +229,7 @@ func (a App) runToken(f tokenFlags, args []string, now time.Time) error {
 		}
 		return nil
 	}
-	lines := fmt.Sprintf("token    %s\nexpires  %s\nrtmp     %s\n", s.Token, s.Expires.Format(time.RFC3339), s.URLs.RTMP)
+	lines := fmt.Sprintf("token    %s\nid       %s\nexpires  %s\nrtmp     %s\n", s.Token, s.ID, s.Expires.Format(time.RFC3339), s.URLs.RTMP)
 	if s.OBS != nil {
 		lines += fmt.Sprintf("obs      server %s  key %s\nhttp     %s  (POST or PUT)\n", s.OBS.Server, s.OBS.Key, s.URLs.HTTP)
 	} else {

@@ -59,7 +59,11 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 }
 
 func TestVersionIsOneLine(t *testing.T) {
+	flag, _ := run(t, "--version")
 	p, exit := run(t, "version")
+	if flag.stdout.String() != p.stdout.String() {
+		t.Errorf("--version prints %q, version %q", flag.stdout.String(), p.stdout.String())
+	}
 	if text := p.stdout.String(); exit != 0 || !strings.HasPrefix(text, "sluice ") || strings.Count(text, "\n") != 1 || !strings.Contains(text, " go1.") {
 		t.Errorf("exit code %d, %q", exit, text)
 	}

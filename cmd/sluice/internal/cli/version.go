@@ -15,13 +15,17 @@ func (a App) version() *cobra.Command {
 		Example: "  sluice version",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Stdout, "sluice %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			if err != nil {
+			if _, err := fmt.Fprintln(a.Stdout, versionLine()); err != nil {
 				return fail(err)
 			}
 			return nil
 		},
 	}
+}
+
+// versionLine is what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("sluice %s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // buildVersion is the module's version for an installed program, with the

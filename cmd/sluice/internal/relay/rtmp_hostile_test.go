@@ -86,7 +86,7 @@ func TestRTMPNobodyHoldsAConnectionForNothing(t *testing.T) {
 				}
 				x.conn.Close()
 				writing.Wait()
-				rtmpUntil(t, "nobody is in a handshake", func() bool { return rtmpserver.Handshakes.Load() == 0 })
+				rtmpUntil(t, "nobody is in a handshake", func() bool { return s.rtmp.Arrivals.Stats().On == 0 })
 			})
 		}
 	}
@@ -233,7 +233,7 @@ func TestRTMPRefusedPeerDoesNotStay(t *testing.T) {
 		rtmpPush(t, s, "rtmp", "live", "taken")
 		for _, ask := range []func(x *rtmpClient) error{
 			func(x *rtmpClient) error { return x.c.Play("nothing") },
-			func(x *rtmpClient) error { return x.c.Publish("taken") },
+			func(x *rtmpClient) error { return x.c.Publish("taken?key=other") },
 		} {
 			x := rtmpDial(t, s, way, "live")
 			if err := ask(x); err == nil {
@@ -246,21 +246,72 @@ func TestRTMPRefusedPeerDoesNotStay(t *testing.T) {
 	})
 }
 
-func TestRTMPTooManyHandshakes(t *testing.T) {
-	s := rtmpServe(t, nil)
-	rtmpserver.Handshakes.Add(rtmpserver.MaxHandshakes)
-	x := rtmpRaw(t, s, "rtmp")
-	if _, err := x.conn.Read(make([]byte, 1)); err == nil {
-		t.Error("there is room for one more")
+// Silent connections, however many, do not keep publishers out: not those of
+// other addresses, and not those of their own.
+func TestRTMPSilentConnectionsKeepNobodyOut(t *testing.T) {
+	s := rtmpServe(t, func(c *relayConfig) { c.MaxHandshakes, c.MaxHandshakesPerAddress = 64, 32 })
+	address := s.Addresses()["rtmp"]
+	for _, ip := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.1"} {
+		for range 64 {
+			conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}).Dial("tcp", address)
+			if err != nil {
+				t.Skipf("no second address on the loopback interface: %v", err)
+			}
+			defer conn.Close()
+		}
 	}
-	rtmpserver.Handshakes.Add(-rtmpserver.MaxHandshakes)
-	rtmpDial(t, s, "rtmp", "live")
+	began := time.Now()
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if took := time.Since(began); took > s.host.Times.Header/2 {
+		t.Errorf("a publisher got in after %v", took)
+	}
+	if err := p.send(rtmpClip()[:2]); err != nil {
+		t.Error(err)
+	}
+	if got := s.rtmp.Arrivals.Stats(); got.GaveWay == 0 || got.On > 64 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A burst of viewers waits its turn, and all are served.
+func TestRTMPBurstOfViewersIsServed(t *testing.T) {
+	const viewers = 600
+	s := rtmpServe(t, func(c *relayConfig) { c.MaxHandshakes, c.MaxHandshakesPerAddress = 32, 16 })
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:5]); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range viewers {
+		all.Go(func() {
+			conn, err := net.Dial("tcp", s.Addresses()["rtmp"])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(rtmpPatience))
+			x := rtmpClientOn(t, conn)
+			if err := x.c.ClientHandshake(); err != nil {
+				t.Error(err)
+				return
+			}
+			if err := x.c.Connect(rtmp.ConnectOptions{App: "live"}); err != nil {
+				t.Error(err)
+				return
+			}
+			if err := x.c.Play("s"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Many connections that are no good cost little memory.
 func TestRTMPHostileConnectionsAreCheap(t *testing.T) {
 	const connections = 300
-	s := rtmpServe(t, nil)
+	s := rtmpServe(t, func(c *relayConfig) { c.MaxHandshakesPerAddress = connections })
 	s.host.Alloc.SetLeak(mem.LeakOff) // the stacks that it keeps are more than all else
 	sent := rtmpHandshake()
 	for i := range uint32(30) {
@@ -275,7 +326,7 @@ func TestRTMPHostileConnectionsAreCheap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rtmpUntil(t, "all are read", func() bool { return rtmpserver.Handshakes.Load() == connections })
+	rtmpUntil(t, "all are read", func() bool { return s.rtmp.Arrivals.Stats().On == connections })
 	runtime.GC()
 	runtime.GC() // caches are let go by the second
 	runtime.ReadMemStats(&after)

@@ -94,7 +94,7 @@ func TestRTMPSecondPublisher(t *testing.T) {
 	s := rtmpServe(t, nil)
 	first := rtmpPush(t, s, "rtmp", "live", "s")
 	second := rtmpDial(t, s, "rtmp", "live")
-	if code := rtmpRefusal(second.c.Publish("s")); code != rtmp.PublishBadName {
+	if code := rtmpRefusal(second.c.Publish("s?key=other")); code != rtmp.PublishBadName {
 		t.Errorf("a second publisher is refused with %s", code)
 	}
 	if err := first.send(rtmpClip()[:20]); err != nil {

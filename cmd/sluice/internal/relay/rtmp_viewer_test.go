@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -153,7 +152,7 @@ func TestRTMPShutdownWhileSomebodyWaits(t *testing.T) {
 	silent := rtmpRaw(t, s, "rtmp")
 	over := make(chan error)
 	go func() { over <- v.c.Play("s?wait=60") }()
-	rtmpUntil(t, "it waits", func() bool { return s.host.Gate.Usage().Viewers == 1 && rtmpserver.Handshakes.Load() == 1 })
+	rtmpUntil(t, "it waits", func() bool { return s.host.Gate.Usage().Viewers == 1 && s.rtmp.Arrivals.Stats().On == 1 })
 	began := time.Now()
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -94,6 +94,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		Ctx:      ctx,
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
+	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.web = web.New(s.host, &s.proxies, o.Version, s.Addresses)
 	if err := s.attach(); err != nil {
 		s.Close()
@@ -127,6 +128,8 @@ func rules(c *config.Config) (o access.Options, err error) {
 		MaxStreams:           c.MaxStreams,
 		MaxViewers:           c.MaxViewers,
 		MaxViewersPerAddress: c.MaxViewersPerAddress,
+		MaxStreamsPerAddress: c.MaxStreamsPerAddress,
+		Revoked:              c.Revoked,
 	}
 	if o.Protect, err = access.ParseActions(strings.Join(c.Protect, ",")); err != nil {
 		return o, err

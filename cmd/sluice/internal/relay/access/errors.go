@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Why somebody was refused, for errors.Is. The three token errors match
-// ErrDenied too, as does ErrAddress.
+// Why somebody was refused, for errors.Is. The token errors match
+// ErrDenied too, as do ErrAddress and ErrBanned.
 var (
 	// ErrDenied: the rules refuse this request, and will again.
 	ErrDenied = errors.New("access: denied")
@@ -20,6 +20,10 @@ var (
 	ErrTokenWrong error = &sentinel{"access: token wrong", ErrDenied}
 	// ErrTokenExpired: the token was right until its time was over.
 	ErrTokenExpired error = &sentinel{"access: token expired", ErrDenied}
+	// ErrTokenRevoked: the token was right until it was revoked.
+	ErrTokenRevoked error = &sentinel{"access: token revoked", ErrDenied}
+	// ErrBanned: a ban holds for this address, stream or token.
+	ErrBanned error = &sentinel{"access: banned", ErrDenied}
 	// ErrLimit: there is no room now; later there may be.
 	ErrLimit = errors.New("access: limit reached")
 	// ErrHook: the hook gave no usable answer, so nobody is let in.
@@ -74,6 +78,7 @@ func Status(err error) int {
 		{ErrTokenMissing, http.StatusUnauthorized},
 		{ErrTokenWrong, http.StatusUnauthorized},
 		{ErrTokenExpired, http.StatusUnauthorized},
+		{ErrTokenRevoked, http.StatusUnauthorized},
 		{ErrDenied, http.StatusForbidden},
 		{ErrLimit, http.StatusServiceUnavailable},
 		{ErrHook, http.StatusServiceUnavailable},

@@ -28,12 +28,15 @@ type Options struct {
 	// HookConcurrency is how many hooks run at once; 0 is
 	// DefaultHookConcurrency.
 	HookConcurrency int
+	// Revoked are the ids of tokens that hold no more.
+	Revoked []string
 	// AllowPublish and AllowPlay are the networks that may; empty: all may.
 	AllowPublish, AllowPlay []netip.Prefix
 	// MaxStreams bounds the streams that are published at once, MaxViewers all
 	// who play, MaxViewersPerAddress those of one IPv4 address or one IPv6 /64.
+	// MaxStreamsPerAddress bounds the streams that one such address publishes.
 	// 0 is no limit.
-	MaxStreams, MaxViewers, MaxViewersPerAddress int
+	MaxStreams, MaxViewers, MaxViewersPerAddress, MaxStreamsPerAddress int
 	// Now is the clock that tokens expire by; nil is time.Now.
 	Now func() time.Time
 }
@@ -42,12 +45,14 @@ type Options struct {
 type Gate struct {
 	rules  atomic.Pointer[rules]
 	limits limits
+	bans   bans
 }
 
 // rules are Options, checked and made ready. They do not change.
 type rules struct {
 	protect map[Action]bool
 	secret  []byte
+	revoked map[string]bool
 	allow   map[Action]AllowList
 	now     func() time.Time
 	hook    *hook // nil: none
@@ -56,7 +61,7 @@ type rules struct {
 
 // New makes a Gate, or says which option is wrong.
 func New(o Options) (*Gate, error) {
-	g := &Gate{limits: limits{publishes: map[string]int{}, addresses: map[netip.Prefix]int{}}}
+	g := &Gate{limits: limits{publishes: map[string]int{}, publishers: map[publisher]int{}, hosts: map[netip.Prefix]int{}, addresses: map[netip.Prefix]int{}}}
 	return g, g.Update(o)
 }
 
@@ -79,9 +84,10 @@ func newRules(o Options) (*rules, error) {
 	g := &rules{
 		protect: map[Action]bool{},
 		secret:  slices.Clone(o.Secret),
+		revoked: map[string]bool{},
 		allow:   map[Action]AllowList{},
 		now:     o.Now,
-		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress},
+		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress, streamsPerAddress: o.MaxStreamsPerAddress},
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -95,6 +101,12 @@ func newRules(o Options) (*rules, error) {
 		}
 		g.protect[a] = true
 	}
+	for _, id := range o.Revoked {
+		if err := CheckID(id); err != nil {
+			return nil, err
+		}
+		g.revoked[id] = true
+	}
 	for _, c := range []struct {
 		action Action
 		list   []netip.Prefix
@@ -105,7 +117,7 @@ func newRules(o Options) (*rules, error) {
 		}
 		g.allow[c.action] = list
 	}
-	for _, n := range []int{o.MaxStreams, o.MaxViewers, o.MaxViewersPerAddress} {
+	for _, n := range []int{o.MaxStreams, o.MaxViewers, o.MaxViewersPerAddress, o.MaxStreamsPerAddress} {
 		if n < 0 {
 			return nil, fmt.Errorf("access: a limit of %d; 0 is none", n)
 		}
@@ -142,15 +154,24 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if list := rules.allow[r.Action]; len(list) > 0 && !list.Has(address) {
 		return nil, refuse(r, "this address is not allowed", ErrAddress, nil)
 	}
+	token := ""
 	if rules.protect[r.Action] {
-		if err := Verify(rules.secret, r.Action, r.Stream, r.token(), rules.now()); err != nil {
+		err := Verify(rules.secret, r.Action, r.Stream, r.token(), rules.now())
+		token = TokenID(r.token())
+		if err == nil && rules.revoked[token] {
+			err = ErrTokenRevoked
+		}
+		if err != nil {
 			return nil, refuse(r, tokenReason(err), err, nil)
 		}
+	}
+	if b, ok := g.bans.find(&r, token, rules.now()); ok {
+		return nil, refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
 	}
 	// A request counts while the hook thinks: it is asked about nobody for whom
 	// there is no room.
 	if r.Action == Publish {
-		release, err = g.Reserve(r.Stream)
+		release, err = g.publisher(r, host(address))
 	} else {
 		release, err = g.viewer(r, host(address))
 	}
@@ -172,10 +193,18 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 // pull from an origin for example, until release is called. It returns ErrLimit
 // and asks no other rule.
 func (g *Gate) Reserve(stream string) (release func(), err error) {
-	if err := g.limits.takeStream(stream); err != nil {
-		return nil, refuse(Request{Action: Publish, Stream: stream}, err.Error(), ErrLimit, nil)
+	return g.publisher(Request{Action: Publish, Stream: stream}, netip.Prefix{})
+}
+
+// Protected reports whether an action needs a token at the moment.
+func (g *Gate) Protected(a Action) bool { return g.rules.Load().protect[a] }
+
+// publisher counts a publisher. from is the zero value for one that is no peer.
+func (g *Gate) publisher(r Request, from netip.Prefix) (release func(), err error) {
+	if err := g.limits.takeStream(r.Stream, from); err != nil {
+		return nil, refuse(r, err.Error(), ErrLimit, nil)
 	}
-	return once(func() { g.limits.dropStream(stream) }), nil
+	return once(func() { g.limits.dropStream(r.Stream, from) }), nil
 }
 
 func (g *Gate) viewer(r Request, from netip.Prefix) (release func(), err error) {
@@ -205,6 +234,8 @@ func tokenReason(err error) string {
 		return "a token is needed: ?token=..."
 	case ErrTokenExpired:
 		return "the token has expired"
+	case ErrTokenRevoked:
+		return "the token has been revoked"
 	}
 	return "the token is not valid for this stream"
 }

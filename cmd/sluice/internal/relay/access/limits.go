@@ -8,16 +8,24 @@ import (
 
 // maxima are the limits. 0 is none.
 type maxima struct {
-	streams, viewers, viewersPerAddress int
+	streams, viewers, viewersPerAddress, streamsPerAddress int
 }
 
 // limits counts who is in.
 type limits struct {
-	mu        sync.Mutex
-	max       maxima
-	publishes map[string]int       // by stream: during a take-over there are two
-	viewers   int                  // all of them
-	addresses map[netip.Prefix]int // viewers by host
+	mu         sync.Mutex
+	max        maxima
+	publishes  map[string]int       // by stream: during a take-over there are two
+	viewers    int                  // all of them
+	publishers map[publisher]int    // by host and stream
+	hosts      map[netip.Prefix]int // streams that hosts publish
+	addresses  map[netip.Prefix]int // viewers by host
+}
+
+// publisher is a host that publishes a stream.
+type publisher struct {
+	host   netip.Prefix
+	stream string
 }
 
 // change sets other limits. Those who are in stay, also beyond them.
@@ -28,21 +36,40 @@ func (l *limits) change(m maxima) {
 }
 
 // takeStream counts a publisher. A second one on a stream that is counted costs
-// nothing, so that taking over works when all streams are in use.
-func (l *limits) takeStream(name string) error {
+// nothing, so that taking over works when all streams are in use. host is the
+// zero value for a publisher that is no peer.
+func (l *limits) takeStream(name string, host netip.Prefix) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.publishes[name]
-	if n == 0 && l.max.streams > 0 && len(l.publishes) >= l.max.streams {
+	who := publisher{host, name}
+	switch {
+	case n == 0 && l.max.streams > 0 && len(l.publishes) >= l.max.streams:
 		return limitError("streams", l.max.streams)
+	case host.IsValid() && l.publishers[who] == 0 && l.max.streamsPerAddress > 0 && l.hosts[host] >= l.max.streamsPerAddress:
+		return limitError("streams from one address", l.max.streamsPerAddress)
 	}
 	l.publishes[name] = n + 1
+	if host.IsValid() {
+		if l.publishers[who]++; l.publishers[who] == 1 {
+			l.hosts[host]++
+		}
+	}
 	return nil
 }
 
-func (l *limits) dropStream(name string) {
+func (l *limits) dropStream(name string, host netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	who := publisher{host, name}
+	if l.publishers[who] > 0 {
+		if l.publishers[who]--; l.publishers[who] == 0 {
+			delete(l.publishers, who)
+			if l.hosts[host]--; l.hosts[host] == 0 {
+				delete(l.hosts, host)
+			}
+		}
+	}
 	if l.publishes[name]--; l.publishes[name] == 0 {
 		delete(l.publishes, name)
 	}
@@ -72,6 +99,9 @@ func (l *limits) dropViewer(host netip.Prefix) {
 	}
 }
 
+// unknownHost counts those whose address is not known as one host.
+var unknownHost = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
+
 // host is what counts as one address: an IPv4 address, and of IPv6 the /64 that
 // a single customer is given, within which addresses cost nothing.
 func host(a netip.Addr) netip.Prefix {
@@ -81,7 +111,7 @@ func host(a netip.Addr) netip.Prefix {
 	}
 	p, err := a.Prefix(bits)
 	if err != nil {
-		return netip.Prefix{} // of an address that is not known
+		return unknownHost
 	}
 	return p
 }

@@ -27,8 +27,13 @@ func CheckSecret(secret []byte) error {
 	return nil
 }
 
-// mostToken is longer than every token: 19 digits, a dot and 43 characters.
-const mostToken = 64
+const (
+	// mostToken is longer than every token: an id, 19 digits, 43 characters and
+	// two dots.
+	mostToken = 128
+	// mostID is the longest id of a token, in bytes.
+	mostID = 32
+)
 
 // encoding is strict so that there is one spelling of a token only.
 var encoding = base64.RawURLEncoding.Strict()
@@ -49,7 +54,47 @@ func Sign(secret []byte, action Action, stream string, expiry time.Time) string 
 	return until + "." + encoding.EncodeToString(mac(secret, action, stream, until))
 }
 
-// mac is unambiguous: no action has a line feed in it, nor has an expiry.
+// SignID is Sign for a token with an id, by which it can be revoked and banned.
+// Its form is ID.EXPIRY.MAC, with "id:" and the id behind another line feed in
+// what is signed.
+//
+// It panics for an id that CheckID refuses, too.
+func SignID(secret []byte, action Action, stream, id string, expiry time.Time) string {
+	seconds := expiry.Unix()
+	if !action.valid() || seconds < 0 || !validID(id) {
+		panic(fmt.Sprintf("access: SignID of action %q, id %q, until %d", action, id, seconds))
+	}
+	until := strconv.FormatInt(seconds, 10)
+	return id + "." + until + "." + encoding.EncodeToString(mac(secret, action, stream, until+"\nid:"+id))
+}
+
+// CheckID returns an error for what cannot be the id of a token: it is 1 to 32
+// letters, digits, hyphens and underscores.
+func CheckID(id string) error {
+	if !validID(id) {
+		return fmt.Errorf("access: %.40q cannot be the id of a token: 1 to %d letters, digits, - and _", id, mostID)
+	}
+	return nil
+}
+
+func validID(id string) bool {
+	return id != "" && len(id) <= mostID && !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
+}
+
+// TokenID returns the id in a token, which need not be a right one, and "" for
+// one without.
+func TokenID(token string) string {
+	id, rest, ok := strings.Cut(token, ".")
+	if !ok || !strings.Contains(rest, ".") || !validID(id) {
+		return ""
+	}
+	return id
+}
+
+// mac is unambiguous: no action has a line feed in it, no expiry, and no stream
+// that a peer may name.
 func mac(secret []byte, action Action, stream, until string) []byte {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(string(action) + "\n" + stream + "\n" + until))
@@ -67,12 +112,17 @@ func Verify(secret []byte, action Action, stream, token string, now time.Time) e
 	if len(token) > mostToken || len(secret) == 0 {
 		return ErrTokenWrong
 	}
+	signed := ""
+	if id := TokenID(token); id != "" {
+		token = token[len(id)+1:]
+		signed = "\nid:" + id
+	}
 	until, sum, ok := strings.Cut(token, ".")
 	got, err := encoding.DecodeString(sum)
 	if !ok || err != nil || strings.ContainsAny(sum, "\r\n") { // which the decoder passes over
 		return ErrTokenWrong
 	}
-	if !hmac.Equal(got, mac(secret, action, stream, until)) {
+	if !hmac.Equal(got, mac(secret, action, stream, until+signed)) {
 		return ErrTokenWrong
 	}
 	seconds, err := strconv.ParseInt(until, 10, 64)

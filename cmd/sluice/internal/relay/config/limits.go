@@ -2,15 +2,27 @@ package config
 
 // Limits bounds what peers may take. 0 is no limit.
 type Limits struct {
-	MaxStreams           int
-	MaxViewers           int
-	MaxViewersPerAddress int
+	MaxStreams              int
+	MaxStreamsPerAddress    int
+	MinPublishRate          int // bytes a second
+	MaxHandshakes           int
+	MaxHandshakesPerAddress int
+	MaxViewers              int
+	MaxViewersPerAddress    int
 }
 
 func (g *Limits) settings() []Setting {
 	return []Setting{
 		{Name: "max-streams", Default: "1000", Live: true, Usage: "at most `N` streams; 0 for no limit",
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},
+		{Name: "max-streams-per-address", Default: "100", Live: true, Usage: "at most `N` streams published from one address; 0 for no limit",
+			value: number(&g.MaxStreamsPerAddress), fits: between(&g.MaxStreamsPerAddress, 0, 1<<30)},
+		{Name: "min-publish-rate", Default: "512", Live: true, Usage: "end publishers that send less than this `size` a second, over 10 s; 0 for no limit",
+			value: size(&g.MinPublishRate), fits: between(&g.MinPublishRate, 0, 1<<20)},
+		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` RTMP connections at a time on their way to a request; more wait their turn",
+			value: number(&g.MaxHandshakes), fits: between(&g.MaxHandshakes, 1, 1<<20)},
+		{Name: "max-handshakes-per-address", Default: "256", Live: true, Usage: "at most `N` of those from one address",
+			value: number(&g.MaxHandshakesPerAddress), fits: between(&g.MaxHandshakesPerAddress, 1, 1<<20)},
 		{Name: "max-viewers", Default: "20000", Live: true, Usage: "at most `N` viewers; 0 for no limit",
 			value: number(&g.MaxViewers), fits: between(&g.MaxViewers, 0, 1<<30)},
 		{Name: "max-viewers-per-address", Default: "5000", Live: true, Usage: "at most `N` viewers from one address; 0 for no limit",

@@ -8,6 +8,7 @@ type Permission struct {
 	Hook         string   // URL that is asked before a session is admitted
 	AllowPublish []string // CIDR; empty for all
 	AllowPlay    []string
+	Revoked      []string // ids of tokens
 	CORS         []string // origins whose pages may play from here; "*" for all
 
 	// The secrets come from the environment only.
@@ -25,6 +26,8 @@ func (g *Permission) settings() []Setting {
 	return []Setting{
 		{Name: "protect", Live: true, Usage: "`actions` that need a token: publish, play or both; see sluice token",
 			value: list(&g.Protect), fits: allOf(&g.Protect, "publish", "play")},
+		{Name: "revoked-tokens", Live: true, Usage: "`ids` of tokens that hold no more; see sluice token",
+			value: list(&g.Revoked), fits: tokenIDs(&g.Revoked)},
 		{Name: "hook", Live: true, Usage: "`URL` that is asked before a session may publish or play",
 			value: text(&g.Hook), fits: webURL(&g.Hook, "http", "https")},
 		{Name: "allow-publish", Live: true, Usage: "`networks` that may publish, such as 10.0.0.0/8,::1; all unless given",

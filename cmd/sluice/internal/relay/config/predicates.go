@@ -126,3 +126,14 @@ func origins(v *[]string) func() error {
 		return nil
 	}
 }
+
+func tokenIDs(v *[]string) func() error {
+	return func() error {
+		for _, id := range *v {
+			if err := access.CheckID(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -181,13 +181,13 @@ func TestBusyName(t *testing.T) {
 	s.awaitLive(t, "live/s")
 	v := s.view(t, "flv", "s", "")
 
-	second := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv")
+	second := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv?key=other")
 	var code *status
 	if err := receive(t, patient(5*time.Second), "answer", second.result); !errors.As(err, &code) || code.code != http.StatusConflict {
 		t.Errorf("the second publisher over HTTP got %v, want status %d", err, http.StatusConflict)
 	}
 	var no *refused
-	if _, err := publishRTMP(dial(t, s.RTMP, false), "live", "s"); !errors.As(err, &no) || no.code != "NetStream.Publish.BadName" {
+	if _, err := publishRTMP(dial(t, s.RTMP, false), "live", "s?key=other"); !errors.As(err, &no) || no.code != "NetStream.Publish.BadName" {
 		t.Errorf("the second publisher over RTMP got %v, want NetStream.Publish.BadName", err)
 	}
 	v.awaitMedia(t, 50)

@@ -3,26 +3,20 @@ package rtmpserver
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
 const (
-	// maxHandshakes is how many RTMP connections, of the whole process, may be
-	// on their way to their first request at once. One that comes on top is
-	// closed.
-	MaxHandshakes = 1024
-	// maxCommand is the longest message of who has not been admitted, and the
+	// MaxCommand is the longest message of who has not been admitted, and the
 	// longest command of who has. A request has 1 or 2 KiB.
 	MaxCommand = 16 << 10
 	// maxChunkStreams is on how many chunk streams a peer may have messages
@@ -31,9 +25,6 @@ const (
 	// lingering is how long a session reads on after its last word.
 	lingering = 500 * time.Millisecond
 )
-
-// handshakes counts what maxHandshakes bounds.
-var Handshakes atomic.Int64
 
 // peer is one RTMP connection.
 type peer struct {
@@ -50,17 +41,12 @@ type peer struct {
 
 // talk talks to one connection, transferred, until its session has ended.
 // The handshake and the first request have to be through by deadline. ctx is
-// done when the server shuts down.
-func (s *Server) talk(ctx context.Context, conn net.Conn, address, protocol string, deadline time.Time) {
-	if Handshakes.Add(1) > MaxHandshakes {
-		Handshakes.Add(-1)
-		s.Log.Debug("too many connections without a request", "protocol", protocol, "address", address, "limit", MaxHandshakes)
-		return
-	}
+// done when the server shuts down. place is given back with the first request.
+func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) {
 	x := newPeer(s.Host, conn, address, protocol)
 	defer x.close()
-	req, err := x.beginElsewhere(ctx, deadline)
-	Handshakes.Add(-1)
+	req, err := x.beginElsewhere(ctx, place, deadline)
+	place.Leave()
 	for err == nil {
 		if req.Kind == rtmp.Play {
 			x.play(ctx, req)
@@ -102,18 +88,18 @@ func (x *peer) close() {
 // beginElsewhere is begin on another goroutine: the handshake needs much more
 // stack than all that follows, and a stack that has grown stays. It halves what
 // a viewer costs.
-func (x *peer) beginElsewhere(ctx context.Context, deadline time.Time) (req *rtmp.Request, err error) {
+func (x *peer) beginElsewhere(ctx context.Context, place *listen.Arrival, deadline time.Time) (req *rtmp.Request, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		req, err = x.begin(ctx, deadline)
+		req, err = x.begin(ctx, place, deadline)
 	}()
 	<-done
 	return req, err
 }
 
 // begin takes the connection to its first request.
-func (x *peer) begin(ctx context.Context, deadline time.Time) (*rtmp.Request, error) {
+func (x *peer) begin(ctx context.Context, place *listen.Arrival, deadline time.Time) (*rtmp.Request, error) {
 	x.out.until(deadline)
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
 		return nil, err
@@ -123,6 +109,7 @@ func (x *peer) begin(ctx context.Context, deadline time.Time) (*rtmp.Request, er
 	if err := x.c.ServerHandshake(); err != nil {
 		return nil, err
 	}
+	place.Progress()
 	return x.request(ctx, deadline)
 }
 
@@ -169,6 +156,9 @@ func (x *peer) refuse(r session.Role, req *rtmp.Request, info session.Info, err 
 	_ = x.c.Refuse(req, refusalCode(r, err), reason)
 }
 
+// publishFailed is a refusal that says nothing about the name.
+const publishFailed = "NetStream.Publish.Failed"
+
 // refusalCode is what RTMP calls a refusal.
 func refusalCode(r session.Role, err error) string {
 	switch {
@@ -177,21 +167,9 @@ func refusalCode(r session.Role, err error) string {
 	case r == session.RolePublisher && errors.Is(err, access.ErrDenied):
 		return rtmp.PublishDenied
 	case r == session.RolePublisher:
-		return "NetStream.Publish.Failed"
+		return publishFailed
 	case errors.Is(err, session.ErrNotFound):
 		return rtmp.PlayStreamNotFound
 	}
 	return rtmp.PlayFailed
-}
-
-// peerError says in the server's words why a connection brings no more.
-func peerError(err error) error {
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return session.ErrPeerGone
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return session.ErrIdle
-	}
-	return err
 }

@@ -100,7 +100,7 @@ func (x *peer) attend() error {
 			}
 		}
 		if err != nil {
-			return peerError(err)
+			return session.PeerError(err)
 		}
 		if sent := x.r.TotalRead() - before; sent > ViewerBytes+int64(time.Since(began).Seconds()*viewerRate) {
 			m.Release()
@@ -120,7 +120,7 @@ func (x *peer) attend() error {
 func (x *peer) command(m rtmp.Message) error {
 	action, err := x.c.Answer(m)
 	if err != nil {
-		return peerError(err)
+		return session.PeerError(err)
 	}
 	v := x.out.watching()
 	switch {

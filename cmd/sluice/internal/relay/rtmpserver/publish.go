@@ -40,7 +40,7 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	// that its place is given back before the answer.
 	done = sync.OnceFunc(done)
 	defer done()
-	watchdog := session.NewWatchdog(x.conn, s.Times.Rate)
+	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.Config().MinPublishRate)
 	c := s.Register.Begin(session.RolePublisher, info)
 	c.Attach(nil, watchdog.Stop)
 	if err = x.c.Accept(req); err == nil {
@@ -48,14 +48,18 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	}
 	// Whoever takes the stream over has it already.
 	p.Close()
-	c.End(err)
+	err = c.End(err)
 	done()
 	switch {
 	case errors.Is(err, session.ErrEndOfBody):
 		return x.c.End(req) == nil
 	case errors.Is(err, session.ErrPeerGone):
 	default:
-		_ = x.c.Refuse(req, rtmp.PublishBadName, err.Error())
+		code := rtmp.PublishBadName
+		if errors.Is(err, session.ErrClosing) {
+			code = publishFailed // which encoders try again after
+		}
+		_ = x.c.Refuse(req, code, session.Words(err))
 		x.linger()
 	}
 	return false
@@ -93,13 +97,13 @@ func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.W
 			continue
 		}
 		if err != nil {
-			return peerError(err)
+			return session.PeerError(err)
 		}
 		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
 			action, err := x.c.Answer(m)
 			m.Release()
 			if err != nil {
-				return peerError(err)
+				return session.PeerError(err)
 			}
 			if action == rtmp.Close {
 				return session.ErrEndOfBody

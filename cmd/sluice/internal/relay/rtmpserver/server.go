@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -12,7 +13,10 @@ import (
 )
 
 // Server is the RTMP side of a server.
-type Server struct{ *session.Host }
+type Server struct {
+	*session.Host
+	Arrivals listen.Arrivals // connections that have not made a request yet
+}
 
 // Serve accepts connections until the listener, which has that setting's name,
 // is closed. secure is nil for plain ones.
@@ -40,15 +44,22 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 			continue
 		}
 		pause = 0
-		deadline := time.Now().Add(s.Times.Header)
 		s.Group.Run(conn, func(conn net.Conn) {
 			conn, from, err := listen.Unwrap(conn)
 			if err != nil {
 				s.Log.Debug("no PROXY protocol header", "listener", setting, "address", from.String(), "error", err)
 				return
 			}
+			address, _ := netip.ParseAddrPort(from.String())
+			place, err := s.Arrivals.Enter(s.Ctx, address.Addr(), func(error) { conn.Close() })
+			if err != nil {
+				s.Log.Debug("connection turned away", "listener", setting, "address", from.String(), "error", err)
+				return
+			}
+			defer place.Leave()
+			deadline := time.Now().Add(s.Times.Header)
 			if secure == nil {
-				s.talk(s.Ctx, conn, from.String(), session.RTMP, deadline)
+				s.talk(s.Ctx, place, conn, from.String(), session.RTMP, deadline)
 				return
 			}
 			encrypted := tls.Server(conn, secure)
@@ -59,7 +70,8 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 				s.Log.Debug("TLS handshake failed", "listener", setting, "address", from.String(), "error", err)
 				return
 			}
-			s.talk(s.Ctx, encrypted, from.String(), session.RTMPS, deadline)
+			place.Progress()
+			s.talk(s.Ctx, place, encrypted, from.String(), session.RTMPS, deadline)
 		})
 	}
 }

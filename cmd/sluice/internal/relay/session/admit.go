@@ -39,12 +39,15 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err = h.Publish(info.Stream, info.Address, h.Config().Takeover == config.TakeoverReplace)
+	p, err = h.publish(info, h.Config().Takeover == config.TakeoverReplace)
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
-	return p, release, nil
+	return p, func() {
+		h.owners.drop(info.Stream, p)
+		release()
+	}, nil
 }
 
 // AdmitPlay asks the gate, waits for the stream as long as the options say, and

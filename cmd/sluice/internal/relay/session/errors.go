@@ -2,7 +2,12 @@ package session
 
 import (
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"os"
+	"strings"
+	"syscall"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
@@ -48,4 +53,24 @@ func Refusal(err error) (status int, reason string) {
 		}
 	}
 	return access.Status(err), access.Reason(err)
+}
+
+// PeerError says in the server's words why a connection brings no more.
+func PeerError(err error) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return ErrPeerGone
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return ErrIdle
+	}
+	return err
+}
+
+// Words is what a person is told of why a session ended.
+func Words(err error) string {
+	if err == nil {
+		return "done"
+	}
+	return strings.TrimPrefix(err.Error(), "live: ")
 }

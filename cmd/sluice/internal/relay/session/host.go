@@ -44,8 +44,9 @@ type Host struct {
 	Register *Register
 	Group    Group           // what has to end before the server has
 	Ctx      context.Context // done when the server begins to shut down
-	Puller   puller          // nil: no origin
-	Recorder recorder        // nil: nothing is recorded
+	owners   owners
+	Puller   puller   // nil: no origin
+	Recorder recorder // nil: nothing is recorded
 }
 
 // Closing tells whether the server has begun to shut down.

@@ -26,8 +26,12 @@ type Info struct {
 	Address  string     // of the peer, host:port; from a proxy that tells no port only the host
 	Agent    string     // what the peer says that it is; cut when it is long
 	Query    url.Values // of the address or of the stream name
+	Token    string     // id of the token that it came with, if there is one; the register fills it in
 	Via      edge.Path  // the servers that the request has come through
 }
+
+// IP is the address without its port, the zero value when it is not known.
+func (i Info) IP() netip.Addr { return i.request(access.Play).Address.Addr() }
 
 // request is what the gate is asked.
 func (i Info) request(a access.Action) access.Request {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -58,6 +59,14 @@ func NewRegister(log *slog.Logger) *Register {
 	}
 }
 
+// Action is what a session of that role asks the gate for.
+func (r Role) Action() access.Action {
+	if r == RolePublisher {
+		return access.Publish
+	}
+	return access.Play
+}
+
 // A Client is one session in the register, from Begin to End. Its methods may be
 // called by any goroutine.
 type Client struct {
@@ -80,6 +89,7 @@ type Client struct {
 // Begin takes a session up and logs that. It is followed by end.
 func (c *Register) Begin(r Role, info Info) *Client {
 	info.Agent = shortAgent(info.Agent)
+	info.Token = access.TokenID(info.Query.Get("token"))
 	info.Query = nil // it has the token in it
 	s := &Client{Info: info, books: c, Role: r, Since: time.Now()}
 	c.mu.Lock()
@@ -162,12 +172,8 @@ func (s *Client) End(reason error) error {
 	delete(c.byID, s.ID)
 	c.mu.Unlock()
 	f := s.Figures()
-	why := "done"
-	if reason != nil {
-		why = strings.TrimPrefix(reason.Error(), "live: ")
-	}
 	attributes := []any{"id", s.ID, "stream", s.Stream, "protocol", s.Protocol, "address", s.Address, "agent", s.Agent,
-		"reason", why, "bytes", f.Bytes, "frames", f.Frames, "duration", time.Since(s.Since).Round(time.Millisecond)}
+		"reason", Words(reason), "bytes", f.Bytes, "frames", f.Frames, "duration", time.Since(s.Since).Round(time.Millisecond)}
 	if s.Role == RoleViewer {
 		attributes = append(attributes, "jumps", f.Jumps, "dropped", f.Dropped)
 	}

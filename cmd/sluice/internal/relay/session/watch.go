@@ -51,6 +51,9 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 				err = ErrPeerGone
 			}
 			c.Attach(viewerStats(v), nil)
+			if PeerError(err) == ErrPeerGone {
+				err = ErrPeerGone // and not: write: broken pipe
+			}
 			c.End(err)
 			how.Done()
 		},

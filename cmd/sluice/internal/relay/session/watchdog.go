@@ -6,23 +6,17 @@ import (
 	"time"
 )
 
-const (
-	// minRate is the least that a publisher may send, in bytes a second: a
-	// stream that is slower holds its name and shows nothing. The lowest audio
-	// there is has 80.
-	MinRate = 10
-)
-
 // Watchdog bounds the waits for what a publisher sends, however it cuts that up:
-// it is not silent for longer than times.silence, and sends at least minRate
-// bytes a second over each stretch of times.rate. It works by the connection's
-// read deadline, a short step ahead; when a read fails because of that, judge
+// it is not silent for longer than Times.Silence, and sends at least a number of
+// bytes a second over each stretch of Times.Rate. It works by the connection's
+// read deadline, a short step ahead; when a read fails because of that, Check
 // says whether the publisher may go on, and then the read is repeated. Nobody
 // else sets the read deadline.
 type Watchdog struct {
 	conn          net.Conn
 	silence, rate time.Duration
 	every         time.Duration // between deadlines
+	least         int           // bytes a second
 	now           func() time.Time
 
 	heard   int64     // bytes received up to the latest step
@@ -34,21 +28,21 @@ type Watchdog struct {
 
 // NewWatchdogAt begins to wait by another clock: for as long as silence without a
 // byte, over stretches of rate, with a deadline each time that every has passed.
-func NewWatchdogAt(conn net.Conn, silence, rate, every time.Duration, now func() time.Time) *Watchdog {
-	p := &Watchdog{conn: conn, silence: silence, rate: rate, every: every, now: now}
+func NewWatchdogAt(conn net.Conn, silence, rate, every time.Duration, least int, now func() time.Time) *Watchdog {
+	p := &Watchdog{conn: conn, silence: silence, rate: rate, every: every, least: least, now: now}
 	p.begin()
 	return p
 }
 
 // NewWatchdog begins to wait, with a deadline at the end of each window.
-func NewWatchdog(conn net.Conn, window time.Duration) *Watchdog {
-	return NewWatchdogAt(conn, window, window, window, time.Now)
+func NewWatchdog(conn net.Conn, window time.Duration, least int) *Watchdog {
+	return NewWatchdogAt(conn, window, window, window, least, time.Now)
 }
 
 // WatchIngest begins to wait, with deadlines so close that silence is noticed
 // soon after its time.
-func WatchIngest(conn net.Conn, t Times) *Watchdog {
-	return NewWatchdogAt(conn, t.Silence, t.Rate, min(t.Step, t.Silence/8), time.Now)
+func WatchIngest(conn net.Conn, t Times, least int) *Watchdog {
+	return NewWatchdogAt(conn, t.Silence, t.Rate, min(t.Step, t.Silence/8), least, time.Now)
 }
 
 func (p *Watchdog) begin() {
@@ -70,7 +64,7 @@ func (p *Watchdog) Check(total int64) error {
 		return ErrIdle
 	}
 	if stretch := now.Sub(p.began); stretch >= p.rate {
-		if float64(total-p.before) < MinRate*stretch.Seconds() {
+		if float64(total-p.before) < float64(p.least)*stretch.Seconds() {
 			return ErrTooSlow
 		}
 		p.before, p.began = total, now

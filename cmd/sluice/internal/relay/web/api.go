@@ -12,6 +12,10 @@ func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := strings.TrimPrefix(r.URL.Path, "/api/")
+	if path == "bans" || strings.HasPrefix(path, "bans/") {
+		w.bans(rw, r, strings.TrimPrefix(strings.TrimPrefix(path, "bans"), "/"))
+		return
+	}
 	if id, ok := strings.CutPrefix(path, "clients/"); ok {
 		if r.Method != http.MethodDelete {
 			rw.Header().Set("Allow", "DELETE")
@@ -32,7 +36,7 @@ func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 	case path == "clients":
 		w.getClients(rw, r)
 	default:
-		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/streams and /api/clients")
+		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/streams, /api/clients and /api/bans")
 	}
 }
 

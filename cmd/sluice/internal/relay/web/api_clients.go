@@ -16,6 +16,7 @@ type ClientInfo struct {
 	Protocol string       `json:"protocol"`
 	Address  string       `json:"address"`
 	Agent    string       `json:"agent"`
+	Token    string       `json:"token,omitempty"` // its id
 	Since    time.Time    `json:"since"`
 	Bytes    int64        `json:"bytes"`
 	Frames   int64        `json:"frames"`
@@ -30,14 +31,14 @@ func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 	for _, c := range w.Register.List() {
 		f := c.Figures()
 		list = append(list, ClientInfo{
-			ID: c.ID, Role: c.Role, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Since: c.Since.UTC(),
+			ID: c.ID, Role: c.Role, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Token: c.Token, Since: c.Since.UTC(),
 			Bytes: f.Bytes, Frames: f.Frames, LagMS: f.Lag.Milliseconds(), Jumps: f.Jumps, Dropped: f.Dropped, MergeMS: f.Merge.Milliseconds(),
 		})
 	}
 	answerJSON(rw, map[string]any{"clients": list})
 }
 
-// deleteClient ends a session.
+// deleteClient ends a session, and with ?ban=TIME keeps it out for that long.
 func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string) {
 	if !w.mayChange(rw, r) {
 		return
@@ -45,6 +46,17 @@ func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string
 	c, ok := w.Register.Get(id)
 	if !ok {
 		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no client %.40q", id))
+		return
+	}
+	if r.URL.Query().Has("ban") {
+		b, err := w.banClient(c, r)
+		if err != nil {
+			answerError(rw, http.StatusBadRequest, err.Error())
+			return
+		}
+		c.Stop(session.ErrKicked)
+		w.banned(b, r)
+		answerJSON(rw, b)
 		return
 	}
 	w.Log.Info("kick", "id", id, "by", r.RemoteAddr)

@@ -22,6 +22,9 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
+// minRate is the least rate of these tests, in bytes a second.
+const minRate = 10
+
 // bodyConn is a connection that only reads, without deadlines.
 type bodyConn struct {
 	net.Conn
@@ -37,7 +40,7 @@ func readBody(t *testing.T, r io.Reader, length int64) (tags []flvtest.Tag, rest
 	t.Helper()
 	conn := bodyConn{r: r}
 	raw := sluice.NewBufReader(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults()), length)
+	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), length)
 	defer b.close()
 	for {
 		tag, err := b.next()
@@ -232,7 +235,7 @@ func TestBodyThatClaimsMuch(t *testing.T) {
 	conn := bodyConn{r: io.MultiReader(strings.NewReader(text), iotest.ErrReader(stuck))}
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults()), -1)
+	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1)
 	if _, err := b.next(); !errors.Is(err, stuck) {
 		t.Fatal(err)
 	}
@@ -258,7 +261,7 @@ func TestBodyInTinyChunksIsBroughtTogether(t *testing.T) {
 	conn := bodyConn{r: io.MultiReader(bytes.NewReader(text), iotest.ErrReader(stuck))}
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults()), -1)
+	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1)
 	b.fed.Allocator = alloc
 	b.fed.Reset(nil)
 	if _, err := b.next(); !errors.Is(err, stuck) {
@@ -283,7 +286,7 @@ func TestBodyDoesNotCopyWholeTags(t *testing.T) {
 		"a chunk for eleven": flvtest.Chunked(append([][]byte{flvtest.Header}, slices.Collect(slices.Chunk(file, 11*len(one)))...)...),
 	} {
 		conn := bodyConn{r: bytes.NewReader(text)}
-		b := newBody(sluice.NewBufReader(conn), session.WatchIngest(conn, session.Times{}.WithDefaults()), -1)
+		b := newBody(sluice.NewBufReader(conn), session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1)
 		before := mem.Default().Stats()
 		allocs := testing.AllocsPerRun(1, func() {
 			for range tags / 2 {
@@ -337,7 +340,7 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 	sluicetest.NoLeaks(t, nil)
 	file, want := flvtest.Sizes()
-	slow := time.Second / session.MinRate
+	slow := time.Second / minRate
 	usual := session.Times{}.WithDefaults()
 	for _, c := range []struct {
 		name    string
@@ -360,7 +363,7 @@ func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 		} {
 			began := time.Unix(1e9, 0)
 			conn := &deadlineConn{now: began, next: began.Add(c.every), every: c.every, text: text}
-			p := session.NewWatchdogAt(conn, usual.Silence, usual.Rate, usual.Silence/8, func() time.Time { return conn.now })
+			p := session.NewWatchdogAt(conn, usual.Silence, usual.Rate, usual.Silence/8, minRate, func() time.Time { return conn.now })
 			b := newBody(sluice.NewBufReader(conn), p, -1)
 			n := 0
 			var err error

@@ -75,7 +75,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	raw := sluice.NewBufReaderFrom(buffered, conn)
-	body := newBody(raw, session.WatchIngest(conn, w.Times), length)
+	body := newBody(raw, session.WatchIngest(conn, w.Times, w.Config().MinPublishRate), length)
 	c := w.Register.Begin(session.RolePublisher, info)
 	c.Attach(nil, func(error) { p.Close() })
 	err = w.receive(body, p, c)
@@ -152,7 +152,7 @@ func ending(err error) (status int, reason string) {
 	case errors.Is(err, session.ErrClosing):
 		return http.StatusServiceUnavailable, err.Error()
 	case errors.Is(err, session.ErrKicked), errors.Is(err, live.ErrTakenOver), errors.Is(err, live.ErrClosed):
-		return http.StatusConflict, err.Error()
+		return http.StatusConflict, session.Words(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return http.StatusBadRequest, "the body ends inside a tag"
 	case errors.As(err, &network):

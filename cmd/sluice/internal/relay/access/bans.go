@@ -1,0 +1,167 @@
+package access
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// BanBy is what a ban goes by.
+type BanBy string
+
+// The kinds of ban.
+const (
+	BanAddress BanBy = "address" // of the peer: an IPv4 address or an IPv6 /64
+	BanStream  BanBy = "stream"  // one action on one stream, whoever asks
+	BanToken   BanBy = "token"   // the id of a token
+)
+
+// A Ban refuses requests until its time is over.
+type Ban struct {
+	ID     string    `json:"id"`
+	By     BanBy     `json:"by"`
+	Value  string    `json:"value"`            // address or network, stream, or id of a token
+	Action Action    `json:"action,omitempty"` // for BanStream
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+}
+
+const (
+	// maxBans bounds the list: bans are for people to look through.
+	maxBans = 10_000
+	// MaxBan is the longest ban. What is to hold for ever belongs into the
+	// configuration: allow lists, revoked tokens.
+	MaxBan = 30 * 24 * time.Hour
+)
+
+// ErrBan is a ban that cannot be.
+var ErrBan = errors.New("access: no such ban")
+
+// bans are the bans that hold, for all goroutines.
+type bans struct {
+	mu   sync.Mutex
+	next int
+	list map[string]Ban // by id
+}
+
+// Ban refuses from now on what b describes, for that long. It returns the ban
+// with its id, or an error that matches ErrBan.
+func (g *Gate) Ban(b Ban, within time.Duration) (Ban, error) {
+	if within < time.Second || within > MaxBan {
+		return Ban{}, fmt.Errorf("%w: %v is not within 1s to %v", ErrBan, within, MaxBan)
+	}
+	switch b.By {
+	case BanAddress:
+		network, err := banned(b.Value)
+		if err != nil {
+			return Ban{}, err
+		}
+		b.Value, b.Action = network.String(), ""
+	case BanStream:
+		if b.Value == "" || !b.Action.valid() {
+			return Ban{}, fmt.Errorf("%w: of a stream it takes a name and an action, publish or play", ErrBan)
+		}
+	case BanToken:
+		if !validID(b.Value) {
+			return Ban{}, fmt.Errorf("%w: %.40q is not the id of a token", ErrBan, b.Value)
+		}
+		b.Action = ""
+	default:
+		return Ban{}, fmt.Errorf("%w: by %.40q; there are address, stream and token", ErrBan, b.By)
+	}
+	now := g.rules.Load().now()
+	b.Since, b.Until = now.UTC(), now.Add(within).UTC()
+	return g.bans.add(b, now)
+}
+
+// banned is the network of an address, as limits count it, or a network.
+func banned(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return host(plain(a)), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%w: %.60q is neither an address nor a network", ErrBan, text)
+	}
+	return p.Masked(), nil
+}
+
+func (l *bans) add(b Ban, now time.Time) (Ban, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expire(now)
+	if len(l.list) >= maxBans {
+		return Ban{}, fmt.Errorf("%w: there are %d already, which is the limit", ErrBan, maxBans)
+	}
+	if l.list == nil {
+		l.list = map[string]Ban{}
+	}
+	l.next++
+	b.ID = "b" + strconv.Itoa(l.next)
+	l.list[b.ID] = b
+	return b, nil
+}
+
+// expire drops what is over. The lock is held.
+func (l *bans) expire(now time.Time) {
+	for id, b := range l.list {
+		if !now.Before(b.Until) {
+			delete(l.list, id)
+		}
+	}
+}
+
+// Bans returns the bans that hold, the oldest first.
+func (g *Gate) Bans() []Ban {
+	now := g.rules.Load().now()
+	g.bans.mu.Lock()
+	defer g.bans.mu.Unlock()
+	g.bans.expire(now)
+	list := make([]Ban, 0, len(g.bans.list))
+	for _, b := range g.bans.list {
+		list = append(list, b)
+	}
+	slices.SortFunc(list, func(a, b Ban) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// Lift ends a ban, and reports whether there was one of that id.
+func (g *Gate) Lift(id string) bool {
+	g.bans.mu.Lock()
+	defer g.bans.mu.Unlock()
+	_, ok := g.bans.list[id]
+	delete(g.bans.list, id)
+	return ok
+}
+
+// Matches reports whether a ban is about such a request. token is the id of its
+// token, empty for none.
+func (b Ban) Matches(action Action, stream string, address netip.Addr, token string) bool {
+	switch b.By {
+	case BanStream:
+		return b.Action == action && b.Value == stream
+	case BanToken:
+		return b.Value == token
+	}
+	network, err := netip.ParsePrefix(b.Value)
+	return err == nil && network.Contains(plain(address))
+}
+
+// find returns the ban that a request is under.
+func (l *bans) find(r *Request, token string, now time.Time) (Ban, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.list {
+		if now.Before(b.Until) && b.Matches(r.Action, r.Stream, r.Address.Addr(), token) {
+			return b, true
+		}
+	}
+	return Ban{}, false
+}

@@ -1,0 +1,182 @@
+package relay
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// Who is kicked with a ban stays away, by address, stream or token, until the ban
+// is lifted or over; the bans are listed.
+func TestKickWithABan(t *testing.T) {
+	const secret = "a secret that is long enough"
+	token := func(id, stream string) string {
+		return "token=" + access.SignID([]byte(secret), access.Publish, stream, id, time.Now().Add(time.Hour))
+	}
+	s := rtmpServe(t, func(c *relayConfig) {
+		c.HTTP, c.APIToken = "127.0.0.1:0", "0123456789"
+		c.Protect, c.TokenSecret, c.Revoked = []string{"publish"}, secret, []string{"gone"}
+	})
+	api := &relayServer{Server: s, http: s.Addresses()["http"]}
+	bearer := http.Header{"Authorization": {"Bearer 0123456789"}}
+	publish := func(ip, query, stream string) (*rtmpClient, string) {
+		x := rtmpFrom(t, s, ip)
+		err := x.c.Publish(stream + "?" + query)
+		if err == nil {
+			return x, ""
+		}
+		return x, err.Error()
+	}
+	list := func() []access.Ban {
+		t.Helper()
+		var answer struct{ Bans []access.Ban }
+		status, text := api.do(t, "GET", "/api/bans", bearer)
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || status != 200 {
+			t.Fatalf("%d, %v: %s", status, err, text)
+		}
+		return answer.Bans
+	}
+	only := func() string {
+		t.Helper()
+		for _, c := range s.host.Register.List() {
+			if c.Role == session.RolePublisher {
+				return c.ID
+			}
+		}
+		t.Fatal("there is no publisher")
+		return ""
+	}
+	for _, c := range []struct {
+		by             string
+		out, in        []string // address, id of a token and stream of those that are banned, and are not
+		value          string
+		needsTokenByID bool
+	}{
+		{"", []string{"127.0.0.2 cam s", "127.0.0.2 other s"}, []string{"127.0.0.3 cam s"}, "127.0.0.2/32", false},
+		{"address", []string{"127.0.0.2 cam t"}, []string{"127.0.0.3 cam s"}, "127.0.0.2/32", false},
+		{"stream", []string{"127.0.0.2 cam s", "127.0.0.3 other s"}, []string{"127.0.0.2 cam t"}, "live/s", false},
+		{"token", []string{"127.0.0.2 cam s", "127.0.0.3 cam t"}, []string{"127.0.0.2 other s"}, "cam", true},
+	} {
+		try := func(who string) (*rtmpClient, string) {
+			f := strings.Fields(who)
+			return publish(f[0], token(f[1], "live/"+f[2]), f[2])
+		}
+		x, says := try("127.0.0.2 cam s")
+		if says != "" {
+			t.Fatalf("by %q: before: %s", c.by, says)
+		}
+		path := "/api/clients/" + only()
+		for query, status := range map[string]int{"?ban=ever": 400, "?ban=10m&by=colour": 400, "?ban=1000h": 400, "?ban=-1s": 400} {
+			if got, text := api.do(t, "DELETE", path+query, bearer); got != status {
+				t.Errorf("DELETE %s: %d %s", query, got, text)
+			}
+		}
+		status, text := api.do(t, "DELETE", path+"?ban=10m&by="+c.by, bearer)
+		if status != 200 {
+			t.Fatalf("by %q: %d %s", c.by, status, text)
+		}
+		rtmpUntil(t, "it is ended", func() bool { return len(s.host.Register.List()) == 0 })
+		x.close()
+		for _, who := range c.out {
+			if _, says := try(who); !strings.Contains(says, "banned until") {
+				t.Errorf("by %q: %s: %q", c.by, who, says)
+			}
+		}
+		for _, who := range c.in {
+			x, says := try(who)
+			if says != "" {
+				t.Errorf("by %q: %s: %s", c.by, who, says)
+			}
+			x.close()
+		}
+		bans := list()
+		if len(bans) != 1 || bans[0].Value != c.value || time.Until(bans[0].Until) > 10*time.Minute || time.Until(bans[0].Until) < 9*time.Minute {
+			t.Fatalf("by %q: %+v", c.by, bans)
+		}
+		if status, _ := api.do(t, "DELETE", "/api/bans/"+bans[0].ID, bearer); status != 204 {
+			t.Errorf("lifted: %d", status)
+		}
+		if status, _ := api.do(t, "DELETE", "/api/bans/"+bans[0].ID, bearer); status != 404 {
+			t.Errorf("lifted again: %d", status)
+		}
+		rtmpUntil(t, "all are gone", func() bool { return len(s.host.Register.List()) == 0 })
+		back, says := try("127.0.0.2 cam s")
+		if says != "" {
+			t.Errorf("by %q: after: %s", c.by, says)
+		}
+		back.close()
+		rtmpUntil(t, "it is gone", func() bool { return len(s.host.Register.List()) == 0 })
+	}
+	// A ban that no session gives the reason for ends those that it is about.
+	x, says := publish("127.0.0.2", token("cam", "live/s"), "s")
+	if says != "" {
+		t.Fatal(says)
+	}
+	defer x.close()
+	q := url.Values{"by": {"address"}, "value": {"127.0.0.0/30"}, "for": {"1m"}}
+	if status, text := api.do(t, "POST", "/api/bans?"+q.Encode(), bearer); status != 200 {
+		t.Errorf("%d %s", status, text)
+	}
+	rtmpUntil(t, "it is ended", func() bool { return len(s.host.Register.List()) == 0 })
+	if status, _ := api.do(t, "POST", "/api/bans?"+q.Encode(), nil); status != 401 {
+		t.Errorf("without the API token: %d", status)
+	}
+	if status, _ := api.do(t, "GET", "/api/bans", nil); status != 401 {
+		t.Errorf("the list without the API token: %d", status)
+	}
+	// A token that is revoked.
+	if _, says := publish("127.0.0.9", token("gone", "live/s"), "s"); !strings.Contains(says, "revoked") {
+		t.Errorf("a token that was revoked: %q", says)
+	}
+}
+
+// One address may publish so many streams and no more; a stream that it publishes
+// already is no new one.
+func TestStreamsOfOneAddressAreLimited(t *testing.T) {
+	s := rtmpServe(t, func(c *relayConfig) { c.MaxStreamsPerAddress = 2 })
+	for _, name := range []string{"a", "b"} {
+		if err := rtmpFrom(t, s, "127.0.0.2").c.Publish(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rtmpFrom(t, s, "127.0.0.2").c.Publish("c"); err == nil || !strings.Contains(err.Error(), "one address (limit 2)") {
+		t.Errorf("the third: %v", err)
+	}
+	if err := rtmpFrom(t, s, "127.0.0.2").c.Publish("b"); err != nil {
+		t.Errorf("the second again: %v", err)
+	}
+	if err := rtmpFrom(t, s, "127.0.0.3").c.Publish("c"); err != nil {
+		t.Errorf("another address: %v", err)
+	}
+}
+
+// A publisher that sends less than any stream has is ended, by either protocol.
+func TestPublisherBelowTheLeastRateIsEnded(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) {
+		c.times.Rate, c.times.Silence, c.times.Step = 300*time.Millisecond, time.Minute, 20*time.Millisecond
+		c.MinPublishRate = 4000
+	})
+	p := s.publishing(t, "/live/s.flv")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tag := []byte("\x08\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x2f\xff\x00\x00\x00\x0d")
+		for range 3000 { // some 1,700 bytes a second
+			if _, err := p.Write(tag); err != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if a := p.answered(t); a.status != 408 || !strings.Contains(a.text, "minimum rate") {
+		t.Errorf("%+v", a)
+	}
+	p.Close()
+	<-ended
+}

@@ -1,0 +1,287 @@
+package listen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Why a connection is not served, for errors.Is.
+var (
+	// ErrCrowded: too many connections of its address wait already.
+	ErrCrowded = errors.New("listen: too many connections wait for their handshake")
+	// ErrGaveWay: it said nothing while others waited.
+	ErrGaveWay = errors.New("listen: silent while others waited")
+)
+
+const (
+	// quiet is how long a connection may hold a place without getting on with its
+	// handshake, while others wait. A round trip to the other side of the world
+	// takes 0.3 s.
+	quiet = time.Second
+	// maxWaiting bounds the connections that wait: each costs a descriptor and a
+	// goroutine.
+	maxWaiting = 16 << 10
+)
+
+// Arrivals are the connections that have not made a request yet. So many have a
+// place at a time, of each address a share; others wait their turn, address by
+// address. Who holds a place that others wait for, and does not get on, gives
+// way: the oldest first. The zero value has no limits; it is for all goroutines
+// at once.
+type Arrivals struct {
+	mu       sync.Mutex
+	places   int // 0: no limit
+	share    int
+	hosts    map[netip.Prefix]*arriving
+	on       int
+	waiting  int
+	next     []netip.Prefix // hosts with somebody who waits, in their turn
+	timer    *time.Timer    // set while somebody waits
+	gaveWay  int64
+	refused  int64
+	now      func() time.Time // nil: time.Now
+	quietFor time.Duration    // 0: quiet
+}
+
+// arriving are the connections of one host.
+type arriving struct {
+	on      []*Arrival // the oldest first
+	waiting []*Arrival
+	queued  bool // it stands in next
+}
+
+// An Arrival is one connection on its way to a request.
+type Arrival struct {
+	arrivals *Arrivals
+	host     netip.Prefix
+	end      func(error)   // ends the connection; must not wait
+	admitted chan struct{} // closed when it has a place
+	lost     error         // why it will get none; admitted is closed then, too
+	since    time.Time     // when it last got on
+	left     bool
+}
+
+// ArrivalStats are figures of Arrivals.
+type ArrivalStats struct {
+	On, Waiting      int
+	GaveWay, Refused int64 // in all
+}
+
+// Limit sets how many connections have a place, and how many of one host.
+func (a *Arrivals) Limit(places, share int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.places, a.share = places, share
+	a.admit()
+}
+
+// Stats returns the figures at this moment.
+func (a *Arrivals) Stats() ArrivalStats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return ArrivalStats{a.on, a.waiting, a.gaveWay, a.refused}
+}
+
+// Enter waits for a place for a connection from an address, until ctx is done.
+// end ends the connection when it has to give way; it is called by another
+// goroutine and must not wait. After Enter without an error Leave follows.
+func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error)) (*Arrival, error) {
+	v := &Arrival{arrivals: a, host: hostOf(address), end: end, admitted: make(chan struct{})}
+	a.mu.Lock()
+	if a.hosts == nil {
+		a.hosts = map[netip.Prefix]*arriving{}
+	}
+	h := a.hosts[v.host]
+	if h == nil {
+		h = &arriving{}
+		a.hosts[v.host] = h
+	}
+	if !h.queued {
+		h.queued = true
+		a.next = append(a.next, v.host)
+	}
+	h.waiting = append(h.waiting, v)
+	a.waiting++
+	if a.waiting > maxWaiting {
+		a.refuse()
+	}
+	a.admit()
+	a.mu.Unlock()
+	select {
+	case <-v.admitted:
+		return v, v.lost
+	case <-ctx.Done():
+		v.Leave()
+		return nil, ctx.Err()
+	}
+}
+
+// refuse drops the oldest that waits of the host with the most. The lock is held.
+func (a *Arrivals) refuse() {
+	var most *arriving
+	for _, h := range a.hosts {
+		if most == nil || len(h.waiting) > len(most.waiting) {
+			most = h
+		}
+	}
+	v := most.waiting[0]
+	most.waiting = most.waiting[1:]
+	a.waiting--
+	a.refused++
+	v.lost, v.left = ErrCrowded, true
+	close(v.admitted)
+}
+
+// admit gives places to those who wait, one host after the other, and makes room
+// where there is none. The lock is held.
+func (a *Arrivals) admit() {
+	for misses := 0; misses < len(a.next) && (a.places == 0 || a.on < a.places); {
+		host := a.next[0]
+		a.next = a.next[1:]
+		h := a.hosts[host]
+		switch {
+		case len(h.waiting) == 0:
+			h.queued = false
+			a.forget(host)
+			continue
+		case a.share > 0 && len(h.on) >= a.share:
+			a.next = append(a.next, host)
+			misses++
+			continue
+		}
+		misses = 0
+		v := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		a.waiting--
+		a.on++
+		v.since = a.clock()
+		h.on = append(h.on, v)
+		close(v.admitted)
+		if h.queued = len(h.waiting) > 0; h.queued {
+			a.next = append(a.next, host)
+		}
+	}
+	switch {
+	case a.waiting == 0 && a.timer != nil:
+		a.timer.Stop()
+		a.timer = nil
+	case a.waiting > 0 && a.timer == nil:
+		a.timer = time.AfterFunc(a.quietTime()/4, a.look)
+	}
+}
+
+func (a *Arrivals) clock() time.Time {
+	if a.now != nil {
+		return a.now()
+	}
+	return time.Now()
+}
+
+func (a *Arrivals) quietTime() time.Duration { return cmp.Or(a.quietFor, quiet) }
+
+// look makes those give way who hold places that others wait for, and do not get
+// on.
+func (a *Arrivals) look() {
+	a.mu.Lock()
+	a.timer = nil
+	now := a.clock()
+	var gone []*Arrival
+	// No more than those who wait could use: of one host's places by its own, and
+	// of all places by anyone.
+	for host, h := range a.hosts {
+		if len(h.waiting) == 0 || a.share == 0 || len(h.on) < a.share {
+			continue
+		}
+		gone = append(gone, a.silent(map[netip.Prefix]*arriving{host: h}, len(h.waiting), now)...)
+	}
+	if a.places > 0 && a.on >= a.places {
+		gone = append(gone, a.silent(a.hosts, a.waiting, now)...)
+	}
+	a.gaveWay += int64(len(gone))
+	a.admit()
+	a.mu.Unlock()
+	for _, v := range gone {
+		v.end(ErrGaveWay)
+	}
+}
+
+// silent takes the places of up to n who do not get on, the oldest first, and
+// returns them. The lock is held.
+func (a *Arrivals) silent(hosts map[netip.Prefix]*arriving, n int, now time.Time) []*Arrival {
+	var list []*Arrival
+	for _, h := range hosts {
+		for _, v := range h.on {
+			if now.Sub(v.since) >= a.quietTime() {
+				list = append(list, v)
+			}
+		}
+	}
+	slices.SortFunc(list, func(v, w *Arrival) int { return v.since.Compare(w.since) })
+	list = list[:min(n, len(list))]
+	for _, v := range list {
+		a.drop(v)
+	}
+	return list
+}
+
+// Progress says that the connection has got on with its handshake.
+func (v *Arrival) Progress() {
+	a := v.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v.since = a.clock()
+}
+
+// Leave gives the place back: the request has come, or the connection has ended.
+// It may be called more than once.
+func (v *Arrival) Leave() {
+	a := v.arrivals
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(v)
+	a.admit()
+}
+
+// drop takes v out, wherever it stands. The lock is held.
+func (a *Arrivals) drop(v *Arrival) {
+	if v.left {
+		return
+	}
+	v.left = true
+	h := a.hosts[v.host]
+	if i := slices.Index(h.on, v); i >= 0 {
+		h.on = slices.Delete(h.on, i, i+1)
+		a.on--
+	} else if i := slices.Index(h.waiting, v); i >= 0 {
+		h.waiting = slices.Delete(h.waiting, i, i+1)
+		a.waiting--
+	}
+	a.forget(v.host)
+}
+
+// forget drops a host without connections, unless its turn is still to come. The
+// lock is held.
+func (a *Arrivals) forget(host netip.Prefix) {
+	if h := a.hosts[host]; h != nil && len(h.on)+len(h.waiting) == 0 && !h.queued {
+		delete(a.hosts, host)
+	}
+}
+
+// hostOf is what counts as one address: an IPv4 address, or the /64 of an IPv6
+// one.
+func hostOf(a netip.Addr) netip.Prefix {
+	bits := 64
+	if a = a.Unmap().WithZone(""); a.Is4() {
+		bits = 32
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
+}

@@ -1,0 +1,204 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+func arrivals(places, share int, quiet time.Duration) *Arrivals {
+	a := &Arrivals{quietFor: quiet}
+	a.Limit(places, share)
+	return a
+}
+
+func enter(t *testing.T, a *Arrivals, ip string, end func(error)) *Arrival {
+	t.Helper()
+	if end == nil {
+		end = func(error) { t.Error("a connection had to give way") }
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	v, err := a.Enter(ctx, netip.MustParseAddr(ip), end)
+	if err != nil {
+		t.Fatalf("%s: %v", ip, err)
+	}
+	return v
+}
+
+// Silent connections of one address do not keep others out, not for a moment;
+// and those of its own address get in when the oldest silent ones have given way.
+func TestSilentConnectionsGiveWay(t *testing.T) {
+	a := arrivals(32, 8, 20*time.Millisecond)
+	var mu sync.Mutex
+	var gone []int
+	for i := range 8 {
+		enter(t, a, "192.0.2.1", func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if gone = append(gone, i); !errors.Is(err, ErrGaveWay) {
+				t.Errorf("ends with %v", err)
+			}
+		})
+	}
+	other := enter(t, a, "192.0.2.2", nil) // whose address has places of its own
+	for range 3 {
+		enter(t, a, "192.0.2.1", nil).Leave()
+	}
+	other.Leave()
+	mu.Lock()
+	defer mu.Unlock()
+	for i, n := range gone {
+		if n != i {
+			t.Errorf("they gave way in the order %v", gone)
+			break
+		}
+	}
+	if len(gone) == 0 || int64(len(gone)) != a.Stats().GaveWay {
+		t.Errorf("%v gave way, counted are %d", gone, a.Stats().GaveWay)
+	}
+}
+
+// When many addresses hold all places, the oldest silent one gives way, and one
+// that gets on does not.
+func TestOldestOfAllGivesWay(t *testing.T) {
+	a := arrivals(3, 2, 50*time.Millisecond)
+	ended := make(chan string, 3)
+	hold := func(ip string) *Arrival { return enter(t, a, ip, func(error) { ended <- ip }) }
+	first, _, third := hold("192.0.2.1"), hold("192.0.2.2"), hold("192.0.2.3")
+	stop := make(chan struct{})
+	var working sync.WaitGroup
+	working.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				first.Progress()
+				third.Progress()
+				time.Sleep(time.Millisecond)
+			}
+		}
+	})
+	enter(t, a, "2001:db8::1", nil)
+	close(stop)
+	working.Wait()
+	if ip := <-ended; ip != "192.0.2.2" || len(ended) > 0 {
+		t.Errorf("%s gave way, and %d more", ip, len(ended))
+	}
+}
+
+// Everybody in a burst is served, the addresses in turn.
+func TestBurstWaitsItsTurn(t *testing.T) {
+	a := arrivals(16, 8, time.Minute)
+	const hosts, each = 4, 1000
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	served, most := map[string]int{}, 0
+	for h := range hosts {
+		ip := netip.AddrFrom4([4]byte{192, 0, 2, byte(h)}).String()
+		for range each {
+			all.Go(func() {
+				v := enter(t, a, ip, nil)
+				mu.Lock()
+				served[ip]++
+				most = max(most, a.Stats().On)
+				mu.Unlock()
+				v.Leave()
+				v.Leave()
+			})
+		}
+	}
+	all.Wait()
+	for ip, n := range served {
+		if n != each {
+			t.Errorf("%s: %d of %d", ip, n, each)
+		}
+	}
+	if s := a.Stats(); most > 16 || s.On != 0 || s.Waiting != 0 || s.GaveWay != 0 || len(a.hosts) != 0 || len(a.next) != 0 {
+		t.Errorf("%d at once, left is %+v, %d hosts, %d in turn", most, s, len(a.hosts), len(a.next))
+	}
+}
+
+// The queue is bounded, and it is the address with the most that pays.
+func TestQueueIsBounded(t *testing.T) {
+	a := arrivals(1, 1, time.Minute)
+	enter(t, a, "192.0.2.9", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	lost := make(chan error, maxWaiting+10)
+	for i := range maxWaiting + 10 {
+		ip := netip.AddrFrom4([4]byte{10, 0, 0, 1})
+		if i == 5 {
+			ip = netip.AddrFrom4([4]byte{10, 0, 0, 2})
+		}
+		all.Go(func() {
+			_, err := a.Enter(ctx, ip, func(error) {})
+			if errors.Is(err, ErrCrowded) && ip.As4()[3] == 2 {
+				t.Error("the one of another address was refused")
+			}
+			lost <- err
+		})
+	}
+	for range 10 {
+		if err := <-lost; !errors.Is(err, ErrCrowded) {
+			t.Errorf("%v", err)
+		}
+	}
+	if s := a.Stats(); s.Waiting > maxWaiting {
+		t.Errorf("%d wait", s.Waiting)
+	}
+	cancel()
+	all.Wait()
+	if s := a.Stats(); s.Waiting != 0 || s.Refused != 10 {
+		t.Errorf("left: %+v", s)
+	}
+}
+
+// A random history: no limit is ever exceeded, nobody is lost, nothing is left.
+func TestArrivalsAtRandom(t *testing.T) {
+	seed := sluicetest.Seed(t)
+	a := arrivals(5, 2, time.Millisecond)
+	var all sync.WaitGroup
+	for w := range uint64(20) {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, w))
+			for range 100 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rnd.IntN(4) == 0 {
+					time.AfterFunc(time.Duration(rnd.IntN(1000))*time.Microsecond, cancel)
+				}
+				ended := make(chan struct{}, 2)
+				v, err := a.Enter(ctx, netip.AddrFrom4([4]byte{10, 0, 0, byte(rnd.IntN(4))}), func(error) { ended <- struct{}{} })
+				if err == nil {
+					a.mu.Lock()
+					if n := len(a.hosts[v.host].on); !v.left && (n > 2 || a.on > 5) {
+						t.Errorf("%d of one host, %d in all", n, a.on)
+					}
+					a.mu.Unlock()
+					if rnd.IntN(10) == 0 {
+						select { // silent, until somebody else needs the place
+						case <-ended:
+						case <-time.After(5 * time.Millisecond):
+						}
+					}
+					v.Leave()
+					if len(ended) > 1 {
+						t.Error("ended twice")
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if s := a.Stats(); s.On != 0 || s.Waiting != 0 || len(a.hosts) != 0 {
+		t.Errorf("left: %+v, %d hosts", s, len(a.hosts))
+	}
+}

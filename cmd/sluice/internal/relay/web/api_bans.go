@@ -1,0 +1,111 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// bans answers /api/bans and /api/bans/ID: GET lists, POST bans, DELETE lifts.
+func (w *Server) bans(rw http.ResponseWriter, r *http.Request, id string) {
+	switch {
+	case id == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		if w.mayRead(rw, r) {
+			answerJSON(rw, map[string]any{"bans": w.Gate.Bans()})
+		}
+	case id == "" && r.Method == http.MethodPost:
+		w.postBan(rw, r)
+	case id != "" && r.Method == http.MethodDelete:
+		w.liftBan(rw, r, id)
+	default:
+		allow := "GET, HEAD, POST"
+		if id != "" {
+			allow = "DELETE"
+		}
+		rw.Header().Set("Allow", allow)
+		answerError(rw, http.StatusMethodNotAllowed, "only "+allow+" here")
+	}
+}
+
+// postBan bans what the query says: by, value, action, for. Who is on and under
+// the ban is ended.
+func (w *Server) postBan(rw http.ResponseWriter, r *http.Request) {
+	if !w.mayChange(rw, r) {
+		return
+	}
+	q := r.URL.Query()
+	within, err := banTime(q.Get("for"))
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, "for: "+err.Error())
+		return
+	}
+	b := access.Ban{By: access.BanBy(q.Get("by")), Value: q.Get("value"), Action: access.Action(q.Get("action"))}
+	b, err = w.Gate.Ban(b, within)
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	w.banned(b, r)
+	answerJSON(rw, b)
+}
+
+func banTime(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%.20q is not a time with its unit, such as 10m", text)
+	}
+	return d, nil
+}
+
+// banned ends the sessions that are under a ban, and logs it.
+func (w *Server) banned(b access.Ban, r *http.Request) {
+	ended := 0
+	for _, c := range w.Register.List() {
+		if b.Matches(c.Role.Action(), c.Stream, c.IP(), c.Token) {
+			c.Stop(session.ErrKicked)
+			ended++
+		}
+	}
+	w.Log.Info("ban", "id", b.ID, "by", b.By, "value", b.Value, "until", b.Until, "ended", ended, "from", r.RemoteAddr)
+}
+
+func (w *Server) liftBan(rw http.ResponseWriter, r *http.Request, id string) {
+	if !w.mayChange(rw, r) {
+		return
+	}
+	if !w.Gate.Lift(id) {
+		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no ban %.40q", id))
+		return
+	}
+	w.Log.Info("ban lifted", "id", id, "from", r.RemoteAddr)
+	rw.WriteHeader(http.StatusNoContent)
+}
+
+// banClient bans a session by what the query says: ?ban=10m&by=address, which is
+// the default, stream, or token.
+func (w *Server) banClient(c *session.Client, r *http.Request) (access.Ban, error) {
+	q := r.URL.Query()
+	within, err := banTime(q.Get("ban"))
+	if err != nil {
+		return access.Ban{}, fmt.Errorf("ban: %w", err)
+	}
+	b := access.Ban{By: access.BanBy(q.Get("by"))}
+	switch b.By {
+	case "", access.BanAddress:
+		b.By = access.BanAddress
+		if b.Value = c.IP().String(); !c.IP().IsValid() {
+			return access.Ban{}, errors.New("the address of this session is not known")
+		}
+	case access.BanStream:
+		b.Value, b.Action = c.Stream, c.Role.Action()
+	case access.BanToken:
+		if b.Value = c.Token; b.Value == "" {
+			return access.Ban{}, errors.New("this session has no token with an id")
+		}
+	}
+	return w.Gate.Ban(b, within)
+}
