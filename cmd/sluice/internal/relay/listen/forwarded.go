@@ -126,9 +126,8 @@ func unquotedSplit(text string, sep byte) []string {
 
 // unquote returns what a quoted string says, and a token as it is.
 func unquote(text string) string {
-	inner, ok := strings.CutPrefix(text, `"`)
-	if inner, ok = strings.CutSuffix(inner, `"`); !ok || len(text) < 2 {
+	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
 		return text
 	}
-	return strings.ReplaceAll(inner, `\`, "")
+	return strings.ReplaceAll(text[1:len(text)-1], `\`, "")
 }
