@@ -1,14 +1,14 @@
 # Every target works from a fresh clone with Go alone; test installs what else
 # it needs, see scripts/ensure-tools.sh.
 
-# The library and, through go.work, the two programs.
-PACKAGES := ./... ./cmd/... ./lab/...
+# The library and, through go.work, the programs.
+PACKAGES := ./... ./cmd/... ./lab/... ./vet/...
 # Tests of the repository, not of code: they run once, in the plain build.
 ONCE := $(shell go list ./internal/policy ./internal/release)
 # Packages of the programs whose tests run it as it is built for use, or a browser,
 # or hours of recorded noise: under the race detector they would be slow, or
 # leave out most, and show little that the packages beneath them do not.
-WHOLE = $(shell go list ./cmd/... ./lab/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats)$$')
+WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats|ownership)$$')
 LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
@@ -24,7 +24,7 @@ help:
 	@echo '             the tests with -race, the library with its invariants and plain too'
 	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
 	@echo 'make race    the tests under the race detector'
-	@echo 'make lint    format, vet, staticcheck, shellcheck'
+	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
 	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m'
 	@echo 'make soak    kill sinks at random under load for SOAK, 10m unless told'

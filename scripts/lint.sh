@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that reads the code without running it: format, vet in both
-# builds, staticcheck in both builds, shellcheck.
+# builds, staticcheck in both builds, sluicevet, shellcheck.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,8 +23,11 @@ lint() { # tags, packages
 }
 # The modules of the programs are reached through go.work. The tag is the
 # library's.
-lint '' ./... ./cmd/... ./lab/...
+lint '' ./... ./cmd/... ./lab/... ./vet/...
 lint invariants ./...
+
+echo "lint: sluicevet"
+go run ./vet ./... ./cmd/... ./lab/... ./vet/...
 
 echo "lint: shellcheck"
 if ! command -v shellcheck >/dev/null; then

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes a release of all three modules: writes the version into the changelog and
-# into what the programs require, commits, and tags vX, cmd/vX and lab/vX. Pushes
-# nothing; the last line says how.
+# Makes a release of all modules: writes the version into the changelog and
+# into what the programs require, commits, and tags vX, cmd/vX, lab/vX and vet/vX.
+# Pushes nothing; the last line says how.
 #
 # usage: scripts/release.sh v0.2.0
 set -eu
@@ -21,7 +21,7 @@ number=${version#v}
 library=github.com/sluice-go/sluice
 
 [ -z "$(git status --porcelain)" ] || fail "the tree has changes that are not committed; see git status"
-for tag in "$version" "cmd/$version" "lab/$version"; do
+for tag in "$version" "cmd/$version" "lab/$version" "vet/$version"; do
 	if git rev-parse -q --verify "refs/tags/$tag" >/dev/null; then
 		fail "the tag $tag is there already"
 	fi
@@ -42,7 +42,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-sed "s/^## \[Unreleased\].*/## [Unreleased]\n\n## [$number] - $(date -u +%Y-%m-%d)\n\nTags: \`$version\` (library), \`cmd\/$version\` (sluice), \`lab\/$version\` (lab)./" CHANGELOG.md >"$dir/changelog"
+sed "s/^## \[Unreleased\].*/## [Unreleased]\n\n## [$number] - $(date -u +%Y-%m-%d)\n\nTags: \`$version\` (library), \`cmd\/$version\` (sluice), \`lab\/$version\` (lab), \`vet\/$version\` (sluicevet)./" CHANGELOG.md >"$dir/changelog"
 cp "$dir/changelog" CHANGELOG.md
 for module in cmd lab; do
 	(cd "$module" && go mod edit -require "$library@$version")
@@ -63,8 +63,8 @@ scripts/module-proxy.sh "$dir/proxy" "$version"
 git commit -qa --amend --no-edit
 [ -z "$(git status --porcelain)" ] || fail "the build left something in the tree"
 
-for tag in "$version" "cmd/$version" "lab/$version"; do
+for tag in "$version" "cmd/$version" "lab/$version" "vet/$version"; do
 	git tag -a -m "$tag" "$tag"
 done
 finished=1
-echo "release: committed and tagged; publish with: git push --atomic origin HEAD $version cmd/$version lab/$version"
+echo "release: committed and tagged; publish with: git push --atomic origin HEAD $version cmd/$version lab/$version vet/$version"

@@ -80,7 +80,7 @@ func underAny(name string, trees []string) bool {
 }
 
 func TestModuleFiles(t *testing.T) {
-	for _, name := range []string{"go.mod", "cmd/go.mod", "lab/go.mod", "go.work"} {
+	for _, name := range []string{"go.mod", "cmd/go.mod", "lab/go.mod", "vet/go.mod", "go.work"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, fs.ErrNotExist) && name != "go.mod" {
 			t.Logf("%s is not here: the library was unpacked alone", name)

@@ -19,9 +19,9 @@ const (
 	root   = "../.."
 )
 
-// programs are the modules beside the library: the program that people deploy,
-// and the one that they measure with.
-var programs = []string{"cmd", "lab"}
+// programs are the modules beside the library: the program that people deploy, the
+// one that they measure with, and the one that checks the ownership of memory.
+var programs = []string{"cmd", "lab", "vet"}
 
 // A source is a parsed Go file of any module, whatever its build tags.
 type source struct {

@@ -94,7 +94,7 @@ func TestReleaseIsRefused(t *testing.T) {
 func TestProgramsInstallFromARelease(t *testing.T) {
 	c := newClone(t)
 	c.must("scripts/release.sh", version)
-	if tags := strings.Fields(c.must("git", "tag", "--points-at", "HEAD")); len(tags) != 3 {
+	if tags := strings.Fields(c.must("git", "tag", "--points-at", "HEAD")); len(tags) != 4 {
 		t.Errorf("tags %q", tags)
 	}
 	if text := c.must("git", "show", "HEAD:CHANGELOG.md"); !strings.Contains(text, "## [Unreleased]\n\n## [0.98.7] - ") || !strings.Contains(text, "`lab/v0.98.7`") {
@@ -117,4 +117,5 @@ func TestProgramsInstallFromARelease(t *testing.T) {
 			t.Errorf("%s version says %q", name, said)
 		}
 	}
+	c.must("go", "install", module+"/vet/sluicevet@"+version)
 }

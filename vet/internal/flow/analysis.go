@@ -1,0 +1,107 @@
+// Package flow follows one piece of memory at a time through a function:
+// from where it was lent or handed over, along every path, to where its use
+// ends. Paths are told apart by what has happened to the memory and by the
+// conditions that were tested meanwhile, so that a release under a condition
+// and its counterpart under the opposite one are understood.
+//
+// It prefers silence: where it cannot name memory, or an unknown function may
+// have taken it, it stops looking.
+package flow
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/sluice-go/sluice/vet/internal/effect"
+	"github.com/sluice-go/sluice/vet/internal/models"
+)
+
+// An Analysis is that of one package. It belongs to one goroutine.
+type Analysis struct {
+	Models *models.Table
+	Fset   *token.FileSet
+	// Fact returns what is known of a function of another package, and whether
+	// its package was looked at.
+	Fact func(*types.Func) ([]effect.Effect, bool)
+
+	done map[*ssa.Function]*result
+}
+
+// result is what is known of one function.
+type result struct {
+	effects  []effect.Effect
+	findings []Finding
+}
+
+// New returns an analysis with no function looked at.
+func New(t *models.Table, fset *token.FileSet, fact func(*types.Func) ([]effect.Effect, bool)) *Analysis {
+	return &Analysis{Models: t, Fset: fset, Fact: fact, done: map[*ssa.Function]*result{}}
+}
+
+// Function returns what is wrong in fn, and what a call of it does.
+func (a *Analysis) Function(fn *ssa.Function) ([]Finding, []effect.Effect) {
+	r := a.function(fn)
+	return r.findings, r.effects
+}
+
+func (a *Analysis) function(fn *ssa.Function) *result {
+	if r, ok := a.done[fn]; ok {
+		return r
+	}
+	// A function that calls itself knows nothing of itself.
+	r := &result{}
+	a.done[fn] = r
+	if len(fn.Blocks) == 0 {
+		return r
+	}
+	for _, anon := range fn.AnonFuncs {
+		a.function(anon)
+	}
+	s := newSummary(a, fn)
+	for _, src := range a.sources(fn) {
+		x := newExplorer(a, fn, src)
+		x.run()
+		r.findings = append(r.findings, x.verdict()...)
+		s.add(x)
+	}
+	s.ends()
+	r.effects = s.effects()
+	return r
+}
+
+// Effects returns what a call does, and whether that is known at all.
+func (a *Analysis) Effects(c *ssa.CallCommon) (list []effect.Effect, known bool) {
+	if c.IsInvoke() {
+		return a.methodEffects(c)
+	}
+	callee := c.StaticCallee()
+	if callee == nil {
+		return nil, false
+	}
+	if origin := callee.Origin(); origin != nil {
+		callee = origin
+	}
+	if f, ok := callee.Object().(*types.Func); ok {
+		if list, ok := a.Models.Func(f); ok {
+			return list, true
+		}
+		if len(callee.Blocks) == 0 {
+			return a.Fact(f)
+		}
+	}
+	if len(callee.Blocks) == 0 {
+		return nil, false
+	}
+	return a.function(callee).effects, true
+}
+
+// methodEffects looks up a method of an interface, under the name of the
+// interface that declares it and of the one that embeds that.
+func (a *Analysis) methodEffects(c *ssa.CallCommon) ([]effect.Effect, bool) {
+	if list, ok := a.Models.Func(c.Method); ok {
+		return list, true
+	}
+	return a.Models.Method(c.Value.Type(), c.Method.Name())
+}

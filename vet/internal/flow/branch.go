@@ -1,0 +1,81 @@
+package flow
+
+import (
+	"go/token"
+	"go/types"
+	"strconv"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// branch enters the arm of an if on which cond is taken. It reports whether the
+// path is possible.
+func (x *explorer) branch(c ssa.Value, taken bool, s *state) bool {
+	key, negated := condition(c)
+	if negated {
+		taken = !taken
+	}
+	if known, ok := s.conds[key]; ok && known != taken {
+		return false
+	}
+	s.conds[key] = taken
+	r, is := x.conditionOf(key, s)
+	if !is {
+		return x.nilTest(key, taken, s)
+	}
+	failed := false
+	switch r {
+	case errOf:
+		// errors.Is, or err == io.EOF: true means that there is an error.
+		failed = taken
+		if key.op == token.EQL && key.konst == "nil" {
+			failed = !taken
+		}
+		if !failed && (key.op != token.EQL || key.konst != "nil") {
+			return true
+		}
+	case okOf:
+		failed = !taken
+	case askOf:
+		if taken {
+			return s.status == Live || s.status == Stored
+		}
+		failed = true
+	}
+	if failed && s.status == Live && x.src.Kind != Borrow {
+		s.status = Absent
+		return true
+	}
+	return true
+}
+
+// conditionOf returns what a condition has to do with the resource.
+func (x *explorer) conditionOf(c cond, s *state) (rel, bool) {
+	for h, r := range s.holders {
+		if h.cell || h.Root != c.x && h.Root != c.y || h.Root == nil {
+			continue
+		}
+		if r == errOf || r == okOf || r == askOf {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// nilTest is for references that are pointers: a nil one is none.
+func (x *explorer) nilTest(c cond, taken bool, s *state) bool {
+	if c.op != token.EQL || c.konst != "nil" {
+		return true
+	}
+	for h, r := range s.holders {
+		if !h.cell && h.Root == c.x && h.Path == "" && r == isIt && types.Identical(c.x.Type(), x.src.Type) {
+			if taken && s.status == Live {
+				s.status = Absent
+			}
+			return true
+		}
+	}
+	return true
+}
+
+func constInt(i int) string { return strconv.Itoa(i) }

@@ -1,0 +1,306 @@
+package flow
+
+import (
+	"cmp"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// maxStates is how many ways to arrive at one block are told apart before the
+// search is given up.
+const maxStates = 64
+
+// An explorer follows one resource.
+type explorer struct {
+	*Analysis
+	fn  *ssa.Function
+	src *Source
+
+	ids   map[ssa.Value]int
+	seen  map[*ssa.BasicBlock]map[string]*state
+	work  []arrival
+	found []Finding
+	exits []exit
+
+	// gaveUp: the search is not complete. escaped: on some path the resource
+	// went where it cannot be followed.
+	gaveUp, escaped bool
+	// kept: where a parameter is stored for longer than the call.
+	kept token.Pos
+}
+
+type arrival struct {
+	block *ssa.BasicBlock
+	state *state
+}
+
+// exit is one way out of the function.
+type exit struct {
+	status   Status
+	at       ssa.Instruction
+	ret      *ssa.Return // nil for a panic
+	returned []returned
+	failed   tri  // whether the function's error is set
+	replaced bool // the memory that the resource came in holds something else now
+}
+
+type returned struct {
+	result int
+	path   string
+	rel    rel
+}
+
+type tri int8
+
+const (
+	unknown tri = iota
+	yes
+	no
+)
+
+func newExplorer(a *Analysis, fn *ssa.Function, src *Source) *explorer {
+	return &explorer{Analysis: a, fn: fn, src: src, ids: map[ssa.Value]int{}, seen: map[*ssa.BasicBlock]map[string]*state{}}
+}
+
+func (x *explorer) run() {
+	s := newState()
+	if x.src.Start == nil {
+		x.src.begin(s)
+		x.walk(x.fn.Blocks[0], 0, s)
+	} else {
+		x.src.begin(s)
+		b := x.src.Start.Block()
+		x.before(b, s)
+		i := slices.Index(b.Instrs, x.src.Start)
+		x.walk(b, i+1, s)
+	}
+	for len(x.work) > 0 && !x.gaveUp {
+		next := x.work[len(x.work)-1]
+		x.work = x.work[:len(x.work)-1]
+		x.walk(next.block, 0, next.state.clone())
+	}
+}
+
+// before enters what was certainly deferred before the source.
+func (x *explorer) before(start *ssa.BasicBlock, s *state) {
+	var blocks []*ssa.BasicBlock
+	for b := start; b != nil; b = b.Idom() {
+		blocks = append(blocks, b)
+	}
+	for _, b := range slices.Backward(blocks) {
+		for _, in := range b.Instrs {
+			if in == x.src.Start {
+				return
+			}
+			if d, ok := in.(*ssa.Defer); ok {
+				x.deferred(d, s)
+			}
+		}
+	}
+}
+
+// walk runs the instructions of b from i on, and goes on to what follows.
+func (x *explorer) walk(b *ssa.BasicBlock, i int, s *state) {
+	for ; i < len(b.Instrs); i++ {
+		in := b.Instrs[i]
+		if _, ok := in.(*ssa.Phi); ok {
+			continue // done on arrival
+		}
+		if sel, ok := in.(*ssa.Select); ok {
+			for _, way := range x.selects(sel, s) {
+				x.walk(b, i+1, way)
+			}
+			return
+		}
+		if !x.step(in, s) || len(s.holders) == 0 && len(s.defers) == 0 && s.status != Live {
+			return
+		}
+	}
+	switch last := b.Instrs[len(b.Instrs)-1].(type) {
+	case *ssa.If:
+		for n, to := range b.Succs {
+			way := s.clone()
+			if x.branch(last.Cond, n == 0, way) {
+				x.arrive(b, to, way)
+			}
+		}
+	default:
+		for _, to := range b.Succs {
+			x.arrive(b, to, s.clone())
+		}
+	}
+}
+
+// arrive enters a block from another one.
+func (x *explorer) arrive(from, to *ssa.BasicBlock, s *state) {
+	x.phis(from, to, s)
+	states := x.seen[to]
+	if states == nil {
+		states = map[string]*state{}
+		x.seen[to] = states
+	}
+	key := s.key(x.ids)
+	if old, ok := states[key]; ok {
+		if old.meet(s.conds) {
+			x.work = append(x.work, arrival{to, old})
+		}
+		return
+	}
+	if len(states) >= maxStates {
+		x.gaveUp = true
+		return
+	}
+	states[key] = s
+	x.work = append(x.work, arrival{to, s})
+}
+
+// phis moves what the edge brings into the block's variables, all at once.
+func (x *explorer) phis(from, to *ssa.BasicBlock, s *state) {
+	edge := slices.Index(to.Preds, from)
+	type move struct {
+		phi   *ssa.Phi
+		adds  map[string]rel
+		conds map[cond]bool
+	}
+	var moves []move
+	for _, in := range to.Instrs {
+		phi, ok := in.(*ssa.Phi)
+		if !ok {
+			break
+		}
+		m := move{phi, map[string]rel{}, map[cond]bool{}}
+		v := phi.Edges[edge]
+		for h, r := range s.holders {
+			if !h.cell && h.Root == v {
+				m.adds[h.Path] = r
+			}
+		}
+		x.phiConds(phi, v, s, m.conds)
+		moves = append(moves, m)
+	}
+	for _, m := range moves {
+		s.forget(m.phi)
+	}
+	for _, m := range moves {
+		for path, r := range m.adds {
+			s.holders[holder{Place{m.phi, path}, false}] = r
+		}
+		for c, v := range m.conds {
+			s.conds[c] = v
+		}
+	}
+}
+
+// phiConds says what is known of a variable that has come to be v.
+func (x *explorer) phiConds(phi *ssa.Phi, v ssa.Value, s *state, conds map[cond]bool) {
+	if b, ok := boolConst(v); ok {
+		conds[cond{x: phi}] = b
+		return
+	}
+	if k, ok := v.(*ssa.Const); ok {
+		if k.IsNil() {
+			conds[nilCond(phi)] = true
+		}
+		return
+	}
+	if known, ok := s.conds[cond{x: v}]; ok {
+		conds[cond{x: phi}] = known
+	}
+	if known, ok := s.conds[nilCond(v)]; ok {
+		conds[nilCond(phi)] = known
+	} else if isError(phi.Type()) && freshError(v) {
+		conds[nilCond(phi)] = false
+	}
+}
+
+// freshError reports whether v is certainly an error that is set.
+func freshError(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.MakeInterface:
+		return true
+	case *ssa.UnOp:
+		_, global := v.X.(*ssa.Global)
+		return v.Op == token.MUL && global
+	case *ssa.Call:
+		callee := v.Call.StaticCallee()
+		if callee == nil || callee.Pkg == nil {
+			return false
+		}
+		name := callee.Pkg.Pkg.Path() + "." + callee.Name()
+		return name == "fmt.Errorf" || name == "errors.New"
+	}
+	return false
+}
+
+// report notes a fault once.
+func (x *explorer) report(f Finding) {
+	if !f.Pos.IsValid() {
+		return
+	}
+	f.Source = x.src
+	f.From, f.FromText = x.src.Pos, x.src.Text
+	x.found = append(x.found, f)
+}
+
+// verdict returns the faults, one for each kind and each end: the first use
+// stands for those that follow.
+func (x *explorer) verdict() []Finding {
+	slices.SortStableFunc(x.found, func(f, g Finding) int { return cmp.Compare(f.Pos, g.Pos) })
+	type key struct {
+		c    Category
+		end  token.Pos
+		text string
+	}
+	seen := map[key]bool{}
+	var list []Finding
+	for _, f := range x.found {
+		k := key{f.Category, f.End, ""}
+		switch f.Category {
+		case Leak:
+			k.end = token.NoPos
+		case Outlives:
+			k.end, k.text = token.NoPos, f.EndText
+		}
+		if !seen[k] {
+			seen[k] = true
+			list = append(list, f)
+		}
+	}
+	return append(list, x.inconsistent()...)
+}
+
+// resultError returns what is known of the function's error at ret.
+func (x *explorer) resultError(ret *ssa.Return, s *state) tri {
+	if len(ret.Results) == 0 {
+		return unknown
+	}
+	v := ret.Results[len(ret.Results)-1]
+	if !isError(v.Type()) {
+		return unknown
+	}
+	if k, ok := v.(*ssa.Const); ok && k.IsNil() {
+		return no
+	}
+	if known, ok := s.conds[nilCond(v)]; ok {
+		if known {
+			return no
+		}
+		return yes
+	}
+	if freshError(v) {
+		return yes
+	}
+	return unknown
+}
+
+func hasBool(results *types.Tuple) bool {
+	for v := range results.Variables() {
+		if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsBoolean != 0 {
+			return true
+		}
+	}
+	return false
+}

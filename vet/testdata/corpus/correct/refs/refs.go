@@ -1,0 +1,350 @@
+// Package refs releases, retains and hands over as it should.
+package refs
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"sync"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+type queue struct {
+	mu    sync.Mutex
+	list  []mem.Buf
+	last  mem.Buf
+	names map[string]mem.Buf
+	c     chan mem.Buf
+}
+
+func once(r *sluice.BufReader, w io.Writer) error {
+	b, err := r.ReadFrame(4, binary.BigEndian, 1<<20)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	if b.Len() == 0 {
+		return errors.New("empty")
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+func eachPath(r *sluice.BufReader) (err error) {
+	b, err := r.ReadBuf(16)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch b.Bytes()[0] {
+	case 'a', 'b':
+		b.Release()
+	case 'c':
+		b.Release()
+		return errors.New("c")
+	default:
+		b.Release()
+	}
+	return nil
+}
+
+func flagged(r *sluice.BufReader, keep bool, q *queue) error {
+	b, err := r.ReadBuf(16)
+	if err != nil {
+		return err
+	}
+	if keep {
+		q.last = b
+	}
+	fmt.Println("read")
+	if !keep {
+		b.Release()
+	}
+	return nil
+}
+
+func transferred(r *sluice.BufReader, w *sluice.BufWriter) error {
+	for {
+		b, err := r.ReadFrame(4, binary.BigEndian, 0)
+		if err != nil {
+			return err
+		}
+		n := b.Len()
+		if err := w.WriteFrame(4, binary.BigEndian, b); err != nil {
+			return fmt.Errorf("writing %d bytes: %w", n, err)
+		}
+	}
+}
+
+func toBoth(a, b *sluice.BufWriter, p mem.Buf) error {
+	second := p.Retain()
+	return errors.Join(a.WriteBuf(p), b.WriteBuf(second))
+}
+
+func toAll(ws []*sluice.BufWriter, p mem.Buf) (err error) {
+	for _, w := range ws {
+		err = errors.Join(err, w.WriteBuf(p.Retain()))
+	}
+	p.Release()
+	return err
+}
+
+func (q *queue) push(b mem.Buf) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list = append(q.list, b)
+}
+
+func (q *queue) replace(b mem.Buf) {
+	if q.last.Valid() {
+		q.last.Release()
+	}
+	q.last = b
+}
+
+func (q *queue) trySend(b mem.Buf) bool {
+	select {
+	case q.c <- b:
+		return true
+	default:
+		b.Release()
+		return false
+	}
+}
+
+func (q *queue) send(ctx context.Context, b mem.Buf) error {
+	select {
+	case q.c <- b:
+		return nil
+	case <-ctx.Done():
+		b.Release()
+		return context.Cause(ctx)
+	}
+}
+
+func (q *queue) drain(w io.Writer) (err error) {
+	for b := range q.c {
+		if err == nil {
+			_, err = w.Write(b.Bytes())
+		}
+		b.Release()
+	}
+	return err
+}
+
+func (q *queue) named(r *sluice.BufReader) error {
+	name, err := r.ReadLine()
+	if err != nil {
+		return err
+	}
+	b, err := r.ReadBuf(10)
+	if err != nil {
+		return err
+	}
+	if old, ok := q.names[name]; ok {
+		old.Release()
+	}
+	q.names[name] = b
+	return nil
+}
+
+// copied returns p in counted memory, retained.
+func copied(p []byte) mem.Buf {
+	b := mem.Default().Get(len(p))
+	copy(b.Bytes(), p)
+	return b
+}
+
+func joined(head, body []byte) *mem.Memory {
+	return mem.NewMemory(copied(head), copied(body))
+}
+
+func built(parts [][]byte) *mem.Memory {
+	m := new(mem.Memory)
+	for _, p := range parts {
+		m.Append(copied(p))
+	}
+	return m
+}
+
+func closed(r *sluice.BufReader, out func(mem.Buf)) error {
+	b, err := r.ReadBuf(4)
+	if err != nil {
+		return err
+	}
+	ok := false
+	defer func() {
+		if !ok {
+			b.Release()
+		}
+	}()
+	if b.Bytes()[0] == 0 {
+		return errors.New("zero")
+	}
+	ok = true
+	out(b)
+	return nil
+}
+
+func spawned(r *sluice.BufReader, wait *sync.WaitGroup) error {
+	for {
+		b, err := r.ReadBuf(4)
+		if err != nil {
+			return err
+		}
+		wait.Go(func() {
+			defer b.Release()
+			fmt.Println(b.Len())
+		})
+	}
+}
+
+func fatal(a *mem.Allocator, r io.Reader) int {
+	b := a.Get(100)
+	n, err := io.ReadFull(r, b.Bytes())
+	if err != nil {
+		log.Fatal(err)
+	}
+	b.Release()
+	return n
+}
+
+func slab(a *mem.Allocator, conn net.Conn) (mem.Buf, error) {
+	s, err := a.TrySlab(4096)
+	if err != nil {
+		return mem.Buf{}, err
+	}
+	defer s.Release()
+	n, err := conn.Read(s.Bytes())
+	if n == 0 {
+		return mem.Buf{}, err
+	}
+	return s.Cut(0, n), nil
+}
+
+func swapped(r *sluice.BufReader) error {
+	b, err := r.ReadBuf(8)
+	if err != nil {
+		return err
+	}
+	rest := b.RetainedSlice(4, 8)
+	b.Release()
+	b = rest
+	fmt.Println(b.Len())
+	b.Release()
+	return nil
+}
+
+func tags(d *flv.Decoder, p *live.Publisher) error {
+	for {
+		t, err := d.Next()
+		if err != nil {
+			return err
+		}
+		if t.Type == flv.TagScript || t.Payload.Len() == 0 {
+			t.Release()
+			continue
+		}
+		if err := p.Publish(live.Frame{Type: t.Type, Time: t.Time, Payload: t.Payload}); err != nil {
+			return err
+		}
+	}
+}
+
+func messages(c *rtmp.Conn, video func(rtmp.Message)) error {
+	for {
+		m, err := c.ReadMessage()
+		if err != nil {
+			return err
+		}
+		switch m.Type {
+		case rtmp.TypeVideo:
+			video(m)
+		case rtmp.TypeAudio:
+			if err := c.WriteMessage(m); err != nil {
+				return err
+			}
+		default:
+			m.Release()
+		}
+	}
+}
+
+func looked(m *mem.Memory) (int, error) {
+	defer m.Release()
+	r := m.NewReader()
+	n, err := r.ReadBE(4)
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range m.Buffers {
+		n += uint64(bytes.Count(p, []byte{0}))
+	}
+	return int(n), nil
+}
+
+func valid(bufs []mem.Buf) {
+	for i := range bufs {
+		if bufs[i].Valid() {
+			bufs[i].Release()
+		}
+	}
+	clear(bufs)
+}
+
+func (q *queue) close() {
+	valid(q.list)
+	q.list = nil
+	if q.last.Valid() {
+		q.last.Release()
+	}
+	for name, b := range q.names {
+		b.Release()
+		delete(q.names, name)
+	}
+}
+
+type frame struct {
+	kind byte
+	body mem.Buf
+}
+
+func readFrame(r *sluice.BufReader) (f frame, err error) {
+	if f.kind, err = r.ReadByte(); err != nil {
+		return f, err
+	}
+	f.body, err = r.ReadFrame(2, binary.BigEndian, 0)
+	return f, err
+}
+
+func (f *frame) release() {
+	if f.body.Valid() {
+		f.body.Release()
+	}
+}
+
+func frames(r *sluice.BufReader, handle func(frame)) error {
+	for {
+		f, err := readFrame(r)
+		if err != nil {
+			return err
+		}
+		if f.kind == 0 {
+			f.release()
+			continue
+		}
+		handle(f)
+	}
+}

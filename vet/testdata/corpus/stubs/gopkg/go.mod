@@ -1,0 +1,3 @@
+module github.com/cloudwego/gopkg
+
+go 1.25.0

@@ -1,0 +1,3 @@
+module github.com/cloudwego/netpoll
+
+go 1.25.0
