@@ -26,5 +26,8 @@ func NewError(op string, limit, got, done int64, err error) *Error {
 	return &Error{Done: done, Err: err, op: op, limit: limit, got: got}
 }
 
+// SetCopyBelow sets the length below which b copies a Buf.
+func SetCopyBelow(b *BufWriter, n int) { b.copyBelow = n }
+
 // WrittenBy returns how many bytes b has written to its sink since Reset.
 func WrittenBy(b *BufWriter) int64 { return b.written }

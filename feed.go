@@ -121,12 +121,17 @@ func (b *BufReader) copied(p []byte) bool {
 }
 
 // FeedBuf is Feed of a Buf, transferred, for readers that NewBufReaderFed made.
+// Short ones that pile up are copied together, as by Feed.
 func (b *BufReader) FeedBuf(p mem.Buf) error {
 	if err := b.mayFeed(p.Len()); err != nil {
 		p.Release()
 		return err
 	}
-	b.win.AddBuf(p)
+	if b.copied(p.Bytes()) {
+		p.Release()
+	} else {
+		b.win.AddBuf(p)
+	}
 	return nil
 }
 
