@@ -18,26 +18,28 @@ var (
 )
 
 // The sizes were chosen by the processor time of the whole process, the
-// draining peer included, to a bufio.Writer of 64 KiB (medians of 401 to 801
-// interleaved rounds of 4 MB, AMD EPYC of 2 cores, Linux 6.18, loopback; the
-// same comparison of bufio with itself gives 0.99 to 1.01):
+// draining peer included, to a bufio.Writer of 64 KiB. go test -run - -bench
+// CopyOrGather -benchtime 300x makes the table (medians of 300 rounds of 4 MB,
+// AMD EPYC of 2 virtual cores that others used too, Linux 6.18, loopback;
+// bufio compared with itself gave 0.97 to 1.01):
 //
 //	                  2 KiB  4 KiB  8 KiB  16 KiB
-//	64 KiB   copied    1.02   1.00   1.00    1.01   TCP
-//	         gathered  1.15   1.03   0.98    0.99
-//	         copied    1.03   1.03   1.01    1.03   Unix
-//	         gathered  1.20   1.00   0.98    0.96
-//	128 KiB  copied    0.75   0.85   0.79    0.72   TCP
-//	         gathered  0.86   0.82   0.73    0.67
-//	         copied    0.94   0.92   0.90    0.91   Unix
-//	         gathered  0.99   0.91   0.83    0.82
+//	64 KiB   copied    0.98   1.00   0.98    1.02   TCP
+//	         gathered  1.07   1.01   0.99    0.98
+//	         copied    1.00   1.02   1.02    1.02   Unix
+//	         gathered  1.09   1.05   1.01    0.96
+//	128 KiB  copied    0.94   1.04   1.02    1.03   TCP
+//	         gathered  1.08   1.04   0.97    0.91
+//	         copied    0.90   0.91   0.87    0.88   Unix
+//	         gathered  0.96   0.90   0.87    0.82
+//	256 KiB  copied    0.86   0.85   0.87    0.88   TCP
+//	         gathered  0.96   0.87   0.84    0.79
 //
-// 256 KiB gives 0.05 to 0.1 more, for twice the memory that a slow peer can
-// make a writer hold.
+// 256 KiB would be twice the memory that a slow peer can make a writer hold.
 //
-// TLS takes one piece a call, and cuts it into records of 16 KiB: Bufs of
-// 20,000 bytes cost 1.25 when each is a call of its own, and 1.00 copied. Copying
-// costs 0.98 to 1.01 at all sizes from 100 bytes to 32 KiB.
+// TLS takes one piece a call, and cuts it into records of 16 KiB. Bufs of 100
+// bytes cost 1.59 when each is a call of its own, of 20,000 bytes 1.08, of
+// 32 KiB 0.98; copied they cost 0.99 to 1.01 at all sizes.
 const (
 	// gatherBound halves the system calls, and how often the peer wakes.
 	gatherBound = 128 << 10
