@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -163,6 +164,15 @@ func harshStreams(seed uint64) []stream {
 	}
 }
 
+// rounds is n, and half of it under the race detector: what it looks for does
+// not hang on the dice, and the same histories run without it.
+func rounds(n int) int {
+	if sys.Race {
+		return n / 2
+	}
+	return n
+}
+
 // fedHistory is one of a reader that is fed between the calls.
 func fedHistory(t testing.TB, d dice, a *mem.Allocator, data []byte, most int) *history {
 	r := sluice.NewBufReaderFed()
@@ -192,7 +202,7 @@ func fedHistory(t testing.TB, d dice, a *mem.Allocator, data []byte, most int) *
 
 func TestRandomHistoriesAgreeWithTheModel(t *testing.T) {
 	seed := sluicetest.Seed(t)
-	runs, steps := 6, 400
+	runs, steps := rounds(6), 400
 	if testing.Short() {
 		runs = 2
 	}

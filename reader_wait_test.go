@@ -103,8 +103,12 @@ func TestEveryEndOfAWaitForMemoryIsSeen(t *testing.T) {
 						}
 					}
 					var all []mem.Buf
-					for b, err := a.TryGet(256); err == nil; b, err = a.TryGet(256) {
-						all = append(all, b)
+					for size := 512 << 10; size >= 256; {
+						if b, err := a.TryGet(size); err == nil {
+							all = append(all, b)
+						} else {
+							size /= 2
+						}
 					}
 					free := func() {
 						for i := range all {

@@ -221,7 +221,7 @@ func TestRandomWritesArriveWholeAndInOrder(t *testing.T) {
 				continue // as many system calls as bytes, nothing new
 			}
 			t.Run(fmt.Sprintf("%s/Bound %d", s.name, bound), func(t *testing.T) {
-				for run := range 5 {
+				for run := range rounds(5) {
 					a := paranoid(t)
 					d := chance{rand.New(rand.NewPCG(seed, uint64(10*i+run)))}
 					w, end := s.open(t)

@@ -171,7 +171,7 @@ func (r *faultRun) released(when string) {
 
 func TestWriterIsRightAfterAPanicAnErrorAndAShortWrite(t *testing.T) {
 	seed := sluicetest.Seed(t)
-	for run := range 210 {
+	for run := range rounds(140) {
 		kind := fault(run) % faultKinds
 		dice := rand.New(rand.NewPCG(seed, uint64(run)))
 		a := paranoid(t)
@@ -227,7 +227,7 @@ func TestWriterIsRightAfterAPanicAnErrorAndAShortWrite(t *testing.T) {
 // others are released all the same, by a later call, and no byte goes out twice.
 func TestWriterIsRightAfterAReleaseThatPanics(t *testing.T) {
 	seed := sluicetest.Seed(t)
-	for run := range 60 {
+	for run := range rounds(60) {
 		dice := rand.New(rand.NewPCG(seed, uint64(run)))
 		a := paranoid(t)
 		sink := &faulty{}
