@@ -13,6 +13,7 @@ ffprobe|ffmpeg|tests look at what was recorded and played
 nginx|nginx-light libnginx-mod-stream|tests put the relay behind a proxy
 ip|iproute2|tests of slow lines make a network namespace each
 tc|iproute2|tests of slow lines slow them down
+openssl|openssl|tests have it change keys and ask for other handshakes in TLS
 shellcheck|shellcheck|the scripts are checked
 strace|strace|the tests of lab diagnose look at system calls
 perf|linux-perf|the tests of lab diagnose count and sample

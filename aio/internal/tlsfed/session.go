@@ -1,0 +1,221 @@
+package tlsfed
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Output is where the records go that crypto/tls writes. Its methods do not wait for
+// the peer, and are called one at a time for a session, by any goroutine.
+type Output interface {
+	// WriteRecords sends p, borrowed until it returns.
+	WriteRecords(p []byte) error
+	// WriteRecordBuf sends b, transferred, also when it fails.
+	WriteRecordBuf(b mem.Buf) error
+	// Wake has Handshake called soon, in the goroutine that feeds the session.
+	Wake()
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+}
+
+// Session is one connection. Record, Handshake, End, Read and Close are for one
+// goroutine, the feeding one; Write may be called from any, once the handshake is over.
+type Session struct {
+	conn       *tls.Conn
+	out        Output
+	memory     *mem.Allocator
+	handshakes *Handshakes
+
+	// For the feeding goroutine, once open.
+	open  bool
+	now   []byte // of the record in hand, what crypto/tls has not read yet
+	ended error  // why nothing comes any more, after what is there
+
+	mu      sync.Mutex // guards what follows
+	opening *opening   // nil when the handshake is over and what came with it is read
+	batch   batch
+}
+
+// opening is what only a session needs that is not open yet.
+type opening struct {
+	early   backlog // records that have come
+	arrived sync.Cond
+	ended   error // why no more come
+	started bool
+	full    bool // Record has said so
+	over    bool // err is the handshake's result
+	err     error
+	cancel  context.CancelFunc
+}
+
+// New returns a session of a connection that has just been accepted. config is used as
+// tls.Server does.
+func New(config *tls.Config, out Output, memory *mem.Allocator, handshakes *Handshakes) *Session {
+	s := &Session{out: out, memory: memory, handshakes: handshakes, opening: new(opening)}
+	s.opening.arrived.L = &s.mu
+	s.conn = tls.Server((*wire)(s), config)
+	return s
+}
+
+// mostEarly is how many bytes a session keeps that is not open yet: as much as one
+// reading of a loop brings. Two records are always taken.
+const mostEarly = 64 << 10
+
+// Record takes a record, borrowed: until it returns when the session is not open,
+// else until Read returns ErrNoBytes. The first one starts the handshake. It returns
+// false when no more records are to be read before Output.Wake. The error is
+// mem.ErrBudget.
+func (s *Session) Record(p []byte) (more bool, err error) {
+	if s.open {
+		s.now = p
+		return true, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.opening
+	if err := o.early.add(s.memory, p); err != nil {
+		return false, err
+	}
+	o.arrived.Signal()
+	if !o.started {
+		o.started = true
+		s.handshakes.start(s)
+	}
+	o.full = !o.over && o.early.len() > mostEarly
+	return !o.full, nil
+}
+
+// Handshake says whether the handshake is over, and why it failed. The session is
+// open when it has not: then something may be there to be read.
+func (s *Session) Handshake() (over bool, err error) {
+	if s.open {
+		return true, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.opening
+	if !o.over || o.err != nil {
+		return o.over, o.err
+	}
+	s.open, s.ended = true, o.ended
+	if o.early.len() == 0 {
+		s.opening = nil
+	}
+	return true, nil
+}
+
+// handshake is the work of a goroutine of Handshakes.
+func (s *Session) handshake() {
+	s.mu.Lock()
+	o := s.opening
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o.cancel = cancel
+	err := o.ended
+	if err == io.EOF {
+		err = nil // what came before it may be answered by an alert
+	}
+	s.mu.Unlock()
+	if err == nil {
+		err = s.conn.HandshakeContext(ctx)
+	}
+	s.mu.Lock()
+	if err != nil && o.ended != nil && o.ended != io.EOF {
+		err = o.ended // the reason, not what followed from it
+	}
+	o.over, o.err, o.cancel = true, err, nil
+	if o.ended == net.ErrClosed {
+		o.early.release()
+	}
+	s.mu.Unlock()
+	s.out.Wake()
+}
+
+// End says that nothing comes any more, because of err: io.EOF when the peer has
+// ended. A handshake under way fails then, and its context is done. Call Handshake or
+// Read next.
+func (s *Session) End(err error) {
+	if s.open {
+		s.ended = err
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.opening
+	if o.ended != nil {
+		return
+	}
+	o.ended = err
+	o.arrived.Signal()
+	if o.cancel != nil && err != io.EOF {
+		o.cancel()
+	}
+	if !o.started {
+		o.over, o.err = true, err
+	}
+}
+
+// Read reads what the peer has said into p, until p is full. An error may come with
+// bytes: ErrNoBytes when the records are used up, io.EOF after the peer's close_notify.
+func (s *Session) Read(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var k int
+		k, err = s.conn.Read(p[n:])
+		n += k
+	}
+	return n, err
+}
+
+// oneRecord is the most bytes that always fit into one record, however careful
+// crypto/tls is with the first ones of a connection: it fills packets of 1,208 bytes.
+const oneRecord = 1 << 10
+
+// Write sends p, borrowed, as records. Those of a longer p go out together.
+func (s *Session) Write(p []byte) (n int, err error) {
+	switch {
+	case len(p) == 0:
+		return 0, nil
+	case len(p) <= oneRecord:
+		return s.conn.Write(p)
+	}
+	s.mu.Lock()
+	s.batch.begin(len(p))
+	s.mu.Unlock()
+	n, err = s.conn.Write(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if endErr := s.batch.end(s.out); err == nil {
+		err = endErr
+	}
+	return n, err
+}
+
+// CloseWrite sends close_notify. It does nothing on a session that is not open.
+func (s *Session) CloseWrite() error {
+	if !s.open {
+		return nil
+	}
+	return s.conn.CloseWrite()
+}
+
+// Close ends the session and gives its memory back. A handshake under way fails.
+func (s *Session) Close() {
+	s.End(net.ErrClosed)
+	s.now = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opening != nil {
+		s.opening.ended = net.ErrClosed
+		if s.opening.over || !s.opening.started {
+			s.opening.early.release()
+		}
+	}
+}
+
+// State returns what was agreed on.
+func (s *Session) State() tls.ConnectionState { return s.conn.ConnectionState() }
