@@ -14,8 +14,9 @@
 // whoever is in WaitIO, who drives the poller itself. So a queued write goes on,
 // and a deadline fires, while somebody is in WaitIO, and not otherwise.
 //
-// Listen and Serve put this together: listeners that share an address, with a
-// watcher on each.
+// Serve puts this together: watchers that accept, and share the connections. With a
+// ConnHandler it calls back for each connection, with a state of the program's own, and
+// speaks TLS without a goroutine for each.
 //
 // # Delegation
 //
@@ -25,7 +26,7 @@
 // connection and for its addresses. Socket options stay as they are. Free
 // closes it. A connection that the program forgot, with nothing pending on it,
 // is closed after it has been collected; so is a forgotten watcher with all its
-// connections. The Std driver does not delegate: it uses the connection's own
+// connections. What Serve has accepted is held until it is freed. The Std driver does not delegate: it uses the connection's own
 // methods. It does not hold a connection with nothing pending, and Close closes
 // such a one only if it is a TCP, Unix or TLS connection.
 //

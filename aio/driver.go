@@ -21,6 +21,16 @@ type driver interface {
 	// WriteMany borrows b.
 	WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) (op.Spread, error)
 	CloseConn(conn net.Conn) error
+	// Listen returns a name for what l listens on, for op.Accept and CloseConn.
+	Listen(l net.Listener) (net.Conn, error)
+	// Adopt takes over a connection of an op.Accept, and posts it with ctx.
+	Adopt(conn net.Conn, ctx any) error
+	// Post has Wait return a result with these, without an operation.
+	Post(ctx any, conn net.Conn, err error) error
+	// Load is how many connections there are.
+	Load() int
+	// Held is how much memory the writes of conn hold that wait, in bytes.
+	Held(conn net.Conn) int
 	Wait() ([]op.Result, error)
 	Shutdown(ctx context.Context) error
 	Close()

@@ -6,28 +6,31 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 )
 
 // Handler is what a Server does with connections and with the completions of
-// operations on them. Its methods are called by two goroutines for each
-// listener, so what they share needs a lock; what is submitted with an
-// operation, and comes back in OpResult.Context, needs none.
+// operations on them. Its methods are called by one goroutine for each watcher, so what
+// connections of several watchers share needs a lock; what is submitted with an
+// operation, and comes back in OpResult.Context, needs none. ConnHandler is one with a
+// state for each connection.
 //
-// Neither method should wait for long: while Accepted does, no connection is
-// accepted, and while Completed does, nothing happens on the connections of
-// that watcher.
+// Neither method should wait for long: meanwhile nothing happens on the connections of
+// that watcher, and none is accepted on its listener.
 type Handler interface {
-	// Accepted is called with each new connection, in the goroutine that
-	// accepts, and submits its first operation to w. A connection that is not
-	// submitted, or whose submission was refused, is the handler's to close;
-	// w.Free does that in both cases.
+	// Accepted is called with each new connection, and submits its first operation to
+	// w. A connection that is not submitted, or whose submission was refused, is the
+	// handler's to close; w.Free does that in both cases.
+	//
+	// conn is the listener's own when the server has accepted it there. Else it is one
+	// of this package, which the watcher holds until it is freed: a name, with its
+	// addresses and, by SyscallConn, the socket's options. Those are set as package net
+	// sets them.
 	Accepted(w *Watcher, conn net.Conn)
-	// Completed is called with each completed operation of w, in the goroutine
-	// that is in w.WaitIO. r, and a buffer in it that is the watcher's own, are
-	// borrowed until Completed returns; r.Buf is retained, and for the handler
-	// to release or to pass on.
+	// Completed is called with each completed operation of w. r, and a buffer in it
+	// that is the watcher's own, are borrowed until Completed returns; r.Buf is
+	// retained, and for the handler to release or to pass on.
 	//
 	// A read that ends with ErrWatcherClosed says that the server is shutting
 	// down. Leave its connection alone then: the watcher closes it when what is
@@ -38,19 +41,25 @@ type Handler interface {
 // DefaultGrace is the Grace of servers that do not say.
 const DefaultGrace = 5 * time.Second
 
-// Server accepts connections and runs a watcher for each of its listeners. Its
-// fields are read by Serve and not changed; Handler is the only one that has
-// to be set.
+// Server accepts connections and serves them on watchers, where a new one goes to the
+// watcher that has the fewest. Its fields are read by Serve and not changed; Handler is
+// the only one that has to be set.
+//
+// Listeners of package net itself, TCP and Unix, are polled by the watchers, by turns:
+// nothing of a connection enters the runtime's poller. Any other listener, and any on
+// the Std driver, has a goroutine in its Accept.
 type Server struct {
 	Handler Handler
 	// Options are those of each watcher.
 	Options Options
+	// Watchers is how many there are; one for each listener unless set, and never fewer.
+	Watchers int
 	// Grace is how long what is queued may be written after the context of
 	// Serve is done; DefaultGrace unless set, and less than 0 is no time at all.
 	Grace time.Duration
-	// Started is called with each watcher and its listener before the first
-	// connection is accepted: the place to ask for an affinity, or to keep the
-	// watcher for its Stats. An error ends Serve, which returns it.
+	// Started is called with each watcher, and a listener, before the first connection
+	// is accepted: the place to ask for an affinity, or to keep the watcher for its
+	// Stats. An error ends Serve, which returns it.
 	Started func(w *Watcher, l net.Listener) error
 	// OnError hears of what does not end the server: a connection that could
 	// not be accepted for the time being (descriptors have run out, say), and
@@ -79,39 +88,51 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &serving{server: s, ctx: ctx, stop: stop}
-	for _, l := range listeners {
-		if err := r.add(l); err != nil {
+	r := &serving{server: s, ctx: ctx, stop: stop, options: s.Options}
+	if h, ok := s.Handler.(preparing); ok {
+		h.prepare(r)
+	}
+	for i := range max(s.Watchers, len(listeners)) {
+		if err := r.add(listeners[i%len(listeners)]); err != nil {
 			r.fail(err)
 			break
 		}
 	}
 	if r.err == nil {
-		for i, w := range r.watchers {
+		r.listen(listeners)
+		for _, w := range r.watchers {
 			r.collecting.Go(func() { r.collect(w) })
-			r.accepting.Go(func() { r.accept(listeners[i], w) })
 		}
 		<-ctx.Done()
 	}
-	for _, l := range listeners {
-		l.Close()
-	}
-	// Only then is it certain that nobody submits a first operation any more.
-	r.accepting.Wait()
+	r.stopListening(listeners)
 	r.end()
 	return r.err
 }
 
+// preparing is a Handler that has something to say about the options.
+type preparing interface{ prepare(*serving) }
+
 // serving is one call of Serve.
 type serving struct {
 	server     *Server
+	options    Options
 	ctx        context.Context // done when it is to end
 	stop       context.CancelFunc
-	watchers   []*Watcher
+	watchers   []*served
+	choosing   sync.Mutex
+	next       int // of watchers, where the next choice begins; guarded by choosing
+	acceptors  []*acceptor
 	accepting  sync.WaitGroup
 	collecting sync.WaitGroup
 	once       sync.Once
 	err        error // of the first failure; read when the goroutines have ended
+}
+
+// served is a watcher of a Serve.
+type served struct {
+	*Watcher
+	coming atomic.Int32 // connections that were given to it, and that Load does not count
 }
 
 // fail ends the serving because of err.
@@ -128,76 +149,45 @@ func (r *serving) hear(err error) {
 	}
 }
 
-// add makes the watcher of a listener.
+// add makes a watcher.
 func (r *serving) add(l net.Listener) error {
-	w, err := NewWatcherOptions(r.server.Options)
+	w, err := NewWatcherOptions(r.options)
 	if err != nil {
 		return err
 	}
-	r.watchers = append(r.watchers, w)
+	r.watchers = append(r.watchers, &served{Watcher: w})
 	if r.server.Started != nil {
 		return r.server.Started(w, l)
 	}
 	return nil
 }
 
-// accept hands the connections of a listener to the handler.
-func (r *serving) accept(l net.Listener, w *Watcher) {
-	var pause time.Duration
-	for {
-		conn, err := l.Accept()
-		if err == nil {
-			pause = 0
-			r.server.Handler.Accepted(w, conn)
-			continue
-		}
-		if r.ctx.Err() != nil {
-			return
-		}
-		if !temporary(err) {
-			r.fail(err)
-			return
-		}
-		r.hear(err)
-		pause = min(max(2*pause, minPause), maxPause)
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-r.ctx.Done():
-			wait.Stop()
-			return
-		}
-	}
-}
+// newcomer is the context of a result that is no operation: its Conn is a new
+// connection. It is true when the connection is in served.coming.
+type newcomer bool
 
-// How long accept waits when the system cannot give it a connection: as long
-// as net/http does.
-const (
-	minPause = 5 * time.Millisecond
-	maxPause = time.Second
-)
-
-// temporary tells whether a listener that returned err may yet accept.
-func temporary(err error) bool {
-	var t interface{ Temporary() bool }
-	if errors.As(err, &t) && t.Temporary() { // EMFILE and ENFILE among others
-		return true
-	}
-	for _, passing := range []error{syscall.ECONNABORTED, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, passing) {
-			return true
+// handle looks at one result of w.
+func (r *serving) handle(w *served, result *OpResult) {
+	switch ctx := result.Context.(type) {
+	case newcomer:
+		r.server.Handler.Accepted(w.Watcher, result.Conn)
+		if ctx {
+			w.coming.Add(-1)
 		}
+	case *acceptor:
+		ctx.accepted(result)
+	default:
+		r.server.Handler.Completed(w.Watcher, result)
 	}
-	return false
 }
 
 // collect hands the completions of a watcher to the handler, until the watcher
 // is closed.
-func (r *serving) collect(w *Watcher) {
+func (r *serving) collect(w *served) {
 	for {
 		results, err := w.WaitIO()
 		for i := range results {
-			r.server.Handler.Completed(w, &results[i])
+			r.handle(w, &results[i])
 		}
 		switch {
 		case err == nil:

@@ -5,6 +5,8 @@ import (
 	"net"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/sluice-go/sluice/mem"
 )
 
 // Watcher carries out operations on connections and reports their completion.
@@ -14,6 +16,16 @@ type Watcher struct {
 	kind   Driver
 	reason string
 	inWait atomic.Bool // a goroutine is in WaitIO
+	memory *mem.Allocator
+	plain  []byte // of plainRoom
+}
+
+// plainRoom is room for what TLS has decrypted, for the goroutine in WaitIO.
+func (w *Watcher) plainRoom() []byte {
+	if w.plain == nil {
+		w.plain = make([]byte, mostPlain)
+	}
+	return w.plain
 }
 
 // NewWatcher returns a watcher that behaves like gaio's: with the default options
@@ -36,7 +48,7 @@ func NewWatcherOptions(o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{driver: d, kind: kind, reason: reason}
+	w := &Watcher{driver: d, kind: kind, reason: reason, memory: o.Allocator}
 	runtime.AddCleanup(w, driver.Close, d)
 	return w, nil
 }

@@ -18,9 +18,11 @@ const (
 	ReadFull                // into Buf, until it is full
 	ReadLeased              // into memory of the watcher, borrowed
 	ReadCounted             // into counted memory, retained
+	Accept                  // a connection that has come to a listening socket
 	WriteBytes              // from Buf
 	WriteBuf                // from a mem.Buf, transferred
 	WriteMemory             // from a mem.Memory, transferred
+	Flush                   // nothing: it completes when the writes before it have
 )
 
 // IsWrite says that k is one of the writes.
@@ -45,6 +47,7 @@ type Request struct {
 	Deadline time.Time       // zero: none
 	Cancel   context.Context // nil: none
 	Quiet    bool            // a write that completes only when it fails
+	Lent     bool            // Buf is borrowed until Submit returns: what has to wait is copied
 }
 
 // Ended is the completion of a request that was not carried out. Programs written
@@ -56,7 +59,15 @@ func (r *Request) Ended(conn net.Conn, err error) Result {
 			err = plain
 		}
 	}
-	return Result{Operation: r.Kind.Type(), Context: r.Ctx, Conn: conn, Buffer: r.Buf, Error: err}
+	return Result{Operation: r.Kind.Type(), Context: r.Ctx, Conn: conn, Buffer: r.Returned(), Error: err}
+}
+
+// Returned is the buffer that the completion gives back.
+func (r *Request) Returned() []byte {
+	if r.Lent {
+		return nil
+	}
+	return r.Buf
 }
 
 // Release gives back what the request was transferred, when it is not carried out

@@ -86,8 +86,14 @@ func (d *Driver) Counters() op.Counters {
 	var pending int
 	var queued, held int64
 	all := d.all()
+	listening := 0
 	for _, c := range all {
 		c.mu.Lock()
+		if c.Listens {
+			listening++
+			c.mu.Unlock()
+			continue
+		}
 		pending += int(c.pending)
 		held += int64(c.held)
 		queued += int64(c.queued())
@@ -96,7 +102,7 @@ func (d *Driver) Counters() op.Counters {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.counters
-	s.Conns, s.Pending, s.QueuedBytes, s.QueuedHeld = len(all), pending, queued, held
+	s.Conns, s.Pending, s.QueuedBytes, s.QueuedHeld = len(all)-listening, pending, queued, held
 	s.ReadCalls, s.WriteCalls = d.readCalls.Load(), d.writeCalls.Load()
 	return s
 }

@@ -18,6 +18,9 @@ import (
 // find returns the connection that the program calls name. It takes it over when
 // it sees it for the first time.
 func (d *Driver) find(name net.Conn) (*conn, error) {
+	if o, ok := name.(*own); ok {
+		return d.findOwn(o)
+	}
 	address, err := addressOf(name)
 	if err != nil {
 		return nil, err
@@ -109,7 +112,9 @@ func (d *Driver) watch(c *conn, s socket.Socket) error {
 	}
 	c.Socket, c.gen = s, d.table.gen
 	d.table.enterFD(c)
-	d.counters.Delegated++
+	if !s.Listens {
+		d.counters.Delegated++
+	}
 	return nil
 }
 

@@ -12,6 +12,10 @@ import (
 // CloseConn closes a connection and forgets it. What is pending on it completes with
 // io.ErrClosedPipe. One that is not known is closed.
 func (d *Driver) CloseConn(name net.Conn) error {
+	if o, ok := name.(*own); ok {
+		d.closeOwn(o)
+		return nil
+	}
 	address, err := addressOf(name)
 	if err != nil {
 		return err
@@ -55,7 +59,9 @@ func (d *Driver) drop(c *conn, err error) bool {
 		// A duplicate that the program has made would keep it registered.
 		_ = d.poller.Remove(int(c.FD))
 	}
-	d.counters.Freed++
+	if !c.Listens {
+		d.counters.Freed++
+	}
 	d.mu.Unlock()
 	c.Close()
 	d.completeAll(c, err)

@@ -44,5 +44,20 @@ func (*Driver) Close() {}
 // Pin is not called.
 func (*Driver) Pin(int) error { return op.ErrUnsupported }
 
+// Listen is not called.
+func (*Driver) Listen(net.Listener) (net.Conn, error) { return nil, op.ErrUnsupported }
+
+// Adopt is not called.
+func (*Driver) Adopt(net.Conn, any) error { return op.ErrUnsupported }
+
+// Post is not called.
+func (*Driver) Post(any, net.Conn, error) error { return op.ErrUnsupported }
+
+// Load is not called.
+func (*Driver) Load() int { return 0 }
+
+// Held is not called.
+func (*Driver) Held(net.Conn) int { return 0 }
+
 // Counters is not called.
 func (*Driver) Counters() op.Counters { return op.Counters{} }

@@ -19,6 +19,12 @@ import (
 func (d *Driver) progressReads(c *conn, inWait bool) (more bool) {
 	for c.ready&poller.Readable != 0 && c.reads.tail != nil {
 		t := c.reads.head()
+		if t.kind == op.Accept {
+			if !d.accept(c, t) {
+				return false
+			}
+			continue
+		}
 		room := t.buf[t.done:]
 		if t.kind == op.ReadLeased || t.kind == op.ReadCounted {
 			if !inWait {

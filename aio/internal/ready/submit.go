@@ -57,19 +57,45 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 	if c.closed {
 		return d.closedError()
 	}
-	if r.Kind == op.WriteBytes && c.writes.tail == nil && c.ready&poller.Writable != 0 && r.Deadline.IsZero() && r.Cancel == nil {
-		// The usual write: it goes out whole, and was never a task.
-		n, err := d.tryWrite(c, r.Buf)
-		if n == len(r.Buf) || err != nil && err != unix.EAGAIN {
-			d.mu.Lock()
-			d.addWrite(name, r.Ctx, r.Buf, n, err)
-			d.mu.Unlock()
-			return nil
-		}
-		d.blockedWrites(c)
-		return d.queueWrite(c, name, r, n)
+	switch {
+	case r.Kind == op.Flush && c.writes.tail == nil:
+		d.mu.Lock()
+		d.addWrite(name, r.Ctx, nil, 0, nil)
+		d.mu.Unlock()
+		return nil
+	case r.Kind != op.WriteBytes || c.writes.tail != nil || c.ready&poller.Writable == 0 || !r.Deadline.IsZero() || r.Cancel != nil:
+		return d.queueWrite(c, name, r, d.keepLent(r, 0))
 	}
-	return d.queueWrite(c, name, r, 0)
+	// The usual write: it goes out whole, and was never a task.
+	n, err := d.tryWrite(c, r.Buf)
+	if n == len(r.Buf) || err != nil && err != unix.EAGAIN {
+		d.mu.Lock()
+		if r.Quiet && err == nil {
+			d.countWrite(n)
+		} else {
+			d.addWrite(name, r.Ctx, r.Returned(), n, err)
+		}
+		d.mu.Unlock()
+		return nil
+	}
+	d.blockedWrites(c)
+	return d.queueWrite(c, name, r, d.keepLent(r, n))
+}
+
+// keepLent makes a lent write, of which n bytes are out, one that may wait. It returns
+// how many bytes of the write are out then. What a read has just returned is kept by
+// queueWrite.
+func (d *Driver) keepLent(r *op.Request, n int) (done int) {
+	if !r.Lent || d.leased.Holds(r.Buf) > 0 {
+		return n
+	}
+	b := d.settings.Allocator.Get(len(r.Buf) - n)
+	copy(b.Bytes(), r.Buf[n:])
+	r.Kind, r.Single, r.Buf = op.WriteBuf, b, nil //sluice:moved
+	d.mu.Lock()
+	d.counters.BytesWritten += uint64(n)
+	d.mu.Unlock()
+	return 0
 }
 
 // queueWrite queues a write of which done bytes are out, and tries it if it is the
@@ -82,20 +108,24 @@ func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) err
 		if r.Kind == op.WriteBytes {
 			more = max(size, d.leased.Holds(r.Buf))
 		}
-		if limit := d.settings.QueueLimit; limit > 0 && more > limit-c.held {
+		if limit := d.settings.QueueLimit; limit > 0 && r.Kind != op.Flush && more > limit-c.held {
 			return d.overLimit(c, size, more)
 		}
 		r.Compact(d.settings.Allocator)
 	}
 	t := c.newTask(r)
 	t.size, t.done = size, done
-	if r.Kind != op.WriteBytes {
+	switch r.Kind {
+	case op.Flush:
+	case op.WriteBytes:
+		if lent, p, held := d.leased.Hold(r.Buf); lent.Valid() {
+			t.buf = p
+			m := t.extend()
+			m.single, m.held = lent, held //sluice:moved
+		}
+	default:
 		m := t.extend()
 		m.single, m.memory, m.held = r.Single, r.Memory, held //sluice:moved
-	} else if lent, p, held := d.leased.Hold(r.Buf); lent.Valid() {
-		t.buf = p
-		m := t.extend()
-		m.single, m.held = lent, held //sluice:moved
 	}
 	c.name = name
 	c.writes.push(t)

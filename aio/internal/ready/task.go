@@ -90,6 +90,9 @@ func (t *task) rest() (p []byte, whole bool) {
 
 // gather adds what of a write is still to be written to g, as far as it fits.
 func (t *task) gather(g *socket.Gather) {
+	if t.kind == op.Flush {
+		return
+	}
 	if t.kind != op.WriteMemory {
 		rest, _ := t.rest()
 		g.Add(rest)
@@ -111,7 +114,7 @@ func (t *task) gather(g *socket.Gather) {
 
 // compact has a write that has to wait hold little more than its bytes.
 func (t *task) compact(a *mem.Allocator) {
-	if t.kind == op.WriteBytes {
+	if t.kind == op.WriteBytes || t.kind == op.Flush {
 		return
 	}
 	r := op.Request{Kind: t.kind, Single: t.more.single, Memory: t.more.memory} //sluice:moved

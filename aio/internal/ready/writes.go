@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/poller"
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
@@ -15,6 +16,10 @@ import (
 // Called with c.mu.
 func (d *Driver) progressWrites(c *conn) {
 	for c.ready&poller.Writable != 0 && c.writes.tail != nil {
+		if t := c.writes.head(); t.kind == op.Flush {
+			d.completeWrite(c, t, nil)
+			continue
+		}
 		d.writeCalls.Add(1)
 		n, asked, err := writeQueue(c)
 		switch {
@@ -112,5 +117,8 @@ func (d *Driver) wrote(c *conn, n int) {
 		if t.done == t.size {
 			d.completeWrite(c, t, nil)
 		}
+	}
+	for t := c.writes.head(); t != nil && t.kind == op.Flush; t = c.writes.head() {
+		d.completeWrite(c, t, nil)
 	}
 }

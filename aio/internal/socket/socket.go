@@ -19,6 +19,8 @@ type Socket struct {
 	IsSocket bool // and not a pipe, or a device
 	Stream   bool // a short read has emptied it
 	Datagram bool // reading nothing is not the end
+	Listens  bool // it is for Accept
+	inherits bool // all that it will accept have their options from it
 }
 
 // Duplicate returns a non-blocking duplicate of fd, the descriptor of conn.

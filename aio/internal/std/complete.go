@@ -21,7 +21,7 @@ func (d *Driver) complete(o *operation, err error) {
 	var r *op.Result
 	if !o.Quiet || err != nil {
 		r = d.done.Add()
-		*r = op.Result{Context: o.Ctx, Conn: c.conn, Buffer: o.Buf, Size: o.n, Error: err}
+		*r = op.Result{Context: o.Ctx, Conn: c.conn, Buffer: o.Returned(), Size: o.n, Error: err}
 	}
 	if o.Kind.IsWrite() {
 		if r != nil {

@@ -65,7 +65,7 @@ func (d *Driver) enqueue(conn net.Conn, o *operation) (slow bool, err error) {
 		o.phase = ended
 		return false, op.ErrWatcherClosed
 	}
-	if o.Kind == op.WriteBytes && d.leases.has(o.out) {
+	if o.Kind == op.WriteBytes && (o.Lent || d.leases.has(o.out)) {
 		// It takes longer than until the next wait, perhaps.
 		o.out = bytes.Clone(o.out)
 	}
@@ -77,7 +77,7 @@ func (d *Driver) enqueue(conn net.Conn, o *operation) (slow bool, err error) {
 	dir := &c.reads
 	if o.Kind.IsWrite() {
 		dir = &c.writes
-		if limit := d.settings.QueueLimit; limit > 0 && dir.queued > 0 && o.holding() > limit-dir.held {
+		if limit := d.settings.QueueLimit; limit > 0 && dir.queued > 0 && o.Kind != op.Flush && o.holding() > limit-dir.held {
 			o.phase = ended
 			d.counters.Refused++
 			err = &op.QueueFullError{Size: o.total, More: o.holding(), Held: dir.held, Limit: limit}

@@ -19,6 +19,11 @@ const gatherTime = 5 * time.Millisecond
 func (dir *direction) write() {
 	d := dir.conn.driver
 	dir.startTogether()
+	if o := dir.flight[0]; o.Kind == op.Flush {
+		dir.flight = dir.flight[:0]
+		d.complete(o, o.err)
+		return
+	}
 	until := dir.sendUntil()
 	d.mu.Unlock()
 	var n, calls int
@@ -60,7 +65,7 @@ func (dir *direction) startTogether() {
 	}
 	for dir.head != nil {
 		if len(dir.flight) > 0 {
-			if !dir.joins || dir.alone {
+			if !dir.joins || dir.alone || dir.head.Kind == op.Flush || dir.flight[0].Kind == op.Flush {
 				return
 			}
 			if count(dir.head); bytes > gatherBytes || parts > gatherParts {

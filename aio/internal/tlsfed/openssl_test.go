@@ -12,7 +12,7 @@ import (
 
 // openssl runs s_client, which takes commands at the beginning of what it reads at
 // once: K changes the keys and asks for others, R wants another handshake.
-func openssl(t *testing.T, version string, steps func(say func(string), hear func(string) bool)) (ended error, s *server) {
+func openssl(t *testing.T, version string, steps func(say func(string), hear func(string) bool)) (s *server, ended error) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("no openssl in PATH")
@@ -56,11 +56,11 @@ func openssl(t *testing.T, version string, steps func(say func(string), hear fun
 	})
 	in.Close()
 	_ = client.Wait()
-	return result(t, end), s
+	return s, result(t, end)
 }
 
 func TestKeyUpdate(t *testing.T) {
-	err, _ := openssl(t, "-tls1_3", func(say func(string), hear func(string) bool) {
+	_, err := openssl(t, "-tls1_3", func(say func(string), hear func(string) bool) {
 		for _, line := range []string{"one", "two", "three"} {
 			say(line)
 			if !hear(line) {
@@ -82,7 +82,7 @@ func TestKeyUpdate(t *testing.T) {
 }
 
 func TestRenegotiationIsRefused(t *testing.T) {
-	err, s := openssl(t, "-tls1_2", func(say func(string), hear func(string) bool) {
+	s, err := openssl(t, "-tls1_2", func(say func(string), hear func(string) bool) {
 		say("one")
 		if !hear("one") {
 			t.Fatal("no answer")

@@ -37,13 +37,13 @@ type Session struct {
 	ended error  // why nothing comes any more, after what is there
 
 	mu      sync.Mutex // guards what follows
-	opening *opening   // nil when the handshake is over and what came with it is read
+	opening *opening   // nil when the session is open and nothing is kept
 	batch   batch
 }
 
-// opening is what only a session needs that is not open yet.
+// opening is what only a session needs that is not open yet, or that keeps something.
 type opening struct {
-	early   backlog // records that have come
+	early   backlog // records that have come and are not read
 	arrived sync.Cond
 	ended   error // why no more come
 	started bool
@@ -88,6 +88,17 @@ func (s *Session) Record(p []byte) (more bool, err error) {
 	}
 	o.full = !o.over && o.early.len() > mostEarly
 	return !o.full, nil
+}
+
+// Keep is Record for a session that is open and is not to be read from now: p is
+// borrowed until Keep returns. Read comes to it first. The error is mem.ErrBudget.
+func (s *Session) Keep(p []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opening == nil {
+		s.opening = new(opening)
+	}
+	return s.opening.early.add(s.memory, p)
 }
 
 // Handshake says whether the handshake is over, and why it failed. The session is

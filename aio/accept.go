@@ -1,0 +1,174 @@
+package aio
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+)
+
+// listen begins to accept on the listeners: in the watchers where they can, else in
+// goroutines.
+func (r *serving) listen(listeners []net.Listener) {
+	for i, l := range listeners {
+		w := r.watchers[i%len(r.watchers)]
+		name, err := w.driver.Listen(l)
+		if err != nil {
+			r.accepting.Go(func() { r.accept(l) })
+			continue
+		}
+		a := &acceptor{serving: r, listener: l, on: w, name: name}
+		r.acceptors = append(r.acceptors, a)
+		a.submit()
+	}
+}
+
+// stopListening closes the listeners. When it returns no goroutine accepts any more.
+func (r *serving) stopListening(listeners []net.Listener) {
+	for _, a := range r.acceptors {
+		_ = a.on.Free(a.name)
+	}
+	for _, l := range listeners {
+		l.Close()
+	}
+	r.accepting.Wait()
+}
+
+// choose returns the watcher that has the fewest connections, and counts one more in its
+// coming.
+func (r *serving) choose() *served {
+	r.choosing.Lock()
+	defer r.choosing.Unlock()
+	var least *served
+	load := 0
+	for i := range r.watchers {
+		w := r.watchers[(r.next+i)%len(r.watchers)]
+		if n := w.driver.Load() + int(w.coming.Load()); least == nil || n < load {
+			least, load = w, n
+		}
+	}
+	r.next++
+	least.coming.Add(1)
+	return least
+}
+
+// acceptsAtOnce bounds how many connections a watcher accepts before it does something
+// else.
+const acceptsAtOnce = 16
+
+// acceptor accepts on one listener, in the goroutine of a watcher. It is the context of
+// its operations, and of a result without a connection when a pause is over.
+type acceptor struct {
+	serving  *serving
+	listener net.Listener
+	on       *served
+	name     net.Conn
+	pending  int // operations
+	pausing  bool
+	pause    time.Duration // the last one
+}
+
+// submit has as many operations under way as there should be.
+func (a *acceptor) submit() {
+	for !a.pausing && a.pending < acceptsAtOnce {
+		if a.on.driver.Submit(a.name, op.Request{Kind: op.Accept, Ctx: a}) != nil {
+			return // it is ending
+		}
+		a.pending++
+	}
+}
+
+// accepted gives the connection of an operation to a watcher.
+func (a *acceptor) accepted(result *OpResult) {
+	switch {
+	case result.Conn != nil && result.Error == nil:
+		a.pending--
+		a.pause = 0
+		w := a.serving.choose()
+		// A watcher that is ending closes it.
+		_ = w.driver.Adopt(result.Conn, newcomer(false))
+		w.coming.Add(-1)
+	case result.Error == nil:
+		a.pausing = false
+	default:
+		a.pending--
+		a.failed(result.Error)
+	}
+	a.submit()
+}
+
+// failed waits for a while after an error that will pass.
+func (a *acceptor) failed(err error) {
+	r := a.serving
+	addr := a.listener.Addr()
+	err = &net.OpError{Op: "accept", Net: addr.Network(), Addr: addr, Err: os.NewSyscallError("accept", err)}
+	switch {
+	case r.ctx.Err() != nil || a.pausing:
+	case !temporary(err):
+		a.pausing = true
+		r.fail(err)
+	default:
+		r.hear(err)
+		a.pausing = true
+		a.pause = longer(a.pause)
+		time.AfterFunc(a.pause, func() { _ = a.on.driver.Post(a, nil, nil) })
+	}
+}
+
+// accept is the goroutine of a listener that no watcher can poll.
+func (r *serving) accept(l net.Listener) {
+	var pause time.Duration
+	for {
+		conn, err := l.Accept()
+		if err == nil {
+			pause = 0
+			w := r.choose()
+			if w.driver.Post(newcomer(true), conn, nil) != nil {
+				conn.Close()
+			}
+			continue
+		}
+		if r.ctx.Err() != nil {
+			return
+		}
+		if !temporary(err) {
+			r.fail(err)
+			return
+		}
+		r.hear(err)
+		pause = longer(pause)
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-r.ctx.Done():
+			wait.Stop()
+			return
+		}
+	}
+}
+
+// How long nothing is accepted when the system cannot give a connection: as long as
+// net/http waits.
+const (
+	minPause = 5 * time.Millisecond
+	maxPause = time.Second
+)
+
+func longer(pause time.Duration) time.Duration { return min(max(2*pause, minPause), maxPause) }
+
+// temporary tells whether a listener that returned err may yet accept.
+func temporary(err error) bool {
+	var t interface{ Temporary() bool }
+	if errors.As(err, &t) && t.Temporary() { // EMFILE and ENFILE among others
+		return true
+	}
+	for _, passing := range []error{syscall.ECONNABORTED, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package socket
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listening returns a duplicate of the descriptor that l listens on. Only listeners of
+// package net itself have one: another type's Accept is not to be passed by. TCP
+// connections inherit from it what package net sets on each: no delay, keep-alive.
+func Listening(l net.Listener) (Socket, error) {
+	var raw syscall.RawConn
+	var err error
+	tcp := false
+	switch l := l.(type) {
+	case *net.TCPListener:
+		raw, err = l.SyscallConn()
+		tcp = true
+	case *net.UnixListener:
+		raw, err = l.SyscallConn()
+	default:
+		return Socket{}, fmt.Errorf("aio: %T is no listener of package net", l)
+	}
+	if err != nil {
+		return Socket{}, err
+	}
+	s := Socket{IsSocket: true, Listens: true}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		var dup int
+		if dup, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); failed != nil {
+			failed = os.NewSyscallError("fcntl", failed)
+			return
+		}
+		s.FD = int32(dup)
+		if tcp {
+			failed = setOptions(dup)
+		}
+		if failed != nil {
+			_ = unix.Close(dup)
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	return s, err
+}
+
+// tcpOption is an option of TCP connections.
+type tcpOption struct{ level, name, value int }
+
+// keepAlive is the keep-alive of package net: after 15 s of silence, as often between
+// probes, 9 of them.
+const (
+	keepAlive       = 15
+	keepAliveProbes = 9
+)
+
+func setOptions(fd int) error {
+	options := append([]tcpOption{
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+	}, keepAliveTimes...)
+	for _, o := range options {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
+	}
+	return nil
+}
+
+// Accept takes the next connection of a listening socket, and says where it comes
+// from; invalid for a Unix socket. unix.EAGAIN says that there is none.
+func (s *Socket) Accept() (Socket, netip.AddrPort, error) {
+	fd, from, err := accept(int(s.FD))
+	if err != nil {
+		// Those that had come before the options were set are out.
+		s.inherits = s.inherits || err == unix.EAGAIN
+		return Socket{}, netip.AddrPort{}, err
+	}
+	if _, unnamed := from.(*unix.SockaddrUnix); !s.inherits && !unnamed {
+		_ = setOptions(fd) // it works without
+	}
+	return Socket{FD: int32(fd), IsSocket: true, Stream: true}, addrPort(from), nil
+}
+
+// Local returns the address of the socket's own end.
+func (s *Socket) Local() (net.Addr, error) {
+	a, err := unix.Getsockname(int(s.FD))
+	if a, ok := a.(*unix.SockaddrUnix); ok {
+		return &net.UnixAddr{Name: a.Name, Net: "unix"}, err
+	}
+	return net.TCPAddrFromAddrPort(addrPort(a)), err
+}
+
+func addrPort(a unix.Sockaddr) netip.AddrPort {
+	switch a := a.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		ip := netip.AddrFrom16(a.Addr).Unmap()
+		if a.ZoneId != 0 && ip.Is6() {
+			ip = ip.WithZone(strconv.FormatUint(uint64(a.ZoneId), 10))
+		}
+		return netip.AddrPortFrom(ip, uint16(a.Port))
+	}
+	return netip.AddrPort{}
+}
