@@ -38,7 +38,7 @@ func findCeiling(ctx context.Context, plan load.Plan, self string, run runner) (
 	if err != nil {
 		return Ceiling{}, err
 	}
-	defer floor.stop()
+	defer floor.Stop()
 	plan = bare(plan)
 	plan.Target = floor.addr
 	plan.Warmup, plan.Duration = ceilingWarmup, ceilingTime

@@ -1,21 +1,15 @@
 package calibrate
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
@@ -25,8 +19,6 @@ const (
 	// floorLife is how long it may live in any case, longer than the longest
 	// round.
 	floorLife = 2 * time.Hour
-	// floorStart is how long it may take to listen.
-	floorStart = 15 * time.Second
 )
 
 // Children are the hidden commands by which this package starts processes of the
@@ -52,91 +44,32 @@ func floorChild(args []string) error {
 	// An interrupt at a terminal goes to both of us; the parent reports what there
 	// is, and ends us then.
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
-	time.AfterFunc(floorLife, func() { os.Exit(3) })
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
+	child.Begin(floorLife)
 	if _, err := fmt.Println(l.Addr()); err != nil {
 		return err
 	}
 	return serveFloor(l, protocol)
 }
 
-// A process is a child that answers.
-type process struct {
-	addr  string
-	cmd   *exec.Cmd
-	stdin io.Closer
+// A floor is a target that only answers, in a process of its own.
+type floor struct {
+	*child.Process
+	addr string
 }
 
-// startFloor starts the child of the program self. stop must be called.
-func startFloor(ctx context.Context, self string, protocol load.Protocol) (*process, error) {
-	if self == "" {
-		return nil, errors.New("calibrate: the program that answers is not known")
-	}
-	failed := func(err error) error { return fmt.Errorf("calibrate: starting a target of our own: %w", err) }
-	cmd := exec.Command(self, "child", floorName, string(protocol))
-	var said bounded
-	cmd.Stderr = &said
-	stdin, err := cmd.StdinPipe()
+// startFloor starts the child of the program self. Stop must be called.
+func startFloor(ctx context.Context, self string, protocol load.Protocol) (*floor, error) {
+	p, err := child.Start(child.Command(self, floorName, string(protocol)), "a target of our own")
 	if err != nil {
-		return nil, failed(err)
+		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		stdin.Close()
-		return nil, failed(err)
-	}
-	if err := cmd.Start(); err != nil {
-		stdin.Close()
-		stdout.Close()
-		return nil, failed(err)
-	}
-	p := &process{cmd: cmd, stdin: stdin}
-	ctx, cancel := context.WithTimeout(ctx, floorStart)
-	defer cancel()
-	kept := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
-	line, err := bufio.NewReader(io.LimitReader(stdout, 1024)).ReadString('\n')
+	line, err := p.Line(ctx, child.Within)
 	if err == nil {
-		_, _, err = net.SplitHostPort(strings.TrimSpace(line))
-	}
-	if !kept() && err == nil {
-		err = ctx.Err()
+		_, _, err = net.SplitHostPort(line)
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		p.stop()
-		return nil, failed(fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String())))
+		p.Stop()
+		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	p.addr = strings.TrimSpace(line)
-	return p, nil
-}
-
-// stop ends the child and returns when its process is gone.
-func (p *process) stop() {
-	p.stdin.Close()
-	p.cmd.Process.Kill() // fails only if it is gone already
-	p.cmd.Wait()
-}
-
-// bounded keeps the first KiB of what is written to it.
-type bounded struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.buf.Write(p[:min(len(p), 1024-b.buf.Len())])
-	return len(p), nil
-}
-
-func (b *bounded) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
+	return &floor{p, line}, nil
 }

@@ -45,7 +45,7 @@ func TestTheFloorEndsWithItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.stop()
+	defer p.Stop()
 	c, err := net.DialTimeout("tcp", p.addr, patience)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestTheFloorEndsWithItsParent(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	// What a parent that is killed leaves is a closed pipe.
-	p.stdin.Close()
+	p.CloseStdin()
 	if n, err := c.Read(got); n != 0 || err == nil || os.IsTimeout(err) {
 		t.Errorf("the child lives on: %d bytes, %v", n, err)
 	}
@@ -71,12 +71,12 @@ func TestStopIsTheEndOfTheFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.stop()
+	p.Stop()
 	if c, err := net.DialTimeout("tcp", p.addr, patience); err == nil {
 		c.Close()
 		t.Error("it still listens")
 	}
-	p.stop() // once more is no harm
+	p.Stop() // once more is no harm
 }
 
 func TestFloorsThatDoNotStart(t *testing.T) {

@@ -86,7 +86,7 @@ func floorAt(t *testing.T, protocol load.Protocol) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.stop)
+	t.Cleanup(p.Stop)
 	return p.addr
 }
 

@@ -139,7 +139,7 @@ func TestAProcessThatDoesNotListen(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("TMP", temp)
-	for arg, says := range map[string]string{"mumble": "good morning", "fail": "the disk is full", "silent": "says nothing"} {
+	for arg, says := range map[string]string{"mumble": "good morning", "fail": "the disk is full", "silent": "without a word"} {
 		_, err := itself("").Start(t.Context(), Target{Args: []string{arg}, Keeps: true})
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", arg, err)

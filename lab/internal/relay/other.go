@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"time"
 )
 
@@ -21,6 +20,3 @@ func RunLoad(io.Reader, io.Writer) error { return Supported() }
 
 // ServeFloor needs Linux.
 func ServeFloor(string, time.Duration, io.Reader, io.Writer) error { return Supported() }
-
-// EndWithParent does nothing: only Linux has what it takes.
-func EndWithParent(*exec.Cmd) {}

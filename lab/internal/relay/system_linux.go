@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -88,9 +86,3 @@ func resident(pid int) (int64, error) {
 // Supported says why nothing can be measured on this machine: an error that
 // wraps errors.ErrUnsupported, or nil.
 func Supported() error { return nil }
-
-// EndWithParent has the process of a command that is not started yet end when
-// this one does, in whatever way.
-func EndWithParent(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}

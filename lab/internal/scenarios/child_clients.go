@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // idleClients is the child that opens connections to an address, sends one
@@ -23,7 +25,7 @@ func idleClients(args []string) error {
 	if err != nil || size < 1 {
 		return fmt.Errorf("scenarios: messages of %s bytes", strconv.Quote(args[2]))
 	}
-	inChild()
+	child.Begin(childLife)
 	runtime.GOMAXPROCS(1) // it writes, and leaves the rest to the reader
 	message := bytes.Repeat([]byte("idle until now. "), size/16+1)[:size]
 	conns := make([]net.Conn, 0, count)

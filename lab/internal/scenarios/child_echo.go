@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 )
 
@@ -27,7 +27,7 @@ func echoServer(args []string) error {
 	if err != nil || procs < 1 {
 		return fmt.Errorf("scenarios: GOMAXPROCS %s", strconv.Quote(args[2]))
 	}
-	time.AfterFunc(childLife, func() { os.Exit(3) })
+	child.Expire(childLife)
 	return echobench.HostServer(s, size, procs, os.Stdin, os.Stdout)
 }
 
@@ -48,7 +48,7 @@ func echoClient(args []string) error {
 	if err != nil {
 		return fmt.Errorf("scenarios: seed %s", strconv.Quote(args[2]))
 	}
-	time.AfterFunc(childLife, func() { os.Exit(3) })
+	child.Expire(childLife)
 	return echobench.HostClient(addr, size, seed, os.Stdin, os.Stdout)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // idleServer is the child that has connections wait in one way, and says how
@@ -33,7 +35,7 @@ func idleServer(args []string) error {
 	if way == nil {
 		return fmt.Errorf("scenarios: there is no way %s to wait", strconv.Quote(args[0]))
 	}
-	inChild()
+	child.Begin(childLife)
 	l, err := listenLocal()
 	if err != nil {
 		return err

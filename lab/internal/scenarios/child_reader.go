@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"runtime"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // tcpReader is the child that reads a stream from an address. Before each part
@@ -20,7 +22,7 @@ func tcpReader(args []string) error {
 	if err != nil {
 		return err
 	}
-	inChild()
+	child.Begin(childLife)
 	runtime.GOMAXPROCS(1) // it reads, and leaves the rest to the writer
 	conn, err := net.DialTimeout("tcp", args[0], childStart)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
@@ -19,7 +20,7 @@ func relayFloor(args []string) error {
 	if err != nil {
 		return fmt.Errorf("scenarios: a window of %s", strconv.Quote(args[1]))
 	}
-	time.AfterFunc(childLife, func() { os.Exit(3) })
+	child.Expire(childLife)
 	runtime.GOMAXPROCS(1)
 	return relay.ServeFloor(args[0], window, os.Stdin, os.Stdout)
 }
@@ -29,6 +30,6 @@ func relayLoad(args []string) error {
 	if err := childArgs("relay-load", args); err != nil {
 		return err
 	}
-	time.AfterFunc(childLife, func() { os.Exit(3) })
+	child.Expire(childLife)
 	return relay.RunLoad(os.Stdin, os.Stdout)
 }

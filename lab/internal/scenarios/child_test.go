@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/cli"
 )
 
@@ -40,16 +41,16 @@ func self(t testing.TB) string {
 }
 
 // awaitEnd waits for a child that has every reason to end.
-func awaitEnd(t *testing.T, c *child) {
+func awaitEnd(t *testing.T, c *child.Process) {
 	t.Helper()
 	select {
-	case <-c.gone:
+	case <-c.Gone():
 	case <-time.After(time.Minute):
-		t.Fatalf("the child lives on: %s", c.why())
+		t.Fatalf("the child lives on: %v", c.Why())
 	}
 }
 
-func startWriter(t *testing.T) (*child, *net.TCPConn) {
+func startWriter(t *testing.T) (*child.Process, *net.TCPConn) {
 	t.Helper()
 	l, err := listenLocal()
 	if err != nil {
@@ -60,7 +61,7 @@ func startWriter(t *testing.T) (*child, *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.stop)
+	t.Cleanup(c.Stop)
 	conn, err := acceptFrom(l, c)
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +76,10 @@ func TestWriterEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What a parent that is killed leaves is a closed pipe.
-	c.stdin.Close()
+	c.CloseStdin()
 	awaitEnd(t, c)
-	if c.err != nil {
-		t.Errorf("the child failed: %v", c.err)
+	if err := c.Wait(t.Context(), time.Second); err != nil {
+		t.Errorf("the child failed: %v", err)
 	}
 }
 
@@ -89,16 +90,16 @@ func TestWriterEndsWhenTheReaderHangsUp(t *testing.T) {
 	}
 	conn.Close()
 	awaitEnd(t, c)
-	if c.err != nil {
-		t.Errorf("the child failed: %v: %s", c.err, c.said.String())
+	if err := c.Wait(t.Context(), time.Second); err != nil {
+		t.Errorf("the child failed: %v", err)
 	}
 }
 
 func TestStopIsTheEndOfAChildThatIsStuck(t *testing.T) {
 	c, _ := startWriter(t) // nobody reads: it is stuck in a write
-	c.stop()
+	c.Stop()
 	select {
-	case <-c.gone:
+	case <-c.Gone():
 	default:
 		t.Error("stop returned before the process was gone")
 	}
@@ -114,12 +115,12 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.stop()
+	defer c.Stop()
 	_, err = acceptFrom(l, c)
 	if err == nil || !strings.Contains(err.Error(), `"no such stream" is no stream`) {
 		t.Errorf("the error does not say why the child failed: %v", err)
 	}
-	if _, err := c.line(); !errors.Is(err, io.EOF) {
+	if _, err := lineOf(c); !errors.Is(err, io.EOF) {
 		t.Errorf("a line of a child that said nothing: %v", err)
 	}
 }
@@ -178,7 +179,7 @@ func TestTheReaderEndsOnOtherBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.stop()
+	defer c.Stop()
 	conn, err := acceptFrom(l, c)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +189,7 @@ func TestTheReaderEndsOnOtherBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitEnd(t, c)
-	if c.err == nil || !strings.Contains(c.said.String(), errDiffers.Error()) {
-		t.Errorf("the child ended with %v: %s", c.err, c.said.String())
+	if err := c.Wait(t.Context(), time.Second); err == nil || !strings.Contains(c.Said(), errDiffers.Error()) {
+		t.Errorf("the child ended with %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"runtime"
 	"strconv"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // writeSize is how much the writer hands to the kernel at once: enough that
@@ -35,7 +37,7 @@ func tcpWriter(args []string) error {
 	if err != nil || count < 1 {
 		return fmt.Errorf("scenarios: %s connections", strconv.Quote(args[2]))
 	}
-	inChild()
+	child.Begin(childLife)
 	runtime.GOMAXPROCS(1) // it writes, and leaves the rest to the reader
 	errs := make(chan error, count)
 	for range count {
@@ -106,7 +108,7 @@ func streamOf(name string) (*stream, error) {
 // A remote is connections on which a child writes a stream.
 type remote struct {
 	conns []*net.TCPConn
-	child *child
+	child *child.Process
 }
 
 // dialRemote starts a child that writes the named stream on so many
@@ -141,6 +143,6 @@ func (r *remote) hangUp() error {
 	for _, conn := range r.conns {
 		errs = append(errs, conn.Close())
 	}
-	r.child.stop()
+	r.child.Stop()
 	return errors.Join(errs...)
 }

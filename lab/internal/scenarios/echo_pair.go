@@ -3,9 +3,9 @@ package scenarios
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
@@ -13,7 +13,7 @@ import (
 // echoPair is a server and its client, each a process of its own on a processor
 // of its own.
 type echoPair struct {
-	server, client *child
+	server, client *child.Process
 }
 
 // newEchoPair starts both. There is no connection between them yet.
@@ -37,7 +37,7 @@ func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
 	if err != nil {
 		return nil, p.closed(err)
 	}
-	addr, err := p.server.line()
+	addr, err := lineOf(p.server)
 	if err != nil {
 		return nil, p.closed(err)
 	}
@@ -58,19 +58,19 @@ func (p *echoPair) closed(err error) error {
 }
 
 func (p *echoPair) close() {
-	for _, c := range []*child{p.client, p.server} {
+	for _, c := range []*child.Process{p.client, p.server} {
 		if c != nil {
-			c.stop()
+			c.Stop()
 		}
 	}
 }
 
 // ask says a line to a child and returns what it answers.
-func ask(c *child, question string) (string, error) {
-	if _, err := io.WriteString(c.stdin, question+"\n"); err != nil {
-		return "", fmt.Errorf("scenarios: asking a child to %s: %w (%s)", question, err, c.why())
+func ask(c *child.Process, question string) (string, error) {
+	if err := c.Tell(question); err != nil {
+		return "", fmt.Errorf("scenarios: %w", err)
 	}
-	answer, err := c.line()
+	answer, err := lineOf(c)
 	if err != nil {
 		return "", fmt.Errorf("%w, asked to %s", err, question)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
@@ -38,8 +39,8 @@ func startEchoPair(t *testing.T, server string, size, procs int) *echoPair {
 
 func TestServerAndClientHaveAProcessorEach(t *testing.T) {
 	p := startEchoPair(t, "floor", 128, 2)
-	allowed := func(c *child) string {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	allowed := func(c *child.Process) string {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.PID()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestADeadServerIsAnError(t *testing.T) {
 	if _, err := p.do("connect", 3); err != nil {
 		t.Fatal(err)
 	}
-	p.server.stop()
+	p.server.Stop()
 	r := &echoRunner{p, echoWork{size: 128, conns: 3, procs: 1}}
 	if _, err := r.Run(100); err == nil || !strings.Contains(err.Error(), "echo-client") && !strings.Contains(err.Error(), "the child ended") {
 		t.Errorf("the server is gone: %v", err)
@@ -156,7 +157,7 @@ func TestADeadServerIsAnError(t *testing.T) {
 
 func TestADeadClientIsAnError(t *testing.T) {
 	p := startEchoPair(t, "floor", 128, 1)
-	p.client.stop()
+	p.client.Stop()
 	if _, err := p.do("connect", 3); err == nil {
 		t.Error("a dead client connects")
 	}

@@ -91,8 +91,8 @@ func (r *idleRunner) census(way idleWay) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer server.stop()
-	addr, err := server.line()
+	defer server.Stop()
+	addr, err := lineOf(server)
 	if err != nil {
 		return 0, err
 	}
@@ -100,10 +100,10 @@ func (r *idleRunner) census(way idleWay) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer clients.stop()
-	line, err := server.line()
+	defer clients.Stop()
+	line, err := lineOf(server)
 	if err != nil {
-		return 0, fmt.Errorf("%w; %s", err, clients.why())
+		return 0, fmt.Errorf("%w; %w", err, clients.Why())
 	}
 	each, err := strconv.ParseFloat(line, 64)
 	if err != nil {

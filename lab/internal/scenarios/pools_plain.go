@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/bytedance/gopkg/lang/mcache"
-	"github.com/libp2p/go-buffer-pool"
+	pool "github.com/libp2p/go-buffer-pool"
 	"github.com/valyala/bytebufferpool"
 )
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -88,7 +89,7 @@ func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	started.stop()
+	started.Stop()
 	return r, nil
 }
 
@@ -113,7 +114,7 @@ func (r *relayRunner) start() (s relayStarted, err error) {
 		return s, err
 	}
 	if err := s.await(); err != nil {
-		s.stop()
+		s.Stop()
 		return s, err
 	}
 	return s, nil
@@ -137,8 +138,8 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer server.stop()
-	var load *child
+	defer server.Stop()
+	var load *child.Process
 	err = echobench.OnProcessor(r.loadCPU, func() (err error) {
 		load, err = startChild(r.env.Self, "relay-load")
 		return err
@@ -146,7 +147,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer load.stop()
+	defer load.Stop()
 	p := r.work.pace(r.env)
 	work, err := json.Marshal(relay.Work{
 		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench",
@@ -157,7 +158,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	}
 	said, err := ask(load, string(work))
 	if err != nil {
-		return nil, fmt.Errorf("%w; the server: %s", err, server.said.String())
+		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
 	}
 	if said != "ready" {
 		return nil, fmt.Errorf("scenarios: the load said %.60q", said)
@@ -168,7 +169,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	}
 	line, err := ask(load, "go")
 	if err != nil {
-		return nil, fmt.Errorf("%w; the server: %s", err, server.said.String())
+		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
 	}
 	allocs, err := before.since()
 	if err != nil {

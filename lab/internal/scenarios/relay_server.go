@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
@@ -24,7 +25,7 @@ type relayServer interface {
 
 // relayStarted is a relay that runs.
 type relayStarted struct {
-	*child
+	*child.Process
 	form          string // in which viewers take the stream
 	publish, view string // addresses
 	api           string // address of its figures; empty: it has none
@@ -36,7 +37,7 @@ type relayStarted struct {
 
 func (s *relayStarted) await() error { return s.listening(s) }
 
-func (s *relayStarted) pid() int { return s.cmd.Process.Pid }
+func (s *relayStarted) pid() int { return s.PID() }
 
 // sluiceServer is sluice serve.
 type sluiceServer struct {
@@ -56,13 +57,12 @@ func (v sluiceServer) start(env lab.Env, form string) (relayStarted, error) {
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	relay.EndWithParent(cmd)
-	c, err := startProcess(cmd, "serve")
+	c, err := child.Start(cmd, "serve")
 	if err != nil {
 		return relayStarted{}, err
 	}
-	return relayStarted{child: c, form: form, listening: func(s *relayStarted) error {
-		line, err := s.line()
+	return relayStarted{Process: c, form: form, listening: func(s *relayStarted) error {
+		line, err := lineOf(s.Process)
 		if err != nil {
 			return err
 		}
@@ -174,8 +174,8 @@ func (v floorServer) start(env lab.Env, form string) (relayStarted, error) {
 	if err != nil {
 		return relayStarted{}, err
 	}
-	return relayStarted{child: c, form: form, listening: func(s *relayStarted) (err error) {
-		s.publish, err = s.line()
+	return relayStarted{Process: c, form: form, listening: func(s *relayStarted) (err error) {
+		s.publish, err = lineOf(s.Process)
 		s.view = s.publish
 		return err
 	}}, nil
@@ -189,14 +189,13 @@ func (v nginxServer) start(env lab.Env, _ string) (relayStarted, error) {
 	if err != nil {
 		return relayStarted{}, err
 	}
-	relay.EndWithParent(cmd)
-	c, err := startProcess(cmd, "nginx")
+	c, err := child.Start(cmd, "nginx")
 	if err != nil {
 		return relayStarted{}, err
 	}
 	// It writes the time from one frame to the next once for all viewers, so that who
 	// does not get one has wrong times from there on.
-	return relayStarted{child: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
-		return relay.Accepts(addr, childStart, s.gone)
+	return relayStarted{Process: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
+		return relay.Accepts(addr, childStart, s.Gone())
 	}}, nil
 }

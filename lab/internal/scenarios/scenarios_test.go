@@ -81,9 +81,20 @@ func rounds(s lab.Scenario) []int {
 }
 
 func TestAllVariantsDoTheSameWorkAndLeaveNothing(t *testing.T) {
+	if !underRace {
+		// Once, not for each variant.
+		program, err := relayProgram(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(relayProgramEnv, program)
+	}
 	for _, s := range All() {
 		if underRace && s.Named {
 			continue // the servers are processes that the detector does not see
+		}
+		if strings.HasPrefix(s.Name, "relay/") && strings.HasSuffix(s.Name, "-1000") {
+			continue // in a quick run they are those of 200 with more viewers
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			before := holdings(t)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -95,7 +96,7 @@ var frameWriters = []frameWriter{
 type sender struct {
 	place
 	conn   *net.TCPConn
-	child  *child
+	child  *child.Process
 	frames []mem.Buf // the units of the ring
 	write  writeFrames
 	word   [8]byte
@@ -112,7 +113,7 @@ func newSender(env lab.Env, kind frameKind, open func(net.Conn) writeFrames) (la
 		return nil, err
 	}
 	if x.conn, err = acceptFrom(l, x.child); err != nil {
-		x.child.stop()
+		x.child.Stop()
 		return nil, err
 	}
 	if err := errors.Join(x.conn.SetWriteBuffer(sendBuffer), x.keep()); err != nil {
@@ -143,14 +144,14 @@ func (x *sender) Run(ops int) (lab.Sample, error) {
 		_, err = io.ReadFull(x.conn, x.word[:])
 	}
 	if err != nil {
-		return lab.Sample{}, fmt.Errorf("scenarios: sending %d frames: %w (%s)", ops, err, x.child.why())
+		return lab.Sample{}, fmt.Errorf("scenarios: sending %d frames: %w (%w)", ops, err, x.child.Why())
 	}
 	return x.account(ops, binary.BigEndian.Uint64(x.word[:]))
 }
 
 func (x *sender) Close() error {
 	err := x.conn.Close()
-	x.child.stop()
+	x.child.Stop()
 	for i := range x.frames {
 		x.frames[i].Release()
 	}

@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
@@ -132,7 +135,9 @@ func runChild(scenarios []lab.Scenario, args []string) error {
 	if err != nil {
 		return err
 	}
-	time.AfterFunc(childLife, func() { os.Exit(3) })
+	child.Expire(childLife)
+	// A parent that is gone is noticed by its pipe, and tidied up after.
+	signal.Ignore(syscall.SIGTERM)
 	runtime.GOMAXPROCS(j.procs)
 	if j.mode == modeAllocs {
 		// Before the first allocation of the workload, and only once: the figures of

@@ -39,20 +39,20 @@ func (c *collector) use(ctx context.Context, tool string) (note string, err erro
 	}
 }
 
-// run runs the workload in a mode in which the child looks at itself, and hands its
+// run runs the workload in a mode in which the started looks at itself, and hands its
 // files to read.
 func (c *collector) run(ctx context.Context, m mode, d time.Duration, read func(*worker, outcome) error) error {
-	child, err := startWorker(ctx, c.o, c.w, m, c.dir, d, runtime.GOMAXPROCS(0))
+	started, err := startWorker(ctx, c.o, c.w, m, c.dir, d, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(child.dir)
-	out, err := child.wait(ctx, d+endIn)
+	defer os.RemoveAll(started.dir)
+	out, err := started.wait(ctx, d+endIn)
 	if err != nil {
 		return err
 	}
 	c.ran(m, out)
-	return read(child, out)
+	return read(started, out)
 }
 
 // ran keeps what the run came to: that under the CPU profile, or else the first.
@@ -67,17 +67,17 @@ func (c *collector) ran(m mode, out outcome) {
 func (c *collector) watched(ctx context.Context, m mode, look func(*worker) error) error {
 	// It is stopped when they have seen enough, and ends by itself a while after.
 	d := c.each + 2*attachIn + letGoIn
-	child, err := startWorker(ctx, c.o, c.w, m, c.dir, d, runtime.GOMAXPROCS(0))
+	started, err := startWorker(ctx, c.o, c.w, m, c.dir, d, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(child.dir)
-	defer child.kill()
-	if err := look(child); err != nil {
+	defer os.RemoveAll(started.dir)
+	defer started.Stop()
+	if err := look(started); err != nil {
 		return err
 	}
-	child.stop()
-	out, err := child.wait(ctx, endIn)
+	started.stop()
+	out, err := started.wait(ctx, endIn)
 	if err == nil && m == modeWatched {
 		c.ran(m, out)
 	}
@@ -85,8 +85,8 @@ func (c *collector) watched(ctx context.Context, m mode, look func(*worker) erro
 }
 
 func (c *collector) underCPU(ctx context.Context) error {
-	return c.run(ctx, modeCPU, c.each, func(child *worker, _ outcome) error {
-		p, err := pprofFile(child.file(cpuFile))
+	return c.run(ctx, modeCPU, c.each, func(started *worker, _ outcome) error {
+		p, err := pprofFile(started.file(cpuFile))
 		if err == nil {
 			c.e.CPU, err = cpuProfile(p)
 		}
@@ -95,12 +95,12 @@ func (c *collector) underCPU(ctx context.Context) error {
 }
 
 func (c *collector) underAllocs(ctx context.Context) error {
-	return c.run(ctx, modeAllocs, c.each, func(child *worker, _ outcome) error {
-		before, err := pprofFile(child.file(beforeFile))
+	return c.run(ctx, modeAllocs, c.each, func(started *worker, _ outcome) error {
+		before, err := pprofFile(started.file(beforeFile))
 		if err != nil {
 			return err
 		}
-		p, err := pprofFile(child.file(allocsFile))
+		p, err := pprofFile(started.file(allocsFile))
 		if err == nil {
 			c.e.Space, c.e.Allocs, err = allocProfiles(p, before)
 		}
@@ -109,15 +109,15 @@ func (c *collector) underAllocs(ctx context.Context) error {
 }
 
 func (c *collector) underLocks(ctx context.Context) error {
-	return c.run(ctx, modeLocks, c.each, func(child *worker, _ outcome) error {
-		p, err := pprofFile(child.file(mutexFile))
+	return c.run(ctx, modeLocks, c.each, func(started *worker, _ outcome) error {
+		p, err := pprofFile(started.file(mutexFile))
 		if err == nil {
 			c.e.Mutex, err = waitProfile(p)
 		}
 		if err != nil {
 			return err
 		}
-		if p, err = pprofFile(child.file(blockFile)); err == nil {
+		if p, err = pprofFile(started.file(blockFile)); err == nil {
 			c.e.Block, err = waitProfile(p)
 		}
 		return err
@@ -125,8 +125,8 @@ func (c *collector) underLocks(ctx context.Context) error {
 }
 
 func (c *collector) underTrace(ctx context.Context) (note string, err error) {
-	err = c.run(ctx, modeTrace, min(c.each, traceFor), func(child *worker, out outcome) error {
-		file, err := os.Open(child.file(traceFile))
+	err = c.run(ctx, modeTrace, min(c.each, traceFor), func(started *worker, out outcome) error {
+		file, err := os.Open(started.file(traceFile))
 		if err != nil {
 			return fmt.Errorf("evidence: %w", err)
 		}
@@ -146,8 +146,8 @@ func (c *collector) underStrace(ctx context.Context) (note string, err error) {
 	if _, err := findStrace(); err != nil {
 		return "", err
 	}
-	err = c.watched(ctx, modeCalls, func(child *worker) error {
-		c.e.Calls, err = straceOf(ctx, child.cmd.Process.Pid, c.dir, c.each, func() (int64, bool) { return child.mark(ctx) })
+	err = c.watched(ctx, modeCalls, func(started *worker) error {
+		c.e.Calls, err = straceOf(ctx, started.PID(), c.dir, c.each, func() (int64, bool) { return started.mark(ctx) })
 		note, err = readAsFar(c.e.Calls != nil, err)
 		return err
 	})
@@ -158,8 +158,8 @@ func (c *collector) underPerfStat(ctx context.Context) (note string, err error) 
 	if _, err := findPerf(); err != nil {
 		return "", err
 	}
-	err = c.watched(ctx, modeWatched, func(child *worker) error {
-		p, err := perfStatOf(ctx, child.cmd.Process.Pid, c.dir, c.each)
+	err = c.watched(ctx, modeWatched, func(started *worker) error {
+		p, err := perfStatOf(ctx, started.PID(), c.dir, c.each)
 		if p != nil {
 			c.e.counted(p)
 			note = unsupported(p)
@@ -173,8 +173,8 @@ func (c *collector) underPerfRecord(ctx context.Context) (note string, err error
 	if _, err := findPerf(); err != nil {
 		return "", err
 	}
-	err = c.watched(ctx, modeWatched, func(child *worker) error {
-		p, err := perfRecordOf(ctx, child.cmd.Process.Pid, c.dir, c.each, c.e.countsCycles())
+	err = c.watched(ctx, modeWatched, func(started *worker) error {
+		p, err := perfRecordOf(ctx, started.PID(), c.dir, c.each, c.e.countsCycles())
 		if p != nil {
 			c.e.perf().Profile = p
 		}

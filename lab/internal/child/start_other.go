@@ -1,6 +1,6 @@
 //go:build !linux
 
-package matrix
+package child
 
 import (
 	"os"

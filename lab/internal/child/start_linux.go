@@ -1,4 +1,4 @@
-package matrix
+package child
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // starting has a thread of its own for as long as this process lives: what is
@@ -24,12 +26,23 @@ var starting = sync.OnceValue(func() chan<- func() {
 
 // start starts a process that is asked to end when this one ends, in whatever way,
 // and keeps it out of the terminal's process group: an interrupt is for this one,
-// which then ends its targets. The reading ends of its pipes it holds itself too, so
-// that they do not break before it has tidied up.
+// which then ends its children. The reading ends of its pipes it holds itself too, so
+// that they do not break before it has tidied up. It may run on the processors of
+// the calling thread.
 func start(cmd *exec.Cmd, pipes ...*os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
 	cmd.ExtraFiles = pipes
+	var processors unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &processors); err != nil {
+		return err
+	}
 	started := make(chan error)
-	starting() <- func() { started <- cmd.Start() }
+	starting() <- func() {
+		if err := unix.SchedSetaffinity(0, &processors); err != nil {
+			started <- err
+			return
+		}
+		started <- cmd.Start()
+	}
 	return <-started
 }

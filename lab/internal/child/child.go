@@ -1,0 +1,274 @@
+// Package child starts processes and ends them: parts of a measurement that run
+// in a process of their own, so that their time and memory are not counted with
+// those of the others, and targets.
+//
+// A Process ends with its parent: a command of this program when its standard
+// input does (Begin), and on Linux any when this process ends in whatever way. Its
+// methods may be called by several goroutines, except Line.
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// Within is how long a child may take to do what it was started for, to listen
+	// say.
+	Within = 15 * time.Second
+	// mostSaid is how much of its standard error is kept: the last bytes.
+	mostSaid = 4 << 10
+	// mostLines is how many lines of its standard output wait to be read.
+	mostLines = 64
+)
+
+// A Process is one that was started.
+type Process struct {
+	name  string
+	cmd   *exec.Cmd
+	mu    sync.Mutex // of stdin
+	stdin io.WriteCloser
+	lines chan string   // of its standard output; closed when there are no more
+	quit  chan struct{} // closed by Stop: lines are not read any more
+	once  sync.Once
+	said  tail          // on standard error
+	gone  chan struct{} // closed when it has ended
+	err   error         // how; set before gone is closed
+}
+
+// Command is a hidden command of the program self, which runs it as "child NAME
+// ARGUMENTS...".
+func Command(self, name string, args ...string) *exec.Cmd {
+	return exec.Command(self, append([]string{"child", name}, args...)...)
+}
+
+// Start starts a command, which errors call by that name. Stop must be called.
+func Start(cmd *exec.Cmd, name string) (*Process, error) {
+	p := &Process{name: name, cmd: cmd, lines: make(chan string, mostLines), quit: make(chan struct{}), gone: make(chan struct{})}
+	failed := func(err error) error { return fmt.Errorf("starting %s: %w", name, err) }
+	if cmd.Path == "" {
+		return nil, failed(errors.New("the program is not known"))
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, failed(err)
+	}
+	p.stdin = stdin
+	// Pipes of our own: with exec's, Wait closes them under the reader.
+	out, outIn, outErr := os.Pipe()
+	errs, errsIn, errsErr := os.Pipe()
+	if err = errors.Join(outErr, errsErr); err == nil {
+		cmd.Stdout, cmd.Stderr = outIn, errsIn
+		err = start(cmd, out, errs)
+	}
+	outIn.Close()
+	errsIn.Close()
+	if err != nil {
+		stdin.Close()
+		out.Close()
+		errs.Close()
+		return nil, failed(err)
+	}
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		defer errs.Close()
+		io.Copy(&p.said, errs)
+	}()
+	go func() {
+		defer close(p.lines)
+		defer out.Close()
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			select {
+			case p.lines <- lines.Text():
+			case <-p.quit:
+			}
+		}
+	}()
+	go func() {
+		p.err = cmd.Wait()
+		// A process that it started, and that lives on, may hold the other ends.
+		soon := time.Now().Add(time.Second)
+		out.SetReadDeadline(soon)
+		errs.SetReadDeadline(soon)
+		<-heard
+		close(p.gone)
+	}()
+	return p, nil
+}
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Gone is closed when the process has ended.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Said is the end of what came on standard error, in one line.
+func (p *Process) Said() string { return p.said.String() }
+
+// Line waits for the next line of standard output, at most for a time; 0 is twice
+// Within.
+func (p *Process) Line(ctx context.Context, within time.Duration) (string, error) {
+	if within == 0 {
+		within = 2 * Within
+	}
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case line, ok := <-p.lines:
+		if ok {
+			return strings.TrimSpace(line), nil
+		}
+		return "", fmt.Errorf("%w: %w", io.EOF, p.Why())
+	case <-ctx.Done():
+		return "", fmt.Errorf("waiting for %s: %w", p.name, context.Cause(ctx))
+	case <-timer.C:
+		return "", fmt.Errorf("%s has said nothing for %v", p.name, within)
+	}
+}
+
+// Lines are those of standard output, for who reads them itself. It is closed when
+// there are no more.
+func (p *Process) Lines() <-chan string { return p.lines }
+
+// Ask writes a line to standard input and waits for one of standard output.
+func (p *Process) Ask(ctx context.Context, question string, within time.Duration) (string, error) {
+	if err := p.Tell(question); err != nil {
+		return "", err
+	}
+	return p.Line(ctx, within)
+}
+
+// Tell writes a line to standard input.
+func (p *Process) Tell(line string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := io.WriteString(p.stdin, line+"\n"); err != nil {
+		return fmt.Errorf("asking %s to %s: %w: %w", p.name, line, err, p.Why())
+	}
+	return nil
+}
+
+// Why says how a process ended that did not do its work. One that has just closed its
+// pipes is given a moment to end.
+func (p *Process) Why() error {
+	moment := time.NewTimer(time.Second)
+	defer moment.Stop()
+	select {
+	case <-p.gone:
+		return p.Ended()
+	case <-moment.C:
+		return fmt.Errorf("%s is silent", p.name)
+	}
+}
+
+// Ended says how the process ended, in its own words if there are any; nil while
+// it has not.
+func (p *Process) Ended() error {
+	select {
+	case <-p.gone:
+	default:
+		return nil
+	}
+	switch text := p.said.String(); {
+	case text != "" && p.err != nil:
+		return fmt.Errorf("%s ended: %w: %s", p.name, p.err, text)
+	case text != "":
+		return fmt.Errorf("%s ended: %s", p.name, text)
+	case p.err != nil:
+		return fmt.Errorf("%s ended: %w", p.name, p.err)
+	}
+	return fmt.Errorf("%s ended without a word", p.name)
+}
+
+// Wait waits for the end, at most for a time, and returns what the process ended
+// with: nil for exit code 0.
+func (p *Process) Wait(ctx context.Context, within time.Duration) error {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-p.gone:
+		if p.err != nil {
+			return p.Ended()
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return fmt.Errorf("%s had not ended after %v", p.name, within.Round(time.Second))
+	}
+}
+
+// CloseStdin is how a child of this program is told to end.
+func (p *Process) CloseStdin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stdin.Close()
+}
+
+// Stop ends the process and returns when it is gone. Once more is no harm.
+func (p *Process) Stop() {
+	p.once.Do(func() { close(p.quit) })
+	p.CloseStdin()
+	p.cmd.Process.Kill() // fails only if it is gone already
+	<-p.gone
+}
+
+// End asks the process to end with SIGTERM, and ends it when it does not in time.
+func (p *Process) End(within time.Duration) {
+	p.CloseStdin()
+	// Where there are no signals, or it is gone, Stop does.
+	if p.cmd.Process.Signal(syscall.SIGTERM) == nil {
+		late := time.NewTimer(within)
+		defer late.Stop()
+		select {
+		case <-p.gone:
+		case <-late.C:
+		}
+	}
+	p.Stop()
+}
+
+// Begin makes this process a good child: gone when its standard input ends, which
+// is when its parent is gone, or when it has lived too long.
+func Begin(life time.Duration) {
+	Expire(life)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+}
+
+// Expire ends this process when it has lived too long, should its parent be stopped
+// in a way that leaves the pipe open.
+func Expire(life time.Duration) { time.AfterFunc(life, func() { os.Exit(3) }) }
+
+// tail keeps the last bytes of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-mostSaid):]...)
+	t.buf = bytes.Clone(t.buf[max(0, len(t.buf)-mostSaid):])
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimPrefix(strings.Join(strings.Fields(string(t.buf)), " "), "lab: ")
+}
