@@ -28,7 +28,7 @@ func TestDeliveryAllocatesNothing(t *testing.T) {
 	if sys.Race || invariant.Enabled {
 		t.Skip("pools forget at random under the race detector, and the invariants poison and allocate")
 	}
-	for _, form := range []Form{FormFLV, FormRTMP, FormWebSocket} {
+	for _, form := range []Form{FormFLV, FormRTMP, FormWebSocket, FormChunked} {
 		t.Run(form.String(), func(t *testing.T) {
 			alloc := mem.New(mem.Options{Name: t.Name()})
 			h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc, GOPFrames: 100}})

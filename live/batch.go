@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"encoding/binary"
+	"strconv"
 
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/mem"
@@ -16,7 +17,7 @@ type batch struct {
 	bufs  []mem.Buf // of the part with the same index; the zero Buf for plain memory
 	size  int       // bytes in all parts
 	ends  []int     // where each record ends, counted from the front
-	head  [10]byte  // of a WebSocket message
+	head  [12]byte  // of a WebSocket message or a chunk
 
 	records   int   // how many there are, those left out not counted
 	came      int64 // when the first of them came, on the stream's clock
@@ -151,13 +152,26 @@ func (t *batch) leaveOut() {
 	t.left++
 }
 
-// frame appends the header of a WebSocket message of n bytes.
-func (t *batch) frame(n int) {
-	if t.size > 0 {
-		t.add(appendFrame(nil, n)) // head may be in use
+// frame appends the header of a WebSocket message or chunk of n bytes.
+func (t *batch) frame(f Form, n int) {
+	var h []byte
+	if t.size == 0 {
+		h = t.head[:0] // later it may be in use
+	}
+	if f == FormChunked {
+		t.add(appendChunk(h, n, false))
 		return
 	}
-	t.add(appendFrame(t.head[:0], n))
+	t.add(appendFrame(h, n))
+}
+
+// appendChunk appends what stands before a chunk of n bytes, which is the first
+// of its body or follows another (RFC 9112, section 7.1).
+func appendChunk(h []byte, n int, first bool) []byte {
+	if !first {
+		h = append(h, "\r\n"...)
+	}
+	return append(strconv.AppendInt(h, int64(n), 16), "\r\n"...)
 }
 
 // appendFrame appends the header of a WebSocket message of n bytes: final,
@@ -179,7 +193,7 @@ func appendFrame(h []byte, n int) []byte {
 // ffmpeg takes it for subtitles.
 func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 	var p []byte
-	if first && (f == FormFLV || f == FormWebSocket) {
+	if first && (f == FormFLV || f == FormWebSocket || f == FormChunked) {
 		h := flv.Header{Audio: r.set.config(isAudio) != nil, Video: r.set.config(isVideo) != nil}
 		if !h.Audio && !h.Video {
 			h.Audio, h.Video = true, true
@@ -214,8 +228,12 @@ func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
 			p = binary.BigEndian.AppendUint32(p, uint32(flv.TagHeaderLen+len(body)))
 		})
 	}
-	if f == FormWebSocket && len(p) > 0 {
+	switch {
+	case len(p) == 0:
+	case f == FormWebSocket:
 		t.add(appendFrame(nil, len(p)))
+	case f == FormChunked:
+		t.add(appendChunk(nil, len(p), first))
 	}
 	t.add(p)
 }

@@ -3,7 +3,9 @@ package live
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
+	"net/http/httputil"
 	"testing"
 	"time"
 
@@ -90,14 +92,14 @@ func TestForms(t *testing.T) {
 		tags = append(tags, video(at, i == 0, n), audio(at+3, 50))
 		at += 40
 	}
-	for _, form := range []Form{FormFLV, FormRTMP, FormWebSocket} {
+	for _, form := range []Form{FormFLV, FormRTMP, FormWebSocket, FormChunked} {
 		t.Run(form.String(), func(t *testing.T) {
 			h := NewHub(HubOptions{})
 			defer h.Close()
 			p := mustPublish(t, h, "s", PublishOptions{})
 			w := newWriter(t, WriterOptions{Merge: 10 * time.Millisecond})
 			s, c := pair(t)
-			add(t, w, s, p.Stream(), ViewerOptions{Form: form, FromStart: true, Merge: -1})
+			add(t, w, s, p.Stream(), ViewerOptions{Form: form, FromStart: true, Merge: -1, Trailer: trailerOf(form)})
 			send(t, p, tags...)
 			p.Close()
 			b, err := io.ReadAll(c)
@@ -113,11 +115,32 @@ func TestForms(t *testing.T) {
 				if n > len(tags) {
 					t.Errorf("%d messages for %d tags", n, len(tags))
 				}
+			case FormChunked:
+				equalTags(t, fileOf(t, unchunk(t, b, true)), tags)
 			case FormRTMP:
 				equalTags(t, rtmpTags(t, b), tags)
 			}
 		})
 	}
+}
+
+// trailerOf is what ends a form.
+func trailerOf(f Form) []byte {
+	if f == FormChunked {
+		return []byte("\r\n0\r\n\r\n")
+	}
+	return nil
+}
+
+// unchunk joins chunks of HTTP/1.1, read by the standard library, and wants
+// their end if ended; a body without an end may be cut anywhere.
+func unchunk(t testing.TB, p []byte, ended bool) []byte {
+	t.Helper()
+	all, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(p)))
+	if err != nil && (ended || !errors.Is(err, io.ErrUnexpectedEOF)) {
+		t.Fatalf("after %d bytes of %d: %v", len(all), len(p), err)
+	}
+	return all
 }
 
 // Whoever joins a stream of RTMP has the headers in chunks as well.

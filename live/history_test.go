@@ -119,7 +119,7 @@ func TestHistories(t *testing.T) {
 			s, c := pair(t)
 			s.SetWriteBuffer(32 << 10 << r.IntN(4))
 			c.SetReadBuffer(32 << 10 << r.IntN(4))
-			form := Form(r.IntN(3))
+			form := []Form{FormFLV, FormRTMP, FormWebSocket, FormChunked}[r.IntN(4)]
 			add(t, w, s, p.Stream(), ViewerOptions{Form: form, NoGOP: r.IntN(3) == 0, Merge: time.Duration(r.IntN(3)) * 2 * time.Millisecond})
 			viewers++
 			most := 1 << (9 + r.IntN(10))
@@ -165,6 +165,9 @@ func TestHistories(t *testing.T) {
 			b := res.b
 			if res.form == FormWebSocket {
 				b, _ = unframe(t, b)
+			}
+			if res.form == FormChunked {
+				b = unchunk(t, b, false)
 			}
 			if res.form == FormRTMP {
 				checkHistory(t, rtmpTags(t, b), all)

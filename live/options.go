@@ -83,6 +83,9 @@ const (
 	// FormWebSocket is FormFLV in unmasked binary WebSocket messages
 	// (RFC 6455, section 5.2).
 	FormWebSocket
+	// FormChunked is FormFLV in chunks of HTTP/1.1 (RFC 9112, section 7.1). The line
+	// end behind a chunk is sent with the next one, so a Trailer begins with it.
+	FormChunked
 	// FormRaw is the payloads and nothing else, of a stream with Raw set.
 	FormRaw
 )
@@ -95,6 +98,8 @@ func (f Form) String() string {
 		return "rtmp"
 	case FormWebSocket:
 		return "websocket"
+	case FormChunked:
+		return "chunked"
 	case FormRaw:
 		return "raw"
 	}

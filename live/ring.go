@@ -237,8 +237,8 @@ func (r *ring) fill(b *batch, f Form, seq, upto uint64, limit int) uint64 {
 			r.fillChunks(b, r.at(seq))
 			b.ends = append(b.ends, b.size)
 		}
-	case FormWebSocket:
-		b.frame(int(r.place(end) - from))
+	case FormWebSocket, FormChunked:
+		b.frame(f, int(r.place(end)-from))
 		b.whole = true
 		r.bodies.cut(b, from, r.place(end))
 	default:

@@ -61,7 +61,7 @@ func (l *load) dial() error {
 	if l.work.Form == FLV {
 		v.flv = newFLVSplit()
 		v.flv.look = look
-		return send([]byte("GET /" + l.work.App + "/" + l.work.Stream + ".flv HTTP/1.1\r\nHost: " + l.work.View + "\r\n\r\n"))
+		return send([]byte("GET /" + l.work.App + "/" + l.work.Stream + ".flv HTTP/1.0\r\nHost: " + l.work.View + "\r\n\r\n"))
 	}
 	v.rtmp = &rtmpClient{split: newRTMPSplit(), work: &l.work, send: send}
 	v.rtmp.split.look = look

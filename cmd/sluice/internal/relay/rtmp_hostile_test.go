@@ -260,6 +260,10 @@ func TestRTMPSilentConnectionsKeepNobodyOut(t *testing.T) {
 			defer conn.Close()
 		}
 	}
+	rtmpUntil(t, "all places are taken", func() bool {
+		got := s.rtmp.Arrivals.Stats()
+		return got.On == 64 && got.On+got.Waiting == 3*64
+	})
 	began := time.Now()
 	p := rtmpPush(t, s, "rtmp", "live", "s")
 	if took := time.Since(began); took > s.host.Times.Header/2 {

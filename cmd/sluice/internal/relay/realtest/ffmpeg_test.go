@@ -166,3 +166,25 @@ func (l crcList) differ(want crcList) string {
 	}
 	return ""
 }
+
+// The end of a stream is an end to ffmpeg, over each protocol, and no lost
+// connection.
+func TestFFmpegSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t, flags("--grace 0"))
+	pulls := []*process{
+		pull(t, "http://"+s.HTTP+"/live/s.flv?wait=30"),
+		pull(t, "rtmp://"+s.RTMP+"/live/s?wait=30"),
+	}
+	if p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s"); p.wait(t, patient(20*time.Second)) != 0 {
+		t.Fatal(p.stderr.tail(10))
+	}
+	for _, p := range pulls {
+		if code := p.wait(t, patient(20*time.Second)); code != 0 {
+			t.Errorf("exit code %d: %s", code, p.stderr.tail(10))
+		}
+		if lines := p.stderr.matches("prematurely|Input/output error"); len(lines) > 0 {
+			t.Errorf("ffmpeg %q: %q", p.cmd.Args, lines)
+		}
+	}
+}

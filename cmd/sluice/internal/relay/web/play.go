@@ -64,9 +64,9 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 
 const flvType = "video/x-flv"
 
-// playFLV takes the connection out of net/http's hands: the answer has no
-// length and is not chunked, so that what all viewers get is the same bytes,
-// and ends with the connection (RFC 9112, section 6.3).
+// playFLV takes the connection out of net/http's hands. The answer is chunked, so
+// that a client knows a stream's end from a lost connection; clients of HTTP/1.0
+// get what ends with the connection (RFC 9112, section 6.3).
 func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Stream, info session.Info, o session.PlayOptions, done func()) {
 	conn, _, err := hijack(rw)
 	if err != nil {
@@ -75,26 +75,40 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 		answerError(rw, http.StatusInternalServerError, "cannot play on this connection")
 		return
 	}
-	_, err = w.TryWatch(conn, st, info, o, session.Viewing{
+	how := session.Viewing{
 		Form:    live.FormFLV,
-		Prelude: headerOf(http.StatusOK, flvType, -1, rw.Header()),
+		Prelude: headerOf(http.StatusOK, flvType, endsWithConnection, rw.Header()),
 		Unread:  true,
 		Done:    done,
-	})
+	}
+	if r.ProtoAtLeast(1, 1) {
+		how.Form, how.Trailer = live.FormChunked, []byte("\r\n0\r\n\r\n")
+		how.Prelude = headerOf(http.StatusOK, flvType, chunkedBody, rw.Header())
+	}
+	_, err = w.TryWatch(conn, st, info, o, how)
 	if err != nil {
 		status, reason := session.Refusal(err)
 		w.farewell(conn, status, errorText(reason), rw.Header())
 	}
 }
 
-// headerOf is the header of an answer on a connection that ends with it.
-// length is -1 when that is where the body ends, too. CORS fields are taken
-// from more.
+// Bodies without a length, for headerOf.
+const (
+	endsWithConnection = -1
+	chunkedBody        = -2
+)
+
+// headerOf is the header of an answer on a connection that ends with it. length
+// is that of the body in bytes, or one of the constants above. CORS fields are
+// taken from more.
 func headerOf(status int, contentType string, length int, more http.Header) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n",
 		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), contentType)
-	if length >= 0 {
+	switch {
+	case length == chunkedBody:
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+	case length >= 0:
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", length)
 	}
 	for _, name := range []string{"Access-Control-Allow-Origin", "Vary"} {
