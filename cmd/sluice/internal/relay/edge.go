@@ -34,7 +34,7 @@ func newOrigin(h *session.Host, addresses []string, change func(*edge.Options)) 
 		return nil, err
 	}
 	o := &origin{host: h, origins: from, wanted: make(map[string]int)}
-	options := edge.Options{Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry}
+	options := edge.Options{Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame}
 	if change != nil {
 		change(&options)
 	}

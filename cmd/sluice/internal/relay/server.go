@@ -85,6 +85,7 @@ func New(c config.Config, o Options) (*Server, error) {
 			GOPBytes:  c.GOPBytes,
 			GOPFrames: c.GOPFrames,
 			GOPTime:   c.GOPTime,
+			MaxFrame:  c.MaxFrame,
 			NoGOP:     !c.GOP,
 			Grace:     c.Grace,
 			Allocator: alloc,

@@ -31,6 +31,7 @@ var configKeys = []struct {
 	{"gop-bytes", "1MiB", "1MiB", map[string]string{"65535": "65536", "2GiB": "not a size", "1.5MiB": "not a size", "-1": "not a size", "10MB": "not a size"}},
 	{"gop-frames", "100", "100", map[string]string{"15": "16", "1048577": "1048576", "many": "whole number", "1.5": "whole number"}},
 	{"gop-time", "10s", "10s", map[string]string{"99ms": "100ms", "11m": "10m0s"}},
+	{"max-frame", "4MiB", "4MiB", map[string]string{"16MiB": "16777215", "1KiB": "65536"}},
 	{"grace", "1m0s", "1m0s", map[string]string{"-1s": "0s", "1h": "10m0s"}},
 	{"takeover", "replace", "replace", map[string]string{"allow": "refuse, replace"}},
 	{"protect", "[publish, play]", "publish,play", map[string]string{"everything": "publish, play", "[publish, watch]": "watch"}},

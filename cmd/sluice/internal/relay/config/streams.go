@@ -18,6 +18,7 @@ type Streams struct {
 	GOPBytes  int
 	GOPFrames int
 	GOPTime   time.Duration
+	MaxFrame  int // bytes
 	Grace     time.Duration
 	Takeover  string // TakeoverRefuse or TakeoverReplace
 }
@@ -34,6 +35,8 @@ func (g *Streams) settings() []Setting {
 			value: number(&g.GOPFrames), fits: between(&g.GOPFrames, 16, 1<<20)},
 		{Name: "gop-time", Default: "30s", Usage: "keep at most this `time` of a stream",
 			value: duration(&g.GOPTime), fits: between(&g.GOPTime, 100*time.Millisecond, 10*time.Minute)},
+		{Name: "max-frame", Default: "8MiB", Usage: "end a publisher whose frame is longer than this `size`, whatever it publishes by",
+			value: size(&g.MaxFrame), fits: between(&g.MaxFrame, 64<<10, 16<<20-1)},
 		{Name: "grace", Default: "5s", Usage: "a stream waits this `time` for its publisher to come back",
 			value: duration(&g.Grace), fits: between(&g.Grace, 0, 10*time.Minute)},
 		{Name: "takeover", Default: TakeoverRefuse, Live: true, Usage: "`policy` for a second publisher of a stream: refuse it, or let it replace the first",

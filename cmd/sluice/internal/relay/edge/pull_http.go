@@ -72,6 +72,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	r := sluice.NewBufReader(resp.Body)
 	defer r.Recycle()
 	d := flv.NewDecoder(r)
+	d.MaxTag = q.puller.options.MaxFrame
 	if _, err := d.ReadHeader(); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}

@@ -30,7 +30,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	if err := w.SetTimeout(q.puller.options.Idle); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
-	c := rtmp.NewConn(r, w, rtmp.Options{})
+	c := rtmp.NewConn(r, w, rtmp.Options{Limits: rtmp.Limits{Message: q.puller.options.MaxFrame, Data: q.puller.options.MaxFrame}})
 	defer c.Recycle()
 	app, tcURL, name := q.from.rtmpNames(q.stream)
 	if err := c.ClientHandshake(); err != nil {

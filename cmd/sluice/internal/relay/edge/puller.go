@@ -79,6 +79,8 @@ type Options struct {
 	Refuse time.Duration
 	// Max is how many streams may be pulled at once; 1,000.
 	Max int
+	// MaxFrame is the longest frame that is taken, in bytes; 8 MiB.
+	MaxFrame int
 	// TLS is for connections to the origin; nil uses the system's roots.
 	TLS *tls.Config
 	// Logger hears of pulls that begin and end; nil is slog.Default().
@@ -97,6 +99,7 @@ func (o Options) withDefaults() Options {
 	o.RetryMost = max(cmp.Or(o.RetryMost, 3*time.Second), o.Retry)
 	o.GiveUp = cmp.Or(o.GiveUp, time.Minute)
 	o.Refuse = cmp.Or(o.Refuse, time.Second)
+	o.MaxFrame = cmp.Or(o.MaxFrame, 8<<20)
 	o.Max = cmp.Or(o.Max, 1000)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o

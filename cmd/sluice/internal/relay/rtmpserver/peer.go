@@ -72,7 +72,9 @@ func newPeer(s *session.Host, conn net.Conn, address, protocol string) *peer {
 	}
 	x.r.Reset(conn)
 	x.w = sluice.NewBufWriter(x.out, sluice.Options{Allocator: s.Alloc})
-	x.c = rtmp.NewConn(x.r, x.w, rtmp.Options{Limits: rtmp.Limits{Command: MaxCommand, ChunkStreams: maxChunkStreams}})
+	x.c = rtmp.NewConn(x.r, x.w, rtmp.Options{Limits: rtmp.Limits{
+		Message: s.Config().MaxFrame, Data: s.Config().MaxFrame, Command: MaxCommand, ChunkStreams: maxChunkStreams,
+	}})
 	return x
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -97,7 +98,7 @@ func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.W
 			continue
 		}
 		if err != nil {
-			return session.PeerError(err)
+			return session.FrameError(session.PeerError(err), x.server.Config().MaxFrame)
 		}
 		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
 			action, err := x.c.Answer(m)
@@ -131,6 +132,8 @@ func (x *peer) linger() {
 	for {
 		m, err := x.c.ReadMessage()
 		if err != nil {
+			// What is no message any more is read all the same.
+			_, _ = io.Copy(io.Discard, x.r)
 			return
 		}
 		m.Release()

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,9 @@ import (
 	"syscall"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/rtmp"
 )
 
 // Why somebody may not publish or watch, beside what the gate says. Each
@@ -31,7 +35,19 @@ var (
 	ErrEndOfBody = errors.New("the publisher said that it was done")
 	ErrIdle      = errors.New("nothing came in time")
 	ErrTooSlow   = errors.New("slower than the minimum rate")
+	ErrFrame     = errors.New("a frame is longer than the setting max-frame allows")
 )
+
+// FrameError makes ErrFrame, with the limit, of the error by which a protocol
+// refuses a frame above limit bytes, and returns others as they are.
+func FrameError(err error, limit int) error {
+	for _, long := range []error{rtmp.ErrTooLong, flv.ErrTooLong, live.ErrFrame} {
+		if errors.Is(err, long) {
+			return fmt.Errorf("%w, which is %d bytes: %w", ErrFrame, limit, err)
+		}
+	}
+	return err
+}
 
 // Refusal is what the peer is told of an error of AdmitPublish, AdmitPlay,
 // StreamName and ParsePlayOptions: an HTTP status and one line.

@@ -40,8 +40,9 @@ type body struct {
 }
 
 // newBody reads a body from raw: chunked (RFC 9112, section 7.1) when length is
-// negative. close gives the memory back.
-func newBody(raw *sluice.BufReader, p *session.Watchdog, length int64) *body {
+// negative, of tags with payloads of at most maxTag bytes. close gives the
+// memory back.
+func newBody(raw *sluice.BufReader, p *session.Watchdog, length int64, maxTag int) *body {
 	raw.SetLimits(sluice.Options{Line: maxChunkLine})
 	b := &body{raw: raw, watchdog: p, chunked: length < 0, left: max(length, 0), fed: sluice.NewBufReaderFed()}
 	b.tags = flv.NewDecoder(b.fed)
@@ -144,7 +145,7 @@ func (b *body) piece() (n int, whole bool, err error) {
 			b.edge += int64(end)
 			return min(end, len(view)), true, nil
 		}
-		if next == 0 || int64(next) > b.left || next > maxTag {
+		if next == 0 || int64(next) > b.left || next > b.tags.MaxTag {
 			return b.part(view), false, nil
 		}
 		more = next
@@ -176,9 +177,6 @@ func (b *body) part(p []byte) int {
 	}
 	return len(p)
 }
-
-// maxTag is the longest tag that is taken, in bytes of its payload.
-const maxTag = 8 << 20
 
 // wholeTags looks for whole tags in p, which begins where a tag begins. It
 // returns where the last of them ends, which may be a little behind p: some

@@ -31,6 +31,8 @@ type bodyConn struct {
 	r io.Reader
 }
 
+const maxTag = 8 << 20
+
 func (c bodyConn) Read(p []byte) (int, error)      { return c.r.Read(p) }
 func (c bodyConn) SetReadDeadline(time.Time) error { return nil }
 
@@ -40,7 +42,7 @@ func readBody(t *testing.T, r io.Reader, length int64) (tags []flvtest.Tag, rest
 	t.Helper()
 	conn := bodyConn{r: r}
 	raw := sluice.NewBufReader(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), length)
+	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), length, maxTag)
 	defer b.close()
 	for {
 		tag, err := b.next()
@@ -235,7 +237,7 @@ func TestBodyThatClaimsMuch(t *testing.T) {
 	conn := bodyConn{r: io.MultiReader(strings.NewReader(text), iotest.ErrReader(stuck))}
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1)
+	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1, maxTag)
 	if _, err := b.next(); !errors.Is(err, stuck) {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func TestBodyInTinyChunksIsBroughtTogether(t *testing.T) {
 	conn := bodyConn{r: io.MultiReader(bytes.NewReader(text), iotest.ErrReader(stuck))}
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1)
+	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1, maxTag)
 	b.fed.Allocator = alloc
 	b.fed.Reset(nil)
 	if _, err := b.next(); !errors.Is(err, stuck) {
@@ -286,7 +288,7 @@ func TestBodyDoesNotCopyWholeTags(t *testing.T) {
 		"a chunk for eleven": flvtest.Chunked(append([][]byte{flvtest.Header}, slices.Collect(slices.Chunk(file, 11*len(one)))...)...),
 	} {
 		conn := bodyConn{r: bytes.NewReader(text)}
-		b := newBody(sluice.NewBufReader(conn), session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1)
+		b := newBody(sluice.NewBufReader(conn), session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1, maxTag)
 		before := mem.Default().Stats()
 		allocs := testing.AllocsPerRun(1, func() {
 			for range tags / 2 {
@@ -364,7 +366,7 @@ func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 			began := time.Unix(1e9, 0)
 			conn := &deadlineConn{now: began, next: began.Add(c.every), every: c.every, text: text}
 			p := session.NewWatchdogAt(conn, usual.Silence, usual.Rate, usual.Silence/8, minRate, func() time.Time { return conn.now })
-			b := newBody(sluice.NewBufReader(conn), p, -1)
+			b := newBody(sluice.NewBufReader(conn), p, -1, maxTag)
 			n := 0
 			var err error
 			for {

@@ -75,7 +75,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	raw := sluice.NewBufReaderFrom(buffered, conn)
-	body := newBody(raw, session.WatchIngest(conn, w.Times, w.Config().MinPublishRate), length)
+	body := newBody(raw, session.WatchIngest(conn, w.Times, w.Config().MinPublishRate), length, w.Config().MaxFrame)
 	c := w.Register.Begin(session.RolePublisher, info)
 	c.Attach(nil, func(error) { p.Close() })
 	err = w.receive(body, p, c)
@@ -115,7 +115,7 @@ func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
 		case err == io.EOF:
 			return session.ErrEndOfBody
 		default:
-			return err
+			return session.FrameError(err, w.Config().MaxFrame)
 		}
 		if tag.Type == flv.TagScript {
 			stripSetDataFrame(&tag.Payload)
@@ -149,6 +149,8 @@ func ending(err error) (status int, reason string) {
 		return 0, ""
 	case errors.Is(err, session.ErrIdle), errors.Is(err, session.ErrTooSlow):
 		return http.StatusRequestTimeout, err.Error()
+	case errors.Is(err, session.ErrFrame):
+		return http.StatusRequestEntityTooLarge, err.Error()
 	case errors.Is(err, session.ErrClosing):
 		return http.StatusServiceUnavailable, err.Error()
 	case errors.Is(err, session.ErrKicked), errors.Is(err, live.ErrTakenOver), errors.Is(err, live.ErrClosed):
