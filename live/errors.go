@@ -23,6 +23,9 @@ var (
 	ErrStalled = errors.New("live: the viewer takes nothing")
 	// ErrSlow: the viewer had to be moved on too often.
 	ErrSlow = errors.New("live: the viewer is too slow for the stream")
+	// ErrMemory: the kernel held more for the viewer than for others when memory
+	// was short.
+	ErrMemory = errors.New("live: memory is short, and the viewer is slow")
 	// ErrControl: more control bytes wait for the viewer than may.
 	ErrControl = errors.New("live: too many control bytes wait")
 )

@@ -9,6 +9,7 @@ import (
 // A Hub knows streams by name.
 type Hub struct {
 	options StreamOptions
+	account account
 
 	mu      sync.Mutex
 	streams map[string]*Stream
@@ -18,8 +19,12 @@ type Hub struct {
 
 // NewHub returns a hub without streams.
 func NewHub(o HubOptions) *Hub {
+	if o.Memory < 0 {
+		panic(fmt.Sprintf("live: a Hub with %d bytes of memory", o.Memory))
+	}
 	return &Hub{
 		options: o.Stream.withDefaults(),
+		account: account{most: o.Memory},
 		streams: make(map[string]*Stream),
 		waiting: make(map[string]*expected),
 	}
@@ -42,7 +47,7 @@ func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 		}
 		// It has ended a moment ago and is about to be forgotten.
 	}
-	s = newStream(name, h.options, h.forget)
+	s = newStream(name, h.options, &h.account, h.forget)
 	p, err := s.publisher(o)
 	if err != nil {
 		return nil, fmt.Errorf("live: new stream %q: %w", name, err)

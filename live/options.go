@@ -62,6 +62,10 @@ func (o StreamOptions) withDefaults() StreamOptions {
 type HubOptions struct {
 	// Stream holds for every stream of the hub.
 	Stream StreamOptions
+	// Memory bounds what all rings hold together, in bytes: from half of it on
+	// each keeps an equal part at most, and whoever joins may have to wait for a
+	// key frame. 0 is no bound.
+	Memory int64
 }
 
 // PublishOptions say who publishes and how.

@@ -40,10 +40,10 @@ type ring struct {
 	mainTrack track // of video: the first that there was
 }
 
-func newRing(o StreamOptions) ring {
+func newRing(o StreamOptions, a *account) ring {
 	return ring{
-		bodies:  segments{alloc: o.Allocator},
-		chunks:  segments{alloc: o.Allocator},
+		bodies:  segments{alloc: o.Allocator, account: a},
+		chunks:  segments{alloc: o.Allocator, account: a},
 		records: make([]record, 16),
 		set:     new(headers),
 		raw:     o.Raw,
@@ -129,14 +129,15 @@ func (r *ring) mux(rec *record, typ flv.TagType, p []byte) {
 // createStream ever made.
 const playStream = 1
 
-// trim drops what is out of the bounds, now being the stream's clock.
-func (r *ring) trim(o *StreamOptions, now int64) {
+// trim drops what is out of the bounds, most being that of bytes, and now the
+// stream's clock.
+func (r *ring) trim(o *StreamOptions, most int, now int64) {
 	old := r.first
 	for r.first < r.next-1 {
 		rec := r.at(r.first)
 		age := time.Duration(now - rec.came)
 		kept := age <= o.Backlog || !o.NoGOP && r.hasKey && r.first >= r.key && age <= o.GOPTime
-		if kept && r.next-r.first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(o.GOPBytes) {
+		if kept && r.next-r.first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(most) {
 			break
 		}
 		rec.set = nil

@@ -6,10 +6,11 @@ import "github.com/sluice-go/sluice/mem"
 // other. Places in it are counted from its beginning, for ever. Bytes are
 // written once, and what grow returned lies in one piece.
 type segments struct {
-	alloc *mem.Allocator
-	list  []segment // oldest first
-	end   int64
-	next  int // size of the next segment
+	alloc   *mem.Allocator
+	account *account
+	list    []segment // oldest first
+	end     int64
+	next    int // size of the next segment
 }
 
 type segment struct {
@@ -38,7 +39,9 @@ func (g *segments) grow(n int) []byte {
 	g.next = min(max(firstSegment, 2*g.next), fullSegment)
 	g.list = append(g.list, segment{slab: g.alloc.Slab(max(n, g.next)), first: g.end, n: n})
 	g.end += int64(n)
-	return g.list[len(g.list)-1].slab.Bytes()[:n:n]
+	b := g.list[len(g.list)-1].slab.Bytes()
+	g.account.held.Add(int64(len(b)))
+	return b[:n:n]
 }
 
 // cut appends the bytes from i up to j to b, retained.
@@ -70,7 +73,7 @@ func (g *segments) find(i int64) int {
 func (g *segments) trim(i int64) {
 	k := 0
 	for k < len(g.list)-1 && g.list[k+1].first <= i {
-		g.list[k].slab.Release()
+		g.release(k)
 		k++
 	}
 	if k > 0 {
@@ -83,9 +86,15 @@ func (g *segments) trim(i int64) {
 // drop lets everything go.
 func (g *segments) drop() {
 	for i := range g.list {
-		g.list[i].slab.Release()
+		g.release(i)
 	}
 	g.list = nil
+}
+
+func (g *segments) release(i int) {
+	s := &g.list[i].slab
+	g.account.held.Add(-int64(len(s.Bytes())))
+	s.Release()
 }
 
 // held is how many bytes of memory the segments keep.

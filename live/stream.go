@@ -16,6 +16,7 @@ type Stream struct {
 	name    string
 	options StreamOptions
 	begun   time.Time
+	account *account
 	forget  func(*Stream)
 	done    chan struct{}
 
@@ -56,10 +57,11 @@ type totals struct {
 	viewers, frames, bytes, dropped, jumps, evicted atomic.Int64
 }
 
-func newStream(name string, o StreamOptions, forget func(*Stream)) *Stream {
+func newStream(name string, o StreamOptions, a *account, forget func(*Stream)) *Stream {
+	a.streams.Add(1)
 	return &Stream{
-		name: name, options: o, begun: time.Now(), forget: forget,
-		done: make(chan struct{}), ring: newRing(o),
+		name: name, options: o, begun: time.Now(), account: a, forget: forget,
+		done: make(chan struct{}), ring: newRing(o, a),
 	}
 }
 
@@ -150,6 +152,7 @@ func (s *Stream) end() {
 		s.grace.Stop()
 	}
 	close(s.done)
+	s.account.streams.Add(-1)
 	s.wakeAll()
 	s.letGo()
 	s.mu.Unlock()
@@ -195,7 +198,7 @@ func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload []byt
 	now := s.clock()
 	out := s.times.place(at, k)
 	s.ring.push(typ, k, t, out, now, payload)
-	s.ring.trim(&s.options, now)
+	s.trim(now)
 	s.received.count(k, out, len(payload))
 	s.wake()
 	return nil

@@ -93,7 +93,7 @@ const linger = 2 * time.Second
 // loop's.
 func (v *Viewer) finish(err error) {
 	v.cursor.drop()
-	evicted := err == ErrStalled || err == ErrSlow || err == ErrControl
+	evicted := err == ErrStalled || err == ErrSlow || err == ErrControl || err == ErrMemory
 	switch {
 	case err == ErrEnded:
 		v.hangUp()
@@ -153,6 +153,7 @@ func (l *loop) scan(now time.Time) {
 		}
 		sent := v.figures.bytes.Load()
 		acked := sent - int64(unsent)
+		v.figures.queued.Store(int64(unsent))
 		if known && !v.alone {
 			l.judge(v, acked)
 		}

@@ -73,6 +73,7 @@ type request struct {
 // figures are what ViewerStats is made of.
 type figures struct {
 	bytes, frames, dropped, jumps atomic.Int64
+	queued                        atomic.Int64  // by the kernel, at the latest scan
 	seq                           atomic.Uint64 // counts when joined is set
 	joined                        atomic.Bool
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/memory"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
@@ -33,6 +34,7 @@ type Server struct {
 	listeners []*listener
 	certs     *listen.Certificate // nil: no TLS
 	rtmp      *rtmpserver.Server
+	memory    *memory.Keeper // nil: no limit is known
 	web       *web.Server
 
 	stop   context.CancelFunc
@@ -75,13 +77,17 @@ func New(c config.Config, o Options) (*Server, error) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
 	alloc := mem.Default()
+	most := int64(c.MaxMemory)
+	if most == 0 {
+		most = memory.Machine() / 2
+	}
 	s.host = &session.Host{
 		Config: s.settings.Load,
 		Times:  o.times.WithDefaults(),
 		Log:    log,
 		Alloc:  alloc,
 		Gate:   gate,
-		Hub: live.NewHub(live.HubOptions{Stream: live.StreamOptions{
+		Hub: live.NewHub(live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{
 			GOPBytes:  c.GOPBytes,
 			GOPFrames: c.GOPFrames,
 			GOPTime:   c.GOPTime,
@@ -93,6 +99,11 @@ func New(c config.Config, o Options) (*Server, error) {
 		Writer:   live.NewWriter(live.WriterOptions{Merge: c.Merge}),
 		Register: session.NewRegister(log),
 		Ctx:      ctx,
+	}
+	s.host.Room = func() error { return nil }
+	if most > 0 {
+		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hub: s.host.Hub, Writer: s.host.Writer, Logger: log})
+		s.host.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
 	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
@@ -159,6 +170,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		})
 	}
 	running.Go(func() { s.web.Sample(s.host.Ctx) })
+	if s.memory != nil {
+		running.Go(func() { s.memory.Run(s.host.Ctx) })
+	}
 	var err error
 	select {
 	case <-ctx.Done():

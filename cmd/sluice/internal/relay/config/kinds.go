@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func (v *sizeValue) Set(text string) error {
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n > (1<<31-1)/unit || n < 0 {
+	if err != nil || n > math.MaxInt/unit || n < 0 {
 		return fmt.Errorf("%q is not a size, such as 65536, 512KiB or 16MiB", text)
 	}
 	*v = sizeValue(n * unit)

@@ -1,7 +1,10 @@
 package config
 
+import "math"
+
 // Limits bounds what peers may take. 0 is no limit.
 type Limits struct {
+	MaxMemory               int // bytes; 0: half of what there is
 	MaxStreams              int
 	MaxStreamsPerAddress    int
 	MinPublishRate          int // bytes a second
@@ -13,6 +16,8 @@ type Limits struct {
 
 func (g *Limits) settings() []Setting {
 	return []Setting{
+		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for viewers; 0 for half of what the machine or its control group has",
+			value: size(&g.MaxMemory), fits: between(&g.MaxMemory, 0, math.MaxInt)},
 		{Name: "max-streams", Default: "1000", Live: true, Usage: "at most `N` streams; 0 for no limit",
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},
 		{Name: "max-streams-per-address", Default: "100", Live: true, Usage: "at most `N` streams published from one address; 0 for no limit",

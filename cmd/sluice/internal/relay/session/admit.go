@@ -39,6 +39,10 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := h.Room(); err != nil {
+		release()
+		return nil, nil, err
+	}
 	p, err = h.publish(info, h.Config().Takeover == config.TakeoverReplace)
 	if err != nil {
 		release()

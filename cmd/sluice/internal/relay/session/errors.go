@@ -23,6 +23,7 @@ var (
 	ErrNotFound   = errors.New("there is no such stream")
 	ErrBusy       = errors.New("somebody publishes this stream")
 	ErrClosing    = errors.New("the server is shutting down")
+	ErrFull       = errors.New("the server is full") // no memory for another publisher
 	ErrOrigin     = errors.New("pages of this origin may not use this server")
 	ErrLength     = errors.New("FLV is sent chunked or with a length")
 	ErrCoding     = errors.New("a compressed body is not understood")
@@ -60,6 +61,7 @@ func Refusal(err error) (status int, reason string) {
 		{ErrNotFound, http.StatusNotFound},
 		{ErrBusy, http.StatusConflict},
 		{ErrClosing, http.StatusServiceUnavailable},
+		{ErrFull, http.StatusServiceUnavailable},
 		{ErrOrigin, http.StatusForbidden},
 		{ErrLength, http.StatusLengthRequired},
 		{ErrCoding, http.StatusUnsupportedMediaType},

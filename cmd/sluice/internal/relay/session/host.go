@@ -42,6 +42,7 @@ type Host struct {
 	Hub      *live.Hub
 	Writer   *live.Writer
 	Register *Register
+	Room     func() error    // why there is no room for another publisher; matches ErrFull
 	Group    Group           // what has to end before the server has
 	Ctx      context.Context // done when the server begins to shut down
 	owners   owners

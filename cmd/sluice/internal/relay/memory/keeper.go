@@ -1,0 +1,113 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// RingShare is the part of the memory that rings may have.
+func RingShare(most int64) int64 { return most * 6 / 10 }
+
+// Options configure a Keeper. All fields have to be set.
+type Options struct {
+	Most   int64 // bytes
+	Alloc  *mem.Allocator
+	Hub    *live.Hub
+	Writer *live.Writer
+	Logger *slog.Logger
+}
+
+// A Keeper keeps a server within its memory.
+type Keeper struct {
+	options Options
+	full    atomic.Bool
+	given   time.Time // when memory last went back to the system
+}
+
+// New returns a keeper that does nothing before Run.
+func New(o Options) *Keeper { return &Keeper{options: o} }
+
+const (
+	every = 500 * time.Millisecond
+	// giveEvery is how often memory goes back at most: a collection comes with
+	// it.
+	giveEvery = 5 * time.Second
+	// idleWorth is how much has to be idle for that.
+	idleWorth = 16 << 20
+)
+
+// Run keeps the memory until ctx is done.
+func (k *Keeper) Run(ctx context.Context) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			k.step(now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Used returns how many bytes are in use: counted memory that is checked out,
+// and what the kernel holds for viewers.
+func (k *Keeper) Used() int64 {
+	return k.options.Alloc.Stats().OutBytes + k.options.Writer.Queued()
+}
+
+// Admit returns an error that matches session.ErrFull when there is no room for another
+// publisher.
+func (k *Keeper) Admit() error {
+	if !k.full.Load() {
+		return nil
+	}
+	return fmt.Errorf("%w: max-memory is %d bytes", session.ErrFull, k.options.Most)
+}
+
+func (k *Keeper) step(now time.Time) {
+	o := &k.options
+	o.Hub.Trim()
+	used := k.Used()
+	if used > o.Most*9/10 {
+		// The rings have their part, and no more: what is too much is others'.
+		if freed := o.Writer.Evict(used - o.Most*8/10); freed > 0 {
+			o.Logger.Warn("memory is short: the slowest viewers are closed", "used", used, "limit", o.Most, "freed", freed)
+		}
+	}
+	switch full := k.full.Load(); {
+	case !full && used > o.Most*9/10:
+		k.full.Store(true)
+		o.Logger.Warn("memory is short: no new publishers", "used", used, "limit", o.Most)
+	case full && used < o.Most*8/10:
+		k.full.Store(false)
+		o.Logger.Info("there is memory again", "used", used, "limit", o.Most)
+	}
+	if idle := k.idle(); idle > max(idleWorth, used/2) && now.Sub(k.given) >= giveEvery {
+		k.given = now
+		o.Alloc.Trim()
+		debug.FreeOSMemory()
+	}
+}
+
+// idle is how many bytes the process has and does not use.
+func (k *Keeper) idle() int64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	metrics.Read(samples)
+	idle := k.options.Alloc.Stats().IdleBytes
+	for _, s := range samples {
+		if s.Value.Kind() == metrics.KindUint64 {
+			idle += int64(s.Value.Uint64())
+		}
+	}
+	return idle
+}
