@@ -23,8 +23,8 @@ type Scenario struct {
 // points of an axis, Variant.X, and which figure is shown against it, with the
 // straight line that fits best.
 type Curve struct {
-	X      string // what the axis is: "connections"
-	Metric string
+	X      string `json:"x"` // what the axis is: "connections"
+	Metric string `json:"metric"`
 }
 
 // A Variant is one way to do a scenario's work.
@@ -66,12 +66,12 @@ type Env struct {
 // another's (or the figure itself when Against is empty) is at most AtMost or,
 // when AtLeast is set, at least that.
 type Target struct {
-	Variant string
-	Metric  string // empty: the scenario's
-	Against string // a variant, or empty for an absolute bound
-	AtMost  float64
-	AtLeast float64 // more is better of this figure: a bound from below instead of AtMost
-	Upper   bool    // the bound holds for the upper end of the interval, not the median
+	Variant string  `json:"variant"`
+	Metric  string  `json:"metric,omitempty"`  // empty: the scenario's
+	Against string  `json:"against,omitempty"` // a variant, or empty for an absolute bound
+	AtMost  float64 `json:"at_most"`
+	AtLeast float64 `json:"at_least,omitempty"` // more is better of this figure: a bound from below instead of AtMost
+	Upper   bool    `json:"upper,omitempty"`    // the bound holds for the upper end of the interval, not the median
 }
 
 // The figures that are measured around every Run.

@@ -150,10 +150,10 @@ func TestAnOutcomeKnowsItsCurveAndItsBounds(t *testing.T) {
 	s.Curve = &lab.Curve{X: "connections", Metric: lab.NsPerOp}
 	s.Targets = []lab.Target{{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}}
 	o := mustRun(t, small(2), s)[0]
-	if o.Curve == nil || *o.Curve != (Curve{"connections", lab.NsPerOp}) || o.Variants[0].X != 10 || o.Variants[1].X != 1000 {
+	if o.Curve == nil || *o.Curve != (lab.Curve{X: "connections", Metric: lab.NsPerOp}) || o.Variants[0].X != 10 || o.Variants[1].X != 1000 {
 		t.Errorf("%+v, %+v", o.Curve, o.Variants)
 	}
-	if want := (Target{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}); len(o.Targets) != 1 || o.Targets[0] != want {
+	if want := (lab.Target{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}); len(o.Targets) != 1 || o.Targets[0] != want {
 		t.Errorf("%+v", o.Targets)
 	}
 }

@@ -20,25 +20,19 @@ const (
 // An Outcome is what measuring one scenario came to. Its fields are read-only
 // after Run returned.
 type Outcome struct {
-	Name     string    `json:"name"`
-	Title    string    `json:"title"`
-	Op       string    `json:"op"`
-	Metric   string    `json:"metric"`
-	Baseline string    `json:"baseline"`
-	State    State     `json:"state"`
-	Reason   string    `json:"reason,omitempty"` // why State is not Done
-	Ops      int       `json:"ops"`              // operations in each recorded run
-	Rounds   int       `json:"rounds"`
-	Seconds  float64   `json:"seconds"` // wall time of the scenario with set-up and warm-up
-	Variants []Variant `json:"variants"`
-	Targets  []Target  `json:"targets,omitempty"`
-	Curve    *Curve    `json:"curve,omitempty"`
-}
-
-// A Curve is lab.Curve as it is recorded.
-type Curve struct {
-	X      string `json:"x"`
-	Metric string `json:"metric"`
+	Name     string       `json:"name"`
+	Title    string       `json:"title"`
+	Op       string       `json:"op"`
+	Metric   string       `json:"metric"`
+	Baseline string       `json:"baseline"`
+	State    State        `json:"state"`
+	Reason   string       `json:"reason,omitempty"` // why State is not Done
+	Ops      int          `json:"ops"`              // operations in each recorded run
+	Rounds   int          `json:"rounds"`
+	Seconds  float64      `json:"seconds"` // wall time of the scenario with set-up and warm-up
+	Variants []Variant    `json:"variants"`
+	Targets  []lab.Target `json:"targets,omitempty"`
+	Curve    *lab.Curve   `json:"curve,omitempty"`
 }
 
 // A Variant is one way of doing the work with one Turn for each round. All
@@ -58,16 +52,6 @@ type Turn struct {
 	Bytes   int64              `json:"bytes"`        // payload bytes consumed
 	Check   uint64             `json:"check,string"` // a sum over them; a string in JSON, where large integers lose digits
 	Figures map[string]float64 `json:"figures"`      // by metric; what a platform cannot measure is absent
-}
-
-// A Target is lab.Target as it is recorded.
-type Target struct {
-	Variant string  `json:"variant"`
-	Metric  string  `json:"metric,omitempty"` // empty: the scenario's
-	Against string  `json:"against,omitempty"`
-	AtMost  float64 `json:"at_most"`
-	AtLeast float64 `json:"at_least,omitempty"` // a bound from below instead
-	Upper   bool    `json:"upper,omitempty"`
 }
 
 // Variant finds a variant by name.
@@ -136,16 +120,10 @@ func (o *Outcome) clone() Outcome {
 func newOutcome(s *lab.Scenario) Outcome {
 	o := Outcome{
 		Name: s.Name, Title: s.Title, Op: s.Op, Metric: s.Metric, Baseline: s.Baseline,
-		State: Skipped, Reason: "not reached", Ops: s.Ops,
+		State: Skipped, Reason: "not reached", Ops: s.Ops, Targets: slices.Clone(s.Targets), Curve: s.Curve,
 	}
 	for _, v := range s.Variants {
 		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, X: v.X, Turns: []Turn{}})
-	}
-	for _, t := range s.Targets {
-		o.Targets = append(o.Targets, Target(t))
-	}
-	if s.Curve != nil {
-		o.Curve = &Curve{s.Curve.X, s.Curve.Metric}
 	}
 	return o
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
 var coordinate = regexp.MustCompile(`-?[0-9.]+`)
@@ -182,7 +182,7 @@ func TestHeatMapsHaveWordsAndColours(t *testing.T) {
 
 func TestACurveHasItsLine(t *testing.T) {
 	o := &fixture().Scenarios[0]
-	o.Curve = &measure.Curve{X: "connections", Metric: "ns/op"}
+	o.Curve = &lab.Curve{X: "connections", Metric: "ns/op"}
 	for i := range o.Variants {
 		o.Variants[i].X = float64(1000 * (i + 1))
 	}

@@ -88,7 +88,7 @@ type Change struct {
 
 	earlier, later []float64
 	family         Family
-	fault          string // the later result has none, and why
+	failed         bool // the later result has none
 }
 
 // Compare sets a later result against an earlier one. The error is
@@ -189,11 +189,11 @@ func (c *Comparison) pair(earlier, later []Group) {
 		}
 		switch {
 		case len(was.Samples) == 0:
-		case is == nil || len(is.Samples) == 0 && strings.HasPrefix(is.Fault, "skipped"):
+		case is == nil || is.Skipped:
 			gone = append(gone, was.Item)
 		case len(is.Samples) == 0:
 			if len(c.Changes) == 0 || c.Changes[len(c.Changes)-1].Item != is.Item {
-				c.Changes = append(c.Changes, Change{Item: is.Item, Figure: "it failed", Judged: true, Note: is.Fault, fault: is.Fault})
+				c.Changes = append(c.Changes, Change{Item: is.Item, Figure: "it failed", Judged: true, Note: is.Fault, failed: true})
 			}
 		default:
 			c.samples(was, is)
@@ -266,7 +266,7 @@ func (c *Comparison) judge() {
 		ch := &c.Changes[i]
 		verdict := stats.Same
 		switch {
-		case ch.fault != "":
+		case ch.failed:
 			ch.Verdict = Worse
 			c.Regressions++
 			continue
@@ -356,8 +356,8 @@ const mostBeside = 2_000
 
 func (ch *Change) row() document.Row {
 	row := document.Row{Cells: []document.Cell{{Text: document.Clip(ch.Item, 48)}, {Text: document.Clip(ch.Figure, 32), About: ch.Note}, {Text: "–"}, {Text: "–"}, {Text: "–"}, {}, {Text: "not judged", Style: document.Dim}}}
-	if ch.fault != "" {
-		row.Under = []string{ch.fault}
+	if ch.failed {
+		row.Under = []string{ch.Note}
 	} else {
 		text := func(v float64) string {
 			if ch.Unit == ratioUnit {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
@@ -120,35 +121,35 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestTargets(t *testing.T) {
 	o := &fixture().Scenarios[0]
-	judge := func(target measure.Target) TargetResult {
-		o.Targets = []measure.Target{target}
+	judge := func(target lab.Target) TargetResult {
+		o.Targets = []lab.Target{target}
 		return Summarize(o).Targets[0]
 	}
 	for _, c := range []struct {
-		target measure.Target
+		target lab.Target
 		want   Status
 	}{
-		{measure.Target{Variant: "next", Against: "peek", AtMost: 0.85}, Met},
-		{measure.Target{Variant: "next", Against: "peek", AtMost: 0.75}, Missed},
-		{measure.Target{Variant: "next", Against: "naive", AtMost: 0.11}, Met},
-		{measure.Target{Variant: "next", AtMost: 66}, Met},
-		{measure.Target{Variant: "next", AtMost: 63}, Missed},
-		{measure.Target{Variant: "next", Metric: "B/op", AtMost: 0}, Met}, // 0.2 B is none
-		{measure.Target{Variant: "next", Metric: "syscalls/op", AtMost: 0}, Missed},
-		{measure.Target{Variant: "next", Metric: "gc-runs", Against: "peek", AtMost: 1}, NoFigure}, // 0 to 0
-		{measure.Target{Variant: "next", Metric: "unknown", AtMost: 1}, NoFigure},
-		{measure.Target{Variant: "splice", Against: "peek", AtMost: 1}, NoFigure},
-		{measure.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.2}, Met},
-		{measure.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.3}, Missed},
-		{measure.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 9000}, Met},
-		{measure.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 12000}, Missed},
+		{lab.Target{Variant: "next", Against: "peek", AtMost: 0.85}, Met},
+		{lab.Target{Variant: "next", Against: "peek", AtMost: 0.75}, Missed},
+		{lab.Target{Variant: "next", Against: "naive", AtMost: 0.11}, Met},
+		{lab.Target{Variant: "next", AtMost: 66}, Met},
+		{lab.Target{Variant: "next", AtMost: 63}, Missed},
+		{lab.Target{Variant: "next", Metric: "B/op", AtMost: 0}, Met}, // 0.2 B is none
+		{lab.Target{Variant: "next", Metric: "syscalls/op", AtMost: 0}, Missed},
+		{lab.Target{Variant: "next", Metric: "gc-runs", Against: "peek", AtMost: 1}, NoFigure}, // 0 to 0
+		{lab.Target{Variant: "next", Metric: "unknown", AtMost: 1}, NoFigure},
+		{lab.Target{Variant: "splice", Against: "peek", AtMost: 1}, NoFigure},
+		{lab.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.2}, Met},
+		{lab.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.3}, Missed},
+		{lab.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 9000}, Met},
+		{lab.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 12000}, Missed},
 	} {
 		if got := judge(c.target); got.Status != c.want {
 			t.Errorf("%s: %s with %+v, want %s", got.Promise(), got.Status, got.Value, c.want)
 		}
 	}
-	exactly := judge(measure.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 1}).Value.Median
-	for _, target := range []measure.Target{
+	exactly := judge(lab.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 1}).Value.Median
+	for _, target := range []lab.Target{
 		{Variant: "next", Metric: measure.MBPerS, AtLeast: exactly}, {Variant: "next", Metric: measure.MBPerS, AtMost: exactly},
 	} {
 		if got := judge(target); got.Status != Met {
@@ -156,8 +157,8 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	// Between the median and the upper end of the interval the two kinds differ.
-	in := judge(measure.Target{Variant: "next", Against: "peek"}).Value
-	between := measure.Target{Variant: "next", Against: "peek", AtMost: (in.Median + in.Hi) / 2}
+	in := judge(lab.Target{Variant: "next", Against: "peek"}).Value
+	between := lab.Target{Variant: "next", Against: "peek", AtMost: (in.Median + in.Hi) / 2}
 	if got := judge(between); got.Status != Met {
 		t.Errorf("by the median: %s", got.Status)
 	}
@@ -168,7 +169,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestPromisesInWords(t *testing.T) {
-	for want, target := range map[string]measure.Target{
+	for want, target := range map[string]lab.Target{
 		"a: at most 0.85 of b":             {Variant: "a", Against: "b", AtMost: 0.85},
 		"a: req/s at least 1.20 of b":      {Variant: "a", Against: "b", Metric: "req/s", AtLeast: 1.2},
 		"a: rss-B/conn at most 700 B":      {Variant: "a", Metric: "rss-B/conn", AtMost: 700},
@@ -185,7 +186,7 @@ func TestPromisesInWords(t *testing.T) {
 func TestABoundFromBelowStandsInItsColumn(t *testing.T) {
 	o := &fixture().Scenarios[0]
 	o.Metric = measure.MBPerS
-	o.Targets = []measure.Target{{Variant: "next", Against: "peek", AtLeast: 1.2}, {Variant: "naive", Against: "peek", AtLeast: 0.5}}
+	o.Targets = []lab.Target{{Variant: "next", Against: "peek", AtLeast: 1.2}, {Variant: "naive", Against: "peek", AtLeast: 0.5}}
 	var b strings.Builder
 	document.NewPrinter(&b, false).Print(Scenario(o))
 	for _, want := range []string{">= 1.20 ok", ">= 0.50 MISSED: 0.13"} {

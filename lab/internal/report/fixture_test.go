@@ -31,7 +31,7 @@ func fixture() *File {
 			}
 			o.Variants = append(o.Variants, v)
 		}
-		o.Targets = []measure.Target{
+		o.Targets = []lab.Target{
 			{Variant: "next", Against: "peek", AtMost: 0.85},
 			{Variant: "next", Against: "naive", AtMost: 0.05},
 			{Variant: "next", Metric: lab.AllocsPerOp, AtMost: 0},

@@ -55,6 +55,7 @@ type Group struct {
 	N       uint64 // operations of a value, at least 1
 	Samples []Sample
 	Fault   string // why it has no samples
+	Skipped bool   // it was not run
 }
 
 // Groups lists what a result has, in its order.
@@ -88,7 +89,7 @@ func benchGroups(f *File) []Group {
 	for i := range f.Scenarios {
 		o := &f.Scenarios[i]
 		if !o.Measured() {
-			list = append(list, Group{Item: o.Name, Bench: capital(o.Name), Fault: fmt.Sprintf("%s: %s", o.State, o.Reason)})
+			list = append(list, Group{Item: o.Name, Bench: capital(o.Name), Fault: fmt.Sprintf("%s: %s", o.State, o.Reason), Skipped: o.State == measure.Skipped})
 			continue
 		}
 		for j := range o.Variants {

@@ -45,7 +45,7 @@ const (
 
 // A TargetResult is a target with the figure that it was held against.
 type TargetResult struct {
-	measure.Target
+	lab.Target
 	Value  *stats.Interval `json:"value,omitempty"`
 	Status Status          `json:"status"`
 }
@@ -110,7 +110,7 @@ func valuesOf(o *measure.Outcome, variant, metric string) []float64 {
 	return v.Values(metric)
 }
 
-func judge(o *measure.Outcome, t measure.Target) TargetResult {
+func judge(o *measure.Outcome, t lab.Target) TargetResult {
 	result := TargetResult{Target: t, Status: NoFigure}
 	if !o.Measured() {
 		return result
@@ -165,7 +165,7 @@ func (t TargetResult) Promise() string {
 }
 
 // bound is the bound of a target, and whether a figure has to stay below it.
-func bound(t measure.Target) (value float64, below bool) {
+func bound(t lab.Target) (value float64, below bool) {
 	if t.AtLeast > 0 {
 		return t.AtLeast, false
 	}

@@ -14,6 +14,8 @@ import (
 // a whole one: the runtime allocates now and then for itself.
 const allocsPerCall = "allocs/call"
 
+var _ = register(190, allocsGroup)
+
 // allocsGroup counts what making a reader, and using it again, allocates.
 func allocsGroup() []lab.Scenario {
 	reset := lab.Scenario{

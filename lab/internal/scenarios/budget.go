@@ -18,6 +18,8 @@ const (
 // budgetFrame is the payload of a frame in bytes.
 const budgetFrame = 16 << 10
 
+var _ = register(120, budgetGroup)
+
 // budgetGroup has more readers than a budget has room for.
 func budgetGroup() []lab.Scenario {
 	few := budgetScenario(64, 1<<20, 100_000)

@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
+var _ = registerChild("idle-clients", idleClients)
+
 // idleClients is the child that opens connections to an address, sends one
 // message on each, and then keeps them open without another word.
 func idleClients(args []string) error {

@@ -10,6 +10,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 )
 
+var _ = registerChild("echo-server", echoServer)
+
 // echoServer is the child that echoes, in the way of a name.
 func echoServer(args []string) error {
 	if err := childArgs("echo-server", args, "SERVER", "BYTES", "GOMAXPROCS"); err != nil {
@@ -30,6 +32,8 @@ func echoServer(args []string) error {
 	child.Expire(childLife)
 	return echobench.HostServer(s, size, procs, os.Stdin, os.Stdout)
 }
+
+var _ = registerChild("echo-client", echoClient)
 
 // echoClient is the child that sends to an echo server what it is told to.
 func echoClient(args []string) error {

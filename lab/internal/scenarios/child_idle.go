@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
+var _ = registerChild("idle-server", idleServer)
+
 // idleServer is the child that has connections wait in one way, and says how
 // many bytes each of them needs. It is a process of its own, since the size of
 // new stacks follows the history of a process.

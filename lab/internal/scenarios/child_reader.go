@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
+var _ = registerChild("tcp-reader", tcpReader)
+
 // tcpReader is the child that reads a stream from an address. Before each part
 // of it comes a frame count, eight bytes big-endian; behind it, the child answers
 // with the sum of the marks of what it got, in eight bytes too.

@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
+var _ = registerChild("relay-floor", relayFloor)
+
 // relayFloor is the child that relays as barely as can be.
 func relayFloor(args []string) error {
 	if err := childArgs("relay-floor", args, "FORM", "WINDOW"); err != nil {
@@ -24,6 +26,8 @@ func relayFloor(args []string) error {
 	runtime.GOMAXPROCS(1)
 	return relay.ServeFloor(args[0], window, os.Stdin, os.Stdout)
 }
+
+var _ = registerChild("relay-load", relayLoad)
 
 // relayLoad is the child that publishes and looks.
 func relayLoad(args []string) error {

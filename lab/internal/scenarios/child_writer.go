@@ -23,6 +23,8 @@ const (
 	receiveBuffer = 1 << 20
 )
 
+var _ = registerChild("tcp-writer", tcpWriter)
+
 // tcpWriter is the child that writes a stream to an address, as fast as it
 // can, on so many connections, until the reader closes them.
 func tcpWriter(args []string) error {

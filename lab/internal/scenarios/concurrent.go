@@ -12,6 +12,8 @@ import (
 // processor.
 const readersPerCPU = 4
 
+var _ = register(20, concurrentGroup)
+
 // concurrentGroup reads on many sources at once.
 func concurrentGroup() []lab.Scenario {
 	read := lab.Scenario{
@@ -74,6 +76,8 @@ func newReaders(w way, s *stream, env lab.Env, perCPU int) *fleet {
 	f.spacers = spacers
 	return f
 }
+
+var _ = register(40, gcGroup)
 
 // gcGroup reads frames beside a heap that is costly to collect.
 func gcGroup() []lab.Scenario {

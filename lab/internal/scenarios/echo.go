@@ -21,6 +21,8 @@ const (
 	residentBy = "rss-B/conn"
 )
 
+var _ = register(210, echoGroup)
+
 // echoGroup has servers echo what a client on another processor sends.
 func echoGroup() []lab.Scenario {
 	return []lab.Scenario{

@@ -17,6 +17,8 @@ import (
 // readFileSize is how long the file is that the file-read scenarios read.
 const readFileSize = 100 << 20
 
+var _ = register(150, fileReadGroup)
+
 // fileReadGroup reads a file of 100 MiB, which is in the page cache, in
 // records.
 func fileReadGroup() []lab.Scenario {

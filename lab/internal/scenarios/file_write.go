@@ -24,6 +24,8 @@ type lineSink interface {
 	Flush() error
 }
 
+var _ = register(140, fileWriteGroup)
+
 // fileWriteGroup writes lines of a log to a file.
 func fileWriteGroup() []lab.Scenario {
 	sc := lab.Scenario{

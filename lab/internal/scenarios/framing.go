@@ -18,6 +18,8 @@ var (
 // bytes behind a length.
 func shortFrames(env lab.Env) *stream { return frameKind{env.Seed, 256, 1024}.frames() }
 
+var _ = register(10, framingGroup)
+
 // framingGroup reads frames from memory in pieces as networks bring them, in
 // one goroutine.
 func framingGroup() []lab.Scenario {

@@ -18,6 +18,8 @@ const (
 // idleMessage is what each connection brings before it is idle, in bytes.
 const idleMessage = 16 << 10
 
+var _ = register(200, idleGroup)
+
 // idleGroup counts the memory of connections that have had one message and
 // wait for the next.
 func idleGroup() []lab.Scenario {

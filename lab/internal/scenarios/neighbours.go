@@ -14,6 +14,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
+var _ = register(80, neighboursGroup)
+
 // neighboursGroup has two goroutines take and let go references, each to a
 // frame of its own. What is counted together is fought over.
 func neighboursGroup() []lab.Scenario {

@@ -6,6 +6,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
+var _ = register(130, poolsGroup)
+
 // poolsGroup compares pools of bytes: one operation gets a buffer, writes its
 // first and its last byte, and gives it back.
 func poolsGroup() []lab.Scenario {

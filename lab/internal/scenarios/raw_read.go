@@ -10,6 +10,8 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
+var _ = register(160, rawReadGroup)
+
 // rawReadGroup sets io.ReadFull into a buffer that is used again against
 // reading whatever comes and parsing it where it lies.
 func rawReadGroup() []lab.Scenario {

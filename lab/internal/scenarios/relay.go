@@ -27,6 +27,8 @@ const (
 // checked.
 const relayMerge = 95 * time.Millisecond
 
+var _ = register(220, relayGroup)
+
 // relayGroup has relays send one live stream to many viewers on another
 // processor.
 func relayGroup() []lab.Scenario {

@@ -1,51 +1,48 @@
 package scenarios
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
+// A group is what one file has registered.
+type group struct {
+	rank      int // its place in a report, and in the time that there is
+	scenarios func() []lab.Scenario
+}
+
+var (
+	groups   []group
+	children = map[string]func(args []string) error{}
+)
+
+// register adds the scenarios of a file to those of bench, as a package variable of
+// that file: var _ = register(30, somethingGroup). The lower its rank, the earlier it is
+// run and shown.
+func register(rank int, scenarios func() []lab.Scenario) bool {
+	groups = append(groups, group{rank, scenarios})
+	return true
+}
+
+// registerChild adds a hidden command that a scenario starts as a process.
+func registerChild(name string, run func(args []string) error) bool {
+	children[name] = run
+	return true
+}
+
 // All returns every scenario in the order of a report. The slices in it are
 // the caller's own.
 func All() []lab.Scenario {
-	return slices.Concat(
-		framingGroup(),
-		concurrentGroup(),
-		smallGroup(),
-		gcGroup(),
-		fanoutGroup(),
-		streamingGroup(),
-		streamsGroup(),
-		neighboursGroup(),
-		tcpGroup(),
-		wrappedGroup(),
-		writeBufGroup(),
-		budgetGroup(),
-		poolsGroup(),
-		fileWriteGroup(),
-		fileReadGroup(),
-		rawReadGroup(),
-		viewsGroup(),
-		sharingGroup(),
-		allocsGroup(),
-		idleGroup(),
-		echoGroup(),
-		relayGroup(),
-	)
+	var all []lab.Scenario
+	for _, g := range slices.SortedStableFunc(slices.Values(groups), func(a, b group) int { return cmp.Compare(a.rank, b.rank) }) {
+		all = append(all, g.scenarios()...)
+	}
+	return all
 }
 
 // Children returns the hidden child commands by name. The program runs them
 // as "Self child NAME args..."; each ends when its standard input does.
-func Children() map[string]func(args []string) error {
-	return map[string]func(args []string) error{
-		"tcp-writer":   tcpWriter,
-		"tcp-reader":   tcpReader,
-		"idle-server":  idleServer,
-		"idle-clients": idleClients,
-		"echo-server":  echoServer,
-		"echo-client":  echoClient,
-		"relay-floor":  relayFloor,
-		"relay-load":   relayLoad,
-	}
-}
+func Children() map[string]func(args []string) error { return maps.Clone(children) }

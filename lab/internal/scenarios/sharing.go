@@ -8,6 +8,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
+var _ = register(180, sharingGroup)
+
 // sharingGroup shows what the placing of words in memory costs: why counters
 // of this library stand on lines of their own, and why headers of odd lengths
 // do no harm.

@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
+var _ = register(30, smallGroup)
+
 // smallGroup reads fields of 1 to 16 bytes, as parsers of headers do: numbers
 // of up to 4 bytes, big-endian, and longer fields as they are.
 func smallGroup() []lab.Scenario {

@@ -18,6 +18,8 @@ const (
 	backlog = 64
 )
 
+var _ = register(60, streamingGroup)
+
 // streamingGroup is a server of many streams, each frame of which is retained
 // for subscribers that consume it later, in goroutines of their own.
 func streamingGroup() []lab.Scenario {

@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
+var _ = register(70, streamsGroup)
+
 // streamsGroup reads many streams in turn, a frame of each, in one goroutine:
 // what a reader has in memory has left the caches by the time it is used again.
 func streamsGroup() []lab.Scenario {

@@ -4,6 +4,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
+var _ = register(90, tcpGroup)
+
 // tcpGroup reads real loopback connections on which another process writes.
 // What is compared is the processor time of the reading process: time by the
 // clock would say how fast the writer is.

@@ -18,6 +18,8 @@ const (
 	viewLap    = 1 << 10
 )
 
+var _ = register(170, viewsGroup)
+
 // viewsGroup asks of each kind of reader whether its bytes can be viewed where
 // they are, and what a copy, the best by hand and our reader cost on it.
 func viewsGroup() []lab.Scenario {

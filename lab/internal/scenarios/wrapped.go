@@ -13,6 +13,8 @@ import (
 // readsPerMessage is how often the source was read for a message.
 const readsPerMessage = "reads/message"
 
+var _ = register(100, wrappedGroup)
+
 // wrappedGroup counts the reads of a connection that is wrapped, as middleware
 // and TLS wrap it. A read is a system call, or a record.
 func wrappedGroup() []lab.Scenario {

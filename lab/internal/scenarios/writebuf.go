@@ -15,6 +15,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
+var _ = register(110, writeBufGroup)
+
 // writeBufGroup sends frames that are kept, as a broker does: a reference is
 // taken, the frame is written, and the reference let go.
 func writeBufGroup() []lab.Scenario {
