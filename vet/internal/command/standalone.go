@@ -56,9 +56,9 @@ func standalone(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	show(out, p, found)
+	reports := show(out, p, found)
 	if *stats {
-		fmt.Fprintf(out, "%d packages, %d lines, %.1f s, %d reports\n", len(p.Packages), p.Lines(), time.Since(begin).Seconds(), len(found))
+		fmt.Fprintf(out, "%d packages, %d lines, %.1f s, %d reports\n", len(p.Packages), p.Lines(), time.Since(begin).Seconds(), reports)
 	}
 	if len(found) > 0 {
 		return errFound
@@ -66,8 +66,9 @@ func standalone(args []string, out io.Writer) error {
 	return nil
 }
 
-// show writes one line for each report, with paths from the working directory.
-func show(out io.Writer, p *driver.Program, found []analysis.Diagnostic) {
+// show writes one line for each report, with paths from the working directory,
+// and returns how many.
+func show(out io.Writer, p *driver.Program, found []analysis.Diagnostic) int {
 	wd, _ := os.Getwd()
 	seen := map[string]bool{}
 	for _, d := range found {
@@ -81,4 +82,5 @@ func show(out io.Writer, p *driver.Program, found []analysis.Diagnostic) {
 			fmt.Fprintln(out, line)
 		}
 	}
+	return len(seen)
 }

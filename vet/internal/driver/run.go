@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/token"
 	"go/types"
 	"os"
 	"runtime"
@@ -78,7 +77,7 @@ func (p *Program) RunChanged(a *analysis.Analyzer, pkg *packages.Package, name s
 		Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
 		Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
 	}
-	c := types.Config{Importer: imported(pkg), Sizes: pkg.TypesSizes}
+	c := types.Config{Importer: p.imported(pkg), Sizes: pkg.TypesSizes}
 	if pkg.Module != nil && pkg.Module.GoVersion != "" {
 		c.GoVersion = "go" + pkg.Module.GoVersion
 	}
@@ -89,13 +88,19 @@ func (p *Program) RunChanged(a *analysis.Analyzer, pkg *packages.Package, name s
 	return p.analyze(a, files, typesPkg, info, pkg.TypesSizes)
 }
 
-// imported finds the packages that a package imports already.
+// An importer finds packages that are there already.
 type importer map[string]*types.Package
 
-func imported(pkg *packages.Package) importer {
+// imported is made of what pkg imports, and what other packages do: the change
+// may import more than the text before it.
+func (p *Program) imported(pkg *packages.Package) importer {
 	m := importer{"unsafe": types.Unsafe}
-	for _, imp := range pkg.Types.Imports() {
-		m[imp.Path()] = imp
+	for _, other := range append(slices.Clone(p.Packages), pkg) {
+		for _, imp := range other.Types.Imports() {
+			if _, ok := m[imp.Path()]; !ok || other == pkg {
+				m[imp.Path()] = imp
+			}
+		}
 	}
 	return m
 }
@@ -106,6 +111,3 @@ func (m importer) Import(path string) (*types.Package, error) {
 	}
 	return nil, fmt.Errorf("%s is not imported", path)
 }
-
-// Position is where a diagnostic stands.
-func (p *Program) Position(pos token.Pos) token.Position { return p.Fset.Position(pos) }

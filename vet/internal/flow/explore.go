@@ -266,6 +266,8 @@ func (x *explorer) verdict() []Finding {
 		}
 		if !seen[k] {
 			seen[k] = true
+			taken, _, _ := x.outcome()
+			f.Never = taken == 0 && !x.escaped && !x.gaveUp
 			list = append(list, f)
 		}
 	}

@@ -37,6 +37,8 @@ type Finding struct {
 	Use    ssa.Instruction
 	Ender  ssa.Instruction
 	Value  ssa.Value // what is used
+	// Never: no path releases the reference or hands it on.
+	Never bool
 }
 
 // position is where an instruction stands in the text; some have no place of
