@@ -1,6 +1,6 @@
 // Package flow follows one piece of memory at a time through a function:
 // from where it was lent or handed over, along every path, to where its use
-// ends. Paths are told apart by what has happened to the memory and by the
+// ends. Paths are distinguished by what has happened to the memory and by the
 // conditions that were tested meanwhile, so that a release under a condition
 // and its counterpart under the opposite one are understood.
 //

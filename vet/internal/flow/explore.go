@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"go/token"
 	"go/types"
 	"slices"
@@ -9,7 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// maxStates is how many ways to arrive at one block are told apart before the
+// maxStates is how many ways to arrive at one block are distinguished before the
 // search is given up.
 const maxStates = 64
 
@@ -233,45 +232,6 @@ func freshError(v ssa.Value) bool {
 		return name == "fmt.Errorf" || name == "errors.New"
 	}
 	return false
-}
-
-// report notes a fault once.
-func (x *explorer) report(f Finding) {
-	if !f.Pos.IsValid() {
-		return
-	}
-	f.Source = x.src
-	f.From, f.FromText = x.src.Pos, x.src.Text
-	x.found = append(x.found, f)
-}
-
-// verdict returns the faults, one for each kind and each end: the first use
-// stands for those that follow.
-func (x *explorer) verdict() []Finding {
-	slices.SortStableFunc(x.found, func(f, g Finding) int { return cmp.Compare(f.Pos, g.Pos) })
-	type key struct {
-		c    Category
-		end  token.Pos
-		text string
-	}
-	seen := map[key]bool{}
-	var list []Finding
-	for _, f := range x.found {
-		k := key{f.Category, f.End, ""}
-		switch f.Category {
-		case Leak:
-			k.end = token.NoPos
-		case Outlives:
-			k.end, k.text = token.NoPos, f.EndText
-		}
-		if !seen[k] {
-			seen[k] = true
-			taken, _, _ := x.outcome()
-			f.Never = taken == 0 && !x.escaped && !x.gaveUp
-			list = append(list, f)
-		}
-	}
-	return append(list, x.inconsistent()...)
 }
 
 // resultError returns what is known of the function's error at ret.

@@ -49,7 +49,7 @@ type holder struct {
 	cell bool
 }
 
-// fact is a condition that is known on a path.
+// A cond is a condition in one form, however it was written.
 type cond struct {
 	op   token.Token // EQL, LSS, GTR; ILLEGAL for a bool itself
 	x, y ssa.Value
@@ -81,8 +81,8 @@ func (s *state) clone() *state {
 	return &c
 }
 
-// key is equal for states that need not be told apart, but for what conditions
-// are known.
+// key is equal for states that need not be distinguished, but for the conditions
+// that are known.
 func (s *state) key(ids map[ssa.Value]int) string {
 	list := make([]string, 0, len(s.holders))
 	for h, r := range s.holders {

@@ -185,7 +185,7 @@ func (s *summary) number(v ssa.Value) (int, bool) {
 	return 0, false
 }
 
-// ends finds which of the operands' loans the function ends, on any path.
+// ends finds of which operands the function ends what they have lent, on any path.
 func (s *summary) ends() {
 	for _, b := range s.fn.Blocks {
 		for _, in := range b.Instrs {

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-go/sluice/vet/internal/models"
 )
 
-// owned reports whether a value of type t stands for one reference that somebody
-// has to release: a type of the table, a pointer to one, or a struct with just
+// owned reports whether a value of type t stands for one reference that has to
+// be released: a type of the table, a pointer to one, or a struct with just
 // one of them in it, as a message with its payload. A pointer to such a struct is
 // an object with a life of its own, of which the reference is only a part.
 func (a *Analysis) owned(t types.Type) bool {

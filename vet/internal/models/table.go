@@ -31,7 +31,7 @@ type TypeKind int
 const (
 	// Plain types mean nothing.
 	Plain TypeKind = iota
-	// Owned values stand for a reference that somebody releases.
+	// Owned values stand for a reference that has to be released.
 	Owned
 	// Single values are owned, and must not be copied either.
 	Single

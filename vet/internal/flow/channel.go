@@ -1,0 +1,82 @@
+package flow
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// sends hands v to the receiver.
+func (x *explorer) sends(in ssa.Instruction, v ssa.Value, s *state) bool {
+	r, ok := x.related(v, s)
+	if !ok {
+		return true
+	}
+	switch {
+	case x.src.Kind == View:
+		x.kept = position(in)
+		return false
+	case x.borrowed():
+		x.outlives(in, s)
+		return false
+	case r == isIt && x.src.Kind != Pool && (x.src.Kind != Found || x.owned(x.src.Type)):
+		x.touch(in, v, s)
+		if s.status == Stored {
+			x.copied(in, s)
+			return false
+		}
+		s.status, s.at = Given, in
+	}
+	return true
+}
+
+// selects returns the states after a select: one for each case that sends the
+// resource, and one for all others.
+func (x *explorer) selects(in *ssa.Select, s *state) []*state {
+	if in == x.src.Start {
+		if x.src.Kind == Own && s.status == Live {
+			x.leak(in, s, "when the loop comes round")
+		}
+		return nil
+	}
+	index := indexOf(in)
+	if index != nil {
+		s.forget(index)
+	}
+	rest := s.clone()
+	rest.forget(in)
+	var ways []*state
+	for i, st := range in.States {
+		if st.Dir != types.SendOnly {
+			continue
+		}
+		if _, ok := x.related(st.Send, s); !ok {
+			continue
+		}
+		way := s.clone()
+		way.forget(in)
+		if index != nil {
+			way.conds[selectCond(index, i)] = true
+			rest.conds[selectCond(index, i)] = false
+		}
+		if x.sends(in, st.Send, way) {
+			ways = append(ways, way)
+		}
+	}
+	return append(ways, rest)
+}
+
+// indexOf returns the number of the case that a select took.
+func indexOf(in *ssa.Select) ssa.Value {
+	for _, r := range *in.Referrers() {
+		if e, ok := r.(*ssa.Extract); ok && e.Index == 0 {
+			return e
+		}
+	}
+	return nil
+}
+
+func selectCond(index ssa.Value, i int) cond {
+	return cond{op: token.EQL, x: index, konst: constInt(i)}
+}

@@ -1,0 +1,182 @@
+package flow
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// related returns what v has to do with the resource: it is in v, v leads to it,
+// or v is an address within it.
+func (x *explorer) related(v ssa.Value, s *state) (best rel, ok bool) {
+	consider := func(r rel) {
+		if r != errOf && r != okOf && r != askOf && (!ok || r < best) {
+			best, ok = r, true
+		}
+	}
+	if _, isConst := v.(*ssa.Const); isConst {
+		return 0, false
+	}
+	p := x.point(v)
+	for h, r := range s.holders {
+		switch {
+		case h.Root == v && !h.cell:
+			consider(r)
+		case h.cell && isAddress(v):
+			if _, in := h.beneath(p); in {
+				consider(r)
+			} else if _, in := p.beneath(h.Place); in && x.part(v.Type()) {
+				consider(r)
+			}
+		case !h.cell && h.Path == "" && r <= stale && derefs(v, h.Root):
+			consider(max(r, viewOf))
+		}
+	}
+	return best, ok
+}
+
+func isAddress(v ssa.Value) bool {
+	switch v.Type().Underlying().(type) {
+	case *types.Pointer, *types.Slice, *types.Map, *types.Interface:
+		return true
+	}
+	return false
+}
+
+// part reports whether what t points to can hold the resource.
+func (x *explorer) part(t types.Type) bool {
+	p, ok := t.Underlying().(*types.Pointer)
+	return ok && (x.owned(p.Elem()) || x.carrier(p.Elem()))
+}
+
+// project moves what is at path in from to v.
+func (x *explorer) project(v, from ssa.Value, path string, s *state) {
+	for h, r := range s.holders {
+		if h.cell || h.Root != from {
+			continue
+		}
+		if rest, ok := cutPath(h.Path, path); ok {
+			s.holders[holder{Place{v, rest}, false}] = r
+		} else if h.Path == "" && x.survives(v.Type(), r) {
+			s.holders[holder{Place{v, ""}, false}] = r
+		}
+	}
+}
+
+// survives reports whether a part of type t still is the resource, or a view.
+func (x *explorer) survives(t types.Type, r rel) bool {
+	if r == isIt && x.src.Kind != Borrow && x.src.Kind != View && x.src.Kind != Lent {
+		return x.owned(t)
+	}
+	return x.carrier(t)
+}
+
+func (x *explorer) same(v, from ssa.Value, s *state) {
+	for h, r := range s.holders {
+		if !h.cell && h.Root == from {
+			s.holders[holder{Place{v, h.Path}, false}] = r
+		}
+	}
+}
+
+// address takes the address of a part that holds bytes itself.
+func (x *explorer) address(v, from ssa.Value, s *state) {
+	r, ok := s.holders[holder{Place{from, ""}, false}]
+	if !ok || r > stale || isByte(elem(v.Type())) || !x.carrier(v.Type()) {
+		return
+	}
+	s.holders[holder{Place{v, ""}, false}] = max(r, viewOf)
+}
+
+func (x *explorer) assert(in *ssa.TypeAssert, s *state) {
+	prefix := ""
+	if in.CommaOk {
+		prefix = tuplePath(0)
+	}
+	for h, r := range s.holders {
+		if !h.cell && h.Root == in.X {
+			s.holders[holder{Place{in, prefix + h.Path}, false}] = r
+		}
+	}
+}
+
+// slice cuts a slice: a part of a view is a view.
+func (x *explorer) slice(in *ssa.Slice, s *state) {
+	if _, ok := in.X.Type().Underlying().(*types.Pointer); !ok {
+		x.same(in, in.X, s)
+		return
+	}
+	p := x.point(in.X)
+	for h, r := range s.holders {
+		if !h.cell {
+			continue
+		}
+		if rest, ok := h.beneath(p); ok {
+			s.holders[holder{Place{in, rest}, false}] = r
+		}
+	}
+}
+
+func (x *explorer) convert(in *ssa.Convert, s *state) {
+	r, ok := x.related(in.X, s)
+	if !ok {
+		return
+	}
+	if b, isBasic := in.Type().Underlying().(*types.Basic); isBasic && b.Kind() == types.UnsafePointer {
+		s.holders[holder{Place{in, ""}, false}] = r
+		return
+	}
+	if _, isSlice := in.X.Type().Underlying().(*types.Slice); isSlice {
+		x.touch(in, in.X, s)
+	}
+}
+
+// unop loads from memory.
+func (x *explorer) unop(in *ssa.UnOp, s *state) {
+	if in.Op == token.NOT {
+		return
+	}
+	if in.Op != token.MUL {
+		return
+	}
+	p := x.point(in.X)
+	adds := map[holder]rel{}
+	for h, r := range s.holders {
+		switch {
+		case h.cell:
+			if rest, ok := h.beneath(p); ok {
+				adds[holder{Place{in, rest}, false}] = r
+			} else if _, ok := p.beneath(h.Place); ok && x.survives(in.Type(), r) {
+				adds[holder{Place{in, ""}, false}] = r
+			}
+		case h.Path == "" && r <= stale && derefs(in.X, h.Root):
+			// A load through the resource itself.
+			x.touch(in, h.Root, s)
+			if _, slice := in.Type().Underlying().(*types.Slice); x.carrier(in.Type()) && (slice || x.borrowed()) {
+				adds[holder{Place{in, ""}, false}] = max(r, viewOf)
+			}
+		}
+	}
+	for h, r := range adds {
+		s.holders[h] = r
+	}
+}
+
+// derefs reports whether addr is within what root leads to, or root itself.
+func derefs(addr, root ssa.Value) bool {
+	for range maxWay {
+		if addr == root {
+			return true
+		}
+		switch v := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = v.X
+		case *ssa.IndexAddr:
+			addr = v.X
+		default:
+			return false
+		}
+	}
+	return false
+}

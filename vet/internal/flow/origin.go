@@ -1,0 +1,120 @@
+package flow
+
+import (
+	"go/token"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/sluice-go/sluice/vet/internal/effect"
+)
+
+// consumed finds what a call ends that no other source stands for: memory from
+// a field, or something that goes into a pool.
+func (f *finder) consumed(c *ssa.CallCommon) {
+	effects, _ := f.Effects(c)
+	for _, e := range effects {
+		if e.Kind != effect.Released && e.Kind != effect.Transferred || e.Path != "" {
+			continue
+		}
+		if v := operand(c, e.Operand); v != nil {
+			f.origin(v, 8)
+		}
+	}
+}
+
+// origin adds the source of a consumed value.
+func (f *finder) origin(v ssa.Value, n int) {
+	if n == 0 || f.covered[v] {
+		return
+	}
+	src := Source{Kind: Found, Value: v, Result: -1, Type: v.Type(), Text: "it", Pos: v.Pos(), Operand: effect.None}
+	switch v := v.(type) {
+	case *ssa.MakeInterface:
+		f.origin(v.X, n-1)
+	case *ssa.ChangeType:
+		f.origin(v.X, n-1)
+	case *ssa.TypeAssert:
+		f.origin(v.X, n-1)
+	case *ssa.Slice:
+		f.origin(v.X, n-1)
+	case *ssa.Phi:
+		for _, e := range v.Edges {
+			f.origin(e, n-1)
+		}
+	case *ssa.Parameter:
+		src.Text = v.Name()
+		src.Operand = paramNumber(v)
+		src.Kind = Param
+		f.add(src)
+	case *ssa.FieldAddr:
+		place := f.point(v)
+		if strings.Contains(place.Path, "[]") || f.places[place] || f.local(place.Root) {
+			return
+		}
+		f.places[place] = true
+		src.Start, src.cell, src.place, src.Text = v, true, place, fieldName(v.X.Type(), v.Field)
+		f.add(src)
+	case *ssa.UnOp:
+		if v.Op != token.MUL {
+			return
+		}
+		place := f.point(v.X)
+		if alloc, ok := v.X.(*ssa.Alloc); ok {
+			f.stores(alloc, n)
+			return
+		}
+		if strings.Contains(place.Path, "[]") || f.places[place] || f.local(place.Root) {
+			return
+		}
+		f.places[place] = true
+		src.Start, src.place = v, place
+		f.add(src)
+	case *ssa.Call:
+		if v.Call.Signature().Results().Len() == 1 {
+			src.Start, src.Text = v, text(v)
+			f.add(src)
+		}
+	case *ssa.MakeSlice:
+		src.Start, src.Text = v, "make"
+		f.add(src)
+	case *ssa.Alloc:
+		if v.Heap && !f.owned(v.Type()) {
+			src.Start, src.Text = v, "new"
+			f.add(src)
+		}
+	}
+}
+
+// stores adds the sources of what a local variable was assigned.
+func (f *finder) stores(alloc *ssa.Alloc, n int) {
+	for _, r := range *alloc.Referrers() {
+		if st, ok := r.(*ssa.Store); ok && st.Addr == alloc {
+			f.origin(st.Val, n-1)
+		}
+	}
+}
+
+// local reports whether the root is followed by another source anyway.
+func (f *finder) local(root ssa.Value) bool {
+	switch root := root.(type) {
+	case *ssa.Parameter, *ssa.FreeVar:
+		return f.covered[root]
+	case *ssa.Global:
+		return false
+	}
+	return true
+}
+
+func paramNumber(p *ssa.Parameter) int {
+	fn := p.Parent()
+	for i, q := range fn.Params {
+		if p == q {
+			if fn.Signature.Recv() != nil {
+				i--
+			}
+			return i
+		}
+	}
+	return effect.None
+}

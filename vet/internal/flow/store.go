@@ -1,0 +1,236 @@
+package flow
+
+import (
+	"golang.org/x/tools/go/ssa"
+)
+
+// store assigns to memory.
+func (x *explorer) store(in *ssa.Store, s *state) bool {
+	p := x.point(in.Addr)
+	if x.src.Kind == Borrow && p.Root == x.src.Owner.Root {
+		if rest, ok := cutPath(x.src.Owner.Path, p.Path); ok && len(rest) > 0 && rest[0] == '*' {
+			return false // the lender is another one now
+		}
+	}
+	if !weak(p.Path) {
+		for h := range s.holders {
+			if h.cell {
+				if _, ok := h.beneath(p); ok {
+					delete(s.holders, h)
+					delete(s.stored, h)
+				}
+			}
+		}
+	}
+	x.takenOut(p, s)
+	// Writing through the resource.
+	for h, r := range s.holders {
+		if !h.cell && h.Path == "" && r <= stale && derefs(in.Addr, h.Root) {
+			x.touch(in, h.Root, s)
+		}
+	}
+	adds := map[holder]rel{}
+	for h, r := range s.holders {
+		if !h.cell && h.Root == in.Val {
+			adds[holder{p.then(h.Path), true}] = r
+		}
+	}
+	for h, r := range x.pointedTo(in.Val, s) {
+		adds[holder{p.then(h), true}] = r
+	}
+	if len(adds) == 0 {
+		return true
+	}
+	if x.home(p.Root) {
+		for h, r := range adds {
+			s.holders[h] = r
+			if r == isIt && !x.borrowed() && x.shared(p.Root) {
+				x.escaped = true
+				return false
+			}
+		}
+		return true
+	}
+	return x.storeAway(in, p, adds, s)
+}
+
+func weak(path string) bool {
+	for i := 0; i+1 < len(path); i++ {
+		if path[i] == '[' {
+			return true
+		}
+	}
+	return false
+}
+
+// pointedTo returns what lies in local memory that v points to.
+func (x *explorer) pointedTo(v ssa.Value, s *state) map[string]rel {
+	alloc, ok := v.(*ssa.Alloc)
+	if !ok {
+		return nil
+	}
+	var found map[string]rel
+	for h, r := range s.holders {
+		if h.cell && h.Root == alloc && r <= viewOf {
+			if found == nil {
+				found = map[string]rel{}
+			}
+			found["*"+h.Path] = r
+		}
+	}
+	return found
+}
+
+// home reports whether memory under root is the function's own.
+func (x *explorer) home(root ssa.Value) bool {
+	switch root.(type) {
+	case *ssa.Alloc, *ssa.MakeSlice, *ssa.MakeMap, *ssa.Phi, *ssa.Slice:
+		return true
+	}
+	return false
+}
+
+// takenOut is for s.buf = nil before s goes back into its pool: what was in the
+// field before is no part of s any more.
+func (x *explorer) takenOut(p Place, s *state) {
+	if !x.pooled() {
+		return
+	}
+	for h, r := range s.holders {
+		if r != viewOf || h.cell {
+			continue
+		}
+		if _, ok := x.point(h.Root).beneath(p); ok {
+			delete(s.holders, h)
+		}
+	}
+}
+
+// shared reports whether a closure may do to a variable what cannot be seen here:
+// it captured one that holds the reference among other things.
+func (x *explorer) shared(root ssa.Value) bool {
+	alloc, ok := root.(*ssa.Alloc)
+	if !ok || x.owned(alloc.Type()) {
+		return false
+	}
+	for _, r := range *alloc.Referrers() {
+		if _, ok := r.(*ssa.MakeClosure); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// storeAway assigns to memory that is there after the function.
+func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s *state) bool {
+	strongest := rel(0)
+	for _, r := range adds {
+		if r == inside && x.src.Kind == Borrow {
+			x.outlives(in, s)
+			return false
+		}
+		if r <= viewOf && (strongest == 0 || r < strongest) {
+			strongest = r
+		}
+	}
+	if strongest == 0 {
+		return x.borrowed() || x.src.Kind == Pool || x.src.Kind == Found
+	}
+	x.touchHolders(in, s)
+	_, global := p.Root.(*ssa.Global)
+	switch x.src.Kind {
+	case Borrow, View, Lent:
+		_, captured := p.Root.(*ssa.FreeVar)
+		if captured && x.src.Kind == Borrow && !x.outlived(p) {
+			return true
+		}
+		for h, r := range adds {
+			s.holders[h] = r
+			s.stored[h] = in
+		}
+		if global && weak(p.Path) {
+			x.outlives(in, s)
+			return false
+		}
+		return true
+	case Pool, Found:
+		if strongest == isIt && x.src.Kind == Found {
+			return false
+		}
+		for h, r := range adds {
+			s.holders[h] = r
+		}
+		return true
+	}
+	if strongest == isIt {
+		return x.storeOwned(in, p, adds, s)
+	}
+	return true
+}
+
+// borrowed reports whether the resource is not the function's own.
+func (x *explorer) borrowed() bool {
+	return x.src.Kind == Borrow || x.src.Kind == View || x.src.Kind == Lent
+}
+
+// outlived reports whether a captured variable lives longer than what the
+// closure borrowed, which it does unless the lender is captured too.
+func (x *explorer) outlived(p Place) bool {
+	_, same := x.src.Owner.Root.(*ssa.FreeVar)
+	return !same
+}
+
+// storeOwned moves the reference to where others reach it.
+func (x *explorer) storeOwned(in ssa.Instruction, p Place, adds map[holder]rel, s *state) bool {
+	if s.status == Stored && s.at != in {
+		x.copied(in, s)
+		return false
+	}
+	if s.status == Live {
+		s.status, s.at = Stored, in
+	}
+	for h, r := range adds {
+		s.holders[h] = r
+		s.stored[h] = in
+	}
+	return true
+}
+
+func (x *explorer) touchHolders(in ssa.Instruction, s *state) {
+	if st, ok := in.(*ssa.Store); ok {
+		x.touch(in, st.Val, s)
+	}
+}
+
+// mapUpdate puts something into a map.
+func (x *explorer) mapUpdate(in *ssa.MapUpdate, s *state) bool {
+	adds := map[holder]rel{}
+	p := x.point(in.Map).then("[]")
+	for h, r := range s.holders {
+		if !h.cell && h.Root == in.Value {
+			adds[holder{p.then(h.Path), true}] = r
+		}
+	}
+	if len(adds) == 0 {
+		return true
+	}
+	x.touch(in, in.Value, s)
+	if x.home(p.Root) {
+		for h, r := range adds {
+			s.holders[h] = r
+		}
+		// A map in hand: what it holds is looked at when it is used.
+		return true
+	}
+	switch {
+	case x.src.Kind == View:
+		x.kept = position(in)
+		return false
+	case x.borrowed():
+		x.outlives(in, s)
+		return false
+	case x.src.Kind == Own || x.src.Kind == Param:
+		return x.storeOwned(in, p, adds, s)
+	}
+	return true
+}
