@@ -40,6 +40,11 @@ func TestTableCoversTheLibrary(t *testing.T) {
 	if looked < 60 {
 		t.Errorf("only %d functions looked at", looked)
 	}
+	for _, pkg := range p.Packages {
+		for key := range callbackFields(pkg.Types) {
+			known[key] = true
+		}
+	}
 	for key := range table.Keys(library) {
 		if !known[key] {
 			t.Errorf("%s is in the table and not in the library", key)
@@ -99,6 +104,24 @@ func exportedFuncs(pkg *types.Package) func(func(*types.Func) bool) {
 					if m.Exported() && !yield(m) {
 						return
 					}
+				}
+			}
+		}
+	}
+}
+
+// callbackFields yields the exported fields that take a function, as the table
+// names them.
+func callbackFields(pkg *types.Package) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, name := range pkg.Scope().Names() {
+			s, ok := pkg.Scope().Lookup(name).Type().Underlying().(*types.Struct)
+			if !ok {
+				continue
+			}
+			for f := range s.Fields() {
+				if _, ok := f.Type().Underlying().(*types.Signature); ok && f.Exported() && !yield(pkg.Path()+"."+name+"."+f.Name()) {
+					return
 				}
 			}
 		}

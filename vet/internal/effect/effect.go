@@ -31,13 +31,16 @@ const (
 	Lends
 	// Asked: the operand may have ended; the result says whether it has.
 	Asked
+	// Passed: the parameter of a callback, which a field takes, is borrowed until it
+	// returns.
+	Passed
 	// Unknown: the operand may or may not be the caller's after the call.
 	Unknown
 )
 
 var names = map[Kind]string{
 	Borrowed: "borrowed", Views: "views", Is: "is", Retained: "retained", Pooled: "pooled", Ends: "ends",
-	Released: "released", Transferred: "transferred", Kept: "kept", Lends: "lends", Asked: "asked", Unknown: "unknown",
+	Released: "released", Transferred: "transferred", Kept: "kept", Lends: "lends", Asked: "asked", Passed: "passed", Unknown: "unknown",
 }
 
 func (k Kind) String() string { return names[k] }

@@ -27,6 +27,9 @@ type Analysis struct {
 	Fact func(*types.Func) ([]effect.Effect, bool)
 
 	done map[*ssa.Function]*result
+	// callbacks are the functions that are assigned to fields of the table.
+	callbacks map[types.Object][]effect.Effect
+	literals  map[*ssa.Function][]effect.Effect
 }
 
 // result is what is known of one function.

@@ -55,6 +55,7 @@ func (f *finder) add(src Source) {
 
 func (f *finder) params() {
 	lent := f.lentTo()
+	given := f.callback(f.fn)
 	recv := 0
 	if f.fn.Signature.Recv() != nil {
 		recv = 1
@@ -72,8 +73,8 @@ func (f *finder) params() {
 		case f.owned(p.Type()):
 			src.Kind = Param
 			f.pointer(&src)
-			src.Promised = !src.cell && f.promises(i-recv, p.Name())
-		case lent && f.carrier(p.Type()):
+			src.Promised = !src.cell && (f.promises(i-recv, p.Name()) || has(given, i-recv, effect.Transferred))
+		case (lent || has(given, i-recv, effect.Passed)) && f.carrier(p.Type()):
 			src.Kind = Lent
 		case f.isBytes(p.Type()):
 			src.Kind = View
@@ -92,15 +93,22 @@ func (f *finder) params() {
 	}
 }
 
+func has(list []effect.Effect, operand int, k effect.Kind) bool {
+	for _, e := range list {
+		if e.Operand == operand && e.Kind == k {
+			return true
+		}
+	}
+	return false
+}
+
 // promises reports whether the function takes a parameter: the table says so, or
 // its comment does, as in "b, transferred" or "m, whose payload is transferred".
 func (f *finder) promises(operand int, name string) bool {
 	if obj, ok := f.fn.Object().(*types.Func); ok && operand >= 0 {
 		list, _ := f.Models.Func(obj)
-		for _, e := range list {
-			if e.Operand == operand && e.Kind == effect.Transferred {
-				return true
-			}
+		if has(list, operand, effect.Transferred) {
+			return true
 		}
 	}
 	decl, ok := f.fn.Syntax().(*ast.FuncDecl)

@@ -87,7 +87,7 @@ func (t *Table) parseFunction(pkg, name, clauses string) error {
 }
 
 var errClause = errors.New("want: result N retained|pooled, result N borrowed from OPERAND, result N views|is OPERAND, " +
-	"OPERAND ends|released|transferred|kept|lends|asked|unknown, or nothing; OPERAND is recv or arg N")
+	"OPERAND ends|released|transferred|kept|lends|asked|passed|unknown, or nothing; OPERAND is recv or arg N")
 
 func parseClause(words []string) (effect.Effect, error) {
 	if len(words) > 1 && words[0] == "result" {
@@ -97,7 +97,7 @@ func parseClause(words []string) (effect.Effect, error) {
 	if err != nil || len(rest) != 1 {
 		return effect.Effect{}, errClause
 	}
-	for _, k := range []effect.Kind{effect.Ends, effect.Released, effect.Transferred, effect.Kept, effect.Lends, effect.Asked, effect.Unknown} {
+	for _, k := range []effect.Kind{effect.Ends, effect.Released, effect.Transferred, effect.Kept, effect.Lends, effect.Asked, effect.Passed, effect.Unknown} {
 		if rest[0] == k.String() {
 			return effect.Effect{Kind: k, Operand: operand, Result: effect.None}, nil
 		}

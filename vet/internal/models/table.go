@@ -134,6 +134,13 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
+// Field returns what a function is called with that is assigned to the field name
+// of type t.
+func (t *Table) Field(typ types.Type, name string) []effect.Effect {
+	list, _ := t.Method(typ, name)
+	return list
+}
+
 // Method returns the effects of a method under the name of type t, which may
 // have it from a type that it embeds.
 func (t *Table) Method(typ types.Type, name string) ([]effect.Effect, bool) {

@@ -118,3 +118,45 @@ func spread(w *aio.Watcher, conns []net.Conn, b mem.Buf) int {
 	}
 	return s.Written
 }
+
+type session struct {
+	last []byte
+	bufs []mem.Buf
+}
+
+func handler() *aio.ConnHandler[session] {
+	return &aio.ConnHandler[session]{
+		Data: func(c *aio.Conn[session], p []byte) error {
+			c.State.last = p // want `stored in the field last`
+			return nil
+		},
+	}
+}
+
+func bufHandler() *aio.ConnHandler[session] {
+	h := new(aio.ConnHandler[session])
+	h.Buf = func(c *aio.Conn[session], b mem.Buf) error {
+		if b.Len() == 0 {
+			return fmt.Errorf("empty") // want `is transferred to this function`
+		}
+		return c.WriteBuf(b)
+	}
+	return h
+}
+
+func (s *server) data(c *aio.Conn[session], p []byte) error {
+	go c.Write(p) // want `stored in a goroutine`
+	return nil
+}
+
+func methodHandler(s *server) *aio.ConnHandler[session] {
+	return &aio.ConnHandler[session]{Data: s.data}
+}
+
+func (s *server) Completed(w *aio.Watcher, r *aio.OpResult) {
+	if r.Error != nil {
+		s.last = r // want `stored in the field last`
+		return
+	}
+	s.seen[r.Conn] = r.Buffer[:r.Size] // want `stored in a map`
+}
