@@ -6,7 +6,7 @@ import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 // recordings and the origin.
 func (s *Server) attach() error {
 	if s.host.Config().Record != "" {
-		files, err := record.New(record.Options{Dir: s.host.Config().Record, Logger: s.log})
+		files, err := record.New(record.Options{Dir: s.host.Config().Record, Index: true, Logger: s.log})
 		if err != nil {
 			return err
 		}

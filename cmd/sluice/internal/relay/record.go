@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/live"
@@ -15,6 +16,7 @@ type recordings struct {
 	ctx     context.Context // done when there is no more time to finish
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	again   time.Duration // until a recording that has failed begins again
 
 	mu     sync.Mutex
 	closed bool
@@ -22,13 +24,12 @@ type recordings struct {
 }
 
 func newRecordings(files *record.Recorder) *recordings {
-	r := &recordings{files: files, on: make(map[*live.Stream]bool)}
+	r := &recordings{files: files, again: firstAgain, on: make(map[*live.Stream]bool)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
 
-// Begin implements recorder. A recording that has failed begins again when
-// somebody begins to publish again.
+// Begin implements recorder.
 func (r *recordings) Begin(st *live.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,14 +42,58 @@ func (r *recordings) Begin(st *live.Stream) {
 	}
 	r.on[st] = true
 	r.running.Go(func() {
-		defer tags.Close()
-		// The recorder has logged an error, and there is no one else to tell.
-		_ = r.files.Record(r.ctx, st.Name(), tags)
+		r.record(st, tags)
 		r.mu.Lock()
 		delete(r.on, st)
 		r.mu.Unlock()
 	})
 }
+
+// record records a stream from tags, which it closes, until it is over. What
+// fails, because the disk is full say, begins again, in another file, when there
+// is room.
+func (r *recordings) record(st *live.Stream, tags *live.Reader) {
+	for wait := r.again; ; wait = min(2*wait, maxAgain) {
+		began := time.Now()
+		// The recorder has logged an error, and there is no one else to tell.
+		err := r.files.Record(r.ctx, st.Name(), tags)
+		tags.Close()
+		if time.Since(began) > maxAgain {
+			wait = r.again // it was well for a while
+		}
+		if err == nil || !r.pause(st, wait) {
+			return
+		}
+		for !r.files.Room() {
+			if !r.pause(st, wait) {
+				return
+			}
+		}
+		if tags, err = st.NewReader(live.ReaderOptions{}); err != nil {
+			return
+		}
+	}
+}
+
+// pause waits, and reports whether the stream is still to be recorded.
+func (r *recordings) pause(st *live.Stream, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-st.Done():
+	case <-r.ctx.Done():
+	}
+	return false
+}
+
+// Times after which a recording that has failed begins again: at first, and at
+// most.
+const (
+	firstAgain = 2 * time.Second
+	maxAgain   = time.Minute
+)
 
 // Close implements recorder. What is left of streams that have ended is
 // written for as long as ctx allows.

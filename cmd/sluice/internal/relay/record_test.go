@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
@@ -68,7 +69,46 @@ func TestRecordWhatIsPublished(t *testing.T) {
 		t.Fatalf("files %q", files)
 	}
 	for _, f := range files {
-		rtmpCompare(t, f, recordRead(t, f), rtmpClip())
+		frames := recordRead(t, f)
+		if len(frames) == 0 || frames[0].Type != flv.TagScript {
+			t.Fatalf("%s has no metadata", f)
+		}
+		// The metadata has an index, too.
+		rtmpCompare(t, f, frames[1:], rtmpClip()[1:])
+	}
+}
+
+// A recording that has failed begins again when it can.
+func TestRecordBeginsAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recordings")
+	s := rtmpServe(t, func(c *relayConfig) { c.Record = dir })
+	r := s.host.Recorder.(*recordings)
+	r.again = time.Millisecond
+	block := filepath.Join(dir, "live")
+	if err := os.WriteFile(block, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:50]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "the recording has failed more than once", func() bool { return r.files.Stats().Failed > 1 })
+	if err := os.Remove(block); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.send(rtmpClip()[50:100]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "there is a file", func() bool { return r.files.Stats().Bytes > 0 })
+	p.close()
+	ctx, cancel := context.WithTimeout(context.Background(), rtmpPatience)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	frames := recordRead(t, recordFiles(t, dir)[0])
+	if len(frames) < 50 {
+		t.Errorf("%d tags", len(frames))
 	}
 }
 

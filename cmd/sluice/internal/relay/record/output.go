@@ -36,7 +36,8 @@ type output struct {
 	last     uint32 // milliseconds
 	size     int64  // bytes in the file, all of whole tags
 	synced   time.Time
-	err      error // of the first write that failed
+	index    *index // nil: none
+	err      error  // of the first write that failed
 }
 
 func newOutput(r *Recorder, name string, f File, first uint32) *output {
@@ -180,13 +181,53 @@ func (o *output) fail(err error) error {
 	return o.err
 }
 
+// metadata puts the stream's metadata, nil when there is none, behind the file's
+// header.
+func (o *output) metadata(p []byte, indexed bool) {
+	if indexed {
+		if o.index = newIndex(p, int64(len(o.buf)+flv.TagHeaderLen)); o.index != nil {
+			p = o.index.begin()
+		}
+	}
+	if p != nil {
+		o.append(flv.TagScript, 0, p)
+	}
+}
+
+// key takes note that the next tag is a key frame with the time at.
+func (o *output) key(at uint32) {
+	if o.index != nil {
+		o.index.add(keyFrame{o.span(at), o.size + int64(len(o.buf))})
+	}
+}
+
+// writeIndex writes the index into the room that was kept for it. A file of
+// which less was written stays without.
+func (o *output) writeIndex() error {
+	if o.index == nil || o.size < o.index.at+int64(o.index.size) {
+		return nil
+	}
+	p := o.index.end(o.size, o.last)
+	if p == nil {
+		return nil
+	}
+	if _, err := o.f.WriteAt(p, o.index.at); err != nil {
+		return fmt.Errorf("%s: index: %w", o.name, err)
+	}
+	return nil
+}
+
 // close ends the file. An error is one that no call before returned.
 func (o *output) close() error {
 	if o.err != nil {
+		_ = o.writeIndex() // there is an error already, and the index is in place
 		o.f.Close()
 		return nil
 	}
 	err := o.flush()
+	if err == nil {
+		err = o.writeIndex()
+	}
 	if err == nil && o.recorder.options.Sync > 0 {
 		err = o.f.Sync()
 	}

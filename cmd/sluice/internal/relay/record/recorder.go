@@ -38,6 +38,10 @@ type Options struct {
 	// Sync is how often a file is synced to the disk while it is written, and
 	// makes it be synced at its end; 0 leaves that to the system.
 	Sync time.Duration
+	// Index makes files begin with metadata of their own, the stream's
+	// properties among it, in which their key frames are named when they end,
+	// with duration and size: players seek by that. It takes 16 KiB.
+	Index bool
 	// Logger hears of files that begin, end and fail; nil is slog.Default().
 	Logger *slog.Logger
 }

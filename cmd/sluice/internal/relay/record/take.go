@@ -143,6 +143,9 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 			return err
 		}
 	}
+	if starts && h.Type == flv.TagVideo {
+		t.out.key(h.Time)
+	}
 	return t.out.tag(h, body)
 }
 
@@ -180,9 +183,7 @@ func (t *take) begin(first uint32) error {
 	t.recorder.files.Add(1)
 	t.log.Info("recording", "file", name)
 	t.out.begin(t.headers)
-	if t.metadata != nil {
-		t.out.append(flv.TagScript, 0, t.metadata)
-	}
+	t.out.metadata(t.metadata, t.recorder.options.Index)
 	for _, h := range t.headers {
 		t.out.append(h.kind, 0, h.body)
 	}
