@@ -168,7 +168,7 @@ func ending(err error) (status int, reason string) {
 // connection, and the client might never see the answer.
 const (
 	lingerTime  = 2 * time.Second
-	lingerBytes = 4 << 20
+	lingerBytes = 16 << 20 // a frame that was too long, to its end
 )
 
 // farewell answers a request on a hijacked connection and closes it,
