@@ -35,6 +35,9 @@ type Session struct {
 	open  bool
 	now   []byte // of the record in hand, what crypto/tls has not read yet
 	ended error  // why nothing comes any more, after what is there
+	// drained: crypto/tls has said once that it has no whole record of its own. A Read
+	// that is not full has the end of the one in hand then.
+	drained bool
 
 	mu      sync.Mutex // guards what follows
 	opening *opening   // nil when the session is open and nothing is kept
@@ -98,6 +101,7 @@ func (s *Session) Keep(p []byte) error {
 	if s.opening == nil {
 		s.opening = new(opening)
 	}
+	s.drained = false
 	return s.opening.early.add(s.memory, p)
 }
 
@@ -178,7 +182,11 @@ func (s *Session) Read(p []byte) (n int, err error) {
 		var k int
 		k, err = s.conn.Read(p[n:])
 		n += k
+		if err == nil && n < len(p) && len(s.now) == 0 && s.opening == nil && s.ended == nil && s.drained {
+			err = ErrNoBytes // which crypto/tls would find out at a price
+		}
 	}
+	s.drained = s.drained || err == ErrNoBytes
 	return n, err
 }
 

@@ -88,11 +88,14 @@ func answerServer(l net.Listener, census *Census, in io.Reader, out io.Writer) e
 //	paced OPS NANOSECONDS   Client.Paced
 //	hangup                  Client.HangUp, and an empty Result
 //
-// It returns when in ends, or with what went wrong.
-func HostClient(server netip.AddrPort, size int, seed uint64, in io.Reader, out io.Writer) error {
+// It speaks TLS if secure is set. It returns when in ends, or with what went wrong.
+func HostClient(server netip.AddrPort, size int, seed uint64, secure bool, in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c, err := NewClient(server, size, seed)
+	if secure {
+		runtime.GOMAXPROCS(1) // it has one processor, and many goroutines
+	}
+	c, err := newHosted(server, size, seed, secure)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func HostClient(server netip.AddrPort, size int, seed uint64, in io.Reader, out 
 		if !asked.Scan() {
 			return asked.Err()
 		}
-		r, err := c.answer(strings.Fields(asked.Text()))
+		r, err := answer(c, strings.Fields(asked.Text()))
 		if err != nil {
 			return err
 		}
@@ -112,7 +115,7 @@ func HostClient(server netip.AddrPort, size int, seed uint64, in io.Reader, out 
 	}
 }
 
-func (c *Client) answer(words []string) (Result, error) {
+func answer(c hosted, words []string) (Result, error) {
 	var numbers []int
 	for i, word := range words {
 		if i == 0 {

@@ -11,6 +11,7 @@ import (
 type Server struct {
 	Name  string
 	About string // one line: what it is and who would write it
+	TLS   bool   // it speaks TLS, with a certificate of its own
 	// serve echoes whatever the connections of l bring, which are messages of
 	// that size, until accepting fails.
 	serve func(l *net.TCPListener, size int, census *Census) error
@@ -23,13 +24,16 @@ func buffer(size int) int { return max(4<<10, size) }
 // Servers are all ways, the bare one last.
 func Servers() []Server {
 	return []Server{
-		{"aio", "aio.Watcher: one goroutine in WaitIO, a buffer for each connection", serveAIO},
-		{"aio-nil", "aio.Watcher: reads without a buffer, copied into one of a free list until they are written", serveAIONil},
-		{"std-4K", "a goroutine for each connection, with a buffer of 4 KiB", serveStd(4 << 10)},
-		{"std-64K", "a goroutine for each connection, with a buffer of 64 KiB", serveStd(64 << 10)},
-		{"std-pooled", "a goroutine for each connection, a buffer from a pool only while there are bytes (RawConn.Read)", servePooled},
-		{"netpoll", "cloudwego/netpoll: an EventLoop with OnRequest, views of what came, go instead of its pool of goroutines", serveNetpoll},
-		{"floor", "recv and send in one thread over epoll, nothing else: the floor", serveFloor},
+		{"aio", "aio.Watcher: one goroutine in WaitIO, a buffer for each connection", false, serveAIO},
+		{"aio-nil", "aio.Watcher: reads without a buffer, copied into one of a free list until they are written", false, serveAIONil},
+		{"aio-conns", "aio.Serve with a ConnHandler: accepted in the watcher, one callback for what has come", false, serveConns},
+		{"std-4K", "a goroutine for each connection, with a buffer of 4 KiB", false, serveStd(4 << 10)},
+		{"std-64K", "a goroutine for each connection, with a buffer of 64 KiB", false, serveStd(64 << 10)},
+		{"std-pooled", "a goroutine for each connection, a buffer from a pool only while there are bytes (RawConn.Read)", false, servePooled},
+		{"netpoll", "cloudwego/netpoll: an EventLoop with OnRequest, views of what came, go instead of its pool of goroutines", false, serveNetpoll},
+		{"aio-tls", "aio.Serve with a ConnHandler and TLS: no goroutine for a connection", true, serveConnsTLS},
+		{"std-tls", "crypto/tls: a goroutine for each connection, with a buffer of 4 KiB", true, serveStdTLS},
+		{"floor", "recv and send in one thread over epoll, nothing else: the floor", false, serveFloor},
 	}
 }
 

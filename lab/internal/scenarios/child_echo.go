@@ -37,7 +37,7 @@ var _ = registerChild("echo-client", echoClient)
 
 // echoClient is the child that sends to an echo server what it is told to.
 func echoClient(args []string) error {
-	if err := childArgs("echo-client", args, "ADDRESS", "BYTES", "SEED"); err != nil {
+	if err := childArgs("echo-client", args, "ADDRESS", "BYTES", "SEED", "TLS"); err != nil {
 		return err
 	}
 	addr, err := netip.ParseAddrPort(args[0])
@@ -52,8 +52,12 @@ func echoClient(args []string) error {
 	if err != nil {
 		return fmt.Errorf("scenarios: seed %s", strconv.Quote(args[2]))
 	}
+	secure, err := strconv.ParseBool(args[3])
+	if err != nil {
+		return fmt.Errorf("scenarios: TLS %s", strconv.Quote(args[3]))
+	}
 	child.Expire(childLife)
-	return echobench.HostClient(addr, size, seed, os.Stdin, os.Stdout)
+	return echobench.HostClient(addr, size, seed, secure, os.Stdin, os.Stdout)
 }
 
 func echoSize(arg string) (int, error) {

@@ -32,6 +32,8 @@ func echoGroup() []lab.Scenario {
 		echoLong(),
 		echoWave(),
 		echoIdle(),
+		echoTLS(),
+		echoIdleTLS(),
 		echoPaced(),
 		echoCurve(),
 	}
@@ -62,7 +64,7 @@ func echoMany() lab.Scenario {
 		Baseline: "netpoll",
 		Ops:      15_000,
 		Fixed:    true,
-		Variants: echoVariants(w.open, "aio", "aio-nil", "std-4K", "std-pooled", "netpoll", "floor"),
+		Variants: echoVariants(w.open, "aio", "aio-nil", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"),
 		Targets: []lab.Target{
 			{Variant: "aio", Against: "netpoll", AtMost: 0.75},
 			{Variant: "aio", Against: "std-pooled", AtMost: 0.65},
@@ -124,9 +126,10 @@ func echoWave() lab.Scenario {
 		Fixed:    true,
 		Variants: echoVariants(func(env lab.Env, server string) (lab.Runner, error) {
 			return newEchoWave(env, server, scaled(env, 8192, 1024, 512))
-		}, "aio", "aio-nil", "std-pooled", "netpoll", "floor"),
+		}, "aio", "aio-nil", "aio-conns", "std-pooled", "netpoll", "floor"),
 		Targets: []lab.Target{
 			{Variant: "aio", Against: "std-pooled", AtMost: 0.80},
+			{Variant: "aio-conns", Against: "std-pooled", AtMost: 0.65},
 			{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.1},
 			{Variant: "aio-nil", Against: "aio", AtMost: 1.05},
 			{Variant: "aio-nil", Metric: perSecond, Against: "aio", AtLeast: 0.95},
@@ -156,8 +159,43 @@ func echoIdle() lab.Scenario {
 		Fixed:    true,
 		Variants: echoVariants(func(env lab.Env, server string) (lab.Runner, error) {
 			return newEchoIdle(env, server, scaled(env, 8000, 2000, 500))
-		}, "aio-nil", "std-pooled", "netpoll"),
-		Targets: []lab.Target{{Variant: "aio-nil", Metric: residentBy, AtMost: 700}},
+		}, "aio-nil", "aio-conns", "std-pooled", "netpoll"),
+		Targets: []lab.Target{
+			{Variant: "aio-nil", Metric: residentBy, AtMost: 700},
+			{Variant: "aio-conns", Metric: residentBy, AtMost: 450},
+		},
+	}
+}
+
+// echoTLS has a client that encrypts too, on a processor of its own, and may be the limit.
+func echoTLS() lab.Scenario {
+	w := echoWork{size: 128, conns: 1000, procs: 1}
+	return lab.Scenario{
+		Name:     "echo/tls-1000x128B",
+		Title:    "echo of 128 B over TLS 1.3 on 1,000 connections, one message under way on each, the server's processor time",
+		Op:       "request",
+		Metric:   lab.CPUPerOp,
+		Baseline: "std-tls",
+		Ops:      10_000,
+		Fixed:    true,
+		Variants: echoVariants(w.open, "aio-tls", "std-tls"),
+		Targets:  []lab.Target{{Variant: "aio-tls", Against: "std-tls", AtMost: 0.85}},
+	}
+}
+
+func echoIdleTLS() lab.Scenario {
+	return lab.Scenario{
+		Name:     "echo/tls-idle",
+		Title:    "resident bytes of a server for each of 2,000 TLS connections (1,000 unless --full) that have echoed 128 B and wait",
+		Op:       "count",
+		Metric:   residentBy,
+		Baseline: "std-tls",
+		Ops:      1,
+		Fixed:    true,
+		Variants: echoVariants(func(env lab.Env, server string) (lab.Runner, error) {
+			return newEchoIdle(env, server, scaled(env, 2000, 1000, 200))
+		}, "aio-tls", "std-tls"),
+		Targets: []lab.Target{{Variant: "aio-tls", Metric: residentBy, Against: "std-tls", AtMost: 0.70}},
 	}
 }
 

@@ -42,7 +42,7 @@ func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
 		return nil, p.closed(err)
 	}
 	err = echobench.OnProcessor(clientCPU, func() (err error) {
-		p.client, err = startChild(env.Self, "echo-client", addr, strconv.Itoa(size), strconv.FormatUint(env.Seed, 10))
+		p.client, err = startChild(env.Self, "echo-client", addr, strconv.Itoa(size), strconv.FormatUint(env.Seed, 10), strconv.FormatBool(s.TLS))
 		return err
 	})
 	if err != nil {
