@@ -10,14 +10,15 @@ func (s *Server) attach() error {
 		if err != nil {
 			return err
 		}
-		s.host.Recorder = newRecordings(files)
+		s.recordings = newRecordings(files)
+		s.host.Recorder = s.recordings
 	}
 	if len(s.host.Config().Origin) > 0 {
 		puller, err := newOrigin(s.host, s.host.Config().Origin, nil)
 		if err != nil {
 			return err
 		}
-		s.host.Puller = puller
+		s.origin, s.host.Puller = puller, puller
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
@@ -19,9 +20,10 @@ const askAgain = time.Second
 // An origin is the server's puller: it counts who wants what, and lets package
 // edge fetch it.
 type origin struct {
-	host    *session.Host
-	origins []*edge.Origin
-	pulls   *edge.Puller
+	host      *session.Host
+	origins   []*edge.Origin
+	pulls     *edge.Puller
+	on, began atomic.Int64 // pulls
 
 	mu     sync.Mutex
 	wanted map[string]int // viewers, those who still wait included
@@ -171,11 +173,14 @@ func (o *origin) Publish(stream, from string) (edge.Sink, error) {
 	}
 	c := o.host.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: protocolOf(o.named(from)), Address: from, Agent: "origin"})
 	c.Attach(nil, func(error) { p.Close() })
-	return &pulled{publisher: p, client: c, release: release}, nil
+	o.on.Add(1)
+	o.began.Add(1)
+	return &pulled{origin: o, publisher: p, client: c, release: release}, nil
 }
 
 // pulled is the publisher of a stream that comes from the origin.
 type pulled struct {
+	origin    *origin
 	publisher *live.Publisher
 	client    *session.Client
 	release   func()
@@ -192,6 +197,7 @@ func (p *pulled) Resume() { p.publisher.Resume() }
 
 // Close implements edge.Sink.
 func (p *pulled) Close() {
+	p.origin.on.Add(-1)
 	reason := p.publisher.Err()
 	p.publisher.Close()
 	p.client.End(reason)

@@ -1,11 +1,22 @@
 package relay
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 	"github.com/sluice-go/sluice/live"
 )
@@ -32,9 +43,9 @@ func TestMetrics(t *testing.T) {
 		`sluice_viewers{protocol="ws"} 0`,
 		`sluice_sessions_total{protocol="flv",role="viewer"} 1`,
 		`sluice_stream_viewers{stream="live/s"} 1`,
-		`sluice_stream_frames_in_total{stream="live/s"} 50`,
-		`sluice_stream_evicted_total{stream="live/s"} 0`,
-		"# TYPE sluice_stream_bytes_out_total counter",
+		`sluice_stream_received_frames_total{stream="live/s"} 50`,
+		`sluice_stream_evicted_viewers_total{stream="live/s"} 0`,
+		"# TYPE sluice_stream_sent_bytes_total counter",
 		"# TYPE sluice_memory_out_bytes gauge",
 		"# TYPE go_goroutines gauge",
 	} {
@@ -64,12 +75,131 @@ func TestMetricsOfManyStreams(t *testing.T) {
 		}
 	}
 	_, text := s.get(t, "/metrics")
-	if n := strings.Count(text, "\nsluice_stream_frames_in_total{"); n != web.MaxLabels+1 {
+	if n := strings.Count(text, "\nsluice_stream_received_frames_total{"); n != web.MaxLabels+1 {
 		t.Errorf("%d series", n)
 	}
-	for _, line := range []string{fmt.Sprintf("sluice_streams %d", web.MaxLabels+5), `sluice_stream_frames_in_total{stream="other"} 5`, `sluice_stream_bytes_in_total{stream="other"} 50`} {
+	for _, line := range []string{fmt.Sprintf("sluice_streams %d", web.MaxLabels+5), `sluice_stream_received_frames_total{stream="other"} 5`, `sluice_stream_received_bytes_total{stream="other"} 50`} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %q", line)
 		}
+	}
+}
+
+// What the server has done in all does not fall when sessions and streams end,
+// and says why they did.
+func TestMetricsKeepTheirTotals(t *testing.T) {
+	hook := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "live/no") {
+			rw.WriteHeader(403)
+		}
+	}))
+	t.Cleanup(hook.Close)
+	s := startRelay(t, func(c *relayConfig) { c.Hook, c.Record = hook.URL, t.TempDir() })
+	clip := flvtest.Clip(t)
+	value := func(series string) float64 {
+		t.Helper()
+		_, text := s.get(t, "/metrics")
+		for line := range strings.Lines(text) {
+			if rest, ok := strings.CutPrefix(line, series+" "); ok {
+				v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v
+			}
+		}
+		return -1
+	}
+	var bytes, sent float64
+	for round := range 2 {
+		p := s.publishing(t, "/live/s.flv")
+		p.send(t, clip[:50]...)
+		_, r := s.playing(t, "/live/s.flv?wait=20")
+		for range 50 {
+			if _, err := r.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := value(`sluice_received_bytes_total{protocol="flv"}`)
+		if now <= bytes {
+			t.Errorf("round %d: %v bytes received, %v before", round, now, bytes)
+		}
+		p.Close()
+		p.answered(t)
+		relayEventually(t, "the end", func() bool { return len(s.host.Register.List()) == 0 })
+		bytes = value(`sluice_received_bytes_total{protocol="flv"}`)
+		if after := value(`sluice_sent_bytes_total{protocol="flv"}`); bytes < now || after <= sent {
+			t.Errorf("round %d: after the end %v bytes received, %v before; %v sent, %v before", round, bytes, now, after, sent)
+		} else {
+			sent = after
+		}
+	}
+	s.get(t, "/live/no.flv")
+	s.get(t, "/live/absent.flv")
+	for series, want := range map[string]float64{
+		`sluice_received_frames_total{protocol="flv"}`:              100,
+		`sluice_session_ends_total{reason="done",role="publisher"}`: 2,
+		`sluice_session_ends_total{reason="done",role="viewer"}`:    2,
+		`sluice_refusals_total{reason="hook",role="viewer"}`:        1,
+		`sluice_refusals_total{reason="not_found",role="viewer"}`:   1,
+		`sluice_hook_duration_seconds_count{result="refused"}`:      1,
+		`sluice_hook_duration_seconds_count{result="admitted"}`:     5,
+		`sluice_recordings_total`:                                   2,
+		`sluice_recording_failures_total`:                           0,
+		`sluice_streams`:                                            0,
+	} {
+		if got := value(series); got != want {
+			t.Errorf("%s is %v, want %v", series, got, want)
+		}
+	}
+}
+
+// Names and help follow the conventions of Prometheus, and the dashboard asks for
+// nothing that there is not.
+func TestMetricsConventions(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.Record, c.Origin = t.TempDir(), []string{"rtmp://127.0.0.1:1/"} })
+	s.publishing(t, "/live/s.flv").send(t, flvtest.Clip(t)[:50]...)
+	s.playing(t, "/live/s.flv?wait=20")
+	s.viewersOf(t, "live/s", 1)
+	s.get(t, "/live/.bad.flv") // a refusal
+	s.host.Register.Begin(session.RoleViewer, session.Info{Protocol: session.FLV}).End(nil)
+	s.observeHook(time.Second, "admitted")
+	_, text := s.get(t, "/metrics")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "sluice_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	dashboard, err := os.ReadFile("../../../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(dashboard, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	names := regexp.MustCompile(`\b(sluice|process|go)_[a-z_]+`)
+	for _, panel := range parsed.Panels {
+		for _, target := range panel.Targets {
+			for _, name := range names.FindAllString(target.Expr, -1) {
+				asked++
+				if !strings.Contains(text, "\n"+name+"{") && !strings.Contains(text, "\n"+name+" ") {
+					t.Errorf("the panel %q asks for %s, which there is not", panel.Title, name)
+				}
+			}
+		}
+	}
+	if asked < 15 {
+		t.Errorf("the dashboard asks for %d series", asked)
 	}
 }

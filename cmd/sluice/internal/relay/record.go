@@ -3,7 +3,10 @@ package relay
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/live"
@@ -17,6 +20,8 @@ type recordings struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	again   time.Duration // until a recording that has failed begins again
+
+	began, failed atomic.Int64
 
 	mu     sync.Mutex
 	closed bool
@@ -56,7 +61,11 @@ func (r *recordings) record(st *live.Stream, tags *live.Reader) {
 	for wait := r.again; ; wait = min(2*wait, maxAgain) {
 		began := time.Now()
 		// The recorder has logged an error, and there is no one else to tell.
+		r.began.Add(1)
 		err := r.files.Record(r.ctx, st.Name(), tags)
+		if err != nil {
+			r.failed.Add(1)
+		}
 		tags.Close()
 		if time.Since(began) > maxAgain {
 			wait = r.again // it was well for a while
@@ -94,6 +103,19 @@ const (
 	firstAgain = 2 * time.Second
 	maxAgain   = time.Minute
 )
+
+// metrics are the figures of recordings.
+func (r *recordings) metrics() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings", Help: "Streams that are being recorded."}, func() float64 {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return float64(len(r.on))
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recordings_total", Help: "Recordings that have begun."}, func() float64 { return float64(r.began.Load()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recording_failures_total", Help: "Recordings that ended with an error."}, func() float64 { return float64(r.failed.Load()) }),
+	}
+}
 
 // Close implements recorder. What is left of streams that have ended is
 // written for as long as ctx allows.

@@ -21,7 +21,7 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	next := *s.settings.Load()
 	changed, waiting = next.Reload(c)
 	// What can fail comes first.
-	o, err := rules(&next)
+	o, err := s.rules(&next)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/memory"
@@ -28,14 +28,18 @@ type Server struct {
 	reloading sync.Mutex     // one Reload at a time
 	level     *slog.LevelVar // nil: it cannot be changed
 	log       *slog.Logger
+	version   string
 
-	proxies   listen.Proxies
-	host      *session.Host
-	listeners []*listener
-	certs     *listen.Certificate // nil: no TLS
-	rtmp      *rtmpserver.Server
-	memory    *memory.Keeper // nil: no limit is known
-	web       *web.Server
+	proxies    listen.Proxies
+	host       *session.Host
+	listeners  []*listener
+	certs      *listen.Certificate // nil: no TLS
+	rtmp       *rtmpserver.Server
+	memory     *memory.Keeper // nil: no limit is known
+	web        *web.Server
+	hookTimes  *prometheus.HistogramVec
+	recordings *recordings // nil: nothing is recorded
+	origin     *origin     // nil: no origin
 
 	stop   context.CancelFunc
 	ending sync.Once
@@ -60,12 +64,12 @@ func New(c config.Config, o Options) (*Server, error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	s := &Server{level: o.Level, log: log, ended: make(chan struct{})}
+	s := &Server{level: o.Level, log: log, version: o.Version, hookTimes: hookTimes(), ended: make(chan struct{})}
 	s.settings.Store(&c)
 	if err := s.trust(&c); err != nil {
 		return nil, err
 	}
-	gate, err := newGate(&c)
+	gate, err := s.newGate(&c)
 	if err != nil {
 		return nil, err
 	}
@@ -112,47 +116,8 @@ func New(c config.Config, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
+	s.measure()
 	return s, nil
-}
-
-// trust makes the proxies of the settings trusted.
-func (s *Server) trust(c *config.Config) error {
-	networks, err := access.ParseAllow(strings.Join(c.TrustedProxies, ","))
-	if err != nil {
-		return err
-	}
-	return s.proxies.Update(networks)
-}
-
-func newGate(c *config.Config) (*access.Gate, error) {
-	o, err := rules(c)
-	if err != nil {
-		return nil, err
-	}
-	return access.New(o)
-}
-
-// rules are what the gate is to know of the settings.
-func rules(c *config.Config) (o access.Options, err error) {
-	o = access.Options{
-		Secret:               []byte(c.TokenSecret),
-		Hook:                 c.Hook,
-		MaxStreams:           c.MaxStreams,
-		MaxViewers:           c.MaxViewers,
-		MaxViewersPerAddress: c.MaxViewersPerAddress,
-		MaxStreamsPerAddress: c.MaxStreamsPerAddress,
-		Revoked:              c.Revoked,
-	}
-	if o.Protect, err = access.ParseActions(strings.Join(c.Protect, ",")); err != nil {
-		return o, err
-	}
-	if o.AllowPublish, err = access.ParseAllow(strings.Join(c.AllowPublish, ",")); err != nil {
-		return o, err
-	}
-	if o.AllowPlay, err = access.ParseAllow(strings.Join(c.AllowPlay, ",")); err != nil {
-		return o, err
-	}
-	return o, nil
 }
 
 // Serve runs the server, which must listen, until ctx is done or a listener

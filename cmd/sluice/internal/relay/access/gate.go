@@ -25,6 +25,9 @@ type Options struct {
 	Hook string
 	// HookTimeout bounds one hook in all; 0 is DefaultHookTimeout.
 	HookTimeout time.Duration
+	// HookDone, if it is not nil, is called after each question to the hook, with
+	// the time it took and what came of it: admitted, refused or failed.
+	HookDone func(took time.Duration, result string)
 	// HookConcurrency is how many hooks run at once; 0 is
 	// DefaultHookConcurrency.
 	HookConcurrency int
@@ -57,6 +60,7 @@ type rules struct {
 	now     func() time.Time
 	hook    *hook // nil: none
 	maxima  maxima
+	done    func(time.Duration, string)
 }
 
 // New makes a Gate, or says which option is wrong.
@@ -87,6 +91,7 @@ func newRules(o Options) (*rules, error) {
 		revoked: map[string]bool{},
 		allow:   map[Action]AllowList{},
 		now:     o.Now,
+		done:    o.HookDone,
 		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress, streamsPerAddress: o.MaxStreamsPerAddress},
 	}
 	if g.now == nil {
@@ -178,7 +183,7 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if err != nil || rules.hook == nil {
 		return release, err
 	}
-	if err := rules.hook.ask(ctx, &r); err != nil {
+	if err := rules.ask(ctx, &r); err != nil {
 		release()
 		var no refused
 		if errors.As(err, &no) {
@@ -187,6 +192,24 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 		return nil, refuse(r, "the server cannot decide at the moment", ErrHook, err)
 	}
 	return release, nil
+}
+
+// ask asks the hook and says how long that took.
+func (g *rules) ask(ctx context.Context, r *Request) error {
+	began := time.Now()
+	err := g.hook.ask(ctx, r)
+	if g.done == nil {
+		return err
+	}
+	result := "admitted"
+	if err != nil {
+		result = "failed"
+		if no := refused(""); errors.As(err, &no) {
+			result = "refused"
+		}
+	}
+	g.done(time.Since(began), result)
+	return err
 }
 
 // Reserve counts a stream that is published by other means than a Request, a

@@ -55,5 +55,6 @@ func (h *Host) Closing() bool { return h.Ctx.Err() != nil }
 
 // Refused logs that somebody may not publish or watch.
 func (h *Host) Refused(r Role, info Info, err error) {
+	h.Register.Refused(r, err)
 	h.Log.Info(string(r)+" refused", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address, "agent", shortAgent(info.Agent), "reason", err)
 }

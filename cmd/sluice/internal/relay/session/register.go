@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,10 +36,12 @@ type Figures struct {
 type Register struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	byID  map[string]*Client
-	last  map[Role]uint64 // number of the newest id
-	began map[Kind]int64
+	mu             sync.Mutex
+	byID           map[string]*Client
+	last           map[Role]uint64 // number of the newest id
+	began          map[Kind]int64
+	past           map[Kind]Figures // of sessions that have ended
+	refused, ended map[Outcome]int64
 }
 
 // A Kind is by what sessions are counted.
@@ -52,10 +53,13 @@ type Kind struct {
 // NewRegister makes an empty one, which logs beginnings and endings.
 func NewRegister(log *slog.Logger) *Register {
 	return &Register{
-		log:   log,
-		byID:  map[string]*Client{},
-		last:  map[Role]uint64{},
-		began: map[Kind]int64{},
+		log:     log,
+		byID:    map[string]*Client{},
+		last:    map[Role]uint64{},
+		began:   map[Kind]int64{},
+		past:    map[Kind]Figures{},
+		refused: map[Outcome]int64{},
+		ended:   map[Outcome]int64{},
 	}
 }
 
@@ -168,10 +172,13 @@ func (s *Client) End(reason error) error {
 	s.over = true
 	s.mu.Unlock()
 	c := s.books
+	f := s.Figures()
+	kind := Kind{s.Role, s.Protocol}
 	c.mu.Lock()
 	delete(c.byID, s.ID)
+	c.past[kind] = c.past[kind].plus(f)
+	c.ended[Outcome{s.Role, Code(reason)}]++
 	c.mu.Unlock()
-	f := s.Figures()
 	attributes := []any{"id", s.ID, "stream", s.Stream, "protocol", s.Protocol, "address", s.Address, "agent", s.Agent,
 		"reason", Words(reason), "bytes", f.Bytes, "frames", f.Frames, "duration", time.Since(s.Since).Round(time.Millisecond)}
 	if s.Role == RoleViewer {
@@ -192,17 +199,6 @@ func (c *Register) Number(r Role) int {
 		}
 	}
 	return n
-}
-
-// Counts returns how many sessions are on, and how many have begun, by kind.
-func (c *Register) Counts() (on, began map[Kind]int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	on = map[Kind]int64{}
-	for _, s := range c.byID {
-		on[Kind{s.Role, s.Protocol}]++
-	}
-	return on, maps.Clone(c.began)
 }
 
 // Get returns the session of that id.

@@ -44,7 +44,8 @@ func TestClientsAreNumberedAndListed(t *testing.T) {
 	if books.Number(RoleViewer) != 12 || books.Number(RolePublisher) != 2 {
 		t.Errorf("%d viewers, %d publishers", books.Number(RoleViewer), books.Number(RolePublisher))
 	}
-	on, began := books.Counts()
+	totals := books.Totals()
+	on, began := totals.On, totals.Began
 	if on[Kind{RoleViewer, FLV}] != 11 || began[Kind{RoleViewer, FLV}] != 12 {
 		t.Errorf("%v, %v", on, began)
 	}

@@ -23,7 +23,7 @@ const MaxLabels = 200
 const restLabel = "other"
 
 func newMetrics(w *Server) http.Handler {
-	registry := prometheus.NewRegistry()
+	registry := w.Metrics
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -42,7 +42,9 @@ func newMetrics(w *Server) http.Handler {
 type collector struct {
 	s *session.Host
 
-	streams, publishers, viewers, Group            *prometheus.Desc
+	totals *totalDescs
+
+	streams                                        *prometheus.Desc
 	memoryOut, memoryIdle, memoryPinned            *prometheus.Desc
 	streamViewers, framesIn, bytesIn               *prometheus.Desc
 	framesOut, bytesOut, dropped, jumps, evicted   *prometheus.Desc
@@ -55,22 +57,20 @@ func newCollector(s *session.Host) *collector {
 	}
 	return &collector{
 		s:            s,
+		totals:       newTotalDescs(desc),
 		streams:      desc("streams", "Streams that there are, those that wait for their publisher to come back included."),
-		publishers:   desc("publishers", "Publishers that are connected, by protocol.", "protocol"),
-		viewers:      desc("viewers", "Viewers that are connected, by protocol.", "protocol"),
-		Group:        desc("sessions_total", "Sessions that have begun.", "role", "protocol"),
 		memoryOut:    desc("memory_out_bytes", "Counted memory that is held by somebody."),
 		memoryIdle:   desc("memory_idle_bytes", "Counted memory that is free and kept."),
 		memoryPinned: desc("memory_pinned_bytes", "Part of the memory that is held, in blocks that only small pieces keep."),
 
 		streamViewers: desc("stream_viewers", "Viewers of a stream.", "stream"),
-		framesIn:      desc("stream_frames_in_total", "Tags that publishers of a stream have sent.", "stream"),
-		bytesIn:       desc("stream_bytes_in_total", "Bytes of their payloads.", "stream"),
-		framesOut:     desc("stream_frames_out_total", "Tags that viewers of a stream were sent.", "stream"),
-		bytesOut:      desc("stream_bytes_out_total", "Bytes that they were sent.", "stream"),
+		framesIn:      desc("stream_received_frames_total", "Tags that publishers of a stream have sent.", "stream"),
+		bytesIn:       desc("stream_received_bytes_total", "Bytes of their payloads.", "stream"),
+		framesOut:     desc("stream_sent_frames_total", "Tags that viewers of a stream were sent.", "stream"),
+		bytesOut:      desc("stream_sent_bytes_total", "Bytes that they were sent.", "stream"),
 		dropped:       desc("stream_dropped_frames_total", "Tags that slow viewers of a stream were not sent.", "stream"),
 		jumps:         desc("stream_jumps_total", "Times that a slow viewer was moved on to a key frame.", "stream"),
-		evicted:       desc("stream_evicted_total", "Viewers that were closed for being slow.", "stream"),
+		evicted:       desc("stream_evicted_viewers_total", "Viewers that were closed for being slow.", "stream"),
 		ringBytes:     desc("stream_ring_bytes", "Bytes of a stream that are kept.", "stream"),
 		ringFrames:    desc("stream_ring_frames", "Tags of a stream that are kept.", "stream"),
 		gopSeconds:    desc("stream_gop_seconds", "Length of the latest group of pictures.", "stream"),
@@ -95,16 +95,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.memoryOut, float64(memory.OutBytes))
 	gauge(c.memoryIdle, float64(memory.IdleBytes))
 	gauge(c.memoryPinned, float64(memory.PinnedBytes))
-	on, began := c.s.Register.Counts()
-	for _, protocol := range []string{session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS} {
-		gauge(c.viewers, float64(on[session.Kind{Role: session.RoleViewer, Protocol: protocol}]), protocol)
-		counter(c.Group, float64(began[session.Kind{Role: session.RoleViewer, Protocol: protocol}]), string(session.RoleViewer), protocol)
-		if protocol == session.WS || protocol == session.WSS {
-			continue // nobody publishes that way
-		}
-		gauge(c.publishers, float64(on[session.Kind{Role: session.RolePublisher, Protocol: protocol}]), protocol)
-		counter(c.Group, float64(began[session.Kind{Role: session.RolePublisher, Protocol: protocol}]), string(session.RolePublisher), protocol)
-	}
+	c.collectTotals(ch)
 	streams := c.s.Hub.Streams()
 	gauge(c.streams, float64(len(streams)))
 	// The oldest keep their place in the list, so that no series comes and goes.

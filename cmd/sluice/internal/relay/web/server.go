@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -38,6 +40,7 @@ type Server struct {
 	history   *history
 	http      *http.Server
 	headers   firstHeaders
+	Metrics   *prometheus.Registry // of /metrics; rooms above this one add theirs
 	metrics   http.Handler
 	page      atomic.Pointer[builtPage] // nil: to be made
 }
@@ -45,7 +48,7 @@ type Server struct {
 func New(h *session.Host, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
 	w := &Server{
 		Host: h, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
-		history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
+		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
 	}
 	w.metrics = newMetrics(w)
 	protocols := new(http.Protocols)

@@ -1,0 +1,53 @@
+package relay
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+)
+
+// hookTimes are the times that questions to the hook took, by result. It is made
+// before the gate, which fills it.
+func hookTimes() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "sluice_hook_duration_seconds",
+		Help:    "Times of questions to the hook, by what came of them.",
+		Buckets: []float64{.001, .005, .01, .05, .1, .5, 1, 3},
+	}, []string{"result"})
+}
+
+// measure adds the figures of the server's rooms to those of the web server.
+func (s *Server) measure() {
+	arrivals := func(name, help string, of func(listen.ArrivalStats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_" + name, Help: help}, func() float64 { return of(s.rtmp.Arrivals.Stats()) })
+	}
+	counted := func(name, help string, of func(listen.ArrivalStats) int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_" + name, Help: help}, func() float64 { return float64(of(s.rtmp.Arrivals.Stats())) })
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": s.version}})
+	build.Set(1)
+	s.web.Metrics.MustRegister(
+		build,
+		s.hookTimes,
+		arrivals("rtmp_handshakes", "RTMP connections that hold a place on their way to a request.", func(a listen.ArrivalStats) float64 { return float64(a.On) }),
+		arrivals("rtmp_handshakes_waiting", "RTMP connections that wait for such a place.", func(a listen.ArrivalStats) float64 { return float64(a.Waiting) }),
+		counted("rtmp_handshakes_displaced_total", "RTMP connections that were silent and had to give way.", func(a listen.ArrivalStats) int64 { return a.GaveWay }),
+		counted("rtmp_handshakes_refused_total", "RTMP connections that were closed because too many waited.", func(a listen.ArrivalStats) int64 { return a.Refused }),
+	)
+	if s.origin != nil {
+		s.web.Metrics.MustRegister(
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_pulls", Help: "Streams that are being pulled from an origin."}, func() float64 { return float64(s.origin.on.Load()) }),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_pulls_total", Help: "Streams that an origin has begun to send."}, func() float64 { return float64(s.origin.began.Load()) }),
+		)
+	}
+	if s.recordings != nil {
+		s.web.Metrics.MustRegister(s.recordings.metrics()...)
+	}
+}
+
+// observeHook takes note of a question to the hook.
+func (s *Server) observeHook(took time.Duration, result string) {
+	s.hookTimes.WithLabelValues(result).Observe(took.Seconds())
+}

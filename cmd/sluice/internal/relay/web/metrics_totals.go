@@ -1,0 +1,67 @@
+package web
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// totalDescs describe the figures of the whole server, which do not fall when a
+// stream ends.
+type totalDescs struct {
+	publishers, viewers, sessions               *prometheus.Desc
+	receivedBytes, receivedFrames               *prometheus.Desc
+	sentBytes, sentFrames, droppedFrames, jumps *prometheus.Desc
+	refusals, endings, bans                     *prometheus.Desc
+}
+
+func newTotalDescs(desc func(name, help string, labels ...string) *prometheus.Desc) *totalDescs {
+	return &totalDescs{
+		publishers:     desc("publishers", "Publishers that are connected, by protocol.", "protocol"),
+		viewers:        desc("viewers", "Viewers that are connected, by protocol.", "protocol"),
+		sessions:       desc("sessions_total", "Sessions that have begun.", "role", "protocol"),
+		receivedBytes:  desc("received_bytes_total", "Bytes that publishers have sent, FLV headers included.", "protocol"),
+		receivedFrames: desc("received_frames_total", "Tags that publishers have sent.", "protocol"),
+		sentBytes:      desc("sent_bytes_total", "Bytes that viewers were sent.", "protocol"),
+		sentFrames:     desc("sent_frames_total", "Tags that viewers were sent.", "protocol"),
+		droppedFrames:  desc("dropped_frames_total", "Tags that slow viewers were not sent.", "protocol"),
+		jumps:          desc("jumps_total", "Times that a slow viewer was moved on to a key frame.", "protocol"),
+		refusals:       desc("refusals_total", "Sessions that were not admitted, by the reason's code.", "role", "reason"),
+		endings:        desc("session_ends_total", "Sessions that have ended, by the reason's code.", "role", "reason"),
+		bans:           desc("bans", "Bans that hold."),
+	}
+}
+
+func (c *collector) collectTotals(ch chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	d, t := c.totals, c.s.Register.Totals()
+	for _, protocol := range []string{session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS} {
+		kind := session.Kind{Role: session.RoleViewer, Protocol: protocol}
+		sent := t.Figures[kind]
+		send(d.viewers, gauge, float64(t.On[kind]), protocol)
+		send(d.sessions, counter, float64(t.Began[kind]), string(session.RoleViewer), protocol)
+		send(d.sentBytes, counter, float64(sent.Bytes), protocol)
+		send(d.sentFrames, counter, float64(sent.Frames), protocol)
+		send(d.droppedFrames, counter, float64(sent.Dropped), protocol)
+		send(d.jumps, counter, float64(sent.Jumps), protocol)
+		if protocol == session.WS || protocol == session.WSS {
+			continue // by which nothing is published
+		}
+		kind.Role = session.RolePublisher
+		received := t.Figures[kind]
+		send(d.publishers, gauge, float64(t.On[kind]), protocol)
+		send(d.sessions, counter, float64(t.Began[kind]), string(session.RolePublisher), protocol)
+		send(d.receivedBytes, counter, float64(received.Bytes), protocol)
+		send(d.receivedFrames, counter, float64(received.Frames), protocol)
+	}
+	for o, n := range t.Refused {
+		send(d.refusals, counter, float64(n), string(o.Role), o.Code)
+	}
+	for o, n := range t.Ended {
+		send(d.endings, counter, float64(n), string(o.Role), o.Code)
+	}
+	send(d.bans, gauge, float64(len(c.s.Gate.Bans())))
+}
