@@ -32,6 +32,8 @@ func TestViewersWhoLeaveAreNoErrors(t *testing.T) {
 			return s.host.Register.Number(session.RoleViewer) == 0
 		})
 	}
+	s.log.line(t, "viewer ended", "id=v1")
+	s.log.line(t, "viewer ended", "id=v2")
 	log := s.log.String()
 	if n := strings.Count(log, `reason="the peer closed the connection"`); n != 2 || strings.Contains(log, "broken pipe") || strings.Contains(log, "reset by peer") {
 		t.Errorf("%d have closed: %s", n, log)
