@@ -63,8 +63,8 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 
 	var runErr error
 	profileErr := profiled(f.cpuProfile, f.memProfile, func() {
-		runErr = a.measure(ctx, chosen, table, results, measure.Options{
-			Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick, Grace: grace,
+		runErr = a.measure(ctx, chosen, table, f.all, results, measure.Options{
+			Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: !f.full, Grace: grace,
 		})
 	})
 	if runErr != nil {
@@ -72,6 +72,9 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	}
 	results.Seconds = time.Since(results.Started).Seconds()
 	results.Interrupted = ctx.Err() != nil
+	if !f.all {
+		table.Print(report.Verdicts(results))
+	}
 	table.Print(report.BenchFoot(results)...)
 
 	errs := []error{profileErr, table.Err()}
@@ -95,13 +98,13 @@ func outputName(flag string) string {
 	return flag
 }
 
-// measure runs the scenarios and prints each when it is finished.
-func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, results *report.File, options measure.Options) error {
+// measure runs the scenarios. With all it prints each when it is finished.
+func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document.Printer, all bool, results *report.File, options measure.Options) error {
 	progress := newProgress(a.Stderr)
 	printed := map[string]bool{}
 	options.Progress = func(e measure.Event) {
 		progress.step(e)
-		if e.Outcome != nil {
+		if all && e.Outcome != nil {
 			table.Print(report.Scenario(e.Outcome))
 			printed[e.Scenario] = true
 		}
@@ -115,7 +118,7 @@ func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document
 	for i := range outcomes {
 		// What was interrupted, or not reached any more. The latter would be a
 		// long list of nothing.
-		if o := &outcomes[i]; !printed[o.Name] && o.Measured() {
+		if o := &outcomes[i]; all && !printed[o.Name] && o.Measured() {
 			table.Print(report.Scenario(o))
 		}
 	}
@@ -141,7 +144,6 @@ func verdict(results *report.File, check bool, err error) error {
 		failed = failed || results.Scenarios[i].State == measure.Failed
 		invalid = invalid || results.Scenarios[i].State == measure.Invalid
 	}
-	count := report.Tally(results.Summaries())
 	switch {
 	case results.Interrupted:
 		return &exitError{ExitUnusable, nil}
@@ -151,7 +153,7 @@ func verdict(results *report.File, check bool, err error) error {
 		return &exitError{ExitFailure, nil}
 	case invalid:
 		return &exitError{ExitUnusable, nil}
-	case check && count[report.Missed]+count[report.NoFigure] > 0:
+	case check && !report.Holds(results.Summaries()):
 		return &exitError{ExitMissed, nil}
 	}
 	return nil

@@ -88,24 +88,34 @@ func Run(ctx context.Context, scenarios []lab.Scenario, options Options) ([]Outc
 
 // measure goes through the scenarios. Each gets a share of the time that is
 // left in proportion to its number of variants, so that what one did not
-// need goes to those after it.
+// need goes to those after it; those that count may have one of their own.
 func (s *session) measure(ctx context.Context, scenarios []lab.Scenario, dir string) {
 	began := time.Now()
-	weight := 0
-	for _, scenario := range scenarios {
-		weight += len(scenario.Variants)
+	weight, reserved := 0, time.Duration(0)
+	own := func(scenario *lab.Scenario) bool { return scenario.Fixed && s.options.Counting > 0 }
+	for i := range scenarios {
+		if own(&scenarios[i]) {
+			reserved += s.options.Counting
+		} else {
+			weight += len(scenarios[i].Variants)
+		}
 	}
 	for i := range scenarios {
 		scenario := &scenarios[i]
 		left := max(0, s.options.Budget-time.Since(began))
-		share := time.Duration(float64(left) * float64(len(scenario.Variants)) / float64(weight))
-		weight -= len(scenario.Variants)
+		share := s.options.Counting
+		if own(scenario) {
+			reserved -= share
+		} else {
+			share = time.Duration(float64(max(0, left-reserved)) * float64(len(scenario.Variants)) / float64(weight))
+			weight -= len(scenario.Variants)
+		}
 
 		if ctx.Err() != nil {
 			return
 		}
 		s.tell(i, nil)
-		if left == 0 && s.options.Hard {
+		if left == 0 && s.options.Hard && !s.options.Once {
 			s.change(i, func(o *Outcome) { o.Reason = "no time left" })
 		} else {
 			s.one(ctx, i, scenario, share, began.Add(s.options.Budget), filepath.Join(dir, fmt.Sprint(i)))

@@ -11,18 +11,26 @@ type Settings struct {
 	Slice     time.Duration // what one recorded run of the baseline should take
 	MinSlice  time.Duration // what it may shrink to before there are fewer rounds than MaxRounds
 	// Hard makes the budget weigh more than MinRounds: what runs when it is used
-	// up ends after the round at hand, and what has not begun is not run.
-	Hard bool
+	// up ends after the round at hand, and what has not begun is not run, or, with
+	// Once, is run for one round.
+	Hard, Once bool
+	// Counting is what a scenario that counts gets of the budget; 0 for as much as the
+	// others.
+	Counting time.Duration
 }
 
-// Quick ends within 20 seconds and gives an impression.
+// Quick ends within 20 seconds and says what is known then, of the first scenarios.
 func Quick() Settings {
 	return Settings{Budget: 16 * time.Second, MinRounds: 3, MinFixed: 1, MaxRounds: 9, Slice: 10 * time.Millisecond, MinSlice: 2 * time.Millisecond, Hard: true}
 }
 
-// Normal takes about a minute.
+// Normal takes about a minute and runs every scenario, those that count for a round
+// each: six rounds, which a verdict needs, are short.
 func Normal() Settings {
-	return Settings{Budget: 55 * time.Second, MinRounds: 7, MinFixed: 3, MaxRounds: 15, Slice: 25 * time.Millisecond, MinSlice: 5 * time.Millisecond}
+	return Settings{
+		Budget: 52 * time.Second, MinRounds: 6, MinFixed: 1, MaxRounds: 15, Slice: 10 * time.Millisecond, MinSlice: time.Millisecond,
+		Hard: true, Once: true, Counting: 3 * time.Second,
+	}
 }
 
 // Full takes at most 15 minutes and decides about targets.
@@ -33,7 +41,7 @@ func Full() Settings {
 // WithRounds returns settings with exactly n rounds for each scenario, in runs as
 // long as the budget allows.
 func (s Settings) WithRounds(n int) Settings {
-	s.MinRounds, s.MinFixed, s.MaxRounds, s.Hard = n, n, n, false
+	s.MinRounds, s.MinFixed, s.MaxRounds, s.Hard, s.Once = n, n, n, false, false
 	return s
 }
 

@@ -64,7 +64,7 @@ func TestSettingsOfTheThreeModes(t *testing.T) {
 	if q := Quick(); q.Budget >= 20*time.Second || q.MinRounds < 3 || q.MinFixed < 1 || !q.Hard {
 		t.Errorf("quick: %+v", q)
 	}
-	if n := Normal(); n.Budget > time.Minute || n.MinRounds < 7 || n.MinFixed < 3 {
+	if n := Normal(); n.Budget > time.Minute || n.MinRounds < 6 || n.MinFixed < 1 || !n.Once {
 		t.Errorf("normal: %+v", n)
 	}
 	if f := Full(); f.Budget > 14*time.Minute || f.MinRounds < 15 || f.MinFixed < 15 {
@@ -73,7 +73,7 @@ func TestSettingsOfTheThreeModes(t *testing.T) {
 	if r := Quick().WithRounds(4); r.MinRounds != 4 || r.MinFixed != 4 || r.MaxRounds != 4 || r.Hard {
 		t.Errorf("with rounds: %+v", r)
 	}
-	if b := Normal().WithBudget(2 * Normal().Budget); b.MaxRounds != 30 || b.MinRounds != 7 {
+	if b := Normal().WithBudget(2 * Normal().Budget); b.MaxRounds != 30 || b.MinRounds != 6 {
 		t.Errorf("with twice the time: %+v", b)
 	}
 	if b := Normal().WithBudget(time.Second); b.Budget != time.Second || b.MaxRounds != 15 {

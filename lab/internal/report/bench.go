@@ -15,7 +15,7 @@ import (
 )
 
 const howToRead = "All variants of a scenario do the same work on the same bytes, in turn, round by round. Figures are medians; a ratio is taken " +
-	"within rounds to the baseline (*), with the interval that covers its true median with 95 % probability. Less is better unless a figure is per second; ~ is no difference that these rounds could show."
+	"within rounds to the baseline (*), with the interval that covers its true median with 95 % probability. Less is better unless a figure is per second; ~ is no difference that these rounds could show. Nothing is judged with fewer than six rounds."
 
 // BenchHead says where it is measured and how the rest is to be read.
 func BenchHead(m machine.Machine) []document.Item {
@@ -47,13 +47,13 @@ func Scenario(o *measure.Outcome) *document.Section {
 		switch {
 		case inColumn(&s, t) && t.Value != nil:
 		case t.Status == Met:
-			met = append(met, t.Promise()+" ("+valueText(t)+")")
+			met = append(met, t.Promise()+" ("+valueText(t, held(t))+")")
 		default:
 			section.Add(openTarget(t))
 		}
 	}
 	if len(met) > 0 {
-		section.Add(&document.Para{Mark: "ok", MarkStyle: document.Good, Text: strings.Join(met, "; ")})
+		section.Add(&document.Para{Mark: "met", MarkStyle: document.Good, Text: strings.Join(met, "; ")})
 	}
 	section.Add(curve(o)...)
 	return section.Add(document.Note(note(o, &s)), &document.Fold{Title: "What the variants are", Items: []document.Item{variants}})
@@ -61,9 +61,9 @@ func Scenario(o *measure.Outcome) *document.Section {
 
 // openTarget is one that is not met.
 func openTarget(t TargetResult) *document.Para {
-	p := &document.Para{Mark: "no figure", MarkStyle: document.Dim, Text: t.Promise()}
+	p := &document.Para{Mark: "undecided", MarkStyle: document.Dim, Text: t.Promise() + ": " + whyTexts[t.Why]}
 	if t.Status == Missed {
-		p.Mark, p.MarkStyle = "MISSED: "+valueText(t), document.Bad
+		p.Mark, p.MarkStyle, p.Text = "MISSED: "+valueText(t, held(t)), document.Bad, t.Promise()
 	}
 	return p
 }
@@ -121,8 +121,10 @@ func ratioCell(r Row) document.Cell {
 		c.Style = document.Good
 	case "more":
 		c.Style = document.Bad
-	default:
+	case "~":
 		c.Text, c.Style, c.About = "~", document.Dim, c.Text
+	default:
+		c.Style, c.About = document.Dim, r.Verdict
 	}
 	return c
 }
@@ -149,16 +151,18 @@ func targetCell(s *Summary, variant string, bar *document.Bar) document.Cell {
 		if t.Upper {
 			text = "upper " + text
 		}
-		if t.Status == Met {
-			return document.Cell{Text: text + " ok", Style: document.Good}
+		switch t.Status {
+		case Met:
+			return document.Cell{Text: text + " met", Style: document.Good}
+		case Undecided:
+			return document.Cell{Text: text + " undecided", Style: document.Dim, About: whyTexts[t.Why]}
 		}
-		// The row may show ~ where the median misses.
 		return document.Cell{Text: text + " MISSED: " + units.Ratio(held(t)), Style: document.Bad}
 	}
 	return document.Cell{}
 }
 
-// held is the end of the interval that a target is about.
+// held is what a target is about: the median, or the upper end of the interval.
 func held(t TargetResult) float64 {
 	if t.Upper {
 		return t.Value.Hi
@@ -166,12 +170,12 @@ func held(t TargetResult) float64 {
 	return t.Value.Median
 }
 
-// valueText writes what a target was held against.
-func valueText(t TargetResult) string {
+// valueText writes a figure that a target was held against.
+func valueText(t TargetResult, v float64) string {
 	if t.Against != "" {
-		return units.Ratio(held(t))
+		return units.Ratio(v)
 	}
-	return units.Figure(held(t), t.Metric)
+	return units.Figure(v, t.Metric)
 }
 
 // ownMetrics are those that only runners report, in order of name.
@@ -251,11 +255,7 @@ func BenchFoot(f *File) []document.Item {
 	items := []document.Item{document.Say("")}
 	items = append(items, faults(summaries)...)
 	if len(Tally(summaries)) > 0 {
-		line := "targets: " + tallyText(summaries)
-		if f.Mode != "full" {
-			line += "; an impression, bench --full decides"
-		}
-		items = append(items, document.Say(line))
+		items = append(items, document.Say("targets: "+tallyText(summaries)))
 	}
 	return append(items, document.Say(runText(f)))
 }
@@ -291,18 +291,15 @@ func runText(f *File) string {
 // then every scenario.
 func benchSection(section *document.Section, f *File) *document.Section {
 	summaries := f.Summaries()
-	mode := f.Mode
-	if f.Mode != "full" || f.Interrupted {
-		mode += ": an impression, bench --full decides"
-	}
-	section.Add(document.Note(mode+"; "+runText(f)), document.Note(howToRead))
+	section.Add(document.Say("Targets: "+tallyText(summaries)+"."), Verdicts(f))
+	section.Add(document.Note(f.Mode+"; "+runText(f)), document.Note(howToRead))
 	section.Add(faults(summaries)...)
 	open, met := targetTable(), targetTable()
 	for _, s := range summaries {
 		for _, t := range s.Targets {
 			row := document.Texts(s.Scenario, t.Promise(), "", string(t.Status))
 			if t.Value != nil {
-				row.Cells[2].Text = valueText(t)
+				row.Cells[2].Text = valueText(t, held(t))
 			}
 			switch t.Status {
 			case Met:
@@ -322,10 +319,11 @@ func benchSection(section *document.Section, f *File) *document.Section {
 		}
 		section.Add(targets.Add(&document.Fold{Title: "Those that are met", Items: []document.Item{met}}))
 	}
+	details := &document.Fold{Title: "Every scenario"}
 	for i := range f.Scenarios {
-		section.Add(Scenario(&f.Scenarios[i]))
+		details.Items = append(details.Items, Scenario(&f.Scenarios[i]))
 	}
-	return section
+	return section.Add(details)
 }
 
 func targetTable() *document.Table {

@@ -80,7 +80,7 @@ func checkBench(f *File) error {
 		for _, v := range o.Variants {
 			for _, turn := range v.Turns {
 				for metric, value := range turn.Figures {
-					err = first(err, figures(metric+" of "+v.Name, value))
+					err = first(err, figures(metric+" of "+v.Name, math.Abs(value))) // a difference may be negative
 				}
 			}
 			err = first(err, figures("the place of "+v.Name, v.X))

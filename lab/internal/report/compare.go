@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
@@ -33,8 +34,8 @@ const (
 )
 
 // Rule says in words how verdicts come about.
-const Rule = "A figure counts as different when its interval leaves 1 outside, at a chance of one in fifty for all rows of a kind together that one of them is a false alarm, " +
-	"and when it is away from 1 by the least that counts; with too few values for such an interval by twice that, and a wide gap. " +
+const Rule = "A figure counts as different when its interval leaves 1 outside, at a chance of one in 200 for all rows of a kind together that one of them is a false alarm, " +
+	"and when it is away from 1 by the least that counts and stands out from what most rows do; with too few values for such an interval by twice that, and a wide gap. Fewer than six values decide nothing. " +
 	"A single value on each side has no interval: it counts from twice the least on. A regression is a judged figure that became worse."
 
 // Options say how to compare.
@@ -54,6 +55,7 @@ const (
 	Same      Verdict = "~"
 	Better    Verdict = "better"
 	Worse     Verdict = "worse"
+	Unsure    Verdict = "undecided" // too few values
 )
 
 // A Comparison is what became of every figure that two results share.
@@ -210,6 +212,9 @@ func (c *Comparison) samples(was, is *Group) {
 			if a.Figure != b.Figure || a.Unit != b.Unit || a.Role == Raw || len(a.Values) == 0 || len(b.Values) == 0 {
 				continue
 			}
+			if slices.Min(a.Values) < 0 || slices.Min(b.Values) < 0 {
+				continue // a difference, of which there is no ratio
+			}
 			ch := Change{
 				Item: is.Item, Figure: b.Figure, Unit: b.Unit, More: b.More, Judged: b.Role == Judged, Note: b.Note, family: b.Family,
 				earlier: blocks(resolved(a)), later: blocks(resolved(b)),
@@ -253,33 +258,43 @@ func blocks(values []float64) []float64 {
 }
 
 // judge gives every figure its interval and, where it counts, its verdict. The
-// more there are, the surer each has to be.
+// more there are, the surer each has to be, and it has to stand out from what the
+// other figures do: two runs of one program differ by where the system put them.
 func (c *Comparison) judge() {
-	among := map[Family]int{}
+	among, logs := map[Family]int{}, map[Family][]float64{}
 	for i := range c.Changes {
-		if c.Changes[i].Judged {
-			c.Judged++
-			among[c.Changes[i].family]++
+		ch := &c.Changes[i]
+		if ch.Judged && len(ch.earlier) > 0 && !ch.enough() {
+			ch.Verdict = Unsure
+		}
+		if !ch.Judged || ch.Verdict == Unsure {
+			continue
+		}
+		c.Judged++
+		among[ch.family]++
+		if ch.Old > 0 && ch.New > 0 {
+			logs[ch.family] = append(logs[ch.family], math.Abs(math.Log(ch.New/ch.Old)))
 		}
 	}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		verdict := stats.Same
-		switch {
-		case ch.failed:
+		if ch.failed {
 			ch.Verdict = Worse
 			c.Regressions++
 			continue
-		case len(ch.earlier) == 1 && len(ch.later) == 1:
+		}
+		n := max(1, among[ch.family])
+		verdict := stats.Same
+		if len(ch.earlier) == 1 && len(ch.later) == 1 {
 			verdict = single(ch.Old, ch.New, 2*c.AtLeast)
-		default:
-			r := stats.CompareRuns(ch.earlier, ch.later, c.AtLeast, max(1, among[ch.family]))
+		} else {
+			r := stats.CompareRuns(ch.earlier, ch.later, max(c.AtLeast, ch.family.scatter(logs[ch.family])), n)
 			verdict = r.Verdict
 			if r.Hi < math.MaxFloat64 && r.Median < math.MaxFloat64 {
 				ch.Ratio = &r.Interval
 			}
 		}
-		if !ch.Judged {
+		if !ch.Judged || ch.Verdict == Unsure {
 			continue
 		}
 		switch {
@@ -293,6 +308,24 @@ func (c *Comparison) judge() {
 			c.Regressions++
 		}
 	}
+}
+
+// enough tells whether there are values for a verdict: one on each side, or as many as
+// stats.Fewest on both.
+func (ch *Change) enough() bool {
+	a, b := len(ch.earlier), len(ch.later)
+	return a == 1 && b == 1 || min(a, b) >= stats.Fewest
+}
+
+// scatter is how far a figure of a family has to be away for standing out from many
+// others, most of which are the same: some times their median difference, and more of
+// them the more there are, since the tails are long.
+func (f Family) scatter(logs []float64) float64 {
+	const few, times = 8, 4
+	if f != Timed || len(logs) < few {
+		return 0
+	}
+	return math.Expm1(times * (1 + math.Log(float64(len(logs)))/2) * stats.Median(logs))
 }
 
 func single(before, after, least float64) stats.Verdict {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/stats"
 )
 
 func TestJSONKeepsEverything(t *testing.T) {
@@ -60,7 +61,7 @@ func TestJSONHasTheSummariesForScripts(t *testing.T) {
 	if good.Rows[1].Ratio != nil {
 		t.Error("the baseline has a ratio to itself")
 	}
-	if good.Targets[0].Status != "ok" || good.Targets[3].Status != "no figure" {
+	if good.Targets[0].Status != "met" || good.Targets[3].Status != "undecided" {
 		t.Errorf("targets %+v", good.Targets)
 	}
 }
@@ -136,9 +137,9 @@ func TestTargets(t *testing.T) {
 		{lab.Target{Variant: "next", AtMost: 63}, Missed},
 		{lab.Target{Variant: "next", Metric: "B/op", AtMost: 0}, Met}, // 0.2 B is none
 		{lab.Target{Variant: "next", Metric: "syscalls/op", AtMost: 0}, Missed},
-		{lab.Target{Variant: "next", Metric: "gc-runs", Against: "peek", AtMost: 1}, NoFigure}, // 0 to 0
-		{lab.Target{Variant: "next", Metric: "unknown", AtMost: 1}, NoFigure},
-		{lab.Target{Variant: "splice", Against: "peek", AtMost: 1}, NoFigure},
+		{lab.Target{Variant: "next", Metric: "gc-runs", Against: "peek", AtMost: 1}, Undecided}, // 0 to 0
+		{lab.Target{Variant: "next", Metric: "unknown", AtMost: 1}, Undecided},
+		{lab.Target{Variant: "splice", Against: "peek", AtMost: 1}, Undecided},
 		{lab.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.2}, Met},
 		{lab.Target{Variant: "next", Metric: measure.MBPerS, Against: "peek", AtLeast: 1.3}, Missed},
 		{lab.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 9000}, Met},
@@ -148,23 +149,29 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s: %s with %+v, want %s", got.Promise(), got.Status, got.Value, c.want)
 		}
 	}
-	exactly := judge(lab.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 1}).Value.Median
+	exactly := judge(lab.Target{Variant: "next", Metric: measure.MBPerS, AtLeast: 1}).Value
 	for _, target := range []lab.Target{
-		{Variant: "next", Metric: measure.MBPerS, AtLeast: exactly}, {Variant: "next", Metric: measure.MBPerS, AtMost: exactly},
+		{Variant: "next", Metric: measure.MBPerS, AtLeast: exactly.Lo}, {Variant: "next", Metric: measure.MBPerS, AtMost: exactly.Hi},
 	} {
 		if got := judge(target); got.Status != Met {
 			t.Errorf("%s: %s with exactly that", got.Promise(), got.Status)
 		}
 	}
-	// Between the median and the upper end of the interval the two kinds differ.
+	// A bound within the interval decides nothing, nor do five rounds.
 	in := judge(lab.Target{Variant: "next", Against: "peek"}).Value
 	between := lab.Target{Variant: "next", Against: "peek", AtMost: (in.Median + in.Hi) / 2}
-	if got := judge(between); got.Status != Met {
-		t.Errorf("by the median: %s", got.Status)
+	if got := judge(between); got.Status != Undecided || got.Why != OnBound {
+		t.Errorf("within the interval: %+v", got)
 	}
-	between.Upper = true
-	if got := judge(between); got.Status != Missed {
-		t.Errorf("by the upper end: %s", got.Status)
+	for rounds := stats.Fewest; rounds >= stats.Fewest-1; rounds-- {
+		for i := range o.Variants {
+			o.Variants[i].Turns = o.Variants[i].Turns[:min(rounds, len(o.Variants[i].Turns))]
+		}
+		o.Rounds = rounds
+		few := judge(lab.Target{Variant: "next", Against: "naive", AtMost: 0.5})
+		if enough := rounds >= stats.Fewest; enough != (few.Status == Met) || enough == (few.Why == FewRounds) {
+			t.Errorf("%d rounds: %+v", rounds, few)
+		}
 	}
 }
 
@@ -189,7 +196,7 @@ func TestABoundFromBelowStandsInItsColumn(t *testing.T) {
 	o.Targets = []lab.Target{{Variant: "next", Against: "peek", AtLeast: 1.2}, {Variant: "naive", Against: "peek", AtLeast: 0.5}}
 	var b strings.Builder
 	document.NewPrinter(&b, false).Print(Scenario(o))
-	for _, want := range []string{">= 1.20 ok", ">= 0.50 MISSED: 0.13"} {
+	for _, want := range []string{">= 1.20 met", ">= 0.50 MISSED: 0.13"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -111,7 +111,7 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 		for i, size := range f.Rows.Values {
 			for j, conns := range f.Columns.Values {
 				c := matrix.Cell{Layer: l, Row: i, Column: j}
-				for round := range 5 {
+				for round := range 7 {
 					noise := 1 + 0.04*rng.NormFloat64()
 					run := matrix.Run{Round: round, Valid: true, Figures: map[string]float64{
 						matrix.Throughput: speed * noise * size * 40_000 * math.Sqrt(conns) / (1 + size/40_000) / (1 + conns/300) * float64(l+4) / 4,

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -27,35 +26,11 @@ type Row struct {
 	Skipped string                    `json:"skipped,omitempty"`
 	Figure  *stats.Interval           `json:"figure,omitempty"`  // of the scenario's metric
 	Ratio   *stats.Interval           `json:"ratio,omitempty"`   // to the baseline, within rounds; nil for the baseline itself
-	Verdict string                    `json:"verdict,omitempty"` // of the ratio: less, more or ~
+	Verdict string                    `json:"verdict,omitempty"` // of the ratio: less, more, ~ or undecided
 	Metrics map[string]stats.Interval `json:"metrics,omitempty"` // everything that was measured
 
 	ratios []float64 // by round
 	about  string
-}
-
-// A Status is what became of a target.
-type Status string
-
-const (
-	Met      Status = "ok"
-	Missed   Status = "missed"
-	NoFigure Status = "no figure" // nothing was measured that it could be held against
-)
-
-// A TargetResult is a target with the figure that it was held against.
-type TargetResult struct {
-	lab.Target
-	Value  *stats.Interval `json:"value,omitempty"`
-	Status Status          `json:"status"`
-}
-
-// resolution is how exactly a figure without a ratio is held against its
-// bound. The runtime itself allocates now and then, for a collection's workers say, which
-// must not turn a zero into a miss; an allocation in 2,000 operations does.
-var resolution = map[string]float64{
-	lab.AllocsPerOp: 0.001,
-	lab.BytesPerOp:  1,
 }
 
 // Summarize derives medians, intervals, verdicts and targets of one outcome.
@@ -110,40 +85,6 @@ func valuesOf(o *measure.Outcome, variant, metric string) []float64 {
 	return v.Values(metric)
 }
 
-func judge(o *measure.Outcome, t lab.Target) TargetResult {
-	result := TargetResult{Target: t, Status: NoFigure}
-	if !o.Measured() {
-		return result
-	}
-	metric := t.Metric
-	if metric == "" {
-		metric = o.Metric
-	}
-	var values []float64
-	if t.Against == "" {
-		values = valuesOf(o, t.Variant, metric)
-	} else {
-		values = ratios(o, t.Variant, t.Against, metric)
-	}
-	if values == nil {
-		return result
-	}
-	in := stats.MedianInterval(values, stats.Confidence)
-	result.Value = &in
-	held := in.Median
-	if t.Upper {
-		held = in.Hi
-	}
-	if step := resolution[metric]; t.Against == "" && step > 0 {
-		held = math.Round(held/step) * step
-	}
-	result.Status = Missed
-	if bound, below := bound(t); held == bound || below == (held < bound) {
-		result.Status = Met
-	}
-	return result
-}
-
 // Promise says the target in words: "next: at most 0.85 of peek".
 func (t TargetResult) Promise() string {
 	what := ""
@@ -170,27 +111,6 @@ func bound(t lab.Target) (value float64, below bool) {
 		return t.AtLeast, false
 	}
 	return t.AtMost, true
-}
-
-// Tally counts targets by status.
-func Tally(summaries []Summary) map[Status]int {
-	count := map[Status]int{}
-	for _, s := range summaries {
-		for _, t := range s.Targets {
-			count[t.Status]++
-		}
-	}
-	return count
-}
-
-// tallyText says in words what Tally counts.
-func tallyText(summaries []Summary) string {
-	count := Tally(summaries)
-	text := fmt.Sprintf("%d ok, %d missed", count[Met], count[Missed])
-	if count[NoFigure] > 0 {
-		text += fmt.Sprintf(", %d without a figure", count[NoFigure])
-	}
-	return text
 }
 
 // note says on how much a scenario's figures rest.

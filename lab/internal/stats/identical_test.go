@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -102,8 +103,8 @@ func (r *replay) verdict(one, two []float64, factor float64) string {
 func TestRecordedCopiesAreNotToldApart(t *testing.T) { onEach(t, nil, recordedCopiesAreNotToldApart) }
 
 func recordedCopiesAreNotToldApart(t *testing.T, r *replay) {
-	const tries = 20000
-	for rounds := 3; rounds <= 15; rounds++ {
+	const tries = 4000
+	for rounds := 6; rounds <= 15; rounds += 3 {
 		same := 0
 		for range tries {
 			s := &r.Scenarios[r.rng.IntN(len(r.Scenarios))]
@@ -119,31 +120,34 @@ func recordedCopiesAreNotToldApart(t *testing.T, r *replay) {
 	}
 }
 
-// Two runs of bench over the same scenarios, compared as files are: not one
-// figure of all of them is called better or worse in at least 95 of 100 tries.
+// Two runs of bench over the same scenarios, compared as files are: not one figure of
+// all of them, few or many, is called better or worse in at least 99 of 100 tries.
 func TestRecordedFilesAreNotToldApart(t *testing.T) { onEach(t, nil, recordedFilesAreNotToldApart) }
 
 func recordedFilesAreNotToldApart(t *testing.T, r *replay) {
-	const tries = 2500
-	for rounds := 3; rounds <= 15; rounds++ {
-		same := 0
-		for range tries {
-			earlier, later := &report.File{}, &report.File{}
-			for i := range r.Scenarios {
-				s := &r.Scenarios[i]
-				a, b := r.twoPasses(s)
-				one, two := r.block(a, rounds)
-				earlier.Scenarios = append(earlier.Scenarios, r.outcome(s.Name, one, two, 1))
-				one, two = r.block(b, rounds)
-				later.Scenarios = append(later.Scenarios, r.outcome(s.Name, one, two, 1))
+	for _, c := range []struct{ rows, tries int }{{10, 1000}, {400, 100}} {
+		for _, rounds := range []int{6, 9, 15} {
+			tries := c.tries
+			same := 0
+			for range tries {
+				earlier, later := &report.File{}, &report.File{}
+				for i := range c.rows {
+					s := &r.Scenarios[i%len(r.Scenarios)]
+					name := fmt.Sprint(s.Name, "/", i)
+					a, b := r.twoPasses(s)
+					one, two := r.block(a, rounds)
+					earlier.Scenarios = append(earlier.Scenarios, r.outcome(name, one, two, 1))
+					one, two = r.block(b, rounds)
+					later.Scenarios = append(later.Scenarios, r.outcome(name, one, two, 1))
+				}
+				if c := compared(t, earlier, later); c.Regressions+c.Better == 0 {
+					same++
+				}
 			}
-			if c := compared(t, earlier, later); c.Regressions+c.Better == 0 {
-				same++
+			t.Logf("%d rounds: nothing but ~ in %.1f of 100 files of %d figures", rounds, float64(same)*100/float64(tries), c.rows)
+			if float64(same) < 0.99*float64(tries) {
+				t.Errorf("%d rounds: nothing but ~ in %d of %d files of %d figures", rounds, same, tries, c.rows)
 			}
-		}
-		t.Logf("%d rounds: nothing but ~ in %.1f of 100 files of %d figures", rounds, float64(same)*100/tries, len(r.Scenarios))
-		if same < tries*95/100 {
-			t.Errorf("%d rounds: nothing but ~ in %d of %d tries", rounds, same, tries)
 		}
 	}
 }
@@ -237,8 +241,8 @@ func realDifferencesAreFoundInRecordedNoise(t *testing.T, r *replay) {
 	}
 	found("within a run", 1.10, 0.45, within)
 	found("within a run", 1.25, 0.80, within)
-	// 10 % is below what counts between runs.
-	found("between runs", 1.25, 0.65, between)
+	// 30 % is the least that counts between runs.
+	found("between runs", 1.40, 0.65, between)
 	found("between runs", 1.50, 0.90, between)
 }
 

@@ -14,9 +14,11 @@ const (
 	// called equal however sure it is: two copies of the same code that the linker and the
 	// allocator placed elsewhere differ by as much.
 	negligible = 0.01
-	// fewest is the least number of values with which the sign test can reach
+	// Fewest is how many rounds there must be for anything to be judged.
+	Fewest = 6
+	// signFewest is the least number of values with which the sign test can reach
 	// significance at all: 2 * 2^-7 is 0.0156.
-	fewest = 7
+	signFewest = 7
 )
 
 // A Verdict is what a comparison came to.
@@ -26,6 +28,7 @@ const (
 	Same Verdict = iota // no difference that these values could show; printed as ~
 	Less
 	More
+	Undecided // there are too few rounds
 )
 
 func (v Verdict) String() string {
@@ -34,6 +37,8 @@ func (v Verdict) String() string {
 		return "less"
 	case More:
 		return "more"
+	case Undecided:
+		return "undecided"
 	}
 	return "~"
 }
@@ -71,17 +76,21 @@ func Ratios(of, to []float64) []float64 {
 //   - 1 is farther from the interval than half its width, on a logarithmic
 //     scale. That is how a large difference shows although a round or two were ruined.
 //
-// Fewer than seven ratios cannot pass the sign test, and their interval is
-// their whole range: 1 must be farther from it than its width. One or two show
-// nothing. It panics when there are no ratios.
+// Six ratios cannot pass the sign test, and their interval is their whole range: 1
+// must be farther from it than its width. Fewer are Undecided. It panics when there
+// are no ratios.
 func Compare(ratios []float64) Comparison {
 	c := Comparison{Interval: MedianInterval(ratios, Confidence)}
-	if c.N < 3 || c.Contains(1) || math.Abs(c.Median-1) < negligible {
+	if c.N < Fewest {
+		c.Verdict = Undecided
+		return c
+	}
+	if c.Contains(1) || math.Abs(c.Median-1) < negligible {
 		return c
 	}
 	gap := gapInWidths(c.Interval)
 	different := gap > 1
-	if c.N >= fewest {
+	if c.N >= signFewest {
 		different = gap > 0.5 || SignTest(split(ratios)) <= significance
 	}
 	switch {

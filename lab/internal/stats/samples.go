@@ -12,8 +12,12 @@ import (
 // where the system put their memory, and on which processor they began, moves ratios
 // within a whole run by up to 17 % in the recorded noise, which no number of rounds
 // can show. With 0.2 all of nine figures of two files come out equal in 96 of 100
-// tries, with 0.15 in 93; see testdata.
-const AtLeast = 0.20
+// tries, with 0.15 in 93; with 0.3 and the chance below in 99. See testdata.
+const AtLeast = 0.30
+
+// runsSignificance is the chance of a false alarm that all comparisons of two runs may
+// have together.
+const runsSignificance = 0.005
 
 // exactCells bounds the products of sample sizes for which the distribution of
 // the rank sum is counted rather than approximated.
@@ -27,9 +31,9 @@ const exactCells = 900
 // runs up to a factor.
 //
 // among is how many comparisons are made at once, in a whole file say: the
-// chance of a false alarm in any of them is to stay at a fiftieth. The ratio counts as
+// chance of a false alarm in any of them is to stay at one in 200. The ratio counts as
 // different from 1 when it is at least atLeast away from it, on a logarithmic
-// scale, and the interval that misses with a chance of a fiftieth divided by among
+// scale, and the interval that misses with a chance of one in 200 divided by among
 // leaves 1 outside. Where there are too few values for such an interval, the ratio
 // must be twice atLeast away, and 1 farther from the range of all quotients than
 // half its width, which grows with the logarithm of among. Fewer than three values
@@ -58,7 +62,7 @@ func CompareRuns(earlier, later []float64, atLeast float64, among int) Compariso
 	if c.N < 3 || c.Contains(1) || away < math.Log1p(atLeast) {
 		return c
 	}
-	miss := significance / float64(among)
+	miss := runsSignificance / float64(among)
 	lo, hi, sure := rankInterval(q, n, m, miss)
 	different := lo > 1 || hi < 1
 	if sure < 1-miss {
