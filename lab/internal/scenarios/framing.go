@@ -24,7 +24,7 @@ var _ = register(10, framingGroup)
 // one goroutine.
 func framingGroup() []lab.Scenario {
 	atMost := map[string]float64{"good": 0.85, "normal": 0.85, "poor": 0.90, "worst": 0.95}
-	ways := slices.Concat(frameWays, []way{batchedBufiox, wholePeek}, ourFrames)
+	ways := slices.Concat(frameWays, floorWays, []way{batchedBufiox, wholePeek}, ourFrames)
 	var group []lab.Scenario
 	for _, cond := range netsim.Conditions() {
 		sc := framing(cond.Name, fmt.Sprintf("frames of 256 to 1,024 bytes from memory, network %v", cond), ways, cond, shortFrames)
