@@ -105,9 +105,10 @@ func (w *Watch) remove() {
 
 // look goes round until there is nothing to look at.
 func look() {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for range tick.C {
+	tick := newTicks(lookEvery)
+	defer tick.stop()
+	for {
+		tick.wait()
 		for range min(looksAtOnce, watched()) {
 			w, raw, start := nextWatch()
 			if w == nil {
