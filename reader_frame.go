@@ -25,9 +25,9 @@ func (b *BufReader) ReadFrame(prefix int, order binary.ByteOrder, limit int) (me
 	// The usual way, spelled out: all of it is there.
 	if r := b.win.R; prefix == 4 && b.win.W-r >= 4 && order != nil && limit >= 0 {
 		n := uint(order.Uint32(b.win.Buf[r : r+4]))
-		if n-1 < uint(b.win.W-r-4) && n <= uint(b.frameLimit(limit)) {
-			b.win.R = r + 4
-			return b.win.Cut(int(n)), nil
+		if s := b.win.Slab(); n-1 < uint(b.win.W-r-4) && n <= uint(b.frameLimit(limit)) && s.Valid() {
+			b.win.R = r + 4 + int(n)
+			return s.Cut(r+4, int(n)), nil
 		}
 	}
 	return b.frameSlow(prefix, order, limit)

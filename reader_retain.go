@@ -15,14 +15,19 @@ import (
 // A small Buf keeps its whole block: one that is to live long is compacted
 // with Buf.Compact.
 func (b *BufReader) ReadBuf(n int) (mem.Buf, error) {
-	if uint(n-1) < uint(b.win.W-b.win.R) {
-		return b.win.Cut(n), nil
+	r, s := b.win.R, b.win.Slab()
+	if uint(n-1) < uint(b.win.W-r) && s.Valid() {
+		b.win.R = r + n
+		return s.Cut(r, n), nil
 	}
 	return b.bufSlow(n)
 }
 
 //go:noinline
 func (b *BufReader) bufSlow(n int) (mem.Buf, error) {
+	if uint(n-1) < uint(b.win.W-b.win.R) {
+		return b.win.Cut(n), nil
+	}
 	if n == 0 && b.kind != closed {
 		return b.alloc.TryGet(0)
 	}

@@ -88,6 +88,11 @@ func (w *Window) Begin(s mem.Slab, length int) []byte {
 	return w.Buf
 }
 
+// Slab is the block under the front, for the reader's shortest paths: they cut
+// from R and move it. It is not Valid where there is none, and where others
+// hold the memory too: there Cut is the way.
+func (w *Window) Slab() *mem.Slab { return &w.slab }
+
 // Cut returns n bytes of the front, at least one, retained, and consumes them.
 func (w *Window) Cut(n int) mem.Buf {
 	r := w.R
