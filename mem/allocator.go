@@ -34,7 +34,9 @@ type Options struct {
 	// could wait for each other for ever; so when all that others could give
 	// back is not enough for the first who waits, that one is served beyond the
 	// limit: one at a time, the next when the latest has given back or after
-	// 10 ms. So the budget is exceeded by one frame for a connection at most,
+	// 10 ms, and sooner where more than 100 wait, so that 1,000 peers that stall
+	// delay a newcomer by 3.3 s. A program that pauses between two reads with half
+	// a frame in hand is not such a peer: others wait for it. So the budget is exceeded by one frame for a connection at most,
 	// and only for connections whose peers are slow to send the rest of their
 	// frames. A server ends those by a timeout on its reads (SetTimeout of the
 	// reader), and with them the overdrafts. Bufs that a program keeps are no

@@ -122,10 +122,10 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // others could give back would not be enough for the first who waits, they
 // would wait for each other for ever; so that one is served beyond the limit.
 // Overdrafts come one at a time: the next one when the capacity of the latest
-// has come back, or after 10 ms. So the budget is exceeded by one frame for a
-// connection at most, and only for connections whose peers are slow to send the
-// rest of their frames, which grow by at most 100 a second; a server ends slow
-// peers by a timeout on its reads (SetTimeout of the reader), and with them
+// has come back, or after 10 ms, or a second divided by the number that wait if
+// that is less. So the budget is exceeded by one frame for a connection at most,
+// and only for connections whose peers are slow to send the rest of their
+// frames; a server ends slow peers by a timeout on its reads (SetTimeout of the reader), and with them
 // their overdrafts. Bufs that a program simply keeps are no reason for an
 // overdraft: that is back-pressure. Stats says how much is overdrawn.
 //

@@ -188,6 +188,48 @@ func TestAThousandWithHalfAFrameEachAllFinish(t *testing.T) {
 	})
 }
 
+// TestAThousandStalledPeersDelayANewcomerBySeconds: each of them keeps what it
+// gets. At one every 10 ms the newcomer would wait for 10 s.
+func TestAThousandStalledPeersDelayANewcomerBySeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000
+		a, halves := half(t, n/2)
+		var stalled sync.WaitGroup
+		served := make(chan mem.Slab, n)
+		for range halves {
+			stalled.Go(func() {
+				s, err := a.AwaitSlab(4096, 2048, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a.Idle(2048 + 4096) // its peer sends no more
+				served <- s
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		newcomer, err := a.AwaitSlab(4096, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d < time.Second || d > 4*time.Second {
+			t.Errorf("the newcomer waited for %v", d)
+		}
+		if b := a.Stats().Budget; b.Overdraft > (n+1)*4096 || b.Waiting != 0 {
+			t.Errorf("more than a frame for each: %+v", b)
+		}
+		stalled.Wait()
+		newcomer.Release()
+		for i := range halves {
+			a.Idle(-2048 - 4096)
+			s := <-served
+			s.Release()
+			halves[i].Release()
+		}
+	})
+}
+
 func TestMoreTakenFromIdleThanWasAddedPanics(t *testing.T) {
 	a := mem.New(mem.Options{Budget: 4096})
 	a.Idle(100)

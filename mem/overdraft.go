@@ -2,16 +2,28 @@ package mem
 
 import "time"
 
-// overdraftInterval is the least time between two overdrafts of which the
-// first has not come back. A frame whose bytes are on their way is complete
-// within a round trip, which is shorter than this for most peers; and it bounds
-// what slow peers can add, to 100 requests a second.
-const overdraftInterval = 10 * time.Millisecond
+const (
+	// overdraftInterval is the time between two overdrafts of which the first has
+	// not come back. A frame whose bytes are on their way is complete within a
+	// round trip, which is shorter than this for most peers; and it bounds how
+	// fast slow peers can add to the memory, to 100 requests a second.
+	overdraftInterval = 10 * time.Millisecond
+	// queueTime is what the interval is shortened by where many wait: each gets
+	// this divided by their number. So the last of 1,000 whose peers have all
+	// stalled waits for 3.3 s, and of 10,000 for 5.6 s, not for 10 and 100.
+	queueTime = time.Second
+)
+
+// overdraftAfter is when the next overdraft may be granted though the latest
+// has not come back. It is called with mu held.
+func (u *budget) overdraftAfter() time.Time {
+	return u.over.began.Add(min(overdraftInterval, queueTime/time.Duration(max(1, u.queue.len()))))
+}
 
 // An overdraft is room that was granted beyond the limit, because those who
 // wait hold so much that nobody could make it: without it they would wait for
 // each other for ever. It is granted to the first in the queue, and not again
-// before it has come back or overdraftInterval has passed.
+// before it has come back or overdraftAfter.
 //
 // It has come back when no more is charged than before it. Were that the limit
 // instead, one overdraft that a slow peer keeps would make all others wait for
@@ -49,7 +61,7 @@ func (u *budget) lookOver() {
 // mayOverdraw reports whether the time of the next overdraft has come. It is
 // called with mu held.
 func (u *budget) mayOverdraw() bool {
-	return !u.over.out || time.Since(u.over.began) >= overdraftInterval
+	return !u.over.out || !time.Now().Before(u.overdraftAfter())
 }
 
 // overdraw charges what t, the first in the queue, asks for beyond the limit,

@@ -121,7 +121,7 @@ func (u *budget) setMarks(t *ticket) {
 		}
 	case u.stuck(t) && !u.mayOverdraw():
 		room = u.limit - int64(t.size)
-		u.alarm.set(u, u.over.began.Add(overdraftInterval))
+		u.alarm.set(u, u.overdraftAfter())
 	default:
 		room = u.limit - int64(t.size)
 		idle = room - u.queue.held
