@@ -125,9 +125,10 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // has come back, or after 10 ms, or a second divided by the number that wait if
 // that is less. So the budget is exceeded by one frame for a connection at most,
 // and only for connections whose peers are slow to send the rest of their
-// frames; a server ends slow peers by a timeout on its reads (SetTimeout of the reader), and with them
-// their overdrafts. Bufs that a program simply keeps are no reason for an
-// overdraft: that is back-pressure. Stats says how much is overdrawn.
+// frames; a server ends slow peers by a timeout on its reads (SetTimeout of the
+// reader), and with them their overdrafts. Bufs that a program simply keeps are
+// no reason for an overdraft: that is back-pressure. Stats says how much is
+// overdrawn.
 //
 // A negative held panics.
 func (a *Allocator) awaitSlab(n, held int, stop <-chan error) (Slab, error) {
