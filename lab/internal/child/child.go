@@ -41,7 +41,7 @@ type Process struct {
 	lines chan string   // of its standard output; closed when there are no more
 	quit  chan struct{} // closed by Stop: lines are not read any more
 	once  sync.Once
-	said  tail          // on standard error
+	said  Tail          // on standard error
 	gone  chan struct{} // closed when it has ended
 	err   error         // how; set before gone is closed
 }
@@ -109,6 +109,9 @@ func Start(cmd *exec.Cmd, name string) (*Process, error) {
 
 // PID is the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal to the process.
+func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 // Gone is closed when the process has ended.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
@@ -253,13 +256,14 @@ func Begin(life time.Duration) {
 // in a way that leaves the pipe open.
 func Expire(life time.Duration) { time.AfterFunc(life, func() { os.Exit(3) }) }
 
-// tail keeps the last bytes of what is written to it.
-type tail struct {
+// A Tail keeps the last bytes of what is written to it, 4 KiB. Its methods may be
+// called concurrently.
+type Tail struct {
 	mu  sync.Mutex
 	buf []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p[max(0, len(p)-mostSaid):]...)
@@ -267,7 +271,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+// String is what was kept, in one line.
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimPrefix(strings.Join(strings.Fields(string(t.buf)), " "), "lab: ")

@@ -31,7 +31,7 @@ var starting = sync.OnceValue(func() chan<- func() {
 // the calling thread.
 func start(cmd *exec.Cmd, pipes ...*os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
-	cmd.ExtraFiles = pipes
+	cmd.ExtraFiles = append(cmd.ExtraFiles, pipes...)
 	var processors unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &processors); err != nil {
 		return err

@@ -48,7 +48,7 @@ func perfStat(ctx context.Context, path string, pid int, dir string, d time.Dura
 	defer file.Close()
 	cmd := exec.Command(path, "stat", "-x", ",", "-e", strings.Join(events, ","), "-o", file.Name(), "-p", strconv.Itoa(pid))
 	w, err := watch(ctx, cmd, func(w *watcher) bool {
-		for to := range openFiles(w.cmd.Process.Pid) {
+		for to := range openFiles(w.PID()) {
 			if to == "anon_inode:[perf_event]" {
 				return true
 			}
@@ -67,7 +67,7 @@ func perfStat(ctx context.Context, path string, pid int, dir string, d time.Dura
 	if p != nil {
 		p.Took = took
 	}
-	if err != nil && w.said.String() != "" {
+	if err != nil && w.Said() != "" {
 		return nil, w.refused()
 	}
 	return p, err

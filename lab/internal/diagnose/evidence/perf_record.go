@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // perfRate is how many samples perf takes a second of each processor: a prime,
@@ -148,7 +150,7 @@ func perfScript(ctx context.Context, path, dir, data string) (*Profile, error) {
 	cmd.Dir = dir
 	cmd.WaitDelay = 2 * time.Second
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+dir)
-	said := &bounded{limit: 4096}
+	said := &child.Tail{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -33,7 +33,7 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, mark fu
 	// Nothing of the data is written, but all lengths of what is given in pieces;
 	// signals are left out.
 	cmd := exec.Command(path, "-f", "-T", "-ttt", "-s", "0", "-e", "signal=none", "-e", "abbrev=!readv,writev,preadv,pwritev,preadv2,pwritev2,sendmsg,recvmsg,vmsplice", "-o", file.Name(), "-p", strconv.Itoa(pid))
-	w, err := watch(ctx, cmd, func(w *watcher) bool { return strings.Contains(w.said.String(), " attached") })
+	w, err := watch(ctx, cmd, func(w *watcher) bool { return strings.Contains(w.Said(), " attached") })
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, mark fu
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-w.gone:
+	case <-w.Gone():
 	case <-ctx.Done():
 	}
 	if marked && ctx.Err() == nil {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // errMissing marks a tool that is not installed, not permitted, or has nothing
@@ -43,25 +45,19 @@ func tool(name, install string) (string, error) {
 
 // A watcher is a tool that is looking at a process.
 type watcher struct {
-	cmd  *exec.Cmd
-	said *bounded // on its standard error
-	gone chan struct{}
+	*child.Process
+	name string
 }
 
 // watch starts a tool and waits until it sees the process, which looking tells.
 // It ends with ctx.
 func watch(ctx context.Context, cmd *exec.Cmd, looking func(*watcher) bool) (*watcher, error) {
-	w := &watcher{cmd: cmd, said: &bounded{limit: 16 << 10}, gone: make(chan struct{})}
-	cmd.Stderr = w.said
-	cmd.WaitDelay = 2 * time.Second
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "PERF_PAGER=cat", "PAGER=cat")
-	if err := cmd.Start(); err != nil {
+	p, err := child.Start(cmd, cmd.Args[0])
+	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	go func() {
-		_ = cmd.Wait() // whether it has succeeded, its file tells
-		close(w.gone)
-	}()
+	w := &watcher{p, cmd.Args[0]}
 	timer := time.NewTimer(attachIn)
 	defer timer.Stop()
 	look := time.NewTicker(5 * time.Millisecond)
@@ -69,17 +65,17 @@ func watch(ctx context.Context, cmd *exec.Cmd, looking func(*watcher) bool) (*wa
 	for !looking(w) {
 		select {
 		case <-look.C:
-		case <-w.gone:
+		case <-w.Gone():
 			if looking(w) { // and has ended since
 				return w, nil
 			}
 			return nil, w.refused()
 		case <-ctx.Done():
-			w.kill()
+			w.Stop()
 			return nil, ctx.Err()
 		case <-timer.C:
-			w.kill()
-			return nil, fmt.Errorf("evidence: %s did not get to see the process within %v", cmd.Args[0], attachIn)
+			w.Stop()
+			return nil, fmt.Errorf("evidence: %s did not get to see the process within %v", w.name, attachIn)
 		}
 	}
 	return w, nil
@@ -87,16 +83,16 @@ func watch(ctx context.Context, cmd *exec.Cmd, looking func(*watcher) bool) (*wa
 
 // refused makes an error of what a tool said that did not do its work.
 func (w *watcher) refused() error {
-	text := strings.Join(strings.Fields(w.said.String()), " ")
+	text := w.Said()
 	const most = 300
 	short := text[:min(len(text), most)]
 	switch {
 	case strings.Contains(text, "perf_event_paranoid") || strings.Contains(text, "No permission to enable"):
 		return missing("perf is not permitted here: as root, sysctl kernel.perf_event_paranoid=1, or in a container --cap-add PERFMON")
 	case strings.Contains(text, "Operation not permitted"), strings.Contains(text, "Permission denied"):
-		return missing("%s is not permitted to look at the process (root, kernel.yama.ptrace_scope=0, or in a container --cap-add SYS_PTRACE): %s", w.cmd.Args[0], short)
+		return missing("%s is not permitted to look at the process (root, kernel.yama.ptrace_scope=0, or in a container --cap-add SYS_PTRACE): %s", w.name, short)
 	}
-	return fmt.Errorf("evidence: %s failed: %s", w.cmd.Args[0], short)
+	return fmt.Errorf("evidence: %s failed: %s", w.name, short)
 }
 
 // over lets the tool look for a time, or until ctx ends, then tells it to let
@@ -106,15 +102,15 @@ func (w *watcher) over(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-w.gone:
+	case <-w.Gone():
 	case <-ctx.Done():
 	}
 	return w.end(ctx)
 }
 
 func (w *watcher) end(ctx context.Context) error {
-	defer w.kill()
-	_ = w.cmd.Process.Signal(os.Interrupt) // fails only if it is gone
+	defer w.Stop()
+	_ = w.Signal(os.Interrupt) // fails only if it is gone
 	within := letGoIn
 	if ctx.Err() != nil {
 		within = time.Second // what it writes is not wanted any more
@@ -122,16 +118,11 @@ func (w *watcher) end(ctx context.Context) error {
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
-	case <-w.gone:
+	case <-w.Gone():
 		return ctx.Err()
 	case <-timer.C:
-		return fmt.Errorf("evidence: %s had not ended after %v", w.cmd.Args[0], letGoIn)
+		return fmt.Errorf("evidence: %s had not ended after %v", w.name, letGoIn)
 	}
-}
-
-func (w *watcher) kill() {
-	_ = w.cmd.Process.Kill() // fails only if it is gone
-	<-w.gone
 }
 
 // openFiles are what the files of a process are, with their numbers, as proc(5)

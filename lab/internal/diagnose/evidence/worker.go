@@ -1,14 +1,12 @@
 package evidence
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -91,23 +89,3 @@ func (c *worker) wait(ctx context.Context, within time.Duration) (outcome, error
 }
 
 func (c *worker) file(name string) string { return filepath.Join(c.dir, name) }
-
-// bounded keeps the first bytes of what is written to it, as many as limit.
-type bounded struct {
-	limit int
-	mu    sync.Mutex
-	buf   bytes.Buffer
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.buf.Write(p[:min(len(p), b.limit-b.buf.Len())])
-	return len(p), nil
-}
-
-func (b *bounded) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
