@@ -2,10 +2,12 @@ package sluice_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"time"
 
@@ -166,4 +168,73 @@ func Example_sendToAll() {
 	// hello <nil>
 	// hello <nil>
 	// hello <nil>
+}
+
+// counter is the state of a connection: what is incomplete, and how many frames
+// there were.
+type counter struct {
+	frames aio.Frames
+	n      uint32
+}
+
+// counting answers each frame, which has a 4-byte length, with its number on the
+// connection.
+func counting(config *tls.Config) *aio.ConnHandler[counter] {
+	return &aio.ConnHandler[counter]{
+		TLS:         config, // nil: without
+		IdleTimeout: time.Minute,
+		Open: func(c *aio.Conn[counter]) error {
+			c.State.frames = aio.Frames{Size: aio.LengthPrefix(4), Limit: 64 << 10}
+			return nil
+		},
+		Data: func(c *aio.Conn[counter], p []byte) error { // p is borrowed
+			return c.State.frames.Add(p, func([]byte) error {
+				c.State.n++
+				_, err := c.Write(binary.BigEndian.AppendUint32(nil, c.State.n))
+				return err
+			})
+		},
+		Closed: func(c *aio.Conn[counter], reason error) {
+			c.State.frames.Release()
+			if reason != io.EOF {
+				log.Printf("%v: %v", c.RemoteAddr(), reason)
+			}
+		},
+	}
+}
+
+// serveCounting serves on n event loops, until ctx is done.
+func serveCounting(ctx context.Context, l net.Listener, config *tls.Config, n int) error {
+	s := &aio.Server{Handler: counting(config), Watchers: n, Options: aio.Options{QueueLimit: 1 << 20}}
+	return s.Serve(ctx, []net.Listener{l})
+}
+
+func Example_serveCounting() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- serveCounting(ctx, l, nil, 2) }()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	answers := make([]byte, 8)
+	for _, p := range []string{"\x00\x00", "\x00\x05hel", "lo\x00\x00\x00\x02go"} {
+		io.WriteString(conn, p)
+	}
+	_, err = io.ReadFull(conn, answers)
+	fmt.Println(answers, err)
+	conn.Close()
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// [0 0 0 1 0 0 0 2] <nil>
+	// <nil>
 }

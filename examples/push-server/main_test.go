@@ -92,11 +92,7 @@ func dial(t *testing.T, addr string) net.Conn {
 }
 
 func TestEachClientGetsTheLines(t *testing.T) {
-	listeners := "1"
-	if runtime.GOOS == "linux" {
-		listeners = "2"
-	}
-	addr, program := start(t, "-every", "5ms", "-listeners", listeners)
+	addr, program := start(t, "-every", "5ms", "-watchers", "2")
 	var clients []*bufio.Scanner
 	for range 10 {
 		clients = append(clients, bufio.NewScanner(dial(t, addr)))
@@ -135,12 +131,12 @@ func TestAClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	}
 	addr := listeners[0].Addr().String()
 	var said bytes.Buffer // written before Serve ends
-	h := newHub(log.New(&said, "", 0))
+	h := newHub(log.New(&said, "", 0), aio.SlowQueue)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- aio.Serve(ctx, listeners, aio.Options{QueueLimit: 4 * line, QueuePolicy: aio.QueueClose}, h)
+		ended <- h.server(1, 4*line).Serve(ctx, listeners)
 	}()
 	quick, slow := dial(t, addr), dial(t, addr)
 	deadline := time.Now().Add(atMost)
@@ -181,7 +177,7 @@ func TestAClientThatDoesNotReadIsDisconnected(t *testing.T) {
 }
 
 func TestWrongFlagsAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"extra"}, {"-listeners", "0"}, {"-every", "0s"}, {"-queue", "-1"}, {"-addr", "nowhere"}} {
+	for _, args := range [][]string{{"extra"}, {"-watchers", "0"}, {"-slow", "never"}, {"-every", "0s"}, {"-queue", "-1"}, {"-addr", "nowhere"}} {
 		if err := run(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%q is accepted", args)
 		}

@@ -70,6 +70,8 @@ var beside = map[string]struct {
 	"examples/broker":      {mayImport: []string{"mem", "."}},
 	"examples/echo-server": {mayImport: []string{"aio"}},
 	"examples/push-server": {mayImport: []string{"aio", "mem"}},
+	"examples/rpc-server":  {mayImport: []string{"aio"}},
+	"examples/tls-gateway": {mayImport: []string{"aio", "mem"}},
 	"examples/tls-server":  {mayImport: []string{"."}},
 }
 

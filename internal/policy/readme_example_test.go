@@ -46,6 +46,7 @@ var exampleImports = map[string]string{
 	"syscall":    "syscall",
 	"testing":    "testing",
 	"time":       "time",
+	"tls":        "crypto/tls",
 	"aio":        module + "/aio",
 	"mem":        module + "/mem",
 	"sluice":     module,
