@@ -60,8 +60,21 @@ func ensureTools(t *testing.T, install string) (said, log string, err error) {
 }
 
 func TestToolsAreInstalledWhenTheLockIsFree(t *testing.T) {
-	const all = `for tool in gcc chromium ffmpeg ffprobe shellcheck strace perf; do echo >"$BIN/$tool"; /bin/chmod +x "$BIN/$tool"; done`
-	said, log, err := ensureTools(t, all)
+	script, err := os.ReadFile("../../scripts/ensure-tools.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first command of each line of the table.
+	var tools []string
+	for line := range strings.Lines(string(script)) {
+		if fields := strings.Split(line, "|"); len(fields) == 3 && line[0] >= 'a' && line[0] <= 'z' {
+			tools = append(tools, strings.Fields(fields[0])[0])
+		}
+	}
+	if len(tools) < 7 {
+		t.Fatalf("the table of the script has %q", tools)
+	}
+	said, log, err := ensureTools(t, `for tool in `+strings.Join(tools, " ")+`; do echo >"$BIN/$tool"; /bin/chmod +x "$BIN/$tool"; done`)
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
