@@ -67,7 +67,7 @@ func TestToolsAreInstalledWhenTheLockIsFree(t *testing.T) {
 	// The first command of each line of the table.
 	var tools []string
 	for line := range strings.Lines(string(script)) {
-		if fields := strings.Split(line, "|"); len(fields) == 3 && line[0] >= 'a' && line[0] <= 'z' {
+		if fields := strings.Split(line, "|"); len(fields) == 3 && line[0] >= 'a' && line[0] <= 'z' && !strings.Contains(line, "$") {
 			tools = append(tools, strings.Fields(fields[0])[0])
 		}
 	}
