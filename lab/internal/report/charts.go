@@ -202,4 +202,9 @@ func thinned[T any](list []T, join func(a, b T) T) []T {
 	return out
 }
 
-func secondsText(s float64) string { return units.Time(time.Duration(s * float64(time.Second))) }
+func secondsText(s float64) string {
+	if s == 0 {
+		return "0"
+	}
+	return units.Time(time.Duration(s * float64(time.Second)))
+}

@@ -414,8 +414,8 @@ func (ch *Change) row() document.Row {
 		row.Cells[6] = document.Cell{Text: "WORSE", Style: document.Bad}
 	case Better:
 		row.Cells[6] = document.Cell{Text: "better", Style: document.Good}
-	case Same:
-		row.Cells[6].Text = "~"
+	case Same, Unsure:
+		row.Cells[6].Text = string(ch.Verdict)
 	}
 	return row
 }
