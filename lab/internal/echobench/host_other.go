@@ -11,4 +11,4 @@ import (
 func HostServer(Server, int, int, io.Reader, io.Writer) error { return platform() }
 
 // HostClient needs Linux.
-func HostClient(netip.AddrPort, int, uint64, io.Reader, io.Writer) error { return platform() }
+func HostClient(netip.AddrPort, int, uint64, bool, io.Reader, io.Writer) error { return platform() }

@@ -32,6 +32,7 @@ func echoGroup() []lab.Scenario {
 		echoLong(),
 		echoWave(),
 		echoIdle(),
+		echoToMany(),
 		echoTLS(),
 		echoIdleTLS(),
 		echoPaced(),
