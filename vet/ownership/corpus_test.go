@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -113,6 +114,22 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	count(t, p, list, misses)
+}
+
+// TestSameEachTime: the search looks into maps, whose order changes.
+func TestSameEachTime(t *testing.T) {
+	p := loadCorpus(t)
+	var before []analysis.Diagnostic
+	for i := range 5 {
+		found, err := p.Run(newAnalyzer(t, ownership.Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && !reflect.DeepEqual(found, before) {
+			t.Fatalf("run %d found %d reports, the one before %d, or other ones", i, len(found), len(before))
+		}
+		before = found
+	}
 }
 
 // count prints how many of the faulty functions are found, and fails below 120

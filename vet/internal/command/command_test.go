@@ -152,6 +152,9 @@ func TestCommand(t *testing.T) {
 }
 
 func TestUnderGoVet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("has go vet look at the standard library")
+	}
 	dir, models := module(t)
 	for _, c := range []struct {
 		args  []string

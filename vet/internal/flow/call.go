@@ -120,7 +120,7 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 			}
 		case r == inside:
 			if keeps && x.borrowed() {
-				x.outlives(in, s)
+				x.outlives(in)
 				return false
 			}
 			lost = lost || keeps && !x.borrowed()
@@ -129,7 +129,7 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 				x.touch(in, v, s)
 			}
 			if keeps && x.borrowed() {
-				x.keeps(in, kept, s)
+				x.keeps(in, kept)
 				return false
 			}
 			if !x.borrowed() && r == isIt && (vague || keeps || !known && x.takes()) {

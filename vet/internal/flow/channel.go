@@ -18,7 +18,7 @@ func (x *explorer) sends(in ssa.Instruction, v ssa.Value, s *state) bool {
 		x.kept = position(in)
 		return false
 	case x.borrowed():
-		x.outlives(in, s)
+		x.outlives(in)
 		return false
 	case r == isIt && x.src.Kind != Pool && (x.src.Kind != Found || x.owned(x.src.Type)):
 		x.touch(in, v, s)

@@ -12,7 +12,7 @@ func (x *explorer) goes(in *ssa.Go, s *state) bool {
 			continue
 		}
 		if x.borrowed() && x.src.Kind != View {
-			x.outlives(in, s)
+			x.outlives(in)
 			return false
 		}
 		if x.src.Kind == View {
@@ -114,7 +114,7 @@ func (x *explorer) returns(in *ssa.Return, s *state) {
 func (x *explorer) storedAtExit(h holder, store ssa.Instruction, s *state) {
 	switch x.src.Kind {
 	case Borrow, Lent:
-		x.outlives(store, s)
+		x.outlives(store)
 	case View:
 		x.kept = position(store)
 	}

@@ -28,12 +28,12 @@ func (x *explorer) leak(in ssa.Instruction, s *state, how string) {
 }
 
 // outlives reports that borrowed bytes go where they are after their end.
-func (x *explorer) outlives(in ssa.Instruction, s *state) {
+func (x *explorer) outlives(in ssa.Instruction) {
 	x.report(Finding{Category: Outlives, Pos: position(in), End: position(in), EndText: where(in), Use: in, Value: x.src.Value})
 }
 
 // keeps reports that borrowed bytes are passed to a function which stores them.
-func (x *explorer) keeps(in ssa.CallInstruction, e effect.Effect, s *state) {
+func (x *explorer) keeps(in ssa.CallInstruction, e effect.Effect) {
 	if x.src.Kind == View {
 		x.kept = position(in)
 		return

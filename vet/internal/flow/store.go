@@ -126,7 +126,7 @@ func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s
 	strongest := rel(0)
 	for _, r := range adds {
 		if r == inside && x.src.Kind == Borrow {
-			x.outlives(in, s)
+			x.outlives(in)
 			return false
 		}
 		if r <= viewOf && (strongest == 0 || r < strongest) {
@@ -149,7 +149,7 @@ func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s
 			s.stored[h] = in
 		}
 		if global && weak(p.Path) {
-			x.outlives(in, s)
+			x.outlives(in)
 			return false
 		}
 		return true
@@ -227,7 +227,7 @@ func (x *explorer) mapUpdate(in *ssa.MapUpdate, s *state) bool {
 		x.kept = position(in)
 		return false
 	case x.borrowed():
-		x.outlives(in, s)
+		x.outlives(in)
 		return false
 	case x.src.Kind == Own || x.src.Kind == Param:
 		return x.storeOwned(in, p, adds, s)
