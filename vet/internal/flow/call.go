@@ -101,6 +101,9 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 		}
 		return effect.Effect{}, false
 	}
+	if waits(c) {
+		s.running = nil
+	}
 	lost := false
 	for _, v := range operands(c) {
 		r, ok := x.related(v, s)
@@ -120,8 +123,7 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 			}
 		case r == inside:
 			if keeps && x.borrowed() {
-				x.outlives(in)
-				return false
+				return x.background(in, s)
 			}
 			lost = lost || keeps && !x.borrowed()
 		default:

@@ -27,6 +27,10 @@ func (x *explorer) ends(in ssa.CallInstruction, c *ssa.CallCommon, effects []eff
 		}
 		if x.src.Kind == Borrow && p == x.src.Owner && s.status == Live && !x.onlyBuffered(c, s) {
 			s.status, s.at = Ended, in
+			if s.running != nil {
+				x.outlives(s.running)
+				s.running = nil
+			}
 		}
 		if e.Kind != effect.Ends || v == nil || x.borrowed() {
 			continue

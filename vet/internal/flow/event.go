@@ -11,13 +11,8 @@ func (x *explorer) goes(in *ssa.Go, s *state) bool {
 		if !ok {
 			continue
 		}
-		if x.borrowed() && x.src.Kind != View {
-			x.outlives(in)
-			return false
-		}
-		if x.src.Kind == View {
-			x.kept = position(in)
-			return false
+		if x.borrowed() {
+			return x.background(in, s)
 		}
 		if x.src.Kind == Pool || x.src.Kind == Found {
 			continue
@@ -38,7 +33,7 @@ func (x *explorer) deferred(in *ssa.Defer, s *state) {
 			return
 		}
 	}
-	concerns := false
+	concerns := waits(&in.Call)
 	for _, v := range operands(&in.Call) {
 		if _, ok := x.related(v, s); ok {
 			concerns = true
@@ -93,6 +88,9 @@ func (x *explorer) returns(in *ssa.Return, s *state) {
 		e.returned = append(e.returned, returned{i, "", r})
 	}
 	x.exits = append(x.exits, e)
+	if s.running != nil {
+		x.outlives(s.running)
+	}
 	for h, store := range s.stored {
 		if s.holders[h] == isIt || s.holders[h] == viewOf {
 			x.storedAtExit(h, store, s)

@@ -29,6 +29,10 @@ func (x *explorer) leak(in ssa.Instruction, s *state, how string) {
 
 // outlives reports that borrowed bytes go where they are after their end.
 func (x *explorer) outlives(in ssa.Instruction) {
+	if x.src.Kind == View {
+		x.kept = position(in)
+		return
+	}
 	x.report(Finding{Category: Outlives, Pos: position(in), End: position(in), EndText: where(in), Use: in, Value: x.src.Value})
 }
 

@@ -137,7 +137,7 @@ func (f *finder) pointer(src *Source) {
 
 func (f *finder) isBytes(t types.Type) bool {
 	s, ok := t.Underlying().(*types.Slice)
-	return ok && f.carrier(s)
+	return ok && (isByte(s.Elem()) || f.isBytes(s.Elem()))
 }
 
 // lentTo reports whether the function is a literal that is passed to a call

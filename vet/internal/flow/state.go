@@ -66,6 +66,7 @@ type state struct {
 	defers  []*ssa.Defer
 	conds   map[cond]bool
 	moved   ssa.Instruction // what made views stale
+	running ssa.Instruction // a goroutine that uses it, until a Wait
 }
 
 func newState() *state {
@@ -90,7 +91,7 @@ func (s *state) key(ids map[ssa.Value]int) string {
 	}
 	slices.Sort(list)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %p %p", s.status, s.at, s.moved)
+	fmt.Fprintf(&b, "%d %p %p %p", s.status, s.at, s.moved, s.running)
 	for _, d := range s.defers {
 		fmt.Fprintf(&b, " %p", d)
 	}

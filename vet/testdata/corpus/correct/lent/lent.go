@@ -11,6 +11,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cloudwego/netpoll"
 	"github.com/panjf2000/gnet/v2"
@@ -224,6 +225,38 @@ func handOn(br *bufio.Reader, lines chan<- []byte) error {
 		lines <- bytes.Clone(line)
 		go fmt.Println(string(line))
 	}
+}
+
+// The goroutines are waited for before the line ends.
+func both(br *bufio.Reader, sinks []io.Writer) error {
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for _, w := range sinks {
+		all.Go(func() { w.Write(line) })
+	}
+	all.Wait()
+	_, err = br.ReadByte()
+	return err
+}
+
+func untilReturn(br *bufio.Reader, sinks []io.Writer) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	for _, w := range sinks {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			w.Write(line)
+		}()
+	}
+	return nil
 }
 
 type message struct {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 )
 
 type request struct {
@@ -187,6 +188,21 @@ func logEach(br *bufio.Reader, out *net.TCPConn) error {
 		go func() { // want `stored in a goroutine`
 			out.Write(line)
 		}()
+	}
+}
+
+// The goroutines are waited for, but only after all lines were read.
+func waitedTooLate(br *bufio.Reader, out *net.TCPConn) (err error) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		line, err := br.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		all.Go(func() { // want `runs later`
+			out.Write(line)
+		})
 	}
 }
 
