@@ -51,7 +51,7 @@ func benchmarkBufs(b *testing.B, size int, write func(mem.Buf) error) {
 
 // BenchmarkCopyOrGather makes the table of sink.go: the processor time of the
 // whole process, the draining peer included, to that of a bufio.Writer of
-// 64 KiB; bufio itself stands beside it. Both write 4 MB in turn for each
+// 64 KiB; bufio itself stands beside it. Both write 4 MB for each
 // iteration, and the median of the ratios is reported: -benchtime=400x.
 func BenchmarkCopyOrGather(b *testing.B) {
 	for _, sink := range []struct {
