@@ -88,7 +88,7 @@ func (w *Watcher) WriteTimeout(ctx any, conn net.Conn, buf []byte, deadline time
 	if len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
-	return w.driver.Submit(conn, op.Request{Kind: op.WriteBytes, Ctx: ctx, Buf: buf, Deadline: deadline})
+	return w.write(conn, op.Request{Kind: op.WriteBytes, Ctx: ctx, Buf: buf, Deadline: deadline})
 }
 
 // WriteContext is Write that ends when cancel is done, and completes with its
@@ -97,7 +97,7 @@ func (w *Watcher) WriteContext(cancel context.Context, ctx any, conn net.Conn, b
 	if len(buf) == 0 {
 		return ErrEmptyBuffer
 	}
-	return w.driver.Submit(conn, op.Request{Kind: op.WriteBytes, Ctx: ctx, Buf: buf, Cancel: cancel})
+	return w.write(conn, op.Request{Kind: op.WriteBytes, Ctx: ctx, Buf: buf, Cancel: cancel})
 }
 
 // WriteBuf submits a write of b, which is transferred: it is released when the
@@ -111,7 +111,7 @@ func (w *Watcher) WriteBuf(ctx any, conn net.Conn, b mem.Buf, deadline time.Time
 		}
 		return ErrEmptyBuffer
 	}
-	return w.driver.Submit(conn, op.Request{Kind: op.WriteBuf, Ctx: ctx, Single: b, Deadline: deadline}) //sluice:moved
+	return w.write(conn, op.Request{Kind: op.WriteBuf, Ctx: ctx, Single: b, Deadline: deadline}) //sluice:moved
 }
 
 // WriteMemory is WriteBuf for a Memory: its parts go out in order, gathered,
@@ -124,5 +124,12 @@ func (w *Watcher) WriteMemory(ctx any, conn net.Conn, m *mem.Memory, deadline ti
 		m.Release()
 		return ErrEmptyBuffer
 	}
-	return w.driver.Submit(conn, op.Request{Kind: op.WriteMemory, Ctx: ctx, Memory: m, Deadline: deadline})
+	return w.write(conn, op.Request{Kind: op.WriteMemory, Ctx: ctx, Memory: m, Deadline: deadline})
+}
+
+// write submits a write, a quiet one if the watcher's are.
+func (w *Watcher) write(conn net.Conn, r op.Request) error {
+	r.Quiet = w.quiet
+	r.Lent = w.quiet && r.Kind == op.WriteBytes
+	return w.driver.Submit(conn, r)
 }

@@ -16,6 +16,7 @@ type Watcher struct {
 	kind   Driver
 	reason string
 	inWait atomic.Bool // a goroutine is in WaitIO
+	quiet  bool        // Options.QuietWrites
 	memory *mem.Allocator
 	plain  []byte // of plainRoom
 }
@@ -48,7 +49,7 @@ func NewWatcherOptions(o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{driver: d, kind: kind, reason: reason, memory: o.Allocator}
+	w := &Watcher{driver: d, kind: kind, reason: reason, memory: o.Allocator, quiet: o.QuietWrites}
 	runtime.AddCleanup(w, driver.Close, d)
 	return w, nil
 }

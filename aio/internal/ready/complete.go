@@ -49,7 +49,11 @@ func (d *Driver) completeWrite(c *conn, t *task, err error) {
 	if t.quiet && err == nil {
 		d.countWrite(t.done)
 	} else {
-		d.addWrite(c.name, t.ctx, t.buf, t.done, err)
+		buf := t.buf
+		if t.quiet {
+			buf = nil // it is not the program's
+		}
+		d.addWrite(c.name, t.ctx, buf, t.done, err)
 	}
 	d.life.wrote()
 	d.mu.Unlock()

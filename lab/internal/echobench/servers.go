@@ -26,6 +26,7 @@ func Servers() []Server {
 	return []Server{
 		{"aio", "aio.Watcher: one goroutine in WaitIO, a buffer for each connection", false, serveAIO},
 		{"aio-nil", "aio.Watcher: reads without a buffer, copied into one of a free list until they are written", false, serveAIONil},
+		{"aio-quiet", "aio.Watcher: reads without a buffer, writes that complete only when they fail", false, serveAIOQuiet},
 		{"aio-conns", "aio.Serve with a ConnHandler: accepted in the watcher, one callback for what has come", false, serveConns},
 		{"std-4K", "a goroutine for each connection, with a buffer of 4 KiB", false, serveStd(4 << 10)},
 		{"std-64K", "a goroutine for each connection, with a buffer of 64 KiB", false, serveStd(64 << 10)},

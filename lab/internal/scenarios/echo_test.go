@@ -101,7 +101,7 @@ func TestAnEchoRunHasTheFiguresOfBothSides(t *testing.T) {
 
 func TestAWaveComesAndGoes(t *testing.T) {
 	const conns = 300
-	for _, server := range []string{"aio", "aio-nil", "aio-conns", "aio-tls", "std-tls", "std-pooled", "netpoll", "floor"} {
+	for _, server := range []string{"aio", "aio-nil", "aio-quiet", "aio-conns", "aio-tls", "std-tls", "std-pooled", "netpoll", "floor"} {
 		r, err := newEchoWave(echoEnv(t), server, conns)
 		if errors.Is(err, errors.ErrUnsupported) {
 			t.Logf("%s: %v", server, err)
