@@ -64,7 +64,8 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 		d.mu.Unlock()
 		return nil
 	case r.Kind != op.WriteBytes || c.writes.tail != nil || c.ready&poller.Writable == 0 || !r.Deadline.IsZero() || r.Cancel != nil:
-		return d.queueWrite(c, name, r, d.keepLent(r, 0))
+		d.keepLent(r)
+		return d.queueWrite(c, name, r, 0)
 	}
 	// The usual write: it goes out whole, and was never a task.
 	n, err := d.tryWrite(c, r.Buf)
@@ -79,23 +80,20 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 		return nil
 	}
 	d.blockedWrites(c)
-	return d.queueWrite(c, name, r, d.keepLent(r, n))
+	d.keepLent(r)
+	return d.queueWrite(c, name, r, n)
 }
 
-// keepLent makes a lent write, of which n bytes are out, one that may wait. It returns
-// how many bytes of the write are out then. What a read has just returned is kept by
-// queueWrite.
-func (d *Driver) keepLent(r *op.Request, n int) (done int) {
+// keepLent makes a lent write one that may wait. What a read has just returned is kept
+// by queueWrite.
+func (d *Driver) keepLent(r *op.Request) {
 	if !r.Lent || d.leased.Holds(r.Buf) > 0 {
-		return n
+		return
 	}
-	b := d.settings.Allocator.Get(len(r.Buf) - n)
-	copy(b.Bytes(), r.Buf[n:])
+	// All of it, so that the completion of a failure counts what was out before.
+	b := d.settings.Allocator.Get(len(r.Buf))
+	copy(b.Bytes(), r.Buf)
 	r.Kind, r.Single, r.Buf = op.WriteBuf, b, nil //sluice:moved
-	d.mu.Lock()
-	d.counters.BytesWritten += uint64(n)
-	d.mu.Unlock()
-	return 0
 }
 
 // queueWrite queues a write of which done bytes are out, and tries it if it is the
