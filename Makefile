@@ -16,7 +16,7 @@ PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
 # What make check leaves out: they start programs, browsers and clusters.
 LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
-.PHONY: help check test race lint cross fuzz soak bench
+.PHONY: help check test race lint cross arm64 fuzz soak bench
 .NOTPARALLEL:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make race    the tests under the race detector'
 	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
+	@echo 'make arm64   tests of aio for that processor, by emulation, a minute or two'
 	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m'
 	@echo 'make soak    kill sinks at random under load for SOAK, 10m unless told'
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
@@ -56,6 +57,12 @@ lint:
 
 cross:
 	@scripts/cross.sh
+
+# The resident sizes and the timed crowds say nothing of an emulated processor.
+arm64:
+	@scripts/ensure-tools.sh
+	GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -exec qemu-aarch64 ./aio/internal/...
+	GOARCH=arm64 CGO_ENABLED=0 go test -count=1 -short -exec qemu-aarch64 -run 'TestConformance|TestHistory' ./aio
 
 fuzz:
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh

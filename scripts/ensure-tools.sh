@@ -11,6 +11,7 @@ chromium chromium-browser google-chrome|chromium|tests open the HTML report and 
 ffmpeg|ffmpeg|tests publish to the relay and play from it
 ffprobe|ffmpeg|tests look at what was recorded and played
 nginx|nginx-light libnginx-mod-stream|tests put the relay behind a proxy
+qemu-aarch64|qemu-user|make arm64 runs tests of aio by emulation
 ip|iproute2|tests of slow lines make a network namespace each
 tc|iproute2|tests of slow lines slow them down
 openssl|openssl|tests have it change keys and ask for other handshakes in TLS
