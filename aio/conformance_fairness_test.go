@@ -23,12 +23,12 @@ func init() {
 	large := func(o *aio.Options) { o.BufferSize = 512 << 10 }
 	small := func(o *aio.Options) { o.BufferSize = 512 }
 	suite = append(suite,
-		behaviour{name: "reads without a buffer are served in turn", run: inTurn(24, readNil)},
+		behaviour{name: "reads without a buffer are served in turn", run: inTurn(40, readNil)},
 		behaviour{name: "large reads without a buffer are served in turn", run: inTurn(10, readNil), options: large, on: onlyTCP},
-		behaviour{name: "small reads without a buffer are served in turn", run: inTurn(24, readNil), options: small, on: onlyTCP},
-		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(24, readTwice), on: onlyTCP},
-		behaviour{name: "ReadBuf is served in turn", run: inTurn(24, readBuf), on: onlyTCP},
-		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(25, readBuf), options: tight, on: onlyTCP},
+		behaviour{name: "small reads without a buffer are served in turn", run: inTurn(40, readNil), options: small, on: onlyTCP},
+		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(40, readTwice), on: onlyTCP},
+		behaviour{name: "ReadBuf is served in turn", run: inTurn(40, readBuf), on: onlyTCP},
+		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(50, readBuf), options: tight, on: onlyTCP},
 	)
 }
 

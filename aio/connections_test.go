@@ -33,14 +33,12 @@ const (
 
 func testConnections(t *testing.T, n int) {
 	fewest := n == 1<<10
-	if n > 4<<10 {
-		if testing.Short() {
-			t.Skip("many connections take their time")
-		}
-		if sys.Race {
-			t.Logf("%d connections instead of %d under the race detector", n/8, n)
-			n /= 8
-		}
+	if n > 4<<10 && testing.Short() {
+		t.Skip("many connections take their time")
+	}
+	if sys.Race && !fewest {
+		t.Logf("%d connections instead of %d under the race detector", n/8, n)
+		n /= 8
 	}
 	t.Run("own buffers", func(t *testing.T) { runCrowd(t, aio.Auto, n, true) })
 	t.Run("nil buffers", func(t *testing.T) { runCrowd(t, aio.Auto, n, false) })

@@ -39,7 +39,7 @@ func TestFramesOfAnyCut(t *testing.T) {
 	} {
 		var stream []byte
 		var want [][]byte
-		for range 200 {
+		for range 100 {
 			n := dice.IntN(20)
 			if dice.IntN(10) == 0 {
 				n = dice.IntN(9000)
