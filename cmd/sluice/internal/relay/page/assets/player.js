@@ -1,5 +1,7 @@
-// Plays a stream in the page by mpegts.js, and goes on when the stream does.
+// Plays a stream in the page, by mpegts.js or what it cannot by the engine, and
+// goes on when the stream does.
 import { byId, element, setText, terms } from "./dom.js";
+import { Engine } from "./engine.js";
 import { explain } from "./failure.js";
 import { milliseconds, count } from "./format.js";
 import { path } from "./lines.js";
@@ -25,13 +27,17 @@ let retryAt = 0; // performance.now of the next try, 0: none
 let moved = { time: 0, at: 0 }; // where the video was when it last moved
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
+let own = false; // mpegts.js could not play it
 let without = ""; // "audio" or "video" when the engine was told that there is none
 
 // say covers the picture with a message; with none the picture is free.
 function say(text, { button = "", ask = false } = {}) {
   setText(byId("player-message"), text);
   watch.hidden = !button;
-  if (button) setText(watch, button);
+  if (button) {
+    setText(watch, button);
+    watch.removeAttribute("aria-label"); // which names what the text is not about
+  }
   tokenForm.hidden = !ask;
   cover.hidden = !text && !button && !ask;
 }
@@ -73,7 +79,7 @@ function connect() {
   // wait for it for ever.
   without = lacks();
   if (without) source[without === "audio" ? "hasAudio" : "hasVideo"] = false;
-  const mine = mpegts.createPlayer(source, {
+  const mine = own || Engine.handles(stream) ? engineFor(source.url) : mpegts.createPlayer(source, {
     enableStashBuffer: false, // shown when it comes
     lazyLoad: false,
     // Up to date within a second by playing a little faster, by a jump when far behind.
@@ -82,11 +88,27 @@ function connect() {
     autoCleanupSourceBuffer: true, autoCleanupMaxBackwardDuration: 30, autoCleanupMinBackwardDuration: 10,
   });
   engine = mine;
-  mine.on(mpegts.Events.ERROR, (type, detail, info) => engine === mine && failed(explain(type, detail, info, { transport: transport.value, stream })));
-  mine.on(mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: "The stream has ended. It starts here when it is published again.", again: true }));
+  const simple = mine instanceof Engine;
+  mine.on(simple ? "error" : mpegts.Events.ERROR, (type, detail, info) => {
+    if (engine !== mine || (own && !simple)) return;
+    if (type === "MediaError" && !simple) {
+      own = true; // several tracks, say
+      // Not from within mpegts.js, which goes on with what it has.
+      setTimeout(() => engine === mine && connect());
+      return;
+    }
+    failed(explain(type, detail, info, { transport: transport.value, stream }));
+  });
+  mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: "The stream has ended. It starts here when it is published again.", again: true }));
   mine.attachMediaElement(video);
   mine.load();
   begin();
+}
+
+function engineFor(url) {
+  const known = stream?.video || stream?.audio;
+  const kinds = ["video", "audio"].filter((kind) => !known || stream[kind]);
+  return new Engine({ url, kinds, size: { width: stream?.video?.width, height: stream?.video?.height } });
 }
 
 // begin asks the element to play. Without a click browsers allow that only
@@ -122,6 +144,7 @@ export function play(name, playToken = token) {
   token = playToken;
   wanted = { name };
   failures = 0;
+  own = false;
   connect();
   controls();
 }
