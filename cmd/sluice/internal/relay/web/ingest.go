@@ -98,16 +98,19 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 
 // receive publishes the tags of a body and returns why that ended.
 func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
-	// Whoever ends the publication ends the wait for its publisher.
+	// Whoever ends the publication ends the wait for its publisher. Nothing of
+	// that is left when the answer is sent, which has a deadline of its own.
 	over := make(chan struct{})
-	defer close(over)
-	go func() {
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		select {
 		case <-p.Done():
 			b.watchdog.Stop(p.Err())
 		case <-over:
 		}
-	}()
+	})
+	defer watching.Wait()
+	defer close(over)
 	for {
 		tag, err := b.next()
 		switch {
