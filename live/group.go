@@ -15,6 +15,7 @@ type group struct {
 	stream  *Stream
 	form    Form
 	merge   time.Duration
+	adapt   bool // merge is the longest
 	viewers []*Viewer
 	direct  int       // viewers that the loop itself sends to
 	pos     uint64    // those that are steady have everything before it
@@ -37,10 +38,11 @@ type groupKey struct {
 	stream *Stream
 	form   Form
 	merge  time.Duration
+	adapt  bool
 }
 
 func newGroup(l *loop, k groupKey) *group {
-	g := &group{loop: l, stream: k.stream, form: k.form, merge: k.merge}
+	g := &group{loop: l, stream: k.stream, form: k.form, merge: k.merge, adapt: k.adapt}
 	g.least.Store(nobody)
 	s := g.stream
 	s.mu.Lock()
@@ -53,7 +55,7 @@ func newGroup(l *loop, k groupKey) *group {
 	return g
 }
 
-func (g *group) key() groupKey { return groupKey{g.stream, g.form, g.merge} }
+func (g *group) key() groupKey { return groupKey{g.stream, g.form, g.merge, g.adapt} }
 
 // leave ends a group that is empty.
 func (g *group) leave() {
@@ -88,10 +90,10 @@ func (g *group) serve(now time.Time) bool {
 	to, more, over := g.gather()
 	from := g.pos
 	g.pos = to
+	began := time.Now()
 	if g.direct >= severalViewers {
 		g.shared.join(g.stream.options.Allocator)
 	}
-	staged := g.direct >= stageFor && g.shared.size >= stageFrom && g.loop.socket.stage.put(g.shared.parts[0])
 	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
 		v := g.viewers[i]
 		switch {
@@ -100,16 +102,14 @@ func (g *group) serve(now time.Time) bool {
 		case v.state == blocked || v.state == behind:
 			// It is on one of the loop's lists.
 		case v.state == steady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
-			g.loop.send(v, &g.shared, to, staged)
+			g.loop.send(v, &g.shared, to)
 		case v.paused && !over:
 		default:
 			g.loop.advance(v, to, now)
 		}
 	}
-	if staged {
-		g.loop.socket.stage.clear()
-	}
 	g.shared.reset()
+	g.loop.load.sent(g.direct, time.Since(began))
 	g.survey(now)
 	return more
 }

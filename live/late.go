@@ -101,7 +101,7 @@ func (v *Viewer) skip(r *ring, now time.Time) {
 		return
 	case rec.kind&isKey != 0 && late > most/4:
 		c.keyFrom = c.seq + 1
-	case late > most*2/5:
+	case late > most/3:
 		c.keyFrom = c.seq
 	default:
 		return

@@ -27,11 +27,21 @@ type loop struct {
 	blocked []*Viewer // those that are tried again at their retryAt
 	moved   []*group  // those to be surveyed
 	scanAt  time.Time
+	young   []*Viewer // those that are looked at more often
+	youngAt time.Time
 	socket  socketWriter
+	load    load
 }
 
 // scanEvery is how often a loop looks for viewers that stall.
 const scanEvery = 500 * time.Millisecond
+
+// Who is new has a line that nothing is known of: it is looked at more often,
+// for a while.
+const (
+	youngEvery = 100 * time.Millisecond
+	youngTime  = 2 * time.Second
+)
 
 func newLoop(w *Writer) *loop {
 	l := &loop{
@@ -82,7 +92,6 @@ func (l *loop) stop() {
 
 func (l *loop) run() {
 	defer close(l.ended)
-	defer l.socket.close()
 	timer := time.NewTimer(scanEvery)
 	defer timer.Stop()
 	var added, asked []*Viewer
@@ -179,6 +188,13 @@ func (l *loop) work(now time.Time) time.Duration {
 		l.scanAt = now.Add(scanEvery)
 		l.scan(now)
 	}
+	if len(l.young) > 0 {
+		if !now.Before(l.youngAt) {
+			l.youngAt = now.Add(youngEvery)
+			l.scanYoung(now)
+		}
+		next = earlier(next, l.youngAt)
+	}
 	if len(l.behind) > 0 {
 		return 0
 	}
@@ -196,7 +212,11 @@ func earlier(a, b time.Time) time.Time {
 // frame waits for longer than that. At the end of a stream there is nothing to
 // wait for.
 func (l *loop) arm(g *group, now time.Time) {
-	due := g.last.Add(g.merge)
+	merge := g.merge
+	if g.adapt {
+		merge = l.load.merge(len(l.viewers), merge)
+	}
+	due := g.last.Add(merge)
 	select {
 	case <-g.stream.done:
 		due = now
@@ -214,7 +234,7 @@ func (l *loop) arm(g *group, now time.Time) {
 
 // admit takes in a new viewer and sends it what there is.
 func (l *loop) admit(v *Viewer, now time.Time) {
-	k := groupKey{v.stream, v.options.Form, v.options.Merge}
+	k := groupKey{v.stream, v.options.Form, v.options.Merge, v.options.Adapt}
 	g := l.groups[k]
 	if g == nil {
 		g = newGroup(l, k)
@@ -228,6 +248,7 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 		return
 	}
 	g.direct++
+	l.young = append(l.young, v)
 	l.advance(v, 0, now)
 }
 
@@ -290,14 +311,8 @@ func (l *loop) place(v *Viewer) {
 }
 
 // send sends v what its group is sent, in one call as a rule.
-func (l *loop) send(v *Viewer, b *batch, to uint64, staged bool) {
-	var n int
-	var err error
-	if staged {
-		n, err = l.socket.sendStaged(v.raw)
-	} else {
-		n, err = l.socket.send(v.raw, b.parts)
-	}
+func (l *loop) send(v *Viewer, b *batch, to uint64) {
+	n, err := l.socket.send(v.raw, b.parts)
 	if v.sent(b, n, to) {
 		return
 	}

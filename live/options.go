@@ -154,6 +154,10 @@ type ViewerOptions struct {
 	Form Form
 	// Merge is this viewer's own; negative takes the writer's.
 	Merge time.Duration
+	// Adapt makes Merge the longest time: as long as the loop has little to do,
+	// frames are sent as they come, and the more viewers it has the longer they
+	// are collected.
+	Adapt bool
 	// NoGOP starts at the next key frame instead of the newest.
 	NoGOP bool
 	// FromStart starts at the stream's first frame if everything is still

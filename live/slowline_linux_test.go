@@ -211,7 +211,7 @@ func TestSlowLines(t *testing.T) {
 		st := x.v.Stats()
 		t.Logf("%-14s %4d tags, %4d left out, %2d jumps; on arrival 98 %% are not older than %v, all not than %v; lag off by %v at the median", x.name, len(x.list), st.Dropped, st.Jumps,
 			worst.Round(time.Millisecond), late[len(late)-1].Round(time.Millisecond), most.Round(time.Millisecond))
-		if behind > 300*time.Millisecond {
+		if behind > 100*time.Millisecond {
 			t.Logf("the machine is too busy to judge times: the test itself was behind by %v", behind)
 			most, worst = 0, 0
 		}

@@ -16,8 +16,6 @@ const direct = true
 type socketWriter struct {
 	call    func(fd uintptr) // write, kept so that it need not be made anew each time
 	ask     func(fd uintptr) // look, the same
-	copy    func(fd uintptr) // sendfile, the same
-	stage   stage
 	measure func(fd uintptr) // inspect, the same
 	info    unix.TCPInfo
 	found   queue
@@ -31,11 +29,8 @@ type socketWriter struct {
 const maxParts = 1024
 
 func (w *socketWriter) init() {
-	w.call, w.ask, w.measure, w.copy = w.write, w.look, w.inspect, w.sendfile
-	w.stage.init()
+	w.call, w.ask, w.measure = w.write, w.look, w.inspect
 }
-
-func (w *socketWriter) close() { w.stage.drop() }
 
 // send sends parts, borrowed until it returns, and returns how many bytes the
 // socket has taken. That it is full is no error.
@@ -45,11 +40,6 @@ func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 	// else who writes.
 	err := c.Control(w.call)
 	w.parts = nil
-	return w.result(err)
-}
-
-// result is what came of a call, err being that of the connection.
-func (w *socketWriter) result(err error) (int, error) {
 	if err == nil && w.err != unix.EAGAIN && w.err != unix.ENOBUFS && w.err != unix.ENOMEM {
 		err = w.err // the last two pass: too much is on its way
 	}

@@ -11,10 +11,9 @@ import (
 // viewer has a goroutine.
 const direct = false
 
-type socketWriter struct{ stage stage }
+type socketWriter struct{}
 
-func (*socketWriter) init()  {}
-func (*socketWriter) close() {}
+func (*socketWriter) init() {}
 
 func (*socketWriter) send(syscall.RawConn, [][]byte) (int, error) {
 	panic("live: a loop does not send here")

@@ -16,15 +16,13 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	stage stage
 	call  func(fd uintptr)
 	parts [][]byte
 	n     int
 	err   error
 }
 
-func (w *socketWriter) init()  { w.call = w.write }
-func (w *socketWriter) close() {}
+func (w *socketWriter) init() { w.call = w.write }
 
 // send sends parts, borrowed until it returns, and returns how many bytes the
 // socket has taken. That it is full is no error.

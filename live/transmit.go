@@ -174,6 +174,23 @@ func (l *loop) scan(now time.Time) {
 	}
 }
 
+// scanYoung looks at the lines of viewers who are new.
+func (l *loop) scanYoung(now time.Time) {
+	n := 0
+	for _, v := range l.young {
+		if v.state == gone || now.Sub(v.since) > youngTime {
+			continue
+		}
+		if unsent, known := l.socket.unsent(v.raw); known {
+			l.judge(v, v.figures.bytes.Load()-int64(unsent))
+		}
+		l.young[n] = v
+		n++
+	}
+	clear(l.young[n:])
+	l.young = l.young[:n]
+}
+
 // judge finds viewers whose line is slow although their sockets are not full:
 // the network may queue as much.
 func (l *loop) judge(v *Viewer, acked int64) {

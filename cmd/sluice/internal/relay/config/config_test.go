@@ -27,6 +27,7 @@ var configKeys = []struct {
 	{"trusted-proxies", "[127.0.0.1, 10.0.0.0/8]", "127.0.0.1,10.0.0.0/8", map[string]string{"proxy.example": "proxy.example"}},
 	{"proxy-protocol", "[rtmp, https]", "rtmp,https", map[string]string{"ftp": "rtmp, rtmps, http, https"}},
 	{"merge", "0s", "0s", map[string]string{"80": "unit", "351ms": "350ms", "-1ms": "0s", "fast": "unit"}},
+	{"merge-adapt", "false", "false", map[string]string{"perhaps": "true nor false"}},
 	{"gop", "false", "false", map[string]string{"maybe": "neither true nor false", "2": "neither"}},
 	{"gop-bytes", "1MiB", "1MiB", map[string]string{"65535": "65536", "2GiB": "1073741824", "1.5MiB": "not a size", "-1": "not a size", "10MB": "not a size"}},
 	{"gop-frames", "100", "100", map[string]string{"15": "16", "1048577": "1048576", "many": "whole number", "1.5": "whole number"}},

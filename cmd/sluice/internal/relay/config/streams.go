@@ -13,20 +13,23 @@ const (
 
 // Streams is how streams are kept and sent.
 type Streams struct {
-	Merge     time.Duration
-	GOP       bool
-	GOPBytes  int
-	GOPFrames int
-	GOPTime   time.Duration
-	MaxFrame  int // bytes
-	Grace     time.Duration
-	Takeover  string // TakeoverRefuse or TakeoverReplace
+	Merge      time.Duration
+	MergeAdapt bool
+	GOP        bool
+	GOPBytes   int
+	GOPFrames  int
+	GOPTime    time.Duration
+	MaxFrame   int // bytes
+	Grace      time.Duration
+	Takeover   string // TakeoverRefuse or TakeoverReplace
 }
 
 func (g *Streams) settings() []Setting {
 	return []Setting{
 		{Name: "merge", Default: "95ms", Live: true, Usage: "collect frames for this `time` and send them at once: 0 to 350ms; viewers may choose with ?merge=",
 			value: duration(&g.Merge), fits: between(&g.Merge, 0, MaxMerge)},
+		{Name: "merge-adapt", Default: "true", Live: true, Usage: "collect frames for less than merge, or not at all, while there is little to do",
+			value: boolean(&g.MergeAdapt)},
 		{Name: "gop", Default: "true", Usage: "viewers begin with the key frame that is there, not with the next",
 			value: boolean(&g.GOP)},
 		{Name: "gop-bytes", Default: "16MiB", Usage: "keep at most this `size` of a stream, such as 16MiB",

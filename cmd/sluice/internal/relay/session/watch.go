@@ -32,13 +32,15 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
 	c := h.Register.Begin(RoleViewer, info)
 	h.Group.hold() // until the last has been said about the viewer
+	adapt := false
 	if o.Merge < 0 {
-		o.Merge = h.Config().Merge
+		o.Merge, adapt = h.Config().Merge, h.Config().MergeAdapt
 	}
 	v, err := h.Writer.Add(conn, st, live.ViewerOptions{
 		Name:  c.ID,
 		Form:  how.Form,
 		Merge: o.Merge,
+		Adapt: adapt,
 		NoGOP: o.NoGOP || !h.Config().GOP,
 		// Whoever waited for the stream gets all of it.
 		FromStart: !o.asked.IsZero() && st.Since().After(o.asked),
