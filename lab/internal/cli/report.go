@@ -62,7 +62,7 @@ func (a App) report() *cobra.Command {
 	flags.StringVarP(&f.page, "output", "o", defaultReport, "write the page to this `file`")
 	flags.BoolVar(&f.benchstat, "benchstat", false, "print benchmark text for benchstat")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
-	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 35 for load and matrix)")
+	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 45 for load and matrix)")
 	flags.BoolVar(&f.force, "force", false, "with --baseline: compare also what comes from another machine or plan")
 	flags.StringVar(&f.json, "json", "", "with --baseline: write the comparison as JSON to this `file`, - for standard output")
 	return cmd

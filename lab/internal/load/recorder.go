@@ -20,10 +20,11 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 // A recorder takes down what one engine thread sees. It belongs to that thread; what
 // all threads see comes together on their board.
 type recorder struct {
-	board   *board
-	open    bool
-	latency *hdrhistogram.Histogram // from the intended time
-	service *hdrhistogram.Histogram // from the send
+	board    *board
+	open     bool
+	dueEvery time.Duration
+	latency  *hdrhistogram.Histogram // from the intended time
+	service  *hdrhistogram.Histogram // from the send
 
 	window    *hdrhistogram.Histogram // latencies of the P99 window under way
 	windows   int                     // windows that are over
@@ -32,13 +33,15 @@ type recorder struct {
 	seconds   int
 	secondEnd int64
 
+	due []*hdrhistogram.Histogram // latencies by the window in which a request was due
+
 	warm            uint64 // requests answered before the time measured
 	requests, bytes uint64 // answered within it
 }
 
 func newRecorder(b *board, p *Plan) *recorder {
 	r := &recorder{
-		board: b, open: p.Rate > 0, latency: newHistogram(), window: newHistogram(),
+		board: b, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram(), window: newHistogram(),
 		windowEnd: b.start + int64(p.Windows.P99), secondEnd: b.secondAfter(0),
 	}
 	if r.open {
@@ -52,10 +55,7 @@ func newRecorder(b *board, p *Plan) *recorder {
 func (r *recorder) answered(now int64, q *request) {
 	b := r.board
 	if q.intended >= b.start && q.intended < b.end {
-		record(r.latency, now-q.intended)
-		if r.open {
-			record(r.service, now-q.sent)
-		}
+		r.measured(now, q)
 	}
 	if now >= b.start || r.secondEnd <= b.start {
 		r.second.Requests++
@@ -75,11 +75,54 @@ func (r *recorder) answered(now int64, q *request) {
 // has waited up to now: its latency is that, or more.
 func (r *recorder) unanswered(now int64, q *request) {
 	if q.intended >= r.board.start && q.intended < r.board.end {
-		record(r.latency, now-q.intended)
-		if r.open {
-			record(r.service, now-q.sent)
-		}
+		r.measured(now, q)
 	}
+}
+
+// measured takes down a request that was due within the time measured.
+func (r *recorder) measured(now int64, q *request) {
+	record(r.latency, now-q.intended)
+	if r.open {
+		record(r.service, now-q.sent)
+	}
+	i := int((q.intended - r.board.start) / int64(r.dueEvery))
+	for len(r.due) <= i {
+		r.due = append(r.due, nil)
+	}
+	if r.due[i] == nil {
+		r.due[i] = hdrhistogram.New(1, int64(longest), dueDigits)
+	}
+	record(r.due[i], now-q.intended)
+}
+
+// The windows by due time are at most so many, whatever the time measured, and precise
+// to so many digits, which bounds their memory to 3 MB for each thread.
+const (
+	mostDue   = 60
+	dueDigits = 2
+)
+
+// dueEvery is how long such a window is.
+func dueEvery(p *Plan) time.Duration {
+	return max(p.Windows.Throughput, (p.Duration+mostDue-1)/mostDue)
+}
+
+// dueWindows says what all recorders have of each window.
+func dueWindows(recorders []*recorder, every, measured time.Duration) []DueWindow {
+	var list []DueWindow
+	for i := 0; time.Duration(i+1)*every <= measured; i++ {
+		sum := hdrhistogram.New(1, int64(longest), dueDigits)
+		for _, r := range recorders {
+			if i < len(r.due) && r.due[i] != nil {
+				sum.Merge(r.due[i])
+			}
+		}
+		at := func(q float64) time.Duration { return time.Duration(sum.ValueAtQuantile(q)) }
+		list = append(list, DueWindow{
+			At: time.Duration(i+1) * every, Count: uint64(sum.TotalCount()), P50: at(50), P99: at(99), P999: at(99.9), Max: time.Duration(sum.Max()),
+		})
+	}
+	return list
 }
 
 // advance ends the windows that are over. Every thread has to call it before it

@@ -56,7 +56,8 @@ type Result struct {
 	Service *Distribution `json:"service,omitempty"` // from the send
 	Jitter  time.Duration `json:"jitter_ns"`         // median over the Jitters
 	Series  []Second      `json:"series"`
-	P99s    []WindowP99   `json:"p99s,omitempty"`
+	P99s    []WindowP99   `json:"p99s,omitempty"` // by when requests were answered
+	Due     []DueWindow   `json:"due,omitempty"`  // by when they were due
 	Jitters []Span        `json:"jitters,omitempty"`
 
 	Generator Use  `json:"generator"`
@@ -97,6 +98,17 @@ type WindowP99 struct {
 	At    time.Duration `json:"at_ns"` // its end
 	Count uint64        `json:"count"`
 	P99   time.Duration `json:"p99_ns"`
+}
+
+// A DueWindow is the latencies of the requests that were due, or sent in a closed loop,
+// within one of at most 60 windows of a second or more. One without requests has zeros.
+type DueWindow struct {
+	At    time.Duration `json:"at_ns"` // its end
+	Count uint64        `json:"count"`
+	P50   time.Duration `json:"p50_ns"`
+	P99   time.Duration `json:"p99_ns"`
+	P999  time.Duration `json:"p999_ns"`
+	Max   time.Duration `json:"max_ns"`
 }
 
 // A Span is the standard deviation of the P99s in Windows.Jitter up to At.

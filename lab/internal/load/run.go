@@ -144,6 +144,7 @@ func (s *session) result(t tally, recorders []*recorder, err error) *Result {
 		r.Service = distribution(sum.service)
 	}
 	r.P99s = s.board.p99s
+	r.Due = dueWindows(recorders, dueEvery(s.plan), measured)
 	r.Jitters, r.Jitter = jitters(r.P99s, s.plan.Windows, measured)
 	return r
 }

@@ -74,7 +74,7 @@ func (s *session) judge(r *Result) {
 		}
 	}
 	if r.Valid = len(r.Reasons) == 0; !r.Valid {
-		r.Latency, r.Service, r.P99s, r.Jitters, r.Jitter = nil, nil, nil, nil, 0
+		r.Latency, r.Service, r.P99s, r.Due, r.Jitters, r.Jitter = nil, nil, nil, nil, nil, 0
 	}
 }
 

@@ -95,10 +95,10 @@ func checkBench(f *File) error {
 func checkLoad(r *load.Result) error {
 	if !r.Valid {
 		// There is no latency of such a run, whatever the file says.
-		r.Latency, r.Service, r.P99s, r.Jitters, r.Jitter = nil, nil, nil, nil, 0
+		r.Latency, r.Service, r.P99s, r.Due, r.Jitters, r.Jitter = nil, nil, nil, nil, nil, 0
 	}
 	err := first(
-		counts("windows", max(len(r.Series), len(r.P99s), len(r.Jitters)), mostWindows),
+		counts("windows", max(len(r.Series), len(r.P99s), len(r.Due), len(r.Jitters)), mostWindows),
 		figures("a rate", r.IOPS, r.Throughput, r.Plan.Rate), figures("a share", r.Late, r.Shortfall, r.Busy),
 		times("a time", r.Measured, r.Jitter, r.LateAfter, r.Plan.Duration, r.Plan.Warmup),
 		checkDistribution("latency", r.Latency), checkDistribution("service", r.Service), checkUse("generator", &r.Generator), checkUse("target", r.Target),
@@ -112,6 +112,9 @@ func checkLoad(r *load.Result) error {
 		err = first(err, inOrder("window", i, &last, s.At), figures("a rate in the series", s.Rate, s.Mean))
 	}
 	last = 0
+	for _, w := range r.Due {
+		err = first(err, times("a latency in a window", w.P50, w.P99, w.P999, w.Max))
+	}
 	for i, p := range r.P99s {
 		err = first(err, inOrder("P99", i, &last, p.At), times("a P99", p.P99))
 	}

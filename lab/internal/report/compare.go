@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -26,7 +27,7 @@ const (
 	LeastRatio = stats.AtLeast
 	// LeastFigure is that for figures as they are, whose machine may have been slower
 	// this time.
-	LeastFigure = 0.35
+	LeastFigure = 0.45
 	// fewWindows is how many values a run's windows are put together to: those
 	// next to each other resemble each other, and would make an interval too narrow.
 	fewWindows = 20
@@ -72,6 +73,8 @@ type Comparison struct {
 	Better      int                  `json:"better"`
 	Judged      int                  `json:"judged"`
 	Machine     []machine.Difference `json:"machine,omitempty"`
+
+	given bool // AtLeast was
 }
 
 // A Change is one figure.
@@ -89,13 +92,17 @@ type Change struct {
 
 	earlier, later []float64
 	family         Family
+	least          float64 // 0 for the comparison's
+	whole          bool    // Old and New are of the whole runs, and have to differ too
+	window         bool    // of one window, outlier says whether it counts
+	outlier, gap   bool
 	failed         bool // the later result has none
 }
 
 // Compare sets a later result against an earlier one. The error is
 // ErrNotComparable.
 func Compare(earlier, later *Result, o Options) (*Comparison, error) {
-	c := &Comparison{Kind: "comparison", Of: later.Kind, Old: earlier.Name, New: later.Name, AtLeast: o.AtLeast, Rule: Rule}
+	c := &Comparison{Kind: "comparison", Of: later.Kind, Old: earlier.Name, New: later.Name, AtLeast: o.AtLeast, Rule: Rule, given: o.AtLeast > 0}
 	if c.AtLeast == 0 {
 		if c.AtLeast = LeastFigure; later.Kind == KindBench {
 			c.AtLeast = LeastRatio
@@ -219,10 +226,36 @@ func (c *Comparison) samples(was, is *Group) {
 				earlier: blocks(resolved(a)), later: blocks(resolved(b)),
 			}
 			ch.Old, ch.New = stats.Median(ch.earlier), stats.Median(ch.later)
+			ch.least, ch.gap = b.Least, b.Gap
+			if ch.whole = a.Whole > 0 && b.Whole > 0; ch.whole {
+				ch.Old, ch.New = a.Whole, b.Whole
+			}
 			c.Changes = append(c.Changes, ch)
+			if b.Windows {
+				c.Changes = append(c.Changes, window(ch, a.Values, b.Values))
+			}
 		}
 	}
 }
+
+// window is the change of the one window of a later run that stands out most.
+func window(ch Change, earlier, later []float64) Change {
+	ch.earlier, ch.later, ch.window = earlier, later, true
+	at, out := stats.Outlier(earlier, later, !ch.More, leastWindow)
+	ch.Figure += " in one window"
+	ch.Note = fmt.Sprintf("window %d of %d, against the median of its run", at+1, len(later))
+	ch.Old, ch.New, ch.outlier = stats.Median(later), later[at], out
+	return ch
+}
+
+// leastWindow is the factor by which a window has to be away from its run's median.
+const leastWindow = 1.7
+
+// A stall is so long without an answer, and so many times as long as the longest before.
+const (
+	stall      = float64(500 * time.Millisecond)
+	stallTimes = 3
+)
 
 // resolved rounds what is counted to the step below which the runtime's own
 // doings show.
@@ -271,7 +304,7 @@ func (c *Comparison) judge() {
 		}
 		c.Judged++
 		among[ch.family]++
-		if ch.Old > 0 && ch.New > 0 {
+		if ch.Old > 0 && ch.New > 0 && !ch.window {
 			logs[ch.family] = append(logs[ch.family], math.Abs(math.Log(ch.New/ch.Old)))
 		}
 	}
@@ -283,12 +316,28 @@ func (c *Comparison) judge() {
 			continue
 		}
 		n := max(1, among[ch.family])
+		least := c.AtLeast
+		if ch.least > 0 && !c.given {
+			least = ch.least
+		}
 		verdict := stats.Same
-		if len(ch.earlier) == 1 && len(ch.later) == 1 {
-			verdict = single(ch.Old, ch.New, 2*c.AtLeast)
-		} else {
-			r := stats.CompareRuns(ch.earlier, ch.later, max(c.AtLeast, ch.family.scatter(logs[ch.family])), n)
+		switch {
+		case ch.window:
+			if ch.outlier {
+				verdict = worseOf(ch.More)
+			}
+		case ch.gap:
+			if ch.New >= stall && ch.New >= stallTimes*ch.Old {
+				verdict = stats.More
+			}
+		case len(ch.earlier) == 1 && len(ch.later) == 1:
+			verdict = single(ch.Old, ch.New, 2*least)
+		default:
+			r := stats.CompareRuns(ch.earlier, ch.later, max(least, ch.family.scatter(logs[ch.family])), n)
 			verdict = r.Verdict
+			if ch.whole && single(ch.Old, ch.New, least) != verdict {
+				verdict = stats.Same
+			}
 			if r.Hi < math.MaxFloat64 && r.Median < math.MaxFloat64 {
 				ch.Ratio = &r.Interval
 			}
@@ -325,6 +374,13 @@ func (f Family) scatter(logs []float64) float64 {
 		return 0
 	}
 	return math.Expm1(times * (1 + math.Log(float64(len(logs)))/2) * stats.Median(logs))
+}
+
+func worseOf(more bool) stats.Verdict {
+	if more {
+		return stats.Less
+	}
+	return stats.More
 }
 
 func single(before, after, least float64) stats.Verdict {

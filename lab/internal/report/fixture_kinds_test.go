@@ -73,6 +73,12 @@ func loadFixture(speed, tail float64, seed uint64) *load.Result {
 		}
 		r.P99s = append(r.P99s, load.WindowP99{At: time.Duration(i+1) * 100 * time.Millisecond, Count: 2000, P99: time.Duration(420e3 * tail * math.Exp(0.3*rng.NormFloat64()))})
 	}
+	for i := range 30 {
+		w := load.DueWindow{At: time.Duration(i+1) * time.Second, Count: 20_000}
+		scatter := tail * math.Exp(0.05*rng.NormFloat64())
+		w.P50, w.P99, w.P999 = time.Duration(90e3*scatter), time.Duration(420e3*scatter), time.Duration(800e3*scatter)
+		r.Due = append(r.Due, w)
+	}
 	for i := range 6 {
 		r.Jitters = append(r.Jitters, load.Span{At: time.Duration(i+1) * 5 * time.Second, StdDev: time.Duration(200e3 * (1 + 0.2*rng.Float64())), N: 50})
 	}
@@ -111,7 +117,7 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 		for i, size := range f.Rows.Values {
 			for j, conns := range f.Columns.Values {
 				c := matrix.Cell{Layer: l, Row: i, Column: j}
-				for round := range 7 {
+				for round := range 10 {
 					noise := 1 + 0.04*rng.NormFloat64()
 					run := matrix.Run{Round: round, Valid: true, Figures: map[string]float64{
 						matrix.Throughput: speed * noise * size * 40_000 * math.Sqrt(conns) / (1 + size/40_000) / (1 + conns/300) * float64(l+4) / 4,

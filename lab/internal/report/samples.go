@@ -23,6 +23,11 @@ type Sample struct {
 	Role   Role
 	Family Family
 	Note   string
+
+	Least   float64 // the least difference that counts, where it is not the kind's
+	Windows bool    // a single value may stand out: something happened in one window
+	Whole   float64 // the figure of the whole run, where that is not the values' median; 0 for none
+	Gap     bool    // judged by what is a stall
 }
 
 // A Role says what a sample is for.
@@ -152,7 +157,7 @@ func loadGroup(r *load.Result) Group {
 		g.Fault = "INVALID: " + load.Texts(r.Reasons)
 		return g
 	}
-	var rate, requests, tail []float64
+	var rate, requests []float64
 	last := time.Duration(0)
 	for _, s := range r.Series {
 		if took := s.At - last; took > 0 {
@@ -160,26 +165,61 @@ func loadGroup(r *load.Result) Group {
 		}
 		last = s.At
 	}
+	var tail []float64
 	for _, p := range r.P99s {
 		tail = append(tail, float64(p.P99))
 	}
 	g.Samples = append(g.Samples,
-		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Judged},
-		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged},
-		Sample{Figure: "P99 of a window", Unit: "window-p99-ns", Values: tail, Role: Judged})
+		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Shown},
+		Sample{Figure: "P99 of a window", Unit: "window-p99-ns", Values: tail, Role: Raw},
+		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: leastRate(&r.Plan)})
 	if d := r.Latency; d != nil && d.Count > 0 {
-		g.one("P50", "p50-ns", Shown, float64(d.P50))
+		for _, q := range []struct {
+			figure, unit string
+			whole        time.Duration
+			of           func(load.DueWindow) time.Duration
+		}{
+			{"P50", "p50-ns", d.P50, func(w load.DueWindow) time.Duration { return w.P50 }},
+			{"P99", "p99-ns", d.P99, func(w load.DueWindow) time.Duration { return w.P99 }},
+			{"P99.9", "p99.9-ns", d.P999, func(w load.DueWindow) time.Duration { return w.P999 }},
+		} {
+			s := Sample{Figure: q.figure, Unit: q.unit, Role: Judged, Windows: true, Least: leastLatency, Whole: float64(q.whole)}
+			for _, w := range r.Due {
+				s.Values = append(s.Values, float64(q.of(w)))
+			}
+			g.Samples = append(g.Samples, s)
+		}
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
-		g.one("P99", "p99-ns", Shown, float64(d.P99))
-		g.one("P99.9", "p99.9-ns", Shown, float64(d.P999))
 		g.one("max", "max-ns", Raw, float64(d.Max))
 		g.one("jitter", "jitter-ns", Raw, float64(r.Jitter))
 	}
+	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(gap(r))}, Role: Judged, Gap: true})
 	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
 	if r.Target != nil {
 		g.one("CPU/request of the target", "target-cpu-ns/op", Judged, r.Target.CPUPerOp)
 	}
 	return g
+}
+
+// By how much a load's figures have to differ. An open loop sends what it is to send, so
+// that its rate is as sure as the clock.
+const leastLatency = 0.6
+
+func leastRate(p *load.Plan) float64 {
+	if p.Rate > 0 {
+		return 0.03
+	}
+	return 0
+}
+
+// gap is the longest time in which nothing was answered, by the windows in which
+// something was.
+func gap(r *load.Result) time.Duration {
+	longest, last := time.Duration(0), time.Duration(0)
+	for _, p := range r.P99s {
+		longest, last = max(longest, p.At-r.Plan.Windows.P99-last), p.At
+	}
+	return max(longest, r.Measured-last)
 }
 
 // loadName says a plan as parts of a benchmark's name.

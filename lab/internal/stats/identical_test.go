@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,17 +167,18 @@ func compared(t *testing.T, earlier, later *report.File) *report.Comparison {
 func TestRecordedLoadsAreNotToldApart(t *testing.T) { onEach(t, placed, recordedLoadsAreNotToldApart) }
 
 func recordedLoadsAreNotToldApart(t *testing.T, r *replay) {
-	const tries = 4000
+	const tries = 2000
 	made := func(values []float64) *report.Result {
 		l := &load.Result{Kind: load.Kind, Schema: load.Schema, Valid: true, Plan: load.Default(), Latency: &load.Distribution{Count: 1, P99: time.Duration(slices.Max(values) * 1000)}}
 		for i, v := range values {
 			at := time.Duration(i+1) * time.Second
 			l.Series = append(l.Series, load.Second{At: at, Requests: uint64(1e9 / v), Rate: 128e9 / v})
 			l.P99s = append(l.P99s, load.WindowP99{At: at, Count: 1, P99: time.Duration(1000 * v)})
+			l.Due = append(l.Due, load.DueWindow{At: at, Count: 1, P50: time.Duration(1000 * v), P99: time.Duration(1000 * v), P999: time.Duration(1000 * v)})
 		}
 		return &report.Result{Kind: report.KindLoad, Load: l}
 	}
-	for windows := 3; windows <= 15; windows++ {
+	for windows := 6; windows <= 15; windows += 3 {
 		same := 0
 		for range tries {
 			s := &r.Scenarios[r.rng.IntN(len(r.Scenarios))]
@@ -187,12 +189,16 @@ func recordedLoadsAreNotToldApart(t *testing.T, r *replay) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Regressions+c.Better == 0 {
+			// What is recorded are rounds of 25 ms, some of which the machine ruined: as a
+			// window of a second that would be something that happened.
+			if !slices.ContainsFunc(c.Changes, func(ch report.Change) bool {
+				return (ch.Verdict == report.Better || ch.Verdict == report.Worse) && !strings.HasSuffix(ch.Figure, "in one window")
+			}) {
 				same++
 			}
 		}
 		t.Logf("%d windows: nothing but ~ in %.1f of 100 tries", windows, float64(same)*100/tries)
-		if same < tries*95/100 {
+		if same < tries*99/100 {
 			t.Errorf("%d windows: nothing but ~ in %d of %d tries", windows, same, tries)
 		}
 	}

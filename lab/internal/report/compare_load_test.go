@@ -1,0 +1,168 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// A simulated run of load: 20 s, with the scatter of a shared machine between windows and
+// between runs, and now and then a window that something disturbed.
+type simulated struct {
+	r      *rand.Rand
+	closed bool
+}
+
+// run makes one; fault changes a window, and the windows that it is called for are all or
+// one.
+func (s *simulated) run(fault func(w *load.DueWindow, requests *float64)) *load.Result {
+	return s.runWith(fault, -1, false)
+}
+
+func (s *simulated) runWith(fault func(w *load.DueWindow, requests *float64), only int, stalls bool) *load.Result {
+	const windows = 20
+	noise := func(sd float64) float64 { return math.Exp(sd * s.r.NormFloat64()) }
+	plan := load.Default()
+	plan.Rate, plan.Duration = 20_000, windows*time.Second
+	speed := noise(0.06)
+	if s.closed {
+		plan.Rate = 0
+	}
+	r := &load.Result{Kind: load.Kind, Schema: load.Schema, Valid: true, Plan: plan, Measured: plan.Duration}
+	var p50, p99, p999 []float64
+	stallAt := -1
+	if stalls {
+		stallAt = 1 + s.r.IntN(windows-2)
+	}
+	for i := range windows {
+		at := time.Duration(i+1) * time.Second
+		w := load.DueWindow{
+			At: at, Count: 20_000, P50: time.Duration(100e3 * speed * noise(0.03)), P99: time.Duration(400e3 * speed * noise(0.06)),
+			P999: time.Duration(900e3 * speed * noise(0.1)),
+		}
+		if s.r.IntN(100) == 0 {
+			w.P999 = time.Duration(float64(w.P999) * 1.4)
+		}
+		requests := 20_000.0
+		if s.closed {
+			requests *= noise(0.03) / speed
+		}
+		if fault != nil && (only < 0 || i == only) {
+			fault(&w, &requests)
+		}
+		if i == stallAt {
+			w.P99, w.P999 = 990*time.Millisecond, time.Second
+		}
+		w.Max = 2 * w.P999
+		r.Due = append(r.Due, w)
+		r.Series = append(r.Series, load.Second{At: at, Requests: uint64(requests), Rate: requests * 128})
+		for k := range 10 {
+			if begin := time.Duration(i)*time.Second + time.Duration(k)*100*time.Millisecond; i != stallAt {
+				r.P99s = append(r.P99s, load.WindowP99{At: begin + 100*time.Millisecond, Count: 2000, P99: w.P99})
+			}
+		}
+		p50, p99, p999 = append(p50, float64(w.P50)), append(p99, float64(w.P99)), append(p999, float64(w.P999))
+	}
+	mean := func(list []float64) time.Duration {
+		sum := 0.0
+		for _, v := range list {
+			sum += v / float64(len(list))
+		}
+		return time.Duration(sum)
+	}
+	r.Latency = &load.Distribution{Count: 400_000, P50: mean(p50), P90: 2 * mean(p50), P99: mean(p99), P999: mean(p999), Max: 2 * time.Duration(slices.Max(p999))}
+	return r
+}
+
+func compareLoads(t *testing.T, a, b *load.Result) *Comparison {
+	t.Helper()
+	return mustCompare(t, &Result{Name: "a", Kind: KindLoad, Load: a}, &Result{Name: "b", Kind: KindLoad, Load: b}, Options{})
+}
+
+// The same program twice, in 2,000 tries of each model.
+func TestTheSameLoadTwiceIsNoDifference(t *testing.T) {
+	for name, closed := range map[string]bool{"open": false, "closed": true} {
+		s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 7)), closed}
+		const tries = 2000
+		same := 0
+		for range tries {
+			c := compareLoads(t, s.run(nil), s.run(nil))
+			if c.Regressions+c.Better == 0 {
+				same++
+			}
+		}
+		t.Logf("%s: no difference in %d of %d tries", name, same, tries)
+		if same < tries*99/100 {
+			t.Errorf("%s: no difference in %d of %d tries", name, same, tries)
+		}
+	}
+}
+
+// What happened is found and named, in all windows or in one of them.
+func TestWhatALoadHasBecomeIsFound(t *testing.T) {
+	tail := func(w *load.DueWindow, _ *float64) { w.P999 *= 2 }
+	for _, c := range []struct {
+		name         string
+		closed, once bool
+		stall        bool
+		fault        func(w *load.DueWindow, requests *float64)
+		figure       string // that is named
+	}{
+		{"a second without an answer", false, false, true, nil, "longest time without an answer"},
+		{"a second without an answer, closed", true, false, true, nil, "longest time without an answer"},
+		{"the P99.9 doubles", false, false, false, tail, "P99.9"},
+		{"the P99.9 of a window doubles", false, true, false, tail, "P99.9 in one window"},
+		{"5 % are not served", false, false, false, func(_ *load.DueWindow, n *float64) { *n *= 0.95 }, "requests"},
+		{"45 % are not served in a window", false, true, false, func(_ *load.DueWindow, n *float64) { *n *= 0.55 }, "requests in one window"},
+		{"half as fast", true, false, false, func(_ *load.DueWindow, n *float64) { *n *= 0.5 }, "requests"},
+		{"half as fast in a window", true, true, false, func(_ *load.DueWindow, n *float64) { *n *= 0.5 }, "requests in one window"},
+	} {
+		s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 8)), c.closed}
+		const tries = 200
+		found := 0
+		for range tries {
+			only := -1
+			if c.once {
+				only = s.r.IntN(20)
+			}
+			got := compareLoads(t, s.run(nil), s.runWith(c.fault, only, c.stall))
+			var worse []string
+			for _, ch := range got.Changes {
+				if ch.Verdict == Worse {
+					worse = append(worse, ch.Figure)
+				}
+			}
+			if slices.Contains(worse, c.figure) {
+				found++
+			}
+		}
+		t.Logf("%s: found in %d of %d tries", c.name, found, tries)
+		if found < tries*8/10 {
+			t.Errorf("%s: found in %d of %d tries", c.name, found, tries)
+		}
+	}
+}
+
+// Fewer than six windows decide nothing, and the comparison says so.
+func TestFewWindowsDecideNothing(t *testing.T) {
+	s := &simulated{rand.New(rand.NewPCG(1, 9)), true}
+	short := func(slow float64) *load.Result {
+		r := s.run(func(_ *load.DueWindow, n *float64) { *n *= slow })
+		r.Series, r.Due, r.P99s, r.Measured = r.Series[:5], r.Due[:5], r.P99s[:50], 5*time.Second
+		return r
+	}
+	c := compareLoads(t, short(1), short(0.1))
+	if ch := change(t, c, "load", "requests"); ch.Verdict != Unsure || c.Regressions != 0 {
+		t.Errorf("%+v", ch)
+	}
+	ch := change(t, c, "load", "requests")
+	if row := ch.row(); !strings.Contains(row.Cells[6].Text, "undecided") {
+		t.Errorf("%+v", row)
+	}
+}
