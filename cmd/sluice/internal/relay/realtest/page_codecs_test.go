@@ -194,6 +194,14 @@ func TestPagePlaysWhatTheBrowserCan(t *testing.T) {
 				}
 				return ""
 			})
+			// A button is called what it says (WCAG 2.1, success criterion 2.5.3).
+			if label := evaluate[string](t, ctx, `(() => {
+				const b = document.getElementById("watch");
+				const label = b.getAttribute("aria-label") ?? b.textContent;
+				return label.includes(b.textContent) ? "" : label + " for " + b.textContent;
+			})()`); label != "" {
+				t.Errorf("the button is called %s", label)
+			}
 			if f := faults(); len(f) > 0 {
 				t.Errorf("the page fails with %q", f)
 			}
