@@ -9,7 +9,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 export GOWORK=off
-for module in cmd lab; do
+for module in cmd lab vet; do
 	cp "$module/go.mod" "$dir/go.mod"
 	cp "$module/go.sum" "$dir/go.sum"
 	go mod edit -replace "$library=$PWD" "$dir/go.mod"

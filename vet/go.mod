@@ -6,3 +6,8 @@ require (
 	github.com/golangci/plugin-module-register v0.1.2
 	golang.org/x/tools v0.41.0
 )
+
+require (
+	golang.org/x/mod v0.32.0 // indirect
+	golang.org/x/sync v0.19.0 // indirect
+)
