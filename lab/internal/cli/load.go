@@ -67,12 +67,16 @@ type loadFlags struct {
 
 func (c loadCommand) command() *cobra.Command {
 	f := &loadFlags{plan: load.Default()}
+	compare := false
 	cmd := &cobra.Command{
 		Use:     "load address[,address...]",
 		Short:   "Put load on a server and say what came of it",
 		Long:    loadText,
 		Example: "  lab load --conns 64 --rate 20000 --duration 30s 127.0.0.1:7000",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if compare {
+				return c.runPair(f, args, cmd.Flags().Changed("duration"))
+			}
 			return c.runLoad(f, args)
 		},
 	}
@@ -89,6 +93,7 @@ func (c loadCommand) command() *cobra.Command {
 	flags.StringVar(&f.plan.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")
 	flags.StringArrayVar(&f.faults, "fault", nil, "be a bad client: a `fault`, slow=N:BYTES/s, reset=N or pause=FOR/EVERY")
 	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
+	flags.BoolVar(&compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")
 	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
 	return cmd
 }

@@ -365,3 +365,10 @@ func TestLoadProgressOnATerminalIsOneLine(t *testing.T) {
 		t.Error("an empty line was cleared")
 	}
 }
+
+func TestACompareTakesTwoAddresses(t *testing.T) {
+	c := new(loadCall)
+	if exit := c.call("--compare", aTarget(t)); exit != ExitUsage || !strings.Contains(c.stderr.String(), "two addresses") {
+		t.Errorf("exit code %d: %s", exit, c.stderr.String())
+	}
+}

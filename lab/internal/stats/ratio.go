@@ -43,10 +43,13 @@ func (v Verdict) String() string {
 	return "~"
 }
 
+// MarshalText writes the code.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
 // A Comparison is the outcome of setting one variant against another.
 type Comparison struct {
 	Interval
-	Verdict Verdict
+	Verdict Verdict `json:"verdict"`
 }
 
 // Ratios divides the values of a variant by those of another, round by round:

@@ -1,0 +1,109 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/stats"
+)
+
+// A Pair is two targets under the same load in interleaved rounds. Ratios are of the
+// second to the first, within rounds, so that what slows both cancels.
+type Pair struct {
+	Targets [2]string `json:"targets"`
+	Rounds  int       `json:"rounds"`
+	Invalid int       `json:"invalid"` // rounds that were left out
+	// Median is judged, and one of a fiftieth of the pairs that are the same is told
+	// apart; the others are shown.
+	Median   stats.Comparison  `json:"median"`
+	Tail     *stats.Comparison `json:"tail,omitempty"`     // P99
+	Requests *stats.Comparison `json:"requests,omitempty"` // a second
+}
+
+// pairRound is how long one target is measured in a round, behind pairWarmup: many short
+// rounds say more than few long ones.
+const (
+	pairRound  = 400 * time.Millisecond
+	pairWarmup = 100 * time.Millisecond
+)
+
+// A round is what one target did in one round.
+type pairFigures struct{ p50, p99, requests []float64 }
+
+func (f *pairFigures) add(r *Result) {
+	f.p50 = append(f.p50, float64(r.Latency.P50))
+	f.p99 = append(f.p99, float64(r.Latency.P99))
+	f.requests = append(f.requests, r.IOPS)
+}
+
+// Compare puts the load of a plan on two targets by turns, with the same schedule in both
+// halves of a round and either first in every other one, until the plan's duration has
+// passed. When ctx ends the whole rounds count. A round that is not valid is left out; a
+// target that fails, or no valid round at all, is an error.
+func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round int)) (*Pair, error) {
+	end := time.Now().Add(p.Duration)
+	p.Duration, p.Warmup = pairRound, pairWarmup
+	var figures [2]pairFigures
+	var invalid error
+	left := 0
+	for round := 0; time.Now().Before(end) && ctx.Err() == nil; round++ {
+		var results [2]*Result
+		for half := range 2 {
+			which := (round + half) % 2
+			p.Target = targets[which]
+			r, err := Run(ctx, p, nil)
+			switch {
+			case err != nil:
+				return nil, err
+			case r.Interrupted:
+			case r.Errors > 0:
+				return nil, fmt.Errorf("load: %s: %s", p.Target, r.Error)
+			case !r.Valid:
+				invalid = fmt.Errorf("load: round %d with %s is invalid: %s", round+1, p.Target, Texts(r.Reasons))
+			case r.Latency == nil:
+				return nil, fmt.Errorf("load: round %d with %s: nothing was answered", round+1, p.Target)
+			default:
+				results[which] = r
+			}
+		}
+		if results[0] == nil || results[1] == nil {
+			left++
+			continue
+		}
+		for i, r := range results {
+			figures[i].add(r)
+		}
+		p.Seed++
+		if progress != nil {
+			progress(round + 1)
+		}
+	}
+	if len(figures[0].p50) == 0 && invalid != nil {
+		return nil, invalid
+	}
+	pair, err := newPair(targets, figures[0], figures[1])
+	if err == nil {
+		pair.Invalid = left
+	}
+	return pair, err
+}
+
+func newPair(targets [2]string, a, b pairFigures) (*Pair, error) {
+	p := &Pair{Targets: targets, Rounds: len(a.p50)}
+	ratios := stats.Ratios(b.p50, a.p50)
+	if len(ratios) == 0 {
+		return nil, fmt.Errorf("load: no whole round of %s and %s", targets[0], targets[1])
+	}
+	p.Median = stats.Compare(ratios)
+	for _, other := range []struct {
+		to   **stats.Comparison
+		a, b []float64
+	}{{&p.Tail, a.p99, b.p99}, {&p.Requests, a.requests, b.requests}} {
+		if r := stats.Ratios(other.b, other.a); len(r) > 0 {
+			c := stats.Compare(r)
+			*other.to = &c
+		}
+	}
+	return p, nil
+}
