@@ -38,7 +38,6 @@ func WriteReport(w io.Writer, results []*Result) error {
 		return errors.New("report: no results to make a page of")
 	}
 	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: inputs(results), Raw: rawResults(results)}
-	p.Sections = append(p.Sections, machines(results))
 	p.Sections = append(p.Sections, beside(results)...)
 	for i, r := range results {
 		section := &document.Section{ID: fmt.Sprintf("r%d", i+1), Title: r.Kind + ": " + r.Name, Level: 2}
@@ -66,6 +65,7 @@ func WriteReport(w io.Writer, results []*Result) error {
 		}
 		p.Sections = append(p.Sections, section)
 	}
+	p.Sections = append(p.Sections, machines(results))
 	return p.Write(w)
 }
 
