@@ -18,6 +18,6 @@ func unsupported(*net.TCPListener, int, *Census) error { return platform() }
 
 var serveAIO, serveAIONil, servePooled, serveNetpoll, serveFloor = unsupported, unsupported, unsupported, unsupported, unsupported
 
-var serveConns, serveConnsTLS, serveStdTLS = unsupported, unsupported, unsupported
+var serveAIOQuiet, serveConns, serveConnsTLS, serveStdTLS = unsupported, unsupported, unsupported, unsupported
 
 func serveStd(int) func(*net.TCPListener, int, *Census) error { return unsupported }
