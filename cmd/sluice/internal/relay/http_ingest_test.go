@@ -180,7 +180,7 @@ func TestPublishersThatSendNonsenseHearOfIt(t *testing.T) {
 }
 
 func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
-	s := startRelay(t, func(c *relayConfig) { c.times.Silence, c.times.Rate = 400*time.Millisecond, 400*time.Millisecond })
+	s := startRelay(t, func(c *relayConfig) { c.times.Silence, c.times.Rate = 400*time.Millisecond, time.Minute })
 	file, _ := flvtest.Sizes()
 	conn, r := s.raw(t, "POST /live/silent.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
 	fmt.Fprintf(conn, "%x\r\n%s\r\n", len(file), file)
@@ -188,6 +188,7 @@ func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	// One byte at a time, far from the minimum.
+	s = startRelay(t, func(c *relayConfig) { c.times.Silence, c.times.Rate = time.Minute, 400*time.Millisecond })
 	conn, r = s.raw(t, "POST /live/slow.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
 	stop := make(chan struct{})
 	defer close(stop)
