@@ -69,7 +69,7 @@ func deadlinePassedWithData(f *fixture) {
 		f.wait(o, full)
 		f.wantError(o, nil, aio.ErrDeadline)
 		f.wantError(full, nil, aio.ErrDeadline)
-		// A deadline takes an operation out of turn, but then it has read nothing
+		// A deadline ends an operation before earlier ones, but then it has read nothing
 		// or the one before it has ended too.
 		got = append(append(got, o.bytes()...), full.bytes()...)
 	}

@@ -108,8 +108,8 @@ func nothingLeftOfFreed(f *fixture) {
 	f.eventually("all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
-// descriptorReuse frees a connection of which much is to be reported, and has
-// another get its number. What comes late must not reach that one.
+// descriptorReuse frees a connection that has many events pending, so that another
+// connection gets its descriptor number. Late events must not reach the new one.
 func descriptorReuse(f *fixture) {
 	for i := range 40 {
 		near, far := f.socketPair()
@@ -129,8 +129,8 @@ func descriptorReuse(f *fixture) {
 	}
 }
 
-// descriptorReuseWithCopy has the program hold a copy of the socket, for which
-// the kernel goes on reporting what happens after Free.
+// descriptorReuseWithCopy keeps a duplicate of the socket open: the kernel then
+// goes on reporting its events after Free.
 func descriptorReuseWithCopy(f *fixture) {
 	for range 20 {
 		near, far := f.socketPair()
@@ -151,7 +151,7 @@ func descriptorReuseWithCopy(f *fixture) {
 		}
 		_ = far.Close()
 		f.wantStill(n)
-		// It does not even wake whoever waits.
+		// The freed connection does not even wake WaitIO.
 		if more := f.w.Stats().WaitCalls - calls; more > 10 {
 			f.Errorf("a connection that was freed has had the poller asked %d times", more)
 		}

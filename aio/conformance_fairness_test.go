@@ -40,7 +40,7 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 		const n = 200
 		near, far := f.pairs(n)
 		for i := range n {
-			// Something is there from the beginning, and no sender has a long turn.
+			// Data is there from the beginning, and no sender can send much at once.
 			f.narrow(far[i], near[i])
 			f.sendAll(far[i], make([]byte, narrow/2))
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// patience bounds every wait for something that has to happen. It is never the
-// time that something takes.
+// patience is the timeout of every wait for an event that must happen. It is
+// never the time that the event takes.
 const patience = 15 * time.Second
 
 // A fixture is a watcher under test, with what has been submitted to it. It
@@ -62,7 +62,7 @@ func newFixture(t *testing.T, d aio.Driver, can capability, network, cut string,
 		rand:   rand.New(rand.NewPCG(seed, 1)),
 		queues: map[queueKey][]*op{},
 	}
-	// What is released is overwritten: whoever looks at it later reads nonsense.
+	// Released memory is overwritten: a read after Release sees garbage.
 	o := aio.Options{Driver: d, Allocator: mem.New(mem.Options{Name: "conformance", Leak: mem.LeakParanoid})}
 	if change != nil {
 		change(&o)

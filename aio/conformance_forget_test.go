@@ -36,9 +36,9 @@ func (f *fixture) collected(what string, ok func() bool) {
 }
 
 // useUp submits to each of n connections, waits for the completions and returns
-// the peers: nobody has the connections any more. It leaves the books alone,
-// which would remember them. Known is called when the watcher has got to know a
-// connection.
+// only the peers: nothing refers to the connections any more. It does not record them in
+// the fixture, which would keep them alive. Known is called after the
+// watcher has registered a connection.
 //
 //go:noinline
 func (f *fixture) useUp(n int, wrap func(net.Conn) net.Conn, known func(net.Conn)) (far []net.Conn) {
@@ -241,7 +241,7 @@ func holdUpCleanups() (goOn func()) {
 	return cancel
 }
 
-// forgottenWatcher: the program keeps the connections, and nobody is in WaitIO.
+// forgottenWatcher: the program keeps the connections, and no goroutine is in WaitIO.
 func forgottenWatcher(f *fixture) {
 	near, far := f.pairs(10)
 	f.useOtherWatcher(near, far)
@@ -281,7 +281,7 @@ func (f *fixture) useOtherWatcher(near, far []net.Conn) {
 	}
 }
 
-// waitedOnIsNotForgotten has nobody but the one WaitIO refer to a watcher.
+// waitedOnIsNotForgotten leaves a running WaitIO as the only reference to a watcher.
 func waitedOnIsNotForgotten(f *fixture) {
 	near, far := f.pair()
 	result := f.onlyWait(near)

@@ -126,8 +126,8 @@ func swapBufferOwn(f *fixture) {
 	}
 }
 
-// ownMemoryWakes submits reads that can complete at once, when somebody sleeps in
-// WaitIO who is not told by the kernel: nothing new has come.
+// ownMemoryWakes submits reads that can complete at once while a goroutine sleeps
+// in WaitIO. The kernel does not wake it, because no new data has come.
 func ownMemoryWakes(f *fixture) {
 	near, far := f.pair()
 	data := f.bytes(10_000)

@@ -18,7 +18,7 @@ type op struct {
 	what  aio.OpType
 	conn  net.Conn
 	buf   []byte // what was submitted, nil for memory of others
-	timed bool   // may end out of turn, by a deadline or a cancelled context
+	timed bool   // may end before earlier ones, by a deadline or a cancelled context
 	loose bool   // was submitted at the same time as others: there is no order
 	swap  bool   // a read without a buffer
 	done  bool
@@ -113,7 +113,7 @@ func (f *fixture) newWrite(conn net.Conn, name string, buf []byte) *op {
 	return &op{name: name, what: aio.OpWrite, conn: conn, buf: buf}
 }
 
-// must submits, which has to be accepted.
+// must submits o, and fails the test if that is refused.
 func (f *fixture) must(o *op, submit func() error) *op {
 	f.Helper()
 	if err := f.submit(o, submit); err != nil {

@@ -197,7 +197,7 @@ func writeCompletesWhenOut(f *fixture) {
 	if len(rest) > tooMuch/2 {
 		f.Errorf("the write was complete when the peer had not read %d of %d bytes", len(rest), tooMuch)
 	}
-	// Nobody is in WaitIO now.
+	// No goroutine is in WaitIO now.
 	f.receiveAll(far, rest)
 }
 

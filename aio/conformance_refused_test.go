@@ -113,7 +113,7 @@ func fullCompletes(f *fixture) {
 	first := f.write(near, data)
 	refused := []*op{f.write(near, data), f.writeBuf(near, f.bufOf(data), time.Time{})}
 	for _, o := range refused {
-		o.loose = true // what is refused does not wait for its turn
+		o.loose = true // a refused operation does not wait for earlier ones
 	}
 	f.wantPlain(refused, aio.ErrQueueFull)
 	f.receive(far, data)

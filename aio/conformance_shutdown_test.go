@@ -118,7 +118,7 @@ func shutdownCut(f *fixture) {
 func shutdownIdle(f *fixture) {
 	near, _ := f.pair()
 	r := f.read(near, 10)
-	// Nobody is in WaitIO, and nobody has to be.
+	// No goroutine is in WaitIO, and none is needed.
 	if err := f.shutdownResult(f.shutdown(f.Context())); err != nil {
 		f.Errorf("Shutdown: %v", err)
 	}

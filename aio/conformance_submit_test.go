@@ -48,8 +48,8 @@ func emptyWrites(f *fixture) {
 	}
 }
 
-// manyOnOne has writers and readers in many goroutines, on one connection, while
-// somebody sleeps in WaitIO. Records of 8 bytes show that nothing is torn.
+// manyOnOne runs writers and readers in many goroutines on one connection, while
+// another goroutine sleeps in WaitIO. Records of 8 bytes show that no write is torn.
 func manyOnOne(f *fixture) {
 	const writers, each = 8, 50
 	near, far := f.pair()

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/aio"
 )
 
-// A waitLoop calls WaitIO in a goroutine of its own, once each time that it is
-// told to, so that a test can do something meanwhile and bound the wait.
+// A waitLoop calls WaitIO in its own goroutine, once for each start, so that a test
+// can work meanwhile and bound the wait.
 type waitLoop struct {
 	ask    chan struct{}
 	got    chan waited
@@ -74,8 +74,8 @@ func (l *waitLoop) idle() bool {
 
 func (l *waitLoop) end() { close(l.ask) }
 
-// park has somebody sleep in WaitIO. It does not return before the goroutine
-// sleeps, which shows in its stack: only then is what follows a wake-up.
+// park makes the loop's goroutine sleep in WaitIO. It returns only when the
+// goroutine's stack shows that it sleeps: what completes later has to wake it.
 func (f *fixture) park() {
 	f.Helper()
 	f.loop.start()

@@ -59,8 +59,8 @@ type ConnHandler[S any] struct {
 	// HandshakeTimeout is how long a peer may take from its connection to the end of
 	// its handshake.
 	HandshakeTimeout time.Duration
-	// Handshakes is how many handshakes are under way at once, each with a goroutine,
-	// from the peer's first record on. The others wait for their turn.
+	// Handshakes is how many handshakes run at once, each in a goroutine, from the
+	// peer's first record on. Others wait until one ends.
 	Handshakes int
 	// Refused is called when a handshake has failed: Open and Closed are not. Several
 	// goroutines call it, one for each watcher.
@@ -82,7 +82,7 @@ type ConnHandler[S any] struct {
 // resumes says whether TLS works as this package wants it.
 var resumes = tlsfed.Resumes
 
-// prepare has the fields looked at, and the driver changed for TLS where it has to be.
+// prepare checks the fields, and selects Std when resumes fails.
 func (h *ConnHandler[S]) prepare(r *serving) {
 	h.made.Do(func() {
 		if (h.Data == nil) == (h.Buf == nil) {

@@ -160,9 +160,9 @@ func (s *crowdServer) serve(n int) error {
 	return nil
 }
 
-// echo writes back what was read. What the watcher has lent is copied first,
-// because the write may take longer than the loan; the next read need not wait
-// for it then.
+// echo writes back what was read. A buffer borrowed from the watcher is copied
+// first, because the write may outlast its lease; so the next read need not wait
+// for the write.
 func (s *crowdServer) echo(r *aio.OpResult) error {
 	if s.own {
 		return s.w.Write(nil, r.Conn, r.Buffer[:r.Size])

@@ -10,9 +10,9 @@
 // # Who does the work
 //
 // There is no goroutine behind a watcher on Epoll or Kqueue. A submission tries
-// its operation at once, in the caller. What cannot be done at once is done by
-// whoever is in WaitIO, who drives the poller itself. So a queued write goes on,
-// and a deadline fires, while somebody is in WaitIO, and not otherwise.
+// its operation at once, in the caller. The rest is done by the goroutine that is
+// in WaitIO: it drives the poller itself. So a queued write goes on, and a deadline
+// fires, only while a goroutine is in WaitIO.
 //
 // Serve puts this together: watchers that accept, and share the connections. With a
 // ConnHandler it calls back for each connection, with a state of the program's own, and
@@ -36,14 +36,14 @@
 // completion hands it back, which it does in every case: success, error,
 // deadline, cancel, Free, Close. A buffer that a read without one returns
 // (OpResult.IsSwapBuffer) is borrowed until the next WaitIO, as is the slice of
-// results itself; it may be handed to Write until then, whose loan it is while
-// the write takes. OpResult.Buf is retained. What WriteBuf and WriteMemory are
+// results itself. Until then it may be passed to Write, which leases it until the
+// write has completed. OpResult.Buf is retained. What WriteBuf and WriteMemory are
 // given is transferred, also when they return an error.
 //
 // # Concurrency
 //
 // Every method may be called from any goroutine. WaitIO has one caller at a
-// time: a call while another is under way panics. Reads on one connection complete in the order of submission, and so
-// do writes, except that a deadline or a cancelled context ends its operation
-// out of turn.
+// time: a call while another is under way panics. Reads on one connection complete
+// in the order of submission, and so do writes, except that a deadline or a
+// cancelled context may end an operation before earlier ones.
 package aio

@@ -253,7 +253,7 @@ func (c *collector) takeBack(k *task, r *aio.OpResult) {
 	}
 }
 
-// bury poisons the own buffer of k, which nobody may write or send any more.
+// bury poisons the own buffer of k: nothing may write to it or send it any more.
 func (c *collector) bury(k *task) {
 	spread(k.buf, spentPage)
 	c.grave = append(c.grave, buried{k.buf, k})

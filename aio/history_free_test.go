@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-go/sluice/internal/sys"
 )
 
-// The first submissions on a connection and its Free, all at once: whoever comes
-// first, after Free the connection is closed, takes nothing any more, and every
-// submission was refused or completes.
+// The first submissions on a connection run at the same time as its Free. In every
+// order the connection is closed after Free and accepts no operation any more, and
+// every submission was refused or completes.
 func TestFreeMeetsTheFirstSubmissions(t *testing.T) {
 	rounds := 1500
 	if sys.Race || testing.Short() {
@@ -118,8 +118,8 @@ func (c *slowCloser) Close() error {
 	return c.TCPConn.Close()
 }
 
-// The watcher has the descriptor before it has closed the original. Nobody is to
-// take that over a second time meanwhile.
+// The watcher has the descriptor before it has closed the original. No submission
+// may take the original over a second time meanwhile.
 func TestAFreedConnectionIsNotTakenOverAgain(t *testing.T) {
 	w, err := aio.NewWatcherOptions(aio.Options{})
 	if err != nil {

@@ -17,8 +17,8 @@ type link struct {
 	id             int
 	server, client net.Conn
 
-	// What has been done to the connection. Each is set before the deed, so that
-	// whoever sees a consequence sees the reason too; freed is set after it.
+	// What has been done to the connection. Each is set before the action, so that a
+	// goroutine that sees the effect sees the cause too; freed is set after it.
 	freeing, freed    atomic.Bool
 	refused           atomic.Bool // a write overran the queue of a watcher that closes for it
 	gone              atomic.Bool // the peer closed or reset

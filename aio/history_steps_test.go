@@ -62,7 +62,7 @@ type step struct {
 	delay  time.Duration
 }
 
-// deck holds each deed as often as it is to be drawn.
+// deck holds each deed as many times as its weight.
 var deck = func() (deck []deed) {
 	for d, often := range [numDeeds]int{deedTask: 100, deedSend: 50, deedTake: 40, deedEnd: 1, deedClose: 1, deedReset: 2,
 		deedFree: 2, deedReplace: 5, deedCancel: 8, deedLook: 1} {

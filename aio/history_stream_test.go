@@ -176,7 +176,7 @@ func socketKinds() []string {
 }
 
 // yieldUntil lets other goroutines run until cond holds, and fails t when it does not
-// within longEnough. It is for what reports itself to nobody.
+// within longEnough. It is for conditions that no event reports.
 func yieldUntil(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(longEnough); !cond(); runtime.Gosched() {

@@ -71,7 +71,7 @@ func (k *task) String() string {
 	return fmt.Sprintf("%s %d/%d of link %d (%d bytes)", taskNames[k.kind], k.worker, k.seq, k.link.id, max(len(k.buf), len(k.content), k.most))
 }
 
-// What own buffers hold when nobody has business with them.
+// What own buffers hold while no operation uses them.
 const (
 	blank = 0x5A // submitted to be read into
 	spent = 0xA5 // handed back

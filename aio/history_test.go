@@ -117,7 +117,7 @@ func (h *history) errorf(format string, args ...any) {
 	}
 }
 
-// wake tells whoever waits for completions that there are some.
+// wake wakes the goroutines that wait for completions.
 func (h *history) wake() {
 	h.mu.Lock()
 	h.progress.Broadcast()
@@ -236,8 +236,8 @@ func (h *history) settle(links []*link) {
 	}
 }
 
-// settled says that nothing is to come any more. A link that is left for Close
-// has no such time.
+// settled reports that no more data will come. A link that is left for Close counts
+// as settled.
 func (l *link) settled() bool {
 	switch {
 	case l.draining.Load():

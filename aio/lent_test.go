@@ -14,8 +14,8 @@ import (
 )
 
 // A program that echoes what a read without a buffer returned writes from memory
-// of the watcher. When the peer is slow that write takes longer than the loan, and
-// must not send what other connections have said meanwhile.
+// of the watcher. When the peer is slow the write outlasts the lease, and must
+// not send bytes that other connections have received meanwhile.
 func TestEchoOfLentMemoryToSlowPeers(t *testing.T) {
 	for _, driver := range []aio.Driver{aio.Auto, aio.Std} {
 		t.Run(driver.String(), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestEchoOfLentMemoryToSlowPeers(t *testing.T) {
 			ln.Close()
 			w.Close()
 			<-ended
-			_, _ = w.WaitIO() // ends the last loans
+			_, _ = w.WaitIO() // ends the last leases
 			_, _ = w.WaitIO()
 		})
 	}

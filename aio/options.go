@@ -80,11 +80,11 @@ type Options struct {
 	// what it has refused has no completion. NewWatcher, NewWatcherSize and the
 	// default watcher have it set, as gaio does it.
 	ErrorsComplete bool
-	// QuietWrites says that writes complete only when they fail, so that a server that
-	// does not care when an answer is out is not told so of each. Then the buffer of a
-	// Write is the program's again as soon as Write returns: what has to wait is copied
-	// into counted memory first. The completion of one that failed has no Buffer. Stats
-	// counts quiet writes like others.
+	// QuietWrites makes writes complete only when they fail, for servers that need no
+	// completion for each answer. Then the buffer of a Write is the program's again as
+	// soon as Write returns: bytes that have to wait are copied into counted memory
+	// first. The completion of a failed write has no Buffer. Stats counts quiet writes
+	// like others.
 	QuietWrites bool
 	// QueuePolicy is what happens to a write beyond QueueLimit.
 	QueuePolicy QueuePolicy

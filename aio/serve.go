@@ -41,13 +41,13 @@ type Handler interface {
 // DefaultGrace is the Grace of servers that do not say.
 const DefaultGrace = 5 * time.Second
 
-// Server accepts connections and serves them on watchers, where a new one goes to the
-// watcher that has the fewest. Its fields are read by Serve and not changed; Handler is
-// the only one that has to be set.
+// Server accepts connections and serves them on watchers; a new one goes to the watcher
+// that has the fewest. Serve reads the fields and does not change them; only Handler is
+// required.
 //
-// Listeners of package net itself, TCP and Unix, are polled by the watchers, by turns:
-// nothing of a connection enters the runtime's poller. Any other listener, and any on
-// the Std driver, has a goroutine in its Accept.
+// The watchers poll listeners of package net itself, TCP and Unix, assigned to them in
+// rotation: such a connection never enters the runtime's poller. Any other listener, and
+// any on the Std driver, has a goroutine in its Accept.
 type Server struct {
 	Handler Handler
 	// Options are those of each watcher.
@@ -117,7 +117,7 @@ type preparing interface{ prepare(*serving) }
 type serving struct {
 	server     *Server
 	options    Options
-	ctx        context.Context // done when it is to end
+	ctx        context.Context // done when serving must end
 	stop       context.CancelFunc
 	watchers   []*served
 	choosing   sync.Mutex
@@ -193,9 +193,9 @@ func (r *serving) collect(w *served) {
 		case err == nil:
 		case errors.Is(err, ErrWatcherClosed):
 			if r.ctx.Err() == nil {
-				r.fail(err) // somebody else closed it
+				r.fail(err) // closed, but not by Serve
 			}
-			_, _ = w.WaitIO() // ends the loan of the last results
+			_, _ = w.WaitIO() // ends the lease of the last results
 			return
 		default:
 			r.fail(err)

@@ -55,7 +55,7 @@ func (w *Watcher) ReadContext(cancel context.Context, ctx any, conn net.Conn, bu
 // ReadBuf submits a read of at most n bytes into counted memory, which
 // completes as soon as some have come; n 0 leaves the size to the watcher.
 // Memory is taken when there are bytes, and not before. OpResult.Buf is retained:
-// whoever takes the result releases it. Bufs that were read in one WaitIO may
+// the caller of WaitIO releases it. Bufs that were read in one WaitIO may
 // share a block; one that is kept for long is better compacted (mem.Buf.Compact).
 //
 // With an allocator that has a budget the completion may carry mem.ErrBudget:

@@ -99,7 +99,7 @@ func (w *Watcher) Close() error {
 // watcher is closed. The error is nil in the first case, and ctx's cause in the
 // second. It is ErrWatcherClosed when Close came first and cut a write short.
 //
-// A goroutine has to be in WaitIO meanwhile, since that is what writes; go on
+// A goroutine has to be in WaitIO meanwhile, since WaitIO does the writing; go on
 // calling it until it returns ErrWatcherClosed. Do not Free a connection because
 // its read ended with ErrWatcherClosed: that would throw away what is queued.
 func (w *Watcher) Shutdown(ctx context.Context) error {

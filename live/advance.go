@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// visit is about how many bytes a viewer is sent before it is the next one's
-// turn.
+// visit is about how many bytes a viewer is sent before the loop goes on to the
+// next one.
 const visit = 128 << 10
 
 // advance sends v what it lacks of the frames before upto, or of all that there
@@ -174,9 +174,9 @@ func (v *Viewer) sent(b *batch, n int, next uint64) bool {
 		v.cursor.tail.came = b.came
 		v.reached(next, b.left)
 	default:
-		// The message that was begun has to be ended, or the viewer's
-		// decoder would lose its way. What comes behind it is looked up
-		// again when it is its turn: by then it may be too old.
+		// The message that was begun has to be completed, or the viewer's
+		// decoder would lose message boundaries. Later messages are looked up
+		// again when they are sent: by then they may be too old.
 		k, exact := slices.BinarySearch(b.ends, n)
 		if !exact {
 			v.cursor.tail.rest(b, n, b.ends[k])

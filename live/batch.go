@@ -35,7 +35,7 @@ func (t *batch) own(b mem.Buf) {
 	t.size += len(p)
 }
 
-// add appends p, plain memory that nobody changes.
+// add appends p, plain memory that is not changed any more.
 func (t *batch) add(p []byte) {
 	if len(p) == 0 {
 		return

@@ -8,11 +8,11 @@
 // loops walk the viewers and send what has come since the last time in one
 // gather write each.
 //
-// Who joins is given the metadata and sequence headers, then everything from
-// the newest key frame on. Who falls out of the ring goes on at the newest key
-// frame; who stays behind is closed, with the reason. Nobody waits for anybody
-// else: only a publisher who is faster than real time is slowed down, to real
-// time at the most.
+// A viewer that joins is sent the metadata and sequence headers, then everything
+// from the newest key frame on. A viewer that falls out of the ring goes on at the
+// newest key frame; one that stays behind is closed, with the reason. Viewers do
+// not wait for each other. Publish blocks only while the publisher is ahead of real
+// time.
 //
 // Ownership: a Frame's payload is transferred to Publish; what a Reader returns
 // is borrowed until its next call; a Viewer's connection belongs to the Writer

@@ -6,7 +6,7 @@ import "errors"
 // of a Hub or a Publisher returns; the others are reasons for which a viewer
 // was closed, as Viewer.Err gives them.
 var (
-	// ErrBusy: somebody publishes this stream already.
+	// ErrBusy: the stream has a publisher already.
 	ErrBusy = errors.New("live: the stream has a publisher")
 	// ErrTakenOver: another publisher took the stream over.
 	ErrTakenOver = errors.New("live: another publisher took the stream over")

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Lines of news to whoever connects: the same machinery without media.
+// News lines for every client that connects: streaming without media.
 func Example() {
 	hub := live.NewHub(live.HubOptions{Stream: live.StreamOptions{Raw: true}})
 	writer := live.NewWriter(live.WriterOptions{})

@@ -2,22 +2,22 @@ package live
 
 import "time"
 
-// expected is a stream that somebody waits for.
+// expected is a stream that goroutines wait for in Hub.Wait.
 type expected struct {
 	waiters int
 	came    chan struct{} // closed when the stream comes, or the hub is closed
 	stream  *Stream       // that came, if one did
 }
 
-// claims are those who have waited for a stream and have been told that it is
-// there. Until they have become viewers the stream keeps everything, even if it
-// is over by then, and a fast publisher has to wait for them: but not for long.
+// claims are the reservations of the goroutines that have waited for a stream in
+// Hub.Wait. Until they have added their viewers, claimTime at most, the stream keeps
+// everything, even if it is over by then, and a fast publisher waits for them.
 type claims struct {
 	open  int
 	timer *time.Timer
 }
 
-// claimTime is for how long a claim holds.
+// claimTime is how long claims last.
 const claimTime = time.Second
 
 // expect opens n claims to a stream that is new.

@@ -143,7 +143,7 @@ func unchunk(t testing.TB, p []byte, ended bool) []byte {
 	return all
 }
 
-// Whoever joins a stream of RTMP has the headers in chunks as well.
+// A viewer that joins a stream in RTMP form gets the headers in chunks too.
 func TestGreetingInChunks(t *testing.T) {
 	long := tag{flv.TagScript, 0, append([]byte("\x02\x00\x0aonMetaData"), bytes.Repeat([]byte{5}, 2*rtmp.DefaultChunkSize)...)}
 	h := NewHub(HubOptions{})

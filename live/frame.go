@@ -10,7 +10,7 @@ import (
 type Frame struct {
 	Type    flv.TagType
 	Time    uint32  // milliseconds, of the publisher's clock
-	Payload mem.Buf // held by whoever holds the frame
+	Payload mem.Buf // retained by the holder of the frame
 }
 
 // kind is what a stream has to know about a frame.

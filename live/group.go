@@ -24,9 +24,9 @@ type group struct {
 	armed   bool  // due counts
 	shared  batch // what they are sent this time
 
-	told bool // the loop knows of something new; under the stream's lock
+	told bool // the loop was notified of new frames; guarded by the stream's lock
 
-	least atomic.Uint64 // of the viewer furthest behind who takes something; nobody when there is none
+	least atomic.Uint64 // position of the slowest active viewer, or nobody
 }
 
 // severalViewers is from how many on a batch is brought into one piece.

@@ -25,7 +25,7 @@ type header struct {
 // on top is passed on like a frame, and those who join later lack it.
 const maxHeaders = 64
 
-// headerKinds are the bits by which headers of one track are told apart.
+// headerKinds are the bits that distinguish the headers of one track.
 const headerKinds = isVideo | isAudio | isMeta | isColor
 
 // order is the place of a header's kind among the others.

@@ -30,9 +30,9 @@ func NewHub(o HubOptions) *Hub {
 	}
 }
 
-// Publish makes the caller the publisher of a stream, which begins with that
-// or, within its grace period, goes on. It returns ErrBusy when somebody else
-// publishes it and o.TakeOver is not set, and ErrClosed after Close.
+// Publish makes the caller the publisher of a stream. The stream begins or, within
+// its grace period, goes on. Publish returns ErrBusy when the stream has another
+// publisher and o.TakeOver is not set, and ErrClosed after Close.
 func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,10 +70,10 @@ func (h *Hub) Stream(name string) (*Stream, bool) {
 	return s, ok
 }
 
-// Wait returns the stream of that name, as soon as there is one. Whoever has
-// waited for it and adds a viewer with FromStart at once gets all of it, however
-// short it is and however fast it comes. Wait returns the context's cause when
-// that ends first, and ErrClosed after Close.
+// Wait returns the stream of that name as soon as there is one. A caller that had
+// to wait and at once adds a viewer with FromStart gets the whole stream, however
+// short or fast it is. Wait returns the context's cause when the context ends
+// first, and ErrClosed after Close.
 func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
 	for {
 		h.mu.Lock()
@@ -104,7 +104,7 @@ func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
 	}
 }
 
-// giveUp takes one waiter away; names that nobody waits for are forgotten.
+// giveUp removes one waiter, and the name with the last one.
 func (h *Hub) giveUp(name string, e *expected) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

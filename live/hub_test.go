@@ -213,8 +213,8 @@ func TestComingAndGoing(t *testing.T) {
 	w.Close()
 }
 
-// Whoever waited for a stream gets all of it, also when it is over before it
-// has become a viewer.
+// A caller that waited for a stream gets all of it, also when the stream is over
+// before the viewer is added.
 func TestWaitForAStreamThatIsSoonOver(t *testing.T) {
 	alloc := mem.New(mem.Options{Name: t.Name()})
 	sluicetest.NoLeaks(t, alloc)

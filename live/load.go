@@ -22,7 +22,7 @@ func (l *load) sent(viewers int, took time.Duration) {
 	if viewers == 0 {
 		return
 	}
-	// Of times that are much longer somebody else has had the processor.
+	// A much longer time means that the goroutine was not running for part of it.
 	took = min(took/time.Duration(viewers), time.Millisecond)
 	l.cost += (took - l.cost) / 16
 }

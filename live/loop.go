@@ -122,7 +122,7 @@ func (l *loop) run() {
 		}
 		wait := l.work(now)
 		if wait <= 0 {
-			// There is more to do, but it is others' turn as well: publishers
+			// There is more to do, but let other goroutines run too: publishers
 			// that read, on one processor.
 			runtime.Gosched()
 			continue
@@ -252,9 +252,9 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 	l.advance(v, 0, now)
 }
 
-// heed does what was asked of v.
+// heed applies the requests to v.
 func (l *loop) heed(v *Viewer, now time.Time) {
-	if v.alone { // its own goroutine has ended, and wants to be taken off
+	if v.alone { // its own goroutine has ended: remove it
 		l.remove(v)
 		return
 	}
@@ -292,7 +292,7 @@ func (l *loop) retry(v *Viewer, now time.Time) {
 	l.note(v)
 }
 
-// note sees to it that v's group is surveyed, if somebody wants to know.
+// note marks v's group for a survey, if the stream is watched.
 func (l *loop) note(v *Viewer) {
 	if g := v.group; g.stream.watched.Load() && !slices.Contains(l.moved, g) {
 		l.moved = append(l.moved, g)

@@ -12,15 +12,15 @@ import (
 // which is given with it.
 type StreamOptions struct {
 	// GOPBytes, GOPFrames and GOPTime bound the ring. Frames since the newest
-	// key frame are kept, for those who join and those who were too slow, as
-	// long as they are within all three. When a group of pictures is longer,
-	// whoever joins waits for the next key frame.
+	// key frame are kept, for new viewers and for those that were too slow, as
+	// long as they are within all three. When a group of pictures is longer, a
+	// new viewer waits for the next key frame.
 	// 16 MiB, 4,096 frames, 30 s.
 	GOPBytes  int
 	GOPFrames int
 	GOPTime   time.Duration
-	// NoGOP keeps no more than Backlog, and lets everybody who joins wait for
-	// the next key frame.
+	// NoGOP keeps no more than Backlog, and makes new viewers wait for the next
+	// key frame.
 	NoGOP bool
 	// Backlog is for how long frames before the newest key frame are kept for
 	// viewers who lag, within the same bounds. 3 s.
@@ -29,7 +29,7 @@ type StreamOptions struct {
 	// back before it is over. 0: it is over at once.
 	Grace time.Duration
 	// Ahead is how far a publisher may be ahead of real time before it has to
-	// wait for viewers who are behind. 1 s.
+	// wait for viewers that are behind. 1 s.
 	Ahead time.Duration
 	// MaxFrame is the longest payload in bytes; 8 MiB.
 	MaxFrame int
@@ -63,7 +63,7 @@ type HubOptions struct {
 	// Stream holds for every stream of the hub.
 	Stream StreamOptions
 	// Memory bounds what all rings hold together, in bytes: from half of it on
-	// each keeps an equal part at most, and whoever joins may have to wait for a
+	// each keeps an equal part at most, and a new viewer may have to wait for a
 	// key frame. 0 is no bound.
 	Memory int64
 }
@@ -114,14 +114,14 @@ func (f Form) String() string {
 type WriterOptions struct {
 	// Loops is how many goroutines send; GOMAXPROCS.
 	Loops int
-	// Merge is for how long what comes is collected before it is sent, for
-	// viewers that do not say it themselves. The price of sending is by the
-	// call, hardly by the byte. 0 sends everything at once, as it comes.
+	// Merge is how long frames are collected before they are sent, for viewers
+	// whose ViewerOptions.Merge is negative. Sending costs per call, hardly per
+	// byte. 0 sends each frame as it comes.
 	Merge time.Duration
-	// Lag is how far behind live a viewer may be whose line is too slow: 2 s.
-	// Pictures that would come later are left out up to a key frame that would
-	// not. Viewers of a stream with StreamOptions.Raw are sent everything, as
-	// are those of a publisher who is faster than real time.
+	// Lag is how far behind live a viewer with a slow connection may be: 2 s.
+	// Pictures that would come later are skipped, up to a key frame that comes in
+	// time. Viewers of a stream with StreamOptions.Raw are sent everything, as
+	// are those of a publisher that is faster than real time.
 	Lag time.Duration
 	// Stall is for how long a viewer may take no byte while some wait for it.
 	// 10 s.

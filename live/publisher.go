@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Publisher is the one who may append to a stream, until it is closed or
-// somebody takes the stream over.
+// A Publisher may append to its stream until it is closed or another publisher
+// takes the stream over.
 type Publisher struct {
 	s     *Stream
 	name  string
@@ -19,20 +19,19 @@ type Publisher struct {
 
 // Publish appends a frame; its payload is transferred, also when it fails.
 //
-// It may wait, when the publisher is faster than real time and viewers are
-// behind: until they have caught up, or real time has. It never makes a
-// publisher later than real time. It returns ErrTakenOver or ErrClosed when the
-// stream is no longer the publisher's, and ErrFrame for a frame that no form
-// can carry. It has one caller at a time.
+// It blocks only while the publisher is ahead of real time and viewers are behind:
+// until they, or real time, have caught up. It returns ErrTakenOver or ErrClosed
+// when the stream is no longer the publisher's, and ErrFrame for a frame that no
+// form can carry. It has one caller at a time.
 func (p *Publisher) Publish(f Frame) error {
 	err := p.s.publish(p, f.Type, f.Time, f.Payload.Bytes())
 	f.Payload.Release()
 	return err
 }
 
-// Resume says that the times of the frames that follow are counted from another
-// beginning, as after a new connection to the same source. For the viewers time
-// goes on, however near the old and the new times are. Its caller is Publish's.
+// Resume says that the times of the next frames have another origin, as after a new
+// connection to the same source. The viewers' time goes on without a jump, even if
+// the new times are close to the old ones. Call it from Publish's goroutine.
 func (p *Publisher) Resume() {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

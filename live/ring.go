@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// A record is one frame in the ring: where its bytes are, and what has to be
-// known about them.
+// A record describes one frame in the ring: where its bytes are, and their
+// properties.
 type record struct {
 	tag     int64 // place of its FLV tag, or of the bare payload, in bodies
 	chunk   int64 // place of its RTMP headers in chunks

@@ -24,8 +24,8 @@ const (
 	fullSegment  = 64 << 10
 )
 
-// grow appends n bytes and returns them to be written, borrowed until the next
-// call. Nobody else sees them before.
+// grow appends n bytes and returns them for the caller to fill, borrowed until the
+// next call. No reader sees them before that.
 func (g *segments) grow(n int) []byte {
 	if k := len(g.list) - 1; k >= 0 {
 		s := &g.list[k]

@@ -163,8 +163,8 @@ func TestViewerThatStalls(t *testing.T) {
 	}
 }
 
-// A publisher that is much faster than real time loses nobody anything, be its
-// frames long or many.
+// A publisher that is much faster than real time makes no viewer lose frames,
+// whether its frames are long or many.
 func TestFastPublisherWaits(t *testing.T) {
 	t.Run("long frames", func(t *testing.T) {
 		fastPublisher(t, StreamOptions{GOPBytes: 2 << 20, Ahead: 100 * time.Millisecond}, 600, 20<<10)

@@ -36,8 +36,7 @@ func (w *socketWriter) init() {
 // socket has taken. That it is full is no error.
 func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 	w.parts, w.n, w.err = parts, 0, nil
-	// Control, not Write: the latter asks the poller first, and there is nobody
-	// else who writes.
+	// Control, not Write: Write asks the poller first. No other goroutine writes.
 	err := c.Control(w.call)
 	w.parts = nil
 	if err == nil && w.err != unix.EAGAIN && w.err != unix.ENOBUFS && w.err != unix.ENOMEM {

@@ -8,7 +8,7 @@ import (
 
 // StreamStats are a stream's figures. Totals count from its beginning.
 type StreamStats struct {
-	Publisher string // who publishes; empty when nobody does
+	Publisher string // the publisher's name; empty when there is none
 	Viewers   int
 
 	FramesIn, BytesIn   int64 // tags and the bytes of their payloads

@@ -28,10 +28,10 @@ type Stream struct {
 	over     bool
 	grace    *time.Timer
 	groups   []*group      // viewers who want to know of frames
-	changed  chan struct{} // closed with the next change; nil when nobody waits
+	changed  chan struct{} // closed with the next change; nil when no goroutine waits
 	claims   claims
 	arriving int // viewers that no loop has looked at yet
-	holders  int // viewers and readers: the ring is let go when the last leaves after the end
+	holders  int // viewers, readers and open claims: after the end the last to leave frees the ring
 	pace     pace
 	received counters
 	sent     totals
@@ -126,7 +126,7 @@ func (s *Stream) leave(p *Publisher) {
 	s.end()
 }
 
-// alone ends the stream when nobody has come back.
+// alone ends the stream when no publisher has come back.
 func (s *Stream) alone() {
 	s.mu.Lock()
 	back := s.now != nil
@@ -136,7 +136,7 @@ func (s *Stream) alone() {
 	}
 }
 
-// end ends the stream. Its viewers are told, and get what is left.
+// end ends the stream. Its viewers are woken, and get what is left.
 func (s *Stream) end() {
 	s.mu.Lock()
 	if s.over {
@@ -219,8 +219,8 @@ func (c *counters) count(k kind, at uint32, n int) {
 	}
 }
 
-// wake tells those who wait for frames. A group that knows already is not told
-// again.
+// wake wakes the groups and readers that wait for frames. A group that was notified
+// already is not notified again.
 func (s *Stream) wake() {
 	for _, g := range s.groups {
 		if !g.told {
@@ -234,7 +234,7 @@ func (s *Stream) wake() {
 	}
 }
 
-// wakeAll tells them that the stream is over.
+// wakeAll notifies all groups and readers that the stream is over.
 func (s *Stream) wakeAll() {
 	for _, g := range s.groups {
 		g.told = false

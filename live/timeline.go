@@ -1,9 +1,8 @@
 package live
 
-// timeline gives frames their times. A publisher's own times are kept as they
-// are, until they jump back: because a file begins again, or because another
-// publisher goes on with the stream. From then on they are moved, so that for
-// the viewers time goes on.
+// timeline gives frames their times. A publisher's times are kept unchanged until
+// they jump back: because a file begins again, or because another publisher goes on
+// with the stream. From then on they are shifted, so that the viewers' time goes on.
 type timeline struct {
 	shift uint32 // what is added, modulo 2^32 like the times themselves
 	last  uint32 // the latest that was given to a frame of media
@@ -16,7 +15,8 @@ const (
 	// backwards is how far times may run back without that being a new
 	// beginning: audio and video are rarely interleaved worse.
 	backwards = 1000
-	// usualStep is taken for the distance of two frames that nobody has seen.
+	// usualStep is the assumed distance of two frames, in milliseconds, before any
+	// distance is known.
 	usualStep = 40
 	longStep  = 1000
 )

@@ -21,8 +21,8 @@ func (v *Viewer) transmit(parts [][]byte, size int) (int, error) {
 	}
 	done := 0
 	if len(parts) > 2 {
-		// One TLS record, or whatever a Write costs, for each few bytes of
-		// header would be dear.
+		// A Write, with TLS a record, for every few bytes of header would cost
+		// too much.
 		buf := v.stream.options.Allocator.Get(size)
 		defer buf.Release()
 		p := buf.Bytes()
@@ -55,7 +55,7 @@ func (v *Viewer) limit() error {
 func (v *Viewer) run() {
 	err := v.runUntil()
 	if asked := v.take().close; asked != nil {
-		err = asked // which has cut a write short, maybe
+		err = asked // Close may have interrupted the write
 	} else if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrStalled
 	}
@@ -121,10 +121,9 @@ func (v *Viewer) finish(err error) {
 	}
 }
 
-// hangUp closes the sending side first. To close both at once, while something
-// that nobody has read has come, would make the kernel throw away what is still
-// on its way to the peer. Who reads from the connection sees the peer's end,
-// and after linger an error.
+// hangUp closes the sending side first. If both sides were closed while received
+// bytes are unread, the kernel would discard what is still on its way to the peer.
+// A reader of the connection sees the peer's end, and after linger an error.
 func (v *Viewer) hangUp() {
 	c, ok := v.conn.(interface{ CloseWrite() error })
 	if !ok || v.conn.SetReadDeadline(time.Now().Add(linger)) != nil {

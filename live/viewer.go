@@ -25,15 +25,15 @@ type Viewer struct {
 	figures figures
 	trail   trail
 
-	mu    sync.Mutex // of what others ask for
+	mu    sync.Mutex // guards asked and told
 	asked request
-	told  bool // the owner knows that somebody has asked
+	told  bool // the owner was notified of the request
 	err   error
 
 	// What follows belongs to the loop, or to the viewer's own goroutine.
 	group   *group
 	state   state
-	arrived bool // the stream knows that it has been looked at
+	arrived bool // no longer counted in Stream.arriving
 	cursor  cursor
 	line    line
 	joined  int64 // when it was admitted, on the stream's clock
@@ -45,12 +45,12 @@ type Viewer struct {
 	retryAt time.Time
 	kick    chan struct{} // of its own goroutine
 
-	// What follows belongs to the loop, which looks for those that stall.
+	// What follows belongs to the loop, for finding viewers that stall.
 	acked   int64
 	ackedAt time.Time
 }
 
-// state says what has to be done with a viewer.
+// state is how far a viewer is in its group, and what it waits for.
 type state uint8
 
 const (
@@ -62,7 +62,7 @@ const (
 	gone                 // closed
 )
 
-// request is what others want of a viewer.
+// request is what other goroutines ask of a viewer, until its owner applies it.
 type request struct {
 	control []byte
 	pause   bool
@@ -162,7 +162,7 @@ func (v *Viewer) ask(change func(*request) error) error {
 	return err
 }
 
-// wake makes v's owner look at what is asked.
+// wake makes v's owner apply the request.
 func (v *Viewer) wake() {
 	if v.alone {
 		v.nudge()
@@ -171,7 +171,7 @@ func (v *Viewer) wake() {
 	v.loop.ask(v)
 }
 
-// nudge wakes the goroutine of a viewer that has one.
+// nudge wakes the viewer's own goroutine.
 func (v *Viewer) nudge() {
 	select {
 	case v.kick <- struct{}{}:
@@ -179,7 +179,7 @@ func (v *Viewer) nudge() {
 	}
 }
 
-// take returns what is asked. It is the owner's.
+// take returns the request and clears it. Only the owner calls it.
 func (v *Viewer) take() request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -188,7 +188,7 @@ func (v *Viewer) take() request {
 	return r
 }
 
-// heed does what was asked of v, and reports whether v is to be closed and why.
+// heed applies the request to v. It returns the reason if v must be closed.
 func (v *Viewer) heed() error {
 	r := v.take()
 	if r.close != nil {

@@ -14,8 +14,8 @@ import (
 // the viewers, which are in groups: those of one stream, form and merge time.
 // A group whose stream has something new is due when its merge time has passed;
 // then what has come is gathered once, and sent to each in one call that does
-// not wait. What a socket does not take is tried again later, so nobody waits
-// for anybody.
+// not wait. What a socket does not take is tried again later, so viewers do not wait
+// for each other.
 //
 // That is for TCP and Unix sockets on Unix systems. Other connections, TLS for
 // one, have a goroutine each, and deadlines.
@@ -29,7 +29,7 @@ type Writer struct {
 	next    int // loop for the next viewer
 	closed  bool
 	hangups hangups
-	empty   chan struct{} // closed when the last viewer has gone; nil when nobody waits for that
+	empty   chan struct{} // closed when the last viewer has gone; nil when no goroutine waits for that
 }
 
 // NewWriter returns a Writer whose loops run until Close.
@@ -87,7 +87,7 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	return v, nil
 }
 
-// gone is told of viewers whose peers have closed their connections.
+// gone closes a viewer whose peer has closed its connection.
 func (w *Writer) gone(id uint64) {
 	w.mu.Lock()
 	v := w.viewers[id]
@@ -97,7 +97,7 @@ func (w *Writer) gone(id uint64) {
 	}
 }
 
-// drain reads until the connection ends, where nothing else tells of that.
+// drain reads until the connection ends, where nothing else reports the end.
 func (v *Viewer) drain() {
 	_, _ = io.Copy(io.Discard, v.conn)
 	v.Close(ErrGone)

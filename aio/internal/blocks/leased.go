@@ -113,8 +113,8 @@ func (l *Leased) Holds(p []byte) int {
 }
 
 // Hold keeps the memory of p, if p was lent: a write of what a read has just
-// returned may take longer than until the next WaitIO. It returns what is to be
-// written, a copy when p is a small part of its block, and how much memory is
+// returned may last longer than until the next WaitIO. It returns the bytes to
+// write, a copy when p is a small part of its block, and how much memory is
 // kept; and the zero Buf when p is the program's own memory.
 func (l *Leased) Hold(p []byte) (kept mem.Buf, write []byte, held int) {
 	l.mu.Lock()

@@ -8,8 +8,8 @@ type batch struct {
 	self    weak.Pointer[batch]
 }
 
-// Completions turns completions into the slices that WaitIO returns, and uses those
-// slices again. Its owner guards it.
+// Completions collects completions in the slices that WaitIO returns, and reuses
+// those slices. Its owner guards it.
 //
 // A slice that is out is held weakly: were it held here as well, the connections
 // and contexts of the last results would live for as long as WaitIO is not called

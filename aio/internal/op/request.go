@@ -81,7 +81,7 @@ func (r *Request) Release() {
 	}
 }
 
-// Length is how many bytes a write is to write.
+// Length is the number of bytes to write.
 func (r *Request) Length() int {
 	switch r.Kind {
 	case WriteBuf:

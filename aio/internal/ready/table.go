@@ -13,8 +13,8 @@ import (
 
 // table finds connections by the program's name for them and by descriptor.
 //
-// Names are pointers, nearly always, and are told apart by their address. The table
-// does not hold them, or they could not be forgotten; so an address may have come to
+// Names are nearly always pointers, and are compared by address. The table does not
+// keep them alive, or they could never be collected; so an address may have come to
 // mean another connection, and a weak pointer shows that.
 type table struct {
 	conns  map[uintptr]*conn  // by the address of the program's connection
@@ -24,7 +24,7 @@ type table struct {
 }
 
 // addressOf returns the pointer that name is, or nil when it is another kind of
-// value that can be told apart by comparing.
+// comparable value.
 func addressOf(name net.Conn) (*byte, error) {
 	if name == nil {
 		return nil, op.ErrUnsupported

@@ -56,8 +56,8 @@ func (d *Driver) lastResults() ([]op.Result, error) {
 	return d.done.Take(), op.ErrWatcherClosed
 }
 
-// poll does whatever there is to be done, and when that completes nothing waits
-// until there is more. It is called, and returns, with mu held.
+// poll does all pending work. When that completes no operation, it waits until
+// there is more. It is called, and returns, with mu held.
 func (d *Driver) poll() error {
 	r := &d.round
 	d.poller.Arm(d.timers.next())

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
-// identifiable says why a connection cannot be told from others.
+// identifiable returns an error that says why a connection cannot be identified.
 func identifiable(conn net.Conn) error {
 	if conn == nil {
 		return fmt.Errorf("%w: it is nil", op.ErrUnsupported)

@@ -99,7 +99,7 @@ func TestTakesItsDeadlineAwayAfterwards(t *testing.T) {
 	}
 }
 
-// A timeout that nobody asked for is the connection's own: it is neither
+// A timeout that the driver did not set is the connection's own: it is neither
 // op.ErrDeadline nor a reason to try again.
 func TestPassesOnTimeoutsThatAreNotItsOwn(t *testing.T) {
 	x := newFixture(t, op.Settings{})

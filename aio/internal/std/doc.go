@@ -14,7 +14,7 @@
 // Write on a TLS connection that its deadline cuts short leaves crypto/tls unable
 // to write anything more: later writes complete with its error.
 //
-// Connections are told apart by ==. One with nothing pending is held until the
+// Connections are compared with ==. One with nothing pending is held until the
 // next Wait and then forgotten, except that those of the types in weakRef are
 // remembered weakly: to be closed with the watcher, and to be known as freed.
 // Others, once freed, give ErrConnClosed in the completion and not at

@@ -23,8 +23,8 @@ func isTimeout(err error, until time.Time) bool {
 	return errors.As(err, &t) && t.Timeout() && !until.IsZero() && !time.Now().Before(until)
 }
 
-// closedError turns the error of a connection that the program has closed into
-// op.ErrConnClosed, and leaves others as they are.
+// closedError replaces the error of a connection that the program has closed by
+// op.ErrConnClosed, and returns others unchanged.
 func (dir *direction) closedError(err error) error {
 	switch {
 	case errors.Is(err, net.ErrClosed):

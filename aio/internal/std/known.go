@@ -7,8 +7,8 @@ import (
 	"weak"
 )
 
-// weakRef is a connection that is remembered and not kept alive. Which types
-// there are has to be known here: nothing weak can be made of an interface.
+// weakRef refers to a connection without keeping it alive. The types are listed
+// here, because there are no weak pointers to interfaces.
 type weakRef interface {
 	// strong returns nil when the connection was collected.
 	strong() net.Conn

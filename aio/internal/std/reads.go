@@ -131,8 +131,8 @@ func (dir *direction) readOwn(o *operation) error {
 	}
 }
 
-// take gets memory for a read of n bytes. A read that is to be retained asks the
-// budget, and makes do with little.
+// take gets memory for a read of n bytes. A read into retained memory asks the
+// budget, and accepts less.
 func (dir *direction) take(o *operation, n int) (mem.Slab, error) {
 	a := dir.conn.driver.settings.Allocator
 	if o.Kind == op.ReadLeased {

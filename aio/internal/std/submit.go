@@ -36,7 +36,7 @@ func (d *Driver) completeRefused(conn net.Conn, r *op.Request, err error) error 
 	return nil
 }
 
-// accept is Submit for a connection that can be told from others.
+// accept is Submit for a connection that can be identified.
 func (d *Driver) accept(conn net.Conn, r op.Request) error {
 	o := &operation{Request: r, out: r.Buf}
 	if o.Kind.IsWrite() {

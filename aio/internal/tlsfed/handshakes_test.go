@@ -61,7 +61,7 @@ func TestHandshakesAreLimitedAndLeaveNoGoroutine(t *testing.T) {
 		t.Errorf("%d goroutines", n)
 	}
 	for _, s := range stalled {
-		s.conn.Close() // the server reads the end, and the next one has its turn
+		s.conn.Close() // the server reads the end, and the next handshake starts
 	}
 	for _, s := range stalled {
 		if err := result(t, s.ended); err == nil {

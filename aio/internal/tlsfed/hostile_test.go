@@ -104,7 +104,7 @@ func TestEndWithinARecord(t *testing.T) {
 	}
 	raw.(*net.TCPConn).CloseWrite()
 	if err := result(t, ended); err != io.EOF {
-		// The part of a record never reached crypto/tls: whoever cuts records says so.
+		// The partial record never reached crypto/tls: the code that cuts records reports it.
 		t.Errorf("the session ends with %v", err)
 	}
 }
