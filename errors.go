@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&s, ": %d bytes or more, limit %d", e.got, e.limit)
 	case errors.Is(e.Err, ErrTooLong) && e.limit != 0:
 		fmt.Fprintf(&s, ": %d or more, limit %d", e.got, e.limit)
-	case e.limit < 0: // a length in somebody's message can be
+	case e.limit < 0: // a length from a peer's message can be negative
 		fmt.Fprintf(&s, " of %d bytes", e.limit)
 	case e.limit != 0:
 		fmt.Fprintf(&s, ": %d of %d bytes", max(e.got, e.Done), e.limit)

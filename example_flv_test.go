@@ -98,7 +98,7 @@ func Example_flv() {
 			fmt.Println(err)
 			return
 		}
-		// For H.264 and AAC the second byte tells packets from settings.
+		// For H.264 and AAC the second byte is 1 for packets, 0 for settings.
 		if tag.Type == 18 || tag.Payload[1] == 1 {
 			packets[tag.Type]++
 		}

@@ -19,8 +19,8 @@ import (
 // in bufio.
 const noProgress = 100
 
-// want brings n contiguous bytes to the window's front. What is there when
-// that fails stays.
+// want brings n contiguous bytes to the window's front. If that fails, the
+// bytes that are there stay.
 func (b *BufReader) want(n int) error {
 	b.size.Open = false
 	if b.fill(n) {
@@ -29,7 +29,7 @@ func (b *BufReader) want(n int) error {
 	return b.wantSlow(n)
 }
 
-// wantLine is want for who does not know yet how many bytes it will be.
+// wantLine is want for a caller that does not know yet how many bytes it needs.
 func (b *BufReader) wantLine(n int) error {
 	b.size.Open = true
 	if b.fill(n) {
@@ -219,7 +219,7 @@ func (b *BufReader) readRaw(n int, scattered bool) error {
 		}
 		b.after = 0
 		if b.win.Simple() && !scattered && b.size.Direct(n, 0) {
-			// What is claimed beyond that is gathered, after a wait too.
+			// A larger request is gathered block by block, after a wait too.
 			b.after = int32(max(n, b.size.Want()))
 		}
 		epoch := b.epoch
@@ -400,15 +400,15 @@ func (b *BufReader) moveTo(size, need int) error {
 	return nil
 }
 
-// gatherRoom returns where bytes go that are too many to be read into one
-// block on somebody's word: block after block is filled, so that what is held
-// is what has come, and one block.
+// gatherRoom returns the room for a request too large to allocate before its
+// bytes arrive: the peer's length is not trusted. It fills block after block, so
+// that the reader holds what has arrived and one block.
 func (b *BufReader) gatherRoom(n int) ([]byte, error) {
 	w := &b.win
 	left := n - w.Len()
 	if !w.Gathering() {
-		// The block that the front is in is not to be held for as long as the
-		// gathering takes.
+		// Do not hold the front's block while the rest arrives: gathering may
+		// take as long as the peer needs.
 		length, own := w.Block()
 		switch kept := w.Kept(); {
 		case !own || b.size.Pinned():

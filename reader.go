@@ -20,11 +20,11 @@ import (
 // memory: over *net.TCPConn and stream *net.UnixConn the block is taken when
 // bytes are there; over other connections what waits is the smallest block
 // that held the last messages, and over readers without deadlines a block of
-// the stream's size. And memory follows the bytes that have arrived, whatever a
-// header claims.
+// the stream's size. And memory follows the bytes that have arrived, not the
+// length that a header states.
 //
-// When the allocator's budget is used up the reader waits for its turn, in the
-// order of coming, whether it holds a part of a frame or not. The timeout, the
+// When the allocator's budget is used up the reader waits in a queue, first in,
+// first out, whether it holds a part of a frame or not. The timeout, the
 // context, the connection's deadline and its Close end that wait too. mem.ErrBudget
 // is for what could never fit, and for readers that are fed.
 //
@@ -61,7 +61,7 @@ type BufReader struct {
 	inHeader bool
 	epoch    uint16 // number of the Reset or Recycle, so that a read notices one
 	after    int32  // of the block to take after a wait for which the block was given back
-	idled    int32  // capacity that the budget was told is held during a wait
+	idled    int32  // capacity that was reported to the budget as held during a wait
 
 	x     *extra
 	alloc *mem.Allocator
@@ -196,7 +196,7 @@ func (b *BufReader) Recycle() {
 	if x := b.x; x != nil {
 		x.endContext()
 		if x.timeout > 0 && b.kind != closed {
-			// Who goes on with the connection has not asked for it.
+			// The connection's next user has not asked for this deadline.
 			_ = b.SetTimeout(0)
 		}
 		x.timeout = 0

@@ -221,7 +221,7 @@ func TestSteadyReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// pumped writes frames to far for as long as somebody reads near.
+// pumped writes frames to far until a write fails.
 func pumped(t *testing.T, near, far io.ReadWriteCloser) io.Reader {
 	data := frameCycle().data
 	goTest(t, func() {

@@ -160,7 +160,7 @@ func TestReaderThatHoldsPartOfAFrameWaitsForMore(t *testing.T) {
 				if _, err := r.Peek(500); err != nil {
 					t.Fatal(err)
 				}
-				// Somebody takes all the rest.
+				// Take all the rest of the budget.
 				var all []mem.Buf
 				for b, err := a.TryGet(256); err == nil; b, err = a.TryGet(256) {
 					all = append(all, b)

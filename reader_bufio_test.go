@@ -175,7 +175,7 @@ func TestBytesThatComeWithAnErrorAreDeliveredBeforeIt(t *testing.T) {
 			if s, err := c.call(r); s != "" || err != errSource {
 				t.Fatalf("second call: %q, %v, want the error", s, err)
 			}
-			// An error is told once, and the source asked again.
+			// The error is returned once, then the source is read again.
 			if s, err := c.call(r); s != "fghie" || err != nil {
 				t.Fatalf("third call: %q, %v", s, err)
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// A length that is claimed before a wait does not take a block of that length
-// after it, also when the allocator has one at hand.
+// A length that was requested before a wait does not take a block of that
+// length after it, even when the allocator has a free one.
 func TestAClaimBeforeAWaitTakesNoBlockAfterIt(t *testing.T) {
 	const claim = 4 << 20
 	for _, network := range []string{"tcp", "unix"} {

@@ -155,7 +155,7 @@ func TestEndlessLineCostsItsLimit(t *testing.T) {
 			if got := blockBytes(a); got > 160<<10 {
 				t.Errorf("%s, %d bytes a read: %d bytes of blocks were taken", c.name, piece, got)
 			}
-			// Looking at the books before each read costs about a KiB each time.
+			// Reading the memory figures before each read costs about a KiB each time.
 			if !sys.Race && heap > 1<<20 {
 				t.Errorf("%s, %d bytes a read: %d bytes were allocated", c.name, piece, heap)
 			}
@@ -166,7 +166,7 @@ func TestEndlessLineCostsItsLimit(t *testing.T) {
 	}
 }
 
-// claims are the calls that a length in somebody's message is passed to.
+// claims are the calls that take a length from a peer's message.
 var claims = []struct {
 	name string
 	call func(r *sluice.BufReader, n int) error

@@ -281,7 +281,7 @@ func TestFramesWithWrongArgumentsPanic(t *testing.T) {
 	}
 }
 
-// panicking panics at its turn-th Read and returns single bytes otherwise.
+// panicking panics at Read number turn and returns single bytes otherwise.
 type panicking struct {
 	data []byte
 	turn int
@@ -369,7 +369,7 @@ func TestFramesOfAWriterComeBack(t *testing.T) {
 }
 
 // FuzzReadFrame reads frames of any bytes, whole and in two pieces, and writes
-// those that there are again.
+// the frames that it got again.
 func FuzzReadFrame(f *testing.F) {
 	for i, form := range frameForms {
 		f.Add(uint8(i), uint16(0), uint8(1), framesOf(form, testData(200), []int{3, 0, 200}))

@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// NewBufReaderFrom takes over reading from conn, which somebody has begun to
-// read through rw, as http.Hijacker leaves it: what rw has buffered is copied
-// and comes first, and rw's reader is not used afterwards.
+// NewBufReaderFrom takes over reading from conn, which was read through rw
+// before, as http.Hijacker leaves it. What rw has buffered is copied and comes
+// first, and rw's reader is not used afterwards.
 func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn, o ...Options) *BufReader {
 	b := made("NewBufReaderFrom", o)
 	b.Reset(conn)

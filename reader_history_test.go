@@ -142,7 +142,7 @@ func (h *history) failed(op string, err, want error) {
 	if !errors.Is(err, want) {
 		h.fatalf("%s: error %v, want %v", op, err, want)
 	}
-	// Nobody unwraps to find the end of a stream.
+	// Callers compare with == to find the end of a stream.
 	if want == io.EOF && err != io.EOF {
 		h.fatalf("%s: io.EOF is wrapped: %#v", op, err)
 	}

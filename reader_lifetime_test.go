@@ -129,7 +129,7 @@ func TestBytesHandedOutNeverChange(t *testing.T) {
 				close(holders[i])
 			}
 			r.Recycle()
-			// Somebody else takes what memory is free, and writes to it.
+			// Another owner takes the free memory and writes to it.
 			for range 50 {
 				b := a.Get(60_000)
 				clear(b.Bytes())

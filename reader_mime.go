@@ -22,7 +22,7 @@ func (b *BufReader) ReadMIMEHeader() (textproto.MIMEHeader, error) {
 		b.win.Mark()
 		b.inHeader = true
 	}
-	into := b.win.Before() // bytes of somebody else's mark before us
+	into := b.win.Before() // bytes since the caller's mark
 	done := false
 	defer func() {
 		if !b.win.Marked() {

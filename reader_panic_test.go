@@ -46,8 +46,8 @@ func recovered(f func() error) (err error) {
 	return f()
 }
 
-// TestSourceThatPanicsLosesNothing: it panics at every Read in turn (of many, at
-// some), in every call; the caller recovers and calls again.
+// TestSourceThatPanicsLosesNothing: each run panics at another Read (at some
+// only, when there are many), in every call; the caller recovers and calls again.
 func TestSourceThatPanicsLosesNothing(t *testing.T) {
 	for _, c := range repeatable {
 		for _, piece := range []int{3, 1000, 30_000} {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// A reader that waits parks a block which others hold too. They may let go of it
-// at any moment, and somebody else write into it: the reader must not look at
+// A reader that waits parks a block which others hold too. They may release it
+// at any moment, and a new owner may write into it: the reader must not look at
 // it again, not even for the last byte, which UnreadByte gives back.
 func TestAParkedBlockIsNotLookedAt(t *testing.T) {
 	near, far := tcpPair(t)
@@ -26,7 +26,7 @@ func TestAParkedBlockIsNotLookedAt(t *testing.T) {
 				runtime.Gosched()
 			}
 			b.Release()
-			// Whoever gets the block next writes into it, whatever its class.
+			// The next owner of the block writes into it, whatever its class.
 			for size := sluice.MinBlock; size <= 64<<10; size *= 2 {
 				next := mem.Default().Get(size)
 				for i := range min(size, 4*2000) {

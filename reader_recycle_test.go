@@ -137,7 +137,7 @@ func TestRecycleTwiceIsHarmless(t *testing.T) {
 		}
 		r.Recycle()
 		r.Recycle()
-		// Nor does the second take what somebody else has got meanwhile.
+		// Nor does the second release what another owner has got meanwhile.
 		b := a.Get(4096)
 		r.Recycle()
 		if !b.Valid() {

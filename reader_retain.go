@@ -12,8 +12,7 @@ import (
 // until Release, whatever becomes of the reader. It allocates nothing and
 // copies only what a block's end cuts. Errors are those of Next.
 //
-// A small Buf keeps its whole block: one that is to live long is compacted
-// with Buf.Compact.
+// A small Buf keeps its whole block: call Buf.Compact on one that must live long.
 func (b *BufReader) ReadBuf(n int) (mem.Buf, error) {
 	r, s := b.win.R, b.win.Slab()
 	if uint(n-1) < uint(b.win.W-r) && s.Valid() {

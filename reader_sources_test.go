@@ -49,7 +49,7 @@ func watched(t testing.TB, budget int64) *mem.Allocator {
 		for _, l := range a.Leaks() {
 			t.Errorf("%d bytes were not released; taken at\n%s", l.Size, l.Stack)
 		}
-		// Looks whether somebody wrote to what was released.
+		// Checks that nothing wrote to what was released.
 		a.Trim()
 	})
 	return a
@@ -158,7 +158,7 @@ func pinned(n int) func(t testing.TB, a *mem.Allocator, data []byte, next func()
 	}
 }
 
-// feed passes p to r by one of the three ways, by turns.
+// feed passes p to r in one of three ways, which turn selects.
 func feed(r *sluice.BufReader, a *mem.Allocator, turn int, p []byte) error {
 	switch turn % 3 {
 	case 0:
@@ -225,7 +225,7 @@ func send(t testing.TB, c net.Conn, data []byte, next func() int) {
 		}
 		closeWrite(c)
 	})
-	// Ends a Write that nobody reads.
+	// Ends a Write that is never read.
 	t.Cleanup(func() { _ = c.Close() })
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// TestRecycleUnderAReadThatWaits: the caller's mistake, which must not be
-// answered by a nil dereference or by bytes of somebody else's.
+// TestRecycleUnderAReadThatWaits: the caller's mistake, which must not end in a
+// nil dereference or in another owner's bytes.
 func TestRecycleUnderAReadThatWaits(t *testing.T) {
 	if sys.Race {
 		t.Skip("the mistake is a data race")

@@ -11,7 +11,7 @@ import (
 // call on the reader. Fewer bytes than n are an error, and then nothing is
 // consumed: io.EOF when there are none, io.ErrUnexpectedEOF when there are
 // some, ErrTooLong for more than Options.Frame, bufio.ErrNegativeCount for
-// n < 0, which a length in somebody's message can be.
+// n < 0, as a length from a peer's message can be.
 func (b *BufReader) Next(n int) ([]byte, error) {
 	r := b.win.R
 	if uint(n) > uint(b.win.W-r) {

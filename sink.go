@@ -49,7 +49,7 @@ const (
 	// plainBound is for writers that take one piece a call. A Buf as long as
 	// that is a call of its own with bufio.Writer too.
 	plainBound = 64 << 10
-	// together is what the parts of a Memory are brought together to for
+	// together is the length to which the parts of a Memory are joined for
 	// writers that take one piece a call: a TLS record's payload.
 	together = 16 << 10
 	// directFrom is the length from which Write does not copy: it sends what

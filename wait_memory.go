@@ -79,7 +79,7 @@ func (b *BufReader) awaitSlab(n int) (mem.Slab, error) {
 	return s, err
 }
 
-// beginIdle tells the budget what is held during a wait for the peer.
+// beginIdle reports to the budget what is held during a wait for the peer.
 func (b *BufReader) beginIdle() {
 	if b.asks && b.idled == 0 {
 		if b.idled = int32(min(b.win.Capacity(), 1<<30)); b.idled > 0 {

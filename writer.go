@@ -257,8 +257,8 @@ func (b *BufWriter) WriteMemory(m *mem.Memory) error {
 	return b.bounded()
 }
 
-// bounded flushes when as much waits as may, and otherwise sees to it that no
-// more than that is copied behind it.
+// bounded flushes when the limit of waiting bytes is reached. Otherwise it limits
+// the bytes that may still be copied.
 func (b *BufWriter) bounded() error {
 	room := b.room()
 	if room == 0 {

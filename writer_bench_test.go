@@ -14,7 +14,7 @@ import (
 // BenchmarkWriteBuf sends Bufs of one size to a peer in this process that
 // reads and forgets. In "bufio" each is copied into a bufio.Writer of 64 KiB
 // and released. cpu-ns/op is the processor time of the whole process, the peer
-// and the kernel included. Run the variants in turn and compare medians: the
+// and the kernel included. Alternate the variants and compare medians: the
 // machine changes from second to second.
 func BenchmarkWriteBuf(b *testing.B) {
 	for _, size := range []int{100, 600, 2048, 16 << 10} {

@@ -17,7 +17,7 @@ import (
 )
 
 // sendCalls returns how many system calls that write this thread has made, as
-// Linux counts them; ok is false where nobody counts.
+// Linux counts them; ok is false where the system does not count them.
 func sendCalls() (n int, ok bool) {
 	text, err := os.ReadFile("/proc/thread-self/io")
 	if err != nil {

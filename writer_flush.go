@@ -49,7 +49,7 @@ func (b *BufWriter) flush(op string, more bool) (out int64, err error) {
 }
 
 // settle releases what was to be sent, of size bytes, and the block too unless
-// it is to be kept.
+// keep is set.
 func (b *BufWriter) settle(size int, keep bool) {
 	if size < b.size/4 {
 		b.size = max(b.size/2, sizing.FirstBlock)

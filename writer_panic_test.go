@@ -152,7 +152,7 @@ func (r *faultRun) call() error {
 }
 
 // guarded makes a call as one that recovers does. A panic other than an
-// injected one or the library's word on a wrong count fails the test.
+// injected one or the library's panic on a wrong count fails the test.
 func (r *faultRun) guarded() (err error, panicked bool) {
 	text := panicOf(func() { err = r.call() })
 	if text != "" && text != "injected" && !(r.sink.kind == faultTooMany && strings.HasPrefix(text, "sluice: ")) {

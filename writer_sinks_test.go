@@ -79,7 +79,7 @@ func arrivals(t testing.TB, near, far net.Conn, next func() int) func() []byte {
 		_, err := got.ReadFrom(r)
 		failed <- err
 	})
-	// Ends a read that nobody answers.
+	// Ends a read that gets no answer.
 	t.Cleanup(func() { _ = far.Close() })
 	return func() []byte {
 		t.Helper()
@@ -136,8 +136,8 @@ func (r *recorder) lengths() []int {
 
 var errSink = errors.New("the sink is full")
 
-// limited takes so many bytes and then fails with err; nil takes less than it
-// is given without a word.
+// limited takes left bytes and then fails with err; with a nil err its Write is
+// short without an error.
 type limited struct {
 	bytes.Buffer
 	left int

@@ -15,15 +15,14 @@ import (
 var ErrBudget = errors.New("bytepool: budget used up")
 
 // A BudgetPool lends slices of one capacity and never owns more than its
-// budget in bytes, those that are idle included. What happens to a request
-// when all is lent is the caller's choice, call by call: [BudgetPool.TryGet]
-// fails, [BudgetPool.GetContext] waits, [BudgetPool.GetOrMake] goes without
-// the pool.
+// budget in bytes, idle slices included. When all slices are lent, the caller
+// chooses what happens: [BudgetPool.TryGet] fails, [BudgetPool.GetContext]
+// waits, and [BudgetPool.GetOrMake] allocates outside the pool.
 //
-// The pool knows each slice that it has lent, so that Put refuses everything
-// else, also a slice that was put already. The price is a mutex and a map
-// operation on each side. A lent slice whose owner forgets the Put stays
-// alive and counted until the pool is dropped.
+// The pool tracks each slice that it has lent. So Put refuses every other
+// slice, and a second Put of the same slice. The cost is a mutex and a map
+// operation for each Get and each Put. A slice whose owner forgets the Put
+// stays alive and counted until the pool is dropped.
 type BudgetPool struct {
 	size   int
 	cap    int
@@ -39,14 +38,14 @@ type BudgetPool struct {
 	refused, outside uint64
 }
 
-// waiter is somebody in GetContext.
+// waiter is one caller that waits in GetContext.
 type waiter struct {
 	ready chan []byte // has room for the one slice that is handed over
 }
 
 // NewBudgetPool returns a pool of slices of length size and the given
 // capacity, both in bytes, as many as fit into budget bytes. Only the slices'
-// arrays are counted, not the pool's books, some tens of bytes for each.
+// arrays are counted, not the pool's own records, some tens of bytes for each.
 // It panics when size is larger than capacity, when a number is negative, and
 // when not even one slice with room for a byte fits into the budget.
 func NewBudgetPool(budget int64, size, capacity int) *BudgetPool {
@@ -83,10 +82,10 @@ func (p *BudgetPool) TryGet() ([]byte, error) {
 	return p.handOut(b), nil
 }
 
-// GetContext is TryGet that waits until there is a slice or ctx ends. Its
-// error matches both ErrBudget and the context's cause. Who waits is served in
-// the order of coming, and before anybody who has not waited. A context
-// that has ended already matters only when there is nothing to be had.
+// GetContext is TryGet that waits until a slice is free or ctx ends. Its error
+// matches both ErrBudget and the context's cause. Waiting callers are served
+// first in, first out, and before callers that have not waited. A context that
+// has already ended matters only when no slice is free.
 func (p *BudgetPool) GetContext(ctx context.Context) ([]byte, error) {
 	p.mu.Lock()
 	if b := p.take(); b != nil {
@@ -134,9 +133,9 @@ func (p *BudgetPool) GetOrMake() []byte {
 
 // Put transfers b to the pool and reports whether it was one that the pool had
 // lent. Anything else is refused and changes nothing: nil, a slice from
-// elsewhere or from GetOrMake's outside, b[i:] for any i but 0, b[:n:m] that
-// lost capacity, and a second Put while the slice is not lent again. Who waits
-// longest in GetContext gets the slice.
+// elsewhere, one that GetOrMake made outside the pool, b[i:] for any i but 0,
+// b[:n:m] that lost capacity, and a second Put while the slice is not lent
+// again. The caller that has waited longest in GetContext gets the slice.
 func (p *BudgetPool) Put(b []byte) bool {
 	if cap(b) != p.cap {
 		return false
@@ -152,7 +151,7 @@ func (p *BudgetPool) Put(b []byte) bool {
 		enter("BudgetPool", b)
 	}
 	if first := p.waiting.Front(); first != nil {
-		// Still lent, to the next owner: nobody can come in between.
+		// The slice stays lent, now to the next owner: no other caller can take it.
 		p.waiting.Remove(first).(*waiter).ready <- b
 		return true
 	}
@@ -171,7 +170,7 @@ func (p *BudgetPool) Trim() int64 {
 	return int64(n) * int64(p.cap)
 }
 
-// BudgetStats is what a BudgetPool says of itself, at one moment.
+// BudgetStats is a snapshot of a BudgetPool's figures.
 type BudgetStats struct {
 	Budget  int64  // bytes, as given to NewBudgetPool
 	Lent    int64  // bytes: capacity of slices that were got and not put
@@ -195,8 +194,8 @@ func (p *BudgetPool) Stats() BudgetStats {
 	}
 }
 
-// take is called with mu held and returns nil when all is lent. While
-// somebody waits all is lent: Put hands over directly.
+// take is called with mu held and returns nil when all slices are lent. While
+// a caller waits all are lent, because Put hands its slice over directly.
 func (p *BudgetPool) take() []byte {
 	var b []byte
 	if n := len(p.idle); n > 0 {

@@ -25,7 +25,7 @@ func mustGet(t *testing.T, p *bytepool.BudgetPool) []byte {
 }
 
 func TestBudgetBoundsWhatIsLent(t *testing.T) {
-	// 10 KiB and a bit: ten slices of 1 KiB, the rest fits nobody.
+	// 10 KiB and a bit: ten slices of 1 KiB, the rest is too small for a slice.
 	p := bytepool.NewBudgetPool(10<<10+1000, 10, 1<<10)
 	for range 10 {
 		mustGet(t, p)
@@ -198,7 +198,7 @@ func TestGetContextEndsWithItsContext(t *testing.T) {
 			t.Fatalf("who gave up is still waiting: %+v", s)
 		}
 
-		// There is something to be had, so nobody has to wait.
+		// A slice is free, so the call does not wait.
 		p.Put(held)
 		if _, err = p.GetContext(because); err != nil {
 			t.Fatalf("with an idle slice: %v", err)

@@ -7,9 +7,9 @@ import (
 	"github.com/sluice-go/sluice/internal/invariant"
 )
 
-// A BufferPool keeps *bytes.Buffer in a sync.Pool, those of a fitting capacity
-// only: one that had to hold something huge once would pin that memory for
-// good, while everybody after it writes a few hundred bytes.
+// A BufferPool keeps *bytes.Buffer in a sync.Pool, but only buffers whose
+// capacity is in its range: a buffer that was huge once would pin that memory
+// for good, while later owners write a few hundred bytes.
 type BufferPool struct {
 	pool sync.Pool
 	size int

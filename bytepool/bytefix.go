@@ -57,7 +57,7 @@ func (p *ByteFixPool) Put(b []byte) bool {
 	if cap(b) != p.kept {
 		return false
 	}
-	// Before the send: after it the slice may be somebody else's already.
+	// Before the send: after it the slice may already have another owner.
 	if invariant.Enabled {
 		enter("ByteFixPool", b)
 	}

@@ -49,10 +49,10 @@ func (p *BytePool) Get() []byte {
 // 0, while b[:n] is welcome. A refusal every time means that the pool does
 // nothing; its capacity is too small, or the wrong slice comes back.
 //
-// The length does not matter, and where a slice came from cannot be seen: one
-// that was made elsewhere is taken if its capacity fits. It must be ordinary
-// Go memory, not a mapping that somebody may end. A second Put of the same
-// slice cannot be detected, and hands it to two owners.
+// The length does not matter. Put cannot see where a slice came from: it takes
+// one that was made elsewhere if the capacity fits. The slice must be ordinary
+// Go memory, not a mapping that may be unmapped. A second Put of the same slice
+// cannot be detected, and hands it to two owners.
 func (p *BytePool) Put(b []byte) bool {
 	if cap(b) != p.kept {
 		return false

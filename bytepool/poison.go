@@ -7,9 +7,9 @@ import (
 
 // What follows runs in builds with the tag invariants only. A slice is filled
 // with one pattern while it is in a pool and with another when it comes out.
-// One that comes in and already has the first was put twice; one that comes
-// out without it was written by somebody who had put it. The patterns say
-// nothing of a slice that was got again between its two Puts.
+// A slice that comes in with the first pattern was put twice. A slice that
+// comes out without it was written after its Put. The patterns cannot show a
+// second Put of a slice that was got again in between.
 
 const (
 	inside  = "\xa5in the pool\x5a\xa5\x5a\xa5" // 16 bytes
@@ -33,7 +33,7 @@ func filled(b []byte, pattern string) bool {
 	return bytes.Equal(b[n:], b[:len(b)-n])
 }
 
-// stale makes a new slice look used, for those who take it to be zeroed.
+// stale makes a new slice look used, to expose callers that expect zeroes.
 func stale(b []byte) { fill(b[:cap(b)], outside) }
 
 // enter is called with a slice that comes into a pool.

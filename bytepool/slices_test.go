@@ -151,7 +151,7 @@ func TestGetAndPutAllocateNothing(t *testing.T) {
 	eachPool(t, func(t *testing.T, m maker) {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		p := m.make(64, 4096)
-		// Twice: what is lent and put first may have to be made, and books to grow.
+		// Warm up: the first Get may allocate a slice, and the pool's map may grow.
 		p.Put(p.Get())
 		if n := testing.AllocsPerRun(1000, func() { p.Put(p.Get()) }); n != 0 {
 			t.Fatalf("Get and Put allocate %v times", n)

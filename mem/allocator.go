@@ -12,7 +12,7 @@ import (
 // collected with everything in its caches.
 //
 // Memory is not cleared between uses: a new Buf holds what was there before.
-// Whoever fills a part must hand on that part alone.
+// A caller that fills a part must pass on only that part.
 type Allocator struct {
 	classes    [numClasses]class
 	large      class

@@ -107,14 +107,14 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // of a frame. It returns a block of at least n bytes, retained, or an error
 // that matches ErrBudget. Any number of goroutines may wait.
 //
-// Those who wait, here and in GetContext, are served in the order of coming,
-// and nobody overtakes them: a large request keeps smaller ones behind it
+// Those who wait, here and in GetContext, are served first in, first out,
+// and no request overtakes them: a large request keeps smaller ones behind it
 // waiting. The place is kept until there is room or stop yields an error, which
 // the returned error then matches too. An error received from stop is always
 // returned: room that was granted in the same moment goes to the next. A stop
 // that is closed ends the wait with ErrBudget alone; a nil stop never ends it.
 // When there is room at once stop is not looked at. A request that is larger
-// than the whole budget is refused at once. Without a budget nobody waits.
+// than the whole budget is refused at once. Without a budget no call waits.
 //
 // held is the capacity in bytes, as Cap counts it, that the caller keeps while
 // it waits, because the room is what it needs to go on: the block with the
@@ -160,13 +160,13 @@ func (a *Allocator) awaitSlab(n, held int, stop <-chan error) (Slab, error) {
 	return slabOf(a.reserved(c, nil, n)), nil
 }
 
-// idle says that held bytes of capacity more (negative: fewer) are in the hands
-// of readers that wait for their peers with a part of a frame. Nobody can count
-// on getting them back, see awaitSlab. A reader calls it before such a wait,
-// and after it with the same number negative; what is given as held to
-// awaitSlab is not given here at the same time. It is one atomic addition, and
-// nothing without a budget. Any goroutine may call it. More taken away than was
-// added panics.
+// idle adds held bytes of capacity (negative: subtracts) to what is held by
+// readers that wait for their peers with a part of a frame. The queue must not
+// count on getting that capacity back, see awaitSlab. A reader calls idle before
+// such a wait, and after it with the same number negative. Capacity that is
+// given to awaitSlab as held is not given here at the same time. The cost is one
+// atomic addition, and nothing without a budget. Any goroutine may call it.
+// Subtracting more than was added panics.
 func (a *Allocator) idle(held int) {
 	u := &a.budget
 	if u.limit == 0 {

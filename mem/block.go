@@ -12,7 +12,7 @@ import (
 //   - as one Buf, which its own cell counts; the last release of that cell
 //     sends the block home;
 //   - as a Slab, whose filler cuts Bufs out of it. Each has a cell, the first
-//     of them the block's own. Here the witness says when everybody is gone.
+//     of them the block's own. Here the witness shows when no holder is left.
 //
 // In the pool the own cell has the next generation and one holder, the pool,
 // whose reference becomes the first owner's: Get changes nothing in the word.
@@ -45,7 +45,7 @@ type cellChunk [8]cell
 // the largest block that readers use has.
 const keepChunks = 128
 
-// dropCells lets go of all chunks but the first ones; nobody holds a part of b.
+// dropCells drops all chunks but the first keep; no part of b is held.
 func (b *block) dropCells(keep int) {
 	for _, chunk := range b.more[keep:] {
 		for i := range chunk {
@@ -103,8 +103,8 @@ func (b *block) idleWord(w uint64) uint64 {
 	return w&genMask + first
 }
 
-// goHome ends a checkout: nobody holds a part of b, and the own cell has its
-// idle word.
+// goHome ends a checkout: no part of b is held, and the own cell has its idle
+// word.
 func (b *block) goHome(idle uint64) {
 	if idle == 0 {
 		b.bury()

@@ -232,8 +232,7 @@ func (u *budget) trim() {
 	u.mu.Unlock()
 }
 
-// reserve charges size bytes within the limit. Nobody overtakes those who
-// wait.
+// reserve charges size bytes within the limit. It never overtakes the queue.
 func (u *budget) reserve(size int) bool {
 	if !u.pressure.Load() && u.try(size) {
 		return true
@@ -242,8 +241,8 @@ func (u *budget) reserve(size int) bool {
 }
 
 // pressed returns the budget in bytes, 0 when there is none, and whether it is
-// used up: who waits for memory should take no more than needed then, and give
-// back what can be spared.
+// used up: a reader should then take no more than it needs, and give back what
+// it can spare.
 func (a *Allocator) pressed() (limit int64, pressed bool) {
 	return a.budget.limit, a.budget.pressure.Load()
 }

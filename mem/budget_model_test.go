@@ -207,7 +207,7 @@ func (h *budgetHistory) do() {
 	}
 }
 
-// await lets somebody wait, who keeps some of what is held meanwhile.
+// await starts a waiter, which keeps some of the held blocks meanwhile.
 func (h *budgetHistory) await(n int) {
 	w := &modelWaiter{id: len(h.started), size: int64(h.a.Cap(n))}
 	h.started = append(h.started, w)

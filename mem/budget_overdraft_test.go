@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// await starts an AwaitSlab that nobody stops.
+// await starts an AwaitSlab without a stop.
 func await(a *mem.Allocator, n, held int) <-chan mem.Slab {
 	to := make(chan mem.Slab, 1)
 	go func() {
@@ -132,7 +132,7 @@ func TestIdleReadersDoNotLockOthersOut(t *testing.T) {
 			t.Errorf("two frames that stay out were granted within %v", d)
 		}
 		// The third waits for the interval once; from then on the fast ones
-		// pay for nobody.
+		// do not wait.
 		for range 1000 {
 			s := <-await(a, 4096, 0)
 			if over := a.Stats().Budget.Overdraft; over != 3*4096 {
@@ -178,7 +178,7 @@ func TestAThousandWithHalfAFrameEachAllFinish(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// Nobody had to wait for the interval: each gives back what it got.
+		// No reader had to wait for the interval: each gives back what it got.
 		if d := time.Since(start); d != 0 {
 			t.Errorf("it took %v", d)
 		}

@@ -175,8 +175,8 @@ func TestAStoppedWaitLosesNoRoom(t *testing.T) {
 	settled(t, a)
 }
 
-// In a bubble time stands still while anybody can run: an end that was seen by
-// looking again and again would take time.
+// In a bubble time stands still while any goroutine can run: an end that was
+// found by polling would take time.
 func TestTheEndOfAWaitIsSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, bufs := fullAllocator(t, 1, 4096)
@@ -205,7 +205,7 @@ func TestTheEndOfAWaitIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// A queue that nobody can serve costs nothing: after the second look for idle
+// A queue that cannot be served costs nothing: after the second look for idle
 // charges no timer is set.
 func TestAWaitDoesNotPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -157,8 +157,8 @@ func TestNoWakeupIsLost(t *testing.T) {
 	}
 }
 
-// Cancelling races with being served; whoever is told no must not keep a
-// charge, and whoever is served must not lose it.
+// Cancelling races with being served. A caller that gets an error must not keep
+// a charge, and a caller that is served must not lose it.
 func TestCancelAgainstBeingServed(t *testing.T) {
 	a, bufs := fullAllocator(t, 1, 4096)
 	refusals := 0

@@ -152,7 +152,7 @@ func TestMoreThanTheWholeBudgetIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// Room comes back on many ways, and each wakes who waits.
+// Capacity comes back in several ways, and each wakes a waiter.
 func TestEveryWayBackWakesAWaiter(t *testing.T) {
 	for name, free := range map[string]func(a *mem.Allocator, b mem.Buf){
 		"Release":       func(_ *mem.Allocator, b mem.Buf) { b.Release() },

@@ -14,8 +14,8 @@ import (
 // call has changed nothing. A []byte that was taken out of a Buf cannot be
 // checked: LeakParanoid poisons it when its block comes home.
 //
-// The bytes may be read by all holders at once. They may be written only by
-// one who knows that nobody else holds them: after Get, before Retain.
+// All holders may read the bytes at once. A holder may write them only while it
+// is the only one: after Get, before Retain.
 // Different Bufs of one block may be used by different goroutines; one Buf
 // variable by one at a time.
 type Buf struct {
@@ -89,8 +89,8 @@ func (b *Buf) Release() {
 	}
 	key := b.key
 	w := c.word.Load()
-	// The usual ends, spelled out: somebody else still holds the same bytes, or
-	// nobody does and they were cut from a block, or they are all of a block.
+	// The usual cases, inlined: another holder has the same bytes; or there is
+	// none, and they were cut from a block or are all of a block.
 	if remains := w - uint64(uint32(key)); !stale(w, key) && !c.tracked {
 		switch {
 		case remains&holderMask != 0:

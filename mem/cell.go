@@ -22,7 +22,7 @@ import (
 //
 // A bit is handed out once in a generation and never again. So a copy of a Buf
 // that is released after its original finds its bit clear and is refused,
-// whoever else holds the stretch by then. When the bits are used up, further
+// no matter who holds the stretch by then. When the bits are used up, further
 // references go to children, which are cells of their own.
 //
 // Every change is a compare-and-swap against a word that was looked at first:
@@ -170,7 +170,7 @@ func (c *cell) newChild(key uint64, data []byte, n int, op string) *cell {
 	gen := k.word.Load()&genMask + genOne
 	k.block, k.parent, k.data = c.block, c, data
 	k.kind, k.tracked = child, c.tracked
-	// Nobody else knows k yet.
+	// No other goroutine can reach k yet.
 	sys.StoreRelaxed64(&k.word, wordOf(gen, n))
 	return k
 }
@@ -199,7 +199,7 @@ func (c *cell) releaseChild() {
 }
 
 // leave replaces w, just read, by what remains after a holder left, and ends
-// the cell's use when nobody remains. It reports false when the word has
+// the cell's use when no holder remains. It reports false when the word has
 // changed meanwhile.
 func (c *cell) leave(w, remains uint64) bool {
 	switch {

@@ -55,7 +55,7 @@ func (c *class) init(a *Allocator, size int) {
 	c.gauges.next, c.gauges.prev = &c.gauges, &c.gauges
 }
 
-// create makes a block of size bytes, checked out by nobody yet.
+// create makes a block of size bytes, not checked out yet.
 func (c *class) create(size int) *block {
 	c.misses.Add(1)
 	g := &gauge{class: c, size: size}
@@ -85,8 +85,8 @@ func (c *class) takeBack(b *block) {
 	c.pool.Put(b)
 }
 
-// retire takes a block's gauge out of the books: the block was dropped, or
-// the collector has found it.
+// retire removes a block's gauge from the accounting: the block was dropped,
+// or the collector has found it.
 func (c *class) retire(g *gauge, released bool) {
 	c.mu.Lock()
 	if g.next == nil {

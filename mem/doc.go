@@ -1,10 +1,10 @@
 // Package mem is counted memory: blocks from per-processor caches that are
-// filled once, shared by reference and given back by whoever is last.
+// filled once, shared by reference and given back by the last holder.
 //
 // A [Buf] is one reference to a stretch of a block. An [Allocator] hands Bufs
 // out and takes blocks back; a [Memory] is an ordered list of Bufs, and a
-// [MemoryReader] reads one. A [Slab] is for those who fill blocks and cut
-// them up: readers.
+// [MemoryReader] reads one. A [Slab] is for code that fills blocks and cuts
+// them into Bufs, such as readers.
 //
 // Three words say whose bytes are whose, here and in all packages on top:
 //
@@ -14,7 +14,7 @@
 //   - transferred: not yours after the call, also when it fails.
 //
 // Forgetting a Release costs reuse, never correctness: block memory is
-// ordinary Go memory and the collector takes what nobody refers to. The leak
+// ordinary Go memory and the collector frees what is unreachable. The leak
 // levels name the line that forgot, and the outstanding references are the
 // pprof profile sluice_bufs. A release too many panics before it does harm,
 // with the exceptions that [Buf] states.

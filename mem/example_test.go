@@ -79,7 +79,7 @@ func ExampleAllocator_GetContext() {
 	_, err := alloc.TryGet(100)
 	fmt.Println(errors.Is(err, mem.ErrBudget), err)
 
-	// GetContext waits until somebody releases, or until its context ends.
+	// GetContext waits until a release makes room, or until its context ends.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	go first.Release()

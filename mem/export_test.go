@@ -75,8 +75,7 @@ func (a *Allocator) Join(n int) *Ticket {
 	return a.budget.join(size, 0)
 }
 
-// Served reports whether t has been served. It is for tickets that nobody has
-// claimed.
+// Served reports whether t has been served. Use it before Claim.
 func (t *ticket) Served() bool { return len(t.ready) == 1 }
 
 // Claim waits for the room that t is for, and returns n bytes in it.

@@ -6,15 +6,15 @@ import (
 	"github.com/sluice-go/sluice/internal/sys"
 )
 
-// A gauge is what the allocator's books know of one block. It outlives the
-// block, so that the books are right after the collector took it. Its owner,
-// whoever has the block in hand, writes took and freed without a fence;
+// A gauge is the accounting record of one block. It outlives the block, so that
+// the figures are right after the collector took it. The goroutine that owns
+// the block at the moment writes took and freed without a fence;
 // others load them, and see a checkout or its end a moment late at most.
 type gauge struct {
 	took  uint32 // number of the latest checkout: how many there were
 	freed uint32 // number of the latest checkout that ended
 	// charged says that the block's capacity is counted against the budget.
-	// An idle block stays charged until somebody wants the room.
+	// An idle block stays charged until its room is needed.
 	charged atomic.Uint32
 	cut     atomic.Uint32 // checkout in which a small view was cut
 	loose   atomic.Uint32 // checkout in which the filler let go and views stayed

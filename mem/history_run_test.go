@@ -40,7 +40,7 @@ func newRun(t *testing.T, h *history, a *mem.Allocator) *run {
 }
 
 // race runs every worker's steps in a goroutine of its own. A step waits for
-// the holders that it uses, which earlier steps make, so nobody waits forever.
+// the holders that it uses, which earlier steps make, so no step waits forever.
 func (r *run) race() {
 	var end sync.WaitGroup
 	for w := range r.h.workers {
@@ -260,8 +260,8 @@ func (w *worker) read(s step) {
 	m.Release()
 }
 
-// stale calls methods of a Buf that was released. If nobody has the block any
-// more they must panic; if others have it, only tokens tell.
+// stale calls methods of a Buf that was released. If the block is free they
+// must panic; if others hold it, only tokens show that the Buf is stale.
 func (w *worker) stale(s step, old mem.Buf) {
 	sure := w.model.refs(s.from[0]) == 1 || w.alloc.LeakLevel() >= mem.LeakTrace && w.model.watched(s.from[0])
 	if !sure {

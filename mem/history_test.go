@@ -22,7 +22,7 @@ type history struct {
 }
 
 // A holder is a Buf or a Memory from its making to its end. It belongs to one
-// worker; who makes it for another hands it over.
+// worker; a worker that makes it for another hands it over.
 type holder struct {
 	worker int
 	memory bool

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/internal/invariant"
 )
 
-// Level is how closely an allocator watches for references that nobody
-// released, and for releases that nobody owed.
+// Level is how closely an allocator watches for references that were not
+// released, and for releases of references that were not held.
 type Level uint32
 
 const (
@@ -26,7 +26,7 @@ const (
 	// and names both lines.
 	LeakTrace
 	// LeakParanoid is LeakTrace, and what comes home is overwritten and kept
-	// back for a while: whoever reads it sees 0xDB, and writing to it panics
+	// back for a while: a late read sees 0xDB, and writing to it panics
 	// when the block leaves the quarantine. Blocks above 4 MiB are overwritten
 	// and go to the collector.
 	LeakParanoid
@@ -68,7 +68,7 @@ type track struct {
 	ended map[token]*ref // references that were released, with the stack that did it
 }
 
-// A token is what a Buf is told by. That of a Slab's filler is the zero token.
+// A token identifies a Buf. That of a Slab's filler is the zero token.
 type token struct {
 	c   *cell
 	key uint64
@@ -92,7 +92,7 @@ func (a *Allocator) SetLeak(l Level) (before Level) {
 }
 
 // begin starts to watch b, which is being handed out with n bytes under key, if
-// its turn has come.
+// the level selects it.
 func (l *leak) begin(b *block, n int, key uint64) {
 	level := Level(l.level.Load())
 	if level == LeakSample && (l.gets.Add(1)-1)%sampleEvery != 0 {

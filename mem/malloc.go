@@ -109,8 +109,8 @@ func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
 }
 
 // Recycle ends the use of a as a source of slices: it forgets every slice
-// that was not freed, leaving their memory to the collector once nobody uses
-// it, and gives cached memory back. Freeing such a slice later is refused.
+// that was not freed, leaving their memory to the collector once it is
+// unreachable, and gives cached memory back. Freeing such a slice later is refused.
 // Bufs are not touched, and a can be used on.
 func (a *Allocator) Recycle() {
 	for _, r := range a.slices.takeOut() {

@@ -7,16 +7,15 @@ import (
 )
 
 // Memory is an ordered list of Bufs that is handed on as one: a frame that
-// lies in two blocks, a header and its payload. Whoever holds it calls Release
+// lies in two blocks, a header and its payload. Its holder calls Release
 // once. The zero Memory is empty and ready for Append.
 //
-// Size and Buffers are there to be read. Nobody but the Memory changes them,
-// and in particular Buffers is never given to net.Buffers.WriteTo, which eats
-// its argument: that is what WriteTo of Memory is for.
+// Size and Buffers are read-only for callers. In particular do not pass Buffers
+// to net.Buffers.WriteTo, which consumes its argument: use Memory.WriteTo.
 //
-// A Memory belongs to one goroutine at a time, except that those methods which
-// only look (Bytes, CopyTo, NewReader, Retain, RetainedSlice, WriteTo) may run at
-// once while nobody appends, compacts, clips or releases.
+// A Memory belongs to one goroutine at a time, with one exception: the read-only
+// methods (Bytes, CopyTo, NewReader, Retain, RetainedSlice, WriteTo) may run at
+// once while no goroutine appends, compacts, clips or releases.
 // For a second holder there is Retain. Every method of a released Memory
 // panics. A Memory must not be copied.
 type Memory struct {

@@ -20,10 +20,10 @@ func (u *budget) overdraftAfter() time.Time {
 	return u.over.began.Add(min(overdraftInterval, queueTime/time.Duration(max(1, u.queue.len()))))
 }
 
-// An overdraft is room that was granted beyond the limit, because those who
-// wait hold so much that nobody could make it: without it they would wait for
-// each other for ever. It is granted to the first in the queue, and not again
-// before it has come back or overdraftAfter.
+// An overdraft is room that was granted beyond the limit, because the waiting
+// readers hold so much that the room could never come back: without it they
+// would wait for each other for ever. It is granted to the first in the queue.
+// The next one is granted when this one has come back or after overdraftAfter.
 //
 // It has come back when no more is charged than before it. Were that the limit
 // instead, one overdraft that a slow peer keeps would make all others wait for
@@ -35,9 +35,9 @@ type overdraft struct {
 	began time.Time // when the latest was granted
 }
 
-// stuck reports whether t could not be served even if everybody gave back what
-// is not held by those who wait, for room or for their peers. It is called with
-// mu held.
+// stuck reports whether t could not be served even if all capacity came back
+// that is not held by readers that wait, for room or for their peers. It is
+// called with mu held.
 func (u *budget) stuck(t *ticket) bool {
 	return int64(t.size) > u.limit-(u.queue.held+u.idle.Load())
 }

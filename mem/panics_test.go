@@ -35,8 +35,8 @@ func mustPanic(t *testing.T, what string, f func(), wants ...string) {
 	}
 }
 
-// patience is how long a test waits for what other goroutines or the collector
-// must do in the end, before it fails.
+// patience is the time limit of a test for what other goroutines or the
+// collector must do.
 const patience = 30 * time.Second
 
 // eventually waits for what only other goroutines can bring about.
@@ -58,8 +58,8 @@ func eventuallyCollected(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// steady makes caches predictable for the test: one processor, no collection
-// but those that are asked for.
+// steady makes caches predictable for the test: one processor, and only
+// explicit garbage collections.
 func steady(t *testing.T) {
 	procs, gc := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1)
 	t.Cleanup(func() {

@@ -13,8 +13,8 @@ const poison = 0xDB
 // may be used again.
 const quarantineBytes = 16 << 20
 
-// A quarantine keeps released blocks for a while and sees to it that nobody
-// writes to them. It exists for LeakParanoid and for builds with the
+// A quarantine keeps released blocks for a while and checks that they are not
+// written to. It exists for LeakParanoid and for builds with the
 // invariants tag.
 type quarantine struct {
 	pattern []byte

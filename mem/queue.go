@@ -7,7 +7,7 @@ import (
 
 // A ticket is a place in the queue for room in a budget. It is served by
 // charging its size and sending on ready: the charge belongs to the ticket's
-// owner from then on, so that nobody has to compete for it.
+// owner from then on, and no other caller competes for it.
 type ticket struct {
 	size int   // capacity wanted
 	held int64 // capacity in its owner's hands meanwhile
@@ -86,9 +86,9 @@ func (u *budget) leave(t *ticket) (charged bool) {
 	return charged
 }
 
-// settle serves all who can be, in their order, and sets the marks at which it
-// has to be called again. It ends the pressure when nobody waits and an eighth
-// of the budget is free. It is called with mu held, after every change.
+// settle serves all tickets that can be served, in order, and sets the marks at
+// which it has to be called again. It ends the pressure when no ticket waits and
+// an eighth of the budget is free. It is called with mu held, after every change.
 func (u *budget) settle() {
 	for {
 		u.lookOver()
@@ -109,7 +109,7 @@ func (u *budget) settle() {
 }
 
 // setMarks sets the marks for t, the first in the queue, or for an empty queue,
-// and the alarm for what only time brings.
+// and the alarm for what depends only on time.
 func (u *budget) setMarks(t *ticket) {
 	room, idle := int64(noRoomMark), int64(noIdleMark)
 	switch {

@@ -67,8 +67,8 @@ func (b *block) slab() Slab {
 }
 
 // slabOf makes a Slab of a Buf, transferred, that Get or Wrap returned and
-// that nobody else holds. Of another Buf, which stays the caller's, it makes
-// none: the Slab is not Valid.
+// that has no other holder. Any other Buf stays the caller's, and the returned
+// Slab is not Valid.
 func slabOf(b Buf) Slab {
 	b.live("slabOf")
 	c := b.c
@@ -150,7 +150,7 @@ func panicCut(i, n, length int) {
 	panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, length))
 }
 
-// Shared reports whether somebody else holds a part of the block.
+// Shared reports whether a part of the block has another holder.
 func (s *Slab) Shared() bool {
 	c := s.c
 	for c.word.Load()&liveMask == 0 {
@@ -169,8 +169,8 @@ func (s *Slab) Release() {
 	if b == nil {
 		panic("mem: Slab.Release: the Slab is empty or was released")
 	}
-	// The usual end, spelled out: nobody has a part of a pooled block. Readers
-	// come here when the stack is at its deepest.
+	// The usual case, inlined: no part of a pooled block is held. Readers call
+	// this when the stack is at its deepest.
 	if h := b.home; h != nil && !h.heap && b.track == nil && len(b.more) <= keepChunks && !s.Shared() {
 		if w := b.own.word.Load(); w < lastGen<<genShift {
 			*s = Slab{}

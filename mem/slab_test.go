@@ -238,8 +238,8 @@ func TestAParkedSlabHoldsNoMemory(t *testing.T) {
 	runtime.KeepAlive(parked)
 }
 
-// The last Release and Unpark race for the block: one of them has it, and the
-// books say which.
+// The last Release and Unpark race for the block: one of them gets it, and the
+// accounting shows which.
 func TestUnparkAgainstTheLastRelease(t *testing.T) {
 	rounds := 50_000
 	if sys.Race || invariant.Enabled {

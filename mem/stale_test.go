@@ -79,7 +79,7 @@ func TestEveryMethodOfAStaleBufPanicsAndChangesNothing(t *testing.T) {
 				if b.Valid() || stale.Valid() {
 					t.Errorf("%s: Valid after Release", what)
 				}
-				// Whoever has the block by now must not notice.
+				// The block's new holder must not be affected.
 				next := a.Get(5000)
 				before := a.Stats()
 				copy(next.Bytes(), "mine")

@@ -2,29 +2,31 @@ package mem
 
 // A Slab's block goes home when its filler and the holders of all cut cells
 // are gone. A count of them would be one more word to change for each release,
-// and one that all holders fight over. Instead one of those who are still
-// there is the block's witness, and only the witness's end has to look for
+// and all holders would contend for it. Instead one of the remaining owners
+// is the block's witness, and only when the witness leaves does it look for
 // another:
 //
 //	filling    the filler is the witness
 //	detached   one cell in use is; its last holder looks for another cell in
 //	           use among those before it, and makes that the witness
-//	nobody     there is none: who found that out sends the block home
+//	nobody     there is none: the goroutine that found no other sends the
+//	           block home
 //
 // Cells come into use by the filler alone, so that none does once the block
 // is detached, and one that was found free stays free. The filler chooses the
-// newest cell in use: where frames are let go in the order in which they came,
-// it is also the last, and nobody ever has to look.
+// newest cell in use: where frames are released in the order in which they came,
+// it is also the last, and no search is ever needed.
 //
-// A holder leaves its cell first and looks at the witness then; who makes a
-// cell the witness does that first and looks at the cell then. So at least one
-// of the two sees the other, and if both do, one compare-and-swap decides. The
-// witness is named with its generation, which makes it unique for ever.
+// A holder leaves its cell first and then looks at the witness. A goroutine that
+// makes a cell the witness does that first and then looks at the cell. So at
+// least one of the two sees the other, and if both do, one compare-and-swap
+// decides. The witness is named with its generation, which makes it unique for
+// ever.
 
 // filling is the witness of a block that is being filled.
 const filling = ^uint64(0)
 
-// nobody is the witness of a block that is on its way home.
+// nobody is the witness word of a block that is on its way home.
 const nobody = 0
 
 // witnessOf names the use of cell index that word is of.

@@ -42,7 +42,7 @@ type Conn struct {
 	pumped  chan struct{} // closed when the pump has returned; nil without one
 }
 
-// NewConn returns a Conn over inner, which is transferred: nobody else may use
+// NewConn returns a Conn over inner, which is transferred: no other code may use
 // it, and closing the Conn closes it. A goroutine runs until then, or until
 // inner ends, if the options delay what comes in. NewConn panics on options
 // out of range.

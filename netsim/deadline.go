@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A deadline is a point in time that may change while somebody waits for it.
+// A deadline is a point in time that may change while a goroutine waits for it.
 type deadline struct {
 	mu      sync.Mutex
 	at      time.Time     // zero for none
-	changed chan struct{} // closed at the next change; nil when nobody looked
+	changed chan struct{} // closed at the next change; nil until the next get
 }
 
 func (d *deadline) set(at time.Time) {

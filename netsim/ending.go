@@ -57,7 +57,7 @@ func (c *Conn) cause() error {
 // resetBecause resets the connection and returns the reason that it then has.
 func (c *Conn) resetBecause(format string, args ...any) error {
 	if c.end(resetError(fmt.Sprintf(format, args...))) {
-		// Before the close: whoever it wakes must find the reason.
+		// Before the close: a goroutine that it wakes must find the reason.
 		if c.peer != nil {
 			c.peer.end(resetError("by the other end"))
 		}

@@ -36,7 +36,7 @@ func newFlight(window int) *flight {
 }
 
 // space returns where the next bytes that arrive go, empty when the window is
-// full. It is borrowed until put, and nobody else touches it.
+// full. It is borrowed until put, and no other code touches it.
 func (f *flight) space() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A pacer keeps the books of a line with a bandwidth: when it will have sent
-// what it was given. It never waits itself.
+// A pacer calculates when a line of a given bandwidth will have sent what it was
+// given. It never waits itself.
 type pacer struct {
 	rate int64     // bytes per second, 0 for no limit
 	free time.Time // when the line has sent everything

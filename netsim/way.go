@@ -2,8 +2,8 @@ package netsim
 
 import "math/rand/v2"
 
-// way is what a Conn knows of one direction. It belongs to who holds reading
-// or writing.
+// way is the state of one direction of a Conn. It belongs to the goroutine that
+// holds reading or writing.
 type way struct {
 	Direction
 	sizes, chance *rand.Rand

@@ -114,8 +114,8 @@ type chunker struct {
 	ready bool // the pause before the next read is over
 }
 
-// Read delivers at least one byte for a p that is not empty, unless it is the
-// turn of a pause or the end.
+// Read delivers at least one byte for a p that is not empty, unless a pause
+// or the end comes next.
 func (c *chunker) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

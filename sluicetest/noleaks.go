@@ -12,8 +12,8 @@ import (
 // outstanding that was taken after this call, and prints the stack that took
 // it. A nil a is mem.Default().
 //
-// It raises the allocator's level to mem.LeakTrace until then. It waits for
-// nobody: goroutines that release must have ended. Call it first in the test,
+// It raises the allocator's level to mem.LeakTrace until then. It does not
+// wait: goroutines that release must have ended. Call it first in the test,
 // because what t.Cleanup releases is seen only if it was registered later.
 // References that were taken before, and ones retained from those whose
 // checkout was not watched, are not watched; nor are Bufs that mem.Wrap made.

@@ -2,7 +2,7 @@
 
 package invariant
 
-// Enabled tells whether this binary was built with the tag invariants.
+// Enabled reports whether this binary was built with the tag invariants.
 const Enabled = false
 
 // Check does nothing in this build, whatever ok is.

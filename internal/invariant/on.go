@@ -4,7 +4,7 @@ package invariant
 
 import "fmt"
 
-// Enabled tells whether this binary was built with the tag invariants.
+// Enabled reports whether this binary was built with the tag invariants.
 const Enabled = true
 
 // Check panics with the formatted message when ok is false. The message names

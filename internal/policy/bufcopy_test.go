@@ -99,7 +99,7 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// copiesBuf tells whether e, on a right side, is a place that goes on
+// copiesBuf reports whether e, on a right side, is a place that goes on
 // holding the Buf.
 func copiesBuf(info *types.Info, e ast.Expr) bool {
 	e = ast.Unparen(e)

@@ -12,7 +12,7 @@ import (
 )
 
 // most is how many exported names a package may have, with methods and fields:
-// what somebody has to read before using it.
+// what a user has to read first.
 var most = map[string]int{
 	".":   75,
 	"mem": 85,

@@ -46,11 +46,11 @@ const (
 	mostFrame = 1 << 28
 	// mostHead is the longest header that is looked for before an item.
 	mostHead = 128
-	// CopyBelow is up to where pieces that are given are copied together: a
-	// record for each would cost as much as the bytes.
+	// CopyBelow is the length up to which transferred pieces are copied
+	// together: a record for each would cost as much as the bytes.
 	CopyBelow = 512
-	// Piece is how long a run of bytes is brought together by copying for who
-	// takes a list of pieces as well.
+	// Piece is the longest run of bytes that is copied together for a caller
+	// that accepts a list of pieces too.
 	Piece = MaxBlock / 4
 )
 
@@ -69,8 +69,8 @@ type Sizing struct {
 	head   uint8 // bytes before the last long item
 	// Drained says that the latest read left room: the source had no more.
 	Drained bool
-	// Open says that nobody knows yet how long what is asked for will be: a
-	// line's end is being looked for.
+	// Open says that the length of the request is not known yet: the reader
+	// is looking for the end of a line.
 	Open bool
 	// Pressed says that the allocator's budget is used up: nothing is taken
 	// that is not needed for the item that is asked for.

@@ -30,8 +30,8 @@ type RawReader interface {
 	RawRead() syscall.Conn
 }
 
-// Descriptor returns what reading r's descriptor takes, or nil when r is to be
-// read by its Read.
+// Descriptor returns access to r's descriptor, or nil when r must be read with
+// its Read method.
 func Descriptor(r io.Reader) syscall.Conn {
 	if !rawReads {
 		return nil

@@ -16,7 +16,7 @@ const rawReads = true
 // runtime's poller calls when there may be something to read. Memory is given
 // back there when there is nothing, and taken again when there is: a
 // connection that waits holds none. The callback always tries to read before
-// it asks to wait: the poller tells of an edge once, and it may have passed.
+// it asks to wait: the poller reports an edge once, and it may have passed.
 //
 // The zero Raw is ready for use. It belongs to one goroutine at a time. It is
 // part of what an idle connection costs.

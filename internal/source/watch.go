@@ -13,9 +13,8 @@ import (
 
 // A reader that waits for memory is not inside its connection's Read, and does
 // not see there that the connection was closed or that its read deadline has
-// passed. No event tells others of that. So connections whose readers wait for
-// memory are looked at by one goroutine for all, now and then, in a way that
-// reads nothing.
+// passed. No event reports that to other goroutines. So one goroutine polls all
+// connections whose readers wait for memory, without consuming any bytes.
 const (
 	// lookEvery is how long after its end at the latest such a wait should end:
 	// half of the millisecond that is promised.
@@ -155,7 +154,7 @@ func nextWatch() (*Watch, syscall.RawConn, uint64) {
 	return w, w.raw, w.start
 }
 
-// tell reports err if that Start has not been stopped.
+// tell sends err to the report channel if that Start has not been stopped.
 func (w *Watch) tell(start uint64, err error) {
 	watches.mu.Lock()
 	defer watches.mu.Unlock()

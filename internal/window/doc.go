@@ -1,7 +1,7 @@
 // Package window holds what a reader has received and not consumed: one
 // ordered sequence of counted pieces, of which the first is a contiguous view.
-// It reads from nowhere, waits for nothing and asks nobody for memory: bytes
-// and blocks are given to it. A []byte would be its model, and is in its test.
+// It does not read, wait or allocate blocks: the caller gives it bytes and
+// blocks. Its test uses a []byte as the model.
 //
 //	consumed      mark?       front: contiguous           further pieces
 //	---------|------------|R=================W|room|   [=====] [===] [==|room]

@@ -3,7 +3,7 @@ package window
 import "github.com/sluice-go/sluice/mem"
 
 // Slide moves what must stay to the beginning of the front's own block, which
-// nobody shares.
+// must not be shared.
 func (w *Window) Slide() {
 	base := w.base()
 	w.forget()
@@ -71,7 +71,7 @@ func (w *Window) Vacate() {
 	}
 }
 
-// Empty is Vacate of a block that nobody shares.
+// Empty is Vacate of a block that is not shared.
 func (w *Window) Empty() {
 	w.forget()
 	if w.slab.Valid() {

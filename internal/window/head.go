@@ -27,7 +27,7 @@ func (w *Window) TakeHead(h *Head, n int) {
 
 // PutBack puts h, the latest bytes that were consumed, before the front, and
 // reports whether there was room for it: where the memory still has them, and
-// in a block that nobody shares.
+// in a block that is not shared.
 func (w *Window) PutBack(h *Head) bool {
 	switch {
 	case w.R-w.low >= h.n:

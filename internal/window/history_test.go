@@ -121,7 +121,7 @@ var ops = []struct {
 	}},
 	{"AddBlock", 6, func(h *history) {
 		if h.w.LastIsEmpty() {
-			return // the block at hand is to be filled first
+			return // the current block must be filled first
 		}
 		s := h.a.Slab(1 + h.size())
 		length := 1 + h.rng.IntN(len(s.Bytes()))

@@ -18,7 +18,7 @@ var (
 // front, move R up to W, and W up to len(Buf) after filling Buf[W:].
 type Window struct {
 	// Buf[R:W] is the front. Buf[W:] may be filled; it is empty where the
-	// memory is somebody else's.
+	// memory has another owner.
 	Buf  []byte
 	R, W int
 	mark int   // what is kept from here on, -1 without a mark
