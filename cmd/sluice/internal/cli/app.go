@@ -17,14 +17,14 @@ const (
 	ExitUnusable = 3 // flv probe: the report is on a part of the file
 )
 
-// An App is what the command line works on.
+// An App holds the outputs of the command line.
 type App struct {
 	Stdout io.Writer
 	Stderr io.Writer
 }
 
-// An exitError carries an exit code other than ExitUsage, which is that of
-// every other error. It may have no text, when all has been said.
+// An exitError carries an exit code other than ExitUsage, which is that of every
+// other error. err is nil when everything has been printed already.
 type exitError struct {
 	code int
 	err  error

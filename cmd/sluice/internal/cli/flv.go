@@ -81,7 +81,8 @@ func probeError(name string, err error) error {
 	return fmt.Errorf("flv probe: %s: %s", name, strings.TrimPrefix(err.Error(), "flv: "))
 }
 
-// printProbe prints a report; broken is why it is not on the whole file.
+// printProbe prints a report. broken is the error that stopped the report before
+// the end of the file.
 func (a App) printProbe(name string, report flv.Report, asJSON bool, broken error) error {
 	if !asJSON {
 		_, err := report.WriteTo(a.Stdout)

@@ -110,8 +110,8 @@ func (a App) serve() *cobra.Command {
 	return cmd
 }
 
-// resolve puts the configuration together: defaults, the file, the environment,
-// the flags that were given, each before the ones that come first.
+// resolve builds the configuration from the defaults, the file, the environment
+// and the flags that were given. A later source overrides an earlier one.
 func (f *serveFlags) resolve(flags *pflag.FlagSet, getenv func(string) string) (config.Config, error) {
 	c := config.Default()
 	file, where := f.file, "--config"
@@ -139,23 +139,25 @@ func (f *serveFlags) resolve(flags *pflag.FlagSet, getenv func(string) string) (
 // envConfig is the environment variable for --config.
 const envConfig = "SLUICE_CONFIG"
 
-// lean makes the collector run earlier than it would: sessions allocate when they
-// begin and hardly ever after that, so that it costs nothing, and what a crowd of
-// them leaves behind would stay for minutes otherwise. GOGC in the environment
-// goes before it.
+// lean lowers the garbage collector's target. Sessions allocate when they begin
+// and hardly ever after that, so earlier collections cost nothing; without them
+// the garbage of many sessions would stay for minutes. GOGC in the environment
+// overrides it.
 func lean() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
 }
 
-// runServe runs a server with these settings. again resolves them anew.
+// runServe runs a server with these settings. again reads the configuration
+// again.
 func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config, error)) error {
 	lean()
 	level := new(slog.LevelVar)
 	level.Set(relay.Level(c.LogLevel))
 	log := newLogger(a.Stderr, level, c.LogFormat)
-	// Before anything is printed that makes somebody think that it runs.
+	// Register for signals before printing anything that suggests that the server
+	// runs.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -212,8 +214,8 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 	}
 }
 
-// reload reads the configuration again and applies what can be applied. What is
-// wrong with it changes nothing.
+// reload reads the configuration again and applies the settings that can change
+// at run time. An invalid configuration changes nothing.
 func reload(server *relay.Server, again func() (config.Config, error), log *slog.Logger) {
 	c, err := again()
 	if err == nil {
@@ -229,7 +231,7 @@ func reload(server *relay.Server, again func() (config.Config, error), log *slog
 	log.Error("the configuration stays what it was", "error", err)
 }
 
-// listenHint says what to do when an address cannot be had.
+// listenHint says what to do when an address cannot be listened on.
 func listenHint(err error) error {
 	var l *relay.ListenError
 	if !errors.As(err, &l) {
@@ -244,7 +246,7 @@ func listenHint(err error) error {
 	return fmt.Errorf("%w: see --%s", err, l.Setting)
 }
 
-// serveReady is the line for programs.
+// serveReady is the JSON line that tells programs the addresses.
 type serveReady struct {
 	RTMP  string `json:"rtmp,omitempty"`
 	RTMPS string `json:"rtmps,omitempty"`
@@ -258,7 +260,7 @@ func printReady(w io.Writer, at map[string]string) error {
 	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["pprof"], os.Getpid()})
 }
 
-// newLogger logs to w. format is what Config.Check lets through.
+// newLogger logs to w. format is one that Config.Check accepts.
 func newLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {

@@ -21,7 +21,7 @@ const (
 // that the server has, ready to be copied.
 func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	var b strings.Builder
-	var wide bool // somebody elsewhere may come
+	var wide bool // a listener accepts connections from other machines
 	var where []string
 	for _, name := range []string{"rtmp", "rtmps", "http", "https", "pprof"} {
 		if at[name] != "" {
@@ -77,7 +77,7 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	return err
 }
 
-// first returns the first of the listeners that there is.
+// first returns the address of the first listener in names that exists.
 func first(at map[string]string, names ...string) string {
 	for _, name := range names {
 		if at[name] != "" {
@@ -87,13 +87,14 @@ func first(at map[string]string, names ...string) string {
 	return ""
 }
 
-// wildcard tells whether an address is that of all interfaces.
+// wildcard reports whether an address is that of all interfaces.
 func wildcard(address string) bool {
 	a, err := netip.ParseAddrPort(address)
 	return err == nil && a.Addr().IsUnspecified()
 }
 
-// reach is by what somebody on this machine reaches an address.
+// reach returns the form of a listening address that clients on this machine can
+// connect to.
 func reach(address string) string {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || !a.Addr().IsUnspecified() {
@@ -102,8 +103,8 @@ func reach(address string) string {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), a.Port()).String()
 }
 
-// outward is an address by which others may reach this machine, if there is
-// one.
+// outward returns an address that other machines may use to reach this one, or
+// "".
 func outward() string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -117,7 +118,8 @@ func outward() string {
 	return ""
 }
 
-// quote puts an address that a shell would read something into between quotes.
+// quote puts a URL between quotes when it has characters that a shell would
+// interpret.
 func quote(url string) string {
 	if strings.ContainsAny(url, "?&") {
 		return "'" + url + "'"

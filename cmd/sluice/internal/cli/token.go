@@ -35,7 +35,8 @@ among the settings of the server (revoked-tokens), or for a time by a ban
 Exit codes: 0 printed; 1 it could not be printed; 2 wrong command line, or no
 secret.`
 
-// mostExpiry keeps a slip of the finger from making a token for ever.
+// mostExpiry limits --expires, so that a typing error cannot make a token that
+// practically never expires.
 const mostExpiry = 10 * 365 * 24 * time.Hour
 
 // tokenFlags are the flags as given.
@@ -74,7 +75,7 @@ func (a App) token() *cobra.Command {
 	return cmd
 }
 
-// check holds the flags and arguments against each other.
+// check validates the flags and arguments together.
 func (f *tokenFlags) check(args []string) (action access.Action, stream string, err error) {
 	if len(args) != 1 {
 		return "", "", fmt.Errorf("token: want one stream, such as live/cam1, got %q", args)
@@ -107,8 +108,8 @@ func (f *tokenFlags) check(args []string) (action access.Action, stream string, 
 	return action, args[0], checkStream(args[0])
 }
 
-// checkStream refuses what is no name of a stream, in particular what was cut
-// out of an address with something too much: a token for it would never match.
+// checkStream refuses an invalid stream name, above all one that was copied from
+// a URL with extra parts: a token for it would never match.
 func checkStream(name string) error {
 	app, rest, ok := strings.Cut(name, "/")
 	switch {
@@ -124,7 +125,8 @@ func checkStream(name string) error {
 	return nil
 }
 
-// tokenSecret is the secret of the file, or without one of the environment.
+// tokenSecret returns the secret from the file, or from the environment when
+// there is no file.
 func tokenSecret(file string) (secret []byte, err error) {
 	if file == "" {
 		text := os.Getenv(access.SecretEnv)
@@ -155,7 +157,7 @@ func tokenSecret(file string) (secret []byte, err error) {
 	return secret, nil
 }
 
-// signed is a token with what it is good for.
+// signed is a token with what it allows.
 type signed struct {
 	Token   string        `json:"token"`
 	ID      string        `json:"id"`
@@ -163,12 +165,12 @@ type signed struct {
 	Stream  string        `json:"stream"`
 	Expires time.Time     `json:"expires"`
 	URLs    signedURLs    `json:"urls"`
-	// OBS is what its two fields take; to publish only.
+	// OBS holds the two fields of OBS; only for publishing.
 	OBS *obsFields `json:"obs,omitempty"`
 }
 
-// signedURLs are the addresses that carry the token. Publishing by HTTP is POST
-// to the same address that playing gets.
+// signedURLs are the addresses that carry the token. Publishing over HTTP is POST
+// to the same URL that players GET.
 type signedURLs struct {
 	RTMP      string `json:"rtmp"`
 	HTTP      string `json:"http"`

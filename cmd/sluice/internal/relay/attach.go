@@ -2,7 +2,7 @@ package relay
 
 import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 
-// attach makes what the configuration asks for beside the server itself: the
+// attach creates the optional parts that the configuration asks for: the
 // recordings and the origin.
 func (s *Server) attach() error {
 	if s.host.Config().Record != "" {

@@ -14,11 +14,11 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// askAgain is how often a viewer who waits for a stream has the origin asked.
+// askAgain is how often the origin is asked for a stream that a viewer waits for.
 const askAgain = time.Second
 
-// An origin is the server's puller: it counts who wants what, and lets package
-// edge fetch it.
+// An origin is the server's puller: it counts the viewers of each stream, and
+// lets package edge fetch it.
 type origin struct {
 	host      *session.Host
 	origins   []*edge.Origin
@@ -29,7 +29,7 @@ type origin struct {
 	wanted map[string]int // viewers, those who still wait included
 }
 
-// newOrigin begins nothing. change, which may be nil, is for tests.
+// newOrigin starts no pull. change, which may be nil, is for tests.
 func newOrigin(h *session.Host, addresses []string, change func(*edge.Options)) (*origin, error) {
 	from, err := edge.ParseOrigins(addresses)
 	if err != nil {
@@ -67,7 +67,7 @@ func (o *origin) want(ctx context.Context, info session.Info) error {
 		if err == nil {
 			return nil
 		}
-		// The origin's own words, and its address, are not for the peer.
+		// Do not send the origin's error text and address to the peer.
 		o.host.Log.Debug("not pulled", "stream", info.Stream, "error", err)
 		missing := fmt.Errorf("%w: %s", session.ErrNotFound, info.Stream)
 		if play.Wait == 0 || ctx.Err() != nil || errors.Is(err, edge.ErrLoop) {
@@ -79,7 +79,8 @@ func (o *origin) want(ctx context.Context, info session.Info) error {
 	}
 }
 
-// here reports whether somebody publishes the stream on this server.
+// here reports whether the stream has a publisher on this server that is not a
+// pull.
 func (o *origin) here(stream string) bool {
 	st, ok := o.host.Hub.Stream(stream)
 	if !ok {
@@ -89,7 +90,7 @@ func (o *origin) here(stream string) bool {
 	return p != nil && o.named(p.Name()) == nil
 }
 
-// named returns the origin of that address, which is how pulls are called, or
+// named returns the origin with that address, which is the name of its pulls, or
 // nil.
 func (o *origin) named(address string) *edge.Origin {
 	for _, from := range o.origins {
@@ -100,7 +101,7 @@ func (o *origin) named(address string) *edge.Origin {
 	return nil
 }
 
-// protocolOf is how streams come from an origin.
+// protocolOf returns the protocol of an origin.
 func protocolOf(from *edge.Origin) string {
 	protocol := session.RTMP
 	if from.HTTP() {
@@ -112,13 +113,13 @@ func protocolOf(from *edge.Origin) string {
 	return protocol
 }
 
-// pause waits until the origin may be asked again, or somebody publishes the
-// stream here. It reports false when the viewer's time is over.
+// pause waits until the origin may be asked again, or the stream has a publisher
+// here. It reports false when the viewer's wait has ended.
 func (o *origin) pause(ctx context.Context, stream string) bool {
 	pause, cancel := context.WithTimeout(ctx, askAgain)
 	defer cancel()
 	if st, err := o.host.Hub.Wait(pause, stream); err != nil || st.Publisher() == nil {
-		// A stream that waits for its publisher to come back is there at once.
+		// Hub.Wait returns at once for a stream whose publisher may come back.
 		<-pause.Done()
 	}
 	return ctx.Err() == nil

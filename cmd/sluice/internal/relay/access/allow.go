@@ -5,10 +5,10 @@ import (
 	"net/netip"
 )
 
-// ParseAllow understands a list of addresses and networks such as
-// "10.0.0.0/8, 192.0.2.7, 2001:db8::/32". A network whose address has bits
-// behind its length is refused: 10.0.0.5/8 may have been meant as one address.
-// An empty text is an empty list, which allows everybody.
+// ParseAllow parses a list of addresses and networks such as "10.0.0.0/8,
+// 192.0.2.7, 2001:db8::/32". A network whose address has bits behind its length
+// is refused: 10.0.0.5/8 may have been meant as one address. An empty text is an
+// empty list, which allows every address.
 func ParseAllow(text string) ([]netip.Prefix, error) {
 	var list []netip.Prefix
 	for _, word := range split(text) {
@@ -33,7 +33,7 @@ func ParseAllow(text string) ([]netip.Prefix, error) {
 // AllowList is a list of networks, IPv4 ones in their own form.
 type AllowList []netip.Prefix
 
-// NewAllowList makes a list of networks. An empty one has no address.
+// NewAllowList makes a list of networks. An empty one matches no address.
 func NewAllowList(prefixes []netip.Prefix) (AllowList, error) {
 	var list AllowList
 	for _, p := range prefixes {
@@ -54,7 +54,7 @@ func NewAllowList(prefixes []netip.Prefix) (AllowList, error) {
 	return list, nil
 }
 
-// Has tells whether a, as plain returns it, is in the list.
+// Has reports whether a, as plain returns it, is in the list.
 func (l AllowList) Has(a netip.Addr) bool {
 	for _, p := range l {
 		if p.Contains(a) {
@@ -64,6 +64,6 @@ func (l AllowList) Has(a netip.Addr) bool {
 	return false
 }
 
-// plain is the address without the dress of the socket that it came through:
-// IPv4 as such, and without the name of an interface.
+// plain normalises an address: IPv4-mapped IPv6 becomes IPv4, and the zone is
+// removed.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

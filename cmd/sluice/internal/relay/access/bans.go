@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// BanBy is what a ban goes by.
+// BanBy is what a ban matches.
 type BanBy string
 
 // The kinds of ban.
 const (
 	BanAddress BanBy = "address" // of the peer: an IPv4 address or an IPv6 /64
-	BanStream  BanBy = "stream"  // one action on one stream, whoever asks
+	BanStream  BanBy = "stream"  // one action on one stream, from any peer
 	BanToken   BanBy = "token"   // the id of a token
 )
 
@@ -34,23 +34,23 @@ type Ban struct {
 const (
 	// maxBans bounds the list: bans are for people to look through.
 	maxBans = 10_000
-	// MaxBan is the longest ban. What is to hold for ever belongs into the
-	// configuration: allow lists, revoked tokens.
+	// MaxBan is the longest ban. Permanent rules belong in the configuration:
+	// allow lists, revoked tokens.
 	MaxBan = 30 * 24 * time.Hour
 )
 
-// ErrBan is a ban that cannot be.
+// ErrBan means that a ban is invalid.
 var ErrBan = errors.New("access: no such ban")
 
-// bans are the bans that hold, for all goroutines.
+// bans are the active bans. It is safe for concurrent use.
 type bans struct {
 	mu   sync.Mutex
 	next int
 	list map[string]Ban // by id
 }
 
-// Ban refuses from now on what b describes, for that long. It returns the ban
-// with its id, or an error that matches ErrBan.
+// Ban refuses the requests that b describes, from now on for the duration within.
+// It returns the ban with its id, or an error that matches ErrBan.
 func (g *Gate) Ban(b Ban, within time.Duration) (Ban, error) {
 	if within < time.Second || within > MaxBan {
 		return Ban{}, fmt.Errorf("%w: %v is not within 1s to %v", ErrBan, within, MaxBan)
@@ -79,7 +79,8 @@ func (g *Gate) Ban(b Ban, within time.Duration) (Ban, error) {
 	return g.bans.add(b, now)
 }
 
-// banned is the network of an address, as limits count it, or a network.
+// banned parses an address, whose network it returns as limits count it, or a
+// network.
 func banned(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return host(plain(a)), nil
@@ -107,7 +108,7 @@ func (l *bans) add(b Ban, now time.Time) (Ban, error) {
 	return b, nil
 }
 
-// expire drops what is over. The lock is held.
+// expire removes the bans that have ended. The lock is held.
 func (l *bans) expire(now time.Time) {
 	for id, b := range l.list {
 		if !now.Before(b.Until) {
@@ -116,7 +117,7 @@ func (l *bans) expire(now time.Time) {
 	}
 }
 
-// Bans returns the bans that hold, the oldest first.
+// Bans returns the active bans, the oldest first.
 func (g *Gate) Bans() []Ban {
 	now := g.rules.Load().now()
 	g.bans.mu.Lock()
@@ -132,7 +133,7 @@ func (g *Gate) Bans() []Ban {
 	return list
 }
 
-// Lift ends a ban, and reports whether there was one of that id.
+// Lift ends a ban and reports whether the id existed.
 func (g *Gate) Lift(id string) bool {
 	g.bans.mu.Lock()
 	defer g.bans.mu.Unlock()
@@ -141,7 +142,7 @@ func (g *Gate) Lift(id string) bool {
 	return ok
 }
 
-// Matches reports whether a ban is about such a request. token is the id of its
+// Matches reports whether a ban applies to such a request. token is the id of its
 // token, empty for none.
 func (b Ban) Matches(action Action, stream string, address netip.Addr, token string) bool {
 	switch b.By {
@@ -154,7 +155,7 @@ func (b Ban) Matches(action Action, stream string, address netip.Addr, token str
 	return err == nil && network.Contains(plain(address))
 }
 
-// find returns the ban that a request is under.
+// find returns a ban that matches a request.
 func (l *bans) find(r *Request, token string, now time.Time) (Ban, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

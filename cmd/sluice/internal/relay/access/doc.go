@@ -1,12 +1,12 @@
 // Package access decides who may publish and who may play: allow lists of
 // addresses, signed tokens, limits on streams and viewers, and a hook that asks
-// another server. A Gate holds the rules; Admit takes a Request through them in
-// that order, the cheap ones first, and answers with a release function or with
-// an error that says which rule refused and why.
+// another server. A Gate holds the rules; Admit checks a Request against them in
+// that order, the cheap ones first, and returns a release function or an error
+// that says which rule refused and why.
 //
-// A rule that cannot be asked refuses: a hook that does not answer lets nobody
-// in.
+// A rule that cannot be checked refuses: when the hook does not answer, no
+// request is admitted.
 //
-// The package touches no payload bytes; all strings are the caller's to keep. A
-// Gate is for all goroutines at once.
+// The package touches no payload bytes; the caller may keep all strings. A Gate
+// is safe for concurrent use.
 package access

@@ -6,27 +6,27 @@ import (
 	"strconv"
 )
 
-// Why somebody was refused, for errors.Is. The token errors match
-// ErrDenied too, as do ErrAddress and ErrBanned.
+// Reasons for a refusal, for errors.Is. The token errors match ErrDenied too, as
+// do ErrAddress and ErrBanned.
 var (
-	// ErrDenied: the rules refuse this request, and will again.
+	// ErrDenied: the rules refuse this request; a retry will be refused too.
 	ErrDenied = errors.New("access: denied")
 	// ErrAddress: the address is not in the allow list.
 	ErrAddress error = &sentinel{"access: address not allowed", ErrDenied}
-	// ErrTokenMissing: the action needs a token and there is none.
+	// ErrTokenMissing: the action needs a token and the request has none.
 	ErrTokenMissing error = &sentinel{"access: token missing", ErrDenied}
-	// ErrTokenWrong: the token is none, or it is for another stream or another
+	// ErrTokenWrong: the token is malformed, for another stream or another
 	// action, or signed with another secret.
 	ErrTokenWrong error = &sentinel{"access: token wrong", ErrDenied}
-	// ErrTokenExpired: the token was right until its time was over.
+	// ErrTokenExpired: the token is valid but has expired.
 	ErrTokenExpired error = &sentinel{"access: token expired", ErrDenied}
-	// ErrTokenRevoked: the token was right until it was revoked.
+	// ErrTokenRevoked: the token is valid but was revoked.
 	ErrTokenRevoked error = &sentinel{"access: token revoked", ErrDenied}
-	// ErrBanned: a ban holds for this address, stream or token.
+	// ErrBanned: a ban matches this address, stream or token.
 	ErrBanned error = &sentinel{"access: banned", ErrDenied}
-	// ErrLimit: there is no room now; later there may be.
+	// ErrLimit: a limit is reached; a retry may succeed later.
 	ErrLimit = errors.New("access: limit reached")
-	// ErrHook: the hook gave no usable answer, so nobody is let in.
+	// ErrHook: the hook gave no usable answer, so the request is refused.
 	ErrHook = errors.New("access: hook failed")
 )
 
@@ -45,7 +45,7 @@ type Error struct {
 	Stream string
 	Reason string // for the peer: no secrets, no addresses of ours
 	Err    error  // one of the errors above
-	Cause  error  // what lies behind it, for the log; nil when there is no more to say
+	Cause  error  // the underlying error, for the log; may be nil
 }
 
 func (e *Error) Error() string {
@@ -67,9 +67,9 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-// Status is the HTTP status that says the same as err: 200 for nil, 401 for the
-// token errors, 403 for other denials, 503 for ErrLimit and ErrHook, 500 for
-// what Admit did not return.
+// Status is the HTTP status for err: 200 for nil, 401 for the token errors, 403
+// for other denials, 503 for ErrLimit and ErrHook, 500 for what Admit did not
+// return.
 func Status(err error) int {
 	for _, c := range []struct {
 		err    error
@@ -93,7 +93,8 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Reason is the part of err that the peer may be told: one line, empty for nil.
+// Reason is the part of err that may be sent to the peer: one line, empty for
+// nil.
 func Reason(err error) string {
 	var e *Error
 	switch {

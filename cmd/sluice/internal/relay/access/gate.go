@@ -10,30 +10,31 @@ import (
 	"time"
 )
 
-// Options are the rules. The zero value admits everybody.
+// Options are the rules. The zero value admits every request.
 type Options struct {
 	// Protect lists the actions that need a token.
 	Protect []Action
 	// Secret signs the tokens: at least MinSecret bytes when anything is
 	// protected. It is copied.
 	Secret []byte
-	// Hook is a URL that is sent every request that the other rules admit, as
-	// JSON by POST: {action, stream, address, protocol, query, agent}. A status of
-	// 2xx admits; any other refuses, with the first line of the body of a 4xx as
-	// the reason. Empty: no hook. Redirects are refusals, and proxies of the
+	// Hook is a URL. Every request that the other rules admit is sent there by
+	// POST as JSON: {action, stream, address, protocol, query, agent}. A status
+	// of 2xx admits; any other refuses, with the first line of the body of a 4xx
+	// as the reason. Empty: no hook. Redirects are refusals, and proxies of the
 	// environment are not used.
 	Hook string
-	// HookTimeout bounds one hook in all; 0 is DefaultHookTimeout.
+	// HookTimeout bounds one whole hook call; 0 is DefaultHookTimeout.
 	HookTimeout time.Duration
-	// HookDone, if it is not nil, is called after each question to the hook, with
-	// the time it took and what came of it: admitted, refused or failed.
+	// HookDone, if it is not nil, is called after each hook call, with its
+	// duration and its result: admitted, refused or failed.
 	HookDone func(took time.Duration, result string)
-	// HookConcurrency is how many hooks run at once; 0 is
+	// HookConcurrency is how many hook calls run at once; 0 is
 	// DefaultHookConcurrency.
 	HookConcurrency int
-	// Revoked are the ids of tokens that hold no more.
+	// Revoked are the ids of revoked tokens.
 	Revoked []string
-	// AllowPublish and AllowPlay are the networks that may; empty: all may.
+	// AllowPublish and AllowPlay are the networks that may publish and play;
+	// empty allows all.
 	AllowPublish, AllowPlay []netip.Prefix
 	// MaxStreams bounds the streams that are published at once, MaxViewers all
 	// who play, MaxViewersPerAddress those of one IPv4 address or one IPv6 /64.
@@ -44,14 +45,14 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Gate admits and refuses. It is for all goroutines at once.
+// Gate admits and refuses requests. It is safe for concurrent use.
 type Gate struct {
 	rules  atomic.Pointer[rules]
 	limits limits
 	bans   bans
 }
 
-// rules are Options, checked and made ready. They do not change.
+// rules are checked and prepared Options. They are immutable.
 type rules struct {
 	protect map[Action]bool
 	secret  []byte
@@ -69,8 +70,8 @@ func New(o Options) (*Gate, error) {
 	return g, g.Update(o)
 }
 
-// Update gives the gate other rules, for those who come from now on: what has
-// been admitted stays and goes on counting. After an error nothing has changed.
+// Update replaces the rules for new requests. Admitted sessions stay, and still
+// count. After an error nothing has changed.
 func (g *Gate) Update(o Options) error {
 	r, err := newRules(o)
 	if err != nil {
@@ -144,12 +145,12 @@ func (g *Gate) Close() {
 	}
 }
 
-// Admit takes r through the rules: allow list, token, limits, hook. When it is
-// admitted it counts until release is called, which may be done more than once
+// Admit checks r against the rules: allow list, token, limits, hook. An admitted
+// request counts until release is called; release may be called more than once
 // and by any goroutine. Otherwise the error is an *Error and nothing counts.
 //
-// It waits for the hook only, at most HookTimeout, and no longer than ctx. An
-// action that is none panics.
+// It waits only for the hook, at most HookTimeout and no longer than ctx. An
+// invalid action panics.
 func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error) {
 	if !r.Action.valid() {
 		panic(fmt.Sprintf("access: Admit of action %q", r.Action))
@@ -173,8 +174,8 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if b, ok := g.bans.find(&r, token, rules.now()); ok {
 		return nil, refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
 	}
-	// A request counts while the hook thinks: it is asked about nobody for whom
-	// there is no room.
+	// The request counts during the hook call, so the hook is only asked about
+	// requests within the limits.
 	if r.Action == Publish {
 		release, err = g.publisher(r, host(address))
 	} else {
@@ -194,7 +195,7 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	return release, nil
 }
 
-// ask asks the hook and says how long that took.
+// ask calls the hook and reports the duration.
 func (g *rules) ask(ctx context.Context, r *Request) error {
 	began := time.Now()
 	err := g.hook.ask(ctx, r)
@@ -212,17 +213,17 @@ func (g *rules) ask(ctx context.Context, r *Request) error {
 	return err
 }
 
-// Reserve counts a stream that is published by other means than a Request, a
-// pull from an origin for example, until release is called. It returns ErrLimit
-// and asks no other rule.
+// Reserve counts a stream that is published without a Request, for example a pull
+// from an origin, until release is called. It checks the limits only, and returns
+// ErrLimit when one is reached.
 func (g *Gate) Reserve(stream string) (release func(), err error) {
 	return g.publisher(Request{Action: Publish, Stream: stream}, netip.Prefix{})
 }
 
-// Protected reports whether an action needs a token at the moment.
+// Protected reports whether an action currently needs a token.
 func (g *Gate) Protected(a Action) bool { return g.rules.Load().protect[a] }
 
-// publisher counts a publisher. from is the zero value for one that is no peer.
+// publisher counts a publisher. from is the zero value when it is not a peer.
 func (g *Gate) publisher(r Request, from netip.Prefix) (release func(), err error) {
 	if err := g.limits.takeStream(r.Stream, from); err != nil {
 		return nil, refuse(r, err.Error(), ErrLimit, nil)
@@ -237,7 +238,8 @@ func (g *Gate) viewer(r Request, from netip.Prefix) (release func(), err error) 
 	return once(func() { g.limits.dropViewer(from) }), nil
 }
 
-// once is f the first time it is called and nothing after that.
+// once returns a function that calls f the first time and does nothing after
+// that.
 func once(f func()) func() {
 	var done atomic.Bool
 	return func() {
@@ -263,14 +265,14 @@ func tokenReason(err error) string {
 	return "the token is not valid for this stream"
 }
 
-// Usage is what the limits count at the moment.
+// Usage holds the current counts of the limits.
 type Usage struct {
 	Streams   int
 	Viewers   int
 	Addresses int // that viewers come from
 }
 
-// Usage returns the counts.
+// Usage returns the current counts.
 func (g *Gate) Usage() Usage {
 	g.limits.mu.Lock()
 	defer g.limits.mu.Unlock()

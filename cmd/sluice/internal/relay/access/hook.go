@@ -17,29 +17,28 @@ import (
 )
 
 const (
-	// DefaultHookTimeout bounds a hook with everything that belongs to it: the
-	// wait for a turn, the connection, the answer.
+	// DefaultHookTimeout bounds one whole hook call: the wait for a free slot,
+	// the connection and the answer.
 	DefaultHookTimeout = 3 * time.Second
-	// DefaultHookConcurrency is how many hooks run at once; others wait for
-	// their turn.
+	// DefaultHookConcurrency is how many hook calls run at once; others wait.
 	DefaultHookConcurrency = 64
 
-	mostHookRequest = 16 << 10 // bytes of JSON: what peers sent is in it
+	mostHookRequest = 16 << 10 // bytes of JSON, which contains data that peers sent
 	mostHookAnswer  = 4 << 10  // bytes of an answer's body that are read
-	mostReason      = 200      // bytes of a reason that peers and logs are shown
+	mostReason      = 200      // bytes of a reason that is sent to peers and logged
 )
 
-// hookRequest is the JSON that a hook is sent.
+// hookRequest is the JSON that is sent to the hook.
 type hookRequest struct {
 	Action   Action `json:"action"`
 	Stream   string `json:"stream"`
-	Address  string `json:"address"` // IP:port, or IP where a proxy told no port; empty when it is not known
+	Address  string `json:"address"` // IP:port, or IP when a proxy gave no port; empty when unknown
 	Protocol string `json:"protocol"`
 	Query    string `json:"query"` // a=b&c=d
 	Agent    string `json:"agent"`
 }
 
-// hook asks another server.
+// hook asks another server whether to admit a request.
 type hook struct {
 	url     string
 	timeout time.Duration
@@ -66,7 +65,7 @@ func newHook(address string, timeout time.Duration, concurrency int) (*hook, err
 		timeout: timeout,
 		turns:   make(chan struct{}, concurrency),
 		client: &http.Client{
-			// A redirect would send what is known of the peer to a place that the
+			// A redirect would send data about the peer to a server that the
 			// configuration does not name.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
@@ -80,13 +79,13 @@ func newHook(address string, timeout time.Duration, concurrency int) (*hook, err
 	}, nil
 }
 
-// refused is a hook's no, with its reason.
+// refused is a refusal by the hook, with its reason.
 type refused string
 
 func (r refused) Error() string { return string(r) }
 
-// ask returns nil when the hook admits r, refused when it does not, and another
-// error when it does not say.
+// ask returns nil when the hook admits r, refused when the hook refuses it, and
+// another error when there is no usable answer.
 func (h *hook) ask(ctx context.Context, r *Request) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
@@ -122,7 +121,7 @@ func (h *hook) ask(ctx context.Context, r *Request) error {
 		return withoutURL(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	// A short answer is read to its end, which keeps the connection.
+	// A short answer is read to its end, so that the connection can be reused.
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostHookAnswer))
 	switch {
 	case answer.StatusCode/100 == 2:
@@ -137,8 +136,7 @@ func (h *hook) ask(ctx context.Context, r *Request) error {
 	return refused(fmt.Sprintf("refused by the hook with %d", answer.StatusCode))
 }
 
-// withoutURL drops the hook's address, which may have a password in it and
-// which the log knows anyway.
+// withoutURL removes the hook's URL, which may contain a password.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -147,7 +145,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// firstLine is the first line of text as far as it can be shown to anybody.
+// firstLine returns the first line of text, limited to characters that are safe
+// to show.
 func firstLine(text []byte) string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte{'\n'})
 	var s strings.Builder

@@ -11,7 +11,7 @@ type maxima struct {
 	streams, viewers, viewersPerAddress, streamsPerAddress int
 }
 
-// limits counts who is in.
+// limits counts the admitted publishers and viewers.
 type limits struct {
 	mu         sync.Mutex
 	max        maxima
@@ -28,16 +28,16 @@ type publisher struct {
 	stream string
 }
 
-// change sets other limits. Those who are in stay, also beyond them.
+// change sets new limits. Admitted sessions stay, even above the new limits.
 func (l *limits) change(m maxima) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.max = m
 }
 
-// takeStream counts a publisher. A second one on a stream that is counted costs
-// nothing, so that taking over works when all streams are in use. host is the
-// zero value for a publisher that is no peer.
+// takeStream counts a publisher. A second publisher of a counted stream does not
+// count against the limit, so that a take-over works when all streams are in use.
+// host is the zero value for a publisher that is not a peer.
 func (l *limits) takeStream(name string, host netip.Prefix) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,11 +99,11 @@ func (l *limits) dropViewer(host netip.Prefix) {
 	}
 }
 
-// unknownHost counts those whose address is not known as one host.
+// unknownHost is the one host that all peers with an unknown address count as.
 var unknownHost = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
 
-// host is what counts as one address: an IPv4 address, and of IPv6 the /64 that
-// a single customer is given, within which addresses cost nothing.
+// host returns what counts as one address: an IPv4 address, or an IPv6 /64, since
+// one customer gets a whole /64 and can use any address in it.
 func host(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
@@ -116,7 +116,7 @@ func host(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// full is the reason of a refusal by a limit.
+// full is the reason why a limit refused.
 type full string
 
 func (f full) Error() string { return string(f) }

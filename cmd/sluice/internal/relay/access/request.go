@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Action is what somebody wants to do with a stream. Its text is part of what
-// a token signs and of what a hook is told.
+// Action is what a peer wants to do with a stream. Its text is part of a token's
+// signed content and of the JSON for the hook.
 type Action string
 
 // The two actions.
@@ -19,8 +19,8 @@ const (
 
 func (a Action) valid() bool { return a == Publish || a == Play }
 
-// ParseActions understands a list such as "publish,play", the form of a flag.
-// An empty text is an empty list.
+// ParseActions parses a list such as "publish,play", the form of a flag. An empty
+// text is an empty list.
 func ParseActions(text string) ([]Action, error) {
 	var list []Action
 	for _, word := range split(text) {
@@ -33,8 +33,7 @@ func ParseActions(text string) ([]Action, error) {
 	return list, nil
 }
 
-// split cuts a list at its commas and drops the spaces around the words, and
-// words of nothing else.
+// split splits a list at its commas, trims spaces, and drops empty words.
 func split(text string) []string {
 	var words []string
 	for word := range strings.SplitSeq(text, ",") {
@@ -45,23 +44,22 @@ func split(text string) []string {
 	return words
 }
 
-// Request is what a session knows about somebody who wants to publish or play.
+// Request is what a session knows about a peer that wants to publish or play.
 type Request struct {
 	Action Action
 	// Stream is the full name, APP/NAME, without a query and without the
 	// extension that HTTP paths have.
 	Stream string
-	// Token is what came as ?token=; when it is empty, Query is looked at.
+	// Token is the value of ?token=; when it is empty, it is taken from Query.
 	Token string
-	// Address is the peer's. The zero AddrPort is one that is not known, which no
-	// allow list has and which counts as one address.
+	// Address is the peer's. The zero AddrPort means unknown: it is in no allow
+	// list, and all unknown addresses count as one.
 	Address netip.AddrPort
 	// Protocol is how the peer is connected: "rtmp", "flv", "ws" and so on.
 	Protocol string
 	// Agent is what the peer calls its program.
 	Agent string
-	// Query is all that stood behind the question mark. It is read until Admit
-	// returns.
+	// Query holds all query parameters. It is borrowed until Admit returns.
 	Query url.Values
 }
 

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// MinSecret is the shortest secret in bytes. Who has one token can try secrets
-// at leisure, so that a word would not last.
+// MinSecret is the shortest secret in bytes. An attacker with one token can test
+// secrets offline, so a short word would be found.
 const MinSecret = 16
 
-// SecretEnv is the environment variable that the secret is taken from, so that
-// it stands in no command line.
+// SecretEnv is the environment variable with the secret, which keeps it out of
+// command lines.
 const SecretEnv = "SLUICE_TOKEN_SECRET"
 
 // CheckSecret returns an error for a secret that is too short.
@@ -35,7 +35,7 @@ const (
 	mostID = 32
 )
 
-// encoding is strict so that there is one spelling of a token only.
+// encoding is strict, so that each token has exactly one spelling.
 var encoding = base64.RawURLEncoding.Strict()
 
 // Sign returns the token with which action is allowed on stream until expiry,
@@ -44,7 +44,7 @@ var encoding = base64.RawURLEncoding.Strict()
 // (RFC 2104) under secret of action, stream and EXPIRY with a line feed between
 // them. It needs no escaping in a URL.
 //
-// Sign panics for an action that is none and an expiry before 1970.
+// Sign panics for an invalid action and for an expiry before 1970.
 func Sign(secret []byte, action Action, stream string, expiry time.Time) string {
 	seconds := expiry.Unix()
 	if !action.valid() || seconds < 0 {
@@ -54,11 +54,11 @@ func Sign(secret []byte, action Action, stream string, expiry time.Time) string 
 	return until + "." + encoding.EncodeToString(mac(secret, action, stream, until))
 }
 
-// SignID is Sign for a token with an id, by which it can be revoked and banned.
-// Its form is ID.EXPIRY.MAC, with "id:" and the id behind another line feed in
-// what is signed.
+// SignID is Sign for a token with an id, which can be revoked and banned. Its
+// form is ID.EXPIRY.MAC, with "id:" and the id behind another line feed in what
+// is signed.
 //
-// It panics for an id that CheckID refuses, too.
+// It also panics for an id that CheckID refuses.
 func SignID(secret []byte, action Action, stream, id string, expiry time.Time) string {
 	seconds := expiry.Unix()
 	if !action.valid() || seconds < 0 || !validID(id) {
@@ -68,8 +68,8 @@ func SignID(secret []byte, action Action, stream, id string, expiry time.Time) s
 	return id + "." + until + "." + encoding.EncodeToString(mac(secret, action, stream, until+"\nid:"+id))
 }
 
-// CheckID returns an error for what cannot be the id of a token: it is 1 to 32
-// letters, digits, hyphens and underscores.
+// CheckID returns an error for an invalid token id. An id is 1 to 32 letters,
+// digits, hyphens and underscores.
 func CheckID(id string) error {
 	if !validID(id) {
 		return fmt.Errorf("access: %.40q cannot be the id of a token: 1 to %d letters, digits, - and _", id, mostID)
@@ -83,8 +83,8 @@ func validID(id string) bool {
 	})
 }
 
-// TokenID returns the id in a token, which need not be a right one, and "" for
-// one without.
+// TokenID returns the id in a token, or "" if it has none. It does not verify the
+// token.
 func TokenID(token string) string {
 	id, rest, ok := strings.Cut(token, ".")
 	if !ok || !strings.Contains(rest, ".") || !validID(id) {
@@ -93,8 +93,8 @@ func TokenID(token string) string {
 	return id
 }
 
-// mac is unambiguous: no action has a line feed in it, no expiry, and no stream
-// that a peer may name.
+// mac is unambiguous: no action, no expiry and no stream name that a peer may
+// send contains a line feed.
 func mac(secret []byte, action Action, stream, until string) []byte {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(string(action) + "\n" + stream + "\n" + until))
@@ -102,9 +102,9 @@ func mac(secret []byte, action Action, stream, until string) []byte {
 }
 
 // Verify returns nil when token allows action on stream at the time now. The
-// errors are ErrTokenMissing, ErrTokenWrong and ErrTokenExpired, as they are;
-// only who had a right token hears that it has expired. The comparison takes
-// the same time wherever the difference is.
+// errors are ErrTokenMissing, ErrTokenWrong and ErrTokenExpired, unwrapped.
+// ErrTokenExpired is only returned for a correctly signed token. The comparison
+// takes constant time.
 func Verify(secret []byte, action Action, stream, token string, now time.Time) error {
 	if token == "" {
 		return ErrTokenMissing
@@ -119,7 +119,7 @@ func Verify(secret []byte, action Action, stream, token string, now time.Time) e
 	}
 	until, sum, ok := strings.Cut(token, ".")
 	got, err := encoding.DecodeString(sum)
-	if !ok || err != nil || strings.ContainsAny(sum, "\r\n") { // which the decoder passes over
+	if !ok || err != nil || strings.ContainsAny(sum, "\r\n") { // the decoder ignores these
 		return ErrTokenWrong
 	}
 	if !hmac.Equal(got, mac(secret, action, stream, until+signed)) {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
 
-// A Config says how a server works. It is made by Default, ReadFile, ReadEnv
-// and by the settings themselves, the later before the earlier.
+// A Config says how a server works. Default, ReadFile, ReadEnv and the Set method
+// of settings fill it in; a later call overrides an earlier one.
 type Config struct {
 	Listening
 	Streams
@@ -18,10 +18,10 @@ type Config struct {
 	Elsewhere
 	Operation
 
-	places map[string]string // where a setting was made: FILE:LINE or $VARIABLE
+	places map[string]string // where a setting was set: FILE:LINE or $VARIABLE
 }
 
-// groups are the rooms of the settings, in the order of help and files.
+// groups are the groups of settings, in the order of help and files.
 var groups = []struct {
 	name     string
 	settings func(*Config) []Setting
@@ -43,7 +43,7 @@ func Groups() []string {
 	return names
 }
 
-// Default returns the settings that hold unless others are made.
+// Default returns the default settings.
 func Default() Config {
 	var c Config
 	for _, s := range c.all() {
@@ -54,8 +54,8 @@ func Default() Config {
 	return c
 }
 
-// Settings returns the settings that flags and files may make, by group. Their
-// Set changes c.
+// Settings returns the settings that flags and files may set, by group. Their Set
+// changes c.
 func (c *Config) Settings() []Setting {
 	return slices.DeleteFunc(c.all(), func(s Setting) bool { return s.Secret })
 }
@@ -76,8 +76,8 @@ func (c *Config) all() []Setting {
 	return list
 }
 
-// Check reports the first setting that is out of its limits or does not go
-// with the others. It names the setting and the limit.
+// Check reports the first setting that is outside its limits or conflicts with
+// another. It names the setting and the limit.
 func (c *Config) Check() error {
 	for _, s := range c.Settings() {
 		if err := s.check(); err != nil {
@@ -102,7 +102,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// fault is an error about a setting that says where it was made.
+// fault returns an error about a setting that says where it was set.
 func (c *Config) fault(name, format string, args ...any) error {
 	text := name + ": " + fmt.Sprintf(format, args...)
 	if place := c.places[name]; place != "" {
@@ -111,5 +111,5 @@ func (c *Config) fault(name, format string, args ...any) error {
 	return errors.New(text)
 }
 
-// On tells whether an address is one to listen at.
+// On reports whether an address is set: it is neither empty nor "off".
 func On(address string) bool { return address != "" && address != "off" }

@@ -2,7 +2,8 @@ package config
 
 import "time"
 
-// Elsewhere is where streams go and come from besides their sessions.
+// Elsewhere configures recording, where streams go, and origins, where they come
+// from.
 type Elsewhere struct {
 	Record      string   // directory
 	Origin      []string // URLs of servers that have the same streams

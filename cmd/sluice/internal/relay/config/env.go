@@ -2,8 +2,8 @@ package config
 
 import "fmt"
 
-// ReadEnv takes settings from the environment, which getenv asks. An empty
-// variable counts as none. An error names the variable.
+// ReadEnv reads settings from the environment through getenv. An empty variable
+// counts as unset. An error names the variable.
 func (c *Config) ReadEnv(getenv func(string) string) error {
 	for _, s := range c.all() {
 		text := getenv(s.Env())

@@ -15,9 +15,9 @@ import (
 // maxConfig is the longest file that is read, in bytes.
 const maxConfig = 1 << 20
 
-// ReadFile takes settings from a YAML file: a mapping of the names that
-// Settings gives. Keys that are none of those are errors, as are values that a
-// setting does not take; an error says in which line.
+// ReadFile reads settings from a YAML file: a mapping with the names that
+// Settings returns. Unknown keys and invalid values are errors, which give the
+// line.
 func (c *Config) ReadFile(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Config) ReadFile(name string) error {
 func (c *Config) readYAML(name string, text []byte) error {
 	file, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0)
 	if err != nil {
-		// The library draws the place in several lines, behind one with its position.
+		// The library's error has several lines; the first has the position.
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return fmt.Errorf("%s: %s", name, first)
 	}

@@ -2,7 +2,7 @@ package config
 
 import "github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 
-// Permission is who may publish, play and ask.
+// Permission configures who may publish, play and use the API.
 type Permission struct {
 	Protect      []string // publish, play: what needs a token
 	Hook         string   // URL that is asked before a session is admitted

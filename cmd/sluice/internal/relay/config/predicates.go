@@ -42,7 +42,7 @@ func allOf(v *[]string, names ...string) func() error {
 	}
 }
 
-// address wants what net.Listen takes, or nothing.
+// address accepts what net.Listen takes, or no address.
 func address(v *string) func() error {
 	return func() error {
 		if !On(*v) {
@@ -61,7 +61,7 @@ func address(v *string) func() error {
 	}
 }
 
-// loopback wants an address that only this machine reaches.
+// loopback accepts an address that only this machine can reach.
 func loopback(v *string) func() error {
 	return func() error {
 		if !On(*v) {

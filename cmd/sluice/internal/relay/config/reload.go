@@ -2,9 +2,9 @@ package config
 
 import "fmt"
 
-// Reload takes from next the settings that can be changed while the server
-// runs. c keeps the others. It returns the names of those that were changed and
-// of those that wait for a restart, in the order of Settings.
+// Reload copies from next the settings that can change while the server runs, and
+// keeps the others. It returns the names of those that were changed and of those
+// that wait for a restart, in the order of Settings.
 func (c *Config) Reload(next Config) (changed, waiting []string) {
 	theirs := next.all()
 	for i, s := range c.all() {

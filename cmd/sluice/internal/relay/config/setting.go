@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// A Setting is one field of a Config as flags, files and the environment know
-// it. It has the methods of a flag's value: Set, String, Type.
+// A Setting is one field of a Config, as flags, files and the environment set it.
+// It has the methods of a flag's value: Set, String, Type.
 type Setting struct {
 	Name    string
 	Group   string // filled in by Settings
@@ -12,7 +12,7 @@ type Setting struct {
 	Live    bool   // a reload applies it; otherwise it takes a restart
 	Secret  bool   // it comes from the environment only, and is never shown
 	value   value
-	fits    func() error // nil when every value of its kind does
+	fits    func() error // nil when every value of its kind is valid
 }
 
 // Env is the environment variable of the setting.
@@ -20,8 +20,8 @@ func (s Setting) Env() string {
 	return "SLUICE_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
 }
 
-// Set takes a value as text. What is out of the setting's limits is an error,
-// and changes nothing.
+// Set parses a value. A value outside the setting's limits is an error, and
+// changes nothing.
 func (s Setting) Set(text string) error {
 	before := s.value.String()
 	if err := s.value.Set(text); err != nil {

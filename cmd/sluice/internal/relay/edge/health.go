@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// unreachable is for how long an origin that could not be reached is asked after
-// the others.
+// unreachable is how long an origin is tried last after it could not be reached.
 const unreachable = 10 * time.Second
 
-// health knows which origins could not be reached lately. The puller's lock
+// health remembers which origins could not be reached recently. The puller's lock
 // guards it.
 type health struct {
 	failed map[*Origin]time.Time // when
 }
 
-// order returns the origins as they are to be asked.
+// order returns the origins in the order to try them.
 func (h *health) order(all []*Origin, now time.Time) []*Origin {
 	list := slices.Clone(all)
 	slices.SortStableFunc(list, func(a, b *Origin) int {
@@ -31,7 +30,7 @@ func (h *health) rank(o *Origin, now time.Time) int {
 	return 0
 }
 
-// note remembers how an attempt ended.
+// note records how an attempt ended.
 func (h *health) note(o *Origin, reached bool, now time.Time) {
 	if reached {
 		delete(h.failed, o)

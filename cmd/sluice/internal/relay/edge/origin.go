@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ErrOrigin is matched by the error for an address that is no origin's.
+// ErrOrigin means that an address is not valid for an origin.
 var ErrOrigin = errors.New("edge: not the address of an origin")
 
 // An Origin is where streams are pulled from.
@@ -33,7 +33,7 @@ func ParseOrigins(addresses []string) ([]*Origin, error) {
 	return list, nil
 }
 
-// ports are those that addresses without one mean.
+// ports are the default ports by scheme.
 var ports = map[string]string{"rtmp": "1935", "rtmps": "443", "http": "80", "https": "443"}
 
 // ParseOrigin reads the address of an origin:
@@ -43,9 +43,9 @@ var ports = map[string]string{"rtmp": "1935", "rtmps": "443", "http": "80", "htt
 //   - http://host/prefix and https://host/prefix: the stream live/name is at
 //     http://host/prefix/live/name.flv.
 //
-// A query in the address, for a token say, is added to every request. Frames are
-// asked for as they come (merge=0), unless the query says for how long they may
-// be collected: each server on the way would add its own time to the delay.
+// A query in the address, for example a token, is added to every request. Without
+// merge in that query, merge=0 is requested, so that frames are not collected:
+// otherwise each server on the way would add its merge time to the delay.
 func ParseOrigin(address string) (*Origin, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -79,7 +79,7 @@ func ParseOrigin(address string) (*Origin, error) {
 	}, nil
 }
 
-// redacted is u without what may be a secret.
+// redacted returns u without parts that may be secret.
 func redacted(u *url.URL) string {
 	c := *u
 	if c.User != nil {
@@ -99,13 +99,13 @@ func (o *Origin) String() string {
 	return o.scheme + "://" + o.host + "/" + o.path
 }
 
-// Secure reports whether it is spoken to over TLS.
+// Secure reports whether connections to it use TLS.
 func (o *Origin) Secure() bool { return o.scheme == "rtmps" || o.scheme == "https" }
 
 // HTTP reports whether it speaks HTTP and not RTMP.
 func (o *Origin) HTTP() bool { return o.scheme == "http" || o.scheme == "https" }
 
-// streamURL is where the stream is over HTTP.
+// streamURL is the HTTP URL of the stream.
 func (o *Origin) streamURL(stream string) string {
 	u := url.URL{Scheme: o.scheme, Host: o.host, Path: "/" + stream + ".flv", RawQuery: o.query.Encode()}
 	if o.path != "" {

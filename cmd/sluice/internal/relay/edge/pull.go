@@ -17,8 +17,8 @@ var (
 	errOver     = errors.New("edge: the origin ended the stream")
 )
 
-// steady is for how long a connection must have brought frames for the next
-// failure to be a first one.
+// steady is how long a connection must have delivered frames before the backoff
+// starts again from its first step.
 const steady = 10 * time.Second
 
 // pulling is one stream that is pulled.
@@ -29,7 +29,7 @@ type pulling struct {
 	log    *slog.Logger
 
 	// Under the puller's lock.
-	asked   time.Time // when somebody last asked for it
+	asked   time.Time // of the latest request for it
 	leaving bool      // it is about to end
 
 	ready chan struct{} // closed when there is a frame, or there will be none
@@ -53,7 +53,7 @@ func newPulling(p *Puller, stream string, path Path) *pulling {
 	}
 }
 
-// run pulls until the stream is not wanted or not to be had.
+// run pulls until the stream is not wanted any more or cannot be pulled.
 func (q *pulling) run() {
 	defer close(q.gone)
 	ctx, end := context.WithCancelCause(q.puller.ctx)
@@ -62,7 +62,7 @@ func (q *pulling) run() {
 	err := q.keep(ctx, end)
 	if q.sink == nil {
 		if errors.Is(err, live.ErrBusy) {
-			err = nil // the stream is here, from somebody else
+			err = nil // the stream has another publisher here
 		}
 		q.puller.over(q, err)
 		q.err = err
@@ -107,8 +107,8 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 	}
 }
 
-// final reports whether it is of no use to connect again for a stream that has
-// played: the reason is here. An origin that does not have it may be about to
+// final reports whether connecting again is useless for a stream that has played,
+// because the reason is local. An origin that does not have the stream may soon
 // have it again.
 func final(err error) bool {
 	for _, e := range []error{live.ErrBusy, live.ErrTakenOver, live.ErrClosed} {
@@ -119,9 +119,9 @@ func final(err error) bool {
 	return false
 }
 
-// round asks one origin after the other until one has sent frames, and returns
-// why that ended. When none has, it returns what one said that could be asked,
-// or else how one could not.
+// round tries one origin after the other until one has sent frames, and returns
+// why that ended. When none has, it returns the answer of an origin that was
+// reached, or else a connection error.
 func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error {
 	p := q.puller
 	p.mu.Lock()
@@ -153,7 +153,7 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	// One clock for all that comes before the first frame.
+	// One timeout for everything before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
 	first := true
@@ -187,8 +187,8 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	return err
 }
 
-// begin makes the pull the publisher of its stream, and watches from then on
-// whether it is wanted.
+// begin makes the pull the publisher of its stream, and starts to watch whether
+// it has viewers.
 func (q *pulling) begin(ctx context.Context, end context.CancelCauseFunc) error {
 	sink, err := q.puller.options.Local.Publish(q.stream, q.from.String())
 	if err != nil {
@@ -200,7 +200,7 @@ func (q *pulling) begin(ctx context.Context, end context.CancelCauseFunc) error 
 	return nil
 }
 
-// announce says to those who wait that the stream is there.
+// announce notifies the waiting Pull calls that the stream is there.
 func (q *pulling) announce() {
 	select {
 	case <-q.ready:
@@ -209,7 +209,7 @@ func (q *pulling) announce() {
 	}
 }
 
-// watch ends the pull when there has been no viewer for as long as Linger.
+// watch ends the pull when the stream has had no viewers for Linger.
 func (q *pulling) watch(ctx context.Context, end context.CancelCauseFunc) {
 	linger := q.puller.options.Linger
 	tick := time.NewTicker(max(linger/8, time.Millisecond))

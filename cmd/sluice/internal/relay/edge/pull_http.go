@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// idleConn fails a read that waits for too long.
+// idleConn sets a timeout for each read.
 type idleConn struct {
 	net.Conn
 	idle time.Duration
@@ -27,7 +27,7 @@ func (c idleConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// dial connects to the address, plainly.
+// dial connects to the address without TLS.
 func (p *Puller) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: p.options.Start}
 	conn, err := d.DialContext(ctx, network, address)
@@ -37,8 +37,8 @@ func (p *Puller) dial(ctx context.Context, network, address string) (net.Conn, e
 	return idleConn{Conn: conn, idle: p.options.Idle}, nil
 }
 
-// newClient returns the client for origins that speak HTTP. A connection brings
-// one stream: HTTP/1.1 does all that there is to do.
+// newClient returns the client for origins that speak HTTP. HTTP/1.1 is enough,
+// since a connection carries one stream.
 func (p *Puller) newClient() *http.Client {
 	plain := new(http.Protocols)
 	plain.SetHTTP1(true)
@@ -88,7 +88,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	}
 }
 
-// answer makes an error of a response's status.
+// answer returns the error for a response's status.
 func answer(status int) error {
 	switch status {
 	case http.StatusOK:
@@ -101,8 +101,8 @@ func answer(status int) error {
 	return fmt.Errorf("edge: the origin answers %d %s", status, http.StatusText(status))
 }
 
-// withoutURL takes the address out of a client's error: it may have a token in
-// its query, and errors go into logs.
+// withoutURL removes the URL from a client's error, because errors are logged and
+// the query may contain a token.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -26,7 +26,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	defer r.Recycle()
 	w := sluice.NewBufWriter(conn)
 	defer w.Recycle()
-	// What is written is short, and the origin has to take it.
+	// Writes are short, so one timeout is enough.
 	if err := w.SetTimeout(q.puller.options.Idle); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
@@ -65,7 +65,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	}
 }
 
-// dialRTMP connects to the origin, with TLS where it wants that.
+// dialRTMP connects to the origin, with TLS for rtmps.
 func (p *Puller) dialRTMP(ctx context.Context, from *Origin) (net.Conn, error) {
 	conn, err := p.dial(ctx, "tcp", from.host)
 	if err != nil || !from.Secure() {
@@ -86,9 +86,9 @@ func (p *Puller) dialRTMP(ctx context.Context, from *Origin) (net.Conn, error) {
 	return encrypted, nil
 }
 
-// refused makes one of this package's errors of an origin's no. What it is
-// called depends on who says it, so in the answer to play any no but one means
-// that the stream is not to be had.
+// refused converts an origin's refusal into an error of this package. Servers use
+// different codes, so in the answer to play every refusal but one means that the
+// stream is not available.
 func refused(err error, play bool) error {
 	var s *rtmp.StatusError
 	if !errors.As(err, &s) {
@@ -103,7 +103,7 @@ func refused(err error, play bool) error {
 	return fmt.Errorf("edge: %w", err)
 }
 
-// status looks whether a command, borrowed, ends the stream.
+// status returns an error when a command, borrowed, ends the stream.
 func status(m rtmp.Message) error {
 	cmd, err := rtmp.ParseCommand(m)
 	if err != nil {

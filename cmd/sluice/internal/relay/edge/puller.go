@@ -22,24 +22,23 @@ var (
 	ErrNotFound = errors.New("edge: the origin does not have the stream")
 	// ErrDenied: the origin does not give the stream to this server.
 	ErrDenied = errors.New("edge: the origin refuses")
-	// ErrLoop: the request has come through this server before, or through too
-	// many.
+	// ErrLoop: the request has passed this server before, or too many servers.
 	ErrLoop = errors.New("edge: servers pull from one another in a circle")
-	// ErrTooMany: there are as many pulls as there may be.
+	// ErrTooMany: the maximum number of pulls is reached.
 	ErrTooMany = errors.New("edge: too many streams are pulled")
 	// ErrClosed: the puller was closed.
 	ErrClosed = errors.New("edge: closed")
 )
 
-// Sink is where the frames of one pull go; *live.Publisher is one.
+// Sink receives the frames of one pull; *live.Publisher is one.
 type Sink interface {
 	// Publish takes a frame, transferred. An error ends the pull.
 	Publish(live.Frame) error
 	Close()
 }
 
-// A Resumer is a Sink that is told when the frames that follow come over
-// another connection, whose times begin somewhere else.
+// A Resumer is a Sink that is notified when the following frames come over a new
+// connection, whose timestamps start at another value.
 type Resumer interface{ Resume() }
 
 // Local is the server that streams are pulled for.
@@ -47,43 +46,43 @@ type Local interface {
 	// Publish makes a pull the publisher of a stream. An error ends the pull;
 	// live.ErrBusy says that the stream is here without it.
 	Publish(stream, origin string) (Sink, error)
-	// Viewers returns how many watch a stream or are about to, 0 when there is
-	// none. It must not use the Puller.
+	// Viewers returns the number of viewers of a stream, those who still wait
+	// included. It must not call the Puller.
 	Viewers(stream string) int
 }
 
-// Options configures a Puller. Origins and Local have to be set; any other field
-// that is 0 has its default, which is given with it.
+// Options configures a Puller. Origins and Local are required; each other field
+// has a default, which its comment gives.
 type Options struct {
-	// Origins are asked in their order, those that could not be reached lately
-	// after the others.
+	// Origins are tried in order; those that could not be reached recently come
+	// last.
 	Origins []*Origin
 	Local   Local
 	// ID is this server's name in paths; a random one.
 	ID string
-	// Linger is for how long a stream without viewers is pulled on; 10 s.
+	// Linger is how long a pull goes on without viewers; 10 s.
 	Linger time.Duration
-	// Start is for how long a connection to the origin may take to its first
+	// Start is how long a connection to the origin may take until its first
 	// frame; 10 s.
 	Start time.Duration
-	// Idle is for how long nothing may come from the origin; 10 s.
+	// Idle is the longest silence of the origin; 10 s.
 	Idle time.Duration
 	// Retry is the first wait before the origins are asked again for a stream
 	// that has played, and RetryMost the longest; 250 ms, 3 s.
 	Retry, RetryMost time.Duration
-	// GiveUp is for how long a stream that has played may lack frames, whatever
-	// the origins say, before its viewers are let go; 60 s.
+	// GiveUp is how long a stream that has played may lack frames, whatever the
+	// origins answer, before its pull ends; 60 s.
 	GiveUp time.Duration
-	// Refuse is for how long what could not be pulled is refused without
+	// Refuse is how long a stream that could not be pulled is refused without
 	// asking the origin again; 1 s.
 	Refuse time.Duration
 	// Max is how many streams may be pulled at once; 1,000.
 	Max int
-	// MaxFrame is the longest frame that is taken, in bytes; 8 MiB.
+	// MaxFrame is the longest frame that is accepted, in bytes; 8 MiB.
 	MaxFrame int
 	// TLS is for connections to the origin; nil uses the system's roots.
 	TLS *tls.Config
-	// Logger hears of pulls that begin and end; nil is slog.Default().
+	// Logger logs pulls that begin and end; nil is slog.Default().
 	Logger *slog.Logger
 }
 
@@ -105,7 +104,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxRefusals bounds the memory of what was refused.
+// maxRefusals bounds the number of remembered refusals.
 const maxRefusals = 1024
 
 // Stats are a Puller's figures since it was made.
@@ -116,7 +115,7 @@ type Stats struct {
 	Reconnects int64 // times that a connection was made anew
 }
 
-// Puller pulls streams from an origin, or several that have the same.
+// Puller pulls streams from an origin, or from several with the same streams.
 type Puller struct {
 	options Options
 	client  *http.Client
@@ -153,12 +152,12 @@ func New(o Options) *Puller {
 // ID returns this server's name in paths.
 func (p *Puller) ID() string { return p.options.ID }
 
-// Pull has the stream pulled and returns when it is there: when its first frame
-// was published. It returns ErrNotFound or ErrDenied when the origin says so,
-// ErrLoop when path shows a circle, and the context's cause when that ends
+// Pull starts to pull the stream, or joins its pull, and returns when the first
+// frame was published. It returns ErrNotFound or ErrDenied when the origin says
+// so, ErrLoop when path shows a circle, and the context's cause when ctx ends
 // first; the pull then goes on without the caller.
 //
-// path is the way that the request for the stream has come; nil when it is a
+// path is the list of servers that the request has passed; nil when it is a
 // viewer's own.
 func (p *Puller) Pull(ctx context.Context, stream string, path Path) error {
 	if !path.admits(p.options.ID) {
@@ -169,7 +168,7 @@ func (p *Puller) Pull(ctx context.Context, stream string, path Path) error {
 		if err != nil {
 			return err
 		}
-		// One that is on its way out goes first: the next publishes anew.
+		// Wait for a pull that is ending, then start a new one.
 		wait := q.ready
 		if leaving {
 			wait = q.gone
@@ -185,8 +184,8 @@ func (p *Puller) Pull(ctx context.Context, stream string, path Path) error {
 	}
 }
 
-// join returns the pull of the stream, which it begins if there is none, and
-// reports whether that one is about to end.
+// join returns the pull of the stream, starting one if there is none, and reports
+// whether it is about to end.
 func (p *Puller) join(stream string, path Path) (q *pulling, leaving bool, err error) {
 	now := time.Now()
 	p.mu.Lock()
@@ -214,9 +213,8 @@ func (p *Puller) join(stream string, path Path) (q *pulling, leaving bool, err e
 	return q, q.leaving, nil
 }
 
-// leave marks a pull as one that ends because nobody wants its stream. It
-// reports false when somebody has asked for that since, or watches it after
-// all.
+// leave marks a pull as ending because its stream has no viewers. It reports
+// false when there was a new request since then, or the stream has viewers again.
 func (p *Puller) leave(q *pulling, since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,15 +225,15 @@ func (p *Puller) leave(q *pulling, since time.Time) bool {
 	return true
 }
 
-// ending marks a pull as one that ends.
+// ending marks a pull as ending.
 func (p *Puller) ending(q *pulling) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q.leaving = true
 }
 
-// over takes a pull that has ended out of the list. When it never began, the
-// reason is the answer to everybody for a while.
+// over removes an ended pull from the list. When it never had a frame, later
+// requests get the same refusal for a while.
 func (p *Puller) over(q *pulling, refuse error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -267,7 +265,7 @@ func (p *Puller) Stats() Stats {
 	return Stats{Active: active, Begun: p.begun.Load(), Failed: p.failed.Load(), Reconnects: p.reconnects.Load()}
 }
 
-// Close ends all pulls and returns when nothing of them runs any more.
+// Close ends all pulls and returns when their goroutines have ended.
 func (p *Puller) Close() {
 	p.mu.Lock()
 	p.closed = true

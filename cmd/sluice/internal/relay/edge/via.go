@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// A Path is the servers that a request has come through, the first first.
+// A Path is the list of servers that a request has passed, in order.
 type Path []string
 
 const (
 	// maxHops is how many servers a stream may be pulled through.
 	maxHops = 8
-	// maxID is the longest name that is taken for a server's.
+	// maxID is the longest server name that is accepted.
 	maxID = 64
 
 	// viaProtocol is the protocol in a Via header: HTTP's version.
 	viaProtocol = "1.1"
-	// idPrefix tells the names of servers like this one from those of proxies.
+	// idPrefix distinguishes names of sluice servers from those of proxies.
 	idPrefix = "sluice-"
-	// player is what a pull says it is in RTMP's connect, before the path.
+	// player is the name of a pull in RTMP's connect, before the path.
 	player = "sluice"
 	viaIn  = " (via "
 )
 
-// newID returns a name for a server that no other has.
+// newID returns a random, unique name for a server.
 func newID() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
 	return idPrefix + hex.EncodeToString(b[:])
 }
 
-// PathOfHeader reads the path out of the values of Via headers. Names that no
-// server like this one gave itself are left out.
+// PathOfHeader reads the path out of the values of Via headers. Names that are
+// not those of sluice servers are left out.
 func PathOfHeader(via []string) Path {
 	var p Path
 	for _, value := range via {
@@ -59,8 +59,8 @@ func PathOfFlashVer(flashVer string) Path {
 	return p
 }
 
-// add appends a name that somebody sent. More of them than there may be show
-// that there are too many, and nothing else.
+// add appends a name that a peer sent. It keeps at most one name more than
+// maxHops, which is enough to know that there are too many.
 func (p Path) add(id string) Path {
 	if len(p) > maxHops || len(id) > maxID || !strings.HasPrefix(id, idPrefix) {
 		return p
@@ -68,8 +68,8 @@ func (p Path) add(id string) Path {
 	return append(p, id)
 }
 
-// admits reports whether a server of this name may pull for a request that came
-// along p.
+// admits reports whether a server of this name may pull for a request with the
+// path p.
 func (p Path) admits(id string) bool {
 	return len(p) < maxHops && !slices.Contains(p, id)
 }
