@@ -54,6 +54,6 @@ func calibrate(ctx context.Context, plan load.Plan, self string, run runner) (*l
 
 // lateAfter is what the error of the timers excuses.
 func lateAfter(timer load.Distribution) time.Duration {
-	const step = 10 * time.Microsecond // digits below it nobody reads
+	const step = 10 * time.Microsecond // finer digits mean nothing
 	return min(max(leastLateAfter, (timer.P99+step-1)/step*step), mostLateAfter)
 }

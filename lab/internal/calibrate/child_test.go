@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
-// patience bounds every wait of these tests.
+// patience is the longest wait in these tests.
 const patience = 30 * time.Second
 
 // TestMain makes the test binary answer the child commands, as the program does.

@@ -7,10 +7,10 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
-// answerer turns what a connection sent into what it gets, in the way of a
-// protocol. One serves one connection.
+// answerer makes the answer to what a connection sent, by the rules of a
+// protocol. Each connection has its own.
 type answerer interface {
-	// answer consumes p and returns what is to be sent for it, which is borrowed
+	// answer consumes p and returns the bytes to send back. They are borrowed
 	// until the next call and may be p itself.
 	answer(p []byte) []byte
 }

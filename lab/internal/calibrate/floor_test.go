@@ -46,7 +46,7 @@ func TestAcknowledgementsDoNotDependOnHowBytesCome(t *testing.T) {
 
 func TestALengthIsNotBelieved(t *testing.T) {
 	a := newAnswerer(load.Ack)
-	// It allocates nothing for a length that it was only told.
+	// A length alone, without the bytes, allocates nothing.
 	if got := a.answer([]byte{0xff, 0xff, 0xff, 0xff, 1, 2, 3}); len(got) != 0 {
 		t.Errorf("answered %x", got)
 	}

@@ -41,8 +41,8 @@ func (s socket) Write(p []byte) (int, error) {
 	}
 }
 
-// newPair connects two sockets over loopback. After shut whoever waits in one of
-// them returns; release is for when nobody uses them any more.
+// newPair connects two sockets over loopback. shut makes calls that wait in
+// either socket return; release closes both, after their last use.
 func newPair() (near, far io.ReadWriter, shut, release func(), err error) {
 	listener, err := newSocket()
 	if err != nil {

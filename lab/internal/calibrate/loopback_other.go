@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newPair connects two sockets over loopback. After shut whoever waits in one of
-// them returns; release is for when nobody uses them any more.
+// newPair connects two sockets over loopback. shut makes calls that wait in
+// either socket return; release closes both, after their last use.
 func newPair() (near, far io.ReadWriter, shut, release func(), err error) {
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -140,8 +140,8 @@ func (p *Process) Line(ctx context.Context, within time.Duration) (string, error
 	}
 }
 
-// Lines are those of standard output, for who reads them itself. It is closed when
-// there are no more.
+// Lines returns the lines of standard output, for a caller that reads them itself.
+// The channel is closed after the last line.
 func (p *Process) Lines() <-chan string { return p.lines }
 
 // Ask writes a line to standard input and waits for one of standard output.
@@ -212,7 +212,7 @@ func (p *Process) Wait(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// CloseStdin is how a child of this program is told to end.
+// CloseStdin closes standard input, on which a child of this program ends.
 func (p *Process) CloseStdin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

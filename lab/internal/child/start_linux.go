@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// starting has a thread of its own for as long as this process lives: what is
-// started is killed when the thread that did it ends, which a thread that
-// somebody locked does with its goroutine.
+// starting is a goroutine locked to its own thread for the life of this process.
+// A child is killed when the thread that started it ends, and a thread locked
+// by some other goroutine ends with that goroutine.
 var starting = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {

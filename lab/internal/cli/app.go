@@ -129,14 +129,14 @@ func printed(w io.Writer, items ...document.Item) error {
 	return p.Err()
 }
 
-// terminal tells whether w shows its text to a person.
+// terminal reports whether w shows its text to a person.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// colourful tells whether w is a terminal that shows colours to somebody who
-// has not refused them.
+// colourful reports whether w is a terminal that shows colours and the user has
+// not refused them.
 func colourful(w io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminal(w)
 }

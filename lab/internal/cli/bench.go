@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
-// defaultPage is where the HTML report goes unless told.
+// defaultPage is the file of the HTML report unless the user names another.
 const defaultPage = "sluice-bench.html"
 
 const benchText = `bench runs each scenario's variants side by side, in interleaved rounds, and

@@ -136,8 +136,8 @@ func interrupts() []os.Signal {
 	return list
 }
 
-// verdict turns what happened into an exit code. What has been printed is not
-// said again.
+// verdict returns the exit code for a run. What has been printed is not
+// repeated.
 func verdict(results *report.File, check bool, err error) error {
 	failed, invalid := false, false
 	for i := range results.Scenarios {

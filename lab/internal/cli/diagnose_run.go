@@ -105,7 +105,7 @@ func collect(ctx context.Context, w *evidence.Workload, f *diagnoseFlags, self s
 	return evidence.Collect(ctx, *w, o)
 }
 
-// useful tells whether any tool saw something.
+// useful reports whether any tool saw something.
 func useful(e *evidence.Evidence) bool {
 	for _, tool := range e.Tools {
 		if tool.State == evidence.OK {

@@ -96,8 +96,8 @@ func loadFailure(ctx context.Context, err error) error {
 	return fail(err)
 }
 
-// loadVerdict turns a result into an exit code. What has been printed is not
-// said again.
+// loadVerdict returns the exit code for a result. What has been printed is not
+// repeated.
 func loadVerdict(r *load.Result, err, written error) error {
 	switch {
 	case r.Interrupted:
@@ -112,8 +112,8 @@ func loadVerdict(r *load.Result, err, written error) error {
 	return nil
 }
 
-// targetFailed tells of a target that did not hold. With --redial it was to be
-// expected, and what failed is counted.
+// targetFailed reports whether the target failed. With --redial a failure is
+// expected, and only counted.
 func targetFailed(r *load.Result) bool {
 	return r.Errors > 0 && !r.Plan.Redial
 }

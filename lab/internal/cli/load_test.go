@@ -87,7 +87,7 @@ func (c *loadCall) call(args ...string) int {
 	return ExitUsage
 }
 
-// known is a pointer to a value that the system told.
+// known returns a pointer to a value that the system reported.
 func known[T any](v T) *T { return &v }
 
 // ran is what a run of an open loop comes to.
@@ -276,7 +276,7 @@ func TestATargetThatFails(t *testing.T) {
 	says(t, c.stderr.String(), "load: the target failed: read: connection reset by peer")
 	says(t, c.stdout.String(), "errors 3, the first: read: connection reset by peer", "INVALID", "try: what the target logs")
 
-	// With --redial it was to be expected.
+	// With --redial it is expected.
 	r = ran()
 	r.Errors, r.Error, r.Redials = 3, "read: connection reset by peer", 2
 	c = &loadCall{result: r}

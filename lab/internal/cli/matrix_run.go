@@ -89,7 +89,7 @@ func lateAfter(ctx context.Context) (time.Duration, error) {
 	return max(d.P99.Round(10*time.Microsecond), time.Millisecond), nil
 }
 
-// file is what is to be measured: new, or read and gone on with.
+// file returns what to measure: a new file, or one that was read to continue it.
 func (f *matrixFlags) file(grid string) (*matrix.File, error) {
 	if f.resume == "" {
 		file, err := matrix.New(grid, f.choice)
@@ -130,8 +130,8 @@ func loadMatrix(name string) (*matrix.File, error) {
 	return loaded, nil
 }
 
-// placeFor makes sure that the results can be written, and that they do not
-// take the place of others that somebody may want to go on with.
+// placeFor checks that the results can be written, and that they do not
+// overwrite results that the user may want to continue.
 func (f *matrixFlags) placeFor() error {
 	if f.json == "-" {
 		return nil
@@ -148,7 +148,7 @@ func (f *matrixFlags) placeFor() error {
 	return nil
 }
 
-// matrixVerdict turns what happened into an exit code.
+// matrixVerdict returns the exit code for a run.
 func (a App) matrixVerdict(people io.Writer, file *matrix.File, name string, measureErr error, interrupted bool, err error) error {
 	unfinished := interrupted || errors.Is(measureErr, matrix.ErrTime)
 	if unfinished && name != "-" {

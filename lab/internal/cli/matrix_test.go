@@ -16,7 +16,7 @@ import (
 // tinyGrid takes some tenths of a second.
 var tinyGrid = []string{"matrix", "size-conns", "--engine", "bufreader", "--rows", "64", "--columns", "1,4", "--rounds", "1", "--cell", "50ms"}
 
-// orBusy tells whether a grid was measured: on a busy machine no run may be valid,
+// orBusy reports whether a grid was measured: on a busy machine no run may be valid,
 // which is said.
 func orBusy(p *program, exit int) bool {
 	return exit == ExitOK || exit == ExitUnusable && strings.Contains(p.stderr.String(), "no run was valid")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultReport is where the page goes unless told.
+// defaultReport is the file of the page unless the user names another.
 const defaultReport = "sluice-report.html"
 
 const reportText = `report makes one page of any results that lab wrote as JSON: of bench, load,
@@ -124,7 +124,7 @@ func (f *reportFlags) check(results []string) error {
 	return nil
 }
 
-// writesPage tells whether there is to be a page.
+// writesPage reports whether to write a page.
 func (f *reportFlags) writesPage() bool {
 	return f.given("output") || !f.benchstat && !f.given("baseline")
 }

@@ -136,8 +136,8 @@ func newSinkStats(event string, c, last sink.Counts, store sink.Store, took time
 	return e
 }
 
-// about is what a store has to say beside. before are the groups that have been
-// told of.
+// about returns what a store adds to a line. before are the groups that earlier
+// lines have counted.
 func (e *sinkStats) about(before sink.Groups) string {
 	switch {
 	case e.Groups != nil:

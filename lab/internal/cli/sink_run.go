@@ -115,8 +115,8 @@ func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr strin
 	return errors.Join(err, out.total(server.Counts(), store, time.Since(began)))
 }
 
-// complaints prints what goes wrong with connections: not more than somebody can read
-// when a thousand clients come again and again to a node that cannot serve them.
+// complaints prints the errors of connections, at a limited rate: a thousand clients
+// may reconnect again and again to a node that cannot serve them.
 func (a App) complaints() func(error) {
 	const lines, burst = 5, 20 // a second, and at once
 	limit := rate.NewLimiter(lines, burst)

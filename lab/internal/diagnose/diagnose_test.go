@@ -112,8 +112,8 @@ func FuzzDiagnose(f *testing.F) {
 	})
 }
 
-// TestRulesKnowNothingOfThePlanted reads the rules for every name that the
-// planted workloads declare, and for the name of their package.
+// TestRulesKnowNothingOfThePlanted searches the rules for every name that the
+// workloads of package planted declare, and for the name of the package.
 func TestRulesKnowNothingOfThePlanted(t *testing.T) {
 	forbidden := map[string]bool{"planted": true}
 	for _, file := range parsed(t, "../planted") {

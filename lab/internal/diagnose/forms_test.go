@@ -21,8 +21,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// Here each fault is written as somebody else would write it: other calls, other
-// kinds of socket, other ways to lock.
+// Each fault in another form than in package planted: other calls, other kinds
+// of socket, other ways to lock.
 
 // form is a runner made of functions.
 type form struct {
@@ -76,7 +76,7 @@ func TestFaultsInOtherFormsAreNamedFirstByRealTools(t *testing.T) {
 			if f.name == "an RWMutex over fsync" && syncTakes(t) < 50*time.Microsecond {
 				t.Skip("fsync takes no time here: the temporary directory is in memory")
 			}
-			// The planted ones are looked at with more, which takes longer.
+			// The workloads of package planted use more tools, which takes longer.
 			tools := []string{evidence.ToolCPU, evidence.ToolTrace, evidence.ToolStrace}
 			if f.rule == "shared-line" {
 				tools[2] = evidence.ToolScaling
@@ -285,8 +285,8 @@ func openAsking(lab.Env) (lab.Runner, error) {
 	}, nil
 }
 
-// openDefaultReader reads frames of 500 bytes with a bufio.Reader as it comes, from
-// somebody who sends as fast as it goes.
+// openDefaultReader reads frames of 500 bytes with a bufio.Reader of default size,
+// from a peer that sends as fast as it can.
 func openDefaultReader(lab.Env) (lab.Runner, error) {
 	near, far, err := unixPair()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 )
 
-// A matcher tells whether a function is of a kind, by its full name.
+// A matcher reports by its full name whether a function is of a kind.
 type matcher func(fn string) bool
 
 // oneOf matches whole names.
@@ -95,9 +95,9 @@ func through(frames []evidence.Frame, kind matcher) bool {
 	return false
 }
 
-// own returns the innermost frame of a stack that is not of the standard
-// library nor of its outposts: the code that somebody here can change. Without one it
-// is the innermost frame.
+// own returns the innermost frame of a stack outside the standard library and
+// golang.org/x: the code that the user can change. If there is none, it
+// returns the innermost frame.
 func own(frames []evidence.Frame) (f evidence.Frame, ok bool) {
 	for _, f := range frames {
 		if isOwn(f.Func) {
@@ -110,9 +110,10 @@ func own(frames []evidence.Frame) (f evidence.Frame, ok bool) {
 	return evidence.Frame{}, false
 }
 
-// isOwn tells by the package's path: that of others begins with a host's name,
-// with a dot in it, and a program's own with main or with what its module is
-// called. Names without any package belong to the kernel or to assembly code.
+// isOwn reports by the path of its package whether a function is of the program or of a
+// library outside the standard one: the path begins with main, or with an element that has
+// a dot, such as a host name, but not with golang.org/x/. Names without a package
+// belong to the kernel or to assembly code.
 func isOwn(fn string) bool {
 	pkg := packageOf(fn)
 	first, _, _ := strings.Cut(pkg, "/")

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// workloads are the planted ones and those of these tests.
+// workloads are those of package planted and those of these tests.
 func workloads() []lab.Scenario { return append(planted.All(), otherForms()...) }
 
 // collect runs a workload under the tools, each for a time.
@@ -109,8 +109,8 @@ func namedFirst(t *testing.T, scenario, variant, rule, place string, tools []str
 	t.Errorf("%s is not named first:\n%s", rule, said.String())
 }
 
-// faults are the planted workloads, the rule that has to find each, and what of
-// the place has to be named.
+// faults are the workloads of package planted, the rule that must find each, and
+// the part of the place that the finding must name.
 var faults = []struct{ name, rule, place string }{
 	{"small-writes", "small-writes", "send"},
 	{"slice-per-packet", "allocations", "readPacket"},

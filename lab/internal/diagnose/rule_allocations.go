@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// collecting picks the collector's work that took processor time from somebody.
+// collecting reports whether a stack is the collector's work, except on idle processors.
 func collecting(frames []evidence.Frame) bool {
 	return through(frames, isGC) && !through(frames, isIdleGC)
 }

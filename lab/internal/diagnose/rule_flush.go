@@ -17,8 +17,8 @@ func flushPerWrite(s *sight) Finding {
 	if cpu == 0 {
 		return Finding{}
 	}
-	// The caller of the flush is the one who decides, not the compressor, which
-	// may be a package of somebody else.
+	// Name the caller of the flush, who decides when to flush, and not the compressor,
+	// which may be a third-party package.
 	spots := spots(s.cpu, passing(isFlush), caller)
 	f := Finding{
 		Tool: s.cpuTool, Share: cpu, Top: firstPlace(spots, "Flush"),

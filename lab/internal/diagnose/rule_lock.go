@@ -40,7 +40,7 @@ func lockContention(s *sight) Finding {
 		f.Score = score
 		f.Try = "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for"
 	}
-	// Half, since somebody else works while one waits.
+	// Half, since another goroutine works while one waits.
 	f.Score = best / 2
 	return f
 }

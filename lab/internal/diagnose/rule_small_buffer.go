@@ -61,8 +61,8 @@ func smallBuffer(s *sight) Finding {
 	return f
 }
 
-// filled tells what part of the reads filled the room that they had, how much
-// that was, and whether it was the same for most.
+// filled returns what part of the reads filled their buffer, the size of that
+// buffer, and whether most had the same size.
 func (s *sight) filled() (full float64, room int64, exact bool) {
 	if s.Calls != nil {
 		r := &s.reads

@@ -60,8 +60,8 @@ func (s *sight) telling() float64 {
 	return min(1, 4096/(float64(s.Bytes)/float64(s.WriteCalls)))
 }
 
-// smallWrites is the part of the writes that were under 512 bytes as far as it can be told
-// from the payload and the number of calls, and what each carried.
+// smallWrites estimates, from the payload and the number of calls, the part of the
+// writes that were under 512 bytes, and how many bytes each carried.
 func (s *sight) smallWrites() (part float64, each int64) {
 	if s.Bytes <= 0 || s.WriteCalls <= 0 {
 		return 0, 0

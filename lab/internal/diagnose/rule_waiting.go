@@ -28,7 +28,7 @@ func syncedFiles(s *sight) Finding {
 	}
 }
 
-// sleeping: somebody sleeps while little else happens.
+// sleeping: a goroutine sleeps while little else happens.
 func sleeping(s *sight) Finding {
 	t := s.Trace
 	if t == nil || t.Took <= 0 {

@@ -205,7 +205,7 @@ func TestADialogueCannotGatherWhatItWrites(t *testing.T) {
 	if f.Score < 0.14 || f.Score > 0.16 || !strings.Contains(f.Try, "before the first answer") {
 		t.Errorf("%+v", f)
 	}
-	// Somebody else waits for the network.
+	// Another goroutine waits for the network.
 	e.Trace.Blocked[0].Frames = frames("internal/poll.runtime_pollWait", "internal/poll.(*FD).Read", "main.collect")
 	if f := found(e, "small-writes"); f.Score < 0.49 {
 		t.Errorf("%+v", f)

@@ -9,15 +9,14 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 )
 
-// A sight is evidence as the rules look at it.
+// A sight is the view of the evidence that the rules get.
 type sight struct {
 	*evidence.Evidence
 	cpu     *evidence.Profile // of pprof or, without it, of perf; nil without both
 	cpuTool string
-	// busy is the processor time that the workload had or, on a machine that others
-	// use too, waited for, for each second of the run, at most 1: what shares of
-	// processor time are weighed with. More than one processor's worth keeps the
-	// workload busy all of its time.
+	// busy is the processor time for each second of the run that the workload had or,
+	// on a shared machine, waited for; at most 1. Shares of processor time are
+	// multiplied by it. A workload that uses more than one processor is always busy.
 	busy          float64
 	reads, writes moved // what strace saw, nil without it
 }
@@ -41,8 +40,8 @@ func newSight(e *evidence.Evidence) *sight {
 func busyness(e *evidence.Evidence) float64 {
 	wanted, took := e.CPUTime+e.Queued, e.Took
 	if t := e.Trace; e.Queued <= 0 && t != nil && t.Took > 0 {
-		// Goroutines that did something or could have. Calls that wait for disks are among
-		// them only as far as that cannot be told.
+		// Goroutines that ran or could have run. System calls count, except those that
+		// are known to wait for disks.
 		wanted, took = t.Running+t.Runnable+t.Syscall, t.Took
 		for _, b := range t.InSyscall {
 			if through(b.Frames, isFileSync) {

@@ -18,7 +18,7 @@ type queue struct {
 	time    time.Duration
 	whileIO time.Duration
 	channel bool // the lock is a channel
-	plain   bool // it stands in for a profile of blocking, which does not tell who held it
+	plain   bool // it stands in for a profile of blocking, which does not name the holder
 	callers map[string]bool
 	below   float64 // of ioBelow
 }
@@ -88,9 +88,8 @@ func (q *queue) blocked(took time.Duration) float64 {
 	return n / (1 + n)
 }
 
-// wakes is how much longer than I/O itself a lock is held for it at most: the
-// call, and being woken when it is done and having a processor again, are no
-// part of the time in I/O.
+// wakes bounds how much longer a lock is held for I/O than the I/O takes: the
+// call, the wake-up and the wait for a processor do not count as time in I/O.
 const wakes = 3
 
 // inIO is the part of the waiting in which the holder did I/O or slept.
@@ -99,14 +98,14 @@ func (q *queue) inIO() float64 {
 	case q.time <= 0:
 		return 0
 	case q.channel || q.plain:
-		return q.below // nobody has followed the holder
+		return q.below // the holder is not known
 	}
 	seen := min(1, q.whileIO.Seconds()/q.time.Seconds())
 	return max(seen, min(1, wakes*seen)*q.below)
 }
 
-// isChannelLock tells a channel that serves as a lock from one that passes work
-// on: what gives it back is the same code as what waits for it.
+// isChannelLock reports whether a channel serves as a lock rather than to pass
+// work: the code that releases it is the code that waits for it.
 func isChannelLock(b *evidence.Blocking) bool {
 	if b.Reason != "chan send" && b.Reason != "chan receive" && b.Reason != "select" {
 		return false
@@ -140,9 +139,9 @@ func ownFuncs(frames []evidence.Frame) []string {
 	return list
 }
 
-// ioBelow is the part of the time in which one of the functions is in I/O, as
-// far as it can be told when nobody has followed the one that held the lock:
-// time in waits and calls below the first of them, for one goroutine at a time.
+// ioBelow estimates the part of the time in which one of the functions is in I/O
+// when the holder of the lock is not known: time in waits and calls below the
+// first of them, for one goroutine at a time.
 func (s *sight) ioBelow(callers map[string]bool) float64 {
 	below := func(frames []evidence.Frame) bool {
 		own := ownFuncs(frames)
@@ -171,7 +170,7 @@ func (s *sight) ioBelow(callers map[string]bool) float64 {
 	return min(1, part)
 }
 
-// isEntry tells whether fn is where the goroutine began: everything is below
+// isEntry reports whether fn is where the goroutine began: everything is below
 // that.
 func isEntry(fn string, frames []evidence.Frame) bool {
 	own := ownFuncs(frames)

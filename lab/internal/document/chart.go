@@ -72,8 +72,8 @@ func (c *Chart) Tick(v float64, label string) {
 }
 
 // Line draws a line through points, broken where one is NaN. The lines of one run
-// have one number, from 0, which gives their colour; dashed tells two of them
-// apart. With marked the number stands at the line's end too.
+// have one number, from 0, which gives their colour; a dashed style distinguishes two
+// of them. With marked the number stands at the line's end too.
 func (c *Chart) Line(run int, style, name string, marked bool, points [][2]float64) {
 	s := series{Class: colour(run), Style: style}
 	var b strings.Builder
@@ -136,6 +136,6 @@ func (c *Chart) py(v float64) float64 {
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
-// colour is the class of the i-th of several runs. There are six colours, after
-// which they come again; numbers at the ends of lines tell more apart.
+// colour is the class of the i-th of several runs. There are six colours, which
+// repeat; numbers at the ends of lines distinguish more.
 func colour(i int) string { return fmt.Sprintf("s%d", i%6+1) }

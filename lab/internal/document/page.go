@@ -58,7 +58,7 @@ func (p *Page) Write(w io.Writer) error {
 	})
 }
 
-// kind tells the template what an item is.
+// kind names the type of an item for the template.
 func kind(item any) string {
 	switch item.(type) {
 	case *Para:

@@ -66,7 +66,7 @@ func (e *aioEngine) counts() (c Counts) {
 	return c
 }
 
-// ended tells whether r is the last of its connection, and frees that unless
+// ended reports whether r is the last of its connection, and frees that unless
 // the watcher sees to it.
 func ended(w *aio.Watcher, r *aio.OpResult) bool {
 	if r.Error != nil && !errors.Is(r.Error, aio.ErrWatcherClosed) {
@@ -75,8 +75,8 @@ func ended(w *aio.Watcher, r *aio.OpResult) bool {
 	return r.Error != nil
 }
 
-// aioBuffered has a buffer for each connection, which is in turn the read's and
-// the write's.
+// aioBuffered has one buffer for each connection. Reads and writes use it
+// alternately.
 type aioBuffered struct{ size int }
 
 func (h *aioBuffered) Accepted(w *aio.Watcher, conn net.Conn) {

@@ -55,8 +55,8 @@ func TestWhatComesBackIsWhatWasSent(t *testing.T) {
 	}
 }
 
-// recorder is a connection to nobody that notes the sizes of writes and reads
-// from a script: each is a Read's.
+// recorder is a connection without a peer. It records the sizes of writes, and
+// reads from a script: each entry answers one Read.
 type recorder struct {
 	net.Conn
 	reads  [][]byte
@@ -81,8 +81,8 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 func (r *recorder) SetReadDeadline(time.Time) error { return nil }
 
-// What a connection does not tell is not waited for: each read is sent before
-// the next.
+// When a connection cannot report waiting bytes, each read is sent before the
+// next.
 func TestNothingIsHeldBackWhereNobodyKnowsWhatWaits(t *testing.T) {
 	for name, settings := range everySettings {
 		echo := map[string]func(*conn, Settings){"std": std, "bufreader": bufReader}[settings.Engine]
@@ -141,7 +141,7 @@ func TestGatheringNeedsFewerWrites(t *testing.T) {
 	}
 }
 
-// newMoreTells tells whether this system says what waits.
+// newMoreTells reports whether this system can report waiting bytes.
 func newMoreTells(t *testing.T) bool {
 	a, b := pair(t)
 	if newMore(b).waits() {
@@ -150,7 +150,7 @@ func newMoreTells(t *testing.T) bool {
 	if _, err := a.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	// Sent over loopback it is there, or the system does not tell at all.
+	// Over loopback the bytes have arrived, or the system never reports them.
 	return newMore(b).waits()
 }
 

@@ -4,7 +4,7 @@ package echo
 
 import "net"
 
-// more cannot be told here: what came is sent at once.
+// more is unknown on this system: bytes are sent back at once.
 type more struct{}
 
 func newMore(net.Conn) more { return more{} }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// more tells whether a connection has something to read at the moment. The
+// more reports whether a connection has something to read now. The
 // zero more says no.
 type more struct {
 	raw syscall.RawConn
@@ -41,7 +41,7 @@ func newMore(c net.Conn) more {
 	return more{raw, a}
 }
 
-// waits tells whether a read would return at once, also with the end of the
+// waits reports whether a read would return at once, also with the end of the
 // stream or an error.
 func (m more) waits() bool {
 	return m.raw != nil && m.raw.Control(m.ask.poll) == nil && m.ask.yes

@@ -18,9 +18,9 @@ type Settings struct {
 	// without a buffer of the connection's, and with bufreader for reads that
 	// follow the stream.
 	Buffer int
-	// WriteBuffer is the bytes that are gathered before a write, as long as more
-	// waits to be read; what is gathered goes out when nothing does. 0 writes what
-	// each read brought. aio has none. Where the system does not tell what waits
+	// WriteBuffer is how many bytes are gathered before a write while more bytes
+	// wait to be read; they are written when none wait. 0 writes what each read
+	// brought. aio has none. Where the system does not report waiting bytes
 	// (Windows), everything is written at once.
 	WriteBuffer int
 	Listeners   int // on the one address, at least 1

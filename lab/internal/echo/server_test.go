@@ -27,7 +27,7 @@ var everySettings = map[string]Settings{
 	"bufreader, writer": {Engine: "bufreader", Buffer: 4 << 10, WriteBuffer: 64 << 10, Listeners: 1},
 }
 
-// small tells whether the reads are of a few bytes.
+// small reports whether the reads are of a few bytes.
 func (s Settings) small() bool { return s.Buffer > 0 && s.Buffer <= leastBufLen }
 
 // start runs a server until the test ends. Stop it with the function that is
@@ -113,8 +113,8 @@ func readEnd(c net.Conn) error {
 	return nil
 }
 
-// fill writes to a server whose echoes nobody reads until the server takes no
-// more and sends no more: it is stuck in writing then, and has something left.
+// fill writes to a server, and does not read its echoes, until the server takes no
+// more and sends no more: it is then blocked in a write with bytes left.
 func fill(t *testing.T, server *Server, c *net.TCPConn) {
 	t.Helper()
 	p := make([]byte, 256<<10)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A Census counts the connections that a server has open. Its methods may be
-// called from any goroutine, and cost a server an addition for each connection.
+// A Census is a counter of a server's open connections. Its methods may be
+// called from any goroutine; a change costs one atomic addition.
 type Census struct {
 	open  atomic.Int64
 	empty chan struct{}
 }
 
-// NewCensus returns a Census of no connections.
+// NewCensus returns a Census that counts zero connections.
 func NewCensus() *Census { return &Census{empty: make(chan struct{}, 1)} }
 
 // Opened counts one more.

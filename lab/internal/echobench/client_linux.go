@@ -60,7 +60,7 @@ type work struct {
 	left   int // to come back
 	check  uint64
 	waited time.Duration
-	// answered is told of each message that is complete.
+	// answered is called for each complete message.
 	answered func(p *peer, number int) error
 }
 
@@ -158,8 +158,8 @@ func (c *Client) finish() error {
 	return nil
 }
 
-// turn waits for events and does what they allow. It is an error when there are
-// none for a long time.
+// turn waits for events and handles them. It returns an error when none come
+// within c.patience.
 func (c *Client) turn() error {
 	n, err := c.poll(0)
 	if n == 0 && err == nil {
@@ -173,8 +173,8 @@ func (c *Client) turn() error {
 	return c.handle(n)
 }
 
-// wait polls for a while before it sleeps until there are events, for as long as
-// patience lasts.
+// wait polls for a while, then sleeps until there are events, for at most
+// c.patience.
 func (c *Client) wait() (n int, err error) {
 	began := time.Now()
 	for n == 0 && err == nil && time.Since(began) < spin {

@@ -1,6 +1,6 @@
 // Package echobench has what the echo scenarios are made of: servers that send back
 // what they receive, each in another way, a load client that costs less than
-// any of them, and the means to tell what a server's process used meanwhile.
+// any of them, and counters of what a server's process used meanwhile.
 //
 // A server and its client are processes of their own, each on a processor of
 // its own, so that what one of them costs is not counted with, or taken from,

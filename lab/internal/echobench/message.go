@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// Messages have a number at either end, so that one that is cut, doubled or
-// somebody else's is found out, and bytes drawn from a seed between them.
+// Messages begin and end with a number, so that a message that is cut, sent twice or
+// sent to another connection is detected. Between them are bytes drawn from a seed.
 const (
 	mark    = 8                  // bytes of a number
 	minSize = 2 * mark           // the least message
@@ -48,9 +48,9 @@ func (m message) stamp(number int) {
 	binary.LittleEndian.PutUint64(m[len(m)-mark:], ^mixed(number))
 }
 
-// matches tells whether chunk is what stands at off in the message of that
-// number. Of a long chunk it may look at the ends only, for the comparison must
-// not cost what the transfer does.
+// matches reports whether chunk is what stands at off in the message of that
+// number. For a long chunk it may compare the ends only: the comparison must not
+// cost as much as the transfer.
 func (m message) matches(number, off int, chunk []byte) bool {
 	m.stamp(number)
 	want := m[off : off+len(chunk)]

@@ -11,7 +11,7 @@ import (
 
 // Processors returns two processors that this process may use, for a server and
 // its client. Where there is only one the error wraps errors.ErrUnsupported:
-// two processes in turn on one processor tell nothing about either.
+// two processes that alternate on one processor cannot be measured.
 func Processors() (server, client int, err error) {
 	var may unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &may); err != nil {
@@ -53,8 +53,8 @@ func OnProcessor(cpu int, start func() error) error {
 	}
 	started := start()
 	if err := unix.SchedSetaffinity(0, &before); err != nil {
-		// The thread stays locked, and ends with the goroutine: nobody else gets
-		// one that is bound.
+		// The thread stays locked, and ends with the goroutine: no other goroutine
+		// runs on a bound thread.
 		return errors.Join(started, fmt.Errorf("echo: setting a thread free: %w", err))
 	}
 	runtime.UnlockOSThread()

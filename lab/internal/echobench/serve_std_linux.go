@@ -18,7 +18,7 @@ func acceptAll(l *net.TCPListener, census *Census, serve func(*net.TCPConn) erro
 		go func() {
 			defer census.Closed()
 			defer conn.Close()
-			// How a connection ends is the client's affair, and it tells.
+			// The client checks how a connection ends, and reports it.
 			_ = serve(conn)
 		}()
 	}

@@ -61,7 +61,7 @@ func (s Server) Supported() error {
 }
 
 // Serve echoes on the connections of l, which bring messages of that size,
-// until accepting from l fails. The census counts what is open.
+// until accepting from l fails. census counts the open connections.
 func (s Server) Serve(l *net.TCPListener, size int, census *Census) error {
 	if err := s.Supported(); err != nil {
 		return err

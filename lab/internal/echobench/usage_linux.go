@@ -21,8 +21,8 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A meter tells what this process has used. It allocates nothing, so that it
-// finds nothing of its own.
+// A meter measures what this process has used. It allocates nothing, so that its
+// own allocations are not counted.
 type meter struct{ memory runtime.MemStats }
 
 // read stops the world for the allocator's counters, which is left out of the

@@ -9,8 +9,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A board is where the windows of all recorders come together: each is finished
-// when every recorder has ended it. Its methods may be called from any goroutine.
+// A board aggregates the windows of all recorders. A window is complete when every
+// recorder has ended it. Its methods may be called from any goroutine.
 type board struct {
 	start, end int64 // of what is measured, in nanoseconds since the run began
 	windows    Windows
@@ -102,7 +102,7 @@ func (b *board) secondAfter(begin int64) int64 {
 }
 
 // endSecond adds a recorder's part of a window of the time series. Those of the
-// warm-up come first: they are told and not kept.
+// warm-up come first: they are passed to told and not kept.
 func (b *board) endSecond(number int, part Second) {
 	b.mu.Lock()
 	s := b.seconds[number]

@@ -14,8 +14,8 @@ type Pair struct {
 	Targets [2]string `json:"targets"`
 	Rounds  int       `json:"rounds"`
 	Invalid int       `json:"invalid"` // rounds that were left out
-	// Median is judged, and one of a fiftieth of the pairs that are the same is told
-	// apart; the others are shown.
+	// Median alone has a verdict: of fifty pairs of equal targets, about one is called
+	// different. The others are only shown.
 	Median   stats.Comparison  `json:"median"`
 	Tail     *stats.Comparison `json:"tail,omitempty"`     // P99
 	Requests *stats.Comparison `json:"requests,omitempty"` // a second
@@ -28,7 +28,7 @@ const (
 	pairWarmup = 100 * time.Millisecond
 )
 
-// A round is what one target did in one round.
+// pairFigures holds the figures of one target, one of each kind for each round.
 type pairFigures struct{ p50, p99, requests []float64 }
 
 func (f *pairFigures) add(r *Result) {
@@ -37,9 +37,9 @@ func (f *pairFigures) add(r *Result) {
 	f.requests = append(f.requests, r.IOPS)
 }
 
-// Compare puts the load of a plan on two targets by turns, with the same schedule in both
-// halves of a round and either first in every other one, until the plan's duration has
-// passed. When ctx ends the whole rounds count. A round that is not valid is left out; a
+// Compare puts the load of a plan on two targets alternately until the plan's duration has
+// passed. Both halves of a round have the same schedule, and the targets swap their order
+// in every round. When ctx ends, the complete rounds count. An invalid round is left out; a
 // target that fails, or no valid round at all, is an error.
 func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round int)) (*Pair, error) {
 	end := time.Now().Add(p.Duration)

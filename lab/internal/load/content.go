@@ -100,7 +100,7 @@ func (c *content) rest(size, off int) []byte {
 	return c.random[at:size]
 }
 
-// matches tells whether p is what a request has from offset off on.
+// matches reports whether p is what a request has from offset off on.
 func (c *content) matches(p []byte, conn uint32, seq uint64, size, off int) bool {
 	var h [headLen]byte
 	head := c.head(h[:], conn, seq, size)

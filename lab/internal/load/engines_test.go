@@ -294,7 +294,7 @@ func TestARequestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A run that is over does not wait for a connection that nobody takes.
+// A run that is over does not wait for a connection that no target accepts.
 func TestARunEndsWhileItIsDialling(t *testing.T) {
 	t.Parallel()
 	for _, engine := range engines() {

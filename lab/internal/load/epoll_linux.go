@@ -89,8 +89,8 @@ func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*
 	return sum, recorders, err
 }
 
-// connectRaw makes a connection and takes its descriptor from the runtime, whose
-// poller would be told of all that happens on it otherwise.
+// connectRaw makes a connection and returns a duplicate of its descriptor, outside the
+// runtime's poller, which would otherwise be notified of every event on it.
 func (s *session) connectRaw(ctx context.Context, turn int) (int, error) {
 	conn, err := s.connect(ctx, turn)
 	if err != nil {

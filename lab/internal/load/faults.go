@@ -13,10 +13,10 @@ func (f *Faults) pausedUntil(now int64) int64 {
 	return 0
 }
 
-// slow tells whether a connection reads slowly on purpose.
+// slow reports whether a connection reads slowly on purpose.
 func (f *Faults) slow(number uint32) bool { return int(number) < f.SlowConns }
 
-// resets tells whether a connection is to be reset in the middle of a request.
+// resets reports whether to reset the connection in the middle of a request.
 func (f *Faults) resets(seq uint64) bool {
 	return f.ResetEvery > 0 && seq%uint64(f.ResetEvery) == uint64(f.ResetEvery)-1
 }
@@ -35,7 +35,7 @@ func (s *sip) allow(now int64) (n int, at int64) {
 	if now < s.at {
 		return 0, s.at
 	}
-	// A hundredth of a second's worth, so that a slow one is slow evenly.
+	// What it may read in a hundredth of a second, so that it reads evenly.
 	return max(1, min(sipLen, int(s.rate/100))), 0
 }
 

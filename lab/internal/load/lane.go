@@ -10,7 +10,7 @@ import (
 var (
 	// ErrAnswer is an answer that is not that of the request.
 	ErrAnswer = errors.New("load: wrong answer")
-	// ErrSilent is a target that has not answered for the plan's patience.
+	// ErrSilent is a target that has not answered within Plan.Patience.
 	ErrSilent = errors.New("load: no answer")
 	// ErrHungUp is a target that has ended a connection.
 	ErrHungUp = errors.New("load: the target ended the connection")
@@ -21,16 +21,16 @@ const never = math.MaxInt64
 
 // A request is one that is under way. Times are nanoseconds since the run began.
 type request struct {
-	intended int64 // when it was to be sent; in a closed loop, when it was
+	intended int64 // when it was due; in a closed loop, when it was sent
 	ideal    int64 // when a generator that is never late would have sent it
 	sent     int64
 	seq      uint64
 	size     int
 }
 
-// A lane is what a connection has to send and waits for: the part of a
-// connection that is the same whatever moves its bytes. It is used by one
-// goroutine at a time.
+// A lane holds the requests that one connection has to send and those that wait
+// for an answer. It does not depend on the engine that moves the bytes. It is used
+// by one goroutine at a time.
 type lane struct {
 	number   uint32
 	content  *content
@@ -39,7 +39,7 @@ type lane struct {
 	draw     func() int
 	schedule *schedule // nil in a closed loop
 
-	due   int64 // when the next request is to be sent; 0 in a closed loop
+	due   int64 // when the next request is due; 0 in a closed loop
 	size  int   // the next one's
 	ready int64 // since when the connection is there and takes bytes
 	seq   uint64
@@ -102,8 +102,8 @@ func (l *lane) begin(now int64) (r *request, late int64) {
 	return r, late
 }
 
-// pending writes what is to be sent next into buf, or returns the bytes of a long
-// request themselves, borrowed; empty when there is nothing.
+// pending writes the bytes to send next into buf and returns them. For a long request
+// it returns the request's own bytes, borrowed. It returns none when nothing is due.
 func (l *lane) pending(buf []byte) []byte {
 	n, off := 0, l.off
 	for i := l.count - l.unsent; i < l.count; i++ {

@@ -29,9 +29,9 @@ func encoded(c *content, conn uint32, seq uint64, size int) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(size)), payload...)
 }
 
-// A history of a lane against a plain list: what it sends is the requests one
-// after the other, however many bytes go at once, and answers in any pieces come
-// out one for each.
+// Random histories of a lane are compared with a plain list. The lane sends the requests
+// in order, however many bytes are written at once, and finds one answer for each
+// request, in whatever pieces the answers come.
 func TestLaneHistories(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

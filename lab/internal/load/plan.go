@@ -23,8 +23,8 @@ const (
 	MaxDepth = 1 << 12
 )
 
-// A Plan says what load is to be put on which target. The zero value of a field is
-// what its comment says; Check fills nothing in, Default does.
+// A Plan describes a load and its target. The comment of a field says what its zero
+// value means; Default fills fields in, Check does not.
 type Plan struct {
 	Target   string   `json:"target"` // host:port, or unix:PATH
 	Protocol Protocol `json:"protocol"`
@@ -32,7 +32,7 @@ type Plan struct {
 	Sizes    Sizes    `json:"sizes"` // payload bytes of a request, without its length
 	// Rate is how many requests (or, with RateBytes, payload bytes) are sent a
 	// second over all connections: an open loop, in which latency counts from the
-	// moment at which a request was to be sent. 0 is a closed loop: a request is
+	// moment at which a request was due. 0 is a closed loop: a request is
 	// sent when there is room for it.
 	Rate      float64 `json:"rate,omitempty"`
 	RateBytes bool    `json:"rate_bytes,omitempty"`
@@ -77,7 +77,7 @@ type Faults struct {
 	PauseFor   time.Duration `json:"pause_for_ns,omitempty"`
 }
 
-// Any tells whether there is a fault.
+// Any reports whether there is a fault.
 func (f Faults) Any() bool { return f != Faults{} }
 
 // Default is a closed loop on one connection with one request of 128 bytes at
@@ -158,7 +158,7 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// Targets are the addresses that connections go to, in turn.
+// Targets returns the addresses; connection after connection goes to the next one.
 func (p *Plan) Targets() []string { return strings.Split(p.Target, ",") }
 
 // network splits a target into what net.Dial takes.

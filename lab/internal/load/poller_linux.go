@@ -424,8 +424,8 @@ func (w *stopwatch) stop(now int64) {
 	w.p.tally.calls = w.callsTill - w.calls
 }
 
-// runDelay is for how long this thread was ready without a processor: see
-// proc(5), /proc/PID/schedstat. It is 0 where the kernel does not tell.
+// runDelay is how long, in nanoseconds, this thread was ready without a processor: see
+// proc(5), /proc/PID/schedstat. It is 0 where the kernel does not report it.
 func runDelay() int64 {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {

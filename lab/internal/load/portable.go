@@ -18,7 +18,7 @@ import (
 // It runs everywhere, and on the time of a testing/synctest bubble.
 type portable struct{}
 
-// A crew is all the clients of a portable run.
+// A crew is the state that all clients of a portable run share.
 type crew struct {
 	*session
 	stop context.CancelCauseFunc
@@ -92,8 +92,8 @@ func (c *crew) tick(ctx context.Context) {
 	}
 }
 
-// A client is one connection with what it has to send. One goroutine writes
-// and one reads; mu guards the lane between them.
+// A client is one connection and its lane. One goroutine writes and one reads; mu
+// guards the lane, which both use.
 type client struct {
 	*crew
 	turn int // of the targets
@@ -244,7 +244,7 @@ func (c *client) write(now int64) error {
 			p = p[:(len(p)+1)/2]
 			c.resets = true
 		}
-		c.lane.gone(len(p)) // before it is: an answer must not come earlier
+		c.lane.gone(len(p)) // before the write: the answer may come before Write returns
 		c.mu.Unlock()
 		if len(p) == 0 {
 			return nil
@@ -284,7 +284,7 @@ func (c *client) drain() error {
 	return nil
 }
 
-// abandon takes down the requests of a lane that will not be answered any more.
+// abandon records the requests of a lane that will never be answered.
 func (s *session) abandon(l *lane, r *recorder) {
 	now := s.now()
 	for i := range l.count {
@@ -341,7 +341,7 @@ func (c *client) receive(ctx context.Context) error {
 	}
 }
 
-// take hands bytes that came to the lane.
+// take passes received bytes to the lane.
 func (c *client) take(p []byte, now int64) error {
 	defer c.changed.Broadcast()
 	c.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// longest is the longest time that is told apart from longer ones.
+// longest is the longest time that is recorded; longer times count as longest.
 const longest = time.Hour
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(longest), 3) }
@@ -17,8 +17,8 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 	h.RecordValue(min(max(ns, 1), int64(longest)))
 }
 
-// A recorder takes down what one engine thread sees. It belongs to that thread; what
-// all threads see comes together on their board.
+// A recorder records what one engine thread sees, and belongs to that thread. The board
+// aggregates what all threads see.
 type recorder struct {
 	board    *board
 	open     bool

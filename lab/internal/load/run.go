@@ -21,7 +21,7 @@ type Progress struct {
 // connections. When ctx ends, or the target does, the result has what there was until
 // then.
 //
-// progress, if it is not nil, is told after each window of the time series, on
+// progress, if it is not nil, is called after each window of the time series, on
 // one goroutine, and must return soon.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) {
 	if err := p.Check(); err != nil {
@@ -81,9 +81,9 @@ func warm(recorders []*recorder) (n uint64) {
 	return n
 }
 
-// tell has progress told on a goroutine of its own, so that nobody who moves
-// bytes waits for it; what comes faster than it takes is dropped. The function
-// that it returns ends that.
+// tell calls progress on a separate goroutine, so that no goroutine that moves
+// bytes waits for it. Reports are dropped while 64 of them wait. The function that
+// it returns ends the goroutine and waits for it.
 func (s *session) tell(progress func(Progress)) func() {
 	if progress == nil {
 		return func() {}

@@ -6,13 +6,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A schedule says when the requests of one connection are to be sent, in
-// nanoseconds since the run began, whatever becomes of those before them. The
-// rate is spread evenly over the connections, and their first requests over the
-// time between two.
+// A schedule says when the requests of one connection are due, in nanoseconds since
+// the run began. It does not depend on earlier requests being answered. The rate is
+// spread evenly over the connections, and their first requests over one interval.
 type schedule struct {
 	limiter *rate.Limiter
-	cursor  time.Time // when the last one was to be sent
+	cursor  time.Time // when the last one was due
 	bytes   bool
 }
 
@@ -41,7 +40,7 @@ func newSchedule(p *Plan, number int) *schedule {
 	return s
 }
 
-// next returns when a request of that many payload bytes is to be sent.
+// next returns when a request of size payload bytes is due.
 func (s *schedule) next(size int) int64 {
 	n := 1
 	if s.bytes {

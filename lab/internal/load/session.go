@@ -76,7 +76,7 @@ func (s *session) firstFault() error {
 	return s.first
 }
 
-// connect makes a connection to the target that comes to that turn.
+// connect makes a connection to target number turn, modulo the number of targets.
 func (s *session) connect(ctx context.Context, turn int) (net.Conn, error) {
 	targets := s.plan.Targets()
 	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
@@ -104,9 +104,9 @@ func backoff(tries int) time.Duration {
 
 // tally is what an engine counts beside what its recorders take down.
 type tally struct {
-	sent   float64 // requests that were to be sent while it was measured, and were
+	sent   float64 // requests that were due in the time measured, and were sent
 	late   float64 // of those, by the generator's own fault
-	missed float64 // that were to be, and were not
+	missed float64 // that were due, and were not sent
 	calls  uint64  // system calls, where the engine makes them itself
 	busy   float64 // part of the time that the busiest thread did not wait for the target
 }
@@ -137,8 +137,8 @@ func (t *tally) count(s *session, r *request, late int64) {
 // nothing about its target any more.
 const tolerable = 0.05
 
-// done tells whether a lane has nothing more to send. What was to be sent before the
-// end still is after it, unless that is so much that the run is none any more.
+// done reports whether a lane has nothing more to send. After the end, requests that were
+// due before it are still sent, unless so many are missing that the run is invalid.
 func (s *session) done(l *lane, now int64) bool {
 	if l.schedule == nil {
 		return now >= s.end
@@ -158,8 +158,8 @@ func (s *session) done(l *lane, now int64) bool {
 
 // An engine moves the bytes of a session's lanes until it is over.
 type engine interface {
-	// run returns when all lanes are done, when ctx is, or when the session
-	// cannot go on, with the reason.
+	// run returns when all lanes are done, when ctx is done, or when the session
+	// cannot continue, with the reason.
 	run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error)
 }
 

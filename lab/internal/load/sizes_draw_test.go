@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// chiSquare is the distance of what was drawn from what was to be, for n-1
-// degrees of freedom.
+// chiSquare returns the chi-square statistic of the drawn sizes against the expected
+// shares, with len(shares)-1 degrees of freedom.
 func chiSquare(t *testing.T, s Sizes, shares map[int]float64, draws int) float64 {
 	t.Helper()
 	seen := map[int]int{}

@@ -22,7 +22,7 @@ var sizeUnits = []struct {
 	{"B", 1}, {"kB", 1000}, {"KiB", 1 << 10}, {"MB", 1_000_000}, {"MiB", 1 << 20},
 }
 
-// ParseSizes reads what sizes are to be: a length such as "128" or "4KiB", a
+// ParseSizes parses sizes: a length such as "128" or "4KiB", a
 // range such as "64..1KiB" or "64-1024", its ends included, or "@FILE" for a
 // histogram: in each line a length and its weight, any number; # begins a comment.
 // Units are B, kB, KiB, MB and MiB.

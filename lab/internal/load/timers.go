@@ -1,7 +1,6 @@
 package load
 
-// timers is a heap of the moments at which connections are to be served, the
-// earliest first.
+// timers is a heap of the times at which connections are due, the earliest first.
 type timers struct{ list []timer }
 
 type timer struct {

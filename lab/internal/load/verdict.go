@@ -38,8 +38,8 @@ func Texts(reasons []Reason) string {
 	return strings.Join(list, "; ")
 }
 
-// Behind tells whether a run is invalid for the target alone, which does not take
-// the rate: what it takes is known then, and its latency would only grow.
+// Behind reports whether a run is invalid only because the target does not keep up with
+// the rate. Then its throughput is known, while its latency would grow without end.
 func (r *Result) Behind() bool {
 	return !r.Valid && len(r.Reasons) == 1 && r.Reasons[0].Code == TargetBehind
 }

@@ -91,7 +91,7 @@ func always(d time.Duration) func(time.Duration) time.Duration {
 	return func(time.Duration) time.Duration { return d }
 }
 
-// within tells whether a is b, but for a hundredth.
+// within reports whether a is b, but for a hundredth.
 func within(a, b time.Duration) bool {
 	return math.Abs(float64(a-b)) <= 0.01*float64(b)
 }

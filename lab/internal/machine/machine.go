@@ -28,7 +28,7 @@ type Machine struct {
 	MemoryLimit    int64   `json:"memory_limit,omitempty"`   // bytes that a control group allows; 0 without a limit
 	OpenFiles      uint64  `json:"open_files,omitempty"`     // the soft limit of the process; all ones is none
 	Governor       string  `json:"governor,omitempty"`       // of the first processor's frequency
-	Virtualization string  `json:"virtualization,omitempty"` // kvm, docker, or hypervisor where no more is told
+	Virtualization string  `json:"virtualization,omitempty"` // kvm, docker, or hypervisor where nothing more is known
 	Sysctls        Sysctls `json:"sysctls,omitzero"`
 }
 

@@ -13,7 +13,7 @@ func hardware() (cpu, kernel string) {
 }
 
 // cpuModel finds the name in /proc/cpuinfo. The key depends on the
-// architecture; arm64 gives numbers only, which still tell machines apart.
+// architecture; arm64 gives numbers only, which still distinguish machines.
 func cpuModel(info []byte) string {
 	values := map[string]string{}
 	for line := range bytes.Lines(info) {

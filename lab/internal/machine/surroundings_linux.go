@@ -83,9 +83,9 @@ func memTotal(info []byte) int64 {
 	return 0
 }
 
-// virtualization says what the machine says of itself: a container by the files
-// that its runtime leaves, a virtual machine by the name of its board, or by
-// the processor's hypervisor flag, which tells no name.
+// virtualization finds a container by the files of its runtime, and a virtual
+// machine by its DMI vendor and product names or, without a known name, by the
+// processor's hypervisor flag.
 func virtualization(f filesAt) string {
 	var list []string
 	board := strings.ToLower(oneLine(f.read("/sys/class/dmi/id/sys_vendor")) + " " + oneLine(f.read("/sys/class/dmi/id/product_name")))

@@ -93,8 +93,8 @@ func (f *File) lay(k *kind) {
 	}
 }
 
-// ErrOther is what Resume returns, wrapped, for a file that is of something else
-// than what is to be measured.
+// ErrOther is the error, wrapped, of Resume for a file that does not belong to the
+// measurement asked for.
 var ErrOther = errors.New("the file is of another grid, seed or machine")
 
 // Resume returns what goes on with old: the grid of that name, of which c says

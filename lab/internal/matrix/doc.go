@@ -8,6 +8,6 @@
 // saved after every run and which a later call goes on with.
 //
 // The package touches no payload bytes itself: package load does, and processes
-// of the program that are the targets. One Measure at a time changes a File; a
-// File that nobody changes may be used by any goroutine.
+// of the program that are the targets. One Measure at a time changes a File;
+// while none does, any goroutine may read it.
 package matrix

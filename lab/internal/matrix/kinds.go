@@ -32,10 +32,10 @@ type kind struct {
 	rows, columns scale
 	figures       []Figure
 	shown         int    // so many of the figures are printed
-	noiseOf       string // the figure that tells what is an outlier
+	noiseOf       string // the figure that decides what is an outlier
 	cell          time.Duration
 	quickCell     time.Duration
-	// has tells whether a cell is there; nil for all.
+	// has reports whether the grid has a cell; nil: it has all.
 	has    func(layer string, row, column float64) bool
 	target func(layer string, row, column float64) Target
 	plan   func(row, column float64) load.Plan // Target, Seed and times are the caller's

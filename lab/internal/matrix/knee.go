@@ -31,13 +31,13 @@ func (f *File) tolerance(layer int, figure string, least float64) float64 {
 	return max(least, noiseTimes*noise)
 }
 
-// HasKnees tells whether a grid of that name has knees.
+// HasKnees reports whether a grid of that name has knees.
 func HasKnees(grid string) bool {
 	k, err := lookup(grid)
 	return err == nil && k.knees != nil
 }
 
-// TooNoisy tells whether a layer has no knee for its noise.
+// TooNoisy reports whether a layer is too noisy to have a knee.
 func (f *File) TooNoisy(layer int) (noise float64, is bool) {
 	noise, _ = f.noise(layer, f.Figures[0].Name)
 	return noise, f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit

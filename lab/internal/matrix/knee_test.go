@@ -93,9 +93,9 @@ func TestAKneeOfWhatTheGeneratorLimits(t *testing.T) {
 	}
 }
 
-// Where all cells are the same, only noise tells them apart, and the smallest is as
-// good as any: found in at least 8 of 10 grids. Where the smallest really is
-// worse by more than the noise, it is not taken.
+// When all cells are equal but for noise, the smallest is as good as any: it is found
+// in at least 8 of 10 grids. When the smallest is worse by more than the noise, it
+// is not taken.
 func TestTheKneeInNoise(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -108,9 +108,9 @@ const (
 	outlierLeast = 0.15
 )
 
-// outliers returns the indexes of the cells that are to be measured again after
-// so many rounds, judged by the figure NoiseOf in those rounds alone, so that the
-// answer is the same whenever it is asked.
+// outliers returns the indexes of the cells to measure again after so many rounds. It
+// looks at the figure NoiseOf in those rounds only, so that later rounds do not
+// change the answer.
 func (f *File) outliers(rounds int) []int {
 	noise := make([]float64, len(f.Cells))
 	var all []float64
@@ -145,14 +145,14 @@ func (f *File) cell(layer, row, column int) *Cell {
 	return nil
 }
 
-// AnyValid tells whether there is a valid run.
+// AnyValid reports whether there is a valid run.
 func (f *File) AnyValid() bool {
 	return slices.ContainsFunc(f.Cells, func(c Cell) bool {
 		return slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Valid })
 	})
 }
 
-// AnyMissing tells whether a cell has no run at all.
+// AnyMissing reports whether a cell has no run at all.
 func (f *File) AnyMissing() bool {
 	return slices.ContainsFunc(f.Cells, func(c Cell) bool { return len(c.Runs) == 0 })
 }

@@ -61,8 +61,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// keep makes a directory, and removes it at the end unless it is to be sloppy: deaf
-// to the signal, or gone without a word.
+// keep makes a directory and waits for SIGTERM. When how is "tidy" it removes the
+// directory, otherwise it ends without a word and leaves it.
 func keep(how string) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)

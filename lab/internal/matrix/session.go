@@ -22,7 +22,7 @@ type Options struct {
 	Start func(context.Context, Target) (Process, error)
 	// Save keeps the file. It is called after every run, and at the end.
 	Save func(*File) error
-	// Progress is told before every run. It may be nil.
+	// Progress is called before every run. It may be nil.
 	Progress func(Event)
 	// Limit is how long Measure may take; 0 for as long as it takes.
 	Limit time.Duration

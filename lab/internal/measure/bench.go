@@ -102,7 +102,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// outOfTime tells whether another round would go beyond the share, judging by
+// outOfTime reports whether another round would go beyond the share, judging by
 // the n that are done, and whether it is allowed to stop here.
 func (b *bench) outOfTime(n int) bool {
 	spent := time.Since(b.began)
@@ -150,8 +150,8 @@ func (b *bench) openAll(ctx context.Context) error {
 }
 
 // probe calls all variants with growing numbers of operations, the same for
-// all, until the baseline's run is long enough to tell what one costs. The
-// first pass finds everything cold and does not count.
+// all, until the baseline's run is long enough to show what one costs. The
+// first pass runs with cold caches and does not count.
 func (b *bench) probe(ctx context.Context) (cost, error) {
 	began := time.Now()
 	ops := max(1, b.scenario.Ops/warmUpShare)
@@ -186,7 +186,7 @@ func (b *bench) probe(ctx context.Context) (cost, error) {
 }
 
 // round runs every variant once, in the given order of indexes, and returns
-// the turns by index.
+// one Turn for each, by index.
 func (b *bench) round(ctx context.Context, order []int, ops int) ([]Turn, error) {
 	turns := make([]Turn, len(b.open))
 	for place, i := range order {

@@ -11,8 +11,8 @@
 // fit the scenario's share of the time.
 //
 // Then come the rounds. In each, every variant runs once, back to back, in an order that
-// rotates and is drawn again from the seed, so that nobody always runs first or always after the same
-// neighbour. Ratios are taken inside a round only, which is why the machine
+// rotates and is drawn again from the seed, so that no variant always runs first or always after the
+// same neighbour. Ratios are taken inside a round only, which is why the machine
 // may become slower from one round to the next without harm. A round that was not finished is dropped.
 //
 // Before each recorded run the garbage collector runs, so that one variant's

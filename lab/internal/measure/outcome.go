@@ -94,7 +94,7 @@ func (v *Variant) Metrics() []string {
 	return names
 }
 
-// Measured tells whether there are figures to show.
+// Measured reports whether there are figures to show.
 func (o *Outcome) Measured() bool {
 	return (o.State == Done || o.State == Partial) && o.Rounds > 0
 }

@@ -22,7 +22,7 @@ type Options struct {
 	// Grace is how long Run waits, once its context has ended, for the call of a
 	// runner that is under way. Then it returns without it.
 	Grace time.Duration
-	// Progress is told what happens, between the recorded runs, one event at a time; it
+	// Progress is called for each event, between the recorded runs, one event at a time; it
 	// must not call back into this package. It may be nil.
 	Progress func(Event)
 }
@@ -43,7 +43,7 @@ type session struct {
 
 	mu       sync.Mutex
 	outcomes []Outcome
-	closed   bool // Run has returned: nothing changes and nobody is told any more
+	closed   bool // Run has returned: no outcome changes and Progress is not called any more
 }
 
 // Run measures the scenarios one after the other, in their order, and returns

@@ -1,6 +1,6 @@
 // Package planted holds workloads that each have one fault of the kind that
 // programs have: it looks innocent where it stands and costs most of the time.
-// They are what a diagnosis is tried on. Each has two variants that do the same
+// Package diagnose is tested on them. Each has two variants that do the same
 // work on the same bytes, fault and mended, so that a comparison shows what
 // mending gains.
 //

@@ -15,9 +15,9 @@ import (
 )
 
 // smallFlushes writes the lines of an access log to a compressed file. The
-// fault: the compressor is flushed after each line, so that whoever follows the
-// file sees it at once; each flush ends a block and begins another with tables of
-// its own.
+// fault: the compressor is flushed after each line, so that a reader that
+// follows the file sees it at once; each flush ends a block and begins another with
+// tables of its own.
 func smallFlushes() lab.Scenario {
 	return plant("small-flushes", "lines of about 150 bytes of an access log, written to a gzip file", "line", 2_000,
 		way{"the compressor is flushed after each line", func(env lab.Env) (lab.Runner, error) { return newAccessLog(env, 1) }},

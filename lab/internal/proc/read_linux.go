@@ -159,6 +159,6 @@ func text(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostText))
 }
 
-// gone tells that a process, or a thread, has ended: before its file was
+// gone reports whether a process, or a thread, has ended: before its file was
 // opened, or before it was read.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// target works when it is told to, and says when it is done: 200 calls of
+// target works when the test asks it to, and says when it is done: 200 calls of
 // read(2) on a pipe, and 30 ms of processor time. Its name is one that parsers stumble on.
 func target() {
 	if err := os.WriteFile("/proc/self/comm", []byte(") R 1 (x y"), 0); err != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 // A Reading is what a process has used since it began, as far as the system
-// tells. It is a value that does not change any more.
+// reports it. It is an immutable value.
 type Reading struct {
 	pid     int
-	began   uint64 // when the process did, in ticks since boot: it tells processes apart that had the same number
+	began   uint64 // when the process did, in ticks since boot: it distinguishes processes that had the same number
 	usage   usage
-	threads map[int]thread // by number; nil where threads are not told apart
+	threads map[int]thread // by number; nil where threads are not read separately
 
 	// Reading the files of the own process is use of its own. What was counted
 	// before that ends an interval, and what was counted after it begins one.
@@ -30,7 +30,7 @@ type usage struct {
 type own struct {
 	switches *switches // nil if they are known by thread only
 	io       *calls
-	cpu      time.Duration // 0 if usage.cpu is to be taken
+	cpu      time.Duration // 0: use usage.cpu
 }
 
 type switches struct{ voluntary, involuntary uint64 }

@@ -54,8 +54,8 @@ func TestThreadsThatComeAndGo(t *testing.T) {
 		if *s.Voluntary > all.voluntary || *s.Involuntary > all.involuntary {
 			t.Fatalf("%d and %d switches, all threads together had %+v", *s.Voluntary, *s.Involuntary, all)
 		}
-		// A new thread with an old number that has overtaken the old one's counts
-		// cannot be told from it; then it is less.
+		// A new thread with an old number and higher counts looks like the old
+		// thread; then the difference is too small.
 		if *s.Voluntary > remaining.voluntary || *s.Involuntary > remaining.involuntary {
 			t.Fatalf("%d and %d switches, the threads that are left had %+v", *s.Voluntary, *s.Involuntary, remaining)
 		}

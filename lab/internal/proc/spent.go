@@ -3,7 +3,7 @@ package proc
 import "time"
 
 // Spent is what a process used between two readings. What the system does not
-// tell is nil.
+// report is nil.
 type Spent struct {
 	CPU         time.Duration  `json:"cpu_ns"` // user and system
 	User        time.Duration  `json:"user_ns"`

@@ -17,8 +17,8 @@ type Floor struct {
 	// to be followed by another one: it should be longer than what comes at once.
 	Buffer int
 	// Open is called for each connection and returns what answers it: a function
-	// that consumes p, borrowed, and returns what is to be sent for it, borrowed until its
-	// next call; that may be p itself.
+	// that consumes p, borrowed, and returns the bytes to send back, borrowed until its
+	// next call; they may be p itself.
 	Open func() (answer func(p []byte) []byte)
 	// Closed is called when a connection has ended. It may be nil.
 	Closed func()
@@ -112,7 +112,7 @@ func (f *Floor) accept() error {
 	}
 }
 
-// serve does what the events of a connection allow, and tells whether it goes on.
+// serve handles the events of a connection, and reports whether it stays open.
 func (f *Floor) serve(fd int, c *floorConn, events uint32) bool {
 	if rest := c.unsent; rest != nil {
 		c.unsent = nil

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Recv and Send never wait, so that the scheduler need not be told of them:
-// what is left is what the kernel costs. p must not be empty.
+// Recv and Send never wait, so that they need not notify the scheduler: they cost
+// what the kernel costs. p must not be empty.
 
 // Recv is recv(2) with MSG_DONTWAIT, again after EINTR.
 func Recv(fd int, p []byte) (int, unix.Errno) {

@@ -84,17 +84,17 @@ func (c *Clip) add(t Tag) {
 	}
 }
 
-// sets tells a sequence header by the first two bytes of a payload: of AVC (FLV
-// E.4.3.1) or of AAC (E.4.2.1).
+// sets reports whether a payload with these first two bytes is a sequence header: of
+// AVC (FLV E.4.3.1) or of AAC (E.4.2.1).
 func sets(kind, first, second byte) bool {
 	return second == 0 && (kind == kindVideo && first&15 == 7 || kind == kindAudio && first>>4 == 10)
 }
 
-// isKey tells a key frame by the first byte of a video payload.
+// isKey reports whether a video payload with this first byte is a key frame.
 func isKey(first byte) bool { return first>>4 == 1 }
 
-// finish derives what is looked up later, and refuses a clip whose frames could
-// not be told apart by kind and time.
+// finish builds the lookup tables, and refuses a clip in which two frames have the
+// same kind and time.
 func (c *Clip) finish() error {
 	first := uint32(math.MaxUint32)
 	for _, t := range c.Media {

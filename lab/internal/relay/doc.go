@@ -4,7 +4,7 @@
 // A measurement has two processes, each on a processor of its own. The server
 // under test is any program that takes RTMP from a publisher and gives RTMP or
 // FLV over HTTP to viewers; what it uses is read from the system, by the number
-// of its process, so that nobody has to cooperate. The Load is the publisher
+// of its process, so that the server need not cooperate. The Load is the publisher
 // and all viewers in one thread over epoll, with one clock for both: what lies
 // between the moment a frame was sent and the moment it was complete at a viewer
 // is what the relay added.

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// patience is how long the load waits for what should take far less.
+	// patience is the timeout of every wait of the load; all should take far less.
 	patience = 20 * time.Second
 	// drainTime is how long the frames of the window may still come after it.
 	drainTime = 3 * time.Second
 	// joining is how many viewers may wait for the server's first byte at once:
 	// fewer than a listener's queue takes.
 	joining = 64
-	// atOnce is how many bytes an unpaced publisher sends before the viewers have
-	// their turn.
+	// atOnce is how many bytes an unpaced publisher sends before the load serves the
+	// viewers.
 	atOnce = 256 << 10
 	// moderation is how often the load looks for what has come. It does not wait in
 	// epoll: to wake a thread is dear, on virtual machines above all, and the server
@@ -39,9 +39,9 @@ const (
 )
 
 // RunLoad is a load's process. It reads a Work as a line of JSON from in,
-// publishes, lets the viewers join, and says "ready" on out. When it is told
-// "go" it measures, and says a Result as a line of JSON. Publishing goes on
-// until in ends, or it returns what went wrong.
+// publishes, lets the viewers join, and writes "ready" to out. When it reads "go"
+// it measures, and writes a Result as a line of JSON. It publishes until in ends;
+// it returns an error earlier if something fails.
 func RunLoad(in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -200,8 +200,8 @@ func (l *load) pass(end time.Duration) error {
 	}
 }
 
-// turn sends what is due and takes what has come; where there is nothing it
-// waits, for so long at most.
+// turn sends what is due and receives what has come. When there is nothing to do it
+// sleeps, for at most longest.
 func (l *load) turn(longest time.Duration) error {
 	next, err := l.pub.advance()
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *load) turn(longest time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("viewer %d (-1 is the publisher): %w", at, err)
 		}
-		// A frame that has become due is not sent later for all that is to be read.
+		// Send a frame that has become due meanwhile before more is read.
 		if l.now() >= l.pub.due {
 			if _, err := l.pub.advance(); err != nil {
 				return err

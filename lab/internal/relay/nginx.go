@@ -62,7 +62,7 @@ func nginxHere() (program, module string, err error) {
 	return "", "", fmt.Errorf("relay: nginx has no RTMP module (libnginx-mod-rtmp): %w", errors.ErrUnsupported)
 }
 
-// HasNginx tells whether there is a peer to compare with.
+// HasNginx reports whether nginx is there to compare with.
 func HasNginx() bool {
 	_, _, err := nginxHere()
 	return err == nil
@@ -98,8 +98,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// freeAddress is one on the loopback interface that nobody listens on. Somebody
-// may before its user does, which then says so.
+// freeAddress returns an address of the loopback interface on which no process
+// listens. If another process takes it first, listening on it fails with an error.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -109,8 +109,8 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// Accepts waits until somebody listens at addr, or for so long at most, or
-// until gone is closed.
+// Accepts waits until a process listens at addr, for at most longest, or until
+// gone is closed.
 func Accepts(addr string, longest time.Duration, gone <-chan struct{}) error {
 	end := time.NewTimer(longest)
 	defer end.Stop()

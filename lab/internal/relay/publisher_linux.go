@@ -22,7 +22,7 @@ type publisher struct {
 	origin  time.Duration // when the first frame was due
 	due     time.Duration // when the next one is
 	unpaced bool
-	late    *lags // if somebody wants to know
+	late    *lags // nil if not measured
 }
 
 // openPublisher connects, waits until the server lets it publish, and sends
@@ -157,7 +157,7 @@ func (p *publisher) receive() error {
 	return p.client.feed(p.load.buf[:n], p)
 }
 
-// A publisher is the sink of what it is told, which has no media.
+// A publisher is the sink of what the server sends to it, which has no media.
 
 func (p *publisher) started(uint8, uint32, int, byte, byte) error {
 	return fmt.Errorf("%w: media to a publisher", ErrStream)

@@ -32,7 +32,7 @@ type Result struct {
 	Window    time.Duration // as it was
 	Published int           // frames
 	Delivered int           // frames that became complete in the window
-	Since     int           // frames delivered since the load was told to go, to the very end
+	Since     int           // frames delivered from the command "go" to the end of the run
 	Bytes     int64         // that the viewers received in the window
 	Least     int64         // of Bytes, at the viewer that got least
 	Most      int64

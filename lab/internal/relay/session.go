@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rtmpClient is the client's side of an RTMP connection up to the stream, in as
-// few turns as there can be: the handshake, and then all commands at once.
+// rtmpClient is the client's side of an RTMP connection up to the stream, with as
+// few round trips as possible: the handshake, and then all commands at once.
 type rtmpClient struct {
 	split   *rtmpSplit
 	opening []byte // S0, S1 and S2 as far as they have come
@@ -94,8 +94,8 @@ func (c *rtmpClient) note(kind uint8, p []byte) error {
 	return nil
 }
 
-// errDismissed is the error of a viewer whom the server tells that it gets no
-// more.
+// errDismissed is the error of a viewer to which the server has announced the end of
+// the stream.
 var errDismissed = errors.New("relay: the server ends the stream")
 
 // refusals are the codes after which there will be no stream.

@@ -11,15 +11,15 @@ type splitter interface {
 	feed(p []byte, to sink) error
 }
 
-// A sink is told what a splitter finds.
+// A sink receives what a splitter finds.
 type sink interface {
 	// started is called with the head of a message of media: the first two bytes
 	// of its payload, whose length is size.
 	started(kind uint8, time uint32, size int, first, second byte) error
 	// ended is called when the last byte of a message of media was fed.
 	ended() error
-	// passed is called with the payload of media, in order, if the splitter was
-	// told to look at it.
+	// passed is called with the payload of media, in order, if the splitter is set
+	// to pass it on.
 	passed(p []byte) error
 	// noted is called with each whole message that is not media.
 	noted(kind uint8, payload []byte) error
@@ -67,7 +67,7 @@ func (s *stash) take(p []byte, head parser) (used int, whole bool, err error) {
 	return n - had, true, nil
 }
 
-// isMedia tells kinds whose payload is passed over.
+// isMedia reports whether messages of a kind carry media.
 func isMedia(kind uint8) bool { return kind == kindAudio || kind == kindVideo }
 
 // mostNoted is the longest message that is held whole: what a metadata message

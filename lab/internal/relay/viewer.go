@@ -113,7 +113,7 @@ func (s *seat) passed(p []byte) error {
 
 func (s *seat) noted(kind uint8, payload []byte) error { return s.replies(kind, payload) }
 
-// behind tells whether a frame that is numbered below the ends is still to come.
+// behind reports whether a frame with a number below the ends is still missing.
 func (s *seat) behind(ends [2]int) bool {
 	return s.tracks[video].next < ends[video] || s.tracks[audio].next < ends[audio]
 }

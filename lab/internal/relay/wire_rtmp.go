@@ -24,7 +24,7 @@ const (
 
 const (
 	handshakeLen     = 1536
-	defaultChunk     = 128   // until somebody says otherwise
+	defaultChunk     = 128   // bytes, until a Set Chunk Size message
 	outChunk         = 65536 // of what is sent here
 	extended         = 0xFFFFFF
 	streamID         = 1

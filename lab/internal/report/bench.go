@@ -17,7 +17,7 @@ import (
 const howToRead = "All variants of a scenario do the same work on the same bytes, in turn, round by round. Figures are medians; a ratio is taken " +
 	"within rounds to the baseline (*), with the interval that covers its true median with 95 % probability. Less is better unless a figure is per second; ~ is no difference that these rounds could show. Nothing is judged with fewer than six rounds."
 
-// BenchHead says where it is measured and how the rest is to be read.
+// BenchHead says on which machine the scenarios ran and how to read the rest.
 func BenchHead(m machine.Machine) []document.Item {
 	lines := m.Lines()
 	return []document.Item{document.Say(lines[0]), document.Say(lines[1]), document.Note(howToRead)}
@@ -129,8 +129,8 @@ func ratioCell(r Row) document.Cell {
 	return c
 }
 
-// inColumn tells which targets stand in the row of their variant: those about
-// the ratio that the row shows. The others get a line of their own.
+// inColumn reports whether a target stands in the row of its variant: when it is
+// about the ratio that the row shows. The others get a line of their own.
 func inColumn(s *Summary, t TargetResult) bool {
 	return t.Against == s.Baseline && (t.Metric == "" || t.Metric == s.Metric)
 }

@@ -22,8 +22,8 @@ import (
 var ErrNotComparable = errors.New("cannot be compared")
 
 const (
-	// LeastRatio is by how much a ratio to the baseline of the same run, in which the
-	// machine's speed cancels, has to differ to count, unless told otherwise.
+	// LeastRatio is the default for how much a ratio to the baseline of the same run, in
+	// which the machine's speed cancels, must differ to count.
 	LeastRatio = stats.AtLeast
 	// LeastFigure is that for figures as they are, whose machine may have been slower
 	// this time.
@@ -358,7 +358,7 @@ func (c *Comparison) judge() {
 	}
 }
 
-// enough tells whether there are values for a verdict: one on each side, or as many as
+// enough reports whether there are values for a verdict: one on each side, or as many as
 // stats.Fewest on both.
 func (ch *Change) enough() bool {
 	a, b := len(ch.earlier), len(ch.later)

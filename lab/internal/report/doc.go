@@ -1,4 +1,4 @@
-// Package report turns what was measured into what people and programs read:
+// Package report writes results in the forms that people and programs read:
 // a table for a terminal, JSON with every raw value, the benchmark text that
 // benchstat reads, and one HTML page that needs nothing else to open.
 //
@@ -13,5 +13,5 @@
 // Summarize; those in the JSON are there for scripts and are not read back.
 //
 // The package touches no payload bytes. Its functions may be called from any
-// goroutine as long as nobody changes the File.
+// goroutine as long as no goroutine changes the File.
 package report

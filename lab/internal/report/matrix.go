@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// heatSteps is how many colours a heat map has: of one hue, told apart by
-	// their lightness alone.
+	// heatSteps is how many colours a heat map has: of one hue, which differ in
+	// lightness alone.
 	heatSteps = 9
 	// fewRequests is where a P99 is hardly more than the slowest request: one in a
 	// hundred is less than one.

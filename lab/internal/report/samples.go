@@ -146,7 +146,7 @@ func unitOrder(names []string) []string {
 	return names
 }
 
-// moreIsBetter tells by its unit what a figure of bench promises.
+// moreIsBetter reports by its unit whether a higher figure of bench is better.
 func moreIsBetter(metric string) bool { return len(metric) > 2 && metric[len(metric)-2:] == "/s" }
 
 // loadGroup has a value of throughput, requests and P99 for each window; what
@@ -201,10 +201,11 @@ func loadGroup(r *load.Result) Group {
 	return g
 }
 
-// By how much a load's figures have to differ. An open loop sends what it is to send, so
-// that its rate is as sure as the clock.
+// leastLatency is how much a load's latency must differ to count.
 const leastLatency = 0.6
 
+// leastRate is how much a load's rate must differ to count: little in an open loop,
+// which sends at the planned rate.
 func leastRate(p *load.Plan) float64 {
 	if p.Rate > 0 {
 		return 0.03

@@ -104,7 +104,7 @@ func Tally(summaries []Summary) map[Status]int {
 	return count
 }
 
-// Holds tells whether no target was missed, or left without a figure.
+// Holds reports whether no target was missed, or left without a figure.
 func Holds(summaries []Summary) bool {
 	for _, s := range summaries {
 		for _, t := range s.Targets {

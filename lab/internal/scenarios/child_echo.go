@@ -35,7 +35,7 @@ func echoServer(args []string) error {
 
 var _ = registerChild("echo-client", echoClient)
 
-// echoClient is the child that sends to an echo server what it is told to.
+// echoClient is the child that sends to an echo server, as commands on standard input say.
 func echoClient(args []string) error {
 	if err := childArgs("echo-client", args, "ADDRESS", "BYTES", "SEED", "TLS"); err != nil {
 		return err

@@ -80,9 +80,9 @@ func (h *hall) got() {
 	}
 }
 
-// settled returns the bytes in live objects and in stacks, once two looks at
-// them agree to a byte for each of the n connections: whoever has just been
-// fed may still be on the way back to waiting.
+// settled returns the bytes in live objects and in stacks, once two readings differ
+// by less than one byte for each of the n connections: a goroutine that has just
+// received its message may not be waiting again yet. After 20 readings it takes the last.
 func settled(n int) int64 {
 	last := live()
 	for range 20 {

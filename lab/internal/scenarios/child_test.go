@@ -96,7 +96,7 @@ func TestWriterEndsWhenTheReaderHangsUp(t *testing.T) {
 }
 
 func TestStopIsTheEndOfAChildThatIsStuck(t *testing.T) {
-	c, _ := startWriter(t) // nobody reads: it is stuck in a write
+	c, _ := startWriter(t) // the test reads nothing: the child blocks in a write
 	c.Stop()
 	select {
 	case <-c.Gone():

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A crew is a number of goroutines that work at the same time and stand still
-// between rounds, so that a round neither starts goroutines nor allocates.
+// A crew is a worker pool. Its goroutines work at the same time and wait between
+// rounds, so that a round neither starts goroutines nor allocates.
 type crew struct {
 	jobs  []chan int // how many operations to do
 	work  func(worker, ops int) error
@@ -18,8 +18,8 @@ type crew struct {
 	gone  sync.WaitGroup
 }
 
-// newCrew starts n workers. work is called by worker i with what its part of
-// a round is, by each worker from its own goroutine.
+// newCrew starts n workers. Worker i calls work from its own goroutine, with the
+// number of operations of its part of a round.
 func newCrew(n int, work func(worker, ops int) error) *crew {
 	c := &crew{jobs: make([]chan int, n), work: work, errs: make([]error, n)}
 	for i := range c.jobs {
@@ -68,7 +68,7 @@ func (c *crew) stop() {
 	c.gone.Wait()
 }
 
-// A fleet is a crew of walkers, each on a source of its own.
+// A fleet runs walkers in a worker pool, each on a source of its own.
 type fleet struct {
 	walkers []*walker
 	spacers []*walker // keep the walkers apart in memory; they do nothing

@@ -172,7 +172,7 @@ func (r *echoIdleRunner) Run(ops int) (lab.Sample, error) {
 
 func (r *echoIdleRunner) Close() error { return nil }
 
-// census returns by how many bytes a server grew when the connections came.
+// census connects and returns by how many resident bytes the server grew.
 func (r *echoIdleRunner) census() (result echobench.Result, grown int64, err error) {
 	p, err := newEchoPair(r.env, r.server, 128, 1)
 	if err != nil {

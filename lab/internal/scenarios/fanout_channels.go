@@ -19,7 +19,7 @@ type chanFan[T any] struct {
 	ended bool
 }
 
-// A lane is the way to one keeper, and what it keeps.
+// A lane is the channel to one keeper, and the frames that it keeps.
 type lane[T any] struct {
 	c    chan T
 	keep keeper[T]

@@ -11,7 +11,7 @@ type keeper[T any] struct {
 
 func newKeeper[T any](depth int) keeper[T] { return keeper[T]{ring: make([]T, depth)} }
 
-// swap keeps v and returns what is to be let go for it.
+// swap keeps v and returns the value that it replaces, which the caller must let go.
 func (k *keeper[T]) swap(v T) T {
 	old := k.ring[k.at]
 	k.ring[k.at] = v

@@ -188,7 +188,7 @@ var (
 )
 
 // openFixture returns the file for records of that size. It lies in the
-// directory of whoever asked first and goes with the last close.
+// directory of the first caller, and the last close removes it.
 func openFixture(env lab.Env, record int) (*fixture, error) {
 	fixturesMu.Lock()
 	defer fixturesMu.Unlock()

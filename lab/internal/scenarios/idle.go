@@ -85,8 +85,8 @@ func (r *idleRunner) Run(ops int) (lab.Sample, error) {
 
 func (r *idleRunner) Close() error { return nil }
 
-// census starts a server and its clients, and returns what the server says a
-// connection needs.
+// census starts a server and its clients, and returns how many bytes a connection
+// needs, as the server reports it.
 func (r *idleRunner) census(way idleWay) (float64, error) {
 	count := strconv.Itoa(r.count)
 	server, err := startChild(r.env.Self, "idle-server", way.name, count)

@@ -22,9 +22,8 @@ const (
 	windowsP99     = "windows-p99"
 )
 
-// relayMerge is for how long the server and the floor that merges collect what
-// they send in one go. The server is not told: it is its default, which is
-// checked.
+// relayMerge is how long the server and the merging floor collect what they send
+// at once. For the server it is the default, which is checked and not set.
 const relayMerge = 95 * time.Millisecond
 
 var _ = register(220, relayGroup)

@@ -61,9 +61,9 @@ var relayClip = sync.OnceValues(func() ([]byte, error) {
 	return file, err
 })
 
-// open makes sure that the server is here, and starts it in each round anew: a
-// server that has waited for its turn with all viewers connected would have
-// dropped some of them.
+// open makes sure that the server is here. Each round starts it anew: a server that
+// waited with all viewers connected while other variants ran would have dropped
+// some of them.
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	if err := relay.Supported(); err != nil {
 		return nil, err

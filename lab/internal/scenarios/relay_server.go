@@ -100,8 +100,8 @@ func (s *relayStarted) merges(want time.Duration) error {
 }
 
 func get(addr, path string) ([]byte, error) {
-	// A connection of its own for each: none stays open when nobody looks. What
-	// a compressor allocates depends on when memory was collected last.
+	// Each request has its own connection, so that none stays open between requests.
+	// No compression: what it allocates depends on the last garbage collection.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: childStart}
 	response, err := client.Get("http://" + addr + path)
 	if err != nil {
@@ -115,20 +115,20 @@ func get(addr, path string) ([]byte, error) {
 	return text, err
 }
 
-// relayAllocs tells how many allocations a server makes by itself.
+// relayAllocs counts the allocations of a server, without those of the counting.
 type relayAllocs struct {
 	server      *relayStarted
 	last, asked float64 // asked is what it takes to ask once
 }
 
-// allocations begins to count. Of a server that does not tell it counts NaN.
+// allocations begins to count. For a server without profiles the count is NaN.
 func (s *relayStarted) allocations() (relayAllocs, error) {
 	a := relayAllocs{server: s, last: math.NaN(), asked: math.NaN()}
 	if s.profiles == "" {
 		return a, nil
 	}
-	// The second question finds what the first left to be kept; the third tells
-	// what one costs.
+	// The first request may allocate what the server then keeps. The difference of the
+	// third and the second is what one request costs.
 	var counts [3]float64
 	for i := range counts {
 		var err error

@@ -83,7 +83,7 @@ func TestAskingForAllocationsIsNotCounted(t *testing.T) {
 	if got, err := before.since(); err != nil || got != 42_000 {
 		t.Errorf("%v allocations, %v", got, err)
 	}
-	// A server that does not tell has no figure.
+	// A server without profiles has no figure.
 	before, err = (&relayStarted{}).allocations()
 	if got, e := before.since(); err != nil || e != nil || !math.IsNaN(got) {
 		t.Errorf("%v, %v, %v", got, err, e)

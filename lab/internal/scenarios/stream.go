@@ -128,8 +128,8 @@ var (
 	streams   = map[frameKind]weak.Pointer[stream]{}
 )
 
-// frames returns the stream of that kind: the same one for everybody who has
-// it open at the same time, so that variants read the same memory.
+// frames returns the stream of that kind: the same one for all that have it open
+// at the same time, so that variants read the same memory.
 func (k frameKind) frames() *stream {
 	streamsMu.Lock()
 	defer streamsMu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 var _ = register(70, streamsGroup)
 
-// streamsGroup reads many streams in turn, a frame of each, in one goroutine:
+// streamsGroup reads many streams round-robin, a frame of each, in one goroutine:
 // what a reader has in memory has left the caches by the time it is used again.
 func streamsGroup() []lab.Scenario {
 	small := way{"peek-4K", "bufio.Reader of 4 KiB, its default: a sixteenth of the memory", func(src io.Reader, _ place) walk {
@@ -42,10 +42,10 @@ func streamsGroup() []lab.Scenario {
 	return group
 }
 
-// turns walks its streams in turn, a unit of each.
+// turns walks its streams round-robin, a unit of each.
 type turns struct {
 	walkers []*walker
-	next    int // whose turn it is
+	next    int // index of the walker to run next
 }
 
 func newTurns(w way, env lab.Env, count int) (lab.Runner, error) {

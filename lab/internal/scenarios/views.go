@@ -95,7 +95,7 @@ func (l *laps) walk(n int) (sum uint64, err error) {
 
 func (l *laps) end() { end(l.lap.walk) }
 
-// viewed is what a variant looks at, and what is to be closed after it.
+// viewed is what a variant looks at, and the functions that close it afterwards.
 type viewed struct {
 	s     *stream
 	env   lab.Env

@@ -193,7 +193,7 @@ func overFile(x *viewed, w walk, reset func(io.Reader)) (lap, error) {
 	}, w}, err
 }
 
-// halves is what somebody makes who has a stream in two parts.
+// halves is a stream in two parts, joined the usual way.
 func halves(p []byte) io.Reader {
 	return io.MultiReader(bytes.NewReader(p[:len(p)/2]), bytes.NewReader(p[len(p)/2:]))
 }
@@ -213,7 +213,7 @@ type sliceRecords struct {
 	more [][]byte
 }
 
-// capture has r show its bytes. They are borrowed from whoever owns them.
+// capture keeps the slices that r writes. They are borrowed from the owner of their memory.
 func (w *sliceRecords) capture(r io.WriterTo) error {
 	w.rest, w.more = nil, w.more[:0]
 	_, err := r.WriteTo(w)

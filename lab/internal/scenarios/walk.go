@@ -81,7 +81,7 @@ type floor struct {
 	buf  []byte
 	last []byte // what the latest Read brought
 	unit int    // the next unit
-	got  int64  // bytes read since the start of the ring's current turn
+	got  int64  // bytes read since the ring last began
 	turn int64  // where in the ring the next unit starts
 	head bool   // the head has been read
 }

@@ -28,7 +28,7 @@ func (b *bufioxSource) grow() error {
 	return err
 }
 
-// settle ends the loan of what was read when room is getting short.
+// settle releases the bytes that were read, once the next unit might not fit behind them.
 func (b *bufioxSource) settle() error {
 	if b.r.ReadLen() <= b.limit {
 		return nil

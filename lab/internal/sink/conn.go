@@ -31,7 +31,7 @@ type conn struct {
 	last     *answer
 	spare    *answer // used again
 	inFlight int     // records, also those whose answers are being written
-	finished bool    // by the server: nothing more is to be read
+	finished bool    // by the server: read nothing more
 	ended    bool    // nothing more will be read
 	broken   error   // no answers are written any more
 }
@@ -114,8 +114,8 @@ func (c *conn) read() error {
 	}
 }
 
-// slowest is how many bytes a second a client has to send of a record that it has
-// begun, after the patience.
+// slowest is the least rate, in bytes a second, at which a client must send the rest of
+// a record: the read deadline is Settings.Patience and the time that this rate takes.
 const slowest = 64 << 10
 
 // readRecord reads a request. Between requests a client may be silent for as long as
@@ -141,7 +141,7 @@ func (c *conn) readRecord(in *sluice.BufReader, most int) (Record, error) {
 	return in.ReadBuf(int(length))
 }
 
-// patience bounds the wait for so many bytes.
+// patience sets the read deadline for n more bytes.
 func (c *conn) patience(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +150,7 @@ func (c *conn) patience(n int) {
 	}
 }
 
-// patient lifts the bound.
+// patient removes the read deadline.
 func (c *conn) patient() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,7 +83,7 @@ func newQueue(limit int64, next uint64) *queue {
 }
 
 // put takes records, transferred, and waits while too much is held: more than limit only
-// for an append that is longer than that by itself. done is nil where nobody waits for the
+// for an append that is longer than that by itself. done is nil where no caller waits for the
 // end. It returns the number of the first record.
 func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, err error) {
 	if len(records) == 0 {

@@ -15,9 +15,9 @@ import (
 type Settings struct {
 	MaxRecord int           // bytes of the longest record; default 4 MiB, at most 1 GiB
 	InFlight  int           // records of a connection that wait for their answer; default 1024
-	Patience  time.Duration // a client that takes no answers, or stops within a record, for so long is cut off; default 30 s
+	Patience  time.Duration // how long a client may take no answers, or stop within a record, before it is cut off; default 30 s
 	Grace     time.Duration // how long the end may take; default 5 s
-	OnError   func(error)   // hears of what does not end the server, on any goroutine; may be nil
+	OnError   func(error)   // is called for errors that do not end the server, on any goroutine; may be nil
 }
 
 func (s Settings) withDefaults() Settings {

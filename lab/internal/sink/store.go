@@ -34,7 +34,7 @@ type Store interface {
 // connection that had one is closed, and may come again.
 var ErrFailed = errors.New("sink: the store has failed")
 
-// A Log is what Async and Sync need of a wal.Log. Nobody else appends to it.
+// A Log is what Async and Sync need of a wal.Log. Nothing else may append to it.
 type Log interface {
 	AppendBatch(records [][]byte) (first uint64, err error)
 	Sync() error

@@ -18,7 +18,7 @@ type Interval struct {
 	N        int     `json:"n"`
 }
 
-// Contains tells whether x lies within the interval, its ends included.
+// Contains reports whether x lies within the interval, its ends included.
 func (i Interval) Contains(x float64) bool { return i.Lo <= x && x <= i.Hi }
 
 // Median returns the middle value, or the mean of the two middle ones. It

@@ -53,5 +53,5 @@ func deviations(values []float64, more bool) []float64 {
 	return list
 }
 
-// far is the logarithm of a factor beyond all that is told apart.
+// far bounds the logarithm of the factor between a value and the middle.
 const far = 20

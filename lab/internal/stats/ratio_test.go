@@ -63,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 
 // machine imitates what a shared machine does to timings: a speed that drifts
 // by factors over a run, a tail of slow samples, now and then a round that
-// something else ruined, and a penalty for whoever runs first in a round.
+// something else ruined, and a penalty for the variant that runs first in a round.
 type machine struct {
 	rng   *rand.Rand
 	speed float64
@@ -99,9 +99,9 @@ func (m *machine) compare(rounds int, factor float64) Verdict {
 	return Compare(Ratios(of, to)).Verdict
 }
 
-// Two copies of the same thing must not be told apart: in at least 95 of 100
-// tries the answer is ~. A hundred tries would sometimes fail by chance; with
-// 4,000 the rate itself is held against the promise.
+// Two copies of the same thing must count as equal: in at least 95 of 100 tries
+// the answer is ~. A hundred tries would sometimes fail by chance; with 4,000 the
+// rate itself is compared with the promise.
 func TestIdenticalVariantsAreNotToldApart(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

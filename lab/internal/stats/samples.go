@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// AtLeast is the relative difference below which two runs are called equal
-// however sure it is, unless told otherwise. Runs are processes of their own:
+// AtLeast is the default relative difference below which two runs count as equal,
+// however certain the difference is. Runs are processes of their own:
 // where the system put their memory, and on which processor they began, moves ratios
 // within a whole run by up to 17 % in the recorded noise, which no number of rounds
 // can show. With 0.2 all of nine figures of two files come out equal in 96 of 100
@@ -163,8 +163,8 @@ func countedTails(n, m int) []float64 {
 	}
 	for i := 1; i <= n; i++ {
 		for j := 1; j <= m; j++ {
-			// The largest is of the first sample, and beats all j of the second, or it
-			// is of the second and beats nobody. p[j] still has i-1, p[j-1] has i.
+			// The largest value is of the first sample, and exceeds all j of the second, or
+			// it is of the second and exceeds none of the first. p[j] still has i-1, p[j-1] has i.
 			of := float64(i) / float64(i+j)
 			for u := i * j; u >= 0; u-- {
 				value := (1 - of) * p[j-1][u]

@@ -299,7 +299,7 @@ func (p *parent) cleanUp() {
 	}
 	for range 20 {
 		if os.Getppid() != p.pid {
-			_ = os.RemoveAll(whole) // there is nobody to tell
+			_ = os.RemoveAll(whole) // no caller is left for the error
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -126,7 +126,7 @@ func underTrace(l *loop, j job) (outcome, error) {
 	return out, errors.Join(err, f.Close())
 }
 
-// meteredFile tells when it has grown to maxWritten. It is written to by one
+// meteredFile reports when it has grown to maxWritten. It is written to by one
 // goroutine at a time.
 type meteredFile struct {
 	f    *os.File

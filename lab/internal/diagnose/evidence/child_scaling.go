@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// scalingTurns is how often each number of processors has its turn. The order
-	// within a turn changes, so that a machine that slows down meanwhile slows both.
+	// scalingTurns is how often each number of processors is measured. The order of
+	// the two changes, so that a machine that slows down meanwhile slows both.
 	scalingTurns = 6
 	// fewestTurns is how many there are at least when rounds are long.
 	fewestTurns = 3
-	// crowdedTurns is how many times as many there are when others have the
-	// processors so much that few rounds are of use.
+	// crowdedTurns multiplies scalingTurns when other processes use the processors
+	// so much that few rounds count.
 	crowdedTurns = 3
 	// roundTakes is how long a round is about, where its length is free: less than
 	// a scheduler's slice, so that on a busy machine the workload has all its
@@ -30,8 +30,8 @@ const (
 	mostRounds = 20_000
 )
 
-// underScaling runs rounds on one processor and on all, by turns, and books
-// each by itself.
+// underScaling runs rounds on one processor and on all, alternating, and records
+// each separately.
 func underScaling(l *loop, j job) (outcome, error) {
 	if j.procs < 2 {
 		return outcome{}, fmt.Errorf("evidence: GOMAXPROCS is %d: there is nothing to compare with 1", j.procs)
@@ -82,7 +82,7 @@ func underScaling(l *loop, j job) (outcome, error) {
 	return sum, nil
 }
 
-// crowded tells whether a process had to wait for processors a good deal.
+// crowded reports whether a process waited for processors more than a third of its CPU time.
 func crowded(s proc.Spent) bool { return s.Queued != nil && *s.Queued > s.CPU/3 }
 
 // shortRounds makes rounds about as long as roundTakes.
@@ -106,7 +106,7 @@ func (l *loop) shortRounds(j job) error {
 	return nil
 }
 
-// rounds runs rounds for a time, at least one, and tells what each took.
+// rounds runs rounds for a time, at least one, and passes what each took to each.
 func (l *loop) rounds(d time.Duration, each func(wall, cpu time.Duration)) error {
 	clock := newCPUClock()
 	for began := time.Now(); ; {

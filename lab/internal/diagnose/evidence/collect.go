@@ -52,10 +52,10 @@ func (o Options) each() time.Duration {
 
 // Collect runs a workload once for each of the tools, in a child process of
 // the program o.Self, which has to answer the commands of Children. A tool that cannot
-// be used is told in Evidence.Tools and is no error; it is one when no tool
-// could, and when there is no such workload or tool. When ctx ends, Collect returns
-// what it has and the error of ctx. Whatever it returns, the processes and files
-// that it made are gone.
+// be used is listed in Evidence.Tools and is no error. It is an error when no tool
+// can be used, or when the workload or a tool does not exist. When ctx ends, Collect
+// returns what it has and the error of ctx. In all cases the processes and files
+// that it made are gone when it returns.
 func Collect(ctx context.Context, w Workload, o Options) (Evidence, error) {
 	e := Evidence{Workload: w.Name, Tools: []Tool{}}
 	tools, err := chosen(o.Tools)

@@ -31,8 +31,8 @@ func collected(t *testing.T, variant string, tools ...string) Evidence {
 	return e
 }
 
-// checkLeft looks for files in a directory and for processes that were told
-// of it.
+// checkLeft looks for files in a directory and for processes that got its name
+// as an argument.
 func checkLeft(t *testing.T, dir string) {
 	t.Helper()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

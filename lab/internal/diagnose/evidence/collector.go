@@ -63,9 +63,9 @@ func (c *collector) ran(m mode, out outcome) {
 	}
 }
 
-// watched runs the workload while somebody looks at it from outside.
+// watched runs the workload in a child while look watches it from outside.
 func (c *collector) watched(ctx context.Context, m mode, look func(*worker) error) error {
-	// It is stopped when they have seen enough, and ends by itself a while after.
+	// It is stopped when look returns, and ends by itself after d.
 	d := c.each + 2*attachIn + letGoIn
 	started, err := startWorker(ctx, c.o, c.w, m, c.dir, d, runtime.GOMAXPROCS(0))
 	if err != nil {

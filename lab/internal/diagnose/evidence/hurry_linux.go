@@ -10,10 +10,10 @@ import (
 // hurried is the niceness that hurry asks for.
 const hurried = -15
 
-// hurry asks for processors before others have them, for as long as this
-// process lives: how a workload shares memory can only be seen while its goroutines
-// run at the same time, and on a busy machine they seldom do. Only the superuser
-// is given this; others measure as it comes. It tells whether it was given.
+// hurry asks for a higher scheduling priority for the life of this process. How
+// a workload shares memory can only be seen while its goroutines run at the same
+// time, which is rare on a busy machine. Only the superuser gets the priority;
+// others measure without it. hurry reports whether it was granted.
 func hurry() bool {
 	if os.Geteuid() != 0 {
 		return false

@@ -22,8 +22,8 @@ const perfRate = 499
 // scriptIn is how long perf script may take to put names to the samples.
 const scriptIn = time.Minute
 
-// perfRecordOf samples the stacks of a process, the kernel's too. Cycles
-// tells that the machine counts them; otherwise perf goes by a clock.
+// perfRecordOf samples the stacks of a process, the kernel's too. cycles
+// says that the machine counts cycles; otherwise perf samples by a clock.
 func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, cycles bool) (*Profile, error) {
 	path, err := findPerf()
 	if err != nil {
@@ -39,7 +39,7 @@ func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, cyc
 		event = "cycles"
 	}
 	data := filepath.Join(dir, "perf.data")
-	// -N: nothing is to be left in the cache of the home directory.
+	// -N: leave nothing in the cache of the home directory.
 	args := []string{"record", "-N", "-g", "-e", event, "-F", strconv.Itoa(perfRate), "-o", data, "-p", strconv.Itoa(pid)}
 	start := func() *exec.Cmd {
 		cmd := exec.Command(path, args...)
@@ -53,8 +53,8 @@ func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, cyc
 	defer c.close()
 	w, err := watchControlled(ctx, start(), c)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errMissing) {
-		// Before version 5.9 perf could not be told when to begin. It begins soon after
-		// it has written something.
+		// perf before 5.9 has no command to begin. It begins soon after it has
+		// written something.
 		w, err = watch(ctx, start(), func(*watcher) bool {
 			info, err := os.Stat(data)
 			return err == nil && info.Size() > 0
@@ -76,9 +76,9 @@ func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, cyc
 	return p, err
 }
 
-// A control is the pair of pipes over which perf record is told to begin, and
-// answers. It has to last as long as perf: an answer that nobody can hear
-// ends it.
+// A control is the pair of pipes that carries the command to begin to perf record,
+// and its answer. It must stay open as long as perf runs: an answer without a
+// reader ends perf.
 type control struct {
 	hear, answer *os.File // perf's ends
 	tell, listen *os.File

@@ -25,7 +25,7 @@ func TestPerfStatHere(t *testing.T) {
 }
 
 func TestPerfStatElsewhere(t *testing.T) {
-	// As a machine with counters prints it to somebody who is not root, with two kinds of
+	// As a machine with counters prints it for a user other than root, with two kinds of
 	// cores and one event that had no counter free.
 	text := `# started on Sat Nov 21 10:00:00 2026
 

@@ -110,8 +110,8 @@ func protoFields(data []byte, depth int) (int, error) {
 				return fields, errCut
 			}
 			data = data[n:]
-			// A text of the string table is no message, but cannot be told from one
-			// below the top: field 6 is skipped there.
+			// A text of the string table is no message, but below the top it may look
+			// like one: field 6 is skipped there.
 			if depth > 1 && tag>>3 != 6 {
 				inner, _ := protoFields(data[:size], depth-1)
 				fields += inner

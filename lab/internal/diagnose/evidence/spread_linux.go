@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spread ties each thread of this process to a processor by lot, or lets all
-// of them go where they like. On a busy machine the kernel may leave two threads
-// on one processor for seconds: by lot they are on different ones in some turns.
+// spread binds each thread of this process to a random processor, or removes the
+// binding of all. On a busy machine the kernel may leave two threads on one
+// processor for seconds; bound at random, they are on different ones in some turns.
 func spread(byLot bool) {
 	var all unix.CPUSet
 	if unix.SchedGetaffinity(os.Getpid(), &all) != nil {

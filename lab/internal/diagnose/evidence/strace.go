@@ -19,7 +19,7 @@ const (
 	maxStraceLine = 64 << 10
 	maxCallNames  = 1024  // Linux has some 450
 	maxUnfinished = 65536 // threads that are in a call
-	maxSizes      = 4096  // sizes that are told apart, of one call
+	maxSizes      = 4096  // distinct sizes that are counted, of one call
 	keptSizes     = 64
 )
 
@@ -43,7 +43,7 @@ type callTally struct {
 
 // readStrace reads what strace wrote. When that is cut off in the middle of a
 // line, the line is left out. Input in which no line is strace's is an error.
-// Known are descriptors of which more is known than strace tells; it may be nil.
+// known are descriptors of which more is known than strace prints; it may be nil.
 func readStrace(r io.Reader, known map[int]descriptor) (*Calls, error) {
 	s := &straceReader{known: known, calls: make(map[string]*callTally), unfinished: make(map[string]string)}
 	limited := &io.LimitedReader{R: r, N: maxStrace}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// counts says in which argument, from 0, a call is told how many bytes to move.
+// counts is the index, from 0, of the argument with the number of bytes to move.
 var counts = map[string]int{
 	"read": 2, "write": 2, "pread64": 2, "pwrite64": 2,
 	"recvfrom": 2, "sendto": 2, "recv": 2, "send": 2,
@@ -18,8 +18,8 @@ var vectors = map[string]bool{
 	"sendmsg": true, "recvmsg": true, "vmsplice": true,
 }
 
-// askedOf tells how many bytes a call was asked to move, from its arguments as
-// strace writes them; -1 when it moves none, or does not tell.
+// askedOf returns how many bytes a call was asked to move, from its arguments as
+// strace writes them; -1 when it moves none, or the arguments do not show it.
 func askedOf(name, args string) int64 {
 	if vectors[name] {
 		return iovecBytes(args)

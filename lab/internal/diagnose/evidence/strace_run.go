@@ -17,8 +17,8 @@ func findStrace() (string, error) {
 	return tool("strace", "apt-get install strace")
 }
 
-// straceOf looks at the system calls of a process. Mark tells how many
-// operations it has done; it may be nil.
+// straceOf records the system calls of a process. mark returns how many
+// operations the process has done; it may be nil.
 func straceOf(ctx context.Context, pid int, dir string, d time.Duration, mark func() (int64, bool)) (*Calls, error) {
 	path, err := findStrace()
 	if err != nil {

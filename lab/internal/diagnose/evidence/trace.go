@@ -24,7 +24,7 @@ const maxGoroutines = 1 << 20
 func readTrace(r io.Reader) (*Trace, error) {
 	limited := &io.LimitedReader{R: r, N: maxTrace}
 	in := bufio.NewReader(limited)
-	// The older forms are parsed in one piece, with all that they claim.
+	// The older forms are parsed in one piece and trust the lengths in the file.
 	head, err := in.Peek(16)
 	if err != nil {
 		return nil, fmt.Errorf("evidence: reading a trace: %w", noEOF(err))
@@ -66,7 +66,7 @@ func readTrace(r io.Reader) (*Trace, error) {
 	return t, nil
 }
 
-// noEOF turns an end where more had to come into what it is.
+// noEOF makes io.EOF where more had to come into io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -79,7 +79,7 @@ type follower struct {
 	started    bool
 	began, now trace.Time
 	procs      int
-	running    map[trace.ProcID]bool // seen running; procs when the trace does not tell it
+	running    map[trace.ProcID]bool // seen running; procs when the trace does not say it
 	goroutines map[trace.GoID]*goroutine
 	graves     []grave // of goroutines, in the order in which they ended
 	stacks     *stackTable

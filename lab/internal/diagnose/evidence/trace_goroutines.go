@@ -13,7 +13,7 @@ import (
 const blockedFrom = 20 * time.Microsecond
 
 // buried is how many goroutines that have ended are remembered: they may have
-// held the lock that somebody waits for.
+// held the lock that another goroutine waits for.
 const buried = 4096
 
 // A goroutine is where one stands while the trace is read.
@@ -119,7 +119,7 @@ func (f *follower) leave(g *goroutine, to trace.GoState, waker *stackID, by trac
 		}
 	case trace.GoWaiting:
 		if g.stack == 0 {
-			// It waited before the trace began, and nothing tells where: most are the
+			// It waited before the trace began, at an unknown place: most are the
 			// runtime's own.
 			return
 		}
@@ -165,9 +165,9 @@ func (g *goroutine) waited(s span) {
 	g.spans = append(g.spans, s)
 }
 
-// inIO tells for how much of the time a goroutine was in I/O or asleep. While
-// it waited for a lock itself, it is the one that it waited for that counts: of
-// several that queue for a lock each waits for all before it.
+// inIO returns how much of the time a goroutine was in I/O or asleep. While it
+// waited for a lock itself, the time of that lock's holder counts: of several
+// goroutines that queue for a lock, each waits for all before it.
 func (f *follower) inIO(id trace.GoID, from, to trace.Time) time.Duration {
 	steps := 4 * keptSpans
 	return f.inIOSteps(id, from, to, &steps)
@@ -225,7 +225,7 @@ func (l *latencies) sum() Latency {
 // to begin or to end.
 const reasonGC = "GC"
 
-// What a stack tells of a wait whose reason is not known, by what its
+// reasons gives a wait without a known reason one by its stack: by what the
 // innermost frames call.
 var reasons = []struct{ call, reason string }{
 	{"internal/poll.runtime_pollWait", "network"},

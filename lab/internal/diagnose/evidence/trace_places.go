@@ -12,7 +12,7 @@ import (
 const (
 	// keptPlaces is how many places where goroutines waited are reported.
 	keptPlaces = 200
-	// distinctPlaces bounds how many are told apart, and their stacks.
+	// distinctPlaces bounds how many places, and their stacks, are kept.
 	distinctPlaces = 50_000
 	// keptHolders is how many different goroutines' stacks are counted that ended
 	// the waits of one place.
@@ -112,8 +112,8 @@ var parking = []string{
 	"runtime.semacquire", "sync.runtime_", "internal/sync.",
 }
 
-// isLock tells whether the innermost calls are those of taking a lock: one of
-// package sync, or that which lets one goroutine at a time write to a connection.
+// isLock reports whether the innermost calls take a lock: one of package sync, or
+// the one that lets one goroutine at a time write to a connection.
 func isLock(frames []Frame) bool {
 	for _, f := range frames[:min(len(frames), 6)] {
 		for _, lock := range []string{"sync.(*Mutex).", "sync.(*RWMutex).", "internal/sync.(*Mutex).", "internal/poll.(*fdMutex)."} {
@@ -125,7 +125,7 @@ func isLock(frames []Frame) bool {
 	return false
 }
 
-// isGC tells whether the innermost calls are those of the garbage collector,
+// isGC reports whether the innermost calls are those of the garbage collector,
 // which goroutines that allocate run into.
 func isGC(frames []Frame) bool {
 	for _, f := range frames[:min(len(frames), 3)] {
@@ -136,7 +136,7 @@ func isGC(frames []Frame) bool {
 	return false
 }
 
-// isAside tells by a stack whether its goroutine is no part of the work.
+// isAside reports by its stack whether a goroutine is no part of the work.
 func isAside(frames []Frame) bool {
 	first := frames[len(frames)-1].Func
 	if first == "os/signal.loop" || strings.HasPrefix(first, "runtime.") && first != "runtime.main" {
@@ -145,7 +145,7 @@ func isAside(frames []Frame) bool {
 	return isMeasuring(frames)
 }
 
-// isAnnotation tells whether a function of the tools' packages is one that
+// isAnnotation reports whether a function of the tools' packages is one that
 // programs call around their own work.
 func isAnnotation(name string) bool {
 	_, name, _ = strings.Cut(name, ".")
@@ -153,7 +153,7 @@ func isAnnotation(name string) bool {
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// isMeasuring tells whether a stack is that of a tool at work: here in the child,
+// isMeasuring reports whether a stack is that of a tool at work: here in the child,
 // or in a server that is asked for its profiles.
 func isMeasuring(frames []Frame) bool {
 	for _, f := range frames {

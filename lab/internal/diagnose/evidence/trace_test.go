@@ -148,7 +148,7 @@ func (s *script) change(at trace.Time, by, g trace.GoID, from, to trace.GoState,
 	s.f.event(e)
 }
 
-// stack makes one; the library tells frames apart by their addresses.
+// stack makes a stack; the library distinguishes frames by their addresses.
 func (s *script) stack(names ...string) trace.Stack {
 	frames := make([]trace.StackFrame, len(names))
 	for i, name := range names {
@@ -210,7 +210,7 @@ func TestWhoQueuesBehindOthersWaitsForAllOfThem(t *testing.T) {
 	for g := trace.GoID(1); g <= 4; g++ {
 		s.runs(0, g)
 	}
-	// All want the lock at once; each sleeps 100 in it, in turn, and ends at once.
+	// All want the lock at once; one after the other sleeps 100 while holding it, then ends.
 	for g := trace.GoID(2); g <= 4; g++ {
 		s.waits(0, g, "sync", lockStack...)
 	}

@@ -51,7 +51,7 @@ func FromURL(ctx context.Context, base string, o Options) (Evidence, error) {
 	return e, err
 }
 
-// CheckURL tells whether FromURL could take this address, without asking it.
+// CheckURL returns an error for an address that FromURL cannot take. It sends no request.
 func CheckURL(base string) error {
 	_, err := pprofURL(base)
 	return err

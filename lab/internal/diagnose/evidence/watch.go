@@ -49,7 +49,7 @@ type watcher struct {
 	name string
 }
 
-// watch starts a tool and waits until it sees the process, which looking tells.
+// watch starts a tool and waits until looking reports that it sees the process.
 // It ends with ctx.
 func watch(ctx context.Context, cmd *exec.Cmd, looking func(*watcher) bool) (*watcher, error) {
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "PERF_PAGER=cat", "PAGER=cat")
@@ -95,8 +95,8 @@ func (w *watcher) refused() error {
 	return fmt.Errorf("evidence: %s failed: %s", w.name, short)
 }
 
-// over lets the tool look for a time, or until ctx ends, then tells it to let
-// go, and returns when it is gone.
+// over lets the tool watch for a time, or until ctx ends, then asks it to detach,
+// and returns when it has ended.
 func (w *watcher) over(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -68,7 +68,7 @@ func (c *worker) mark(ctx context.Context) (ops int64, ok bool) {
 	return ops, err == nil
 }
 
-// stop tells the child that its time is over. If it is gone already, wait tells.
+// stop asks the child to end. If it has ended already, wait returns the reason.
 func (c *worker) stop() { _ = c.Tell("stop") }
 
 // wait waits for the end of the child and reads what it says of its run.

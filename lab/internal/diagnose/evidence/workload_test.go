@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// collectFor collects in this process until somebody kills it.
+// collectFor collects in this process until the process is killed.
 func collectFor(dir string) {
 	path, err := os.Executable()
 	if err == nil {

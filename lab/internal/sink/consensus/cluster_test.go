@@ -180,8 +180,8 @@ func put(s *Store, payloads ...string) (first uint64, err error) {
 	return a.first, a.err
 }
 
-// mustPut appends payloads until somebody leads who takes them. What is in doubt
-// may be there, so that another try has other payloads.
+// mustPut appends payloads until a leader accepts them. After an error in doubt the
+// records may be in the log, so that the next try has other payloads.
 func (c *cluster) mustPut(l *ledger, payloads ...string) {
 	c.t.Helper()
 	var errs []error

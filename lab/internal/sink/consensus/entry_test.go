@@ -51,7 +51,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// What a node has behind the last entry that it knew to be committed is told apart.
+// Scan reports which records a node has beyond the last entry that it knew to be committed.
 func TestScanKnowsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

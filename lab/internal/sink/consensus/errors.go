@@ -16,7 +16,7 @@ var (
 	// leadership was lost: its records may be in the log or not.
 	ErrInDoubt = errors.New("consensus: leadership lost while the records were under way")
 	// ErrClosed is matched by the error of an append to a store that is closed,
-	// or closes before the records' turn has come.
+	// or closes before it has taken the records from its queue.
 	ErrClosed = errors.New("consensus: closed")
 	// ErrFailed is matched when a node is out because its disk refused a write.
 	// It stays out until it is opened anew; with a trio, two of them are. It is a

@@ -65,7 +65,7 @@ func firstElection(msg string, args []any) bool {
 	return false
 }
 
-// due tells whether a message is to be said, and how often it was not.
+// due reports whether to print a message, and how often it was left out before.
 func (r *raftLog) due(msg string) (skipped int, ok bool) {
 	now := time.Now()
 	r.mu.Lock()

@@ -26,7 +26,7 @@ type Peer struct {
 	Addr string // HOST:PORT that its raft listens on
 }
 
-// Options say which node, or which nodes, a Store is to be.
+// Options say which node, or nodes, a Store runs, and where.
 type Options struct {
 	// Dir holds what the node keeps: its log in Dir itself, its term and votes in
 	// Dir/raft. A trio has Dir/1, Dir/2 and Dir/3.

@@ -67,8 +67,9 @@ func encode(requests []request) []byte {
 	return data
 }
 
-// leader finds the node here that leads. It waits while nobody does, within
-// the store's patience, and while the store is not closed.
+// leader returns the node of this process that leads, or a NotLeaderError when another
+// process has the leader. While no node leads it waits, for at most
+// Options.LeaderWait and until the store is closed.
 func (s *Store) leader() (*node, error) {
 	var deadline <-chan time.Time
 	for {
@@ -120,7 +121,7 @@ func (s *Store) refuse(requests []request, err error) {
 	}
 }
 
-// complete tells callers what became of their records, in order.
+// complete passes the results of their records to the callers, in order.
 func (s *Store) complete() {
 	for p := range s.batches {
 		first, err := s.wait(p)

@@ -12,7 +12,7 @@ import (
 // raftDir is the directory in a node's, beside its log, that holds its votes.
 const raftDir = "raft"
 
-// IsNode tells whether a directory is that of a node.
+// IsNode reports whether a directory is that of a node.
 func IsNode(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, raftDir))
 	return err == nil

@@ -14,7 +14,7 @@ type Stats struct {
 	Leader       string      `json:"leader"`       // name, empty when there is none
 	Term         uint64      `json:"term"`         // the highest that is known here
 	Last         uint64      `json:"last"`         // number of the last record of the log that has most
-	Commits      uint64      `json:"commits"`      // entries that were committed and applied, whoever proposed them
+	Commits      uint64      `json:"commits"`      // entries that were committed and applied, no matter which node proposed them
 	Entries      uint64      `json:"entries"`      // of those, the ones proposed here
 	Acknowledged uint64      `json:"acknowledged"` // records
 	Refused      uint64      `json:"refused"`      // appends for want of a leader here

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	queueBytes   = 64 << 20        // payload that may wait for its turn
+	queueBytes   = 64 << 20        // payload that may wait in the queue
 	drainTimeout = 5 * time.Second // of Close, for what was appended
 	underWay     = 1               // entries that raft has at a time
 	// An entry waits for its companions for this part of the time that the one

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// detector tells whether the tests, and so the program, have the race detector.
+// detector reports whether the tests, and so the program, have the race detector.
 var detector bool
 
 // patient is d, longer where everything is slower. Limits are for what hangs: the

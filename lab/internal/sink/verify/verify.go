@@ -40,7 +40,7 @@ type Acked struct {
 	FirstWrong   []uint64 `json:"first_wrong,omitempty"`
 }
 
-// Holds tells whether everything that was acknowledged is there.
+// Holds reports whether everything that was acknowledged is there.
 func (a *Acked) Holds() bool { return a.Found == a.Entries }
 
 // An entry is what was acknowledged, and in how many logs it is and is not.

@@ -19,7 +19,7 @@ type batch struct {
 	places  []place  // of some of the records
 }
 
-// room tells whether another record fits.
+// room reports whether another record fits.
 func (b *batch) room(payload int) bool {
 	need := recordHeader
 	if payload <= copied {
@@ -61,8 +61,8 @@ func (b *batch) reset() {
 // one system call if they are not very many.
 //
 // A record of more than Options.MaxRecord bytes is ErrTooLong, and nothing is
-// appended. When writing fails the log has failed; some of the records may turn up all
-// the same when it is opened again. No record at all is a caller's bug, and panics.
+// appended. When writing fails the log has failed; some of the records may still be in it
+// when it is opened again. No record at all is a caller's bug, and panics.
 func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 	if len(records) == 0 {
 		panic("wal: AppendBatch of no records")

@@ -35,7 +35,7 @@ func small(t *testing.T, o Options, records, durable int) (*memFS, [][]byte) {
 	return m, all
 }
 
-// crashKeepingAll ends whoever uses the file system, and loses nothing.
+// crashKeepingAll ends all users of the file system, and loses nothing.
 func (m *memFS) crashKeepingAll() {
 	m.locked = map[string]bool{}
 	for _, n := range m.names {
@@ -252,8 +252,8 @@ func TestPayloadsThatLookLikeRecordsProveNothing(t *testing.T) {
 }
 
 func TestMadeUpHeadersCostABoundedTime(t *testing.T) {
-	// Every 24 bytes a header that claims to prove the damage before it, and a length
-	// up to the end: reading each to its end would take a day.
+	// Every 24 bytes there is a false header that seems to prove the damage before it,
+	// with a length up to the end: reading each to its end would take a day.
 	m := newMemFS(1)
 	l, _, err := Open("log", Options{FS: m})
 	if err != nil {

@@ -17,7 +17,7 @@ type FS interface {
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
 	// Lock takes a directory for the caller alone until what it returns is closed. It
-	// does not wait: a directory that somebody else has is ErrLocked.
+	// does not wait: a directory that another owner has locked is ErrLocked.
 	Lock(dir string) (io.Closer, error)
 }
 

@@ -17,7 +17,7 @@ const sector = 512
 var errPowerless = errors.New("the machine is off")
 
 // A memFS is a file system that forgets in a crash what was not synced, or parts of
-// it, in any order, and that fails when it is told to.
+// it, in any order, and that fails on request.
 type memFS struct {
 	mu      sync.Mutex
 	rand    *rand.Rand
@@ -54,8 +54,8 @@ func newMemFS(seed uint64) *memFS {
 	}
 }
 
-// change counts an operation that changes something, and tells whether there is power
-// for it.
+// change counts an operation that changes something. It returns errPowerless when the
+// power is off.
 func (m *memFS) change() error {
 	if m.power == 0 {
 		return errPowerless
@@ -111,7 +111,7 @@ func (m *memFS) settle(n *memInode) {
 	n.pending = nil
 }
 
-// crash turns the machine off and on again.
+// crash cuts the power and restores it.
 func (m *memFS) crash() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

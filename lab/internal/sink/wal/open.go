@@ -6,7 +6,7 @@ import (
 )
 
 // Open opens the log in a directory, which is made if it is not there, and
-// takes the directory for itself until Close: ErrLocked if somebody else has it.
+// locks the directory until Close: ErrLocked if it is locked already.
 //
 // It reads and checks everything. What a crash has torn at the end of the last
 // file is cut off, and the Recovery says so. A *CorruptError is damage to what was
@@ -14,8 +14,8 @@ import (
 // that the Recovery counts is durable, also what was not when it was left.
 //
 // What is cut was never synced, with one exception: damage to the last records before
-// a crash cannot be told from a write that was torn when nothing was written after
-// their sync that would say so.
+// a crash looks like a torn write when nothing that was written after their sync
+// proves that they were synced.
 func Open(dir string, o Options) (*Log, Recovery, error) {
 	if err := o.check(); err != nil {
 		return nil, Recovery{}, err
