@@ -8,8 +8,8 @@
 //
 // Bytes given to Parse are borrowed until it returns: strings are copied, and
 // what is returned belongs to the caller alone. What a peer sends is bounded
-// before it is held: by Limits, and by a constant times the bytes that are
-// there, whatever a count in them claims.
+// before it is held: by Limits, and by a constant times the bytes that have
+// arrived, whatever count is written in them.
 //
 // Functions may be called by many goroutines at once; a value is ordinary
 // memory, which its users share by their own rules.

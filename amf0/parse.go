@@ -250,8 +250,8 @@ func (d *decoder) compound(mark byte, depth int) (Value, error) {
 	return boxed(Object(properties), err)
 }
 
-// array reads values up to a claimed count: the slice grows with those that
-// are there.
+// array reads a count and as many values: the slice grows with the values that
+// are there, not with the count.
 func (d *decoder) array(depth int) (StrictArray, error) {
 	b, err := d.take(4, "an array's count")
 	if err != nil {

@@ -186,8 +186,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestMemoryFollowsTheInput gives Parse what makes most of few bytes, whole and
-// cut off, whatever its counts claim.
+// TestMemoryFollowsTheInput gives Parse the inputs that allocate most for few
+// bytes, whole and cut off, with counts that are too large.
 func TestMemoryFollowsTheInput(t *testing.T) {
 	// A null is one byte and an interface of 16, and a slice that grows by
 	// quarters leaves four times itself behind.

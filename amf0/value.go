@@ -7,8 +7,8 @@ import (
 // Errors that callers match with errors.Is; what Parse returns says at which
 // byte. Input that ends inside a value is io.ErrUnexpectedEOF.
 var (
-	// ErrSyntax: the bytes are no AMF 0, or use a part of it that nobody may
-	// send (movie clips, record sets) or that is another format (AMF 3).
+	// ErrSyntax: the bytes are no AMF 0, or use a type of it that is
+	// reserved (movie clips, record sets) or another format (AMF 3).
 	ErrSyntax = errors.New("amf0: syntax error")
 	// ErrTooDeep: objects and arrays lie in each other deeper than Limits.Depth.
 	ErrTooDeep = errors.New("amf0: nested too deep")

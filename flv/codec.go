@@ -2,10 +2,9 @@ package flv
 
 import "fmt"
 
-// A FourCC names a codec. Codecs of enhanced RTMP have the four bytes that
-// stand in its packets; those that FLV has always had by number are given four
-// of that kind, so that one name serves both forms. A number that nobody knows
-// is its own FourCC, below 16.
+// A FourCC names a codec. Codecs of enhanced RTMP have the four bytes of their
+// packets. Codecs that classic FLV has by number are given such a FourCC too, so
+// that one name serves both forms. An unknown number is its own FourCC, below 16.
 type FourCC uint32
 
 // Codecs of video.
@@ -54,7 +53,7 @@ const (
 )
 
 // videoNumbers and audioNumbers are the codecs that have a number (sections
-// E.4.3.1 and E.4.2.1); 0 is for those that nobody knows, and for audio's 9.
+// E.4.3.1 and E.4.2.1); 0 is for unknown numbers, and for audio's 9.
 var (
 	videoNumbers = [codecCount]FourCC{
 		1: CodecJPEG, 2: CodecFLV1, 3: CodecFSV1, 4: CodecVP6, 5: CodecVP6A, 6: CodecFSV2,

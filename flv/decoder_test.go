@@ -365,7 +365,7 @@ func TestDecoderRefuses(t *testing.T) {
 	}
 }
 
-// TestMemoryFollowsWhatArrived claims the largest tag and sends a little of it.
+// TestMemoryFollowsWhatArrived announces the largest tag and sends a little of it.
 func TestMemoryFollowsWhatArrived(t *testing.T) {
 	in := watchedReader(t)
 	claim := "\x09\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00"

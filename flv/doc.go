@@ -16,14 +16,14 @@
 // Times are in milliseconds and have 32 bits: the 24 of the field and the 8 of
 // its extension. They wrap after 49.7 days.
 //
-// Whose bytes are whose is said with package mem's words. Bytes given to a Parse
-// function are borrowed until it returns, or as long as the result if that is
-// said to hold views of them. The payload of a Tag is retained: whoever holds
-// the tag releases it. A tag given to an Encoder is transferred.
+// Ownership is described in package mem's words. Bytes given to a Parse function
+// are borrowed until it returns, or as long as the result if that is documented to
+// hold views of them. The payload of a Tag is retained: the holder of the tag
+// releases it. A tag given to an Encoder is transferred.
 //
-// What a peer sends never panics, and never makes memory follow a length that
-// only was claimed.
+// Input from a peer never causes a panic. Memory follows the bytes that have
+// arrived, not a length in a header.
 //
-// Functions may be called by many goroutines at once; a Decoder and an Encoder
-// belong to one at a time, as what they work on does.
+// Functions may be called by many goroutines at once. A Decoder or an Encoder, and
+// its reader or writer, belongs to one goroutine at a time.
 package flv

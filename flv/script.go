@@ -12,8 +12,8 @@ import (
 // E.5).
 const OnMetaData = "onMetaData"
 
-// setDataFrame is the name before the name in what RTMP publishers send: the
-// server is to keep what follows and give it to those who come later.
+// setDataFrame stands before the name in data messages of RTMP publishers: it asks
+// the server to keep the data and send it to viewers that join later.
 const setDataFrame = "@setDataFrame"
 
 // ParseScript reads a script tag's payload, borrowed until it returns: a name

@@ -146,7 +146,7 @@ func (h TagHeader) Append(dst []byte) []byte {
 }
 
 // A Tag is one packet of audio, video or script data. Its payload is retained
-// by whoever holds the tag, and a Tag is moved, not copied, like the Buf in it.
+// by the holder of the tag, and a Tag is moved, not copied, like the Buf in it.
 type Tag struct {
 	Type     TagType
 	Filter   bool   // the payload is encrypted

@@ -47,7 +47,7 @@ func (c *Conn) acceptPlay(req *Request) error {
 
 // Codes for Refuse.
 const (
-	PublishBadName     = "NetStream.Publish.BadName" // somebody publishes that name
+	PublishBadName     = "NetStream.Publish.BadName" // the name has a publisher
 	PublishDenied      = "NetStream.Publish.Denied"
 	PlayStreamNotFound = "NetStream.Play.StreamNotFound"
 	PlayFailed         = "NetStream.Play.Failed"

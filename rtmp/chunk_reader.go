@@ -322,7 +322,7 @@ func (c *ChunkReader) control(typ MessageType, p []byte) error {
 
 func be24(p []byte) uint32 { return uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2]) }
 
-// inside turns the end of the stream into an end in the middle of something.
+// inside replaces io.EOF by io.ErrUnexpectedEOF: the stream ended inside an item.
 func inside(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

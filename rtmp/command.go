@@ -9,7 +9,7 @@ import (
 )
 
 // Command is a command message or the answer to one (specification, section
-// 7.2). It belongs to whoever has it: nothing in it is borrowed.
+// 7.2). It belongs to its holder: nothing in it is borrowed.
 type Command struct {
 	Name        string
 	Transaction float64 // 0: no answer is wanted

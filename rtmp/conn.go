@@ -34,16 +34,15 @@ type Options struct {
 
 const defaultWindow = 2_500_000
 
-// Conn is one side of an RTMP connection over a reader and a writer that it is
-// given and does not own: it neither dials nor closes, and sets no deadline.
+// Conn is one side of an RTMP connection over the caller's reader and writer: it
+// neither dials nor closes, and sets no deadline.
 //
 // It begins with a handshake. A server goes on with ReadRequest, a client with
 // Connect and then Publish or Play. After that ReadMessage returns media, data
 // and commands, and deals with the rest.
 //
-// One goroutine reads, handshakes and requests; another may call those methods
-// that write at the same time, for these take turns. Whatever waits in the
-// writer at a Flush is whole messages.
+// One goroutine reads, handshakes and requests. Others may call the methods that
+// write at the same time: a mutex serializes them. A Flush sends whole messages only.
 type Conn struct {
 	options Options
 	r       *sluice.BufReader
@@ -219,10 +218,9 @@ func (c *Conn) sort(m *Message) (ours bool, err error) {
 	return true, err
 }
 
-// settle flushes replies that wait. That they cannot be sent is no reason to
-// stop reading: a publisher that has said everything closes without waiting for
-// what it is told, and much of what it said may be on its way still. The writer
-// keeps the error for whoever writes next.
+// settle flushes replies that wait. An error does not stop reading: a publisher
+// that has sent everything closes without waiting for replies, and much of its data
+// may still be on the way. The writer returns the error again to its next caller.
 func (c *Conn) settle() {
 	if c.owed {
 		c.owed = false

@@ -65,7 +65,7 @@ func (c *Conn) acknowledge() {
 }
 
 // grant answers a Set Peer Bandwidth message: with this side's acknowledgement
-// window, unless the peer was told that one (section 5.4.5).
+// window, unless that value was sent already (section 5.4.5).
 func (c *Conn) grant(size uint32) {
 	if size != c.asked {
 		c.asked = size

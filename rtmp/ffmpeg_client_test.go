@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
 
-// ffmpegPort returns an address that nobody listens on.
+// ffmpegPort returns an address that no process listens on.
 func ffmpegPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -22,8 +22,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// ffmpegServer keeps what is published and plays it from its beginning to whoever
-// asks, also while the publisher is still at it.
+// ffmpegServer keeps what is published and plays it from its beginning to every
+// client that asks, also while the publisher still sends.
 type ffmpegServer struct {
 	t     *testing.T
 	l     net.Listener

@@ -63,7 +63,7 @@ type Message struct {
 	ChunkStream uint32  // 2 to 65,599; 0 lets a writer choose by type
 	StreamID    uint32  // the message stream: 0 for the connection itself
 	Time        uint32  // milliseconds, wraps at 2^32
-	Payload     mem.Buf // retained by whoever holds the Message; the zero Buf is an empty payload
+	Payload     mem.Buf // retained by the holder of the Message; the zero Buf is an empty payload
 }
 
 // Release releases the payload and leaves the message without one. A message

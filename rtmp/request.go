@@ -32,9 +32,9 @@ func (k Kind) String() string {
 // connection is for one stream at a time.
 const messageStream = 1
 
-// Request is what a client of a server wants to do. It belongs to whoever has
-// it. Strings are as the client sent them, of any content, and at most
-// Limits.Command bytes long together.
+// Request is what a client wants a server to do. It belongs to its holder. Strings
+// are as the client sent them, of any content, and at most Limits.Command bytes long
+// together.
 type Request struct {
 	Kind        Kind
 	App         string     // the application, without slashes at its ends and without query

@@ -9,11 +9,11 @@
 //
 // # Ownership
 //
-// Text is copied: the strings of a Request or Response are the caller's for
-// good. Bodies and the payloads of interleaved frames are retained: they are
-// the memory that was received into, and whoever has one releases it. What is
-// given to a Write function is transferred, also when it fails. An interleaved
-// frame costs no allocation in either direction.
+// Text is copied: the strings of a Request or Response stay valid. Bodies and the
+// payloads of interleaved frames are retained: they are the memory that was received
+// into, and the caller releases them. Bodies and payloads given to a Write function
+// are transferred, also when it fails. An interleaved frame costs no allocation in
+// either direction.
 //
 // # Limits and errors
 //

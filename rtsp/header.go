@@ -84,8 +84,8 @@ func (h Header) CSeq() (uint32, error) {
 // bodyLength is what Content-Length says (RFC 2326, section 12.14), 0 without
 // it. Two that differ are refused: each end would see another message.
 func (h Header) bodyLength(limit int) (int, error) {
-	// There are no transfer codings (section 4.4), so whoever sends one ends the
-	// message somewhere else than we do.
+	// RTSP has no transfer codings (section 4.4). A peer that sends one would see
+	// the end of the message at another place than this reader.
 	if text, ok := h.Lookup("Transfer-Encoding"); ok {
 		return 0, syntax("Transfer-Encoding", text)
 	}

@@ -132,8 +132,8 @@ func (r *repeat) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What a message may make a Reader allocate follows its limits, whatever the
-// lines are made of, and not what a length claims.
+// The limits bound what a message makes a Reader allocate, whatever its lines
+// contain and whatever length it announces.
 func TestHostileMessagesAllocateLittle(t *testing.T) {
 	sluicetest.NoLeaks(t, nil)
 	const budget = 256 << 10 // bytes of allocation for each message

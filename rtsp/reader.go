@@ -31,7 +31,7 @@ type Reader struct {
 	channel  uint8
 }
 
-// stage is the place within a message that a Reader has come to.
+// stage is a Reader's position within a message.
 type stage uint8
 
 const (

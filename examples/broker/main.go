@@ -1,7 +1,7 @@
 // Command broker passes frames on to the subscribers of a topic, without a copy.
-// Each has a 4-byte length in front. "S topic" subscribes, "P topic\npayload"
-// publishes: subscribers get that frame as it is. A slow subscriber loses frames,
-// the oldest in its queue first, and delays nobody.
+// Each frame has a 4-byte length in front. "S topic" subscribes, "P topic\npayload"
+// publishes: subscribers get that frame unchanged. A slow subscriber loses frames,
+// the oldest in its queue first, and does not delay the others.
 package main
 
 import (
@@ -30,7 +30,7 @@ type broker struct {
 }
 
 type client struct {
-	queue  chan mem.Buf // closed when nobody can send to it any more
+	queue  chan mem.Buf // closed when no publisher can send to it any more
 	missed int          // with broker.mu
 }
 

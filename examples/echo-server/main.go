@@ -29,7 +29,7 @@ func (echo) Completed(w *aio.Watcher, r *aio.OpResult) {
 	switch {
 	case errors.Is(r.Error, aio.ErrWatcherClosed):
 		// The server is shutting down: the watcher closes the connection itself
-		// when what waits for it is written.
+		// when its queued bytes are written.
 	case r.Error != nil: // io.EOF among others
 		w.Free(r.Conn)
 	case r.Operation == aio.OpRead:
@@ -38,13 +38,13 @@ func (echo) Completed(w *aio.Watcher, r *aio.OpResult) {
 			w.Free(r.Conn)
 		}
 	default:
-		// Only what is written makes room for more: a client that sends and
-		// does not read holds up itself and nobody else.
+		// The next read is submitted only when the answer is written: a client
+		// that sends and does not read delays only itself.
 		listenTo(w, r.Conn)
 	}
 }
 
-// listenTo waits for what the client has to say, in as many bytes as come.
+// listenTo submits a read of as many bytes as come.
 func listenTo(w *aio.Watcher, conn net.Conn) {
 	if w.ReadBuf(nil, conn, 0, time.Time{}) != nil {
 		w.Free(conn)

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	maxFrame = 1 << 20          // bytes; a client that claims more is disconnected
+	maxFrame = 1 << 20          // bytes; a client that announces a longer frame is disconnected
 	greeting = 10 * time.Second // for the handshake
 	patience = time.Minute      // for each read and for each flush
 )

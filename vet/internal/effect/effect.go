@@ -9,15 +9,15 @@ import "fmt"
 type Kind uint8
 
 const (
-	// Borrowed: the result is lent by the operand until a call that Ends it.
+	// Borrowed: the result is memory of the operand, until a call that Ends it.
 	Borrowed Kind = iota + 1
-	// Views: the result looks into the operand and lives as long as that.
+	// Views: the result is a part of the operand and lives as long.
 	Views
 	// Is: the result is another name of the operand.
 	Is
-	// Retained: the result is the caller's, who has to release it.
+	// Retained: the caller owns the result and must release it.
 	Retained
-	// Pooled: like Retained, but the collector may have it as well.
+	// Pooled: like Retained, but it may be left to the garbage collector.
 	Pooled
 	// Ends what the operand has lent.
 	Ends

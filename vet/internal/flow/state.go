@@ -15,7 +15,7 @@ import (
 type Status uint8
 
 const (
-	// Live: borrowed bytes may be used, a reference is to be released.
+	// Live: borrowed bytes may be used; a reference must be released.
 	Live Status = iota
 	// Absent: there is none on this path, because the call failed.
 	Absent
