@@ -69,9 +69,9 @@ type ConnHandler[S any] struct {
 	// IdleTimeout is how long a connection may be silent: then it is closed with
 	// ErrDeadline. 0 is no limit.
 	IdleTimeout time.Duration
-	// WriteTimeout is how long a peer may take nothing of what waits for it while it is
-	// not read from, or is being closed: then the connection is closed with ErrDeadline.
-	// 0 is no limit, and DefaultGrace for one that is being closed.
+	// WriteTimeout is how long what waits for the peer may take to go out while the peer
+	// is not read from because of it, or after Close: then the connection is closed, in
+	// the first case with ErrDeadline. 0 is no limit, and DefaultGrace after Close.
 	WriteTimeout time.Duration
 
 	made       sync.Once

@@ -312,21 +312,23 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
 		const size = 8 << 20
 		closed := make(closings, 2)
-		h := &aio.ConnHandler[struct{}]{
-			TLS:          config,
-			WriteTimeout: 200 * time.Millisecond,
-			Data: func(c *aio.Conn[struct{}], p []byte) error {
-				if n, err := c.Write(make([]byte, size)); n != size || err != nil {
-					t.Errorf("%d bytes written, %v", n, err)
-				}
-				if p[0] == 'c' {
-					return c.Close()
-				}
-				return errOfTheProgram
-			},
-			Closed: func(_ *aio.Conn[struct{}], reason error) { closed <- reason },
+		serve := func(timeout time.Duration) *connServer {
+			return serveConns(t, &aio.ConnHandler[struct{}]{
+				TLS:          config,
+				WriteTimeout: timeout,
+				Data: func(c *aio.Conn[struct{}], p []byte) error {
+					if n, err := c.Write(make([]byte, size)); n != size || err != nil {
+						t.Errorf("%d bytes written, %v", n, err)
+					}
+					if p[0] == 'c' {
+						return c.Close()
+					}
+					return errOfTheProgram
+				},
+				Closed: func(_ *aio.Conn[struct{}], reason error) { closed <- reason },
+			}, aio.Server{Options: o})
 		}
-		s := serveConns(t, h, aio.Server{Options: o})
+		s := serve(patience)
 		for _, c := range []struct {
 			say  string
 			want error
@@ -342,6 +344,8 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 				t.Errorf("the reason is %v", err)
 			}
 		}
+		s.end()
+		s = serve(100 * time.Millisecond)
 		stuck := s.dial()
 		if _, err := stuck.Write([]byte("c")); err != nil {
 			t.Fatal(err)

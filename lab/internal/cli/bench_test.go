@@ -101,7 +101,7 @@ func TestStandardOutputHoldsOnlyWhatWasAskedForThere(t *testing.T) {
 	if exit != 0 || err != nil || len(f.Scenarios) != 1 {
 		t.Errorf("exit code %d, %v", exit, err)
 	}
-	if !strings.Contains(p.stderr.String(), "plain *") {
+	if !strings.Contains(p.stderr.String(), "against") {
 		t.Errorf("no table on standard error: %s", p.stderr.String())
 	}
 	if got := files(t, p.dir); len(got) != 0 {
@@ -109,7 +109,7 @@ func TestStandardOutputHoldsOnlyWhatWasAskedForThere(t *testing.T) {
 	}
 
 	p, exit = run(t, "bench", "--rounds", "3", "--html=", "--benchstat", "-", "faster")
-	if exit != 0 || !strings.HasPrefix(p.stdout.String(), "goos: ") || strings.Contains(p.stdout.String(), "plain *") {
+	if exit != 0 || !strings.HasPrefix(p.stdout.String(), "goos: ") || strings.Contains(p.stdout.String(), "against") {
 		t.Errorf("exit code %d, %s", exit, p.stdout.String())
 	}
 }

@@ -159,10 +159,8 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 	// Register for signals before printing anything that suggests that the server
 	// runs.
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	// SIGHUP also where nohup has it ignored: it ends nothing here.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion()})
 	if err != nil {
