@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
-// trust makes the proxies of the settings trusted.
+// trust sets the trusted proxies from the settings.
 func (s *Server) trust(c *config.Config) error {
 	networks, err := access.ParseAllow(strings.Join(c.TrustedProxies, ","))
 	if err != nil {
@@ -16,7 +16,7 @@ func (s *Server) trust(c *config.Config) error {
 	return s.proxies.Update(networks)
 }
 
-// newGate makes the gate of the settings.
+// newGate makes a gate from the settings.
 func (s *Server) newGate(c *config.Config) (*access.Gate, error) {
 	o, err := s.rules(c)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Server) newGate(c *config.Config) (*access.Gate, error) {
 	return access.New(o)
 }
 
-// rules are what the gate is to know of the settings.
+// rules converts the settings into options of the gate.
 func (s *Server) rules(c *config.Config) (o access.Options, err error) {
 	o = access.Options{
 		Secret:               []byte(c.TokenSecret),

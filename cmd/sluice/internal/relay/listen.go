@@ -13,7 +13,7 @@ import (
 // A listener is one address that the server listens at.
 type listener struct {
 	net.Listener
-	setting string // its name among the settings
+	setting string // name of its setting
 	serve   func(*listener) error
 }
 
@@ -39,8 +39,8 @@ func (e *ListenError) Error() string {
 
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// Listen opens all listeners, so that their addresses are known, or none: the
-// error is a *ListenError then.
+// Listen opens all listeners, so that their addresses are known. If one fails, it
+// opens none and returns a *ListenError.
 func (s *Server) Listen() error {
 	c := s.settings.Load()
 	for _, l := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 )
 
-// hookTimes are the times that questions to the hook took, by result. It is made
-// before the gate, which fills it.
+// hookTimes is a histogram of hook call durations, by result. It is made before
+// the gate, which fills it.
 func hookTimes() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "sluice_hook_duration_seconds",
@@ -18,7 +18,7 @@ func hookTimes() *prometheus.HistogramVec {
 	}, []string{"result"})
 }
 
-// measure adds the figures of the server's rooms to those of the web server.
+// measure adds the metrics of the other packages to those of the web server.
 func (s *Server) measure() {
 	arrivals := func(name, help string, of func(listen.ArrivalStats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_" + name, Help: help}, func() float64 { return of(s.rtmp.Arrivals.Stats()) })
@@ -47,7 +47,7 @@ func (s *Server) measure() {
 	}
 }
 
-// observeHook takes note of a question to the hook.
+// observeHook records the duration of a hook call.
 func (s *Server) observeHook(took time.Duration, result string) {
 	s.hookTimes.WithLabelValues(result).Observe(took.Seconds())
 }

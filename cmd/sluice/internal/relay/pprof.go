@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// servePProf serves Go's profiles on a listener of their own, which settings
-// allow on the loopback interface only.
+// servePProf serves Go's profiles on a separate listener, which the settings only
+// allow on the loopback interface.
 func servePProf(l *listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -15,7 +15,7 @@ func servePProf(l *listener) error {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	// A profile takes as long as it is asked to.
+	// No write timeout: the client chooses how long a profile takes.
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
 	err := server.Serve(l)
 	server.Close()

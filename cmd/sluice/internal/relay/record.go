@@ -16,7 +16,7 @@ import (
 // written to files.
 type recordings struct {
 	files   *record.Recorder
-	ctx     context.Context // done when there is no more time to finish
+	ctx     context.Context // done when the time to finish is over
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	again   time.Duration // until a recording that has failed begins again
@@ -54,13 +54,13 @@ func (r *recordings) Begin(st *live.Stream) {
 	})
 }
 
-// record records a stream from tags, which it closes, until it is over. What
-// fails, because the disk is full say, begins again, in another file, when there
-// is room.
+// record records a stream from tags, which it closes, until the stream ends.
+// After an error, for example a full disk, it waits and begins another file when
+// there is room.
 func (r *recordings) record(st *live.Stream, tags *live.Reader) {
 	for wait := r.again; ; wait = min(2*wait, maxAgain) {
 		began := time.Now()
-		// The recorder has logged an error, and there is no one else to tell.
+		// The recorder has logged the error already.
 		r.began.Add(1)
 		err := r.files.Record(r.ctx, st.Name(), tags)
 		if err != nil {
@@ -68,7 +68,7 @@ func (r *recordings) record(st *live.Stream, tags *live.Reader) {
 		}
 		tags.Close()
 		if time.Since(began) > maxAgain {
-			wait = r.again // it was well for a while
+			wait = r.again // it worked for a while
 		}
 		if err == nil || !r.pause(st, wait) {
 			return
@@ -84,7 +84,7 @@ func (r *recordings) record(st *live.Stream, tags *live.Reader) {
 	}
 }
 
-// pause waits, and reports whether the stream is still to be recorded.
+// pause waits, and reports whether recording should go on.
 func (r *recordings) pause(st *live.Stream, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -117,8 +117,8 @@ func (r *recordings) metrics() []prometheus.Collector {
 	}
 }
 
-// Close implements recorder. What is left of streams that have ended is
-// written for as long as ctx allows.
+// Close implements recorder. The rest of ended streams is written until ctx is
+// done.
 func (r *recordings) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true

@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
-// Reload applies the settings of c that can change while the server runs, to
-// those who come from now on: no session ends by it. It returns the names of
-// the settings that were changed and of those that wait for a restart. After an
-// error nothing has changed. The certificate is read again, too.
+// Reload applies the settings of c that can change while the server runs. It
+// affects new sessions and ends none. It returns the names of the settings that
+// were changed and of those that wait for a restart. After an error nothing has
+// changed. The certificate is read again, too.
 func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) {
 	if err := c.Check(); err != nil {
 		return nil, nil, err
@@ -20,7 +20,7 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	defer s.reloading.Unlock()
 	next := *s.settings.Load()
 	changed, waiting = next.Reload(c)
-	// What can fail comes first.
+	// Steps that can fail come first.
 	o, err := s.rules(&next)
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +44,7 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	return changed, waiting, nil
 }
 
-// Level is the level that log-level names, info for what is none.
+// Level returns the log level with that name, and info for an unknown name.
 func Level(name string) slog.Level {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(strings.ToUpper(name))); err != nil {

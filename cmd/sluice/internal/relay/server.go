@@ -43,19 +43,19 @@ type Server struct {
 
 	stop   context.CancelFunc
 	ending sync.Once
-	ended  chan struct{} // closed when Shutdown is through
+	ended  chan struct{} // closed when Shutdown has finished
 	endErr error
 }
 
-// Options are what a server takes beside its configuration.
+// Options are what a server takes in addition to its configuration.
 type Options struct {
 	Logger  *slog.Logger   // nil is slog.Default
 	Level   *slog.LevelVar // of the logger, which Reload sets; nil when that cannot be
 	Version string         // of the program, for the API
-	times   session.Times  // zero for the usual ones
+	times   session.Times  // zero for the defaults
 }
 
-// New makes a server of a configuration, which it checks.
+// New makes a server from a configuration, which it checks.
 func New(c config.Config, o Options) (*Server, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -122,8 +122,8 @@ func New(c config.Config, o Options) (*Server, error) {
 
 // Serve runs the server, which must listen, until ctx is done or a listener
 // fails. Then it shuts down, for at most DrainTime, and returns the listener's
-// error. That sessions had to be cut off is no error. After Shutdown or Close by others it returns
-// http.ErrServerClosed. It may be called once.
+// error. It is not an error if sessions had to be cut off. After a call of
+// Shutdown or Close it returns http.ErrServerClosed. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	failed := make(chan error, len(s.listeners)+1)
 	var running sync.WaitGroup
@@ -165,11 +165,10 @@ func (s *Server) Serve(ctx context.Context) error {
 // DrainTime is how long Serve lets sessions end by themselves.
 const DrainTime = 5 * time.Second
 
-// Shutdown ends the server: it accepts nobody any more, publishers and viewers
-// are ended, who have time until ctx is done to get what is on its way to them,
-// and recordings are finished. It returns the context's error when that time
-// was too short; everything is closed all the same. Later calls wait for the
-// first.
+// Shutdown ends the server: it accepts no more connections, ends publishers and
+// viewers, and finishes recordings. Pending data is still sent until ctx is done.
+// If that time is too short, Shutdown returns the context's error, and closes
+// everything anyway. Later calls wait for the first.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.ending.Do(func() {
 		s.endErr = s.shutdown(ctx)
@@ -179,7 +178,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.endErr
 }
 
-// Close is Shutdown without time.
+// Close is Shutdown without waiting for pending data.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -204,7 +203,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.host.Puller != nil {
 		errs = append(errs, s.host.Puller.Close(ctx))
 	}
-	// Viewers get what is left of their streams, recordings too.
+	// Viewers and recordings get the rest of their streams.
 	s.host.Hub.Close()
 	if s.host.Recorder != nil {
 		errs = append(errs, s.host.Recorder.Close(ctx))

@@ -47,7 +47,7 @@ func Tags(t *testing.T, file []byte) []Tag {
 // Clip is the clip's tags.
 func Clip(t *testing.T) []Tag { return Tags(t, flvclip.File) }
 
-// Reader reads FLV, strictly, and without the code that it tests.
+// Reader is a strict FLV reader that does not use the code under test.
 type Reader struct {
 	r     io.Reader
 	begun bool
@@ -82,7 +82,7 @@ func (f *Reader) Next() (Tag, error) {
 // Header is the head of a file, with the size behind it.
 var Header = append(flv.Header{Audio: true, Video: true}.Append(nil), 0, 0, 0, 0)
 
-// chunked writes parts as chunks, with an extension and a trailer.
+// Chunked encodes parts as chunks, with an extension and a trailer.
 func Chunked(parts ...[]byte) []byte {
 	var b bytes.Buffer
 	for i, p := range parts {

@@ -1,3 +1,2 @@
-// Package ingest makes frames of what arrives as RTMP messages, from publishers
-// and from origins.
+// Package ingest converts RTMP messages from publishers and origins into frames.
 package ingest

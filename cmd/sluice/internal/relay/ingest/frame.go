@@ -10,18 +10,18 @@ import (
 )
 
 // AMF0 strings as they stand at the beginning of a data message: a marker, two
-// bytes of length, the name (AMF0, section 2.4). What the other side says to
-// this one is not a part of the stream.
+// bytes of length, the name (AMF0, section 2.4). Messages with these names are
+// for the receiver and not part of the stream.
 var (
 	sampleAccess = []byte("\x02\x00\x11|RtmpSampleAccess")
 	onStatus     = []byte("\x02\x00\x08onStatus")
 	clearFrame   = []byte("\x02\x00\x0f@clearDataFrame")
 )
 
-// Frame makes a frame of m, whose payload is transferred, also when Frame
-// reports false: then the message is none that belongs to a stream, or is
-// empty, and is released. A data message becomes the body of a script tag: the
-// command @setDataFrame before its name is taken away.
+// Frame converts m into a frame. The payload of m is transferred, also when Frame
+// reports false: then the message is empty or does not belong to a stream, and is
+// released. A data message becomes the body of a script tag, without the command
+// @setDataFrame before its name.
 func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 	switch m.Type {
 	case rtmp.TypeAudio:
@@ -56,7 +56,7 @@ func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 	return f, true
 }
 
-// cut drops the first n bytes of b.
+// cut removes the first n bytes of b.
 func cut(b *mem.Buf, n int) {
 	rest := b.RetainedSlice(n, b.Len())
 	b.Release()

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Why a connection is not served, for errors.Is.
+// Reasons why a connection is not served, for errors.Is.
 var (
-	// ErrCrowded: too many connections of its address wait already.
+	// ErrCrowded: too many connections from its address wait already.
 	ErrCrowded = errors.New("listen: too many connections wait for their handshake")
 	// ErrGaveWay: it said nothing while others waited.
 	ErrGaveWay = errors.New("listen: silent while others waited")
 )
 
 const (
-	// quiet is how long a connection may hold a place without getting on with its
+	// quiet is how long a connection may hold a place without progress in its
 	// handshake, while others wait. A round trip to the other side of the world
 	// takes 0.3 s.
 	quiet = time.Second
@@ -28,11 +28,11 @@ const (
 	maxWaiting = 16 << 10
 )
 
-// Arrivals are the connections that have not made a request yet. So many have a
-// place at a time, of each address a share; others wait their turn, address by
-// address. Who holds a place that others wait for, and does not get on, gives
-// way: the oldest first. The zero value has no limits; it is for all goroutines
-// at once.
+// Arrivals limits the connections that have not made a request yet: how many have
+// a place at a time, in all and from one address. Others wait, and get places
+// round-robin by address. A connection without progress loses its place when
+// others wait for it, the oldest first. The zero value has no limits. Arrivals is
+// safe for concurrent use.
 type Arrivals struct {
 	mu       sync.Mutex
 	places   int // 0: no limit
@@ -40,8 +40,8 @@ type Arrivals struct {
 	hosts    map[netip.Prefix]*arriving
 	on       int
 	waiting  int
-	next     []netip.Prefix // hosts with somebody who waits, in their turn
-	timer    *time.Timer    // set while somebody waits
+	next     []netip.Prefix // hosts with waiting connections, in the order to serve them
+	timer    *time.Timer    // set while connections wait
 	gaveWay  int64
 	refused  int64
 	now      func() time.Time // nil: time.Now
@@ -52,7 +52,7 @@ type Arrivals struct {
 type arriving struct {
 	on      []*Arrival // the oldest first
 	waiting []*Arrival
-	queued  bool // it stands in next
+	queued  bool // it is in next
 }
 
 // An Arrival is one connection on its way to a request.
@@ -61,8 +61,8 @@ type Arrival struct {
 	host     netip.Prefix
 	end      func(error)   // ends the connection; must not wait
 	admitted chan struct{} // closed when it has a place
-	lost     error         // why it will get none; admitted is closed then, too
-	since    time.Time     // when it last got on
+	lost     error         // why it gets no place; then admitted is closed, too
+	since    time.Time     // of its latest progress
 	left     bool
 }
 
@@ -72,7 +72,7 @@ type ArrivalStats struct {
 	GaveWay, Refused int64 // in all
 }
 
-// Limit sets how many connections have a place, and how many of one host.
+// Limit sets how many connections may have a place, in all and from one host.
 func (a *Arrivals) Limit(places, share int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,7 +89,8 @@ func (a *Arrivals) Stats() ArrivalStats {
 
 // Enter waits for a place for a connection from an address, until ctx is done.
 // end ends the connection when it has to give way; it is called by another
-// goroutine and must not wait. After Enter without an error Leave follows.
+// goroutine and must not wait. After Enter without an error the caller must call
+// Leave.
 func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error)) (*Arrival, error) {
 	v := &Arrival{arrivals: a, host: hostOf(address), end: end, admitted: make(chan struct{})}
 	a.mu.Lock()
@@ -121,7 +122,8 @@ func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error
 	}
 }
 
-// refuse drops the oldest that waits of the host with the most. The lock is held.
+// refuse drops the oldest waiting connection of the host that has the most. The
+// lock is held.
 func (a *Arrivals) refuse() {
 	var most *arriving
 	for _, h := range a.hosts {
@@ -137,8 +139,8 @@ func (a *Arrivals) refuse() {
 	close(v.admitted)
 }
 
-// admit gives places to those who wait, one host after the other, and makes room
-// where there is none. The lock is held.
+// admit gives places to waiting connections, one host after the other, and makes
+// room when there is none. The lock is held.
 func (a *Arrivals) admit() {
 	for misses := 0; misses < len(a.next) && (a.places == 0 || a.on < a.places); {
 		host := a.next[0]
@@ -184,15 +186,14 @@ func (a *Arrivals) clock() time.Time {
 
 func (a *Arrivals) quietTime() time.Duration { return cmp.Or(a.quietFor, quiet) }
 
-// look makes those give way who hold places that others wait for, and do not get
-// on.
+// look takes places that others wait for from connections without progress.
 func (a *Arrivals) look() {
 	a.mu.Lock()
 	a.timer = nil
 	now := a.clock()
 	var gone []*Arrival
-	// No more than those who wait could use: of one host's places by its own, and
-	// of all places by anyone.
+	// Free no more places than the waiting connections can use: within a host's
+	// share for that host, and within all places for every host.
 	for host, h := range a.hosts {
 		if len(h.waiting) == 0 || a.share == 0 || len(h.on) < a.share {
 			continue
@@ -210,8 +211,8 @@ func (a *Arrivals) look() {
 	}
 }
 
-// silent takes the places of up to n who do not get on, the oldest first, and
-// returns them. The lock is held.
+// silent takes the places of up to n connections without progress, the oldest
+// first, and returns them. The lock is held.
 func (a *Arrivals) silent(hosts map[netip.Prefix]*arriving, n int, now time.Time) []*Arrival {
 	var list []*Arrival
 	for _, h := range hosts {
@@ -229,7 +230,7 @@ func (a *Arrivals) silent(hosts map[netip.Prefix]*arriving, n int, now time.Time
 	return list
 }
 
-// Progress says that the connection has got on with its handshake.
+// Progress records that the connection has made progress in its handshake.
 func (v *Arrival) Progress() {
 	a := v.arrivals
 	a.mu.Lock()
@@ -247,7 +248,7 @@ func (v *Arrival) Leave() {
 	a.admit()
 }
 
-// drop takes v out, wherever it stands. The lock is held.
+// drop removes v, whether it has a place or waits. The lock is held.
 func (a *Arrivals) drop(v *Arrival) {
 	if v.left {
 		return
@@ -264,16 +265,16 @@ func (a *Arrivals) drop(v *Arrival) {
 	a.forget(v.host)
 }
 
-// forget drops a host without connections, unless its turn is still to come. The
-// lock is held.
+// forget removes a host without connections, unless it is still in next. The lock
+// is held.
 func (a *Arrivals) forget(host netip.Prefix) {
 	if h := a.hosts[host]; h != nil && len(h.on)+len(h.waiting) == 0 && !h.queued {
 		delete(a.hosts, host)
 	}
 }
 
-// hostOf is what counts as one address: an IPv4 address, or the /64 of an IPv6
-// one.
+// hostOf returns what counts as one address: an IPv4 address, or the /64 of an
+// IPv6 one.
 func hostOf(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a = a.Unmap().WithZone(""); a.Is4() {

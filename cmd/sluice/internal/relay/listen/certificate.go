@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Certificate is what TLS connections are shown. It is read again when the files
-// have changed, so that a renewed one needs no restart.
+// Certificate is the certificate of TLS listeners. It is read again when the
+// files have changed, so that a renewed one needs no restart.
 type Certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -21,13 +21,14 @@ type Certificate struct {
 	checked time.Time
 }
 
-// fileStamp tells one version of a file from another.
+// fileStamp identifies a version of a file.
 type fileStamp struct {
 	modified time.Time
 	size     int64
 }
 
-// checkEvery is how often the files are looked at, when connections come.
+// checkEvery is how often the files are checked for changes, when connections
+// come.
 const checkEvery = 10 * time.Second
 
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
@@ -39,7 +40,8 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 
 // load reads the files. The lock is held.
 func (c *Certificate) load() error {
-	// The stamps first: what changes in between is then read again.
+	// Take the stamps first, so that a change in between is noticed at the next
+	// check.
 	stamp := c.stamps()
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
@@ -71,8 +73,8 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.now, nil
 }
 
-// again reads the files; when they are no good, or half written, the
-// certificate that there is stays. The lock is held.
+// again reads the files. When they are invalid or half written, the old
+// certificate stays. The lock is held.
 func (c *Certificate) again() {
 	if err := c.load(); err != nil {
 		c.log.Error("the certificate stays what it was", "error", err)
@@ -81,8 +83,8 @@ func (c *Certificate) again() {
 	c.log.Info("certificate read again", "file", c.certFile, "until", c.now.Leaf.NotAfter)
 }
 
-// Use reads these files from now on. When they are no good, nothing changes.
-// Connections that are on keep what they have.
+// Use switches to these files. When they are invalid, nothing changes. Open
+// connections keep the certificate that they have.
 func (c *Certificate) Use(certFile, keyFile string) error {
 	next, err := LoadCertificate(certFile, keyFile, c.log)
 	if err != nil {
@@ -95,7 +97,8 @@ func (c *Certificate) Use(certFile, keyFile string) error {
 	return nil
 }
 
-// Config is for a listener whose clients may speak these protocols over TLS.
+// Config returns the TLS configuration of a listener that offers these ALPN
+// protocols.
 func (c *Certificate) Config(protocols ...string) *tls.Config {
 	return &tls.Config{GetCertificate: c.get, NextProtos: protocols, MinVersion: tls.VersionTLS12}
 }

@@ -1,7 +1,7 @@
 // Package listen is what the listeners of the relay have in common, before any
 // protocol begins: the certificate, which is read again when its files change;
-// where a connection or a request truly comes from when proxies stand in front;
-// and the places that connections hold until they have made a request.
+// the true address of a connection or a request that came through proxies; and
+// the places that connections hold until they have made a request.
 //
-// Its types are for all goroutines at once.
+// Its types are safe for concurrent use.
 package listen

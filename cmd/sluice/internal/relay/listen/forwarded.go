@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// ErrForwarded is a request in which two fields name different clients: one of
-// them is the client's own.
+// ErrForwarded: two header fields of a request name different clients, so the
+// client itself has sent one of them.
 var ErrForwarded = errors.New("X-Forwarded-For and Forwarded name different clients")
 
-// Unknown is the address of a client that its proxy does not name.
+// Unknown is the address of a client when its proxy gives none.
 const Unknown = "unknown"
 
-// Client returns where a request comes from: its peer, unless that is a proxy,
-// and then what X-Forwarded-For or Forwarded (RFC 7239) say: the last address
-// that is not a proxy's, since all before it is hearsay. It is IP:port, or IP
-// where the proxy tells no port, or Unknown.
+// Client returns the address of a request's client. That is the peer, unless the
+// peer is a proxy; then it is the last address in X-Forwarded-For or Forwarded
+// (RFC 7239) that is not a proxy's, since the entries before it may be forged. It
+// is IP:port, or IP when the proxy gives no port, or Unknown.
 func (p *Proxies) Client(peer string, h http.Header) (string, error) {
 	from, err := netip.ParseAddrPort(peer)
 	if err != nil || !p.trusts(from.Addr()) {
@@ -40,8 +40,8 @@ func (p *Proxies) Client(peer string, h http.Header) (string, error) {
 	return found, nil
 }
 
-// last is the last of the nodes that is not a proxy's, the first when all are,
-// and nothing when there are none.
+// last returns the last node that is not a proxy, the first node when all are
+// proxies, and "" when there are none.
 func (p *Proxies) last(nodes []string) string {
 	client := ""
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -54,7 +54,7 @@ func (p *Proxies) last(nodes []string) string {
 	return client
 }
 
-// node understands an address with or without a port.
+// node parses an address with or without a port.
 func node(text string) (netip.Addr, string) {
 	if a, err := netip.ParseAddrPort(text); err == nil {
 		a = netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
@@ -68,7 +68,7 @@ func node(text string) (netip.Addr, string) {
 	return a, a.String()
 }
 
-// host is an address without its port.
+// host returns an address without its port.
 func host(client string) string {
 	a, err := netip.ParseAddrPort(client)
 	if err != nil {
@@ -106,7 +106,7 @@ func forwarded(h http.Header) []string {
 	return nodes
 }
 
-// unquotedSplit cuts text where sep stands outside of a quoted string.
+// unquotedSplit splits text at each sep outside quoted strings.
 func unquotedSplit(text string, sep byte) []string {
 	var parts []string
 	quoted, from := false, 0
@@ -124,7 +124,7 @@ func unquotedSplit(text string, sep byte) []string {
 	return append(parts, text[from:])
 }
 
-// unquote returns what a quoted string says, and a token as it is.
+// unquote returns the content of a quoted string, and other text unchanged.
 func unquote(text string) string {
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
 		return text

@@ -9,15 +9,14 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
 
-// Proxies are the peers that may speak for others: what they say of a
-// connection's true address is believed, and nobody else's word is. The zero
-// value trusts no one. It is for all goroutines at once.
+// Proxies are the trusted proxies: a client address that one of them sends is
+// accepted, and from no other peer. The zero value trusts no peer. It is safe for
+// concurrent use.
 type Proxies struct {
 	list atomic.Pointer[access.AllowList]
 }
 
-// Update sets the networks that are trusted, for connections and requests that
-// come from now on.
+// Update sets the trusted networks for new connections and requests.
 func (p *Proxies) Update(networks []netip.Prefix) error {
 	list, err := access.NewAllowList(networks)
 	if err != nil {
@@ -33,8 +32,8 @@ func (p *Proxies) trusts(a netip.Addr) bool {
 	return list != nil && a.IsValid() && list.Has(a.Unmap().WithZone(""))
 }
 
-// Listener accepts from l connections of which those from a proxy begin with a
-// header of the PROXY protocol, which has to come whole within that time.
+// Listener wraps l. Connections from a trusted proxy must begin with a PROXY
+// protocol header, which must be complete within that time.
 func (p *Proxies) Listener(l net.Listener, within time.Duration) net.Listener {
 	return &proxyListener{l, p, within}
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A Conn is a connection from a proxy, which begins with a header. The header is
-// read when it is asked for: by Unwrap, by RemoteAddr, or by the first Read.
+// A Conn is a connection from a proxy, which begins with a PROXY header. The
+// header is read by the first call of Unwrap, RemoteAddr or Read.
 type Conn struct {
 	*net.TCPConn
 	within time.Duration
 
 	once   sync.Once
-	remote net.Addr // what the header says; nil: the connection's own
+	remote net.Addr // address from the header; nil: the connection's own
 	err    error
 }
 
-// header reads the header, once. It sets the read deadline meanwhile.
+// header reads the header once. It uses the read deadline meanwhile.
 func (c *Conn) header() error {
 	c.once.Do(func() {
 		if c.err = c.TCPConn.SetReadDeadline(time.Now().Add(c.within)); c.err != nil {
@@ -34,7 +34,7 @@ func (c *Conn) header() error {
 	return c.err
 }
 
-// RemoteAddr is the address that the proxy speaks for. It waits for the header.
+// RemoteAddr is the address of the proxy's client. It waits for the header.
 func (c *Conn) RemoteAddr() net.Addr {
 	if c.header() == nil && c.remote != nil {
 		return c.remote
@@ -51,7 +51,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // Unwrap waits for the header of a connection from a proxy, and returns the
-// connection without what was put around it, and where it truly comes from.
+// underlying connection and its true remote address.
 func Unwrap(conn net.Conn) (plain net.Conn, remote net.Addr, err error) {
 	c, ok := conn.(*Conn)
 	if !ok {

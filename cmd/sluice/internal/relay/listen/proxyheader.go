@@ -19,8 +19,8 @@ const (
 	// maxV1 is the longest header of version 1, its line end included (PROXY
 	// protocol, section 2.1).
 	maxV1 = 107
-	// maxV2 is the longest rest of a header of version 2 that is taken: the
-	// longest addresses have 216 bytes, and extensions stand behind them.
+	// maxV2 is the longest accepted rest of a version 2 header: the longest
+	// addresses have 216 bytes, and extensions follow them.
 	maxV2 = 4 << 10
 )
 
@@ -28,8 +28,8 @@ const (
 const signature = "\r\n\r\n\x00\r\nQUIT\n"
 
 // readHeader reads a header of version 1 or 2, and not a byte more. The zero
-// address is that of a connection which is the proxy's own, or of a kind without
-// an address that is known here. An error matches ErrHeader, or is r's.
+// address means that the connection is the proxy's own, or of a kind without a
+// supported address. An error matches ErrHeader, or comes from r.
 func readHeader(r io.Reader) (netip.AddrPort, error) {
 	// No header is shorter than this.
 	first := make([]byte, len(signature), maxV1)
@@ -50,7 +50,7 @@ func readV1(r io.Reader, line []byte) (netip.AddrPort, error) {
 		if len(line) == maxV1 {
 			return netip.AddrPort{}, fmt.Errorf("%w: a line of more than %d bytes", ErrHeader, maxV1)
 		}
-		// What follows the line is not the proxy's.
+		// Read byte by byte: what follows the line is the client's.
 		next := line[len(line) : len(line)+1]
 		if _, err := io.ReadFull(r, next); err != nil {
 			return netip.AddrPort{}, err
@@ -60,7 +60,7 @@ func readV1(r io.Reader, line []byte) (netip.AddrPort, error) {
 	return parseV1(string(line[:len(line)-2]))
 }
 
-// parseV1 understands a line such as "PROXY TCP4 192.0.2.1 192.0.2.2 5000 80".
+// parseV1 parses a line such as "PROXY TCP4 192.0.2.1 192.0.2.2 5000 80".
 func parseV1(line string) (netip.AddrPort, error) {
 	bad := fmt.Errorf("%w: %q", ErrHeader, line)
 	words := strings.Split(line, " ")

@@ -1,8 +1,7 @@
-// Package memory keeps a server within the memory that it may have: its
-// counted memory and what the kernel holds for its viewers. When that is short
-// the rings of streams shrink first, then the slowest viewers go, then new
-// publishers are refused. Memory that is not used any more goes back to the
-// system.
+// Package memory keeps a server within its memory limit. It counts the server's
+// counted memory and what the kernel holds for its viewers. When memory is short,
+// first the rings of streams shrink, then the slowest viewers are closed, then
+// new publishers are refused. Unused memory is returned to the system.
 //
-// A Keeper is for use by many goroutines at once.
+// A Keeper is safe for concurrent use.
 package memory

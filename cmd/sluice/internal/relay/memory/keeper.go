@@ -14,10 +14,10 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// RingShare is the part of the memory that rings may have.
+// RingShare is the part of the memory limit that rings may use.
 func RingShare(most int64) int64 { return most * 6 / 10 }
 
-// Options configure a Keeper. All fields have to be set.
+// Options configure a Keeper. All fields are required.
 type Options struct {
 	Most   int64 // bytes
 	Alloc  *mem.Allocator
@@ -26,26 +26,26 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Keeper keeps a server within its memory.
+// A Keeper keeps a server within its memory limit.
 type Keeper struct {
 	options Options
 	full    atomic.Bool
-	given   time.Time // when memory last went back to the system
+	given   time.Time // when memory was last returned to the system
 }
 
-// New returns a keeper that does nothing before Run.
+// New returns a keeper, which does nothing until Run.
 func New(o Options) *Keeper { return &Keeper{options: o} }
 
 const (
 	every = 500 * time.Millisecond
-	// giveEvery is how often memory goes back at most: a collection comes with
-	// it.
+	// giveEvery is the shortest time between returns of memory to the system:
+	// each one runs a garbage collection.
 	giveEvery = 5 * time.Second
-	// idleWorth is how much has to be idle for that.
+	// idleWorth is the least idle memory, in bytes, for that.
 	idleWorth = 16 << 20
 )
 
-// Run keeps the memory until ctx is done.
+// Run enforces the limit until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func (k *Keeper) step(now time.Time) {
 	o.Hub.Trim()
 	used := k.Used()
 	if used > o.Most*9/10 {
-		// The rings have their part, and no more: what is too much is others'.
+		// Rings are limited to their part, so viewers hold the excess.
 		if freed := o.Writer.Evict(used - o.Most*8/10); freed > 0 {
 			o.Logger.Warn("memory is short: the slowest viewers are closed", "used", used, "limit", o.Most, "freed", freed)
 		}
@@ -99,7 +99,7 @@ func (k *Keeper) step(now time.Time) {
 	}
 }
 
-// idle is how many bytes the process has and does not use.
+// idle is how many bytes the process has but does not use.
 func (k *Keeper) idle() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
 	metrics.Read(samples)

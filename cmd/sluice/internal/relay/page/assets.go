@@ -21,8 +21,8 @@ var files embed.FS
 // embedded are the parts of the page by their path below assets.
 var embedded = load(files)
 
-// types are given here and not asked of the system, whose tables differ and
-// call scripts text/plain on some machines, which modules refuse.
+// types are listed here, because the system's tables differ: on some machines
+// scripts are text/plain there, and browsers refuse such modules.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -50,8 +50,8 @@ func load(from fs.FS) map[string]*asset {
 	return list
 }
 
-// An asset is immutable; its compressed form is made when first asked for,
-// since most runs of the program serve no page.
+// An asset is immutable. Its compressed form is made at the first request, since
+// most runs of the program serve no page.
 type asset struct {
 	contentType string
 	content     []byte
@@ -93,8 +93,8 @@ func compress(content []byte) []byte {
 	return b.Bytes()
 }
 
-// serve answers GET and HEAD. The two forms have tags of their own, as strong
-// tags must.
+// serve answers GET and HEAD. The plain and the compressed form have different
+// tags, as strong tags must.
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	body, etag := a.content, `"`+a.tag()+`"`

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Options is what the page must know of the server that the API does not say.
+// Options is what the page must know about the server beside the API.
 type Options struct {
 	// RTMPAddr and RTMPSAddr are the addresses that the listeners really have,
-	// such as "[::]:1935". Of them the port counts, since the host is the one by
-	// which the browser came. Empty or "off": there is no such listener.
+	// such as "[::]:1935". Only the port is used; the host is the one in the
+	// browser's URL. Empty or "off": there is no such listener.
 	RTMPAddr, RTMPSAddr string
-	// Merge is how long sends are gathered for a viewer who does not ask.
+	// Merge is the merge time of a viewer who does not request one.
 	Merge time.Duration
 	// ProtectPublish and ProtectPlay say that a token is needed, so that the
-	// lines to copy leave a place for one.
+	// lines to copy have a placeholder for it.
 	ProtectPublish, ProtectPlay bool
 }
 
@@ -32,8 +32,8 @@ type config struct {
 	ProtectPlay    bool  `json:"protect_play"`
 }
 
-// port finds the port of an address that a listener has. A page with the
-// wrong port shows lines that do not work, so that a bad address is a bug.
+// port returns the port of a listener's address. It panics for a bad address,
+// since a page with a wrong port would show lines that do not work.
 func port(addr string) int {
 	if addr == "" || addr == "off" {
 		return 0
@@ -65,10 +65,10 @@ func (o Options) config() []byte {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// Handler serves the page at / and its parts below /assets/; any other path
-// is not found. It answers GET and HEAD. An asset may be kept but is asked for again each
-// time, and is then answered with 304 as long as it is the same: a page never
-// runs the scripts of two versions.
+// Handler serves the page at / and its parts below /assets/; any other path is
+// not found. It answers GET and HEAD. Browsers may cache an asset but must
+// revalidate it each time, and get 304 while it is unchanged: so a page never
+// runs scripts of two versions.
 //
 // Handler panics when an address in o has no port.
 func Handler(o Options) http.Handler {
@@ -92,7 +92,7 @@ func Handler(o Options) http.Handler {
 		}
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
-		// A token may stand in the address of the page.
+		// The page's URL may contain a token.
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")

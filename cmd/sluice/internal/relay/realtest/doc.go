@@ -3,12 +3,11 @@
 // headless Chromium, and by small clients of its own that know RTMP, FLV and
 // WebSocket from their specifications alone and share no code with the server.
 //
-// A test starts a server with [ffmpeg]-shaped defaults on ports of the
-// system's choosing, and nothing of it outlives the test. What a test must wait
-// for it asks for, in the API, in the log or on the socket, within a limit. The
-// limits of time and memory that are promised hold for the program as it is
-// built for use; under the race detector and with the invariants checked the
-// same tests look at what is delivered and leave the figures alone.
+// A test starts a server with [ffmpeg]-shaped defaults on ports that the system
+// chooses, and stops it at its end. A test waits for events in the API, in the
+// log or on the socket, within a time limit. Limits of time and memory are
+// checked in the normal build only; under the race detector and with invariants
+// the same tests check only what is delivered.
 //
 // The tests run on Linux: memory is read from /proc. Certificates are made by
 // the tests. ffmpeg, ffprobe and Chromium are installed by

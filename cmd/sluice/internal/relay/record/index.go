@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// indexRoom is how many bytes of a file's metadata are left free for the
+	// indexRoom is how many bytes of a file's metadata are reserved for the
 	// index, which is written when the file ends.
 	indexRoom = 16 << 10
-	// maxKeys is how many key frames the index names: of more, every second is
-	// left out, again and again. A key frame takes two numbers of 9 bytes.
+	// maxKeys is how many key frames the index can hold. When it is full, every
+	// second one is removed. A key frame takes two numbers of 9 bytes.
 	maxKeys = 850
 )
 
-// index is what a file's metadata says in the end of where its key frames are:
-// the property keyframes, as FLV players know it, with a list of times in
-// seconds and one of places in the file. Until then a string of spaces keeps the
-// room, so that the file can be read all the time.
+// index is the list of key frames in the metadata of a finished file: the
+// property keyframes, as FLV players know it, with a list of times in seconds and
+// one of positions in the file. Until then a string of spaces reserves the room,
+// so that the file is readable at any time.
 type index struct {
 	properties []amf0.Property // of the stream's metadata
 	at         int64           // where the metadata stands in the file
 	size       int             // bytes
 	keys       []keyFrame
-	step, skip int // one of step key frames is kept, the next after skip more
+	step, skip int // one of step key frames is kept; the next skip ones are not
 }
 
 type keyFrame struct {
@@ -35,7 +35,7 @@ type keyFrame struct {
 }
 
 // newIndex makes the index of a file in which metadata, borrowed and maybe nil,
-// stands at the given place. It returns nil for metadata that is none.
+// stands at the given place. It returns nil for invalid metadata.
 func newIndex(metadata []byte, at int64) *index {
 	x := &index{at: at, step: 1}
 	if metadata != nil {
@@ -62,10 +62,10 @@ func newIndex(metadata []byte, at int64) *index {
 	return x
 }
 
-// begin returns the metadata as it is while the file is written.
+// begin returns the metadata for the time while the file is written.
 func (x *index) begin() []byte { return x.fill(nil) }
 
-// add takes note of a key frame.
+// add adds a key frame.
 func (x *index) add(k keyFrame) {
 	if x.skip > 0 {
 		x.skip--

@@ -16,18 +16,17 @@ const (
 	// path: with the time and a number it stays below the 255 that file
 	// systems allow.
 	maxPart = 180
-	// maxParts bounds how deep the directories are.
+	// maxParts bounds the depth of directories.
 	maxParts = 8
-	// maxTries is how many files of one name and one second there may be.
+	// maxTries is how many files may have the same stream and the same second.
 	maxTries = 1000
 	// stamp is the layout of the time in a file's name.
 	stamp = "20060102-150405"
 )
 
-// base returns the path, in the directory of the recorder and with slashes, of
-// a stream's files without the time and the extension. It has no part that is
-// empty, begins with a dot, or has other characters than letters, digits and
-// "-_.".
+// base returns the path, in the directory of the recorder and with slashes, of a
+// stream's files without the time and the extension. No part is empty or begins
+// with a dot, and each has only letters, digits and "-_.".
 func base(stream string) string {
 	parts := strings.SplitN(strings.Trim(stream, "/"), "/", maxParts)
 	for i, part := range parts {
@@ -36,7 +35,7 @@ func base(stream string) string {
 	return path.Join(parts...)
 }
 
-// sanitise makes a name of a file of what somebody called a stream.
+// sanitise converts a part of a stream's name into a safe file name.
 func sanitise(part string) string {
 	var s strings.Builder
 	for _, c := range part {
@@ -57,8 +56,8 @@ func sanitise(part string) string {
 	return s.String()
 }
 
-// createNew calls create with the names that a file of the stream may have,
-// until one is not taken. It returns that name.
+// createNew calls create with the possible file names of a stream until one is
+// free. It returns that name.
 func createNew(stream string, now time.Time, create func(name string) (File, error)) (string, File, error) {
 	stem := base(stream) + "-" + now.Format(stamp)
 	name := stem + ".flv"

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// flushAt is how many bytes are brought together in one write.
+	// flushAt is how many bytes are collected for one write.
 	flushAt = 256 << 10
-	// keepAt is the largest buffer that is kept for the next write: one tag
-	// may have 16 MiB.
+	// keepAt is the largest buffer that is reused for the next write: one tag may
+	// have 16 MiB.
 	keepAt = 1 << 20
-	// early is how much before the first frame, in milliseconds, a frame's
-	// time may be: audio lies a little beside video. Times count in 32 bits,
-	// so a later frame may look earlier.
+	// early is how many milliseconds before the first frame a frame's time may
+	// be: audio and video times differ a little. Times have 32 bits and wrap, so
+	// a later frame may look earlier.
 	early = 60_000
-	// flagsAt is where the file's header says what kinds of tags there are.
+	// flagsAt is the offset of the flags for audio and video in the file's
+	// header.
 	flagsAt = 4
 )
 
@@ -55,7 +56,7 @@ func (o *output) begin(headers []header) {
 	o.buf = append(o.buf, 0, 0, 0, 0) // the size of the tag before the first
 }
 
-// span returns how many milliseconds into the file a time is.
+// span returns how many milliseconds after the file's first frame a time is.
 func (o *output) span(t uint32) uint32 {
 	d := t - o.first
 	if -d <= early {
@@ -88,7 +89,7 @@ func (o *output) append(kind flv.TagType, at uint32, body []byte) {
 	o.buf = append(o.buf, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// flush writes what waits, and syncs when it is time to.
+// flush writes the buffer, and syncs when the interval is over.
 func (o *output) flush() error {
 	if o.err != nil {
 		return o.err
@@ -123,8 +124,8 @@ func (o *output) flush() error {
 	return o.sync()
 }
 
-// patchFlags brings the flags in the file's header up to date: the one byte that
-// is written twice, each time with what is true of the tags that are there.
+// patchFlags updates the flags for audio and video in the file's header, so that
+// they match the tags in the file.
 func (o *output) patchFlags() error {
 	o.stale = false
 	flags := o.flags.Append(nil)[flagsAt]
@@ -194,15 +195,15 @@ func (o *output) metadata(p []byte, indexed bool) {
 	}
 }
 
-// key takes note that the next tag is a key frame with the time at.
+// key records that the next tag is a key frame with the time at.
 func (o *output) key(at uint32) {
 	if o.index != nil {
 		o.index.add(keyFrame{o.span(at), o.size + int64(len(o.buf))})
 	}
 }
 
-// writeIndex writes the index into the room that was kept for it. A file of
-// which less was written stays without.
+// writeIndex writes the index into the room that was kept for it. A file that is
+// too short for that gets none.
 func (o *output) writeIndex() error {
 	if o.index == nil || o.size < o.index.at+int64(o.index.size) {
 		return nil
@@ -217,7 +218,8 @@ func (o *output) writeIndex() error {
 	return nil
 }
 
-// close ends the file. An error is one that no call before returned.
+// close ends the file. It only returns an error that no earlier call has
+// returned.
 func (o *output) close() error {
 	if o.err != nil {
 		_ = o.writeIndex() // there is an error already, and the index is in place

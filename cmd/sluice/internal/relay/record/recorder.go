@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Source is a stream as a recording reads it.
+// Source is what a recording reads a stream from.
 type Source interface {
 	// Next returns whole FLV tags, each with its trailing size, borrowed until
-	// the next call; the header of an FLV file may stand before the first.
-	// dropped is how many tags before them were skipped because the reader had
-	// fallen behind. It waits for a tag until ctx is done. io.EOF is the end
-	// of the stream.
+	// the next call; the header of an FLV file may come before the first. dropped
+	// is how many tags before them were skipped because the reader had fallen
+	// behind. It waits for a tag until ctx is done. io.EOF means the end of the
+	// stream.
 	Next(ctx context.Context) (tags []byte, dropped int, err error)
 }
 
@@ -33,16 +33,16 @@ type File interface {
 
 // Options configures a Recorder.
 type Options struct {
-	// Dir is the directory of the files. It is made when it is not there.
+	// Dir is the directory of the files. It is created if it does not exist.
 	Dir string
-	// Sync is how often a file is synced to the disk while it is written, and
-	// makes it be synced at its end; 0 leaves that to the system.
+	// Sync is how often a file is synced to the disk while it is written. It is
+	// also synced at its end. 0 leaves syncing to the system.
 	Sync time.Duration
-	// Index makes files begin with metadata of their own, the stream's
-	// properties among it, in which their key frames are named when they end,
-	// with duration and size: players seek by that. It takes 16 KiB.
+	// Index makes files begin with their own metadata, which includes the
+	// stream's properties. When a file ends, its key frames, duration and size
+	// are written there, for players to seek. It takes 16 KiB.
 	Index bool
-	// Logger hears of files that begin, end and fail; nil is slog.Default().
+	// Logger logs files that begin, end and fail; nil is slog.Default().
 	Logger *slog.Logger
 }
 
@@ -56,8 +56,8 @@ type Stats struct {
 }
 
 // Recorder writes streams into files of one directory, and never outside it:
-// names are reduced to harmless characters, and symbolic links that lead out
-// are not followed. Files are created, never overwritten.
+// unsafe characters in names are replaced, and symbolic links that lead out are
+// not followed. Files are created, never overwritten.
 type Recorder struct {
 	options Options
 	root    *os.Root
@@ -68,8 +68,8 @@ type Recorder struct {
 	active, files, bytes, dropped, failed atomic.Int64
 }
 
-// New makes the directory, where it is not there, and returns a recorder into
-// it, which the caller closes.
+// New creates the directory if it does not exist, and returns a recorder, which
+// the caller closes.
 func New(o Options) (*Recorder, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -83,7 +83,7 @@ func New(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// createFile creates a file that was not there, and the directories to it.
+// createFile creates a new file and its directories.
 func (r *Recorder) createFile(name string) (File, error) {
 	name = filepath.FromSlash(name)
 	if dir := filepath.Dir(name); dir != "." {
@@ -98,9 +98,9 @@ func (r *Recorder) createFile(name string) (File, error) {
 	return f, nil
 }
 
-// Record writes what src has into files that are named after the stream, until
-// the source ends for whatever reason, ctx is done or writing fails, which
-// alone is an error. It waits for the disk for as long as that takes.
+// Record writes src into files that are named after the stream, until src ends
+// for any reason, ctx is done or a write fails. Only a failed write is an error.
+// It waits for the disk without a time limit.
 func (r *Recorder) Record(ctx context.Context, stream string, src Source) error {
 	r.active.Add(1)
 	defer r.active.Add(-1)
@@ -125,6 +125,5 @@ func (r *Recorder) Stats() Stats {
 	}
 }
 
-// Close lets go of the directory. Recordings that are under way can begin no
-// further file.
+// Close closes the directory. Running recordings can begin no further file.
 func (r *Recorder) Close() error { return r.root.Close() }

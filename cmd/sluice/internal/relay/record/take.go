@@ -15,8 +15,8 @@ const (
 	// maxHeaders bounds the sequence headers that are kept for the next file,
 	// one for each track.
 	maxHeaders = 16
-	// maxSpan is after how many milliseconds a new file begins, so that times
-	// that count in 32 bits cannot come round: 24 days.
+	// maxSpan is how many milliseconds a file may last, so that 32-bit times
+	// cannot wrap: 24 days.
 	maxSpan = 24 * 24 * 3600 * 1000
 )
 
@@ -71,7 +71,7 @@ func (t *take) batch(tags []byte, dropped int) error {
 		if err != nil {
 			return err
 		}
-		// Files have their own. The size of no tag follows.
+		// Files have their own header. The size of the tag before, 0, follows it.
 		tags = tags[min(n+flv.PrevTagSizeLen, len(tags)):]
 	}
 	for len(tags) > 0 {
@@ -94,7 +94,7 @@ func (t *take) batch(tags []byte, dropped int) error {
 	return t.out.flush()
 }
 
-// tag writes one tag, or keeps it for the file that it will stand in.
+// tag writes one tag, or keeps it for the next file.
 func (t *take) tag(h flv.TagHeader, body []byte) error {
 	starts := false // a file can begin with this one
 	switch h.Type {
@@ -123,7 +123,7 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 		}
 		starts = !t.video
 	default:
-		return nil // nothing that a player knows
+		return nil // no tag type that players know
 	}
 	if t.resync && !starts {
 		t.recorder.dropped.Add(1)
@@ -149,7 +149,7 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 	return t.out.tag(h, body)
 }
 
-// header takes a sequence header. When it replaces a different one the file
+// header handles a sequence header. When it replaces a different one, the file
 // ends.
 func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 	for i := range t.headers {
@@ -170,7 +170,7 @@ func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 	if t.out == nil {
 		return nil
 	}
-	return t.out.tag(h, body) // one that is new: of audio that begins later than video, say
+	return t.out.tag(h, body) // a new one: for example audio began later than video
 }
 
 // begin begins a file whose first frame has this time.

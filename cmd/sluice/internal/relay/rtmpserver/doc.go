@@ -1,8 +1,7 @@
-// Package rtmpserver is the RTMP side of the relay: it accepts connections, takes
-// them through handshake and first request, and publishes or plays what they
-// ask for.
+// Package rtmpserver is the RTMP side of the relay: it accepts connections, does
+// the handshake, reads the first request, and then publishes or plays.
 //
-// A connection has one goroutine that reads. What it receives lies in counted
-// memory and is transferred to the stream; all media is sent by the writer of
-// streams, which a viewer's connection is transferred to.
+// A connection has one goroutine that reads. What it receives is in counted
+// memory and is transferred to the stream. A viewer's connection is transferred
+// to the live.Writer, which sends all media.
 package rtmpserver

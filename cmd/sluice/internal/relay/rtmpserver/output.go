@@ -8,15 +8,15 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// output is where an RTMP connection's messages go: to the socket, and once
-// the writer of streams has that, between the messages that it sends. Each
-// Write is of whole messages.
+// output sends the messages of an RTMP connection: to the socket, or, once the
+// live.Writer owns the socket, between the messages that it sends. Each Write has
+// whole messages.
 type output struct {
 	conn   net.Conn
 	within time.Duration // how long a write may take
 
 	mu       sync.Mutex
-	deadline time.Time // when it is set it holds instead of within
+	deadline time.Time // overrides within when it is set
 	viewer   *live.Viewer
 }
 
@@ -40,27 +40,26 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.conn.Write(p)
 }
 
-// until gives all that is written from now on one deadline; the zero time ends
-// that.
+// until sets one deadline for all later writes; the zero time removes it.
 func (o *output) until(deadline time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.deadline = deadline
 }
 
-// handOver makes a viewer of the connection by calling add. Until it is one,
-// nothing can be written.
+// handOver turns the connection into a viewer by calling add. It blocks Write
+// meanwhile.
 func (o *output) handOver(add func() (*live.Viewer, error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// A connection that is closed has no deadlines; the viewer finds out.
+	// This fails on a closed connection; the viewer will notice that.
 	_ = o.conn.SetWriteDeadline(time.Time{})
 	if v, err := add(); err == nil {
 		o.viewer = v
 	}
 }
 
-// watching returns the viewer, or nil while the connection is none.
+// watching returns the viewer, or nil before handOver.
 func (o *output) watching() *live.Viewer {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// MaxCommand is the longest message of who has not been admitted, and the
-	// longest command of who has. A request has 1 or 2 KiB.
+	// MaxCommand is the longest message of a peer that is not admitted yet, and
+	// the longest command of one that is. A request has 1 or 2 KiB.
 	MaxCommand = 16 << 10
-	// maxChunkStreams is on how many chunk streams a peer may have messages
-	// unfinished. Encoders use five.
+	// maxChunkStreams is on how many chunk streams a peer may have unfinished
+	// messages. Encoders use five.
 	maxChunkStreams = 32
-	// lingering is how long a session reads on after its last word.
+	// lingering is how long a session goes on reading after its last message.
 	lingering = 500 * time.Millisecond
 )
 
@@ -30,18 +30,18 @@ const (
 type peer struct {
 	server   *session.Host
 	conn     net.Conn
-	address  string // where it comes from, host:port
+	address  string // of the peer, host:port
 	protocol string
 	r        *sluice.BufReader
 	w        *sluice.BufWriter
 	out      *output
 	c        *rtmp.Conn
-	refused  atomic.Bool // there will be no viewer
+	refused  atomic.Bool // no viewer will be made
 }
 
-// talk talks to one connection, transferred, until its session has ended.
-// The handshake and the first request have to be through by deadline. ctx is
-// done when the server shuts down. place is given back with the first request.
+// talk talks to one connection, transferred, until its session has ended. The
+// handshake and the first request must be complete by deadline. ctx is done when
+// the server shuts down. place is released at the first request.
 func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) {
 	x := newPeer(s.Host, conn, address, protocol)
 	defer x.close()
@@ -78,8 +78,7 @@ func newPeer(s *session.Host, conn net.Conn, address, protocol string) *peer {
 	return x
 }
 
-// close closes the connection, with a goodbye where TLS wants one, and gives
-// back what the session holds.
+// close closes the connection and releases the buffers of the session.
 func (x *peer) close() {
 	x.conn.Close()
 	x.c.Recycle()
@@ -87,9 +86,9 @@ func (x *peer) close() {
 	x.w.Recycle()
 }
 
-// beginElsewhere is begin on another goroutine: the handshake needs much more
-// stack than all that follows, and a stack that has grown stays. It halves what
-// a viewer costs.
+// beginElsewhere runs begin on another goroutine: the handshake needs much more
+// stack than the rest, and a grown stack stays large. This halves the memory of a
+// viewer.
 func (x *peer) beginElsewhere(ctx context.Context, place *listen.Arrival, deadline time.Time) (req *rtmp.Request, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -100,7 +99,7 @@ func (x *peer) beginElsewhere(ctx context.Context, place *listen.Arrival, deadli
 	return req, err
 }
 
-// begin takes the connection to its first request.
+// begin does the handshake and returns the first request.
 func (x *peer) begin(ctx context.Context, place *listen.Arrival, deadline time.Time) (*rtmp.Request, error) {
 	x.out.until(deadline)
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
@@ -115,7 +114,7 @@ func (x *peer) begin(ctx context.Context, place *listen.Arrival, deadline time.T
 	return x.request(ctx, deadline)
 }
 
-// request returns what the peer asks for by deadline.
+// request returns the peer's next request, or an error after deadline.
 func (x *peer) request(ctx context.Context, deadline time.Time) (*rtmp.Request, error) {
 	x.out.until(deadline)
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
@@ -131,12 +130,12 @@ func (x *peer) request(ctx context.Context, deadline time.Time) (*rtmp.Request, 
 	return req, x.conn.SetReadDeadline(time.Time{})
 }
 
-// endWith ends what waits for the peer when ctx is done, until stop is called.
+// endWith interrupts reads and writes when ctx is done, until stop is called.
 func (x *peer) endWith(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { x.conn.SetDeadline(time.Unix(1, 0)) })
 }
 
-// info says who is there and what for.
+// info returns the session's Info for a request.
 func (x *peer) info(req *rtmp.Request) (session.Info, error) {
 	i := session.Info{
 		Protocol: x.protocol,
@@ -154,14 +153,14 @@ func (x *peer) info(req *rtmp.Request) (session.Info, error) {
 func (x *peer) refuse(r session.Role, req *rtmp.Request, info session.Info, err error) {
 	x.server.Refused(r, info, err)
 	_, reason := session.Refusal(err)
-	// A peer that does not take its answer has none.
+	// An error does not matter: the session ends anyway.
 	_ = x.c.Refuse(req, refusalCode(r, err), reason)
 }
 
-// publishFailed is a refusal that says nothing about the name.
+// publishFailed is the code for refusals that are not about the name.
 const publishFailed = "NetStream.Publish.Failed"
 
-// refusalCode is what RTMP calls a refusal.
+// refusalCode returns the RTMP status code of a refusal.
 func refusalCode(r session.Role, err error) string {
 	switch {
 	case r == session.RolePublisher && (errors.Is(err, session.ErrBusy) || errors.Is(err, session.ErrBadRequest)):

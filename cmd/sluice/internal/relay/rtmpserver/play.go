@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// viewerBytes and viewerRate bound what a viewer may send, at once and per
-	// second: it has nothing to say but acknowledgements and a command now and
-	// then.
+	// ViewerBytes and viewerRate bound what a viewer may send, in all as a burst
+	// and per second: viewers only send acknowledgements and a few commands.
 	ViewerBytes = 1 << 20
 	viewerRate  = 16 << 10
 )
@@ -31,9 +30,9 @@ var (
 	errFloods = errors.New("the viewer sends more than a viewer has to say")
 )
 
-// play sends a stream to the peer until either ends. This goroutine reads, from
-// the beginning on, so that a peer who leaves while it waits for its stream is
-// noticed; another waits.
+// play sends a stream to the peer until either ends. This goroutine reads from
+// the beginning, so that it notices a peer that leaves while it waits for its
+// stream; another goroutine does the waiting.
 func (x *peer) play(ctx context.Context, req *rtmp.Request) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,7 +53,8 @@ func (x *peer) play(ctx context.Context, req *rtmp.Request) {
 	}
 }
 
-// admitViewer makes a viewer of the connection, or refuses to and ends it.
+// admitViewer turns the connection into a viewer, or refuses it and ends the
+// connection.
 func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request) {
 	s := x.server
 	info, err := x.info(req)
@@ -69,7 +69,7 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request) {
 	}
 	if err != nil {
 		x.refuse(session.RoleViewer, req, info, err)
-		x.refused.Store(true) // before the deadline, which attend may move
+		x.refused.Store(true) // set before the deadline, because attend may move the deadline
 		x.conn.SetReadDeadline(time.Now().Add(lingering))
 		return
 	}
@@ -78,22 +78,22 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request) {
 		x.conn.Close()
 		return
 	}
-	// When there can be no viewer any more, watch closes the connection.
+	// On failure Watch closes the connection.
 	x.out.handOver(func() (*live.Viewer, error) {
 		return s.Watch(x.conn, st, info, o, session.Viewing{Form: live.FormRTMP, Trailer: playEnd(req), Done: done})
 	})
 }
 
-// attend reads what the peer says until the connection ends, and returns why
-// the viewer is to be closed. It holds no memory while the peer is silent.
+// attend reads the peer's messages until the connection ends, and returns the
+// reason to close the viewer. It holds no memory while the peer is silent.
 func (x *peer) attend() error {
 	began := time.Now()
 	before := x.r.TotalRead()
 	for {
 		m, err := x.c.ReadMessage()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// What is no command does not come this way: so now and then it
-			// is looked at how much there was.
+			// ReadMessage handles acknowledgements and other control messages
+			// itself, so check from time to time how many bytes have come.
 			err = x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate))
 			if err == nil && x.refused.Load() {
 				return session.ErrIdle
@@ -116,7 +116,7 @@ func (x *peer) attend() error {
 	}
 }
 
-// command does what a viewer asks for; m is borrowed. An error ends the viewer.
+// command handles a viewer's command; m is borrowed. An error ends the viewer.
 func (x *peer) command(m rtmp.Message) error {
 	action, err := x.c.Answer(m)
 	if err != nil {
@@ -135,13 +135,14 @@ func (x *peer) command(m rtmp.Message) error {
 	return nil
 }
 
-// playEnd is what a player is told, in chunks, when its stream is over.
+// playEnd returns the messages, in chunks, that a player gets when its stream
+// ends.
 func playEnd(req *rtmp.Request) []byte {
 	var out bytes.Buffer
 	w := sluice.NewBufWriter(&out)
 	defer w.Recycle()
-	// A writer of its own begins with short chunks, and says so when they
-	// become longer: the peer hears again what it has heard before.
+	// A new chunk writer begins with the default chunk size and announces a
+	// longer one, so the peer gets that announcement a second time.
 	c := rtmp.NewChunkWriter(w)
 	err := c.SetChunkSize(rtmp.DefaultChunkSize)
 	eof := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(rtmp.EventStreamEOF)), req.StreamID)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxSilent is through how many windows of its rate a publisher may say
-	// this and that without a frame.
+	// maxSilent is for how many windows of its rate a publisher may send other
+	// messages without a frame.
 	maxSilent = 3
 )
 
@@ -37,8 +37,8 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 		x.linger()
 		return false
 	}
-	// Who is told that a publication has ended may begin the next at once, so
-	// that its place is given back before the answer.
+	// Release the limits before the answer: the publisher may begin its next
+	// publication as soon as it gets the answer.
 	done = sync.OnceFunc(done)
 	defer done()
 	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.Config().MinPublishRate)
@@ -47,7 +47,7 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	if err = x.c.Accept(req); err == nil {
 		err = x.receive(p, c, watchdog)
 	}
-	// Whoever takes the stream over has it already.
+	// A publisher that takes the stream over has it already.
 	p.Close()
 	err = c.End(err)
 	done()
@@ -58,7 +58,7 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	default:
 		code := rtmp.PublishBadName
 		if errors.Is(err, session.ErrClosing) {
-			code = publishFailed // which encoders try again after
+			code = publishFailed // after which encoders try again
 		}
 		_ = x.c.Refuse(req, code, session.Words(err))
 		x.linger()
@@ -69,8 +69,8 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 // receive publishes what the peer sends, and returns why it ended:
 // ErrEndOfBody when the peer says that it is done.
 func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.Watchdog) error {
-	// Whoever ends the publication ends the wait for the peer. Nothing of that
-	// is left when the next wait begins.
+	// When the publication is ended from elsewhere, the goroutine below
+	// interrupts the read from the peer. It has ended when receive returns.
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -123,8 +123,8 @@ func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.W
 	}
 }
 
-// linger reads what still comes, so that the peer gets what was written last:
-// closing a connection with bytes unread resets it.
+// linger reads and discards what still comes, so that the peer gets the last
+// message: closing a connection with unread bytes resets it.
 func (x *peer) linger() {
 	if x.conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
@@ -132,7 +132,7 @@ func (x *peer) linger() {
 	for {
 		m, err := x.c.ReadMessage()
 		if err != nil {
-			// What is no message any more is read all the same.
+			// Discard also bytes that are not valid messages.
 			_, _ = io.Copy(io.Discard, x.r)
 			return
 		}

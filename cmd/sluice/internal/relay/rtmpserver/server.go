@@ -18,8 +18,8 @@ type Server struct {
 	Arrivals listen.Arrivals // connections that have not made a request yet
 }
 
-// Serve accepts connections until the listener, which has that setting's name,
-// is closed. secure is nil for plain ones.
+// Serve accepts connections until l is closed. setting is the name of its
+// setting. secure is nil without TLS.
 func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error {
 	var pause time.Duration
 	for {
@@ -31,8 +31,8 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			// Descriptors or memory have run out, say: that passes. net/http
-			// waits as long.
+			// A temporary error, for example no free descriptors. The pauses are
+			// those of net/http.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			s.Log.Warn("cannot accept", "listener", setting, "error", err, "retry", pause)
 			wait := time.NewTimer(pause)

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// Publish makes a publisher of the stream, without asking anybody: for
-// sessions that have been admitted, and for what is pulled.
+// Publish makes a publisher of the stream without asking the gate: for sessions
+// that were admitted, and for pulls.
 func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, error) {
 	p, err := h.Hub.Publish(stream, live.PublishOptions{Name: from, TakeOver: takeOver})
 	switch {
@@ -29,8 +29,8 @@ func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, err
 	return p, nil
 }
 
-// AdmitPublish asks the gate, and makes a publisher of the stream. done, which
-// is called after the Publisher was closed, gives back what the gate counted.
+// AdmitPublish asks the gate, and makes a publisher of the stream. The caller
+// calls done after closing the Publisher, to release what the gate counted.
 func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, done func(), err error) {
 	if h.Closing() {
 		return nil, nil, ErrClosing
@@ -55,7 +55,7 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 }
 
 // AdmitPlay asks the gate, waits for the stream as long as the options say, and
-// returns it. done, which is called once, when the viewer is gone, gives back
+// returns it. The caller calls done once, when the viewer has ended, to release
 // what was counted.
 func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *live.Stream, done func(), err error) {
 	if h.Closing() {
@@ -93,7 +93,7 @@ func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *liv
 	return nil, nil, err
 }
 
-// find returns a stream that there is within the given time.
+// find returns the stream, and waits for it at most the given time.
 func (h *Host) find(ctx context.Context, name string, within time.Duration) (*live.Stream, error) {
 	if st, ok := h.Hub.Stream(name); ok {
 		return st, nil

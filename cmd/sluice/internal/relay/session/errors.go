@@ -16,10 +16,10 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// Why somebody may not publish or watch, beside what the gate says. Each
-// session says it in the words of its protocol: see refusal.
+// Reasons to refuse a session, besides those of the gate. Each protocol has its
+// own form for them: see Refusal.
 var (
-	ErrBadRequest = errors.New("bad request") // a name or an option that is none
+	ErrBadRequest = errors.New("bad request") // an invalid name or option
 	ErrNotFound   = errors.New("there is no such stream")
 	ErrBusy       = errors.New("somebody publishes this stream")
 	ErrClosing    = errors.New("the server is shutting down")
@@ -29,7 +29,7 @@ var (
 	ErrCoding     = errors.New("a compressed body is not understood")
 )
 
-// Why a session that had begun has ended.
+// Reasons why a session has ended.
 var (
 	ErrKicked    = errors.New("kicked")
 	ErrPeerGone  = errors.New("the peer closed the connection")
@@ -39,8 +39,8 @@ var (
 	ErrFrame     = errors.New("a frame is longer than the setting max-frame allows")
 )
 
-// FrameError makes ErrFrame, with the limit, of the error by which a protocol
-// refuses a frame above limit bytes, and returns others as they are.
+// FrameError converts a protocol's error for a frame above limit bytes into
+// ErrFrame with the limit, and returns other errors unchanged.
 func FrameError(err error, limit int) error {
 	for _, long := range []error{rtmp.ErrTooLong, flv.ErrTooLong, live.ErrFrame} {
 		if errors.Is(err, long) {
@@ -50,8 +50,8 @@ func FrameError(err error, limit int) error {
 	return err
 }
 
-// Refusal is what the peer is told of an error of AdmitPublish, AdmitPlay,
-// StreamName and ParsePlayOptions: an HTTP status and one line.
+// Refusal returns what is sent to the peer for an error of AdmitPublish,
+// AdmitPlay, StreamName or ParsePlayOptions: an HTTP status and one line.
 func Refusal(err error) (status int, reason string) {
 	for _, c := range []struct {
 		err    error
@@ -73,7 +73,7 @@ func Refusal(err error) (status int, reason string) {
 	return access.Status(err), access.Reason(err)
 }
 
-// PeerError says in the server's words why a connection brings no more.
+// PeerError converts a read error of a connection into one of this package.
 func PeerError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
@@ -85,7 +85,7 @@ func PeerError(err error) error {
 	return err
 }
 
-// Words is what a person is told of why a session ended.
+// Words returns the reason why a session ended, as text for people.
 func Words(err error) string {
 	if err == nil {
 		return "done"

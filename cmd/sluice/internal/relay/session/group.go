@@ -6,19 +6,18 @@ import (
 	"sync"
 )
 
-// Group counts what has to end before the server has: the goroutines that
-// talk to somebody, whose connections it can close, and what is still to be
-// done about those who have gone.
+// Group counts what must end before the server has ended: goroutines that serve a
+// connection, which it can close, and the remaining work for ended sessions.
 type Group struct {
 	mu     sync.Mutex
 	on     int
 	conns  map[net.Conn]struct{}
 	closed bool
-	none   chan struct{} // closed when there are none; nil when nobody waits for that
+	none   chan struct{} // closed when on is 0; nil while no goroutine waits for that
 }
 
 // Run calls f with conn in a goroutine of its own. The connection, transferred,
-// is closed when f returns, and before that when the server's time is over.
+// is closed when f returns, or earlier by CloseAll.
 func (s *Group) Run(conn net.Conn, f func(net.Conn)) {
 	if !s.Begin(conn) {
 		conn.Close()
@@ -31,8 +30,8 @@ func (s *Group) Run(conn net.Conn, f func(net.Conn)) {
 	}()
 }
 
-// Begin takes a connection up that the caller's goroutine talks to; end
-// follows. It reports false when the server's time is over.
+// Begin adds a connection that the caller's goroutine serves. The caller must
+// call End. It reports false after CloseAll.
 func (s *Group) Begin(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +46,7 @@ func (s *Group) Begin(conn net.Conn) bool {
 	return true
 }
 
-// End says that a connection is not the session's any more: it was closed, or
-// handed on.
+// End removes a connection, because it was closed or handed on.
 func (s *Group) End(conn net.Conn) {
 	s.mu.Lock()
 	delete(s.conns, conn)
@@ -56,7 +54,7 @@ func (s *Group) End(conn net.Conn) {
 	s.release()
 }
 
-// hold counts something that ends by itself; release follows.
+// hold counts something that ends by itself. The caller must call release.
 func (s *Group) hold() {
 	s.mu.Lock()
 	s.on++
@@ -72,7 +70,7 @@ func (s *Group) release() {
 	}
 }
 
-// Wait waits until there are none, or ctx is done.
+// Wait waits until the count is 0 or ctx is done.
 func (s *Group) Wait(ctx context.Context) error {
 	s.mu.Lock()
 	if s.on == 0 {
@@ -92,7 +90,7 @@ func (s *Group) Wait(ctx context.Context) error {
 	}
 }
 
-// CloseAll closes the connections that are left, and those that come.
+// CloseAll closes the remaining connections, and later ones as they come.
 func (s *Group) CloseAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

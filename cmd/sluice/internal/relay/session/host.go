@@ -10,31 +10,31 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// puller brings streams from elsewhere for as long as somebody watches them.
+// puller pulls streams from an origin while they have viewers.
 type puller interface {
-	// Want counts a viewer of info.Stream, starts to pull it when that is the
-	// first and nobody publishes it here, and returns when there is a stream
-	// or none comes within the time that the viewer waits, which is
-	// ErrNotFound. After an error nothing is counted.
+	// Want counts a viewer of info.Stream. It starts a pull for the first viewer
+	// if the stream has no publisher here, and returns when the stream exists. It
+	// returns ErrNotFound when there is none within the viewer's waiting time.
+	// After an error nothing is counted.
 	Want(ctx context.Context, info Info) error
-	// Release ends what Want counted.
+	// Release removes a viewer that Want counted.
 	Release(stream string)
 	// Close ends all pulls and waits for them, until ctx is done.
 	Close(ctx context.Context) error
 }
 
-// recorder writes what is published to files.
+// recorder writes published streams to files.
 type recorder interface {
-	// Begin is called when somebody begins to publish, also when the same
-	// stream is already being recorded.
+	// Begin is called when a publisher begins, also when the stream is already
+	// being recorded.
 	Begin(st *live.Stream)
 	// Close finishes all files, until ctx is done.
 	Close(ctx context.Context) error
 }
 
-// A Host admits sessions to streams, and keeps the register of them.
+// A Host admits sessions to streams and keeps their register.
 type Host struct {
-	Config   func() *config.Config // what holds at the moment, not to be changed
+	Config   func() *config.Config // the current settings; read-only
 	Times    Times
 	Log      *slog.Logger
 	Alloc    *mem.Allocator
@@ -42,18 +42,18 @@ type Host struct {
 	Hub      *live.Hub
 	Writer   *live.Writer
 	Register *Register
-	Room     func() error    // why there is no room for another publisher; matches ErrFull
-	Group    Group           // what has to end before the server has
+	Room     func() error    // returns an error that matches ErrFull when there is no memory for another publisher
+	Group    Group           // what must end before the server has ended
 	Ctx      context.Context // done when the server begins to shut down
 	owners   owners
 	Puller   puller   // nil: no origin
 	Recorder recorder // nil: nothing is recorded
 }
 
-// Closing tells whether the server has begun to shut down.
+// Closing reports whether the server has begun to shut down.
 func (h *Host) Closing() bool { return h.Ctx.Err() != nil }
 
-// Refused logs that somebody may not publish or watch.
+// Refused counts and logs a refused session.
 func (h *Host) Refused(r Role, info Info, err error) {
 	h.Register.Refused(r, err)
 	h.Log.Info(string(r)+" refused", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address, "agent", shortAgent(info.Agent), "reason", err)

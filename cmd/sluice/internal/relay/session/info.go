@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 )
 
-// The ways in which people publish and watch.
+// The protocols of sessions.
 const (
 	RTMP  = "rtmp"
 	RTMPS = "rtmps"
@@ -23,29 +23,29 @@ const (
 type Info struct {
 	Stream   string     // APP/NAME as StreamName made it
 	Protocol string     // one of the constants
-	Address  string     // of the peer, host:port; from a proxy that tells no port only the host
-	Agent    string     // what the peer says that it is; cut when it is long
+	Address  string     // of the peer, host:port; only the host when a proxy gave no port
+	Agent    string     // the peer's name for its program; truncated when it is long
 	Query    url.Values // of the address or of the stream name
-	Token    string     // id of the token that it came with, if there is one; the register fills it in
-	Via      edge.Path  // the servers that the request has come through
+	Token    string     // id of the request's token, if it has one; the register fills it in
+	Via      edge.Path  // the servers that the request has passed
 }
 
 // IP is the address without its port, the zero value when it is not known.
 func (i Info) IP() netip.Addr { return i.request(access.Play).Address.Addr() }
 
-// request is what the gate is asked.
+// request returns the request for the gate.
 func (i Info) request(a access.Action) access.Request {
 	address, err := netip.ParseAddrPort(i.Address)
 	if err != nil {
-		// Proxies tell no port. An address that is none leaves the zero one, which
-		// is in no allow list.
+		// Some proxies give no port. An invalid address becomes the zero address,
+		// which is in no allow list.
 		ip, _ := netip.ParseAddr(i.Address)
 		address = netip.AddrPortFrom(ip, 0)
 	}
 	return access.Request{Action: a, Stream: i.Stream, Address: address, Protocol: i.Protocol, Agent: i.Agent, Query: i.Query}
 }
 
-// limits of what a session may say about itself.
+// Limits of what a peer may send about itself.
 const (
 	maxName  = 200 // bytes of a stream's name
 	maxAgent = 120 // bytes of an agent that are kept

@@ -12,9 +12,9 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
-// PlayOptions are what a viewer may ask for in the query of its address.
+// PlayOptions are the options that a viewer may set in the query of its URL.
 type PlayOptions struct {
-	Merge time.Duration // how long frames may be held back to be sent together; negative: the server's setting
+	Merge time.Duration // merge time; negative: the server's setting
 	NoGOP bool          // begin at the next key frame, not at the cached one
 	Wait  time.Duration // how long to wait for a stream that is not there
 
@@ -22,8 +22,7 @@ type PlayOptions struct {
 }
 
 // ParsePlayOptions reads merge (milliseconds, 0 to 350), gop (0 or 1) and wait
-// (seconds, 0 to 60). Other keys are not looked at. An error matches
-// ErrBadRequest.
+// (seconds, 0 to 60). Other keys are ignored. An error matches ErrBadRequest.
 func ParsePlayOptions(q url.Values) (PlayOptions, error) {
 	o := PlayOptions{Merge: -1, asked: time.Now()}
 	if text := q.Get("merge"); text != "" {
@@ -50,15 +49,16 @@ func ParsePlayOptions(q url.Values) (PlayOptions, error) {
 	return o, nil
 }
 
-// Quoted makes what a peer sent fit for a log line and an answer.
+// Quoted escapes text from a peer, so that it is safe in a log line and an
+// answer.
 func Quoted(text string) string {
 	q := strconv.QuoteToASCII(text)
 	return q[1 : len(q)-1]
 }
 
-// StreamName joins what RTMP calls the application and the stream, or checks
-// the two halves of a path, and returns APP/NAME. Either may have slashes in
-// it. An error matches ErrBadRequest.
+// StreamName joins RTMP's application and stream name, or the two parts of a
+// path, checks them and returns APP/NAME. Either may have slashes in it. An error
+// matches ErrBadRequest.
 func StreamName(app, name string) (string, error) {
 	full := strings.Trim(app, "/") + "/" + strings.Trim(name, "/")
 	bad := func(why string) (string, error) {

@@ -10,12 +10,12 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// identity tells a publisher that comes back from a stranger: the same token
-// where publishing needs one, otherwise the same address and key, which is the
-// stream's name with its query.
+// identity distinguishes a publisher that comes back from another one. It is the
+// token where publishing needs one, otherwise the address and the key, which is
+// the stream's name with its query.
 type identity [sha256.Size]byte
 
-// identity returns who a publisher is, and whether that can be told.
+// identity returns a publisher's identity, and whether it is known.
 func (h *Host) identity(info Info) (identity, bool) {
 	r := info.request(access.Publish)
 	if h.Gate.Protected(access.Publish) {
@@ -25,7 +25,7 @@ func (h *Host) identity(info Info) (identity, bool) {
 	return sha256.Sum256([]byte("address\x00" + address.Unmap().WithZone("").String() + "\x00" + info.Query.Encode())), address != netip.Addr{}
 }
 
-// owners are the publishers that were admitted, by stream.
+// owners are the admitted publishers, by stream.
 type owners struct {
 	mu   sync.Mutex
 	list map[string]owner
@@ -36,8 +36,8 @@ type owner struct {
 	id identity
 }
 
-// publish makes a publisher for somebody who was admitted. One who comes back
-// while his old connection has not ended yet takes over from himself.
+// publish makes a publisher for an admitted session. A publisher that comes back
+// before its old connection has ended takes over from itself.
 func (h *Host) publish(info Info, takeOver bool) (*live.Publisher, error) {
 	id, known := h.identity(info)
 	h.owners.mu.Lock()
@@ -56,7 +56,7 @@ func (h *Host) publish(info Info, takeOver bool) (*live.Publisher, error) {
 	return p, err
 }
 
-// has reports whether a stream's publisher is that one. The lock is held.
+// has reports whether the stream's publisher has this identity. The lock is held.
 func (o *owners) has(hub *live.Hub, stream string, id identity) bool {
 	st, ok := hub.Stream(stream)
 	if !ok {
@@ -66,7 +66,7 @@ func (o *owners) has(hub *live.Hub, stream string, id identity) bool {
 	return ok && now.id == id && st.Publisher() == now.p
 }
 
-// drop forgets a publisher that has ended.
+// drop removes a publisher that has ended.
 func (o *owners) drop(stream string, p *live.Publisher) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

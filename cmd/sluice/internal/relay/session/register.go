@@ -27,12 +27,12 @@ type Figures struct {
 	Bytes   int64 // received from a publisher, sent to a viewer
 	Frames  int64
 	Lag     time.Duration // how far a viewer is behind the newest frame
-	Jumps   int64         // times that a viewer was moved to a newer key frame
-	Dropped int64         // frames that it missed by that
+	Jumps   int64         // how often a viewer was moved to a newer key frame
+	Dropped int64         // frames that it missed that way
 	Merge   time.Duration
 }
 
-// A Register has the sessions that are on, publishers and viewers.
+// A Register holds the active sessions, publishers and viewers.
 type Register struct {
 	log *slog.Logger
 
@@ -44,13 +44,13 @@ type Register struct {
 	refused, ended map[Outcome]int64
 }
 
-// A Kind is by what sessions are counted.
+// A Kind is the key by which sessions are counted.
 type Kind struct {
 	Role     Role
 	Protocol string
 }
 
-// NewRegister makes an empty one, which logs beginnings and endings.
+// NewRegister makes an empty register, which logs when sessions begin and end.
 func NewRegister(log *slog.Logger) *Register {
 	return &Register{
 		log:     log,
@@ -63,7 +63,7 @@ func NewRegister(log *slog.Logger) *Register {
 	}
 }
 
-// Action is what a session of that role asks the gate for.
+// Action is the action for the gate of a session with that role.
 func (r Role) Action() access.Action {
 	if r == RolePublisher {
 		return access.Publish
@@ -86,11 +86,11 @@ type Client struct {
 	mu     sync.Mutex
 	stats  func() Figures
 	kick   func(error)
-	kicked error // why, when that came before there was a way to
+	kicked error // the reason, when Stop came before Attach
 	over   bool
 }
 
-// Begin takes a session up and logs that. It is followed by end.
+// Begin adds a session and logs that. The caller must call End.
 func (c *Register) Begin(r Role, info Info) *Client {
 	info.Agent = shortAgent(info.Agent)
 	info.Token = access.TokenID(info.Query.Get("token"))
@@ -106,9 +106,9 @@ func (c *Register) Begin(r Role, info Info) *Client {
 	return s
 }
 
-// Attach says where the figures come from, nil for count, and how the session
-// is ended; kick must not wait. It may be called again; a nil kick leaves the
-// one there is.
+// Attach sets the source of the figures, nil for Count, and the function that
+// ends the session; kick must not block. It may be called again; a nil kick keeps
+// the earlier one.
 func (s *Client) Attach(stats func() Figures, kick func(error)) {
 	s.mu.Lock()
 	if stats != nil {
@@ -157,9 +157,8 @@ func (s *Client) Stop(reason error) {
 	}
 }
 
-// End takes the session out of the books and logs why it ended, unless that has
-// been done. What somebody gave as the reason to stop it goes before what it
-// died of then; end returns the one that holds.
+// End removes the session from the register and logs why it ended, once. A reason
+// from Stop overrides the argument; End returns the final reason.
 func (s *Client) End(reason error) error {
 	s.mu.Lock()
 	if s.kicked != nil {
@@ -188,7 +187,7 @@ func (s *Client) End(reason error) error {
 	return reason
 }
 
-// Number returns how many sessions of a role are on.
+// Number returns the number of active sessions of a role.
 func (c *Register) Number(r Role) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,8 +208,7 @@ func (c *Register) Get(id string) (*Client, bool) {
 	return s, ok
 }
 
-// List returns the sessions that are on, the oldest first, publishers before
-// viewers.
+// List returns the active sessions, publishers before viewers, the oldest first.
 func (c *Register) List() []*Client {
 	c.mu.Lock()
 	list := make([]*Client, 0, len(c.byID))
@@ -225,7 +223,7 @@ func (c *Register) List() []*Client {
 	return list
 }
 
-// viewerStats returns what asks a viewer for its figures.
+// viewerStats returns a function that reads a viewer's figures.
 func viewerStats(v *live.Viewer) func() Figures {
 	return func() Figures {
 		f := v.Stats()
@@ -233,7 +231,7 @@ func viewerStats(v *live.Viewer) func() Figures {
 	}
 }
 
-// shortAgent is as much of an agent as is kept, in whole characters.
+// shortAgent truncates an agent to whole characters within maxAgent bytes.
 func shortAgent(agent string) string {
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]

@@ -2,16 +2,16 @@ package session
 
 import "time"
 
-// Times are what bounds the waits of a server. Tests make them shorter.
+// Times are the time limits of a server. Tests make them shorter.
 type Times struct {
 	Header  time.Duration // from a connection's beginning to the end of its first request header
 	Request time.Duration // for a request whose body is not media
 	Idle    time.Duration // between requests
 	Answer  time.Duration // to send an answer that is not media
 	Silence time.Duration // without a byte from a publisher
-	Step    time.Duration // between looks at what a publisher has sent
+	Step    time.Duration // between checks of what a publisher has sent
 	Rate    time.Duration // over which a publisher's rate is measured
-	pull    time.Duration // for the edge to find out whether there is a stream
+	pull    time.Duration // for the edge to find out whether a stream exists
 	Sample  time.Duration // between samples of the history
 }
 

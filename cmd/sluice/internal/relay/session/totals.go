@@ -14,12 +14,12 @@ type Outcome struct {
 	Code string
 }
 
-// Totals are figures of the server since it began. They never fall, whatever
-// sessions and streams end.
+// Totals are figures of the server since it began. Except On they never decrease,
+// also when sessions and streams end.
 type Totals struct {
 	On      map[Kind]int     // sessions at this moment
 	Began   map[Kind]int64   // sessions
-	Figures map[Kind]Figures // bytes, frames, jumps and frames dropped, of sessions that are on as well
+	Figures map[Kind]Figures // bytes, frames, jumps and dropped frames; active sessions included
 	Refused map[Outcome]int64
 	Ended   map[Outcome]int64
 }
@@ -40,7 +40,7 @@ func (c *Register) Totals() Totals {
 	return t
 }
 
-// plus adds up what can be added up.
+// plus adds the figures that can be added.
 func (f Figures) plus(g Figures) Figures {
 	return Figures{Bytes: f.Bytes + g.Bytes, Frames: f.Frames + g.Frames, Jumps: f.Jumps + g.Jumps, Dropped: f.Dropped + g.Dropped}
 }
@@ -52,7 +52,7 @@ func (c *Register) Refused(r Role, err error) {
 	c.refused[Outcome{r, Code(err)}]++
 }
 
-// codes name errors in metrics. The first that matches holds.
+// codes are the names of errors in metrics. The first match is used.
 var codes = []struct {
 	err  error
 	code string
@@ -86,8 +86,8 @@ var codes = []struct {
 	{access.ErrHook, "hook_failed"},
 }
 
-// Code names a reason for programs: one of a few words, "error" for what has
-// none and "done" for no error.
+// Code returns the code of a reason, for programs: one of a fixed list, "error"
+// for other errors and "done" for nil.
 func Code(err error) string {
 	if err == nil {
 		return "done"

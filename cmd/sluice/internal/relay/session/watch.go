@@ -8,18 +8,18 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// A Viewing is how a viewer is sent what it watches.
+// A Viewing describes how a stream is sent to a viewer.
 type Viewing struct {
 	Form    live.Form
 	Prelude []byte // sent first of all
 	Trailer []byte // sent when the stream is over
 	Unread  bool   // nothing is read from the connection
-	Done    func() // called once, when it has ended; as AdmitPlay returned it
+	Done    func() // called once, when the viewer has ended; the done of AdmitPlay
 }
 
-// Watch hands conn, transferred also when it fails, to the writer of streams,
-// which from then on alone writes to it and closes it. It keeps the books about
-// the viewer, and calls how.Done when it has ended.
+// Watch transfers conn, also when it fails, to the live.Writer: from then on only
+// that writes to it and closes it. Watch registers the viewer, and calls how.Done
+// when the viewer has ended.
 func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
 	v, err := h.TryWatch(conn, st, info, o, how)
 	if err != nil {
@@ -28,10 +28,10 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 	return v, err
 }
 
-// TryWatch is watch that leaves conn to the caller when it fails.
+// TryWatch is like Watch, but on failure conn stays the caller's.
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
 	c := h.Register.Begin(RoleViewer, info)
-	h.Group.hold() // until the last has been said about the viewer
+	h.Group.hold() // until the viewer's end is logged
 	adapt := false
 	if o.Merge < 0 {
 		o.Merge, adapt = h.Config().Merge, h.Config().MergeAdapt
@@ -42,7 +42,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		Merge: o.Merge,
 		Adapt: adapt,
 		NoGOP: o.NoGOP || !h.Config().GOP,
-		// Whoever waited for the stream gets all of it.
+		// A viewer that waited for the stream gets all of it.
 		FromStart: !o.asked.IsZero() && st.Since().After(o.asked),
 		Prelude:   how.Prelude,
 		Trailer:   how.Trailer,
@@ -54,7 +54,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 			}
 			c.Attach(viewerStats(v), nil)
 			if PeerError(err) == ErrPeerGone {
-				err = ErrPeerGone // and not: write: broken pipe
+				err = ErrPeerGone // not "write: broken pipe"
 			}
 			c.End(err)
 			how.Done()

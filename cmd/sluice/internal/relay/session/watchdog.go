@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Watchdog bounds the waits for what a publisher sends, however it cuts that up:
-// it is not silent for longer than Times.Silence, and sends at least a number of
-// bytes a second over each stretch of Times.Rate. It works by the connection's
-// read deadline, a short step ahead; when a read fails because of that, Check
-// says whether the publisher may go on, and then the read is repeated. Nobody
-// else sets the read deadline.
+// Watchdog enforces a publisher's limits, independent of how it splits its data:
+// no silence longer than Times.Silence, and a least number of bytes a second over
+// each window of Times.Rate. It uses the connection's read deadline, a short step
+// ahead. When a read fails because of that deadline, Check says whether the
+// publisher may go on; if so, the caller repeats the read. No other code may set
+// the read deadline.
 type Watchdog struct {
 	conn          net.Conn
 	silence, rate time.Duration
@@ -20,27 +20,28 @@ type Watchdog struct {
 	now           func() time.Time
 
 	heard   int64     // bytes received up to the latest step
-	at      time.Time // since when there were no more
-	before  int64     // bytes received before the stretch over which the rate is measured
-	began   time.Time // of that stretch
+	at      time.Time // when heard last changed
+	before  int64     // bytes received before the current rate window
+	began   time.Time // of that window
 	stopped atomic.Pointer[error]
 }
 
-// NewWatchdogAt begins to wait by another clock: for as long as silence without a
-// byte, over stretches of rate, with a deadline each time that every has passed.
+// NewWatchdogAt starts a watchdog with the clock now. silence is the longest time
+// without a byte, rate the window of the least rate, every the time between read
+// deadlines.
 func NewWatchdogAt(conn net.Conn, silence, rate, every time.Duration, least int, now func() time.Time) *Watchdog {
 	p := &Watchdog{conn: conn, silence: silence, rate: rate, every: every, least: least, now: now}
 	p.begin()
 	return p
 }
 
-// NewWatchdog begins to wait, with a deadline at the end of each window.
+// NewWatchdog starts a watchdog with a deadline at the end of each window.
 func NewWatchdog(conn net.Conn, window time.Duration, least int) *Watchdog {
 	return NewWatchdogAt(conn, window, window, window, least, time.Now)
 }
 
-// WatchIngest begins to wait, with deadlines so close that silence is noticed
-// soon after its time.
+// WatchIngest starts a watchdog with short steps, so that silence is noticed soon
+// after its limit.
 func WatchIngest(conn net.Conn, t Times, least int) *Watchdog {
 	return NewWatchdogAt(conn, t.Silence, t.Rate, min(t.Step, t.Silence/8), least, time.Now)
 }
@@ -53,8 +54,8 @@ func (p *Watchdog) begin() {
 
 func (p *Watchdog) step(now time.Time) { p.conn.SetReadDeadline(now.Add(p.every)) }
 
-// Check is called when the deadline has passed, with the bytes received from
-// the beginning. nil means that the read is to be repeated.
+// Check is called when the deadline has passed, with the number of bytes received
+// since the beginning. nil means: repeat the read.
 func (p *Watchdog) Check(total int64) error {
 	now := p.now()
 	if total > p.heard {
@@ -69,7 +70,8 @@ func (p *Watchdog) Check(total int64) error {
 		}
 		p.before, p.began = total, now
 	}
-	// The deadline first: a stop that comes in between sets it again.
+	// Set the deadline before checking stopped: a Stop in between sets the
+	// deadline again.
 	p.step(now)
 	if err := p.stopped.Load(); err != nil {
 		return *err
@@ -77,8 +79,7 @@ func (p *Watchdog) Check(total int64) error {
 	return nil
 }
 
-// Exclude does not count the time that f takes: that of handing a frame on, which
-// may have to wait.
+// Exclude runs f and does not count its time: publishing a frame may block.
 func (p *Watchdog) Exclude(f func() error) error {
 	began := p.now()
 	err := f()
@@ -87,8 +88,8 @@ func (p *Watchdog) Exclude(f func() error) error {
 	return err
 }
 
-// Stop makes the read that waits, or the next one, fail, and judge return err.
-// Any goroutine may call it.
+// Stop makes the current or the next read fail, and Check return err. Any
+// goroutine may call it.
 func (p *Watchdog) Stop(err error) {
 	if p.stopped.CompareAndSwap(nil, &err) {
 		p.conn.SetReadDeadline(time.Unix(1, 0))
