@@ -93,7 +93,7 @@ func (a App) checkDiagnose(f *diagnoseFlags, args []string) (*evidence.Workload,
 	case f.given("pid") && f.url == "":
 		return nil, errors.New("--pid goes with --url")
 	case f.given("pid") && f.pid < 1:
-		return nil, fmt.Errorf("--pid %d is no process", f.pid)
+		return nil, fmt.Errorf("invalid --pid %d", f.pid)
 	case f.time < shortestLook || f.time > longestLook:
 		return nil, fmt.Errorf("--time %v is not within %v to %v", f.time, shortestLook, longestLook)
 	}

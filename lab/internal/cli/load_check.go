@@ -19,7 +19,7 @@ func (f *loadFlags) checkShape() error {
 		return fmt.Errorf("--size: %w", err)
 	}
 	if f.plan.PID < 0 {
-		return fmt.Errorf("--pid %d is no process", f.plan.PID)
+		return fmt.Errorf("invalid --pid %d", f.plan.PID)
 	}
 	if f.plan.PID > 0 {
 		switch _, err := proc.Read(f.plan.PID); {
@@ -31,7 +31,7 @@ func (f *loadFlags) checkShape() error {
 	}
 	if f.plan.Pprof != "" {
 		if u, err := url.Parse(f.plan.Pprof); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("--pprof %q is no address such as http://127.0.0.1:6060/debug/pprof", f.plan.Pprof)
+			return fmt.Errorf("invalid --pprof address %q: it is like http://127.0.0.1:6060/debug/pprof", f.plan.Pprof)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func parseRate(text string) (rate float64, bytes bool, err error) {
 }
 
 func badRate(text string) error {
-	return fmt.Errorf("%.40q is no rate, such as 5000, 5000/s, 20MB/s, 10MiB/s or 80Mbit/s", text)
+	return fmt.Errorf("%.40q is not a rate such as 5000, 5000/s, 20MB/s, 10MiB/s or 80Mbit/s", text)
 }
 
 // parseWindows reads "throughput=1s,p99=100ms"; what is not named has its default.
@@ -46,7 +46,7 @@ func parseWindows(text string) (load.Windows, error) {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		to := names[name]
 		if !ok || to == nil {
-			return w, fmt.Errorf("%.40q is no window, such as throughput=1s, mean=5s, p99=100ms or jitter=5s", part)
+			return w, fmt.Errorf("invalid window %.40q: it is like throughput=1s, mean=5s, p99=100ms or jitter=5s", part)
 		}
 		if given[name] {
 			return w, fmt.Errorf("%s is given twice", name)
@@ -54,7 +54,7 @@ func parseWindows(text string) (load.Windows, error) {
 		given[name] = true
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 || d > 24*time.Hour {
-			return w, fmt.Errorf("%s=%.40s is no duration such as 100ms", name, value)
+			return w, fmt.Errorf("invalid duration %s=%.40s: it is like 100ms", name, value)
 		}
 		*to = d
 	}

@@ -179,7 +179,7 @@ func (f *sinkFlags) raftOptions(dir string) (consensus.Options, error) {
 	for p := range strings.SplitSeq(f.peers, ",") {
 		id, addr, ok := strings.Cut(p, "=")
 		if !ok || id == "" || addr == "" {
-			return o, fmt.Errorf("--peers: %q is no name=host:port", p)
+			return o, fmt.Errorf("--peers: invalid peer %q: it is name=host:port", p)
 		}
 		o.Peers = append(o.Peers, consensus.Peer{ID: id, Addr: addr})
 	}
