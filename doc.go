@@ -5,9 +5,9 @@
 // A [BufReader] takes bufio.Reader's place. It lends bytes (Next, View),
 // hands them out by reference (ReadBuf, ReadFrame, ReadBytes) without copying or
 // allocating, and holds no memory while an ordinary connection waits. A
-// [BufWriter] gathers small writes and counted memory into one system call a
+// [BufWriter] gathers small writes and counted memory into one system call per
 // Flush. [Options] give either its own allocator, block size and bounds. Both
-// stand on package mem, whose three words are used throughout:
+// build on package mem, whose three words are used throughout:
 // borrowed bytes are yours until the call that is named, retained ones until
 // you call Release, transferred ones no longer.
 //

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Errors that callers match with errors.Is. Of an allocator with a budget there
-// is mem.ErrBudget too: what a call has to hold at once could never fit, or has
-// no room now and the reader is fed and does not wait. A wait for room that was
-// ended matches it beside its reason.
+// Errors that callers match with errors.Is. With an allocator that has a budget
+// there is mem.ErrBudget too: what a call has to hold at once could never fit, or
+// there is no room now and the reader is fed and does not wait. The error of a
+// wait for room that was ended matches it and its reason.
 var (
 	// ErrTooLong: the input goes on past a limit, or has a number that does not
 	// fit: an int where that is 32 bits wide, a varint of 64 bits. The bytes are
@@ -35,8 +35,8 @@ type tooLong string
 func (e tooLong) Error() string { return string(e) }
 func (e tooLong) Unwrap() error { return ErrTooLong }
 
-// Error says what went wrong in which call, and how far it had come. Err is
-// the reason, for errors.Is and errors.As.
+// Error says which call failed, why, and how far it had come. Err is the
+// reason, for errors.Is and errors.As.
 type Error struct {
 	Done int64 // bytes that a streaming call had handed on, or a writer had written
 	Err  error

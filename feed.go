@@ -136,8 +136,8 @@ func (b *BufReader) FeedBuf(p mem.Buf) error {
 }
 
 // FeedCopy is Feed of bytes that are borrowed until FeedCopy returns: they are
-// copied, into the block at hand where they fit. mem.ErrBudget adds none of them,
-// so that the call can be repeated.
+// copied, into the current block where they fit. With mem.ErrBudget none of them
+// is added, so that the call can be repeated.
 func (b *BufReader) FeedCopy(p []byte) error {
 	if err := b.mayFeed(len(p)); err != nil {
 		return err

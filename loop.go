@@ -38,8 +38,8 @@ func (b *BufReader) wantLine(n int) error {
 	return b.wantSlow(n)
 }
 
-// fill is the usual way to n bytes, spelled out: a block that is not empty is
-// filled on from an io.Reader. It reports whether n bytes are there; if not,
+// fill is the fast path of want, for the usual case: it reads from an io.Reader
+// into a block that is not empty. It reports whether n bytes are there; if not,
 // wantSlow goes on from what there is.
 func (b *BufReader) fill(n int) bool {
 	w := &b.win
@@ -165,16 +165,16 @@ func (b *BufReader) receive(n int, scattered bool) error {
 	return err
 }
 
-// readPlain reads from an io.Reader. Reads go on until what was asked for is
-// there, which is cheaper than to come back for each; but a timeout is for
-// each.
+// readPlain reads from an io.Reader. It repeats Read until the requested bytes
+// are there, which is cheaper than returning after each Read. With a timeout or
+// a context it returns after each.
 func (b *BufReader) readPlain(n int, scattered bool) error {
 	room, err := b.room(n, scattered)
 	if err != nil {
 		return err
 	}
 	if b.asks {
-		// A panic must not leave the budget with a wrong idea.
+		// Deferred: a source that panics must not leave these bytes counted as idle.
 		b.beginIdle()
 		defer b.endIdle()
 	}
@@ -209,8 +209,8 @@ func (b *BufReader) readPlain(n int, scattered bool) error {
 	return nil
 }
 
-// readRaw reads from a connection's descriptor. While that waits, only what
-// must be is held.
+// readRaw reads from a connection's descriptor. While it waits, the reader holds
+// only the memory that it must keep.
 func (b *BufReader) readRaw(n int, scattered bool) error {
 	for {
 		room, err := b.room(n, scattered)
@@ -241,7 +241,7 @@ func (b *BufReader) readRaw(n int, scattered bool) error {
 	}
 }
 
-// memory is what a raw source knows of a reader.
+// memory is the reader as the raw source sees it: a source.Memory.
 type memory BufReader
 
 // Drop gives memory back before a wait.
@@ -256,8 +256,8 @@ func (m *memory) Drop() {
 	}
 }
 
-// Take returns memory to read into after a wait. It does so only where that is
-// simple.
+// Take returns memory to read into after a wait, or nil when that takes more
+// than a cached block.
 func (m *memory) Take() []byte {
 	b := (*BufReader)(m)
 	if b.after == 0 || b.kind != raw || b.win.Parked() {
@@ -270,8 +270,8 @@ func (m *memory) Take() []byte {
 	return b.win.Begin(s, b.size.Length(len(s.Bytes()), int(b.after)))
 }
 
-// idle gives back what need not be held during a wait: all of it when nothing
-// is buffered, most of it when that is little.
+// idle gives back the memory that a wait does not need: all of it when nothing
+// is buffered, most of it when only a few bytes are.
 func (b *BufReader) idle() {
 	w := &b.win
 	if w.Gathering() {
@@ -288,8 +288,8 @@ func (b *BufReader) idle() {
 	}
 }
 
-// stash moves what must stay into the smallest block that holds it. The budget
-// is not asked: it gets more back than it gives.
+// stash moves what must stay into the smallest block that holds it. It does not
+// ask the budget, because it gives more memory back than it takes.
 func (b *BufReader) stash(kept int) {
 	b.win.Stash(b.alloc.Slab(kept), b.size.WorthParking())
 }
@@ -373,7 +373,7 @@ func (b *BufReader) frontRoom(need, kept int) error {
 	switch base := w.W - kept; {
 	case !own:
 	case b.size.Pressed && length >= 4*size && !w.Shared():
-		// It gets more back than it gives.
+		// Without asking the budget: this gives back more than it takes.
 		s := b.alloc.Slab(size)
 		w.Move(s, 0, len(s.Bytes()))
 		return nil
@@ -387,7 +387,8 @@ func (b *BufReader) frontRoom(need, kept int) error {
 }
 
 // moveTo moves what must stay to where need bytes fit: into the tail of a
-// parked block if that lives and will do, else into a new block of size bytes.
+// parked block if that is still alive and large enough, else into a new block of
+// size bytes.
 func (b *BufReader) moveTo(size, need int) error {
 	if !b.size.Pressed && b.win.Unpark(need) {
 		return nil
@@ -450,13 +451,13 @@ func (b *BufReader) join(n int) error {
 	return nil
 }
 
-// shares is how many readers there must be memory for at once for one to get
-// more than it needs for the item at hand.
+// shares: under pressure a reader gets more than it needs for the current item
+// only if the budget has room for this many such blocks.
 const shares = 16
 
 // acquire returns a block of size bytes, or of least when the budget has no
-// room for size. Where it has none for that either, it waits in the queue of
-// those who do.
+// room for size. If there is no room for least either, it waits in the queue; a
+// reader that is fed gets the error instead.
 func (b *BufReader) acquire(size, least int) (mem.Slab, error) {
 	if b.size.Pressed && b.kind != fed {
 		if limit, _ := budget(b.alloc); int64(size) > limit/shares {

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Options are what a reader or writer is made with. A field that is zero has
-// its default. Reset keeps them.
+// Options configure a reader or writer. A zero field means its default. Reset
+// keeps them.
 type Options struct {
 	// Allocator gives the blocks. Default mem.Default().
 	Allocator *mem.Allocator
@@ -52,7 +52,7 @@ var defaults = limits{line: 64 << 10, header: 1 << 20, frame: 64 << 20}
 const maxFields = 1000
 
 // SetLimits sets the reader's limits to those of o: Line, Header and Frame. The
-// rest of o is not looked at. Reset keeps them.
+// rest of o is ignored. Reset keeps them.
 func (b *BufReader) SetLimits(o Options) {
 	l := defaults
 	for _, v := range []struct{ to, from *int }{{&l.line, &o.Line}, {&l.header, &o.Header}, {&l.frame, &o.Frame}} {

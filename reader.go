@@ -92,9 +92,9 @@ const (
 	ended              // nowhere: there is no more
 )
 
-// NewBufReader returns a reader of r, made as o says; without o it has its
-// defaults. A BufReader that is asked for a reader of itself and no options is
-// returned as it is. The block size follows the stream.
+// NewBufReader returns a reader of r with the options o, or with the defaults.
+// If r is a BufReader and there are no options, it returns r itself. The block
+// size follows the stream.
 //
 // A type of connection that is not one of package net and wraps none may have
 // the method RawRead() syscall.Conn: reading from that descriptor must be the

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// What people know of bufio.Reader and write code upon.
+// The behaviour of bufio.Reader that existing code relies on.
 
 var errSource = errors.New("the source broke")
 

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// scrambled is a wrapper of the kind that must not be passed by: its Read is
-// not that of the connection that it embeds.
+// scrambled is a wrapper that must not be bypassed: its Read differs from that
+// of the connection that it embeds.
 type scrambled struct{ *net.TCPConn }
 
 func (c scrambled) Read(p []byte) (int, error) {

@@ -22,7 +22,7 @@ import (
 // error nothing is consumed, the length included: the call can be repeated
 // after a deadline or ErrShort.
 func (b *BufReader) ReadFrame(prefix int, order binary.ByteOrder, limit int) (mem.Buf, error) {
-	// The usual way, spelled out: all of it is there.
+	// The usual case, inlined: the whole frame is there.
 	if r := b.win.R; prefix == 4 && b.win.W-r >= 4 && order != nil && limit >= 0 {
 		n := uint(order.Uint32(b.win.Buf[r : r+4]))
 		if s := b.win.Slab(); n-1 < uint(b.win.W-r-4) && n <= uint(b.frameLimit(limit)) && s.Valid() {

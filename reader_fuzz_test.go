@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-go/sluice"
 )
 
-// script are dice that a fuzzer throws: each choice takes as many bytes as it
-// needs. At its end the history is over, and nothing interrupts what is left.
+// script makes the choices of a history from a fuzzer's bytes: each choice takes
+// as many bytes as it needs. At its end the history is over, and nothing
+// interrupts what is left.
 type script struct {
 	rest []byte
 	over bool

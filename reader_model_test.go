@@ -164,8 +164,8 @@ func harshStreams(seed uint64) []stream {
 	}
 }
 
-// rounds is n, and half of it under the race detector: what it looks for does
-// not hang on the dice, and the same histories run without it.
+// rounds is n, or half of it under the race detector: data races do not depend
+// on the random choices, and the same histories run without the detector.
 func rounds(n int) int {
 	if sys.Race {
 		return n / 2

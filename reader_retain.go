@@ -103,7 +103,7 @@ func (b *BufReader) ReadBytes(n int) (*mem.Memory, error) {
 	return m, nil
 }
 
-// rename says that the error is that of the method that was called.
+// rename puts the name of the called method into the error.
 func rename(err error, op string) error {
 	if e, ok := err.(*Error); ok {
 		named := *e

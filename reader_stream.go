@@ -125,10 +125,10 @@ func spliced(r io.Reader, w io.Writer) bool {
 }
 
 // ReadRange passes the next n bytes to yield as they come, in pieces that are
-// borrowed until yield returns; the last 4 KiB of them are waited for and
-// passed at once, since many small pieces cost more than they are worth. It
-// holds no more than a block, however large n is. When the stream ends or fails first, Error.Done says how many bytes
-// yield was given. yield must not use the reader.
+// borrowed until yield returns. It waits for the last 4 KiB and passes them at
+// once, because many small pieces cost more. It holds no more than a block,
+// however large n is. When the stream ends or fails first, Error.Done says how
+// many bytes yield was given. yield must not use the reader.
 func (b *BufReader) ReadRange(n int, yield func([]byte)) error {
 	if uint(n-1) < uint(b.win.W-b.win.R) && yield != nil {
 		yield(b.take(n))

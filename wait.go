@@ -27,7 +27,7 @@ func (b *BufReader) extras() *extra {
 	return b.x
 }
 
-// straighten notes whether reads may go the shortest way.
+// straighten sets straight: whether reads may take the fast path, see fill.
 func (b *BufReader) straighten() {
 	b.straight = b.kind == plain && !b.asks && b.unwatched()
 }
@@ -66,11 +66,11 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 
 // SetContext makes reads fail with the context's cause once it is done, a
 // read that waits included, where the source has a read deadline or was made
-// by NewBufReaderChan; over other sources it is looked at before each read.
+// by NewBufReaderChan; over other sources it is checked before each read.
 // context.Background() ends that. Reset ends it too.
 //
-// It takes hold of the source's read deadline: when the context ends, the
-// deadline is moved to the past, and it is cleared by the next SetContext.
+// It takes over the source's read deadline: when the context ends, the deadline
+// is set to the past, and the next SetContext clears it.
 func (b *BufReader) SetContext(ctx context.Context) {
 	if b.x != nil {
 		b.x.endContext()

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// What mem offers to readers and not to their users.
+// What mem offers to readers but does not export.
 var (
 	awaitSlab  = hooks.AwaitSlab.(func(a *mem.Allocator, n, held int, stop <-chan error) (mem.Slab, error))
 	noteIdle   = hooks.Idle.(func(a *mem.Allocator, held int))

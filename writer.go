@@ -19,11 +19,11 @@ import (
 // longer ones and Memories are gathered in place with the rest, and released
 // when they are out. On *net.TCPConn and stream *net.UnixConn a Flush is one
 // writev for every 1,024 pieces; for other writers, TLS for one, short pieces
-// are brought together to 16 KiB a Write.
+// are joined into Writes of 16 KiB.
 //
-// Bytes that Flush has not been called for may be in memory still. The writer
-// flushes by itself when Options.BufLen bytes wait, and before a write that is too large
-// to copy returns. An error is sticky: every later call returns it, and
+// Bytes may stay in memory until Flush is called. The writer flushes by itself
+// when Options.BufLen bytes wait, and before a write that is too large to copy
+// returns. An error is sticky: every later call returns it, and
 // Error.Done says how many bytes of that Flush went out.
 //
 // When the writer below panics inside its Write, that is an error as well: the

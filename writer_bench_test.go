@@ -102,8 +102,8 @@ func bufioWrite(c net.Conn) bufWrite {
 	}, w.Flush}
 }
 
-// pairRounds is how many rounds one pair of connections is used for: how fast
-// one is has much chance in it.
+// pairRounds is how many rounds one pair of connections is used for: the
+// speed of one pair depends much on chance.
 const pairRounds = 8
 
 func compareToBufio(b *testing.B, open func(testing.TB) (near, far net.Conn), size int, ours func(net.Conn) bufWrite) {

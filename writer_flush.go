@@ -169,14 +169,15 @@ func (b *BufWriter) dropBlock() {
 
 // ReadFrom writes everything that r has, until io.EOF. From a file or
 // connection to a TCP connection the kernel moves the bytes where it can
-// (sendfile, splice), after what waits went out; otherwise, and always when a
-// timeout is set, which the kernel's way would not start anew for each part,
-// they are read into the writer's block, and the last of them wait for Flush.
+// (sendfile, splice), after the waiting bytes went out. Otherwise the bytes are
+// read into the writer's block, and the last of them wait for Flush. That is
+// always so when a timeout is set, because the kernel's copy would not restart
+// it for each part.
 //
-// An error of r is returned as it is, and is not sticky; nor is one of the
-// kernel's way, which does not say whose it was. io.Copy of a file or
-// connection passes it on in a wrapping that hides what it is, so that only a
-// call of ReadFrom takes that way.
+// An error of r is returned as it is, and is not sticky. An error of the kernel's
+// copy is not sticky either: it does not say which side failed. io.Copy wraps a
+// file or connection in a type that hides what it is, so that only a direct call
+// of ReadFrom lets the kernel copy.
 func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 	if err := b.failed(); err != nil {
 		return 0, err

@@ -26,21 +26,24 @@ type Allocator struct {
 // Options configures an Allocator. The zero value is an unlimited allocator
 // without leak checks.
 type Options struct {
-	// Name stands in reports and messages.
+	// Name appears in reports and messages.
 	Name string
 	// Budget is the most capacity in bytes that TryGet, GetContext and readers
-	// let be checked out at once; 0 is no limit. Those who wait for room are
-	// served in the order of coming. Readers of which each holds half a frame
-	// could wait for each other for ever; so when all that others could give
-	// back is not enough for the first who waits, that one is served beyond the
-	// limit: one at a time, the next when the latest has given back or after
-	// 10 ms, and sooner where more than 100 wait, so that 1,000 peers that stall
-	// delay a newcomer by 3.3 s. A program that pauses between two reads with half
-	// a frame in hand is not such a peer: others wait for it. So the budget is exceeded by one frame for a connection at most,
-	// and only for connections whose peers are slow to send the rest of their
-	// frames. A server ends those by a timeout on its reads (SetTimeout of the
-	// reader), and with them the overdrafts. Bufs that a program keeps are no
-	// reason for an overdraft: that is back-pressure.
+	// let be checked out at once; 0 is no limit. Requests that wait for room are
+	// served first in, first out.
+	//
+	// Readers that each hold half a frame could wait for each other for ever.
+	// So when all that others could give back is not enough for the first in
+	// the queue, it is served beyond the limit (an overdraft). Overdrafts are
+	// granted one at a time: the next one when the latest has been given back,
+	// or after 10 ms, or sooner when more than 100 wait. So 1,000 stalled peers
+	// delay a newcomer by 3.3 s. A program that pauses between two reads with
+	// half a frame is not such a peer: others wait for it. So the budget is
+	// exceeded by at most one frame for each connection, and only for
+	// connections whose peers are slow to send the rest of their frames. A
+	// server ends those by a timeout on its reads (SetTimeout of the reader),
+	// and with them the overdrafts. Bufs that a program keeps are no reason for
+	// an overdraft: that is back-pressure.
 	Budget int64
 	// Leak is how closely forgotten references are watched.
 	Leak Level

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// allocsPerRun skips where a count says nothing.
+// allocsPerRun fails the test unless f makes want allocations a run.
 func allocsPerRun(t *testing.T, what string, want float64, f func()) {
 	t.Helper()
 	if got := testing.AllocsPerRun(200, f); got != want {
@@ -142,8 +142,8 @@ func TestAMemoryOfOneBufIsOneAllocation(t *testing.T) {
 	m.Release()
 }
 
-// What an error says is not worth an allocation for each refused frame of a
-// hostile peer: one for the error, and none that grows.
+// A hostile peer can cause many refusals: each allocates its error, nothing
+// else.
 func TestARefusedTryGetAllocatesItsErrorOnly(t *testing.T) {
 	countsAllocations(t)
 	a := mem.New(mem.Options{Budget: 4096})

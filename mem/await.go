@@ -117,18 +117,17 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // than the whole budget is refused at once. Without a budget no call waits.
 //
 // held is the capacity in bytes, as Cap counts it, that the caller keeps while
-// it waits, because the room is what it needs to go on: the block with the
-// first half of its frame. With idle it says who can make room. When all that
-// others could give back would not be enough for the first who waits, they
-// would wait for each other for ever; so that one is served beyond the limit.
-// Overdrafts come one at a time: the next one when the capacity of the latest
-// has come back, or after 10 ms, or a second divided by the number that wait if
-// that is less. So the budget is exceeded by one frame for a connection at most,
-// and only for connections whose peers are slow to send the rest of their
-// frames; a server ends slow peers by a timeout on its reads (SetTimeout of the
-// reader), and with them their overdrafts. Bufs that a program simply keeps are
-// no reason for an overdraft: that is back-pressure. Stats says how much is
-// overdrawn.
+// it waits: the block with the first half of its frame. held and idle together
+// show how much capacity can still come back. When that is not enough for the
+// first in the queue, all would wait for each other for ever; so the first is
+// served beyond the limit. Such overdrafts are granted one at a time: the next
+// one when the capacity of the latest has come back, or after 10 ms, or a second
+// divided by the number that wait if that is less. So the budget is exceeded by
+// at most one frame for each connection, and only for connections whose peers
+// are slow to send the rest of their frames. A server ends slow peers by a
+// timeout on its reads (SetTimeout of the reader), and with them their
+// overdrafts. Bufs that a program simply keeps are no reason for an overdraft:
+// that is back-pressure. Stats reports the overdraft.
 //
 // A negative held panics.
 func (a *Allocator) awaitSlab(n, held int, stop <-chan error) (Slab, error) {

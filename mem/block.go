@@ -92,8 +92,8 @@ func (b *block) ownKind() uint8 {
 	return whole
 }
 
-// idleWord returns the own cell's word for the time after the checkout that w
-// is of: the pool's, or 0 when the block is not used again.
+// idleWord returns the own cell's word after the checkout of w has ended: the
+// pool's reference, or 0 when the block is not used again.
 func (b *block) idleWord(w uint64) uint64 {
 	if b.ownKind() == single || w>>genShift >= lastGen {
 		// No pool holds it, or the generation would wrap and make an old Buf
@@ -134,7 +134,7 @@ func (b *block) endCutting() {
 	b.endWhole()
 }
 
-// bury lets go of a block that will not be used again.
+// bury drops a block that will not be used again.
 func (b *block) bury() {
 	b.endTrack()
 	if b.home == nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // ErrBudget is matched by the error of a request that the allocator's budget
-// refused: TryGet and TrySlab, which do not wait, GetContext and readers when
-// their wait was ended, and all when the budget could never hold what was
-// asked for.
+// refused. TryGet and TrySlab do not wait and return it at once. GetContext and
+// readers return it when their wait was ended. All return it when the request
+// is larger than the whole budget.
 var ErrBudget = errors.New("mem: budget used up")
 
-// budgetError says what a refused request came to.
+// budgetError is the error of a refused request, with its figures.
 type budgetError struct {
 	name        string
 	want        int   // capacity asked for, bytes
@@ -55,16 +55,16 @@ type budget struct {
 	pressure atomic.Bool
 
 	charged atomic.Int64
-	// fresh is until when calling charges in again is in vain, in nanoseconds
-	// since 1970.
+	// fresh is the time before which calling charges in again is useless, in
+	// nanoseconds since 1970.
 	fresh atomic.Int64
-	// roomMark is what charged has to fall to before there is something to do
-	// under mu. A refund above it needs no lock.
+	// roomMark is the value of charged at or below which a refund must call
+	// settle under mu. A refund above it needs no lock.
 	roomMark atomic.Int64
 	_        [64]byte
 
 	idle atomic.Int64 // in the hands of readers that wait for their peers
-	// idleMark is what idle has to exceed before there is something to do.
+	// idleMark is the value of idle above which settle must be called.
 	idleMark atomic.Int64
 	_        [64]byte
 
@@ -129,8 +129,8 @@ func (u *budget) refund(g *gauge) {
 	}
 }
 
-// giveBack takes size bytes off what is charged. settle sets the mark first and
-// looks at the charge then, so that one of the two sees the change of the other.
+// giveBack subtracts size bytes from the charge. settle sets the mark first and
+// then looks at the charge, so that one of the two sees the other's change.
 func (u *budget) giveBack(size int) {
 	if u.charged.Add(-int64(size)) <= u.roomMark.Load() {
 		u.mu.Lock()
@@ -181,9 +181,8 @@ func (u *budget) reclaim() {
 	u.scratch = called[:0]
 }
 
-// full reports whether size bytes have no room and looking for some would be in
-// vain: it was done just now. So that many who are refused do not meet in the
-// lock.
+// full reports whether there is no room for size bytes and calling charges in
+// is useless because it was done just now. It spares refused callers the lock.
 func (u *budget) full(size int) bool {
 	return u.pressure.Load() && u.charged.Load()+int64(size) > u.limit && time.Now().UnixNano() < u.fresh.Load()
 }
@@ -199,7 +198,7 @@ func (u *budget) begin() {
 }
 
 // callInAgain calls charges in unless that was done just now, so that many
-// callers do not make it any dearer. It is called with mu held.
+// callers do not repeat the work. It is called with mu held.
 func (u *budget) callInAgain() {
 	if time.Since(u.called) >= callAgain {
 		u.reclaim()

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// budgetModel says what a budget has to do, in the simplest way. Time is that
-// of its bubble.
+// budgetModel is the simplest model of what a budget has to do. Its time is the
+// bubble's.
 type budgetModel struct {
 	limit   int64
 	out     int64 // capacity that is out
@@ -297,7 +297,7 @@ func (h *budgetHistory) idle(b *modelBlock) {
 	synctest.Wait()
 }
 
-// compare checks that those were served whom the model has served.
+// compare checks that the same waiters were served as in the model.
 func (h *budgetHistory) compare() {
 	synctest.Wait()
 	for range len(h.results) {

@@ -80,8 +80,8 @@ func settled(t *testing.T, a *mem.Allocator) {
 	}
 }
 
-// The room is charged for its owner from the moment in which it is granted,
-// however late the owner comes for it.
+// The room is charged for its owner from the moment of the grant, however late
+// the owner takes it.
 func TestRoomThatWasGrantedIsTheOwners(t *testing.T) {
 	a, bufs := fullAllocator(t, 2, 4096)
 	first := a.Join(4096)
@@ -104,8 +104,8 @@ func TestRoomThatWasGrantedIsTheOwners(t *testing.T) {
 	settled(t, a)
 }
 
-// Everybody takes part in everything at once, and some are stopped at any
-// moment: in the moment of a grant, too.
+// All goroutines use all calls at once, and some waits are stopped at any
+// moment, also at the moment of a grant.
 func TestAStoppedWaitLosesNoRoom(t *testing.T) {
 	const workers = 16
 	seed := sluicetest.Seed(t)

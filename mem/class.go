@@ -41,7 +41,7 @@ type class struct {
 	_      [64]byte
 }
 
-// A class's flags send blocks through the slow doors, out or back.
+// A class's flags send blocks through the slow path, out or back.
 const (
 	flagCareful  = 1 << iota // Get has more to do than to take a block
 	flagPressure             // the budget is used up: give charges back at once

@@ -38,7 +38,7 @@ func (g *gauge) markCut(n int) {
 	}
 }
 
-// markLoose notes that what keeps the block from now on is views.
+// markLoose notes that only views keep the block from now on.
 func (g *gauge) markLoose() { g.loose.Store(atomic.LoadUint32(&g.took)) }
 
 // markHeld takes markLoose back: no checkout has number 0.

@@ -34,8 +34,8 @@ const (
 
 const (
 	sampleEvery = 128
-	// sampleMost bounds what a program that leaks in production spends on
-	// knowing it.
+	// sampleMost bounds the records that LeakSample keeps in a program that
+	// leaks.
 	sampleMost = 1 << 16
 )
 

@@ -16,7 +16,7 @@ import (
 var ErrNotAllocated = errors.New("mem: slice is not one that Malloc has out")
 
 // A slice is the record of memory that Malloc has handed out at least once. It
-// is known by the memory's address for as long as the memory lives, so that in
+// is found by the memory's address for as long as the memory lives, so that in
 // steady state neither Malloc nor Free changes the table. While the slice is
 // out its block has no data: the memory is held by its user alone, and the
 // collector takes what was never freed.

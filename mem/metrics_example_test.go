@@ -10,7 +10,8 @@ import (
 
 // writeBudget writes the figures of an allocator's budget in the text format
 // of Prometheus: the body of a handler for /metrics. Alert on the wait, not on
-// what is charged: a full budget is at work, a long queue is too small.
+// what is charged: a full budget is normal, a long queue means that it is too
+// small.
 func writeBudget(w io.Writer, s mem.Stats) {
 	for _, m := range []struct {
 		name, help string

@@ -25,9 +25,9 @@ func (u *budget) overdraftAfter() time.Time {
 // would wait for each other for ever. It is granted to the first in the queue.
 // The next one is granted when this one has come back or after overdraftAfter.
 //
-// It has come back when no more is charged than before it. Were that the limit
-// instead, one overdraft that a slow peer keeps would make all others wait for
-// the interval, one after the other.
+// It has come back when the charge is no higher than before it. If the charge
+// had to fall to the limit, one overdraft that a slow peer keeps would make all
+// others wait for the interval, one after the other.
 type overdraft struct {
 	bytes int64     // granted over the limit and not come back when last looked at
 	base  int64     // charged before the latest, or the limit if that is more

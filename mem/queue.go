@@ -18,8 +18,8 @@ type ticket struct {
 	prev, next *ticket // nil when it is not in a queue
 }
 
-// A queue is the tickets that wait, in the order of coming. It is used with
-// the budget's mu held; only its length can be had without.
+// A queue holds the waiting tickets, first in, first out. It is used with the
+// budget's mu held; only its length can be read without it.
 type queue struct {
 	ring ticket // before the first and after the last
 	n    atomic.Int64
@@ -156,7 +156,7 @@ func (m *alarm) set(u *budget, at time.Time) {
 	}
 }
 
-// lookAgain is what the alarm does.
+// lookAgain runs when the alarm goes off.
 func (u *budget) lookAgain() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -37,11 +37,11 @@ func (a *Allocator) TrySlab(n int) (Slab, error) {
 	return slabOf(b), nil
 }
 
-// cachedSlab is TrySlab when that takes no work: a free block is at hand, and
-// neither a budget nor the leak kit has a say. Otherwise the Slab is not
-// Valid, and TrySlab is the way. It is for callers with little stack left: a
-// goroutine whose stack never grows beyond its first 2 KiB is half as dear to
-// keep.
+// cachedSlab is the fast path of TrySlab: it takes a free block from the cache
+// when neither a budget nor the leak kit is in use. Otherwise the Slab is not
+// Valid, and the caller must use TrySlab. It is for callers with little stack
+// left: a goroutine whose stack never grows beyond its first 2 KiB costs half
+// as much to keep.
 func (a *Allocator) cachedSlab(n int) Slab {
 	if uint(n-1) >= maxClass {
 		return Slab{}

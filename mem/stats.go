@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// Stats are an allocator's figures, taken class by class while others go on:
-// each is right for a moment, they need not be of the same one. A checkout or
-// its end may show a moment late.
+// Stats are an allocator's figures, read class by class while other goroutines
+// go on: each is right for a moment, but not all for the same moment. A checkout
+// or its end may show a moment late.
 type Stats struct {
 	Name       string
 	CheckedOut int   // blocks that are out
@@ -27,8 +27,8 @@ type Stats struct {
 		// LongestWait is how long the first of them has waited, in nanoseconds in
 		// JSON.
 		LongestWait time.Duration
-		// Overdraft is the capacity granted beyond Limit now, because those who
-		// wait could not have gone on without it. What Get took is not in it.
+		// Overdraft is the capacity granted beyond Limit now, because waiting
+		// readers could not have gone on without it. What Get took is not in it.
 		Overdraft int64
 	}
 }

@@ -34,8 +34,8 @@ func witnessOf(word uint64, index uint32) uint64 {
 	return word>>genShift<<32 | uint64(index)
 }
 
-// detach ends the filling of a block of which cell last, the newest in use, is
-// still held.
+// detach ends the filling of a block. Cell last, the newest in use, is still
+// held.
 func (b *block) detach(last *cell) {
 	me := witnessOf(last.word.Load(), last.index)
 	b.witness.Store(me)
@@ -71,7 +71,7 @@ func (b *block) handOver(me uint64) {
 	}
 }
 
-// inUse reports whether the use of c that is named is not over.
+// inUse reports whether the named use of c still goes on.
 func (c *cell) inUse(name uint64) bool {
 	w := c.word.Load()
 	return w&liveMask != 0 && witnessOf(w, c.index) == name

@@ -19,8 +19,8 @@ import (
 // *net.OpError around os.ErrDeadlineExceeded, net.ErrClosed or [ErrReset];
 // those of the connection below are passed on as they are.
 //
-// It does not embed the inner connection: its other methods, SyscallConn
-// above all, would lead around the Conn.
+// It does not embed the inner connection: the other methods of that, above all
+// SyscallConn, would bypass the Conn.
 type Conn struct {
 	inner net.Conn
 	peer  *Conn // the other end of a Pipe

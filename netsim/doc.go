@@ -1,4 +1,4 @@
-// Package netsim makes a good network behave like the ones that are out there.
+// Package netsim makes a good network behave like a real one.
 //
 // For readers under test and under measurement, a [Reader] hands out at most
 // the next drawn number of bytes per Read, from any io.Reader, at next to no

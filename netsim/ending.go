@@ -6,11 +6,10 @@ import (
 	"syscall"
 )
 
-// Reset breaks the connection off, as a machine does that was switched off and
-// on: calls that wait and all later ones fail with [ErrReset], on this side
-// and, for a Pipe or TCP, on the other. Over another kind of connection the
-// other side sees whatever closing looks like there. Close is still to be
-// called.
+// Reset breaks the connection, like a machine that was restarted: waiting and
+// later calls fail with [ErrReset], on this side and, for a Pipe or TCP, on the
+// other side. Over another kind of connection the other side sees an ordinary
+// close. Close must still be called.
 func (c *Conn) Reset() { c.resetBecause("by Reset") }
 
 // Close closes the connection below, ends all calls that wait, and returns
@@ -31,7 +30,7 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// end is the beginning of the end, for a reason; only the first counts.
+// end starts to end the connection, for a reason; only the first call counts.
 func (c *Conn) end(reason error) (first bool) {
 	c.endOnce.Do(func() {
 		c.reason = reason

@@ -44,7 +44,7 @@ func TCPPipe(a, b Options) (*Conn, *Conn, error) {
 			dialed.Close()
 			return nil, nil, fmt.Errorf("netsim: TCPPipe: %w", err)
 		}
-		// Anybody on this machine may have found the port.
+		// Another process on this machine may have found the port.
 		if accepted.RemoteAddr().String() == dialed.LocalAddr().String() {
 			endA, endB := newPair(dialed, accepted, a, b)
 			return endA, endB, nil

@@ -2,8 +2,8 @@
 // it exports: what readers are made of, and no user needs. It cannot name mem's
 // types, because mem imports it. So each hook is an any that mem sets before
 // its importers are initialized, and whose type stands in the comment. An
-// importer asserts it once, in a package variable. What the functions do is
-// said where mem defines them.
+// importer asserts it once, in a package variable. The functions are documented
+// where mem defines them.
 package hooks
 
 var (

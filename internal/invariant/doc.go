@@ -1,4 +1,4 @@
-// Package invariant holds the checks that are too dear for every build. The
+// Package invariant holds the checks that cost too much for every build. The
 // cheap ones stand where they belong, always on; these run only in a binary
 // built with the tag invariants:
 //
@@ -7,7 +7,7 @@
 // The tag changes no type and no signature, so whatever compiles without it
 // compiles with it. Without it Enabled is the constant false and Check is an
 // empty function that the compiler inlines, so that a call costs nothing beyond the
-// evaluation of its arguments; where those are dear themselves, or the check
+// evaluation of its arguments; where those are costly themselves, or the check
 // needs state of its own, guard it:
 //
 //	if invariant.Enabled {
@@ -15,6 +15,6 @@
 //	}
 //
 // What is checked here is a fault of this module, never something that a
-// peer can cause. The package touches no bytes, and everything in it may be called from any
-// goroutine.
+// peer can cause. The package touches no bytes. Any goroutine may call its
+// functions.
 package invariant

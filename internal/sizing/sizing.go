@@ -25,15 +25,15 @@ const (
 	// exactAbove is the allocator's largest class: longer blocks are as long as
 	// was asked for, not the next power of two.
 	exactAbove = 4 << 20
-	// asksPerFrame requests in a row that are shorter than the longest of late
-	// do not make that shorter: they may be for the headers in between.
+	// asksPerFrame is how many shorter requests in a row do not lower the
+	// estimate of the frame length: they may be for headers between frames.
 	asksPerFrame = 4
 	// calmReads reads in a row that fill less than an eighth of the block
 	// halve it.
 	calmReads = 8
-	// recentReads is how many reads the length of recent messages is the
-	// longest of: a message that is longer costs a second read, so that rare
-	// ones may.
+	// recentReads is the number of reads over which the longest recent message
+	// is measured. A longer message costs a second read, which is acceptable
+	// when it is rare.
 	recentReads = 16
 	// dribble is the part of a block that reads are below when a block for what
 	// usually comes would stay nearly empty: a sixteenth costs a frame that comes
@@ -106,8 +106,8 @@ func (s *Sizing) Want() int {
 	return int(n)
 }
 
-// batch returns how many bytes are read for one place in the queue of those who
-// wait for memory: as many items with their headers, as long as the last ones,
+// batch returns how many bytes a reader may read for one place in the queue for
+// memory: as many items with their headers, as long as the last ones,
 // as a block has room for. What is read beyond whole items would have to be
 // held while others are served.
 func (s *Sizing) batch() int {

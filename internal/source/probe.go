@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A probe looks at a connection that has no descriptor, net.Pipe for one, by
-// reading nothing from it. Such a Read may wait for the peer, so that each has
-// a goroutine of its own, and one that is inside when the probe is stopped
-// stays there until the peer sends something or the connection ends.
+// A probe checks a connection that has no descriptor, such as net.Pipe, with a
+// Read of no bytes. Such a Read may wait for the peer, so each probe has its own
+// goroutine. If it is inside Read when the probe is stopped, it stays there
+// until the peer sends something or the connection ends.
 type probe struct {
 	r net.Conn
 

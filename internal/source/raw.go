@@ -13,8 +13,8 @@ import (
 type Memory interface {
 	// Drop gives back what can be spared, before a wait.
 	Drop()
-	// Take returns memory to read into after a wait, or nil when getting some
-	// takes more than a cache has at hand.
+	// Take returns memory to read into after a wait, or nil when the cache has
+	// none.
 	Take() []byte
 }
 

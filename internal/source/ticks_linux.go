@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ticks come at an interval. A time.Ticker's come a millisecond apart at the
-// least in a process that has nothing else to do: the runtime waits in
-// epoll_wait, whose timeout counts milliseconds. A timerfd is an event there.
+// ticks come at an interval. In an otherwise idle process the ticks of a
+// time.Ticker are at least a millisecond apart: the runtime waits in epoll_wait,
+// whose timeout counts milliseconds. A timerfd is an event there.
 type ticks struct {
 	every  time.Duration
-	timer  *os.File     // nil where there is none, of a process out of descriptors
+	timer  *os.File     // nil when it could not be made, as without free descriptors
 	ticker *time.Ticker // instead of it
 	room   [8]byte
 }
@@ -37,7 +37,7 @@ func (t *ticks) wait() {
 	if t.timer == nil {
 		<-t.ticker.C
 	} else if _, err := t.timer.Read(t.room[:]); err != nil {
-		time.Sleep(t.every) // it has no errors; but a loop must not spin
+		time.Sleep(t.every) // no error is expected; but a loop must not spin
 	}
 }
 

@@ -37,8 +37,9 @@ type Watch struct {
 	start  uint64          // number of this Start
 	conn   net.Conn        // what to probe without one
 	probe  *probe          // for a connection without a descriptor
-	// looking is held during a look, which would wait for the reader's own Read
-	// if that could begin before the look's end, and all others with it.
+	// looking is held during a look. Without it the reader's own Read could
+	// begin before the look has ended; the look would wait for that Read, and
+	// all other connections with it.
 	looking sync.Mutex
 }
 
@@ -49,9 +50,9 @@ var watches struct {
 	running bool
 }
 
-// Start has r looked at until Stop, and the error with which its Read would
-// fail at once sent to report, once and without waiting. What has neither a
-// descriptor nor deadlines is not looked at.
+// Start polls r until Stop. When r's Read would fail at once, the error is sent
+// to report, once and without waiting. A source with neither a descriptor nor
+// deadlines is not polled.
 func (w *Watch) Start(r io.Reader, report chan<- error) {
 	if !w.known {
 		w.known = true

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls below never block, so they do without telling the scheduler, which
-// costs a tenth of a small echo. Above longCall bytes the kernel may be busy for
-// so long that the scheduler had better know.
+// The calls below never block, so they do not notify the scheduler, which would
+// cost a tenth of a small echo. Above longCall bytes the kernel may be busy for
+// so long that the scheduler must be notified.
 const longCall = 64 << 10
 
 // Recv reads from a socket without waiting, whatever mode the socket is in; p
