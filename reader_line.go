@@ -22,8 +22,8 @@ func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 	return b.take(n), err
 }
 
-// lasting reports whether err is such that waiting for more is in vain: the
-// stream has ended or failed.
+// lasting reports whether waiting for more bytes is useless after err: the stream
+// has ended or failed.
 func (b *BufReader) lasting(err error) bool {
 	if b.x != nil && b.x.ctx != nil && b.x.ctx.Err() != nil {
 		return false

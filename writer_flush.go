@@ -129,8 +129,7 @@ func (b *BufWriter) seal() {
 	b.s = b.e
 }
 
-// grow makes room for copies: the block is full or there is none, and n bytes
-// more are at hand.
+// grow makes room to copy n more bytes: the block is full or there is none.
 func (b *BufWriter) grow(n int) error {
 	if b.Buffered() >= b.bound {
 		if _, err := b.flush("Flush", true); err != nil {

@@ -30,7 +30,7 @@ func (p budgetSlices) Get() []byte {
 
 type maker struct {
 	name string
-	// knows says that the pool takes back nothing but what it handed out.
+	// knows says that the pool takes back only what it handed out.
 	knows bool
 	make  func(size, capacity int) slicePool
 }
@@ -47,7 +47,7 @@ func eachPool(t *testing.T, f func(t *testing.T, m maker)) {
 	}
 }
 
-// array is the address of the first byte of b's array: who b is.
+// array is the address of the first byte of b's array: the identity of b.
 func array(b []byte) *byte { return &b[:1][0] }
 
 func TestGetHasTheSizeAndTheCapacity(t *testing.T) {

@@ -107,7 +107,7 @@ func (a *Allocator) GetContext(ctx context.Context, n int) (Buf, error) {
 // of a frame. It returns a block of at least n bytes, retained, or an error
 // that matches ErrBudget. Any number of goroutines may wait.
 //
-// Those who wait, here and in GetContext, are served first in, first out,
+// Requests that wait, here and in GetContext, are served first in, first out,
 // and no request overtakes them: a large request keeps smaller ones behind it
 // waiting. The place is kept until there is room or stop yields an error, which
 // the returned error then matches too. An error received from stop is always

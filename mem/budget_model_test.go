@@ -103,8 +103,8 @@ func (m *budgetModel) sleep(d time.Duration) {
 var errStopped = errors.New("stopped")
 
 // Random histories in a bubble of their own time, compared with the model after
-// each step: who is served, in which order, what is refused, and how much is
-// charged.
+// each step: which waiter is served, in which order, what is refused, and how
+// much is charged.
 func TestTheQueueDoesWhatItsModelDoes(t *testing.T) {
 	seed := sluicetest.Seed(t)
 	histories, steps := 60, 400
@@ -341,7 +341,7 @@ func (h *budgetHistory) compare() {
 	}
 }
 
-// finish gives everything back, those who wait as soon as they are served.
+// finish gives everything back, also what waiters get, as soon as they get it.
 func (h *budgetHistory) finish() {
 	for len(h.m.waiting) > 0 || len(h.held) > 0 {
 		before := len(h.m.waiting) + len(h.held)

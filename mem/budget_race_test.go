@@ -171,7 +171,7 @@ func TestCancelAgainstBeingServed(t *testing.T) {
 		served := make(chan got, 1)
 		wait(t, ctx, a, i, 4096, served)
 		var end sync.WaitGroup
-		if i%2 == 0 { // the one who is started last usually runs first
+		if i%2 == 0 { // the goroutine that is started last usually runs first
 			end.Go(bufs[0].Release)
 			end.Go(cancel)
 		} else {

@@ -114,7 +114,7 @@ func (s *sliceShard) grow() *[]atomic.Pointer[slice] {
 	return &places
 }
 
-// remove forgets r, unless its address is another's by now.
+// remove forgets r, unless another record has its address now.
 func (s *sliceShard) remove(r *slice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,8 +49,8 @@ func TestDrawPanicsOnImpossibleConditions(t *testing.T) {
 	}
 }
 
-// The seeds are fixed, so this cannot fail by chance; the bounds are what
-// would make a generator suspicious.
+// The seeds are fixed, so this cannot fail by chance; outside the bounds the
+// generator would be suspicious.
 func TestDrawnSizesAreUniform(t *testing.T) {
 	conditions := append(netsim.Conditions(),
 		netsim.Condition{Name: "whole range", Min: 1, Max: netsim.MaxRead},

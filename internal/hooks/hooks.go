@@ -26,9 +26,8 @@ var (
 	Taken any
 )
 
-// Parked is the memory of a block that its filler has let go and would like to
-// go on filling if others have kept it alive. It holds nothing: neither a
-// reference nor memory.
+// Parked names a block that its filler has released and may go on filling if
+// others have kept it alive. It holds nothing: neither a reference nor memory.
 type Parked struct {
 	Block any    // a weak pointer to it
 	Took  uint32 // the number of its checkout

@@ -14,9 +14,8 @@ import (
 )
 
 // floorsFile has the table that says on which floor each package of the library
-// stands. A package imports from lower floors only, and two on one floor know
-// nothing of each other. A package that is neither there nor in beside fails the
-// test.
+// stands. A package imports from lower floors only, never from its own floor. A
+// package that is neither there nor in beside fails the test.
 const floorsFile = "docs/architecture.md"
 
 var (

@@ -39,7 +39,7 @@ type loader struct {
 	pkgs map[string]*checked
 }
 
-// A checked package is as good as errs is empty.
+// A checked package is correct when errs is empty.
 type checked struct {
 	pkg   *types.Package
 	files []*ast.File

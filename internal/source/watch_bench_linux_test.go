@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-go/sluice/internal/source"
 )
 
-// BenchmarkADeadlineIsSeen says how long after a deadline was moved to the past
-// the reader that waits for memory hears of it: the median, and
-// what nine of ten stay below.
+// BenchmarkADeadlineIsSeen measures how long after a deadline was moved to the
+// past the reader that waits for memory is notified: the median and the 90th
+// percentile.
 func BenchmarkADeadlineIsSeen(b *testing.B) {
 	near, far := pair(b, "tcp")
 	defer far.Close()

@@ -42,7 +42,7 @@ type rest struct {
 	head   int
 	queued int // bytes in them
 
-	// parked is a block that was let go while others held parts of it. Its
+	// parked is a block that was released while others held parts of it. Its
 	// memory from parkedAt up to parkedLen is free; parkedAt 0 is no block.
 	parked              hooks.Parked
 	parkedAt, parkedLen int
