@@ -38,9 +38,9 @@ const (
 	gone
 )
 
-// Write sends p, borrowed until it returns, which it does at once: what the socket does
-// not take is copied and waits, within Options.QueueLimit. The error says that nothing
-// was written: ErrQueueFull, ErrConnClosed. What goes wrong later closes the connection.
+// Write sends p, borrowed until it returns. It never blocks: bytes that the socket does
+// not take are copied and queued, within Options.QueueLimit. After an error nothing was
+// written: ErrQueueFull, ErrConnClosed. A later failure closes the connection.
 //
 // Over TLS a write beyond the limit closes the connection with ErrQueueFull, since its
 // bytes are encrypted by then.
@@ -74,27 +74,28 @@ func (c *Conn[S]) submit(r op.Request) error {
 	return c.watcher.driver.Submit(c.name[0], r)
 }
 
-// Queued is how much memory what was written and waits for the peer holds, in bytes.
+// Queued returns how much memory the queued writes hold, in bytes.
 func (c *Conn[S]) Queued() int { return c.watcher.driver.Held(c.name[0]) }
 
-// Close closes the connection when what was written is out, for at most WriteTimeout. It
-// returns at once; Closed is called with net.ErrClosed.
+// Close closes the connection when all queued bytes are sent, after WriteTimeout at the
+// latest. It returns at once; Closed is called with net.ErrClosed.
 func (c *Conn[S]) Close() error { return c.fail(nil) }
 
-// fail has the connection closed: for err at once, and by Close without one.
+// fail posts the close of the connection: at once because of err, or as Close does when
+// err is nil.
 func (c *Conn[S]) fail(err error) error {
 	return c.watcher.driver.Post((*closing[S])(c), nil, err)
 }
 
-// Do has f called by the goroutine that makes the callbacks of this connection. The
-// error is ErrWatcherClosed: f is not called.
+// Do calls f on the goroutine that makes the callbacks of this connection. When it
+// returns an error, ErrWatcherClosed, f is not called.
 func (c *Conn[S]) Do(f func()) error {
 	return c.watcher.driver.Post(f, nil, nil)
 }
 
-// Pause has c not be read from, so that Data is not called any more; once more, maybe,
-// if Pause is called by neither Open nor Data of c itself. The end of a connection is not
-// noticed meanwhile, but for a write that fails.
+// Pause stops reading from c, so that Data is not called any more. It may be called once
+// more if Pause is called outside Open and Data of c. While c is paused the end of the
+// connection is noticed only by a failed write.
 func (c *Conn[S]) Pause() { c.paused = true }
 
 // Resume ends a Pause.
@@ -105,26 +106,26 @@ func (c *Conn[S]) Resume() {
 	}
 }
 
-// PaceBy has c be read from only while nothing waits for the peer of other, a connection
-// of the same watcher to which what c says is passed on, and no more while something
-// waits for its own.
+// PaceBy makes reading from c depend on other, a connection of the same watcher to which
+// the bytes of c are passed on: c is read from only while no bytes are queued for other's
+// peer. Bytes queued for c's own peer do not count any more.
 func (c *Conn[S]) PaceBy(other *Conn[S]) { c.pace = other }
 
-// Attach has conn, transferred, served by the watcher of c, with the same callbacks and
-// without TLS: the other side of a gateway, say. Open is not called.
+// Attach makes the watcher of c serve conn, transferred, with the same callbacks and
+// without TLS: for example the other side of a gateway. Open is not called.
 func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {
 	n := &Conn[S]{State: state, handler: c.handler, watcher: c.watcher, name: [1]net.Conn{conn}, opened: true}
 	n.proceed()
 	return n
 }
 
-// RemoteAddr returns the peer's address, and LocalAddr the other.
+// RemoteAddr returns the peer's address.
 func (c *Conn[S]) RemoteAddr() net.Addr { return c.name[0].RemoteAddr() }
 
 // LocalAddr returns the address of this end.
 func (c *Conn[S]) LocalAddr() net.Addr { return c.name[0].LocalAddr() }
 
-// ConnectionState returns what the handshake has agreed on. It is false without TLS.
+// ConnectionState returns the result of the TLS handshake; ok is false without TLS.
 func (c *Conn[S]) ConnectionState() (state tls.ConnectionState, ok bool) {
 	if c.secure == nil {
 		return state, false
@@ -143,7 +144,8 @@ func (c *Conn[S]) open() {
 	}
 }
 
-// proceed submits what comes next: a read; or, as long as writes wait, their end.
+// proceed submits the next operation: a read or, while writes are queued, a wait for
+// their end.
 func (c *Conn[S]) proceed() {
 	if c.pending || c.paused || c.phase != serves {
 		return
@@ -177,7 +179,7 @@ func (c *Conn[S]) proceed() {
 	c.pending = true
 }
 
-// read takes what a read has brought.
+// read handles the completion of a read.
 func (c *Conn[S]) read(r *OpResult) {
 	c.pending = false
 	if c.phase != serves {

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// DefaultHandshakeTimeout is the HandshakeTimeout of handlers that do not say.
+	// DefaultHandshakeTimeout is used when HandshakeTimeout is 0.
 	DefaultHandshakeTimeout = 10 * time.Second
-	// DefaultHandshakes is the Handshakes of handlers that do not say.
+	// DefaultHandshakes is used when Handshakes is 0.
 	DefaultHandshakes = 1024
 )
 
@@ -26,21 +26,20 @@ const (
 //	err := aio.Serve(ctx, listeners, aio.Options{}, h)
 //
 // Open, Data or Buf, and Closed of one connection are called by one goroutine, that of
-// the connection's watcher, in this order and never at once. None should wait for long.
-// Its fields are not changed once it serves.
+// the connection's watcher, in this order and never at the same time. None should block
+// for long. Do not change the fields while the handler serves.
 //
-// A connection is not read from while something that was written to it waits for its
-// peer: one that sends and does not read holds up itself, and nothing else. Reading goes
-// on when all is written.
+// A connection is not read from while bytes are queued for its peer: a peer that sends
+// and does not read delays only itself. Reading goes on when all is written.
 type ConnHandler[S any] struct {
 	// Open is called with each new connection; with TLS, after the handshake. An error
 	// closes the connection. It may be nil, as may all but one of Data and Buf.
 	Open func(c *Conn[S]) error
-	// Data is called with what has come, borrowed until it returns. An error closes
-	// the connection, when what was written before is out.
+	// Data is called with the received bytes, borrowed until it returns. An error
+	// closes the connection, after the bytes written before are sent.
 	Data func(c *Conn[S], p []byte) error
-	// Buf is Data for what is kept or passed on: b is transferred. There is one of the
-	// two.
+	// Buf is Data for bytes that are kept or passed on: b is transferred. Set exactly
+	// one of the two.
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Closed is called once for each connection for which Open was, or would have been,
 	// with the reason: io.EOF when the peer has ended; net.ErrClosed after Close;
@@ -48,8 +47,8 @@ type ConnHandler[S any] struct {
 	// returned; what the kernel or crypto/tls said. The addresses can still be asked for.
 	Closed func(c *Conn[S], reason error)
 
-	// TLS has every accepted connection begin with a handshake. The connection has no
-	// goroutine but during that. It is used as tls.Server does; sessions, client
+	// TLS makes every accepted connection begin with a handshake. The connection has a
+	// goroutine only during that. It is used as tls.Server does; sessions, client
 	// certificates, protocols and its callbacks work, and callbacks may wait.
 	//
 	// If crypto/tls does not go on after a temporary error, which Go 1.25 and 1.26 do,
@@ -66,7 +65,7 @@ type ConnHandler[S any] struct {
 	// goroutines call it, one for each watcher.
 	Refused func(remote net.Addr, err error)
 
-	// IdleTimeout is how long a connection may be silent: then it is closed with
+	// IdleTimeout is how long a connection may be silent. Then it is closed with
 	// ErrDeadline. 0 is no limit.
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
@@ -79,7 +78,7 @@ type ConnHandler[S any] struct {
 	standard   bool // TLS by the Std driver
 }
 
-// resumes says whether TLS works as this package wants it.
+// resumes returns an error when crypto/tls does not work as this package needs it.
 var resumes = tlsfed.Resumes
 
 // prepare checks the fields, and selects Std when resumes fails.
@@ -152,8 +151,8 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 }
 
 // WriteMany writes b, transferred, to each of conns: the bytes are not copied for each.
-// slow says what becomes of connections that lag. A connection that fails is closed, and
-// Closed hears why. Over TLS the bytes are copied, and encrypted, for each.
+// slow says what happens to slow connections. A connection that fails is closed, and
+// Closed is called with the reason. Over TLS the bytes are copied, and encrypted, for each.
 func (h *ConnHandler[S]) WriteMany(conns []*Conn[S], b mem.Buf, slow SlowPolicy) Spread {
 	defer b.Release()
 	var all Spread
@@ -173,7 +172,7 @@ func (h *ConnHandler[S]) WriteMany(conns []*Conn[S], b mem.Buf, slow SlowPolicy)
 	return all
 }
 
-// deadline is when something ends that may take so long; 0 is no limit.
+// deadline returns now plus limit, or the zero time when limit is 0.
 func deadline(limit time.Duration) time.Time {
 	if limit == 0 {
 		return time.Time{}

@@ -54,8 +54,8 @@ func (s *secure[S]) record(p []byte) error {
 	return s.deliver(len(p))
 }
 
-// deliver calls Data or Buf for as long as the session has something to be read, which
-// are at most so many bytes.
+// deliver calls Data or Buf while the session has decrypted bytes. most is how many to
+// expect, for the size of a Buf.
 func (s *secure[S]) deliver(most int) error {
 	c := s.conn
 	for c.phase == serves {
@@ -90,7 +90,7 @@ func (s *secure[S]) deliver(most int) error {
 	return nil
 }
 
-// forNow is err, unless it says that there is nothing to be read for the time being.
+// forNow returns err, or nil when err says that there are no bytes yet.
 func forNow(err error) error {
 	if err == tlsfed.ErrNoBytes {
 		return nil
@@ -98,10 +98,11 @@ func forNow(err error) error {
 	return err
 }
 
-// mostPlain is how many bytes one Data gets of a TLS connection at most: a record.
+// mostPlain is the most bytes that one Data gets from a TLS connection: one record.
 const mostPlain = 16 << 10
 
-// ended says what the end of the stream by err means.
+// ended handles the end of the stream by err. It returns the reason to close the
+// connection, or nil to go on.
 func (s *secure[S]) ended(err error) error {
 	c := s.conn
 	if err == ErrDeadline && c.opened && s.early {
@@ -115,7 +116,7 @@ func (s *secure[S]) ended(err error) error {
 		return err
 	}
 	if c.opened && c.paused {
-		return nil // resume comes to it
+		return nil // resume handles it
 	}
 	if c.opened {
 		if err := s.deliver(mostPlain); err != nil {
@@ -130,7 +131,7 @@ func (s *secure[S]) ended(err error) error {
 	return nil
 }
 
-// handshake looks how the handshake stands, when it is over or wants more.
+// handshake checks the state of the handshake, when it is over or needs more bytes.
 func (c *Conn[S]) handshake() {
 	s := c.secure
 	if c.phase != serves || c.opened {
@@ -153,8 +154,8 @@ func (c *Conn[S]) handshake() {
 	c.proceed()
 }
 
-// resume delivers what has come before the program wants it. It returns false when that
-// was the end.
+// resume delivers the bytes that came during a Pause. It returns false when the
+// connection has ended.
 func (s *secure[S]) resume() bool {
 	c := s.conn
 	if c.phase != serves || c.paused {
@@ -216,7 +217,7 @@ func (s *secure[S]) WriteRecordBuf(b mem.Buf) error {
 	return s.conn.submit(op.Request{Kind: op.WriteBuf, Single: b, Quiet: true}) //sluice:moved
 }
 
-// Wake has handshake called.
+// Wake posts a call of handshake.
 func (s *secure[S]) Wake() {
 	_ = s.conn.watcher.driver.Post((*woken[S])(s.conn), nil, nil)
 }

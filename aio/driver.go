@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// driver is what carries out the operations of one watcher. Its methods do what the
-// watcher's say.
+// driver carries out the operations of one watcher. Its methods are documented at the
+// watcher's.
 type driver interface {
 	// Submit takes over what r was transferred, also when it fails.
 	Submit(conn net.Conn, r op.Request) error
@@ -25,7 +25,7 @@ type driver interface {
 	Listen(l net.Listener) (net.Conn, error)
 	// Adopt takes over a connection of an op.Accept, and posts it with ctx.
 	Adopt(conn net.Conn, ctx any) error
-	// Post has Wait return a result with these, without an operation.
+	// Post makes Wait return a result with these, without an operation.
 	Post(ctx any, conn net.Conn, err error) error
 	// Load is how many connections there are.
 	Load() int
@@ -34,12 +34,12 @@ type driver interface {
 	Wait() ([]op.Result, error)
 	Shutdown(ctx context.Context) error
 	Close()
-	// Pin has the goroutine that calls Wait stay on one processor.
+	// Pin makes the goroutine that calls Wait stay on one processor.
 	Pin(cpuid int) error
 	Counters() op.Counters
 }
 
-// systemPoller is what this system tells readiness with; Std when with nothing.
+// systemPoller is the driver of this system's readiness poller; Std when it has none.
 var systemPoller = map[string]Driver{"epoll": Epoll, "kqueue": Kqueue, "": Std}[ready.System]
 
 // newDriver makes the driver that o asks for, and says why it is that one.
@@ -71,8 +71,8 @@ func newDriver(o Options) (d driver, kind Driver, reason string, err error) {
 	case err == nil:
 		return d, systemPoller, "asked for by Options.Driver", nil
 	case o.Driver == Auto && (errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM)):
-		// A sandbox may forbid it. Other reasons, like a lack of descriptors, are
-		// nothing that goroutines would mend.
+		// A sandbox may forbid it. Goroutines would not help against other
+		// reasons, such as a lack of descriptors.
 		return std.Open(settings), Std, fmt.Sprintf("the system refused %v: %v", systemPoller, err), nil
 	default:
 		return nil, 0, "", fmt.Errorf("aio: the system refused %v: %w", systemPoller, err)

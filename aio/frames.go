@@ -8,20 +8,20 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// DefaultFrameLimit is the Limit of Frames that do not say, in bytes.
+// DefaultFrameLimit is used when Frames.Limit is 0, in bytes.
 const DefaultFrameLimit = 1 << 20
 
 // ErrFrameTooLong: a frame has more bytes than Frames.Limit. It comes wrapped, with
 // the numbers.
 var ErrFrameTooLong = errors.New("aio: frame too long")
 
-// Frames cuts what one connection sends into whole frames, between its reads: a
-// frame that lies in one read is seen where it was read, and what is incomplete is
-// kept until the rest has come. There is one for each connection. Its memory follows
-// the bytes that have come, whatever the head of a frame promises: room for twice as
-// many, 1 KiB at least, rounded up to a block. There is none between whole frames.
+// Frames cuts the bytes of one connection into whole frames. A frame that lies in one
+// read is passed on without a copy; an incomplete one is kept until the rest has come.
+// Use one Frames for each connection. Its memory follows the bytes that have come,
+// whatever length the head of a frame announces: room for twice as many, 1 KiB at least,
+// rounded up to a block. Between whole frames it holds no memory.
 //
-// Its fields are not changed after the first call. It is for one goroutine at a time.
+// Do not change the fields after the first call. It is for one goroutine at a time.
 type Frames struct {
 	// Size returns how many bytes the frame has, with its head, that begins with the
 	// bytes given; or 0 when those are too few to tell. Its error ends the connection.
@@ -60,7 +60,7 @@ func LengthPrefix(n int) func(begin []byte) (int, error) {
 // whole, borrowed until it returns. It releases r.Buf. It returns the error of the
 // read, with io.ErrUnexpectedEOF for an end within a frame, of Size, of frame;
 // ErrFrameTooLong; or mem.ErrBudget when there was no memory for what is incomplete.
-// After an error Frames is empty and the connection has lost its place.
+// After an error Frames is empty, and the frame boundaries of the connection are lost.
 func (f *Frames) Completed(r *OpResult, frame func([]byte) error) error {
 	if r.Buf.Valid() {
 		defer r.Buf.Release()

@@ -52,7 +52,7 @@ const (
 	QueueClose
 )
 
-// DefaultBufferSize is the BufferSize of watchers that do not say, in bytes.
+// DefaultBufferSize is used when BufferSize is 0, in bytes.
 const DefaultBufferSize = 64 << 10
 
 // Options are the settings of a watcher. The zero value is ready to use.

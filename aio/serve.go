@@ -16,8 +16,8 @@ import (
 // operation, and comes back in OpResult.Context, needs none. ConnHandler is one with a
 // state for each connection.
 //
-// Neither method should wait for long: meanwhile nothing happens on the connections of
-// that watcher, and none is accepted on its listener.
+// Neither method should block for long: meanwhile that watcher serves none of its
+// connections and accepts none on its listener.
 type Handler interface {
 	// Accepted is called with each new connection, and submits its first operation to
 	// w. A connection that is not submitted, or whose submission was refused, is the
@@ -38,7 +38,7 @@ type Handler interface {
 	Completed(w *Watcher, r *OpResult)
 }
 
-// DefaultGrace is the Grace of servers that do not say.
+// DefaultGrace is used when Grace is 0.
 const DefaultGrace = 5 * time.Second
 
 // Server accepts connections and serves them on watchers; a new one goes to the watcher
@@ -61,10 +61,9 @@ type Server struct {
 	// is accepted: the place to ask for an affinity, or to keep the watcher for its
 	// Stats. An error ends Serve, which returns it.
 	Started func(w *Watcher, l net.Listener) error
-	// OnError hears of what does not end the server: a connection that could
-	// not be accepted for the time being (descriptors have run out, say), and
-	// writes that were cut off because Grace was over. It is called by several
-	// goroutines.
+	// OnError is called for errors that do not end the server: a connection that
+	// cannot be accepted for now (no descriptors left, for example), and writes that
+	// were cut off because Grace was over. Several goroutines call it.
 	OnError func(error)
 }
 
@@ -110,7 +109,7 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 	return r.err
 }
 
-// preparing is a Handler that has something to say about the options.
+// preparing is a Handler that adjusts the options.
 type preparing interface{ prepare(*serving) }
 
 // serving is one call of Serve.
@@ -129,7 +128,7 @@ type serving struct {
 	err        error // of the first failure; read when the goroutines have ended
 }
 
-// served is a watcher of a Serve.
+// served is a watcher of one call of Serve.
 type served struct {
 	*Watcher
 	coming atomic.Int32 // connections that were given to it, and that Load does not count

@@ -1,7 +1,7 @@
 package aio
 
-// Stats are the counters of one watcher. Those in the first group say how
-// things stand, the others have counted since the watcher was made.
+// Stats are the counters of one watcher. Those in the first group are current values,
+// the others count since the watcher was made.
 type Stats struct {
 	Conns       int   // connections that the watcher holds
 	Pending     int   // operations that are not complete

@@ -66,9 +66,9 @@ func (w *Watcher) Driver() (kind Driver, reason string) { return w.kind, w.reaso
 // what was still pending. An error that wraps ErrPollerClosed means that the
 // watcher cannot go on.
 //
-// It is for one goroutine at a time, since it takes back what the results before were
-// lent: a call while another one is under way panics. Another goroutine may take over
-// when the first one has returned and its results are done with.
+// It is for one goroutine at a time, since it ends the lease of the previous results: a
+// call while another one is under way panics. Another goroutine may call it when the
+// first call has returned and its results are no longer used.
 func (w *Watcher) WaitIO() ([]OpResult, error) {
 	if !w.inWait.CompareAndSwap(false, true) {
 		panic("aio: WaitIO is called by two goroutines at once, and each call takes back the results before")
@@ -108,7 +108,7 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// SetPollerAffinity has the goroutine that calls WaitIO run on one processor,
+// SetPollerAffinity makes the goroutine that calls WaitIO run on one processor,
 // from its next call on: WaitIO locks it to its thread, and the thread to the
 // processor, until the watcher is closed. gaio has two goroutines to pin; here
 // it is one, so this is the same as SetLoopAffinity, and the later call counts.

@@ -12,19 +12,19 @@ import (
 type SlowPolicy int
 
 const (
-	// SlowQueue has the bytes wait behind the others, within Options.QueueLimit;
+	// SlowQueue queues the bytes behind the others, within Options.QueueLimit;
 	// beyond it Options.QueuePolicy says whether the connection misses them or is
 	// closed.
 	SlowQueue SlowPolicy = iota
-	// SlowSkip has the connection miss these bytes: all of them, or none.
+	// SlowSkip skips the connection: it misses all of these bytes, or none.
 	SlowSkip
 	// SlowClose frees the connection. What is pending on it completes with
 	// ErrQueueFull.
 	SlowClose
 )
 
-// Spread says how many connections of a WriteMany fared how. The sum is that of
-// the connections which were given, unless the watcher was closed meanwhile.
+// Spread counts the connections of a WriteMany by outcome. The sum is the number of
+// connections given, unless the watcher was closed meanwhile.
 type Spread struct {
 	Written int // all bytes are in the kernel
 	Queued  int // some wait in the queue, and go out while a goroutine is in WaitIO
@@ -36,7 +36,7 @@ type Spread struct {
 // WriteMany writes b, transferred, to each of conns. The bytes are not copied for
 // each: what has to wait for several connections waits as references to the same
 // memory, which is copied once if it is a small part of a large block. slow says
-// what becomes of connections that lag.
+// what happens to slow connections.
 //
 // Only failures complete: an OpWrite with ctx, the connection and the error. A
 // connection that takes the bytes has no completion. The error of WriteMany itself

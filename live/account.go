@@ -12,9 +12,9 @@ type account struct {
 // minShare is what a ring may hold in any case.
 const minShare = 64 << 10
 
-// share returns how many bytes of frames one ring may keep that by itself may
-// keep own. While there is room for all, that is all; from half of it on, every
-// ring has the same part, so that they stay within the limit together.
+// share returns how many bytes of frames one ring may keep; own is its own bound.
+// Up to half of the limit that is own. From there on every ring has the same part
+// at most, so that together they stay within the limit.
 func (a *account) share(own int) int {
 	if a.most == 0 || a.held.Load() <= a.most/2 {
 		return own
@@ -27,9 +27,9 @@ func (a *account) share(own int) int {
 // Held returns how many bytes of memory the streams' rings keep.
 func (h *Hub) Held() int64 { return h.account.held.Load() }
 
-// Trim drops what the streams may not keep any more, also those that nothing is
-// published to. It is for use now and then: what is published to is trimmed with
-// each frame.
+// Trim drops the frames that streams may not keep any more, also of streams without
+// new frames. Call it from time to time: a stream with new frames is trimmed with each
+// of them.
 func (h *Hub) Trim() {
 	for _, s := range h.Streams() {
 		s.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// minEvicted is for how many bytes a viewer is worth closing.
+// minEvicted is the least number of queued bytes for which a viewer is closed.
 const minEvicted = 16 << 10
 
 // Queued returns about how many bytes the kernel holds for the writer's viewers,
@@ -18,9 +18,9 @@ func (w *Writer) Queued() int64 {
 	return n
 }
 
-// Evict closes the viewers for whom the kernel holds most, for ErrMemory, until
-// it holds n bytes less, and returns how many bytes that is. Viewers for whom
-// little is held stay: their going would free nothing.
+// Evict closes the viewers for which the kernel holds most, with ErrMemory, until it
+// holds n bytes less, and returns how many bytes that freed. Viewers for which little
+// is held stay: closing them would free almost nothing.
 func (w *Writer) Evict(n int64) (freed int64) {
 	all := w.Viewers()
 	slices.SortFunc(all, func(a, b *Viewer) int { return cmp.Compare(b.figures.queued.Load(), a.figures.queued.Load()) })

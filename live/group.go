@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A group is the viewers of one loop who are sent the same bytes at the same
-// time: most of them are at the same place, and what they are sent is gathered
-// once.
+// A group is the viewers of one loop that are sent the same bytes at the same time.
+// Most of them are at the same position, so the bytes are gathered once.
 type group struct {
 	loop    *loop
 	stream  *Stream
@@ -29,7 +28,8 @@ type group struct {
 	least atomic.Uint64 // position of the slowest active viewer, or nobody
 }
 
-// severalViewers is from how many on a batch is brought into one piece.
+// severalViewers is the number of viewers from which on a batch is copied into one
+// piece.
 const severalViewers = 4
 
 const nobody = math.MaxUint64
@@ -85,7 +85,8 @@ func (g *group) gather() (to uint64, more, over bool) {
 	return to, to < r.next, s.over
 }
 
-// serve sends everybody what is new, and reports whether there is more.
+// serve sends new frames to all viewers of the group, and reports whether there is
+// more.
 func (g *group) serve(now time.Time) bool {
 	to, more, over := g.gather()
 	from := g.pos
@@ -114,7 +115,7 @@ func (g *group) serve(now time.Time) bool {
 	return more
 }
 
-// survey finds who is furthest behind, and tells a publisher who waits for that.
+// survey finds the slowest active viewer, and notifies a publisher that waits for it.
 func (g *group) survey(now time.Time) {
 	s := g.stream
 	if !s.watched.Load() {
@@ -136,6 +137,6 @@ func (g *group) survey(now time.Time) {
 	s.mu.Unlock()
 }
 
-// lagging is for how long a viewer may take nothing before no publisher is
-// slowed down for its sake.
+// lagging is how long a viewer may take nothing before publishers stop waiting for
+// it.
 const lagging = 2 * time.Second

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangups tells of peers that have closed their connections, where nothing is
-// read that would say so: an epoll instance of a writer's own, in which a viewer
-// costs one entry of the kernel's, and nothing while it stays.
+// hangups reports peers that have closed their connections, where no read would show
+// that. It is an epoll instance of the writer: a viewer costs one entry in the
+// kernel, and no work while its connection stays open.
 type hangups struct {
 	file *os.File // of epoll; nil when there is none
 	raw  syscall.RawConn
 }
 
-// open begins to tell gone of the ids of viewers. It reports whether that is
+// open starts to call gone with the ids of viewers. It reports whether that is
 // possible here.
 func (h *hangups) open(gone func(id uint64)) bool {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)

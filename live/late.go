@@ -12,7 +12,7 @@ import "time"
 //	            <------------------------------------------------
 //	            at the next key frame that comes in time
 
-// A line is what is known of a slow viewer's connection. It belongs to the
+// A line holds what was measured of a slow viewer's connection. It belongs to the
 // viewer's owner.
 type line struct {
 	slow  bool          // it has been slow: looked at before each send
@@ -31,7 +31,7 @@ const (
 	usualQuota = 16 << 10
 	// rateTime is how often the line's rate is measured, at most.
 	rateTime = 100 * time.Millisecond
-	// catchUpTime is for how long a viewer who begins may be behind.
+	// catchUpTime is how long a new viewer may be behind.
 	catchUpTime = time.Second
 )
 
@@ -44,7 +44,7 @@ func quotaOf(rate float64) int {
 	return min(max(int(rate*quotaTime.Seconds()), minQuota), maxQuota)
 }
 
-// slowDown has v's line looked at from now on.
+// slowDown makes v's line measured from now on.
 func (v *Viewer) slowDown() {
 	if !v.line.slow {
 		v.line.slow = true
@@ -53,7 +53,7 @@ func (v *Viewer) slowDown() {
 	}
 }
 
-// look measures the line, and reports whether it takes more.
+// look measures the line, and reports whether it can take more.
 func (v *Viewer) look(now time.Time) bool {
 	l := &v.line
 	q, known := v.socket.queue(v.raw)

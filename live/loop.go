@@ -36,8 +36,7 @@ type loop struct {
 // scanEvery is how often a loop looks for viewers that stall.
 const scanEvery = 500 * time.Millisecond
 
-// Who is new has a line that nothing is known of: it is looked at more often,
-// for a while.
+// The line of a new viewer is not measured yet: it is checked more often for a while.
 const (
 	youngEvery = 100 * time.Millisecond
 	youngTime  = 2 * time.Second
@@ -208,9 +207,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// arm makes g due: when its merge time has passed since it was last, so that no
-// frame waits for longer than that. At the end of a stream there is nothing to
-// wait for.
+// arm schedules g for when its merge time has passed since it was last served, so that
+// no frame waits longer than that; at once at the end of its stream.
 func (l *loop) arm(g *group, now time.Time) {
 	merge := g.merge
 	if g.adapt {
@@ -323,8 +321,8 @@ func (l *loop) send(v *Viewer, b *batch, to uint64) {
 	l.place(v)
 }
 
-// close ends v, and takes it off all lists. Its socket is shut in order when it
-// got everything.
+// close ends v, and removes it from all lists. With ErrEnded the socket is shut down in
+// order.
 func (l *loop) close(v *Viewer, err error) {
 	if v.state == gone {
 		return
@@ -334,8 +332,7 @@ func (l *loop) close(v *Viewer, err error) {
 	l.remove(v)
 }
 
-// remove takes v off the loop's lists, of which work takes care of those of the
-// viewers that are behind or blocked.
+// remove takes v off the loop's lists, except behind and blocked: work cleans those.
 func (l *loop) remove(v *Viewer) {
 	i := slices.Index(l.viewers, v)
 	if i < 0 {

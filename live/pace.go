@@ -12,7 +12,7 @@ type pace struct {
 	waiting chan struct{}
 }
 
-// checkEvery is how often a publisher who waits looks at the clock.
+// checkEvery is how often a waiting publisher checks the clock.
 const checkEvery = 20 * time.Millisecond
 
 // tooFast reports whether the publisher of the frame with time at is so far
@@ -36,7 +36,7 @@ func (p *pace) ahead(s *Stream, at uint32) time.Duration {
 	return time.Duration(int32(at-p.first))*time.Millisecond - time.Duration(s.clock()-p.from)
 }
 
-// watch takes note that the publisher is too fast, or is not any more.
+// watch records whether the publisher is too fast.
 func (s *Stream) watch(fast bool) bool {
 	if fast != s.watched.Load() {
 		s.watched.Store(fast)
@@ -52,9 +52,9 @@ func (s *Stream) watch(fast bool) bool {
 	return fast
 }
 
-// slow makes a publisher who is too fast wait until no viewer is far behind, or
-// real time has come near. It is called with the lock held, gives it up
-// meanwhile, and reports whether p may go on.
+// slow blocks a publisher that is too fast until no viewer is far behind, or until real
+// time has nearly caught up. It is called with the lock held, releases it while it
+// waits, and reports whether p may go on.
 func (s *Stream) slow(p *Publisher, at uint32) bool {
 	r := &s.ring
 	if r.bodies.end < s.pace.safe && r.next < s.pace.safeSeq {
@@ -88,8 +88,8 @@ func (s *Stream) slow(p *Publisher, at uint32) bool {
 	return true
 }
 
-// slowest returns the number of the frame that is next for the viewer who is
-// furthest behind, of those that take something, or the oldest frame's.
+// slowest returns the number of the next frame for the slowest active viewer, or of
+// the oldest frame.
 func (s *Stream) slowest() uint64 {
 	r := &s.ring
 	if s.arriving > 0 || s.claims.open > 0 {
@@ -102,7 +102,7 @@ func (s *Stream) slowest() uint64 {
 	return max(least, r.first)
 }
 
-// caughtUp tells a publisher who waits that viewers have gone on.
+// caughtUp wakes a waiting publisher when viewers have made progress.
 func (s *Stream) caughtUp() {
 	if s.pace.waiting != nil {
 		close(s.pace.waiting)

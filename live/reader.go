@@ -8,15 +8,15 @@ import (
 // ReaderOptions configure a Reader.
 type ReaderOptions struct {
 	// FromStart begins at the stream's first frame if everything is still
-	// there, and otherwise where everybody begins, at the newest key frame.
+	// there, and otherwise at the newest key frame, as without it.
 	FromStart bool
 	// Bytes is about how much Next returns at the most; 128 KiB.
 	Bytes int
 }
 
-// A Reader reads a stream as an FLV file, for those who do not write to a
-// connection: a recorder. Like a viewer it is a cursor, and never holds the
-// stream up: when it falls out of the ring it goes on at the newest key frame.
+// A Reader reads a stream as an FLV file, for programs that do not send it to a
+// connection, such as a recorder. Like a viewer it is a cursor, and never delays the
+// stream: when it falls out of the ring it goes on at the newest key frame.
 // It is used by one goroutine at a time.
 type Reader struct {
 	s      *Stream
@@ -69,7 +69,8 @@ func (r *Reader) Next(ctx context.Context) (p []byte, dropped int, err error) {
 	return nil, dropped, io.EOF
 }
 
-// fill copies what there is into out, or returns what tells of more.
+// fill copies available frames into out, or returns a channel that is closed when
+// there are more.
 func (r *Reader) fill(dropped *int) <-chan struct{} {
 	r.out = r.out[:0]
 	s, c := r.s, &r.cursor
@@ -96,7 +97,7 @@ func (r *Reader) fill(dropped *int) <-chan struct{} {
 	return s.changed
 }
 
-// Close lets the stream go. A second Close does nothing.
+// Close ends the use of the stream. A second Close does nothing.
 func (r *Reader) Close() {
 	if r.s == nil {
 		return

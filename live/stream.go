@@ -27,7 +27,7 @@ type Stream struct {
 	latest   string // name of the latest publisher
 	over     bool
 	grace    *time.Timer
-	groups   []*group      // viewers who want to know of frames
+	groups   []*group      // notified of new frames
 	changed  chan struct{} // closed with the next change; nil when no goroutine waits
 	claims   claims
 	arriving int // viewers that no loop has looked at yet
@@ -35,7 +35,7 @@ type Stream struct {
 	pace     pace
 	received counters
 	sent     totals
-	watched  atomic.Bool // the publisher is so fast that viewers are looked after
+	watched  atomic.Bool // the publisher is too fast: loops survey their viewers
 }
 
 // counters of what a publisher sent, under the stream's lock.
@@ -85,7 +85,7 @@ func (s *Stream) Publisher() *Publisher {
 // clock is the time since the stream began, in ns.
 func (s *Stream) clock() int64 { return int64(time.Since(s.begun)) }
 
-// publisher makes a new publisher the one of this stream.
+// publisher adds a new publisher, which becomes the current one.
 func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

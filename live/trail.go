@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// A trail remembers when what a viewer's socket was given had come to the
-// stream, so that the kernel's count of bytes that the peer has not acknowledged
-// tells how old they are. It is used by the viewer's owner and by those who ask
-// for figures.
+// A trail remembers when the bytes written to a viewer's socket had come to the
+// stream. With it the kernel's count of unacknowledged bytes gives their age. The
+// viewer's owner and callers of Stats use it.
 type trail struct {
 	mu    sync.Mutex
 	marks [trailMarks]mark // a ring

@@ -85,12 +85,10 @@ func (v *Viewer) runUntil() error {
 	}
 }
 
-// linger is for how long a connection on which everything was sent is left to
-// the peer to close.
+// linger is how long the peer has to close a connection after everything was sent.
 const linger = 2 * time.Second
 
-// finish closes v's connection and says so. What is the loop's stays the
-// loop's.
+// finish closes v's connection and reports that. It does not change the loop's lists.
 func (v *Viewer) finish(err error) {
 	v.cursor.drop()
 	evicted := err == ErrStalled || err == ErrSlow || err == ErrControl || err == ErrMemory
@@ -140,9 +138,9 @@ func (v *Viewer) hangUp() {
 	})
 }
 
-// scan looks for viewers that stall: that have not acknowledged a byte for too
-// long although some are on their way. What the kernel still has counts, which
-// may be megabytes.
+// scan looks for viewers that stall: they have not acknowledged a byte for too long
+// although some are on their way. Bytes in the kernel's buffer count, which may be
+// megabytes.
 func (l *loop) scan(now time.Time) {
 	for i := len(l.viewers) - 1; i >= 0; i-- {
 		v := l.viewers[i]
@@ -190,8 +188,8 @@ func (l *loop) scanYoung(now time.Time) {
 	l.young = l.young[:n]
 }
 
-// judge finds viewers whose line is slow although their sockets are not full:
-// the network may queue as much.
+// judge finds viewers whose line is slow although their sockets are not full: the
+// network may hold that many bytes.
 func (l *loop) judge(v *Viewer, acked int64) {
 	age := v.trail.age(acked, v.stream.clock())
 	switch most := l.writer.options.Lag; {
@@ -202,8 +200,8 @@ func (l *loop) judge(v *Viewer, acked int64) {
 	}
 }
 
-// under returns the connection below TLS: to close that of a viewer who takes
-// nothing must not begin with a message to it.
+// under returns the connection below TLS: closing a viewer that takes nothing must not
+// start with a TLS message to it.
 func under(conn net.Conn) net.Conn {
 	if c, ok := conn.(*tls.Conn); ok {
 		return c.NetConn()
