@@ -129,7 +129,8 @@ func (b *BufWriter) seal() {
 	b.s = b.e
 }
 
-// grow makes room to copy n more bytes: the block is full or there is none.
+// grow makes room for copies when the block is full or there is none. The caller
+// has n more bytes to copy; the new block may hold fewer.
 func (b *BufWriter) grow(n int) error {
 	if b.Buffered() >= b.bound {
 		if _, err := b.flush("Flush", true); err != nil {

@@ -103,7 +103,7 @@ func (w *Watch) remove() {
 	w.report = nil
 }
 
-// look goes round until there is nothing to look at.
+// look polls the watched connections in a loop until there are none.
 func look() {
 	tick := newTicks(lookEvery)
 	defer tick.stop()

@@ -46,7 +46,7 @@ func (w *Window) forget() {
 	}
 }
 
-// letGo gives up the front's memory.
+// letGo releases the front's memory.
 func (w *Window) letGo() {
 	if w.slab.Valid() {
 		w.slab.Release()
@@ -56,7 +56,7 @@ func (w *Window) letGo() {
 	w.own, w.Buf = false, nil
 }
 
-// dropFront lets the front go with its bytes, as if they had been consumed.
+// dropFront drops the front and its bytes, as if they had been consumed.
 func (w *Window) dropFront() {
 	w.R = max(w.R, w.W)
 	w.forget()

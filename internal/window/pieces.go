@@ -94,7 +94,7 @@ func (x *rest) pop() piece {
 	case x.head == len(x.pieces):
 		x.pieces, x.head = x.pieces[:0], 0
 	case x.head >= 32 && x.head >= len(x.pieces)/2:
-		// A queue that never quite empties must not grow for ever.
+		// A queue that is never quite empty must not grow for ever.
 		n := copy(x.pieces, x.pieces[x.head:])
 		clear(x.pieces[n:])
 		x.pieces, x.head = x.pieces[:n], 0

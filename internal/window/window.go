@@ -48,16 +48,16 @@ type rest struct {
 	parkedAt, parkedLen int
 }
 
-// Init makes w the empty window at the beginning of a stream and lets go of
-// all that it has.
+// Init makes w the empty window at the beginning of a stream and releases all
+// that it has.
 func (w *Window) Init() {
 	w.Drop()
 	w.start = 0
 	w.lastByte, w.low, w.fixed = -1, 0, 0
 }
 
-// Drop lets go of all bytes, as if they had been consumed; none of them can be
-// taken back.
+// Drop drops all bytes, as if they had been consumed; none of them can be taken
+// back.
 func (w *Window) Drop() {
 	w.mark = -1
 	w.dropFront()
