@@ -1,5 +1,5 @@
 #!/bin/sh
-# The short way to go test -bench of the reader's scenarios: each variant of
+# Shortcut for go test -bench of the reader's scenarios: each variant of
 # reading the same bytes, side by side, with allocations and collections.
 set -eu
 

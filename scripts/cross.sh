@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles and vets for the systems that this machine is not. Tests are
-# compiled too, by vet, and run nowhere.
+# Compiles and vets for other systems than this one. Tests are
+# compiled too, by vet, but not run.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to it that the tools which make test needs are there: installs what is
+# Checks that the tools which make test needs are installed: installs what is
 # missing where it is root on a machine with apt, and says what to install
 # elsewhere. With -n it installs nothing.
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs every fuzz target of all modules for FUZZTIME (30s unless told), one
+# Runs every fuzz target of all modules for FUZZTIME (default 30s), one
 # after the other, and fails when one of them did.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ if [ -z "$targets" ]; then
 	exit 1
 fi
 
-# A loop in this shell, not behind a pipe, so that it can remember.
+# The loop must run in this shell, not behind a pipe, so that failed keeps its value.
 failed=
 while read -r dir name; do
 	echo "fuzz: $name in $dir"

@@ -308,7 +308,7 @@ func TestServeSecondSignalEndsItAtOnce(t *testing.T) {
 	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	<-posted // the publisher is told at the beginning of the end
+	<-posted // the publisher is notified when the shutdown begins
 	_, exit := s.end(t, syscall.SIGTERM)
 	if exit != ExitUnusable || !strings.Contains(s.stderr.String(), "sluice: serve: ended by a second signal") {
 		t.Errorf("exit code %d: %s", exit, s.stderr.String())

@@ -24,8 +24,8 @@ func tokenRun(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	return out.String(), errs.String(), exit
 }
 
-// tokenHolds checks that a URL carries a token that allows the action now, and
-// no longer than told.
+// tokenHolds checks that a URL carries a token that allows the action now, and no
+// longer than configured.
 func tokenHolds(t *testing.T, address string, action access.Action, stream string, expires time.Duration, began time.Time) {
 	t.Helper()
 	u, err := url.Parse(address)

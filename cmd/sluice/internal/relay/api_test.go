@@ -224,7 +224,7 @@ func TestKick(t *testing.T) {
 	if status, _ := s.do(t, "DELETE", "/api/clients/v1", bearer); status != 404 {
 		t.Errorf("again: %d", status)
 	}
-	// A publisher who waits to send hears of it at once.
+	// A publisher that waits to send is notified at once.
 	if status, _ := s.do(t, "DELETE", "/api/clients/p1", bearer); status != 204 {
 		t.Errorf("publisher: %d", status)
 	}

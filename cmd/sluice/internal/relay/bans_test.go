@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-// Who is kicked with a ban stays away, by address, stream or token, until the ban
-// is lifted or over; the bans are listed.
+// A session that was ended with a ban stays refused, by address, stream or token,
+// until the ban is lifted or expires; the bans are listed.
 func TestKickWithABan(t *testing.T) {
 	const secret = "a secret that is long enough"
 	token := func(id, stream string) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// edgeFast makes a server pull from an address without patience.
+// edgeFast makes a server pull from an address with short timeouts.
 func edgeFast(address string) func(*Server) {
 	return func(s *Server) {
 		o, err := newOrigin(s.host, []string{address}, func(o *edge.Options) {
@@ -149,7 +149,7 @@ func TestEdgeRefusesWhatTheOriginDoesNotHave(t *testing.T) {
 	}
 }
 
-// Whoever waits at the edge gets the stream when it begins at the origin.
+// A viewer that waits at the edge gets the stream when it begins at the origin.
 func TestEdgeWaitsForAStream(t *testing.T) {
 	far := rtmpServe(t, nil)
 	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-// A viewer who leaves is one who has closed the connection, and no broken pipe,
-// whether it closes or resets.
+// When a viewer leaves, the reason is that the peer closed the connection, and
+// not a broken pipe, whether it closes or resets.
 func TestViewersWhoLeaveAreNoErrors(t *testing.T) {
 	s := startRelay(t, nil)
 	clip := flvtest.Clip(t)
@@ -40,8 +40,8 @@ func TestViewersWhoLeaveAreNoErrors(t *testing.T) {
 	}
 }
 
-// Publishers are told that the server shuts down, in words, by a code after which
-// encoders try again.
+// Publishers are notified that the server shuts down, with a text and with a code
+// after which encoders try again.
 func TestPublisherIsToldOfTheShutdown(t *testing.T) {
 	s := rtmpServe(t, nil)
 	p := rtmpPush(t, s, "rtmp", "live", "s")

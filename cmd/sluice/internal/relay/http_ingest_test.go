@@ -88,7 +88,7 @@ func TestExpectContinue(t *testing.T) {
 	if status, _, text := readAnswer(t, r); status != 200 {
 		t.Errorf("%d %s", status, text)
 	}
-	// Who is refused hears that instead, and before the body.
+	// A refused publisher gets the refusal instead, before it sends the body.
 	_, r = s.raw(t, "POST /s.flv HTTP/1.1\nHost: a\nExpect: 100-continue\nTransfer-Encoding: chunked\n\n")
 	if status, _, text := readAnswer(t, r); status != 400 || !strings.Contains(text, "APP/NAME") {
 		t.Errorf("%d %s", status, text)

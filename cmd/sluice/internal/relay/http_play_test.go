@@ -136,8 +136,8 @@ func TestRefusedViewersAreDisconnected(t *testing.T) {
 	}
 }
 
-// Whoever waits gets the stream as soon as it is there, also later than
-// answers of other kinds may take, and stops to count when the client has gone.
+// A waiting viewer gets the stream as soon as it exists, also after the time
+// limit of other answers, and no longer counts when the client has gone.
 func TestWaitForAStream(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) {
 		c.times.Request, c.times.Answer, c.times.Header = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond

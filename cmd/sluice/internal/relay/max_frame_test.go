@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// The longest frame is the same whatever it comes by, and who sends a longer one
-// is told the setting.
+// The limit for frames is the same for every protocol, and a peer that sends a
+// longer frame gets the name of the setting.
 func TestMaxFrame(t *testing.T) {
 	const limit = 5 << 20
 	s := rtmpServe(t, func(c *relayConfig) { c.MaxFrame = limit })

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 )
 
-// A reload holds for those who come after it, ends nobody, and says what waits
-// for a restart.
+// A reload affects new sessions, ends none, and reports which settings wait for a
+// restart.
 func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 	s := startRelay(t, func(c *relayConfig) { c.MaxViewers = 1 })
 	clip := flvtest.Clip(t)

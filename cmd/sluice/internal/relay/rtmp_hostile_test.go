@@ -18,14 +18,14 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// rtmpImpatient is a server that gives nobody time to say what it wants.
+// rtmpImpatient is a server with a very short time limit for the first request.
 func rtmpImpatient(c *relayConfig) { c.times.Header = 200 * time.Millisecond }
 
 // rtmpStrict is a server that looks often at what it is sent.
 func rtmpStrict(c *relayConfig) { c.times.Rate = 300 * time.Millisecond }
 
-// rtmpHandshake is what a client sends before its first message: the version,
-// its part and an echo that nobody looks at.
+// rtmpHandshake is what a client sends before its first message: the version, its
+// part and an echo that is not checked.
 func rtmpHandshake() []byte {
 	p := make([]byte, 1+1536+1536)
 	p[0] = 3
@@ -206,7 +206,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			var reading sync.WaitGroup
-			if name != "pings" { // whose answers nobody takes
+			if name != "pings" { // whose answers are not read
 				reading.Go(func() { io.Copy(io.Discard, v.conn) })
 			}
 			flood := bytes.Repeat(message, 1+rtmpserver.ViewerBytes/len(message))
@@ -277,7 +277,7 @@ func TestRTMPSilentConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// A burst of viewers waits its turn, and all are served.
+// A burst of viewers waits for places, and all are served.
 func TestRTMPBurstOfViewersIsServed(t *testing.T) {
 	const viewers = 600
 	s := rtmpServe(t, func(c *relayConfig) { c.MaxHandshakes, c.MaxHandshakesPerAddress = 32, 16 })

@@ -13,7 +13,7 @@ import (
 )
 
 // Viewers who wait for their stream get every byte of it, whatever they and the
-// publisher are connected by, and are told how it ended.
+// publisher are connected by, and are notified how it ended.
 func TestRTMPEveryByteForEveryViewer(t *testing.T) {
 	for _, setting := range []string{"rtmp", "rtmps"} {
 		t.Run(setting, func(t *testing.T) {

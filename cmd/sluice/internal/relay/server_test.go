@@ -30,8 +30,8 @@ func TestDrain(t *testing.T) {
 	relayEventually(t, "two viewers", func() bool { return s.host.Gate.Usage().Viewers == 2 })
 	s.stop()
 	s.end(t)
-	// The publisher is told, the viewer has got everything, and the one who
-	// waited is not left waiting.
+	// The publisher is notified, the viewer has got everything, and the waiting
+	// viewer is ended.
 	if a := p.answered(t); a.status != 503 || !strings.Contains(a.text, "shutting down") {
 		t.Errorf("publisher: %+v", a)
 	}
@@ -62,7 +62,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Somebody who does not read cannot hold the end up.
+// A client that does not read cannot delay the shutdown.
 func TestDrainWithAViewerThatDoesNotRead(t *testing.T) {
 	s := startRelay(t, nil)
 	p := s.publishing(t, "/live/s.flv")

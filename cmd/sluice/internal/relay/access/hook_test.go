@@ -205,7 +205,8 @@ func TestHooksAtOnceAreBounded(t *testing.T) {
 	}
 }
 
-// Who waits for a turn that does not come is refused by the same timeout.
+// A request that waits too long for a free hook slot is refused by the same
+// timeout.
 func TestHookTurnIsWaitedForWithinTheTimeout(t *testing.T) {
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	g := hookServer(t, Options{HookConcurrency: 1, HookTimeout: time.Minute}, func(http.ResponseWriter, *http.Request) {
@@ -230,7 +231,7 @@ func TestHookTurnIsWaitedForWithinTheTimeout(t *testing.T) {
 	}
 }
 
-// The cheap rules come first: who has no token makes no work for the hook.
+// The cheap rules come first: a request without a token does not reach the hook.
 func TestHookIsAskedLast(t *testing.T) {
 	var asked atomic.Int64
 	inside, _ := ParseAllow("10.0.0.0/8")

@@ -192,8 +192,8 @@ func TestAskingKeepsAStreamThatNobodyWatchesYet(t *testing.T) {
 	}
 }
 
-// Whoever asks for a stream that is just being let go gets the next pull of it,
-// and never the end of the last.
+// A request for a stream whose pull is just ending gets the next pull, and never
+// the end of the last.
 func TestAskingWhileItIsLetGo(t *testing.T) {
 	ways(t, func(t *testing.T, serve func(*source, *testing.T) string) {
 		s := &source{answer: yes, deliver: forever}
@@ -295,7 +295,7 @@ func TestOriginThatRestarts(t *testing.T) {
 	}
 }
 
-// What has not come back after GiveUp is let go, also what nobody watches.
+// A stream that has not come back after GiveUp is given up, also without viewers.
 func TestGivesUp(t *testing.T) {
 	for _, second := range []string{missing, denied, broken} {
 		t.Run(second, func(t *testing.T) {

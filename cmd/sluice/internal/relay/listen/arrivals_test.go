@@ -94,7 +94,7 @@ func TestOldestOfAllGivesWay(t *testing.T) {
 	}
 }
 
-// Everybody in a burst is served, the addresses in turn.
+// All connections of a burst are served, round-robin by address.
 func TestBurstWaitsItsTurn(t *testing.T) {
 	a := arrivals(16, 8, time.Minute)
 	const hosts, each = 4, 1000
@@ -161,7 +161,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A random history: no limit is ever exceeded, nobody is lost, nothing is left.
+// A random history: no limit is ever exceeded, no connection is lost, nothing is
+// left.
 func TestArrivalsAtRandom(t *testing.T) {
 	seed := sluicetest.Seed(t)
 	a := arrivals(5, 2, time.Millisecond)
@@ -183,7 +184,7 @@ func TestArrivalsAtRandom(t *testing.T) {
 					}
 					a.mu.Unlock()
 					if rnd.IntN(10) == 0 {
-						select { // silent, until somebody else needs the place
+						select { // silent, until another connection needs the place
 						case <-ended:
 						case <-time.After(5 * time.Millisecond):
 						}

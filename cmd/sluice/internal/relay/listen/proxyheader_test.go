@@ -131,8 +131,8 @@ func TestConnectionFromAProxy(t *testing.T) {
 	}
 }
 
-// Nobody but a proxy is believed, and a proxy that says nothing is not waited
-// for.
+// A header is only accepted from a trusted proxy. A proxy's connection fails
+// without a whole header in time.
 func TestConnectionThatIsNotFromAProxy(t *testing.T) {
 	for _, c := range []struct {
 		trusted string

@@ -278,7 +278,7 @@ const legibleScript = `(() => {
 	return bad;
 })()`
 
-// named fails when something that can be operated has no name to be told by.
+// named fails when a control has no accessible name.
 func (b *tab) named() {
 	b.t.Helper()
 	if bad := value[[]string](b, `[...document.querySelectorAll("button, a[href], input, select, video")].filter((e) =>

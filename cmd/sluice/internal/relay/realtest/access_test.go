@@ -165,7 +165,8 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// Whoever is one too many hears that, and whoever leaves makes room.
+// A session above a limit is refused with that reason, and a session that ends
+// makes room.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--max-streams 1 --max-viewers 2 --grace 0"))

@@ -139,7 +139,7 @@ type viewer struct {
 	pause chan struct{} // closed to make it stop reading
 }
 
-// pausable stops yielding when it is told to, and then never goes on.
+// pausable stops yielding when it is paused, and then never goes on.
 type pausable struct {
 	src   tagSource
 	pause chan struct{}

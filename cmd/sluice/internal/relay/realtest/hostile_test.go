@@ -148,7 +148,7 @@ func afterHandshake(run func(net.Conn, *rand.Rand) error) func(net.Conn, *rand.R
 		if _, err := w.Write(hello); err != nil {
 			return err
 		}
-		// The answer goes to whoever reads this connection; C2 need not echo it.
+		// The answer goes to the reader of this connection; C2 need not echo it.
 		if _, err := w.Write(hello[1:]); err != nil {
 			return err
 		}

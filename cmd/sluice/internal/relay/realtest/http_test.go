@@ -23,7 +23,7 @@ import (
 
 func bytesReader(p []byte) io.Reader { return bytes.NewReader(p) }
 
-// patience ends every connection of a client that nobody has ended.
+// patience is the time limit of a client's connection.
 const patience = 2 * time.Minute
 
 // dial connects, over TLS when secure.
@@ -43,7 +43,7 @@ func dialErr(address string, secure bool) (net.Conn, error) {
 		return nil, err
 	}
 	if secure {
-		// The certificate is one that nobody has signed.
+		// The certificate is self-signed.
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	}
 	return conn, conn.SetDeadline(time.Now().Add(patience))

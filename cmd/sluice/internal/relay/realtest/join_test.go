@@ -64,8 +64,8 @@ func TestLateJoiners(t *testing.T) {
 			}
 		}
 	})
-	// One video and one audio stream, and nothing that ffmpeg takes for more:
-	// whoever comes late has the metadata too, which must be at time 0.
+	// One video and one audio stream, and nothing that ffmpeg takes for more: a
+	// late viewer gets the metadata too, which must be at time 0.
 	for _, url := range []string{"http://" + s.HTTP + "/live/s.flv", "rtmp://" + s.RTMP + "/live/s"} {
 		p := ffmpeg(t, "-loglevel", "error", "-t", "1", "-i", url, "-map", "0", "-c", "copy", "-f", "framecrc", "-")
 		if code := p.wait(t, patient(15*time.Second)); code != 0 {

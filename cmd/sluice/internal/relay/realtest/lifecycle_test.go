@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// SIGTERM: nobody is let in any more, and everybody who is there gets what is
-// on its way before the program ends with success.
+// SIGTERM: no new session is admitted, and the active ones get their pending data
+// before the program ends with success.
 func TestTermDrains(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--grace 0 --merge 350ms"))

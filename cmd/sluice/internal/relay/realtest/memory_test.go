@@ -67,7 +67,7 @@ func TestMaxMemory(t *testing.T) {
 		defer c.Close()
 		halves = append(halves, c)
 		fmt.Fprintf(c, "POST /live/half%d.flv HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n", i)
-		// Who is refused has its answer while it sends, or right after.
+		// A refused publisher gets its answer while it sends, or right after.
 		c.SetDeadline(time.Now().Add(patient(5 * time.Second)))
 		_, _ = c.Write(half)
 		c.SetDeadline(time.Now().Add(150 * time.Millisecond))

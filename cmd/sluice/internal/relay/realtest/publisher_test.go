@@ -52,8 +52,7 @@ func TestPublisherComesBack(t *testing.T) {
 	p.end(t)
 }
 
-// ffmpeg is killed, and started again by whoever looks after it: the viewers
-// stay, over RTMP and over HTTP.
+// ffmpeg is killed and started again: the viewers stay, over RTMP and over HTTP.
 func TestFFmpegComesBack(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--grace 20s"))
@@ -141,7 +140,7 @@ func TestPublisherPlaysItsFileAgain(t *testing.T) {
 	}
 }
 
-// When nobody comes back, the viewers are told that it is over.
+// When the publisher does not come back, the viewers are notified of the end.
 func TestGraceEnds(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--grace 1s"))
@@ -222,7 +221,7 @@ func TestTakeOver(t *testing.T) {
 	f.finish(t)
 }
 
-// What nobody publishes is refused at once, whoever asks.
+// A stream without a publisher is refused at once, for every protocol.
 func TestUnknownStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{tls: true})

@@ -42,9 +42,9 @@ type options struct {
 // flags splits a line of flags at spaces.
 func flags(line string) options { return options{flags: strings.Fields(line)} }
 
-// serve starts a server and waits until it listens. Later flags win, so o's
-// may name an address. When the test ends, the server is told to end; it must
-// do that with no word of a panic or of a race.
+// serve starts a server and waits until it listens. Later flags win, so o's may
+// name an address. When the test ends, the server is stopped; its log must have
+// no panic and no race.
 func serve(t testing.TB, o options) *server {
 	t.Helper()
 	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}
@@ -206,7 +206,7 @@ func (s *server) clients(t testing.TB) []clientInfo {
 	return answer.Clients
 }
 
-// awaitLive waits until somebody publishes the stream.
+// awaitLive waits until the stream has a publisher.
 func (s *server) awaitLive(t testing.TB, name string) {
 	t.Helper()
 	eventually(t, patient(15*time.Second), func() string {
@@ -231,7 +231,7 @@ func (s *server) awaitViewers(t testing.TB, name string, n int, limit time.Durat
 	})
 }
 
-// certificate makes a key and a certificate for 127.0.0.1 that nobody has signed.
+// certificate makes a key and a self-signed certificate for 127.0.0.1.
 func certificate(t testing.TB) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/flv"
 )
 
-// recFault is a file in memory that fails as it is told to.
+// recFault is a file in memory that fails as configured.
 type recFault struct {
 	data       []byte
 	room       int   // bytes that it takes, then err; negative: any number
@@ -68,7 +68,7 @@ func (f *recFault) Truncate(n int64) error {
 func (f *recFault) Sync() error  { f.syncs++; return f.syncErr }
 func (f *recFault) Close() error { f.closed++; return f.closeErr }
 
-// recTags are n tags after which one can be told from the other.
+// recTags returns n tags that all differ.
 func recTags(n int) []recTag {
 	tags := []recTag{recVideo(0, recConfig), recAudio(0, recAAC)}
 	for i := range n {

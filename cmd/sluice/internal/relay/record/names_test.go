@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// hostileNames are what somebody may call a stream to get out of the directory.
+// hostileNames are stream names that try to escape from the directory.
 var hostileNames = []string{
 	"../../etc/passwd", "/etc/passwd", "a/../../b", "..", ".", "", "/", "//", "a//b", "a/./b", "a/.hidden",
 	`a\..\b`, `C:\x`, "C:x", "a\x00b", "a\nb", "\xff\xfe/\xff", "a/" + strings.Repeat("x", 5000),

@@ -63,7 +63,7 @@ func TestClientThatIsStoppedBeforeItCanBe(t *testing.T) {
 	}
 	c.End(live.ErrClosed)
 	wantLine(t, log, "viewer ended", "reason=kicked")
-	// Nobody is stopped who has ended.
+	// An ended session is not stopped again.
 	kicked = nil
 	c.Attach(nil, func(err error) { kicked = err })
 	if kicked != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// api answers what is below /api/.
+// api answers requests below /api/.
 func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 	if !ownPage(rw, r) {
 		return

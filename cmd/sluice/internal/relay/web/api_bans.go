@@ -31,8 +31,8 @@ func (w *Server) bans(rw http.ResponseWriter, r *http.Request, id string) {
 	}
 }
 
-// postBan bans what the query says: by, value, action, for. Who is on and under
-// the ban is ended.
+// postBan adds the ban that the query describes: by, value, action, for. Active
+// sessions that match it are ended.
 func (w *Server) postBan(rw http.ResponseWriter, r *http.Request) {
 	if !w.mayChange(rw, r) {
 		return
@@ -61,7 +61,7 @@ func banTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// banned ends the sessions that are under a ban, and logs it.
+// banned ends the sessions that match a ban, and logs it.
 func (w *Server) banned(b access.Ban, r *http.Request) {
 	ended := 0
 	for _, c := range w.Register.List() {
@@ -85,8 +85,8 @@ func (w *Server) liftBan(rw http.ResponseWriter, r *http.Request, id string) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// banClient bans a session by what the query says: ?ban=10m&by=address, which is
-// the default, stream, or token.
+// banClient bans a session as the query says: ?ban=10m&by=address, stream or
+// token; address is the default.
 func (w *Server) banClient(c *session.Client, r *http.Request) (access.Ban, error) {
 	q := r.URL.Query()
 	within, err := banTime(q.Get("ban"))

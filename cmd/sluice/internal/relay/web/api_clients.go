@@ -38,7 +38,7 @@ func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 	answerJSON(rw, map[string]any{"clients": list})
 }
 
-// deleteClient ends a session, and with ?ban=TIME keeps it out for that long.
+// deleteClient ends a session, and with ?ban=TIME also bans it.
 func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string) {
 	if !w.mayChange(rw, r) {
 		return

@@ -31,9 +31,9 @@ type ServerInfo struct {
 
 // MemoryInfo is the memory that media passes through, in bytes.
 type MemoryInfo struct {
-	Out    int64 `json:"out"`    // held by somebody
-	Idle   int64 `json:"idle"`   // free, and kept for the next
-	Pinned int64 `json:"pinned"` // the part of out in blocks that only small pieces keep
+	Out    int64 `json:"out"`    // in use
+	Idle   int64 `json:"idle"`   // free, kept for reuse
+	Pinned int64 `json:"pinned"` // the part of out in blocks that only views keep
 }
 
 // StreamInfo is one stream in the API.
@@ -142,13 +142,13 @@ func wantsHistory(r *http.Request) (bool, error) {
 	}
 }
 
-// people are the sessions of one stream.
+// people holds the sessions of one stream.
 type people struct {
 	publisher *session.Client
-	protocols map[string]int // viewers by theirs
+	protocols map[string]int // viewers by protocol
 }
 
-// whoIsWhere sorts the sessions by stream.
+// whoIsWhere groups the sessions by stream.
 func (w *Server) whoIsWhere() map[string]people {
 	where := map[string]people{}
 	for _, c := range w.Register.List() {

@@ -20,28 +20,28 @@ const (
 	maxTrailers  = 64      // lines behind the last chunk
 )
 
-// A body is FLV in the body of a request. It reads off the connection into
-// counted memory: a tag that lies in one chunk is handed on where it was
-// received, and one that the edge of a chunk cuts is copied together.
+// A body reads FLV from the body of a request, from the connection into counted
+// memory. A tag inside one chunk is not copied; a tag that spans chunks is copied
+// into one piece.
 type body struct {
 	raw      *sluice.BufReader // the connection
 	watchdog *session.Watchdog
 	chunked  bool
-	left     int64 // bytes of this chunk, or of the body, that are not fed yet
+	left     int64 // bytes of this chunk, or of the body, that were not fed yet
 	inChunk  bool  // the line end behind the chunk has not been read
 	over     bool
 
 	fed   *sluice.BufReader // the body's bytes
 	tags  *flv.Decoder
 	begun bool                   // the header of the file has been read
-	edge  int64                  // how many of the body's bytes there are up to where a tag begins, the last that is known
-	head  [flv.TagHeaderLen]byte // of that tag, as far as it was fed by itself
-	heads int                    // so many bytes
+	edge  int64                  // offset in the body of the last known beginning of a tag
+	head  [flv.TagHeaderLen]byte // header of that tag, as far as it was fed in parts
+	heads int                    // number of bytes in head
 }
 
 // newBody reads a body from raw: chunked (RFC 9112, section 7.1) when length is
-// negative, of tags with payloads of at most maxTag bytes. close gives the
-// memory back.
+// negative, of tags with payloads of at most maxTag bytes. close releases the
+// memory.
 func newBody(raw *sluice.BufReader, p *session.Watchdog, length int64, maxTag int) *body {
 	raw.SetLimits(sluice.Options{Line: maxChunkLine})
 	b := &body{raw: raw, watchdog: p, chunked: length < 0, left: max(length, 0), fed: sluice.NewBufReaderFed()}
@@ -55,8 +55,8 @@ func (b *body) close() {
 	b.raw.Recycle()
 }
 
-// next returns the next tag, retained. io.EOF is the end of a body that ends
-// where a tag ends.
+// next returns the next tag, retained. io.EOF means that the body has ended after
+// a whole tag.
 func (b *body) next() (flv.Tag, error) {
 	for {
 		tag, err := b.parse()
@@ -83,8 +83,8 @@ func (b *body) parse() (flv.Tag, error) {
 	return b.tags.Next()
 }
 
-// feed waits for more of the body and gives it to the parser, or tells it that
-// there is no more.
+// feed waits for more of the body and passes it to the parser, or tells the
+// parser that the body has ended.
 func (b *body) feed() error {
 	if b.left == 0 && !b.over {
 		if err := b.nextChunk(); err != nil {
@@ -115,13 +115,13 @@ func (b *body) feed() error {
 	return b.fed.FeedBuf(buf)
 }
 
-// copyBelow is the size in bytes under which a part of a tag is copied at once.
-// It will be in any case, and a queue of single bytes would need many times
-// their memory.
+// copyBelow is the size in bytes below which a part of a tag is copied at once.
+// It has to be copied in any case, and a queue of tiny parts would need many
+// times their memory.
 const copyBelow = 4 << 10
 
-// piece waits until something is there that is worth to be fed, and returns how
-// many bytes, and whether they are whole tags.
+// piece waits until there are enough bytes to feed, and returns how many, and
+// whether they are whole tags.
 func (b *body) piece() (n int, whole bool, err error) {
 	for more := 1; ; {
 		if err := b.await(more); err != nil {
@@ -132,8 +132,8 @@ func (b *body) piece() (n int, whole bool, err error) {
 			view = view[:b.left]
 		}
 		if !b.begun {
-			// No more than the file's header, so that it is known where the
-			// first tag begins. Its own length is hardly ever another.
+			// Feed only the file's header, to find where the first tag begins.
+			// Its length is nearly always flv.HeaderLen.
 			lacks := max(flv.HeaderLen-int(b.fed.TotalRead()), 1)
 			return min(len(view), lacks), false, nil
 		}
@@ -152,8 +152,8 @@ func (b *body) piece() (n int, whole bool, err error) {
 	}
 }
 
-// lacks returns how many bytes the parser lacks up to where a tag ends, or up to
-// where that can be told; 0 where a tag begins.
+// lacks returns how many bytes are missing up to the end of the tag, or, before
+// the tag's length is known, to know it; 0 at the beginning of a tag.
 func (b *body) lacks() int {
 	if n := b.edge - b.fed.TotalRead(); n > 0 {
 		return int(n)
@@ -164,8 +164,8 @@ func (b *body) lacks() int {
 	return 0
 }
 
-// part takes note of a part of a tag, borrowed, that is about to be fed, and
-// returns its length.
+// part records a part of a tag, borrowed, that is about to be fed, and returns
+// its length.
 func (b *body) part(p []byte) int {
 	if b.fed.TotalRead() < b.edge {
 		return len(p)
@@ -178,11 +178,11 @@ func (b *body) part(p []byte) int {
 	return len(p)
 }
 
-// wholeTags looks for whole tags in p, which begins where a tag begins. It
-// returns where the last of them ends, which may be a little behind p: some
-// senders write the size after a tag together with the next one, and the tag
-// does not wait for it. next is how much of p it takes for the first tag to be
-// whole, 0 when that cannot be told.
+// wholeTags finds the whole tags in p, which begins with a tag. end is the end of
+// the last one, which may be a few bytes after p: some senders send the size that
+// follows a tag together with the next tag, and a tag is not delayed for it. next
+// is how many bytes after end the next tag needs to be whole, 0 when that is not
+// known.
 func wholeTags(p []byte) (end, next int) {
 	for end < len(p) {
 		rest := p[end:]
@@ -198,7 +198,7 @@ func wholeTags(p []byte) (end, next int) {
 	return end, 0
 }
 
-// tagLen is the length of a tag in bytes, with its header and the size behind it.
+// tagLen is the length of a tag in bytes, with its header and the size after it.
 func tagLen(head []byte) int {
 	return flv.TagHeaderLen + (int(head[1])<<16 | int(head[2])<<8 | int(head[3])) + flv.PrevTagSizeLen
 }
@@ -232,7 +232,7 @@ func (b *body) line() ([]byte, error) {
 	}
 }
 
-// excuse returns nil when the read that failed with err is to be repeated.
+// excuse returns nil when the read that failed with err should be repeated.
 func (b *body) excuse(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -244,7 +244,7 @@ func (b *body) excuse(err error) error {
 	return err
 }
 
-// nextChunk reads up to the bytes of the next chunk, or to the end.
+// nextChunk reads up to the data of the next chunk, or to the end of the body.
 func (b *body) nextChunk() error {
 	if !b.chunked {
 		b.over = true
@@ -285,8 +285,8 @@ func (b *body) nextChunk() error {
 	return fmt.Errorf("%w: more than %d lines behind the last chunk", errFraming, maxTrailers)
 }
 
-// chunkLen reads the line before a chunk: hexadecimal digits, and extensions,
-// which nobody uses.
+// chunkLen parses the line before a chunk: hexadecimal digits, and extensions,
+// which are ignored.
 func chunkLen(line []byte) (n int64, ok bool) {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	digits = bytes.TrimRight(digits, " \t")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// cors says which pages of other servers may read from this one (the Fetch
+// cors holds the origins whose pages may read from this server (the Fetch
 // standard, section 3.2).
 type cors struct {
 	all     bool
@@ -28,11 +28,11 @@ func newCORS(setting []string) cors {
 	return c
 }
 
-// cors is what the settings say at the moment.
+// cors returns the current CORS settings.
 func (w *Server) cors() cors { return newCORS(w.Config().CORS) }
 
-// admits reports whether the page that a request comes from may read the
-// answer: there is none, it is this server's own, or an allowed one.
+// admits reports whether the page that sent a request may read the answer: the
+// request has no page, or a page of this server, or one of an allowed origin.
 func (c cors) admits(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	return origin == "" || sameOrigin(r) || c.all || slices.Contains(c.origins, strings.ToLower(origin))
@@ -49,7 +49,7 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// allow adds the fields that let the page read the answer.
+// allow adds the header fields that let the page read the answer.
 func (c cors) allow(h http.Header, r *http.Request) {
 	if c.all {
 		h.Set("Access-Control-Allow-Origin", "*")
@@ -61,8 +61,8 @@ func (c cors) allow(h http.Header, r *http.Request) {
 	}
 }
 
-// preflight answers OPTIONS for media, which pages of other origins may play and
-// not publish.
+// preflight answers OPTIONS for media. Pages of other origins may play but not
+// publish.
 func (c cors) preflight(rw http.ResponseWriter, r *http.Request) {
 	const methods = "GET, HEAD"
 	h := rw.Header()

@@ -9,9 +9,9 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
-// mayRead reports whether a request may read the API and the metrics, and
-// answers it if not: the API token is asked of all, wherever they come from;
-// without one, all may read.
+// mayRead reports whether a request may read the API and the metrics, and answers
+// it if not. Every request needs the API token, also from this machine; when none
+// is configured, every request may read.
 func (w *Server) mayRead(rw http.ResponseWriter, r *http.Request) bool {
 	want := w.Config().APIToken
 	if want == "" || hasToken(r, want) {
@@ -23,8 +23,8 @@ func (w *Server) mayRead(rw http.ResponseWriter, r *http.Request) bool {
 }
 
 // mayChange reports whether a request may change something, and answers it if
-// not: that takes the API token. An address proves nothing, since behind a
-// proxy on this machine everybody comes from this machine.
+// not. That needs the API token. The address proves nothing: behind a proxy on
+// this machine every request comes from this machine.
 func (w *Server) mayChange(rw http.ResponseWriter, r *http.Request) bool {
 	if w.Config().APIToken == "" {
 		answerError(rw, http.StatusForbidden, "nothing can be changed without an API token: set "+config.EnvAPIToken+" in the server's environment")
@@ -40,9 +40,8 @@ func hasToken(r *http.Request, want string) bool {
 	return subtle.ConstantTimeCompare(got[:], wanted[:]) == 1 && ok
 }
 
-// ownPage reports whether a request is no page's, or one of this server's, and
-// answers it if not. A link from elsewhere that a person follows is no page's
-// request.
+// ownPage reports whether a request does not come from a page of another origin,
+// and answers it if it does. Following a link from another site is allowed.
 func ownPage(rw http.ResponseWriter, r *http.Request) bool {
 	following := r.Header.Get("Sec-Fetch-Mode") == "navigate" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	if following || !foreignPage(r) {
@@ -52,7 +51,7 @@ func ownPage(rw http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// foreignPage reports whether a page of another origin makes a request. Browsers
+// foreignPage reports whether a page of another origin sent a request. Browsers
 // say so in Sec-Fetch-Site (Fetch Metadata, section 2.2) over TLS and on this
 // machine; older ones, and those elsewhere, in Origin.
 func foreignPage(r *http.Request) bool {

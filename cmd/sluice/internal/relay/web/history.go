@@ -11,8 +11,8 @@ import (
 // maxPoints is how far back the history goes, in samples.
 const maxPoints = 150
 
-// history is what streams have been doing: a few figures of each, sampled at
-// even steps, for as long as it exists.
+// history holds a few figures of each stream, sampled at fixed intervals while
+// the stream exists.
 type history struct {
 	step time.Duration
 
@@ -23,12 +23,12 @@ type history struct {
 // series are the samples of one stream.
 type series struct {
 	points []point // a ring once it is full
-	next   int     // where the next goes then
+	next   int     // then the index of the next sample
 	last   totals  // at the latest sample
 	at     time.Time
 }
 
-// totals are figures that only grow.
+// totals are figures that never decrease.
 type totals struct{ bytesIn, bytesOut, framesIn, dropped int64 }
 
 // point is one sample.
@@ -57,7 +57,7 @@ func (h *history) run(ctx context.Context, sample func(now time.Time)) {
 	}
 }
 
-// Sample keeps the history until ctx is done.
+// Sample records the history until ctx is done.
 func (w *Server) Sample(ctx context.Context) {
 	w.history.run(ctx, func(now time.Time) { w.history.sample(now, w.Hub.Streams()) })
 }
@@ -94,23 +94,23 @@ func (r *series) add(now time.Time, f live.StreamStats) {
 	r.next = (r.next + 1) % maxPoints
 }
 
-// pointOf is what happened in a stretch of time.
+// pointOf computes the sample of an interval.
 func pointOf(f live.StreamStats, from, to totals, took time.Duration) point {
 	p := point{viewers: f.Viewers, dropped: to.dropped - from.dropped}
 	if seconds := took.Seconds(); seconds > 0 {
 		p.in = int64(float64(to.bytesIn-from.bytesIn) * 8 / seconds)
 		p.out = int64(float64(to.bytesOut-from.bytesOut) * 8 / seconds)
 	}
-	// Pictures are counted by group; the last group's rate holds as long as
-	// anything comes.
+	// The picture rate is that of the latest complete group, as long as frames
+	// come.
 	if to.framesIn > from.framesIn && f.GOPTime > 0 {
 		p.fps = float64(f.GOPFrames) / f.GOPTime.Seconds()
 	}
 	return p
 }
 
-// latest is the newest sample of a stream, or, for one that is too young to
-// have one, what it has done up to now.
+// latest returns the newest sample of a stream, or, before its first sample, its
+// figures up to now.
 func (h *history) latest(now time.Time, st *live.Stream, f live.StreamStats) point {
 	h.mu.Lock()
 	defer h.mu.Unlock()

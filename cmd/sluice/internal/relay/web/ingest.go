@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// ingest takes the body of POST or PUT to /APP/NAME.flv as a stream. It is
-// answered when the body has ended, or as soon as it is refused.
+// ingest publishes the body of a POST or PUT to /APP/NAME.flv as a stream. The
+// answer is sent when the body has ended, or as soon as the request is refused.
 func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	info, err := w.session(r, session.FLV, session.FLVS)
 	length := r.ContentLength
@@ -29,7 +29,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Content-Encoding") != "":
 		err = session.ErrCoding
 	case len(r.TransferEncoding) > 0:
-		length = -1 // net/http knows no coding but chunked
+		length = -1 // chunked is the only coding that net/http accepts
 	case length <= 0:
 		err = session.ErrLength
 	}
@@ -57,8 +57,8 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		w.farewell(conn, status, errorText(reason), more)
 		return
 	}
-	// Who is told that a publication has ended may begin the next at once, so
-	// that its place is given back before the answer.
+	// Release the limits before the answer: the publisher may begin its next
+	// publication as soon as it gets the answer.
 	done = sync.OnceFunc(done)
 	defer done()
 	defer p.Close()
@@ -98,8 +98,9 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 
 // receive publishes the tags of a body and returns why that ended.
 func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
-	// Whoever ends the publication ends the wait for its publisher. Nothing of
-	// that is left when the answer is sent, which has a deadline of its own.
+	// When the publication is ended from elsewhere, the goroutine below
+	// interrupts the read from the publisher. It has ended before the answer is
+	// sent, which has its own deadline.
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -131,7 +132,7 @@ func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
 	}
 }
 
-// stripSetDataFrame drops the command that RTMP publishers put before metadata.
+// stripSetDataFrame removes the command that RTMP publishers put before metadata.
 func stripSetDataFrame(b *mem.Buf) {
 	p := b.Bytes()
 	rest := flv.StripSetDataFrame(p)
@@ -143,8 +144,8 @@ func stripSetDataFrame(b *mem.Buf) {
 	*b = stripped //sluice:moved
 }
 
-// ending is what a publisher is told when its session ends before its body
-// has: an HTTP status, 0 when it is not there to hear it, and a line.
+// ending returns the answer to a publisher whose session ends before its body: an
+// HTTP status, 0 when the publisher has gone, and a line.
 func ending(err error) (status int, reason string) {
 	var network net.Error
 	switch {
@@ -166,17 +167,16 @@ func ending(err error) (status int, reason string) {
 	return http.StatusBadRequest, err.Error()
 }
 
-// How much of what a client still sends is read, and for how long, after the
-// answer was sent: closing on unread bytes would make the system reset the
-// connection, and the client might never see the answer.
+// How much of a client's data is read and discarded after the answer, and for how
+// long. Closing with unread bytes would reset the connection, and the client
+// might never see the answer.
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 16 << 20 // a frame that was too long, to its end
 )
 
-// farewell answers a request on a hijacked connection and closes it,
-// transferred, when the client has closed it too or a moment later. It returns
-// at once.
+// farewell answers a request on a hijacked connection, transferred, and closes it
+// when the client has closed its side, or after lingerTime. It returns at once.
 func (w *Server) farewell(conn net.Conn, status int, text []byte, more http.Header) {
 	w.Group.Run(conn, func(conn net.Conn) {
 		conn.SetDeadline(time.Now().Add(lingerTime))

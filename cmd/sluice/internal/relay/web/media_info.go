@@ -6,22 +6,22 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// VideoInfo is what is known of a stream's pictures.
+// VideoInfo is what is known about a stream's video.
 type VideoInfo struct {
 	Codec  string `json:"codec"`
 	Width  int    `json:"width"` // 0: not known
 	Height int    `json:"height"`
 }
 
-// AudioInfo is what is known of a stream's sound.
+// AudioInfo is what is known about a stream's audio.
 type AudioInfo struct {
 	Codec    string `json:"codec"`
 	Rate     int    `json:"rate"` // Hz, 0: not known
 	Channels int    `json:"channels"`
 }
 
-// mediaInfo says what a stream carries: by its sequence headers, and by its
-// metadata where codecs have none. nil is neither.
+// mediaInfo returns what a stream carries, from its sequence headers, or from its
+// metadata for codecs without them. nil means not known.
 func mediaInfo(st *live.Stream, f live.StreamStats) (*VideoInfo, *AudioInfo) {
 	video, audio := videoOf(f.VideoConfig), audioOf(f.AudioConfig)
 	if video != nil && video.Width > 0 && audio != nil {
@@ -89,8 +89,8 @@ func metadataOf(st *live.Stream) (meta amf0.ECMAArray) {
 	return meta
 }
 
-// videoCodec names a codec by its number in the metadata, which is that of a
-// tag's header.
+// videoCodec returns the name of a codec by its number in the metadata, which is
+// the one in a tag's header.
 func videoCodec(id uint8) string {
 	h, err := flv.ParseVideo([]byte{id & 0x0f, 0, 0, 0, 0})
 	if err != nil {
@@ -107,7 +107,8 @@ func audioCodec(id uint8) string {
 	return h.Codec.String()
 }
 
-// pixels is a number of somebody's metadata as far as it makes sense.
+// pixels converts a size from a publisher's metadata, and returns 0 when it is
+// out of range.
 func pixels(x float64) int {
 	if !(x >= 0 && x < 1<<24) {
 		return 0

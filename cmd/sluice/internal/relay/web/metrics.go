@@ -13,13 +13,13 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// maxLabels is how many streams have figures of their own; names are chosen by
-// publishers, and every one is a time series to whoever scrapes.
+// MaxLabels is how many streams have their own metrics: publishers choose the
+// names, and every name is a new time series in Prometheus.
 const MaxLabels = 200
 
-// restLabel stands for the streams beyond that. It is no stream's name, which
-// has a slash in it. Its counters fall when one of those streams ends, which
-// Prometheus takes for a restart.
+// restLabel is the label of all other streams together. It cannot be a stream's
+// name, which has a slash. Its counters decrease when one of those streams ends,
+// which Prometheus treats as a restart.
 const restLabel = "other"
 
 func newMetrics(w *Server) http.Handler {
@@ -31,14 +31,15 @@ func newMetrics(w *Server) http.Handler {
 	)
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		// They name the streams, as the API does.
+		// Metrics contain stream names, so they need the same permission as the
+		// API.
 		if ownPage(rw, r) && reads(rw, r) && w.mayRead(rw, r) {
 			handler.ServeHTTP(rw, r)
 		}
 	})
 }
 
-// collector asks the server for its figures when it is scraped.
+// collector reads the server's figures at each scrape.
 type collector struct {
 	s *session.Host
 
@@ -98,7 +99,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectTotals(ch)
 	streams := c.s.Hub.Streams()
 	gauge(c.streams, float64(len(streams)))
-	// The oldest keep their place in the list, so that no series comes and goes.
+	// Sort by age, so that the set of streams with their own metrics is stable.
 	slices.SortFunc(streams, func(a, b *live.Stream) int {
 		return cmp.Or(a.Since().Compare(b.Since()), cmp.Compare(a.Name(), b.Name()))
 	})

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-// totalDescs describe the figures of the whole server, which do not fall when a
-// stream ends.
+// totalDescs describe the metrics of the whole server, which do not decrease when
+// a stream ends.
 type totalDescs struct {
 	publishers, viewers, sessions               *prometheus.Desc
 	receivedBytes, receivedFrames               *prometheus.Desc
@@ -48,7 +48,7 @@ func (c *collector) collectTotals(ch chan<- prometheus.Metric) {
 		send(d.droppedFrames, counter, float64(sent.Dropped), protocol)
 		send(d.jumps, counter, float64(sent.Jumps), protocol)
 		if protocol == session.WS || protocol == session.WSS {
-			continue // by which nothing is published
+			continue // not a protocol for publishing
 		}
 		kind.Role = session.RolePublisher
 		received := t.Figures[kind]

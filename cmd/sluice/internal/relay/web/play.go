@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// play answers GET of /APP/NAME.flv with the stream, over WebSocket when the
-// client asks for that, until the stream is over or the client has gone.
+// play answers GET of /APP/NAME.flv with the stream, over WebSocket if requested,
+// until the stream ends or the client leaves.
 func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 	upgrade := websocket.IsWebSocketUpgrade(r)
 	plain, secure := session.FLV, session.FLVS
@@ -22,14 +22,14 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 	}
 	info, err := w.session(r, plain, secure)
 	if err == nil && upgrade && !w.cors().admits(r) {
-		err = session.ErrOrigin // browsers leave it to servers to look (RFC 6455, section 10.2)
+		err = session.ErrOrigin // the server has to check the origin, browsers do not (RFC 6455, section 10.2)
 	}
 	var o session.PlayOptions
 	if err == nil {
 		o, err = session.ParsePlayOptions(info.Query)
 	}
 	if err == nil {
-		// Whoever waits for a stream may wait longer than for an answer.
+		// Waiting for a stream may take longer than the normal limits.
 		waits := http.NewResponseController(rw)
 		waits.SetReadDeadline(time.Time{})
 		waits.SetWriteDeadline(time.Time{})
@@ -43,7 +43,7 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 		w.Refused(session.RoleViewer, info, err)
 		status, reason := session.Refusal(err)
 		http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(w.Times.Answer))
-		// Whoever does not get media has no other use for this connection.
+		// A client that gets no media has no further use for this connection.
 		rw.Header().Set("Connection", "close")
 		answerError(rw, status, reason)
 		return
@@ -64,9 +64,9 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 
 const flvType = "video/x-flv"
 
-// playFLV takes the connection out of net/http's hands. The answer is chunked, so
-// that a client knows a stream's end from a lost connection; clients of HTTP/1.0
-// get what ends with the connection (RFC 9112, section 6.3).
+// playFLV hijacks the connection. The answer is chunked, so that a client can
+// distinguish the stream's end from a lost connection; for HTTP/1.0 clients the
+// body ends with the connection (RFC 9112, section 6.3).
 func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Stream, info session.Info, o session.PlayOptions, done func()) {
 	conn, _, err := hijack(rw)
 	if err != nil {
@@ -98,9 +98,9 @@ const (
 	chunkedBody        = -2
 )
 
-// headerOf is the header of an answer on a connection that ends with it. length
-// is that of the body in bytes, or one of the constants above. CORS fields are
-// taken from more.
+// headerOf returns the header of an answer after which the connection is closed.
+// length is the length of the body in bytes, or one of the constants above. CORS
+// fields are copied from more.
 func headerOf(status int, contentType string, length int, more http.Header) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n",

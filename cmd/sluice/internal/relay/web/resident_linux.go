@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// resident is the memory of the process that is in RAM, in bytes.
+// resident is the resident memory of the process, in bytes.
 func resident() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -4,8 +4,8 @@ package web
 
 import "runtime/metrics"
 
-// resident is about the memory of the process that is in RAM, in bytes: what
-// the runtime has from the system and has not given back.
+// resident is the approximate resident memory of the process, in bytes: what the
+// Go runtime has from the system and has not returned.
 func resident() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)

@@ -40,7 +40,7 @@ type Server struct {
 	history   *history
 	http      *http.Server
 	headers   firstHeaders
-	Metrics   *prometheus.Registry // of /metrics; rooms above this one add theirs
+	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler
 	page      atomic.Pointer[builtPage] // nil: to be made
 }
@@ -67,14 +67,15 @@ func New(h *session.Host, proxies *listen.Proxies, version string, addresses fun
 	return w
 }
 
-// builtPage is the page as it is with certain settings.
+// builtPage is the page for one version of the settings.
 type builtPage struct {
 	with    *config.Config
 	handler http.Handler
 }
 
-// pages is the page's handler. It is made when it is asked for first, and again
-// after a reload: it knows settings, and where the server listens.
+// pages returns the page's handler. It is made at the first request, and again
+// after a reload, because it contains settings and the addresses of the
+// listeners.
 func (w *Server) pages() http.Handler {
 	c := w.Config()
 	if b := w.page.Load(); b != nil && b.with == c {
@@ -106,7 +107,7 @@ func ended(err error) error {
 
 func (w *Server) Shutdown(ctx context.Context) error {
 	err := w.http.Shutdown(ctx)
-	if errors.Is(err, net.ErrClosed) { // the listeners are the server's, and closed already
+	if errors.Is(err, net.ErrClosed) { // the listeners belong to the relay, which has closed them already
 		return nil
 	}
 	return err
@@ -114,7 +115,7 @@ func (w *Server) Shutdown(ctx context.Context) error {
 
 func (w *Server) Close() { w.http.Close() }
 
-// ServeHTTP sends a request to what answers it.
+// ServeHTTP routes a request to its handler.
 func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	client, err := w.proxies.Client(r.RemoteAddr, r.Header)
@@ -148,7 +149,7 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// statusWriter keeps the status of an answer, for the log.
+// statusWriter remembers the status of an answer, for the log.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -159,7 +160,7 @@ func (s *statusWriter) WriteHeader(status int) {
 	s.ResponseWriter.WriteHeader(status)
 }
 
-// media is /APP/NAME.flv.
+// media handles /APP/NAME.flv.
 func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -175,7 +176,7 @@ func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hijack takes a connection out of net/http's hands.
+// hijack takes a connection over from net/http.
 func hijack(rw http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(rw).Hijack()
 	if err != nil {
@@ -184,14 +185,14 @@ func hijack(rw http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 	return plain(conn), buffered, nil
 }
 
-// plain is a connection without what the PROXY protocol has put around it, whose
-// header has been read, or there would be no request.
+// plain returns the connection without the wrapper of the PROXY protocol. Its
+// header has been read already, since there was a request.
 func plain(conn net.Conn) net.Conn {
 	conn, _, _ = listen.Unwrap(conn)
 	return conn
 }
 
-// session is what a request for media says.
+// session returns the session's Info for a media request.
 func (w *Server) session(r *http.Request, plain, secure string) (session.Info, error) {
 	info := session.Info{
 		Protocol: plain,
@@ -209,7 +210,7 @@ func (w *Server) session(r *http.Request, plain, secure string) (session.Info, e
 	return info, err
 }
 
-// healthz says whether the server takes sessions.
+// healthz reports whether the server accepts sessions.
 func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
 	if !reads(rw, r) {
 		return
@@ -224,8 +225,7 @@ func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
 	io.WriteString(rw, "ok\n")
 }
 
-// reads answers requests that are neither GET nor HEAD, and reports whether it
-// was one of those.
+// reads reports whether a request is GET or HEAD, and answers it if not.
 func reads(rw http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
@@ -235,7 +235,7 @@ func reads(rw http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// errorText is the body of an answer that says what went wrong.
+// errorText is the body of an error answer.
 func errorText(reason string) []byte {
 	text, err := json.Marshal(map[string]string{"error": reason})
 	if err != nil {
@@ -253,8 +253,8 @@ func answerError(rw http.ResponseWriter, status int, reason string) {
 	rw.Write(errorText(reason))
 }
 
-// firstHeaders close connections that have not sent a whole request header in
-// time, TLS handshake included: net/http bounds the two one by one.
+// firstHeaders closes connections whose first request header is not complete in
+// time. The time includes the TLS handshake; net/http limits the two separately.
 type firstHeaders struct {
 	within time.Duration
 
@@ -278,14 +278,14 @@ func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {
 		})
 		return
 	}
-	// Active means that a header has come.
+	// StateActive: the first request header was read.
 	if t := f.timers[conn]; t != nil {
 		t.Stop()
 		delete(f.timers, conn)
 	}
 }
 
-// debugLog is where net/http says what clients did wrong.
+// debugLog receives net/http's log of client errors.
 type debugLog struct{ log *slog.Logger }
 
 func (d debugLog) Write(p []byte) (int, error) {

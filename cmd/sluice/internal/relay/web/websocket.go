@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// playWebSocket sends a stream as FLV in binary messages. What the client
-// sends, pings and that it closes, is read by a goroutine of the viewer's own.
+// playWebSocket sends a stream as FLV in binary messages. A separate goroutine
+// for the viewer reads the client's pings and close frame.
 func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live.Stream, info session.Info, o session.PlayOptions, done func()) {
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: w.Times.Answer,
@@ -32,8 +32,8 @@ func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live
 		w.Refused(session.RoleViewer, info, err)
 		return
 	}
-	// From here on frames are written by the writer of streams, and read below:
-	// nothing that the socket could buffer is left in it.
+	// From here on the live.Writer writes the frames, and the code below reads
+	// them: nothing is left in the buffers of the websocket package.
 	conn := plain(socket.NetConn())
 	v, err := w.TryWatch(conn, st, info, o, session.Viewing{
 		Form:    live.FormWebSocket,
@@ -53,10 +53,11 @@ func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live
 }
 
 const (
-	// maxClientFrame is the longest frame that a viewer may send, in bytes: it
-	// has nothing to say but control frames, and players do not say more.
+	// maxClientFrame is the longest frame that a viewer may send, in bytes:
+	// players send only control frames.
 	maxClientFrame = 4 << 10
-	// closeWait is how long a client that said that it closes has to do that.
+	// closeWait is how long a client may take to close the connection after its
+	// close frame.
 	closeWait = 2 * time.Second
 )
 
@@ -96,7 +97,7 @@ func listenWebSocket(conn net.Conn, v *live.Viewer) error {
 	}
 }
 
-// errWebSocket is a client's frame that breaks the protocol.
+// errWebSocket means that a client's frame breaks the protocol.
 var errWebSocket = errors.New("bad WebSocket frame")
 
 // readClientFrame reads a frame. The payload, unmasked, is the caller's.
@@ -129,7 +130,7 @@ func readClientFrame(r *sluice.BufReader) (opcode int, payload []byte, err error
 	case 126:
 		length = int(binary.BigEndian.Uint16(head[2:]))
 	case 127:
-		length = maxClientFrame + 1 // or it would have been written shorter
+		length = maxClientFrame + 1 // the 64-bit form is only for lengths above the limit
 	}
 	if length > maxClientFrame {
 		return 0, nil, fmt.Errorf("%w: more than %d bytes", errWebSocket, maxClientFrame)
