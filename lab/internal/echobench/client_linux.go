@@ -17,8 +17,8 @@ const (
 	// gives the server up.
 	defaultPatience = 10 * time.Second
 	// spin is how long the client polls before it sleeps. Like a client on
-	// another machine, one that is awake costs the server nothing to reach; to
-	// wake a processor is dear, on virtual machines above all.
+	// another machine, one that is awake costs the server nothing to reach. Waking a
+	// processor is expensive, above all on virtual machines.
 	spin = 200 * time.Microsecond
 	// unanswered is how many new connections may be without their first echo:
 	// fewer than a listener's queue takes.
@@ -32,7 +32,7 @@ const (
 // one loop over epoll with one recv and one send for each message; call it from
 // one goroutine, locked to its thread.
 //
-// After an error the client is of no use but to be closed.
+// After an error the client can only be closed.
 type Client struct {
 	server   *unix.SockaddrInet4
 	patience time.Duration
@@ -232,8 +232,8 @@ func (c *Client) sendRest(p *peer) error {
 	return nil
 }
 
-// receive takes what there is; ending says that the end of the stream may stand
-// behind it.
+// receive reads all that has come; ending says that the end of the stream may
+// follow.
 func (c *Client) receive(p *peer, ending bool) error {
 	for {
 		n, errno := rawio.Recv(p.fd, c.buf)
@@ -255,7 +255,7 @@ func (c *Client) receive(p *peer, ending bool) error {
 	}
 }
 
-// check holds bytes that came against what was sent.
+// check compares received bytes with what was sent.
 func (c *Client) check(p *peer, chunk []byte) error {
 	for len(chunk) > 0 {
 		n := min(len(chunk), len(c.out)-p.got)
@@ -308,8 +308,8 @@ func (c *Client) dial() error {
 	return nil
 }
 
-// connect goes on waiting after an interrupt: with a time limit on the socket the
-// kernel does not do so by itself.
+// connect waits again after EINTR: with a timeout on the socket the kernel does not
+// restart the call.
 func connect(fd int, to unix.Sockaddr) error {
 	err := unix.Connect(fd, to)
 	for err == unix.EINTR {
@@ -328,7 +328,7 @@ func (c *Client) HangUp() {
 	c.peers = c.peers[:0]
 }
 
-// Close hangs up and gives back what the client has.
+// Close closes all connections and releases the client's resources.
 func (c *Client) Close() {
 	c.HangUp()
 	unix.Close(c.ep)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// tlsClient is a client of servers that speak TLS: a goroutine for each connection. It
-// is not the measure of anything: the server is on another processor.
+// tlsClient is a client of servers that speak TLS: a goroutine for each connection. Its
+// own cost is not measured: the server is on another processor.
 type tlsClient struct {
 	server netip.AddrPort
 	size   int

@@ -4,12 +4,12 @@
 //
 // A server and its client are processes of their own, each on a processor of
 // its own, so that what one of them costs is not counted with, or taken from,
-// the other. The client counts complete messages, and holds the bytes of each
-// against what was sent.
+// the other. The client counts complete messages, and compares the bytes of each
+// with what was sent.
 //
 // All of it needs Linux: the client and the floor are loops over epoll(7), and
-// processes are bound to processors. Elsewhere everything is there by name and
-// fails with errors.ErrUnsupported.
+// processes are bound to processors. On other systems the same functions exist and
+// fail with errors.ErrUnsupported.
 //
 // Nothing here is safe for use by several goroutines, except a Census.
 package echobench

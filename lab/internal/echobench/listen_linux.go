@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The buffers of the sockets are set where messages are long: left to
-// themselves they grow to another size on each connection, and how much fits
-// decides in how many pieces a message comes.
+// For long messages the sockets' buffer sizes are set. The kernel would grow them to
+// a different size on each connection, and the size decides in how many pieces a
+// message comes.
 const (
 	longMessage   = 16 << 10
 	sendBuffer    = 256 << 10

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Result is what a part of the client's work came to.
+// A Result has the figures of a part of the client's work.
 type Result struct {
 	Messages int           // sent, and come back whole
 	Bytes    int64         // of those messages, one way
@@ -21,7 +21,7 @@ type Result struct {
 	Late     time.Duration // how much after it was due one in a hundred was sent, or more
 }
 
-// And is what two parts came to together; the latencies are those of the second.
+// And returns the sum of two parts; the latencies are those of the second.
 func (r Result) And(next Result) Result {
 	next.Messages += r.Messages
 	next.Bytes += r.Bytes

@@ -90,9 +90,9 @@ func (b *board) keep(number int, h *hdrhistogram.Histogram) {
 	}
 }
 
-// secondAfter is when the window of the time series ends that begins at a time. The
-// series of what is measured begins where the measuring does: what is left of
-// the warm-up before that is in no window.
+// secondAfter returns the end of the time series' window that begins at begin. A new
+// window begins with the time measured; the rest of the warm-up before it is in no
+// window.
 func (b *board) secondAfter(begin int64) int64 {
 	end := begin + int64(b.windows.Throughput)
 	if end > b.start && begin < b.start {
@@ -149,9 +149,8 @@ func (b *board) mean(last int) float64 {
 	return sum / float64(n)
 }
 
-// jitters takes the standard deviation of the P99s over each whole span of the
-// windows, and the median of those; of a run that is shorter than one span, over
-// all there are.
+// jitters returns the standard deviation of the P99s in each whole span of windows, and
+// the median of the deviations. For a run shorter than one span it takes all P99s.
 func jitters(p99s []WindowP99, w Windows, measured time.Duration) (spans []Span, middle time.Duration) {
 	span := min(w.Jitter, measured.Truncate(w.P99))
 	if span <= 0 {

@@ -10,14 +10,14 @@ import (
 const (
 	lengthLen = 4  // of the length before a payload, in Frame and Ack
 	ackLen    = 8  // of an acknowledgement
-	stampLen  = 16 // of what makes a payload unlike every other: see content
+	stampLen  = 16 // of the start of a payload, unique for each: see content
 )
 
-// content is what requests consist of. A payload begins with a stamp: 4 bytes that are
-// the run's own, 4 of the connection and 8 of the request, big-endian; one
-// that is shorter has the stamp's last bytes. What follows is the same random
-// bytes at the same place in every payload, so that only the stamp has to be
-// made for each. It is not changed, and may be used from any goroutine.
+// content makes the bytes of requests. A payload begins with a stamp: 4 bytes for the
+// run, 4 for the connection and 8 for the request, big-endian; a shorter payload has
+// the last bytes of the stamp. Behind the stamp all payloads have the same random
+// bytes at the same offsets, so that only the stamp is made for each request. A content
+// is immutable, and may be used from any goroutine.
 type content struct {
 	framed bool
 	acked  bool
@@ -49,7 +49,7 @@ func (c *content) answer(size int) int {
 	return c.wire(size)
 }
 
-// headLen is the most that comes before the bytes that are the same in all.
+// headLen is the longest start of a request that differs between requests.
 const headLen = lengthLen + stampLen
 
 // head writes the length and the stamp of a request and returns how many bytes
@@ -88,7 +88,7 @@ func (c *content) write(dst []byte, conn uint32, seq uint64, size, off int) int 
 }
 
 // rest returns the bytes of a request from offset off on, which must not be
-// within its head. Borrowed for good: they never change.
+// within its head. They are borrowed without a time limit: they never change.
 func (c *content) rest(size, off int) []byte {
 	at := off
 	if c.framed {
@@ -100,7 +100,7 @@ func (c *content) rest(size, off int) []byte {
 	return c.random[at:size]
 }
 
-// matches reports whether p is what a request has from offset off on.
+// matches reports whether p equals the bytes of a request from offset off on.
 func (c *content) matches(p []byte, conn uint32, seq uint64, size, off int) bool {
 	var h [headLen]byte
 	head := c.head(h[:], conn, seq, size)

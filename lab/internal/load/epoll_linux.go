@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epoll is the engine of Linux: so many threads, each with its share of the
-// connections in one loop over an epoll, with a recv and a send for what goes
-// together and no goroutine for a connection.
+// epoll is the engine for Linux: Plan.Threads threads, each with its share of the
+// connections in one epoll loop. One recv or send carries as many messages as are ready, and
+// connections have no goroutines.
 type epoll struct{ threads int }
 
 // bestEngine is what a plan without an engine gets.
@@ -36,7 +36,7 @@ func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*
 	s.board.recorders = threads
 	pollers := make([]*poller, threads)
 	defer func() {
-		stop(nil) // what is being dialled is waited for
+		stop(nil) // wait for dials under way
 		for _, p := range pollers {
 			if p != nil {
 				p.close()
@@ -67,7 +67,7 @@ func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*
 		polling.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			// Waits end when they are to, not up to 50 µs later: prctl(2).
+			// Waits end on time, not up to 50 µs later: PR_SET_TIMERSLACK in prctl(2).
 			unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 			defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
 			if err := p.loop(ctx); err != nil {
@@ -124,8 +124,7 @@ func reset(fd int) {
 	unix.Close(fd)
 }
 
-// redial makes a connection for a peer without holding its thread up, after a
-// while.
+// redial makes a connection for a peer after a delay, without blocking its thread.
 func (p *poller) redial(ctx context.Context, number int, after time.Duration) {
 	peer := &p.peers[number]
 	peer.turn++
@@ -146,7 +145,7 @@ func (p *poller) redial(ctx context.Context, number int, after time.Duration) {
 	})
 }
 
-// A dialed is a connection that was made for a peer, or was not.
+// A dialed is the result of a redial: a connection for a peer, or none.
 type dialed struct {
 	peer int
 	fd   int
@@ -158,7 +157,7 @@ func (p *poller) wake() {
 	unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// rung takes what redial has brought.
+// rung takes the results of redials.
 func (p *poller) rung(ctx context.Context) error {
 	var count [8]byte
 	unix.Read(p.bell, count[:])

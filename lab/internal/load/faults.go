@@ -1,7 +1,6 @@
 package load
 
-// pausedUntil returns when the pause ends in which everything stands still now,
-// and 0 when there is none.
+// pausedUntil returns when the current pause ends, and 0 when there is none.
 func (f *Faults) pausedUntil(now int64) int64 {
 	if f.PauseEvery == 0 {
 		return 0
@@ -30,7 +29,7 @@ type sip struct {
 // sipLen bounds what is taken at once.
 const sipLen = 4096
 
-// allow returns how many bytes may be read now, and if that is none, when.
+// allow returns how many bytes may be read now or, if none, from when on.
 func (s *sip) allow(now int64) (n int, at int64) {
 	if now < s.at {
 		return 0, s.at
@@ -39,7 +38,7 @@ func (s *sip) allow(now int64) (n int, at int64) {
 	return max(1, min(sipLen, int(s.rate/100))), 0
 }
 
-// took says what was read.
+// took counts n bytes that were read.
 func (s *sip) took(n int, now int64) {
 	s.at = now + int64(float64(n)/s.rate*1e9)
 }

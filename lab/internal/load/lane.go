@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// ErrAnswer is an answer that is not that of the request.
+	// ErrAnswer is an answer that does not belong to the request.
 	ErrAnswer = errors.New("load: wrong answer")
 	// ErrSilent is a target that has not answered within Plan.Patience.
 	ErrSilent = errors.New("load: no answer")
@@ -16,10 +16,10 @@ var (
 	ErrHungUp = errors.New("load: the target ended the connection")
 )
 
-// never is the time of what does not come.
+// never is a time after every run.
 const never = math.MaxInt64
 
-// A request is one that is under way. Times are nanoseconds since the run began.
+// A request is a request under way. Times are nanoseconds since the run began.
 type request struct {
 	intended int64 // when it was due; in a closed loop, when it was sent
 	ideal    int64 // when a generator that is never late would have sent it
@@ -41,14 +41,14 @@ type lane struct {
 
 	due   int64 // when the next request is due; 0 in a closed loop
 	size  int   // the next one's
-	ready int64 // since when the connection is there and takes bytes
+	ready int64 // since when the connection can take bytes
 	seq   uint64
 
 	flights []request // a ring: as many as depth
 	free    []int64   // for each place in it, since when it would have been free without the generator's delays
 	first   int       // the oldest that has not been answered
 	count   int
-	unsent  int // of those the last so many have not been sent whole
+	unsent  int // how many of the newest have not been sent completely
 	off     int // bytes of the first of them that are gone
 	got     int // bytes of the oldest one's answer that have come
 	ack     [ackLen]byte
@@ -73,8 +73,8 @@ func (l *lane) plan() {
 	}
 }
 
-// next returns when the next request may be sent: never while as many as may be
-// are under way.
+// next returns when the next request may be sent: never while depth requests are
+// under way.
 func (l *lane) next() int64 {
 	if l.count == l.depth {
 		return never
@@ -83,9 +83,9 @@ func (l *lane) next() int64 {
 }
 
 // begin puts the next request under way, and returns it, borrowed until it is
-// answered, and how late it is by the generator's own fault. That is passed on from
-// request to request: one that has to wait for those that a delay of the
-// generator held up is late because of that delay, not because of the target.
+// answered, and how late it is by the generator's own fault. The delay
+// passes from request to request: a request that waits for requests which the
+// generator delayed is late because of the generator, not because of the target.
 func (l *lane) begin(now int64) (r *request, late int64) {
 	at := (l.first + l.count) % l.depth
 	r = &l.flights[at]
@@ -121,7 +121,7 @@ func (l *lane) pending(buf []byte) []byte {
 	return buf[:n]
 }
 
-// gone says that so many bytes of those pending have been sent.
+// gone notes that n of the pending bytes have been sent.
 func (l *lane) gone(n int) {
 	for n > 0 {
 		r := &l.flights[(l.first+l.count-l.unsent)%l.depth]
@@ -136,9 +136,9 @@ func (l *lane) gone(n int) {
 	}
 }
 
-// take takes bytes that came, up to the end of the oldest request's answer. It
-// returns what is left of them, and whether the answer is there whole: then
-// answered has to be called.
+// take consumes received bytes, up to the end of the oldest request's answer. It
+// returns the rest, and whether the answer is complete: then the caller must call
+// answered.
 func (l *lane) take(p []byte) (rest []byte, whole bool, err error) {
 	if l.count == 0 {
 		return nil, false, fmt.Errorf("%w: %d bytes that were not asked for", ErrAnswer, len(p))
@@ -184,8 +184,8 @@ func (l *lane) answered(now int64) request {
 	return r
 }
 
-// lost takes everything off that is under way: its connection has ended. What
-// is sent next is sent on another one, from now on.
+// lost drops all requests under way, because their connection has ended. From now on
+// the lane sends on a new connection.
 func (l *lane) lost(now int64) (requests int) {
 	requests = l.count
 	l.first, l.count, l.unsent, l.off, l.got = 0, 0, 0, 0, 0
@@ -194,7 +194,7 @@ func (l *lane) lost(now int64) (requests int) {
 	return requests
 }
 
-// missed is how many requests were to be sent before end and have not been.
+// missed returns how many requests were due before end and have not been sent.
 func (l *lane) missed(end int64, p *Plan) float64 {
 	if l.schedule == nil || l.due >= end {
 		return 0

@@ -41,8 +41,7 @@ func newMeter(s *session) *meter {
 // run reads at both ends of the time measured, or when it is stopped.
 func (m *meter) run(ctx context.Context) {
 	defer close(m.finished)
-	// Counting costs the target something, so that it is done before anything is
-	// measured.
+	// Counting slows the target down, so that it ends before the time measured.
 	var count *proc.SyscallCount
 	if m.s.plan.PID > 0 && m.s.start >= int64(leastWarmup) {
 		count, _ = proc.CountSyscalls(m.s.plan.PID)

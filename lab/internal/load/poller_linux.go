@@ -18,8 +18,8 @@ import (
 const (
 	sendLen = 64 << 10  // requests that go together in one send
 	recvLen = 256 << 10 // answers that come together in one recv
-	// sweepEvery is how often connections that nothing happens on are looked at
-	// after the end, and silentEvery before.
+	// sweepEvery is how often idle connections are checked after the end, and
+	// silentEvery before.
 	sweepEvery  = 5 * time.Millisecond
 	silentEvery = 500 * time.Millisecond
 	// longestWait bounds a wait, so that an interrupt is seen.
@@ -254,7 +254,7 @@ func (p *poller) serve(ctx context.Context, number int, events uint32) error {
 	return nil
 }
 
-// queue has a connection served again when its next request is due.
+// queue schedules a connection to be served when its next request is due.
 func (p *poller) queue(number int, peer *peer, now int64) {
 	if peer.queued || peer.fd < 0 {
 		return
@@ -350,8 +350,8 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 	}
 }
 
-// broken ends a connection that is of no use any more, and has another one made
-// if that is wanted.
+// broken ends a connection that has failed. It redials after a reset on purpose, or if
+// the plan has Redial; otherwise it returns err.
 func (p *poller) broken(ctx context.Context, number int, err error) error {
 	peer := &p.peers[number]
 	reset(peer.fd)
@@ -385,7 +385,7 @@ func (p *poller) finish(peer *peer) {
 	}
 }
 
-// A stopwatch takes how busy a thread was within the time that is measured.
+// A stopwatch measures how busy a thread was within the time measured.
 type stopwatch struct {
 	p                  *poller
 	began, ended       bool
@@ -417,8 +417,8 @@ func (w *stopwatch) stop(now int64) {
 	if !w.ended {
 		w.queuedTill = runDelay()
 	}
-	// What looks like a wait for the target was one for a processor as far as the
-	// thread stood in the kernel's queue.
+	// The time in the kernel's run queue looks like a wait for the target, but was a
+	// wait for a processor.
 	idle := max(0, w.waitedTill-w.waited-(w.queuedTill-w.queued))
 	w.p.tally.busy = 1 - min(1, float64(idle)/float64(w.until-w.from))
 	w.p.tally.calls = w.callsTill - w.calls

@@ -71,8 +71,7 @@ func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []
 	return c.tally, []*recorder{c.recorder}, err
 }
 
-// tick ends the windows in which nothing happens, until the end of what is
-// measured.
+// tick ends windows without events, until the end of the time measured.
 func (c *crew) tick(ctx context.Context) {
 	for {
 		c.mu.Lock()
@@ -217,7 +216,7 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if c.broken != nil {
-				return c.broken // what the reader saw says more
+				return c.broken // the reader's error says more
 			}
 			return err
 		}
@@ -364,7 +363,7 @@ func (c *client) take(p []byte, now int64) error {
 	return nil
 }
 
-// answered takes down the answer that is whole.
+// answered records a complete answer.
 func (s *session) answered(l *lane, r *recorder, now int64) {
 	number := uint64(0)
 	if s.acks != nil {

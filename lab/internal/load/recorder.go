@@ -50,8 +50,8 @@ func newRecorder(b *board, p *Plan) *recorder {
 	return r
 }
 
-// answered takes down an answer, between the advance that came before and the
-// next one.
+// answered records an answer. It belongs to the windows that the last call of
+// advance left open.
 func (r *recorder) answered(now int64, q *request) {
 	b := r.board
 	if q.intended >= b.start && q.intended < b.end {
@@ -71,15 +71,15 @@ func (r *recorder) answered(now int64, q *request) {
 	}
 }
 
-// unanswered takes down a request that was never answered, with the time that it
-// has waited up to now: its latency is that, or more.
+// unanswered records a request that was never answered, with the time that it has
+// waited up to now, the least that its latency can be.
 func (r *recorder) unanswered(now int64, q *request) {
 	if q.intended >= r.board.start && q.intended < r.board.end {
 		r.measured(now, q)
 	}
 }
 
-// measured takes down a request that was due within the time measured.
+// measured records a request that was due within the time measured.
 func (r *recorder) measured(now int64, q *request) {
 	record(r.latency, now-q.intended)
 	if r.open {
@@ -125,9 +125,9 @@ func dueWindows(recorders []*recorder, every, measured time.Duration) []DueWindo
 	return list
 }
 
-// advance ends the windows that are over. Every thread has to call it before it
-// takes anything down, and now and then when it does nothing else. It returns when
-// it has to be called again at the latest.
+// advance ends the windows that are over. Every thread must call it before it
+// records anything, and regularly while idle. It returns the latest time for the
+// next call.
 func (r *recorder) advance(now int64) int64 {
 	b := r.board
 	for now >= r.windowEnd && r.windowEnd <= b.end {
@@ -145,7 +145,7 @@ func (r *recorder) advance(now int64) int64 {
 	return min(r.windowEnd, r.secondEnd)
 }
 
-// distribution says what a histogram holds; nil when that is nothing.
+// distribution summarizes a histogram; nil for an empty one.
 func distribution(h *hdrhistogram.Histogram) *Distribution {
 	n := h.TotalCount()
 	if n == 0 {

@@ -16,9 +16,9 @@ type Progress struct {
 	Errors    uint64
 }
 
-// Run puts the load of a plan on its target and returns what it came to. It returns
-// an error only when it could not begin: an ErrPlan, or a target that does not take the
-// connections. When ctx ends, or the target does, the result has what there was until
+// Run puts the load of a plan on its target and returns the result. It returns an
+// error only when it could not begin: an ErrPlan, or a target that does not accept the
+// connections. When ctx ends, or the target does, the result has the figures up to
 // then.
 //
 // progress, if it is not nil, is called after each window of the time series, on

@@ -33,8 +33,8 @@ type session struct {
 	first   error // that came up
 }
 
-// begin starts the clock: the connections are there. Only now is the file of
-// acknowledgements made, which may replace that of an earlier run.
+// begin starts the clock, once all connections are open. It creates the file of
+// acknowledgements only now, since that may replace the file of an earlier run.
 func (s *session) begin() error {
 	if name := s.plan.AckFile; name != "" {
 		var err error
@@ -52,15 +52,15 @@ func (s *session) begin() error {
 // now is the time since the run began.
 func (s *session) now() int64 { return int64(time.Since(s.base)) }
 
-// drained is when the last answers are given up: requests that were to be sent in time
-// are sent and waited for after the end as well, or the longest latencies would be
-// missing.
+// drained returns when the run stops waiting for answers. Requests that were due before
+// the end are sent, and their answers awaited, after it as well; otherwise the longest
+// latencies would be missing.
 func (s *session) drained() int64 { return s.end + int64(min(s.plan.Patience, maxDrain)) }
 
 // maxDrain bounds that.
 const maxDrain = 10 * time.Second
 
-// fault takes down that so many requests, or a connection without one, failed.
+// fault records that requests failed, or a connection without requests.
 func (s *session) fault(err error, requests int) {
 	s.failed.Add(uint64(max(1, requests)))
 	s.mu.Lock()
@@ -92,7 +92,7 @@ func Dial(ctx context.Context, target string) (net.Conn, error) {
 	return d.DialContext(ctx, where, addr)
 }
 
-// How long a connection that could not be made is left alone, doubled each time.
+// Delay before a failed connection is tried again, doubled each time.
 const (
 	firstBackoff = 10 * time.Millisecond
 	lastBackoff  = 500 * time.Millisecond
@@ -102,7 +102,7 @@ func backoff(tries int) time.Duration {
 	return min(lastBackoff, firstBackoff<<min(tries, 10))
 }
 
-// tally is what an engine counts beside what its recorders take down.
+// tally is what an engine counts besides the figures of its recorders.
 type tally struct {
 	sent   float64 // requests that were due in the time measured, and were sent
 	late   float64 // of those, by the generator's own fault
@@ -119,7 +119,7 @@ func (t *tally) add(other tally) {
 	t.busy = max(t.busy, other.busy)
 }
 
-// count takes down a send.
+// count counts a send.
 func (t *tally) count(s *session, r *request, late int64) {
 	switch {
 	case r.intended < s.start || r.intended >= s.end:
@@ -133,8 +133,8 @@ func (t *tally) count(s *session, r *request, late int64) {
 	}
 }
 
-// tolerable is the share of sends that may be late, or missing, before a run says
-// nothing about its target any more.
+// tolerable is the share of sends that may be late, or missing, before a run is
+// invalid.
 const tolerable = 0.05
 
 // done reports whether a lane has nothing more to send. After the end, requests that were
@@ -163,8 +163,8 @@ type engine interface {
 	run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error)
 }
 
-// An ackFile takes down what was acknowledged, for acked.Read. Its methods may be
-// called from any goroutine.
+// An ackFile records acknowledgements, for acked.Read. Its methods may be called from
+// any goroutine.
 type ackFile struct {
 	mu   sync.Mutex
 	file *os.File

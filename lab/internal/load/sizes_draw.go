@@ -10,9 +10,9 @@ import (
 // It costs some nanoseconds, and is for one goroutine.
 //
 // A histogram is drawn by the alias method: one random number and one
-// look into a table of as many slots as there are lengths. A table of so many draws,
-// made beforehand, would be a little faster still, but has no length that is rarer than the
-// table is long, and the rare long ones are what a histogram is for.
+// look into a table of as many slots as there are lengths. A table of prepared draws would
+// be a little faster still. But it cannot hold a length that is rarer than one in the size
+// of the table, and histograms exist for the rare long ones.
 //
 // s has passed Check.
 func (s Sizes) Draw(seed uint64) func() int {
@@ -41,8 +41,8 @@ func (s Sizes) Draw(seed uint64) func() int {
 	}
 }
 
-// scatter makes of seeds that are neighbours, as those of connections are, such
-// as have nothing in common: the finalizer of SplitMix64 (Steele, Lea and Flood,
+// scatter turns consecutive seeds, such as those of connections, into unrelated
+// ones: the finalizer of SplitMix64 (Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators", 2014).
 func scatter(seed uint64) uint64 {
 	seed += 0x9e3779b97f4a7c15

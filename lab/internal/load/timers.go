@@ -8,7 +8,7 @@ type timer struct {
 	peer int32
 }
 
-// next is the earliest moment, or never.
+// next returns the earliest time, or never.
 func (t *timers) next() int64 {
 	if len(t.list) == 0 {
 		return never

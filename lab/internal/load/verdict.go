@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// outOfCPU is from which part of the time on the generator counts as out of it.
+// outOfCPU is the busy part of the time from which on the generator counts as out of CPU.
 const outOfCPU = 0.95
 
 // A Code says why a run is invalid.
@@ -44,8 +44,8 @@ func (r *Result) Behind() bool {
 	return !r.Valid && len(r.Reasons) == 1 && r.Reasons[0].Code == TargetBehind
 }
 
-// judge decides whether a run says something about its target, and takes the
-// latencies off one that does not.
+// judge decides whether a run is valid, and removes the latencies of an invalid
+// one.
 func (s *session) judge(r *Result) {
 	invalid := func(code Code, format string, args ...any) {
 		r.Reasons = append(r.Reasons, Reason{code, fmt.Sprintf(format, args...)})
@@ -59,8 +59,8 @@ func (s *session) judge(r *Result) {
 	if r.Errors > 0 && !s.plan.Redial {
 		invalid(TargetFailed, "the target failed: %s", r.Error)
 	}
-	// What is late, or not sent, because the generator was asked to be a bad client is not
-	// held against it.
+	// Sends that are late or missing because of the plan's Faults do not make the run
+	// invalid.
 	if !s.plan.Faults.Any() {
 		if r.Shortfall > tolerable && !r.Interrupted {
 			invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))

@@ -19,8 +19,8 @@ const mostUnsent = 16 << 20
 
 // A floor is the least that a relay can do: one thread, one buffer, and for
 // each viewer one send of what has come in a window, or of each frame where
-// there is no window. It keeps no frames for viewers that join,
-// does not make them wait for a key frame, and knows one stream.
+// there is no window. It keeps no frames for viewers that join, does not make
+// them wait for a key frame, and knows one stream.
 type floor struct {
 	ep       int
 	listener int

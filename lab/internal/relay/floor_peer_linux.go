@@ -99,8 +99,8 @@ func (v *floorPeer) request(f *floor) error {
 	return nil
 }
 
-// admit makes a viewer of a connection. What waits for the end of a window
-// belongs to those who were here before.
+// admit makes a connection a viewer. Frames that wait for the end of a window go
+// only to viewers that were there before.
 func (v *floorPeer) admit(f *floor) {
 	for _, h := range f.head {
 		v.write(f, h)

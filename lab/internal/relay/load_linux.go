@@ -30,9 +30,9 @@ const (
 	// viewers.
 	atOnce = 256 << 10
 	// moderation is how often the load looks for what has come. It does not wait in
-	// epoll: to wake a thread is dear, on virtual machines above all, and the server
-	// would pay for it with each send, by chance, while viewers across a network
-	// cost it nothing to reach. To the lag it adds half of this.
+	// epoll: waking a thread is expensive, above all on virtual machines, and some sends of
+	// the server would pay for it, while viewers across a network cost the server
+	// nothing to wake. On average this adds half of moderation to the lag.
 	moderation = time.Millisecond
 	// longRead is more than a socket's buffer has, mostly.
 	longRead = 256 << 10
@@ -174,7 +174,7 @@ func (l *load) close() {
 
 func (l *load) now() time.Duration { return time.Since(l.began) }
 
-// until goes on until done, or for so long at most.
+// until runs turns until done, for at most longest.
 func (l *load) until(done func() bool, longest time.Duration, what string) error {
 	for began := l.now(); !done(); {
 		if l.now()-began > longest {
@@ -187,7 +187,7 @@ func (l *load) until(done func() bool, longest time.Duration, what string) error
 	return nil
 }
 
-// pass goes on until a moment.
+// pass runs turns until a given time.
 func (l *load) pass(end time.Duration) error {
 	for {
 		left := end - l.now()
@@ -267,7 +267,7 @@ func (l *load) receive(v *viewer) error {
 	return err
 }
 
-// leave is for a viewer whom the server has sent away.
+// leave closes a viewer whose stream the server has ended.
 func (l *load) leave(v *viewer) {
 	unix.Close(v.fd) // and out of the epoll with it
 	v.gone = true

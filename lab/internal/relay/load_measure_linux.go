@@ -2,7 +2,7 @@ package relay
 
 import "math"
 
-// measure is the window, and what comes after it of the window's frames.
+// measure runs the window, and waits for the rest of its frames.
 func (l *load) measure() (r Result, err error) {
 	var late lags
 	l.pub.late = &late

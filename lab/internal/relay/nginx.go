@@ -49,7 +49,7 @@ rtmp {
 // the error wraps errors.ErrUnsupported.
 func nginxHere() (program, module string, err error) {
 	if program, err = exec.LookPath("nginx"); err != nil {
-		// Not in everybody's path.
+		// sbin is not in every user's PATH.
 		if program = "/usr/sbin/nginx"; !exists(program) {
 			return "", "", fmt.Errorf("relay: nginx is not installed: %w", errors.ErrUnsupported)
 		}
