@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
-// Affinity is not to be had on this system.
+// Affinity is not available on this system.
 type Affinity struct{}
 
 // Want returns ErrUnsupported.

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is what this system tells readiness with.
+// Name is the system call interface that reports readiness here.
 const Name = "epoll"
 
 // eventsAtOnce is how many connections one call reports. More are reported by

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is what this system tells readiness with.
+// Name is the system call interface that reports readiness here.
 const Name = "kqueue"
 
 // eventsAtOnce is how many events one call reports; more come with the next.

@@ -20,12 +20,12 @@ func (b *backlog) push(c *conn) {
 	}
 }
 
-// empty says that there is no connection.
+// empty reports whether there is no connection.
 func (b *backlog) empty() bool { return b.ready.head == nil && b.refused.head == nil }
 
-// takeAll takes out all of them, those first that the budget refused: a program that
-// submits such reads again does so in the order of the results, and the same would be
-// refused for ever.
+// takeAll removes and returns all of them, first those that the budget refused. A
+// program submits such reads again in the order of the results: without this the same
+// connections would be refused for ever.
 func (b *backlog) takeAll() connList {
 	b.ready.prepend(&b.refused)
 	list := b.ready

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
-// Close closes the watcher and all its connections. It returns when what was pending
-// has been completed.
+// Close closes the watcher and all its connections. It returns when all pending
+// operations have been completed.
 func (d *Driver) Close() {
 	d.mu.Lock()
 	if d.life.closed {
@@ -81,7 +81,7 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Counters returns how things stand.
+// Counters returns the current counters.
 func (d *Driver) Counters() op.Counters {
 	var pending int
 	var queued, held int64

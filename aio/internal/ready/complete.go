@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// outcome is how a read ended, as far as its task does not say it.
+// outcome is the result of a read, apart from what its task holds.
 type outcome struct {
 	err     error
 	buffer  []byte // in place of task.buf
@@ -106,8 +106,8 @@ func (d *Driver) completeEarly(c *conn, t *task, seq uint32, err error) {
 	}
 }
 
-// completeRefused completes what could not be submitted because of err, unless that
-// is the watcher's own.
+// completeRefused completes an operation that could not be submitted because of err,
+// unless err is the watcher's own.
 func (d *Driver) completeRefused(name net.Conn, r *op.Request, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -38,14 +38,14 @@ type conn struct {
 	first       task  // for one operation without an allocation: most have one read pending
 }
 
-// identity is what a connection is known by.
+// identity identifies a connection.
 type identity struct {
-	// name is the program's connection while an operation is pending, and nil
-	// else: what is held cannot be forgotten. One that is not a pointer is always
-	// held.
+	// name is the program's connection while an operation is pending, and otherwise
+	// nil, so that the connection can be collected. One that is not a pointer is
+	// always held.
 	name net.Conn
 	key  uintptr            // its address, or 0
-	self weak.Pointer[byte] // the same, for telling a new connection at an old address
+	self weak.Pointer[byte] // the same, to detect a new connection at an old address
 }
 
 // newTask returns a task for r. The caller puts it into a queue.
@@ -74,7 +74,7 @@ func (c *conn) freeTask(t *task) {
 	}
 }
 
-// drained says whether a read of n bytes into so much room has emptied the socket.
+// drained reports whether a read of n bytes into so much room has emptied the socket.
 func (c *conn) drained(n, room int) bool {
 	return c.Drained(n, room) && c.ready&poller.Unsure == 0
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
 
-// find returns the connection that the program calls name. It takes it over when
-// it sees it for the first time.
+// find returns the connection of name, and takes it over the first time.
 func (d *Driver) find(name net.Conn) (*conn, error) {
 	if o, ok := name.(*own); ok {
 		return d.findOwn(o)
@@ -65,8 +64,8 @@ func (d *Driver) find(name net.Conn) (*conn, error) {
 	return c, nil
 }
 
-// delegate duplicates the descriptor of name for c and has the poller watch it.
-// Called with c.mu. When it fails, name is as it was.
+// delegate duplicates the descriptor of name for c and registers it with the poller.
+// Called with c.mu. When it fails, name is unchanged.
 func (d *Driver) delegate(name net.Conn, c *conn) error {
 	sc, ok := name.(syscall.Conn)
 	if !ok {
@@ -98,8 +97,8 @@ func (d *Driver) delegate(name net.Conn, c *conn) error {
 	return nil
 }
 
-// watch makes s the socket of c and has the poller watch it. When it fails, s is the
-// caller's. Called with c.mu.
+// watch makes s the socket of c and registers it with the poller. When it fails, s
+// stays the caller's. Called with c.mu.
 func (d *Driver) watch(c *conn, s socket.Socket) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

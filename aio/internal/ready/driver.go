@@ -49,20 +49,20 @@ type round struct {
 	ask     func(fd uintptr)      // askPoller, likewise
 }
 
-// hotConn is a connection with what the poller said of it.
+// hotConn is a connection and the events that the poller reported for it.
 type hotConn struct {
 	c    *conn
 	what poller.Bits
 }
 
-// guess is what is known of a connection that may be the only one that talks.
+// guess records whether one connection is the only one with events.
 type guess struct {
 	slept bool  // since the poller was asked
 	alone *conn // the connection that was the only one with an event
 	again bool  // and it was so twice
 }
 
-// saw notes the connections of an answer of the poller.
+// saw records the connections of one answer of the poller.
 func (g *guess) saw(hot []hotConn) {
 	if len(hot) != 1 {
 		g.again = false
@@ -72,7 +72,7 @@ func (g *guess) saw(hot []hotConn) {
 	g.alone = hot[0].c
 }
 
-// life says how far the watcher is from its end.
+// life is the state of closing the watcher.
 type life struct {
 	closed   bool          // no more submissions
 	draining bool          // the same, and Shutdown waits for the writes
@@ -82,7 +82,7 @@ type life struct {
 	writes   int           // operations in all write queues
 }
 
-// ending says that nothing can be submitted any more.
+// ending reports whether nothing can be submitted any more.
 func (l *life) ending() bool { return l.closed || l.draining }
 
 // wrote notes that a queued write has ended.
@@ -94,12 +94,12 @@ func (l *life) wrote() {
 	}
 }
 
-// Pin has the goroutine in Wait stay on one processor, from the next Wait on.
+// Pin makes the goroutine in Wait stay on one processor, from the next Wait on.
 func (d *Driver) Pin(cpuid int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.life.closed {
-		return op.ErrConnClosed // gaio's word for it
+		return op.ErrConnClosed // as in gaio
 	}
 	return d.round.pinned.Want(cpuid)
 }
@@ -114,7 +114,7 @@ func (d *Driver) closedError() error {
 	return op.ErrConnClosed
 }
 
-// wake has Wait hand out what completes, except that Close hands out all of it
+// wake makes Wait return the completions, except that Close returns all of them
 // together. Called with mu.
 func (d *Driver) wake() {
 	if !d.life.closed {

@@ -10,7 +10,7 @@ import (
 )
 
 // CloseConn closes a connection and forgets it. What is pending on it completes with
-// io.ErrClosedPipe. One that is not known is closed.
+// io.ErrClosedPipe. An unknown connection is closed.
 func (d *Driver) CloseConn(name net.Conn) error {
 	if o, ok := name.(*own); ok {
 		d.closeOwn(o)
@@ -42,7 +42,7 @@ func (d *Driver) CloseConn(name net.Conn) error {
 	return nil
 }
 
-// drop closes c and completes what is pending on it with err. It says whether c
+// drop closes c and completes what is pending on it with err. It reports whether c
 // was open. Called with c.mu.
 func (d *Driver) drop(c *conn, err error) bool {
 	if c.closed {

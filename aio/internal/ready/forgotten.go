@@ -7,13 +7,14 @@ import (
 	"runtime"
 )
 
-// sentinel is held by nothing, so that its end tells of a collection. It is too large
-// to share its memory with others, which would keep it.
+// sentinel is referred to by nothing, so that its cleanup runs with the next collection.
+// It is too large for the runtime to put it into one block with other objects, which
+// would keep it alive.
 type sentinel struct{ _ [32]byte }
 
-// watchCollector has the next collection followed by a search for connections that
-// the program has forgotten. A cleanup on each connection would do the same, for
-// a hundred bytes each.
+// watchCollector starts a search for connections that the program has forgotten, after
+// the next garbage collection. A cleanup on each connection would do the same, for a
+// hundred bytes each.
 func (d *Driver) watchCollector() {
 	runtime.AddCleanup(new(sentinel), (*Driver).collected, d)
 }

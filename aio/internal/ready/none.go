@@ -10,10 +10,10 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// System is what this system tells readiness with: nothing.
+// System is the name of this system's readiness poller: there is none.
 const System = ""
 
-// Driver is not to be had on this system.
+// Driver is not available on this system.
 type Driver struct{}
 
 // Open returns op.ErrUnsupported.

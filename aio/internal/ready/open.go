@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/poller"
 )
 
-// System is what this system tells readiness with.
+// System is the name of this system's readiness poller.
 const System = poller.Name
 
 // Open returns a Driver. The error says why the kernel refused one.

@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
 
-// own is a connection that Accept has returned, or a listening socket. It never was in
-// the runtime's poller, and is its own name: no table has to find it, and it cannot be
+// own is a connection that Accept has returned, or a listening socket. It was never in
+// the runtime's poller. It is its own name, so it is in no table; and it cannot be
 // forgotten, since its driver holds it until it is freed.
 type own struct {
 	conn
@@ -33,8 +33,8 @@ func newOwn(s socket.Socket, remote netip.AddrPort) *own {
 	return o
 }
 
-// Listen returns a name for the socket that l listens on, of which this driver has a
-// duplicate: for Accept and CloseConn alone.
+// Listen returns a name for the socket that l listens on, for Accept and CloseConn
+// only. This driver holds a duplicate of the socket.
 func (d *Driver) Listen(l net.Listener) (net.Conn, error) {
 	s, err := socket.Listening(l)
 	if err != nil {
@@ -48,8 +48,8 @@ func (d *Driver) Listen(l net.Listener) (net.Conn, error) {
 	return o, nil
 }
 
-// Adopt makes a connection that an Accept has returned, of this driver or another, one
-// of this driver, and has Wait return a result with it and ctx. When that fails the
+// Adopt takes over a connection that an Accept of this driver or another one has
+// returned, and makes Wait return a result with it and ctx. When that fails the
 // connection is closed.
 func (d *Driver) Adopt(name net.Conn, ctx any) error {
 	o := name.(*own)
@@ -118,7 +118,7 @@ func (d *Driver) closeOwn(o *own) {
 	}
 }
 
-// Post has the next Wait return a result with these, without an operation.
+// Post makes the next Wait return a result with these, without an operation.
 func (d *Driver) Post(ctx any, name net.Conn, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -131,14 +131,14 @@ func (d *Driver) Post(ctx any, name net.Conn, err error) error {
 	return nil
 }
 
-// Load is how many connections there are.
+// Load returns the number of connections.
 func (d *Driver) Load() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return int(d.counters.Delegated - d.counters.Freed)
 }
 
-// Held is how much memory the writes of a connection hold that wait, in bytes.
+// Held returns how much memory the queued writes of a connection hold, in bytes.
 func (d *Driver) Held(name net.Conn) int {
 	c, err := d.find(name)
 	if err != nil {

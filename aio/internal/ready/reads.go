@@ -12,10 +12,10 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/poller"
 )
 
-// progressReads carries out reads for as long as the socket has something.
-// inWait says that the caller is in Wait; others leave reads without a buffer to
-// it, whose memory it is. It says whether the memory of this round was used up
-// before the reads were. Called with c.mu.
+// progressReads carries out reads while the socket has bytes. inWait says that the
+// caller is in Wait; other callers leave reads without a buffer to Wait, which owns
+// that memory. It reports whether the memory of this round was used up before all
+// reads were done. Called with c.mu.
 func (d *Driver) progressReads(c *conn, inWait bool) (more bool) {
 	for c.ready&poller.Readable != 0 && c.reads.tail != nil {
 		t := c.reads.head()
@@ -100,7 +100,7 @@ func (d *Driver) readBytes(c *conn, t *task, n int) {
 	}
 }
 
-// leaveToWait has the goroutine in Wait read from c. Called with c.mu.
+// leaveToWait makes the goroutine in Wait read from c. Called with c.mu.
 func (d *Driver) leaveToWait(c *conn) {
 	d.mu.Lock()
 	d.backlog.push(c)

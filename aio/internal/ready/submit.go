@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/poller"
 )
 
-// Submit tries r on the connection that the program calls name, and queues what
-// cannot be done at once. What r was transferred is taken over, also when it fails.
+// Submit tries r on the connection of name, and queues what cannot be done at once. It
+// takes over what is transferred in r, also when it fails.
 func (d *Driver) Submit(name net.Conn, r op.Request) error {
 	c, err := d.find(name)
 	if err == nil {
@@ -52,7 +52,7 @@ func (d *Driver) submitRead(c *conn, name net.Conn, r *op.Request) error {
 	return nil
 }
 
-// submitWrite writes at once what goes, and queues the rest. Called with c.mu.
+// submitWrite writes at once as much as possible, and queues the rest. Called with c.mu.
 func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 	if c.closed {
 		return d.closedError()
@@ -160,8 +160,8 @@ func (d *Driver) overLimit(c *conn, size, more int) error {
 	return err
 }
 
-// attachEnd registers what may end t early. It returns false when that has
-// happened already. Called with c.mu; t is in its queue.
+// attachEnd registers the deadline or context that may end t early. It returns false
+// when t has ended already. Called with c.mu; t is in its queue.
 func (d *Driver) attachEnd(c *conn, t *task, r *op.Request) bool {
 	if r.Cancel != nil {
 		if r.Cancel.Err() != nil {

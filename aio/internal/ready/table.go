@@ -101,9 +101,9 @@ func (t *table) leaveFD(c *conn) {
 	}
 }
 
-// at returns the connection that has this descriptor and generation, or nil: what was
-// freed after the poller had spoken is not there any more, or its descriptor has gone
-// to another connection.
+// at returns the connection that has this descriptor and generation. It returns nil when
+// the connection was freed after the poller's answer, also if another connection has
+// the descriptor now.
 func (t *table) at(fd int, gen uint32) *conn {
 	if fd < len(t.fds) && t.fds[fd] != nil && t.fds[fd].gen == gen {
 		return t.fds[fd]

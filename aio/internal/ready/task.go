@@ -28,7 +28,7 @@ type task struct {
 // noTimer is the place of a task that has no timer.
 const noTimer = -1
 
-// taskMore is what few operations need.
+// taskMore holds what only few operations need.
 type taskMore struct {
 	single mem.Buf // what is written; or what WriteBytes writes from, if it was lent
 	memory *mem.Memory
@@ -112,7 +112,7 @@ func (t *task) gather(g *socket.Gather) {
 	}
 }
 
-// compact has a write that has to wait hold little more than its bytes.
+// compact makes a queued write hold little more memory than its bytes.
 func (t *task) compact(a *mem.Allocator) {
 	if t.kind == op.WriteBytes || t.kind == op.Flush {
 		return

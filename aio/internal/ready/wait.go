@@ -10,13 +10,13 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/poller"
 )
 
-// roundsWithoutPoll is how often in a row Wait may return completions without
-// having asked the poller. Operations that complete at once, one after the other
-// on a busy connection, would keep it from looking at the others for ever.
+// roundsWithoutPoll is how often in a row Wait may return completions without asking
+// the poller. Without this limit, operations of one busy connection that complete at
+// once could starve the other connections for ever.
 const roundsWithoutPoll = 4
 
-// Wait takes back the memory that its last results were lent, waits until something
-// has completed and returns that. After Close it returns op.ErrWatcherClosed, once
+// Wait ends the lease of its previous results, waits until operations have completed
+// and returns them. After Close it returns op.ErrWatcherClosed, once
 // together with what was pending.
 func (d *Driver) Wait() ([]op.Result, error) {
 	d.round.lock.Lock()
@@ -65,7 +65,7 @@ func (d *Driver) poll() error {
 	r.fetched, r.failed, r.guess.slept = 0, nil, false
 	late, err := d.poller.Sleep(r.look)
 	if late {
-		// What has come in time is read before anything is found to be late.
+		// Bytes that came in time are read before any deadline expires.
 		err = d.poller.Ask(r.ask)
 	}
 	if err == nil {
@@ -90,7 +90,7 @@ func (d *Driver) poll() error {
 	return nil
 }
 
-// lookForWork says whether there is something to do, and parks the caller if not.
+// lookForWork reports whether there is work, and parks the caller if not.
 func (d *Driver) lookForWork(fd uintptr) bool {
 	r := &d.round
 	if r.guess.slept && d.readAlone() {
@@ -118,10 +118,10 @@ func (d *Driver) askPoller(uintptr) {
 	d.round.asked++
 }
 
-// readAlone reads from the connection that was alone to wake Wait the last two times,
-// without asking the poller which it was: with one connection talking it is that
-// one, and a system call is saved. It says whether anything was complete. Others
-// do not suffer from it, as the poller is asked before each sleep.
+// readAlone reads from the connection that alone woke Wait the last two times, without
+// asking the poller: if only one connection is active it is that one, and a system
+// call is saved. It reports whether an operation completed. Other connections are not
+// delayed, because the poller is asked before each sleep.
 func (d *Driver) readAlone() bool {
 	g := &d.round.guess
 	g.slept = false
@@ -139,7 +139,7 @@ func (d *Driver) readAlone() bool {
 	return g.again
 }
 
-// progress does what n connections have become ready for.
+// progress carries out the operations of n connections that have become ready.
 func (d *Driver) progress(n int) {
 	if n == 0 {
 		return
@@ -161,7 +161,7 @@ func (d *Driver) progress(n int) {
 	clear(r.hot)
 }
 
-// progressConn does what c has become ready for.
+// progressConn carries out the operations that c has become ready for.
 func (d *Driver) progressConn(c *conn, what poller.Bits) {
 	c.mu.Lock()
 	c.ready |= what

@@ -43,9 +43,8 @@ func (d *Driver) progressWrites(c *conn) {
 	}
 }
 
-// blockedWrites notes that the socket takes no more, and has the poller report
-// when it does. Connections that never come here, which are most, never get an
-// event for being writable.
+// blockedWrites records that the socket is full, and makes the poller report when it is
+// writable again. Most connections never come here and never get such an event.
 func (d *Driver) blockedWrites(c *conn) {
 	c.ready &^= poller.Writable
 	if c.watchWrites {

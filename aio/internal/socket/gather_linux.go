@@ -29,7 +29,7 @@ func (g *Gather) Release() {
 	gathers.Put(g)
 }
 
-// Full says that nothing more fits.
+// Full reports whether nothing more fits.
 func (g *Gather) Full() bool { return len(g.parts) == maxParts }
 
 // Add appends p, borrowed until Release, which is not empty.

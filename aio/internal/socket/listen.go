@@ -14,7 +14,7 @@ import (
 )
 
 // Listening returns a duplicate of the descriptor that l listens on. Only listeners of
-// package net itself have one: another type's Accept is not to be passed by. TCP
+// package net itself have one: the Accept of other types must not be bypassed. TCP
 // connections inherit from it what package net sets on each: no delay, keep-alive.
 func Listening(l net.Listener) (Socket, error) {
 	var raw syscall.RawConn

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// arm sets the connection's deadline for the next call, and reports whether
-// that is still to be made: nothing in flight has been ended.
+// arm sets the connection's deadline for the next call. It reports whether to make that
+// call: no operation in flight has been ended.
 func (dir *direction) arm(until time.Time) bool {
 	dir.setting.Lock()
 	defer dir.setting.Unlock()
@@ -23,7 +23,7 @@ func (dir *direction) arm(until time.Time) bool {
 	return true
 }
 
-// reset takes the deadline away that the direction has set.
+// reset removes the deadline that the direction has set.
 func (dir *direction) reset() {
 	dir.setting.Lock()
 	dir.setDeadline(time.Time{})
@@ -60,7 +60,7 @@ func (dir *direction) setDeadline(t time.Time) {
 	dir.set, dir.wasSet = t, true
 }
 
-// passed says that there is a deadline and that it is over.
+// passed reports whether there is a deadline and it has passed.
 func passed(deadline time.Time) bool {
 	return !deadline.IsZero() && !time.Now().Before(deadline)
 }

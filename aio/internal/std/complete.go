@@ -39,8 +39,8 @@ func (d *Driver) complete(o *operation, err error) {
 		r.IsSwapBuffer = o.Kind == op.ReadLeased
 		d.handOver(o, r)
 	}
-	// A timer that was stopped may stay in the runtime's heap, and o with it,
-	// until its time has come. What belongs to the program must not.
+	// A stopped timer may stay in the runtime's heap, and o with it, until its time
+	// has come. That must not keep the program's memory alive.
 	o.Request = op.Request{Kind: o.Kind}
 	o.out = nil
 	d.counters.Pending--
@@ -88,8 +88,8 @@ func (d *Driver) exit() {
 	}
 }
 
-// checkDrained lets Shutdown know that there are no writes left, or that there is
-// nothing left to wait for.
+// checkDrained notifies Shutdown when there are no writes left, or nothing left to wait
+// for.
 func (d *Driver) checkDrained() {
 	if d.life.drained == nil || d.life.state < closed && d.life.writes > 0 {
 		return

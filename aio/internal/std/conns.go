@@ -43,12 +43,12 @@ func (d *Driver) find(name net.Conn) *conn {
 	return c
 }
 
-// busy says that conn has, or has just had, something pending.
+// busy reports whether conn has, or has just had, something pending.
 func (t *table) busy(conn net.Conn) bool { return t.conns[conn] != nil }
 
-// settle forgets c if it has nothing pending, but not before the program has
-// seen its last completion and had the occasion to answer it: what was learnt
-// of the connection is worth keeping between two of its operations.
+// settle forgets c if it has nothing pending, but not before the program has seen its
+// last completion and could submit the next operation: the traits of the connection
+// are worth keeping between two operations.
 func (d *Driver) settle(c *conn) {
 	if !c.idle() {
 		return

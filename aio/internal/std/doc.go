@@ -1,14 +1,14 @@
-// Package std is the driver that uses the methods of net.Conn and nothing else, so
-// that every connection on every system will do. It does not delegate: the
-// connection goes on working, and its read and write deadlines are the
-// watcher's to set while something is pending.
+// Package std is the driver that uses only the methods of net.Conn, so it takes every
+// connection on every system. It does not delegate: the connection stays usable, but
+// while an operation is pending only the watcher may set its read and write
+// deadlines.
 //
 // Each direction of a connection has a queue, and a goroutine that carries out what is
 // in it and ends when it is empty. An idle connection has no goroutine.
 //
 // Deadlines and contexts end an operation that waits in the queue at once. The
 // one that a goroutine is carrying out owns its buffer until the call comes
-// back, so that call is interrupted by way of the connection's deadline. On a
+// back, so that call is interrupted through the connection's deadline. On a
 // connection that has no deadlines, or is slow to apply them (crypto/tls in the
 // handshake), the completion comes when the call returns, and not before. A
 // Write on a TLS connection that its deadline cuts short leaves crypto/tls unable

@@ -27,7 +27,7 @@ type Driver struct {
 	counters op.Counters
 }
 
-// life says how far the watcher is from its end.
+// life is the state of closing the watcher.
 type life struct {
 	state      state
 	goroutines int           // that hold an operation or close a connection
@@ -102,8 +102,8 @@ type traits struct {
 
 // alarm is the connection's deadline in one direction.
 type alarm struct {
-	// setting is held while the deadline is set, so that one that interrupts meets
-	// the call that it is meant for, and not the next.
+	// setting is held while the deadline is set, so that an interruption hits the call
+	// that it is meant for, and not the next one.
 	setting sync.Mutex
 	set     time.Time // guarded by setting
 	wasSet  bool      // before, it is whatever the program has left behind

@@ -24,7 +24,7 @@ func (dir *direction) dropExpired(now time.Time) {
 	}
 }
 
-// hold has o end at its deadline while it waits in the queue.
+// hold starts a timer that ends o at its deadline while it waits in the queue.
 func (d *Driver) hold(o *operation) {
 	if !o.Deadline.IsZero() {
 		o.timer = time.AfterFunc(time.Until(o.Deadline), func() { d.expired(o) })

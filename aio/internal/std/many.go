@@ -45,8 +45,8 @@ func (d *Driver) WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) 
 	return spread, nil
 }
 
-// lags says that conn has not yet taken what was written to it before, and closes
-// it for that if slow says so.
+// lags reports whether conn has not yet taken what was written to it before, and closes
+// it then if slow asks for that.
 func (d *Driver) lags(conn net.Conn, slow op.Slow) bool {
 	if identifiable(conn) != nil {
 		return false

@@ -10,7 +10,7 @@ func (o *operation) holding() int {
 	return o.total - o.n
 }
 
-// filled says that a read needs no more bytes.
+// filled reports whether a read needs no more bytes.
 func (o *operation) filled() bool {
 	if o.Kind == op.ReadFull {
 		return o.n == len(o.Buf)
@@ -27,7 +27,7 @@ func (o *operation) discard() {
 	o.Release()
 }
 
-// stopTimer is for one that does not wait in the queue any more.
+// stopTimer stops the timer of an operation that has left the queue.
 func (o *operation) stopTimer() {
 	if o.timer != nil {
 		o.timer.Stop()

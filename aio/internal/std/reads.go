@@ -125,7 +125,7 @@ func (dir *direction) readOwn(o *operation) error {
 		}
 		o.block = slab.Cut(0, o.n)
 		slab.Release()
-		// It is retained for who knows how long, and is alone in its block.
+		// The program may keep it for long, and it is alone in its block.
 		o.block.Compact()
 		return nil
 	}

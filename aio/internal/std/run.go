@@ -30,8 +30,8 @@ func (dir *direction) run() {
 				if clean || dir.conn.ending != nil {
 					break
 				}
-				// An operation without a deadline, or the program itself, is
-				// not to meet the one of an operation before.
+				// An operation without a deadline, or the program itself, must
+				// not inherit the deadline of an earlier operation.
 				d.mu.Unlock()
 				dir.reset()
 				d.mu.Lock()

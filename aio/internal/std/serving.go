@@ -15,7 +15,7 @@ func (d *Driver) Listen(net.Listener) (net.Conn, error) {
 // Adopt returns an error: there are no connections of Listen.
 func (d *Driver) Adopt(net.Conn, any) error { return op.ErrUnsupported }
 
-// Post has the next Wait return a result with these, without an operation.
+// Post makes the next Wait return a result with these, without an operation.
 func (d *Driver) Post(ctx any, conn net.Conn, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -28,14 +28,14 @@ func (d *Driver) Post(ctx any, conn net.Conn, err error) error {
 	return nil
 }
 
-// Load is how many connections there are.
+// Load returns the number of connections.
 func (d *Driver) Load() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return int(d.counters.Delegated - d.counters.Freed)
 }
 
-// Held is how much memory the writes of conn hold that wait, in bytes.
+// Held returns how much memory the queued writes of conn hold, in bytes.
 func (d *Driver) Held(conn net.Conn) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

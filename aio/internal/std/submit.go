@@ -22,8 +22,8 @@ func (d *Driver) Submit(conn net.Conn, r op.Request) error {
 	return err
 }
 
-// completeRefused completes what could not be submitted because of err, unless that
-// is the watcher's own.
+// completeRefused completes an operation that could not be submitted because of err,
+// unless err is the watcher's own.
 func (d *Driver) completeRefused(conn net.Conn, r *op.Request, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,14 +59,15 @@ func (d *Driver) accept(conn net.Conn, r op.Request) error {
 }
 
 // enqueue puts o into its queue. When that fails o has ended. It reports
-// whether the connection is to be closed for it; that goroutine is counted then.
+// whether the connection must be closed because of o; the goroutine for that is counted
+// then.
 func (d *Driver) enqueue(conn net.Conn, o *operation) (slow bool, err error) {
 	if d.life.state != open {
 		o.phase = ended
 		return false, op.ErrWatcherClosed
 	}
 	if o.Kind == op.WriteBytes && (o.Lent || d.leases.has(o.out)) {
-		// It takes longer than until the next wait, perhaps.
+		// The write may last longer than until the next Wait.
 		o.out = bytes.Clone(o.out)
 	}
 	c := d.find(conn)

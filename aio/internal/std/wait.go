@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
-// Wait takes back what its last results were lent, waits until something has completed
-// and returns that. After Close it returns op.ErrWatcherClosed, once together with what
+// Wait ends the lease of its previous results, waits until operations have completed
+// and returns them. After Close it returns op.ErrWatcherClosed, once together with what
 // was pending.
 func (d *Driver) Wait() ([]op.Result, error) {
 	d.waiting.Lock()
@@ -32,7 +32,7 @@ func (d *Driver) Wait() ([]op.Result, error) {
 	return results, nil
 }
 
-// Pin returns an error: there is no one thread to be pinned.
+// Pin returns an error: there is no single thread to pin.
 func (d *Driver) Pin(int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

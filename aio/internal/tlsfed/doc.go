@@ -11,6 +11,6 @@
 // is there and ends with the handshake. Nothing of it stays with the connection.
 //
 // What a peer has sent is kept in counted memory that follows the bytes received.
-// A record reaches crypto/tls when it is whole, so that the length in its header alone
-// has no memory allocated.
+// A record reaches crypto/tls when it is whole, so the length in its header alone
+// allocates no memory.
 package tlsfed

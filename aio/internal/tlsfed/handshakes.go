@@ -36,7 +36,7 @@ func (h *Handshakes) run(s *Session) {
 }
 
 // following returns the session that has waited longest, or nil when the goroutine
-// is to end.
+// should end.
 func (h *Handshakes) following() *Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
