@@ -18,8 +18,8 @@ const (
 )
 
 // Loopback measures n round trips of 64 bytes on one TCP connection over
-// loopback, both ends on threads of their own that wait in read(2): what a request costs before anybody
-// has done anything with it. It ends with ctx, with what there is.
+// loopback; each end has its own thread that waits in read(2). That is the cost of a request without any
+// work on it. When ctx ends it returns what it has measured.
 func Loopback(ctx context.Context, n int) (load.Distribution, error) {
 	near, far, shut, release, err := newPair()
 	if err != nil {

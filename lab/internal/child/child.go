@@ -2,8 +2,8 @@
 // in a process of their own, so that their time and memory are not counted with
 // those of the others, and targets.
 //
-// A Process ends with its parent: a command of this program when its standard
-// input does (Begin), and on Linux any when this process ends in whatever way. Its
+// A Process ends with its parent: a command of this program when its standard input
+// ends (Begin), and on Linux any process when this one ends, for whatever reason. Its
 // methods may be called by several goroutines, except Line.
 package child
 

@@ -60,8 +60,8 @@ func mark(chosen []bool, all []lab.Scenario, pattern string) bool {
 	return false
 }
 
-// globs holds a glob against a name, or against the groups that it is in, so
-// that "t*" takes what "tcp" takes.
+// globs reports whether a glob matches a name, or a group that the name is in, so
+// that "t*" matches what "tcp" matches.
 func globs(pattern, name string) bool {
 	for {
 		if ok, _ := path.Match(pattern, name); ok {

@@ -76,7 +76,7 @@ func (a App) diagnose() *cobra.Command {
 	return cmd
 }
 
-// checkDiagnose holds the flags against each other and finds the workload; nil with --url
+// checkDiagnose checks that the flags go together and finds the workload; nil with --url
 // and --list.
 func (a App) checkDiagnose(f *diagnoseFlags, args []string) (*evidence.Workload, error) {
 	switch {

@@ -74,7 +74,7 @@ func (a App) echo() *cobra.Command {
 	return cmd
 }
 
-// check holds the flags and arguments against each other.
+// check checks that the flags and arguments go together.
 func (f *echoFlags) check(args []string) (network, addr string, err error) {
 	if len(args) != 1 {
 		return "", "", fmt.Errorf("echo: want one address, such as 127.0.0.1:7000, got %q", args)

@@ -111,7 +111,7 @@ func (f *loadFlags) shape(flags *pflag.FlagSet) {
 	flags.StringVar(&f.plan.Pprof, "pprof", "", "read the target's allocations from this `URL`, such as http://127.0.0.1:6060/debug/pprof")
 }
 
-// check holds the flags and the address against each other, and completes the
+// check checks that the flags and the address go together, and completes the
 // plan.
 func (f *loadFlags) check(args []string) error {
 	if len(args) != 1 {

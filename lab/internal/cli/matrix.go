@@ -79,7 +79,7 @@ func (a App) matrix() *cobra.Command {
 	return cmd
 }
 
-// settings holds the flags and arguments against each other and fills in the
+// settings checks that the flags and arguments go together and fills in the
 // choice.
 func (f *matrixFlags) settings(args []string) (grid string, err error) {
 	if len(args) != 1 {

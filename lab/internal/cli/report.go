@@ -68,7 +68,7 @@ func (a App) report() *cobra.Command {
 	return cmd
 }
 
-// check holds the flags against each other.
+// check checks that the flags go together.
 func (f *reportFlags) check(results []string) error {
 	inputs := results
 	if f.given("baseline") {

@@ -101,7 +101,7 @@ func (a App) sink() *cobra.Command {
 	return cmd
 }
 
-// check holds the flags and arguments against each other.
+// check checks that the flags and arguments go together.
 func (f *sinkFlags) check(args []string) (addr string, err error) {
 	if len(args) != 1 {
 		return "", fmt.Errorf("sink: want one address, such as 127.0.0.1:7001, got %q", args)

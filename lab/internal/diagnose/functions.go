@@ -66,8 +66,8 @@ var (
 	isGC = oneOf("runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.gcAssistAlloc1", "runtime.gcDrain", "runtime.gcDrainN",
 		"runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.wbBufFlush",
 		"runtime.gcWriteBarrier", "runtime.sweepone", "runtime.markroot", "runtime.scanobject")
-	// The collector also marks on processors that have nothing else to do,
-	// which takes nothing from anybody.
+	// The collector also marks on idle processors, which takes no time from other
+	// goroutines.
 	isIdleGC    = oneOf("runtime.gcDrainMarkWorkerIdle")
 	isScheduler = oneOf("runtime.schedule", "runtime.findRunnable", "runtime.park_m", "runtime.mcall", "runtime.goready", "runtime.ready",
 		"runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.notewakeup", "runtime.notesleep", "runtime.goschedImpl",

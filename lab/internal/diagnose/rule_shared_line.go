@@ -7,14 +7,14 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// poorScaling is the part of the processors' time that has to be lost when
-// there are more of them before anybody speaks of sharing. Two processors may be
-// two threads of one core, which each do little more than half of what one does
-// alone, and memory's bandwidth is shared too.
+// poorScaling is the part of the processors' time that must be lost on several
+// processors before the rule reports sharing. Two processors may be two threads of one
+// core, each of which does little more than half of what it does alone, and they
+// share the memory's bandwidth.
 const poorScaling = 0.5
 
-// fewProcessors is how many the workload has to use at a time before it can
-// lose anything between them.
+// fewProcessors is how many processors the workload must use at a time before they
+// can lose time to sharing.
 const fewProcessors = 1.25
 
 // sharedLine: several goroutines work at the same time, on nothing that shows

@@ -67,12 +67,11 @@ func longest(list []evidence.Blocking, f func(*evidence.Blocking) bool) (sum tim
 	return sum, calls, top
 }
 
-// longWait is how long a goroutine that could run may wait without anybody
-// noticing.
+// longWait is how long a runnable goroutine may wait before the rule reports it.
 const longWait = 2 * time.Millisecond
 
 // runQueue: more goroutines want to run than there are processors. It is a
-// hint: whatever else is found here is the reason for it.
+// hint: the cause is among the other findings.
 func runQueue(s *sight) Finding {
 	t := s.Trace
 	if t == nil || t.Latency.P99 < longWait || t.Running+t.Runnable <= 0 {

@@ -97,10 +97,10 @@ func (f *File) lay(k *kind) {
 // measurement asked for.
 var ErrOther = errors.New("the file is of another grid, seed or machine")
 
-// Resume returns what goes on with old: the grid of that name, of which c says
-// what old does not. What c says otherwise, or another machine, is an ErrOther that
-// says what differs; with force the choice holds then and the runs are kept that
-// have a place in it. More rounds than old has may always be asked for. old is not
+// Resume returns a file that continues old: the grid of that name, where c adds what old
+// does not say. When c contradicts old, or the machine is another one, the error is an
+// ErrOther that says what differs. With force, c counts instead, and the runs that fit
+// into it are kept. c may always ask for more rounds than old has. old is not
 // changed.
 func Resume(old *File, name string, c Choice, force bool) (*File, error) {
 	if old.Name != name {

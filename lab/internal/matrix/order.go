@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// order returns the indexes of n cells in the order of a round, from 1. It is
-// the same whenever it is asked for, so that a grid that is gone on with is
-// measured as one that was not interrupted.
+// order returns the indexes of n cells in the order of a round, from 1. The
+// result is always the same, so that a resumed grid is measured in the same order
+// as one that was not interrupted.
 //
 // The cells are dealt into as many parts as there are rounds, and in each round
 // the parts come in another order, so that each cell is measured once early, once

@@ -21,8 +21,8 @@ type File struct {
 	Machine     machine.Machine `json:"machine"`
 	Started     time.Time       `json:"started"`
 	Seconds     float64         `json:"seconds"`               // spent measuring, over all sittings
-	Interrupted bool            `json:"interrupted,omitempty"` // runs are missing: it can be gone on with
-	Forced      []string        `json:"forced,omitempty"`      // what was not the same when it was gone on with in spite of that
+	Interrupted bool            `json:"interrupted,omitempty"` // runs are missing: it can be resumed
+	Forced      []string        `json:"forced,omitempty"`      // what differed when it was resumed with force
 	Name        string          `json:"name"`                  // size-conns, rate-durability, buffer
 	Title       string          `json:"title"`
 	Seed        uint64          `json:"seed,string"`

@@ -55,10 +55,10 @@ type session struct {
 // cell.
 const mostFailed = 3
 
-// Measure measures what is missing of f, which it changes, and cells again whose
-// runs are far apart. It returns nil when all is there; ErrTime or the error of ctx,
-// wrapped, when it was stopped before; and anything else when it cannot go on.
-// In all cases f has whole runs only, they are saved, and no target is left.
+// Measure measures the missing runs of f, which it changes, and measures cells again
+// whose runs are far apart. It returns nil when f is complete; ErrTime or the error of
+// ctx, wrapped, when it was stopped earlier; and another error when it cannot continue.
+// In all cases f has complete runs only, they are saved, and no target still runs.
 func Measure(ctx context.Context, f *File, o Options) (err error) {
 	k, err := lookup(f.Name)
 	if err != nil {

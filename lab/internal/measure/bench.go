@@ -210,7 +210,7 @@ func (b *bench) round(ctx context.Context, order []int, ops int) ([]Turn, error)
 	return turns, b.equal(turns, ops)
 }
 
-// equal holds the work of all variants in a round against the baseline's.
+// equal compares the work of all variants in a round with the baseline's.
 func (b *bench) equal(turns []Turn, ops int) error {
 	base := turns[b.base]
 	for i, turn := range turns {

@@ -1,5 +1,5 @@
-// Package measure runs the scenarios of the lab side by side and records what
-// every round came to.
+// Package measure runs the scenarios of the lab side by side and records the
+// results of every round.
 //
 // # How a scenario is measured
 //

@@ -17,7 +17,7 @@ const (
 	Skipped State = "skipped" // not supported here, or not reached; no figures
 )
 
-// An Outcome is what measuring one scenario came to. Its fields are read-only
+// An Outcome is the result of measuring one scenario. Its fields are read-only
 // after Run returned.
 type Outcome struct {
 	Name     string       `json:"name"`

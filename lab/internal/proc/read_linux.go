@@ -95,8 +95,8 @@ func readOwn(dir string) own {
 	return o
 }
 
-// readIO is nil when the file cannot be read: it is for the user alone to whom
-// the process belongs.
+// readIO returns nil when the file cannot be read: only the owner of the process
+// may read it.
 func readIO(dir string) *calls {
 	text, err := text(filepath.Join(dir, "io"))
 	if err != nil {

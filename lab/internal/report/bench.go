@@ -170,7 +170,7 @@ func held(t TargetResult) float64 {
 	return t.Value.Median
 }
 
-// valueText writes a figure that a target was held against.
+// valueText writes a figure that a target was compared with.
 func valueText(t TargetResult, v float64) string {
 	if t.Against != "" {
 		return units.Ratio(v)

@@ -149,8 +149,8 @@ func unitOrder(names []string) []string {
 // moreIsBetter reports by its unit whether a higher figure of bench is better.
 func moreIsBetter(metric string) bool { return len(metric) > 2 && metric[len(metric)-2:] == "/s" }
 
-// loadGroup has a value of throughput, requests and P99 for each window; what
-// there is one of only has to differ by more.
+// loadGroup has a value of throughput, requests and P99 for each window. A figure with
+// only one value must differ by more to count.
 func loadGroup(r *load.Result) Group {
 	g := Group{Item: "load", Bench: "Load/" + loadName(&r.Plan), N: max(1, r.Requests)}
 	if !r.Valid {

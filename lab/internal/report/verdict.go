@@ -24,7 +24,7 @@ const (
 type Why string
 
 const (
-	NoFigure  Why = "no-figure"  // nothing was measured that it could be held against
+	NoFigure  Why = "no-figure"  // nothing was measured to compare it with
 	FewRounds Why = "few-rounds" // fewer than stats.Fewest
 	OnBound   Why = "on-bound"   // the interval has the bound in it
 )
@@ -32,7 +32,7 @@ const (
 // whyTexts are the words for the codes.
 var whyTexts = map[Why]string{NoFigure: "nothing was measured", FewRounds: "too few rounds", OnBound: "the bound is within the interval"}
 
-// A TargetResult is a target with the figure that it was held against.
+// A TargetResult is a target with the figure that it was compared with.
 type TargetResult struct {
 	lab.Target
 	Value  *stats.Interval `json:"value,omitempty"`
@@ -40,15 +40,15 @@ type TargetResult struct {
 	Why    Why             `json:"why,omitempty"`
 }
 
-// resolution is how exactly a figure without a ratio is held against its
-// bound. The runtime itself allocates now and then, for a collection's workers say, which
-// must not make a miss of a zero; an allocation in 2,000 operations does.
+// resolution is how exactly a figure without a ratio is compared with its
+// bound. The runtime itself sometimes allocates, for example for the collector's workers.
+// That must not make a target of zero a miss; an allocation in 2,000 operations does.
 var resolution = map[string]float64{
 	lab.AllocsPerOp: 0.001,
 	lab.BytesPerOp:  1,
 }
 
-// judge holds an outcome against a target.
+// judge compares an outcome with a target.
 func judge(o *measure.Outcome, t lab.Target) TargetResult {
 	result := TargetResult{Target: t, Status: Undecided, Why: NoFigure}
 	if !o.Measured() {

@@ -97,12 +97,12 @@ func (x *contest) Run(ops int) (out lab.Sample, err error) {
 	out.Figures[framesPerS] = frames / took.Seconds()
 	out.Figures[lab.NsPerOp] = float64(took.Nanoseconds()) / frames
 	out.Figures[lab.CPUPerOp] = float64(before.To(after).CPU.Nanoseconds()) / frames
-	// Who got which frames differs, and all have been held against what was sent.
+	// Which reader got which frames differs; all were compared with what was sent.
 	out.Bytes, out.Check = over(x.s.loads, 0, ops), over(x.s.marks, 0, ops)
 	return out, nil
 }
 
-// figures holds what each reader got against the stream, and compares them.
+// figures checks what each reader got against the stream, and compares the readers.
 func (x *contest) figures() (map[string]float64, error) {
 	counts := make([]int, len(x.readers))
 	refused := 0

@@ -119,7 +119,7 @@ func (p *echoPair) hangUp() error {
 	return err
 }
 
-// during returns what the client's work came to, and what the server used
+// during returns the result of the client's work, and what the server used
 // meanwhile.
 func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Result, echobench.Spent, error) {
 	before, err := p.usage()

@@ -81,7 +81,7 @@ func (x *chanFan[T]) walk(n int) (uint64, error) {
 	return x.finish(x.send(n))
 }
 
-// finish waits for the keepers and collects what they came to.
+// finish waits for the keepers and adds up their results.
 func (x *chanFan[T]) finish(err error) (sum uint64, _ error) {
 	x.crew.wait()
 	for _, l := range x.lanes {

@@ -157,7 +157,7 @@ func (x *server[T]) Run(ops int) (lab.Sample, error) {
 	return x.account(ops, sum)
 }
 
-// account holds the sum of all streams against what they sent.
+// account compares the sum of all streams with what they sent.
 func (x *server[T]) account(ops int, sum uint64) (lab.Sample, error) {
 	var want lab.Sample
 	var marks uint64

@@ -45,7 +45,7 @@ func end(w walk) {
 	}
 }
 
-// A walker runs one walk and holds what it comes to against the stream.
+// A walker runs one walk and compares its result with the stream.
 type walker struct {
 	place
 	w    walk

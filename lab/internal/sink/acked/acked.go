@@ -1,5 +1,5 @@
-// Package acked is the form in which a load generator keeps what a sink has
-// acknowledged, so that it can be held against what the sink recovers.
+// Package acked is the file format in which a load generator keeps what a sink has
+// acknowledged, to compare it with what the sink recovers.
 //
 // An entry is 16 bytes, big-endian: the 8-byte number that the sink answered, the
 // CRC32C (Castagnoli) of the payload in 4, the length of the payload in 4. A last entry that is not

@@ -17,7 +17,7 @@ import (
 const scratchKept = 4 << 20
 
 // entries are raft's log, in a node's own: entry n is record n, so that every byte
-// that raft reads has been held against its checksum. They are never cut in front.
+// that raft reads has passed its checksum. Old entries are never removed.
 //
 // When the disk refuses a write, or an entry is damaged, the node is out: what was
 // promised with it cannot be kept, and raft would either try for ever or panic.

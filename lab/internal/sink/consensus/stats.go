@@ -18,7 +18,7 @@ type Stats struct {
 	Entries      uint64      `json:"entries"`      // of those, the ones proposed here
 	Acknowledged uint64      `json:"acknowledged"` // records
 	Refused      uint64      `json:"refused"`      // appends for want of a leader here
-	Failed       uint64      `json:"failed"`       // appends that were under way and came to nothing that is known
+	Failed       uint64      `json:"failed"`       // appends that were under way and whose result is unknown
 	Nodes        []NodeStats `json:"nodes"`        // that run here
 }
 

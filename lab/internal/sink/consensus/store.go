@@ -220,7 +220,7 @@ func (s *Store) lingerLocked() {
 	}
 }
 
-// took says what an entry came to, for the next.
+// took records the size and duration of an entry, from which the wait of the next one follows.
 func (s *Store) took(records int, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ type cluster struct {
 
 func newCluster(t testing.TB, flags ...string) *cluster {
 	c := &cluster{t: t, dir: t.TempDir(), names: []string{"a", "b", "c"}, flags: flags, nodes: make([]*sink, 3)}
-	// Addresses have to be known before anybody listens. These are free a moment
-	// later, too, and stay the same when a node is started again.
+	// Addresses must be known before any node listens. They should still be free when
+	// the nodes start, and stay the same when a node is started again.
 	var peers []string
 	for i := range 6 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

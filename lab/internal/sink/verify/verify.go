@@ -50,11 +50,11 @@ type entry struct {
 	same, other uint16
 }
 
-// MaxLogs is how many logs can be held against each other.
+// MaxLogs is how many logs can be compared.
 const MaxLogs = 1000
 
 // Check reads the logs in the directories, in which no sink runs, and, if ackedFile is
-// not empty, holds what that file says against them. Sixteen bytes of the file take 24
+// not empty, compares the file's entries with them. Sixteen bytes of the file take 24
 // of memory. An error means that something could not be read, or is damaged.
 func Check(ctx context.Context, dirs []string, ackedFile string) (*Result, error) {
 	if len(dirs) > MaxLogs {

@@ -204,8 +204,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What the node of a cluster has behind that was not committed there is not held against
-// the others: it was a leader's that was replaced.
+// Records that a node does not know to be committed are not compared with the other
+// nodes: they may be from a leader that was replaced.
 func TestUncommittedRecordsAreNotWrong(t *testing.T) {
 	dirs := []string{makeLog(t, t.TempDir(), 3), t.TempDir()}
 	if err := os.Mkdir(filepath.Join(dirs[1], "raft"), 0o755); err != nil {

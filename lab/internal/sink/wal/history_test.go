@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// A history drives a log with chance over a file system that crashes and fails, and
-// holds it against what a log is.
+// A history runs random operations on a log, over a file system that crashes and fails,
+// and compares the log with a model.
 type history struct {
 	t    *testing.T
 	rand *rand.Rand
@@ -50,7 +50,7 @@ func (h *history) payload() []byte {
 	return p
 }
 
-// open opens the log until that works, and holds what it recovers against the
+// open opens the log until that works, and compares what it recovers with the
 // model.
 func (h *history) open() {
 	for try := 0; ; try++ {

@@ -97,10 +97,9 @@ func (l *Log) fail(err error) error {
 // Sync makes everything durable that was appended before the call. It may run
 // beside AppendBatch.
 //
-// When it fails the log has failed, for good: the kernel reports an error of writing
-// back once and may then take the pages for written, so that a second fsync would
-// succeed over a hole. Opening the log anew writes what is not known to be
-// durable once more.
+// When it fails the log has failed permanently: the kernel reports a write-back error
+// once and may then mark the pages as clean, so that a second fsync would succeed over
+// a hole. Opening the log again rewrites what is not known to be durable.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Recovery is what reading a log came to.
+// Recovery is the result of reading a log.
 type Recovery struct {
 	Last     uint64 // number of the last record, 0 when there is none
 	Segments int    // files

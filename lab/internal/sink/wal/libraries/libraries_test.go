@@ -1,4 +1,4 @@
-// Package libraries holds package wal against libraries that could have taken its place.
+// Package libraries compares package wal with libraries that could replace it.
 // It is a module of its own, so that the lab need not require them:
 //
 //	cd lab/internal/sink/wal/libraries && GOWORK=off go test -v -bench . -count 6
