@@ -115,9 +115,9 @@ func heap() int64 {
 	return least
 }
 
-// An idle connection has one nil read pending and has had a message. What it
-// costs are its net.Conn, which the program holds, and what the watcher has of
-// it. The bound is what is promised in resident bytes for both.
+// An idle connection has one nil read pending and has received a message. Its cost is
+// the net.Conn, which the program holds, and the watcher's memory for it. The bound is
+// the documented number of resident bytes for both.
 func TestAnIdleConnectionCostsFewBytes(t *testing.T) {
 	if sys.Race || invariant.Enabled || testing.Short() {
 		t.Skip("many connections, and their memory counts in a plain build only")

@@ -90,7 +90,7 @@ func (f *fixture) socketPair() (near, far net.Conn) {
 	if f.listener == nil {
 		f.listen()
 	}
-	// The kernel completes the connection before anybody accepts it.
+	// The kernel completes the connection before the program accepts it.
 	far, err := net.Dial(f.listener.Addr().Network(), f.listener.Addr().String())
 	if err != nil {
 		f.Fatal(err)

@@ -145,7 +145,7 @@ func TestGateway(t *testing.T) {
 			}
 			client.Close()
 			other.Close()
-			for range 2 { // the backend hears of the ends
+			for range 2 { // the backend sees the ends
 				closed.wait(t)
 			}
 		}

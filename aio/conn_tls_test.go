@@ -122,7 +122,7 @@ func TestHandshakeTimeout(t *testing.T) {
 	s.end()
 }
 
-// silenced is a client's connection on which it hears nothing until the end.
+// silenced is a client's connection whose Read returns nothing until the end.
 type silenced struct{ net.Conn }
 
 func (c silenced) Read([]byte) (int, error) {

@@ -55,8 +55,8 @@ func TestDeliveryAllocatesNothing(t *testing.T) {
 					if err := p.Publish(Frame{Type: 9, Time: uint32(i), Payload: b}); err != nil {
 						t.Fatal(err)
 					}
-					// Without going on before everybody has it: the frames
-					// are to be sent one by one.
+					// Wait until all viewers have the frame, so that frames
+					// are sent one by one.
 					for st.sent.frames.Load() < int64(i+1)*viewers {
 						runtime.Gosched()
 					}

@@ -112,7 +112,7 @@ func (w *socketWriter) inspect(fd uintptr) {
 }
 
 // unacked returns how many bytes c's kernel buffer holds that the peer has not
-// acknowledged, 0 where that is not known. It is for use by everybody.
+// acknowledged, 0 where that is not known. Any goroutine may call it.
 func unacked(c syscall.RawConn) (n int) {
 	if c == nil {
 		return 0

@@ -32,7 +32,7 @@ func (a *aggregate) drop() {
 	}
 }
 
-// start takes m, transferred, apart.
+// start splits m, transferred, into its parts.
 func (a *aggregate) start(m *Message) {
 	*a = aggregate{chunkStream: m.ChunkStream, streamID: m.StreamID, time: m.Time}
 	a.payload = m.Payload //sluice:moved
@@ -40,7 +40,7 @@ func (a *aggregate) start(m *Message) {
 }
 
 // next makes m the next audio, video or data message, its payload retained, and
-// reports whether there was one. The last part lets the whole go.
+// reports whether there was one. The last part releases the whole message.
 func (a *aggregate) next(m *Message) (bool, error) {
 	for {
 		p := a.payload.Bytes()

@@ -2,17 +2,17 @@ package rtmp
 
 import "fmt"
 
-// Accept tells the client that what it asked for begins, and flushes. A
+// Accept tells the client that its request is granted, and flushes. A
 // publisher may then send messages up to Limits.Message; to a player the
 // caller sends metadata and media on message stream req.StreamID.
 //
 // For a publisher it belongs to the goroutine that reads; for a player, as
 // Refuse and End do for both, it only writes, and another may read meanwhile.
 //
-// Before the connection is closed behind End or Refuse, the caller ends its
-// write side and reads until the client goes, for a time: closing while bytes
-// of the client's are unread resets the connection, and the client may lose
-// what it was sent last.
+// After End or Refuse, before it closes the connection, the caller closes the write
+// side and reads for a limited time until the client closes: closing while received
+// bytes are unread resets the connection, and the client may lose the last bytes sent
+// to it.
 func (c *Conn) Accept(req *Request) error {
 	if err := c.writeEvent(EventStreamBegin, req.StreamID); err != nil {
 		return err
@@ -53,7 +53,7 @@ const (
 	PlayFailed         = "NetStream.Play.Failed"
 )
 
-// Refuse tells the client that it does not get what it asked for, with one of
+// Refuse tells the client that its request is refused, with one of
 // the codes above or another, and a description for people. It flushes. The
 // client may ask for something else: ReadRequest can be called again.
 func (c *Conn) Refuse(req *Request, code, description string) error {

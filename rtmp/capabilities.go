@@ -23,7 +23,7 @@ const (
 	CapsTimestampNanoOffset = 0x08
 )
 
-// Capabilities are what a side of a connection says of enhanced RTMP when it
+// Capabilities are what a side of a connection announces about enhanced RTMP when it
 // connects. A FourCC "*" stands for every codec.
 type Capabilities struct {
 	FourCCs []string          // fourCcList, the older form
@@ -45,7 +45,7 @@ func (c Capabilities) IsZero() bool {
 }
 
 // parseCapabilities reads what o, the object of a connect command or of its
-// result, says. What is not as it should be counts as not said.
+// result, says. Invalid values are ignored.
 func parseCapabilities(o amf0.Object) Capabilities {
 	c := Capabilities{CapsEx: toUint32(o.Number("capsEx"))}
 	list, _ := o.Get("fourCcList")

@@ -18,7 +18,7 @@ import (
 // It follows Set Chunk Size and Abort messages by itself and returns all
 // others. A call that fails because bytes are missing (a deadline,
 // sluice.ErrShort) can be repeated; after ErrProtocol, ErrTooLong or ErrTooMany
-// the stream cannot be understood any more.
+// the stream cannot be parsed any more.
 //
 // A ChunkReader belongs to one goroutine at a time.
 type ChunkReader struct {

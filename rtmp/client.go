@@ -16,7 +16,7 @@ type ConnectOptions struct {
 	PageURL  string
 }
 
-// encoderVersion is what encoders say they are. Some servers let nothing else
+// encoderVersion is the FlashVer of common encoders. Some servers let no other client
 // publish.
 const encoderVersion = "FMLE/3.0 (compatible; Sluice)"
 

@@ -85,7 +85,7 @@ type stalledClient struct {
 	ended chan error
 }
 
-// A callback of the program's that waits hears when the session is closed.
+// A callback of the program that waits is notified when the session is closed.
 func TestEndOfAHandshakeInACallback(t *testing.T) {
 	config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		<-hello.Context().Done()

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/vet/ownership"
 )
 
-// Main runs the command and ends the process: with 1 when there is something to
-// mend, with 2 when it could not look.
+// Main runs the command and ends the process: with 1 when there are findings, with 2
+// when the code could not be checked.
 func Main() {
 	if underGoVet(os.Args[1:]) {
 		unitchecker.Main(ownership.WithFlags(flag.CommandLine))

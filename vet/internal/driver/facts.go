@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// facts are what the analyzer has said of functions and packages.
+// facts are the analyzer's facts about functions and packages.
 type facts struct {
 	mu       sync.Mutex
 	objects  map[factKey]analysis.Fact

@@ -1,7 +1,7 @@
 // Package driver loads packages and runs the analyzer over them, each after the
 // ones that it imports, so that facts cross packages. Packages that are not
-// asked for come from export data; of those, the ones that are built on a
-// library of the table are looked at for their facts too.
+// asked for come from export data; of those, the ones that use a library of the
+// table are analysed for their facts too.
 package driver
 
 import (
@@ -22,7 +22,7 @@ const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFil
 type Program struct {
 	Fset     *token.FileSet
 	Packages []*packages.Package // those that were asked for
-	deps     []*packages.Package // looked at for their facts alone
+	deps     []*packages.Package // analysed only for their facts
 	facts    *facts
 }
 
@@ -66,7 +66,7 @@ func Load(o LoadOptions, modelled func(path string) bool, patterns ...string) (*
 		for _, e := range pkg.Errors {
 			err = errors.Join(err, e)
 		}
-		// A test binary's main package has nothing to look at.
+		// A test binary's main package has no code to analyse.
 		if !strings.HasSuffix(pkg.ID, ".test") && len(pkg.Syntax) > 0 {
 			p.Packages = append(p.Packages, pkg)
 		}

@@ -1,6 +1,5 @@
-// Package effect says what a call does with the memory that its operands and
-// results stand for. Models, which people write, and facts, which are computed
-// from code, are both lists of effects.
+// Package effect describes what a call does with the memory of its operands and results.
+// Models, written by people, and facts, computed from code, are both lists of effects.
 package effect
 
 import "fmt"

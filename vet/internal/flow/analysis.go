@@ -4,8 +4,8 @@
 // conditions that were tested meanwhile, so that a release under a condition
 // and its counterpart under the opposite one are understood.
 //
-// It prefers silence: where it cannot name memory, or an unknown function may
-// have taken it, it stops looking.
+// It prefers silence: where it cannot name memory, or an unknown function may have
+// taken it, it stops.
 package flow
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/sluice-go/sluice/vet/internal/models"
 )
 
-// An Analysis is that of one package. It belongs to one goroutine.
+// An Analysis analyses one package. It belongs to one goroutine.
 type Analysis struct {
 	Models *models.Table
 	Fset   *token.FileSet
-	// Fact returns what is known of a function of another package, and whether
-	// its package was looked at.
+	// Fact returns the effects of a function of another package, and whether its
+	// package was analysed.
 	Fact func(*types.Func) ([]effect.Effect, bool)
 
 	done map[*ssa.Function]*result
@@ -32,13 +32,13 @@ type Analysis struct {
 	literals  map[*ssa.Function][]effect.Effect
 }
 
-// result is what is known of one function.
+// result holds the findings and effects of one function.
 type result struct {
 	effects  []effect.Effect
 	findings []Finding
 }
 
-// New returns an analysis with no function looked at.
+// New returns an analysis that has not analysed a function yet.
 func New(t *models.Table, fset *token.FileSet, fact func(*types.Func) ([]effect.Effect, bool)) *Analysis {
 	return &Analysis{Models: t, Fset: fset, Fact: fact, done: map[*ssa.Function]*result{}}
 }
@@ -53,7 +53,7 @@ func (a *Analysis) function(fn *ssa.Function) *result {
 	if r, ok := a.done[fn]; ok {
 		return r
 	}
-	// A function that calls itself knows nothing of itself.
+	// A recursive call has no known effects.
 	r := &result{}
 	a.done[fn] = r
 	if len(fn.Blocks) == 0 {

@@ -49,7 +49,7 @@ func (x *explorer) branch(c ssa.Value, taken bool, s *state) bool {
 	return true
 }
 
-// conditionOf returns what a condition has to do with the resource.
+// conditionOf returns the relation of a condition to the resource.
 func (x *explorer) conditionOf(c cond, s *state) (rel, bool) {
 	for h, r := range s.holders {
 		if h.cell || h.Root != c.x && h.Root != c.y || h.Root == nil {
@@ -62,7 +62,7 @@ func (x *explorer) conditionOf(c cond, s *state) (rel, bool) {
 	return 0, false
 }
 
-// nilTest is for references that are pointers: a nil one is none.
+// nilTest handles references that are pointers: a nil pointer is no reference.
 func (x *explorer) nilTest(c cond, taken bool, s *state) bool {
 	if c.op != token.EQL || c.konst != "nil" {
 		return true

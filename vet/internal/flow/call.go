@@ -206,8 +206,8 @@ func (x *explorer) takes() bool {
 	return !x.pooled()
 }
 
-// pooled reports whether the resource counts no references: it is gone once it is
-// in a pool, and passing it on means nothing.
+// pooled reports whether the resource has no reference count: it ends when it is put
+// into a pool, and passing it on transfers nothing.
 func (x *explorer) pooled() bool {
 	return x.src.Kind == Pool || (x.src.Kind == Found || x.src.Kind == Param) && !x.owned(x.src.Type)
 }

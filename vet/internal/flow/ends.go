@@ -72,8 +72,8 @@ func (x *explorer) onlyBuffered(c *ssa.CallCommon, s *state) bool {
 	return false
 }
 
-// dropForeign forgets that fields hold what they held: the call may have
-// assigned to them. A borrowed view that was stored is remembered.
+// dropForeign forgets the contents of fields, because the call may have assigned to
+// them. A stored borrowed view is remembered.
 func (x *explorer) dropForeign(s *state) {
 	if x.src.Kind != Found {
 		return

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// maxStates is how many ways to arrive at one block are distinguished before the
-// search is given up.
+// maxStates is how many states at one block are distinguished before the search is
+// given up.
 const maxStates = 64
 
 // An explorer follows one resource.
@@ -193,7 +193,7 @@ func (x *explorer) phis(from, to *ssa.BasicBlock, s *state) {
 	}
 }
 
-// phiConds says what is known of a variable that has come to be v.
+// phiConds adds the known conditions of a variable that now has the value v.
 func (x *explorer) phiConds(phi *ssa.Phi, v ssa.Value, s *state, conds map[cond]bool) {
 	if b, ok := boolConst(v); ok {
 		conds[cond{x: phi}] = b

@@ -14,7 +14,7 @@ import (
 func (x *explorer) leak(in ssa.Instruction, s *state, how string) {
 	for h, r := range s.holders {
 		if r == isIt && weak(h.Path) {
-			return // in a list, whose elements are one to us
+			return // in a list, whose elements are not distinguished
 		}
 	}
 	f := Finding{Category: Leak, Pos: x.src.Pos, End: position(in), EndText: how, Use: x.src.Start, Ender: in, Value: x.src.Value}
@@ -27,7 +27,7 @@ func (x *explorer) leak(in ssa.Instruction, s *state, how string) {
 	x.report(f)
 }
 
-// outlives reports that borrowed bytes go where they are after their end.
+// outlives reports that borrowed bytes are stored beyond their end.
 func (x *explorer) outlives(in ssa.Instruction) {
 	if x.src.Kind == View {
 		x.kept = position(in)
@@ -70,7 +70,7 @@ func where(in ssa.Instruction) string {
 	return "something"
 }
 
-// copied reports a second life of one reference.
+// copied reports that one reference is stored twice, or stored and then released.
 func (x *explorer) copied(in ssa.Instruction, s *state) {
 	x.report(Finding{Category: Copied, Pos: position(in), End: position(s.at), EndText: text(s.at), Use: in, Ender: s.at, Value: x.src.Value})
 }
@@ -112,8 +112,8 @@ func (x *explorer) report(f Finding) {
 	x.found = append(x.found, f)
 }
 
-// verdict returns the faults, one for each kind and each end: the first use
-// stands for those that follow.
+// verdict returns the faults, one for each kind and each end: only the first use is
+// reported.
 func (x *explorer) verdict() []Finding {
 	slices.SortStableFunc(x.found, func(f, g Finding) int { return cmp.Compare(f.Pos, g.Pos) })
 	type key struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/vet/internal/models"
 )
 
-// sources lists what is worth following in fn.
+// sources lists the resources to follow in fn.
 func (a *Analysis) sources(fn *ssa.Function) []*Source {
 	f := &finder{Analysis: a, fn: fn, covered: map[ssa.Value]bool{}, places: map[Place]bool{}}
 	f.params()
@@ -176,7 +176,7 @@ func literal(v ssa.Value) *ssa.Function {
 	return nil
 }
 
-// call finds what a call's results are.
+// call finds the sources in a call's results.
 func (f *finder) call(in *ssa.Call) {
 	effects, known := f.Effects(&in.Call)
 	results := in.Call.Signature().Results()
@@ -221,7 +221,7 @@ func (f *finder) call(in *ssa.Call) {
 	}
 }
 
-// owner is the place of who lends.
+// owner is the place of the lender.
 func (f *finder) owner(c *ssa.CallCommon, e effect.Effect) Place {
 	v := operand(c, e.Operand)
 	if v == nil {
@@ -233,7 +233,7 @@ func (f *finder) owner(c *ssa.CallCommon, e effect.Effect) Place {
 	return f.at(v, e.Path)
 }
 
-// packageOwner stands for what the functions of a package share.
+// packageOwner represents the state that the functions of a package share.
 func packageOwner(fn *ssa.Function) Place {
 	for _, m := range fn.Package().Members {
 		if init, ok := m.(*ssa.Function); ok && init.Name() == "init" {
@@ -243,7 +243,7 @@ func packageOwner(fn *ssa.Function) Place {
 	return Place{}
 }
 
-// receive follows what comes over a channel, which hands it over.
+// receive follows a value received from a channel: receiving transfers it.
 func (f *finder) receive(in *ssa.UnOp) {
 	t := in.X.Type().Underlying().(*types.Chan).Elem()
 	if !f.owned(t) {

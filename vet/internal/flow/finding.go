@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Category is the kind of a fault; its text is stable and stands in reports.
+// Category is the kind of a fault; its text is stable and appears in reports.
 type Category string
 
 const (
@@ -41,8 +41,8 @@ type Finding struct {
 	Never bool
 }
 
-// position is where an instruction stands in the text; some have no place of
-// their own.
+// position is the position of an instruction in the source; some instructions have none
+// of their own.
 func position(in ssa.Instruction) token.Pos {
 	if in == nil {
 		return token.NoPos

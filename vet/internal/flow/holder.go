@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// related returns what v has to do with the resource: it is in v, v leads to it,
-// or v is an address within it.
+// related returns the relation of v to the resource: it is in v, v leads to it, or v is
+// an address within it.
 func (x *explorer) related(v ssa.Value, s *state) (best rel, ok bool) {
 	consider := func(r rel) {
 		if r != errOf && r != okOf && r != askOf && (!ok || r < best) {

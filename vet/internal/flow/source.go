@@ -8,15 +8,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// SourceKind says by what right a function has the resource.
+// SourceKind says how a function got the resource.
 type SourceKind uint8
 
 const (
 	// Borrow: lent by a call, until another one ends it.
 	Borrow SourceKind = iota
-	// Own: retained, to be released.
+	// Own: retained; must be released.
 	Own
-	// Pool: got from a pool, which may have it back.
+	// Pool: taken from a pool; may be put back.
 	Pool
 	// Param: a parameter that stands for a reference.
 	Param
@@ -24,7 +24,7 @@ const (
 	View
 	// Lent: a parameter of a handler or a callback, borrowed by its contract.
 	Lent
-	// Found: it comes from a place that says nothing of ownership.
+	// Found: it comes from a place without ownership information.
 	Found
 )
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Status is where a resource stands on one path.
+// Status is the state of a resource on one path.
 type Status uint8
 
 const (
@@ -19,17 +19,17 @@ const (
 	Live Status = iota
 	// Absent: there is none on this path, because the call failed.
 	Absent
-	// Ended: what was borrowed was ended.
+	// Ended: the borrowed bytes have ended.
 	Ended
 	// Released, once.
 	Released
 	// Given: transferred to another function or sent over a channel.
 	Given
-	// Stored where others reach it: a field, a map, a global.
+	// Stored where other code reaches it: a field, a map, a global.
 	Stored
 )
 
-// rel is what a value has to do with the resource.
+// rel is the relation of a value to the resource.
 type rel uint8
 
 const (
@@ -82,8 +82,8 @@ func (s *state) clone() *state {
 	return &c
 }
 
-// key is equal for states that need not be distinguished, but for the conditions
-// that are known.
+// key is equal for states that need not be distinguished, apart from their known
+// conditions.
 func (s *state) key(ids map[ssa.Value]int) string {
 	list := make([]string, 0, len(s.holders))
 	for h, r := range s.holders {
@@ -111,7 +111,8 @@ func id(ids map[ssa.Value]int, v ssa.Value) int {
 	return n
 }
 
-// meet keeps the conditions that both know, and reports whether that changed s.
+// meet keeps only the conditions that both states know, and reports whether that
+// changed s.
 func (s *state) meet(other map[cond]bool) (changed bool) {
 	for c, v := range s.conds {
 		if w, ok := other[c]; !ok || v != w {

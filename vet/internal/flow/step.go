@@ -90,8 +90,8 @@ func isIndex(v ssa.Value) bool {
 	return ok
 }
 
-// opened reports whether in reaches into a reference's own fields, as the package
-// of its type does: what it does then is not to be seen here.
+// opened reports whether in accesses a reference's own fields, as the package of its
+// type does: the analysis cannot see the effect of that.
 func (x *explorer) opened(in ssa.Instruction, s *state) bool {
 	var from ssa.Value
 	switch in := in.(type) {
@@ -116,7 +116,7 @@ func elem(t types.Type) types.Type {
 	return t
 }
 
-// exported reports whether the field that in selects is for everybody.
+// exported reports whether the field that in selects is exported.
 func exported(t types.Type, in ssa.Instruction) bool {
 	i := 0
 	switch in := in.(type) {
@@ -129,8 +129,8 @@ func exported(t types.Type, in ssa.Instruction) bool {
 	return ok && i < s.NumFields() && s.Field(i).Exported()
 }
 
-// again is at the source once more: what it gave before is another resource
-// than what it gives now.
+// again reaches the source once more: the resource of the earlier pass is another one
+// than the new one.
 func (x *explorer) again(s *state) bool {
 	c, isCall := x.src.Start.(*ssa.Call)
 	if isCall && !x.call(c, s) {

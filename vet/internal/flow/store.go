@@ -90,8 +90,8 @@ func (x *explorer) home(root ssa.Value) bool {
 	return false
 }
 
-// takenOut is for s.buf = nil before s goes back into its pool: what was in the
-// field before is no part of s any more.
+// takenOut handles s.buf = nil before s goes back into its pool: the earlier value of
+// the field is not part of s any more.
 func (x *explorer) takenOut(p Place, s *state) {
 	if !x.pooled() {
 		return
@@ -106,8 +106,8 @@ func (x *explorer) takenOut(p Place, s *state) {
 	}
 }
 
-// shared reports whether a closure may do to a variable what cannot be seen here:
-// it captured one that holds the reference among other things.
+// shared reports whether a closure may change a variable unseen: it captured one that
+// holds the reference among other things.
 func (x *explorer) shared(root ssa.Value) bool {
 	alloc, ok := root.(*ssa.Alloc)
 	if !ok || x.owned(alloc.Type()) {
@@ -180,7 +180,7 @@ func (x *explorer) outlived(p Place) bool {
 	return !same
 }
 
-// storeOwned moves the reference to where others reach it.
+// storeOwned moves the reference to where other code reaches it.
 func (x *explorer) storeOwned(in ssa.Instruction, p Place, adds map[holder]rel, s *state) bool {
 	if s.status == Stored && s.at != in {
 		x.copied(in, s)

@@ -78,7 +78,7 @@ func (x *explorer) returns0(rels ...rel) []int {
 	return list
 }
 
-// param says what becomes of a reference that a function is given.
+// param records what the function does with a reference parameter.
 func (s *summary) param(x *explorer) {
 	if x.src.Operand == effect.None {
 		return

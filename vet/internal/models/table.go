@@ -1,4 +1,4 @@
-// Package models holds the table of who lends, keeps and takes memory: this
+// Package models holds the table of functions that lend, keep and take memory: this
 // library and those that it knows, and what users add in a file.
 //
 // The format is one line a function:
