@@ -191,8 +191,8 @@ func TestEdgeLocalStreamGoesFirst(t *testing.T) {
 	}
 }
 
-// A server that is its own origin, and two that are each other's, have no
-// stream that nobody publishes, and say so.
+// A server that is its own origin, and two that are each other's, refuse a stream
+// without a publisher.
 func TestEdgeCirclesAreCutOff(t *testing.T) {
 	for _, scheme := range []string{"rtmp", "http"} {
 		t.Run(scheme, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// rtmpWatched is a server, its publisher and a viewer who has the first frames.
+// rtmpWatched is a server, its publisher and a viewer that has the first frames.
 func rtmpWatched(t *testing.T, way string, frames int) (s *Server, p, v *rtmpClient) {
 	t.Helper()
 	s = rtmpServe(t, nil)

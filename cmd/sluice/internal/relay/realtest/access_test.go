@@ -30,7 +30,7 @@ func token(t testing.TB, action, stream string) string {
 }
 
 // With the tokens that sluice token prints ffmpeg publishes and plays; without
-// one, or with one for something else, nobody does.
+// one, or with one for something else, it does neither.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{flags: []string{"--protect", "publish,play", "--grace", "0"}, env: []string{secretEnv}})

@@ -169,7 +169,7 @@ type collected struct {
 }
 
 // collect opens a source and reads it to its end, in a goroutine: a server
-// answers who waits for a stream when there is one.
+// answers a waiting viewer only when the stream exists.
 func collect(open func() (tagSource, error)) *collected {
 	c := &collected{done: make(chan struct{})}
 	go func() {

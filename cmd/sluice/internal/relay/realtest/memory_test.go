@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The sum of all streams stays within max-memory, who comes when there is no
-// room is told why, and what is not used any more goes back to the system.
+// The sum of all streams stays within max-memory, a publisher that is refused for
+// lack of memory gets the reason, and unused memory is returned to the system.
 func TestMaxMemory(t *testing.T) {
 	const (
 		most    = 64 << 20

@@ -96,8 +96,8 @@ func from(t *testing.T, ip, method, url string, header http.Header) (int, string
 	return resp.StatusCode, string(text)
 }
 
-// Behind a plain proxy everybody comes from this machine: the API token is asked
-// of all the same.
+// Behind a plain proxy every request comes from this machine: the API token is
+// required all the same.
 func TestTokenIsAskedBehindAPlainProxy(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{})

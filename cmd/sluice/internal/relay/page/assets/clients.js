@@ -4,7 +4,7 @@ import { kick } from "./api.js";
 import { askForToken } from "./ask.js";
 import * as f from "./format.js";
 
-const most = 100; // rows: a table of thousands helps nobody
+const most = 100; // rows: a longer table is not readable
 const heads = ["Client", "By", "Address", "Program", "For", "Got", "Behind", "Jumps", "Dropped", ""];
 const rows = new Map(); // id -> <tr>
 const body = element("tbody", { role: "rowgroup" });

@@ -129,7 +129,7 @@ export class Engine {
     if (buffer.buffered.length && buffer.buffered.start(0) < old - 10) buffer.remove(0, old);
   }
 
-  // follow keeps near to live, as mpegts.js is told to.
+  // follow keeps near to live, as mpegts.js is configured to.
   #follow() {
     const { buffered, currentTime } = this.#video;
     if (!buffered.length) return;

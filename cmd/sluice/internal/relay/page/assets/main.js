@@ -11,7 +11,7 @@ import * as numbers from "./numbers.js";
 import * as player from "./player.js";
 
 const period = 2000;
-const hiddenPeriod = 15_000; // nobody looks
+const hiddenPeriod = 15_000; // the page is hidden
 const manyStreams = 20; // from here on their histories are asked for less often
 const manyClients = 200; // and so is the list of clients
 

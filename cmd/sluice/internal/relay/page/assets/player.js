@@ -28,7 +28,7 @@ let moved = { time: 0, at: 0 }; // where the video was when it last moved
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
 let own = false; // mpegts.js could not play it
-let without = ""; // "audio" or "video" when the engine was told that there is none
+let without = ""; // "audio" or "video" when the engine was configured without it
 
 // say covers the picture with a message; with none the picture is free.
 function say(text, { button = "", ask = false } = {}) {
@@ -168,7 +168,7 @@ export function know(now) {
   const came = now?.state === "live" && stream?.state !== "live";
   stream = now;
   if (!wanted) return;
-  // Begin again when the engine was told wrong: it leaves out what has come since, or
+  // Begin again when the configuration was wrong: the engine leaves out what has come since, or
   // waits for what there is not.
   const wrong = engine && now && ((without && now[without]) || (lacks() !== without && video.readyState === 0));
   if (wrong || (came && !engine)) retryAt = performance.now();
@@ -189,7 +189,7 @@ function tick() {
   if (!engine) return;
   if (video.paused) {
     pausedAt ||= now;
-    // Nobody looks: what comes would only fill memory here and cost the server.
+    // The page is hidden: frames would only fill memory here and cost the server.
     if (now - pausedAt > 20_000 && video.readyState > 0) show(wanted.name);
     return;
   }
