@@ -38,6 +38,12 @@ func TestRingsStayWithinTheHubsMemory(t *testing.T) {
 			t.Errorf("a ring has %d frames", st.RingFrames)
 		}
 	}
+	// Nor is one without a frame harmed.
+	empty := mustPublish(t, h, "empty", PublishOptions{})
+	h.Trim()
+	if st := empty.Stream().Stats(); st.RingFrames != 0 {
+		t.Errorf("an empty ring has %d frames", st.RingFrames)
+	}
 	// A stream to which nothing is published any more gives its part back too.
 	late := publishers[0]
 	for at := range uint32(3000) {

@@ -96,7 +96,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	if c.own.size > 0 {
 		c.tail.append(&c.own) // headers, before there is a frame
 	}
-	if last == ended {
+	if last == ended && !(s.cut && c.form == FormChunked) {
 		c.tail.add(v.trailer)
 	}
 	return 0, last, nil

@@ -124,6 +124,27 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A hub that is closed interrupts its streams: the chunked body has no end, so that
+// the client comes back; what was published is there.
+func TestChunkedBodyOfAClosedHubHasNoEnd(t *testing.T) {
+	h := NewHub(HubOptions{})
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{Merge: 10 * time.Millisecond})
+	s, c := pair(t)
+	add(t, w, s, p.Stream(), ViewerOptions{Form: FormChunked, FromStart: true, Merge: -1, Trailer: trailerOf(FormChunked)})
+	tags := []tag{video(0, true, 100), video(40, false, 50)}
+	send(t, p, tags...)
+	h.Close()
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalTags(t, fileOf(t, unchunk(t, b, false)), tags)
+	if _, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(b))); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the body's end is %v, want that of a lost connection", err)
+	}
+}
+
 // trailerOf is what ends a form.
 func trailerOf(f Form) []byte {
 	if f == FormChunked {

@@ -139,6 +139,7 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	for _, s := range list {
+		s.interrupt()
 		s.unexpect()
 		s.end()
 	}

@@ -88,7 +88,9 @@ const (
 	// (RFC 6455, section 5.2).
 	FormWebSocket
 	// FormChunked is FormFLV in chunks of HTTP/1.1 (RFC 9112, section 7.1). The line
-	// end behind a chunk is sent with the next one, so a Trailer begins with it.
+	// end behind a chunk is sent with the next one, so a Trailer begins with it. When
+	// the Hub is closed the Trailer is left out: to the client that is a lost connection,
+	// after which it may come back, and not the end of the stream.
 	FormChunked
 	// FormRaw is the payloads and nothing else, of a stream with Raw set.
 	FormRaw

@@ -133,7 +133,7 @@ const playStream = 1
 // stream's clock.
 func (r *ring) trim(o *StreamOptions, most int, now int64) {
 	old := r.first
-	for r.first < r.next-1 {
+	for r.first+1 < r.next {
 		rec := r.at(r.first)
 		age := time.Duration(now - rec.came)
 		kept := age <= o.Backlog || !o.NoGOP && r.hasKey && r.first >= r.key && age <= o.GOPTime

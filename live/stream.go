@@ -26,6 +26,7 @@ type Stream struct {
 	now      *Publisher
 	latest   string // name of the latest publisher
 	over     bool
+	cut      bool // the hub was closed before the stream was over
 	grace    *time.Timer
 	groups   []*group      // notified of new frames
 	changed  chan struct{} // closed with the next change; nil when no goroutine waits
@@ -134,6 +135,13 @@ func (s *Stream) alone() {
 	if !back {
 		s.end()
 	}
+}
+
+// interrupt is called when the hub is closed, before end.
+func (s *Stream) interrupt() {
+	s.mu.Lock()
+	s.cut = !s.over
+	s.mu.Unlock()
 }
 
 // end ends the stream. Its viewers are woken, and get what is left.
