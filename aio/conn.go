@@ -218,8 +218,7 @@ func (c *Conn[S]) read(r *OpResult) {
 func (c *Conn[S]) flushed(err error) {
 	c.pending = false
 	switch {
-	case c.phase == finishing:
-		c.end(c.reason)
+	case c.phase == finishing: // this one was submitted before the last writes: drained ends c
 	case c.phase == serves && err == nil:
 		c.proceed()
 	case c.phase == serves && c.pace != nil:
@@ -249,7 +248,7 @@ func (c *Conn[S]) finish(reason error) {
 		limit = DefaultGrace
 	}
 	if err := c.watcher.driver.Submit(c.name[0], op.Request{
-		Kind: op.Flush, Ctx: (*flushed[S])(c), Deadline: deadline(limit),
+		Kind: op.Flush, Ctx: (*drained[S])(c), Deadline: deadline(limit),
 	}); err != nil {
 		c.end(reason)
 	}

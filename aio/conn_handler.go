@@ -108,6 +108,7 @@ func (h *ConnHandler[S]) prepare(r *serving) {
 // which these are other names.
 type (
 	flushed[S any] Conn[S] // what the pace had waiting is written
+	drained[S any] Conn[S] // everything is written, the end of the connection too
 	closing[S any] Conn[S] // Close, or the reason in Error
 	woken[S any]   Conn[S] // the handshake is over, or wants more
 )
@@ -137,6 +138,8 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 		}
 	case *flushed[S]:
 		(*Conn[S])(c).flushed(r.Error)
+	case *drained[S]:
+		(*Conn[S])(c).end(c.reason)
 	case *closing[S]:
 		if r.Error != nil {
 			(*Conn[S])(c).broken(r.Error)
