@@ -58,7 +58,11 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	defer d.Close()
 	d.mu.Lock()
 	if d.life.writes == 0 {
+		cut := d.life.cut
 		d.mu.Unlock()
+		if cut {
+			return op.ErrWatcherClosed
+		}
 		return nil
 	}
 	if d.life.drained == nil {
@@ -66,18 +70,19 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	}
 	drained := d.life.drained
 	d.mu.Unlock()
+	var err error
 	select {
 	case <-drained:
-		return nil
 	case <-d.life.gone:
-		return op.ErrWatcherClosed
+		err = op.ErrWatcherClosed
 	case <-ctx.Done():
+		err = context.Cause(ctx)
 	}
 	select {
 	case <-drained: // both at once: everything is written
 		return nil
 	default:
-		return context.Cause(ctx)
+		return err
 	}
 }
 

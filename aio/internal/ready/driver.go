@@ -80,6 +80,7 @@ type life struct {
 	gone     chan struct{} // closed when everything pending has been completed by Close
 	drained  chan struct{} // closed when draining and no write is queued; nil without Shutdown
 	writes   int           // operations in all write queues
+	cut      bool          // Close has ended a queued write
 }
 
 // ending reports whether nothing can be submitted any more.
@@ -88,6 +89,9 @@ func (l *life) ending() bool { return l.closed || l.draining }
 // wrote notes that a queued write has ended.
 func (l *life) wrote() {
 	l.writes--
+	if l.closed {
+		l.cut = true
+	}
 	if l.writes == 0 && l.drained != nil && !l.closed {
 		close(l.drained)
 		l.drained = nil
