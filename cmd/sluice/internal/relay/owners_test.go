@@ -64,6 +64,7 @@ func TestPublisherThatLostItsLineComesBackAtOnce(t *testing.T) {
 			if err := v.c.Play("s"); err != nil {
 				t.Fatal(err)
 			}
+			rtmpUntil(t, "the viewer is there", func() bool { return rtmpViewers(s, "live/s") == 1 })
 			for _, stranger := range c.strangers {
 				x := rtmpFrom(t, s, stranger.ip)
 				if code := rtmpRefusal(x.c.Publish("s?" + stranger.query)); !strings.HasPrefix(code, "NetStream.Publish.") {
