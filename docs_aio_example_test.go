@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// The recipes of docs/recipes.md for package aio, as in docs_example_test.go.
+// The recipes of docs/library/recipes.md for package aio, as in docs_example_test.go.
 
 // lengths is the handler of a server that answers each frame, which has a
 // 4-byte length, with that length. A client that is silent for a minute is

@@ -23,7 +23,7 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// The recipes of docs/recipes.md, word for word, each with an example that
+// The recipes of docs/library/recipes.md, word for word, each with an example that
 // runs it. A test in internal/policy holds the two together.
 
 // hijackFrames switches an HTTP/1.1 connection to frames with a 4-byte length

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// The Go of docs/migrating.md, word for word, with examples that run it. A test
+// The Go of docs/migrating/README.md, word for word, with examples that run it. A test
 // in internal/policy holds the two together.
 
 // offer is a Feed that never waits: it sends p, transferred, if there is room in

@@ -4,7 +4,7 @@
 // no buffer and no goroutine.
 //
 // The surface is that of github.com/xtaci/gaio, so that a program written for
-// it compiles with this import path; docs/migrating-from-gaio.md in the
+// it compiles with this import path; docs/migrating/gaio.md in the
 // repository says what differs.
 //
 // # Who does the work

@@ -6,23 +6,17 @@ import (
 	"go/ast"
 	"go/parser"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// pagesWithGo are the pages whose Go must compile, each block by itself, as a
-// file of declarations: the README and what docs holds. README.zh-CN.md has
-// the same blocks.
-var pagesWithGo = []string{readmes[0], "docs/*.md"}
-
 // pagesRun are the pages whose Go also stands, word for word, in test files that
 // run it.
 var pagesRun = map[string][]string{
-	"docs/recipes.md":   {"docs_example_test.go", "docs_aio_example_test.go"},
-	"docs/migrating.md": {"docs_migrating_example_test.go"},
+	"docs/library/recipes.md":  {"docs_example_test.go", "docs_aio_example_test.go"},
+	"docs/migrating/README.md": {"docs_migrating_example_test.go"},
 }
 
 // exampleImports are the packages that a Go block may name; each is imported
@@ -115,24 +109,17 @@ func exampleLoader(t *testing.T) *loader {
 
 func TestExamplesOnPagesCompile(t *testing.T) {
 	l := exampleLoader(t)
-	for _, pattern := range pagesWithGo {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no page %s: %v", pattern, err)
-		}
-		examples := 0
-		for _, p := range found {
-			name := path.Join(path.Dir(pattern), filepath.Base(p))
-			for _, code := range goBlocks(t, name) {
-				examples++
-				for _, err := range exampleFaults(t, l, name, code) {
-					t.Errorf("%s: %v in\n%s", name, err, code)
-				}
+	examples := 0
+	for _, name := range pages(t) {
+		for _, code := range goBlocks(t, name) {
+			examples++
+			for _, err := range exampleFaults(t, l, name, code) {
+				t.Errorf("%s: %v in\n%s", name, err, code)
 			}
 		}
-		if examples == 0 {
-			t.Errorf("%s shows no Go", pattern)
-		}
+	}
+	if examples < 10 {
+		t.Errorf("%d blocks of Go on all pages", examples)
 	}
 }
 

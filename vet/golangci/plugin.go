@@ -1,6 +1,6 @@
 // Package golangci makes sluicevet a linter of golangci-lint, through its module
 // plugin system: build golangci-lint with this package among its plugins
-// (golangci-lint custom), and name sluicevet under linters. docs/vet.md has both
+// (golangci-lint custom), and name sluicevet under linters. docs/library/vet.md has both
 // files.
 package golangci
 

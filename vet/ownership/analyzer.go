@@ -19,7 +19,7 @@ import (
 // Options configure an analyzer.
 type Options struct {
 	// Models is a file that adds to the built-in table of who lends, keeps and
-	// takes memory; empty is none. docs/vet.md has its format.
+	// takes memory; empty is none. docs/library/vet.md has its format.
 	Models string
 	// Tests looks at files that end in _test.go too, which by default are left
 	// alone: tests misuse memory on purpose.

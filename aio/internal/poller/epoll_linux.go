@@ -15,7 +15,7 @@ const Name = "epoll"
 // meanwhile: an echo costs a twentieth less with 64 than with 512.
 const eventsAtOnce = 64
 
-// queue is epoll(7), edge-triggered. See docs/architecture.md for what the
+// queue is epoll(7), edge-triggered. See docs/library/aio.md for what the
 // driver relies on.
 type queue struct {
 	fd     int

@@ -6,7 +6,7 @@
 //	package bufio
 //	Reader.Peek   result 0 borrowed from recv, recv ends
 //
-// docs/vet.md has all of it.
+// docs/library/vet.md has all of it.
 package models
 
 import (
