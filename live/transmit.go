@@ -1,7 +1,6 @@
 package live
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -200,13 +199,17 @@ func (l *loop) judge(v *Viewer, acked int64) {
 	}
 }
 
-// under returns the connection below TLS: closing a viewer that takes nothing must not
-// start with a TLS message to it.
+// under returns the connection below TLS and below wrappers that have NetConn as
+// tls.Conn has: closing a viewer that takes nothing must not start with a TLS
+// message to it.
 func under(conn net.Conn) net.Conn {
-	if c, ok := conn.(*tls.Conn); ok {
-		return c.NetConn()
+	for {
+		c, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return conn
+		}
+		conn = c.NetConn()
 	}
-	return conn
 }
 
 // socket returns the raw connection of conn where it has one, and whether conn

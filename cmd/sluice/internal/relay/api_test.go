@@ -43,6 +43,7 @@ func shape(v any) any {
 const streamShape = `{"name":"string","state":"string","publisher":{"id":"string","address":"string","protocol":"string","since":"string"},
 	"since":"string","viewers":"number","protocols":{"flv":"number"},
 	"video":{"codec":"string","width":"number","height":"number"},"audio":{"codec":"string","rate":"number","channels":"number"},
+	"tracks":[{"kind":"string","track":"number","codec":"string","width":"number","height":"number"}],
 	"bitrate_in":"number","bitrate_out":"number","frame_rate":"number",
 	"gop":{"frames":"number","bytes":"number","ms":"number"},"ring":{"frames":"number","bytes":"number"},
 	"frames_in":"number","bytes_in":"number","frames_out":"number","bytes_out":"number",

@@ -2,14 +2,20 @@ package relay
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
 )
 
 // A session that was ended with a ban stays refused, by address, stream or token,
@@ -156,27 +162,108 @@ func TestStreamsOfOneAddressAreLimited(t *testing.T) {
 	}
 }
 
+// Bans in the file hold after a restart.
+func TestBansOutliveTheServer(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "bans.json")
+	bearer := http.Header{"Authorization": {"Bearer 0123456789"}}
+	change := func(c *relayConfig) { c.APIToken, c.BansFile = "0123456789", name }
+	s := startRelay(t, change)
+	if status, text := s.do(t, "POST", "/api/bans?by=address&value=127.0.0.1&for=1h", bearer); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	s.Close()
+	s.end(t)
+	s = startRelay(t, change)
+	if status, text := s.get(t, "/live/s.flv"); status != 403 || !strings.Contains(text, "banned until") {
+		t.Errorf("after a restart: %d %s", status, text)
+	}
+	if status, _ := s.do(t, "DELETE", "/api/bans/b1", bearer); status != 204 {
+		t.Errorf("lifted: %d", status)
+	}
+	if status, _ := s.get(t, "/live/s.flv"); status != 404 {
+		t.Errorf("after it was lifted: %d", status)
+	}
+	if err := os.WriteFile(name, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := relayConfig{Config: config.Default()}
+	change(&c)
+	if s, err := c.server(nil); !errors.Is(err, access.ErrBansFile) || !strings.Contains(err.Error(), name) {
+		t.Errorf("%v, %v with a damaged file", s, err)
+	}
+}
+
+// A viewer may write any token's id into its address where playing needs none:
+// it is not taken for the token's holder, or a ban would hit the wrong one.
+func TestTokenThatWasNotVerifiedIsNone(t *testing.T) {
+	const secret = "a secret that is long enough"
+	s := rtmpServe(t, func(c *relayConfig) { c.Protect, c.TokenSecret, c.APIToken = []string{"publish"}, secret, "0123456789" })
+	token := access.SignID([]byte(secret), access.Publish, "live/s", "cam", time.Now().Add(time.Hour))
+	p := rtmpFrom(t, s, "127.0.0.2")
+	if err := p.c.Publish("s?token=" + token); err != nil {
+		t.Fatal(err)
+	}
+	v := rtmpFrom(t, s, "127.0.0.3")
+	if err := v.c.Play("s?token=cam.1.x"); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "both are there", func() bool { return len(s.host.Register.List()) == 2 })
+	for _, c := range s.host.Register.List() {
+		if want := map[session.Role]string{session.RolePublisher: "cam"}[c.Role]; c.Token != want {
+			t.Errorf("the %s has the token %q", c.Role, c.Token)
+		}
+	}
+}
+
 // A publisher that sends less than any stream has is ended, by either protocol.
 func TestPublisherBelowTheLeastRateIsEnded(t *testing.T) {
-	s := startRelay(t, func(c *relayConfig) {
+	change := func(c *relayConfig) {
 		c.times.Rate, c.times.Silence, c.times.Step = 300*time.Millisecond, time.Minute, 20*time.Millisecond
 		c.MinPublishRate = 4000
-	})
-	p := s.publishing(t, "/live/s.flv")
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		tag := []byte("\x08\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x2f\xff\x00\x00\x00\x0d")
-		for range 3000 { // some 1,700 bytes a second
-			if _, err := p.Write(tag); err != nil {
+	}
+	// Some 1,700 bytes a second, in frames, until write fails.
+	dribble := func(write func() error) {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for range 3000 {
+			if write() != nil {
 				return
 			}
-			time.Sleep(10 * time.Millisecond)
+			<-tick.C
 		}
-	}()
-	if a := p.answered(t); a.status != 408 || !strings.Contains(a.text, "minimum rate") {
-		t.Errorf("%+v", a)
 	}
-	p.Close()
-	<-ended
+	t.Run("HTTP", func(t *testing.T) {
+		s := startRelay(t, change)
+		p := s.publishing(t, "/live/s.flv")
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			dribble(func() error {
+				_, err := p.Write([]byte("\x08\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x2f\xff\x00\x00\x00\x0d"))
+				return err
+			})
+		}()
+		if a := p.answered(t); a.status != 408 || !strings.Contains(a.text, "minimum rate") {
+			t.Errorf("%+v", a)
+		}
+		p.Close()
+		<-ended
+	})
+	t.Run("RTMP", func(t *testing.T) {
+		s := rtmpServe(t, change)
+		x := rtmpFrom(t, s, "127.0.0.2")
+		if err := x.c.Publish("s"); err != nil {
+			t.Fatal(err)
+		}
+		dribble(func() error {
+			if len(s.host.Register.List()) == 0 {
+				return io.EOF
+			}
+			return x.send([]rtmpFrame{{Type: flv.TagAudio, Body: "\x2f\xff"}})
+		})
+		want := session.Outcome{Role: session.RolePublisher, Code: session.Code(session.ErrTooSlow)}
+		if n := s.host.Register.Totals().Ended; n[want] != 1 {
+			t.Errorf("endings: %v", n)
+		}
+	})
 }

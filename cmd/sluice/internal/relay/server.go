@@ -73,6 +73,11 @@ func New(c config.Config, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.BansFile != "" {
+		if err := gate.KeepBans(c.BansFile); err != nil {
+			return nil, err
+		}
+	}
 	if config.On(c.RTMPS) || config.On(c.HTTPS) {
 		if s.certs, err = listen.LoadCertificate(c.Cert, c.Key, log); err != nil {
 			return nil, err
@@ -106,12 +111,13 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	s.host.Room = func() error { return nil }
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hub: s.host.Hub, Writer: s.host.Writer, Logger: log})
+		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hub: s.host.Hub, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
 		s.host.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
 	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.web = web.New(s.host, &s.proxies, o.Version, s.Addresses)
+	s.web.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	if err := s.attach(); err != nil {
 		s.Close()
 		return nil, err

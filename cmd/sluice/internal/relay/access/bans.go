@@ -29,6 +29,8 @@ type Ban struct {
 	Action Action    `json:"action,omitempty"` // for BanStream
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
+
+	network netip.Prefix // the value of BanAddress
 }
 
 const (
@@ -47,36 +49,50 @@ type bans struct {
 	mu   sync.Mutex
 	next int
 	list map[string]Ban // by id
+	file bansFile
 }
 
 // Ban refuses the requests that b describes, from now on for the duration within.
-// It returns the ban with its id, or an error that matches ErrBan.
+// It returns the ban with its id, or an error that matches ErrBan. With an error
+// that matches ErrBansFile the ban holds, but it was not saved.
 func (g *Gate) Ban(b Ban, within time.Duration) (Ban, error) {
 	if within < time.Second || within > MaxBan {
 		return Ban{}, fmt.Errorf("%w: %v is not within 1s to %v", ErrBan, within, MaxBan)
 	}
+	if err := b.check(); err != nil {
+		return Ban{}, err
+	}
+	now := g.rules.Load().now()
+	// Without the monotonic clock, so that it is the same after a restart.
+	b.Since, b.Until = now.UTC().Round(0), now.Add(within).UTC().Round(0)
+	b, err := g.bans.add(b, now)
+	if err != nil {
+		return Ban{}, err
+	}
+	return b, g.bans.save()
+}
+
+// check checks what a ban matches, and brings it into its usual form.
+func (b *Ban) check() (err error) {
 	switch b.By {
 	case BanAddress:
-		network, err := banned(b.Value)
-		if err != nil {
-			return Ban{}, err
+		if b.network, err = banned(b.Value); err != nil {
+			return err
 		}
-		b.Value, b.Action = network.String(), ""
+		b.Value, b.Action = b.network.String(), ""
 	case BanStream:
 		if b.Value == "" || !b.Action.valid() {
-			return Ban{}, fmt.Errorf("%w: of a stream it takes a name and an action, publish or play", ErrBan)
+			return fmt.Errorf("%w: of a stream it takes a name and an action, publish or play", ErrBan)
 		}
 	case BanToken:
 		if !validID(b.Value) {
-			return Ban{}, fmt.Errorf("%w: %.40q is not the id of a token", ErrBan, b.Value)
+			return fmt.Errorf("%w: %.40q is not the id of a token", ErrBan, b.Value)
 		}
 		b.Action = ""
 	default:
-		return Ban{}, fmt.Errorf("%w: by %.40q; there are address, stream and token", ErrBan, b.By)
+		return fmt.Errorf("%w: by %.40q; there are address, stream and token", ErrBan, b.By)
 	}
-	now := g.rules.Load().now()
-	b.Since, b.Until = now.UTC(), now.Add(within).UTC()
-	return g.bans.add(b, now)
+	return nil
 }
 
 // banned parses an address, whose network it returns as limits count it, or a
@@ -89,7 +105,11 @@ func banned(text string) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%w: %.60q is neither an address nor a network", ErrBan, text)
 	}
-	return p.Masked(), nil
+	list, err := NewAllowList([]netip.Prefix{p}) // IPv4 in its own form
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%w: %w", ErrBan, err)
+	}
+	return list[0], nil
 }
 
 func (l *bans) add(b Ban, now time.Time) (Ban, error) {
@@ -123,8 +143,13 @@ func (g *Gate) Bans() []Ban {
 	g.bans.mu.Lock()
 	defer g.bans.mu.Unlock()
 	g.bans.expire(now)
-	list := make([]Ban, 0, len(g.bans.list))
-	for _, b := range g.bans.list {
+	return g.bans.sorted()
+}
+
+// sorted returns all bans, the oldest first. The lock is held.
+func (l *bans) sorted() []Ban {
+	list := make([]Ban, 0, len(l.list))
+	for _, b := range l.list {
 		list = append(list, b)
 	}
 	slices.SortFunc(list, func(a, b Ban) int {
@@ -133,13 +158,17 @@ func (g *Gate) Bans() []Ban {
 	return list
 }
 
-// Lift ends a ban and reports whether the id existed.
-func (g *Gate) Lift(id string) bool {
+// Lift ends a ban and reports whether the id existed. With an error, which matches
+// ErrBansFile, the ban has ended, but that was not saved.
+func (g *Gate) Lift(id string) (bool, error) {
 	g.bans.mu.Lock()
-	defer g.bans.mu.Unlock()
 	_, ok := g.bans.list[id]
 	delete(g.bans.list, id)
-	return ok
+	g.bans.mu.Unlock()
+	if !ok {
+		return false, nil
+	}
+	return true, g.bans.save()
 }
 
 // Matches reports whether a ban applies to such a request. token is the id of its
@@ -151,8 +180,7 @@ func (b Ban) Matches(action Action, stream string, address netip.Addr, token str
 	case BanToken:
 		return b.Value == token
 	}
-	network, err := netip.ParsePrefix(b.Value)
-	return err == nil && network.Contains(plain(address))
+	return b.network.Contains(plain(address))
 }
 
 // find returns a ban that matches a request.

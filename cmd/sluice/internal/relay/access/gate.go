@@ -267,14 +267,15 @@ func tokenReason(err error) string {
 
 // Usage holds the current counts of the limits.
 type Usage struct {
-	Streams   int
-	Viewers   int
-	Addresses int // that viewers come from
+	Streams    int
+	Viewers    int
+	Addresses  int // that viewers come from
+	Publishers int // addresses that publishers come from
 }
 
 // Usage returns the current counts.
 func (g *Gate) Usage() Usage {
 	g.limits.mu.Lock()
 	defer g.limits.mu.Unlock()
-	return Usage{Streams: len(g.limits.publishes), Viewers: g.limits.viewers, Addresses: len(g.limits.addresses)}
+	return Usage{Streams: len(g.limits.publishes), Viewers: g.limits.viewers, Addresses: len(g.limits.addresses), Publishers: len(g.limits.hosts)}
 }

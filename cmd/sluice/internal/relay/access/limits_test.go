@@ -72,7 +72,7 @@ func TestLimitsRefuseOneTooManyAndTakeTheNextAfterARelease(t *testing.T) {
 	if _, err := try(t, g, Play, "live/a", "10.0.0.1:4"); err != nil {
 		t.Errorf("after a release: %v", err)
 	}
-	if got, want := g.Usage(), (Usage{Streams: 2, Viewers: 3, Addresses: 2}); got != want {
+	if got, want := g.Usage(), (Usage{Streams: 2, Viewers: 3, Addresses: 2, Publishers: 1}); got != want {
 		t.Errorf("usage %+v, want %+v", got, want)
 	}
 }

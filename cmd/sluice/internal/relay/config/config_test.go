@@ -37,6 +37,7 @@ var configKeys = []struct {
 	{"takeover", "replace", "replace", map[string]string{"allow": "refuse, replace"}},
 	{"protect", "[publish, play]", "publish,play", map[string]string{"everything": "publish, play", "[publish, watch]": "watch"}},
 	{"revoked-tokens", "[cam7, x_-9]", "cam7,x_-9", map[string]string{"a.b": "id of a token"}},
+	{"bans-file", "/var/lib/sluice/bans.json", "/var/lib/sluice/bans.json", nil},
 	{"hook", "http://127.0.0.1:9/h", "http://127.0.0.1:9/h", map[string]string{"127.0.0.1": "http://", "rtmp://a/b": "http://", "http://": "http://"}},
 	{"allow-publish", "[10.0.0.0/8, ::1]", "10.0.0.0/8,::1", map[string]string{"10.0.0.0/33": "10.0.0.0/33", "localhost": "localhost", "[10.0.0.1/8]": "10.0.0.1/8"}},
 	{"allow-play", "192.0.2.1", "192.0.2.1", map[string]string{"nobody": "nobody"}},

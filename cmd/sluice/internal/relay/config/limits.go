@@ -16,7 +16,7 @@ type Limits struct {
 
 func (g *Limits) settings() []Setting {
 	return []Setting{
-		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for viewers; 0 for half of what the machine or its control group has",
+		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for connections; 0 for half of what the machine or its control group has",
 			value: size(&g.MaxMemory), fits: between(&g.MaxMemory, 0, math.MaxInt)},
 		{Name: "max-streams", Default: "1000", Live: true, Usage: "at most `N` streams; 0 for no limit",
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},
@@ -24,7 +24,7 @@ func (g *Limits) settings() []Setting {
 			value: number(&g.MaxStreamsPerAddress), fits: between(&g.MaxStreamsPerAddress, 0, 1<<30)},
 		{Name: "min-publish-rate", Default: "512", Live: true, Usage: "end publishers that send less than this `size` a second, over 10 s; 0 for no limit",
 			value: size(&g.MinPublishRate), fits: between(&g.MinPublishRate, 0, 1<<20)},
-		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` RTMP connections at a time on their way to a request; more wait their turn",
+		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` connections of RTMP, and as many of HTTP, at a time on their way to a request; more wait",
 			value: number(&g.MaxHandshakes), fits: between(&g.MaxHandshakes, 1, 1<<20)},
 		{Name: "max-handshakes-per-address", Default: "256", Live: true, Usage: "at most `N` of those from one address",
 			value: number(&g.MaxHandshakesPerAddress), fits: between(&g.MaxHandshakesPerAddress, 1, 1<<20)},

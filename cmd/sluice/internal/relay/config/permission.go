@@ -9,6 +9,7 @@ type Permission struct {
 	AllowPublish []string // CIDR; empty for all
 	AllowPlay    []string
 	Revoked      []string // ids of tokens
+	BansFile     string   // "": bans end with the server
 	CORS         []string // origins whose pages may play from here; "*" for all
 
 	// The secrets come from the environment only.
@@ -28,6 +29,8 @@ func (g *Permission) settings() []Setting {
 			value: list(&g.Protect), fits: allOf(&g.Protect, "publish", "play")},
 		{Name: "revoked-tokens", Live: true, Usage: "`ids` of tokens that hold no more; see sluice token",
 			value: list(&g.Revoked), fits: tokenIDs(&g.Revoked)},
+		{Name: "bans-file", Usage: "keep bans in this `file`, so that they outlive a restart",
+			value: text(&g.BansFile)},
 		{Name: "hook", Live: true, Usage: "`URL` that is asked before a session may publish or play",
 			value: text(&g.Hook), fits: webURL(&g.Hook, "http", "https")},
 		{Name: "allow-publish", Live: true, Usage: "`networks` that may publish, such as 10.0.0.0/8,::1; all unless given",

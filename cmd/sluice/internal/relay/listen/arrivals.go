@@ -23,10 +23,18 @@ const (
 	// handshake, while others wait. A round trip to the other side of the world
 	// takes 0.3 s.
 	quiet = time.Second
-	// maxWaiting bounds the connections that wait: each costs a descriptor and a
-	// goroutine.
-	maxWaiting = 16 << 10
+	// mostWaiting bounds the connections that wait: each costs a goroutine.
+	mostWaiting = 16 << 10
 )
+
+// maxWaiting is that bound, or a quarter of the descriptors that the process may
+// have: without one no listener can accept.
+var maxWaiting = sync.OnceValue(func() int {
+	if n := descriptors(); n > 0 {
+		return min(n/4, mostWaiting)
+	}
+	return mostWaiting
+})
 
 // Arrivals limits the connections that have not made a request yet: how many have
 // a place at a time, in all and from one address. Others wait, and get places
@@ -108,7 +116,7 @@ func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error
 	}
 	h.waiting = append(h.waiting, v)
 	a.waiting++
-	if a.waiting > maxWaiting {
+	if a.waiting > maxWaiting() {
 		a.refuse()
 	}
 	a.admit()
@@ -120,6 +128,28 @@ func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error
 		v.Leave()
 		return nil, ctx.Err()
 	}
+}
+
+// TryEnter returns a place for a connection from an address, or nil when there is
+// none free or other connections wait. The caller must call Leave.
+func (a *Arrivals) TryEnter(address netip.Addr, end func(error)) *Arrival {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v := &Arrival{arrivals: a, host: hostOf(address), end: end, since: a.clock()}
+	h := a.hosts[v.host]
+	switch {
+	case a.waiting > 0, a.places > 0 && a.on >= a.places, h != nil && a.share > 0 && len(h.on) >= a.share:
+		return nil
+	case h == nil:
+		if a.hosts == nil {
+			a.hosts = map[netip.Prefix]*arriving{}
+		}
+		h = &arriving{}
+		a.hosts[v.host] = h
+	}
+	a.on++
+	h.on = append(h.on, v)
+	return v
 }
 
 // refuse drops the oldest waiting connection of the host that has the most. The

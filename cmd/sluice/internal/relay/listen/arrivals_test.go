@@ -132,8 +132,8 @@ func TestQueueIsBounded(t *testing.T) {
 	enter(t, a, "192.0.2.9", nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	lost := make(chan error, maxWaiting+10)
-	for i := range maxWaiting + 10 {
+	lost := make(chan error, maxWaiting()+10)
+	for i := range maxWaiting() + 10 {
 		ip := netip.AddrFrom4([4]byte{10, 0, 0, 1})
 		if i == 5 {
 			ip = netip.AddrFrom4([4]byte{10, 0, 0, 2})
@@ -151,7 +151,7 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if s := a.Stats(); s.Waiting > maxWaiting {
+	if s := a.Stats(); s.Waiting > maxWaiting() {
 		t.Errorf("%d wait", s.Waiting)
 	}
 	cancel()

@@ -2,14 +2,15 @@ package listen
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
 )
 
-// ErrForwarded: two header fields of a request name different clients, so the
-// client itself has sent one of them.
-var ErrForwarded = errors.New("X-Forwarded-For and Forwarded name different clients")
+// ErrForwarded: the header fields of a request do not say clearly who its client
+// is. Since proxies write them well, the client itself has sent a part of them.
+var ErrForwarded = errors.New("the address of the client is not clear")
 
 // Unknown is the address of a client when its proxy gives none.
 const Unknown = "unknown"
@@ -23,15 +24,19 @@ func (p *Proxies) Client(peer string, h http.Header) (string, error) {
 	if err != nil || !p.trusts(from.Addr()) {
 		return peer, nil
 	}
+	elements, ok := forwarded(h)
+	if !ok {
+		return "", fmt.Errorf("%w: Forwarded is malformed (RFC 7239)", ErrForwarded)
+	}
 	var found string
-	for _, nodes := range [][]string{xForwardedFor(h), forwarded(h)} {
+	for _, nodes := range [][]string{xForwardedFor(h), elements} {
 		client := p.last(nodes)
 		switch {
 		case client == "":
 		case found == "":
 			found = client
 		case host(found) != host(client):
-			return "", ErrForwarded
+			return "", fmt.Errorf("%w: X-Forwarded-For and Forwarded name different clients", ErrForwarded)
 		}
 	}
 	if found == "" {
@@ -60,6 +65,10 @@ func node(text string) (netip.Addr, string) {
 		a = netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 		return a.Addr(), a.String()
 	}
+	// A proxy may hide the port behind a name such as _p (RFC 7239, section 6.2).
+	if i := strings.LastIndex(text, ":_"); i >= 0 {
+		text = text[:i]
+	}
 	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
 	if err != nil {
 		return netip.Addr{}, Unknown
@@ -85,49 +94,4 @@ func xForwardedFor(h http.Header) []string {
 		}
 	}
 	return nodes
-}
-
-// forwarded returns the parameters "for" of the field Forwarded, one for each
-// element, empty for one that has none (RFC 7239, section 4).
-func forwarded(h http.Header) []string {
-	var nodes []string
-	for _, line := range h.Values("Forwarded") {
-		for _, element := range unquotedSplit(line, ',') {
-			client := ""
-			for _, pair := range unquotedSplit(element, ';') {
-				name, value, _ := strings.Cut(pair, "=")
-				if strings.EqualFold(strings.TrimSpace(name), "for") {
-					client = unquote(strings.TrimSpace(value))
-				}
-			}
-			nodes = append(nodes, client)
-		}
-	}
-	return nodes
-}
-
-// unquotedSplit splits text at each sep outside quoted strings.
-func unquotedSplit(text string, sep byte) []string {
-	var parts []string
-	quoted, from := false, 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case c == '\\' && quoted:
-			i++
-		case c == sep && !quoted:
-			parts = append(parts, text[from:i])
-			from = i + 1
-		}
-	}
-	return append(parts, text[from:])
-}
-
-// unquote returns the content of a quoted string, and other text unchanged.
-func unquote(text string) string {
-	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
-		return text
-	}
-	return strings.ReplaceAll(text[1:len(text)-1], `\`, "")
 }

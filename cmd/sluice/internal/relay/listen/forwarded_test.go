@@ -43,6 +43,7 @@ func TestClientOfARequest(t *testing.T) {
 		{"RFC 7239, hidden", proxy, f("for=198.51.100.1, for=_hidden"), Unknown},
 		{"RFC 7239, unknown", proxy, f("for=unknown"), Unknown},
 		{"RFC 7239, no for", proxy, f("for=198.51.100.1, proto=https"), Unknown},
+		{"RFC 7239, a hidden port", proxy, f(`for="203.0.113.9:_x", for="[2001:db8::9]:_y"`), "2001:db8::9"},
 		{"both, and they agree", proxy, http.Header{"X-Forwarded-For": {"203.0.113.9"}, "Forwarded": {`for="203.0.113.9:80"`}}, "203.0.113.9"},
 	} {
 		if got, err := p.Client(c.peer, c.h); err != nil || got != c.want {
@@ -52,6 +53,21 @@ func TestClientOfARequest(t *testing.T) {
 	// One of them is what the client has sent, and the proxy does not know it.
 	if got, err := p.Client(proxy, http.Header{"X-Forwarded-For": {"203.0.113.9"}, "Forwarded": {"for=10.0.0.1"}}); !errors.Is(err, ErrForwarded) {
 		t.Errorf("fields that differ: %q, %v", got, err)
+	}
+	// A client that leaves a quoted string open would otherwise swallow what the
+	// proxy adds behind it, and choose its own address.
+	for _, lines := range [][]string{
+		{`for=198.51.100.1;x=", for=203.0.113.9`},
+		{`for=", for=203.0.113.9`},
+		{`for="198.51.100.1`, "for=203.0.113.9"},
+		{`for=198.51.100.1;x="\", for=203.0.113.9`},
+		{`for="198.51.100.1"x"`, "for=203.0.113.9"},
+		{"for=203.0.113.9;for=198.51.100.1"},
+		{"for=198.51.100.1 for=203.0.113.9"},
+	} {
+		if got, err := p.Client(proxy, f(lines...)); !errors.Is(err, ErrForwarded) {
+			t.Errorf("%q: %q, %v", lines, got, err)
+		}
 	}
 	// The zero value believes no one.
 	var none Proxies

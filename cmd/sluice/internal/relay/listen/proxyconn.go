@@ -24,7 +24,11 @@ func (c *Conn) header() error {
 			return
 		}
 		address, err := readHeader(c.TCPConn)
-		if address.IsValid() {
+		switch {
+		case err == errUnknown:
+			// Not the proxy's own address: header fields from there are believed.
+			c.remote, err = unknownAddr{}, nil
+		case address.IsValid():
 			c.remote = net.TCPAddrFromAddrPort(address)
 		}
 		if c.err = err; err == nil {
@@ -34,6 +38,12 @@ func (c *Conn) header() error {
 	return c.err
 }
 
+// unknownAddr is the address of a client that its proxy does not know.
+type unknownAddr struct{}
+
+func (unknownAddr) Network() string { return "tcp" }
+func (unknownAddr) String() string  { return Unknown }
+
 // RemoteAddr is the address of the proxy's client. It waits for the header.
 func (c *Conn) RemoteAddr() net.Addr {
 	if c.header() == nil && c.remote != nil {
@@ -41,6 +51,9 @@ func (c *Conn) RemoteAddr() net.Addr {
 	}
 	return c.TCPConn.RemoteAddr()
 }
+
+// NetConn returns the TCP connection, for who must not read from it.
+func (c *Conn) NetConn() net.Conn { return c.TCPConn }
 
 // Read reads what follows the header.
 func (c *Conn) Read(p []byte) (int, error) {
@@ -53,6 +66,12 @@ func (c *Conn) Read(p []byte) (int, error) {
 // Unwrap waits for the header of a connection from a proxy, and returns the
 // underlying connection and its true remote address.
 func Unwrap(conn net.Conn) (plain net.Conn, remote net.Addr, err error) {
+	if q, ok := conn.(*Queued); ok {
+		if q.proxied == nil {
+			return q.TCPConn, q.RemoteAddr(), nil
+		}
+		conn = q.proxied
+	}
 	c, ok := conn.(*Conn)
 	if !ok {
 		return conn, conn.RemoteAddr(), nil

@@ -27,9 +27,13 @@ const (
 // signature begins a header of version 2 (PROXY protocol, section 2.2).
 const signature = "\r\n\r\n\x00\r\nQUIT\n"
 
+// errUnknown means that a header is valid, but the proxy does not know the
+// client's address, or it is of a kind that is not supported.
+var errUnknown = errors.New("listen: the proxy does not know its client's address")
+
 // readHeader reads a header of version 1 or 2, and not a byte more. The zero
-// address means that the connection is the proxy's own, or of a kind without a
-// supported address. An error matches ErrHeader, or comes from r.
+// address means that the connection is the proxy's own. An error is errUnknown,
+// matches ErrHeader, or comes from r.
 func readHeader(r io.Reader) (netip.AddrPort, error) {
 	// No header is shorter than this.
 	first := make([]byte, len(signature), maxV1)
@@ -66,7 +70,7 @@ func parseV1(line string) (netip.AddrPort, error) {
 	words := strings.Split(line, " ")
 	switch {
 	case len(words) >= 2 && words[1] == "UNKNOWN":
-		return netip.AddrPort{}, nil
+		return netip.AddrPort{}, errUnknown
 	case len(words) != 6 || words[1] != "TCP4" && words[1] != "TCP6":
 		return netip.AddrPort{}, bad
 	}
@@ -106,7 +110,7 @@ func parseV2(command, family byte, rest []byte) (netip.AddrPort, error) {
 	case command != proxy:
 		return netip.AddrPort{}, fmt.Errorf("%w: version and command %#x", ErrHeader, command)
 	case size == 0:
-		return netip.AddrPort{}, nil // another kind of connection
+		return netip.AddrPort{}, errUnknown // a Unix socket, a datagram
 	case len(rest) < 2*size+4:
 		return netip.AddrPort{}, fmt.Errorf("%w: addresses in %d bytes", ErrHeader, len(rest))
 	}

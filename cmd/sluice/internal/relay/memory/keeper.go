@@ -23,6 +23,7 @@ type Options struct {
 	Alloc  *mem.Allocator
 	Hub    *live.Hub
 	Writer *live.Writer
+	Unread func() int64 // bytes that peers have sent and the server has not read
 	Logger *slog.Logger
 }
 
@@ -31,6 +32,8 @@ type Keeper struct {
 	options Options
 	full    atomic.Bool
 	given   time.Time // when memory was last returned to the system
+	asked   time.Time // when unread was taken
+	unread  int64
 }
 
 // New returns a keeper, which does nothing until Run.
@@ -43,6 +46,12 @@ const (
 	giveEvery = 5 * time.Second
 	// idleWorth is the least idle memory, in bytes, for that.
 	idleWorth = 16 << 20
+	// unreadEvery is the time between looks at receive queues: each takes a system
+	// call for each connection, 0.5 us.
+	unreadEvery = 2 * time.Second
+	// perUnread is what the kernel uses for an unread byte, at most: it stores
+	// segments in larger blocks (tcp_adv_win_scale, tcp(7)).
+	perUnread = 2
 )
 
 // Run enforces the limit until ctx is done.
@@ -77,6 +86,9 @@ func (k *Keeper) Admit() error {
 func (k *Keeper) step(now time.Time) {
 	o := &k.options
 	o.Hub.Trim()
+	if now.Sub(k.asked) >= unreadEvery {
+		k.asked, k.unread = now, o.Unread()*perUnread
+	}
 	used := k.Used()
 	if used > o.Most*9/10 {
 		// Rings are limited to their part, so viewers hold the excess.
@@ -84,6 +96,8 @@ func (k *Keeper) step(now time.Time) {
 			o.Logger.Warn("memory is short: the slowest viewers are closed", "used", used, "limit", o.Most, "freed", freed)
 		}
 	}
+	// Receive queues are not the viewers' fault, but there is no room either.
+	used += k.unread
 	switch full := k.full.Load(); {
 	case !full && used > o.Most*9/10:
 		k.full.Store(true)

@@ -42,7 +42,7 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	done = sync.OnceFunc(done)
 	defer done()
 	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.Config().MinPublishRate)
-	c := s.Register.Begin(session.RolePublisher, info)
+	c := s.Begin(session.RolePublisher, info)
 	c.Attach(nil, watchdog.Stop)
 	if err = x.c.Accept(req); err == nil {
 		err = x.receive(p, c, watchdog)

@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -88,6 +90,18 @@ func (s *Group) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Unread returns how many bytes the connections' peers have sent that were not
+// read, where the system says so. It makes a system call for each connection.
+func (s *Group) Unread() (bytes int64) {
+	s.mu.Lock()
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, conn := range conns {
+		bytes += int64(unread(conn))
+	}
+	return bytes
 }
 
 // CloseAll closes the remaining connections, and later ones as they come.

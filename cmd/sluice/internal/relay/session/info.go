@@ -26,7 +26,7 @@ type Info struct {
 	Address  string     // of the peer, host:port; only the host when a proxy gave no port
 	Agent    string     // the peer's name for its program; truncated when it is long
 	Query    url.Values // of the address or of the stream name
-	Token    string     // id of the request's token, if it has one; the register fills it in
+	Token    string     // id of the verified token, if there is one; Host.Begin fills it in
 	Via      edge.Path  // the servers that the request has passed
 }
 

@@ -62,7 +62,9 @@ func Quoted(text string) string {
 func StreamName(app, name string) (string, error) {
 	full := strings.Trim(app, "/") + "/" + strings.Trim(name, "/")
 	bad := func(why string) (string, error) {
-		return "", fmt.Errorf("%w: stream name %.60q %s", ErrBadRequest, full, why)
+		// An address that was escaped twice has its token in the name.
+		shown, _, _ := strings.Cut(full, "?")
+		return "", fmt.Errorf("%w: stream name %.60q %s", ErrBadRequest, shown, why)
 	}
 	switch {
 	case len(full) > maxName:

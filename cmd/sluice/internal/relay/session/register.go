@@ -90,11 +90,19 @@ type Client struct {
 	over   bool
 }
 
+// Begin adds an admitted session to the register. The caller must call End.
+func (h *Host) Begin(r Role, info Info) *Client {
+	// Without protection no token was verified, and the id in it may be forged.
+	if info.Token = ""; h.Gate.Protected(r.Action()) {
+		info.Token = access.TokenID(info.Query.Get("token"))
+	}
+	return h.Register.Begin(r, info)
+}
+
 // Begin adds a session and logs that. The caller must call End.
 func (c *Register) Begin(r Role, info Info) *Client {
 	info.Agent = shortAgent(info.Agent)
-	info.Token = access.TokenID(info.Query.Get("token"))
-	info.Query = nil // it has the token in it
+	info.Query = nil // it may have a secret in it
 	s := &Client{Info: info, books: c, Role: r, Since: time.Now()}
 	c.mu.Lock()
 	c.last[r]++

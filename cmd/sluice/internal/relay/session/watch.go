@@ -30,7 +30,7 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 
 // TryWatch is like Watch, but on failure conn stays the caller's.
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
-	c := h.Register.Begin(RoleViewer, info)
+	c := h.Begin(RoleViewer, info)
 	h.Group.hold() // until the viewer's end is logged
 	adapt := false
 	if o.Merge < 0 {

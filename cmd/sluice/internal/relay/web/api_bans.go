@@ -45,12 +45,29 @@ func (w *Server) postBan(rw http.ResponseWriter, r *http.Request) {
 	}
 	b := access.Ban{By: access.BanBy(q.Get("by")), Value: q.Get("value"), Action: access.Action(q.Get("action"))}
 	b, err = w.Gate.Ban(b, within)
-	if err != nil {
-		answerError(rw, http.StatusBadRequest, err.Error())
-		return
+	w.answerBan(rw, r, b, err)
+}
+
+// answerBan answers what Gate.Ban returned, and ends the sessions that a ban
+// matches. A ban that was not saved holds.
+func (w *Server) answerBan(rw http.ResponseWriter, r *http.Request, b access.Ban, err error) {
+	unsaved := errors.Is(err, access.ErrBansFile)
+	if err == nil || unsaved {
+		w.banned(b, r)
 	}
-	w.banned(b, r)
-	answerJSON(rw, b)
+	switch {
+	case unsaved:
+		w.notSaved(rw, err)
+	case err != nil:
+		answerError(rw, http.StatusBadRequest, err.Error())
+	default:
+		answerJSON(rw, b)
+	}
+}
+
+func (w *Server) notSaved(rw http.ResponseWriter, err error) {
+	w.Log.Error("bans are not saved: at a restart they will be what they were", "error", err)
+	answerError(rw, http.StatusInternalServerError, "this holds until the server ends, but it could not be saved; the log says why")
 }
 
 func banTime(text string) (time.Duration, error) {
@@ -77,11 +94,16 @@ func (w *Server) liftBan(rw http.ResponseWriter, r *http.Request, id string) {
 	if !w.mayChange(rw, r) {
 		return
 	}
-	if !w.Gate.Lift(id) {
+	ok, err := w.Gate.Lift(id)
+	if !ok {
 		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no ban %.40q", id))
 		return
 	}
 	w.Log.Info("ban lifted", "id", id, "from", r.RemoteAddr)
+	if err != nil {
+		w.notSaved(rw, err)
+		return
+	}
 	rw.WriteHeader(http.StatusNoContent)
 }
 

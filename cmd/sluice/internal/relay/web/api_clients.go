@@ -1,10 +1,12 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
@@ -50,13 +52,10 @@ func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string
 	}
 	if r.URL.Query().Has("ban") {
 		b, err := w.banClient(c, r)
-		if err != nil {
-			answerError(rw, http.StatusBadRequest, err.Error())
-			return
+		if err == nil || errors.Is(err, access.ErrBansFile) {
+			c.Stop(session.ErrKicked)
 		}
-		c.Stop(session.ErrKicked)
-		w.banned(b, r)
-		answerJSON(rw, b)
+		w.answerBan(rw, r, b, err)
 		return
 	}
 	w.Log.Info("kick", "id", id, "by", r.RemoteAddr)

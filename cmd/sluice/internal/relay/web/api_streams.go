@@ -46,6 +46,7 @@ type StreamInfo struct {
 	Protocols  map[string]int `json:"protocols"`
 	Video      *VideoInfo     `json:"video"`
 	Audio      *AudioInfo     `json:"audio"`
+	Tracks     []TrackInfo    `json:"tracks"`
 	BitrateIn  int64          `json:"bitrate_in"` // bits a second
 	BitrateOut int64          `json:"bitrate_out"`
 	FrameRate  float64        `json:"frame_rate"`
@@ -178,6 +179,7 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.Config().Merge.Milliseconds(),
 	}
 	a.Video, a.Audio = mediaInfo(st, f)
+	a.Tracks = tracksOf(st, a.Video, a.Audio)
 	if a.Protocols == nil {
 		a.Protocols = map[string]int{}
 	}

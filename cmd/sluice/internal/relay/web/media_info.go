@@ -48,8 +48,13 @@ func videoOf(tag []byte) *VideoInfo {
 	if err != nil || len(tag) == 0 {
 		return nil
 	}
-	info := &VideoInfo{Codec: h.Codec.String()}
-	if c, err := flv.ParseVideoConfig(h.Codec, tag[h.Len:]); err == nil {
+	return videoConfig(h.Codec, tag[h.Len:])
+}
+
+// videoConfig is what a decoder configuration says.
+func videoConfig(codec flv.FourCC, config []byte) *VideoInfo {
+	info := &VideoInfo{Codec: codec.String()}
+	if c, err := flv.ParseVideoConfig(codec, config); err == nil {
 		info.Width, info.Height = c.Width, c.Height
 	}
 	return info
@@ -60,8 +65,12 @@ func audioOf(tag []byte) *AudioInfo {
 	if err != nil || len(tag) == 0 {
 		return nil
 	}
-	info := &AudioInfo{Codec: h.Codec.String()}
-	if c, err := flv.ParseAudioConfig(h.Codec, tag[h.Len:]); err == nil {
+	return audioConfig(h.Codec, tag[h.Len:])
+}
+
+func audioConfig(codec flv.FourCC, config []byte) *AudioInfo {
+	info := &AudioInfo{Codec: codec.String()}
+	if c, err := flv.ParseAudioConfig(codec, config); err == nil {
 		info.Rate, info.Channels = c.Rate, c.Channels
 	}
 	return info

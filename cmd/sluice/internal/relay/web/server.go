@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +38,7 @@ type Server struct {
 	began     time.Time
 	history   *history
 	http      *http.Server
+	Arrivals  listen.Arrivals // connections without a request
 	headers   firstHeaders
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler
@@ -61,7 +61,7 @@ func New(h *session.Host, proxies *listen.Proxies, version string, addresses fun
 		WriteTimeout:      h.Times.Answer,
 		IdleTimeout:       h.Times.Idle,
 		MaxHeaderBytes:    maxHeader,
-		ConnState:         w.headers.state,
+		ConnState:         w.state,
 		ErrorLog:          log.New(debugLog{h.Log}, "", 0),
 	}
 	return w
@@ -91,11 +91,11 @@ func (w *Server) pages() http.Handler {
 }
 
 func (w *Server) Serve(l net.Listener) error {
-	return ended(w.http.Serve(l))
+	return ended(w.http.Serve(listen.Queue(l, &w.Arrivals, w.proxies)))
 }
 
 func (w *Server) ServeTLS(l net.Listener, c *tls.Config) error {
-	return ended(w.http.Serve(tls.NewListener(l, c)))
+	return ended(w.http.Serve(tls.NewListener(listen.Queue(l, &w.Arrivals, w.proxies), c)))
 }
 
 func ended(err error) error {
@@ -133,7 +133,8 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	seen := &statusWriter{ResponseWriter: rw, status: http.StatusOK}
 	rw = seen
 	defer func() {
-		w.Log.Debug("request", "method", r.Method, "path", path, "status", seen.status, "address", r.RemoteAddr)
+		shown, _, _ := strings.Cut(path, "?") // what was escaped twice may be secret
+		w.Log.Debug("request", "method", r.Method, "path", shown, "status", seen.status, "address", r.RemoteAddr)
 	}()
 	switch {
 	case r.Method == http.MethodConnect:
@@ -251,38 +252,6 @@ func answerError(rw http.ResponseWriter, status int, reason string) {
 	h.Set("Cache-Control", "no-store")
 	rw.WriteHeader(status)
 	rw.Write(errorText(reason))
-}
-
-// firstHeaders closes connections whose first request header is not complete in
-// time. The time includes the TLS handshake; net/http limits the two separately.
-type firstHeaders struct {
-	within time.Duration
-
-	mu     sync.Mutex
-	timers map[net.Conn]*time.Timer
-}
-
-func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if state == http.StateNew {
-		if f.timers == nil {
-			f.timers = map[net.Conn]*time.Timer{}
-		}
-		f.timers[conn] = time.AfterFunc(f.within, func() {
-			below := conn
-			if t, ok := conn.(*tls.Conn); ok {
-				below = t.NetConn() // its Close would wait for the handshake
-			}
-			below.Close()
-		})
-		return
-	}
-	// StateActive: the first request header was read.
-	if t := f.timers[conn]; t != nil {
-		t.Stop()
-		delete(f.timers, conn)
-	}
 }
 
 // debugLog receives net/http's log of client errors.

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+)
+
+// state follows a connection: it holds a place among the arrivals until the
+// header of a request has come, and between two requests.
+func (w *Server) state(conn net.Conn, state http.ConnState) {
+	w.headers.state(conn, state)
+	q, ok := below(conn).(*listen.Queued)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateActive, http.StateHijacked:
+		q.Arrived()
+	case http.StateIdle:
+		q.Rest()
+	}
+}
+
+// below is the connection under TLS.
+func below(conn net.Conn) net.Conn {
+	if t, ok := conn.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return conn
+}
+
+// firstHeaders closes connections whose first request header is not complete in
+// time. The time includes the TLS handshake; net/http limits the two separately.
+type firstHeaders struct {
+	within time.Duration
+
+	mu     sync.Mutex
+	timers map[net.Conn]*time.Timer
+}
+
+func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if state == http.StateNew {
+		if f.timers == nil {
+			f.timers = map[net.Conn]*time.Timer{}
+		}
+		// Not conn itself: the Close of TLS would wait for the handshake.
+		f.timers[conn] = time.AfterFunc(f.within, func() { below(conn).Close() })
+		return
+	}
+	// StateActive: the first request header was read.
+	if t := f.timers[conn]; t != nil {
+		t.Stop()
+		delete(f.timers, conn)
+	}
+}
