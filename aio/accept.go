@@ -1,56 +1,80 @@
 package aio
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
+// intake accepts for the watchers of one call of Serve.
+type intake struct {
+	ctx        context.Context // done when serving must end
+	fail, hear func(error)     // an error that ends the serving, and one that does not
+	watchers   []*served
+	acceptors  []*acceptor
+	accepting  sync.WaitGroup
+	choosing   sync.Mutex
+	next       int // of watchers, where the next choice begins; guarded by choosing
+}
+
+// served is a watcher of one call of Serve.
+type served struct {
+	*Watcher
+	coming atomic.Int32 // connections that were given to it, and that Load does not count
+}
+
+// newcomer is the context of a result that is no operation: its Conn is a new
+// connection. It is true when the connection is in served.coming.
+type newcomer bool
+
 // listen begins to accept on the listeners: in the watchers where they can, else in
 // goroutines.
-func (r *serving) listen(listeners []net.Listener) {
+func (in *intake) listen(listeners []net.Listener) {
 	for i, l := range listeners {
-		w := r.watchers[i%len(r.watchers)]
+		w := in.watchers[i%len(in.watchers)]
 		name, err := w.driver.Listen(l)
 		if err != nil {
-			r.accepting.Go(func() { r.accept(l) })
+			in.accepting.Go(func() { in.accept(l) })
 			continue
 		}
-		a := &acceptor{serving: r, listener: l, on: w, name: name}
-		r.acceptors = append(r.acceptors, a)
+		a := &acceptor{intake: in, listener: l, on: w, name: name}
+		in.acceptors = append(in.acceptors, a)
 		a.submit()
 	}
 }
 
 // stopListening closes the listeners. When it returns no goroutine accepts any more.
-func (r *serving) stopListening(listeners []net.Listener) {
-	for _, a := range r.acceptors {
+func (in *intake) stopListening(listeners []net.Listener) {
+	for _, a := range in.acceptors {
 		_ = a.on.Free(a.name)
 	}
 	for _, l := range listeners {
 		l.Close()
 	}
-	r.accepting.Wait()
+	in.accepting.Wait()
 }
 
 // choose returns the watcher that has the fewest connections, and counts one more in its
 // coming.
-func (r *serving) choose() *served {
-	r.choosing.Lock()
-	defer r.choosing.Unlock()
+func (in *intake) choose() *served {
+	in.choosing.Lock()
+	defer in.choosing.Unlock()
 	var least *served
 	load := 0
-	for i := range r.watchers {
-		w := r.watchers[(r.next+i)%len(r.watchers)]
+	for i := range in.watchers {
+		w := in.watchers[(in.next+i)%len(in.watchers)]
 		if n := w.driver.Load() + int(w.coming.Load()); least == nil || n < load {
 			least, load = w, n
 		}
 	}
-	r.next++
+	in.next++
 	least.coming.Add(1)
 	return least
 }
@@ -62,7 +86,7 @@ const acceptsAtOnce = 16
 // acceptor accepts on one listener, in the goroutine of a watcher. It is the context of
 // its operations, and of a result without a connection when a pause is over.
 type acceptor struct {
-	serving  *serving
+	intake   *intake
 	listener net.Listener
 	on       *served
 	name     net.Conn
@@ -87,7 +111,7 @@ func (a *acceptor) accepted(result *OpResult) {
 	case result.Conn != nil && result.Error == nil:
 		a.pending--
 		a.pause = 0
-		w := a.serving.choose()
+		w := a.intake.choose()
 		// A watcher that is ending closes it.
 		_ = w.driver.Adopt(result.Conn, newcomer(false))
 		w.coming.Add(-1)
@@ -102,16 +126,16 @@ func (a *acceptor) accepted(result *OpResult) {
 
 // failed waits for a while after an error that will pass.
 func (a *acceptor) failed(err error) {
-	r := a.serving
+	in := a.intake
 	addr := a.listener.Addr()
 	err = &net.OpError{Op: "accept", Net: addr.Network(), Addr: addr, Err: os.NewSyscallError("accept", err)}
 	switch {
-	case r.ctx.Err() != nil || a.pausing:
+	case in.ctx.Err() != nil || a.pausing:
 	case !temporary(err):
 		a.pausing = true
-		r.fail(err)
+		in.fail(err)
 	default:
-		r.hear(err)
+		in.hear(err)
 		a.pausing = true
 		a.pause = longer(a.pause)
 		time.AfterFunc(a.pause, func() { _ = a.on.driver.Post(a, nil, nil) })
@@ -119,31 +143,31 @@ func (a *acceptor) failed(err error) {
 }
 
 // accept is the goroutine of a listener that no watcher can poll.
-func (r *serving) accept(l net.Listener) {
+func (in *intake) accept(l net.Listener) {
 	var pause time.Duration
 	for {
 		conn, err := l.Accept()
 		if err == nil {
 			pause = 0
-			w := r.choose()
+			w := in.choose()
 			if w.driver.Post(newcomer(true), conn, nil) != nil {
 				conn.Close()
 			}
 			continue
 		}
-		if r.ctx.Err() != nil {
+		if in.ctx.Err() != nil {
 			return
 		}
 		if !temporary(err) {
-			r.fail(err)
+			in.fail(err)
 			return
 		}
-		r.hear(err)
+		in.hear(err)
 		pause = longer(pause)
 		wait := time.NewTimer(pause)
 		select {
 		case <-wait.C:
-		case <-r.ctx.Done():
+		case <-in.ctx.Done():
 			wait.Stop()
 			return
 		}

@@ -90,7 +90,8 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	}
 	release := exhaust(t, 0)
 	for _, fd := range clients {
-		to := &unix.SockaddrInet4{Port: listeners[0].Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}}
+		at := listeners[0].Addr().(*net.TCPAddr)
+		to := &unix.SockaddrInet4{Port: at.Port, Addr: at.AddrPort().Addr().As4()}
 		if err := unix.Connect(fd, to); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -58,17 +57,10 @@ func TestConnectionsGoToTheWatcherThatHasTheFewest(t *testing.T) {
 		t.Skipf("%d descriptors are too few", limit)
 	}
 	seed := sluicetest.Seed(t)
-	unix := func(t *testing.T) []net.Listener {
-		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-		if err != nil {
-			t.Skip(err)
-		}
-		return []net.Listener{l}
-	}
 	for name, listen := range map[string]func(t *testing.T) []net.Listener{
 		"tcp":          func(t *testing.T) []net.Listener { return listenOn(t, 1) },
 		"2 listeners":  func(t *testing.T) []net.Listener { return listenOn(t, 2) },
-		"unix":         unix,
+		"unix":         func(t *testing.T) []net.Listener { return []net.Listener{unixListener(t)} },
 		"of one's own": func(t *testing.T) []net.Listener { return []net.Listener{foreign{listenOn(t, 1)[0]}} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,6 +104,15 @@ func TestConnectionsGoToTheWatcherThatHasTheFewest(t *testing.T) {
 	}
 }
 
+// hasIPv6 says that this machine has the address ::1.
+func hasIPv6() bool {
+	addrs, _ := net.InterfaceAddrs()
+	return slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(net.IPv6loopback)
+	})
+}
+
 // addresses is a handler that says what it knows of each connection.
 type addresses struct{ conns chan net.Conn }
 
@@ -120,15 +121,20 @@ func (a addresses) Completed(w *aio.Watcher, r *aio.OpResult) { w.Free(r.Conn) }
 
 func TestAddressesOfAcceptedConnections(t *testing.T) {
 	for _, c := range []struct{ network, addr string }{
-		{"tcp4", "127.0.0.1:0"}, {"tcp6", "[::1]:0"}, {"tcp", ":0"}, {"unix", ""},
+		{"tcp4", "127.0.0.1:0"}, {"tcp6", "[::1]:0"}, {"tcp", ":0"}, {network: "unix"},
 	} {
 		t.Run(c.network, func(t *testing.T) {
+			var l net.Listener
 			if c.network == "unix" {
-				c.addr = filepath.Join(t.TempDir(), "s")
-			}
-			l, err := net.Listen(c.network, c.addr)
-			if err != nil {
-				t.Skip(err)
+				l = unixListener(t)
+			} else {
+				var err error
+				if l, err = net.Listen(c.network, c.addr); err != nil {
+					if c.network == "tcp6" && !hasIPv6() {
+						t.Skip(err)
+					}
+					t.Fatal(err)
+				}
 			}
 			h := addresses{make(chan net.Conn, 1)}
 			server := serve(t, &aio.Server{Handler: h}, []net.Listener{l})

@@ -34,7 +34,9 @@ func init() {
 
 // inTurn has many connections whose peers send without a pause, more than one
 // WaitIO has memory for. Each is read from so many times, on average: the least of
-// them gets at least a quarter of what the one in the middle gets.
+// them gets at least a quarter of what the one in the middle gets. On a busy machine
+// some peers get to send less than others for a while, so more rounds may put that right:
+// who is starved never catches up.
 func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*fixture) {
 	return func(f *fixture) {
 		const n = 200
@@ -52,9 +54,20 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 		}
 		var got [n]int
 		end := time.Now().Add(2 * patience)
-		for reads := 0; reads < n*each; {
+		for reads, rounds := 0, 1; ; {
+			if reads >= rounds*n*each {
+				sorted := slices.Sorted(slices.Values(got[:]))
+				least, median := sorted[0], sorted[n/2]
+				if 4*least >= median {
+					break
+				}
+				if rounds++; rounds > 8 {
+					f.Errorf("of %d connections the one in the middle was read from %d times, the least %d times", n, median, least)
+					break
+				}
+			}
 			if time.Now().After(end) {
-				f.Fatalf("%d reads of %d after %v; %v; %+v", reads, n*each, 2*patience, f.alloc, f.w.Stats())
+				f.Fatalf("%d reads, %d each wanted, after %v; %v; %+v", reads, each, 2*patience, f.alloc, f.w.Stats())
 			}
 			results, err := f.next()
 			if err != nil {
@@ -85,10 +98,6 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 			}
 		}
 		f.closeReleasing()
-		slices.Sort(got[:])
-		if least, median := got[0], got[n/2]; 4*least < median {
-			f.Errorf("of %d connections the one in the middle was read from %d times, the least %d times", n, median, least)
-		}
 	}
 }
 

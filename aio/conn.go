@@ -1,32 +1,36 @@
 package aio
 
 import (
-	"crypto/tls"
+	"errors"
 	"io"
 	"net"
+	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Conn is a connection of a ConnHandler. Write, WriteBuf, Close, Do and the addresses
-// may be used from any goroutine; the rest is for the callbacks of connections of the
-// same watcher, and for Do.
+// Conn is a connection of a ConnHandler. Write, WriteBuf, Queued, Close, CloseWrite, Do
+// and the addresses may be used from any goroutine; the rest is for the callbacks of
+// connections of the same watcher, and for Do.
 type Conn[S any] struct {
 	// State is the program's. It is not touched here.
 	State S
 
-	handler *ConnHandler[S]
-	watcher *Watcher
-	name    [1]net.Conn
-	secure  *secure[S] // nil without TLS
-	pace    *Conn[S]   // nil: itself
-	reason  error
+	loop   *loop[S]
+	name   [1]net.Conn
+	secure *secure  // nil without TLS
+	pace   *Conn[S] // nil: itself
+	reason error
+	// The connections of one loop are a list.
+	before, after *Conn[S]
 
 	phase   phase
 	opened  bool // Open has been called
-	pending bool // a read or a flush is under way
+	pending bool // a read or a flush is under way, or postHandshake is awaited
 	paused  bool
+	ended   bool // the peer has ended its side, and Ended wants to go on
 }
 
 // phase is how far a connection is.
@@ -38,108 +42,98 @@ const (
 	gone
 )
 
-// Write sends p, borrowed until it returns. It never blocks: bytes that the socket does
-// not take are copied and queued, within Options.QueueLimit. After an error nothing was
-// written: ErrQueueFull, ErrConnClosed. A later failure closes the connection.
-//
-// Over TLS a write beyond the limit closes the connection with ErrQueueFull, since its
-// bytes are encrypted by then.
-func (c *Conn[S]) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if c.secure != nil {
-		return c.secure.write(p)
-	}
-	if err := c.submit(op.Request{Kind: op.WriteBytes, Buf: p, Lent: true, Quiet: true}); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+// loop is the connections that one watcher has of a ConnHandler, for the goroutine of
+// the callbacks.
+type loop[S any] struct {
+	watcher *Watcher
+	calls   *callbacks[S]
+	first   *Conn[S]
+	plain   []byte      // what TLS has decrypted
+	ending  atomic.Bool // notifyEnd has begun; for any goroutine
 }
 
-// WriteBuf is Write of b, which is transferred, also when WriteBuf returns an error. It
-// is not copied, except over TLS.
-func (c *Conn[S]) WriteBuf(b mem.Buf) error {
-	if c.secure != nil || b.Len() == 0 {
-		defer b.Release()
-		_, err := c.Write(b.Bytes())
-		return err
+// callbacks are those of a ConnHandler, and its limits.
+type callbacks[S any] struct {
+	open        func(*Conn[S]) error
+	data        func(*Conn[S], []byte) error
+	buf         func(*Conn[S], mem.Buf) error
+	ended       func(*Conn[S]) error
+	closed      func(*Conn[S], error)
+	refused     func(net.Addr, error)
+	idle, write time.Duration
+}
+
+// The contexts of operations and of results without one, beside *Conn[S] itself, of
+// which these are other names.
+type (
+	flushed[S any] Conn[S] // what the pace had waiting is written
+	drained[S any] Conn[S] // everything is written, the end of the connection too
+	closing[S any] Conn[S] // Close, or the reason in Error
+	woken[S any]   Conn[S] // the handshake is over, or wants more
+)
+
+// newConn returns a connection that has just come to l.
+func newConn[S any](l *loop[S], conn net.Conn) *Conn[S] {
+	c := &Conn[S]{loop: l, name: [1]net.Conn{conn}, after: l.first}
+	if l.first != nil {
+		l.first.before = c
 	}
-	return c.submit(op.Request{Kind: op.WriteBuf, Single: b, Quiet: true}) //sluice:moved
+	l.first = c
+	return c
+}
+
+// leave takes c out of the list.
+func (l *loop[S]) leave(c *Conn[S]) {
+	if c.before != nil {
+		c.before.after = c.after
+	} else {
+		l.first = c.after
+	}
+	if c.after != nil {
+		c.after.before = c.before
+	}
+	c.before, c.after = nil, nil
+}
+
+// notifyEnd sends the end of TLS on all connections that have it. Reads and writes go on.
+func (l *loop[S]) notifyEnd() {
+	l.ending.Store(true)
+	for c := l.first; c != nil; c = c.after {
+		if c.secure != nil && c.opened && c.phase == serves {
+			_ = c.secure.session.CloseWrite()
+		}
+	}
+}
+
+// end ends what is left: connections for which no operation was pending.
+func (l *loop[S]) end() {
+	for l.first != nil {
+		l.first.end(ErrWatcherClosed)
+	}
 }
 
 // submit submits a write. What fails completes with c.
 func (c *Conn[S]) submit(r op.Request) error {
 	r.Ctx = c
-	return c.watcher.driver.Submit(c.name[0], r)
+	return c.loop.watcher.driver.Submit(c.name[0], r)
 }
 
-// Queued returns how much memory the queued writes hold, in bytes.
-func (c *Conn[S]) Queued() int { return c.watcher.driver.Held(c.name[0]) }
-
-// Close closes the connection when all queued bytes are sent, after WriteTimeout at the
-// latest. It returns at once; Closed is called with net.ErrClosed.
-func (c *Conn[S]) Close() error { return c.fail(nil) }
+// held is how much memory the queued writes hold, in bytes.
+func (c *Conn[S]) held() int { return c.loop.watcher.driver.Held(c.name[0]) }
 
 // fail posts the close of the connection: at once because of err, or as Close does when
 // err is nil.
 func (c *Conn[S]) fail(err error) error {
-	return c.watcher.driver.Post((*closing[S])(c), nil, err)
-}
-
-// Do calls f on the goroutine that makes the callbacks of this connection. When it
-// returns an error, ErrWatcherClosed, f is not called.
-func (c *Conn[S]) Do(f func()) error {
-	return c.watcher.driver.Post(f, nil, nil)
-}
-
-// Pause stops reading from c, so that Data is not called any more. It may be called once
-// more if Pause is called outside Open and Data of c. While c is paused the end of the
-// connection is noticed only by a failed write.
-func (c *Conn[S]) Pause() { c.paused = true }
-
-// Resume ends a Pause.
-func (c *Conn[S]) Resume() {
-	c.paused = false
-	if c.secure == nil || c.secure.resume() {
-		c.proceed()
-	}
-}
-
-// PaceBy makes reading from c depend on other, a connection of the same watcher to which
-// the bytes of c are passed on: c is read from only while no bytes are queued for other's
-// peer. Bytes queued for c's own peer do not count any more.
-func (c *Conn[S]) PaceBy(other *Conn[S]) { c.pace = other }
-
-// Attach makes the watcher of c serve conn, transferred, with the same callbacks and
-// without TLS: for example the other side of a gateway. Open is not called.
-func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {
-	n := &Conn[S]{State: state, handler: c.handler, watcher: c.watcher, name: [1]net.Conn{conn}, opened: true}
-	n.proceed()
-	return n
-}
-
-// RemoteAddr returns the peer's address.
-func (c *Conn[S]) RemoteAddr() net.Addr { return c.name[0].RemoteAddr() }
-
-// LocalAddr returns the address of this end.
-func (c *Conn[S]) LocalAddr() net.Addr { return c.name[0].LocalAddr() }
-
-// ConnectionState returns the result of the TLS handshake; ok is false without TLS.
-func (c *Conn[S]) ConnectionState() (state tls.ConnectionState, ok bool) {
-	if c.secure == nil {
-		return state, false
-	}
-	return c.secure.session.State(), true
+	return c.loop.watcher.driver.Post((*closing[S])(c), nil, err)
 }
 
 // open calls Open.
 func (c *Conn[S]) open() {
 	c.opened = true
-	if c.handler.Open == nil {
+	if c.loop.calls.open == nil {
 		return
 	}
-	if err := c.handler.Open(c); err != nil {
+	if err := c.loop.calls.open(c); err != nil {
 		c.finish(err)
 	}
 }
@@ -147,7 +141,7 @@ func (c *Conn[S]) open() {
 // proceed submits the next operation: a read or, while writes are queued, a wait for
 // their end.
 func (c *Conn[S]) proceed() {
-	if c.pending || c.paused || c.phase != serves {
+	if c.pending || c.paused || c.ended || c.phase != serves {
 		return
 	}
 	pace := c
@@ -155,22 +149,20 @@ func (c *Conn[S]) proceed() {
 		pace = c.pace
 	}
 	var err error
-	if pace.Queued() > 0 {
-		err = pace.watcher.driver.Submit(pace.name[0], op.Request{
-			Kind: op.Flush, Ctx: (*flushed[S])(c), Deadline: deadline(c.handler.WriteTimeout),
+	if pace.held() > 0 {
+		err = c.loop.watcher.driver.Submit(pace.name[0], op.Request{
+			Kind: op.Flush, Ctx: (*flushed[S])(c), Deadline: timeLimit(c.loop.calls.write),
 		})
 	} else {
-		r := op.Request{Kind: op.ReadLeased, Ctx: c, Deadline: deadline(c.handler.IdleTimeout)}
-		if c.secure != nil {
-			until := c.secure.until
-			if c.secure.early = !c.opened && (r.Deadline.IsZero() || until.Before(r.Deadline)); c.secure.early {
-				r.Deadline = until
+		r := op.Request{Kind: op.ReadLeased, Ctx: c, Deadline: timeLimit(c.loop.calls.idle)}
+		if s := c.secure; s != nil {
+			if s.early = !c.opened && (r.Deadline.IsZero() || s.until.Before(r.Deadline)); s.early {
+				r.Deadline = s.until
 			}
-		}
-		if c.handler.Buf != nil && c.secure == nil {
+		} else if c.loop.calls.buf != nil {
 			r.Kind = op.ReadCounted
 		}
-		err = c.watcher.driver.Submit(c.name[0], r)
+		err = c.loop.watcher.driver.Submit(c.name[0], r)
 	}
 	if err != nil {
 		c.end(err)
@@ -178,6 +170,10 @@ func (c *Conn[S]) proceed() {
 	}
 	c.pending = true
 }
+
+// errStreamEnd says that the peer has ended its side, in place of io.EOF, which a
+// callback may return as well.
+var errStreamEnd = errors.New("aio: the peer has ended")
 
 // read handles the completion of a read.
 func (c *Conn[S]) read(r *OpResult) {
@@ -193,15 +189,19 @@ func (c *Conn[S]) read(r *OpResult) {
 	case r.Size == 0:
 	case c.secure != nil:
 		err = c.secure.received(r.Buffer)
-	case c.handler.Buf != nil:
-		err = c.handler.Buf(c, r.Buf) //sluice:moved
+		c.pending = c.pending || c.secure.full // until it is woken
+	case c.loop.calls.buf != nil:
+		err = c.loop.calls.buf(c, r.Buf) //sluice:moved
 	default:
-		err = c.handler.Data(c, r.Buffer)
+		err = c.loop.calls.data(c, r.Buffer)
 	}
 	if err == nil && r.Error != nil {
-		err = r.Error
-		if c.secure != nil {
-			err = c.secure.ended(err)
+		if err = r.Error; c.secure != nil {
+			var wait bool
+			err, wait = c.secure.ended(err)
+			c.pending = c.pending || wait
+		} else if err == io.EOF {
+			err = errStreamEnd
 		}
 	}
 	switch {
@@ -210,23 +210,74 @@ func (c *Conn[S]) read(r *OpResult) {
 	case err == r.Error && err != io.EOF && err != ErrDeadline:
 		c.end(err)
 	default:
-		c.finish(err)
+		c.stop(err)
 	}
 }
 
-// flushed goes on when the writes that were waited for are out.
-func (c *Conn[S]) flushed(err error) {
-	c.pending = false
-	switch {
-	case c.phase == finishing: // this one was submitted before the last writes: drained ends c
-	case c.phase == serves && err == nil:
-		c.proceed()
-	case c.phase == serves && c.pace != nil:
-		c.pace.end(err)
-		c.proceed()
-	case c.phase == serves:
-		c.end(err)
+// stop finishes because of err, unless it is errStreamEnd and Ended wants to go on.
+func (c *Conn[S]) stop(err error) {
+	if err == errStreamEnd {
+		err = io.EOF
+		if c.loop.calls.ended != nil {
+			c.ended = true
+			if err = c.loop.calls.ended(c); err == nil {
+				return
+			}
+		}
 	}
+	c.finish(err)
+}
+
+// flushed goes on when the writes of the connection on are out, which paces c or did
+// when the wait began.
+func (c *Conn[S]) flushed(on net.Conn, err error) {
+	c.pending = false
+	if c.phase != serves { // finishing: drained ends c
+		return
+	}
+	switch {
+	case err == nil:
+	case on == c.name[0]:
+		c.end(err)
+	case c.pace != nil && on == c.pace.name[0]:
+		c.pace.end(err)
+	}
+	c.proceed()
+}
+
+// decrypted hands on what TLS has kept. It returns false when the connection has ended.
+func (c *Conn[S]) decrypted() bool {
+	if c.phase != serves || !c.opened || c.paused || c.ended {
+		return true
+	}
+	if err := c.secure.deliver(mostPlain); err != nil {
+		c.stop(err)
+		return false
+	}
+	return true
+}
+
+// handshake checks the state of the handshake, when it is over or needs more bytes.
+func (c *Conn[S]) handshake() {
+	s := c.secure
+	if c.phase != serves || c.opened {
+		return
+	}
+	over, err := s.session.Handshake()
+	if err != nil {
+		c.finish(err)
+		return
+	}
+	if over {
+		c.open()
+		if !c.decrypted() {
+			return
+		}
+	}
+	if s.full {
+		s.full, c.pending = false, false
+	}
+	c.proceed()
 }
 
 // finish closes the connection because of reason when what was written is out.
@@ -238,17 +289,17 @@ func (c *Conn[S]) finish(reason error) {
 		_ = c.secure.session.CloseWrite()
 	}
 	c.reason = reason
-	if c.Queued() == 0 {
+	if c.held() == 0 {
 		c.end(reason)
 		return
 	}
 	c.phase = finishing
-	limit := c.handler.WriteTimeout
+	limit := c.loop.calls.write
 	if limit == 0 {
 		limit = DefaultGrace
 	}
-	if err := c.watcher.driver.Submit(c.name[0], op.Request{
-		Kind: op.Flush, Ctx: (*drained[S])(c), Deadline: deadline(limit),
+	if err := c.loop.watcher.driver.Submit(c.name[0], op.Request{
+		Kind: op.Flush, Ctx: (*drained[S])(c), Deadline: timeLimit(limit),
 	}); err != nil {
 		c.end(reason)
 	}
@@ -268,16 +319,55 @@ func (c *Conn[S]) end(reason error) {
 		return
 	}
 	c.phase = gone
-	h := c.handler
-	if c.opened && h.Closed != nil {
-		h.Closed(c, reason)
-	} else if !c.opened && h.Refused != nil {
-		h.Refused(c.RemoteAddr(), reason)
+	c.loop.leave(c)
+	calls := c.loop.calls
+	if c.opened && calls.closed != nil {
+		calls.closed(c, reason)
+	} else if !c.opened && calls.refused != nil {
+		calls.refused(c.name[0].RemoteAddr(), reason)
 	}
 	if c.secure != nil {
 		c.secure.release()
 	}
-	if !serverEnds(reason) {
-		_ = c.watcher.Free(c.name[0])
+	// At the end of the server the watcher closes it when what is queued is out.
+	if !errors.Is(reason, ErrWatcherClosed) || c.held() == 0 {
+		_ = c.loop.watcher.Free(c.name[0])
 	}
+}
+
+// timeLimit returns now plus limit, or the zero time when limit is 0.
+func timeLimit(limit time.Duration) time.Time {
+	if limit == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(limit)
+}
+
+// The methods of plainSide.
+
+func (c *Conn[S]) postHandshake() {
+	_ = c.loop.watcher.driver.Post((*woken[S])(c), nil, nil)
+}
+
+func (c *Conn[S]) writeFailed(err error) error {
+	if c.loop.ending.Load() {
+		return ErrWatcherClosed // which ends c
+	}
+	_ = c.fail(err)
+	return err
+}
+
+func (c *Conn[S]) isOpen() bool         { return c.opened }
+func (c *Conn[S]) isPaused() bool       { return c.paused }
+func (c *Conn[S]) serving() bool        { return c.phase == serves }
+func (c *Conn[S]) keepsBufs() bool      { return c.loop.calls.buf != nil }
+func (c *Conn[S]) plain(p []byte) error { return c.loop.calls.data(c, p) }
+
+func (c *Conn[S]) plainBuf(b mem.Buf) error { return c.loop.calls.buf(c, b) } //sluice:moved
+
+func (c *Conn[S]) room() []byte {
+	if c.loop.plain == nil {
+		c.loop.plain = make([]byte, mostPlain)
+	}
+	return c.loop.plain
 }

@@ -2,13 +2,11 @@ package aio
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
-	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/tlsfed"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -41,6 +39,11 @@ type ConnHandler[S any] struct {
 	// Buf is Data for bytes that are kept or passed on: b is transferred. Set exactly
 	// one of the two.
 	Buf func(c *Conn[S], b mem.Buf) error
+	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
+	// after its last bytes. When it returns nil, the connection can still be written to,
+	// until Close; nothing is read from it any more, and IdleTimeout does not apply. Its
+	// error, or io.EOF when Ended is nil, closes the connection.
+	Ended func(c *Conn[S]) error
 	// Closed is called once for each connection for which Open was, or would have been,
 	// with the reason: io.EOF when the peer has ended; net.ErrClosed after Close;
 	// ErrDeadline; ErrQueueFull; ErrWatcherClosed when the server ends; what Open or Data
@@ -74,6 +77,7 @@ type ConnHandler[S any] struct {
 	WriteTimeout time.Duration
 
 	made       sync.Once
+	calls      callbacks[S]
 	handshakes tlsfed.Handshakes
 	standard   bool // TLS by the Std driver
 }
@@ -81,8 +85,8 @@ type ConnHandler[S any] struct {
 // resumes returns an error when crypto/tls does not work as this package needs it.
 var resumes = tlsfed.Resumes
 
-// prepare checks the fields, and selects Std when resumes fails.
-func (h *ConnHandler[S]) prepare(r *serving) {
+// prepare checks the fields, and selects Std when resumes fails: that is the error.
+func (h *ConnHandler[S]) prepare(o *Options) error {
 	h.made.Do(func() {
 		if (h.Data == nil) == (h.Buf == nil) {
 			panic("aio: a ConnHandler has one of Data and Buf")
@@ -94,37 +98,57 @@ func (h *ConnHandler[S]) prepare(r *serving) {
 		if h.handshakes.Limit = h.Handshakes; h.Handshakes == 0 {
 			h.handshakes.Limit = DefaultHandshakes
 		}
+		h.calls = callbacks[S]{
+			open: h.Open, data: h.Data, buf: h.Buf, ended: h.Ended, closed: h.Closed, refused: h.Refused,
+			idle: h.IdleTimeout, write: h.WriteTimeout,
+		}
 	})
 	if h.TLS == nil {
-		return
+		return nil
 	}
-	if err := resumes(); err != nil {
-		h.standard, r.options.Driver = true, Std
-		r.hear(err)
+	err := resumes()
+	if err != nil {
+		h.standard, o.Driver = true, Std
 	}
+	return err
 }
-
-// The contexts of operations and of results without one, beside *Conn[S] itself, of
-// which these are other names.
-type (
-	flushed[S any] Conn[S] // what the pace had waiting is written
-	drained[S any] Conn[S] // everything is written, the end of the connection too
-	closing[S any] Conn[S] // Close, or the reason in Error
-	woken[S any]   Conn[S] // the handshake is over, or wants more
-)
 
 // Accepted is for the Server.
 func (h *ConnHandler[S]) Accepted(w *Watcher, conn net.Conn) {
 	if h.standard {
 		conn = tls.Server(conn, h.TLS)
 	}
-	c := &Conn[S]{handler: h, watcher: w, name: [1]net.Conn{conn}}
+	c := newConn(h.loopOf(w), conn)
 	if h.TLS == nil || h.standard {
 		c.open()
 	} else {
-		c.secure = newSecure(c)
+		c.secure = h.newSecure(c, w.memory)
 	}
 	c.proceed()
+}
+
+// loopOf returns the loop of w, which is new for its first connection.
+func (h *ConnHandler[S]) loopOf(w *Watcher) *loop[S] {
+	for _, l := range w.loops {
+		if l, ok := l.(*loop[S]); ok && l.calls == &h.calls {
+			return l
+		}
+	}
+	l := &loop[S]{watcher: w, calls: &h.calls}
+	w.loops = append(w.loops, l)
+	return l
+}
+
+// newSecure returns the TLS of c before its handshake.
+func (h *ConnHandler[S]) newSecure(c *Conn[S], memory *mem.Allocator) *secure {
+	limit := h.HandshakeTimeout
+	if limit == 0 {
+		limit = DefaultHandshakeTimeout
+	}
+	s := &secure{conn: c, memory: memory, until: timeLimit(limit)}
+	s.records = Frames{Size: tlsfed.RecordSize, Limit: tlsfed.MaxRecord, Allocator: memory}
+	s.session = tlsfed.New(h.TLS, s, memory, &h.handshakes)
+	return s
 }
 
 // Completed is for the Server.
@@ -137,7 +161,7 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 			c.read(r)
 		}
 	case *flushed[S]:
-		(*Conn[S])(c).flushed(r.Error)
+		(*Conn[S])(c).flushed(r.Conn, r.Error)
 	case *drained[S]:
 		(*Conn[S])(c).end(c.reason)
 	case *closing[S]:
@@ -160,12 +184,7 @@ func (h *ConnHandler[S]) WriteMany(conns []*Conn[S], b mem.Buf, slow SlowPolicy)
 	defer b.Release()
 	var all Spread
 	for _, c := range conns {
-		var one op.Spread
-		if c.secure == nil {
-			one, _ = c.watcher.driver.WriteMany(c, c.name[:], &b, op.Slow(slow))
-		} else {
-			one = c.secure.writeOne(b.Bytes(), slow)
-		}
+		one := c.writeOne(&b, slow)
 		all.Written += one.Written
 		all.Queued += one.Queued
 		all.Skipped += one.Skipped
@@ -174,15 +193,3 @@ func (h *ConnHandler[S]) WriteMany(conns []*Conn[S], b mem.Buf, slow SlowPolicy)
 	}
 	return all
 }
-
-// deadline returns now plus limit, or the zero time when limit is 0.
-func deadline(limit time.Duration) time.Time {
-	if limit == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(limit)
-}
-
-// serverEnds says that err came with the end of the server, which closes the
-// connections itself.
-func serverEnds(err error) bool { return errors.Is(err, ErrWatcherClosed) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -368,7 +369,7 @@ func TestQueueLimitOfConns(t *testing.T) {
 				Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
 			}
 			if kind == "tls" {
-				h.TLS = serverConfig(t)
+				h.TLS = testcert.Server(t)
 			}
 			s := serveConns(t, h, aio.Server{Options: aio.Options{QueueLimit: 1 << 20, QueuePolicy: aio.QueueClose}})
 			client := s.dial()

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 	"github.com/sluice-go/sluice/mem"
@@ -30,6 +33,12 @@ func TestWriteManyToConns(t *testing.T) {
 			for range n {
 				clients = append(clients, s.dial())
 				conns = append(conns, <-opened)
+			}
+			// Std sends by a goroutine, also what belongs to the handshake.
+			for deadline := time.Now().Add(atMost); slices.ContainsFunc(conns, func(c *aio.Conn[int]) bool { return c.Queued() > 0 }); runtime.Gosched() {
+				if time.Now().After(deadline) {
+					t.Fatal("what belongs to the handshakes is still queued")
+				}
 			}
 			// The first client takes nothing until its connection lags.
 			lagging := make([]byte, 8<<20)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // handshaking counts the goroutines that do handshakes.
@@ -37,7 +38,7 @@ func TestHandshakesLeaveNoGoroutine(t *testing.T) {
 	}
 	opened := make(chan *aio.Conn[int], n)
 	h := &aio.ConnHandler[int]{
-		TLS:  serverConfig(t),
+		TLS:  testcert.Server(t),
 		Open: func(c *aio.Conn[int]) error { opened <- c; return nil },
 		Data: func(c *aio.Conn[int], p []byte) error { _, err := c.Write(p); return err },
 	}
@@ -91,7 +92,7 @@ func TestHandshakesLeaveNoGoroutine(t *testing.T) {
 func TestHandshakeTimeout(t *testing.T) {
 	refused := make(closings, 3)
 	h := &aio.ConnHandler[int]{
-		TLS:              serverConfig(t),
+		TLS:              testcert.Server(t),
 		HandshakeTimeout: 100 * time.Millisecond,
 		Open:             func(*aio.Conn[int]) error { t.Error("opened"); return nil },
 		Data:             func(*aio.Conn[int], []byte) error { return nil },
@@ -133,7 +134,7 @@ func (c silenced) Read([]byte) (int, error) {
 // Refusals say why, and the peer gets the alert.
 func TestRefusedHandshakes(t *testing.T) {
 	refused := make(closings, 10)
-	config := serverConfig(t)
+	config := testcert.Server(t)
 	config.MinVersion = tls.VersionTLS13
 	h := &aio.ConnHandler[int]{
 		TLS:     config,
@@ -142,7 +143,7 @@ func TestRefusedHandshakes(t *testing.T) {
 		Refused: func(_ net.Addr, err error) { refused <- err },
 	}
 	s := serveConns(t, h, aio.Server{})
-	old := clientConfig(t)
+	old := testcert.Client(t)
 	old.MaxVersion = tls.VersionTLS12
 	err := tls.Client(s.raw(), old).Handshake()
 	var alert *net.OpError
@@ -171,7 +172,7 @@ func TestRefusedHandshakes(t *testing.T) {
 
 // The state of the handshake is there for Open, and a client's half-close is answered.
 func TestTLSStateAndHalfClose(t *testing.T) {
-	config := serverConfig(t)
+	config := testcert.Server(t)
 	config.NextProtos = []string{"sluice"}
 	closed := make(closings, 1)
 	h := &aio.ConnHandler[int]{
@@ -206,7 +207,7 @@ func TestTLSStateAndHalfClose(t *testing.T) {
 
 // A connection that breaks off within a record has not ended well.
 func TestTLSEndWithinARecord(t *testing.T) {
-	h, closed := echoHandler(t, serverConfig(t), false)
+	h, closed := echoHandler(t, testcert.Server(t), false)
 	s := serveConns(t, h, aio.Server{})
 	raw := s.raw()
 	client := tls.Client(raw, s.tls)
@@ -224,7 +225,7 @@ func TestTLSEndWithinARecord(t *testing.T) {
 // A record of which the header has come holds what has come, whatever it promises.
 func TestMemoryOfRecordsThatAreNotWhole(t *testing.T) {
 	const n = 100
-	h, closed := echoHandler(t, serverConfig(t), false)
+	h, closed := echoHandler(t, testcert.Server(t), false)
 	s := serveConns(t, h, aio.Server{})
 	var clients []net.Conn
 	for range n {

@@ -61,7 +61,7 @@ func runCrowd(t *testing.T, driver aio.Driver, n int, own bool) {
 	default:
 		t.Skipf("%d descriptors allow no %d connections", limit, n)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", ownAddress())
 	if err != nil {
 		t.Fatal(err)
 	}

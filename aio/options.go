@@ -2,6 +2,7 @@ package aio
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sluice-go/sluice/mem"
 )
@@ -54,6 +55,10 @@ const (
 
 // DefaultBufferSize is used when BufferSize is 0, in bytes.
 const DefaultBufferSize = 64 << 10
+
+// DefaultGrace is used when Server.Grace is 0, and when a ConnHandler without a
+// WriteTimeout closes a connection.
+const DefaultGrace = 5 * time.Second
 
 // Options are the settings of a watcher. The zero value is ready to use.
 type Options struct {

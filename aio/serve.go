@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -37,9 +36,6 @@ type Handler interface {
 	// queued has been written, whereas Free would throw that away.
 	Completed(w *Watcher, r *OpResult)
 }
-
-// DefaultGrace is used when Grace is 0.
-const DefaultGrace = 5 * time.Second
 
 // Server accepts connections and serves them on watchers; a new one goes to the watcher
 // that has the fewest. Serve reads the fields and does not change them; only Handler is
@@ -87,9 +83,12 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &serving{server: s, ctx: ctx, stop: stop, options: s.Options}
+	r := &serving{server: s, stop: stop, options: s.Options}
+	r.intake.ctx, r.intake.fail, r.intake.hear = ctx, r.fail, r.hear
 	if h, ok := s.Handler.(preparing); ok {
-		h.prepare(r)
+		if err := h.prepare(&r.options); err != nil {
+			r.hear(err)
+		}
 	}
 	for i := range max(s.Watchers, len(listeners)) {
 		if err := r.add(listeners[i%len(listeners)]); err != nil {
@@ -97,41 +96,31 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 			break
 		}
 	}
-	if r.err == nil {
-		r.listen(listeners)
-		for _, w := range r.watchers {
+	collecting := r.err == nil
+	if collecting {
+		r.intake.listen(listeners)
+		for _, w := range r.intake.watchers {
 			r.collecting.Go(func() { r.collect(w) })
 		}
 		<-ctx.Done()
 	}
-	r.stopListening(listeners)
-	r.end()
+	r.intake.stopListening(listeners)
+	r.end(collecting)
 	return r.err
 }
 
-// preparing is a Handler that adjusts the options.
-type preparing interface{ prepare(*serving) }
+// preparing is a Handler that adjusts the options. OnError is called with its error.
+type preparing interface{ prepare(*Options) error }
 
 // serving is one call of Serve.
 type serving struct {
 	server     *Server
 	options    Options
-	ctx        context.Context // done when serving must end
 	stop       context.CancelFunc
-	watchers   []*served
-	choosing   sync.Mutex
-	next       int // of watchers, where the next choice begins; guarded by choosing
-	acceptors  []*acceptor
-	accepting  sync.WaitGroup
+	intake     intake
 	collecting sync.WaitGroup
 	once       sync.Once
 	err        error // of the first failure; read when the goroutines have ended
-}
-
-// served is a watcher of one call of Serve.
-type served struct {
-	*Watcher
-	coming atomic.Int32 // connections that were given to it, and that Load does not count
 }
 
 // fail ends the serving because of err.
@@ -154,16 +143,12 @@ func (r *serving) add(l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	r.watchers = append(r.watchers, &served{Watcher: w})
+	r.intake.watchers = append(r.intake.watchers, &served{Watcher: w})
 	if r.server.Started != nil {
 		return r.server.Started(w, l)
 	}
 	return nil
 }
-
-// newcomer is the context of a result that is no operation: its Conn is a new
-// connection. It is true when the connection is in served.coming.
-type newcomer bool
 
 // handle looks at one result of w.
 func (r *serving) handle(w *served, result *OpResult) {
@@ -175,10 +160,19 @@ func (r *serving) handle(w *served, result *OpResult) {
 		}
 	case *acceptor:
 		ctx.accepted(result)
+	case notification:
+		for _, l := range w.loops {
+			l.notifyEnd()
+		}
+		close(ctx)
 	default:
 		r.server.Handler.Completed(w.Watcher, result)
 	}
 }
+
+// notification is the context of a result that makes a watcher notify the peers of the
+// end. It is closed when that is done.
+type notification chan struct{}
 
 // collect hands the completions of a watcher to the handler, until the watcher
 // is closed.
@@ -191,10 +185,13 @@ func (r *serving) collect(w *served) {
 		switch {
 		case err == nil:
 		case errors.Is(err, ErrWatcherClosed):
-			if r.ctx.Err() == nil {
+			if r.intake.ctx.Err() == nil {
 				r.fail(err) // closed, but not by Serve
 			}
 			_, _ = w.WaitIO() // ends the lease of the last results
+			for _, l := range w.loops {
+				l.end()
+			}
 			return
 		default:
 			r.fail(err)
@@ -203,8 +200,9 @@ func (r *serving) collect(w *served) {
 	}
 }
 
-// end lets the watchers write what is queued, and closes them.
-func (r *serving) end() {
+// end lets the watchers write what is queued, and closes them. collecting says that
+// goroutines are in WaitIO.
+func (r *serving) end(collecting bool) {
 	grace := r.server.Grace
 	if grace == 0 {
 		grace = DefaultGrace
@@ -213,8 +211,15 @@ func (r *serving) end() {
 	ctx, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
 	var draining sync.WaitGroup
-	for _, w := range r.watchers {
+	for _, w := range r.intake.watchers {
 		draining.Go(func() {
+			notified := make(notification)
+			if collecting && w.driver.Post(notified, nil, nil) == nil {
+				select {
+				case <-notified:
+				case <-ctx.Done():
+				}
+			}
 			if err := w.Shutdown(ctx); err != nil && !errors.Is(err, ErrWatcherClosed) {
 				r.hear(fmt.Errorf("aio: writes were cut off %v after the server was to end: %w", grace, err))
 			}

@@ -18,15 +18,13 @@ type Watcher struct {
 	inWait atomic.Bool // a goroutine is in WaitIO
 	quiet  bool        // Options.QuietWrites
 	memory *mem.Allocator
-	plain  []byte // of plainRoom
+	loops  []connLoop // of ConnHandlers; for the goroutine in WaitIO
 }
 
-// plainRoom is room for what TLS has decrypted, for the goroutine in WaitIO.
-func (w *Watcher) plainRoom() []byte {
-	if w.plain == nil {
-		w.plain = make([]byte, mostPlain)
-	}
-	return w.plain
+// connLoop is the connections that a watcher has of one ConnHandler.
+type connLoop interface {
+	notifyEnd() // what peers have to know before their connections end
+	end()       // after the last result
 }
 
 // NewWatcher returns a watcher that behaves like gaio's: with the default options

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -115,9 +116,8 @@ func TestLateJoinerBeginsAtTheKeyFrame(t *testing.T) {
 
 func tlsPair(t testing.TB, s, c net.Conn) (*tls.Conn, *tls.Conn) {
 	t.Helper()
-	cert := testCertificate(t)
-	server := tls.Server(s, &tls.Config{Certificates: []tls.Certificate{cert}})
-	client := tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+	server := tls.Server(s, testcert.Server(t))
+	client := tls.Client(c, testcert.Client(t))
 	done := make(chan error, 1)
 	go func() { done <- server.Handshake() }()
 	if err := client.Handshake(); err != nil {

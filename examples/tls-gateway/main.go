@@ -28,8 +28,8 @@ usage: tls-gateway -to ADDRESS -cert cert.pem -key key.pem [flags]
 
 For a first try make a certificate with
 	go run "$(go env GOROOT)/src/crypto/tls/generate_cert.go" -host 127.0.0.1
-When one side ends, the other is closed as soon as it has what was said. An interrupt
-or SIGTERM ends the gateway.
+What ends on one side ends on the other, when that has all that was said before; when
+both have ended, both are closed. An interrupt or SIGTERM ends the gateway.
 
 flags:
 `
@@ -77,6 +77,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // side is the state of a connection, of a client or to the server.
 type side struct {
 	other *link // nil until the server is there
+	said  bool  // it has ended its sending side
 	ended bool
 }
 
@@ -89,15 +90,18 @@ type gateway struct {
 	log *log.Logger
 }
 
-// dialTimeout is how long the server may take to accept.
-const dialTimeout = 5 * time.Second
-
 func (g *gateway) handler(config *tls.Config) *aio.ConnHandler[side] {
 	return &aio.ConnHandler[side]{
 		TLS:  config,
 		Open: g.open,
 		Buf: func(c *link, b mem.Buf) error {
 			return c.State.other.WriteBuf(b) //sluice:moved
+		},
+		Ended: func(c *link) error {
+			if c.State.said = true; c.State.other.State.said {
+				return io.EOF
+			}
+			return c.State.other.CloseWrite()
 		},
 		Closed: func(c *link, reason error) {
 			c.State.ended = true
@@ -116,7 +120,7 @@ func (g *gateway) handler(config *tls.Config) *aio.ConnHandler[side] {
 func (g *gateway) open(c *link) error {
 	c.Pause()
 	go func() {
-		d := net.Dialer{Timeout: dialTimeout}
+		d := net.Dialer{Timeout: 5 * time.Second} // for the server to accept
 		conn, err := d.DialContext(g.ctx, "tcp", g.to)
 		if err != nil {
 			g.log.Print(err)

@@ -3,56 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // atMost bounds every wait for something that has to happen.
 const atMost = 30 * time.Second
-
-// certificate writes a certificate and its key, and returns a client's configuration.
-func certificate(t *testing.T) (client *tls.Config, cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	roots := x509.NewCertPool()
-	public, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots.AddCert(public)
-	return &tls.Config{RootCAs: roots}, cert, key
-}
 
 // backend is a server that sends back what it gets.
 func backend(t *testing.T) net.Listener {
@@ -116,7 +78,8 @@ func dial(t *testing.T, addr string, config *tls.Config) *tls.Conn {
 }
 
 func TestTheServerHearsWhatClientsSay(t *testing.T) {
-	config, cert, key := certificate(t)
+	config := testcert.Client(t)
+	cert, key := testcert.Files(t)
 	addr := start(t, backend(t).Addr().String(), cert, key)
 	said := bytes.Repeat([]byte("gateway "), 100_000)
 	for range 3 {
@@ -137,7 +100,8 @@ func TestTheServerHearsWhatClientsSay(t *testing.T) {
 }
 
 func TestTheEndOfTheServerEndsTheClient(t *testing.T) {
-	config, cert, key := certificate(t)
+	config := testcert.Client(t)
+	cert, key := testcert.Files(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +122,51 @@ func TestTheEndOfTheServerEndsTheClient(t *testing.T) {
 	}
 }
 
+// What one side still has to say comes after the other has ended its own.
+func TestEndsAreHalf(t *testing.T) {
+	config := testcert.Client(t)
+	cert, key := testcert.Files(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addr := start(t, l.Addr().String(), cert, key)
+	type half interface {
+		net.Conn
+		CloseWrite() error
+	}
+	for _, clientFirst := range []bool{true, false} {
+		client := dial(t, addr, config)
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := conn.(*net.TCPConn)
+		defer server.Close()
+		if err := server.SetDeadline(time.Now().Add(atMost)); err != nil {
+			t.Fatal(err)
+		}
+		first, second := half(client), half(server)
+		if !clientFirst {
+			first, second = second, first
+		}
+		for _, side := range [][2]half{{first, second}, {second, first}} {
+			said := bytes.Repeat([]byte("half"), 100_000)
+			go func() {
+				_, _ = side[0].Write(said)
+				_ = side[0].CloseWrite()
+			}()
+			if heard, err := io.ReadAll(side[1]); !bytes.Equal(heard, said) || err != nil {
+				t.Errorf("client first %v: %d bytes of %d, %v", clientFirst, len(heard), len(said), err)
+			}
+		}
+	}
+}
+
 func TestNoServer(t *testing.T) {
-	config, cert, key := certificate(t)
+	config := testcert.Client(t)
+	cert, key := testcert.Files(t)
 	l := backend(t)
 	l.Close()
 	c := dial(t, start(t, l.Addr().String(), cert, key), config)
@@ -169,7 +176,7 @@ func TestNoServer(t *testing.T) {
 }
 
 func TestWrongFlagsAreRefused(t *testing.T) {
-	_, cert, key := certificate(t)
+	cert, key := testcert.Files(t)
 	for _, args := range [][]string{{"extra"}, {"-watchers", "0"}, {"-cert", "none.pem"}, {"-cert", cert, "-key", key, "-addr", "nowhere"}} {
 		if err := run(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%q is accepted", args)

@@ -3,24 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/binary"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -33,51 +27,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// certificate makes one for 127.0.0.1 that is good for an hour, writes it and
-// its key to files, and returns who trusts it.
-func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		NotBefore:             time.Now().Add(-time.Minute),
-		NotAfter:              time.Now().Add(time.Hour),
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name, kind string, p []byte) string {
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: p}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust = x509.NewCertPool()
-	trust.AddCert(parsed)
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", secret), trust
-}
-
 // start runs the server until the test ends.
-func start(t *testing.T) (addr string, trust *x509.CertPool) {
+func start(t *testing.T) (addr string) {
 	t.Helper()
-	cert, key, trust := certificate(t)
+	cert, key := testcert.Files(t)
 	sluicetest.NoLeaks(t, nil)
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
@@ -105,12 +58,12 @@ func start(t *testing.T) (addr string, trust *x509.CertPool) {
 	if err != nil || !ok {
 		t.Fatalf("the first line is %q, %v", line, err)
 	}
-	return addr, trust
+	return addr
 }
 
-func dial(t *testing.T, addr string, trust *x509.CertPool) *tls.Conn {
+func dial(t *testing.T, addr string) *tls.Conn {
 	t.Helper()
-	d := tls.Dialer{Config: &tls.Config{RootCAs: trust}}
+	d := tls.Dialer{Config: testcert.Client(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)
 	defer cancel()
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -125,8 +78,8 @@ func dial(t *testing.T, addr string, trust *x509.CertPool) *tls.Conn {
 }
 
 func TestFramesComeBack(t *testing.T) {
-	addr, trust := start(t)
-	conn := dial(t, addr, trust)
+	addr := start(t)
+	conn := dial(t, addr)
 	r, w := sluice.NewBufReader(conn), sluice.NewBufWriter(conn)
 	defer r.Recycle()
 	defer w.Recycle()
@@ -171,8 +124,8 @@ func TestFramesComeBack(t *testing.T) {
 }
 
 func TestAFrameThatIsTooLongEndsTheConnection(t *testing.T) {
-	addr, trust := start(t)
-	conn := dial(t, addr, trust)
+	addr := start(t)
+	conn := dial(t, addr)
 	if _, err := conn.Write(binary.BigEndian.AppendUint32(nil, maxFrame+1)); err != nil {
 		t.Fatal(err)
 	}
@@ -182,8 +135,8 @@ func TestAFrameThatIsTooLongEndsTheConnection(t *testing.T) {
 }
 
 func TestTheServerEndsUnderItsClients(t *testing.T) {
-	addr, trust := start(t)
-	dial(t, addr, trust) // idle when the cleanup of start stops the server
+	addr := start(t)
+	dial(t, addr) // idle when the cleanup of start stops the server
 	plain, err := net.DialTimeout("tcp", addr, atMost)
 	if err != nil {
 		t.Fatal(err)

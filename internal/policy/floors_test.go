@@ -60,11 +60,12 @@ var beside = map[string]struct {
 	mayImport []string // of this module
 	inProgram bool     // the programs may import it, not only tests
 }{
-	"sluicetest":       {mayImport: []string{"mem", "."}},
-	"internal/flvclip": {inProgram: true},
-	"internal/flvwalk": {mayImport: []string{"mem", "."}, inProgram: true},
-	"internal/policy":  {},
-	"internal/release": {},
+	"sluicetest":        {mayImport: []string{"mem", "."}},
+	"internal/flvclip":  {inProgram: true},
+	"internal/flvwalk":  {mayImport: []string{"mem", "."}, inProgram: true},
+	"internal/policy":   {},
+	"internal/release":  {},
+	"internal/testcert": {},
 
 	"examples/broker":      {mayImport: []string{"mem", "."}},
 	"examples/echo-server": {mayImport: []string{"aio"}},

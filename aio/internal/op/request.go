@@ -23,10 +23,14 @@ const (
 	WriteBuf                // from a mem.Buf, transferred
 	WriteMemory             // from a mem.Memory, transferred
 	Flush                   // nothing: it completes when the writes before it have
+	EndWrites               // nothing: the sending side ends after the writes before it
 )
 
 // IsWrite says that k is one of the writes.
 func (k Kind) IsWrite() bool { return k >= WriteBytes }
+
+// IsMark says that k is one of the writes that have no bytes.
+func (k Kind) IsMark() bool { return k >= Flush }
 
 // Type returns which way an operation of this kind goes.
 func (k Kind) Type() Type {

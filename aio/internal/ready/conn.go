@@ -79,6 +79,14 @@ func (c *conn) drained(n, room int) bool {
 	return c.Drained(n, room) && c.ready&poller.Unsure == 0
 }
 
+// pass does what a mark stands for, when all writes before it are out.
+func (c *conn) pass(mark op.Kind) error {
+	if mark == op.EndWrites {
+		return c.EndWrites()
+	}
+	return nil
+}
+
 // queued is how many bytes wait to be written.
 func (c *conn) queued() (n int) {
 	for t := c.writes.head(); t != nil; t = c.writes.after(t) {

@@ -64,6 +64,23 @@ func (d *Driver) find(name net.Conn) (*conn, error) {
 	return c, nil
 }
 
+// lookUp returns the connection of name, or nil when this driver has none of that name.
+func (d *Driver) lookUp(name net.Conn) *conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o, ok := name.(*own); ok {
+		if o.driver == d {
+			return &o.conn
+		}
+		return nil
+	}
+	address, err := addressOf(name)
+	if err != nil {
+		return nil
+	}
+	return d.table.known(name, address)
+}
+
 // delegate duplicates the descriptor of name for c and registers it with the poller.
 // Called with c.mu. When it fails, name is unchanged.
 func (d *Driver) delegate(name net.Conn, c *conn) error {

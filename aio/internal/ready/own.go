@@ -140,8 +140,8 @@ func (d *Driver) Load() int {
 
 // Held returns how much memory the queued writes of a connection hold, in bytes.
 func (d *Driver) Held(name net.Conn) int {
-	c, err := d.find(name)
-	if err != nil {
+	c := d.lookUp(name)
+	if c == nil {
 		return 0
 	}
 	c.mu.Lock()

@@ -58,10 +58,8 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 		return d.closedError()
 	}
 	switch {
-	case r.Kind == op.Flush && c.writes.tail == nil:
-		d.mu.Lock()
-		d.addWrite(name, r.Ctx, nil, 0, nil)
-		d.mu.Unlock()
+	case r.Kind.IsMark() && c.writes.tail == nil:
+		d.endWrite(name, r, 0, c.pass(r.Kind))
 		return nil
 	case r.Kind != op.WriteBytes || c.writes.tail != nil || c.ready&poller.Writable == 0 || !r.Deadline.IsZero() || r.Cancel != nil:
 		d.keepLent(r)
@@ -70,18 +68,23 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 	// The usual write: it goes out whole, and was never a task.
 	n, err := d.tryWrite(c, r.Buf)
 	if n == len(r.Buf) || err != nil && err != unix.EAGAIN {
-		d.mu.Lock()
-		if r.Quiet && err == nil {
-			d.countWrite(n)
-		} else {
-			d.addWrite(name, r.Ctx, r.Returned(), n, err)
-		}
-		d.mu.Unlock()
+		d.endWrite(name, r, n, err)
 		return nil
 	}
 	d.blockedWrites(c)
 	d.keepLent(r)
 	return d.queueWrite(c, name, r, n)
+}
+
+// endWrite ends a write of n bytes that was never a task.
+func (d *Driver) endWrite(name net.Conn, r *op.Request, n int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Quiet && err == nil {
+		d.countWrite(n)
+	} else {
+		d.addWrite(name, r.Ctx, r.Returned(), n, err)
+	}
 }
 
 // keepLent makes a lent write one that may wait. What a read has just returned is kept
@@ -106,7 +109,7 @@ func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) err
 		if r.Kind == op.WriteBytes {
 			more = max(size, d.leased.Holds(r.Buf))
 		}
-		if limit := d.settings.QueueLimit; limit > 0 && r.Kind != op.Flush && more > limit-c.held {
+		if limit := d.settings.QueueLimit; limit > 0 && !r.Kind.IsMark() && more > limit-c.held {
 			return d.overLimit(c, size, more)
 		}
 		r.Compact(d.settings.Allocator)
@@ -114,7 +117,7 @@ func (d *Driver) queueWrite(c *conn, name net.Conn, r *op.Request, done int) err
 	t := c.newTask(r)
 	t.size, t.done = size, done
 	switch r.Kind {
-	case op.Flush:
+	case op.Flush, op.EndWrites:
 	case op.WriteBytes:
 		if lent, p, held := d.leased.Hold(r.Buf); lent.Valid() {
 			t.buf = p

@@ -90,7 +90,7 @@ func (t *task) rest() (p []byte, whole bool) {
 
 // gather adds what of a write is still to be written to g, as far as it fits.
 func (t *task) gather(g *socket.Gather) {
-	if t.kind == op.Flush {
+	if t.kind.IsMark() {
 		return
 	}
 	if t.kind != op.WriteMemory {
@@ -114,7 +114,7 @@ func (t *task) gather(g *socket.Gather) {
 
 // compact makes a queued write hold little more memory than its bytes.
 func (t *task) compact(a *mem.Allocator) {
-	if t.kind == op.WriteBytes || t.kind == op.Flush {
+	if t.kind == op.WriteBytes || t.kind.IsMark() {
 		return
 	}
 	r := op.Request{Kind: t.kind, Single: t.more.single, Memory: t.more.memory} //sluice:moved

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/poller"
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
@@ -16,8 +15,8 @@ import (
 // Called with c.mu.
 func (d *Driver) progressWrites(c *conn) {
 	for c.ready&poller.Writable != 0 && c.writes.tail != nil {
-		if t := c.writes.head(); t.kind == op.Flush {
-			d.completeWrite(c, t, nil)
+		if t := c.writes.head(); t.kind.IsMark() {
+			d.completeWrite(c, t, c.pass(t.kind))
 			continue
 		}
 		d.writeCalls.Add(1)
@@ -117,7 +116,7 @@ func (d *Driver) wrote(c *conn, n int) {
 			d.completeWrite(c, t, nil)
 		}
 	}
-	for t := c.writes.head(); t != nil && t.kind == op.Flush; t = c.writes.head() {
-		d.completeWrite(c, t, nil)
+	for t := c.writes.head(); t != nil && t.kind.IsMark(); t = c.writes.head() {
+		d.completeWrite(c, t, c.pass(t.kind))
 	}
 }

@@ -67,6 +67,9 @@ func (s *Socket) Write(p []byte) (int, error) {
 	return unix.Write(int(s.FD), p)
 }
 
+// EndWrites ends the sending side: the peer reads the end of the stream.
+func (s *Socket) EndWrites() error { return unix.Shutdown(int(s.FD), unix.SHUT_WR) }
+
 // Drained says whether a read of n bytes into so much room has emptied the socket.
 // One that does not fill its room has, on a stream, and need not be followed by
 // another that says so.

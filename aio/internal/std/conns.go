@@ -54,6 +54,7 @@ func (d *Driver) settle(c *conn) {
 		return
 	}
 	switch {
+	case c.ending == nil && d.life.state != open: // Close closes it
 	case c.ending != nil || c.last < d.table.over:
 		// It may have been forgotten before, and be known anew.
 		if d.table.conns[c.conn] != c {

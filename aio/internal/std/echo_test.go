@@ -1,19 +1,16 @@
 package std
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 func patterned(n int) []byte {
@@ -27,17 +24,7 @@ func patterned(n int) []byte {
 // tlsOver makes a TLS connection of a and b, whose handshake is still to come.
 func (x *fixture) tlsOver(a, b net.Conn) (server, client *tls.Conn) {
 	x.Helper()
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
-	x.must(err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"std"}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, pub, key)
-	x.must(err)
-	cert, err := x509.ParseCertificate(der)
-	x.must(err)
-	roots := x509.NewCertPool()
-	roots.AddCert(cert)
-	server = tls.Server(a, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
-	return server, tls.Client(b, &tls.Config{RootCAs: roots, ServerName: "std"})
+	return tls.Server(a, testcert.Server(x)), tls.Client(b, testcert.Client(x))
 }
 
 func TestEchoesOverTLSAndItsFirstReadShakesHands(t *testing.T) {

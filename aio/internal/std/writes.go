@@ -19,9 +19,8 @@ const gatherTime = 5 * time.Millisecond
 func (dir *direction) write() {
 	d := dir.conn.driver
 	dir.startTogether()
-	if o := dir.flight[0]; o.Kind == op.Flush {
-		dir.flight = dir.flight[:0]
-		d.complete(o, o.err)
+	if o := dir.flight[0]; o.Kind.IsMark() {
+		dir.pass(o)
 		return
 	}
 	until := dir.sendUntil()
@@ -49,6 +48,24 @@ func (dir *direction) write() {
 	dir.finished = dir.finished[:0]
 }
 
+// pass completes a mark: all writes before it are out. It is called with mu held, which
+// it may release meanwhile.
+func (dir *direction) pass(mark *operation) {
+	d := dir.conn.driver
+	dir.flight = dir.flight[:0]
+	err := mark.err
+	if mark.Kind == op.EndWrites && err == nil {
+		d.mu.Unlock()
+		if half, ok := dir.conn.conn.(interface{ CloseWrite() error }); ok {
+			err = dir.closedError(half.CloseWrite())
+		} else {
+			err = op.ErrUnsupported
+		}
+		d.mu.Lock()
+	}
+	d.complete(mark, err)
+}
+
 // startTogether takes out of the queue what goes out together: one write, or as many as fit
 // into a gather.
 func (dir *direction) startTogether() {
@@ -65,7 +82,7 @@ func (dir *direction) startTogether() {
 	}
 	for dir.head != nil {
 		if len(dir.flight) > 0 {
-			if !dir.joins || dir.alone || dir.head.Kind == op.Flush || dir.flight[0].Kind == op.Flush {
+			if !dir.joins || dir.alone || dir.head.Kind.IsMark() || dir.flight[0].Kind.IsMark() {
 				return
 			}
 			if count(dir.head); bytes > gatherBytes || parts > gatherParts {

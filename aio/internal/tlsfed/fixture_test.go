@@ -1,13 +1,8 @@
 package tlsfed_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
-	"math/big"
 	"net"
 	"sync"
 	"testing"
@@ -15,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/aio"
 	"github.com/sluice-go/sluice/aio/internal/tlsfed"
+	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -22,32 +18,11 @@ import (
 // atMost bounds every wait for something that has to happen.
 const atMost = 20 * time.Second
 
-// certificate is one for tests, of servers and of clients, made once in a process.
-var certificate = sync.OnceValues(func() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"peer"}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-})
-
 // configs returns settings of a server and of a client that trusts it.
 func configs(t testing.TB, version uint16) (server, client *tls.Config) {
 	t.Helper()
-	cert, err := certificate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(cert.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(parsed)
-	server = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: version, MaxVersion: version, ClientCAs: roots}
-	client = &tls.Config{RootCAs: roots, ServerName: "peer"}
+	server, client = testcert.Server(t), testcert.Client(t)
+	server.MinVersion, server.MaxVersion, server.ClientCAs = version, version, testcert.Roots(t)
 	return server, client
 }
 

@@ -1,29 +1,64 @@
 package tlsfed
 
-import "sync"
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+)
+
+// DefaultSilence is used when Handshakes.Silence is 0.
+const DefaultSilence = time.Second
 
 // Handshakes runs handshakes, each in a goroutine, and a limited number at once. The
-// others wait for one to end, first come, first served. Without handshakes there is no
-// goroutine. Its method may be called from any goroutine.
+// others wait for one to end, first come, first served. While some wait, a handshake
+// that has waited for its peer longer than Silence gives way: it fails, and its place is
+// free. Without handshakes there is no goroutine and no timer. Its methods may be called
+// from any goroutine.
 type Handshakes struct {
 	// Limit is how many handshakes are under way at once; at least 1.
 	Limit int
+	// Silence is how long a handshake may wait for its peer, all waits together, when
+	// another one needs its place; DefaultSilence unless set.
+	Silence time.Duration
 
-	mu      sync.Mutex
-	running int
+	mu      sync.Mutex // taken with a session's mu held, never the other way round
+	running map[*Session]*progress
 	waiting []*Session // from next on
 	next    int
+	timer   *time.Timer // of relieve; nil while none waits
+}
+
+// progress is how long a handshake has waited for its peer.
+type progress struct {
+	waited time.Duration // before
+	since  time.Time     // zero while it does not wait
+}
+
+// silence is how long the peer has been waited for at the given time; not more than 0
+// while it is not waited for.
+func (p *progress) silence(now time.Time) time.Duration {
+	if p.since.IsZero() {
+		return 0
+	}
+	return p.waited + now.Sub(p.since)
 }
 
 // start runs the handshake of s, now or later.
 func (h *Handshakes) start(s *Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.running >= h.Limit {
+	if len(h.running) >= h.Limit {
 		h.waiting = append(h.waiting, s)
+		h.arm(time.Now())
 		return
 	}
-	h.running++
+	if h.running == nil {
+		h.running = make(map[*Session]*progress)
+	}
+	h.running[s] = new(progress)
 	go h.run(s)
 }
 
@@ -31,18 +66,33 @@ func (h *Handshakes) start(s *Session) {
 func (h *Handshakes) run(s *Session) {
 	for s != nil {
 		s.handshake()
-		s = h.following()
+		s = h.following(s)
 	}
 }
 
-// following returns the session that has waited longest, or nil when the goroutine
-// should end.
-func (h *Handshakes) following() *Session {
+// waits says that the handshake of s waits for its peer from now on, or no longer.
+func (h *Handshakes) waits(s *Session, begins bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	p := h.running[s]
+	if now := time.Now(); begins {
+		p.since = now
+		if h.timer == nil {
+			h.arm(now)
+		}
+	} else {
+		p.waited, p.since = p.silence(now), time.Time{}
+	}
+}
+
+// following gives the place of ended to the session that has waited longest, and returns
+// that, or nil when the goroutine should end.
+func (h *Handshakes) following(ended *Session) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.running, ended)
 	if h.next == len(h.waiting) {
 		h.waiting, h.next = h.waiting[:0], 0
-		h.running--
 		return nil
 	}
 	s := h.waiting[h.next]
@@ -53,5 +103,56 @@ func (h *Handshakes) following() *Session {
 		clear(h.waiting[n:])
 		h.waiting, h.next = h.waiting[:n], 0
 	}
+	h.running[s] = new(progress)
 	return s
+}
+
+// arm starts the timer for the handshake that has waited longest for its peer, if other
+// handshakes need its place. Called with mu.
+func (h *Handshakes) arm(now time.Time) {
+	if h.timer != nil || h.next == len(h.waiting) {
+		return
+	}
+	var longest time.Duration
+	for _, p := range h.running {
+		longest = max(longest, p.silence(now))
+	}
+	// No more often than so: each round looks at all of them.
+	wait := max(h.silence()-longest, h.silence()/16)
+	h.timer = time.AfterFunc(wait, h.relieve)
+}
+
+func (h *Handshakes) silence() time.Duration {
+	if h.Silence == 0 {
+		return DefaultSilence
+	}
+	return h.Silence
+}
+
+// relieve ends as many handshakes as others wait, those with the longest silence first.
+func (h *Handshakes) relieve() {
+	for _, s := range h.silent() {
+		s.End(fmt.Errorf("%w: a handshake without a word for %v, while others waited for one of the %d places",
+			op.ErrDeadline, h.silence(), h.Limit))
+	}
+}
+
+// silent returns the handshakes that have to give way.
+func (h *Handshakes) silent() []*Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	var silent []*Session
+	for s, p := range h.running {
+		if p.silence(now) >= h.silence() {
+			silent = append(silent, s)
+		}
+	}
+	slices.SortFunc(silent, func(a, b *Session) int {
+		return int(h.running[b].silence(now) - h.running[a].silence(now))
+	})
+	silent = silent[:min(len(silent), len(h.waiting)-h.next)]
+	h.timer = nil
+	h.arm(now)
+	return silent
 }

@@ -105,6 +105,15 @@ func (s *Session) Keep(p []byte) error {
 	return s.opening.early.add(s.memory, p)
 }
 
+// KeepRest is Keep for what Read has left of the record in hand.
+func (s *Session) KeepRest() error {
+	rest := s.now
+	if s.now = nil; len(rest) == 0 {
+		return nil
+	}
+	return s.Keep(rest)
+}
+
 // Handshake says whether the handshake is over, and why it failed. The session is
 // open when it has not: then something may be there to be read.
 func (s *Session) Handshake() (over bool, err error) {

@@ -49,8 +49,12 @@ func (s *Session) readEarly(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	for o.early.len() == 0 && o.ended == nil {
-		o.arrived.Wait()
+	if o.early.len() == 0 && o.ended == nil {
+		s.handshakes.waits(s, true)
+		for o.early.len() == 0 && o.ended == nil {
+			o.arrived.Wait()
+		}
+		s.handshakes.waits(s, false)
 	}
 	if o.ended != nil && o.ended != io.EOF || o.early.len() == 0 {
 		return 0, o.ended

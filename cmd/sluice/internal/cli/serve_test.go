@@ -3,15 +3,9 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // serveWait bounds every wait for a relay.
@@ -409,7 +404,7 @@ func TestServeHelpIsGrouped(t *testing.T) {
 func TestServeReadsTheCertificateAgain(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	serveCertificate(t, cert, key, 1)
+	testcert.WriteNew(t, cert, key, 1)
 	s := startServe(t, nil, "--json", "--https", "127.0.0.1:0", "--cert", cert, "--key", key, "--log-format", "json")
 	r := s.ready(t)
 	serial := func() int64 {
@@ -423,7 +418,7 @@ func TestServeReadsTheCertificateAgain(t *testing.T) {
 	if n := serial(); n != 1 {
 		t.Errorf("serial %d", n)
 	}
-	serveCertificate(t, cert, key, 2)
+	testcert.WriteNew(t, cert, key, 2)
 	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -496,28 +491,5 @@ func TestServeReadsTheConfigurationAgain(t *testing.T) {
 	}
 	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK {
 		t.Errorf("exit code %d: %s", exit, s.stderr.String())
-	}
-}
-
-// serveCertificate writes a certificate with this serial number.
-func serveCertificate(t *testing.T, cert, key string, serial int64) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
-	public, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: public}, key: {Type: "PRIVATE KEY", Bytes: der}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
 // edgeFast makes a server pull from an address with short timeouts.
-func edgeFast(address string) func(*Server) {
+func edgeFast(t *testing.T, address string) func(*Server) {
 	return func(s *Server) {
 		o, err := newOrigin(s.host, []string{address}, func(o *edge.Options) {
 			o.Linger, o.Retry, o.RetryMost, o.Refuse = 100*time.Millisecond, time.Millisecond, 10*time.Millisecond, time.Nanosecond
-			o.TLS = rtmpClientTLS()
+			o.TLS = testcert.Client(t)
 		})
 		if err != nil {
 			panic(err)
@@ -54,7 +55,7 @@ func edgePublishers(s *Server) int { return s.host.Register.Number(session.RoleP
 func TestEdgeViewersGetEveryByte(t *testing.T) {
 	edgeSchemes(t, func(t *testing.T, scheme string) {
 		far := rtmpServe(t, edgeAll)
-		near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, scheme)))
+		near := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(far, scheme)))
 		clip := rtmpClip()
 		p := rtmpPush(t, far, "rtmp", "live", "s")
 		if err := p.send(clip[:10]); err != nil {
@@ -108,7 +109,7 @@ func TestEdgeViewersGetEveryByte(t *testing.T) {
 
 func TestEdgeLetsGoAndPullsAgain(t *testing.T) {
 	far := rtmpServe(t, nil)
-	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))
+	near := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(far, "rtmp")))
 	p := rtmpPush(t, far, "rtmp", "live", "s")
 	if err := p.send(rtmpClip()[:10]); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestEdgeLetsGoAndPullsAgain(t *testing.T) {
 func TestEdgeRefusesWhatTheOriginDoesNotHave(t *testing.T) {
 	far := rtmpServe(t, nil)
 	for _, scheme := range []string{"rtmp", "http"} {
-		near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, scheme)))
+		near := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(far, scheme)))
 		x := rtmpDial(t, near, "rtmp", "live")
 		if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
 			t.Errorf("%s: refused with %s", scheme, code)
@@ -152,7 +153,7 @@ func TestEdgeRefusesWhatTheOriginDoesNotHave(t *testing.T) {
 // A viewer that waits at the edge gets the stream when it begins at the origin.
 func TestEdgeWaitsForAStream(t *testing.T) {
 	far := rtmpServe(t, nil)
-	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))
+	near := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(far, "rtmp")))
 	x := rtmpDial(t, near, "rtmp", "live")
 	played := make(chan error, 1)
 	go func() { played <- x.c.Play("s?wait=30") }()
@@ -174,7 +175,7 @@ func TestEdgeWaitsForAStream(t *testing.T) {
 // A stream that is published at the edge is not pulled.
 func TestEdgeLocalStreamGoesFirst(t *testing.T) {
 	far := rtmpServe(t, nil)
-	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "rtmp")))
+	near := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(far, "rtmp")))
 	p := rtmpPush(t, near, "rtmp", "live", "s")
 	if err := p.send(rtmpClip()[:10]); err != nil {
 		t.Fatal(err)
@@ -197,8 +198,8 @@ func TestEdgeCirclesAreCutOff(t *testing.T) {
 	for _, scheme := range []string{"rtmp", "http"} {
 		t.Run(scheme, func(t *testing.T) {
 			a := rtmpServe(t, nil)
-			b := rtmpServeWith(t, nil, edgeFast(edgeAddress(a, scheme)))
-			edgeFast(edgeAddress(b, scheme))(a)
+			b := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(a, scheme)))
+			edgeFast(t, edgeAddress(b, scheme))(a)
 			for _, s := range []*Server{a, b} {
 				x := rtmpDial(t, s, "rtmp", "live")
 				if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
@@ -206,7 +207,7 @@ func TestEdgeCirclesAreCutOff(t *testing.T) {
 				}
 			}
 			own := rtmpServe(t, nil)
-			edgeFast(edgeAddress(own, scheme))(own)
+			edgeFast(t, edgeAddress(own, scheme))(own)
 			x := rtmpDial(t, own, "rtmp", "live")
 			if code := rtmpRefusal(x.c.Play("s")); code != rtmp.PlayStreamNotFound {
 				t.Errorf("refused with %s", code)
@@ -231,7 +232,7 @@ func TestEdgeCirclesAreCutOff(t *testing.T) {
 // frames.
 func TestEdgeOriginPublisherComesBack(t *testing.T) {
 	far := rtmpServe(t, func(c *relayConfig) { c.Grace = time.Minute })
-	near := rtmpServeWith(t, nil, edgeFast(edgeAddress(far, "http")))
+	near := rtmpServeWith(t, nil, edgeFast(t, edgeAddress(far, "http")))
 	p := rtmpPush(t, far, "rtmp", "live", "s")
 	if err := p.send(rtmpClip()[:10]); err != nil {
 		t.Fatal(err)

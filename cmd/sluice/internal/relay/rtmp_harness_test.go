@@ -2,20 +2,12 @@ package relay
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -27,6 +19,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtmp"
 	"github.com/sluice-go/sluice/sluicetest"
@@ -57,7 +50,7 @@ func rtmpServeWith(t *testing.T, change func(*relayConfig), prepare func(*Server
 	c := relayConfig{Config: config.Default()}
 	c.RTMP, c.HTTP, c.RTMPS = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Grace, c.Merge = 0, 0
-	c.Cert, c.Key = rtmpCertificate(t)
+	c.Cert, c.Key = testcert.Files(t)
 	if change != nil {
 		change(&c)
 	}
@@ -109,47 +102,6 @@ func rtmpUntil(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// rtmpCertificate makes the files of a certificate for 127.0.0.1.
-var rtmpCertificateFiles = sync.OnceValue(func() [2][]byte {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
-	if err != nil {
-		panic(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		panic(err)
-	}
-	return [2][]byte{
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
-	}
-})
-
-func rtmpCertificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	files := rtmpCertificateFiles()
-	for i, name := range []string{cert, key} {
-		if err := os.WriteFile(name, files[i], 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
-}
-
-// rtmpClientTLS trusts that certificate.
-func rtmpClientTLS() *tls.Config {
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(rtmpCertificateFiles()[0])
-	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
-}
-
 // rtmpClient is one end of a connection.
 type rtmpClient struct {
 	conn net.Conn
@@ -180,7 +132,7 @@ func rtmpRaw(t *testing.T, s *Server, setting string) *rtmpClient {
 		t.Fatal(err)
 	}
 	if setting == "rtmps" {
-		conn = tls.Client(conn, rtmpClientTLS())
+		conn = tls.Client(conn, testcert.Client(t))
 	}
 	return rtmpClientOn(t, conn)
 }

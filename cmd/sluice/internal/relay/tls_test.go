@@ -1,14 +1,8 @@
 package relay
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -21,37 +15,15 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
-
-// tlsCertificate writes a certificate for 127.0.0.1 with this serial number.
-func tlsCertificate(t *testing.T, cert, key string, serial int64) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	public, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: public}, key: {Type: "PRIVATE KEY", Bytes: der}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // startTLS runs a server with HTTPS, and returns its address.
 func startTLS(t *testing.T, change func(*relayConfig)) (s *relayServer, address, cert, key string) {
 	t.Helper()
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	tlsCertificate(t, cert, key, 1)
+	testcert.WriteNew(t, cert, key, 1)
 	s = startRelay(t, func(c *relayConfig) {
 		c.HTTPS, c.Cert, c.Key = "127.0.0.1:0", cert, key
 		if change != nil {
@@ -135,7 +107,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if n, _ := tlsSerial(t, address); n != 1 {
 		t.Fatalf("serial %d", n)
 	}
-	tlsCertificate(t, cert, key, 2)
+	testcert.WriteNew(t, cert, key, 2)
 	if n, _ := tlsSerial(t, address); n != 1 {
 		t.Errorf("serial %d before it is time to look", n)
 	}

@@ -1,17 +1,12 @@
 package listen
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // Files that have changed are noticed when it is time to look, and not before;
@@ -21,24 +16,7 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	write := func(serial int64) {
 		t.Helper()
-		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		template := x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
-		public, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
-		if err != nil {
-			t.Fatal(err)
-		}
-		der, err := x509.MarshalPKCS8PrivateKey(private)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: public}, key: {Type: "PRIVATE KEY", Bytes: der}} {
-			if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		testcert.WriteNew(t, cert, key, serial)
 	}
 	write(1)
 	c, err := LoadCertificate(cert, key, slog.New(slog.DiscardHandler))

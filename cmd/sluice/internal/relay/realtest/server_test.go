@@ -3,23 +3,16 @@
 package realtest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // A server is a running sluice serve.
@@ -49,7 +42,7 @@ func serve(t testing.TB, o options) *server {
 	t.Helper()
 	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}
 	if o.tls {
-		cert, key := certificate(t)
+		cert, key := testcert.Files(t)
 		args = append(args, "--rtmps", "127.0.0.1:0", "--https", "127.0.0.1:0", "--cert", cert, "--key", key)
 	}
 	env := append([]string{"SLUICE_API_TOKEN=" + apiToken}, o.env...)
@@ -229,41 +222,4 @@ func (s *server) awaitViewers(t testing.TB, name string, n int, limit time.Durat
 		}
 		return ""
 	})
-}
-
-// certificate makes a key and a self-signed certificate for 127.0.0.1.
-func certificate(t testing.TB) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: "localhost"},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(24 * time.Hour),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     []string{"localhost"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for name, block := range map[string]*pem.Block{
-		"cert.pem": {Type: "CERTIFICATE", Bytes: cert},
-		"key.pem":  {Type: "PRIVATE KEY", Bytes: keyBytes},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 }

@@ -1,0 +1,131 @@
+package aio
+
+import (
+	"crypto/tls"
+	"net"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Write sends p, borrowed until it returns. It never blocks: bytes that the socket does
+// not take are copied and queued, within Options.QueueLimit. After an error nothing was
+// written: ErrQueueFull, ErrConnClosed. A later failure closes the connection.
+//
+// Over TLS a write beyond the limit closes the connection with ErrQueueFull, since its
+// bytes are encrypted by then.
+func (c *Conn[S]) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if c.secure != nil {
+		return c.secure.write(p)
+	}
+	if err := c.submit(op.Request{Kind: op.WriteBytes, Buf: p, Lent: true, Quiet: true}); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WriteBuf is Write of b, which is transferred, also when WriteBuf returns an error. It
+// is not copied, except over TLS.
+func (c *Conn[S]) WriteBuf(b mem.Buf) error {
+	if c.secure != nil || b.Len() == 0 {
+		defer b.Release()
+		_, err := c.Write(b.Bytes())
+		return err
+	}
+	return c.submit(op.Request{Kind: op.WriteBuf, Single: b, Quiet: true}) //sluice:moved
+}
+
+// writeOne is ConnHandler.WriteMany for this connection. b is borrowed.
+func (c *Conn[S]) writeOne(b *mem.Buf, slow SlowPolicy) (one op.Spread) {
+	if c.secure == nil {
+		one, _ = c.loop.watcher.driver.WriteMany(c, c.name[:], b, op.Slow(slow))
+		return one
+	}
+	if slow != SlowQueue && c.held() > 0 {
+		if slow == SlowSkip {
+			one.Skipped++
+		} else {
+			one.Closed++
+			_ = c.fail(ErrQueueFull)
+		}
+		return one
+	}
+	switch _, err := c.secure.write(b.Bytes()); {
+	case err != nil:
+		one.Failed++
+	case c.held() > 0:
+		one.Queued++
+	default:
+		one.Written++
+	}
+	return one
+}
+
+// Queued returns how much memory the queued writes hold, in bytes.
+func (c *Conn[S]) Queued() int { return c.held() }
+
+// CloseWrite ends the sending side when all that was written before is sent: the peer
+// sees the end of the stream (over TLS: close_notify) and can still send. It returns at
+// once. A later Write closes the connection. A connection of the program's own type
+// without CloseWrite is closed with ErrUnsupported.
+func (c *Conn[S]) CloseWrite() error {
+	if c.secure != nil {
+		return c.secure.session.CloseWrite()
+	}
+	return c.submit(op.Request{Kind: op.EndWrites, Quiet: true})
+}
+
+// Close closes the connection when all queued bytes are sent, after WriteTimeout at the
+// latest. It returns at once; Closed is called with net.ErrClosed.
+func (c *Conn[S]) Close() error { return c.fail(nil) }
+
+// Do calls f on the goroutine that makes the callbacks of this connection. When it
+// returns an error, ErrWatcherClosed, f is not called.
+func (c *Conn[S]) Do(f func()) error {
+	return c.loop.watcher.driver.Post(f, nil, nil)
+}
+
+// Pause stops reading from c, so that Data is not called any more. It may be called once
+// more if Pause is called outside Open and Data of c. While c is paused the end of the
+// connection is noticed only by a failed write.
+func (c *Conn[S]) Pause() { c.paused = true }
+
+// Resume ends a Pause.
+func (c *Conn[S]) Resume() {
+	c.paused = false
+	if c.secure == nil || c.decrypted() {
+		c.proceed()
+	}
+}
+
+// PaceBy makes reading from c depend on other, a connection of the same watcher to which
+// the bytes of c are passed on: c is read from only while no bytes are queued for other's
+// peer. Bytes queued for c's own peer do not count any more.
+func (c *Conn[S]) PaceBy(other *Conn[S]) { c.pace = other }
+
+// Attach makes the watcher of c serve conn, transferred, with the same callbacks and
+// without TLS: for example the other side of a gateway. Open is not called. When the
+// watcher is closed, so is conn, and Closed is called before Attach returns.
+func (c *Conn[S]) Attach(conn net.Conn, state S) *Conn[S] {
+	n := newConn(c.loop, conn)
+	n.State, n.opened = state, true
+	n.proceed()
+	return n
+}
+
+// RemoteAddr returns the peer's address.
+func (c *Conn[S]) RemoteAddr() net.Addr { return c.name[0].RemoteAddr() }
+
+// LocalAddr returns the address of this end.
+func (c *Conn[S]) LocalAddr() net.Addr { return c.name[0].LocalAddr() }
+
+// ConnectionState returns the result of the TLS handshake; ok is false without TLS.
+func (c *Conn[S]) ConnectionState() (state tls.ConnectionState, ok bool) {
+	if c.secure == nil {
+		return state, false
+	}
+	return c.secure.session.State(), true
+}
