@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/tlsfed"
 )
 
@@ -101,4 +102,68 @@ func TestEndOfAHandshakeInACallback(t *testing.T) {
 		t.Errorf("the server ends with %v", err)
 	}
 	waitRunning(t, 0)
+}
+
+// When another one needs its place, a handshake whose peer sends next to nothing ends;
+// one that waits for the program's callback goes on, and so does one that has the place
+// for itself.
+func TestSilentHandshakesGiveWay(t *testing.T) {
+	server, clientConfig := configs(t, tls.VersionTLS13)
+	called, answer := make(chan struct{}), make(chan struct{})
+	waits := server.Clone()
+	waits.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		close(called)
+		<-answer
+		return server, nil
+	}
+	handshakes := &tlsfed.Handshakes{Limit: 2, Silence: 50 * time.Millisecond}
+	inCallback, _, _ := serveWith(t, waits, 64<<10, handshakes)
+	slow := tls.Client(inCallback, clientConfig)
+	slowShaken := make(chan error, 1)
+	go func() { slowShaken <- slow.Handshake() }()
+	<-called
+
+	// Of a hello it sends a byte in each record, and never the last.
+	dribbling, ended, _ := serveWith(t, server, 64<<10, handshakes)
+	stop := make(chan struct{})
+	dribbled := make(chan struct{})
+	go func() {
+		defer close(dribbled)
+		tick := time.NewTicker(handshakes.Silence / 10)
+		defer tick.Stop()
+		for p := []byte{1, 0, 0xff, 0xff}; ; p = []byte{3} {
+			for _, b := range p {
+				if _, err := dribbling.Write([]byte{22, 3, 1, 0, 1, b}); err != nil {
+					return
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	waitRunning(t, 2)
+	select {
+	case err := <-ended:
+		t.Fatalf("a handshake whose place nobody needs ends with %v", err)
+	case <-time.After(4 * handshakes.Silence):
+	}
+	raw, _, _ := serveWith(t, server, 64<<10, handshakes)
+	client := tls.Client(raw, clientConfig)
+	if err := client.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	echo(t, client, 100)
+	if err := result(t, ended); !errors.Is(err, op.ErrDeadline) {
+		t.Errorf("the handshake that gave way ends with %v", err)
+	}
+	close(stop)
+	<-dribbled
+	close(answer)
+	if err := <-slowShaken; err != nil {
+		t.Errorf("a handshake that waited for the program: %v", err)
+	}
+	echo(t, slow, 100)
 }
