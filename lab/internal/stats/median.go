@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/aclements/go-moremath/stats"
 )
 
 // Confidence is the coverage that the intervals of this program ask for.
@@ -73,18 +75,8 @@ func SignTest(below, above int) float64 {
 	return min(1, 2*binomialTail(below+above, min(below, above)))
 }
 
-// binomialTail is the probability of at most k heads in n tosses. The terms
-// are summed as logarithms since 2^-n underflows from n = 1075 on.
-func binomialTail(n, k int) float64 {
-	total, _ := math.Lgamma(float64(n + 1))
-	sum := 0.0
-	for i := 0; i <= k; i++ {
-		heads, _ := math.Lgamma(float64(i + 1))
-		tails, _ := math.Lgamma(float64(n - i + 1))
-		sum += math.Exp(total - heads - tails - float64(n)*math.Ln2)
-	}
-	return sum
-}
+// binomialTail is the probability of at most k heads in n tosses.
+func binomialTail(n, k int) float64 { return stats.BinomialDist{N: n, P: 0.5}.CDF(float64(k)) }
 
 func sorted(values []float64) []float64 {
 	if len(values) == 0 {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/aclements/go-moremath/stats"
 )
 
 // AtLeast is the default relative difference below which two runs count as equal,
@@ -141,65 +143,20 @@ func rankTails(n, m int) []float64 {
 	if known, ok := tails.Load(key); ok {
 		return known.([]float64)
 	}
-	var list []float64
-	if n*m <= exactCells {
-		list = countedTails(n, m)
-	} else {
-		list = normalTails(n, m)
+	below := stats.UDist{N1: n, N2: m}.CDF
+	if n*m > exactCells {
+		size := float64(n) * float64(m)
+		normal := stats.NormalDist{Mu: size / 2, Sigma: math.Sqrt(size * float64(n+m+1) / 12)}
+		below = func(u float64) float64 { return normal.CDF(u + 0.5) } // half a step of correction
 	}
-	tails.Store(key, list)
-	return list
-}
-
-// countedTails counts the arrangements: how many sequences of n and m marks have
-// so many inversions, which are the coefficients of the Gaussian binomial. They are
-// kept as probabilities, since their number leaves the range of integers.
-func countedTails(n, m int) []float64 {
-	// p[j][u]: with i of the first and j of the second sample, the statistic is u.
-	p := make([][]float64, m+1)
-	for j := range p {
-		p[j] = make([]float64, n*m+1)
-		p[j][0] = 1
-	}
-	for i := 1; i <= n; i++ {
-		for j := 1; j <= m; j++ {
-			// The largest value is of the first sample, and exceeds all j of the second, or
-			// it is of the second and exceeds none of the first. p[j] still has i-1, p[j-1] has i.
-			of := float64(i) / float64(i+j)
-			for u := i * j; u >= 0; u-- {
-				value := (1 - of) * p[j-1][u]
-				if u >= j {
-					value += of * p[j][u-j]
-				}
-				p[j][u] = value
-			}
-		}
-	}
-	return upToHalf(func(u int) float64 { return p[m][u] }, n*m)
-}
-
-// normalTails approximates with half a step of correction.
-func normalTails(n, m int) []float64 {
-	mean := float64(n) * float64(m) / 2
-	deviation := math.Sqrt(float64(n) * float64(m) * float64(n+m+1) / 12)
-	below := func(u float64) float64 { return math.Erfc((mean-u-0.5)/deviation/math.Sqrt2) / 2 }
-	last := 0.0
-	return upToHalf(func(u int) float64 {
-		now := below(float64(u))
-		step := now - last
-		last = now
-		return step
-	}, n*m)
-}
-
-func upToHalf(probability func(u int) float64, most int) []float64 {
-	var list []float64
-	sum := 0.0
-	for u := 0; u <= most; u++ {
-		if sum += probability(u); sum > 0.5 && u > 0 {
+	list := []float64{below(0)}
+	for u := 1; u <= n*m; u++ {
+		p := below(float64(u))
+		if p > 0.5+1e-9 {
 			break
 		}
-		list = append(list, sum)
+		list = append(list, p)
 	}
+	tails.Store(key, list)
 	return list
 }
