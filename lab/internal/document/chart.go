@@ -3,139 +3,134 @@ package document
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 )
 
 // Sizes of a chart in its own units. The page scales it, or lets it be moved
 // sideways where it would become too small to read.
 const (
-	chartWidth  = 760
 	chartLeft   = 78
 	chartRight  = 736
 	chartTop    = 22
 	chartBottom = 232
-	chartHeight = 276
 )
 
-// A Chart is lines over two axes, as SVG that follows the theme of the page: a
-// plotting library would fix its colours. A terminal does not have it.
+// A Chart is lines over two axes, as SVG that follows the theme of the page. A
+// terminal does not show it.
 type Chart struct {
 	Title, Caption string
-	What, Over     string // what the axes are: upright, and across
-	Across, Up     []notch
-	Lines          []series
-	Legend         []legend
-
-	x, y Scale
+	X, Y           Axis
+	Lines          []Line
 }
 
-// A notch is a mark on an axis with its label.
-type notch struct {
-	Path, Label string
-	X, Y        float64
+// An Axis maps values to the part of its length that lies before them.
+type Axis struct {
+	Name   string
+	Marks  []Mark
+	lo, hi float64
+	log    bool
 }
 
-// A series is drawn in one colour.
-type series struct {
-	Class string // s1, s2, ...
-	Style string // line, dashed, dots, bars
-	Path  string
-	Mark  string // stands at the end of the line
-	X, Y  float64
-	Dots  [][2]float64
+// A Mark is a place on an axis with its label.
+type Mark struct {
+	At    float64
+	Label string
 }
 
-type legend struct{ Class, Style, Text string }
+// A Line goes through points, and is broken where a value is NaN.
+type Line struct {
+	Name   string // in the legend; empty for none
+	Run    int    // from 0, gives its colour
+	Style  string // line, dashed or dots
+	Points [][2]float64
+}
 
-// NewChart has marks on the upright axis at round values.
-func NewChart(title string, x, y Scale, label func(float64) string) *Chart {
-	c := &Chart{Title: title, x: x, y: y}
-	for _, v := range y.ticks() {
-		at := round(c.py(v))
-		c.Up = append(c.Up, notch{fmt.Sprintf("M%d %.1fH%d", chartLeft, at, chartRight), label(v), chartLeft - 8, at + 4})
+// Linear is an axis from 0 to hi with marks at round values.
+func Linear(name string, hi float64, label func(float64) string) Axis {
+	if !(hi > 0) {
+		hi = 1
 	}
-	return c
-}
-
-// Ticks marks round values on the axis across.
-func (c *Chart) Ticks(label func(float64) string) {
-	for _, v := range c.x.ticks() {
-		c.Tick(v, label(v))
+	a := Axis{Name: name, hi: hi}
+	step := math.Pow(10, math.Floor(math.Log10(hi)))
+	for _, part := range []float64{0.2, 0.5, 1, 2} {
+		if hi/(step*part) <= 6 {
+			step *= part
+			break
+		}
 	}
+	for i := 0; float64(i)*step <= hi*1.0001 && i < 8; i++ {
+		a.Marks = append(a.Marks, Mark{float64(i) * step, label(float64(i) * step)})
+	}
+	return a
 }
 
-// Tick marks a place on the axis across.
-func (c *Chart) Tick(v float64, label string) {
-	at := c.px(v)
-	c.Across = append(c.Across, notch{fmt.Sprintf("M%.1f %dV%d", at, chartTop, chartBottom), label, at, chartBottom + 17})
+// Logarithmic is an axis that reaches a little beyond lo and hi, and over a factor of four
+// at least, so that noise does not fill the picture.
+func Logarithmic(name string, lo, hi float64, label func(float64) string) Axis {
+	if !(lo > 0) || !(hi >= lo) {
+		lo, hi = 1, 10
+	}
+	middle := math.Sqrt(lo * hi)
+	a := Axis{Name: name, lo: min(lo/1.08, middle/2), hi: max(hi*1.08, middle*2), log: true}
+	steps := []float64{1, 2, 5}
+	if a.hi/a.lo > 100 {
+		steps = steps[:1]
+	}
+	for power := math.Floor(math.Log10(a.lo)); power <= math.Log10(a.hi); power++ {
+		for _, step := range steps {
+			if v := step * math.Pow(10, power); v >= a.lo && v <= a.hi {
+				a.Marks = append(a.Marks, Mark{v, label(v)})
+			}
+		}
+	}
+	for len(a.Marks) > 9 {
+		for i := range len(a.Marks) / 2 {
+			a.Marks[i] = a.Marks[2*i]
+		}
+		a.Marks = a.Marks[:len(a.Marks)/2]
+	}
+	return a
 }
 
-// Line draws a line through points, broken where one is NaN. The lines of one run
-// have one number, from 0, which gives their colour; a dashed style distinguishes two
-// of them. With marked the number stands at the line's end too.
-func (c *Chart) Line(run int, style, name string, marked bool, points [][2]float64) {
-	s := series{Class: colour(run), Style: style}
+// at is where a value stands, 0 to 1; what lies outside stands at the end.
+func (a *Axis) at(v float64) float64 {
+	part := (v - a.lo) / (a.hi - a.lo)
+	if a.log {
+		part = math.Log(v/a.lo) / math.Log(a.hi/a.lo)
+	}
+	if math.IsNaN(part) {
+		return 0
+	}
+	return min(1, max(0, part))
+}
+
+// XAt and YAt are coordinates in the picture.
+func (c *Chart) XAt(v float64) float64 {
+	return math.Round(10*(chartLeft+(chartRight-chartLeft)*c.X.at(v))) / 10
+}
+
+func (c *Chart) YAt(v float64) float64 {
+	return math.Round(10*(chartBottom-(chartBottom-chartTop)*c.Y.at(v))) / 10
+}
+
+// Path is a line as SVG has it.
+func (c *Chart) Path(l Line) string {
 	var b strings.Builder
 	pen := "M"
-	for _, p := range points {
+	for _, p := range l.Points {
 		if math.IsNaN(p[1]) {
 			pen = "M"
 			continue
 		}
-		s.X, s.Y = c.px(p[0]), c.py(p[1])
-		fmt.Fprintf(&b, "%s%.1f %.1f", pen, s.X, s.Y)
+		fmt.Fprintf(&b, "%s%.1f %.1f", pen, c.XAt(p[0]), c.YAt(p[1]))
 		pen = "L"
 	}
-	s.Path = b.String()
-	if marked && s.Path != "" {
-		s.Mark, s.X, s.Y = strconv.Itoa(run+1), s.X+5, s.Y+4
-	}
-	c.add(s, name)
+	return b.String()
 }
 
-// Dots draws points.
-func (c *Chart) Dots(run int, name string, points [][2]float64) {
-	s := series{Class: colour(run), Style: "dots"}
-	for _, p := range points {
-		s.Dots = append(s.Dots, [2]float64{c.px(p[0]), c.py(p[1])})
-	}
-	c.add(s, name)
-}
+// Class is the colour of the line's run, one of six, and its style.
+func (l Line) Class() string { return fmt.Sprintf("s%d %s", l.Run%6+1, l.Style) }
 
-// Spans draws bars, each from one place to another at a height.
-func (c *Chart) Spans(run int, name string, spans [][3]float64) {
-	s := series{Class: colour(run), Style: "bars"}
-	for _, p := range spans {
-		s.Path += fmt.Sprintf("M%.1f %.1fH%.1f", c.px(p[0]), c.py(p[2]), c.px(p[1]))
-	}
-	c.add(s, name)
-}
-
-func (c *Chart) add(s series, name string) {
-	c.Lines = append(c.Lines, s)
-	if name != "" {
-		c.Legend = append(c.Legend, legend{s.Class, s.Style, name})
-	}
-}
-
-// Width and Height are those of the picture, the others where its frame is.
-func (c *Chart) Width() int  { return chartWidth }
-func (c *Chart) Height() int { return chartHeight }
-func (c *Chart) Left() int   { return chartLeft }
-func (c *Chart) Right() int  { return chartRight }
-func (c *Chart) Foot() int   { return chartHeight - 6 }
-
-func (c *Chart) px(v float64) float64 {
-	return round(chartLeft + (chartRight-chartLeft)*c.x.at(v))
-}
-
-func (c *Chart) py(v float64) float64 {
-	return round(chartBottom - (chartBottom-chartTop)*c.y.at(v))
-}
-
-func round(v float64) float64 { return math.Round(v*10) / 10 }
-
-// colour is the class of the i-th of several runs. There are six colours, which
-// repeat; numbers at the ends of lines distinguish more.
-func colour(i int) string { return fmt.Sprintf("s%d", i%6+1) }
+// Nines is how many nines a share has, so that on an axis of it each further nine
+// takes as much room.
+func Nines(share float64) float64 { return -math.Log10(max(1-share, 1e-12)) }

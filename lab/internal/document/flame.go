@@ -187,10 +187,3 @@ func kindOfCode(name string) string {
 	}
 	return "k-std"
 }
-
-// Keys is the legend.
-func (*Flame) Keys() []legend {
-	return []legend{
-		{"k-own", "", "sluice"}, {"k-std", "", "standard library"}, {"k-run", "", "Go runtime"}, {"k-call", "", "system calls, kernel"}, {"k-other", "", "other code"},
-	}
-}

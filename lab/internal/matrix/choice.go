@@ -76,7 +76,7 @@ func New(name string, c Choice) (*File, error) {
 	if len(f.Cells) == 0 {
 		return nil, errors.New("nothing is left of the grid: the engine aio has no write buffer")
 	}
-	return f, f.check()
+	return f, f.Check()
 }
 
 // lay makes the cells of the axes.
@@ -155,7 +155,7 @@ func Resume(old *File, name string, c Choice, force bool) (*File, error) {
 	f.Forced = append(slices.Clone(old.Forced), differ...)
 	f.lay(k)
 	f.adopt(old)
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	f.Derive()

@@ -67,15 +67,15 @@ func Load(r io.Reader) (*File, error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, fmt.Errorf("matrix: %w: something stands behind it", ErrFile)
 	}
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, fmt.Errorf("matrix: %w: %w", ErrFile, err)
 	}
 	f.Derive()
 	return &f, nil
 }
 
-// check finds what everything else relies on.
-func (f *File) check() error {
+// Check finds what everything else relies on.
+func (f *File) Check() error {
 	switch {
 	case f.Kind != Kind:
 		return fmt.Errorf("it is a %q", f.Kind)
@@ -120,6 +120,11 @@ func (f *File) check() error {
 		seen[at] = true
 		if err := f.checkRuns(c.Runs); err != nil {
 			return fmt.Errorf("cell %v: %w", at, err)
+		}
+	}
+	for _, k := range f.Knees {
+		if k.Layer < 0 || k.Layer >= len(f.Layers) || k.Column < 0 || k.Column >= len(f.Columns.Values) || k.Row != nil && (*k.Row < 0 || *k.Row >= len(f.Rows.Values)) {
+			return fmt.Errorf("the knee %q is not in the grid", k.Label)
 		}
 	}
 	return nil

@@ -185,7 +185,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("%v: %s comes back as %s", err, first.Bytes(), second.Bytes())
 		}
 		if next, err := Resume(file, file.Name, Choice{}, true); err == nil {
-			if err := next.check(); err != nil {
+			if err := next.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}

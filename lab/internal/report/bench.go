@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -232,20 +233,17 @@ func curve(o *measure.Outcome) []document.Item {
 		return nil
 	}
 	fit := stats.Fit(x, y)
-	sign, intercept := "+", fit.Intercept
-	if intercept < 0 {
-		sign, intercept = "-", -intercept
+	sign := "+"
+	if fit.Intercept < 0 {
+		sign = "-"
 	}
 	metric, label := o.Curve.Metric, metricLabel(o.Curve.Metric, o.Op)
-	formula := fmt.Sprintf("%s x %s %s %s, R² %.4f", units.Figure(fit.Slope, metric), o.Curve.X, sign, units.Figure(intercept, metric), fit.R2)
-	c := document.NewChart(fmt.Sprintf("%s: %s by %s", o.Name, label, o.Curve.X), document.Until(maxX, 1000), document.FromZero(max(maxY, fit.At(maxX)), 1000),
-		func(v float64) string { return units.Figure(v, metric) })
-	c.What, c.Over, c.Caption = label, o.Curve.X, "The dashed line is the best straight one: "+formula+"."
-	for _, p := range points {
-		c.Tick(p[0], units.Grouped(p[0]))
+	formula := fmt.Sprintf("%s x %s %s %s, R² %.4f", units.Figure(fit.Slope, metric), o.Curve.X, sign, units.Figure(math.Abs(fit.Intercept), metric), fit.R2)
+	c := &document.Chart{
+		Title: fmt.Sprintf("%s: %s by %s", o.Name, label, o.Curve.X), Caption: "The dashed line is the best straight one: " + formula + ".",
+		X: document.Linear(o.Curve.X, maxX, units.Grouped), Y: document.Linear(label, max(maxY, fit.At(maxX)), func(v float64) string { return units.Figure(v, metric) }),
+		Lines: []document.Line{{Name: "medians", Style: "dots", Points: points}, {Style: "dashed", Points: [][2]float64{{0, max(0, fit.Intercept)}, {maxX, fit.At(maxX)}}}},
 	}
-	c.Dots(0, "medians", points)
-	c.Line(0, "dashed", "", false, [][2]float64{{0, max(0, fit.Intercept)}, {maxX, fit.At(maxX)}})
 	return []document.Item{c, &document.Para{Mark: label + " by " + o.Curve.X, MarkStyle: document.Dim, Text: formula}}
 }
 

@@ -2,9 +2,7 @@ package report
 
 import (
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,46 +12,32 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
-var coordinate = regexp.MustCompile(`-?[0-9.]+`)
-
-// points are the places that a path goes through.
-func points(t *testing.T, path string) (list [][2]float64) {
-	t.Helper()
-	numbers := coordinate.FindAllString(path, -1)
-	for i := 0; i+1 < len(numbers); i += 2 {
-		x, _ := strconv.ParseFloat(numbers[i], 64)
-		y, _ := strconv.ParseFloat(numbers[i+1], 64)
-		list = append(list, [2]float64{x, y})
-	}
-	return list
-}
-
 func TestEveryNineTakesAsMuchRoom(t *testing.T) {
 	c := percentileChart([]*load.Result{loadFixture(1, 1, 1)}, []string{"run"})
 	at := map[string]float64{}
-	for _, n := range c.Across {
-		at[n.Label] = n.X
+	for _, n := range c.X.Marks {
+		at[n.Label] = c.XAt(n.At)
 	}
 	nine := at["99 %"] - at["90 %"]
-	if nine < 50 || math.Abs(at["99.9 %"]-at["99 %"]-nine) > 0.3 || math.Abs(at["90 %"]-at["0 %"]-nine) > 0.3 || at["max"] != float64(c.Right()) {
+	if nine < 50 || math.Abs(at["99.9 %"]-at["99 %"]-nine) > 0.3 || math.Abs(at["90 %"]-at["0 %"]-nine) > 0.3 || at["max"] != 736 {
 		t.Errorf("%v", at)
 	}
-	if len(c.Lines) != 2 || c.Lines[0].Style != "line" || c.Lines[1].Style != "dashed" || c.Lines[0].Class != c.Lines[1].Class {
-		t.Errorf("an open loop has the service time dashed in the same colour: %+v", c.Legend)
+	if len(c.Lines) != 2 || c.Lines[0].Style != "line" || c.Lines[1].Style != "dashed" || c.Lines[0].Run != c.Lines[1].Run {
+		t.Fatalf("an open loop has the service time dashed in the same colour: %+v", c.Lines)
 	}
 	for _, l := range c.Lines {
-		last := [2]float64{0, float64(c.Height())}
-		for _, p := range points(t, l.Path) {
-			if p[0] < last[0] || p[1] > last[1] || p[0] < float64(c.Left()) || p[0] > float64(c.Right()) || p[1] < 0 || p[1] > float64(c.Height()) {
-				t.Fatalf("%v behind %v", p, last)
+		last := [2]float64{0, math.Inf(1)}
+		for _, p := range l.Points {
+			x, y := c.XAt(p[0]), c.YAt(p[1])
+			if x < last[0] || y > last[1] {
+				t.Fatalf("%v, %v behind %v", x, y, last)
 			}
-			last = p
+			last = [2]float64{x, y}
 		}
 	}
-	// From the intended time it is longer, so its line is above.
-	a, b := points(t, c.Lines[0].Path), points(t, c.Lines[1].Path)
-	if a[60][1] >= b[60][1] {
-		t.Errorf("%v and %v", a[60], b[60])
+	// From the intended time it is longer.
+	if a, b := c.Lines[0].Points[60][1], c.Lines[1].Points[60][1]; a <= b {
+		t.Errorf("%v and %v", a, b)
 	}
 	closed := loadFixture(1, 1, 1)
 	closed.Plan.Rate = 0
@@ -62,18 +46,16 @@ func TestEveryNineTakesAsMuchRoom(t *testing.T) {
 	}
 }
 
-func TestRunsInOnePlotAreTellable(t *testing.T) {
+func TestRunsInOnePlotHaveColoursOfTheirOwn(t *testing.T) {
 	runs := []*load.Result{loadFixture(1, 1, 1), invalidLoad(), loadFixture(2, 0.5, 2)}
 	runs[1].Latency = nil
-	c := percentileChart(runs, []string{"1: a", "2: b", "3: c"})
-	var marks, classes []string
+	c := percentileChart(runs, []string{"a", "b", "c"})
+	var classes []string
 	for _, l := range c.Lines {
-		if l.Style == "line" {
-			marks, classes = append(marks, l.Mark), append(classes, l.Class)
-		}
+		classes = append(classes, l.Class()+" "+l.Name)
 	}
-	if !slices.Equal(marks, []string{"1", "3"}) || !slices.Equal(classes, []string{"s1", "s3"}) {
-		t.Errorf("%v, %v", marks, classes)
+	if !slices.Equal(classes, []string{"s1 line a: from the time due", "s1 dashed a: service time", "s3 line c: from the time due", "s3 dashed c: service time"}) {
+		t.Errorf("%q", classes)
 	}
 	if percentileChart(runs[1:2], []string{"b"}) != nil {
 		t.Error("a plot of a run without a latency")
@@ -81,24 +63,30 @@ func TestRunsInOnePlotAreTellable(t *testing.T) {
 }
 
 func TestNothingIsDrawnOfNothing(t *testing.T) {
-	none := &load.Result{}
-	runs, names := []*load.Result{none}, []string{"x"}
-	if percentileChart(runs, names) != nil || throughputChart(runs, names) != nil || tailChart(none) != nil {
-		t.Error("a plot of nothing")
-	}
 	zero := &load.Result{Valid: true, Latency: &load.Distribution{Count: 5, Curve: []load.Quantile{{Q: 0}, {Q: 1}}}, Series: make([]load.Second, 3), P99s: make([]load.WindowP99, 3)}
-	if percentileChart([]*load.Result{zero}, names) != nil || throughputChart([]*load.Result{zero}, names) != nil || tailChart(zero) != nil {
-		t.Error("a plot of zeros")
+	for _, r := range []*load.Result{{}, zero} {
+		if charts := loadCharts([]*load.Result{r}, []string{"x"}); len(charts) != 0 {
+			t.Errorf("%d charts of nothing", len(charts))
+		}
 	}
 }
 
-func TestTheTimeSeriesBreaksWhereNothingWasAnswered(t *testing.T) {
-	c := tailChart(loadFixture(1, 1, 1))
-	if n := strings.Count(c.Lines[0].Path, "M"); n != 2 {
-		t.Errorf("the line of P99s has %d parts, want two around the stall", n)
+// overTime is the second or third chart of a run.
+func overTime(t *testing.T, r *load.Result, title string) *document.Chart {
+	t.Helper()
+	for _, item := range loadCharts([]*load.Result{r}, []string{"x"}) {
+		if c := item.(*document.Chart); c.Title == title {
+			return c
+		}
 	}
-	if n := strings.Count(c.Lines[1].Path, "H"); n != 6 || c.Lines[1].Style != "bars" {
-		t.Errorf("%d bars of jitter", n)
+	t.Fatalf("no chart of %s", title)
+	return nil
+}
+
+func TestTheTimeSeriesBreaksWhereNothingWasAnswered(t *testing.T) {
+	c := overTime(t, loadFixture(1, 1, 1), "P99 over time")
+	if n := strings.Count(c.Path(c.Lines[0]), "M"); n != 2 {
+		t.Errorf("the line of P99s has %d parts, want two around the stall", n)
 	}
 }
 
@@ -113,17 +101,16 @@ func TestLongRunsAreThinned(t *testing.T) {
 		r.P99s = append(r.P99s, load.WindowP99{At: time.Duration(i+1) * 100 * time.Millisecond, P99: p})
 		r.Series = append(r.Series, load.Second{At: time.Duration(i+1) * 100 * time.Millisecond, Rate: 5, Mean: 5})
 	}
-	c := tailChart(r)
-	list := points(t, c.Lines[0].Path)
-	top := float64(c.Height())
-	for _, p := range list {
-		top = min(top, p[1])
+	c := overTime(t, r, "P99 over time")
+	top := 0.0
+	for _, p := range c.Lines[0].Points {
+		top = max(top, p[1])
 	}
-	if len(list) > mostPlotted || top > 50 || !strings.Contains(c.Caption, "the highest") {
-		t.Errorf("%d points up to %v: %s", len(list), top, c.Caption)
+	if n := len(c.Lines[0].Points); n > mostPlotted || top != 1e9 || !strings.Contains(c.Caption, "the highest") {
+		t.Errorf("%d points up to %v: %s", n, top, c.Caption)
 	}
-	if c := throughputChart([]*load.Result{r}, []string{"x"}); len(c.Lines[0].Dots) > mostPlotted {
-		t.Errorf("%d dots", len(c.Lines[0].Dots))
+	if c := overTime(t, r, "throughput over time"); len(c.Lines[0].Points) > mostPlotted {
+		t.Errorf("%d points", len(c.Lines[0].Points))
 	}
 }
 
@@ -191,7 +178,7 @@ func TestACurveHasItsLine(t *testing.T) {
 		t.Fatalf("%d items", len(items))
 	}
 	c := items[0].(*document.Chart)
-	if len(c.Lines) != 2 || len(c.Lines[0].Dots) != 3 || c.Lines[1].Style != "dashed" || !strings.Contains(items[1].(*document.Para).Text, " x connections ") {
+	if len(c.Lines) != 2 || len(c.Lines[0].Points) != 3 || c.Lines[1].Style != "dashed" || !strings.Contains(items[1].(*document.Para).Text, " x connections ") {
 		t.Errorf("%+v", c.Lines)
 	}
 	o.Variants = o.Variants[:1]

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
@@ -250,9 +249,5 @@ func TestALayerAsAWholeTakesRoundsThatAllCellsHave(t *testing.T) {
 	}
 	if got := together(nil); got != nil {
 		t.Errorf("%v", got)
-	}
-	f := &matrix.File{}
-	if err := checkMatrix(f); err != nil {
-		t.Error(err)
 	}
 }

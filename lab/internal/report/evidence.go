@@ -105,9 +105,7 @@ func perfTable(p *evidence.Perf) *document.Table {
 	}
 	t := &document.Table{Caption: "Counters (perf stat)", Columns: document.Columns("event", "count")}
 	for _, name := range slices.Sorted(maps.Keys(p.Counters)) {
-		if figures(name, p.Counters[name]) == nil {
-			t.Add(name, units.Grouped(p.Counters[name]))
-		}
+		t.Add(name, units.Grouped(p.Counters[name]))
 	}
 	for _, name := range p.Unsupported[:min(len(p.Unsupported), mostLines)] {
 		t.Add(name, "not on this machine")

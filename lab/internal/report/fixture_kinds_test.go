@@ -99,7 +99,7 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	f := &matrix.File{
 		Kind: matrix.Kind, Schema: matrix.Schema, Version: "devel", Command: []string{"lab", "matrix", "size-conns"}, Machine: testMachine(),
-		Started: time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC), Seconds: 600, Name: "size-conns", Title: "sizes by connections", Seed: 1, Repeats: 5, CellTime: time.Second,
+		Started: time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC), Seconds: 600, Name: "size-conns", Title: "sizes by connections", Seed: 1, Repeats: 10, NoiseOf: matrix.Throughput, CellTime: time.Second,
 		Layers: []string{"std", "aio"},
 		Rows:   matrix.Axis{Name: "size", Unit: "B"}, Columns: matrix.Axis{Name: "connections", Unit: "connections"},
 		Figures: []matrix.Figure{{Name: matrix.Throughput, Title: "throughput", Metric: "B/s", More: true}, {Name: matrix.P99, Title: "P99", Metric: "ns"}},
@@ -116,10 +116,10 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 	for l := range f.Layers {
 		for i, size := range f.Rows.Values {
 			for j, conns := range f.Columns.Values {
-				c := matrix.Cell{Layer: l, Row: i, Column: j}
+				c := matrix.Cell{Layer: l, Row: i, Column: j, Runs: []matrix.Run{}}
 				for round := range 10 {
 					noise := 1 + 0.04*rng.NormFloat64()
-					run := matrix.Run{Round: round, Valid: true, Figures: map[string]float64{
+					run := matrix.Run{Round: round + 1, Place: 1, Valid: true, Figures: map[string]float64{
 						matrix.Throughput: speed * noise * size * 40_000 * math.Sqrt(conns) / (1 + size/40_000) / (1 + conns/300) * float64(l+4) / 4,
 						matrix.P99:        1 / speed / noise * (50_000 + 9_000*conns + 8*size),
 					}}

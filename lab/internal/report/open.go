@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
@@ -97,7 +98,7 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 		into, want, check = result.Load, load.Schema, func() error { return checkLoad(result.Load) }
 	case KindMatrix:
 		result.Matrix = new(matrix.File)
-		into, want, check = result.Matrix, matrix.Schema, func() error { return checkMatrix(result.Matrix) }
+		into, want, check = result.Matrix, matrix.Schema, func() error { return result.Matrix.Check() }
 	case KindDiagnosis:
 		result.Diagnosis = new(diagnose.Diagnosis)
 		into, want, check = result.Diagnosis, diagnose.Schema, func() error { return checkDiagnosis(result.Diagnosis) }
@@ -110,7 +111,11 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 	if err := json.Unmarshal(text, into); err != nil {
 		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
 	}
-	if err := check(); err != nil {
+	err = sane(reflect.ValueOf(into).Elem(), "", false)
+	if err == nil {
+		err = check()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
 	}
 	return result, nil

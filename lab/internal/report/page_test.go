@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	loads "github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
 )
 
 // Elements that have no end tag, and attributes that have no value, are HTML
@@ -97,7 +98,7 @@ func TestTheReportSaysWhatWasFound(t *testing.T) {
 	for _, want := range []string{
 		"7 results", "Test CPU @ 3 GHz", "net.core.somaxconn", "net.ipv4.tcp_congestion_control", "cgroup CPU limit", "open files", "vm.overcommit_memory",
 		"load.json beside load-2.json", "bench.json beside bench-2.json", "Loads side by side", "prefers-color-scheme: dark", "@media print",
-		"INVALID", "service time", "moving mean over 5 s", "standard deviation of the P99s over 5 s", "from the time due",
+		"INVALID", "service time", "throughput over time", "standard deviation of the P99", "from the time due",
 		"std: throughput", "aio: P99", "knee of std:", "invalid", "not measured", "± ",
 		"93 % of the writes were under 512 B", "write through a BufWriter", "planted.smallWrites", "CPU time", "bytes allocated", "perf stat is missing: no such program", "System calls (strace)",
 		"framing/good", "next: at most 0.05 of naive", "the generator was out of CPU", "or more", "does not take that rate",
@@ -158,7 +159,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	invalid.Reasons = []loads.Reason{{Text: evil}}
 	grid := matrixFixture(1, 1)
 	grid.Title, grid.Layers[0], grid.Rows.Labels[0], grid.Columns.Labels[1], grid.Figures[0].Title, grid.Knees[0].Rule = evil, evil, evil, evil, evil, evil
-	grid.Cells[len(grid.Cells)-20].Runs[0].Reason, grid.Cells[len(grid.Cells)-20].Runs[0].Valid = evil, false
+	grid.Cells[len(grid.Cells)-20].Runs[0] = matrix.Run{Round: 1, Place: 1, Reason: evil}
 	d := diagnosisFixture()
 	d.Findings[0].Clue, d.Findings[0].Top, d.Findings[0].Tool, d.Evidence.Workload, d.Evidence.Tools[0].Note = evil, evil, evil, evil, evil
 	d.Evidence.CPU.Stacks[0].Frames[0] = evidence.Frame{Func: evil, File: evil}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -297,11 +298,14 @@ func matrixGroups(f *matrix.File) []Group {
 // together takes the geometric mean over the cells of each round that all of
 // them have.
 func together(cells []map[int]float64) []float64 {
+	if len(cells) == 0 {
+		return nil
+	}
 	var values []float64
-	for round := 1; round <= mostRuns && len(cells) > 0; round++ {
+	for _, round := range slices.Sorted(maps.Keys(cells[0])) {
 		sum, n := 0.0, 0
 		for _, c := range cells {
-			if v, ok := c[round]; ok && v > 0 {
+			if v := c[round]; v > 0 {
 				sum, n = sum+math.Log(v), n+1
 			}
 		}
