@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/stats"
-	"github.com/sluice-go/sluice/lab/internal/units"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 // pairTime is how long two targets are compared unless --duration says otherwise.
@@ -41,14 +41,9 @@ func (c loadCommand) runPair(f *loadFlags, args []string, given bool) error {
 	if f.json == "-" {
 		people = c.Stderr
 	}
-	fmt.Fprintf(people, "%s to %s, %s; %d left out, in which the generator was the limit\n", args[1], args[0], units.Plural(pair.Rounds, "round"), pair.Invalid)
-	line := func(name string, r *stats.Comparison, verdict string) {
-		if r != nil {
-			fmt.Fprintf(people, "%-10s %s  %s .. %s  %s\n", name, units.Ratio(r.Median), units.Ratio(r.Lo), units.Ratio(r.Hi), verdict)
-		}
+	pair.Kind, pair.Schema, pair.Version, pair.Command, pair.Machine = load.PairKind, load.Schema, buildVersion(), append([]string{"lab"}, c.args...), machine.This()
+	if err := printed(people, report.Pair(pair)...); err != nil {
+		return fail(err)
 	}
-	line("P50", &pair.Median, pair.Median.Verdict.String())
-	line("P99", pair.Tail, "not judged")
-	line("requests/s", pair.Requests, "not judged")
 	return c.putJSON(f.json, pair)
 }

@@ -243,6 +243,13 @@ func TestTheReportInABrowser(t *testing.T) {
 			if n := value[int](b, `document.querySelectorAll("svg.frame").length`); n < 40 {
 				t.Errorf("%d frames of flame graphs", n)
 			}
+			// The verdicts are on top, before anything that has to be read or moved.
+			if bottom := value[float64](b, `document.querySelector("table.verdicts").getBoundingClientRect().bottom`); bottom > 900 && l.media == "" {
+				t.Errorf("the verdicts end %v pixels from the top", bottom)
+			}
+			if first := value[bool](b, `document.querySelector("table").classList.contains("verdicts")`); !first {
+				t.Error("the first table is not the one of the verdicts")
+			}
 			tools := value[bool](b, `document.querySelector(".flametools").checkVisibility()`)
 			if tools != (l.script && l.media == "") {
 				t.Errorf("tools of flame graphs are shown: %v", tools)

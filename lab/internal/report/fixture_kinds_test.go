@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/stats"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -202,6 +203,15 @@ func diagnosisFixture() *diagnose.Diagnosis {
 	}
 }
 
+// pairFixture is two targets of which the second takes a fifth longer.
+func pairFixture() *load.Pair {
+	ratios := []float64{1.2, 1.19, 1.21, 1.2, 1.18, 1.22, 1.2}
+	return &load.Pair{
+		Kind: load.PairKind, Schema: load.Schema, Command: []string{"lab", "load", "--compare"}, Machine: testMachine(),
+		Targets: [2]string{"127.0.0.1:1", "127.0.0.1:2"}, Rounds: len(ratios), Median: stats.Compare(ratios),
+	}
+}
+
 // written is a result as it stands in a file.
 func written(t testing.TB, result any) []byte {
 	t.Helper()
@@ -237,7 +247,7 @@ func everything(t testing.TB) []*Result {
 	return []*Result{
 		opened(t, "load.json", loadFixture(1, 1, 1)), opened(t, "load-2.json", loadFixture(1.4, 0.6, 2)), opened(t, "invalid.json", invalidLoad()),
 		opened(t, "matrix.json", matrixFixture(1, 1)), opened(t, "diagnosis.json", diagnosisFixture()),
-		opened(t, "bench.json", fixture()), opened(t, "bench-2.json", second),
+		opened(t, "bench.json", fixture()), opened(t, "bench-2.json", second), opened(t, "pair.json", pairFixture()),
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	KindLoad      = load.Kind
 	KindMatrix    = matrix.Kind
 	KindDiagnosis = diagnose.Kind
+	KindPair      = load.PairKind
 )
 
 // MaxFile is how large a results file may be, in bytes.
@@ -39,6 +40,7 @@ type Result struct {
 	Load      *load.Result
 	Matrix    *matrix.File
 	Diagnosis *diagnose.Diagnosis
+	Pair      *load.Pair
 
 	raw []byte
 }
@@ -102,6 +104,9 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 	case KindDiagnosis:
 		result.Diagnosis = new(diagnose.Diagnosis)
 		into, want, check = result.Diagnosis, diagnose.Schema, func() error { return checkDiagnosis(result.Diagnosis) }
+	case KindPair:
+		result.Pair = new(load.Pair)
+		into, want, check = result.Pair, load.Schema, func() error { return nil }
 	default:
 		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, result.Kind)
 	}
@@ -138,6 +143,8 @@ func (r *Result) origin() origin {
 		return origin{r.Load.Machine, r.Load.Command, r.Load.Version, r.Load.Started, r.Load.Interrupted}
 	case r.Matrix != nil:
 		return origin{r.Matrix.Machine, r.Matrix.Command, r.Matrix.Version, r.Matrix.Started, r.Matrix.Interrupted}
+	case r.Pair != nil:
+		return origin{r.Pair.Machine, r.Pair.Command, r.Pair.Version, r.Pair.Started, false}
 	}
 	return origin{r.Diagnosis.Machine, r.Diagnosis.Command, r.Diagnosis.Version, r.Diagnosis.Started, false}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -37,7 +38,7 @@ func WriteReport(w io.Writer, results []*Result) error {
 	if len(results) == 0 {
 		return errors.New("report: no results to make a page of")
 	}
-	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: inputs(results), Raw: rawResults(results)}
+	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: []document.Item{verdicts(results)}, Raw: rawResults(results)}
 	p.Sections = append(p.Sections, beside(results)...)
 	for i, r := range results {
 		section := &document.Section{ID: fmt.Sprintf("r%d", i+1), Title: r.Kind + ": " + r.Name, Level: 2}
@@ -48,6 +49,9 @@ func WriteReport(w io.Writer, results []*Result) error {
 		from := strings.Join(o.command, " ")
 		if o.version != "" {
 			from += "; version " + o.version
+		}
+		if !o.started.IsZero() {
+			from += "; " + o.started.Format(dateFormat)
 		}
 		section.Add(document.Note(from))
 		if o.interrupted {
@@ -60,6 +64,8 @@ func WriteReport(w io.Writer, results []*Result) error {
 			loadSection(section, r.Load)
 		case r.Matrix != nil:
 			matrixSection(section, r.Matrix)
+		case r.Pair != nil:
+			section.Add(Pair(r.Pair)...)
 		default:
 			diagnosisSection(section, r.Diagnosis)
 		}
@@ -69,85 +75,82 @@ func WriteReport(w io.Writer, results []*Result) error {
 	return p.Write(w)
 }
 
-// inputs lists the results.
-func inputs(results []*Result) []document.Item {
-	t := &document.Table{Columns: document.Columns("result", "of", "what", "when")}
-	for i := range t.Columns {
-		t.Columns[i].Left = true
-	}
+// verdicts has a line for each result: what came of it.
+func verdicts(results []*Result) document.Item {
+	t := &document.Table{Class: "verdicts", Columns: document.Columns("result", "verdict", "of what")}
+	t.Columns[1].Left, t.Columns[2].Left = true, true
 	for _, r := range results {
-		about := ""
+		verdict, about := document.Cell{}, ""
 		switch {
 		case r.Bench != nil:
-			about = fmt.Sprintf("%s, %s", units.Plural(len(r.Bench.Scenarios), "scenario"), r.Bench.Mode)
-		case r.Load != nil:
-			about = fmt.Sprintf("%s over %s, %s", sizesText(r.Load.Plan.Sizes), units.Plural(r.Load.Plan.Conns, "connection"), rateText(&r.Load.Plan))
-			if !r.Load.Valid {
-				about += ", INVALID"
+			verdict.Text = tallyText(r.Bench.Summaries())
+			if !Holds(r.Bench.Summaries()) {
+				verdict.Style = document.Bad
 			}
+			about = units.Plural(len(r.Bench.Scenarios), "scenario") + ", " + r.Bench.Mode
+		case r.Load != nil && !r.Load.Valid:
+			verdict = document.Cell{Text: "INVALID: " + load.Texts(r.Load.Reasons), Style: document.Bad}
+			about = planText(&r.Load.Plan)
+		case r.Load != nil:
+			if verdict.Text = units.Number(r.Load.IOPS) + " requests/s"; r.Load.Latency != nil {
+				verdict.Text += ", P99 " + units.Time(r.Load.Latency.P99)
+			}
+			about = planText(&r.Load.Plan)
 		case r.Matrix != nil:
-			about = r.Matrix.Title
+			verdict.Text, about = units.Plural(len(r.Matrix.Cells), "cell"), r.Matrix.Title
+			if n := len(r.Matrix.Knees); n > 0 {
+				verdict.Text += ", " + units.Plural(n, "knee")
+			}
+		case r.Pair != nil:
+			verdict, about = pairVerdict(r.Pair), "load on two targets"
 		default:
+			if verdict.Text = "nothing stands out"; len(r.Diagnosis.Findings) > 0 {
+				if f, ok := diagnose.First(r.Diagnosis.Findings); ok {
+					verdict = document.Cell{Text: "first: " + f.Rule, Style: document.Bold}
+				}
+			}
 			about = r.Diagnosis.Evidence.Workload
 		}
-		when := ""
-		if o := r.origin(); !o.started.IsZero() {
-			when = o.started.Format(dateFormat)
-		}
-		t.Add(r.Name, r.Kind, document.Clip(about, 100), when)
+		verdict.Text = document.Clip(verdict.Text, 120)
+		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Text: document.Clip(r.Name, 60)}, verdict, {Text: document.Clip(about, 100)}}})
 	}
-	return []document.Item{t}
+	return t
 }
 
-// machines has a column for each machine that results come from.
+// planText is a load's plan in a few words.
+func planText(p *load.Plan) string {
+	return fmt.Sprintf("%s over %s, %s", sizesText(p.Sizes), units.Plural(p.Conns, "connection"), rateText(p))
+}
+
+// machines lists where the results come from, and what differs.
 func machines(results []*Result) *document.Section {
+	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
 	var list []machine.Machine
 	for _, r := range results {
 		m := r.Machine()
-		if !slices.ContainsFunc(list, func(o machine.Machine) bool {
-			return len(machine.Differences(o, m)) == 0 && len(o.Facts()) >= len(m.Facts())
-		}) {
+		if !slices.ContainsFunc(list, func(o machine.Machine) bool { return len(machine.Differences(o, m)) == 0 }) {
 			list = append(list, m)
 		}
 	}
-	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
-	heads := []string{""}
-	var names []string
-	values := map[string][]string{}
-	for i, m := range list {
-		heads = append(heads, fmt.Sprintf("machine %d", i+1))
-		for _, f := range m.Facts() {
-			if values[f.Name] == nil {
-				names, values[f.Name] = append(names, f.Name), make([]string, len(list))
+	if len(list) > 1 {
+		section.Add(document.Fault("The results come from different machines", "or settings: figures of one say nothing about the other."))
+		t := &document.Table{Class: "facts", Columns: document.Columns("", "one", "another")}
+		for _, m := range list[1:] {
+			for _, d := range machine.Differences(list[0], m) {
+				t.Add(d.Name, d.A, d.B)
 			}
-			values[f.Name][i] = f.Value
 		}
+		section.Add(t)
 	}
-	if len(list) == 1 {
+	for _, m := range list {
 		facts := &document.Facts{}
-		for _, name := range names {
-			facts.Add(name, values[name][0])
+		for _, f := range m.Facts() {
+			facts.Add(f.Name, f.Value)
 		}
-		return section.Add(&document.Fold{Title: strings.Join(linesOf(list[0]), "; "), Items: []document.Item{facts}})
+		lines := m.Lines()
+		section.Add(&document.Fold{Title: strings.Join(lines[:], "; "), Items: []document.Item{facts}})
 	}
-	section.Title = "Machines"
-	section.Add(document.Fault("The results come from different machines", "or settings: figures of one say nothing about the other."))
-	t := &document.Table{Class: "facts", Columns: document.Columns(heads...)}
-	for _, name := range names {
-		row := document.Texts(append([]string{name}, values[name]...)...)
-		if slices.ContainsFunc(values[name], func(v string) bool { return v != values[name][0] }) {
-			for i := range row.Cells {
-				row.Cells[i].Style = document.Bad
-			}
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return section.Add(t)
-}
-
-func linesOf(m machine.Machine) []string {
-	lines := m.Lines()
-	return lines[:]
+	return section
 }
 
 // beside sets the first of each kind against the others, and all loads into one
@@ -167,7 +170,7 @@ func beside(results []*Result) []*document.Section {
 			firsts[r.Kind] = r
 			continue
 		}
-		if r.Kind == KindDiagnosis {
+		if r.Diagnosis != nil || r.Pair != nil {
 			continue
 		}
 		section := &document.Section{ID: fmt.Sprintf("beside%d", len(list)+1), Title: old.Name + " beside " + r.Name, Level: 2}
@@ -179,37 +182,9 @@ func beside(results []*Result) []*document.Section {
 		list = append(list, section)
 	}
 	if len(loads) > 1 {
-		list = append(list, &document.Section{ID: "loads", Title: "Loads side by side", Level: 2, Items: append([]document.Item{loadsTable(loads, names)}, loadCharts(loads, names)...)})
+		list = append(list, &document.Section{ID: "loads", Title: "Loads side by side", Level: 2, Items: loadCharts(loads, names)})
 	}
 	return list
-}
-
-// loadsTable has a column for each run.
-func loadsTable(loads []*load.Result, names []string) *document.Table {
-	t := &document.Table{Columns: document.Columns(append([]string{""}, names...)...)}
-	for _, row := range []struct {
-		name string
-		text func(r *load.Result) string
-	}{
-		{"throughput", func(r *load.Result) string { return units.Rate(r.Throughput) }},
-		{"requests", func(r *load.Result) string { return units.Number(r.IOPS) + "/s" }},
-		{"P50", func(r *load.Result) string { return units.Time(r.Latency.P50) }},
-		{"P99", func(r *load.Result) string { return units.Time(r.Latency.P99) }},
-		{"P99.9", func(r *load.Result) string { return units.Time(r.Latency.P999) }},
-		{"max", func(r *load.Result) string { return units.Time(r.Latency.Max) }},
-		{"CPU/request of the generator", func(r *load.Result) string { return units.Nanoseconds(r.Generator.CPUPerOp) }},
-	} {
-		cells := []string{row.name}
-		for _, r := range loads {
-			text := "INVALID"
-			if r.Valid && r.Latency != nil {
-				text = row.text(r)
-			}
-			cells = append(cells, text)
-		}
-		t.Add(cells...)
-	}
-	return t
 }
 
 // rawResults is a list of all results as they were read, for programs that

@@ -73,6 +73,8 @@ func (r *Result) Groups() []Group {
 		return []Group{loadGroup(r.Load)}
 	case r.Matrix != nil:
 		return matrixGroups(r.Matrix)
+	case r.Pair != nil:
+		return nil // its figures are ratios
 	}
 	d := r.Diagnosis
 	e := &d.Evidence

@@ -46,6 +46,16 @@ func (v Verdict) String() string {
 // MarshalText writes the code.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
+// UnmarshalText reads the code.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for *v = Same; *v <= Undecided; *v++ {
+		if v.String() == string(text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no verdict %q", text)
+}
+
 // A Comparison is the outcome of setting one variant against another.
 type Comparison struct {
 	Interval
