@@ -172,12 +172,15 @@ func (b *tab) painted(name string) {
 	}
 }
 
-// fits fails when the page is wider than the window.
+// fits fails when the page is wider than the window, or, on a phone, something in it has
+// to be moved sideways to be seen.
 func (b *tab) fits() {
 	b.t.Helper()
 	// What is too wide makes the window of a phone wider.
 	if w := value[string](b, fmt.Sprintf(`((width) => {
 		const root = document.documentElement;
+		const within = [...document.querySelectorAll("body *")].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "visible" && e.checkVisibility());
+		if (width < 500 && within.length > 0) return "within " + within.map((e) => e.scrollWidth + " of " + e.clientWidth + ": " + e.textContent.trim().slice(0, 60)).join("; ");
 		if (root.scrollWidth <= width) return "";
 		const wide = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > width + 1 && !e.closest(".wide"));
 		return root.scrollWidth + " of " + width + " pixels: " + wide.slice(0, 20).map((e) => e.tagName + "." + e.getAttribute("class") + " " + e.textContent.trim().slice(0, 30)).join("; ");

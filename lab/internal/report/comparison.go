@@ -17,7 +17,7 @@ func (c *Comparison) Items() []document.Item {
 	for _, d := range c.Doubts {
 		items = append(items, document.Fault("COMPARED ALL THE SAME", d))
 	}
-	t := &document.Table{Columns: document.Columns("what", "figure", "old", "new", "ratio", "95 %", "verdict")}
+	t := &document.Table{Class: "compare", Columns: document.Columns("what", "figure", "old", "new", "ratio", "95 %", "verdict")}
 	t.Columns[1].Left, t.Columns[6].Left = true, true
 	hidden := 0
 	for i := range c.Changes {
