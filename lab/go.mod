@@ -24,8 +24,11 @@ require (
 	golang.org/x/time v0.15.0
 )
 
+require golang.org/x/text v0.34.0 // indirect
+
 require (
 	github.com/armon/go-metrics v0.4.1 // indirect
+	github.com/coder/websocket v1.8.15
 	github.com/fatih/color v1.13.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/hashicorp/go-immutable-radix v1.3.0 // indirect
@@ -35,6 +38,7 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mattn/go-colorable v0.1.12 // indirect
 	github.com/mattn/go-isatty v0.0.14 // indirect
+	golang.org/x/net v0.51.0
 	golang.org/x/perf v0.0.0-20250813145418-2f7363a06fe1 // indirect
 )
 

@@ -42,9 +42,11 @@ func calibrate(ctx context.Context, plan load.Plan, self string, run runner) (*l
 	if err != nil && (ctx.Err() != nil || limited.Err() == nil) {
 		return nil, err
 	}
-	ceiling, err := findCeiling(ctx, plan, self, run)
-	if err != nil {
-		return nil, err
+	var ceiling Ceiling // unknown where the floor does not speak the target's protocol
+	if plan.Plain() {
+		if ceiling, err = findCeiling(ctx, plan, self, run); err != nil {
+			return nil, err
+		}
 	}
 	return &load.Calibration{
 		Timer: timer, LateAfter: lateAfter(timer), Loopback: loopback,

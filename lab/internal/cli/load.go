@@ -63,6 +63,9 @@ type loadFlags struct {
 	faults        []string
 	noCalibration bool
 	json          string
+	search        string
+	target        targetFlags
+	changed       func(flag string) bool // whether it was given
 }
 
 func (c loadCommand) command() *cobra.Command {
@@ -74,8 +77,12 @@ func (c loadCommand) command() *cobra.Command {
 		Long:    loadText,
 		Example: "  lab load --conns 64 --rate 20000 --duration 30s 127.0.0.1:7000",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if compare {
-				return c.runPair(f, args, cmd.Flags().Changed("duration"))
+			f.changed = cmd.Flags().Changed
+			switch {
+			case compare:
+				return c.runPair(f, args)
+			case f.search != "":
+				return c.runSearch(f, args)
 			}
 			return c.runLoad(f, args)
 		},
@@ -94,6 +101,8 @@ func (c loadCommand) command() *cobra.Command {
 	flags.StringArrayVar(&f.faults, "fault", nil, "be a bad client: a `fault`, slow=N:BYTES/s, reset=N or pause=FOR/EVERY")
 	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
 	flags.BoolVar(&compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")
+	flags.StringVar(&f.search, "search", "", "look for the highest rate at which a `limit` such as P99=5ms or P99.9=20ms holds, in steps of --duration")
+	f.defineTarget(flags)
 	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
 	return cmd
 }
@@ -118,6 +127,9 @@ func (f *loadFlags) check(args []string) error {
 		return fmt.Errorf("load: want one address, such as 127.0.0.1:7000, or several with commas between, got %q", args)
 	}
 	f.plan.Target = args[0]
+	if err := f.checkTarget(); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
 	if err := f.checkShape(); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}

@@ -15,14 +15,14 @@ import (
 const pairTime = time.Minute
 
 // runPair compares two targets.
-func (c loadCommand) runPair(f *loadFlags, args []string, given bool) error {
+func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
 	}
 	if err := f.check(args[:1]); err != nil {
 		return err
 	}
-	if !given {
+	if !f.changed("duration") {
 		f.plan.Duration = pairTime
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)

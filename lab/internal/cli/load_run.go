@@ -69,16 +69,13 @@ func reachable(ctx context.Context, p *load.Plan) error {
 	defer stop()
 	var errs []error
 	for _, target := range p.Targets() {
-		conn, err := load.Dial(ctx, target)
-		if err != nil {
+		if err := p.Reach(ctx, target); err != nil {
 			errs = append(errs, err)
-			continue
 		}
-		conn.Close()
 	}
 	// With --redial connections look for a target that is there.
 	if len(errs) > 0 && (!p.Redial || len(errs) == len(p.Targets())) {
-		return fmt.Errorf("load: %w", errs[0])
+		return errs[0]
 	}
 	if p.Pprof != "" {
 		if _, err := proc.MemStats(ctx, p.Pprof); err != nil {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 // Whatever threads take down, and in what order they get to it, the windows are
@@ -24,7 +26,7 @@ func TestRecordersTogetherAreOne(t *testing.T) {
 	}
 	for now := int64(0); now < int64(6*time.Second); now += rng.Int64N(int64(20 * time.Millisecond)) {
 		end := min(now, alone.end)
-		q := request{intended: now - rng.Int64N(1e9), size: 1 + rng.IntN(1000)}
+		q := request{intended: now - rng.Int64N(1e9), outcome: wire.Outcome{Payload: 1 + rng.IntN(1000)}}
 		q.sent = q.intended + (now-q.intended)/2
 		one.advance(end)
 		one.answered(now, &q)

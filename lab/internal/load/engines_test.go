@@ -301,15 +301,18 @@ func TestARunEndsWhileItIsDialling(t *testing.T) {
 		g := serve(t, "tcp", "127.0.0.1:0", echo)
 		p := short(engine, g.name())
 		p.Redial, p.Conns, p.Patience, p.Duration = true, 2, time.Minute, 300*time.Millisecond
-		e, err := bestEngine(&p)
+		targets, err := p.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := chooseEngine(&p, targets)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var dials atomic.Int64
 		dial := func(ctx context.Context, target string) (net.Conn, error) {
 			if dials.Add(1) <= 2 {
-				conn, err := Dial(ctx, target)
-				return conn, err
+				return new(net.Dialer).DialContext(ctx, "tcp", target)
 			}
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -19,15 +19,8 @@ import (
 // connections have no goroutines.
 type epoll struct{ threads int }
 
-// bestEngine is what a plan without an engine gets.
-func bestEngine(p *Plan) (engine, error) {
-	switch p.Engine {
-	case "portable":
-		return portable{}, nil
-	default:
-		return epoll{max(1, p.Threads)}, nil
-	}
-}
+// raw is the engine for targets of raw bytes.
+func raw(p *Plan) (engine, error) { return epoll{max(1, p.Threads)}, nil }
 
 func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
 	ctx, stop := context.WithCancelCause(outer)
@@ -177,6 +170,7 @@ func (p *poller) reconnected(ctx context.Context, d dialed) error {
 	peer, now := &p.peers[d.peer], p.now()
 	if d.err != nil {
 		if ctx.Err() != nil || now >= p.end {
+			p.abandon(peer.lane, p.recorder)
 			p.finish(peer)
 			return nil
 		}

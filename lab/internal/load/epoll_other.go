@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// bestEngine is what a plan without an engine gets.
-func bestEngine(p *Plan) (engine, error) {
+// raw is the engine for targets of raw bytes.
+func raw(p *Plan) (engine, error) {
 	if p.Engine == "epoll" {
 		return nil, fmt.Errorf("load: the engine epoll is for Linux: %w", errors.ErrUnsupported)
 	}

@@ -1,19 +1,23 @@
 package load
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 var (
 	// ErrAnswer is an answer that does not belong to the request.
-	ErrAnswer = errors.New("load: wrong answer")
+	ErrAnswer = wire.ErrReply
 	// ErrSilent is a target that has not answered within Plan.Patience.
 	ErrSilent = errors.New("load: no answer")
 	// ErrHungUp is a target that has ended a connection.
 	ErrHungUp = errors.New("load: the target ended the connection")
+	// errReopen is a connection that the target has ended by the rules of its
+	// protocol: the requests under way go to a new one.
+	errReopen = errors.New("load: the target wants another connection")
 )
 
 // never is a time after every run.
@@ -21,11 +25,12 @@ const never = math.MaxInt64
 
 // A request is a request under way. Times are nanoseconds since the run began.
 type request struct {
+	wire.Request
 	intended int64 // when it was due; in a closed loop, when it was sent
 	ideal    int64 // when a generator that is never late would have sent it
 	sent     int64
-	seq      uint64
-	size     int
+	length   int // bytes on the wire
+	outcome  wire.Outcome
 }
 
 // A lane holds the requests that one connection has to send and those that wait
@@ -33,8 +38,9 @@ type request struct {
 // by one goroutine at a time.
 type lane struct {
 	number   uint32
-	content  *content
-	verify   bool
+	speak    func() wire.Protocol // makes the protocol of a new connection
+	protocol wire.Protocol
+	reopen   bool // the target may end a connection between replies
 	depth    int
 	draw     func() int
 	schedule *schedule // nil in a closed loop
@@ -51,13 +57,12 @@ type lane struct {
 	unsent  int // how many of the newest have not been sent completely
 	off     int // bytes of the first of them that are gone
 	got     int // bytes of the oldest one's answer that have come
-	ack     [ackLen]byte
-	stamp   [stampLen]byte // to take sums with
+	served  int // answers on this connection
 }
 
-func newLane(p *Plan, c *content, number int) *lane {
+func newLane(p *Plan, number int, reopen bool, speak func() wire.Protocol) *lane {
 	l := &lane{
-		number: uint32(number), content: c, verify: p.Verify, depth: p.Depth,
+		number: uint32(number), speak: speak, protocol: speak(), reopen: reopen, depth: p.Depth,
 		draw: p.Sizes.Draw(p.Seed + uint64(number)), schedule: newSchedule(p, number),
 		flights: make([]request, p.Depth), free: make([]int64, p.Depth),
 	}
@@ -89,7 +94,8 @@ func (l *lane) next() int64 {
 func (l *lane) begin(now int64) (r *request, late int64) {
 	at := (l.first + l.count) % l.depth
 	r = &l.flights[at]
-	*r = request{intended: now, ideal: now, sent: now, seq: l.seq, size: l.size}
+	*r = request{Request: wire.Request{Conn: l.number, Seq: l.seq, Size: l.size}, intended: now, ideal: now, sent: now}
+	r.length = l.protocol.Len(&r.Request)
 	if l.schedule != nil {
 		r.intended = l.due
 		r.ideal = min(now, max(l.due, l.free[at], l.ready))
@@ -103,18 +109,21 @@ func (l *lane) begin(now int64) (r *request, late int64) {
 }
 
 // pending writes the bytes to send next into buf and returns them. For a long request
-// it returns the request's own bytes, borrowed. It returns none when nothing is due.
+// it returns the request's own bytes, borrowed until the next call. It returns none
+// when nothing is due.
 func (l *lane) pending(buf []byte) []byte {
 	n, off := 0, l.off
 	for i := l.count - l.unsent; i < l.count; i++ {
 		r := &l.flights[(l.first+i)%l.depth]
-		left := l.content.wire(r.size) - off
-		if n == 0 && left > len(buf) && off >= headLen {
-			return l.content.rest(r.size, off)
-		}
-		n += l.content.write(buf[n:], l.number, r.seq, r.size, off)
-		if n == len(buf) {
-			break
+		for off < r.length {
+			p := l.protocol.Bytes(&r.Request, off)
+			if n == 0 && len(p) >= len(buf) {
+				return p
+			}
+			k := copy(buf[n:], p)
+			if n, off = n+k, off+k; n == len(buf) {
+				return buf
+			}
 		}
 		off = 0
 	}
@@ -125,7 +134,7 @@ func (l *lane) pending(buf []byte) []byte {
 func (l *lane) gone(n int) {
 	for n > 0 {
 		r := &l.flights[(l.first+l.count-l.unsent)%l.depth]
-		left := l.content.wire(r.size) - l.off
+		left := r.length - l.off
 		if n < left {
 			l.off += n
 			return
@@ -140,39 +149,33 @@ func (l *lane) gone(n int) {
 // returns the rest, and whether the answer is complete: then the caller must call
 // answered.
 func (l *lane) take(p []byte) (rest []byte, whole bool, err error) {
-	if l.count == 0 {
+	if l.count == 0 || l.count == l.unsent && l.off == 0 {
 		return nil, false, fmt.Errorf("%w: %d bytes that were not asked for", ErrAnswer, len(p))
 	}
 	r := &l.flights[l.first]
-	length := l.content.answer(r.size)
-	n := min(len(p), length-l.got)
-	if sent := l.content.wire(r.size); !l.content.acked && l.count == l.unsent && l.got+n > l.off && l.off < sent {
-		return nil, false, fmt.Errorf("%w: %d bytes came back of a request of which %d were sent", ErrAnswer, l.got+n, l.off)
+	if r.Sent = r.length; l.count == l.unsent {
+		r.Sent = l.off
 	}
-	switch {
-	case l.content.acked:
-		copy(l.ack[l.got:], p[:n])
-	case l.verify:
-		if !l.content.matches(p[:n], l.number, r.seq, r.size, l.got) {
-			return nil, false, fmt.Errorf("%w: bytes %d to %d of what came back for request %d of connection %d are not what was sent",
-				ErrAnswer, l.got, l.got+n, r.seq, l.number)
-		}
-	case l.content.framed && l.got < lengthLen:
-		// Enough to notice that the two have lost step.
-		var h [lengthLen]byte
-		binary.BigEndian.PutUint32(h[:], uint32(r.size))
-		for i, b := range p[:min(n, lengthLen-l.got)] {
-			if b != h[l.got+i] {
-				return nil, false, fmt.Errorf("%w: another length than the %d bytes of request %d of connection %d", ErrAnswer, r.size, r.seq, l.number)
-			}
-		}
-	}
+	n, o, err := l.protocol.Reply(&r.Request, p)
 	l.got += n
-	return p[n:], l.got == length, nil
+	r.outcome = o
+	return p[n:], o.Done, err
 }
 
-// number is what the target acknowledged with, once an answer is whole.
-func (l *lane) acknowledged() uint64 { return binary.BigEndian.Uint64(l.ack[:]) }
+// ended reports whether the target, which has ended the connection, has completed
+// the oldest request's answer with it. Then the caller must call answered.
+func (l *lane) ended() bool {
+	if l.count == 0 {
+		return false
+	}
+	r := &l.flights[l.first]
+	r.outcome = l.protocol.End(&r.Request)
+	return r.outcome.Done
+}
+
+// reopens reports whether the target may end the connection now: between answers, and
+// not before the first. It may then have ended it before it saw the requests under way.
+func (l *lane) reopens() bool { return l.reopen && l.got == 0 && l.served > 0 }
 
 // answered takes the oldest request off, whose answer is whole.
 func (l *lane) answered(now int64) request {
@@ -181,6 +184,7 @@ func (l *lane) answered(now int64) request {
 	l.first = (l.first + 1) % l.depth
 	l.count--
 	l.got = 0
+	l.served++
 	return r
 }
 
@@ -188,10 +192,18 @@ func (l *lane) answered(now int64) request {
 // the lane sends on a new connection.
 func (l *lane) lost(now int64) (requests int) {
 	requests = l.count
-	l.first, l.count, l.unsent, l.off, l.got = 0, 0, 0, 0, 0
+	l.first, l.count = 0, 0
 	clear(l.free)
-	l.ready = now
+	l.again(now)
 	return requests
+}
+
+// again sends all requests under way once more, on a new connection. They stay due
+// when they were.
+func (l *lane) again(now int64) {
+	l.protocol = l.speak()
+	l.unsent, l.off, l.got, l.served = l.count, 0, 0, 0
+	l.ready = now
 }
 
 // missed returns how many requests were due before end and have not been sent.

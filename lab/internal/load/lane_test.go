@@ -9,24 +9,41 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
-// encoded is what a request is on the wire, put down independently of content.
-func encoded(c *content, conn uint32, seq uint64, size int) []byte {
+// encoded is a request of echo, frame or ack, put down independently of package wire:
+// of run, connection and request.
+func encoded(p *Plan, run, conn uint32, seq uint64, size int) []byte {
 	var stamp []byte
-	stamp = binary.BigEndian.AppendUint32(stamp, c.run)
+	stamp = binary.BigEndian.AppendUint32(stamp, run)
 	stamp = binary.BigEndian.AppendUint32(stamp, conn)
 	stamp = binary.BigEndian.AppendUint64(stamp, seq)
-	payload := bytes.Clone(c.random[:size])
+	var seed [32]byte
+	binary.BigEndian.PutUint64(seed[:], p.Seed)
+	payload := make([]byte, max(16, p.Sizes.Max))
+	rand.NewChaCha8(seed).Read(payload)
+	payload = payload[:size]
 	if size < 16 {
 		payload = stamp[16-size:]
 	} else {
 		copy(payload, stamp)
 	}
-	if !c.framed {
+	if p.Protocol == Echo {
 		return payload
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(size)), payload...)
+}
+
+// laneOf makes lane number of a plan.
+func laneOf(p *Plan, run uint32, number int) *lane {
+	t, err := wire.ParseTarget("127.0.0.1:1", &wire.Options{})
+	if err != nil {
+		panic(err)
+	}
+	content := wire.NewContent(p.Seed, run, p.Sizes.Max)
+	return newLane(p, number, false, func() wire.Protocol { return t.Protocol(string(p.Protocol), content, p.Verify) })
 }
 
 // Random histories of a lane are compared with a plain list. The lane sends the requests
@@ -43,10 +60,11 @@ func TestLaneHistories(t *testing.T) {
 		p.Verify = p.Protocol != Ack && rng.IntN(2) == 0
 		longest := []int{3, 30, 300, 5000}[rng.IntN(4)]
 		p.Sizes = Sizes{Min: 1, Max: longest}
-		c := newContent(&p, rng.Uint32())
-		l := newLane(&p, c, rng.IntN(100))
-		scratch := make([]byte, 1+rng.IntN(3000)+headLen)
-		var wire, answers, expected []byte // on its way; to come back; all that was begun and not sent
+		run := rng.Uint32()
+		l := laneOf(&p, run, rng.IntN(100))
+		wireLen := func(size int) int { return len(encoded(&p, 0, 0, 0, size)) }
+		scratch := make([]byte, 1+rng.IntN(3000))
+		var sentBytes, answers, expected []byte // on its way; to come back; all that was begun and not sent
 		begun, answered, now := 0, 0, int64(0)
 		var sent []request
 		for range 300 {
@@ -63,11 +81,11 @@ func TestLaneHistories(t *testing.T) {
 				if r.ideal != now {
 					t.Fatalf("history %d: a closed loop is late: %+v", history, *r)
 				}
-				if r.seq != uint64(begun) || r.sent != now || r.intended != now {
+				if r.Seq != uint64(begun) || r.sent != now || r.intended != now {
 					t.Fatalf("history %d: %+v at %d", history, *r, now)
 				}
 				sent = append(sent, *r)
-				expected = append(expected, encoded(c, l.number, r.seq, r.size)...)
+				expected = append(expected, encoded(&p, run, l.number, r.Seq, r.Size)...)
 				begun++
 			case 1:
 				got := l.pending(scratch)
@@ -75,24 +93,24 @@ func TestLaneHistories(t *testing.T) {
 					t.Fatalf("history %d: %d bytes pending of %d are not those that come next", history, len(got), len(expected))
 				}
 				n := rng.IntN(len(got) + 1)
-				wire = append(wire, got[:n]...)
+				sentBytes = append(sentBytes, got[:n]...)
 				expected = expected[n:]
 				l.gone(n)
 			case 2:
 				// The target answers one whole request.
 				size := -1
 				if len(sent) > answered {
-					size = sent[answered].size
+					size = sent[answered].Size
 				}
-				if size < 0 || len(answers) > 0 || len(wire) < c.wire(size) {
+				if size < 0 || len(answers) > 0 || len(sentBytes) < wireLen(size) {
 					continue
 				}
 				if p.Protocol == Ack {
 					answers = binary.BigEndian.AppendUint64(nil, uint64(answered)*7)
 				} else {
-					answers = bytes.Clone(wire[:c.wire(size)])
+					answers = bytes.Clone(sentBytes[:wireLen(size)])
 				}
-				wire = wire[c.wire(size):]
+				sentBytes = sentBytes[wireLen(size):]
 			case 3:
 				if len(answers) == 0 {
 					continue
@@ -104,10 +122,10 @@ func TestLaneHistories(t *testing.T) {
 				}
 				answers = answers[n:]
 				if whole {
-					if p.Protocol == Ack && l.acknowledged() != uint64(answered)*7 {
-						t.Fatalf("history %d: acknowledged as %d", history, l.acknowledged())
+					if p.Protocol == Ack && l.protocol.(wire.Acknowledger).Number() != uint64(answered)*7 {
+						t.Fatalf("history %d: acknowledged as %d", history, l.protocol.(wire.Acknowledger).Number())
 					}
-					if r := l.answered(now); r != sent[answered] {
+					if r := l.answered(now); r.Request.Seq != sent[answered].Seq || r.intended != sent[answered].intended || r.outcome.Payload != r.Size {
 						t.Fatalf("history %d: answered %+v, sent %+v", history, r, sent[answered])
 					}
 					answered++
@@ -136,12 +154,12 @@ func TestAnswersThatAreNone(t *testing.T) {
 	} {
 		p := Default()
 		p.Protocol, p.Verify = c.protocol, c.verify
-		l := newLane(&p, newContent(&p, 1), 0)
+		l := laneOf(&p, 1, 0)
 		l.begin(1)
-		wire := bytes.Clone(l.pending(make([]byte, 1000)))
-		l.gone(len(wire))
+		sent := bytes.Clone(l.pending(make([]byte, 1000)))
+		l.gone(len(sent))
 		var err error
-		for answer := c.change(wire); len(answer) > 0 && err == nil; {
+		for answer := c.change(sent); len(answer) > 0 && err == nil; {
 			var whole bool
 			if answer, whole, err = l.take(answer); whole {
 				l.answered(2)
@@ -156,14 +174,14 @@ func TestAnswersThatAreNone(t *testing.T) {
 func TestAnAnswerBeforeTheRequestIsNone(t *testing.T) {
 	p := Default()
 	p.Protocol = Echo
-	l := newLane(&p, newContent(&p, 1), 0)
+	l := laneOf(&p, 1, 0)
 	l.begin(1)
-	wire := bytes.Clone(l.pending(make([]byte, 1000)))
+	sent := bytes.Clone(l.pending(make([]byte, 1000)))
 	l.gone(60)
-	if _, _, err := l.take(wire[:60]); err != nil {
+	if _, _, err := l.take(sent[:60]); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := l.take(wire[60:61]); !errors.Is(err, ErrAnswer) {
+	if _, _, err := l.take(sent[60:61]); !errors.Is(err, ErrAnswer) {
 		t.Error(err)
 	}
 }
@@ -171,10 +189,11 @@ func TestAnAnswerBeforeTheRequestIsNone(t *testing.T) {
 func TestSumsAreThoseOfThePayload(t *testing.T) {
 	p := Default()
 	p.Sizes = OneSize(3000)
-	c := newContent(&p, 77)
+	p.Protocol = Ack
+	sums := laneOf(&p, 77, 5).protocol.(wire.Acknowledger)
 	for _, size := range []int{1, 7, 15, 16, 17, 128, 3000} {
-		payload := encoded(c, 5, 9, size)[lengthLen:]
-		if got, want := c.sum(new([stampLen]byte), 5, 9, size), crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli)); got != want {
+		payload := encoded(&p, 77, 5, 9, size)[4:]
+		if got, want := sums.Sum(&wire.Request{Conn: 5, Seq: 9, Size: size}), crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli)); got != want {
 			t.Errorf("%d bytes: %x, want %x", size, got, want)
 		}
 	}
@@ -185,7 +204,7 @@ func TestSumsAreThoseOfThePayload(t *testing.T) {
 func TestLateIsTheGeneratorsOwn(t *testing.T) {
 	p := Default()
 	p.Rate, p.Protocol = 1000, Echo
-	l := newLane(&p, newContent(&p, 1), 0)
+	l := laneOf(&p, 1, 0)
 	const ms = 1e6
 	if r, late := l.begin(0); late != 0 || r.intended != 0 {
 		t.Errorf("%+v, %d late", *r, late)
@@ -219,7 +238,7 @@ func TestADelayOfTheGeneratorIsPassedOn(t *testing.T) {
 	for _, depth := range []int{1, 3} {
 		p := Default()
 		p.Rate, p.Protocol, p.Depth = 1000, Echo, depth
-		l := newLane(&p, newContent(&p, 1), 0)
+		l := laneOf(&p, 1, 0)
 		const ms = 1e6
 		now, last := int64(50*ms), int64(math.MaxInt64)
 		for l.due < now {

@@ -1,11 +1,12 @@
 package load
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"net"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 // A Protocol is what a target answers.
@@ -26,10 +27,11 @@ const (
 // A Plan describes a load and its target. The comment of a field says what its zero
 // value means; Default fills fields in, Check does not.
 type Plan struct {
-	Target   string   `json:"target"` // host:port, or unix:PATH
-	Protocol Protocol `json:"protocol"`
-	Conns    int      `json:"conns"`
-	Sizes    Sizes    `json:"sizes"` // payload bytes of a request, without its length
+	Target   string       `json:"target"`   // host:port, unix:PATH, or a URL: see wire.ParseTarget
+	Protocol Protocol     `json:"protocol"` // where the target leaves it open
+	Requests wire.Options `json:"requests,omitzero"`
+	Conns    int          `json:"conns"`
+	Sizes    Sizes        `json:"sizes"` // payload bytes of a request, without its length
 	// Rate is how many requests (or, with RateBytes, payload bytes) are sent a
 	// second over all connections: an open loop, in which latency counts from the
 	// moment at which a request was due. 0 is a closed loop: a request is
@@ -96,23 +98,24 @@ func DefaultWindows() Windows {
 }
 
 // ErrPlan is a plan that cannot be carried out.
-var ErrPlan = errors.New("load")
+var ErrPlan = wire.ErrTarget
 
 // Check says what is wrong with a plan, as an ErrPlan.
 func (p *Plan) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrPlan, fmt.Sprintf(format, args...))
 	}
-	for _, target := range p.Targets() {
-		if path, ok := strings.CutPrefix(target, "unix:"); ok {
-			if path == "" {
-				return bad("%q names no path", target)
-			}
-			continue
+	targets, err := p.parse()
+	if err != nil {
+		return err
+	}
+	for _, t := range targets[1:] {
+		if !t.Alike(targets[0]) {
+			return bad("targets %q and %q differ in more than the host", targets[0].Name, t.Name)
 		}
-		if _, _, err := net.SplitHostPort(target); err != nil {
-			return bad("%q is no HOST:PORT and no unix:PATH", target)
-		}
+	}
+	if err := p.checkDrive(targets[0]); err != nil {
+		return err
 	}
 	w := p.Windows
 	f := p.Faults
@@ -158,13 +161,91 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// Targets returns the addresses; connection after connection goes to the next one.
-func (p *Plan) Targets() []string { return strings.Split(p.Target, ",") }
-
-// network splits a target into what net.Dial takes.
-func network(target string) (network, addr string) {
-	if path, ok := strings.CutPrefix(target, "unix:"); ok {
-		return "unix", path
+// Targets returns the addresses; connection after connection goes to the next one. A URL
+// may have commas itself: the next begins where a scheme does.
+func (p *Plan) Targets() []string {
+	var list []string
+	for part := range strings.SplitSeq(p.Target, ",") {
+		if n := len(list); n > 0 && wire.Scheme(list[0]) != "" && wire.Scheme(part) == "" {
+			list[n-1] += "," + part
+		} else {
+			list = append(list, part)
+		}
 	}
-	return "tcp", target
+	return list
+}
+
+// Speaks is the name of the protocol that the plan's requests have.
+func (p *Plan) Speaks() string {
+	switch scheme := wire.Scheme(p.Target); {
+	case p.Requests.Own != nil:
+		return "own"
+	case scheme != "" && scheme != "tcp" && scheme != "tcp+tls":
+		return scheme
+	}
+	return string(p.Protocol)
+}
+
+// HasSizes reports whether the sizes are those of what is sent or read.
+func (p *Plan) HasSizes() bool {
+	switch p.Speaks() {
+	case "http", "https", "own":
+		return false
+	case "redis", "rediss":
+		return p.Requests.Redis != nil && strings.Contains(strings.Join(p.Requests.Redis.Commands, " "), "{data}")
+	}
+	return true
+}
+
+// Plain reports whether requests are those of Protocol on connections without TLS.
+func (p *Plan) Plain() bool {
+	scheme := wire.Scheme(p.Target)
+	return p.Requests.Own == nil && (scheme == "" || scheme == "tcp")
+}
+
+// parse reads the targets. Errors are ErrPlan.
+func (p *Plan) parse() ([]*wire.Target, error) {
+	var list []*wire.Target
+	for _, text := range p.Targets() {
+		t, err := wire.ParseTarget(text, &p.Requests)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// checkDrive checks what the kind of target allows.
+func (p *Plan) checkDrive(t *wire.Target) error {
+	speaks := p.Speaks()
+	framed := speaks == string(p.Protocol)
+	switch {
+	case t.Drive != wire.Raw && p.Engine == "epoll":
+		return fmt.Errorf("%w: the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %s open", ErrPlan, t.Name)
+	case t.Drive == wire.Calls && (p.Faults.Any() || p.Redial):
+		return fmt.Errorf("%w: faults and redialling are not for HTTP/2 and files", ErrPlan)
+	case p.Verify && !framed && !t.Is("ws", "wss"):
+		return fmt.Errorf("%w: replies of %s cannot be verified", ErrPlan, speaks)
+	case p.AckFile != "" && !framed:
+		return fmt.Errorf("%w: acknowledgements are recorded with the protocol ack only", ErrPlan)
+	}
+	if f := p.Requests.File; f != nil {
+		return f.CheckBlocks(p.Sizes.Min, p.Sizes.Max, p.Sizes.Min != p.Sizes.Max && len(p.Sizes.Weights) == 0)
+	}
+	return nil
+}
+
+// Reach makes a connection to one of the plan's targets, as a run does, and closes it. Of a
+// file it does what ParseTarget does.
+func (p *Plan) Reach(ctx context.Context, target string) error {
+	t, err := wire.ParseTarget(target, &p.Requests)
+	if err != nil || t.Is("file") {
+		return err
+	}
+	conn, err := t.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }

@@ -211,11 +211,12 @@ func (p *poller) sweep(ctx context.Context, now int64) error {
 		l := peer.lane
 		switch {
 		case peer.done || peer.fd < 0 && now < p.end:
-		case now >= p.end && (peer.fd < 0 || p.done(l, now) && l.count == 0):
+		case now >= p.end && l.count == 0 && (peer.fd < 0 || p.done(l, now)):
 			p.finish(peer)
 		case l.count > 0 && now >= p.drained():
 			p.abandon(l, p.recorder)
 			p.finish(peer)
+		case peer.fd < 0: // a new connection for what is under way is being made
 		case l.count > 0 && now-max(peer.heard, l.flights[l.first].sent) >= int64(p.plan.Patience):
 			if err := p.broken(ctx, i, fmt.Errorf("%w for %v", ErrSilent, p.plan.Patience)); err != nil {
 				return err
@@ -282,7 +283,7 @@ func (p *poller) pump(peer *peer, now int64) error {
 	for !reset && l.next() <= now && !p.done(l, now) {
 		r, late := l.begin(now)
 		p.tally.count(p.session, r, late)
-		reset = p.plan.Faults.resets(r.seq)
+		reset = p.plan.Faults.resets(r.Seq)
 	}
 	for l.unsent > 0 {
 		b := l.pending(p.out)
@@ -294,6 +295,9 @@ func (p *poller) pump(peer *peer, now int64) error {
 		if errno == unix.EAGAIN {
 			peer.blocked = true
 			return nil
+		}
+		if errno != 0 && l.reopens() {
+			return errReopen
 		}
 		if errno != 0 {
 			return fmt.Errorf("%w: sending: %w", ErrHungUp, errno)
@@ -324,6 +328,8 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 		switch {
 		case errno == unix.EAGAIN:
 			return now, nil
+		case (errno != 0 || n == 0) && p.closed(peer, now):
+			return now, errReopen
 		case errno != 0:
 			return now, fmt.Errorf("%w: %w", ErrHungUp, errno)
 		case n == 0:
@@ -339,8 +345,8 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 			if err != nil {
 				return now, err
 			}
-			if whole {
-				p.answered(peer.lane, p.recorder, now)
+			if whole && p.complete(peer, now) {
+				return now, errReopen
 			}
 			b = rest
 		}
@@ -350,12 +356,41 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 	}
 }
 
+// complete records a complete answer, and reports whether it is the last on its
+// connection.
+func (p *poller) complete(peer *peer, now int64) (last bool) {
+	l := peer.lane
+	last = l.flights[l.first].outcome.Last
+	p.answered(l, p.recorder, now)
+	return last
+}
+
+// closed reports whether the target may have ended a connection, which it has.
+func (p *poller) closed(peer *peer, now int64) bool {
+	if peer.lane.ended() {
+		return p.complete(peer, now)
+	}
+	return peer.lane.reopens()
+}
+
 // broken ends a connection that has failed. It redials after a reset on purpose, or if
 // the plan has Redial; otherwise it returns err.
 func (p *poller) broken(ctx context.Context, number int, err error) error {
 	peer := &p.peers[number]
 	reset(peer.fd)
 	peer.fd = -1
+	if errors.Is(err, errReopen) {
+		now := p.now()
+		if peer.lane.count == 0 && p.done(peer.lane, now) {
+			p.finish(peer)
+			return nil
+		}
+		peer.lane.again(now)
+		peer.turn-- // the same target
+		p.redials.Add(1)
+		p.redial(ctx, number, 0)
+		return nil
+	}
 	lost := peer.lane.lost(p.now())
 	switch {
 	case errors.Is(err, errReset):

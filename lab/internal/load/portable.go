@@ -7,32 +7,20 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 // portable is the engine over package net: two goroutines for each connection.
 // It runs everywhere, and on the time of a testing/synctest bubble.
 type portable struct{}
 
-// A crew is the state that all clients of a portable run share.
-type crew struct {
-	*session
-	stop context.CancelCauseFunc
-
-	mu       sync.Mutex // of both below
-	recorder *recorder
-	tally    tally
-}
-
 func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	c := &crew{session: s, stop: stop, recorder: newRecorder(s.board, s.plan)}
-	before, _ := proc.Read(0)
+	c := newWorkers(s, stop)
 	clients := make([]*client, 0, len(lanes))
 	fail := func(err error) (tally, []*recorder, error) {
 		for _, made := range clients {
@@ -45,7 +33,7 @@ func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []
 		if err != nil {
 			return fail(fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err))
 		}
-		cl := &client{crew: c, lane: l, conn: conn, turn: i}
+		cl := &client{workers: c, lane: l, conn: conn, turn: i}
 		cl.changed.L = &cl.mu
 		clients = append(clients, cl)
 	}
@@ -59,42 +47,13 @@ func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []
 	}
 	serving.Wait()
 	ticking.Wait()
-	c.recorder.advance(min(s.now(), s.end))
-	if after, err := proc.Read(0); err == nil {
-		spent := before.To(after)
-		c.tally.busy = spent.CPU.Seconds() / (time.Since(s.base).Seconds() * float64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
-	}
-	var err error
-	if outer.Err() == nil {
-		err = context.Cause(ctx)
-	}
-	return c.tally, []*recorder{c.recorder}, err
-}
-
-// tick ends windows without events, until the end of the time measured.
-func (c *crew) tick(ctx context.Context) {
-	for {
-		c.mu.Lock()
-		now := c.now()
-		next := c.recorder.advance(min(now, c.end))
-		c.mu.Unlock()
-		if now >= c.end {
-			return
-		}
-		timer := time.NewTimer(time.Duration(min(next, c.end) - now))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
+	return c.finish(outer, ctx)
 }
 
 // A client is one connection and its lane. One goroutine writes and one reads; mu
 // guards the lane, which both use.
 type client struct {
-	*crew
+	*workers
 	turn int // of the targets
 	buf  [16 << 10]byte
 
@@ -115,7 +74,17 @@ func (c *client) run(ctx context.Context) {
 		if c.conn != nil {
 			before := c.lane.seq
 			err := c.use(ctx)
-			lost := c.lost()
+			lost := 0
+			if errors.Is(err, errReopen) {
+				if c.lane.count == 0 && c.done(c.lane, c.now()) {
+					c.giveUp()
+					return
+				}
+				c.lane.again(c.now())
+				c.turn-- // the same target
+			} else {
+				lost = c.lost()
+			}
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -123,7 +92,7 @@ func (c *client) run(ctx context.Context) {
 				tries = 0
 			}
 			switch {
-			case errors.Is(err, errReset):
+			case errors.Is(err, errReset), errors.Is(err, errReopen):
 			case c.plan.Redial:
 				c.fault(err, lost)
 			default:
@@ -134,11 +103,16 @@ func (c *client) run(ctx context.Context) {
 			c.redials.Add(1)
 		}
 		c.turn++
-		inTime, stop := context.WithTimeout(ctx, time.Duration(c.end-c.now())) // there is nothing to send later
+		last := c.end // there is nothing to send later
+		if c.lane.count > 0 {
+			last = c.drained()
+		}
+		inTime, stop := context.WithTimeout(ctx, time.Duration(last-c.now()))
 		conn, err := c.connect(inTime, c.turn)
 		stop()
 		if err != nil {
 			if ctx.Err() != nil || c.now() >= c.end {
+				c.giveUp()
 				return
 			}
 			c.fault(err, 1)
@@ -215,8 +189,11 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 		if err := c.write(now); err != nil {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.broken != nil {
+			switch {
+			case c.broken != nil:
 				return c.broken // the reader's error says more
+			case c.lane.reopens() && !errors.Is(err, errReset):
+				return errReopen
 			}
 			return err
 		}
@@ -229,10 +206,10 @@ func (c *client) write(now int64) error {
 	reset := false
 	for !reset && c.lane.next() <= now && !c.done(c.lane, now) {
 		r, late := c.lane.begin(now)
-		reset = c.plan.Faults.resets(r.seq)
-		c.crew.mu.Lock()
+		reset = c.plan.Faults.resets(r.Seq)
+		c.workers.mu.Lock()
 		c.tally.count(c.session, r, late)
-		c.crew.mu.Unlock()
+		c.workers.mu.Unlock()
 	}
 	c.mu.Unlock()
 	c.conn.SetWriteDeadline(time.Now().Add(c.plan.Patience))
@@ -276,11 +253,16 @@ func (c *client) drain() error {
 	if c.lane.count > 0 && c.broken != nil {
 		return c.broken
 	}
-	c.crew.mu.Lock()
-	defer c.crew.mu.Unlock()
+	c.giveUp()
+	return nil
+}
+
+// giveUp counts what has not been answered, and what has not been sent.
+func (c *client) giveUp() {
+	c.workers.mu.Lock()
+	defer c.workers.mu.Unlock()
 	c.abandon(c.lane, c.recorder)
 	c.tally.missed += c.lane.missed(c.end, c.plan)
-	return nil
 }
 
 // abandon records the requests of a lane that will never be answered.
@@ -332,6 +314,8 @@ func (c *client) receive(ctx context.Context) error {
 			if silent {
 				return fmt.Errorf("%w for %v", ErrSilent, c.plan.Patience)
 			}
+		case c.closed(now):
+			return errReopen
 		case err == io.EOF:
 			return ErrHungUp
 		default:
@@ -353,26 +337,41 @@ func (c *client) take(p []byte, now int64) error {
 		if err != nil {
 			return err
 		}
-		if whole {
-			c.crew.mu.Lock()
-			c.answered(c.lane, c.recorder, now)
-			c.crew.mu.Unlock()
+		if whole && c.complete(now) {
+			return errReopen
 		}
 		p = rest
 	}
 	return nil
 }
 
+// complete records a complete answer, with mu held, and reports whether it is the last
+// on its connection.
+func (c *client) complete(now int64) (last bool) {
+	last = c.lane.flights[c.lane.first].outcome.Last
+	c.workers.mu.Lock()
+	defer c.workers.mu.Unlock()
+	c.answered(c.lane, c.recorder, now)
+	return last
+}
+
+// closed reports whether the target may have ended the connection, which it has.
+func (c *client) closed(now int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lane.ended() {
+		return c.complete(now)
+	}
+	return c.lane.reopens()
+}
+
 // answered records a complete answer.
 func (s *session) answered(l *lane, r *recorder, now int64) {
-	number := uint64(0)
 	if s.acks != nil {
-		number = l.acknowledged()
+		a, r := l.protocol.(wire.Acknowledger), &l.flights[l.first] // by Plan.Check
+		s.acks.append(a.Number(), a.Sum(&r.Request), r.Size)
 	}
 	q := l.answered(now)
-	if s.acks != nil {
-		s.acks.append(number, l.content.sum(&l.stamp, l.number, q.seq, q.size), q.size)
-	}
 	r.advance(min(now, s.end))
 	r.answered(now, &q)
 }

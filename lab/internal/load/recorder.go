@@ -17,6 +17,9 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 	h.RecordValue(min(max(ns, 1), int64(longest)))
 }
 
+// mostClasses is how many classes of replies a target has at most.
+const mostClasses = 8
+
 // A recorder records what one engine thread sees, and belongs to that thread. The board
 // aggregates what all threads see.
 type recorder struct {
@@ -37,6 +40,7 @@ type recorder struct {
 
 	warm            uint64 // requests answered before the time measured
 	requests, bytes uint64 // answered within it
+	classes         [mostClasses]uint64
 }
 
 func newRecorder(b *board, p *Plan) *recorder {
@@ -59,14 +63,15 @@ func (r *recorder) answered(now int64, q *request) {
 	}
 	if now >= b.start || r.secondEnd <= b.start {
 		r.second.Requests++
-		r.second.Bytes += uint64(q.size)
+		r.second.Bytes += uint64(q.outcome.Payload)
 	}
 	if now < b.start {
 		r.warm++
 	}
 	if now >= b.start && now < b.end {
 		r.requests++
-		r.bytes += uint64(q.size)
+		r.bytes += uint64(q.outcome.Payload)
+		r.classes[q.outcome.Class]++
 		record(r.window, now-q.intended)
 	}
 }

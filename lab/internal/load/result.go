@@ -39,8 +39,9 @@ type Result struct {
 	Error    string        `json:"error,omitempty"` // the first of them
 	Redials  uint64        `json:"redials,omitempty"`
 
-	IOPS       float64 `json:"iops"`       // requests a second
-	Throughput float64 `json:"throughput"` // payload bytes a second
+	Replies    []Replies `json:"replies,omitempty"` // by class, where the target has several
+	IOPS       float64   `json:"iops"`              // requests a second
+	Throughput float64   `json:"throughput"`        // payload bytes a second
 
 	// Late is the share of sends that the generator itself made late, by more than
 	// LateAfter, although there was room for them; Shortfall the share of those due that were
@@ -62,6 +63,13 @@ type Result struct {
 
 	Generator Use  `json:"generator"`
 	Target    *Use `json:"target,omitempty"` // with Plan.PID or Plan.Pprof
+}
+
+// Replies are those of one class, such as 2xx, that came within the time measured.
+type Replies struct {
+	Class  string `json:"class"`
+	Count  uint64 `json:"count"`
+	Failed bool   `json:"failed,omitempty"` // they are failures
 }
 
 // A Distribution is what a histogram of times says; precise to 3 digits.
@@ -136,6 +144,6 @@ type Calibration struct {
 	Timer      Distribution  `json:"timer"`                 // how late a sleep of 1 ms ends
 	LateAfter  time.Duration `json:"late_after_ns"`         // the timer's error that sends are allowed: its P99, at least 1 ms
 	Loopback   Distribution  `json:"loopback"`              // a round trip of 64 bytes on one loopback connection, both ends blocking
-	Ceiling    float64       `json:"ceiling"`               // requests a second of this plan against a target that does nothing but answer
+	Ceiling    float64       `json:"ceiling"`               // requests a second of this plan against a target that does nothing but answer; 0 if unknown
 	CeilingCPU float64       `json:"ceiling_cpu_ns_per_op"` // of the generator then
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 // Progress is how far a run is.
@@ -27,29 +29,37 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) 
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	e, err := bestEngine(&p)
+	targets, err := p.parse()
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, p, e, Dial, progress)
+	e, err := chooseEngine(&p, targets)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, p, e, nil, progress)
 }
 
 // defaultLate is how late a send may be unless the plan says otherwise.
 const defaultLate = time.Millisecond
 
-// run is Run with an engine and a way to make connections.
+// run is Run with an engine and, unless it is nil, another way to make connections.
 func run(ctx context.Context, p Plan, e engine, dial func(context.Context, string) (net.Conn, error), progress func(Progress)) (*Result, error) {
 	if p.LateAfter == 0 {
 		p.LateAfter = defaultLate
 	}
+	targets, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
 	s := &session{
-		plan: &p, content: newContent(&p, rand.Uint32()), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
+		plan: &p, targets: targets, content: wire.NewContent(p.Seed, rand.Uint32(), p.Sizes.Max), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
 		late: int64(p.LateAfter), board: newBoard(&p, 1), dial: dial,
 	}
 	s.board.errors = s.failed.Load
 	lanes := make([]*lane, p.Conns)
 	for i := range lanes {
-		lanes[i] = newLane(&p, s.content, i)
+		lanes[i] = s.lane(i)
 	}
 	m := newMeter(s)
 	told := s.tell(progress)
@@ -127,8 +137,16 @@ func (s *session) result(t tally, recorders []*recorder, err error) *Result {
 		}
 		sum.requests += other.requests
 		sum.bytes += other.bytes
+		for i, n := range other.classes {
+			sum.classes[i] += n
+		}
 	}
 	r.Requests, r.Bytes = sum.requests, sum.bytes
+	for i, class := range s.targets[0].Classes {
+		if n := sum.classes[i]; n > 0 {
+			r.Replies = append(r.Replies, Replies{class.Name, n, class.Failed})
+		}
+	}
 	if measured > 0 {
 		r.IOPS = float64(r.Requests) / measured.Seconds()
 		r.Throughput = float64(r.Bytes) / measured.Seconds()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/lab/internal/sink/acked"
 )
 
@@ -17,15 +18,16 @@ import (
 // since base.
 type session struct {
 	plan    *Plan
-	content *content
+	targets []*wire.Target
+	content *wire.Content
 	base    time.Time
 	start   int64 // of what is measured
 	end     int64
 	late    int64 // how late a send may be
 	board   *board
-	dial    func(ctx context.Context, target string) (net.Conn, error)
-	acks    *ackFile // nil without one, and before the session begins
-	begun   func()   // called when the time begins to count
+	dial    func(ctx context.Context, target string) (net.Conn, error) // nil for the targets' own
+	acks    *ackFile                                                   // nil without one, and before the session begins
+	begun   func()                                                     // called when the time begins to count
 
 	redials atomic.Uint64
 	failed  atomic.Uint64
@@ -78,18 +80,21 @@ func (s *session) firstFault() error {
 
 // connect makes a connection to target number turn, modulo the number of targets.
 func (s *session) connect(ctx context.Context, turn int) (net.Conn, error) {
-	targets := s.plan.Targets()
 	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
 	defer stop()
-	return s.dial(ctx, targets[turn%len(targets)])
+	target := s.targets[turn%len(s.targets)]
+	if s.dial != nil {
+		return s.dial(ctx, target.Name)
+	}
+	return target.Dial(ctx)
 }
 
-// Dial makes a connection to one of a plan's targets, HOST:PORT or unix:PATH, as a run
-// does.
-func Dial(ctx context.Context, target string) (net.Conn, error) {
-	where, addr := network(target)
-	var d net.Dialer
-	return d.DialContext(ctx, where, addr)
+// lane returns the lane of a connection.
+func (s *session) lane(number int) *lane {
+	target := s.targets[number%len(s.targets)]
+	return newLane(s.plan, number, target.Reopen, func() wire.Protocol {
+		return target.Protocol(string(s.plan.Protocol), s.content, s.plan.Verify)
+	})
 }
 
 // Delay before a failed connection is tried again, doubled each time.
@@ -154,13 +159,6 @@ func (s *session) done(l *lane, now int64) bool {
 		all /= s.plan.Sizes.Mean()
 	}
 	return l.missed(s.end, s.plan) > max(1, tolerable*all)
-}
-
-// An engine moves the bytes of a session's lanes until it is over.
-type engine interface {
-	// run returns when all lanes are done, when ctx is done, or when the session
-	// cannot continue, with the reason.
-	run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error)
 }
 
 // An ackFile records acknowledgements, for acked.Read. Its methods may be called from

@@ -17,6 +17,7 @@ const (
 	NothingAnswered Code = "nothing-answered"   // within the time measured
 	TargetFailed    Code = "target-failed"      // a request or a connection
 	TargetBehind    Code = "target-behind"      // it does not take the rate
+	RepliesFailed   Code = "replies-failed"     // it says that it could not
 	GeneratorLate   Code = "generator-late"     // it does not keep the rate
 	GeneratorFull   Code = "generator-at-limit" // it was out of CPU
 )
@@ -59,6 +60,9 @@ func (s *session) judge(r *Result) {
 	if r.Errors > 0 && !s.plan.Redial {
 		invalid(TargetFailed, "the target failed: %s", r.Error)
 	}
+	if failed := r.failedShare(); failed > tolerable {
+		invalid(RepliesFailed, "%.1f %% of the replies are failures: the latency is not that of what was asked for", 100*failed)
+	}
 	// Sends that are late or missing because of the plan's Faults do not make the run
 	// invalid.
 	if !s.plan.Faults.Any() {
@@ -76,6 +80,17 @@ func (s *session) judge(r *Result) {
 	if r.Valid = len(r.Reasons) == 0; !r.Valid {
 		r.Latency, r.Service, r.P99s, r.Due, r.Jitters, r.Jitter = nil, nil, nil, nil, nil, 0
 	}
+}
+
+// failedShare is the share of replies whose class is a failure.
+func (r *Result) failedShare() float64 {
+	failed := uint64(0)
+	for _, c := range r.Replies {
+		if c.Failed {
+			failed += c.Count
+		}
+	}
+	return float64(failed) / float64(max(1, r.Requests))
 }
 
 // rateText is a plan's rate in words.

@@ -12,7 +12,15 @@ import (
 
 // LoadHead says what a run does.
 func LoadHead(p *load.Plan) []document.Item {
-	head := fmt.Sprintf("%s %s: %s, %s, %s", p.Protocol, p.Target, units.Plural(p.Conns, "connection"), sizesText(p.Sizes), rateText(p))
+	head := p.Target
+	if p.Plain() {
+		head = string(p.Protocol) + " " + head
+	}
+	head += ": " + units.Plural(p.Conns, "connection")
+	if p.HasSizes() {
+		head += ", " + sizesText(p.Sizes)
+	}
+	head += ", " + rateText(p)
 	f := &document.Facts{}
 	f.Add("faults", faultsText(p.Faults))
 	return []document.Item{document.Say(head), f}
@@ -74,7 +82,9 @@ func LoadCalibration(c *load.Calibration, p *load.Plan) []document.Item {
 	f := &document.Facts{}
 	f.Add("timers", fmt.Sprintf("end %s late, P99 %s: a send is late after %s", units.Time(c.Timer.P50), units.Time(c.Timer.P99), units.Time(c.LateAfter)))
 	f.Add("loopback", fmt.Sprintf("a round trip of 64 B takes %s, P99 %s", units.Time(c.Loopback.P50), units.Time(c.Loopback.P99)))
-	f.Add("ceiling", fmt.Sprintf("the generator reaches %s requests/s, at %s of CPU each", units.Number(c.Ceiling), units.Nanoseconds(c.CeilingCPU)))
+	if c.Ceiling > 0 {
+		f.Add("ceiling", fmt.Sprintf("the generator reaches %s requests/s, at %s of CPU each", units.Number(c.Ceiling), units.Nanoseconds(c.CeilingCPU)))
+	}
 	items := []document.Item{f}
 	if c.Timer.P99 > unfit {
 		items = append(items, document.Note("Waits that end so late say that something else keeps the machine busy."))
@@ -102,6 +112,9 @@ func LoadResult(r *load.Result) []document.Item {
 	f := &document.Facts{}
 	f.Add("throughput", units.Rate(r.Throughput)+" of payload"+windowRange(r))
 	f.Add("requests", fmt.Sprintf("%s/s, %s answered in %s", units.Number(r.IOPS), units.Count(r.Requests), units.Time(r.Measured)))
+	if len(r.Replies) > 0 {
+		f.Add("replies", repliesText(r))
+	}
 	if r.Errors > 0 {
 		f.Add("errors", units.Count(r.Errors)+", the first: "+r.Error)
 	}
@@ -130,6 +143,19 @@ func LoadResult(r *load.Result) []document.Item {
 		add(use(r)...)
 	}
 	return items
+}
+
+// repliesText says how many replies there were of each class.
+func repliesText(r *load.Result) string {
+	var list []string
+	for _, c := range r.Replies {
+		text := c.Class + " " + units.Count(c.Count)
+		if c.Failed {
+			text += " (" + units.Percent(float64(c.Count)/float64(max(1, r.Requests))) + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
 }
 
 // windowRange says how far the windows of the time series lie apart.
@@ -192,6 +218,7 @@ func doubtful(late float64) string {
 // advice is what to try, by why a run is invalid.
 var advice = map[load.Code]string{
 	load.TargetBehind:    "a lower --rate, more --conns or a greater --iodepth",
+	load.RepliesFailed:   "what the target logs; whether the requests are what it wants",
 	load.GeneratorLate:   "a lower --rate, more --threads, or the generator on a processor or machine of its own",
 	load.GeneratorFull:   "more --threads, a lower --rate, fewer --conns, or the generator on a processor or machine of its own",
 	load.EndedEarly:      "a longer run, or a shorter --warmup",

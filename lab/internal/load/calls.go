@@ -1,0 +1,136 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
+)
+
+// calls is the engine for targets whose requests are calls, such as HTTP/2 and files:
+// Plan.Depth goroutines for each connection, which carry out one request at a time.
+type calls struct{}
+
+// A caller is a connection and the requests that its workers share.
+type caller struct {
+	wire.Caller
+	mu   sync.Mutex
+	lane *lane // only what it draws and when: it keeps no request under way
+}
+
+func (calls) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+	ctx, stop := context.WithCancelCause(outer)
+	defer stop(nil)
+	remove, err := s.targets[0].Prepare(ctx)
+	if err != nil {
+		return tally{}, nil, err
+	}
+	defer remove() // what cannot be removed stays: the figures are not worse for it
+	c := newWorkers(s, stop)
+	var callers []*caller
+	defer func() {
+		for _, made := range callers {
+			made.Close()
+		}
+	}()
+	for i, l := range lanes {
+		made, err := s.targets[i%len(s.targets)].Caller(ctx, s.plan.Patience)
+		if err != nil {
+			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err)
+		}
+		callers = append(callers, &caller{Caller: made, lane: l})
+	}
+	if err := s.begin(); err != nil {
+		return tally{}, nil, err
+	}
+	var ticking, working sync.WaitGroup
+	ticking.Go(func() { c.tick(ctx) })
+	for _, to := range callers {
+		for range s.plan.Depth {
+			working.Go(func() { c.work(ctx, to) })
+		}
+	}
+	working.Wait()
+	for _, to := range callers {
+		c.tally.missed += to.lane.missed(s.end, s.plan)
+	}
+	ticking.Wait()
+	return c.finish(outer, ctx)
+}
+
+// work carries out requests, one at a time, until there are no more.
+func (c *workers) work(ctx context.Context, to *caller) {
+	for ctx.Err() == nil {
+		to.mu.Lock()
+		free := c.now()
+		if c.done(to.lane, free) {
+			to.mu.Unlock()
+			return
+		}
+		r := to.lane.draws(free)
+		to.mu.Unlock()
+		if r.intended > free && !pause(ctx, time.Duration(r.intended-free)) {
+			return
+		}
+		r.sent = c.now()
+		r.ideal = max(r.intended, free)
+		if to.lane.schedule == nil {
+			r.intended, r.ideal = r.sent, r.sent
+		}
+		if err := c.call(ctx, to, &r); err != nil {
+			return
+		}
+	}
+}
+
+// call carries out one request and records it.
+func (c *workers) call(ctx context.Context, to *caller, r *request) (err error) {
+	r.outcome, err = to.Call(ctx, &r.Request)
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tally.count(c.session, r, r.sent-r.ideal)
+	c.recorder.advance(min(now, c.end))
+	if err == nil {
+		c.recorder.answered(now, r)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return err // interrupted, or another one has failed
+	}
+	c.recorder.unanswered(now, r)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w for %v", ErrSilent, time.Duration(now-r.sent).Round(time.Millisecond))
+	}
+	c.fault(err, 1)
+	if now < c.end {
+		c.stop(err)
+	}
+	return err
+}
+
+// draws returns the next request, which the lane does not keep.
+func (l *lane) draws(now int64) request {
+	r := request{Request: wire.Request{Conn: l.number, Seq: l.seq, Size: l.size}, intended: now}
+	if l.schedule != nil {
+		r.intended = l.due
+	}
+	l.seq++
+	l.plan()
+	return r
+}
+
+// pause waits; it returns false when ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

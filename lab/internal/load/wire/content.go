@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"math/rand/v2"
+)
+
+const (
+	lengthLen = 4  // of the length before a payload
+	stampLen  = 16 // of the start of a payload, unique for each: see Content
+)
+
+// Content makes payloads. Each begins with a stamp: 4 bytes for the run, 4 for the
+// connection and 8 for the request, big-endian; a shorter payload has the last bytes
+// of the stamp. Behind the stamp all payloads have the same random bytes at the same
+// offsets, so that only the stamp is made for each request. A Content is immutable,
+// and may be used from any goroutine.
+type Content struct {
+	run    uint32
+	random []byte // as long as the longest payload
+}
+
+// NewContent makes payloads of at most longest bytes.
+func NewContent(seed uint64, run uint32, longest int) *Content {
+	c := &Content{run: run, random: make([]byte, max(stampLen, longest))}
+	var key [32]byte
+	binary.BigEndian.PutUint64(key[:], seed)
+	rand.NewChaCha8(key).Read(c.random)
+	return c
+}
+
+// stamp writes a stamp to s and returns what of it a payload has.
+func (c *Content) stamp(s *[stampLen]byte, r *Request) []byte {
+	binary.BigEndian.PutUint32(s[:], c.run)
+	binary.BigEndian.PutUint32(s[4:], r.Conn)
+	binary.BigEndian.PutUint64(s[8:], r.Seq)
+	return s[stampLen-min(r.Size, stampLen):]
+}
+
+// Append appends the payload of a request to dst.
+func (c *Content) Append(dst []byte, r *Request) []byte {
+	var s [stampLen]byte
+	dst = append(dst, c.stamp(&s, r)...)
+	return append(dst, c.random[min(r.Size, stampLen):r.Size]...)
+}
+
+// A framed is a payload, behind a 4-byte big-endian length or alone.
+type framed struct {
+	closed
+	*Content
+	before int // bytes before the payload: lengthLen, or none
+	head   [lengthLen + stampLen]byte
+	stamps [stampLen]byte
+}
+
+func (f *framed) Len(r *Request) int { return f.before + r.Size }
+
+func (f *framed) Bytes(r *Request, off int) []byte {
+	if head := f.start(r); off < len(head) {
+		return head[off:]
+	}
+	return f.random[off-f.before : r.Size]
+}
+
+// start returns the bytes of a request that differ between requests.
+func (f *framed) start(r *Request) []byte {
+	head := f.head[:0]
+	if f.before > 0 {
+		head = binary.BigEndian.AppendUint32(head, uint32(r.Size))
+	}
+	return append(head, f.stamp(&f.stamps, r)...)
+}
+
+// matches reports whether p equals the bytes of a request from offset off on.
+func (f *framed) matches(r *Request, p []byte, off int) bool {
+	if head := f.start(r); off < len(head) {
+		n := min(len(p), len(head)-off)
+		if !bytes.Equal(p[:n], head[off:off+n]) {
+			return false
+		}
+		p, off = p[n:], off+n
+	}
+	return len(p) == 0 || bytes.Equal(p, f.random[off-f.before:][:len(p)])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Sum is the CRC-32C of a request's payload.
+func (f *framed) Sum(r *Request) uint32 {
+	sum := crc32.Update(0, castagnoli, f.stamp(&f.stamps, r))
+	if r.Size > stampLen {
+		sum = crc32.Update(sum, castagnoli, f.random[stampLen:r.Size])
+	}
+	return sum
+}

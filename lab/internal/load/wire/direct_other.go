@@ -1,0 +1,5 @@
+//go:build !linux
+
+package wire
+
+const directFlag = 0

@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrReply is a reply that does not belong to the request, or is not of the protocol.
+var ErrReply = errors.New("load: wrong answer")
+
+// A Request is one request of a connection.
+type Request struct {
+	Conn uint32 // of the connection
+	Seq  uint64 // of the request on it
+	Size int    // payload bytes
+	Sent int    // bytes of it that have been sent
+}
+
+// An Outcome describes a complete reply.
+type Outcome struct {
+	Done    bool // false: the reply is not complete, and the rest means nothing
+	Last    bool // the target ends the connection after this reply
+	Class   int  // the index of the reply's class in Target.Classes
+	Payload int  // bytes
+}
+
+// A Protocol writes the requests of one connection and reads their replies, which
+// come in the order of the requests.
+type Protocol interface {
+	// Len is how many bytes a request has, at least 1.
+	Len(r *Request) int
+	// Bytes returns bytes of a request from offset off on, at least one, not
+	// necessarily all. They are borrowed until the next call.
+	Bytes(r *Request, off int) []byte
+	// Reply reads p, the next bytes of the connection, as the reply to r. It
+	// returns how many of them belong to it. p is not empty. Errors are ErrReply.
+	Reply(r *Request, p []byte) (n int, o Outcome, err error)
+	// End is called when the target has ended the connection: it may complete
+	// the reply to r.
+	End(r *Request) Outcome
+}
+
+// An Acknowledger is a Protocol whose replies carry a number.
+type Acknowledger interface {
+	Number() uint64        // of the reply that was completed last
+	Sum(r *Request) uint32 // CRC-32C of a request's payload
+}
+
+// A Caller carries out requests that cannot be written and read as a stream of
+// bytes. Its methods may be called from any goroutine.
+type Caller interface {
+	// Call carries out one request and returns when its reply is complete.
+	Call(ctx context.Context, r *Request) (Outcome, error)
+	Close() error
+}
+
+// closed is End for protocols whose replies never end with the connection.
+type closed struct{}
+
+func (closed) End(*Request) Outcome { return Outcome{} }

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Places in the arguments of a Redis command that differ between requests.
+const (
+	randPlace = "{rand}" // a number of randLen digits below Redis.Keys
+	dataPlace = "{data}" // the payload, as long as the sizes say
+	randLen   = 12
+)
+
+// Redis says what the requests to redis targets are.
+type Redis struct {
+	Commands []string `json:"commands,omitempty"` // in this order again and again; PING without any
+	Keys     int      `json:"keys,omitempty"`     // numbers that {rand} is drawn from; 0 for 100,000
+}
+
+var redisClasses = []Class{{"ok", false}, {"error", true}}
+
+// A redis is the protocol of Redis, versions 2 and 3:
+// https://redis.io/docs/latest/develop/reference/protocol-spec/
+type redis struct {
+	closed
+	commands []command
+	content  *Content
+	keys     uint64
+	resp     resp
+}
+
+// A command is one of those that a connection sends.
+type command struct {
+	args  []string // with places for the payload
+	bytes []byte   // the request; without a payload only the numbers change
+	rands []int    // where in bytes those are
+	data  bool     // it has a payload: bytes are of the request seq
+	seq   uint64
+}
+
+// split splits the commands into arguments.
+func (r *Redis) split() ([][]string, error) {
+	texts := r.Commands
+	if len(texts) == 0 {
+		texts = []string{"PING"}
+	}
+	var list [][]string
+	for _, text := range texts {
+		args := strings.Fields(text)
+		if len(args) == 0 {
+			return nil, errors.New("an empty command")
+		}
+		switch strings.ToUpper(args[0]) {
+		case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR", "QUIT", "SYNC", "PSYNC":
+			return nil, fmt.Errorf("command %s has not one reply for each request", args[0])
+		}
+		list = append(list, args)
+	}
+	return list, nil
+}
+
+func newRedis(options *Redis, content *Content) (*redis, error) {
+	list, err := options.split()
+	if err != nil {
+		return nil, err
+	}
+	r := &redis{content: content, keys: uint64(options.Keys)}
+	if r.keys == 0 {
+		r.keys = 100_000
+	}
+	for _, args := range list {
+		c := command{args: args, data: strings.Contains(strings.Join(args, " "), dataPlace)}
+		if !c.data {
+			c.build(&Request{}, content)
+		}
+		r.commands = append(r.commands, c)
+	}
+	return r, nil
+}
+
+// build makes the request q, but for its numbers.
+func (c *command) build(q *Request, content *Content) {
+	b := append(c.bytes[:0], '*')
+	b = strconv.AppendInt(b, int64(len(c.args)), 10)
+	b = append(b, "\r\n"...)
+	c.rands = c.rands[:0]
+	for _, arg := range c.args {
+		length := len(arg) + strings.Count(arg, dataPlace)*(q.Size-len(dataPlace)) + strings.Count(arg, randPlace)*(randLen-len(randPlace))
+		b = append(b, '$')
+		b = strconv.AppendInt(b, int64(length), 10)
+		b = append(b, "\r\n"...)
+		for rest := arg; rest != ""; {
+			literal := rest
+			if at := strings.IndexByte(rest, '{'); at >= 0 {
+				literal = rest[:max(1, at)]
+			}
+			switch {
+			case strings.HasPrefix(rest, randPlace):
+				c.rands = append(c.rands, len(b))
+				b = append(b, make([]byte, randLen)...)
+				literal = randPlace
+			case strings.HasPrefix(rest, dataPlace):
+				b = content.Append(b, q)
+				literal = dataPlace
+			default:
+				b = append(b, literal...)
+			}
+			rest = rest[len(literal):]
+		}
+		b = append(b, "\r\n"...)
+	}
+	c.bytes, c.seq = b, q.Seq
+}
+
+// request returns the bytes of a request, borrowed until the next call.
+func (r *redis) request(q *Request) []byte {
+	c := &r.commands[q.Seq%uint64(len(r.commands))]
+	if c.data && (len(c.bytes) == 0 || c.seq != q.Seq) {
+		c.build(q, r.content)
+	}
+	for i, at := range c.rands {
+		// The same numbers for the same request, however often it is asked for.
+		n := scatter(uint64(q.Conn)<<40^q.Seq<<4^uint64(i)) % r.keys
+		for j := at + randLen - 1; j >= at; j-- {
+			c.bytes[j] = byte('0' + n%10)
+			n /= 10
+		}
+	}
+	return c.bytes
+}
+
+// scatter makes an unrelated number of each: the finalizer of SplitMix64 (Steele, Lea
+// and Flood, "Fast splittable pseudorandom number generators", 2014).
+func scatter(n uint64) uint64 {
+	n += 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
+func (r *redis) Len(q *Request) int               { return len(r.request(q)) }
+func (r *redis) Bytes(q *Request, off int) []byte { return r.request(q)[off:] }
+
+func (r *redis) Reply(_ *Request, p []byte) (int, Outcome, error) { return r.resp.read(p) }

@@ -1,0 +1,260 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrTarget is a target, or an option of its requests, that makes no sense.
+var ErrTarget = errors.New("load")
+
+// Options say what requests are, as far as the scheme of the target leaves it open. Those
+// for another scheme are an error.
+type Options struct {
+	HTTP     *HTTP  `json:"http,omitempty"`
+	Redis    *Redis `json:"redis,omitempty"`
+	Own      *Own   `json:"own,omitempty"`
+	File     *File  `json:"file,omitempty"`
+	Insecure bool   `json:"insecure,omitempty"` // TLS: take any certificate
+	CA       string `json:"ca,omitempty"`       // TLS: a file of certificates to trust instead of the system's
+}
+
+// A Class is a kind of reply.
+type Class struct {
+	Name   string
+	Failed bool // the target could not do what the request asked for
+}
+
+// How a target is driven.
+type Drive uint8
+
+const (
+	Raw    Drive = iota // bytes on a socket: any engine
+	Stream              // bytes on a net.Conn: not the engine over epoll
+	Calls               // see Caller
+)
+
+// A Target is a server and what it speaks.
+type Target struct {
+	Name    string // as given
+	Drive   Drive
+	Classes []Class // of replies; nil if there is one only
+	// Reopen: the target may end a connection on which no request is under way.
+	Reopen bool
+
+	scheme  string
+	url     *url.URL // nil without a scheme
+	network string
+	addr    string
+	tls     bool
+	options *Options
+	storage *storage // of a file, once it is prepared
+}
+
+// A scheme is what the first part of a target's URL decides.
+type scheme struct {
+	port    string // unless the URL has one; empty: it must have one
+	tls     bool
+	drive   Drive
+	classes []Class
+	reopen  bool
+}
+
+var schemes = map[string]scheme{
+	"http":    {port: "80", classes: statusClasses, reopen: true},
+	"https":   {port: "443", tls: true, drive: Stream, classes: statusClasses, reopen: true},
+	"ws":      {port: "80", drive: Stream},
+	"wss":     {port: "443", tls: true, drive: Stream},
+	"tcp":     {},
+	"tcp+tls": {tls: true, drive: Stream},
+	"redis":   {port: "6379", classes: redisClasses},
+	"rediss":  {port: "6379", tls: true, drive: Stream, classes: redisClasses},
+}
+
+// Schemes are those that ParseTarget knows, besides file.
+func Schemes() []string {
+	var list []string
+	for name := range schemes {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Scheme is the scheme of a target, and empty for HOST:PORT and unix:PATH.
+func Scheme(target string) string {
+	if strings.HasPrefix(target, "file:") {
+		return "file"
+	}
+	name, _, ok := strings.Cut(target, "://")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// ParseTarget reads a target: a URL, HOST:PORT or unix:PATH. It keeps options. Errors are
+// ErrTarget.
+func ParseTarget(text string, options *Options) (*Target, error) {
+	t := &Target{Name: text, options: options, network: "tcp", addr: text}
+	bad := func(format string, args ...any) (*Target, error) {
+		return nil, fmt.Errorf("%w: target %q: %s", ErrTarget, text, fmt.Sprintf(format, args...))
+	}
+	t.scheme = Scheme(text)
+	s, known := schemes[t.scheme]
+	switch {
+	case t.scheme == "" && strings.HasPrefix(text, "unix:"):
+		if t.network, t.addr = "unix", text[len("unix:"):]; t.addr == "" {
+			return bad("it names no path")
+		}
+	case t.scheme == "":
+		if _, _, err := net.SplitHostPort(text); err != nil {
+			return bad("it is neither HOST:PORT, unix:PATH nor a URL")
+		}
+	case t.scheme == "file":
+		t.addr, t.Drive = strings.TrimPrefix(strings.TrimPrefix(text, "file:"), "//"), Calls
+	case !known:
+		return bad("there is no scheme %q, there are %s and file", t.scheme, strings.Join(Schemes(), ", "))
+	default:
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" {
+			return bad("an invalid URL")
+		}
+		port := u.Port()
+		if port == "" {
+			port = s.port
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return bad("it needs a port")
+		}
+		t.url, t.addr = u, net.JoinHostPort(u.Hostname(), port)
+		t.tls, t.Drive, t.Classes, t.Reopen = s.tls, s.drive, s.classes, s.reopen
+	}
+	if err := t.checkOptions(); err != nil {
+		return bad("%v", err)
+	}
+	return t, nil
+}
+
+// checkOptions checks that the options are for this target, and are right.
+func (t *Target) checkOptions() error {
+	o := t.options
+	web := t.Is("http", "https")
+	switch {
+	case o.File != nil && !t.Is("file"):
+		return errors.New("it is not a file, which the pattern is for")
+	case o.HTTP != nil && !web && !t.Is("ws", "wss"):
+		return errors.New("it is not HTTP, which the method, headers and body are for")
+	case o.HTTP != nil && !web && (o.HTTP.Method != "" || o.HTTP.Body != nil || o.HTTP.Two):
+		return errors.New("a WebSocket has headers, but no method, body or HTTP/2")
+	case o.Redis != nil && !t.Is("redis", "rediss"):
+		return errors.New("it is not Redis, which the commands are for")
+	case o.Own != nil && t.scheme != "" && !t.Is("tcp", "tcp+tls"):
+		return errors.New("a request of one's own is for tcp, tcp+tls, HOST:PORT and unix:PATH")
+	case (o.Insecure || o.CA != "") && !t.tls:
+		return errors.New("it has no TLS, which the certificates are for")
+	case t.Is("tcp", "tcp+tls") && (strings.Trim(t.url.Path, "/") != "" || t.url.User != nil || t.url.RawQuery != ""):
+		return errors.New("it takes a host and a port only")
+	}
+	if o.HTTP != nil {
+		if err := o.HTTP.check(); err != nil {
+			return err
+		}
+		if o.HTTP.Two {
+			t.Drive = Calls
+		}
+	}
+	if o.Redis != nil {
+		if _, err := newRedis(o.Redis, nil); err != nil {
+			return err
+		}
+	}
+	if o.Own != nil {
+		if _, err := newOwn(o.Own); err != nil {
+			return err
+		}
+	}
+	if t.Is("file") {
+		return t.file().check(t.addr)
+	}
+	return nil
+}
+
+// Caller makes a connection for calls, each of which may take as long as limit. The
+// Target's Drive is Calls.
+func (t *Target) Caller(ctx context.Context, limit time.Duration) (Caller, error) {
+	if t.storage != nil {
+		return t.storage.open()
+	}
+	return newH2(ctx, t, limit)
+}
+
+func (t *Target) file() *File {
+	if t.options.File == nil {
+		return &File{}
+	}
+	return t.options.File
+}
+
+// Is reports whether the target has one of these schemes.
+func (t *Target) Is(schemes ...string) bool { return slices.Contains(schemes, t.scheme) }
+
+// Protocol returns what a connection speaks. name is echo, frame or ack and matters if
+// the options and the scheme leave it open.
+func (t *Target) Protocol(name string, content *Content, verify bool) Protocol {
+	frame := framed{Content: content, before: lengthLen}
+	switch {
+	case t.Is("http", "https"):
+		h := t.http()
+		return &http1{same: h.request1(t.url), bare: h.method() == "HEAD"}
+	case t.Is("redis", "rediss"):
+		options := t.options.Redis
+		if options == nil {
+			options = &Redis{}
+		}
+		r, err := newRedis(options, content)
+		if err != nil {
+			panic("wire: Protocol of a target that is not checked: " + err.Error())
+		}
+		return r
+	case t.Is("ws", "wss") && !verify:
+		reply, _ := newOwn(&Own{Request: []byte{0}, Reply: "length:4"}) // it is valid
+		return &message{framed: frame, reply: *reply}
+	case t.Is("ws", "wss"):
+		return &echo{framed: frame, verify: true}
+	case t.options.Own != nil:
+		o, err := newOwn(t.options.Own)
+		if err != nil {
+			panic("wire: Protocol of a target that is not checked: " + err.Error())
+		}
+		return o
+	case name == "ack":
+		return &acked{framed: frame}
+	case name == "echo":
+		frame.before = 0
+	}
+	return &echo{framed: frame, verify: verify}
+}
+
+func (t *Target) http() *HTTP {
+	if t.options.HTTP == nil {
+		return &HTTP{}
+	}
+	return t.options.HTTP
+}
+
+// Alike reports whether connections to both can carry the same requests: they differ
+// in the host and port only.
+func (t *Target) Alike(o *Target) bool {
+	if t.scheme != o.scheme || t.url == nil {
+		return t.scheme == o.scheme
+	}
+	return t.url.RequestURI() == o.url.RequestURI()
+}

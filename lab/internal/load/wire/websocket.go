@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A messages is a WebSocket as a stream: each message is a frame with a 4-byte length,
+// in both directions. It is for one reader and one writer.
+type messages struct {
+	net.Conn // below the WebSocket
+	ws       *websocket.Conn
+	ctx      context.Context // of the connection
+	stop     context.CancelFunc
+	out      []byte      // the start of a frame that is not whole
+	in       []byte      // the rest of a frame
+	came     chan []byte // messages; closed when there are no more, because of err
+	err      error
+	deadline time.Time // of Read: one of the connection would end the WebSocket
+}
+
+// mostMessage bounds the messages of a target, in bytes.
+const mostMessage = 64 << 20
+
+// newMessages speaks WebSocket on a connection, transferred, as a client of url.
+func newMessages(ctx context.Context, conn net.Conn, url string, header http.Header, host string) (net.Conn, error) {
+	same := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+	client := &http.Client{Transport: &http.Transport{DialContext: same, DialTLSContext: same}}
+	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header, Host: host, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	ws.SetReadLimit(mostMessage)
+	m := &messages{Conn: conn, ws: ws, came: make(chan []byte, 16)}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	go m.receive()
+	return m, nil
+}
+
+// receive takes messages until the WebSocket ends.
+func (m *messages) receive() {
+	defer close(m.came)
+	for {
+		_, message, err := m.ws.Read(m.ctx)
+		if err != nil {
+			m.err = err
+			return
+		}
+		select {
+		case m.came <- message:
+		case <-m.ctx.Done():
+			m.err = m.ctx.Err()
+			return
+		}
+	}
+}
+
+// SetReadDeadline sets the deadline of the next calls of Read.
+func (m *messages) SetReadDeadline(at time.Time) error {
+	m.deadline = at
+	return nil
+}
+
+func (m *messages) Read(p []byte) (int, error) {
+	if len(m.in) == 0 {
+		timer := time.NewTimer(time.Until(m.deadline))
+		defer timer.Stop()
+		select {
+		case message, ok := <-m.came:
+			if !ok {
+				return 0, m.err
+			}
+			m.in = append(binary.BigEndian.AppendUint32(make([]byte, 0, lengthLen+len(message)), uint32(len(message))), message...)
+		case <-timer.C:
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+	n := copy(p, m.in)
+	m.in = m.in[n:]
+	return n, nil
+}
+
+func (m *messages) Write(p []byte) (int, error) {
+	m.out = append(m.out, p...)
+	frame := m.out
+	for len(frame) >= lengthLen {
+		end := lengthLen + int(binary.BigEndian.Uint32(frame))
+		if len(frame) < end {
+			break
+		}
+		if err := m.ws.Write(m.ctx, websocket.MessageBinary, frame[lengthLen:end]); err != nil {
+			return 0, err
+		}
+		frame = frame[end:]
+	}
+	m.out = append(m.out[:0], frame...)
+	return len(p), nil
+}
+
+func (m *messages) Close() error {
+	m.stop()
+	return m.ws.CloseNow()
+}
+
+// A message is a request of a WebSocket with any message as its reply.
+type message struct {
+	framed
+	reply own // finds the end of a frame
+}
+
+func (m *message) Reply(r *Request, p []byte) (int, Outcome, error) { return m.reply.Reply(r, p) }
