@@ -168,11 +168,14 @@ func (c *client) use(ctx context.Context) error {
 func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 	for {
 		c.mu.Lock()
-		for c.broken == nil && c.lane.next() == never {
+		for c.broken == nil && c.lane.unsent == 0 && c.lane.next() == never {
 			c.changed.Wait()
 		}
 		due, broken, now := c.lane.next(), c.broken, c.now()
-		done := c.done(c.lane, now)
+		done := c.done(c.lane, now) && c.lane.unsent == 0
+		if c.lane.unsent > 0 {
+			due = now // what was under way on an earlier connection
+		}
 		c.mu.Unlock()
 		if broken != nil {
 			return broken
