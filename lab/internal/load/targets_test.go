@@ -1,0 +1,346 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
+)
+
+// brief is a plan for a target that is over soon.
+func brief(target string) Plan {
+	p := Default()
+	p.Target = target
+	p.Warmup, p.Duration, p.Conns, p.Depth = 20*time.Millisecond, 200*time.Millisecond, 3, 1
+	return p
+}
+
+// served runs a plan that has to go well.
+func served(t *testing.T, p Plan) *Result {
+	t.Helper()
+	r, err := Run(t.Context(), p, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", p.Target, err)
+	}
+	if r.Requests == 0 || r.Errors > 0 {
+		t.Fatalf("%s: %d requests, %d errors: %s", p.Target, r.Requests, r.Errors, r.Error)
+	}
+	return r
+}
+
+// webServer serves HTTP until the test ends.
+func webServer(t *testing.T, h http.HandlerFunc, secure bool) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.EnableHTTP2 = true
+	var both http.Protocols
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	both.SetHTTP2(true)
+	s.Config.Protocols = &both
+	if secure {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// certificate writes the certificate of a server to a file.
+func certificate(t *testing.T, s *httptest.Server) string {
+	name := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestHTTPTargets(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Pointer[http.Request]
+	var proto atomic.Int64
+	var body atomic.Pointer[[]byte]
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		body.Store(&b)
+		asked.Store(r)
+		proto.Store(int64(r.ProtoMajor))
+		w.Write(bytes.Repeat([]byte("x"), 3000))
+		if r.URL.Query().Has("flush") {
+			w.(http.Flusher).Flush() // the length is not known: chunks
+			w.Write([]byte("y"))
+		}
+	}
+	plain, secure := webServer(t, handler, false), webServer(t, handler, true)
+	ca := certificate(t, secure)
+	for _, c := range []struct {
+		url     string
+		options wire.Options
+		engine  string
+		proto   int64
+		bytes   uint64
+	}{
+		{plain.URL + "/a", wire.Options{}, "", 1, 3000},
+		{plain.URL + "/a", wire.Options{}, "portable", 1, 3000},
+		{plain.URL + "/a?flush=1,2", wire.Options{HTTP: &wire.HTTP{Method: "PUT", Headers: []string{"X-Test: yes"}, Body: []byte("hello")}}, "", 1, 3001},
+		{plain.URL + "/a", wire.Options{HTTP: &wire.HTTP{Two: true}}, "", 2, 3000},
+		{secure.URL + "/a", wire.Options{CA: ca}, "", 1, 3000},
+		{secure.URL + "/a", wire.Options{Insecure: true, HTTP: &wire.HTTP{Method: "POST", Headers: []string{"X-Test: yes"}, Body: []byte("hello"), Two: true}}, "", 2, 3000},
+	} {
+		for _, rate := range []float64{0, 500} {
+			p := brief(c.url)
+			p.Requests, p.Engine, p.Rate = c.options, c.engine, rate
+			if c.proto == 2 {
+				p.Depth = 4
+			}
+			r := served(t, p)
+			if r.Bytes != r.Requests*c.bytes || len(r.Replies) != 1 || r.Replies[0] != (Replies{"2xx", r.Requests, false}) || proto.Load() != c.proto {
+				t.Errorf("%s over HTTP/%d: %d requests, %d bytes, %+v", c.url, proto.Load(), r.Requests, r.Bytes, r.Replies)
+			}
+			if h := c.options.HTTP; h != nil && h.Body != nil {
+				if got := asked.Load(); got.Method != h.Method || got.Header.Get("X-Test") != "yes" || string(*body.Load()) != "hello" {
+					t.Errorf("%s: asked with %s, %v, %q", c.url, got.Method, got.Header, *body.Load())
+				}
+			}
+		}
+	}
+	p := brief(secure.URL)
+	if _, err := Run(t.Context(), p, nil); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate that is not known: %v", err)
+	}
+}
+
+// A server that ends connections between replies, as all may, fails no request.
+func TestHTTPTargetsThatEndConnections(t *testing.T) {
+	t.Parallel()
+	for _, engine := range engines() {
+		for _, depth := range []int{1, 4} {
+			var asked atomic.Int64
+			s := webServer(t, func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1)%7 == 0 {
+					w.Header().Set("Connection", "close")
+				}
+				w.Write([]byte("ok"))
+			}, false)
+			p := brief(s.URL)
+			p.Engine, p.Depth = engine, depth
+			r := served(t, p)
+			if r.Redials < r.Requests/14 || r.Redials == 0 {
+				t.Errorf("%s, depth %d: %d connections anew for %d requests", engine, depth, r.Redials, r.Requests)
+			}
+		}
+		// HTTP/1.0: a reply ends with its connection.
+		old := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+			buf := make([]byte, 4096)
+			if _, err := conn.Read(buf); err == nil {
+				io.WriteString(conn, "HTTP/1.0 200 OK\r\n\r\nhello")
+			}
+		})
+		p := brief("http://" + old.name())
+		p.Engine = engine
+		if r := served(t, p); r.Bytes != 5*r.Requests {
+			t.Errorf("%s: %d bytes in %d requests", engine, r.Bytes, r.Requests)
+		}
+	}
+}
+
+func TestRepliesThatFailMakeARunInvalid(t *testing.T) {
+	t.Parallel()
+	for _, two := range []bool{false, true} {
+		var asked atomic.Int64
+		s := webServer(t, func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1)%2 == 0 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}, false)
+		p := brief(s.URL)
+		p.Requests.HTTP = &wire.HTTP{Two: two}
+		r := served(t, p)
+		if r.Valid || r.Latency != nil || len(r.Replies) != 2 || !r.Replies[1].Failed || r.Replies[1].Class != "5xx" {
+			t.Errorf("%+v, %+v", r.Replies, r.Reasons)
+		}
+		found := false
+		for _, reason := range r.Reasons {
+			found = found || reason.Code == RepliesFailed
+		}
+		if !found {
+			t.Errorf("%+v", r.Reasons)
+		}
+	}
+}
+
+func TestWebSocketTargets(t *testing.T) {
+	t.Parallel()
+	var header atomic.Pointer[http.Header]
+	echoing := func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header.Clone()
+		header.Store(&h)
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer ws.CloseNow()
+		ws.SetReadLimit(1 << 20)
+		for {
+			kind, message, err := ws.Read(r.Context())
+			if err != nil {
+				return
+			}
+			if r.URL.Path == "/other" {
+				message = []byte("ok")
+			}
+			if ws.Write(r.Context(), kind, message) != nil {
+				return
+			}
+		}
+	}
+	plain, secure := webServer(t, echoing, false), webServer(t, echoing, true)
+	for url, options := range map[string]wire.Options{
+		"ws" + strings.TrimPrefix(plain.URL, "http") + "/same":    {HTTP: &wire.HTTP{Headers: []string{"X-Test: yes"}}},
+		"ws" + strings.TrimPrefix(plain.URL, "http") + "/other":   {HTTP: &wire.HTTP{Headers: []string{"X-Test: yes"}}},
+		"wss" + strings.TrimPrefix(secure.URL, "https") + "/same": {Insecure: true, HTTP: &wire.HTTP{Headers: []string{"X-Test: yes"}}},
+	} {
+		p := brief(url)
+		p.Requests, p.Depth, p.Verify = options, 3, strings.HasSuffix(url, "/same")
+		p.Sizes = Sizes{Min: 1, Max: 70_000}
+		r := served(t, p)
+		if header.Load().Get("X-Test") != "yes" || !p.Verify && r.Bytes != 2*r.Requests {
+			t.Errorf("%s: %v, %d bytes in %d requests", url, *header.Load(), r.Bytes, r.Requests)
+		}
+	}
+	// A verified message that is not the same fails the run.
+	p := brief("ws" + strings.TrimPrefix(plain.URL, "http") + "/other")
+	p.Verify = true
+	if r, err := Run(t.Context(), p, nil); err != nil || r.Errors == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// A silent server is noticed.
+	silent := webServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if ws, err := websocket.Accept(w, r, nil); err == nil {
+			ws.Read(r.Context())
+			<-r.Context().Done()
+		}
+	}, false)
+	p = brief("ws" + strings.TrimPrefix(silent.URL, "http"))
+	p.Patience = 100 * time.Millisecond
+	if r, err := Run(t.Context(), p, nil); err != nil || !strings.Contains(r.Error, ErrSilent.Error()) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestTCPTargetsWithTLS(t *testing.T) {
+	t.Parallel()
+	s := webServer(t, nil, true)
+	g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { echo(tls.Server(conn, &tls.Config{Certificates: s.TLS.Certificates})) })
+	for _, protocol := range []Protocol{Frame, Echo} {
+		p := brief("tcp+tls://" + g.name())
+		p.Requests.CA, p.Protocol, p.Verify, p.Depth, p.Sizes = certificate(t, s), protocol, true, 3, Sizes{Min: 1, Max: 40_000}
+		served(t, p)
+	}
+}
+
+func TestRequestsOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+		for buf := make([]byte, 5); ; {
+			if _, err := io.ReadFull(conn, buf); err != nil || string(buf) != "hello" {
+				return
+			}
+			if _, err := io.WriteString(conn, "well, hello\n"); err != nil {
+				return
+			}
+		}
+	})
+	for _, engine := range engines() {
+		p := brief("tcp://" + g.name())
+		p.Engine, p.Depth, p.Requests.Own = engine, 5, &wire.Own{Request: []byte("hello"), Reply: `delimiter:\n`}
+		if r := served(t, p); r.Bytes != 12*r.Requests || r.Plan.Speaks() != "own" {
+			t.Errorf("%s: %d bytes in %d requests of %s", engine, r.Bytes, r.Requests, r.Plan.Speaks())
+		}
+	}
+}
+
+func TestFileTargets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, pattern := range []string{"read", "write", "randread", "randwrite"} {
+		for _, rate := range []float64{0, 1000} {
+			name := filepath.Join(dir, pattern)
+			p := brief("file:" + name)
+			p.Rate, p.Conns, p.Depth, p.Sizes = rate, 1, 3, OneSize(4096)
+			p.Requests.File = &wire.File{Pattern: pattern, Size: 1<<20 + 100}
+			if strings.HasSuffix(pattern, "write") {
+				p.Requests.File.Sync = 10
+			}
+			r := served(t, p)
+			if r.Bytes != 4096*r.Requests {
+				t.Errorf("%s: %d bytes in %d requests", pattern, r.Bytes, r.Requests)
+			}
+			if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s: the file that was made is still there: %v", pattern, err)
+			}
+		}
+	}
+}
+
+// What was there before is written only if that is allowed, and is never removed,
+// lengthened or cut.
+func TestFilesThatExistAreKept(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "precious")
+	before := bytes.Repeat([]byte("precious"), 5000)
+	if err := os.WriteFile(name, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"write", "randwrite"} {
+		p := brief("file:" + name)
+		p.Sizes, p.Requests.File = OneSize(4096), &wire.File{Pattern: pattern, Size: 1 << 20}
+		if _, err := Run(t.Context(), p, nil); !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), "exists") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+		// Also if it comes into being after the plan was checked.
+		late := filepath.Join(t.TempDir(), "late")
+		target, err := wire.ParseTarget("file:"+late, &wire.Options{File: p.Requests.File})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(late, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := target.Prepare(context.Background()); err == nil {
+			t.Errorf("%s: a file that came into being is taken", pattern)
+		}
+	}
+	p := brief("file:" + name)
+	p.Sizes = OneSize(4096)
+	served(t, p)
+	if after, err := os.ReadFile(name); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("%d bytes that differ, %v", len(after), err)
+	}
+	p.Requests.File = &wire.File{Pattern: "write", Size: 1 << 20, Overwrite: true}
+	served(t, p)
+	if after, err := os.ReadFile(name); err != nil || len(after) != len(before) || bytes.Equal(after, before) {
+		t.Errorf("allowed to write, %d bytes of %d, %v", len(after), len(before), err)
+	}
+	p.Sizes = OneSize(1 << 20)
+	if r, err := Run(t.Context(), p, nil); err != nil || r.Errors == 0 {
+		t.Errorf("a block longer than the file: %+v, %v", r, err)
+	}
+}
