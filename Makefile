@@ -16,7 +16,7 @@ PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
 # What make check leaves out: they start programs, browsers and clusters.
 LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
-.PHONY: help check test race lint cross arm64 fuzz soak bench
+.PHONY: help check test race lint cross arm64 fuzz soak bench compare-load
 .NOTPARALLEL:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo 'make arm64   tests of aio for that processor, by emulation, a minute or two'
 	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m'
 	@echo 'make soak    kill sinks at random under load for SOAK, 10m unless told'
+	@echo 'make compare-load  lab load beside wrk, redis-benchmark and fio, ten minutes'
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
 
 # -count=1 throughout: some tests read files of the repository or talk to the
@@ -72,3 +73,8 @@ soak:
 
 bench:
 	go run ./lab bench
+
+# lab load beside wrk, redis-benchmark and fio, on a machine with nothing else to do.
+compare-load:
+	@scripts/ensure-tools.sh compare
+	SLUICE_COMPARE_LOAD=$${ROUNDS:-9} go test -count=1 -v -timeout 1h -run Compare ./lab/internal/load/realtest

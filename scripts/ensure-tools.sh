@@ -10,7 +10,8 @@ gcc clang|gcc libc6-dev|the race detector needs cgo
 chromium chromium-browser google-chrome|chromium|tests open the HTML report and the page of the relay in a browser
 ffmpeg|ffmpeg|tests publish to the relay and play from it
 ffprobe|ffmpeg|tests look at what was recorded and played
-nginx|nginx-light libnginx-mod-stream|tests put the relay behind a proxy
+nginx|nginx-light libnginx-mod-stream|tests put the relay behind a proxy, and load on nginx
+redis-server|redis-server|tests put load on Redis
 qemu-aarch64|qemu-user|make arm64 runs tests of aio by emulation
 ip|iproute2|tests of slow lines make a network namespace each
 tc|iproute2|tests of slow lines slow them down
@@ -22,8 +23,15 @@ perf|linux-perf|the tests of lab diagnose count and sample
 
 case "${1-}" in
 '' | -n) ;;
+compare)
+	tools="$tools
+wrk|wrk|make compare-load
+redis-benchmark|redis-tools|make compare-load
+fio|fio|make compare-load
+"
+	;;
 -h | --help)
-	echo "usage: scripts/ensure-tools.sh [-n]    -n: only say what is missing"
+	echo "usage: scripts/ensure-tools.sh [-n|compare]    -n: only say what is missing; compare: also what make compare-load needs"
 	exit 0
 	;;
 *)

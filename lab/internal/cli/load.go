@@ -12,19 +12,28 @@ import (
 )
 
 const loadText = `load puts load on a server and says what came of it: throughput, requests a
-second, latency, and what generator and target used of the machine. A target is
-HOST:PORT or unix:PATH; of several, separated by commas, connections go to each
-in turn.
+second, latency, and what generator and target used of the machine. Of several
+targets, separated by commas, connections go to each in turn. A target is
+
+  http://, https://    --method, --header, --body, --http2; statuses are counted
+  ws://, wss://        a binary message for each request, any message as its reply
+  redis://, rediss://  --command; redis://USER:PASSWORD@HOST/DATABASE logs in
+  file:PATH            --pattern, --fsync, --direct: reads and writes of blocks
+  tcp://, tcp+tls://   what --protocol says, or --request and --reply
+  HOST:PORT, unix:PATH the same
 
 --protocol says what the target answers: frame (a 4-byte big-endian length and so
 many bytes, the same again), ack (the same request, 8 bytes back: lab sink), or
 echo (the bytes as they are, without framing). lab echo is a target for frame
 and echo.
 
+A file that does not exist is made, and removed afterwards. One that exists is
+written only with --overwrite.
+
 With --rate it is an open loop: requests are due at their times whatever the
 target does, and latency counts from the time at which a request was due. Without,
 or with 0, it is a closed loop: a request is sent when there is room for it. A
-closed loop hides stalls.
+closed loop hides stalls. --search looks for the highest rate within a limit.
 
 It calibrates first, for two seconds: the error of the machine's timers, a round
 trip over loopback, and what the generator can send at most. A run in which the
@@ -72,10 +81,10 @@ func (c loadCommand) command() *cobra.Command {
 	f := &loadFlags{plan: load.Default()}
 	compare := false
 	cmd := &cobra.Command{
-		Use:     "load address[,address...]",
+		Use:     "load target[,target...]",
 		Short:   "Put load on a server and say what came of it",
 		Long:    loadText,
-		Example: "  lab load --conns 64 --rate 20000 --duration 30s 127.0.0.1:7000",
+		Example: "  lab load --conns 64 --rate 20000 --duration 30s http://127.0.0.1:8080/",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			switch {
@@ -124,7 +133,7 @@ func (f *loadFlags) shape(flags *pflag.FlagSet) {
 // plan.
 func (f *loadFlags) check(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("load: want one address, such as 127.0.0.1:7000, or several with commas between, got %q", args)
+		return fmt.Errorf("load: want one target, such as http://127.0.0.1:8080/ or 127.0.0.1:7000, or several with commas between, got %q", args)
 	}
 	f.plan.Target = args[0]
 	if err := f.checkTarget(); err != nil {
