@@ -133,7 +133,7 @@ func (f *loadFlags) shape(flags *pflag.FlagSet) {
 // plan.
 func (f *loadFlags) check(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("load: want one target, such as http://127.0.0.1:8080/ or 127.0.0.1:7000, or several with commas between, got %q", args)
+		return fmt.Errorf("load: want one address, such as http://127.0.0.1:8080/ or 127.0.0.1:7000, or several with commas between, got %q", args)
 	}
 	f.plan.Target = args[0]
 	if err := f.checkTarget(); err != nil {

@@ -75,7 +75,7 @@ func reachable(ctx context.Context, p *load.Plan) error {
 	}
 	// With --redial connections look for a target that is there.
 	if len(errs) > 0 && (!p.Redial || len(errs) == len(p.Targets())) {
-		return errs[0]
+		return fmt.Errorf("load: %w", errs[0])
 	}
 	if p.Pprof != "" {
 		if _, err := proc.MemStats(ctx, p.Pprof); err != nil {

@@ -17,7 +17,7 @@ import (
 // TLS and of a WebSocket, and after AUTH and SELECT of Redis. ctx bounds all of it.
 func (t *Target) Dial(ctx context.Context) (net.Conn, error) {
 	if t.Is("file") {
-		return nil, fmt.Errorf("load: %s: a file is not dialled: %w", t.Name, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: a file is not dialled: %w", t.Name, errors.ErrUnsupported)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, t.network, t.addr)
@@ -28,7 +28,7 @@ func (t *Target) Dial(ctx context.Context) (net.Conn, error) {
 		conn.SetDeadline(at)
 	}
 	if conn, err = t.greet(ctx, conn); err != nil {
-		return nil, fmt.Errorf("load: %s: %w", t.Name, err)
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	conn.SetDeadline(time.Time{})
 	return conn, nil
