@@ -36,7 +36,9 @@ func compareRounds(t *testing.T) int {
 const compareTime = 2 * time.Second // of each tool in each round
 
 // alike compares requests a second of lab load with another tool's on the same work, in
-// interleaved rounds. It fails if the interval of the ratio is all beyond the tolerance.
+// interleaved rounds. It fails if the interval of the ratio is all below the tolerance. That
+// it is above is no fault: a generator that needs less of a machine that it shares with
+// the server leaves more of it to the server.
 func alike(t *testing.T, what string, tolerance float64, p load.Plan, other func() float64) {
 	t.Helper()
 	p.Warmup, p.Duration = 200*time.Millisecond, compareTime
@@ -52,8 +54,8 @@ func alike(t *testing.T, what string, tolerance float64, p load.Plan, other func
 	}
 	c := stats.Compare(stats.Ratios(ours, theirs))
 	t.Logf("%s: lab load / the other = %.3f (%.3f-%.3f), %.0f requests a second", what, c.Median, c.Lo, c.Hi, ours[len(ours)/2])
-	if c.Lo > 1+tolerance || c.Hi < 1-tolerance {
-		t.Errorf("%s: %.3f (%.3f-%.3f) is not within %.0f %%", what, c.Median, c.Lo, c.Hi, 100*tolerance)
+	if c.Hi < 1-tolerance {
+		t.Errorf("%s: %.3f (%.3f-%.3f) is more than %.0f %% less", what, c.Median, c.Lo, c.Hi, 100*tolerance)
 	}
 }
 
@@ -94,24 +96,30 @@ func TestCompareWithWrk(t *testing.T) {
 			return figure(t, said(t, "wrk", "-t1", "-c"+strconv.Itoa(conns), "-d"+compareTime.String(), p.Target), `Requests/sec: +([0-9.]+)`)
 		})
 	}
-	// What wrk omits: the requests that would have come while the server stood still.
-	signal := func(s syscall.Signal) error { return n.Signal(s) }
+}
+
+// A closed loop omits the requests that would have come while the server stood still.
+// (wrk is none to show it with: it adds them to its figures afterwards.)
+func TestCompareAStallWithRedisBenchmark(t *testing.T) {
+	compareRounds(t)
+	server, addr := startRedis(t)
+	_, port, _ := strings.Cut(addr, ":")
+	signal := func(s syscall.Signal) error { return server.Signal(s) }
 	p := load.Default()
-	p.Target, p.Conns, p.Rate, p.Duration, p.LateAfter = "http://"+n.plain+"/", 8, 1000, 5*time.Second, 100*time.Millisecond
+	p.Target, p.Conns, p.Rate, p.Duration, p.LateAfter = "redis://"+addr, 8, 1000, 5*time.Second, 100*time.Millisecond
+	count := p
+	count.Rate, count.Duration = 0, compareTime
+	often := strconv.Itoa(int(run(t, count).IOPS * 5))
 	ours := stalled(t, signal, func() (*load.Result, error) { return load.Run(t.Context(), p, nil) })
-	script := filepath.Join(t.TempDir(), "p999.lua")
-	if err := os.WriteFile(script, []byte("done = function(s, l, r) io.write(string.format('P99.9 %dus\\n', l:percentile(99.9))) end\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	theirs := stalled(t, signal, func() (float64, error) {
-		return figure(t, said(t, "wrk", "-t1", "-c8", "-d6s", "-s", script, p.Target), `P99.9 ([0-9]+)(us)`), nil
+		return figure(t, said(t, "redis-benchmark", "-p", port, "-c", "8", "-n", often, "PING"), `99\.9[0-9]*% <= ([0-9.]+) milli(s)econds`) / 1000, nil
 	})
 	if ours.Latency == nil {
 		t.Fatalf("%+v", ours.Reasons)
 	}
-	t.Logf("a stall of 1 s: P99.9 is %v, of wrk %.1f ms", ours.Latency.P999, theirs*1e3)
+	t.Logf("a stall of 1 s: P99.9 is %v, of redis-benchmark %.1f ms", ours.Latency.P999, theirs*1e3)
 	if ours.Latency.P999 < 900*time.Millisecond || theirs > 0.5 {
-		t.Errorf("a stall of 1 s: P99.9 is %v, of wrk %.1f ms", ours.Latency.P999, theirs*1e3)
+		t.Errorf("a stall of 1 s: P99.9 is %v, of redis-benchmark %.1f ms", ours.Latency.P999, theirs*1e3)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The form of a log; docs/durability.md has it byte by byte. Numbers are big-endian.
+// The form of a log. Numbers are big-endian.
 //
 // A segment begins with
 //
