@@ -1,38 +1,30 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 )
 
-const matrixText = `matrix measures a grid: how throughput and latency change over two things at
-once. It starts the targets itself, as processes of this program.
+const matrixText = `matrix measures a grid: how throughput and latency change over two or three things
+at once.
 
-  size-conns       sizes of 64 B to 1 MiB by 1 to 1,024 connections, for each
-                   engine of lab echo: throughput, P99, and the knee, the most
-                   connections that still pay
-  rate-durability  50 to 400 records a second, and as many as it takes (max), by
-                   1 to 256 KiB, for each durability of lab sink: throughput,
-                   latency, P99 and its jitter
-  buffer           buffers of 4 KiB to 1 MiB for reading by those for writing, for
-                   each engine: IOPS, latency, and the knee, the smallest buffers
-                   that are as good as any
+  size-conns       64 B to 1 MiB by 1 to 1,024 connections, for each engine of lab
+                   echo, with the knee: the fewest connections that are as good as any
+  rate-network     requests at a rate by the network's latency, for several jitters
+  rate-durability  records a second by 1 to 256 KiB, for each durability of lab sink
+  buffer           buffers for reading by those for writing, for each engine, with the knee
 
-Each cell is measured for a second (two for rate-durability; longer where more is
-under way than passes in that time), a quarter of which is the warm-up, in each of
-three rounds, which go through all cells in an order that is drawn from the seed.
-What that takes is said first. Cells whose runs are far apart are measured up to two
-times more. --quick takes a coarse grid and ends within a minute.
+It starts the targets itself; with --target the first two are measured on any server that
+lab load can put load on. Cells are measured in each of three rounds, in an order drawn from
+the seed. A cell in which the generator was the limit says so and has no figure.
 
-Every run is saved at once to --json. An interrupt keeps whole runs; --resume goes
-on with what is missing, with the seed, rounds and axes that the file has.
+Every run is saved at once to --json; --resume goes on with what is missing.
 
 Exit codes: 0 done; 1 a target or a file failed; 2 wrong command line, or a file
 to resume that is of something else; 3 interrupted, out of time with cells that
@@ -40,42 +32,46 @@ have no run, or no run was valid.`
 
 // matrixFlags are the flags as given.
 type matrixFlags struct {
-	choice        matrix.Choice
-	engine, modes []string
-	quick, force  bool
-	seed          uint64
-	time          time.Duration
-	json, resume  string
+	choice       matrix.Choice
+	target       load.Plan // of --target
+	seed         uint64
+	time         time.Duration
+	json, resume string
+	again        bool
 
 	given func(flag string) bool
+	text  func(flag string) string
 }
 
 func (a App) matrix() *cobra.Command {
-	var f matrixFlags
+	f := matrixFlags{target: load.Default()}
 	cmd := &cobra.Command{
 		Use:     "matrix grid",
 		Short:   "Measure a grid: sizes by connections, rates by durability, buffers",
 		Long:    matrixText,
-		Example: "  lab matrix size-conns --quick --engine std,bufreader",
+		Example: "  lab matrix size-conns --quick --layers std,bufreader",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
+			f.text = func(flag string) string { return strings.Trim(cmd.Flag(flag).Value.String(), "[]") }
 			return a.runMatrix(f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVar(&f.engine, "engine", nil, "of size-conns and buffer: std, aio, bufreader; all unless told")
-	flags.StringSliceVar(&f.modes, "durability", nil, "of rate-durability: async, sync, raft; all unless told")
-	flags.StringVar(&f.choice.Rows, "rows", "", "only these `values` of what goes down, such as 64,1KiB..64KiB")
+	flags.StringSliceVar(&f.choice.Layers, "layers", nil, "only these engines, durabilities or jitters")
+	flags.StringVar(&f.choice.Rows, "rows", "", "only these `values` of what goes down, such as 64,1KiB")
 	flags.StringVar(&f.choice.Columns, "columns", "", "only these `values` of what goes across, such as 1,16")
-	flags.BoolVar(&f.quick, "quick", false, "a coarse grid, within a minute")
+	flags.BoolVar(&f.choice.Quick, "quick", false, "a coarse grid, within a minute")
 	flags.IntVar(&f.choice.Rounds, "rounds", 0, "how often each cell is measured (default 3)")
-	flags.DurationVar(&f.choice.Cell, "cell", 0, "time of a run, with its warm-up (default 1s; 2s of rate-durability)")
-	flags.DurationVar(&f.time, "time", 0, "the most that all may take: fewer rounds, then shorter runs")
+	flags.DurationVar(&f.choice.Cell, "cell", 0, "time of a run, with its warm-up (default 1s; 2s of the rates)")
+	flags.DurationVar(&f.time, "time", 0, "the most that it may take; --resume goes on with the rest")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the order of the cells")
+	flags.StringVar(&f.target.Target, "target", "", "measure on the server at this `address` instead of starting targets; see lab load")
+	flags.StringVar((*string)(&f.target.Protocol), "protocol", string(f.target.Protocol), "of --target: frame, ack or echo")
+	flags.IntVar(&f.target.PID, "pid", 0, "of --target: its process, whose processor time is read")
 	flags.StringVar(&f.json, "json", "", "save to this `file` (default sluice-matrix-GRID.json), - for standard output at the end")
-	flags.StringVar(&f.resume, "resume", "", "go on with what is missing in this `file`")
-	flags.BoolVar(&f.force, "force", false, "resume a file of another machine, seed or grid, as far as it fits; begin anew in spite of one that is not finished")
+	flags.StringVar(&f.resume, "resume", "", "go on with what is missing in this `file`, or with --rounds in more rounds")
+	flags.BoolVar(&f.again, "again", false, "begin anew in spite of a file that is not finished")
 	return cmd
 }
 
@@ -86,40 +82,34 @@ func (f *matrixFlags) settings(args []string) (grid string, err error) {
 		return "", fmt.Errorf("matrix: want one grid, %s, got %q", strings.Join(matrix.Names(), ", "), args)
 	}
 	grid = args[0]
-	layers, err := matrix.LayerName(grid)
-	if err != nil {
+	if _, err := matrix.LayerName(grid); err != nil {
 		return "", fmt.Errorf("matrix: %w", err)
-	}
-	f.choice.Layers = f.engine
-	if layers == "durability" {
-		f.choice.Layers = f.modes
-	}
-	for _, flag := range []string{"engine", "durability"} {
-		if f.given(flag) && flag != layers {
-			return "", fmt.Errorf("matrix: %s has no --%s, but --%s", grid, flag, layers)
-		}
 	}
 	if f.given("seed") {
 		f.choice.Seed = &f.seed
 	}
-	f.choice.Quick = f.quick
+	if f.given("target") {
+		f.choice.Target = &f.target
+		err = f.target.Check()
+	}
+	for _, flag := range []string{"layers", "rows", "columns", "json", "resume", "target"} {
+		if f.given(flag) && f.text(flag) == "" {
+			err = fmt.Errorf("--%s names none", flag)
+		}
+	}
+	for _, flag := range []string{"layers", "rows", "columns", "cell", "seed", "quick", "target"} {
+		if f.given("resume") && f.given(flag) {
+			err = fmt.Errorf("--resume goes on with what the file has: it goes without --%s", flag)
+		}
+	}
 	switch {
-	case f.given(layers) && len(f.choice.Layers) == 0:
-		err = fmt.Errorf("--%s names none", layers)
+	case err != nil:
 	case f.given("rounds") && (f.choice.Rounds < 1 || f.choice.Rounds > 100):
 		err = fmt.Errorf("--rounds %d is not within 1 to 100", f.choice.Rounds)
 	case f.given("cell") && (f.choice.Cell < 50*time.Millisecond || f.choice.Cell > 10*time.Minute):
 		err = fmt.Errorf("--cell %v is not within 50ms to 10m", f.choice.Cell)
 	case f.given("time") && (f.time < time.Second || f.time > 24*time.Hour):
 		err = fmt.Errorf("--time %v is not within 1s to 24h", f.time)
-	case f.given("json") && f.json == "":
-		err = errors.New("--json needs the name of a file")
-	case f.given("resume") && f.resume == "":
-		err = errors.New("--resume needs the name of a file")
-	case f.given("rows") && f.choice.Rows == "":
-		err = errors.New("--rows names none")
-	case f.given("columns") && f.choice.Columns == "":
-		err = errors.New("--columns names none")
 	}
 	if err != nil {
 		return "", fmt.Errorf("matrix: %w", err)
@@ -129,10 +119,9 @@ func (f *matrixFlags) settings(args []string) (grid string, err error) {
 			f.json = "sluice-matrix-" + grid + ".json"
 		}
 	}
-	if f.quick && f.time == 0 {
+	if f.choice.Quick && f.time == 0 {
 		f.time = quickMatrix
 	}
-	f.choice.Layers = slices.Clip(f.choice.Layers)
 	return grid, nil
 }
 

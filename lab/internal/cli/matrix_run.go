@@ -96,20 +96,11 @@ func (f *matrixFlags) file(grid string) (*matrix.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("matrix: %w", err)
 		}
-		if f.time > 0 {
-			if err := file.Fit(f.time, f.choice); err != nil {
-				return nil, fmt.Errorf("matrix: %w", err)
-			}
-		}
 		return file, f.placeFor()
 	}
-	old, err := loadMatrix(f.resume)
-	if err != nil {
-		return nil, fmt.Errorf("matrix: --resume: %w", err)
-	}
-	file, err := matrix.Resume(old, grid, f.choice, f.force)
-	if errors.Is(err, matrix.ErrOther) && old.Name == grid {
-		err = fmt.Errorf("%w; --force goes on all the same", err)
+	file, err := loadMatrix(f.resume)
+	if err == nil {
+		err = file.Resume(grid, f.choice.Rounds)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("matrix: --resume %s: %w", f.resume, err)
@@ -139,11 +130,11 @@ func (f *matrixFlags) placeFor() error {
 	if err := writable(f.json); err != nil {
 		return fmt.Errorf("matrix: --json: %w", err)
 	}
-	if f.json == f.resume || f.force {
+	if f.json == f.resume || f.again {
 		return nil
 	}
 	if old, err := loadMatrix(f.json); err == nil && old.Interrupted {
-		return fmt.Errorf("matrix: %s has a grid that is not finished: go on with --resume %s, name another with --json, or begin anew with --force", f.json, f.json)
+		return fmt.Errorf("matrix: %s has a grid that is not finished: go on with --resume %s, name another with --json, or begin anew with --again", f.json, f.json)
 	}
 	return nil
 }
@@ -188,21 +179,14 @@ func newMatrixProgress(w io.Writer) *matrixProgress {
 
 func (p *matrixProgress) step(e matrix.Event) {
 	round := fmt.Sprintf("round %d of %d", e.Round, e.Rounds)
-	if e.Again {
-		round = "outliers again"
-	}
 	if p.live {
 		fmt.Fprintf(p.w, "\r\x1b[K[%d/%d] %s: %s  %s left", e.Done+1, e.Total, round, e.Cell, units.Span(e.Left))
 		p.showing = true
 		return
 	}
-	number := e.Round
-	if e.Again {
-		number++
-	}
-	if number == p.round && time.Since(p.said) < 30*time.Second {
+	if e.Round == p.round && time.Since(p.said) < 30*time.Second {
 		return
 	}
-	p.round, p.said = number, time.Now()
+	p.round, p.said = e.Round, time.Now()
 	fmt.Fprintf(p.w, "%d/%d %s, %s left\n", e.Done, e.Total, round, units.Span(e.Left))
 }

@@ -1,122 +1,89 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // scale is what the values of an axis are.
 type scale struct {
-	name, unit string
+	name, unit string    // of unit "B" and "ns", values are written as sizes and times
 	all, quick []float64 // by default and with a coarse grid, ascending; 0 of a rate is last
-	least      float64   // of what may be asked for
-	most       float64
-	zero       string // what 0 is called; empty where there is none
-	bytes      bool
+	from, to   float64   // what may be asked for
+	zero       string    // what 0 is called; empty where there is none
 }
 
 // maxValues bounds an axis.
 const maxValues = 32
 
-// axis makes the axis of a choice: nothing for all values, values separated by
-// commas, or ranges (4KiB..64KiB) of those that there are by default.
+// axis makes the axis of a choice: nothing for all values, or values separated by commas.
 func (s *scale) axis(choice string, quick bool) (Axis, error) {
-	values := s.all
+	values := slices.Clone(s.all)
 	if quick {
-		values = s.quick
+		values = slices.Clone(s.quick)
 	}
 	if choice != "" {
-		var err error
-		if values, err = s.choose(choice); err != nil {
-			return Axis{}, err
+		values = nil
+		for text := range strings.SplitSeq(choice, ",") {
+			v, err := s.parse(strings.TrimSpace(text))
+			if err != nil {
+				return Axis{}, err
+			}
+			values = append(values, v)
 		}
+		slices.SortFunc(values, func(a, b float64) int { return cmp.Compare(s.rank(a), s.rank(b)) })
 	}
-	a := Axis{Name: s.name, Unit: s.unit, Values: slices.Clone(values)}
+	if values = slices.Compact(values); len(values) > maxValues {
+		return Axis{}, fmt.Errorf("%d values of %s, at most %d", len(values), s.name, maxValues)
+	}
+	a := Axis{Name: s.name, Unit: s.unit, Values: values}
 	for _, v := range values {
 		a.Labels = append(a.Labels, s.label(v))
 	}
 	return a, nil
 }
 
-func (s *scale) choose(choice string) ([]float64, error) {
-	var values []float64
-	for part := range strings.SplitSeq(choice, ",") {
-		first, last, isRange := strings.Cut(part, "..")
-		from, err := s.parse(first)
-		if err != nil {
-			return nil, err
-		}
-		if !isRange {
-			values = append(values, from)
-			continue
-		}
-		to, err := s.parse(last)
-		if err != nil {
-			return nil, err
-		}
-		found := false
-		for _, v := range s.all {
-			if s.rank(v) >= s.rank(from) && s.rank(v) <= s.rank(to) {
-				values, found = append(values, v), true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("no %s of the grid is within %s", s.name, part)
-		}
-	}
-	slices.SortFunc(values, func(a, b float64) int {
-		if s.rank(a) < s.rank(b) {
-			return -1
-		}
-		return 1
-	})
-	if values = slices.Compact(values); len(values) > maxValues {
-		return nil, fmt.Errorf("%d values of %s, at most %d", len(values), s.name, maxValues)
-	}
-	return values, nil
-}
-
 // rank orders values: a rate of 0 is the highest.
 func (s *scale) rank(v float64) float64 {
-	if v == 0 && len(s.all) > 0 && s.all[len(s.all)-1] == 0 {
+	if v == 0 && s.zero == "max" {
 		return math.Inf(1)
 	}
 	return v
 }
 
-// byteUnits are those of bytes, longer names first.
-var byteUnits = []struct {
-	name string
-	of   float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}}
-
-// parse reads a value as label writes it, and with shorter units.
+// parse reads a value as label writes it.
 func (s *scale) parse(text string) (float64, error) {
-	text = strings.TrimSpace(text)
 	if s.zero != "" && (text == s.zero || text == "0") {
 		return 0, nil
 	}
-	number, factor := text, 1.0
-	if s.bytes {
-		for _, unit := range byteUnits {
-			if cut, ok := strings.CutSuffix(text, unit.name); ok {
-				number, factor = cut, unit.of
-				break
-			}
-		}
+	var v float64
+	var err error
+	switch s.unit {
+	case "B":
+		var n int64
+		n, err = units.ParseBytes(text)
+		v = float64(n)
+	case "ns":
+		var d time.Duration
+		d, err = time.ParseDuration(strings.ReplaceAll(text, " ", ""))
+		v = float64(d)
+	default:
+		v, err = strconv.ParseFloat(text, 64)
 	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || math.IsNaN(v) {
-		return 0, fmt.Errorf("%q is no %s", text, s.name)
-	}
-	if v *= factor; v < s.least || v > s.most {
-		return 0, fmt.Errorf("a %s of %s is not within %s and %s", s.name, text, s.label(s.least), s.label(s.most))
-	}
-	if s.unit != "requests/s" && v != math.Trunc(v) {
-		return 0, fmt.Errorf("a %s of %s is no whole number", s.name, text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("invalid %s %q", s.name, text)
+	case !(v >= s.from && v <= s.to):
+		return 0, fmt.Errorf("a %s of %s is not within %s and %s", s.name, text, s.label(s.from), s.label(s.to))
+	case s.unit != "requests/s" && v != math.Trunc(v):
+		return 0, fmt.Errorf("a %s of %s is not a whole number", s.name, text)
 	}
 	return v, nil
 }
@@ -125,21 +92,10 @@ func (s *scale) label(v float64) string {
 	switch {
 	case v == 0 && s.zero != "":
 		return s.zero
-	case s.bytes:
-		return size(v)
+	case s.unit == "B":
+		return units.Exact(int64(v))
+	case s.unit == "ns":
+		return time.Duration(v).String()
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
-}
-
-// size writes a number of bytes exactly.
-func size(v float64) string {
-	for _, u := range []struct {
-		unit string
-		of   float64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if v >= u.of && math.Mod(v, u.of) == 0 {
-			return strconv.FormatFloat(v/u.of, 'f', -1, 64) + " " + u.unit
-		}
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64) + " B"
 }

@@ -7,18 +7,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
-	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A Choice is what is measured of a grid. Zero values are the grid's own.
 type Choice struct {
 	Layers        []string
-	Rows, Columns string // values and ranges, separated by commas
-	Quick         bool   // a coarse grid in short runs
+	Rows, Columns string // values, separated by commas
+	Quick         bool   // a coarse grid in short runs, within a minute
 	Rounds        int
 	Cell          time.Duration // of a run, with its warm-up
 	Seed          *uint64
+	// Target is a load on a server that runs already: its address, protocol and requests. With
+	// nil, targets are started.
+	Target *load.Plan
 }
 
 const (
@@ -32,7 +35,7 @@ func LayerName(grid string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return k.layerName, nil
+	return k.layers.name, nil
 }
 
 // New returns a grid that is chosen and has no runs yet.
@@ -43,8 +46,8 @@ func New(name string, c Choice) (*File, error) {
 	}
 	f := &File{
 		Kind: Kind, Schema: Schema, Machine: machine.This(), Started: time.Now(), Name: k.name, Title: k.title, Seed: 1,
-		Repeats: rounds, CellTime: k.cell, Layers: slices.Clone(k.layers), Figures: slices.Clone(k.figures), NoiseOf: k.noiseOf,
-		Interrupted: true,
+		Repeats: rounds, CellTime: k.cell, Layers: slices.Clone(k.layers.all), Figures: slices.Clone(k.figures), NoiseOf: k.noiseOf,
+		Interrupted: true, Target: c.Target,
 	}
 	if c.Quick {
 		f.Repeats, f.CellTime = quickRounds, k.quickCell
@@ -61,9 +64,18 @@ func New(name string, c Choice) (*File, error) {
 	if c.Layers != nil {
 		f.Layers = slices.Clone(c.Layers)
 	}
+	if c.Target != nil {
+		if !k.anyTarget {
+			return nil, fmt.Errorf("%s starts its own targets: --target is for %s", name, strings.Join(Names(), " and "))
+		}
+		f.Title += ", on " + c.Target.Target
+		if !k.network {
+			f.Layers = []string{"target"}
+		}
+	}
 	for _, layer := range f.Layers {
-		if !slices.Contains(k.layers, layer) {
-			return nil, fmt.Errorf("there is no %s %q, there are %s", k.layerName, layer, strings.Join(k.layers, ", "))
+		if err := k.layers.check(layer); err != nil && c.Target == nil {
+			return nil, err
 		}
 	}
 	if f.Rows, err = k.rows.axis(c.Rows, c.Quick); err != nil {
@@ -72,114 +84,41 @@ func New(name string, c Choice) (*File, error) {
 	if f.Columns, err = k.columns.axis(c.Columns, c.Quick); err != nil {
 		return nil, err
 	}
-	f.lay(k)
+	for layer, name := range f.Layers {
+		for row := range f.Rows.Values {
+			for column, v := range f.Columns.Values {
+				if k.has == nil || k.has(name, v) {
+					f.Cells = append(f.Cells, Cell{Layer: layer, Row: row, Column: column, Runs: []Run{}})
+				}
+			}
+		}
+	}
 	if len(f.Cells) == 0 {
 		return nil, errors.New("nothing is left of the grid: the engine aio has no write buffer")
 	}
 	return f, f.Check()
 }
 
-// lay makes the cells of the axes.
-func (f *File) lay(k *kind) {
-	f.Cells = nil
-	for layer, name := range f.Layers {
-		for row, r := range f.Rows.Values {
-			for column, c := range f.Columns.Values {
-				if k.has == nil || k.has(name, r, c) {
-					f.Cells = append(f.Cells, Cell{Layer: layer, Row: row, Column: column, Runs: []Run{}})
-				}
-			}
-		}
-	}
-}
-
 // ErrOther is the error, wrapped, of Resume for a file that does not belong to the
 // measurement asked for.
-var ErrOther = errors.New("the file is of another grid, seed or machine")
+var ErrOther = errors.New("the file is of another grid or machine")
 
-// Resume returns a file that continues old: the grid of that name, where c adds what old
-// does not say. When c contradicts old, or the machine is another one, the error is an
-// ErrOther that says what differs. With force, c counts instead, and the runs that fit
-// into it are kept. c may always ask for more rounds than old has. old is not
-// changed.
-func Resume(old *File, name string, c Choice, force bool) (*File, error) {
-	if old.Name != name {
-		return nil, fmt.Errorf("%w: it has %s, not %s", ErrOther, old.Name, name)
+// Resume prepares a file to be gone on with, as the grid of that name, in at least so many
+// rounds. On another machine, or with another Go, the error is an ErrOther that says what
+// differs.
+func (f *File) Resume(name string, rounds int) error {
+	if f.Name != name {
+		return fmt.Errorf("%w: it has %s, not %s", ErrOther, f.Name, name)
 	}
-	k, err := lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := New(name, c)
-	if err != nil {
-		return nil, err
-	}
-	var differ []string
-	differs := func(what string, was, is any) {
-		if was, is := fmt.Sprint(was), fmt.Sprint(is); was != is {
-			differ = append(differ, fmt.Sprintf("%s %s, not %s", what, was, is))
+	here := machine.This()
+	for _, d := range machine.Differences(f.Machine, here) {
+		if d.Weighs || d.Name == "Go" || d.Name == "kernel" {
+			return fmt.Errorf("%w: %s %s, not %s", ErrOther, d.Name, d.A, d.B)
 		}
 	}
-	was, is := old.Machine, f.Machine
-	differs("processor", was.CPU, is.CPU)
-	differs("cores", was.Cores, is.Cores)
-	differs("GOMAXPROCS", was.GOMAXPROCS, is.GOMAXPROCS)
-	differs("system", was.OS+"/"+was.Arch+" "+was.Kernel, is.OS+"/"+is.Arch+" "+is.Kernel)
-	differs("Go", was.Go, is.Go)
-	differs("GOGC", was.GOGC, is.GOGC)
-	if c.Seed == nil {
-		f.Seed = old.Seed
-	}
-	differs("seed", old.Seed, f.Seed)
-	if c.Layers == nil {
-		f.Layers = slices.Clone(old.Layers)
-	}
-	differs(k.layerName, strings.Join(old.Layers, ","), strings.Join(f.Layers, ","))
-	if c.Rows == "" && !c.Quick {
-		f.Rows = old.Rows
-	}
-	differs(f.Rows.Name, strings.Join(old.Rows.Labels, ","), strings.Join(f.Rows.Labels, ","))
-	if c.Columns == "" && !c.Quick {
-		f.Columns = old.Columns
-	}
-	differs(f.Columns.Name, strings.Join(old.Columns.Labels, ","), strings.Join(f.Columns.Labels, ","))
-	if c.Cell == 0 {
-		f.CellTime = old.CellTime
-	}
-	differs("time of a cell", old.CellTime, f.CellTime)
-	f.Repeats = max(old.Repeats, c.Rounds)
-	if len(differ) > 0 && !force {
-		return nil, fmt.Errorf("%w: %s", ErrOther, strings.Join(differ, "; "))
-	}
-	f.Started, f.Seconds = old.Started, old.Seconds
-	f.Forced = append(slices.Clone(old.Forced), differ...)
-	f.lay(k)
-	f.adopt(old)
-	if err := f.Check(); err != nil {
-		return nil, err
-	}
-	f.Derive()
-	return f, nil
-}
-
-// adopt takes over the runs of old that have a place in f.
-func (f *File) adopt(old *File) {
-	at := map[string]*Cell{}
-	for i := range f.Cells {
-		at[f.place(&f.Cells[i])] = &f.Cells[i]
-	}
-	for i := range old.Cells {
-		to := at[old.place(&old.Cells[i])]
-		if to == nil {
-			continue
-		}
-		for _, r := range old.Cells[i].Runs {
-			if r.Round <= f.Repeats+maxAgain {
-				r.Place = min(r.Place, len(f.Cells))
-				to.Runs = append(to.Runs, r)
-			}
-		}
-	}
+	f.Repeats = max(f.Repeats, rounds)
+	f.Interrupted = f.Missing() > 0
+	return f.Check()
 }
 
 // place names a cell, the same in each grid that has it.
@@ -196,18 +135,20 @@ func (f *File) label(c *Cell) string {
 // made, the file is written.
 const overhead = 100 * time.Millisecond
 
-// Missing is how many runs are missing, without those that outliers will ask for.
-func (f *File) Missing() int {
-	n := 0
+// missing lists the runs that are missing, by their cells.
+func (f *File) missing() (list []*Cell) {
 	for i := range f.Cells {
 		for round := 1; round <= f.Repeats; round++ {
 			if !f.Cells[i].has(round) {
-				n++
+				list = append(list, &f.Cells[i])
 			}
 		}
 	}
-	return n
+	return list
 }
+
+// Missing is how many runs are missing.
+func (f *File) Missing() int { return len(f.missing()) }
 
 func (c *Cell) has(round int) bool {
 	return slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Round == round })
@@ -215,43 +156,19 @@ func (c *Cell) has(round int) bool {
 
 // Estimate is about how long it takes to measure what is missing.
 func (f *File) Estimate() (sum time.Duration) {
-	for i := range f.Cells {
-		each := f.span(&f.Cells[i]) + overhead
-		for round := 1; round <= f.Repeats; round++ {
-			if !f.Cells[i].has(round) {
-				sum += each
-			}
-		}
+	for _, c := range f.missing() {
+		sum += f.span(c) + overhead
 	}
 	return sum
 }
 
-// span is how long a cell is measured.
+// span is how long a cell is measured, with its warm-up.
 func (f *File) span(c *Cell) time.Duration {
 	k, err := lookup(f.Name)
 	if err != nil {
 		return f.CellTime
 	}
-	return k.span(f.Rows.Values[c.Row], f.Columns.Values[c.Column], f.CellTime)
-}
-
-// shortest is how short Fit makes a cell.
-const shortest = 200 * time.Millisecond
-
-// Fit makes a new grid take no longer than limit: fewer rounds first, then
-// shorter cells, unless the choice fixes them. It says so when that is not
-// enough.
-func (f *File) Fit(limit time.Duration, c Choice) error {
-	if c.Rounds == 0 {
-		for f.Repeats > 1 && f.Estimate() > limit {
-			f.Repeats--
-		}
-	}
-	for c.Cell == 0 && f.Estimate() > limit && f.CellTime > shortest {
-		f.CellTime = max(shortest, (f.CellTime * 9 / 10).Truncate(10*time.Millisecond))
-	}
-	if need := f.Estimate(); need > limit {
-		return fmt.Errorf("%d runs of %v take about %s, more than %v: choose fewer with --rows, --columns, --rounds or --cell", f.Missing(), f.CellTime, units.Span(need), limit)
-	}
-	return nil
+	p := f.plan(k, c)
+	underWay := float64(p.Conns) * float64(p.Depth) * float64(p.Sizes.Max)
+	return max(f.CellTime, min(longestCell, time.Duration(underWay/slowest*float64(time.Second))))
 }

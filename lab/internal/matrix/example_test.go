@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleNew() {
-	f, err := matrix.New(matrix.Buffer, matrix.Choice{Layers: []string{"std"}, Rows: "4KiB..64KiB", Columns: "none,64KiB", Rounds: 5})
+	f, err := matrix.New(matrix.Buffer, matrix.Choice{Layers: []string{"std"}, Rows: "4KiB,16KiB,64KiB", Columns: "none,64KiB", Rounds: 5})
 	if err != nil {
 		panic(err)
 	}

@@ -18,11 +18,9 @@ var ErrFile = errors.New("not a matrix of this version")
 
 // Bounds of a File.
 const (
-	maxFile   = 64 << 20 // bytes
-	maxLayers = 16
-	maxRounds = 1000
-	// maxAgain is how many more times a cell is measured whose runs are far apart.
-	maxAgain    = 2
+	maxFile     = 64 << 20 // bytes
+	maxLayers   = 16
+	maxRounds   = 1000
 	leastCell   = 50 * time.Millisecond
 	longestCell = time.Hour
 )
@@ -138,7 +136,7 @@ func (f *File) checkRuns(runs []Run) error {
 	rounds := map[int]bool{}
 	for _, r := range runs {
 		switch {
-		case r.Round < 1 || r.Round > f.Repeats+maxAgain:
+		case r.Round < 1 || r.Round > f.Repeats:
 			return fmt.Errorf("round %d of %d", r.Round, f.Repeats)
 		case rounds[r.Round]:
 			return fmt.Errorf("round %d is there twice", r.Round)

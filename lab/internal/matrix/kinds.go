@@ -2,7 +2,9 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -11,6 +13,7 @@ import (
 // Names of grids.
 const (
 	SizeConns      = "size-conns"
+	RateNetwork    = "rate-network"
 	RateDurability = "rate-durability"
 	Buffer         = "buffer"
 )
@@ -27,19 +30,37 @@ type Target struct {
 // kind is what a grid is made of.
 type kind struct {
 	name, title   string
-	layerName     string // what layers are called
-	layers        []string
+	layers        layers
 	rows, columns scale
-	figures       []Figure
-	shown         int    // so many of the figures are printed
-	noiseOf       string // the figure that decides what is an outlier
+	figures       []Figure // the first is the one that knees go by
+	noiseOf       string   // the figure whose noise is said
 	cell          time.Duration
 	quickCell     time.Duration
+	knee          string // what there is a knee of; empty for none
+	bothAxes      bool   // the knee is of rows and columns together
+	anyTarget     bool   // it can be measured on a server that runs already
+	network       bool   // the layer is jitter and the column latency
 	// has reports whether the grid has a cell; nil: it has all.
-	has    func(layer string, row, column float64) bool
+	has    func(layer string, column float64) bool
 	target func(layer string, row, column float64) Target
-	plan   func(row, column float64) load.Plan // Target, Seed and times are the caller's
-	knees  func(f *File) []Knee                // nil for none
+	// shape completes a plan for a cell.
+	shape func(p *load.Plan, row, column float64)
+}
+
+// layers are what a grid has a table for each of.
+type layers struct {
+	name string
+	all  []string
+}
+
+func (l *layers) check(layer string) error {
+	if slices.Contains(l.all, layer) {
+		return nil
+	}
+	if _, err := time.ParseDuration(layer); err == nil && l.name == "jitter" {
+		return nil
+	}
+	return fmt.Errorf("there is no %s %q, there are %s", l.name, layer, strings.Join(l.all, ", "))
 }
 
 var (
@@ -52,46 +73,59 @@ var (
 )
 
 // engines are those of lab echo.
-var engines = []string{"std", "aio", "bufreader"}
+var engines = layers{"engine", []string{"std", "aio", "bufreader"}}
 
 var kinds = []*kind{
 	{
-		name: SizeConns, title: "echo of one request at a time on each connection, reads of 64 KiB",
-		layerName: "engine", layers: engines,
+		name: SizeConns, title: "one request at a time on each connection", anyTarget: true, knee: "connections",
+		layers: engines,
 		rows: scale{
-			name: "size", unit: "B", bytes: true, least: 1, most: load.MaxSize,
+			name: "size", unit: "B", from: 1, to: load.MaxSize,
 			all:   []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
 			quick: []float64{64, 4 << 10, 64 << 10, 1 << 20},
 		},
 		columns: scale{
-			name: "connections", unit: "connections", least: 1, most: load.MaxConns,
+			name: "connections", unit: "connections", from: 1, to: load.MaxConns,
 			all:   []float64{1, 4, 16, 64, 256, 1024},
 			quick: []float64{1, 16, 256},
 		},
-		figures: []Figure{throughput, p99, iops, median, targetCPU}, shown: 2, noiseOf: Throughput,
+		figures: []Figure{throughput, p99, iops, median, targetCPU}, noiseOf: Throughput,
 		cell: time.Second, quickCell: 500 * time.Millisecond,
 		target: func(layer string, _, _ float64) Target { return echoTarget(layer, 64<<10, 0) },
-		plan: func(row, column float64) load.Plan {
-			p := load.Default()
-			p.Sizes, p.Conns = load.OneSize(int(row)), int(column)
-			return p
+		shape:  func(p *load.Plan, row, column float64) { p.Sizes, p.Conns = load.OneSize(int(row)), int(column) },
+	},
+	{
+		name: RateNetwork, title: "requests at a rate over 16 connections, through a network with latency and jitter each way", anyTarget: true, network: true,
+		layers: layers{"jitter", []string{"0s", "1ms", "10ms"}},
+		rows: scale{
+			name: "rate", unit: "requests/s", from: 0.1, to: 1e7, zero: "max",
+			all:   []float64{100, 1000, 5000, 0},
+			quick: []float64{100, 1000},
 		},
-		knees: crowdKnees,
+		columns: scale{
+			name: "latency", unit: "ns", from: 0, to: float64(10 * time.Second), zero: "none",
+			all:   []float64{0, 1e6, 10e6, 50e6},
+			quick: []float64{0, 10e6},
+		},
+		figures: []Figure{iops, median, p99, jitter}, noiseOf: Median,
+		cell: 2 * time.Second, quickCell: time.Second,
+		target: func(string, float64, float64) Target { return echoTarget("std", 64<<10, 0) },
+		shape:  func(p *load.Plan, row, _ float64) { p.Rate, p.Conns, p.Depth = row, 16, 64 },
 	},
 	{
 		name: RateDurability, title: "appended records over 16 connections; max is 64 under way all the time",
-		layerName: "durability", layers: []string{"async", "sync", "raft"},
+		layers: layers{"durability", []string{"async", "sync", "raft"}},
 		rows: scale{
-			name: "rate", unit: "requests/s", least: 0.1, most: 1e7, zero: "max",
+			name: "rate", unit: "requests/s", from: 0.1, to: 1e7, zero: "max",
 			all:   []float64{50, 100, 200, 400, 0},
 			quick: []float64{100, 400, 0},
 		},
 		columns: scale{
-			name: "size", unit: "B", bytes: true, least: 1, most: 4 << 20, // sink's --max-record
+			name: "size", unit: "B", from: 1, to: 4 << 20, // sink's --max-record
 			all:   []float64{1 << 10, 16 << 10, 256 << 10},
 			quick: []float64{1 << 10, 16 << 10},
 		},
-		figures: []Figure{throughput, median, p99, jitter, iops, targetCPU}, shown: 4, noiseOf: Median, // throughput is the rate
+		figures: []Figure{throughput, median, p99, jitter, iops, targetCPU}, noiseOf: Median, // throughput is the rate
 		cell: 2 * time.Second, quickCell: 900 * time.Millisecond,
 		target: func(layer string, _, _ float64) Target {
 			args := []string{"sink", "127.0.0.1:0", "--durability", layer}
@@ -100,38 +134,29 @@ var kinds = []*kind{
 			}
 			return Target{Args: args, Keeps: true}
 		},
-		plan: func(row, column float64) load.Plan {
-			p := load.Default()
+		shape: func(p *load.Plan, row, column float64) {
 			p.Protocol, p.Conns, p.Depth = load.Ack, 16, 4
 			p.Rate, p.Sizes = row, load.OneSize(int(column))
-			return p
 		},
 	},
 	{
-		name: Buffer, title: "a stream of frames of 16 KiB, 128 under way on one connection",
-		layerName: "engine", layers: engines,
+		name: Buffer, title: "a stream of frames of 16 KiB, 128 under way on one connection", knee: "buffer bytes", bothAxes: true,
+		layers: engines,
 		rows: scale{
-			name: "read buffer", unit: "B", bytes: true, least: 16, most: 64 << 20,
+			name: "read buffer", unit: "B", from: 16, to: 64 << 20,
 			all:   []float64{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
 			quick: []float64{4 << 10, 64 << 10, 1 << 20},
 		},
 		columns: scale{
-			name: "write buffer", unit: "B", bytes: true, least: 16, most: 64 << 20, zero: "none",
+			name: "write buffer", unit: "B", from: 16, to: 64 << 20, zero: "none",
 			all:   []float64{0, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
 			quick: []float64{0, 64 << 10, 1 << 20},
 		},
-		figures: []Figure{iops, median, p99, throughput, targetCPU}, shown: 3, noiseOf: IOPS,
+		figures: []Figure{iops, median, p99, throughput, targetCPU}, noiseOf: IOPS,
 		cell: time.Second, quickCell: 500 * time.Millisecond,
-		has: func(layer string, _, column float64) bool {
-			return layer != "aio" || column == 0 // it has no write buffer
-		},
+		has:    func(layer string, column float64) bool { return layer != "aio" || column == 0 }, // it has no write buffer
 		target: func(layer string, row, column float64) Target { return echoTarget(layer, int(row), int(column)) },
-		plan: func(_, _ float64) load.Plan {
-			p := load.Default()
-			p.Sizes, p.Depth = load.OneSize(16<<10), 128
-			return p
-		},
-		knees: bufferKnees,
+		shape:  func(p *load.Plan, _, _ float64) { p.Sizes, p.Depth = load.OneSize(16<<10), 128 },
 	},
 }
 
@@ -144,8 +169,7 @@ func echoTarget(engine string, read, write int) Target {
 }
 
 // Names are those of the grids.
-func Names() []string {
-	var names []string
+func Names() (names []string) {
 	for _, k := range kinds {
 		names = append(names, k.name)
 	}
@@ -159,7 +183,7 @@ func lookup(name string) (*kind, error) {
 			return k, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no grid %q, there are size-conns, rate-durability and buffer", name)
+	return nil, fmt.Errorf("there is no grid %q, there are %s", name, strings.Join(Names(), ", "))
 }
 
 // slowest is how fast, in bytes a second, what is under way passes at least: a
@@ -167,11 +191,14 @@ func lookup(name string) (*kind, error) {
 // loopback does, since a gigabyte under way is more than the kernel likes.
 const slowest = 128 << 20
 
-// span is how long a cell is measured, with its warm-up.
-func (k *kind) span(row, column float64, cell time.Duration) time.Duration {
-	p := k.plan(row, column)
-	underWay := float64(p.Conns) * float64(p.Depth) * float64(p.Sizes.Max)
-	return max(cell, min(longestCell, time.Duration(underWay/slowest*float64(time.Second))))
+// plan is the load of a cell, without its target's address, its times and its seed.
+func (f *File) plan(k *kind, c *Cell) load.Plan {
+	p := load.Default()
+	if f.Target != nil {
+		p = *f.Target
+	}
+	k.shape(&p, f.Rows.Values[c.Row], f.Columns.Values[c.Column])
+	return p
 }
 
 // with fills in what every plan has: its time, a quarter of which is the warm-up,
@@ -179,9 +206,11 @@ func (k *kind) span(row, column float64, cell time.Duration) time.Duration {
 func with(p load.Plan, span time.Duration) load.Plan {
 	p.Warmup = span / 4
 	p.Duration = span - p.Warmup
-	p.Windows.Throughput = min(p.Windows.Throughput, p.Duration)
-	p.Windows.Mean = max(min(p.Windows.Mean, p.Duration), p.Windows.Throughput)
-	p.Windows.P99 = min(p.Windows.P99, p.Duration)
-	p.Windows.Jitter = max(min(p.Windows.Jitter, p.Duration), p.Windows.P99)
+	w := load.DefaultWindows()
+	w.Throughput = min(w.Throughput, p.Duration)
+	w.Mean = max(min(w.Mean, p.Duration), w.Throughput)
+	w.P99 = min(w.P99, p.Duration)
+	w.Jitter = max(min(w.Jitter, p.Duration), w.P99)
+	p.Windows = w
 	return p
 }

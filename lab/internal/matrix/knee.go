@@ -8,14 +8,12 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// What the rules of the knees allow. Where the noise is more, it counts: two
+// What the rule of the knees allows. Where the noise is more, it counts: two
 // cells differ only by more than noiseTimes the median noise of their layer, so
 // that what is no difference goes to the smaller.
 const (
-	bufferLoss  = 0.05 // of IOPS, against the best
-	bufferTail  = 0.10 // of P99, over the lowest
-	crowdGrowth = 0.10 // of throughput, that more connections have to bring
-	crowdTail   = 2    // times the P99 is too much for less
+	kneeLoss = 0.05 // of the main figure, against the best
+	kneeTail = 0.10 // of P99, over the lowest
 	// noiseTimes: of 30 equal cells with three runs each, whose figures differ by
 	// chance alone, the first is called as good as the best in about 19 of 20
 	// grids, simulated with noise of 3 % and 6 %; with 3 times it is 16 of 20.
@@ -34,7 +32,7 @@ func (f *File) tolerance(layer int, figure string, least float64) float64 {
 // HasKnees reports whether a grid of that name has knees.
 func HasKnees(grid string) bool {
 	k, err := lookup(grid)
-	return err == nil && k.knees != nil
+	return err == nil && k.knee != ""
 }
 
 // TooNoisy reports whether a layer is too noisy to have a knee.
@@ -43,141 +41,94 @@ func (f *File) TooNoisy(layer int) (noise float64, is bool) {
 	return noise, f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit
 }
 
-// noteEnds is the note of a knee that is at the end of its axis.
-const noteEnds = "the grid ends there"
-
-// because says where a tolerance comes from, if not from the rule.
-func because(tolerance, least float64) string {
-	if tolerance <= least {
-		return ""
+// knees finds the balance points: one for each layer, or for each layer and row.
+func (f *File) knees(k *kind) (knees []Knee) {
+	if k.knee == "" {
+		return nil
 	}
-	return fmt.Sprintf(" (%v times the median noise)", noiseTimes)
-}
-
-// bufferKnees finds, for each layer, the smallest read and write buffers that are
-// as good as any.
-func bufferKnees(f *File) []Knee {
-	var knees []Knee
-	for layer := range f.Layers {
-		if k, ok := f.bufferKnee(layer); ok {
-			knees = append(knees, k)
-		}
-	}
-	return knees
-}
-
-// candidate is a cell whose figures are known.
-type candidate struct {
-	*Cell
-	sum, iops float64
-	floor     bool
-}
-
-func (f *File) bufferKnee(layer int) (Knee, bool) {
-	if _, noisy := f.TooNoisy(layer); noisy {
-		return Knee{}, false
-	}
-	var all []candidate
-	var best candidate
-	for i := range f.Cells {
-		c := &f.Cells[i]
-		iops, floor, ok := c.Median(IOPS)
-		if c.Layer != layer || !ok {
-			continue
-		}
-		k := candidate{c, f.Rows.Values[c.Row] + f.Columns.Values[c.Column], iops, floor}
-		all = append(all, k)
-		if best.Cell == nil || k.iops > best.iops {
-			best = k
-		}
-	}
-	if best.Cell == nil || !(best.iops > 0) {
-		return Knee{}, false
-	}
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.sum, b.sum), cmp.Compare(a.Row, b.Row))
-	})
-	loss := f.tolerance(layer, IOPS, bufferLoss)
-	all = slices.DeleteFunc(all, func(c candidate) bool { return c.iops < best.iops*(1-loss) })
-	rule := fmt.Sprintf("the smallest buffers, reading and writing together, whose IOPS are within %s of the best%s", units.Percent(loss), because(loss, bufferLoss))
-
-	tail := f.tolerance(layer, P99, bufferTail)
-	lowest, known := 0.0, false
-	for _, c := range all {
-		if v, _, ok := c.Median(P99); ok && (!known || v < lowest) {
-			lowest, known = v, true
-		}
-	}
-	chosen := all[0]
-	note := ""
-	switch {
-	case !known:
-		note = "no P99 is known, which would count too"
-	case tail > noiseLimit:
-		rule += fmt.Sprintf("; the P99 has no say, its noise is %s", units.Percent(tail/noiseTimes))
-	default:
-		i := slices.IndexFunc(all, func(c candidate) bool {
-			v, _, ok := c.Median(P99)
-			return ok && v <= lowest*(1+tail)
-		})
-		chosen = all[i]
-		rule += fmt.Sprintf(", and whose P99 is at most %s over the lowest of those%s", units.Percent(tail), because(tail, bufferTail))
-	}
-	k := Knee{
-		Layer: layer, Along: "buffers", Row: &chosen.Row, Column: chosen.Column, Value: chosen.sum,
-		Label: f.Rows.Labels[chosen.Row] + " for reading, " + f.Columns.Labels[chosen.Column] + " for writing",
-		Rule:  rule, Figure: IOPS, Note: note,
-	}
-	if best.floor {
-		k.Open, k.Note = true, "the generator was the limit at the best: larger ones may still pay"
-	}
-	return k, true
-}
-
-// crowdKnees finds, for each layer and size, the most connections that still pay.
-func crowdKnees(f *File) []Knee {
-	var knees []Knee
 	for layer := range f.Layers {
 		if _, noisy := f.TooNoisy(layer); noisy {
 			continue
 		}
+		groups := map[int][]*Cell{}
+		for i := range f.Cells {
+			c := &f.Cells[i]
+			group := c.Row
+			if k.bothAxes {
+				group = 0
+			}
+			if c.Layer == layer {
+				groups[group] = append(groups[group], c)
+			}
+		}
 		for row := range f.Rows.Values {
-			if k, ok := f.crowdKnee(layer, row); ok {
-				knees = append(knees, k)
+			if found, ok := f.knee(k, groups[row]); ok {
+				knees = append(knees, found)
 			}
 		}
 	}
 	return knees
 }
 
-func (f *File) crowdKnee(layer, row int) (Knee, bool) {
-	growth := f.tolerance(layer, Throughput, crowdGrowth)
-	k := Knee{
-		Layer: layer, Along: f.Columns.Name, Row: &row, Figure: Throughput, Open: true, Note: noteEnds,
-		Rule: fmt.Sprintf("the most %s before the P99 more than doubles while throughput grows by less than %s%s", f.Columns.Name, units.Percent(growth), because(growth, crowdGrowth)),
-	}
-	var rate, tail float64
-	for column := range f.Columns.Values {
-		c := f.cell(layer, row, column)
-		if c == nil {
-			break
+// knee finds, among the cells of a group, the smallest setting that is as good as any.
+func (f *File) knee(k *kind, group []*Cell) (Knee, bool) {
+	figure := f.Figures[0].Name
+	size := func(c *Cell) float64 {
+		if k.bothAxes {
+			return f.Rows.Values[c.Row] + f.Columns.Values[c.Column]
 		}
-		nextRate, _, ok := c.Median(Throughput)
-		nextTail, _, known := c.Median(P99)
-		if !ok || !known {
-			if column == 0 {
-				return Knee{}, false
+		return f.Columns.Values[c.Column]
+	}
+	slices.SortStableFunc(group, func(a, b *Cell) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a.Row, b.Row)) })
+	var known []*Cell
+	var best *Cell
+	limited := false
+	value := map[*Cell]float64{}
+	for _, c := range group {
+		v, floor, ok := c.Median(figure)
+		if limited = limited || c.Limited(); ok && !floor {
+			known, value[c] = append(known, c), v
+			if best == nil || v > value[best] {
+				best = c
 			}
-			k.Note = "the generator was the limit beyond"
-			break
 		}
-		if column > 0 && nextTail > crowdTail*tail && nextRate < rate*(1+growth) {
-			k.Open, k.Note = false, ""
-			break
-		}
-		rate, tail = nextRate, nextTail
-		k.Column, k.Value = column, f.Columns.Values[column]
-		k.Label = f.Columns.Labels[column] + " at " + f.Rows.Labels[row]
 	}
-	return k, k.Label != ""
+	if best == nil {
+		return Knee{}, false
+	}
+	layer := best.Layer
+	last := known[len(known)-1]
+	loss, tail := f.tolerance(layer, figure, kneeLoss), f.tolerance(layer, P99, kneeTail)
+	known = slices.DeleteFunc(known, func(c *Cell) bool { return value[c] < value[best]*(1-loss) })
+	chosen := known[0]
+	rule := fmt.Sprintf("the fewest %s whose %s is within %s of the best", k.knee, f.Figures[0].Title, units.Percent(loss))
+	if tail > noiseLimit {
+		rule += fmt.Sprintf("; the P99 has no say, its noise is %s", units.Percent(tail/noiseTimes))
+	} else {
+		rule += fmt.Sprintf(", and whose P99 is at most %s over the lowest of those", units.Percent(tail))
+		lowest := slices.MinFunc(known, func(a, b *Cell) int { return cmp.Compare(a.tail(), b.tail()) }).tail()
+		chosen = known[slices.IndexFunc(known, func(c *Cell) bool { return c.tail() <= lowest*(1+tail) })]
+	}
+	found := Knee{
+		Layer: layer, Along: k.knee, Row: &chosen.Row, Column: chosen.Column, Value: size(chosen), Figure: figure, Rule: rule,
+		Label: f.Columns.Labels[chosen.Column] + " at " + f.Rows.Labels[chosen.Row],
+	}
+	if k.bothAxes {
+		found.Label = f.Rows.Labels[chosen.Row] + " for reading, " + f.Columns.Labels[chosen.Column] + " for writing"
+	}
+	switch {
+	case limited:
+		found.Open, found.Note = true, "the generator was the limit beyond"
+	case chosen == last && !k.bothAxes:
+		found.Open, found.Note = true, "the grid ends there"
+	}
+	return found, true
+}
+
+// tail is a cell's P99; one that is not known is taken for very long.
+func (c *Cell) tail() float64 {
+	if v, _, ok := c.Median(P99); ok {
+		return v
+	}
+	return 1e18
 }

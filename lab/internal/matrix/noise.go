@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/stats"
 )
 
@@ -11,12 +12,8 @@ import (
 // which the target was behind or, when there is none, of the others, which are lower
 // bounds.
 func (c *Cell) values(figure string) (values []float64, floor bool) {
-	return counting(c.Runs, figure)
-}
-
-func counting(runs []Run, figure string) (values []float64, floor bool) {
 	var bounds []float64
-	for _, r := range runs {
+	for _, r := range c.Runs {
 		v, has := r.Figures[figure]
 		switch {
 		case has && (r.Valid || r.Behind):
@@ -39,6 +36,19 @@ func (c *Cell) Median(figure string) (value float64, floor, ok bool) {
 		return 0, false, false
 	}
 	return stats.Median(values), floor, true
+}
+
+// Limited reports whether there is no figure of a cell since the generator was the limit in
+// its runs.
+func (c *Cell) Limited() bool {
+	limited := false
+	for _, r := range c.Runs {
+		if r.Valid || r.Behind {
+			return false
+		}
+		limited = limited || r.Code == load.GeneratorFull || r.Code == load.GeneratorLate
+	}
+	return limited
 }
 
 // spread is the noise of values as Cell.Noise defines it; ok only with two.
@@ -81,8 +91,8 @@ func (f *File) Derive() {
 	}
 	f.Noise, _ = f.noise(-1, f.NoiseOf)
 	f.Knees = nil
-	if k, err := lookup(f.Name); err == nil && k.knees != nil {
-		f.Knees = k.knees(f)
+	if k, err := lookup(f.Name); err == nil {
+		f.Knees = f.knees(k)
 	}
 }
 
@@ -99,50 +109,6 @@ func (f *File) noise(layer int, figure string) (noise float64, ok bool) {
 		return 0, false
 	}
 	return stats.Median(all), true
-}
-
-// Outliers are cells whose runs are farther apart than those of others: by more
-// than outlierTimes the median noise of the grid, and more than outlierLeast.
-const (
-	outlierTimes = 3
-	outlierLeast = 0.15
-)
-
-// outliers returns the indexes of the cells to measure again after so many rounds. It
-// looks at the figure NoiseOf in those rounds only, so that later rounds do not
-// change the answer.
-func (f *File) outliers(rounds int) []int {
-	noise := make([]float64, len(f.Cells))
-	var all []float64
-	for i := range f.Cells {
-		before := slices.DeleteFunc(slices.Clone(f.Cells[i].Runs), func(r Run) bool { return r.Round > rounds })
-		values, _ := counting(before, f.NoiseOf)
-		if n, ok := spread(values); ok {
-			noise[i] = n
-			all = append(all, n)
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	limit := max(outlierLeast, outlierTimes*stats.Median(all))
-	var list []int
-	for i, n := range noise {
-		if n > limit {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
-// cell finds one.
-func (f *File) cell(layer, row, column int) *Cell {
-	for i := range f.Cells {
-		if c := &f.Cells[i]; c.Layer == layer && c.Row == row && c.Column == column {
-			return c
-		}
-	}
-	return nil
 }
 
 // AnyValid reports whether there is a valid run.

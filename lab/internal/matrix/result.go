@@ -3,6 +3,7 @@ package matrix
 import (
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
@@ -22,9 +23,9 @@ type File struct {
 	Started     time.Time       `json:"started"`
 	Seconds     float64         `json:"seconds"`               // spent measuring, over all sittings
 	Interrupted bool            `json:"interrupted,omitempty"` // runs are missing: it can be resumed
-	Forced      []string        `json:"forced,omitempty"`      // what differed when it was resumed with force
-	Name        string          `json:"name"`                  // size-conns, rate-durability, buffer
+	Name        string          `json:"name"`                  // one of Names
 	Title       string          `json:"title"`
+	Target      *load.Plan      `json:"target,omitempty"` // of a server that ran already; nil where targets were started
 	Seed        uint64          `json:"seed,string"`
 	Repeats     int             `json:"repeats"` // rounds that were asked for
 	CellTime    time.Duration   `json:"cell_ns"`
@@ -80,10 +81,11 @@ type Cell struct {
 
 // A Run is one measurement of a cell.
 type Run struct {
-	Round  int    `json:"round"` // from 1; above Repeats for a cell that was measured again
-	Place  int    `json:"place"` // when it ran within its round, from 1
-	Valid  bool   `json:"valid"`
-	Reason string `json:"reason,omitempty"`
+	Round  int       `json:"round"` // from 1
+	Place  int       `json:"place"` // when it ran within its round, from 1
+	Valid  bool      `json:"valid"`
+	Reason string    `json:"reason,omitempty"`
+	Code   load.Code `json:"code,omitempty"` // of the first reason, where the load gave one
 	// Behind says that the run is invalid because the target did not take the rate:
 	// throughput and iops are what it took, and no lower bounds.
 	Behind   bool               `json:"behind,omitempty"`

@@ -34,7 +34,6 @@ type Event struct {
 	Total  int // of this call, as far as it is known
 	Round  int
 	Rounds int
-	Again  bool   // an outlier is measured once more
 	Cell   string // in words
 	Left   time.Duration
 }
@@ -55,8 +54,7 @@ type session struct {
 // cell.
 const mostFailed = 3
 
-// Measure measures the missing runs of f, which it changes, and measures cells again
-// whose runs are far apart. It returns nil when f is complete; ErrTime or the error of
+// Measure measures the missing runs of f, which it changes. It returns nil when f is complete; ErrTime or the error of
 // ctx, wrapped, when it was stopped earlier; and another error when it cannot continue.
 // In all cases f has complete runs only, they are saved, and no target still runs.
 func Measure(ctx context.Context, f *File, o Options) (err error) {
@@ -84,25 +82,6 @@ func (s *session) all(ctx context.Context) error {
 			}
 		}
 	}
-	for again := 1; again <= maxAgain; again++ {
-		round := f.Repeats + again
-		list := f.outliers(round - 1)
-		draw(f.Seed, f.Name, round).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		for _, i := range list {
-			if !f.Cells[i].has(round) {
-				s.total++
-			}
-		}
-		for place, i := range list {
-			err := s.one(ctx, i, round, place+1)
-			if errors.Is(err, ErrTime) {
-				return nil // it would only have been better
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
@@ -119,7 +98,7 @@ func (s *session) one(ctx context.Context, index, round, place int) error {
 	if s.Limit > 0 && time.Since(s.began)+max(s.each(), f.span(c)) > s.Limit {
 		return fmt.Errorf("matrix: %w: %d of %d runs are there", ErrTime, s.done, s.total)
 	}
-	s.tell(Event{Round: min(round, f.Repeats), Rounds: f.Repeats, Again: round > f.Repeats, Cell: f.label(c)})
+	s.tell(Event{Round: round, Rounds: f.Repeats, Cell: f.label(c)})
 	began := time.Now()
 	run, err := s.run(ctx, c, round)
 	if err != nil {
@@ -136,20 +115,22 @@ func (s *session) one(ctx context.Context, index, round, place int) error {
 // run is one measurement. Its error ends the grid.
 func (s *session) run(ctx context.Context, c *Cell, round int) (Run, error) {
 	f := s.file
-	layer, row, column := f.Layers[c.Layer], f.Rows.Values[c.Row], f.Columns.Values[c.Column]
-	target := s.kind.target(layer, row, column)
-	p, fresh, err := s.targets.get(ctx, target)
+	target := s.kind.target(f.Layers[c.Layer], f.Rows.Values[c.Row], f.Columns.Values[c.Column])
+	plan := with(f.plan(s.kind, c), f.span(c))
+	plan.Seed = draw(f.Seed, f.place(c), round).Uint64()
+	p, err := s.process(ctx, target, plan)
 	if err != nil {
 		return Run{}, err
 	}
-	if fresh && target.Keeps {
-		if err := s.ready(ctx, p); err != nil {
+	plan.Target, plan.PID = p.Addr(), p.PID()
+	if s.kind.network {
+		n, addr, err := through(ctx, plan.Target, time.Duration(f.Columns.Values[c.Column]), layerTime(f.Layers[c.Layer]))
+		if err != nil {
 			return Run{}, err
 		}
+		defer n.close()
+		plan.Target = addr
 	}
-	plan := with(s.kind.plan(row, column), s.kind.span(row, column, f.CellTime))
-	plan.Target, plan.PID = p.Addr(), p.PID()
-	plan.Seed = draw(f.Seed, f.place(c), round).Uint64()
 	result, err := s.Load(ctx, plan)
 	if ctx.Err() != nil {
 		return Run{}, fmt.Errorf("matrix: %w", context.Cause(ctx)) // not a whole run
@@ -170,6 +151,27 @@ func (s *session) run(ctx context.Context, c *Cell, round int) (Run, error) {
 	return f.figures(result), nil
 }
 
+// process is the target of a run: one that is started, or that ran already.
+func (s *session) process(ctx context.Context, target Target, plan load.Plan) (Process, error) {
+	if s.file.Target != nil {
+		return &running{addr: plan.Target, pid: plan.PID}, nil
+	}
+	p, fresh, err := s.targets.get(ctx, target)
+	if err == nil && fresh && target.Keeps {
+		err = s.ready(ctx, p)
+	}
+	return p, err
+}
+
+// layerTime is the jitter of a layer; 0 of another.
+func layerTime(layer string) time.Duration {
+	d, err := time.ParseDuration(layer)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
 // figures takes out of a result what the grid shows.
 func (f *File) figures(r *load.Result) Run {
 	run := Run{Valid: r.Valid, Requests: r.Requests, Figures: map[string]float64{}}
@@ -179,7 +181,7 @@ func (f *File) figures(r *load.Result) Run {
 	}
 	var reasons []string
 	if len(r.Reasons) > 0 {
-		reasons = append(reasons, load.Texts(r.Reasons))
+		reasons, run.Code = append(reasons, load.Texts(r.Reasons)), r.Reasons[0].Code
 	}
 	if r.Errors > 0 {
 		run.Valid = false
@@ -218,7 +220,8 @@ const (
 func (s *session) ready(ctx context.Context, p Process) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	plan := with(s.kind.plan(0, 64), readyRun)
+	plan := with(load.Default(), readyRun)
+	s.kind.shape(&plan, 0, 64)
 	plan.Target, plan.Conns, plan.Depth = p.Addr(), 1, 1
 	plan.Warmup, plan.Duration = 0, readyRun
 	for {

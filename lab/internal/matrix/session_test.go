@@ -134,10 +134,6 @@ func TestResumingComesToTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		runs := len(l.plans)
-		again := runs - len(whole.Cells)*whole.Repeats
-		if name == SizeConns && again == 0 {
-			t.Errorf("no cell was measured again: the test misses those")
-		}
 		for at := range runs {
 			f := small(t, name)
 			l := newLab(t)
@@ -173,13 +169,12 @@ func TestResumingComesToTheSame(t *testing.T) {
 			if !old.Interrupted || jsonOf(t, old) != jsonOf(t, f) {
 				t.Errorf("%s: interrupted in run %d: what is saved is not what is there", name, at)
 			}
-			next, err := Resume(old, name, Choice{}, false)
-			if err != nil {
+			if err := old.Resume(name, 0); err != nil {
 				t.Fatal(err)
 			}
 			l.answer = wild
 			before := len(l.plans)
-			if err := Measure(t.Context(), next, o); err != nil {
+			if err := Measure(t.Context(), old, o); err != nil {
 				t.Fatal(err)
 			}
 			if made := len(l.plans) - before; made != runs-at {
@@ -188,31 +183,6 @@ func TestResumingComesToTheSame(t *testing.T) {
 			if got, want := jsonOf(t, reload(t, saved)), jsonOf(t, whole); got != want {
 				t.Fatalf("%s: interrupted in run %d it comes to\n%s\nnot\n%s", name, at, got, want)
 			}
-		}
-	}
-}
-
-func TestOutliersAreMeasuredAgainAtMostTwice(t *testing.T) {
-	l := newLab(t)
-	l.answer = func(p load.Plan) (*load.Result, error) {
-		r, err := honest(p)
-		if p.Conns == 16 && p.Sizes.Min == 64 {
-			r.Throughput *= float64(1 + len(l.plans)%2*9 + len(l.plans)) // never comes to rest
-		}
-		return r, err
-	}
-	f := small(t, SizeConns)
-	if err := Measure(t.Context(), f, Options{Load: l.load, Start: l.start}); err != nil {
-		t.Fatal(err)
-	}
-	for i := range f.Cells {
-		c := &f.Cells[i]
-		want := f.Repeats
-		if f.Columns.Values[c.Column] == 16 && f.Rows.Values[c.Row] == 64 {
-			want += maxAgain
-		}
-		if len(c.Runs) != want {
-			t.Errorf("%s: %d runs, want %d", f.label(c), len(c.Runs), want)
 		}
 	}
 }
@@ -376,7 +346,7 @@ func TestTheLimitOfTimeIsKept(t *testing.T) {
 		if took := time.Since(began); took > o.Limit {
 			t.Errorf("took %v", took)
 		}
-		// Gone on with, until only outliers are left over.
+		// Gone on with.
 		var events []Event
 		o.Limit = 16 * time.Second
 		o.Progress = func(e Event) { events = append(events, e) }
@@ -389,23 +359,7 @@ func TestTheLimitOfTimeIsKept(t *testing.T) {
 	})
 }
 
-func TestFit(t *testing.T) {
-	f := small(t, SizeConns) // 8 cells in 3 rounds of 1 s
-	if err := f.Fit(time.Minute, Choice{}); err != nil || f.Repeats != 3 || f.CellTime != time.Second {
-		t.Errorf("%v, %d rounds of %v", err, f.Repeats, f.CellTime)
-	}
-	if err := f.Fit(20*time.Second, Choice{}); err != nil || f.Repeats != 2 || f.CellTime != time.Second {
-		t.Errorf("%v, %d rounds of %v", err, f.Repeats, f.CellTime)
-	}
-	if err := f.Fit(5*time.Second, Choice{}); err != nil || f.Repeats != 1 || f.CellTime >= 600*time.Millisecond || f.Estimate() > 5*time.Second {
-		t.Errorf("%v, %d rounds of %v", err, f.Repeats, f.CellTime)
-	}
-	if err := f.Fit(time.Second, Choice{}); err == nil || !strings.Contains(err.Error(), "--rows") {
-		t.Errorf("%v", err)
-	}
-	if err := small(t, SizeConns).Fit(5*time.Second, Choice{Rounds: 3, Cell: time.Second}); err == nil {
-		t.Error("what was asked for does not fit")
-	}
+func TestQuickTakesAMinuteAtMost(t *testing.T) {
 	for _, name := range Names() {
 		f, err := New(name, Choice{Quick: true})
 		if err != nil || f.Estimate() > 55*time.Second {

@@ -23,6 +23,18 @@ type Process interface {
 	Stop() error
 }
 
+// running is a target that ran already, and goes on.
+type running struct {
+	addr string
+	pid  int
+}
+
+func (r *running) Addr() string { return r.addr }
+func (r *running) PID() int     { return r.pid }
+func (r *running) Kept() int64  { return 0 }
+func (r *running) Ended() error { return nil }
+func (r *running) Stop() error  { return nil }
+
 // mostKept is how many bytes a target may keep in files before it is started
 // afresh.
 const mostKept = 512 << 20

@@ -42,7 +42,7 @@ func MatrixResult(f *matrix.File) []document.Item {
 	}
 	items = append(items, document.Say(""))
 	items = append(items, knees(f)...)
-	items = append(items, used.legend(f)...)
+	items = append(items, used.legend()...)
 	return append(items, document.Note(noiseText(f)))
 }
 
@@ -106,24 +106,17 @@ func isKnee(f *matrix.File, layer, row, column int, figure string) bool {
 	})
 }
 
-// heatCell is what stands in a cell, behind a mark where it is not simply a
-// median of valid runs.
+// heatCell is what stands in a cell: a median of valid runs, "generator" where that was the
+// limit, or a mark and what the target took.
 func heatCell(c *matrix.Cell, figure *matrix.Figure, lo, hi float64, used marks) document.Cell {
 	v, floor, ok := c.Median(figure.Name)
-	valid, behind := 0, false
+	valid, most := 0, uint64(0)
 	var reasons []string
-	most := uint64(0)
 	for _, r := range c.Runs {
-		if r.Valid {
+		if most = max(most, r.Requests); r.Valid {
 			valid++
-			most = max(most, r.Requests)
-		} else {
-			if behind = behind || r.Behind; !slices.Contains(reasons, r.Reason) {
-				reasons = append(reasons, r.Reason)
-			}
-			if !r.Behind && used["-"] == "" {
-				used["-"] = "no run of the cell was valid: " + r.Reason
-			}
+		} else if !slices.Contains(reasons, r.Reason) {
+			reasons = append(reasons, r.Reason)
 		}
 	}
 	cell := document.Cell{About: fmt.Sprintf("%d of %s valid", valid, units.Plural(len(c.Runs), "run"))}
@@ -134,20 +127,21 @@ func heatCell(c *matrix.Cell, figure *matrix.Figure, lo, hi float64, used marks)
 	case len(c.Runs) == 0:
 		used["?"] = "not measured yet"
 		return document.Cell{Text: "?", Class: "none", About: "not measured"}
-	case !ok:
-		cell.Text, cell.Class = "-", "invalid"
+	case c.Limited():
+		used["generator"] = "the generator was the limit in every run: the target may be able to do more"
+		cell.Text, cell.Class = "generator", "invalid"
 		return cell
-	}
-	cell.Text = units.Figure(v, figure.Metric)
-	switch {
-	case floor:
-		used[">"] = "at least so much, and - for latency: " + used["-"]
-		cell.Text, cell.Class = "> "+cell.Text, "invalid"
-	case behind && valid == 0:
+	case !ok || floor:
+		cell.Text, cell.Class = "-", "invalid"
+		if len(reasons) > 0 && valid == 0 && used["-"] == "" {
+			used["-"] = "no run of the cell was valid: " + reasons[0]
+		}
+		return cell
+	case valid == 0:
 		used["!"] = "the target does not take that rate: this is what it takes, and - for latency, which would only grow"
-		cell.Text, cell.Class = "! "+cell.Text, "invalid"
+		cell.Text, cell.Class = "! "+units.Figure(v, figure.Metric), "invalid"
 	default:
-		cell.Class = fmt.Sprintf("h%d", heatStep(v, lo, hi))
+		cell.Text, cell.Class = units.Figure(v, figure.Metric), fmt.Sprintf("h%d", heatStep(v, lo, hi))
 		if valid < len(c.Runs) {
 			cell.Class += " part"
 		}
@@ -178,15 +172,12 @@ func heatStep(v, lo, hi float64) int {
 // marks are those that were used, with what they mean.
 type marks map[string]string
 
-func (m marks) legend(f *matrix.File) []document.Item {
+func (m marks) legend() []document.Item {
 	var items []document.Item
-	for _, mark := range []string{">", "-", "!", "*", "?"} {
-		if text := m[mark]; text != "" && (mark != "-" || m[">"] == "") {
+	for _, mark := range []string{"generator", "-", "!", "*", "?"} {
+		if text := m[mark]; text != "" {
 			items = append(items, &document.Para{Mark: mark, Text: text})
 		}
-	}
-	for _, text := range f.Forced {
-		items = append(items, document.Fault("gone on with in spite of", text))
 	}
 	return items
 }
@@ -222,7 +213,7 @@ func knees(f *matrix.File) []document.Item {
 		case noisy:
 			items = append(items, &document.Para{Mark: mark, Text: "none to be had, the noise of ± " + units.Percent(noise) + " is too much"})
 		default:
-			items = append(items, &document.Para{Mark: mark, Text: "not known yet"})
+			items = append(items, &document.Para{Mark: mark, Text: "not known: there are no figures, or the generator was the limit"})
 		}
 	}
 	return items
@@ -230,25 +221,13 @@ func knees(f *matrix.File) []document.Item {
 
 // noiseText says how far the runs were apart.
 func noiseText(f *matrix.File) string {
-	again := 0
-	for i := range f.Cells {
-		for _, r := range f.Cells[i].Runs {
-			if r.Round > f.Repeats {
-				again++
-			}
-		}
-	}
 	what := f.NoiseOf
 	for i := range f.Figures {
 		if f.Figures[i].Name == f.NoiseOf {
 			what = title(&f.Figures[i])
 		}
 	}
-	text := fmt.Sprintf("Noise is half the range of a cell's runs over their median; of %s it is ± %s in the middle of the grid", what, units.Percent(f.Noise))
-	if again > 0 {
-		text += fmt.Sprintf("; cells whose runs were far apart were measured again: %d more", again)
-	}
-	return text + "."
+	return fmt.Sprintf("Noise is half the range of a cell's runs over their median; of %s it is ± %s in the middle of the grid.", what, units.Percent(f.Noise))
 }
 
 // matrixSection is the part of a page on one grid.

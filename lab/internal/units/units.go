@@ -73,6 +73,42 @@ func Bytes[T int | int64 | uint64 | float64](n T) string {
 	return scaled(float64(n), 1024, "B", "KiB", "MiB", "GiB")
 }
 
+// sizes are the units that Exact writes and ParseBytes reads.
+var sizes = []struct {
+	name string
+	of   int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// Exact writes a number of bytes so that ParseBytes reads the same: "64 KiB".
+func Exact(n int64) string {
+	for _, u := range sizes {
+		if n >= u.of && n%u.of == 0 {
+			return strconv.FormatInt(n/u.of, 10) + " " + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + " B"
+}
+
+// ParseBytes reads a number of bytes, with KiB, MiB or GiB, or K, M or G for short.
+func ParseBytes(text string) (int64, error) {
+	number, of := text, int64(1)
+	for _, u := range sizes {
+		if cut, ok := strings.CutSuffix(text, u.name); ok {
+			number, of = cut, u.of
+			break
+		}
+		if cut, ok := strings.CutSuffix(text, u.name[:1]); ok && u.of > 1 {
+			number, of = cut, u.of
+			break
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 0 || n > (1<<62)/of {
+		return 0, fmt.Errorf("%q is not a size, such as 65536, 512KiB or 16MiB", text)
+	}
+	return n * of, nil
+}
+
 // Rate writes bytes a second: "1.2 GB/s".
 func Rate(perSecond float64) string { return scaled(perSecond, 1000, "B/s", "kB/s", "MB/s", "GB/s") }
 
