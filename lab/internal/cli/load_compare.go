@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
@@ -27,7 +26,7 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
-	progress := newLoadProgress(c.Stderr)
+	progress, began := newLoadProgress(c.Stderr), time.Now()
 	pair, err := load.Compare(ctx, f.plan, [2]string{args[0], args[1]}, func(round int) {
 		if progress.live {
 			progress.show(fmt.Sprintf("round %d", round))
@@ -41,7 +40,7 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	if f.json == "-" {
 		people = c.Stderr
 	}
-	pair.Kind, pair.Schema, pair.Version, pair.Command, pair.Machine = load.PairKind, load.Schema, buildVersion(), append([]string{"lab"}, c.args...), machine.This()
+	pair.Origin = c.origin(load.PairKind, began)
 	if err := printed(people, report.Pair(pair)...); err != nil {
 		return fail(err)
 	}

@@ -62,6 +62,11 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	return loadVerdict(r, err, c.putJSON(f.json, r))
 }
 
+// origin is what a result of this program begins with.
+func (a App) origin(kind string, began time.Time) load.Origin {
+	return load.Origin{Kind: kind, Schema: load.Schema, Version: buildVersion(), Command: append([]string{"lab"}, a.args...), Machine: machine.This(), Started: began}
+}
+
 // reachable tries the target before anything takes time: whether it takes a
 // connection, and whether its profiles are there.
 func reachable(ctx context.Context, p *load.Plan) error {

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/units"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 // searchTime is how long a step of a search takes unless --duration says otherwise.
@@ -45,34 +46,17 @@ func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
-	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) {
-		says := "exceeded"
-		switch {
-		case s.Holds:
-			says = "holds"
-		case len(s.Reasons) > 0:
-			says = load.Texts(s.Reasons)
-		}
-		latency := "-"
-		if s.Latency > 0 {
-			latency = units.Time(s.Latency)
-		}
-		fmt.Fprintf(people, "%12s/s  %10s  %s\n", units.Number(s.Rate), latency, says)
-	})
+	began := time.Now()
+	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })
 	if err != nil {
 		return loadFailure(ctx, err)
 	}
 	if ctx.Err() != nil {
 		return &exitError{ExitUnusable, fmt.Errorf("load: interrupted before the search came to an end")}
 	}
-	switch {
-	case found.Rate == 0:
-		fmt.Fprintf(people, "%s holds at no rate that was tried\n", f.search)
-	default:
-		fmt.Fprintf(people, "%s holds up to %s requests/s\n", f.search, units.Number(found.Rate))
-	}
-	if found.Generator {
-		fmt.Fprintln(people, "above that the generator was the limit: the target may be able to do more")
+	found.Origin = c.origin(load.SearchKind, began)
+	if err := printed(people, document.Say(report.FoundText(found))); err != nil {
+		return fail(err)
 	}
 	if err := c.putJSON(f.json, found); err != nil {
 		return fail(err)

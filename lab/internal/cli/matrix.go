@@ -33,7 +33,7 @@ have no run, or no run was valid.`
 // matrixFlags are the flags as given.
 type matrixFlags struct {
 	choice       matrix.Choice
-	target       load.Plan // of --target
+	load         loadFlags // of --target
 	seed         uint64
 	time         time.Duration
 	json, resume string
@@ -44,7 +44,7 @@ type matrixFlags struct {
 }
 
 func (a App) matrix() *cobra.Command {
-	f := matrixFlags{target: load.Default()}
+	f := matrixFlags{load: loadFlags{plan: load.Default()}}
 	cmd := &cobra.Command{
 		Use:     "matrix grid",
 		Short:   "Measure a grid: sizes by connections, rates by durability, buffers",
@@ -66,9 +66,10 @@ func (a App) matrix() *cobra.Command {
 	flags.DurationVar(&f.choice.Cell, "cell", 0, "time of a run, with its warm-up (default 1s; 2s of the rates)")
 	flags.DurationVar(&f.time, "time", 0, "the most that it may take; --resume goes on with the rest")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the order of the cells")
-	flags.StringVar(&f.target.Target, "target", "", "measure on the server at this `address` instead of starting targets; see lab load")
-	flags.StringVar((*string)(&f.target.Protocol), "protocol", string(f.target.Protocol), "of --target: frame, ack or echo")
-	flags.IntVar(&f.target.PID, "pid", 0, "of --target: its process, whose processor time is read")
+	flags.StringVar(&f.load.plan.Target, "target", "", "measure on the server at this `address` instead of starting targets; see lab load")
+	flags.StringVar((*string)(&f.load.plan.Protocol), "protocol", string(f.load.plan.Protocol), "of --target: frame, ack or echo")
+	flags.IntVar(&f.load.plan.PID, "pid", 0, "of --target: its process, whose processor time is read")
+	f.load.defineTarget(flags)
 	flags.StringVar(&f.json, "json", "", "save to this `file` (default sluice-matrix-GRID.json), - for standard output at the end")
 	flags.StringVar(&f.resume, "resume", "", "go on with what is missing in this `file`, or with --rounds in more rounds")
 	flags.BoolVar(&f.again, "again", false, "begin anew in spite of a file that is not finished")
@@ -89,8 +90,10 @@ func (f *matrixFlags) settings(args []string) (grid string, err error) {
 		f.choice.Seed = &f.seed
 	}
 	if f.given("target") {
-		f.choice.Target = &f.target
-		err = f.target.Check()
+		f.choice.Target, f.load.changed = &f.load.plan, f.given
+		if err = f.load.checkTarget(); err == nil {
+			err = f.load.plan.Check()
+		}
 	}
 	for _, flag := range []string{"layers", "rows", "columns", "json", "resume", "target"} {
 		if f.given(flag) && f.text(flag) == "" {

@@ -5,20 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/stats"
 )
 
 // A Pair is two targets under the same load in interleaved rounds. Ratios are of the
 // second to the first, within rounds, so that what slows both cancels.
 type Pair struct {
-	Kind    string          `json:"kind"` // PairKind; the caller's to set, with those up to Machine
-	Schema  int             `json:"schema"`
-	Version string          `json:"version,omitempty"`
-	Command []string        `json:"command,omitempty"`
-	Machine machine.Machine `json:"machine"`
-
-	Started time.Time `json:"started"`
+	Origin            // the caller's to set
 	Targets [2]string `json:"targets"`
 	Rounds  int       `json:"rounds"`
 	Invalid int       `json:"invalid"` // rounds that were left out
@@ -28,9 +21,6 @@ type Pair struct {
 	Tail     *stats.Comparison `json:"tail,omitempty"`     // P99
 	Requests *stats.Comparison `json:"requests,omitempty"` // a second
 }
-
-// PairKind is what the JSON of a Pair begins with.
-const PairKind = "load-compare"
 
 // pairRound is how long one target is measured in a round, behind pairWarmup: many short
 // rounds say more than few long ones.
@@ -53,8 +43,7 @@ func (f *pairFigures) add(r *Result) {
 // in every round. When ctx ends, the complete rounds count. An invalid round is left out; a
 // target that fails, or no valid round at all, is an error.
 func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round int)) (*Pair, error) {
-	began := time.Now()
-	end := began.Add(p.Duration)
+	end := time.Now().Add(p.Duration)
 	p.Duration, p.Warmup = pairRound, pairWarmup
 	var figures [2]pairFigures
 	var invalid error
@@ -96,7 +85,7 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 	}
 	pair, err := newPair(targets, figures[0], figures[1])
 	if err == nil {
-		pair.Invalid, pair.Started = left, began
+		pair.Invalid = left
 	}
 	return pair, err
 }

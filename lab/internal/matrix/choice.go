@@ -81,6 +81,9 @@ func New(name string, c Choice) (*File, error) {
 	if f.Rows, err = k.rows.axis(c.Rows, c.Quick); err != nil {
 		return nil, err
 	}
+	if c.Target != nil && !k.network && !c.Target.HasSizes() {
+		f.Rows = Axis{Name: "request", Unit: "request", Values: []float64{1}, Labels: []string{"as it is"}}
+	}
 	if f.Columns, err = k.columns.axis(c.Columns, c.Quick); err != nil {
 		return nil, err
 	}

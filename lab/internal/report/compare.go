@@ -130,7 +130,7 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 	switch {
 	case earlier.Kind != later.Kind:
 		return fmt.Errorf("%s is of %s, %s of %s: they %w", earlier.Name, earlier.Kind, later.Name, later.Kind, ErrNotComparable)
-	case later.Kind == KindDiagnosis || later.Kind == KindPair:
+	case later.Bench == nil && later.Load == nil && later.Matrix == nil:
 		return fmt.Errorf("two results of %s %w: only bench, load and matrix have figures for that", later.Kind, ErrNotComparable)
 	}
 	c.Machine = machine.Differences(earlier.Machine(), later.Machine())

@@ -207,8 +207,16 @@ func diagnosisFixture() *diagnose.Diagnosis {
 func pairFixture() *load.Pair {
 	ratios := []float64{1.2, 1.19, 1.21, 1.2, 1.18, 1.22, 1.2}
 	return &load.Pair{
-		Kind: load.PairKind, Schema: load.Schema, Command: []string{"lab", "load", "--compare"}, Machine: testMachine(),
+		Origin:  load.Origin{Kind: load.PairKind, Schema: load.Schema, Command: []string{"lab", "load", "--compare"}, Machine: testMachine()},
 		Targets: [2]string{"127.0.0.1:1", "127.0.0.1:2"}, Rounds: len(ratios), Median: stats.Compare(ratios),
+	}
+}
+
+// searchFixture is a search that found a rate.
+func searchFixture() *load.Found {
+	return &load.Found{
+		Origin: load.Origin{Kind: load.SearchKind, Schema: load.Schema, Machine: testMachine()}, Limit: load.Limit{Quantile: 0.99, Latency: 5 * time.Millisecond},
+		Rate: 12_800, Steps: []load.Step{{Rate: 12_800, Latency: 4 * time.Millisecond, Holds: true}, {Rate: 25_600, Latency: 9 * time.Millisecond}},
 	}
 }
 
@@ -247,7 +255,7 @@ func everything(t testing.TB) []*Result {
 	return []*Result{
 		opened(t, "load.json", loadFixture(1, 1, 1)), opened(t, "load-2.json", loadFixture(1.4, 0.6, 2)), opened(t, "invalid.json", invalidLoad()),
 		opened(t, "matrix.json", matrixFixture(1, 1)), opened(t, "diagnosis.json", diagnosisFixture()),
-		opened(t, "bench.json", fixture()), opened(t, "bench-2.json", second), opened(t, "pair.json", pairFixture()),
+		opened(t, "bench.json", fixture()), opened(t, "bench-2.json", second), opened(t, "pair.json", pairFixture()), opened(t, "search.json", searchFixture()),
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	KindMatrix    = matrix.Kind
 	KindDiagnosis = diagnose.Kind
 	KindPair      = load.PairKind
+	KindSearch    = load.SearchKind
 )
 
 // MaxFile is how large a results file may be, in bytes.
@@ -41,6 +42,7 @@ type Result struct {
 	Matrix    *matrix.File
 	Diagnosis *diagnose.Diagnosis
 	Pair      *load.Pair
+	Search    *load.Found
 
 	raw []byte
 }
@@ -107,6 +109,9 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 	case KindPair:
 		result.Pair = new(load.Pair)
 		into, want, check = result.Pair, load.Schema, func() error { return nil }
+	case KindSearch:
+		result.Search = new(load.Found)
+		into, want, check = result.Search, load.Schema, func() error { return nil }
 	default:
 		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, result.Kind)
 	}
@@ -144,10 +149,14 @@ func (r *Result) origin() origin {
 	case r.Matrix != nil:
 		return origin{r.Matrix.Machine, r.Matrix.Command, r.Matrix.Version, r.Matrix.Started, r.Matrix.Interrupted}
 	case r.Pair != nil:
-		return origin{r.Pair.Machine, r.Pair.Command, r.Pair.Version, r.Pair.Started, false}
+		return originOf(r.Pair.Origin)
+	case r.Search != nil:
+		return originOf(r.Search.Origin)
 	}
 	return origin{r.Diagnosis.Machine, r.Diagnosis.Command, r.Diagnosis.Version, r.Diagnosis.Started, false}
 }
+
+func originOf(o load.Origin) origin { return origin{o.Machine, o.Command, o.Version, o.Started, false} }
 
 // Machine is where the result was taken.
 func (r *Result) Machine() machine.Machine { return r.origin().machine }

@@ -15,7 +15,7 @@ import (
 func TestEveryKindIsOpened(t *testing.T) {
 	for _, r := range everything(t) {
 		set := 0
-		for _, is := range []bool{r.Bench != nil, r.Load != nil, r.Matrix != nil, r.Diagnosis != nil, r.Pair != nil} {
+		for _, is := range []bool{r.Bench != nil, r.Load != nil, r.Matrix != nil, r.Diagnosis != nil, r.Pair != nil, r.Search != nil} {
 			if is {
 				set++
 			}

@@ -66,6 +66,8 @@ func WriteReport(w io.Writer, results []*Result) error {
 			matrixSection(section, r.Matrix)
 		case r.Pair != nil:
 			section.Add(Pair(r.Pair)...)
+		case r.Search != nil:
+			section.Add(searchItems(r.Search)...)
 		default:
 			diagnosisSection(section, r.Diagnosis)
 		}
@@ -103,6 +105,8 @@ func verdicts(results []*Result) document.Item {
 			}
 		case r.Pair != nil:
 			verdict, about = pairVerdict(r.Pair), "load on two targets"
+		case r.Search != nil:
+			verdict.Text, about = FoundText(r.Search), "the highest rate within a limit"
 		default:
 			if verdict.Text = "nothing stands out"; len(r.Diagnosis.Findings) > 0 {
 				if f, ok := diagnose.First(r.Diagnosis.Findings); ok {
@@ -170,7 +174,7 @@ func beside(results []*Result) []*document.Section {
 			firsts[r.Kind] = r
 			continue
 		}
-		if r.Diagnosis != nil || r.Pair != nil {
+		if r.Bench == nil && r.Load == nil && r.Matrix == nil {
 			continue
 		}
 		section := &document.Section{ID: fmt.Sprintf("beside%d", len(list)+1), Title: old.Name + " beside " + r.Name, Level: 2}

@@ -28,6 +28,45 @@ func Pair(p *load.Pair) []document.Item {
 	}
 }
 
+// StepText is a line about one rate that a search tried.
+func StepText(s load.Step) string {
+	return fmt.Sprintf("%12s/s  %10s  %s", units.Number(s.Rate), units.Time(s.Latency), outcome(s))
+}
+
+func outcome(s load.Step) string {
+	switch {
+	case s.Holds:
+		return "holds"
+	case len(s.Reasons) > 0:
+		return load.Texts(s.Reasons)
+	}
+	return "exceeded"
+}
+
+// FoundText says what a search came to.
+func FoundText(f *load.Found) string {
+	text := fmt.Sprintf("P%g within %s holds ", f.Limit.Quantile*100, units.Time(f.Limit.Latency))
+	if f.Rate == 0 {
+		text += "at no rate that was tried"
+	} else {
+		text += "up to " + units.Number(f.Rate) + " requests/s"
+	}
+	if f.Generator {
+		text += "; above that the generator was the limit: the target may be able to do more"
+	}
+	return text
+}
+
+// searchItems are the part of a page on a search.
+func searchItems(f *load.Found) []document.Item {
+	t := &document.Table{Columns: document.Columns("requests/s", "latency", "outcome")}
+	t.Columns[2].Left = true
+	for _, s := range f.Steps {
+		t.Add(units.Number(s.Rate), units.Time(s.Latency), outcome(s))
+	}
+	return []document.Item{document.Say(FoundText(f)), t}
+}
+
 // pairVerdict is what the medians came to.
 func pairVerdict(p *load.Pair) document.Cell {
 	c := document.Cell{Text: p.Median.Verdict.String()}

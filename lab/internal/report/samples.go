@@ -73,8 +73,8 @@ func (r *Result) Groups() []Group {
 		return []Group{loadGroup(r.Load)}
 	case r.Matrix != nil:
 		return matrixGroups(r.Matrix)
-	case r.Pair != nil:
-		return nil // its figures are ratios
+	case r.Diagnosis == nil:
+		return nil // ratios, and rates that were tried
 	}
 	d := r.Diagnosis
 	e := &d.Evidence
