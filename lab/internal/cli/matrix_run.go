@@ -70,7 +70,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 		}
 		return fail(measureErr)
 	}
-	errs := []error{printed(people, report.MatrixResult(file)...)}
+	errs := []error{printed(people, report.MatrixResult(file, figuresShown)...)}
 	if f.json == "-" {
 		errs = append(errs, file.Write(a.Stdout))
 	} else {
@@ -78,6 +78,9 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	}
 	return a.matrixVerdict(people, file, f.json, measureErr, interrupted, errors.Join(errs...))
 }
+
+// figuresShown is how many figures of a grid are printed; the page has all.
+const figuresShown = 3
 
 // lateAfter is how late a send may be on this machine, as load.Calibration has it:
 // what its timers are, at least 1 ms.

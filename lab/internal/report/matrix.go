@@ -30,13 +30,13 @@ func MatrixHead(f *matrix.File) []document.Item {
 	}
 }
 
-// MatrixResult has a table of each figure of each layer, the knees, and what the
-// marks in the cells mean.
-func MatrixResult(f *matrix.File) []document.Item {
+// MatrixResult has a table of each of the first figures of each layer, the knees, and what
+// the marks in the cells mean.
+func MatrixResult(f *matrix.File, figures int) []document.Item {
 	var items []document.Item
 	used := marks{}
 	for layer, name := range f.Layers {
-		for i := range f.Figures {
+		for i := range min(figures, len(f.Figures)) {
 			items = append(items, heatmap(f, layer, &f.Figures[i], fmt.Sprintf("%s: %s", name, title(&f.Figures[i])), used))
 		}
 	}
@@ -245,5 +245,5 @@ func matrixSection(section *document.Section, f *matrix.File) *document.Section 
 		about += fmt.Sprintf("; %d not valid", invalid)
 	}
 	section.Add(document.Say(f.Title), document.Note(about+". Cells have medians; striped ones are invalid, and of those with a dashed edge some runs are. A coloured edge is the knee."))
-	return section.Add(MatrixResult(f)...)
+	return section.Add(MatrixResult(f, len(f.Figures))...)
 }
