@@ -1,6 +1,9 @@
 package live
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // An account is what the rings of a hub's streams hold together, and may.
 type account struct {
@@ -9,19 +12,18 @@ type account struct {
 	streams atomic.Int64
 }
 
-// minShare is what a ring may hold in any case.
-const minShare = 64 << 10
+// minShare is what a ring may hold in any case: blocks of tags and of chunk headers
+// that are being filled, and as much again.
+const minShare = 4 * fullSegment
 
-// share returns how many bytes of frames one ring may keep; own is its own bound.
-// Up to half of the limit that is own. From there on every ring has the same part
-// at most, so that together they stay within the limit.
-func (a *account) share(own int) int {
+// share returns how many bytes of memory one ring may keep. Up to half of the limit
+// that is any number. From there on every ring has the same part at most, so that
+// together they stay within the limit.
+func (a *account) share() int64 {
 	if a.most == 0 || a.held.Load() <= a.most/2 {
-		return own
+		return math.MaxInt64
 	}
-	part := int(a.most / max(a.streams.Load(), 1))
-	// The first and the last segment are not full, and none quite is.
-	return min(own, max(part*7/8-2*fullSegment, minShare))
+	return max(a.most/max(a.streams.Load(), 1), minShare)
 }
 
 // Held returns how many bytes of memory the streams' rings keep.
@@ -40,5 +42,5 @@ func (h *Hub) Trim() {
 
 // trim is called with the lock held.
 func (s *Stream) trim(now int64) {
-	s.ring.trim(&s.options, s.account.share(s.options.GOPBytes), now)
+	s.ring.trim(&s.options, s.account.share(), now)
 }

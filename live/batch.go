@@ -121,26 +121,49 @@ func (t *batch) rest(of *batch, i, j int) {
 	}
 }
 
-// join brings the parts together into one, in memory of a: what is sent often is
-// sent faster in one piece. (A call with 16 pieces takes about half a
-// microsecond longer.)
+// join copies neighbouring parts that are small into one, in memory of a: a send of 14
+// parts costs a third more than one of a single part. Large parts stay where they are:
+// BenchmarkCopies.
 func (t *batch) join(a *mem.Allocator) {
-	if len(t.parts) < 2 {
+	size, before := 0, false
+	for k, p := range t.parts {
+		small := len(p) < keepFrom
+		if small && (before || k+1 < len(t.parts) && len(t.parts[k+1]) < keepFrom) {
+			size += len(p)
+		}
+		before = small
+	}
+	if size == 0 {
 		return
 	}
-	b := a.Get(t.size)
-	p := b.Bytes()
-	for _, part := range t.parts {
-		p = p[copy(p, part):]
-	}
-	for i := range t.bufs {
-		if t.bufs[i] != (mem.Buf{}) {
-			t.bufs[i].Release()
+	slab := a.Slab(size)
+	defer slab.Release()
+	out, at := 0, 0
+	for k := 0; k < len(t.parts); {
+		end := k
+		for end < len(t.parts) && len(t.parts[end]) < keepFrom {
+			end++
 		}
+		if end-k < 2 {
+			end = k + 1
+			t.parts[out], t.bufs[out] = t.parts[k], t.bufs[k] //sluice:moved
+		} else {
+			from := at
+			for ; k < end; k++ {
+				at += copy(slab.Bytes()[at:], t.parts[k])
+				if t.bufs[k] != (mem.Buf{}) {
+					t.bufs[k].Release()
+				}
+			}
+			t.bufs[out] = slab.Cut(from, at-from)
+			t.parts[out] = t.bufs[out].Bytes()
+		}
+		k = end
+		out++
 	}
-	clear(t.parts)
-	t.parts, t.bufs, t.size = t.parts[:0], t.bufs[:0], 0
-	t.own(b)
+	clear(t.parts[out:])
+	clear(t.bufs[out:])
+	t.parts, t.bufs = t.parts[:out], t.bufs[:out]
 }
 
 // leaveOut says that the next record is not in the batch.

@@ -28,10 +28,6 @@ type group struct {
 	least atomic.Uint64 // position of the slowest active viewer, or nobody
 }
 
-// severalViewers is the number of viewers from which on a batch is copied into one
-// piece.
-const severalViewers = 4
-
 const nobody = math.MaxUint64
 
 type groupKey struct {
@@ -92,7 +88,7 @@ func (g *group) serve(now time.Time) bool {
 	from := g.pos
 	g.pos = to
 	began := time.Now()
-	if g.direct >= severalViewers {
+	if g.direct > 0 {
 		g.shared.join(g.stream.options.Allocator)
 	}
 	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out

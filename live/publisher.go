@@ -17,14 +17,15 @@ type Publisher struct {
 	err  error // why, once done is closed
 }
 
-// Publish appends a frame; its payload is transferred, also when it fails.
+// Publish appends a frame; its payload is transferred, also when it fails. A large
+// payload stays in its memory for as long as the stream keeps the frame.
 //
 // It blocks only while the publisher is ahead of real time and viewers are behind:
 // until they, or real time, have caught up. It returns ErrTakenOver or ErrClosed
 // when the stream is no longer the publisher's, and ErrFrame for a frame that no
 // form can carry. It has one caller at a time.
 func (p *Publisher) Publish(f Frame) error {
-	err := p.s.publish(p, f.Type, f.Time, f.Payload.Bytes())
+	err := p.s.publish(p, f.Type, f.Time, f.Payload)
 	f.Payload.Release()
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -23,6 +24,10 @@ type record struct {
 	set     *headers // those in force before it
 }
 
+// keepFrom is the size from which on gathering a frame from where it lies is cheaper
+// than to copy it to its neighbours: BenchmarkCopies.
+const keepFrom = 32 << 10
+
 // ring holds the newest frames of a stream. It has no lock of its own.
 type ring struct {
 	bodies segments // FLV tags, one after another
@@ -34,6 +39,7 @@ type ring struct {
 	hasKey      bool
 	set         *headers
 	raw         bool
+	keepFrom    int // bytes from which on a frame stays in the memory that it came in
 
 	hasVideo  bool  // there was video, at any time
 	hasMedia  bool  // there was a frame, at any time
@@ -46,7 +52,7 @@ func newRing(o StreamOptions, a *account) ring {
 		chunks:  segments{alloc: o.Allocator, account: a},
 		records: make([]record, 16),
 		set:     new(headers),
-		raw:     o.Raw,
+		raw:     o.Raw, keepFrom: keepFrom,
 	}
 }
 
@@ -78,8 +84,9 @@ func chunkStream(typ flv.TagType) uint32 {
 	return scriptChunks
 }
 
-// push muxes a frame once, for all forms. p is borrowed until it returns.
-func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p []byte) {
+// push muxes a frame once, for all forms. p is borrowed until it returns; of a large one
+// the ring takes a reference.
+func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p mem.Buf) {
 	if n := uint64(len(r.records)); r.next-r.first == n {
 		grown := make([]record, 2*n)
 		for seq := r.first; seq < r.next; seq++ {
@@ -90,16 +97,16 @@ func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p [
 	seq := r.next
 	rec := r.at(seq)
 	*rec = record{
-		tag: r.bodies.end, chunk: r.chunks.end, payload: int32(len(p)),
+		tag: r.bodies.end, chunk: r.chunks.end, payload: int32(p.Len()),
 		time: at, came: came, kind: k, set: r.set,
 	}
 	if r.raw {
-		copy(r.bodies.grow(len(p)), p)
+		r.store(p)
 		rec.kind |= isKey
 	} else {
 		r.mux(rec, typ, p)
 		if k&(isConfig|isMeta|isColor) != 0 {
-			r.set = r.set.with(k, t, p)
+			r.set = r.set.with(k, t, p.Bytes())
 		}
 	}
 	r.next++
@@ -108,50 +115,79 @@ func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p [
 	}
 }
 
-func (r *ring) mux(rec *record, typ flv.TagType, p []byte) {
-	size := flv.TagHeaderLen + len(p)
-	tag := r.bodies.grow(size + flv.PrevTagSizeLen)
-	flv.TagHeader{Type: typ, Size: len(p), Time: rec.time}.Append(tag[:0])
-	copy(tag[flv.TagHeaderLen:], p)
-	binary.BigEndian.PutUint32(tag[size:], uint32(size))
+func (r *ring) mux(rec *record, typ flv.TagType, p mem.Buf) {
+	n := p.Len()
+	size := flv.TagHeaderLen + n
+	if n < r.keepFrom {
+		tag := r.bodies.grow(size + flv.PrevTagSizeLen)
+		flv.TagHeader{Type: typ, Size: n, Time: rec.time}.Append(tag[:0])
+		copy(tag[flv.TagHeaderLen:], p.Bytes())
+		binary.BigEndian.PutUint32(tag[size:], uint32(size))
+	} else {
+		flv.TagHeader{Type: typ, Size: n, Time: rec.time}.Append(r.bodies.grow(flv.TagHeaderLen)[:0])
+		r.bodies.adopt(p.Retain())
+		binary.BigEndian.PutUint32(r.bodies.grow(flv.PrevTagSizeLen), uint32(size))
+	}
 
 	var room [32]byte
-	head := rtmp.AppendChunkHeader(room[:0], chunkStream(typ), rtmp.MessageType(typ), playStream, rec.time, len(p))
+	head := rtmp.AppendChunkHeader(room[:0], chunkStream(typ), rtmp.MessageType(typ), playStream, rec.time, n)
 	rec.header = uint8(len(head))
-	if len(p) > rtmp.DefaultChunkSize {
+	if n > rtmp.DefaultChunkSize {
 		head = rtmp.AppendContinuation(head, chunkStream(typ), rec.time)
 		rec.more = uint8(len(head)) - rec.header
 	}
 	copy(r.chunks.grow(len(head)), head)
 }
 
+// store appends a bare payload.
+func (r *ring) store(p mem.Buf) {
+	if p.Len() < r.keepFrom {
+		copy(r.bodies.grow(p.Len()), p.Bytes())
+		return
+	}
+	r.bodies.adopt(p.Retain())
+}
+
 // playStream is the message stream on which a server plays: the only one that
 // createStream ever made.
 const playStream = 1
 
-// trim drops what is out of the bounds, most being that of bytes, and now the
+// trim drops what is out of the bounds, most being that of memory, and now the
 // stream's clock.
-func (r *ring) trim(o *StreamOptions, most int, now int64) {
-	old := r.first
-	for r.first+1 < r.next {
-		rec := r.at(r.first)
+func (r *ring) trim(o *StreamOptions, most int64, now int64) {
+	first := r.first
+	for first+1 < r.next {
+		rec := r.at(first)
 		age := time.Duration(now - rec.came)
-		kept := age <= o.Backlog || !o.NoGOP && r.hasKey && r.first >= r.key && age <= o.GOPTime
-		if kept && r.next-r.first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(most) {
+		kept := age <= o.Backlog || !o.NoGOP && r.hasKey && first >= r.key && age <= o.GOPTime
+		if kept && r.next-first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(o.GOPBytes) {
 			break
 		}
 		rec.set = nil
-		r.first++
+		first++
 	}
-	if r.first == old {
+	r.begin(first)
+	for r.memory() > most && r.first+1 < r.next {
+		r.at(r.first).set = nil
+		r.begin(r.first + 1)
+	}
+}
+
+// begin lets go of the frames before seq.
+func (r *ring) begin(seq uint64) {
+	if seq == r.first {
 		return
 	}
-	if r.hasKey && r.key < r.first {
+	r.first = seq
+	if r.hasKey && r.key < seq {
 		r.hasKey = false
 	}
-	r.bodies.trim(r.at(r.first).tag)
-	r.chunks.trim(r.at(r.first).chunk)
+	r.bodies.trim(r.at(seq).tag)
+	r.chunks.trim(r.at(seq).chunk)
 }
+
+// memory is how many bytes of memory the frames take.
+func (r *ring) memory() int64 { return r.bodies.held + r.chunks.held }
 
 // classify is classify for a frame of this stream: a key frame of a track
 // beside the main one is no place to start at.

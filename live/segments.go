@@ -1,6 +1,10 @@
 package live
 
-import "github.com/sluice-go/sluice/mem"
+import (
+	"math/bits"
+
+	"github.com/sluice-go/sluice/mem"
+)
 
 // segments is a stretch of bytes that grows at one end and is trimmed at the
 // other. Places in it are counted from its beginning, for ever. Bytes are
@@ -9,39 +13,83 @@ type segments struct {
 	alloc   *mem.Allocator
 	account *account
 	list    []segment // oldest first
+	open    *block    // that grow fills; nil when there is none
+	used    int       // bytes of open that are in use
 	end     int64
-	next    int // size of the next segment
+	held    int64    // memory that all blocks take
+	next    int      // size of the next block
+	spare   []*block // for the next ones
 }
 
+// A segment is a part of a block, or a frame in the memory that it came in.
 type segment struct {
-	slab  mem.Slab
+	block *block
 	first int64 // place of its first byte
+	from  int   // where that is in the block
 	n     int   // bytes that are in use
+}
+
+// A block is counted memory that segments lie in: a Slab that grow fills, or a Buf.
+type block struct {
+	slab  mem.Slab
+	buf   mem.Buf
+	size  int // what it takes of the account
+	users int // segments in it, and one while it is open
 }
 
 const (
 	firstSegment = 4 << 10
 	fullSegment  = 64 << 10
+	// maxSpare is how many used blocks' headers are kept.
+	maxSpare = 16
 )
 
 // grow appends n bytes and returns them for the caller to fill, borrowed until the
 // next call. No reader sees them before that.
 func (g *segments) grow(n int) []byte {
-	if k := len(g.list) - 1; k >= 0 {
-		s := &g.list[k]
-		if b := s.slab.Bytes(); len(b)-s.n >= n {
-			s.n += n
-			g.end += int64(n)
-			return b[s.n-n : s.n : s.n]
+	if g.open == nil || len(g.open.slab.Bytes())-g.used < n {
+		// A stream that is hardly used keeps hardly any memory.
+		g.next = min(max(firstSegment, 2*g.next), fullSegment)
+		b := g.block()
+		b.slab = g.alloc.Slab(max(n, g.next))
+		b.size = len(b.slab.Bytes())
+		g.charge(b.size)
+		if g.open != nil {
+			g.release(g.open)
 		}
+		b.users = 1
+		g.open, g.used = b, 0
 	}
-	// A stream that is hardly used keeps hardly any memory.
-	g.next = min(max(firstSegment, 2*g.next), fullSegment)
-	g.list = append(g.list, segment{slab: g.alloc.Slab(max(n, g.next)), first: g.end, n: n})
+	from := g.used
+	g.used += n
+	if k := len(g.list) - 1; k >= 0 && g.list[k].block == g.open {
+		g.list[k].n += n
+	} else {
+		g.open.users++
+		g.list = append(g.list, segment{block: g.open, first: g.end, from: from, n: n})
+	}
 	g.end += int64(n)
-	b := g.list[len(g.list)-1].slab.Bytes()
-	g.account.held.Add(int64(len(b)))
-	return b[:n:n]
+	return g.open.slab.Bytes()[from : from+n : from+n]
+}
+
+// adopt appends the bytes of p, transferred: they stay where they are.
+func (g *segments) adopt(p mem.Buf) {
+	n := p.Len()
+	b := g.block()
+	b.buf, b.users = p, 1             //sluice:moved
+	b.size = 1 << bits.Len(uint(n-1)) // of the block that a frame of that length comes in
+	g.charge(b.size)
+	g.list = append(g.list, segment{block: b, first: g.end, n: n})
+	g.end += int64(n)
+}
+
+func (g *segments) block() *block {
+	if k := len(g.spare) - 1; k >= 0 {
+		b := g.spare[k]
+		g.spare = g.spare[:k]
+		return b
+	}
+	return new(block)
 }
 
 // cut appends the bytes from i up to j to b, retained.
@@ -49,9 +97,20 @@ func (g *segments) cut(b *batch, i, j int64) {
 	for k := g.find(i); i < j; k++ {
 		s := &g.list[k]
 		from, to := int(i-s.first), int(min(j-s.first, int64(s.n)))
-		buf := s.slab.Cut(from, to-from)
-		b.own(buf)
+		b.own(s.cut(from, to))
 		i += int64(to - from)
+	}
+}
+
+// cut returns bytes i up to j of the segment, retained.
+func (s *segment) cut(i, j int) mem.Buf {
+	switch b := s.block; {
+	case b.slab.Valid():
+		return b.slab.Cut(s.from+i, j-i)
+	case j-i == s.n:
+		return b.buf.Retain()
+	default:
+		return b.buf.RetainedSlice(i, j)
 	}
 }
 
@@ -69,11 +128,11 @@ func (g *segments) find(i int64) int {
 }
 
 // trim lets go of the segments that end at or before place i, but not of the
-// last, which is being filled.
+// last.
 func (g *segments) trim(i int64) {
 	k := 0
 	for k < len(g.list)-1 && g.list[k+1].first <= i {
-		g.release(k)
+		g.release(g.list[k].block)
 		k++
 	}
 	if k > 0 {
@@ -86,22 +145,31 @@ func (g *segments) trim(i int64) {
 // drop lets everything go.
 func (g *segments) drop() {
 	for i := range g.list {
-		g.release(i)
+		g.release(g.list[i].block)
 	}
-	g.list = nil
+	if g.open != nil {
+		g.release(g.open)
+	}
+	g.list, g.open, g.used, g.spare = nil, nil, 0, nil
 }
 
-func (g *segments) release(i int) {
-	s := &g.list[i].slab
-	g.account.held.Add(-int64(len(s.Bytes())))
-	s.Release()
+// release ends one use of b.
+func (g *segments) release(b *block) {
+	if b.users--; b.users > 0 {
+		return
+	}
+	g.charge(-b.size)
+	if b.slab.Valid() {
+		b.slab.Release()
+	} else {
+		b.buf.Release()
+	}
+	if len(g.spare) < maxSpare {
+		g.spare = append(g.spare, b)
+	}
 }
 
-// held is how many bytes of memory the segments keep.
-func (g *segments) held() int {
-	n := 0
-	for i := range g.list {
-		n += len(g.list[i].slab.Bytes())
-	}
-	return n
+func (g *segments) charge(n int) {
+	g.held += int64(n)
+	g.account.held.Add(int64(n))
 }

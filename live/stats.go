@@ -41,7 +41,7 @@ func (s *Stream) Stats() StreamStats {
 		FramesIn: s.received.frames, BytesIn: s.received.bytes,
 		FramesOut: s.sent.frames.Load(), BytesOut: s.sent.bytes.Load(),
 		Dropped: s.sent.dropped.Load(), Jumps: s.sent.jumps.Load(), Evicted: s.sent.evicted.Load(),
-		RingFrames: int(r.next - r.first), RingMemory: r.bodies.held() + r.chunks.held(),
+		RingFrames: int(r.next - r.first), RingMemory: int(r.memory()),
 		GOPFrames: s.received.gop.frames, GOPBytes: s.received.gop.bytes, GOPTime: s.received.gop.length,
 		VideoConfig: r.set.config(isVideo), AudioConfig: r.set.config(isAudio), LastTime: s.times.last,
 	}

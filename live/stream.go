@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
 )
 
 // A Stream is what one publisher at a time appends to and any number of viewers
@@ -184,9 +185,9 @@ func (s *Stream) letGo() {
 }
 
 // publish appends a frame of p's. payload is borrowed until it returns.
-func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload []byte) error {
-	if len(payload) > s.options.MaxFrame {
-		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, len(payload), s.options.MaxFrame)
+func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload mem.Buf) error {
+	if payload.Len() > s.options.MaxFrame {
+		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, payload.Len(), s.options.MaxFrame)
 	}
 	if !s.options.Raw && typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
 		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
@@ -198,7 +199,7 @@ func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload []byt
 	}
 	k, t := kind(0), track(0)
 	if !s.options.Raw {
-		k, t = s.ring.classify(typ, payload)
+		k, t = s.ring.classify(typ, payload.Bytes())
 	}
 	if s.watch(s.pace.tooFast(s, at, k)) && !s.slow(p, at) {
 		return p.err
@@ -207,7 +208,7 @@ func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload []byt
 	out := s.times.place(at, k)
 	s.ring.push(typ, k, t, out, now, payload)
 	s.trim(now)
-	s.received.count(k, out, len(payload))
+	s.received.count(k, out, payload.Len())
 	s.wake()
 	return nil
 }
