@@ -25,22 +25,3 @@ func (a *account) share() int64 {
 	}
 	return max(a.most/max(a.streams.Load(), 1), minShare)
 }
-
-// Held returns how many bytes of memory the streams' rings keep.
-func (h *Hub) Held() int64 { return h.account.held.Load() }
-
-// Trim drops the frames that streams may not keep any more, also of streams without
-// new frames. Call it from time to time: a stream with new frames is trimmed with each
-// of them.
-func (h *Hub) Trim() {
-	for _, s := range h.Streams() {
-		s.mu.Lock()
-		s.trim(s.clock())
-		s.mu.Unlock()
-	}
-}
-
-// trim is called with the lock held.
-func (s *Stream) trim(now int64) {
-	s.ring.trim(&s.options, s.account.share(), now)
-}

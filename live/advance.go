@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// visit is about how many bytes a viewer is sent before the loop goes on to the
-// next one.
+// visit is how many bytes a viewer is sent before the loop goes on to the next one.
 const visit = 128 << 10
 
 // advance sends v what it lacks of the frames before upto, or of all that there
 // are when upto is 0, at most about visit bytes, and sets its state. An error
 // is the connection's, or a reason to close v.
 func (v *Viewer) advance(upto uint64) error {
-	if whole, err := v.flush(); !whole {
+	left := visit
+	if whole, err := v.flush(&left); !whole {
 		return err
 	}
 	if len(v.control) > 0 {
 		v.cursor.tail.add(slices.Clone(v.control))
 		v.control = v.control[:0]
-		if whole, err := v.flush(); !whole {
+		if whole, err := v.flush(&left); !whole {
 			return err
 		}
 	}
 	now := time.Now()
-	if v.line.slow && !v.look(now) && !v.alone {
+	if v.line.slow && !v.look(now) && !v.link.waits {
 		v.block(0)
 		return nil
 	}
@@ -32,13 +32,13 @@ func (v *Viewer) advance(upto uint64) error {
 	if err != nil {
 		return err
 	}
-	whole, err := v.flush() // a greeting without frames, or a trailer
-	if whole && v.cursor.own.size == 0 && next > 0 {
-		v.reached(next, v.cursor.own.left)
+	whole, err := v.flush(&left) // a greeting without frames, or a trailer
+	if own := &v.cursor.own; whole && own.size == 0 && next > 0 {
+		v.reached(next, own.left)
 	} else if whole && next > 0 {
 		var n int
-		n, err = v.transmit(v.cursor.own.parts, v.cursor.own.size)
-		whole = v.sent(&v.cursor.own, n, next)
+		n, err = v.transmit(own.parts, left)
+		whole = v.sent(own, n, next, left)
 	}
 	v.cursor.own.reset()
 	if whole {
@@ -52,6 +52,29 @@ func (v *Viewer) advance(upto uint64) error {
 	return err
 }
 
+// transmit sends parts, and returns how many bytes went out. Over a socket it does not
+// wait: it sends at most so many bytes, and fewer without an error means that the socket
+// is full. Other connections are waited for.
+func (v *Viewer) transmit(parts [][]byte, most int) (int, error) {
+	if !v.link.waits {
+		return v.link.socket.send(v.link.raw, parts, most)
+	}
+	if err := v.limit(); err != nil {
+		return 0, err
+	}
+	return v.link.write(parts)
+}
+
+// limit sets the deadline for a write, unless v is to be closed.
+func (v *Viewer) limit() error {
+	v.inbox.mu.Lock()
+	defer v.inbox.mu.Unlock()
+	if err := v.inbox.asked.close; err != nil {
+		return err
+	}
+	return v.link.conn.SetWriteDeadline(time.Now().Add(v.limits.Stall))
+}
+
 // prepare puts a greeting and frames into the cursor's own batch, or a trailer
 // into its tail. It returns the number behind those frames, and the state that v is
 // in when all of it is out.
@@ -62,23 +85,23 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	v.arrive()
 	r := &s.ring
 	last := steady
-	if s.over {
+	if s.end.over {
 		last = ended
 	}
 	v.skip(r, now)
 	if c.fallen(r) {
-		if err := v.fellBehind(); err != nil {
+		if err := v.fellBehind(now); err != nil {
 			return 0, v.state, err
 		}
 	}
 	switch {
 	case v.paused:
 	case !v.find(r):
-		if !s.over {
+		if !s.end.over {
 			last = waiting
 		}
 	default:
-		if upto == 0 || upto > r.next || s.over || c.own.greeted {
+		if upto == 0 || upto > r.next || s.end.over || c.own.greeted {
 			upto = r.next
 		}
 		if c.seq < upto {
@@ -87,7 +110,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 				limit = max(v.line.quota, minQuota)
 			}
 			next = c.fill(r, upto, limit)
-			if next < upto || s.over {
+			if next < upto || s.end.over {
 				return next, behind, nil
 			}
 			return next, steady, nil
@@ -96,8 +119,8 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	if c.own.size > 0 {
 		c.tail.append(&c.own) // headers, before there is a frame
 	}
-	if last == ended && !(s.cut && c.form == FormChunked) {
-		c.tail.add(v.trailer)
+	if last == ended && !(s.end.cut && c.form == FormChunked) {
+		c.tail.add(v.options.Trailer)
 	}
 	return 0, last, nil
 }
@@ -124,49 +147,35 @@ func (v *Viewer) find(r *ring) bool {
 	return ok
 }
 
-// fellBehind takes note that v has fallen out of the ring. It goes on at the
-// newest key frame, at once or when there is one, unless that is too often.
-func (v *Viewer) fellBehind() error {
-	now := time.Now()
-	v.jumps = append(v.jumps, now)
-	for now.Sub(v.jumps[0]) > v.writer.options.JumpTime {
-		v.jumps = slices.Delete(v.jumps, 0, 1)
-	}
-	v.figures.jumps.Add(1)
-	v.stream.sent.jumps.Add(1)
-	if len(v.jumps) > v.writer.options.Jumps {
-		return ErrSlow
-	}
-	return nil
-}
-
-// flush sends what is in tail, and reports whether all of it went out. The
-// state is blocked if not.
-func (v *Viewer) flush() (bool, error) {
-	if v.cursor.tail.size == 0 {
+// flush sends what is in tail, no more than left, which becomes less by that, and
+// reports whether all of it went out. If not, the state says why.
+func (v *Viewer) flush(left *int) (bool, error) {
+	tail := &v.cursor.tail
+	if tail.size == 0 {
 		return true, nil
 	}
-	n, err := v.transmit(v.cursor.tail.parts, v.cursor.tail.size)
-	v.count(n, v.cursor.tail.came)
-	if n == v.cursor.tail.size {
-		v.cursor.tail.reset()
+	n, err := v.transmit(tail.parts, *left)
+	v.count(n, tail.came)
+	if n == tail.size {
+		tail.reset()
+		*left = max(*left-n, 0)
 		return true, err
 	}
-	v.cursor.tail.cutFront(n)
-	v.block(n)
+	tail.cutFront(n)
+	v.cutShort(n, *left)
 	return false, err
 }
 
 // sent takes note that n bytes of b are out, which ends before the frame next,
 // and keeps the rest of a message that was begun. It reports whether all of b
-// is out; if not, the state is blocked.
-func (v *Viewer) sent(b *batch, n int, next uint64) bool {
+// is out; if not, the state says whether that is because most were sent.
+func (v *Viewer) sent(b *batch, n int, next uint64, most int) bool {
 	v.count(n, b.came)
 	if n == b.size {
 		v.reached(next, b.left)
 		return true
 	}
-	v.block(n)
+	v.cutShort(n, most)
 	switch {
 	case n == 0 && !b.greeted:
 	case b.whole:
@@ -193,7 +202,7 @@ func (v *Viewer) count(n int, came int64) {
 	if n == 0 {
 		return
 	}
-	v.trail.add(v.figures.bytes.Add(int64(n)), came)
+	v.figures.trail.add(v.figures.bytes.Add(int64(n)), came)
 	v.stream.sent.bytes.Add(int64(n))
 }
 
@@ -210,6 +219,16 @@ func (v *Viewer) reached(seq uint64, left int) {
 	v.figures.seq.Store(seq)
 }
 
+// cutShort says that n bytes went out, which is less than there was to send: because
+// only most were to be sent now, or because the socket is full.
+func (v *Viewer) cutShort(n, most int) {
+	if n >= most {
+		v.state = behind
+		return
+	}
+	v.block(n)
+}
+
 // Times after which a viewer whose socket was full is tried again.
 const (
 	firstRetry = 5 * time.Millisecond
@@ -220,10 +239,11 @@ const (
 func (v *Viewer) block(n int) {
 	v.state = blocked
 	v.slowDown()
-	if n > 0 || v.retry == 0 {
-		v.retry = firstRetry
+	p := &v.pulse
+	if n > 0 || p.retry == 0 {
+		p.retry = firstRetry
 	} else {
-		v.retry = min(2*v.retry, lastRetry)
+		p.retry = min(2*p.retry, lastRetry)
 	}
-	v.retryAt = time.Now().Add(v.retry)
+	v.task.due = time.Now().Add(p.retry)
 }

@@ -211,13 +211,13 @@ func appendFrame(h []byte, n int) []byte {
 }
 
 // greet appends what a viewer has to have before a frame with time at: the
-// beginning of an FLV file if it is the first, and the headers in set. Sequence
+// beginning of an FLV file with the newest headers if it is the first, and the headers in set. Sequence
 // headers are at the same time, so that there is no hole; metadata is at 0, or
 // ffmpeg takes it for subtitles.
-func (t *batch) greet(f Form, r *ring, set *headers, at uint32, first bool) {
+func (t *batch) greet(f Form, newest, set *headers, at uint32, first bool) {
 	var p []byte
 	if first && (f == FormFLV || f == FormWebSocket || f == FormChunked) {
-		h := flv.Header{Audio: r.set.config(isAudio) != nil, Video: r.set.config(isVideo) != nil}
+		h := flv.Header{Audio: newest.config(isAudio) != nil, Video: newest.config(isVideo) != nil}
 		if !h.Audio && !h.Video {
 			h.Audio, h.Video = true, true
 		}

@@ -94,8 +94,7 @@ func newCopies(b *testing.B, mbits int, form Form, viewers int) *copies {
 	c.source = make([]byte, picture)
 	for range viewers {
 		s, p := pair(b)
-		raw, _ := socket(s)
-		c.viewers = append(c.viewers, raw)
+		c.viewers = append(c.viewers, newLink(s).raw)
 		peer, err := p.SyscallConn()
 		if err != nil {
 			b.Fatal(err)
@@ -145,7 +144,7 @@ func (c *copies) publish(way string) {
 // send sends the batch to every viewer, and returns how many bytes went out.
 func (c *copies) send(b *testing.B) (sent int) {
 	for _, v := range c.viewers {
-		n, err := c.socket.send(v, c.batch.parts)
+		n, err := c.socket.send(v, c.batch.parts, math.MaxInt)
 		if err != nil || n != c.batch.size {
 			b.Fatalf("%d of %d bytes, %v", n, c.batch.size, err)
 		}

@@ -1,7 +1,5 @@
 package live
 
-import "slices"
-
 // A cursor is a place in a stream's ring, in one form, and how to go on from
 // there.
 type cursor struct {
@@ -21,8 +19,8 @@ type cursor struct {
 	own      batch  // a greeting, if it is time for one, and frames
 }
 
-func newCursor(s *Stream, o ViewerOptions) cursor {
-	return cursor{form: o.Form, fromStart: o.FromStart, noGOP: o.NoGOP, after: s.ring.next, prelude: slices.Clone(o.Prelude)}
+func newCursor(f Form, r *ring, fromStart bool) cursor {
+	return cursor{form: f, fromStart: fromStart, after: r.next}
 }
 
 // fallen reports whether the ring has gone on without c, once.
@@ -60,7 +58,7 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 		return 0, false
 	}
 	c.own.greeted = true
-	c.own.greet(c.form, r, p.set, p.time, !c.begun)
+	c.own.greet(c.form, r.set, p.set, p.time, !c.begun)
 	if c.fell {
 		dropped = int64(p.seq - c.seq)
 	}

@@ -10,105 +10,109 @@ import (
 // A group is the viewers of one loop that are sent the same bytes at the same time.
 // Most of them are at the same position, so the bytes are gathered once.
 type group struct {
-	loop    *loop
-	stream  *Stream
-	form    Form
-	merge   time.Duration
-	adapt   bool // merge is the longest
+	groupKey
 	viewers []*Viewer
-	direct  int       // viewers that the loop itself sends to
-	pos     uint64    // those that are steady have everything before it
-	last    time.Time // when it was served
-	due     time.Time
-	armed   bool  // due counts
+	direct  int           // viewers that the loop itself sends to
+	pos     uint64        // those that are steady have everything before it
+	came    int64         // when the frame before that came, on the stream's clock
+	apart   time.Duration // frames come, about
+	last    time.Time     // when it was served
+	task    task
 	shared  batch // what they are sent this time
 
-	told bool // the loop was notified of new frames; guarded by the stream's lock
+	notify func(*group) // makes the loop serve it
+	told   bool         // the loop was notified of new frames; guarded by the stream's lock
 
-	least atomic.Uint64 // position of the slowest active viewer, or nobody
+	least atomic.Uint64 // position of the slowest active viewer, or noViewer
 }
-
-const nobody = math.MaxUint64
 
 type groupKey struct {
 	stream *Stream
 	form   Form
 	merge  time.Duration
-	adapt  bool
+	adapt  bool // merge is the longest
 }
 
-func newGroup(l *loop, k groupKey) *group {
-	g := &group{loop: l, stream: k.stream, form: k.form, merge: k.merge, adapt: k.adapt}
-	g.least.Store(nobody)
+// noViewer is the position in a group without an active one.
+const noViewer = math.MaxUint64
+
+func newGroup(k groupKey, notify func(*group)) *group {
+	g := &group{groupKey: k, notify: notify}
+	g.task.group = g
+	g.least.Store(noViewer)
 	s := g.stream
 	s.mu.Lock()
 	g.pos = s.ring.next
 	if s.watched.Load() {
 		g.least.Store(0) // not known yet
 	}
-	s.groups = append(s.groups, g)
+	s.follow(g)
 	s.mu.Unlock()
 	return g
 }
-
-func (g *group) key() groupKey { return groupKey{g.stream, g.form, g.merge, g.adapt} }
 
 // leave ends a group that is empty.
 func (g *group) leave() {
 	s := g.stream
 	s.mu.Lock()
-	if i := slices.Index(s.groups, g); i >= 0 {
-		s.groups = slices.Delete(s.groups, i, i+1)
-	}
-	s.caughtUp()
+	s.unfollow(g)
 	s.mu.Unlock()
 }
 
-// gather puts what is new since pos into shared, and returns the number behind
-// it and whether there is more.
-func (g *group) gather() (to uint64, more, over bool) {
+// The following are called with the stream's lock held.
+
+func (g *group) wake(over bool) {
+	if !g.told || over {
+		g.told = true
+		g.notify(g)
+	}
+}
+
+func (g *group) watch(on bool) {
+	g.least.Store(0) // not known: the loop has to look
+	if on {
+		g.wake(false)
+	}
+}
+
+func (g *group) slowest() uint64 { return g.least.Load() }
+
+// remove takes v out.
+func (g *group) remove(v *Viewer) {
+	i := slices.Index(g.viewers, v)
+	n := len(g.viewers) - 1
+	g.viewers[i] = g.viewers[n]
+	g.viewers[n] = nil
+	g.viewers = g.viewers[:n]
+	if !v.link.waits {
+		g.direct--
+	}
+}
+
+// gather puts what is new since pos into shared, about visit bytes, and moves pos behind
+// it. It returns the first of these frames, and whether there is more.
+func (g *group) gather() (from uint64, more, over bool) {
 	s := g.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.ring
 	g.told = false
-	from := max(g.pos, r.first)
+	from = max(g.pos, r.first)
 	g.pos = from
-	to = from
 	if from < r.next {
-		to = r.fill(&g.shared, g.form, from, r.next, visit)
+		g.pos = r.fill(&g.shared, g.form, from, r.next, visit)
+		g.observe(r.at(g.pos-1).came, int(g.pos-from))
 	}
-	return to, to < r.next, s.over
+	return from, g.pos < r.next, s.end.over
 }
 
-// serve sends new frames to all viewers of the group, and reports whether there is
-// more.
-func (g *group) serve(now time.Time) bool {
-	to, more, over := g.gather()
-	from := g.pos
-	g.pos = to
-	began := time.Now()
-	if g.direct > 0 {
-		g.shared.join(g.stream.options.Allocator)
+// observe takes note that n frames have come, the latest at the given time.
+func (g *group) observe(came int64, n int) {
+	if g.came > 0 {
+		d := min(time.Duration(came-g.came)/time.Duration(n), time.Second)
+		g.apart += (d - g.apart) / 8
 	}
-	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
-		v := g.viewers[i]
-		switch {
-		case v.alone:
-			v.nudge()
-		case v.state == blocked || v.state == behind:
-			// It is on one of the loop's lists.
-		case v.state == steady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
-			g.loop.send(v, &g.shared, to)
-		case v.paused && !over:
-		default:
-			g.loop.advance(v, to, now)
-		}
-	}
-	g.shared.reset()
-	g.loop.load.sent(g.direct, time.Since(began))
-	g.survey(now)
-	return more
+	g.came = came
 }
 
 // survey finds the slowest active viewer, and notifies a publisher that waits for it.
@@ -117,10 +121,10 @@ func (g *group) survey(now time.Time) {
 	if !s.watched.Load() {
 		return
 	}
-	least := uint64(nobody)
+	least := uint64(noViewer)
 	for _, v := range g.viewers {
 		switch {
-		case now.Sub(v.ackedAt) >= lagging:
+		case now.Sub(v.pulse.at) >= lagging:
 		case v.figures.joined.Load():
 			least = min(least, v.figures.seq.Load())
 		case v.options.FromStart:

@@ -15,9 +15,9 @@ type hangups struct {
 	raw  syscall.RawConn
 }
 
-// open starts to call gone with the ids of viewers. It reports whether that is
+// open starts to call report with the ids of viewers. It reports whether that is
 // possible here.
-func (h *hangups) open(gone func(id uint64)) bool {
+func (h *hangups) open(report func(id uint64)) bool {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return false
@@ -32,11 +32,11 @@ func (h *hangups) open(gone func(id uint64)) bool {
 		h.close()
 		return false
 	}
-	go h.run(h.raw, gone)
+	go h.run(h.raw, report)
 	return true
 }
 
-func (h *hangups) run(raw syscall.RawConn, gone func(id uint64)) {
+func (h *hangups) run(raw syscall.RawConn, report func(id uint64)) {
 	var events [64]unix.EpollEvent
 	for {
 		n := 0
@@ -49,7 +49,7 @@ func (h *hangups) run(raw syscall.RawConn, gone func(id uint64)) {
 			return // closed
 		}
 		for _, e := range events[:n] {
-			gone(uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32)
+			report(uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32)
 		}
 	}
 }

@@ -6,6 +6,13 @@ import (
 	"sync"
 )
 
+// expected is a stream that goroutines wait for in Hub.Wait.
+type expected struct {
+	waiters int
+	came    chan struct{} // closed when the stream comes, or the hub is closed
+	stream  *Stream       // that came, if one did
+}
+
 // A Hub knows streams by name.
 type Hub struct {
 	options StreamOptions
@@ -141,7 +148,7 @@ func (h *Hub) Close() {
 	for _, s := range list {
 		s.interrupt()
 		s.unexpect()
-		s.end()
+		s.finish()
 	}
 }
 
@@ -151,5 +158,19 @@ func (h *Hub) forget(s *Stream) {
 	defer h.mu.Unlock()
 	if h.streams[s.name] == s {
 		delete(h.streams, s.name)
+	}
+}
+
+// Held returns how many bytes of memory the streams' rings keep.
+func (h *Hub) Held() int64 { return h.account.held.Load() }
+
+// Trim drops the frames that streams may not keep any more, also of streams without
+// new frames. Call it from time to time: a stream with new frames is trimmed with each
+// of them.
+func (h *Hub) Trim() {
+	for _, s := range h.Streams() {
+		s.mu.Lock()
+		s.trim(s.clock())
+		s.mu.Unlock()
 	}
 }

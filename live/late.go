@@ -1,6 +1,9 @@
 package live
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // What a viewer on a slow line is sent: as much as the line carries, and always
 // of now. When what would come next would arrive too late, pictures are left out
@@ -20,6 +23,9 @@ type line struct {
 	cost  float64       // seconds that it takes for a byte; 0: not known
 	at    time.Time     // when that was measured
 	delay time.Duration // how long what is queued takes
+
+	joined int64       // when the viewer came, on the stream's clock
+	jumps  []time.Time // when it was moved on to a key frame, oldest first
 }
 
 const (
@@ -49,14 +55,14 @@ func (v *Viewer) slowDown() {
 	if !v.line.slow {
 		v.line.slow = true
 		v.line.quota = quotaOf(v.stream.byteRate())
-		limitQueue(v.raw, v.line.quota)
+		limitQueue(v.link.raw, v.line.quota)
 	}
 }
 
 // look measures the line, and reports whether it can take more.
 func (v *Viewer) look(now time.Time) bool {
 	l := &v.line
-	q, known := v.socket.queue(v.raw)
+	q, known := v.link.socket.queue(v.link.raw)
 	l.delay = 0
 	if !known || q.unacked == 0 {
 		return true
@@ -73,23 +79,23 @@ func (v *Viewer) look(now time.Time) bool {
 	}
 	l.delay = time.Duration(float64(q.unacked) * cost * float64(time.Second))
 	// What is queued now will hardly take less than the oldest of it has.
-	l.delay = max(l.delay, v.trail.age(v.figures.bytes.Load()-int64(q.unacked), v.stream.clock()))
+	l.delay = max(l.delay, v.figures.trail.age(v.figures.bytes.Load()-int64(q.unacked), v.stream.clock()))
 	return q.unsent <= l.quota
 }
 
 // skip decides whether v is late, and leaves pictures out from now on if so. It
 // is called with the stream's lock held.
 func (v *Viewer) skip(r *ring, now time.Time) {
-	s, c, most := v.stream, &v.cursor, v.writer.options.Lag
-	if !v.line.slow || s.over || s.watched.Load() || r.raw || !c.begun || c.moved || c.seq >= r.next {
+	s, c, most := v.stream, &v.cursor, v.limits.Lag
+	if !v.line.slow || s.end.over || s.watched.Load() || r.raw || !c.begun || c.moved || c.seq >= r.next {
 		return
 	}
 	if q := quotaOf(r.byteRate(s.clock())); q > v.line.quota*5/4 || q < v.line.quota*3/4 {
 		v.line.quota = q
-		limitQueue(v.raw, q)
+		limitQueue(v.link.raw, q)
 	}
 	rec := r.at(c.seq)
-	if rec.came < v.joined && s.clock()-v.joined < int64(catchUpTime) {
+	if rec.came < v.line.joined && s.clock()-v.line.joined < int64(catchUpTime) {
 		return
 	}
 	late := time.Duration(s.clock()-rec.came) + v.line.delay
@@ -118,30 +124,18 @@ func (v *Viewer) skip(r *ring, now time.Time) {
 	s.sent.jumps.Add(1)
 }
 
-// came returns when frame seq came, or otherwise if it has been let go.
-func (s *Stream) came(seq uint64, otherwise int64) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := &s.ring; seq >= r.first && seq < r.next {
-		return r.at(seq).came
+// fellBehind takes note that v has fallen out of the ring. It goes on at the
+// newest key frame, at once or when there is one, unless that is too often.
+func (v *Viewer) fellBehind(now time.Time) error {
+	j := append(v.line.jumps, now)
+	for now.Sub(j[0]) > v.limits.JumpTime {
+		j = slices.Delete(j, 0, 1)
 	}
-	return otherwise
-}
-
-// byteRate is about how many bytes a second come, or 0 when that is not known.
-func (s *Stream) byteRate() float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ring.byteRate(s.clock())
-}
-
-func (r *ring) byteRate(now int64) float64 {
-	if r.next == r.first {
-		return 0
+	v.line.jumps = j
+	v.figures.jumps.Add(1)
+	v.stream.sent.jumps.Add(1)
+	if len(j) > v.limits.Jumps {
+		return ErrSlow
 	}
-	span := time.Duration(now - r.at(r.first).came)
-	if span < time.Second/2 {
-		return 0
-	}
-	return float64(r.bodies.end-r.at(r.first).tag) / span.Seconds()
+	return nil
 }

@@ -7,24 +7,18 @@ import (
 	"time"
 )
 
-// A loop sends to its share of a writer's viewers. Everything below the mutex's
-// part belongs to its goroutine.
+// A loop sends to its share of a writer's viewers. What stands below the mail belongs
+// to its goroutine.
 type loop struct {
-	writer *Writer
+	forget func(*Viewer)
 	wake   chan struct{}
 	ended  chan struct{}
-
-	mu       sync.Mutex
-	added    []*Viewer
-	asked    []*Viewer
-	told     []*group
-	stopping bool
+	mail   mail
 
 	groups  map[groupKey]*group
 	viewers []*Viewer
-	armed   []*group  // those that are due at some time
-	behind  []*Viewer // those that are tried again at once
-	blocked []*Viewer // those that are tried again at their retryAt
+	agenda  agenda    // of groups that have something new, and viewers whose socket was full
+	behind  []*Viewer // those to go on with at once
 	moved   []*group  // those to be surveyed
 	scanAt  time.Time
 	young   []*Viewer // those that are looked at more often
@@ -33,18 +27,32 @@ type loop struct {
 	load    load
 }
 
-// scanEvery is how often a loop looks for viewers that stall.
-const scanEvery = 500 * time.Millisecond
+// mail is what other goroutines have for a loop.
+type mail struct {
+	mu       sync.Mutex
+	added    []*Viewer
+	asked    []*Viewer
+	told     []*group
+	stopping bool
+}
 
-// The line of a new viewer is not measured yet: it is checked more often for a while.
 const (
+	// scanEvery is how often a loop looks for viewers that stall.
+	scanEvery = 500 * time.Millisecond
+	// The line of a new viewer is not measured yet: it is checked more often for a while.
 	youngEvery = 100 * time.Millisecond
 	youngTime  = 2 * time.Second
+	// slice is for how long a loop sends what is long to some, before it looks
+	// whether another group is due.
+	slice = 2 * time.Millisecond
+	// sliced is the size of a batch from which on that is so.
+	sliced = visit / 2
 )
 
-func newLoop(w *Writer) *loop {
+// newLoop returns a loop that calls forget with the viewers that it has closed.
+func newLoop(forget func(*Viewer)) *loop {
 	l := &loop{
-		writer: w, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		forget: forget, wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		groups: make(map[groupKey]*group),
 	}
 	l.socket.init()
@@ -52,70 +60,61 @@ func newLoop(w *Writer) *loop {
 }
 
 func (l *loop) add(v *Viewer) {
-	l.mu.Lock()
-	l.added = append(l.added, v)
-	l.mu.Unlock()
-	l.rouse()
+	l.post(func(m *mail) { m.added = append(m.added, v) })
 }
 
-func (l *loop) ask(v *Viewer) {
-	l.mu.Lock()
-	l.asked = append(l.asked, v)
-	l.mu.Unlock()
-	l.rouse()
+// notify makes the loop apply what v was asked, or remove one that has closed itself.
+func (l *loop) notify(v *Viewer) {
+	l.post(func(m *mail) { m.asked = append(m.asked, v) })
 }
 
-// tell is called with the stream's lock held.
-func (l *loop) tell(g *group) {
-	l.mu.Lock()
-	l.told = append(l.told, g)
-	l.mu.Unlock()
-	l.rouse()
+// serveSoon is called with the stream's lock held.
+func (l *loop) serveSoon(g *group) {
+	l.post(func(m *mail) { m.told = append(m.told, g) })
 }
 
-func (l *loop) rouse() {
+// stop ends the loop when it has no viewer left, and waits for that.
+func (l *loop) stop() {
+	l.post(func(m *mail) { m.stopping = true })
+	<-l.ended
+}
+
+func (l *loop) post(put func(*mail)) {
+	l.mail.mu.Lock()
+	put(&l.mail)
+	l.mail.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// stop ends the loop and waits for that.
-func (l *loop) stop() {
-	l.mu.Lock()
-	l.stopping = true
-	l.mu.Unlock()
-	l.rouse()
-	<-l.ended
-}
-
 func (l *loop) run() {
 	defer close(l.ended)
 	timer := time.NewTimer(scanEvery)
 	defer timer.Stop()
-	var added, asked []*Viewer
-	var told []*group
+	var m mail // what is empty in it is used again
 	for {
-		l.mu.Lock()
-		added, l.added = l.added, added[:0]
-		asked, l.asked = l.asked, asked[:0]
-		told, l.told = l.told, told[:0]
-		stopping := l.stopping
-		l.mu.Unlock()
+		l.mail.mu.Lock()
+		m.added, l.mail.added = l.mail.added, m.added[:0]
+		m.asked, l.mail.asked = l.mail.asked, m.asked[:0]
+		m.told, l.mail.told = l.mail.told, m.told[:0]
+		stopping := l.mail.stopping
+		l.mail.mu.Unlock()
 
 		now := time.Now()
-		for _, v := range added {
+		for _, v := range m.added {
 			l.admit(v, now)
 		}
-		for _, v := range asked {
-			l.heed(v, now)
+		for _, v := range m.asked {
+			l.apply(v, now)
 		}
-		for _, g := range told {
+		for _, g := range m.told {
 			l.arm(g, now)
 		}
-		clear(added)
-		clear(asked)
-		clear(told)
+		clear(m.added)
+		clear(m.asked)
+		clear(m.told)
 		if stopping && len(l.viewers) == 0 {
 			return
 		}
@@ -136,47 +135,15 @@ func (l *loop) run() {
 
 // work does what is due, and returns how long there is nothing to do.
 func (l *loop) work(now time.Time) time.Duration {
-	if n := len(l.behind); n > 0 {
-		for _, v := range l.behind[:n] {
-			if v.state == behind {
-				v.state = steady // advance puts it back on the list
-				l.advance(v, 0, now)
-			}
-		}
-		m := copy(l.behind, l.behind[n:])
-		clear(l.behind[m:])
-		l.behind = l.behind[:m]
-	}
-	next := now.Add(scanEvery)
-	n := 0
-	for _, g := range l.armed {
-		if g.armed && !now.Before(g.due) {
-			g.last, g.due = now, now
-			g.armed = g.serve(now) && len(g.viewers) > 0
-		}
-		if g.armed {
-			l.armed[n] = g
-			n++
-			next = earlier(next, g.due)
+	for t := l.agenda.pop(now); t != nil; t = l.agenda.pop(now) {
+		if g := t.group; g != nil {
+			l.serve(g, now)
+		} else {
+			t.viewer.state = behind
+			l.behind = append(l.behind, t.viewer)
 		}
 	}
-	clear(l.armed[n:])
-	l.armed = l.armed[:n]
-
-	n = 0 // after the groups, which may have added some
-	for _, v := range l.blocked {
-		if v.state == blocked && !now.Before(v.retryAt) {
-			l.retry(v, now)
-		}
-		if v.state == blocked {
-			l.blocked[n] = v
-			n++
-			next = earlier(next, v.retryAt)
-		}
-	}
-	clear(l.blocked[n:])
-	l.blocked = l.blocked[:n]
-
+	l.goOn(now)
 	for _, g := range l.moved {
 		g.survey(now)
 	}
@@ -187,6 +154,7 @@ func (l *loop) work(now time.Time) time.Duration {
 		l.scanAt = now.Add(scanEvery)
 		l.scan(now)
 	}
+	next := l.agenda.next(l.scanAt)
 	if len(l.young) > 0 {
 		if !now.Before(l.youngAt) {
 			l.youngAt = now.Add(youngEvery)
@@ -197,7 +165,7 @@ func (l *loop) work(now time.Time) time.Duration {
 	if len(l.behind) > 0 {
 		return 0
 	}
-	return time.Until(earlier(next, l.scanAt))
+	return time.Until(next)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -207,12 +175,31 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// goOn sends to viewers that are behind: to each once, or to as many as there is time for.
+func (l *loop) goOn(now time.Time) {
+	done, n := 0, len(l.behind)
+	for began := now; done < n && now.Sub(began) < slice; now = time.Now() {
+		v := l.behind[done]
+		done++
+		if v.state == behind {
+			v.state = steady // advance puts it back on the list
+			l.advance(v, 0, now)
+		}
+	}
+	if done > 0 {
+		l.behind = slices.Delete(l.behind, 0, done)
+	}
+}
+
 // arm schedules g for when its merge time has passed since it was last served, so that
 // no frame waits longer than that; at once at the end of its stream.
 func (l *loop) arm(g *group, now time.Time) {
+	if len(g.viewers) == 0 {
+		return // it has been left
+	}
 	merge := g.merge
 	if g.adapt {
-		merge = l.load.merge(len(l.viewers), merge)
+		merge = l.load.merge(g.apart, merge)
 	}
 	due := g.last.Add(merge)
 	select {
@@ -220,29 +207,58 @@ func (l *loop) arm(g *group, now time.Time) {
 		due = now
 	default:
 	}
-	if !g.armed {
-		g.armed = true
-		g.due = due
-		if !slices.Contains(l.armed, g) {
-			l.armed = append(l.armed, g)
+	if g.task.place == 0 || due.Before(g.task.due) {
+		g.task.due = due
+		l.agenda.set(&g.task)
+	}
+}
+
+// serve sends new frames to all viewers of the group.
+func (l *loop) serve(g *group, now time.Time) {
+	g.last = now
+	from, more, over := g.gather()
+	began := time.Now()
+	if g.direct > 0 {
+		g.shared.join(g.stream.options.Allocator)
+	}
+	direct := g.direct
+	long, late := g.shared.size >= sliced, false
+	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
+		v := g.viewers[i]
+		switch {
+		case v.link.waits:
+			v.owner.notify(v)
+		case v.state == blocked || v.state == behind:
+			// It is sent to otherwise.
+		case v.state == steady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
+			if late {
+				v.state = behind
+				l.behind = append(l.behind, v)
+				break
+			}
+			l.send(v, &g.shared, g.pos)
+			late = long && time.Since(began) >= slice
+		case v.paused && !over:
+		default:
+			l.advance(v, g.pos, now)
 		}
 	}
-	g.due = earlier(g.due, due)
+	g.shared.reset()
+	l.load.sent(now, direct, int(g.pos-from), time.Since(began))
+	g.survey(now)
+	if more && len(g.viewers) > 0 {
+		g.task.due = now.Add(1) // after all that is due now
+		l.agenda.set(&g.task)
+	}
 }
 
 // admit takes in a new viewer and sends it what there is.
 func (l *loop) admit(v *Viewer, now time.Time) {
-	k := groupKey{v.stream, v.options.Form, v.options.Merge, v.options.Adapt}
-	g := l.groups[k]
-	if g == nil {
-		g = newGroup(l, k)
-		l.groups[k] = g
-	}
-	v.group, v.ackedAt, v.joined = g, now, v.stream.clock()
+	g := l.group(v)
 	g.viewers = append(g.viewers, v)
 	l.viewers = append(l.viewers, v)
-	if v.alone {
-		go v.run()
+	if o, ok := v.owner.(*solo); ok {
+		go o.run(v, l.forget)
 		return
 	}
 	g.direct++
@@ -250,16 +266,27 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 	l.advance(v, 0, now)
 }
 
-// heed applies the requests to v.
-func (l *loop) heed(v *Viewer, now time.Time) {
-	if v.alone { // its own goroutine has ended: remove it
+// group returns the group that v belongs to.
+func (l *loop) group(v *Viewer) *group {
+	k := groupKey{v.stream, v.cursor.form, v.options.Merge, v.options.Adapt}
+	g := l.groups[k]
+	if g == nil {
+		g = newGroup(k, l.serveSoon)
+		l.groups[k] = g
+	}
+	return g
+}
+
+// apply does what was asked of v.
+func (l *loop) apply(v *Viewer, now time.Time) {
+	if v.link.waits { // its own goroutine has ended
 		l.remove(v)
 		return
 	}
-	if v.state == gone || v.state == ended {
+	if v.state == closed {
 		return
 	}
-	if err := v.heed(); err != nil {
+	if err := v.applyRequest(); err != nil {
 		l.close(v, err)
 		return
 	}
@@ -275,24 +302,10 @@ func (l *loop) advance(v *Viewer, upto uint64, now time.Time) {
 		return
 	}
 	l.place(v)
-	l.note(v)
-}
-
-// retry is advance for a viewer that is on the list of the blocked.
-func (l *loop) retry(v *Viewer, now time.Time) {
-	if err := v.advance(0); err != nil {
-		l.close(v, err)
+	if v.state == closed || !v.stream.watched.Load() {
 		return
 	}
-	if v.state != blocked {
-		l.place(v)
-	}
-	l.note(v)
-}
-
-// note marks v's group for a survey, if the stream is watched.
-func (l *loop) note(v *Viewer) {
-	if g := v.group; g.stream.watched.Load() && !slices.Contains(l.moved, g) {
+	if g := l.group(v); !slices.Contains(l.moved, g) {
 		l.moved = append(l.moved, g)
 	}
 }
@@ -302,7 +315,7 @@ func (l *loop) place(v *Viewer) {
 	case behind:
 		l.behind = append(l.behind, v)
 	case blocked:
-		l.blocked = append(l.blocked, v)
+		l.agenda.set(&v.task)
 	case ended:
 		l.close(v, ErrEnded)
 	}
@@ -310,8 +323,8 @@ func (l *loop) place(v *Viewer) {
 
 // send sends v what its group is sent, in one call as a rule.
 func (l *loop) send(v *Viewer, b *batch, to uint64) {
-	n, err := l.socket.send(v.raw, b.parts)
-	if v.sent(b, n, to) {
+	n, err := l.socket.send(v.link.raw, b.parts, visit)
+	if v.sent(b, n, to, visit) {
 		return
 	}
 	if err != nil {
@@ -321,18 +334,42 @@ func (l *loop) send(v *Viewer, b *batch, to uint64) {
 	l.place(v)
 }
 
-// close ends v, and removes it from all lists. With ErrEnded the socket is shut down in
-// order.
+// scan closes viewers that stall.
+func (l *loop) scan(now time.Time) {
+	for i := len(l.viewers) - 1; i >= 0; i-- {
+		switch v := l.viewers[i]; {
+		case !v.stalled(&l.socket, now):
+		case v.link.waits:
+			v.Close(ErrStalled)
+		default:
+			l.close(v, ErrStalled)
+		}
+	}
+}
+
+// scanYoung looks at the lines of viewers who are new.
+func (l *loop) scanYoung(now time.Time) {
+	l.young = slices.DeleteFunc(l.young, func(v *Viewer) bool {
+		if v.state == closed || now.Sub(v.since) > youngTime {
+			return true
+		}
+		v.measure(&l.socket)
+		return false
+	})
+}
+
+// close ends v, and removes it from all lists but behind, which goOn cleans. With
+// ErrEnded the socket is shut down in order.
 func (l *loop) close(v *Viewer, err error) {
-	if v.state == gone {
+	if v.state == closed {
 		return
 	}
-	v.state = gone
-	v.finish(err)
+	v.state = closed
+	l.agenda.remove(&v.task)
+	v.finish(err, l.forget)
 	l.remove(v)
 }
 
-// remove takes v off the loop's lists, except behind and blocked: work cleans those.
 func (l *loop) remove(v *Viewer) {
 	i := slices.Index(l.viewers, v)
 	if i < 0 {
@@ -342,18 +379,11 @@ func (l *loop) remove(v *Viewer) {
 	l.viewers[i] = l.viewers[n]
 	l.viewers[n] = nil
 	l.viewers = l.viewers[:n]
-	g := v.group
-	i = slices.Index(g.viewers, v)
-	n = len(g.viewers) - 1
-	g.viewers[i] = g.viewers[n]
-	g.viewers[n] = nil
-	g.viewers = g.viewers[:n]
-	if !v.alone {
-		g.direct--
-	}
-	if n == 0 {
-		delete(l.groups, g.key())
-		g.armed = false
+	g := l.group(v)
+	g.remove(v)
+	if len(g.viewers) == 0 {
+		delete(l.groups, g.groupKey)
+		l.agenda.remove(&g.task)
 		g.leave()
 	}
 }

@@ -148,33 +148,3 @@ func (o WriterOptions) withDefaults(procs int) WriterOptions {
 	o.Control = cmp.Or(o.Control, 64<<10)
 	return o
 }
-
-// ViewerOptions say how one viewer wants a stream.
-type ViewerOptions struct {
-	// Name of the viewer, for logs and figures.
-	Name string
-	Form Form
-	// Merge is this viewer's own; negative takes the writer's.
-	Merge time.Duration
-	// Adapt makes Merge the longest time: as long as the loop has little to do,
-	// frames are sent as they come, and the more viewers it has the longer they
-	// are collected.
-	Adapt bool
-	// NoGOP starts at the next key frame instead of the newest.
-	NoGOP bool
-	// FromStart starts at the stream's first frame if everything is still
-	// there: for viewers who have waited for the stream.
-	FromStart bool
-	// Prelude is sent before everything else, when the first frame is: an
-	// HTTP response header. Borrowed until Add returns.
-	Prelude []byte
-	// Trailer is sent when the stream is over. Borrowed until Add returns.
-	Trailer []byte
-	// Unread says that nothing is read from the connection. Then the writer
-	// finds out when the peer has closed it, its sending side only included, and
-	// closes the viewer for ErrGone. What the peer sends is not looked at.
-	Unread bool
-	// OnClose is called once, on a goroutine of its own, when the viewer is
-	// closed, with what Err returns.
-	OnClose func(*Viewer, error)
-}

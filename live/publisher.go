@@ -1,8 +1,12 @@
 package live
 
 import (
+	"fmt"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
 )
 
 // A Publisher may append to its stream until it is closed or another publisher
@@ -17,6 +21,36 @@ type Publisher struct {
 	err  error // why, once done is closed
 }
 
+// publisher adds a new publisher, which becomes the current one.
+func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end.over {
+		return nil, ErrClosed
+	}
+	if s.now != nil {
+		if !o.TakeOver {
+			return nil, ErrBusy
+		}
+		s.now.finish(ErrTakenOver)
+	}
+	if s.end.grace != nil {
+		s.end.grace.Stop()
+		s.end.grace = nil
+	}
+	s.times.resume()
+	s.pace = pace{}
+	s.now = &Publisher{s: s, name: o.Name, since: time.Now(), done: make(chan struct{})}
+	return s.now, nil
+}
+
+// Publisher returns who publishes now, or nil.
+func (s *Stream) Publisher() *Publisher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
 // Publish appends a frame; its payload is transferred, also when it fails. A large
 // payload stays in its memory for as long as the stream keeps the frame.
 //
@@ -28,6 +62,35 @@ func (p *Publisher) Publish(f Frame) error {
 	err := p.s.publish(p, f.Type, f.Time, f.Payload)
 	f.Payload.Release()
 	return err
+}
+
+// publish appends a frame of p's. payload is borrowed until it returns.
+func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload mem.Buf) error {
+	if payload.Len() > s.options.MaxFrame {
+		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, payload.Len(), s.options.MaxFrame)
+	}
+	if !s.options.Raw && typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
+		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now != p {
+		return p.err
+	}
+	k, t := kind(0), track(0)
+	if !s.options.Raw {
+		k, t = s.ring.classify(typ, payload.Bytes())
+	}
+	if s.watch(s.tooFast(at, k)) && !s.slow(p, at) {
+		return p.err
+	}
+	now := s.clock()
+	out := s.times.place(at, k)
+	s.ring.push(typ, k, t, out, now, payload)
+	s.trim(now)
+	s.received.count(k, out, payload.Len())
+	s.wakeAll(false)
+	return nil
 }
 
 // Resume says that the times of the next frames have another origin, as after a new

@@ -38,11 +38,11 @@ func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over && s.holders == 0 {
+	if s.end.over && s.holders == 0 {
 		return nil, ErrClosed
 	}
 	s.holders++
-	r.cursor = newCursor(s, ViewerOptions{Form: FormFLV, FromStart: o.FromStart})
+	r.cursor = newCursor(FormFLV, &s.ring, o.FromStart)
 	return r, nil
 }
 
@@ -87,7 +87,7 @@ func (r *Reader) fill(dropped *int) <-chan struct{} {
 		c.own.reset()
 		return nil
 	}
-	if s.over {
+	if s.end.over {
 		r.ended = true
 		return nil
 	}

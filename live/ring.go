@@ -303,3 +303,15 @@ func (r *ring) fillChunks(b *batch, rec *record) {
 		r.chunks.cut(b, head, head+int64(rec.more))
 	}
 }
+
+// byteRate is about how many bytes a second come, or 0 when that is not known.
+func (r *ring) byteRate(now int64) float64 {
+	if r.next == r.first {
+		return 0
+	}
+	span := time.Duration(now - r.at(r.first).came)
+	if span < time.Second/2 {
+		return 0
+	}
+	return float64(r.bodies.end-r.at(r.first).tag) / span.Seconds()
+}

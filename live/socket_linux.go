@@ -21,6 +21,7 @@ type socketWriter struct {
 	found   queue
 	parts   [][]byte
 	list    []unix.Iovec
+	left    int // bytes that may be sent
 	n       int
 	err     error
 }
@@ -32,10 +33,10 @@ func (w *socketWriter) init() {
 	w.call, w.ask, w.measure = w.write, w.look, w.inspect
 }
 
-// send sends parts, borrowed until it returns, and returns how many bytes the
-// socket has taken. That it is full is no error.
-func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
-	w.parts, w.n, w.err = parts, 0, nil
+// send sends at most so many bytes of parts, borrowed until it returns, and returns how
+// many the socket has taken. That it is full is no error.
+func (w *socketWriter) send(c syscall.RawConn, parts [][]byte, most int) (int, error) {
+	w.parts, w.left, w.n, w.err = parts, most, 0, nil
 	// Control, not Write: Write asks the poller first. No other goroutine writes.
 	err := c.Control(w.call)
 	w.parts = nil
@@ -46,37 +47,39 @@ func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 }
 
 func (w *socketWriter) write(fd uintptr) {
-	for len(w.parts) > 0 {
-		some := w.parts[:min(len(w.parts), maxParts)]
-		size, n := 0, 0
-		for {
-			if len(some) == 1 {
-				size = len(some[0])
-				n, w.err = sys.Send(int(fd), some[0])
-			} else {
-				w.list = w.list[:0]
-				size = 0
-				for _, p := range some {
-					v := unix.Iovec{Base: &p[0]}
-					v.SetLen(len(p))
-					w.list = append(w.list, v)
-					size += len(p)
-				}
-				n, w.err = sys.SendParts(int(fd), w.list)
-			}
-			if w.err != unix.EINTR {
-				break
-			}
+	for len(w.parts) > 0 && w.left > 0 {
+		size, k := 0, 0
+		w.list = w.list[:0]
+		for ; k < min(len(w.parts), maxParts) && size < w.left; k++ {
+			p := w.parts[k]
+			v := unix.Iovec{Base: &p[0]}
+			n := min(len(p), w.left-size)
+			v.SetLen(n)
+			w.list = append(w.list, v)
+			size += n
 		}
-		if w.err != nil {
+		n, err := w.try(int(fd), size)
+		for err == unix.EINTR {
+			n, err = w.try(int(fd), size)
+		}
+		if w.err = err; err != nil {
 			return
 		}
 		w.n += n
+		w.left -= n
 		if n < size {
 			return
 		}
-		w.parts = w.parts[len(some):]
+		w.parts = w.parts[k:]
 	}
+}
+
+// try sends what is in list, size bytes, in one call.
+func (w *socketWriter) try(fd, size int) (int, error) {
+	if len(w.list) == 1 {
+		return sys.Send(fd, w.parts[0][:size])
+	}
+	return sys.SendParts(fd, w.list)
 }
 
 // unsent returns how many bytes c's kernel buffer holds that the peer has not

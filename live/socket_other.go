@@ -15,7 +15,7 @@ type socketWriter struct{}
 
 func (*socketWriter) init() {}
 
-func (*socketWriter) send(syscall.RawConn, [][]byte) (int, error) {
+func (*socketWriter) send(syscall.RawConn, [][]byte, int) (int, error) {
 	panic("live: a loop does not send here")
 }
 

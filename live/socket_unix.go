@@ -18,16 +18,17 @@ const direct = true
 type socketWriter struct {
 	call  func(fd uintptr)
 	parts [][]byte
+	left  int // bytes that may be sent
 	n     int
 	err   error
 }
 
 func (w *socketWriter) init() { w.call = w.write }
 
-// send sends parts, borrowed until it returns, and returns how many bytes the
-// socket has taken. That it is full is no error.
-func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
-	w.parts, w.n, w.err = parts, 0, nil
+// send sends at most so many bytes of parts, borrowed until it returns, and returns how
+// many the socket has taken. That it is full is no error.
+func (w *socketWriter) send(c syscall.RawConn, parts [][]byte, most int) (int, error) {
+	w.parts, w.left, w.n, w.err = parts, most, 0, nil
 	err := c.Control(w.call)
 	w.parts = nil
 	if err != nil {
@@ -41,6 +42,7 @@ func (w *socketWriter) send(c syscall.RawConn, parts [][]byte) (int, error) {
 
 func (w *socketWriter) write(fd uintptr) {
 	for _, p := range w.parts {
+		p = p[:min(len(p), w.left)]
 		for len(p) > 0 {
 			n, err := sys.Send(int(fd), p)
 			if err == unix.EINTR {
@@ -50,6 +52,7 @@ func (w *socketWriter) write(fd uintptr) {
 				return
 			}
 			w.n += n
+			w.left -= n
 			p = p[n:]
 		}
 	}

@@ -1,13 +1,10 @@
 package live
 
 import (
-	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/sluice-go/sluice/flv"
-	"github.com/sluice-go/sluice/mem"
 )
 
 // A Stream is what one publisher at a time appends to and any number of viewers
@@ -24,40 +21,53 @@ type Stream struct {
 	mu       sync.Mutex
 	ring     ring
 	times    timeline
-	now      *Publisher
-	latest   string // name of the latest publisher
-	over     bool
-	cut      bool // the hub was closed before the stream was over
-	grace    *time.Timer
-	groups   []*group      // notified of new frames
-	changed  chan struct{} // closed with the next change; nil when no goroutine waits
-	claims   claims
-	arriving int // viewers that no loop has looked at yet
-	holders  int // viewers, readers and open claims: after the end the last to leave frees the ring
 	pace     pace
 	received counters
-	sent     totals
-	watched  atomic.Bool // the publisher is too fast: loops survey their viewers
+	now      *Publisher
+	end      ending
+	audience
+	sent    totals
+	watched atomic.Bool // the publisher is too fast: loops survey their viewers
 }
 
-// counters of what a publisher sent, under the stream's lock.
-type counters struct {
-	frames, bytes int64
-	gopFrames     int // of video since the newest key frame
-	gopBytes      int
-	gop           groupOfPictures // the latest that is complete
-	gopFrom       uint32
+// ending is how far a stream is from its end.
+type ending struct {
+	grace *time.Timer // runs while there is no publisher
+	over  bool
+	cut   bool // the hub was closed before the stream was over
 }
 
-type groupOfPictures struct {
-	frames, bytes int
-	length        time.Duration
+// audience is who reads a stream.
+type audience struct {
+	followers []follower
+	changed   chan struct{} // closed with the next change; nil when no goroutine waits
+	claims    claims
+	arriving  int           // viewers that no loop has looked at yet
+	holders   int           // viewers, readers and open claims: after the end the last to leave frees the ring
+	progress  chan struct{} // closed when viewers have made some; nil when no publisher waits
 }
 
-// totals of what viewers were sent.
-type totals struct {
-	viewers, frames, bytes, dropped, jumps, evicted atomic.Int64
+// A follower is notified of new frames. Its methods are called with the stream's lock
+// held.
+type follower interface {
+	// wake says that there are new frames, or that the stream is over.
+	wake(over bool)
+	// watch says whether slowest is asked for from now on.
+	watch(on bool)
+	// slowest is the number of the next frame for the slowest active viewer.
+	slowest() uint64
 }
+
+// claims are the reservations of the goroutines that have waited for a stream in
+// Hub.Wait. Until they have added their viewers, claimTime at most, the stream keeps
+// everything, even if it is over by then, and a fast publisher waits for them.
+type claims struct {
+	open  int
+	timer *time.Timer
+}
+
+// claimTime is how long claims last.
+const claimTime = time.Second
 
 func newStream(name string, o StreamOptions, a *account, forget func(*Stream)) *Stream {
 	a.streams.Add(1)
@@ -77,39 +87,8 @@ func (s *Stream) Since() time.Time { return s.begun }
 // period has passed. Viewers may still be sent what is left.
 func (s *Stream) Done() <-chan struct{} { return s.done }
 
-// Publisher returns who publishes now, or nil.
-func (s *Stream) Publisher() *Publisher {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
 // clock is the time since the stream began, in ns.
 func (s *Stream) clock() int64 { return int64(time.Since(s.begun)) }
-
-// publisher adds a new publisher, which becomes the current one.
-func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
-		return nil, ErrClosed
-	}
-	if s.now != nil {
-		if !o.TakeOver {
-			return nil, ErrBusy
-		}
-		s.now.finish(ErrTakenOver)
-	}
-	if s.grace != nil {
-		s.grace.Stop()
-		s.grace = nil
-	}
-	s.times.resume()
-	s.pace = pace{}
-	s.now = &Publisher{s: s, name: o.Name, since: time.Now(), done: make(chan struct{})}
-	s.latest = o.Name
-	return s.now, nil
-}
 
 // leave is called when p goes.
 func (s *Stream) leave(p *Publisher) {
@@ -119,13 +98,13 @@ func (s *Stream) leave(p *Publisher) {
 		return
 	}
 	s.now = nil
-	if s.options.Grace > 0 && !s.over {
-		s.grace = time.AfterFunc(s.options.Grace, s.alone)
+	if s.options.Grace > 0 && !s.end.over {
+		s.end.grace = time.AfterFunc(s.options.Grace, s.alone)
 		s.mu.Unlock()
 		return
 	}
 	s.mu.Unlock()
-	s.end()
+	s.finish()
 }
 
 // alone ends the stream when no publisher has come back.
@@ -134,38 +113,94 @@ func (s *Stream) alone() {
 	back := s.now != nil
 	s.mu.Unlock()
 	if !back {
-		s.end()
+		s.finish()
 	}
 }
 
-// interrupt is called when the hub is closed, before end.
+// interrupt is called when the hub is closed, before finish.
 func (s *Stream) interrupt() {
 	s.mu.Lock()
-	s.cut = !s.over
+	s.end.cut = !s.end.over
 	s.mu.Unlock()
 }
 
-// end ends the stream. Its viewers are woken, and get what is left.
-func (s *Stream) end() {
+// finish ends the stream. Its viewers are woken, and get what is left.
+func (s *Stream) finish() {
 	s.mu.Lock()
-	if s.over {
+	if s.end.over {
 		s.mu.Unlock()
 		return
 	}
-	s.over = true
+	s.end.over = true
 	if s.now != nil {
 		s.now.finish(ErrClosed)
 		s.now = nil
 	}
-	if s.grace != nil {
-		s.grace.Stop()
+	if s.end.grace != nil {
+		s.end.grace.Stop()
 	}
 	close(s.done)
 	s.account.streams.Add(-1)
-	s.wakeAll()
+	s.wakeAll(true)
 	s.letGo()
 	s.mu.Unlock()
 	s.forget(s)
+}
+
+// wakeAll notifies all followers and readers that there are new frames, or that the
+// stream is over. It is called with the lock held, as those below.
+func (s *Stream) wakeAll(over bool) {
+	for _, f := range s.followers {
+		f.wake(over)
+	}
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+func (s *Stream) follow(f follower) { s.followers = append(s.followers, f) }
+
+func (s *Stream) unfollow(f follower) {
+	if i := slices.Index(s.followers, f); i >= 0 {
+		s.followers = slices.Delete(s.followers, i, i+1)
+	}
+	s.caughtUp()
+}
+
+// caughtUp wakes a waiting publisher when viewers have made progress.
+func (s *Stream) caughtUp() {
+	if s.progress != nil {
+		close(s.progress)
+		s.progress = nil
+	}
+}
+
+// letGo frees the ring when the stream is over and no reader is left.
+func (s *Stream) letGo() {
+	if s.end.over && s.holders == 0 {
+		s.ring.bodies.drop()
+		s.ring.chunks.drop()
+		s.ring.first, s.ring.hasKey = s.ring.next, false
+	}
+}
+
+// claimed closes n claims, if there are any.
+func (s *Stream) claimed(n int) {
+	if s.claims.open == 0 {
+		return
+	}
+	if s.claims.open -= min(n, s.claims.open); s.claims.open == 0 {
+		s.claims.timer.Stop()
+		s.holders--
+		s.letGo()
+		s.caughtUp()
+	}
+}
+
+// trim lets go of what is too old or too much.
+func (s *Stream) trim(now int64) {
+	s.ring.trim(&s.options, s.account.share(), now)
 }
 
 // release is called when one of holders goes.
@@ -176,77 +211,38 @@ func (s *Stream) release() {
 	s.mu.Unlock()
 }
 
-func (s *Stream) letGo() {
-	if s.over && s.holders == 0 {
-		s.ring.bodies.drop()
-		s.ring.chunks.drop()
-		s.ring.first, s.ring.hasKey = s.ring.next, false
-	}
-}
-
-// publish appends a frame of p's. payload is borrowed until it returns.
-func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload mem.Buf) error {
-	if payload.Len() > s.options.MaxFrame {
-		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, payload.Len(), s.options.MaxFrame)
-	}
-	if !s.options.Raw && typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
-		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
-	}
+// expect opens n claims to a stream that is new.
+func (s *Stream) expect(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now != p {
-		return p.err
+	if n == 0 {
+		return
 	}
-	k, t := kind(0), track(0)
-	if !s.options.Raw {
-		k, t = s.ring.classify(typ, payload.Bytes())
-	}
-	if s.watch(s.pace.tooFast(s, at, k)) && !s.slow(p, at) {
-		return p.err
-	}
-	now := s.clock()
-	out := s.times.place(at, k)
-	s.ring.push(typ, k, t, out, now, payload)
-	s.trim(now)
-	s.received.count(k, out, payload.Len())
-	s.wake()
-	return nil
+	s.claims.open = n
+	s.holders++
+	s.claims.timer = time.AfterFunc(claimTime, s.unexpect)
 }
 
-func (c *counters) count(k kind, at uint32, n int) {
-	c.frames++
-	c.bytes += int64(n)
-	if k&isKey != 0 {
-		if c.gopFrames > 0 {
-			c.gop = groupOfPictures{c.gopFrames, c.gopBytes, time.Duration(int32(at-c.gopFrom)) * time.Millisecond}
-		}
-		c.gopFrames, c.gopBytes, c.gopFrom = 0, 0, at
-	}
-	if k.picture() && k&isSide == 0 {
-		c.gopFrames++
-		c.gopBytes += n
-	}
+// unexpect closes all claims.
+func (s *Stream) unexpect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claimed(s.claims.open)
 }
 
-// wake wakes the groups and readers that wait for frames. A group that was notified
-// already is not notified again.
-func (s *Stream) wake() {
-	for _, g := range s.groups {
-		if !g.told {
-			g.told = true
-			g.loop.tell(g)
-		}
+// came returns when frame seq came, or otherwise if it has been let go.
+func (s *Stream) came(seq uint64, otherwise int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := &s.ring; seq >= r.first && seq < r.next {
+		return r.at(seq).came
 	}
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
+	return otherwise
 }
 
-// wakeAll notifies all groups and readers that the stream is over.
-func (s *Stream) wakeAll() {
-	for _, g := range s.groups {
-		g.told = false
-	}
-	s.wake()
+// byteRate is about how many bytes a second come, or 0 when that is not known.
+func (s *Stream) byteRate() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ring.byteRate(s.clock())
 }

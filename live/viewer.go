@@ -4,50 +4,71 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
+
+// ViewerOptions say how one viewer wants a stream.
+type ViewerOptions struct {
+	// Name of the viewer, for logs and figures.
+	Name string
+	Form Form
+	// Merge is this viewer's own; negative takes the writer's.
+	Merge time.Duration
+	// Adapt makes Merge the longest time: as long as the loop has little to do,
+	// frames are sent as they come, and the more it has to do the longer they
+	// are collected.
+	Adapt bool
+	// NoGOP starts at the next key frame instead of the newest.
+	NoGOP bool
+	// FromStart starts at the stream's first frame if everything is still
+	// there: for viewers who have waited for the stream.
+	FromStart bool
+	// Prelude is sent before everything else, when the first frame is: an
+	// HTTP response header. Borrowed until Add returns.
+	Prelude []byte
+	// Trailer is sent when the stream is over. Borrowed until Add returns.
+	Trailer []byte
+	// Unread says that nothing is read from the connection. Then the writer
+	// finds out when the peer has closed it, its sending side only included, and
+	// closes the viewer for ErrGone. What the peer sends is not looked at.
+	Unread bool
+	// OnClose is called once, on a goroutine of its own, when the viewer is
+	// closed, with what Err returns.
+	OnClose func(*Viewer, error)
+}
 
 // A Viewer is one connection that a Writer sends a stream to: a cursor into the
 // stream's ring, and the rest of a message that the socket has not taken yet.
 type Viewer struct {
 	id      uint64
-	writer  *Writer
-	loop    *loop
 	stream  *Stream
-	conn    net.Conn
-	raw     syscall.RawConn // of the socket, where there is one
-	socket  *socketWriter
-	alone   bool // has a goroutine of its own: sending may block
+	link    link
+	owner   owner
+	limits  *WriterOptions
 	options ViewerOptions
 	since   time.Time
-	done    chan struct{}
 	figures figures
-	trail   trail
+	inbox   inbox
+	done    chan struct{}
+	err     error // once done is closed
 
-	mu    sync.Mutex // guards asked and told
-	asked request
-	told  bool // the owner was notified of the request
-	err   error
-
-	// What follows belongs to the loop, or to the viewer's own goroutine.
-	group   *group
+	// What follows belongs to the owner.
 	state   state
-	arrived bool // no longer counted in Stream.arriving
 	cursor  cursor
 	line    line
-	joined  int64 // when it was admitted, on the stream's clock
+	arrived bool // no longer counted in the stream's arriving
 	paused  bool
-	trailer []byte
 	control []byte
-	jumps   []time.Time // the latest, oldest first
-	retry   time.Duration
-	retryAt time.Time
-	kick    chan struct{} // of its own goroutine
 
-	// What follows belongs to the loop, for finding viewers that stall.
-	acked   int64
-	ackedAt time.Time
+	// What follows belongs to the loop.
+	task  task // the next try, when the socket is full
+	pulse pulse
+}
+
+// owner sends to viewers: a loop, or a goroutine of one viewer's own.
+type owner interface {
+	// notify makes the owner apply what v was asked.
+	notify(v *Viewer)
 }
 
 // state is how far a viewer is in its group, and what it waits for.
@@ -56,13 +77,19 @@ type state uint8
 const (
 	waiting state = iota // for a frame to begin at
 	steady               // has everything that its group has
-	behind               // there is more, and it is tried again at once
+	behind               // there is more, and it is tried again soon
 	blocked              // the socket is full
 	ended                // everything was sent, the trailer too
-	gone                 // closed
+	closed
 )
 
-// request is what other goroutines ask of a viewer, until its owner applies it.
+// An inbox is what other goroutines ask of a viewer, until its owner applies it.
+type inbox struct {
+	mu    sync.Mutex
+	asked request
+	told  bool // the owner was notified
+}
+
 type request struct {
 	control []byte
 	pause   bool
@@ -73,9 +100,19 @@ type request struct {
 // figures are what ViewerStats is made of.
 type figures struct {
 	bytes, frames, dropped, jumps atomic.Int64
-	queued                        atomic.Int64  // by the kernel, at the latest scan
+	queued                        atomic.Int64  // by the kernel, at the latest look
 	seq                           atomic.Uint64 // counts when joined is set
 	joined                        atomic.Bool
+	trail                         trail
+}
+
+func newViewer(conn net.Conn, s *Stream, limits *WriterOptions) *Viewer {
+	now := time.Now()
+	v := &Viewer{stream: s, link: newLink(conn), limits: limits, since: now, done: make(chan struct{})}
+	v.task.viewer = v
+	v.pulse.at = now
+	v.line.joined = s.clock()
+	return v
 }
 
 // Name returns what ViewerOptions said.
@@ -111,8 +148,8 @@ func (v *Viewer) Close(err error) {
 		if r.close == nil {
 			r.close = err
 		}
-		if v.alone {
-			v.conn.SetWriteDeadline(time.Unix(1, 0)) // it may be in a Write
+		if v.link.waits {
+			v.link.conn.SetWriteDeadline(time.Unix(1, 0)) // it may be in a Write
 		}
 		return nil
 	})
@@ -125,7 +162,7 @@ func (v *Viewer) Close(err error) {
 // when v was closed before.
 func (v *Viewer) Control(p []byte) error {
 	return v.ask(func(r *request) error {
-		if len(r.control)+len(p) > v.writer.options.Control {
+		if len(r.control)+len(p) > v.limits.Control {
 			if r.close == nil {
 				r.close = ErrControl
 			}
@@ -151,51 +188,35 @@ func (v *Viewer) ask(change func(*request) error) error {
 		return ErrClosed
 	default:
 	}
-	v.mu.Lock()
-	err := change(&v.asked)
-	first := !v.told
-	v.told = true
-	v.mu.Unlock()
+	b := &v.inbox
+	b.mu.Lock()
+	err := change(&b.asked)
+	first := !b.told
+	b.told = true
+	b.mu.Unlock()
 	if first {
-		v.wake()
+		v.owner.notify(v)
 	}
 	return err
 }
 
-// wake makes v's owner apply the request.
-func (v *Viewer) wake() {
-	if v.alone {
-		v.nudge()
-		return
-	}
-	v.loop.ask(v)
-}
-
-// nudge wakes the viewer's own goroutine.
-func (v *Viewer) nudge() {
-	select {
-	case v.kick <- struct{}{}:
-	default:
-	}
-}
-
 // take returns the request and clears it. Only the owner calls it.
-func (v *Viewer) take() request {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := v.asked
-	v.asked, v.told = request{}, false
+func (b *inbox) take() request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.asked
+	b.asked, b.told = request{}, false
 	return r
 }
 
-// heed applies the request to v. It returns the reason if v must be closed.
-func (v *Viewer) heed() error {
-	r := v.take()
+// applyRequest does what was asked of v. It returns the reason if v must be closed.
+func (v *Viewer) applyRequest() error {
+	r := v.inbox.take()
 	if r.close != nil {
 		return r.close
 	}
 	if len(r.control) > 0 {
-		if len(v.control)+len(r.control) > v.writer.options.Control {
+		if len(v.control)+len(r.control) > v.limits.Control {
 			return ErrControl
 		}
 		v.control = append(v.control, r.control...)

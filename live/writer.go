@@ -6,8 +6,8 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
-	"time"
 )
 
 // A Writer sends streams to viewers. It has a few loops, each with a share of
@@ -37,7 +37,7 @@ func NewWriter(o WriterOptions) *Writer {
 	w := &Writer{options: o.withDefaults(runtime.GOMAXPROCS(0)), viewers: make(map[uint64]*Viewer)}
 	w.hangups.open(w.gone)
 	for range w.options.Loops {
-		l := newLoop(w)
+		l := newLoop(w.forget)
 		w.loops = append(w.loops, l)
 		go l.run()
 	}
@@ -55,13 +55,8 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	if o.Merge < 0 {
 		o.Merge = w.options.Merge
 	}
-	v := &Viewer{writer: w, stream: s, conn: conn, since: time.Now(), done: make(chan struct{})}
-	v.trailer = append([]byte(nil), o.Trailer...)
-	v.raw, v.alone = socket(conn)
-	if v.alone {
-		v.kick = make(chan struct{}, 1)
-	}
-	limitQueue(v.raw, quotaOf(s.byteRate()))
+	v := newViewer(conn, s, &w.options)
+	limitQueue(v.link.raw, quotaOf(s.byteRate()))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -73,15 +68,15 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	w.last++
 	v.id = w.last
 	w.viewers[v.id] = v
-	v.loop = w.loops[w.next]
-	v.socket = &v.loop.socket
-	if v.alone {
-		v.socket = new(socketWriter)
-		v.socket.init()
-	}
+	l := w.loops[w.next]
 	w.next = (w.next + 1) % len(w.loops)
-	v.loop.add(v)
-	if o.Unread && !w.hangups.add(v.raw, v.id) {
+	v.owner, v.link.socket = l, &l.socket
+	if v.link.waits {
+		v.owner, v.link.socket = newSolo(l.notify), new(socketWriter)
+		v.link.socket.init()
+	}
+	l.add(v)
+	if o.Unread && !w.hangups.add(v.link.raw, v.id) {
 		go v.drain()
 	}
 	return v, nil
@@ -99,7 +94,7 @@ func (w *Writer) gone(id uint64) {
 
 // drain reads until the connection ends, where nothing else reports the end.
 func (v *Viewer) drain() {
-	_, _ = io.Copy(io.Discard, v.conn)
+	_, _ = io.Copy(io.Discard, v.link.conn)
 	v.Close(ErrGone)
 }
 
@@ -172,7 +167,7 @@ func (w *Writer) forget(v *Viewer) {
 func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over && s.holders == 0 {
+	if s.end.over && s.holders == 0 {
 		return false
 	}
 	s.holders++
@@ -181,8 +176,9 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 		s.claimed(1)
 	}
 	s.sent.viewers.Add(1)
-	v.cursor = newCursor(s, o)
-	o.Prelude, o.Trailer = nil, nil
+	v.cursor = newCursor(o.Form, &s.ring, o.FromStart)
+	v.cursor.noGOP, v.cursor.prelude = o.NoGOP, slices.Clone(o.Prelude)
+	o.Prelude, o.Trailer = nil, slices.Clone(o.Trailer)
 	v.options = o
 	return true
 }

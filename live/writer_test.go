@@ -54,7 +54,7 @@ func TestTLSViewer(t *testing.T) {
 	s, c := pair(t)
 	server, client := tlsPair(t, s, c)
 	v := add(t, w, server, p.Stream(), ViewerOptions{FromStart: true, Prelude: []byte("hello\n"), Trailer: []byte("bye")})
-	if !v.alone {
+	if !v.link.waits {
 		t.Fatal("a TLS connection is written to by the loop")
 	}
 	send(t, p, tags...)

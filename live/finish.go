@@ -1,0 +1,30 @@
+package live
+
+// finish closes v's connection and reports that. It changes no list of the owner's.
+func (v *Viewer) finish(err error, forget func(*Viewer)) {
+	v.cursor.drop()
+	evicted := err == ErrStalled || err == ErrSlow || err == ErrControl || err == ErrMemory
+	switch {
+	case err == ErrEnded:
+		v.link.hangUp(v.limits.Stall)
+	case evicted:
+		v.link.reset()
+	default:
+		v.link.close(v.limits.Stall)
+	}
+	s := v.stream
+	s.sent.viewers.Add(-1)
+	if evicted {
+		s.sent.evicted.Add(1)
+	}
+	s.mu.Lock()
+	v.arrive()
+	s.mu.Unlock()
+	s.release()
+	forget(v)
+	v.err = err
+	close(v.done)
+	if f := v.options.OnClose; f != nil {
+		go f(v, err)
+	}
+}

@@ -1,0 +1,128 @@
+package live
+
+import (
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A link is a viewer's connection.
+type link struct {
+	conn  net.Conn
+	raw   syscall.RawConn // of the socket, where there is one
+	waits bool            // a write to it may block
+	// socket writes to raw and measures it: the loop's, or the viewer's own where
+	// writes block.
+	socket *socketWriter
+}
+
+func newLink(conn net.Conn) link {
+	l := link{conn: conn}
+	below := under(conn)
+	switch c := below.(type) {
+	case *net.TCPConn:
+		l.raw, _ = c.SyscallConn()
+	case *net.UnixConn:
+		if a := c.LocalAddr(); a != nil && a.Network() == "unix" {
+			l.raw, _ = c.SyscallConn()
+		}
+	}
+	l.waits = l.raw == nil || below != conn || !direct
+	return l
+}
+
+// under returns the connection below TLS and below wrappers that have NetConn as
+// tls.Conn has: closing a viewer that takes nothing must not start with a TLS
+// message to it.
+func under(conn net.Conn) net.Conn {
+	for {
+		c, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return conn
+		}
+		conn = c.NetConn()
+	}
+}
+
+// tlsRecord is the most that one record of TLS carries (RFC 8446, section 5.1).
+const tlsRecord = 16 << 10
+
+var scratch = sync.Pool{New: func() any { return new([tlsRecord]byte) }}
+
+// write writes the parts, and blocks until that is done or the
+// deadline has passed. A Write, with TLS a record, for every few bytes of header would
+// cost too much: small parts go out together.
+func (l *link) write(parts [][]byte) (done int, err error) {
+	if len(parts) == 1 {
+		return l.conn.Write(parts[0])
+	}
+	room := scratch.Get().(*[tlsRecord]byte)
+	defer scratch.Put(room)
+	n := 0
+	flush := func() error {
+		k, err := l.conn.Write(room[:n])
+		done += k
+		n = 0
+		return err
+	}
+	for _, p := range parts {
+		for len(p) > 0 {
+			if n == 0 && len(p) >= tlsRecord {
+				k, err := l.conn.Write(p)
+				if done += k; err != nil {
+					return done, err
+				}
+				break
+			}
+			k := copy(room[n:], p)
+			n += k
+			p = p[k:]
+			if n == tlsRecord {
+				if err := flush(); err != nil {
+					return done, err
+				}
+			}
+		}
+	}
+	if n > 0 {
+		err = flush()
+	}
+	return done, err
+}
+
+// linger is how long the peer has to close a connection after everything was sent.
+const linger = 2 * time.Second
+
+// hangUp closes the sending side first. If both sides were closed while received
+// bytes are unread, the kernel would discard what is still on its way to the peer.
+// A reader of the connection sees the peer's end, and after linger an error. The kernel
+// gives the connection up when the peer acknowledges nothing for stall.
+func (l *link) hangUp(stall time.Duration) {
+	conn, raw := l.conn, l.raw
+	c, ok := conn.(interface{ CloseWrite() error })
+	if !ok || conn.SetReadDeadline(time.Now().Add(linger)) != nil {
+		conn.Close()
+		return
+	}
+	if c.CloseWrite() != nil {
+		conn.Close()
+		return
+	}
+	time.AfterFunc(linger, func() {
+		limitTime(raw, stall)
+		conn.Close()
+	})
+}
+
+// reset closes the connection so that the kernel lets go of what the peer has not taken.
+func (l *link) reset() {
+	dropQueue(l.raw)
+	under(l.conn).Close()
+}
+
+// close closes the connection; the peer has stall to take what is left.
+func (l *link) close(stall time.Duration) {
+	limitTime(l.raw, stall)
+	under(l.conn).Close()
+}
