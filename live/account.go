@@ -14,7 +14,7 @@ type account struct {
 
 // minShare is what a ring may hold in any case: blocks of tags and of chunk headers
 // that are being filled, and as much again.
-const minShare = 4 * fullSegment
+const minShare = 256 << 10
 
 // share returns how many bytes of memory one ring may keep. Up to half of the limit
 // that is any number. From there on every ring has the same part at most, so that

@@ -44,7 +44,7 @@ func (v *Viewer) advance(upto uint64) error {
 	if whole {
 		v.state = then
 	}
-	if v.state == steady && !v.line.slow {
+	if v.state == stateSteady && !v.line.slow {
 		// From now on it is sent what its group is; what the lists have
 		// grown to is of no more use.
 		v.cursor.own = batch{}
@@ -84,9 +84,9 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	defer s.mu.Unlock()
 	v.arrive()
 	r := &s.ring
-	last := steady
+	last := stateSteady
 	if s.end.over {
-		last = ended
+		last = stateEnded
 	}
 	v.skip(r, now)
 	if c.fallen(r) {
@@ -98,7 +98,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	case v.paused:
 	case !v.find(r):
 		if !s.end.over {
-			last = waiting
+			last = stateWaiting
 		}
 	default:
 		if upto == 0 || upto > r.next || s.end.over || c.own.greeted {
@@ -111,15 +111,15 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 			}
 			next = c.fill(r, upto, limit)
 			if next < upto || s.end.over {
-				return next, behind, nil
+				return next, stateBehind, nil
 			}
-			return next, steady, nil
+			return next, stateSteady, nil
 		}
 	}
 	if c.own.size > 0 {
 		c.tail.append(&c.own) // headers, before there is a frame
 	}
-	if last == ended && !(s.end.cut && c.form == FormChunked) {
+	if last == stateEnded && !(s.end.cut && c.form == FormChunked) {
 		c.tail.add(v.options.Trailer)
 	}
 	return 0, last, nil
@@ -223,7 +223,7 @@ func (v *Viewer) reached(seq uint64, left int) {
 // only most were to be sent now, or because the socket is full.
 func (v *Viewer) cutShort(n, most int) {
 	if n >= most {
-		v.state = behind
+		v.state = stateBehind
 		return
 	}
 	v.block(n)
@@ -237,7 +237,7 @@ const (
 
 // block says that the socket is full; it has taken n bytes before.
 func (v *Viewer) block(n int) {
-	v.state = blocked
+	v.state = stateBlocked
 	v.slowDown()
 	p := &v.pulse
 	if n > 0 || p.retry == 0 {

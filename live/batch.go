@@ -10,6 +10,10 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
+// keepFrom is the size from which on gathering a frame from where it lies is cheaper
+// than to copy it to its neighbours: BenchmarkCopies.
+const keepFrom = 32 << 10
+
 // A batch is what one write sends: parts in their order, and the references
 // that keep them.
 type batch struct {

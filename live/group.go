@@ -38,7 +38,6 @@ const noViewer = math.MaxUint64
 
 func newGroup(k groupKey, notify func(*group)) *group {
 	g := &group{groupKey: k, notify: notify}
-	g.task.group = g
 	g.least.Store(noViewer)
 	s := g.stream
 	s.mu.Lock()
@@ -50,6 +49,8 @@ func newGroup(k groupKey, notify func(*group)) *group {
 	s.mu.Unlock()
 	return g
 }
+
+func (g *group) at() *task { return &g.task }
 
 // leave ends a group that is empty.
 func (g *group) leave() {

@@ -6,6 +6,16 @@ import (
 	"sync"
 )
 
+// HubOptions configure a Hub.
+type HubOptions struct {
+	// Stream holds for every stream of the hub.
+	Stream StreamOptions
+	// Memory bounds what all rings hold together, in bytes: from half of it on
+	// each keeps an equal part at most, and a new viewer may have to wait for a
+	// key frame. 0 is no bound.
+	Memory int64
+}
+
 // expected is a stream that goroutines wait for in Hub.Wait.
 type expected struct {
 	waiters int

@@ -15,40 +15,8 @@ import (
 //	            <------------------------------------------------
 //	            at the next key frame that comes in time
 
-// A line holds what was measured of a slow viewer's connection. It belongs to the
-// viewer's owner.
-type line struct {
-	slow  bool          // it has been slow: looked at before each send
-	quota int           // bytes that may be queued here and not be on their way
-	cost  float64       // seconds that it takes for a byte; 0: not known
-	at    time.Time     // when that was measured
-	delay time.Duration // how long what is queued takes
-
-	joined int64       // when the viewer came, on the stream's clock
-	jumps  []time.Time // when it was moved on to a key frame, oldest first
-}
-
-const (
-	// quotaTime is for how long a line's queue suffices at the stream's rate.
-	quotaTime = 150 * time.Millisecond
-	minQuota  = 4 << 10
-	maxQuota  = 256 << 10
-	// usualQuota is for streams of which too little has come.
-	usualQuota = 16 << 10
-	// rateTime is how often the line's rate is measured, at most.
-	rateTime = 100 * time.Millisecond
-	// catchUpTime is how long a new viewer may be behind.
-	catchUpTime = time.Second
-)
-
-// quotaOf returns how many bytes of a stream with so many bytes a second may be
-// in a socket's queue without being on their way.
-func quotaOf(rate float64) int {
-	if rate == 0 {
-		return usualQuota
-	}
-	return min(max(int(rate*quotaTime.Seconds()), minQuota), maxQuota)
-}
+// catchUpTime is how long a new viewer may be behind.
+const catchUpTime = time.Second
 
 // slowDown makes v's line measured from now on.
 func (v *Viewer) slowDown() {
@@ -62,7 +30,7 @@ func (v *Viewer) slowDown() {
 // look measures the line, and reports whether it can take more.
 func (v *Viewer) look(now time.Time) bool {
 	l := &v.line
-	q, known := v.link.socket.queue(v.link.raw)
+	q, known := v.link.socket.size(v.link.raw)
 	l.delay = 0
 	if !known || q.unacked == 0 {
 		return true

@@ -135,12 +135,13 @@ func (l *loop) run() {
 
 // work does what is due, and returns how long there is nothing to do.
 func (l *loop) work(now time.Time) time.Duration {
-	for t := l.agenda.pop(now); t != nil; t = l.agenda.pop(now) {
-		if g := t.group; g != nil {
-			l.serve(g, now)
-		} else {
-			t.viewer.state = behind
-			l.behind = append(l.behind, t.viewer)
+	for x := l.agenda.pop(now); x != nil; x = l.agenda.pop(now) {
+		switch x := x.(type) {
+		case *group:
+			l.serve(x, now)
+		case *Viewer:
+			x.state = stateBehind
+			l.behind = append(l.behind, x)
 		}
 	}
 	l.goOn(now)
@@ -181,8 +182,8 @@ func (l *loop) goOn(now time.Time) {
 	for began := now; done < n && now.Sub(began) < slice; now = time.Now() {
 		v := l.behind[done]
 		done++
-		if v.state == behind {
-			v.state = steady // advance puts it back on the list
+		if v.state == stateBehind {
+			v.state = stateSteady // advance puts it back on the list
 			l.advance(v, 0, now)
 		}
 	}
@@ -209,7 +210,7 @@ func (l *loop) arm(g *group, now time.Time) {
 	}
 	if g.task.place == 0 || due.Before(g.task.due) {
 		g.task.due = due
-		l.agenda.set(&g.task)
+		l.agenda.set(g)
 	}
 }
 
@@ -228,11 +229,11 @@ func (l *loop) serve(g *group, now time.Time) {
 		switch {
 		case v.link.waits:
 			v.owner.notify(v)
-		case v.state == blocked || v.state == behind:
+		case v.state == stateBlocked || v.state == stateBehind:
 			// It is sent to otherwise.
-		case v.state == steady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
+		case v.state == stateSteady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
 			if late {
-				v.state = behind
+				v.state = stateBehind
 				l.behind = append(l.behind, v)
 				break
 			}
@@ -248,7 +249,7 @@ func (l *loop) serve(g *group, now time.Time) {
 	g.survey(now)
 	if more && len(g.viewers) > 0 {
 		g.task.due = now.Add(1) // after all that is due now
-		l.agenda.set(&g.task)
+		l.agenda.set(g)
 	}
 }
 
@@ -283,14 +284,14 @@ func (l *loop) apply(v *Viewer, now time.Time) {
 		l.remove(v)
 		return
 	}
-	if v.state == closed {
+	if v.state == stateClosed {
 		return
 	}
 	if err := v.applyRequest(); err != nil {
 		l.close(v, err)
 		return
 	}
-	if v.state != blocked && v.state != behind {
+	if v.state != stateBlocked && v.state != stateBehind {
 		l.advance(v, 0, now)
 	}
 }
@@ -302,7 +303,7 @@ func (l *loop) advance(v *Viewer, upto uint64, now time.Time) {
 		return
 	}
 	l.place(v)
-	if v.state == closed || !v.stream.watched.Load() {
+	if v.state == stateClosed || !v.stream.watched.Load() {
 		return
 	}
 	if g := l.group(v); !slices.Contains(l.moved, g) {
@@ -312,11 +313,11 @@ func (l *loop) advance(v *Viewer, upto uint64, now time.Time) {
 
 func (l *loop) place(v *Viewer) {
 	switch v.state {
-	case behind:
+	case stateBehind:
 		l.behind = append(l.behind, v)
-	case blocked:
-		l.agenda.set(&v.task)
-	case ended:
+	case stateBlocked:
+		l.agenda.set(v)
+	case stateEnded:
 		l.close(v, ErrEnded)
 	}
 }
@@ -350,7 +351,7 @@ func (l *loop) scan(now time.Time) {
 // scanYoung looks at the lines of viewers who are new.
 func (l *loop) scanYoung(now time.Time) {
 	l.young = slices.DeleteFunc(l.young, func(v *Viewer) bool {
-		if v.state == closed || now.Sub(v.since) > youngTime {
+		if v.state == stateClosed || now.Sub(v.since) > youngTime {
 			return true
 		}
 		v.measure(&l.socket)
@@ -361,11 +362,11 @@ func (l *loop) scanYoung(now time.Time) {
 // close ends v, and removes it from all lists but behind, which goOn cleans. With
 // ErrEnded the socket is shut down in order.
 func (l *loop) close(v *Viewer, err error) {
-	if v.state == closed {
+	if v.state == stateClosed {
 		return
 	}
-	v.state = closed
-	l.agenda.remove(&v.task)
+	v.state = stateClosed
+	l.agenda.remove(v)
 	v.finish(err, l.forget)
 	l.remove(v)
 }
@@ -383,7 +384,7 @@ func (l *loop) remove(v *Viewer) {
 	g.remove(v)
 	if len(g.viewers) == 0 {
 		delete(l.groups, g.groupKey)
-		l.agenda.remove(&g.task)
+		l.agenda.remove(g)
 		g.leave()
 	}
 }

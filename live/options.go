@@ -58,60 +58,6 @@ func (o StreamOptions) withDefaults() StreamOptions {
 	return o
 }
 
-// HubOptions configure a Hub.
-type HubOptions struct {
-	// Stream holds for every stream of the hub.
-	Stream StreamOptions
-	// Memory bounds what all rings hold together, in bytes: from half of it on
-	// each keeps an equal part at most, and a new viewer may have to wait for a
-	// key frame. 0 is no bound.
-	Memory int64
-}
-
-// PublishOptions say who publishes and how.
-type PublishOptions struct {
-	// Name of the publisher, for logs and figures: its address, say.
-	Name string
-	// TakeOver lets this publisher replace one that is there.
-	TakeOver bool
-}
-
-// Form is a wire form: how frames look to a viewer.
-type Form uint8
-
-const (
-	// FormFLV is an FLV file without an end: header, tags.
-	FormFLV Form = iota
-	// FormRTMP is RTMP chunks on message stream 1, at rtmp.DefaultChunkSize.
-	FormRTMP
-	// FormWebSocket is FormFLV in unmasked binary WebSocket messages
-	// (RFC 6455, section 5.2).
-	FormWebSocket
-	// FormChunked is FormFLV in chunks of HTTP/1.1 (RFC 9112, section 7.1). The line
-	// end behind a chunk is sent with the next one, so a Trailer begins with it. When
-	// the Hub is closed the Trailer is left out: to the client that is a lost connection,
-	// after which it may come back, and not the end of the stream.
-	FormChunked
-	// FormRaw is the payloads and nothing else, of a stream with Raw set.
-	FormRaw
-)
-
-func (f Form) String() string {
-	switch f {
-	case FormFLV:
-		return "flv"
-	case FormRTMP:
-		return "rtmp"
-	case FormWebSocket:
-		return "websocket"
-	case FormChunked:
-		return "chunked"
-	case FormRaw:
-		return "raw"
-	}
-	return fmt.Sprintf("Form(%d)", uint8(f))
-}
-
 // WriterOptions configure a Writer. A field that is 0 has its default.
 type WriterOptions struct {
 	// Loops is how many goroutines send; GOMAXPROCS.

@@ -1,13 +1,17 @@
 package live
 
 import (
-	"fmt"
 	"sync"
 	"time"
-
-	"github.com/sluice-go/sluice/flv"
-	"github.com/sluice-go/sluice/mem"
 )
+
+// PublishOptions say who publishes and how.
+type PublishOptions struct {
+	// Name of the publisher, for logs and figures: its address, say.
+	Name string
+	// TakeOver lets this publisher replace one that is there.
+	TakeOver bool
+}
 
 // A Publisher may append to its stream until it is closed or another publisher
 // takes the stream over.
@@ -19,90 +23,6 @@ type Publisher struct {
 	once sync.Once
 	done chan struct{}
 	err  error // why, once done is closed
-}
-
-// publisher adds a new publisher, which becomes the current one.
-func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.end.over {
-		return nil, ErrClosed
-	}
-	if s.now != nil {
-		if !o.TakeOver {
-			return nil, ErrBusy
-		}
-		s.now.finish(ErrTakenOver)
-	}
-	if s.end.grace != nil {
-		s.end.grace.Stop()
-		s.end.grace = nil
-	}
-	s.times.resume()
-	s.pace = pace{}
-	s.now = &Publisher{s: s, name: o.Name, since: time.Now(), done: make(chan struct{})}
-	return s.now, nil
-}
-
-// Publisher returns who publishes now, or nil.
-func (s *Stream) Publisher() *Publisher {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-// Publish appends a frame; its payload is transferred, also when it fails. A large
-// payload stays in its memory for as long as the stream keeps the frame.
-//
-// It blocks only while the publisher is ahead of real time and viewers are behind:
-// until they, or real time, have caught up. It returns ErrTakenOver or ErrClosed
-// when the stream is no longer the publisher's, and ErrFrame for a frame that no
-// form can carry. It has one caller at a time.
-func (p *Publisher) Publish(f Frame) error {
-	err := p.s.publish(p, f.Type, f.Time, f.Payload)
-	f.Payload.Release()
-	return err
-}
-
-// publish appends a frame of p's. payload is borrowed until it returns.
-func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload mem.Buf) error {
-	if payload.Len() > s.options.MaxFrame {
-		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, payload.Len(), s.options.MaxFrame)
-	}
-	if !s.options.Raw && typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
-		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now != p {
-		return p.err
-	}
-	k, t := kind(0), track(0)
-	if !s.options.Raw {
-		k, t = s.ring.classify(typ, payload.Bytes())
-	}
-	if s.watch(s.tooFast(at, k)) && !s.slow(p, at) {
-		return p.err
-	}
-	now := s.clock()
-	out := s.times.place(at, k)
-	s.ring.push(typ, k, t, out, now, payload)
-	s.trim(now)
-	s.received.count(k, out, payload.Len())
-	s.wakeAll(false)
-	return nil
-}
-
-// Resume says that the times of the next frames have another origin, as after a new
-// connection to the same source. The viewers' time goes on without a jump, even if
-// the new times are close to the old ones. Call it from Publish's goroutine.
-func (p *Publisher) Resume() {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	if p.s.now == p {
-		p.s.times.resume()
-		p.s.pace = pace{}
-	}
 }
 
 // Stream returns the stream that p publishes.
@@ -125,13 +45,6 @@ func (p *Publisher) Err() error {
 	default:
 		return nil
 	}
-}
-
-// Close ends the publication. The stream waits for a publisher for its grace
-// period, then it is over. A second Close does nothing.
-func (p *Publisher) Close() {
-	p.finish(ErrClosed)
-	p.s.leave(p)
 }
 
 func (p *Publisher) finish(err error) {

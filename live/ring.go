@@ -24,10 +24,6 @@ type record struct {
 	set     *headers // those in force before it
 }
 
-// keepFrom is the size from which on gathering a frame from where it lies is cheaper
-// than to copy it to its neighbours: BenchmarkCopies.
-const keepFrom = 32 << 10
-
 // ring holds the newest frames of a stream. It has no lock of its own.
 type ring struct {
 	bodies segments // FLV tags, one after another
@@ -64,24 +60,6 @@ func (r *ring) place(seq uint64) int64 {
 		return r.bodies.end
 	}
 	return r.at(seq).tag
-}
-
-// chunkStreams for what a stream sends; 2 is the protocol's own, 3 that of
-// commands.
-const (
-	audioChunks  = 4
-	scriptChunks = 5
-	videoChunks  = 6
-)
-
-func chunkStream(typ flv.TagType) uint32 {
-	switch typ {
-	case flv.TagAudio:
-		return audioChunks
-	case flv.TagVideo:
-		return videoChunks
-	}
-	return scriptChunks
 }
 
 // push muxes a frame once, for all forms. p is borrowed until it returns; of a large one
@@ -147,10 +125,6 @@ func (r *ring) store(p mem.Buf) {
 	}
 	r.bodies.adopt(p.Retain())
 }
-
-// playStream is the message stream on which a server plays: the only one that
-// createStream ever made.
-const playStream = 1
 
 // trim drops what is out of the bounds, most being that of memory, and now the
 // stream's clock.

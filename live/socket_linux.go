@@ -93,9 +93,9 @@ func (w *socketWriter) look(fd uintptr) {
 	w.n, w.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 }
 
-// queue returns what c's kernel buffer holds (SIOCOUTQ, TCP_INFO), and whether
+// size returns what c's kernel buffer holds (SIOCOUTQ, TCP_INFO), and whether
 // that is known.
-func (w *socketWriter) queue(c syscall.RawConn) (q queue, known bool) {
+func (w *socketWriter) size(c syscall.RawConn) (q queue, known bool) {
 	if c == nil || c.Control(w.measure) != nil || w.err != nil {
 		return queue{}, false
 	}
@@ -114,9 +114,9 @@ func (w *socketWriter) inspect(fd uintptr) {
 	w.found.unsent, w.found.rate = int(w.info.Notsent_bytes), float64(w.info.Delivery_rate)
 }
 
-// unacked returns how many bytes c's kernel buffer holds that the peer has not
+// outstanding returns how many bytes c's kernel buffer holds that the peer has not
 // acknowledged, 0 where that is not known. Any goroutine may call it.
-func unacked(c syscall.RawConn) (n int) {
+func outstanding(c syscall.RawConn) (n int) {
 	if c == nil {
 		return 0
 	}

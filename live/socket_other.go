@@ -16,16 +16,16 @@ type socketWriter struct{}
 func (*socketWriter) init() {}
 
 func (*socketWriter) send(syscall.RawConn, [][]byte, int) (int, error) {
-	panic("live: a loop does not send here")
+	panic("live: sockets are not written to directly here")
 }
 
 // What the kernel holds is not known here, and cannot be limited.
 
 func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }
 
-func (*socketWriter) queue(syscall.RawConn) (q queue, known bool) { return queue{}, false }
+func (*socketWriter) size(syscall.RawConn) (q queue, known bool) { return queue{}, false }
 
-func unacked(syscall.RawConn) int { return 0 }
+func outstanding(syscall.RawConn) int { return 0 }
 
 func limitQueue(syscall.RawConn, int) {}
 

@@ -62,9 +62,9 @@ func (w *socketWriter) write(fd uintptr) {
 
 func (*socketWriter) unsent(syscall.RawConn) (n int, known bool) { return 0, false }
 
-func (*socketWriter) queue(syscall.RawConn) (q queue, known bool) { return queue{}, false }
+func (*socketWriter) size(syscall.RawConn) (q queue, known bool) { return queue{}, false }
 
-func unacked(syscall.RawConn) int { return 0 }
+func outstanding(syscall.RawConn) int { return 0 }
 
 func limitQueue(syscall.RawConn, int) {}
 

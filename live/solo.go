@@ -44,10 +44,10 @@ func (o *solo) runUntil(v *Viewer) error {
 			return err
 		}
 		switch v.state {
-		case ended:
+		case stateEnded:
 			return ErrEnded
-		case behind:
-		case blocked:
+		case stateBehind:
+		case stateBlocked:
 			// Only an error can have cut it short.
 			return ErrStalled
 		default:

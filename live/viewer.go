@@ -75,12 +75,12 @@ type owner interface {
 type state uint8
 
 const (
-	waiting state = iota // for a frame to begin at
-	steady               // has everything that its group has
-	behind               // there is more, and it is tried again soon
-	blocked              // the socket is full
-	ended                // everything was sent, the trailer too
-	closed
+	stateWaiting state = iota // for a frame to begin at
+	stateSteady               // has everything that its group has
+	stateBehind               // there is more, and it is tried again soon
+	stateBlocked              // the socket is full
+	stateEnded                // everything was sent, the trailer too
+	stateClosed
 )
 
 // An inbox is what other goroutines ask of a viewer, until its owner applies it.
@@ -109,11 +109,12 @@ type figures struct {
 func newViewer(conn net.Conn, s *Stream, limits *WriterOptions) *Viewer {
 	now := time.Now()
 	v := &Viewer{stream: s, link: newLink(conn), limits: limits, since: now, done: make(chan struct{})}
-	v.task.viewer = v
 	v.pulse.at = now
 	v.line.joined = s.clock()
 	return v
 }
+
+func (v *Viewer) at() *task { return &v.task }
 
 // Name returns what ViewerOptions said.
 func (v *Viewer) Name() string { return v.options.Name }

@@ -16,7 +16,7 @@ type ViewerStats struct {
 // Stats returns v's figures.
 func (v *Viewer) Stats() ViewerStats {
 	f := &v.figures
-	queued := unacked(v.link.raw)
+	queued := outstanding(v.link.raw)
 	return ViewerStats{
 		Bytes: f.bytes.Load(), Frames: f.frames.Load(), Dropped: f.dropped.Load(), Jumps: f.jumps.Load(),
 		Lag: v.lag(int64(queued)), Queued: queued, Merge: v.options.Merge,

@@ -1,0 +1,49 @@
+package live
+
+import "time"
+
+// stalled looks at what v's peer has acknowledged, and reports whether that has been
+// nothing for too long although some bytes are on their way. Bytes in the kernel's
+// buffer count, which may be megabytes.
+func (v *Viewer) stalled(socket *socketWriter, now time.Time) bool {
+	p, sent := &v.pulse, v.figures.bytes.Load()
+	unsent, known := 0, sent == p.acked // there was nothing to acknowledge since
+	if !known && v.link.raw != nil {
+		unsent, known = socket.unsent(v.link.raw)
+	}
+	acked := sent - int64(unsent)
+	v.figures.queued.Store(int64(unsent))
+	if known && !v.link.waits {
+		v.judge(acked)
+	}
+	switch { // the state of one whose writes block is its own
+	case acked > p.acked:
+		p.acked, p.at = acked, now
+	case unsent == 0 && (v.link.waits && known || !v.link.waits && v.state != stateBlocked):
+		p.at = now
+	case v.link.waits && !known:
+		p.at = now // its write deadline sees to it
+	default:
+		return now.Sub(p.at) >= v.limits.Stall
+	}
+	return false
+}
+
+// measure looks at the line of a viewer who is new.
+func (v *Viewer) measure(socket *socketWriter) {
+	if unsent, known := socket.unsent(v.link.raw); known {
+		v.judge(v.figures.bytes.Load() - int64(unsent))
+	}
+}
+
+// judge finds out whether v's line is slow although its socket is not full: the
+// network may hold that many bytes.
+func (v *Viewer) judge(acked int64) {
+	age := v.figures.trail.age(acked, v.stream.clock())
+	switch most := v.limits.Lag; {
+	case age > most/8:
+		v.slowDown()
+	case age < most/16 && v.state == stateSteady:
+		v.line.slow = false
+	}
+}
