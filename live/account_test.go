@@ -3,6 +3,8 @@ package live
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -89,5 +91,82 @@ func TestEvictTheSlowest(t *testing.T) {
 	waitFor(t, slow.Done(), "end of the slow viewer")
 	if !errors.Is(slow.Err(), ErrMemory) || fast.Err() != nil {
 		t.Errorf("the slow viewer was closed for %v, the fast one for %v", slow.Err(), fast.Err())
+	}
+}
+
+// A random history of a hub with too little memory: publishers come, take over and go,
+// large and small frames, readers and viewers that stay on what was trimmed, streams that
+// outlive their publishers. At each step the account is what the rings hold.
+func TestTheAccountAgreesWithARecount(t *testing.T) {
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 0))
+	h := NewHub(HubOptions{Memory: 4 << 20, Stream: StreamOptions{Allocator: alloc, Grace: time.Hour, Ahead: time.Hour}})
+	w := newWriter(t, WriterOptions{Loops: 1})
+	publishers := map[string]*Publisher{}
+	var readers []*Reader
+	var seen []*Stream // all that there were
+	for step := range 2000 {
+		name := fmt.Sprint(r.IntN(8))
+		switch k := r.IntN(40); {
+		case k < 3:
+			p := mustPublish(t, h, name, PublishOptions{TakeOver: true})
+			publishers[name] = p
+			if !slices.Contains(seen, p.Stream()) {
+				seen = append(seen, p.Stream())
+			}
+		case k == 3 && publishers[name] != nil:
+			publishers[name].Close()
+			if r.IntN(2) == 0 {
+				publishers[name].Stream().alone() // its grace period is over
+			}
+			delete(publishers, name)
+		case k == 4 && publishers[name] != nil:
+			if rd, err := publishers[name].Stream().NewReader(ReaderOptions{}); err == nil {
+				readers = append(readers, rd)
+			}
+		case k == 5 && len(readers) > 0:
+			i := r.IntN(len(readers))
+			readers[i].Close()
+			readers = slices.Delete(readers, i, i+1)
+		case k == 6 && publishers[name] != nil:
+			s, _ := pair(t) // which nothing reads
+			add(t, w, s, publishers[name].Stream(), ViewerOptions{Form: Form(r.IntN(4))})
+		case k == 7:
+			h.Trim()
+		case publishers[name] != nil:
+			n := r.IntN(4000)
+			if r.IntN(8) == 0 {
+				n = r.IntN(1 << 20)
+			}
+			send(t, publishers[name], video(uint32(step)*40, r.IntN(10) == 0, n))
+		}
+		held, streams := int64(0), int64(0)
+		for _, s := range seen {
+			s.mu.Lock() // all at once: viewers end at any time, and rings with them
+			held += s.ring.memory()
+			if !s.end.over {
+				streams++
+			}
+		}
+		got := h.Held()
+		for _, s := range seen {
+			s.mu.Unlock()
+		}
+		if got != held {
+			t.Fatalf("seed %d, step %d: the account has %d bytes, the rings %d", seed, step, got, held)
+		}
+		if got := h.account.streams.Load(); got != streams {
+			t.Fatalf("seed %d, step %d: the account has %d streams of %d", seed, step, got, streams)
+		}
+	}
+	h.Close()
+	w.Close()
+	for _, rd := range readers {
+		rd.Close()
+	}
+	if got := h.Held(); got != 0 {
+		t.Errorf("seed %d: %d bytes are held by no ring", seed, got)
 	}
 }
