@@ -52,17 +52,20 @@ func (v *Viewer) advance(upto uint64) error {
 	return err
 }
 
-// transmit sends parts, and returns how many bytes went out. Over a socket it does not
-// wait: it sends at most so many bytes, and fewer without an error means that the socket
-// is full. Other connections are waited for.
+// transmit sends at most so many bytes of parts, and returns how many went out. Over a
+// socket it does not wait: fewer without an error means that the socket is full. Other
+// connections are waited for.
 func (v *Viewer) transmit(parts [][]byte, most int) (int, error) {
 	if !v.link.waits {
 		return v.link.socket.send(v.link.raw, parts, most)
 	}
+	if most <= 0 {
+		return 0, nil
+	}
 	if err := v.limit(); err != nil {
 		return 0, err
 	}
-	return v.link.write(parts)
+	return v.link.write(parts, most)
 }
 
 // limit sets the deadline for a write, unless v is to be closed.

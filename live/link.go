@@ -50,43 +50,41 @@ const tlsRecord = 16 << 10
 
 var scratch = sync.Pool{New: func() any { return new([tlsRecord]byte) }}
 
-// write writes the parts, and blocks until that is done or the
+// write writes at most so many bytes of the parts, and blocks until that is done or the
 // deadline has passed. A Write, with TLS a record, for every few bytes of header would
 // cost too much: small parts go out together.
-func (l *link) write(parts [][]byte) (done int, err error) {
-	if len(parts) == 1 {
-		return l.conn.Write(parts[0])
-	}
-	room := scratch.Get().(*[tlsRecord]byte)
-	defer scratch.Put(room)
-	n := 0
-	flush := func() error {
-		k, err := l.conn.Write(room[:n])
-		done += k
-		n = 0
-		return err
-	}
+func (l *link) write(parts [][]byte, most int) (done int, err error) {
+	var room *[tlsRecord]byte
+	n := 0 // bytes in room
 	for _, p := range parts {
-		for len(p) > 0 {
-			if n == 0 && len(p) >= tlsRecord {
-				k, err := l.conn.Write(p)
-				if done += k; err != nil {
-					return done, err
-				}
+		p = p[:min(len(p), most-done-n)]
+		for len(p) > 0 && err == nil {
+			k := len(p)
+			if n == 0 && (k >= tlsRecord || len(parts) == 1) {
+				k, err = l.conn.Write(p)
+				done += k
 				break
 			}
-			k := copy(room[n:], p)
+			if room == nil {
+				room = scratch.Get().(*[tlsRecord]byte)
+				defer scratch.Put(room)
+			}
+			k = copy(room[n:], p)
 			n += k
 			p = p[k:]
 			if n == tlsRecord {
-				if err := flush(); err != nil {
-					return done, err
-				}
+				k, err = l.conn.Write(room[:n])
+				done += k
+				n = 0
 			}
+		}
+		if err != nil {
+			return done, err
 		}
 	}
 	if n > 0 {
-		err = flush()
+		n, err = l.conn.Write(room[:n])
+		done += n
 	}
 	return done, err
 }

@@ -7,7 +7,9 @@ import "time"
 // buffer count, which may be megabytes.
 func (v *Viewer) stalled(socket *socketWriter, now time.Time) bool {
 	p, sent := &v.pulse, v.figures.bytes.Load()
-	unsent, known := 0, sent == p.acked // there was nothing to acknowledge since
+	// Since the latest look there was nothing to acknowledge. A Write that blocks counts
+	// when it has returned.
+	unsent, known := 0, sent == p.acked && !v.link.waits
 	if !known && v.link.raw != nil {
 		unsent, known = socket.unsent(v.link.raw)
 	}
