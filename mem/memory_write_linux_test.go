@@ -11,7 +11,7 @@ import (
 func TestWriteToGathersPartsInOneWrite(t *testing.T) {
 	l, err := net.Listen("unixpacket", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
-		t.Skipf("no sequenced packets: %v", err)
+		t.Fatal(err)
 	}
 	defer l.Close()
 	near, err := net.Dial("unixpacket", l.Addr().String())
