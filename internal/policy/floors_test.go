@@ -61,6 +61,7 @@ var beside = map[string]struct {
 	inProgram bool     // the programs may import it, not only tests
 }{
 	"sluicetest":        {mayImport: []string{"mem", "."}},
+	"sluicetest/abuse":  {mayImport: []string{"mem", ".", "amf0", "flv", "rtmp"}, inProgram: true},
 	"internal/flvclip":  {inProgram: true},
 	"internal/flvwalk":  {mayImport: []string{"mem", "."}, inProgram: true},
 	"internal/policy":   {},

@@ -3,6 +3,7 @@ package release
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -53,7 +54,7 @@ func ensureTools(t *testing.T, install string) (said, log string, err error) {
 	dir := toolsShell(t, install)
 	logFile := filepath.Join(dir, "log")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "sh"), "../../scripts/ensure-tools.sh")
-	cmd.Env = []string{"PATH=" + dir, "LOG=" + logFile, "BIN=" + dir}
+	cmd.Env = []string{"PATH=" + dir, "LOG=" + logFile, "BIN=" + dir, "TOOLS_ROOT=" + dir}
 	out, err := cmd.CombinedOutput()
 	text, _ := os.ReadFile(logFile)
 	return string(out), string(text), err
@@ -64,17 +65,25 @@ func TestToolsAreInstalledWhenTheLockIsFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first command of each line of the table.
-	var tools []string
+	// The first command or file of each line of the table.
+	var tools, install []string
 	for line := range strings.Lines(string(script)) {
-		if fields := strings.Split(line, "|"); len(fields) == 3 && line[0] >= 'a' && line[0] <= 'z' && !strings.Contains(line, "$") {
-			tools = append(tools, strings.Fields(fields[0])[0])
+		fields := strings.Split(line, "|")
+		if len(fields) != 3 || strings.Contains(line, "$") || line[0] != '/' && (line[0] < 'a' || line[0] > 'z') {
+			continue
+		}
+		tool := strings.Fields(fields[0])[0]
+		tools = append(tools, tool)
+		if line[0] == '/' {
+			install = append(install, "/bin/mkdir -p $BIN"+path.Dir(tool), "echo >$BIN"+tool)
+		} else {
+			install = append(install, "echo >$BIN/"+tool, "/bin/chmod +x $BIN/"+tool)
 		}
 	}
 	if len(tools) < 7 {
 		t.Fatalf("the table of the script has %q", tools)
 	}
-	said, log, err := ensureTools(t, `for tool in `+strings.Join(tools, " ")+`; do echo >"$BIN/$tool"; /bin/chmod +x "$BIN/$tool"; done`)
+	said, log, err := ensureTools(t, strings.Join(install, "\n"))
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}

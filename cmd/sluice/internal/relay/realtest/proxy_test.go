@@ -15,19 +15,23 @@ import (
 	"time"
 )
 
-// nginxStream is the module that passes TCP on, where Debian has it.
-const nginxStream = "/usr/lib/nginx/modules/ngx_stream_module.so"
+// nginxModules is where Debian has the modules of nginx.
+const nginxModules = "/usr/lib/nginx/modules/"
 
-// nginx starts nginx with what stands in its main context, and waits until
-// address takes connections.
-func nginx(t *testing.T, config, address string) {
+// nginx starts nginx with a module, or none, and what stands in its main context, and waits
+// until address takes connections.
+func nginx(t *testing.T, module, config, address string) *process {
 	t.Helper()
 	dir := t.TempDir()
-	if _, err := os.Stat(nginxStream); err != nil {
-		t.Skipf("no stream module for nginx (%v); scripts/ensure-tools.sh installs it", err)
+	load := ""
+	if module != "" {
+		if _, err := os.Stat(nginxModules + module); err != nil {
+			t.Skipf("nginx has no such module (%v); scripts/ensure-tools.sh installs it", err)
+		}
+		load = "load_module " + nginxModules + module + ";\n"
 	}
 	file := filepath.Join(dir, "nginx.conf")
-	text := "load_module " + nginxStream + ";\ndaemon off;\nmaster_process off;\nerror_log stderr;\npid " + dir + "/pid;\nevents {}\n" + config
+	text := load + "daemon off;\nmaster_process off;\nerror_log stderr;\npid " + dir + "/pid;\nevents {}\n" + config
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +47,7 @@ func nginx(t *testing.T, config, address string) {
 		conn.Close()
 		return ""
 	})
+	return p
 }
 
 // freePort is an address on which nothing listens.
@@ -61,7 +66,7 @@ func httpProxy(t *testing.T, to, settings string) (address string) {
 	t.Helper()
 	address = freePort(t, "127.0.0.1")
 	dir := t.TempDir()
-	nginx(t, fmt.Sprintf(`http {
+	nginx(t, "", fmt.Sprintf(`http {
 	access_log off;
 	client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
 	server {
@@ -192,7 +197,7 @@ func TestPROXYProtocol(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--trusted-proxies 127.0.0.1 --proxy-protocol rtmp,http --allow-publish 127.0.0.6"))
 	rtmp, web := freePort(t, "127.0.0.1"), freePort(t, "127.0.0.1")
-	nginx(t, fmt.Sprintf(`stream {
+	nginx(t, "ngx_stream_module.so", fmt.Sprintf(`stream {
 	proxy_protocol on;
 	server { listen %s; proxy_pass %s; }
 	server { listen %s; proxy_pass %s; }

@@ -65,11 +65,11 @@ const (
 // connection ends, and returns why. Pings and closes are answered between the
 // messages of the stream.
 func listenWebSocket(conn net.Conn, v *live.Viewer) error {
-	r := sluice.NewBufReader(conn)
+	r := clientFrames{BufReader: sluice.NewBufReader(conn)}
 	defer r.Recycle()
 	closing := false
 	for {
-		opcode, payload, err := readClientFrame(r)
+		opcode, payload, err := r.next()
 		switch {
 		case err == nil:
 		case errors.Is(err, errWebSocket):
@@ -100,8 +100,14 @@ func listenWebSocket(conn net.Conn, v *live.Viewer) error {
 // errWebSocket means that a client's frame breaks the protocol.
 var errWebSocket = errors.New("bad WebSocket frame")
 
-// readClientFrame reads a frame. The payload, unmasked, is the caller's.
-func readClientFrame(r *sluice.BufReader) (opcode int, payload []byte, err error) {
+// clientFrames are the frames that a viewer sends.
+type clientFrames struct {
+	*sluice.BufReader
+	inside bool // a message whose last frame has not come
+}
+
+// next reads a frame. The payload, unmasked, is the caller's.
+func (r *clientFrames) next() (opcode int, payload []byte, err error) {
 	head, err := r.Peek(2)
 	if err != nil {
 		return 0, nil, err
@@ -117,6 +123,10 @@ func readClientFrame(r *sluice.BufReader) (opcode int, payload []byte, err error
 		return 0, nil, fmt.Errorf("%w: not masked", errWebSocket)
 	case control && (head[0]&fin == 0 || length > 125):
 		return 0, nil, fmt.Errorf("%w: a control frame that is cut or long", errWebSocket)
+	case opcode > websocket.BinaryMessage && opcode < websocket.CloseMessage || opcode > websocket.PongMessage:
+		return 0, nil, fmt.Errorf("%w: opcode %d is reserved", errWebSocket, opcode)
+	case !control && r.inside != (opcode == 0):
+		return 0, nil, fmt.Errorf("%w: opcode %d, inside a message: %t", errWebSocket, opcode, r.inside)
 	case length == 126:
 		size = 4
 	case length == 127:
@@ -138,6 +148,9 @@ func readClientFrame(r *sluice.BufReader) (opcode int, payload []byte, err error
 	frame, err := r.Next(size + length)
 	if err != nil {
 		return 0, nil, err
+	}
+	if !control {
+		r.inside = frame[0]&fin == 0
 	}
 	mask := frame[size-4 : size]
 	payload = make([]byte, length)

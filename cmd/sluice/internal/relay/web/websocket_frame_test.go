@@ -38,27 +38,36 @@ func TestClientFrames(t *testing.T) {
 		stream = append(stream, maskedFrame([]byte{0x89, 0x8a, 0x88, 0x82, 0x01}[i], p)...)
 	}
 	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(stream), "bytes": iotest.OneByteReader(bytes.NewReader(stream))} {
-		b := sluice.NewBufReader(r)
+		b := clientFrames{BufReader: sluice.NewBufReader(r)}
 		for i, want := range payloads {
-			opcode, payload, err := readClientFrame(b)
+			opcode, payload, err := b.next()
 			if err != nil || string(payload) != want || opcode != []int{9, 10, 8, 2, 1}[i] {
 				t.Errorf("%s: frame %d: opcode %d, %d bytes, %v", name, i, opcode, len(payload), err)
 			}
 		}
-		if _, _, err := readClientFrame(b); err != io.EOF {
+		if _, _, err := b.next(); err != io.EOF {
 			t.Errorf("%s: ends with %v", name, err)
 		}
 	}
 	for name, f := range map[string][]byte{
 		"not masked":     {0x82, 0x00},
 		"reserved":       maskedFrame(0xc2, "x"),
+		"opcode 3":       maskedFrame(0x83, "x"),
+		"opcode 11":      maskedFrame(0x8b, ""),
+		"continues none": maskedFrame(0x80, "x"),
+		"message inside": append(maskedFrame(0x02, "x"), maskedFrame(0x82, "y")...),
 		"cut ping":       maskedFrame(0x09, "x"),
 		"long ping":      maskedFrame(0x89, strings.Repeat("x", 126)),
 		"long":           maskedFrame(0x82, strings.Repeat("x", maxClientFrame+1)),
 		"very long":      maskedFrame(0x82, strings.Repeat("x", 1<<16)),
 		"longer than it": {0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0},
 	} {
-		if _, _, err := readClientFrame(sluice.NewBufReader(bytes.NewReader(f))); !errors.Is(err, errWebSocket) {
+		frames := clientFrames{BufReader: sluice.NewBufReader(bytes.NewReader(f))}
+		_, _, err := frames.next()
+		for err == nil {
+			_, _, err = frames.next()
+		}
+		if !errors.Is(err, errWebSocket) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -69,9 +78,9 @@ func FuzzClientFrame(f *testing.F) {
 	f.Add(maskedFrame(0x82, strings.Repeat("x", 200)))
 	f.Add([]byte{0x88, 0x80, 1, 2, 3, 4})
 	f.Fuzz(func(t *testing.T, p []byte) {
-		r := sluice.NewBufReader(bytes.NewReader(p))
+		r := clientFrames{BufReader: sluice.NewBufReader(bytes.NewReader(p))}
 		for {
-			opcode, payload, err := readClientFrame(r)
+			opcode, payload, err := r.next()
 			if err != nil {
 				return
 			}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package realtest
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/sluicetest/abuse"
+)
+
+// tries runs the cases of package abuse, and fails when there are less than there were.
+func tries(t *testing.T, address string, atLeast int, o abuse.Options) *abuse.Report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patient(3*time.Minute))
+	defer cancel()
+	if o.Within == 0 {
+		o.Within, o.Patience = patient(5*time.Second), patient(40*time.Second)
+	}
+	report, err := abuse.Run(ctx, address, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := report.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", text.String())
+	if len(report.Results) < atLeast {
+		t.Errorf("%d cases, want %d", len(report.Results), atLeast)
+	}
+	return report
+}
+
+// The relay stands every case, by RTMP and by HTTP, while a stream goes on, and has no
+// more descriptors and memory afterwards.
+func TestAbuse(t *testing.T) {
+	for _, c := range []struct {
+		scheme  string
+		atLeast int
+	}{{"rtmp", 330}, {"http", 120}} {
+		t.Run(c.scheme, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting for time limits
+			s := serve(t, options{})
+			address := map[string]string{"rtmp": s.RTMP, "http": s.HTTP}[c.scheme]
+			report := tries(t, c.scheme+"://"+address+"/live", c.atLeast, abuse.Options{PID: s.PID})
+			if !report.Passed() || len(report.NotLookedAt) > 0 {
+				t.Error("something was not as expected, see above")
+			}
+			if s.ended() {
+				t.Error("the server has ended")
+			}
+		})
+	}
+}
+
+// Another server is tried by the same cases. What it does differently is reported, and
+// not judged here.
+func TestAbuseOfAnotherServer(t *testing.T) {
+	address := freePort(t, "127.0.0.1")
+	_, port, _ := net.SplitHostPort(address)
+	p := nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen 127.0.0.1:"+port+"; application live { live on; idle_streams off; } } }\n", address)
+	report := tries(t, "rtmp://"+address+"/live", 330, abuse.Options{PID: p.cmd.Process.Pid, Within: 2 * time.Second, Patience: 5 * time.Second, Parallel: 16})
+	judged := 0
+	for _, r := range report.Results {
+		if r.Seen != "" {
+			judged++
+		}
+	}
+	if judged < 300 {
+		t.Errorf("%d cases were run", judged)
+	}
+}
