@@ -47,7 +47,6 @@ type benchFlags struct {
 	rounds                        int
 	time                          time.Duration
 	seed                          uint64
-	cpuProfile, memProfile        string
 
 	given func(flag string) bool
 }
@@ -77,8 +76,6 @@ func (a App) bench() *cobra.Command {
 	flags.IntVar(&f.rounds, "rounds", 0, "exactly so many rounds of each scenario")
 	flags.DurationVar(&f.time, "time", 0, "time for all scenarios together, such as 30s or 5m")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the sizes that are drawn and of the order within rounds")
-	flags.StringVar(&f.cpuProfile, "cpuprofile", "", "write a CPU profile of the whole run to this `file`")
-	flags.StringVar(&f.memProfile, "memprofile", "", "write an allocation profile of the whole run to this `file`")
 	return cmd
 }
 

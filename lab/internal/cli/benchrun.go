@@ -50,7 +50,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	results := &report.File{
 		Schema: report.Schema, Version: buildVersion(), Mode: mode,
 		Command: append([]string{"lab"}, a.args...), Seed: f.seed, Started: time.Now(),
-		Profiled: f.cpuProfile != "" || f.memProfile != "", Machine: machine.This(),
+		Machine: machine.This(),
 	}
 	people := a.Stdout
 	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {
@@ -61,14 +61,11 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	table := document.NewPrinter(people, colourful(people))
 	table.Print(report.BenchHead(results.Machine)...)
 
-	var runErr error
-	profileErr := profiled(f.cpuProfile, f.memProfile, func() {
-		runErr = a.measure(ctx, chosen, table, f.all, results, measure.Options{
-			Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: !f.full, Grace: grace,
-		})
+	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{
+		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: !f.full, Grace: grace,
 	})
-	if runErr != nil {
-		return fail(runErr)
+	if err != nil {
+		return fail(err)
 	}
 	results.Seconds = time.Since(results.Started).Seconds()
 	results.Interrupted = ctx.Err() != nil
@@ -77,9 +74,9 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	}
 	table.Print(report.BenchFoot(results)...)
 
-	errs := []error{profileErr, table.Err()}
+	errs := []error{table.Err()}
 	for _, o := range outputs {
-		if err := a.put(o, results); err != nil {
+		if err := a.put(o.path, func(w io.Writer) error { return o.write(results, w) }); err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", o.flag, err))
 			continue
 		}
@@ -103,7 +100,7 @@ func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document
 	progress := newProgress(a.Stderr)
 	printed := map[string]bool{}
 	options.Progress = func(e measure.Event) {
-		progress.step(e)
+		progress.bench(e)
 		if all && e.Outcome != nil {
 			table.Print(report.Scenario(e.Outcome))
 			printed[e.Scenario] = true

@@ -50,10 +50,8 @@ func (f *loadFlags) checkFiles() error {
 			return fmt.Errorf("load: --acks: %w", err)
 		}
 	}
-	if f.json != "" && f.json != "-" {
-		if err := writable(f.json); err != nil {
-			return fmt.Errorf("load: --json: %w", err)
-		}
+	if err := writable(f.json); err != nil {
+		return fmt.Errorf("load: --json: %w", err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
-	progress, began := newLoadProgress(c.Stderr), time.Now()
+	progress, began := newProgress(c.Stderr), time.Now()
 	pair, err := load.Compare(ctx, f.plan, [2]string{args[0], args[1]}, func(round int) {
 		if progress.live {
 			progress.show(fmt.Sprintf("round %d", round))
@@ -36,10 +36,7 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	if err != nil {
 		return loadFailure(ctx, err)
 	}
-	people := c.Stdout
-	if f.json == "-" {
-		people = c.Stderr
-	}
+	people := c.people(f.json)
 	pair.Origin = c.origin(load.PairKind, began)
 	if err := printed(people, report.Pair(pair)...); err != nil {
 		return fail(err)

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/report"
-	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 func (c loadCommand) runLoad(f *loadFlags, args []string) error {
@@ -26,10 +23,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	people := c.Stdout
-	if f.json == "-" {
-		people = c.Stderr
-	}
+	people := c.people(f.json)
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	if err := reachable(ctx, &f.plan); err != nil {
@@ -37,7 +31,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	}
 	text := document.NewPrinter(people, colourful(people))
 	text.Print(report.LoadHead(&f.plan)...)
-	progress := newLoadProgress(c.Stderr)
+	progress := newProgress(c.Stderr)
 	var calibration *load.Calibration
 	if !f.noCalibration {
 		if progress.live {
@@ -51,7 +45,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 		f.plan.LateAfter = calibration.LateAfter
 		text.Print(report.LoadCalibration(calibration, &f.plan)...)
 	}
-	r, err := c.run(ctx, f.plan, progress.step)
+	r, err := c.run(ctx, f.plan, progress.load)
 	progress.clear()
 	if r == nil {
 		return loadFailure(ctx, err)
@@ -118,73 +112,4 @@ func loadVerdict(r *load.Result, err, written error) error {
 // expected, and only counted.
 func targetFailed(r *load.Result) bool {
 	return r.Errors > 0 && !r.Plan.Redial
-}
-
-// putJSON writes a result to a file, complete or not at all, or to standard
-// output.
-func (a App) putJSON(path string, result any) (err error) {
-	if path == "" {
-		return nil
-	}
-	var to io.Writer = a.Stdout
-	if path != "-" {
-		file, err := os.Create(path)
-		if err != nil {
-			return fmt.Errorf("load: --json: %w", err)
-		}
-		defer func() {
-			info, statErr := file.Stat()
-			if err = errors.Join(err, file.Close()); err != nil && statErr == nil && info.Mode().IsRegular() {
-				os.Remove(path)
-			}
-		}()
-		to = file
-	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "\t")
-	if err := encoder.Encode(result); err != nil {
-		return fmt.Errorf("load: --json: %w", err)
-	}
-	return nil
-}
-
-// loadProgress says on standard error how far a run is: on a terminal in one line
-// that is written over, elsewhere in a line for each window.
-type loadProgress struct {
-	w       io.Writer
-	live    bool
-	showing bool
-}
-
-func newLoadProgress(w io.Writer) *loadProgress { return &loadProgress{w: w, live: terminal(w)} }
-
-func (p *loadProgress) step(now load.Progress) { p.show(progressText(now)) }
-
-func (p *loadProgress) show(text string) {
-	if !p.live {
-		fmt.Fprintln(p.w, text)
-		return
-	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", text)
-	p.showing = true
-}
-
-// clear takes the line away, before something else is printed.
-func (p *loadProgress) clear() {
-	if p.showing {
-		io.WriteString(p.w, "\r\x1b[K")
-		p.showing = false
-	}
-}
-
-func progressText(now load.Progress) string {
-	text := fmt.Sprintf("%6s  %s", now.Second.At.Round(time.Millisecond), units.Rate(now.Second.Rate))
-	if !now.Measuring {
-		return "warm-up" + text
-	}
-	text = "       " + text + fmt.Sprintf("  mean %s  requests %s", units.Rate(now.Second.Mean), units.Grouped(float64(now.Second.Requests)))
-	if now.Errors > 0 {
-		text += fmt.Sprintf("  errors %d", now.Errors)
-	}
-	return text
 }

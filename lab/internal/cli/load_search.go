@@ -40,10 +40,7 @@ func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 	if !f.changed("duration") {
 		f.plan.Duration = searchTime
 	}
-	people := c.Stdout
-	if f.json == "-" {
-		people = c.Stderr
-	}
+	people := c.people(f.json)
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	began := time.Now()

@@ -351,10 +351,10 @@ func TestLoadInJSON(t *testing.T) {
 
 func TestLoadProgressOnATerminalIsOneLine(t *testing.T) {
 	var b bytes.Buffer
-	p := newLoadProgress(&b)
+	p := newProgress(&b)
 	p.live = true
-	p.step(load.Progress{Second: load.Second{At: time.Second}})
-	p.step(load.Progress{Measuring: true, Second: load.Second{At: time.Second}})
+	p.load(load.Progress{Second: load.Second{At: time.Second}})
+	p.load(load.Progress{Measuring: true, Second: load.Second{At: time.Second}})
 	p.clear()
 	if text := b.String(); strings.Contains(text, "\n") || strings.Count(text, "\r\x1b[K") != 3 || !strings.HasSuffix(text, "\r\x1b[K") {
 		t.Errorf("%q", text)

@@ -13,7 +13,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/report"
-	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 func (a App) runMatrix(f matrixFlags, args []string) error {
@@ -30,11 +29,9 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	people := a.Stdout
+	people := a.people(f.json)
 	var save func(*matrix.File) error
-	if f.json == "-" {
-		people = a.Stderr
-	} else {
+	if f.json != "-" {
 		save = func(file *matrix.File) error { return file.Save(f.json) }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
@@ -48,14 +45,14 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	if err != nil {
 		return fail(fmt.Errorf("matrix: the error of timers: %w", err))
 	}
-	progress := newMatrixProgress(a.Stderr)
+	progress := newProgress(a.Stderr)
 	measureErr := matrix.Measure(ctx, file, matrix.Options{
 		Load: func(ctx context.Context, p load.Plan) (*load.Result, error) {
 			p.LateAfter = late
 			return load.Run(ctx, p, nil)
 		},
 		Start: matrix.Program{Path: self}.Start,
-		Save:  save, Progress: progress.step, Limit: f.time,
+		Save:  save, Progress: progress.matrix, Limit: f.time,
 	})
 	progress.clear()
 	interrupted := ctx.Err() != nil
@@ -127,13 +124,10 @@ func loadMatrix(name string) (*matrix.File, error) {
 // placeFor checks that the results can be written, and that they do not
 // overwrite results that the user may want to continue.
 func (f *matrixFlags) placeFor() error {
-	if f.json == "-" {
-		return nil
-	}
 	if err := writable(f.json); err != nil {
 		return fmt.Errorf("matrix: --json: %w", err)
 	}
-	if f.json == f.resume || f.again {
+	if f.json == f.resume || f.json == "-" || f.again {
 		return nil
 	}
 	if old, err := loadMatrix(f.json); err == nil && old.Interrupted {
@@ -165,31 +159,4 @@ func (a App) matrixVerdict(people io.Writer, file *matrix.File, name string, mea
 		return &exitError{ExitUnusable, errors.New("matrix: no run was valid")}
 	}
 	return nil
-}
-
-// matrixProgress says on standard error how far a grid is: on a terminal in one
-// line that is written over, elsewhere in a line at the beginning of each round and
-// every half a minute.
-type matrixProgress struct {
-	progress
-	round int
-	said  time.Time
-}
-
-func newMatrixProgress(w io.Writer) *matrixProgress {
-	return &matrixProgress{progress: *newProgress(w)}
-}
-
-func (p *matrixProgress) step(e matrix.Event) {
-	round := fmt.Sprintf("round %d of %d", e.Round, e.Rounds)
-	if p.live {
-		fmt.Fprintf(p.w, "\r\x1b[K[%d/%d] %s: %s  %s left", e.Done+1, e.Total, round, e.Cell, units.Span(e.Left))
-		p.showing = true
-		return
-	}
-	if e.Round == p.round && time.Since(p.said) < 30*time.Second {
-		return
-	}
-	p.round, p.said = e.Round, time.Now()
-	fmt.Fprintf(p.w, "%d/%d %s, %s left\n", e.Done, e.Total, round, units.Span(e.Left))
 }

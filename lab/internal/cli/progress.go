@@ -5,41 +5,38 @@ import (
 	"io"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// progress says on standard error how far a run is: on a terminal in one line
-// that is written over, elsewhere in a line for each finished scenario. Writes happen
-// between recorded runs only.
+// progress says on standard error how far a run is: on a terminal in one line that is
+// written over, elsewhere in lines.
 type progress struct {
 	w       io.Writer
 	live    bool
-	began   time.Time
 	showing bool
+	began   time.Time
+	round   int       // of matrix: what was said last
+	said    time.Time // and when
 }
 
 func newProgress(w io.Writer) *progress {
 	return &progress{w: w, live: terminal(w), began: time.Now()}
 }
 
-// step shows what is going on.
-func (p *progress) step(e measure.Event) {
-	spent := time.Since(p.began).Round(time.Second)
+// A loadProgress is what diagnose calls a progress.
+type loadProgress = progress
+
+func newLoadProgress(w io.Writer) *progress { return newProgress(w) }
+
+func (p *progress) show(text string) {
 	if !p.live {
-		if o := e.Outcome; o != nil {
-			fmt.Fprintf(p.w, "%d/%d %s: %s, rounds %d, %.1f s\n", e.Index+1, e.Total, e.Scenario, o.State, o.Rounds, o.Seconds)
-		}
+		fmt.Fprintln(p.w, text)
 		return
 	}
-	if e.Outcome != nil {
-		p.clear()
-		return
-	}
-	text := "preparing"
-	if e.Round > 0 {
-		text = fmt.Sprintf("round %d", e.Round)
-	}
-	fmt.Fprintf(p.w, "\r\x1b[K[%d/%d] %s: %s  %v", e.Index+1, e.Total, e.Scenario, text, spent)
+	fmt.Fprintf(p.w, "\r\x1b[K%s", text)
 	p.showing = true
 }
 
@@ -48,5 +45,48 @@ func (p *progress) clear() {
 	if p.showing {
 		io.WriteString(p.w, "\r\x1b[K")
 		p.showing = false
+	}
+}
+
+// bench shows what goes on; elsewhere than on a terminal, each finished scenario.
+func (p *progress) bench(e measure.Event) {
+	switch {
+	case p.live && e.Outcome != nil:
+		p.clear()
+	case p.live:
+		text := "preparing"
+		if e.Round > 0 {
+			text = fmt.Sprintf("round %d", e.Round)
+		}
+		p.show(fmt.Sprintf("[%d/%d] %s: %s  %v", e.Index+1, e.Total, e.Scenario, text, time.Since(p.began).Round(time.Second)))
+	case e.Outcome != nil:
+		p.show(fmt.Sprintf("%d/%d %s: %s, rounds %d, %.1f s", e.Index+1, e.Total, e.Scenario, e.Outcome.State, e.Outcome.Rounds, e.Outcome.Seconds))
+	}
+}
+
+// load shows a window of a run.
+func (p *progress) load(now load.Progress) {
+	text := fmt.Sprintf("%6s  %s", now.Second.At.Round(time.Millisecond), units.Rate(now.Second.Rate))
+	if !now.Measuring {
+		p.show("warm-up" + text)
+		return
+	}
+	text = "       " + text + fmt.Sprintf("  mean %s  requests %s", units.Rate(now.Second.Mean), units.Grouped(float64(now.Second.Requests)))
+	if now.Errors > 0 {
+		text += fmt.Sprintf("  errors %d", now.Errors)
+	}
+	p.show(text)
+}
+
+// matrix shows the cell that is measured; elsewhere than on a terminal the beginning of each
+// round and a line every half a minute.
+func (p *progress) matrix(e matrix.Event) {
+	round := fmt.Sprintf("round %d of %d", e.Round, e.Rounds)
+	switch {
+	case p.live:
+		p.show(fmt.Sprintf("[%d/%d] %s: %s  %s left", e.Done+1, e.Total, round, e.Cell, units.Span(e.Left)))
+	case e.Round != p.round || time.Since(p.said) > 30*time.Second:
+		p.round, p.said = e.Round, time.Now()
+		p.show(fmt.Sprintf("%d/%d %s, %s left", e.Done, e.Total, round, units.Span(e.Left)))
 	}
 }

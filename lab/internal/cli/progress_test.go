@@ -14,12 +14,12 @@ func TestProgressOnATerminalIsOneLine(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b)
 	p.live = true
-	p.step(measure.Event{Index: 1, Total: 9, Scenario: "tcp/128"})
-	p.step(measure.Event{Index: 1, Total: 9, Scenario: "tcp/128", Round: 3})
+	p.bench(measure.Event{Index: 1, Total: 9, Scenario: "tcp/128"})
+	p.bench(measure.Event{Index: 1, Total: 9, Scenario: "tcp/128", Round: 3})
 	if text := b.String(); strings.Contains(text, "\n") || !strings.Contains(text, "[2/9] tcp/128: preparing") || !strings.Contains(text, "round 3") {
 		t.Errorf("%q", text)
 	}
-	p.step(measure.Event{Index: 1, Total: 9, Scenario: "tcp/128", Outcome: &measure.Outcome{}})
+	p.bench(measure.Event{Index: 1, Total: 9, Scenario: "tcp/128", Outcome: &measure.Outcome{}})
 	if text := b.String(); !strings.HasSuffix(text, "\r\x1b[K") {
 		t.Errorf("the line is not taken away before a table follows: %q", text)
 	}

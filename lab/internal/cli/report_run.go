@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/report"
@@ -35,7 +34,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 	}
 	var regression error
-	people := a.Stdout
+	people := a.people(f.json)
 	if f.baseline != "" {
 		c, err := report.Compare(earlier, results[0], report.Options{AtLeast: f.atLeast / 100, Force: f.force})
 		if err != nil {
@@ -45,16 +44,11 @@ func (a App) runReport(f reportFlags, names []string) error {
 			}
 			return fail(err)
 		}
-		if f.json == "-" {
-			people = a.Stderr
-		}
 		if err := printed(people, c.Items()...); err != nil {
 			return fail(err)
 		}
-		if f.json != "" {
-			if err := a.write(f.json, c.Save); err != nil {
-				return fail(fmt.Errorf("--json: %w", err))
-			}
+		if err := a.putJSON(f.json, c); err != nil {
+			return fail(err)
 		}
 		if c.Regressions > 0 {
 			regression = &exitError{ExitMissed, nil}
@@ -62,7 +56,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 		results = append([]*report.Result{earlier}, results...)
 	}
 	if f.writesPage() {
-		err := a.write(f.page, func(w io.Writer) error { return report.WriteReport(w, results) })
+		err := a.put(f.page, func(w io.Writer) error { return report.WriteReport(w, results) })
 		if err != nil {
 			return fail(fmt.Errorf("-o: %w", err))
 		}
@@ -71,20 +65,4 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 	}
 	return regression
-}
-
-// write makes a file, complete or not at all, or writes to standard output for
-// the name -.
-func (a App) write(path string, form func(io.Writer) error) error {
-	if path == "-" {
-		return form(a.Stdout)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(form(file), file.Close()); err != nil {
-		os.Remove(path)
-	}
-	return err
 }

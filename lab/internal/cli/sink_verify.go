@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -52,18 +50,11 @@ func (a App) sinkVerify() *cobra.Command {
 }
 
 func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
-	people := a.Stdout
-	switch jsonFile {
-	case "":
-	case "-":
-		people = a.Stderr
-	default:
-		if ackedFile != "" && filepath.Clean(jsonFile) == filepath.Clean(ackedFile) {
-			return errors.New("sink verify: --json and --acked name the same file")
-		}
-		if err := writable(jsonFile); err != nil {
-			return fmt.Errorf("sink verify: --json: %w", err)
-		}
+	if jsonFile != "" && filepath.Clean(jsonFile) == filepath.Clean(ackedFile) {
+		return errors.New("sink verify: --json and --acked name the same file")
+	}
+	if err := writable(jsonFile); err != nil {
+		return fmt.Errorf("sink verify: --json: %w", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
@@ -82,32 +73,16 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 		}
 		return fail(fmt.Errorf("sink verify: %w", err))
 	}
-	if err := printVerified(people, result); err != nil {
+	if err := printVerified(a.people(jsonFile), result); err != nil {
 		return fail(err)
 	}
-	if jsonFile != "" {
-		if err := a.putVerified(jsonFile, result); err != nil {
-			return fail(fmt.Errorf("sink verify: %w", err))
-		}
+	if err := a.putJSON(jsonFile, result); err != nil {
+		return fail(fmt.Errorf("sink verify: %w", err))
 	}
 	if result.Acked != nil && !result.Acked.Holds() {
 		return &exitError{ExitMissed, nil}
 	}
 	return nil
-}
-
-// putVerified writes the result for programs.
-func (a App) putVerified(path string, r *verify.Result) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	text = append(text, '\n')
-	if path == "-" {
-		_, err = a.Stdout.Write(text)
-		return err
-	}
-	return os.WriteFile(path, text, 0o644)
 }
 
 func printVerified(w io.Writer, r *verify.Result) error {

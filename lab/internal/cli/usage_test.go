@@ -36,8 +36,6 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"bench --html -", "--html"},
 		{"bench --json no/such/directory/x.json", "no/such/directory"},
 		{"bench --html no/such/directory/x.html", "no/such/directory"},
-		{"bench --cpuprofile no/such/directory/x", "no/such/directory"},
-		{"bench --cpuprofile -", "--cpuprofile"},
 		{"bench --json a --benchstat ./a", "same file"},
 		{"echo", "address"},
 		{"echo 127.0.0.1:0 127.0.0.1:1", "address"},
@@ -222,7 +220,7 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 		}
 	}
 	p, _ := run(t, "bench", "--help")
-	for _, want := range []string{"Exit codes: 0", "--quick", "--full", "--check", "--json", "--benchstat", "--html", "--seed", "--cpuprofile", "--memprofile"} {
+	for _, want := range []string{"Exit codes: 0", "--quick", "--full", "--check", "--json", "--benchstat", "--html", "--seed"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("the help of bench does not mention %s", want)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -24,30 +25,12 @@ func (a App) version() *cobra.Command {
 	}
 }
 
-// buildVersion is the module's version for an installed program, with the
-// commit where the build knows it.
+// buildVersion is the module's version, which the go command takes from the commit where
+// there is one.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || info.Main.Version == "" {
 		return "unknown"
 	}
-	version := info.Main.Version
-	if version == "" || version == "(devel)" {
-		version = "devel"
-	}
-	var revision, modified string
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			revision = s.Value
-		case "vcs.modified":
-			if s.Value == "true" {
-				modified = "+changes"
-			}
-		}
-	}
-	if len(revision) > 12 {
-		version += " " + revision[:12] + modified
-	}
-	return version
+	return strings.Trim(info.Main.Version, "()")
 }

@@ -279,9 +279,6 @@ func runText(f *File) string {
 	if f.Interrupted {
 		line += "; interrupted, only whole rounds are kept"
 	}
-	if f.Profiled {
-		line += "; a profiler ran beside"
-	}
 	return line
 }
 

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -397,11 +395,4 @@ func single(before, after, least float64) stats.Verdict {
 		return stats.Less
 	}
 	return stats.More
-}
-
-// Save writes the comparison as JSON.
-func (c *Comparison) Save(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", " ")
-	return encoder.Encode(c)
 }

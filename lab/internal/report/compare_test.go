@@ -229,7 +229,7 @@ func TestWhatCannotBeCompared(t *testing.T) {
 func TestTheComparisonAsJSON(t *testing.T) {
 	c := mustCompare(t, opened(t, "old.json", loadFixture(1, 1, 1)), opened(t, "new.json", loadFixture(0.5, 1, 2)), Options{})
 	var b bytes.Buffer
-	if err := c.Save(&b); err != nil {
+	if err := json.NewEncoder(&b).Encode(c); err != nil {
 		t.Fatal(err)
 	}
 	var read Comparison

@@ -29,7 +29,6 @@ type File struct {
 	Started     time.Time         `json:"started"`
 	Seconds     float64           `json:"seconds"`
 	Interrupted bool              `json:"interrupted,omitempty"`
-	Profiled    bool              `json:"profiled,omitempty"` // a profiler ran beside, and took its part
 	Machine     machine.Machine   `json:"machine"`
 	Scenarios   []measure.Outcome `json:"scenarios"`
 }
