@@ -12,25 +12,20 @@ import (
 // defaultReport is the file of the page unless the user names another.
 const defaultReport = "sluice-report.html"
 
-const reportText = `report makes one page of any results that lab wrote as JSON: of bench, load,
-load calibrate, matrix and diagnose. The page opens without a network, in light
-and dark, and prints: the machine, tables with intervals, heat maps, latencies by
-percentile, time series, flame graphs, and results of the same kind side by side.
+const reportText = `report makes one page of any results that lab wrote with --json. The page opens
+without a network, in light and dark, on a phone too, and prints.
 
 With --benchstat it prints benchmark text instead, which benchstat reads.
 
-With --baseline OLD it compares one result with an earlier one of the same kind.
-Of bench, ratios to the baseline variant of their own run are compared, in which
-the machine's speed cancels, and allocations as they are; of load and matrix
-throughput, requests, latency and CPU per request as they are, for which a
-difference has to be larger. Each row is worse, better, or ~: no difference
-beyond noise. At least --at-least per cent count, and the interval has to leave
-out 1, the surer the more rows there are. Results of different machines or plans
-are not compared unless with --force, and then it says so.
+With --baseline OLD it compares one result with an earlier one of the same kind, of bench,
+load or matrix. Each row is worse, better, undecided, or ~: no difference beyond noise. At
+least --at-least per cent count, the surer the more rows there are. Results of different
+machines or plans are not compared unless with --force, and then it says so.
 
-The page goes to sluice-report.html unless -o names another file; with
---benchstat and --baseline there is none unless -o asks for it. The result - is
-standard input.
+With --results DIR it writes DIR/recorded.md from the results in DIR/data, as the tables in
+docs/results are: processors beside each other, with dates and commands.
+
+The result - is standard input.
 
 Exit codes: 0 done, and nothing worse than the baseline; 1 a file could not be
 read or written; 2 wrong command line; 3 the results cannot be compared; 4 a
@@ -39,6 +34,7 @@ regression beyond noise.`
 // reportFlags are the flags as given.
 type reportFlags struct {
 	page, baseline, json string
+	results              string
 	benchstat, force     bool
 	atLeast              float64
 
@@ -54,6 +50,9 @@ func (a App) report() *cobra.Command {
 		Example: "  lab report load.json matrix.json -o report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
+			if f.results != "" {
+				return a.writeResults(f.results, args)
+			}
 			return a.runReport(f, args)
 		},
 	}
@@ -64,6 +63,7 @@ func (a App) report() *cobra.Command {
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
 	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 45 for load and matrix)")
 	flags.BoolVar(&f.force, "force", false, "with --baseline: compare also what comes from another machine or plan")
+	flags.StringVar(&f.results, "results", "", "write recorded.md in this `directory` from the results in its data")
 	flags.StringVar(&f.json, "json", "", "with --baseline: write the comparison as JSON to this `file`, - for standard output")
 	return cmd
 }

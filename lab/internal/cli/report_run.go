@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/report"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 func (a App) runReport(f reportFlags, names []string) error {
@@ -65,4 +67,34 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 	}
 	return regression
+}
+
+// writeResults writes the page of a directory of recorded results.
+func (a App) writeResults(dir string, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("report: --results takes the results from %s, got %q too", filepath.Join(dir, "data"), args)
+	}
+	var results []*report.Result
+	for _, pattern := range []string{"*.json", "*.json.gz"} {
+		paths, err := filepath.Glob(filepath.Join(dir, "data", pattern))
+		if err != nil {
+			return fail(err)
+		}
+		for _, path := range paths {
+			r, err := report.Open(path)
+			if err != nil {
+				return fail(err)
+			}
+			results = append(results, r)
+		}
+	}
+	if len(results) == 0 {
+		return fail(fmt.Errorf("report: --results: there are no results in %s", filepath.Join(dir, "data")))
+	}
+	page := filepath.Join(dir, "recorded.md")
+	if err := a.put(page, func(w io.Writer) error { return report.WriteResults(w, results) }); err != nil {
+		return fail(err)
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s\n", page, units.Plural(len(results), "result"))
+	return nil
 }

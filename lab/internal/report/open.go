@@ -1,6 +1,7 @@
 package report
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
@@ -47,7 +49,7 @@ type Result struct {
 	raw []byte
 }
 
-// Open reads a results file; see Read. The path - is standard input's.
+// Open reads a results file, which gzip may have compressed; see Read. The path - is standard input's.
 func Open(path string) (*Result, error) {
 	if path == "-" {
 		return Read(os.Stdin, "standard input")
@@ -57,7 +59,13 @@ func Open(path string) (*Result, error) {
 		return nil, err
 	}
 	defer file.Close()
-	r, err := Read(file, filepath.Base(path))
+	var from io.Reader = file
+	if strings.HasSuffix(path, ".gz") {
+		if from, err = gzip.NewReader(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	r, err := Read(from, filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+// recorded is one line of a table of results, with a cell for each processor.
+type recorded struct {
+	about []string
+	cells map[string]string
+}
+
+// WriteResults writes results that were recorded, on several processors perhaps, as a page of
+// Markdown: what was measured in rows, processors beside each other. Of several results for
+// one cell the latest counts. Names are those that links in the page lead to.
+func WriteResults(w io.Writer, results []*Result) error {
+	results = slices.SortedStableFunc(slices.Values(results), func(a, b *Result) int { return a.origin().started.Compare(b.origin().started) })
+	processors := map[string]bool{}
+	var bench, loads, knees []*recorded
+	add := func(to *[]*recorded, r *Result, cell string, about ...string) {
+		i := slices.IndexFunc(*to, func(row *recorded) bool { return slices.Equal(row.about, about) })
+		if i < 0 {
+			i = len(*to)
+			*to = append(*to, &recorded{about, map[string]string{}})
+		}
+		(*to)[i].cells[r.Machine().CPU] = cell
+	}
+	for _, r := range results {
+		processors[r.Machine().CPU] = true
+		switch {
+		case r.Bench != nil:
+			for i := range r.Bench.Scenarios {
+				benchRecords(&r.Bench.Scenarios[i], func(cell string, about ...string) { add(&bench, r, cell, about...) })
+			}
+		case r.Load != nil:
+			cell := "invalid: " + load.Texts(r.Load.Reasons)
+			if d := r.Load.Latency; r.Load.Valid && d != nil {
+				cell = fmt.Sprintf("%s/s, P50 %s, P99 %s, P99.9 %s", units.Number(r.Load.IOPS), units.Time(d.P50), units.Time(d.P99), units.Time(d.P999))
+			}
+			add(&loads, r, cell, planText(&r.Load.Plan))
+		case r.Matrix != nil:
+			for _, k := range r.Matrix.Knees {
+				label := k.Label
+				if k.Open {
+					label += " or more"
+				}
+				add(&knees, r, label, r.Matrix.Name, r.Matrix.Layers[k.Layer], k.Along)
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("# Recorded runs\n\nWritten by `lab report --results` from the files in [data](data), which have every value: not by hand. " +
+		"Ratios are medians over interleaved rounds with their 95 % interval, less is better unless a figure is per second.\n")
+	names := slices.Sorted(maps.Keys(processors))
+	table(&b, "Scenarios", []string{"Scenario", "What", "Against", "Asked"}, names, bench)
+	table(&b, "Load", []string{"Load"}, names, loads)
+	table(&b, "Balance points", []string{"Grid", "Of", "Along"}, names, knees)
+	b.WriteString("\n## The runs\n\n| Data | Date | Processor | Cores | Go | Command |\n|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		m, o := r.Machine(), r.origin()
+		fmt.Fprintf(&b, "| [%s](data/%s) | %s | %s | %d | %s | `%s` |\n", escaped(r.Name), r.Name, o.started.Format("2006-01-02"), escaped(m.CPU), m.Cores, m.Go, escaped(strings.Join(o.command, " ")))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// benchRecords has a record for each target of a scenario or, without one, for each variant.
+func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
+	s := Summarize(o)
+	if !o.Measured() {
+		return
+	}
+	for _, t := range s.Targets {
+		bound, below := bound(t.Target)
+		against := cmp.Or(t.Against, figureOf(o, &t))
+		asked := "≤ " + valueText(t, bound)
+		if !below {
+			asked = "≥ " + valueText(t, bound)
+		}
+		cell := "–"
+		if t.Value != nil {
+			cell = fmt.Sprintf("%s (%s–%s) %s", valueText(t, t.Value.Median), valueText(t, t.Value.Lo), valueText(t, t.Value.Hi), t.Status)
+		}
+		add(cell, s.Scenario, t.Variant, against, asked)
+	}
+	for _, r := range s.Rows {
+		if r.Ratio != nil && len(s.Targets) == 0 {
+			add(fmt.Sprintf("%s (%s–%s)", units.Ratio(r.Ratio.Median), units.Ratio(r.Ratio.Lo), units.Ratio(r.Ratio.Hi)), s.Scenario, r.Variant, s.Baseline, "")
+		}
+	}
+}
+
+// table writes rows with the processors' cells beside each other; nothing without rows.
+func table(b *strings.Builder, title string, heads, processors []string, rows []*recorded) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| %s |", title, strings.Join(heads, " | "))
+	for _, p := range processors {
+		fmt.Fprintf(b, " %s |", escaped(p))
+	}
+	fmt.Fprintf(b, "\n|%s\n", strings.Repeat("---|", len(heads)+len(processors)))
+	for _, row := range rows {
+		b.WriteString("|")
+		for _, text := range row.about {
+			fmt.Fprintf(b, " %s |", escaped(text))
+		}
+		for _, p := range processors {
+			fmt.Fprintf(b, " %s |", escaped(row.cells[p]))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// escaped keeps a text within its cell of a table.
+func escaped(text string) string {
+	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;").Replace(oneLine(text))
+}
