@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pull"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/testcert"
@@ -20,7 +21,7 @@ import (
 // edgeFast makes a server pull from an address with short timeouts.
 func edgeFast(t *testing.T, address string) func(*Server) {
 	return func(s *Server) {
-		o, err := newOrigin(s.host, []string{address}, func(o *edge.Options) {
+		o, err := pull.New(s.host, []string{address}, func(o *edge.Options) {
 			o.Linger, o.Retry, o.RetryMost, o.Refuse = 100*time.Millisecond, time.Millisecond, 10*time.Millisecond, time.Nanosecond
 			o.TLS = testcert.Client(t)
 		})
@@ -187,7 +188,7 @@ func TestEdgeLocalStreamGoesFirst(t *testing.T) {
 	if _, _, err := x.receive(10); err != nil {
 		t.Error(err)
 	}
-	if n := near.host.Puller.(*origin).pulls.Stats().Begun; n != 0 {
+	if n := near.host.Puller.(*pull.Origin).Stats().Begun; n != 0 {
 		t.Errorf("%d pulls", n)
 	}
 }
@@ -271,7 +272,7 @@ func TestEdgeOriginPublisherComesBack(t *testing.T) {
 		}
 	}
 	rtmpUntil(t, "the edge is back", func() bool {
-		return near.host.Puller.(*origin).pulls.Stats().Reconnects > 0 && far.host.Register.Number(session.RoleViewer) == 1
+		return near.host.Puller.(*pull.Origin).Stats().Reconnects > 0 && far.host.Register.Number(session.RoleViewer) == 1
 	})
 	if err := p.send(rtmpClip()[10:40]); err != nil {
 		t.Fatal(err)
@@ -282,7 +283,7 @@ func TestEdgeOriginPublisherComesBack(t *testing.T) {
 func TestEdgeOriginThatRefusesIsTold(t *testing.T) {
 	s := rtmpServe(t, nil)
 	for _, bad := range []string{"ftp://x", "rtmp://", "http://u:p@host/"} {
-		if _, err := newOrigin(s.host, []string{bad}, nil); !errors.Is(err, edge.ErrOrigin) {
+		if _, err := pull.New(s.host, []string{bad}, nil); !errors.Is(err, edge.ErrOrigin) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

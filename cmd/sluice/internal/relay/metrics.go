@@ -2,7 +2,6 @@ package relay
 
 import (
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,30 +18,11 @@ func hookTimes() *prometheus.HistogramVec {
 	}, []string{"result"})
 }
 
-// measure adds the metrics of the other packages to those of the web server.
-func (s *Server) measure() {
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": s.version}})
+// buildInfo is 1, with the version.
+func buildInfo(version string) prometheus.Collector {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "1, with the version.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	s.web.Metrics.MustRegister(
-		build,
-		s.hookTimes,
-	)
-	s.web.Metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
-	s.web.Metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
-	if s.origin != nil {
-		s.web.Metrics.MustRegister(
-			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_pulls", Help: "Streams that are being pulled from an origin."}, func() float64 { return float64(s.origin.on.Load()) }),
-			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_pulls_total", Help: "Streams that an origin has begun to send."}, func() float64 { return float64(s.origin.began.Load()) }),
-		)
-	}
-	if s.recordings != nil {
-		s.web.Metrics.MustRegister(s.recordings.metrics()...)
-	}
-}
-
-// observeHook records the duration of a hook call.
-func (s *Server) observeHook(took time.Duration, result string) {
-	s.hookTimes.WithLabelValues(result).Observe(took.Seconds())
+	return build
 }
 
 // arrivals are the figures of connections that have not made a request.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -61,8 +62,8 @@ func TestRecordWhatIsPublished(t *testing.T) {
 		if _, err := p.status(); err != nil {
 			t.Fatal(err)
 		}
-		r := s.host.Recorder.(*recordings)
-		rtmpUntil(t, "the recording has ended", func() bool { return r.files.Stats().Active == 0 && r.files.Stats().Files == int64(n+1) })
+		r := s.host.Recorder.(*recordings.Recordings)
+		rtmpUntil(t, "the recording has ended", func() bool { return r.Stats().Active == 0 && r.Stats().Files == int64(n+1) })
 	}
 	files := recordFiles(t, dir)
 	if len(files) != 2 {
@@ -82,8 +83,8 @@ func TestRecordWhatIsPublished(t *testing.T) {
 func TestRecordBeginsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
 	s := rtmpServe(t, func(c *relayConfig) { c.Record = dir })
-	r := s.host.Recorder.(*recordings)
-	r.again = time.Millisecond
+	r := s.host.Recorder.(*recordings.Recordings)
+	r.Again = time.Millisecond
 	block := filepath.Join(dir, "live")
 	if err := os.WriteFile(block, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -92,14 +93,14 @@ func TestRecordBeginsAgain(t *testing.T) {
 	if err := p.send(rtmpClip()[:50]); err != nil {
 		t.Fatal(err)
 	}
-	rtmpUntil(t, "the recording has failed more than once", func() bool { return r.files.Stats().Failed > 1 })
+	rtmpUntil(t, "the recording has failed more than once", func() bool { return r.Stats().Failed > 1 })
 	if err := os.Remove(block); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.send(rtmpClip()[50:100]); err != nil {
 		t.Fatal(err)
 	}
-	rtmpUntil(t, "there is a file", func() bool { return r.files.Stats().Bytes > 0 })
+	rtmpUntil(t, "there is a file", func() bool { return r.Stats().Bytes > 0 })
 	p.close()
 	ctx, cancel := context.WithTimeout(context.Background(), rtmpPatience)
 	defer cancel()
@@ -164,8 +165,8 @@ func TestRecordThatFailsHurtsNobody(t *testing.T) {
 	if err := p.send(rtmpClip()[:50]); err != nil {
 		t.Fatal(err)
 	}
-	r := s.host.Recorder.(*recordings)
-	rtmpUntil(t, "the recording has failed", func() bool { return r.files.Stats().Failed == 1 })
+	r := s.host.Recorder.(*recordings.Recordings)
+	rtmpUntil(t, "the recording has failed", func() bool { return r.Stats().Failed == 1 })
 	v := rtmpDial(t, s, "rtmp", "live")
 	if err := v.c.Play("s"); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func TestRecordAfterTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRecordings(files)
+	r := recordings.New(files)
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,11 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	next := *s.settings.Load()
 	changed, waiting = next.Reload(c)
 	// Steps that can fail come first.
-	o, err := s.rules(&next)
+	proxies, err := trusted(&next)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, hook, err := rules(&next, s.observeHook)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -33,9 +37,13 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	if err := s.host.Gate.Update(o); err != nil {
 		return nil, nil, fmt.Errorf("rules: %w", err)
 	}
-	if err := s.trust(&next); err != nil {
+	if err := s.proxies.Update(proxies); err != nil {
 		return nil, nil, err
 	}
+	if s.hook != nil {
+		s.hook.Close()
+	}
+	s.hook = hook
 	s.settings.Store(&next)
 	s.rtmp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.web.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)

@@ -12,9 +12,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/memory"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pull"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
@@ -30,16 +35,15 @@ type Server struct {
 	log       *slog.Logger
 	version   string
 
-	proxies    listen.Proxies
-	host       *session.Host
-	listeners  []*listener
-	certs      *listen.Certificate // nil: no TLS
-	rtmp       *rtmpserver.Server
-	memory     *memory.Keeper // nil: no limit is known
-	web        *web.Server
-	hookTimes  *prometheus.HistogramVec
-	recordings *recordings // nil: nothing is recorded
-	origin     *origin     // nil: no origin
+	proxies   listen.Proxies
+	host      *session.Host
+	listeners []*listener
+	certs     *listen.Certificate // nil: no TLS
+	rtmp      *rtmpserver.Server
+	memory    *memory.Keeper // nil: no limit is known
+	web       *web.Server
+	hookTimes *prometheus.HistogramVec
+	hook      *hooks.Admission // nil: none; reloading locks it
 
 	stop   context.CancelFunc
 	ending sync.Once
@@ -66,10 +70,19 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	s := &Server{level: o.Level, log: log, version: o.Version, hookTimes: hookTimes(), ended: make(chan struct{})}
 	s.settings.Store(&c)
-	if err := s.trust(&c); err != nil {
+	proxies, err := trusted(&c)
+	if err != nil {
 		return nil, err
 	}
-	gate, err := s.newGate(&c)
+	if err := s.proxies.Update(proxies); err != nil {
+		return nil, err
+	}
+	allow, hook, err := rules(&c, s.observeHook)
+	if err != nil {
+		return nil, err
+	}
+	s.hook = hook
+	gate, err := access.New(allow)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +135,39 @@ func New(c config.Config, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	s.measure()
 	return s, nil
+}
+
+// attach creates the optional parts that the configuration asks for, and adds the
+// metrics of all parts to those of the web server.
+func (s *Server) attach() error {
+	c, metrics := s.host.Config(), s.web.Metrics
+	metrics.MustRegister(buildInfo(s.version), s.hookTimes)
+	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
+	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
+	if c.Record != "" {
+		files, err := record.New(record.Options{Dir: c.Record, Index: true, Logger: s.log})
+		if err != nil {
+			return err
+		}
+		r := recordings.New(files)
+		s.host.Recorder = r
+		metrics.MustRegister(r.Metrics()...)
+	}
+	if len(c.Origin) > 0 {
+		o, err := pull.New(s.host, c.Origin, nil)
+		if err != nil {
+			return err
+		}
+		s.host.Puller = o
+		metrics.MustRegister(o.Metrics()...)
+	}
+	return nil
+}
+
+// observeHook records the duration of a call of the admission hook.
+func (s *Server) observeHook(took time.Duration, result string) {
+	s.hookTimes.WithLabelValues(result).Observe(took.Seconds())
 }
 
 // Serve runs the server, which must listen, until ctx is done or a listener
@@ -219,6 +263,10 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.web.Close()
 	s.host.Group.CloseAll()
 	s.host.Group.Wait(context.Background())
-	s.host.Gate.Close()
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	if s.hook != nil {
+		s.hook.Close()
+	}
 	return errors.Join(errs...)
 }

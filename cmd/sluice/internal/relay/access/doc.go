@@ -1,11 +1,11 @@
 // Package access decides who may publish and who may play: allow lists of
-// addresses, signed tokens, limits on streams and viewers, and a hook that asks
-// another server. A Gate holds the rules; Admit checks a Request against them in
-// that order, the cheap ones first, and returns a release function or an error
-// that says which rule refused and why.
+// addresses, signed tokens, bans, limits on streams and viewers, and an Asker such
+// as a hook. A Gate holds the rules; Admit checks a Request against them in that
+// order, the cheap ones first, and returns a release function or an error that
+// says which rule refused and why.
 //
-// A rule that cannot be checked refuses: when the hook does not answer, no
-// request is admitted.
+// A rule that cannot be checked refuses: when the Asker cannot decide, no request
+// is admitted.
 //
 // The package touches no payload bytes; the caller may keep all strings. A Gate
 // is safe for concurrent use.

@@ -23,7 +23,6 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer gate.Close()
 
 	token := access.Sign(secret, access.Publish, "live/s", noon.Add(time.Hour))
 	fmt.Println(token)

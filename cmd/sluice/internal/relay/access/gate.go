@@ -17,20 +17,8 @@ type Options struct {
 	// Secret signs the tokens: at least MinSecret bytes when anything is
 	// protected. It is copied.
 	Secret []byte
-	// Hook is a URL. Every request that the other rules admit is sent there by
-	// POST as JSON: {action, stream, address, protocol, query, agent}. A status
-	// of 2xx admits; any other refuses, with the first line of the body of a 4xx
-	// as the reason. Empty: no hook. Redirects are refusals, and proxies of the
-	// environment are not used.
-	Hook string
-	// HookTimeout bounds one whole hook call; 0 is DefaultHookTimeout.
-	HookTimeout time.Duration
-	// HookDone, if it is not nil, is called after each hook call, with its
-	// duration and its result: admitted, refused or failed.
-	HookDone func(took time.Duration, result string)
-	// HookConcurrency is how many hook calls run at once; 0 is
-	// DefaultHookConcurrency.
-	HookConcurrency int
+	// Ask is asked about every request that the other rules admit; nil: nothing is.
+	Ask Asker
 	// Revoked are the ids of revoked tokens.
 	Revoked []string
 	// AllowPublish and AllowPlay are the networks that may publish and play;
@@ -44,6 +32,19 @@ type Options struct {
 	// Now is the clock that tokens expire by; nil is time.Now.
 	Now func() time.Time
 }
+
+// An Asker decides about requests that the other rules admit. Ask returns nil to
+// admit, a Refused to refuse, and another error when it cannot decide, which
+// refuses too. It is called by many goroutines at once, and must return when ctx
+// is done.
+type Asker interface {
+	Ask(ctx context.Context, r *Request) error
+}
+
+// Refused is a refusal by an Asker: its reason, one line for the peer.
+type Refused string
+
+func (r Refused) Error() string { return string(r) }
 
 // Gate admits and refuses requests. It is safe for concurrent use.
 type Gate struct {
@@ -59,9 +60,8 @@ type rules struct {
 	revoked map[string]bool
 	allow   map[Action]AllowList
 	now     func() time.Time
-	hook    *hook // nil: none
+	ask     Asker // nil: none
 	maxima  maxima
-	done    func(time.Duration, string)
 }
 
 // New makes a Gate, or says which option is wrong.
@@ -77,11 +77,8 @@ func (g *Gate) Update(o Options) error {
 	if err != nil {
 		return err
 	}
-	before := g.rules.Swap(r)
+	g.rules.Store(r)
 	g.limits.change(r.maxima)
-	if before != nil && before.hook != nil {
-		before.hook.client.CloseIdleConnections()
-	}
 	return nil
 }
 
@@ -92,7 +89,7 @@ func newRules(o Options) (*rules, error) {
 		revoked: map[string]bool{},
 		allow:   map[Action]AllowList{},
 		now:     o.Now,
-		done:    o.HookDone,
+		ask:     o.Ask,
 		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress, streamsPerAddress: o.MaxStreamsPerAddress},
 	}
 	if g.now == nil {
@@ -128,29 +125,14 @@ func newRules(o Options) (*rules, error) {
 			return nil, fmt.Errorf("access: a limit of %d; 0 is none", n)
 		}
 	}
-	if o.Hook != "" {
-		h, err := newHook(o.Hook, o.HookTimeout, o.HookConcurrency)
-		if err != nil {
-			return nil, err
-		}
-		g.hook = h
-	}
 	return g, nil
 }
 
-// Close closes the idle connections to the hook. Admit works after it.
-func (g *Gate) Close() {
-	if h := g.rules.Load().hook; h != nil {
-		h.client.CloseIdleConnections()
-	}
-}
-
-// Admit checks r against the rules: allow list, token, limits, hook. An admitted
+// Admit checks r against the rules: allow list, token, limits, Ask. An admitted
 // request counts until release is called; release may be called more than once
 // and by any goroutine. Otherwise the error is an *Error and nothing counts.
 //
-// It waits only for the hook, at most HookTimeout and no longer than ctx. An
-// invalid action panics.
+// It waits only for the Asker, and no longer than ctx. An invalid action panics.
 func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error) {
 	if !r.Action.valid() {
 		panic(fmt.Sprintf("access: Admit of action %q", r.Action))
@@ -174,43 +156,25 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if b, ok := g.bans.find(&r, token, rules.now()); ok {
 		return nil, refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
 	}
-	// The request counts during the hook call, so the hook is only asked about
-	// requests within the limits.
+	// The request counts meanwhile, so only requests within the limits are asked
+	// about.
 	if r.Action == Publish {
 		release, err = g.publisher(r, host(address))
 	} else {
 		release, err = g.viewer(r, host(address))
 	}
-	if err != nil || rules.hook == nil {
+	if err != nil || rules.ask == nil {
 		return release, err
 	}
-	if err := rules.ask(ctx, &r); err != nil {
+	if err := rules.ask.Ask(ctx, &r); err != nil {
 		release()
-		var no refused
+		var no Refused
 		if errors.As(err, &no) {
 			return nil, refuse(r, string(no), ErrDenied, nil)
 		}
 		return nil, refuse(r, "the server cannot decide at the moment", ErrHook, err)
 	}
 	return release, nil
-}
-
-// ask calls the hook and reports the duration.
-func (g *rules) ask(ctx context.Context, r *Request) error {
-	began := time.Now()
-	err := g.hook.ask(ctx, r)
-	if g.done == nil {
-		return err
-	}
-	result := "admitted"
-	if err != nil {
-		result = "failed"
-		if no := refused(""); errors.As(err, &no) {
-			result = "refused"
-		}
-	}
-	g.done(time.Since(began), result)
-	return err
 }
 
 // Reserve counts a stream that is published without a Request, for example a pull

@@ -16,7 +16,6 @@ func mustNew(t *testing.T, o Options) *Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(g.Close)
 	return g
 }
 

@@ -1,4 +1,6 @@
-package relay
+// Package recordings writes the streams of a server to files, by package record,
+// and begins again when that fails.
+package recordings
 
 import (
 	"context"
@@ -12,14 +14,14 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// recordings are the server's recorder: one goroutine for each stream that is
-// written to files.
-type recordings struct {
+// Recordings are the server's recorder: one goroutine for each stream that is
+// written to files. It is safe for concurrent use.
+type Recordings struct {
 	files   *record.Recorder
 	ctx     context.Context // done when the time to finish is over
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	again   time.Duration // until a recording that has failed begins again
+	Again   time.Duration // until a recording that has failed begins again; set it before the first
 
 	began, failed atomic.Int64
 
@@ -28,14 +30,15 @@ type recordings struct {
 	on     map[*live.Stream]bool
 }
 
-func newRecordings(files *record.Recorder) *recordings {
-	r := &recordings{files: files, again: firstAgain, on: make(map[*live.Stream]bool)}
+// New returns recordings into files, which Close closes.
+func New(files *record.Recorder) *Recordings {
+	r := &Recordings{files: files, Again: firstAgain, on: make(map[*live.Stream]bool)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
 
-// Begin implements recorder.
-func (r *recordings) Begin(st *live.Stream) {
+// Begin implements session's recorder.
+func (r *Recordings) Begin(st *live.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.on[st] {
@@ -54,11 +57,14 @@ func (r *recordings) Begin(st *live.Stream) {
 	})
 }
 
+// Stats returns the figures of the files.
+func (r *Recordings) Stats() record.Stats { return r.files.Stats() }
+
 // record records a stream from tags, which it closes, until the stream ends.
 // After an error, for example a full disk, it waits and begins another file when
 // there is room.
-func (r *recordings) record(st *live.Stream, tags *live.Reader) {
-	for wait := r.again; ; wait = min(2*wait, maxAgain) {
+func (r *Recordings) record(st *live.Stream, tags *live.Reader) {
+	for wait := r.Again; ; wait = min(2*wait, maxAgain) {
 		began := time.Now()
 		// The recorder has logged the error already.
 		r.began.Add(1)
@@ -68,7 +74,7 @@ func (r *recordings) record(st *live.Stream, tags *live.Reader) {
 		}
 		tags.Close()
 		if time.Since(began) > maxAgain {
-			wait = r.again // it worked for a while
+			wait = r.Again // it worked for a while
 		}
 		if err == nil || !r.pause(st, wait) {
 			return
@@ -85,7 +91,7 @@ func (r *recordings) record(st *live.Stream, tags *live.Reader) {
 }
 
 // pause waits, and reports whether recording should go on.
-func (r *recordings) pause(st *live.Stream, wait time.Duration) bool {
+func (r *Recordings) pause(st *live.Stream, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -104,8 +110,8 @@ const (
 	maxAgain   = time.Minute
 )
 
-// metrics are the figures of recordings.
-func (r *recordings) metrics() []prometheus.Collector {
+// Metrics are the figures of recordings.
+func (r *Recordings) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings", Help: "Streams that are being recorded."}, func() float64 {
 			r.mu.Lock()
@@ -117,9 +123,9 @@ func (r *recordings) metrics() []prometheus.Collector {
 	}
 }
 
-// Close implements recorder. The rest of ended streams is written until ctx is
+// Close implements session's recorder. The rest of ended streams is written until ctx is
 // done.
-func (r *recordings) Close(ctx context.Context) error {
+func (r *Recordings) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()

@@ -1,4 +1,4 @@
-package relay
+package pull
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -17,9 +19,9 @@ import (
 // askAgain is how often the origin is asked for a stream that a viewer waits for.
 const askAgain = time.Second
 
-// An origin is the server's puller: it counts the viewers of each stream, and
+// An Origin is the server's puller: it counts the viewers of each stream, and
 // lets package edge fetch it.
-type origin struct {
+type Origin struct {
 	host      *session.Host
 	origins   []*edge.Origin
 	pulls     *edge.Puller
@@ -29,13 +31,13 @@ type origin struct {
 	wanted map[string]int // viewers, those who still wait included
 }
 
-// newOrigin starts no pull. change, which may be nil, is for tests.
-func newOrigin(h *session.Host, addresses []string, change func(*edge.Options)) (*origin, error) {
+// New starts no pull. change, which may be nil, is for tests.
+func New(h *session.Host, addresses []string, change func(*edge.Options)) (*Origin, error) {
 	from, err := edge.ParseOrigins(addresses)
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{host: h, origins: from, wanted: make(map[string]int)}
+	o := &Origin{host: h, origins: from, wanted: make(map[string]int)}
 	options := edge.Options{Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame}
 	if change != nil {
 		change(&options)
@@ -44,8 +46,8 @@ func newOrigin(h *session.Host, addresses []string, change func(*edge.Options)) 
 	return o, nil
 }
 
-// Want implements puller.
-func (o *origin) Want(ctx context.Context, info session.Info) error {
+// Want implements session's puller.
+func (o *Origin) Want(ctx context.Context, info session.Info) error {
 	o.count(info.Stream, 1)
 	err := o.want(ctx, info)
 	if err != nil {
@@ -54,7 +56,7 @@ func (o *origin) Want(ctx context.Context, info session.Info) error {
 	return err
 }
 
-func (o *origin) want(ctx context.Context, info session.Info) error {
+func (o *Origin) want(ctx context.Context, info session.Info) error {
 	play, err := session.ParsePlayOptions(info.Query)
 	if err != nil {
 		return err
@@ -81,7 +83,7 @@ func (o *origin) want(ctx context.Context, info session.Info) error {
 
 // here reports whether the stream has a publisher on this server that is not a
 // pull.
-func (o *origin) here(stream string) bool {
+func (o *Origin) here(stream string) bool {
 	st, ok := o.host.Hub.Stream(stream)
 	if !ok {
 		return false
@@ -92,7 +94,7 @@ func (o *origin) here(stream string) bool {
 
 // named returns the origin with that address, which is the name of its pulls, or
 // nil.
-func (o *origin) named(address string) *edge.Origin {
+func (o *Origin) named(address string) *edge.Origin {
 	for _, from := range o.origins {
 		if from.String() == address {
 			return from
@@ -115,7 +117,7 @@ func protocolOf(from *edge.Origin) string {
 
 // pause waits until the origin may be asked again, or the stream has a publisher
 // here. It reports false when the viewer's wait has ended.
-func (o *origin) pause(ctx context.Context, stream string) bool {
+func (o *Origin) pause(ctx context.Context, stream string) bool {
 	pause, cancel := context.WithTimeout(ctx, askAgain)
 	defer cancel()
 	if st, err := o.host.Hub.Wait(pause, stream); err != nil || st.Publisher() == nil {
@@ -125,10 +127,21 @@ func (o *origin) pause(ctx context.Context, stream string) bool {
 	return ctx.Err() == nil
 }
 
-// Release implements puller.
-func (o *origin) Release(stream string) { o.count(stream, -1) }
+// Stats returns the figures of the pulls.
+func (o *Origin) Stats() edge.Stats { return o.pulls.Stats() }
 
-func (o *origin) count(stream string, n int) {
+// Metrics are figures of the pulls.
+func (o *Origin) Metrics() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_pulls", Help: "Streams that are being pulled from an origin."}, func() float64 { return float64(o.on.Load()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_pulls_total", Help: "Streams that an origin has begun to send."}, func() float64 { return float64(o.began.Load()) }),
+	}
+}
+
+// Release implements session's puller.
+func (o *Origin) Release(stream string) { o.count(stream, -1) }
+
+func (o *Origin) count(stream string, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.wanted[stream] += n; o.wanted[stream] == 0 {
@@ -136,8 +149,8 @@ func (o *origin) count(stream string, n int) {
 	}
 }
 
-// Close implements puller.
-func (o *origin) Close(ctx context.Context) error {
+// Close implements session's puller.
+func (o *Origin) Close(ctx context.Context) error {
 	over := make(chan struct{})
 	go func() {
 		o.pulls.Close()
@@ -152,14 +165,14 @@ func (o *origin) Close(ctx context.Context) error {
 }
 
 // Viewers implements edge.Local.
-func (o *origin) Viewers(stream string) int {
+func (o *Origin) Viewers(stream string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.wanted[stream]
 }
 
 // Publish implements edge.Local.
-func (o *origin) Publish(stream, from string) (edge.Sink, error) {
+func (o *Origin) Publish(stream, from string) (edge.Sink, error) {
 	release, err := o.host.Gate.Reserve(stream)
 	if err != nil {
 		return nil, err
@@ -181,7 +194,7 @@ func (o *origin) Publish(stream, from string) (edge.Sink, error) {
 
 // pulled is the publisher of a stream that comes from the origin.
 type pulled struct {
-	origin    *origin
+	origin    *Origin
 	publisher *live.Publisher
 	client    *session.Client
 	release   func()
