@@ -43,7 +43,7 @@ A file that --config names has the same settings, as YAML: "merge: 100ms". So
 has the environment, which goes before the file: SLUICE_GOP_TIME for --gop-time,
 SLUICE_CONFIG for --config. Flags go before both. Secrets come from the
 environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect,
-SLUICE_API_TOKEN is what the API asks for.
+SLUICE_API_TOKEN is what the API asks for, SLUICE_EVENT_SECRET signs events.
 
 An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
 a second one ends it at once. SIGHUP reads the configuration and the certificate

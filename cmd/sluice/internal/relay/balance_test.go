@@ -19,7 +19,10 @@ import (
 
 // Whatever clients do, and however their sessions fail, everything that was
 // counted for them is given back when they have left.
-func TestCountersAreBalanced(t *testing.T) {
+func TestCountersAreBalanced(t *testing.T) { balanced(t, nil) }
+
+// balanced runs a random history on a server, which may be changed before.
+func balanced(t *testing.T, change func(*relayConfig)) *Server {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := rtmpServe(t, func(c *relayConfig) {
@@ -27,6 +30,9 @@ func TestCountersAreBalanced(t *testing.T) {
 		c.MaxHandshakes, c.MaxHandshakesPerAddress = 6, 3
 		c.Takeover, c.APIToken = config.TakeoverReplace, "0123456789"
 		c.times.Header, c.times.Rate = 2*time.Second, 300*time.Millisecond
+		if change != nil {
+			change(c)
+		}
 	})
 	api := &relayServer{Server: s, http: s.Addresses()["http"]}
 	var clients sync.WaitGroup
@@ -70,6 +76,7 @@ func TestCountersAreBalanced(t *testing.T) {
 		t.Errorf("%d sessions were refused and %d ended: the history shows nothing", refused, ended)
 	}
 	t.Logf("refused %v, ended %v", began.Refused, began.Ended)
+	return s
 }
 
 // client is one that behaves at random.

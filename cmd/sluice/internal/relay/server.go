@@ -44,6 +44,7 @@ type Server struct {
 	web       *web.Server
 	hookTimes *prometheus.HistogramVec
 	hook      *hooks.Admission // nil: none; reloading locks it
+	events    *hooks.Events    // nil: events are not reported
 
 	stop   context.CancelFunc
 	ending sync.Once
@@ -122,6 +123,15 @@ func New(c config.Config, o Options) (*Server, error) {
 		Register: session.NewRegister(log),
 		Ctx:      ctx,
 	}
+	if c.EventHook != "" {
+		s.events, err = hooks.NewEvents(hooks.EventOptions{
+			URL: c.EventHook, Secret: []byte(c.EventSecret), Dir: c.EventSpool, Most: int64(c.EventSpoolSize), Logger: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.host.Register.Observe(s.events)
+	}
 	s.host.Room = func() error { return nil }
 	if most > 0 {
 		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hub: s.host.Hub, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
@@ -146,13 +156,20 @@ func (s *Server) attach() error {
 	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
 	if c.Record != "" {
-		files, err := record.New(record.Options{Dir: c.Record, Index: true, Logger: s.log})
+		o := record.Options{Dir: c.Record, Index: true, Logger: s.log}
+		if s.events != nil {
+			o.Began, o.Ended = s.events.RecordBegan, s.events.RecordEnded
+		}
+		files, err := record.New(o)
 		if err != nil {
 			return err
 		}
 		r := recordings.New(files)
 		s.host.Recorder = r
 		metrics.MustRegister(r.Metrics()...)
+	}
+	if s.events != nil {
+		metrics.MustRegister(s.events.Metrics()...)
 	}
 	if len(c.Origin) > 0 {
 		o, err := pull.New(s.host, c.Origin, nil)
@@ -187,6 +204,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	running.Go(func() { s.web.Sample(s.host.Ctx) })
 	if s.memory != nil {
 		running.Go(func() { s.memory.Run(s.host.Ctx) })
+	}
+	if s.events != nil {
+		running.Go(func() { s.events.WatchStalls(s.host.Ctx, s.host.Register) })
 	}
 	var err error
 	select {
@@ -263,6 +283,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.web.Close()
 	s.host.Group.CloseAll()
 	s.host.Group.Wait(context.Background())
+	if s.events != nil {
+		errs = append(errs, s.events.Close(ctx)) // all sessions have ended
+	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	if s.hook != nil {

@@ -16,6 +16,7 @@ type Config struct {
 	Permission
 	Limits
 	Elsewhere
+	Events
 	Operation
 
 	places map[string]string // where a setting was set: FILE:LINE or $VARIABLE
@@ -31,6 +32,7 @@ var groups = []struct {
 	{"Permission", func(c *Config) []Setting { return c.Permission.settings() }},
 	{"Limits", func(c *Config) []Setting { return c.Limits.settings() }},
 	{"Elsewhere", func(c *Config) []Setting { return c.Elsewhere.settings() }},
+	{"Events", func(c *Config) []Setting { return c.Events.settings() }},
 	{"Operation", func(c *Config) []Setting { return c.Operation.settings() }},
 }
 

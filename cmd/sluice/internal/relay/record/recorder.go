@@ -42,6 +42,11 @@ type Options struct {
 	// stream's properties. When a file ends, its key frames, duration and size
 	// are written there, for players to seek. It takes 16 KiB.
 	Index bool
+	// Began and Ended, if they are not nil, are called when a file has begun and
+	// when it has ended: with its name below Dir, its bytes, the length of what is
+	// in it, and why it ended. They must not wait.
+	Began func(stream, file string)
+	Ended func(stream, file string, bytes int64, length time.Duration, why string)
 	// Logger logs files that begin, end and fail; nil is slog.Default().
 	Logger *slog.Logger
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/sluice-go/sluice/flv"
 )
@@ -182,6 +183,9 @@ func (t *take) begin(first uint32) error {
 	t.out = newOutput(t.recorder, name, f, first)
 	t.recorder.files.Add(1)
 	t.log.Info("recording", "file", name)
+	if f := t.recorder.options.Began; f != nil {
+		f(t.stream, name)
+	}
 	t.out.begin(t.headers)
 	t.out.metadata(t.metadata, t.recorder.options.Index)
 	for _, h := range t.headers {
@@ -199,6 +203,9 @@ func (t *take) end(reason string) error {
 	t.out = nil
 	err := o.close()
 	t.log.Info("recorded", "file", o.name, "bytes", o.size, "ms", o.last, "why", reason)
+	if f := t.recorder.options.Ended; f != nil {
+		f(t.stream, o.name, o.size, time.Duration(o.last)*time.Millisecond, reason)
+	}
 	return err
 }
 

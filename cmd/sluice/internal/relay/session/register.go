@@ -34,7 +34,8 @@ type Figures struct {
 
 // A Register holds the active sessions, publishers and viewers.
 type Register struct {
-	log *slog.Logger
+	log      *slog.Logger
+	observer Observer // nil: none
 
 	mu             sync.Mutex
 	byID           map[string]*Client
@@ -43,6 +44,16 @@ type Register struct {
 	past           map[Kind]Figures // of sessions that have ended
 	refused, ended map[Outcome]int64
 }
+
+// An Observer is called when sessions begin and when they have ended: once for
+// each, in that order. It must not wait.
+type Observer interface {
+	Began(s *Client)
+	Ended(s *Client, f Figures, reason error)
+}
+
+// Observe sets the observer, before the first session.
+func (c *Register) Observe(o Observer) { c.observer = o }
 
 // A Kind is the key by which sessions are counted.
 type Kind struct {
@@ -111,6 +122,9 @@ func (c *Register) Begin(r Role, info Info) *Client {
 	c.byID[s.ID] = s
 	c.mu.Unlock()
 	c.log.Info(string(r)+" started", "id", s.ID, "stream", s.Stream, "protocol", s.Protocol, "address", s.Address, "agent", s.Agent)
+	if c.observer != nil {
+		c.observer.Began(s)
+	}
 	return s
 }
 
@@ -192,6 +206,9 @@ func (s *Client) End(reason error) error {
 		attributes = append(attributes, "jumps", f.Jumps, "dropped", f.Dropped)
 	}
 	c.log.Info(string(s.Role)+" ended", attributes...)
+	if c.observer != nil {
+		c.observer.Ended(s, f, reason)
+	}
 	return reason
 }
 

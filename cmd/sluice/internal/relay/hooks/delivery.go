@@ -1,0 +1,138 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// mostEvents is how many events a delivery has at most.
+	mostEvents = 100
+	// SignatureHeader has the time and the signature of a delivery:
+	// t=SECONDS,v1=HEX, with Unix seconds, and the HMAC-SHA256 (RFC 2104) under the
+	// secret of SECONDS, a full stop and the body.
+	SignatureHeader = "Sluice-Signature"
+	// saveEvery is how often the position is written down while events are delivered.
+	saveEvery = time.Second
+)
+
+// deliver delivers events until ctx is done, or, after Close, until all are
+// delivered or a delivery fails.
+func (e *Events) deliver(ctx context.Context) {
+	var pause time.Duration
+	saved := time.Now()
+	for ctx.Err() == nil {
+		lines, behind, err := e.spool.next(mostEvents)
+		if err == nil && len(lines) == 0 {
+			select {
+			case <-e.spooled:
+				continue
+			case <-ctx.Done():
+			case <-e.ending:
+				if e.writing.Wait(); e.isEmpty() {
+					return
+				}
+				continue
+			}
+			return
+		}
+		if err == nil {
+			err = e.post(ctx, lines)
+		}
+		if err == nil {
+			if pause > 0 {
+				e.log.Info("events are delivered again")
+			}
+			pause = 0
+			e.spool.ack(len(lines), behind)
+			if now := time.Now(); now.Sub(saved) >= saveEvery {
+				saved, err = now, e.spool.save()
+				if err != nil {
+					e.log.Error("where events are delivered up to is not saved: they may come again", "error", err)
+				}
+			}
+			continue
+		}
+		if pause == 0 {
+			e.log.Warn("events are not delivered; they will be later", "error", err)
+		}
+		pause = min(max(2*pause, e.options.Retry), e.options.RetryMost)
+		if !e.wait(ctx, pause) {
+			return
+		}
+	}
+}
+
+func (e *Events) isEmpty() bool {
+	_, lines := e.spool.size()
+	return lines == 0
+}
+
+// wait waits until the next attempt, and reports whether there is one: after Close
+// there is not.
+func (e *Events) wait(ctx context.Context, pause time.Duration) bool {
+	// Servers that lost the same receiver do not come back all at once.
+	timer := time.NewTimer(pause - time.Duration(rand.Int64N(int64(pause)/4+1)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.ending:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// post delivers lines of JSON in one request.
+func (e *Events) post(ctx context.Context, lines [][]byte) error {
+	began := time.Now()
+	err := e.send(ctx, lines)
+	e.metrics.delivered(time.Since(began), len(lines), err)
+	return err
+}
+
+func (e *Events) send(ctx context.Context, lines [][]byte) error {
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	body := append([]byte(`{"events":[`), bytes.Join(lines, []byte(","))...)
+	body = append(body, "]}\n"...)
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, e.options.URL, bytes.NewReader(body))
+	if err != nil {
+		return withoutURL(err)
+	}
+	post.Header.Set("Content-Type", "application/json")
+	post.Header.Set("User-Agent", "sluice")
+	if len(e.options.Secret) > 0 {
+		post.Header.Set(SignatureHeader, Signature(e.options.Secret, time.Now(), body))
+	}
+	answer, err := e.client.Do(post)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer answer.Body.Close()
+	// A short answer is read to its end, so that the connection can be reused.
+	_, _ = io.CopyN(io.Discard, answer.Body, mostAnswer)
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("the receiver answers %d", answer.StatusCode)
+	}
+	return nil
+}
+
+// Signature returns the value of SignatureHeader for a body, borrowed until it
+// returns.
+func Signature(secret []byte, now time.Time, body []byte) string {
+	t := strconv.FormatInt(now.Unix(), 10)
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(t + "."))
+	h.Write(body)
+	return "t=" + t + ",v1=" + hex.EncodeToString(h.Sum(nil))
+}

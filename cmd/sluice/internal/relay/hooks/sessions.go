@@ -1,0 +1,122 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+)
+
+// Began implements session.Observer.
+func (e *Events) Began(s *session.Client) {
+	v := about(s, PlayBegin)
+	if s.Role == session.RolePublisher {
+		v.Event = PublishBegin
+	}
+	v.Time = s.Since
+	e.Add(v)
+}
+
+// Ended implements session.Observer.
+func (e *Events) Ended(s *session.Client, f session.Figures, reason error) {
+	v := about(s, PlayEnd)
+	took := time.Since(s.Since).Milliseconds()
+	v.Bytes, v.Frames, v.DurationMS = &f.Bytes, &f.Frames, &took
+	v.Code, v.Reason = session.Code(reason), session.Words(reason)
+	if s.Role == session.RolePublisher {
+		v.Event = PublishEnd
+	} else if evicted(reason) {
+		first := v
+		first.Event = Evicted
+		e.Add(first)
+	}
+	e.Add(v)
+}
+
+// evicted reports whether a viewer was closed because it was slow.
+func evicted(reason error) bool {
+	return errors.Is(reason, live.ErrSlow) || errors.Is(reason, live.ErrStalled) || errors.Is(reason, live.ErrMemory)
+}
+
+// about is an event about a session.
+func about(s *session.Client, kind string) Event {
+	return Event{Event: kind, Stream: s.Stream, Session: s.ID, Address: s.Address, Protocol: s.Protocol, Agent: s.Agent, Token: s.Token}
+}
+
+// RecordBegan reports that a recording has begun, in a file below the directory.
+func (e *Events) RecordBegan(stream, file string) {
+	e.Add(Event{Event: RecordBegin, Stream: stream, File: file})
+}
+
+// RecordEnded reports that a file of a recording has ended.
+func (e *Events) RecordEnded(stream, file string, bytes int64, length time.Duration, why string) {
+	ms := length.Milliseconds()
+	e.Add(Event{Event: RecordEnd, Stream: stream, File: file, Bytes: &bytes, DurationMS: &ms, Reason: why})
+}
+
+const (
+	// stallAfter is for how long a publisher may send nothing before it has stalled.
+	stallAfter = 3 * time.Second
+	stallEvery = 500 * time.Millisecond
+)
+
+// WatchStalls reports publishers that send nothing and those that send again, until
+// ctx is done.
+func (e *Events) WatchStalls(ctx context.Context, r *session.Register) {
+	w := stalls{events: e, after: stallAfter, list: map[*session.Client]*silence{}}
+	tick := time.NewTicker(stallEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			w.look(now, r.List())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stalls are the publishers at the latest look.
+type stalls struct {
+	events *Events
+	after  time.Duration
+	list   map[*session.Client]*silence
+}
+
+// silence is what a publisher has sent, and since when that has not changed.
+type silence struct {
+	frames  int64
+	since   time.Time
+	stalled bool
+}
+
+// look compares the publishers with what they were.
+func (w *stalls) look(now time.Time, sessions []*session.Client) {
+	there := map[*session.Client]*silence{}
+	for _, s := range sessions {
+		if s.Role != session.RolePublisher {
+			continue
+		}
+		frames := s.Figures().Frames
+		q := w.list[s]
+		switch {
+		case q == nil:
+			q = &silence{frames: frames, since: now}
+		case frames != q.frames:
+			if q.stalled {
+				ms := now.Sub(q.since).Milliseconds()
+				v := about(s, Resumed)
+				v.DurationMS = &ms
+				w.events.Add(v)
+			}
+			*q = silence{frames: frames, since: now}
+		case !q.stalled && now.Sub(q.since) >= w.after:
+			q.stalled = true
+			w.events.Add(about(s, Stalled))
+		}
+		there[s] = q
+	}
+	w.list = there
+}
