@@ -38,7 +38,7 @@ func (e *Events) deliver(ctx context.Context) {
 				continue
 			case <-ctx.Done():
 			case <-e.ending:
-				if e.writing.Wait(); e.isEmpty() {
+				if e.writer.Wait(); e.isEmpty() {
 					return
 				}
 				continue

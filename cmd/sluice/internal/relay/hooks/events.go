@@ -47,6 +47,7 @@ type Events struct {
 	mu      sync.Mutex
 	waiting []byte // lines that are not in the spool yet
 	lines   int
+	writing int    // bytes that are being written to the spool
 	number  uint64 // of the newest event
 	missed  int64  // events for which there was no room, since the latest Lost
 	closed  bool
@@ -55,8 +56,8 @@ type Events struct {
 	spooled chan struct{} // has one when the spool has grown
 	ending  chan struct{} // closed by Close: nothing more will be added
 	stop    context.CancelFunc
-	running sync.WaitGroup
-	writing sync.WaitGroup
+	running sync.WaitGroup // deliver
+	writer  sync.WaitGroup // write
 }
 
 // NewEvents opens the spool and begins to deliver what is in it. An error matches
@@ -86,7 +87,7 @@ func NewEvents(o EventOptions) (*Events, error) {
 	e.metrics = newEventMetrics(e)
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
-	e.writing.Go(e.write)
+	e.writer.Go(e.write)
 	e.running.Go(func() { e.deliver(ctx) })
 	return e, nil
 }
@@ -111,7 +112,7 @@ func (e *Events) Add(v Event) {
 		v.Time = time.Now()
 	}
 	held, _ := e.spool.size()
-	room := e.options.Most - held - int64(len(e.waiting))
+	room := e.options.Most - held - int64(len(e.waiting)+e.writing)
 	if e.missed > 0 && room >= 2*maxShort {
 		e.append(Event{Event: Lost, Time: v.Time, Count: e.missed})
 		e.missed = 0
@@ -166,17 +167,21 @@ func (e *Events) write() {
 func (e *Events) flush() {
 	e.mu.Lock()
 	lines, n := e.waiting, e.lines
-	e.waiting, e.lines = nil, 0
+	e.waiting, e.lines, e.writing = nil, 0, len(lines)
 	e.mu.Unlock()
 	if n == 0 {
 		return
 	}
-	if err := e.spool.append(lines, n); err != nil {
+	err := e.spool.append(lines, n)
+	e.mu.Lock()
+	e.writing = 0
+	if err != nil {
+		e.missed += int64(n)
+	}
+	e.mu.Unlock()
+	if err != nil {
 		e.log.Error("events are lost", "events", n, "error", err)
 		e.metrics.lost.Add(float64(n))
-		e.mu.Lock()
-		e.missed += int64(n)
-		e.mu.Unlock()
 		return
 	}
 	notify(e.spooled)
@@ -194,7 +199,7 @@ func (e *Events) Close(ctx context.Context) error {
 		return nil
 	}
 	close(e.ending)
-	e.writing.Wait()
+	e.writer.Wait()
 	notify(e.spooled)
 	over := make(chan struct{})
 	go func() {
