@@ -15,10 +15,11 @@ import (
 )
 
 func main() {
-	all := append(scenarios.All(), planted.All()...)
+	all := scenarios.All()
 	children := scenarios.Children()
 	maps.Copy(children, calibrate.Children())
 	maps.Copy(children, evidence.Children(all))
+	maps.Copy(children, planted.Children())
 	app := cli.App{
 		Scenarios: all,
 		Children:  children,

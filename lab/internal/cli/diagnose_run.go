@@ -13,25 +13,31 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/planted"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 func (a App) runDiagnose(f diagnoseFlags, args []string) error {
-	w, err := a.checkDiagnose(&f, args)
+	if f.list {
+		return a.listTargets()
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	dir, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	target, err := a.target(&f, args, self, dir)
 	if err != nil {
 		return fmt.Errorf("diagnose: %w", plainly(err))
-	}
-	if f.list {
-		return a.listVariants()
 	}
 	if f.json != "" && f.json != "-" {
 		if err := writable(f.json); err != nil {
 			return fmt.Errorf("diagnose: --json: %w", err)
 		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return fail(err)
 	}
 	people := a.Stdout
 	if f.json == "-" {
@@ -44,14 +50,14 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		Kind: diagnose.Kind, Schema: diagnose.Schema, Version: buildVersion(),
 		Command: append([]string{"lab"}, a.args...), Machine: machine.This(), Started: time.Now(),
 	}
-	d.Evidence, err = collect(ctx, w, &f, self, newLoadProgress(a.Stderr))
+	d.Evidence, err = collect(ctx, target, &f, newLoadProgress(a.Stderr))
 	if !useful(&d.Evidence) {
 		if ctx.Err() != nil {
 			return &exitError{ExitUnusable, errors.New("diagnose: interrupted before any tool had seen something")}
 		}
 		return fail(fmt.Errorf("diagnose: %w", plainly(err)))
 	}
-	d.Findings = diagnose.Diagnose(&d.Evidence)
+	d.Findings, d.Open = diagnose.Diagnose(&d.Evidence)
 	tableErr := printed(people, report.Diagnosis(d)...)
 	interrupted := ctx.Err() != nil
 	if interrupted {
@@ -84,25 +90,17 @@ func (e plainError) Unwrap() error { return e.error }
 
 func plainly(err error) error { return plainError{err} }
 
-// collect takes the evidence of the workload or, when that is nil, of the
-// server.
-func collect(ctx context.Context, w *evidence.Workload, f *diagnoseFlags, self string, progress *loadProgress) (evidence.Evidence, error) {
+// collect takes the evidence of the target.
+func collect(ctx context.Context, t evidence.Target, f *diagnoseFlags, progress *loadProgress) (evidence.Evidence, error) {
 	used, all := 0, len(f.tools)
 	if all == 0 {
 		all = len(evidence.Tools())
 	}
-	o := evidence.Options{
-		Self: self, Each: f.time, Seed: f.seed, Tools: f.tools, PID: f.pid,
-		Progress: func(tool string) {
-			used++
-			progress.show(fmt.Sprintf("%d/%d %s", used, all, tool))
-		},
-	}
 	defer progress.clear()
-	if w == nil {
-		return evidence.FromURL(ctx, f.url, o)
-	}
-	return evidence.Collect(ctx, *w, o)
+	return evidence.Gather(ctx, t, evidence.Options{Each: f.time, Tools: f.tools, Progress: func(tool string) {
+		used++
+		progress.show(fmt.Sprintf("%d/%d %s", used, all, tool))
+	}})
 }
 
 // useful reports whether any tool saw something.
@@ -146,13 +144,16 @@ func (a App) saveDiagnosis(path string, d *diagnose.Diagnosis) error {
 	return nil
 }
 
-// listVariants prints the scenarios with their variants, in two columns.
-func (a App) listVariants() error {
-	longest := 0
+// listTargets prints the faulty programs, and the scenarios with their variants, in two columns.
+func (a App) listTargets() error {
+	longest := len("planted/slice-per-packet")
 	for _, s := range a.Scenarios {
 		longest = max(longest, len(s.Name))
 	}
 	var b strings.Builder
+	for _, p := range planted.All() {
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, "planted/"+p.Name, p.Fault)
+	}
 	for _, s := range a.Scenarios {
 		var names []string
 		for _, v := range s.Variants {

@@ -31,20 +31,20 @@ func loadDiagnosis(t *testing.T, p *program, name string) *diagnose.Diagnosis {
 }
 
 func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
-	p, exit := run(t, "diagnose", "faster", "--time", "200ms", "--tools", "trace,cpu", "--json", "d.json")
+	p, exit := run(t, "diagnose", "faster", "--time", "300ms", "--tools", "trace,cpu", "--json", "d.json")
 	stdout, stderr := p.stdout.String(), p.stderr.String()
 	if exit != 0 {
 		t.Fatalf("exit code %d: %s", exit, stderr)
 	}
-	if !strings.HasPrefix(stdout, "faster plain\nlooked at for ") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
-		!strings.Contains(stdout, "cost  tool") || strings.Contains(stdout, "\x1b") {
+	if !strings.HasPrefix(stdout, "faster plain\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
+		!strings.Contains(stdout, "cost  tool") || !strings.Contains(stdout, "undecided") || strings.Contains(stdout, "nothing stands out") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("%s", stdout)
 	}
 	if stderr != "1/2 pprof cpu\n2/2 trace\n" {
 		t.Errorf("progress: %q", stderr)
 	}
 	d := loadDiagnosis(t, p, "d.json")
-	if d.Evidence.CPU == nil || d.Evidence.Trace == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose faster" || d.Started.IsZero() {
+	if d.Evidence.CPU == nil || d.Evidence.Waits == nil || len(d.Findings) < 2 || len(d.Open) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose faster" || d.Started.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	seen := d.Evidence.CPU != nil && slices.ContainsFunc(d.Evidence.CPU.Stacks, func(s evidence.Stack) bool {
@@ -55,6 +55,31 @@ func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
 	}
 	if got := files(t, p.dir); !slices.Equal(got, []string{"d.json"}) {
 		t.Errorf("files %v", got)
+	}
+}
+
+func TestDiagnoseOfACommand(t *testing.T) {
+	p, exit := run(t, "diagnose", "--time", "200ms", "--tools", "proc,strace", "--", "sleep", "60")
+	if stdout := p.stdout.String(); exit != 0 || !strings.HasPrefix(stdout, "sleep 60\n") || !strings.Contains(stdout, "nothing  no system call ended") && !strings.Contains(stdout, "nothing") {
+		t.Errorf("exit code %d: %s%s", exit, stdout, p.stderr.String())
+	}
+}
+
+func TestDiagnoseOfFiles(t *testing.T) {
+	recorded := func(name string) string {
+		path, err := filepath.Abs(filepath.Join("../diagnose/evidence/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p, exit := run(t, "diagnose", recorded("cpu.pprof"), recorded("locked-sleep.trace"))
+	stdout := p.stdout.String()
+	if exit != 0 || !strings.Contains(stdout, "lock-over-io") || !strings.Contains(stdout, "strace") || !strings.Contains(stdout, "there is no file of it") {
+		t.Errorf("exit code %d: %s%s", exit, stdout, p.stderr.String())
+	}
+	if p, exit := run(t, "diagnose", recorded("cpu.pprof"), recorded("cpu.pprof")); exit != ExitFailure {
+		t.Errorf("the same file twice: exit code %d: %s", exit, p.stdout.String())
 	}
 }
 
@@ -71,14 +96,14 @@ func TestDiagnoseJSONOnStandardOutput(t *testing.T) {
 
 func TestDiagnoseLists(t *testing.T) {
 	p, exit := run(t, "diagnose", "--list")
-	if exit != 0 || !strings.Contains(p.stdout.String(), "fast/one            plain, other\n") || p.stderr.Len() > 0 {
+	if exit != 0 || !strings.Contains(p.stdout.String(), "fast/one                  plain, other\n") || !strings.Contains(p.stdout.String(), "planted/lock-convoy       an HTTP") || p.stderr.Len() > 0 {
 		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
 	}
 }
 
 func TestDiagnoseSaysWhyAWorkloadFailed(t *testing.T) {
-	p, exit := run(t, "diagnose", "broken/error", "--variant", "other", "--tools", "cpu,trace", "--json", "d.json")
-	if exit != ExitFailure || p.stdout.Len() > 0 || !strings.Contains(p.stderr.String(), "lab: diagnose: no tool could be used") || !strings.Contains(p.stderr.String(), "the wire broke") {
+	p, exit := run(t, "diagnose", "broken/error/other", "--tools", "cpu,goroutines", "--json", "d.json")
+	if exit != ExitFailure || p.stdout.Len() > 0 || !strings.Contains(p.stderr.String(), "the wire broke") {
 		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
 	}
 	if got := files(t, p.dir); len(got) != 0 {
@@ -109,7 +134,7 @@ func TestDiagnoseLooksAtAServer(t *testing.T) {
 	defer func() { close(stop); <-gone }()
 	p, exit := run(t, "diagnose", "--url", server.URL, "--time", "1s", "--tools", "cpu,strace")
 	stdout := p.stdout.String()
-	if exit != 0 || !strings.HasPrefix(stdout, server.URL) || !strings.Contains(stdout, "strace is missing") || !strings.Contains(stdout, "again with --json") {
+	if exit != 0 || !strings.HasPrefix(stdout, server.URL) || !strings.Contains(stdout, "strace missing: needs the process (--pid)") || !strings.Contains(stdout, "again with --json") {
 		t.Errorf("exit code %d, %s, %s", exit, stdout, p.stderr.String())
 	}
 }
@@ -130,7 +155,7 @@ func TestAnInterruptedDiagnosisShowsWhatWasSeen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent an interrupt here")
 	}
-	p := newProgram(t, "diagnose", "faster", "--time", "100ms", "--tools", "cpu,allocs,trace,scaling", "--json", "d.json")
+	p := newProgram(t, "diagnose", "faster", "--time", "100ms", "--tools", "proc,strace,sharing,trace", "--json", "d.json")
 	p.Cmd.Stderr = nil
 	pipe, err := p.StderrPipe()
 	if err != nil {
@@ -152,7 +177,7 @@ func TestAnInterruptedDiagnosisShowsWhatWasSeen(t *testing.T) {
 	if exit != ExitUnusable || !strings.Contains(p.stdout.String(), "cost  tool") || !strings.Contains(p.stdout.String(), "interrupted") {
 		t.Errorf("exit code %d, %s", exit, p.stdout.String())
 	}
-	if d := loadDiagnosis(t, p, "d.json"); d.Evidence.CPU == nil || d.Evidence.Tools[0].State != evidence.OK {
+	if d := loadDiagnosis(t, p, "d.json"); len(d.Evidence.Tools) == 0 || d.Evidence.Tools[0].State != evidence.OK {
 		t.Errorf("%+v", d.Evidence.Tools)
 	}
 }

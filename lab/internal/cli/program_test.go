@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/planted"
 )
 
 // asProgram makes this test binary behave as the program, with synthetic
@@ -35,7 +36,8 @@ func TestMain(m *testing.M) {
 			"fail":       func([]string) error { return errors.New("two\nlines") },
 			"load-floor": calibrate.Children()["load-floor"],
 
-			"diagnose-workload": evidence.Children(synthetic())["diagnose-workload"],
+			evidence.ScenarioChild: evidence.Children(synthetic())[evidence.ScenarioChild],
+			planted.ChildName:      planted.Children()[planted.ChildName],
 		},
 		Stdout: os.Stdout, Stderr: os.Stderr,
 	}

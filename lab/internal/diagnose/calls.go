@@ -7,25 +7,26 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 )
 
+// oneOf matches whole names.
+func oneOf(names ...string) matcher {
+	return func(fn string) bool { return slices.Contains(names, fn) }
+}
+
 // System calls that move bytes, by Linux's names.
 var (
 	readCalls  = oneOf("read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg")
 	writeCalls = oneOf("write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg")
 )
 
-// wakeSize is the length of what Go's poller writes to an eventfd to wake itself
-// up, and reads again: no bytes of the workload.
-const wakeSize = 8
-
 // A moved is what strace saw of the calls of one direction together.
 type moved struct {
-	count    int64 // calls that moved something
-	failed   int64 // EAGAIN, mostly
-	under512 int64
-	full     int64 // moved as much as was asked for
-	bytes    int64
-	sizes    map[int64]int64 // calls by what they moved
-	asked    map[int64]int64 // calls by what was asked for
+	count  int64 // calls that moved something
+	failed int64 // EAGAIN, mostly
+	again  int64 // moved under 512 bytes, right after another in the same direction
+	full   int64 // moved as much as was asked for
+	bytes  int64
+	sizes  map[int64]int64 // calls by what they moved
+	asked  map[int64]int64 // calls by what was asked for
 }
 
 func movedBy(c *evidence.Calls, kind matcher) moved {
@@ -36,7 +37,7 @@ func movedBy(c *evidence.Calls, kind matcher) moved {
 		}
 		m.count += call.Count - call.Errors
 		m.failed += call.Errors
-		m.under512 += call.Under512
+		m.again += call.Again
 		m.full += call.Full
 		m.bytes += call.Bytes
 		for _, size := range call.Sizes {
@@ -51,18 +52,6 @@ func movedBy(c *evidence.Calls, kind matcher) moved {
 		}
 	}
 	return m
-}
-
-// less takes calls of one size away that came in both directions as often.
-func (m *moved) less(other *moved, size int64) {
-	n := min(m.sizes[size], other.sizes[size])
-	for _, x := range []*moved{m, other} {
-		x.sizes[size] -= n
-		x.count -= n
-		x.under512 -= n
-		x.full = max(0, x.full-n)
-		x.bytes -= n * size
-	}
 }
 
 // part is n of the calls that moved something.
@@ -120,8 +109,8 @@ func most(sizes map[int64]int64) int64 {
 	return largest
 }
 
-// again is how many calls found nothing to do for each that did.
-func (m *moved) again() float64 {
+// empty is how many calls found nothing to do for each that did.
+func (m *moved) empty() float64 {
 	if m.count <= 0 {
 		return 0
 	}

@@ -2,44 +2,68 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// Significant is the score from which on a finding is thought to be worth
-// mending before anything else. Workloads without a known fault stay below it.
-const Significant = 0.2
-
-// faint is the score below which a rule keeps silent.
-const faint = 0.03
+const (
+	// Significant is the score from which on a finding is thought to be worth
+	// mending before anything else. Programs without a known fault stay below it.
+	Significant = 0.2
+	// hint is the highest score of a rule that rests on signs with innocent causes.
+	hint = Significant - 0.01
+	// faint is the score below which a rule keeps silent.
+	faint = 0.03
+)
 
 // A rule knows one fault.
 type rule struct {
 	name string
-	// look returns what it found, without Rule; nothing was found when Score is 0.
-	look func(*sight) Finding
+	// needs are the tools it goes by: of each group one must have seen something.
+	needs [][]string
+	// costs says that the fault takes processor time, so that a program that uses little
+	// cannot have it, whatever was not seen.
+	costs bool
+	// of are the programs that can have the fault: "", all; "go".
+	of string
+	// look returns what it found, without Rule; nothing was found when Score is 0. What is open is
+	// why it could not be decided.
+	look func(*facts) (f Finding, open string)
 }
+
+// What rules go by.
+var (
+	byCPU     = []string{evidence.ToolCPU, evidence.ToolPerfRecord}
+	byCalls   = []string{evidence.ToolStrace}
+	byWaits   = []string{evidence.ToolGoroutines, evidence.ToolTrace, evidence.ToolLocks, evidence.ToolStrace}
+	bySharing = []string{evidence.ToolSharing}
+	byGo      = []string{evidence.ToolGoroutines, evidence.ToolTrace}
+)
 
 // rules are all rules. Of two with one score the earlier stands first, so that
 // causes come before what follows from them.
 var rules = []rule{
-	{"flush-per-write", flushPerWrite},
-	{"lock-over-io", lockOverIO},
-	{"shared-line", sharedLine},
-	{"small-writes", smallWrites},
-	{"small-buffer", smallBuffer},
-	{"allocations", allocations},
-	{"small-reads", smallReads},
-	{"lock-contention", lockContention},
-	{"fsync", syncedFiles},
-	{"empty-polls", emptyPolls},
-	{"gc", collections},
-	{"sleeping", sleeping},
-	{"switches", switches},
-	{"syscalls", manyCalls},
-	{"run-queue", runQueue},
+	{"flush-per-write", [][]string{byCPU}, true, "", flushPerWrite},
+	{"lock-over-io", [][]string{byWaits}, false, "", lockOverIO},
+	{"shared-line", [][]string{byCPU, bySharing}, true, "", sharedLine},
+	{"small-writes", [][]string{byCPU, byCalls}, true, "", smallWrites},
+	{"small-buffer", [][]string{byCPU, byCalls}, true, "", smallBuffer},
+	{"small-reads", [][]string{byCPU, byCalls}, true, "", smallReads},
+	{"fsync", [][]string{byCalls}, false, "", fsyncPerRecord},
+	{"empty-polls", [][]string{byCPU, byCalls}, true, "", emptyPolls},
+	{"busy-spin", [][]string{byCPU}, true, "", busySpin},
+	{"allocations", [][]string{byCPU}, true, "", allocations},
+	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
+	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
+	{"gc", [][]string{byCPU}, true, "go", collections},
+	{"sleeping", [][]string{byGo}, false, "go", sleeping},
+	{"switches", [][]string{byCPU}, true, "go", switches},
+	{"syscalls", [][]string{byCPU}, true, "", manyCalls},
 }
 
 // Rules returns the names of all rules. The slice is the caller's own.
@@ -51,22 +75,65 @@ func Rules() []string {
 	return names
 }
 
-// Diagnose ranks what the evidence says, what costs most first. It returns at
-// least a line for each tool that saw something.
-func Diagnose(e *evidence.Evidence) []Finding {
-	s := newSight(e)
-	findings := []Finding{}
+// Diagnose ranks what the evidence says, what costs most first, and lists the rules that could not be
+// decided. There is at least a line for each tool that saw something.
+func Diagnose(e *evidence.Evidence) (findings []Finding, open []Open) {
+	f := newFacts(e)
+	findings, open = []Finding{}, []Open{}
 	for _, r := range rules {
-		f := r.look(s)
-		if !(f.Score >= faint) || math.IsInf(f.Score, 0) { // not a number is no score
+		if r.of == "go" && !f.goProgram && f.known() {
 			continue
 		}
-		f.Rule = r.name
-		f.Score, f.Share = min(f.Score, 1), min(max(f.Share, 0), 1)
-		findings = append(findings, f)
+		if why := r.lacks(f); why != "" {
+			open = append(open, Open{r.name, why})
+			continue
+		}
+		found, why := r.look(f)
+		if why != "" {
+			open = append(open, Open{r.name, why})
+			continue
+		}
+		if !(found.Score >= faint) || math.IsInf(found.Score, 0) { // not a number is no score
+			continue
+		}
+		found.Rule = r.name
+		found.Score, found.Share = min(found.Score, 1), min(max(found.Share, 0), 1)
+		findings = append(findings, found)
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(b.Score, a.Score) })
-	return append(findings, s.plain()...)
+	return append(findings, f.plain()...), open
+}
+
+// known reports whether the language of the program is known: from its file.
+func (f *facts) known() bool { return f.Saw(evidence.ToolProc) || f.goProgram }
+
+// lacks says why a rule cannot be decided for want of evidence; empty when it can.
+func (r *rule) lacks(f *facts) string {
+	idle := f.Took > 0 && f.busy < Significant
+	if r.costs && idle {
+		return ""
+	}
+	for _, group := range r.needs {
+		if f.goProgram && slices.Contains(group, evidence.ToolLocks) {
+			group = group[:len(group)-1] // strace does not see goroutines
+		}
+		if !slices.ContainsFunc(group, f.Saw) {
+			var why []string
+			for _, tool := range group {
+				if text := f.Why(tool); !strings.HasSuffix(text, "was not used") && tool != evidence.ToolLocks {
+					why = append(why, text)
+				}
+			}
+			if len(why) == 0 {
+				why = append(why, strings.Join(group, " or ")+" was not used")
+			}
+			return strings.Join(why, "; ")
+		}
+		if slices.Contains(group, evidence.ToolCPU) && f.samples() < fewSamples && !idle {
+			return fmt.Sprintf("only %s samples of its processor time: look for longer (--time)", units.Count(f.samples()))
+		}
+	}
+	return ""
 }
 
 // First returns the finding that is worth mending first, if there is one.

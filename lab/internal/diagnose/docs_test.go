@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/planted"
 )
 
 func TestThePageNamesEveryRuleAndTool(t *testing.T) {
@@ -18,9 +19,35 @@ func TestThePageNamesEveryRuleAndTool(t *testing.T) {
 			t.Errorf("the page does not name %s", name)
 		}
 	}
-	for _, c := range faults {
-		if !strings.Contains(string(text), "`planted/"+c.name+"`") {
-			t.Errorf("the page does not name planted/%s", c.name)
+}
+
+func TestEveryFaultyProgramIsTested(t *testing.T) {
+	for i, p := range planted.All() {
+		if i >= len(faults) || faults[i].name != p.Name {
+			t.Errorf("planted/%s is not among the faults that have to be named", p.Name)
+		}
+	}
+}
+
+// TestRulesKnowNothingOfThePrograms searches the rules for the names that the programs with a fault
+// declare.
+func TestRulesKnowNothingOfThePrograms(t *testing.T) {
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range faults {
+			if strings.Contains(string(text), c.place) || strings.Contains(string(text), "/planted") {
+				t.Errorf("%s knows %s", file.Name(), c.place)
+			}
 		}
 	}
 }

@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 )
@@ -10,14 +9,8 @@ import (
 // A matcher reports by its full name whether a function is of a kind.
 type matcher func(fn string) bool
 
-// oneOf matches whole names.
-func oneOf(names ...string) matcher {
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
-	}
-	return func(fn string) bool { return set[fn] }
-}
+// matching matches names by a regular expression.
+func matching(expr string) matcher { return regexp.MustCompile(expr).MatchString }
 
 // either matches what any of them does.
 func either(list ...matcher) matcher {
@@ -31,53 +24,42 @@ func either(list ...matcher) matcher {
 	}
 }
 
-// matching matches names by a regular expression.
-func matching(expr string) matcher { return regexp.MustCompile(expr).MatchString }
-
-// The kinds of function that rules ask for. A call that moves bytes is counted
+// The kinds of function that rules ask for, by the names of Go's functions, of the C
+// library's, and of the Linux kernel's. A call that moves bytes is counted
 // from where package net or os enters the poller's layer: what is above it is
 // paid for each call too.
 var (
-	isWrite = either(
-		oneOf("internal/poll.(*FD).Write", "internal/poll.(*FD).Writev", "internal/poll.(*FD).Pwrite",
-			"internal/poll.(*FD).WriteTo", "internal/poll.(*FD).WriteMsg", "internal/poll.(*FD).WriteToInet4", "internal/poll.(*FD).WriteToInet6",
-			"syscall.Write", "syscall.write", "syscall.Pwrite", "syscall.Sendto", "syscall.sendto", "syscall.sendmsg", "syscall.SendmsgN"),
-		matching(`^golang\.org/x/sys/unix\.(Write|Writev|Pwrite|Send|Sendto|Sendmsg|SendmsgN|SendmsgBuffers)$`),
-		matching(`^(__x64_sys|__arm64_sys|ksys|do)_(write|writev|sendto|sendmsg|pwrite64)$`))
-	isRead = either(
-		oneOf("internal/poll.(*FD).Read", "internal/poll.(*FD).Pread", "internal/poll.(*FD).ReadFrom", "internal/poll.(*FD).ReadMsg",
-			"internal/poll.(*FD).ReadFromInet4", "internal/poll.(*FD).ReadFromInet6", "internal/poll.(*FD).RawRead",
-			"syscall.Read", "syscall.read", "syscall.Pread", "syscall.Recvfrom", "syscall.recvfrom", "syscall.recvmsg"),
-		matching(`^golang\.org/x/sys/unix\.(Read|Readv|Pread|Recvfrom|Recvmsg|RecvmsgBuffers)$`),
-		matching(`^(__x64_sys|__arm64_sys|ksys|do)_(read|readv|recvfrom|recvmsg|pread64)$`))
-	isFileSync = either(
-		oneOf("internal/poll.(*FD).Fsync", "syscall.Fsync", "syscall.Fdatasync", "os.(*File).Sync"),
-		matching(`^golang\.org/x/sys/unix\.(Fsync|Fdatasync|Msync|SyncFileRange)$`))
-	isSyscall = either(
-		oneOf("syscall.Syscall", "syscall.Syscall6", "syscall.RawSyscall", "syscall.RawSyscall6", "syscall.rawSyscallNoError",
-			"internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6", "runtime/internal/syscall.Syscall6",
-			"runtime.futex", "runtime.epollwait", "runtime.netpoll", "runtime.write1", "runtime.madvise"),
-		matching(`^internal/runtime/syscall\b`))
+	isWrite = matching(`^internal/poll\.\(\*FD\)\.(Write|Writev|Pwrite|WriteTo|WriteMsg|WriteToInet[46])$` +
+		`|^syscall\.(Write|write|Pwrite|Sendto|sendto|sendmsg|SendmsgN)$` +
+		`|^golang\.org/x/sys/unix\.(Write|Writev|Pwrite|Send|Sendto|Sendmsg|SendmsgN|SendmsgBuffers)$` +
+		`|^(__x64_sys|__arm64_sys|ksys|do|__sys|___sys)_(write|writev|sendto|sendmsg|pwrite64)$|^(__GI_+(libc_)?|__libc_)?(write|send|sendto|pwrite64)$`)
+	isRead = matching(`^internal/poll\.\(\*FD\)\.(Read|Pread|ReadFrom|ReadMsg|ReadFromInet[46]|RawRead)$` +
+		`|^syscall\.(Read|read|Pread|Recvfrom|recvfrom|recvmsg)$` +
+		`|^golang\.org/x/sys/unix\.(Read|Readv|Pread|Recvfrom|Recvmsg|RecvmsgBuffers)$` +
+		`|^(__x64_sys|__arm64_sys|ksys|do|__sys|___sys)_(read|readv|recvfrom|recvmsg|pread64)$|^(__GI_+(libc_)?|__libc_)?(read|recv|recvfrom|pread64)$`)
+	isFileSync = matching(`^internal/poll\.\(\*FD\)\.Fsync$|^syscall\.(Fsync|Fdatasync)$|^os\.\(\*File\)\.Sync$` +
+		`|^golang\.org/x/sys/unix\.(Fsync|Fdatasync|Msync|SyncFileRange)$|^(__x64_sys_|__arm64_sys_|do_)?(fsync|fdatasync|msync)$`)
+	isSyscall = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
+		`|^runtime\.(futex|epollwait|netpoll|write1|madvise)$|^(do_syscall_64|entry_SYSCALL_64_after_hwframe|invoke_syscall|el0_svc)$`)
 	isFlush  = matching(`(?i)(^|[/.])(compress|[a-z]*flate|[a-z]*zip|zlib|zstd|s2|snappy|lz4|brotli|lzw|xz)[/.](.*[./])?(\(\*?\w+\)\.)?(sync)?flush$`)
-	isMalloc = either(
-		oneOf("runtime.mallocgc", "runtime.newobject", "runtime.makeslice", "runtime.growslice", "runtime.makeslicecopy", "runtime.rawbyteslice",
-			"runtime.rawstring", "runtime.slicebytetostring", "runtime.stringtoslicebyte", "runtime.concatstrings"),
-		matching(`^runtime\.mallocgc`))
-	isGC = oneOf("runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.gcAssistAlloc1", "runtime.gcDrain", "runtime.gcDrainN",
-		"runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.wbBufFlush",
-		"runtime.gcWriteBarrier", "runtime.sweepone", "runtime.markroot", "runtime.scanobject")
+	isMalloc = matching(`^runtime\.(mallocgc\w*|newobject|makeslice|growslice|makeslicecopy|rawbyteslice|rawstring|slicebytetostring|stringtoslicebyte|concatstrings)$` +
+		`|^(__GI_+|__libc_|_int_)?(malloc|calloc|realloc|memalign)$|^malloc_consolidate$|^operator new|^(je|tc|mi)_(malloc|calloc|realloc)`)
+	isFree = matching(`^(__GI_+|__libc_|_int_)?c?free$|^free_consolidate$|^operator delete|^(je|tc|mi)_free`)
+	isGC   = matching(`^runtime\.(gcBgMarkWorker|gcAssistAlloc1?|gcDrainN?|bgsweep|bgscavenge|gcStart|gcMarkDone|gcMarkTermination|wbBufFlush|gcWriteBarrier|sweepone|markroot|scanobject)$`)
 	// The collector also marks on idle processors, which takes no time from other
 	// goroutines.
-	isIdleGC    = oneOf("runtime.gcDrainMarkWorkerIdle")
-	isScheduler = oneOf("runtime.schedule", "runtime.findRunnable", "runtime.park_m", "runtime.mcall", "runtime.goready", "runtime.ready",
-		"runtime.wakep", "runtime.startm", "runtime.stopm", "runtime.notewakeup", "runtime.notesleep", "runtime.goschedImpl",
-		"runtime.netpollready", "runtime.netpollgoready", "runtime.injectglist")
-	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.`)
-	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
+	isIdleGC    = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
+	isScheduler = matching(`^runtime\.(schedule|findRunnable|park_m|mcall|goready|ready|wakep|startm|stopm|notewakeup|notesleep|goschedImpl|netpollready|netpollgoready|injectglist)$`)
+	isLocking   = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait`)
+	isAtomic    = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
+	// What a loop calls that asks again and again instead of waiting.
+	isAsking = matching(`^runtime\.(Gosched|goschedImpl|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	// What a compressor of the deflate family does once for each block, whatever the
+	// block's length: building and writing its tables.
+	isBlockWork = matching(`flate\.\(\*(huffmanEncoder\)\.(generate|bitCounts|assignEncodingAndSize)|huffmanBitWriter\)\.(indexTokens|generateCodegen|writeDynamicHeader|writeStoredHeader|writeFixedHeader|dynamicSize|fixedSize|flush)|byLiteral|byFreq)`)
+	// It moves bytes from a file to a socket within the kernel.
+	isSendFile = matching(`^(internal/poll|net|syscall)\.(SendFile|sendFile|Sendfile|sendfile)\b`)
 )
-
-// isSendFile moves bytes from a file to a socket within the kernel.
-var isSendFile = matching(`^(internal/poll|net|syscall)\.(SendFile|sendFile|Sendfile|sendfile)\b`)
 
 // through returns whether a stack passes a function of that kind. Package net
 // reaches sendfile through RawRead of the file that is sent, which reads nothing.
@@ -95,72 +77,7 @@ func through(frames []evidence.Frame, kind matcher) bool {
 	return false
 }
 
-// own returns the innermost frame of a stack outside the standard library and
-// golang.org/x: the code that the user can change. If there is none, it
-// returns the innermost frame.
-func own(frames []evidence.Frame) (f evidence.Frame, ok bool) {
-	for _, f := range frames {
-		if isOwn(f.Func) {
-			return f, true
-		}
-	}
-	if len(frames) > 0 {
-		return frames[0], false
-	}
-	return evidence.Frame{}, false
-}
-
-// isOwn reports by the path of its package whether a function is of the program or of a
-// library outside the standard one: the path begins with main, or with an element that has
-// a dot, such as a host name, but not with golang.org/x/. Names without a package
-// belong to the kernel or to assembly code.
-func isOwn(fn string) bool {
-	pkg := packageOf(fn)
-	first, _, _ := strings.Cut(pkg, "/")
-	switch {
-	case pkg == "" || strings.HasPrefix(pkg, "golang.org/x/"):
-		return false
-	case first == "main" || strings.Contains(first, "."):
-		return true
-	}
-	return false
-}
-
-// packageOf returns the path of a function's package: up to the first dot
-// behind the last slash. In a symbol, dots of the last element of a path are written %2e.
-func packageOf(fn string) string {
-	slash := strings.LastIndexByte(beforeTypes(fn), '/') + 1
-	dot := strings.IndexByte(fn[slash:], '.')
-	if dot < 0 {
-		return ""
-	}
-	return fn[:slash+dot]
-}
-
-// beforeTypes cuts type arguments off, which have paths of their own.
-func beforeTypes(fn string) string {
-	if i := strings.IndexByte(fn, '['); i > 0 {
-		return fn[:i]
-	}
-	return fn
-}
-
-// short is a function's name with the last element of its package's path only.
-func short(fn string) string {
-	head := beforeTypes(fn)
-	return head[strings.LastIndexByte(head, '/')+1:]
-}
-
-// spawner matches what stands at the outer end of stacks of goroutines that
-// have nothing else in common.
-var spawner = matching(`^(runtime|sync|testing|golang\.org/x/sync/errgroup)\.`)
-
-// root returns the function that a goroutine was started with.
-func root(frames []evidence.Frame) string {
-	for i := len(frames) - 1; i >= 0; i-- {
-		if !spawner(frames[i].Func) {
-			return frames[i].Func
-		}
-	}
-	return ""
+// passing picks stacks that pass a function of that kind.
+func passing(kind matcher) func([]evidence.Frame) bool {
+	return func(frames []evidence.Frame) bool { return through(frames, kind) }
 }

@@ -10,10 +10,10 @@ import (
 // Kind and Schema are what the JSON of a Diagnosis begins with.
 const (
 	Kind   = "diagnosis"
-	Schema = 1
+	Schema = 2
 )
 
-// A Diagnosis is what was seen of a workload and what it means.
+// A Diagnosis is what was seen of a program and what it means.
 type Diagnosis struct {
 	Kind     string            `json:"kind"`
 	Schema   int               `json:"schema"`
@@ -22,6 +22,7 @@ type Diagnosis struct {
 	Machine  machine.Machine   `json:"machine"`
 	Started  time.Time         `json:"started"`
 	Findings []Finding         `json:"findings"` // what costs most first
+	Open     []Open            `json:"open"`
 	Evidence evidence.Evidence `json:"evidence"`
 }
 
@@ -34,4 +35,30 @@ type Finding struct {
 	Clue  string  `json:"clue"`  // in words
 	Try   string  `json:"try,omitempty"`
 	Score float64 `json:"score"` // what the order rests on: the part of the time that it is thought to cost, 0..1
+}
+
+// Open is a rule that could not be decided.
+type Open struct {
+	Rule string `json:"rule"`
+	Why  string `json:"why"`
+}
+
+// Verdict is the answer of a diagnosis as a code.
+type Verdict string
+
+const (
+	Found     Verdict = "found"     // the first finding is worth mending
+	Clean     Verdict = "clean"     // every rule was decided, and none found a fault
+	Undecided Verdict = "undecided" // none found a fault, but some could not be decided
+)
+
+// Verdict says what the diagnosis comes to.
+func (d *Diagnosis) Verdict() Verdict {
+	switch _, found := First(d.Findings); {
+	case found:
+		return Found
+	case len(d.Open) > 0:
+		return Undecided
+	}
+	return Clean
 }

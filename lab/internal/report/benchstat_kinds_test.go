@@ -34,7 +34,7 @@ func TestBenchmarkTextOfEveryKind(t *testing.T) {
 		"BenchmarkLoad/protocol=frame/size=128..128/conns=64/depth=4/rate=20000-2\t", " req/s\t", " window-p99-ns\n", " p99.9-ns", " target-cpu-ns/op\n",
 		"# load: INVALID: 12 % of the sends were late",
 		"BenchmarkMatrix/grid=size-conns/layer=aio/size=64-B/connections=16-2\t1\t", "# std 256 B x 1024: INVALID: sends were late",
-		"BenchmarkDiagnosis/workload=planted/small-writes-fault-2\t1000000\t3000 ns/op",
+		"BenchmarkDiagnosis/workload=planted/small-writes-fault-2\t1\t3000000000 ns/op",
 		"BenchmarkFraming/good/variant=next-2\t241000\t",
 	} {
 		if !strings.Contains(b.String(), want) {

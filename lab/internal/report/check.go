@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
@@ -111,11 +110,4 @@ func checkLoad(r *load.Result) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func checkDiagnosis(d *diagnose.Diagnosis) error {
-	if s := d.Evidence.Scaling; s != nil && len(s.Procs) != len(s.OpsPerSec) {
-		return fmt.Errorf("scaling over %d numbers of processors and %d speeds", len(s.Procs), len(s.OpsPerSec))
-	}
-	return nil
 }

@@ -15,21 +15,12 @@ import (
 // mostLines is how many lines a table of evidence has.
 const mostLines = 12
 
-// install says how to get a tool that is missing.
-var install = map[string]string{
-	evidence.ToolStrace:     "on Debian and Ubuntu: apt-get install strace",
-	evidence.ToolPerfStat:   "on Debian: apt-get install linux-perf",
-	evidence.ToolPerfRecord: "on Debian: apt-get install linux-perf",
-}
-
-// Diagnosis is what was seen of a workload, what costs most first.
+// Diagnosis is what was seen of a program, what costs most first, and what could not be decided.
 func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	e := &d.Evidence
 	items := []document.Item{document.Say(e.Workload), document.Note(strings.Join(lookedAt(e), ", "))}
-	for _, tool := range e.Tools {
-		if tool.State != evidence.OK {
-			items = append(items, document.Say(notUsed(tool)))
-		}
+	for _, line := range notUsed(e.Tools) {
+		items = append(items, document.Say(line))
 	}
 	t := &document.Table{Columns: document.Columns("cost", "tool", "share", "top function or event", "rule")}
 	t.Columns[0].Left, t.Columns[1].Left, t.Columns[3].Left, t.Columns[4].Left = false, true, true, true
@@ -53,27 +44,43 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 			items = append(items, document.Note(tool.Name+": "+tool.Note))
 		}
 	}
-	verdict := document.Say(fmt.Sprintf("nothing stands out: no rule sees a cost of %s or more", units.Percent(diagnose.Significant)))
-	if f, ok := diagnose.First(d.Findings); ok {
-		verdict = &document.Para{Mark: "first: " + f.Rule, MarkStyle: document.Bold, Text: fmt.Sprintf("in %s, which may cost %s of the time", f.Top, units.Percent(f.Score))}
+	open, order := map[string][]string{}, []string{}
+	for _, o := range d.Open {
+		if open[o.Why] == nil {
+			order = append(order, o.Why)
+		}
+		open[o.Why] = append(open[o.Why], o.Rule)
 	}
-	return append(items, verdict)
+	for _, why := range order {
+		items = append(items, &document.Para{Mark: "undecided: " + strings.Join(open[why], ", "), MarkStyle: document.Bold, Text: why})
+	}
+	mark, text := diagnosisVerdict(d)
+	return append(items, &document.Para{Mark: mark, MarkStyle: document.Bold, Text: text})
+}
+
+// diagnosisVerdict is the verdict of a diagnosis in words, with what to set off in it.
+func diagnosisVerdict(d *diagnose.Diagnosis) (mark, text string) {
+	switch d.Verdict() {
+	case diagnose.Found:
+		f, _ := diagnose.First(d.Findings)
+		return "first: " + f.Rule, fmt.Sprintf("in %s, which may cost %s of the time", f.Top, units.Percent(f.Score))
+	case diagnose.Undecided:
+		return "undecided", fmt.Sprintf("no fault was found, but %s could not be decided", units.Plural(len(d.Open), "rule"))
+	}
+	return "", fmt.Sprintf("all rules were decided, and none sees a cost of %s or more", units.Percent(diagnose.Significant))
 }
 
 // lookedAt says what was looked at.
 func lookedAt(e *evidence.Evidence) []string {
 	var words []string
+	if e.Go != "" {
+		words = append(words, "built with "+e.Go)
+	}
 	if e.Took > 0 {
 		words = append(words, "looked at for "+units.Time(e.Took))
 	}
-	if e.Ops > 0 {
-		words = append(words, units.Count(e.Ops)+" operations")
-	}
 	if e.Took <= 0 {
 		return words
-	}
-	if e.Bytes > 0 {
-		words = append(words, units.Rate(float64(e.Bytes)/e.Took.Seconds()))
 	}
 	if e.CPUTime > 0 {
 		busy := fmt.Sprintf("%.2f processors busy", e.CPUTime.Seconds()/e.Took.Seconds())
@@ -85,18 +92,25 @@ func lookedAt(e *evidence.Evidence) []string {
 	return words
 }
 
-func notUsed(tool evidence.Tool) string {
-	line := fmt.Sprintf("%s is %s", tool.Name, tool.State)
-	if tool.State == evidence.Failed {
-		line = tool.Name + " failed"
+// notUsed says which tools saw nothing, those with the same reason in one line.
+func notUsed(tools []evidence.Tool) []string {
+	var order []string
+	names := map[string][]string{}
+	for _, tool := range tools {
+		if tool.State != evidence.Missing && tool.State != evidence.Failed {
+			continue
+		}
+		why := strings.TrimSuffix(tool.State+": "+tool.Note, ": ")
+		if names[why] == nil {
+			order = append(order, why)
+		}
+		names[why] = append(names[why], tool.Name)
 	}
-	if tool.Note != "" {
-		line += ": " + tool.Note
+	var lines []string
+	for _, why := range order {
+		lines = append(lines, strings.Join(names[why], ", ")+" "+why)
 	}
-	if advice := install[tool.Name]; tool.State == evidence.Missing && advice != "" && !strings.Contains(tool.Note, "install") {
-		line += "; " + advice
-	}
-	return line
+	return lines
 }
 
 // shortTop takes the directories off a function's name and leaves all else, of
@@ -114,8 +128,7 @@ func diagnosisSection(section *document.Section, d *diagnose.Diagnosis) *documen
 	section.Add(Diagnosis(d)...)
 	section.Add(flames(e, section.ID)...)
 	for _, t := range []*document.Table{
-		callsTable(e.Calls), traceTable(e.Trace), blockedTable("Where goroutines waited", e.Trace, false),
-		blockedTable("Where goroutines were in system calls that blocked", e.Trace, true), perfTable(e.Perf), scalingTable(e.Scaling),
+		callsTable(e.Calls), waitsTable(e.Waits), perfTable(e.Perf),
 	} {
 		if t != nil && len(t.Rows) > 0 {
 			section.Add(t)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/document"
@@ -37,46 +36,25 @@ func callsTable(c *evidence.Calls) *document.Table {
 	return t
 }
 
-func traceTable(tr *evidence.Trace) *document.Table {
-	if tr == nil {
+// waitsTable is what goroutines did, of all moments at which they were looked at.
+func waitsTable(w *evidence.Waits) *document.Table {
+	if w == nil {
 		return nil
 	}
-	t := &document.Table{Caption: "Execution trace", Columns: document.Columns("what", "time", "share")}
-	all := max(0, tr.Running) + max(0, tr.Runnable) + max(0, tr.Waiting) + max(0, tr.Syscall)
-	add := func(name string, d, of time.Duration) {
-		share := "–"
-		if of > 0 {
-			share = units.Percent(float64(max(0, d)) / float64(of))
+	t := &document.Table{Caption: "What goroutines did, on average", Columns: document.Columns("goroutines", "what", "at first", "at last", "holder in I/O", "where")}
+	for _, row := range []struct {
+		mean float64
+		what string
+	}{{w.Running, "running"}, {w.Runnable, "ready, without a processor"}, {w.Syscall, "in system calls"}, {w.Waiting, "waiting"}} {
+		t.Add(fmt.Sprintf("%.1f", row.mean), row.what, "–", "–", "–", "–")
+	}
+	for _, p := range w.Places[:min(len(w.Places), mostLines)] {
+		row := []string{fmt.Sprintf("%.1f", p.Mean), p.Reason, units.Count(int64(p.First)), units.Count(int64(p.Last)), "–", "–"}
+		if p.WhileIO > 0 && evidence.LocksGoroutines(p.Reason) {
+			row[4] = units.Percent(p.WhileIO)
 		}
-		t.Add(name, units.Time(max(0, d)), share)
-	}
-	add("goroutines running", tr.Running, all)
-	add("goroutines ready, without a processor", tr.Runnable, all)
-	add("goroutines waiting", tr.Waiting, all)
-	add("goroutines in system calls", tr.Syscall, all)
-	add(fmt.Sprintf("collecting (%s)", units.Plural(max(0, tr.GCs), "collection")), tr.GC, tr.Took)
-	add("the world stopped", tr.Stopped, tr.Took)
-	add("P50 until a ready goroutine ran", tr.Latency.P50, 0)
-	add("P99 until a ready goroutine ran", tr.Latency.P99, 0)
-	return t
-}
-
-func blockedTable(caption string, tr *evidence.Trace, inCalls bool) *document.Table {
-	if tr == nil {
-		return nil
-	}
-	list := tr.Blocked
-	if inCalls {
-		list = tr.InSyscall
-	}
-	t := &document.Table{Caption: caption, Columns: document.Columns("reason", "time", "times", "while in I/O", "where")}
-	for _, b := range list[:min(len(list), mostLines)] {
-		row := []string{b.Reason, units.Time(max(0, b.Time)), units.Count(b.Count), "–", "–"}
-		if b.WhileIO > 0 && b.Time > 0 {
-			row[3] = units.Percent(float64(b.WhileIO) / float64(b.Time))
-		}
-		if len(b.Frames) > 0 {
-			row[4] = place(b.Frames)
+		if len(p.Frames) > 0 {
+			row[5] = place(p.Frames)
 		}
 		t.Add(row...)
 	}
@@ -109,24 +87,6 @@ func perfTable(p *evidence.Perf) *document.Table {
 	}
 	for _, name := range p.Unsupported[:min(len(p.Unsupported), mostLines)] {
 		t.Add(name, "not on this machine")
-	}
-	return t
-}
-
-func scalingTable(s *evidence.Scaling) *document.Table {
-	if s == nil {
-		return nil
-	}
-	t := &document.Table{Caption: "Scaling", Columns: document.Columns("processors", "operations/s", "to the first", "CPU/operation")}
-	for i, n := range s.Procs {
-		row := []string{fmt.Sprint(n), units.Number(s.OpsPerSec[i]), "–", "–"}
-		if i < len(s.CPUPerOp) {
-			row[3] = units.Nanoseconds(s.CPUPerOp[i])
-		}
-		if s.OpsPerSec[0] > 0 {
-			row[2] = units.Ratio(s.OpsPerSec[i] / s.OpsPerSec[0])
-		}
-		t.Add(row...)
 	}
 	return t
 }

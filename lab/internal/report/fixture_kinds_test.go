@@ -184,21 +184,20 @@ func diagnosisFixture() *diagnose.Diagnosis {
 			{Tool: "trace", Top: "network", Share: 0.78, Clue: "blocked 78 % in reads from the network"},
 		},
 		Evidence: evidence.Evidence{
-			Workload: "planted/small-writes fault", Took: 3 * time.Second, Ops: 1_000_000, Bytes: 64_000_000, CPUTime: 2900 * time.Millisecond,
+			Workload: "planted/small-writes fault", Took: 3 * time.Second, CPUTime: 2900 * time.Millisecond,
 			Tools: []evidence.Tool{{Name: "pprof cpu", State: "ok"}, {Name: "perf stat", State: "missing", Note: "no such program"}},
 			CPU:   cpu, Space: space,
 			Mutex: &evidence.Profile{Unit: "ns", Total: 5e6, Stacks: []evidence.Stack{{Value: 5e6, Frames: frames("sync.(*Mutex).Unlock", "main.main")}}},
-			Trace: &evidence.Trace{
-				Took: 3 * time.Second, Procs: 2, Running: 2 * time.Second, Waiting: 9 * time.Second, Syscall: time.Second, GCs: 4, GC: 30 * time.Millisecond,
-				Blocked: []evidence.Blocking{{Reason: "sync", Time: 2 * time.Second, Count: 40, WhileIO: time.Second, Frames: frames("runtime.gopark", "sync.(*Mutex).Lock", own+"x.locked")}},
-				Latency: evidence.Latency{Count: 100, P50: 10 * time.Microsecond, P99: time.Millisecond, Max: 3 * time.Millisecond},
+			Waits: &evidence.Waits{
+				Took: 3 * time.Second, Samples: 300, First: 4, Last: 4, Running: 0.7, Waiting: 3, Syscall: 0.3,
+				Places: []evidence.Place{{Reason: "sync.Mutex.Lock", Mean: 0.7, First: 1, Last: 1, WhileIO: 0.5, Frames: frames("sync.(*Mutex).Lock", "sync.(*Mutex).lockSlow", own+"x.locked")}},
 			},
 			Calls: &evidence.Calls{Took: 3 * time.Second, Total: 1_010_000, ByName: []evidence.Call{
 				{Name: "write", Count: 1_000_000, Time: 2 * time.Second, Bytes: 64_000_000, Under512: 1_000_000, Full: 1_000_000, Sizes: []evidence.Size{{Bytes: 64, Count: 1_000_000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1_000_000}}},
 				{Name: "epoll_pwait", Count: 10_000, Errors: 3, Time: time.Second},
 			}},
 			Perf:    &evidence.Perf{Counters: map[string]float64{"cache-misses": 123456}, Unsupported: []string{"branch-misses"}},
-			Scaling: &evidence.Scaling{Procs: []int{1, 2}, OpsPerSec: []float64{1e6, 8e5}},
+			Sharing: &evidence.Sharing{Samples: 1000, Parallel: 0.5},
 		},
 	}
 }

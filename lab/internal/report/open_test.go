@@ -112,7 +112,6 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		"a time beyond sense":      changed(t, bench, 1e200, "scenarios", 0, "variants", 0, "turns", 0, "figures", "ns/op"),
 		"a negative stack":         changed(t, diagnosis, -4, "evidence", "cpu", "stacks", 0, "value"),
 		"a share beyond sense":     changed(t, diagnosis, -0.1, "findings", 0, "share"),
-		"scaling that is uneven":   changed(t, diagnosis, []int{1}, "evidence", "scaling", "procs"),
 	} {
 		if r, err := Read(bytes.NewReader(text), "x"); !errors.Is(err, ErrSchema) {
 			t.Errorf("%s: %v, %v", name, r, err)
@@ -163,9 +162,9 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 func TestBareResultsAreRendered(t *testing.T) {
 	for _, text := range []string{
 		`{"schema": 1}`, `{"kind": "load", "schema": 1}`, `{"kind": "load", "schema": 1, "valid": true}`,
-		`{"kind": "diagnosis", "schema": 1}`, `{"kind": "load", "schema": 1, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
+		`{"kind": "diagnosis", "schema": 2}`, `{"kind": "load", "schema": 1, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
 		`{"kind": "matrix", "schema": 1, "repeats": 1, "cell_ns": 1000000000, "layers": ["a"], "rows": {"values": [1], "labels": ["1"]}, "columns": {"values": [1], "labels": ["1"]}, "figures": [{"name": "x"}], "noise_of": "x", "cells": [{"runs": [{"round": 1, "place": 1, "valid": true}]}]}`,
-		`{"kind": "diagnosis", "schema": 1, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "trace": {"blocked": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "scaling": {}}}`,
+		`{"kind": "diagnosis", "schema": 2, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "waits": {"places": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "sharing": {}}}`,
 	} {
 		r, err := Read(strings.NewReader(text), "bare.json")
 		if err != nil {

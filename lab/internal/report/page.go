@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -108,10 +107,9 @@ func verdicts(results []*Result) document.Item {
 		case r.Search != nil:
 			verdict.Text, about = FoundText(r.Search), "the highest rate within a limit"
 		default:
-			if verdict.Text = "nothing stands out"; len(r.Diagnosis.Findings) > 0 {
-				if f, ok := diagnose.First(r.Diagnosis.Findings); ok {
-					verdict = document.Cell{Text: "first: " + f.Rule, Style: document.Bold}
-				}
+			mark, text := diagnosisVerdict(r.Diagnosis)
+			if verdict.Text = text; mark != "" {
+				verdict = document.Cell{Text: mark, Style: document.Bold}
 			}
 			about = r.Diagnosis.Evidence.Workload
 		}

@@ -78,10 +78,9 @@ func (r *Result) Groups() []Group {
 	}
 	d := r.Diagnosis
 	e := &d.Evidence
-	n := float64(max(1, e.Ops))
-	g := Group{Item: e.Workload, Bench: "Diagnosis/workload=" + part(e.Workload), N: uint64(n)}
-	g.one("time", "ns/op", Raw, float64(e.Took)/n)
-	g.one("CPU", "cpu-ns/op", Raw, float64(e.CPUTime)/n)
+	g := Group{Item: e.Workload, Bench: "Diagnosis/workload=" + part(e.Workload), N: 1}
+	g.one("time", "ns/op", Raw, float64(e.Took))
+	g.one("CPU", "cpu-ns/op", Raw, float64(e.CPUTime))
 	return []Group{g}
 }
 

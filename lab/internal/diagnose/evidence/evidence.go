@@ -2,20 +2,14 @@ package evidence
 
 import "time"
 
-// Evidence is everything that was seen of one workload.
+// Evidence is everything that was seen of one program.
 type Evidence struct {
-	Workload string        `json:"workload"` // "planted/small-writes fault", or a URL
-	Took     time.Duration `json:"took_ns"`  // of the profiled run
-	Ops      int64         `json:"ops"`      // operations within it; 0 not known
-	Bytes    int64         `json:"bytes"`    // payload bytes within it; 0 not known
-	CPUTime  time.Duration `json:"cpu_ns"`   // the process's, within it; 0 not known
-	// ReadCalls and WriteCalls are what the kernel counted within it (lab/proc), which
-	// disturbs nothing: read(2) and write(2) and their like; 0 not known.
-	ReadCalls  int64 `json:"read_calls,omitempty"`
-	WriteCalls int64 `json:"write_calls,omitempty"`
-	// Queued is how long its threads were ready within it and had no processor, summed up: what
-	// a process lacks on a busy machine. 0 not known.
-	Queued time.Duration `json:"queued_ns,omitempty"`
+	Workload string        `json:"workload"`            // a command, a process, a URL, or files
+	Command  bool          `json:"command,omitempty"`   // it was started here
+	Go       string        `json:"go,omitempty"`        // the version of Go that it is built with; empty for other programs
+	Took     time.Duration `json:"took_ns"`             // that the longest of the tools looked
+	CPUTime  time.Duration `json:"cpu_ns"`              // the program's within Took; 0 not known
+	Queued   time.Duration `json:"queued_ns,omitempty"` // how long its threads were ready and had no processor, in all; 0 not known
 
 	Tools []Tool `json:"tools"`
 
@@ -25,17 +19,41 @@ type Evidence struct {
 	Mutex  *Profile `json:"mutex,omitempty"`  // nanoseconds that others waited, at the unlock
 	Block  *Profile `json:"block,omitempty"`  // nanoseconds waited
 
-	Trace   *Trace   `json:"trace,omitempty"`
+	Waits   *Waits   `json:"waits,omitempty"`
 	Calls   *Calls   `json:"calls,omitempty"`
 	Perf    *Perf    `json:"perf,omitempty"`
-	Scaling *Scaling `json:"scaling,omitempty"`
+	Sharing *Sharing `json:"sharing,omitempty"`
 }
 
 // A Tool is one of the tools, and what became of it.
 type Tool struct {
-	Name  string `json:"name"`  // of Tools(): pprof cpu, pprof allocs, pprof locks, trace, strace, perf stat, perf record, scaling
+	Name  string `json:"name"`  // of Tools()
 	State string `json:"state"` // ok, missing, failed
 	Note  string `json:"note,omitempty"`
+}
+
+// Saw reports whether a tool was used with success.
+func (e *Evidence) Saw(tool string) bool { return e.state(tool).State == OK }
+
+// Why says why a tool saw nothing.
+func (e *Evidence) Why(tool string) string {
+	switch t := e.state(tool); {
+	case t.State == "":
+		return tool + " was not used"
+	case t.Note != "":
+		return tool + " " + t.State + ": " + t.Note
+	default:
+		return tool + " " + t.State
+	}
+}
+
+func (e *Evidence) state(tool string) Tool {
+	for _, t := range e.Tools {
+		if t.Name == tool {
+			return t
+		}
+	}
+	return Tool{}
 }
 
 // A Profile is a set of stacks with their values.
@@ -57,59 +75,47 @@ type Frame struct {
 	Func string `json:"func"`           // with its package's path
 	File string `json:"file,omitempty"` // base name
 	Line int    `json:"line,omitempty"`
+	// Native marks a function of a program in another language than Go, outside the libraries
+	// of the system.
+	Native bool `json:"native,omitempty"`
 }
 
-// A Trace is what the execution trace says. Times of states are summed over
-// goroutines.
-type Trace struct {
+// Waits is what goroutines did at many moments: of a process, from its memory, or
+// replayed from an execution trace. Numbers of goroutines are means over the moments.
+type Waits struct {
 	Took     time.Duration `json:"took_ns"`
-	Procs    int           `json:"procs"`
-	Running  time.Duration `json:"running_ns"` // the runtime's own goroutines are in none of these four
-	Runnable time.Duration `json:"runnable_ns"`
-	Waiting  time.Duration `json:"waiting_ns"`
-	Syscall  time.Duration `json:"syscall_ns"`
-	// Blocked is where goroutines waited, longest first: by reason ("sync", "select", "network", "chan receive", "sleep", ...) and stack.
-	Blocked []Blocking `json:"blocked"`
-	// InSyscall is where goroutines were in system calls that blocked: that lost their
-	// processor to another goroutine meanwhile, or took 20 µs and more.
-	InSyscall []Blocking `json:"in_syscall"`
-	// Latency is how long goroutines that could run waited to do so.
-	Latency Latency       `json:"latency"`
-	GCs     int           `json:"gcs"`
-	GC      time.Duration `json:"gc_ns"`      // while a collection was under way
-	GCWork  time.Duration `json:"gc_work_ns"` // processors' time of background workers and assists
-	GCIdle  time.Duration `json:"gc_idle_ns"` // the part of GCWork on processors that had nothing else to do
-	Stopped time.Duration `json:"stopped_ns"` // the world was
+	Samples  int           `json:"samples"`
+	First    int           `json:"first"` // goroutines at the first moment, the runtime's own left out
+	Last     int           `json:"last"`
+	Running  float64       `json:"running"`
+	Runnable float64       `json:"runnable"` // ready, without a processor
+	Syscall  float64       `json:"syscall"`
+	Waiting  float64       `json:"waiting"`
+	Places   []Place       `json:"places"` // most goroutines first
 }
 
-// Blocking is time spent waiting in one place.
-type Blocking struct {
-	Reason string        `json:"reason"`
-	Time   time.Duration `json:"time_ns"`
-	Count  int64         `json:"count"`
-	Open   int64         `json:"open,omitempty"` // those of Count that had not ended when the trace did
-	Frames []Frame       `json:"frames"`
-	// WhileIO is how much of Time passed while a goroutine that was last seen inside
-	// the same lock (it made the waiter ready in the end) was in I/O or asleep.
-	WhileIO time.Duration `json:"while_io_ns,omitempty"`
-	// Holder is the stack of the goroutine that ended most of the waits.
-	Holder []Frame `json:"holder,omitempty"`
-}
-
-// Latency is a small distribution.
-type Latency struct {
-	Count int64         `json:"count"`
-	P50   time.Duration `json:"p50_ns"`
-	P99   time.Duration `json:"p99_ns"`
-	Max   time.Duration `json:"max_ns"`
+// A Place is where goroutines waited, or were in system calls.
+type Place struct {
+	Reason string  `json:"reason"` // as the runtime calls it: "sync.Mutex.Lock", "IO wait", "chan receive", "syscall", ...
+	Mean   float64 `json:"mean"`   // goroutines
+	First  int     `json:"first"`  // at the first moment
+	Last   int     `json:"last"`
+	Grew   bool    `json:"grew,omitempty"` // there were more and more, and never fewer
+	// WhileIO is in which part of the moments in which goroutines waited here exactly one
+	// other was in I/O or asleep below the same function: the holder of the lock.
+	WhileIO float64 `json:"while_io,omitempty"`
+	Frames  []Frame `json:"frames"`
 }
 
 // Calls are system calls as strace saw them.
 type Calls struct {
 	Took   time.Duration `json:"took_ns"`
 	Total  int64         `json:"total"`
-	Ops    int64         `json:"ops,omitempty"` // of the workload meanwhile, roughly; 0 not known
-	ByName []Call        `json:"by_name"`       // most first
+	ByName []Call        `json:"by_name"` // most first
+	// LockTime is how long threads waited for locks of the C library, and LockIO how long
+	// those threads were in I/O or asleep meanwhile, all added up.
+	LockTime time.Duration `json:"lock_time_ns,omitempty"`
+	LockIO   time.Duration `json:"lock_io_ns,omitempty"`
 }
 
 // A Call is one system call of those that were seen.
@@ -125,6 +131,10 @@ type Call struct {
 	Bytes    int64  `json:"bytes"`
 	Under512 int64  `json:"under_512"` // calls that moved 1..511 bytes
 	Full     int64  `json:"full"`      // calls that moved just as many as were asked for
+	// Again is how many of Under512 followed a call in the same direction on the same file,
+	// with nothing moved the other way in between: not the steps of a dialogue.
+	Again int64 `json:"again,omitempty"`
+	Empty int64 `json:"empty,omitempty"` // calls that asked without waiting whether there is something, and there was not
 }
 
 // A Size is how often a number of bytes came up.
@@ -141,12 +151,12 @@ type Perf struct {
 	Profile     *Profile           `json:"profile,omitempty"` // of perf record, with the kernel's frames
 }
 
-// Scaling is how the workload does with so many processors: what takes longer with
-// two than with one does not share well.
-type Scaling struct {
-	Procs     []int     `json:"procs"`
-	OpsPerSec []float64 `json:"ops_per_second"`
-	// CPUPerOp is the processor time of an operation in nanoseconds: unlike the rate it
-	// hardly changes when others use the machine. It may be empty.
-	CPUPerOp []float64 `json:"cpu_ns_per_op,omitempty"`
+// Sharing is what the addresses say that the program was writing to when it was sampled.
+type Sharing struct {
+	Samples  int     `json:"samples"`  // in the program's own code
+	Parallel float64 `json:"parallel"` // part of them in times in which several threads ran
+	Shared   float64 `json:"shared"`   // part of them at a cache line that several threads used at that time, one of them writing
+	Line     string  `json:"line,omitempty"`
+	Threads  int     `json:"threads,omitempty"`
+	Where    *Frame  `json:"where,omitempty"` // most of those samples
 }

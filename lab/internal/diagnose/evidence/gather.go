@@ -1,52 +1,277 @@
 package evidence
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
-	"github.com/google/pprof/profile"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
-func pprofFile(name string) (*profile.Profile, error) {
-	f, err := os.Open(name)
+// A Target is what is looked at: a process, a command, a server, or files. A server may stand beside a
+// process or command: it is its net/http/pprof.
+type Target struct {
+	Name    string // what Evidence calls it
+	PID     int
+	Command []string // started for the time of looking, again when it has ended
+	URL     string   // host:port, http://host:port/debug/pprof/, or unix:PATH
+	Files   []string
+}
+
+// Options says how evidence is collected.
+type Options struct {
+	Each     time.Duration     // for each tool; 0 is DefaultEach, and more than LongestEach is that
+	Tools    []string          // names from Tools(); empty is all of them
+	Dir      string            // where the temporary directory goes; empty is the system's
+	Progress func(tool string) // called before each tool is used; may be nil
+}
+
+// Times for each tool. The execution trace and strace are shorter: a second, and
+// a second and a half.
+const (
+	DefaultEach = 3 * time.Second
+	LongestEach = time.Minute
+	traceFor    = time.Second
+)
+
+// errUnneeded is said of a tool when another has seen what it would have seen.
+var errUnneeded = errors.New("not needed")
+
+// A gatherer uses the tools.
+type gatherer struct {
+	Target
+	o       Options
+	each    time.Duration
+	dir     string
+	server  *server // nil without
+	mu      sync.Mutex
+	started *started // of Command, while it runs
+	e       Evidence
+}
+
+// Gather looks at the target with the tools. A tool that cannot be used is listed in
+// Evidence.Tools and is no error. It is an error when no tool can be used, or when the target or
+// a tool does not exist. When ctx ends, Gather returns what it has and the error of ctx. In
+// all cases the processes and files that it made are gone when it returns.
+func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
+	g := &gatherer{Target: t, o: o, e: Evidence{Workload: t.Name, Command: len(t.Command) > 0, Tools: []Tool{}}}
+	g.each = min(o.Each, LongestEach)
+	if o.Each <= 0 {
+		g.each = DefaultEach
+	}
+	tools, err := chosen(o.Tools)
 	if err != nil {
-		return nil, err
+		return g.e, err
 	}
-	defer f.Close()
-	return readPprof(f)
-}
-
-// readAsFar makes a note of an error after which there is something to show.
-func readAsFar(some bool, err error) (note string, rest error) {
-	if some && err != nil && !errors.Is(err, errMissing) {
-		return strings.TrimPrefix(err.Error(), "evidence: "), nil
+	if t.URL != "" {
+		if g.server, err = newServer(t.URL); err != nil {
+			return g.e, err
+		}
 	}
-	return "", err
-}
-
-// perf returns what perf has given so far, to add to.
-func (e *Evidence) perf() *Perf {
-	if e.Perf == nil {
-		e.Perf = &Perf{Counters: map[string]float64{}}
+	if err := ctx.Err(); err != nil {
+		return g.e, err
 	}
-	return e.Perf
-}
-
-// counted takes what perf stat has counted.
-func (e *Evidence) counted(p *Perf) {
-	to := e.perf()
-	to.Took, to.Counters, to.Unsupported = p.Took, p.Counters, p.Unsupported
-}
-
-func (e *Evidence) countsCycles() bool {
-	return e.Perf != nil && e.Perf.Counters["cycles"] > 0
-}
-
-// unsupported says in words what perf could not count.
-func unsupported(p *Perf) string {
-	if len(p.Unsupported) == 0 {
-		return ""
+	if len(t.Files) > 0 {
+		return g.e, g.files(tools)
 	}
-	return "this machine does not count " + strings.Join(p.Unsupported, ", ")
+	if g.dir, err = os.MkdirTemp(o.Dir, "sluice-diagnose-"); err != nil {
+		return g.e, fmt.Errorf("evidence: %w", err)
+	}
+	defer os.RemoveAll(g.dir)
+	defer g.stop()
+	if pid, err := g.pid(ctx); err != nil {
+		return g.e, err
+	} else if pid > 0 {
+		g.e.Go = goVersion(fmt.Sprintf("/proc/%d/exe", pid))
+	}
+	// What does not disturb the others looks at the same time, the rest one after the other.
+	quiet := []string{ToolProc, ToolCPU, ToolAllocs, ToolGoroutines, ToolPerfStat, ToolPerfRecord}
+	err = g.use(ctx, slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !slices.Contains(quiet, tool) }))
+	for _, tool := range tools {
+		if tool == ToolLocks || slices.Contains(quiet, tool) || err != nil {
+			continue
+		}
+		err = g.use(ctx, []string{tool})
+	}
+	if err == nil && !slices.ContainsFunc(g.e.Tools, func(t Tool) bool { return t.State == OK }) {
+		err = errors.New("evidence: no tool could be used")
+		if len(g.e.Tools) > 0 {
+			err = fmt.Errorf("%w: %s: %s", err, g.e.Tools[0].Name, g.e.Tools[0].Note)
+		}
+	}
+	return g.e, err
+}
+
+// files reads what was recorded earlier.
+func (g *gatherer) files(tools []string) error {
+	used := map[string]bool{}
+	for _, path := range g.Files {
+		tool, err := g.e.readFile(path)
+		if tool == "" || err != nil && !g.has(tool) {
+			return err
+		}
+		if used[tool] && tool != ToolLocks {
+			return fmt.Errorf("evidence: %s is the second file of %s", path, tool)
+		}
+		note := path
+		if err != nil {
+			note = path + ": " + noteOf(err)
+		}
+		used[tool] = true
+		g.e.Tools = append(g.e.Tools, Tool{Name: tool, State: OK, Note: note})
+	}
+	for _, tool := range tools {
+		if !used[tool] {
+			g.e.Tools = append(g.e.Tools, Tool{Name: tool, State: Missing, Note: "there is no file of it"})
+		}
+	}
+	return nil
+}
+
+// has reports whether a tool has left something to show.
+func (g *gatherer) has(tool string) bool {
+	e := &g.e
+	return tool == ToolTrace && e.Waits != nil || tool == ToolStrace && e.Calls != nil || tool == ToolPerfRecord && e.Perf != nil && e.Perf.Profile != nil
+}
+
+// noteOf is the text of an error without the name of this package.
+func noteOf(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "evidence: "), errMissing.Error()+": ")
+}
+
+// use uses tools at the same time and books what became of each. It fails when ctx ends.
+func (g *gatherer) use(ctx context.Context, tools []string) error {
+	if len(tools) == 0 {
+		return nil
+	}
+	pid, err := g.pid(ctx)
+	if err != nil {
+		return err
+	}
+	results := make([]Tool, len(tools))
+	var all sync.WaitGroup
+	for i, name := range tools {
+		if g.o.Progress != nil {
+			g.o.Progress(name)
+		}
+		all.Go(func() {
+			note, err := g.tool(ctx, name, pid)
+			state := OK
+			switch {
+			case ctx.Err() != nil && err != nil:
+				state, note = Failed, "interrupted"
+			case errors.Is(err, errUnneeded):
+				state = Unneeded
+			case errors.Is(err, errMissing):
+				state, note = Missing, noteOf(err)
+			case err != nil && g.has(name):
+				note = noteOf(err)
+			case err != nil:
+				state, note = Failed, noteOf(err)
+			}
+			results[i] = Tool{name, state, note}
+		})
+	}
+	all.Wait()
+	g.e.Tools = append(g.e.Tools, results...)
+	return ctx.Err()
+}
+
+// tool uses one tool on the process pid, 0 being none.
+func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string, err error) {
+	e := &g.e
+	switch name {
+	case ToolCPU, ToolAllocs:
+		if g.server == nil {
+			return "", missing("needs net/http/pprof in the program, and its address (--url)")
+		}
+		p, err := g.server.profile(ctx, map[string]string{ToolCPU: "profile", ToolAllocs: "allocs"}[name], g.each)
+		if err == nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			_, err = e.takePprof(p, false)
+		}
+		return "", err
+	case ToolTrace:
+		switch {
+		case e.Waits != nil:
+			return "", errUnneeded
+		case g.server == nil:
+			return "", missing("needs net/http/pprof in the program, and its address (--url)")
+		}
+		return "", g.server.get(ctx, "trace", min(g.each, traceFor), func(body io.Reader) error {
+			e.Waits, err = readTrace(body)
+			return err
+		})
+	}
+	if pid == 0 {
+		return "", missing("needs the process (--pid)")
+	}
+	switch name {
+	case ToolProc:
+		return g.usage(ctx, pid)
+	case ToolGoroutines:
+		if e.Go == "" {
+			return "", missing("the program is not written in Go, or its file cannot be read")
+		}
+		e.Waits, err = sampleGoroutines(ctx, pid, g.each)
+		return "", err
+	case ToolPerfStat:
+		p, err := perfStatOf(ctx, pid, g.dir, g.each)
+		if p != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			to := e.perf()
+			to.Took, to.Counters, to.Unsupported = p.Took, p.Counters, p.Unsupported
+			if len(p.Unsupported) > 0 {
+				note = "this machine does not count " + strings.Join(p.Unsupported, ", ")
+			}
+		}
+		return note, err
+	case ToolPerfRecord:
+		p, err := perfRecordOf(ctx, pid, g.dir, g.each, e.Go != "")
+		if p != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			e.perf().Profile = p
+		}
+		return "", err
+	case ToolStrace:
+		e.Calls, err = straceOf(ctx, pid, g.dir, g.each, e.Go != "")
+		return "", err
+	default:
+		e.Sharing, note, err = g.sharing(ctx, pid)
+		return note, err
+	}
+}
+
+// usage reads what the process uses while the others look.
+func (g *gatherer) usage(ctx context.Context, pid int) (note string, err error) {
+	before, err := proc.Read(pid)
+	if err != nil {
+		return "", err
+	}
+	began := time.Now()
+	select {
+	case <-time.After(g.each):
+	case <-ctx.Done():
+	}
+	after, err := proc.Read(pid)
+	if err != nil {
+		return "", missing("the process ended meanwhile")
+	}
+	spent := before.To(after)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.e.Took, g.e.CPUTime = max(g.e.Took, time.Since(began)), spent.CPU
+	if spent.Queued != nil {
+		g.e.Queued = *spent.Queued
+	}
+	return "", nil
 }

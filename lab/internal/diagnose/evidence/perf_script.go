@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -22,14 +23,15 @@ var errNoSample = errors.New("evidence: no sample in perf script's output")
 // readPerfScript reads the samples that perf script -F comm,tid,period,event,ip,sym,dso
 // writes: a line that is not indented, then a line for each frame, the
 // innermost first, then an empty one. A sample counts its period when that is time,
-// as with the events cpu-clock and task-clock, and else each sample as ns.
-func readPerfScript(r io.Reader, each int64) (*Profile, error) {
+// as with the events cpu-clock and task-clock, and else each sample as ns. names, which may be
+// nil, knows the functions of a program in Go, also when it is stripped.
+func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, error) {
 	s := newStackSet()
 	limited := &io.LimitedReader{R: r, N: maxPerfScript}
 	in := bufio.NewReaderSize(limited, maxPerfLine)
 	var frames []Frame
 	var value, samples int64
-	inside := false
+	inside, goProgram := false, false
 	flush := func() {
 		if inside {
 			for len(frames) > 1 && frames[len(frames)-1].Func == unknownFrame {
@@ -71,11 +73,19 @@ func readPerfScript(r io.Reader, each int64) (*Profile, error) {
 			}
 		case inside && len(frames) < 4*deepest:
 			if f, ok := perfFrame(text); ok {
+				f = names.better(f, text)
 				frames = append(frames, f)
+				goProgram = goProgram || strings.HasPrefix(f.Func, "runtime.")
 			}
 		}
 	}
 	flush()
+	if goProgram {
+		// Functions without a package are the runtime's, in assembly.
+		for i := range s.frames {
+			s.frames[i].Native = false
+		}
+	}
 	p := s.profile(unitTime, keptStacks)
 	switch {
 	case failed != nil:
@@ -109,6 +119,23 @@ func perfPeriod(text string, each int64) int64 {
 
 const unknownFrame = "[unknown]"
 
+// better names a frame of the program itself, with its line.
+func (g *goFunctions) better(f Frame, text string) Frame {
+	if g == nil || !strings.Contains(text, "("+g.path) {
+		return f
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if ip, err := strconv.ParseUint(word, 16, 64); err == nil {
+		if known := g.frame(ip); known.Func != "" {
+			return known
+		}
+	}
+	return f
+}
+
+// compiled is what compilers add to the names of parts of functions.
+var compiled = regexp.MustCompile(`(\.(isra|constprop|part|cold|lto_priv)(\.\d+)?)+$`)
+
 // perfFrame takes a frame's line:
 //
 //	ffffffff81638daa vfs_write ([kernel.kallsyms])
@@ -136,6 +163,10 @@ func perfFrame(text string) (Frame, bool) {
 		f.File = kernelFile
 	case dso == unknownFrame:
 		f.File = ""
+	default:
+		f.Func = compiled.ReplaceAllString(name, "")
+		name = f.Func
+		f.Native = !strings.Contains(f.File, ".so") && !strings.Contains(name, ".") && name != unknownFrame && f.File != "[vdso]"
 	}
 	return f, true
 }

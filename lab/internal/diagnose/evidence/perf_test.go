@@ -53,7 +53,7 @@ nonsense,,branches,1,1,,
 }
 
 func TestPerfScriptHere(t *testing.T) {
-	p, err := readPerfScript(iotest.HalfReader(bytes.NewReader(recorded(t, "perf-script.txt"))), 1)
+	p, err := readPerfScript(iotest.HalfReader(bytes.NewReader(recorded(t, "perf-script.txt"))), 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ other 1 2 cycles:P:
 
 cut off  7  99 cycles:P:
 	 2 g (/bin/x)`
-	p, err := readPerfScript(strings.NewReader(text), 1000)
+	p, err := readPerfScript(strings.NewReader(text), 1000, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ cut off  7  99 cycles:P:
 		t.Errorf("got %+v", p.Stacks)
 	}
 	for _, text := range []string{"", "nothing here\n\n", "a b c:\n\n"} {
-		if p, err := readPerfScript(strings.NewReader(text), 1); err == nil {
+		if p, err := readPerfScript(strings.NewReader(text), 1, nil); err == nil {
 			t.Errorf("%q gave %+v", text, p)
 		}
 	}
@@ -131,7 +131,7 @@ func FuzzPerfScript(f *testing.F) {
 	f.Add(recorded(f, "perf-script.txt")[:1200])
 	f.Add([]byte("a 1 5 cycles:\n\t1 f (x)\n\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := readPerfScript(bytes.NewReader(data), 7)
+		p, err := readPerfScript(bytes.NewReader(data), 7, nil)
 		if p == nil {
 			if err == nil {
 				t.Fatal("neither samples nor an error")

@@ -3,20 +3,17 @@ package evidence
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/google/pprof/profile"
 )
 
-// Bounds of what is taken from one profile. Of a server with a hundred
+// maxPprof bounds what is taken from one profile. Of a server with a hundred
 // thousand different stacks the profile has some 20 MiB before it is packed.
-const (
-	maxPprof       = 32 << 20
-	maxPprofFields = 2 << 20
-)
+const maxPprof = 32 << 20
 
 // ErrTooLarge means that what a tool wrote is beyond what is read of it.
 var ErrTooLarge = errors.New("larger than is read")
@@ -36,13 +33,6 @@ func readPprof(r io.Reader) (*profile.Profile, error) {
 		if data, err = atMost(z, maxPprof); err != nil {
 			return nil, fmt.Errorf("evidence: unpacking a profile: %w", err)
 		}
-	}
-	fields, err := protoFields(data, 2)
-	if err != nil {
-		return nil, err
-	}
-	if fields > maxPprofFields {
-		return nil, fmt.Errorf("evidence: a profile of more than %d fields: %w", maxPprofFields, ErrTooLarge)
 	}
 	var p *profile.Profile
 	err = guarded("profile", func() error {
@@ -80,59 +70,9 @@ func guarded(what string, parse func() error) (err error) {
 	return parse()
 }
 
-var errCut = fmt.Errorf("evidence: a profile that is cut off or none: %w", io.ErrUnexpectedEOF)
-
-// protoFields counts the fields of a protocol buffer and, down to depth, of the
-// messages in it, before a parser makes an object of each: two bytes can become
-// a hundred. It stops counting above maxPprofFields.
-func protoFields(data []byte, depth int) (int, error) {
-	fields := 0
-	for len(data) > 0 && fields <= maxPprofFields {
-		fields++
-		tag, n := binary.Uvarint(data)
-		if n <= 0 {
-			return fields, errCut
-		}
-		data = data[n:]
-		size := uint64(0)
-		switch tag & 7 {
-		case 0:
-			_, n := binary.Uvarint(data)
-			if n <= 0 {
-				return fields, errCut
-			}
-			size = uint64(n)
-		case 1:
-			size = 8
-		case 2:
-			var n int
-			if size, n = binary.Uvarint(data); n <= 0 || size > uint64(len(data)-n) {
-				return fields, errCut
-			}
-			data = data[n:]
-			// A text of the string table is no message, but below the top it may look
-			// like one: field 6 is skipped there.
-			if depth > 1 && tag>>3 != 6 {
-				inner, _ := protoFields(data[:size], depth-1)
-				fields += inner
-			}
-		case 5:
-			size = 4
-		default:
-			return fields, fmt.Errorf("evidence: no profile: wire type %d", tag&7)
-		}
-		if size > uint64(len(data)) {
-			return fields, errCut
-		}
-		data = data[size:]
-	}
-	return fields, nil
-}
-
-// addPprof adds the values of a profile of the named type to the set, times
-// sign: -1 takes an earlier profile of the same counters away. What the taking
+// addPprof adds the values of a profile of the named type to the set. What the taking
 // of profiles costs is left out.
-func addPprof(s *stackSet, p *profile.Profile, value, count string, sign int64) error {
+func addPprof(s *stackSet, p *profile.Profile, value, count string) error {
 	v, err := sampleType(p, value)
 	if err != nil {
 		return err
@@ -150,7 +90,7 @@ func addPprof(s *stackSet, p *profile.Profile, value, count string, sign int64) 
 		if isMeasuring(frames) {
 			continue
 		}
-		s.add(frames, sign*sample.Value[v], sign*sample.Value[c])
+		s.add(frames, sample.Value[v], sample.Value[c])
 	}
 	return nil
 }
@@ -183,17 +123,11 @@ func sampleType(p *profile.Profile, name string) (int, error) {
 	return 0, fmt.Errorf("evidence: a profile without %q; it has %q", name, have)
 }
 
-// pprofOf makes a Profile of one of the values in p, less those in before,
-// which may be nil.
-func pprofOf(p, before *profile.Profile, value, count, unit string) (*Profile, error) {
+// pprofOf makes a Profile of one of the values in p.
+func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
 	s := newStackSet()
-	if err := addPprof(s, p, value, count, 1); err != nil {
+	if err := addPprof(s, p, value, count); err != nil {
 		return nil, err
-	}
-	if before != nil {
-		if err := addPprof(s, before, value, count, -1); err != nil {
-			return nil, err
-		}
 	}
 	return s.profile(unit, keptStacks), nil
 }
@@ -205,20 +139,32 @@ const (
 	unitObjects = "objects"
 )
 
-// The profiles that are taken of a process, from the forms that package
-// runtime/pprof writes.
-func cpuProfile(p *profile.Profile) (*Profile, error) {
-	return pprofOf(p, nil, "cpu", "samples", unitTime)
-}
-
-func waitProfile(p *profile.Profile) (*Profile, error) {
-	return pprofOf(p, nil, "delay", "contentions", unitTime)
-}
-
-func allocProfiles(p, before *profile.Profile) (space, objects *Profile, err error) {
-	if space, err = pprofOf(p, before, "alloc_space", "alloc_objects", unitBytes); err != nil {
-		return nil, nil, err
+// takePprof puts a profile of any of the kinds that package runtime/pprof writes
+// where it belongs. It returns the name of the tool.
+func (e *Evidence) takePprof(p *profile.Profile, mutex bool) (tool string, err error) {
+	has := func(name string) bool {
+		_, err := sampleType(p, name)
+		return err == nil
 	}
-	objects, err = pprofOf(p, before, "alloc_objects", "alloc_objects", unitObjects)
-	return space, objects, err
+	if d := time.Duration(p.DurationNanos); d > 0 {
+		e.Took = max(e.Took, d)
+	}
+	switch {
+	case has("cpu"):
+		e.CPU, err = pprofOf(p, "cpu", "samples", unitTime)
+		return ToolCPU, err
+	case has("alloc_space"):
+		if e.Space, err = pprofOf(p, "alloc_space", "alloc_objects", unitBytes); err == nil {
+			e.Allocs, err = pprofOf(p, "alloc_objects", "alloc_objects", unitObjects)
+		}
+		return ToolAllocs, err
+	case has("delay") && mutex:
+		e.Mutex, err = pprofOf(p, "delay", "contentions", unitTime)
+		return ToolLocks, err
+	case has("delay"):
+		e.Block, err = pprofOf(p, "delay", "contentions", unitTime)
+		return ToolLocks, err
+	}
+	_, err = sampleType(p, "cpu")
+	return "", err
 }

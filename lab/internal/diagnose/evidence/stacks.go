@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"strings"
 )
 
 const (
@@ -129,10 +128,4 @@ func plus(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// base is the last part of a path of either kind of system: a profile may
-// come from another one.
-func base(path string) string {
-	return path[strings.LastIndexAny(path, `/\`)+1:]
 }

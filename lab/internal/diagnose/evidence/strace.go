@@ -3,10 +3,15 @@ package evidence
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +36,16 @@ type straceReader struct {
 	total      int64
 	lines      int64 // with some call in it
 	foreign    int64 // without
-	known      map[int]descriptor
+	goProgram  bool
+	eventfds   map[int]bool
+	threads    map[string]*threadTally
+	files      map[string]string // by descriptor: the direction of the last call that moved something
 	first      float64
 	last       float64
 }
+
+// A threadTally is how long a thread was in calls that wait.
+type threadTally struct{ lock, io time.Duration }
 
 type callTally struct {
 	Call
@@ -43,9 +54,10 @@ type callTally struct {
 
 // readStrace reads what strace wrote. When that is cut off in the middle of a
 // line, the line is left out. Input in which no line is strace's is an error.
-// known are descriptors of which more is known than strace prints; it may be nil.
-func readStrace(r io.Reader, known map[int]descriptor) (*Calls, error) {
-	s := &straceReader{known: known, calls: make(map[string]*callTally), unfinished: make(map[string]string)}
+// goProgram says that the runtime of Go makes some of the calls for itself; eventfds are
+// descriptors with which its poller is woken.
+func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, error) {
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]string), files: make(map[string]string), threads: make(map[string]*threadTally)}
 	limited := &io.LimitedReader{R: r, N: maxStrace}
 	in := bufio.NewReaderSize(limited, maxStraceLine)
 	for {
@@ -76,14 +88,6 @@ func readStrace(r io.Reader, known map[int]descriptor) (*Calls, error) {
 	return s.sum(), nil
 }
 
-// A descriptor is what is known of one of the process's files.
-type descriptor int
-
-const (
-	wakeups descriptor = iota + 1 // an eventfd: Go's runtime wakes its poller with it
-	ours                          // a pipe between the child and us
-)
-
 // line takes one line:
 //
 //	4242  1700000000.123456 write(3, ""..., 64) = 64 <0.000012>
@@ -108,7 +112,7 @@ func (s *straceReader) line(line string) {
 		}
 	}
 	switch {
-	case strings.HasPrefix(rest, "---"), strings.HasPrefix(rest, "+++"):
+	case strings.HasPrefix(rest, "---"), strings.HasPrefix(rest, "+++"), strings.HasSuffix(rest, "<detached ...>"):
 		s.lines++
 		return
 	case strings.HasSuffix(rest, "<unfinished ...>"):
@@ -131,14 +135,14 @@ func (s *straceReader) line(line string) {
 		}
 		rest = begun + after
 	}
-	if !s.call(rest) {
+	if !s.call(thread, rest) {
 		s.foreign++
 	}
 }
 
 // call books a whole call: name(arguments) = result, an error's name and text,
 // and the time that it took.
-func (s *straceReader) call(text string) bool {
+func (s *straceReader) call(thread, text string) bool {
 	name, rest, ok := strings.Cut(text, "(")
 	if !ok || !isName(name) {
 		return false
@@ -157,13 +161,8 @@ func (s *straceReader) call(text string) bool {
 	s.lines++
 	if name == "read" || name == "write" {
 		number, _, _ := strings.Cut(args, ",")
-		if fd, err := strconv.Atoi(number); err == nil {
-			switch s.known[fd] {
-			case ours:
-				return true
-			case wakeups:
-				name += " (eventfd)" // so that its 8 bytes are not taken for small data
-			}
+		if fd, err := strconv.Atoi(number); err == nil && s.eventfds[fd] {
+			name += " (eventfd)" // so that its 8 bytes are not taken for small data
 		}
 	}
 	c := s.calls[name]
@@ -179,7 +178,9 @@ func (s *straceReader) call(text string) bool {
 	c.Count++
 	if at := strings.LastIndexByte(tail, '<'); at >= 0 && strings.HasSuffix(tail, ">") {
 		if seconds, err := strconv.ParseFloat(tail[at+1:len(tail)-1], 64); err == nil && seconds >= 0 && seconds < 1e6 {
-			c.Time += time.Duration(seconds * float64(time.Second))
+			took := time.Duration(seconds * float64(time.Second))
+			c.Time += took
+			s.waited(thread, name, args, took)
 		}
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(tail), " ")
@@ -193,8 +194,81 @@ func (s *straceReader) call(text string) bool {
 	case result < 0:
 		c.Errors++
 	}
-	c.moved(result, askedOf(name, args))
+	asked := askedOf(name, args)
+	switch {
+	case asked >= 0:
+		c.moved(result, asked)
+		s.follows(c, name, args, result)
+	case result == 0 && (name == "sched_yield" && !s.goProgram || asksOnly(name, args, s.goProgram)):
+		c.Empty++
+	}
 	return true
+}
+
+// waits are the calls in which a thread is in I/O or asleep.
+var waits = regexp.MustCompile(`^(p?read|p?write|recv|send|fsync|fdatasync|msync|sync|nanosleep|clock_nanosleep|p?poll|select|pselect|epoll_p?wait|connect|accept)`).MatchString
+
+// waited books what a thread waits for. 2 is what the C library writes into a lock for which
+// threads wait (lowlevellock.h of glibc).
+func (s *straceReader) waited(thread, name, args string, took time.Duration) {
+	lock := name == "futex" && strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") && !s.goProgram
+	if !lock && !waits(name) {
+		return
+	}
+	t := s.threads[thread]
+	if t == nil {
+		if len(s.threads) >= maxUnfinished {
+			return
+		}
+		t = new(threadTally)
+		s.threads[strings.Clone(thread)] = t
+	}
+	if lock {
+		t.lock += took
+	} else {
+		t.io += took
+	}
+}
+
+// asksOnly reports whether a call asked what is ready without waiting for it. Go's
+// scheduler does so in passing.
+func asksOnly(name, args string, goProgram bool) bool {
+	switch name {
+	case "poll", "epoll_wait":
+		return !goProgram && strings.HasSuffix(args, ", 0")
+	case "epoll_pwait":
+		return !goProgram && strings.Contains(args, ", 0, NULL")
+	case "select", "pselect6", "ppoll":
+		return strings.Contains(args, "tv_sec=0, tv_usec=0}") || strings.Contains(args, "tv_sec=0, tv_nsec=0}")
+	}
+	return false
+}
+
+// directions of calls that move bytes, by the first letters of their names.
+func direction(name string) string {
+	switch name[0] {
+	case 'r', 'p':
+		if strings.HasPrefix(name, "pw") {
+			return "w"
+		}
+		return "r"
+	}
+	return "w"
+}
+
+// follows books whether a small call continues one in the same direction.
+func (s *straceReader) follows(c *callTally, name, args string, result int64) {
+	if result <= 0 {
+		return
+	}
+	number, _, _ := strings.Cut(args, ",")
+	way := direction(name)
+	if result < 512 && s.files[number] == way {
+		c.Again++
+	}
+	if _, known := s.files[number]; known || len(s.files) < maxUnfinished {
+		s.files[strings.Clone(number)] = way
+	}
 }
 
 // moved books a call that moves bytes. Asked is negative for the others.
@@ -226,6 +300,12 @@ func (s *straceReader) sum() *Calls {
 	out := &Calls{Total: s.total, ByName: []Call{}}
 	if d := s.last - s.first; d > 0 && d < 1e6 {
 		out.Took = time.Duration(d * float64(time.Second))
+	}
+	for _, t := range s.threads {
+		if t.lock > 0 {
+			out.LockTime += t.lock
+			out.LockIO += t.io
+		}
 	}
 	for _, c := range s.calls {
 		c.Sizes, c.Asked = mostFrequent(c.sizes), mostFrequent(c.asked)
@@ -264,4 +344,46 @@ func isName(s string) bool {
 		}
 	}
 	return s != "" && len(s) < 64
+}
+
+// straceFor bounds the time under strace, where a call takes some 50 µs.
+const straceFor = 1500 * time.Millisecond
+
+// straceOf records the system calls of a process and those that it started.
+func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgram bool) (*Calls, error) {
+	path, err := program("strace", "apt-get install strace")
+	if err != nil {
+		return nil, err
+	}
+	out := filepath.Join(dir, "strace")
+	// Nothing of the data is written, but all lengths of what is given in pieces;
+	// signals are left out.
+	cmd := exec.Command(path, "-f", "-T", "-ttt", "-s", "0", "-e", "signal=none", "-e", "abbrev=!readv,writev,preadv,pwritev,preadv2,pwritev2,sendmsg,recvmsg,vmsplice", "-o", out)
+	for _, n := range family(pid) {
+		cmd.Args = append(cmd.Args, "-p", strconv.Itoa(n))
+	}
+	eventfds := eventfdsOf(pid)
+	if err := attach(ctx, cmd, " attached", min(d, straceFor)); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(out)
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	defer file.Close()
+	return readStrace(file, goProgram, eventfds)
+}
+
+// eventfdsOf finds the eventfds of a process.
+func eventfdsOf(pid int) map[int]bool {
+	found := map[int]bool{}
+	dir := fmt.Sprintf("/proc/%d/fd/", pid)
+	list, _ := os.ReadDir(dir)
+	for _, entry := range list {
+		if to, err := os.Readlink(dir + entry.Name()); err == nil && to == "anon_inode:[eventfd]" {
+			number, _ := strconv.Atoi(entry.Name())
+			found[number] = true
+		}
+	}
+	return found
 }

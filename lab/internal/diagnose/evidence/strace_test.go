@@ -22,7 +22,7 @@ func callOf(t *testing.T, c *Calls, name string) Call {
 }
 
 func TestStraceOfAConversation(t *testing.T) {
-	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), nil)
+	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestStraceOfAConversation(t *testing.T) {
 		"recvmsg":  {Count: 1, Bytes: 5, Under512: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{5, 1}}},
 		"read":     {Count: 1, Bytes: 512, Full: 1, Asked: []Size{{512, 1}}, Sizes: []Size{{512, 1}}},
 		"write":    {Count: 1, Bytes: 600, Full: 1, Asked: []Size{{600, 1}}, Sizes: []Size{{600, 1}}},
-		"sendfile": {Count: 1, Bytes: 3, Under512: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{3, 1}}},
+		"sendfile": {Count: 1, Bytes: 3, Under512: 1, Again: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{3, 1}}},
 	} {
 		got := callOf(t, c, name)
 		want.Name = name
@@ -57,7 +57,7 @@ func TestStraceOfAConversation(t *testing.T) {
 
 func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 	data := recorded(t, "strace-go.txt")
-	c, err := readStrace(bytes.NewReader(data), nil)
+	c, err := readStrace(bytes.NewReader(data), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 		t.Errorf("futex: %+v", futex)
 	}
 	// What is known of descriptors: 6 is the runtime's eventfd.
-	c, err = readStrace(bytes.NewReader(data), map[int]descriptor{6: wakeups, 0: ours})
+	c, err = readStrace(bytes.NewReader(data), true, map[int]bool{6: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 }
 
 func TestStraceWithTextsAndWithoutTimes(t *testing.T) {
-	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), nil)
+	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +108,11 @@ func TestStraceLines(t *testing.T) {
 		{"the pid form", "[pid    77] write(1, ..., 600) = 600\n", []Call{{Name: "write", Count: 1, Bytes: 600, Full: 1, Sizes: []Size{{600, 1}}, Asked: []Size{{600, 1}}}}},
 		{"threads between each other", "1 read(3,  <unfinished ...>\n2 read(4,  <unfinished ...>\n1 <... read resumed>..., 10) = 1\n2 <... read resumed>..., 20) = 20\n",
 			[]Call{{Name: "read", Count: 2, Bytes: 21, Under512: 2, Full: 1, Sizes: []Size{{1, 1}, {20, 1}}, Asked: []Size{{10, 1}, {20, 1}}}}},
+		{"one after the other", "write(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\nwrite(4, ..., 10) = 10\n", []Call{{Name: "write", Count: 3, Bytes: 30, Under512: 3, Full: 3, Again: 1, Sizes: []Size{{10, 3}}, Asked: []Size{{10, 3}}}}},
+		{"a dialogue", "write(3, ..., 10) = 10\nread(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\n", []Call{
+			{Name: "write", Count: 2, Bytes: 20, Under512: 2, Full: 2, Sizes: []Size{{10, 2}}, Asked: []Size{{10, 2}}},
+			{Name: "read", Count: 1, Bytes: 10, Under512: 1, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
+		{"nothing was ready", "poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\npoll([{fd=3, events=POLLIN}], 1, 1000) = 0 (Timeout)\nsched_yield() = 0\n", []Call{{Name: "poll", Count: 2, Empty: 1}, {Name: "sched_yield", Count: 1, Empty: 1}}},
 		{"an end of file", "read(3, \"\", 512) = 0\n", []Call{{Name: "read", Count: 1, Sizes: []Size{{0, 1}}, Asked: []Size{{512, 1}}}}},
 		{"cut off", "close(3) = 0\nclose(4) =", []Call{{Name: "close", Count: 1}}},
 		{"a long line", "close(3) = 0\nwrite(1, \"" + strings.Repeat("x", 2*maxStraceLine) + "\", 5) = 5\nclose(3) = 0\n", []Call{{Name: "close", Count: 2}}},
@@ -115,7 +120,7 @@ func TestStraceLines(t *testing.T) {
 		{"signals only", "5 --- SIGURG {si_signo=SIGURG} ---\n5 +++ exited with 0 +++\n", []Call{}},
 	}
 	for _, test := range tests {
-		c, err := readStrace(strings.NewReader(test.lines), nil)
+		c, err := readStrace(strings.NewReader(test.lines), false, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -127,10 +132,10 @@ func TestStraceLines(t *testing.T) {
 }
 
 func TestWhatIsNotStraceIsAnError(t *testing.T) {
-	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), nil); err == nil {
+	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil); err == nil {
 		t.Errorf("got %+v", c)
 	}
-	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), nil)
+	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil)
 	if !errors.Is(err, io.ErrClosedPipe) || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -144,7 +149,7 @@ func FuzzStrace(f *testing.F) {
 	}
 	f.Add([]byte("1 2.5 write(3, \"\\\"\", 7) = 7 <0.1>\n<... x resumed>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := readStrace(bytes.NewReader(data), map[int]descriptor{3: ours})
+		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil)
 		if c == nil {
 			if err == nil {
 				t.Fatal("neither calls nor an error")
@@ -163,4 +168,11 @@ func FuzzStrace(f *testing.F) {
 			t.Fatalf("%d calls by name, %d in all, in %v", total, c.Total, c.Took)
 		}
 	})
+}
+
+func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
+	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil)
+	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond {
+		t.Errorf("%+v, %v", c, err)
+	}
 }

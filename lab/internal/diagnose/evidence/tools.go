@@ -8,14 +8,16 @@ import (
 
 // The tools, as Tool.Name and Options.Tools call them.
 const (
+	ToolProc       = "proc"
 	ToolCPU        = "pprof cpu"
 	ToolAllocs     = "pprof allocs"
-	ToolLocks      = "pprof locks" // the profiles of mutexes and of blocking
+	ToolLocks      = "pprof locks" // the profiles of mutexes and of blocking; of files only
+	ToolGoroutines = "goroutines"
 	ToolTrace      = "trace"
-	ToolStrace     = "strace"
 	ToolPerfStat   = "perf stat"
 	ToolPerfRecord = "perf record"
-	ToolScaling    = "scaling"
+	ToolStrace     = "strace"
+	ToolSharing    = "sharing"
 )
 
 // What became of a tool: Tool.State.
@@ -23,12 +25,14 @@ const (
 	OK      = "ok"
 	Missing = "missing" // not installed, not permitted, or nothing to do here
 	Failed  = "failed"
+	// Unneeded is said of a tool when another has seen what it would have seen.
+	Unneeded = "not needed"
 )
 
 // Tools returns the names of all tools, in the order in which they are used.
 // The slice is the caller's own.
 func Tools() []string {
-	return []string{ToolCPU, ToolAllocs, ToolLocks, ToolTrace, ToolStrace, ToolPerfStat, ToolPerfRecord, ToolScaling}
+	return []string{ToolProc, ToolCPU, ToolAllocs, ToolLocks, ToolGoroutines, ToolPerfStat, ToolPerfRecord, ToolTrace, ToolStrace, ToolSharing}
 }
 
 // chosen returns the tools that are asked for, in the order of Tools.

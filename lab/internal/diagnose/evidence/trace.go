@@ -11,17 +11,17 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// maxTrace is how much of an execution trace is read. Its events become
-// objects of a second's worth at a time, which take several times that.
-const maxTrace = 64 << 20
+const (
+	// maxTrace is how much of an execution trace is read. Its events become
+	// objects of a second's worth at a time, which take several times that.
+	maxTrace = 64 << 20
+	// traceMoment is how often a trace is stopped to look at all goroutines.
+	traceMoment = 2 * time.Millisecond
+)
 
-// maxGoroutines bounds how many goroutines are followed at once; the others
-// are not counted.
-const maxGoroutines = 1 << 20
-
-// readTrace reads an execution trace of Go 1.22 or later. When the trace is
+// readTrace replays an execution trace of Go 1.22 or later. When the trace is
 // cut off or damaged it returns what was read until there, and an error.
-func readTrace(r io.Reader) (*Trace, error) {
+func readTrace(r io.Reader) (*Waits, error) {
 	limited := &io.LimitedReader{R: r, N: maxTrace}
 	in := bufio.NewReader(limited)
 	// The older forms are parsed in one piece and trust the lengths in the file.
@@ -33,7 +33,7 @@ func readTrace(r io.Reader) (*Trace, error) {
 	if n, err := fmt.Sscanf(string(head), "go 1.%d trace", &minor); n != 1 || err != nil || minor < 22 {
 		return nil, fmt.Errorf("evidence: no execution trace of Go 1.22 or later: it begins with %q", head)
 	}
-	f := newFollower()
+	f := follower{goroutines: map[trace.GoID]moment{}, aside: map[trace.GoID]bool{}, stacks: map[string][]Frame{}, set: newWaitSet()}
 	err = guarded("trace", func() error {
 		reader, err := trace.NewReader(in)
 		if err != nil {
@@ -53,17 +53,18 @@ func readTrace(r io.Reader) (*Trace, error) {
 	if limited.N == 0 {
 		err = fmt.Errorf("a trace of more than %d MiB: %w", maxTrace>>20, ErrTooLarge)
 	}
-	if len(f.goroutines) == 0 { // there is no program without one
+	f.look()
+	w := f.set.sum(f.now.Sub(f.began))
+	if len(f.goroutines) == 0 && len(f.aside) == 0 { // there is no program without one
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, fmt.Errorf("evidence: parsing a trace: %w", err)
 	}
-	t := f.finish()
 	if err != nil {
-		return t, fmt.Errorf("evidence: a trace was read for %v: %w", t.Took, err)
+		return w, fmt.Errorf("evidence: a trace was read for %v: %w", w.Took, err)
 	}
-	return t, nil
+	return w, nil
 }
 
 // noEOF makes io.EOF where more had to come into io.ErrUnexpectedEOF.
@@ -74,124 +75,171 @@ func noEOF(err error) error {
 	return err
 }
 
-// A follower adds up what the events of a trace say.
+// A follower knows what each goroutine does while a trace is replayed.
 type follower struct {
-	started    bool
-	began, now trace.Time
-	procs      int
-	running    map[trace.ProcID]bool // seen running; procs when the trace does not say it
-	goroutines map[trace.GoID]*goroutine
-	graves     []grave // of goroutines, in the order in which they ended
-	stacks     *stackTable
-	blocked    places
-	inSyscall  places
-	latency    latencies
-	ranges     map[rangeKey]trace.Time
-	t          Trace
-}
-
-// A rangeKey is what only one range may be active of at a time.
-type rangeKey struct {
-	name  string
-	scope trace.ResourceID
-}
-
-func newFollower() *follower {
-	return &follower{
-		running:    make(map[trace.ProcID]bool),
-		goroutines: make(map[trace.GoID]*goroutine),
-		stacks:     newStackTable(),
-		blocked:    make(places),
-		inSyscall:  make(places),
-		ranges:     make(map[rangeKey]trace.Time),
-	}
+	began, now, next trace.Time
+	started          bool
+	goroutines       map[trace.GoID]moment
+	aside            map[trace.GoID]bool // the runtime's own, and those of the measuring
+	stacks           map[string][]Frame
+	set              *waitSet
 }
 
 func (f *follower) event(e trace.Event) {
-	if !f.started {
-		f.began, f.started = e.Time(), true
-	}
 	f.now = max(f.now, e.Time())
-	switch e.Kind() {
-	case trace.EventSync:
-		f.stacks.forget()
-	case trace.EventMetric:
-		if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" && m.Value.Kind() == trace.ValueUint64 {
-			f.procs = int(min(m.Value.Uint64(), 1<<20))
-		}
-	case trace.EventLabel:
-		// The runtime labels its workers when it gives them a processor.
-		if l := e.Label(); l.Resource.Kind == trace.ResourceGoroutine && strings.HasPrefix(l.Label, "GC (") {
-			if g := f.goroutines[l.Resource.Goroutine()]; g != nil {
-				g.worker = true
-				g.idleWorker = l.Label == "GC (idle)"
-			}
-		}
-	case trace.EventRangeBegin, trace.EventRangeActive:
-		key := rangeKey{e.Range().Name, e.Range().Scope}
-		if _, active := f.ranges[key]; active || len(f.ranges) >= maxGoroutines {
-			return
-		}
-		at := e.Time()
-		if e.Kind() == trace.EventRangeActive {
-			at = f.began
-		} else if key.name == rangeMark {
-			f.t.GCs++
-		}
-		f.ranges[key] = at
-	case trace.EventRangeEnd:
-		key := rangeKey{e.Range().Name, e.Range().Scope}
-		if at, active := f.ranges[key]; active {
-			delete(f.ranges, key)
-			f.rangeOver(key.name, e.Time().Sub(at))
-		}
-	case trace.EventStateTransition:
-		switch tr := e.StateTransition(); tr.Resource.Kind {
-		case trace.ResourceGoroutine:
-			f.transition(e, tr)
-		case trace.ResourceProc:
-			if _, to := tr.Proc(); to == trace.ProcRunning && len(f.running) < maxGoroutines {
-				f.running[tr.Resource.Proc()] = true
-			}
-		}
+	if !f.started {
+		f.started, f.began, f.now, f.next = true, e.Time(), e.Time(), e.Time()+trace.Time(traceMoment)
+	}
+	for i := 0; f.now >= f.next && i < 1000; i++ { // a gap in a damaged trace is not walked through
+		f.look()
+		f.next += trace.Time(traceMoment)
+	}
+	f.next = max(f.next, f.now)
+	if e.Kind() != trace.EventStateTransition {
+		return
+	}
+	tr := e.StateTransition()
+	if tr.Resource.Kind != trace.ResourceGoroutine {
+		return
+	}
+	id := tr.Resource.Goroutine()
+	_, to := tr.Goroutine()
+	m := moment{reason: tr.Reason}
+	switch to {
+	case trace.GoNotExist:
+		delete(f.goroutines, id)
+		delete(f.aside, id)
+		return
+	case trace.GoRunning:
+		m.state = goRunning
+	case trace.GoRunnable:
+		m.state = goRunnable
+	case trace.GoSyscall:
+		m.state, m.reason = goSyscall, ReasonSyscall
+	case trace.GoWaiting:
+		m.state = goWaiting
+	default:
+		return
+	}
+	if m.frames = f.stack(tr.Stack); len(m.frames) > 0 && isAside(m.frames) || m.reason == "system goroutine wait" {
+		f.aside[id] = true
+	}
+	if m.state == goWaiting {
+		m.reason = reasonOf(m.reason, m.frames)
+		m.frames = trimPark(m.frames)
+	}
+	if was, known := f.goroutines[id]; known && len(m.frames) == 0 && was.state == m.state {
+		return // said again at the start of a generation
+	}
+	if len(f.goroutines) < 1<<20 {
+		f.goroutines[id] = m
 	}
 }
 
-// Names of ranges in the trace, from the runtime.
-const (
-	rangeMark   = "GC concurrent mark phase"
-	rangeAssist = "GC mark assist"
-	rangeStop   = "stop-the-world ("
-)
-
-func (f *follower) rangeOver(name string, took time.Duration) {
-	switch {
-	case name == rangeMark:
-		f.t.GC += took
-	case name == rangeAssist:
-		f.t.GCWork += took
-	case strings.HasPrefix(name, rangeStop) && !strings.Contains(name, "trace"):
-		// The trace's own stops are not the workload's.
-		f.t.Stopped += took
+func (f *follower) look() {
+	now := make([]moment, 0, min(len(f.goroutines), mostWatched))
+	total := 0
+	for id, m := range f.goroutines {
+		if f.aside[id] || m.state == goWaiting && len(m.frames) == 0 {
+			continue // it waited before the trace began, most often in the runtime
+		}
+		if total++; len(now) < mostWatched {
+			now = append(now, m)
+		}
 	}
+	f.set.add(now, total)
 }
 
-// finish closes what is open at the end of the trace.
-func (f *follower) finish() *Trace {
-	for key, at := range f.ranges {
-		f.rangeOver(key.name, f.now.Sub(at))
+// stack returns the one slice for all stacks with these frames.
+func (f *follower) stack(s trace.Stack) []Frame {
+	if s == trace.NoStack {
+		return nil
 	}
-	for _, g := range f.goroutines {
-		f.leave(g, trace.GoUndetermined, nil, 0)
+	var frames []Frame
+	var key strings.Builder
+	for fr := range s.Frames() {
+		if len(frames) == deepest {
+			break
+		}
+		frames = append(frames, Frame{Func: fr.Func, File: base(fr.File), Line: int(fr.Line)})
+		fmt.Fprintf(&key, "%s:%d\n", fr.Func, fr.Line)
 	}
-	t := f.t
-	t.Took = f.now.Sub(f.began)
-	t.Procs = f.procs
-	if t.Procs == 0 {
-		t.Procs = len(f.running)
+	if kept, known := f.stacks[key.String()]; known {
+		return kept
 	}
-	t.Blocked = f.blocked.list(f.stacks)
-	t.InSyscall = f.inSyscall.list(f.stacks)
-	t.Latency = f.latency.sum()
-	return &t
+	if len(f.stacks) < distinctStacks {
+		f.stacks[key.String()] = frames
+	}
+	return frames
+}
+
+// reasons gives the waits of a trace the names that the runtime has for them.
+var reasons = []struct{ call, reason string }{
+	{"internal/poll.runtime_pollWait", ReasonNetwork},
+	{"time.Sleep", ReasonSleep},
+	{"sync.(*RWMutex).RLock", "sync.RWMutex.RLock"},
+	{"sync.(*RWMutex).Lock", "sync.RWMutex.Lock"},
+	{"sync.(*Mutex)", "sync.Mutex.Lock"},
+	{"internal/sync.(*Mutex)", "sync.Mutex.Lock"},
+	{"internal/poll.(*fdMutex)", "sync.Mutex.Lock"},
+	{"sync.(*WaitGroup)", "sync.WaitGroup.Wait"},
+	{"sync.(*Cond)", "sync.Cond.Wait"},
+	{"runtime.gcAssist", "GC"},
+	{"runtime.gc", "GC"},
+	{"runtime.chanrecv", "chan receive"},
+	{"runtime.chansend", "chan send"},
+	{"runtime.selectgo", "select"},
+}
+
+func reasonOf(reason string, frames []Frame) string {
+	for _, f := range frames[:min(len(frames), 6)] {
+		for _, r := range reasons {
+			if strings.HasPrefix(f.Func, r.call) {
+				return r.reason
+			}
+		}
+	}
+	switch reason {
+	case "network":
+		return ReasonNetwork
+	case "":
+		return "unknown"
+	}
+	return reason
+}
+
+// trimPark takes off the innermost frames, those of the runtime putting the
+// goroutine to sleep.
+func trimPark(frames []Frame) []Frame {
+	for i, f := range frames {
+		if !strings.HasPrefix(f.Func, "runtime.") && !strings.HasPrefix(f.Func, "internal/poll.runtime_") && !strings.HasPrefix(f.Func, "internal/poll.(*pollDesc).") &&
+			!strings.HasPrefix(f.Func, "sync.runtime_") && !strings.HasPrefix(f.Func, "internal/sync.") {
+			return frames[i:]
+		}
+	}
+	return frames
+}
+
+// isAside reports by its stack whether a goroutine is no part of the work: one of the
+// runtime's own, or of a server that is asked for its profiles.
+func isAside(frames []Frame) bool {
+	first := frames[len(frames)-1].Func
+	if first == "runtime.goexit" && len(frames) > 1 {
+		first = frames[len(frames)-2].Func
+	}
+	if first == "os/signal.loop" || strings.HasPrefix(first, "runtime.") && first != "runtime.main" {
+		return true
+	}
+	return isMeasuring(frames)
+}
+
+// isMeasuring reports whether a stack is that of a server that is asked for its
+// profiles. Functions that programs call around their own work are not.
+func isMeasuring(frames []Frame) bool {
+	for _, f := range frames {
+		if strings.HasPrefix(f.Func, "net/http/pprof.") || f.Func == "runtime/pprof.profileWriter" || strings.HasPrefix(f.Func, "runtime/trace.Start.") {
+			return true
+		}
+	}
+	return false
 }

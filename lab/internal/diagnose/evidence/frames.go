@@ -1,0 +1,83 @@
+package evidence
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Own returns the innermost frame of a stack outside the standard libraries and
+// golang.org/x: the code that the user can change. If there is none, it
+// returns the innermost frame and false.
+func Own(frames []Frame) (f Frame, ok bool) {
+	for _, f := range frames {
+		if f.Own() {
+			return f, true
+		}
+	}
+	if len(frames) > 0 {
+		return frames[0], false
+	}
+	return Frame{}, false
+}
+
+// Own reports whether a function is of the program or of a library outside the
+// standard ones. Of Go the path of its package says it: it begins with main, or with an
+// element that has a dot, such as a host name, but not with golang.org/x/. Functions
+// of other languages are marked when they are read (Native).
+func (f Frame) Own() bool {
+	if f.Native {
+		return !systemFunction(f.Func)
+	}
+	pkg := packageOf(f.Func)
+	first, _, _ := strings.Cut(pkg, "/")
+	if pkg == "" || strings.HasPrefix(pkg, "golang.org/x/") {
+		return false
+	}
+	return first == "main" || strings.Contains(first, ".")
+}
+
+// systemFunction matches what compilers and the C library put into a program.
+var systemFunction = regexp.MustCompile(`^(_start|_init|_fini|__|\[unknown\]|std::|operator (new|delete)|0x)`).MatchString
+
+// packageOf returns the path of a Go function's package: up to the first dot
+// behind the last slash. In a symbol, dots of the last element of a path are written %2e.
+func packageOf(fn string) string {
+	slash := strings.LastIndexByte(beforeTypes(fn), '/') + 1
+	dot := strings.IndexByte(fn[slash:], '.')
+	if dot < 0 {
+		return ""
+	}
+	return fn[:slash+dot]
+}
+
+// beforeTypes cuts type arguments off, which have paths of their own.
+func beforeTypes(fn string) string {
+	if i := strings.IndexByte(fn, '['); i > 0 {
+		return fn[:i]
+	}
+	return fn
+}
+
+// Short is a function's name with the last element of its package's path only.
+func Short(fn string) string {
+	head := beforeTypes(fn)
+	return head[strings.LastIndexByte(head, '/')+1:]
+}
+
+// ownFuncs are the user's own functions of a stack, innermost first.
+func ownFuncs(frames []Frame) []string {
+	var list []string
+	for _, f := range frames {
+		if f.Own() && !slices.Contains(list, f.Func) {
+			list = append(list, f.Func)
+		}
+	}
+	return list
+}
+
+// base is the last part of a path of either kind of system: a profile may
+// come from another one.
+func base(path string) string {
+	return path[strings.LastIndexAny(path, `/\`)+1:]
+}

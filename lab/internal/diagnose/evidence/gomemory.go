@@ -1,0 +1,390 @@
+package evidence
+
+import (
+	"context"
+	"debug/buildinfo"
+	"debug/dwarf"
+	"debug/elf"
+	"debug/gosym"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// The goroutines of a process are read from its memory, without stopping it: a goroutine
+// that waits does not change, and one that runs meanwhile is seen wrongly at one of many
+// moments. Where they are is known from the symbols and the DWARF of the program.
+
+const (
+	memoryEvery  = 10 * time.Millisecond
+	framesWalked = 64
+	mostListed   = 1 << 20
+)
+
+// goVersion is the version of Go that a program is built with; empty for other programs.
+func goVersion(exe string) string {
+	info, err := buildinfo.ReadFile(exe)
+	if err != nil {
+		return ""
+	}
+	return info.GoVersion
+}
+
+// A goLayout says where things are in the memory of a program.
+type goLayout struct {
+	order   binary.ByteOrder
+	allgs   uint64 // the slice of all goroutines
+	reasons uint64 // the array of the names of reasons
+	size    int    // of a g as far as it is read
+	offset  map[string]int
+}
+
+// openGo reads the table of functions of a Go program, which is there in stripped programs too.
+func openGo(file *elf.File) (*gosym.Table, error) {
+	table, text := file.Section(".gopclntab"), file.Section(".text")
+	if table == nil {
+		table = file.Section(".data.rel.ro.gopclntab")
+	}
+	if table == nil || text == nil {
+		return nil, missing("the program has no table of Go's functions")
+	}
+	start := text.Addr
+	symbols, _ := file.Symbols() // stripped programs have none
+	for _, s := range symbols {
+		if s.Name == "runtime.text" {
+			start = s.Value
+		}
+	}
+	lines, err := table.Data()
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	var funcs *gosym.Table
+	err = guarded("table of functions", func() error {
+		funcs, err = gosym.NewTable(nil, gosym.NewLineTable(lines, start))
+		return err
+	})
+	return funcs, err
+}
+
+// goNames names the addresses of a process that is written in Go; nil when it cannot.
+func goNames(pid int) *goFunctions {
+	exe := fmt.Sprintf("/proc/%d/exe", pid)
+	path, err := os.Readlink(exe)
+	if err != nil {
+		return nil
+	}
+	file, err := elf.Open(exe)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	bias, err := loadBias(pid, file)
+	if err != nil {
+		return nil
+	}
+	funcs, err := openGo(file)
+	if err != nil {
+		return nil
+	}
+	return &goFunctions{path: path, bias: bias, funcs: funcs, pcs: map[uint64]Frame{}}
+}
+
+// goFunctions are the functions of a process.
+type goFunctions struct {
+	path  string
+	bias  uint64 // where the program was loaded, less where it was linked to
+	funcs *gosym.Table
+	pcs   map[uint64]Frame
+}
+
+// frame names an address; a Frame without Func where it cannot.
+func (g *goFunctions) frame(pc uint64) Frame {
+	if f, known := g.pcs[pc]; known {
+		return f
+	}
+	var f Frame
+	if file, line, fn := g.funcs.PCToLine(pc - g.bias); fn != nil {
+		f = Frame{Func: fn.Name, File: base(file), Line: line}
+		// The line of a call that was inlined is that of the other function.
+		if own, _, _ := g.funcs.PCToLine(fn.Entry); own != file {
+			f.File, f.Line = base(own), 0
+		}
+	}
+	g.pcs[pc] = f
+	return f
+}
+
+// entry is where the function of an address begins; 0 where that is not known.
+func (g *goFunctions) entry(pc uint64) uint64 {
+	if g == nil {
+		return 0
+	}
+	if fn := g.funcs.PCToFunc(pc - g.bias); fn != nil {
+		return fn.Entry + g.bias
+	}
+	return 0
+}
+
+// layoutOf reads where the goroutines are from the program's file.
+func layoutOf(file *elf.File) (*goLayout, error) {
+	if file.Class != elf.ELFCLASS64 {
+		return nil, missing("it is no program of 64 bits")
+	}
+	l := &goLayout{order: file.ByteOrder, offset: map[string]int{}}
+	symbols, err := file.Symbols()
+	if err != nil {
+		return nil, missing("the program is stripped of its symbols, as with -ldflags=-s and by go run")
+	}
+	for _, s := range symbols {
+		switch s.Name {
+		case "runtime.allgs":
+			l.allgs = s.Value
+		case "runtime.waitReasonStrings":
+			l.reasons = s.Value
+		}
+	}
+	if l.allgs == 0 || l.reasons == 0 {
+		return nil, missing("the program has no symbols of Go's runtime")
+	}
+	return l, l.fields(file)
+}
+
+// fields finds the fields of the runtime's type g.
+func (l *goLayout) fields(file *elf.File) error {
+	noDWARF := missing("the program is built without DWARF (-ldflags=-w)")
+	data, err := file.DWARF()
+	if err != nil {
+		return noDWARF
+	}
+	for r := data.Reader(); ; {
+		entry, err := r.Next()
+		if err != nil || entry == nil {
+			return noDWARF
+		}
+		name, _ := entry.Val(dwarf.AttrName).(string)
+		if entry.Tag == dwarf.TagSubprogram {
+			r.SkipChildren()
+		}
+		if entry.Tag != dwarf.TagStructType || name != "runtime.g" {
+			continue
+		}
+		typ, err := data.Type(entry.Offset)
+		g, ok := typ.(*dwarf.StructType)
+		if err != nil || !ok {
+			return noDWARF
+		}
+		for _, f := range g.Field {
+			l.offset[f.Name] = int(f.ByteOffset)
+			if inner, ok := f.Type.(*dwarf.TypedefType); ok && f.Name == "sched" {
+				f.Type = inner.Type
+			}
+			if inner, ok := f.Type.(*dwarf.StructType); ok && f.Name == "sched" {
+				for _, in := range inner.Field {
+					l.offset["sched."+in.Name] = int(f.ByteOffset + in.ByteOffset)
+				}
+			}
+		}
+		for _, name := range []string{"atomicstatus", "waitreason", "sched.pc", "sched.bp", "syscallpc", "syscallbp", "startpc"} {
+			at, ok := l.offset[name]
+			if !ok {
+				return missing("this version of Go keeps its goroutines in another form: a g without %s", name)
+			}
+			l.size = max(l.size, at+8)
+		}
+		return nil
+	}
+}
+
+// A goMemory reads the goroutines of a process.
+type goMemory struct {
+	*goLayout
+	*goFunctions
+	mem     io.ReaderAt
+	stacks  map[string][]Frame
+	texts   map[uint8]string
+	scratch []uint64
+}
+
+// sampleGoroutines looks at the goroutines of a process for a time.
+func sampleGoroutines(ctx context.Context, pid int, d time.Duration) (*Waits, error) {
+	file, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return nil, missing("%v", err)
+	}
+	defer file.Close()
+	layout, err := layoutOf(file)
+	if err != nil {
+		return nil, err
+	}
+	names := goNames(pid)
+	if names == nil {
+		return nil, missing("the program's functions cannot be read")
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return nil, missing("the memory of the process may be read by its owner or root, as kernel.yama.ptrace_scope allows")
+		}
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	defer mem.Close()
+	m := &goMemory{goLayout: layout, goFunctions: names, mem: mem, stacks: map[string][]Frame{}, texts: map[uint8]string{}}
+	set := newWaitSet()
+	began := time.Now()
+	tick := time.NewTicker(memoryEvery)
+	defer tick.Stop()
+	for time.Since(began) < d && ctx.Err() == nil {
+		now, total, err := m.all()
+		if err != nil {
+			if set.waits.Samples == 0 {
+				return nil, fmt.Errorf("evidence: reading the goroutines of process %d: %w", pid, err)
+			}
+			break // it has ended
+		}
+		if total > 0 {
+			set.add(now, total)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	if set.waits.Samples == 0 {
+		return nil, errors.New("evidence: the process has no goroutines yet")
+	}
+	return set.sum(time.Since(began)), nil
+}
+
+// loadBias is how far from its linked address a program was loaded.
+func loadBias(pid int, file *elf.File) (uint64, error) {
+	if file.Type != elf.ET_DYN {
+		return 0, nil
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return 0, fmt.Errorf("evidence: %w", err)
+	}
+	// The first mapping is that of the first segment, which begins at 0.
+	var from uint64
+	if _, err := fmt.Sscanf(string(text), "%x-", &from); err != nil {
+		return 0, fmt.Errorf("evidence: the mappings of process %d: %w", pid, err)
+	}
+	return from, nil
+}
+
+func (m *goMemory) word(at uint64) (uint64, error) {
+	var b [8]byte
+	if _, err := m.mem.ReadAt(b[:], int64(at)); err != nil {
+		return 0, err
+	}
+	return m.order.Uint64(b[:]), nil
+}
+
+// States of a goroutine: the constants _Grunnable and so on of runtime/runtime2.go.
+var goStates = map[uint32]goState{1: goRunnable, 2: goRunning, 3: goSyscall, 4: goWaiting}
+
+// all looks at all goroutines. total is how many of them are the program's own.
+func (m *goMemory) all() (now []moment, total int, err error) {
+	from, err := m.word(m.allgs + m.bias)
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := m.word(m.allgs + m.bias + 8)
+	if err != nil || n > mostListed {
+		return nil, 0, fmt.Errorf("%d goroutines: %w", n, errors.Join(err, ErrTooLarge))
+	}
+	list := make([]byte, 8*n)
+	if _, err := m.mem.ReadAt(list, int64(from)); err != nil {
+		return nil, 0, nil // the list was moved at this moment
+	}
+	g := make([]byte, m.size)
+	for i := range n {
+		if _, err := m.mem.ReadAt(g, int64(m.order.Uint64(list[8*i:]))); err != nil {
+			continue
+		}
+		field := func(name string) uint64 { return m.order.Uint64(g[m.offset[name]:]) }
+		state, live := goStates[m.order.Uint32(g[m.offset["atomicstatus"]:])&^0x1000] // 0x1000: its stack is being scanned
+		start := m.frame(field("startpc")).Func
+		if !live || strings.HasPrefix(start, "runtime.") && start != "runtime.main" || start == "os/signal.loop" {
+			continue
+		}
+		if total++; len(now) >= mostWatched {
+			continue
+		}
+		mo := moment{state: state}
+		switch state {
+		case goWaiting:
+			mo.reason = m.reason(g[m.offset["waitreason"]])
+			mo.frames = trimPark(m.walk(field("sched.pc"), field("sched.bp")))
+		case goSyscall:
+			mo.reason = ReasonSyscall
+			mo.frames = m.walk(field("syscallpc"), field("syscallbp"))
+		}
+		if len(mo.frames) > 0 && isMeasuring(mo.frames) {
+			total--
+			continue
+		}
+		now = append(now, mo)
+	}
+	return now, total, nil
+}
+
+// reason is the name of a reason, which the runtime has in an array of strings.
+func (m *goMemory) reason(number uint8) string {
+	if text, known := m.texts[number]; known {
+		return text
+	}
+	text := "unknown"
+	at, err := m.word(m.reasons + m.bias + 16*uint64(number))
+	n, err2 := m.word(m.reasons + m.bias + 16*uint64(number) + 8)
+	if err == nil && err2 == nil && n < 100 {
+		b := make([]byte, n)
+		if _, err := m.mem.ReadAt(b, int64(at)); err == nil {
+			text = string(b)
+		}
+	}
+	m.texts[number] = text
+	return text
+}
+
+// walk follows the frame pointers. The frames are one slice for one stack.
+func (m *goMemory) walk(pc, bp uint64) []Frame {
+	m.scratch = append(m.scratch[:0], pc)
+	for range framesWalked {
+		if bp == 0 {
+			break
+		}
+		var b [16]byte
+		if _, err := m.mem.ReadAt(b[:], int64(bp)); err != nil {
+			break
+		}
+		next := m.order.Uint64(b[:])
+		if pc = m.order.Uint64(b[8:]); pc == 0 {
+			break
+		}
+		m.scratch = append(m.scratch, pc)
+		if next <= bp {
+			break
+		}
+		bp = next
+	}
+	key := fmt.Sprint(m.scratch)
+	if frames, known := m.stacks[key]; known {
+		return frames
+	}
+	var frames []Frame
+	for _, pc := range m.scratch {
+		if f := m.frame(pc - 1); f.Func != "" && f.Func != "runtime.goexit" { // a return address is behind the call
+			frames = append(frames, f)
+		}
+	}
+	if len(m.stacks) < distinctStacks {
+		m.stacks[key] = frames
+	}
+	return frames
+}

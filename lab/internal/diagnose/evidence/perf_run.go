@@ -1,0 +1,157 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
+)
+
+const (
+	// perfRate is how many samples perf takes a second of each processor: a prime,
+	// so that it does not keep step with what the program does.
+	perfRate = 499
+	// scriptIn is how long perf script may take to put names to the samples.
+	scriptIn = time.Minute
+)
+
+func findPerf() (string, error) {
+	return program("perf", "apt-get install linux-perf (Debian), linux-tools-generic (Ubuntu)")
+}
+
+// What is counted where the machine has it. The first ones need no counters of
+// the processor.
+var (
+	softwareEvents = []string{"task-clock", "context-switches", "cpu-migrations", "page-faults"}
+	hardwareEvents = []string{"cycles", "instructions", "branches", "branch-misses", "cache-references", "cache-misses", "L1-dcache-load-misses", "LLC-load-misses"}
+)
+
+// perfStatOf counts the events of a process.
+func perfStatOf(ctx context.Context, pid int, dir string, d time.Duration) (*Perf, error) {
+	p, err := perfStat(ctx, pid, dir, d, slices.Concat(softwareEvents, hardwareEvents))
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errMissing) {
+		// A perf that does not know one of the names refuses all.
+		if p, err = perfStat(ctx, pid, dir, d, softwareEvents); err == nil {
+			p.Unsupported = append(p.Unsupported, hardwareEvents...)
+		}
+	}
+	return p, err
+}
+
+func perfStat(ctx context.Context, pid int, dir string, d time.Duration, events []string) (*Perf, error) {
+	path, err := findPerf()
+	if err != nil {
+		return nil, err
+	}
+	out := filepath.Join(dir, "perf-stat")
+	// perf measures for as long as the program at the end runs.
+	cmd := exec.Command(path, "stat", "-x", ",", "-e", strings.Join(events, ","), "-o", out, "-p", pids(pid), "sleep", seconds(d))
+	if err := attach(ctx, cmd, "", 0); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(out)
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	defer file.Close()
+	p, err := readPerfStat(file)
+	if p != nil {
+		p.Took = d
+	}
+	return p, err
+}
+
+// perfRecord samples a process and those that it started into a file.
+func perfRecord(ctx context.Context, pid int, data string, d time.Duration, args ...string) error {
+	path, err := findPerf()
+	if err != nil {
+		return err
+	}
+	// -N: leave nothing in the cache of the home directory; -B and --no-bpf-event: look at no files that have
+	// nothing to do with the process, which takes longer than all else.
+	args = append([]string{"record", "-q", "-N", "-B", "--no-bpf-event", "-o", data, "-p", pids(pid)}, args...)
+	cmd := exec.Command(path, append(args, "sleep", seconds(d))...)
+	cmd.Dir = filepath.Dir(data)
+	return attach(ctx, cmd, "", 0)
+}
+
+// perfRecordOf samples the stacks of a process, the kernel's too. goProgram says that it
+// keeps frame pointers, as Go's do; of others the stacks are found by what
+// compilers write down for debuggers.
+func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, goProgram bool) (*Profile, error) {
+	data := filepath.Join(dir, "perf.data")
+	stacks, names := "dwarf,8192", (*goFunctions)(nil)
+	if goProgram {
+		stacks, names = "fp", goNames(pid)
+	}
+	if err := perfRecord(ctx, pid, data, d, "--call-graph", stacks, "-e", "cpu-clock", "-F", strconv.Itoa(perfRate)); err != nil {
+		return nil, err
+	}
+	var p *Profile
+	err := perfScript(ctx, data, []string{"-F", "comm,tid,period,event,ip,sym,dso"}, func(out io.Reader) (err error) {
+		p, err = readPerfScript(out, int64(time.Second)/perfRate, names)
+		return err
+	})
+	if p != nil && err == nil && os.Geteuid() != 0 && !seesKernel(p) {
+		err = errNoKernel
+	}
+	if errors.Is(err, errNoSample) {
+		return &Profile{Unit: unitTime, Stacks: []Stack{}}, errIdle
+	}
+	return p, err
+}
+
+var (
+	// errIdle stands beside a profile with nothing in it.
+	errIdle = errors.New("evidence: no samples: the process hardly ran")
+	// errNoKernel stands beside a profile of the program's own part.
+	errNoKernel = errors.New("evidence: without the kernel's part, which is for root, or as root sysctl kernel.perf_event_paranoid=1")
+)
+
+func seesKernel(p *Profile) bool {
+	return slices.ContainsFunc(p.Stacks, func(s Stack) bool {
+		return slices.ContainsFunc(s.Frames, func(f Frame) bool { return f.File == kernelFile })
+	})
+}
+
+// perfScript has perf write its samples as text and passes it to read.
+func perfScript(ctx context.Context, data string, args []string, read func(io.Reader) error) error {
+	path, err := findPerf()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, scriptIn)
+	defer cancel()
+	// Without inlined functions: perf asks addr2line for each of them.
+	cmd := exec.CommandContext(ctx, path, append([]string{"script", "--no-inline", "-i", data}, args...)...)
+	cmd.Dir = filepath.Dir(data)
+	cmd.WaitDelay = 2 * time.Second
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+cmd.Dir)
+	said := &child.Tail{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("evidence: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("evidence: %w", err)
+	}
+	err = read(out)
+	if errors.Is(err, ErrTooLarge) {
+		cancel()
+	}
+	_, _ = io.Copy(io.Discard, out) // it is over or it fails again in Wait
+	if waitErr := cmd.Wait(); waitErr != nil && err != nil {
+		return fmt.Errorf("evidence: perf script: %w: %s", waitErr, said.String())
+	}
+	return err
+}

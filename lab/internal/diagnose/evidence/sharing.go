@@ -1,0 +1,283 @@
+package evidence
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// Memory that several processors write shows in where threads stand when they are
+// sampled with their registers: at instructions that write, behind each other in time, to one
+// cache line. Nothing of the program is changed or stopped for it.
+
+const (
+	// lineSize is a cache line of the processors that can be decoded.
+	lineSize = 64
+	// sharingRate is how many samples there are a second of each processor.
+	sharingRate = 3989
+	// together is how close in time samples of two threads have to be to count as
+	// running in parallel: some of their samples.
+	together = 2 * time.Millisecond
+	// behind is how many instructions before the sampled one may have been what it waited for.
+	behind       = 3
+	mostSamples  = 1 << 20
+	longFunction = 64 << 10
+	sharingFor   = time.Second
+	registers    = "AX,BX,CX,DX,SI,DI,BP,SP,IP,R8,R9,R10,R11,R12,R13,R14,R15"
+)
+
+// fewProcessors is how many processors a program must use before they can get in each other's way.
+const fewProcessors = 1.2
+
+// sharing samples addresses.
+func (g *gatherer) sharing(ctx context.Context, pid int) (*Sharing, string, error) {
+	if runtime.GOARCH != "amd64" {
+		return nil, "", missing("instructions of %s are not decoded", runtime.GOARCH)
+	}
+	if wanted := g.e.CPUTime + g.e.Queued; g.e.Took > 0 && g.e.Saw(ToolProc) && wanted.Seconds() < fewProcessors*g.e.Took.Seconds() {
+		return &Sharing{}, "not needed: the program does not use two processors at a time", nil
+	}
+	data := filepath.Join(g.dir, "sharing.data")
+	err := perfRecord(ctx, pid, data, min(g.each, sharingFor), "-e", "cpu-clock:u", "-F", strconv.Itoa(sharingRate), "--user-regs="+registers)
+	if err != nil {
+		return nil, "", err
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil, "", missing("the memory of the process cannot be read: %v", err)
+	}
+	defer mem.Close()
+	var samples []sample
+	names := goNames(pid)
+	err = perfScript(ctx, data, []string{"-F", "tid,time,ip,sym,symoff,dso,uregs"}, func(out io.Reader) (err error) {
+		samples, err = readSamples(out, names)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return (&decoder{mem: mem, known: map[uint64][]access{}}).share(samples), "", nil
+}
+
+// A sample is where a thread stood, with its registers.
+type sample struct {
+	thread int
+	at     time.Duration
+	begin  uint64 // of the function
+	ip     uint64
+	where  Frame
+	regs   map[string]uint64
+}
+
+// readSamples reads what perf script -F tid,time,ip,sym,symoff,dso,uregs writes:
+//
+//	25149 24031.020194:  5631954b2090 main+0x40 (/srv/counter) ABI:2 AX:0x2b BX:0x7ffc4bf431f8 ...
+func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
+	var list []sample
+	lines := bufio.NewScanner(r)
+	for lines.Scan() && len(list) < mostSamples {
+		head, tail, ok := strings.Cut(lines.Text(), " ABI:")
+		words := strings.Fields(head)
+		if !ok || len(words) < 4 {
+			continue
+		}
+		var s sample
+		var err1, err2, err3 error
+		s.thread, err1 = strconv.Atoi(words[0])
+		var at float64
+		at, err2 = strconv.ParseFloat(strings.TrimSuffix(words[1], ":"), 64)
+		s.at = time.Duration(at * float64(time.Second))
+		s.ip, err3 = strconv.ParseUint(words[2], 16, 64)
+		frame, known := perfFrame(strings.Join(words[2:], " "))
+		frame = names.better(frame, head)
+		name := strings.Join(words[3:], " ")
+		plus := strings.LastIndex(name, "+0x")
+		if err1 != nil || err2 != nil || err3 != nil || !known || !frame.Own() {
+			continue
+		}
+		s.begin = names.entry(s.ip)
+		if plus >= 0 && s.begin == 0 {
+			offset, _, _ := strings.Cut(name[plus+len("+0x"):], " ")
+			if into, err := strconv.ParseUint(offset, 16, 64); err == nil {
+				s.begin = s.ip - into
+			}
+		}
+		if s.ip-s.begin > longFunction {
+			continue
+		}
+		s.where, s.regs = frame, map[string]uint64{}
+		for word := range strings.FieldsSeq(tail) {
+			if name, value, ok := strings.Cut(word, ":0x"); ok {
+				s.regs[name], _ = strconv.ParseUint(value, 16, 64) // what is no number is 0, and no address
+			}
+		}
+		list = append(list, s)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("evidence: reading perf script's output: %w", err)
+	}
+	return list, nil
+}
+
+// An access is an instruction's operand in memory.
+type access struct {
+	mem   x86asm.Mem
+	next  uint64 // the instruction behind it, from which RIP counts
+	write bool
+}
+
+// A decoder knows the instructions of a process.
+type decoder struct {
+	mem   io.ReaderAt
+	known map[uint64][]access // by sampled address
+}
+
+// accesses are the operands of the instruction at ip and of those just before it.
+func (d *decoder) accesses(begin, ip uint64) []access {
+	if list, known := d.known[ip]; known {
+		return list
+	}
+	code := make([]byte, ip-begin+16)
+	n, _ := d.mem.ReadAt(code, int64(begin))
+	code = code[:n]
+	var last []access
+	var perInst []int
+	for pc := begin; pc <= ip && pc-begin < uint64(len(code)); {
+		inst, err := x86asm.Decode(code[pc-begin:], 64)
+		if err != nil || inst.Len == 0 {
+			last, perInst = nil, nil // data between the code, or an instruction of a newer processor
+			pc++
+			continue
+		}
+		pc += uint64(inst.Len)
+		before := len(last)
+		for i, arg := range inst.Args {
+			m, ok := arg.(x86asm.Mem)
+			if !ok || inst.Op == x86asm.LEA || inst.Op == x86asm.NOP || m.Segment != 0 || m.Base == x86asm.RSP || m.Base == x86asm.RBP {
+				continue
+			}
+			reads := inst.Op == x86asm.CMP || inst.Op == x86asm.TEST
+			last = append(last, access{m, pc, i == 0 && !reads})
+		}
+		perInst = append(perInst, len(last)-before)
+	}
+	keep := 0
+	for _, n := range perInst[max(0, len(perInst)-1-behind):] {
+		keep += n
+	}
+	list := last[len(last)-keep:]
+	d.known[ip] = list
+	return list
+}
+
+// address is where an operand lies, by the registers of a sample.
+func (a access) address(regs map[string]uint64) (uint64, bool) {
+	register := func(r x86asm.Reg) (uint64, bool) {
+		if r == 0 {
+			return 0, true
+		}
+		if r == x86asm.RIP {
+			return a.next, true
+		}
+		name := r.String()
+		if len(name) == 3 && name[0] == 'R' && (name[1] < '0' || name[1] > '9') {
+			name = name[1:]
+		}
+		v, ok := regs[name]
+		return v, ok
+	}
+	base, ok1 := register(a.mem.Base)
+	index, ok2 := register(a.mem.Index)
+	at := base + index*uint64(a.mem.Scale) + uint64(a.mem.Disp)
+	return at, ok1 && ok2 && at > 1<<16
+}
+
+// share finds samples of several threads at one line at the same time.
+func (d *decoder) share(samples []sample) *Sharing {
+	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
+	out := &Sharing{Samples: len(samples)}
+	type line struct {
+		threads map[int]bool // whether it writes
+		samples map[int]bool // by index
+	}
+	hits := map[uint64]int{}
+	users := map[uint64]map[int]bool{}
+	where := map[Frame]int{}
+	shared, parallel := 0, 0
+	for from := 0; from < len(samples); {
+		to := from
+		threads := map[int]bool{}
+		for to < len(samples) && samples[to].at < samples[from].at+together {
+			threads[samples[to].thread] = true
+			to++
+		}
+		lines := map[uint64]*line{}
+		for i := from; i < to; i++ {
+			s := &samples[i]
+			for _, a := range d.accesses(s.begin, s.ip) {
+				at, ok := a.address(s.regs)
+				if !ok {
+					continue
+				}
+				l := lines[at/lineSize]
+				if l == nil {
+					l = &line{map[int]bool{}, map[int]bool{}}
+					lines[at/lineSize] = l
+				}
+				l.threads[s.thread] = l.threads[s.thread] || a.write
+				l.samples[i] = true
+			}
+		}
+		if len(threads) > 1 {
+			parallel += to - from
+		}
+		counted := map[int]bool{}
+		for at, l := range lines {
+			written := slices.Contains(slices.Collect(maps.Values(l.threads)), true)
+			if len(l.threads) < 2 || !written {
+				continue
+			}
+			hits[at] += len(l.samples)
+			if users[at] == nil {
+				users[at] = map[int]bool{}
+			}
+			maps.Copy(users[at], l.threads)
+			maps.Copy(counted, l.samples)
+		}
+		shared += len(counted)
+		for i := range counted {
+			where[samples[i].where]++
+		}
+		from = to
+	}
+	if len(samples) == 0 {
+		return out
+	}
+	out.Parallel = float64(parallel) / float64(len(samples))
+	out.Shared = float64(shared) / float64(len(samples))
+	most := 0
+	for _, at := range slices.Sorted(maps.Keys(hits)) {
+		if hits[at] > most {
+			most, out.Line, out.Threads = hits[at], fmt.Sprintf("%#x", at*lineSize), len(users[at])
+		}
+	}
+	most = 0
+	for f, n := range where {
+		if n > most || n == most && out.Where != nil && f.Func < out.Where.Func {
+			most, out.Where = n, &f
+		}
+	}
+	return out
+}

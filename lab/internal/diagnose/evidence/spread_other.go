@@ -1,5 +1,0 @@
-//go:build !linux
-
-package evidence
-
-func spread(bool) {}

@@ -1,0 +1,200 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// keptPlaces is how many places where goroutines waited are reported.
+	keptPlaces = 200
+	// distinctPlaces bounds how many are told apart.
+	distinctPlaces = 50_000
+	// mostWatched is how many goroutines of one moment are looked at one by one; the others
+	// count as if they were like these.
+	mostWatched = 4096
+)
+
+// The states of a goroutine, as far as they are told apart.
+type goState uint8
+
+const (
+	goRunning goState = iota
+	goRunnable
+	goSyscall
+	goWaiting
+)
+
+// Reasons of waits that the rules ask for, as the runtime calls them.
+const (
+	ReasonNetwork = "IO wait"
+	ReasonSleep   = "sleep"
+	ReasonSyscall = "syscall"
+)
+
+// LocksGoroutines reports whether a reason is that of a lock of package sync.
+func LocksGoroutines(reason string) bool {
+	return strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex") || reason == "semacquire" || reason == "sync"
+}
+
+// A moment is what one goroutine does.
+type moment struct {
+	state  goState
+	reason string
+	frames []Frame // innermost first; kept by the caller, one slice for one stack
+}
+
+// A waitSet adds up moments.
+type waitSet struct {
+	waits  Waits
+	places map[string]*placeTally
+	keys   map[*Frame]string // of stacks seen before
+	own    map[*Frame][]string
+}
+
+type placeTally struct {
+	Place
+	sum      int
+	here     int // at the moment
+	shrank   bool
+	withWait int // moments in which goroutines waited here
+	alone    int // those in which one other was in I/O
+}
+
+func newWaitSet() *waitSet {
+	return &waitSet{places: map[string]*placeTally{}, keys: map[*Frame]string{}, own: map[*Frame][]string{}}
+}
+
+// add takes what all goroutines do at one moment; total is how many there are, more than
+// were looked at if they are many. Frames are kept.
+func (w *waitSet) add(now []moment, total int) {
+	w.waits.Samples++
+	for _, p := range w.places {
+		p.here = 0
+	}
+	for _, m := range now {
+		switch m.state {
+		case goRunning:
+			w.waits.Running++
+		case goRunnable:
+			w.waits.Runnable++
+		case goSyscall:
+			w.waits.Syscall++
+		case goWaiting:
+			w.waits.Waiting++
+		}
+		if m.state == goSyscall || m.state == goWaiting {
+			w.at(m).here++
+		}
+	}
+	for _, p := range w.places {
+		before := p.Last
+		p.Last = p.here
+		p.sum += p.here
+		if w.waits.Samples == 1 {
+			p.First = p.here
+		} else if p.here < before {
+			p.shrank = true
+		}
+		if p.here > 0 && len(p.Frames) > 0 && p.Reason != ReasonNetwork && p.Reason != ReasonSleep && p.Reason != ReasonSyscall {
+			p.withWait++
+			if w.inIO(&p.Place, now) == 1 {
+				p.alone++
+			}
+		}
+	}
+	if w.waits.Samples == 1 {
+		w.waits.First = total
+	}
+	w.waits.Last = total
+}
+
+func (w *waitSet) at(m moment) *placeTally {
+	key := m.reason
+	if len(m.frames) > 0 {
+		stack, known := w.keys[&m.frames[0]]
+		if !known {
+			var b strings.Builder
+			for _, f := range m.frames {
+				b.WriteString(f.Func)
+				b.WriteByte('\n')
+			}
+			stack = b.String()
+			w.keys[&m.frames[0]] = stack
+		}
+		key += "\n" + stack
+	}
+	p := w.places[key]
+	if p == nil && len(w.places) >= distinctPlaces {
+		m, key = moment{reason: otherFrames}, otherFrames
+		p = w.places[key]
+	}
+	if p == nil {
+		p = &placeTally{Place: Place{Reason: m.reason, Frames: m.frames}}
+		w.places[key] = p
+	}
+	return p
+}
+
+// inIO counts the goroutines in I/O or asleep below a function that those who wait at p have called
+// too. Where the lock is held meanwhile there is one: a second could not be there.
+func (w *waitSet) inIO(p *Place, now []moment) int {
+	waiting := w.ownOf(p.Frames)
+	if !LocksGoroutines(p.Reason) && len(waiting) > 0 {
+		waiting = waiting[:len(waiting)-1] // a pool's goroutines wait for work where they began
+	}
+	n := 0
+	for _, m := range now {
+		if m.state != goSyscall && m.reason != ReasonNetwork && m.reason != ReasonSleep || len(m.frames) == 0 {
+			continue
+		}
+		own := w.ownOf(m.frames)
+		for i, fn := range own {
+			// Everything is below the function that a goroutine began with.
+			if entry := len(own) > 1 && i == len(own)-1; !entry && slices.Contains(waiting, fn) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+func (w *waitSet) ownOf(frames []Frame) []string {
+	own, known := w.own[&frames[0]]
+	if !known {
+		own = ownFuncs(frames)
+		w.own[&frames[0]] = own
+	}
+	return own
+}
+
+// growing is by how many goroutines a place has to grow before it counts.
+const growing = 30
+
+// sum is what all moments come to; nil without any.
+func (w *waitSet) sum(took time.Duration) *Waits {
+	if w.waits.Samples == 0 {
+		return nil
+	}
+	out := w.waits
+	n := float64(out.Samples)
+	out.Took = took
+	out.Running, out.Runnable, out.Syscall, out.Waiting = out.Running/n, out.Runnable/n, out.Syscall/n, out.Waiting/n
+	out.Places = []Place{}
+	for _, p := range w.places {
+		p.Mean = float64(p.sum) / n
+		p.Grew = out.Samples > 3 && !p.shrank && p.Last >= p.First+growing
+		if p.withWait > 0 {
+			p.WhileIO = float64(p.alone) / float64(p.withWait)
+		}
+		out.Places = append(out.Places, p.Place)
+	}
+	slices.SortFunc(out.Places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(b.Mean, a.Mean), cmp.Compare(a.Reason, b.Reason), slices.CompareFunc(a.Frames, b.Frames, func(a, b Frame) int { return cmp.Compare(a.Func, b.Func) }))
+	})
+	out.Places = out.Places[:min(len(out.Places), keptPlaces)]
+	return &out
+}

@@ -1,0 +1,153 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+)
+
+// facts are the view of the evidence that the rules get.
+type facts struct {
+	*evidence.Evidence
+	goProgram bool              // written in Go, as far as is known
+	cpu       *evidence.Profile // of pprof or, without it, of perf; nil without both
+	cpuTool   string
+	// busy is the processor time for each second that the program had or,
+	// on a shared machine, waited for; at most 1. Shares of processor time are
+	// multiplied by it. A program that uses more than one processor is always busy.
+	busy          float64
+	reads, writes moved // what strace saw, nothing without it
+}
+
+func newFacts(e *evidence.Evidence) *facts {
+	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1}
+	if empty(f.cpu) && e.Perf != nil {
+		f.cpu, f.cpuTool = e.Perf.Profile, evidence.ToolPerfRecord
+	}
+	if empty(f.cpu) {
+		f.cpu = nil
+	}
+	f.goProgram = e.Go != "" || e.Waits != nil || !empty(e.CPU) || e.Space != nil || e.Block != nil
+	wanted := e.CPUTime + e.Queued
+	if f.cpu != nil { // what the program started is in the profile only
+		wanted = max(wanted, time.Duration(f.cpu.Total))
+	}
+	if e.Took > 0 && (f.cpu != nil || e.Saw(evidence.ToolProc) || e.Saw(evidence.ToolPerfRecord)) {
+		f.busy = min(1, wanted.Seconds()/e.Took.Seconds())
+	}
+	if e.Calls != nil {
+		f.reads, f.writes = movedBy(e.Calls, readCalls), movedBy(e.Calls, writeCalls)
+	}
+	return f
+}
+
+func empty(p *evidence.Profile) bool { return p == nil || p.Total <= 0 }
+
+// cpuShare is the part of the processor time in stacks that pick picks.
+func (f *facts) cpuShare(pick func([]evidence.Frame) bool) float64 {
+	if f.cpu == nil {
+		return 0
+	}
+	var sum float64
+	for _, st := range f.cpu.Stacks {
+		if pick(st.Frames) {
+			sum += float64(st.Value)
+		}
+	}
+	return min(1, sum/float64(f.cpu.Total))
+}
+
+// cpuIn is the part of the processor time in stacks that pass a function of
+// that kind.
+func (f *facts) cpuIn(kind matcher) float64 { return f.cpuShare(passing(kind)) }
+
+// fewSamples is the number of samples below which shares of processor time say nothing.
+const fewSamples = 40
+
+// samples is how many the profile of processor time has.
+func (f *facts) samples() int64 {
+	var n int64
+	if f.cpu != nil {
+		for _, st := range f.cpu.Stacks {
+			n += st.Count
+		}
+	}
+	return n
+}
+
+// A spot is a place in the code and its part of a profile.
+type spot struct {
+	frame evidence.Frame
+	share float64 // of the whole profile
+}
+
+// spots adds up the stacks that pick picks by the frame that at gives for each,
+// the largest first. Lines of one function are one spot, at its largest line.
+func spots(p *evidence.Profile, pick func([]evidence.Frame) bool, at func([]evidence.Frame) evidence.Frame) []spot {
+	if empty(p) {
+		return nil
+	}
+	type line struct {
+		frame evidence.Frame
+		value float64
+	}
+	sums := map[string]float64{}
+	best := map[string]line{}
+	lines := map[evidence.Frame]float64{}
+	for _, st := range p.Stacks {
+		if len(st.Frames) == 0 || !pick(st.Frames) {
+			continue
+		}
+		fr := at(st.Frames)
+		sums[fr.Func] += float64(st.Value)
+		lines[fr] += float64(st.Value)
+		if lines[fr] > best[fr.Func].value {
+			best[fr.Func] = line{fr, lines[fr]}
+		}
+	}
+	var list []spot
+	for fn, sum := range sums {
+		list = append(list, spot{best[fn].frame, sum / float64(p.Total)})
+	}
+	slices.SortFunc(list, func(a, b spot) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.frame.Func, b.frame.Func))
+	})
+	return list
+}
+
+// where names the place in the user's own code below which most of the stacks lie that
+// pick picks, or what stands for it.
+func where(p *evidence.Profile, pick func([]evidence.Frame) bool, otherwise string) string {
+	list := spots(p, pick, ownOrInnermost)
+	if len(list) == 0 {
+		return otherwise
+	}
+	return place(list[0].frame)
+}
+
+func ownOrInnermost(frames []evidence.Frame) evidence.Frame {
+	f, _ := evidence.Own(frames)
+	return f
+}
+
+func anyStack([]evidence.Frame) bool { return true }
+
+func innermost(frames []evidence.Frame) evidence.Frame { return frames[0] }
+
+// place names a frame for people: function, file and line.
+func place(f evidence.Frame) string {
+	if f.Func == "" {
+		return "unknown"
+	}
+	name := evidence.Short(f.Func)
+	if f.File == "" {
+		return name
+	}
+	if f.Line == 0 {
+		return name + ", " + f.File
+	}
+	return name + ", " + f.File + ":" + strconv.Itoa(f.Line)
+}

@@ -1,0 +1,212 @@
+package diagnose
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/planted"
+)
+
+// TestMain makes this test binary answer the child commands, as the program does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "child" {
+		run := planted.Children()[planted.ChildName]
+		if os.Args[2] == healthyChild {
+			run = runHealthy
+		}
+		if err := run(os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := m.Run()
+	for _, dir := range builtIn {
+		_ = os.RemoveAll(dir) // it is in the system's temporary directory
+	}
+	os.Exit(code)
+}
+
+// gather looks at a program as a user would.
+func gather(t *testing.T, target evidence.Target, each time.Duration, tools ...string) *Diagnosis {
+	t.Helper()
+	e, err := evidence.Gather(t.Context(), target, evidence.Options{Each: each, Dir: t.TempDir(), Tools: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Diagnosis{Evidence: e}
+	d.Findings, d.Open = Diagnose(&d.Evidence)
+	return d
+}
+
+// said is what a diagnosis comes to, for a test that fails.
+func (d *Diagnosis) said() string {
+	var b strings.Builder
+	for _, f := range d.Findings {
+		fmt.Fprintf(&b, "%.2f %s %s %s: %s\n", f.Score, f.Rule, f.Tool, f.Top, f.Clue)
+	}
+	for _, o := range d.Open {
+		fmt.Fprintf(&b, "open %s: %s\n", o.Rule, o.Why)
+	}
+	for _, t := range d.Evidence.Tools {
+		fmt.Fprintf(&b, "%s %s %s\n", t.Name, t.State, t.Note)
+	}
+	fmt.Fprintln(&b, d.Evidence.Took, d.Evidence.CPUTime, d.Evidence.Queued)
+	return b.String()
+}
+
+// look is how long each tool looks in these tests.
+const look = 600 * time.Millisecond
+
+// namedFirst looks at a program until the rule is the first, a few times at most and longer each
+// time. In between the rule may be open, since others have the processors; another that is named first is
+// an error at once.
+func namedFirst(t *testing.T, target evidence.Target, rule, place string) {
+	t.Helper()
+	var d *Diagnosis
+	for try := range 4 {
+		d = gather(t, target, look<<try)
+		f, found := First(d.Findings)
+		if found && f.Rule == rule && strings.Contains(f.Top, place) && f.Try != "" {
+			return
+		}
+		if found {
+			break
+		}
+	}
+	t.Errorf("%s in %s is not named first:\n%s", rule, place, d.said())
+}
+
+// built is this test as a program of its own, built as programs are: go test strips its own.
+var (
+	built   = sync.OnceValues(func() (string, error) { return build("") })
+	builtIn []string // directories
+)
+
+func build(flags string) (string, error) {
+	dir, err := os.MkdirTemp("", "diagnose-test-")
+	if err != nil {
+		return "", err
+	}
+	builtIn = append(builtIn, dir)
+	path := filepath.Join(dir, "program")
+	text, err := exec.Command("go", "test", "-c", "-ldflags="+flags, "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return path, nil
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// programTarget is a planted program, with its net/http/pprof or without.
+func programTarget(t *testing.T, name, variant string, pprof bool) evidence.Target {
+	t.Helper()
+	target := evidence.Target{Name: name, Command: []string{program(t), "child", planted.ChildName, name, variant}}
+	if pprof {
+		socket := filepath.Join(t.TempDir(), "s")
+		target.Command = append(target.Command, socket)
+		target.URL = "unix:" + socket
+	}
+	return target
+}
+
+// faults are the programs of package planted, the rule that must find each, and
+// the part of the place that the finding must name.
+var faults = []struct{ name, rule, place string }{
+	{"small-writes", "small-writes", "sendEvent"},
+	{"small-reads", "small-reads", "readMessage"},
+	{"small-buffer", "small-buffer", "checksum"},
+	{"slice-per-packet", "allocations", "readPacket"},
+	{"shared-counter", "shared-line", "sharedCounter"},
+	{"lock-over-io", "lock-over-io", "putLocked"},
+	{"lock-convoy", "lock-contention", "lockConvoy"},
+	{"small-flushes", "flush-per-write", "logLine"},
+	{"fsync-per-record", "fsync", "storeRecord"},
+	{"goroutine-leak", "goroutine-leak", "lookup"},
+	{"busy-spin", "busy-spin", "takeWork"},
+}
+
+func TestFaultsAreNamedFirst(t *testing.T) {
+	for i, c := range faults {
+		t.Run(c.name, func(t *testing.T) {
+			namedFirst(t, programTarget(t, c.name, "fault", i%2 == 0), c.rule, c.place)
+		})
+	}
+}
+
+func TestMendedProgramsAreNotAccused(t *testing.T) {
+	for i, c := range faults {
+		t.Run(c.name, func(t *testing.T) { notAccused(t, programTarget(t, c.name, "mended", i%2 == 1)) })
+	}
+}
+
+func notAccused(t *testing.T, target evidence.Target) {
+	t.Helper()
+	d := gather(t, target, look)
+	if f, found := First(d.Findings); found {
+		t.Errorf("%s is accused of %s:\n%s", target.Name, f.Rule, d.said())
+	}
+}
+
+// TestAStrippedProgram has no goroutines that could be seen from outside: its net/http/pprof has them, and
+// without that the rules that need them are open.
+func TestAStrippedProgram(t *testing.T) {
+	path, err := build("-s -w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := programTarget(t, "lock-over-io", "fault", true)
+	target.Command[0] = path
+	namedFirst(t, target, "lock-over-io", "putLocked")
+
+	target.URL = ""
+	d := gather(t, target, look)
+	if !slices.ContainsFunc(d.Open, func(o Open) bool { return o.Rule == "lock-over-io" && strings.Contains(o.Why, "stripped") }) || d.Verdict() == Clean {
+		t.Errorf("%s: nothing is said of what could not be seen:\n%s", d.Verdict(), d.said())
+	}
+}
+
+// foreign are programs in C, by their files in testdata.
+var foreign = []struct{ name, rule, place string }{
+	{"bytes", "small-writes", "put"},
+	{"convoy", "lock-over-io", "store"},
+	{"contended", "lock-contention", "update"},
+	{"neighbours", "shared-line", "count"},
+	{"poller", "empty-polls", "look"},
+	{"nodes", "allocations", "push"},
+	{"journal", "fsync", "append"},
+}
+
+// compiled compiles a program in C.
+func compiled(t *testing.T, name string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), name)
+	if text, err := exec.CommandContext(t.Context(), "cc", "-O1", "-fno-inline", "-pthread", "-o", out, filepath.Join("testdata", name+".c")).CombinedOutput(); err != nil {
+		t.Fatalf("cc: %v: %s", err, text)
+	}
+	return out
+}
+
+func TestFaultsOfProgramsInCAreNamedFirst(t *testing.T) {
+	for _, c := range foreign {
+		t.Run(c.name, func(t *testing.T) {
+			namedFirst(t, evidence.Target{Name: c.name, Command: []string{compiled(t, c.name)}}, c.rule, c.place)
+		})
+	}
+}

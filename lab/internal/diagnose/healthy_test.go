@@ -1,0 +1,161 @@
+package diagnose
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+)
+
+// healthyChild is the command of the healthy programs that are written here.
+const healthyChild = "healthy"
+
+// healthyHere are programs of the usual kinds, run in a process of their own.
+var healthyHere = map[string]func(){
+	"an idle HTTP server": func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check(err)
+		check(http.Serve(l, http.NotFoundHandler()))
+	},
+	"an echo server of 16 KiB messages with four clients": func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check(err)
+		for range 4 {
+			go func() {
+				conn, err := net.Dial("tcp", l.Addr().String())
+				check(err)
+				message := make([]byte, 16<<10)
+				for {
+					_, err := conn.Write(message)
+					check(err)
+					_, err = io.ReadFull(conn, message)
+					check(err)
+				}
+			}()
+		}
+		for {
+			conn, err := l.Accept()
+			check(err)
+			go func() {
+				buf := make([]byte, 64<<10)
+				_, err := io.CopyBuffer(struct{ io.Writer }{conn}, struct{ io.Reader }{conn}, buf)
+				check(err)
+			}()
+		}
+	},
+	"a dialogue of short messages": func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check(err)
+		go func() {
+			conn, err := net.Dial("tcp", l.Addr().String())
+			check(err)
+			message := make([]byte, 100)
+			for {
+				_, err := conn.Write(message)
+				check(err)
+				_, err = io.ReadFull(conn, message)
+				check(err)
+			}
+		}()
+		conn, err := l.Accept()
+		check(err)
+		_, err = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn})
+		check(err)
+	},
+	"a pool of workers that compute": func() {
+		jobs := make(chan []byte)
+		for range 8 {
+			go func() {
+				for job := range jobs {
+					for range 50 {
+						sum := sha256.Sum256(job)
+						copy(job, sum[:])
+					}
+				}
+			}()
+		}
+		for {
+			jobs <- make([]byte, 4096)
+		}
+	},
+	"a cache behind a mutex": func() {
+		var mu sync.Mutex
+		cache := map[int][]byte{}
+		for i := range 4 {
+			go func() {
+				page := make([]byte, 64<<10)
+				for n := i; ; n++ {
+					sum := sha256.Sum256(page)
+					mu.Lock()
+					cache[n%1000] = sum[:]
+					mu.Unlock()
+				}
+			}()
+		}
+		select {}
+	},
+	"a ticker that reports once in a while": func() {
+		for range time.Tick(50 * time.Millisecond) {
+			fmt.Println("still here")
+		}
+	},
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func runHealthy(args []string) error {
+	child.Begin(10 * time.Minute)
+	healthyHere[args[0]]()
+	return nil
+}
+
+// healthyThere are programs that machines have. The text is a file of some megabytes.
+func healthyThere(t *testing.T, text string) map[string][]string {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(filepath.Dir(text), "copy")
+	shell := func(script string) []string { return []string{"sh", "-c", script} }
+	return map[string][]string{
+		"gzip":          shell("while :; do gzip -c " + text + " > " + out + "; done"),
+		"a file copier": shell("while :; do cp " + text + " " + out + "; done"),
+		"sort":          shell("while :; do sort " + text + " > " + out + "; done"),
+		"sha256sum":     {"sha256sum", "/dev/zero"},
+		"the compiler":  shell("while :; do GOCACHE=" + filepath.Dir(text) + "/cache GOFLAGS= " + goTool + " build -a -p 1 -o /dev/null fmt; done"),
+		"sleep":         {"sleep", "100"},
+	}
+}
+
+func TestHealthyProgramsAreNotAccused(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	var lines strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&lines, "line %d of the text with the number %d\n", i*7919%200_000, i*104729%999_983)
+	}
+	if err := os.WriteFile(text, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	targets := healthyThere(t, text)
+	for name := range healthyHere {
+		targets[name] = []string{program(t), "child", healthyChild, name}
+	}
+	for name, command := range targets {
+		t.Run(name, func(t *testing.T) { notAccused(t, evidence.Target{Name: name, Command: command}) })
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package diagnose
-
-const underRace = false

@@ -1,0 +1,162 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+// smallWrites: most calls that write move few bytes, one after the other, so that the
+// calls cost more than the bytes. What a compressor writes when it is flushed belongs to
+// another rule.
+func smallWrites(s *facts) (Finding, string) {
+	writes := func(frames []evidence.Frame) bool { return through(frames, isWrite) && !through(frames, isFlush) }
+	cpu, small := s.cpuShare(writes), s.writes.part(s.writes.again)
+	f := Finding{
+		Tool: evidence.ToolStrace, Top: where(s.cpu, writes, "write"), Share: small, Score: cpu * small * s.busy,
+		Clue: fmt.Sprintf("%s of writes were under 512 B and followed another with nothing read in between", units.Percent(small)),
+		Try:  "gather what is written in a buffer of 16 KiB or more (bufio.Writer, sluice.BufWriter) and flush it when there is nothing more to say, or hand several pieces to one call (net.Buffers, writev)",
+	}
+	if size, part := usual(s.writes.sizes); part > 0.5 && size < 512 {
+		f.Clue += fmt.Sprintf(", most of them %s", units.Bytes(size))
+	}
+	f.Clue += fmt.Sprintf("; calls that write took %s of the processor time", units.Percent(cpu))
+	return f, ""
+}
+
+// smallReads: most calls that read ask for few bytes though more is there.
+func smallReads(s *facts) (Finding, string) {
+	cpu := s.cpuIn(isRead)
+	small := min(s.reads.part(s.reads.again), s.reads.askedUnder(512))
+	return Finding{
+		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(isRead), "read"), Share: small, Score: small * cpu * s.busy,
+		Clue: fmt.Sprintf("%s of reads asked for less than 512 B and got it, one after the other; calls that read took %s of the processor time", units.Percent(small), units.Percent(cpu)),
+		Try:  "read into a buffer of 16 KiB or more and parse there: bufio.Reader, or sluice.BufReader, which lends the bytes",
+	}, ""
+}
+
+const (
+	// roomy is the buffer from which on a larger one gains little.
+	roomy = 32 << 10
+	// slowStream is the number of bytes a second, while strace slows the program down, under which
+	// no buffer is too small.
+	slowStream = 2e6
+	// callBytes is how many bytes a kernel moves in the time that a call costs by
+	// itself, roughly: in reads of that size half of the time could be saved.
+	callBytes = 4096
+)
+
+// smallBuffer: most reads fill their buffer, which is small, and there is more
+// to read at once.
+func smallBuffer(s *facts) (Finding, string) {
+	r := &s.reads
+	room, part := usual(r.asked)
+	exact := part >= 0.5
+	if !exact {
+		room = most(r.asked) // a buffer that is filled behind what is left in it
+	}
+	full := r.part(r.full)
+	if full < 0.3 || room < 512 || room >= roomy || s.Calls == nil || float64(r.bytes) < slowStream*s.Calls.Took.Seconds() {
+		return Finding{}, ""
+	}
+	cpu, passed := s.cpuIn(isRead), 0.0
+	if size, part := usual(s.writes.sizes); size == room && part > 0.5 {
+		passed = s.cpuIn(isWrite) // what is read in pieces is passed on in pieces
+	}
+	// A read behind which the next one finds nothing took all that there was.
+	waiting := min(1, r.empty())
+	f := Finding{
+		Tool: evidence.ToolStrace, Share: full, Top: where(s.cpu, passing(isRead), "read"),
+		Score: full * (1 - waiting) * (cpu + passed) * s.busy * callBytes / float64(callBytes+room),
+		Clue:  fmt.Sprintf("%s of reads filled their %s bytes", units.Percent(full), units.Count(room)),
+		Try:   "a buffer of 64 KiB or more: bufio.NewReaderSize instead of bufio.NewReader (4,096 bytes), sluice.NewBufReader (64 KiB), or sizes that follow the stream",
+	}
+	if !exact {
+		f.Clue = fmt.Sprintf("%s of reads filled the room that they had, at most %s bytes", units.Percent(full), units.Count(room))
+	}
+	f.Clue += fmt.Sprintf("; calls that read took %s of the processor time", units.Percent(cpu))
+	if passed > 0 {
+		f.Clue += fmt.Sprintf(", and calls that write pieces of the same size %s", units.Percent(passed))
+	}
+	return f, ""
+}
+
+// gathered is how many bytes for each fsync are thought to be gathered well.
+const gathered = 64 << 10
+
+// fsyncPerRecord: the program waits for the disk after each little that it writes.
+func fsyncPerRecord(s *facts) (Finding, string) {
+	if s.Calls == nil || s.Calls.Took <= 0 {
+		return Finding{}, ""
+	}
+	var calls int64
+	var took float64
+	for _, c := range s.Calls.ByName {
+		if isFileSync(c.Name) {
+			calls += c.Count
+			took += c.Time.Seconds()
+		}
+	}
+	if calls == 0 {
+		return Finding{}, ""
+	}
+	each := max(0, s.writes.bytes) / calls
+	part := min(1, took/s.Calls.Took.Seconds())
+	top := where(s.cpu, passing(isFileSync), "fsync")
+	if s.Waits != nil {
+		for _, p := range s.Waits.Places {
+			if through(p.Frames, isFileSync) {
+				top = place(ownOrInnermost(p.Frames))
+				break
+			}
+		}
+	}
+	return Finding{
+		Tool: evidence.ToolStrace, Top: top, Share: part, Score: 0.8 * part * gathered / float64(gathered+each),
+		Clue: fmt.Sprintf("in fsync for %s of the time: %s calls, %s written for each", units.Percent(part), units.Count(calls), units.Bytes(each)),
+		Try:  "group commit: one fsync for all records that came while the last one was under way; or say which records need not be durable at once",
+	}, ""
+}
+
+// emptyPolls: most calls find nothing to do.
+func emptyPolls(s *facts) (Finding, string) {
+	if s.Calls == nil {
+		return Finding{}, ""
+	}
+	nothing := s.reads.failed + s.writes.failed
+	useful := max(0, s.reads.count) + max(0, s.writes.count)
+	for _, c := range s.Calls.ByName {
+		nothing += c.Empty
+	}
+	// One that finds nothing for each that finds something is how a poller works.
+	if nothing < 100 || float64(nothing) < 2.5*float64(useful) {
+		return Finding{}, ""
+	}
+	part := float64(nothing) / float64(nothing+useful)
+	cpu := s.cpuIn(either(isSyscall, isRead, isWrite))
+	return Finding{
+		Tool: evidence.ToolStrace, Top: where(s.cpu, passing(either(isSyscall, isRead)), "EAGAIN"), Share: part, Score: part * cpu * s.busy,
+		Clue: fmt.Sprintf("%s of calls found nothing to do, %s of them; system calls took %s of the processor time", units.Percent(part), units.Count(nothing), units.Percent(cpu)),
+		Try:  "wait until the poller says that there is something; no loops over files that are not ready, no poll with a timeout of 0",
+	}, ""
+}
+
+// manyCalls: most of the processor time is the kernel's, whatever the calls.
+func manyCalls(s *facts) (Finding, string) {
+	kinds := either(isSyscall, isRead, isWrite, isFileSync)
+	cpu := s.cpuIn(kinds)
+	if cpu < 0.3 {
+		return Finding{}, ""
+	}
+	f := Finding{
+		Tool: s.cpuTool, Top: where(s.cpu, passing(kinds), "system calls"), Share: cpu, Score: hint * cpu * s.busy,
+		Clue: fmt.Sprintf("system calls took %s of the processor time", units.Percent(cpu)),
+		Try:  "fewer and larger calls: larger buffers, net.Buffers, one goroutine that writes for many",
+	}
+	if c := s.Calls; c != nil && len(c.ByName) > 0 {
+		f.Tool = evidence.ToolStrace
+		f.Clue += fmt.Sprintf("; most were %s, %s of them", c.ByName[0].Name, units.Percent(float64(c.ByName[0].Count)/float64(max(c.Total, 1))))
+	}
+	return f, ""
+}

@@ -1,0 +1,146 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+// collecting reports whether a stack is the collector's work, except on idle processors.
+func collecting(frames []evidence.Frame) bool {
+	return through(frames, isGC) && !through(frames, isIdleGC)
+}
+
+// usualGarbage is the part of the processor time that common programs, compilers say, spend on
+// their memory.
+const usualGarbage = 0.25
+
+// allocations: much of the processor time goes into making garbage and taking
+// it away.
+func allocations(s *facts) (Finding, string) {
+	gc := s.cpuShare(collecting)
+	malloc := s.cpuShare(func(frames []evidence.Frame) bool {
+		return through(frames, either(isMalloc, isFree)) && !collecting(frames)
+	})
+	if malloc == 0 {
+		return Finding{}, ""
+	}
+	f := Finding{
+		Tool: s.cpuTool, Share: malloc + gc, Top: where(s.cpu, passing(isMalloc), "malloc"),
+		Score: (malloc + gc - usualGarbage) / (1 - usualGarbage) * s.busy,
+		Try:   "use memory again: a buffer that the caller keeps, a pool, or views that the reader lends (sluice.BufReader's Next and View)",
+	}
+	f.Clue = fmt.Sprintf("allocating and freeing took %s of the processor time", units.Percent(malloc))
+	if s.goProgram {
+		f.Clue += ", GC " + units.Percent(gc)
+	}
+	if top := spots(s.Space, anyStack, ownOrInnermost); len(top) > 0 {
+		f.Tool, f.Top, f.Share = evidence.ToolAllocs, place(top[0].frame), top[0].share
+		f.Clue += fmt.Sprintf("; %s of the bytes are allocated here", units.Percent(top[0].share))
+	}
+	return f, ""
+}
+
+// collections: the collector has much to do while little is allocated: a large heap is marked again and again.
+func collections(s *facts) (Finding, string) {
+	gc := s.cpuShare(collecting)
+	return Finding{
+		Tool: s.cpuTool, Share: gc, Top: "runtime.gcBgMarkWorker", Score: min(hint, gc*s.busy),
+		Clue: fmt.Sprintf("GC took %s of the processor time", units.Percent(gc)),
+		Try:  "fewer allocations; fewer pointers in what is kept; a higher GOGC, with GOMEMLIMIT as the bound, where memory is left",
+	}, ""
+}
+
+// flushPerWrite: a compressor is flushed for each little write.
+func flushPerWrite(s *facts) (Finding, string) {
+	cpu := s.cpuIn(isFlush)
+	work := s.cpuShare(func(frames []evidence.Frame) bool { return through(frames, isFlush) && through(frames, isBlockWork) })
+	if cpu == 0 || work < cpu/4 {
+		return Finding{}, ""
+	}
+	// Name the caller of the flush, who decides when to flush, and not the compressor,
+	// which may be a third-party package.
+	list := spots(s.cpu, passing(isFlush), caller)
+	return Finding{
+		// The tables are half of what a block costs by itself, the calls that write
+		// it the other half.
+		Tool: s.cpuTool, Share: cpu, Top: place(list[0].frame), Score: min(cpu, 2*work) * s.busy,
+		Clue: fmt.Sprintf("%s of the processor time passed in Flush of a compressor, %s for the tables of its blocks", units.Percent(cpu), units.Percent(work)),
+		Try:  "gather 16 KiB or more before Flush, or flush by time, every 100 ms say; each flush ends a block, and the next begins with tables of its own",
+	}, ""
+}
+
+// caller is the own frame outside of the outermost compressor's flush.
+func caller(frames []evidence.Frame) evidence.Frame {
+	last := 0
+	for i, f := range frames {
+		if isFlush(f.Func) {
+			last = i
+		}
+	}
+	if f, ok := evidence.Own(frames[last+1:]); ok {
+		return f
+	}
+	return frames[last]
+}
+
+// busySpin: a loop asks again and again instead of waiting.
+func busySpin(s *facts) (Finding, string) {
+	asking := s.cpuIn(isAsking)
+	return Finding{
+		Tool: s.cpuTool, Share: asking, Top: where(s.cpu, passing(isAsking), "runtime.Gosched"), Score: asking * s.busy,
+		Clue: fmt.Sprintf("%s of the processor time passed in calls that ask whether there is something and do not wait", units.Percent(asking)),
+		Try:  "wait for the event: a channel without default, a condition, a poller",
+	}, ""
+}
+
+// switches: the scheduler is what works. Most of the work has to be switched to some time.
+func switches(s *facts) (Finding, string) {
+	cpu := s.cpuShare(func(frames []evidence.Frame) bool { return through(frames, isScheduler) && !through(frames, isGC) })
+	if cpu < 0.1 {
+		return Finding{}, ""
+	}
+	return Finding{
+		Tool: s.cpuTool, Top: "runtime.schedule", Share: cpu, Score: min(hint, 0.4*cpu*s.busy),
+		Clue: fmt.Sprintf("putting goroutines to sleep and waking them took %s of the processor time", units.Percent(cpu)),
+		Try:  "hand over more at a time: batches on channels, fewer goroutines that pass single things on, more work for each wake-up",
+	}, ""
+}
+
+const (
+	// poorSharing is the part of the samples at lines that several threads use from which on the rule
+	// reports it.
+	poorSharing = 0.25
+	// hardlyParallel is the part of the samples with several threads running under which
+	// nothing can be said.
+	hardlyParallel = 0.2
+)
+
+// sharedLine: several threads write to the same cache line at the same time.
+func sharedLine(s *facts) (Finding, string) {
+	sh := s.Sharing
+	if sh == nil || sh.Samples == 0 {
+		return Finding{}, ""
+	}
+	// Time in calls, locks and the allocator has other reasons.
+	own := s.cpuShare(func(frames []evidence.Frame) bool {
+		return len(frames) > 0 && (frames[0].Own() || isAtomic(frames[0].Func)) && !through(frames, isMalloc) && !through(frames, isLocking)
+	})
+	if own*s.busy < Significant {
+		return Finding{}, ""
+	}
+	if sh.Parallel < hardlyParallel || sh.Samples < fewSamples {
+		return Finding{}, fmt.Sprintf("several of its threads ran at the same time in %s of %s samples only, since others use the processors: what they share does not show", units.Percent(sh.Parallel), units.Count(sh.Samples))
+	}
+	shared := min(1, sh.Shared/sh.Parallel)
+	if shared < poorSharing || sh.Where == nil {
+		return Finding{}, ""
+	}
+	return Finding{
+		Tool: evidence.ToolSharing, Top: place(*sh.Where), Share: shared, Score: shared * own * s.busy,
+		Clue: fmt.Sprintf("%d threads were at the cache line %s at the same time and wrote to it, in %s of the samples with several running: it goes to and fro between the processors",
+			sh.Threads, sh.Line, units.Percent(shared)),
+		Try: "a counter for each thread or goroutine, each on cache lines of its own (pad to 128 bytes), added up when the sum is asked for; look for other fields that are written beside what others read",
+	}, ""
+}

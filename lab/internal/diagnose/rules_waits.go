@@ -1,0 +1,157 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/units"
+)
+
+// A queue is goroutines or threads that wait for a lock in one function, whatever the
+// line.
+type queue struct {
+	tool    string
+	top     string
+	fn      string
+	waiting float64 // at any time, on average
+	inIO    float64 // part of the waiting in which the holder did I/O or slept
+	guess   bool    // the holder was not seen
+}
+
+// likeLocks is the part of the moments with one goroutine in I/O from which on a channel is taken for a
+// lock.
+const likeLocks = 0.5
+
+// queues are the locks that are waited for, the longest first.
+func (s *facts) queues() []*queue {
+	by := map[string]*queue{}
+	add := func(tool string, frames []evidence.Frame, waiting, inIO float64) *queue {
+		f, _ := evidence.Own(frames)
+		q := by[f.Func]
+		if q == nil {
+			q = &queue{tool: tool, top: place(f), fn: f.Func}
+			by[f.Func] = q
+		}
+		q.inIO = (q.inIO*q.waiting + inIO*waiting) / max(q.waiting+waiting, 1e-9)
+		q.waiting += waiting
+		return q
+	}
+	switch {
+	case s.Waits != nil:
+		tool := evidence.ToolGoroutines
+		if !s.Saw(tool) {
+			tool = evidence.ToolTrace
+		}
+		for _, p := range s.Waits.Places {
+			channel := p.Reason == "chan send" || p.Reason == "chan receive" || p.Reason == "select"
+			if evidence.LocksGoroutines(p.Reason) || channel && p.WhileIO >= likeLocks && !p.Grew {
+				add(tool, p.Frames, p.Mean, p.WhileIO)
+			}
+		}
+	case !empty(s.Block) && s.Took > 0:
+		for _, st := range s.Block.Stacks {
+			if through(st.Frames, isLocking) {
+				add(evidence.ToolLocks, st.Frames, time.Duration(st.Value).Seconds()/s.Took.Seconds(), 0).guess = true
+			}
+		}
+	case s.Calls != nil && s.Calls.LockTime > 0 && s.Calls.Took > 0:
+		took := s.Calls.Took.Seconds()
+		q := add(evidence.ToolStrace, nil, s.Calls.LockTime.Seconds()/took, 0)
+		// One holds the lock at a time: where more of them are in I/O, it is not held meanwhile.
+		if io := s.Calls.LockIO.Seconds() / took; io < 1.5 {
+			q.inIO = min(1, io)
+		}
+		q.top = where(s.cpu, passing(either(isLocking, matching(`futex`))), "pthread_mutex_lock")
+		q.fn = q.top
+	}
+	return slices.SortedFunc(maps.Values(by), func(a, b *queue) int {
+		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.fn, b.fn))
+	})
+}
+
+// blocked is the part of their time that those who take this lock
+// wait for it: with n of them waiting on average, one works and n wait.
+func (q *queue) blocked() float64 { return q.waiting / (1 + q.waiting) }
+
+// lockOverIO: goroutines wait for a lock whose holder waits for I/O.
+func lockOverIO(s *facts) (Finding, string) {
+	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * q.inIO })
+	f.Try = "hold the lock around the state only: take what is needed, unlock, then read or write; a lock for each connection, or one goroutine that owns it, where calls must not mix"
+	return f, ""
+}
+
+// lockContention: goroutines wait for a lock whose holder works.
+func lockContention(s *facts) (Finding, string) {
+	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * (1 - q.inIO) })
+	f.Score /= 2 // another goroutine works while one waits
+	f.Try = "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for"
+	return f, ""
+}
+
+// locked says who waits where, for the queue of the highest score.
+func locked(list []*queue, score func(*queue) float64) Finding {
+	var f Finding
+	for _, q := range list {
+		if score(q) <= f.Score {
+			continue
+		}
+		f = Finding{
+			Tool: q.tool, Top: q.top, Share: q.blocked(), Score: score(q),
+			Clue: fmt.Sprintf("%.1f waited for the lock at any time; its holder was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO)),
+		}
+		if q.guess {
+			f.Clue = fmt.Sprintf("%.1f waited for the lock at any time; what its holder did is not in this profile", q.waiting)
+		}
+	}
+	return f
+}
+
+// leaking is how many goroutines a second have to be added.
+const leaking = 10
+
+// goroutineLeak: there are more and more goroutines that wait in one place, and none of them ends.
+func goroutineLeak(s *facts) (Finding, string) {
+	w := s.Waits
+	if w == nil || w.Took <= 0 {
+		return Finding{}, ""
+	}
+	var f Finding
+	for _, p := range w.Places {
+		added := p.Last - p.First
+		if !p.Grew || p.Reason == evidence.ReasonNetwork || p.Reason == evidence.ReasonSleep || p.Reason == evidence.ReasonSyscall || float64(added)/w.Took.Seconds() < leaking {
+			continue
+		}
+		score := 0.5 + 0.5*float64(added)/float64(max(w.Last, 1))
+		if score <= f.Score {
+			continue
+		}
+		f = Finding{
+			Tool: evidence.ToolGoroutines, Top: place(ownOrInnermost(p.Frames)), Share: float64(p.Last) / float64(max(w.Last, 1)), Score: score,
+			Clue: fmt.Sprintf("%s goroutines wait here (%s), %s more than %s before, and none has gone on", units.Count(int64(p.Last)), p.Reason, units.Count(int64(added)), units.Time(w.Took)),
+			Try:  "give each goroutine a way to end: a context, a channel that is closed, a buffer of one for an answer that may not be fetched",
+		}
+	}
+	return f, ""
+}
+
+// sleeping: a goroutine sleeps while little else happens. Many do because there is nothing to do.
+func sleeping(s *facts) (Finding, string) {
+	if s.Waits == nil {
+		return Finding{}, ""
+	}
+	for _, p := range s.Waits.Places {
+		if f, own := evidence.Own(p.Frames); p.Reason == evidence.ReasonSleep && own {
+			part := min(1, p.Mean)
+			return Finding{
+				Tool: evidence.ToolGoroutines, Top: place(f), Share: part, Score: hint * part * (1 - s.busy),
+				Clue: fmt.Sprintf("%.1f goroutines are asleep here at any time", p.Mean),
+				Try:  "wait for the event (a channel, a condition, a deadline on the connection) instead of asking again after a while",
+			}, ""
+		}
+	}
+	return Finding{}, ""
+}

@@ -1,0 +1,147 @@
+package planted
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+	"strconv"
+)
+
+// loopback returns the two ends of a TCP connection.
+func loopback() (near, far *net.TCPConn) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	defer l.Close()
+	dialled, err := net.Dial("tcp", l.Addr().String())
+	must(err)
+	accepted, err := l.Accept() // the dial has succeeded, so that one waits
+	must(err)
+	return dialled.(*net.TCPConn), accepted.(*net.TCPConn)
+}
+
+// temporary returns a file that has no name any more.
+func temporary() *os.File {
+	file, err := os.CreateTemp("", "planted-")
+	must(err)
+	must(os.Remove(file.Name()))
+	return file
+}
+
+func smallWrites(mended bool) {
+	near, far := loopback()
+	go func() {
+		_, err := io.Copy(io.Discard, struct{ io.Reader }{far})
+		must(err)
+	}()
+	var out io.Writer = near
+	if mended {
+		out = bufio.NewWriterSize(near, 64<<10)
+	}
+	for i := uint64(0); ; i++ {
+		sendEvent(out, i)
+	}
+}
+
+func sendEvent(w io.Writer, number uint64) {
+	var event [64]byte
+	for at := 0; at < len(event); at += 8 {
+		binary.BigEndian.PutUint64(event[at:], number*uint64(at+1))
+	}
+	_, err := w.Write(event[:])
+	must(err)
+}
+
+// feed writes to a connection as fast as it can.
+func feed(conn net.Conn, block []byte) {
+	for {
+		_, err := conn.Write(block)
+		must(err)
+	}
+}
+
+func smallReads(mended bool) {
+	near, far := loopback()
+	message := binary.BigEndian.AppendUint32(nil, 24)
+	go feed(far, bytes.Repeat(append(message, make([]byte, 24)...), 2000))
+	var in io.Reader = near
+	if mended {
+		in = bufio.NewReaderSize(near, 64<<10)
+	}
+	for {
+		readMessage(in)
+	}
+}
+
+func readMessage(r io.Reader) {
+	var field [8]byte
+	_, err := io.ReadFull(r, field[:4])
+	must(err)
+	for range binary.BigEndian.Uint32(field[:]) / 8 {
+		_, err := io.ReadFull(r, field[:])
+		must(err)
+	}
+}
+
+func smallBuffer(mended bool) {
+	near, far := loopback()
+	go feed(far, make([]byte, 256<<10))
+	buf := make([]byte, 4<<10)
+	if mended {
+		buf = make([]byte, 256<<10)
+	}
+	for {
+		checksum(near, buf)
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(r io.Reader, buf []byte) uint32 {
+	n, err := r.Read(buf)
+	must(err)
+	return crc32.Checksum(buf[:n], castagnoli)
+}
+
+func smallFlushes(mended bool) {
+	out := bufio.NewWriterSize(io.Discard, 64<<10)
+	zip := gzip.NewWriter(out)
+	var line []byte
+	for i := 0; ; i++ {
+		line = append(line[:0], `10.0.0.1 - - "GET /live/room-`...)
+		line = strconv.AppendInt(line, int64(i*104729%9973), 10)
+		line = append(line, `/segment.ts HTTP/1.1" 200 `...)
+		line = append(strconv.AppendInt(line, int64(i*7919%120_000), 10), '\n')
+		_, err := zip.Write(line)
+		must(err)
+		if !mended || i%1000 == 999 {
+			logLine(zip, out)
+		}
+	}
+}
+
+func logLine(zip *gzip.Writer, out *bufio.Writer) {
+	must(zip.Flush())
+	must(out.Flush())
+}
+
+func fsyncPerRecord(mended bool) {
+	file := temporary()
+	record := make([]byte, 200)
+	if mended {
+		record = make([]byte, 1<<20)
+	}
+	for at := int64(0); ; at = (at + int64(len(record))) % (64 << 20) {
+		storeRecord(file, record, at)
+	}
+}
+
+func storeRecord(file *os.File, record []byte, at int64) {
+	_, err := file.WriteAt(record, at)
+	must(err)
+	must(file.Sync())
+}
