@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,22 +12,15 @@ import (
 )
 
 const echoText = `echo sends back what it receives, over TCP or, with the address unix:PATH, over a
-Unix socket: a target for load tests. With port 0 it takes any that is free.
-
-The first line on standard output says where it listens; the second, how. With
---stats a line follows now and then: connections at that moment, requests and
-bytes sent back since the last line. A request is what one read returned: a long
-message comes as several.
+Unix socket: a target for load tests. With port 0 it takes any that is free; the first
+line says where it listens. With --stats a line follows now and then; a request is what
+one read returned.
 
 --engine aio runs a watcher for each listener, on one goroutine however many
-connections there are; with --buffer 0 it reads without buffers. --engine std is
-what people write with the standard library: a goroutine and a buffer for each
-connection. --engine bufreader has a goroutine for each connection too, reads
-with this library's reader and sends what came from where it lies, without a
-copy; with --buffer 0 its reads follow the stream.
-
-With --write-buffer, which std and bufreader have, what was read is gathered
-until so many bytes are there or nothing more waits to be read.
+connections there are; std a goroutine and a buffer for each connection, as people write
+with the standard library; bufreader a goroutine with this library's reader, which sends
+what came without a copy. With --write-buffer, of std and bufreader, what was read is
+gathered until so many bytes are there or nothing more waits to be read.
 
 An interrupt or SIGTERM ends it: what has been read is sent back first, for at
 most 5 seconds.
@@ -40,121 +28,84 @@ most 5 seconds.
 Exit codes: 0 ended by a signal; 1 it cannot listen, or listening failed; 2
 wrong command line.`
 
-// echoGrace is how long echo may take to end.
-const echoGrace = 5 * time.Second
+// echoListening is the first line for programs.
+type echoListening struct {
+	Event       string `json:"event"` // listening
+	Address     string `json:"address"`
+	Engine      string `json:"engine"`
+	How         string `json:"how"`
+	Buffer      int    `json:"buffer"`       // bytes
+	WriteBuffer int    `json:"write_buffer"` // bytes
+	Listeners   int    `json:"listeners"`
+	Pprof       string `json:"pprof,omitempty"` // URL
+}
 
-// echoFlags are the flags as given.
-type echoFlags struct {
-	settings echo.Settings
-	stats    time.Duration
-	json     string
-	pprof    string
+// echoStats are the others.
+type echoStats struct {
+	Event       string  `json:"event"`       // stats, or total for the last one
+	Seconds     float64 `json:"seconds"`     // that it is about
+	Connections int     `json:"connections"` // now
+	Accepted    uint64  `json:"accepted"`    // since the beginning
+	Requests    uint64  `json:"requests"`    // within the seconds
+	Bytes       uint64  `json:"bytes"`       // within the seconds
 }
 
 func (a App) echo() *cobra.Command {
-	f := echoFlags{settings: echo.Settings{Grace: echoGrace}}
+	var f serverFlags
+	settings := echo.Settings{Grace: serverGrace}
 	cmd := &cobra.Command{
 		Use:     "echo address",
 		Short:   "Send back what comes: a target for load tests",
 		Long:    echoText,
 		Example: "  lab echo --engine std --stats 1s 127.0.0.1:7000",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.runEcho(f, args)
+			network, addr, err := f.check(args)
+			if err = errors.Join(err, settings.Check()); err != nil {
+				return fmt.Errorf("echo: %w", err)
+			}
+			settings.OnError = func(err error) { fmt.Fprintf(a.Stderr, "lab: echo: %v\n", err) }
+			return a.serve("echo", &f, func(ctx context.Context, stop func(), out lines, profiles string) error {
+				return serveEcho(ctx, stop, network, addr, settings, f.stats, out, profiles)
+			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.settings.Engine, "engine", "aio", "aio, std or bufreader")
-	flags.IntVar(&f.settings.Buffer, "buffer", 4096, "bytes that each connection reads at once; 0, with aio and bufreader, for no fixed size")
-	flags.IntVar(&f.settings.WriteBuffer, "write-buffer", 0, "bytes gathered before a write, with std and bufreader; 0 writes what each read brought")
-	flags.IntVar(&f.settings.Listeners, "listeners", 1, "so many listeners share the address (SO_REUSEPORT)")
-	flags.DurationVar(&f.stats, "stats", 0, "print a line this often, such as 1s; 0 for never")
-	flags.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this `address` of the loopback interface, such as 127.0.0.1:0")
-	flags.StringVar(&f.json, "json", "", "write each line as JSON to this `file`, - for standard output instead of the lines")
+	flags.StringVar(&settings.Engine, "engine", "aio", "aio, std or bufreader")
+	flags.IntVar(&settings.Buffer, "buffer", 4096, "bytes that each connection reads at once; 0, with aio and bufreader, for no fixed size")
+	flags.IntVar(&settings.WriteBuffer, "write-buffer", 0, "bytes gathered before a write, with std and bufreader; 0 writes what each read brought")
+	flags.IntVar(&settings.Listeners, "listeners", 1, "so many listeners share the address (SO_REUSEPORT)")
+	f.define(flags)
 	return cmd
 }
 
-// check checks that the flags and arguments go together.
-func (f *echoFlags) check(args []string) (network, addr string, err error) {
-	if len(args) != 1 {
-		return "", "", fmt.Errorf("echo: want one address, such as 127.0.0.1:7000, got %q", args)
-	}
-	network, addr = "tcp", args[0]
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", path
-	} else if _, _, err := net.SplitHostPort(addr); err != nil {
-		return "", "", fmt.Errorf("echo: %w", err)
-	}
-	switch err := f.settings.Check(); {
-	case err != nil:
-		return "", "", fmt.Errorf("echo: %w", err)
-	case addr == "":
-		return "", "", errors.New("echo: unix: needs the path of a socket")
-	case f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour):
-		return "", "", fmt.Errorf("echo: --stats %v is not within 1ms to 1h", f.stats)
-	}
-	if f.pprof != "" {
-		if err := loopbackOnly(f.pprof); err != nil {
-			return "", "", fmt.Errorf("echo: --pprof: %w", err)
-		}
-	}
-	return network, addr, nil
-}
-
-func (a App) runEcho(f echoFlags, args []string) (err error) {
-	network, addr, err := f.check(args)
+func serveEcho(ctx context.Context, stop func(), network, addr string, settings echo.Settings, every time.Duration, out lines, profiles string) error {
+	server, err := echo.Listen(ctx, network, addr, settings)
 	if err != nil {
 		return err
 	}
-	out := echoLines{people: a.Stdout}
-	switch f.json {
-	case "":
-	case "-":
-		out = echoLines{programs: a.Stdout}
-	default:
-		file, err := os.Create(f.json)
-		if err != nil {
-			return fmt.Errorf("echo: --json: %w", err)
-		}
-		defer func() {
-			if closeErr := file.Close(); err == nil && closeErr != nil {
-				err = fail(closeErr)
-			}
-		}()
-		out.programs = file
+	e := echoListening{
+		Event: "listening", Address: addressText(server.Addr()), Engine: settings.Engine, How: server.About(),
+		Buffer: settings.Buffer, WriteBuffer: settings.WriteBuffer, Listeners: settings.Listeners, Pprof: profiles,
 	}
-
-	// A broken pipe is no reason to end: sockets of clients that are gone break
-	// too, and with a channel of our own for it the runtime would report those.
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
+	text := fmt.Sprintf("listening on %s\n%s; listeners: %d", e.Address, e.How, e.Listeners)
+	if profiles != "" {
+		text += "\nprofiles on " + profiles
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	defer stop()
-	f.settings.OnError = func(err error) { fmt.Fprintf(a.Stderr, "lab: echo: %v\n", err) }
-	server, err := echo.Listen(ctx, network, addr, f.settings)
-	if err != nil {
-		return fail(fmt.Errorf("echo: %w", err))
-	}
-	var pprof *profiles
-	if f.pprof != "" {
-		if pprof, err = listenProfiles(f.pprof); err != nil {
-			server.Close()
-			return fail(fmt.Errorf("echo: --pprof: %w", err))
-		}
-		defer pprof.close()
-		go pprof.serve()
-	}
-	if err := out.listening(server, f.settings, pprof.url()); err != nil {
+	if err := out.say(e, text); err != nil {
 		server.Close()
-		return fail(err)
+		return err
 	}
-	ended := make(chan error, 1)
+	ended, began := make(chan error, 1), time.Now()
 	go func() { ended <- server.Serve(ctx) }()
-	err = out.follow(server, f.stats, ended, stop)
-	if err != nil {
-		return fail(fmt.Errorf("echo: %w", err))
-	}
-	return nil
+	last := echo.Counts{}
+	err = out.follow(every, ended, stop, func(took time.Duration) (any, string) {
+		c := server.Counts()
+		e := echoStats{"stats", took.Seconds(), c.Open, c.Accepted, c.Requests - last.Requests, c.Bytes - last.Bytes}
+		last = c
+		return e, fmt.Sprintf("%d connections  %.0f requests/s  %.1f MB/s", e.Connections, float64(e.Requests)/e.Seconds, float64(e.Bytes)/1e6/e.Seconds)
+	})
+	c := server.Counts()
+	total := echoStats{"total", time.Since(began).Seconds(), c.Open, c.Accepted, c.Requests, c.Bytes}
+	return errors.Join(err, out.say(total, fmt.Sprintf("%d connections, %d requests, %.1f MB in %.1f s", total.Accepted, total.Requests, float64(total.Bytes)/1e6, total.Seconds)))
 }

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -14,37 +14,25 @@ import (
 
 const sinkText = `sink keeps what it is sent, over TCP or, with the address unix:PATH, over a Unix
 socket, in a log of checksummed files: a target for load tests that shows what
-durability costs. With port 0 it takes any that is free.
-
-A request is a 4-byte big-endian length and so many bytes; its answer is 8 bytes,
-the big-endian number of the record, the first of which is 1. Answers come in the
-order of a connection's requests. lab load --protocol ack speaks that.
+durability costs. A request is a 4-byte big-endian length and so many bytes; its answer
+is 8 bytes, the big-endian number of the record. lab load --protocol ack speaks that.
 
 --durability says when the answer comes:
 
-  async  on receipt. The record is written soon, and synced every --sync-every. A
-         kill loses what is not written yet, a power cut also what is not synced.
+  async  on receipt. The record is written soon, and synced every --sync-every.
   sync   after fsync. Records that come during one share the next.
   raft   after a majority of the nodes of a cluster has synced: --trio runs three
          in this process; or each is a sink of its own, with --id and --peers.
 
 A kill -9 is not a power cut: what the kernel has been given outlives the process
-and not the machine. Only fsync is for that, as far as the disk keeps its word.
-
-The first line on standard output says where it listens, the next what an answer
-promises and what can be lost, the third where the log is. With --stats a line
-follows now and then. A log is opened again where it ended; what a crash has torn
+and not the machine. The first lines say where it listens, what an answer promises,
+and where the log is. A log is opened again where it ended; what a crash has torn
 is cut off, and said. When the disk is full or fails nothing is answered any more,
-and the sink ends. lab sink verify reads what it has left.
-
-An interrupt or SIGTERM ends it: what has been received whole is appended and
-answered first, for at most 5 seconds, and synced.
+and the sink ends. An interrupt or SIGTERM ends it: what has been received whole is
+appended and answered first, for at most 5 seconds, and synced.
 
 Exit codes: 0 ended by a signal; 1 it cannot listen or open its log, the log is
 damaged, or writing failed; 2 wrong command line.`
-
-// sinkGrace is how long connections may take to end.
-const sinkGrace = 5 * time.Second
 
 // Limits of flags.
 const (
@@ -64,9 +52,7 @@ type sinkFlags struct {
 	peers      string
 	raftAddr   string
 	trio       bool
-	stats      time.Duration
-	json       string
-	pprof      string
+	server     serverFlags
 	given      func(flag string) bool
 }
 
@@ -80,7 +66,13 @@ func (a App) sink() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
-			return a.runSink(f, args)
+			_, _, err := f.server.check(args)
+			if err = errors.Join(err, f.check()); err != nil {
+				return fmt.Errorf("sink: %w", err)
+			}
+			return a.serve("sink", &f.server, func(ctx context.Context, stop func(), out lines, profiles string) error {
+				return a.serveSink(ctx, stop, f, args[0], out, profiles)
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -94,53 +86,29 @@ func (a App) sink() *cobra.Command {
 	flags.StringVar(&f.id, "id", "", "with raft: `name` of this node among the peers")
 	flags.StringVar(&f.peers, "peers", "", "with raft: all nodes, this one too, as `name=host:port,...` of their --raft-addr")
 	flags.StringVar(&f.raftAddr, "raft-addr", "", "with raft: `address` to listen on for the other nodes (default: that of --peers)")
-	flags.DurationVar(&f.stats, "stats", 0, "print a line this often, such as 1s; 0 for never")
-	flags.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this `address` of the loopback interface, such as 127.0.0.1:0")
-	flags.StringVar(&f.json, "json", "", "write each line as JSON to this `file`, - for standard output instead of the lines")
+	f.server.define(flags)
 	cmd.AddCommand(a.sinkVerify())
 	return cmd
 }
 
-// check checks that the flags and arguments go together.
-func (f *sinkFlags) check(args []string) (addr string, err error) {
-	if len(args) != 1 {
-		return "", fmt.Errorf("sink: want one address, such as 127.0.0.1:7001, got %q", args)
-	}
-	addr = args[0]
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		if path == "" {
-			return "", errors.New("sink: unix: needs the path of a socket")
-		}
-	} else if _, _, err := net.SplitHostPort(addr); err != nil {
-		return "", fmt.Errorf("sink: %w", err)
-	}
+// check checks that the flags go together.
+func (f *sinkFlags) check() error {
 	mode := f.durability
 	switch {
 	case mode != "async" && mode != "sync" && mode != "raft":
-		return "", fmt.Errorf("sink: there is no --durability %q, there are async, sync and raft", mode)
+		return fmt.Errorf("there is no --durability %q, there are async, sync and raft", mode)
 	case mode != "async" && f.given("sync-every"):
-		return "", fmt.Errorf("sink: --sync-every is of --durability async, not of %s", mode)
+		return fmt.Errorf("--sync-every is of --durability async, not of %s", mode)
 	case f.syncEvery < time.Millisecond || f.syncEvery > time.Hour:
-		return "", fmt.Errorf("sink: --sync-every %v is not within 1ms and 1h", f.syncEvery)
+		return fmt.Errorf("--sync-every %v is not within 1ms and 1h", f.syncEvery)
 	case f.segment < leastSegment || f.segment > mostSegment:
-		return "", fmt.Errorf("sink: --segment %s is not within 4KiB and 1024GiB", f.segment.String())
+		return fmt.Errorf("--segment %s is not within 4KiB and 1024GiB", f.segment.String())
 	case f.maxRecord < 1 || f.maxRecord > mostSinkBody:
-		return "", fmt.Errorf("sink: --max-record %s is not within 1 and 1GiB", f.maxRecord.String())
-	case f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour):
-		return "", fmt.Errorf("sink: --stats %v is not within 1ms to 1h", f.stats)
+		return fmt.Errorf("--max-record %s is not within 1 and 1GiB", f.maxRecord.String())
+	case f.given("dir") && f.dir == "":
+		return errors.New("--dir needs a directory")
 	}
-	if f.given("dir") && f.dir == "" {
-		return "", errors.New("sink: --dir needs a directory")
-	}
-	if f.pprof != "" {
-		if err := loopbackOnly(f.pprof); err != nil {
-			return "", fmt.Errorf("sink: --pprof: %w", err)
-		}
-	}
-	if err := f.checkRaft(); err != nil {
-		return "", fmt.Errorf("sink: %w", err)
-	}
-	return addr, nil
+	return f.checkRaft()
 }
 
 // checkRaft checks the flags of raft.

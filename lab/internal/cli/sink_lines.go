@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,9 +11,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/consensus"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
-
-// sinkLines says what a sink does.
-type sinkLines struct{ echoLines }
 
 // sinkListening is the first line for programs.
 type sinkListening struct {
@@ -53,13 +49,10 @@ type sinkStats struct {
 	Raft        *consensus.Stats `json:"raft,omitempty"`      // since the beginning
 }
 
-func (o sinkLines) listening(at net.Addr, f sinkFlags, dir string, temporary bool, store sink.Store, found *wal.Recovery, pprof string) error {
+func newSinkListening(at net.Addr, f sinkFlags, dir string, temporary bool, store sink.Store, found *wal.Recovery, pprof string) (sinkListening, string) {
 	e := sinkListening{
-		Event: "listening", Address: at.String(), Durability: f.durability, Window: store.Window(),
+		Event: "listening", Address: addressText(at), Durability: f.durability, Window: store.Window(),
 		Dir: dir, Temporary: temporary, Pprof: pprof, PID: os.Getpid(),
-	}
-	if at.Network() == "unix" {
-		e.Address = "unix:" + e.Address
 	}
 	text := fmt.Sprintf("listening on %s\n%s\n", e.Address, e.Window)
 	switch {
@@ -82,39 +75,7 @@ func (o sinkLines) listening(at net.Addr, f sinkFlags, dir string, temporary boo
 	if pprof != "" {
 		text += "\nprofiles on " + pprof
 	}
-	return o.say(e, "%s", text)
-}
-
-// follow prints lines until the server has ended, and returns why it did. When
-// nothing can be printed any more it stops the server.
-func (o sinkLines) follow(s *sink.Server, store sink.Store, every time.Duration, ended <-chan error, stop func()) error {
-	var tick <-chan time.Time
-	if every > 0 {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	last, then := sink.Counts{}, time.Now()
-	var groups sink.Groups
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case now := <-tick:
-			c := s.Counts()
-			e := newSinkStats("stats", c, last, store, now.Sub(then))
-			line := fmt.Sprintf("%s  %d connections  %.0f records/s  %.1f MB/s%s", time.Now().Format(time.TimeOnly),
-				e.Connections, float64(e.Records)/e.Seconds, float64(e.Bytes)/1e6/e.Seconds, e.about(groups))
-			if e.Groups != nil {
-				groups = *e.Groups
-			}
-			if err := o.say(e, "%s", line); err != nil {
-				stop()
-				return errors.Join(err, <-ended)
-			}
-			last, then = c, now
-		}
-	}
+	return e, text
 }
 
 func newSinkStats(event string, c, last sink.Counts, store sink.Store, took time.Duration) sinkStats {
@@ -159,15 +120,13 @@ func (e *sinkStats) about(before sink.Groups) string {
 }
 
 // total is the last line, when the store has been closed.
-func (o sinkLines) total(c sink.Counts, store sink.Store, took time.Duration) error {
-	e := newSinkStats("total", c, sink.Counts{}, store, took)
+func (e *sinkStats) total() string {
 	text := fmt.Sprintf("%d connections, %d records, %.1f MB in %.1f s", e.Accepted, e.Records, float64(e.Bytes)/1e6, e.Seconds)
 	switch {
 	case e.Groups != nil && e.Groups.Syncs > 0:
-		text += fmt.Sprintf("; %d fsyncs, %.1f records each, at most %d", e.Groups.Syncs,
-			float64(e.Groups.Records)/float64(e.Groups.Syncs), e.Groups.Most)
+		text += fmt.Sprintf("; %d fsyncs, %.1f records each, at most %d", e.Groups.Syncs, float64(e.Groups.Records)/float64(e.Groups.Syncs), e.Groups.Most)
 	case e.Unsynced != nil && *e.Unsynced > 0:
 		text += fmt.Sprintf("; %d that were acknowledged were not written, %d not synced", *e.Unwritten, *e.Unsynced)
 	}
-	return o.say(e, "%s", text)
+	return text
 }

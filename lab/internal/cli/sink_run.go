@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -19,48 +17,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
-// Signals of a server: a broken pipe is no reason to end, see runEcho.
-func serverSignals() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
-}
-
-func (a App) runSink(f sinkFlags, args []string) (err error) {
-	addr, err := f.check(args)
-	if err != nil {
-		return err
-	}
-	out := sinkLines{echoLines{people: a.Stdout}}
-	switch f.json {
-	case "":
-	case "-":
-		out = sinkLines{echoLines{programs: a.Stdout}}
-	default:
-		file, err := os.Create(f.json)
-		if err != nil {
-			return fmt.Errorf("sink: --json: %w", err)
-		}
-		defer func() {
-			if closeErr := file.Close(); err == nil && closeErr != nil {
-				err = fail(closeErr)
-			}
-		}()
-		out.programs = file
-	}
-	// Before anything is left that would have to be removed.
-	ctx, stop := signal.NotifyContext(context.Background(), serverSignals()...)
-	defer stop()
-	if err := a.serveSink(ctx, stop, f, addr, out); err != nil {
-		return fail(fmt.Errorf("sink: %w", err))
-	}
-	return nil
-}
-
 // serveSink runs a sink until ctx is done.
-func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr string, out sinkLines) (err error) {
+func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr string, out lines, profiles string) (err error) {
 	dir, temporary := f.dir, f.dir == ""
 	if temporary {
 		if dir, err = os.MkdirTemp("", "sluice-sink-"); err != nil {
@@ -87,32 +45,34 @@ func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr strin
 		return store.Close()
 	}
 	defer closeStore()
-	var pprof *profiles
-	if f.pprof != "" {
-		if pprof, err = listenProfiles(f.pprof); err != nil {
-			listener.Close()
-			return fmt.Errorf("--pprof: %w", err)
-		}
-		defer pprof.close()
-		go pprof.serve()
-	}
 	server := sink.NewServer(store, sink.Settings{
-		MaxRecord: int(f.maxRecord), Grace: sinkGrace,
+		MaxRecord: int(f.maxRecord), Grace: serverGrace,
 		OnError: a.complaints(),
 	})
-	if err := out.listening(listener.Addr(), f, dir, temporary, store, found, pprof.url()); err != nil {
+	first, text := newSinkListening(listener.Addr(), f, dir, temporary, store, found, profiles)
+	if err := out.say(first, text); err != nil {
 		listener.Close()
 		return err
 	}
-	ended := make(chan error, 1)
+	ended, began := make(chan error, 1), time.Now()
 	go func() { ended <- server.Serve(ctx, listener) }()
-	began := time.Now()
-	err = out.follow(server, store, f.stats, ended, stop)
+	last, groups := sink.Counts{}, sink.Groups{}
+	err = out.follow(f.server.stats, ended, stop, func(took time.Duration) (any, string) {
+		c := server.Counts()
+		e := newSinkStats("stats", c, last, store, took)
+		last = c
+		text := fmt.Sprintf("%d connections  %.0f records/s  %.1f MB/s%s", e.Connections, float64(e.Records)/e.Seconds, float64(e.Bytes)/1e6/e.Seconds, e.about(groups))
+		if e.Groups != nil {
+			groups = *e.Groups
+		}
+		return e, text
+	})
 	closeErr := closeStore()
 	if err == nil {
 		err = closeErr
 	}
-	return errors.Join(err, out.total(server.Counts(), store, time.Since(began)))
+	e := newSinkStats("total", server.Counts(), sink.Counts{}, store, time.Since(began))
+	return errors.Join(err, out.say(e, e.total()))
 }
 
 // complaints prints the errors of connections, at a limited rate: a thousand clients
