@@ -90,10 +90,10 @@ func Columns(names ...string) []Column {
 
 // A Table is rows under a head.
 type Table struct {
-	ID, Caption string
-	Class       string // of the page's style sheet
-	Columns     []Column
-	Rows        []Row
+	Caption string
+	Class   string // of the page's style sheet
+	Columns []Column
+	Rows    []Row
 }
 
 // A Row of a table, with lines of text below it.
@@ -125,9 +125,8 @@ func Texts(texts ...string) Row {
 // Add appends a row.
 func (t *Table) Add(texts ...string) { t.Rows = append(t.Rows, Texts(texts...)) }
 
-// A Bar draws a ratio with its interval on a logarithmic axis around 1, and a
-// bound where there is one. Zero values are not drawn.
-type Bar struct{ Median, Lo, Hi, Bound float64 }
+// A Bar draws a ratio with its interval on a logarithmic axis around 1.
+type Bar struct{ Median, Lo, Hi float64 }
 
 // A Fold is what a page shows when asked for. A terminal does not have it.
 type Fold struct {

@@ -43,40 +43,28 @@ func Scenario(o *measure.Outcome) *document.Section {
 		}
 		variants.Add(r.Variant, r.about)
 	}
-	var met []string
 	for _, t := range s.Targets {
-		switch {
-		case inColumn(&s, t) && t.Value != nil:
-		case t.Status == Met:
-			met = append(met, t.Promise()+" ("+valueText(t, held(t))+")")
-		default:
-			section.Add(openTarget(t))
-		}
-	}
-	if len(met) > 0 {
-		section.Add(&document.Para{Mark: "met", MarkStyle: document.Good, Text: strings.Join(met, "; ")})
+		section.Add(targetLine(t))
 	}
 	section.Add(curve(o)...)
 	return section.Add(document.Note(note(o, &s)), &document.Fold{Title: "What the variants are", Items: []document.Item{variants}})
 }
 
-// openTarget is one that is not met.
-func openTarget(t TargetResult) *document.Para {
-	p := &document.Para{Mark: "undecided", MarkStyle: document.Dim, Text: t.Promise() + ": " + whyTexts[t.Why]}
-	if t.Status == Missed {
-		p.Mark, p.MarkStyle, p.Text = "MISSED: "+valueText(t, held(t)), document.Bad, t.Promise()
+// targetLine says what became of a target.
+func targetLine(t TargetResult) *document.Para {
+	switch t.Status {
+	case Met:
+		return &document.Para{Mark: "met", MarkStyle: document.Good, Text: t.Promise() + " (" + valueText(t, held(t)) + ")"}
+	case Missed:
+		return &document.Para{Mark: "MISSED: " + valueText(t, held(t)), MarkStyle: document.Bad, Text: t.Promise()}
 	}
-	return p
+	return &document.Para{Mark: "undecided", MarkStyle: document.Dim, Text: t.Promise() + ": " + whyTexts[t.Why]}
 }
 
 // scenarioTable has a row for each variant. Beside the compared figure stand
 // allocations and collections, then what only the runner knows, then the rest.
 func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
 	t := &document.Table{Columns: document.Columns("variant", metricLabel(o.Metric, o.Op), "ratio", "95 %")}
-	targets := slices.ContainsFunc(s.Targets, func(r TargetResult) bool { return inColumn(s, r) && r.Value != nil })
-	if targets {
-		t.Columns = append(t.Columns, document.Column{Name: "target", Left: true, Keep: true})
-	}
 	var metrics []string
 	for _, metric := range slices.Concat([]string{lab.AllocsPerOp, lab.GCRuns}, ownMetrics(s, o.Metric), []string{lab.NsPerOp, lab.CPUPerOp, measure.MBPerS, lab.BytesPerOp}) {
 		if metric != o.Metric && slices.ContainsFunc(s.Rows, func(r Row) bool { _, ok := r.Metrics[metric]; return ok }) {
@@ -99,9 +87,6 @@ func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
 		case r.Ratio != nil:
 			row.Cells[2] = ratioCell(r)
 			row.Cells[3].Text = units.Ratio(r.Ratio.Lo) + " .. " + units.Ratio(r.Ratio.Hi)
-		}
-		if targets {
-			row.Cells = append(row.Cells, targetCell(s, r.Variant, row.Cells[2].Bar))
 		}
 		for _, metric := range metrics {
 			c := document.Cell{Text: "-"}
@@ -128,39 +113,6 @@ func ratioCell(r Row) document.Cell {
 		c.Style, c.About = document.Dim, r.Verdict
 	}
 	return c
-}
-
-// inColumn reports whether a target stands in the row of its variant: when it is
-// about the ratio that the row shows. The others get a line of their own.
-func inColumn(s *Summary, t TargetResult) bool {
-	return t.Against == s.Baseline && (t.Metric == "" || t.Metric == s.Metric)
-}
-
-func targetCell(s *Summary, variant string, bar *document.Bar) document.Cell {
-	for _, t := range s.Targets {
-		if t.Variant != variant || !inColumn(s, t) || t.Value == nil {
-			continue
-		}
-		limit, below := bound(t.Target)
-		if bar != nil {
-			bar.Bound = limit
-		}
-		text := "<= " + units.Ratio(limit)
-		if !below {
-			text = ">= " + units.Ratio(limit)
-		}
-		if t.Upper {
-			text = "upper " + text
-		}
-		switch t.Status {
-		case Met:
-			return document.Cell{Text: text + " met", Style: document.Good}
-		case Undecided:
-			return document.Cell{Text: text + " undecided", Style: document.Dim, About: whyTexts[t.Why]}
-		}
-		return document.Cell{Text: text + " MISSED: " + units.Ratio(held(t)), Style: document.Bad}
-	}
-	return document.Cell{}
 }
 
 // held is what a target is about: the median, or the upper end of the interval.
@@ -289,40 +241,24 @@ func benchSection(section *document.Section, f *File) *document.Section {
 	section.Add(document.Say("Targets: "+tallyText(summaries)+"."), Verdicts(f))
 	section.Add(document.Note(f.Mode+"; "+runText(f)), document.Note(howToRead))
 	section.Add(faults(summaries)...)
-	open, met := targetTable(), targetTable()
-	for _, s := range summaries {
-		for _, t := range s.Targets {
-			row := document.Texts(s.Scenario, t.Promise(), "", string(t.Status))
-			if t.Value != nil {
-				row.Cells[2].Text = valueText(t, held(t))
+	for _, status := range []Status{Missed, Undecided, Met} {
+		targets := &document.Fold{Title: fmt.Sprintf("Targets: %s, %d", status, Tally(summaries)[status])}
+		for _, s := range summaries {
+			for _, t := range s.Targets {
+				if t.Status == status {
+					line := targetLine(t)
+					line.Text = s.Scenario + ": " + line.Text
+					targets.Items = append(targets.Items, line)
+				}
 			}
-			switch t.Status {
-			case Met:
-				row.Cells[3].Style = document.Good
-				met.Rows = append(met.Rows, row)
-				continue
-			case Missed:
-				row.Cells[3].Style = document.Bad
-			}
-			open.Rows = append(open.Rows, row)
 		}
-	}
-	if len(open.Rows)+len(met.Rows) > 0 {
-		targets := &document.Section{Title: "Targets", Text: tallyText(summaries) + ".", Level: 3}
-		if len(open.Rows) > 0 {
-			targets.Add(open)
+		if len(targets.Items) > 0 {
+			section.Add(targets)
 		}
-		section.Add(targets.Add(&document.Fold{Title: "Those that are met", Items: []document.Item{met}}))
 	}
 	details := &document.Fold{Title: "Every scenario"}
 	for i := range f.Scenarios {
 		details.Items = append(details.Items, Scenario(&f.Scenarios[i]))
 	}
 	return section.Add(details)
-}
-
-func targetTable() *document.Table {
-	t := &document.Table{Columns: document.Columns("scenario", "promise", "measured", "outcome")}
-	t.Columns[1].Left, t.Columns[3].Left = true, true
-	return t
 }

@@ -190,13 +190,13 @@ func TestPromisesInWords(t *testing.T) {
 	}
 }
 
-func TestABoundFromBelowStandsInItsColumn(t *testing.T) {
+func TestABoundFromBelowIsSaid(t *testing.T) {
 	o := &fixture().Scenarios[0]
 	o.Metric = measure.MBPerS
 	o.Targets = []lab.Target{{Variant: "next", Against: "peek", AtLeast: 1.2}, {Variant: "naive", Against: "peek", AtLeast: 0.5}}
 	var b strings.Builder
 	document.NewPrinter(&b, false).Print(Scenario(o))
-	for _, want := range []string{">= 1.20 met", ">= 0.50 MISSED: 0.13"} {
+	for _, want := range []string{"met  next: at least 1.20 of peek", "MISSED: 0.13  naive: "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
@@ -8,95 +9,72 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// uses are what processes use, each with what is known of it.
-var uses = []struct {
-	name string
-	text func(u *load.Use, r *load.Result) string
-}{
-	{"CPU/request", func(u *load.Use, _ *load.Result) string { return positive(u.CPUPerOp, units.Nanoseconds) }},
-	{"  user, system", func(u *load.Use, r *load.Result) string {
-		if u.CPU == 0 {
-			return ""
+// useText says what one process used, by what; names are those of useNames.
+func useText(u *load.Use, r *load.Result) map[string]string {
+	n := float64(r.Requests)
+	text := map[string]string{}
+	known := func(name string, value *float64, write func(float64) string) {
+		if value != nil {
+			text[name] = write(*value)
 		}
-		n := float64(r.Requests)
-		return units.Nanoseconds(float64(u.User)/n) + ", " + units.Nanoseconds(float64(u.System)/n)
-	}},
-	{"switches/request", func(u *load.Use, r *load.Result) string {
-		if u.Voluntary == nil || u.Involuntary == nil {
-			return ""
+	}
+	positive := func(name string, value float64, write func(float64) string) {
+		if value > 0 {
+			text[name] = write(value)
 		}
-		return units.Number(float64(*u.Voluntary+*u.Involuntary) / float64(r.Requests))
-	}},
-	{"waited for a CPU", func(u *load.Use, r *load.Result) string {
-		if u.Queued == nil || r.Measured <= 0 {
-			return ""
-		}
-		return units.Percent(float64(*u.Queued) / float64(r.Measured))
-	}},
-	{"syscalls/request", func(u *load.Use, _ *load.Result) string {
-		text := known(u.SyscallsPerOp, units.Number)
-		if text != "" && u.SyscallsAtLeast {
+	}
+	positive("CPU/request", u.CPUPerOp, units.Nanoseconds)
+	if u.CPU > 0 {
+		text["  user, system"] = units.Nanoseconds(float64(u.User)/n) + ", " + units.Nanoseconds(float64(u.System)/n)
+	}
+	if u.Voluntary != nil && u.Involuntary != nil {
+		text["switches/request"] = units.Number(float64(*u.Voluntary+*u.Involuntary) / n)
+	}
+	if u.Queued != nil && r.Measured > 0 {
+		text["waited for a CPU"] = units.Percent(float64(*u.Queued) / float64(r.Measured))
+	}
+	known("syscalls/request", u.SyscallsPerOp, func(v float64) string {
+		text := units.Number(v)
+		if u.SyscallsAtLeast {
 			text = "≥ " + text
 		}
-		if text != "" && u.SyscallsNote != "" {
+		if u.SyscallsNote != "" {
 			text += " *"
 		}
 		return text
-	}},
-	{"allocations/request", func(u *load.Use, _ *load.Result) string { return known(u.AllocsPerOp, units.Number) }},
-	{"GC pauses", func(u *load.Use, _ *load.Result) string {
-		if u.GCs == nil {
-			return ""
+	})
+	known("allocations/request", u.AllocsPerOp, units.Number)
+	if u.GCs != nil {
+		if text["GC pauses"] = units.Plural(int(*u.GCs), "GC"); u.GCPause != nil && *u.GCs > 0 {
+			text["GC pauses"] = units.Time(*u.GCPause) + " in " + text["GC pauses"]
 		}
-		text := units.Plural(int(*u.GCs), "GC")
-		if u.GCPause != nil && *u.GCs > 0 {
-			text = units.Time(*u.GCPause) + " in " + text
-		}
-		return text
-	}},
-	{"resident", func(u *load.Use, _ *load.Result) string { return positive(float64(u.Resident), units.Bytes[float64]) }},
-	{"resident/connection", func(u *load.Use, _ *load.Result) string { return known(u.ResidentPerConn, units.Bytes[float64]) }},
-	{"threads", func(u *load.Use, _ *load.Result) string { return positive(float64(u.Threads), units.Number) }},
+	}
+	positive("resident", float64(u.Resident), units.Bytes[float64])
+	known("resident/connection", u.ResidentPerConn, units.Bytes[float64])
+	positive("threads", float64(u.Threads), units.Number)
+	return text
 }
 
-func positive(v float64, text func(float64) string) string {
-	if v <= 0 {
-		return ""
-	}
-	return text(v)
-}
-
-func known(v *float64, text func(float64) string) string {
-	if v == nil {
-		return ""
-	}
-	return text(*v)
-}
+var useNames = []string{"CPU/request", "  user, system", "switches/request", "waited for a CPU", "syscalls/request", "allocations/request", "GC pauses", "resident", "resident/connection", "threads"}
 
 // use sets generator and target side by side. There have been requests.
 func use(r *load.Result) []document.Item {
 	t := &document.Table{Columns: document.Columns("used", "generator")}
-	who, notes := []*load.Use{&r.Generator}, r.Generator.SyscallsNote
+	used, notes := []map[string]string{useText(&r.Generator, r)}, r.Generator.SyscallsNote
 	if r.Target != nil {
 		title := "target"
 		if r.Plan.PID > 0 {
 			title = fmt.Sprintf("target (%d)", r.Plan.PID)
 		}
 		t.Columns = append(t.Columns, document.Column{Name: title, Keep: true})
-		if who = append(who, r.Target); notes == "" {
-			notes = r.Target.SyscallsNote
-		}
+		used, notes = append(used, useText(r.Target, r)), cmp.Or(notes, r.Target.SyscallsNote)
 	}
-	for _, row := range uses {
-		cells, some := []string{row.name}, false
-		for _, u := range who {
-			text := row.text(u, r)
-			if some = some || text != ""; text == "" {
-				text = "-"
-			}
-			cells = append(cells, text)
+	for _, name := range useNames {
+		cells, some := []string{name}, ""
+		for _, text := range used {
+			cells, some = append(cells, cmp.Or(text[name], "-")), some+text[name]
 		}
-		if some {
+		if some != "" {
 			t.Add(cells...)
 		}
 	}
