@@ -126,6 +126,27 @@ func TestMatrixGoesOnAfterAnInterrupt(t *testing.T) {
 	}
 }
 
+func TestMatrixOnAServerThatRunsAlready(t *testing.T) {
+	server := startEcho(t, "--engine", "std", "127.0.0.1:0")
+	addr := strings.TrimPrefix(server.lines.Text(), "listening on ")
+	for _, grid := range []string{"size-conns --rows 64 --columns 1,2", "rate-network --layers 0s --rows 200 --columns none,5ms"} {
+		p, exit := run(t, append(strings.Fields("matrix "+grid+" --rounds 1 --cell 200ms --json m.json --target"), addr)...)
+		if !orBusy(p, exit) || !strings.Contains(p.stdout.String(), ", on "+addr) {
+			t.Fatalf("%s: exit code %d: %s%s", grid, exit, p.stdout.String(), p.stderr.String())
+		}
+		f := loadedMatrix(t, p, "m.json")
+		if f.Missing() != 0 || f.Target == nil || f.Target.Target != addr || len(f.Cells) != 2 {
+			t.Errorf("%s: %+v", grid, f)
+		}
+		if slow := f.Cells[1].Runs[0]; f.Name == matrix.RateNetwork && slow.Valid && slow.Figures[matrix.Median] < 1e7 {
+			t.Errorf("5 ms each way are a median of %v ns", slow.Figures[matrix.Median])
+		}
+	}
+	if _, exit := server.end(t, syscall.SIGTERM); exit != ExitOK {
+		t.Errorf("the server ended with %d", exit)
+	}
+}
+
 func TestMatrixRefusesWhatIsNoMatrix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
 	for _, text := range []string{"", "{}", `{"kind":"load"}`} {

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/matrix"
 )
 
 func TestEveryNineTakesAsMuchRoom(t *testing.T) {
@@ -164,6 +165,27 @@ func TestHeatMapsHaveWordsAndColours(t *testing.T) {
 	}
 	if heatStep(5, 5, 5) != 0 || heatStep(math.NaN(), 1, 2) > 8 {
 		t.Error("colours of nothing")
+	}
+}
+
+// Where the generator was the limit a cell says so, and has no figure.
+func TestACellOfTheGeneratorsLimitHasNoFigure(t *testing.T) {
+	f := matrixFixture(1, 1)
+	c := &f.Cells[0]
+	for i := range c.Runs {
+		c.Runs[i].Valid, c.Runs[i].Reason, c.Runs[i].Code = false, "the generator was out of CPU", load.GeneratorFull
+		delete(c.Runs[i].Figures, matrix.P99)
+	}
+	for i := range f.Figures {
+		used := marks{}
+		cell := heatmap(f, 0, &f.Figures[i], "x", used).Rows[0].Cells[1]
+		if cell.Text != "generator" || cell.Small != "" || !strings.Contains(cell.About, "out of CPU") || !strings.Contains(used["generator"], "the generator was the limit") {
+			t.Errorf("%+v, %v", cell, used)
+		}
+	}
+	c.Runs[3].Valid, c.Runs[3].Reason = true, ""
+	if cell := heatmap(f, 0, &f.Figures[0], "x", marks{}).Rows[0].Cells[1]; cell.Text == "generator" || !strings.Contains(cell.Class, "part") {
+		t.Errorf("with a valid run: %+v", cell)
 	}
 }
 
