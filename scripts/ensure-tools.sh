@@ -14,7 +14,7 @@ nginx|nginx-light|tests put the relay behind a proxy, and load on nginx
 /usr/lib/nginx/modules/ngx_stream_module.so|libnginx-mod-stream|tests put the relay behind a proxy
 /usr/lib/nginx/modules/ngx_rtmp_module.so|libnginx-mod-rtmp|tests of sluice abuse try a second server
 redis-server|redis-server|tests put load on Redis
-qemu-aarch64|qemu-user|make arm64 runs tests of aio by emulation
+qemu-aarch64|qemu-user|make emulated runs tests for other processors
 ip|iproute2|tests of slow lines make a network namespace each
 tc|iproute2|tests of slow lines slow them down
 openssl|openssl|tests have it change keys and ask for other handshakes in TLS

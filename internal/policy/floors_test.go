@@ -66,6 +66,7 @@ var beside = map[string]struct {
 	"internal/flvwalk":  {mayImport: []string{"mem", "."}, inProgram: true},
 	"internal/policy":   {},
 	"internal/release":  {},
+	"internal/soak":     {mayImport: []string{"mem"}},
 	"internal/testcert": {},
 
 	"examples/broker":      {mayImport: []string{"mem", "."}},

@@ -1,0 +1,119 @@
+package soak
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Length is how long a soak test works: SLUICE_SOAK, 1h say. It skips the test when that
+// is not set.
+func Length(t testing.TB) time.Duration {
+	t.Helper()
+	text := os.Getenv("SLUICE_SOAK")
+	if text == "" {
+		t.Skip("SLUICE_SOAK is not set, to 1h say: make soak")
+	}
+	length, err := time.ParseDuration(text)
+	if err != nil || length <= 0 {
+		t.Fatalf("SLUICE_SOAK=%s: want a time, 1h say", text)
+	}
+	return length
+}
+
+// A Watch takes samples until it is ended.
+type Watch struct {
+	t          testing.TB
+	pid        int
+	allocators []*mem.Allocator
+	began      time.Time
+	stop       chan struct{}
+	done       sync.WaitGroup
+
+	mu        sync.Mutex
+	latencies []time.Duration
+	samples   []Sample
+}
+
+// Begin watches a process for about length: this one, or with a pid another of this
+// machine, of which heap and goroutines are not known. The allocators are those whose
+// blocks are counted.
+func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Allocator) *Watch {
+	w := &Watch{t: t, pid: pid, allocators: allocators, began: time.Now(), stop: make(chan struct{})}
+	every := min(max(length/60, 100*time.Millisecond), time.Minute)
+	w.done.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.sample()
+			case <-w.stop:
+				return
+			}
+		}
+	})
+	return w
+}
+
+// Latency notes how long something took. Any goroutine may call it.
+func (w *Watch) Latency(d time.Duration) {
+	w.mu.Lock()
+	if len(w.latencies) < 1<<20 {
+		w.latencies = append(w.latencies, d)
+	}
+	w.mu.Unlock()
+}
+
+func (w *Watch) sample() {
+	s := Sample{At: time.Since(w.began), Heap: -1, Goroutines: -1, Blocks: -1, P99: -1}
+	pid := w.pid
+	if pid == 0 {
+		pid = os.Getpid()
+		runtime.GC() // so that what is in use is what cannot be freed
+		s.Heap, s.Goroutines = ofRuntime()
+	}
+	s.Resident, s.Descriptors = ofProcess(pid)
+	for i, a := range w.allocators {
+		if i == 0 {
+			s.Blocks = 0
+		}
+		s.Blocks += float64(a.Stats().OutBytes)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.latencies); n > 0 {
+		slices.Sort(w.latencies)
+		s.P99 = w.latencies[n*99/100].Seconds()
+		w.latencies = w.latencies[:0]
+	}
+	w.samples = append(w.samples, s)
+	w.t.Log(s)
+}
+
+// End takes no more samples, writes the page, and fails the test for what has grown.
+func (w *Watch) End() {
+	w.t.Helper()
+	close(w.stop)
+	w.done.Wait()
+	faults := Faults(w.samples)
+	for _, f := range faults {
+		w.t.Error(f)
+	}
+	dir := os.Getenv("SLUICE_SOAK_PAGES")
+	if dir == "" {
+		return
+	}
+	name := filepath.Join(dir, "soak-"+strings.ReplaceAll(w.t.Name(), "/", "-")+".html")
+	if err := os.WriteFile(name, []byte(page(w.t.Name(), w.samples, faults)), 0o644); err != nil {
+		w.t.Error(fmt.Errorf("the page with the curves: %w", err))
+	}
+}
