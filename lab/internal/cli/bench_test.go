@@ -30,16 +30,11 @@ func files(t *testing.T, dir string) []string {
 
 func loadFile(t *testing.T, p *program, name string) *report.File {
 	t.Helper()
-	file, err := os.Open(filepath.Join(p.dir, name))
+	r, err := report.Open(filepath.Join(p.dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	f, err := report.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return r.Bench
 }
 
 func TestBenchPrintsAndWritesAllForms(t *testing.T) {
@@ -96,8 +91,8 @@ func TestListRunsNothing(t *testing.T) {
 
 func TestStandardOutputHoldsOnlyWhatWasAskedForThere(t *testing.T) {
 	p, exit := run(t, "bench", "--rounds", "3", "--html=", "--json", "-", "faster")
-	f, err := report.Load(&p.stdout)
-	if exit != 0 || err != nil || len(f.Scenarios) != 1 {
+	r, err := report.Read(&p.stdout, "x")
+	if exit != 0 || err != nil || len(r.Bench.Scenarios) != 1 {
 		t.Errorf("exit code %d, %v", exit, err)
 	}
 	if !strings.Contains(p.stderr.String(), "against") {

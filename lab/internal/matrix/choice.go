@@ -45,7 +45,7 @@ func New(name string, c Choice) (*File, error) {
 		return nil, err
 	}
 	f := &File{
-		Kind: Kind, Schema: Schema, Machine: machine.This(), Started: time.Now(), Name: k.name, Title: k.title, Seed: 1,
+		Origin: load.Origin{Kind: Kind, Schema: Schema, Machine: machine.This(), Started: time.Now()}, Name: k.name, Title: k.title, Seed: 1,
 		Repeats: rounds, CellTime: k.cell, Layers: slices.Clone(k.layers.all), Figures: slices.Clone(k.figures), NoiseOf: k.noiseOf,
 		Interrupted: true, Target: c.Target,
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 // Kind and Schema are what the JSON of a File begins with.
@@ -15,26 +14,21 @@ const (
 
 // A File is a grid that was measured, or begun: it is what a run resumes from.
 type File struct {
-	Kind        string          `json:"kind"`
-	Schema      int             `json:"schema"`
-	Version     string          `json:"version,omitempty"`
-	Command     []string        `json:"command"`
-	Machine     machine.Machine `json:"machine"`
-	Started     time.Time       `json:"started"`
-	Seconds     float64         `json:"seconds"`               // spent measuring, over all sittings
-	Interrupted bool            `json:"interrupted,omitempty"` // runs are missing: it can be resumed
-	Name        string          `json:"name"`                  // one of Names
-	Title       string          `json:"title"`
-	Target      *load.Plan      `json:"target,omitempty"` // of a server that ran already; nil where targets were started
-	Seed        uint64          `json:"seed,string"`
-	Repeats     int             `json:"repeats"` // rounds that were asked for
-	CellTime    time.Duration   `json:"cell_ns"`
-	Layers      []string        `json:"layers"` // engines, or modes of durability
-	Rows        Axis            `json:"rows"`
-	Columns     Axis            `json:"columns"`
-	Figures     []Figure        `json:"figures"` // what cells have, the main one first
-	Cells       []Cell          `json:"cells"`
-	Knees       []Knee          `json:"knees,omitempty"` // one a layer where the grid has one, or one a layer and row
+	load.Origin
+	Seconds     float64       `json:"seconds"`               // spent measuring, over all sittings
+	Interrupted bool          `json:"interrupted,omitempty"` // runs are missing: it can be resumed
+	Name        string        `json:"name"`                  // one of Names
+	Title       string        `json:"title"`
+	Target      *load.Plan    `json:"target,omitempty"` // of a server that ran already; nil where targets were started
+	Seed        uint64        `json:"seed,string"`
+	Repeats     int           `json:"repeats"` // rounds that were asked for
+	CellTime    time.Duration `json:"cell_ns"`
+	Layers      []string      `json:"layers"` // engines, or modes of durability
+	Rows        Axis          `json:"rows"`
+	Columns     Axis          `json:"columns"`
+	Figures     []Figure      `json:"figures"` // what cells have, the main one first
+	Cells       []Cell        `json:"cells"`
+	Knees       []Knee        `json:"knees,omitempty"` // one a layer where the grid has one, or one a layer and row
 	// Noise is the median over the cells of the noise of the figure NoiseOf, as a
 	// share of it; 0 as long as no cell has two runs.
 	Noise   float64 `json:"noise"`

@@ -2,7 +2,7 @@
 // a table for a terminal, JSON with every raw value, the benchmark text that
 // benchstat reads, and one HTML page that needs nothing else to open.
 //
-// A File holds everything that a report says: all forms are made from it, and Load reads it
+// A File holds everything that a report says: all forms are made from it, and Read reads it
 // back from JSON, so that a table or a page can be made again later and elsewhere.
 // WriteReport makes one page of any results that Read reads: of bench, load, matrix,
 // diagnose and calibrate. Compare sets a later result against an earlier one of the

@@ -36,12 +36,12 @@ func Example() {
 		return
 	}
 	// Later, or elsewhere.
-	loaded, err := report.Load(&saved)
+	loaded, err := report.Read(&saved, "saved")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	document.NewPrinter(os.Stdout, false).Print(report.Scenario(&loaded.Scenarios[0]))
+	document.NewPrinter(os.Stdout, false).Print(report.Scenario(&loaded.Bench.Scenarios[0]))
 	// Output:
 	// adding/ones  adding up
 	//   variant  time/addition  ratio          95 %

@@ -46,24 +46,6 @@ func (f *File) Save(w io.Writer) error {
 	return encoder.Encode(saved{f, f.Summaries()})
 }
 
-// Load reads what Save wrote. The error is ErrSchema for another version, for JSON that is
-// something else, and for a file whose parts contradict each other.
-func Load(r io.Reader) (*File, error) {
-	var f File
-	if err := json.NewDecoder(r).Decode(&f); err != nil {
-		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
-	}
-	if f.Schema != Schema {
-		return nil, fmt.Errorf("report: %w: version %d, this program reads %d", ErrSchema, f.Schema, Schema)
-	}
-	for i := range f.Scenarios {
-		if err := consistent(&f.Scenarios[i]); err != nil {
-			return nil, fmt.Errorf("report: %w: scenario %q: %w", ErrSchema, f.Scenarios[i].Name, err)
-		}
-	}
-	return &f, nil
-}
-
 // consistent checks what everything else relies on: ratios are taken round by
 // round, to a baseline that is there.
 func consistent(o *measure.Outcome) error {

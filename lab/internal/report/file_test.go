@@ -20,10 +20,11 @@ func TestJSONKeepsEverything(t *testing.T) {
 	if err := f.Save(&b); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Load(bytes.NewReader(b.Bytes()))
+	r, err := Read(bytes.NewReader(b.Bytes()), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := r.Bench
 	if !reflect.DeepEqual(got, f) {
 		t.Errorf("read back:\n%+v\nwritten:\n%+v", got, f)
 	}
@@ -84,7 +85,7 @@ func TestOnlyResultsFilesAreLoaded(t *testing.T) {
 		"a round is gone": damaged(func(f *File) { f.Scenarios[0].Variants[0].Turns = f.Scenarios[0].Variants[0].Turns[1:] }),
 		"no baseline":     damaged(func(f *File) { f.Scenarios[0].Baseline = "gone" }),
 	} {
-		if _, err := Load(strings.NewReader(text)); !errors.Is(err, ErrSchema) {
+		if _, err := Read(strings.NewReader(text), "x"); !errors.Is(err, ErrSchema) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

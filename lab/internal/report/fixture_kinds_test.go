@@ -99,8 +99,11 @@ func invalidLoad() *load.Result {
 func matrixFixture(speed float64, seed uint64) *matrix.File {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	f := &matrix.File{
-		Kind: matrix.Kind, Schema: matrix.Schema, Version: "devel", Command: []string{"lab", "matrix", "size-conns"}, Machine: testMachine(),
-		Started: time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC), Seconds: 600, Name: "size-conns", Title: "sizes by connections", Seed: 1, Repeats: 10, NoiseOf: matrix.Throughput, CellTime: time.Second,
+		Origin: load.Origin{
+			Kind: matrix.Kind, Schema: matrix.Schema, Version: "devel", Command: []string{"lab", "matrix", "size-conns"}, Machine: testMachine(),
+			Started: time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC),
+		},
+		Seconds: 600, Name: "size-conns", Title: "sizes by connections", Seed: 1, Repeats: 10, NoiseOf: matrix.Throughput, CellTime: time.Second,
 		Layers: []string{"std", "aio"},
 		Rows:   matrix.Axis{Name: "size", Unit: "B"}, Columns: matrix.Axis{Name: "connections", Unit: "connections"},
 		Figures: []matrix.Figure{{Name: matrix.Throughput, Title: "throughput", Metric: "B/s", More: true}, {Name: matrix.P99, Title: "P99", Metric: "ns"}},

@@ -58,11 +58,11 @@ func TestPageCarriesTheRawValues(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &list); err != nil || len(list) != 1 {
 		t.Fatal(err, len(list))
 	}
-	got, err := Load(bytes.NewReader(list[0].Result))
+	got, err := Read(bytes.NewReader(list[0].Result), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(got, f) {
+	if !reflect.DeepEqual(got.Bench, f) {
 		t.Error("the results in the page are not those that were measured")
 	}
 }

@@ -155,7 +155,9 @@ func (r *Result) origin() origin {
 	case r.Load != nil:
 		return origin{r.Load.Machine, r.Load.Command, r.Load.Version, r.Load.Started, r.Load.Interrupted}
 	case r.Matrix != nil:
-		return origin{r.Matrix.Machine, r.Matrix.Command, r.Matrix.Version, r.Matrix.Started, r.Matrix.Interrupted}
+		o := originOf(r.Matrix.Origin)
+		o.interrupted = r.Matrix.Interrupted
+		return o
 	case r.Pair != nil:
 		return originOf(r.Pair.Origin)
 	case r.Search != nil:
