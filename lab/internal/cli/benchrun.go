@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
@@ -56,7 +54,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {
 		people = a.Stderr
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := interruptible()
 	defer stop()
 	table := document.NewPrinter(people, colourful(people))
 	table.Print(report.BenchHead(results.Machine)...)
@@ -120,17 +118,6 @@ func (a App) measure(ctx context.Context, chosen []lab.Scenario, table *document
 		}
 	}
 	return nil
-}
-
-// interrupts are the signals that end a run early. A broken pipe is among them so
-// that a run into head, say, ends too and still removes its files; a hang-up is
-// not when the caller asked for that, as nohup does.
-func interrupts() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
 }
 
 // verdict returns the exit code for a run. What has been printed is not

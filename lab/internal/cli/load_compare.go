@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"os/signal"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -24,7 +22,7 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	if !f.changed("duration") {
 		f.plan.Duration = pairTime
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := interruptible()
 	defer stop()
 	progress, began := newProgress(c.Stderr), time.Now()
 	pair, err := load.Compare(ctx, f.plan, [2]string{args[0], args[1]}, func(round int) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
@@ -24,7 +23,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 		return fail(err)
 	}
 	people := c.people(f.json)
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := interruptible()
 	defer stop()
 	if err := reachable(ctx, &f.plan); err != nil {
 		return loadFailure(ctx, err)

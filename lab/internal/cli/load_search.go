@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -41,7 +39,7 @@ func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 		f.plan.Duration = searchTime
 	}
 	people := c.people(f.json)
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := interruptible()
 	defer stop()
 	began := time.Now()
 	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })

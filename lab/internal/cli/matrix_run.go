@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
@@ -34,7 +33,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	if f.json != "-" {
 		save = func(file *matrix.File) error { return file.Save(f.json) }
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := interruptible()
 	defer stop()
 
 	missing := file.Missing()

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -56,7 +54,7 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 	if err := writable(jsonFile); err != nil {
 		return fmt.Errorf("sink verify: --json: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	ctx, stop := interruptible()
 	defer stop()
 	var dirs []string
 	for _, arg := range args {

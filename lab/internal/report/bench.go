@@ -78,7 +78,7 @@ func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
 		}
 		row := document.Row{Base: r.Variant == s.Baseline, Cells: []document.Cell{{Text: r.Variant, About: r.about}, {Text: "-"}, {}, {}}}
 		if r.Figure != nil {
-			row.Cells[1] = document.Cell{Text: units.Figure(r.Figure.Median, o.Metric), About: units.Range(r.Figure.Lo, r.Figure.Hi, o.Metric)}
+			row.Cells[1] = document.Cell{Text: units.Figure(r.Figure.Median, o.Metric), About: units.Figure(r.Figure.Lo, o.Metric) + " .. " + units.Figure(r.Figure.Hi, o.Metric)}
 		}
 		switch {
 		case row.Base:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -157,7 +158,8 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 		}
 		// Where the target listens, how long it took and the seed do not matter.
 		a, b := &earlier.Load.Plan, &later.Load.Plan
-		differ("the protocol", a.Protocol, b.Protocol)
+		differ("the protocol", a.Speaks(), b.Speaks())
+		differ("what requests are", jsonText(a.Requests), jsonText(b.Requests))
 		differ("the number of connections", a.Conns, b.Conns)
 		differ("the size", sizesText(a.Sizes), sizesText(b.Sizes))
 		differ("the sizes' weights", a.Sizes.Weights, b.Sizes.Weights)
@@ -177,6 +179,15 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 		differ("the time of a cell", a.CellTime, b.CellTime)
 	}
 	return nil
+}
+
+// jsonText is a value as the file has it.
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // pair finds what both have. A thing that has only a fault now is a regression.

@@ -185,6 +185,7 @@ func TestWhatCannotBeCompared(t *testing.T) {
 		"another GOMAXPROCS": {change(func(r *load.Result) { r.Machine.GOMAXPROCS = 1 }), "GOMAXPROCS was 2, is 1", true},
 		"other connections":  {change(func(r *load.Result) { r.Plan.Conns = 1 }), "another plan: the number of connections", true},
 		"another rate":       {change(func(r *load.Result) { r.Plan.Rate = 0 }), "closed loop", true},
+		"another protocol":   {change(func(r *load.Result) { r.Plan.Target = "http://127.0.0.1:1/" }), "another plan: the protocol was frame, is http", true},
 		"invalid":            {opened(t, "new", invalidLoad()), "invalid", false},
 		"another kind":       {opened(t, "new", matrixFixture(1, 1)), "matrix", false},
 	} {

@@ -234,7 +234,7 @@ func loadName(p *load.Plan) string {
 			model += "B"
 		}
 	}
-	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(string(p.Protocol)), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
+	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
 }
 
 // matrixUnits name what benchmark text shows for the figures of a grid.

@@ -167,12 +167,3 @@ func Figure(value float64, metric string) string {
 	}
 	return Number(value)
 }
-
-// Range writes two values of a metric, with the unit once if it is the same.
-func Range(lo, hi float64, metric string) string {
-	from, to := Figure(lo, metric), Figure(hi, metric)
-	if value, unit, ok := strings.Cut(from, " "); ok && strings.HasSuffix(to, " "+unit) {
-		from = value
-	}
-	return from + " – " + to
-}

@@ -18,7 +18,6 @@ func TestNumbersForPeople(t *testing.T) {
 		"1,000 rounds": units.Plural(1000, "round"), "12 s": units.Span(12 * time.Second), "1.5 s": units.Span(1500 * time.Millisecond),
 		"4 min 05 s": units.Span(245 * time.Second), "2 h 03 min": units.Span(123 * time.Minute), "64.1 ns": units.Figure(64.1, "ns/op"),
 		"2 MB/s": units.Figure(2e6, "B/s"), "2 KiB": units.Figure(2048, "stack-bytes/connection"), "12": units.Figure(12, "allocs/op"),
-		"1.20 – 3.40 µs": units.Range(1200, 3400, "ns"), "900 ns – 1.10 µs": units.Range(900, 1100, "ns"),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -33,6 +32,21 @@ func TestUnitsFitTheSize(t *testing.T) {
 		v := math.Pow(10, e)
 		if text := units.Nanoseconds(v); strings.HasPrefix(text, "1,000 ") && !strings.HasSuffix(text, " s") {
 			t.Fatalf("%v ns is %q", v, text)
+		}
+	}
+}
+
+func TestSizesComeBackAsTheyWere(t *testing.T) {
+	for n := range int64(5000) {
+		for _, v := range []int64{n, n << 10, n << 20, n << 30, n<<20 + 1} {
+			if got, err := units.ParseBytes(units.Exact(v)); err != nil || got != v {
+				t.Fatalf("%d is written %q and read %d, %v", v, units.Exact(v), got, err)
+			}
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1MB", "KiB", "1.5K", "9223372036854775807G"} {
+		if n, err := units.ParseBytes(text); err == nil {
+			t.Errorf("%q is %d", text, n)
 		}
 	}
 }
