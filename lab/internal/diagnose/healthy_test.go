@@ -156,6 +156,12 @@ func TestHealthyProgramsAreNotAccused(t *testing.T) {
 		targets[name] = []string{program(t), "child", healthyChild, name}
 	}
 	for name, command := range targets {
-		t.Run(name, func(t *testing.T) { notAccused(t, evidence.Target{Name: name, Command: command}) })
+		t.Run(name, func(t *testing.T) {
+			d := notAccused(t, evidence.Target{Name: name, Command: command})
+			// Of a program that does nothing all is known, however busy the machine is.
+			if idle := name == "sleep" || name == "an idle HTTP server"; idle && d.Verdict() != Clean {
+				t.Errorf("%s:\n%s", d.Verdict(), d.said())
+			}
+		})
 	}
 }

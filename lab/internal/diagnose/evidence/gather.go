@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -79,6 +80,9 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 	}
 	if len(t.Files) > 0 {
 		return g.e, g.files(tools)
+	}
+	if _, err := proc.Read(t.PID); t.PID > 0 && errors.Is(err, fs.ErrNotExist) {
+		return g.e, err
 	}
 	if g.dir, err = os.MkdirTemp(o.Dir, "sluice-diagnose-"); err != nil {
 		return g.e, fmt.Errorf("evidence: %w", err)

@@ -91,13 +91,20 @@ func goNames(pid int) *goFunctions {
 	if err != nil {
 		return nil
 	}
-	return &goFunctions{path: path, bias: bias, funcs: funcs, pcs: map[uint64]Frame{}}
+	g := &goFunctions{path: path, bias: bias, funcs: funcs, pcs: map[uint64]Frame{}}
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			g.shift = bias + p.Vaddr - p.Off
+		}
+	}
+	return g
 }
 
 // goFunctions are the functions of a process.
 type goFunctions struct {
 	path  string
 	bias  uint64 // where the program was loaded, less where it was linked to
+	shift uint64 // where its code was loaded, less where it stands in the file
 	funcs *gosym.Table
 	pcs   map[uint64]Frame
 }

@@ -19,7 +19,7 @@ import (
 const (
 	// perfRate is how many samples perf takes a second of each processor: a prime,
 	// so that it does not keep step with what the program does.
-	perfRate = 499
+	perfRate = 997
 	// scriptIn is how long perf script may take to put names to the samples.
 	scriptIn = time.Minute
 )
@@ -89,7 +89,7 @@ func perfRecord(ctx context.Context, pid int, data string, d time.Duration, args
 // compilers write down for debuggers.
 func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, goProgram bool) (*Profile, error) {
 	data := filepath.Join(dir, "perf.data")
-	stacks, names := "dwarf,8192", (*goFunctions)(nil)
+	stacks, names := "dwarf,4096", (*goFunctions)(nil)
 	if goProgram {
 		stacks, names = "fp", goNames(pid)
 	}

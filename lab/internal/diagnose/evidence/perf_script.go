@@ -82,8 +82,10 @@ func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, erro
 	flush()
 	if goProgram {
 		// Functions without a package are the runtime's, in assembly.
-		for i := range s.frames {
-			s.frames[i].Native = false
+		for _, t := range s.stacks {
+			for i := range t.Frames {
+				t.Frames[i].Native = false
+			}
 		}
 	}
 	p := s.profile(unitTime, keptStacks)
@@ -119,14 +121,15 @@ func perfPeriod(text string, each int64) int64 {
 
 const unknownFrame = "[unknown]"
 
-// better names a frame of the program itself, with its line.
+// better names a frame of the program itself, with its line. perf writes addresses in user code
+// as places in the file; older ones did not, and then the names differ.
 func (g *goFunctions) better(f Frame, text string) Frame {
 	if g == nil || !strings.Contains(text, "("+g.path) {
 		return f
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if ip, err := strconv.ParseUint(word, 16, 64); err == nil {
-		if known := g.frame(ip); known.Func != "" {
+		if known := g.frame(ip + g.shift); known.Func != "" && (f.Func == unknownFrame || f.Func == known.Func) {
 			return known
 		}
 	}

@@ -101,7 +101,11 @@ func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 		s.at = time.Duration(at * float64(time.Second))
 		s.ip, err3 = strconv.ParseUint(words[2], 16, 64)
 		frame, known := perfFrame(strings.Join(words[2:], " "))
-		frame = names.better(frame, head)
+		if names != nil && strings.Contains(head, "("+names.path) {
+			if f := names.frame(s.ip); f.Func != "" {
+				frame = f // without stacks, addresses are those in memory
+			}
+		}
 		name := strings.Join(words[3:], " ")
 		plus := strings.LastIndex(name, "+0x")
 		if err1 != nil || err2 != nil || err3 != nil || !known || !frame.Own() {

@@ -2,7 +2,7 @@ package evidence
 
 import (
 	"cmp"
-	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -23,100 +23,63 @@ const (
 	deeperFrames = "(frames left out)"
 )
 
-// A stackSet adds up values by stack. Frames are numbered, and a stack is the
-// text of its numbers, so that many deep stacks take little.
+// A stackSet adds up values by stack.
 type stackSet struct {
-	numbers map[Frame]uint32
-	frames  []Frame
-	stacks  map[string]*tally
-	other   tally // of stacks that came when the set was full
-	key     []byte
+	stacks map[string]*Stack
+	other  Stack // of stacks that came when the set was full
+	key    []byte
 }
 
-type tally struct{ value, count int64 }
-
-func newStackSet() *stackSet {
-	return &stackSet{numbers: make(map[Frame]uint32), stacks: make(map[string]*tally)}
-}
+func newStackSet() *stackSet { return &stackSet{stacks: make(map[string]*Stack)} }
 
 // add adds to the value of a stack, the innermost frame first. Frames are
 // borrowed for the call; their strings are kept.
 func (s *stackSet) add(frames []Frame, value, count int64) {
-	s.key = s.key[:0]
 	if len(frames) > deepest {
 		const half = deepest / 2
-		s.number(frames[:half])
-		s.number([]Frame{{Func: deeperFrames}})
-		s.number(frames[len(frames)-half:])
-	} else {
-		s.number(frames)
+		frames = slices.Concat(frames[:half], []Frame{{Func: deeperFrames}}, frames[len(frames)-half:])
+	}
+	s.key = s.key[:0]
+	for _, f := range frames {
+		s.key = fmt.Appendf(s.key, "%s\n%s\n%d\n", f.Func, f.File, f.Line)
 	}
 	t := s.stacks[string(s.key)]
 	if t == nil {
-		if len(s.stacks) >= distinctStacks {
-			t = &s.other
-		} else {
-			t = new(tally)
+		if t = &s.other; len(s.stacks) < distinctStacks {
+			t = &Stack{Frames: slices.Clone(frames)}
 			s.stacks[string(s.key)] = t
 		}
 	}
-	t.value += value
-	t.count += count
-}
-
-func (s *stackSet) number(frames []Frame) {
-	for _, f := range frames {
-		n, ok := s.numbers[f]
-		if !ok {
-			n = uint32(len(s.frames))
-			s.numbers[f] = n
-			s.frames = append(s.frames, f)
-		}
-		s.key = binary.BigEndian.AppendUint32(s.key, n)
-	}
-}
-
-// stack gives the frames of a key.
-func (s *stackSet) stack(key string) []Frame {
-	frames := make([]Frame, 0, len(key)/4)
-	for i := 0; i+4 <= len(key); i += 4 {
-		frames = append(frames, s.frames[binary.BigEndian.Uint32([]byte(key[i:i+4]))])
-	}
-	return frames
+	t.Value += value
+	t.Count += count
 }
 
 // profile returns the stacks whose value is above nothing, largest first, with
 // at most kept of them by themselves.
 func (s *stackSet) profile(unit string, kept int) *Profile {
-	type entry struct {
-		key string
-		tally
-	}
-	var entries []entry
+	var keys []string
 	for key, t := range s.stacks {
-		if t.value > 0 {
-			entries = append(entries, entry{key, *t})
+		if t.Value > 0 {
+			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.key, b.key))
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.stacks[b].Value, s.stacks[a].Value), cmp.Compare(a, b))
 	})
-	p := &Profile{Unit: unit, Stacks: []Stack{}}
+	p := &Profile{Unit: unit, Stacks: []Stack{}, Total: max(0, s.other.Value)}
 	rest := s.other
-	for i, e := range entries {
-		p.Total = plus(p.Total, e.value)
+	for i, key := range keys {
+		t := *s.stacks[key]
+		t.Count = max(t.Count, 0)
+		p.Total = plus(p.Total, t.Value)
 		if i >= kept {
-			rest.value = plus(rest.value, e.value)
-			rest.count += e.count
+			rest.Value, rest.Count = plus(rest.Value, t.Value), rest.Count+t.Count
 			continue
 		}
-		p.Stacks = append(p.Stacks, Stack{Value: e.value, Count: max(e.count, 0), Frames: s.stack(e.key)})
+		p.Stacks = append(p.Stacks, t)
 	}
-	if rest.value > 0 {
-		if s.other.value > 0 {
-			p.Total = plus(p.Total, s.other.value)
-		}
-		p.Stacks = append(p.Stacks, Stack{Value: rest.value, Count: max(rest.count, 0), Frames: []Frame{{Func: otherFrames}}})
+	if rest.Value > 0 {
+		p.Stacks = append(p.Stacks, Stack{Value: rest.Value, Count: max(rest.Count, 0), Frames: []Frame{{Func: otherFrames}}})
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,29 +40,25 @@ func askedOf(name, args string) int64 {
 	return bytes
 }
 
-// iovecBytes adds up every "iov_len=N" outside of quotes.
+var (
+	texts  = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+	iovLen = regexp.MustCompile(`iov_len=(\d+)`)
+	nested = regexp.MustCompile(`[\[{(][^\[{()}\]]*[\]})]`)
+)
+
+// iovecBytes adds up the lengths of a vector; -1 where it is cut short, as "[{...}, {...}, ...]": the
+// sum would not be the truth.
 func iovecBytes(args string) int64 {
-	const key = "iov_len="
-	sum, found := int64(0), false
-	for i := 0; i < len(args); i++ {
-		switch {
-		case args[i] == '"':
-			i = quoted(args, i)
-		case strings.HasPrefix(args[i:], key):
-			i += len(key)
-			end := i
-			for end < len(args) && args[end] >= '0' && args[end] <= '9' {
-				end++
-			}
-			if n, err := strconv.ParseInt(args[i:end], 10, 64); err == nil {
-				sum, found = plus(sum, n), true
-			}
-			i = end - 1
-		}
-	}
-	// A long vector is written "[{...}, {...}, ...]": the sum would not be the truth.
-	if !found || strings.Contains(args, "}, ...]") {
+	args = texts.ReplaceAllString(args, "")
+	found := iovLen.FindAllStringSubmatch(args, -1)
+	if len(found) == 0 || strings.Contains(args, "}, ...]") {
 		return -1
+	}
+	var sum int64
+	for _, f := range found {
+		if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+			sum = plus(sum, n)
+		}
 	}
 	return sum
 }
@@ -69,41 +66,18 @@ func iovecBytes(args string) int64 {
 // argument finds the nth of the arguments, which commas part outside of quotes
 // and brackets.
 func argument(args string, n int) (string, bool) {
-	depth, start := 0, 0
-	for i := 0; i < len(args); i++ {
-		switch args[i] {
-		case '"':
-			i = quoted(args, i)
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case ',':
-			if depth != 0 {
-				continue
-			}
-			if n == 0 {
-				return strings.TrimSpace(args[start:i]), true
-			}
-			n--
-			start = i + 1
-		}
+	if strings.ContainsRune(args, '"') {
+		args = texts.ReplaceAllString(args, "_")
 	}
-	if n != 0 || start > len(args) {
+	for range 4 { // as deep as structures of calls that move bytes are
+		if !strings.ContainsAny(args, "[{(") {
+			break
+		}
+		args = nested.ReplaceAllString(args, "_")
+	}
+	list := strings.Split(args, ",")
+	if n >= len(list) {
 		return "", false
 	}
-	return strings.TrimSpace(args[start:]), true
-}
-
-// quoted returns the place of the quote that ends the one at i, or the end.
-func quoted(s string, i int) int {
-	for i++; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i
-		}
-	}
-	return len(s)
+	return strings.TrimSpace(list[n]), true
 }
