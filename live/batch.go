@@ -32,8 +32,10 @@ type batch struct {
 }
 
 // own appends b, transferred.
-func (t *batch) own(b mem.Buf) {
-	p := b.Bytes()
+func (t *batch) own(b mem.Buf) { t.push(b.Bytes(), b) }
+
+// push appends p, which lies in b, transferred; the zero Buf for plain memory.
+func (t *batch) push(p []byte, b mem.Buf) {
 	t.parts = append(t.parts, p)
 	t.bufs = append(t.bufs, b) //sluice:moved
 	t.size += len(p)
@@ -125,49 +127,51 @@ func (t *batch) rest(of *batch, i, j int) {
 	}
 }
 
-// join copies neighbouring parts that are small into one, in memory of a: a send of 14
-// parts costs a third more than one of a single part. Large parts stay where they are:
-// BenchmarkCopies.
-func (t *batch) join(a *mem.Allocator) {
-	size, before := 0, false
-	for k, p := range t.parts {
-		small := len(p) < keepFrom
-		if small && (before || k+1 < len(t.parts) && len(t.parts[k+1]) < keepFrom) {
-			size += len(p)
-		}
-		before = small
-	}
-	if size == 0 {
-		return
-	}
-	slab := a.Slab(size)
-	defer slab.Release()
-	out, at := 0, 0
-	for k := 0; k < len(t.parts); {
-		end := k
-		for end < len(t.parts) && len(t.parts[end]) < keepFrom {
+// join moves all of another batch into t, which is empty, and copies neighbouring parts
+// that are small into one, in memory of a: a send of 14 parts costs a third more than one
+// of a single part. Large parts stay where they are: BenchmarkCopies. t may refer to o's head
+// until o is filled again.
+func (t *batch) join(o *batch, a *mem.Allocator) {
+	t.ends = append(t.ends, o.ends...)
+	t.records, t.came, t.left, t.leftFirst, t.whole, t.greeted = o.records, o.came, o.left, o.leftFirst, o.whole, o.greeted
+	var slab mem.Slab
+	at := 0
+	for k := 0; k < len(o.parts); {
+		end, n := k, 0
+		for end < len(o.parts) && len(o.parts[end]) < keepFrom {
+			n += len(o.parts[end])
 			end++
 		}
 		if end-k < 2 {
-			end = k + 1
-			t.parts[out], t.bufs[out] = t.parts[k], t.bufs[k] //sluice:moved
-		} else {
-			from := at
-			for ; k < end; k++ {
-				at += copy(slab.Bytes()[at:], t.parts[k])
-				if t.bufs[k] != (mem.Buf{}) {
-					t.bufs[k].Release()
-				}
-			}
-			t.bufs[out] = slab.Cut(from, at-from)
-			t.parts[out] = t.bufs[out].Bytes()
+			t.push(o.parts[k], o.bufs[k])
+			o.bufs[k] = mem.Buf{}
+			k++
+			continue
 		}
-		k = end
-		out++
+		if !slab.Valid() {
+			slab = a.Slab(o.small(k))
+		}
+		from := at
+		for ; k < end; k++ {
+			at += copy(slab.Bytes()[at:], o.parts[k])
+		}
+		t.own(slab.Cut(from, n))
 	}
-	clear(t.parts[out:])
-	clear(t.bufs[out:])
-	t.parts, t.bufs = t.parts[:out], t.bufs[:out]
+	if slab.Valid() {
+		slab.Release()
+	}
+	o.reset()
+}
+
+// small is how many bytes the small parts from k on have together.
+func (t *batch) small(k int) int {
+	n := 0
+	for _, p := range t.parts[k:] {
+		if len(p) < keepFrom {
+			n += len(p)
+		}
+	}
+	return n
 }
 
 // leaveOut says that the next record is not in the batch.

@@ -75,6 +75,7 @@ type copies struct {
 	ring    ring
 	block   mem.Slab
 	frames  []mem.Buf
+	fresh   batch
 	batch   batch
 	socket  socketWriter
 	viewers []syscall.RawConn
@@ -135,9 +136,13 @@ func (c *copies) publish(way string) {
 	}
 	c.frames = c.frames[:0]
 	c.block.Release()
-	c.ring.fill(&c.batch, c.form, from, c.ring.next, 1<<30)
+	to := &c.fresh
+	if way == byGather {
+		to = &c.batch
+	}
+	c.ring.fill(to, c.form, from, c.ring.next, 1<<30)
 	if way != byGather {
-		c.batch.join(mem.Default())
+		c.batch.join(&c.fresh, mem.Default())
 	}
 }
 

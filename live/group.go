@@ -18,7 +18,8 @@ type group struct {
 	apart   time.Duration // frames come, about
 	last    time.Time     // when it was served
 	task    task
-	shared  batch // what they are sent this time
+	fresh   batch // what has come
+	shared  batch // the same, as they are sent it
 
 	notify func(*group) // makes the loop serve it
 	told   bool         // the loop was notified of new frames; guarded by the stream's lock
@@ -90,7 +91,7 @@ func (g *group) remove(v *Viewer) {
 	}
 }
 
-// gather puts what is new since pos into shared, about visit bytes, and moves pos behind
+// gather puts what is new since pos into fresh, about visit bytes, and moves pos behind
 // it. It returns the first of these frames, and whether there is more.
 func (g *group) gather() (from uint64, more, over bool) {
 	s := g.stream
@@ -101,7 +102,7 @@ func (g *group) gather() (from uint64, more, over bool) {
 	from = max(g.pos, r.first)
 	g.pos = from
 	if from < r.next {
-		g.pos = r.fill(&g.shared, g.form, from, r.next, visit)
+		g.pos = r.fill(&g.fresh, g.form, from, r.next, visit)
 		g.observe(r.at(g.pos-1).came, int(g.pos-from))
 	}
 	return from, g.pos < r.next, s.end.over

@@ -219,10 +219,10 @@ func (l *loop) serve(g *group, now time.Time) {
 	g.last = now
 	from, more, over := g.gather()
 	began := time.Now()
-	if g.direct > 0 {
-		g.shared.join(g.stream.options.Allocator)
-	}
 	direct := g.direct
+	if direct > 0 {
+		g.shared.join(&g.fresh, g.stream.options.Allocator)
+	}
 	long, late := g.shared.size >= sliced, false
 	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
 		v := g.viewers[i]
@@ -245,6 +245,7 @@ func (l *loop) serve(g *group, now time.Time) {
 		}
 	}
 	g.shared.reset()
+	g.fresh.reset()
 	l.load.sent(now, direct, int(g.pos-from), time.Since(began))
 	g.survey(now)
 	if more && len(g.viewers) > 0 {

@@ -179,10 +179,10 @@ func TestLargeFramesAreNotCopied(t *testing.T) {
 		if err := p.Publish(Frame{Type: 9, Payload: b}); err != nil {
 			t.Fatal(err)
 		}
-		var out batch
+		var fresh, out batch
 		seq := s.ring.next - 1
-		s.ring.fill(&out, FormFLV, seq, seq+1, 1<<30)
-		out.join(alloc)
+		s.ring.fill(&fresh, FormFLV, seq, seq+1, 1<<30)
+		out.join(&fresh, alloc)
 		same := false
 		for _, part := range out.parts {
 			same = same || &part[0] == at

@@ -53,9 +53,12 @@ func TestSegmentsAgainstAModel(t *testing.T) {
 			i := first + r.Int64N(g.end-first)
 			j := i + 1 + r.Int64N(g.end-i)
 			b := &kept{want: bytes.Clone(model[i:j])}
-			g.cut(&b.batch, i, j)
 			if r.IntN(2) == 0 {
-				b.batch.join(alloc)
+				g.cut(&b.batch, i, j)
+			} else {
+				var fresh batch
+				g.cut(&fresh, i, j)
+				b.batch.join(&fresh, alloc)
 			}
 			batches = append(batches, b)
 		}
