@@ -17,7 +17,7 @@ func (v *Viewer) advance(upto uint64) error {
 		return err
 	}
 	if len(v.control) > 0 {
-		v.cursor.tail.add(slices.Clone(v.control))
+		v.cursor.rest().add(slices.Clone(v.control))
 		v.control = v.control[:0]
 		if whole, err := v.flush(&left); !whole {
 			return err
@@ -33,7 +33,7 @@ func (v *Viewer) advance(upto uint64) error {
 		return err
 	}
 	whole, err := v.flush(&left) // a greeting without frames, or a trailer
-	if own := &v.cursor.own; whole && own.size == 0 && next > 0 {
+	if own := v.cursor.own; whole && own.size == 0 && next > 0 {
 		v.reached(next, own.left)
 	} else if whole && next > 0 {
 		var n int
@@ -45,9 +45,7 @@ func (v *Viewer) advance(upto uint64) error {
 		v.state = then
 	}
 	if v.state == stateSteady && !v.line.slow {
-		// From now on it is sent what its group is; what the lists have
-		// grown to is of no more use.
-		v.cursor.own = batch{}
+		v.cursor.tail = nil // from now on it is sent what its group is
 	}
 	return err
 }
@@ -120,10 +118,10 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 		}
 	}
 	if c.own.size > 0 {
-		c.tail.append(&c.own) // headers, before there is a frame
+		c.rest().append(c.own) // headers, before there is a frame
 	}
 	if last == stateEnded && !(s.end.cut && c.form == FormChunked) {
-		c.tail.add(v.options.Trailer)
+		c.rest().add(v.options.trailer)
 	}
 	return 0, last, nil
 }
@@ -153,8 +151,8 @@ func (v *Viewer) find(r *ring) bool {
 // flush sends what is in tail, no more than left, which becomes less by that, and
 // reports whether all of it went out. If not, the state says why.
 func (v *Viewer) flush(left *int) (bool, error) {
-	tail := &v.cursor.tail
-	if tail.size == 0 {
+	tail := v.cursor.tail
+	if tail == nil || tail.size == 0 {
 		return true, nil
 	}
 	n, err := v.transmit(tail.parts, *left)
@@ -182,8 +180,9 @@ func (v *Viewer) sent(b *batch, n int, next uint64, most int) bool {
 	switch {
 	case n == 0 && !b.greeted:
 	case b.whole:
-		v.cursor.tail.rest(b, n, b.size)
-		v.cursor.tail.came = b.came
+		tail := v.cursor.rest()
+		tail.rest(b, n, b.size)
+		tail.came = b.came
 		v.reached(next, b.left)
 	default:
 		// The message that was begun has to be completed, or the viewer's
@@ -191,8 +190,9 @@ func (v *Viewer) sent(b *batch, n int, next uint64, most int) bool {
 		// again when they are sent: by then they may be too old.
 		k, exact := slices.BinarySearch(b.ends, n)
 		if !exact {
-			v.cursor.tail.rest(b, n, b.ends[k])
-			v.cursor.tail.came = v.stream.came(v.cursor.seq+uint64(k), b.came)
+			tail := v.cursor.rest()
+			tail.rest(b, n, b.ends[k])
+			tail.came = v.stream.came(v.cursor.seq+uint64(k), b.came)
 		}
 		v.reached(v.cursor.seq+uint64(k)+1, b.leftOf(k+1))
 	}

@@ -15,12 +15,20 @@ type cursor struct {
 	fell     bool   // because it was out of the ring
 	pictures uint64 // video frames before this one are left out; never: until the next key frame
 	keyFrom  uint64 // then: key frames before this one are left out, too
-	tail     batch  // the rest of a message that was begun
-	own      batch  // a greeting, if it is time for one, and frames
+	tail     *batch // the rest of a message that was begun; nil: there is none
+	own      *batch // the owner's, for a greeting, if it is time for one, and frames
 }
 
-func newCursor(f Form, r *ring, fromStart bool) cursor {
-	return cursor{form: f, fromStart: fromStart, after: r.next}
+func newCursor(f Form, r *ring, fromStart bool, own *batch) cursor {
+	return cursor{form: f, fromStart: fromStart, after: r.next, own: own}
+}
+
+// rest is tail, to be added to.
+func (c *cursor) rest() *batch {
+	if c.tail == nil {
+		c.tail = new(batch)
+	}
+	return c.tail
 }
 
 // fallen reports whether the ring has gone on without c, once.
@@ -40,8 +48,10 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 	if c.begun && !c.moved {
 		return 0, true
 	}
-	c.tail.add(c.prelude)
-	c.prelude = nil
+	if len(c.prelude) > 0 {
+		c.rest().add(c.prelude)
+		c.prelude = nil
+	}
 	p, ok := r.join()
 	if !c.begun {
 		switch {
@@ -79,19 +89,21 @@ func (c *cursor) fill(r *ring, upto uint64, limit int) uint64 {
 			c.own.leaveOut()
 			seq++
 		default:
-			seq = r.fill(&c.own, c.form, seq, seq+1, limit)
+			seq = r.fill(c.own, c.form, seq, seq+1, limit)
 		}
 	}
 	if seq < c.pictures || seq == upto {
 		return seq
 	}
-	return r.fill(&c.own, c.form, seq, upto, limit)
+	return r.fill(c.own, c.form, seq, upto, limit)
 }
 
 // whole reports whether c leaves nothing out of what comes next.
 func (c *cursor) whole() bool { return c.begun && !c.moved && c.pictures <= c.seq }
 
 func (c *cursor) drop() {
-	c.tail.reset()
+	if c.tail != nil {
+		c.tail.reset()
+	}
 	c.own.reset()
 }

@@ -65,7 +65,7 @@ func TestTrimUnderAViewer(t *testing.T) {
 	large := video(0, true, 4<<20)
 	send(t, p, large)
 	l.round(time.Millisecond)
-	if v.cursor.tail.size == 0 {
+	if v.cursor.tail == nil {
 		t.Fatal("the viewer has nothing or everything")
 	}
 	var last tag

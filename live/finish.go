@@ -24,7 +24,7 @@ func (v *Viewer) finish(err error, forget func(*Viewer)) {
 	forget(v)
 	v.err = err
 	close(v.done)
-	if f := v.options.OnClose; f != nil {
+	if f := v.options.onClose; f != nil {
 		go f(v, err)
 	}
 }

@@ -129,7 +129,7 @@ func (g *group) survey(now time.Time) {
 		case now.Sub(v.pulse.at) >= lagging:
 		case v.figures.joined.Load():
 			least = min(least, v.figures.seq.Load())
-		case v.options.FromStart:
+		case v.options.fromStart:
 			least = 0 // it is about to begin there
 		}
 	}

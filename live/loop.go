@@ -24,6 +24,7 @@ type loop struct {
 	young   []*Viewer // those that are looked at more often
 	youngAt time.Time
 	socket  socketWriter
+	own     batch // of the viewer that is sent something of its own
 	load    load
 }
 
@@ -270,7 +271,7 @@ func (l *loop) admit(v *Viewer, now time.Time) {
 
 // group returns the group that v belongs to.
 func (l *loop) group(v *Viewer) *group {
-	k := groupKey{v.stream, v.cursor.form, v.options.Merge, v.options.Adapt}
+	k := groupKey{v.stream, v.cursor.form, v.options.merge, v.options.adapt}
 	g := l.groups[k]
 	if g == nil {
 		g = newGroup(k, l.serveSoon)

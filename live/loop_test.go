@@ -39,6 +39,7 @@ func (l *handLoop) view(s *Stream, o ViewerOptions) (*Viewer, io.Reader) {
 	if !s.attach(v, o) {
 		l.t.Fatal("the stream is over")
 	}
+	v.cursor.own = &l.own
 	l.admit(v, l.now)
 	return v, peer
 }

@@ -42,7 +42,7 @@ func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 		return nil, ErrClosed
 	}
 	s.holders++
-	r.cursor = newCursor(FormFLV, &s.ring, o.FromStart)
+	r.cursor = newCursor(FormFLV, &s.ring, o.FromStart, new(batch))
 	return r, nil
 }
 

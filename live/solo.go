@@ -9,6 +9,7 @@ import (
 type solo struct {
 	kick  chan struct{}
 	ended func(*Viewer) // called when the goroutine has ended
+	own   batch
 }
 
 func newSolo(ended func(*Viewer)) *solo {

@@ -45,7 +45,7 @@ type Viewer struct {
 	link    link
 	owner   owner
 	limits  *WriterOptions
-	options ViewerOptions
+	options viewerOptions
 	since   time.Time
 	figures figures
 	inbox   inbox
@@ -63,6 +63,16 @@ type Viewer struct {
 	// What follows belongs to the loop.
 	task  task // the next try, when the socket is full
 	pulse pulse
+}
+
+// viewerOptions are what is kept of ViewerOptions.
+type viewerOptions struct {
+	name      string
+	merge     time.Duration
+	adapt     bool
+	fromStart bool
+	trailer   []byte
+	onClose   func(*Viewer, error)
 }
 
 // owner sends to viewers: a loop, or a goroutine of one viewer's own.
@@ -117,7 +127,7 @@ func newViewer(conn net.Conn, s *Stream, limits *WriterOptions) *Viewer {
 func (v *Viewer) at() *task { return &v.task }
 
 // Name returns what ViewerOptions said.
-func (v *Viewer) Name() string { return v.options.Name }
+func (v *Viewer) Name() string { return v.options.name }
 
 // Stream returns the stream that v is sent.
 func (v *Viewer) Stream() *Stream { return v.stream }

@@ -19,7 +19,7 @@ func (v *Viewer) Stats() ViewerStats {
 	queued := outstanding(v.link.raw)
 	return ViewerStats{
 		Bytes: f.bytes.Load(), Frames: f.frames.Load(), Dropped: f.dropped.Load(), Jumps: f.jumps.Load(),
-		Lag: v.lag(int64(queued)), Queued: queued, Merge: v.options.Merge,
+		Lag: v.lag(int64(queued)), Queued: queued, Merge: v.options.merge,
 	}
 }
 

@@ -70,9 +70,10 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	w.viewers[v.id] = v
 	l := w.loops[w.next]
 	w.next = (w.next + 1) % len(w.loops)
-	v.owner, v.link.socket = l, &l.socket
+	v.owner, v.link.socket, v.cursor.own = l, &l.socket, &l.own
 	if v.link.waits {
-		v.owner, v.link.socket = newSolo(l.notify), new(socketWriter)
+		o := newSolo(l.notify)
+		v.owner, v.link.socket, v.cursor.own = o, new(socketWriter), &o.own
 		v.link.socket.init()
 	}
 	l.add(v)
@@ -176,9 +177,8 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 		s.claimed(1)
 	}
 	s.sent.viewers.Add(1)
-	v.cursor = newCursor(o.Form, &s.ring, o.FromStart)
+	v.cursor = newCursor(o.Form, &s.ring, o.FromStart, nil)
 	v.cursor.noGOP, v.cursor.prelude = o.NoGOP, slices.Clone(o.Prelude)
-	o.Prelude, o.Trailer = nil, slices.Clone(o.Trailer)
-	v.options = o
+	v.options = viewerOptions{o.Name, o.Merge, o.Adapt, o.FromStart, slices.Clone(o.Trailer), o.OnClose}
 	return true
 }
