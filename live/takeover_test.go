@@ -21,7 +21,7 @@ func TestTakeoverWhileViewersJoin(t *testing.T) {
 	begun <- first
 	publishing.Go(func() {
 		defer close(begun)
-		for range 40 {
+		for range 15 {
 			p, err := h.Publish("s", PublishOptions{TakeOver: true})
 			if err != nil {
 				t.Error(err)
@@ -29,14 +29,14 @@ func TestTakeoverWhileViewersJoin(t *testing.T) {
 			}
 			begun <- p
 			for at := range uint32(10) {
-				g := video(at*40, at%5 == 0, int(at)*10_000) // some large, some small
+				g := video(at*40, at%5 == 0, int(at)*4000) // some large, some small
 				if err := p.Publish(g.frame()); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 	})
-	for i := range 40 {
+	for i := range 20 {
 		conn, c := pair(t)
 		add(t, w, conn, stream, ViewerOptions{Merge: time.Duration(i%3) * time.Millisecond})
 		viewing.Go(func() {
