@@ -55,11 +55,12 @@ type Sample struct {
 
 // Env is what a variant may use.
 type Env struct {
-	Seed  uint64 // the same for all variants of a scenario, so that they draw the same sizes
-	Dir   string // an empty directory, removed afterwards
-	Self  string // the path of a program that answers the hidden child commands
-	Full  bool   // more rounds are asked for; larger fixtures are in order
-	Quick bool   // everything has to be over in a few seconds; smaller ones are
+	Seed   uint64 // the same for all variants of a scenario, so that they draw the same sizes
+	Dir    string // an empty directory, removed afterwards
+	Shared string // a directory of all variants of the scenario, removed afterwards; empty: none
+	Self   string // the path of a program that answers the hidden child commands
+	Full   bool   // more rounds are asked for; larger fixtures are in order
+	Quick  bool   // everything has to be over in a few seconds; smaller ones are
 }
 
 // A Target is a promise that can fail: the ratio of a variant's figure to

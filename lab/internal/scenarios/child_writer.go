@@ -61,9 +61,6 @@ func tcpWriter(args []string) error {
 
 // writeAll writes s until that fails.
 func writeAll(conn net.Conn, s *stream) error {
-	if _, err := conn.Write(s.head); err != nil {
-		return err
-	}
 	for {
 		for rest := s.ring; len(rest) > 0; {
 			n := min(writeSize, len(rest))
@@ -98,7 +95,7 @@ func (k frameKind) String() string {
 // streamOf returns the stream of a name.
 func streamOf(name string) (*stream, error) {
 	if name == tagKind {
-		return tags()
+		return tags(), nil
 	}
 	var k frameKind
 	if n, err := fmt.Sscanf(name, "frames,%d,%d,%d", &k.seed, &k.lo, &k.hi); err != nil || n != 3 || k.lo < 1 || k.hi < k.lo || k.hi > ringSize {

@@ -16,37 +16,26 @@ var _ = register(20, concurrentGroup)
 
 // concurrentGroup reads on many sources at once.
 func concurrentGroup() []lab.Scenario {
-	read := lab.Scenario{
+	ways := func(ways []way, s func(lab.Env) *stream) []lab.Variant {
+		return variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newReaders(w, s(env), env, readersPerCPU), nil })
+	}
+	return []lab.Scenario{{
 		Name:     "concurrent-read",
 		Title:    fmt.Sprintf("frames of 256 to 1,024 bytes by %d goroutines for each processor, network %v", readersPerCPU, netsim.Normal),
 		Op:       "frame",
 		Metric:   lab.NsPerOp,
 		Baseline: "peek",
 		Ops:      200_000,
-	}
-	for _, w := range allFrames {
-		read.Variants = append(read.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
-			return newReaders(w, shortFrames(env), env, readersPerCPU), nil
-		}})
-	}
-	parse := lab.Scenario{
+		Variants: ways(allFrames, shortFrames),
+	}, {
 		Name:     "protocol-parsing",
 		Title:    fmt.Sprintf("FLV tags of a clip parsed by %d goroutines for each processor, network %v", readersPerCPU, netsim.Normal),
 		Op:       "tag",
 		Metric:   lab.NsPerOp,
 		Baseline: "peek",
 		Ops:      100_000,
-	}
-	for _, w := range allTags {
-		parse.Variants = append(parse.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
-			s, err := tags()
-			if err != nil {
-				return nil, err
-			}
-			return newReaders(w, s.bare(), env, readersPerCPU), nil
-		}})
-	}
-	return []lab.Scenario{read, parse}
+		Variants: ways(allTags, func(lab.Env) *stream { return tags() }),
+	}}
 }
 
 // apart is how many walkers that do nothing are made after each one that does.
@@ -62,11 +51,7 @@ func newReaders(w way, s *stream, env lab.Env, perCPU int) *fleet {
 	walkers := make([]*walker, perCPU*runtime.GOMAXPROCS(0))
 	var spacers []*walker
 	for i := range walkers {
-		at := i * s.units() / len(walkers)
-		made := func() *walker {
-			src := sizes.Reader(s.source(at), uint(i*netsim.TableLen/len(walkers)))
-			return newWalker(w, src, place{s: s, at: at})
-		}
+		made := func() *walker { return spread(w, s, sizes, i, len(walkers)) }
 		walkers[i] = made()
 		for range apart {
 			spacers = append(spacers, made())
@@ -77,11 +62,18 @@ func newReaders(w way, s *stream, env lab.Env, perCPU int) *fleet {
 	return f
 }
 
+// spread makes the walker i of count, which begins at a place of its own in the same
+// bytes and the same sizes of reads.
+func spread(w way, s *stream, sizes *netsim.Table, i, count int) *walker {
+	at := i * s.units() / count
+	return newWalker(w, sizes.Reader(s.source(at), uint(i*netsim.TableLen/count)), place{s: s, at: at})
+}
+
 var _ = register(40, gcGroup)
 
 // gcGroup reads frames beside a heap that is costly to collect.
 func gcGroup() []lab.Scenario {
-	sc := lab.Scenario{
+	return []lab.Scenario{{
 		Name:     "gc-pressure",
 		Title:    "frames of 256 to 1,024 bytes by a goroutine for each processor, beside a live heap of pointers",
 		Op:       "frame",
@@ -89,13 +81,14 @@ func gcGroup() []lab.Scenario {
 		Baseline: "peek",
 		Ops:      100_000,
 		Targets:  noGarbage("next", "range", "readbuf"),
-	}
-	for _, w := range allFrames {
-		sc.Variants = append(sc.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
-			return &burdened{newReaders(w, shortFrames(env), env, 1), newSessions()}, nil
-		}})
-	}
-	return []lab.Scenario{sc}
+		Variants: variants(allFrames, func(env lab.Env, w way) (lab.Runner, error) {
+			f, heap := newReaders(w, shortFrames(env), env, 1), newSessions()
+			return runner{func(ops int) (lab.Sample, error) {
+				defer runtime.KeepAlive(heap)
+				return f.Run(ops)
+			}, f.Close}, nil
+		}),
+	}}
 }
 
 // sessionCount is how many sessions are alive beside a reader: about what
@@ -121,16 +114,4 @@ func newSessions() *session {
 		head = s
 	}
 	return head
-}
-
-// burdened is a fleet with a heap beside it.
-type burdened struct {
-	*fleet
-	sessions *session
-}
-
-func (b *burdened) Run(ops int) (lab.Sample, error) {
-	out, err := b.fleet.Run(ops)
-	runtime.KeepAlive(b.sessions)
-	return out, err
 }

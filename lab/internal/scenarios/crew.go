@@ -60,12 +60,13 @@ func (c *crew) wait() error {
 	return errors.Join(c.errs...)
 }
 
-// stop ends the workers, who must not be in a round, and waits for them.
-func (c *crew) stop() {
+// stop ends the workers, who must not be in a round, and waits for them. It returns nil.
+func (c *crew) stop() error {
 	for _, jobs := range c.jobs {
 		close(jobs)
 	}
 	c.gone.Wait()
+	return nil
 }
 
 // A fleet runs walkers in a worker pool, each on a source of its own.

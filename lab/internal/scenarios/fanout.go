@@ -38,42 +38,35 @@ var _ = register(50, fanoutGroup)
 // fanoutGroup hands each frame to three keepers, and to many.
 func fanoutGroup() []lab.Scenario {
 	bound := fewBounds()
-	one := fanScenario("one-goroutine", "three keepers, each of which keeps the last 100, all in one goroutine"+bound.note, 50_000)
-	one.Targets = fewTargets(bound.one, 0.08)
-	channels := fanScenario("channels", "three keepers, each of which keeps the last 100, over buffered channels"+bound.note, 20_000)
+	one := fanScenario("one-goroutine", "three keepers, each of which keeps the last 100, all in one goroutine"+bound.note, 50_000,
+		fanWays, func(f fanWay) fanOpen { return f.together(few) }, few)
+	one.Targets = append(fewTargets(bound.one, 0.08), lab.Target{Variant: "readbuf", Metric: pinnedRatio, AtMost: 2.0})
+	channels := fanScenario("channels", "three keepers, each of which keeps the last 100, over buffered channels"+bound.note, 20_000,
+		fanWays, func(f fanWay) fanOpen { return f.apiece(few, handing{keepers, 1, 64}) }, few)
 	channels.Targets = fewTargets(bound.channels, 0.15)
-	for _, f := range fanWays {
-		one.Variants = append(one.Variants, fanVariant(f, few, f.one))
-		channels.Variants = append(channels.Variants, fanVariant(f, few, f.channels))
-	}
 	group := []lab.Scenario{one, channels}
 	for _, c := range []struct {
 		crowd
 		most float64
 		ops  int
 	}{{wide, 1.30, 5_000}, {widest, 1.35, 500}} {
-		sc := fanScenario(fmt.Sprint(c.keepers), fmt.Sprintf("%d keepers, each of which keeps the last %d, all in one goroutine", c.keepers, c.depth), c.ops)
+		sc := fanScenario(fmt.Sprint(c.keepers), fmt.Sprintf("%d keepers, each of which keeps the last %d, all in one goroutine", c.keepers, c.depth), c.ops,
+			wideWays, func(f fanWay) fanOpen { return f.together(c.crowd) }, c.crowd)
 		sc.Targets = wideTargets(c.most)
-		for _, f := range wideWays {
-			sc.Variants = append(sc.Variants, fanVariant(f, c.crowd, f.one))
-		}
 		group = append(group, sc)
 	}
 	for _, goroutines := range []int{2, 4} {
-		sc := fanScenario(fmt.Sprintf("100x%d", goroutines), fmt.Sprintf("100 keepers, each of which keeps the last 100, on %d goroutines that are handed %d frames at a time", goroutines, batchFrames), 5_000)
+		h := handing{goroutines, 32, 4} // frames at once, so that it is not the channel that is measured
+		sc := fanScenario(fmt.Sprintf("100x%d", goroutines), fmt.Sprintf("100 keepers, each of which keeps the last 100, on %d goroutines that are handed %d frames at a time", goroutines, h.batch), 5_000,
+			wideWays, func(f fanWay) fanOpen { return f.apiece(wide, h) }, wide)
 		sc.Targets = wideTargets(1.20)
-		for _, f := range wideWays {
-			sc.Variants = append(sc.Variants, fanVariant(f, wide, func(src io.Reader, s *stream, c crowd) fanWalk {
-				return f.shared(src, s, c, goroutines)
-			}))
-		}
 		group = append(group, sc)
 	}
 	return group
 }
 
-func fanScenario(name, receivers string, ops int) lab.Scenario {
-	return lab.Scenario{
+func fanScenario(name, receivers string, ops int, ways []fanWay, open func(fanWay) fanOpen, c crowd) lab.Scenario {
+	sc := lab.Scenario{
 		Name:     "fanout/" + name,
 		Title:    "frames of 2 KB to " + receivers,
 		Op:       "frame",
@@ -81,6 +74,14 @@ func fanScenario(name, receivers string, ops int) lab.Scenario {
 		Baseline: "pool-refcount",
 		Ops:      ops,
 	}
+	for _, f := range ways {
+		sc.Variants = append(sc.Variants, lab.Variant{Name: f.name, About: f.about, Open: func(env lab.Env) (lab.Runner, error) {
+			s := frameKind{env.Seed, fanFrame, fanFrame}.frames()
+			walk, end, pinned := open(f)(netsim.NewReader(s.source(0), netsim.Good, env.Seed), s)
+			return newFanRunner(walk, end, pinned, s, c)
+		}})
+	}
+	return sc
 }
 
 // fewBounds are the bounds for three keepers on this kind of processor: an
@@ -100,7 +101,6 @@ func fewTargets(pool, naive float64) []lab.Target {
 	return append([]lab.Target{
 		{Variant: "readbuf", Against: "pool-refcount", AtMost: pool},
 		{Variant: "readbuf", Against: "copy", AtMost: naive},
-		{Variant: "readbuf", Metric: pinnedRatio, AtMost: 2.0},
 	}, noGarbage("readbuf")...)
 }
 
@@ -113,36 +113,40 @@ func wideTargets(pool float64) []lab.Target {
 	}
 }
 
-func fanVariant(f fanWay, c crowd, open func(io.Reader, *stream, crowd) fanWalk) lab.Variant {
-	return lab.Variant{Name: f.name, About: f.about, Open: func(env lab.Env) (lab.Runner, error) {
-		s := frameKind{env.Seed, fanFrame, fanFrame}.frames()
-		return newFanRunner(open(netsim.NewReader(s.source(0), netsim.Good, env.Seed), s, c), s, c)
-	}}
-}
+// A fanOpen opens a fan and its keepers: a walk, its end, and the bytes that are
+// pinned, which may be nil.
+type fanOpen func(io.Reader, *stream) (walk, func(), func() int64)
 
 // A fanWay is a way to let several receivers have the same frame.
 type fanWay struct {
 	name, about string
-	one         func(io.Reader, *stream, crowd) fanWalk
-	channels    func(io.Reader, *stream, crowd) fanWalk // for a few
-	shared      func(src io.Reader, s *stream, c crowd, goroutines int) fanWalk
+	together    func(crowd) fanOpen
+	apiece      func(crowd, handing) fanOpen
 	server      func(lab.Env) (lab.Runner, error)
 }
 
 // newFanWay makes a way of a fan whose references are T. Fans that take memory
 // from us take it from the given allocator, so that it can be counted.
-func newFanWay[T any](name, about string, open func(io.Reader, *stream, *mem.Allocator, crowd) fanOf[T]) fanWay {
+func newFanWay[T any](name, about string, open func(io.Reader, *stream, *mem.Allocator) *fan[T]) fanWay {
 	memory := func() *mem.Allocator { return mem.New(mem.Options{Name: "fanout"}) }
 	return fanWay{
 		name: name, about: about,
-		one:      func(src io.Reader, s *stream, c crowd) fanWalk { return probed{open(src, s, memory(), c), c} },
-		channels: func(src io.Reader, s *stream, c crowd) fanWalk { return newChanFan(open(src, s, memory(), c)) },
-		shared: func(src io.Reader, s *stream, c crowd, goroutines int) fanWalk {
-			return newSharedOut(open(src, s, memory(), c), c, goroutines)
+		together: func(c crowd) fanOpen {
+			return func(src io.Reader, s *stream) (walk, func(), func() int64) {
+				f := open(src, s, memory())
+				w, end := together(f, c)
+				return w, end, func() int64 { return f.pinned(c.keepers*c.depth, c.depth) }
+			}
+		},
+		apiece: func(c crowd, h handing) fanOpen {
+			return func(src io.Reader, s *stream) (walk, func(), func() int64) {
+				w, end := apiece(open(src, s, memory()), c, h)
+				return w, end, nil
+			}
 		},
 		server: func(env lab.Env) (lab.Runner, error) {
 			all := memory()
-			return newServer(env, func(src io.Reader, s *stream) fanOf[T] { return open(src, s, all, few) }), nil
+			return newServer(env, func(src io.Reader, s *stream) *fan[T] { return open(src, s, all) }), nil
 		},
 	}
 }

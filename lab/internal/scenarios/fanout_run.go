@@ -6,107 +6,198 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A fan hands frames to keepers in one goroutine. Its walk comes to the marks
-// of the frames that were let go, each keeper counting for itself, and to
-// none while the keepers take their first frames.
-type fan interface {
-	walk
-	// end lets go what the keepers hold and gives back the rest.
-	end()
+// A fan reads frames and gives references to them, which are T, to keepers.
+type fan[T any] struct {
+	// next reads a frame and fills refs with references to it.
+	next func(refs []T) error
+	// letGo looks at a frame for the last time, and releases it.
+	letGo func(T) uint64
+	// pass puts references into place at of each keeper, all of them full, and lets
+	// go what was there. It is letGo, written out.
+	pass func(keep [][]T, at int, refs []T) uint64
 	// pinned returns how many bytes are held back when the keepers hold so many
 	// frames together, and so many different ones.
-	pinned(held, different int) int64
+	pinned func(held, different int) int64
+	end    func()
 }
 
-// A fanOf is a fan and the steps of it, for receivers in other goroutines.
-type fanOf[T any] interface {
-	fan
-	// next reads a frame and fills refs with references to it.
-	next(refs []T) error
-	// letGo looks at a frame for the last time, and releases it.
-	letGo(T) uint64
-	// pass gives each keeper, all of them full, its reference to a frame and
-	// lets go what they give up for it.
-	pass(keep []keeper[T], refs []T) uint64
+// A crowd is how many keepers there are, and how many frames each of them keeps.
+type crowd struct{ keepers, depth int }
+
+// keeping is the keepers of one goroutine. All of them stand at the same frame.
+type keeping[T any] struct {
+	f        *fan[T]
+	keep     [][]T
+	at, held int // the place of the next frame; the frames that each keeper has
 }
 
-// A fanWalk is a walk whose keepers hold something until its end.
-type fanWalk interface {
-	walk
-	end()
-}
-
-// A pinWalk is a fanWalk that can say how much it pinned while it walked n
-// units, for each byte alive.
-type pinWalk interface {
-	fanWalk
-	probe(n int) (ratio float64, sum uint64, err error)
-}
-
-// probed watches a fan of one goroutine, in which all keepers hold the same
-// frames.
-type probed struct {
-	fan
-	c crowd
-}
-
-func (p probed) probe(n int) (ratio float64, sum uint64, err error) {
-	for range n {
-		k, err := p.walk(1)
-		if err != nil {
-			return 0, 0, err
-		}
-		sum += k
-		ratio = max(ratio, float64(p.pinned(p.c.keepers*p.c.depth, p.c.depth))/float64(p.c.depth*fanFrame))
+func newKeeping[T any](f *fan[T], c crowd) keeping[T] {
+	k := keeping[T]{f: f, keep: make([][]T, c.keepers)}
+	for i := range k.keep {
+		k.keep[i] = make([]T, c.depth)
 	}
-	return ratio, sum, nil
+	return k
 }
 
-// fanRunner runs a fan whose keepers are full.
-type fanRunner struct {
-	place
-	w       fanWalk
-	figures map[string]float64
+// take gives each keeper its reference, and returns the marks of what they let go for
+// it: nothing until they are full.
+func (k *keeping[T]) take(refs []T) (sum uint64) {
+	if k.held < len(k.keep[0]) {
+		for i := range k.keep {
+			k.keep[i][k.at] = refs[i]
+		}
+		k.held++
+	} else {
+		sum = k.f.pass(k.keep, k.at, refs)
+	}
+	if k.at++; k.at == len(k.keep[0]) {
+		k.at = 0
+	}
+	return sum
+}
+
+// empty lets go all that is kept, from the oldest on.
+func (k *keeping[T]) empty() {
+	for _, ring := range k.keep {
+		for i := range k.held {
+			k.f.letGo(ring[(k.at-k.held+i+len(ring))%len(ring)])
+		}
+	}
+	k.held = 0
+}
+
+// together has all keepers in one goroutine.
+func together[T any](f *fan[T], c crowd) (walk, func()) {
+	k := newKeeping(f, c)
+	refs := make([]T, c.keepers)
+	return func(n int) (sum uint64, err error) {
+			for range n {
+				if err := f.next(refs); err != nil {
+					return sum, err
+				}
+				sum += k.take(refs)
+			}
+			return sum, nil
+		}, func() {
+			k.empty()
+			f.end()
+		}
+}
+
+// A handing says how frames come to the goroutines of keepers: so many at once over a
+// channel, in which so many batches wait at most.
+type handing struct{ goroutines, batch, waiting int }
+
+// A part is the keepers of one goroutine.
+type part[T any] struct {
+	keeping[T]
+	from int // the first of its keepers
+	full chan []T
+	sum  uint64
+	_    [aLine]byte
+}
+
+// apiece has keepers that are spread over goroutines.
+func apiece[T any](f *fan[T], c crowd, h handing) (walk, func()) {
+	// Two more than wait: one is filled, and each receiver may look at one.
+	batches := make([][]T, h.waiting+2)
+	for i := range batches {
+		batches[i] = make([]T, h.batch*c.keepers)
+	}
+	var parts []*part[T]
+	for i := range h.goroutines {
+		from, to := i*c.keepers/h.goroutines, (i+1)*c.keepers/h.goroutines
+		parts = append(parts, &part[T]{keeping: newKeeping(f, crowd{to - from, c.depth}), from: from, full: make(chan []T, h.waiting)})
+	}
+	receivers := newCrew(h.goroutines, func(i, n int) error {
+		p := parts[i]
+		for n > 0 {
+			batch, ok := <-p.full
+			if !ok {
+				return nil
+			}
+			for ; len(batch) > 0; batch = batch[c.keepers:] {
+				p.sum += p.take(batch[p.from : p.from+len(p.keep)])
+				n--
+			}
+		}
+		return nil
+	})
+	next, closed := 0, false
+	end := func() {
+		if !closed {
+			closed = true
+			for _, p := range parts {
+				close(p.full)
+			}
+		}
+	}
+	// send reads n frames and hands them over, those too that came before an error.
+	send := func(n int) (err error) {
+		for n > 0 && err == nil {
+			batch, frames := batches[next%len(batches)], 0
+			next++
+			for frames < min(n, h.batch) {
+				if err = f.next(batch[frames*c.keepers : (frames+1)*c.keepers]); err != nil {
+					break
+				}
+				frames++
+			}
+			for _, p := range parts {
+				p.full <- batch[:frames*c.keepers]
+			}
+			n -= frames
+		}
+		return err
+	}
+	return func(n int) (sum uint64, err error) {
+			receivers.begin(n)
+			if err = send(n); err != nil {
+				end()
+			}
+			receivers.wait()
+			for _, p := range parts {
+				sum += p.sum
+				p.sum = 0
+			}
+			return sum, err
+		}, func() {
+			end()
+			receivers.stop()
+			for _, p := range parts {
+				p.empty()
+			}
+			f.end()
+		}
 }
 
 // probeRefs is how many references pass while the pinned bytes are watched.
 // That happens before the clock runs, on the path that is then measured.
 const probeRefs = 24_576
 
-func newFanRunner(w fanWalk, s *stream, c crowd) (lab.Runner, error) {
-	r := &fanRunner{place: place{s: s, times: uint64(c.keepers)}, w: w, figures: map[string]float64{}}
-	if sum, err := w.walk(c.depth); err != nil || sum != 0 {
-		w.end()
+// newFanRunner runs a fan whose keepers are full. pinned returns the bytes that are
+// held back; it may be nil.
+func newFanRunner(w walk, end func(), pinned func() int64, s *stream, c crowd) (lab.Runner, error) {
+	r := &walker{place: place{s: s, times: uint64(c.keepers)}, walk: w, end: end}
+	if sum, err := w(c.depth); err != nil || sum != 0 {
+		end()
 		return nil, fmt.Errorf("scenarios: filling the keepers: sum %#x, error %v", sum, err)
 	}
-	p, ok := w.(pinWalk)
-	if !ok {
+	if pinned == nil {
 		return r, nil
 	}
-	frames := max(probeRefs/c.keepers, 2*c.depth)
-	ratio, sum, err := p.probe(frames)
-	if err == nil {
-		_, err = r.account(frames, sum)
+	most := int64(0)
+	for range max(probeRefs/c.keepers, 2*c.depth) {
+		if _, err := r.Run(1); err != nil {
+			end()
+			return nil, err
+		}
+		most = max(most, pinned())
 	}
-	if err != nil {
-		w.end()
-		return nil, err
-	}
-	r.figures[pinnedRatio] = ratio
-	return r, nil
-}
-
-func (r *fanRunner) Run(ops int) (lab.Sample, error) {
-	sum, err := r.w.walk(ops)
-	if err != nil {
-		return lab.Sample{}, err
-	}
-	out, err := r.account(ops, sum)
-	out.Figures = r.figures
-	return out, err
-}
-
-func (r *fanRunner) Close() error {
-	r.w.end()
-	return nil
+	figures := map[string]float64{pinnedRatio: float64(most) / float64(c.depth*fanFrame)}
+	return runner{func(ops int) (lab.Sample, error) {
+		out, err := r.Run(ops)
+		out.Figures = figures
+		return out, err
+	}, r.Close}, nil
 }

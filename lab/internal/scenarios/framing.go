@@ -2,16 +2,18 @@ package scenarios
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/netsim"
 )
 
-// allFrames and allTags are all ways, the floor first.
+// allFrames and allTags are all ways to read frames and FLV tags, the floor first.
 var (
-	allFrames = slices.Concat(frameWays, ourFrames)
-	allTags   = slices.Concat(tagWays, ourTags)
+	allFrames = slices.Concat(plainWays, []way{bufioxWay}, ourWays)
+	allTags   = slices.Concat(pick(plainWays, "source", "naive"), []way{
+		wholePeek.called("peek", "bufio.Reader of 64 KiB with Peek and Discard, the best of the standard library"), bufioxWay}, ourWays)
 )
 
 // shortFrames are the frames of the in-memory scenarios: 256 up to 1,024
@@ -24,7 +26,7 @@ var _ = register(10, framingGroup)
 // one goroutine.
 func framingGroup() []lab.Scenario {
 	atMost := map[string]float64{"good": 0.85, "normal": 0.85, "poor": 0.90, "worst": 0.95}
-	ways := slices.Concat(frameWays, floorWays, []way{batchedBufiox, wholePeek}, ourFrames)
+	ways := slices.Concat(plainWays, floorWays, []way{bufioxWay, batchedBufiox, wholePeek}, ourWays)
 	var group []lab.Scenario
 	for _, cond := range netsim.Conditions() {
 		sc := framing(cond.Name, fmt.Sprintf("frames of 256 to 1,024 bytes from memory, network %v", cond), ways, cond, shortFrames)
@@ -50,20 +52,22 @@ func framingGroup() []lab.Scenario {
 
 // framing is a scenario of walks over frames from memory.
 func framing(name, title string, ways []way, cond netsim.Condition, frames func(lab.Env) *stream) lab.Scenario {
-	sc := lab.Scenario{
+	return lab.Scenario{
 		Name:     "framing/" + name,
 		Title:    title,
 		Op:       "frame",
 		Metric:   lab.NsPerOp,
 		Baseline: "peek",
+		Variants: walks(ways, fromMemory(frames, cond)),
 	}
-	for _, w := range ways {
-		sc.Variants = append(sc.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
-			s := frames(env)
-			return newWalker(w, netsim.NewReader(s.source(0), cond, env.Seed), place{s: s}), nil
-		}})
+}
+
+// fromMemory opens a source of frames in pieces as a network brings them.
+func fromMemory(frames func(lab.Env) *stream, cond netsim.Condition) func(lab.Env) (io.Reader, *stream, func() error, error) {
+	return func(env lab.Env) (io.Reader, *stream, func() error, error) {
+		s := frames(env)
+		return netsim.NewReader(s.source(0), cond, env.Seed), s, nil, nil
 	}
-	return sc
 }
 
 // noGarbage promises that the named variants neither allocate nor cause

@@ -68,19 +68,18 @@ func poolsGroup() []lab.Scenario {
 type poolKind struct {
 	name, about string
 	// most is the largest size at which it takes part, 0 for all.
-	most  int
-	ready func(size int) poolWork
+	most int
+	open func(size int) poolWork
 }
 
 // poolWork is what a pool of one size does in each of the ways of using it.
-// Its loops are written out for each pool, so that no call through an
-// interface stands between the clock and the pool.
-type poolWork interface {
+type poolWork struct {
 	// pair gets and gives back n buffers one after the other, safe for
-	// several goroutines at once.
-	pair(n int) uint64
-	// batches starts a goroutine that gives back what another gets.
-	batches(size int) *handover
+	// several goroutines at once. Its loop is written out for each pool, so that no
+	// call through an interface stands between the clock and the pool.
+	pair func(n int) uint64
+	// across starts a goroutine that gives back what another gets.
+	across func() lab.Runner
 }
 
 // touch writes both ends of the i-th buffer, which was just got.
@@ -92,24 +91,9 @@ func touch(b []byte, i int) {
 // ends reads them again before the buffer goes back.
 func ends(b []byte) uint64 { return uint64(b[0]) + uint64(b[len(b)-1]) }
 
-type poolRunner struct {
-	run  func(ops int) (uint64, error)
-	stop func()
-}
-
-func (r *poolRunner) Run(ops int) (lab.Sample, error) {
-	sum, err := r.run(ops)
-	return lab.Sample{Check: sum}, err
-}
-
-func (r *poolRunner) Close() error {
-	r.stop()
-	return nil
-}
-
 func (k poolKind) alone(size int) lab.Runner {
-	w := k.ready(size)
-	return &poolRunner{run: func(ops int) (uint64, error) { return w.pair(ops), nil }, stop: func() {}}
+	pair := k.open(size).pair
+	return runner{run: func(ops int) (lab.Sample, error) { return lab.Sample{Check: pair(ops)}, nil }}
 }
 
 // aLine is longer than a cache line and than the two that some processors
@@ -117,74 +101,67 @@ func (k poolKind) alone(size int) lab.Runner {
 const aLine = 128
 
 func (k poolKind) parallel(size int) lab.Runner {
-	w := k.ready(size)
+	pair := k.open(size).pair
 	sums := make([]struct {
 		n uint64
 		_ [aLine - 8]byte
 	}, max(2, runtime.GOMAXPROCS(0)))
 	c := newCrew(len(sums), func(i, ops int) error {
-		sums[i].n = w.pair(ops)
+		sums[i].n = pair(ops)
 		return nil
 	})
-	return &poolRunner{run: func(ops int) (uint64, error) {
-		err := c.run(ops)
-		var sum uint64
+	return runner{func(ops int) (out lab.Sample, err error) {
+		err = c.run(ops)
 		for i := range sums {
-			sum += sums[i].n
+			out.Check += sums[i].n
 		}
-		return sum, err
-	}, stop: c.stop}
+		return out, err
+	}, c.stop}
 }
 
-func (k poolKind) across(size int) lab.Runner {
-	h := k.ready(size).batches(size)
-	return &poolRunner{run: h.run, stop: h.stop}
-}
+func (k poolKind) across(size int) lab.Runner { return k.open(size).across() }
 
-// handover hands buffers in batches from the goroutine that gets them to one
-// that gives them back.
-type handover struct {
-	run  func(ops int) (uint64, error)
-	stop func()
-}
-
-// inBatches makes a handover of a pool whose buffers are T. take fills a
-// batch, counting from i; give sums the ends of one and gives it back.
-func inBatches[T any](size int, take func(batch []T, i int), give func(batch []T) uint64) *handover {
-	const batches = 4
-	each := min(64, 8<<20/size) // at most 32 MiB are on the way
-	full, free := make(chan []T, batches), make(chan []T, batches)
-	for range batches {
-		free <- make([]T, each)
-	}
-	sums := make(chan uint64)
-	go func() {
-		defer close(sums)
-		var sum uint64
-		for b := range full {
-			if b == nil {
-				sums <- sum
-				sum = 0
-				continue
+// pool makes the work of a pool whose buffers are T. get returns the i-th buffer,
+// touched; put returns its ends and gives it back.
+func pool[T any](size int, pair func(n int) uint64, get func(i int) T, put func(T) uint64) poolWork {
+	return poolWork{pair, func() lab.Runner {
+		const batches = 4
+		each := min(64, 8<<20/size) // at most 32 MiB are on the way
+		full, free := make(chan []T, batches), make(chan []T, batches)
+		for range batches {
+			free <- make([]T, each)
+		}
+		sums := make(chan uint64)
+		go func() {
+			defer close(sums)
+			var sum uint64
+			for b := range full {
+				if b == nil {
+					sums <- sum
+					sum = 0
+					continue
+				}
+				for i := range b {
+					sum += put(b[i])
+				}
+				clear(b)
+				free <- b[:each]
 			}
-			sum += give(b)
-			free <- b[:each]
-		}
-	}()
-	return &handover{
-		run: func(ops int) (uint64, error) {
+		}()
+		return runner{func(ops int) (lab.Sample, error) {
 			for i := 0; i < ops; i += each {
-				b := <-free
-				b = b[:min(each, ops-i)]
-				take(b, i)
+				b := (<-free)[:min(each, ops-i)]
+				for k := range b {
+					b[k] = get(i + k)
+				}
 				full <- b
 			}
 			full <- nil
-			return <-sums, nil
-		},
-		stop: func() {
+			return lab.Sample{Check: <-sums}, nil
+		}, func() error {
 			close(full)
 			<-sums
-		},
-	}
+			return nil
+		}}
+	}}
 }

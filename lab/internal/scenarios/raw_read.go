@@ -15,134 +15,67 @@ var _ = register(160, rawReadGroup)
 // rawReadGroup sets io.ReadFull into a buffer that is used again against
 // reading whatever comes and parsing it where it lies.
 func rawReadGroup() []lab.Scenario {
-	memory := lab.Scenario{
-		Name:     "raw-read/memory",
-		Title:    "frames of 256 to 1,024 bytes from memory: io.ReadFull against parsing in place",
-		Op:       "frame",
-		Metric:   lab.NsPerOp,
-		Baseline: "readfull-bufio",
-		Ops:      100_000,
+	scenario := func(name, where, metric string, variants []lab.Variant) lab.Scenario {
+		return lab.Scenario{
+			Name:     "raw-read/" + name,
+			Title:    "frames of 256 to 1,024 bytes " + where + ": io.ReadFull against parsing in place",
+			Op:       "frame",
+			Metric:   metric,
+			Baseline: "readfull-bufio",
+			Ops:      100_000,
+			Variants: variants,
+		}
 	}
-	tcp := lab.Scenario{
-		Name:     "raw-read/tcp",
-		Title:    "frames of 256 to 1,024 bytes over loopback TCP: io.ReadFull against parsing in place, the reader's processor time",
-		Op:       "frame",
-		Metric:   lab.CPUPerOp,
-		Baseline: "readfull-bufio",
-		Ops:      100_000,
-	}
-	for _, w := range inPlaceWays {
-		memory.Variants = append(memory.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
-			s := shortFrames(env)
-			return newWalker(w, netsim.NewReader(s.source(0), netsim.Good, env.Seed), place{s: s}), nil
-		}})
-		tcp.Variants = append(tcp.Variants, overTCP(w, func(env lab.Env) string {
+	return []lab.Scenario{
+		scenario("memory", "from memory", lab.NsPerOp, walks(inPlaceWays, fromMemory(shortFrames, netsim.Good))),
+		scenario("tcp", "over loopback TCP, the reader's processor time", lab.CPUPerOp, overTCP(inPlaceWays, func(env lab.Env) string {
 			return frameKind{env.Seed, 256, 1024}.String()
-		}))
+		})),
 	}
-	return []lab.Scenario{memory, tcp}
 }
 
 var inPlaceWays = []way{
-	{"readfull", "io.ReadFull straight from the source: a read for the header and one for the payload", func(src io.Reader, _ place) walk {
-		return &reuseFrames{r: src}
+	{"readfull", "io.ReadFull straight from the source: a read for the header and one for the payload", func(src io.Reader, p place) (walk, func()) {
+		return oneBuffer(src, p), nil
 	}},
-	{"readfull-bufio", "io.ReadFull from a bufio.Reader of 64 KiB", func(src io.Reader, _ place) walk {
-		return &reuseFrames{r: bufio.NewReaderSize(src, 64<<10)}
+	pick(plainWays, "reuse")[0].called("readfull-bufio", "io.ReadFull from a bufio.Reader of 64 KiB"),
+	floorWays[0].called("raw-by-hand", "Read into a buffer of 64 KiB and a parser written for it"),
+	{"bufio-view", "Peek(Buffered()) on a bufio.Reader of 64 KiB, parsed in place", func(src io.Reader, _ place) (walk, func()) {
+		r := bufio.NewReaderSize(src, 64<<10)
+		return parsed(func() []byte {
+			p, _ := r.Peek(r.Buffered()) // what is buffered is there
+			return p
+		}, r.Discard, r.Peek), nil
 	}},
-	{"raw-by-hand", "Read into a buffer of 64 KiB and a parser written for it", func(src io.Reader, _ place) walk {
-		return &rawFrames{src: src, buf: make([]byte, 64<<10)}
-	}},
-	{"bufio-view", "Peek(Buffered()) on a bufio.Reader of 64 KiB, parsed in place", func(src io.Reader, _ place) walk {
-		return &peekViewFrames{r: bufio.NewReaderSize(src, 64<<10)}
-	}},
-	{"view", "our BufReader: View and Advance, parsed in place", func(src io.Reader, _ place) walk {
-		return &viewFrames{oneReader{sluice.NewBufReader(src)}}
-	}},
+	{"view", "our BufReader: View and Advance, parsed in place", ours(func(r *sluice.BufReader, _ format) walk {
+		return parsed(r.View, func(n int) (int, error) { return n, r.Skip(n) }, r.Peek)
+	})},
 }
 
-// parseFrames looks at the whole frames in p, n at most. It returns how many
-// there were, how many bytes they have, and how many bytes the next one needs.
-func parseFrames(p []byte, n int) (sum uint64, frames, used, need int) {
-	for frames < n {
-		rest := p[used:]
-		if len(rest) < frameHead {
-			return sum, frames, used, frameHead
-		}
-		size := frameHead + int(binary.BigEndian.Uint32(rest))
-		if len(rest) < size {
-			return sum, frames, used, size
-		}
-		sum += mark(rest[frameHead:size])
-		used += size
-		frames++
-	}
-	return sum, frames, used, 0
-}
-
-type rawFrames struct {
-	src  io.Reader
-	buf  []byte
-	r, w int
-}
-
-func (f *rawFrames) walk(n int) (sum uint64, err error) {
-	for {
-		m, frames, used, need := parseFrames(f.buf[f.r:f.w], n)
-		sum += m
-		n -= frames
-		f.r += used
-		if n == 0 {
-			return sum, nil
-		}
-		if f.r+need > len(f.buf) || f.r == f.w {
-			f.w = copy(f.buf, f.buf[f.r:f.w])
-			f.r = 0
-		}
-		k, err := f.src.Read(f.buf[f.w:])
-		f.w += k
-		if err != nil {
-			return sum, err
-		}
-	}
-}
-
-type peekViewFrames struct{ r *bufio.Reader }
-
-func (f *peekViewFrames) walk(n int) (sum uint64, err error) {
-	for {
-		p, err := f.r.Peek(f.r.Buffered())
-		if err != nil {
-			return sum, err
-		}
-		m, frames, used, need := parseFrames(p, n)
-		sum += m
-		n -= frames
-		if _, err := f.r.Discard(used); err != nil {
-			return sum, err
-		}
-		if n == 0 {
-			return sum, nil
-		}
-		if _, err := f.r.Peek(need); err != nil {
-			return sum, err
-		}
-	}
-}
-
-type viewFrames struct{ oneReader }
-
-func (f *viewFrames) walk(n int) (sum uint64, err error) {
-	for {
-		m, frames, used, need := parseFrames(f.r.View(), n)
-		sum += m
-		n -= frames
-		_ = f.r.Skip(used)
-		if n == 0 {
-			return sum, nil
-		}
-		if _, err := f.r.Peek(need); err != nil {
-			return sum, err
+// parsed parses the frames where they lie, and asks for more when one is not whole.
+func parsed(view func() []byte, discard func(int) (int, error), more func(int) ([]byte, error)) walk {
+	return func(n int) (sum uint64, err error) {
+		for {
+			p, used, need := view(), 0, 0
+			for n > 0 && need == 0 {
+				rest := p[used:]
+				if need = frameHead; len(rest) < need {
+					break
+				}
+				if need += int(binary.BigEndian.Uint32(rest)); len(rest) < need {
+					break
+				}
+				sum += mark(rest[frameHead:need])
+				used += need
+				need = 0
+				n--
+			}
+			if _, err := discard(used); err != nil || n == 0 {
+				return sum, err
+			}
+			if _, err := more(need); err != nil {
+				return sum, err
+			}
 		}
 	}
 }

@@ -46,3 +46,18 @@ func All() []lab.Scenario {
 // Children returns the hidden child commands by name. The program runs them
 // as "Self child NAME args..."; each ends when its standard input does.
 func Children() map[string]func(args []string) error { return maps.Clone(children) }
+
+// A runner is a lab.Runner of two functions. close may be nil.
+type runner struct {
+	run   func(ops int) (lab.Sample, error)
+	close func() error
+}
+
+func (r runner) Run(ops int) (lab.Sample, error) { return r.run(ops) }
+
+func (r runner) Close() error {
+	if r.close == nil {
+		return nil
+	}
+	return r.close()
+}

@@ -288,19 +288,19 @@ func pinnedMost(scenario string) float64 {
 
 func TestAFanThatEndsHasReleasedEverything(t *testing.T) {
 	s := frameKind{5, fanFrame, fanFrame}.frames()
-	for name, open := range map[string]func(*bufFan) fanWalk{
-		"one goroutine": func(f *bufFan) fanWalk { return probed{f, few} },
-		"channels":      func(f *bufFan) fanWalk { return newChanFan(f) },
-		"shared out":    func(f *bufFan) fanWalk { return newSharedOut(f, few, 2) },
+	for name, open := range map[string]func(*fan[mem.Buf]) (walk, func()){
+		"one goroutine": func(f *fan[mem.Buf]) (walk, func()) { return together(f, few) },
+		"channels":      func(f *fan[mem.Buf]) (walk, func()) { return apiece(f, few, handing{keepers, 1, 64}) },
+		"batches":       func(f *fan[mem.Buf]) (walk, func()) { return apiece(f, few, handing{2, 32, 4}) },
 	} {
 		// After so many frames the keepers have none, some, and all.
 		for _, n := range []int{0, 1, keepDepth - 1, keepDepth, 3*keepDepth + 7} {
 			a := mem.New(mem.Options{})
-			w := open(newBufFan(s.source(0), a, few))
-			if _, err := w.walk(n); err != nil {
+			walk, end := open(bufFan(s.source(0), s, a))
+			if _, err := walk(n); err != nil {
 				t.Fatal(err)
 			}
-			w.end()
+			end()
 			if left := a.Stats().CheckedOut; left != 0 {
 				t.Errorf("%s: %d blocks are out after %d frames and the end", name, left, n)
 			}
@@ -308,11 +308,11 @@ func TestAFanThatEndsHasReleasedEverything(t *testing.T) {
 		// A source that breaks off in the middle must not leave the keepers
 		// waiting.
 		a := mem.New(mem.Options{})
-		w := open(newBufFan(io.LimitReader(s.source(0), 300*fanFrame), a, few))
-		if _, err := w.walk(1000); !errors.Is(err, io.ErrUnexpectedEOF) {
+		walk, end := open(bufFan(io.LimitReader(s.source(0), 300*fanFrame), s, a))
+		if _, err := walk(1000); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: 1,000 frames of 300: %v", name, err)
 		}
-		w.end()
+		end()
 		if left := a.Stats().CheckedOut; left != 0 {
 			t.Errorf("%s: %d blocks are out after a source that broke off", name, left)
 		}

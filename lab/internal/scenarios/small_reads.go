@@ -28,24 +28,21 @@ func smallGroup() []lab.Scenario {
 		name, about string
 		open        func(io.Reader, *fields) walk
 	}{
-		{"source", "the source alone, read 64 KiB at a time and not looked at", func(src io.Reader, f *fields) walk { return newFloor(src, place{s: f.s}) }},
-		{"readfull", "ReadByte, and io.ReadFull into a small buffer, on a bufio.Reader of 64 KiB", func(src io.Reader, f *fields) walk {
-			return &fullFields{fields: f, r: bufio.NewReaderSize(src, 64<<10)}
+		{"source", "the source alone, read 64 KiB at a time and not looked at", func(src io.Reader, f *fields) walk {
+			w, _ := newFloor(src, place{s: f.s})
+			return w
 		}},
-		{"peek", "ReadByte, Peek and Discard on a bufio.Reader of 64 KiB", func(src io.Reader, f *fields) walk {
-			return &peekFields{fields: f, r: bufio.NewReaderSize(src, 64<<10)}
-		}},
-		{"bufiox", "cloudwego bufiox, Next over 64 KiB", func(src io.Reader, f *fields) walk {
-			return &bufioxFields{fields: f, bufioxSource: newBufiox(src, f.s)}
-		}},
-		{"next", "our BufReader: ReadByte, ReadBE32 and Next", func(src io.Reader, f *fields) walk {
-			return &nextFields{fields: f, oneReader: oneReader{sluice.NewBufReader(src)}}
-		}},
+		{"readfull", "ReadByte, and io.ReadFull into a small buffer, on a bufio.Reader of 64 KiB", fullFields},
+		{"peek", "ReadByte, Peek and Discard on a bufio.Reader of 64 KiB", peekFields},
+		{"bufiox", "cloudwego bufiox, Next over 64 KiB", bufioxFields},
+		{"next", "our BufReader: ReadByte, ReadBE32 and Next", nextFields},
 	} {
 		sc.Variants = append(sc.Variants, lab.Variant{Name: v.name, About: v.about, Open: func(env lab.Env) (lab.Runner, error) {
 			f := newFields(env.Seed)
-			src := netsim.NewReader(f.s.source(0), netsim.Good, env.Seed)
-			return &walker{place: place{s: f.s}, w: v.open(src, f)}, nil
+			r := &walker{place: place{s: f.s}}
+			r.walk = v.open(netsim.NewReader(f.s.source(0), netsim.Good, env.Seed), f)
+			r.end = f.end
+			return r, nil
 		}})
 	}
 	return []lab.Scenario{sc}
@@ -59,11 +56,12 @@ type fields struct {
 	s     *stream
 	sizes []byte // 1 to 16
 	at    int
+	end   func()
 }
 
 func newFields(seed uint64) *fields {
 	rnd := rand.New(rand.NewPCG(seed, fieldCount))
-	f := &fields{s: newStream(nil), sizes: make([]byte, fieldCount)}
+	f := &fields{s: newStream(format{}), sizes: make([]byte, fieldCount)}
 	for i := range f.sizes {
 		n := 1 + rnd.IntN(16)
 		f.sizes[i] = byte(n)
@@ -102,112 +100,103 @@ func bigEndian(p []byte) uint64 {
 	return v
 }
 
-type fullFields struct {
-	*fields
-	r   *bufio.Reader
-	buf [16]byte
+func fullFields(src io.Reader, f *fields) walk {
+	r, buf := bufio.NewReaderSize(src, 64<<10), make([]byte, 16)
+	return func(n int) (sum uint64, err error) {
+		for range n {
+			k := f.size()
+			if k == 1 {
+				c, err := r.ReadByte()
+				if err != nil {
+					return sum, err
+				}
+				sum += uint64(c)
+				continue
+			}
+			p := buf[:k]
+			if _, err := io.ReadFull(r, p); err != nil {
+				return sum, err
+			}
+			sum += fieldMark(p)
+		}
+		return sum, nil
+	}
 }
 
-func (w *fullFields) walk(n int) (sum uint64, err error) {
-	for range n {
-		k := w.size()
-		if k == 1 {
-			c, err := w.r.ReadByte()
+func peekFields(src io.Reader, f *fields) walk {
+	r := bufio.NewReaderSize(src, 64<<10)
+	return func(n int) (sum uint64, err error) {
+		for range n {
+			k := f.size()
+			if k == 1 {
+				c, err := r.ReadByte()
+				if err != nil {
+					return sum, err
+				}
+				sum += uint64(c)
+				continue
+			}
+			p, err := r.Peek(k)
 			if err != nil {
 				return sum, err
 			}
-			sum += uint64(c)
-			continue
-		}
-		p := w.buf[:k]
-		if _, err := io.ReadFull(w.r, p); err != nil {
-			return sum, err
-		}
-		sum += fieldMark(p)
-	}
-	return sum, nil
-}
-
-type peekFields struct {
-	*fields
-	r *bufio.Reader
-}
-
-func (w *peekFields) walk(n int) (sum uint64, err error) {
-	for range n {
-		k := w.size()
-		if k == 1 {
-			c, err := w.r.ReadByte()
-			if err != nil {
+			sum += fieldMark(p)
+			if _, err := r.Discard(k); err != nil {
 				return sum, err
 			}
-			sum += uint64(c)
-			continue
 		}
-		p, err := w.r.Peek(k)
-		if err != nil {
-			return sum, err
-		}
-		sum += fieldMark(p)
-		if _, err := w.r.Discard(k); err != nil {
-			return sum, err
-		}
+		return sum, nil
 	}
-	return sum, nil
 }
 
-type bufioxFields struct {
-	*fields
-	bufioxSource
-}
-
-func (w *bufioxFields) walk(n int) (sum uint64, err error) {
-	if !w.warm {
+func bufioxFields(src io.Reader, f *fields) walk {
+	w := newBufiox(src, f.s)
+	f.end = w.end
+	return func(n int) (sum uint64, err error) {
 		if err := w.grow(); err != nil {
 			return 0, err
 		}
-	}
-	for range n {
-		p, err := w.r.Next(w.size())
-		if err != nil {
-			return sum, err
+		for range n {
+			p, err := w.r.Next(f.size())
+			if err != nil {
+				return sum, err
+			}
+			sum += fieldMark(p)
+			if err := w.settle(); err != nil {
+				return sum, err
+			}
 		}
-		sum += fieldMark(p)
-		if err := w.settle(); err != nil {
-			return sum, err
-		}
+		return sum, nil
 	}
-	return sum, nil
 }
 
-type nextFields struct {
-	*fields
-	oneReader
-}
-
-func (w *nextFields) walk(n int) (sum uint64, err error) {
-	for range n {
-		k := w.size()
-		switch {
-		case k == 1:
-			c, err := w.r.ReadByte()
-			if err != nil {
-				return sum, err
+func nextFields(src io.Reader, f *fields) walk {
+	r := sluice.NewBufReader(src)
+	f.end = r.Recycle
+	return func(n int) (sum uint64, err error) {
+		for range n {
+			k := f.size()
+			switch {
+			case k == 1:
+				c, err := r.ReadByte()
+				if err != nil {
+					return sum, err
+				}
+				sum += uint64(c)
+			case k <= 4:
+				v, err := r.ReadBE32(k)
+				if err != nil {
+					return sum, err
+				}
+				sum += uint64(v)
+			default:
+				p, err := r.Next(k)
+				if err != nil {
+					return sum, err
+				}
+				sum += mark(p)
 			}
-			sum += uint64(c)
-		case k <= 4:
-			v, err := w.r.ReadBE32(k)
-			if err != nil {
-				return sum, err
-			}
-			sum += uint64(v)
-		default:
-			p, err := w.r.Next(k)
-			if err != nil {
-				return sum, err
-			}
-			sum += mark(p)
 		}
+		return sum, nil
 	}
-	return sum, nil
 }

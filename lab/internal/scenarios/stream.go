@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"weak"
@@ -14,17 +15,49 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
-// A stream is what a source sends: the head once, then the ring without end.
-// The ring holds whole units, frames or tags, and for each the mark that a
-// reader who has looked at it must come to. It is shared between variants and
-// never written after it was made.
+// A stream is what a source sends without end: a ring of whole units, and for each
+// the mark that a reader who has looked at it must come to. It is shared between
+// variants and never written after it was made.
 type stream struct {
-	head  []byte
+	format
 	ring  []byte
 	ends  []int64  // ends[i] is where the first i units of the ring end
 	loads []int64  // loads[i] is how many payload bytes they hold
 	marks []uint64 // marks[i] is the sum of their marks
 	max   int      // the longest unit in bytes
+}
+
+// A format says where a unit ends: behind a header with the payload's length, the
+// payload and a trailer.
+type format struct {
+	head, tail int
+	mask       uint32 // of the header's first four bytes: the payload's length, big-endian
+	fixed      int    // the length of a unit without a header
+}
+
+// The formats of the streams. An FLV tag has a type, its payload's length, a timestamp
+// with its upper byte last, a stream id; behind the payload stands the tag's size.
+var (
+	framed  = format{head: frameHead, mask: math.MaxUint32}
+	flvTags = format{head: 11, tail: 4, mask: 1<<24 - 1}
+)
+
+// begin returns the length of the payload behind a header, and the header's part of
+// the mark: of a tag its type and time.
+func (f format) begin(h []byte) (n int, mark uint64) {
+	word := binary.BigEndian.Uint32(h)
+	if f.tail > 0 {
+		mark = uint64(word>>24) + uint64(h[7])<<24 + uint64(binary.BigEndian.Uint32(h[4:])>>8)
+	}
+	return int(word & f.mask), mark
+}
+
+// end is the mark of a payload of n bytes and the trailer behind it: p is both.
+func (f format) end(p []byte, n int) uint64 {
+	if f.tail > 0 {
+		return mark(p[:n]) + uint64(binary.BigEndian.Uint32(p[n:]))
+	}
+	return mark(p)
 }
 
 // errDiffers means that a variant read other bytes than were sent.
@@ -41,8 +74,8 @@ const frameHead = 4
 // bus, which is the same for all variants and drowns what they differ in.
 const ringSize = 1 << 20
 
-func newStream(head []byte) *stream {
-	return &stream{head: head, ends: []int64{0}, loads: []int64{0}, marks: []uint64{0}}
+func newStream(f format) *stream {
+	return &stream{format: f, ends: []int64{0}, loads: []int64{0}, marks: []uint64{0}}
 }
 
 // add says that the next unit is size bytes of which load are payload.
@@ -54,24 +87,13 @@ func (s *stream) add(size, load int, mark uint64) {
 	s.max = max(s.max, size)
 }
 
-// headed reports whether something precedes the ring.
-func (s *stream) headed() bool { return len(s.head) > 0 }
-
 func (s *stream) units() int { return len(s.ends) - 1 }
 
-// source returns the ring without end and without the head, from that unit
-// on.
+// source returns the ring without end, from that unit on.
 func (s *stream) source(unit int) io.Reader {
 	loop := netsim.NewLoop(s.ring, -1)
 	io.CopyN(io.Discard, loop, s.ends[unit]) // an endless source does not fail
 	return loop
-}
-
-// bare returns the stream without its head.
-func (s *stream) bare() *stream {
-	b := *s
-	b.head = nil
-	return &b
 }
 
 // over sums a prefix table over n units from unit i of the ring.
@@ -146,7 +168,7 @@ func (k frameKind) make() *stream {
 	binary.LittleEndian.PutUint64(key[:], k.seed)
 	binary.LittleEndian.PutUint64(key[8:], uint64(k.lo)<<32|uint64(k.hi))
 	rnd := rand.NewChaCha8(key)
-	s := newStream(nil)
+	s := newStream(framed)
 	s.ring = make([]byte, 0, ringSize+frameHead+k.hi)
 	for len(s.ring) < ringSize {
 		n := k.lo + int(rnd.Uint64()%uint64(k.hi-k.lo+1))
@@ -160,50 +182,35 @@ func (k frameKind) make() *stream {
 	return s
 }
 
-// The parts of an FLV tag: type, size of the payload, timestamp and its upper
-// byte, stream id; after the payload, the size of the tag.
-const (
-	tagHead = 11
-	tagTail = 4
-	flvHead = 9 + tagTail // the file's header and the size of no tag
-)
-
-// tagSize returns the payload's size in a tag's header.
-func tagSize(h []byte) int { return int(h[1])<<16 | int(h[2])<<8 | int(h[3]) }
-
-// tagTime returns the timestamp of a tag's header in milliseconds.
-func tagTime(h []byte) uint32 {
-	return uint32(h[7])<<24 | uint32(h[4])<<16 | uint32(h[5])<<8 | uint32(h[6])
-}
-
-// tagMark is the work on each tag: its type, its time, its payload and the
-// size behind it.
-func tagMark(h, payload, tail []byte) uint64 { return tagSum(mark(payload), h, tail) }
-
-// tagSum is tagMark with the payload's mark in hand.
-func tagSum(payload uint64, h, tail []byte) uint64 {
-	return payload + uint64(tagTime(h)) + uint64(h[0]) + uint64(binary.BigEndian.Uint32(tail))
-}
-
 // tags returns the clip as a stream of FLV tags.
-var tags = sync.OnceValues(func() (*stream, error) {
-	file := flvclip.File
-	if len(file) < flvHead || string(file[:3]) != "FLV" {
-		return nil, errors.New("scenarios: the clip is not an FLV file")
-	}
-	s := newStream(file[:flvHead])
-	s.ring = file[flvHead:]
+var tags = sync.OnceValue(func() *stream {
+	s := newStream(flvTags)
+	s.ring = flvclip.File[13:] // the file's header and the size of no tag
 	for rest := s.ring; len(rest) > 0; {
-		n := 0
-		if len(rest) >= tagHead {
-			n = tagSize(rest)
-		}
-		if n == 0 || len(rest) < tagHead+n+tagTail {
-			return nil, fmt.Errorf("scenarios: the clip breaks off in a tag at %d", len(file)-len(rest))
-		}
-		size := tagHead + n + tagTail
-		s.add(size, n, tagMark(rest, rest[tagHead:tagHead+n], rest[tagHead+n:size]))
+		n, m := s.begin(rest)
+		size := s.head + n + s.tail
+		s.add(size, n, m+s.end(rest[s.head:size], n))
 		rest = rest[size:]
 	}
-	return s, nil
+	return s
 })
+
+// records returns a stream of count records of a length, drawn with a seed. Each
+// MiB of them is given to keep, borrowed.
+func records(seed uint64, length, count int, keep func([]byte) error) (*stream, error) {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	rnd := rand.NewChaCha8(key)
+	s := newStream(format{fixed: length})
+	piece := make([]byte, 1<<20)
+	for left := count * length; left > 0; left -= len(piece) {
+		rnd.Read(piece) // never fails
+		for p := piece; len(p) > 0; p = p[length:] {
+			s.add(length, length, mark(p[:length]))
+		}
+		if err := keep(piece); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}

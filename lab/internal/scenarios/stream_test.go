@@ -58,12 +58,9 @@ func TestFramesAreWhatTheTablesSay(t *testing.T) {
 }
 
 func TestTheClipIsAStreamOfTags(t *testing.T) {
-	s, err := tags()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(s.head) != flvHead || s.ends[s.units()] != int64(len(s.ring)) || s.units() < 700 {
-		t.Errorf("%d tags behind %d bytes", s.units(), len(s.head))
+	s := tags()
+	if s.ends[s.units()] != int64(len(s.ring)) || s.units() < 700 {
+		t.Errorf("%d tags in %d of %d bytes", s.units(), s.ends[s.units()], len(s.ring))
 	}
 }
 
@@ -102,7 +99,8 @@ func TestAWrongByteIsFoundOut(t *testing.T) {
 func TestTheFloorSeesAnotherStream(t *testing.T) {
 	s := frameKind{7, 256, 1024}.frames()
 	wrong := netsim.NewLoop(bytes.Repeat([]byte{1, 2, 3}, 1000), -1)
-	if _, err := newFloor(netsim.NewReader(wrong, netsim.Good, 1), place{s: s}).walk(100); !errors.Is(err, errDiffers) {
+	walk, _ := newFloor(netsim.NewReader(wrong, netsim.Good, 1), place{s: s})
+	if _, err := walk(100); !errors.Is(err, errDiffers) {
 		t.Errorf("another stream: %v", err)
 	}
 }
@@ -121,17 +119,20 @@ func TestEveryWayStopsWhereTheSourceDoes(t *testing.T) {
 	}
 }
 
-func TestTagsThatAreNone(t *testing.T) {
-	s, err := tags()
-	if err != nil {
-		t.Fatal(err)
-	}
+// Each part of a tag has its place in the mark: type, time, the ends of the payload
+// and the size behind it.
+func TestAWrongTagIsFoundOut(t *testing.T) {
+	s := tags()
 	for _, w := range allTags[1:] {
-		noFLV := bytes.NewReader(make([]byte, 128<<10))
-		r := newWalker(w, noFLV, place{s: s})
-		if _, err := r.Run(10); !errors.Is(err, errTag) {
-			t.Errorf("%s: a stream of zeros: %v", w.name, err)
+		for _, at := range []int64{0, 4, 7, 11, s.ends[1] - 5, s.ends[1] - 1} {
+			src := netsim.NewReader(&flipped{s.source(0), int(at)}, netsim.Good, 1)
+			r := newWalker(w, src, place{s: s})
+			if _, err := r.Run(40); !errors.Is(err, errDiffers) && !errors.Is(err, io.EOF) {
+				t.Errorf("%s: a tag with another byte at %d: %v", w.name, at, err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-		r.Close()
 	}
 }

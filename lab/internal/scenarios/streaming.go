@@ -47,7 +47,7 @@ type server[T any] struct {
 // served is one stream with what it has not delivered yet.
 type served[T any] struct {
 	place
-	f    fanOf[T]
+	f    *fan[T]
 	refs [keepers]T
 	open [keepers][]T
 }
@@ -59,7 +59,7 @@ type subscriber[T any] struct {
 	sums chan uint64
 }
 
-func newServer[T any](env lab.Env, open func(io.Reader, *stream) fanOf[T]) *server[T] {
+func newServer[T any](env lab.Env, open func(io.Reader, *stream) *fan[T]) *server[T] {
 	s := shortFrames(env)
 	sizes := netsim.Draw(netsim.Normal, env.Seed)
 	x := &server[T]{}

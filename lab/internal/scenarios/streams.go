@@ -16,13 +16,13 @@ var _ = register(70, streamsGroup)
 // streamsGroup reads many streams round-robin, a frame of each, in one goroutine:
 // what a reader has in memory has left the caches by the time it is used again.
 func streamsGroup() []lab.Scenario {
-	small := way{"peek-4K", "bufio.Reader of 4 KiB, its default: a sixteenth of the memory", func(src io.Reader, _ place) walk {
-		return &peekFrames{r: bufio.NewReaderSize(src, 4<<10)}
+	small := way{"peek-4K", "bufio.Reader of 4 KiB, its default: a sixteenth of the memory", func(src io.Reader, _ place) (walk, func()) {
+		return peek(bufio.NewReaderSize(src, 4<<10)), nil
 	}}
 	ways := append(pick(allFrames, "peek", "bufiox", "next", "readbuf"), small)
 	var group []lab.Scenario
 	for _, count := range []int{100, 1000, 10_000} {
-		sc := lab.Scenario{
+		group = append(group, lab.Scenario{
 			Name:     "streams/" + strconv.Itoa(count),
 			Title:    fmt.Sprintf("frames of 256 to 1,024 bytes of %d streams from memory, read in turn, network %v", count, netsim.Good),
 			Op:       "frame",
@@ -31,13 +31,8 @@ func streamsGroup() []lab.Scenario {
 			Ops:      50_000,
 			Named:    count > 1000, // 10,000 buffers of 64 KiB are 640 MB
 			Targets:  []lab.Target{{Variant: "next", Against: "peek", AtMost: 1}},
-		}
-		for _, w := range ways {
-			sc.Variants = append(sc.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
-				return newTurns(w, env, count)
-			}})
-		}
-		group = append(group, sc)
+			Variants: variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newTurns(w, env, count) }),
+		})
 	}
 	return group
 }
@@ -50,12 +45,10 @@ type turns struct {
 
 func newTurns(w way, env lab.Env, count int) (lab.Runner, error) {
 	s := shortFrames(env)
-	sizes := netsim.Draw(netsim.Good, env.Seed)
 	t := &turns{walkers: make([]*walker, count)}
+	sizes := netsim.Draw(netsim.Good, env.Seed)
 	for i := range t.walkers {
-		at := i * s.units() / count
-		src := sizes.Reader(s.source(at), uint(i*netsim.TableLen/count))
-		t.walkers[i] = newWalker(w, src, place{s: s, at: at})
+		t.walkers[i] = spread(w, s, sizes, i, count)
 	}
 	// The streams are read a few frames apart, so that their buffers do not
 	// all come to an end at the same time.
@@ -76,7 +69,7 @@ func (t *turns) Run(ops int) (out lab.Sample, err error) {
 		if t.next++; t.next == len(t.walkers) {
 			t.next = 0
 		}
-		sum, err := r.w.walk(1)
+		sum, err := r.walk(1)
 		if err != nil {
 			return out, err
 		}

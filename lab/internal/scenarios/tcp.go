@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"io"
+
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
@@ -40,47 +42,34 @@ func tcpGroup() []lab.Scenario {
 		} else {
 			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.10, Upper: true}}
 		}
-		for _, w := range tcpWays(allFrames, names...) {
-			sc.Variants = append(sc.Variants, overTCP(w, func(env lab.Env) string {
-				return frameKind{env.Seed, size.bytes, size.bytes}.String()
-			}))
-		}
+		sc.Variants = overTCP(pick(allFrames, names...), func(env lab.Env) string {
+			return frameKind{env.Seed, size.bytes, size.bytes}.String()
+		})
 		group = append(group, sc)
 	}
-	flv := lab.Scenario{
+	return append(group, lab.Scenario{
 		Name:     "tcp/flv",
-		Title:    "an FLV file over loopback TCP from another process, walked tag by tag, the reader's processor time",
+		Title:    "FLV tags over loopback TCP from another process, walked one by one, the reader's processor time",
 		Op:       "tag",
 		Metric:   lab.CPUPerOp,
 		Baseline: "peek",
 		Ops:      60_000,
-	}
-	for _, w := range tcpWays(allTags, "naive", "peek", "bufiox", "next", "range") {
-		flv.Variants = append(flv.Variants, overTCP(w, func(lab.Env) string { return tagKind }))
-	}
-	return append(group, flv)
+		Variants: overTCP(pick(allTags, "naive", "peek", "bufiox", "next", "range"), func(lab.Env) string { return tagKind }),
+	})
 }
 
-// tcpWays is the floor under the name that it has on a connection, and the
-// named ways.
-func tcpWays(ways []way, names ...string) []way {
+// overTCP makes variants that read the stream of a kind from a child, the floor first.
+func overTCP(ways []way, kind func(lab.Env) string) []lab.Variant {
 	bare := way{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}
-	return append([]way{bare}, pick(ways, names...)...)
-}
-
-// overTCP makes a variant that reads the stream of that kind from a child.
-func overTCP(w way, kind func(lab.Env) string) lab.Variant {
-	return lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
+	return walks(append([]way{bare}, ways...), func(env lab.Env) (io.Reader, *stream, func() error, error) {
 		s, err := streamOf(kind(env))
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		r, err := dialRemote(env.Self, kind(env), 1)
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
-		x := newWalker(w, r.conns[0], place{s: s})
-		x.done = r.hangUp
-		return x, nil
-	}}
+		return r.conns[0], s, r.hangUp, nil
+	})
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A walk reads units from a source, one after the other, in one way.
-type walk interface {
-	// walk reads exactly n units from where it stands and returns the sum of
-	// their marks.
-	walk(n int) (uint64, error)
-}
+// A walk reads exactly n units, one after the other, from where it stands, and
+// returns the sum of their marks.
+type walk func(n int) (uint64, error)
 
-// A way is a walk that a variant can be made of.
+// A way is a walk that a variant can be made of. Its loop is written out, so that
+// nothing is called through an interface between the clock and the work.
 type way struct {
 	name, about string
-	open        func(src io.Reader, from place) walk
+	// open returns the walk, and what gives back what it holds: nil for nothing.
+	open func(src io.Reader, from place) (walk, func())
 }
 
 // pick returns the named ways, in that order.
@@ -38,26 +37,25 @@ func pick(ways []way, names ...string) []way {
 	return out
 }
 
-// end gives back what a walk holds, if it holds anything.
-func end(w walk) {
-	if c, ok := w.(interface{ end() }); ok {
-		c.end()
-	}
-}
+// called is the way under another name.
+func (w way) called(name, about string) way { return way{name, about, w.open} }
 
 // A walker runs one walk and compares its result with the stream.
 type walker struct {
 	place
-	w    walk
+	walk walk
+	end  func()
 	done func() error // closes the source; nil when there is nothing to close
 }
 
 func newWalker(w way, src io.Reader, from place) *walker {
-	return &walker{place: from, w: w.open(src, from)}
+	r := &walker{place: from}
+	r.walk, r.end = w.open(src, from)
+	return r
 }
 
 func (r *walker) Run(ops int) (lab.Sample, error) {
-	sum, err := r.w.walk(ops)
+	sum, err := r.walk(ops)
 	if err != nil {
 		return lab.Sample{}, fmt.Errorf("scenarios: walking %d units: %w", ops, err)
 	}
@@ -65,65 +63,67 @@ func (r *walker) Run(ops int) (lab.Sample, error) {
 }
 
 func (r *walker) Close() error {
-	end(r.w)
+	if r.end != nil {
+		r.end()
+	}
 	if r.done == nil {
 		return nil
 	}
 	return r.done()
 }
 
-// floor reads the bytes of the units and does not look at them: what the
+// walks makes a variant of each way, on a source that open opens: the source, its
+// stream, and what closes it or nil.
+func walks(ways []way, open func(lab.Env) (io.Reader, *stream, func() error, error)) []lab.Variant {
+	return variants(ways, func(env lab.Env, w way) (lab.Runner, error) {
+		src, s, done, err := open(env)
+		if err != nil {
+			return nil, err
+		}
+		r := newWalker(w, src, place{s: s})
+		r.done = done
+		return r, nil
+	})
+}
+
+// variants makes a variant of each way.
+func variants(ways []way, open func(lab.Env, way) (lab.Runner, error)) []lab.Variant {
+	var list []lab.Variant
+	for _, w := range ways {
+		list = append(list, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) { return open(env, w) }})
+	}
+	return list
+}
+
+// newFloor reads the bytes of the units and does not look at them: what the
 // source alone costs. It compares the last piece of each round with what was
 // sent, so that a source that sends something else is found out.
-type floor struct {
-	s    *stream
-	src  io.Reader
-	buf  []byte
-	last []byte // what the latest Read brought
-	unit int    // the next unit
-	got  int64  // bytes read since the ring last began
-	turn int64  // where in the ring the next unit starts
-	head bool   // the head has been read
-}
-
-func newFloor(src io.Reader, from place) walk {
-	at := from.s.ends[from.at]
-	return &floor{s: from.s, src: src, buf: make([]byte, 64<<10), unit: from.at, got: at, turn: at}
-}
-
-func (f *floor) walk(n int) (uint64, error) {
-	if !f.head {
-		if _, err := io.ReadFull(f.src, f.buf[:len(f.s.head)]); err != nil {
-			return 0, err
+func newFloor(src io.Reader, from place) (walk, func()) {
+	s, unit := from.s, from.at
+	ring := int64(len(s.ring))
+	buf := make([]byte, 64<<10)
+	begin := s.ends[unit] // of the next unit
+	got := begin          // bytes read since the ring last began
+	return func(n int) (uint64, error) {
+		to := begin + s.size(unit, n)
+		var last []byte
+		for got < to {
+			k, err := src.Read(buf)
+			got += int64(k)
+			last = buf[:k]
+			if err != nil && got < to {
+				return 0, err
+			}
 		}
-		f.head = true
-	}
-	to := f.turn + f.s.size(f.unit, n)
-	got := f.got
-	for got < to {
-		k, err := f.src.Read(f.buf)
-		got += int64(k)
-		f.last = f.buf[:k]
-		if err != nil && got < to {
-			return 0, err
+		at := int((got - int64(len(last)) + ring) % ring)
+		k := min(len(last), len(s.ring)-at)
+		if !bytes.Equal(last[:k], s.ring[at:at+k]) || !bytes.Equal(last[k:], s.ring[:len(last)-k]) {
+			return 0, errDiffers
 		}
-	}
-	if !f.matches(got) {
-		return 0, errDiffers
-	}
-	sum := over(f.s.marks, f.unit, n)
-	turn := int64(len(f.s.ring))
-	whole := to / turn * turn
-	f.turn, f.got = to-whole, got-whole
-	f.unit = (f.unit + n) % f.s.units()
-	return sum, nil
-}
-
-// matches reports whether the latest piece is what the ring has before got.
-func (f *floor) matches(got int64) bool {
-	ring := f.s.ring
-	turn := int64(len(ring))
-	at := int((got - int64(len(f.last)) + turn) % turn)
-	k := min(len(f.last), len(ring)-at)
-	return bytes.Equal(f.last[:k], ring[at:at+k]) && bytes.Equal(f.last[k:], ring[:len(f.last)-k])
+		sum := over(s.marks, unit, n)
+		whole := to / ring * ring
+		begin, got = to-whole, got-whole
+		unit = (unit + n) % s.units()
+		return sum, nil
+	}, nil
 }

@@ -18,7 +18,7 @@ var _ = register(100, wrappedGroup)
 // wrappedGroup counts the reads of a connection that is wrapped, as middleware
 // and TLS wrap it. A read is a system call, or a record.
 func wrappedGroup() []lab.Scenario {
-	sc := lab.Scenario{
+	return []lab.Scenario{{
 		Name:     "wrapped",
 		Title:    "requests of 100 to 3,000 bytes, one at a time, over a TCP connection in a struct: reads of it for a message",
 		Op:       "message",
@@ -29,13 +29,10 @@ func wrappedGroup() []lab.Scenario {
 			{Variant: "next", Metric: readsPerMessage, AtMost: 1.05},
 			{Variant: "readbuf", Metric: readsPerMessage, AtMost: 1.05},
 		},
-	}
-	for _, w := range pick(allFrames, "peek", "next", "readbuf") {
-		sc.Variants = append(sc.Variants, lab.Variant{Name: w.name, About: w.about, Open: func(env lab.Env) (lab.Runner, error) {
+		Variants: variants(pick(allFrames, "peek", "next", "readbuf"), func(env lab.Env, w way) (lab.Runner, error) {
 			return newRequests(w, frameKind{env.Seed, 100, 3000}.frames())
-		}})
-	}
-	return []lab.Scenario{sc}
+		}),
+	}}
 }
 
 // A countedConn is a connection that is not a *net.TCPConn itself.
@@ -97,7 +94,7 @@ func (r *requests) Run(ops int) (lab.Sample, error) {
 		if _, err := r.conn.Write(ask[:]); err != nil {
 			return lab.Sample{}, err
 		}
-		m, err := r.w.walk(1)
+		m, err := r.walk(1)
 		if err != nil {
 			return lab.Sample{}, fmt.Errorf("scenarios: reading a message: %w", err)
 		}
@@ -109,6 +106,8 @@ func (r *requests) Run(ops int) (lab.Sample, error) {
 }
 
 func (r *requests) Close() error {
-	end(r.w)
+	if r.end != nil {
+		r.end()
+	}
 	return errors.Join(r.conn.Close(), <-r.gone, r.peer.Close())
 }
