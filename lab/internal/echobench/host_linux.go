@@ -22,6 +22,7 @@ const drainTime = 20 * time.Second
 //	usage   a Usage, for ParseUsage
 //	drain   ok, when there is no connection any more
 //	rss     the resident bytes of the process
+//	live    the bytes in live objects and stacks
 //
 // It returns when in ends, or with what went wrong.
 func HostServer(s Server, size, procs int, in io.Reader, out io.Writer) error {
@@ -71,6 +72,8 @@ func answerServer(l net.Listener, census *Census, in io.Reader, out io.Writer) e
 				return err
 			}
 			line = strconv.AppendInt(line, n, 10)
+		case "live":
+			line = strconv.AppendInt(line, settled(census.Open()), 10)
 		default:
 			return fmt.Errorf("echo: the server was asked %.40q", asked.Bytes())
 		}

@@ -7,6 +7,4 @@ import (
 	"net"
 )
 
-const hasNetpoll = false
-
 func serveNetpoll(*net.TCPListener, int, *Census) error { return errors.ErrUnsupported }

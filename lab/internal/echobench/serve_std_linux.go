@@ -1,10 +1,15 @@
 package echobench
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"sync"
 	"syscall"
+
+	"github.com/cloudwego/gopkg/bufiox"
+
+	"github.com/sluice-go/sluice"
 )
 
 // acceptAll has each connection of l served by a goroutine.
@@ -99,4 +104,57 @@ func (p *pooled) ready(fd uintptr) bool {
 		p.err = io.EOF
 	}
 	return true
+}
+
+func serveBufio(size int) func(*net.TCPListener, int, *Census) error {
+	return func(l *net.TCPListener, _ int, census *Census) error {
+		return acceptAll(l, census, func(conn *net.TCPConn) error {
+			r := bufio.NewReaderSize(conn, size)
+			for {
+				if _, err := r.Peek(1); err != nil {
+					return err
+				}
+				p, _ := r.Peek(r.Buffered()) // it is there
+				if _, err := conn.Write(p); err != nil {
+					return err
+				}
+				r.Discard(len(p))
+			}
+		})
+	}
+}
+
+func serveBufiox(l *net.TCPListener, size int, census *Census) error {
+	return acceptAll(l, census, func(conn *net.TCPConn) error {
+		r := bufiox.NewDefaultReader(conn)
+		defer r.Release(io.EOF)
+		for {
+			p, err := r.Next(size)
+			if err != nil {
+				return err
+			}
+			if _, err := conn.Write(p); err != nil {
+				return err
+			}
+			if err := r.Release(nil); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func serveNext(l *net.TCPListener, size int, census *Census) error {
+	return acceptAll(l, census, func(conn *net.TCPConn) error {
+		r := sluice.NewBufReader(conn)
+		defer r.Recycle()
+		for {
+			p, err := r.Next(size)
+			if err != nil {
+				return err
+			}
+			if _, err := conn.Write(p); err != nil {
+				return err
+			}
+		}
+	})
 }

@@ -3,6 +3,7 @@ package echobench
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -55,4 +56,21 @@ func resident() (int64, error) {
 		return 0, fmt.Errorf("echo: the resident size: %w", err)
 	}
 	return kib << 10, nil
+}
+
+// settled returns the bytes in live objects and in stacks after collections, which also
+// empty all pools, once two readings differ by less than one byte for each of n
+// connections: a goroutine that has just answered may not be waiting again yet. After
+// 20 readings it takes the last.
+func settled(n int) (now int64) {
+	var m runtime.MemStats
+	for i, last := 0, int64(math.MinInt64); i < 20; i, last = i+1, now {
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		if now = int64(m.HeapAlloc + m.StackInuse); i > 0 && max(now-last, last-now) < int64(max(n, 1)) {
+			break
+		}
+	}
+	return now
 }

@@ -85,24 +85,6 @@ func onConn(open func(net.Conn) (call, end func())) func(lab.Env) (lab.Runner, e
 	}
 }
 
-// loopback returns both ends of a TCP connection.
-func loopback() (here, there *net.TCPConn, err error) {
-	l, err := listenLocal()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer l.Close()
-	there, err = net.DialTCP("tcp4", nil, l.Addr().(*net.TCPAddr))
-	if err != nil {
-		return nil, nil, err
-	}
-	if here, err = l.AcceptTCP(); err != nil {
-		there.Close()
-		return nil, nil, err
-	}
-	return here, there, nil
-}
-
 // calls counts the allocations of a call.
 type calls struct {
 	conns     []net.Conn

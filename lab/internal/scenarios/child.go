@@ -44,6 +44,27 @@ func listenLocal() (*net.TCPListener, error) {
 	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 }
 
+// loopback returns both ends of a TCP connection.
+func loopback() (here, there *net.TCPConn, err error) {
+	l, err := listenLocal()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close()
+	return connected(l)
+}
+
+// connected returns both ends of a new connection to l.
+func connected(l *net.TCPListener) (here, there *net.TCPConn, err error) {
+	if there, err = net.DialTCP("tcp4", nil, l.Addr().(*net.TCPAddr)); err != nil {
+		return nil, nil, err
+	}
+	if here, err = l.AcceptTCP(); err != nil {
+		there.Close()
+	}
+	return here, there, err
+}
+
 // acceptFrom waits for one connection from c.
 func acceptFrom(l *net.TCPListener, c *child.Process) (*net.TCPConn, error) {
 	l.SetDeadline(time.Now().Add(childStart))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -199,3 +200,25 @@ func (v nginxServer) start(env lab.Env, _ string) (relayStarted, error) {
 		return relay.Accepts(addr, childStart, s.Gone())
 	}}, nil
 }
+
+var _ = registerChild("relay-floor", func(args []string) error {
+	if err := childArgs("relay-floor", args, "FORM", "WINDOW"); err != nil {
+		return err
+	}
+	window, err := time.ParseDuration(args[1])
+	if err != nil {
+		return fmt.Errorf("scenarios: %w", err)
+	}
+	child.Expire(childLife)
+	runtime.GOMAXPROCS(1)
+	return relay.ServeFloor(args[0], window, os.Stdin, os.Stdout)
+})
+
+// relay-load is the child that publishes and has the viewers.
+var _ = registerChild("relay-load", func(args []string) error {
+	if err := childArgs("relay-load", args); err != nil {
+		return err
+	}
+	child.Expire(childLife)
+	return relay.RunLoad(os.Stdin, os.Stdout)
+})

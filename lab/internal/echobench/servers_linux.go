@@ -1,7 +1,6 @@
 package echobench
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -31,6 +30,10 @@ func Servers() []Server {
 		{"std-4K", "a goroutine for each connection, with a buffer of 4 KiB", false, serveStd(4 << 10)},
 		{"std-64K", "a goroutine for each connection, with a buffer of 64 KiB", false, serveStd(64 << 10)},
 		{"std-pooled", "a goroutine for each connection, a buffer from a pool only while there are bytes (RawConn.Read)", false, servePooled},
+		{"bufio-4K", "a goroutine and a bufio.Reader of 4 KiB for each connection, its default", false, serveBufio(4 << 10)},
+		{"bufio-32K", "a goroutine and a bufio.Reader of 32 KiB for each connection", false, serveBufio(32 << 10)},
+		{"bufiox", "a goroutine and a cloudwego bufiox for each connection, messages released", false, serveBufiox},
+		{"next", "a goroutine and our BufReader for each connection", false, serveNext},
 		{"netpoll", "cloudwego/netpoll: an EventLoop with OnRequest, views of what came, go instead of its pool of goroutines", false, serveNetpoll},
 		{"aio-tls", "aio.Serve with a ConnHandler and TLS: no goroutine for a connection", true, serveConnsTLS},
 		{"std-tls", "crypto/tls: a goroutine for each connection, with a buffer of 4 KiB", true, serveStdTLS},
@@ -48,23 +51,8 @@ func Lookup(name string) (Server, error) {
 	return Server{}, fmt.Errorf("echo: there is no server %s", strconv.Quote(name))
 }
 
-// Supported says why the server cannot run on this machine: an error that wraps
-// errors.ErrUnsupported, or nil.
-func (s Server) Supported() error {
-	if err := platform(); err != nil {
-		return err
-	}
-	if s.Name == "netpoll" && !hasNetpoll {
-		return fmt.Errorf("echo: netpoll does not compile for this processor: %w", errors.ErrUnsupported)
-	}
-	return nil
-}
-
 // Serve echoes on the connections of l, which bring messages of that size,
 // until accepting from l fails. census counts the open connections.
 func (s Server) Serve(l *net.TCPListener, size int, census *Census) error {
-	if err := s.Supported(); err != nil {
-		return err
-	}
 	return s.serve(l, size, census)
 }

@@ -33,7 +33,7 @@ func startEchoPair(t *testing.T, server string, size, procs int) *echoPair {
 	t.Helper()
 	p, err := newEchoPair(echoEnv(t), server, size, procs)
 	orSkip(t, err)
-	t.Cleanup(p.close)
+	t.Cleanup(func() { p.close() })
 	return p
 }
 
@@ -124,7 +124,7 @@ func TestAWaveComesAndGoes(t *testing.T) {
 }
 
 func TestIdleConnectionsAreCountedInResidentBytes(t *testing.T) {
-	r, err := newEchoIdle(echoEnv(t), "std-4K", 1000)
+	r, err := newIdle(echoEnv(t), "std-4K", idleWork{"rss", residentBy, 128, 1000, 512})
 	orSkip(t, err)
 	got, err := r.Run(1)
 	if err != nil {
@@ -140,14 +140,39 @@ func TestIdleConnectionsAreCountedInResidentBytes(t *testing.T) {
 	}
 }
 
+// Of a bufio.Reader all that its connection adds to a bare one is the buffer and a few words.
+func TestIdleConnectionsAreCountedInLiveBytes(t *testing.T) {
+	sc := idleGroup()[0]
+	for _, v := range sc.Variants {
+		if v.Name != "bufio-4K" && v.Name != "std-pooled" {
+			continue
+		}
+		r, err := v.Open(echoEnv(t))
+		orSkip(t, err)
+		got, err := r.Run(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, most := -100.0, 100.0
+		if v.Name == "bufio-4K" {
+			least, most = 4096, 4096+400
+		}
+		if above := got.Figures[aboveBare]; above < least || above > most {
+			t.Errorf("%s: %.0f bytes above a bare connection", v.Name, above)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestADeadServerIsAnError(t *testing.T) {
 	p := startEchoPair(t, "floor", 128, 1)
 	if _, err := p.do("connect", 3); err != nil {
 		t.Fatal(err)
 	}
 	p.server.Stop()
-	r := &echoRunner{p, echoWork{size: 128, conns: 3, procs: 1}}
-	if _, err := r.Run(100); err == nil || !strings.Contains(err.Error(), "echo-client") && !strings.Contains(err.Error(), "the child ended") {
+	if _, err := (echoWork{size: 128, conns: 3, procs: 1}).run(p, 100); err == nil || !strings.Contains(err.Error(), "echo-client") && !strings.Contains(err.Error(), "the child ended") {
 		t.Errorf("the server is gone: %v", err)
 	}
 	if _, err := p.usage(); err == nil {

@@ -2,7 +2,10 @@ package scenarios
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/netip"
+	"os"
 	"strconv"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -20,9 +23,6 @@ type echoPair struct {
 func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
 	s, err := echobench.Lookup(name)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.Supported(); err != nil {
 		return nil, err
 	}
 	serverCPU, clientCPU, err := echobench.Processors()
@@ -57,12 +57,13 @@ func (p *echoPair) closed(err error) error {
 	return err
 }
 
-func (p *echoPair) close() {
+func (p *echoPair) close() error {
 	for _, c := range []*child.Process{p.client, p.server} {
 		if c != nil {
 			c.Stop()
 		}
 	}
+	return nil
 }
 
 // ask says a line to a child and returns what it answers.
@@ -101,9 +102,9 @@ func (p *echoPair) usage() (echobench.Usage, error) {
 	return echobench.ParseUsage(line)
 }
 
-// resident asks the server for the bytes that it has in memory.
-func (p *echoPair) resident() (int64, error) {
-	line, err := ask(p.server, "rss")
+// bytes asks the server how many it has: rss or live.
+func (p *echoPair) bytes(question string) (int64, error) {
+	line, err := ask(p.server, question)
 	if err != nil {
 		return 0, err
 	}
@@ -146,4 +147,51 @@ func echoFigures(r echobench.Result, s echobench.Spent, ops int) map[string]floa
 		perSecond:       float64(r.Messages) / r.Wall.Seconds(),
 		senderTime:      float64((r.Wall - r.Waited).Nanoseconds()) / n,
 	}
+}
+
+var _ = registerChild("echo-server", echoServer)
+
+// echoServer is the child that echoes, in the way of a name.
+func echoServer(args []string) error {
+	var size, procs int
+	if err := childArgs("echo-server", args, "SERVER", "BYTES", "GOMAXPROCS"); err != nil {
+		return err
+	}
+	s, err := echobench.Lookup(args[0])
+	if err = errors.Join(err, scan(args[1:], &size, &procs)); err != nil {
+		return err
+	}
+	if procs < 1 {
+		return fmt.Errorf("scenarios: GOMAXPROCS %d", procs)
+	}
+	child.Expire(childLife)
+	return echobench.HostServer(s, size, procs, os.Stdin, os.Stdout)
+}
+
+var _ = registerChild("echo-client", echoClient)
+
+// echoClient is the child that sends to an echo server, as commands on standard input say.
+func echoClient(args []string) error {
+	var size int
+	var seed uint64
+	var secure bool
+	if err := childArgs("echo-client", args, "ADDRESS", "BYTES", "SEED", "TLS"); err != nil {
+		return err
+	}
+	addr, err := netip.ParseAddrPort(args[0])
+	if err = errors.Join(err, scan(args[1:], &size, &seed, &secure)); err != nil {
+		return err
+	}
+	child.Expire(childLife)
+	return echobench.HostClient(addr, size, seed, secure, os.Stdin, os.Stdout)
+}
+
+// scan reads numbers and booleans.
+func scan(args []string, values ...any) error {
+	for i, arg := range args {
+		if _, err := fmt.Sscan(arg, values[i]); err != nil {
+			return fmt.Errorf("scenarios: an argument %q: %w", arg, err)
+		}
+	}
+	return nil
 }

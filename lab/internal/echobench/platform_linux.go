@@ -1,3 +1,0 @@
-package echobench
-
-func platform() error { return nil }

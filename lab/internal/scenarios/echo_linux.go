@@ -1,0 +1,189 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/sluice-go/sluice/lab/internal/echobench"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/machine"
+)
+
+// The figures of the echo scenarios, besides those that all have. Times of the
+// processor, allocations and collections are the server's there.
+const (
+	perSecond  = "req/s"          // messages that came back whole, by the client's clock
+	perRequest = "cpu-ns/request" // where an operation is many requests
+	senderTime = "sender-ns/op"   // the client's time when it did not wait: near all of it, the client was the limit
+	p50        = "p50-ns"         // from when a message was due to when its echo was complete
+	p99        = "p99-ns"
+	sentLate   = "sent-late-ns" // how much after it was due one message in a hundred was sent, or more
+	residentBy = "rss-B/conn"
+)
+
+var _ = register(210, echoGroup)
+
+// echoGroup has servers echo what a client on another processor sends.
+func echoGroup() []lab.Scenario {
+	many := echoWork{size: 128, conns: 1000, procs: 1}
+	paced := many
+	paced.rate = 20_000
+	return []lab.Scenario{
+		echoScenario("1000x128B", "echo of 128 B on 1,000 connections, one message under way on each, the server's processor time",
+			"request", lab.CPUPerOp, "netpoll", 15_000, many.open, []string{"aio", "aio-nil", "aio-quiet", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"},
+			lab.Target{Variant: "aio", Against: "floor", AtMost: 1.10},
+			lab.Target{Variant: "aio-quiet", Against: "floor", AtMost: 1.10},
+			lab.Target{Variant: "aio-conns", Against: "floor", AtMost: 1.10},
+			lab.Target{Variant: "aio", Against: "netpoll", AtMost: 0.75},
+			lab.Target{Variant: "aio", Against: "std-pooled", AtMost: 0.65},
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "netpoll", AtLeast: 1.2},
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.3},
+			lab.Target{Variant: "aio", Metric: lab.AllocsPerOp, AtMost: 0},
+			lab.Target{Variant: "aio-nil", Metric: lab.AllocsPerOp, AtMost: 0}),
+		echoPingPong(1, 0.90, 1.0),
+		echoPingPong(2, 0.90, 0.9),
+		echoScenario("1x64KiB", "echo of 64 KiB on one connection, the server's processor time",
+			"request", lab.CPUPerOp, "std-64K", 1_500, echoWork{size: 64 << 10, conns: 1, procs: 1}.open, []string{"aio", "std-64K", "netpoll", "floor"},
+			lab.Target{Variant: "aio", Against: "floor", AtMost: 1.08},
+			lab.Target{Variant: "aio", Against: "std-64K", AtMost: 0.88},
+			lab.Target{Variant: "aio", Against: "netpoll", AtMost: 0.80},
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-64K", AtLeast: 1},
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "netpoll", AtLeast: 1}),
+		// What a connection costs to accept is part of it.
+		echoScenario("8192x1KiB", "8,192 connections (1,024 unless --full): connect and echo 1 KiB, then ten more on each, all of it counted",
+			"wave", perRequest, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
+				return newEchoWave(env, server, scaled(env, 8192, 1024, 512))
+			}, []string{"aio", "aio-nil", "aio-conns", "std-pooled", "netpoll", "floor"},
+			lab.Target{Variant: "aio", Against: "std-pooled", AtMost: 0.65},
+			lab.Target{Variant: "aio-conns", Against: "std-pooled", AtMost: 0.65},
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.1},
+			lab.Target{Variant: "aio-nil", Against: "aio", AtMost: 1.05},
+			lab.Target{Variant: "aio-nil", Metric: perSecond, Against: "aio", AtLeast: 0.95}),
+		echoScenario("idle", "resident bytes of a server for each of 8,000 connections (2,000 unless --full) that have echoed 128 B and wait",
+			"count", residentBy, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
+				return newIdle(env, server, idleWork{"rss", residentBy, 128, scaled(env, 8000, 2000, 500), 512})
+			}, []string{"aio-nil", "aio-conns", "std-pooled", "netpoll"},
+			lab.Target{Variant: "aio-nil", Metric: residentBy, AtMost: 700},
+			lab.Target{Variant: "aio-conns", Metric: residentBy, AtMost: 450}),
+		echoToMany(),
+		// The client encrypts too, on a processor of its own, and may be the limit.
+		echoScenario("tls-1000x128B", "echo of 128 B over TLS 1.3 on 1,000 connections, one message under way on each, the server's processor time",
+			"request", lab.CPUPerOp, "std-tls", 10_000, many.open, []string{"aio-tls", "std-tls"},
+			lab.Target{Variant: "aio-tls", Against: "std-tls", AtMost: 0.85}),
+		echoScenario("tls-idle", "resident bytes of a server for each of 2,000 TLS connections (1,000 unless --full) that have echoed 128 B and wait",
+			"count", residentBy, "std-tls", 1, func(env lab.Env, server string) (lab.Runner, error) {
+				return newIdle(env, server, idleWork{"rss", residentBy, 128, scaled(env, 2000, 1000, 200), 512})
+			}, []string{"aio-tls", "std-tls"},
+			lab.Target{Variant: "aio-tls", Metric: residentBy, Against: "std-tls", AtMost: 0.70}),
+		echoScenario("open-20k", "20,000 messages a second of 128 B over 1,000 connections, whether answered or not: the server's processor time, and from when one was due",
+			"message", lab.CPUPerOp, "floor", 5_000, paced.open, []string{"aio", "aio-quiet", "aio-conns", "std-pooled", "netpoll", "floor"},
+			lab.Target{Variant: "aio", Against: "floor", AtMost: 1.25},
+			lab.Target{Variant: "aio-quiet", Against: "floor", AtMost: 1.25},
+			lab.Target{Variant: "aio-conns", Against: "floor", AtMost: 1.25},
+			lab.Target{Variant: "aio", Metric: p50, Against: "std-pooled", AtMost: 1.10}),
+		echoCurve(),
+	}
+}
+
+// echoScenario makes a scenario of the named servers. Each round does exactly ops
+// operations.
+func echoScenario(name, title, op, metric, baseline string, ops int, open func(lab.Env, string) (lab.Runner, error), servers []string, targets ...lab.Target) lab.Scenario {
+	sc := lab.Scenario{
+		Name: "echo/" + name, Title: title, Op: op, Metric: metric, Baseline: baseline, Ops: ops, Fixed: true, Targets: targets,
+	}
+	for _, name := range servers {
+		s, err := echobench.Lookup(name)
+		if err != nil {
+			panic("scenarios: " + err.Error())
+		}
+		sc.Variants = append(sc.Variants, lab.Variant{Name: s.Name, About: s.About, Open: func(env lab.Env) (lab.Runner, error) {
+			return open(env, s.Name)
+		}})
+	}
+	return sc
+}
+
+func echoPingPong(procs int, cpu, rate float64) lab.Scenario {
+	return echoScenario(fmt.Sprintf("ping-pong-%dp", procs),
+		fmt.Sprintf("echo of 128 B on one connection, GOMAXPROCS %d on one processor, the server's processor time", procs),
+		"request", lab.CPUPerOp, "std-4K", 3_000, echoWork{size: 128, conns: 1, procs: procs}.open,
+		[]string{"aio", "aio-quiet", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"},
+		lab.Target{Variant: "aio", Against: "std-4K", AtMost: cpu},
+		lab.Target{Variant: "aio", Metric: perSecond, Against: "std-4K", AtLeast: rate})
+}
+
+// scaled is how many connections env is for.
+func scaled(env lab.Env, full, normal, quick int) int {
+	switch {
+	case env.Full:
+		return full
+	case env.Quick:
+		return quick
+	}
+	return normal
+}
+
+// echoCurve has as variants one server with ever more connections.
+func echoCurve() lab.Scenario {
+	sc := echoScenario("connections", "aio: echo of 128 B, one message on each of ever more connections",
+		"message on each", perRequest, "c1k", 4, nil, nil,
+		lab.Target{Variant: "c12k", Against: "c1k", AtMost: 1.3})
+	sc.Curve = &lab.Curve{X: "connections", Metric: lab.NsPerOp}
+	for _, thousands := range []int{1, 2, 4, 8, 10, 12} {
+		count := thousands * 1000
+		sc.Variants = append(sc.Variants, lab.Variant{
+			Name:  "c" + strconv.Itoa(thousands) + "k",
+			About: fmt.Sprintf("aio with %d,000 connections", thousands),
+			X:     float64(count),
+			Open: func(env lab.Env) (lab.Runner, error) {
+				if env.Quick && count > 4000 {
+					return nil, fmt.Errorf("scenarios: opening %d connections takes too long for a quick run: %w", count, errors.ErrUnsupported)
+				}
+				return echoWork{size: 128, conns: count, procs: 1, onEach: true}.open(env, "aio")
+			},
+		})
+	}
+	return sc
+}
+
+var _ = register(200, idleGroup)
+
+// aboveBare is how much more a connection needs than one with a goroutine that has a
+// buffer only while bytes are there.
+const (
+	perConn   = "B/conn"
+	aboveBare = "above-bare-B/conn"
+	connCount = "connections"
+)
+
+// idleGroup counts the memory of connections that have had one message and
+// wait for the next.
+func idleGroup() []lab.Scenario {
+	sc := echoScenario("", "heap and stack of a server's connections that have each echoed one message of 16 KiB and wait",
+		"count", perConn, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
+			w := idleWork{"live", perConn, 16 << 10, scaled(env, 4000, 500, 500), 1}
+			if limit := machine.This().OpenFiles; limit < uint64(w.conns)+50 {
+				return nil, fmt.Errorf("scenarios: only %d files may be open: %w", limit, errors.ErrUnsupported)
+			}
+			bare, err := newIdle(env, "std-pooled", w)
+			if err != nil {
+				return nil, err
+			}
+			first, err := bare.Run(1)
+			if err != nil {
+				return nil, err
+			}
+			r, err := newIdle(env, server, w)
+			return runner{run: func(ops int) (lab.Sample, error) {
+				out, err := r.Run(ops)
+				if err == nil {
+					out.Figures[aboveBare] = out.Figures[perConn] - first.Figures[perConn]
+				}
+				return out, err
+			}}, err
+		}, []string{"std-pooled", "bufio-4K", "bufio-32K", "bufiox", "next"},
+		lab.Target{Variant: "next", Metric: aboveBare, AtMost: 360})
+	sc.Name = "idle"
+	return []lab.Scenario{sc}
+}

@@ -1,0 +1,166 @@
+package scenarios
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/echobench"
+	"github.com/sluice-go/sluice/lab/internal/lab"
+)
+
+// echoWork is a work on connections that stay open from round to round.
+type echoWork struct {
+	size   int  // of a message, in bytes
+	conns  int  // connections
+	procs  int  // GOMAXPROCS of the server
+	rate   int  // messages a second in an open loop; 0: a closed one
+	onEach bool // an operation is a message on each connection
+}
+
+// open starts a server and a client and opens the connections.
+func (w echoWork) open(env lab.Env, server string) (lab.Runner, error) {
+	p, err := newEchoPair(env, server, w.size, w.procs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.do("connect", w.conns); err != nil {
+		return nil, p.closed(err)
+	}
+	return runner{func(ops int) (lab.Sample, error) { return w.run(p, ops) }, p.close}, nil
+}
+
+func (w echoWork) run(p *echoPair, ops int) (lab.Sample, error) {
+	messages := ops
+	if w.onEach {
+		messages *= w.conns
+	}
+	send := func(messages int) (echobench.Result, error) {
+		if w.rate > 0 {
+			return p.do("paced", messages, int(time.Second)/w.rate)
+		}
+		return p.do("closed", messages)
+	}
+	// What ran before on these processors has left the caches to itself.
+	if _, err := send(messages/8 + 1); err != nil {
+		return lab.Sample{}, err
+	}
+	result, spent, err := p.during(func() (echobench.Result, error) { return send(messages) })
+	if err != nil {
+		return lab.Sample{}, err
+	}
+	if result.Check != echobench.Sum(messages) {
+		return lab.Sample{}, fmt.Errorf("scenarios: the client checked other messages than the %d that it was to send", messages)
+	}
+	sample := lab.Sample{Bytes: result.Bytes, Check: result.Check, Figures: echoFigures(result, spent, ops)}
+	if w.onEach {
+		// What all variants have in common is what one connection did.
+		sample.Bytes, sample.Check = int64(ops)*int64(w.size), echobench.Sum(ops)
+		sample.Figures[perRequest] = sample.Figures[lab.CPUPerOp] / float64(w.conns)
+	}
+	if w.rate > 0 {
+		sample.Figures[p50] = float64(result.P50.Nanoseconds())
+		sample.Figures[p99] = float64(result.P99.Nanoseconds())
+		sample.Figures[sentLate] = float64(result.Late.Nanoseconds())
+	}
+	return sample, nil
+}
+
+// echoWaveRounds is how many messages follow the first on each connection.
+const echoWaveRounds = 10
+
+// newEchoWave opens its connections in each operation.
+func newEchoWave(env lab.Env, server string, conns int) (lab.Runner, error) {
+	p, err := newEchoPair(env, server, 1<<10, 1)
+	if err != nil {
+		return nil, err
+	}
+	r := runner{func(ops int) (lab.Sample, error) {
+		var total echobench.Result
+		var spent echobench.Spent
+		for range ops {
+			result, s, err := p.during(func() (echobench.Result, error) {
+				first, err := p.do("connect", conns)
+				if err != nil {
+					return first, err
+				}
+				rest, err := p.do("closed", echoWaveRounds*conns)
+				return first.And(rest), err
+			})
+			if err != nil {
+				return lab.Sample{}, err
+			}
+			if err := p.hangUp(); err != nil {
+				return lab.Sample{}, err
+			}
+			total, spent = total.And(result), spent.And(s)
+		}
+		figures := echoFigures(total, spent, ops)
+		figures[perRequest] = float64(spent.CPU.Nanoseconds()) / float64(total.Messages)
+		return lab.Sample{Bytes: total.Bytes, Check: total.Check, Figures: figures}, nil
+	}, p.close}
+	// The first wave finds a server that has no memory yet.
+	if _, err := r.Run(1); err != nil {
+		return nil, p.closed(err)
+	}
+	return r, nil
+}
+
+// idleWork is connections that have echoed a message and wait.
+type idleWork struct {
+	question string // what the server is asked for: its bytes
+	figure   string // those of a connection
+	size     int    // of the message
+	conns    int
+	warm     int // connections that come and go before, so that what a server has once is not divided among the others
+}
+
+// newIdle starts a server for each operation: what a process has in memory depends on
+// its history.
+func newIdle(env lab.Env, server string, w idleWork) (lab.Runner, error) {
+	p, err := newEchoPair(env, server, w.size, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.close()
+	return runner{run: func(ops int) (lab.Sample, error) {
+		// Allocations of this process would be taken for the server's.
+		out := lab.Sample{Figures: map[string]float64{
+			connCount: float64(w.conns), lab.AllocsPerOp: math.NaN(), lab.BytesPerOp: math.NaN(), lab.GCRuns: math.NaN(),
+		}}
+		for range ops {
+			result, grown, err := w.count(env, server)
+			if err != nil {
+				return lab.Sample{}, err
+			}
+			out.Figures[w.figure] += float64(grown) / float64(w.conns) / float64(ops)
+			out.Bytes += result.Bytes
+			out.Check += result.Check
+		}
+		return out, nil
+	}}, nil
+}
+
+// count connects and returns by how many bytes the server grew.
+func (w idleWork) count(env lab.Env, server string) (result echobench.Result, grown int64, err error) {
+	p, err := newEchoPair(env, server, w.size, 1)
+	if err != nil {
+		return result, 0, err
+	}
+	defer p.close()
+	if _, err := p.do("connect", w.warm); err != nil {
+		return result, 0, err
+	}
+	if err := p.hangUp(); err != nil {
+		return result, 0, err
+	}
+	before, err := p.bytes(w.question)
+	if err != nil {
+		return result, 0, err
+	}
+	if result, err = p.do("connect", w.conns); err != nil {
+		return result, 0, err
+	}
+	after, err := p.bytes(w.question)
+	return result, after - before, err
+}
