@@ -4,65 +4,41 @@ import (
 	"bufio"
 	"errors"
 	"net"
-	"runtime"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// allocsPerCall is how many allocations a call makes, without what is left of
-// a whole one: the runtime allocates now and then for itself.
-const allocsPerCall = "allocs/call"
-
-var _ = register(190, allocsGroup)
-
-// allocsGroup counts what making a reader, and using it again, allocates.
-func allocsGroup() []lab.Scenario {
-	reset := lab.Scenario{
-		Name:     "allocs/reset",
-		Title:    "allocations of Reset to a TCP connection",
-		Op:       "call",
-		Metric:   allocsPerCall,
-		Baseline: "bufio",
-		Ops:      10_000,
-		Fixed:    true,
-		Targets:  []lab.Target{{Variant: "reset", Metric: allocsPerCall, AtMost: 0}},
-		Variants: []lab.Variant{
-			{Name: "bufio", About: "bufio.Reader of 4 KiB: Reset", Open: onConn(func(conn net.Conn) (func(), func()) {
+var _ = register(190, func() []lab.Scenario {
+	return []lab.Scenario{
+		allocs("reset", "Reset to a TCP connection", 0,
+			onConn("bufio", "bufio.Reader of 4 KiB: Reset", func(conn net.Conn) (func(), func()) {
 				r := bufio.NewReader(conn)
 				return func() { r.Reset(conn) }, func() {}
-			})},
-			{Name: "reset", About: "our BufReader: Reset", Open: onConn(func(conn net.Conn) (func(), func()) {
+			}),
+			onConn("reset", "our BufReader: Reset", func(conn net.Conn) (func(), func()) {
 				r := sluice.NewBufReader(conn)
 				return func() { r.Reset(conn) }, r.Recycle
-			})},
-		},
-	}
-	made := lab.Scenario{
-		Name:     "allocs/new",
-		Title:    "allocations of a new reader of a TCP connection",
-		Op:       "call",
-		Metric:   allocsPerCall,
-		Baseline: "bufio",
-		Ops:      10_000,
-		Fixed:    true,
-		Targets:  []lab.Target{{Variant: "new", Metric: allocsPerCall, AtMost: 2}},
-		Variants: []lab.Variant{
-			{Name: "bufio", About: "bufio.NewReader, of 4 KiB", Open: onConn(func(conn net.Conn) (func(), func()) {
-				return func() { keptBufio = bufio.NewReader(conn) }, func() {
-					runtime.KeepAlive(keptBufio)
-					keptBufio = nil
-				}
-			})},
-			{Name: "new", About: "our NewBufReader, and Recycle", Open: onConn(func(conn net.Conn) (func(), func()) {
+			})),
+		allocs("new", "a new reader of a TCP connection", 2,
+			onConn("bufio", "bufio.NewReader, of 4 KiB", func(conn net.Conn) (func(), func()) {
+				return func() { keptBufio = bufio.NewReader(conn) }, func() { keptBufio = nil }
+			}),
+			onConn("new", "our NewBufReader, and Recycle", func(conn net.Conn) (func(), func()) {
 				return func() {
 					keptOurs = sluice.NewBufReader(conn)
 					keptOurs.Recycle()
 				}, func() { keptOurs = nil }
-			})},
-		},
+			})),
 	}
-	return []lab.Scenario{reset, made}
+})
+
+// allocs counts what a call allocates, of which the second variant has a bound.
+func allocs(name, call string, most float64, variants ...lab.Variant) lab.Scenario {
+	return lab.Scenario{
+		Name: "allocs/" + name, Title: "allocations of " + call, Op: "call", Metric: lab.AllocsPerOp, Baseline: "bufio", Ops: 10_000, Fixed: true,
+		Targets: []lab.Target{{Variant: variants[1].Name, Metric: lab.AllocsPerOp, AtMost: most}}, Variants: variants,
+	}
 }
 
 // What is made is kept, so that it does not end up on the stack.
@@ -71,44 +47,23 @@ var (
 	keptOurs  *sluice.BufReader
 )
 
-// onConn opens a variant that makes calls with a TCP connection on which
-// nothing comes.
-func onConn(open func(net.Conn) (call, end func())) func(lab.Env) (lab.Runner, error) {
-	return func(lab.Env) (lab.Runner, error) {
+// onConn makes a variant of calls with a TCP connection on which nothing comes.
+func onConn(name, about string, open func(net.Conn) (call, end func())) lab.Variant {
+	return lab.Variant{Name: name, About: about, Open: func(lab.Env) (lab.Runner, error) {
 		here, there, err := loopback()
 		if err != nil {
 			return nil, err
 		}
-		c := &calls{conns: []net.Conn{here, there}}
-		c.call, c.end = open(here)
-		return c, nil
-	}
-}
-
-// calls counts the allocations of a call.
-type calls struct {
-	conns     []net.Conn
-	call, end func()
-	memory    runtime.MemStats
-}
-
-func (c *calls) Run(ops int) (lab.Sample, error) {
-	c.call()
-	runtime.ReadMemStats(&c.memory)
-	before := c.memory.Mallocs
-	for range ops {
-		c.call()
-	}
-	runtime.ReadMemStats(&c.memory)
-	figures := map[string]float64{allocsPerCall: float64((c.memory.Mallocs - before) / uint64(ops))}
-	return lab.Sample{Check: uint64(ops), Figures: figures}, nil
-}
-
-func (c *calls) Close() error {
-	c.end()
-	var errs []error
-	for _, conn := range c.conns {
-		errs = append(errs, conn.Close())
-	}
-	return errors.Join(errs...)
+		call, end := open(here)
+		call() // the first one brings the memory
+		return runner{func(ops int) (lab.Sample, error) {
+			for range ops {
+				call()
+			}
+			return lab.Sample{Check: uint64(ops)}, nil
+		}, func() error {
+			end()
+			return errors.Join(here.Close(), there.Close())
+		}}, nil
+	}}
 }

@@ -127,12 +127,12 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 
 func TestAChildCommandRefusesBadArguments(t *testing.T) {
 	bad := map[string][][]string{
-		"tcp-writer":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5", "1"}, {"127.0.0.1:1", "frames,1,9,5", "1"}, {"127.0.0.1:1", "frames,1,1,999999999", "1"}, {"127.0.0.1:1", "frames,1,1,5", "0"}},
-		"tcp-reader":   {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}},
-		"echo-server":  {nil, {"nobody", "128", "1"}, {"aio", "x", "1"}, {"aio", "128", "0"}, {"aio", "1", "1"}},
-		"relay-floor":  {nil, {"rtmp"}, {"rtmp", "soon"}, {"hls", "0s"}, {"flv", "-1s"}},
-		"relay-load":   {{"rtmp"}},
-		"echo-client":  {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
+		"tcp-writer":  {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5", "1"}, {"127.0.0.1:1", "frames,1,9,5", "1"}, {"127.0.0.1:1", "frames,1,1,999999999", "1"}, {"127.0.0.1:1", "frames,1,1,5", "0"}},
+		"tcp-reader":  {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}},
+		"echo-server": {nil, {"nobody", "128", "1"}, {"aio", "x", "1"}, {"aio", "128", "0"}, {"aio", "1", "1"}},
+		"relay-floor": {nil, {"rtmp"}, {"rtmp", "soon"}, {"hls", "0s"}, {"flv", "-1s"}},
+		"relay-load":  {{"rtmp"}},
+		"echo-client": {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
 	}
 	children := Children()
 	if len(bad) != len(children) {

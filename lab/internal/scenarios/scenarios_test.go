@@ -195,7 +195,7 @@ func leavesNothing(t *testing.T, before holds) {
 	t.Errorf("left behind: %+v, before: %+v", now, before)
 }
 
-// TestPromisedAllocationsAreNone holds every promise of no allocation without
+// TestPromisedAllocationsAreNone holds every promise of allocations, mostly of none, without
 // collections, which empty pools.
 func TestPromisedAllocationsAreNone(t *testing.T) {
 	if underRace || invariant.Enabled {
@@ -219,7 +219,7 @@ func TestPromisedAllocationsAreNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			const ops = 20_000
-			if least, err := leastMallocs(r, ops); err != nil || least > ops/2000 {
+			if least, err := leastMallocs(r, ops); err != nil || least > ops*uint64(target.AtMost)+ops/2000 {
 				t.Errorf("%s/%s: %d allocations in %d operations, error %v", s.Name, v.Name, least, ops, err)
 			}
 			if err := r.Close(); err != nil {

@@ -19,7 +19,7 @@ import (
 // two processes differ for as long as they live, because goroutines write to the
 // same cache line in one and not in the other. No number of rounds can see
 // that, and it is a true difference. A ratio within a process cancels it.
-var placed = []string{"false-sharing"}
+var placed = []string{"machine/false-sharing"}
 
 // A replay plays recorded noise again, from places drawn at random.
 type replay struct {
