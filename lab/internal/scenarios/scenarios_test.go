@@ -72,6 +72,8 @@ func rounds(s lab.Scenario) []int {
 	switch {
 	case s.Fixed:
 		return []int{s.Ops}
+	case s.Ops == 1:
+		return []int{1, 3}
 	case s.Metric == lab.CPUPerOp || strings.HasPrefix(s.Name, "file-read"):
 		return []int{1, 37, 1 + s.Ops/20}
 	case underRace:
