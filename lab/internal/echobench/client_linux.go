@@ -281,43 +281,16 @@ func (c *Client) check(p *peer, chunk []byte) error {
 }
 
 func (c *Client) dial() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := rawio.Connect(c.server, c.patience, func(fd int) error { return socketBuffers(fd, len(c.out)) })
 	if err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	wait := unix.NsecToTimeval(c.patience.Nanoseconds())
-	err = errors.Join(
-		socketBuffers(fd, len(c.out)),
-		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
-		// Closed with a reset, no trace of the connection stays in the kernel
-		// for minutes.
-		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
-		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait),
-	)
-	if err == nil {
-		err = os.NewSyscallError("connect", connect(fd, c.server))
-	}
-	if err == nil {
-		err = os.NewSyscallError("epoll_ctl", rawio.Watch(c.ep, fd, len(c.peers)))
-	}
-	if err != nil {
-		unix.Close(fd)
 		return err
+	}
+	if err := rawio.Watch(c.ep, fd, len(c.peers)); err != nil {
+		unix.Close(fd)
+		return os.NewSyscallError("epoll_ctl", err)
 	}
 	c.peers = append(c.peers, peer{fd: fd})
 	return nil
-}
-
-// connect waits again after EINTR: with a timeout on the socket the kernel does not
-// restart the call.
-func connect(fd int, to unix.Sockaddr) error {
-	err := unix.Connect(fd, to)
-	for err == unix.EINTR {
-		if err = unix.Connect(fd, to); err == unix.EISCONN {
-			return nil
-		}
-	}
-	return err
 }
 
 // HangUp closes all connections, with a reset.

@@ -10,8 +10,8 @@ import (
 func serveFloor(l *net.TCPListener, size int, census *Census) error {
 	same := func(p []byte) []byte { return p }
 	f := rawio.Floor{
-		Buffer: 2 * buffer(size), Closed: census.Closed,
-		Open: func() func(p []byte) []byte {
+		Buffer: 2 * buffer(size), Closed: func(*rawio.Conn) { census.Closed() },
+		Open: func(*rawio.Conn) func(p []byte) []byte {
 			census.Opened()
 			return same
 		},

@@ -1,25 +1,18 @@
 package echobench
 
 import (
-	"bytes"
-	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
 // ownCPU is the user and system time of all threads of this process.
 func ownCPU() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0 // it fails on bad arguments only
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	t, _ := rawio.CPUTime(0) // of this process it does not fail
+	return t
 }
 
 // A meter measures what this process has used. It allocates nothing, so that its
@@ -42,20 +35,7 @@ func (m *meter) read() Usage {
 func resident() (int64, error) {
 	debug.FreeOSMemory()
 	debug.FreeOSMemory() // what finalizers and pools let go of in between
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	_, rest, found := bytes.Cut(status, []byte("VmRSS:"))
-	number, _, ended := bytes.Cut(rest, []byte(" kB"))
-	if !found || !ended {
-		return 0, fmt.Errorf("echo: no resident size in %.60q", status)
-	}
-	kib, err := strconv.ParseInt(string(bytes.TrimSpace(number)), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("echo: the resident size: %w", err)
-	}
-	return kib << 10, nil
+	return rawio.Resident(0)
 }
 
 // settled returns the bytes in live objects and in stacks after collections, which also

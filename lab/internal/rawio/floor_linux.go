@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,20 +20,30 @@ type Floor struct {
 	// Open is called for each connection and returns what answers it: a function
 	// that consumes p, borrowed, and returns the bytes to send back, borrowed until its
 	// next call; they may be p itself.
-	Open func() (answer func(p []byte) []byte)
+	Open func(*Conn) (answer func(p []byte) []byte)
 	// Closed is called when a connection has ended. It may be nil.
-	Closed func()
+	Closed func(*Conn)
+	// Tick, if it is set, is called every so often.
+	Tick  func()
+	Every time.Duration
 
 	ep, listener int
-	conns        []*floorConn // by descriptor
+	conns        []*Conn // by descriptor
+	ended        []*Conn // to be closed after the events at hand
 	buf          []byte
 }
 
-// A floorConn is a connection.
-type floorConn struct {
+// A Conn is a connection of a Floor, for the Floor's callbacks only.
+type Conn struct {
+	floor  *Floor
+	fd     int
 	answer func(p []byte) []byte
 	unsent []byte // its send buffer was full; nothing is read meanwhile
+	dead   bool
 }
+
+// mostUnsent is what is kept for a peer that does not read.
+const mostUnsent = 16 << 20
 
 // Serve serves the connections of a listener, borrowed, until something fails. The
 // connections that there are then stay open: it is for processes that end.
@@ -64,31 +75,48 @@ func (f *Floor) Serve(l *net.TCPListener) error {
 
 func (f *Floor) loop() error {
 	events := make([]unix.EpollEvent, 1024)
+	due := time.Now().Add(f.Every)
 	for {
-		n, err := unix.EpollWait(f.ep, events, -1)
-		if err == unix.EINTR {
-			continue
+		var n int
+		var err error
+		if f.Tick == nil {
+			n, err = unix.EpollWait(f.ep, events, -1) // no timer to set
+		} else if n, err = f.wait(events, due); !time.Now().Before(due) {
+			f.Tick()
+			for now := time.Now(); !due.After(now); {
+				due = due.Add(f.Every)
+			}
 		}
-		if err != nil {
+		if err != nil && err != unix.EINTR {
 			return os.NewSyscallError("epoll_wait", err)
 		}
-		for i := range events[:n] {
+		for i := range events[:max(n, 0)] {
 			fd := int(events[i].Fd)
 			if fd == f.listener {
 				if err := f.accept(); err != nil {
 					return err
 				}
-				continue
-			}
-			if !f.serve(fd, f.conns[fd], events[i].Events) {
-				unix.Close(fd) // and out of the epoll with it
-				f.conns[fd] = nil
-				if f.Closed != nil {
-					f.Closed()
-				}
+			} else if c := f.conns[fd]; !c.dead {
+				c.serve(events[i].Events)
 			}
 		}
+		for _, c := range f.ended {
+			unix.Close(c.fd) // and out of the epoll with it
+			f.conns[c.fd] = nil
+			if f.Closed != nil {
+				f.Closed(c)
+			}
+		}
+		f.ended = f.ended[:0]
 	}
+}
+
+func (f *Floor) wait(events []unix.EpollEvent, due time.Time) (int, error) {
+	n, errno := Wait(f.ep, events, time.Until(due))
+	if errno != 0 {
+		return 0, errno
+	}
+	return n, nil
 }
 
 func (f *Floor) accept() error {
@@ -103,51 +131,64 @@ func (f *Floor) accept() error {
 			return os.NewSyscallError("accept4", err)
 		}
 		if fd >= len(f.conns) {
-			f.conns = append(f.conns, make([]*floorConn, fd+1-len(f.conns))...)
+			f.conns = append(f.conns, make([]*Conn, fd+1-len(f.conns))...)
 		}
-		f.conns[fd] = &floorConn{answer: f.Open()}
+		c := &Conn{floor: f, fd: fd}
+		c.answer = f.Open(c)
+		f.conns[fd] = c
 		if err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), Watch(f.ep, fd, fd)); err != nil {
 			return fmt.Errorf("rawio: an accepted connection: %w", err)
 		}
 	}
 }
 
-// serve handles the events of a connection, and reports whether it stays open.
-func (f *Floor) serve(fd int, c *floorConn, events uint32) bool {
-	if rest := c.unsent; rest != nil {
+// serve handles the events of a connection.
+func (c *Conn) serve(events uint32) {
+	if rest := c.unsent; len(rest) > 0 {
 		c.unsent = nil
-		if !c.send(fd, rest) {
-			return false
+		c.Write(rest)
+	}
+	for len(c.unsent) == 0 && !c.dead {
+		n, errno := Recv(c.fd, c.floor.buf)
+		if errno == unix.EAGAIN {
+			return
+		}
+		if errno != 0 || n == 0 {
+			c.End()
+			return
+		}
+		c.Write(c.answer(c.floor.buf[:n]))
+		if n < len(c.floor.buf) && events&Over == 0 {
+			return
 		}
 	}
-	for c.unsent == nil {
-		n, errno := Recv(fd, f.buf)
-		switch {
-		case errno == unix.EAGAIN:
-			return true
-		case errno != 0 || n == 0:
-			return false
-		case !c.send(fd, c.answer(f.buf[:n])):
-			return false
-		case n < len(f.buf) && events&Over == 0:
-			return true
-		}
-	}
-	return true
 }
 
-// send keeps a copy of what the socket does not take.
-func (c *floorConn) send(fd int, p []byte) bool {
-	for len(p) > 0 {
-		n, errno := Send(fd, p)
+// Write sends p, borrowed. It keeps a copy of what the socket does not take, and ends
+// the connection when that is too much.
+func (c *Conn) Write(p []byte) {
+	for len(p) > 0 && len(c.unsent) == 0 && !c.dead {
+		n, errno := Send(c.fd, p)
 		if errno == unix.EAGAIN {
-			c.unsent = append([]byte(nil), p...)
-			return true
+			break
 		}
 		if errno != 0 {
-			return false
+			c.End()
 		}
-		p = p[n:]
+		p = p[max(n, 0):]
 	}
-	return true
+	if len(p) == 0 || c.dead {
+		return
+	}
+	if c.unsent = append(c.unsent, p...); len(c.unsent) > mostUnsent {
+		c.End()
+	}
+}
+
+// End closes the connection once the events at hand have been served.
+func (c *Conn) End() {
+	if !c.dead {
+		c.dead = true
+		c.floor.ended = append(c.floor.ended, c)
+	}
 }

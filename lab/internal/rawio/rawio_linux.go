@@ -1,6 +1,9 @@
 package rawio
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"time"
 	"unsafe"
 
@@ -70,4 +73,67 @@ func Wait(ep int, events []unix.EpollEvent, longest time.Duration) (int, unix.Er
 		return 0, 0
 	}
 	return int(n), errno
+}
+
+// Connect returns a socket that is connected to an address, which set may prepare
+// before. It is closed with a reset, so that no trace of it stays in the kernel for
+// minutes, and connecting takes no longer than longest.
+func Connect(to unix.Sockaddr, longest time.Duration, set func(fd int) error) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	wait := unix.NsecToTimeval(longest.Nanoseconds())
+	err = errors.Join(
+		set(fd),
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait),
+	)
+	if err == nil {
+		// With a timeout on the socket the kernel does not restart the call after EINTR.
+		for err = unix.Connect(fd, to); err == unix.EINTR; {
+			if err = unix.Connect(fd, to); err == unix.EISCONN {
+				err = nil
+			}
+		}
+		err = os.NewSyscallError("connect", err)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// CPUTime is the user and system time of all threads of a process, to the nanosecond:
+// /proc has it in hundredths of a second only. 0 is this process. The number of
+// the clock is what clock_getcpuclockid(3) makes of that of the process.
+func CPUTime(pid int) (time.Duration, error) {
+	clock := int32(unix.CLOCK_PROCESS_CPUTIME_ID)
+	if pid != 0 {
+		clock = int32(^pid<<3 | 2)
+	}
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0, fmt.Errorf("the processor time of process %d: %w", pid, os.NewSyscallError("clock_gettime", err))
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// Resident returns the bytes of a process that are in memory. 0 is this process.
+func Resident(pid int) (int64, error) {
+	name := "/proc/self/statm"
+	if pid != 0 {
+		name = fmt.Sprintf("/proc/%d/statm", pid)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0, err
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		return 0, fmt.Errorf("%s says %.40q: %w", name, text, err)
+	}
+	return pages * int64(os.Getpagesize()), nil
 }

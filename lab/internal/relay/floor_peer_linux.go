@@ -1,60 +1,14 @@
 package relay
 
-import (
-	"golang.org/x/sys/unix"
-
-	"github.com/sluice-go/sluice/lab/internal/rawio"
-)
+import "github.com/sluice-go/sluice/lab/internal/rawio"
 
 // A floorPeer is a connection to a floor.
 type floorPeer struct {
-	fd      int
+	*rawio.Conn
 	viewing bool
-	dead    bool
-	unsent  []byte
-	blocked bool // in the epoll until there is room
 	opening []byte
 	open    bool // the handshake is over
 	split   *rtmpSplit
-}
-
-// write sends p behind what is unsent; what the socket does not take waits.
-func (v *floorPeer) write(f *floor, p []byte) {
-	if v.dead {
-		return
-	}
-	out := p
-	if len(v.unsent) > 0 {
-		v.unsent = append(v.unsent, p...)
-		out = v.unsent
-	}
-	n := 0
-	if len(out) > 0 {
-		sent, errno := rawio.Send(v.fd, out)
-		switch {
-		case errno == 0:
-			n = sent
-		case errno != unix.EAGAIN:
-			v.dead = true
-			return
-		}
-	}
-	rest := out[n:]
-	if len(rest) > mostUnsent {
-		v.dead = true
-		return
-	}
-	if len(v.unsent) > 0 || len(rest) > 0 {
-		v.unsent = append(v.unsent[:0], rest...)
-	}
-	if blocked := len(v.unsent) > 0; blocked != v.blocked {
-		v.blocked = blocked
-		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(v.fd)}
-		if blocked {
-			event.Events |= unix.EPOLLOUT
-		}
-		v.dead = unix.EpollCtl(f.ep, unix.EPOLL_CTL_MOD, v.fd, &event) != nil
-	}
 }
 
 // take takes what a connection has brought: a request by HTTP, or RTMP.
@@ -74,7 +28,7 @@ func (v *floorPeer) take(f *floor, p []byte) error {
 			// S0, S1 and S2.
 			v.split = newRTMPSplit()
 			v.split.look = true
-			v.write(f, append(hello(), v.opening[1:1+handshakeLen]...))
+			v.Write(append(hello(), v.opening[1:1+handshakeLen]...))
 		}
 		if len(v.opening) < 1+2*handshakeLen {
 			return nil
@@ -94,7 +48,7 @@ func (v *floorPeer) request(f *floor) error {
 	if n < 4 || string(v.opening[n-4:]) != "\r\n\r\n" {
 		return nil
 	}
-	v.write(f, []byte("HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\nConnection: close\r\n\r\n"+flvStart))
+	v.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\nConnection: close\r\n\r\n" + flvStart))
 	v.admit(f)
 	return nil
 }
@@ -103,7 +57,7 @@ func (v *floorPeer) request(f *floor) error {
 // only to viewers that were there before.
 func (v *floorPeer) admit(f *floor) {
 	for _, h := range f.head {
-		v.write(f, h)
+		v.Write(h)
 	}
 	f.flush()
 	v.viewing = true
@@ -123,10 +77,10 @@ func (s floorSink) noted(kind uint8, payload []byte) error {
 	}
 	// The transaction is the number behind the name.
 	answer := func(name string, values ...any) {
-		s.peer.write(s.floor, appendCommand(nil, 0, outChunk, append([]any{name}, values...)...))
+		s.peer.Write(appendCommand(nil, 0, outChunk, append([]any{name}, values...)...))
 	}
 	status := func(code string) {
-		s.peer.write(s.floor, appendCommand(nil, streamID, outChunk, "onStatus", 0, nil, []pair{
+		s.peer.Write(appendCommand(nil, streamID, outChunk, "onStatus", 0, nil, []pair{
 			{"level", "status"}, {"code", code}, {"description", code},
 		}))
 	}
@@ -134,7 +88,7 @@ func (s floorSink) noted(kind uint8, payload []byte) error {
 	case "connect":
 		p := appendControl(nil, kindWindow, acknowledgeEvery)
 		p = appendMessage(p, kindBandwidth, 0, 0, []byte{0, 0x26, 0x25, 0xA0, 2}, outChunk)
-		s.peer.write(s.floor, appendControl(p, kindChunkSize, outChunk))
+		s.peer.Write(appendControl(p, kindChunkSize, outChunk))
 		answer("_result", 1, []pair{{"fmsVer", "FMS/3,0,1,123"}, {"capabilities", 31}}, []pair{
 			{"level", "status"}, {"code", "NetConnection.Connect.Success"}, {"description", "Connection succeeded."}, {"objectEncoding", 0},
 		})
@@ -143,7 +97,7 @@ func (s floorSink) noted(kind uint8, payload []byte) error {
 	case "publish":
 		status("NetStream.Publish.Start")
 	case "play":
-		s.peer.write(s.floor, appendEvent(nil, eventStreamBegin, streamID))
+		s.peer.Write(appendEvent(nil, eventStreamBegin, streamID))
 		status("NetStream.Play.Start")
 		s.peer.admit(s.floor)
 	}

@@ -280,3 +280,13 @@ func orNil(errno unix.Errno) error {
 	}
 	return errno
 }
+
+// watch adds a descriptor to an epoll for what comes in; its events carry tag.
+func watch(ep, fd, tag int) error {
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(tag)}))
+}
+
+// connected returns a connection.
+func connected(to unix.Sockaddr) (int, error) {
+	return rawio.Connect(to, patience, func(int) error { return nil })
+}

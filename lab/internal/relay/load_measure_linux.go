@@ -1,6 +1,10 @@
 package relay
 
-import "math"
+import (
+	"math"
+
+	"github.com/sluice-go/sluice/lab/internal/rawio"
+)
 
 // measure runs the window, and waits for the rest of its frames.
 func (l *load) measure() (r Result, err error) {
@@ -11,23 +15,25 @@ func (l *load) measure() (r Result, err error) {
 	for i := range l.viewers {
 		l.viewers[i].mark = l.viewers[i].bytes
 	}
-	cpu, err := processCPU(l.work.Server)
+	cpu, err := rawio.CPUTime(l.work.Server)
 	if err != nil {
 		return r, err
 	}
-	own, start := ownCPU(), l.now()
+	own, _ := rawio.CPUTime(0) // of this process it does not fail
+	start := l.now()
 	l.tally.from, l.tally.to = start, start+l.work.Window
 	l.pub.unpaced = l.work.Unpaced
 	if err := l.pass(start + l.work.Window); err != nil {
 		return r, err
 	}
-	r.Window, r.Busy = l.now()-start, float64(ownCPU()-own)/float64(l.now()-start)
-	after, err := processCPU(l.work.Server)
+	ownAfter, _ := rawio.CPUTime(0)
+	r.Window, r.Busy = l.now()-start, float64(ownAfter-own)/float64(l.now()-start)
+	after, err := rawio.CPUTime(l.work.Server)
 	if err != nil {
 		return r, err
 	}
 	r.CPU, r.Published, r.Delivered = after-cpu, l.show.n-sent, l.tally.delivered-since
-	if r.Resident, err = resident(l.work.Server); err != nil {
+	if r.Resident, err = rawio.Resident(l.work.Server); err != nil {
 		return r, err
 	}
 	l.addBytes(&r)

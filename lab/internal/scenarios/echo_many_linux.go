@@ -11,8 +11,6 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/sluice-go/sluice/aio"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -102,11 +100,14 @@ func newMany(env lab.Env, end func() error, write func(conns []net.Conn, frame [
 		for range ops {
 			number++
 			binary.LittleEndian.PutUint64(frame, number)
-			before, began := processTime(), time.Now()
+			before, _ := rawio.CPUTime(0) // of this process it does not fail
+			began := time.Now()
 			if err := write(near, frame); err != nil {
 				return lab.Sample{}, err
 			}
-			wall, cpu = wall+time.Since(began), cpu+processTime()-before
+			wall += time.Since(began)
+			after, _ := rawio.CPUTime(0)
+			cpu += after - before
 			for i, c := range far {
 				if err := c.SetReadDeadline(time.Now().Add(childStart)); err != nil {
 					return lab.Sample{}, err
@@ -125,11 +126,4 @@ func newMany(env lab.Env, end func() error, write func(conns []net.Conn, frame [
 		}}, nil
 	}
 	return r, nil
-}
-
-// processTime is the user and system time of this process.
-func processTime() time.Duration {
-	var t unix.Timespec
-	unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) // fails on bad arguments only
-	return time.Duration(t.Nano())
 }

@@ -33,7 +33,7 @@ var (
 // time, for each byte of a frame that a keeper still had.
 const pinnedRatio = "pinned-ratio"
 
-var _ = register(50, fanoutGroup)
+var _ = register(11, fanoutGroup)
 
 // fanoutGroup hands each frame to three keepers, and to many.
 func fanoutGroup() []lab.Scenario {

@@ -21,7 +21,7 @@ var (
 
 // register adds the scenarios of a file to those of bench, as a package variable of
 // that file: var _ = register(30, somethingGroup). The lower its rank, the earlier it is
-// run and shown.
+// run and shown: below 20 stands what the README has figures of.
 func register(rank int, scenarios func() []lab.Scenario) bool {
 	groups = append(groups, group{rank, scenarios})
 	return true
