@@ -28,12 +28,8 @@ func neighboursGroup() []lab.Scenario {
 		Ops:      500_000,
 		Targets:  []lab.Target{{Variant: "readbuf", AtMost: 30}},
 		Variants: []lab.Variant{
-			{Name: "pool-refcount", About: "two buffers of a sync.Pool, each with a count of its own", Open: func(env lab.Env) (lab.Runner, error) {
-				return newCountedPair()
-			}},
-			{Name: "readbuf", About: "our BufReader: two ReadBufs of one block, Retain and Release", Open: func(env lab.Env) (lab.Runner, error) {
-				return newBufPair(env)
-			}},
+			{Name: "pool-refcount", About: "two buffers of a sync.Pool, each with a count of its own", Open: newCountedPair},
+			{Name: "readbuf", About: "our BufReader: two ReadBufs of one block, Retain and Release", Open: newBufPair},
 		},
 	}}
 }
@@ -60,7 +56,6 @@ type holders struct {
 		took []float64 // ns for a pair, while the other went on as well
 	}
 	hold func(i, n int) uint64
-	end  func()
 }
 
 // newHolders has hold take and let go a reference to the frame of a goroutine,
@@ -72,7 +67,7 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 		end()
 		return nil, err
 	}
-	h := &holders{hold: hold, end: end}
+	h := &holders{hold: hold}
 	h.crew = newCrew(len(h.parts), func(i, n int) error {
 		err := echobench.OnProcessor(cpus[i], func() error {
 			h.parts[i].sum = h.work(i, n)
@@ -83,7 +78,11 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 		}
 		return err
 	})
-	return h, nil
+	return runner{h.run, func() error {
+		h.crew.stop()
+		end()
+		return nil
+	}}, nil
 }
 
 // work does n pairs in parts, and notes what a pair took in each part during
@@ -122,7 +121,7 @@ func (h *holders) meet() {
 	}
 }
 
-func (h *holders) Run(ops int) (lab.Sample, error) {
+func (h *holders) run(ops int) (lab.Sample, error) {
 	for i := range h.parts {
 		h.parts[i].took = slices.Grow(h.parts[i].took[:0], ops/pairsAtOnce)
 	}
@@ -143,16 +142,10 @@ func (h *holders) Run(ops int) (lab.Sample, error) {
 	return lab.Sample{Bytes: int64(n), Check: n, Figures: figures}, err
 }
 
-func (h *holders) Close() error {
-	h.crew.stop()
-	h.end()
-	return nil
-}
-
 // neighbourSize is the payload of each of the frames in bytes.
 const neighbourSize = 512
 
-func newCountedPair() (lab.Runner, error) {
+func newCountedPair(lab.Env) (lab.Runner, error) {
 	// What comes out of a pool may lie side by side as well. It need not, and so
 	// the baseline does not.
 	var frames [2]struct {

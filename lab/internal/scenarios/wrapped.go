@@ -46,22 +46,37 @@ func (c *countedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// requests asks for a unit of the stream, and reads it, before the next one.
-type requests struct {
-	*walker
-	conn *countedConn
-	peer net.Conn
-	gone chan error // what ended the peer
-}
-
+// newRequests asks for a unit of the stream, and reads it, before the next one.
 func newRequests(w way, s *stream) (lab.Runner, error) {
 	here, there, err := loopback()
 	if err != nil {
 		return nil, err
 	}
-	r := &requests{conn: &countedConn{Conn: here}, peer: there, gone: make(chan error, 1)}
-	r.walker = newWalker(w, r.conn, place{s: s})
-	go func() { r.gone <- serveUnits(there, s) }()
+	conn, gone := &countedConn{Conn: here}, make(chan error, 1)
+	reader := newWalker(w, conn, place{s: s})
+	reader.done = func() error { return errors.Join(conn.Close(), <-gone, there.Close()) }
+	go func() { gone <- serveUnits(there, s) }()
+	r := runner{func(ops int) (lab.Sample, error) {
+		var sum uint64
+		before := conn.reads
+		// A reader that wants more than was sent would wait for ever.
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			return lab.Sample{}, err
+		}
+		for range ops {
+			if _, err := conn.Write([]byte{0}); err != nil {
+				return lab.Sample{}, err
+			}
+			m, err := reader.walk(1)
+			if err != nil {
+				return lab.Sample{}, fmt.Errorf("scenarios: reading a message: %w", err)
+			}
+			sum += m
+		}
+		out, err := reader.account(ops, sum)
+		out.Figures = map[string]float64{readsPerMessage: float64(conn.reads-before) / float64(ops)}
+		return out, err
+	}, reader.Close}
 	// Some readers ask for much when they begin.
 	if _, err := r.Run(100); err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -80,34 +95,4 @@ func serveUnits(conn net.Conn, s *stream) error {
 			return unlessHungUp(err)
 		}
 	}
-}
-
-func (r *requests) Run(ops int) (lab.Sample, error) {
-	var ask [1]byte
-	var sum uint64
-	before := r.conn.reads
-	// A reader that wants more than was sent would wait for ever.
-	if err := r.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		return lab.Sample{}, err
-	}
-	for range ops {
-		if _, err := r.conn.Write(ask[:]); err != nil {
-			return lab.Sample{}, err
-		}
-		m, err := r.walk(1)
-		if err != nil {
-			return lab.Sample{}, fmt.Errorf("scenarios: reading a message: %w", err)
-		}
-		sum += m
-	}
-	out, err := r.account(ops, sum)
-	out.Figures = map[string]float64{readsPerMessage: float64(r.conn.reads-before) / float64(ops)}
-	return out, err
-}
-
-func (r *requests) Close() error {
-	if r.end != nil {
-		r.end()
-	}
-	return errors.Join(r.conn.Close(), <-r.gone, r.peer.Close())
 }
