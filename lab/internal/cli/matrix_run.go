@@ -108,16 +108,14 @@ func (f *matrixFlags) file(grid string) (*matrix.File, error) {
 }
 
 func loadMatrix(name string) (*matrix.File, error) {
-	file, err := os.Open(name)
+	r, err := report.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	loaded, err := matrix.Load(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if r.Matrix == nil {
+		return nil, fmt.Errorf("%s: a result of %s, not of matrix", name, r.Kind)
 	}
-	return loaded, nil
+	return r.Matrix, nil
 }
 
 // placeFor checks that the results can be written, and that they do not

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/matrix"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 // tinyGrid takes some tenths of a second.
@@ -59,7 +60,7 @@ func TestMatrixInJSONOnly(t *testing.T) {
 	if !orBusy(p, exit) {
 		t.Fatalf("exit code %d: %s", exit, p.stderr.String())
 	}
-	if f, err := matrix.Load(bytes.NewReader(p.stdout.Bytes())); err != nil || f.Missing() != 0 {
+	if r, err := report.Read(bytes.NewReader(p.stdout.Bytes()), "x"); err != nil || r.Matrix == nil || r.Matrix.Missing() != 0 {
 		t.Errorf("%v: %s", err, p.stdout.String())
 	}
 	if !strings.Contains(p.stderr.String(), "knee of bufreader") || len(files(t, p.dir)) != 0 {
@@ -149,12 +150,12 @@ func TestMatrixOnAServerThatRunsAlready(t *testing.T) {
 
 func TestMatrixRefusesWhatIsNoMatrix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	for _, text := range []string{"", "{}", `{"kind":"load"}`} {
+	for _, text := range []string{"", "{}", `{"kind":"load","schema":1}`, `{"schema":1}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		p, exit := run(t, "matrix", "buffer", "--resume", path)
-		if exit != ExitUsage || !strings.Contains(p.stderr.String(), "not a matrix of this version") || strings.Count(p.stderr.String(), "\n") != 1 {
+		if exit != ExitUsage || !strings.Contains(p.stderr.String(), "not ") || strings.Count(p.stderr.String(), "\n") != 1 {
 			t.Errorf("%q: exit code %d: %s", text, exit, p.stderr.String())
 		}
 	}

@@ -3,6 +3,7 @@ package matrix
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -142,11 +143,13 @@ func small(t *testing.T, name string) *File {
 // reload is what a later call would find.
 func reload(t *testing.T, saved []byte) *File {
 	t.Helper()
-	f, err := Load(bytes.NewReader(saved))
-	if err != nil {
+	var f File
+	err := json.Unmarshal(saved, &f)
+	if err = errors.Join(err, f.Check()); err != nil {
 		t.Fatalf("%v in %s", err, saved)
 	}
-	return f
+	f.Derive()
+	return &f
 }
 
 var errBroken = errors.New("the wire broke")

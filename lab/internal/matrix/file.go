@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 )
-
-// ErrFile is what Load returns, wrapped, for what is no File of this version
-// or contradicts itself.
-var ErrFile = errors.New("not a matrix of this version")
 
 // Bounds of a File.
 const (
@@ -50,29 +45,8 @@ func (f *File) Write(w io.Writer) error {
 	return encoder.Encode(f)
 }
 
-// Load reads what Write wrote, up to 64 MiB. Noise and knees are derived anew.
-// Errors wrap ErrFile.
-func Load(r io.Reader) (*File, error) {
-	limited := &io.LimitedReader{R: r, N: maxFile + 1}
-	decoder := json.NewDecoder(limited)
-	var f File
-	if err := decoder.Decode(&f); err != nil {
-		if limited.N == 0 {
-			return nil, fmt.Errorf("matrix: %w: over %d MiB", ErrFile, maxFile>>20)
-		}
-		return nil, fmt.Errorf("matrix: %w: %w", ErrFile, err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("matrix: %w: something stands behind it", ErrFile)
-	}
-	if err := f.Check(); err != nil {
-		return nil, fmt.Errorf("matrix: %w: %w", ErrFile, err)
-	}
-	f.Derive()
-	return &f, nil
-}
-
-// Check finds what everything else relies on.
+// Check finds what everything else relies on, in a file that was read: that no number is
+// negative is for its reader to check.
 func (f *File) Check() error {
 	switch {
 	case f.Kind != Kind:
@@ -87,8 +61,6 @@ func (f *File) Check() error {
 		return fmt.Errorf("%d rounds", f.Repeats)
 	case f.CellTime < leastCell || f.CellTime > longestCell:
 		return fmt.Errorf("cells of %v", f.CellTime)
-	case !(f.Seconds >= 0):
-		return fmt.Errorf("it took %v seconds", f.Seconds)
 	}
 	if err := distinct("layer", f.Layers, func(s string) string { return s }); err != nil {
 		return err
@@ -148,12 +120,10 @@ func (f *File) checkRuns(runs []Run) error {
 			return errors.New("a valid run is behind")
 		}
 		rounds[r.Round] = true
-		for name, v := range r.Figures {
+		for name := range r.Figures {
 			switch {
 			case !known[name]:
 				return fmt.Errorf("a run has %q, which is no figure of the grid", name)
-			case !(v >= 0) || math.IsInf(v, 0):
-				return fmt.Errorf("%s is %v", name, v)
 			case !r.Valid && name != Throughput && name != IOPS:
 				return fmt.Errorf("an invalid run has %s", name)
 			}
@@ -165,11 +135,6 @@ func (f *File) checkRuns(runs []Run) error {
 func (a *Axis) check() error {
 	if len(a.Values) < 1 || len(a.Values) > maxValues || len(a.Labels) != len(a.Values) {
 		return fmt.Errorf("axis %q has %d values and %d labels", a.Name, len(a.Values), len(a.Labels))
-	}
-	for _, v := range a.Values {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("axis %q has %v", a.Name, v)
-		}
 	}
 	return distinct("value of axis "+a.Name, a.Values, func(v float64) float64 { return v })
 }

@@ -110,7 +110,13 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 		into, want, check = result.Load, load.Schema, func() error { return checkLoad(result.Load) }
 	case KindMatrix:
 		result.Matrix = new(matrix.File)
-		into, want, check = result.Matrix, matrix.Schema, func() error { return result.Matrix.Check() }
+		into, want, check = result.Matrix, matrix.Schema, func() error {
+			err := result.Matrix.Check()
+			if err == nil {
+				result.Matrix.Derive()
+			}
+			return err
+		}
 	case KindDiagnosis:
 		result.Diagnosis = new(diagnose.Diagnosis)
 		into, want, check = result.Diagnosis, diagnose.Schema, func() error { return nil }
