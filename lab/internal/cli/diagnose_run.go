@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -19,6 +18,9 @@ import (
 
 func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 	if f.list {
+		if len(args) > 0 {
+			return errors.New("diagnose: --list goes alone")
+		}
 		return a.listTargets()
 	}
 	self, err := os.Executable()
@@ -34,23 +36,18 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 	if err != nil {
 		return fmt.Errorf("diagnose: %w", plainly(err))
 	}
-	if f.json != "" && f.json != "-" {
-		if err := writable(f.json); err != nil {
-			return fmt.Errorf("diagnose: --json: %w", err)
-		}
+	if err := writable(f.json); err != nil {
+		return fmt.Errorf("diagnose: --json: %w", err)
 	}
-	people := a.Stdout
-	if f.json == "-" {
-		people = a.Stderr
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	people := a.people(f.json)
+	ctx, stop := interruptible()
 	defer stop()
 
 	d := &diagnose.Diagnosis{
 		Kind: diagnose.Kind, Schema: diagnose.Schema, Version: buildVersion(),
 		Command: append([]string{"lab"}, a.args...), Machine: machine.This(), Started: time.Now(),
 	}
-	d.Evidence, err = collect(ctx, target, &f, newLoadProgress(a.Stderr))
+	d.Evidence, err = collect(ctx, target, &f, newProgress(a.Stderr))
 	if !useful(&d.Evidence) {
 		if ctx.Err() != nil {
 			return &exitError{ExitUnusable, errors.New("diagnose: interrupted before any tool had seen something")}
@@ -63,7 +60,7 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 	if interrupted {
 		fmt.Fprintln(people, "interrupted: not all tools were used")
 	}
-	saveErr := a.saveDiagnosis(f.json, d)
+	saveErr := a.putJSON(f.json, d)
 	if saveErr == nil {
 		fmt.Fprintln(people, flameLine(f.json))
 	}
@@ -91,7 +88,7 @@ func (e plainError) Unwrap() error { return e.error }
 func plainly(err error) error { return plainError{err} }
 
 // collect takes the evidence of the target.
-func collect(ctx context.Context, t evidence.Target, f *diagnoseFlags, progress *loadProgress) (evidence.Evidence, error) {
+func collect(ctx context.Context, t evidence.Target, f *diagnoseFlags, progress *progress) (evidence.Evidence, error) {
 	used, all := 0, len(f.tools)
 	if all == 0 {
 		all = len(evidence.Tools())
@@ -122,26 +119,6 @@ func flameLine(path string) string {
 		path = "FILE"
 	}
 	return fmt.Sprintf("flame graphs: lab report %s -o report.html", path)
-}
-
-// saveDiagnosis writes the diagnosis to a file, complete or not at all, or to
-// standard output.
-func (a App) saveDiagnosis(path string, d *diagnose.Diagnosis) error {
-	switch path {
-	case "":
-		return nil
-	case "-":
-		return d.Save(a.Stdout)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("diagnose: --json: %w", err)
-	}
-	if err := errors.Join(d.Save(file), file.Close()); err != nil {
-		os.Remove(path)
-		return fmt.Errorf("diagnose: --json: %w", err)
-	}
-	return nil
 }
 
 // listTargets prints the faulty programs, and the scenarios with their variants, in two columns.

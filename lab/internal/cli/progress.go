@@ -26,11 +26,6 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, live: terminal(w), began: time.Now()}
 }
 
-// A loadProgress is what diagnose calls a progress.
-type loadProgress = progress
-
-func newLoadProgress(w io.Writer) *progress { return newProgress(w) }
-
 func (p *progress) show(text string) {
 	if !p.live {
 		fmt.Fprintln(p.w, text)
