@@ -22,6 +22,7 @@ type server struct {
 	RTMPS string `json:"rtmps"`
 	HTTP  string `json:"http"`
 	HTTPS string `json:"https"`
+	PProf string `json:"pprof"`
 	PID   int    `json:"pid"`
 }
 

@@ -41,24 +41,29 @@ type peer struct {
 
 // talk talks to one connection, transferred, until its session has ended. The
 // handshake and the first request must be complete by deadline. ctx is done when
-// the server shuts down. place is released at the first request.
-func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) {
+// the server shuts down. place is released at the first request. What is returned
+// for a viewer goes on with the session.
+func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (viewer func()) {
 	x := newPeer(s.Host, conn, address, protocol)
-	defer x.close()
+	defer func() {
+		if viewer == nil {
+			x.close()
+		}
+	}()
 	req, err := x.beginElsewhere(ctx, place, deadline)
 	place.Leave()
 	for err == nil {
 		if req.Kind == rtmp.Play {
-			x.play(ctx, req)
-			return
+			return x.play(ctx, req)
 		}
 		if !x.publish(ctx, req) {
-			return
+			return nil
 		}
 		// Some encoders publish again on the same connection.
 		req, err = x.request(ctx, time.Now().Add(s.Times.Header))
 	}
 	s.Log.Debug("no request", "protocol", protocol, "address", address, "error", err)
+	return nil
 }
 
 func newPeer(s *session.Host, conn net.Conn, address, protocol string) *peer {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice"
@@ -30,26 +31,47 @@ var (
 	errFloods = errors.New("the viewer sends more than a viewer has to say")
 )
 
-// play sends a stream to the peer until either ends. This goroutine reads from
-// the beginning, so that it notices a peer that leaves while it waits for its
-// stream; another goroutine does the waiting.
-func (x *peer) play(ctx context.Context, req *rtmp.Request) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// play begins to admit a viewer, on a goroutine of its own, and returns what reads
+// from the peer meanwhile and until either ends, so that it is noticed when the
+// peer leaves while it waits for its stream. There may be many thousands of
+// viewers: what they hold is their peer and a small stack.
+func (x *peer) play(ctx context.Context, req *rtmp.Request) (attend func()) {
 	if x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate)) != nil {
-		return
+		return nil
 	}
-	admitted := make(chan struct{})
+	a := &admission{over: make(chan struct{})}
+	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
-		defer close(admitted)
+		defer close(a.over)
+		defer a.stop()
 		x.admitViewer(ctx, req)
 	}()
-	err := x.attend()
-	cancel()
-	<-admitted
-	if v := x.out.watching(); v != nil {
-		v.Close(err)
-		<-v.Done()
+	return func() {
+		defer x.close()
+		err := x.attend()
+		a.stop()
+		<-a.over
+		if v := x.out.watching(); v != nil {
+			v.Close(err)
+			<-v.Done()
+		}
+	}
+}
+
+// admission is one that goes on.
+type admission struct {
+	over chan struct{} // closed at its end
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // nil when it has been called, so that the context is let go
+}
+
+func (a *admission) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cancel != nil {
+		a.cancel()
+		a.cancel = nil
 	}
 }
 

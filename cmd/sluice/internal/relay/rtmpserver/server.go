@@ -44,23 +44,22 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 			continue
 		}
 		pause = 0
-		s.Group.Run(conn, func(conn net.Conn) {
+		s.Group.RunOn(conn, func(conn net.Conn) (next func()) {
 			conn, from, err := listen.Unwrap(conn)
 			if err != nil {
 				s.Log.Debug("no PROXY protocol header", "listener", setting, "address", from.String(), "error", err)
-				return
+				return nil
 			}
 			address, _ := netip.ParseAddrPort(from.String())
 			place, err := s.Arrivals.Enter(s.Ctx, address.Addr(), func(error) { conn.Close() })
 			if err != nil {
 				s.Log.Debug("connection turned away", "listener", setting, "address", from.String(), "error", err)
-				return
+				return nil
 			}
 			defer place.Leave()
 			deadline := time.Now().Add(s.Times.Header)
 			if secure == nil {
-				s.talk(s.Ctx, place, conn, from.String(), session.RTMP, deadline)
-				return
+				return s.talk(s.Ctx, place, conn, from.String(), session.RTMP, deadline)
 			}
 			encrypted := tls.Server(conn, secure)
 			ctx, cancel := context.WithDeadline(s.Ctx, deadline)
@@ -68,10 +67,10 @@ func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error
 			cancel()
 			if err != nil {
 				s.Log.Debug("TLS handshake failed", "listener", setting, "address", from.String(), "error", err)
-				return
+				return nil
 			}
 			place.Progress()
-			s.talk(s.Ctx, place, encrypted, from.String(), session.RTMPS, deadline)
+			return s.talk(s.Ctx, place, encrypted, from.String(), session.RTMPS, deadline)
 		})
 	}
 }

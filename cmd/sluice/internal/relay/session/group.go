@@ -25,11 +25,37 @@ func (s *Group) Run(conn net.Conn, f func(net.Conn)) {
 		conn.Close()
 		return
 	}
-	go func() {
-		defer s.End(conn)
-		defer conn.Close()
+	go s.run(conn, func(conn net.Conn) func() {
 		f(conn)
+		return nil
+	})
+}
+
+// RunOn is like Run, but when f returns a function, the connection stays, and that
+// function is called on another goroutine, whose stack is as small as at its
+// beginning: a stack that f has grown would stay large.
+func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func())) {
+	if !s.Begin(conn) {
+		conn.Close()
+		return
+	}
+	go s.run(conn, f)
+}
+
+func (s *Group) run(conn net.Conn, f func(net.Conn) (next func())) {
+	var next func()
+	defer func() {
+		if next == nil {
+			conn.Close()
+			s.End(conn)
+			return
+		}
+		go s.run(conn, func(net.Conn) func() {
+			next()
+			return nil
+		})
 	}()
+	next = f(conn)
 }
 
 // Begin adds a connection that the caller's goroutine serves. The caller must

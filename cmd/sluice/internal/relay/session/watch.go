@@ -30,8 +30,8 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 
 // TryWatch is like Watch, but on failure conn stays the caller's.
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
-	c := h.Begin(RoleViewer, info)
-	h.Group.hold() // until the viewer's end is logged
+	c, done := h.Begin(RoleViewer, info), how.Done // OnClose must not keep how, with its bytes
+	h.Group.hold()                                 // until the viewer's end is logged
 	adapt := false
 	if o.Merge < 0 {
 		o.Merge, adapt = h.Config().Merge, h.Config().MergeAdapt
@@ -57,7 +57,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 				err = ErrPeerGone // not "write: broken pipe"
 			}
 			c.End(err)
-			how.Done()
+			done()
 		},
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 			err = fmt.Errorf("%w: %s has just ended", ErrNotFound, info.Stream)
 		}
 		c.End(err)
-		how.Done()
+		done()
 		return nil, err
 	}
 	c.Attach(viewerStats(v), v.Close)

@@ -118,6 +118,11 @@ func (w *Server) Close() { w.http.Close() }
 // ServeHTTP routes a request to its handler.
 func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
+	if len(r.TransferEncoding) > 0 {
+		// It may have had a length too, by which a proxy in front may see another
+		// end of it: what follows is not served (RFC 9112, section 6.3).
+		rw.Header().Set("Connection", "close")
+	}
 	client, err := w.proxies.Client(r.RemoteAddr, r.Header)
 	if err != nil {
 		w.Log.Warn("a request with two clients", "address", r.RemoteAddr, "error", err)
