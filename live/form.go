@@ -22,7 +22,8 @@ const (
 	// the Hub is closed the Trailer is left out: to the client that is a lost connection,
 	// after which it may come back, and not the end of the stream.
 	FormChunked
-	// FormRaw is the payloads and nothing else, of a stream with Raw set.
+	// FormRaw is the payloads and nothing else, of a stream with Raw or Packets
+	// set.
 	FormRaw
 )
 

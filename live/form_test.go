@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"net/http/httputil"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -198,5 +200,37 @@ func TestRawMessages(t *testing.T) {
 	b, err := io.ReadAll(c)
 	if err != nil || string(b) != "one\ntwo\nthree\nend\n" {
 		t.Fatalf("%q, %v", b, err)
+	}
+}
+
+func TestPacketsBeginAtAKeyFrame(t *testing.T) {
+	h := NewHub(HubOptions{Stream: StreamOptions{Packets: true}})
+	defer h.Close()
+	p := mustPublish(t, h, "live/s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	packet := func(typ flv.TagType, key bool, text string) {
+		if err := p.Publish(Frame{Type: typ, Key: key, Payload: mem.Wrap([]byte(text), nil)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packet(flv.TagAudio, false, "a0 ")
+	packet(flv.TagVideo, true, "k0 ")
+	packet(flv.TagVideo, false, "v1 ")
+	packet(flv.TagVideo, true, "k2 ")
+	packet(flv.TagAudio, false, "a2 ")
+	s, c := pair(t)
+	add(t, w, s, p.Stream(), ViewerOptions{Form: FormRaw, Trailer: []byte("bye")})
+	next, late := pair(t)
+	add(t, w, next, p.Stream(), ViewerOptions{Form: FormRaw, NoGOP: true, Trailer: []byte("bye")})
+	packet(flv.TagVideo, false, "v3 ")
+	packet(flv.TagVideo, true, "k4 ")
+	p.Close()
+	for _, one := range []struct {
+		conn net.Conn
+		want string
+	}{{c, "k2 a2 v3 k4 bye"}, {late, "k4 bye"}} {
+		if b, err := io.ReadAll(one.conn); err != nil || string(b) != one.want {
+			t.Errorf("%q, %v; want %q", b, err, one.want)
+		}
 	}
 }

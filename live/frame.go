@@ -11,6 +11,7 @@ type Frame struct {
 	Type    flv.TagType
 	Time    uint32  // milliseconds, of the publisher's clock
 	Payload mem.Buf // retained by the holder of the frame
+	Key     bool    // with StreamOptions.Packets only: a decoder can start here
 }
 
 // kind is what a stream has to know about a frame.

@@ -36,14 +36,22 @@ type StreamOptions struct {
 	// Raw makes the stream one of messages, not of media: payloads are kept
 	// bare, every one is a place to start at, and FormRaw is the only form.
 	Raw bool
+	// Packets makes the stream one of media in another protocol's packets: payloads
+	// are kept bare, and FormRaw is the only form, as with Raw. But each frame's
+	// Type and Key count, so that viewers begin at a key frame, and late ones are
+	// moved on, as in a stream of FLV. Without Raw.
+	Packets bool
 	// Allocator gives the ring's memory; nil is mem.Default().
 	Allocator *mem.Allocator
 }
 
+// bare reports whether payloads are kept without any wire form around them.
+func (o *StreamOptions) bare() bool { return o.Raw || o.Packets }
+
 const maxMessage = 1<<24 - 1 // what FLV and RTMP have three bytes for
 
 func (o StreamOptions) withDefaults() StreamOptions {
-	if o.GOPBytes < 0 || o.GOPFrames < 0 || o.GOPTime < 0 || o.Backlog < 0 || o.Grace < 0 || o.Ahead < 0 || o.MaxFrame < 0 || o.MaxFrame > maxMessage {
+	if o.GOPBytes < 0 || o.GOPFrames < 0 || o.GOPTime < 0 || o.Backlog < 0 || o.Grace < 0 || o.Ahead < 0 || o.MaxFrame < 0 || o.MaxFrame > maxMessage || o.Raw && o.Packets {
 		panic(fmt.Sprintf("live: StreamOptions out of range: %+v", o))
 	}
 	o.GOPBytes = cmp.Or(o.GOPBytes, 16<<20)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
-	"github.com/sluice-go/sluice/mem"
 )
 
 // publisher adds a new publisher, which becomes the current one.
@@ -46,18 +45,19 @@ func (s *Stream) Publisher() *Publisher {
 // when the stream is no longer the publisher's, and ErrFrame for a frame that no
 // form can carry. It has one caller at a time.
 func (p *Publisher) Publish(f Frame) error {
-	err := p.s.publish(p, f.Type, f.Time, f.Payload)
+	err := p.s.publish(p, f)
 	f.Payload.Release()
 	return err
 }
 
-// publish appends a frame of p's. payload is borrowed until it returns.
-func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload mem.Buf) error {
-	if payload.Len() > s.options.MaxFrame {
-		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, payload.Len(), s.options.MaxFrame)
+// publish appends a frame of p's, which is borrowed until it returns.
+func (s *Stream) publish(p *Publisher, f Frame) error {
+	n := f.Payload.Len()
+	if n > s.options.MaxFrame {
+		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, n, s.options.MaxFrame)
 	}
-	if !s.options.Raw && typ != flv.TagAudio && typ != flv.TagVideo && typ != flv.TagScript {
-		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, typ)
+	if !s.options.Raw && f.Type != flv.TagAudio && f.Type != flv.TagVideo && f.Type != flv.TagScript {
+		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, f.Type)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,17 +65,20 @@ func (s *Stream) publish(p *Publisher, typ flv.TagType, at uint32, payload mem.B
 		return p.err
 	}
 	k, t := kind(0), track(0)
-	if !s.options.Raw {
-		k, t = s.ring.classify(typ, payload.Bytes())
+	switch {
+	case s.options.Packets:
+		k = s.ring.classifyPacket(f.Type, f.Key)
+	case !s.options.Raw:
+		k, t = s.ring.classify(f.Type, f.Payload.Bytes())
 	}
-	if s.watch(s.tooFast(at, k)) && !s.slow(p, at) {
+	if s.watch(s.tooFast(f.Time, k)) && !s.slow(p, f.Time) {
 		return p.err
 	}
 	now := s.clock()
-	out := s.times.place(at, k)
-	s.ring.push(typ, k, t, out, now, payload)
+	out := s.times.place(f.Time, k)
+	s.ring.push(f.Type, k, t, out, now, f.Payload)
 	s.trim(now)
-	s.received.count(k, out, payload.Len())
+	s.received.count(k, out, n)
 	s.wakeAll(false)
 	return nil
 }

@@ -29,8 +29,8 @@ type Reader struct {
 // NewReader returns a reader of s, to be closed. It returns ErrClosed when s is
 // over.
 func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
-	if s.options.Raw {
-		panic("live: NewReader of a stream with Raw set")
+	if s.options.bare() {
+		panic("live: NewReader of a stream with Raw or Packets set")
 	}
 	r := &Reader{s: s, bytes: o.Bytes}
 	if r.bytes <= 0 {

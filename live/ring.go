@@ -34,8 +34,8 @@ type ring struct {
 	key         uint64 // the newest key frame's number, if it is in the ring
 	hasKey      bool
 	set         *headers
-	raw         bool
-	keepFrom    int // bytes from which on a frame stays in the memory that it came in
+	bare, raw   bool // payloads only; every one is a place to start at
+	keepFrom    int  // bytes from which on a frame stays in the memory that it came in
 
 	hasVideo  bool  // there was video, at any time
 	hasMedia  bool  // there was a frame, at any time
@@ -48,6 +48,7 @@ func newRing(o StreamOptions, a *account) ring {
 		chunks:  segments{alloc: o.Allocator, account: a},
 		records: make([]record, 16),
 		set:     new(headers),
+		bare:    o.bare(),
 		raw:     o.Raw, keepFrom: keepFrom,
 	}
 }
@@ -78,9 +79,11 @@ func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p m
 		tag: r.bodies.end, chunk: r.chunks.end, payload: int32(p.Len()),
 		time: at, came: came, kind: k, set: r.set,
 	}
-	if r.raw {
+	if r.bare {
 		r.store(p)
-		rec.kind |= isKey
+		if r.raw {
+			rec.kind |= isKey
+		}
 	} else {
 		r.mux(rec, typ, p)
 		if k&(isConfig|isMeta|isColor) != 0 {
@@ -178,6 +181,20 @@ func (r *ring) classify(typ flv.TagType, p []byte) (kind, track) {
 	}
 	r.hasMedia = r.hasMedia || k.media()
 	return k, t
+}
+
+// classifyPacket is classify for a stream of packets, whose publisher says what
+// they are.
+func (r *ring) classifyPacket(typ flv.TagType, key bool) kind {
+	k := isAudio
+	if typ == flv.TagVideo {
+		k, r.hasVideo = isVideo, true
+		if key {
+			k |= isKey
+		}
+	}
+	r.hasMedia = true
+	return k
 }
 
 // An entry is a place at which a viewer begins.

@@ -49,8 +49,8 @@ func NewWriter(o WriterOptions) *Writer {
 // Viewer.Close when the peer has gone. When Add fails conn is the caller's: it
 // returns ErrClosed after Close, or when s is over.
 func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error) {
-	if o.Form > FormRaw || (o.Form == FormRaw) != s.options.Raw {
-		panic(fmt.Sprintf("live: Add with %v to a stream with Raw = %v", o.Form, s.options.Raw))
+	if o.Form > FormRaw || (o.Form == FormRaw) != s.options.bare() {
+		panic(fmt.Sprintf("live: Add with %v to a stream with Raw = %v, Packets = %v", o.Form, s.options.Raw, s.options.Packets))
 	}
 	if o.Merge < 0 {
 		o.Merge = w.options.Merge
