@@ -1,0 +1,83 @@
+package au
+
+import (
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/opus"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+// g711Rate is the rate of G.711, in Hz.
+const g711Rate = 8000
+
+// audioConfig returns the configuration of a codec that has no sequence header, from
+// the header of its tag and a frame, borrowed until it returns; nil when the frame
+// does not say it.
+func audioConfig(h *flv.AudioHeader, frame []byte) *Config {
+	c := &Config{Codec: h.Codec, Channels: 1}
+	switch h.Codec {
+	case flv.CodecALaw, flv.CodecMuLaw:
+		c.Rate = g711Rate
+		if h.Stereo {
+			c.Channels = 2
+		}
+	case flv.CodecMP3, flv.CodecMP3At8k:
+		c.Codec = flv.CodecMP3
+		var m mpeg1audio.FrameHeader
+		if m.Unmarshal(frame) != nil {
+			return nil
+		}
+		c.Rate, c.FrameLen = m.SampleRate, m.SampleCount()
+		if m.ChannelMode != mpeg1audio.ChannelModeMono {
+			c.Channels = 2
+		}
+	case flv.CodecAC3:
+		var s ac3.SyncInfo
+		var b ac3.BSI
+		if s.Unmarshal(frame) != nil || len(frame) < 6 || b.Unmarshal(frame[5:]) != nil {
+			return nil
+		}
+		c.Rate, c.Channels, c.FrameLen = s.SampleRate(), b.ChannelCount(), 1536
+	default:
+		return nil
+	}
+	return c
+}
+
+// same reports whether two configurations say the same of sound.
+func (c *Config) same(o *Config) bool {
+	return o != nil && c.Codec == o.Codec && c.Rate == o.Rate && c.Channels == o.Channels && c.FrameLen == o.FrameLen
+}
+
+// Samples returns how many samples of each channel a frame of sound has, borrowed until
+// it returns; 0 when it does not say.
+func (c *Config) Samples(frame []byte) int {
+	switch c.Codec {
+	case flv.CodecOpus:
+		return int(opus.PacketDuration2(frame)) // in samples of 48 kHz
+	case flv.CodecALaw, flv.CodecMuLaw:
+		return len(frame) / max(c.Channels, 1)
+	}
+	return c.FrameLen
+}
+
+// NewAACConfig makes a configuration from an AudioSpecificConfig, which is copied.
+func NewAACConfig(asc []byte) (*Config, error) { return ParseConfig(flv.CodecAAC, asc) }
+
+// NewOpusConfig makes a configuration of Opus with one or two channels (RFC 7845,
+// section 5.1).
+func NewOpusConfig(channels int) *Config {
+	const rate = 48000
+	head := append([]byte("OpusHead"), 1, byte(channels), 0, 0, rate&0xff, rate>>8&0xff, rate>>16&0xff, 0, 0, 0, 0)
+	return &Config{Codec: flv.CodecOpus, Record: head, Rate: rate, Channels: channels}
+}
+
+// NewPlainConfig makes the configuration of a codec without a record.
+func NewPlainConfig(codec flv.FourCC, rate, channels int) *Config {
+	c := &Config{Codec: codec, Rate: rate, Channels: channels}
+	if codec == flv.CodecAC3 {
+		c.FrameLen = 1536
+	}
+	return c
+}

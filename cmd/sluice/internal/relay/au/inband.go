@@ -1,0 +1,111 @@
+package au
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+// InBand learns the configuration of a stream of H.264, HEVC or AV1 from the units that
+// pass: parameter sets with the ids that it knows replace those. The zero value, with
+// Codec set, is ready for use.
+type InBand struct {
+	Codec  flv.FourCC
+	config *Config
+	sets   [][]byte // copies
+}
+
+// Config returns what is known, nil before there is enough.
+func (b *InBand) Config() *Config { return b.config }
+
+// Start gives sets that came by another way, such as a session description. They are
+// copied.
+func (b *InBand) Start(sets [][]byte) { b.Learn(sets) }
+
+// Learn looks at the units of a picture, borrowed until it returns. It reports whether
+// the configuration has changed, and whether the picture is one to start at.
+func (b *InBand) Learn(units [][]byte) (changed, key bool) {
+	for _, u := range units {
+		if b.Codec == flv.CodecAV1 {
+			if OBUType(u) == obuSequenceHeader {
+				key = true
+				changed = b.learnAV1(u) || changed
+			}
+			continue
+		}
+		if isStart(b.Codec, u) {
+			key = true
+		}
+		if IsSet(b.Codec, u) {
+			changed = b.add(u) || changed
+		}
+	}
+	if changed && b.Codec != flv.CodecAV1 {
+		c, err := NewVideoConfig(b.Codec, b.sets)
+		if err != nil {
+			return false, key
+		}
+		b.config = c
+	}
+	return changed, key
+}
+
+func (b *InBand) learnAV1(sequence []byte) bool {
+	if b.config != nil && len(b.config.Sets) > 0 && bytes.Equal(b.config.Sets[0], sequence) {
+		return false
+	}
+	c, err := NewAV1Config(sequence)
+	if err != nil {
+		return false
+	}
+	same := b.config != nil && bytes.Equal(b.config.Record, c.Record)
+	b.config = c
+	return !same
+}
+
+// add reports whether the set is new.
+func (b *InBand) add(set []byte) bool {
+	t, id := NALType(b.Codec, set), setID(b.Codec, set)
+	i := slices.IndexFunc(b.sets, func(o []byte) bool { return NALType(b.Codec, o) == t && setID(b.Codec, o) == id })
+	switch {
+	case i < 0 && len(b.sets) < maxSets:
+		b.sets = append(b.sets, bytes.Clone(set))
+	case i < 0, bytes.Equal(b.sets[i], set):
+		return false
+	default:
+		b.sets[i] = bytes.Clone(set)
+	}
+	return true
+}
+
+// setID returns the id of a picture parameter set, and 0 for other sets: a stream has
+// one of each.
+func setID(codec flv.FourCC, set []byte) uint32 {
+	skip := 0
+	switch t := NALType(codec, set); {
+	case codec == flv.CodecAVC && t == avcPPS:
+		skip = 1
+	case codec == flv.CodecHEVC && t == hevcPPS:
+		skip = 2
+	default:
+		return 0
+	}
+	// An Exp-Golomb number begins the set (H.264, section 9.1).
+	p := unescaped(set, skip+8)[skip:]
+	zeros := 0
+	bit := func(i int) uint32 {
+		if i/8 >= len(p) {
+			return 1
+		}
+		return uint32(p[i/8]>>(7-i%8)) & 1
+	}
+	for zeros < 16 && bit(zeros) == 0 {
+		zeros++
+	}
+	v := uint32(0)
+	for i := range zeros + 1 {
+		v = v<<1 | bit(zeros+i)
+	}
+	return v - 1
+}

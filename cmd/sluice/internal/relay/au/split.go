@@ -1,0 +1,111 @@
+package au
+
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+// A Splitter converts the frames of one stream into access units. Of several tracks of
+// a kind it takes the first. The zero value is ready for use.
+type Splitter struct {
+	video, audio *Config
+	parts        [][]byte
+}
+
+// maxUnits bounds the units in one picture: more than an encoder makes of the largest
+// picture, and the memory for their views stays small.
+const maxUnits = 4096
+
+// Split converts a frame, the body of a tag, borrowed as long as the unit is in use. It
+// reports false for frames that have no access unit: headers, metadata, other tracks.
+// After an error the next frame can be split.
+func (s *Splitter) Split(typ flv.TagType, at uint32, body []byte) (u Unit, ok bool, err error) {
+	switch typ {
+	case flv.TagVideo:
+		return s.splitVideo(at, body)
+	case flv.TagAudio:
+		return s.splitAudio(at, body)
+	}
+	return Unit{}, false, nil
+}
+
+// Configs returns the configurations as they are now; nil what is not known.
+func (s *Splitter) Configs() (video, audio *Config) { return s.video, s.audio }
+
+func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
+	h, err := flv.ParseVideo(p)
+	if err != nil {
+		return Unit{}, false, err
+	}
+	if h.Tracks != flv.TrackOnly && h.Track != 0 {
+		return Unit{}, false, nil
+	}
+	body := h.Body(p)
+	if h.Config() {
+		c, err := ParseConfig(h.Codec, body)
+		if err == nil {
+			s.video = c
+		}
+		return Unit{}, false, err
+	}
+	if h.Metadata() || h.Frame == flv.FrameCommand || h.Packet != flv.PacketCodedFrames && !(h.Enhanced && h.Packet == flv.PacketCodedFramesX) || len(body) == 0 {
+		return Unit{}, false, nil
+	}
+	u := Unit{Video: true, Codec: h.Codec, Time: at, Offset: h.CompositionTime, Key: h.Key()}
+	if s.video != nil && s.video.Codec == h.Codec {
+		u.Config = s.video
+	}
+	s.parts = s.parts[:0]
+	switch h.Codec {
+	case flv.CodecAVC, flv.CodecHEVC:
+		size := 4
+		if u.Config != nil {
+			size = u.Config.lengthSize
+		}
+		s.parts, err = appendLengths(s.parts, body, size)
+	case flv.CodecAV1:
+		s.parts, err = appendOBUs(s.parts, body)
+	default:
+		s.parts = append(s.parts, body)
+	}
+	if err == nil && len(s.parts) > maxUnits {
+		err = fmt.Errorf("%w: %d units in a picture, at most %d", ErrSyntax, len(s.parts), maxUnits)
+	}
+	u.Parts = s.parts
+	return u, err == nil && len(u.Parts) > 0, err
+}
+
+func (s *Splitter) splitAudio(at uint32, p []byte) (Unit, bool, error) {
+	h, err := flv.ParseAudio(p)
+	if err != nil {
+		return Unit{}, false, err
+	}
+	if h.Tracks != flv.TrackOnly && h.Track != 0 {
+		return Unit{}, false, nil
+	}
+	body := h.Body(p)
+	if h.Config() {
+		c, err := ParseConfig(h.Codec, body)
+		if err == nil {
+			s.audio = c
+		}
+		return Unit{}, false, err
+	}
+	if h.Packet != flv.AudioCodedFrames || len(body) == 0 {
+		return Unit{}, false, nil
+	}
+	if c := audioConfig(&h, body); c != nil && !c.same(s.audio) {
+		s.audio = c
+	}
+	u := Unit{Codec: h.Codec, Time: at, Key: true}
+	if u.Codec == flv.CodecMP3At8k {
+		u.Codec = flv.CodecMP3
+	}
+	if s.audio != nil && s.audio.Codec == u.Codec {
+		u.Config = s.audio
+	}
+	s.parts = append(s.parts[:0], body)
+	u.Parts = s.parts
+	return u, true, nil
+}
