@@ -45,6 +45,12 @@ func audioConfig(h *flv.AudioHeader, frame []byte) *Config {
 	return c
 }
 
+// SoundConfig returns the configuration of a codec without a sequence header from a
+// frame of it, borrowed until it returns; nil when the frame does not say it.
+func SoundConfig(codec flv.FourCC, frame []byte) *Config {
+	return audioConfig(&flv.AudioHeader{Codec: codec}, frame)
+}
+
 // same reports whether two configurations say the same of sound.
 func (c *Config) same(o *Config) bool {
 	return o != nil && c.Codec == o.Codec && c.Rate == o.Rate && c.Channels == o.Channels && c.FrameLen == o.FrameLen

@@ -1,0 +1,213 @@
+package rtpmedia
+
+import (
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// sound takes the payload of a packet, transferred.
+func (c *Collector) sound(payload mem.Buf, marker bool) error {
+	defer payload.Release()
+	p := payload.Bytes()
+	switch c.format.Codec {
+	case flv.CodecAAC:
+		return c.aac(payload, marker)
+	case flv.CodecMP3:
+		if len(p) <= 4 {
+			return nil
+		}
+		return c.mp3(payload, u16(p[2:]))
+	case flv.CodecAC3:
+		return c.ac3(payload)
+	}
+	return c.frame(p)
+}
+
+// frame delivers a frame of sound, borrowed.
+func (c *Collector) frame(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	b, err := c.alloc.TryGet(au.Room + len(p))
+	if err != nil {
+		return err
+	}
+	copy(b.Bytes()[au.Room:], p)
+	c.send(b)
+	return c.err
+}
+
+// parts is the frame in work, which came in fragments.
+func (c *Collector) parts() error {
+	defer c.unit.reset()
+	b, err := c.alloc.TryGet(au.Room + c.unit.size)
+	if err != nil {
+		return err
+	}
+	dst := b.Bytes()[:au.Room]
+	for _, p := range c.unit.pieces {
+		dst = append(dst, p...)
+	}
+	packed := b.RetainedSlice(0, len(dst))
+	b.Release()
+	c.send(packed)
+	return c.err
+}
+
+// maxSound bounds a frame of sound that comes in fragments: more than one of AAC with 48
+// channels has.
+const maxSound = 64 << 10
+
+// keep holds a fragment of payload, borrowed, whose bytes from at on are the frame's. It
+// reports false when there is too much.
+func (c *Collector) keep(payload *mem.Buf, at int) bool {
+	if c.unit.size+payload.Len() > maxSound || len(c.unit.bufs) > 256 {
+		c.abandon()
+		return false
+	}
+	b := payload.RetainedSlice(at, payload.Len())
+	c.unit.hold(b)
+	c.unit.pieces = append(c.unit.pieces, b.Bytes())
+	return true
+}
+
+// aac takes access units behind a list of their sizes (RFC 3640, section 3.2).
+func (c *Collector) aac(payload mem.Buf, marker bool) error {
+	p := payload.Bytes()
+	f := &c.format
+	if len(p) < 2 {
+		return nil
+	}
+	bits := u16(p)
+	rest := 2 + (bits+7)/8
+	if rest > len(p) || f.sizeBits == 0 {
+		return nil
+	}
+	at := 16
+	read := func(n int) int {
+		v := 0
+		for range n {
+			v = v<<1 | int(p[at/8]>>(7-at%8)&1)
+			at++
+		}
+		return v
+	}
+	timestamp := c.at
+	const most = 64
+	for n := 0; n < most && at-16+f.sizeBits+f.indexBits <= bits; n++ {
+		size := read(f.sizeBits)
+		if n == 0 {
+			read(f.indexBits)
+		} else {
+			read(min(f.deltaBits, bits+16-at))
+		}
+		if size > len(p)-rest {
+			// A fragment of a frame that is longer than a packet.
+			if n > 0 || !c.keep(&payload, rest) {
+				return nil
+			}
+			if c.length() >= size {
+				return c.parts()
+			}
+			return nil
+		}
+		if n == 0 && !c.unit.empty() {
+			if !c.keep(&payload, rest) || c.length() < size {
+				return nil
+			}
+			return c.parts()
+		}
+		c.at = timestamp + uint32(n*f.Config.FrameLen)
+		if err := c.frame(p[rest : rest+size]); err != nil {
+			return err
+		}
+		rest += size
+	}
+	return nil
+}
+
+// length is how many bytes of the frame in work there are.
+func (c *Collector) length() int {
+	n := 0
+	for _, p := range c.unit.pieces {
+		n += len(p)
+	}
+	return n
+}
+
+// mp3 takes a frame, several, or a fragment at its place in a frame (RFC 2250, section
+// 3.5).
+func (c *Collector) mp3(payload mem.Buf, offset int) error {
+	const head = 4
+	if offset != c.length() {
+		c.abandon()
+		if offset != 0 {
+			return nil
+		}
+	}
+	p := payload.Bytes()[head:]
+	if offset == 0 {
+		timestamp, n := c.at, 0
+		for {
+			size, ticks := mp3Frame(p)
+			if size == 0 || size > len(p) {
+				break
+			}
+			c.at = timestamp + uint32(n*ticks)
+			if err := c.frame(p[:size]); err != nil {
+				return err
+			}
+			n++
+			p = p[size:]
+		}
+		if len(p) == 0 || n > 0 {
+			return nil
+		}
+	}
+	if !c.keep(&payload, head) {
+		return nil
+	}
+	if size, _ := mp3Frame(c.unit.pieces[0]); size > 0 && c.length() >= size {
+		return c.parts()
+	}
+	return nil
+}
+
+// ac3 takes whole frames or a fragment (RFC 4184, section 4.1).
+func (c *Collector) ac3(payload mem.Buf) error {
+	const head = 2
+	p := payload.Bytes()
+	if len(p) <= head {
+		return nil
+	}
+	kind, count := p[0]&3, int(p[1])
+	if kind == 0 {
+		p = p[head:]
+		timestamp := c.at
+		for n := 0; n < count && len(p) > 0; n++ {
+			size := ac3Frame(p)
+			if size == 0 || size > len(p) {
+				return nil
+			}
+			c.at = timestamp + uint32(n*c.format.Config.FrameLen)
+			if err := c.frame(p[:size]); err != nil {
+				return err
+			}
+			p = p[size:]
+		}
+		return nil
+	}
+	if kind != 3 {
+		c.abandon()
+	} else if c.unit.empty() {
+		return nil
+	}
+	if !c.keep(&payload, head) {
+		return nil
+	}
+	if size := ac3Frame(c.unit.pieces[0]); size > 0 && c.length() >= size {
+		return c.parts()
+	}
+	return nil
+}

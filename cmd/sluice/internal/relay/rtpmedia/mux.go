@@ -1,0 +1,128 @@
+package rtpmedia
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// A Muxer makes the packets of a stream.
+type Muxer struct {
+	tracks  []*muxed
+	begun   bool
+	from    uint32    // the first time of the stream
+	wall    time.Time // when that was
+	report  uint32    // time of the stream at which the latest reports were sent
+	picture uint16    // number of the picture, for VP9
+}
+
+// muxed is one track.
+type muxed struct {
+	format Format
+	writer writer
+	clock  clock
+}
+
+// reportEvery is the longest time between two reports, in ms of the stream.
+const reportEvery = 5000
+
+// NewMuxer makes a Muxer for these tracks, at most one of each kind.
+func NewMuxer(formats []Format) *Muxer {
+	m := &Muxer{}
+	for i, f := range formats {
+		m.tracks = append(m.tracks, &muxed{
+			format: f,
+			writer: writer{channel: byte(2 * i), payload: f.PayloadType, ssrc: rand.Uint32(), sequence: uint16(rand.Uint32())},
+			clock:  clock{rate: f.Clock, begin: rand.Uint32()},
+		})
+	}
+	return m
+}
+
+// Append appends the packets of a unit to dst. now is the clock of the reports. Before a
+// key frame, or before sound where there are no pictures, come reports that join the
+// tracks' clocks, so that a player has them from the beginning. An error matches
+// ErrCodec: the unit is not what the tracks were described as. Units of other kinds of
+// tracks are left out.
+func (m *Muxer) Append(dst []byte, u *au.Unit, now time.Time) ([]byte, error) {
+	t := m.track(u.Video)
+	if t == nil {
+		return dst, nil
+	}
+	if c := t.format.Config; u.Codec != t.format.Codec || !u.Video && u.Config != nil && (u.Config.Rate != c.Rate || u.Config.Channels != c.Channels) {
+		return dst, fmt.Errorf("%w: the stream was %v and is %v now", ErrCodec, t.format.Codec, u.Codec)
+	}
+	if !m.begun {
+		m.begun, m.from, m.wall, m.report = true, u.Time, now, u.Time-reportEvery
+		for _, t := range m.tracks {
+			t.clock.from = u.Time
+		}
+	}
+	since := u.Time - m.report
+	if since >= reportEvery || u.Video && u.Key || since >= 1000 && m.track(true) == nil {
+		m.report = u.Time
+		dst = m.reports(dst, u.Time)
+	}
+	w := &t.writer
+	w.dst = dst
+	if u.Video {
+		w.at = t.clock.at(u.Time + uint32(u.Offset))
+		switch u.Codec {
+		case flv.CodecAV1:
+			w.obus(u)
+		case flv.CodecVP9:
+			m.picture++
+			w.vp9(u, m.picture)
+		default:
+			w.nals(u)
+		}
+	} else {
+		w.at = t.clock.sound(u)
+		w.sound(u.Codec, u.Parts[0])
+	}
+	dst, w.dst = w.dst, nil
+	return dst, nil
+}
+
+func (m *Muxer) track(video bool) *muxed {
+	for _, t := range m.tracks {
+		if t.format.Video == video {
+			return t
+		}
+	}
+	return nil
+}
+
+// reports appends a sender report of each track (RFC 3550, section 6.4.1).
+func (m *Muxer) reports(dst []byte, at uint32) []byte {
+	wall := ntp(m.wall.Add(time.Duration(int32(at-m.from)) * time.Millisecond))
+	for _, t := range m.tracks {
+		dst = t.appendRTCP(dst, &rtcp.SenderReport{
+			SSRC: t.writer.ssrc, NTPTime: wall, RTPTime: t.clock.at(at),
+			PacketCount: t.writer.packets, OctetCount: t.writer.octets,
+		})
+	}
+	return dst
+}
+
+// Bye returns the packets that end the tracks (RFC 3550, section 6.6).
+func (m *Muxer) Bye() []byte {
+	var dst []byte
+	for _, t := range m.tracks {
+		dst = t.appendRTCP(dst, &rtcp.Goodbye{Sources: []uint32{t.writer.ssrc}})
+	}
+	return dst
+}
+
+func (t *muxed) appendRTCP(dst []byte, p rtcp.Packet) []byte {
+	b, err := p.Marshal()
+	if err != nil {
+		panic(fmt.Sprintf("rtpmedia: a report that cannot be written: %v", err))
+	}
+	return append(append(dst, '$', t.writer.channel+1, byte(len(b)>>8), byte(len(b))), b...)
+}

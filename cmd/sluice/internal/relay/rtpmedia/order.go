@@ -1,0 +1,198 @@
+package rtpmedia
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+const (
+	// window is how many packets behind a missing one are held for it.
+	window = 64
+	// jump is from how many numbers on a packet begins a new sequence (RFC 3550,
+	// appendix A.1, MAX_DROPOUT).
+	jump = 3000
+)
+
+// An order puts the packets of a track in order, and counts what is lost.
+type order struct {
+	begun    bool
+	next     uint16 // the number that is due
+	held     [window]held
+	waiting  int
+	gap      bool // something is missing before what is due
+	received uint64
+	lost     uint64
+	late     uint64 // came after they were given up, or twice
+	base     uint64 // extended number of the first
+	highest  uint64 // extended number of the newest
+
+	// For reports.
+	ssrc           uint32
+	jitter         float64
+	transit        int64
+	before         uint64 // received at the latest report
+	expectedBefore uint64
+	senderReport   uint32 // the middle bits of its time
+	senderReportAt time.Time
+}
+
+type held struct {
+	header  rtp.Header
+	payload mem.Buf
+}
+
+// push takes a packet, transferred, and yields packets in order, transferred, with
+// whether something is missing before them.
+func (o *order) push(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.Buf, bool)) {
+	o.received++
+	if !o.begun {
+		o.begun, o.next, o.ssrc = true, h.SequenceNumber, h.SSRC
+		o.base = 1<<16 | uint64(h.SequenceNumber)
+		o.highest = o.base
+	}
+	ahead := int16(h.SequenceNumber - o.next)
+	if ahead > jump || ahead < -jump || h.SSRC != o.ssrc {
+		// The sender has begun again.
+		o.flush(yield)
+		o.next, o.ssrc = h.SequenceNumber, h.SSRC
+		o.base = o.highest + 1
+		o.highest = o.base
+		o.received, o.before, o.expectedBefore = 1, 0, 0
+		o.gap = true
+		o.give(h, payload, yield)
+		return
+	}
+	if d := int16(h.SequenceNumber - uint16(o.highest)); d > 0 {
+		o.highest += uint64(d)
+	}
+	switch {
+	case ahead < 0:
+		o.late++
+		payload.Release()
+		return
+	case ahead == 0:
+		o.give(h, payload, yield)
+		o.drain(yield)
+		return
+	}
+	for int(int16(h.SequenceNumber-o.next)) >= window {
+		o.step(yield)
+	}
+	if h.SequenceNumber == o.next {
+		o.give(h, payload, yield)
+		o.drain(yield)
+		return
+	}
+	place := &o.held[h.SequenceNumber%window]
+	if place.payload.Valid() {
+		o.late++
+		payload.Release()
+		return
+	}
+	place.header, place.payload = h, payload //sluice:moved
+	if o.waiting++; o.waiting >= window/2 {
+		for !o.take(yield) {
+			o.miss()
+		}
+		o.drain(yield)
+	}
+}
+
+// give yields the packet that is due.
+func (o *order) give(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.Buf, bool)) {
+	gap := o.gap
+	o.gap = false
+	o.next++
+	yield(h, payload, gap)
+}
+
+// miss gives up the packet that is due.
+func (o *order) miss() {
+	o.lost++
+	o.next++
+	o.gap = true
+}
+
+// take yields the held packet that is due, if there is one.
+func (o *order) take(yield func(rtp.Header, mem.Buf, bool)) bool {
+	place := &o.held[o.next%window]
+	if !place.payload.Valid() {
+		return false
+	}
+	payload := place.payload //sluice:moved
+	place.payload = mem.Buf{}
+	o.waiting--
+	o.give(place.header, payload, yield)
+	return true
+}
+
+// step yields the packet that is due, or gives it up.
+func (o *order) step(yield func(rtp.Header, mem.Buf, bool)) {
+	if !o.take(yield) {
+		o.miss()
+	}
+}
+
+// drain yields the held packets that are due.
+func (o *order) drain(yield func(rtp.Header, mem.Buf, bool)) {
+	for o.waiting > 0 && o.take(yield) {
+	}
+}
+
+// flush yields all that is held.
+func (o *order) flush(yield func(rtp.Header, mem.Buf, bool)) {
+	for o.waiting > 0 {
+		o.step(yield)
+	}
+}
+
+// drop releases all that is held.
+func (o *order) drop() {
+	for i := range o.held {
+		if o.held[i].payload.Valid() {
+			o.held[i].payload.Release()
+			o.held[i].payload = mem.Buf{}
+		}
+	}
+	o.waiting = 0
+}
+
+// arrived keeps the jitter (RFC 3550, appendix A.8).
+func (o *order) arrived(at time.Time, clock int, timestamp uint32) {
+	now := int64(float64(at.UnixNano()%(1<<50)) / 1e9 * float64(clock))
+	transit := now - int64(timestamp)
+	if o.transit != 0 {
+		d := float64(int32(transit - o.transit))
+		if d < 0 {
+			d = -d
+		}
+		o.jitter += (d - o.jitter) / 16
+	}
+	o.transit = transit
+}
+
+// report returns the receiver report on the track (RFC 3550, section 6.4.2).
+func (o *order) report(now time.Time) rtcp.ReceptionReport {
+	expected := o.highest - o.base + 1
+	r := rtcp.ReceptionReport{SSRC: o.ssrc, LastSequenceNumber: uint32(o.highest), Jitter: uint32(o.jitter)}
+	if expected > o.received {
+		r.TotalLost = uint32(min(expected-o.received, 1<<23-1))
+	}
+	if due, got := expected-o.expectedBefore, o.received-o.before; due > got && due > 0 {
+		r.FractionLost = uint8(min((due-got)<<8/due, 255))
+	}
+	o.expectedBefore, o.before = expected, o.received
+	if o.senderReport != 0 {
+		r.LastSenderReport = o.senderReport
+		r.Delay = uint32(now.Sub(o.senderReportAt).Seconds() * 65536)
+	}
+	return r
+}
+
+// u16 is what binary calls it, for slices that are long enough.
+func u16(p []byte) int { return int(binary.BigEndian.Uint16(p)) }
