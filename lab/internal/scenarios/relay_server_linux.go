@@ -50,7 +50,7 @@ func (v sluiceServer) start(env lab.Env, form string) (relayStarted, error) {
 	if err != nil {
 		return relayStarted{}, err
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", "--merge-adapt=false"}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", "--merge-adapt=false"}
 	merge := relayMerge
 	if v.now {
 		merge = 0

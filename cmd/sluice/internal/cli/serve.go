@@ -250,12 +250,14 @@ type serveReady struct {
 	RTMPS string `json:"rtmps,omitempty"`
 	HTTP  string `json:"http,omitempty"`
 	HTTPS string `json:"https,omitempty"`
+	RTSP  string `json:"rtsp,omitempty"`
+	RTSPS string `json:"rtsps,omitempty"`
 	PProf string `json:"pprof,omitempty"`
 	PID   int    `json:"pid"`
 }
 
 func printReady(w io.Writer, at map[string]string) error {
-	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["pprof"], os.Getpid()})
+	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["pprof"], os.Getpid()})
 }
 
 // newLogger logs to w. format is one that Config.Check accepts.

@@ -23,7 +23,7 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	var b strings.Builder
 	var wide bool // a listener accepts connections from other machines
 	var where []string
-	for _, name := range []string{"rtmp", "rtmps", "http", "https", "pprof"} {
+	for _, name := range []string{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "pprof"} {
 		if at[name] != "" {
 			where = append(where, strings.ToUpper(name)+" "+at[name])
 			wide = wide || wildcard(at[name])
@@ -40,14 +40,19 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	stream := exampleApp + "/" + exampleName
 	rtmp := first(at, "rtmp", "rtmps")
 	web := first(at, "http", "https")
+	rtsp := first(at, "rtsp", "rtsps")
+	camera := rtsp + "://" + reach(at[rtsp]) + "/" + stream
 
 	fmt.Fprint(&b, "\nPublish\n")
 	if rtmp != "" {
 		base := rtmp + "://" + reach(at[rtmp]) + "/" + exampleApp
 		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(base+"/"+exampleName+token("publish")))
 		fmt.Fprintf(&b, "  OBS      Settings, Stream: Service Custom, Server %s, Stream Key %s\n", base, exampleName+token("publish"))
-	} else {
+	} else if web != "" {
 		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(web+"://"+reach(at[web])+"/"+stream+".flv"+token("publish")))
+	}
+	if rtsp != "" {
+		fmt.Fprintf(&b, "  RTSP     ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f rtsp %s\n", quote(camera+token("publish")))
 	}
 
 	fmt.Fprint(&b, "\nWatch\n")
@@ -62,8 +67,11 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 		}
 		fmt.Fprintf(&b, "  VLC      vlc %s\n", flv)
 		fmt.Fprintf(&b, "  browser  %s\n", base)
-	} else {
+	} else if rtmp != "" {
 		fmt.Fprintf(&b, "  VLC      vlc %s\n", quote(rtmp+"://"+reach(at[rtmp])+"/"+stream+token("play")))
+	}
+	if rtsp != "" {
+		fmt.Fprintf(&b, "  RTSP     ffplay -rtsp_transport tcp %s\n", quote(camera+token("play")))
 	}
 	for _, action := range []string{"publish", "play"} {
 		if slices.Contains(c.Protect, action) {

@@ -55,7 +55,7 @@ func startServe(t *testing.T, env []string, args ...string) *serveRun {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGTERM on this system")
 	}
-	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)}
+	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0"}, args...)...)}
 	s.Env = append(s.Env, env...)
 	s.Cmd.Stdout, s.Cmd.Stderr = nil, io.MultiWriter(&s.stderr, &s.log)
 	pipe, err := s.StdoutPipe()
@@ -144,8 +144,9 @@ func TestServePrintsTheLines(t *testing.T) {
 	if exit != ExitOK || s.stderr.Len() > 0 {
 		t.Errorf("exit code %d: %s", exit, s.stderr.String())
 	}
-	rtmp, web, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(first), "sluice serve: RTMP "), ", HTTP ")
-	if !ok {
+	rtmp, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(first), "sluice serve: RTMP "), ", HTTP ")
+	web, rtsp, more := strings.Cut(rest, ", RTSP ")
+	if !ok || !more {
 		t.Fatalf("the first line is %q", first)
 	}
 	for _, line := range []string{
@@ -154,6 +155,8 @@ func TestServePrintsTheLines(t *testing.T) {
 		"  ffplay   ffplay rtmp://" + rtmp + "/live/s",
 		"  VLC      vlc http://" + web + "/live/s.flv",
 		"  browser  http://" + web + "/",
+		"  RTSP     ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f rtsp 'rtsp://" + rtsp + "/live/s?token=TOKEN'",
+		"  RTSP     ffplay -rtsp_transport tcp rtsp://" + rtsp + "/live/s",
 		"To publish needs a token: sluice token --publish live/s --expires 24h",
 	} {
 		if !strings.Contains(text, line+"\n") {
@@ -320,7 +323,7 @@ func TestServeThatCannotListen(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"rtmp", "http", "pprof"} {
-		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"}
+		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off"}
 		p, exit := run(t, append(args, "--"+flag, l.Addr().String())...)
 		want := "sluice: serve: " + flag + ": cannot listen at " + l.Addr().String() + ": address already in use: choose another with --" + flag + "\n"
 		if stderr := p.stderr.String(); exit != ExitFailure || stderr != want && runtime.GOOS != "windows" {
@@ -346,7 +349,7 @@ func TestServeWithWrongSettings(t *testing.T) {
 		{[]string{"now"}, ExitUsage, "takes no arguments"},
 		{[]string{"--merge", "1s"}, ExitUsage, "350ms"},
 		{[]string{"--http", "8080"}, ExitUsage, "--http"},
-		{[]string{"--rtmp", "off", "--http", ""}, ExitUsage, "all listeners are off"},
+		{[]string{"--rtmp", "off", "--http", "", "--rtsp", "off"}, ExitUsage, "all listeners are off"},
 		{[]string{"--https", ":0"}, ExitUsage, "cert"},
 		{[]string{"--protect", "play"}, ExitUsage, "SLUICE_TOKEN_SECRET"},
 		{[]string{"--pprof", ":6060"}, ExitUsage, "loopback"},

@@ -13,7 +13,7 @@ import (
 
 func Example() {
 	settings := config.Default()
-	settings.RTMP, settings.HTTP = "off", "127.0.0.1:0"
+	settings.RTMP, settings.HTTP, settings.RTSP = "off", "127.0.0.1:0", "off"
 	server, err := relay.New(settings, relay.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)

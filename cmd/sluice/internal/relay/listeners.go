@@ -19,7 +19,7 @@ type listener struct {
 
 // A ListenError says which listener could not be opened.
 type ListenError struct {
-	Setting string // rtmp, rtmps, http, https, pprof
+	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, pprof
 	Address string
 	Err     error
 }
@@ -52,6 +52,8 @@ func (s *Server) Listen() error {
 		{"rtmps", c.RTMPS, true, func(l *listener) error { return s.rtmp.Serve(l, l.setting, s.certs.Config()) }},
 		{"http", c.HTTP, false, func(l *listener) error { return s.web.Serve(l) }},
 		{"https", c.HTTPS, true, func(l *listener) error { return s.web.ServeTLS(l, s.certs.Config("http/1.1")) }},
+		{"rtsp", c.RTSP, false, func(l *listener) error { return s.rtsp.Serve(l, l.setting, nil) }},
+		{"rtsps", c.RTSPS, true, func(l *listener) error { return s.rtsp.Serve(l, l.setting, s.certs.Config()) }},
 		{"pprof", c.PProf, false, servePProf},
 	} {
 		if !config.On(l.address) {
@@ -69,6 +71,32 @@ func (s *Server) Listen() error {
 			opened = s.proxies.Listener(opened, s.host.Times.Header)
 		}
 		s.listeners = append(s.listeners, &listener{opened, l.setting, l.serve})
+	}
+	if err := s.listenUDP(c); err != nil {
+		for _, l := range s.listeners {
+			l.Close()
+		}
+		s.listeners = nil
+		return err
+	}
+	return nil
+}
+
+// listenUDP opens the ports for the media of RTSP.
+func (s *Server) listenUDP(c *config.Config) error {
+	if !config.On(c.RTSP) || c.RTSPUDP == "off" {
+		return nil
+	}
+	address := c.RTSPUDP
+	if address == "" {
+		host, _, err := net.SplitHostPort(c.RTSP)
+		if err != nil {
+			return &ListenError{"rtsp-udp", c.RTSP, err}
+		}
+		address = net.JoinHostPort(host, "0")
+	}
+	if err := s.rtsp.OpenUDP(address); err != nil {
+		return &ListenError{"rtsp-udp", address, err}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 	"github.com/sluice-go/sluice/live"
@@ -40,6 +41,7 @@ type Server struct {
 	listeners []*listener
 	certs     *listen.Certificate // nil: no TLS
 	rtmp      *rtmpserver.Server
+	rtsp      *rtspserver.Server
 	memory    *memory.Keeper // nil: no limit is known
 	web       *web.Server
 	hookTimes *prometheus.HistogramVec
@@ -92,7 +94,7 @@ func New(c config.Config, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	if config.On(c.RTMPS) || config.On(c.HTTPS) {
+	if config.On(c.RTMPS) || config.On(c.HTTPS) || config.On(c.RTSPS) {
 		if s.certs, err = listen.LoadCertificate(c.Cert, c.Key, log); err != nil {
 			return nil, err
 		}
@@ -104,21 +106,22 @@ func New(c config.Config, o Options) (*Server, error) {
 	if most == 0 {
 		most = memory.Machine() / 2
 	}
+	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{
+		GOPBytes:  c.GOPBytes,
+		GOPFrames: c.GOPFrames,
+		GOPTime:   c.GOPTime,
+		MaxFrame:  c.MaxFrame,
+		NoGOP:     !c.GOP,
+		Grace:     c.Grace,
+		Allocator: alloc,
+	}}
 	s.host = &session.Host{
-		Config: s.settings.Load,
-		Times:  o.times.WithDefaults(),
-		Log:    log,
-		Alloc:  alloc,
-		Gate:   gate,
-		Hub: live.NewHub(live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{
-			GOPBytes:  c.GOPBytes,
-			GOPFrames: c.GOPFrames,
-			GOPTime:   c.GOPTime,
-			MaxFrame:  c.MaxFrame,
-			NoGOP:     !c.GOP,
-			Grace:     c.Grace,
-			Allocator: alloc,
-		}}),
+		Config:   s.settings.Load,
+		Times:    o.times.WithDefaults(),
+		Log:      log,
+		Alloc:    alloc,
+		Gate:     gate,
+		Hub:      live.NewHub(rings),
 		Writer:   live.NewWriter(live.WriterOptions{Merge: c.Merge}),
 		Register: session.NewRegister(log),
 		Ctx:      ctx,
@@ -132,9 +135,13 @@ func New(c config.Config, o Options) (*Server, error) {
 		}
 		s.host.Register.Observe(s.events)
 	}
+	packets := rings
+	packets.Memory = memory.PacketShare(most)
+	s.rtsp = rtspserver.New(s.host, packets)
+	s.rtsp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.host.Room = func() error { return nil }
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hub: s.host.Hub, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
+		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.rtsp.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
 		s.host.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
@@ -155,6 +162,7 @@ func (s *Server) attach() error {
 	metrics.MustRegister(buildInfo(s.version), s.hookTimes)
 	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
+	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
 	if c.Record != "" {
 		o := record.Options{Dir: c.Record, Index: true, Logger: s.log}
 		if s.events != nil {
@@ -178,6 +186,13 @@ func (s *Server) attach() error {
 		}
 		s.host.Puller = o
 		metrics.MustRegister(o.Metrics()...)
+	}
+	if len(c.Source) > 0 {
+		p, err := pull.NewSources(s.host, c.Source, s.host.Puller, nil)
+		if err != nil {
+			return err
+		}
+		s.host.Puller = p
 	}
 	return nil
 }
@@ -280,6 +295,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	}
 	errs = append(errs, s.host.Writer.Shutdown(ctx), s.web.Shutdown(ctx), s.host.Group.Wait(ctx))
 	s.host.Writer.Close()
+	s.rtsp.Close()
 	s.web.Close()
 	s.host.Group.CloseAll()
 	s.host.Group.Wait(context.Background())

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -242,4 +244,24 @@ func (g *Gate) Usage() Usage {
 	g.limits.mu.Lock()
 	defer g.limits.mu.Unlock()
 	return Usage{Streams: len(g.limits.publishes), Viewers: g.limits.viewers, Addresses: len(g.limits.addresses), Publishers: len(g.limits.hosts)}
+}
+
+// Expected returns the token that allows action on stream and begins with head: the
+// token without its last part, which only the holder of the secret can make. It serves
+// challenges that a peer answers without sending the token. It does not check the
+// expiry: Admit does.
+func (g *Gate) Expected(action Action, stream, head string) (token string, ok bool) {
+	rules := g.rules.Load()
+	id, until, named := strings.Cut(head, ".")
+	if !named {
+		id, until = "", head
+	}
+	seconds, err := strconv.ParseInt(until, 10, 64)
+	if err != nil || seconds < 0 || strconv.FormatInt(seconds, 10) != until || len(rules.secret) == 0 || named && !validID(id) {
+		return "", false
+	}
+	if named {
+		return SignID(rules.secret, action, stream, id, time.Unix(seconds, 0)), true
+	}
+	return Sign(rules.secret, action, stream, time.Unix(seconds, 0)), true
 }

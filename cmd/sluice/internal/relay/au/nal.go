@@ -72,6 +72,10 @@ func appendLengths(dst [][]byte, p []byte, size int) ([][]byte, error) {
 	return dst, nil
 }
 
+// SplitLengths appends the views of the units in p, each behind a length of 4 bytes, to
+// dst. An error matches ErrSyntax.
+func SplitLengths(dst [][]byte, p []byte) ([][]byte, error) { return appendLengths(dst, p, 4) }
+
 // AppendLengths appends units to dst, each behind its length of 4 bytes.
 func AppendLengths(dst []byte, units [][]byte) []byte {
 	for _, u := range units {

@@ -63,6 +63,10 @@ func obuExtent(p []byte) (header, start, size int, err error) {
 	return header, start, int(n), nil
 }
 
+// SplitOBUs appends the views of the OBUs in p, with their sizes, to dst, without those
+// that are not carried further. An error matches ErrSyntax.
+func SplitOBUs(dst [][]byte, p []byte) ([][]byte, error) { return appendOBUs(dst, p) }
+
 // appendOBUs appends the views of the OBUs in p to dst, without delimiters, padding
 // and tile lists, which are not carried further.
 func appendOBUs(dst [][]byte, p []byte) ([][]byte, error) {

@@ -86,14 +86,14 @@ func (c *Config) Check() error {
 			return c.fault(s.Name, "%v", err)
 		}
 	}
-	tls := On(c.RTMPS) || On(c.HTTPS)
+	tls := On(c.RTMPS) || On(c.HTTPS) || On(c.RTSPS)
 	switch {
-	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS):
-		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http and https is needed")
+	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS) && !On(c.RTSP) && !On(c.RTSPS):
+		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http, https, rtsp and rtsps is needed")
 	case tls && c.Cert == "":
-		return c.fault("cert", "rtmps and https need a certificate file")
+		return c.fault("cert", "rtmps, https and rtsps need a certificate file")
 	case tls && c.Key == "":
-		return c.fault("key", "rtmps and https need a key file")
+		return c.fault("key", "rtmps, https and rtsps need a key file")
 	case len(c.ProxyProtocol) > 0 && len(c.TrustedProxies) == 0:
 		return c.fault("proxy-protocol", "needs trusted-proxies: the networks from which it is believed")
 	case len(c.Protect) > 0 && c.TokenSecret == "":

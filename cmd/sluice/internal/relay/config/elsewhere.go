@@ -8,6 +8,7 @@ type Elsewhere struct {
 	Record      string   // directory
 	Origin      []string // URLs of servers that have the same streams
 	OriginRetry time.Duration
+	Source      []string // APP/NAME=URL of cameras and other RTSP servers
 }
 
 func (g *Elsewhere) settings() []Setting {
@@ -18,5 +19,7 @@ func (g *Elsewhere) settings() []Setting {
 			value: list(&g.Origin), fits: webURLs(&g.Origin, "rtmp", "rtmps", "http", "https")},
 		{Name: "origin-retry", Default: "1m0s", Usage: "viewers of a stream that an origin no longer sends stay this `time`, while it is asked again",
 			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
+		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp:// or rtsps://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
+			value: list(&g.Source), fits: sources(&g.Source)},
 	}
 }

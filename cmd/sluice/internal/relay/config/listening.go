@@ -3,7 +3,9 @@ package config
 // Listening is where the server listens.
 type Listening struct {
 	RTMP, RTMPS, HTTP, HTTPS string   // addresses; "" or "off" for none
-	Cert, Key                string   // PEM files for RTMPS and HTTPS
+	RTSP, RTSPS              string   // the same
+	RTSPUDP                  string   // address for RTP; RTCP has the next port; "" for ports of the system's choosing
+	Cert, Key                string   // PEM files for RTMPS, HTTPS and RTSPS
 	TrustedProxies           []string // CIDR: peers that may speak for others
 	ProxyProtocol            []string // listeners on which those begin with a PROXY header
 }
@@ -18,13 +20,19 @@ func (g *Listening) settings() []Setting {
 			value: text(&g.HTTP), fits: address(&g.HTTP)},
 		{Name: "https", Usage: "`address` for HTTP over TLS; needs cert and key",
 			value: text(&g.HTTPS), fits: address(&g.HTTPS)},
+		{Name: "rtsp", Default: ":8554", Usage: "`address` for RTSP, host:port; off for none",
+			value: text(&g.RTSP), fits: address(&g.RTSP)},
+		{Name: "rtsps", Usage: "`address` for RTSP over TLS; needs cert and key",
+			value: text(&g.RTSPS), fits: address(&g.RTSPS)},
+		{Name: "rtsp-udp", Usage: "`address` for the media of RTSP over UDP, with an even port: RTP there, RTCP on the next; unless given, ports of the system's choosing; off for none",
+			value: text(&g.RTSPUDP), fits: address(&g.RTSPUDP)},
 		{Name: "cert", Live: true, Usage: "PEM `file` with the certificate chain; read again when it changes",
 			value: text(&g.Cert)},
 		{Name: "key", Live: true, Usage: "PEM `file` with the private key",
 			value: text(&g.Key)},
 		{Name: "trusted-proxies", Live: true, Usage: "`networks` of proxies whose X-Forwarded-For, Forwarded and PROXY protocol are believed",
 			value: list(&g.TrustedProxies), fits: networks(&g.TrustedProxies)},
-		{Name: "proxy-protocol", Usage: "`listeners` on which trusted proxies send the PROXY protocol first: rtmp, rtmps, http, https",
-			value: list(&g.ProxyProtocol), fits: allOf(&g.ProxyProtocol, "rtmp", "rtmps", "http", "https")},
+		{Name: "proxy-protocol", Usage: "`listeners` on which trusted proxies send the PROXY protocol first: rtmp, rtmps, http, https, rtsp, rtsps",
+			value: list(&g.ProxyProtocol), fits: allOf(&g.ProxyProtocol, "rtmp", "rtmps", "http", "https", "rtsp", "rtsps")},
 	}
 }

@@ -102,6 +102,20 @@ func webURLs(v *[]string, schemes ...string) func() error {
 	}
 }
 
+// sources accepts APP/NAME=URL. Package source reads them in full.
+func sources(v *[]string) func() error {
+	return func() error {
+		for _, text := range *v {
+			name, address, ok := strings.Cut(text, "=")
+			u, err := url.Parse(strings.TrimPrefix(address, "always:"))
+			if !ok || !strings.Contains(name, "/") || err != nil || u.Host == "" || u.Scheme != "rtsp" && u.Scheme != "rtsps" {
+				return fmt.Errorf("the source of %.60q is not of the form APP/NAME=rtsp://host/path", name)
+			}
+		}
+		return nil
+	}
+}
+
 func networks(v *[]string) func() error {
 	return func() error {
 		_, err := access.ParseAllow(strings.Join(*v, ","))

@@ -14,14 +14,16 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// RingShare is the part of the memory limit that rings may use.
-func RingShare(most int64) int64 { return most * 6 / 10 }
+// RingShare is the part of the memory limit that rings may use, PacketShare what those
+// of packets may use beside them.
+func RingShare(most int64) int64   { return most * 6 / 10 }
+func PacketShare(most int64) int64 { return most * 15 / 100 }
 
 // Options configure a Keeper. All fields are required.
 type Options struct {
 	Most   int64 // bytes
 	Alloc  *mem.Allocator
-	Hub    *live.Hub
+	Hubs   []*live.Hub
 	Writer *live.Writer
 	Unread func() int64 // bytes that peers have sent and the server has not read
 	Logger *slog.Logger
@@ -85,7 +87,9 @@ func (k *Keeper) Admit() error {
 
 func (k *Keeper) step(now time.Time) {
 	o := &k.options
-	o.Hub.Trim()
+	for _, h := range o.Hubs {
+		h.Trim()
+	}
 	if now.Sub(k.asked) >= unreadEvery {
 		k.asked, k.unread = now, o.Unread()*perUnread
 	}

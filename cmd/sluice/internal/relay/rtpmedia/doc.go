@@ -3,8 +3,7 @@
 //
 // A Muxer makes the packets of a stream, once for all who are sent them, as
 // interleaved frames of RTSP (RFC 2326, section 10.12): "$", a channel, a length, a
-// packet. That is how packets lie in memory; over UDP the four bytes are left out. Track i
-// is on the channels 2i for RTP and 2i+1 for RTCP. A Collector makes access units of
+// packet. That is how packets lie in memory; over UDP the four bytes are left out. A Collector makes access units of
 // the packets of one track.
 //
 // Ownership: units given to a Muxer are borrowed until the call returns. Packets given

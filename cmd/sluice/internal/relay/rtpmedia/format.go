@@ -24,6 +24,7 @@ type Format struct {
 	PayloadType uint8
 	Clock       int        // ticks a second of the timestamps
 	Config      *au.Config // of sound always; of pictures when it is known beforehand
+	Channel     uint8      // for RTP; the next one is for RTCP
 	Control     string     // of the description: the track's URL, or what is appended to the stream's
 
 	// Bits of AAC's headers of access units (RFC 3640, section 3.2.1).

@@ -34,10 +34,10 @@ const reportEvery = 5000
 // NewMuxer makes a Muxer for these tracks, at most one of each kind.
 func NewMuxer(formats []Format) *Muxer {
 	m := &Muxer{}
-	for i, f := range formats {
+	for _, f := range formats {
 		m.tracks = append(m.tracks, &muxed{
 			format: f,
-			writer: writer{channel: byte(2 * i), payload: f.PayloadType, ssrc: rand.Uint32(), sequence: uint16(rand.Uint32())},
+			writer: writer{channel: f.Channel, payload: f.PayloadType, ssrc: rand.Uint32(), sequence: uint16(rand.Uint32())},
 			clock:  clock{rate: f.Clock, begin: rand.Uint32()},
 		})
 	}
@@ -87,6 +87,25 @@ func (m *Muxer) Append(dst []byte, u *au.Unit, now time.Time) ([]byte, error) {
 	}
 	dst, w.dst = w.dst, nil
 	return dst, nil
+}
+
+// Bound returns how many bytes Append appends for a unit at most.
+func (m *Muxer) Bound(u *au.Unit) int {
+	const (
+		perPacket = frameLen + headerLen + 8 // and what is before a fragment
+		reports   = 2 * (frameLen + 32)
+	)
+	n := reports
+	one := func(size int) { n += size + (size/(maxPayload-8)+1)*perPacket }
+	for _, p := range u.Parts {
+		one(len(p))
+	}
+	if u.Key && u.Config != nil {
+		for _, s := range u.Config.Sets {
+			one(len(s))
+		}
+	}
+	return n
 }
 
 func (m *Muxer) track(video bool) *muxed {

@@ -17,6 +17,8 @@ const (
 	FLVS  = "flvs"
 	WS    = "ws"
 	WSS   = "wss"
+	RTSP  = "rtsp"
+	RTSPS = "rtsps"
 )
 
 // An Info says who wants to publish or to watch what.

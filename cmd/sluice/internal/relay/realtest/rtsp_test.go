@@ -1,0 +1,260 @@
+//go:build linux
+
+package realtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A decoded frame, as framemd5 prints it.
+type decoded struct {
+	at  float64 // ms
+	sum string
+}
+
+// framesOf reads framemd5: the frames of picture and sound with their times from the
+// first of all.
+func framesOf(t testing.TB, text string) (video, audio []decoded) {
+	t.Helper()
+	ticks := map[string]float64{}
+	kinds := map[string]*[]decoded{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "#tb "); ok {
+			number, tb, _ := strings.Cut(rest, ": ")
+			a, b, _ := strings.Cut(tb, "/")
+			n, _ := strconv.ParseFloat(a, 64)
+			d, err := strconv.ParseFloat(b, 64)
+			if err != nil {
+				t.Fatalf("time base %q", line)
+			}
+			ticks[number] = 1000 * n / d
+		}
+		if rest, ok := strings.CutPrefix(line, "#media_type "); ok {
+			number, kind, _ := strings.Cut(rest, ": ")
+			kinds[number] = map[string]*[]decoded{"video": &video, "audio": &audio}[kind]
+		}
+		f := strings.Split(line, ",")
+		if strings.HasPrefix(line, "#") || len(f) < 6 {
+			continue
+		}
+		pts, err := strconv.Atoi(strings.TrimSpace(f[2]))
+		if err != nil {
+			t.Fatalf("framemd5: %s", line)
+		}
+		into := kinds[strings.TrimSpace(f[0])]
+		*into = append(*into, decoded{float64(pts) * ticks[strings.TrimSpace(f[0])], strings.TrimSpace(f[5])})
+	}
+	first := 0.0
+	for i, all := range [][]decoded{video, audio} {
+		if len(all) > 0 && (i == 0 || all[0].at < first) {
+			first = all[0].at
+		}
+	}
+	for _, all := range [][]decoded{video, audio} {
+		for i := range all {
+			all[i].at -= first
+		}
+	}
+	return video, audio
+}
+
+// decode starts to decode the pictures of a file or stream to its end. Sound stays as it
+// is: decoders of it need some frames to begin with.
+func decode(t testing.TB, url string, input ...string) *process {
+	t.Helper()
+	args := append([]string{"-loglevel", "verbose"}, input...)
+	return ffmpeg(t, append(args, "-i", url, "-map", "0", "-vsync", "passthrough", "-enc_time_base", "-1", "-c:a", "copy", "-f", "framemd5", "-")...)
+}
+
+// sameFrames compares frames with those of the source: the same but for some at the
+// beginning, before the first picture, and the last ones, of which ffmpeg keeps what does
+// not fill a packet when it ends. from is by how much the times differ.
+func sameFrames(t *testing.T, what string, got, want []decoded, from float64) {
+	t.Helper()
+	const lead, tail, tolerance = 12, 8, 2
+	skip := 0
+	for len(got) > 0 && skip < lead && skip < len(want) && want[skip].sum != got[0].sum {
+		skip++
+	}
+	want = want[min(skip, len(want)):]
+	if len(want) == 0 || len(got) < len(want)-tail || len(got) > len(want) {
+		t.Errorf("%s: %d frames, want %d behind the first %d", what, len(got), len(want), skip)
+		return
+	}
+	for i := range got {
+		if got[i].sum != want[i].sum {
+			t.Errorf("%s: frame %d at %.1f ms is another than at %.1f ms in the source", what, i, got[i].at, want[i].at)
+			return
+		}
+		if i == 0 && strings.HasPrefix(what, "RTSP") {
+			// ffmpeg 5.1 gives the first picture of H.264 over RTSP no time when there are
+			// B-frames, whatever the server.
+			continue
+		}
+		if d := got[i].at - want[i].at - from; d > tolerance || d < -tolerance {
+			t.Errorf("%s: frame %d is at %.2f ms, want %.2f", what, i, got[i].at-from, want[i].at)
+			return
+		}
+	}
+}
+
+// sameMedia compares pictures and sound, both against the clock of the second picture.
+func sameMedia(t *testing.T, way, got string, wantVideo, wantAudio []decoded) {
+	t.Helper()
+	video, audio := framesOf(t, got)
+	from := 0.0
+	if len(video) > 1 && len(wantVideo) > 1 {
+		from = video[1].at - wantVideo[1].at
+	}
+	sameFrames(t, way+", pictures", video, wantVideo, from)
+	sameFrames(t, way+", sound", audio, wantAudio, from)
+}
+
+// rtspWays are the two transports of RTSP as flags of ffmpeg.
+var rtspWays = map[string][]string{"RTSP over TCP": {"-rtsp_transport", "tcp"}, "RTSP over UDP": {"-rtsp_transport", "udp"}}
+
+// What RTMP and RTSP publish, RTMP, HTTP-FLV and RTSP play: pictures are decoded to the
+// same bytes at the same times, sound too.
+func TestRTSPInAndOut(t *testing.T) {
+	t.Parallel()
+	file := clipFile(t)
+	source := decode(t, file)
+	if code := source.wait(t, patient(60*time.Second)); code != 0 {
+		t.Fatal(source.stderr.tail(10))
+	}
+	wantVideo, wantAudio := framesOf(t, source.stdout.String())
+	ways := []string{"RTMP", "RTSP over TCP", "RTSP over UDP"}
+	for _, in := range ways {
+		t.Run("published by "+in, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, options{flags: []string{"--grace", "0"}})
+			players := map[string]*process{
+				"RTMP":     decode(t, "rtmp://"+s.RTMP+"/live/s?wait=60"),
+				"HTTP-FLV": decode(t, "http://"+s.HTTP+"/live/s.flv?wait=60"),
+			}
+			for way, flags := range rtspWays {
+				players[way] = decode(t, "rtsp://"+s.RTSP+"/live/s?wait=60", flags...)
+			}
+			for way, p := range players {
+				eventually(t, patient(15*time.Second), func() string {
+					if p.ended() {
+						t.Fatalf("%s ended: %s", way, p.stderr.tail(15))
+					}
+					return s.holds(p)
+				})
+			}
+			var pub *process
+			if flags, ok := rtspWays[in]; ok {
+				args := append([]string{"-loglevel", "warning", "-re", "-i", file, "-map", "0", "-c", "copy", "-f", "rtsp"}, flags...)
+				pub = ffmpeg(t, append(args, "rtsp://"+s.RTSP+"/live/s")...)
+			} else {
+				pub = push(t, file, "rtmp://"+s.RTMP+"/live/s", "-re")
+			}
+			if code := pub.wait(t, patient(40*time.Second)); code != 0 {
+				t.Fatalf("the push ended with %d: %s", code, pub.stderr.tail(10))
+			}
+			for way, p := range players {
+				if code := p.wait(t, patient(20*time.Second)); code != 0 {
+					t.Errorf("%s: ffmpeg ended with %d: %s", way, code, p.stderr.tail(10))
+					continue
+				}
+				sameMedia(t, way, p.stdout.String(), wantVideo, wantAudio)
+			}
+		})
+	}
+}
+
+// Codecs that ffmpeg can publish by RTSP, published and played by it over both
+// transports.
+func TestRTSPCodecs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		video   []string
+		audio   []string
+		publish []string
+	}{
+		{"H.264 with B-frames and AAC", []string{"-c:v", "libx264", "-bf", "3", "-preset", "ultrafast"}, []string{"-c:a", "aac"}, nil},
+		{"HEVC and Opus", []string{"-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none"}, []string{"-c:a", "libopus"}, nil},
+		{"VP9 and Opus", []string{"-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8"}, []string{"-c:a", "libopus"}, []string{"-strict", "experimental"}},
+		{"H.264 and MP3", []string{"-c:v", "libx264", "-bf", "0", "-preset", "ultrafast"}, []string{"-c:a", "libmp3lame"}, nil},
+		{"H.264 and A-law", []string{"-c:v", "libx264", "-bf", "0", "-preset", "ultrafast"}, []string{"-c:a", "pcm_alaw", "-ar", "8000", "-ac", "1"}, nil},
+		{"H.264 and mu-law", []string{"-c:v", "libx264", "-bf", "0", "-preset", "ultrafast"}, []string{"-c:a", "pcm_mulaw", "-ar", "8000", "-ac", "1"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "source.mkv")
+			args := []string{"-loglevel", "error"}
+			if c.video != nil {
+				args = append(args, "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25")
+			}
+			args = append(args, "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "4", "-pix_fmt", "yuv420p", "-g", "25")
+			args = append(append(append(args, c.video...), c.audio...), file)
+			if p := ffmpeg(t, args...); p.wait(t, patient(60*time.Second)) != 0 {
+				t.Fatal(p.stderr.tail(10))
+			}
+			source := decode(t, file)
+			if code := source.wait(t, patient(60*time.Second)); code != 0 {
+				t.Fatal(source.stderr.tail(10))
+			}
+			wantVideo, wantAudio := framesOf(t, source.stdout.String())
+			s := serve(t, options{flags: []string{"--grace", "0"}})
+			players := map[string]*process{}
+			for way, flags := range rtspWays {
+				players[way] = decode(t, "rtsp://"+s.RTSP+"/live/s?wait=60", flags...)
+			}
+			for way, p := range players {
+				eventually(t, patient(15*time.Second), func() string {
+					if p.ended() {
+						t.Fatalf("%s ended: %s", way, p.stderr.tail(15))
+					}
+					return s.holds(p)
+				})
+			}
+			args = append([]string{"-loglevel", "warning", "-re", "-i", file, "-map", "0", "-c", "copy"}, c.publish...)
+			pub := ffmpeg(t, append(args, "-f", "rtsp", "-rtsp_transport", "tcp", "rtsp://"+s.RTSP+"/live/s")...)
+			if code := pub.wait(t, patient(40*time.Second)); code != 0 {
+				t.Fatalf("the push ended with %d: %s", code, pub.stderr.tail(10))
+			}
+			for way, p := range players {
+				if code := p.wait(t, patient(20*time.Second)); code != 0 {
+					t.Errorf("%s: ffmpeg ended with %d: %s", way, code, p.stderr.tail(10))
+					continue
+				}
+				sameMedia(t, way, p.stdout.String(), wantVideo, wantAudio)
+			}
+		})
+	}
+}
+
+// holds returns why a player is not known to wait yet, empty when it does: it has
+// connected.
+func (s *server) holds(p *process) string {
+	if n := established(p.cmd.Process.Pid); n == 0 {
+		return fmt.Sprintf("process %d has no connection", p.cmd.Process.Pid)
+	}
+	return ""
+}
+
+// established returns how many sockets a process has.
+func established(pid int) int {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, e := range entries {
+		if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package rtpmedia
+
+import (
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// decodeTimes finds out when pictures are decoded. RTP says when they are shown only,
+// and the order of the pictures says the rest.
+type decodeTimes struct {
+	codec flv.FourCC
+	order interface {
+		Extract(units [][]byte, shown int64) (int64, error)
+	}
+	latest int64
+	begun  bool
+	units  [][]byte
+}
+
+// at returns when a picture that is shown at a time is decoded: at the same time or
+// earlier, and not before the one that came before it. All are ticks. units are borrowed
+// until it returns.
+func (d *decodeTimes) at(c *au.Config, key bool, units [][]byte, shown int64) int64 {
+	at := shown
+	switch d.codec {
+	case flv.CodecAVC, flv.CodecHEVC:
+		at = d.extract(c, key, units, shown)
+	}
+	if d.begun && at < d.latest && shown >= d.latest {
+		at = d.latest
+	}
+	d.latest, d.begun = at, true
+	return at
+}
+
+func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int64) int64 {
+	if d.order == nil {
+		d.begin()
+	}
+	// The library keeps the parameter sets that it is given, so these must not be
+	// views of the packets.
+	d.units = d.units[:0]
+	if key {
+		d.units = append(d.units, c.Sets...)
+	}
+	for _, u := range units {
+		if !au.IsSet(d.codec, u) {
+			d.units = append(d.units, u)
+		}
+	}
+	at, err := d.order.Extract(d.units, shown)
+	if err != nil {
+		if key {
+			d.begin()
+		}
+		return shown
+	}
+	return at
+}
+
+func (d *decodeTimes) begin() {
+	if d.codec == flv.CodecHEVC {
+		x := &h265.DTSExtractor{}
+		x.Initialize()
+		d.order = x
+		return
+	}
+	x := &h264.DTSExtractor{}
+	x.Initialize()
+	d.order = x
+}

@@ -1,0 +1,320 @@
+package rtpmedia
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// An Intake converts the packets of a source's tracks into frames of a stream. Of each
+// kind it takes the first track whose codec it knows.
+type Intake struct {
+	tracks  []*track // nil: passed over
+	joiner  au.Joiner
+	publish func(live.Frame) error
+	begun   bool   // metadata was published
+	first   *track // whose first unit is the origin of the times
+}
+
+// track is one track of an Intake.
+type track struct {
+	intake    *Intake
+	format    Format
+	collector *Collector
+	config    *au.Config // nil before it is known
+	inBand    au.InBand
+	decode    decodeTimes
+	units     [][]byte
+	playing   bool // there was a unit
+
+	// Timestamps, extended to 64 bits.
+	latest int64
+	known  bool
+	begin  int64         // the first
+	came   time.Time     // when that was
+	from   time.Duration // what the stream's clock says at the first
+	now    time.Time     // when the packet in work came
+
+	// The sender's clock says reportWall at reportTicks.
+	reported    bool
+	reportWall  time.Duration
+	reportTicks int64
+}
+
+// lead is the time of a stream's first unit: pictures that are decoded before they
+// are shown, and tracks that begin a little earlier, have times before it.
+const lead = 500 * time.Millisecond
+
+// distrust is by how much the clocks of a sender's tracks may differ from the order of
+// arrival. Cameras exist whose clocks are years apart.
+const distrust = 5 * time.Second
+
+// NewIntake makes an Intake of units of at most limit bytes. publish takes frames, whose
+// payloads are transferred; its error ends the Intake. An error matches ErrCodec: no
+// track can be taken.
+func NewIntake(tracks []Track, alloc *mem.Allocator, limit int, publish func(live.Frame) error) (*Intake, error) {
+	x := &Intake{publish: publish, tracks: make([]*track, len(tracks))}
+	var video, audio bool
+	var err error
+	for i, t := range tracks {
+		have := &audio
+		if t.Video {
+			have = &video
+		}
+		if t.Err != nil {
+			err = t.Err
+		}
+		if *have || t.Err != nil {
+			continue
+		}
+		*have = true
+		one := &track{intake: x, format: t.Format, config: t.Config, inBand: au.InBand{Codec: t.Codec}}
+		if t.Video && t.Config != nil {
+			one.inBand.Start(t.Config.Sets)
+		}
+		one.decode.codec = t.Codec
+		one.collector = NewCollector(t.Format, alloc, limit, one.take)
+		x.tracks[i] = one
+	}
+	if !video && !audio {
+		if err == nil {
+			err = fmt.Errorf("%w: no track of sound or pictures", ErrCodec)
+		}
+		return nil, err
+	}
+	return x, nil
+}
+
+// Takes reports whether the track's packets count.
+func (x *Intake) Takes(track int) bool {
+	return track >= 0 && track < len(x.tracks) && x.tracks[track] != nil
+}
+
+// Push takes an RTP packet of a track, transferred, that came at a time. After an error
+// there is no way on: it is publish's, or as of Collector.Push.
+func (x *Intake) Push(track int, packet mem.Buf, now time.Time) error {
+	if !x.Takes(track) {
+		packet.Release()
+		return nil
+	}
+	t := x.tracks[track]
+	t.now = now
+	return t.collector.Push(packet, now)
+}
+
+// Control takes an RTCP packet of a track, borrowed until it returns.
+func (x *Intake) Control(track int, p []byte, now time.Time) {
+	if !x.Takes(track) {
+		return
+	}
+	t := x.tracks[track]
+	wall, at, ok := t.collector.Control(p, now)
+	if !ok {
+		return
+	}
+	t.reported = true
+	t.reportWall = time.Duration(wall>>32)*time.Second + time.Duration((wall&0xffffffff)*1e9>>32)
+	t.reportTicks = int64(at)
+	if t.known {
+		t.reportTicks = t.latest + int64(int32(at-uint32(t.latest)))
+	}
+}
+
+// Report returns a receiver report on a track; nil when there is nothing to say.
+func (x *Intake) Report(track int, now time.Time) []byte {
+	if !x.Takes(track) {
+		return nil
+	}
+	return x.tracks[track].collector.Report(now)
+}
+
+// Losses returns what all tracks have missed.
+func (x *Intake) Losses() Losses {
+	var sum Losses
+	for _, t := range x.tracks {
+		if t != nil {
+			l := t.collector.Losses()
+			sum.Packets, sum.Late, sum.Units = sum.Packets+l.Packets, sum.Late+l.Late, sum.Units+l.Units
+		}
+	}
+	return sum
+}
+
+// Close releases what waits for more.
+func (x *Intake) Close() {
+	for _, t := range x.tracks {
+		if t != nil {
+			t.collector.Close()
+		}
+	}
+}
+
+// begin publishes the metadata, which says what tracks there are.
+func (x *Intake) begin() error {
+	if x.begun {
+		return nil
+	}
+	x.begun = true
+	info := amf0.ECMAArray{}
+	for _, t := range x.tracks {
+		if t == nil {
+			continue
+		}
+		name := "audiocodecid"
+		if t.format.Video {
+			name = "videocodecid"
+			if t.config != nil {
+				if v, err := flv.ParseVideoConfig(t.format.Codec, t.config.Record); err == nil && v.Width > 0 {
+					info = append(info, amf0.Property{Name: "width", Value: float64(v.Width)}, amf0.Property{Name: "height", Value: float64(v.Height)})
+				}
+			}
+		}
+		info = append(info, amf0.Property{Name: name, Value: codecID(t.format.Codec)})
+	}
+	p, err := flv.AppendScript(nil, flv.OnMetaData, info)
+	if err != nil {
+		return err
+	}
+	// At 0, or ffmpeg takes it for subtitles.
+	return x.publish(live.Frame{Type: flv.TagScript, Payload: mem.Wrap(p, nil)})
+}
+
+// codecID is a codec in metadata: its number, or the fourcc (enhanced RTMP, version 2).
+func codecID(c flv.FourCC) float64 {
+	switch c {
+	case flv.CodecAVC:
+		return 7
+	case flv.CodecAAC:
+		return 10
+	case flv.CodecMP3:
+		return 2
+	case flv.CodecALaw:
+		return 7
+	case flv.CodecMuLaw:
+		return 8
+	}
+	return float64(c)
+}
+
+// take takes a unit of the track.
+func (t *track) take(s Sample) error {
+	u := au.Unit{Video: t.format.Video, Codec: t.format.Codec, Key: !t.format.Video}
+	media := s.Packed.Bytes()[au.Room:]
+	if u.Video {
+		if err := t.look(&u, media); err != nil || t.config == nil || !t.playing && !u.Key {
+			s.Packed.Release()
+			return nil // before the first key frame, or nothing that a decoder could use
+		}
+	} else if t.format.Codec == flv.CodecMP3 && !t.playing {
+		c := au.SoundConfig(t.format.Codec, media)
+		if c == nil {
+			s.Packed.Release()
+			return nil
+		}
+		t.config = c
+	}
+	shown := t.place(s.Timestamp)
+	decoded := shown
+	if u.Video {
+		ticks := t.decode.at(t.config, u.Key, t.units, t.latest)
+		decoded = t.time(ticks)
+	}
+	t.playing = true
+	u.Config = t.config
+	u.Time = ms(decoded)
+	u.Offset = int32(ms(shown) - u.Time)
+	err := t.intake.begin()
+	if h, new := t.intake.joiner.Header(u.Config, u.Time); new {
+		if err != nil {
+			h.Payload.Release()
+		} else {
+			err = t.intake.publish(h)
+		}
+	}
+	if err != nil {
+		s.Packed.Release()
+		return err
+	}
+	f, err := t.intake.joiner.Frame(&u, s.Packed)
+	if err != nil {
+		return nil // an offset beyond two hours: the picture is left out
+	}
+	return t.intake.publish(f)
+}
+
+// look finds out whether a picture is one to start at, and its configuration.
+func (t *track) look(u *au.Unit, media []byte) error {
+	var err error
+	t.units = t.units[:0]
+	switch t.format.Codec {
+	case flv.CodecAVC, flv.CodecHEVC:
+		t.units, err = au.SplitLengths(t.units, media)
+	case flv.CodecAV1:
+		t.units, err = au.SplitOBUs(t.units, media)
+	case flv.CodecVP9:
+		var c *au.Config
+		if c, u.Key = au.VP9Key(media); u.Key {
+			t.config = c
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, u.Key = t.inBand.Learn(t.units)
+	if c := t.inBand.Config(); c != nil {
+		t.config = c
+	}
+	return nil
+}
+
+// place extends the timestamp of a unit and returns its time in the stream. The first
+// unit places the track beside the others: by the sender's clocks if both are known,
+// else by arrival.
+func (t *track) place(timestamp uint32) time.Duration {
+	if !t.known {
+		t.known, t.latest, t.begin, t.came = true, int64(timestamp), int64(timestamp), t.now
+		if t.reported {
+			t.reportTicks = t.latest + int64(int32(uint32(t.reportTicks)-timestamp))
+		}
+		x := t.intake
+		t.from = lead
+		if x.first == nil {
+			x.first = t
+		} else {
+			o := x.first
+			t.from = lead + t.came.Sub(o.came)
+			if mine, ok := t.wall(); ok {
+				if its, ok := o.wall(); ok && (lead+mine-its-t.from).Abs() < distrust {
+					t.from = lead + mine - its
+				}
+			}
+		}
+	} else {
+		t.latest += int64(int32(timestamp - uint32(t.latest)))
+	}
+	return t.time(t.latest)
+}
+
+// wall is the sender's clock at the track's first unit.
+func (t *track) wall() (time.Duration, bool) {
+	return t.reportWall + t.span(t.begin-t.reportTicks), t.reported
+}
+
+// time is the stream's time of a timestamp.
+func (t *track) time(ticks int64) time.Duration { return t.from + t.span(ticks-t.begin) }
+
+func (t *track) span(ticks int64) time.Duration {
+	clock := int64(t.format.Clock)
+	return time.Duration(ticks/clock)*time.Second + time.Duration(ticks%clock)*time.Second/time.Duration(clock)
+}
+
+// ms is a time in the milliseconds of FLV, none before 0. It wraps as they do.
+func ms(d time.Duration) uint32 {
+	return uint32(max(0, d+time.Millisecond/2) / time.Millisecond)
+}

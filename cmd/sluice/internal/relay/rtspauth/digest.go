@@ -1,0 +1,65 @@
+// Package rtspauth is the Digest of RTSP (RFC 2326, section 3.2, refers to HTTP's, which
+// is RFC 2617), for servers and for clients.
+package rtspauth
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// Params reads the parameters of a challenge or of its answer: NAME=VALUE with commas
+// between them, with or without quotation marks. Limits of the message bound them.
+func Params(text string) map[string]string {
+	m := map[string]string{}
+	for text != "" {
+		name, rest, ok := strings.Cut(text, "=")
+		if !ok {
+			break
+		}
+		name = strings.ToLower(strings.Trim(name, " ,\t"))
+		var value string
+		if quoted, is := strings.CutPrefix(strings.TrimLeft(rest, " "), `"`); is {
+			value, text, _ = strings.Cut(quoted, `"`)
+		} else {
+			value, text, _ = strings.Cut(rest, ",")
+			value = strings.TrimSpace(value)
+		}
+		m[name] = value
+	}
+	return m
+}
+
+// Response proves a password (RFC 2617, section 3.2.2): with the quality auth if p has
+// it.
+func Response(user, password, method string, p map[string]string) string {
+	secret := sum(user + ":" + p["realm"] + ":" + password)
+	what := sum(method + ":" + p["uri"])
+	if p["qop"] == "auth" {
+		return sum(strings.Join([]string{secret, p["nonce"], p["nc"], p["cnonce"], "auth", what}, ":"))
+	}
+	return sum(secret + ":" + p["nonce"] + ":" + what)
+}
+
+// Answer returns the parameters that answer a challenge.
+func Answer(user, password, method, uri string, challenge map[string]string) string {
+	p := map[string]string{"realm": challenge["realm"], "nonce": challenge["nonce"], "uri": uri}
+	more := ""
+	for quality := range strings.SplitSeq(challenge["qop"], ",") {
+		if strings.TrimSpace(quality) == "auth" {
+			p["qop"], p["nc"], p["cnonce"] = "auth", "00000001", sum(challenge["nonce"]+method)
+			more = fmt.Sprintf(`, qop=auth, nc=%s, cnonce="%s"`, p["nc"], p["cnonce"])
+		}
+	}
+	if o := challenge["opaque"]; o != "" {
+		more += fmt.Sprintf(`, opaque="%s"`, o)
+	}
+	return fmt.Sprintf(`username="%s", realm="%s", nonce="%s", uri="%s", response="%s"%s`,
+		user, p["realm"], p["nonce"], uri, Response(user, password, method, p), more)
+}
+
+func sum(text string) string {
+	s := md5.Sum([]byte(text))
+	return hex.EncodeToString(s[:])
+}

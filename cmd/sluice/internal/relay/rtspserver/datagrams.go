@@ -1,0 +1,130 @@
+package rtspserver
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/rtsp"
+)
+
+// datagrams is a viewer over UDP as a connection for the live.Writer: it takes
+// interleaved frames, cuts them apart and sends each as a datagram.
+type datagrams struct {
+	ports *ports
+	to    [4]netip.AddrPort // by channel; the zero value is not sent
+	peer  netip.Addr
+	last  atomic.Int64 // when a report came, Unix ns
+
+	part    []byte // of a frame that a Write has cut
+	burst   int    // bytes since the latest pause
+	closing sync.Once
+	closed  chan struct{}
+}
+
+const (
+	// burstBytes are sent at once, then comes a pause: a viewer begins with a group of
+	// pictures, and the peer's socket, where 200 KiB are usual, must not overflow.
+	burstBytes = 32 << 10
+	burstPause = 2 * time.Millisecond
+)
+
+// track says where a track is sent. channel is that for RTP.
+func (d *datagrams) track(channel int, to *rtsp.Pair) {
+	d.to[channel] = netip.AddrPortFrom(d.peer, uint16(to.First))
+	d.to[channel+1] = netip.AddrPortFrom(d.peer, uint16(to.Last))
+	if to.First == to.Last {
+		d.to[channel+1] = netip.AddrPort{}
+	}
+	d.ports.hear(d.to[channel+1], d)
+}
+
+// heard is when the peer's latest report came.
+func (d *datagrams) heard() time.Time { return time.Unix(0, d.last.Load()) }
+
+// Write takes whole frames and parts of them, borrowed until it returns. A datagram that
+// cannot be sent is lost, as on the way.
+func (d *datagrams) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		select {
+		case <-d.closed:
+			return 0, net.ErrClosed
+		default:
+		}
+		frame := p
+		if len(d.part) > 0 {
+			size := frameHead
+			if len(d.part) >= frameHead {
+				size += int(d.part[2])<<8 | int(d.part[3])
+			}
+			k := min(size-len(d.part), len(p))
+			d.part = append(d.part, p[:k]...)
+			p = p[k:]
+			if len(d.part) < frameHead || len(d.part) < frameHead+(int(d.part[2])<<8|int(d.part[3])) {
+				continue
+			}
+			d.send(d.part)
+			d.part = d.part[:0]
+			continue
+		}
+		if len(frame) < frameHead || len(frame) < frameHead+(int(frame[2])<<8|int(frame[3])) {
+			d.part = append(d.part, frame...)
+			break
+		}
+		size := frameHead + (int(frame[2])<<8 | int(frame[3]))
+		d.send(frame[:size])
+		p = p[size:]
+	}
+	return n, nil
+}
+
+// frameHead is what an interleaved frame begins with: "$", channel, length.
+const frameHead = 4
+
+// send sends one frame.
+func (d *datagrams) send(frame []byte) {
+	channel := int(frame[1])
+	if channel >= len(d.to) || !d.to[channel].IsValid() {
+		return
+	}
+	d.ports.send(channel%2, frame[frameHead:], d.to[channel])
+	if d.burst += len(frame); d.burst >= burstBytes {
+		d.burst = 0
+		pause := time.NewTimer(burstPause)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-d.closed:
+		}
+	}
+}
+
+// Close ends the viewer's writes.
+func (d *datagrams) Close() error {
+	d.closing.Do(func() {
+		close(d.closed)
+		for _, to := range d.to {
+			d.ports.forget(to, d)
+		}
+	})
+	return nil
+}
+
+// Read waits for Close: what the peer sends comes another way.
+func (d *datagrams) Read([]byte) (int, error) {
+	<-d.closed
+	return 0, os.ErrClosed
+}
+
+func (d *datagrams) LocalAddr() net.Addr              { return d.ports.rtp.LocalAddr() }
+func (d *datagrams) RemoteAddr() net.Addr             { return net.UDPAddrFromAddrPort(d.to[0]) }
+func (d *datagrams) SetDeadline(time.Time) error      { return nil }
+func (d *datagrams) SetReadDeadline(time.Time) error  { return nil }
+func (d *datagrams) SetWriteDeadline(time.Time) error { return nil }
+
+// hearRTCP takes a viewer's report, borrowed.
+func (d *datagrams) hearRTCP([]byte, time.Time) { d.last.Store(time.Now().UnixNano()) }

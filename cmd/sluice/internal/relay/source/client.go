@@ -1,0 +1,341 @@
+package source
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/rtsp"
+)
+
+// Errors of a connection that callers match with errors.Is.
+var (
+	// ErrRefused: the server answered with a status that is no success.
+	ErrRefused = errors.New("source: refused")
+	// errAnswer: an answer that makes no sense.
+	errAnswer = errors.New("source: not an answer")
+	errIdle   = errors.New("source: nothing came in time")
+)
+
+// limits bound the messages of a server, which is trusted no more than a peer.
+var limits = rtsp.Limits{Line: 8 << 10, Header: 32 << 10, Fields: 128, Body: 64 << 10}
+
+// client is one connection to a server.
+type client struct {
+	source *Source
+	conn   net.Conn
+	r      *sluice.BufReader
+	reader *rtsp.Reader
+	idle   time.Duration // longest silence
+	auth   *credentials
+	cseq   int
+	id     string // of the session
+	keep   time.Duration
+	base   string // of the tracks' URLs
+
+	intake   *rtpmedia.Intake
+	channels map[uint8]int
+}
+
+// pull connects to a source, plays it and gives its frames to publish until it ends or
+// ctx is done. publish takes the payload. The connection must have played by start.
+func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error) error {
+	starting, cancel := context.WithTimeout(ctx, o.Start)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if s.secure() {
+		config := &tls.Config{}
+		if o.TLS != nil {
+			config = o.TLS.Clone()
+		}
+		if config.ServerName == "" {
+			config.ServerName = s.url.Hostname()
+		}
+		encrypted := tls.Client(conn, config)
+		if err := encrypted.HandshakeContext(starting); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
+		conn = encrypted
+	}
+	if err := conn.SetDeadline(time.Now().Add(o.Start)); err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	c := &client{source: s, conn: conn, r: sluice.NewBufReader(conn, sluice.Options{Allocator: o.Alloc}), idle: o.Idle, base: s.address(), channels: map[uint8]int{}}
+	defer c.r.Recycle()
+	c.reader = rtsp.NewReader(c.r, limits)
+	if err := c.begin(o, publish); err != nil {
+		return err
+	}
+	defer c.intake.Close()
+	return c.play()
+}
+
+// begin makes the requests up to PLAY.
+func (c *client) begin(o *Options, publish func(live.Frame) error) error {
+	resp, err := c.ask(rtsp.Describe, c.base, rtsp.Header{{Name: "Accept", Value: "application/sdp"}})
+	if err != nil {
+		return err
+	}
+	defer resp.Release()
+	if !resp.Body.Valid() {
+		return fmt.Errorf("%w: no description", errAnswer)
+	}
+	for _, name := range []string{"Content-Base", "Content-Location"} {
+		if base := resp.Header.Get(name); base != "" {
+			c.base = base
+			break
+		}
+	}
+	tracks, err := rtpmedia.Parse(resp.Body.Bytes())
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	if c.intake, err = rtpmedia.NewIntake(tracks, o.Alloc, o.MaxFrame, publish); err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	for i, t := range tracks {
+		if !c.intake.Takes(i) {
+			continue
+		}
+		if err := c.setUp(i, t.Control); err != nil {
+			c.intake.Close()
+			return err
+		}
+	}
+	played, err := c.ask(rtsp.Play, c.base, rtsp.Header{{Name: "Range", Value: "npt=0.000-"}})
+	if err != nil {
+		c.intake.Close()
+		return err
+	}
+	played.Release()
+	return nil
+}
+
+// setUp sets a track up over the connection.
+func (c *client) setUp(track int, control string) error {
+	number := 2 * track
+	transport := rtsp.Transport{Protocol: "RTP", Profile: "AVP", Lower: "TCP", Unicast: true, Interleaved: &rtsp.Pair{First: number, Last: number + 1}}
+	resp, err := c.ask(rtsp.Setup, trackURL(c.base, control), rtsp.Header{{Name: "Transport", Value: transport.String()}})
+	if err != nil {
+		return err
+	}
+	defer resp.Release()
+	first, last := number, number+1
+	if list, err := rtsp.ParseTransport(resp.Header.Get("Transport")); err == nil && list[0].Interleaved != nil {
+		first, last = list[0].Interleaved.First, list[0].Interleaved.Last
+	}
+	c.channels[uint8(first)] = 2 * track
+	if last != first {
+		c.channels[uint8(last)] = 2*track + 1
+	}
+	if s, err := rtsp.ParseSession(resp.Header.Get("Session")); err == nil {
+		c.id, c.keep = s.ID, s.Timeout
+	}
+	return nil
+}
+
+// trackURL joins a track's control and the base (RFC 2326, appendix C.1.1). Servers mean
+// that it is appended, not resolved.
+func trackURL(base, control string) string {
+	switch {
+	case control == "" || control == "*":
+		return base
+	case strings.HasPrefix(strings.ToLower(control), "rtsp://"), strings.HasPrefix(strings.ToLower(control), "rtsps://"):
+		return control
+	}
+	return strings.TrimSuffix(base, "/") + "/" + strings.TrimPrefix(control, "/")
+}
+
+// ask makes a request and returns the response, retained. A server that wants a password
+// is answered once.
+func (c *client) ask(method, address string, h rtsp.Header) (*rtsp.Response, error) {
+	for again := false; ; again = true {
+		if err := c.send(method, address, h); err != nil {
+			return nil, err
+		}
+		resp, err := c.response()
+		if err != nil {
+			return nil, fmt.Errorf("source: %s: %w", method, err)
+		}
+		switch {
+		case resp.Status == rtsp.StatusOK:
+			return resp, nil
+		case resp.Status == rtsp.StatusUnauthorized && !again && c.source.url.User != nil:
+			c.auth = challenged(c.source.url.User, resp.Header.Values("WWW-Authenticate"))
+		}
+		status, reason := resp.Status, resp.Reason
+		resp.Release()
+		if status != rtsp.StatusUnauthorized || again || c.auth == nil {
+			return nil, fmt.Errorf("%w: %s: %d %.60q", ErrRefused, method, status, reason)
+		}
+	}
+}
+
+// send sends a request.
+func (c *client) send(method, address string, h rtsp.Header) error {
+	c.cseq++
+	req := &rtsp.Request{Method: method, URL: address, Header: rtsp.Header{{Name: "CSeq", Value: fmt.Sprint(c.cseq)}, {Name: "User-Agent", Value: "sluice"}}}
+	if c.id != "" {
+		req.Header.Add("Session", c.id)
+	}
+	if c.auth != nil {
+		req.Header.Add("Authorization", c.auth.header(method, address))
+	}
+	req.Header = append(req.Header, h...)
+	p, err := req.AppendHead(nil)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	if _, err = c.conn.Write(p); err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	return nil
+}
+
+// response returns the next response. Requests of the server are refused, and frames
+// that come before PLAY is answered are taken.
+func (c *client) response() (*rtsp.Response, error) {
+	const most = 4096
+	for range most {
+		item, err := c.reader.Read()
+		if err != nil {
+			return nil, err
+		}
+		if item.Response != nil {
+			if n, err := item.Response.Header.CSeq(); err == nil && int(n) != c.cseq {
+				item.Release() // of an earlier request
+				continue
+			}
+			return item.Response, nil
+		}
+		if err := c.take(item); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %d messages and none of them", errAnswer, most)
+}
+
+// play takes what comes until the connection ends.
+func (c *client) play() error {
+	keep := c.keep
+	if keep <= 0 {
+		keep = rtsp.DefaultSessionTimeout
+	}
+	keep = max(keep/2, time.Second)
+	next := time.Now().Add(keep)
+	report := time.Now().Add(reportEvery)
+	heard := time.Now()
+	defer c.leave()
+	for {
+		step := min(keep, c.idle) / 2
+		if err := c.conn.SetDeadline(time.Now().Add(step)); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
+		item, err := c.reader.Read()
+		now := time.Now()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if now.Sub(heard) > c.idle {
+				return errIdle
+			}
+		case err != nil:
+			return fmt.Errorf("source: %w", err)
+		default:
+			if item.Request == nil && item.Response == nil {
+				heard = now
+			}
+			if err := c.take(item); err != nil {
+				return err
+			}
+		}
+		if now.After(next) {
+			next = now.Add(keep)
+			if err := c.send(rtsp.GetParameter, c.base, nil); err != nil {
+				return err
+			}
+		}
+		if now.After(report) {
+			report = now.Add(reportEvery)
+			if err := c.report(now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// reportEvery is the time between two receiver reports.
+const reportEvery = 5 * time.Second
+
+// take takes an item, transferred.
+func (c *client) take(item rtsp.Item) error {
+	if item.Request != nil || item.Response != nil {
+		defer item.Release()
+		if item.Request == nil {
+			return nil
+		}
+		resp := item.Request.Reply(rtsp.StatusNotImplemented)
+		p, err := resp.AppendHead(nil)
+		if err == nil {
+			_, err = c.conn.Write(p)
+		}
+		return err
+	}
+	n, ok := c.channels[item.Interleaved.Channel]
+	switch {
+	case !ok || c.intake == nil:
+		item.Release()
+		return nil
+	case n%2 == 1:
+		c.intake.Control(n/2, item.Interleaved.Payload.Bytes(), time.Now())
+		item.Release()
+		return nil
+	}
+	return c.intake.Push(n/2, item.Interleaved.Payload, time.Now())
+}
+
+// report sends receiver reports.
+func (c *client) report(now time.Time) error {
+	var p []byte
+	for channel, n := range c.channels {
+		if n%2 == 0 {
+			continue
+		}
+		if r := c.intake.Report(n/2, now); r != nil {
+			p = append(append(p, '$', channel, byte(len(r)>>8), byte(len(r))), r...)
+		}
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	_, err := c.conn.Write(p)
+	return err
+}
+
+// leave says goodbye, without waiting for an answer. An error does not matter any more.
+func (c *client) leave() {
+	if c.conn.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+		_ = c.send(rtsp.Teardown, c.base, nil)
+	}
+}
+
+// credentials answer a server's challenge.
+type credentials struct {
+	user   *url.Userinfo
+	params map[string]string
+	digest bool
+}

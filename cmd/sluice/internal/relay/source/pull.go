@@ -1,0 +1,136 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+// steady is how long a connection must have played before the waits between attempts
+// start again from the first.
+const steady = 10 * time.Second
+
+// errGiveUp: a stream has lacked frames for too long.
+var errGiveUp = errors.New("source: no frames for too long")
+
+// run pulls a source until it is not wanted any more.
+func (p *Puller) run(q *pulled) {
+	defer p.active.Add(-1)
+	o := &p.options
+	log := o.Logger.With("stream", q.source.Stream, "source", q.source.String())
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	var watching = make(chan struct{})
+	go func() {
+		defer close(watching)
+		p.watch(ctx, q, cancel)
+	}()
+	out := &output{puller: p, source: q.source}
+	wait := o.Retry
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := pull(ctx, q.source, o, out.publish)
+		if ctx.Err() != nil {
+			break
+		}
+		if out.sink != nil && time.Since(out.latest) > o.GiveUp {
+			out.close()
+			err = errors.Join(err, errGiveUp)
+		}
+		if out.latest.Sub(began) > steady {
+			wait = o.Retry
+		}
+		log.Warn("no stream from the source", "error", err, "retry", wait)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		wait = min(2*wait, o.RetryMost)
+		out.again = true
+	}
+	out.close()
+	cancel()
+	<-watching
+	p.mu.Lock()
+	q.on = false
+	if q.wanted > 0 {
+		p.start(q) // a viewer came while this ended
+	}
+	p.mu.Unlock()
+	log.Info("let go of the source")
+}
+
+// watch ends a pull that has had no viewers for Linger.
+func (p *Puller) watch(ctx context.Context, q *pulled, end func()) {
+	for {
+		p.mu.Lock()
+		idle := q.wanted == 0
+		p.mu.Unlock()
+		if !idle {
+			select {
+			case <-q.change:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		timer := time.NewTimer(p.options.Linger)
+		select {
+		case <-timer.C:
+			p.mu.Lock()
+			idle = q.wanted == 0
+			p.mu.Unlock()
+			if idle {
+				end()
+				return
+			}
+		case <-q.change:
+			timer.Stop()
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// output publishes the frames of a source. Its publisher stays while the source is
+// connected again.
+type output struct {
+	puller *Puller
+	source *Source
+	sink   Sink // nil before the first frame
+	latest time.Time
+	again  bool // the next frame is the first of a new connection
+}
+
+func (x *output) publish(f live.Frame) error {
+	if x.sink == nil {
+		sink, err := x.puller.options.Publish(x.source.Stream, x.source.String())
+		if err != nil {
+			f.Payload.Release()
+			return err
+		}
+		x.sink, x.again = sink, false
+	}
+	if x.again {
+		x.again = false
+		x.sink.Resume()
+	}
+	x.latest = time.Now()
+	err := x.sink.Publish(f)
+	if err != nil {
+		x.close() // replaced, kicked, or the stream is over
+	}
+	return err
+}
+
+func (x *output) close() {
+	if x.sink != nil {
+		x.sink.Close()
+		x.sink = nil
+	}
+}

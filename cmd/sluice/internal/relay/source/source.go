@@ -1,0 +1,84 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// ErrAddress: a text that is not STREAM=URL.
+var ErrAddress = errors.New("source: not of the form APP/NAME=rtsp://host/path")
+
+// A Source is where one stream comes from.
+type Source struct {
+	Stream string // APP/NAME
+	Always bool   // also while nobody watches
+	url    *url.URL
+	host   string // with a port
+}
+
+// always stands before the address of a source that is pulled always.
+const always = "always:"
+
+// Parse reads APP/NAME=rtsp://USER:PASSWORD@HOST/PATH, with rtsps:// for TLS, and with
+// always: before the address of a source that is pulled also while nobody watches. An
+// error matches ErrAddress and has no password in it.
+func Parse(text string) (*Source, error) {
+	name, address, ok := strings.Cut(text, "=")
+	if !ok {
+		return nil, fmt.Errorf("%w: no = in it", ErrAddress)
+	}
+	app, rest, _ := strings.Cut(name, "/")
+	stream, err := session.StreamName(app, rest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	s := &Source{Stream: stream}
+	address, s.Always = strings.CutPrefix(address, always)
+	if s.url, err = url.Parse(address); err != nil {
+		return nil, fmt.Errorf("%w: the address of %s", ErrAddress, stream) // err has the password
+	}
+	port := map[string]string{"rtsp": "554", "rtsps": "322"}[s.url.Scheme]
+	if port == "" || s.url.Hostname() == "" {
+		return nil, fmt.Errorf("%w: the address of %s does not begin with rtsp://host or rtsps://host", ErrAddress, stream)
+	}
+	if p := s.url.Port(); p != "" {
+		port = p
+	}
+	s.host = net.JoinHostPort(s.url.Hostname(), port)
+	return s, nil
+}
+
+// ParseAll reads several, each for another stream.
+func ParseAll(texts []string) ([]*Source, error) {
+	var list []*Source
+	seen := map[string]bool{}
+	for _, text := range texts {
+		s, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if seen[s.Stream] {
+			return nil, fmt.Errorf("%w: a second source of %s", ErrAddress, s.Stream)
+		}
+		seen[s.Stream] = true
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// String is the address without user, password and query.
+func (s *Source) String() string { return s.url.Scheme + "://" + s.host + s.url.Path }
+
+// address is what requests name: without user and password.
+func (s *Source) address() string {
+	u := *s.url
+	u.User = nil
+	return u.String()
+}
+
+func (s *Source) secure() bool { return s.url.Scheme == "rtsps" }
