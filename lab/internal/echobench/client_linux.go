@@ -111,26 +111,37 @@ func (c *Client) Connect(n int) (Result, error) {
 }
 
 // Closed sends ops messages in a closed loop: spread evenly over all
-// connections, with one under way on each.
+// connections, with one under way on each. The latencies of the result are from the
+// sending of a message to its answer.
 func (c *Client) Closed(ops int) (Result, error) {
 	across := len(c.peers)
 	if across == 0 {
 		return Result{}, errors.New("echo: a client without connections")
 	}
+	latencies := make([]time.Duration, 0, ops)
+	sent := make([]time.Duration, across) // on each connection, since began
+	began := time.Now()
 	next := func(p *peer, number int) error {
+		at := number % across
+		now := time.Since(began)
+		latencies = append(latencies, now-sent[at])
 		if number += across; number < ops {
+			sent[at] = now
 			return c.send(p, number)
 		}
 		return nil
 	}
-	return c.measured(work{across: across, total: ops, answered: next}, func(w *work) error {
+	r, err := c.measured(work{across: across, total: ops, answered: next}, func(w *work) error {
 		for number := range min(across, ops) {
+			sent[number] = time.Since(began)
 			if err := c.send(&c.peers[number], number); err != nil {
 				return err
 			}
 		}
 		return c.finish()
 	})
+	r.P50, r.P99 = quantile(latencies, 0.5), quantile(latencies, 0.99)
+	return r, err
 }
 
 func nothing(*peer, int) error { return nil }

@@ -15,10 +15,9 @@ type Result struct {
 	CPU      time.Duration // of the client's process meanwhile, user and system
 	Waited   time.Duration // of Wall, for the server: where it is little, the client was the limit
 
-	// Of a paced run: from when a message was due, not from when it was sent, to
-	// when its echo was complete.
+	// From when a message was due (paced) or sent (closed) to when its echo was complete.
 	P50, P99 time.Duration
-	Late     time.Duration // how much after it was due one in a hundred was sent, or more
+	Late     time.Duration // paced: how much after it was due one in a hundred was sent, or more
 }
 
 // And returns the sum of two parts; the latencies are those of the second.
