@@ -40,13 +40,18 @@ type conn struct {
 
 // identity identifies a connection.
 type identity struct {
-	// name is the program's connection while an operation is pending, and otherwise
-	// nil, so that the connection can be collected. One that is not a pointer is
-	// always held.
+	// name is the program's connection. When the collector has run and found no
+	// operation pending, self is set, and from then on name is nil while no operation
+	// is pending, so that the connection can be collected. A weak pointer costs some
+	// fifty bytes, which an idle connection with a read pending does not need. A name
+	// that is not a pointer is always held.
 	name net.Conn
 	key  uintptr            // its address, or 0
-	self weak.Pointer[byte] // the same, to detect a new connection at an old address
+	self weak.Pointer[byte] // the same, or zero; written with c.mu and the driver's mu
 }
+
+// isWeak reports whether self is set.
+func (i *identity) isWeak() bool { return i.self != weak.Pointer[byte]{} }
 
 // newTask returns a task for r. The caller puts it into a queue.
 func (c *conn) newTask(r *op.Request) *task {
@@ -69,7 +74,7 @@ func (c *conn) freeTask(t *task) {
 		spareTasks.Put(t)
 	}
 	c.pending--
-	if c.pending == 0 && c.key != 0 {
+	if c.pending == 0 && c.isWeak() {
 		c.name = nil
 	}
 }

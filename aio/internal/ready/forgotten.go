@@ -4,7 +4,9 @@ package ready
 
 import (
 	"io"
+	"reflect"
 	"runtime"
+	"weak"
 )
 
 // sentinel is referred to by nothing, so that its cleanup runs with the next collection.
@@ -39,5 +41,31 @@ func (d *Driver) collected() {
 			d.mu.Unlock()
 		}
 	}
+	d.weakenIdle()
 	d.watchCollector()
+}
+
+// weakenIdle has the next collection find the connections on which nothing is pending,
+// if the program has forgotten them.
+func (d *Driver) weakenIdle() {
+	for fd := 0; ; fd++ {
+		d.mu.Lock()
+		if d.life.closed || fd >= len(d.table.fds) {
+			d.mu.Unlock()
+			return
+		}
+		c := d.table.fds[fd]
+		d.mu.Unlock()
+		if c == nil {
+			continue
+		}
+		c.mu.Lock()
+		if c.pending == 0 && c.key != 0 && !c.isWeak() && !c.closed {
+			d.mu.Lock()
+			c.self = weak.Make((*byte)(reflect.ValueOf(c.name).UnsafePointer()))
+			d.mu.Unlock()
+			c.name = nil
+		}
+		c.mu.Unlock()
+	}
 }

@@ -176,13 +176,12 @@ func (d *Driver) attachEnd(c *conn, t *task, r *op.Request) bool {
 	if r.Deadline.IsZero() {
 		return true
 	}
-	t.when = int64(r.Deadline.Sub(d.start))
 	if time.Until(r.Deadline) <= 0 {
 		d.complete(c, t, op.ErrDeadline)
 		return false
 	}
 	d.mu.Lock()
-	d.timers.push(c, t)
+	d.timers.push(c, t, int64(r.Deadline.Sub(d.start)))
 	d.poller.ArmAsleep(d.timers.next())
 	d.mu.Unlock()
 	return true

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"reflect"
-	"weak"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 )
@@ -14,8 +13,8 @@ import (
 // table finds connections by the program's name for them and by descriptor.
 //
 // Names are nearly always pointers, and are compared by address. The table does not
-// keep them alive, or they could never be collected; so an address may have come to
-// mean another connection, and a weak pointer shows that.
+// keep idle ones alive for ever, or they could never be collected; so an address may have
+// come to mean another connection, and a weak pointer shows that.
 type table struct {
 	conns  map[uintptr]*conn  // by the address of the program's connection
 	values map[net.Conn]*conn // those that are not pointers
@@ -47,7 +46,7 @@ func newIdentity(name net.Conn, address *byte) identity {
 	if address == nil {
 		return identity{name: name}
 	}
-	return identity{key: op.Address(address), self: weak.Make(address)}
+	return identity{name: name, key: op.Address(address)}
 }
 
 // known looks a name up.
@@ -55,7 +54,7 @@ func (t *table) known(name net.Conn, address *byte) *conn {
 	if address == nil {
 		return t.values[name]
 	}
-	if c := t.conns[op.Address(address)]; c != nil && c.self.Value() == address {
+	if c := t.conns[op.Address(address)]; c != nil && (!c.isWeak() || c.self.Value() == address) {
 		return c
 	}
 	return nil
@@ -125,7 +124,7 @@ func (t *table) all() []*conn {
 // forgotten returns those whose name has been collected.
 func (t *table) forgotten() (forgotten []*conn) {
 	for _, c := range t.fds {
-		if c != nil && c.key != 0 && c.self.Value() == nil {
+		if c != nil && c.isWeak() && c.self.Value() == nil {
 			forgotten = append(forgotten, c)
 		}
 	}

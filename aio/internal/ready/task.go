@@ -17,7 +17,6 @@ type task struct {
 	buf   []byte // to read into, or to write
 	done  int    // bytes so far
 	size  int    // ReadCounted: at most; writes: in all
-	when  int64  // deadline, in nanoseconds since start; 0 none
 	timer int32  // place in the timers, or noTimer
 	seq   uint32 // changes each time that the task is used again
 	kind  op.Kind

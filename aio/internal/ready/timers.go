@@ -35,10 +35,10 @@ func (t *timers) Pop() any {
 	return nil
 }
 
-// push adds k of c, whose deadline is k.when.
-func (t *timers) push(c *conn, k *task) {
+// push adds k of c, whose deadline is when, in nanoseconds since start.
+func (t *timers) push(c *conn, k *task, when int64) {
 	k.timer = int32(len(*t))
-	*t = append(*t, expiry{when: k.when, c: c, t: k, seq: k.seq})
+	*t = append(*t, expiry{when: when, c: c, t: k, seq: k.seq})
 	heap.Push(t, nil)
 }
 
