@@ -12,7 +12,7 @@ import (
 // Memory follows bytes: what a few bytes keep is small, and limits count it.
 
 // heldLimit is the QueueLimit of these behaviours, in bytes.
-const heldLimit = tooMuch + 256<<10
+const heldLimit = tooMuch + 64<<10
 
 func init() {
 	plain := func(o *aio.Options) { o.Allocator = mem.New(mem.Options{Name: "conformance"}) }
@@ -175,7 +175,7 @@ func writeSmallMemory(f *fixture, conn net.Conn) error {
 func limitCountsBorrowed(f *fixture) {
 	near, _ := f.stalledPair()
 	from, farFrom := f.pair()
-	for range 300 {
+	for range 200 {
 		f.writeBorrowed(from, farFrom, near)
 	}
 	f.wantHeld("few bytes that were borrowed wait", heldLimit)

@@ -106,10 +106,10 @@ func TestConnHandlerEcho(t *testing.T) {
 				h, closed := echoHandler(t, config, counted)
 				s := serveConns(t, h, aio.Server{Options: o, Watchers: 2}, l)
 				var clients []net.Conn
-				for range 10 {
+				for range 6 {
 					clients = append(clients, s.dial())
 				}
-				for _, n := range []int{1, 100, 5000, 300_000} {
+				for _, n := range []int{1, 100, 5000, 150_000} {
 					for _, c := range clients {
 						converse(t, c, n)
 					}

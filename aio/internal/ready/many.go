@@ -26,10 +26,14 @@ func (d *Driver) WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) 
 			return s, err
 		}
 		if err != nil {
-			s.Failed++
 			d.mu.Lock()
+			if d.life.closed {
+				d.mu.Unlock()
+				return s, op.ErrWatcherClosed
+			}
 			d.addWrite(name, ctx, nil, n, err)
 			d.mu.Unlock()
+			s.Failed++
 		}
 	}
 	return s, nil
