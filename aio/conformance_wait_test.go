@@ -87,6 +87,17 @@ func (f *fixture) park() {
 	})
 }
 
+// parks is park where something may happen: then it returns false.
+func (f *fixture) parks() (asleep bool) {
+	f.Helper()
+	f.loop.start()
+	f.eventually("WaitIO sleeps or returns", func() bool {
+		asleep = f.loop.idle()
+		return asleep || len(f.loop.got) > 0
+	})
+	return asleep
+}
+
 // parked reports whether the WaitIO that park began is still under way.
 func (f *fixture) parked() bool { return len(f.loop.got) == 0 }
 
