@@ -29,9 +29,12 @@ type feeds struct {
 	alloc *mem.Allocator
 	log   *slog.Logger
 
-	mu   sync.Mutex
-	last uint64
-	list map[feedKey]*feed
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	last   uint64
+	list   map[feedKey]*feed
 }
 
 // feedKey tells feeds apart: tracks has a bit for each track that it has packets of.
@@ -55,6 +58,9 @@ type feed struct {
 func (x *feeds) open(source *live.Stream, formats []rtpmedia.Format, tracks uint8) (*feed, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.closed {
+		return nil, live.ErrClosed
+	}
 	key := feedKey{source, tracks}
 	if f := x.list[key]; f != nil {
 		f.users++
@@ -78,14 +84,26 @@ func (x *feeds) open(source *live.Stream, formats []rtpmedia.Format, tracks uint
 		x.list = map[feedKey]*feed{}
 	}
 	x.list[key] = f
-	go func() {
+	x.running.Go(func() {
 		err := f.run(ctx, r, p, muxer, tracks)
 		r.Close()
 		p.Close()
 		x.forget(f)
 		x.log.Debug("RTSP packets are no longer made", "stream", source.Name(), "why", err)
-	}()
+	})
 	return f, nil
+}
+
+// close ends all feeds and waits for them.
+func (x *feeds) close() {
+	x.mu.Lock()
+	x.closed = true
+	for _, f := range x.list {
+		f.end()
+	}
+	x.mu.Unlock()
+	x.hub.Close()
+	x.running.Wait()
 }
 
 // release ends the use of a feed. It ends with its last user.

@@ -43,7 +43,7 @@ func (s *Server) OpenUDP(address string) (err error) {
 
 // Close ends all streams of packets, and UDP.
 func (s *Server) Close() {
-	s.feeds.hub.Close()
+	s.feeds.close()
 	if s.ports != nil {
 		s.ports.close()
 	}

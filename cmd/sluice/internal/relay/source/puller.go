@@ -186,6 +186,15 @@ func (p *Puller) Close(ctx context.Context) error {
 	if p.options.Other != nil {
 		err = p.options.Other.Close(ctx)
 	}
+	// The pulls only have to notice that their connections are closed, so they get a
+	// moment also when there is no time any more.
+	late := time.NewTimer(closing)
+	defer late.Stop()
+	select {
+	case <-over:
+		return err
+	case <-late.C:
+	}
 	select {
 	case <-over:
 		return err
@@ -193,3 +202,6 @@ func (p *Puller) Close(ctx context.Context) error {
 		return errors.Join(err, ctx.Err())
 	}
 }
+
+// closing is how long Close waits at least.
+const closing = time.Second
