@@ -144,14 +144,6 @@ func (p *Process) Line(ctx context.Context, within time.Duration) (string, error
 // The channel is closed after the last line.
 func (p *Process) Lines() <-chan string { return p.lines }
 
-// Ask writes a line to standard input and waits for one of standard output.
-func (p *Process) Ask(ctx context.Context, question string, within time.Duration) (string, error) {
-	if err := p.Tell(question); err != nil {
-		return "", err
-	}
-	return p.Line(ctx, within)
-}
-
 // Tell writes a line to standard input.
 func (p *Process) Tell(line string) error {
 	p.mu.Lock()

@@ -75,7 +75,10 @@ func start(t *testing.T, name string) *child.Process {
 func TestQuestionsAreAnswered(t *testing.T) {
 	p := start(t, "echo")
 	for i := range 3 {
-		if got, err := p.Ask(t.Context(), strconv.Itoa(i), wait); err != nil || got != strconv.Itoa(i) {
+		if err := p.Tell(strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Line(t.Context(), wait); err != nil || got != strconv.Itoa(i) {
 			t.Fatalf("%q, %v", got, err)
 		}
 	}

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,11 +70,11 @@ func OwnMem() Mem {
 }
 
 const (
-	memPatience = 10 * time.Second
+	memWithin = 10 * time.Second
 	// A profile has a few hundred bytes for each place that allocates; what
 	// is wanted stands behind all of them.
 	mostProfile = 64 << 20
-	mostLine    = 64 << 10
+	mostLine    = 4 << 20
 )
 
 // MemStats asks another Go process for its counts. pprofURL is where it serves
@@ -95,7 +94,7 @@ func MemStats(ctx context.Context, pprofURL string) (Mem, error) {
 	}
 	u = u.JoinPath("heap")
 	u.RawQuery = "debug=1"
-	ctx, cancel := context.WithTimeout(ctx, memPatience)
+	ctx, cancel := context.WithTimeout(ctx, memWithin)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -125,49 +124,37 @@ var errNoMem = errors.New("there are no runtime.MemStats in it")
 // functions above it could look like them.
 func parseMem(r io.Reader) (Mem, error) {
 	var m Mem
-	var pauses string
-	lines := bufio.NewReaderSize(r, mostLine)
-	found, within := map[string]bool{}, false
-	for {
-		line, err := lines.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			// No line that is wanted is so long.
-			if err := skipLine(lines); err != nil {
-				return Mem{}, fmt.Errorf("%w: %w", errNoMem, err)
-			}
-			continue
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return Mem{}, err
-		}
-		text := strings.TrimSpace(string(line))
-		if text == "# runtime.MemStats" {
+	want := map[string]*uint64{"Mallocs": &m.Mallocs, "TotalAlloc": &m.TotalAlloc, "NumGC": &m.NumGC, "HeapInuse": &m.HeapInuse}
+	pauses, within := "", false
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, mostLine)
+	for lines.Scan() {
+		text := strings.TrimSpace(lines.Text())
+		name, value, ok := strings.Cut(strings.TrimPrefix(text, "# "), " = ")
+		switch {
+		case text == "# runtime.MemStats":
 			within = true
-		} else if name, value, ok := strings.Cut(strings.TrimPrefix(text, "# "), " = "); ok && within {
-			to := map[string]*uint64{"Mallocs": &m.Mallocs, "TotalAlloc": &m.TotalAlloc, "NumGC": &m.NumGC, "HeapInuse": &m.HeapInuse}[name]
-			if to != nil {
-				n, ok := count([]byte(value))
-				if !ok {
-					return Mem{}, malformed("runtime.MemStats", line)
-				}
-				*to, found[name] = n, true
-			} else if name == "PauseNs" {
-				pauses, found[name] = value, true
+		case !ok || !within:
+		case name == "PauseNs":
+			pauses = strings.Trim(value, "[]")
+		case want[name] != nil:
+			n, ok := count([]byte(value))
+			if !ok {
+				return Mem{}, malformed("runtime.MemStats", lines.Bytes())
 			}
-		}
-		if err != nil {
-			break
+			*want[name] = n
+			delete(want, name)
 		}
 	}
-	if len(found) != 5 {
-		return Mem{}, errNoMem
+	if err := lines.Err(); err != nil || len(want) > 0 || pauses == "" {
+		return Mem{}, errors.Join(errNoMem, err)
 	}
-	fields := bytes.Fields([]byte(strings.Trim(pauses, "[]")))
+	fields := strings.Fields(pauses)
 	if len(fields) != len(m.pauses) {
 		return Mem{}, malformed("runtime.MemStats", []byte(pauses))
 	}
 	for i, f := range fields {
-		n, ok := count(f)
+		n, ok := count([]byte(f))
 		// An hour is more than any pause, and less than what could overflow a sum.
 		if !ok || n > uint64(time.Hour) {
 			return Mem{}, malformed("runtime.MemStats", []byte(pauses))
@@ -177,14 +164,4 @@ func parseMem(r io.Reader) (Mem, error) {
 	}
 	m.exact = m.NumGC <= uint64(len(m.pauses))
 	return m, nil
-}
-
-// skipLine reads to the end of a line.
-func skipLine(r *bufio.Reader) error {
-	for {
-		_, err := r.ReadSlice('\n')
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-	}
 }

@@ -100,7 +100,7 @@ func memText(mallocs, gcs uint64) string {
 	}
 	return fmt.Sprintf("heap profile: 0: 0 [0: 0] @ heap/1048576\n# Mallocs = 999 above\n%s\n# runtime.MemStats\n# Alloc = 1\n"+
 		"# TotalAlloc = %d\n# Mallocs = %d\n# HeapInuse = 4096\n# Stack = 1 / 2\n# PauseNs = %d\n# NumGC = %d\n# DebugGC = false\n",
-		strings.Repeat("y", 3*mostLine), mallocs*10, mallocs, pauses, gcs)
+		strings.Repeat("y", 200<<10), mallocs*10, mallocs, pauses, gcs)
 }
 
 func TestPausesBetweenTwoReadings(t *testing.T) {

@@ -28,7 +28,7 @@ type Evidence struct {
 // A Tool is one of the tools, and what became of it.
 type Tool struct {
 	Name  string `json:"name"`  // of Tools()
-	State string `json:"state"` // ok, missing, failed
+	State string `json:"state"` // ok, missing, failed, not needed
 	Note  string `json:"note,omitempty"`
 }
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -26,48 +25,6 @@ const (
 
 func findPerf() (string, error) {
 	return program("perf", "apt-get install linux-perf (Debian), linux-tools-generic (Ubuntu)")
-}
-
-// What is counted where the machine has it. The first ones need no counters of
-// the processor.
-var (
-	softwareEvents = []string{"task-clock", "context-switches", "cpu-migrations", "page-faults"}
-	hardwareEvents = []string{"cycles", "instructions", "branches", "branch-misses", "cache-references", "cache-misses", "L1-dcache-load-misses", "LLC-load-misses"}
-)
-
-// perfStatOf counts the events of a process.
-func perfStatOf(ctx context.Context, pid int, dir string, d time.Duration) (*Perf, error) {
-	p, err := perfStat(ctx, pid, dir, d, slices.Concat(softwareEvents, hardwareEvents))
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errMissing) {
-		// A perf that does not know one of the names refuses all.
-		if p, err = perfStat(ctx, pid, dir, d, softwareEvents); err == nil {
-			p.Unsupported = append(p.Unsupported, hardwareEvents...)
-		}
-	}
-	return p, err
-}
-
-func perfStat(ctx context.Context, pid int, dir string, d time.Duration, events []string) (*Perf, error) {
-	path, err := findPerf()
-	if err != nil {
-		return nil, err
-	}
-	out := filepath.Join(dir, "perf-stat")
-	// perf measures for as long as the program at the end runs.
-	cmd := exec.Command(path, "stat", "-x", ",", "-e", strings.Join(events, ","), "-o", out, "-p", pids(pid), "sleep", seconds(d))
-	if err := attach(ctx, cmd, "", 0); err != nil {
-		return nil, err
-	}
-	file, err := os.Open(out)
-	if err != nil {
-		return nil, fmt.Errorf("evidence: %w", err)
-	}
-	defer file.Close()
-	p, err := readPerfStat(file)
-	if p != nil {
-		p.Took = d
-	}
-	return p, err
 }
 
 // perfRecord samples a process and those that it started into a file.

@@ -1,69 +1,71 @@
 package evidence
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"slices"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
-const (
-	maxPerfStat     = 1 << 20
-	maxPerfCounters = 1024
-)
+// counted are the events that are counted where the machine has them. The first four need no counters of
+// the processor.
+const counted = "task-clock,context-switches,cpu-migrations,page-faults," +
+	"cycles,instructions,branches,branch-misses,cache-references,cache-misses,L1-dcache-load-misses,LLC-load-misses"
+
+// perfStatOf counts the events of a process and those that it started.
+func perfStatOf(ctx context.Context, pid int, dir string, d time.Duration) (*Perf, error) {
+	path, err := findPerf()
+	if err != nil {
+		return nil, err
+	}
+	out := filepath.Join(dir, "perf-stat")
+	// perf measures for as long as the program at the end runs.
+	cmd := exec.Command(path, "stat", "-x", ",", "-e", counted, "-o", out, "-p", pids(pid), "sleep", seconds(d))
+	if err := attach(ctx, cmd, "", 0); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	p, err := readPerfStat(string(text))
+	if p != nil {
+		p.Took = d
+	}
+	return p, err
+}
 
 // readPerfStat reads what perf stat -x, wrote: lines of
 // value,unit,event,time,share of the time,... as in perf-stat(1), the times of
 // clocks in milliseconds. Counters has them in nanoseconds by the names of the
 // events, without what follows a colon ("cycles:u").
-func readPerfStat(r io.Reader) (*Perf, error) {
+func readPerfStat(text string) (*Perf, error) {
 	p := &Perf{Counters: make(map[string]float64)}
-	limited := &io.LimitedReader{R: r, N: maxPerfStat}
-	in := bufio.NewScanner(limited)
-	known := false
-	for in.Scan() {
-		line := strings.TrimSpace(in.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
+	for line := range strings.Lines(text) {
 		fields := strings.Split(line, ",")
-		if len(fields) < 3 || fields[2] == "" {
+		if len(fields) < 3 || line[0] == '#' {
 			continue
 		}
 		event, modifier, _ := strings.Cut(fields[2], ":")
-		if event == "" || len(event) > 200 || len(p.Counters)+len(p.Unsupported) >= maxPerfCounters {
-			continue
-		}
+		value, err := strconv.ParseFloat(fields[0], 64)
 		// "u": only what happens outside of the kernel, where these two never do.
 		blind := modifier == "u" && (event == "context-switches" || event == "cpu-migrations")
-		if blind || strings.HasPrefix(fields[0], "<") { // <not supported>, <not counted>
-			known = true
-			if !slices.Contains(p.Unsupported, event) {
-				p.Unsupported = append(p.Unsupported, event)
-			}
-			continue
-		}
-		value, err := strconv.ParseFloat(fields[0], 64)
-		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
-			continue
-		}
-		if fields[1] == "msec" {
-			value *= 1e6
-		}
-		known = true
-		// One event of several kinds of processors comes several times.
-		if sum := p.Counters[event] + value; !math.IsInf(sum, 0) {
-			p.Counters[event] = sum
+		switch {
+		case blind || strings.HasPrefix(fields[0], "<"): // <not supported>, <not counted>
+			p.Unsupported = append(p.Unsupported, event)
+		case err != nil:
+		case fields[1] == "msec":
+			p.Counters[event] += value * 1e6
+		default:
+			p.Counters[event] += value // one event of several kinds of processors comes several times
 		}
 	}
-	if err := in.Err(); err != nil {
-		return p, fmt.Errorf("evidence: reading perf stat's output: %w", err)
-	}
-	if !known {
+	if len(p.Counters)+len(p.Unsupported) == 0 {
 		return nil, errors.New("evidence: no counter in perf stat's output")
 	}
 	return p, nil

@@ -1,0 +1,129 @@
+package evidence
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"debug/gosym"
+	"fmt"
+	"os"
+)
+
+// goVersion is the version of Go that a program is built with; empty for other programs.
+func goVersion(exe string) string {
+	info, err := buildinfo.ReadFile(exe)
+	if err != nil {
+		return ""
+	}
+	return info.GoVersion
+}
+
+// openGo reads the table of functions of a Go program, which is there in stripped programs too.
+func openGo(file *elf.File) (*gosym.Table, error) {
+	table, text := file.Section(".gopclntab"), file.Section(".text")
+	if table == nil {
+		table = file.Section(".data.rel.ro.gopclntab")
+	}
+	if table == nil || text == nil {
+		return nil, missing("the program has no table of Go's functions")
+	}
+	start := text.Addr
+	symbols, _ := file.Symbols() // stripped programs have none
+	for _, s := range symbols {
+		if s.Name == "runtime.text" {
+			start = s.Value
+		}
+	}
+	lines, err := table.Data()
+	if err != nil {
+		return nil, fmt.Errorf("evidence: %w", err)
+	}
+	var funcs *gosym.Table
+	err = guarded("table of functions", func() error {
+		funcs, err = gosym.NewTable(nil, gosym.NewLineTable(lines, start))
+		return err
+	})
+	return funcs, err
+}
+
+// goNames names the addresses of a process that is written in Go; nil when it cannot.
+func goNames(pid int) *goFunctions {
+	exe := fmt.Sprintf("/proc/%d/exe", pid)
+	path, err := os.Readlink(exe)
+	if err != nil {
+		return nil
+	}
+	file, err := elf.Open(exe)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	bias, err := loadBias(pid, file)
+	if err != nil {
+		return nil
+	}
+	funcs, err := openGo(file)
+	if err != nil {
+		return nil
+	}
+	g := &goFunctions{path: path, bias: bias, funcs: funcs, pcs: map[uint64]Frame{}}
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			g.shift = bias + p.Vaddr - p.Off
+		}
+	}
+	return g
+}
+
+// goFunctions are the functions of a process.
+type goFunctions struct {
+	path  string
+	bias  uint64 // where the program was loaded, less where it was linked to
+	shift uint64 // where its code was loaded, less where it stands in the file
+	funcs *gosym.Table
+	pcs   map[uint64]Frame
+}
+
+// frame names an address; a Frame without Func where it cannot.
+func (g *goFunctions) frame(pc uint64) Frame {
+	if f, known := g.pcs[pc]; known {
+		return f
+	}
+	var f Frame
+	if file, line, fn := g.funcs.PCToLine(pc - g.bias); fn != nil {
+		f = Frame{Func: fn.Name, File: base(file), Line: line}
+		// The line of a call that was inlined is that of the other function.
+		if own, _, _ := g.funcs.PCToLine(fn.Entry); own != file {
+			f.File, f.Line = base(own), 0
+		}
+	}
+	g.pcs[pc] = f
+	return f
+}
+
+// entry is where the function of an address begins; 0 where that is not known.
+func (g *goFunctions) entry(pc uint64) uint64 {
+	if g == nil {
+		return 0
+	}
+	if fn := g.funcs.PCToFunc(pc - g.bias); fn != nil {
+		return fn.Entry + g.bias
+	}
+	return 0
+}
+
+// loadBias is how far from its linked address a program was loaded.
+func loadBias(pid int, file *elf.File) (uint64, error) {
+	if file.Type != elf.ET_DYN {
+		return 0, nil
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return 0, fmt.Errorf("evidence: %w", err)
+	}
+	// The first mapping is that of the first segment, which begins at 0.
+	var from uint64
+	if _, err := fmt.Sscanf(string(text), "%x-", &from); err != nil {
+		return 0, fmt.Errorf("evidence: the mappings of process %d: %w", pid, err)
+	}
+	return from, nil
+}
