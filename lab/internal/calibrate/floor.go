@@ -7,20 +7,16 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
-// answerer makes the answer to what a connection sent, by the rules of a
-// protocol. Each connection has its own.
-type answerer interface {
-	// answer consumes p and returns the bytes to send back. They are borrowed
-	// until the next call and may be p itself.
-	answer(p []byte) []byte
-}
-
-// newAnswerer returns how one connection is answered.
-func newAnswerer(protocol load.Protocol) answerer {
+// answers returns what makes the answer to what one connection sent, by the rules of a
+// protocol: a function that consumes p and returns the bytes to send back, borrowed
+// until the next call; they may be p itself.
+func answers(protocol load.Protocol) func(p []byte) []byte {
 	if protocol == load.Ack {
-		return &acknowledger{}
+		return new(acknowledger).answer
 	}
-	return sendBack{}
+	// What echo and frame answer are the bytes that came: no need to know where a
+	// frame ends.
+	return func(p []byte) []byte { return p }
 }
 
 func checkProtocol(protocol load.Protocol) error {
@@ -30,12 +26,6 @@ func checkProtocol(protocol load.Protocol) error {
 	}
 	return fmt.Errorf("calibrate: there is no protocol %q", protocol)
 }
-
-// sendBack is the protocols echo and frame, whose answers are the bytes that
-// came: no need to know where a frame ends.
-type sendBack struct{}
-
-func (sendBack) answer(p []byte) []byte { return p }
 
 // acknowledger is the protocol ack: 8 bytes for each record, with its number on
 // this connection.

@@ -12,6 +12,6 @@ const floorBuffer = 128 << 10
 
 // serveFloor answers the connections of a listener until something fails.
 func serveFloor(l *net.TCPListener, protocol load.Protocol) error {
-	f := rawio.Floor{Buffer: floorBuffer, Open: func(*rawio.Conn) func(p []byte) []byte { return newAnswerer(protocol).answer }}
+	f := rawio.Floor{Buffer: floorBuffer, Open: func(*rawio.Conn) func(p []byte) []byte { return answers(protocol) }}
 	return f.Serve(l)
 }

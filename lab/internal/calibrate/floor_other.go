@@ -18,13 +18,13 @@ func serveFloor(l *net.TCPListener, protocol load.Protocol) error {
 		}
 		go func() {
 			defer c.Close()
-			answerer, buf := newAnswerer(protocol), make([]byte, 64<<10)
+			answer, buf := answers(protocol), make([]byte, 64<<10)
 			for {
 				n, err := c.Read(buf)
 				if err != nil {
 					return
 				}
-				if _, err := c.Write(answerer.answer(buf[:n])); err != nil {
+				if _, err := c.Write(answer(buf[:n])); err != nil {
 					return
 				}
 			}

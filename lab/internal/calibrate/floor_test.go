@@ -31,11 +31,11 @@ func TestAcknowledgementsDoNotDependOnHowBytesCome(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 3))
 	for range 200 {
 		sent, want := records(random, random.IntN(20), 30)
-		a := newAnswerer(load.Ack)
+		answer := answers(load.Ack)
 		var got []byte
 		for rest := sent; len(rest) > 0; {
 			n := min(len(rest), 1+random.IntN(12))
-			got = append(got, a.answer(rest[:n])...)
+			got = append(got, answer(rest[:n])...)
 			rest = rest[n:]
 		}
 		if !bytes.Equal(got, want) {
@@ -45,9 +45,9 @@ func TestAcknowledgementsDoNotDependOnHowBytesCome(t *testing.T) {
 }
 
 func TestALengthIsNotBelieved(t *testing.T) {
-	a := newAnswerer(load.Ack)
+	answer := answers(load.Ack)
 	// A length alone, without the bytes, allocates nothing.
-	if got := a.answer([]byte{0xff, 0xff, 0xff, 0xff, 1, 2, 3}); len(got) != 0 {
+	if got := answer([]byte{0xff, 0xff, 0xff, 0xff, 1, 2, 3}); len(got) != 0 {
 		t.Errorf("answered %x", got)
 	}
 }
@@ -58,11 +58,11 @@ func FuzzAcknowledger(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 9, 0, 0, 0, 0}, uint8(3))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, uint8(1))
 	f.Fuzz(func(t *testing.T, sent []byte, step uint8) {
-		a := newAnswerer(load.Ack)
+		answer := answers(load.Ack)
 		answered := 0
 		for rest := sent; len(rest) > 0; {
 			n := min(len(rest), 1+int(step))
-			answered += len(a.answer(rest[:n]))
+			answered += len(answer(rest[:n]))
 			rest = rest[n:]
 		}
 		want := 0

@@ -68,12 +68,12 @@ func relayLive(form string, viewers int) lab.Scenario {
 		Fixed:    true,
 		Named:    true,
 		Variants: []lab.Variant{
-			w.variant("sluice", "sluice serve as it comes: sends are merged for 95 ms", sluiceServer{}),
-			w.variant("sluice-merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer{now: true}),
-			w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer{window: relayMerge}),
-			w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer{}),
-			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer{}),
-			w.variant("nginx-cork", "the same, out_cork "+fmt.Sprint(nginxCork)+nginxForm(form), nginxServer{relay.Nginx{Cork: nginxCork}}),
+			w.variant("sluice", "sluice serve as it comes: sends are merged for 95 ms", sluiceServer(relayMerge)),
+			w.variant("sluice-merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer(0)),
+			w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer(relayMerge)),
+			w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer(0)),
+			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer(relay.Nginx{})),
+			w.variant("nginx-cork", "the same, out_cork "+fmt.Sprint(nginxCork)+nginxForm(form), nginxServer(relay.Nginx{Cork: nginxCork})),
 		},
 		Targets: []lab.Target{
 			{Variant: "sluice", Against: "floor-merged", AtMost: 1.35},
@@ -131,8 +131,8 @@ func relayUnpaced(form string) lab.Scenario {
 		Fixed:    true,
 		Named:    true,
 		Variants: []lab.Variant{
-			w.variant("sluice", "sluice serve as it comes", sluiceServer{}),
-			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer{}),
+			w.variant("sluice", "sluice serve as it comes", sluiceServer(relayMerge)),
+			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer(relay.Nginx{})),
 		},
 		Targets: []lab.Target{
 			{Variant: "sluice", Metric: bytesSpread, AtMost: 1.2},

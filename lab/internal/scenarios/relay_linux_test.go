@@ -15,7 +15,7 @@ import (
 
 func TestARelayRoundHasTheFiguresOfBothSides(t *testing.T) {
 	for _, form := range []string{relay.RTMP, relay.FLV} {
-		r, err := relayWork{form: form, viewers: 40}.open(echoEnv(t), floorServer{window: relayMerge})
+		r, err := relayWork{form: form, viewers: 40}.open(echoEnv(t), floorServer(relayMerge))
 		orSkip(t, err)
 		sample, err := r.Run(1)
 		if err != nil {
@@ -60,7 +60,8 @@ func fakeAPI(t *testing.T, merge string) (*relayStarted, *int) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/debug/pprof/heap":
-			fmt.Fprintf(w, "# MallocsOfOthers = 7\n# Mallocs = 1%03d000\n# Frees = 1\n", count)
+			fmt.Fprintf(w, "# runtime.MemStats\n# MallocsOfOthers = 7\n# Mallocs = 1%03d000\n# TotalAlloc = 1\n# NumGC = 0\n# HeapInuse = 1\n# PauseNs = [%s]\n",
+				count, strings.Repeat("0 ", 256))
 			count += 100
 		case "/api/streams":
 			fmt.Fprintf(w, `{"server":{%s}}`, merge)
@@ -75,17 +76,17 @@ func fakeAPI(t *testing.T, merge string) (*relayStarted, *int) {
 
 func TestAskingForAllocationsIsNotCounted(t *testing.T) {
 	s, count := fakeAPI(t, "")
-	before, err := s.allocations()
+	since, err := s.allocations()
 	if err != nil {
 		t.Fatal(err)
 	}
 	*count += 42
-	if got, err := before.since(); err != nil || got != 42_000 {
+	if got, err := since(); err != nil || got != 42_000 {
 		t.Errorf("%v allocations, %v", got, err)
 	}
 	// A server without profiles has no figure.
-	before, err = (&relayStarted{}).allocations()
-	if got, e := before.since(); err != nil || e != nil || !math.IsNaN(got) {
+	since, err = (&relayStarted{}).allocations()
+	if got, e := since(); err != nil || e != nil || !math.IsNaN(got) {
 		t.Errorf("%v, %v, %v", got, err, e)
 	}
 }
@@ -110,13 +111,13 @@ func TestAServerThatCannotServeIsAnError(t *testing.T) {
 	env := echoEnv(t)
 	env.Self = "/nonexistent/program"
 	t.Setenv(relayProgramEnv, env.Self)
-	for _, s := range []relayServer{sluiceServer{}, floorServer{}} {
+	for name, s := range map[string]relayServer{"sluice": sluiceServer(relayMerge), "floor": floorServer(0)} {
 		_, err := relayWork{form: relay.RTMP, viewers: 4}.open(env, s)
 		if errors.Is(err, errors.ErrUnsupported) {
 			t.Skip(err)
 		}
 		if err == nil {
-			t.Errorf("%T of no program was started", s)
+			t.Errorf("%s of no program was started", name)
 		}
 	}
 }

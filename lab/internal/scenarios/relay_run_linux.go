@@ -78,7 +78,6 @@ func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.check = clip.Check()
 	if err := os.WriteFile(r.clip, file, 0o600); err != nil {
 		return nil, err
 	}
@@ -87,7 +86,15 @@ func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 		return nil, err
 	}
 	started.Stop()
-	return r, nil
+	return runner{run: func(ops int) (lab.Sample, error) {
+		sample := lab.Sample{Check: clip.Check()}
+		for range ops { // the figures are those of the last
+			if sample.Figures, err = r.round(); err != nil {
+				return lab.Sample{}, err
+			}
+		}
+		return sample, nil
+	}}, nil
 }
 
 type relayRunner struct {
@@ -96,38 +103,22 @@ type relayRunner struct {
 	server             relayServer
 	serverCPU, loadCPU int
 	clip               string
-	check              uint64
 }
-
-func (r *relayRunner) Close() error { return nil }
 
 // start starts the server on its processor.
 func (r *relayRunner) start() (s relayStarted, err error) {
 	err = echobench.OnProcessor(r.serverCPU, func() (err error) {
-		s, err = r.server.start(r.env, r.work.form)
+		s, err = r.server(r.env, r.work.form)
 		return err
 	})
 	if err != nil {
 		return s, err
 	}
-	if err := s.await(); err != nil {
+	if err := s.listening(&s); err != nil {
 		s.Stop()
 		return s, err
 	}
 	return s, nil
-}
-
-// Run makes a round of each operation, and has the figures of the last.
-func (r *relayRunner) Run(ops int) (lab.Sample, error) {
-	sample := lab.Sample{Check: r.check}
-	for range ops {
-		figures, err := r.round()
-		if err != nil {
-			return lab.Sample{}, err
-		}
-		sample.Figures = figures
-	}
-	return sample, nil
 }
 
 func (r *relayRunner) round() (map[string]float64, error) {
@@ -148,7 +139,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	p := r.work.pace(r.env)
 	work, err := json.Marshal(relay.Work{
 		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench",
-		Viewers: p.viewers, Warm: p.warm, Window: p.window, Unpaced: r.work.unpaced, Clip: r.clip, Server: server.pid(),
+		Viewers: p.viewers, Warm: p.warm, Window: p.window, Unpaced: r.work.unpaced, Clip: r.clip, Server: server.PID(),
 	})
 	if err != nil {
 		return nil, err
@@ -160,7 +151,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if said != "ready" {
 		return nil, fmt.Errorf("scenarios: the load said %.60q", said)
 	}
-	before, err := server.allocations()
+	since, err := server.allocations()
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +159,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
 	}
-	allocs, err := before.since()
+	allocs, err := since()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,20 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
-// A relayServer is a relay that can be started.
-type relayServer interface {
-	// start starts it, without waiting for it.
-	start(env lab.Env, form string) (relayStarted, error)
-}
+// A relayServer starts a relay, without waiting for it.
+type relayServer func(env lab.Env, form string) (relayStarted, error)
 
 // relayStarted is a relay that runs.
 type relayStarted struct {
@@ -36,24 +33,18 @@ type relayStarted struct {
 	listening func(*relayStarted) error
 }
 
-func (s *relayStarted) await() error { return s.listening(s) }
-
-func (s *relayStarted) pid() int { return s.PID() }
-
-// sluiceServer is sluice serve.
-type sluiceServer struct {
-	now bool // nothing is merged
+// sluiceServer is sluice serve, which merges what it sends for so long.
+func sluiceServer(merge time.Duration) relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, merge) }
 }
 
-func (v sluiceServer) start(env lab.Env, form string) (relayStarted, error) {
+func startSluice(env lab.Env, form string, merge time.Duration) (relayStarted, error) {
 	program, err := relayProgram(env.Dir)
 	if err != nil {
 		return relayStarted{}, err
 	}
 	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", "--merge-adapt=false"}
-	merge := relayMerge
-	if v.now {
-		merge = 0
+	if merge == 0 {
 		args = append(args, "--merge", "0s")
 	}
 	cmd := exec.Command(program, args...)
@@ -116,89 +107,57 @@ func get(addr, path string) ([]byte, error) {
 	return text, err
 }
 
-// relayAllocs counts the allocations of a server, without those of the counting.
-type relayAllocs struct {
-	server      *relayStarted
-	last, asked float64 // asked is what it takes to ask once
-}
-
-// allocations begins to count. For a server without profiles the count is NaN.
-func (s *relayStarted) allocations() (relayAllocs, error) {
-	a := relayAllocs{server: s, last: math.NaN(), asked: math.NaN()}
+// allocations begins to count those of the server, and returns what ends that: how many
+// there were, without those of asking. For a server without profiles it is NaN.
+func (s *relayStarted) allocations() (func() (float64, error), error) {
 	if s.profiles == "" {
-		return a, nil
+		return func() (float64, error) { return math.NaN(), nil }, nil
+	}
+	ask := func() (proc.Mem, error) {
+		return proc.MemStats(context.Background(), "http://"+s.profiles+"/debug/pprof")
 	}
 	// The first request may allocate what the server then keeps. The difference of the
 	// third and the second is what one request costs.
-	var counts [3]float64
-	for i := range counts {
+	var readings [3]proc.Mem
+	for i := range readings {
 		var err error
-		if counts[i], err = s.mallocs(); err != nil {
-			return a, err
+		if readings[i], err = ask(); err != nil {
+			return nil, err
 		}
 	}
-	a.last, a.asked = counts[2], counts[2]-counts[1]
-	return a, nil
+	asked := float64(readings[1].To(readings[2]).Mallocs)
+	return func() (float64, error) {
+		now, err := ask()
+		return max(0, float64(readings[2].To(now).Mallocs)-asked), err
+	}, nil
 }
 
-// since is how many there were since, without those of asking.
-func (a relayAllocs) since() (float64, error) {
-	if math.IsNaN(a.last) {
-		return a.last, nil
+// floorServer is the least that a relay can do; 0: nothing is merged.
+func floorServer(window time.Duration) relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) {
+		c, err := startChild(env.Self, "relay-floor", form, window.String())
+		return relayStarted{Process: c, form: form, listening: func(s *relayStarted) (err error) {
+			s.publish, err = lineOf(s.Process)
+			s.view = s.publish
+			return err
+		}}, err
 	}
-	now, err := a.server.mallocs()
-	return max(0, now-a.last-a.asked), err
-}
-
-// mallocs asks for the server's allocations so far. Its metrics have them too, but
-// up to the latest collection only; what stands in a heap profile is exact.
-func (s *relayStarted) mallocs() (float64, error) {
-	text, err := get(s.profiles, "/debug/pprof/heap?debug=1")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "# Mallocs = "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
-		}
-	}
-	return 0, fmt.Errorf("scenarios: the server's heap profile does not have its allocations")
-}
-
-// floorServer is the least that a relay can do.
-type floorServer struct {
-	window time.Duration // 0: nothing is merged
-}
-
-func (v floorServer) start(env lab.Env, form string) (relayStarted, error) {
-	c, err := startChild(env.Self, "relay-floor", form, v.window.String())
-	if err != nil {
-		return relayStarted{}, err
-	}
-	return relayStarted{Process: c, form: form, listening: func(s *relayStarted) (err error) {
-		s.publish, err = lineOf(s.Process)
-		s.view = s.publish
-		return err
-	}}, nil
 }
 
 // nginxServer is nginx in one process.
-type nginxServer struct{ settings relay.Nginx }
-
-func (v nginxServer) start(env lab.Env, _ string) (relayStarted, error) {
-	cmd, addr, err := v.settings.Command(env.Dir)
-	if err != nil {
-		return relayStarted{}, err
+func nginxServer(settings relay.Nginx) relayServer {
+	return func(env lab.Env, _ string) (relayStarted, error) {
+		cmd, addr, err := settings.Command(env.Dir)
+		if err != nil {
+			return relayStarted{}, err
+		}
+		c, err := child.Start(cmd, "nginx")
+		// It writes the time from one frame to the next once for all viewers, so that who
+		// does not get one has wrong times from there on.
+		return relayStarted{Process: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
+			return relay.Accepts(addr, childStart, s.Gone())
+		}}, err
 	}
-	c, err := child.Start(cmd, "nginx")
-	if err != nil {
-		return relayStarted{}, err
-	}
-	// It writes the time from one frame to the next once for all viewers, so that who
-	// does not get one has wrong times from there on.
-	return relayStarted{Process: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
-		return relay.Accepts(addr, childStart, s.Gone())
-	}}, nil
 }
 
 var _ = registerChild("relay-floor", func(args []string) error {
