@@ -32,7 +32,12 @@ func budgetGroup() []lab.Scenario {
 }
 
 func budgetScenario(readers int, budget int64, frames int) lab.Scenario {
-	sc := lab.Scenario{
+	variant := func(name, about string, limit int64) lab.Variant {
+		return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
+			return newContest(env, readers, mem.New(mem.Options{Name: "budget", Budget: limit}))
+		}}
+	}
+	return lab.Scenario{
 		Name:     "budget/" + strconv.Itoa(readers),
 		Title:    fmt.Sprintf("frames of 16 KiB by %d readers over loopback TCP, which share %d MiB, from another process as fast as it can", readers, budget>>20),
 		Op:       "frame",
@@ -42,17 +47,9 @@ func budgetScenario(readers int, budget int64, frames int) lab.Scenario {
 		Fixed:    true,
 		Named:    true,
 		Targets:  []lab.Target{{Variant: "budget", Metric: budgetErrors, AtMost: 0}},
+		Variants: []lab.Variant{
+			variant("unlimited", "our BufReader: ReadBuf and Release, all readers on one allocator without a budget", 0),
+			variant("budget", "the same with the budget; a reader whose call ends with mem.ErrBudget calls again", budget),
+		},
 	}
-	for _, v := range []struct {
-		name, about string
-		limit       int64
-	}{
-		{"unlimited", "our BufReader: ReadBuf and Release, all readers on one allocator without a budget", 0},
-		{"budget", "the same with the budget; a reader whose call ends with mem.ErrBudget calls again", budget},
-	} {
-		sc.Variants = append(sc.Variants, lab.Variant{Name: v.name, About: v.about, Open: func(env lab.Env) (lab.Runner, error) {
-			return newContest(env, readers, mem.New(mem.Options{Name: "budget", Budget: v.limit}))
-		}})
-	}
-	return sc
 }

@@ -104,20 +104,18 @@ func (x *contest) Run(ops int) (out lab.Sample, err error) {
 
 // figures checks what each reader got against the stream, and compares the readers.
 func (x *contest) figures() (map[string]float64, error) {
-	counts := make([]int, len(x.readers))
+	var counts []int
 	refused := 0
-	for i, c := range x.readers {
+	for _, c := range x.readers {
 		if _, err := c.account(c.frames, c.sum); err != nil {
 			return nil, err
 		}
-		counts[i] = c.frames
+		counts = append(counts, c.frames)
 		refused += c.refused
 	}
 	slices.Sort(counts)
-	share := 0.0 // also when the median reader got nothing
-	if median := counts[len(counts)/2]; median > 0 {
-		share = float64(counts[0]) / float64(median)
-	}
+	// 0 also when the median reader got nothing.
+	share := float64(counts[0]) / float64(max(1, counts[len(counts)/2]))
 	return map[string]float64{leastMedian: share, budgetErrors: float64(refused)}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"time"
 
@@ -97,4 +98,33 @@ func childArgs(name string, args []string, names ...string) error {
 func hungUp(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || (errors.As(err, &op) && !op.Timeout())
+}
+
+// beginChild makes this process a child that reads or writes the named stream, on one
+// processor: the rest is for its parent.
+func beginChild(kind string) (*stream, error) {
+	s, err := streamOf(kind)
+	if err == nil {
+		child.Begin(childLife)
+		runtime.GOMAXPROCS(1)
+	}
+	return s, err
+}
+
+func dialParent(addr string) (*net.TCPConn, error) {
+	conn, err := net.DialTimeout("tcp", addr, childStart)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
+// scan reads numbers and booleans.
+func scan(args []string, values ...any) error {
+	for i, arg := range args {
+		if _, err := fmt.Sscan(arg, values[i]); err != nil {
+			return fmt.Errorf("scenarios: an argument %q: %w", arg, err)
+		}
+	}
+	return nil
 }

@@ -5,10 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"net"
-	"runtime"
-
-	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 var _ = registerChild("tcp-reader", tcpReader)
@@ -20,18 +16,16 @@ func tcpReader(args []string) error {
 	if err := childArgs("tcp-reader", args, "ADDRESS", "KIND"); err != nil {
 		return err
 	}
-	s, err := streamOf(args[1])
+	s, err := beginChild(args[1])
 	if err != nil {
 		return err
 	}
-	child.Begin(childLife)
-	runtime.GOMAXPROCS(1) // it reads, and leaves the rest to the writer
-	conn, err := net.DialTimeout("tcp", args[0], childStart)
+	conn, err := dialParent(args[0])
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(receiveBuffer); err != nil {
+	if err := conn.SetReadBuffer(receiveBuffer); err != nil {
 		return err
 	}
 	var word [8]byte

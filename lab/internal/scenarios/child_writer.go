@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"strconv"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -31,24 +30,25 @@ func tcpWriter(args []string) error {
 	if err := childArgs("tcp-writer", args, "ADDRESS", "KIND", "CONNECTIONS"); err != nil {
 		return err
 	}
-	s, err := streamOf(args[1])
+	var count int
+	if err := scan(args[2:], &count); err != nil {
+		return err
+	}
+	if count < 1 {
+		return fmt.Errorf("scenarios: %d connections", count)
+	}
+	s, err := beginChild(args[1])
 	if err != nil {
 		return err
 	}
-	count, err := strconv.Atoi(args[2])
-	if err != nil || count < 1 {
-		return fmt.Errorf("scenarios: %s connections", strconv.Quote(args[2]))
-	}
-	child.Begin(childLife)
-	runtime.GOMAXPROCS(1) // it writes, and leaves the rest to the reader
 	errs := make(chan error, count)
 	for range count {
-		conn, err := net.DialTimeout("tcp", args[0], childStart)
+		conn, err := dialParent(args[0])
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		if err := conn.(*net.TCPConn).SetWriteBuffer(buffer(sendBuffer, count)); err != nil {
+		if err := conn.SetWriteBuffer(buffer(sendBuffer, count)); err != nil {
 			return err
 		}
 		go func() { errs <- unlessHungUp(writeAll(conn, s)) }()

@@ -185,13 +185,3 @@ func echoClient(args []string) error {
 	child.Expire(childLife)
 	return echobench.HostClient(addr, size, seed, secure, os.Stdin, os.Stdout)
 }
-
-// scan reads numbers and booleans.
-func scan(args []string, values ...any) error {
-	for i, arg := range args {
-		if _, err := fmt.Sscan(arg, values[i]); err != nil {
-			return fmt.Errorf("scenarios: an argument %q: %w", arg, err)
-		}
-	}
-	return nil
-}
