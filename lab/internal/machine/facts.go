@@ -40,26 +40,12 @@ func (m Machine) Facts() []Fact {
 	add(true, "GOGC", m.GOGC)
 	add(true, "GOMEMLIMIT", size(m.GOMEMLIMIT))
 	add(false, "open files", files(m.OpenFiles))
-	s := m.Sysctls
-	for _, f := range []Fact{
-		{"net.core.somaxconn", s.SomaxConn, false},
-		{"net.core.netdev_max_backlog", s.MaxBacklog, false},
-		{"net.core.rmem_max", s.RmemMax, false},
-		{"net.core.wmem_max", s.WmemMax, false},
-		{"net.ipv4.tcp_rmem", s.TCPRmem, false},
-		{"net.ipv4.tcp_wmem", s.TCPWmem, false},
-		{"net.ipv4.tcp_congestion_control", s.Congestion, false},
-		{"net.ipv4.tcp_slow_start_after_idle", s.SlowStart, false},
-		{"net.ipv4.ip_local_port_range", s.Ports, false},
-		{"vm.overcommit_memory", s.Overcommit, false},
-		{"vm.swappiness", s.Swappiness, false},
-		{"transparent_hugepage", s.HugePages, false},
-	} {
+	m.Sysctls.each(func(name string, value *string) {
 		// Zero is a value of a setting.
-		if f.Value != "" {
-			list = append(list, f)
+		if *value != "" {
+			list = append(list, Fact{name, *value, false})
 		}
-	}
+	})
 	return list
 }
 

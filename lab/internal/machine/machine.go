@@ -5,6 +5,7 @@ package machine
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -47,6 +48,15 @@ type Sysctls struct {
 	Overcommit string `json:"vm.overcommit_memory,omitempty"`
 	Swappiness string `json:"vm.swappiness,omitempty"`
 	HugePages  string `json:"transparent_hugepage,omitempty"`
+}
+
+// each calls f with each setting and its name.
+func (s *Sysctls) each(f func(name string, value *string)) {
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		f(name, v.Field(i).Addr().Interface().(*string))
+	}
 }
 
 // This describes where and under which settings of the runtime the

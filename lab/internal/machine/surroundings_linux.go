@@ -24,16 +24,10 @@ func surroundings(m *Machine) {
 	if m.MemoryLimit >= m.Memory {
 		m.MemoryLimit = 0 // more than there is allows everything
 	}
-	sysctl := func(name string) string { return oneLine(read("/proc/sys/" + name)) }
-	m.Sysctls = Sysctls{
-		SomaxConn: sysctl("net/core/somaxconn"), MaxBacklog: sysctl("net/core/netdev_max_backlog"),
-		RmemMax: sysctl("net/core/rmem_max"), WmemMax: sysctl("net/core/wmem_max"),
-		TCPRmem: sysctl("net/ipv4/tcp_rmem"), TCPWmem: sysctl("net/ipv4/tcp_wmem"),
-		Congestion: sysctl("net/ipv4/tcp_congestion_control"), SlowStart: sysctl("net/ipv4/tcp_slow_start_after_idle"),
-		Ports:      sysctl("net/ipv4/ip_local_port_range"),
-		Overcommit: sysctl("vm/overcommit_memory"), Swappiness: sysctl("vm/swappiness"),
-		HugePages: chosen(oneLine(read("/sys/kernel/mm/transparent_hugepage/enabled"))),
-	}
+	m.Sysctls.each(func(name string, value *string) {
+		*value = oneLine(read("/proc/sys/" + strings.ReplaceAll(name, ".", "/")))
+	})
+	m.Sysctls.HugePages = chosen(oneLine(read("/sys/kernel/mm/transparent_hugepage/enabled")))
 }
 
 // filesAt is where the facts are read: the system's, or a test's.

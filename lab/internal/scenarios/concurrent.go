@@ -46,7 +46,7 @@ const apart = 8
 
 // newReaders makes a fleet of so many goroutines for each processor, which
 // walk the same bytes from places spread over them.
-func newReaders(w way, s *stream, env lab.Env, perCPU int) *fleet {
+func newReaders(w way, s *stream, env lab.Env, perCPU int) lab.Runner {
 	sizes := netsim.Draw(netsim.Normal, env.Seed)
 	walkers := make([]*walker, perCPU*runtime.GOMAXPROCS(0))
 	var spacers []*walker
@@ -57,9 +57,7 @@ func newReaders(w way, s *stream, env lab.Env, perCPU int) *fleet {
 			spacers = append(spacers, made())
 		}
 	}
-	f := newFleet(walkers)
-	f.spacers = spacers
-	return f
+	return newFleet(walkers, spacers)
 }
 
 // spread makes the walker i of count, which begins at a place of its own in the same

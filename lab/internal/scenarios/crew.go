@@ -69,40 +69,26 @@ func (c *crew) stop() error {
 	return nil
 }
 
-// A fleet runs walkers in a worker pool, each on a source of its own.
-type fleet struct {
-	walkers []*walker
-	spacers []*walker // keep the walkers apart in memory; they do nothing
-	samples []lab.Sample
-	crew    *crew
-}
-
-func newFleet(walkers []*walker) *fleet {
-	f := &fleet{walkers: walkers, samples: make([]lab.Sample, len(walkers))}
-	f.crew = newCrew(len(walkers), func(i, ops int) (err error) {
-		f.samples[i], err = f.walkers[i].Run(ops)
+// newFleet runs walkers in a worker pool, each on a source of its own. Spacers keep
+// them apart in memory; they do nothing.
+func newFleet(walkers, spacers []*walker) lab.Runner {
+	samples := make([]lab.Sample, len(walkers))
+	c := newCrew(len(walkers), func(i, ops int) (err error) {
+		samples[i], err = walkers[i].Run(ops)
 		return err
 	})
-	return f
-}
-
-func (f *fleet) Run(ops int) (lab.Sample, error) {
-	if err := f.crew.run(ops); err != nil {
-		return lab.Sample{}, err
-	}
-	var sum lab.Sample
-	for _, s := range f.samples {
-		sum.Bytes += s.Bytes
-		sum.Check += s.Check
-	}
-	return sum, nil
-}
-
-func (f *fleet) Close() error {
-	f.crew.stop()
-	var errs []error
-	for _, w := range slices.Concat(f.walkers, f.spacers) {
-		errs = append(errs, w.Close())
-	}
-	return errors.Join(errs...)
+	return runner{func(ops int) (sum lab.Sample, err error) {
+		err = c.run(ops)
+		for _, s := range samples {
+			sum.Bytes += s.Bytes
+			sum.Check += s.Check
+		}
+		return sum, err
+	}, func() error {
+		err := c.stop()
+		for _, w := range slices.Concat(walkers, spacers) {
+			err = errors.Join(err, w.Close())
+		}
+		return err
+	}}
 }
