@@ -16,6 +16,8 @@ type echoWork struct {
 	procs  int  // GOMAXPROCS of the server
 	rate   int  // messages a second in an open loop; 0: a closed one
 	onEach bool // an operation is a message on each connection
+	// latency is for a closed loop with the latencies among its figures.
+	latency bool
 }
 
 // open starts a server and a client and opens the connections.
@@ -58,9 +60,11 @@ func (w echoWork) run(p *echoPair, ops int) (lab.Sample, error) {
 		sample.Bytes, sample.Check = int64(ops)*int64(w.size), echobench.Sum(ops)
 		sample.Figures[perRequest] = sample.Figures[lab.CPUPerOp] / float64(w.conns)
 	}
-	if w.rate > 0 {
+	if w.rate > 0 || w.latency {
 		sample.Figures[p50] = float64(result.P50.Nanoseconds())
 		sample.Figures[p99] = float64(result.P99.Nanoseconds())
+	}
+	if w.rate > 0 {
 		sample.Figures[sentLate] = float64(result.Late.Nanoseconds())
 	}
 	return sample, nil
