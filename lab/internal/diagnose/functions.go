@@ -53,7 +53,7 @@ var (
 	isLocking   = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait`)
 	isAtomic    = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 	// What a loop calls that asks again and again instead of waiting.
-	isAsking = matching(`^runtime\.(Gosched|goschedImpl|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
 	// What a compressor of the deflate family does once for each block, whatever the
 	// block's length: building and writing its tables.
 	isBlockWork = matching(`flate\.\(\*(huffmanEncoder\)\.(generate|bitCounts|assignEncodingAndSize)|huffmanBitWriter\)\.(indexTokens|generateCodegen|writeDynamicHeader|writeStoredHeader|writeFixedHeader|dynamicSize|fixedSize|flush)|byLiteral|byFreq)`)

@@ -42,17 +42,17 @@ func smallWrites(mended bool) {
 	if mended {
 		out = bufio.NewWriterSize(near, 64<<10)
 	}
+	event := make([]byte, 64)
 	for i := uint64(0); ; i++ {
-		sendEvent(out, i)
+		sendEvent(out, event, i)
 	}
 }
 
-func sendEvent(w io.Writer, number uint64) {
-	var event [64]byte
+func sendEvent(w io.Writer, event []byte, number uint64) {
 	for at := 0; at < len(event); at += 8 {
 		binary.BigEndian.PutUint64(event[at:], number*uint64(at+1))
 	}
-	_, err := w.Write(event[:])
+	_, err := w.Write(event)
 	must(err)
 }
 
@@ -72,17 +72,17 @@ func smallReads(mended bool) {
 	if mended {
 		in = bufio.NewReaderSize(near, 64<<10)
 	}
+	field := make([]byte, 8)
 	for {
-		readMessage(in)
+		readMessage(in, field)
 	}
 }
 
-func readMessage(r io.Reader) {
-	var field [8]byte
+func readMessage(r io.Reader, field []byte) {
 	_, err := io.ReadFull(r, field[:4])
 	must(err)
-	for range binary.BigEndian.Uint32(field[:]) / 8 {
-		_, err := io.ReadFull(r, field[:])
+	for range binary.BigEndian.Uint32(field) / 8 {
+		_, err := io.ReadFull(r, field)
 		must(err)
 	}
 }
