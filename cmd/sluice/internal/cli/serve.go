@@ -53,15 +53,8 @@ changed and what waits for a restart.
 Exit codes: 0 ended by a signal; 1 it cannot listen, or a listener failed; 2
 wrong command line or configuration; 3 ended by a second signal.`
 
-// serveFlags are the flags as given.
-type serveFlags struct {
-	config config.Config // defaults, and what flags say
-	file   string
-	json   bool
-}
-
 func (a App) serve() *cobra.Command {
-	f := &serveFlags{config: config.Default()}
+	f := newSettingFlags()
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the live relay: RTMP, HTTP-FLV, WebSocket and a page",
@@ -77,24 +70,10 @@ func (a App) serve() *cobra.Command {
 			return a.runServe(c, f.json, resolve)
 		},
 	}
-	groups := map[string]*pflag.FlagSet{}
-	for _, s := range f.config.Settings() {
-		group := groups[s.Group]
-		if group == nil {
-			group = pflag.NewFlagSet(s.Group, pflag.ContinueOnError)
-			group.SortFlags = false
-			groups[s.Group] = group
-		}
-		flag := &pflag.Flag{Name: s.Name, Usage: s.Usage, Value: s, DefValue: s.String()}
-		if s.Type() == "bool" {
-			flag.NoOptDefVal = "true"
-		}
-		group.AddFlag(flag)
-		cmd.Flags().AddFlag(flag)
-	}
+	groups := f.addTo(cmd)
 	program := pflag.NewFlagSet("Program", pflag.ContinueOnError)
 	program.SortFlags = false
-	program.StringVar(&f.file, "config", "", "take settings from this YAML `file`")
+	program.AddFlag(cmd.Flags().Lookup("config"))
 	program.BoolVar(&f.json, "json", false, "print one line of JSON with the addresses instead of the lines for people")
 	cmd.Flags().AddFlagSet(program)
 	groups["Program"] = program
@@ -109,35 +88,6 @@ func (a App) serve() *cobra.Command {
 	})
 	return cmd
 }
-
-// resolve builds the configuration from the defaults, the file, the environment
-// and the flags that were given. A later source overrides an earlier one.
-func (f *serveFlags) resolve(flags *pflag.FlagSet, getenv func(string) string) (config.Config, error) {
-	c := config.Default()
-	file, where := f.file, "--config"
-	if !flags.Changed("config") {
-		file, where = getenv(envConfig), "$"+envConfig
-	}
-	if file != "" {
-		if err := c.ReadFile(file); err != nil {
-			return c, fmt.Errorf("%s: %w", where, err)
-		}
-	}
-	if err := c.ReadEnv(getenv); err != nil {
-		return c, err
-	}
-	for _, s := range c.Settings() {
-		if flag := flags.Lookup(s.Name); flag.Changed {
-			if err := s.Set(flag.Value.String()); err != nil {
-				return c, fmt.Errorf("--%s: %w", s.Name, err)
-			}
-		}
-	}
-	return c, c.Check()
-}
-
-// envConfig is the environment variable for --config.
-const envConfig = "SLUICE_CONFIG"
 
 // lean lowers the garbage collector's target. Sessions allocate when they begin
 // and hardly ever after that, so earlier collections cost nothing; without them

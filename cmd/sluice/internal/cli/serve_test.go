@@ -221,7 +221,7 @@ func TestServeConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := (App{}).serve()
-	f := &serveFlags{config: config.Default(), file: file}
+	f := &settingFlags{config: config.Default(), file: file}
 	if err := cmd.ParseFlags([]string{"--config", file, "--merge", "20ms", "--http", "127.0.0.1:0", "--gop=false"}); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestServeWithWrongSettings(t *testing.T) {
 		{[]string{"--https", ":0"}, ExitUsage, "cert"},
 		{[]string{"--protect", "play"}, ExitUsage, "SLUICE_TOKEN_SECRET"},
 		{[]string{"--pprof", ":6060"}, ExitUsage, "loopback"},
-		{[]string{"--config", file}, ExitUsage, `bad.yaml:2: unknown key "merg"`},
+		{[]string{"--config", file}, ExitUsage, `bad.yaml:2:1: unknown key "merg"`},
 		{[]string{"--config", filepath.Join(dir, "none.yaml")}, ExitUsage, "none.yaml"},
 		{[]string{"--https", ":0", "--cert", "none", "--key", "none"}, ExitFailure, "certificate"},
 		{[]string{"--record", filepath.Join(file, "below")}, ExitFailure, "record"},
@@ -488,7 +488,7 @@ func TestServeReadsTheConfigurationAgain(t *testing.T) {
 	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	log(`sluice.yaml:1: max-streams: \"many\" is not a whole number`)
+	log(`sluice.yaml:1:1: max-streams: \"many\" is not a whole number`)
 	if status := publish("/live/a.flv"); status != 403 {
 		t.Errorf("after a wrong file: %d", status)
 	}

@@ -19,7 +19,7 @@ type Config struct {
 	Events
 	Operation
 
-	places map[string]string // where a setting was set: FILE:LINE or $VARIABLE
+	places map[string]string // where a setting was set: as Place returns it
 }
 
 // groups are the groups of settings, in the order of help and files.

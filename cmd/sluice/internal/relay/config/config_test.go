@@ -134,7 +134,7 @@ func TestBadValuesInAFileNameKeyLineAndLimit(t *testing.T) {
 			before := fmt.Sprintf("%+v", c)
 			name := configFile(t, "\n# a comment\n"+k.name+": "+value+"\n")
 			err := c.ReadFile(name)
-			if err == nil || !strings.HasPrefix(err.Error(), name+":3: "+k.name+": ") || !strings.Contains(err.Error(), want) {
+			if err == nil || !strings.HasPrefix(err.Error(), name+":3:1: "+k.name+": ") || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: %v, want %q in it", k.name, value, err, want)
 			}
 			if after := fmt.Sprintf("%+v", c); after != before {
@@ -146,17 +146,17 @@ func TestBadValuesInAFileNameKeyLineAndLimit(t *testing.T) {
 
 func TestFilesThatAreNoConfiguration(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
-		{"rtpm: \":1935\"\n", `:1: unknown key "rtpm"`},
-		{"http: \":80\"\nport: 80\n", `:2: unknown key "port"`},
+		{"rtpm: \":1935\"\n", `:1:1: unknown key "rtpm"`},
+		{"http: \":80\"\nport: 80\n", `:2:1: unknown key "port"`},
 		{"http: \":80\"\ngrace: 1s\nhttp: \":81\"\n", "already defined"},
-		{"http:\n", ":1: http: has no value"},
-		{"http: ~\n", ":1: http: has no value"},
-		{"http: [\":80\"]\n", ":1: http: takes one value"},
-		{"http:\n  port: 80\n", ":1: http: takes a plain value"},
-		{"protect:\n- publish\n- {a: b}\n", ":1: protect: takes a plain value"},
+		{"http:\n", ":1:1: http: has no value"},
+		{"http: ~\n", ":1:1: http: has no value"},
+		{"http: [\":80\"]\n", ":1:1: http: takes one value"},
+		{"http:\n  port: 80\n", ":1:1: http: takes a plain value"},
+		{"protect:\n- publish\n- {a: b}\n", ":1:1: protect: takes a plain value"},
 		{"cors: [\"https://a.com,https://b.com\"]\n", "comma"},
-		{"- http\n", ":1: not a list of settings"},
-		{"http\n", ":1: not a list of settings"},
+		{"- http\n", ":1:1: not a list of settings"},
+		{"http\n", ":1:1: not a list of settings"},
 		{"http: \":80\"\n---\ngrace: 1s\n", "second document"},
 		{"http: \"unfinished\n", "sluice.yaml: "},
 		{"\tgrace: 1s\n", "sluice.yaml: "},
@@ -214,7 +214,7 @@ func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
 	if err := config.ReadFile(name); err != nil {
 		t.Fatal(err)
 	}
-	if err := config.Check(); err == nil || !strings.HasPrefix(err.Error(), name+":2: protect: ") {
+	if err := config.Check(); err == nil || !strings.HasPrefix(err.Error(), name+":2:1: protect: ") {
 		t.Errorf("%v", err)
 	}
 }

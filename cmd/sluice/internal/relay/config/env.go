@@ -13,12 +13,17 @@ func (c *Config) ReadEnv(getenv func(string) string) error {
 		if err := s.Set(text); err != nil {
 			return fmt.Errorf("$%s: %w", s.Env(), err)
 		}
-		c.place(s.Name, "$"+s.Env())
+		c.SetBy(s.Name, "$"+s.Env())
 	}
 	return nil
 }
 
-func (c *Config) place(setting, where string) {
+// Place returns where a setting was set: FILE:LINE:COLUMN, $VARIABLE, or what SetBy
+// said. It is empty for one that has its default.
+func (c *Config) Place(setting string) string { return c.places[setting] }
+
+// SetBy notes where a setting was set, for Place and for the errors of Check.
+func (c *Config) SetBy(setting, where string) {
 	if c.places == nil {
 		c.places = map[string]string{}
 	}

@@ -16,8 +16,8 @@ import (
 const maxConfig = 1 << 20
 
 // ReadFile reads settings from a YAML file: a mapping with the names that
-// Settings returns. Unknown keys and invalid values are errors, which give the
-// line.
+// Settings returns. Unknown keys and invalid values are errors with line and column:
+// all of them are returned, joined.
 func (c *Config) ReadFile(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -45,9 +45,10 @@ func (c *Config) readYAML(name string, text []byte) error {
 	for _, s := range c.Settings() {
 		settings[s.Name] = s
 	}
+	var faults []error
 	for i, doc := range file.Docs {
 		if i > 0 && doc.Body != nil {
-			return fmt.Errorf("%s:%d: a second document", name, line(doc.Body))
+			return fmt.Errorf("%s: a second document", position(name, doc.Body))
 		}
 		var pairs []*ast.MappingValueNode
 		switch body := doc.Body.(type) {
@@ -58,25 +59,31 @@ func (c *Config) readYAML(name string, text []byte) error {
 		case *ast.MappingValueNode:
 			pairs = []*ast.MappingValueNode{body}
 		default:
-			return fmt.Errorf("%s:%d: not a list of settings, such as http: \":8080\"", name, line(body))
+			return fmt.Errorf("%s: not a list of settings, such as http: \":8080\"", position(name, body))
 		}
 		for _, pair := range pairs {
 			key := pair.Key.GetToken().Value
-			where := fmt.Sprintf("%s:%d", name, line(pair.Key))
+			where := position(name, pair.Key)
 			setting, ok := settings[key]
 			if !ok {
-				return fmt.Errorf("%s: unknown key %q", where, key)
+				faults = append(faults, fmt.Errorf("%s: unknown key %q", where, key))
+				continue
 			}
 			if err := setYAML(setting, pair.Value); err != nil {
-				return fmt.Errorf("%s: %s: %w", where, key, err)
+				faults = append(faults, fmt.Errorf("%s: %s: %w", where, key, err))
+				continue
 			}
-			c.place(key, where)
+			c.SetBy(key, where)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
-func line(n ast.Node) int { return n.GetToken().Position.Line }
+// position is where a node stands: FILE:LINE:COLUMN.
+func position(name string, n ast.Node) string {
+	at := n.GetToken().Position
+	return fmt.Sprintf("%s:%d:%d", name, at.Line, at.Column)
+}
 
 // setYAML gives a setting the value of a node: a scalar, or for lists a
 // sequence of scalars.

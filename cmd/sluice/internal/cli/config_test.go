@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// called runs the program and returns what it printed.
+func called(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = App{Stdout: &out, Stderr: &err}.Main(args)
+	return code, out.String(), err.String()
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Everything that is wrong is said at once, with its place.
+func TestConfigCheck(t *testing.T) {
+	name := written(t, "http: \":80\"\nport: 80\nmerge: soon\n  \n\"grace\": -1s\n")
+	code, out, text := called(t, "config", "check", name)
+	if code != ExitFailure || out != "" {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines: %s", len(lines), text)
+	}
+	for i, want := range []string{":2:1: unknown key \"port\"", ":3:1: merge: ", ":5:1: grace: "} {
+		if !strings.HasPrefix(lines[i], name+want) {
+			t.Errorf("%q, want %q", lines[i], name+want)
+		}
+	}
+	for text, want := range map[string]int{"http: \":80\"\n": ExitOK, "": ExitOK, "rtmp: off\nhttp: off\n": ExitFailure, "protect: publish\n": ExitFailure} {
+		if code, _, said := called(t, "config", "check", written(t, text)); code != want {
+			t.Errorf("%q: exit code %d: %s", text, code, said)
+		}
+	}
+	if code, _, _ := called(t, "config", "check", filepath.Join(t.TempDir(), "none")); code != ExitFailure {
+		t.Errorf("no file: exit code %d", code)
+	}
+	if code, _, _ := called(t, "config", "check"); code != ExitUsage {
+		t.Errorf("no argument: exit code %d", code)
+	}
+}
+
+// What show prints says where each setting is from, can be read back, and has no secret.
+func TestConfigShow(t *testing.T) {
+	t.Setenv("SLUICE_GRACE", "7s")
+	t.Setenv("SLUICE_API_TOKEN", "the-token-that-is-not-shown")
+	name := written(t, "max-streams: 12\nallow-publish: [127.0.0.1, \"10.0.0.0/8\"]\n")
+	code, out, text := called(t, "config", "show", "--config", name, "--merge=40ms", "--merge-adapt=false")
+	if code != ExitOK || text != "" {
+		t.Fatalf("exit code %d, %s", code, text)
+	}
+	for setting, from := range map[string]string{
+		"max-streams: 12": name + ":1:1", "grace: 7s": "$SLUICE_GRACE", "merge: 40ms": "--merge", "merge-adapt: false": "--merge-adapt",
+		"http: :8080": "default", "allow-publish: 127.0.0.1,10.0.0.0/8": name + ":2:1",
+	} {
+		found := false
+		for line := range strings.Lines(out) {
+			value, comment, _ := strings.Cut(line, " # ")
+			if strings.TrimSpace(value) == setting && strings.TrimSpace(comment) == from {
+				found = true
+			}
+		}
+		if !found {
+			t.Errorf("no %q from %q in\n%s", setting, from, out)
+		}
+	}
+	if strings.Contains(out, "not-shown") || !strings.Contains(out, "# SLUICE_API_TOKEN: set") {
+		t.Error(out)
+	}
+	t.Setenv("SLUICE_GRACE", "")
+	code, again, text := called(t, "config", "show", "--config", written(t, out))
+	if code != ExitOK || strip(again) != strip(out) {
+		t.Errorf("read back: %d, %s\n%s", code, text, again)
+	}
+}
+
+// strip takes comments out.
+func strip(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		value, _, _ := strings.Cut(line, " # ")
+		if !strings.HasPrefix(value, "#") {
+			b.WriteString(strings.TrimSpace(value) + "\n")
+		}
+	}
+	return b.String()
+}
