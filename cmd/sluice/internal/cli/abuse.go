@@ -44,8 +44,7 @@ func (a App) abuse() *cobra.Command {
 		Use:   "abuse rtmp://HOST/APP | http://HOST/APP",
 		Short: "Try a server by what hostile and broken clients do",
 		Long:  abuseText,
-		Example: "  sluice abuse rtmp://127.0.0.1/live\n" +
-			"  sluice abuse --junit abuse.xml --pid $(pidof nginx) --publish rtmp://127.0.0.1/live http://127.0.0.1:8080/live",
+		Example: "  sluice abuse --pid $(pidof sluice) --junit abuse.xml rtmp://127.0.0.1/live",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("abuse: want one address, rtmp://HOST/APP or http://HOST/APP, got %q", args)

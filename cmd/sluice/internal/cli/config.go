@@ -16,7 +16,7 @@ func (a App) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
 		Short:   "Check a configuration, and show what is in force",
-		Example: "  sluice config check /etc/sluice.yaml\n  sluice config show --config /etc/sluice.yaml",
+		Example: "  sluice config show --config /etc/sluice.yaml",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

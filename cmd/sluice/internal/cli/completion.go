@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func (a App) completion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print a script that completes commands and flags in a shell",
+		Long: `completion prints a script that makes a shell complete commands and flags. Where it
+belongs differs: bash reads /etc/bash_completion.d/sluice, fish
+~/.config/fish/completions/sluice.fish, zsh _sluice in a directory of $fpath.`,
+		Example: "  sluice completion bash > /etc/bash_completion.d/sluice",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			write := map[string]func(io.Writer) error{
+				"bash":       func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+				"zsh":        root.GenZshCompletion,
+				"fish":       func(w io.Writer) error { return root.GenFishCompletion(w, true) },
+				"powershell": root.GenPowerShellCompletionWithDesc,
+			}
+			if len(args) != 1 || write[args[0]] == nil {
+				return fmt.Errorf("completion: want bash, zsh, fish or powershell, got %q", args)
+			}
+			if err := write[args[0]](a.Stdout); err != nil {
+				return fail(fmt.Errorf("completion: %w", err))
+			}
+			return nil
+		},
+	}
+}
+
+func (a App) man() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIRECTORY",
+		Short:   "Write the manual pages, one for each command",
+		Example: "  sluice man /usr/local/share/man/man1",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("man: want one directory, got %q", args)
+			}
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return fail(errors.Join(fmt.Errorf("man: %s is no directory", args[0]), err))
+			}
+			header := &doc.GenManHeader{Title: "SLUICE", Section: "1", Source: versionLine(), Manual: "Sluice"}
+			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
+				return fail(fmt.Errorf("man: %w", err))
+			}
+			return nil
+		},
+	}
+}

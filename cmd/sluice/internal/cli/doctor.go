@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/doctor"
+)
+
+func (a App) doctor() *cobra.Command {
+	var asJSON bool
+	f := newSettingFlags()
+	cmd := &cobra.Command{
+		Use:   "doctor [flags of serve]",
+		Short: "Look whether this machine has what serve needs",
+		Long: `doctor looks at this machine for what serve would need with the same flags,
+environment and file: descriptors, kernel settings, memory, the clock, free ports,
+the certificate, the directory of recordings. It says what to do, and changes
+nothing.
+
+Exit codes: 0 no problem, perhaps warnings; 1 a problem: serve would not start or
+would fail; 2 wrong command line or configuration.`,
+		Example: "  sluice doctor --config /etc/sluice.yaml",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.resolve(cmd.Flags(), os.Getenv)
+			if err != nil {
+				return fmt.Errorf("doctor: %w", err)
+			}
+			return a.printFindings(doctor.Look(context.Background(), c), asJSON)
+		},
+	}
+	f.addTo(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array of findings")
+	return cmd
+}
+
+func (a App) printFindings(findings []doctor.Finding, asJSON bool) error {
+	var problem error
+	for _, f := range findings {
+		if f.Severity == doctor.Problem {
+			problem = &exitError{ExitFailure, nil}
+		}
+	}
+	if asJSON {
+		e := json.NewEncoder(a.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(findings); err != nil {
+			return fail(err)
+		}
+		return problem
+	}
+	for _, f := range findings {
+		if _, err := fmt.Fprintf(a.Stdout, "%-8s %s: %s\n", f.Severity, f.What, f.Says); err != nil {
+			return fail(err)
+		}
+	}
+	return problem
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package doctor
+
+func clock() Finding { return Finding{Unknown, "clock", "not known on this system"} }

@@ -1,0 +1,120 @@
+// Package doctor looks at the machine on which a relay is going to run: what its
+// configuration asks for and this machine does not have. It changes nothing, and binds
+// the addresses of the configuration for a moment only.
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+)
+
+// Severity is how bad a Finding is.
+type Severity string
+
+const (
+	OK      Severity = "ok"
+	Warning Severity = "warning" // it will run, and not as well as it could
+	Problem Severity = "problem" // serve will not start, or will fail
+	Unknown Severity = "unknown" // it could not be looked at
+)
+
+// A Finding is what was found about one thing.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Says     string   `json:"says"` // what is, and what to do
+}
+
+// Look looks at everything, for a server with this configuration.
+func Look(ctx context.Context, c config.Config) []Finding {
+	findings := descriptors(c)
+	findings = append(findings, kernel("/proc/sys", c)...)
+	findings = append(findings, clock())
+	for _, address := range []struct{ setting, value string }{{"rtmp", c.RTMP}, {"rtmps", c.RTMPS}, {"http", c.HTTP}, {"https", c.HTTPS}} {
+		if config.On(address.value) {
+			findings = append(findings, port(ctx, address.setting, address.value))
+		}
+	}
+	if c.Cert != "" {
+		findings = append(findings, certificate(c.Cert, c.Key, time.Now()))
+	}
+	if c.Record != "" {
+		findings = append(findings, directory("record", c.Record))
+	}
+	return findings
+}
+
+// port binds an address for a moment.
+func port(ctx context.Context, setting, address string) Finding {
+	what := setting + " " + address
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		_ = l.Close()
+		return Finding{OK, what, "free"}
+	case errors.Is(err, syscall.EADDRINUSE):
+		return Finding{Problem, what, "another program listens there (a relay that runs already?): choose another with --" + setting}
+	case errors.Is(err, syscall.EACCES):
+		return Finding{Problem, what, "not permitted: choose a port above 1023, or give the program CAP_NET_BIND_SERVICE"}
+	}
+	return Finding{Problem, what, err.Error()}
+}
+
+// soonExpired is how long before its end a certificate is warned of.
+const soonExpired = 14 * 24 * time.Hour
+
+func certificate(cert, key string, now time.Time) Finding {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return Finding{Problem, "certificate " + cert, err.Error()}
+	}
+	return validity("certificate "+cert, pair.Leaf.NotBefore, pair.Leaf.NotAfter, now)
+}
+
+func validity(what string, from, until, now time.Time) Finding {
+	day := until.UTC().Format(time.DateOnly)
+	switch {
+	case now.Before(from):
+		return Finding{Problem, what, "is valid from " + from.UTC().Format(time.DateOnly) + " on: is the clock right?"}
+	case now.After(until):
+		return Finding{Problem, what, "has expired on " + day + ": renew it; SIGHUP makes a running server read it again"}
+	case until.Sub(now) < soonExpired:
+		return Finding{Warning, what, "expires on " + day + ": renew it; SIGHUP makes a running server read it again"}
+	}
+	return Finding{OK, what, "valid until " + day}
+}
+
+// leastSpace is how much free space a directory of recordings should have.
+const leastSpace = 1 << 30
+
+// directory looks whether files can be made in dir, and how much fits.
+func directory(setting, dir string) Finding {
+	what := setting + " " + dir
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if errors.Is(err, os.ErrNotExist) {
+		return Finding{Warning, what, "is not there; serve makes it when it may"}
+	}
+	if err != nil {
+		return Finding{Problem, what, err.Error()}
+	}
+	_ = f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return Finding{Problem, what, err.Error()}
+	}
+	free, err := freeSpace(dir)
+	switch {
+	case err != nil:
+		return Finding{Unknown, what, "writable; free space: " + err.Error()}
+	case free < leastSpace:
+		return Finding{Warning, what, fmt.Sprintf("writable, and has only %d MiB of free space", free>>20)}
+	}
+	return Finding{OK, what, fmt.Sprintf("writable, %d GiB free", free>>30)}
+}

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/internal/testcert"
+)
+
+// want fails unless one of the findings is of this severity and says something.
+func want(t *testing.T, findings []Finding, severity Severity, what, says string) {
+	t.Helper()
+	for _, f := range findings {
+		if strings.Contains(f.What, what) && f.Severity == severity && strings.Contains(f.Says, says) {
+			return
+		}
+	}
+	t.Errorf("no %s of %q that says %q in %+v", severity, what, says, findings)
+}
+
+func TestPorts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	c.RTMP, c.HTTP, c.HTTPS = l.Addr().String(), "127.0.0.1:0", "192.0.2.1:1"
+	findings := Look(t.Context(), c)
+	want(t, findings, Problem, "rtmp "+c.RTMP, "another program listens there")
+	want(t, findings, OK, "http 127.0.0.1:0", "free")
+	want(t, findings, Problem, "https", "192.0.2.1")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, Look(t.Context(), c), OK, "rtmp "+c.RTMP, "free")
+}
+
+// sysctls makes a directory like /proc/sys.
+func sysctls(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestKernel(t *testing.T) {
+	c := config.Default()
+	small := kernel(sysctls(t, map[string]string{"net/core/somaxconn": "128\n", "net/ipv4/tcp_mem": "10\t20\t30\n"}), c)
+	want(t, small, Warning, "somaxconn", "128: a burst")
+	want(t, small, Warning, "tcp_mem", "20000 viewers who lag")
+	large := kernel(sysctls(t, map[string]string{"net/core/somaxconn": "4096\n", "net/ipv4/tcp_mem": "1 2 99999999\n"}), c)
+	want(t, large, OK, "somaxconn", "4096")
+	want(t, large, OK, "tcp_mem", "MiB")
+	broken := kernel(sysctls(t, map[string]string{"net/core/somaxconn": "many\n"}), c)
+	want(t, broken, Unknown, "somaxconn", "not known")
+	want(t, broken, Unknown, "tcp_mem", "not known")
+	if runtime.GOOS == "linux" && math.MaxInt > math.MaxInt32 {
+		c.MaxMemory = math.MaxInt
+		want(t, kernel(t.TempDir(), c), Problem, "memory", "--max-memory is")
+	}
+}
+
+func TestDescriptors(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such limit")
+	}
+	c := config.Default()
+	c.MaxViewers = math.MaxInt32
+	want(t, descriptors(c), Warning, "descriptors", "raise LimitNOFILE")
+	c.MaxViewers, c.MaxStreams, c.MaxHandshakes = 10, 10, 10
+	want(t, descriptors(c), OK, "descriptors", "94 are needed")
+}
+
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if f := directory("record", dir); f.Severity != OK && f.Severity != Warning {
+		t.Errorf("%+v", f)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	want(t, []Finding{directory("record", filepath.Join(dir, "none"))}, Warning, "record", "not there")
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, []Finding{directory("record", file)}, Problem, "record", "file")
+}
+
+func TestCertificate(t *testing.T) {
+	const day = 24 * time.Hour
+	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for before, severity := range map[time.Duration]Severity{30 * day: OK, day: Warning, -time.Hour: Problem, 400 * day: Problem} {
+		if f := validity("certificate", until.Add(-365*day), until, until.Add(-before)); f.Severity != severity {
+			t.Errorf("%v before its end: %+v, want %s", before, f, severity)
+		}
+	}
+	cert, key := testcert.Files(t)
+	want(t, []Finding{certificate(cert, key, time.Now())}, Warning, cert, "expires on")
+	want(t, []Finding{certificate(cert, cert, time.Now())}, Problem, cert, "key")
+}
