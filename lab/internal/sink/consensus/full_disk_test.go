@@ -57,15 +57,14 @@ type smallFile struct {
 	disk *smallDisk
 }
 
-// WriteParts writes what there is room for.
-func (f *smallFile) WriteParts(parts [][]byte, off int64) (int, error) {
-	p := slices.Concat(parts...)
+// WriteAt writes what there is room for.
+func (f *smallFile) WriteAt(p []byte, off int64) (int, error) {
 	left := f.disk.room.Add(-int64(len(p)))
 	if left >= 0 {
-		return f.WriteAt(p, off)
+		return f.File.WriteAt(p, off)
 	}
 	f.disk.full.Store(true)
-	n, err := f.WriteAt(p[:max(0, len(p)+int(left))], off)
+	n, err := f.File.WriteAt(p[:max(0, len(p)+int(left))], off)
 	return n, errors.Join(err, syscall.ENOSPC)
 }
 

@@ -119,7 +119,7 @@ func (v *votes) write(values map[string][]byte) error {
 	}
 	defer f.Close()
 	for i := range int64(votesCopies) {
-		if _, err := f.WriteParts([][]byte{b}, i*votesPage); err != nil {
+		if _, err := f.WriteAt(b, i*votesPage); err != nil {
 			return err
 		}
 		if err := f.Sync(); err != nil {

@@ -228,8 +228,7 @@ func TestDamageToWhatWasDurableIsNotCutAway(t *testing.T) {
 func TestPayloadsThatLookLikeRecordsProveNothing(t *testing.T) {
 	var fake []byte
 	for i := range uint64(40) {
-		head := make([]byte, recordHeader)
-		putRecordHeader(head, salt{}.seed(), i+2, i+1, nil)
+		head := appendRecord(nil, salt{}.seed(), i+2, i+1, nil)
 		fake = append(fake, head...)
 	}
 	m := newMemFS(1)
@@ -262,8 +261,7 @@ func TestMadeUpHeadersCostABoundedTime(t *testing.T) {
 	const size = recordHeader << 18
 	fake := make([]byte, 0, size)
 	for i := uint64(0); len(fake)+recordHeader <= size; i++ {
-		head := make([]byte, recordHeader)
-		putRecordHeader(head, 0, i+2, i+1, make([]byte, 0))
+		head := appendRecord(nil, 0, i+2, i+1, nil)
 		left := size - len(fake) - recordHeader
 		head[0], head[1], head[2], head[3] = byte(left>>24), byte(left>>16), byte(left>>8), byte(left)
 		fake = append(fake, head...)

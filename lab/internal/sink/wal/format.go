@@ -102,12 +102,14 @@ func parseSegmentHeader(b []byte) (s salt, first uint64, err error) {
 	return s, binary.BigEndian.Uint64(b[20:]), nil
 }
 
-// putRecordHeader fills in the header of a record.
-func putRecordHeader(b []byte, seed uint32, index, durable uint64, payload []byte) {
-	binary.BigEndian.PutUint32(b, uint32(len(payload)))
-	binary.BigEndian.PutUint64(b[8:], index)
-	binary.BigEndian.PutUint64(b[16:], durable)
-	binary.BigEndian.PutUint32(b[4:], recordSum(seed, b, payload))
+// appendRecord appends a record to b.
+func appendRecord(b []byte, seed uint32, index, durable uint64, payload []byte) []byte {
+	at := len(b)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(payload))<<32)
+	b = binary.BigEndian.AppendUint64(b, index)
+	b = binary.BigEndian.AppendUint64(b, durable)
+	binary.BigEndian.PutUint32(b[at+4:], recordSum(seed, b[at:], payload))
+	return append(b, payload...)
 }
 
 func recordSum(seed uint32, header, payload []byte) uint32 {

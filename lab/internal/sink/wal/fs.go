@@ -21,15 +21,12 @@ type FS interface {
 	Lock(dir string) (io.Closer, error)
 }
 
-// A File is an open file of an FS. WriteParts has one caller at a time, which
-// Sync and ReadAt may run beside.
+// A File is an open file of an FS. WriteAt has one caller at a time, which Sync and
+// ReadAt may run beside.
 type File interface {
 	io.ReaderAt
+	io.WriterAt
 	io.Closer
-	// WriteParts writes the parts, one behind the other, at an offset: as one system call
-	// where there is one for it. It returns how many bytes were written, and an error
-	// if that is not all.
-	WriteParts(parts [][]byte, off int64) (int, error)
 	// Sync makes everything durable that was written before the call.
 	Sync() error
 	Truncate(size int64) error

@@ -1,12 +1,17 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+
+	"github.com/gofrs/flock"
 )
 
 // OS is the system's file system.
@@ -70,7 +75,24 @@ func (osFS) SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-func (osFS) Lock(dir string) (io.Closer, error) { return lockDir(dir) }
+// lockName is the file that stands for the right to write into a directory. It stays
+// there, and says which process had it last.
+const lockName = "LOCK"
+
+// Lock takes a lock that ends with the process, however that ends.
+func (osFS) Lock(dir string) (io.Closer, error) {
+	name := filepath.Join(dir, lockName)
+	l := flock.New(name, flock.SetPermissions(0o644))
+	switch ok, err := l.TryLock(); {
+	case err != nil:
+		return nil, fmt.Errorf("wal: locking %s: %w", dir, err)
+	case !ok:
+		pid, _ := os.ReadFile(name) // for people only: what counts is the lock
+		return nil, fmt.Errorf("%w: %s, by process %s", ErrLocked, dir, bytes.TrimSpace(pid))
+	}
+	os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644)
+	return l, nil
+}
 
 // osFile is a file of the system.
 type osFile struct{ *os.File }

@@ -39,7 +39,7 @@ func (h *history) payload() []byte {
 	n := h.rand.IntN(64)
 	switch h.rand.IntN(10) {
 	case 0:
-		n = copied - 1 + h.rand.IntN(3)
+		n = 1023 + h.rand.IntN(3)
 	case 1:
 		n = h.rand.IntN(5000)
 	}

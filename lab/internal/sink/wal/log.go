@@ -164,7 +164,7 @@ func head(f File, first uint64) (seed uint32, err error) {
 	var header [segmentHeader]byte
 	s := newSalt()
 	putSegmentHeader(header[:], s, first)
-	if _, err := f.WriteParts([][]byte{header[:]}, 0); err != nil {
+	if _, err := f.WriteAt(header[:], 0); err != nil {
 		return 0, err
 	}
 	return s.seed(), f.Sync()

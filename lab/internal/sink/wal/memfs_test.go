@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ type memFS struct {
 	syncAfter, syncFails int
 	dirFails             int // syncs of directories that fail from now on
 	syncs                int // of files, that there were
-	writes               int // calls of WriteParts
+	writes               int // calls of WriteAt
 	onSync               func()
 }
 
@@ -259,20 +260,14 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-func (f *memFile) WriteParts(parts [][]byte, off int64) (int, error) {
+func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
-	if !f.write || len(parts) == 0 || len(parts) > maxParts {
-		panic(fmt.Sprintf("a write of %d parts", len(parts)))
+	if !f.write || len(p) == 0 {
+		panic(fmt.Sprintf("a write of %d bytes", len(p)))
 	}
 	f.m.writes++
-	var all []byte
-	for _, p := range parts {
-		if len(p) == 0 {
-			panic("a part of no bytes")
-		}
-		all = append(all, p...)
-	}
+	all := bytes.Clone(p)
 	if err := f.m.change(); err != nil {
 		return 0, err
 	}

@@ -36,7 +36,6 @@ func Open(dir string, o Options) (*Log, Recovery, error) {
 		lock.Close()
 		return nil, r, err
 	}
-	l.batch = batch{scratch: make([]byte, 0, scratchBytes)}
 	return l, r, nil
 }
 
@@ -109,7 +108,7 @@ func rewrite(f File, name string, s segment, durable uint64) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.WriteParts([][]byte{part}, off); err != nil {
+		if _, err := f.WriteAt(part, off); err != nil {
 			return err
 		}
 		off += int64(len(part))
