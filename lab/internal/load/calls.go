@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 // calls is the engine for targets whose requests are calls, such as HTTP/2 and files:
 // Plan.Depth goroutines for each connection, which carry out one request at a time.
 type calls struct{}
+
+// mostProcs bounds what GOMAXPROCS is raised to for files.
+const mostProcs = 256
 
 // A caller is a connection and the requests that its workers share.
 type caller struct {
@@ -29,6 +33,11 @@ func (calls) run(outer context.Context, s *session, lanes []*lane) (tally, []*re
 		return tally{}, nil, err
 	}
 	defer remove() // what cannot be removed stays: the figures are not worse for it
+	// A call that blocks keeps its P until the runtime notices, after 20 µs at least: with a P
+	// for each worker as many are under way as were asked for.
+	if want := min(mostProcs, s.plan.Conns*s.plan.Depth+2); want > runtime.GOMAXPROCS(0) && s.targets[0].Is("file") {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(want))
+	}
 	c := newWorkers(s, stop)
 	var callers []*caller
 	defer func() {

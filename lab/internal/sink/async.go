@@ -14,7 +14,7 @@ type AsyncOptions struct {
 
 // Async is a Store that acknowledges on receipt, and writes and syncs afterwards.
 type Async struct {
-	log     Log
+	log     AsyncLog
 	options AsyncOptions
 	queue   *queue
 	stop    chan struct{} // closed to end the syncing
@@ -22,7 +22,7 @@ type Async struct {
 }
 
 // NewAsync returns a store over a log, transferred.
-func NewAsync(log Log, o AsyncOptions) *Async {
+func NewAsync(log AsyncLog, o AsyncOptions) *Async {
 	if o.SyncEvery == 0 {
 		o.SyncEvery = time.Second
 	}
@@ -43,7 +43,7 @@ func (a *Async) Append(records []Record, done func(first uint64, err error)) {
 // write writes what has gathered.
 func (a *Async) write() {
 	var groups []*group
-	for groups = a.queue.take(groups[:0]); len(groups) > 0; groups = a.queue.take(groups[:0]) {
+	for groups = a.queue.take(groups[:0], 0, 0); len(groups) > 0; groups = a.queue.take(groups[:0], 0, 0) {
 		for _, g := range groups {
 			err := a.queue.err()
 			if err == nil {

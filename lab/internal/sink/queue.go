@@ -1,6 +1,9 @@
 package sink
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 const (
 	// queueBytes is how much payload may be held before appends wait.
@@ -99,7 +102,8 @@ func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, e
 	}
 	if q.closed {
 		q.mu.Unlock()
-		panic("sink: Append after Close")
+		release(append([]Record(nil), records...))
+		return 0, ErrClosed
 	}
 	if err := q.failed; err != nil {
 		q.mu.Unlock()
@@ -136,17 +140,38 @@ func (q *queue) gathering(n int) *group {
 }
 
 // take appends the groups that have gathered to list, and waits until there is one: none when
-// the queue is closed and empty.
-func (q *queue) take(list []*group) []*group {
+// the queue is closed and empty. It waits for n records, but not longer than most.
+func (q *queue) take(list []*group, n int, most time.Duration) []*group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.groups) == 0 && !q.closed {
 		q.work.Wait()
 	}
+	if most > 0 && q.gathered() < n {
+		over := false
+		timer := time.AfterFunc(most, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			over = true
+			q.work.Signal()
+		})
+		defer timer.Stop()
+		for !over && !q.closed && q.gathered() < n {
+			q.work.Wait()
+		}
+	}
 	list = append(list, q.groups...)
 	clear(q.groups)
 	q.groups = q.groups[:0]
 	return list
+}
+
+// gathered is how many records wait. The caller has the lock.
+func (q *queue) gathered() (n int) {
+	for _, g := range q.groups {
+		n += len(g.records)
+	}
+	return n
 }
 
 // release gives the records of a group back.

@@ -21,7 +21,7 @@ type Store interface {
 	// not wait for anything. Appends of one goroutine are numbered in their order.
 	//
 	// Append may wait when too much is under way already. It may be called by many
-	// goroutines at once, but not after Close.
+	// goroutines at once; after Close it is ErrClosed.
 	Append(records []Record, done func(first uint64, err error))
 	// Window says in one line what an acknowledgement promises, and what can be lost.
 	Window() string
@@ -34,11 +34,21 @@ type Store interface {
 // connection that had one is closed, and may come again.
 var ErrFailed = errors.New("sink: the store has failed")
 
-// A Log is what Async and Sync need of a wal.Log. Nothing else may append to it.
+// ErrClosed: the store has been closed.
+var ErrClosed = errors.New("sink: the store is closed")
+
+// A Log is what Sync needs of a wal.Log. Nothing else may append to it. An error of
+// AppendBatch that is wal.ErrTooLong, or has a method Temporary that says true, is about these
+// records only; others end the store.
 type Log interface {
 	AppendBatch(records [][]byte) (first uint64, err error)
 	Sync() error
+	Close() error
+}
+
+// An AsyncLog is what Async needs beyond that.
+type AsyncLog interface {
+	Log
 	LastIndex() uint64
 	DurableIndex() uint64
-	Close() error
 }

@@ -272,22 +272,24 @@ func TestAppendsThatWaitHearOfAFailure(t *testing.T) {
 	}
 }
 
-func TestAppendAfterCloseAndOfNothingPanics(t *testing.T) {
+func TestAppendOfNothingPanics(t *testing.T) {
 	s := NewSync(&fakeLog{})
-	expect := func(f func()) {
-		t.Helper()
-		defer func() {
-			if text := fmt.Sprint(recover()); !strings.HasPrefix(text, "sink: ") {
-				t.Errorf("panic %q", text)
-			}
-		}()
-		f()
-	}
-	expect(func() { s.Append(nil, nil) })
+	defer s.Close()
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.HasPrefix(text, "sink: ") {
+			t.Errorf("panic %q", text)
+		}
+	}()
+	s.Append(nil, nil)
+}
+
+func TestAppendAfterCloseIsRefused(t *testing.T) {
+	sluicetest.NoLeaks(t, nil)
+	s := NewSync(&fakeLog{})
 	s.Close()
-	r := record("late")
-	expect(func() { s.Append([]Record{r}, nil) })
-	r.Release()
+	if r := <-give(s, "late"); !errors.Is(r.err, ErrClosed) {
+		t.Errorf("%+v", r)
+	}
 }
 
 // Many goroutines on a real log: each append's numbers are its own, in the order of its

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
@@ -35,6 +36,7 @@ func (g *Groups) add(n int) {
 // under way are written together and share the next: group commit.
 type Sync struct {
 	log   Log
+	most  time.Duration // see NewLingering
 	queue *queue
 	ended chan struct{}
 
@@ -43,8 +45,14 @@ type Sync struct {
 }
 
 // NewSync returns a store over a log, transferred.
-func NewSync(log Log) *Sync {
-	s := &Sync{log: log, queue: newQueue(queueBytes, 0), ended: make(chan struct{})}
+func NewSync(log Log) *Sync { return NewLingering(log, 0) }
+
+// NewLingering returns a store which waits, before it writes, for as many records as it
+// had last time, but not longer than an eighth of the time that took, nor than most. Clients that wait
+// for answers have just got them, and the first of their next records would go alone: that costs
+// much where a write is long, as a round of Raft is.
+func NewLingering(log Log, most time.Duration) *Sync {
+	s := &Sync{log: log, most: most, queue: newQueue(queueBytes, 0), ended: make(chan struct{})}
 	go s.run()
 	return s
 }
@@ -60,13 +68,20 @@ func (s *Sync) Append(records []Record, done func(first uint64, err error)) {
 func (s *Sync) run() {
 	defer close(s.ended)
 	var groups []*group
-	for groups = s.queue.take(groups[:0]); len(groups) > 0; groups = s.queue.take(groups[:0]) {
-		written := 0
+	last, linger := 0, time.Duration(0)
+	for {
+		if groups = s.queue.take(groups[:0], last, linger); len(groups) == 0 {
+			return
+		}
+		written, began := 0, time.Now()
+		var passing error // there is no other for what has come meanwhile
 		for _, g := range groups {
-			if g.err = s.queue.err(); g.err == nil {
+			if g.err = errors.Join(s.queue.err(), passing); g.err == nil {
 				n := len(g.records)
 				if g.first, g.err = s.log.AppendBatch(g.payloads()); g.err == nil {
 					written += n
+				} else if temporary(g.err) {
+					passing = g.err
 				} else {
 					g.err = s.refused(g.err)
 				}
@@ -90,13 +105,23 @@ func (s *Sync) run() {
 			g.answer(g.err)
 		}
 		s.queue.recycle(groups)
+		last, linger = written, min(time.Since(began)/8, s.most)
 	}
+}
+
+// temporary reports whether an error of the log says that it passes.
+func temporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
 }
 
 // refused is an error of the log, as the store's.
 func (s *Sync) refused(err error) error {
 	if errors.Is(err, wal.ErrTooLong) {
 		return err // which is about these records only
+	}
+	if errors.Is(err, ErrFailed) {
+		return s.queue.fail(err)
 	}
 	return s.queue.fail(fmt.Errorf("%w: %w", ErrFailed, err))
 }

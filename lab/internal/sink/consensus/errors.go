@@ -17,7 +17,7 @@ var (
 	ErrInDoubt = errors.New("consensus: leadership lost while the records were under way")
 	// ErrClosed is matched by the error of an append to a store that is closed,
 	// or closes before it has taken the records from its queue.
-	ErrClosed = errors.New("consensus: closed")
+	ErrClosed = sink.ErrClosed
 	// ErrFailed is matched when a node is out because its disk refused a write.
 	// It stays out until it is opened anew; with a trio, two of them are. It is a
 	// sink.ErrFailed.

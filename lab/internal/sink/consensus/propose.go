@@ -8,64 +8,76 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A proposal is an entry that raft has.
-type proposal struct {
-	requests []request
-	records  int
-	began    time.Time
-	node     *node
-	future   raft.ApplyFuture
-}
+// A proposer is the log of a store's sink.Sync: it makes entries of records, gives them
+// to raft one after the other, and waits until each is committed.
+type proposer struct{ *Store }
 
-// propose gives what comes to raft, entry after entry. It is one goroutine, so
-// that records are numbered in the order of the calls.
-func (s *Store) propose() {
-	defer close(s.batches)
-	for {
-		s.slots <- struct{}{}
-		requests := s.take()
-		if len(requests) == 0 {
-			return
+// A passing error is one after which the store goes on.
+type passing struct{ error }
+
+func (p passing) Temporary() bool { return true }
+func (p passing) Unwrap() error   { return p.error }
+
+// AppendBatch appends records, borrowed until it returns, and returns the number of
+// the first. The records have numbers without a gap also where they need several entries:
+// if another leader's come between, the error is ErrInDoubt.
+func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
+	for next := uint64(0); len(records) > 0; {
+		n, bytes := 0, 0
+		for n < len(records) && (n == 0 || n < batchRecords && bytes+len(records[n]) <= p.options.BatchBytes) {
+			bytes += len(records[n])
+			n++
 		}
-		n, err := s.leader()
+		at, err := p.propose(records[:n], bytes)
+		if err == nil && next > 0 && at != next {
+			err = fmt.Errorf("%w: other records came between", ErrInDoubt)
+		}
+		if err != nil && next > 0 && errors.Is(err, ErrNotLeader) {
+			err = fmt.Errorf("%w: %v", ErrInDoubt, err) // the entries before it are in the log
+		}
 		if err != nil {
-			// It is no other for what has come meanwhile.
-			s.refuse(append(requests, s.takeAll()...), err)
-			<-s.slots
-			continue
+			p.counts.failed.Add(uint64(len(records)))
+			if s := p.failure(); s != nil {
+				return 0, s
+			}
+			return 0, passing{err}
 		}
-		p := proposal{requests: requests, node: n, began: time.Now()}
-		entry := encode(requests)
-		for i := range requests {
-			p.records += len(requests[i].records)
+		if next == 0 {
+			first = at
 		}
-		p.future = n.raft.Apply(entry, s.options.LeaderWait)
-		s.batches <- p
+		next, records = at+uint64(n), records[n:]
+		p.counts.acknowledged.Add(uint64(n))
 	}
+	return first, nil
 }
 
-// encode makes the data of an entry and releases the records.
-func encode(requests []request) []byte {
-	records, bytes := 0, 0
-	for i := range requests {
-		records += len(requests[i].records)
-		bytes += requests[i].bytes
+// propose makes one entry of records.
+func (p proposer) propose(records [][]byte, bytes int) (first uint64, err error) {
+	n, err := p.leader()
+	if err != nil {
+		p.counts.refused.Add(uint64(len(records)))
+		return 0, err
 	}
-	sizes := make([]int, 0, records)
-	for i := range requests {
-		for _, r := range requests[i].records {
-			sizes = append(sizes, r.Len())
-		}
+	sizes := make([]int, len(records))
+	for i, r := range records {
+		sizes[i] = len(r)
 	}
-	data := appendSizes(make([]byte, 0, countLength+sizeLength*records+bytes), sizes)
-	for i := range requests {
-		for j := range requests[i].records {
-			data = append(data, requests[i].records[j].Bytes()...)
-			requests[i].records[j].Release()
-		}
+	data := appendSizes(make([]byte, 0, countLength+sizeLength*len(records)+bytes), sizes)
+	for _, r := range records {
+		data = append(data, r...)
 	}
-	return data
+	first, err = p.wait(n, n.raft.Apply(data, p.options.LeaderWait))
+	if err == nil {
+		p.counts.entries.Add(1)
+	}
+	return first, err
 }
+
+// Sync does nothing: what AppendBatch has appended is synced on a majority.
+func (proposer) Sync() error { return nil }
+
+// Close does nothing: the Store closes its nodes.
+func (proposer) Close() error { return nil }
 
 // leader returns the node of this process that leads, or a NotLeaderError when another
 // process has the leader. While no node leads it waits, for at most
@@ -113,46 +125,14 @@ func (s *Store) leader() (*node, error) {
 	}
 }
 
-func (s *Store) refuse(requests []request, err error) {
-	s.counts.refused.Add(uint64(len(requests)))
-	for i := range requests {
-		requests[i].release()
-		requests[i].done(0, err)
-	}
-}
-
-// complete passes the results of their records to the callers, in order.
-func (s *Store) complete() {
-	for p := range s.batches {
-		first, err := s.wait(p)
-		s.took(p.records, time.Since(p.began))
-		<-s.slots
-		if err != nil {
-			s.counts.failed.Add(uint64(len(p.requests)))
-		} else {
-			s.counts.acknowledged.Add(uint64(p.records))
-			s.counts.entries.Add(1)
-		}
-		for i := range p.requests {
-			r := &p.requests[i]
-			if err != nil {
-				r.done(0, err)
-				continue
-			}
-			r.done(first, nil)
-			first += uint64(len(r.records))
-		}
-	}
-}
-
 // wait waits for raft. The future of an entry that was committed and not applied
 // when raft ended never comes.
-func (s *Store) wait(p proposal) (first uint64, err error) {
+func (s *Store) wait(n *node, future raft.ApplyFuture) (first uint64, err error) {
 	result := make(chan error, 1)
-	go func() { result <- p.future.Error() }()
+	go func() { result <- future.Error() }()
 	select {
 	case err = <-result:
-	case <-p.node.stopped:
+	case <-n.stopped:
 		select {
 		case err = <-result:
 		default:
@@ -160,23 +140,23 @@ func (s *Store) wait(p proposal) (first uint64, err error) {
 		}
 	}
 	if err == nil {
-		a := p.future.Response().(applied)
+		a := future.Response().(applied)
 		if a.err == nil {
 			return a.first, nil
 		}
 		err = a.err
 	}
-	if out := p.node.failure(); out != nil {
+	if out := n.failure(); out != nil {
 		err = errors.Join(out, err)
 		if s.failure() == nil { // the others of a trio go on
-			err = fmt.Errorf("%w: node %s is out", ErrInDoubt, p.node.id)
+			err = fmt.Errorf("%w: node %s is out", ErrInDoubt, n.id)
 		}
 		return 0, err
 	}
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrEnqueueTimeout):
-		_, id := p.node.raft.LeaderWithID()
-		return 0, &NotLeaderError{Node: p.node.id, Leader: string(id), Addr: p.node.addr(string(id))}
+		_, id := n.raft.LeaderWithID()
+		return 0, &NotLeaderError{Node: n.id, Leader: string(id), Addr: n.addr(string(id))}
 	case errors.Is(err, raft.ErrRaftShutdown):
 		return 0, fmt.Errorf("%w: while the records were under way: %w", ErrClosed, ErrInDoubt)
 	}

@@ -17,8 +17,8 @@ type Stats struct {
 	Commits      uint64      `json:"commits"`      // entries that were committed and applied, no matter which node proposed them
 	Entries      uint64      `json:"entries"`      // of those, the ones proposed here
 	Acknowledged uint64      `json:"acknowledged"` // records
-	Refused      uint64      `json:"refused"`      // appends for want of a leader here
-	Failed       uint64      `json:"failed"`       // appends that were under way and whose result is unknown
+	Refused      uint64      `json:"refused"`      // records for want of a leader here
+	Failed       uint64      `json:"failed"`       // records that were not acknowledged, those among them
 	Nodes        []NodeStats `json:"nodes"`        // that run here
 }
 

@@ -13,40 +13,23 @@ import (
 )
 
 const (
-	queueBytes   = 64 << 20        // payload that may wait in the queue
 	drainTimeout = 5 * time.Second // of Close, for what was appended
-	underWay     = 1               // entries that raft has at a time
-	// An entry waits for its companions for this part of the time that the one
-	// before took.
-	lingerShare  = 8
+	batchRecords = 1 << 16         // of an entry
 	lingerMost   = 2 * time.Millisecond
-	batchRecords = 1 << 16 // of an entry
 	probe        = 5 * time.Millisecond
 )
 
 // A Store is a sink.Store that acknowledges records when a majority of the nodes
-// has them on disk. Records of all callers that come while entries are under way
-// share the next one.
+// has them on disk. Records of all callers that come while an entry is under way
+// share the next one: it is a sink.Sync, whose log is raft.
 type Store struct {
 	options Options
 	nodes   []*node // one, or the three of a trio, some of which may be out
 	ctx     context.Context
 	cancel  context.CancelFunc
 	window  string
+	sync    *sink.Sync
 
-	mu      sync.Mutex
-	room    sync.Cond // queued has become less, or the store closes
-	work    sync.Cond // there is something in the queue, or the store closes
-	queue   []request
-	queued  int // bytes
-	waiting int // records
-	last    int // records of the entry before
-	linger  time.Duration
-	closing bool
-
-	slots    chan struct{} // one for each entry that is under way
-	batches  chan proposal
-	running  sync.WaitGroup
 	closed   sync.Once
 	closeErr error
 	opened   atomic.Bool // nodes does not change any more
@@ -58,19 +41,6 @@ type Store struct {
 
 var _ sink.Store = (*Store)(nil)
 
-// A request is one Append.
-type request struct {
-	records []sink.Record
-	bytes   int
-	done    func(first uint64, err error)
-}
-
-func (r *request) release() {
-	for i := range r.records {
-		r.records[i].Release()
-	}
-}
-
 // Open opens or makes the node, or the three, that the options describe. It does
 // not wait for a leader. Two of three nodes are enough for a trio; a single one that
 // cannot be opened is an error, which wraps what wal or the system say.
@@ -78,9 +48,8 @@ func Open(o Options) (*Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	s := &Store{options: o.withDefaults(), slots: make(chan struct{}, underWay), batches: make(chan proposal, underWay), failed: make(chan struct{})}
+	s := &Store{options: o.withDefaults(), failed: make(chan struct{})}
 	s.options.onFail = s.checkNodes
-	s.room.L, s.work.L = &s.mu, &s.mu
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.openNodes(); err != nil {
 		s.cancel()
@@ -89,8 +58,7 @@ func Open(o Options) (*Store, error) {
 	s.opened.Store(true)
 	s.checkNodes()
 	s.window = s.describe()
-	s.running.Go(s.propose)
-	s.running.Go(s.complete)
+	s.sync = sink.NewLingering(proposer{s}, lingerMost)
 	return s, nil
 }
 
@@ -148,124 +116,35 @@ func (s *Store) openNodes() error {
 // that matches ErrNotLeader, ErrInDoubt, ErrClosed, ErrFailed or ErrTooLong. It waits
 // while 64 MiB are waiting.
 func (s *Store) Append(records []sink.Record, done func(first uint64, err error)) {
-	if len(records) == 0 {
-		panic("consensus: an append of no records")
+	bytes := 0
+	for i := range records {
+		bytes += records[i].Len()
 	}
-	r := request{records: append([]sink.Record(nil), records...), done: done}
-	for i := range r.records {
-		r.bytes += r.records[i].Len()
-	}
-	if err := s.enqueue(r); err != nil {
-		r.release()
-		done(0, err)
-	}
-}
-
-func (s *Store) enqueue(r request) error {
-	if r.bytes > MaxBatch || len(r.records) > batchRecords {
-		return fmt.Errorf("%w: %d records of %d bytes, %d of %d are the limit", ErrTooLong, len(r.records), r.bytes, batchRecords, MaxBatch)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.closing && s.queued > 0 && s.queued+r.bytes > queueBytes {
-		s.room.Wait()
-	}
-	if s.closing {
-		return ErrClosed
-	}
-	s.queue = append(s.queue, r)
-	s.queued += r.bytes
-	s.waiting += len(r.records)
-	s.work.Signal()
-	return nil
-}
-
-// take waits for requests and takes those that fit into one entry, at least one;
-// none when the store closes and all are taken.
-func (s *Store) take() []request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.queue) == 0 && !s.closing {
-		s.work.Wait()
-	}
-	s.lingerLocked()
-	n, bytes, records := 0, 0, 0
-	for ; n < len(s.queue); n++ {
-		r := &s.queue[n]
-		if n > 0 && (bytes+r.bytes > s.options.BatchBytes || records+len(r.records) > batchRecords) {
-			break
+	if bytes > MaxBatch || len(records) > batchRecords {
+		n := len(records)
+		for i := range records {
+			records[i].Release()
 		}
-		bytes, records = bytes+r.bytes, records+len(r.records)
-	}
-	return s.drop(n)
-}
-
-// lingerLocked waits a moment for as many records as the entry before had: clients
-// that wait for their answers have just got them, and the first of their next records
-// would go alone.
-func (s *Store) lingerLocked() {
-	if s.linger == 0 || s.waiting >= s.last || s.closing {
+		done(0, fmt.Errorf("%w: %d records of %d bytes, %d of %d are the limit", ErrTooLong, n, bytes, batchRecords, MaxBatch))
 		return
 	}
-	over := false
-	timer := time.AfterFunc(s.linger, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		over = true
-		s.work.Signal()
-	})
-	defer timer.Stop()
-	for !over && !s.closing && s.waiting < s.last && s.queued < s.options.BatchBytes {
-		s.work.Wait()
-	}
-}
-
-// took records the size and duration of an entry, from which the wait of the next one follows.
-func (s *Store) took(records int, d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last, s.linger = records, min(d/lingerShare, lingerMost)
-}
-
-// takeAll takes everything that waits.
-func (s *Store) takeAll() []request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.drop(len(s.queue))
-}
-
-func (s *Store) drop(n int) []request {
-	taken := append([]request(nil), s.queue[:n]...)
-	rest := copy(s.queue, s.queue[n:])
-	clear(s.queue[rest:])
-	s.queue = s.queue[:rest]
-	for i := range taken {
-		s.queued -= taken[i].bytes
-		s.waiting -= len(taken[i].records)
-	}
-	s.room.Broadcast()
-	return taken
+	s.sync.Append(records, done)
 }
 
 // Close finishes what was appended, for at most 5 s, hands the leadership over,
 // for at most 2 s, and stops the nodes, which takes at most 5 s more.
 func (s *Store) Close() error {
 	s.closed.Do(func() {
-		s.mu.Lock()
-		s.closing = true
-		s.room.Broadcast()
-		s.work.Broadcast()
-		s.mu.Unlock()
 		drained := make(chan struct{})
 		go func() {
-			s.running.Wait()
+			s.sync.Close() // what has failed is in failure
 			close(drained)
 		}()
-		patience := time.NewTimer(drainTimeout)
-		defer patience.Stop()
+		late := time.NewTimer(drainTimeout)
+		defer late.Stop()
 		select {
 		case <-drained:
-		case <-patience.C:
+		case <-late.C:
 		}
 		s.cancel()
 		var stopping sync.WaitGroup
