@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/load"
+)
+
+func TestLoadOnHTTP(t *testing.T) {
+	var asked atomic.Pointer[http.Request]
+	var body atomic.Pointer[string]
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		text := string(b)
+		body.Store(&text)
+		asked.Store(r)
+		if r.URL.Path == "/busy" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		w.Write([]byte("hello"))
+	}))
+	defer s.Close()
+	file := filepath.Join(t.TempDir(), "body")
+	if err := os.WriteFile(file, []byte("what is asked"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, exit := run(t, append(append([]string{"load", "--json", "r.json"}, shortly...), "--conns", "2", "--header", "X-Test: yes", "--body", file, s.URL+"/a?b,c")...)
+	var r load.Result
+	readResult(t, p, "r.json", &r)
+	if (exit != ExitOK && exit != ExitUnusable) || r.Bytes != 5*r.Requests || r.Errors > 0 || !strings.Contains(p.stdout.String(), "2xx") {
+		t.Errorf("exit code %d, %d bytes in %d requests: %s%s", exit, r.Bytes, r.Requests, p.stdout.String(), p.stderr.String())
+	}
+	if a := asked.Load(); a.Method != "POST" || a.URL.RawQuery != "b,c" || a.Header.Get("X-Test") != "yes" || *body.Load() != "what is asked" {
+		t.Errorf("asked with %s %s, %v, %q", a.Method, a.URL, a.Header, *body.Load())
+	}
+	p, exit = run(t, append(append([]string{"load"}, shortly...), s.URL+"/busy")...)
+	if out := p.stdout.String(); exit != ExitUnusable || !strings.Contains(out, "5xx") || !strings.Contains(out, "INVALID") || !strings.Contains(out, "failures") {
+		t.Errorf("a server that is busy: exit code %d, %s%s", exit, out, p.stderr.String())
+	}
+}
+
+// A server that answers each connection's requests after 1 ms takes 1,000 of them a second.
+func TestLoadSearches(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		timer := time.NewTimer(time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+	}))
+	defer s.Close()
+	p, exit := run(t, append(append([]string{"load", "--json", "r.json", "--search", "P50=50ms"}, shortly...), "--rate", "50", s.URL)...)
+	text, err := os.ReadFile(filepath.Join(p.dir, "r.json"))
+	if err != nil {
+		t.Fatalf("exit code %d, %v: %s%s", exit, err, p.stdout.String(), p.stderr.String())
+	}
+	var found load.Found
+	if err := json.Unmarshal(text, &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Rate > 1000 || len(found.Steps) < 2 || (exit == ExitOK) != (found.Rate > 0) || !strings.Contains(p.stdout.String(), "holds") {
+		t.Errorf("exit code %d, %+v: %s%s", exit, found, p.stdout.String(), p.stderr.String())
+	}
+}
+
+func TestLoadOnAFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "data")
+	args := append(append([]string{"load", "--json", "r.json"}, shortly...), "--pattern", "randwrite", "--file-size", "1MiB", "--iodepth", "2", "file:"+name)
+	p, exit := run(t, args...)
+	var r load.Result
+	readResult(t, p, "r.json", &r)
+	if (exit != ExitOK && exit != ExitUnusable) || r.Requests == 0 || r.Bytes != 4096*r.Requests {
+		t.Errorf("exit code %d, %d bytes in %d requests: %s%s", exit, r.Bytes, r.Requests, p.stdout.String(), p.stderr.String())
+	}
+	if err := os.WriteFile(name, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, exit = run(t, args...)
+	if text, err := os.ReadFile(name); exit != ExitUsage || string(text) != "precious" || err != nil || !strings.Contains(p.stderr.String(), "exists") {
+		t.Errorf("exit code %d, the file has %q, %v: %s", exit, text, err, p.stderr.String())
+	}
+}
+
+func TestTargetsThatCannotBe(t *testing.T) {
+	for line, says := range map[string]string{
+		"ftp://127.0.0.1/":                                 "scheme",
+		"--command PING 127.0.0.1:1":                       "not Redis",
+		"--header x http://127.0.0.1:1":                    "invalid header",
+		"--request /nonexistent --reply fixed:1 tcp://a:1": "--request",
+		"--direct --size 100 file:/nonexistent/x":          "multiples",
+		"--search P98=1ms http://127.0.0.1:1":              "--search",
+		"--insecure http://127.0.0.1:1":                    "no TLS",
+		"--keys -1 redis://127.0.0.1":                      "--keys",
+	} {
+		p, exit := run(t, append([]string{"load"}, strings.Fields(line)...)...)
+		if exit != ExitUsage || !strings.Contains(p.stderr.String(), says) || strings.Count(p.stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q does not say %q", line, exit, p.stderr.String(), says)
+		}
+	}
+}
