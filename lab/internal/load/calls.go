@@ -21,11 +21,11 @@ const mostProcs = 256
 // A caller is a connection and the requests that its workers share.
 type caller struct {
 	wire.Caller
-	mu   sync.Mutex
-	lane *lane // only what it draws and when: it keeps no request under way
+	mu       sync.Mutex
+	pipeline *pipeline // only what it draws and when: it keeps no request under way
 }
 
-func (calls) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	remove, err := s.targets[0].Prepare(ctx)
@@ -45,12 +45,12 @@ func (calls) run(outer context.Context, s *session, lanes []*lane) (tally, []*re
 			made.Close()
 		}
 	}()
-	for i, l := range lanes {
+	for i, l := range pipelines {
 		made, err := s.targets[i%len(s.targets)].Caller(ctx, s.plan.Patience)
 		if err != nil {
-			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err)
+			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
 		}
-		callers = append(callers, &caller{Caller: made, lane: l})
+		callers = append(callers, &caller{Caller: made, pipeline: l})
 	}
 	if err := s.begin(); err != nil {
 		return tally{}, nil, err
@@ -64,7 +64,7 @@ func (calls) run(outer context.Context, s *session, lanes []*lane) (tally, []*re
 	}
 	working.Wait()
 	for _, to := range callers {
-		c.tally.missed += to.lane.missed(s.end, s.plan)
+		c.tally.missed += to.pipeline.missed(s.end, s.plan)
 	}
 	ticking.Wait()
 	return c.finish(outer, ctx)
@@ -75,18 +75,18 @@ func (c *workers) work(ctx context.Context, to *caller) {
 	for ctx.Err() == nil {
 		to.mu.Lock()
 		free := c.now()
-		if c.done(to.lane, free) {
+		if c.done(to.pipeline, free) {
 			to.mu.Unlock()
 			return
 		}
-		r := to.lane.draws(free)
+		r := to.pipeline.draws(free)
 		to.mu.Unlock()
 		if r.intended > free && !pause(ctx, time.Duration(r.intended-free)) {
 			return
 		}
 		r.sent = c.now()
 		r.ideal = max(r.intended, free)
-		if to.lane.schedule == nil {
+		if to.pipeline.schedule == nil {
 			r.intended, r.ideal = r.sent, r.sent
 		}
 		if err := c.call(ctx, to, &r); err != nil {
@@ -121,8 +121,8 @@ func (c *workers) call(ctx context.Context, to *caller, r *request) (err error) 
 	return err
 }
 
-// draws returns the next request, which the lane does not keep.
-func (l *lane) draws(now int64) request {
+// draws returns the next request, which the pipeline does not keep.
+func (l *pipeline) draws(now int64) request {
 	r := request{Request: wire.Request{Conn: l.number, Seq: l.seq, Size: l.size}, intended: now}
 	if l.schedule != nil {
 		r.intended = l.due

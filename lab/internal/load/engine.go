@@ -6,11 +6,11 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
-// An engine moves the requests of a session's lanes until it is over.
+// An engine moves the requests of a session's pipelines until it is over.
 type engine interface {
-	// run returns when all lanes are done, when ctx is done, or when the session
+	// run returns when all pipelines are done, when ctx is done, or when the session
 	// cannot continue, with the reason.
-	run(ctx context.Context, s *session, lanes []*lane) (tally, []*recorder, error)
+	run(ctx context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error)
 }
 
 // chooseEngine returns the engine that a plan names, or the best for its targets.

@@ -22,11 +22,11 @@ type epoll struct{ threads int }
 // raw is the engine for targets of raw bytes.
 func raw(p *Plan) (engine, error) { return epoll{max(1, p.Threads)}, nil }
 
-func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
-	threads := min(e.threads, len(lanes))
-	s.board.recorders = threads
+	threads := min(e.threads, len(pipelines))
+	s.aggregator.recorders = threads
 	pollers := make([]*poller, threads)
 	defer func() {
 		stop(nil) // wait for dials under way
@@ -43,13 +43,13 @@ func (e epoll) run(outer context.Context, s *session, lanes []*lane) (tally, []*
 		}
 		pollers[i] = p
 	}
-	for i, l := range lanes {
+	for i, l := range pipelines {
 		fd, err := s.connectRaw(ctx, i)
 		if err == nil {
 			err = pollers[i%threads].add(l, fd)
 		}
 		if err != nil {
-			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err)
+			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
 		}
 	}
 	if err := s.begin(); err != nil {
@@ -150,8 +150,8 @@ func (p *poller) wake() {
 	unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// rung takes the results of redials.
-func (p *poller) rung(ctx context.Context) error {
+// woken takes the results of redials.
+func (p *poller) woken(ctx context.Context) error {
 	var count [8]byte
 	unix.Read(p.bell, count[:])
 	p.mu.Lock()
@@ -170,7 +170,7 @@ func (p *poller) reconnected(ctx context.Context, d dialed) error {
 	peer, now := &p.peers[d.peer], p.now()
 	if d.err != nil {
 		if ctx.Err() != nil || now >= p.end {
-			p.abandon(peer.lane, p.recorder)
+			p.abandon(peer.pipeline, p.recorder)
 			p.finish(peer)
 			return nil
 		}
@@ -186,6 +186,6 @@ func (p *poller) reconnected(ctx context.Context, d dialed) error {
 		unix.Close(d.fd)
 		return err
 	}
-	peer.lane.ready = now
+	peer.pipeline.ready = now
 	return p.serve(ctx, d.peer, 0)
 }

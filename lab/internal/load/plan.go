@@ -141,7 +141,7 @@ func (p *Plan) Check() error {
 	case p.Threads < 0 || p.Threads > 256:
 		return bad("%d threads are not within 1 and 256", p.Threads)
 	case p.Patience <= 0:
-		return bad("a patience of %v is none", p.Patience)
+		return bad("invalid patience %v", p.Patience)
 	case p.AckFile != "" && p.Protocol != Ack:
 		return bad("acknowledgements are recorded with the protocol ack only")
 	case p.Verify && p.Protocol == Ack:

@@ -48,15 +48,15 @@ type poller struct {
 
 // A peer is a connection.
 type peer struct {
-	lane    *lane
-	fd      int  // -1 while there is none
-	blocked bool // the socket takes no more for now
-	queued  bool // in timers
-	done    bool
-	heard   int64 // when something came last
-	sip     sip
-	turn    int // of the targets
-	tries   int
+	pipeline *pipeline
+	fd       int  // -1 while there is none
+	blocked  bool // the socket takes no more for now
+	queued   bool // in timers
+	done     bool
+	heard    int64 // when something came last
+	sip      sip
+	turn     int // of the targets
+	tries    int
 }
 
 // bellTag is that of the events of the poller's own eventfd.
@@ -73,7 +73,7 @@ func newPoller(s *session) (*poller, error) {
 		return nil, os.NewSyscallError("eventfd", err)
 	}
 	p := &poller{
-		session: s, ep: ep, bell: bell, recorder: newRecorder(s.board, s.plan),
+		session: s, ep: ep, bell: bell, recorder: newRecorder(s.aggregator, s.plan),
 		events: make([]unix.EpollEvent, 512), out: make([]byte, sendLen), in: make([]byte, recvLen),
 	}
 	if err := rawio.Watch(ep, bell, bellTag); err != nil {
@@ -84,8 +84,8 @@ func newPoller(s *session) (*poller, error) {
 }
 
 // add gives the poller a connection, transferred.
-func (p *poller) add(l *lane, fd int) error {
-	p.peers = append(p.peers, peer{lane: l, fd: -1, turn: int(l.number), sip: sip{rate: p.plan.Faults.SlowRate}})
+func (p *poller) add(l *pipeline, fd int) error {
+	p.peers = append(p.peers, peer{pipeline: l, fd: -1, turn: int(l.number), sip: sip{rate: p.plan.Faults.SlowRate}})
 	p.left++
 	if err := p.watch(len(p.peers)-1, fd); err != nil {
 		unix.Close(fd)
@@ -146,7 +146,7 @@ func (p *poller) loop(ctx context.Context) error {
 		}
 		for _, e := range p.events[:n] {
 			if e.Fd == bellTag {
-				err = p.rung(ctx)
+				err = p.woken(ctx)
 			} else {
 				err = p.serve(ctx, int(e.Fd), e.Events)
 			}
@@ -208,7 +208,7 @@ func (p *poller) sweep(ctx context.Context, now int64) error {
 	p.swept = now
 	for i := range p.peers {
 		peer := &p.peers[i]
-		l := peer.lane
+		l := peer.pipeline
 		switch {
 		case peer.done || peer.fd < 0 && now < p.end:
 		case now >= p.end && l.count == 0 && (peer.fd < 0 || p.done(l, now)):
@@ -235,10 +235,10 @@ func (p *poller) serve(ctx context.Context, number int, events uint32) error {
 	now := p.now()
 	if peer.blocked && events&unix.EPOLLOUT != 0 {
 		peer.blocked = false
-		peer.lane.ready = now
+		peer.pipeline.ready = now
 	}
 	var err error
-	if events&^unix.EPOLLOUT != 0 || p.plan.Faults.slow(peer.lane.number) {
+	if events&^unix.EPOLLOUT != 0 || p.plan.Faults.slow(peer.pipeline.number) {
 		now, err = p.receive(peer, now, events&rawio.Over != 0)
 	}
 	if err == nil {
@@ -247,7 +247,7 @@ func (p *poller) serve(ctx context.Context, number int, events uint32) error {
 	if err != nil {
 		return p.broken(ctx, number, err)
 	}
-	if peer.fd >= 0 && now >= p.end && peer.lane.count == 0 && p.done(peer.lane, now) {
+	if peer.fd >= 0 && now >= p.end && peer.pipeline.count == 0 && p.done(peer.pipeline, now) {
 		p.finish(peer)
 		return nil
 	}
@@ -260,11 +260,11 @@ func (p *poller) queue(number int, peer *peer, now int64) {
 	if peer.queued || peer.fd < 0 {
 		return
 	}
-	at := peer.lane.next()
+	at := peer.pipeline.next()
 	if peer.blocked || at <= now {
 		at = never
 	}
-	if p.plan.Faults.slow(peer.lane.number) {
+	if p.plan.Faults.slow(peer.pipeline.number) {
 		at = min(at, max(peer.sip.at, now+int64(time.Millisecond)))
 	}
 	if at != never {
@@ -278,7 +278,7 @@ func (p *poller) pump(peer *peer, now int64) error {
 	if peer.blocked {
 		return nil
 	}
-	l := peer.lane
+	l := peer.pipeline
 	reset := false
 	for !reset && l.next() <= now && !p.done(l, now) {
 		r, late := l.begin(now)
@@ -313,7 +313,7 @@ func (p *poller) pump(peer *peer, now int64) error {
 // receive takes what there is; ending says that the end of the stream may stand
 // behind it.
 func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
-	slow := p.plan.Faults.slow(peer.lane.number)
+	slow := p.plan.Faults.slow(peer.pipeline.number)
 	for {
 		space := p.in
 		if slow {
@@ -341,7 +341,7 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 			peer.sip.took(n, now)
 		}
 		for b := space[:n]; len(b) > 0; {
-			rest, whole, err := peer.lane.take(b)
+			rest, whole, err := peer.pipeline.take(b)
 			if err != nil {
 				return now, err
 			}
@@ -359,7 +359,7 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 // complete records a complete answer, and reports whether it is the last on its
 // connection.
 func (p *poller) complete(peer *peer, now int64) (last bool) {
-	l := peer.lane
+	l := peer.pipeline
 	last = l.flights[l.first].outcome.Last
 	p.answered(l, p.recorder, now)
 	return last
@@ -367,10 +367,10 @@ func (p *poller) complete(peer *peer, now int64) (last bool) {
 
 // closed reports whether the target may have ended a connection, which it has.
 func (p *poller) closed(peer *peer, now int64) bool {
-	if peer.lane.ended() {
+	if peer.pipeline.ended() {
 		return p.complete(peer, now)
 	}
-	return peer.lane.reopens()
+	return peer.pipeline.reopens()
 }
 
 // broken ends a connection that has failed. It redials after a reset on purpose, or if
@@ -381,17 +381,17 @@ func (p *poller) broken(ctx context.Context, number int, err error) error {
 	peer.fd = -1
 	if errors.Is(err, errReopen) {
 		now := p.now()
-		if peer.lane.count == 0 && p.done(peer.lane, now) {
+		if peer.pipeline.count == 0 && p.done(peer.pipeline, now) {
 			p.finish(peer)
 			return nil
 		}
-		peer.lane.again(now)
+		peer.pipeline.again(now)
 		peer.turn-- // the same target
 		p.redials.Add(1)
 		p.redial(ctx, number, 0)
 		return nil
 	}
-	lost := peer.lane.lost(p.now())
+	lost := peer.pipeline.lost(p.now())
 	switch {
 	case errors.Is(err, errReset):
 		peer.tries = 0
@@ -411,7 +411,7 @@ func (p *poller) finish(peer *peer) {
 	if peer.done {
 		return
 	}
-	p.tally.missed += peer.lane.missed(p.end, p.plan)
+	p.tally.missed += peer.pipeline.missed(p.end, p.plan)
 	peer.done = true
 	p.left--
 	if peer.fd >= 0 {

@@ -17,23 +17,23 @@ import (
 // It runs everywhere, and on the time of a testing/synctest bubble.
 type portable struct{}
 
-func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []*recorder, error) {
+func (portable) run(outer context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	c := newWorkers(s, stop)
-	clients := make([]*client, 0, len(lanes))
+	clients := make([]*client, 0, len(pipelines))
 	fail := func(err error) (tally, []*recorder, error) {
 		for _, made := range clients {
 			made.conn.Close()
 		}
 		return tally{}, nil, err
 	}
-	for i, l := range lanes {
+	for i, l := range pipelines {
 		conn, err := s.connect(ctx, i)
 		if err != nil {
-			return fail(fmt.Errorf("load: connection %d of %d: %w", i+1, len(lanes), err))
+			return fail(fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err))
 		}
-		cl := &client{workers: c, lane: l, conn: conn, turn: i}
+		cl := &client{workers: c, pipeline: l, conn: conn, turn: i}
 		cl.changed.L = &cl.mu
 		clients = append(clients, cl)
 	}
@@ -50,19 +50,19 @@ func (portable) run(outer context.Context, s *session, lanes []*lane) (tally, []
 	return c.finish(outer, ctx)
 }
 
-// A client is one connection and its lane. One goroutine writes and one reads; mu
-// guards the lane, which both use.
+// A client is one connection and its pipeline. One goroutine writes and one reads; mu
+// guards the pipeline, which both use.
 type client struct {
 	*workers
 	turn int // of the targets
 	buf  [16 << 10]byte
 
-	mu      sync.Mutex
-	changed sync.Cond // of what is below
-	lane    *lane
-	conn    net.Conn
-	broken  error
-	resets  bool // the connection is being reset on purpose
+	mu       sync.Mutex
+	changed  sync.Cond // of what is below
+	pipeline *pipeline
+	conn     net.Conn
+	broken   error
+	resets   bool // the connection is being reset on purpose
 }
 
 // errReset is the end of a connection by Faults.ResetEvery.
@@ -72,15 +72,15 @@ func (c *client) run(ctx context.Context) {
 	tries := 0
 	for {
 		if c.conn != nil {
-			before := c.lane.seq
+			before := c.pipeline.seq
 			err := c.use(ctx)
 			lost := 0
 			if errors.Is(err, errReopen) {
-				if c.lane.count == 0 && c.done(c.lane, c.now()) {
+				if c.pipeline.count == 0 && c.done(c.pipeline, c.now()) {
 					c.giveUp()
 					return
 				}
-				c.lane.again(c.now())
+				c.pipeline.again(c.now())
 				c.turn-- // the same target
 			} else {
 				lost = c.lost()
@@ -88,7 +88,7 @@ func (c *client) run(ctx context.Context) {
 			if err == nil || ctx.Err() != nil {
 				return
 			}
-			if c.lane.seq > before {
+			if c.pipeline.seq > before {
 				tries = 0
 			}
 			switch {
@@ -104,7 +104,7 @@ func (c *client) run(ctx context.Context) {
 		}
 		c.turn++
 		last := c.end // there is nothing to send later
-		if c.lane.count > 0 {
+		if c.pipeline.count > 0 {
 			last = c.drained()
 		}
 		inTime, stop := context.WithTimeout(ctx, time.Duration(last-c.now()))
@@ -126,7 +126,7 @@ func (c *client) run(ctx context.Context) {
 			tries++
 		}
 		c.mu.Lock()
-		c.conn, c.broken, c.resets, c.lane.ready = conn, nil, false, c.now()
+		c.conn, c.broken, c.resets, c.pipeline.ready = conn, nil, false, c.now()
 		c.mu.Unlock()
 	}
 }
@@ -134,7 +134,7 @@ func (c *client) run(ctx context.Context) {
 func (c *client) lost() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lane.lost(c.now())
+	return c.pipeline.lost(c.now())
 }
 
 // use sends and receives until the connection ends, with the reason, or all is
@@ -168,12 +168,12 @@ func (c *client) use(ctx context.Context) error {
 func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 	for {
 		c.mu.Lock()
-		for c.broken == nil && c.lane.unsent == 0 && c.lane.next() == never {
+		for c.broken == nil && c.pipeline.unsent == 0 && c.pipeline.next() == never {
 			c.changed.Wait()
 		}
-		due, broken, now := c.lane.next(), c.broken, c.now()
-		done := c.done(c.lane, now) && c.lane.unsent == 0
-		if c.lane.unsent > 0 {
+		due, broken, now := c.pipeline.next(), c.broken, c.now()
+		done := c.done(c.pipeline, now) && c.pipeline.unsent == 0
+		if c.pipeline.unsent > 0 {
 			due = now // what was under way on an earlier connection
 		}
 		c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 			switch {
 			case c.broken != nil:
 				return c.broken // the reader's error says more
-			case c.lane.reopens() && !errors.Is(err, errReset):
+			case c.pipeline.reopens() && !errors.Is(err, errReset):
 				return errReopen
 			}
 			return err
@@ -207,8 +207,8 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 func (c *client) write(now int64) error {
 	c.mu.Lock()
 	reset := false
-	for !reset && c.lane.next() <= now && !c.done(c.lane, now) {
-		r, late := c.lane.begin(now)
+	for !reset && c.pipeline.next() <= now && !c.done(c.pipeline, now) {
+		r, late := c.pipeline.begin(now)
 		reset = c.plan.Faults.resets(r.Seq)
 		c.workers.mu.Lock()
 		c.tally.count(c.session, r, late)
@@ -218,12 +218,12 @@ func (c *client) write(now int64) error {
 	c.conn.SetWriteDeadline(time.Now().Add(c.plan.Patience))
 	for {
 		c.mu.Lock()
-		p := c.lane.pending(c.buf[:])
+		p := c.pipeline.pending(c.buf[:])
 		if reset {
 			p = p[:(len(p)+1)/2]
 			c.resets = true
 		}
-		c.lane.gone(len(p)) // before the write: the answer may come before Write returns
+		c.pipeline.gone(len(p)) // before the write: the answer may come before Write returns
 		c.mu.Unlock()
 		if len(p) == 0 {
 			return nil
@@ -250,10 +250,10 @@ func (c *client) drain() error {
 	defer timer.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.broken == nil && c.lane.count > 0 && c.now() < c.drained() {
+	for c.broken == nil && c.pipeline.count > 0 && c.now() < c.drained() {
 		c.changed.Wait()
 	}
-	if c.lane.count > 0 && c.broken != nil {
+	if c.pipeline.count > 0 && c.broken != nil {
 		return c.broken
 	}
 	c.giveUp()
@@ -264,12 +264,12 @@ func (c *client) drain() error {
 func (c *client) giveUp() {
 	c.workers.mu.Lock()
 	defer c.workers.mu.Unlock()
-	c.abandon(c.lane, c.recorder)
-	c.tally.missed += c.lane.missed(c.end, c.plan)
+	c.abandon(c.pipeline, c.recorder)
+	c.tally.missed += c.pipeline.missed(c.end, c.plan)
 }
 
-// abandon records the requests of a lane that will never be answered.
-func (s *session) abandon(l *lane, r *recorder) {
+// abandon records the requests of a pipeline that will never be answered.
+func (s *session) abandon(l *pipeline, r *recorder) {
 	now := s.now()
 	for i := range l.count {
 		r.unanswered(now, &l.flights[(l.first+i)%l.depth])
@@ -289,7 +289,7 @@ func (c *client) receive(ctx context.Context) error {
 		if until := c.plan.Faults.pausedUntil(now); until > 0 {
 			c.sleep(ctx, nil, until)
 		}
-		if c.plan.Faults.slow(c.lane.number) {
+		if c.plan.Faults.slow(c.pipeline.number) {
 			n, at := sips.allow(now)
 			if n == 0 {
 				if !c.sleep(ctx, nil, at) {
@@ -312,7 +312,7 @@ func (c *client) receive(ctx context.Context) error {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			c.mu.Lock()
-			silent := c.lane.count > 0 && now-c.lane.flights[c.lane.first].sent >= int64(c.plan.Patience)
+			silent := c.pipeline.count > 0 && now-c.pipeline.flights[c.pipeline.first].sent >= int64(c.plan.Patience)
 			c.mu.Unlock()
 			if silent {
 				return fmt.Errorf("%w for %v", ErrSilent, c.plan.Patience)
@@ -327,7 +327,7 @@ func (c *client) receive(ctx context.Context) error {
 	}
 }
 
-// take passes received bytes to the lane.
+// take passes received bytes to the pipeline.
 func (c *client) take(p []byte, now int64) error {
 	defer c.changed.Broadcast()
 	c.mu.Lock()
@@ -336,7 +336,7 @@ func (c *client) take(p []byte, now int64) error {
 		return errReset
 	}
 	for len(p) > 0 {
-		rest, whole, err := c.lane.take(p)
+		rest, whole, err := c.pipeline.take(p)
 		if err != nil {
 			return err
 		}
@@ -351,10 +351,10 @@ func (c *client) take(p []byte, now int64) error {
 // complete records a complete answer, with mu held, and reports whether it is the last
 // on its connection.
 func (c *client) complete(now int64) (last bool) {
-	last = c.lane.flights[c.lane.first].outcome.Last
+	last = c.pipeline.flights[c.pipeline.first].outcome.Last
 	c.workers.mu.Lock()
 	defer c.workers.mu.Unlock()
-	c.answered(c.lane, c.recorder, now)
+	c.answered(c.pipeline, c.recorder, now)
 	return last
 }
 
@@ -362,14 +362,14 @@ func (c *client) complete(now int64) (last bool) {
 func (c *client) closed(now int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lane.ended() {
+	if c.pipeline.ended() {
 		return c.complete(now)
 	}
-	return c.lane.reopens()
+	return c.pipeline.reopens()
 }
 
 // answered records a complete answer.
-func (s *session) answered(l *lane, r *recorder, now int64) {
+func (s *session) answered(l *pipeline, r *recorder, now int64) {
 	if s.acks != nil {
 		a, r := l.protocol.(wire.Acknowledger), &l.flights[l.first] // by Plan.Check
 		s.acks.append(a.Number(), a.Sum(&r.Request), r.Size)

@@ -20,14 +20,14 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 // mostClasses is how many classes of replies a target has at most.
 const mostClasses = 8
 
-// A recorder records what one engine thread sees, and belongs to that thread. The board
+// A recorder records what one engine thread sees, and belongs to that thread. The aggregator
 // aggregates what all threads see.
 type recorder struct {
-	board    *board
-	open     bool
-	dueEvery time.Duration
-	latency  *hdrhistogram.Histogram // from the intended time
-	service  *hdrhistogram.Histogram // from the send
+	aggregator *aggregator
+	open       bool
+	dueEvery   time.Duration
+	latency    *hdrhistogram.Histogram // from the intended time
+	service    *hdrhistogram.Histogram // from the send
 
 	window    *hdrhistogram.Histogram // latencies of the P99 window under way
 	windows   int                     // windows that are over
@@ -43,9 +43,9 @@ type recorder struct {
 	classes         [mostClasses]uint64
 }
 
-func newRecorder(b *board, p *Plan) *recorder {
+func newRecorder(b *aggregator, p *Plan) *recorder {
 	r := &recorder{
-		board: b, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram(), window: newHistogram(),
+		aggregator: b, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram(), window: newHistogram(),
 		windowEnd: b.start + int64(p.Windows.P99), secondEnd: b.secondAfter(0),
 	}
 	if r.open {
@@ -57,7 +57,7 @@ func newRecorder(b *board, p *Plan) *recorder {
 // answered records an answer. It belongs to the windows that the last call of
 // advance left open.
 func (r *recorder) answered(now int64, q *request) {
-	b := r.board
+	b := r.aggregator
 	if q.intended >= b.start && q.intended < b.end {
 		r.measured(now, q)
 	}
@@ -79,7 +79,7 @@ func (r *recorder) answered(now int64, q *request) {
 // unanswered records a request that was never answered, with the time that it has
 // waited up to now, the least that its latency can be.
 func (r *recorder) unanswered(now int64, q *request) {
-	if q.intended >= r.board.start && q.intended < r.board.end {
+	if q.intended >= r.aggregator.start && q.intended < r.aggregator.end {
 		r.measured(now, q)
 	}
 }
@@ -90,7 +90,7 @@ func (r *recorder) measured(now int64, q *request) {
 	if r.open {
 		record(r.service, now-q.sent)
 	}
-	i := int((q.intended - r.board.start) / int64(r.dueEvery))
+	i := int((q.intended - r.aggregator.start) / int64(r.dueEvery))
 	for len(r.due) <= i {
 		r.due = append(r.due, nil)
 	}
@@ -134,7 +134,7 @@ func dueWindows(recorders []*recorder, every, measured time.Duration) []DueWindo
 // records anything, and regularly while idle. It returns the latest time for the
 // next call.
 func (r *recorder) advance(now int64) int64 {
-	b := r.board
+	b := r.aggregator
 	for now >= r.windowEnd && r.windowEnd <= b.end {
 		b.endWindow(r.windows, r.window)
 		r.window.Reset()

@@ -54,19 +54,19 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	}
 	s := &session{
 		plan: &p, targets: targets, content: wire.NewContent(p.Seed, rand.Uint32(), p.Sizes.Max), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
-		late: int64(p.LateAfter), board: newBoard(&p, 1), dial: dial,
+		late: int64(p.LateAfter), aggregator: newAggregator(&p, 1), dial: dial,
 	}
-	s.board.errors = s.failed.Load
-	lanes := make([]*lane, p.Conns)
-	for i := range lanes {
-		lanes[i] = s.lane(i)
+	s.aggregator.errors = s.failed.Load
+	pipelines := make([]*pipeline, p.Conns)
+	for i := range pipelines {
+		pipelines[i] = s.pipeline(i)
 	}
 	m := newMeter(s)
-	told := s.tell(progress)
+	endReports := s.reporter(progress)
 	s.begun = func() { go m.run(ctx) }
 	began := time.Now()
-	t, recorders, err := e.run(ctx, s, lanes)
-	told()
+	t, recorders, err := e.run(ctx, s, pipelines)
+	endReports()
 	if recorders == nil {
 		return nil, err // it has not begun
 	}
@@ -91,15 +91,15 @@ func warm(recorders []*recorder) (n uint64) {
 	return n
 }
 
-// tell calls progress on a separate goroutine, so that no goroutine that moves
+// reporter calls progress on a separate goroutine, so that no goroutine that moves
 // bytes waits for it. Reports are dropped while 64 of them wait. The function that
 // it returns ends the goroutine and waits for it.
-func (s *session) tell(progress func(Progress)) func() {
+func (s *session) reporter(progress func(Progress)) func() {
 	if progress == nil {
 		return func() {}
 	}
 	events, done := make(chan Progress, 64), make(chan struct{})
-	s.board.told = func(p Progress) {
+	s.aggregator.notify = func(p Progress) {
 		select {
 		case events <- p:
 		default:
@@ -122,7 +122,7 @@ func (s *session) result(t tally, recorders []*recorder, err error) *Result {
 	measured := time.Duration(max(0, min(s.now(), s.end)-s.start))
 	r := &Result{
 		Kind: Kind, Schema: Schema, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
-		Busy: t.busy, LateAfter: time.Duration(s.late), Series: s.board.series,
+		Busy: t.busy, LateAfter: time.Duration(s.late), Series: s.aggregator.series,
 	}
 	if first := s.firstFault(); first != nil {
 		r.Error = first.Error()
@@ -161,7 +161,7 @@ func (s *session) result(t tally, recorders []*recorder, err error) *Result {
 	if sum.service != nil {
 		r.Service = distribution(sum.service)
 	}
-	r.P99s = s.board.p99s
+	r.P99s = s.aggregator.p99s
 	r.Due = dueWindows(recorders, dueEvery(s.plan), measured)
 	r.Jitters, r.Jitter = jitters(r.P99s, s.plan.Windows, measured)
 	return r

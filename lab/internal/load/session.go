@@ -17,17 +17,17 @@ import (
 // A session is one run: what all its connections share. Times are nanoseconds
 // since base.
 type session struct {
-	plan    *Plan
-	targets []*wire.Target
-	content *wire.Content
-	base    time.Time
-	start   int64 // of what is measured
-	end     int64
-	late    int64 // how late a send may be
-	board   *board
-	dial    func(ctx context.Context, target string) (net.Conn, error) // nil for the targets' own
-	acks    *ackFile                                                   // nil without one, and before the session begins
-	begun   func()                                                     // called when the time begins to count
+	plan       *Plan
+	targets    []*wire.Target
+	content    *wire.Content
+	base       time.Time
+	start      int64 // of what is measured
+	end        int64
+	late       int64 // how late a send may be
+	aggregator *aggregator
+	dial       func(ctx context.Context, target string) (net.Conn, error) // nil for the targets' own
+	acks       *ackFile                                                   // nil without one, and before the session begins
+	begun      func()                                                     // called when the time begins to count
 
 	redials atomic.Uint64
 	failed  atomic.Uint64
@@ -89,10 +89,10 @@ func (s *session) connect(ctx context.Context, turn int) (net.Conn, error) {
 	return target.Dial(ctx)
 }
 
-// lane returns the lane of a connection.
-func (s *session) lane(number int) *lane {
+// pipeline returns the pipeline of a connection.
+func (s *session) pipeline(number int) *pipeline {
 	target := s.targets[number%len(s.targets)]
-	return newLane(s.plan, number, target.Reopen, func() wire.Protocol {
+	return newPipeline(s.plan, number, target.Reopen, func() wire.Protocol {
 		return target.Protocol(string(s.plan.Protocol), s.content, s.plan.Verify)
 	})
 }
@@ -142,9 +142,9 @@ func (t *tally) count(s *session, r *request, late int64) {
 // invalid.
 const tolerable = 0.05
 
-// done reports whether a lane has nothing more to send. After the end, requests that were
+// done reports whether a pipeline has nothing more to send. After the end, requests that were
 // due before it are still sent, unless so many are missing that the run is invalid.
-func (s *session) done(l *lane, now int64) bool {
+func (s *session) done(l *pipeline, now int64) bool {
 	if l.schedule == nil {
 		return now >= s.end
 	}

@@ -276,16 +276,16 @@ func TestProgressIsToldBySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Default()
 		p.Target, p.Rate, p.Warmup, p.Duration = "virtual:1", 100, 2*time.Second, 3*time.Second
-		var told []Progress
+		var seen []Progress
 		s := newSimulated(always(time.Millisecond))
 		defer s.close()
-		if _, err := run(t.Context(), p, portable{}, s.dial, func(p Progress) { told = append(told, p) }); err != nil {
+		if _, err := run(t.Context(), p, portable{}, s.dial, func(p Progress) { seen = append(seen, p) }); err != nil {
 			t.Fatal(err)
 		}
-		if len(told) != 5 {
-			t.Fatalf("%+v", told)
+		if len(seen) != 5 {
+			t.Fatalf("%+v", seen)
 		}
-		for i, p := range told {
+		for i, p := range seen {
 			if p.Elapsed != time.Duration(i+1)*time.Second || p.Measuring != (i >= 2) || p.Second.Requests != 100 {
 				t.Errorf("%d: %+v", i, p)
 			}

@@ -21,7 +21,7 @@ type workers struct {
 }
 
 func newWorkers(s *session, stop context.CancelCauseFunc) *workers {
-	w := &workers{session: s, stop: stop, recorder: newRecorder(s.board, s.plan)}
+	w := &workers{session: s, stop: stop, recorder: newRecorder(s.aggregator, s.plan)}
 	w.before, _ = proc.Read(0)
 	return w
 }

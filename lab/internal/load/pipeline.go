@@ -33,10 +33,10 @@ type request struct {
 	outcome  wire.Outcome
 }
 
-// A lane holds the requests that one connection has to send and those that wait
+// A pipeline holds the requests that one connection has to send and those that wait
 // for an answer. It does not depend on the engine that moves the bytes. It is used
 // by one goroutine at a time.
-type lane struct {
+type pipeline struct {
 	number   uint32
 	speak    func() wire.Protocol // makes the protocol of a new connection
 	protocol wire.Protocol
@@ -60,8 +60,8 @@ type lane struct {
 	served  int // answers on this connection
 }
 
-func newLane(p *Plan, number int, reopen bool, speak func() wire.Protocol) *lane {
-	l := &lane{
+func newPipeline(p *Plan, number int, reopen bool, speak func() wire.Protocol) *pipeline {
+	l := &pipeline{
 		number: uint32(number), speak: speak, protocol: speak(), reopen: reopen, depth: p.Depth,
 		draw: p.Sizes.Draw(p.Seed + uint64(number)), schedule: newSchedule(p, number),
 		flights: make([]request, p.Depth), free: make([]int64, p.Depth),
@@ -71,7 +71,7 @@ func newLane(p *Plan, number int, reopen bool, speak func() wire.Protocol) *lane
 }
 
 // plan draws the next request.
-func (l *lane) plan() {
+func (l *pipeline) plan() {
 	l.size = l.draw()
 	if l.schedule != nil {
 		l.due = l.schedule.next(l.size)
@@ -80,7 +80,7 @@ func (l *lane) plan() {
 
 // next returns when the next request may be sent: never while depth requests are
 // under way.
-func (l *lane) next() int64 {
+func (l *pipeline) next() int64 {
 	if l.count == l.depth {
 		return never
 	}
@@ -91,7 +91,7 @@ func (l *lane) next() int64 {
 // answered, and how late it is by the generator's own fault. The delay
 // passes from request to request: a request that waits for requests which the
 // generator delayed is late because of the generator, not because of the target.
-func (l *lane) begin(now int64) (r *request, late int64) {
+func (l *pipeline) begin(now int64) (r *request, late int64) {
 	at := (l.first + l.count) % l.depth
 	r = &l.flights[at]
 	*r = request{Request: wire.Request{Conn: l.number, Seq: l.seq, Size: l.size}, intended: now, ideal: now, sent: now}
@@ -111,7 +111,7 @@ func (l *lane) begin(now int64) (r *request, late int64) {
 // pending writes the bytes to send next into buf and returns them. For a long request
 // it returns the request's own bytes, borrowed until the next call. It returns none
 // when nothing is due.
-func (l *lane) pending(buf []byte) []byte {
+func (l *pipeline) pending(buf []byte) []byte {
 	n, off := 0, l.off
 	for i := l.count - l.unsent; i < l.count; i++ {
 		r := &l.flights[(l.first+i)%l.depth]
@@ -131,7 +131,7 @@ func (l *lane) pending(buf []byte) []byte {
 }
 
 // gone notes that n of the pending bytes have been sent.
-func (l *lane) gone(n int) {
+func (l *pipeline) gone(n int) {
 	for n > 0 {
 		r := &l.flights[(l.first+l.count-l.unsent)%l.depth]
 		left := r.length - l.off
@@ -148,7 +148,7 @@ func (l *lane) gone(n int) {
 // take consumes received bytes, up to the end of the oldest request's answer. It
 // returns the rest, and whether the answer is complete: then the caller must call
 // answered.
-func (l *lane) take(p []byte) (rest []byte, whole bool, err error) {
+func (l *pipeline) take(p []byte) (rest []byte, whole bool, err error) {
 	if l.count == 0 || l.count == l.unsent && l.off == 0 {
 		return nil, false, fmt.Errorf("%w: %d bytes that were not asked for", ErrAnswer, len(p))
 	}
@@ -164,7 +164,7 @@ func (l *lane) take(p []byte) (rest []byte, whole bool, err error) {
 
 // ended reports whether the target, which has ended the connection, has completed
 // the oldest request's answer with it. Then the caller must call answered.
-func (l *lane) ended() bool {
+func (l *pipeline) ended() bool {
 	if l.count == 0 {
 		return false
 	}
@@ -175,10 +175,10 @@ func (l *lane) ended() bool {
 
 // reopens reports whether the target may end the connection now: between answers, and
 // not before the first. It may then have ended it before it saw the requests under way.
-func (l *lane) reopens() bool { return l.reopen && l.got == 0 && l.served > 0 }
+func (l *pipeline) reopens() bool { return l.reopen && l.got == 0 && l.served > 0 }
 
 // answered takes the oldest request off, whose answer is whole.
-func (l *lane) answered(now int64) request {
+func (l *pipeline) answered(now int64) request {
 	r := l.flights[l.first]
 	l.free[l.first] = r.ideal + now - r.sent
 	l.first = (l.first + 1) % l.depth
@@ -189,8 +189,8 @@ func (l *lane) answered(now int64) request {
 }
 
 // lost drops all requests under way, because their connection has ended. From now on
-// the lane sends on a new connection.
-func (l *lane) lost(now int64) (requests int) {
+// the pipeline sends on a new connection.
+func (l *pipeline) lost(now int64) (requests int) {
 	requests = l.count
 	l.first, l.count = 0, 0
 	clear(l.free)
@@ -200,14 +200,14 @@ func (l *lane) lost(now int64) (requests int) {
 
 // again sends all requests under way once more, on a new connection. They stay due
 // when they were.
-func (l *lane) again(now int64) {
+func (l *pipeline) again(now int64) {
 	l.protocol = l.speak()
 	l.unsent, l.off, l.got, l.served = l.count, 0, 0, 0
 	l.ready = now
 }
 
 // missed returns how many requests were due before end and have not been sent.
-func (l *lane) missed(end int64, p *Plan) float64 {
+func (l *pipeline) missed(end int64, p *Plan) float64 {
 	if l.schedule == nil || l.due >= end {
 		return 0
 	}

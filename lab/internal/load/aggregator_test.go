@@ -18,7 +18,7 @@ func TestRecordersTogetherAreOne(t *testing.T) {
 	p := Default()
 	p.Warmup, p.Duration, p.Rate = 1500*time.Millisecond, 4*time.Second, 1
 	const threads = 3
-	alone, together := newBoard(&p, 1), newBoard(&p, threads)
+	alone, together := newAggregator(&p, 1), newAggregator(&p, threads)
 	one := newRecorder(alone, &p)
 	many := make([]*recorder, threads)
 	for i := range many {
@@ -68,7 +68,7 @@ func TestRecordersTogetherAreOne(t *testing.T) {
 func TestMovingMeans(t *testing.T) {
 	p := Default()
 	p.Warmup, p.Duration = 0, 8*time.Second
-	b := newBoard(&p, 1)
+	b := newAggregator(&p, 1)
 	for i := range 8 {
 		b.endSecond(i, Second{Bytes: uint64(100 * (i + 1)), Requests: 1})
 	}

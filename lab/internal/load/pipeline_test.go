@@ -36,20 +36,20 @@ func encoded(p *Plan, run, conn uint32, seq uint64, size int) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(size)), payload...)
 }
 
-// laneOf makes lane number of a plan.
-func laneOf(p *Plan, run uint32, number int) *lane {
+// pipelineOf makes pipeline number of a plan.
+func pipelineOf(p *Plan, run uint32, number int) *pipeline {
 	t, err := wire.ParseTarget("127.0.0.1:1", &wire.Options{})
 	if err != nil {
 		panic(err)
 	}
 	content := wire.NewContent(p.Seed, run, p.Sizes.Max)
-	return newLane(p, number, false, func() wire.Protocol { return t.Protocol(string(p.Protocol), content, p.Verify) })
+	return newPipeline(p, number, false, func() wire.Protocol { return t.Protocol(string(p.Protocol), content, p.Verify) })
 }
 
-// Random histories of a lane are compared with a plain list. The lane sends the requests
+// Random histories of a pipeline are compared with a plain list. The pipeline sends the requests
 // in order, however many bytes are written at once, and finds one answer for each
 // request, in whatever pieces the answers come.
-func TestLaneHistories(t *testing.T) {
+func TestPipelineHistories(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -61,7 +61,7 @@ func TestLaneHistories(t *testing.T) {
 		longest := []int{3, 30, 300, 5000}[rng.IntN(4)]
 		p.Sizes = Sizes{Min: 1, Max: longest}
 		run := rng.Uint32()
-		l := laneOf(&p, run, rng.IntN(100))
+		l := pipelineOf(&p, run, rng.IntN(100))
 		wireLen := func(size int) int { return len(encoded(&p, 0, 0, 0, size)) }
 		scratch := make([]byte, 1+rng.IntN(3000))
 		var sentBytes, answers, expected []byte // on its way; to come back; all that was begun and not sent
@@ -154,7 +154,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	} {
 		p := Default()
 		p.Protocol, p.Verify = c.protocol, c.verify
-		l := laneOf(&p, 1, 0)
+		l := pipelineOf(&p, 1, 0)
 		l.begin(1)
 		sent := bytes.Clone(l.pending(make([]byte, 1000)))
 		l.gone(len(sent))
@@ -174,7 +174,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 func TestAnAnswerBeforeTheRequestIsNone(t *testing.T) {
 	p := Default()
 	p.Protocol = Echo
-	l := laneOf(&p, 1, 0)
+	l := pipelineOf(&p, 1, 0)
 	l.begin(1)
 	sent := bytes.Clone(l.pending(make([]byte, 1000)))
 	l.gone(60)
@@ -190,7 +190,7 @@ func TestSumsAreThoseOfThePayload(t *testing.T) {
 	p := Default()
 	p.Sizes = OneSize(3000)
 	p.Protocol = Ack
-	sums := laneOf(&p, 77, 5).protocol.(wire.Acknowledger)
+	sums := pipelineOf(&p, 77, 5).protocol.(wire.Acknowledger)
 	for _, size := range []int{1, 7, 15, 16, 17, 128, 3000} {
 		payload := encoded(&p, 77, 5, 9, size)[4:]
 		if got, want := sums.Sum(&wire.Request{Conn: 5, Seq: 9, Size: size}), crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli)); got != want {
@@ -204,7 +204,7 @@ func TestSumsAreThoseOfThePayload(t *testing.T) {
 func TestLateIsTheGeneratorsOwn(t *testing.T) {
 	p := Default()
 	p.Rate, p.Protocol = 1000, Echo
-	l := laneOf(&p, 1, 0)
+	l := pipelineOf(&p, 1, 0)
 	const ms = 1e6
 	if r, late := l.begin(0); late != 0 || r.intended != 0 {
 		t.Errorf("%+v, %d late", *r, late)
@@ -238,7 +238,7 @@ func TestADelayOfTheGeneratorIsPassedOn(t *testing.T) {
 	for _, depth := range []int{1, 3} {
 		p := Default()
 		p.Rate, p.Protocol, p.Depth = 1000, Echo, depth
-		l := laneOf(&p, 1, 0)
+		l := pipelineOf(&p, 1, 0)
 		const ms = 1e6
 		now, last := int64(50*ms), int64(math.MaxInt64)
 		for l.due < now {

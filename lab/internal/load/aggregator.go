@@ -9,9 +9,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A board aggregates the windows of all recorders. A window is complete when every
+// An aggregator aggregates the windows of all recorders. A window is complete when every
 // recorder has ended it. Its methods may be called from any goroutine.
-type board struct {
+type aggregator struct {
 	start, end int64 // of what is measured, in nanoseconds since the run began
 	windows    Windows
 	recorders  int
@@ -22,7 +22,7 @@ type board struct {
 	pending map[int]*pendingWindow
 	seconds map[int]*pendingSecond
 	spare   []*hdrhistogram.Histogram
-	told    func(Progress)
+	notify  func(Progress)
 	errors  func() uint64
 }
 
@@ -36,15 +36,15 @@ type pendingSecond struct {
 	sum   Second
 }
 
-func newBoard(p *Plan, recorders int) *board {
-	return &board{
+func newAggregator(p *Plan, recorders int) *aggregator {
+	return &aggregator{
 		start: int64(p.Warmup), end: int64(p.Warmup + p.Duration), windows: p.Windows, recorders: recorders,
 		pending: map[int]*pendingWindow{}, seconds: map[int]*pendingSecond{},
 	}
 }
 
 // endWindow adds a recorder's part of a P99 window; h is borrowed.
-func (b *board) endWindow(number int, h *hdrhistogram.Histogram) {
+func (b *aggregator) endWindow(number int, h *hdrhistogram.Histogram) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.recorders == 1 {
@@ -73,7 +73,7 @@ func (b *board) endWindow(number int, h *hdrhistogram.Histogram) {
 	}
 }
 
-func (b *board) histogram() *hdrhistogram.Histogram {
+func (b *aggregator) histogram() *hdrhistogram.Histogram {
 	if n := len(b.spare); n > 0 {
 		h := b.spare[n-1]
 		b.spare = b.spare[:n-1]
@@ -82,7 +82,7 @@ func (b *board) histogram() *hdrhistogram.Histogram {
 	return newHistogram()
 }
 
-func (b *board) keep(number int, h *hdrhistogram.Histogram) {
+func (b *aggregator) keep(number int, h *hdrhistogram.Histogram) {
 	if n := h.TotalCount(); n > 0 {
 		b.p99s = append(b.p99s, WindowP99{
 			At: time.Duration(number+1) * b.windows.P99, Count: uint64(n), P99: time.Duration(h.ValueAtQuantile(99)),
@@ -93,7 +93,7 @@ func (b *board) keep(number int, h *hdrhistogram.Histogram) {
 // secondAfter returns the end of the time series' window that begins at begin. A new
 // window begins with the time measured; the rest of the warm-up before it is in no
 // window.
-func (b *board) secondAfter(begin int64) int64 {
+func (b *aggregator) secondAfter(begin int64) int64 {
 	end := begin + int64(b.windows.Throughput)
 	if end > b.start && begin < b.start {
 		return b.start + int64(b.windows.Throughput)
@@ -102,8 +102,8 @@ func (b *board) secondAfter(begin int64) int64 {
 }
 
 // endSecond adds a recorder's part of a window of the time series. Those of the
-// warm-up come first: they are passed to told and not kept.
-func (b *board) endSecond(number int, part Second) {
+// warm-up come first: notify gets them and they are not kept.
+func (b *aggregator) endSecond(number int, part Second) {
 	b.mu.Lock()
 	s := b.seconds[number]
 	if s == nil {
@@ -133,14 +133,14 @@ func (b *board) endSecond(number int, part Second) {
 	}
 	progress.Second = at
 	b.mu.Unlock()
-	if b.told != nil {
+	if b.notify != nil {
 		progress.Errors = b.errors()
-		b.told(progress)
+		b.notify(progress)
 	}
 }
 
 // mean is the moving mean that ends with a window of the series.
-func (b *board) mean(last int) float64 {
+func (b *aggregator) mean(last int) float64 {
 	n := min(last+1, max(1, int(b.windows.Mean/b.windows.Throughput)))
 	sum := 0.0
 	for _, s := range b.series[last+1-n : last+1] {
