@@ -24,33 +24,47 @@ type conn struct {
 	net.Conn
 	server *Server
 
+	answers chan *answer  // in the order of the requests; closed when nothing more is read
+	gone    chan struct{} // closed when the connection is broken
+
 	mu       sync.Mutex
-	ready    sync.Cond // the writer has something to do
 	room     sync.Cond // the reader may go on
-	first    *answer   // what waits for its answer, oldest first
-	last     *answer
-	spare    *answer // used again
-	inFlight int     // records, also those whose answers are being written
-	finished bool    // by the server: read nothing more
-	ended    bool    // nothing more will be read
-	broken   error   // no answers are written any more
+	inFlight int       // records, also those whose answers are being written
+	finished bool      // by the server: read nothing more
+	broken   error     // no answers are written any more
 }
 
 // An answer is that to one call of Store.Append.
 type answer struct {
-	conn  *conn
-	next  *answer
 	n     int   // records
 	bytes int64 // payload
 	first uint64
 	err   error
-	ready bool
-	done  func(first uint64, err error) // of this answer, made once
+	ready chan struct{} // closed when both are known
+}
+
+func (a *answer) set(first uint64, err error) {
+	a.first, a.err = first, err
+	close(a.ready)
+}
+
+// isReady reports whether there is an answer that can be written.
+func (a *answer) isReady() bool {
+	if a == nil {
+		return false
+	}
+	select {
+	case <-a.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{Conn: nc, server: s}
-	c.ready.L, c.room.L = &c.mu, &c.mu
+	// An answer is to one record in flight at least, so that sending one never waits.
+	c := &conn{Conn: nc, server: s, answers: make(chan *answer, s.settings.InFlight), gone: make(chan struct{})}
+	c.room.L = &c.mu
 	return c
 }
 
@@ -60,10 +74,7 @@ func (c *conn) serve() {
 	var failed error // of the store
 	writing.Go(func() { failed = c.write() })
 	why := c.read()
-	c.mu.Lock()
-	c.ended = true
-	c.ready.Signal()
-	c.mu.Unlock()
+	close(c.answers)
 	writing.Wait()
 	switch {
 	case failed != nil:
@@ -201,36 +212,13 @@ func (c *conn) append(records []Record) {
 	for i := range records {
 		bytes += int64(records[i].Len())
 	}
+	a := &answer{n: len(records), bytes: bytes, ready: make(chan struct{})}
 	c.mu.Lock()
-	a := c.spare
-	if a == nil {
-		a = &answer{conn: c}
-		a.done = a.set
-	} else {
-		c.spare, a.next = a.next, nil
-	}
-	a.n, a.bytes, a.ready = len(records), bytes, false
-	if c.last == nil {
-		c.first = a
-	} else {
-		c.last.next = a
-	}
-	c.last = a
 	c.inFlight += a.n
 	c.mu.Unlock()
-	c.server.store.Append(records, a.done)
+	c.answers <- a
+	c.server.store.Append(records, a.set)
 	clear(records)
-}
-
-// set is what a store calls.
-func (a *answer) set(first uint64, err error) {
-	c := a.conn
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a.first, a.err, a.ready = first, err, true
-	if c.first == a {
-		c.ready.Signal()
-	}
 }
 
 // write writes answers until everything is answered that was read, or the connection
@@ -239,86 +227,64 @@ func (c *conn) write() error {
 	out := sluice.NewBufWriter(c.Conn)
 	defer out.Recycle()
 	out.SetTimeout(c.server.settings.Patience)
+	var a *answer
 	for {
-		list, failed := c.answered()
+		if a == nil {
+			select {
+			case a = <-c.answers:
+			case <-c.gone:
+			}
+		}
+		if a == nil {
+			return nil
+		}
+		select {
+		case <-a.ready:
+		case <-c.gone:
+			return nil
+		}
+		// It and those behind it that are ready go together.
 		n, bytes := 0, int64(0)
-		for a := list; a != nil; a = a.next {
+		for a.isReady() && a.err == nil {
 			var b [8]byte
 			for i := range a.n {
 				binary.BigEndian.PutUint64(b[:], a.first+uint64(i))
 				out.Write(b[:]) // an error stays until Flush
 			}
-			n += a.n
-			bytes += a.bytes
-		}
-		if n > 0 {
-			if err := out.Flush(); err != nil {
-				var timeout net.Error
-				if errors.As(err, &timeout) && timeout.Timeout() {
-					c.server.settings.OnError(fmt.Errorf("%v: took no answers for %v", c.RemoteAddr(), c.server.settings.Patience))
-				}
-				c.drop(err)
-				return nil
+			n, bytes = n+a.n, bytes+a.bytes
+			select {
+			case a = <-c.answers:
+			default:
+				a = nil
 			}
-			c.server.records.Add(uint64(n))
-			c.server.bytes.Add(uint64(bytes))
-			c.written(list, n)
 		}
-		if failed != nil {
-			c.drop(failed)
-			return failed
-		}
-		if list == nil {
+		if n > 0 && !c.flush(out, n, bytes) {
 			return nil
 		}
-	}
-}
-
-// answered waits for answers that can be written, and takes them: none when there will
-// be none. With them comes the error of the one behind them.
-func (c *conn) answered() (*answer, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for {
-		switch {
-		case c.broken != nil:
-			return nil, nil
-		case c.first != nil && c.first.ready:
-			list := c.first
-			var before *answer
-			a := list
-			for a != nil && a.ready && a.err == nil {
-				before, a = a, a.next
-			}
-			if before == nil {
-				return nil, a.err
-			}
-			before.next = nil
-			c.first = a
-			if a == nil {
-				c.last = nil
-			} else if a.ready {
-				return list, a.err
-			}
-			return list, nil
-		case c.first == nil && c.ended:
-			return nil, nil
+		if a.isReady() && a.err != nil {
+			c.drop(a.err)
+			return a.err
 		}
-		c.ready.Wait()
 	}
 }
 
-// written takes answers back that have been written.
-func (c *conn) written(list *answer, n int) {
+// flush sends n answers, and reports whether the connection took them.
+func (c *conn) flush(out *sluice.BufWriter, n int, bytes int64) bool {
+	if err := out.Flush(); err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			c.server.settings.OnError(fmt.Errorf("%v: took no answers for %v", c.RemoteAddr(), c.server.settings.Patience))
+		}
+		c.drop(err)
+		return false
+	}
+	c.server.records.Add(uint64(n))
+	c.server.bytes.Add(uint64(bytes))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inFlight -= n
-	for list != nil {
-		a := list
-		list = a.next
-		a.next, c.spare = c.spare, a
-	}
 	c.room.Signal()
+	return true
 }
 
 // drop breaks the connection off.
@@ -326,8 +292,8 @@ func (c *conn) drop(why error) {
 	c.mu.Lock()
 	if c.broken == nil {
 		c.broken = why
+		close(c.gone)
 	}
-	c.ready.Signal()
 	c.room.Signal()
 	c.mu.Unlock()
 	c.Conn.Close()
