@@ -35,6 +35,10 @@ func brief(target string) Plan {
 func served(t *testing.T, p Plan) *Result {
 	t.Helper()
 	r, err := Run(t.Context(), p, nil)
+	for err == nil && r.Requests == 0 && r.Errors == 0 && p.Duration < 10*time.Second {
+		p.Duration *= 4 // the machine had no time for it
+		r, err = Run(t.Context(), p, nil)
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", p.Target, err)
 	}
