@@ -73,13 +73,17 @@ func WriteResults(w io.Writer, results []*Result) error {
 	return err
 }
 
-// benchRecords has a record for each target of a scenario or, without one, for each variant.
+// benchRecords has a record for each target of a scenario that compares or is not met or,
+// without targets, for each variant.
 func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
 	s := Summarize(o)
 	if !o.Measured() {
 		return
 	}
 	for _, t := range s.Targets {
+		if t.Against == "" && t.Status == Met {
+			continue // a promise that was kept, and no comparison
+		}
 		bound, below := bound(t.Target)
 		against := cmp.Or(t.Against, figureOf(o, &t))
 		asked := "≤ " + valueText(t, bound)
