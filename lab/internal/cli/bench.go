@@ -21,7 +21,7 @@ consume the same bytes, which is checked.
 A scenario is named as --list shows it, by the beginning of its name (framing,
 framing/good, tcp), or by a glob ('*/worst'). Without names all are run but
 three, which have to be named: relay, live relays with up to 1,000 viewers,
-takes 5 minutes of its own (with --full 25); budget, readers that have to wait
+takes 7 minutes of its own (with --full 30); budget, readers that have to wait
 for memory, a few seconds a round; streams/10000 takes 2 GB of memory.
 
 The default takes about a minute and runs every scenario, those that take a

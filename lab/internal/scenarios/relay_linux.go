@@ -68,7 +68,7 @@ func relayLive(form string, viewers int) lab.Scenario {
 		Fixed:    true,
 		Named:    true,
 		Variants: []lab.Variant{
-			w.variant("sluice", "sluice serve as it comes: sends are merged for 95 ms", sluiceServer(relayMerge)),
+			w.variant("sluice", "sluice serve --merge-adapt=false: sends are merged for 95 ms", sluiceServer(relayMerge)),
 			w.variant("sluice-merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer(0)),
 			w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer(relayMerge)),
 			w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer(0)),

@@ -35,15 +35,20 @@ type relayStarted struct {
 
 // sluiceServer is sluice serve, which merges what it sends for so long.
 func sluiceServer(merge time.Duration) relayServer {
-	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, merge) }
+	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, merge, false) }
 }
 
-func startSluice(env lab.Env, form string, merge time.Duration) (relayStarted, error) {
+// adaptingServer is sluice serve as it comes, which merges for relayMerge at most.
+func adaptingServer() relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, relayMerge, true) }
+}
+
+func startSluice(env lab.Env, form string, merge time.Duration, adapt bool) (relayStarted, error) {
 	program, err := relayProgram(env.Dir)
 	if err != nil {
 		return relayStarted{}, err
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", "--merge-adapt=false"}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", fmt.Sprintf("--merge-adapt=%v", adapt)}
 	if merge == 0 {
 		args = append(args, "--merge", "0s")
 	}
