@@ -40,11 +40,12 @@ func (l *load) sent(now time.Time, viewers, frames int, took time.Duration) {
 }
 
 // merge returns for how long frames that come so far apart are collected, at most:
-// not at all while each can be sent by itself.
+// not at all while each can be sent by itself. From there on it is four times as long for
+// twice as much to send, so that a few hundred viewers cost no more than a hundred.
 func (l *load) merge(apart, most time.Duration) time.Duration {
 	busy := l.frames * l.cost.Seconds() * loadShare
 	if busy <= 1 {
 		return 0
 	}
-	return time.Duration(min(busy*float64(apart), float64(most)))
+	return time.Duration(min(busy*busy*float64(apart), float64(most)))
 }
