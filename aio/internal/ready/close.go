@@ -18,6 +18,7 @@ func (d *Driver) Close() {
 		return
 	}
 	d.life.closed = true
+	d.life.refusing.Store(true)
 	d.mu.Unlock()
 	for _, c := range d.all() {
 		c.mu.Lock()
@@ -44,9 +45,11 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	d.mu.Lock()
 	if d.life.closed {
 		d.mu.Unlock()
-		return nil
+		<-d.life.gone
+		return d.cutError()
 	}
 	d.life.draining = true
+	d.life.refusing.Store(true)
 	d.mu.Unlock()
 	for _, c := range d.all() {
 		c.mu.Lock()
@@ -58,12 +61,8 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	defer d.Close()
 	d.mu.Lock()
 	if d.life.writes == 0 {
-		cut := d.life.cut
 		d.mu.Unlock()
-		if cut {
-			return op.ErrWatcherClosed
-		}
-		return nil
+		return d.cutError()
 	}
 	if d.life.drained == nil {
 		d.life.drained = make(chan struct{})
@@ -84,6 +83,16 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	default:
 		return err
 	}
+}
+
+// cutError returns an error when Close has ended a queued write.
+func (d *Driver) cutError() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.life.cut {
+		return op.ErrWatcherClosed
+	}
+	return nil
 }
 
 // Counters returns the current counters.

@@ -81,6 +81,9 @@ type life struct {
 	drained  chan struct{} // closed when draining and no write is queued; nil without Shutdown
 	writes   int           // operations in all write queues
 	cut      bool          // Close has ended a queued write
+	// refusing is set with closed and draining. It is looked at with a connection's mu
+	// held: what Shutdown finds when it has had all of those is all that there will be.
+	refusing atomic.Bool
 }
 
 // ending reports whether nothing can be submitted any more.
@@ -108,15 +111,16 @@ func (d *Driver) Pin(cpuid int) error {
 	return d.round.pinned.Want(cpuid)
 }
 
-// closedError says why a connection that a submission has found is closed.
+// closedError says why a submission on a connection that was found is refused.
 func (d *Driver) closedError() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.life.closed {
+	if d.life.refusing.Load() {
 		return op.ErrWatcherClosed
 	}
 	return op.ErrConnClosed
 }
+
+// refuses reports whether nothing can be submitted on c. Called with c.mu.
+func (d *Driver) refuses(c *conn) bool { return c.closed || d.life.refusing.Load() }
 
 // wake makes Wait return the completions, except that Close returns all of them
 // together. Called with mu.

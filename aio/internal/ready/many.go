@@ -42,7 +42,7 @@ func (d *Driver) WriteMany(ctx any, conns []net.Conn, b *mem.Buf, slow op.Slow) 
 // writeOne writes b to c, and says how many bytes went out before an error. Called
 // with c.mu.
 func (d *Driver) writeOne(c *conn, name net.Conn, ctx any, b *mem.Buf, slow op.Slow, s *op.Spread) (n int, err error) {
-	if c.closed {
+	if d.refuses(c) {
 		return 0, d.closedError()
 	}
 	waits := c.writes.tail != nil

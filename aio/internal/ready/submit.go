@@ -37,7 +37,7 @@ func (d *Driver) Submit(name net.Conn, r op.Request) error {
 
 // submitRead queues a read and tries it. Called with c.mu.
 func (d *Driver) submitRead(c *conn, name net.Conn, r *op.Request) error {
-	if c.closed {
+	if d.refuses(c) {
 		return d.closedError()
 	}
 	t := c.newTask(r)
@@ -54,7 +54,7 @@ func (d *Driver) submitRead(c *conn, name net.Conn, r *op.Request) error {
 
 // submitWrite writes at once as much as possible, and queues the rest. Called with c.mu.
 func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
-	if c.closed {
+	if d.refuses(c) {
 		return d.closedError()
 	}
 	switch {

@@ -74,6 +74,11 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	if d.life.state != draining {
 		d.mu.Unlock()
 		d.Close()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.life.cut {
+			return op.ErrWatcherClosed
+		}
 		return nil
 	}
 	var reads []*operation
