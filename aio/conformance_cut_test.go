@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -23,7 +24,11 @@ func TestShutdownLosesNothingThatWasTaken(t *testing.T) {
 	for _, d := range driversHere(t) {
 		t.Run(d.String(), func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(sluicetest.Seed(t), 2))
-			for range 40 {
+			rounds := 40
+			if sys.Race {
+				rounds = 15
+			}
+			for range rounds {
 				shutdownRace(t, d, dice.Uint64())
 			}
 		})

@@ -301,7 +301,7 @@ func (c *Conn[S]) finish(reason error) {
 	if err := c.loop.watcher.driver.Submit(c.name[0], op.Request{
 		Kind: op.Flush, Ctx: (*drained[S])(c), Deadline: timeLimit(limit),
 	}); err != nil {
-		c.end(reason)
+		c.endFreeing(reason, !errors.Is(err, ErrWatcherClosed))
 	}
 }
 
@@ -313,8 +313,14 @@ func (c *Conn[S]) broken(err error) {
 	c.end(err)
 }
 
-// end closes the connection because of reason.
+// end closes the connection because of reason. At the end of the server the watcher closes
+// it when what is queued is out.
 func (c *Conn[S]) end(reason error) {
+	c.endFreeing(reason, !errors.Is(reason, ErrWatcherClosed) || c.held() == 0)
+}
+
+// endFreeing is end; frees says that what is queued is thrown away.
+func (c *Conn[S]) endFreeing(reason error, frees bool) {
 	if c.phase == gone {
 		return
 	}
@@ -329,8 +335,7 @@ func (c *Conn[S]) end(reason error) {
 	if c.secure != nil {
 		c.secure.release()
 	}
-	// At the end of the server the watcher closes it when what is queued is out.
-	if !errors.Is(reason, ErrWatcherClosed) || c.held() == 0 {
+	if frees {
 		_ = c.loop.watcher.Free(c.name[0])
 	}
 }

@@ -439,3 +439,43 @@ func clientHello(t *testing.T, config *tls.Config) []byte {
 	}
 	return p[:n]
 }
+
+// Close of a connection while the server is ending does not cut off what was written.
+func TestCloseWhileTheServerEnds(t *testing.T) {
+	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
+		const size = 8 << 20
+		closed := make(closings, 2)
+		wrote := make(chan struct{})
+		var writes *aio.Conn[int] // of the watcher's goroutine
+		h := &aio.ConnHandler[int]{
+			TLS: config,
+			Data: func(c *aio.Conn[int], _ []byte) error {
+				c.Pause()
+				writes = c
+				_, err := c.Write(make([]byte, size))
+				close(wrote)
+				return err
+			},
+			Closed: func(c *aio.Conn[int], reason error) {
+				if c != writes {
+					_ = writes.Close()
+				}
+				closed <- reason
+			},
+		}
+		s := serveConns(t, h, aio.Server{Options: o, Grace: atMost})
+		s.dial()
+		client := s.dial()
+		if _, err := client.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		<-wrote
+		s.stop()
+		closed.wait(t) // the other one, whose read Shutdown has ended
+		closed.wait(t)
+		if n, err := io.Copy(io.Discard, client); n != size || err != nil {
+			t.Errorf("the client reads %d bytes of %d, %v", n, size, err)
+		}
+		s.end()
+	})
+}
