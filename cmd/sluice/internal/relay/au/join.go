@@ -16,7 +16,6 @@ const Room = 8
 // A Joiner converts access units into frames. The zero value is ready for use.
 type Joiner struct {
 	video, audio *Config
-	sets         [][]byte // views of the packed unit
 }
 
 // Header returns the sequence header for c as a frame, whose payload is transferred,

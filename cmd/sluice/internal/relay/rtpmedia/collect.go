@@ -162,12 +162,11 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 		c.fail(fmt.Errorf("%w: more than %d packets", ErrTooLong, maxPackets))
 		return
 	}
-	p := payload.Bytes()
-	c.unit.hold(payload)
+	p := c.unit.hold(payload)
 	var ok bool
 	switch c.format.Codec {
 	case flv.CodecAVC:
-		ok = c.unit.avc(p)
+		ok = c.unit.avc(p) //sluicevet:ignore hold keeps the packet until the unit's reset
 	case flv.CodecHEVC:
 		ok = c.unit.hevc(p)
 	case flv.CodecAV1:

@@ -66,9 +66,8 @@ func (c *Collector) keep(payload *mem.Buf, at int) bool {
 		c.abandon()
 		return false
 	}
-	b := payload.RetainedSlice(at, payload.Len())
-	c.unit.hold(b)
-	c.unit.pieces = append(c.unit.pieces, b.Bytes())
+	view := c.unit.hold(payload.RetainedSlice(at, payload.Len()))
+	c.unit.pieces = append(c.unit.pieces, view) //sluicevet:ignore hold keeps the packet until the unit's reset, which drops the pieces too
 	return true
 }
 

@@ -36,9 +36,6 @@ func (w *writer) begin() {
 	w.sequence++
 }
 
-// room is how many bytes the packet still takes.
-func (w *writer) room() int { return maxPacket - (len(w.dst) - w.begun - frameLen) }
-
 // end ends the packet.
 func (w *writer) end(marker bool) {
 	n := len(w.dst) - w.begun - frameLen

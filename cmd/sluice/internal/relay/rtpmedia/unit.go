@@ -24,9 +24,13 @@ const packedExtra = 12
 
 func (u *unit) empty() bool { return len(u.bufs) == 0 }
 
-func (u *unit) hold(b mem.Buf) {
+// hold keeps a packet, transferred, and returns a view of it that is borrowed until the
+// reset.
+func (u *unit) hold(b mem.Buf) []byte {
+	view := b.Bytes()
 	u.size += b.Len()
 	u.bufs = append(u.bufs, b) //sluice:moved
+	return view
 }
 
 func (u *unit) reset() {

@@ -1,0 +1,175 @@
+package rtpmedia
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// clipUnits are the units of a clip of H.264 and AAC.
+func clipUnits(t testing.TB, yield func(*au.Unit)) {
+	t.Helper()
+	var s au.Splitter
+	for p := flvclip.File[13:]; len(p) >= flv.TagHeaderLen; {
+		n := int(p[1])<<16 | int(p[2])<<8 | int(p[3])
+		at := uint32(p[4])<<16 | uint32(p[5])<<8 | uint32(p[6])
+		u, ok, err := s.Split(flv.TagType(p[0]), at, p[flv.TagHeaderLen:flv.TagHeaderLen+n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			yield(&u)
+		}
+		p = p[flv.TagHeaderLen+n+flv.PrevTagSizeLen:]
+	}
+}
+
+// A seen unit is what is compared.
+type seen struct {
+	video, key bool
+	decoded    int64 // ms
+	shown      int64
+	sum        uint64
+}
+
+func sum(parts [][]byte, codec flv.FourCC, video bool) uint64 {
+	h := uint64(14695981039346656037)
+	for _, p := range parts {
+		if video && au.IsSet(codec, p) {
+			continue
+		}
+		for _, b := range p {
+			h = (h ^ uint64(b)) * 1099511628211
+		}
+	}
+	return h
+}
+
+// What a Muxer sends and an Intake takes is the same stream, with pictures in the order
+// in which they are decoded and sound beside them, although RTP does not say when a
+// picture is decoded.
+func TestAClipOverRTPIsTheSame(t *testing.T) {
+	alloc := mem.New(mem.Options{})
+	sluicetest.NoLeaks(t, alloc)
+	var want []seen
+	configs := map[bool]*au.Config{}
+	clipUnits(t, func(u *au.Unit) {
+		configs[u.Video] = u.Config
+		want = append(want, seen{u.Video, u.Key, int64(u.Time), int64(u.Time) + int64(u.Offset), sum(u.Parts, u.Codec, u.Video)})
+	})
+	var formats []Format
+	var tracks []Track
+	for i, video := range []bool{true, false} {
+		f, err := NewFormat(configs[video])
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Channel = uint8(2 * i)
+		formats, tracks = append(formats, f), append(tracks, Track{Format: f})
+	}
+	var s au.Splitter
+	var got []seen
+	headers, scripts := 0, 0
+	x, err := NewIntake(tracks, alloc, 1<<20, func(f live.Frame) error {
+		defer f.Payload.Release()
+		if f.Type == flv.TagScript {
+			scripts++
+			return nil
+		}
+		u, ok, err := s.Split(f.Type, f.Time, f.Payload.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			headers++
+			return nil
+		}
+		got = append(got, seen{u.Video, u.Key, int64(u.Time), int64(u.Time) + int64(u.Offset), sum(u.Parts, u.Codec, u.Video)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	m := NewMuxer(formats)
+	clipUnits(t, func(u *au.Unit) {
+		out, err := m.Append(nil, u, time.Unix(1e9, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(out) > 0 {
+			n := u16(out[2:])
+			p := out[4 : 4+n]
+			now := time.Unix(2e9, int64(u.Time)*1e6)
+			if out[1]%2 == 1 {
+				x.Control(int(out[1]/2), p, now)
+			} else if err := x.Push(int(out[1]/2), mem.Wrap(bytes.Clone(p), nil), now); err != nil {
+				t.Fatal(err)
+			}
+			out = out[4+n:]
+		}
+	})
+	if headers != 2 || scripts != 1 || x.Losses() != (Losses{}) {
+		t.Errorf("%d headers, %d metadata, %+v", headers, scripts, x.Losses())
+	}
+	kind := func(list []seen, video bool) []seen {
+		return slices.DeleteFunc(slices.Clone(list), func(s seen) bool { return s.video != video })
+	}
+	// Sound tells the difference of the clocks.
+	shift := kind(got, false)[0].shown - kind(want, false)[0].shown
+	for _, video := range []bool{true, false} {
+		g, w := kind(got, video), kind(want, video)
+		if len(g) != len(w) {
+			t.Fatalf("video %v: %d units, want %d", video, len(g), len(w))
+		}
+		for i := range g {
+			d := g[i].shown - shift - w[i].shown
+			if g[i].sum != w[i].sum || g[i].key != w[i].key || d < -1 || d > 1 {
+				t.Fatalf("video %v: unit %d is %+v, want %+v and %d ms", video, i, g[i], w[i], shift)
+			}
+			if i > 0 && g[i].decoded < g[i-1].decoded || g[i].decoded > g[i].shown {
+				t.Fatalf("video %v: unit %d is decoded at %d ms after %d, and shown at %d", video, i, g[i].decoded, g[i-1].decoded, g[i].shown)
+			}
+			// How far ahead of being shown pictures are decoded is the encoder's choice, and RTP
+			// does not say it: no earlier than there, and not much later.
+			if e := g[i].decoded - shift - w[i].decoded; e < -1 || e > 80 {
+				t.Fatalf("video %v: unit %d is decoded at %d ms, want %d", video, i, g[i].decoded-shift, w[i].decoded)
+			}
+		}
+	}
+}
+
+func TestIntakeEndsWithItsPublisher(t *testing.T) {
+	alloc := mem.New(mem.Options{})
+	sluicetest.NoLeaks(t, alloc)
+	f, _ := NewFormat(au.NewPlainConfig(flv.CodecMuLaw, 8000, 1))
+	gone := errors.New("gone")
+	x, err := NewIntake([]Track{{Format: f}}, alloc, 1<<20, func(f live.Frame) error { f.Payload.Release(); return gone })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	m := NewMuxer([]Format{f})
+	for i := range 3 {
+		u := au.Unit{Codec: f.Codec, Config: f.Config, Time: uint32(20 * i), Parts: [][]byte{make([]byte, 160)}}
+		out, _ := m.Append(nil, &u, time.Now())
+		rtp, _ := packets(t, out)
+		b := alloc.Get(len(rtp[0]))
+		copy(b.Bytes(), rtp[0])
+		if err := x.Push(0, b, time.Now()); err != gone {
+			t.Errorf("packet %d: %v", i, err)
+		}
+	}
+	if _, err := NewIntake([]Track{{Err: ErrCodec}}, alloc, 1, nil); !errors.Is(err, ErrCodec) {
+		t.Errorf("an intake of nothing: %v", err)
+	}
+}
