@@ -455,3 +455,56 @@ func TestRTSPSilentConnectionsKeepNobodyOut(t *testing.T) {
 	x.must(200, "TEARDOWN", "live/s", "")
 	x.ends()
 }
+
+// A viewer over UDP gets datagrams at the ports of its latest SETUP, and a kick ends its
+// connection.
+func TestRTSPViewerOverUDP(t *testing.T) {
+	s := rtspServe(t, func(c *relayConfig) { c.times.Rate = time.Second })
+	p := rtspDial(t, s)
+	send := p.record("live/s")
+	send(5)
+	rtmpUntil(t, "the stream has frames", func() bool { return rtspFrames(s, "live/s") >= 5 })
+	mine, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	mine.SetDeadline(time.Now().Add(rtmpPatience))
+	v := rtspDial(t, s)
+	v.must(200, "DESCRIBE", "live/s", "")
+	port := mine.LocalAddr().(*net.UDPAddr).Port
+	for i := range 20 {
+		v.must(200, "SETUP", "live/s/trackID=0", "", fmt.Sprintf("Transport: RTP/AVP;unicast;client_port=%d-%d;destination=192.0.2.1", 20000+2*i, 20001+2*i))
+	}
+	v.must(200, "SETUP", "live/s/trackID=0", "", fmt.Sprintf("Transport: RTP/AVP;unicast;client_port=%d-%d", port, port+1))
+	v.must(461, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	if n := s.rtsp.Datagrams(); n != 1 {
+		t.Errorf("%d addresses are expected to send, for one viewer", n)
+	}
+	v.must(200, "PLAY", "live/s", "")
+	send(20)
+	b := make([]byte, 2000)
+	last := -1
+	for range 10 {
+		n, _, err := mine.ReadFrom(b)
+		if err != nil || n != 12+160 || b[0] != 0x80 || b[1] != 0 {
+			t.Fatalf("%d bytes, %v: % x", n, err, b[:4])
+		}
+		if number := int(b[2])<<8 | int(b[3]); last >= 0 && number != (last+1)&0xffff {
+			t.Errorf("packet %d after %d", number, last)
+		}
+		last = int(b[2])<<8 | int(b[3])
+	}
+	v.must(200, "GET_PARAMETER", "live/s", "")
+	for _, c := range s.host.Register.List() {
+		if c.Role == session.RoleViewer {
+			c.Stop(session.ErrKicked)
+		}
+	}
+	v.ends()
+	rtmpUntil(t, "nothing is left of the viewer", func() bool {
+		return s.rtsp.Datagrams() == 0 && s.host.Register.Number(session.RoleViewer) == 0
+	})
+	p.must(200, "TEARDOWN", "live/s", "")
+	p.ends()
+}

@@ -2,19 +2,23 @@ package relay
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pull"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/source"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // sourcedFast makes a server pull streams from addresses, with short timeouts.
-func sourcedFast(addresses ...string) func(*Server) {
+func sourcedFast(t *testing.T, addresses ...string) func(*Server) {
 	return func(s *Server) {
 		p, err := pull.NewSources(s.host, addresses, nil, func(o *source.Options) {
+			o.TLS = testcert.Client(t)
 			o.Linger, o.Retry, o.RetryMost = 100*time.Millisecond, time.Millisecond, 10*time.Millisecond
 		})
 		if err != nil {
@@ -34,7 +38,7 @@ func TestSourcesAreOnDemand(t *testing.T) {
 	for i := range cameras {
 		addresses = append(addresses, fmt.Sprintf("live/cam%d=rtsp://%s/live/s?wait=10", i, far.Addresses()["rtsp"]))
 	}
-	near := rtmpServeWith(t, nil, sourcedFast(addresses...))
+	near := rtmpServeWith(t, nil, sourcedFast(t, addresses...))
 	clip := rtmpClip()
 	p := rtmpPush(t, far, "rtmp", "live", "s")
 	if err := p.send(clip[:200]); err != nil {
@@ -64,21 +68,35 @@ func TestSourcesAreOnDemand(t *testing.T) {
 	})
 }
 
+// A source that asks for a password, in clear and over TLS, and that comes back after its
+// connection was lost.
 func TestSourceThatComesBack(t *testing.T) {
-	far := rtmpServe(t, withRTSP)
-	near := rtmpServeWith(t, nil, sourcedFast("live/cam=always:rtsp://"+far.Addresses()["rtsp"]+"/live/s"))
-	clip := rtmpClip()
-	first := rtmpPush(t, far, "rtmp", "live", "s")
-	if err := first.send(clip[:100]); err != nil {
-		t.Fatal(err)
+	for _, scheme := range []string{"rtsp", "rtsps"} {
+		t.Run(scheme, func(t *testing.T) {
+			secret := strings.Repeat("s", access.MinSecret)
+			far := rtmpServe(t, func(c *relayConfig) {
+				c.RTSP, c.RTSPS = "127.0.0.1:0", "127.0.0.1:0"
+				c.Protect, c.TokenSecret = []string{"play"}, secret
+			})
+			token := access.SignID([]byte(secret), access.Play, "live/s", "edge", time.Now().Add(time.Hour))
+			user := token[:strings.LastIndexByte(token, '.')] + ":" + token
+			near := rtmpServeWith(t, nil, sourcedFast(t, fmt.Sprintf("live/cam=always:%s://%s@%s/live/s", scheme, user, far.Addresses()[scheme])))
+			first := rtmpPush(t, far, "rtmp", "live", "s")
+			if err := first.send(rtmpClip()[:100]); err != nil {
+				t.Fatal(err)
+			}
+			rtmpUntil(t, "the camera is there", func() bool {
+				st, ok := near.host.Hub.Stream("live/cam")
+				return ok && st.Stats().FramesIn > 20
+			})
+			st, _ := near.host.Hub.Stream("live/cam")
+			for _, c := range far.host.Register.List() {
+				if c.Role == session.RoleViewer {
+					c.Stop(session.ErrKicked)
+				}
+			}
+			before := st.Stats().FramesIn
+			rtmpUntil(t, "the camera is there again", func() bool { return st.Stats().FramesIn > before+20 })
+		})
 	}
-	rtmpUntil(t, "the camera is there", func() bool { st, ok := near.host.Hub.Stream("live/cam"); return ok && st.Stats().FramesIn > 20 })
-	st, _ := near.host.Hub.Stream("live/cam")
-	for _, c := range far.host.Register.List() {
-		if c.Role == session.RoleViewer {
-			c.Stop(session.ErrKicked)
-		}
-	}
-	before := st.Stats().FramesIn
-	rtmpUntil(t, "the camera is there again", func() bool { return st.Stats().FramesIn > before+20 })
 }

@@ -34,12 +34,14 @@ const (
 
 // track says where a track is sent. channel is that for RTP.
 func (d *datagrams) track(channel int, to *rtsp.Pair) {
+	d.ports.forget(d.to[channel+1], d) // of an earlier SETUP
 	d.to[channel] = netip.AddrPortFrom(d.peer, uint16(to.First))
 	d.to[channel+1] = netip.AddrPortFrom(d.peer, uint16(to.Last))
 	if to.First == to.Last {
 		d.to[channel+1] = netip.AddrPort{}
 	}
-	d.ports.hear(d.to[channel+1], d)
+	// When it is another session's, reports are not heard: requests keep this one alive.
+	_ = d.ports.hear(d.to[channel+1], d)
 }
 
 // heard is when the peer's latest report came.

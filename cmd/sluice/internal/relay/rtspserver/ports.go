@@ -164,6 +164,13 @@ func (p *ports) send(kind int, packet []byte, to netip.AddrPort) {
 	_, _ = c.WriteToUDPAddrPort(packet, to)
 }
 
+// listening returns how many addresses are waited for.
+func (p *ports) listening() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.hears)
+}
+
 // viewer returns a viewer's sending side.
 func (p *ports) viewer(peer netip.Addr) *datagrams {
 	return &datagrams{ports: p, peer: peer.Unmap(), closed: make(chan struct{})}

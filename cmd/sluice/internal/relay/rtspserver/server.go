@@ -121,3 +121,11 @@ func (s *Server) Strangers() int64 {
 	}
 	return s.ports.strangers.Load()
 }
+
+// Datagrams returns how many addresses media and reports are expected from over UDP.
+func (s *Server) Datagrams() int {
+	if s.ports == nil {
+		return 0
+	}
+	return s.ports.listening()
+}

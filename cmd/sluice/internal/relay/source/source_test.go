@@ -1,0 +1,46 @@
+package source
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		text, stream, address, host string
+		always                      bool
+	}{
+		{"live/cam=rtsp://camera/1", "live/cam", "rtsp://camera:554/1", "camera:554", false},
+		{"live/a/b=always:rtsp://u:secret@camera:8554/1?token=secret", "live/a/b", "rtsp://camera:8554/1", "camera:8554", true},
+		{"live/cam=rtsps://[2001:db8::1]/1", "live/cam", "rtsps://[2001:db8::1]:322/1", "[2001:db8::1]:322", false},
+	} {
+		s, err := Parse(c.text)
+		if err != nil || s.Stream != c.stream || s.String() != c.address || s.host != c.host || s.Always != c.always {
+			t.Errorf("%s: %+v, %v", c.text, s, err)
+		}
+	}
+	for _, text := range []string{
+		"", "live/cam", "live=rtsp://camera", "live/../x=rtsp://camera", "live/cam=http://u:secret@camera", "live/cam=rtsp:///x", "live/cam=rtsp://u:secret@%zz/",
+	} {
+		if _, err := Parse(text); !errors.Is(err, ErrAddress) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := ParseAll([]string{"live/a=rtsp://c/1", "live/a=rtsp://c/2"}); !errors.Is(err, ErrAddress) {
+		t.Errorf("two sources of one stream: %v", err)
+	}
+}
+
+func TestTrackURL(t *testing.T) {
+	for _, c := range []struct{ base, control, want string }{
+		{"rtsp://c/s/", "trackID=1", "rtsp://c/s/trackID=1"},
+		{"rtsp://c/s", "trackID=1", "rtsp://c/s/trackID=1"},
+		{"rtsp://c/s", "rtsp://c/other/1", "rtsp://c/other/1"},
+		{"rtsp://c/s", "*", "rtsp://c/s"},
+	} {
+		if got := trackURL(c.base, c.control); got != c.want {
+			t.Errorf("%s and %s: %s, want %s", c.base, c.control, got, c.want)
+		}
+	}
+}
