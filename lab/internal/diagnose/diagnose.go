@@ -129,8 +129,8 @@ func (r *rule) lacks(f *facts) string {
 			}
 			return strings.Join(why, "; ")
 		}
-		if slices.Contains(group, evidence.ToolCPU) && f.samples() < fewSamples && !idle {
-			return fmt.Sprintf("only %s samples of its processor time: look for longer (--time)", units.Count(f.samples()))
+		if slices.Contains(group, evidence.ToolCPU) && samples(f.cpu) < fewSamples && !idle {
+			return fmt.Sprintf("only %s samples of its processor time: look for longer (--time)", units.Count(samples(f.cpu)))
 		}
 	}
 	return ""

@@ -24,7 +24,8 @@ type facts struct {
 
 func newFacts(e *evidence.Evidence) *facts {
 	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1}
-	if empty(f.cpu) && e.Perf != nil {
+	// pprof knows inlined functions, but takes a tenth of perf's samples.
+	if e.Perf != nil && samples(f.cpu) < fewSamples && samples(e.Perf.Profile) > samples(f.cpu) {
 		f.cpu, f.cpuTool = e.Perf.Profile, evidence.ToolPerfRecord
 	}
 	if empty(f.cpu) {
@@ -67,11 +68,11 @@ func (f *facts) cpuIn(kind matcher) float64 { return f.cpuShare(passing(kind)) }
 // fewSamples is the number of samples below which shares of processor time say nothing.
 const fewSamples = 40
 
-// samples is how many the profile of processor time has.
-func (f *facts) samples() int64 {
+// samples is how many a profile has.
+func samples(p *evidence.Profile) int64 {
 	var n int64
-	if f.cpu != nil {
-		for _, st := range f.cpu.Stacks {
+	if p != nil {
+		for _, st := range p.Stacks {
 			n += st.Count
 		}
 	}
