@@ -109,8 +109,7 @@ func (f *facts) known() bool { return f.Saw(evidence.ToolProc) || f.goProgram }
 
 // lacks says why a rule cannot be decided for want of evidence; empty when it can.
 func (r *rule) lacks(f *facts) string {
-	idle := f.Took > 0 && f.busy < Significant
-	if r.costs && idle {
+	if r.costs && f.idle {
 		return ""
 	}
 	for _, group := range r.needs {
@@ -129,7 +128,7 @@ func (r *rule) lacks(f *facts) string {
 			}
 			return strings.Join(why, "; ")
 		}
-		if slices.Contains(group, evidence.ToolCPU) && samples(f.cpu) < fewSamples && !idle {
+		if slices.Contains(group, evidence.ToolCPU) && samples(f.cpu) < fewSamples {
 			return fmt.Sprintf("only %s samples of its processor time: look for longer (--time)", units.Count(samples(f.cpu)))
 		}
 	}

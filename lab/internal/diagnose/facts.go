@@ -18,7 +18,9 @@ type facts struct {
 	// busy is the processor time for each second that the program had or,
 	// on a shared machine, waited for; at most 1. Shares of processor time are
 	// multiplied by it. A program that uses more than one processor is always busy.
-	busy          float64
+	busy float64
+	// idle says that it wanted so little that nothing which costs processor time can cost much.
+	idle          bool
 	reads, writes moved // what strace saw, nothing without it
 }
 
@@ -36,6 +38,10 @@ func newFacts(e *evidence.Evidence) *facts {
 	if f.cpu != nil { // what the program started is in the profile only
 		wanted = max(wanted, time.Duration(f.cpu.Total))
 	}
+	if w := e.Waits; w != nil && !e.Saw(evidence.ToolProc) { // what is ready and has no processor is wanted too
+		wanted = max(wanted, time.Duration((w.Running+w.Runnable)*float64(e.Took)))
+	}
+	f.idle = e.Took > 0 && wanted.Seconds() < Significant*e.Took.Seconds() && (e.Saw(evidence.ToolProc) || e.Waits != nil)
 	if e.Took > 0 && (f.cpu != nil || e.Saw(evidence.ToolProc) || e.Saw(evidence.ToolPerfRecord)) {
 		f.busy = min(1, wanted.Seconds()/e.Took.Seconds())
 	}

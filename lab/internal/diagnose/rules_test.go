@@ -62,6 +62,14 @@ func TestAnIdleProgramCannotLoseProcessorTime(t *testing.T) {
 	}
 }
 
+func TestAProgramThatGotNoProcessorIsNotIdle(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", CPU: profile(0.5, "main.f"), Tools: []evidence.Tool{{Name: evidence.ToolCPU, State: evidence.OK}}}
+	e.CPU.Total, e.CPU.Stacks = 1e8, e.CPU.Stacks[:1]
+	if _, open := Diagnose(e); len(open) < 8 {
+		t.Errorf("from 100 ms of processor time in a second of a busy machine only %+v is left open", open)
+	}
+}
+
 func TestSharingIsOpenWhereThreadsDidNotRunTogether(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), CPU: profile(0.9, "main.count"), Waits: &evidence.Waits{}, Calls: &evidence.Calls{},
 		Sharing: &evidence.Sharing{Samples: 1000, Parallel: 0.05, Shared: 0.05, Where: &evidence.Frame{Func: "main.count"}}}
