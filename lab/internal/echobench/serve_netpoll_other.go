@@ -7,4 +7,6 @@ import (
 	"net"
 )
 
+const hasNetpoll = false
+
 func serveNetpoll(*net.TCPListener, int, *Census) error { return errors.ErrUnsupported }

@@ -1,6 +1,7 @@
 package echobench
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -49,6 +50,15 @@ func Lookup(name string) (Server, error) {
 		}
 	}
 	return Server{}, fmt.Errorf("echo: there is no server %s", strconv.Quote(name))
+}
+
+// Supported is an error that wraps errors.ErrUnsupported where the server does not
+// compile for this processor.
+func (s Server) Supported() error {
+	if s.Name == "netpoll" && !hasNetpoll {
+		return fmt.Errorf("echo: netpoll does not compile for this processor: %w", errors.ErrUnsupported)
+	}
+	return nil
 }
 
 // Serve echoes on the connections of l, which bring messages of that size,

@@ -26,7 +26,7 @@ func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
 		return nil, err
 	}
 	serverCPU, clientCPU, err := echobench.Processors()
-	if err != nil {
+	if err = errors.Join(err, s.Supported()); err != nil {
 		return nil, err
 	}
 	p := &echoPair{}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -122,11 +123,13 @@ type idleWork struct {
 // newIdle starts a server for each operation: what a process has in memory depends on
 // its history.
 func newIdle(env lab.Env, server string, w idleWork) (lab.Runner, error) {
-	p, err := newEchoPair(env, server, w.size, 1)
-	if err != nil {
+	s, err := echobench.Lookup(server)
+	if err == nil {
+		_, _, err = echobench.Processors()
+	}
+	if err = errors.Join(err, s.Supported()); err != nil {
 		return nil, err
 	}
-	p.close()
 	return runner{run: func(ops int) (lab.Sample, error) {
 		// Allocations of this process would be taken for the server's.
 		out := lab.Sample{Figures: map[string]float64{
