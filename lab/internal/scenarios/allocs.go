@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"net"
+	"runtime"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -22,7 +23,10 @@ var _ = register(190, func() []lab.Scenario {
 			})),
 		allocs("new", "a new reader of a TCP connection", 2,
 			onConn("bufio", "bufio.NewReader, of 4 KiB", func(conn net.Conn) (func(), func()) {
-				return func() { keptBufio = bufio.NewReader(conn) }, func() { keptBufio = nil }
+				return func() { keptBufio = bufio.NewReader(conn) }, func() {
+					runtime.KeepAlive(keptBufio)
+					keptBufio = nil
+				}
 			}),
 			onConn("new", "our NewBufReader, and Recycle", func(conn net.Conn) (func(), func()) {
 				return func() {
