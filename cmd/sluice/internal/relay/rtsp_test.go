@@ -294,7 +294,7 @@ func TestRTSPHostilePeers(t *testing.T) {
 		}, 0},
 		"a description of many media": {func(x *rtspClient) { x.must(400, "ANNOUNCE", "live/s", many, rtspSDP) }, 200},
 		"a description of nothing":    {func(x *rtspClient) { x.must(400, "ANNOUNCE", "live/s", "v=0\r\n", rtspSDP) }, 200},
-		"codecs nobody knows": {func(x *rtspClient) {
+		"an unknown codec": {func(x *rtspClient) {
 			x.must(415, "ANNOUNCE", "live/s", strings.ReplaceAll(sdp, "PCMU", "WHAT"), rtspSDP)
 		}, 200},
 		"a name that is a path":      {func(x *rtspClient) { x.must(400, "DESCRIBE", "live/../../etc", "") }, 200},
@@ -321,7 +321,7 @@ func TestRTSPHostilePeers(t *testing.T) {
 				x.must(c.status, "OPTIONS", "live/s", "")
 			}
 			x.ends()
-			rtmpUntil(t, "nobody publishes", func() bool { _, there := s.host.Hub.Stream("live/s"); return !there })
+			rtmpUntil(t, "there is no publisher", func() bool { _, there := s.host.Hub.Stream("live/s"); return !there })
 		})
 	}
 }
@@ -337,7 +337,7 @@ func TestRTSPRequestsWithoutEndAreEnded(t *testing.T) {
 	t.Error("100 requests and no media")
 }
 
-// Frames on channels that were never set up are nobody's, and do not count as media.
+// Frames on channels that were never set up belong to no track, and do not count as media.
 func TestRTSPFramesOnOtherChannels(t *testing.T) {
 	s := rtspServe(t, nil)
 	x := rtspDial(t, s)
@@ -427,11 +427,11 @@ func TestRTSPPublisherThatIsTooSlow(t *testing.T) {
 	x := rtspDial(t, s)
 	x.record("live/s")(3)
 	x.ends()
-	rtmpUntil(t, "nobody publishes", func() bool { return s.host.Register.Number(session.RolePublisher) == 0 })
+	rtmpUntil(t, "there is no publisher", func() bool { return s.host.Register.Number(session.RolePublisher) == 0 })
 }
 
-// Silent connections, however many, keep nobody out.
-func TestRTSPSilentConnectionsKeepNobodyOut(t *testing.T) {
+// Silent connections, however many, do not keep others out.
+func TestRTSPSilentConnectionsGiveWay(t *testing.T) {
 	s := rtspServe(t, func(c *relayConfig) { c.MaxHandshakes, c.MaxHandshakesPerAddress = 64, 32 })
 	const silent = 500
 	for range silent {

@@ -46,7 +46,7 @@ func TestSourcesAreOnDemand(t *testing.T) {
 	}
 	puller := near.host.Puller.(*source.Puller)
 	if n := far.host.Register.Number(session.RoleViewer); n != 0 || puller.Active() != 0 {
-		t.Errorf("%d sources are pulled that nobody watches", n)
+		t.Errorf("%d sources are pulled without viewers", n)
 	}
 	var watching sync.WaitGroup
 	for i := range cameras {

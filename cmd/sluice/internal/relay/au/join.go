@@ -48,7 +48,7 @@ func isVideo(c flv.FourCC) bool {
 }
 
 // audioHeader is what a tag of sound begins with. The rate that is there for AAC is
-// fixed (section E.4.2.1), and nobody believes it for other codecs of the list.
+// fixed (section E.4.2.1), and decoders do not use it for the other codecs of the list.
 func audioHeader(c *Config, packet flv.AudioPacketType) flv.AudioHeader {
 	h := flv.AudioHeader{Codec: c.Codec, Packet: packet, Bits16: true, Stereo: c.Channels > 1}
 	switch c.Codec {

@@ -53,8 +53,8 @@ type feed struct {
 	end    context.CancelFunc
 }
 
-// open returns the feed of some of a stream's tracks, which begins to be made if nobody
-// has it yet. The caller calls release.
+// open returns the feed of some of a stream's tracks. It is created for its first user,
+// and ends with its last: the caller calls release.
 func (x *feeds) open(source *live.Stream, formats []rtpmedia.Format, tracks uint8) (*feed, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 )
 
 // ports are the two UDP sockets of a server, for RTP and for RTCP, which all peers
-// share. What comes is told apart by the address and the port that it comes from, as a
-// peer's SETUP has said them. Everything else is a stranger's, counted and dropped.
+// share. A datagram belongs to the session whose SETUP has named the address and the
+// port that it comes from. Others are counted and dropped.
 type ports struct {
 	rtp, rtcp *net.UDPConn
 	strangers atomic.Int64
@@ -132,7 +132,7 @@ func (p *ports) receive(c *net.UDPConn, media bool) {
 	}
 }
 
-// hear gives what comes from an address to h, and fails when somebody has it.
+// hear gives what comes from an address to h, and fails when another session has it.
 func (p *ports) hear(from netip.AddrPort, h hearer) error {
 	if !from.IsValid() {
 		return nil

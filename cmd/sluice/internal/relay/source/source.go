@@ -16,7 +16,7 @@ var ErrAddress = errors.New("source: not of the form APP/NAME=rtsp://host/path")
 // A Source is where one stream comes from.
 type Source struct {
 	Stream string // APP/NAME
-	Always bool   // also while nobody watches
+	Always bool   // also without viewers
 	url    *url.URL
 	host   string // with a port
 }
@@ -25,7 +25,7 @@ type Source struct {
 const always = "always:"
 
 // Parse reads APP/NAME=rtsp://USER:PASSWORD@HOST/PATH, with rtsps:// for TLS, and with
-// always: before the address of a source that is pulled also while nobody watches. An
+// always: before the address of a source that is pulled also without viewers. An
 // error matches ErrAddress and has no password in it.
 func Parse(text string) (*Source, error) {
 	name, address, ok := strings.Cut(text, "=")
