@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/memory"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pull"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
@@ -176,6 +177,15 @@ func (s *Server) attach() error {
 		s.host.Recorder = r
 		metrics.MustRegister(r.Metrics()...)
 	}
+	if len(c.Push) > 0 {
+		targets, err := pushTargets(c)
+		if err != nil {
+			return err
+		}
+		p := push.New(push.Options{Targets: targets, Logger: s.log})
+		s.host.Pusher, s.web.Pushes = p, p.List
+		metrics.MustRegister(p.Metrics())
+	}
 	if s.events != nil {
 		metrics.MustRegister(s.events.Metrics()...)
 	}
@@ -292,6 +302,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.host.Hub.Close()
 	if s.host.Recorder != nil {
 		errs = append(errs, s.host.Recorder.Close(ctx))
+	}
+	if s.host.Pusher != nil {
+		errs = append(errs, s.host.Pusher.Close(ctx))
 	}
 	errs = append(errs, s.host.Writer.Shutdown(ctx), s.web.Shutdown(ctx), s.host.Group.Wait(ctx))
 	s.host.Writer.Close()

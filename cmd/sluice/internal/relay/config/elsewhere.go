@@ -9,6 +9,7 @@ type Elsewhere struct {
 	Origin      []string // URLs of servers that have the same streams
 	OriginRetry time.Duration
 	Source      []string // APP/NAME=URL of cameras and other RTSP servers
+	Push        []string // PATTERN=URL
 }
 
 func (g *Elsewhere) settings() []Setting {
@@ -21,5 +22,7 @@ func (g *Elsewhere) settings() []Setting {
 			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
 		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp:// or rtsps://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
 			value: list(&g.Source), fits: sources(&g.Source)},
+		{Name: "push", Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment",
+			value: list(&g.Push), fits: pushes(&g.Push)},
 	}
 }

@@ -31,6 +31,19 @@ func oneOf(v *string, names ...string) func() error {
 	}
 }
 
+// pushes accepts targets. Their addresses may be secret: the error shows none.
+func pushes(v *[]string) func() error {
+	return func() error {
+		for _, text := range *v {
+			pattern, address, ok := strings.Cut(text, "=")
+			if !ok || pattern == "" || !strings.HasPrefix(address, "rtmp://") && !strings.HasPrefix(address, "rtmps://") {
+				return fmt.Errorf("%.60q is not followed by = and rtmp:// or rtmps://", pattern)
+			}
+		}
+		return nil
+	}
+}
+
 func allOf(v *[]string, names ...string) func() error {
 	return func() error {
 		for i := range *v {

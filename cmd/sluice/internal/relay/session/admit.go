@@ -26,6 +26,9 @@ func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, err
 	if h.Recorder != nil {
 		h.Recorder.Begin(p.Stream())
 	}
+	if h.Pusher != nil {
+		h.Pusher.Begin(p.Stream())
+	}
 	return p, nil
 }
 

@@ -23,12 +23,12 @@ type puller interface {
 	Close(ctx context.Context) error
 }
 
-// recorder writes published streams to files.
+// recorder writes published streams to files, or pushes them to other servers.
 type recorder interface {
 	// Begin is called when a publisher begins, also when the stream is already
 	// being recorded.
 	Begin(st *live.Stream)
-	// Close finishes all files, until ctx is done.
+	// Close finishes all files or pushes, until ctx is done.
 	Close(ctx context.Context) error
 }
 
@@ -48,6 +48,7 @@ type Host struct {
 	owners   owners
 	Puller   puller   // nil: no origin
 	Recorder recorder // nil: nothing is recorded
+	Pusher   recorder // nil: nothing is pushed
 }
 
 // Closing reports whether the server has begun to shut down.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
 
 // api answers requests below /api/.
@@ -35,8 +37,14 @@ func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 		w.getStream(rw, r, name)
 	case path == "clients":
 		w.getClients(rw, r)
+	case path == "pushes":
+		list := []push.Status{}
+		if w.Pushes != nil {
+			list = w.Pushes()
+		}
+		answerJSON(rw, map[string]any{"pushes": list})
 	default:
-		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/streams, /api/clients and /api/bans")
+		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/streams, /api/clients, /api/bans and /api/pushes")
 	}
 }
 

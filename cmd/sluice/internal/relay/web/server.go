@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
@@ -38,7 +39,8 @@ type Server struct {
 	began     time.Time
 	history   *history
 	http      *http.Server
-	Arrivals  listen.Arrivals // connections without a request
+	Pushes    func() []push.Status // nil: nothing is pushed
+	Arrivals  listen.Arrivals      // connections without a request
 	headers   firstHeaders
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler

@@ -1,0 +1,128 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/live"
+)
+
+// States of a push.
+const (
+	Connecting = "connecting"
+	Live       = "live"
+	Behind     = "behind"  // the target takes less than the stream has: frames are left out
+	Waiting    = "waiting" // until the next attempt; Error says why
+)
+
+// Status is one stream on its way to one target.
+type Status struct {
+	Stream  string    `json:"stream"`
+	Target  string    `json:"target"` // without the name there
+	State   string    `json:"state"`
+	Since   time.Time `json:"since"` // of the state
+	Bytes   int64     `json:"bytes"`
+	Dropped int64     `json:"dropped"` // frames
+	Tries   int       `json:"tries"`
+	Error   string    `json:"error,omitempty"` // of the latest attempt that failed
+}
+
+// Options configure a Pusher. Zero times are the defaults.
+type Options struct {
+	Targets          []*Target
+	Timeout          time.Duration // to connect, and for a write; 10 s
+	Retry, RetryMost time.Duration // between attempts, at first and at most; 500 ms, 4 s
+	TLS              *tls.Config   // for rtmps; nil is the default
+	Logger           *slog.Logger
+}
+
+// A Pusher pushes the streams of a server to targets.
+type Pusher struct {
+	options Options
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	on     map[key]*pushing
+}
+
+// key is what is pushed once at a time.
+type key struct {
+	stream *live.Stream
+	target *Target
+}
+
+// New returns a pusher without streams.
+func New(o Options) *Pusher {
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.Retry, o.RetryMost = cmp.Or(o.Retry, 500*time.Millisecond), cmp.Or(o.RetryMost, 4*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	p := &Pusher{options: o, on: map[key]*pushing{}}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p
+}
+
+// Begin pushes a stream to the targets that match its name, until it ends. What is
+// pushed already goes on.
+func (p *Pusher) Begin(st *live.Stream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.options.Targets {
+		middle, ok := t.match(st.Name())
+		k := key{st, t}
+		if !ok || p.closed || p.on[k] != nil {
+			continue
+		}
+		q := &pushing{pusher: p, stream: st, target: t, name: strings.ReplaceAll(t.key, "*", middle)}
+		q.status = Status{Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
+		p.on[k] = q
+		p.running.Go(func() {
+			q.run(p.ctx)
+			p.mu.Lock()
+			delete(p.on, k)
+			p.mu.Unlock()
+		})
+	}
+}
+
+// List returns what is pushed, by stream and target.
+func (p *Pusher) List() []Status {
+	p.mu.Lock()
+	list := make([]Status, 0, len(p.on))
+	for _, q := range p.on {
+		list = append(list, q.now())
+	}
+	p.mu.Unlock()
+	slices.SortFunc(list, func(a, b Status) int { return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Target, b.Target)) })
+	return list
+}
+
+// Close waits until the streams that have ended are pushed to their ends, or ctx is
+// done, and then ends all.
+func (p *Pusher) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		p.running.Wait()
+	}()
+	var err error
+	select {
+	case <-over:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.stop()
+	<-over
+	return err
+}

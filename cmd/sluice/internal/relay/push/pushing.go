@@ -1,0 +1,249 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// pushing is one stream on its way to one target.
+type pushing struct {
+	pusher *Pusher
+	stream *live.Stream
+	target *Target
+	name   string // the stream's name there, with its query
+
+	mu     sync.Mutex
+	status Status
+}
+
+func (q *pushing) now() Status {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.status
+}
+
+// set changes the state, and the error unless it is nil.
+func (q *pushing) set(state string, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.status.State != state {
+		q.status.State, q.status.Since = state, time.Now()
+	}
+	if err != nil {
+		q.status.Error = q.hide(err)
+	}
+}
+
+// hide returns an error's text without the key, which servers like to repeat.
+func (q *pushing) hide(err error) string {
+	text := err.Error()
+	key, query, _ := strings.Cut(q.name, "?")
+	for _, secret := range []string{q.name, key, query} {
+		if len(secret) > 2 {
+			text = strings.ReplaceAll(text, secret, "...")
+		}
+	}
+	return text[:min(len(text), 300)]
+}
+
+// run tries again and again until the stream ends or ctx is done.
+func (q *pushing) run(ctx context.Context) {
+	o := &q.pusher.options
+	log := o.Logger.With("stream", q.stream.Name(), "target", q.target.String())
+	for pause := o.Retry; ; pause = min(2*pause, o.RetryMost) {
+		q.set(Connecting, nil)
+		q.mu.Lock()
+		q.status.Tries++
+		q.mu.Unlock()
+		began := time.Now()
+		err := q.attempt(ctx)
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+			log.Info("push ended", "bytes", q.now().Bytes)
+			return
+		}
+		if time.Since(began) > o.Timeout {
+			pause = o.Retry // it worked for a while
+		}
+		q.set(Waiting, err)
+		log.Warn("push failed; it is tried again", "error", q.hide(err), "after", pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+		case <-q.stream.Done():
+		}
+		timer.Stop()
+		return
+	}
+}
+
+// attempt pushes until the stream ends, which is io.EOF, or something fails.
+func (q *pushing) attempt(ctx context.Context) error {
+	o := &q.pusher.options
+	conn, err := q.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r := sluice.NewBufReader(conn)
+	w := sluice.NewBufWriter(conn)
+	if err := w.SetTimeout(o.Timeout); err != nil {
+		return err
+	}
+	c := rtmp.NewConn(r, w, rtmp.Options{})
+	defer func() {
+		c.Recycle()
+		r.Recycle()
+		w.Recycle()
+	}()
+	if err := conn.SetReadDeadline(time.Now().Add(o.Timeout)); err != nil {
+		return err
+	}
+	if err := c.ClientHandshake(); err != nil {
+		return err
+	}
+	if err := c.Connect(rtmp.ConnectOptions{App: q.target.app, TCURL: q.target.tcURL()}); err != nil {
+		return err
+	}
+	if err := c.Publish(q.name); err != nil {
+		return err
+	}
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	tags, err := q.stream.NewReader(live.ReaderOptions{FromStart: true})
+	if err != nil {
+		return io.EOF // it has ended meanwhile
+	}
+	defer tags.Close()
+	q.set(Live, nil)
+	// What the target says is read on another goroutine; when it ends the
+	// connection, ctx is done.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var reading sync.WaitGroup
+	reading.Go(func() { cancel(listen(c)) })
+	defer reading.Wait()
+	defer conn.Close()
+	err = q.send(ctx, c, tags)
+	if errors.Is(err, io.EOF) {
+		_ = c.Close() // says that the stream is over; the connection ends anyway
+	}
+	return err
+}
+
+func (q *pushing) dial(ctx context.Context) (net.Conn, error) {
+	o := &q.pusher.options
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", q.target.host)
+	if err != nil || q.target.scheme == "rtmp" {
+		return conn, err
+	}
+	config := o.TLS.Clone()
+	if config == nil {
+		config = &tls.Config{}
+	}
+	if config.ServerName == "" {
+		config.ServerName = q.target.name
+	}
+	encrypted := tls.Client(conn, config)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return encrypted, nil
+}
+
+// listen reads what a target says until it ends the publication.
+func listen(c *rtmp.Conn) error {
+	for {
+		m, err := c.ReadMessage()
+		if err != nil {
+			return fmt.Errorf("the target ended the connection: %w", err)
+		}
+		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
+			if cmd, err := rtmp.ParseCommand(m); err == nil {
+				if level, code, text, ok := cmd.Status(); ok && level == "error" {
+					m.Release()
+					return fmt.Errorf("the target says %s: %s", code, text)
+				}
+			}
+		}
+		m.Release()
+	}
+}
+
+// behindFor is how long a push counts as behind after frames were left out.
+const behindFor = 5 * time.Second
+
+// send sends the stream's tags.
+func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) error {
+	var late time.Time
+	for {
+		p, dropped, err := tags.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if now := time.Now(); dropped > 0 {
+			late = now
+			q.set(Behind, nil)
+		} else if now.Sub(late) >= behindFor {
+			q.set(Live, nil)
+		}
+		if err := write(c, p); err != nil {
+			return err
+		}
+		q.mu.Lock()
+		q.status.Bytes += int64(len(p))
+		q.status.Dropped += int64(dropped)
+		q.mu.Unlock()
+	}
+}
+
+// setDataFrame goes before metadata that a publisher sends.
+const setDataFrame = "\x02\x00\x0d@setDataFrame"
+
+// write sends whole tags, borrowed until it returns.
+func write(c *rtmp.Conn, p []byte) error {
+	if bytes.HasPrefix(p, []byte("FLV")) {
+		_, n, err := flv.ParseHeader(p)
+		if err != nil {
+			return err
+		}
+		p = p[min(n+flv.PrevTagSizeLen, len(p)):]
+	}
+	for len(p) > 0 {
+		h, err := flv.ParseTagHeader(p)
+		if err != nil {
+			return err
+		}
+		body := p[flv.TagHeaderLen : flv.TagHeaderLen+h.Size]
+		if h.Type == flv.TagScript {
+			body = append([]byte(setDataFrame), body...)
+		}
+		err = c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(h.Type), StreamID: c.StreamID(), Time: h.Time, Payload: mem.Wrap(body, nil)})
+		if err != nil {
+			return err
+		}
+		p = p[flv.TagHeaderLen+h.Size+flv.PrevTagSizeLen:]
+	}
+	return c.Flush()
+}

@@ -1,0 +1,90 @@
+package push
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// ErrTarget means that a text is not a target.
+var ErrTarget = errors.New("push: not a target such as live/*=rtmp://host/app/name")
+
+// A Target is where streams with matching names are pushed.
+type Target struct {
+	prefix, suffix string // of the streams' names
+	wild           bool   // something may be between the two
+	scheme, host   string // host with its port
+	name           string // the host without it
+	app, key       string // key is the stream's name there, with its query; it may be a secret
+}
+
+// variable is an environment variable in a target's address.
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// ParseTarget reads PATTERN=URL. The pattern is a stream's name, in which one * stands
+// for any characters. The URL is rtmp://host/app/name or rtmps://..., in whose name *
+// stands for what that of the pattern has matched. ${NAME} in it is replaced by what
+// getenv returns: a key should not stand on a command line. The error does not show
+// the address.
+func ParseTarget(text string, getenv func(string) string) (*Target, error) {
+	pattern, address, ok := strings.Cut(text, "=")
+	bad := func(why string) (*Target, error) { return nil, fmt.Errorf("%w: for %.60q %s", ErrTarget, pattern, why) }
+	if !ok || pattern == "" || strings.Count(pattern, "*") > 1 {
+		return bad("there is no pattern with one * at most before a =")
+	}
+	missing := ""
+	address = variable.ReplaceAllStringFunc(address, func(v string) string {
+		value := getenv(v[2 : len(v)-1])
+		if value == "" {
+			missing = v
+		}
+		return value
+	})
+	if missing != "" {
+		return bad("the environment does not have " + missing)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return bad("the address is no URL")
+	}
+	port, ok := map[string]string{"rtmp": "1935", "rtmps": "443"}[u.Scheme]
+	path := strings.Trim(u.Path, "/")
+	slash := strings.LastIndexByte(path, '/')
+	switch {
+	case !ok || u.Hostname() == "" || u.User != nil:
+		return bad("the address is not rtmp:// or rtmps:// with a host")
+	case slash <= 0:
+		return bad("the address has no application and name")
+	}
+	if u.Port() != "" {
+		port = u.Port()
+	}
+	t := &Target{scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:]}
+	if u.RawQuery != "" {
+		t.key += "?" + u.RawQuery
+	}
+	t.prefix, t.suffix, t.wild = strings.Cut(pattern, "*")
+	return t, nil
+}
+
+// match returns what the pattern's * stands for in a stream's name, and whether the
+// name matches.
+func (t *Target) match(stream string) (middle string, ok bool) {
+	if !t.wild {
+		return "", stream == t.prefix
+	}
+	rest, ok := strings.CutPrefix(stream, t.prefix)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(rest, t.suffix)
+}
+
+// String returns the address without the name, which may be a key.
+func (t *Target) String() string { return t.scheme + "://" + t.host + "/" + t.app + "/..." }
+
+// tcURL is the address that RTMP's connect names.
+func (t *Target) tcURL() string { return t.scheme + "://" + t.host + "/" + t.app }

@@ -1,0 +1,39 @@
+package push
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestTargets(t *testing.T) {
+	env := func(name string) string { return map[string]string{"KEY": "hunter2?a=b", "HOST": "h.example"}[name] }
+	for _, c := range []struct{ text, stream, app, name, shown string }{
+		{"live/s=rtmp://a.example/live/s", "live/s", "live", "s", "rtmp://a.example:1935/live/..."},
+		{"live/*=rtmps://a.example/x/y/*?k=1", "live/cam/1", "x/y", "cam/1?k=1", "rtmps://a.example:443/x/y/..."},
+		{"*=rtmp://${HOST}:99/app/${KEY}", "any/thing", "app", "hunter2?a=b", "rtmp://h.example:99/app/..."},
+		{"live/*-hd=rtmp://[::1]/app/pre-*", "live/a-hd", "app", "pre-a", "rtmp://[::1]:1935/app/..."},
+		{"live/s=rtmp://a/b/c", "live/s2", "", "", ""},
+		{"live/*-hd=rtmp://a/b/c", "live/-h", "", "", ""},
+		{"live/a*a=rtmp://a/b/c", "live/a", "", "", ""},
+	} {
+		target, err := ParseTarget(c.text, env)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		middle, ok := target.match(c.stream)
+		if ok != (c.app != "") {
+			t.Errorf("%s matches %s: %v", c.text, c.stream, ok)
+		}
+		if name := strings.ReplaceAll(target.key, "*", middle); ok && (target.app != c.app || name != c.name || target.String() != c.shown) {
+			t.Errorf("%s: %s of %s, shown as %s", c.text, name, target.app, target)
+		}
+	}
+	for _, text := range []string{"", "live/s", "=rtmp://a/b/c", "live/**=rtmp://a/b/c", "live/s=http://a/b/hunter2", "live/s=rtmp://a/hunter2", "live/s=rtmp:///b/hunter2",
+		"live/s=rtmp://u:hunter2@a/b/c", "live/s=rtmp://a:x/b/hunter2", "live/s=rtmp://a/b/${MISSING}"} {
+		if _, err := ParseTarget(text, env); !errors.Is(err, ErrTarget) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

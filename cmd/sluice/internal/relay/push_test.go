@@ -1,0 +1,179 @@
+package relay
+
+import (
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/internal/testcert"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// pushing makes a server push to targets, with short pauses.
+func pushing(t *testing.T, log *relayLog, targets ...string) func(*Server) {
+	t.Helper()
+	o := push.Options{Retry: 10 * time.Millisecond, RetryMost: 100 * time.Millisecond, Timeout: 2 * time.Second, TLS: testcert.Client(t)}
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	for _, text := range targets {
+		target, err := push.ParseTarget(text, func(string) string { return "hunter2" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Targets = append(o.Targets, target)
+	}
+	return func(s *Server) {
+		p := push.New(o)
+		s.host.Pusher, s.web.Pushes = p, p.List
+	}
+}
+
+// pushStates are the states of a server's pushes.
+func pushStates(s *Server) string {
+	var states []string
+	for _, status := range s.web.Pushes() {
+		states = append(states, status.State)
+	}
+	slices.Sort(states)
+	return strings.Join(states, " ")
+}
+
+// deadAddress is one at which no program listens.
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// What is published here is what a viewer gets there, frame by frame, over RTMP and
+// RTMPS, while another target is away and a third one takes nothing. A target that
+// comes back has the stream again.
+func TestPush(t *testing.T) {
+	far := rtmpServe(t, func(c *relayConfig) { c.Grace = time.Minute })
+	away := deadAddress(t)
+	stuck, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	go stuckServer(stuck)
+	log := &relayLog{}
+	near := rtmpServeWith(t, nil, pushing(t, log,
+		"live/*=rtmp://"+far.Addresses()["rtmp"]+"/live/plain-*",
+		"live/*=rtmps://"+far.Addresses()["rtmps"]+"/live/secure-*",
+		"live/*=rtmp://"+away+"/live/${KEY}",
+		"live/*=rtmp://"+stuck.Addr().String()+"/live/*",
+		"other/*=rtmp://"+away+"/live/*",
+	))
+	viewers := map[string]*rtmpClient{}
+	p := rtmpPush(t, near, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:3]); err != nil { // metadata and headers
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "two targets have it", func() bool { return far.host.Register.Number(session.RolePublisher) == 2 })
+	for _, name := range []string{"plain-s", "secure-s"} {
+		v := rtmpDial(t, far, "rtmp", "live")
+		if err := v.c.Play(name); err != nil {
+			t.Fatal(err)
+		}
+		viewers[name] = v
+		rtmpUntil(t, "it watches", func() bool { return rtmpViewers(far, "live/"+name) == 1 })
+	}
+	if err := p.send(rtmpClip()[3:]); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range viewers {
+		got, _, err := v.receive(len(rtmpClip()))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		rtmpCompare(t, name, got, rtmpClip())
+	}
+	rtmpUntil(t, "the states are known", func() bool { return strings.Count(pushStates(near), "live") >= 2 && len(near.web.Pushes()) == 4 })
+	for _, status := range near.web.Pushes() {
+		if strings.Contains(status.Target+status.Error, "hunter2") || strings.Contains(status.Target, away) && (status.State == push.Live || status.Error == "") {
+			t.Errorf("%+v", status)
+		}
+	}
+	// A target that ends it gets it again, and so does one that comes.
+	for _, c := range far.host.Register.List() {
+		if c.Role == session.RolePublisher && c.Stream == "live/plain-s" {
+			c.Stop(session.ErrKicked)
+		}
+	}
+	rtmpUntil(t, "it is there again", func() bool {
+		n := 0
+		for _, c := range far.host.Register.List() {
+			if c.Role == session.RolePublisher && (c.ID == "p1" || c.ID == "p2" || c.ID == "p3") {
+				n++
+			}
+		}
+		_, last := far.host.Register.Get("p3")
+		return n == 2 && last
+	})
+	back := rtmpServe(t, func(c *relayConfig) { c.RTMP = away })
+	rtmpUntil(t, "the target that was away has it", func() bool { return back.host.Register.Number(session.RolePublisher) == 1 })
+	p.close()
+	rtmpUntil(t, "all has ended", func() bool {
+		return len(near.web.Pushes()) == 0 && back.host.Register.Number(session.RolePublisher) == 0 && far.host.Register.Number(session.RolePublisher) == 0
+	})
+	if strings.Contains(log.String(), "hunter2") {
+		t.Errorf("the key is in the log:\n%s", log)
+	}
+}
+
+// stuckServer accepts publishers and then reads nothing.
+func stuckServer(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			r, w := sluice.NewBufReader(conn), sluice.NewBufWriter(conn)
+			c := rtmp.NewConn(r, w, rtmp.Options{})
+			if c.ServerHandshake() == nil {
+				if req, err := c.ReadRequest(); err == nil {
+					_ = c.Accept(req)
+				}
+			}
+			c.Recycle()
+			r.Recycle()
+			w.Recycle()
+		}()
+	}
+}
+
+// A target that refuses is tried again, and the API says why, without the key.
+func TestPushThatIsRefused(t *testing.T) {
+	far := rtmpServe(t, func(c *relayConfig) {
+		c.Protect, c.TokenSecret = []string{"publish"}, "a secret that is long enough"
+	})
+	log := &relayLog{}
+	near := rtmpServeWith(t, nil, pushing(t, log, "live/s=rtmp://"+far.Addresses()["rtmp"]+"/live/x?token=${KEY}"))
+	p := rtmpPush(t, near, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:20]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "it is refused twice", func() bool {
+		list := near.web.Pushes()
+		return len(list) == 1 && list[0].Tries > 2 && strings.Contains(list[0].Error, "token is not valid")
+	})
+	api := &relayServer{Server: near, http: near.Addresses()["http"]}
+	if status, text := api.get(t, "/api/pushes"); status != 200 || !strings.Contains(text, "/live/...") || strings.Contains(text, "hunter2") || strings.Contains(log.String(), "hunter2") {
+		t.Errorf("%d %s\n%s", status, text, log)
+	}
+	near.Close()
+	if list := near.web.Pushes(); len(list) != 0 {
+		t.Errorf("after the end: %+v", list)
+	}
+}
