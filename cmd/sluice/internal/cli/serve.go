@@ -36,7 +36,8 @@ A player may add to the address: ?wait=SECONDS, up to 60, to wait for a stream
 that is not there yet; ?merge=MS, 0 to 350, for how long frames are collected
 for it; ?gop=0 to begin with the next key frame; ?token=TOKEN.
 
-Also over HTTP: /api/streams, /api/clients, DELETE /api/clients/ID, /api/bans, /metrics for
+Also over HTTP: /api/streams, /api/clients, DELETE /api/clients/ID, /api/bans,
+/api/pushes, /metrics for
 Prometheus, /healthz.
 
 A file that --config names has the same settings, as YAML: "merge: 100ms". So

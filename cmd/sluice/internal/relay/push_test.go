@@ -153,6 +153,57 @@ func stuckServer(l net.Listener) {
 	}
 }
 
+// A target that closes the connection, at whatever step, is tried again: its end is
+// not the stream's.
+func TestPushToATargetThatHangsUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	steps := make(chan int, 100)
+	go func() {
+		for n := 0; ; n++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			hangUp(conn, n%4)
+			steps <- n
+		}
+	}()
+	near := rtmpServeWith(t, nil, pushing(t, &relayLog{}, "live/s=rtmp://"+l.Addr().String()+"/live/x"))
+	p := rtmpPush(t, near, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:20]); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 8 {
+		select {
+		case <-steps:
+		case <-time.After(rtmpPatience):
+			t.Fatalf("%d attempts: %+v", n, near.web.Pushes())
+		}
+	}
+}
+
+// hangUp talks to a publisher up to a step, and closes the connection.
+func hangUp(conn net.Conn, step int) {
+	r, w := sluice.NewBufReader(conn), sluice.NewBufWriter(conn)
+	c := rtmp.NewConn(r, w, rtmp.Options{})
+	if step > 0 && c.ServerHandshake() == nil && step > 1 {
+		if req, err := c.ReadRequest(); err == nil && step > 2 {
+			_ = c.Accept(req)
+		}
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.CloseWrite() // an end, not a reset
+	}
+	conn.Close()
+	c.Recycle()
+	r.Recycle()
+	w.Recycle()
+}
+
 // A target that refuses is tried again, and the API says why, without the key.
 func TestPushThatIsRefused(t *testing.T) {
 	far := rtmpServe(t, func(c *relayConfig) {

@@ -19,6 +19,9 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
+// errOver means that the stream is over: io.EOF would be what a lost target gives.
+var errOver = errors.New("push: the stream is over")
+
 // pushing is one stream on its way to one target.
 type pushing struct {
 	pusher *Pusher
@@ -71,7 +74,7 @@ func (q *pushing) run(ctx context.Context) {
 		q.mu.Unlock()
 		began := time.Now()
 		err := q.attempt(ctx)
-		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		if err == errOver || ctx.Err() != nil {
 			log.Info("push ended", "bytes", q.now().Bytes)
 			return
 		}
@@ -92,7 +95,7 @@ func (q *pushing) run(ctx context.Context) {
 	}
 }
 
-// attempt pushes until the stream ends, which is io.EOF, or something fails.
+// attempt pushes until the stream ends, which is errOver, or something fails.
 func (q *pushing) attempt(ctx context.Context) error {
 	o := &q.pusher.options
 	conn, err := q.dial(ctx)
@@ -130,7 +133,7 @@ func (q *pushing) attempt(ctx context.Context) error {
 	}
 	tags, err := q.stream.NewReader(live.ReaderOptions{FromStart: true})
 	if err != nil {
-		return io.EOF // it has ended meanwhile
+		return errOver // meanwhile
 	}
 	defer tags.Close()
 	q.set(Live, nil)
@@ -143,7 +146,7 @@ func (q *pushing) attempt(ctx context.Context) error {
 	defer reading.Wait()
 	defer conn.Close()
 	err = q.send(ctx, c, tags)
-	if errors.Is(err, io.EOF) {
+	if err == errOver {
 		_ = c.Close() // says that the stream is over; the connection ends anyway
 	}
 	return err
@@ -199,8 +202,11 @@ func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) err
 	var late time.Time
 	for {
 		p, dropped, err := tags.Next(ctx)
+		if err == io.EOF {
+			return errOver
+		}
 		if err != nil {
-			return err
+			return err // of ctx, for example what listen has returned
 		}
 		if now := time.Now(); dropped > 0 {
 			late = now
