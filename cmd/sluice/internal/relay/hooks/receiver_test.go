@@ -133,6 +133,12 @@ func (r *receiver) events() []Event {
 	return append([]Event(nil), r.got...)
 }
 
+func (r *receiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.got)
+}
+
 // cut closes the connection without an answer.
 func cut(w http.ResponseWriter) bool {
 	if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
@@ -164,7 +170,7 @@ func numbered(e *Events, from, to int) {
 // inOrder checks that each of so many numbered events has come, in order.
 func (r *receiver) inOrder(t *testing.T, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d events", n), func() bool { return len(r.events()) >= n })
+	eventually(t, fmt.Sprintf("%d events", n), func() bool { return r.count() >= n })
 	for i, v := range r.events() {
 		if want := fmt.Sprint("live/", i); v.Stream != want || v.Event != PlayBegin || v.ID == "" || time.Since(v.Time).Abs() > time.Minute {
 			t.Fatalf("event %d of %d is %+v", i, len(r.events()), v)
