@@ -41,9 +41,9 @@ func (a App) abuse() *cobra.Command {
 		growth                 int
 	)
 	cmd := &cobra.Command{
-		Use:   "abuse rtmp://HOST/APP | http://HOST/APP",
-		Short: "Try a server by what hostile and broken clients do",
-		Long:  abuseText,
+		Use:     "abuse rtmp://HOST/APP | http://HOST/APP",
+		Short:   "Try a server by what hostile and broken clients do",
+		Long:    abuseText,
 		Example: "  sluice abuse --pid $(pidof sluice) --junit abuse.xml rtmp://127.0.0.1/live",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
