@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -210,7 +209,7 @@ func lookup(ctx context.Context, mended bool) string {
 	}
 	go func() {
 		time.Sleep(4 * time.Millisecond)
-		answer <- fmt.Sprint("late")
+		answer <- "late"
 	}()
 	select {
 	case text := <-answer:
