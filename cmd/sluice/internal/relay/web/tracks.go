@@ -38,14 +38,14 @@ func tracksOf(st *live.Stream, video *VideoInfo, audio *AudioInfo) []TrackInfo {
 	st.Headers(func(typ flv.TagType, p []byte) {
 		switch typ {
 		case flv.TagVideo:
-			if h, err := flv.ParseVideo(p); err == nil && h.Packet == flv.PacketSequenceStart {
+			if h, err := flv.ParseVideo(p); err == nil && h.Packet == flv.PacketSequenceStart { //sluicevet:ignore the header ends with this call
 				eachTrack(h.Extension, h.Codec, p[h.Len:], func(track int, codec flv.FourCC, config []byte) {
 					v := videoConfig(codec, config)
 					add(TrackInfo{Kind: "video", Track: track, VideoInfo: v, Codec: v.Codec})
 				})
 			}
 		case flv.TagAudio:
-			if h, err := flv.ParseAudio(p); err == nil && h.Packet == flv.AudioSequenceStart {
+			if h, err := flv.ParseAudio(p); err == nil && h.Packet == flv.AudioSequenceStart { //sluicevet:ignore the header ends with this call
 				eachTrack(h.Extension, h.Codec, p[h.Len:], func(track int, codec flv.FourCC, config []byte) {
 					a := audioConfig(codec, config)
 					add(TrackInfo{Kind: "audio", Track: track, AudioInfo: a, Codec: a.Codec})
