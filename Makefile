@@ -16,13 +16,14 @@ PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
 # What make check leaves out: they start programs, browsers and clusters.
 LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
-.PHONY: help check test race lint cross emulated fuzz soak bench compare-load
+.PHONY: help check test long race lint cross emulated fuzz soak bench compare-load
 .NOTPARALLEL:
 
 help:
 	@echo 'make test    everything that must pass: format, vet, staticcheck, cross-compilation,'
 	@echo '             the tests with -race, the library with its invariants and plain too'
 	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
+	@echo 'make long    what make test leaves out for its time: the mended forms of faulty programs'
 	@echo 'make race    the tests under the race detector'
 	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
@@ -42,13 +43,16 @@ test:
 	@scripts/cross.sh
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PARTS)
 	go test -count=1 -tags invariants $(LIBRARY)
-	go test -count=1 $(LIBRARY) $(WHOLE) $(ONCE)
+	go test -count=1 -p 3 $(LIBRARY) $(WHOLE) $(ONCE)
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	go vet $(PACKAGES)
 	go test -short $(filter-out $(LONG),$(shell go list $(PACKAGES)))
 	go test ./internal/policy
+
+long:
+	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
 
 race:
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)

@@ -38,6 +38,7 @@ func tries(t *testing.T, address string, atLeast int, o abuse.Options) *abuse.Re
 // The relay stands every case, by RTMP and by HTTP, while a stream goes on, and has no
 // more descriptors and memory afterwards.
 func TestAbuse(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		scheme  string
 		atLeast int
@@ -60,6 +61,7 @@ func TestAbuse(t *testing.T) {
 // Another server is tried by the same cases. What it does differently is reported, and
 // not judged here.
 func TestAbuseOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	address := freePort(t, "127.0.0.1")
 	_, port, _ := net.SplitHostPort(address)
 	p := nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen 127.0.0.1:"+port+"; application live { live on; idle_streams off; } } }\n", address)
