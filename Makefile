@@ -43,7 +43,7 @@ test:
 	@scripts/cross.sh
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PARTS)
 	go test -count=1 -tags invariants $(LIBRARY)
-	go test -count=1 -p 3 $(LIBRARY) $(WHOLE) $(ONCE)
+	go test -count=1 $(LIBRARY) $(WHOLE) $(ONCE)
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
