@@ -23,7 +23,7 @@ func media() []Case {
 	exAudio := func(packet byte) []byte { return []byte{0x90 | packet} }
 	some := zeros(40)
 
-	video("a picture with the unknown FourCC xxxx", ex(1), []byte("xxxx"), some)
+	video("a picture with the unknown FourCC zzzz", ex(1), []byte("zzzz"), some)
 	video("a picture whose FourCC is 2 bytes", ex(1), []byte("hv"))
 	video("a picture without FourCC", ex(1))
 	video("a FourCC of zero bytes", ex(1), zeros(4), some)
@@ -64,7 +64,7 @@ func media() []Case {
 	audio("an AAC configuration of noise", []byte{0xAF, 0}, bytes.Repeat([]byte{0xFF}, 400))
 	audio("sound of the reserved codec 12", []byte{0xCF}, some)
 	section = "Enhanced RTMP v2"
-	audio("sound with the unknown FourCC xxxx", exAudio(1), []byte("xxxx"), some)
+	audio("sound with the unknown FourCC zzzz", exAudio(1), []byte("zzzz"), some)
 	audio("255 channels whose order is not there", exAudio(4), []byte("Opus"), []byte{2, 255})
 	audio("sound with tracks that are not there", exAudio(5), []byte{0x10})
 

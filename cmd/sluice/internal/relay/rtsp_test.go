@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -507,4 +508,37 @@ func TestRTSPViewerOverUDP(t *testing.T) {
 	})
 	p.must(200, "TEARDOWN", "live/s", "")
 	p.ends()
+}
+
+// A client that its proxy does not know is called so, and has no address to which
+// datagrams could go, or from which they could come.
+func TestRTSPClientThatTheProxyDoesNotKnow(t *testing.T) {
+	s := rtspServe(t, func(c *relayConfig) {
+		c.TrustedProxies, c.ProxyProtocol = []string{"127.0.0.0/8"}, []string{"rtsp"}
+	})
+	const udp = "Transport: RTP/AVP;unicast;client_port=20000-20001"
+	unknown := func() *rtspClient {
+		x := rtspDial(t, s)
+		if _, err := io.WriteString(x.conn, "PROXY UNKNOWN\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	x := unknown()
+	x.must(200, "ANNOUNCE", "live/other", rtspDescription(t), rtspSDP)
+	x.must(461, "SETUP", "live/other/trackID=0", "", udp+";mode=record")
+	send := unknown().record("live/s")
+	send(5)
+	rtmpUntil(t, "the stream has frames", func() bool { return rtspFrames(s, "live/s") >= 5 })
+	clients := s.host.Register.List()
+	if len(clients) != 1 || clients[0].Address != listen.Unknown {
+		t.Errorf("%+v, want the address %q", clients, listen.Unknown)
+	}
+	v := unknown()
+	v.must(200, "DESCRIBE", "live/s", "")
+	v.must(461, "SETUP", "live/s/trackID=0", "", udp)
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	if n := s.rtsp.Datagrams(); n != 0 {
+		t.Errorf("datagrams are expected from %d addresses", n)
+	}
 }

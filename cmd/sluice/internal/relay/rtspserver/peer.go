@@ -49,7 +49,8 @@ type peer struct {
 	server   *Server
 	place    *listen.Arrival
 	conn     net.Conn
-	address  netip.AddrPort
+	address  string     // of the peer: host:port, or listen.Unknown
+	udp      netip.Addr // where its media may go to and come from; not valid over TLS and for an unknown peer
 	protocol string
 	r        *sluice.BufReader
 	reader   *rtsp.Reader
@@ -67,14 +68,19 @@ type peer struct {
 	record *recording // nil: it does not publish
 }
 
-func newPeer(s *Server, place *listen.Arrival, conn net.Conn, address netip.AddrPort, protocol string) *peer {
+func newPeer(s *Server, a session.Arrived) *peer {
 	x := &peer{
-		server: s, place: place, conn: conn, address: address, protocol: protocol,
+		server: s, place: a.Place, conn: a.Conn, address: a.Address, protocol: session.RTSP,
 		r:   &sluice.BufReader{Allocator: s.Alloc},
-		out: &output{conn: conn, within: s.Times.Answer},
+		out: &output{conn: a.Conn, within: s.Times.Answer},
 		id:  random(), nonce: random(),
 	}
-	x.r.Reset(conn)
+	if a.Secure {
+		x.protocol = session.RTSPS
+	} else if from, err := netip.ParseAddrPort(a.Address); err == nil && s.ports != nil {
+		x.udp = from.Addr().Unmap()
+	}
+	x.r.Reset(a.Conn)
 	x.reader = rtsp.NewReader(x.r, limits)
 	return x
 }
@@ -337,7 +343,7 @@ func (x *peer) info(req *rtsp.Request, action session.Role) (info session.Info, 
 	if err != nil {
 		return info, "", fmt.Errorf("%w: URL %.60q", session.ErrBadRequest, req.URL)
 	}
-	info = session.Info{Protocol: x.protocol, Address: x.address.String(), Agent: req.Header.Get("User-Agent"), Query: u.Query()}
+	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent"), Query: u.Query()}
 	path := strings.Trim(u.Path, "/")
 	if x.stream() != "" && strings.HasPrefix(path, x.stream()) {
 		track = strings.Trim(strings.TrimPrefix(path, x.stream()), "/")

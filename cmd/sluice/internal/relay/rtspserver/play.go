@@ -147,9 +147,9 @@ func (x *peer) transport(list []rtsp.Transport, track int) (rtsp.Transport, bool
 			p.tcp = true
 			answer.Lower, answer.Interleaved = "TCP", &rtsp.Pair{First: number, Last: number + 1}
 			return answer, true
-		case t.Lower != "TCP" && !p.tcp && t.ClientPort != nil && t.ClientPort.First > 0 && x.server.ports != nil && x.protocol == session.RTSP:
+		case t.Lower != "TCP" && !p.tcp && t.ClientPort != nil && t.ClientPort.First > 0 && x.udp.IsValid():
 			if p.udp == nil {
-				p.udp = x.server.ports.viewer(x.address.Addr())
+				p.udp = x.server.ports.viewer(x.udp)
 			}
 			p.udp.track(number, t.ClientPort)
 			answer.ClientPort, answer.ServerPort = t.ClientPort, x.server.ports.pair()

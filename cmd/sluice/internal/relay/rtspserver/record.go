@@ -105,9 +105,9 @@ func (r *recording) setup(x *peer, req *rtsp.Request, list []rtsp.Transport) (*r
 			r.tcp = true
 			r.channels[uint8(pair.First)], r.channels[uint8(pair.Last)] = 2*track, 2*track+1
 			answer.Lower, answer.Interleaved = "TCP", pair
-		case t.Lower != "TCP" && !r.tcp && t.ClientPort != nil && t.ClientPort.First > 0 && x.server.ports != nil && x.protocol == session.RTSP:
+		case t.Lower != "TCP" && !r.tcp && t.ClientPort != nil && t.ClientPort.First > 0 && x.udp.IsValid():
 			u := &udpTrack{recording: r, track: track}
-			if err := u.open(x.server.ports, x.address.Addr().Unmap(), t.ClientPort); err != nil {
+			if err := u.open(x.server.ports, x.udp, t.ClientPort); err != nil {
 				continue
 			}
 			r.udp[track] = u

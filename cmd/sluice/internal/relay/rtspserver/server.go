@@ -1,12 +1,8 @@
 package rtspserver
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"net"
-	"net/netip"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -52,66 +48,13 @@ func (s *Server) Close() {
 // Serve accepts connections until l is closed. setting is the name of its setting.
 // secure is nil without TLS.
 func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error {
-	var pause time.Duration
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			if s.Closing() {
-				return nil
-			}
-			if errors.Is(err, net.ErrClosed) {
-				return err
-			}
-			// A temporary error, for example no free descriptors. The pauses are
-			// those of net/http.
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.Log.Warn("cannot accept", "listener", setting, "error", err, "retry", pause)
-			wait := time.NewTimer(pause)
-			select {
-			case <-wait.C:
-			case <-s.Ctx.Done():
-				wait.Stop()
-			}
-			continue
-		}
-		pause = 0
-		s.Group.Run(conn, func(conn net.Conn) { s.serve(conn, setting, secure) })
-	}
-}
-
-// serve serves one connection, borrowed until it returns.
-func (s *Server) serve(conn net.Conn, setting string, secure *tls.Config) {
-	conn, from, err := listen.Unwrap(conn)
-	if err != nil {
-		s.Log.Debug("no PROXY protocol header", "listener", setting, "address", from.String(), "error", err)
-		return
-	}
-	address, _ := netip.ParseAddrPort(from.String())
-	place, err := s.Arrivals.Enter(s.Ctx, address.Addr(), func(error) { conn.Close() })
-	if err != nil {
-		s.Log.Debug("connection turned away", "listener", setting, "address", from.String(), "error", err)
-		return
-	}
-	defer place.Leave()
-	deadline := time.Now().Add(s.Times.Header)
-	protocol := session.RTSP
-	if secure != nil {
-		protocol = session.RTSPS
-		encrypted := tls.Server(conn, secure)
-		ctx, cancel := context.WithDeadline(s.Ctx, deadline)
-		err = encrypted.HandshakeContext(ctx)
-		cancel()
-		if err != nil {
-			s.Log.Debug("TLS handshake failed", "listener", setting, "address", from.String(), "error", err)
-			return
-		}
-		place.Progress()
-		conn = encrypted
-	}
-	x := newPeer(s, place, conn, address, protocol)
-	defer x.close()
-	err = x.talk(deadline)
-	s.Log.Debug("RTSP connection ended", "protocol", protocol, "address", from.String(), "reason", err)
+	return s.Accept(l, setting, secure, &s.Arrivals, func(a session.Arrived) (next func()) {
+		x := newPeer(s, a)
+		defer x.close()
+		err := x.talk(a.Deadline)
+		s.Log.Debug("RTSP connection ended", "protocol", x.protocol, "address", x.address, "reason", err)
+		return nil
+	})
 }
 
 // Strangers returns how many datagrams have come that are of no session.

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+)
+
+// An Arrived connection has come to where its protocol begins.
+type Arrived struct {
+	Conn     net.Conn        // borrowed until the function that serves it returns
+	Address  string          // of the peer, true behind a proxy: host:port, or listen.Unknown
+	Secure   bool            // over TLS
+	Place    *listen.Arrival // held until Leave: at the first request, at the latest when it has been served
+	Deadline time.Time       // by which the first request has to be complete
+}
+
+// Accept accepts connections until l is closed: it reads the headers of proxies, gives each
+// connection a place among arrivals, makes the TLS handshake unless secure is nil, and
+// calls serve on a goroutine of its own, as Group.RunOn does. setting is the name of the
+// listener's setting. The error is nil when the server is shutting down.
+func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func())) error {
+	var pause time.Duration
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if h.Closing() {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			// A temporary error, for example no free descriptors. The pauses are
+			// those of net/http.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			h.Log.Warn("cannot accept", "listener", setting, "error", err, "retry", pause)
+			wait := time.NewTimer(pause)
+			select {
+			case <-wait.C:
+			case <-h.Ctx.Done():
+				wait.Stop()
+			}
+			continue
+		}
+		pause = 0
+		h.Group.RunOn(conn, func(conn net.Conn) (next func()) {
+			return h.arrive(conn, setting, secure, arrivals, serve)
+		})
+	}
+}
+
+func (h *Host) arrive(conn net.Conn, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func())) (next func()) {
+	conn, from, err := listen.Unwrap(conn)
+	a := Arrived{Conn: conn, Address: from.String(), Secure: secure != nil}
+	if err != nil {
+		h.Log.Debug("no PROXY protocol header", "listener", setting, "address", a.Address, "error", err)
+		return nil
+	}
+	address, _ := netip.ParseAddrPort(a.Address)
+	a.Place, err = arrivals.Enter(h.Ctx, address.Addr(), func(error) { conn.Close() })
+	if err != nil {
+		h.Log.Debug("connection turned away", "listener", setting, "address", a.Address, "error", err)
+		return nil
+	}
+	defer a.Place.Leave()
+	a.Deadline = time.Now().Add(h.Times.Header)
+	if secure != nil {
+		encrypted := tls.Server(conn, secure)
+		ctx, cancel := context.WithDeadline(h.Ctx, a.Deadline)
+		err = encrypted.HandshakeContext(ctx)
+		cancel()
+		if err != nil {
+			h.Log.Debug("TLS handshake failed", "listener", setting, "address", a.Address, "error", err)
+			return nil
+		}
+		a.Place.Progress()
+		a.Conn = encrypted
+	}
+	return serve(a)
+}
