@@ -17,7 +17,7 @@ import (
 
 // offer is a Feed that never waits: it sends p, transferred, if there is room in
 // the channel, and reports whether it did. mouth is the reader's Mouth. Once the
-// reader is recycled nobody makes room any more.
+// reader is recycled no goroutine makes room any more.
 func offer(mouth chan<- []byte, p []byte) bool {
 	select {
 	case mouth <- p:

@@ -222,6 +222,7 @@ func TestPacketsBeginAtAKeyFrame(t *testing.T) {
 	add(t, w, s, p.Stream(), ViewerOptions{Form: FormRaw, Trailer: []byte("bye")})
 	next, late := pair(t)
 	add(t, w, next, p.Stream(), ViewerOptions{Form: FormRaw, NoGOP: true, Trailer: []byte("bye")})
+	waitForPlaces(t, p.Stream())
 	packet(flv.TagVideo, false, "v3 ")
 	packet(flv.TagVideo, true, "k4 ")
 	p.Close()

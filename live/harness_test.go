@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -138,6 +139,21 @@ func add(t testing.TB, w *Writer, c net.Conn, s *Stream, o ViewerOptions) *Viewe
 		t.Fatal(err)
 	}
 	return v
+}
+
+// waitForPlaces waits until each viewer of s has its place in what is there now, or
+// waits for the next key frame: a viewer begins where its loop first looks at it.
+func waitForPlaces(t testing.TB, s *Stream) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		s.mu.Lock()
+		n := s.arriving
+		s.mu.Unlock()
+		if n == 0 {
+			return
+		}
+	}
+	t.Fatal("a viewer was not looked at for 10 s")
 }
 
 // fileTags reads a viewer's FLV until its end.

@@ -27,6 +27,7 @@ type fake struct {
 	lose  int  // every frame of this number is not passed on
 	alter int  // every frame of this number is changed
 	end   int  // after so many frames a viewer is disconnected
+	hold  int  // after so many frames a viewer gets no more
 	hang  bool // requests for other streams are never answered
 
 	mu      sync.Mutex
@@ -123,6 +124,9 @@ func (f *fake) play(stream string, w http.ResponseWriter, r *http.Request) {
 	for n := 1; ; n++ {
 		select {
 		case b := <-frames:
+			if f.hold > 0 && n > f.hold {
+				continue
+			}
 			if _, err := w.Write(b); err != nil || http.NewResponseController(w).Flush() != nil || f.end > 0 && n > f.end {
 				return
 			}
@@ -164,9 +168,10 @@ func TestHealthyStreamThatBreaksIsFound(t *testing.T) {
 		{&fake{lose: 40}, "came after"},
 		{&fake{alter: 40}, "is not what was published"},
 		{&fake{end: 40}, "viewer, after frame"},
+		{&fake{hold: 40}, "was published the viewer had"},
 	} {
 		// The cases last for longer than 40 frames: a header line a second.
-		r := run(t, c.server.serve(t), abuse.Options{Run: regexp.MustCompile("a header line a second|GE")})
+		r := run(t, c.server.serve(t), abuse.Options{Run: regexp.MustCompile("a header line a second|GE"), Within: time.Second})
 		if r.Passed() || len(r.Problems) == 0 || !strings.Contains(r.Problems[0], c.want) || !strings.Contains(r.Problems[0], "HTTP-R-") {
 			t.Errorf("want %q, got %q", c.want, r.Problems)
 		}

@@ -194,35 +194,38 @@ func (h *healthy) watch(ctx context.Context, frames func(func([]byte)) error) {
 	h.breaks(ctx, fmt.Errorf("viewer, after frame %d: %w", last, err))
 }
 
-// publisher begins to publish name, by the target's protocol.
+// frameWait is how long a healthy client waits for an answer, and for room for a frame.
+const frameWait = 10 * time.Second
+
+// publisher begins to publish name, by the target's protocol. The outlet is closed, too,
+// when ctx is done.
 func (t target) publisher(ctx context.Context, name string) (outlet, error) {
 	conn, err := t.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	key := name + "?key=" + name // that it is this one's, for servers which let the same publisher come back
 	if t.http() {
+		o := &httpOutlet{conn, stop}
 		path := "/" + t.app + "/" + name + ".flv?key=" + name
-		_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: video/x-flv\r\nTransfer-Encoding: chunked\r\n\r\n%s", path, t.host, piece(flvHead()))
-		return &httpOutlet{conn, stop}, err
+		_ = conn.SetWriteDeadline(time.Now().Add(frameWait))
+		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: video/x-flv\r\nTransfer-Encoding: chunked\r\n\r\n%s", path, t.host, piece(flvHead())); err != nil {
+			return nil, errors.Join(err, o.Close())
+		}
+		return o, nil
 	}
-	r := sluice.NewBufReader(conn)
-	c := rtmp.NewConn(r, sluice.NewBufWriter(conn), rtmp.Options{})
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	err = errors.Join(c.ClientHandshake(), c.Connect(rtmp.ConnectOptions{App: t.app, TCURL: t.scheme + "://" + t.host + "/" + t.app}))
-	if err == nil {
-		err = c.Publish(key)
+	o := &rtmpOutlet{conn: conn, r: sluice.NewBufReader(conn), stop: stop}
+	if o.c, err = t.connect(conn, o.r); err == nil {
+		err = o.c.Publish(key)
 	}
 	if err != nil {
-		_ = conn.Close()
-		return nil, err
+		return nil, errors.Join(err, o.Close())
 	}
-	_ = conn.SetDeadline(time.Time{})
-	o := &rtmpOutlet{conn: conn, c: c, stop: stop}
-	o.reading.Go(func() { // pings are answered by who reads
+	_ = conn.SetReadDeadline(time.Time{}) // a publisher may be answered nothing for as long as it publishes
+	o.reading.Go(func() {                 // pings are answered by who reads
 		for {
-			m, err := c.ReadMessage()
+			m, err := o.c.ReadMessage()
 			if err != nil {
 				return
 			}
@@ -232,24 +235,43 @@ func (t target) publisher(ctx context.Context, name string) (outlet, error) {
 	return o, nil
 }
 
+// connect makes the handshake and connects to the application. r and the result are the
+// caller's to recycle, also after an error.
+func (t target) connect(conn net.Conn, r *sluice.BufReader) (*rtmp.Conn, error) {
+	c := rtmp.NewConn(r, sluice.NewBufWriter(conn), rtmp.Options{})
+	_ = conn.SetDeadline(time.Now().Add(frameWait))
+	if err := c.ClientHandshake(); err != nil {
+		return c, err
+	}
+	return c, c.Connect(rtmp.ConnectOptions{App: t.app, TCURL: t.scheme + "://" + t.host + "/" + t.app})
+}
+
 type httpOutlet struct {
-	net.Conn
+	conn net.Conn
 	stop func() bool
 }
 
 func (o *httpOutlet) write(body []byte, ms uint32) error {
-	_, err := o.Conn.Write(piece(flvTag(9, ms, body)))
+	_ = o.conn.SetWriteDeadline(time.Now().Add(frameWait))
+	_, err := o.conn.Write(piece(flvTag(9, ms, body)))
 	return err
+}
+
+func (o *httpOutlet) Close() error {
+	o.stop()
+	return o.conn.Close()
 }
 
 type rtmpOutlet struct {
 	conn    net.Conn
+	r       *sluice.BufReader
 	c       *rtmp.Conn
 	stop    func() bool
 	reading sync.WaitGroup
 }
 
 func (o *rtmpOutlet) write(body []byte, ms uint32) error {
+	_ = o.conn.SetWriteDeadline(time.Now().Add(frameWait))
 	err := o.c.WriteMessage(rtmp.Message{Type: rtmp.TypeVideo, StreamID: o.c.StreamID(), Time: ms, Payload: mem.Wrap(body, nil)})
 	if err != nil {
 		return err
@@ -258,37 +280,51 @@ func (o *rtmpOutlet) write(body []byte, ms uint32) error {
 }
 
 func (o *rtmpOutlet) Close() error {
+	o.stop()
 	err := o.conn.Close()
 	o.reading.Wait()
 	o.c.Recycle()
+	o.r.Recycle()
 	return err
 }
 
 // viewer begins to play name. The function that it returns calls its argument with
-// each picture's body, borrowed, until the stream or ctx ends.
+// each picture's body, borrowed, until the stream or ctx ends, and has to be called.
 func (t target) viewer(ctx context.Context, name string) (func(func([]byte)) error, error) {
 	conn, err := t.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	r := sluice.NewBufReader(conn)
-	if t.http() {
-		return t.httpViewer(conn, r, name)
+	end := func() {
+		stop()
+		_ = conn.Close()
+		r.Recycle()
 	}
-	c := rtmp.NewConn(r, sluice.NewBufWriter(conn), rtmp.Options{})
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	err = errors.Join(c.ClientHandshake(), c.Connect(rtmp.ConnectOptions{App: t.app, TCURL: t.scheme + "://" + t.host + "/" + t.app}))
+	if t.http() {
+		d, err := t.viewHTTP(conn, r, name)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		return func(frame func([]byte)) error {
+			defer end()
+			return tags(d, frame)
+		}, nil
+	}
+	c, err := t.connect(conn, r)
 	if err == nil {
 		err = c.Play(name)
 	}
 	if err != nil {
-		_ = conn.Close()
+		c.Recycle()
+		end()
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Time{})
+	_ = conn.SetDeadline(time.Time{}) // how late frames may be is for caughtUp
 	return func(frame func([]byte)) error {
-		defer r.Recycle()
+		defer end()
 		defer c.Recycle()
 		for {
 			m, err := c.ReadMessage()
@@ -303,10 +339,10 @@ func (t target) viewer(ctx context.Context, name string) (func(func([]byte)) err
 	}, nil
 }
 
-func (t target) httpViewer(conn net.Conn, r *sluice.BufReader, name string) (func(func([]byte)) error, error) {
-	_, err := fmt.Fprintf(conn, "GET /%s/%s.flv HTTP/1.0\r\nHost: %s\r\n\r\n", t.app, name, t.host)
-	if err != nil {
-		_ = conn.Close()
+// viewHTTP asks for the stream and reads the head of the answer.
+func (t target) viewHTTP(conn net.Conn, r *sluice.BufReader, name string) (*flv.Decoder, error) {
+	_ = conn.SetDeadline(time.Now().Add(frameWait))
+	if _, err := fmt.Fprintf(conn, "GET /%s/%s.flv HTTP/1.0\r\nHost: %s\r\n\r\n", t.app, name, t.host); err != nil {
 		return nil, err
 	}
 	line, err := r.ReadLine()
@@ -317,24 +353,24 @@ func (t target) httpViewer(conn net.Conn, r *sluice.BufReader, name string) (fun
 		err = fmt.Errorf("%q, want %s", line, http.StatusText(http.StatusOK))
 	}
 	if err != nil {
-		_ = conn.Close()
 		return nil, err
 	}
-	d := flv.NewDecoder(r)
-	return func(frame func([]byte)) error {
-		defer r.Recycle()
-		if _, err := d.ReadHeader(); err != nil {
+	return flv.NewDecoder(r), conn.SetDeadline(time.Time{})
+}
+
+// tags calls frame with the body of each video tag, borrowed.
+func tags(d *flv.Decoder, frame func([]byte)) error {
+	if _, err := d.ReadHeader(); err != nil {
+		return err
+	}
+	for {
+		tag, err := d.Next()
+		if err != nil {
 			return err
 		}
-		for {
-			tag, err := d.Next()
-			if err != nil {
-				return err
-			}
-			if tag.Type == flv.TagVideo {
-				frame(tag.Payload.Bytes())
-			}
-			tag.Release()
+		if tag.Type == flv.TagVideo {
+			frame(tag.Payload.Bytes())
 		}
-	}, nil
+		tag.Release()
+	}
 }

@@ -35,7 +35,7 @@ func chunks() []Case {
 		return func(p *peer) { p.send(basic(0, stream), header0(0, n, 20, 0), createPayload) }
 	}
 	var cases []Case
-	add := func(title string, from stage, want Expectation, send func(*peer)) {
+	add := func(title string, from phase, want Expectation, send func(*peer)) {
 		cases = append(cases, rtmpCase(title, section, from, want, send))
 	}
 	for _, stream := range []int{3, 63, 64, 319, 320, 65599} {

@@ -33,11 +33,11 @@ type peer struct {
 	id    uint32
 }
 
-// stage is how far a client goes properly.
-type stage uint8
+// phase is how far a client goes properly.
+type phase uint8
 
 const (
-	atOnce     stage = iota // nothing is sent
+	atOnce     phase = iota // nothing is sent
 	shaken                  // after the handshake
 	connected               // after connect, and a long chunk size
 	publishing              // after publish was granted
@@ -45,7 +45,7 @@ const (
 )
 
 // rtmpCase is a case that goes as far as from, and sends then.
-func rtmpCase(title, clause string, from stage, want Expectation, send func(*peer)) Case {
+func rtmpCase(title, clause string, from phase, want Expectation, send func(*peer)) Case {
 	return Case{Title: title, Clause: clause, Expect: want, run: func(t *try) result {
 		p, ok := newPeer(t, from)
 		if !ok {
@@ -66,7 +66,7 @@ func late(c Case) Case {
 	return c
 }
 
-func newPeer(t *try, to stage) (*peer, bool) {
+func newPeer(t *try, to phase) (*peer, bool) {
 	if !t.open() {
 		return nil, false
 	}
@@ -80,7 +80,7 @@ func newPeer(t *try, to stage) (*peer, bool) {
 	return p, true
 }
 
-func (p *peer) advance(to stage) error {
+func (p *peer) advance(to phase) error {
 	if to >= shaken {
 		p.send(hello())
 		if err := p.shake(); err != nil {

@@ -14,10 +14,10 @@ import (
 func commands() []Case {
 	var cases []Case
 	section := "RTMP 7.2.2"
-	add := func(title string, from stage, want Expectation, send func(*peer)) {
+	add := func(title string, from phase, want Expectation, send func(*peer)) {
 		cases = append(cases, rtmpCase(title, section, from, want, send))
 	}
-	one := func(title string, from stage, want Expectation, name string, transaction float64, args ...amf0.Value) {
+	one := func(title string, from phase, want Expectation, name string, transaction float64, args ...amf0.Value) {
 		add(title, from, want, func(p *peer) { p.send(p.command(p.id, name, transaction, args...)) })
 	}
 	create := func(p *peer) bool {
@@ -143,7 +143,7 @@ func commands() []Case {
 
 // leaves is a case in which the client closes. What is judged is that the next one is
 // served.
-func leaves(title, clause string, from stage, before func(*peer)) Case {
+func leaves(title, clause string, from phase, before func(*peer)) Case {
 	return Case{Title: title, Clause: clause, Expect: Served, run: func(t *try) result {
 		p, ok := newPeer(t, from)
 		if !ok {

@@ -8,7 +8,7 @@ import (
 func controls() []Case {
 	var cases []Case
 	section := "RTMP 5.4"
-	add := func(title string, from stage, want Expectation, send func(*peer)) {
+	add := func(title string, from phase, want Expectation, send func(*peer)) {
 		cases = append(cases, rtmpCase(title, section, from, want, send))
 	}
 	raw := func(title string, want Expectation, typ rtmp.MessageType, payload []byte) {

@@ -211,11 +211,15 @@ func (r *runner) one(ctx context.Context, c Case) {
 		result.Passed = c.Expect.met(seen)
 	}
 	result.Took = time.Since(began)
+	var harm error
+	if guard != nil && ctx.Err() == nil {
+		harm = guard.caughtUp(r.Within)
+	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if guard != nil && guard == r.guard {
-		if err := guard.broken(); err != nil {
+		if err := harm; err != nil {
 			r.report.Problems = append(r.report.Problems, fmt.Sprintf("%v, while these ran: %s", err, strings.Join(r.running, " ")))
 			guard.end()
 			if r.guard = nil; r.renew(ctx) != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/rawio"
@@ -39,18 +40,35 @@ func resident() (int64, error) {
 }
 
 // settled returns the bytes in live objects and in stacks after collections, which also
-// empty all pools, once two readings differ by less than one byte for each of n
-// connections: a goroutine that has just answered may not be waiting again yet. After
-// 20 readings it takes the last.
+// empty all pools, once hardly a goroutine is on its way from an answer to its next
+// wait, where it may hold a buffer, and two readings differ by less than one byte for
+// each of n connections. After 100 readings it takes the last.
 func settled(n int) (now int64) {
 	var m runtime.MemStats
-	for i, last := 0, int64(math.MinInt64); i < 20; i, last = i+1, now {
+	for i, last := 0, int64(math.MinInt64); i < 100; i, last = i+1, now {
 		runtime.GC()
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		if now = int64(m.HeapAlloc + m.StackInuse); i > 0 && max(now-last, last-now) < int64(max(n, 1)) {
+		now = int64(m.HeapAlloc + m.StackInuse)
+		if i > 0 && underWay() <= mostLoops && max(now-last, last-now) < int64(max(n, 1)) {
 			break
 		}
 	}
 	return now
+}
+
+// mostLoops is how many goroutines a server may have that sit in a system call while
+// all its connections wait: its event loops.
+const mostLoops = 4
+
+// underWay returns how many goroutines are about to run or are in a system call.
+func underWay() (n uint64) {
+	read := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}}
+	metrics.Read(read)
+	for _, s := range read {
+		if s.Value.Kind() == metrics.KindUint64 {
+			n += s.Value.Uint64()
+		}
+	}
+	return n
 }

@@ -43,8 +43,7 @@ func benchText(t *testing.T, f *File) string {
 	return b.String()
 }
 
-// benchstat counts a sample for each round, and compares two runs, without being told
-// anything about them.
+// benchstat counts a sample for each round, and compares two runs, without flags.
 func TestBenchstatSeesEachRoundAsASample(t *testing.T) {
 	old, changed := fixture(), benchWith(1.4, "next")
 	out := benchstat(t, benchText(t, old), benchText(t, changed))

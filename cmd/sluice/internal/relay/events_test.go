@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-// eventLog is a receiver of events, which is absent at first if it is told so.
+// eventLog is a receiver of events, which is absent at first when asked to be.
 type eventLog struct {
 	mu     sync.Mutex
 	absent bool

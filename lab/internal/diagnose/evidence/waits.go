@@ -10,14 +10,14 @@ import (
 const (
 	// keptPlaces is how many places where goroutines waited are reported.
 	keptPlaces = 200
-	// distinctPlaces bounds how many are told apart.
+	// distinctPlaces bounds how many are distinguished.
 	distinctPlaces = 50_000
 	// mostWatched is how many goroutines of one moment are looked at one by one; the others
 	// count as if they were like these.
 	mostWatched = 4096
 )
 
-// The states of a goroutine, as far as they are told apart.
+// The states of a goroutine, as far as they are distinguished.
 type goState uint8
 
 const (
