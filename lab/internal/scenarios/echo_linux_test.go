@@ -155,7 +155,7 @@ func TestIdleConnectionsAreCountedInLiveBytes(t *testing.T) {
 		}
 		// Stacks lie in spans of 32 KiB, which count whole: how full they are depends on
 		// which goroutines ran at the same time.
-		spans := 10 * float64(32<<10) / got.Figures[connCount]
+		spans := 24 * float64(32<<10) / got.Figures[connCount]
 		want := 0.0
 		if v.Name == "bufio-4K" {
 			want = 4096 + 200
