@@ -169,7 +169,7 @@ func TestAStoppedWaitLosesNoRoom(t *testing.T) {
 	}
 	end.Wait()
 	if stops.Load() == 0 {
-		t.Error("nobody was stopped, the test has no bite")
+		t.Error("no goroutine was stopped: the test checks nothing")
 	}
 	t.Logf("%d were stopped", stops.Load())
 	settled(t, a)

@@ -54,7 +54,7 @@ var bufCalls = []struct {
 	{"Buf.RetainedSlice", func(b *mem.Buf) { b.RetainedSlice(0, 4) }},
 	{"Buf.RetainedSlice of nothing", func(b *mem.Buf) { b.RetainedSlice(0, 0) }},
 	{"Buf.Share", func(b *mem.Buf) { b.Share(make([]mem.Buf, 2)) }},
-	{"Buf.Share with nobody", func(b *mem.Buf) { b.Share(nil) }},
+	{"Buf.Share with no holder", func(b *mem.Buf) { b.Share(nil) }},
 	{"Buf.Release", func(b *mem.Buf) { b.Release() }},
 	{"Buf.Compact", func(b *mem.Buf) { b.Compact() }},
 	{"slabOf", func(b *mem.Buf) { mem.SlabOf(*b) }},

@@ -9,7 +9,7 @@ package mem
 //	filling    the filler is the witness
 //	detached   one cell in use is; its last holder looks for another cell in
 //	           use among those before it, and makes that the witness
-//	nobody     there is none: the goroutine that found no other sends the
+//	none       there is no other: the goroutine that found no other sends the
 //	           block home
 //
 // Cells come into use by the filler alone, so that none does once the block
@@ -26,8 +26,8 @@ package mem
 // filling is the witness of a block that is being filled.
 const filling = ^uint64(0)
 
-// nobody is the witness word of a block that is on its way home.
-const nobody = 0
+// noWitness is the witness word of a block that is on its way home.
+const noWitness = 0
 
 // witnessOf names the use of cell index that word is of.
 func witnessOf(word uint64, index uint32) uint64 {
@@ -47,7 +47,7 @@ func (b *block) detach(last *cell) {
 // handOver looks for another witness than me, whose cell is free now.
 func (b *block) handOver(me uint64) {
 	for i := uint32(me); ; {
-		next := uint64(nobody)
+		next := uint64(noWitness)
 		var c *cell
 		for i > 0 {
 			i--
@@ -60,7 +60,7 @@ func (b *block) handOver(me uint64) {
 		if !b.witness.CompareAndSwap(me, next) {
 			return
 		}
-		if next == nobody {
+		if next == noWitness {
 			b.endCutting()
 			return
 		}
@@ -83,7 +83,7 @@ func (c *cell) inUse(name uint64) bool {
 func (b *block) reattach(took uint32) (uint32, bool) {
 	for {
 		w := b.witness.Load()
-		if w == filling || w == nobody || b.gauge.gets() != took {
+		if w == filling || w == noWitness || b.gauge.gets() != took {
 			return 0, false
 		}
 		// The witness is unique: it is of the checkout that was looked at.

@@ -41,7 +41,7 @@ type wproc struct {
 const (
 	wcells   = 3
 	wfilling = 255
-	wnobody  = 0
+	wnone  = 0
 )
 
 type wcell struct {
@@ -87,7 +87,7 @@ func (s *wstate) handOver(p *wproc) error {
 	switch p.pc {
 	case looking:
 		if p.i == 0 {
-			p.next, p.pc = wnobody, naming
+			p.next, p.pc = wnone, naming
 			return nil
 		}
 		if p.i--; s.cells[p.i].live {
@@ -100,7 +100,7 @@ func (s *wstate) handOver(p *wproc) error {
 		}
 		s.witness = p.next
 		p.pc = checking
-		if p.next == wnobody {
+		if p.next == wnone {
 			p.pc = done
 			return s.goHome()
 		}
@@ -189,7 +189,7 @@ func (s *wstate) fill(script string) error {
 		}
 	case op == 'u':
 		switch {
-		case p.pc == notCut && (s.attached || s.witness == wfilling || s.witness == wnobody || s.home):
+		case p.pc == notCut && (s.attached || s.witness == wfilling || s.witness == wnone || s.home):
 			next()
 		case p.pc == notCut:
 			p.me, p.pc = s.witness, attaching

@@ -126,7 +126,7 @@ func Accepts(addr string, longest time.Duration, gone <-chan struct{}) error {
 		case <-gone:
 			return fmt.Errorf("relay: the server ended before it listened at %s: %w", addr, err)
 		case <-end.C:
-			return fmt.Errorf("relay: nobody listens at %s after %v: %w", addr, longest, err)
+			return fmt.Errorf("relay: no server listens at %s after %v: %w", addr, longest, err)
 		}
 	}
 }

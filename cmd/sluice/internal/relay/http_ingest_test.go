@@ -118,7 +118,7 @@ func TestRefusedPublishers(t *testing.T) {
 		status  int
 		says    string
 	}{
-		{"POST /live/s.flv?key=other HTTP/1.1\nHost: a\n" + chunks, 409, "somebody publishes"},
+		{"POST /live/s.flv?key=other HTTP/1.1\nHost: a\n" + chunks, 409, "already has a publisher"},
 		{"PUT /live/t.flv HTTP/1.1\nHost: a\n" + chunks, 503, "limit 1"},
 		{"PUT /live/no.flv HTTP/1.1\nHost: a\n" + chunks, 503, "limit 1"},
 		{"POST /live.flv HTTP/1.1\nHost: a\n" + chunks, 400, "APP/NAME"},

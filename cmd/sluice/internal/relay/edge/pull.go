@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errUnwanted = errors.New("edge: nobody watches")
+	errUnwanted = errors.New("edge: the stream has no viewers")
 	errStart    = errors.New("edge: the origin sends no frame in time")
 	errOver     = errors.New("edge: the origin ended the stream")
 )

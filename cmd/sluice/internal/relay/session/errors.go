@@ -21,7 +21,7 @@ import (
 var (
 	ErrBadRequest = errors.New("bad request") // an invalid name or option
 	ErrNotFound   = errors.New("there is no such stream")
-	ErrBusy       = errors.New("somebody publishes this stream")
+	ErrBusy       = errors.New("the stream already has a publisher")
 	ErrClosing    = errors.New("the server is shutting down")
 	ErrFull       = errors.New("the server is full") // no memory for another publisher
 	ErrOrigin     = errors.New("pages of this origin may not use this server")

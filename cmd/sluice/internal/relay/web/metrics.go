@@ -60,7 +60,7 @@ func newCollector(s *session.Host) *collector {
 		s:            s,
 		totals:       newTotalDescs(desc),
 		streams:      desc("streams", "Streams that there are, those that wait for their publisher to come back included."),
-		memoryOut:    desc("memory_out_bytes", "Counted memory that is held by somebody."),
+		memoryOut:    desc("memory_out_bytes", "Counted memory that is checked out."),
 		memoryIdle:   desc("memory_idle_bytes", "Counted memory that is free and kept."),
 		memoryPinned: desc("memory_pinned_bytes", "Part of the memory that is held, in blocks that only small pieces keep."),
 
