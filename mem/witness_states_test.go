@@ -41,7 +41,7 @@ type wproc struct {
 const (
 	wcells   = 3
 	wfilling = 255
-	wnone  = 0
+	wnone    = 0
 )
 
 type wcell struct {
