@@ -2,17 +2,13 @@ package rtspserver
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/sluice-go/sluice/amf0"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/flv"
@@ -141,14 +137,14 @@ func (f *feed) run(ctx context.Context, r *live.Reader, p *live.Publisher, m *rt
 			}
 			return err
 		}
-		for t := range eachTag(tags) {
-			u, ok, err := s.Split(t.typ, t.at, t.body)
+		for t := range au.Tags(tags) {
+			u, ok, err := s.Split(t.Type, t.Time, t.Body)
 			if err != nil || !ok || !wanted(tracks, u.Video) {
 				continue // a broken frame is left out, as a decoder would
 			}
 			packets, err := f.pack(m, &u)
 			if err == nil {
-				err = p.Publish(live.Frame{Type: t.typ, Time: u.Time, Key: u.Video && u.Key, Payload: packets})
+				err = p.Publish(live.Frame{Type: t.Type, Time: u.Time, Key: u.Video && u.Key, Payload: packets})
 			}
 			if err != nil {
 				return err
@@ -184,94 +180,20 @@ func wanted(tracks uint8, video bool) bool {
 	return tracks&audioTrack != 0
 }
 
-// A tag is one of those that a live.Reader returns.
-type tag struct {
-	typ  flv.TagType
-	at   uint32
-	body []byte
-}
-
-// eachTag yields the tags in p, which a live.Reader returned.
-func eachTag(p []byte) iter.Seq[tag] {
-	return func(yield func(tag) bool) {
-		if len(p) >= 4 && string(p[:3]) == "FLV" {
-			p = p[flv.HeaderLen+flv.PrevTagSizeLen:]
-		}
-		for len(p) >= flv.TagHeaderLen {
-			n := int(binary.BigEndian.Uint32(p) & 0xffffff)
-			at := binary.BigEndian.Uint32(p[4:])
-			if !yield(tag{flv.TagType(p[0]), at>>8 | at<<24, p[flv.TagHeaderLen : flv.TagHeaderLen+n]}) {
-				return
-			}
-			p = p[flv.TagHeaderLen+n+flv.PrevTagSizeLen:]
-		}
-	}
-}
-
-const (
-	// probeTime is for how long a stream is read to find out what its tracks are.
-	probeTime = 3 * time.Second
-	// probeMore is how long a second track is waited for when one is known and the
-	// metadata does not say that there is none.
-	probeMore = 500 * time.Millisecond
-)
-
-// probe finds out the tracks of a stream, pictures first, and the bits of those that
-// there are. missing are codecs that RTP has no form for. It waits for frames until ctx
-// is done or for probeTime.
+// probe finds out the tracks of a stream, pictures first. missing are codecs that RTP has
+// no form for.
 func probe(ctx context.Context, source *live.Stream) (formats []rtpmedia.Format, missing []flv.FourCC, err error) {
-	r, err := source.NewReader(live.ReaderOptions{})
+	video, audio, err := au.Discover(ctx, source)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer r.Close()
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	expected := expectedTracks(source)
-	var s au.Splitter
-	found := map[bool]*au.Config{}
-	var none []flv.FourCC
-	for {
-		tags, _, err := r.Next(ctx)
-		if err != nil {
-			break // what is known by now counts
-		}
-		for t := range eachTag(tags) {
-			u, ok, err := s.Split(t.typ, t.at, t.body)
-			if err != nil || !ok {
-				continue
-			}
-			c := u.Config
-			if c == nil {
-				c = &au.Config{Codec: u.Codec}
-			}
-			found[u.Video] = c
-		}
-		have := uint8(0)
-		if found[true] != nil {
-			have |= videoTrack
-		}
-		if found[false] != nil {
-			have |= audioTrack
-		}
-		if have == videoTrack|audioTrack || expected != 0 && have&expected == expected {
-			break
-		}
-		if have != 0 && expected == 0 {
-			var stop context.CancelFunc
-			ctx, stop = context.WithTimeout(ctx, probeMore)
-			defer stop()
-			expected = videoTrack | audioTrack
-		}
-	}
-	for _, video := range []bool{true, false} {
-		c := found[video]
+	for _, c := range []*au.Config{video, audio} {
 		if c == nil {
 			continue
 		}
 		f, err := rtpmedia.NewFormat(c)
 		if err != nil {
-			none = append(none, c.Codec)
+			missing = append(missing, c.Codec)
 			continue
 		}
 		formats = append(formats, f)
@@ -279,33 +201,5 @@ func probe(ctx context.Context, source *live.Stream) (formats []rtpmedia.Format,
 	if len(formats) == 0 {
 		err = errNoTracks
 	}
-	return formats, none, err
-}
-
-// expectedTracks are the tracks that the stream's metadata says, 0 when it says nothing.
-func expectedTracks(source *live.Stream) uint8 {
-	tracks := uint8(0)
-	source.Headers(func(typ flv.TagType, body []byte) {
-		if typ != flv.TagScript {
-			return
-		}
-		_, values, err := flv.ParseScript(body)
-		if err != nil || len(values) == 0 {
-			return
-		}
-		var properties []amf0.Property
-		switch v := values[0].(type) {
-		case amf0.ECMAArray:
-			properties = v
-		case amf0.Object:
-			properties = v
-		}
-		if slices.ContainsFunc(properties, func(p amf0.Property) bool { return p.Name == "videocodecid" }) {
-			tracks |= videoTrack
-		}
-		if slices.ContainsFunc(properties, func(p amf0.Property) bool { return p.Name == "audiocodecid" }) {
-			tracks |= audioTrack
-		}
-	})
-	return tracks
+	return formats, missing, err
 }

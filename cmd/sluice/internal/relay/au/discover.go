@@ -1,0 +1,90 @@
+package au
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+const (
+	// discoverTime is for how long a stream is read to find out its tracks.
+	discoverTime = 3 * time.Second
+	// discoverMore is how long a second track is waited for when one is known and the
+	// metadata does not say that there is none.
+	discoverMore = 500 * time.Millisecond
+)
+
+// Discover finds out the tracks of a stream from its frames: their configurations, with
+// the codec alone when nothing more is known, and nil for a track that there is not. It
+// waits for frames until ctx is done, at most 3 s. An error is live.ErrClosed.
+func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, err error) {
+	r, err := source.NewReader(live.ReaderOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(ctx, discoverTime)
+	defer cancel()
+	wantVideo, wantAudio := expected(source)
+	var s Splitter
+	for {
+		tags, _, err := r.Next(ctx)
+		if err != nil {
+			return video, audio, nil // what is known by now counts
+		}
+		for t := range Tags(tags) {
+			u, ok, err := s.Split(t.Type, t.Time, t.Body)
+			if err != nil || !ok {
+				continue
+			}
+			c := u.Config
+			if c == nil {
+				c = &Config{Codec: u.Codec}
+			}
+			if u.Video {
+				video = c
+			} else {
+				audio = c
+			}
+		}
+		said := wantVideo || wantAudio
+		if video != nil && audio != nil || said && (video != nil || !wantVideo) && (audio != nil || !wantAudio) {
+			return video, audio, nil
+		}
+		if !said && (video != nil || audio != nil) {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, discoverMore)
+			defer stop()
+			wantVideo, wantAudio = true, true
+		}
+	}
+}
+
+// expected are the tracks that the stream's metadata says; neither when it says nothing.
+func expected(source *live.Stream) (video, audio bool) {
+	source.Headers(func(typ flv.TagType, body []byte) {
+		if typ != flv.TagScript {
+			return
+		}
+		_, values, err := flv.ParseScript(body)
+		if err != nil || len(values) == 0 {
+			return
+		}
+		var properties []amf0.Property
+		switch v := values[0].(type) {
+		case amf0.ECMAArray:
+			properties = v
+		case amf0.Object:
+			properties = v
+		}
+		has := func(name string) bool {
+			return slices.ContainsFunc(properties, func(p amf0.Property) bool { return p.Name == name })
+		}
+		video, audio = video || has("videocodecid"), audio || has("audiocodecid")
+	})
+	return video, audio
+}
