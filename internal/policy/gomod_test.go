@@ -19,7 +19,7 @@ var libraryMayRequire = []string{"golang.org/x/sys"}
 // labOnly are what the lab compares with or measures with: those who deploy the
 // relay do not get it.
 var labOnly = []string{
-	"github.com/bytedance", "github.com/cloudwego", "github.com/libp2p", "github.com/valyala",
+	"github.com/bytedance", "github.com/cloudwego",
 	"github.com/hashicorp", "github.com/boltdb", "go.etcd.io",
 	"github.com/HdrHistogram", "github.com/google/pprof",
 }

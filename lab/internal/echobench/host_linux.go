@@ -25,11 +25,11 @@ const drainTime = 20 * time.Second
 //	live    the bytes in live objects and stacks
 //
 // It returns when in ends, or with what went wrong.
-func HostServer(s Server, size, procs int, in io.Reader, out io.Writer) error {
+func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 	if err := checkSize(size); err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(procs)
+	runtime.GOMAXPROCS(1) // it has one processor
 	l, err := Listen(size)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	case "server":
 		var s Server
 		if s, err = Lookup(args[2]); err == nil {
-			err = HostServer(s, size, 1, os.Stdin, os.Stdout)
+			err = HostServer(s, size, os.Stdin, os.Stdout)
 		}
 	case "client":
 		err = HostClient(netip.MustParseAddrPort(args[2]), size, 1, false, os.Stdin, os.Stdout)

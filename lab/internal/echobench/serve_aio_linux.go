@@ -41,27 +41,10 @@ func serveAIONil(l *net.TCPListener, _ int, census *Census) error {
 	})
 }
 
-// serveAIOQuiet has no buffer and no completions of writes: what a read returns is
-// written, and the next read submitted at once.
-func serveAIOQuiet(l *net.TCPListener, _ int, census *Census) error {
-	w, err := aio.NewWatcherOptions(aio.Options{QuietWrites: true})
-	if err != nil {
-		return err
-	}
-	e := &watched{w: w, census: census, quiet: true}
-	return e.run(l, func() []byte { return nil }, func(r *aio.OpResult) error {
-		if err := e.w.Write(nil, r.Conn, r.Buffer); err != nil {
-			return err
-		}
-		return e.w.Read(nil, r.Conn, nil)
-	})
-}
-
 // watched is a server on a watcher.
 type watched struct {
 	w      *aio.Watcher
 	census *Census
-	quiet  bool // writes complete only when they fail, and then the pending read does too
 }
 
 func newWatched(census *Census) (*watched, error) {
@@ -94,11 +77,8 @@ func (e *watched) run(l *net.TCPListener, first func() []byte, step func(*aio.Op
 		results, err := e.w.WaitIO()
 		for i := range results {
 			r := &results[i]
-			// One operation at a time is under way on a connection, or one read, so
-			// that it is dropped once.
-			if e.quiet && r.Operation == aio.OpWrite {
-				continue
-			}
+			// One operation at a time is under way on a connection, so that it is
+			// dropped once.
 			if r.Error != nil || step(r) != nil {
 				e.drop(r.Conn)
 			}

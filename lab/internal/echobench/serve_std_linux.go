@@ -7,8 +7,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/cloudwego/gopkg/bufiox"
-
 	"github.com/sluice-go/sluice"
 )
 
@@ -106,39 +104,18 @@ func (p *pooled) ready(fd uintptr) bool {
 	return true
 }
 
-func serveBufio(size int) func(*net.TCPListener, int, *Census) error {
-	return func(l *net.TCPListener, _ int, census *Census) error {
-		return acceptAll(l, census, func(conn *net.TCPConn) error {
-			r := bufio.NewReaderSize(conn, size)
-			for {
-				if _, err := r.Peek(1); err != nil {
-					return err
-				}
-				p, _ := r.Peek(r.Buffered()) // it is there
-				if _, err := conn.Write(p); err != nil {
-					return err
-				}
-				r.Discard(len(p))
-			}
-		})
-	}
-}
-
-func serveBufiox(l *net.TCPListener, size int, census *Census) error {
+func serveBufio(l *net.TCPListener, _ int, census *Census) error {
 	return acceptAll(l, census, func(conn *net.TCPConn) error {
-		r := bufiox.NewDefaultReader(conn)
-		defer r.Release(io.EOF)
+		r := bufio.NewReader(conn)
 		for {
-			p, err := r.Next(size)
-			if err != nil {
+			if _, err := r.Peek(1); err != nil {
 				return err
 			}
+			p, _ := r.Peek(r.Buffered()) // it is there
 			if _, err := conn.Write(p); err != nil {
 				return err
 			}
-			if err := r.Release(nil); err != nil {
-				return err
-			}
+			r.Discard(len(p))
 		}
 	})
 }

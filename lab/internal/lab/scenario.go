@@ -16,22 +16,12 @@ type Scenario struct {
 	Named    bool   // it takes so long that it is run only when it is asked for by name
 	Variants []Variant
 	Targets  []Target
-	Curve    *Curve // set when the variants are points of a curve
-}
-
-// A Curve says that the variants of a scenario are one thing at different
-// points of an axis, Variant.X, and which figure is shown against it, with the
-// straight line that fits best.
-type Curve struct {
-	X      string `json:"x"` // what the axis is: "connections"
-	Metric string `json:"metric"`
 }
 
 // A Variant is one way to do a scenario's work.
 type Variant struct {
-	Name  string  // "peek", "next"
-	About string  // one line: what it is and who would write it
-	X     float64 // where it stands on the scenario's curve, if it has one
+	Name  string // "peek", "next"
+	About string // one line: what it is and who would write it
 	// Open prepares everything that the clock must not see.
 	Open func(Env) (Runner, error)
 }
@@ -55,12 +45,11 @@ type Sample struct {
 
 // Env is what a variant may use.
 type Env struct {
-	Seed   uint64 // the same for all variants of a scenario, so that they draw the same sizes
-	Dir    string // an empty directory, removed afterwards
-	Shared string // a directory of all variants of the scenario, removed afterwards; empty: none
-	Self   string // the path of a program that answers the hidden child commands
-	Full   bool   // more rounds are asked for; larger fixtures are in order
-	Quick  bool   // everything has to be over in a few seconds; smaller ones are
+	Seed  uint64 // the same for all variants of a scenario, so that they draw the same sizes
+	Dir   string // an empty directory, removed afterwards
+	Self  string // the path of a program that answers the hidden child commands
+	Full  bool   // more rounds are asked for; larger fixtures are in order
+	Quick bool   // everything has to be over in a few seconds; smaller ones are
 }
 
 // A Target is a promise that can fail: the ratio of a variant's figure to

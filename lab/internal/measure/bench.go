@@ -126,7 +126,7 @@ func (b *bench) openAll(ctx context.Context) error {
 			return ctx.Err()
 		}
 		env := b.env
-		env.Dir, env.Shared = filepath.Join(b.dir, fmt.Sprint(i)), b.dir
+		env.Dir = filepath.Join(b.dir, fmt.Sprint(i))
 		if err := os.Mkdir(env.Dir, 0o700); err != nil {
 			return err
 		}

@@ -142,17 +142,12 @@ func TestAllocationsAndCollectionsAreCounted(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeKnowsItsCurveAndItsBounds(t *testing.T) {
+func TestAnOutcomeKnowsItsBounds(t *testing.T) {
 	l := &ledger{}
 	few, many := l.variant("few", honest(1)), l.variant("many", honest(1))
-	few.X, many.X = 10, 1000
 	s := scenario("a", few, many)
-	s.Curve = &lab.Curve{X: "connections", Metric: lab.NsPerOp}
 	s.Targets = []lab.Target{{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}}
 	o := mustRun(t, small(2), s)[0]
-	if o.Curve == nil || *o.Curve != (lab.Curve{X: "connections", Metric: lab.NsPerOp}) || o.Variants[0].X != 10 || o.Variants[1].X != 1000 {
-		t.Errorf("%+v, %+v", o.Curve, o.Variants)
-	}
 	if want := (lab.Target{Variant: "many", Metric: MBPerS, Against: "few", AtLeast: 0.5}); len(o.Targets) != 1 || o.Targets[0] != want {
 		t.Errorf("%+v", o.Targets)
 	}
@@ -192,24 +187,17 @@ func TestContradictoryDefinitionsAreRefused(t *testing.T) {
 		return []lab.Scenario{s}
 	}
 	for want, list := range map[string][]lab.Scenario{
-		`two scenarios are named "s"`: {scenario("s", v), scenario("s", v)},
-		`letters, digits`:             change(func(s *lab.Scenario) { s.Name = "a b" }),
-		`two variants are named "v"`:  {scenario("s", v, v)},
-		`the baseline "w"`:            change(func(s *lab.Scenario) { s.Baseline = "w" }),
-		`0 operations`:                change(func(s *lab.Scenario) { s.Ops = 0 }),
-		`no metric`:                   change(func(s *lab.Scenario) { s.Metric = "" }),
-		`set for "w"`:                 change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "w"}} }),
-		`set against "w"`:             change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", Against: "w"}} }),
-		`has bounds 0.5 and 2`:        change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtMost: 0.5, AtLeast: 2}} }),
-		`has bounds 0 and -1`:         change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: -1}} }),
-		`has bounds 0 and 3`:          change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: 3, Upper: true}} }),
-		`a curve of "" over "size"`:   change(func(s *lab.Scenario) { s.Curve = &lab.Curve{X: "size"} }),
-		`"w" stands at 2, after 2`: change(func(s *lab.Scenario) {
-			s.Curve = &lab.Curve{X: "size", Metric: lab.NsPerOp}
-			s.Variants = []lab.Variant{v, v, v}
-			s.Variants[0].X, s.Variants[1].X, s.Variants[2].X = 1, 2, 2
-			s.Variants[1].Name, s.Variants[2].Name = "u", "w"
-		}),
+		`two scenarios are named "s"`:  {scenario("s", v), scenario("s", v)},
+		`letters, digits`:              change(func(s *lab.Scenario) { s.Name = "a b" }),
+		`two variants are named "v"`:   {scenario("s", v, v)},
+		`the baseline "w"`:             change(func(s *lab.Scenario) { s.Baseline = "w" }),
+		`0 operations`:                 change(func(s *lab.Scenario) { s.Ops = 0 }),
+		`no metric`:                    change(func(s *lab.Scenario) { s.Metric = "" }),
+		`set for "w"`:                  change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "w"}} }),
+		`set against "w"`:              change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", Against: "w"}} }),
+		`has bounds 0.5 and 2`:         change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtMost: 0.5, AtLeast: 2}} }),
+		`has bounds 0 and -1`:          change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: -1}} }),
+		`has bounds 0 and 3`:           change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: 3, Upper: true}} }),
 		`variant "a/b"`:                change(func(s *lab.Scenario) { s.Variants = append(s.Variants, lab.Variant{Name: "a/b"}) }),
 		`variant "a" cannot be opened`: change(func(s *lab.Scenario) { s.Variants = append(s.Variants, lab.Variant{Name: "a"}) }),
 	} {

@@ -32,18 +32,16 @@ type Outcome struct {
 	Seconds  float64      `json:"seconds"` // wall time of the scenario with set-up and warm-up
 	Variants []Variant    `json:"variants"`
 	Targets  []lab.Target `json:"targets,omitempty"`
-	Curve    *lab.Curve   `json:"curve,omitempty"`
 }
 
 // A Variant is one way of doing the work with one Turn for each round. All
 // variants of an outcome have the same number of turns, except those that were
 // skipped, which have none.
 type Variant struct {
-	Name    string  `json:"name"`
-	About   string  `json:"about"`
-	X       float64 `json:"x,omitempty"`       // where it stands on the outcome's curve
-	Skipped string  `json:"skipped,omitempty"` // why it cannot run on this machine
-	Turns   []Turn  `json:"turns"`
+	Name    string `json:"name"`
+	About   string `json:"about"`
+	Skipped string `json:"skipped,omitempty"` // why it cannot run on this machine
+	Turns   []Turn `json:"turns"`
 }
 
 // A Turn is one recorded call of a variant.
@@ -120,10 +118,10 @@ func (o *Outcome) clone() Outcome {
 func newOutcome(s *lab.Scenario) Outcome {
 	o := Outcome{
 		Name: s.Name, Title: s.Title, Op: s.Op, Metric: s.Metric, Baseline: s.Baseline,
-		State: Skipped, Reason: "not reached", Ops: s.Ops, Targets: slices.Clone(s.Targets), Curve: s.Curve,
+		State: Skipped, Reason: "not reached", Ops: s.Ops, Targets: slices.Clone(s.Targets),
 	}
 	for _, v := range s.Variants {
-		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, X: v.X, Turns: []Turn{}})
+		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, Turns: []Turn{}})
 	}
 	return o
 }

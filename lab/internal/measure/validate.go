@@ -2,7 +2,6 @@ package measure
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -51,11 +50,6 @@ func validate(s *lab.Scenario) error {
 	if !variants[s.Baseline] {
 		return fmt.Errorf("the baseline %q is no variant", s.Baseline)
 	}
-	if s.Curve != nil {
-		if err := validateCurve(s); err != nil {
-			return err
-		}
-	}
 	for _, t := range s.Targets {
 		if !variants[t.Variant] {
 			return fmt.Errorf("a target is set for %q, which is no variant", t.Variant)
@@ -66,21 +60,6 @@ func validate(s *lab.Scenario) error {
 		if t.AtLeast < 0 || t.AtLeast > 0 && (t.AtMost != 0 || t.Upper) {
 			return fmt.Errorf("a target for %q has bounds %v and %v: one is enough", t.Variant, t.AtMost, t.AtLeast)
 		}
-	}
-	return nil
-}
-
-// validateCurve wants the points in order, from left to right.
-func validateCurve(s *lab.Scenario) error {
-	if s.Curve.Metric == "" || s.Curve.X == "" {
-		return fmt.Errorf("a curve of %q over %q", s.Curve.Metric, s.Curve.X)
-	}
-	last := math.Inf(-1)
-	for _, v := range s.Variants {
-		if !(v.X > last) {
-			return fmt.Errorf("on the curve %q stands at %v, after %v", v.Name, v.X, last)
-		}
-		last = v.X
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 	// joining is how many viewers may wait for the server's first byte at once:
 	// fewer than a listener's queue takes.
 	joining = 64
-	// atOnce is how many bytes an unpaced publisher sends before the load serves the
+	// atOnce is how many bytes a publisher that is late sends before the load serves the
 	// viewers.
 	atOnce = 256 << 10
 	// moderation is how often the load looks for what has come. It does not wait in

@@ -99,20 +99,6 @@ func TestFloorsLoseNothing(t *testing.T) {
 	}
 }
 
-func TestAnUnpacedPublisherIsFasterThanRealTime(t *testing.T) {
-	addr := startFloor(t, FLV, 0)
-	r, err := runLoad(t, Work{Publish: addr, View: addr, Form: FLV, Viewers: 3, Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond, Unpaced: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if realTime := 40; r.Published < 5*realTime || r.Delivered < 5*realTime {
-		t.Errorf("%d frames published, %d delivered, where real time are %d", r.Published, r.Delivered, realTime)
-	}
-	if r.LagP50 != 0 && r.Late != 0 {
-		t.Errorf("no frame is due at any time, yet one in a hundred was sent %v late", r.Late)
-	}
-}
-
 func TestAServerThatEndsIsAnError(t *testing.T) {
 	for _, after := range []int{0, 1, 1000} {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -22,7 +22,6 @@ func (l *load) measure() (r Result, err error) {
 	own, _ := rawio.CPUTime(0) // of this process it does not fail
 	start := l.now()
 	l.tally.from, l.tally.to = start, start+l.work.Window
-	l.pub.unpaced = l.work.Unpaced
 	if err := l.pass(start + l.work.Window); err != nil {
 		return r, err
 	}
@@ -39,11 +38,8 @@ func (l *load) measure() (r Result, err error) {
 	l.addBytes(&r)
 	l.pub.late = nil
 	ends := l.ends()
-	if !l.work.Unpaced {
-		// What is late is not lost yet; what has not come by then is.
-		_ = l.until(func() bool { return l.behind(ends) == 0 }, drainTime, "the last frames")
-	}
-	l.pub.unpaced = false
+	// What is late is not lost yet; what has not come by then is.
+	_ = l.until(func() bool { return l.behind(ends) == 0 }, drainTime, "the last frames")
 	r.Since, r.Closed, r.Odd, r.Oddity = l.tally.delivered-since, l.closed, l.tally.oddities, l.tally.oddity
 	l.addSeats(&r, ends)
 	r.LagP50, r.LagP99, r.LagMax = l.tally.lag.quantile(0.5), l.tally.lag.quantile(0.99), l.tally.lag.max
@@ -60,15 +56,11 @@ func (l *load) addBytes(r *Result) {
 	}
 }
 
-// addSeats adds up what the viewers lack. An unpaced publisher is ahead of all of them at
-// the end, so that there it is what they lack in between.
+// addSeats adds up what the viewers lack.
 func (l *load) addSeats(r *Result, ends [2]int) {
 	var keys lags
 	for i := range l.viewers {
 		v := &l.viewers[i]
-		if l.work.Unpaced {
-			ends = [2]int{}
-		}
 		r.Lost += v.seat.lost(ends)
 		if v.seat.key > 0 {
 			keys.add(v.seat.key - v.asked)

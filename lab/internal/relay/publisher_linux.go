@@ -10,19 +10,17 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
-// A publisher sends the clip over and over, each frame when it is due or, when
-// it is unpaced, as soon as the server takes it.
+// A publisher sends the clip over and over, each frame when it is due.
 type publisher struct {
-	load    *load
-	fd      int
-	client  rtmpClient
-	out     []byte // messages, of which the first so many bytes are sent
-	gone    int
-	next    int           // the frame after those in out
-	origin  time.Duration // when the first frame was due
-	due     time.Duration // when the next one is
-	unpaced bool
-	late    *lags // nil if not measured
+	load   *load
+	fd     int
+	client rtmpClient
+	out    []byte // messages, of which the first so many bytes are sent
+	gone   int
+	next   int           // the frame after those in out
+	origin time.Duration // when the first frame was due
+	due    time.Duration // when the next one is
+	late   *lags         // nil if not measured
 }
 
 // openPublisher connects, waits until the server lets it publish, and sends
@@ -106,9 +104,9 @@ func (p *publisher) advance() (time.Duration, error) {
 	for sent := 0; ; {
 		now := p.load.now()
 		switch {
-		case p.gone < len(p.out) && p.unpaced, sent > atOnce:
-			return 0, nil // the socket is full: the load polls
-		case !p.unpaced && now < p.due:
+		case sent > atOnce:
+			return 0, nil
+		case now < p.due:
 			return p.due - now, nil
 		case p.gone < len(p.out):
 			return time.Millisecond, nil
@@ -135,7 +133,7 @@ func (p *publisher) one(now time.Duration) error {
 	s.sent[which] = append(s.sent[which], now)
 	s.n++
 	p.next++
-	if p.late != nil && !p.unpaced {
+	if p.late != nil {
 		p.late.add(now - p.due)
 	}
 	_, at = s.clip.at(p.next)

@@ -21,7 +21,6 @@ type Work struct {
 	Viewers int           //
 	Warm    time.Duration // before the first viewer joins, and at least between the last one's joining and readiness
 	Window  time.Duration // what is measured
-	Unpaced bool          // in the window the publisher sends as fast as the server takes it
 	Clip    string        // the path of an FLV file
 	Server  int           // the number of the server's process
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
-	"github.com/sluice-go/sluice/lab/internal/stats"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -46,7 +44,6 @@ func Scenario(o *measure.Outcome) *document.Section {
 	for _, t := range s.Targets {
 		section.Add(targetLine(t))
 	}
-	section.Add(curve(o)...)
 	return section.Add(document.Note(note(o, &s)), &document.Fold{Title: "What the variants are", Items: []document.Item{variants}})
 }
 
@@ -163,40 +160,6 @@ func metricLabel(metric, op string) string {
 		return what + "/" + op
 	}
 	return metric
-}
-
-// curve draws the figure of each variant against the place where it stands, and
-// the straight line that fits best; nothing without two points.
-func curve(o *measure.Outcome) []document.Item {
-	if o.Curve == nil {
-		return nil
-	}
-	var x, y []float64
-	var points [][2]float64
-	maxX, maxY := 0.0, 0.0
-	for i := range o.Variants {
-		if values := o.Variants[i].Values(o.Curve.Metric); values != nil {
-			p := [2]float64{o.Variants[i].X, stats.Median(values)}
-			points, x, y = append(points, p), append(x, p[0]), append(y, p[1])
-			maxX, maxY = max(maxX, p[0]), max(maxY, p[1])
-		}
-	}
-	if len(points) < 2 || maxX <= 0 || maxY <= 0 {
-		return nil
-	}
-	fit := stats.Fit(x, y)
-	sign := "+"
-	if fit.Intercept < 0 {
-		sign = "-"
-	}
-	metric, label := o.Curve.Metric, metricLabel(o.Curve.Metric, o.Op)
-	formula := fmt.Sprintf("%s x %s %s %s, R² %.4f", units.Figure(fit.Slope, metric), o.Curve.X, sign, units.Figure(math.Abs(fit.Intercept), metric), fit.R2)
-	c := &document.Chart{
-		Title: fmt.Sprintf("%s: %s by %s", o.Name, label, o.Curve.X), Caption: "The dashed line is the best straight one: " + formula + ".",
-		X: document.Linear(o.Curve.X, maxX, units.Grouped), Y: document.Linear(label, max(maxY, fit.At(maxX)), func(v float64) string { return units.Figure(v, metric) }),
-		Lines: []document.Line{{Name: "medians", Style: "dots", Points: points}, {Style: "dashed", Points: [][2]float64{{0, max(0, fit.Intercept)}, {maxX, fit.At(maxX)}}}},
-	}
-	return []document.Item{c, &document.Para{Mark: label + " by " + o.Curve.X, MarkStyle: document.Dim, Text: formula}}
 }
 
 // BenchFoot says what became of a whole run.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
-	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 )
@@ -186,26 +185,6 @@ func TestACellOfTheGeneratorsLimitHasNoFigure(t *testing.T) {
 	c.Runs[3].Valid, c.Runs[3].Reason = true, ""
 	if cell := heatmap(f, 0, &f.Figures[0], "x", marks{}).Rows[0].Cells[1]; cell.Text == "generator" || !strings.Contains(cell.Class, "part") {
 		t.Errorf("with a valid run: %+v", cell)
-	}
-}
-
-func TestACurveHasItsLine(t *testing.T) {
-	o := &fixture().Scenarios[0]
-	o.Curve = &lab.Curve{X: "connections", Metric: "ns/op"}
-	for i := range o.Variants {
-		o.Variants[i].X = float64(1000 * (i + 1))
-	}
-	items := curve(o)
-	if len(items) != 2 {
-		t.Fatalf("%d items", len(items))
-	}
-	c := items[0].(*document.Chart)
-	if len(c.Lines) != 2 || len(c.Lines[0].Points) != 3 || c.Lines[1].Style != "dashed" || !strings.Contains(items[1].(*document.Para).Text, " x connections ") {
-		t.Errorf("%+v", c.Lines)
-	}
-	o.Variants = o.Variants[:1]
-	if curve(o) != nil || curve(&fixture().Scenarios[0]) != nil {
-		t.Error("a curve of one point, or of none")
 	}
 }
 

@@ -17,8 +17,6 @@ func bench(b *testing.B, name string) {
 	b.Fatalf("there is no scenario %s", name)
 }
 
-func BenchmarkConcurrentNetworkRead(b *testing.B)     { bench(b, "concurrent-read") }
-func BenchmarkConcurrentProtocolParsing(b *testing.B) { bench(b, "protocol-parsing") }
-func BenchmarkHighFrequencyReads(b *testing.B)        { bench(b, "small-reads") }
-func BenchmarkGCPressure(b *testing.B)                { bench(b, "gc-pressure") }
-func BenchmarkStreamingServer(b *testing.B)           { bench(b, "streaming-server") }
+func BenchmarkConcurrentNetworkRead(b *testing.B) { bench(b, "concurrent-read") }
+func BenchmarkHighFrequencyReads(b *testing.B)    { bench(b, "small-reads") }
+func BenchmarkGCPressure(b *testing.B)            { bench(b, "gc-pressure") }

@@ -43,7 +43,7 @@ func newContest(env lab.Env, readers int, a *mem.Allocator) (lab.Runner, error) 
 		x.longest /= 10
 	}
 	var err error
-	if x.remote, err = dialRemote(env.Self, kind.String(), readers); err != nil {
+	if x.remote, err = dialRemote(env.Self, kind, readers); err != nil {
 		return nil, err
 	}
 	for _, conn := range x.remote.conns {

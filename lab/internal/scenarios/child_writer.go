@@ -84,9 +84,6 @@ func unlessHungUp(err error) error {
 	return err
 }
 
-// tagKind is how a stream of the clip's tags is named to a child.
-const tagKind = "tags"
-
 // String names a stream of frames to a child: frames,SEED,LO,HI.
 func (k frameKind) String() string {
 	return fmt.Sprintf("frames,%d,%d,%d", k.seed, k.lo, k.hi)
@@ -94,9 +91,6 @@ func (k frameKind) String() string {
 
 // streamOf returns the stream of a name.
 func streamOf(name string) (*stream, error) {
-	if name == tagKind {
-		return tags(), nil
-	}
 	var k frameKind
 	if n, err := fmt.Sscanf(name, "frames,%d,%d,%d", &k.seed, &k.lo, &k.hi); err != nil || n != 3 || k.lo < 1 || k.hi < k.lo || k.hi > ringSize {
 		return nil, fmt.Errorf("scenarios: %s is no stream", strconv.Quote(name))
@@ -110,15 +104,15 @@ type remote struct {
 	child *child.Process
 }
 
-// dialRemote starts a child that writes the named stream on so many
+// dialRemote starts a child that writes a stream on so many
 // connections, and returns when they are there.
-func dialRemote(self, kind string, connections int) (*remote, error) {
+func dialRemote(self string, kind frameKind, connections int) (*remote, error) {
 	l, err := listenLocal()
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	c, err := startChild(self, "tcp-writer", l.Addr().String(), kind, strconv.Itoa(connections))
+	c, err := startChild(self, "tcp-writer", l.Addr().String(), kind.String(), strconv.Itoa(connections))
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,6 @@ var _ = register(20, concurrentGroup)
 
 // concurrentGroup reads on many sources at once.
 func concurrentGroup() []lab.Scenario {
-	ways := func(ways []way, s func(lab.Env) *stream) []lab.Variant {
-		return variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newReaders(w, s(env), env, readersPerCPU), nil })
-	}
 	return []lab.Scenario{{
 		Name:     "concurrent-read",
 		Title:    fmt.Sprintf("frames of 256 to 1,024 bytes by %d goroutines for each processor, network %v", readersPerCPU, netsim.Normal),
@@ -26,15 +23,9 @@ func concurrentGroup() []lab.Scenario {
 		Metric:   lab.NsPerOp,
 		Baseline: "peek",
 		Ops:      200_000,
-		Variants: ways(allFrames, shortFrames),
-	}, {
-		Name:     "protocol-parsing",
-		Title:    fmt.Sprintf("FLV tags of a clip parsed by %d goroutines for each processor, network %v", readersPerCPU, netsim.Normal),
-		Op:       "tag",
-		Metric:   lab.NsPerOp,
-		Baseline: "peek",
-		Ops:      100_000,
-		Variants: ways(allTags, func(lab.Env) *stream { return tags() }),
+		Variants: variants(allFrames, func(env lab.Env, w way) (lab.Runner, error) {
+			return newReaders(w, shortFrames(env), env, readersPerCPU), nil
+		}),
 	}}
 }
 

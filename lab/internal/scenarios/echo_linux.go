@@ -3,7 +3,6 @@ package scenarios
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -23,22 +22,20 @@ const (
 )
 
 // many is a message under way on each of many connections.
-var many = echoWork{size: 128, conns: 1000, procs: 1}
+var many = echoWork{size: 128, conns: 1000}
 
 // What the README promises of echo is run early.
 var _ = register(13, func() []lab.Scenario {
 	return []lab.Scenario{
 		echoScenario("1000x128B", "echo of 128 B on 1,000 connections, one message under way on each, the server's processor time",
-			"request", lab.CPUPerOp, "netpoll", 15_000, many.open, []string{"aio", "aio-nil", "aio-quiet", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"},
+			"request", lab.CPUPerOp, "netpoll", 15_000, many.open, []string{"aio", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"},
 			lab.Target{Variant: "aio", Against: "floor", AtMost: 1.10},
-			lab.Target{Variant: "aio-quiet", Against: "floor", AtMost: 1.10},
 			lab.Target{Variant: "aio-conns", Against: "floor", AtMost: 1.10},
 			lab.Target{Variant: "aio", Against: "netpoll", AtMost: 0.75},
 			lab.Target{Variant: "aio", Against: "std-pooled", AtMost: 0.65},
 			lab.Target{Variant: "aio", Metric: perSecond, Against: "netpoll", AtLeast: 1.2},
 			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.3},
-			lab.Target{Variant: "aio", Metric: lab.AllocsPerOp, AtMost: 0},
-			lab.Target{Variant: "aio-nil", Metric: lab.AllocsPerOp, AtMost: 0}),
+			lab.Target{Variant: "aio", Metric: lab.AllocsPerOp, AtMost: 0}),
 	}
 })
 
@@ -49,10 +46,12 @@ func echoGroup() []lab.Scenario {
 	paced := many
 	paced.rate = 20_000
 	return []lab.Scenario{
-		echoPingPong(1, 0.90, 1.0),
-		echoPingPong(2, 0.90, 0.9),
+		echoScenario("ping-pong-1p", "echo of 128 B on one connection, GOMAXPROCS 1 on one processor, the server's processor time",
+			"request", lab.CPUPerOp, "std-4K", 3_000, echoWork{size: 128, conns: 1}.open, []string{"aio", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"},
+			lab.Target{Variant: "aio", Against: "std-4K", AtMost: 0.90},
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-4K", AtLeast: 1}),
 		echoScenario("1x64KiB", "echo of 64 KiB on one connection, the server's processor time",
-			"request", lab.CPUPerOp, "std-64K", 1_500, echoWork{size: 64 << 10, conns: 1, procs: 1}.open, []string{"aio", "std-64K", "netpoll", "floor"},
+			"request", lab.CPUPerOp, "std-64K", 1_500, echoWork{size: 64 << 10, conns: 1}.open, []string{"aio", "std-64K", "netpoll", "floor"},
 			lab.Target{Variant: "aio", Against: "floor", AtMost: 1.08},
 			lab.Target{Variant: "aio", Against: "std-64K", AtMost: 0.88},
 			lab.Target{Variant: "aio", Against: "netpoll", AtMost: 0.80},
@@ -62,12 +61,10 @@ func echoGroup() []lab.Scenario {
 		echoScenario("8192x1KiB", "8,192 connections (1,024 unless --full): connect and echo 1 KiB, then ten more on each, all of it counted",
 			"wave", perRequest, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
 				return newEchoWave(env, server, scaled(env, 8192, 1024, 512))
-			}, []string{"aio", "aio-nil", "aio-conns", "std-pooled", "netpoll", "floor"},
+			}, []string{"aio", "aio-conns", "std-pooled", "netpoll", "floor"},
 			lab.Target{Variant: "aio", Against: "std-pooled", AtMost: 0.65},
 			lab.Target{Variant: "aio-conns", Against: "std-pooled", AtMost: 0.65},
-			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.1},
-			lab.Target{Variant: "aio-nil", Against: "aio", AtMost: 1.05},
-			lab.Target{Variant: "aio-nil", Metric: perSecond, Against: "aio", AtLeast: 0.95}),
+			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.1}),
 		echoScenario("idle", "resident bytes of a server for each of 8,000 connections (2,000 unless --full) that have echoed 128 B and wait",
 			"count", residentBy, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
 				return newIdle(env, server, idleWork{"rss", residentBy, 128, scaled(env, 8000, 2000, 500), 512})
@@ -85,12 +82,10 @@ func echoGroup() []lab.Scenario {
 			}, []string{"aio-tls", "std-tls"},
 			lab.Target{Variant: "aio-tls", Metric: residentBy, Against: "std-tls", AtMost: 0.70}),
 		echoScenario("open-20k", "20,000 messages a second of 128 B over 1,000 connections, whether answered or not: the server's processor time, and from when one was due",
-			"message", lab.CPUPerOp, "floor", 5_000, paced.open, []string{"aio", "aio-quiet", "aio-conns", "std-pooled", "netpoll", "floor"},
+			"message", lab.CPUPerOp, "floor", 5_000, paced.open, []string{"aio", "aio-conns", "std-pooled", "netpoll", "floor"},
 			lab.Target{Variant: "aio", Against: "floor", AtMost: 1.25},
-			lab.Target{Variant: "aio-quiet", Against: "floor", AtMost: 1.25},
 			lab.Target{Variant: "aio-conns", Against: "floor", AtMost: 1.25},
 			lab.Target{Variant: "aio", Metric: p50, Against: "std-pooled", AtMost: 1.10}),
-		echoCurve(),
 	}
 }
 
@@ -112,15 +107,6 @@ func echoScenario(name, title, op, metric, baseline string, ops int, open func(l
 	return sc
 }
 
-func echoPingPong(procs int, cpu, rate float64) lab.Scenario {
-	return echoScenario(fmt.Sprintf("ping-pong-%dp", procs),
-		fmt.Sprintf("echo of 128 B on one connection, GOMAXPROCS %d on one processor, the server's processor time", procs),
-		"request", lab.CPUPerOp, "std-4K", 3_000, echoWork{size: 128, conns: 1, procs: procs}.open,
-		[]string{"aio", "aio-quiet", "aio-conns", "std-4K", "std-pooled", "netpoll", "floor"},
-		lab.Target{Variant: "aio", Against: "std-4K", AtMost: cpu},
-		lab.Target{Variant: "aio", Metric: perSecond, Against: "std-4K", AtLeast: rate})
-}
-
 // scaled is how many connections env is for.
 func scaled(env lab.Env, full, normal, quick int) int {
 	switch {
@@ -130,29 +116,6 @@ func scaled(env lab.Env, full, normal, quick int) int {
 		return quick
 	}
 	return normal
-}
-
-// echoCurve has as variants one server with ever more connections.
-func echoCurve() lab.Scenario {
-	sc := echoScenario("connections", "aio: echo of 128 B, one message on each of ever more connections",
-		"message on each", perRequest, "c1k", 4, nil, nil,
-		lab.Target{Variant: "c12k", Against: "c1k", AtMost: 1.3})
-	sc.Curve = &lab.Curve{X: "connections", Metric: lab.NsPerOp}
-	for _, thousands := range []int{1, 2, 4, 8, 10, 12} {
-		count := thousands * 1000
-		sc.Variants = append(sc.Variants, lab.Variant{
-			Name:  "c" + strconv.Itoa(thousands) + "k",
-			About: fmt.Sprintf("aio with %d,000 connections", thousands),
-			X:     float64(count),
-			Open: func(env lab.Env) (lab.Runner, error) {
-				if env.Quick && count > 4000 {
-					return nil, fmt.Errorf("scenarios: opening %d connections takes too long for a quick run: %w", count, errors.ErrUnsupported)
-				}
-				return echoWork{size: 128, conns: count, procs: 1, onEach: true}.open(env, "aio")
-			},
-		})
-	}
-	return sc
 }
 
 var _ = register(12, idleGroup)
@@ -190,7 +153,7 @@ func idleGroup() []lab.Scenario {
 				}
 				return out, err
 			}}, err
-		}, []string{"std-pooled", "bufio-4K", "bufio-32K", "bufiox", "next"},
+		}, []string{"std-pooled", "bufio-4K", "next"},
 		lab.Target{Variant: "next", Metric: aboveBare, AtMost: 360})
 	sc.Name = "idle"
 	return []lab.Scenario{sc}

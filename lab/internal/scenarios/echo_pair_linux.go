@@ -20,7 +20,7 @@ type echoPair struct {
 }
 
 // newEchoPair starts both. There is no connection between them yet.
-func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
+func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 	s, err := echobench.Lookup(name)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func newEchoPair(env lab.Env, name string, size, procs int) (*echoPair, error) {
 	}
 	p := &echoPair{}
 	err = echobench.OnProcessor(serverCPU, func() (err error) {
-		p.server, err = startChild(env.Self, "echo-server", name, strconv.Itoa(size), strconv.Itoa(procs))
+		p.server, err = startChild(env.Self, "echo-server", name, strconv.Itoa(size))
 		return err
 	})
 	if err != nil {
@@ -153,19 +153,16 @@ var _ = registerChild("echo-server", echoServer)
 
 // echoServer is the child that echoes, in the way of a name.
 func echoServer(args []string) error {
-	var size, procs int
-	if err := childArgs("echo-server", args, "SERVER", "BYTES", "GOMAXPROCS"); err != nil {
+	var size int
+	if err := childArgs("echo-server", args, "SERVER", "BYTES"); err != nil {
 		return err
 	}
 	s, err := echobench.Lookup(args[0])
-	if err = errors.Join(err, scan(args[1:], &size, &procs)); err != nil {
+	if err = errors.Join(err, scan(args[1:], &size)); err != nil {
 		return err
 	}
-	if procs < 1 {
-		return fmt.Errorf("scenarios: GOMAXPROCS %d", procs)
-	}
 	child.Expire(childLife)
-	return echobench.HostServer(s, size, procs, os.Stdin, os.Stdout)
+	return echobench.HostServer(s, size, os.Stdin, os.Stdout)
 }
 
 var _ = registerChild("echo-client", echoClient)

@@ -12,18 +12,16 @@ import (
 
 // echoWork is a work on connections that stay open from round to round.
 type echoWork struct {
-	size   int  // of a message, in bytes
-	conns  int  // connections
-	procs  int  // GOMAXPROCS of the server
-	rate   int  // messages a second in an open loop; 0: a closed one
-	onEach bool // an operation is a message on each connection
+	size  int // of a message, in bytes
+	conns int // connections
+	rate  int // messages a second in an open loop; 0: a closed one
 	// latency is for a closed loop with the latencies among its figures.
 	latency bool
 }
 
 // open starts a server and a client and opens the connections.
 func (w echoWork) open(env lab.Env, server string) (lab.Runner, error) {
-	p, err := newEchoPair(env, server, w.size, w.procs)
+	p, err := newEchoPair(env, server, w.size)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +32,6 @@ func (w echoWork) open(env lab.Env, server string) (lab.Runner, error) {
 }
 
 func (w echoWork) run(p *echoPair, ops int) (lab.Sample, error) {
-	messages := ops
-	if w.onEach {
-		messages *= w.conns
-	}
 	send := func(messages int) (echobench.Result, error) {
 		if w.rate > 0 {
 			return p.do("paced", messages, int(time.Second)/w.rate)
@@ -45,22 +39,17 @@ func (w echoWork) run(p *echoPair, ops int) (lab.Sample, error) {
 		return p.do("closed", messages)
 	}
 	// What ran before on these processors has left the caches to itself.
-	if _, err := send(messages/8 + 1); err != nil {
+	if _, err := send(ops/8 + 1); err != nil {
 		return lab.Sample{}, err
 	}
-	result, spent, err := p.during(func() (echobench.Result, error) { return send(messages) })
+	result, spent, err := p.during(func() (echobench.Result, error) { return send(ops) })
 	if err != nil {
 		return lab.Sample{}, err
 	}
-	if result.Check != echobench.Sum(messages) {
-		return lab.Sample{}, fmt.Errorf("scenarios: the client checked other messages than the %d that it was to send", messages)
+	if result.Check != echobench.Sum(ops) {
+		return lab.Sample{}, fmt.Errorf("scenarios: the client checked other messages than the %d that it was to send", ops)
 	}
 	sample := lab.Sample{Bytes: result.Bytes, Check: result.Check, Figures: echoFigures(result, spent, ops)}
-	if w.onEach {
-		// What all variants have in common is what one connection did.
-		sample.Bytes, sample.Check = int64(ops)*int64(w.size), echobench.Sum(ops)
-		sample.Figures[perRequest] = sample.Figures[lab.CPUPerOp] / float64(w.conns)
-	}
 	if w.rate > 0 || w.latency {
 		sample.Figures[p50] = float64(result.P50.Nanoseconds())
 		sample.Figures[p99] = float64(result.P99.Nanoseconds())
@@ -76,7 +65,7 @@ const echoWaveRounds = 10
 
 // newEchoWave opens its connections in each operation.
 func newEchoWave(env lab.Env, server string, conns int) (lab.Runner, error) {
-	p, err := newEchoPair(env, server, 1<<10, 1)
+	p, err := newEchoPair(env, server, 1<<10)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +139,7 @@ func newIdle(env lab.Env, server string, w idleWork) (lab.Runner, error) {
 
 // count connects and returns by how many bytes the server grew.
 func (w idleWork) count(env lab.Env, server string) (result echobench.Result, grown int64, err error) {
-	p, err := newEchoPair(env, server, w.size, 1)
+	p, err := newEchoPair(env, server, w.size)
 	if err != nil {
 		return result, 0, err
 	}

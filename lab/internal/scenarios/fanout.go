@@ -8,7 +8,6 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/machine"
-	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/netsim"
 )
 
@@ -29,10 +28,6 @@ var (
 	widest = crowd{1000, 16}
 )
 
-// pinnedRatio is the most bytes that were held back from other use at any
-// time, for each byte of a frame that a keeper still had.
-const pinnedRatio = "pinned-ratio"
-
 var _ = register(11, fanoutGroup)
 
 // fanoutGroup hands each frame to three keepers, and to many.
@@ -40,7 +35,7 @@ func fanoutGroup() []lab.Scenario {
 	bound := fewBounds()
 	one := fanScenario("one-goroutine", "three keepers, each of which keeps the last 100, all in one goroutine"+bound.note, 50_000,
 		fanWays, func(f fanWay) fanOpen { return f.together(few) }, few)
-	one.Targets = append(fewTargets(bound.one, 0.08), lab.Target{Variant: "readbuf", Metric: pinnedRatio, AtMost: 2.0})
+	one.Targets = fewTargets(bound.one, 0.08)
 	channels := fanScenario("channels", "three keepers, each of which keeps the last 100, over buffered channels"+bound.note, 20_000,
 		fanWays, func(f fanWay) fanOpen { return f.apiece(few, handing{keepers, 1, 64}) }, few)
 	channels.Targets = fewTargets(bound.channels, 0.15)
@@ -77,8 +72,8 @@ func fanScenario(name, receivers string, ops int, ways []fanWay, open func(fanWa
 	for _, f := range ways {
 		sc.Variants = append(sc.Variants, lab.Variant{Name: f.name, About: f.about, Open: func(env lab.Env) (lab.Runner, error) {
 			s := frameKind{env.Seed, fanFrame, fanFrame}.frames()
-			walk, end, pinned := open(f)(netsim.NewReader(s.source(0), netsim.Good, env.Seed), s)
-			return newFanRunner(walk, end, pinned, s, c)
+			walk, end := open(f)(netsim.NewReader(s.source(0), netsim.Good, env.Seed))
+			return newFanRunner(walk, end, s, c)
 		}})
 	}
 	return sc
@@ -113,40 +108,23 @@ func wideTargets(pool float64) []lab.Target {
 	}
 }
 
-// A fanOpen opens a fan and its keepers: a walk, its end, and the bytes that are
-// pinned, which may be nil.
-type fanOpen func(io.Reader, *stream) (walk, func(), func() int64)
+// A fanOpen opens a fan and its keepers: a walk, and its end.
+type fanOpen func(io.Reader) (walk, func())
 
 // A fanWay is a way to let several receivers have the same frame.
 type fanWay struct {
 	name, about string
 	together    func(crowd) fanOpen
 	apiece      func(crowd, handing) fanOpen
-	server      func(lab.Env) (lab.Runner, error)
 }
 
-// newFanWay makes a way of a fan whose references are T. Fans that take memory
-// from us take it from the given allocator, so that it can be counted.
-func newFanWay[T any](name, about string, open func(io.Reader, *stream, *mem.Allocator) *fan[T]) fanWay {
-	memory := func() *mem.Allocator { return mem.New(mem.Options{Name: "fanout"}) }
+// newFanWay makes a way of a fan whose references are T.
+func newFanWay[T any](name, about string, open func(io.Reader) *fan[T]) fanWay {
 	return fanWay{
-		name: name, about: about,
-		together: func(c crowd) fanOpen {
-			return func(src io.Reader, s *stream) (walk, func(), func() int64) {
-				f := open(src, s, memory())
-				w, end := together(f, c)
-				return w, end, func() int64 { return f.pinned(c.keepers*c.depth, c.depth) }
-			}
-		},
-		apiece: func(c crowd, h handing) fanOpen {
-			return func(src io.Reader, s *stream) (walk, func(), func() int64) {
-				w, end := apiece(open(src, s, memory()), c, h)
-				return w, end, nil
-			}
-		},
-		server: func(env lab.Env) (lab.Runner, error) {
-			all := memory()
-			return newServer(env, func(src io.Reader, s *stream) *fan[T] { return open(src, s, all) }), nil
+		name, about,
+		func(c crowd) fanOpen { return func(src io.Reader) (walk, func()) { return together(open(src), c) } },
+		func(c crowd, h handing) fanOpen {
+			return func(src io.Reader) (walk, func()) { return apiece(open(src), c, h) }
 		},
 	}
 }

@@ -15,10 +15,7 @@ type fan[T any] struct {
 	// pass puts references into place at of each keeper, all of them full, and lets
 	// go what was there. It is letGo, written out.
 	pass func(keep [][]T, at int, refs []T) uint64
-	// pinned returns how many bytes are held back when the keepers hold so many
-	// frames together, and so many different ones.
-	pinned func(held, different int) int64
-	end    func()
+	end  func()
 }
 
 // A crowd is how many keepers there are, and how many frames each of them keeps.
@@ -171,33 +168,11 @@ func apiece[T any](f *fan[T], c crowd, h handing) (walk, func()) {
 		}
 }
 
-// probeRefs is how many references pass while the pinned bytes are watched.
-// That happens before the clock runs, on the path that is then measured.
-const probeRefs = 24_576
-
-// newFanRunner runs a fan whose keepers are full. pinned returns the bytes that are
-// held back; it may be nil.
-func newFanRunner(w walk, end func(), pinned func() int64, s *stream, c crowd) (lab.Runner, error) {
-	r := &walker{place: place{s: s, times: uint64(c.keepers)}, walk: w, end: end}
+// newFanRunner runs a fan whose keepers are full.
+func newFanRunner(w walk, end func(), s *stream, c crowd) (lab.Runner, error) {
 	if sum, err := w(c.depth); err != nil || sum != 0 {
 		end()
 		return nil, fmt.Errorf("scenarios: filling the keepers: sum %#x, error %v", sum, err)
 	}
-	if pinned == nil {
-		return r, nil
-	}
-	most := int64(0)
-	for range max(probeRefs/c.keepers, 2*c.depth) {
-		if _, err := r.Run(1); err != nil {
-			end()
-			return nil, err
-		}
-		most = max(most, pinned())
-	}
-	figures := map[string]float64{pinnedRatio: float64(most) / float64(c.depth*fanFrame)}
-	return runner{func(ops int) (lab.Sample, error) {
-		out, err := r.Run(ops)
-		out.Figures = figures
-		return out, err
-	}, r.Close}, nil
+	return &walker{place: place{s: s, times: uint64(c.keepers)}, walk: w, end: end}, nil
 }

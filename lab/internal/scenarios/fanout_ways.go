@@ -7,40 +7,18 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bytedance/gopkg/lang/mcache"
-
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/mem"
 )
 
-// fanWays are the ways of fan-out.
+// fanWays are the ways of fan-out: what most servers begin with, the best of the
+// standard library, and ours.
 var fanWays = []fanWay{
-	newFanWay("copy", "a copy for each keeper, as most servers begin", func(src io.Reader, s *stream, _ *mem.Allocator) *fan[[]byte] {
-		return sliceFan(src, s, func(r *bufio.Reader, n int, refs [][]byte) error {
-			p, err := r.Peek(n)
-			if err != nil {
-				return err
-			}
-			for i := range refs {
-				refs[i] = append([]byte(nil), p...)
-			}
-			_, err = r.Discard(n)
-			return err
-		}, func(held, _ int) int { return held })
-	}),
-	newFanWay("shared-gc", "one slice for all keepers, made anew and left to the collector", func(src io.Reader, s *stream, _ *mem.Allocator) *fan[[]byte] {
-		return sliceFan(src, s, func(r *bufio.Reader, n int, refs [][]byte) error {
-			p := make([]byte, n)
-			for i := range refs {
-				refs[i] = p
-			}
-			_, err := io.ReadFull(r, p)
-			return err
-		}, func(_, different int) int { return different })
-	}),
+	newFanWay("copy", "a copy for each keeper, as most servers begin", copyFan),
 	newFanWay("pool-refcount", "a buffer of a sync.Pool with a reference count, the best of the standard library", pooledFan),
-	newFanWay("bufiox-mcache", "cloudwego bufiox, copied into a bytedance mcache buffer with a reference count", mcacheFan),
-	newFanWay("readbuf", "our BufReader: ReadBuf, shared and released", bufFan),
+	newFanWay("readbuf", "our BufReader: ReadBuf, shared and released", func(src io.Reader) *fan[mem.Buf] {
+		return bufFan(src, mem.New(mem.Options{Name: "fanout"}))
+	}),
 }
 
 // wideWays are those for many keepers: a copy for each of them is left out,
@@ -61,8 +39,8 @@ func frameSize(r *bufio.Reader) (int, error) {
 	return n, err
 }
 
-// sliceFan leaves memory to the collector.
-func sliceFan(src io.Reader, s *stream, read func(r *bufio.Reader, n int, refs [][]byte) error, kept func(held, different int) int) *fan[[]byte] {
+// copyFan leaves memory to the collector.
+func copyFan(src io.Reader) *fan[[]byte] {
 	r := bufio.NewReaderSize(src, readBuffer)
 	return &fan[[]byte]{
 		next: func(refs [][]byte) error {
@@ -70,7 +48,15 @@ func sliceFan(src io.Reader, s *stream, read func(r *bufio.Reader, n int, refs [
 			if err != nil {
 				return err
 			}
-			return read(r, n, refs)
+			p, err := r.Peek(n)
+			if err != nil {
+				return err
+			}
+			for i := range refs {
+				refs[i] = append([]byte(nil), p...)
+			}
+			_, err = r.Discard(n)
+			return err
 		},
 		letGo: mark,
 		pass: func(keep [][][]byte, at int, refs [][]byte) (sum uint64) {
@@ -80,8 +66,7 @@ func sliceFan(src io.Reader, s *stream, read func(r *bufio.Reader, n int, refs [
 			}
 			return sum
 		},
-		pinned: func(held, different int) int64 { return int64(kept(held, different))*int64(s.max) + readBuffer },
-		end:    func() {},
+		end: func() {},
 	}
 }
 
@@ -91,21 +76,10 @@ type counted struct {
 	b    []byte
 }
 
-// share gives a reference to each.
-func (c *counted) share(refs []*counted) {
-	c.refs.Store(int32(len(refs)))
-	for i := range refs {
-		refs[i] = c
-	}
-}
+// countedBuffers are for all streams of a process, as a server has them.
+var countedBuffers = sync.Pool{New: func() any { return new(counted) }}
 
-// The pools are for all streams of a process, as a server has them.
-var (
-	countedBuffers = sync.Pool{New: func() any { return new(counted) }}
-	countsAlone    = sync.Pool{New: func() any { return new(counted) }}
-)
-
-func letPooledGo(c *counted) uint64 {
+func (c *counted) letGo() uint64 {
 	m := mark(c.b)
 	if c.refs.Add(-1) == 0 {
 		countedBuffers.Put(c)
@@ -113,7 +87,7 @@ func letPooledGo(c *counted) uint64 {
 	return m
 }
 
-func pooledFan(src io.Reader, s *stream, _ *mem.Allocator) *fan[*counted] {
+func pooledFan(src io.Reader) *fan[*counted] {
 	r := bufio.NewReaderSize(src, readBuffer)
 	return &fan[*counted]{
 		next: func(refs []*counted) error {
@@ -123,76 +97,33 @@ func pooledFan(src io.Reader, s *stream, _ *mem.Allocator) *fan[*counted] {
 			}
 			c := countedBuffers.Get().(*counted)
 			if cap(c.b) < n {
-				c.b = make([]byte, n, roundUp(n))
+				c.b = make([]byte, n)
 			}
 			c.b = c.b[:n]
 			if _, err := io.ReadFull(r, c.b); err != nil {
 				return err
 			}
-			c.share(refs)
+			c.refs.Store(int32(len(refs)))
+			for i := range refs {
+				refs[i] = c
+			}
 			return nil
 		},
-		letGo: letPooledGo,
+		letGo: (*counted).letGo,
 		pass: func(keep [][]*counted, at int, refs []*counted) (sum uint64) {
 			for i, ring := range keep {
 				c := ring[at]
 				ring[at] = refs[i]
-				sum += letPooledGo(c)
+				sum += c.letGo()
 			}
 			return sum
 		},
-		pinned: func(_, different int) int64 { return int64(different)*int64(s.max) + readBuffer },
-		end:    func() {},
-	}
-}
-
-func letCachedGo(c *counted) uint64 {
-	m := mark(c.b)
-	if c.refs.Add(-1) == 0 {
-		mcache.Free(c.b)
-		c.b = nil
-		countsAlone.Put(c)
-	}
-	return m
-}
-
-func mcacheFan(src io.Reader, s *stream, _ *mem.Allocator) *fan[*counted] {
-	w := newBufiox(src, s)
-	return &fan[*counted]{
-		next: func(refs []*counted) error {
-			if err := w.grow(); err != nil {
-				return err
-			}
-			h, err := w.r.Next(frameHead)
-			if err != nil {
-				return err
-			}
-			p, err := w.r.Next(int(binary.BigEndian.Uint32(h)))
-			if err != nil {
-				return err
-			}
-			c := countsAlone.Get().(*counted)
-			c.b = mcache.Malloc(len(p))
-			copy(c.b, p)
-			c.share(refs)
-			return w.settle()
-		},
-		letGo: letCachedGo,
-		pass: func(keep [][]*counted, at int, refs []*counted) (sum uint64) {
-			for i, ring := range keep {
-				c := ring[at]
-				ring[at] = refs[i]
-				sum += letCachedGo(c)
-			}
-			return sum
-		},
-		pinned: func(_, different int) int64 { return int64(different)*int64(s.max) + readBuffer },
-		end:    w.end,
+		end: func() {},
 	}
 }
 
 // bufFan keeps what was read where it was read.
-func bufFan(src io.Reader, _ *stream, a *mem.Allocator) *fan[mem.Buf] {
+func bufFan(src io.Reader, a *mem.Allocator) *fan[mem.Buf] {
 	r := &sluice.BufReader{Allocator: a}
 	r.Reset(src)
 	return &fan[mem.Buf]{
@@ -216,8 +147,6 @@ func bufFan(src io.Reader, _ *stream, a *mem.Allocator) *fan[mem.Buf] {
 			}
 			return sum
 		},
-		// Everything that is checked out, the block that is read into with it.
-		pinned: func(_, _ int) int64 { return a.Stats().OutBytes },
-		end:    r.Recycle,
+		end: r.Recycle,
 	}
 }

@@ -9,12 +9,8 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
-// allFrames and allTags are all ways to read frames and FLV tags, the floor first.
-var (
-	allFrames = slices.Concat(plainWays, []way{bufioxWay}, ourWays)
-	allTags   = slices.Concat(pick(plainWays, "source", "naive"), []way{
-		wholePeek.called("peek", "bufio.Reader of 64 KiB with Peek and Discard, the best of the standard library"), bufioxWay}, ourWays)
-)
+// allFrames are the ways to read frames, the floor first.
+var allFrames = slices.Concat(plainWays, []way{bufioxWay}, ourWays)
 
 // shortFrames are the frames of the in-memory scenarios: 256 up to 1,024
 // bytes behind a length.
@@ -26,7 +22,7 @@ var _ = register(10, framingGroup)
 // one goroutine.
 func framingGroup() []lab.Scenario {
 	atMost := map[string]float64{"good": 0.85, "normal": 0.85, "poor": 0.90, "worst": 0.95}
-	ways := slices.Concat(plainWays, floorWays, []way{bufioxWay, batchedBufiox, wholePeek}, ourWays)
+	ways := slices.Concat(plainWays, floorWays, []way{bufioxWay, batchedBufiox}, ourWays)
 	var group []lab.Scenario
 	for _, cond := range netsim.Conditions() {
 		sc := framing(cond.Name, fmt.Sprintf("frames of 256 to 1,024 bytes from memory, network %v", cond), ways, cond, shortFrames)

@@ -50,9 +50,6 @@ func poolsGroup() []lab.Scenario {
 				sc.Targets = append(sc.Targets, lab.Target{Variant: "malloc", Against: "sync.Pool", AtMost: 1.7})
 			}
 			for _, k := range poolKinds {
-				if size.bytes > k.most && k.most > 0 {
-					continue
-				}
 				sc.Variants = append(sc.Variants, lab.Variant{
 					Name: k.name, About: k.about,
 					Open: func(lab.Env) (lab.Runner, error) { return mode.open(k, size.bytes), nil },
@@ -67,9 +64,7 @@ func poolsGroup() []lab.Scenario {
 // A poolKind is one pool under comparison.
 type poolKind struct {
 	name, about string
-	// most is the largest size at which it takes part, 0 for all.
-	most int
-	open func(size int) poolWork
+	open        func(size int) poolWork
 }
 
 // poolWork is what a pool of one size does in each of the ways of using it.

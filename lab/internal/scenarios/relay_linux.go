@@ -36,8 +36,6 @@ func relayGroup() []lab.Scenario {
 		relayLive(relay.FLV, 200),
 		relayLive(relay.RTMP, 1000),
 		relayLive(relay.FLV, 1000),
-		relayUnpaced(relay.RTMP),
-		relayUnpaced(relay.FLV),
 	}
 }
 
@@ -115,28 +113,4 @@ func nginxForm(form string) string {
 		return ""
 	}
 	return "; its viewers come by RTMP, as it has no HTTP-FLV"
-}
-
-// relayUnpaced asks whether all viewers get their part of what no viewer could
-// take in real time.
-func relayUnpaced(form string) lab.Scenario {
-	w := relayWork{form: form, viewers: 200, unpaced: true}
-	return lab.Scenario{
-		Name:     "relay/unpaced-" + form,
-		Title:    "a publisher that sends as fast as it can (ffmpeg without -re), 200 viewers by " + relayFormName(form) + ", what each of them gets",
-		Op:       "window",
-		Metric:   bytesSpread,
-		Baseline: "sluice",
-		Ops:      1,
-		Fixed:    true,
-		Named:    true,
-		Variants: []lab.Variant{
-			w.variant("sluice", "sluice serve as it comes", sluiceServer(relayMerge)),
-			w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(form), nginxServer(relay.Nginx{})),
-		},
-		Targets: []lab.Target{
-			{Variant: "sluice", Metric: bytesSpread, AtMost: 1.2},
-			{Variant: "sluice", Metric: viewersClosed, AtMost: 0},
-		},
-	}
 }

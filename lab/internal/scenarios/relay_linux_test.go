@@ -48,9 +48,6 @@ func TestViewersThatAreTheLimitGiveNoFigures(t *testing.T) {
 	if f[loadBusy] != 0.97 {
 		t.Errorf("the viewers worked for %v of the window", f[loadBusy])
 	}
-	if f := (&relayRunner{work: relayWork{unpaced: true}}).figures(busy, 0); f[perGB] == 0 {
-		t.Error("an unpaced publisher polls, which is no reason to drop a figure")
-	}
 }
 
 // fakeAPI answers like a server whose allocations rise by 100,000 with each question.

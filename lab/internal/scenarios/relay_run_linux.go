@@ -23,7 +23,6 @@ import (
 type relayWork struct {
 	form    string
 	viewers int
-	unpaced bool
 }
 
 // relayPace is for how long a round goes on, and with how many viewers.
@@ -139,7 +138,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	p := r.work.pace(r.env)
 	work, err := json.Marshal(relay.Work{
 		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench",
-		Viewers: p.viewers, Warm: p.warm, Window: p.window, Unpaced: r.work.unpaced, Clip: r.clip, Server: server.PID(),
+		Viewers: p.viewers, Warm: p.warm, Window: p.window, Clip: r.clip, Server: server.PID(),
 	})
 	if err != nil {
 		return nil, err
@@ -174,7 +173,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 }
 
 // mostBusy is up to which part of the window the viewers may work, who share a
-// processor, for the figures to be the server's. An unpaced publisher polls.
+// processor, for the figures to be the server's.
 const mostBusy = 0.9
 
 // figures leave out what was measured of this process, which only waits.
@@ -187,16 +186,14 @@ func (r *relayRunner) figures(result relay.Result, allocs float64) map[string]fl
 		toKeyP50:       float64(result.KeyP50.Nanoseconds()),
 		loadBusy:       result.Busy,
 		perGB:          result.PerGB(),
+		p50:            float64(result.LagP50.Nanoseconds()),
+		p99:            float64(result.LagP99.Nanoseconds()),
+		sentLate:       float64(result.Late.Nanoseconds()),
 		allocsPerFrame: allocs / float64(result.Since),
 	}
-	if !r.work.unpaced {
-		f[p50] = float64(result.LagP50.Nanoseconds())
-		f[p99] = float64(result.LagP99.Nanoseconds())
-		f[windowsP50] = f[p50] / float64(relayMerge.Nanoseconds())
-		f[windowsP99] = f[p99] / float64(relayMerge.Nanoseconds())
-		f[sentLate] = float64(result.Late.Nanoseconds())
-	}
-	if result.Busy > mostBusy && !r.work.unpaced {
+	f[windowsP50] = f[p50] / float64(relayMerge.Nanoseconds())
+	f[windowsP99] = f[p99] / float64(relayMerge.Nanoseconds())
+	if result.Busy > mostBusy {
 		// The viewers were the limit: no figure is better than theirs.
 		delete(f, perGB)
 		for _, name := range []string{p50, p99, windowsP50, windowsP99} {

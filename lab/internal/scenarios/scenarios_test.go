@@ -74,7 +74,7 @@ func rounds(s lab.Scenario) []int {
 		return []int{s.Ops}
 	case s.Ops == 1:
 		return []int{1, 3}
-	case s.Metric == lab.CPUPerOp || strings.HasPrefix(s.Name, "file-read"):
+	case s.Metric == lab.CPUPerOp:
 		return []int{1, 37, 1 + s.Ops/20}
 	case underRace:
 		return []int{1, 37, 3000}
@@ -261,37 +261,6 @@ func leastMallocs(r lab.Runner, ops int) (least uint64, err error) {
 	return least, nil
 }
 
-func TestKeepersPinWhatTheyKeepAndLittleMore(t *testing.T) {
-	for _, s := range fanoutGroup() {
-		for _, v := range openAll(t, s) {
-			got, err := v.runner.Run(10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ratio, watched := got.Figures[pinnedRatio]
-			if !watched {
-				continue
-			}
-			most := pinnedMost(s.Name)
-			if v.name == "copy" {
-				most = 4 // three copies
-			}
-			if ratio < 1 || ratio > most {
-				t.Errorf("%s/%s pins %.2f bytes for each that is alive, want 1 to %.1f", s.Name, v.name, ratio, most)
-			}
-		}
-	}
-}
-
-// pinnedMost is how many bytes may be pinned for each that is alive. Where
-// little is, what lies between it and the reader weighs more.
-func pinnedMost(scenario string) float64 {
-	if scenario == "fanout/1000" {
-		return 6
-	}
-	return 2
-}
-
 func TestAFanThatEndsHasReleasedEverything(t *testing.T) {
 	s := frameKind{5, fanFrame, fanFrame}.frames()
 	for name, open := range map[string]func(*fan[mem.Buf]) (walk, func()){
@@ -302,7 +271,7 @@ func TestAFanThatEndsHasReleasedEverything(t *testing.T) {
 		// After so many frames the keepers have none, some, and all.
 		for _, n := range []int{0, 1, keepDepth - 1, keepDepth, 3*keepDepth + 7} {
 			a := mem.New(mem.Options{})
-			walk, end := open(bufFan(s.source(0), s, a))
+			walk, end := open(bufFan(s.source(0), a))
 			if _, err := walk(n); err != nil {
 				t.Fatal(err)
 			}
@@ -314,7 +283,7 @@ func TestAFanThatEndsHasReleasedEverything(t *testing.T) {
 		// A source that breaks off in the middle must not leave the keepers
 		// waiting.
 		a := mem.New(mem.Options{})
-		walk, end := open(bufFan(io.LimitReader(s.source(0), 300*fanFrame), s, a))
+		walk, end := open(bufFan(io.LimitReader(s.source(0), 300*fanFrame), a))
 		if _, err := walk(1000); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: 1,000 frames of 300: %v", name, err)
 		}

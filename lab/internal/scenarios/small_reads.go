@@ -32,7 +32,6 @@ func smallGroup() []lab.Scenario {
 			w, _ := newFloor(src, place{s: f.s})
 			return w
 		}},
-		{"readfull", "ReadByte, and io.ReadFull into a small buffer, on a bufio.Reader of 64 KiB", fullFields},
 		{"peek", "ReadByte, Peek and Discard on a bufio.Reader of 64 KiB", peekFields},
 		{"bufiox", "cloudwego bufiox, Next over 64 KiB", bufioxFields},
 		{"next", "our BufReader: ReadByte, ReadBE32 and Next", nextFields},
@@ -61,7 +60,7 @@ type fields struct {
 
 func newFields(seed uint64) *fields {
 	rnd := rand.New(rand.NewPCG(seed, fieldCount))
-	f := &fields{s: newStream(format{}), sizes: make([]byte, fieldCount)}
+	f := &fields{s: newStream(), sizes: make([]byte, fieldCount)}
 	for i := range f.sizes {
 		n := 1 + rnd.IntN(16)
 		f.sizes[i] = byte(n)
@@ -98,29 +97,6 @@ func bigEndian(p []byte) uint64 {
 		v = v<<8 | uint64(c)
 	}
 	return v
-}
-
-func fullFields(src io.Reader, f *fields) walk {
-	r, buf := bufio.NewReaderSize(src, 64<<10), make([]byte, 16)
-	return func(n int) (sum uint64, err error) {
-		for range n {
-			k := f.size()
-			if k == 1 {
-				c, err := r.ReadByte()
-				if err != nil {
-					return sum, err
-				}
-				sum += uint64(c)
-				continue
-			}
-			p := buf[:k]
-			if _, err := io.ReadFull(r, p); err != nil {
-				return sum, err
-			}
-			sum += fieldMark(p)
-		}
-		return sum, nil
-	}
 }
 
 func peekFields(src io.Reader, f *fields) walk {

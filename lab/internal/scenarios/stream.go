@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"weak"
 
-	"github.com/sluice-go/sluice/internal/flvclip"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/netsim"
 )
@@ -19,45 +17,11 @@ import (
 // the mark that a reader who has looked at it must come to. It is shared between
 // variants and never written after it was made.
 type stream struct {
-	format
 	ring  []byte
 	ends  []int64  // ends[i] is where the first i units of the ring end
 	loads []int64  // loads[i] is how many payload bytes they hold
 	marks []uint64 // marks[i] is the sum of their marks
 	max   int      // the longest unit in bytes
-}
-
-// A format says where a unit ends: behind a header with the payload's length, the
-// payload and a trailer.
-type format struct {
-	head, tail int
-	mask       uint32 // of the header's first four bytes: the payload's length, big-endian
-	fixed      int    // the length of a unit without a header
-}
-
-// The formats of the streams. An FLV tag has a type, its payload's length, a timestamp
-// with its upper byte last, a stream id; behind the payload stands the tag's size.
-var (
-	framed  = format{head: frameHead, mask: math.MaxUint32}
-	flvTags = format{head: 11, tail: 4, mask: 1<<24 - 1}
-)
-
-// begin returns the length of the payload behind a header, and the header's part of
-// the mark: of a tag its type and time.
-func (f format) begin(h []byte) (n int, mark uint64) {
-	word := binary.BigEndian.Uint32(h)
-	if f.tail > 0 {
-		mark = uint64(word>>24) + uint64(h[7])<<24 + uint64(binary.BigEndian.Uint32(h[4:])>>8)
-	}
-	return int(word & f.mask), mark
-}
-
-// end is the mark of a payload of n bytes and the trailer behind it: p is both.
-func (f format) end(p []byte, n int) uint64 {
-	if f.tail > 0 {
-		return mark(p[:n]) + uint64(binary.BigEndian.Uint32(p[n:]))
-	}
-	return mark(p)
 }
 
 // errDiffers means that a variant read other bytes than were sent.
@@ -74,8 +38,8 @@ const frameHead = 4
 // bus, which is the same for all variants and drowns what they differ in.
 const ringSize = 1 << 20
 
-func newStream(f format) *stream {
-	return &stream{format: f, ends: []int64{0}, loads: []int64{0}, marks: []uint64{0}}
+func newStream() *stream {
+	return &stream{ends: []int64{0}, loads: []int64{0}, marks: []uint64{0}}
 }
 
 // add says that the next unit is size bytes of which load are payload.
@@ -168,7 +132,7 @@ func (k frameKind) make() *stream {
 	binary.LittleEndian.PutUint64(key[:], k.seed)
 	binary.LittleEndian.PutUint64(key[8:], uint64(k.lo)<<32|uint64(k.hi))
 	rnd := rand.NewChaCha8(key)
-	s := newStream(framed)
+	s := newStream()
 	s.ring = make([]byte, 0, ringSize+frameHead+k.hi)
 	for len(s.ring) < ringSize {
 		n := k.lo + int(rnd.Uint64()%uint64(k.hi-k.lo+1))
@@ -180,37 +144,4 @@ func (k frameKind) make() *stream {
 		s.add(frameHead+n, n, mark(p))
 	}
 	return s
-}
-
-// tags returns the clip as a stream of FLV tags.
-var tags = sync.OnceValue(func() *stream {
-	s := newStream(flvTags)
-	s.ring = flvclip.File[13:] // the file's header and the size of no tag
-	for rest := s.ring; len(rest) > 0; {
-		n, m := s.begin(rest)
-		size := s.head + n + s.tail
-		s.add(size, n, m+s.end(rest[s.head:size], n))
-		rest = rest[size:]
-	}
-	return s
-})
-
-// records returns a stream of count records of a length, drawn with a seed. Each
-// MiB of them is given to keep, borrowed.
-func records(seed uint64, length, count int, keep func([]byte) error) (*stream, error) {
-	var key [32]byte
-	binary.LittleEndian.PutUint64(key[:], seed)
-	rnd := rand.NewChaCha8(key)
-	s := newStream(format{fixed: length})
-	piece := make([]byte, 1<<20)
-	for left := count * length; left > 0; left -= len(piece) {
-		rnd.Read(piece) // never fails
-		for p := piece; len(p) > 0; p = p[length:] {
-			s.add(length, length, mark(p[:length]))
-		}
-		if err := keep(piece); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }

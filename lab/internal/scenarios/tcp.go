@@ -42,34 +42,22 @@ func tcpGroup() []lab.Scenario {
 		} else {
 			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.10, Upper: true}}
 		}
-		sc.Variants = overTCP(pick(allFrames, names...), func(env lab.Env) string {
-			return frameKind{env.Seed, size.bytes, size.bytes}.String()
+		sc.Variants = overTCP(pick(allFrames, names...), func(env lab.Env) frameKind {
+			return frameKind{env.Seed, size.bytes, size.bytes}
 		})
 		group = append(group, sc)
 	}
-	return append(group, lab.Scenario{
-		Name:     "tcp/flv",
-		Title:    "FLV tags over loopback TCP from another process, walked one by one, the reader's processor time",
-		Op:       "tag",
-		Metric:   lab.CPUPerOp,
-		Baseline: "peek",
-		Ops:      60_000,
-		Variants: overTCP(pick(allTags, "naive", "peek", "bufiox", "next", "range"), func(lab.Env) string { return tagKind }),
-	})
+	return group
 }
 
 // overTCP makes variants that read the stream of a kind from a child, the floor first.
-func overTCP(ways []way, kind func(lab.Env) string) []lab.Variant {
+func overTCP(ways []way, kind func(lab.Env) frameKind) []lab.Variant {
 	bare := way{"conn-read", "conn.Read of 64 KiB and nothing else: the floor", newFloor}
 	return walks(append([]way{bare}, ways...), func(env lab.Env) (io.Reader, *stream, func() error, error) {
-		s, err := streamOf(kind(env))
-		if err != nil {
-			return nil, nil, nil, err
-		}
 		r, err := dialRemote(env.Self, kind(env), 1)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		return r.conns[0], s, r.hangUp, nil
+		return r.conns[0], kind(env).frames(), r.hangUp, nil
 	})
 }

@@ -37,9 +37,6 @@ func pick(ways []way, names ...string) []way {
 	return out
 }
 
-// called is the way under another name.
-func (w way) called(name, about string) way { return way{name, about, w.open} }
-
 // A walker runs one walk and compares its result with the stream.
 type walker struct {
 	place

@@ -4,67 +4,35 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"sync"
 	"sync/atomic"
 )
 
-// plainWays are the ways to read units with the standard library, the floor first.
+// plainWays are the ways to read frames with the standard library, the floor first.
 var plainWays = []way{
 	{"source", "the source alone, read 64 KiB at a time and not looked at", newFloor},
-	{"naive", "a new slice for each packet, as most servers begin", func(src io.Reader, p place) (walk, func()) {
-		return full(bufio.NewReaderSize(src, 16<<10), p, func(n int) []byte { return make([]byte, n) }, func() {}), nil
-	}},
-	{"reuse", "io.ReadFull into one buffer that is used again", func(src io.Reader, p place) (walk, func()) {
-		return oneBuffer(bufio.NewReaderSize(src, 64<<10), p), nil
-	}},
-	{"pooled", "io.ReadFull into a buffer from a sync.Pool", func(src io.Reader, p place) (walk, func()) {
-		pool := sync.Pool{New: func() any { return new([]byte) }}
-		var b *[]byte
-		return full(bufio.NewReaderSize(src, 64<<10), p, func(n int) []byte {
-			b = pool.Get().(*[]byte)
-			if cap(*b) < n {
-				*b = make([]byte, n, roundUp(n))
-			}
-			*b = (*b)[:n]
-			return *b
-		}, func() { pool.Put(b) }), nil
+	{"naive", "a new slice for each packet, as most servers begin", func(src io.Reader, _ place) (walk, func()) {
+		return naive(bufio.NewReaderSize(src, 16<<10)), nil
 	}},
 	{"peek", "bufio.Reader of 64 KiB with Peek and Discard, the best of the standard library", func(src io.Reader, _ place) (walk, func()) {
 		return peek(bufio.NewReaderSize(src, 64<<10)), nil
 	}},
 }
 
-// roundUp keeps a pool of mixed sizes from making its buffers over and over.
-func roundUp(n int) int { return (n + 1023) &^ 1023 }
-
-// full reads each payload with io.ReadFull into what buffer returns, which is let go
-// after that.
-func full(r io.Reader, p place, buffer func(int) []byte, letGo func()) walk {
-	f, h := p.s.format, make([]byte, p.s.head)
+func naive(r io.Reader) walk {
+	h := make([]byte, frameHead)
 	return func(n int) (sum uint64, err error) {
 		for range n {
-			k, m := f.fixed, uint64(0)
-			if f.head > 0 {
-				if _, err := io.ReadFull(r, h); err != nil {
-					return sum, err
-				}
-				k, m = f.begin(h)
+			if _, err := io.ReadFull(r, h); err != nil {
+				return sum, err
 			}
-			b := buffer(k + f.tail)
+			b := make([]byte, binary.BigEndian.Uint32(h))
 			if _, err := io.ReadFull(r, b); err != nil {
 				return sum, err
 			}
-			sum += m + f.end(b, k)
-			letGo()
+			sum += mark(b)
 		}
 		return sum, nil
 	}
-}
-
-// oneBuffer is full with a buffer for all units.
-func oneBuffer(r io.Reader, p place) walk {
-	all := make([]byte, p.s.max)
-	return full(r, p, func(n int) []byte { return all[:n] }, func() {})
 }
 
 // peek walks frames, header and payload each with a Peek. A payload that is longer
@@ -100,38 +68,6 @@ func peek(r *bufio.Reader) walk {
 		return sum, nil
 	}
 }
-
-// peekWhole asks bufio once for header and payload together, one call less for each
-// unit. It cannot walk units that are longer than the buffer.
-func peekWhole(r *bufio.Reader, p place) walk {
-	f := p.s.format
-	return func(n int) (sum uint64, err error) {
-		for range n {
-			k, m := f.fixed, uint64(0)
-			if f.head > 0 {
-				h, err := r.Peek(f.head)
-				if err != nil {
-					return sum, err
-				}
-				k, m = f.begin(h)
-			}
-			size := f.head + k + f.tail
-			p, err := r.Peek(size)
-			if err != nil {
-				return sum, err
-			}
-			sum += m + f.end(p[f.head:], k)
-			if _, err := r.Discard(size); err != nil {
-				return sum, err
-			}
-		}
-		return sum, nil
-	}
-}
-
-var wholePeek = way{"peek-whole", "the same with one Peek for header and payload", func(src io.Reader, p place) (walk, func()) {
-	return peekWhole(bufio.NewReaderSize(src, 64<<10), p), nil
-}}
 
 func peekPieces(r *bufio.Reader, n int) (uint64, error) {
 	var m piecewise

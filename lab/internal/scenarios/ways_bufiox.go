@@ -42,22 +42,21 @@ func (b *bufioxSource) settle() error {
 func (b *bufioxSource) end() { b.r.Release(nil) }
 
 var bufioxWay = way{"bufiox", "cloudwego bufiox, Next over 64 KiB, released when little room is left", func(src io.Reader, p place) (walk, func()) {
-	w, f := newBufiox(src, p.s), p.s.format
+	w := newBufiox(src, p.s)
 	return func(n int) (sum uint64, err error) {
 		if err := w.grow(); err != nil {
 			return 0, err
 		}
 		for range n {
-			h, err := w.r.Next(f.head)
+			h, err := w.r.Next(frameHead)
 			if err != nil {
 				return sum, err
 			}
-			k, m := f.begin(h)
-			p, err := w.r.Next(k + f.tail)
+			p, err := w.r.Next(int(binary.BigEndian.Uint32(h)))
 			if err != nil {
 				return sum, err
 			}
-			sum += m + f.end(p, k)
+			sum += mark(p)
 			if err := w.settle(); err != nil {
 				return sum, err
 			}

@@ -72,7 +72,7 @@ func TestRecordNoise(t *testing.T) {
 		at := slices.IndexFunc(s.Variants, func(v lab.Variant) bool { return v.Name == s.Baseline })
 		one, two := s.Variants[at], s.Variants[at]
 		one.Name, two.Name = "one", "two"
-		s.Variants, s.Baseline, s.Targets, s.Curve = []lab.Variant{one, two}, "one", nil, nil
+		s.Variants, s.Baseline, s.Targets = []lab.Variant{one, two}, "one", nil
 		twins = append(twins, s)
 	}
 	outcomes, err := measure.Run(context.Background(), twins, measure.Options{
