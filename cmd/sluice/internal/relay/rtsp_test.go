@@ -180,7 +180,7 @@ func TestRTSPViewersShareThePackets(t *testing.T) {
 		v.must(200, "PLAY", "live/s", "")
 		viewers = append(viewers, v)
 	}
-	if n := len(s.rtsp.Hub().Streams()); n != 1 {
+	if n := len(s.feeds.Hub().Streams()); n != 1 {
 		t.Errorf("%d streams of packets for 3 viewers", n)
 	}
 	send(20)
@@ -221,7 +221,7 @@ func TestRTSPViewersShareThePackets(t *testing.T) {
 		v.must(200, "TEARDOWN", "live/s", "")
 		v.ends()
 	}
-	rtmpUntil(t, "no packets are made", func() bool { return len(s.rtsp.Hub().Streams()) == 0 })
+	rtmpUntil(t, "no packets are made", func() bool { return len(s.feeds.Hub().Streams()) == 0 })
 	p.must(200, "TEARDOWN", "live/s", "")
 	p.ends()
 }

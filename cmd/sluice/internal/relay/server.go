@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
@@ -42,6 +43,7 @@ type Server struct {
 	listeners []*listener
 	certs     *listen.Certificate // nil: no TLS
 	rtmp      *rtmpserver.Server
+	feeds     *rtpfeed.Feeds // packets that RTSP and WebRTC send
 	rtsp      *rtspserver.Server
 	memory    *memory.Keeper // nil: no limit is known
 	web       *web.Server
@@ -138,11 +140,12 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	packets := rings
 	packets.Memory = memory.PacketShare(most)
-	s.rtsp = rtspserver.New(s.host, packets)
+	s.feeds = rtpfeed.New(packets, alloc, log)
+	s.rtsp = rtspserver.New(s.host, s.feeds)
 	s.rtsp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.host.Room = func() error { return nil }
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.rtsp.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
+		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.feeds.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
 		s.host.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
@@ -308,6 +311,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	}
 	errs = append(errs, s.host.Writer.Shutdown(ctx), s.web.Shutdown(ctx), s.host.Group.Wait(ctx))
 	s.host.Writer.Close()
+	s.feeds.Close()
 	s.rtsp.Close()
 	s.web.Close()
 	s.host.Group.CloseAll()

@@ -19,6 +19,7 @@ type Muxer struct {
 	wall    time.Time // when that was
 	report  uint32    // time of the stream at which the latest reports were sent
 	picture uint16    // number of the picture, for VP9
+	room    int       // bytes of a payload at most
 }
 
 // muxed is one track.
@@ -33,15 +34,31 @@ const reportEvery = 5000
 
 // NewMuxer makes a Muxer for these tracks, at most one of each kind.
 func NewMuxer(formats []Format) *Muxer {
-	m := &Muxer{}
+	m := &Muxer{room: maxPacket - headerLen}
 	for _, f := range formats {
 		m.tracks = append(m.tracks, &muxed{
 			format: f,
-			writer: writer{channel: f.Channel, payload: f.PayloadType, ssrc: rand.Uint32(), sequence: uint16(rand.Uint32())},
+			writer: writer{channel: f.Channel, payload: f.PayloadType, ssrc: rand.Uint32(), sequence: uint16(rand.Uint32()), room: m.room},
 			clock:  clock{rate: f.Clock, begin: rand.Uint32()},
 		})
 	}
 	return m
+}
+
+// Limit sets the longest packet in bytes, its header included. Call it before Append.
+func (m *Muxer) Limit(packet int) {
+	m.room = packet - headerLen
+	for _, t := range m.tracks {
+		t.writer.room = m.room
+	}
+}
+
+// Latest returns the timestamp of the newest packet of a kind, 0 without a track of it.
+func (m *Muxer) Latest(video bool) uint32 {
+	if t := m.track(video); t != nil {
+		return t.writer.at
+	}
+	return 0
 }
 
 // Append appends the packets of a unit to dst. now is the clock of the reports. Before a
@@ -96,7 +113,7 @@ func (m *Muxer) Bound(u *au.Unit) int {
 		reports   = 2 * (frameLen + 32)
 	)
 	n := reports
-	one := func(size int) { n += size + (size/(maxPayload-8)+1)*perPacket }
+	one := func(size int) { n += size + (size/(m.room-8)+1)*perPacket }
 	for _, p := range u.Parts {
 		one(len(p))
 	}

@@ -16,10 +16,10 @@ func (w *writer) sound(codec flv.FourCC, p []byte) {
 	case flv.CodecAC3:
 		w.ac3(p)
 	case flv.CodecOpus:
-		w.whole(true, p[:min(len(p), maxPayload)])
+		w.whole(true, p[:min(len(p), w.room)])
 	default: // samples may be cut anywhere
 		for len(p) > 0 {
-			n := min(len(p), maxPayload)
+			n := min(len(p), w.room)
 			w.whole(false, p[:n])
 			w.at += uint32(n)
 			p = p[n:]
@@ -36,7 +36,7 @@ func (w *writer) aac(p []byte) {
 	}
 	head := binary.BigEndian.AppendUint16([]byte{0, 16}, uint16(len(p))<<3)
 	for len(p) > 0 {
-		n := min(len(p), maxPayload-len(head))
+		n := min(len(p), w.room-len(head))
 		w.whole(n == len(p), head, p[:n])
 		p = p[n:]
 	}
@@ -45,7 +45,7 @@ func (w *writer) aac(p []byte) {
 // mp3 packs a frame behind its place in the frame (RFC 2250, section 3.5).
 func (w *writer) mp3(p []byte) {
 	for at := 0; at < len(p); {
-		n := min(len(p)-at, maxPayload-4)
+		n := min(len(p)-at, w.room-4)
 		w.whole(at == 0, binary.BigEndian.AppendUint16([]byte{0, 0}, uint16(at)), p[at:at+n])
 		at += n
 	}
@@ -53,7 +53,7 @@ func (w *writer) mp3(p []byte) {
 
 // ac3 packs a frame, in fragments if it must be (RFC 4184, section 4.1).
 func (w *writer) ac3(p []byte) {
-	const size = maxPayload - 2
+	size := w.room - 2
 	count := (len(p) + size - 1) / size
 	kind := byte(0) // complete frames, one
 	if count > 1 {

@@ -24,7 +24,7 @@ func (w *writer) nals(u *au.Unit) {
 // nal packs one unit: as it is, or in fragments (RFC 6184, section 5.8, FU-A; RFC 7798,
 // section 4.4.3).
 func (w *writer) nal(codec flv.FourCC, p []byte, last bool) {
-	if len(p) <= maxPayload {
+	if len(p) <= w.room {
 		w.whole(last, p)
 		return
 	}
@@ -38,7 +38,7 @@ func (w *writer) nal(codec flv.FourCC, p []byte, last bool) {
 	flags := &head[len(head)-1]
 	*flags |= start
 	for len(rest) > 0 {
-		n := min(len(rest), maxPayload-len(head))
+		n := min(len(rest), w.room-len(head))
 		if n == len(rest) {
 			*flags |= end
 		}
@@ -70,7 +70,7 @@ func (w *writer) obus(u *au.Unit) {
 		head := append([]byte{one | first, p[0] &^ 2}, p[1:header]...)
 		first = 0
 		for {
-			n := min(len(payload), maxPayload-len(head))
+			n := min(len(payload), w.room-len(head))
 			if n < len(payload) {
 				head[0] |= continues
 			} else {
@@ -94,7 +94,7 @@ func (w *writer) vp9(u *au.Unit, picture uint16) {
 	}
 	p := u.Parts[0]
 	for len(p) > 0 {
-		n := min(len(p), maxPayload-len(head))
+		n := min(len(p), w.room-len(head))
 		if n == len(p) {
 			head[0] |= end
 		}

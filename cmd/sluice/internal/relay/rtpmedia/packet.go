@@ -8,8 +8,6 @@ const (
 	maxPacket = 1400
 	headerLen = 12 // of RTP (RFC 3550, section 5.1), without extensions
 	frameLen  = 4  // before a packet (RFC 2326, section 10.12)
-	// MaxPayload is what a packet has room for.
-	maxPayload = maxPacket - headerLen
 )
 
 // A writer appends packets of one track to a slice.
@@ -19,6 +17,7 @@ type writer struct {
 	ssrc     uint32
 	sequence uint16
 	at       uint32 // timestamp of the packets
+	room     int    // bytes of a payload at most
 
 	packets, octets uint32 // sent, for the reports
 

@@ -66,9 +66,9 @@ func units(c *au.Config, random *rand.Rand) []au.Unit {
 		case flv.CodecAC3:
 			add(true, media([]int{128, 1792, 2560}[i%3], 0x0b, 0x77, 1, 2, []byte{0, 28, 37}[i%3], 0x40))
 		case flv.CodecALaw, flv.CodecMuLaw:
-			add(true, media(min(n, maxPayload)))
+			add(true, media(min(n, maxPacket-headerLen)))
 		case flv.CodecOpus:
-			add(true, media(min(n, maxPayload), 0xfc))
+			add(true, media(min(n, maxPacket-headerLen), 0xfc))
 		default:
 			add(true, media(min(n, 8000)))
 		}

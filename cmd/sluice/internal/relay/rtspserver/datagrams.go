@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/rtsp"
 )
 
@@ -19,8 +20,8 @@ type datagrams struct {
 	peer  netip.Addr
 	last  atomic.Int64 // when a report came, Unix ns
 
-	part    []byte // of a frame that a Write has cut
-	burst   int    // bytes since the latest pause
+	cutter  rtpfeed.Cutter
+	burst   int // bytes since the latest pause
 	closing sync.Once
 	closed  chan struct{}
 }
@@ -50,51 +51,30 @@ func (d *datagrams) heard() time.Time { return time.Unix(0, d.last.Load()) }
 // Write takes whole frames and parts of them, borrowed until it returns. A datagram that
 // cannot be sent is lost, as on the way.
 func (d *datagrams) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 {
+	over := false
+	d.cutter.Cut(p, func(channel byte, packet []byte) bool {
 		select {
 		case <-d.closed:
-			return 0, net.ErrClosed
+			over = true
+			return false
 		default:
 		}
-		frame := p
-		if len(d.part) > 0 {
-			size := frameHead
-			if len(d.part) >= frameHead {
-				size += int(d.part[2])<<8 | int(d.part[3])
-			}
-			k := min(size-len(d.part), len(p))
-			d.part = append(d.part, p[:k]...)
-			p = p[k:]
-			if len(d.part) < frameHead || len(d.part) < frameHead+(int(d.part[2])<<8|int(d.part[3])) {
-				continue
-			}
-			d.send(d.part)
-			d.part = d.part[:0]
-			continue
-		}
-		if len(frame) < frameHead || len(frame) < frameHead+(int(frame[2])<<8|int(frame[3])) {
-			d.part = append(d.part, frame...)
-			break
-		}
-		size := frameHead + (int(frame[2])<<8 | int(frame[3]))
-		d.send(frame[:size])
-		p = p[size:]
+		d.send(int(channel), packet)
+		return true
+	})
+	if over {
+		return 0, net.ErrClosed
 	}
-	return n, nil
+	return len(p), nil
 }
 
-// frameHead is what an interleaved frame begins with: "$", channel, length.
-const frameHead = 4
-
-// send sends one frame.
-func (d *datagrams) send(frame []byte) {
-	channel := int(frame[1])
+// send sends one packet.
+func (d *datagrams) send(channel int, packet []byte) {
 	if channel >= len(d.to) || !d.to[channel].IsValid() {
 		return
 	}
-	d.ports.send(channel%2, frame[frameHead:], d.to[channel])
-	if d.burst += len(frame); d.burst >= burstBytes {
+	d.ports.send(channel%2, packet, d.to[channel])
+	if d.burst += len(packet); d.burst >= burstBytes {
 		d.burst = 0
 		pause := time.NewTimer(burstPause)
 		defer pause.Stop()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
@@ -24,7 +25,7 @@ type playing struct {
 	chosen [2]bool // tracks that were set up, by number
 	tcp    bool
 	udp    *datagrams // nil with TCP
-	feed   *feed
+	feed   *rtpfeed.Feed
 	viewer *live.Viewer // nil before PLAY
 }
 
@@ -47,7 +48,7 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 		return info, err
 	}
 	x.place.Leave()
-	formats, missing, err := probe(ctx, st)
+	formats, missing, err := rtpfeed.Probe(ctx, st, rtpmedia.NewFormat)
 	if len(missing) > 0 {
 		x.server.Log.Info("codecs without a form in RTSP are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
 	}
@@ -173,24 +174,18 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 	}
 	resp.Header.Add("RTP-Info", p.rtpInfo(req.URL))
 	var formats []rtpmedia.Format
-	tracks := uint8(0)
 	for i, f := range p.formats {
-		switch {
-		case !p.chosen[i]:
+		if !p.chosen[i] {
 			continue
-		case f.Video:
-			tracks |= videoTrack
-		default:
-			tracks |= audioTrack
 		}
 		f.Channel = byte(2 * i)
 		formats = append(formats, f)
 	}
 	var err error
-	if p.feed, err = x.server.feeds.open(p.stream, formats, tracks); err != nil {
+	if p.feed, err = x.server.feeds.Open(p.stream, formats, rtpfeed.Options{Protocol: session.RTSP}); err != nil {
 		return x.reply(req, rtsp.StatusNotFound), err
 	}
-	how := session.Viewing{Form: live.FormRaw, Trailer: p.feed.bye, Done: x.viewerDone(p)}
+	how := session.Viewing{Form: live.FormRaw, Trailer: p.feed.Bye(), Done: x.viewerDone(p)}
 	p.done = nil // how.Done has it
 	if p.udp == nil {
 		if how.Prelude, err = bytesOf(resp); err != nil {
@@ -209,11 +204,11 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 // watch makes the viewer. On failure how.Done has been called.
 func (x *peer) watch(p *playing, how session.Viewing) (*live.Viewer, error) {
 	if p.udp != nil {
-		return x.server.Watch(p.udp, p.feed.stream, p.info, p.options, how)
+		return x.server.Watch(p.udp, p.feed.Stream(), p.info, p.options, how)
 	}
 	// x.close closes the connection, also when this fails.
 	return x.out.handOver(func() (*live.Viewer, error) {
-		return x.server.TryWatch(x.conn, p.feed.stream, p.info, p.options, how)
+		return x.server.TryWatch(x.conn, p.feed.Stream(), p.info, p.options, how)
 	})
 }
 
@@ -221,7 +216,7 @@ func (x *peer) watch(p *playing, how session.Viewing) (*live.Viewer, error) {
 func (x *peer) viewerDone(p *playing) func() {
 	done := p.done
 	return func() {
-		p.feed.release()
+		p.feed.Release()
 		done()
 		if p.udp != nil {
 			x.interrupt() // over TCP the connection is closed

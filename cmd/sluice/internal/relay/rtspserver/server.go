@@ -5,31 +5,22 @@ import (
 	"net"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/live"
 )
 
 // A Server is the RTSP side of a server.
 type Server struct {
 	*session.Host
 	Arrivals listen.Arrivals // connections that have not made a request yet
-	feeds    feeds
+	feeds    *rtpfeed.Feeds
 	ports    *ports // nil: no UDP
 }
 
-// New makes a Server. packets are the options of the streams of packets, of which the
-// memory for all is bounded too.
-func New(host *session.Host, packets live.HubOptions) *Server {
-	packets.Stream.Packets = true
-	packets.Stream.MaxFrame = 1<<24 - 1 // a frame of media and the headers of its packets
-	packets.Stream.Grace = 0
-	s := &Server{Host: host}
-	s.feeds = feeds{hub: live.NewHub(packets), alloc: host.Alloc, log: host.Log}
-	return s
+// New makes a Server whose viewers are sent the packets of feeds.
+func New(host *session.Host, feeds *rtpfeed.Feeds) *Server {
+	return &Server{Host: host, feeds: feeds}
 }
-
-// Hub returns the streams of packets.
-func (s *Server) Hub() *live.Hub { return s.feeds.hub }
 
 // OpenUDP opens the ports for media over UDP; see ports. Call it before Serve.
 func (s *Server) OpenUDP(address string) (err error) {
@@ -37,9 +28,8 @@ func (s *Server) OpenUDP(address string) (err error) {
 	return err
 }
 
-// Close ends all streams of packets, and UDP.
+// Close ends UDP.
 func (s *Server) Close() {
-	s.feeds.close()
 	if s.ports != nil {
 		s.ports.close()
 	}

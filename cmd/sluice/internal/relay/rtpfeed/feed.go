@@ -1,0 +1,133 @@
+package rtpfeed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// ErrNoTracks: the stream has nothing that the protocol can carry.
+var ErrNoTracks = errors.New("the stream has no track that this protocol can carry")
+
+// Options say how the packets of a feed are made. They are the same for all viewers of
+// a protocol.
+type Options struct {
+	Protocol string // in logs; feeds of different protocols are different ones
+	Packet   int    // bytes of the longest packet of RTP; 0 is as of rtpmedia
+	Kept     int    // how many packets of pictures are kept to be sent again
+	// InOrder leaves out pictures that are shown before one that was sent already, where
+	// nothing refers to them: for players that show pictures as they come.
+	InOrder bool
+}
+
+// A Feed is one stream as packets.
+type Feed struct {
+	feeds   *Feeds
+	key     feedKey
+	options Options
+	stream  *live.Stream
+	muxer   *rtpmedia.Muxer
+	bye     []byte
+	kept    *Kept
+	order   order
+	newest  [2]atomic.Uint32 // timestamps: of sound, of pictures
+	users   int              // under the lock of feeds
+	end     context.CancelFunc
+}
+
+// Stream returns the stream of packets.
+func (f *Feed) Stream() *live.Stream { return f.stream }
+
+// Bye returns the packets that end the tracks.
+func (f *Feed) Bye() []byte { return f.bye }
+
+// Kept returns the packets of pictures that can be sent again; nil when none are kept.
+func (f *Feed) Kept() *Kept { return f.kept }
+
+// Newest returns the timestamp of the newest packet of a kind.
+func (f *Feed) Newest(video bool) uint32 { return f.newest[index(video)].Load() }
+
+// LeftOut returns how many pictures were left out to keep their order.
+func (f *Feed) LeftOut() int64 { return f.order.leftOut.Load() }
+
+func index(video bool) int {
+	if video {
+		return 1
+	}
+	return 0
+}
+
+// run makes packets until ctx is done or the source is over.
+func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error {
+	var s au.Splitter
+	for {
+		tags, _, err := r.Next(ctx)
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		for t := range au.Tags(tags) {
+			u, ok, err := s.Split(t.Type, t.Time, t.Body)
+			if err != nil || !ok || f.key.tracks&trackBit(u.Video) == 0 {
+				continue // a broken frame is left out, as a decoder would
+			}
+			if f.options.InOrder && !f.order.admits(&u) {
+				continue
+			}
+			packets, err := f.pack(&u)
+			if err == nil {
+				err = p.Publish(live.Frame{Type: t.Type, Time: u.Time, Key: u.Video && u.Key, Payload: packets})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pack returns the packets of a unit in pooled memory.
+func (f *Feed) pack(u *au.Unit) (mem.Buf, error) {
+	b, err := f.feeds.alloc.TryGet(f.muxer.Bound(u))
+	if err != nil {
+		return mem.Buf{}, err
+	}
+	defer b.Release()
+	out, err := f.muxer.Append(b.Bytes()[:0], u, time.Now())
+	if err != nil {
+		return mem.Buf{}, err
+	}
+	packets := b.RetainedSlice(0, len(out))
+	if f.kept != nil && u.Video {
+		f.kept.add(packets.Retain())
+	}
+	f.newest[index(u.Video)].Store(f.muxer.Latest(u.Video))
+	return packets, nil
+}
+
+// Tracks of a feed.
+const (
+	videoTrack uint8 = 1 << iota
+	audioTrack
+)
+
+func trackBit(video bool) uint8 {
+	if video {
+		return videoTrack
+	}
+	return audioTrack
+}
+
+// name is the name of a feed's stream.
+func name(source *live.Stream, number uint64) string {
+	return fmt.Sprintf("%s#%d", source.Name(), number)
+}
