@@ -20,23 +20,26 @@ func pushing(t *testing.T, log *relayLog, targets ...string) func(*Server) {
 	t.Helper()
 	o := push.Options{Retry: 10 * time.Millisecond, RetryMost: 100 * time.Millisecond, Timeout: 2 * time.Second, TLS: testcert.Client(t)}
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	var list []*push.Target
 	for _, text := range targets {
 		target, err := push.ParseTarget(text, func(string) string { return "hunter2" })
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Targets = append(o.Targets, target)
+		list = append(list, target)
 	}
+	o.Targets = func(string) []*push.Target { return list }
 	return func(s *Server) {
+		o.Streams = s.host.Hub.Streams
 		p := push.New(o)
-		s.host.Pusher, s.web.Pushes = p, p.List
+		s.host.Pusher, s.web.Pushes = p, p
 	}
 }
 
 // pushStates are the states of a server's pushes.
 func pushStates(s *Server) string {
 	var states []string
-	for _, status := range s.web.Pushes() {
+	for _, status := range s.web.Pushes.List() {
 		states = append(states, status.State)
 	}
 	slices.Sort(states)
@@ -106,8 +109,8 @@ func TestPush(t *testing.T) {
 	for name := range viewers {
 		rtmpCompare(t, name, got[name], clip)
 	}
-	rtmpUntil(t, "the states are known", func() bool { return strings.Count(pushStates(near), "live") >= 2 && len(near.web.Pushes()) == 4 })
-	for _, status := range near.web.Pushes() {
+	rtmpUntil(t, "the states are known", func() bool { return strings.Count(pushStates(near), "live") >= 2 && len(near.web.Pushes.List()) == 4 })
+	for _, status := range near.web.Pushes.List() {
 		if strings.Contains(status.Target+status.Error, "hunter2") || strings.Contains(status.Target, away) && (status.State == push.Live || status.Error == "") {
 			t.Errorf("%+v", status)
 		}
@@ -132,7 +135,7 @@ func TestPush(t *testing.T) {
 	rtmpUntil(t, "the target that was away has it", func() bool { return back.host.Register.Number(session.RolePublisher) == 1 })
 	p.close()
 	rtmpUntil(t, "all has ended", func() bool {
-		return len(near.web.Pushes()) == 0 && back.host.Register.Number(session.RolePublisher) == 0 && far.host.Register.Number(session.RolePublisher) == 0
+		return len(near.web.Pushes.List()) == 0 && back.host.Register.Number(session.RolePublisher) == 0 && far.host.Register.Number(session.RolePublisher) == 0
 	})
 	if strings.Contains(log.String(), "hunter2") {
 		t.Errorf("the key is in the log:\n%s", log)
@@ -189,7 +192,7 @@ func TestPushToATargetThatHangsUp(t *testing.T) {
 		select {
 		case <-steps:
 		case <-time.After(rtmpPatience):
-			t.Fatalf("%d attempts: %+v", n, near.web.Pushes())
+			t.Fatalf("%d attempts: %+v", n, near.web.Pushes.List())
 		}
 	}
 }
@@ -224,7 +227,7 @@ func TestPushThatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	rtmpUntil(t, "it is refused twice", func() bool {
-		list := near.web.Pushes()
+		list := near.web.Pushes.List()
 		return len(list) == 1 && list[0].Tries > 2 && strings.Contains(list[0].Error, "token is not valid")
 	})
 	api := &relayServer{Server: near, http: near.Addresses()["http"]}
@@ -232,7 +235,7 @@ func TestPushThatIsRefused(t *testing.T) {
 		t.Errorf("%d %s\n%s", status, text, log)
 	}
 	near.Close()
-	if list := near.web.Pushes(); len(list) != 0 {
+	if list := near.web.Pushes.List(); len(list) != 0 {
 		t.Errorf("after the end: %+v", list)
 	}
 }

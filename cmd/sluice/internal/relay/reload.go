@@ -29,6 +29,10 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	targets, err := s.outbound.targets.Load().next(&next)
+	if err != nil {
+		return nil, nil, err
+	}
 	if s.certs != nil {
 		if err := s.certs.Use(next.Cert, next.Key); err != nil {
 			return nil, nil, err
@@ -44,7 +48,9 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 		s.hook.Close()
 	}
 	s.hook = hook
+	s.outbound.targets.Store(&targets)
 	s.settings.Store(&next)
+	s.outbound.pusher.Refresh()
 	s.rtmp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.web.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.rtsp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)

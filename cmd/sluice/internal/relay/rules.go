@@ -2,31 +2,17 @@ package relay
 
 import (
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
 
 // trusted are the networks of trusted proxies.
 func trusted(c *config.Config) ([]netip.Prefix, error) {
 	return access.ParseAllow(strings.Join(c.TrustedProxies, ","))
-}
-
-// pushTargets are the targets of the settings.
-func pushTargets(c *config.Config) (list []*push.Target, err error) {
-	for _, text := range c.Push {
-		t, err := push.ParseTarget(text, os.Getenv)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, nil
 }
 
 // rules converts the settings into options of the gate. hook, nil for none, has to

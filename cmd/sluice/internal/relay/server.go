@@ -50,6 +50,7 @@ type Server struct {
 	hookTimes *prometheus.HistogramVec
 	hook      *hooks.Admission // nil: none; reloading locks it
 	events    *hooks.Events    // nil: events are not reported
+	outbound  outbound
 
 	stop   context.CancelFunc
 	ending sync.Once
@@ -180,15 +181,18 @@ func (s *Server) attach() error {
 		s.host.Recorder = r
 		metrics.MustRegister(r.Metrics()...)
 	}
-	if len(c.Push) > 0 {
-		targets, err := pushTargets(c)
-		if err != nil {
-			return err
-		}
-		p := push.New(push.Options{Targets: targets, Logger: s.log})
-		s.host.Pusher, s.web.Pushes = p, p.List
-		metrics.MustRegister(p.Metrics())
+	targets, err := pushTargets(nil).next(c)
+	if err != nil {
+		return err
 	}
+	s.outbound.targets.Store(&targets)
+	s.outbound.pusher = push.New(push.Options{
+		Targets: func(string) []*push.Target { return s.outbound.targets.Load().of(s.host.Config().Push) },
+		Streams: s.host.Hub.Streams,
+		Logger:  s.log,
+	})
+	s.host.Pusher, s.web.Pushes = s.outbound.pusher, s.outbound.pusher
+	metrics.MustRegister(s.outbound.pusher.Metrics())
 	if s.events != nil {
 		metrics.MustRegister(s.events.Metrics()...)
 	}

@@ -22,7 +22,7 @@ func (g *Elsewhere) settings() []Setting {
 			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
 		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp:// or rtsps://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
 			value: list(&g.Source), fits: sources(&g.Source)},
-		{Name: "push", Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment",
+		{Name: "push", Live: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
 			value: list(&g.Push), fits: pushes(&g.Push)},
 	}
 }

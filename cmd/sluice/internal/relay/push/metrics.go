@@ -16,7 +16,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range c.pusher.List() {
 		count[s.State]++
 	}
-	for _, state := range []string{Connecting, Live, Behind, Waiting} {
+	for _, state := range []string{Connecting, Live, Behind, Waiting, Refused} {
 		ch <- prometheus.MustNewConstMetric(pushes, prometheus.GaugeValue, float64(count[state]), state)
 	}
 }

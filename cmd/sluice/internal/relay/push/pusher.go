@@ -19,10 +19,12 @@ const (
 	Live       = "live"
 	Behind     = "behind"  // the target takes less than the stream has: frames are left out
 	Waiting    = "waiting" // until the next attempt; Error says why
+	Refused    = "refused" // the same, but the target was reached and does not take the stream
 )
 
 // Status is one stream on its way to one target.
 type Status struct {
+	ID      string    `json:"id,omitempty"` // of the target, when it was added while the server runs
 	Stream  string    `json:"stream"`
 	Target  string    `json:"target"` // without the name there
 	State   string    `json:"state"`
@@ -35,9 +37,14 @@ type Status struct {
 
 // Options configure a Pusher. Zero times are the defaults.
 type Options struct {
-	Targets          []*Target
+	// Targets are those of the settings for a stream with this name; they may match it
+	// or not. It is asked again by Refresh: what is the same pointer goes on. nil: none.
+	Targets func(stream string) []*Target
+	// Streams are those that there are, for targets that come later.
+	Streams          func() []*live.Stream
 	Timeout          time.Duration // to connect, and for a write; 10 s
 	Retry, RetryMost time.Duration // between attempts, at first and at most; 500 ms, 4 s
+	RetryCodec       time.Duration // after a codec that the target does not take, unless the stream gets another; 30 s
 	TLS              *tls.Config   // for rtmps; nil is the default
 	Logger           *slog.Logger
 }
@@ -51,6 +58,8 @@ type Pusher struct {
 
 	mu     sync.Mutex
 	closed bool
+	added  []*Target // over Add
+	number uint64    // of the newest of them
 	on     map[key]*pushing
 }
 
@@ -64,7 +73,14 @@ type key struct {
 func New(o Options) *Pusher {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Retry, o.RetryMost = cmp.Or(o.Retry, 500*time.Millisecond), cmp.Or(o.RetryMost, 4*time.Second)
+	o.RetryCodec = cmp.Or(o.RetryCodec, 30*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Targets == nil {
+		o.Targets = func(string) []*Target { return nil }
+	}
+	if o.Streams == nil {
+		o.Streams = func() []*live.Stream { return nil }
+	}
 	p := &Pusher{options: o, on: map[key]*pushing{}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
@@ -73,21 +89,33 @@ func New(o Options) *Pusher {
 // Begin pushes a stream to the targets that match its name, until it ends. What is
 // pushed already goes on.
 func (p *Pusher) Begin(st *live.Stream) {
+	targets := p.options.Targets(st.Name())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, t := range p.options.Targets {
+	p.begin(st, targets)
+}
+
+// begin pushes a stream to those of the targets, and of the added ones, that match it.
+// The lock is held.
+func (p *Pusher) begin(st *live.Stream, targets []*Target) {
+	for _, t := range slices.Concat(targets, p.added) {
 		middle, ok := t.match(st.Name())
 		k := key{st, t}
 		if !ok || p.closed || p.on[k] != nil {
 			continue
 		}
 		q := &pushing{pusher: p, stream: st, target: t, name: strings.ReplaceAll(t.key, "*", middle)}
-		q.status = Status{Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
+		q.status = Status{ID: t.id, Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
+		var ctx context.Context
+		ctx, q.stop = context.WithCancel(p.ctx)
 		p.on[k] = q
 		p.running.Go(func() {
-			q.run(p.ctx)
+			defer q.stop()
+			q.run(ctx)
 			p.mu.Lock()
-			delete(p.on, k)
+			if p.on[k] == q { // not another, after a reload and one more
+				delete(p.on, k)
+			}
 			p.mu.Unlock()
 		})
 	}

@@ -28,6 +28,8 @@ type pushing struct {
 	stream *live.Stream
 	target *Target
 	name   string // the stream's name there, with its query
+	stop   context.CancelFunc
+	said   rtmp.Capabilities // what the target has said of enhanced RTMP; run's goroutine only
 
 	mu     sync.Mutex
 	status Status
@@ -81,18 +83,53 @@ func (q *pushing) run(ctx context.Context) {
 		if time.Since(began) > o.Timeout {
 			pause = o.Retry // it worked for a while
 		}
-		q.set(Waiting, err)
-		log.Warn("push failed; it is tried again", "error", q.hide(err), "after", pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-			continue
-		case <-ctx.Done():
-		case <-q.stream.Done():
+		state := Waiting
+		if refused := (*rtmp.StatusError)(nil); errors.As(err, &refused) || errors.Is(err, ErrCodec) {
+			state = Refused
 		}
-		timer.Stop()
-		return
+		q.set(state, err)
+		log.Warn("push failed; it is tried again", "state", state, "error", q.hide(err))
+		until := time.Now().Add(o.RetryCodec)
+		for q.pause(ctx, pause) {
+			if !errors.Is(err, ErrCodec) || time.Now().After(until) || q.taken() {
+				break
+			}
+		}
+		if ctx.Err() != nil || isDone(q.stream) {
+			return
+		}
 	}
+}
+
+// pause reports whether the push should go on after it.
+func (q *pushing) pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-q.stream.Done():
+	}
+	return false
+}
+
+func isDone(st *live.Stream) bool {
+	select {
+	case <-st.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// taken reports whether the target takes the stream's codecs as they are now.
+func (q *pushing) taken() bool {
+	ok := true
+	q.stream.Headers(func(kind flv.TagType, body []byte) {
+		ok = ok && takes(q.target.enhanced, q.said, kind, body) == nil
+	})
+	return ok
 }
 
 // attempt pushes until the stream ends, which is errOver, or something fails.
@@ -110,7 +147,7 @@ func (q *pushing) attempt(ctx context.Context) error {
 	if err := w.SetTimeout(o.Timeout); err != nil {
 		return err
 	}
-	c := rtmp.NewConn(r, w, rtmp.Options{})
+	c := rtmp.NewConn(r, w, rtmp.Options{Capabilities: rtmp.Capabilities{FourCCs: []string{"*"}}})
 	defer func() {
 		c.Recycle()
 		r.Recycle()
@@ -131,12 +168,13 @@ func (q *pushing) attempt(ctx context.Context) error {
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
-	tags, err := q.stream.NewReader(live.ReaderOptions{FromStart: true})
+	q.said = c.PeerCapabilities()
+	// Frames from before a failure may have a codec that the stream has no more.
+	tags, err := q.stream.NewReader(live.ReaderOptions{FromStart: q.now().Tries == 1})
 	if err != nil {
 		return errOver // meanwhile
 	}
 	defer tags.Close()
-	q.set(Live, nil)
 	// What the target says is read on another goroutine; when it ends the
 	// connection, ctx is done.
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -148,6 +186,12 @@ func (q *pushing) attempt(ctx context.Context) error {
 	err = q.send(ctx, c, tags)
 	if err == errOver {
 		_ = c.Close() // says that the stream is over; the connection ends anyway
+		return err
+	}
+	conn.Close()
+	reading.Wait()
+	if status := (*rtmp.StatusError)(nil); errors.As(context.Cause(ctx), &status) {
+		return status // which explains why the connection could not be written to
 	}
 	return err
 }
@@ -186,7 +230,7 @@ func listen(c *rtmp.Conn) error {
 			if cmd, err := rtmp.ParseCommand(m); err == nil {
 				if level, code, text, ok := cmd.Status(); ok && level == "error" {
 					m.Release()
-					return fmt.Errorf("the target says %s: %s", code, text)
+					return &rtmp.StatusError{Level: level, Code: code, Description: text}
 				}
 			}
 		}
@@ -208,14 +252,14 @@ func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) err
 		if err != nil {
 			return err // of ctx, for example what listen has returned
 		}
+		if err := q.write(c, p); err != nil {
+			return err
+		}
 		if now := time.Now(); dropped > 0 {
 			late = now
 			q.set(Behind, nil)
 		} else if now.Sub(late) >= behindFor {
 			q.set(Live, nil)
-		}
-		if err := write(c, p); err != nil {
-			return err
 		}
 		q.mu.Lock()
 		q.status.Bytes += int64(len(p))
@@ -228,7 +272,7 @@ func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) err
 const setDataFrame = "\x02\x00\x0d@setDataFrame"
 
 // write sends whole tags, borrowed until it returns.
-func write(c *rtmp.Conn, p []byte) error {
+func (q *pushing) write(c *rtmp.Conn, p []byte) error {
 	if bytes.HasPrefix(p, []byte("FLV")) {
 		_, n, err := flv.ParseHeader(p)
 		if err != nil {
@@ -242,6 +286,9 @@ func write(c *rtmp.Conn, p []byte) error {
 			return err
 		}
 		body := p[flv.TagHeaderLen : flv.TagHeaderLen+h.Size]
+		if err := takes(q.target.enhanced, q.said, h.Type, body); err != nil {
+			return err
+		}
 		if h.Type == flv.TagScript {
 			body = append([]byte(setDataFrame), body...)
 		}

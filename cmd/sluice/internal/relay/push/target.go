@@ -19,7 +19,12 @@ type Target struct {
 	scheme, host   string // host with its port
 	name           string // the host without it
 	app, key       string // key is the stream's name there, with its query; it may be a secret
+	enhanced       bool   // it takes the codecs of enhanced RTMP, whether it says so or not
+	id             string // of one that was added while the server runs
 }
+
+// enhancedMark before a target's address says that it takes enhanced RTMP.
+const enhancedMark = "enhanced:"
 
 // variable is an environment variable in a target's address.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -27,14 +32,25 @@ var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 // ParseTarget reads PATTERN=URL. The pattern is a stream's name, in which one * stands
 // for any characters. The URL is rtmp://host/app/name or rtmps://..., in whose name *
 // stands for what that of the pattern has matched. ${NAME} in it is replaced by what
-// getenv returns: a key should not stand on a command line. The error does not show
-// the address.
+// getenv returns: a key should not stand on a command line. enhanced: before the URL
+// says that the target takes the codecs of enhanced RTMP, such as HEVC and AV1; others
+// get them when they say so themselves. The error does not show the address.
 func ParseTarget(text string, getenv func(string) string) (*Target, error) {
-	pattern, address, ok := strings.Cut(text, "=")
+	pattern, address, _ := strings.Cut(text, "=")
+	return NewTarget(pattern, address, getenv)
+}
+
+// TakesEnhanced says that t takes enhanced RTMP, as enhanced: does. Call it before the
+// target is used.
+func (t *Target) TakesEnhanced() { t.enhanced = true }
+
+// NewTarget is ParseTarget with the two parts by themselves.
+func NewTarget(pattern, address string, getenv func(string) string) (*Target, error) {
 	bad := func(why string) (*Target, error) { return nil, fmt.Errorf("%w: for %.60q %s", ErrTarget, pattern, why) }
-	if !ok || pattern == "" || strings.Count(pattern, "*") > 1 {
-		return bad("there is no pattern with one * at most before a =")
+	if pattern == "" || address == "" || strings.Count(pattern, "*") > 1 {
+		return bad("there is no pattern with one * at most, or no address")
 	}
+	address, enhanced := strings.CutPrefix(address, enhancedMark)
 	missing := ""
 	address = variable.ReplaceAllStringFunc(address, func(v string) string {
 		value := getenv(v[2 : len(v)-1])
@@ -62,7 +78,7 @@ func ParseTarget(text string, getenv func(string) string) (*Target, error) {
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	t := &Target{scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:]}
+	t := &Target{enhanced: enhanced, scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:]}
 	if u.RawQuery != "" {
 		t.key += "?" + u.RawQuery
 	}
@@ -81,6 +97,14 @@ func (t *Target) match(stream string) (middle string, ok bool) {
 		return "", false
 	}
 	return strings.CutSuffix(rest, t.suffix)
+}
+
+// pattern is what the names of streams have to match.
+func (t *Target) pattern() string {
+	if t.wild {
+		return t.prefix + "*" + t.suffix
+	}
+	return t.prefix
 }
 
 // String returns the address without the name, which may be a key.

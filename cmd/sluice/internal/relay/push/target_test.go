@@ -13,6 +13,7 @@ func TestTargets(t *testing.T) {
 		{"live/*=rtmps://a.example/x/y/*?k=1", "live/cam/1", "x/y", "cam/1?k=1", "rtmps://a.example:443/x/y/..."},
 		{"*=rtmp://${HOST}:99/app/${KEY}", "any/thing", "app", "hunter2?a=b", "rtmp://h.example:99/app/..."},
 		{"live/*-hd=rtmp://[::1]/app/pre-*", "live/a-hd", "app", "pre-a", "rtmp://[::1]:1935/app/..."},
+		{"live/s=enhanced:rtmp://a/b/c", "live/s", "b", "c", "rtmp://a:1935/b/..."},
 		{"live/s=rtmp://a/b/c", "live/s2", "", "", ""},
 		{"live/*-hd=rtmp://a/b/c", "live/-h", "", "", ""},
 		{"live/a*a=rtmp://a/b/c", "live/a", "", "", ""},
@@ -36,4 +37,26 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+// Whatever the text, a target never shows its key, neither in errors nor as it is shown.
+func FuzzTarget(f *testing.F) {
+	f.Add("live/*=rtmp://a.example/live/hunter2*", "live/s")
+	f.Add("live/*-hd=enhanced:rtmps://[::1]:99/x/y/hunter2?k=1", "live/a-hd")
+	f.Add("=rtmp://a/hunter2", "")
+	f.Fuzz(func(t *testing.T, text, stream string) {
+		target, err := ParseTarget(text, func(string) string { return "" })
+		if err != nil {
+			if !errors.Is(err, ErrTarget) || len(err.Error()) > 400 {
+				t.Fatal(err)
+			}
+			return
+		}
+		if target.app == "" || strings.Contains(target.key, "/") || !strings.HasSuffix(target.String(), "/"+target.app+"/...") {
+			t.Errorf("%q: %+v", text, target)
+		}
+		if middle, ok := target.match(stream); ok && stream != target.prefix+middle+target.suffix {
+			t.Errorf("%q matches %q with %q", text, stream, middle)
+		}
+	})
 }

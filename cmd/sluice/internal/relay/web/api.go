@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
 
 // api answers requests below /api/.
@@ -16,6 +14,10 @@ func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/api/")
 	if path == "bans" || strings.HasPrefix(path, "bans/") {
 		w.bans(rw, r, strings.TrimPrefix(strings.TrimPrefix(path, "bans"), "/"))
+		return
+	}
+	if path == "pushes" || strings.HasPrefix(path, "pushes/") {
+		w.pushes(rw, r, strings.TrimPrefix(strings.TrimPrefix(path, "pushes"), "/"))
 		return
 	}
 	if id, ok := strings.CutPrefix(path, "clients/"); ok {
@@ -37,12 +39,6 @@ func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 		w.getStream(rw, r, name)
 	case path == "clients":
 		w.getClients(rw, r)
-	case path == "pushes":
-		list := []push.Status{}
-		if w.Pushes != nil {
-			list = w.Pushes()
-		}
-		answerJSON(rw, map[string]any{"pushes": list})
 	default:
 		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/streams, /api/clients, /api/bans and /api/pushes")
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
@@ -39,8 +38,8 @@ type Server struct {
 	began     time.Time
 	history   *history
 	http      *http.Server
-	Pushes    func() []push.Status // nil: nothing is pushed
-	Arrivals  listen.Arrivals      // connections without a request
+	Pushes    pusher
+	Arrivals  listen.Arrivals // connections without a request
 	headers   firstHeaders
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler

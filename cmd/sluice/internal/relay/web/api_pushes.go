@@ -1,0 +1,101 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
+)
+
+// pusher is what the API does with package push.
+type pusher interface {
+	List() []push.Status
+	Added() []push.Added
+	Add(t *push.Target) (push.Added, error)
+	Remove(id string) bool
+}
+
+// maxPushBody is the longest description of a target, in bytes.
+const maxPushBody = 8 << 10
+
+// pushes answers /api/pushes and /api/pushes/ID: GET lists, POST adds a target,
+// DELETE removes one that was added.
+func (w *Server) pushes(rw http.ResponseWriter, r *http.Request, id string) {
+	switch {
+	case id == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		if w.mayRead(rw, r) {
+			answerJSON(rw, map[string]any{"pushes": w.Pushes.List(), "targets": w.Pushes.Added()})
+		}
+	case id == "" && r.Method == http.MethodPost:
+		w.postPush(rw, r)
+	case id != "" && r.Method == http.MethodDelete:
+		w.deletePush(rw, r, id)
+	default:
+		allow := "GET, HEAD, POST"
+		if id != "" {
+			allow = "DELETE"
+		}
+		rw.Header().Set("Allow", allow)
+		answerError(rw, http.StatusMethodNotAllowed, "only "+allow+" here")
+	}
+}
+
+// postPush adds the target that the body describes. The key in its address is in no
+// answer and no log.
+func (w *Server) postPush(rw http.ResponseWriter, r *http.Request) {
+	if !w.mayChange(rw, r) {
+		return
+	}
+	var asked struct {
+		Pattern  string `json:"pattern"`
+		URL      string `json:"url"`
+		Enhanced bool   `json:"enhanced"`
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxPushBody))
+	if err == nil {
+		err = json.Unmarshal(text, &asked)
+	}
+	if err != nil {
+		// Not the error's text: it may have a part of the key in it.
+		answerError(rw, http.StatusBadRequest, fmt.Sprintf(`want at most %d bytes of JSON such as {"pattern":"live/*","url":"rtmp://host/app/name"}`, maxPushBody))
+		return
+	}
+	// The environment is for the settings: it may have secrets in it that those who
+	// use the API do not know.
+	t, err := push.NewTarget(asked.Pattern, asked.URL, func(string) string { return "" })
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	if asked.Enhanced {
+		t.TakesEnhanced()
+	}
+	added, err := w.Pushes.Add(t)
+	switch {
+	case errors.Is(err, push.ErrFull):
+		answerError(rw, http.StatusConflict, err.Error())
+	case err != nil:
+		answerError(rw, http.StatusInternalServerError, err.Error())
+	default:
+		w.Log.Info("push target added; it is lost at a restart", "id", added.ID, "pattern", added.Pattern, "target", added.Target, "from", r.RemoteAddr)
+		answerJSON(rw, struct {
+			push.Added
+			Until string `json:"until"`
+		}{added, "restart"})
+	}
+}
+
+func (w *Server) deletePush(rw http.ResponseWriter, r *http.Request, id string) {
+	if !w.mayChange(rw, r) {
+		return
+	}
+	if !w.Pushes.Remove(id) {
+		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no added target %.40q; those of the settings change with them", id))
+		return
+	}
+	w.Log.Info("push target removed", "id", id, "from", r.RemoteAddr)
+	rw.WriteHeader(http.StatusNoContent)
+}
