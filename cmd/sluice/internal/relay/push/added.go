@@ -21,7 +21,7 @@ type Added struct {
 	Enhanced bool   `json:"enhanced"`
 }
 
-func (t *Target) added() Added { return Added{t.id, t.pattern(), t.String(), t.enhanced} }
+func (t *Target) added() Added { return Added{t.id, t.streams.String(), t.String(), t.enhanced} }
 
 // Add adds a target, which the streams that there are and later ones are pushed to. It
 // returns ErrFull when there are too many. t is the pusher's from then on.

@@ -99,7 +99,7 @@ func (p *Pusher) Begin(st *live.Stream) {
 // The lock is held.
 func (p *Pusher) begin(st *live.Stream, targets []*Target) {
 	for _, t := range slices.Concat(targets, p.added) {
-		middle, ok := t.match(st.Name())
+		middle, ok := t.streams.Match(st.Name())
 		k := key{st, t}
 		if !ok || p.closed || p.on[k] != nil {
 			continue

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 // ErrTarget means that a text is not a target.
@@ -14,13 +16,12 @@ var ErrTarget = errors.New("push: not a target such as live/*=rtmp://host/app/na
 
 // A Target is where streams with matching names are pushed.
 type Target struct {
-	prefix, suffix string // of the streams' names
-	wild           bool   // something may be between the two
-	scheme, host   string // host with its port
-	name           string // the host without it
-	app, key       string // key is the stream's name there, with its query; it may be a secret
-	enhanced       bool   // it takes the codecs of enhanced RTMP, whether it says so or not
-	id             string // of one that was added while the server runs
+	streams      pattern.Pattern
+	scheme, host string // host with its port
+	name         string // the host without it
+	app, key     string // key is the stream's name there, with its query; it may be a secret
+	enhanced     bool   // it takes the codecs of enhanced RTMP, whether it says so or not
+	id           string // of one that was added while the server runs
 }
 
 // enhancedMark before a target's address says that it takes enhanced RTMP.
@@ -45,9 +46,10 @@ func ParseTarget(text string, getenv func(string) string) (*Target, error) {
 func (t *Target) TakesEnhanced() { t.enhanced = true }
 
 // NewTarget is ParseTarget with the two parts by themselves.
-func NewTarget(pattern, address string, getenv func(string) string) (*Target, error) {
-	bad := func(why string) (*Target, error) { return nil, fmt.Errorf("%w: for %.60q %s", ErrTarget, pattern, why) }
-	if pattern == "" || address == "" || strings.Count(pattern, "*") > 1 {
+func NewTarget(streams, address string, getenv func(string) string) (*Target, error) {
+	bad := func(why string) (*Target, error) { return nil, fmt.Errorf("%w: for %.60q %s", ErrTarget, streams, why) }
+	names, err := pattern.Parse(streams)
+	if err != nil || address == "" {
 		return bad("there is no pattern with one * at most, or no address")
 	}
 	address, enhanced := strings.CutPrefix(address, enhancedMark)
@@ -78,33 +80,11 @@ func NewTarget(pattern, address string, getenv func(string) string) (*Target, er
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	t := &Target{enhanced: enhanced, scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:]}
+	t := &Target{streams: names, enhanced: enhanced, scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:]}
 	if u.RawQuery != "" {
 		t.key += "?" + u.RawQuery
 	}
-	t.prefix, t.suffix, t.wild = strings.Cut(pattern, "*")
 	return t, nil
-}
-
-// match returns what the pattern's * stands for in a stream's name, and whether the
-// name matches.
-func (t *Target) match(stream string) (middle string, ok bool) {
-	if !t.wild {
-		return "", stream == t.prefix
-	}
-	rest, ok := strings.CutPrefix(stream, t.prefix)
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(rest, t.suffix)
-}
-
-// pattern is what the names of streams have to match.
-func (t *Target) pattern() string {
-	if t.wild {
-		return t.prefix + "*" + t.suffix
-	}
-	return t.prefix
 }
 
 // String returns the address without the name, which may be a key.
