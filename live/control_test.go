@@ -108,6 +108,10 @@ func TestPause(t *testing.T) {
 	v.Pause(false)
 	tags, _ := readTags(read(2 * size))
 	equalTags(t, tags, []tag{video(80, true, 10), video(120, false, 10)})
+	v.Pause(true)
+	v.Pause(false)
+	tags, _ = readTags(read(2 * size))
+	equalTags(t, tags, []tag{video(80, true, 10), video(120, false, 10)})
 	if st := v.Stats(); st.Jumps != 0 || st.Dropped != 0 {
 		t.Errorf("a pause counts as slowness: %+v", st)
 	}

@@ -104,6 +104,7 @@ type request struct {
 	control []byte
 	pause   bool
 	resume  bool
+	again   bool // it was asked to pause before resume
 	close   error
 }
 
@@ -184,11 +185,12 @@ func (v *Viewer) Control(p []byte) error {
 	})
 }
 
-// Pause stops sending frames, or begins again at the newest key frame. Control
+// Pause stops sending frames, or begins again at the newest key frame: also when both
+// come at once, so that a viewer who has lost a picture gets that key frame again. Control
 // goes out all the same.
 func (v *Viewer) Pause(on bool) {
 	v.ask(func(r *request) error {
-		r.pause, r.resume = on, !on
+		r.pause, r.resume, r.again = on, !on, r.again || on
 		return nil
 	})
 }
@@ -235,7 +237,7 @@ func (v *Viewer) applyRequest() error {
 	switch {
 	case r.pause:
 		v.paused = true
-	case r.resume && v.paused:
+	case r.resume && (v.paused || r.again):
 		v.paused, v.cursor.moved = false, v.cursor.begun
 	}
 	return nil

@@ -174,12 +174,25 @@ func parseMedia(m *sdp.MediaDescription) (Format, error) {
 	if encoding == "" {
 		encoding = map[uint8]string{0: "PCMU/8000", 8: "PCMA/8000", 14: "MPA/90000"}[f.PayloadType]
 	}
+	return f, f.parse(encoding, Params(of("fmtp")))
+}
+
+// ParseFormat reads one format of a medium: encoding is NAME/CLOCK/CHANNELS, params are
+// those of its fmtp attribute. An error matches ErrCodec or ErrSyntax.
+func ParseFormat(video bool, payloadType uint8, encoding string, params map[string]string) (Format, error) {
+	f := Format{Video: video, PayloadType: payloadType}
+	err := f.parse(encoding, params)
+	return f, err
+}
+
+// Params are the parameters in an fmtp attribute, by their names in small letters.
+func Params(text string) map[string]string {
 	params := map[string]string{}
-	for one := range strings.SplitSeq(of("fmtp"), ";") {
+	for one := range strings.SplitSeq(text, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
 		params[strings.ToLower(name)] = value
 	}
-	return f, f.parse(encoding, params)
+	return params
 }
 
 // parse reads the encoding, NAME/CLOCK/CHANNELS, and its parameters.

@@ -90,6 +90,16 @@ func NewIntake(tracks []Track, alloc *mem.Allocator, limit int, publish func(liv
 	return x, nil
 }
 
+// Repair says that the sender is asked for packets that are missing: others are held
+// for them up to a time, which is longer than it takes to get them. Call it before Push.
+func (x *Intake) Repair(within time.Duration) {
+	for _, t := range x.tracks {
+		if t != nil {
+			t.collector.order.repair = within
+		}
+	}
+}
+
 // Takes reports whether the track's packets count.
 func (x *Intake) Takes(track int) bool {
 	return track >= 0 && track < len(x.tracks) && x.tracks[track] != nil

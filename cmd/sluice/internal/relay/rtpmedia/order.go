@@ -11,8 +11,11 @@ import (
 )
 
 const (
-	// window is how many packets behind a missing one are held for it.
+	// window is how many numbers behind a missing packet others are held for it, where
+	// it is not sent again: it is late then, by a few.
 	window = 64
+	// repairWindow is the same where it is sent again: a second of 20 Mb/s.
+	repairWindow = 2048
 	// jump is from how many numbers on a packet begins a new sequence (RFC 3550,
 	// appendix A.1, MAX_DROPOUT).
 	jump = 3000
@@ -22,9 +25,12 @@ const (
 type order struct {
 	begun    bool
 	next     uint16 // the number that is due
-	held     [window]held
+	held     []held // by number modulo their count; nil before the first
 	waiting  int
-	gap      bool // something is missing before what is due
+	repair   time.Duration // for how long packets are held for one that is sent again; 0: it is not
+	now      time.Time     // when the packet in work came
+	since    time.Time     // when the first came that waits
+	gap      bool          // something is missing before what is due
 	received uint64
 	lost     uint64
 	late     uint64 // came after they were given up, or twice
@@ -80,7 +86,10 @@ func (o *order) push(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.B
 		o.drain(yield)
 		return
 	}
-	for int(int16(h.SequenceNumber-o.next)) >= window {
+	if o.held == nil {
+		o.held = make([]held, o.size())
+	}
+	for int(int16(h.SequenceNumber-o.next)) >= len(o.held) {
 		o.step(yield)
 	}
 	if h.SequenceNumber == o.next {
@@ -88,20 +97,34 @@ func (o *order) push(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.B
 		o.drain(yield)
 		return
 	}
-	place := &o.held[h.SequenceNumber%window]
+	place := o.place(h.SequenceNumber)
 	if place.payload.Valid() {
 		o.late++
 		payload.Release()
 		return
 	}
 	place.header, place.payload = h, payload //sluice:moved
-	if o.waiting++; o.waiting >= window/2 {
+	if o.waiting++; o.waiting == 1 {
+		o.since = o.now
+	}
+	if o.waiting >= len(o.held)/2 || o.repair > 0 && o.now.Sub(o.since) >= o.repair {
 		for !o.take(yield) {
 			o.miss()
 		}
 		o.drain(yield)
+		o.since = o.now
 	}
 }
+
+// size is how many packets are held.
+func (o *order) size() int {
+	if o.repair > 0 {
+		return repairWindow
+	}
+	return window
+}
+
+func (o *order) place(number uint16) *held { return &o.held[int(number)%len(o.held)] }
 
 // give yields the packet that is due.
 func (o *order) give(h rtp.Header, payload mem.Buf, yield func(rtp.Header, mem.Buf, bool)) {
@@ -120,7 +143,10 @@ func (o *order) miss() {
 
 // take yields the held packet that is due, if there is one.
 func (o *order) take(yield func(rtp.Header, mem.Buf, bool)) bool {
-	place := &o.held[o.next%window]
+	if o.waiting == 0 {
+		return false
+	}
+	place := o.place(o.next)
 	if !place.payload.Valid() {
 		return false
 	}
@@ -164,6 +190,7 @@ func (o *order) drop() {
 
 // arrived keeps the jitter (RFC 3550, appendix A.8).
 func (o *order) arrived(at time.Time, clock int, timestamp uint32) {
+	o.now = at
 	now := int64(float64(at.UnixNano()%(1<<50)) / 1e9 * float64(clock))
 	transit := now - int64(timestamp)
 	if o.transit != 0 {
