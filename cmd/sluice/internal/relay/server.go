@@ -49,7 +49,8 @@ type Server struct {
 	web       *web.Server
 	hookTimes *prometheus.HistogramVec
 	hook      *hooks.Admission // nil: none; reloading locks it
-	events    *hooks.Events    // nil: events are not reported
+	events    *hooks.Events    // nil: no other server gets events
+	report    hooks.Reporter   // what happens, for it and for the API
 	outbound  outbound
 
 	stop   context.CancelFunc
@@ -137,7 +138,6 @@ func New(c config.Config, o Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.host.Register.Observe(s.events)
 	}
 	packets := rings
 	packets.Memory = memory.PacketShare(most)
@@ -153,6 +153,11 @@ func New(c config.Config, o Options) (*Server, error) {
 	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.web = web.New(s.host, &s.proxies, o.Version, s.Addresses)
 	s.web.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
+	s.report = hooks.Reporter{&s.web.Recent}
+	if s.events != nil {
+		s.report = append(s.report, s.events)
+	}
+	s.host.Register.Observe(s.report)
 	if err := s.attach(); err != nil {
 		s.Close()
 		return nil, err
@@ -170,9 +175,7 @@ func (s *Server) attach() error {
 	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
 	if c.Record != "" {
 		o := record.Options{Dir: c.Record, Index: true, Logger: s.log}
-		if s.events != nil {
-			o.Began, o.Ended = s.events.RecordBegan, s.events.RecordEnded
-		}
+		o.Began, o.Ended = s.report.RecordBegan, s.report.RecordEnded
 		files, err := record.New(o)
 		if err != nil {
 			return err
@@ -237,9 +240,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.memory != nil {
 		running.Go(func() { s.memory.Run(s.host.Ctx) })
 	}
-	if s.events != nil {
-		running.Go(func() { s.events.WatchStalls(s.host.Ctx, s.host.Register) })
-	}
+	running.Go(func() { s.report.WatchStalls(s.host.Ctx, s.host.Register) })
 	var err error
 	select {
 	case <-ctx.Done():

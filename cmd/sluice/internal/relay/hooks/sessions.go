@@ -9,18 +9,33 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
+// A List takes events; Add does not wait.
+type List interface{ Add(Event) }
+
+// A Reporter makes events of what happens, and adds each to all its lists.
+type Reporter []List
+
+func (r Reporter) add(v Event) {
+	if v.Time.IsZero() {
+		v.Time = time.Now()
+	}
+	for _, l := range r {
+		l.Add(v)
+	}
+}
+
 // Began implements session.Observer.
-func (e *Events) Began(s *session.Client) {
+func (r Reporter) Began(s *session.Client) {
 	v := about(s, PlayBegin)
 	if s.Role == session.RolePublisher {
 		v.Event = PublishBegin
 	}
 	v.Time = s.Since
-	e.Add(v)
+	r.add(v)
 }
 
 // Ended implements session.Observer.
-func (e *Events) Ended(s *session.Client, f session.Figures, reason error) {
+func (r Reporter) Ended(s *session.Client, f session.Figures, reason error) {
 	v := about(s, PlayEnd)
 	took := time.Since(s.Since).Milliseconds()
 	v.Bytes, v.Frames, v.DurationMS = &f.Bytes, &f.Frames, &took
@@ -30,9 +45,9 @@ func (e *Events) Ended(s *session.Client, f session.Figures, reason error) {
 	} else if evicted(reason) {
 		first := v
 		first.Event = Evicted
-		e.Add(first)
+		r.add(first)
 	}
-	e.Add(v)
+	r.add(v)
 }
 
 // evicted reports whether a viewer was closed because it was slow.
@@ -46,14 +61,14 @@ func about(s *session.Client, kind string) Event {
 }
 
 // RecordBegan reports that a recording has begun, in a file below the directory.
-func (e *Events) RecordBegan(stream, file string) {
-	e.Add(Event{Event: RecordBegin, Stream: stream, File: file})
+func (r Reporter) RecordBegan(stream, file string) {
+	r.add(Event{Event: RecordBegin, Stream: stream, File: file})
 }
 
 // RecordEnded reports that a file of a recording has ended.
-func (e *Events) RecordEnded(stream, file string, bytes int64, length time.Duration, why string) {
+func (r Reporter) RecordEnded(stream, file string, bytes int64, length time.Duration, why string) {
 	ms := length.Milliseconds()
-	e.Add(Event{Event: RecordEnd, Stream: stream, File: file, Bytes: &bytes, DurationMS: &ms, Reason: why})
+	r.add(Event{Event: RecordEnd, Stream: stream, File: file, Bytes: &bytes, DurationMS: &ms, Reason: why})
 }
 
 const (
@@ -64,14 +79,14 @@ const (
 
 // WatchStalls reports publishers that send nothing and those that send again, until
 // ctx is done.
-func (e *Events) WatchStalls(ctx context.Context, r *session.Register) {
-	w := stalls{events: e, after: stallAfter, list: map[*session.Client]*silence{}}
+func (r Reporter) WatchStalls(ctx context.Context, sessions *session.Register) {
+	w := stalls{report: r, after: stallAfter, list: map[*session.Client]*silence{}}
 	tick := time.NewTicker(stallEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
-			w.look(now, r.List())
+			w.look(now, sessions.List())
 		case <-ctx.Done():
 			return
 		}
@@ -80,7 +95,7 @@ func (e *Events) WatchStalls(ctx context.Context, r *session.Register) {
 
 // stalls are the publishers at the latest look.
 type stalls struct {
-	events *Events
+	report Reporter
 	after  time.Duration
 	list   map[*session.Client]*silence
 }
@@ -109,12 +124,12 @@ func (w *stalls) look(now time.Time, sessions []*session.Client) {
 				ms := now.Sub(q.since).Milliseconds()
 				v := about(s, Resumed)
 				v.DurationMS = &ms
-				w.events.Add(v)
+				w.report.add(v)
 			}
 			*q = silence{frames: frames, since: now}
 		case !q.stalled && now.Sub(q.since) >= w.after:
 			q.stalled = true
-			w.events.Add(about(s, Stalled))
+			w.report.add(about(s, Stalled))
 		}
 		there[s] = q
 	}

@@ -17,10 +17,10 @@ func TestStallsAndEvictions(t *testing.T) {
 	r.listen()
 	e := reporting(t, r, t.TempDir())
 	books := session.NewRegister(slog.New(slog.DiscardHandler))
-	books.Observe(e)
+	books.Observe(Reporter{e})
 	p := books.Begin(session.RolePublisher, session.Info{Stream: "live/s"})
 	v := books.Begin(session.RoleViewer, session.Info{Stream: "live/s"})
-	w := stalls{events: e, after: 3 * time.Second, list: map[*session.Client]*silence{}}
+	w := stalls{report: Reporter{e}, after: 3 * time.Second, list: map[*session.Client]*silence{}}
 	now := time.Now()
 	look := func(after time.Duration) {
 		now = now.Add(after)

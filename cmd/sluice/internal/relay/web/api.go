@@ -2,45 +2,84 @@ package web
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
+
+// A resource answers what is below its name in /api/. rest is what follows the name's
+// slash: an id or the name of a stream. It checks the method and who asks.
+type resource func(rw http.ResponseWriter, r *http.Request, rest string)
+
+// resources are all of them, by name.
+func (w *Server) resources() map[string]resource {
+	return map[string]resource{
+		"bans":    w.bans,
+		"clients": w.clients,
+		"events":  w.reading(w.getEvents),
+		"pushes":  w.pushes,
+		"streams": w.streams,
+		"tokens":  w.tokens,
+	}
+}
 
 // api answers requests below /api/.
 func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 	if !ownPage(rw, r) {
 		return
 	}
-	path := strings.TrimPrefix(r.URL.Path, "/api/")
-	if path == "bans" || strings.HasPrefix(path, "bans/") {
-		w.bans(rw, r, strings.TrimPrefix(strings.TrimPrefix(path, "bans"), "/"))
+	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
+	if answer := w.paths[first]; answer != nil {
+		answer(rw, r, rest)
 		return
 	}
-	if path == "pushes" || strings.HasPrefix(path, "pushes/") {
-		w.pushes(rw, r, strings.TrimPrefix(strings.TrimPrefix(path, "pushes"), "/"))
-		return
+	w.noResource(rw, r)
+}
+
+// noResource says what there is, to those who may read it.
+func (w *Server) noResource(rw http.ResponseWriter, r *http.Request) {
+	if w.mayRead(rw, r) {
+		names := slices.Sorted(maps.Keys(w.paths))
+		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/ and one of "+strings.Join(names, ", "))
 	}
-	if id, ok := strings.CutPrefix(path, "clients/"); ok {
-		if r.Method != http.MethodDelete {
-			rw.Header().Set("Allow", "DELETE")
-			answerError(rw, http.StatusMethodNotAllowed, "only DELETE here")
-			return
+}
+
+// reading is for a resource that is one list to be read.
+func (w *Server) reading(get http.HandlerFunc) resource {
+	return func(rw http.ResponseWriter, r *http.Request, rest string) {
+		switch {
+		case rest != "":
+			w.noResource(rw, r)
+		case reads(rw, r) && w.mayRead(rw, r):
+			get(rw, r)
 		}
-		w.deleteClient(rw, r, id)
-		return
 	}
-	name, one := strings.CutPrefix(path, "streams/")
+}
+
+// clients answers /api/clients and /api/clients/ID: GET lists, DELETE ends one.
+func (w *Server) clients(rw http.ResponseWriter, r *http.Request, id string) {
 	switch {
-	case !reads(rw, r):
-	case !w.mayRead(rw, r):
-	case path == "streams":
-		w.getStreams(rw, r)
-	case one:
-		w.getStream(rw, r, name)
-	case path == "clients":
-		w.getClients(rw, r)
+	case id == "":
+		if reads(rw, r) && w.mayRead(rw, r) {
+			w.getClients(rw, r)
+		}
+	case r.Method == http.MethodDelete:
+		w.deleteClient(rw, r, id)
 	default:
-		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/streams, /api/clients, /api/bans and /api/pushes")
+		rw.Header().Set("Allow", "DELETE")
+		answerError(rw, http.StatusMethodNotAllowed, "only DELETE here")
+	}
+}
+
+// streams answers /api/streams and /api/streams/NAME.
+func (w *Server) streams(rw http.ResponseWriter, r *http.Request, name string) {
+	switch {
+	case !reads(rw, r) || !w.mayRead(rw, r):
+	case name == "":
+		w.getStreams(rw, r)
+	default:
+		w.getStream(rw, r, name)
 	}
 }
 

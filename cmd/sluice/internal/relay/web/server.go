@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -39,8 +40,10 @@ type Server struct {
 	history   *history
 	http      *http.Server
 	Pushes    pusher
+	Recent    hooks.Recent    // the latest events
 	Arrivals  listen.Arrivals // connections without a request
 	headers   firstHeaders
+	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler
 	page      atomic.Pointer[builtPage] // nil: to be made
@@ -52,6 +55,7 @@ func New(h *session.Host, proxies *listen.Proxies, version string, addresses fun
 		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
 	}
 	w.metrics = newMetrics(w)
+	w.paths = w.resources()
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	w.http = &http.Server{
