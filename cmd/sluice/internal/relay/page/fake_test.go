@@ -30,6 +30,7 @@ type fakeServer struct {
 	silent  bool   // the clip has no sound
 	play    string // the token needed to play, unless empty
 	kicked  []string
+	asked   []string // changes of bans and tokens
 	played  []string // request URIs of the plays
 }
 
@@ -80,9 +81,10 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 			fakeAnswer(w, http.StatusNotFound, map[string]any{"error": "no such client"})
 			return
 		}
-		f.kicked = append(f.kicked, id)
+		f.kicked = append(f.kicked, strings.TrimSuffix(id+"?"+r.URL.RawQuery, "?"))
 		w.WriteHeader(http.StatusNoContent)
 	})
+	f.operate(mux)
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		f.CloseClientConnections()

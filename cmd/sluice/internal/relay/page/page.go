@@ -65,7 +65,7 @@ func (o Options) config() []byte {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// Handler serves the page at / and its parts below /assets/; any other path is
+// Handler serves the page at /, the operator's at /operate, and their parts below /assets/; any other path is
 // not found. It answers GET and HEAD. Browsers may cache an asset but must
 // revalidate it each time, and get 304 while it is unchanged: so a page never
 // runs scripts of two versions.
@@ -77,6 +77,7 @@ func Handler(o Options) http.Handler {
 		served["/assets/"+name] = a
 	}
 	served["/"] = embedded["index.html"]
+	served["/operate"] = embedded["operate/index.html"]
 	served["/assets/config.json"] = newAsset("config.json", o.config())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -48,5 +48,12 @@ async function ask(method, path) {
 
 export const streams = (history) => ask("GET", history ? "/api/streams?history=1" : "/api/streams");
 export const clients = async () => (await ask("GET", "/api/clients"))?.clients ?? [];
-export const kick = (id) => ask("DELETE", `/api/clients/${encodeURIComponent(id)}`);
+// kick ends a session; with ban = {ban: time, by} it also bans it.
+export const kick = (id, ban) => ask("DELETE", `/api/clients/${encodeURIComponent(id)}${ban ? `?${new URLSearchParams(ban)}` : ""}`);
+export const bans = async () => (await ask("GET", "/api/bans"))?.bans ?? [];
+export const ban = (what) => ask("POST", `/api/bans?${new URLSearchParams(what)}`);
+export const lift = (id) => ask("DELETE", `/api/bans/${encodeURIComponent(id)}`);
+export const pushes = async () => (await ask("GET", "/api/pushes"))?.pushes ?? [];
+export const events = (after) => ask("GET", `/api/events?after=${after}`);
+export const makeToken = (what) => ask("POST", `/api/tokens?${new URLSearchParams(what)}`);
 export const config = () => ask("GET", "/assets/config.json");

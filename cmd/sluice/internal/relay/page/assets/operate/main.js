@@ -1,0 +1,67 @@
+// The operator's page: asks the API every two seconds and hands what it says to the
+// sections.
+import * as api from "../api.js";
+import { askForToken } from "../ask.js";
+import { byId, element } from "../dom.js";
+import * as numbers from "../numbers.js";
+import * as bans from "./bans.js";
+import * as events from "./events.js";
+import * as pushes from "./pushes.js";
+import * as sessions from "./sessions.js";
+import * as tokens from "./tokens.js";
+
+const period = 2000;
+const hiddenPeriod = 15_000; // the page is hidden
+
+async function ask() {
+  const [known, clients] = await Promise.all([api.streams(false), api.clients(), bans.ask(), pushes.ask(), events.ask()]);
+  const streams = known?.streams ?? [];
+  numbers.server({ ...known, streams });
+  sessions.show(streams, clients, known?.now ?? Date.now());
+}
+
+let failed = false;
+let refusedOnce = false;
+const notice = byId("notice");
+
+async function poll() {
+  try {
+    await ask();
+    if (failed) notice.hidden = true;
+    failed = false;
+  } catch (err) {
+    failed = true;
+    notice.hidden = false;
+    if (!err.refused) {
+      notice.textContent = `${err.message || err} Trying again.`;
+      return;
+    }
+    const give = async () => {
+      if (await askForToken("This page is for those who know the server's API token.")) again();
+    };
+    notice.replaceChildren("This page is for those who know the server's API token. ", element("button", { type: "button", onclick: give }, "Give it"));
+    if (!refusedOnce) {
+      refusedOnce = true;
+      give();
+    }
+  }
+}
+
+let timer = 0;
+let asking = false;
+async function again() {
+  clearTimeout(timer);
+  if (asking) return;
+  asking = true;
+  await poll();
+  asking = false;
+  timer = setTimeout(again, document.hidden ? hiddenPeriod : period);
+}
+document.addEventListener("visibilitychange", () => document.hidden || again());
+
+let config = { rtmp_port: 1935 };
+try {
+  config = await api.config();
+} catch { /* the usual port */ }
+tokens.start(config);
+again();

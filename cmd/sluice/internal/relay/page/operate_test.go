@@ -1,0 +1,73 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOperatorsPage(t *testing.T) {
+	chromium := browser(t)
+	options := Options{RTMPAddr: ":41935", Merge: 80 * time.Millisecond}
+	serve := func(t *testing.T) *fakeServer {
+		server := newFakeServer(t, options)
+		server.streams, server.clients = fakeMany(3), fakeClients("live/camera-1")
+		server.token, server.closed = "secret", true
+		return server
+	}
+	give := func(b *tab) {
+		b.until(`document.getElementById("api-token").open`)
+		typeInto(b, "#api-token-value", "secret")
+		click(b, "#api-token-form .main")
+		b.until(`document.querySelectorAll("#sessions tbody tr").length === 3 && document.querySelectorAll("#events tbody tr").length === 2`)
+	}
+	const unauthorized = "401"
+	for _, l := range looks {
+		t.Run(l.name, func(t *testing.T) {
+			b := open(t, chromium, serve(t), "/operate", l.width, l.dark, unauthorized)
+			give(b)
+			b.shoot("operate-" + l.name)
+			b.fits()
+			b.legible()
+			b.named()
+			text := value[string](b, `document.body.innerText`)
+			for _, want := range []string{
+				"live/camera-2", "publisher gone", "Publisher p1", "2.1 s", "192.0.2.9/32", "rtmps://third/app", "connection refused",
+				"publish begin", "too slow for the stream", "live/<b>x</b>", "1 min 1 s", "v0.9.0",
+			} {
+				if !strings.Contains(text, want) && !(want == "publisher gone" && !strings.Contains(text, "live/camera-4")) {
+					t.Errorf("the page does not say %q", want)
+				}
+			}
+		})
+	}
+	t.Run("what it does", func(t *testing.T) {
+		server := serve(t)
+		b := open(t, chromium, server, "/operate", desktop, false, unauthorized)
+		give(b)
+		kick := `[...document.querySelectorAll("#sessions tbody tr")].find((r) => r.innerText.includes("v13")).querySelector("button").click()`
+		b.do(kick)
+		b.do(kick) // it asks whether that is meant
+		server.until(t, func() bool { return slices.Equal(server.kicked, []string{"v13"}) })
+		b.do(`[...document.querySelectorAll("#sessions tbody tr")].find((r) => r.innerText.includes("v12")).querySelectorAll("button")[1].click()`)
+		b.until(`document.getElementById("ban").open && document.getElementById("ban-title").innerText === "End and ban v12" && document.querySelector("#ban-by [value=token]").disabled`)
+		click(b, "#ban-client-form .main")
+		server.until(t, func() bool { return slices.Equal(server.kicked, []string{"v13", "v12?ban=10m&by=address"}) })
+		b.do(`document.querySelector("#bans tbody button").click()`)
+		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/bans/b1") })
+		typeInto(b, "#ban-form [name=value]", "192.0.2.77")
+		click(b, "#ban-form button")
+		server.until(t, func() bool { return slices.Contains(server.asked, "POST /api/bans?by=address&value=192.0.2.77&for=1h") })
+		typeInto(b, "#token-form [name=stream]", "live/cam1")
+		click(b, "#token-form button")
+		b.until(`document.getElementById("token-lines").innerText.includes("rtmp://127.0.0.1:41935/live/cam1?token=cam7.1.abc")`)
+		server.until(t, func() bool {
+			return slices.Contains(server.asked, "POST /api/tokens?action=publish&stream=live%2Fcam1&for=24h&id=")
+		})
+		typeInto(b, "#event-filter", "evicted")
+		b.until(`document.querySelectorAll("#events tbody tr").length === 1`)
+		typeInto(b, "#session-filter", "no such session")
+		b.until(`document.querySelectorAll("#sessions tbody tr").length === 0 && document.getElementById("sessions").innerText.includes("There are no sessions")`)
+	})
+}
