@@ -174,7 +174,7 @@ func TestAPIErrors(t *testing.T) {
 		{"DELETE", "/api/streams/live/s", 405, "GET, HEAD"},
 		{"GET", "/api/clients/v1", 405, "DELETE"},
 		{"DELETE", "/api/clients/v1", 403, ""},
-		{"DELETE", "/api/clients/", 403, ""},
+		{"DELETE", "/api/clients/", 405, "GET, HEAD"},
 		{"POST", "/healthz", 405, "GET, HEAD"},
 		{"POST", "/metrics", 405, "GET, HEAD"},
 	} {

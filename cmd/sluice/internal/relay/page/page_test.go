@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func pageBody(t *testing.T, res *http.Response) []byte {
 
 // pagePaths are all that the handler serves.
 func pagePaths() []string {
-	paths := []string{"/", "/assets/config.json"}
+	paths := []string{"/", "/operate", "/assets/config.json"}
 	for name := range embedded {
 		paths = append(paths, "/assets/"+name)
 	}
@@ -103,8 +104,8 @@ func TestUnchangedAssetsAreNotSentAgain(t *testing.T) {
 	h := Handler(Options{RTMPAddr: ":1935"})
 	tags := map[string]string{}
 	for _, path := range pagePaths() {
-		if path == "/assets/index.html" {
-			continue // the same as /
+		if path == "/assets/index.html" || path == "/assets/operate/index.html" {
+			continue // the same as / and /operate
 		}
 		for _, encoding := range []string{"identity", "gzip"} {
 			res := pageGet(t, h, "GET", path, "Accept-Encoding", encoding)
@@ -223,17 +224,26 @@ func TestNothingIsOutside(t *testing.T) {
 	reference := regexp.MustCompile(`(?:src|href)="([^"]*)"|from "([^"]*)"`)
 	found := 0
 	for name, a := range embedded {
-		if strings.Contains(name, "/") {
-			continue
+		if strings.HasPrefix(name, "mpegts/") {
+			continue // not ours
 		}
 		for _, m := range reference.FindAllStringSubmatch(string(a.content), -1) {
 			target := m[1] + m[2]
 			found++
 			switch target {
-			case "/", "/api/streams", "/api/clients", "/metrics":
+			case "/", "/operate", "/api/streams", "/api/clients", "/api/bans", "/api/pushes", "/api/events", "/metrics":
 				continue
 			}
-			target, _ = strings.CutPrefix(strings.Replace(target, "./", "/assets/", 1), "/assets/")
+			switch {
+			case strings.HasPrefix(target, "."):
+				target = path.Join(path.Dir(name), target)
+			case strings.HasPrefix(target, "#"):
+				if !strings.Contains(string(a.content), `id="`+target[1:]+`"`) {
+					t.Errorf("%s refers to %s, which it does not have", name, target)
+				}
+				continue
+			}
+			target = strings.TrimPrefix(target, "/assets/")
 			if embedded[target] == nil {
 				t.Errorf("%s refers to %q, which is not there", name, m[0])
 			}
