@@ -1,6 +1,7 @@
 package page
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -31,8 +32,14 @@ func (f *fakeServer) operate(mux *http.ServeMux) {
 		return map[string]any{"pushes": []any{
 			map[string]any{"stream": "live/s", "target": "rtmp://other/live", "state": "live", "bytes": 5_000_000, "dropped": 0},
 			map[string]any{"stream": "live/s", "target": "rtmps://third/app", "state": "waiting", "bytes": 0, "dropped": 3, "error": "connection refused"},
-		}}
+		}, "targets": []any{map[string]any{"id": "t1", "pattern": "live/*", "target": "rtmps://third/app", "enhanced": true}}}
 	})
+	answer("POST /api/pushes", func(r *http.Request) any {
+		text, _ := io.ReadAll(r.Body)
+		f.asked = append(f.asked, string(text))
+		return nil
+	})
+	answer("DELETE /api/pushes/{id}", func(*http.Request) any { return nil })
 	answer("GET /api/events", func(r *http.Request) any {
 		events := []any{}
 		if r.URL.Query().Get("after") == "0" {

@@ -59,6 +59,17 @@ func TestOperatorsPage(t *testing.T) {
 		typeInto(b, "#ban-form [name=value]", "192.0.2.77")
 		click(b, "#ban-form button")
 		server.until(t, func() bool { return slices.Contains(server.asked, "POST /api/bans?by=address&value=192.0.2.77&for=1h") })
+		typeInto(b, "#push-form [name=pattern]", "live/*")
+		typeInto(b, "#push-form [name=url]", "rtmp://other/app/key")
+		click(b, "#push-form button")
+		server.until(t, func() bool {
+			return slices.Contains(server.asked, `{"pattern":"live/*","url":"rtmp://other/app/key","enhanced":false}`)
+		})
+		b.until(`document.querySelector("#push-form [name=url]").value === ""`)
+		remove := `document.querySelector("#push-added tbody button").click()`
+		b.do(remove)
+		b.do(remove)
+		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/pushes/t1") })
 		typeInto(b, "#token-form [name=stream]", "live/cam1")
 		click(b, "#token-form button")
 		b.until(`document.getElementById("token-lines").innerText.includes("rtmp://127.0.0.1:41935/live/cam1?token=cam7.1.abc")`)

@@ -25,19 +25,20 @@ export function setToken(t) {
 }
 
 // ask sends a request that may take ten seconds.
-async function ask(method, path) {
+async function ask(method, path, body) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  if (body) headers["Content-Type"] = "application/json";
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), 10_000);
   try {
-    const response = await fetch(path, { method, headers, signal: abort.signal, cache: "no-store", mode: "same-origin" });
+    const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal: abort.signal, cache: "no-store", mode: "same-origin" });
     const text = await response.text();
-    let body = null;
+    let answer = null;
     try {
-      body = text ? JSON.parse(text) : null;
+      answer = text ? JSON.parse(text) : null;
     } catch { /* a proxy's page, say: the status tells */ }
-    if (!response.ok) throw new APIError(response.status, body?.error ?? `The server answered with status ${response.status}.`);
-    return body;
+    if (!response.ok) throw new APIError(response.status, answer?.error ?? `The server answered with status ${response.status}.`);
+    return answer;
   } catch (err) {
     if (err instanceof APIError) throw err;
     throw new APIError(0, "The server does not answer.");
@@ -53,7 +54,9 @@ export const kick = (id, ban) => ask("DELETE", `/api/clients/${encodeURIComponen
 export const bans = async () => (await ask("GET", "/api/bans"))?.bans ?? [];
 export const ban = (what) => ask("POST", `/api/bans?${new URLSearchParams(what)}`);
 export const lift = (id) => ask("DELETE", `/api/bans/${encodeURIComponent(id)}`);
-export const pushes = async () => (await ask("GET", "/api/pushes"))?.pushes ?? [];
+export const pushes = () => ask("GET", "/api/pushes");
+export const addPush = (target) => ask("POST", "/api/pushes", target);
+export const removePush = (id) => ask("DELETE", `/api/pushes/${encodeURIComponent(id)}`);
 export const events = (after) => ask("GET", `/api/events?after=${after}`);
 export const makeToken = (what) => ask("POST", `/api/tokens?${new URLSearchParams(what)}`);
 export const config = () => ask("GET", "/assets/config.json");

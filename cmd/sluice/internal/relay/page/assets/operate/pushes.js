@@ -1,8 +1,9 @@
-// Pushes to other servers.
+// Pushes to other servers: their states, and targets that were added here.
 import * as api from "../api.js";
-import { setText } from "../dom.js";
+import { byId, setText } from "../dom.js";
 import * as f from "../format.js";
-import { table } from "./table.js";
+import { act } from "./act.js";
+import { button, table } from "./table.js";
 
 const show = table(document.querySelector("#pushes .cards"), "pushes-title", [
   ["Stream", (p) => f.readable(p.stream)],
@@ -11,10 +12,31 @@ const show = table(document.querySelector("#pushes .cards"), "pushes-title", [
   ["Sent", (p) => f.bytes(p.bytes)],
   ["Dropped", (p) => f.count(p.dropped), { bad: (p) => p.dropped > 0 }],
   ["Why", (p) => f.readable(p.error || "–"), { wide: true }],
-], "No stream is pushed: --push names targets.");
+], "No stream is pushed.");
+
+const showAdded = table(document.querySelector("#push-added"), "pushes-added-title", [
+  ["Target", (t) => t.id],
+  ["Streams", (t) => f.readable(t.pattern)],
+  ["To", (t) => f.readable(t.target)],
+  ["Enhanced RTMP", (t) => (t.enhanced ? "yes" : "no")],
+  ["", (row) => [button("Remove", () => `Remove target ${row().id}`, async () => {
+    await act(() => api.removePush(row().id), `Target ${row().id} was removed.`);
+    await ask();
+  }, "Really?")]],
+], "None: those of the settings change with the settings.");
 
 export async function ask() {
-  const list = await api.pushes();
-  show(list, (p) => `${p.stream} ${p.target}`);
-  setText(document.querySelector("#pushes-title span"), f.count(list.length));
+  const { pushes, targets } = await api.pushes();
+  show(pushes ?? [], (p) => `${p.stream} ${p.target}`);
+  showAdded(targets ?? [], (t) => t.id);
+  setText(document.querySelector("#pushes-title span"), f.count((pushes ?? []).length));
 }
+
+const form = byId("push-form");
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const { pattern, url, enhanced } = form.elements;
+  const target = { pattern: pattern.value.trim(), url: url.value.trim(), enhanced: enhanced.checked };
+  if (await act(() => api.addPush(target), "The target was added.")) form.reset(); // its key is not kept on the page
+  await ask();
+});
