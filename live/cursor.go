@@ -7,7 +7,6 @@ type cursor struct {
 	fromStart bool
 	noGOP     bool
 	after     uint64 // with noGOP: the first frame to begin with
-	prelude   []byte // before everything else
 
 	seq      uint64 // of the frame that is next
 	begun    bool   // seq counts, and the greeting has been given
@@ -47,10 +46,6 @@ func (c *cursor) fallen(r *ring) bool {
 func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 	if c.begun && !c.moved {
 		return 0, true
-	}
-	if len(c.prelude) > 0 {
-		c.rest().add(c.prelude)
-		c.prelude = nil
 	}
 	p, ok := r.join()
 	if !c.begun {

@@ -23,7 +23,7 @@ func (v *Viewer) finish(err error, forget func(*Viewer)) {
 	s.release()
 	forget(v)
 	v.err = err
-	close(v.done)
+	v.inbox.end()
 	if f := v.options.onClose; f != nil {
 		go f(v, err)
 	}

@@ -22,7 +22,7 @@ const catchUpTime = time.Second
 func (v *Viewer) slowDown() {
 	if !v.line.slow {
 		v.line.slow = true
-		v.line.quota = quotaOf(v.stream.byteRate())
+		v.line.measure().quota = quotaOf(v.stream.byteRate())
 		limitQueue(v.link.raw, v.line.quota)
 	}
 }
@@ -95,7 +95,7 @@ func (v *Viewer) skip(r *ring, now time.Time) {
 // fellBehind takes note that v has fallen out of the ring. It goes on at the
 // newest key frame, at once or when there is one, unless that is too often.
 func (v *Viewer) fellBehind(now time.Time) error {
-	j := append(v.line.jumps, now)
+	j := append(v.line.measure().jumps, now)
 	for now.Sub(j[0]) > v.limits.JumpTime {
 		j = slices.Delete(j, 0, 1)
 	}

@@ -5,14 +5,24 @@ import "time"
 // A line holds what was measured of a slow viewer's connection. It belongs to the
 // viewer's owner.
 type line struct {
-	slow  bool          // it has been slow: looked at before each send
+	slow      bool  // it has been slow: looked at before each send
+	joined    int64 // when the viewer came, on the stream's clock
+	*measured       // nil for most viewers, which have never been slow
+}
+
+type measured struct {
 	quota int           // bytes that may be queued here and not be on their way
 	cost  float64       // seconds that it takes for a byte; 0: not known
 	at    time.Time     // when that was measured
 	delay time.Duration // how long what is queued takes
+	jumps []time.Time   // when the viewer was moved on to a key frame, oldest first
+}
 
-	joined int64       // when the viewer came, on the stream's clock
-	jumps  []time.Time // when it was moved on to a key frame, oldest first
+func (l *line) measure() *measured {
+	if l.measured == nil {
+		l.measured = new(measured)
+	}
+	return l.measured
 }
 
 const (

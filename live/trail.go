@@ -23,8 +23,8 @@ type mark struct {
 }
 
 const (
-	trailMarks = 32
-	trailStep  = 60 // ms
+	trailMarks = 30
+	trailStep  = 64 // ms
 )
 
 func millis(clock int64) uint32 { return uint32(clock / int64(time.Millisecond)) }

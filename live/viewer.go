@@ -26,12 +26,18 @@ type ViewerOptions struct {
 	// Prelude is sent before everything else, when the first frame is: an
 	// HTTP response header. Borrowed until Add returns.
 	Prelude []byte
-	// Trailer is sent when the stream is over. Borrowed until Add returns.
+	// Trailer is sent when the stream is over. The viewer keeps it, without a copy:
+	// viewers may share one, and it must not change.
 	Trailer []byte
 	// Unread says that nothing is read from the connection. Then the writer
 	// finds out when the peer has closed it, its sending side only included, and
 	// closes the viewer for ErrGone. What the peer sends is not looked at.
 	Unread bool
+	// OnReadable is called, on a goroutine of its own, when bytes have come from
+	// the peer or its connection has ended: once after each AwaitReadable that
+	// returned true. So a peer that says little needs no goroutine that reads.
+	// Without Unread.
+	OnReadable func()
 	// OnClose is called once, on a goroutine of its own, when the viewer is
 	// closed, with what Err returns.
 	OnClose func(*Viewer, error)
@@ -49,16 +55,15 @@ type Viewer struct {
 	since   time.Time
 	figures figures
 	inbox   inbox
-	done    chan struct{}
-	err     error // once done is closed
+	err     error // once it has ended
 
 	// What follows belongs to the owner.
-	state   state
 	cursor  cursor
 	line    line
+	control []byte
+	state   state
 	arrived bool // no longer counted in the stream's arriving
 	paused  bool
-	control []byte
 
 	// What follows belongs to the loop.
 	task  task // the next try, when the socket is full
@@ -73,6 +78,7 @@ type viewerOptions struct {
 	fromStart bool
 	trailer   []byte
 	onClose   func(*Viewer, error)
+	readable  func()
 }
 
 // owner sends to viewers: a loop, or a goroutine of one viewer's own.
@@ -97,15 +103,27 @@ const (
 type inbox struct {
 	mu    sync.Mutex
 	asked request
-	told  bool // the owner was notified
+	told  bool          // the owner was notified
+	over  bool          // the viewer has ended
+	done  chan struct{} // closed then; nil until it is asked for
+}
+
+// end says that the viewer has ended.
+func (b *inbox) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	if b.done != nil {
+		close(b.done)
+	}
 }
 
 type request struct {
 	control []byte
+	close   error
 	pause   bool
 	resume  bool
 	again   bool // it was asked to pause before resume
-	close   error
 }
 
 // figures are what ViewerStats is made of.
@@ -119,7 +137,7 @@ type figures struct {
 
 func newViewer(conn net.Conn, s *Stream, limits *WriterOptions) *Viewer {
 	now := time.Now()
-	v := &Viewer{stream: s, link: newLink(conn), limits: limits, since: now, done: make(chan struct{})}
+	v := &Viewer{stream: s, link: newLink(conn), limits: limits, since: now}
 	v.pulse.at = now
 	v.line.joined = s.clock()
 	return v
@@ -137,17 +155,28 @@ func (v *Viewer) Stream() *Stream { return v.stream }
 func (v *Viewer) Since() time.Time { return v.since }
 
 // Done is closed when v is, and nothing is sent to it any more.
-func (v *Viewer) Done() <-chan struct{} { return v.done }
+func (v *Viewer) Done() <-chan struct{} {
+	b := &v.inbox
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done == nil {
+		b.done = make(chan struct{})
+		if b.over {
+			close(b.done)
+		}
+	}
+	return b.done
+}
 
 // Err returns why v was closed, or nil when it is not: ErrEnded, ErrStalled,
 // ErrSlow, ErrControl, what Close was given, or the connection's error.
 func (v *Viewer) Err() error {
-	select {
-	case <-v.done:
-		return v.err
-	default:
+	v.inbox.mu.Lock()
+	defer v.inbox.mu.Unlock()
+	if !v.inbox.over {
 		return nil
 	}
+	return v.err
 }
 
 // Close closes v and its connection, for the reason err; nil is ErrClosed.
@@ -196,13 +225,12 @@ func (v *Viewer) Pause(on bool) {
 }
 
 func (v *Viewer) ask(change func(*request) error) error {
-	select {
-	case <-v.done:
-		return ErrClosed
-	default:
-	}
 	b := &v.inbox
 	b.mu.Lock()
+	if b.over {
+		b.mu.Unlock()
+		return ErrClosed
+	}
 	err := change(&b.asked)
 	first := !b.told
 	b.told = true

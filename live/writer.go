@@ -28,14 +28,14 @@ type Writer struct {
 	last    uint64
 	next    int // loop for the next viewer
 	closed  bool
-	hangups hangups
+	input   input
 	empty   chan struct{} // closed when the last viewer has gone; nil when no goroutine waits for that
 }
 
 // NewWriter returns a Writer whose loops run until Close.
 func NewWriter(o WriterOptions) *Writer {
 	w := &Writer{options: o.withDefaults(runtime.GOMAXPROCS(0)), viewers: make(map[uint64]*Viewer)}
-	w.hangups.open(w.gone)
+	w.input.open(w.came)
 	for range w.options.Loops {
 		l := newLoop(w.forget)
 		w.loops = append(w.loops, l)
@@ -77,20 +77,34 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 		v.link.socket.init()
 	}
 	l.add(v)
-	if o.Unread && !w.hangups.add(v.link.raw, v.id) {
+	if o.Unread && !w.input.add(v.link.raw, v.id, false) {
 		go v.drain()
 	}
 	return v, nil
 }
 
-// gone closes a viewer whose peer has closed its connection.
-func (w *Writer) gone(id uint64) {
+// came is called when the peer of a viewer has sent bytes that are waited for, or has
+// closed its connection.
+func (w *Writer) came(id uint64) {
 	w.mu.Lock()
 	v := w.viewers[id]
 	w.mu.Unlock()
-	if v != nil {
+	switch {
+	case v == nil:
+	case v.options.readable != nil:
+		go v.options.readable()
+	default:
 		v.Close(ErrGone)
 	}
+}
+
+// AwaitReadable makes the writer call v's OnReadable when there is something to read from
+// its connection, once. It reports false where it cannot: for connections that writes wait
+// for (TLS), on systems other than Linux, and when v or the writer is closed. The
+// caller then reads on a goroutine of its own. Between this call and OnReadable
+// no goroutine may read.
+func (w *Writer) AwaitReadable(v *Viewer) bool {
+	return !v.link.waits && w.input.add(v.link.raw, v.id, true)
 }
 
 // drain reads until the connection ends, where nothing else reports the end.
@@ -147,9 +161,7 @@ func (w *Writer) Close() {
 	for _, l := range w.loops {
 		l.stop()
 	}
-	w.mu.Lock()
-	w.hangups.close()
-	w.mu.Unlock()
+	w.input.close()
 }
 
 // forget takes v off the list.
@@ -178,7 +190,10 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 	}
 	s.sent.viewers.Add(1)
 	v.cursor = newCursor(o.Form, &s.ring, o.FromStart, nil)
-	v.cursor.noGOP, v.cursor.prelude = o.NoGOP, slices.Clone(o.Prelude)
-	v.options = viewerOptions{o.Name, o.Merge, o.Adapt, o.FromStart, slices.Clone(o.Trailer), o.OnClose}
+	v.cursor.noGOP = o.NoGOP
+	if len(o.Prelude) > 0 {
+		v.cursor.rest().add(slices.Clone(o.Prelude))
+	}
+	v.options = viewerOptions{o.Name, o.Merge, o.Adapt, o.FromStart, o.Trailer, o.OnClose, o.OnReadable}
 	return true
 }

@@ -28,6 +28,7 @@ type ChunkReader struct {
 	confined  bool // no message may be longer than a command
 	chunkSize int
 	streams   map[uint32]*chunkStream
+	spare     []*chunkStream // to be used again
 	open      int // chunk streams with an unfinished message
 
 	cur  *chunkStream // whose chunk is being read, nil between chunks
@@ -217,8 +218,7 @@ func (c *ChunkReader) announced(cs *chunkStream, format byte, id uint32, n int) 
 			return fmt.Errorf("%w: chunk stream %d: %v of %d bytes, at most %d", ErrTooLong, id, typ, length, limit)
 		}
 		if cs == nil {
-			cs = &chunkStream{id: id}
-			c.streams[id] = cs
+			cs = c.stream(id)
 		}
 		cs.length, cs.typ, cs.known = length, typ, true
 		if format == 0 {

@@ -58,10 +58,3 @@ func (o *output) handOver(add func() (*live.Viewer, error)) {
 		o.viewer = v
 	}
 }
-
-// watching returns the viewer, or nil before handOver.
-func (o *output) watching() *live.Viewer {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.viewer
-}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -28,14 +27,12 @@ const (
 
 // peer is one RTMP connection.
 type peer struct {
-	server   *session.Host
+	*desk
+	server   *Server
 	conn     net.Conn
 	address  string // of the peer, host:port
 	protocol string
-	r        *sluice.BufReader
-	w        *sluice.BufWriter
 	out      *output
-	c        *rtmp.Conn
 	refused  atomic.Bool // no viewer will be made
 }
 
@@ -43,8 +40,8 @@ type peer struct {
 // handshake and the first request must be complete by deadline. ctx is done when
 // the server shuts down. place is released at the first request. What is returned
 // for a viewer goes on with the session.
-func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (viewer func()) {
-	x := newPeer(s.Host, conn, address, protocol)
+func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (viewer func(over func())) {
+	x := newPeer(s, conn, address, protocol)
 	defer func() {
 		if viewer == nil {
 			x.close()
@@ -66,29 +63,16 @@ func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn,
 	return nil
 }
 
-func newPeer(s *session.Host, conn net.Conn, address, protocol string) *peer {
-	x := &peer{
-		server:   s,
-		conn:     conn,
-		address:  address,
-		protocol: protocol,
-		r:        &sluice.BufReader{Allocator: s.Alloc},
-		out:      &output{conn: conn, within: s.Times.Answer},
-	}
-	x.r.Reset(conn)
-	x.w = sluice.NewBufWriter(x.out, sluice.Options{Allocator: s.Alloc})
-	x.c = rtmp.NewConn(x.r, x.w, rtmp.Options{Limits: rtmp.Limits{
-		Message: s.Config().MaxFrame, Data: s.Config().MaxFrame, Command: MaxCommand, ChunkStreams: maxChunkStreams,
-	}})
+func newPeer(s *Server, conn net.Conn, address, protocol string) *peer {
+	x := &peer{server: s, conn: conn, address: address, protocol: protocol, out: &output{conn: conn, within: s.Times.Answer}}
+	x.desk = s.newDesk(conn, x.out)
 	return x
 }
 
 // close closes the connection and releases the buffers of the session.
 func (x *peer) close() {
 	x.conn.Close()
-	x.c.Recycle()
-	x.r.Recycle()
-	x.w.Recycle()
+	x.drop()
 }
 
 // beginElsewhere runs begin on another goroutine: the handshake needs much more

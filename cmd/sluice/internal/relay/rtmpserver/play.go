@@ -19,41 +19,53 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-const (
-	// ViewerBytes and viewerRate bound what a viewer may send, in all as a burst
-	// and per second: viewers only send acknowledgements and a few commands.
-	ViewerBytes = 1 << 20
-	viewerRate  = 16 << 10
-)
-
-var (
-	errDone   = errors.New("the viewer said that it was done")
-	errFloods = errors.New("the viewer sends more than a viewer has to say")
-)
-
 // play begins to admit a viewer, on a goroutine of its own, and returns what reads
-// from the peer meanwhile and until either ends, so that it is noticed when the
-// peer leaves while it waits for its stream. There may be many thousands of
-// viewers: what they hold is their peer and a small stack.
-func (x *peer) play(ctx context.Context, req *rtmp.Request) (attend func()) {
-	if x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate)) != nil {
-		return nil
-	}
+// from the peer meanwhile, so that it is noticed when the peer leaves while it waits
+// for its stream. When the viewer has been admitted, that ends and inbound goes on. There
+// may be many thousands of viewers that wait: what they hold is their peer and a small
+// stack.
+func (x *peer) play(ctx context.Context, req *rtmp.Request) (attend func(over func())) {
+	in := &inbound{server: x.server, conn: x.conn, began: time.Now(), received: -x.r.TotalRead(), reading: true}
 	a := &admission{over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(a.over)
 		defer a.stop()
-		x.admitViewer(ctx, req)
+		x.admitViewer(ctx, req, in)
 	}()
-	return func() {
-		defer x.close()
-		err := x.attend()
+	return func(over func()) {
+		in.over = over
+		err := x.attend(in)
 		a.stop()
 		<-a.over
-		if v := x.out.watching(); v != nil {
-			v.Close(err)
-			<-v.Done()
+		if err != nil {
+			in.end(x.desk, err)
+			return
+		}
+		in.rest(x.desk)
+	}
+}
+
+// attend reads from the peer until it is a viewer, or until its connection ends.
+func (x *peer) attend(in *inbound) error {
+	for {
+		// The deadline is set before looking at what admitViewer sets before the deadline.
+		err := x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate))
+		switch {
+		case err != nil:
+			return err
+		case in.viewer.Load() != nil:
+			return nil
+		case x.refused.Load():
+			err = in.receiveFor(x.desk, lingering)
+		default:
+			err = in.receive(x.desk)
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if x.refused.Load() {
+			return session.ErrIdle
 		}
 	}
 }
@@ -77,7 +89,7 @@ func (a *admission) stop() {
 
 // admitViewer turns the connection into a viewer, or refuses it and ends the
 // connection.
-func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request) {
+func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request, in *inbound) {
 	s := x.server
 	info, err := x.info(req)
 	var o session.PlayOptions
@@ -100,66 +112,25 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request) {
 		x.conn.Close()
 		return
 	}
+	how := session.Viewing{
+		Form: live.FormRTMP, Trailer: playEnd(), Readable: in.readable,
+		Done: func() {
+			done()
+			in.viewerEnded()
+		},
+	}
 	// On failure Watch closes the connection.
 	x.out.handOver(func() (*live.Viewer, error) {
-		return s.Watch(x.conn, st, info, o, session.Viewing{Form: live.FormRTMP, Trailer: playEnd(req), Done: done})
+		v, err := s.Watch(x.conn, st, info, o, how)
+		in.viewer.Store(v)
+		return v, err
 	})
+	x.conn.SetReadDeadline(time.Unix(1, 0)) // ends attend
 }
 
-// attend reads the peer's messages until the connection ends, and returns the
-// reason to close the viewer. It holds no memory while the peer is silent.
-func (x *peer) attend() error {
-	began := time.Now()
-	before := x.r.TotalRead()
-	for {
-		m, err := x.c.ReadMessage()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// ReadMessage handles acknowledgements and other control messages
-			// itself, so check from time to time how many bytes have come.
-			err = x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate))
-			if err == nil && x.refused.Load() {
-				return session.ErrIdle
-			}
-		}
-		if err != nil {
-			return session.PeerError(err)
-		}
-		if sent := x.r.TotalRead() - before; sent > ViewerBytes+int64(time.Since(began).Seconds()*viewerRate) {
-			m.Release()
-			return errFloods
-		}
-		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
-			err = x.command(m)
-		}
-		m.Release()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// command handles a viewer's command; m is borrowed. An error ends the viewer.
-func (x *peer) command(m rtmp.Message) error {
-	action, err := x.c.Answer(m)
-	if err != nil {
-		return session.PeerError(err)
-	}
-	v := x.out.watching()
-	switch {
-	case action == rtmp.Close:
-		return errDone
-	case v == nil:
-	case action == rtmp.Pause:
-		v.Pause(true)
-	case action == rtmp.Resume:
-		v.Pause(false)
-	}
-	return nil
-}
-
-// playEnd returns the messages, in chunks, that a player gets when its stream
-// ends.
-func playEnd(req *rtmp.Request) []byte {
+// playEnd are the messages, in chunks, that a player gets when its stream ends: the
+// same bytes for all, whose message stream is the same.
+var playEnd = sync.OnceValue(func() []byte {
 	var out bytes.Buffer
 	w := sluice.NewBufWriter(&out)
 	defer w.Recycle()
@@ -167,7 +138,7 @@ func playEnd(req *rtmp.Request) []byte {
 	// longer one, so the peer gets that announcement a second time.
 	c := rtmp.NewChunkWriter(w)
 	err := c.SetChunkSize(rtmp.DefaultChunkSize)
-	eof := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(rtmp.EventStreamEOF)), req.StreamID)
+	eof := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, uint16(rtmp.EventStreamEOF)), playStream)
 	messages := []rtmp.Message{{Type: rtmp.TypeUserControl, Payload: mem.Wrap(eof, nil)}}
 	for _, code := range []string{"NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"} {
 		p, wrong := rtmp.AppendCommand(nil, "onStatus", 0, nil, amf0.Object{
@@ -176,7 +147,7 @@ func playEnd(req *rtmp.Request) []byte {
 			{Name: "description", Value: "The stream is over."},
 		})
 		err = cmp.Or(err, wrong)
-		messages = append(messages, rtmp.Message{Type: rtmp.TypeCommandAMF0, StreamID: req.StreamID, Payload: mem.Wrap(p, nil)})
+		messages = append(messages, rtmp.Message{Type: rtmp.TypeCommandAMF0, StreamID: playStream, Payload: mem.Wrap(p, nil)})
 	}
 	for i := range messages {
 		err = cmp.Or(err, c.WriteMessage(messages[i]))
@@ -185,4 +156,7 @@ func playEnd(req *rtmp.Request) []byte {
 		panic(fmt.Sprintf("relay: the end of a stream cannot be written: %v", err))
 	}
 	return out.Bytes()
-}
+})
+
+// playStream is the only message stream that a server makes: rtmp.Request.StreamID.
+const playStream = 1

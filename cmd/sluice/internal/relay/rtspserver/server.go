@@ -38,7 +38,7 @@ func (s *Server) Close() {
 // Serve accepts connections until l is closed. setting is the name of its setting.
 // secure is nil without TLS.
 func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error {
-	return s.Accept(l, setting, secure, &s.Arrivals, func(a session.Arrived) (next func()) {
+	return s.Accept(l, setting, secure, &s.Arrivals, func(a session.Arrived) (next func(over func())) {
 		x := newPeer(s, a)
 		defer x.close()
 		err := x.talk(a.Deadline)

@@ -24,7 +24,7 @@ type Arrived struct {
 // connection a place among arrivals, makes the TLS handshake unless secure is nil, and
 // calls serve on a goroutine of its own, as Group.RunOn does. setting is the name of the
 // listener's setting. The error is nil when the server is shutting down.
-func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func())) error {
+func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func(over func()))) error {
 	var pause time.Duration
 	for {
 		conn, err := l.Accept()
@@ -48,13 +48,13 @@ func (h *Host) Accept(l net.Listener, setting string, secure *tls.Config, arriva
 			continue
 		}
 		pause = 0
-		h.Group.RunOn(conn, func(conn net.Conn) (next func()) {
+		h.Group.RunOn(conn, func(conn net.Conn) (next func(over func())) {
 			return h.arrive(conn, setting, secure, arrivals, serve)
 		})
 	}
 }
 
-func (h *Host) arrive(conn net.Conn, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func())) (next func()) {
+func (h *Host) arrive(conn net.Conn, setting string, secure *tls.Config, arrivals *listen.Arrivals, serve func(Arrived) (next func(over func()))) (next func(over func())) {
 	conn, from, err := listen.Unwrap(conn)
 	a := Arrived{Conn: conn, Address: from.String(), Secure: secure != nil}
 	if err != nil {

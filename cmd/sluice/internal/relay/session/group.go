@@ -25,16 +25,17 @@ func (s *Group) Run(conn net.Conn, f func(net.Conn)) {
 		conn.Close()
 		return
 	}
-	go s.run(conn, func(conn net.Conn) func() {
+	go s.run(conn, func(conn net.Conn) func(over func()) {
 		f(conn)
 		return nil
 	})
 }
 
-// RunOn is like Run, but when f returns a function, the connection stays, and that
-// function is called on another goroutine, whose stack is as small as at its
-// beginning: a stack that f has grown would stay large.
-func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func())) {
+// RunOn is like Run, but when f returns a function, that has the connection: it is
+// called on another goroutine, whose stack is as small as at its beginning (a stack
+// that f has grown would stay large), and over is called when the connection has been
+// served, by next or later.
+func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func(over func()))) {
 	if !s.Begin(conn) {
 		conn.Close()
 		return
@@ -42,20 +43,20 @@ func (s *Group) RunOn(conn net.Conn, f func(net.Conn) (next func())) {
 	go s.run(conn, f)
 }
 
-func (s *Group) run(conn net.Conn, f func(net.Conn) (next func())) {
-	var next func()
+func (s *Group) run(conn net.Conn, f func(net.Conn) (next func(over func()))) {
+	over := func() {
+		conn.Close()
+		s.End(conn)
+	}
+	var next func(over func())
 	defer func() {
 		if next == nil {
-			conn.Close()
-			s.End(conn)
-			return
+			over()
 		}
-		go s.run(conn, func(net.Conn) func() {
-			next()
-			return nil
-		})
 	}()
-	next = f(conn)
+	if next = f(conn); next != nil {
+		go next(over)
+	}
 }
 
 // Begin adds a connection that the caller's goroutine serves. The caller must

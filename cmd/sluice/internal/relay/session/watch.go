@@ -15,6 +15,8 @@ type Viewing struct {
 	Trailer []byte // sent when the stream is over
 	Unread  bool   // nothing is read from the connection
 	Done    func() // called once, when the viewer has ended; the done of AdmitPlay
+	// Readable is live.ViewerOptions.OnReadable.
+	Readable func()
 }
 
 // Watch transfers conn, also when it fails, to the live.Writer: from then on only
@@ -43,10 +45,11 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		Adapt: adapt,
 		NoGOP: o.NoGOP || !h.Config().GOP,
 		// A viewer that waited for the stream gets all of it.
-		FromStart: !o.asked.IsZero() && st.Since().After(o.asked),
-		Prelude:   how.Prelude,
-		Trailer:   how.Trailer,
-		Unread:    how.Unread,
+		FromStart:  !o.asked.IsZero() && st.Since().After(o.asked),
+		Prelude:    how.Prelude,
+		Trailer:    how.Trailer,
+		Unread:     how.Unread,
+		OnReadable: how.Readable,
 		OnClose: func(v *live.Viewer, err error) {
 			defer h.Group.release()
 			if errors.Is(err, live.ErrGone) {

@@ -82,7 +82,7 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 		Done:    done,
 	}
 	if r.ProtoAtLeast(1, 1) {
-		how.Form, how.Trailer = live.FormChunked, []byte("\r\n0\r\n\r\n")
+		how.Form, how.Trailer = live.FormChunked, lastChunk
 		how.Prelude = headerOf(http.StatusOK, flvType, chunkedBody, rw.Header())
 	}
 	_, err = w.TryWatch(conn, st, info, o, how)
@@ -91,6 +91,9 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 		w.farewell(conn, status, errorText(reason), rw.Header())
 	}
 }
+
+// lastChunk ends a chunked body. It is not changed.
+var lastChunk = []byte("\r\n0\r\n\r\n")
 
 // Bodies without a length, for headerOf.
 const (

@@ -9,7 +9,7 @@ import (
 
 // Connections come and go so that their descriptors are used again and again: the end of
 // one is never taken for that of a later one, and no end is missed.
-func TestHangupsOfReusedDescriptors(t *testing.T) {
+func TestEndsOfReusedDescriptors(t *testing.T) {
 	h := NewHub(HubOptions{})
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})

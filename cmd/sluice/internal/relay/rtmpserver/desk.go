@@ -1,0 +1,54 @@
+package rtmpserver
+
+import (
+	"io"
+	"net"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// A desk is what speaks RTMP over one connection. It takes some 2 KB, so viewers that
+// say nothing have none: see inbound.
+type desk struct {
+	r *sluice.BufReader
+	w *sluice.BufWriter
+	c *rtmp.Conn
+}
+
+// newDesk returns one for a connection, whose replies go to w.
+func (s *Server) newDesk(conn net.Conn, w io.Writer) *desk {
+	d := &desk{r: &sluice.BufReader{Allocator: s.Alloc}}
+	d.r.Reset(conn)
+	d.w = sluice.NewBufWriter(w, sluice.Options{Allocator: s.Alloc})
+	d.c = rtmp.NewConn(d.r, d.w, rtmp.Options{Limits: rtmp.Limits{
+		Message: s.Config().MaxFrame, Data: s.Config().MaxFrame, Command: MaxCommand, ChunkStreams: maxChunkStreams,
+	}})
+	return d
+}
+
+// takeDesk returns one for a viewer's connection, which has rested.
+func (s *Server) takeDesk(conn net.Conn, w io.Writer, state *rtmp.Resting) *desk {
+	d, ok := s.desks.Get().(*desk)
+	if ok {
+		d.r.Reset(conn)
+		d.w.Reset(w)
+	} else {
+		d = s.newDesk(conn, w)
+	}
+	d.c.Wake(state)
+	return d
+}
+
+// putDesk keeps a desk, whose connection rests, for another one.
+func (s *Server) putDesk(d *desk) {
+	d.drop()
+	s.desks.Put(d)
+}
+
+// drop releases the buffers.
+func (d *desk) drop() {
+	d.c.Recycle()
+	d.r.Recycle()
+	d.w.Recycle()
+}
