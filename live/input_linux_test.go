@@ -61,3 +61,61 @@ func TestEndsOfReusedDescriptors(t *testing.T) {
 		t.Errorf("no descriptor was used more than %d times: this says nothing", most)
 	}
 }
+
+// Bytes from a viewer are reported once for each time that they are waited for, by one
+// call, and so is its end. What cannot be waited for is refused.
+func TestAwaitReadable(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	conn, peer := pair(t)
+	called := make(chan struct{}, 10)
+	v := add(t, w, conn, p.Stream(), ViewerOptions{OnReadable: func() { called <- struct{}{} }})
+	write := func() {
+		if _, err := peer.Write([]byte("abc")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	b := make([]byte, 10)
+	for i := range 3 {
+		if !w.AwaitReadable(v) {
+			t.Fatal("refused")
+		}
+		if i > 0 {
+			write()
+		}
+		waitFor(t, called, "call for bytes")
+		write() // nothing waits for these
+		for n := 0; n < 6; {
+			k, err := conn.Read(b[n:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += k
+		}
+	}
+	if !w.AwaitReadable(v) {
+		t.Fatal("refused")
+	}
+	if n := len(called); n != 0 {
+		t.Fatalf("%d calls too many", n)
+	}
+	peer.Close()
+	waitFor(t, called, "call for the end")
+	if err := v.Err(); err != nil {
+		t.Errorf("closed for %v, which is the caller's to decide", err)
+	}
+	v.Close(nil)
+	waitFor(t, v.Done(), "end")
+	if w.AwaitReadable(v) {
+		t.Error("a closed viewer is waited for")
+	}
+
+	a, other := net.Pipe()
+	defer other.Close()
+	if piped := add(t, w, a, p.Stream(), ViewerOptions{OnReadable: func() {}}); w.AwaitReadable(piped) {
+		t.Error("a connection without a descriptor is waited for")
+	}
+}

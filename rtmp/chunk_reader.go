@@ -29,7 +29,7 @@ type ChunkReader struct {
 	chunkSize int
 	streams   map[uint32]*chunkStream
 	spare     []*chunkStream // to be used again
-	open      int // chunk streams with an unfinished message
+	open      int            // chunk streams with an unfinished message
 
 	cur  *chunkStream // whose chunk is being read, nil between chunks
 	left int          // bytes of that chunk to come

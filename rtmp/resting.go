@@ -82,9 +82,11 @@ func (c *ChunkReader) wake(s *Resting) {
 
 // stream adds a chunk stream.
 func (c *ChunkReader) stream(id uint32) *chunkStream {
-	cs := new(chunkStream)
+	var cs *chunkStream
 	if k := len(c.spare) - 1; k >= 0 {
 		cs, c.spare = c.spare[k], c.spare[:k]
+	} else {
+		cs = new(chunkStream)
 	}
 	*cs = chunkStream{id: id}
 	c.streams[id] = cs

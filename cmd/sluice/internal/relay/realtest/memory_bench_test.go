@@ -19,26 +19,8 @@ import (
 // silent: of 2,000, above the first 200. Run it with -benchtime 1x.
 func BenchmarkIdle(b *testing.B) {
 	for name, one := range map[string]func(b *testing.B, s *server, n int) io.Closer{
-		"rtmp-viewer": func(b *testing.B, s *server, _ int) io.Closer {
-			conn, c := rtmpIdle(b, s)
-			if err := c.Play("s"); err != nil {
-				b.Fatal(err)
-			}
-			return conn
-		},
-		"flv-viewer": func(b *testing.B, s *server, _ int) io.Closer {
-			conn, err := net.Dial("tcp", s.HTTP)
-			if err == nil {
-				_, err = io.WriteString(conn, "GET /live/s.flv HTTP/1.1\r\nHost: a\r\nUser-Agent: a\r\n\r\n")
-			}
-			if err == nil {
-				_, err = conn.Read(make([]byte, 1000))
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			return conn
-		},
+		"rtmp-viewer":    func(b *testing.B, s *server, _ int) io.Closer { return rtmpViewerIdle(b, s) },
+		"flv-viewer":     func(b *testing.B, s *server, _ int) io.Closer { return flvViewerIdle(b, s) },
 		"rtmp-publisher": func(b *testing.B, s *server, n int) io.Closer { return silentStream(b, s, fmt.Sprint("p", n)) },
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -77,7 +59,7 @@ func settled(b *testing.B, s *server) int {
 	return resident(b, s.PID)
 }
 
-func rtmpIdle(b *testing.B, s *server) (net.Conn, *rtmp.Conn) {
+func rtmpIdle(b testing.TB, s *server) (net.Conn, *rtmp.Conn) {
 	b.Helper()
 	conn, err := net.Dial("tcp", s.RTMP)
 	if err != nil {
@@ -94,7 +76,7 @@ func rtmpIdle(b *testing.B, s *server) (net.Conn, *rtmp.Conn) {
 }
 
 // silentStream publishes a stream of some audio, and then nothing.
-func silentStream(b *testing.B, s *server, name string) io.Closer {
+func silentStream(b testing.TB, s *server, name string) io.Closer {
 	b.Helper()
 	conn, c := rtmpIdle(b, s)
 	err := c.Publish(name)
