@@ -125,6 +125,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// called is how the program was called, as results have it.
+func (a App) called() []string { return append([]string{"lab"}, a.args...) }
+
 // interrupts are the signals that end a run early. A broken pipe is among them so
 // that a run into head, say, ends too and still removes its files; a hang-up is
 // not when the caller asked for that, as nohup does.

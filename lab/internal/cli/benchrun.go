@@ -47,7 +47,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 
 	results := &report.File{
 		Schema: report.Schema, Version: buildVersion(), Mode: mode,
-		Command: append([]string{"lab"}, a.args...), Seed: f.seed, Started: time.Now(),
+		Command: a.called(), Seed: f.seed, Started: time.Now(),
 		Machine: machine.This(),
 	}
 	people := a.Stdout

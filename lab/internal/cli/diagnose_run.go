@@ -45,7 +45,7 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 
 	d := &diagnose.Diagnosis{
 		Kind: diagnose.Kind, Schema: diagnose.Schema, Version: buildVersion(),
-		Command: append([]string{"lab"}, a.args...), Machine: machine.This(), Started: time.Now(),
+		Command: a.called(), Machine: machine.This(), Started: time.Now(),
 	}
 	d.Evidence, err = collect(ctx, target, &f, newProgress(a.Stderr))
 	if !useful(&d.Evidence) {

@@ -49,7 +49,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	if r == nil {
 		return loadFailure(ctx, err)
 	}
-	r.Version, r.Command, r.Machine, r.Calibration = buildVersion(), append([]string{"lab"}, c.args...), machine.This(), calibration
+	r.Version, r.Command, r.Machine, r.Calibration = buildVersion(), c.called(), machine.This(), calibration
 	text.Print(document.Say(""))
 	text.Print(report.LoadResult(r)...)
 	return loadVerdict(r, err, c.putJSON(f.json, r))
@@ -57,7 +57,7 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 
 // origin is what a result of this program begins with.
 func (a App) origin(kind string, began time.Time) load.Origin {
-	return load.Origin{Kind: kind, Schema: load.Schema, Version: buildVersion(), Command: append([]string{"lab"}, a.args...), Machine: machine.This(), Started: began}
+	return load.Origin{Kind: kind, Schema: load.Schema, Version: buildVersion(), Command: a.called(), Machine: machine.This(), Started: began}
 }
 
 // reachable tries the target before anything takes time: whether it takes a

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -26,11 +26,11 @@ func orBusy(p *program, exit int) bool {
 // loadedMatrix loads what a call left.
 func loadedMatrix(t *testing.T, p *program, name string) *matrix.File {
 	t.Helper()
-	f, err := loadMatrix(filepath.Join(p.dir, name))
-	if err != nil {
-		t.Fatal(err)
+	r, err := report.Open(filepath.Join(p.dir, name))
+	if err != nil || r.Matrix == nil {
+		t.Fatalf("%v: %+v", err, r)
 	}
-	return f
+	return r.Matrix
 }
 
 func TestMatrixMeasuresAndSaves(t *testing.T) {
@@ -68,62 +68,36 @@ func TestMatrixInJSONOnly(t *testing.T) {
 	}
 }
 
-func TestMatrixGoesOnAfterAnInterrupt(t *testing.T) {
+func TestMatrixKeepsWholeRunsWhenItIsInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGINT on this system")
 	}
-	p := newProgram(t, "matrix", "buffer", "--layers", "std,aio", "--rows", "4K", "--columns", "none,4K", "--rounds", "50", "--cell", "50ms", "--json", "m.json")
+	p := newProgram(t, "matrix", "size-conns", "--layers", "std,aio", "--rows", "4K", "--columns", "1,2", "--rounds", "100", "--cell", "50ms", "--json", "m.json")
+	p.Stderr = nil
+	said, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	late := time.AfterFunc(time.Minute, func() { p.Process.Kill() })
-	tick := time.NewTicker(5 * time.Millisecond)
-	for range tick.C {
-		if _, err := os.Stat(filepath.Join(p.dir, "m.json")); err == nil || !late.Stop() {
-			break
-		}
-		late.Reset(time.Minute)
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.Contains(lines.Text(), " round 2 of 100") {
 	}
-	tick.Stop()
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
+	for lines.Scan() {
+	}
 	exit := code(t, p.Wait())
 	late.Stop()
-	p.clean(t)
 	f := loadedMatrix(t, p, "m.json")
-	if exit != ExitUnusable || !f.Interrupted || f.Missing() == 0 || f.Missing() == 150 {
-		t.Fatalf("exit code %d, %d runs are missing: %s%s", exit, f.Missing(), p.stdout.String(), p.stderr.String())
-	}
-	if !strings.Contains(p.stdout.String(), "interrupted, ") || !strings.Contains(p.stdout.String(), "lab matrix buffer --resume m.json goes on") {
-		t.Errorf("%s", p.stdout.String())
+	if exit != ExitUnusable || !f.Interrupted || f.Missing() == 0 || f.Missing() == 400 || !strings.Contains(p.stdout.String(), "interrupted, ") {
+		t.Errorf("exit code %d, %d runs are missing: %s", exit, f.Missing(), p.stdout.String())
 	}
 	if left := files(t, p.dir); len(left) != 1 {
 		t.Errorf("left %v", left)
-	}
-
-	// It is not replaced without a word, nor gone on with as something else.
-	in := func(args ...string) (*program, int) {
-		next := newProgram(t, args...)
-		next.dir, next.Dir = p.dir, p.dir
-		exit := code(t, next.Run())
-		next.clean(t)
-		return next, exit
-	}
-	for says, args := range map[string]string{
-		"not finished":   "matrix buffer --json m.json",
-		"without --seed": "matrix buffer --resume m.json --seed 2",
-		"has buffer":     "matrix size-conns --resume m.json",
-	} {
-		next, exit := in(strings.Fields(args)...)
-		if exit != ExitUsage || !strings.Contains(next.stderr.String(), says) || strings.Count(next.stderr.String(), "\n") != 1 {
-			t.Errorf("%s: exit code %d: %s", args, exit, next.stderr.String())
-		}
-	}
-	next, exit := in("matrix", "buffer", "--resume", "m.json", "--time", "2s")
-	g := loadedMatrix(t, p, "m.json")
-	if exit != ExitOK && exit != ExitUnusable || g.Missing() >= f.Missing() || g.Seed != f.Seed {
-		t.Errorf("exit code %d, %d runs are missing, before %d: %s", exit, g.Missing(), f.Missing(), next.stderr.String())
 	}
 }
 
@@ -145,18 +119,5 @@ func TestMatrixOnAServerThatRunsAlready(t *testing.T) {
 	}
 	if _, exit := server.end(t, syscall.SIGTERM); exit != ExitOK {
 		t.Errorf("the server ended with %d", exit)
-	}
-}
-
-func TestMatrixRefusesWhatIsNoMatrix(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.json")
-	for _, text := range []string{"", "{}", `{"kind":"load","schema":1}`, `{"schema":1}`} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p, exit := run(t, "matrix", "buffer", "--resume", path)
-		if exit != ExitUsage || !strings.Contains(p.stderr.String(), "not ") || strings.Count(p.stderr.String(), "\n") != 1 {
-			t.Errorf("%q: exit code %d: %s", text, exit, p.stderr.String())
-		}
 	}
 }

@@ -17,8 +17,8 @@ without a network, in light and dark, on a phone too, and prints.
 
 With --benchstat it prints benchmark text instead, which benchstat reads.
 
-With --baseline OLD it compares one result with an earlier one of the same kind, of bench,
-load or matrix. Each row is worse, better, undecided, or ~: no difference beyond noise. At
+With --baseline OLD it compares one result with an earlier one of the same kind, of bench
+or load. Each row is worse, better, undecided, or ~: no difference beyond noise. At
 least --at-least per cent count, the surer the more rows there are. Results of different
 machines or plans are not compared unless with --force, and then it says so.
 
@@ -61,7 +61,7 @@ func (a App) report() *cobra.Command {
 	flags.StringVarP(&f.page, "output", "o", defaultReport, "write the page to this `file`")
 	flags.BoolVar(&f.benchstat, "benchstat", false, "print benchmark text for benchstat")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
-	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 45 for load and matrix)")
+	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 45 for load)")
 	flags.BoolVar(&f.force, "force", false, "with --baseline: compare also what comes from another machine or plan")
 	flags.StringVar(&f.results, "results", "", "write recorded.md in this `directory` from the results in its data")
 	flags.StringVar(&f.json, "json", "", "with --baseline: write the comparison as JSON to this `file`, - for standard output")

@@ -159,7 +159,7 @@ func TestTheHelpOfReportSaysWhatMatters(t *testing.T) {
 	if exit != 0 || strings.Count(strings.TrimSpace(examples), "\n") != 0 || !strings.HasPrefix(strings.TrimSpace(examples), "lab report") {
 		t.Errorf("exit code %d, examples %q", exit, examples)
 	}
-	for _, want := range []string{"Exit codes: 0", "--output", "--benchstat", "--baseline", "--at-least", "--force", "--json", "default 30 for bench, 45 for load and matrix"} {
+	for _, want := range []string{"Exit codes: 0", "--output", "--benchstat", "--baseline", "--at-least", "--force", "--json", "default 30 for bench, 45 for load"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the help does not mention %s", want)
 		}

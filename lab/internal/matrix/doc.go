@@ -4,8 +4,7 @@
 //
 // Every cell is measured several times. A round goes through all cells in an
 // order that is drawn from a seed, so that a slow minute of the machine falls on
-// cells that have nothing in common. What was measured is in a File, which is
-// saved after every run and which a later call goes on with.
+// cells that have nothing in common.
 //
 // The package touches no payload bytes itself: package load does, and processes
 // of the program that are the targets. One Measure at a time changes a File;

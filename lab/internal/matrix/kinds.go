@@ -1,66 +1,34 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 // Names of grids.
 const (
-	SizeConns      = "size-conns"
-	RateNetwork    = "rate-network"
-	RateDurability = "rate-durability"
-	Buffer         = "buffer"
+	SizeConns   = "size-conns"
+	RateNetwork = "rate-network"
 )
-
-// A Target is a process of the program that cells are measured against. Cells
-// with equal ones share it.
-type Target struct {
-	Args []string // of the program
-	// Keeps says that it keeps files, and may have to elect a leader before it
-	// answers.
-	Keeps bool
-}
 
 // kind is what a grid is made of.
 type kind struct {
-	name, title   string
-	layers        layers
-	rows, columns scale
-	figures       []Figure // the first is the one that knees go by
-	noiseOf       string   // the figure whose noise is said
-	cell          time.Duration
-	quickCell     time.Duration
-	knee          string // what there is a knee of; empty for none
-	bothAxes      bool   // the knee is of rows and columns together
-	anyTarget     bool   // it can be measured on a server that runs already
-	network       bool   // the layer is jitter and the column latency
-	// has reports whether the grid has a cell; nil: it has all.
-	has    func(layer string, column float64) bool
-	target func(layer string, row, column float64) Target
+	name, title     string
+	layers          []string
+	engines         bool // the layers are engines of lab echo; else jitters of the network, whose latency is the column
+	rows, columns   scale
+	figures         []Figure // the first is the one that knees go by
+	noiseOf         string   // the figure whose noise is said
+	cell, quickCell time.Duration
+	knees           bool
 	// shape completes a plan for a cell.
 	shape func(p *load.Plan, row, column float64)
-}
-
-// layers are what a grid has a table for each of.
-type layers struct {
-	name string
-	all  []string
-}
-
-func (l *layers) check(layer string) error {
-	if slices.Contains(l.all, layer) {
-		return nil
-	}
-	if _, err := time.ParseDuration(layer); err == nil && l.name == "jitter" {
-		return nil
-	}
-	return fmt.Errorf("there is no %s %q, there are %s", l.name, layer, strings.Join(l.all, ", "))
 }
 
 var (
@@ -68,17 +36,13 @@ var (
 	iops       = Figure{IOPS, "requests a second", "/s", true}
 	median     = Figure{Median, "median latency", "ns", false}
 	p99        = Figure{P99, "P99", "ns", false}
-	jitter     = Figure{Jitter, "jitter of the P99", "ns", false}
 	targetCPU  = Figure{TargetCPU, "target's CPU a request", "ns", false}
 )
 
-// engines are those of lab echo.
-var engines = layers{"engine", []string{"std", "aio", "bufreader"}}
-
 var kinds = []*kind{
 	{
-		name: SizeConns, title: "one request at a time on each connection", anyTarget: true, knee: "connections",
-		layers: engines,
+		name: SizeConns, title: "one request at a time on each connection",
+		layers: []string{"std", "aio", "bufreader"}, engines: true, knees: true,
 		rows: scale{
 			name: "size", unit: "B", from: 1, to: load.MaxSize,
 			all:   []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
@@ -91,12 +55,11 @@ var kinds = []*kind{
 		},
 		figures: []Figure{throughput, p99, iops, median, targetCPU}, noiseOf: Throughput,
 		cell: time.Second, quickCell: 500 * time.Millisecond,
-		target: func(layer string, _, _ float64) Target { return echoTarget(layer, 64<<10, 0) },
-		shape:  func(p *load.Plan, row, column float64) { p.Sizes, p.Conns = load.OneSize(int(row)), int(column) },
+		shape: func(p *load.Plan, row, column float64) { p.Sizes, p.Conns = load.OneSize(int(row)), int(column) },
 	},
 	{
-		name: RateNetwork, title: "requests at a rate over 16 connections, through a network with latency and jitter each way", anyTarget: true, network: true,
-		layers: layers{"jitter", []string{"0s", "1ms", "10ms"}},
+		name: RateNetwork, title: "requests at a rate over 16 connections, through a network with latency and jitter each way",
+		layers: []string{"0s", "1ms", "10ms"},
 		rows: scale{
 			name: "rate", unit: "requests/s", from: 0.1, to: 1e7, zero: "max",
 			all:   []float64{100, 1000, 5000, 0},
@@ -107,65 +70,10 @@ var kinds = []*kind{
 			all:   []float64{0, 1e6, 10e6, 50e6},
 			quick: []float64{0, 10e6},
 		},
-		figures: []Figure{iops, median, p99, jitter}, noiseOf: Median,
+		figures: []Figure{iops, median, p99}, noiseOf: Median,
 		cell: 2 * time.Second, quickCell: time.Second,
-		target: func(string, float64, float64) Target { return echoTarget("std", 64<<10, 0) },
-		shape:  func(p *load.Plan, row, _ float64) { p.Rate, p.Conns, p.Depth = row, 16, 64 },
+		shape: func(p *load.Plan, row, _ float64) { p.Rate, p.Conns, p.Depth = row, 16, 64 },
 	},
-	{
-		name: RateDurability, title: "appended records over 16 connections; max is 64 under way all the time",
-		layers: layers{"durability", []string{"async", "sync", "raft"}},
-		rows: scale{
-			name: "rate", unit: "requests/s", from: 0.1, to: 1e7, zero: "max",
-			all:   []float64{50, 100, 200, 400, 0},
-			quick: []float64{100, 400, 0},
-		},
-		columns: scale{
-			name: "size", unit: "B", from: 1, to: 4 << 20, // sink's --max-record
-			all:   []float64{1 << 10, 16 << 10, 256 << 10},
-			quick: []float64{1 << 10, 16 << 10},
-		},
-		figures: []Figure{throughput, median, p99, jitter, iops, targetCPU}, noiseOf: Median, // throughput is the rate
-		cell: 2 * time.Second, quickCell: 900 * time.Millisecond,
-		target: func(layer string, _, _ float64) Target {
-			args := []string{"sink", "127.0.0.1:0", "--durability", layer}
-			if layer == "raft" {
-				args = append(args, "--trio")
-			}
-			return Target{Args: args, Keeps: true}
-		},
-		shape: func(p *load.Plan, row, column float64) {
-			p.Protocol, p.Conns, p.Depth = load.Ack, 16, 4
-			p.Rate, p.Sizes = row, load.OneSize(int(column))
-		},
-	},
-	{
-		name: Buffer, title: "a stream of frames of 16 KiB, 128 under way on one connection", knee: "buffer bytes", bothAxes: true,
-		layers: engines,
-		rows: scale{
-			name: "read buffer", unit: "B", from: 16, to: 64 << 20,
-			all:   []float64{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
-			quick: []float64{4 << 10, 64 << 10, 1 << 20},
-		},
-		columns: scale{
-			name: "write buffer", unit: "B", from: 16, to: 64 << 20, zero: "none",
-			all:   []float64{0, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
-			quick: []float64{0, 64 << 10, 1 << 20},
-		},
-		figures: []Figure{iops, median, p99, throughput, targetCPU}, noiseOf: IOPS,
-		cell: time.Second, quickCell: 500 * time.Millisecond,
-		has:    func(layer string, column float64) bool { return layer != "aio" || column == 0 }, // it has no write buffer
-		target: func(layer string, row, column float64) Target { return echoTarget(layer, int(row), int(column)) },
-		shape:  func(p *load.Plan, _, _ float64) { p.Sizes, p.Depth = load.OneSize(16<<10), 128 },
-	},
-}
-
-func echoTarget(engine string, read, write int) Target {
-	args := []string{"echo", "127.0.0.1:0", "--engine", engine, "--buffer", strconv.Itoa(read)}
-	if write > 0 {
-		args = append(args, "--write-buffer", strconv.Itoa(write))
-	}
-	return Target{Args: args}
 }
 
 // Names are those of the grids.
@@ -186,31 +94,135 @@ func lookup(name string) (*kind, error) {
 	return nil, fmt.Errorf("there is no grid %q, there are %s", name, strings.Join(Names(), ", "))
 }
 
+// check reports an error for a layer that the grid does not have.
+func (k *kind) check(layer string) error {
+	if slices.Contains(k.layers, layer) {
+		return nil
+	}
+	if _, err := time.ParseDuration(layer); err == nil && !k.engines {
+		return nil
+	}
+	return fmt.Errorf("there is no %q in %s, there are %s", layer, k.name, strings.Join(k.layers, ", "))
+}
+
+// A Choice is what is measured of a grid. Zero values are the grid's own.
+type Choice struct {
+	Layers        []string
+	Rows, Columns string // values, separated by commas
+	Quick         bool   // a coarse grid in short runs, within a minute
+	Rounds        int
+	Cell          time.Duration // of a run, with its warm-up
+	Seed          uint64
+	// Target is a load on a server that runs already: its address, protocol and requests. With
+	// nil, targets are started.
+	Target *load.Plan
+}
+
+// Rounds unless others are chosen.
+const (
+	rounds      = 3
+	quickRounds = 2
+)
+
+// New returns a grid that is chosen and has no runs yet.
+func New(name string, c Choice) (*File, error) {
+	k, err := lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{
+		Origin: load.Origin{Kind: Kind, Schema: Schema, Machine: machine.This(), Started: time.Now()}, Name: k.name, Title: k.title, Seed: c.Seed,
+		Repeats: rounds, CellTime: k.cell, Layers: slices.Clone(k.layers), Figures: slices.Clone(k.figures), NoiseOf: k.noiseOf, Target: c.Target,
+	}
+	if c.Quick {
+		f.Repeats, f.CellTime = quickRounds, k.quickCell
+	}
+	if c.Rounds != 0 {
+		f.Repeats = c.Rounds
+	}
+	if c.Cell != 0 {
+		f.CellTime = c.Cell
+	}
+	if c.Layers != nil {
+		f.Layers = slices.Clone(c.Layers)
+	}
+	if c.Target != nil {
+		if f.Title += ", on " + c.Target.Target; k.engines {
+			f.Layers = []string{"target"}
+		}
+	}
+	for i, layer := range f.Layers {
+		if err := k.check(layer); err != nil && (c.Target == nil || !k.engines) {
+			return nil, err
+		}
+		if slices.Contains(f.Layers[:i], layer) {
+			return nil, fmt.Errorf("%q is there twice", layer)
+		}
+	}
+	var errRows, errColumns error
+	f.Rows, errRows = k.rows.axis(c.Rows, c.Quick)
+	f.Columns, errColumns = k.columns.axis(c.Columns, c.Quick)
+	if err := errors.Join(errRows, errColumns); err != nil {
+		return nil, err
+	}
+	if c.Target != nil && k.engines && !c.Target.HasSizes() {
+		f.Rows = Axis{Name: "request", Unit: "request", Values: []float64{1}, Labels: []string{"as it is"}}
+	}
+	for layer := range f.Layers {
+		for row := range f.Rows.Values {
+			for column := range f.Columns.Values {
+				f.Cells = append(f.Cells, Cell{Layer: layer, Row: row, Column: column, Runs: []Run{}})
+			}
+		}
+	}
+	return f, f.Check()
+}
+
 // slowest is how fast, in bytes a second, what is under way passes at least: a
 // cell is measured for so long that all of it could pass. It is a fraction of what
 // loopback does, since a gigabyte under way is more than the kernel likes.
 const slowest = 128 << 20
 
-// plan is the load of a cell, without its target's address, its times and its seed.
+// plan is the load of a cell, without its target's address and its seed. A quarter of its time is the
+// warm-up.
 func (f *File) plan(k *kind, c *Cell) load.Plan {
 	p := load.Default()
 	if f.Target != nil {
 		p = *f.Target
 	}
 	k.shape(&p, f.Rows.Values[c.Row], f.Columns.Values[c.Column])
+	underWay := float64(p.Conns) * float64(p.Depth) * float64(p.Sizes.Max)
+	span := max(f.CellTime, min(longestCell, time.Duration(underWay/slowest*float64(time.Second))))
+	p.Warmup = span / 4
+	p.Duration = span - p.Warmup
 	return p
 }
 
-// with fills in what every plan has: its time, a quarter of which is the warm-up,
-// and windows that fit into it.
-func with(p load.Plan, span time.Duration) load.Plan {
-	p.Warmup = span / 4
-	p.Duration = span - p.Warmup
-	w := load.DefaultWindows()
-	w.Throughput = min(w.Throughput, p.Duration)
-	w.Mean = max(min(w.Mean, p.Duration), w.Throughput)
-	w.P99 = min(w.P99, p.Duration)
-	w.Jitter = max(min(w.Jitter, p.Duration), w.P99)
-	p.Windows = w
-	return p
+// label names a cell for people.
+func (f *File) label(c *Cell) string {
+	return fmt.Sprintf("%s, %s %s, %s %s", f.Layers[c.Layer], f.Rows.Name, f.Rows.Labels[c.Row], f.Columns.Name, f.Columns.Labels[c.Column])
+}
+
+// overhead is about what a run takes beside the cell's time: connections are made.
+const overhead = 100 * time.Millisecond
+
+// Missing is how many runs are missing.
+func (f *File) Missing() (n int) {
+	for i := range f.Cells {
+		n += f.Repeats - len(f.Cells[i].Runs)
+	}
+	return n
+}
+
+// Estimate is about how long it takes to measure what is missing.
+func (f *File) Estimate() (sum time.Duration) {
+	k, err := lookup(f.Name)
+	if err != nil {
+		return 0
+	}
+	for i := range f.Cells {
+		p := f.plan(k, &f.Cells[i])
+		sum += time.Duration(f.Repeats-len(f.Cells[i].Runs)) * (p.Warmup + p.Duration + overhead)
+	}
+	return sum
 }

@@ -32,7 +32,7 @@ func (f *File) tolerance(layer int, figure string, least float64) float64 {
 // HasKnees reports whether a grid of that name has knees.
 func HasKnees(grid string) bool {
 	k, err := lookup(grid)
-	return err == nil && k.knee != ""
+	return err == nil && k.knees
 }
 
 // TooNoisy reports whether a layer is too noisy to have a knee.
@@ -41,28 +41,15 @@ func (f *File) TooNoisy(layer int) (noise float64, is bool) {
 	return noise, f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit
 }
 
-// knees finds the balance points: one for each layer, or for each layer and row.
-func (f *File) knees(k *kind) (knees []Knee) {
-	if k.knee == "" {
-		return nil
-	}
+// findKnees finds the balance point of each layer and row: the fewest of the columns that are as good as
+// any.
+func (f *File) findKnees() (knees []Knee) {
 	for layer := range f.Layers {
 		if _, noisy := f.TooNoisy(layer); noisy {
 			continue
 		}
-		groups := map[int][]*Cell{}
-		for i := range f.Cells {
-			c := &f.Cells[i]
-			group := c.Row
-			if k.bothAxes {
-				group = 0
-			}
-			if c.Layer == layer {
-				groups[group] = append(groups[group], c)
-			}
-		}
 		for row := range f.Rows.Values {
-			if found, ok := f.knee(k, groups[row]); ok {
+			if found, ok := f.knee(layer, row); ok {
 				knees = append(knees, found)
 			}
 		}
@@ -70,38 +57,30 @@ func (f *File) knees(k *kind) (knees []Knee) {
 	return knees
 }
 
-// knee finds, among the cells of a group, the smallest setting that is as good as any.
-func (f *File) knee(k *kind, group []*Cell) (Knee, bool) {
+func (f *File) knee(layer, row int) (Knee, bool) {
 	figure := f.Figures[0].Name
-	size := func(c *Cell) float64 {
-		if k.bothAxes {
-			return f.Rows.Values[c.Row] + f.Columns.Values[c.Column]
-		}
-		return f.Columns.Values[c.Column]
-	}
-	slices.SortStableFunc(group, func(a, b *Cell) int { return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a.Row, b.Row)) })
 	var known []*Cell
-	var best *Cell
-	limited := false
+	best, limited := 0.0, false
 	value := map[*Cell]float64{}
-	for _, c := range group {
+	for i := range f.Cells {
+		c := &f.Cells[i]
+		if c.Layer != layer || c.Row != row {
+			continue
+		}
 		v, floor, ok := c.Median(figure)
 		if limited = limited || c.Limited(); ok && !floor {
-			known, value[c] = append(known, c), v
-			if best == nil || v > value[best] {
-				best = c
-			}
+			known, value[c], best = append(known, c), v, max(best, v)
 		}
 	}
-	if best == nil {
+	if len(known) == 0 {
 		return Knee{}, false
 	}
-	layer := best.Layer
+	slices.SortFunc(known, func(a, b *Cell) int { return cmp.Compare(a.Column, b.Column) })
 	last := known[len(known)-1]
 	loss, tail := f.tolerance(layer, figure, kneeLoss), f.tolerance(layer, P99, kneeTail)
-	known = slices.DeleteFunc(known, func(c *Cell) bool { return value[c] < value[best]*(1-loss) })
+	known = slices.DeleteFunc(known, func(c *Cell) bool { return value[c] < best*(1-loss) })
 	chosen := known[0]
-	rule := fmt.Sprintf("the fewest %s whose %s is within %s of the best", k.knee, f.Figures[0].Title, units.Percent(loss))
+	rule := fmt.Sprintf("the fewest %s whose %s is within %s of the best", f.Columns.Name, f.Figures[0].Title, units.Percent(loss))
 	if tail > noiseLimit {
 		rule += fmt.Sprintf("; the P99 has no say, its noise is %s", units.Percent(tail/noiseTimes))
 	} else {
@@ -110,16 +89,13 @@ func (f *File) knee(k *kind, group []*Cell) (Knee, bool) {
 		chosen = known[slices.IndexFunc(known, func(c *Cell) bool { return c.tail() <= lowest*(1+tail) })]
 	}
 	found := Knee{
-		Layer: layer, Along: k.knee, Row: &chosen.Row, Column: chosen.Column, Value: size(chosen), Figure: figure, Rule: rule,
-		Label: f.Columns.Labels[chosen.Column] + " at " + f.Rows.Labels[chosen.Row],
-	}
-	if k.bothAxes {
-		found.Label = f.Rows.Labels[chosen.Row] + " for reading, " + f.Columns.Labels[chosen.Column] + " for writing"
+		Layer: layer, Along: f.Columns.Name, Row: row, Column: chosen.Column, Figure: figure, Rule: rule,
+		Label: f.Columns.Labels[chosen.Column] + " at " + f.Rows.Labels[row],
 	}
 	switch {
 	case limited:
 		found.Open, found.Note = true, "the generator was the limit beyond"
-	case chosen == last && !k.bothAxes:
+	case chosen == last:
 		found.Open, found.Note = true, "the grid ends there"
 	}
 	return found, true

@@ -90,9 +90,8 @@ func (f *File) Derive() {
 		}
 	}
 	f.Noise, _ = f.noise(-1, f.NoiseOf)
-	f.Knees = nil
-	if k, err := lookup(f.Name); err == nil {
-		f.Knees = f.knees(k)
+	if f.Knees = nil; HasKnees(f.Name) {
+		f.Knees = f.findKnees()
 	}
 }
 
@@ -116,9 +115,4 @@ func (f *File) AnyValid() bool {
 	return slices.ContainsFunc(f.Cells, func(c Cell) bool {
 		return slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Valid })
 	})
-}
-
-// AnyMissing reports whether a cell has no run at all.
-func (f *File) AnyMissing() bool {
-	return slices.ContainsFunc(f.Cells, func(c Cell) bool { return len(c.Runs) == 0 })
 }

@@ -4,127 +4,108 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
-
-// ErrTime is what Measure returns when the time that it was given is over and
-// runs are missing.
-var ErrTime = errors.New("no time left")
 
 // Options say how Measure works.
 type Options struct {
 	// Load puts a plan's load on its target, as load.Run does.
 	Load func(context.Context, load.Plan) (*load.Result, error)
-	// Start starts a target.
-	Start func(context.Context, Target) (Process, error)
-	// Save keeps the file. It is called after every run, and at the end.
-	Save func(*File) error
+	// Start starts lab echo with an engine.
+	Start func(ctx context.Context, engine string) (*Server, error)
 	// Progress is called before every run. It may be nil.
 	Progress func(Event)
-	// Limit is how long Measure may take; 0 for as long as it takes.
-	Limit time.Duration
+}
+
+// A Server is a target that listens. Ended and Stop may be nil.
+type Server struct {
+	Addr  string // what load.Plan.Target takes
+	PID   int    // 0 where it is no process of its own
+	Ended func() error
+	Stop  func()
 }
 
 // An Event is what Measure is about to do.
 type Event struct {
-	Done   int // runs, of this call
-	Total  int // of this call, as far as it is known
+	Done   int // runs
+	Total  int
 	Round  int
 	Rounds int
 	Cell   string // in words
 	Left   time.Duration
 }
 
+// mostFailed runs in a row that cannot begin end a grid: what is wrong is not the
+// cell.
+const mostFailed = 3
+
 // session is one call of Measure.
 type session struct {
 	Options
 	file    *File
 	kind    *kind
-	targets targets
-	began   time.Time
-	done    int
-	total   int
-	failed  int // runs in a row that could not begin
+	servers map[string]*Server // by layer
+	failed  int                // runs in a row that could not begin
 }
 
-// mostFailed runs in a row that cannot begin end a grid: what is wrong is not the
-// cell.
-const mostFailed = 3
-
-// Measure measures the missing runs of f, which it changes. It returns nil when f is complete; ErrTime or the error of
-// ctx, wrapped, when it was stopped earlier; and another error when it cannot continue.
-// In all cases f has complete runs only, they are saved, and no target still runs.
-func Measure(ctx context.Context, f *File, o Options) (err error) {
+// Measure measures f, which it changes, in rounds: each goes through all cells in an order that is drawn.
+// When it cannot go on, or ctx ends, f has complete runs only, and no server that was started still runs.
+func Measure(ctx context.Context, f *File, o Options) error {
 	k, err := lookup(f.Name)
 	if err != nil {
 		return fmt.Errorf("matrix: %w", err)
 	}
-	s := &session{Options: o, file: f, kind: k, began: time.Now(), total: f.Missing()}
-	s.targets = targets{start: o.Start, running: map[string]Process{}}
-	defer func() { err = errors.Join(err, s.targets.stop()) }()
-	if err := s.all(ctx); err != nil {
-		return err
-	}
-	f.Interrupted = false
-	return s.save()
-}
-
-func (s *session) all(ctx context.Context) error {
-	f := s.file
-	f.Interrupted = true
-	for round := 1; round <= f.Repeats; round++ {
-		for place, i := range order(f.Seed, f.Name, len(f.Cells), f.Repeats, round) {
-			if err := s.one(ctx, i, round, place+1); err != nil {
-				return err
+	s := &session{Options: o, file: f, kind: k, servers: map[string]*Server{}}
+	began, done, total := time.Now(), 0, f.Missing()
+	defer func() {
+		for _, server := range s.servers {
+			if server.Stop != nil {
+				server.Stop()
 			}
+		}
+		f.Seconds, f.Interrupted = time.Since(began).Seconds(), f.Missing() > 0
+		f.Derive()
+	}()
+	for round := 1; round <= f.Repeats; round++ {
+		for _, i := range rand.New(rand.NewPCG(f.Seed, uint64(round))).Perm(len(f.Cells)) {
+			c := &f.Cells[i]
+			if o.Progress != nil {
+				left := f.Estimate()
+				if done > 0 {
+					left = time.Since(began) / time.Duration(done) * time.Duration(total-done)
+				}
+				o.Progress(Event{Done: done, Total: total, Round: round, Rounds: f.Repeats, Cell: f.label(c), Left: left})
+			}
+			run, err := s.run(ctx, c, uint64(round))
+			if err != nil {
+				return fmt.Errorf("matrix: %w", err)
+			}
+			c.Runs = append(c.Runs, run)
+			done++
 		}
 	}
 	return nil
 }
 
-// one measures a cell, unless the round has it.
-func (s *session) one(ctx context.Context, index, round, place int) error {
-	f := s.file
-	c := &f.Cells[index]
-	if c.has(round) {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("matrix: %w", context.Cause(ctx))
-	}
-	if s.Limit > 0 && time.Since(s.began)+max(s.each(), f.span(c)) > s.Limit {
-		return fmt.Errorf("matrix: %w: %d of %d runs are there", ErrTime, s.done, s.total)
-	}
-	s.tell(Event{Round: round, Rounds: f.Repeats, Cell: f.label(c)})
-	began := time.Now()
-	run, err := s.run(ctx, c, round)
-	if err != nil {
-		return err
-	}
-	run.Round, run.Place = round, place
-	c.Runs = append(c.Runs, run)
-	f.Seconds += time.Since(began).Seconds()
-	f.Derive()
-	s.done++
-	return s.save()
-}
-
 // run is one measurement. Its error ends the grid.
-func (s *session) run(ctx context.Context, c *Cell, round int) (Run, error) {
+func (s *session) run(ctx context.Context, c *Cell, round uint64) (Run, error) {
 	f := s.file
-	target := s.kind.target(f.Layers[c.Layer], f.Rows.Values[c.Row], f.Columns.Values[c.Column])
-	plan := with(f.plan(s.kind, c), f.span(c))
-	plan.Seed = draw(f.Seed, f.place(c), round).Uint64()
-	p, err := s.process(ctx, target, plan)
+	plan := f.plan(s.kind, c)
+	plan.Seed = rand.New(rand.NewPCG(f.Seed, round<<32+uint64(c.Layer<<20+c.Row<<10+c.Column))).Uint64()
+	server, err := s.server(ctx, f.Layers[c.Layer], plan)
 	if err != nil {
 		return Run{}, err
 	}
-	plan.Target, plan.PID = p.Addr(), p.PID()
-	if s.kind.network {
-		n, addr, err := through(ctx, plan.Target, time.Duration(f.Columns.Values[c.Column]), layerTime(f.Layers[c.Layer]))
+	plan.Target, plan.PID = server.Addr, server.PID
+	if !s.kind.engines {
+		jitter, _ := time.ParseDuration(f.Layers[c.Layer]) // New has checked it
+		n, addr, err := through(ctx, plan.Target, time.Duration(f.Columns.Values[c.Column]), jitter)
 		if err != nil {
 			return Run{}, err
 		}
@@ -133,73 +114,55 @@ func (s *session) run(ctx context.Context, c *Cell, round int) (Run, error) {
 	}
 	result, err := s.Load(ctx, plan)
 	if ctx.Err() != nil {
-		return Run{}, fmt.Errorf("matrix: %w", context.Cause(ctx)) // not a whole run
+		return Run{}, context.Cause(ctx) // not a whole run
 	}
-	if ended := p.Ended(); ended != nil {
-		return Run{}, fmt.Errorf("matrix: the target lab %s has ended: %w", strings.Join(target.Args, " "), ended)
+	if server.Ended != nil {
+		if ended := server.Ended(); ended != nil {
+			return Run{}, fmt.Errorf("the target has ended: %w", ended)
+		}
 	}
 	if err != nil {
 		if s.failed++; s.failed == mostFailed || errors.Is(err, load.ErrPlan) {
-			return Run{}, fmt.Errorf("matrix: %s: %w", f.label(c), err)
+			return Run{}, fmt.Errorf("%s: %w", f.label(c), err)
 		}
 		return Run{Reason: err.Error(), Figures: map[string]float64{}}, nil
 	}
 	s.failed = 0
-	if err := s.targets.tidy(target); err != nil {
-		return Run{}, err
-	}
 	return f.figures(result), nil
 }
 
-// process is the target of a run: one that is started, or that ran already.
-func (s *session) process(ctx context.Context, target Target, plan load.Plan) (Process, error) {
-	if s.file.Target != nil {
-		return &running{addr: plan.Target, pid: plan.PID}, nil
+// server is the target of a layer: one that is started for it, or that ran already.
+func (s *session) server(ctx context.Context, layer string, plan load.Plan) (server *Server, err error) {
+	switch {
+	case s.file.Target != nil:
+		return &Server{Addr: plan.Target, PID: plan.PID}, nil
+	case !s.kind.engines:
+		layer = "std"
 	}
-	p, fresh, err := s.targets.get(ctx, target)
-	if err == nil && fresh && target.Keeps {
-		err = s.ready(ctx, p)
+	if server = s.servers[layer]; server == nil {
+		if server, err = s.Start(ctx, layer); err != nil {
+			return nil, fmt.Errorf("lab echo --engine %s: %w", layer, err)
+		}
+		s.servers[layer] = server
 	}
-	return p, err
-}
-
-// layerTime is the jitter of a layer; 0 of another.
-func layerTime(layer string) time.Duration {
-	d, err := time.ParseDuration(layer)
-	if err != nil {
-		return 0
-	}
-	return d
+	return server, nil
 }
 
 // figures takes out of a result what the grid shows.
 func (f *File) figures(r *load.Result) Run {
-	run := Run{Valid: r.Valid, Requests: r.Requests, Figures: map[string]float64{}}
-	if r.Requests == 0 {
-		run.Valid, run.Reason = false, "nothing was answered within the time measured"
-		return run
-	}
-	var reasons []string
+	run := Run{Valid: r.Valid && r.Latency != nil, Reason: load.Texts(r.Reasons), Behind: r.Errors == 0 && r.Behind(), Requests: r.Requests, Figures: map[string]float64{}}
 	if len(r.Reasons) > 0 {
-		reasons, run.Code = append(reasons, load.Texts(r.Reasons)), r.Reasons[0].Code
+		run.Code = r.Reasons[0].Code
 	}
-	if r.Errors > 0 {
-		run.Valid = false
-		reasons = append(reasons, fmt.Sprintf("%d requests or connections failed: %s", r.Errors, r.Error))
+	all := map[string]float64{}
+	if r.Requests > 0 {
+		all[Throughput], all[IOPS] = r.Throughput, r.IOPS
 	}
-	if run.Valid && r.Latency == nil {
-		run.Valid = false
-		reasons = append(reasons, "there is no latency")
-	}
-	run.Behind = !run.Valid && r.Errors == 0 && r.Behind()
-	all := map[string]float64{Throughput: r.Throughput, IOPS: r.IOPS}
 	if run.Valid {
-		all[Median], all[P99], all[Jitter] = float64(r.Latency.P50), float64(r.Latency.P99), float64(r.Jitter)
+		all[Median], all[P99] = float64(r.Latency.P50), float64(r.Latency.P99)
 		if r.Target != nil && r.Target.CPUPerOp > 0 {
 			all[TargetCPU] = r.Target.CPUPerOp
 		}
-	} else if run.Reason = strings.Join(reasons, "; "); run.Reason == "" {
-		run.Reason = "the run is not valid"
 	}
 	for _, g := range f.Figures {
 		if v, ok := all[g.Name]; ok {
@@ -209,63 +172,32 @@ func (f *File) figures(r *load.Result) Run {
 	return run
 }
 
-// A target that keeps files may have to elect a leader first: readyWithin bounds
-// the wait for its first answer.
+// How long a process may take to listen, and to end when it is asked to.
 const (
-	readyWithin = 20 * time.Second
-	readyRun    = 100 * time.Millisecond
+	startWithin = 30 * time.Second
+	endWithin   = 5 * time.Second
 )
 
-// ready returns when a fresh target has answered.
-func (s *session) ready(ctx context.Context, p Process) error {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	plan := with(load.Default(), readyRun)
-	s.kind.shape(&plan, 0, 64)
-	plan.Target, plan.Conns, plan.Depth = p.Addr(), 1, 1
-	plan.Warmup, plan.Duration = 0, readyRun
-	for {
-		result, err := s.Load(ctx, plan)
-		if err == nil && result.Requests > 0 {
-			return nil
+// Echo starts lab echo as a process of this program, which path names. It ends with this one.
+func Echo(path string) func(context.Context, string) (*Server, error) {
+	return func(ctx context.Context, engine string) (*Server, error) {
+		p, err := child.Start(exec.Command(path, "echo", "127.0.0.1:0", "--engine", engine, "--buffer", "65536"), "the target")
+		if err != nil {
+			return nil, err
 		}
-		pause := time.NewTimer(readyRun)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		line, err := p.Line(ctx, startWithin)
+		addr, ok := strings.CutPrefix(line, "listening on ")
+		if err == nil && !ok {
+			err = fmt.Errorf("its first line is %.100q, not where it listens", line)
 		}
-		if ended := p.Ended(); ended != nil {
-			return fmt.Errorf("matrix: the target has ended: %w", ended)
+		if err != nil {
+			p.Stop()
+			return nil, err
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("matrix: the target does not answer: %w", errors.Join(context.Cause(ctx), err))
-		}
+		go func() {
+			for range p.Lines() {
+			}
+		}()
+		return &Server{Addr: addr, PID: p.PID(), Ended: p.Ended, Stop: func() { p.End(endWithin) }}, nil
 	}
-}
-
-// each is about how long a run takes.
-func (s *session) each() time.Duration {
-	if s.done == 0 {
-		return s.file.Estimate() / time.Duration(max(1, s.total))
-	}
-	return time.Since(s.began) / time.Duration(s.done)
-}
-
-func (s *session) tell(e Event) {
-	if s.Progress != nil {
-		e.Done, e.Total = s.done, s.total
-		e.Left = time.Duration(s.total-s.done) * s.each()
-		s.Progress(e)
-	}
-}
-
-func (s *session) save() error {
-	if s.Save == nil {
-		return nil
-	}
-	if err := s.Save(s.file); err != nil {
-		return fmt.Errorf("matrix: %w", err)
-	}
-	return nil
 }

@@ -5,47 +5,114 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
+var errBroken = errors.New("the wire broke")
+
+// lab is a world of servers that are none and of loads that take no time.
+type lab struct {
+	t       *testing.T
+	answer  func(load.Plan) (*load.Result, error) // nil for honest
+	running map[string]string                     // engines by address
+	plans   []load.Plan
+	ended   error // of all servers
+	refuses error // to start
+}
+
+func newLab(t *testing.T) *lab {
+	l := &lab{t: t, running: map[string]string{}}
+	t.Cleanup(func() {
+		if len(l.running) > 0 {
+			t.Errorf("servers are left: %v", l.running)
+		}
+	})
+	return l
+}
+
+func (l *lab) options() Options { return Options{Load: l.load, Start: l.start} }
+
+func (l *lab) start(_ context.Context, engine string) (*Server, error) {
+	addr := fmt.Sprintf("127.0.0.1:%d", 1000+len(l.running))
+	if l.refuses != nil {
+		return nil, l.refuses
+	}
+	for _, other := range l.running {
+		if other == engine {
+			l.t.Errorf("%s is started twice", engine)
+		}
+	}
+	l.running[addr] = engine
+	return &Server{Addr: addr, PID: 7, Ended: func() error { return l.ended }, Stop: func() { delete(l.running, addr) }}, nil
+}
+
+func (l *lab) load(ctx context.Context, p load.Plan) (*load.Result, error) {
+	if err := p.Check(); err != nil {
+		l.t.Errorf("%+v: %v", p, err)
+	}
+	if l.running[p.Target] == "" && p.Depth != 64 { // through a network
+		l.t.Errorf("a load on %s, which does not run", p.Target)
+	}
+	l.plans = append(l.plans, p)
+	if err := ctx.Err(); err != nil {
+		return &load.Result{Interrupted: true}, nil
+	}
+	if l.answer != nil {
+		return l.answer(p)
+	}
+	return honest(p)
+}
+
+// honest is a result that depends on the plan alone, with a noise of a few percent.
+func honest(p load.Plan) (*load.Result, error) {
+	rng := rand.New(rand.NewPCG(p.Seed, 1))
+	noise := func() float64 { return 1 + 0.06*(rng.Float64()-0.5) }
+	iops := 100_000 * noise()
+	if p.Rate > 0 {
+		iops = p.Rate
+	}
+	p50 := time.Duration(float64(p.Conns*p.Depth) / iops * 1e9)
+	return &load.Result{
+		Valid: true, Requests: uint64(iops), IOPS: iops, Throughput: iops * float64(p.Sizes.Max),
+		Latency: &load.Distribution{Count: uint64(iops), P50: p50, P99: time.Duration(2 * float64(p50) * noise())},
+		Target:  &load.Use{CPUPerOp: 5000},
+	}, nil
+}
+
+// small is a grid of few cells.
+func small(t *testing.T, name string) *File {
+	t.Helper()
+	c := Choice{Rows: "64,4K", Columns: "1,16", Layers: []string{"std", "bufreader"}}
+	if name == RateNetwork {
+		c = Choice{Rows: "100,max", Columns: "none,1ms", Layers: []string{"0s", "2ms"}}
+	}
+	f, err := New(name, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func TestEveryCellIsMeasuredInEveryRound(t *testing.T) {
 	for _, name := range Names() {
 		l := newLab(t)
 		f := small(t, name)
-		var saved []byte
-		if err := Measure(t.Context(), f, l.options(&saved)); err != nil {
+		if err := Measure(t.Context(), f, l.options()); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if f.Missing() != 0 || f.Interrupted {
-			t.Errorf("%s: %d runs are missing, interrupted %v", name, f.Missing(), f.Interrupted)
+		if f.Missing() != 0 || f.Interrupted || len(l.plans) != 8*f.Repeats {
+			t.Errorf("%s: %d runs are missing, interrupted %v, %d loads", name, f.Missing(), f.Interrupted, len(l.plans))
 		}
-		for round := 1; round <= f.Repeats; round++ {
-			places := map[int]bool{}
-			for i := range f.Cells {
-				for _, r := range f.Cells[i].Runs {
-					if r.Round == round {
-						places[r.Place] = true
-					}
-				}
+		for i, p := range l.plans {
+			if p.Warmup+p.Duration != f.CellTime || p.PID != 7 || slices.ContainsFunc(l.plans[:i], func(q load.Plan) bool { return q.Seed == p.Seed }) {
+				t.Errorf("%s: %+v", name, p)
 			}
-			if len(places) != len(f.Cells) {
-				t.Errorf("%s: round %d has places %v", name, round, places)
-			}
-		}
-		distinct := map[string]bool{}
-		for _, args := range l.started {
-			if distinct[args] {
-				t.Errorf("%s: started twice: %s", name, args)
-			}
-			distinct[args] = true
 		}
 		for i := range f.Cells {
 			for _, g := range f.Figures {
@@ -54,136 +121,49 @@ func TestEveryCellIsMeasuredInEveryRound(t *testing.T) {
 				}
 			}
 		}
-		if got, want := jsonOf(t, reload(t, saved)), jsonOf(t, f); got != want {
-			t.Errorf("%s: what is saved at the end is not what is there", name)
+		text, err := json.Marshal(f)
+		var again File
+		if err = errors.Join(err, json.Unmarshal(text, &again), again.Check()); err != nil {
+			t.Errorf("%s does not come back from JSON: %v", name, err)
 		}
 	}
 }
 
-func TestPlansAreThoseOfTheCells(t *testing.T) {
-	l := newLab(t)
-	f := small(t, RateDurability)
-	if err := Measure(t.Context(), f, Options{Load: l.load, Start: l.start}); err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]int{}
-	for _, p := range l.plans {
-		if p.Warmup+p.Duration != f.CellTime || p.PID != 7 || p.Protocol != load.Ack || p.Windows.Jitter > p.Duration {
-			t.Errorf("%+v", p)
-		}
-		seen[fmt.Sprint(l.args[p.Target], " ", p.Rate, " ", p.Sizes.Min)]++
-	}
-	for _, want := range []string{
-		"sink 127.0.0.1:0 --durability async 100 1024", "sink 127.0.0.1:0 --durability raft --trio 0 16384",
-	} {
-		if seen[want] != f.Repeats {
-			t.Errorf("%d loads of %q in %v", seen[want], want, seen)
-		}
-	}
-
-	l = newLab(t)
-	if err := Measure(t.Context(), small(t, Buffer), Options{Load: l.load, Start: l.start}); err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(l.started)
-	want := []string{
-		"echo 127.0.0.1:0 --engine aio --buffer 4096", "echo 127.0.0.1:0 --engine aio --buffer 65536",
-		"echo 127.0.0.1:0 --engine bufreader --buffer 4096", "echo 127.0.0.1:0 --engine bufreader --buffer 4096 --write-buffer 65536",
-		"echo 127.0.0.1:0 --engine bufreader --buffer 65536", "echo 127.0.0.1:0 --engine bufreader --buffer 65536 --write-buffer 65536",
-		"echo 127.0.0.1:0 --engine std --buffer 4096", "echo 127.0.0.1:0 --engine std --buffer 4096 --write-buffer 65536",
-		"echo 127.0.0.1:0 --engine std --buffer 65536", "echo 127.0.0.1:0 --engine std --buffer 65536 --write-buffer 65536",
-	}
-	if !slices.Equal(l.started, want) {
-		t.Errorf("started %q", l.started)
-	}
-}
-
-// wild is honest, but that a few cells are far apart.
-func wild(p load.Plan) (*load.Result, error) {
-	r, err := honest(p)
-	if rng := rand.New(rand.NewPCG(p.Seed, 2)); p.Conns == 16 && p.Sizes.Min == 64 {
-		r.Throughput *= math.Exp(5 * rng.Float64())
-	}
-	return r, err
-}
-
-// jsonOf is what a file says but for the times that it was measured at.
-func jsonOf(t *testing.T, f *File) string {
-	t.Helper()
-	same := *f
-	same.Seconds, same.Started = 0, time.Time{}
-	same.Cells = slices.Clone(f.Cells)
-	for i := range same.Cells {
-		same.Cells[i].Runs = slices.SortedFunc(slices.Values(f.Cells[i].Runs), func(a, b Run) int { return a.Round - b.Round })
-	}
-	text, err := json.Marshal(&same)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// Interrupted before any of its runs ends, the file can be loaded, has whole runs,
-// and gone on with it comes to what an uninterrupted grid has.
-func TestResumingComesToTheSame(t *testing.T) {
-	for _, name := range Names() {
-		whole := small(t, name)
+// The order differs from round to round, and is the same for the same seed.
+func TestTheOrderIsDrawn(t *testing.T) {
+	order := func(seed uint64) (list []string) {
 		l := newLab(t)
-		l.answer = wild
-		if err := Measure(t.Context(), whole, Options{Load: l.load, Start: l.start}); err != nil {
+		f, err := New(SizeConns, Choice{Layers: []string{"std"}, Seed: seed})
+		if err != nil {
 			t.Fatal(err)
 		}
-		runs := len(l.plans)
-		for at := range runs {
-			f := small(t, name)
-			l := newLab(t)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			l.answer = func(p load.Plan) (*load.Result, error) {
-				if len(l.plans) == at+1 && p.Duration != readyRun {
-					cancel(errBroken)
-					return &load.Result{Interrupted: true}, nil
-				}
-				return wild(p)
-			}
-			// Only what is saved last is written: the rest is the same for another at.
-			var saved []byte
-			o := l.options(&saved)
-			write := o.Save
-			o.Save = func(f *File) error {
-				if len(l.plans) == at || !f.Interrupted {
-					return write(f)
-				}
-				return nil
-			}
-			err := Measure(ctx, f, o)
-			if !errors.Is(err, errBroken) {
-				t.Fatalf("%s: interrupted in run %d: %v", name, at, err)
-			}
-			if at == 0 {
-				if saved != nil {
-					t.Errorf("%s: saved without a run", name)
-				}
-				continue
-			}
-			old := reload(t, saved)
-			if !old.Interrupted || jsonOf(t, old) != jsonOf(t, f) {
-				t.Errorf("%s: interrupted in run %d: what is saved is not what is there", name, at)
-			}
-			if err := old.Resume(name, 0); err != nil {
-				t.Fatal(err)
-			}
-			l.answer = wild
-			before := len(l.plans)
-			if err := Measure(t.Context(), old, o); err != nil {
-				t.Fatal(err)
-			}
-			if made := len(l.plans) - before; made != runs-at {
-				t.Errorf("%s: interrupted in run %d, gone on with %d of %d", name, at, made, runs-at)
-			}
-			if got, want := jsonOf(t, reload(t, saved)), jsonOf(t, whole); got != want {
-				t.Fatalf("%s: interrupted in run %d it comes to\n%s\nnot\n%s", name, at, got, want)
-			}
+		if err := Measure(t.Context(), f, l.options()); err != nil {
+			t.Fatal(err)
 		}
+		for _, p := range l.plans {
+			list = append(list, fmt.Sprint(p.Sizes, p.Conns, p.Seed))
+		}
+		return list
+	}
+	first := order(1)
+	if !slices.Equal(first, order(1)) || slices.Equal(first, order(2)) || slices.Equal(first[:48], first[48:96]) {
+		t.Error("the order is not drawn from the seed, anew in each round")
+	}
+}
+
+func TestAnInterruptKeepsWholeRuns(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	l.answer = func(p load.Plan) (*load.Result, error) {
+		if len(l.plans) == 10 {
+			cancel(errBroken)
+			return &load.Result{Interrupted: true}, nil
+		}
+		return honest(p)
+	}
+	f := small(t, SizeConns)
+	if err := Measure(ctx, f, l.options()); !errors.Is(err, errBroken) || !f.Interrupted || f.Missing() != 15 || f.Noise == 0 {
+		t.Errorf("%v, interrupted %v, %d missing, noise %v", err, f.Interrupted, f.Missing(), f.Noise)
 	}
 }
 
@@ -191,24 +171,21 @@ func TestAnInvalidRunHasNoLatency(t *testing.T) {
 	l := newLab(t)
 	l.answer = func(p load.Plan) (*load.Result, error) {
 		r, err := honest(p)
-		r.Valid, r.Reasons = false, []load.Reason{{Code: load.GeneratorFull, Text: "the generator was out of CPU"}}
-		if p.Conns == 16 {
-			r.Valid, r.Errors, r.Error = true, 3, "reset by peer"
-		}
+		r.Valid, r.Latency, r.Reasons = false, nil, []load.Reason{{Code: load.GeneratorFull, Text: "the generator was out of CPU"}}
 		return r, err
 	}
 	f := small(t, SizeConns)
-	if err := Measure(t.Context(), f, Options{Load: l.load, Start: l.start}); err != nil {
+	if err := Measure(t.Context(), f, l.options()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range f.Cells {
 		c := &f.Cells[i]
 		for _, r := range c.Runs {
-			if r.Valid || len(r.Figures) != 2 || !strings.Contains(r.Reason, "CPU") && !strings.Contains(r.Reason, "3 requests") {
+			if r.Valid || len(r.Figures) != 2 || !strings.Contains(r.Reason, "CPU") {
 				t.Errorf("%s: %+v", f.label(c), r)
 			}
 		}
-		if _, floor, ok := c.Median(Throughput); !floor || !ok {
+		if _, floor, ok := c.Median(Throughput); !floor || !ok || !c.Limited() {
 			t.Errorf("%s: throughput is no lower bound", f.label(c))
 		}
 	}
@@ -223,21 +200,24 @@ func TestATargetThatDoesNotTakeTheRateIsNoLowerBound(t *testing.T) {
 		r, err := honest(p)
 		if p.Rate > 0 {
 			r.Valid, r.Latency, r.Shortfall, r.Reasons = false, nil, 0.5, []load.Reason{{Code: load.TargetBehind, Text: "the target does not take it"}}
-			if p.Sizes.Max > 1024 {
+			if p.Rate > 1000 {
 				r.Late, r.Reasons = 0.5, append(r.Reasons, load.Reason{Code: load.GeneratorLate}) // the generator does not either
 			}
 		}
 		return r, err
 	}
-	f := small(t, RateDurability)
-	if err := Measure(t.Context(), f, Options{Load: l.load, Start: l.start}); err != nil {
+	f, err := New(RateNetwork, Choice{Layers: []string{"0s"}, Rows: "100,5000,max", Columns: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Measure(t.Context(), f, l.options()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range f.Cells {
 		c := &f.Cells[i]
-		behind := f.Rows.Values[c.Row] > 0 && f.Columns.Values[c.Column] == 1024
-		_, floor, ok := c.Median(Throughput)
-		if !ok || floor != (f.Rows.Values[c.Row] > 0 && !behind) || c.Runs[0].Behind != behind {
+		rate := f.Rows.Values[c.Row]
+		_, floor, ok := c.Median(IOPS)
+		if !ok || floor != (rate == 5000) || c.Runs[0].Behind != (rate == 100) {
 			t.Errorf("%s: %+v, floor %v", f.label(c), c.Runs[0], floor)
 		}
 	}
@@ -249,30 +229,21 @@ func TestWhatCannotGoOn(t *testing.T) {
 		says   string
 		runs   int
 	}{
-		"a target that does not start": {func(l *lab) { l.startBy = func(Target) error { return errBroken } }, "lab sink", 0},
+		"a target that does not start": {func(l *lab) { l.refuses = errBroken }, "lab echo", 0},
 		"a target that has ended":      {func(l *lab) { l.ended = errBroken }, "has ended", 0},
 		"loads that do not begin": {func(l *lab) {
-			l.answer = func(p load.Plan) (*load.Result, error) {
-				if p.Duration == readyRun {
-					return honest(p)
-				}
-				return nil, errBroken
-			}
-		}, "rate", mostFailed - 1},
+			l.answer = func(load.Plan) (*load.Result, error) { return nil, errBroken }
+		}, "connections", mostFailed - 1},
 		"a plan that cannot be": {func(l *lab) {
-			l.answer = func(p load.Plan) (*load.Result, error) {
-				if p.Duration == readyRun {
-					return honest(p)
-				}
+			l.answer = func(load.Plan) (*load.Result, error) {
 				return nil, fmt.Errorf("%w: %w", load.ErrPlan, errBroken)
 			}
-		}, "rate", 0},
+		}, "connections", 0},
 	} {
 		l := newLab(t)
 		c.change(l)
-		f := small(t, RateDurability)
-		var saved []byte
-		err := Measure(t.Context(), f, l.options(&saved))
+		f := small(t, SizeConns)
+		err := Measure(t.Context(), f, l.options())
 		if !errors.Is(err, errBroken) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -280,83 +251,6 @@ func TestWhatCannotGoOn(t *testing.T) {
 			t.Errorf("%s: %d runs are kept, want %d", name, made, c.runs)
 		}
 	}
-	l := newLab(t)
-	o := l.options(new([]byte))
-	o.Save = func(*File) error { return errBroken }
-	if err := Measure(t.Context(), small(t, Buffer), o); !errors.Is(err, errBroken) {
-		t.Errorf("a file that cannot be saved: %v", err)
-	}
-}
-
-func TestATargetThatKeepsTooMuchIsStartedAfresh(t *testing.T) {
-	l := newLab(t)
-	l.kept = mostKept + 1
-	f := small(t, RateDurability)
-	if err := Measure(t.Context(), f, Options{Load: l.load, Start: l.start}); err != nil {
-		t.Fatal(err)
-	}
-	if len(l.started) != len(l.plans) {
-		t.Errorf("%d starts for %d runs", len(l.started), len(l.plans))
-	}
-}
-
-func TestATargetIsWaitedForUntilItAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t)
-		began := time.Now()
-		l.answer = func(p load.Plan) (*load.Result, error) {
-			if time.Since(began) < 2*time.Second {
-				return nil, errBroken // no leader yet
-			}
-			return honest(p)
-		}
-		f := small(t, RateDurability)
-		if err := Measure(t.Context(), f, Options{Load: l.load, Start: l.start}); err != nil {
-			t.Fatal(err)
-		}
-		if !f.AnyValid() || f.Cells[0].Runs[0].Reason != "" {
-			t.Errorf("%+v", f.Cells[0])
-		}
-
-		l = newLab(t)
-		l.answer = func(load.Plan) (*load.Result, error) { return nil, errBroken }
-		if err := Measure(t.Context(), small(t, RateDurability), Options{Load: l.load, Start: l.start}); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "does not answer") {
-			t.Errorf("a target without an answer: %v", err)
-		}
-	})
-}
-
-// pass lets virtual time go by.
-func pass(d time.Duration) { <-time.After(d) }
-
-func TestTheLimitOfTimeIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t)
-		l.answer = func(p load.Plan) (*load.Result, error) {
-			pass(p.Warmup + p.Duration + 20*time.Millisecond)
-			return honest(p)
-		}
-		f := small(t, SizeConns)
-		began := time.Now()
-		o := Options{Load: l.load, Start: l.start, Limit: 10 * time.Second}
-		err := Measure(t.Context(), f, o)
-		if !errors.Is(err, ErrTime) || !f.Interrupted || len(l.plans) != 9 {
-			t.Errorf("%v after %d runs", err, len(l.plans))
-		}
-		if took := time.Since(began); took > o.Limit {
-			t.Errorf("took %v", took)
-		}
-		// Gone on with.
-		var events []Event
-		o.Limit = 16 * time.Second
-		o.Progress = func(e Event) { events = append(events, e) }
-		if err := Measure(t.Context(), f, o); err != nil || f.Missing() != 0 || f.Interrupted {
-			t.Errorf("%v, %d missing", err, f.Missing())
-		}
-		if first, last := events[0], events[len(events)-1]; first.Done != 0 || first.Total != 15 || last.Done != 14 || last.Left > 2*time.Second || first.Left < 14*time.Second {
-			t.Errorf("from %+v to %+v", first, last)
-		}
-	})
 }
 
 func TestQuickTakesAMinuteAtMost(t *testing.T) {
@@ -364,6 +258,93 @@ func TestQuickTakesAMinuteAtMost(t *testing.T) {
 		f, err := New(name, Choice{Quick: true})
 		if err != nil || f.Estimate() > 55*time.Second {
 			t.Errorf("%s: --quick takes %v, %v", name, f.Estimate(), err)
+		}
+	}
+}
+
+func TestAxes(t *testing.T) {
+	for _, c := range []struct {
+		grid, rows, columns, want string
+	}{
+		{SizeConns, "64", "1", "64 B|1"},
+		{SizeConns, "1KiB,64B, 4096", "16,1, 4", "64 B,1 KiB,4 KiB|1,4,16"},
+		{SizeConns, "64,64,256", "1000", "64 B,256 B|1000"},
+		{SizeConns, "1M,64M", "65536", "1 MiB,64 MiB|65536"},
+		{RateNetwork, "max,20", "none,1ms,2s", "20,max|none,1ms,2s"},
+		{RateNetwork, "0.5,0", "0", "0.5,max|none"},
+	} {
+		f, err := New(c.grid, Choice{Rows: c.rows, Columns: c.columns})
+		if err != nil {
+			t.Errorf("%s %s %s: %v", c.grid, c.rows, c.columns, err)
+			continue
+		}
+		if got := strings.Join(f.Rows.Labels, ",") + "|" + strings.Join(f.Columns.Labels, ","); got != c.want {
+			t.Errorf("%s %s %s: %s, want %s", c.grid, c.rows, c.columns, got, c.want)
+		}
+		// Labels are what can be asked for.
+		again, err := New(c.grid, Choice{Rows: strings.Join(f.Rows.Labels, ","), Columns: strings.Join(f.Columns.Labels, ",")})
+		if err != nil || !slices.Equal(again.Rows.Values, f.Rows.Values) || !slices.Equal(again.Columns.Values, f.Columns.Values) {
+			t.Errorf("%s: %v, %v", c.want, again, err)
+		}
+	}
+	many := strings.Builder{}
+	for i := range maxValues + 1 {
+		fmt.Fprintf(&many, "%d,", i+1)
+	}
+	for _, c := range []struct {
+		grid string
+		Choice
+		says string
+	}{
+		{"colours", Choice{}, "colours"},
+		{SizeConns, Choice{Rows: "0"}, "size of 0"},
+		{SizeConns, Choice{Rows: "65M"}, "65M"},
+		{SizeConns, Choice{Rows: "4KB"}, "4KB"},
+		{SizeConns, Choice{Columns: "inf"}, "not within"},
+		{SizeConns, Choice{Rows: "nan"}, "nan"},
+		{SizeConns, Choice{Columns: "1.5"}, "whole number"},
+		{SizeConns, Choice{Rows: "64,"}, `""`},
+		{SizeConns, Choice{Columns: "65537"}, "65537"},
+		{SizeConns, Choice{Columns: "many"}, "many"},
+		{SizeConns, Choice{Layers: []string{"raft"}}, "raft"},
+		{SizeConns, Choice{Layers: []string{"std", "std"}}, "twice"},
+		{SizeConns, Choice{Columns: strings.Trim(many.String(), ",")}, "at most 32"},
+		{RateNetwork, Choice{Layers: []string{"much"}}, "much"},
+		{RateNetwork, Choice{Rows: "-1"}, "-1"},
+		{RateNetwork, Choice{Layers: []string{"much"}, Target: &load.Plan{Target: "127.0.0.1:1"}}, "much"},
+	} {
+		if _, err := New(c.grid, c.Choice); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %+v: %v", c.grid, c.Choice, err)
+		}
+	}
+}
+
+func TestCorruptedFilesAreRefused(t *testing.T) {
+	for name, change := range map[string]func(*File){
+		"no layers":                  func(f *File) { f.Layers = nil },
+		"more layers than there are": func(f *File) { f.Layers = strings.Split(strings.Repeat("a,", 50), ",") },
+		"no figures":                 func(f *File) { f.Figures = nil },
+		"the noise of nothing":       func(f *File) { f.NoiseOf = "" },
+		"no rounds":                  func(f *File) { f.Repeats = 0 },
+		"too many rounds":            func(f *File) { f.Repeats = 1 << 30 },
+		"more runs than rounds":      func(f *File) { f.Cells[0].Runs = make([]Run, f.Repeats+1) },
+		"a cell of a nanosecond":     func(f *File) { f.CellTime = 1 },
+		"no rows":                    func(f *File) { f.Rows = Axis{} },
+		"a label too few":            func(f *File) { f.Columns.Labels = f.Columns.Labels[1:] },
+		"no cells":                   func(f *File) { f.Cells = nil },
+		"a cell twice":               func(f *File) { f.Cells[1] = f.Cells[0] },
+		"a cell beside the layers":   func(f *File) { f.Cells[0].Layer = 99 },
+		"a cell beside the rows":     func(f *File) { f.Cells[0].Row = -1 },
+		"a cell beside the columns":  func(f *File) { f.Cells[0].Column = 99 },
+		"a knee beside the grid":     func(f *File) { f.Knees = []Knee{{Row: 99}} },
+	} {
+		f := small(t, SizeConns)
+		if err := f.Check(); err != nil {
+			t.Fatal(err)
+		}
+		change(f)
+		if err := f.Check(); err == nil {
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }

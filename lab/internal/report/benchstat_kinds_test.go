@@ -33,8 +33,6 @@ func TestBenchmarkTextOfEveryKind(t *testing.T) {
 		"\nresult: load-2.json\n", "pkg: sluice/load\n", "cpu: Test CPU @ 3 GHz\n",
 		"BenchmarkLoad/protocol=frame/size=128..128/conns=64/depth=4/rate=20000-2\t", " req/s\t", " window-p99-ns\n", " p99.9-ns", " target-cpu-ns/op\n",
 		"# load: INVALID: 12 % of the sends were late",
-		"BenchmarkMatrix/grid=size-conns/layer=aio/size=64-B/connections=16-2\t1\t", "# std 256 B x 1024: INVALID: sends were late",
-		"BenchmarkDiagnosis/workload=planted/small-writes-fault-2\t1\t3000000000 ns/op",
 		"BenchmarkFraming/good/variant=next-2\t241000\t",
 	} {
 		if !strings.Contains(b.String(), want) {

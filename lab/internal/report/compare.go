@@ -129,8 +129,8 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 	switch {
 	case earlier.Kind != later.Kind:
 		return fmt.Errorf("%s is of %s, %s of %s: they %w", earlier.Name, earlier.Kind, later.Name, later.Kind, ErrNotComparable)
-	case later.Bench == nil && later.Load == nil && later.Matrix == nil:
-		return fmt.Errorf("two results of %s %w: only bench, load and matrix have figures for that", later.Kind, ErrNotComparable)
+	case later.Bench == nil && later.Load == nil:
+		return fmt.Errorf("two results of %s %w: only bench and load have figures for that", later.Kind, ErrNotComparable)
 	}
 	c.Machine = machine.Differences(earlier.Machine(), later.Machine())
 	for _, d := range c.Machine {
@@ -169,14 +169,6 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 		differ("the verifying", a.Verify, b.Verify)
 		differ("the engine", a.Engine, b.Engine)
 		differ("the threads", max(1, a.Threads), max(1, b.Threads))
-	default:
-		a, b := earlier.Matrix, later.Matrix
-		if a.Name != b.Name {
-			return fmt.Errorf("%s is a grid of %s, %s one of %s: they %w", c.Old, a.Name, c.New, b.Name, ErrNotComparable)
-		}
-		differ("one side of the grid", a.Rows, b.Rows)
-		differ("one side of the grid", a.Columns, b.Columns)
-		differ("the time of a cell", a.CellTime, b.CellTime)
 	}
 	return nil
 }

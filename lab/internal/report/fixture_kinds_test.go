@@ -107,7 +107,7 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 		Layers: []string{"std", "aio"},
 		Rows:   matrix.Axis{Name: "size", Unit: "B"}, Columns: matrix.Axis{Name: "connections", Unit: "connections"},
 		Figures: []matrix.Figure{{Name: matrix.Throughput, Title: "throughput", Metric: "B/s", More: true}, {Name: matrix.P99, Title: "P99", Metric: "ns"}},
-		Knees:   []matrix.Knee{{Layer: 1, Along: "connections", Column: 3, Value: 64, Label: "64", Rule: "beyond it the throughput grows by less than a tenth for twice the connections", Figure: matrix.Throughput}},
+		Knees:   []matrix.Knee{{Layer: 1, Along: "connections", Column: 3, Label: "64", Rule: "beyond it the throughput grows by less than a tenth for twice the connections", Figure: matrix.Throughput}},
 	}
 	for size := 64; size <= 1<<20; size *= 4 {
 		f.Rows.Values, f.Rows.Labels = append(f.Rows.Values, float64(size)), append(f.Rows.Labels, units.Bytes(float64(size)))
@@ -115,15 +115,14 @@ func matrixFixture(speed float64, seed uint64) *matrix.File {
 	for conns := 1; conns <= 1024; conns *= 4 {
 		f.Columns.Values, f.Columns.Labels = append(f.Columns.Values, float64(conns)), append(f.Columns.Labels, fmt.Sprint(conns))
 	}
-	row := 1
-	f.Knees = append(f.Knees, matrix.Knee{Layer: 0, Along: "connections", Row: &row, Column: 2, Value: 16, Label: "16", Open: true, Note: "the grid ends there", Figure: matrix.Throughput})
+	f.Knees = append(f.Knees, matrix.Knee{Layer: 0, Along: "connections", Row: 1, Column: 2, Label: "16", Open: true, Note: "the grid ends there", Figure: matrix.Throughput})
 	for l := range f.Layers {
 		for i, size := range f.Rows.Values {
 			for j, conns := range f.Columns.Values {
 				c := matrix.Cell{Layer: l, Row: i, Column: j, Runs: []matrix.Run{}}
 				for round := range 10 {
 					noise := 1 + 0.04*rng.NormFloat64()
-					run := matrix.Run{Round: round + 1, Place: 1, Valid: true, Figures: map[string]float64{
+					run := matrix.Run{Valid: true, Figures: map[string]float64{
 						matrix.Throughput: speed * noise * size * 40_000 * math.Sqrt(conns) / (1 + size/40_000) / (1 + conns/300) * float64(l+4) / 4,
 						matrix.P99:        1 / speed / noise * (50_000 + 9_000*conns + 8*size),
 					}}

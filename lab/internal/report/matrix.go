@@ -102,7 +102,7 @@ func heatmap(f *matrix.File, layer int, figure *matrix.Figure, caption string, u
 
 func isKnee(f *matrix.File, layer, row, column int, figure string) bool {
 	return slices.ContainsFunc(f.Knees, func(k matrix.Knee) bool {
-		return k.Layer == layer && k.Column == column && (k.Row == nil || *k.Row == row) && (k.Figure == "" || k.Figure == figure)
+		return k.Layer == layer && k.Column == column && k.Row == row && k.Figure == figure
 	})
 }
 

@@ -163,7 +163,7 @@ func TestBareResultsAreRendered(t *testing.T) {
 	for _, text := range []string{
 		`{"schema": 1}`, `{"kind": "load", "schema": 1}`, `{"kind": "load", "schema": 1, "valid": true}`,
 		`{"kind": "diagnosis", "schema": 2}`, `{"kind": "load", "schema": 1, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
-		`{"kind": "matrix", "schema": 1, "repeats": 1, "cell_ns": 1000000000, "layers": ["a"], "rows": {"values": [1], "labels": ["1"]}, "columns": {"values": [1], "labels": ["1"]}, "figures": [{"name": "x"}], "noise_of": "x", "cells": [{"runs": [{"round": 1, "place": 1, "valid": true}]}]}`,
+		`{"kind": "matrix", "schema": 2, "repeats": 1, "cell_ns": 1000000000, "layers": ["a"], "rows": {"values": [1], "labels": ["1"]}, "columns": {"values": [1], "labels": ["1"]}, "figures": [{"name": "x"}], "noise_of": "x", "cells": [{"runs": [{"valid": true}]}]}`,
 		`{"kind": "diagnosis", "schema": 2, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "waits": {"places": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "sharing": {}}}`,
 	} {
 		r, err := Read(strings.NewReader(text), "bare.json")

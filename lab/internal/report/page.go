@@ -172,7 +172,7 @@ func beside(results []*Result) []*document.Section {
 			firsts[r.Kind] = r
 			continue
 		}
-		if r.Bench == nil && r.Load == nil && r.Matrix == nil {
+		if r.Bench == nil && r.Load == nil {
 			continue
 		}
 		section := &document.Section{ID: fmt.Sprintf("beside%d", len(list)+1), Title: old.Name + " beside " + r.Name, Level: 2}

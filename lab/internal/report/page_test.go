@@ -159,7 +159,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	invalid.Reasons = []loads.Reason{{Text: evil}}
 	grid := matrixFixture(1, 1)
 	grid.Title, grid.Layers[0], grid.Rows.Labels[0], grid.Columns.Labels[1], grid.Figures[0].Title, grid.Knees[0].Rule = evil, evil, evil, evil, evil, evil
-	grid.Cells[len(grid.Cells)-20].Runs[0] = matrix.Run{Round: 1, Place: 1, Reason: evil}
+	grid.Cells[len(grid.Cells)-20].Runs[0] = matrix.Run{Reason: evil}
 	d := diagnosisFixture()
 	d.Findings[0].Clue, d.Findings[0].Top, d.Findings[0].Tool, d.Evidence.Workload, d.Evidence.Tools[0].Note = evil, evil, evil, evil, evil
 	d.Evidence.CPU.Stacks[0].Frames[0] = evidence.Frame{Func: evil, File: evil}

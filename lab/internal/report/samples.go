@@ -2,14 +2,11 @@ package report
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
-	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
@@ -48,7 +45,6 @@ type Family int
 const (
 	Timed Family = iota
 	Counted
-	Whole
 )
 
 // ratioUnit is the unit of a ratio.
@@ -71,17 +67,8 @@ func (r *Result) Groups() []Group {
 		return benchGroups(r.Bench)
 	case r.Load != nil:
 		return []Group{loadGroup(r.Load)}
-	case r.Matrix != nil:
-		return matrixGroups(r.Matrix)
-	case r.Diagnosis == nil:
-		return nil // ratios, and rates that were tried
 	}
-	d := r.Diagnosis
-	e := &d.Evidence
-	g := Group{Item: e.Workload, Bench: "Diagnosis/workload=" + part(e.Workload), N: 1}
-	g.one("time", "ns/op", Raw, float64(e.Took))
-	g.one("CPU", "cpu-ns/op", Raw, float64(e.CPUTime))
-	return []Group{g}
+	return nil // grids, ratios, rates that were tried, and findings
 }
 
 // one adds a figure that there is a single value of; none where it is 0.
@@ -235,84 +222,4 @@ func loadName(p *load.Plan) string {
 		}
 	}
 	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
-}
-
-// matrixUnits name what benchmark text shows for the figures of a grid.
-var matrixUnits = map[string]string{
-	matrix.Throughput: "B/s", matrix.IOPS: "req/s", matrix.Median: "p50-ns", matrix.P99: "p99-ns", matrix.Jitter: "jitter-ns", matrix.TargetCPU: "target-cpu-ns/op",
-}
-
-// matrixGroups has each layer as a whole first, by the geometric mean over its cells
-// in each round, and then each cell. A whole layer has little noise, so that a change
-// of everything shows there first.
-func matrixGroups(f *matrix.File) []Group {
-	var list []Group
-	for l, layer := range f.Layers {
-		whole := Group{Item: layer + " as a whole", N: 1}
-		cells := []Group{}
-		for i := range f.Figures {
-			figure := &f.Figures[i]
-			unit := matrixUnits[figure.Name]
-			if unit == "" {
-				unit = figure.Name + "-" + figure.Metric
-			}
-			base := Sample{Figure: title(figure), Unit: unit, More: figure.More, Role: Judged}
-			var rounds []map[int]float64
-			n := 0
-			for j := range f.Cells {
-				c := &f.Cells[j]
-				if c.Layer != l {
-					continue
-				}
-				if i == 0 {
-					row, column := f.Rows.Labels[c.Row], f.Columns.Labels[c.Column]
-					cells = append(cells, Group{
-						Item: layer + " " + row + " x " + column, N: 1,
-						Bench: fmt.Sprintf("Matrix/grid=%s/layer=%s/%s=%s/%s=%s", part(f.Name), part(layer), part(f.Rows.Name), part(row), part(f.Columns.Name), part(column)),
-					})
-				}
-				s, byRound := base, map[int]float64{}
-				for _, run := range c.Runs {
-					if v, ok := run.Figures[figure.Name]; ok && run.Valid {
-						s.Values, byRound[run.Round] = append(s.Values, v), v
-					} else if !run.Valid {
-						cells[n].Fault = "INVALID: " + run.Reason
-					}
-				}
-				if len(s.Values) > 0 {
-					cells[n].Samples = append(cells[n].Samples, s)
-					rounds = append(rounds, byRound)
-				}
-				n++
-			}
-			if len(rounds) > 1 {
-				s := base
-				s.Values, s.Family, s.Note = together(rounds), Whole, "geometric mean over the cells, by round"
-				whole.Samples = append(whole.Samples, s)
-			}
-		}
-		list = append(append(list, whole), cells...)
-	}
-	return list
-}
-
-// together takes the geometric mean over the cells of each round that all of
-// them have.
-func together(cells []map[int]float64) []float64 {
-	if len(cells) == 0 {
-		return nil
-	}
-	var values []float64
-	for _, round := range slices.Sorted(maps.Keys(cells[0])) {
-		sum, n := 0.0, 0
-		for _, c := range cells {
-			if v := c[round]; v > 0 {
-				sum, n = sum+math.Log(v), n+1
-			}
-		}
-		if n == len(cells) {
-			values = append(values, math.Exp(sum/float64(n)))
-		}
-	}
-	return values
 }
