@@ -68,7 +68,7 @@ func TestLoopback(t *testing.T) {
 func TestTheCeilingIsThatOfThePlanAsAClosedLoop(t *testing.T) {
 	plan := load.Default()
 	plan.Target, plan.Rate, plan.RateBytes, plan.Conns, plan.Depth = "192.0.2.1:9", 5e9, true, 3, 2
-	plan.PID, plan.Pprof, plan.Faults.ResetEvery, plan.Sizes = 1, "http://192.0.2.1", 5, load.OneSize(77)
+	plan.PID, plan.Redial, plan.Sizes = 1, true, load.OneSize(77)
 	var asked load.Plan
 	run := func(_ context.Context, p load.Plan, _ func(load.Progress)) (*load.Result, error) {
 		asked = p
@@ -81,7 +81,7 @@ func TestTheCeilingIsThatOfThePlanAsAClosedLoop(t *testing.T) {
 	if c.LateAfter < time.Millisecond || c.LateAfter < min(c.Timer.P99, mostLateAfter) {
 		t.Errorf("late after %v, the timers' P99 is %v", c.LateAfter, c.Timer.P99)
 	}
-	if asked.Rate != 0 || asked.RateBytes || asked.PID != 0 || asked.Pprof != "" || asked.Faults.Any() {
+	if asked.Rate != 0 || asked.RateBytes || asked.PID != 0 || asked.Redial {
 		t.Errorf("asked for %+v", asked)
 	}
 	if asked.Conns != 3 || asked.Depth != 2 || asked.Sizes.Max != 77 || asked.Target == plan.Target || asked.Check() != nil {

@@ -64,7 +64,6 @@ func findCeiling(ctx context.Context, plan load.Plan, self string, run runner) (
 // made for.
 func bare(plan load.Plan) load.Plan {
 	plan.Rate, plan.RateBytes = 0, false
-	plan.Faults = load.Faults{}
-	plan.PID, plan.Pprof, plan.AckFile, plan.Redial = 0, "", "", false
+	plan.PID, plan.AckFile, plan.Redial = 0, "", false
 	return plan
 }

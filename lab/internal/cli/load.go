@@ -39,12 +39,7 @@ It calibrates first, for two seconds: the error of the machine's timers, a round
 trip over loopback, and what the generator can send at most. A run in which the
 generator was the limit is INVALID: it says why, and shows no latency.
 
---pid reads what the target's process uses (Linux), --pprof its allocations and
-collections, where it serves net/http/pprof.
-
---fault makes the generator a bad client; it may be given several times:
-slow=N:BYTES/s, N of the connections read so slowly; reset=N, a connection is
-reset in the middle of each N-th of its requests; pause=FOR/EVERY, all stand still.
+--pid reads what the target's process uses of the machine (Linux).
 
 An interrupt ends it early: what there is until then is reported.
 
@@ -68,8 +63,6 @@ type loadFlags struct {
 	protocol      string
 	size          string
 	rate          string
-	windows       string
-	faults        []string
 	noCalibration bool
 	json          string
 	search        string
@@ -102,12 +95,10 @@ func (c loadCommand) command() *cobra.Command {
 	flags.StringVar(&f.rate, "rate", "0", "requests or payload bytes a second over all connections: a `rate` such as 5000, 20MB/s, 10MiB/s or 80Mbit/s; 0 for a closed loop")
 	flags.DurationVar(&f.plan.Duration, "duration", f.plan.Duration, "of what is measured")
 	flags.DurationVar(&f.plan.Warmup, "warmup", f.plan.Warmup, "before what is measured")
-	flags.StringVar(&f.windows, "windows", windowsText(f.plan.Windows), "`spans` that figures are taken over; what is not named keeps its default")
 	flags.DurationVar(&f.plan.Patience, "patience", f.plan.Patience, "without any answer, before the target is given up")
 	flags.BoolVar(&f.plan.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
 	flags.BoolVar(&f.plan.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way count as errors")
 	flags.StringVar(&f.plan.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")
-	flags.StringArrayVar(&f.faults, "fault", nil, "be a bad client: a `fault`, slow=N:BYTES/s, reset=N or pause=FOR/EVERY")
 	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
 	flags.BoolVar(&compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")
 	flags.StringVar(&f.search, "search", "", "look for the highest rate at which a `limit` such as P99=5ms or P99.9=20ms holds, in steps of --duration")
@@ -120,13 +111,12 @@ func (c loadCommand) command() *cobra.Command {
 func (f *loadFlags) shape(flags *pflag.FlagSet) {
 	flags.StringVar(&f.protocol, "protocol", string(f.plan.Protocol), "what the target answers: frame, ack or echo")
 	flags.IntVar(&f.plan.Conns, "conns", f.plan.Conns, "connections")
-	flags.StringVar(&f.size, "size", f.plan.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, 64..1024 for a range, or @FILE with lines of a size and its weight")
+	flags.StringVar(&f.size, "size", f.plan.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, or 64..1024 for a range")
 	flags.IntVar(&f.plan.Depth, "iodepth", f.plan.Depth, "requests under way on a connection at most")
 	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "of sizes and times that are drawn")
 	flags.StringVar(&f.plan.Engine, "engine", "", "of the generator: epoll (Linux) or portable; the best there is by default")
 	flags.IntVar(&f.plan.Threads, "threads", 0, "of engine epoll; 0 for one")
 	flags.IntVar(&f.plan.PID, "pid", 0, "read what this process, the target, uses of the machine")
-	flags.StringVar(&f.plan.Pprof, "pprof", "", "read the target's allocations from this `URL`, such as http://127.0.0.1:6060/debug/pprof")
 }
 
 // check checks that the flags and the address go together, and completes the
@@ -145,12 +135,6 @@ func (f *loadFlags) check(args []string) error {
 	var err error
 	if f.plan.Rate, f.plan.RateBytes, err = parseRate(f.rate); err != nil {
 		return fmt.Errorf("load: --rate: %w", err)
-	}
-	if f.plan.Windows, err = parseWindows(f.windows); err != nil {
-		return fmt.Errorf("load: --windows: %w", err)
-	}
-	if f.plan.Faults, err = parseFaults(f.faults); err != nil {
-		return fmt.Errorf("load: --fault: %w", err)
 	}
 	if err := f.plan.Check(); err != nil {
 		return err

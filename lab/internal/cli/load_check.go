@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -27,11 +26,6 @@ func (f *loadFlags) checkShape() error {
 			return fmt.Errorf("--pid %d: there is no such process", f.plan.PID)
 		case err != nil:
 			return fmt.Errorf("--pid %d: %w", f.plan.PID, err)
-		}
-	}
-	if f.plan.Pprof != "" {
-		if u, err := url.Parse(f.plan.Pprof); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("invalid --pprof address %q: it is like http://127.0.0.1:6060/debug/pprof", f.plan.Pprof)
 		}
 	}
 	return nil

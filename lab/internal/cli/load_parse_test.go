@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -41,42 +40,6 @@ func FuzzRate(f *testing.F) {
 			t.Errorf("%q: %v", text, rate)
 		}
 	})
-}
-
-func TestWindowFlags(t *testing.T) {
-	w, err := parseWindows("p99=50ms, throughput=2s")
-	if want := (load.Windows{Throughput: 2 * time.Second, Mean: 5 * time.Second, P99: 50 * time.Millisecond, Jitter: 5 * time.Second}); err != nil || w != want {
-		t.Errorf("%+v, %v", w, err)
-	}
-	if w, err := parseWindows(windowsText(load.DefaultWindows())); err != nil || w != load.DefaultWindows() {
-		t.Errorf("the default, %q, is read as %+v, %v", windowsText(load.DefaultWindows()), w, err)
-	}
-	for _, text := range []string{"", "p99", "p99=", "p99=100", "p99=-1s", "p98=1s", "p99=1s,p99=2s", "p99=1s,", "mean=100h"} {
-		if w, err := parseWindows(text); err == nil {
-			t.Errorf("%q is taken for %+v", text, w)
-		}
-	}
-}
-
-func TestFaultFlags(t *testing.T) {
-	f, err := parseFaults([]string{"slow=2:1KiB/s", "reset=1000", "pause=200ms/2s"})
-	if want := (load.Faults{SlowConns: 2, SlowRate: 1024, ResetEvery: 1000, PauseFor: 200 * time.Millisecond, PauseEvery: 2 * time.Second}); err != nil || f != want {
-		t.Errorf("%+v, %v", f, err)
-	}
-	if f, err := parseFaults(nil); err != nil || f.Any() {
-		t.Errorf("%+v, %v", f, err)
-	}
-	if f, err := parseFaults([]string{"slow=1:80bit/s"}); err != nil || f.SlowRate != 10 {
-		t.Errorf("%+v, %v", f, err)
-	}
-	for _, list := range [][]string{
-		{""}, {"slow"}, {"slow=2"}, {"slow=2:"}, {"slow=0:1kB/s"}, {"slow=-1:1kB/s"}, {"slow=x:1kB/s"}, {"slow=2:0.5B/s"}, {"reset"}, {"reset=0"}, {"reset=x"},
-		{"pause=1s"}, {"pause=1s/"}, {"pause=0s/1s"}, {"pause=1s/-1s"}, {"pause=1s/1000h"}, {"crash=1"}, {"reset=1", "reset=2"},
-	} {
-		if f, err := parseFaults(list); err == nil {
-			t.Errorf("%q is taken for %+v", list, f)
-		}
-	}
 }
 
 func TestFiguresForPeople(t *testing.T) {

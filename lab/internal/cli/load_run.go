@@ -10,7 +10,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
-	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
@@ -61,7 +60,7 @@ func (a App) origin(kind string, began time.Time) load.Origin {
 }
 
 // reachable tries the target before anything takes time: whether it takes a
-// connection, and whether its profiles are there.
+// connection.
 func reachable(ctx context.Context, p *load.Plan) error {
 	ctx, stop := context.WithTimeout(ctx, p.Patience)
 	defer stop()
@@ -74,11 +73,6 @@ func reachable(ctx context.Context, p *load.Plan) error {
 	// With --redial connections look for a target that is there.
 	if len(errs) > 0 && (!p.Redial || len(errs) == len(p.Targets())) {
 		return fmt.Errorf("load: %w", errs[0])
-	}
-	if p.Pprof != "" {
-		if _, err := proc.MemStats(ctx, p.Pprof); err != nil {
-			return fmt.Errorf("load: --pprof: %w", err)
-		}
 	}
 	return nil
 }

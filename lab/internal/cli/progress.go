@@ -59,16 +59,14 @@ func (p *progress) bench(e measure.Event) {
 	}
 }
 
-// load shows a window of a run.
+// load shows a second of a run.
 func (p *progress) load(now load.Progress) {
-	text := fmt.Sprintf("%6s  %s", now.Second.At.Round(time.Millisecond), units.Rate(now.Second.Rate))
-	if !now.Measuring {
-		p.show("warm-up" + text)
-		return
-	}
-	text = "       " + text + fmt.Sprintf("  mean %s  requests %s", units.Rate(now.Second.Mean), units.Grouped(float64(now.Second.Requests)))
+	text := fmt.Sprintf("%6s  %s  requests %s", now.At.Round(time.Millisecond), units.Rate(float64(now.Bytes)), units.Count(now.Requests))
 	if now.Errors > 0 {
 		text += fmt.Sprintf("  errors %d", now.Errors)
+	}
+	if !now.Measuring {
+		text = "warm-up" + text
 	}
 	p.show(text)
 }

@@ -25,12 +25,12 @@ type caller struct {
 	pipeline *pipeline // only what it draws and when: it keeps no request under way
 }
 
-func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error) {
+func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tally, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	remove, err := s.targets[0].Prepare(ctx)
 	if err != nil {
-		return tally{}, nil, err
+		return tally{}, err
 	}
 	defer remove() // what cannot be removed stays: the figures are not worse for it
 	// A call that blocks keeps its P until the runtime notices, after 20 µs at least: with a P
@@ -48,15 +48,14 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	for i, l := range pipelines {
 		made, err := s.targets[i%len(s.targets)].Caller(ctx, s.plan.Patience)
 		if err != nil {
-			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
+			return tally{}, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
 		}
 		callers = append(callers, &caller{Caller: made, pipeline: l})
 	}
 	if err := s.begin(); err != nil {
-		return tally{}, nil, err
+		return tally{}, err
 	}
-	var ticking, working sync.WaitGroup
-	ticking.Go(func() { c.tick(ctx) })
+	var working sync.WaitGroup
 	for _, to := range callers {
 		for range s.plan.Depth {
 			working.Go(func() { c.work(ctx, to) })
@@ -66,7 +65,6 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	for _, to := range callers {
 		c.tally.missed += to.pipeline.missed(s.end, s.plan)
 	}
-	ticking.Wait()
 	return c.finish(outer, ctx)
 }
 
@@ -102,9 +100,9 @@ func (c *workers) call(ctx context.Context, to *caller, r *request) (err error) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tally.count(c.session, r, r.sent-r.ideal)
-	c.recorder.advance(min(now, c.end))
 	if err == nil {
 		c.recorder.answered(now, r)
+		c.recorder.publish()
 		return nil
 	}
 	if ctx.Err() != nil {

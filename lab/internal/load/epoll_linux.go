@@ -22,11 +22,10 @@ type epoll struct{ threads int }
 // raw is the engine for targets of raw bytes.
 func raw(p *Plan) (engine, error) { return epoll{max(1, p.Threads)}, nil }
 
-func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error) {
+func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (tally, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	threads := min(e.threads, len(pipelines))
-	s.aggregator.recorders = threads
 	pollers := make([]*poller, threads)
 	defer func() {
 		stop(nil) // wait for dials under way
@@ -39,7 +38,7 @@ func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (ta
 	for i := range pollers {
 		p, err := newPoller(s)
 		if err != nil {
-			return tally{}, nil, err
+			return tally{}, err
 		}
 		pollers[i] = p
 	}
@@ -49,11 +48,11 @@ func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (ta
 			err = pollers[i%threads].add(l, fd)
 		}
 		if err != nil {
-			return tally{}, nil, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
+			return tally{}, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
 		}
 	}
 	if err := s.begin(); err != nil {
-		return tally{}, nil, err
+		return tally{}, err
 	}
 	var polling sync.WaitGroup
 	for _, p := range pollers {
@@ -70,16 +69,14 @@ func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (ta
 	}
 	polling.Wait()
 	var sum tally
-	recorders := make([]*recorder, threads)
-	for i, p := range pollers {
+	for _, p := range pollers {
 		sum.add(p.tally)
-		recorders[i] = p.recorder
 	}
 	var err error
 	if outer.Err() == nil {
 		err = context.Cause(ctx)
 	}
-	return sum, recorders, err
+	return sum, err
 }
 
 // connectRaw makes a connection and returns a duplicate of its descriptor, outside the

@@ -42,11 +42,9 @@ type Plan struct {
 	Depth    int           `json:"depth"`
 	Warmup   time.Duration `json:"warmup_ns"`   // before what is measured
 	Duration time.Duration `json:"duration_ns"` // of what is measured
-	Windows  Windows       `json:"windows"`
 	Seed     uint64        `json:"seed,string"`
 	Engine   string        `json:"engine,omitempty"`   // epoll, portable, or empty for the best there is
 	Threads  int           `json:"threads,omitempty"`  // of engine epoll; 0 for one
-	Faults   Faults        `json:"faults"`             // what the generator does wrong on purpose
 	Patience time.Duration `json:"patience_ns"`        // without any answer, before the target is given up
 	Redial   bool          `json:"redial,omitempty"`   // connections that end are made anew, to the next of the targets (separated by commas)
 	AckFile  string        `json:"ack_file,omitempty"` // of protocol ack: what was acknowledged, see AckRecord
@@ -55,46 +53,16 @@ type Plan struct {
 	LateAfter time.Duration `json:"late_after_ns,omitempty"`
 	Verify    bool          `json:"verify,omitempty"` // of echo and frame: compare what comes back byte by byte
 	PID       int           `json:"pid,omitempty"`    // of the target, whose use of the machine is read too; 0 for none
-	Pprof     string        `json:"pprof,omitempty"`  // the target's http://HOST:PORT/debug/pprof, for its allocations and collections
 }
-
-// Windows are the spans that figures are taken over.
-type Windows struct {
-	Throughput time.Duration `json:"throughput_ns"` // one value of the time series
-	Mean       time.Duration `json:"mean_ns"`       // of the moving mean over it
-	P99        time.Duration `json:"p99_ns"`        // one P99
-	Jitter     time.Duration `json:"jitter_ns"`     // over which the P99s' standard deviation is taken
-}
-
-// Faults are what a client may do to a server.
-type Faults struct {
-	// SlowConns of the connections read at most SlowRate bytes a second.
-	SlowConns int     `json:"slow_conns,omitempty"`
-	SlowRate  float64 `json:"slow_rate,omitempty"`
-	// Reset every so many requests: the connection is closed with a reset in the
-	// middle of a request and made anew. 0 never.
-	ResetEvery int `json:"reset_every,omitempty"`
-	// Pause: all connections stop sending and reading for PauseFor, every PauseEvery.
-	PauseEvery time.Duration `json:"pause_every_ns,omitempty"`
-	PauseFor   time.Duration `json:"pause_for_ns,omitempty"`
-}
-
-// Any reports whether there is a fault.
-func (f Faults) Any() bool { return f != Faults{} }
 
 // Default is a closed loop on one connection with one request of 128 bytes at
 // a time for ten seconds.
 func Default() Plan {
 	return Plan{
 		Protocol: Frame, Conns: 1, Sizes: OneSize(128), Depth: 1,
-		Warmup: time.Second, Duration: 10 * time.Second, Windows: DefaultWindows(),
+		Warmup: time.Second, Duration: 10 * time.Second,
 		Seed: 1, Patience: 10 * time.Second,
 	}
-}
-
-// DefaultWindows are a second, five, a tenth of a second, and five.
-func DefaultWindows() Windows {
-	return Windows{Throughput: time.Second, Mean: 5 * time.Second, P99: 100 * time.Millisecond, Jitter: 5 * time.Second}
 }
 
 // ErrPlan is a plan that cannot be carried out.
@@ -117,8 +85,6 @@ func (p *Plan) Check() error {
 	if err := p.checkDrive(targets[0]); err != nil {
 		return err
 	}
-	w := p.Windows
-	f := p.Faults
 	switch {
 	case p.Protocol != Echo && p.Protocol != Frame && p.Protocol != Ack:
 		return bad("there is no protocol %q, there are echo, frame and ack", p.Protocol)
@@ -132,10 +98,6 @@ func (p *Plan) Check() error {
 		return bad("a warm-up of %v is not within 0 and 1h", p.Warmup)
 	case p.Duration < 10*time.Millisecond || p.Duration > 24*time.Hour:
 		return bad("a duration of %v is not within 10ms and 24h", p.Duration)
-	case w.Throughput < time.Millisecond || w.P99 < time.Millisecond:
-		return bad("a window is under 1ms")
-	case w.Mean < w.Throughput || w.Jitter < w.P99:
-		return bad("a span of windows is shorter than one of them")
 	case p.Engine != "" && p.Engine != "epoll" && p.Engine != "portable":
 		return bad("there is no engine %q, there are epoll and portable", p.Engine)
 	case p.Threads < 0 || p.Threads > 256:
@@ -146,14 +108,6 @@ func (p *Plan) Check() error {
 		return bad("acknowledgements are recorded with the protocol ack only")
 	case p.Verify && p.Protocol == Ack:
 		return bad("the protocol ack sends nothing back that could be verified")
-	case f.SlowConns < 0 || f.SlowConns > p.Conns:
-		return bad("%d slow connections of %d", f.SlowConns, p.Conns)
-	case f.SlowConns > 0 && f.SlowRate < 1:
-		return bad("slow connections need a rate of at least 1 byte a second")
-	case f.ResetEvery < 0:
-		return bad("a reset every %d requests", f.ResetEvery)
-	case f.PauseEvery < 0 || f.PauseFor < 0 || (f.PauseEvery > 0) != (f.PauseFor > 0):
-		return bad("a pause needs both how long and how often")
 	}
 	if err := p.Sizes.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrPlan, err)
@@ -223,15 +177,15 @@ func (p *Plan) checkDrive(t *wire.Target) error {
 	switch {
 	case t.Drive != wire.Raw && p.Engine == "epoll":
 		return fmt.Errorf("%w: the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %s open", ErrPlan, t.Name)
-	case t.Drive == wire.Calls && (p.Faults.Any() || p.Redial):
-		return fmt.Errorf("%w: faults and redialling are not for HTTP/2 and files", ErrPlan)
+	case t.Drive == wire.Calls && p.Redial:
+		return fmt.Errorf("%w: redialling is not for HTTP/2 and files", ErrPlan)
 	case p.Verify && !framed && !t.Is("ws", "wss"):
 		return fmt.Errorf("%w: replies of %s cannot be verified", ErrPlan, speaks)
 	case p.AckFile != "" && !framed:
 		return fmt.Errorf("%w: acknowledgements are recorded with the protocol ack only", ErrPlan)
 	}
 	if f := p.Requests.File; f != nil {
-		return f.CheckBlocks(p.Sizes.Min, p.Sizes.Max, p.Sizes.Min != p.Sizes.Max && len(p.Sizes.Weights) == 0)
+		return f.CheckBlocks(p.Sizes.Min, p.Sizes.Max, p.Sizes.Min != p.Sizes.Max)
 	}
 	return nil
 }

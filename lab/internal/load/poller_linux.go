@@ -38,7 +38,6 @@ type poller struct {
 	recorder *recorder
 	tally    tally
 	waited   int64 // for events, in all
-	calls    uint64
 	swept    int64
 
 	dialing sync.WaitGroup
@@ -54,8 +53,7 @@ type peer struct {
 	queued   bool // in timers
 	done     bool
 	heard    int64 // when something came last
-	sip      sip
-	turn     int // of the targets
+	turn     int   // of the targets
 	tries    int
 }
 
@@ -73,7 +71,7 @@ func newPoller(s *session) (*poller, error) {
 		return nil, os.NewSyscallError("eventfd", err)
 	}
 	p := &poller{
-		session: s, ep: ep, bell: bell, recorder: newRecorder(s.aggregator, s.plan),
+		session: s, ep: ep, bell: bell, recorder: s.recorder(),
 		events: make([]unix.EpollEvent, 512), out: make([]byte, sendLen), in: make([]byte, recvLen),
 	}
 	if err := rawio.Watch(ep, bell, bellTag); err != nil {
@@ -85,7 +83,7 @@ func newPoller(s *session) (*poller, error) {
 
 // add gives the poller a connection, transferred.
 func (p *poller) add(l *pipeline, fd int) error {
-	p.peers = append(p.peers, peer{pipeline: l, fd: -1, turn: int(l.number), sip: sip{rate: p.plan.Faults.SlowRate}})
+	p.peers = append(p.peers, peer{pipeline: l, fd: -1, turn: int(l.number)})
 	p.left++
 	if err := p.watch(len(p.peers)-1, fd); err != nil {
 		unix.Close(fd)
@@ -129,18 +127,14 @@ func (p *poller) loop(ctx context.Context) error {
 	for p.left > 0 && ctx.Err() == nil {
 		now := p.now()
 		clock.see(now)
-		next := p.recorder.advance(min(now, p.end))
-		if until := p.plan.Faults.pausedUntil(now); until > 0 && now < p.end {
-			time.Sleep(min(longestWait, time.Duration(until-now)))
-			continue
-		}
+		p.recorder.publish()
 		if err := p.due(ctx, now); err != nil {
 			return err
 		}
 		if err := p.sweep(ctx, now); err != nil {
 			return err
 		}
-		n, err := p.wait(min(next, p.timers.next()))
+		n, err := p.wait(p.timers.next())
 		if err != nil {
 			return err
 		}
@@ -157,7 +151,6 @@ func (p *poller) loop(ctx context.Context) error {
 	}
 	now := p.now()
 	clock.see(now)
-	p.recorder.advance(min(now, p.end))
 	clock.stop(now)
 	return nil
 }
@@ -172,7 +165,6 @@ func (p *poller) wait(until int64) (int, error) {
 	if until != never {
 		longest = min(longest, time.Duration(until-now))
 	}
-	p.calls++
 	n, errno := rawio.Wait(p.ep, p.events, longest)
 	if longest > 0 {
 		p.waited += p.now() - now
@@ -238,7 +230,7 @@ func (p *poller) serve(ctx context.Context, number int, events uint32) error {
 		peer.pipeline.ready = now
 	}
 	var err error
-	if events&^unix.EPOLLOUT != 0 || p.plan.Faults.slow(peer.pipeline.number) {
+	if events&^unix.EPOLLOUT != 0 {
 		now, err = p.receive(peer, now, events&rawio.Over != 0)
 	}
 	if err == nil {
@@ -264,9 +256,6 @@ func (p *poller) queue(number int, peer *peer, now int64) {
 	if peer.blocked || at <= now {
 		at = never
 	}
-	if p.plan.Faults.slow(peer.pipeline.number) {
-		at = min(at, max(peer.sip.at, now+int64(time.Millisecond)))
-	}
 	if at != never {
 		p.timers.push(at, number)
 		peer.queued = true
@@ -279,18 +268,12 @@ func (p *poller) pump(peer *peer, now int64) error {
 		return nil
 	}
 	l := peer.pipeline
-	reset := false
-	for !reset && l.next() <= now && !p.done(l, now) {
+	for l.next() <= now && !p.done(l, now) {
 		r, late := l.begin(now)
 		p.tally.count(p.session, r, late)
-		reset = p.plan.Faults.resets(r.Seq)
 	}
 	for l.unsent > 0 {
 		b := l.pending(p.out)
-		if reset {
-			b = b[:(len(b)+1)/2]
-		}
-		p.calls++
 		n, errno := rawio.Send(peer.fd, b)
 		if errno == unix.EAGAIN {
 			peer.blocked = true
@@ -303,9 +286,6 @@ func (p *poller) pump(peer *peer, now int64) error {
 			return fmt.Errorf("%w: sending: %w", ErrHungUp, errno)
 		}
 		l.gone(n)
-		if reset {
-			return errReset
-		}
 	}
 	return nil
 }
@@ -313,18 +293,8 @@ func (p *poller) pump(peer *peer, now int64) error {
 // receive takes what there is; ending says that the end of the stream may stand
 // behind it.
 func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
-	slow := p.plan.Faults.slow(peer.pipeline.number)
 	for {
-		space := p.in
-		if slow {
-			n, _ := peer.sip.allow(now)
-			if n == 0 {
-				return now, nil
-			}
-			space = p.in[:n]
-		}
-		p.calls++
-		n, errno := rawio.Recv(peer.fd, space)
+		n, errno := rawio.Recv(peer.fd, p.in)
 		switch {
 		case errno == unix.EAGAIN:
 			return now, nil
@@ -337,10 +307,7 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 		}
 		now = p.now()
 		peer.heard = now
-		if slow {
-			peer.sip.took(n, now)
-		}
-		for b := space[:n]; len(b) > 0; {
+		for b := p.in[:n]; len(b) > 0; {
 			rest, whole, err := peer.pipeline.take(b)
 			if err != nil {
 				return now, err
@@ -350,7 +317,7 @@ func (p *poller) receive(peer *peer, now int64, ending bool) (int64, error) {
 			}
 			b = rest
 		}
-		if n < len(space) && !ending {
+		if n < len(p.in) && !ending {
 			return now, nil
 		}
 	}
@@ -392,13 +359,7 @@ func (p *poller) broken(ctx context.Context, number int, err error) error {
 		return nil
 	}
 	lost := peer.pipeline.lost(p.now())
-	switch {
-	case errors.Is(err, errReset):
-		peer.tries = 0
-	case p.plan.Redial:
-		p.fault(err, lost)
-	default:
-		p.fault(err, lost)
+	if p.fault(err, lost); !p.plan.Redial {
 		return err
 	}
 	p.redials.Add(1)
@@ -427,7 +388,6 @@ type stopwatch struct {
 	from, until        int64
 	waited, waitedTill int64
 	queued, queuedTill int64
-	calls, callsTill   uint64
 }
 
 func (p *poller) stopwatch() *stopwatch { return &stopwatch{p: p} }
@@ -435,10 +395,10 @@ func (p *poller) stopwatch() *stopwatch { return &stopwatch{p: p} }
 func (w *stopwatch) see(now int64) {
 	if !w.began && now >= w.p.start {
 		w.began = true
-		w.from, w.waited, w.queued, w.calls = now, w.p.waited, runDelay(), w.p.calls
+		w.from, w.waited, w.queued = now, w.p.waited, runDelay()
 	}
 	if w.began && !w.ended {
-		if w.until, w.waitedTill, w.callsTill = now, w.p.waited, w.p.calls; now >= w.p.end {
+		if w.until, w.waitedTill = now, w.p.waited; now >= w.p.end {
 			w.ended = true
 			w.queuedTill = runDelay()
 		}
@@ -456,7 +416,6 @@ func (w *stopwatch) stop(now int64) {
 	// wait for a processor.
 	idle := max(0, w.waitedTill-w.waited-(w.queuedTill-w.queued))
 	w.p.tally.busy = 1 - min(1, float64(idle)/float64(w.until-w.from))
-	w.p.tally.calls = w.callsTill - w.calls
 }
 
 // runDelay is how long, in nanoseconds, this thread was ready without a processor: see

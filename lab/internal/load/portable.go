@@ -17,16 +17,16 @@ import (
 // It runs everywhere, and on the time of a testing/synctest bubble.
 type portable struct{}
 
-func (portable) run(outer context.Context, s *session, pipelines []*pipeline) (tally, []*recorder, error) {
+func (portable) run(outer context.Context, s *session, pipelines []*pipeline) (tally, error) {
 	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	c := newWorkers(s, stop)
 	clients := make([]*client, 0, len(pipelines))
-	fail := func(err error) (tally, []*recorder, error) {
+	fail := func(err error) (tally, error) {
 		for _, made := range clients {
 			made.conn.Close()
 		}
-		return tally{}, nil, err
+		return tally{}, err
 	}
 	for i, l := range pipelines {
 		conn, err := s.connect(ctx, i)
@@ -40,13 +40,11 @@ func (portable) run(outer context.Context, s *session, pipelines []*pipeline) (t
 	if err := s.begin(); err != nil {
 		return fail(err)
 	}
-	var ticking, serving sync.WaitGroup
-	ticking.Go(func() { c.tick(ctx) })
+	var serving sync.WaitGroup
 	for _, cl := range clients {
 		serving.Go(func() { cl.run(ctx) })
 	}
 	serving.Wait()
-	ticking.Wait()
 	return c.finish(outer, ctx)
 }
 
@@ -62,11 +60,7 @@ type client struct {
 	pipeline *pipeline
 	conn     net.Conn
 	broken   error
-	resets   bool // the connection is being reset on purpose
 }
-
-// errReset is the end of a connection by Faults.ResetEvery.
-var errReset = errors.New("load: reset on purpose")
 
 func (c *client) run(ctx context.Context) {
 	tries := 0
@@ -92,7 +86,7 @@ func (c *client) run(ctx context.Context) {
 				tries = 0
 			}
 			switch {
-			case errors.Is(err, errReset), errors.Is(err, errReopen):
+			case errors.Is(err, errReopen):
 			case c.plan.Redial:
 				c.fault(err, lost)
 			default:
@@ -126,7 +120,7 @@ func (c *client) run(ctx context.Context) {
 			tries++
 		}
 		c.mu.Lock()
-		c.conn, c.broken, c.resets, c.pipeline.ready = conn, nil, false, c.now()
+		c.conn, c.broken, c.pipeline.ready = conn, nil, c.now()
 		c.mu.Unlock()
 	}
 }
@@ -145,7 +139,7 @@ func (c *client) use(ctx context.Context) error {
 	defer stop()
 	go func() {
 		defer close(ended)
-		err := c.receive(ctx)
+		err := c.receive()
 		c.mu.Lock()
 		if c.broken == nil {
 			c.broken = err
@@ -183,8 +177,8 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 		if done {
 			return nil
 		}
-		if at := max(due, c.plan.Faults.pausedUntil(now)); at > now {
-			if !c.sleep(ctx, ended, min(at, c.drained())) {
+		if due > now {
+			if !c.sleep(ctx, ended, min(due, c.drained())) {
 				return c.reason()
 			}
 			continue
@@ -195,7 +189,7 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 			switch {
 			case c.broken != nil:
 				return c.broken // the reader's error says more
-			case c.pipeline.reopens() && !errors.Is(err, errReset):
+			case c.pipeline.reopens():
 				return errReopen
 			}
 			return err
@@ -206,10 +200,8 @@ func (c *client) send(ctx context.Context, ended <-chan struct{}) error {
 // write puts everything that is due under way.
 func (c *client) write(now int64) error {
 	c.mu.Lock()
-	reset := false
-	for !reset && c.pipeline.next() <= now && !c.done(c.pipeline, now) {
+	for c.pipeline.next() <= now && !c.done(c.pipeline, now) {
 		r, late := c.pipeline.begin(now)
-		reset = c.plan.Faults.resets(r.Seq)
 		c.workers.mu.Lock()
 		c.tally.count(c.session, r, late)
 		c.workers.mu.Unlock()
@@ -219,22 +211,12 @@ func (c *client) write(now int64) error {
 	for {
 		c.mu.Lock()
 		p := c.pipeline.pending(c.buf[:])
-		if reset {
-			p = p[:(len(p)+1)/2]
-			c.resets = true
-		}
 		c.pipeline.gone(len(p)) // before the write: the answer may come before Write returns
 		c.mu.Unlock()
 		if len(p) == 0 {
 			return nil
 		}
 		_, err := c.conn.Write(p)
-		if reset {
-			if tcp, ok := c.conn.(*net.TCPConn); ok {
-				tcp.SetLinger(0)
-			}
-			return errReset
-		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("%w: it has taken nothing for %v", ErrSilent, c.plan.Patience)
 		}
@@ -280,31 +262,14 @@ func (s *session) abandon(l *pipeline, r *recorder) {
 }
 
 // receive takes answers until the connection ends, and says why it did.
-func (c *client) receive(ctx context.Context) error {
+func (c *client) receive() error {
 	buf := make([]byte, 64<<10)
-	sips := sip{rate: c.plan.Faults.SlowRate}
 	for {
-		space := buf
-		now := c.now()
-		if until := c.plan.Faults.pausedUntil(now); until > 0 {
-			c.sleep(ctx, nil, until)
-		}
-		if c.plan.Faults.slow(c.pipeline.number) {
-			n, at := sips.allow(now)
-			if n == 0 {
-				if !c.sleep(ctx, nil, at) {
-					return ctx.Err()
-				}
-				continue
-			}
-			space = buf[:n]
-		}
 		c.conn.SetReadDeadline(time.Now().Add(c.plan.Patience))
-		n, err := c.conn.Read(space)
-		now = c.now()
-		sips.took(n, now)
+		n, err := c.conn.Read(buf)
+		now := c.now()
 		if n > 0 {
-			if err := c.take(space[:n], now); err != nil {
+			if err := c.take(buf[:n], now); err != nil {
 				return err
 			}
 		}
@@ -332,9 +297,6 @@ func (c *client) take(p []byte, now int64) error {
 	defer c.changed.Broadcast()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.resets {
-		return errReset
-	}
 	for len(p) > 0 {
 		rest, whole, err := c.pipeline.take(p)
 		if err != nil {
@@ -355,6 +317,7 @@ func (c *client) complete(now int64) (last bool) {
 	c.workers.mu.Lock()
 	defer c.workers.mu.Unlock()
 	c.answered(c.pipeline, c.recorder, now)
+	c.recorder.publish()
 	return last
 }
 
@@ -375,7 +338,6 @@ func (s *session) answered(l *pipeline, r *recorder, now int64) {
 		s.acks.append(a.Number(), a.Sum(&r.Request), r.Size)
 	}
 	q := l.answered(now)
-	r.advance(min(now, s.end))
 	r.answered(now, &q)
 }
 

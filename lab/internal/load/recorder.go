@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -17,80 +18,92 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 	h.RecordValue(min(max(ns, 1), int64(longest)))
 }
 
-// mostClasses is how many classes of replies a target has at most.
-const mostClasses = 8
+const (
+	// mostClasses is how many classes of replies a target has at most.
+	mostClasses = 8
+	// slotTime is how exactly it is known when answers came.
+	slotTime = 100 * time.Millisecond
+	// seriesTime is one value of the time series.
+	seriesTime = time.Second
+	// The windows by due time are at most mostDue, whatever the time measured, and precise
+	// to dueDigits, which bounds their memory to 3 MB for each thread.
+	mostDue   = 60
+	dueDigits = 2
+)
 
-// A recorder records what one engine thread sees, and belongs to that thread. The aggregator
-// aggregates what all threads see.
-type recorder struct {
-	aggregator *aggregator
-	open       bool
-	dueEvery   time.Duration
-	latency    *hdrhistogram.Histogram // from the intended time
-	service    *hdrhistogram.Histogram // from the send
-
-	window    *hdrhistogram.Histogram // latencies of the P99 window under way
-	windows   int                     // windows that are over
-	windowEnd int64
-	second    Second // the time series' window under way
-	seconds   int
-	secondEnd int64
-
-	due []*hdrhistogram.Histogram // latencies by the window in which a request was due
-
-	warm            uint64 // requests answered before the time measured
-	requests, bytes uint64 // answered within it
-	classes         [mostClasses]uint64
+// dueEvery is how long a window by due time is.
+func dueEvery(p *Plan) time.Duration {
+	return max(seriesTime, (p.Duration+mostDue-1)/mostDue)
 }
 
-func newRecorder(b *aggregator, p *Plan) *recorder {
-	r := &recorder{
-		aggregator: b, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram(), window: newHistogram(),
-		windowEnd: b.start + int64(p.Windows.P99), secondEnd: b.secondAfter(0),
-	}
+// A slot is what was answered within a slotTime.
+type slot struct{ requests, bytes uint64 }
+
+// A recorder records what one engine thread sees, and belongs to that thread; seen and seenBytes may
+// be read by others.
+type recorder struct {
+	start, end int64 // of what is measured
+	open       bool
+	dueEvery   time.Duration
+	latency    *hdrhistogram.Histogram   // from the intended time
+	service    *hdrhistogram.Histogram   // from the send
+	due        []*hdrhistogram.Histogram // latencies by the window in which a request was due
+	slots      []slot
+	sum        slot // answered within the time measured
+	all        slot // since the run began
+	classes    [mostClasses]uint64
+
+	seen, seenBytes atomic.Uint64 // of all, for progress
+}
+
+// recorder returns one more, for a thread.
+func (s *session) recorder() *recorder {
+	p := s.plan
+	r := &recorder{start: s.start, end: s.end, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram()}
 	if r.open {
 		r.service = newHistogram()
 	}
+	s.recorders = append(s.recorders, r)
 	return r
 }
 
-// answered records an answer. It belongs to the windows that the last call of
-// advance left open.
+// answered records an answer.
 func (r *recorder) answered(now int64, q *request) {
-	b := r.aggregator
-	if q.intended >= b.start && q.intended < b.end {
-		r.measured(now, q)
+	r.unanswered(now, q)
+	payload := uint64(q.outcome.Payload)
+	r.all.requests++
+	r.all.bytes += payload
+	if now < r.start || now >= r.end {
+		return
 	}
-	if now >= b.start || r.secondEnd <= b.start {
-		r.second.Requests++
-		r.second.Bytes += uint64(q.outcome.Payload)
+	r.sum.requests++
+	r.sum.bytes += payload
+	r.classes[q.outcome.Class]++
+	i := int((now - r.start) / int64(slotTime))
+	for len(r.slots) <= i {
+		r.slots = append(r.slots, slot{})
 	}
-	if now < b.start {
-		r.warm++
-	}
-	if now >= b.start && now < b.end {
-		r.requests++
-		r.bytes += uint64(q.outcome.Payload)
-		r.classes[q.outcome.Class]++
-		record(r.window, now-q.intended)
-	}
+	r.slots[i].requests++
+	r.slots[i].bytes += payload
 }
 
-// unanswered records a request that was never answered, with the time that it has
+// publish shows what was answered to those who report progress.
+func (r *recorder) publish() {
+	r.seen.Store(r.all.requests)
+	r.seenBytes.Store(r.all.bytes)
+}
+
+// unanswered records the latency of a request. For one that was never answered, it is the time that it has
 // waited up to now, the least that its latency can be.
 func (r *recorder) unanswered(now int64, q *request) {
-	if q.intended >= r.aggregator.start && q.intended < r.aggregator.end {
-		r.measured(now, q)
+	if q.intended < r.start || q.intended >= r.end {
+		return
 	}
-}
-
-// measured records a request that was due within the time measured.
-func (r *recorder) measured(now int64, q *request) {
 	record(r.latency, now-q.intended)
 	if r.open {
 		record(r.service, now-q.sent)
 	}
-	i := int((q.intended - r.aggregator.start) / int64(r.dueEvery))
+	i := int((q.intended - r.start) / int64(r.dueEvery))
 	for len(r.due) <= i {
 		r.due = append(r.due, nil)
 	}
@@ -100,59 +113,78 @@ func (r *recorder) measured(now int64, q *request) {
 	record(r.due[i], now-q.intended)
 }
 
-// The windows by due time are at most so many, whatever the time measured, and precise
-// to so many digits, which bounds their memory to 3 MB for each thread.
-const (
-	mostDue   = 60
-	dueDigits = 2
-)
-
-// dueEvery is how long such a window is.
-func dueEvery(p *Plan) time.Duration {
-	return max(p.Windows.Throughput, (p.Duration+mostDue-1)/mostDue)
+// merge adds what another recorder has.
+func (r *recorder) merge(other *recorder) {
+	r.latency.Merge(other.latency)
+	if r.service != nil {
+		r.service.Merge(other.service)
+	}
+	for i, h := range other.due {
+		switch {
+		case i >= len(r.due):
+			r.due = append(r.due, h)
+		case r.due[i] == nil:
+			r.due[i] = h
+		case h != nil:
+			r.due[i].Merge(h)
+		}
+	}
+	for i, from := range other.slots {
+		if i >= len(r.slots) {
+			r.slots = append(r.slots, slot{})
+		}
+		r.slots[i].requests += from.requests
+		r.slots[i].bytes += from.bytes
+	}
+	r.sum.requests += other.sum.requests
+	r.sum.bytes += other.sum.bytes
+	for i, n := range other.classes {
+		r.classes[i] += n
+	}
 }
 
-// dueWindows says what all recorders have of each window.
-func dueWindows(recorders []*recorder, every, measured time.Duration) []DueWindow {
+// dueWindows says what there is of each window by due time.
+func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	var list []DueWindow
-	for i := 0; time.Duration(i+1)*every <= measured; i++ {
-		sum := hdrhistogram.New(1, int64(longest), dueDigits)
-		for _, r := range recorders {
-			if i < len(r.due) && r.due[i] != nil {
-				sum.Merge(r.due[i])
-			}
+	for i := 0; time.Duration(i+1)*r.dueEvery <= measured; i++ {
+		w := DueWindow{At: time.Duration(i+1) * r.dueEvery}
+		if i < len(r.due) && r.due[i] != nil {
+			h := r.due[i]
+			at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(q)) }
+			w.Count, w.P50, w.P99, w.P999, w.Max = uint64(h.TotalCount()), at(50), at(99), at(99.9), time.Duration(h.Max())
 		}
-		at := func(q float64) time.Duration { return time.Duration(sum.ValueAtQuantile(q)) }
-		list = append(list, DueWindow{
-			At: time.Duration(i+1) * every, Count: uint64(sum.TotalCount()), P50: at(50), P99: at(99), P999: at(99.9), Max: time.Duration(sum.Max()),
-		})
+		list = append(list, w)
 	}
 	return list
 }
 
-// advance ends the windows that are over. Every thread must call it before it
-// records anything, and regularly while idle. It returns the latest time for the
-// next call.
-func (r *recorder) advance(now int64) int64 {
-	b := r.aggregator
-	for now >= r.windowEnd && r.windowEnd <= b.end {
-		b.endWindow(r.windows, r.window)
-		r.window.Reset()
-		r.windows++
-		r.windowEnd += int64(b.windows.P99)
+// series is the answers of each whole second, and the longest time without one.
+func (r *recorder) series(measured time.Duration) (list []Second, gap time.Duration) {
+	last := time.Duration(0)
+	for i, s := range r.slots {
+		if from := time.Duration(i) * slotTime; s.requests > 0 {
+			gap, last = max(gap, from-last), from+slotTime
+		}
 	}
-	for now >= r.secondEnd && r.secondEnd <= b.end {
-		b.endSecond(r.seconds, r.second)
-		r.second = Second{}
-		r.seconds++
-		r.secondEnd = b.secondAfter(r.secondEnd)
+	const each = int(seriesTime / slotTime)
+	for at := seriesTime; at <= measured; at += seriesTime {
+		second := Second{At: at}
+		for i := len(list) * each; i < min((len(list)+1)*each, len(r.slots)); i++ {
+			second.Requests += r.slots[i].requests
+			second.Bytes += r.slots[i].bytes
+		}
+		second.Rate = float64(second.Bytes) / seriesTime.Seconds()
+		list = append(list, second)
 	}
-	return min(r.windowEnd, r.secondEnd)
+	return list, max(gap, measured-last)
 }
 
 // distribution summarizes a histogram; nil for an empty one.
 func distribution(h *hdrhistogram.Histogram) *Distribution {
-	n := h.TotalCount()
+	n := 0
+	if h != nil {
+		n = int(h.TotalCount())
+	}
 	if n == 0 {
 		return nil
 	}

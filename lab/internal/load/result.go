@@ -7,25 +7,33 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
-// Kind and Schema are what the JSON of a Result begins with.
+// Schema is the version of the JSON of results.
+const Schema = 2
+
+// Kinds of results.
 const (
-	Kind   = "load"
-	Schema = 1
+	Kind       = "load"
+	PairKind   = "load-compare"
+	SearchKind = "load-search"
 )
 
-// A Result is what a run came to. Times are nanoseconds in JSON.
-type Result struct {
+// An Origin says what a file of results is and where it comes from.
+type Origin struct {
 	Kind    string          `json:"kind"`
 	Schema  int             `json:"schema"`
-	Version string          `json:"version,omitempty"` // of the program; the caller's to set, with Command and Machine
+	Version string          `json:"version,omitempty"` // of the program
 	Command []string        `json:"command,omitempty"`
 	Machine machine.Machine `json:"machine"`
 	Started time.Time       `json:"started"`
-	Plan    Plan            `json:"plan"`
+}
+
+// A Result is what a run came to. Times are nanoseconds in JSON.
+type Result struct {
+	Origin      // Version, Command and Machine are the caller's to set
+	Plan   Plan `json:"plan"`
 
 	// Valid says that the figures are the target's and not the generator's. A
-	// run that is not valid has no latency: Latency, Service, P99s and Jitter are
-	// empty.
+	// run that is not valid has no latency: Latency, Service and Due are empty.
 	Valid       bool     `json:"valid"`
 	Reasons     []Reason `json:"reasons,omitempty"` // why it is not
 	Interrupted bool     `json:"interrupted,omitempty"`
@@ -55,14 +63,12 @@ type Result struct {
 
 	Latency *Distribution `json:"latency,omitempty"` // from the intended time in an open loop, from the send in a closed one
 	Service *Distribution `json:"service,omitempty"` // from the send
-	Jitter  time.Duration `json:"jitter_ns"`         // median over the Jitters
+	Gap     time.Duration `json:"gap_ns"`            // the longest time without an answer, to a tenth of a second
 	Series  []Second      `json:"series"`
-	P99s    []WindowP99   `json:"p99s,omitempty"` // by when requests were answered
-	Due     []DueWindow   `json:"due,omitempty"`  // by when they were due
-	Jitters []Span        `json:"jitters,omitempty"`
+	Due     []DueWindow   `json:"due,omitempty"` // by when requests were due
 
 	Generator Use  `json:"generator"`
-	Target    *Use `json:"target,omitempty"` // with Plan.PID or Plan.Pprof
+	Target    *Use `json:"target,omitempty"` // with Plan.PID
 }
 
 // Replies are those of one class, such as 2xx, that came within the time measured.
@@ -91,21 +97,12 @@ type Quantile struct {
 	At time.Duration `json:"at_ns"`
 }
 
-// A Second is one window of the time series (of Windows.Throughput).
+// A Second is one second of the time series.
 type Second struct {
 	At       time.Duration `json:"at_ns"` // its end, since the measuring began
 	Requests uint64        `json:"requests"`
 	Bytes    uint64        `json:"bytes"`
-	Rate     float64       `json:"rate"` // payload bytes a second in it
-	Mean     float64       `json:"mean"` // moving mean of Rate over Windows.Mean
-}
-
-// A WindowP99 is the P99 of the requests answered in one window. Windows without an
-// answer are left out.
-type WindowP99 struct {
-	At    time.Duration `json:"at_ns"` // its end
-	Count uint64        `json:"count"`
-	P99   time.Duration `json:"p99_ns"`
+	Rate     float64       `json:"rate"` // payload bytes a second
 }
 
 // A DueWindow is the latencies of the requests that were due, or sent in a closed loop,
@@ -119,24 +116,10 @@ type DueWindow struct {
 	Max   time.Duration `json:"max_ns"`
 }
 
-// A Span is the standard deviation of the P99s in Windows.Jitter up to At.
-type Span struct {
-	At     time.Duration `json:"at_ns"`
-	StdDev time.Duration `json:"stddev_ns"`
-	N      int           `json:"n"`
-}
-
-// Use is what a process used while it was measured. What is not known is nil.
+// Use is what a process used while it was measured.
 type Use struct {
 	proc.Spent
-	SyscallsPerOp   *float64       `json:"syscalls_per_op,omitempty"`
-	SyscallsNote    string         `json:"syscalls_note,omitempty"`     // what was counted, where that is not all
-	SyscallsAtLeast bool           `json:"syscalls_at_least,omitempty"` // the note says what is not among them
-	AllocsPerOp     *float64       `json:"allocs_per_op,omitempty"`
-	GCs             *uint64        `json:"gcs,omitempty"`
-	GCPause         *time.Duration `json:"gc_pause_ns,omitempty"`       // total
-	ResidentPerConn *float64       `json:"resident_per_conn,omitempty"` // bytes
-	CPUPerOp        float64        `json:"cpu_ns_per_op"`
+	CPUPerOp float64 `json:"cpu_ns_per_op"`
 }
 
 // Calibration is what the machine and the generator allow, found out before a run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
@@ -12,10 +13,18 @@ import (
 
 // Progress is how far a run is.
 type Progress struct {
-	Elapsed   time.Duration // since the warm-up began
-	Measuring bool          // it is over
-	Second    Second        // the window that has just ended; of the warm-up At counts from its begin
+	At        time.Duration // since the warm-up began, or since the measuring did
+	Measuring bool          // the warm-up is over
+	Requests  uint64        // answered within the last second
+	Bytes     uint64        // payload of those
 	Errors    uint64
+}
+
+// An engine moves the requests of a session's pipelines until it is over.
+type engine interface {
+	// run returns when all pipelines are done, when ctx is done, or when the session
+	// cannot continue, with the reason.
+	run(ctx context.Context, s *session, pipelines []*pipeline) (tally, error)
 }
 
 // Run puts the load of a plan on its target and returns the result. It returns an
@@ -23,8 +32,7 @@ type Progress struct {
 // connections. When ctx ends, or the target does, the result has the figures up to
 // then.
 //
-// progress, if it is not nil, is called after each window of the time series, on
-// one goroutine, and must return soon.
+// progress, if it is not nil, is called each second on one goroutine.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -38,6 +46,26 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) 
 		return nil, err
 	}
 	return run(ctx, p, e, nil, progress)
+}
+
+// chooseEngine returns the engine that a plan names, or the best for its targets.
+func chooseEngine(p *Plan, targets []*wire.Target) (engine, error) {
+	switch {
+	case targets[0].Drive == wire.Calls:
+		return calls{}, nil
+	case targets[0].Drive == wire.Stream, p.Engine == "portable":
+		return portable{}, nil
+	}
+	return raw(p)
+}
+
+// RunOver is Run with the portable engine over connections that dial makes: for simulated
+// targets, also in virtual time.
+func RunOver(ctx context.Context, p Plan, dial func(context.Context, string) (net.Conn, error)) (*Result, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	return run(ctx, p, portable{}, dial, nil)
 }
 
 // defaultLate is how late a send may be unless the plan says otherwise.
@@ -54,26 +82,32 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	}
 	s := &session{
 		plan: &p, targets: targets, content: wire.NewContent(p.Seed, rand.Uint32(), p.Sizes.Max), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
-		late: int64(p.LateAfter), aggregator: newAggregator(&p, 1), dial: dial,
+		late: int64(p.LateAfter), dial: dial,
 	}
-	s.aggregator.errors = s.failed.Load
 	pipelines := make([]*pipeline, p.Conns)
 	for i := range pipelines {
 		pipelines[i] = s.pipeline(i)
 	}
-	m := newMeter(s)
-	endReports := s.reporter(progress)
-	s.begun = func() { go m.run(ctx) }
+	m := newMeter(&p)
+	var reporting sync.WaitGroup
+	over := make(chan struct{})
+	s.begun = func() {
+		go m.run(s)
+		if progress != nil {
+			reporting.Go(func() { s.report(over, progress) })
+		}
+	}
 	began := time.Now()
-	t, recorders, err := e.run(ctx, s, pipelines)
-	endReports()
-	if recorders == nil {
+	t, err := e.run(ctx, s, pipelines)
+	close(over)
+	reporting.Wait()
+	if s.base.IsZero() {
 		return nil, err // it has not begun
 	}
-	r := s.result(t, recorders, err)
+	r := s.result(t, err)
 	r.Started = began
 	r.Interrupted = ctx.Err() != nil && s.now() < s.end
-	r.Generator, r.Target = m.stop(warm(recorders), r.Requests, t.calls)
+	r.Generator, r.Target = m.stop(r.Requests)
 	if s.acks != nil {
 		if err := s.acks.close(); err != nil {
 			return r, fmt.Errorf("load: the file of acknowledgements: %w", err)
@@ -83,65 +117,51 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	return r, nil
 }
 
-// warm is how many requests were answered before the time measured.
-func warm(recorders []*recorder) (n uint64) {
-	for _, r := range recorders {
-		n += r.warm
-	}
-	return n
-}
-
-// reporter calls progress on a separate goroutine, so that no goroutine that moves
-// bytes waits for it. Reports are dropped while 64 of them wait. The function that
-// it returns ends the goroutine and waits for it.
-func (s *session) reporter(progress func(Progress)) func() {
-	if progress == nil {
-		return func() {}
-	}
-	events, done := make(chan Progress, 64), make(chan struct{})
-	s.aggregator.notify = func(p Progress) {
+// report calls progress each second, of the warm-up and then of what is measured.
+func (s *session) report(over <-chan struct{}, progress func(Progress)) {
+	var before slot
+	for at, last := s.start%int64(time.Second), false; !last; at += int64(time.Second) {
+		timer := time.NewTimer(time.Duration(at - s.now()))
 		select {
-		case events <- p:
-		default:
+		case <-timer.C:
+		case <-over:
+			timer.Stop()
+			if last = true; s.now() < at {
+				return
+			}
 		}
-	}
-	go func() {
-		defer close(done)
-		for p := range events {
+		var now slot
+		for _, r := range s.recorders {
+			now.requests += r.seen.Load()
+			now.bytes += r.seenBytes.Load()
+		}
+		p := Progress{At: time.Duration(at), Measuring: at > s.start, Requests: now.requests - before.requests, Bytes: now.bytes - before.bytes, Errors: s.failed.Load()}
+		if before = now; p.Measuring {
+			p.At -= time.Duration(s.start)
+		}
+		if at > 0 && at <= s.end {
 			progress(p)
 		}
-	}()
-	return func() {
-		close(events)
-		<-done
 	}
 }
 
 // result puts together what there is.
-func (s *session) result(t tally, recorders []*recorder, err error) *Result {
+func (s *session) result(t tally, err error) *Result {
 	measured := time.Duration(max(0, min(s.now(), s.end)-s.start))
 	r := &Result{
-		Kind: Kind, Schema: Schema, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
-		Busy: t.busy, LateAfter: time.Duration(s.late), Series: s.aggregator.series,
+		Origin: Origin{Kind: Kind, Schema: Schema}, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
+		Busy: t.busy, LateAfter: time.Duration(s.late),
 	}
 	if first := s.firstFault(); first != nil {
 		r.Error = first.Error()
 	} else if err != nil {
 		r.Error, r.Errors = err.Error(), 1
 	}
-	sum := recorders[0]
-	for _, other := range recorders[1:] {
-		sum.latency.Merge(other.latency)
-		if sum.service != nil {
-			sum.service.Merge(other.service)
-		}
-		sum.requests += other.requests
-		sum.bytes += other.bytes
-		for i, n := range other.classes {
-			sum.classes[i] += n
-		}
+	sum := s.recorders[0]
+	for _, other := range s.recorders[1:] {
+		sum.merge(other)
 	}
-	r.Requests, r.Bytes = sum.requests, sum.bytes
+	r.Requests, r.Bytes = sum.sum.requests, sum.sum.bytes
 	for i, class := range s.targets[0].Classes {
 		if n := sum.classes[i]; n > 0 {
 			r.Replies = append(r.Replies, Replies{class.Name, n, class.Failed})
@@ -157,12 +177,8 @@ func (s *session) result(t tally, recorders []*recorder, err error) *Result {
 			r.Late = t.late / t.sent
 		}
 	}
-	r.Latency = distribution(sum.latency)
-	if sum.service != nil {
-		r.Service = distribution(sum.service)
-	}
-	r.P99s = s.aggregator.p99s
-	r.Due = dueWindows(recorders, dueEvery(s.plan), measured)
-	r.Jitters, r.Jitter = jitters(r.P99s, s.plan.Windows, measured)
+	r.Latency, r.Service = distribution(sum.latency), distribution(sum.service)
+	r.Series, r.Gap = sum.series(measured)
+	r.Due = sum.dueWindows(measured)
 	return r
 }

@@ -17,17 +17,17 @@ import (
 // A session is one run: what all its connections share. Times are nanoseconds
 // since base.
 type session struct {
-	plan       *Plan
-	targets    []*wire.Target
-	content    *wire.Content
-	base       time.Time
-	start      int64 // of what is measured
-	end        int64
-	late       int64 // how late a send may be
-	aggregator *aggregator
-	dial       func(ctx context.Context, target string) (net.Conn, error) // nil for the targets' own
-	acks       *ackFile                                                   // nil without one, and before the session begins
-	begun      func()                                                     // called when the time begins to count
+	plan      *Plan
+	targets   []*wire.Target
+	content   *wire.Content
+	base      time.Time
+	start     int64 // of what is measured
+	end       int64
+	late      int64 // how late a send may be
+	recorders []*recorder
+	dial      func(ctx context.Context, target string) (net.Conn, error) // nil for the targets' own
+	acks      *ackFile                                                   // nil without one, and before the session begins
+	begun     func()                                                     // called when the time begins to count
 
 	redials atomic.Uint64
 	failed  atomic.Uint64
@@ -78,11 +78,11 @@ func (s *session) firstFault() error {
 	return s.first
 }
 
-// connect makes a connection to target number turn, modulo the number of targets.
-func (s *session) connect(ctx context.Context, turn int) (net.Conn, error) {
+// connect makes a connection to target number i, modulo the number of targets.
+func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
 	defer stop()
-	target := s.targets[turn%len(s.targets)]
+	target := s.targets[i%len(s.targets)]
 	if s.dial != nil {
 		return s.dial(ctx, target.Name)
 	}
@@ -112,7 +112,6 @@ type tally struct {
 	sent   float64 // requests that were due in the time measured, and were sent
 	late   float64 // of those, by the generator's own fault
 	missed float64 // that were due, and were not sent
-	calls  uint64  // system calls, where the engine makes them itself
 	busy   float64 // part of the time that the busiest thread did not wait for the target
 }
 
@@ -120,7 +119,6 @@ func (t *tally) add(other tally) {
 	t.sent += other.sent
 	t.late += other.late
 	t.missed += other.missed
-	t.calls += other.calls
 	t.busy = max(t.busy, other.busy)
 }
 

@@ -2,108 +2,76 @@ package load
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // MaxSize is the longest payload that a request may have.
 const MaxSize = 64 << 20
 
-// MaxWeights is how many lengths a histogram may have.
-const MaxWeights = 4096
-
 // Sizes are the lengths that requests are drawn from: all from Min to Max are
-// equally frequent, or come as the Weights say.
+// equally frequent.
 type Sizes struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
-	// Weights, where given, replace the range; Min and Max are the least and the
-	// greatest length among them, see Weighted.
-	Weights []Weight `json:"weights,omitempty"`
-}
-
-// A Weight is a length and how often it comes, in relation to the others.
-type Weight struct {
-	Bytes  int     `json:"bytes"`
-	Weight float64 `json:"weight"`
 }
 
 // OneSize is always the same length.
 func OneSize(n int) Sizes { return Sizes{Min: n, Max: n} }
-
-// Weighted are lengths with how often each comes. It keeps the slice.
-func Weighted(weights []Weight) Sizes {
-	s := Sizes{Weights: weights}
-	for i, w := range weights {
-		if i == 0 {
-			s.Min, s.Max = w.Bytes, w.Bytes
-		}
-		s.Min, s.Max = min(s.Min, w.Bytes), max(s.Max, w.Bytes)
-	}
-	return s
-}
 
 // Check says what is wrong.
 func (s Sizes) Check() error {
 	if s.Min < 1 || s.Max < s.Min || s.Max > MaxSize {
 		return fmt.Errorf("sizes of %d to %d bytes are not within 1 and %d", s.Min, s.Max, MaxSize)
 	}
-	if len(s.Weights) == 0 {
-		return nil
-	}
-	if len(s.Weights) > MaxWeights {
-		return fmt.Errorf("a histogram of %d sizes has more than %d", len(s.Weights), MaxWeights)
-	}
-	sum := 0.0
-	for _, w := range s.Weights {
-		if w.Bytes < s.Min || w.Bytes > s.Max {
-			return fmt.Errorf("a size of %d bytes in a histogram from %d to %d", w.Bytes, s.Min, s.Max)
-		}
-		if !(w.Weight >= 0) || math.IsInf(w.Weight, 0) {
-			return fmt.Errorf("a weight of %v for %d bytes is none", w.Weight, w.Bytes)
-		}
-		sum += w.Weight
-	}
-	if !(sum > 0) || math.IsInf(sum, 0) {
-		return fmt.Errorf("weights of %v together are none", sum)
-	}
 	return nil
 }
 
 // Mean is the mean length in bytes.
-func (s Sizes) Mean() float64 {
-	if len(s.Weights) == 0 {
-		return (float64(s.Min) + float64(s.Max)) / 2
-	}
-	// Divided first: weights may be as large as they like.
-	sum, mean := 0.0, 0.0
-	for _, w := range s.Weights {
-		sum += w.Weight
-	}
-	for _, w := range s.Weights {
-		mean += float64(w.Bytes) * (w.Weight / sum)
-	}
-	return mean
-}
+func (s Sizes) Mean() float64 { return (float64(s.Min) + float64(s.Max)) / 2 }
 
-// String is what ParseSizes reads, except for a histogram, which it describes.
+// String is what ParseSizes reads.
 func (s Sizes) String() string {
-	switch {
-	case len(s.Weights) > 0 && s.Min != s.Max:
-		return fmt.Sprintf("histogram of %d sizes, %s..%s", len(s.Weights), sizeText(s.Min), sizeText(s.Max))
-	case s.Min == s.Max:
-		return sizeText(s.Min)
+	text := func(n int) string {
+		return strings.ReplaceAll(strings.TrimSuffix(units.Exact(int64(n)), " B"), " ", "")
 	}
-	return sizeText(s.Min) + ".." + sizeText(s.Max)
+	if s.Min == s.Max {
+		return text(s.Min)
+	}
+	return text(s.Min) + ".." + text(s.Max)
 }
 
-// sizeText writes whole MiB and KiB as such.
-func sizeText(n int) string {
-	for _, u := range slices.Backward(sizeUnits) {
-		if u.bytes > 1 && u.bytes&(u.bytes-1) == 0 && n >= u.bytes && n%u.bytes == 0 {
-			return strconv.Itoa(n/u.bytes) + u.name
-		}
+// ParseSizes parses a length such as "128" or "4KiB", or a range such as "64..1KiB", its ends included.
+func ParseSizes(text string) (Sizes, error) {
+	low, high, ranged := strings.Cut(text, "..")
+	if !ranged {
+		high = low
 	}
-	return strconv.Itoa(n)
+	from, err := units.ParseBytes(strings.TrimSpace(low))
+	if err != nil {
+		return Sizes{}, err
+	}
+	to, err := units.ParseBytes(strings.TrimSpace(high))
+	if err != nil {
+		return Sizes{}, err
+	}
+	s := Sizes{int(min(from, MaxSize+1)), int(min(to, MaxSize+1))}
+	return s, s.Check()
+}
+
+// Draw returns a function that draws lengths, the same ones for the same seed.
+// It costs some nanoseconds, and is for one goroutine. s has passed Check.
+func (s Sizes) Draw(seed uint64) func() int {
+	if s.Min == s.Max {
+		return func() int { return s.Min }
+	}
+	random, n := rand.NewPCG(seed, (seed+1)*0x9e3779b97f4a7c15), uint64(s.Max-s.Min+1)
+	return func() int {
+		// The high half of the product is uniform within n, but for a share of n/2^64.
+		i, _ := bits.Mul64(random.Uint64(), n)
+		return s.Min + int(i)
+	}
 }

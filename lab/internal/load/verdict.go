@@ -63,22 +63,18 @@ func (s *session) judge(r *Result) {
 	if failed := r.failedShare(); failed > tolerable {
 		invalid(RepliesFailed, "%.1f %% of the replies are failures: the latency is not that of what was asked for", 100*failed)
 	}
-	// Sends that are late or missing because of the plan's Faults do not make the run
-	// invalid.
-	if !s.plan.Faults.Any() {
-		if r.Shortfall > tolerable && !r.Interrupted {
-			invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
-		}
-		if r.Late > tolerable {
-			invalid(GeneratorLate, "%.1f %% of the requests were sent more than %v late although there was room for them: the generator does not keep %s",
-				100*r.Late, time.Duration(s.late), rateText(s.plan))
-		}
-		if r.Busy > outOfCPU {
-			invalid(GeneratorFull, "the generator was out of CPU (busy %.0f %% of the time): the target may be able to do more", 100*r.Busy)
-		}
+	if r.Shortfall > tolerable && !r.Interrupted {
+		invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
+	}
+	if r.Late > tolerable {
+		invalid(GeneratorLate, "%.1f %% of the requests were sent more than %v late although there was room for them: the generator does not keep %s",
+			100*r.Late, time.Duration(s.late), rateText(s.plan))
+	}
+	if r.Busy > outOfCPU {
+		invalid(GeneratorFull, "the generator was out of CPU (busy %.0f %% of the time): the target may be able to do more", 100*r.Busy)
 	}
 	if r.Valid = len(r.Reasons) == 0; !r.Valid {
-		r.Latency, r.Service, r.P99s, r.Due, r.Jitters, r.Jitter = nil, nil, nil, nil, nil, 0
+		r.Latency, r.Service, r.Due = nil, nil, nil
 	}
 }
 

@@ -21,35 +21,15 @@ type workers struct {
 }
 
 func newWorkers(s *session, stop context.CancelCauseFunc) *workers {
-	w := &workers{session: s, stop: stop, recorder: newRecorder(s.aggregator, s.plan)}
+	w := &workers{session: s, stop: stop, recorder: s.recorder()}
 	w.before, _ = proc.Read(0)
 	return w
 }
 
-// tick ends windows without events, until the end of the time measured.
-func (w *workers) tick(ctx context.Context) {
-	for {
-		w.mu.Lock()
-		now := w.now()
-		next := w.recorder.advance(min(now, w.end))
-		w.mu.Unlock()
-		if now >= w.end {
-			return
-		}
-		timer := time.NewTimer(time.Duration(min(next, w.end) - now))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
-}
-
 // finish returns what an engine does, after its goroutines have ended. ctx is that of the
 // run, within outer.
-func (w *workers) finish(outer, ctx context.Context) (tally, []*recorder, error) {
-	w.recorder.advance(min(w.now(), w.end))
+func (w *workers) finish(outer, ctx context.Context) (tally, error) {
+	pause(ctx, time.Duration(w.end-w.now())) // the last may have been answered before the end
 	if after, err := proc.Read(0); err == nil {
 		spent := w.before.To(after)
 		w.tally.busy = spent.CPU.Seconds() / (time.Since(w.base).Seconds() * float64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
@@ -58,5 +38,5 @@ func (w *workers) finish(outer, ctx context.Context) (tally, []*recorder, error)
 	if outer.Err() == nil {
 		err = context.Cause(ctx)
 	}
-	return w.tally, []*recorder{w.recorder}, err
+	return w.tally, err
 }

@@ -20,17 +20,17 @@ func loadCharts(runs []*load.Result, names []string) []document.Item {
 		percentileChart(runs, names),
 		timeChart("throughput over time", "payload a second", runs, names, units.Rate, func(r *load.Result) (list []moment) {
 			for _, s := range r.Series {
-				list = append(list, moment{s.At, s.Mean})
+				list = append(list, moment{s.At, s.Rate})
 			}
 			return list
 		}, func(hi float64) document.Axis { return document.Linear("payload a second", hi, units.Rate) }),
-		timeChart("P99 over time", "P99 of each window", runs, names, units.Nanoseconds, func(r *load.Result) (list []moment) {
-			for i, p := range r.P99s {
-				// Windows without an answer are left out of a result: no line bridges them.
-				if w := r.Plan.Windows.P99; i > 0 && w > 0 && p.At-r.P99s[i-1].At > 3*w/2 {
-					list = append(list, moment{p.At - w, math.NaN()})
+		timeChart("P99 over time", "P99 by the time due", runs, names, units.Nanoseconds, func(r *load.Result) (list []moment) {
+			for _, w := range r.Due {
+				p99 := float64(w.P99)
+				if w.Count == 0 {
+					p99 = math.NaN() // no line bridges it
 				}
-				list = append(list, moment{p.At, float64(p.P99)})
+				list = append(list, moment{w.At, p99})
 			}
 			return list
 		}, nil),

@@ -63,7 +63,7 @@ func TestRunsInOnePlotHaveColoursOfTheirOwn(t *testing.T) {
 }
 
 func TestNothingIsDrawnOfNothing(t *testing.T) {
-	zero := &load.Result{Valid: true, Latency: &load.Distribution{Count: 5, Curve: []load.Quantile{{Q: 0}, {Q: 1}}}, Series: make([]load.Second, 3), P99s: make([]load.WindowP99, 3)}
+	zero := &load.Result{Valid: true, Latency: &load.Distribution{Count: 5, Curve: []load.Quantile{{Q: 0}, {Q: 1}}}, Series: make([]load.Second, 3), Due: make([]load.DueWindow, 3)}
 	for _, r := range []*load.Result{{}, zero} {
 		if charts := loadCharts([]*load.Result{r}, []string{"x"}); len(charts) != 0 {
 			t.Errorf("%d charts of nothing", len(charts))
@@ -92,14 +92,14 @@ func TestTheTimeSeriesBreaksWhereNothingWasAnswered(t *testing.T) {
 
 func TestLongRunsAreThinned(t *testing.T) {
 	r := loadFixture(1, 1, 1)
-	r.P99s, r.Series = nil, nil
+	r.Due, r.Series = nil, nil
 	for i := range 36_000 {
 		p := 100 * time.Microsecond
 		if i == 17_000 {
 			p = time.Second
 		}
-		r.P99s = append(r.P99s, load.WindowP99{At: time.Duration(i+1) * 100 * time.Millisecond, P99: p})
-		r.Series = append(r.Series, load.Second{At: time.Duration(i+1) * 100 * time.Millisecond, Rate: 5, Mean: 5})
+		r.Due = append(r.Due, load.DueWindow{At: time.Duration(i+1) * 100 * time.Millisecond, Count: 1, P99: p})
+		r.Series = append(r.Series, load.Second{At: time.Duration(i+1) * 100 * time.Millisecond, Rate: 5})
 	}
 	c := overTime(t, r, "P99 over time")
 	top := 0.0

@@ -93,12 +93,11 @@ func checkBench(f *File) error {
 func checkLoad(r *load.Result) error {
 	if !r.Valid {
 		// There is no latency of such a run, whatever the file says.
-		r.Latency, r.Service, r.P99s, r.Due, r.Jitters, r.Jitter = nil, nil, nil, nil, nil, 0
+		r.Latency, r.Service, r.Due = nil, nil, nil
 	}
 	errs := []error{
 		ascending("windows", r.Series, func(s load.Second) time.Duration { return s.At }),
-		ascending("windows of P99s", r.P99s, func(p load.WindowP99) time.Duration { return p.At }),
-		ascending("windows of jitter", r.Jitters, func(s load.Span) time.Duration { return s.At }),
+		ascending("windows by due time", r.Due, func(w load.DueWindow) time.Duration { return w.At }),
 	}
 	for _, d := range []*load.Distribution{r.Latency, r.Service} {
 		if d != nil {

@@ -34,7 +34,7 @@ func (s *simulated) runWith(fault func(w *load.DueWindow, requests *float64), on
 	if s.closed {
 		plan.Rate = 0
 	}
-	r := &load.Result{Kind: load.Kind, Schema: load.Schema, Valid: true, Plan: plan, Measured: plan.Duration}
+	r := &load.Result{Origin: load.Origin{Kind: load.Kind, Schema: load.Schema}, Gap: 200 * time.Millisecond, Valid: true, Plan: plan, Measured: plan.Duration}
 	var p50, p99, p999 []float64
 	stallAt := -1
 	if stalls {
@@ -57,16 +57,11 @@ func (s *simulated) runWith(fault func(w *load.DueWindow, requests *float64), on
 			fault(&w, &requests)
 		}
 		if i == stallAt {
-			w.P99, w.P999 = 990*time.Millisecond, time.Second
+			w.P99, w.P999, r.Gap = 990*time.Millisecond, time.Second, time.Second
 		}
 		w.Max = 2 * w.P999
 		r.Due = append(r.Due, w)
 		r.Series = append(r.Series, load.Second{At: at, Requests: uint64(requests), Rate: requests * 128})
-		for k := range 10 {
-			if begin := time.Duration(i)*time.Second + time.Duration(k)*100*time.Millisecond; i != stallAt {
-				r.P99s = append(r.P99s, load.WindowP99{At: begin + 100*time.Millisecond, Count: 2000, P99: w.P99})
-			}
-		}
 		p50, p99, p999 = append(p50, float64(w.P50)), append(p99, float64(w.P99)), append(p999, float64(w.P999))
 	}
 	mean := func(list []float64) time.Duration {
@@ -154,7 +149,7 @@ func TestFewWindowsDecideNothing(t *testing.T) {
 	s := &simulated{rand.New(rand.NewPCG(1, 9)), true}
 	short := func(slow float64) *load.Result {
 		r := s.run(func(_ *load.DueWindow, n *float64) { *n *= slow })
-		r.Series, r.Due, r.P99s, r.Measured = r.Series[:5], r.Due[:5], r.P99s[:50], 5*time.Second
+		r.Series, r.Due, r.Measured = r.Series[:5], r.Due[:5], 5*time.Second
 		return r
 	}
 	c := compareLoads(t, short(1), short(0.1))

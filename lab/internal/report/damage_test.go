@@ -18,7 +18,7 @@ import (
 func smallFiles(t testing.TB) [][]byte {
 	bench, load := fixture(), loadFixture(1, 1, 1)
 	bench.Scenarios = bench.Scenarios[1:3]
-	load.P99s, load.Series, load.Jitters = load.P99s[:3], load.Series[:3], load.Jitters[:2]
+	load.Due, load.Series = load.Due[:3], load.Series[:3]
 	for _, d := range []*loads.Distribution{load.Latency, load.Service, &load.Calibration.Timer, &load.Calibration.Loopback} {
 		d.Curve = d.Curve[88:]
 	}

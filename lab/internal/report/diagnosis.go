@@ -12,9 +12,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// mostLines is how many lines a table of evidence has.
-const mostLines = 12
-
 // Diagnosis is what was seen of a program, what costs most first, and what could not be decided.
 func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	e := &d.Evidence
@@ -126,15 +123,7 @@ func shortTop(top string) string {
 func diagnosisSection(section *document.Section, d *diagnose.Diagnosis) *document.Section {
 	e := &d.Evidence
 	section.Add(Diagnosis(d)...)
-	section.Add(flames(e, section.ID)...)
-	for _, t := range []*document.Table{
-		callsTable(e.Calls), waitsTable(e.Waits), perfTable(e.Perf),
-	} {
-		if t != nil && len(t.Rows) > 0 {
-			section.Add(t)
-		}
-	}
-	return section
+	return section.Add(flames(e, section.ID)...)
 }
 
 // flames are the flame graphs: what costs time and what allocates openly, the

@@ -51,37 +51,28 @@ func loadFixture(speed, tail float64, seed uint64) *load.Result {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	p := load.Default()
 	p.Target, p.Conns, p.Depth, p.Rate, p.Duration = "127.0.0.1:7000", 64, 4, 20_000, 30*time.Second
-	allocs, perConn, calls, gcs, pause := 0.02, 4300.0, 1.02, uint64(3), 400*time.Microsecond
-	switches, queued := uint64(120_000), 800*time.Millisecond
+	queued := 800 * time.Millisecond
 	r := &load.Result{
-		Kind: load.Kind, Schema: load.Schema, Version: "devel", Command: []string{"lab", "load", "<b>x</b>"}, Machine: testMachine(),
-		Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Plan: p, Valid: true, Measured: p.Duration,
+		Origin: load.Origin{
+			Kind: load.Kind, Schema: load.Schema, Version: "devel", Command: []string{"lab", "load", "<b>x</b>"}, Machine: testMachine(),
+			Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
+		},
+		Plan: p, Valid: true, Measured: p.Duration, Gap: time.Second,
 		Requests: 600_000, Bytes: 600_000 * 128, IOPS: 20_000 * speed, Throughput: 20_000 * 128 * speed, Late: 0.002, LateAfter: time.Millisecond, Busy: 0.31,
-		Latency: distribution(rng, 90*time.Microsecond, 1.2*tail), Service: distribution(rng, 80*time.Microsecond, 0.5*tail), Jitter: 212 * time.Microsecond,
+		Latency: distribution(rng, 90*time.Microsecond, 1.2*tail), Service: distribution(rng, 80*time.Microsecond, 0.5*tail),
 		Calibration: &load.Calibration{Timer: *distribution(rng, 60*time.Microsecond, 0.2), LateAfter: time.Millisecond, Loopback: *distribution(rng, 18*time.Microsecond, 0.3), Ceiling: 310_000, CeilingCPU: 3100},
-		Generator:   load.Use{Spent: proc.Spent{CPU: 9 * time.Second, User: 3 * time.Second, System: 6 * time.Second, Voluntary: &switches, Involuntary: &switches, Queued: &queued, Resident: 30 << 20, Threads: 7}, SyscallsPerOp: &calls, AllocsPerOp: &allocs, CPUPerOp: 4200},
-		Target:      &load.Use{Spent: proc.Spent{CPU: 12 * time.Second, User: 4 * time.Second, System: 8 * time.Second, Resident: 60 << 20}, CPUPerOp: 6100 / speed, AllocsPerOp: &allocs, GCs: &gcs, GCPause: &pause, ResidentPerConn: &perConn, SyscallsNote: "reads and writes only"},
+		Generator:   load.Use{Spent: proc.Spent{CPU: 9 * time.Second, Queued: &queued, Resident: 30 << 20}, CPUPerOp: 4200},
+		Target:      &load.Use{Spent: proc.Spent{CPU: 12 * time.Second, Resident: 60 << 20}, CPUPerOp: 6100 / speed},
 	}
-	mean := 0.0
 	for i := range 30 {
 		v := 20_000 * 128 * speed * (1 + 0.06*rng.NormFloat64())
-		mean += (v - mean) / float64(min(i+1, 5))
-		r.Series = append(r.Series, load.Second{At: time.Duration(i+1) * time.Second, Requests: uint64(v / 128), Bytes: uint64(v), Rate: v, Mean: mean})
-	}
-	for i := range 300 {
-		if i >= 100 && i < 110 {
-			continue // a stall: nothing was answered
-		}
-		r.P99s = append(r.P99s, load.WindowP99{At: time.Duration(i+1) * 100 * time.Millisecond, Count: 2000, P99: time.Duration(420e3 * tail * math.Exp(0.3*rng.NormFloat64()))})
-	}
-	for i := range 30 {
+		r.Series = append(r.Series, load.Second{At: time.Duration(i+1) * time.Second, Requests: uint64(v / 128), Bytes: uint64(v), Rate: v})
 		w := load.DueWindow{At: time.Duration(i+1) * time.Second, Count: 20_000}
 		scatter := tail * math.Exp(0.05*rng.NormFloat64())
-		w.P50, w.P99, w.P999 = time.Duration(90e3*scatter), time.Duration(420e3*scatter), time.Duration(800e3*scatter)
+		if w.P50, w.P99, w.P999 = time.Duration(90e3*scatter), time.Duration(420e3*scatter), time.Duration(800e3*scatter); i == 10 {
+			w.Count = 0 // a stall: nothing was sent
+		}
 		r.Due = append(r.Due, w)
-	}
-	for i := range 6 {
-		r.Jitters = append(r.Jitters, load.Span{At: time.Duration(i+1) * 5 * time.Second, StdDev: time.Duration(200e3 * (1 + 0.2*rng.Float64())), N: 50})
 	}
 	return r
 }

@@ -20,20 +20,14 @@ func LoadHead(p *load.Plan) []document.Item {
 	if p.HasSizes() {
 		head += ", " + sizesText(p.Sizes)
 	}
-	head += ", " + rateText(p)
-	f := &document.Facts{}
-	f.Add("faults", faultsText(p.Faults))
-	return []document.Item{document.Say(head), f}
+	return []document.Item{document.Say(head + ", " + rateText(p))}
 }
 
 // sizesText says which lengths requests have.
 func sizesText(s load.Sizes) string {
 	from, to := units.Bytes(s.Min), units.Bytes(s.Max)
-	switch {
-	case s.Min == s.Max:
+	if s.Min == s.Max {
 		return from
-	case len(s.Weights) > 0:
-		return fmt.Sprintf("%d sizes from %s to %s, %s on average", len(s.Weights), from, to, units.Bytes(s.Mean()))
 	}
 	return from + " to " + to
 }
@@ -48,21 +42,6 @@ func rateText(p *load.Plan) string {
 		return "open loop, " + units.Rate(p.Rate) + ", at most " + depth
 	}
 	return "open loop, " + units.Number(p.Rate) + " requests/s, at most " + depth
-}
-
-// faultsText says what the generator does wrong on purpose.
-func faultsText(f load.Faults) string {
-	var list []string
-	if f.SlowConns > 0 {
-		list = append(list, fmt.Sprintf("%s read at %s", units.Plural(f.SlowConns, "connection"), units.Rate(f.SlowRate)))
-	}
-	if f.ResetEvery > 0 {
-		list = append(list, fmt.Sprintf("a reset in the middle of every %s", units.Plural(f.ResetEvery, "request")))
-	}
-	if f.PauseFor > 0 {
-		list = append(list, fmt.Sprintf("all pause for %v every %v", f.PauseFor, f.PauseEvery))
-	}
-	return strings.Join(list, "; ")
 }
 
 const (
@@ -122,16 +101,14 @@ func LoadResult(r *load.Result) []document.Item {
 		f.Add("redials", units.Count(r.Redials))
 	}
 	if r.Plan.Rate > 0 && r.Requests > 0 {
-		late := units.Percent(r.Late) + " of the sends, by more than " + units.Time(r.LateAfter)
-		if r.Plan.Faults.Any() {
-			late += ", which the faults have a part in"
-		} else {
-			late += "; up to 5 % is valid"
-		}
-		f.Add("late", late)
+		f.Add("late", units.Percent(r.Late)+" of the sends, by more than "+units.Time(r.LateAfter)+"; up to 5 % is valid")
 	}
 	if r.Requests > 0 {
 		f.Add("busy", units.Percent(r.Busy)+" of the time of the generator's busiest thread")
+		f.Add("generator", useText(&r.Generator, r))
+		if r.Target != nil {
+			f.Add("target", useText(r.Target, r))
+		}
 	}
 	add(f)
 	if r.Valid {
@@ -139,10 +116,22 @@ func LoadResult(r *load.Result) []document.Item {
 	} else {
 		add(invalid(r)...)
 	}
-	if r.Requests > 0 {
-		add(use(r)...)
-	}
 	return items
+}
+
+// useText says what a process used.
+func useText(u *load.Use, r *load.Result) string {
+	var list []string
+	if u.CPUPerOp > 0 {
+		list = append(list, units.Nanoseconds(u.CPUPerOp)+" of CPU a request")
+	}
+	if u.Queued != nil && r.Measured > 0 {
+		list = append(list, "waited for a CPU "+units.Percent(float64(*u.Queued)/float64(r.Measured))+" of the time")
+	}
+	if u.Resident > 0 {
+		list = append(list, units.Bytes(u.Resident)+" resident")
+	}
+	return strings.Join(list, ", ")
 }
 
 // repliesText says how many replies there were of each class.
@@ -158,7 +147,7 @@ func repliesText(r *load.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// windowRange says how far the windows of the time series lie apart.
+// windowRange says how far the seconds of the time series lie apart.
 func windowRange(r *load.Result) string {
 	if len(r.Series) < 2 {
 		return ""
@@ -167,7 +156,7 @@ func windowRange(r *load.Result) string {
 	for _, s := range r.Series {
 		low, high = min(low, s.Rate), max(high, s.Rate)
 	}
-	return fmt.Sprintf("; windows of %s: %s to %s", units.Time(r.Plan.Windows.Throughput), units.Rate(low), units.Rate(high))
+	return fmt.Sprintf("; by the second %s to %s", units.Rate(low), units.Rate(high))
 }
 
 // latency has a row for each distribution there is.
@@ -189,14 +178,11 @@ func latency(r *load.Result) []document.Item {
 		add("from the send", r.Latency)
 	}
 	items := []document.Item{t}
-	if from := doubtful(r.Late); open && from != "" && !r.Plan.Faults.Any() {
+	if from := doubtful(r.Late); open && from != "" {
 		items = append(items, document.Say(fmt.Sprintf("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", units.Percent(r.Late), from)))
 	}
-	w := r.Plan.Windows
-	if len(r.Jitters) > 0 {
-		items = append(items, document.Say(fmt.Sprintf("P99 jitter %s: standard deviation of the P99 of %s over %s, median of %s", units.Time(r.Jitter), units.Time(w.P99), units.Time(min(w.Jitter, r.Measured)), units.Plural(len(r.Jitters), "span"))))
-	} else {
-		items = append(items, document.Say("P99 jitter unknown: it takes several windows of "+units.Time(w.P99)))
+	if r.Gap >= time.Duration(stall) {
+		items = append(items, document.Fault("STALL", "nothing was answered for "+units.Time(r.Gap)))
 	}
 	if !open {
 		items = append(items, document.Note("A closed loop hides stalls: while the target stalls nothing is sent, so the requests that would have waited are not in these figures. With --rate they are."))

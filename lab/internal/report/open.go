@@ -159,7 +159,9 @@ func (r *Result) origin() origin {
 	case r.Bench != nil:
 		return origin{r.Bench.Machine, r.Bench.Command, r.Bench.Version, r.Bench.Started, r.Bench.Interrupted}
 	case r.Load != nil:
-		return origin{r.Load.Machine, r.Load.Command, r.Load.Version, r.Load.Started, r.Load.Interrupted}
+		o := originOf(r.Load.Origin)
+		o.interrupted = r.Load.Interrupted
+		return o
 	case r.Matrix != nil:
 		o := originOf(r.Matrix.Origin)
 		o.interrupted = r.Matrix.Interrupted

@@ -85,18 +85,18 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 		"a kind of another type":   []byte(`{"kind": 7}`),
 		"an empty kind":            []byte(`{"kind": "", "schema": 1}`),
 		"no schema":                []byte(`{"kind": "load"}`),
-		"not a number":             []byte(`{"kind": "load", "schema": 1, "iops": NaN}`),
-		"a number beyond numbers":  []byte(`{"kind": "load", "schema": 1, "iops": 1e999}`),
-		"more behind it":           []byte(`{"kind": "load", "schema": 1} {}`),
+		"not a number":             []byte(`{"kind": "load", "schema": 2, "iops": NaN}`),
+		"a number beyond numbers":  []byte(`{"kind": "load", "schema": 2, "iops": 1e999}`),
+		"more behind it":           []byte(`{"kind": "load", "schema": 2} {}`),
 		"nested beyond sense":      []byte(strings.Repeat(`{"kind":`, 20_000)),
-		"a later load":             changed(t, load, 2, "schema"),
+		"a later load":             changed(t, load, 3, "schema"),
 		"a speed beyond sense":     changed(t, load, 1e300, "iops"),
 		"a negative speed":         changed(t, load, -1, "throughput"),
 		"a negative time":          changed(t, load, -1, "latency", "p99_ns"),
 		"percentiles out of order": changed(t, load, 0, "latency", "curve", 40, "at_ns"),
 		"a share over 1":           changed(t, load, 1.5, "latency", "curve", 90, "q"),
 		"windows out of order":     changed(t, load, 1, "series", 10, "at_ns"),
-		"a negative window":        changed(t, load, -5, "p99s", 3, "p99_ns"),
+		"a negative window":        changed(t, load, -5, "due", 3, "p99_ns"),
 		"a figure as text":         changed(t, load, "fast", "iops"),
 		"a cell beside the grid":   changed(t, grid, 77, "cells", 3, "row"),
 		"a cell before the grid":   changed(t, grid, -1, "cells", 3, "column"),
@@ -136,7 +136,7 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 	invalid := invalidLoad()
 	invalid.Calibration = nil // its percentiles are the timer's
 	r := opened(t, "x", invalid)
-	if r.Load.Latency != nil || r.Load.Service != nil || r.Load.P99s != nil || r.Load.Jitter != 0 {
+	if r.Load.Latency != nil || r.Load.Service != nil || r.Load.Due != nil {
 		t.Errorf("%+v", r.Load)
 	}
 	page := reported(t, r)
@@ -161,8 +161,8 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 // ones.
 func TestBareResultsAreRendered(t *testing.T) {
 	for _, text := range []string{
-		`{"schema": 1}`, `{"kind": "load", "schema": 1}`, `{"kind": "load", "schema": 1, "valid": true}`,
-		`{"kind": "diagnosis", "schema": 2}`, `{"kind": "load", "schema": 1, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
+		`{"schema": 1}`, `{"kind": "load", "schema": 2}`, `{"kind": "load", "schema": 2, "valid": true}`,
+		`{"kind": "diagnosis", "schema": 2}`, `{"kind": "load", "schema": 2, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
 		`{"kind": "matrix", "schema": 2, "repeats": 1, "cell_ns": 1000000000, "layers": ["a"], "rows": {"values": [1], "labels": ["1"]}, "columns": {"values": [1], "labels": ["1"]}, "figures": [{"name": "x"}], "noise_of": "x", "cells": [{"runs": [{"valid": true}]}]}`,
 		`{"kind": "diagnosis", "schema": 2, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "waits": {"places": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "sharing": {}}}`,
 	} {

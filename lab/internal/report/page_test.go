@@ -154,7 +154,7 @@ func TestTheReportCarriesTheResults(t *testing.T) {
 func TestHostileNamesStayText(t *testing.T) {
 	const evil = `</script></style><script>document.title="pwned"</script><img src=x onerror=alert(1)>" onload="x"'` + "`{{.}}\n\u202e</svg></title>"
 	load := loadFixture(1, 1, 1)
-	load.Plan.Target, load.Command, load.Version, load.Error, load.Errors, load.Machine.CPU, load.Generator.SyscallsNote = evil, []string{evil}, evil, evil, 1, evil, evil
+	load.Plan.Target, load.Command, load.Version, load.Error, load.Errors, load.Machine.CPU = evil, []string{evil}, evil, evil, 1, evil
 	invalid := invalidLoad()
 	invalid.Reasons = []loads.Reason{{Text: evil}}
 	grid := matrixFixture(1, 1)

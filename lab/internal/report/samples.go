@@ -154,13 +154,8 @@ func loadGroup(r *load.Result) Group {
 		}
 		last = s.At
 	}
-	var tail []float64
-	for _, p := range r.P99s {
-		tail = append(tail, float64(p.P99))
-	}
 	g.Samples = append(g.Samples,
 		Sample{Figure: "throughput", Unit: "B/s", Values: rate, More: true, Role: Shown},
-		Sample{Figure: "P99 of a window", Unit: "window-p99-ns", Values: tail, Role: Raw},
 		Sample{Figure: "requests", Unit: "req/s", Values: requests, More: true, Role: Judged, Windows: true, Least: leastRate(&r.Plan)})
 	if d := r.Latency; d != nil && d.Count > 0 {
 		for _, q := range []struct {
@@ -180,9 +175,8 @@ func loadGroup(r *load.Result) Group {
 		}
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
 		g.one("max", "max-ns", Raw, float64(d.Max))
-		g.one("jitter", "jitter-ns", Raw, float64(r.Jitter))
 	}
-	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(gap(r))}, Role: Judged, Gap: true})
+	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Gap: true})
 	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
 	if r.Target != nil {
 		g.one("CPU/request of the target", "target-cpu-ns/op", Judged, r.Target.CPUPerOp)
@@ -200,16 +194,6 @@ func leastRate(p *load.Plan) float64 {
 		return 0.03
 	}
 	return 0
-}
-
-// gap is the longest time in which nothing was answered, by the windows in which
-// something was.
-func gap(r *load.Result) time.Duration {
-	longest, last := time.Duration(0), time.Duration(0)
-	for _, p := range r.P99s {
-		longest, last = max(longest, p.At-r.Plan.Windows.P99-last), p.At
-	}
-	return max(longest, r.Measured-last)
 }
 
 // loadName says a plan as parts of a benchmark's name.

@@ -118,22 +118,22 @@ func (s *relayStarted) allocations() (func() (float64, error), error) {
 	if s.profiles == "" {
 		return func() (float64, error) { return math.NaN(), nil }, nil
 	}
-	ask := func() (proc.Mem, error) {
-		return proc.MemStats(context.Background(), "http://"+s.profiles+"/debug/pprof")
+	ask := func() (uint64, error) {
+		return proc.Mallocs(context.Background(), "http://"+s.profiles+"/debug/pprof")
 	}
 	// The first request may allocate what the server then keeps. The difference of the
 	// third and the second is what one request costs.
-	var readings [3]proc.Mem
+	var readings [3]uint64
 	for i := range readings {
 		var err error
 		if readings[i], err = ask(); err != nil {
 			return nil, err
 		}
 	}
-	asked := float64(readings[1].To(readings[2]).Mallocs)
+	asked := float64(readings[2] - readings[1])
 	return func() (float64, error) {
 		now, err := ask()
-		return max(0, float64(readings[2].To(now).Mallocs)-asked), err
+		return max(0, float64(now)-float64(readings[2])-asked), err
 	}, nil
 }
 

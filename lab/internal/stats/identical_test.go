@@ -169,11 +169,10 @@ func TestRecordedLoadsAreNotToldApart(t *testing.T) { onEach(t, placed, recorded
 func recordedLoadsAreNotToldApart(t *testing.T, r *replay) {
 	const tries = 2000
 	made := func(values []float64) *report.Result {
-		l := &load.Result{Kind: load.Kind, Schema: load.Schema, Valid: true, Plan: load.Default(), Latency: &load.Distribution{Count: 1, P99: time.Duration(slices.Max(values) * 1000)}}
+		l := &load.Result{Origin: load.Origin{Kind: load.Kind, Schema: load.Schema}, Valid: true, Plan: load.Default(), Latency: &load.Distribution{Count: 1, P99: time.Duration(slices.Max(values) * 1000)}}
 		for i, v := range values {
 			at := time.Duration(i+1) * time.Second
 			l.Series = append(l.Series, load.Second{At: at, Requests: uint64(1e9 / v), Rate: 128e9 / v})
-			l.P99s = append(l.P99s, load.WindowP99{At: at, Count: 1, P99: time.Duration(1000 * v)})
 			l.Due = append(l.Due, load.DueWindow{At: at, Count: 1, P50: time.Duration(1000 * v), P99: time.Duration(1000 * v), P999: time.Duration(1000 * v)})
 		}
 		return &report.Result{Kind: report.KindLoad, Load: l}

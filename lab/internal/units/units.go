@@ -104,7 +104,7 @@ func ParseBytes(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > (1<<62)/of {
-		return 0, fmt.Errorf("%q is not a size, such as 65536, 512KiB or 16MiB", text)
+		return 0, fmt.Errorf("%.40q is not a size, such as 65536, 512KiB or 16MiB", text)
 	}
 	return n * of, nil
 }

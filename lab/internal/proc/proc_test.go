@@ -1,0 +1,111 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	_ "net/http/pprof" // registers itself
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spin uses the processor for a time of it.
+func spin(t *testing.T, want time.Duration) {
+	t.Helper()
+	for before, n := time.Now(), uint64(1); ; n = n*6364136223846793005 + 1 {
+		if n%4096 != 1 {
+			continue
+		}
+		if time.Since(before) > want {
+			return
+		}
+	}
+}
+
+func TestProcessorTimeIsThatOfTheProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere it is an estimate")
+	}
+	for _, pid := range []int{0, os.Getpid()} {
+		before, err := Read(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for used := time.Duration(0); used < 20*time.Millisecond; {
+			spin(t, time.Millisecond)
+			after, err := Read(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := before.To(after)
+			used = s.CPU
+			if most := time.Since(began) * time.Duration(runtime.NumCPU()+1); s.CPU > most || s.Queued == nil || s.Resident < 1<<20 {
+				t.Fatalf("%+v after %v", s, time.Since(began))
+			}
+		}
+	}
+}
+
+func TestAnotherProcessIsRead(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only there")
+	}
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(cmd.Process.Pid)
+	if s := r.To(r); err != nil || s.CPU != 0 || s.Resident <= 0 || s.Queued == nil || *s.Queued != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, err := Read(cmd.Process.Pid); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that has ended: %v", err)
+	}
+}
+
+func TestWaitingIsOfThreadsThatAreThere(t *testing.T) {
+	a := Reading{queued: map[int]time.Duration{1: 10, 2: 5, 3: 7}}
+	b := Reading{queued: map[int]time.Duration{1: 15, 3: 2, 4: 3}} // 2 has ended, 3 is another with its number
+	if s := a.To(b); s.Queued == nil || *s.Queued != 8 {
+		t.Errorf("%v", s.Queued)
+	}
+	if s := (Reading{}).To(b); s.Queued != nil {
+		t.Errorf("%v", *s.Queued)
+	}
+}
+
+func TestMallocsAreThoseOfTheProcess(t *testing.T) {
+	server := httptest.NewServer(http.DefaultServeMux)
+	defer server.Close()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n, err := Mallocs(t.Context(), server.URL+"/debug/pprof/")
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	if err != nil || n < before.Mallocs || n > after.Mallocs {
+		t.Errorf("%d, between %d and %d: %v", n, before.Mallocs, after.Mallocs, err)
+	}
+	for text, want := range map[string]uint64{
+		"": 0, "# Mallocs = 5\n": 0, "# runtime.MemStats\n# Mallocs = x\n": 0,
+		"1: 2 # Mallocs = 4\n# Mallocs = 6\n# runtime.MemStats\n# MallocsOfOthers = 8\n# Mallocs = 7\n": 7,
+		"# runtime.MemStats\n" + strings.Repeat("x", mostLine+1) + "\n# Mallocs = 7\n":                  0,
+	} {
+		fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
+		if n, err := Mallocs(t.Context(), fake.URL); n != want || (err == nil) != (want > 0) {
+			t.Errorf("%.60q: %d, %v", text, n, err)
+		}
+		fake.Close()
+	}
+	if _, err := Mallocs(t.Context(), server.URL+"/nothing"); err == nil {
+		t.Error("an address without profiles")
+	}
+}
