@@ -140,7 +140,7 @@ func (c *Client) Closed(ops int) (Result, error) {
 		}
 		return c.finish()
 	})
-	r.P50, r.P99 = quantile(latencies, 0.5), quantile(latencies, 0.99)
+	r.P50, r.P99 = Quantile(latencies, 0.5), Quantile(latencies, 0.99)
 	return r, err
 }
 

@@ -58,8 +58,8 @@ func (c *Client) Paced(ops int, interval time.Duration) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r.P50, r.P99 = quantile(latencies, 0.5), quantile(latencies, 0.99)
-	r.Late = quantile(lateness, 0.99)
+	r.P50, r.P99 = Quantile(latencies, 0.5), Quantile(latencies, 0.99)
+	r.Late = Quantile(lateness, 0.99)
 	return r, nil
 }
 

@@ -31,10 +31,10 @@ func (r Result) And(next Result) Result {
 	return next
 }
 
-// quantile sorts values and returns the least that a part q of them do not
+// Quantile sorts values and returns the least that a part q of them do not
 // exceed; 0 when there are none. With some thousand values there is no need for
 // a histogram.
-func quantile(values []time.Duration, q float64) time.Duration {
+func Quantile(values []time.Duration, q float64) time.Duration {
 	if len(values) == 0 {
 		return 0
 	}

@@ -17,20 +17,20 @@ func TestQuantilesOfKnownValues(t *testing.T) {
 		}
 		rng.Shuffle(n, func(i, j int) { values[i], values[j] = values[j], values[i] })
 		// Of 1 to n the least that q*n of them do not exceed.
-		if got, want := quantile(values, 0.5), time.Duration((n+1)/2); got != want {
+		if got, want := Quantile(values, 0.5), time.Duration((n+1)/2); got != want {
 			t.Errorf("the median of 1 to %d is %d, want %d", n, got, want)
 		}
-		if got, want := quantile(values, 0.99), time.Duration((99*n+99)/100); got != want {
+		if got, want := Quantile(values, 0.99), time.Duration((99*n+99)/100); got != want {
 			t.Errorf("of 1 to %d the 99th percentile is %d, want %d", n, got, want)
 		}
-		if got := quantile(values, 1); got != time.Duration(n) {
+		if got := Quantile(values, 1); got != time.Duration(n) {
 			t.Errorf("the most of 1 to %d is %d", n, got)
 		}
-		if got := quantile(values, 0); got != 1 {
+		if got := Quantile(values, 0); got != 1 {
 			t.Errorf("the least of 1 to %d is %d", n, got)
 		}
 	}
-	if got := quantile(nil, 0.5); got != 0 {
+	if got := Quantile(nil, 0.5); got != 0 {
 		t.Errorf("the median of nothing is %v", got)
 	}
 }

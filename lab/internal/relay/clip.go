@@ -3,28 +3,17 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"slices"
-)
 
-// The types of an FLV tag's payload and of the RTMP message with the same one
-// (Adobe FLV 10.1, E.4.1; RTMP 1.0, 7.1).
-const (
-	kindAudio  = 8
-	kindVideo  = 9
-	kindScript = 18
-)
-
-const (
-	flvHeader  = 9
-	tagHeader  = 11
-	tagTrailer = 4 // the size of the tag before
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/flv"
 )
 
 // A Tag is one packet of a clip. Its payload is that of an FLV tag and of an
 // RTMP message alike.
 type Tag struct {
-	Kind    uint8
+	Kind    flv.TagType
 	Time    uint32 // ms
 	Payload []byte
 }
@@ -35,19 +24,10 @@ type Clip struct {
 	Head   []Tag  // metadata and sequence headers
 	Media  []Tag  // in the order of the file, times from 0
 	Length uint32 // ms from the first frame to its repetition
-
-	tracks [2]track
-	place  []int // of each of Media within its track
-	check  uint64
+	Check  uint64 // a sum over all payloads
 }
 
-// A track is the media of one kind: video is the first, audio the second.
-type track struct {
-	times []uint32
-	sizes []int
-	media []int // index in Clip.Media
-}
-
+// The tracks of a clip.
 const (
 	video = iota
 	audio
@@ -56,87 +36,98 @@ const (
 // ErrClip is the error of a clip that cannot be published.
 var ErrClip = errors.New("relay: no clip to publish")
 
-// ParseClip reads an FLV file, which the clip borrows as long as it is used.
+// ParseClip reads an FLV file, borrowed.
 func ParseClip(file []byte) (*Clip, error) {
-	if len(file) < flvHeader+tagTrailer || string(file[:3]) != "FLV" {
-		return nil, fmt.Errorf("%w: not an FLV file", ErrClip)
-	}
+	r := sluice.NewBufReaderBytes(file)
+	defer r.Recycle()
+	d := flv.NewDecoder(r)
 	c := &Clip{}
-	for p := file[flvHeader+tagTrailer:]; len(p) >= tagHeader; {
-		size := int(be24(p[1:]))
-		if len(p) < tagHeader+size+tagTrailer {
-			break // a tail that is cut off
+	_, err := d.ReadHeader()
+	for err == nil {
+		var t flv.Tag
+		if t, err = d.Next(); err == nil {
+			c.add(Tag{t.Type, t.Time, append([]byte(nil), t.Payload.Bytes()...)})
+			t.Release()
 		}
-		t := Tag{Kind: p[0], Time: be24(p[4:]) | uint32(p[7])<<24, Payload: p[tagHeader : tagHeader+size : tagHeader+size]}
-		c.add(t)
-		p = p[tagHeader+size+tagTrailer:]
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // a tail that is cut off
+		return nil, fmt.Errorf("%w: %w", ErrClip, err)
 	}
 	return c, c.finish()
 }
 
 func (c *Clip) add(t Tag) {
-	switch {
-	case t.Kind == kindScript && len(c.Media) == 0, len(t.Payload) >= 2 && sets(t.Kind, t.Payload[0], t.Payload[1]):
+	switch packet, _ := kindOf(t.Kind, t.Payload); {
+	case packet == setsUp, t.Kind == flv.TagScript && len(c.Media) == 0:
 		t.Time = 0
 		c.Head = append(c.Head, t)
-	case len(t.Payload) >= 2 && (t.Kind == kindAudio || t.Kind == kindVideo && t.Payload[1] == 1):
+	case packet == media:
 		c.Media = append(c.Media, t)
 	}
 }
 
-// sets reports whether a payload with these first two bytes is a sequence header: of
-// AVC (FLV E.4.3.1) or of AAC (E.4.2.1).
-func sets(kind, first, second byte) bool {
-	return second == 0 && (kind == kindVideo && first&15 == 7 || kind == kindAudio && first>>4 == 10)
+// What a packet is.
+const (
+	other  = iota
+	setsUp // a decoder
+	media
+)
+
+// kindOf looks at the front of a payload.
+func kindOf(kind flv.TagType, p []byte) (packet int, key bool) {
+	switch kind {
+	case flv.TagVideo:
+		h, err := flv.ParseVideo(p)
+		switch {
+		case err != nil:
+		case h.Config():
+			return setsUp, false
+		case h.Packet == flv.PacketCodedFrames:
+			return media, h.Key()
+		}
+	case flv.TagAudio:
+		h, err := flv.ParseAudio(p)
+		switch {
+		case err != nil:
+		case h.Config():
+			return setsUp, false
+		case h.Packet == flv.AudioCodedFrames:
+			return media, false
+		}
+	}
+	return other, false
 }
 
-// isKey reports whether a video payload with this first byte is a key frame.
-func isKey(first byte) bool { return first>>4 == 1 }
-
-// finish builds the lookup tables, and refuses a clip in which two frames have the
+// finish makes times begin at 0, and refuses a clip in which two frames have the
 // same kind and time.
 func (c *Clip) finish() error {
 	first := uint32(math.MaxUint32)
 	for _, t := range c.Media {
 		first = min(first, t.Time)
 	}
-	for i, t := range c.Media {
+	var counts [2]int
+	last := [2]int64{-1, -1}
+	for i := range c.Media {
+		t := &c.Media[i]
 		which := trackOf(t.Kind)
-		c.Media[i].Time -= first
-		tr := &c.tracks[which]
-		if n := len(tr.times); n > 0 && tr.times[n-1] >= c.Media[i].Time {
-			return fmt.Errorf("%w: two packets of kind %d at %d ms or one out of order", ErrClip, t.Kind, c.Media[i].Time)
+		t.Time -= first
+		if last[which] >= int64(t.Time) {
+			return fmt.Errorf("%w: two packets of kind %d at %d ms or one out of order", ErrClip, t.Kind, t.Time)
 		}
-		c.place = append(c.place, len(tr.times))
-		tr.times = append(tr.times, c.Media[i].Time)
-		tr.sizes = append(tr.sizes, len(t.Payload))
-		tr.media = append(tr.media, i)
+		last[which] = int64(t.Time)
+		counts[which]++
 		for _, b := range t.Payload {
-			c.check = c.check*31 + uint64(b)
+			c.Check = c.Check*31 + uint64(b)
 		}
 	}
-	for _, tr := range c.tracks {
-		n := len(tr.times)
+	for which, n := range counts {
 		if n < 2 {
-			return fmt.Errorf("%w: %d video and %d audio packets", ErrClip, len(c.tracks[video].times), len(c.tracks[audio].times))
+			return fmt.Errorf("%w: %d video and %d audio packets", ErrClip, counts[video], counts[audio])
 		}
-		step := (tr.times[n-1] - tr.times[0]) / uint32(n-1)
-		c.Length = max(c.Length, tr.times[n-1]+max(1, step))
+		c.Length = max(c.Length, uint32(last[which])+max(1, uint32(last[which])/uint32(n-1)))
 	}
 	return nil
 }
-
-// Rate is the payload in bits per second.
-func (c *Clip) Rate() float64 {
-	total := 0
-	for _, t := range c.Media {
-		total += len(t.Payload)
-	}
-	return float64(total) * 8 / (float64(c.Length) / 1000)
-}
-
-// Check is a sum over all payloads.
-func (c *Clip) Check() uint64 { return c.check }
 
 // at returns the frame that is published as the nth, from 0, and its time.
 func (c *Clip) at(n int) (t Tag, time uint32) {
@@ -144,41 +135,9 @@ func (c *Clip) at(n int) (t Tag, time uint32) {
 	return t, uint32(n/len(c.Media))*c.Length + t.Time
 }
 
-// timeOf is the time of the nth frame of a track.
-func (c *Clip) timeOf(which, n int) uint32 {
-	tr := &c.tracks[which]
-	return uint32(n/len(tr.times))*c.Length + tr.times[n%len(tr.times)]
-}
-
-// find returns which frame of a track has that time and size, or -1. It looks
-// at the expected one first.
-func (c *Clip) find(which int, time uint32, size, expected int) int {
-	tr := &c.tracks[which]
-	n := len(tr.times)
-	if expected < 0 || c.timeOf(which, expected) != time {
-		at, found := slices.BinarySearch(tr.times, time%c.Length)
-		if !found {
-			return -1
-		}
-		expected = int(time/c.Length)*n + at
-	}
-	if tr.sizes[expected%n] != size {
-		return -1
-	}
-	return expected
-}
-
-// payload is that of the nth frame of a track.
-func (c *Clip) payload(which, n int) []byte {
-	tr := &c.tracks[which]
-	return c.Media[tr.media[n%len(tr.media)]].Payload
-}
-
-func trackOf(kind uint8) int {
-	if kind == kindVideo {
+func trackOf(kind flv.TagType) int {
+	if kind == flv.TagVideo {
 		return video
 	}
 	return audio
 }
-
-func be24(p []byte) uint32 { return uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2]) }

@@ -4,23 +4,18 @@
 // A measurement has two processes, each on a processor of its own. The server
 // under test is any program that takes RTMP from a publisher and gives RTMP or
 // FLV over HTTP to viewers; what it uses is read from the system, by the number
-// of its process, so that the server need not cooperate. The Load is the publisher
+// of its process, so that the server need not cooperate. The load is the publisher
 // and all viewers in one thread over epoll, with one clock for both: what lies
 // between the moment a frame was sent and the moment it was complete at a viewer
 // is what the relay added.
 //
-// The viewers are light. They look at the headers of chunks and tags alone and
-// pass over the media, yet they know which frame each is and notice one that is
-// missing, comes twice or has another size; two of them compare every byte. Nothing here
-// uses the protocol packages that the server under test may be built on.
+// Viewers parse what comes by the library's own rtmp and flv. Each knows which frame it
+// gets and notices one that is missing, comes twice or has another size; two of them
+// compare every byte.
 //
 // ServeFloor is the least that such a server can do: one write for each viewer,
-// of a tag or of all tags of a window. NginxCommand runs nginx with its RTMP
-// module.
+// of a tag or of all tags of a window. Nginx runs nginx with its RTMP module.
 //
-// # Ownership and concurrency
-//
-// A Clip is read-only once it is parsed, and its tags are borrowed from the bytes
-// it was parsed from. RunLoad and ServeFloor each need a process, or at least a
-// thread, of their own.
+// A Clip is read-only once it is parsed. RunLoad and ServeFloor each need a process,
+// or at least a thread, of their own.
 package relay

@@ -1,13 +1,19 @@
 package relay
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/lab/internal/rawio"
+	"github.com/sluice-go/sluice/rtmp"
 )
 
 // A floor is the least that a relay can do: one thread, one buffer, and for
@@ -18,13 +24,8 @@ type floor struct {
 	form    string
 	window  time.Duration
 	viewers []*floorPeer
-	head    [][]byte // what stands before the media, for each viewer to get first
-	batch   []byte   // frames that wait for the end of the window
-	wire    []byte   // the frame under way
-	kind    uint8
-	time    uint32
-	payload []byte
-	isHead  bool
+	head    []byte // what stands before the media, for each viewer to get first
+	batch   []byte // frames that wait for the end of the window
 }
 
 // ServeFloor listens on a free port of the loopback interface for both the
@@ -43,16 +44,16 @@ func ServeFloor(form string, window time.Duration, in io.Reader, out io.Writer) 
 	server := rawio.Floor{
 		Buffer: longRead, Every: window,
 		Open: func(c *rawio.Conn) func([]byte) []byte {
-			peer := &floorPeer{Conn: c}
+			peer := newFloorPeer(f, c)
 			return func(p []byte) []byte {
-				if peer.take(f, p) != nil {
+				if err := peer.take(p); err != nil && !errors.Is(err, sluice.ErrShort) {
 					c.End()
 				}
 				return nil
 			}
 		},
 		Closed: func(c *rawio.Conn) {
-			f.viewers = slices.DeleteFunc(f.viewers, func(v *floorPeer) bool { return v.Conn == c })
+			f.viewers = slices.DeleteFunc(f.viewers, func(v *floorPeer) bool { return v.conn == c })
 		},
 	}
 	if window > 0 {
@@ -73,58 +74,136 @@ func ServeFloor(form string, window time.Duration, in io.Reader, out io.Writer) 
 // flush sends the batch to all.
 func (f *floor) flush() {
 	for _, v := range f.viewers {
-		v.Write(f.batch)
+		v.conn.Write(f.batch)
 	}
 	f.batch = f.batch[:0]
 }
 
-// A floor is the sink of what its publisher sends.
-
-func (f *floor) started(kind uint8, t uint32, _ int, first, second byte) error {
-	f.kind, f.time, f.payload, f.isHead = kind, t, f.payload[:0], sets(kind, first, second)
-	return nil
-}
-
-func (f *floor) passed(p []byte) error {
-	f.payload = append(f.payload, p...)
-	return nil
-}
-
-func (f *floor) ended() error {
-	f.wire = f.wire[:0]
-	if f.isHead {
-		f.setHead(f.kind, f.payload)
-		return nil
+// publish passes on a message, borrowed.
+func (f *floor) publish(m *rtmp.Message) {
+	kind, payload := flv.TagType(m.Type), m.Payload.Bytes()
+	packet, _ := kindOf(kind, payload)
+	if packet == setsUp || kind == flv.TagScript {
+		f.head = f.frame(f.head, kind, 0, flv.StripSetDataFrame(payload))
+		return
 	}
-	if f.window > 0 {
-		f.batch = f.frame(f.batch, f.kind, f.time, f.payload)
-		return nil
+	f.batch = f.frame(f.batch, kind, m.Time, payload)
+	if f.window == 0 {
+		f.flush()
 	}
-	f.wire = f.frame(f.wire, f.kind, f.time, f.payload)
-	for _, v := range f.viewers {
-		v.Write(f.wire)
-	}
-	return nil
-}
-
-func (f *floor) noted(kind uint8, payload []byte) error {
-	if kind == kindScript {
-		if name := commandName(payload); name == "@setDataFrame" {
-			payload = payload[3+len(name):]
-		}
-		f.setHead(kind, payload)
-	}
-	return nil
-}
-
-func (f *floor) setHead(kind uint8, payload []byte) {
-	f.head = append(f.head, f.frame(nil, kind, 0, payload))
 }
 
 // frame appends a frame as viewers get it.
-func (f *floor) frame(dst []byte, kind uint8, time uint32, payload []byte) []byte {
+func (f *floor) frame(dst []byte, kind flv.TagType, time uint32, payload []byte) []byte {
 	if f.form == FLV {
-		return appendTag(dst, kind, time, payload)
+		dst = flv.TagHeader{Type: kind, Size: len(payload), Time: time}.Append(dst)
+		dst = append(dst, payload...)
+		return binary.BigEndian.AppendUint32(dst, uint32(flv.TagHeaderLen+len(payload)))
 	}
-	return appendMessage(dst, kind, streamID, time, payload, outChunk)
+	chunks := map[flv.TagType]uint32{flv.TagVideo: rtmp.VideoChunkStream, flv.TagAudio: rtmp.AudioChunkStream, flv.TagScript: rtmp.DataChunkStream}[kind]
+	dst = rtmp.AppendChunkHeader(dst, chunks, rtmp.MessageType(kind), 1, time, len(payload))
+	for {
+		n := min(len(payload), rtmp.DefaultChunkSize)
+		dst = append(dst, payload[:n]...)
+		if payload = payload[n:]; len(payload) == 0 {
+			return dst
+		}
+		dst = rtmp.AppendContinuation(dst, chunks, time)
+	}
+}
+
+// A floorPeer is a connection to a floor.
+type floorPeer struct {
+	floor *floor
+	conn  *rawio.Conn
+	in    *sluice.BufReader
+	rtmp  *rtmp.Conn
+	next  func() error // takes what comes next; nil: a viewer, whose acknowledgements are of no interest
+}
+
+func newFloorPeer(f *floor, c *rawio.Conn) *floorPeer {
+	v := &floorPeer{floor: f, conn: c, in: sluice.NewBufReaderFed()}
+	v.rtmp = rtmp.NewConn(v.in, sluice.NewBufWriter(v), rtmp.Options{Limits: rtmp.Limits{Message: 16 << 20}})
+	v.next = v.begin
+	return v
+}
+
+// Write is for the answers of RTMP.
+func (v *floorPeer) Write(p []byte) (int, error) {
+	v.conn.Write(p)
+	return len(p), nil
+}
+
+// take takes what a connection has brought.
+func (v *floorPeer) take(p []byte) error {
+	if v.next == nil {
+		return nil
+	}
+	err := v.in.FeedCopy(p)
+	for err == nil && v.next != nil {
+		err = v.next()
+	}
+	return err
+}
+
+func (v *floorPeer) begin() error {
+	if first, err := v.in.Peek(1); err != nil {
+		return err
+	} else if v.floor.form == FLV && first[0] == 'G' {
+		v.next = v.request
+		return nil
+	}
+	if err := v.rtmp.ServerHandshake(); err != nil {
+		return err
+	}
+	v.next = v.command
+	return nil
+}
+
+// request answers a GET once it is whole, whatever it asks for.
+func (v *floorPeer) request() error {
+	line, err := v.in.ReadSlice('\n')
+	if err != nil || strings.TrimSpace(string(line)) != "" {
+		return err
+	}
+	start := flv.Header{Audio: true, Video: true}.Append([]byte("HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\nConnection: close\r\n\r\n"))
+	v.conn.Write(append(start, 0, 0, 0, 0))
+	v.admit()
+	return nil
+}
+
+func (v *floorPeer) command() error {
+	req, err := v.rtmp.ReadRequest()
+	if err == nil {
+		err = v.rtmp.Accept(req)
+	}
+	if err != nil {
+		return err
+	}
+	if req.Kind == rtmp.Play {
+		v.admit()
+		return nil
+	}
+	v.next = func() error {
+		m, err := v.rtmp.ReadMessage()
+		if err != nil {
+			return err
+		}
+		if flv.TagType(m.Type) == flv.TagVideo || flv.TagType(m.Type) == flv.TagAudio || flv.TagType(m.Type) == flv.TagScript {
+			v.floor.publish(&m)
+		}
+		m.Release()
+		return nil
+	}
+	return nil
+}
+
+// admit makes a connection a viewer. Frames that wait for the end of a window go
+// only to viewers that were there before.
+func (v *floorPeer) admit() {
+	v.conn.Write(v.floor.head)
+	v.floor.flush()
+	v.next = nil
+	v.in.Recycle()
+	v.floor.viewers = append(v.floor.viewers, v)
 }

@@ -15,7 +15,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/rawio"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
 )
 
 const (
@@ -26,9 +30,6 @@ const (
 	// joining is how many viewers may wait for the server's first byte at once:
 	// fewer than a listener's queue takes.
 	joining = 64
-	// atOnce is how many bytes a publisher that is late sends before the load serves the
-	// viewers.
-	atOnce = 256 << 10
 	// moderation is how often the load looks for what has come. It does not wait in
 	// epoll: waking a thread is expensive, above all on virtual machines, and some sends of
 	// the server would pay for it, while viewers across a network cost the server
@@ -65,17 +66,17 @@ func RunLoad(in io.Reader, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, "ready"); err != nil {
 		return err
 	}
-	var told atomic.Int32
+	var lines atomic.Int32
 	go func() {
 		for {
 			_, err := asked.ReadString('\n')
-			told.Add(1)
+			lines.Add(1)
 			if err != nil {
 				return
 			}
 		}
 	}()
-	if err := l.until(func() bool { return told.Load() > 0 }, math.MaxInt64, "being told to go"); err != nil {
+	if err := l.until(func() bool { return lines.Load() > 0 }, math.MaxInt64, "the command to go"); err != nil {
 		return err
 	}
 	r, err := l.measure()
@@ -85,7 +86,7 @@ func RunLoad(in io.Reader, out io.Writer) error {
 	if err := json.NewEncoder(out).Encode(r); err != nil {
 		return err
 	}
-	return l.until(func() bool { return told.Load() > 1 }, math.MaxInt64, "the end")
+	return l.until(func() bool { return lines.Load() > 1 }, math.MaxInt64, "the end")
 }
 
 // A load is a publisher and its viewers.
@@ -95,29 +96,18 @@ type load struct {
 	ep      int
 	show    show
 	tally   tally
-	pub     *publisher
-	view    *unix.SockaddrInet4
-	viewers []viewer
-	waiting int // viewers who have no byte yet
+	pub     *client
+	due     time.Duration // when the next frame is
+	origin  time.Duration // when the first one was
+	late    []time.Duration
+	viewers []*viewer
 	closed  int
 	strict  bool // a connection that the server ends is an error
 	buf     []byte
 	events  []unix.EpollEvent
 }
 
-// A viewer is one connection.
-type viewer struct {
-	fd    int
-	rtmp  *rtmpClient
-	flv   *flvSplit
-	seat  seat
-	bytes int64
-	mark  int64 // bytes at the beginning of the window
-	asked time.Duration
-	gone  bool
-}
-
-func newLoad(w Work) (*load, error) {
+func newLoad(w Work) (l *load, err error) {
 	file, err := os.ReadFile(w.Clip)
 	if err != nil {
 		return nil, err
@@ -129,23 +119,23 @@ func newLoad(w Work) (*load, error) {
 	if w.Viewers < 1 || w.Form != RTMP && w.Form != FLV || w.Window <= 0 {
 		return nil, fmt.Errorf("relay: %d viewers by %q for %v", w.Viewers, w.Form, w.Window)
 	}
-	l := &load{
-		work: w, began: time.Now(), ep: -1, show: show{clip: clip}, viewers: make([]viewer, 0, w.Viewers), strict: true,
-		buf: make([]byte, longRead), events: make([]unix.EpollEvent, 512),
-	}
-	if l.view, err = address(w.View); err != nil {
-		return nil, err
-	}
 	to, err := address(w.Publish)
 	if err != nil {
 		return nil, err
 	}
+	l = &load{
+		work: w, began: time.Now(), show: show{clip: clip}, strict: true,
+		due: math.MaxInt64, buf: make([]byte, longRead), events: make([]unix.EpollEvent, 512),
+	}
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if l.pub, err = l.openPublisher(to); err != nil {
+	if l.pub, err = dial(l.ep, -1, to, &l.work, true); err == nil {
+		err = l.publish()
+	}
+	if err != nil {
 		l.close()
-		return nil, err
+		return nil, fmt.Errorf("relay: the publisher: %w", err)
 	}
 	return l, nil
 }
@@ -159,57 +149,99 @@ func address(s string) (*unix.SockaddrInet4, error) {
 }
 
 func (l *load) close() {
-	for i := range l.viewers {
-		if !l.viewers[i].gone {
-			unix.Close(l.viewers[i].fd)
+	for _, v := range l.viewers {
+		if !v.gone {
+			v.close()
 		}
 	}
 	if l.pub != nil {
-		unix.Close(l.pub.fd)
+		l.pub.close()
 	}
-	if l.ep >= 0 {
-		unix.Close(l.ep)
-	}
+	unix.Close(l.ep)
 }
 
 func (l *load) now() time.Duration { return time.Since(l.began) }
 
-// until runs turns until done, for at most longest.
+// publish waits until the server lets it, and sends what stands before the media.
+func (l *load) publish() error {
+	if err := l.until(func() bool { return len(l.pub.steps) == 0 }, patience, "leave to publish"); err != nil {
+		return err
+	}
+	for _, t := range l.show.clip.Head {
+		payload := t.Payload
+		if t.Kind == flv.TagScript {
+			name, err := flv.AppendScript(nil, "@setDataFrame")
+			if err != nil {
+				return err
+			}
+			payload = append(name, payload...)
+		}
+		if err := l.send(t.Kind, 0, payload); err != nil {
+			return err
+		}
+	}
+	l.origin = l.now()
+	l.due = l.origin
+	return nil
+}
+
+func (l *load) send(kind flv.TagType, at uint32, payload []byte) error {
+	c := l.pub.rtmp
+	err := c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(kind), StreamID: c.StreamID(), Time: at, Payload: mem.Wrap(payload, nil)})
+	if err == nil {
+		err = c.Flush()
+	}
+	return err
+}
+
+// sendDue sends each frame that is due, and returns how long it is until the next.
+func (l *load) sendDue() (time.Duration, error) {
+	for {
+		now := l.now()
+		if now < l.due {
+			return l.due - now, nil
+		}
+		l.late = append(l.late, now-l.due)
+		t, at := l.show.publish(now)
+		if at >= 1<<31 {
+			return 0, fmt.Errorf("relay: a publisher that sends for %v of media", time.Duration(at)*time.Millisecond)
+		}
+		if err := l.send(t.Kind, at, t.Payload); err != nil {
+			return 0, err
+		}
+		_, next := l.show.clip.at(l.show.count)
+		l.due = l.origin + time.Duration(next)*time.Millisecond
+	}
+}
+
+// until turns until done, for at most longest.
 func (l *load) until(done func() bool, longest time.Duration, what string) error {
 	for began := l.now(); !done(); {
 		if l.now()-began > longest {
 			return fmt.Errorf("relay: %v were not enough for %s", longest, what)
 		}
-		if err := l.turn(50 * time.Millisecond); err != nil {
+		if err := l.step(50 * time.Millisecond); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pass runs turns until a given time.
+// pass goes on until a given time.
 func (l *load) pass(end time.Duration) error {
-	for {
-		left := end - l.now()
-		if left <= 0 {
-			return nil
-		}
-		if err := l.turn(left); err != nil {
-			return err
-		}
-	}
+	return l.until(func() bool { return l.now() >= end }, math.MaxInt64, "")
 }
 
-// turn sends what is due and receives what has come. When there is nothing to do it
+// step sends what is due and receives what has come. When there is nothing to do it
 // sleeps, for at most longest.
-func (l *load) turn(longest time.Duration) error {
-	next, err := l.pub.advance()
+func (l *load) step(longest time.Duration) error {
+	next, err := l.sendDue()
 	if err != nil {
 		return err
 	}
-	n, err := unix.EpollWait(l.ep, l.events, 0)
-	if err != nil && err != unix.EINTR {
-		return os.NewSyscallError("epoll_wait", err)
+	n, errno := rawio.Poll(l.ep, l.events)
+	if errno != 0 {
+		return os.NewSyscallError("epoll_wait", errno)
 	}
 	if n <= 0 {
 		pause := unix.NsecToTimespec(min(longest, next, moderation).Nanoseconds())
@@ -219,74 +251,131 @@ func (l *load) turn(longest time.Duration) error {
 	for i := range l.events[:n] {
 		at := int(l.events[i].Fd)
 		if at < 0 {
-			err = l.pub.receive()
+			err = l.pub.receive(l.buf, func(flv.TagType, uint32, []byte) error {
+				return fmt.Errorf("%w: media to a publisher", ErrStream)
+			})
 		} else {
-			err = l.receive(&l.viewers[at])
+			err = l.receive(l.viewers[at])
 		}
 		if err != nil {
 			return fmt.Errorf("viewer %d (-1 is the publisher): %w", at, err)
 		}
 		// Send a frame that has become due meanwhile before more is read.
-		if l.now() >= l.pub.due {
-			if _, err := l.pub.advance(); err != nil {
-				return err
-			}
+		if _, err := l.sendDue(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// receive takes what one read gives; if there is more there is another event.
 func (l *load) receive(v *viewer) error {
-	n, errno := rawio.Recv(v.fd, l.buf)
-	switch {
-	case errno == unix.EAGAIN:
-		return nil
-	case errno != 0 || n == 0:
-		if l.strict {
-			return fmt.Errorf("relay: the server ended the connection: %v", errors.Join(io.EOF, orNil(errno)))
-		}
-		l.leave(v)
+	if v.gone {
 		return nil
 	}
-	if v.bytes == 0 {
-		l.waiting--
-	}
-	v.bytes += int64(n)
 	l.tally.now = l.now()
-	var err error
-	if v.rtmp != nil {
-		err = v.rtmp.feed(l.buf[:n], &v.seat)
-	} else {
-		err = v.flv.feed(l.buf[:n], &v.seat)
+	err := v.receive(l.buf, v.take)
+	if err == nil || l.strict || !errors.Is(err, errDismissed) && !errors.Is(err, io.EOF) {
+		return err
 	}
-	if !l.strict && errors.Is(err, errDismissed) {
-		l.leave(v)
-		return nil
-	}
-	return err
-}
-
-// leave closes a viewer whose stream the server has ended.
-func (l *load) leave(v *viewer) {
-	unix.Close(v.fd) // and out of the epoll with it
+	v.close()
 	v.gone = true
 	l.closed++
+	return nil
 }
 
-func orNil(errno unix.Errno) error {
-	if errno == 0 {
-		return nil
+// join has all viewers join, and returns when each of them has a frame that was
+// sent after that, and Warm has passed.
+func (l *load) join() error {
+	to, err := address(l.work.View)
+	if err != nil {
+		return err
 	}
-	return errno
+	if err := l.pass(l.now() + l.work.Warm); err != nil {
+		return err
+	}
+	waiting := func() (n int) {
+		for _, v := range l.viewers {
+			if v.bytes == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	for number := range l.work.Viewers {
+		if err := l.until(func() bool { return waiting() < joining }, patience, "the server's first bytes to viewers"); err != nil {
+			return err
+		}
+		asked := l.now()
+		c, err := dial(l.ep, number, to, &l.work, false)
+		if err != nil {
+			return fmt.Errorf("relay: viewer %d: %w", number, err)
+		}
+		l.viewers = append(l.viewers, &viewer{client: c, show: &l.show, tally: &l.tally, asked: asked, look: number == 0 || number == l.work.Viewers-1})
+	}
+	joined, end := l.now(), l.show.ends()
+	end[video]++
+	end[audio]++
+	err = l.until(func() bool { return l.now() >= joined+l.work.Warm && l.behind(end) == 0 }, patience, "all viewers to be up with the publisher")
+	if err != nil {
+		return fmt.Errorf("%w: %d of %d are behind", err, l.behind(end), len(l.viewers))
+	}
+	return nil
 }
 
-// watch adds a descriptor to an epoll for what comes in; its events carry tag.
-func watch(ep, fd, tag int) error {
-	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(tag)}))
+func (l *load) behind(ends [2]int) int {
+	n := 0
+	for _, v := range l.viewers {
+		if !v.gone && v.behind(ends) {
+			n++
+		}
+	}
+	return n
 }
 
-// connected returns a connection.
-func connected(to unix.Sockaddr) (int, error) {
-	return rawio.Connect(to, patience, func(int) error { return nil })
+// measure runs the window, and waits for the rest of its frames.
+func (l *load) measure() (r Result, err error) {
+	l.strict = false
+	l.late = l.late[:0]
+	since, sent := l.tally.delivered, l.show.count
+	for _, v := range l.viewers {
+		v.mark = v.bytes
+	}
+	cpu, err := rawio.CPUTime(l.work.Server)
+	if err != nil {
+		return r, err
+	}
+	own, _ := rawio.CPUTime(0) // of this process it does not fail
+	start := l.now()
+	l.tally.from, l.tally.to = start, start+l.work.Window
+	if err := l.pass(start + l.work.Window); err != nil {
+		return r, err
+	}
+	ownAfter, _ := rawio.CPUTime(0)
+	r.Window, r.Busy = l.now()-start, float64(ownAfter-own)/float64(l.now()-start)
+	after, err := rawio.CPUTime(l.work.Server)
+	if err != nil {
+		return r, err
+	}
+	r.CPU, r.Published, r.Delivered = after-cpu, l.show.count-sent, l.tally.delivered-since
+	if r.Resident, err = rawio.Resident(l.work.Server); err != nil {
+		return r, err
+	}
+	for _, v := range l.viewers {
+		r.Bytes += v.bytes - v.mark
+	}
+	r.Late = echobench.Quantile(l.late, 0.99)
+	ends := l.show.ends()
+	// What is late is not lost yet; what has not come by then is.
+	_ = l.until(func() bool { return l.behind(ends) == 0 }, drainTime, "the last frames")
+	r.Since, r.Closed, r.Odd, r.Oddity = l.tally.delivered-since, l.closed, l.tally.oddities, l.tally.oddity
+	var keys []time.Duration
+	for _, v := range l.viewers {
+		r.Lost += v.lost(ends)
+		if v.key > 0 {
+			keys = append(keys, v.key-v.asked)
+		}
+	}
+	r.KeyP50 = echobench.Quantile(keys, 0.5)
+	r.LagP50, r.LagP99 = echobench.Quantile(l.tally.lags, 0.5), echobench.Quantile(l.tally.lags, 0.99)
+	return r, nil
 }

@@ -86,14 +86,11 @@ func TestFloorsLoseNothing(t *testing.T) {
 			if r.Published < 10 || r.Since < 20*r.Published || r.Delivered > r.Since {
 				t.Errorf("%s, %v: of %d frames for 20 viewers %d were delivered in the window, %d in all", form, window, r.Published, r.Delivered, r.Since)
 			}
-			if r.Bytes < r.Least*20 || r.Bytes > r.Most*20 || r.Least <= 0 || r.Spread() < 1 {
-				t.Errorf("%s, %v: %d bytes, %d to %d each", form, window, r.Bytes, r.Least, r.Most)
-			}
 			if r.Window < 500*time.Millisecond || r.CPU <= 0 || r.Resident < 1<<20 || r.PerGB() <= 0 {
 				t.Errorf("%s, %v: %+v", form, window, r)
 			}
-			if r.LagP50 <= 0 || r.LagP99 < r.LagP50 || r.LagMax+lagStep < r.LagP99 {
-				t.Errorf("%s, %v: lag %v, %v, %v", form, window, r.LagP50, r.LagP99, r.LagMax)
+			if r.LagP50 <= 0 || r.LagP99 < r.LagP50 || r.Late < 0 {
+				t.Errorf("%s, %v: lag %v, %v", form, window, r.LagP50, r.LagP99)
 			}
 		}
 	}

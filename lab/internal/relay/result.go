@@ -1,9 +1,6 @@
 package relay
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // The forms in which viewers take a stream.
 const (
@@ -11,7 +8,7 @@ const (
 	FLV  = "flv" // over HTTP
 )
 
-// Work is what a Load has to do.
+// Work is what a load has to do.
 type Work struct {
 	Publish string        // HOST:PORT where the server takes RTMP
 	View    string        // HOST:PORT where it gives Form
@@ -33,8 +30,6 @@ type Result struct {
 	Delivered int           // frames that became complete in the window
 	Since     int           // frames delivered from the command "go" to the end of the run
 	Bytes     int64         // that the viewers received in the window
-	Least     int64         // of Bytes, at the viewer that got least
-	Most      int64
 	CPU       time.Duration // of the server's process in the window
 	Resident  int64         // bytes of the server's process at the end of the window
 	Lost      int           // frames that a viewer did not get, although it got one before it
@@ -43,9 +38,7 @@ type Result struct {
 	Closed    int           // viewers whose connection the server ended
 	LagP50    time.Duration // from the sending of a frame to the end of its receipt at a viewer
 	LagP99    time.Duration
-	LagMax    time.Duration
-	KeyP50    time.Duration // from a viewer's first byte to the last of its first key frame
-	KeyMax    time.Duration
+	KeyP50    time.Duration // from a viewer's connecting to the last byte of its first key frame
 	Late      time.Duration // how much after it was due one frame in a hundred was sent, or more
 	Busy      float64       // the part of the window for which the load's processor worked
 }
@@ -53,43 +46,3 @@ type Result struct {
 // PerGB is the server's processor time in seconds for 1,000,000,000 bytes
 // delivered.
 func (r Result) PerGB() float64 { return r.CPU.Seconds() / (float64(r.Bytes) / 1e9) }
-
-// Spread is how many times the bytes of the viewer that got least the one that
-// got most had.
-func (r Result) Spread() float64 {
-	if r.Least <= 0 {
-		return math.Inf(1)
-	}
-	return float64(r.Most) / float64(r.Least)
-}
-
-// lags counts times in steps of a tenth of a millisecond, without allocating.
-type lags struct {
-	counts [lagSteps]uint32
-	total  int
-	max    time.Duration
-}
-
-const (
-	lagStep  = 100 * time.Microsecond
-	lagSteps = 100_000 // ten seconds
-)
-
-func (l *lags) add(d time.Duration) {
-	l.counts[min(max(int(d/lagStep), 0), lagSteps-1)]++
-	l.total++
-	l.max = max(l.max, d)
-}
-
-// quantile is the least time that a part q of those counted do not exceed, to
-// the next tenth of a millisecond; 0 when there are none.
-func (l *lags) quantile(q float64) time.Duration {
-	want := int(math.Ceil(q * float64(l.total)))
-	seen := 0
-	for i, n := range l.counts {
-		if seen += int(n); seen >= want && seen > 0 {
-			return time.Duration(i+1) * lagStep
-		}
-	}
-	return 0
-}

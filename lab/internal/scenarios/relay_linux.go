@@ -14,7 +14,6 @@ const (
 	framesLost     = "lost"                // that a viewer did not get, of all that were published after its first
 	residentAll    = "rss-B"               // of the server at the end of the window
 	allocsPerFrame = "server-allocs/frame" // on the heap, for each frame at each viewer
-	bytesSpread    = "spread"              // bytes of the viewer that got most, to those of the one that got least
 	toKeyP50       = "to-key-p50-ns"       // from a viewer's first byte to the end of its first key frame
 	loadBusy       = "viewers-busy"        // part of the window in which the viewers' processor worked: near 1, it was the limit
 	viewersClosed  = "viewers-closed"      // by the server

@@ -86,7 +86,7 @@ func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	}
 	started.Stop()
 	return runner{run: func(ops int) (lab.Sample, error) {
-		sample := lab.Sample{Check: clip.Check()}
+		sample := lab.Sample{Check: clip.Check}
 		for range ops { // the figures are those of the last
 			if sample.Figures, err = r.round(); err != nil {
 				return lab.Sample{}, err
@@ -182,7 +182,6 @@ func (r *relayRunner) figures(result relay.Result, allocs float64) map[string]fl
 		framesLost:     float64(result.Lost),
 		viewersClosed:  float64(result.Closed),
 		residentAll:    float64(result.Resident),
-		bytesSpread:    result.Spread(),
 		toKeyP50:       float64(result.KeyP50.Nanoseconds()),
 		loadBusy:       result.Busy,
 		perGB:          result.PerGB(),

@@ -1,0 +1,132 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+// A sending is a frame that was published.
+type sending struct {
+	at      time.Duration // when
+	time    uint32        // in ms, as it was published
+	payload []byte
+}
+
+// A show is what is published, as far as it is.
+type show struct {
+	clip  *Clip
+	sent  [2][]sending // by track
+	count int
+}
+
+// publish notes the next frame, at a moment, and returns it with its time.
+func (s *show) publish(now time.Duration) (t Tag, at uint32) {
+	t, at = s.clip.at(s.count)
+	s.count++
+	which := trackOf(t.Kind)
+	s.sent[which] = append(s.sent[which], sending{now, at, t.Payload})
+	return t, at
+}
+
+// find returns which frame of a track has that time, or -1; it looks at the expected
+// one first.
+func (s *show) find(which int, time uint32, expected int) int {
+	sent := s.sent[which]
+	if expected < len(sent) && sent[expected].time == time {
+		return expected
+	}
+	n := sort.Search(len(sent), func(i int) bool { return sent[i].time >= time })
+	if n < len(sent) && sent[n].time == time {
+		return n
+	}
+	return -1
+}
+
+// ends are the numbers of the frames that will be sent next.
+func (s *show) ends() [2]int { return [2]int{len(s.sent[video]), len(s.sent[audio])} }
+
+// A tally adds up what all viewers get.
+type tally struct {
+	now       time.Duration // when what is fed was read
+	from, to  time.Duration // frames sent in between count for the lag
+	delivered int
+	lags      []time.Duration
+	oddities  int
+	oddity    string // the first
+}
+
+// A viewer follows what it gets: which frame comes next, what is missing, how long it
+// took.
+type viewer struct {
+	*client
+	show   *show
+	tally  *tally
+	tracks [2]struct {
+		began        bool
+		next, missed int
+	}
+	look  bool // at every byte
+	gone  bool
+	mark  int64 // bytes at the beginning of the window
+	asked time.Duration
+	key   time.Duration // when the first key frame was complete; 0: not yet
+}
+
+// odd notes a frame that is not what was published.
+func (v *viewer) odd(format string, args ...any) error {
+	if v.tally.oddities++; v.tally.oddities == 1 {
+		v.tally.oddity = fmt.Sprintf(format, args...)
+	}
+	return nil
+}
+
+// take takes a message, borrowed.
+func (v *viewer) take(kind flv.TagType, at uint32, payload []byte) error {
+	packet, key := kindOf(kind, payload)
+	if packet != media {
+		return nil
+	}
+	which := trackOf(kind)
+	tr := &v.tracks[which]
+	n := v.show.find(which, at, tr.next)
+	switch {
+	case n < 0 || len(v.show.sent[which][n].payload) != len(payload):
+		return v.odd("no frame of kind %d with %d bytes was published for %d ms", kind, len(payload), at)
+	case tr.began && n < tr.next:
+		return v.odd("frame %d of kind %d comes after frame %d", n, kind, tr.next-1)
+	case tr.began:
+		tr.missed += n - tr.next
+	}
+	tr.began, tr.next = true, n+1
+	sent := &v.show.sent[which][n]
+	if v.look && !bytes.Equal(payload, sent.payload) {
+		return fmt.Errorf("%w: frame %d of kind %d has other bytes than were published", ErrStream, n, kind)
+	}
+	t := v.tally
+	t.delivered++
+	if key && v.key == 0 {
+		v.key = t.now
+	}
+	if sent.at >= t.from && sent.at < t.to {
+		t.lags = append(t.lags, t.now-sent.at)
+	}
+	return nil
+}
+
+// behind reports whether a frame with a number below the ends is still missing.
+func (v *viewer) behind(ends [2]int) bool {
+	return v.tracks[video].next < ends[video] || v.tracks[audio].next < ends[audio]
+}
+
+// lost is how many frames below the ends are missing, of those after the first.
+func (v *viewer) lost(ends [2]int) int {
+	n := 0
+	for which, tr := range v.tracks {
+		n += tr.missed + max(0, ends[which]-tr.next) // all, when it never got any
+	}
+	return n
+}
