@@ -40,7 +40,7 @@ func dial(ep, tag int, to unix.Sockaddr, w *Work, publish bool) (*client, error)
 		return nil, err
 	}
 	c := &client{fd: fd, in: sluice.NewBufReaderFed()}
-	if err := rawio.Watch(ep, fd, tag); err != nil {
+	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(tag)}); err != nil {
 		c.close()
 		return nil, os.NewSyscallError("epoll_ctl", err)
 	}
@@ -98,27 +98,23 @@ func (c *client) Write(p []byte) (int, error) {
 	return sent, nil
 }
 
-// receive feeds what one read gives; media is called with what that completes, borrowed.
-// A connection that is at its end is io.EOF.
+// receive feeds what one read gives; if there is more there is another event. media is
+// called with what that completes, borrowed. A connection that is at its end is io.EOF.
 func (c *client) receive(buf []byte, media func(kind flv.TagType, time uint32, payload []byte) error) error {
-	for {
-		n, errno := rawio.Recv(c.fd, buf)
-		switch {
-		case errno == unix.EAGAIN:
-			return nil
-		case errno != 0:
-			return fmt.Errorf("%w: %w", io.EOF, errno)
-		case n == 0:
-			return io.EOF
-		}
-		c.bytes += int64(n)
-		if err := c.in.FeedCopy(buf[:n]); err != nil {
-			return err
-		}
-		if err := c.advance(media); err != nil {
-			return err
-		}
+	n, errno := rawio.Recv(c.fd, buf)
+	switch {
+	case errno == unix.EAGAIN:
+		return nil
+	case errno != 0:
+		return fmt.Errorf("%w: %w", io.EOF, errno)
+	case n == 0:
+		return io.EOF
 	}
+	c.bytes += int64(n)
+	if err := c.in.FeedCopy(buf[:n]); err != nil {
+		return err
+	}
+	return c.advance(media)
 }
 
 // advance takes what was fed.
