@@ -10,6 +10,10 @@ import (
 type HubOptions struct {
 	// Stream holds for every stream of the hub.
 	Stream StreamOptions
+	// Adjust, if it is not nil, is called when a stream begins, with its name and a copy
+	// of Stream, which it may change for this one: what bounds its ring, and Grace. It
+	// must not wait, nor use the hub.
+	Adjust func(name string, o *StreamOptions)
 	// Memory bounds what all rings hold together, in bytes: from half of it on
 	// each keeps an equal part at most, and a new viewer may have to wait for a
 	// key frame. 0 is no bound.
@@ -26,6 +30,7 @@ type expected struct {
 // A Hub knows streams by name.
 type Hub struct {
 	options StreamOptions
+	adjust  func(string, *StreamOptions) // nil: none
 	account account
 
 	mu      sync.Mutex
@@ -41,6 +46,7 @@ func NewHub(o HubOptions) *Hub {
 	}
 	return &Hub{
 		options: o.Stream.withDefaults(),
+		adjust:  o.Adjust,
 		account: account{most: o.Memory},
 		streams: make(map[string]*Stream),
 		waiting: make(map[string]*expected),
@@ -64,7 +70,12 @@ func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
 		}
 		// It has ended a moment ago and is about to be forgotten.
 	}
-	s = newStream(name, h.options, &h.account, h.forget)
+	options := h.options
+	if h.adjust != nil {
+		h.adjust(name, &options)
+		options = options.withDefaults()
+	}
+	s = newStream(name, options, &h.account, h.forget)
 	p, err := s.publisher(o)
 	if err != nil {
 		return nil, fmt.Errorf("live: new stream %q: %w", name, err)

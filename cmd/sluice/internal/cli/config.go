@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,25 +38,43 @@ Exit codes: 0 serve would take it; 1 it would not; 2 wrong command line.`,
 		},
 	}
 	f := newSettingFlags()
+	stream := ""
 	show := &cobra.Command{
 		Use:   "show [flags of serve]",
-		Short: "Print every setting that serve would have, and where it comes from",
+		Short: "Print every setting that serve would have, all in all or for one stream, and where it comes from",
 		Long: `show prints the settings that serve would have with the same flags, environment
 and file: as YAML that --config takes, with the place that each comes from behind it.
-Of secrets it prints only whether they are set.`,
-		Example: "  sluice config show --config /etc/sluice.yaml --merge 40ms",
+Of secrets it prints only whether they are set. With --stream it prints what is in
+force for that stream, with the sections of the file whose pattern matches its name.`,
+		Example: "  sluice config show --config /etc/sluice.yaml --stream live/cam1",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.resolve(cmd.Flags(), os.Getenv)
 			if err != nil {
 				return fmt.Errorf("config show: %w", err)
 			}
-			return a.showConfig(c)
+			if stream != "" {
+				return a.showConfig(c.For(stream))
+			}
+			return a.showConfig(&c)
 		},
 	}
 	f.addTo(show)
+	show.Flags().StringVar(&stream, "stream", "", "print what is in force for this `stream`: APP/NAME")
 	cmd.AddCommand(check, show)
 	return cmd
+}
+
+// yamlOf returns the value of a setting of this type as YAML has it.
+func yamlOf(kind, value string) string {
+	if kind == "bool" || value != "" && strings.Trim(value, "0123456789") == "" {
+		return value
+	}
+	quoted, err := yaml.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("cli: a text that is no YAML: %v", err))
+	}
+	return strings.TrimSpace(string(quoted))
 }
 
 func (a App) checkConfig(name string) error {
@@ -73,7 +92,7 @@ func (a App) checkConfig(name string) error {
 	return &exitError{ExitFailure, nil}
 }
 
-func (a App) showConfig(c config.Config) error {
+func (a App) showConfig(c *config.Config) error {
 	var b strings.Builder
 	group := ""
 	for _, s := range c.Settings() {
@@ -81,20 +100,21 @@ func (a App) showConfig(c config.Config) error {
 			group = s.Group
 			fmt.Fprintf(&b, "\n# %s\n", group)
 		}
-		value := s.String()
-		number := value != "" && strings.Trim(value, "0123456789") == ""
-		if s.Type() != "bool" && !number {
-			quoted, err := yaml.Marshal(value)
-			if err != nil {
-				return fail(fmt.Errorf("config show: %s: %w", s.Name, err))
+		fmt.Fprintf(&b, "%-40s # %s\n", s.Name+": "+yamlOf(s.Type(), s.String()), cmp.Or(c.Place(s.Name), "default"))
+	}
+	if list := c.Sections(); len(list) > 0 {
+		types := map[string]string{}
+		for _, s := range c.Settings() {
+			types[s.Name] = s.Type()
+		}
+		fmt.Fprint(&b, "\n# For some streams\nstreams:\n")
+		for _, s := range list {
+			fmt.Fprintf(&b, "  %q:\n", s.Pattern)
+			for _, v := range s.Values {
+				fmt.Fprintf(&b, "    %-36s # %s\n", v.Name+": "+yamlOf(types[v.Name], v.Text), v.Place)
 			}
-			value = strings.TrimSpace(string(quoted))
 		}
-		from := c.Place(s.Name)
-		if from == "" {
-			from = "default"
-		}
-		fmt.Fprintf(&b, "%-40s # %s\n", s.Name+": "+value, from)
+		fmt.Fprint(&b, "\n")
 	}
 	for _, s := range c.Secrets() {
 		state := "not set"

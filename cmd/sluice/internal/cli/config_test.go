@@ -88,6 +88,35 @@ func TestConfigShow(t *testing.T) {
 	}
 }
 
+// Sections are printed so that they can be read back, and with --stream are in what is
+// in force.
+func TestConfigShowOfAStream(t *testing.T) {
+	name := written(t, "grace: 1s\nstreams:\n  live/*: {grace: 2s, gop: false, push: rtmp://a.example/x/*}\n  \"*1\": {grace: 3s}\n")
+	code, out, text := called(t, "config", "show", "--config", name)
+	if code != ExitOK || !strings.Contains(out, "grace: 1s ") {
+		t.Fatalf("exit code %d, %s%s", code, out, text)
+	}
+	code, again, text := called(t, "config", "show", "--config", written(t, out))
+	if code != ExitOK || strip(again) != strip(out) {
+		t.Errorf("read back: %d, %s\n%s", code, text, again)
+	}
+	for stream, want := range map[string][]string{
+		"live/cam1": {"grace: 3s ", name + ":4:10", "gop: false ", name + ":3:23", "push: live/*=rtmp://a.example/x/* "},
+		"live/cam2": {"grace: 2s ", name + ":3:12"},
+		"app/x":     {"grace: 1s ", name + ":1:1", "gop: true "},
+	} {
+		code, out, text := called(t, "config", "show", "--config", name, "--stream", stream)
+		if code != ExitOK || strings.Contains(out, "\nstreams:") {
+			t.Errorf("exit code %d, %s%s", code, out, text)
+		}
+		for _, part := range want {
+			if !strings.Contains(out, part) {
+				t.Errorf("%s: no %q in %s", stream, part, out)
+			}
+		}
+	}
+}
+
 // strip takes comments out.
 func strip(text string) string {
 	var b strings.Builder

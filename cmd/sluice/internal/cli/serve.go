@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -113,7 +112,7 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 	// SIGHUP also where nohup has it ignored: it ends nothing here.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion()})
+	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again})
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
@@ -151,7 +150,7 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 		case got := <-signals:
 			switch {
 			case got == syscall.SIGHUP:
-				reload(server, again, log)
+				_, _, _ = server.ReloadAgain() // it logs what has come of it
 			case ending:
 				// Whatever is still going on ends with the process.
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}
@@ -161,23 +160,6 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 			}
 		}
 	}
-}
-
-// reload reads the configuration again and applies the settings that can change
-// at run time. An invalid configuration changes nothing.
-func reload(server *relay.Server, again func() (config.Config, error), log *slog.Logger) {
-	c, err := again()
-	if err == nil {
-		var changed, waiting []string
-		if changed, waiting, err = server.Reload(c); err == nil {
-			log.Info("configuration read again", "changed", strings.Join(changed, " "))
-			if len(waiting) > 0 {
-				log.Warn("settings wait for a restart", "settings", strings.Join(waiting, " "))
-			}
-			return
-		}
-	}
-	log.Error("the configuration stays what it was", "error", err)
 }
 
 // listenHint says what to do when an address cannot be listened on.

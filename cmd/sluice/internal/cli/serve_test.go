@@ -475,12 +475,12 @@ func TestServeReadsTheConfigurationAgain(t *testing.T) {
 	if status := publish("/live/a.flv"); status != 200 {
 		t.Errorf("before: %d", status)
 	}
-	write("max-streams: 1\nallow-publish: 192.0.2.1\ngop-time: 3s\n")
+	write("max-streams: 1\nallow-publish: 192.0.2.1\nmax-frame: 1MiB\n")
 	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	log(`"msg":"configuration read again","changed":"allow-publish"`)
-	log(`"msg":"settings wait for a restart","settings":"gop-time"`)
+	log(`"msg":"settings wait for a restart","settings":"max-frame"`)
 	if status := publish("/live/a.flv"); status != 403 {
 		t.Errorf("after: %d", status)
 	}

@@ -62,7 +62,7 @@ func TestRecordWhatIsPublished(t *testing.T) {
 		if _, err := p.status(); err != nil {
 			t.Fatal(err)
 		}
-		r := s.host.Recorder.(*recordings.Recordings)
+		r := s.host.Recorder.(*recorders).list()[0]
 		rtmpUntil(t, "the recording has ended", func() bool { return r.Stats().Active == 0 && r.Stats().Files == int64(n+1) })
 	}
 	files := recordFiles(t, dir)
@@ -83,7 +83,7 @@ func TestRecordWhatIsPublished(t *testing.T) {
 func TestRecordBeginsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
 	s := rtmpServe(t, func(c *relayConfig) { c.Record = dir })
-	r := s.host.Recorder.(*recordings.Recordings)
+	r := s.host.Recorder.(*recorders).list()[0]
 	r.Again = time.Millisecond
 	block := filepath.Join(dir, "live")
 	if err := os.WriteFile(block, nil, 0o644); err != nil {
@@ -165,7 +165,7 @@ func TestRecordThatFailsHurtsNobody(t *testing.T) {
 	if err := p.send(rtmpClip()[:50]); err != nil {
 		t.Fatal(err)
 	}
-	r := s.host.Recorder.(*recordings.Recordings)
+	r := s.host.Recorder.(*recorders).list()[0]
 	rtmpUntil(t, "the recording has failed", func() bool { return r.Stats().Failed == 1 })
 	v := rtmpDial(t, s, "rtmp", "live")
 	if err := v.c.Play("s"); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Reload applies the settings of c that can change while the server runs. It
-// affects new sessions and ends none. It returns the names of the settings that
+// affects new sessions and streams, pushes and recordings, and ends no session. It returns the names of the settings that
 // were changed and of those that wait for a restart. After an error nothing has
 // changed. The certificate is read again, too.
 func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) {
@@ -25,12 +25,15 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	o, hook, err := rules(&next, s.observeHook)
+	rules, o, err := newRules(&next, s.observeHook, s.log)
 	if err != nil {
 		return nil, nil, err
 	}
 	targets, err := s.outbound.targets.Load().next(&next)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.outbound.recorders.prepare(&next); err != nil {
 		return nil, nil, err
 	}
 	if s.certs != nil {
@@ -44,18 +47,35 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	if err := s.proxies.Update(proxies); err != nil {
 		return nil, nil, err
 	}
-	if s.hook != nil {
-		s.hook.Close()
-	}
-	s.hook = hook
+	s.rules.close()
+	s.rules = rules
 	s.outbound.targets.Store(&targets)
 	s.settings.Store(&next)
 	s.outbound.pusher.Refresh()
+	s.outbound.recorders.refresh(s.host.Hub.Streams())
 	s.rtmp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.web.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.rtsp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	if s.level != nil {
 		s.level.Set(Level(next.LogLevel))
+	}
+	return changed, waiting, nil
+}
+
+// ReloadAgain reads the configuration again, applies it as Reload does, and logs what
+// has come of it.
+func (s *Server) ReloadAgain() (changed, waiting []string, err error) {
+	c, err := s.again()
+	if err == nil {
+		changed, waiting, err = s.Reload(c)
+	}
+	if err != nil {
+		s.log.Error("the configuration stays what it was", "error", err)
+		return nil, nil, err
+	}
+	s.log.Info("configuration read again", "changed", strings.Join(changed, " "))
+	if len(waiting) > 0 {
+		s.log.Warn("settings wait for a restart", "settings", strings.Join(waiting, " "))
 	}
 	return changed, waiting, nil
 }

@@ -24,15 +24,15 @@ func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 	s.level = level
 	next := *s.settings.Load()
 	next.MaxViewers, next.AllowPublish, next.CORS = 2, []string{"192.0.2.0/24"}, []string{"https://a.example"}
-	next.LogLevel, next.HTTP, next.GOPFrames = "warn", ":1", 99
+	next.LogLevel, next.HTTP, next.GOPFrames, next.MaxFrame = "warn", ":1", 99, 1<<20
 	changed, waiting, err := s.Reload(next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"allow-publish", "cors", "max-viewers", "log-level"}; !reflect.DeepEqual(changed, want) {
+	if want := []string{"gop-frames", "allow-publish", "cors", "max-viewers", "log-level"}; !reflect.DeepEqual(changed, want) {
 		t.Errorf("changed %v, want %v", changed, want)
 	}
-	if want := []string{"http", "gop-frames"}; !reflect.DeepEqual(waiting, want) {
+	if want := []string{"http", "max-frame"}; !reflect.DeepEqual(waiting, want) {
 		t.Errorf("waiting %v, want %v", waiting, want)
 	}
 	if level.Level() != slog.LevelWarn {

@@ -37,6 +37,7 @@ type Server struct {
 	level     *slog.LevelVar // nil: it cannot be changed
 	log       *slog.Logger
 	version   string
+	again     func() (config.Config, error) // nil: the configuration cannot be read again
 
 	proxies   listen.Proxies
 	host      *session.Host
@@ -48,9 +49,9 @@ type Server struct {
 	memory    *memory.Keeper // nil: no limit is known
 	web       *web.Server
 	hookTimes *prometheus.HistogramVec
-	hook      *hooks.Admission // nil: none; reloading locks it
-	events    *hooks.Events    // nil: no other server gets events
-	report    hooks.Reporter   // what happens, for it and for the API
+	rules     *ruleSet       // reloading locks it
+	events    *hooks.Events  // nil: no other server gets events
+	report    hooks.Reporter // what happens, for it and for the API
 	outbound  outbound
 
 	stop   context.CancelFunc
@@ -64,7 +65,9 @@ type Options struct {
 	Logger  *slog.Logger   // nil is slog.Default
 	Level   *slog.LevelVar // of the logger, which Reload sets; nil when that cannot be
 	Version string         // of the program, for the API
-	times   session.Times  // zero for the defaults
+	// Again reads the configuration again, for ReloadAgain; nil when that cannot be.
+	Again func() (config.Config, error)
+	times session.Times // zero for the defaults
 }
 
 // New makes a server from a configuration, which it checks.
@@ -76,7 +79,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	s := &Server{level: o.Level, log: log, version: o.Version, hookTimes: hookTimes(), ended: make(chan struct{})}
+	s := &Server{level: o.Level, log: log, version: o.Version, again: o.Again, hookTimes: hookTimes(), ended: make(chan struct{})}
 	s.settings.Store(&c)
 	proxies, err := trusted(&c)
 	if err != nil {
@@ -85,11 +88,11 @@ func New(c config.Config, o Options) (*Server, error) {
 	if err := s.proxies.Update(proxies); err != nil {
 		return nil, err
 	}
-	allow, hook, err := rules(&c, s.observeHook)
+	rules, allow, err := newRules(&c, s.observeHook, log)
 	if err != nil {
 		return nil, err
 	}
-	s.hook = hook
+	s.rules = rules
 	gate, err := access.New(allow)
 	if err != nil {
 		return nil, err
@@ -111,15 +114,15 @@ func New(c config.Config, o Options) (*Server, error) {
 	if most == 0 {
 		most = memory.Machine() / 2
 	}
-	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{
-		GOPBytes:  c.GOPBytes,
-		GOPFrames: c.GOPFrames,
-		GOPTime:   c.GOPTime,
-		MaxFrame:  c.MaxFrame,
-		NoGOP:     !c.GOP,
-		Grace:     c.Grace,
-		Allocator: alloc,
-	}}
+	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{MaxFrame: c.MaxFrame, Allocator: alloc}}
+	adjust := func(name string, o *live.StreamOptions) {
+		c := s.host.For(name)
+		o.GOPBytes, o.GOPFrames, o.GOPTime, o.NoGOP = c.GOPBytes, c.GOPFrames, c.GOPTime, !c.GOP
+	}
+	rings.Adjust = func(name string, o *live.StreamOptions) {
+		adjust(name, o)
+		o.Grace = s.host.For(name).Grace
+	}
 	s.host = &session.Host{
 		Config:   s.settings.Load,
 		Times:    o.times.WithDefaults(),
@@ -140,6 +143,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		}
 	}
 	packets := rings
+	packets.Adjust = adjust // they end with their streams: no grace
 	packets.Memory = memory.PacketShare(most)
 	s.feeds = rtpfeed.New(packets, alloc, log)
 	s.rtsp = rtspserver.New(s.host, s.feeds)
@@ -152,6 +156,9 @@ func New(c config.Config, o Options) (*Server, error) {
 	s.rtmp = &rtmpserver.Server{Host: s.host}
 	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.web = web.New(s.host, &s.proxies, o.Version, s.Addresses)
+	if o.Again != nil {
+		s.web.Reload = s.ReloadAgain
+	}
 	s.web.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.report = hooks.Reporter{&s.web.Recent}
 	if s.events != nil {
@@ -173,16 +180,12 @@ func (s *Server) attach() error {
 	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
-	if c.Record != "" {
-		o := record.Options{Dir: c.Record, Index: true, Logger: s.log}
-		o.Began, o.Ended = s.report.RecordBegan, s.report.RecordEnded
-		files, err := record.New(o)
-		if err != nil {
-			return err
-		}
-		r := recordings.New(files)
-		s.host.Recorder = r
-		metrics.MustRegister(r.Metrics()...)
+	o := record.Options{Index: true, Logger: s.log, Began: s.report.RecordBegan, Ended: s.report.RecordEnded}
+	s.outbound.recorders = &recorders{options: o, of: func(stream string) string { return s.host.For(stream).Record }}
+	s.host.Recorder = s.outbound.recorders
+	metrics.MustRegister(recordings.Metrics(s.outbound.recorders.list)...)
+	if err := s.outbound.recorders.prepare(c); err != nil {
+		return err
 	}
 	targets, err := pushTargets(nil).next(c)
 	if err != nil {
@@ -190,7 +193,7 @@ func (s *Server) attach() error {
 	}
 	s.outbound.targets.Store(&targets)
 	s.outbound.pusher = push.New(push.Options{
-		Targets: func(string) []*push.Target { return s.outbound.targets.Load().of(s.host.Config().Push) },
+		Targets: func(stream string) []*push.Target { return s.outbound.targets.Load().of(s.host.For(stream).Push) },
 		Streams: s.host.Hub.Streams,
 		Logger:  s.log,
 	})
@@ -326,8 +329,6 @@ func (s *Server) shutdown(ctx context.Context) error {
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	if s.hook != nil {
-		s.hook.Close()
-	}
+	s.rules.close()
 	return errors.Join(errs...)
 }

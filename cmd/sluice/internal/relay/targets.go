@@ -2,16 +2,19 @@ package relay
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
 
-// outbound is what is sent to other servers.
+// outbound is where streams go besides viewers.
 type outbound struct {
-	pusher  *push.Pusher
-	targets atomic.Pointer[pushTargets] // of the settings
+	recorders *recorders
+	pusher    *push.Pusher
+	targets   atomic.Pointer[pushTargets] // of the settings
 }
 
 // pushTargets are the targets of the settings, by their texts. A target whose text a
@@ -20,10 +23,18 @@ type pushTargets map[string]*push.Target
 
 // next are the targets of a new configuration.
 func (t pushTargets) next(c *config.Config) (pushTargets, error) {
+	texts := slices.Clone(c.Push)
+	for _, s := range c.Sections() {
+		for _, v := range s.Values {
+			if v.Name == "push" {
+				texts = append(texts, strings.Split(v.Text, ",")...)
+			}
+		}
+	}
 	list := pushTargets{}
-	for _, text := range c.Push {
+	for _, text := range texts {
 		list[text] = t[text]
-		if list[text] != nil {
+		if list[text] != nil || text == "" {
 			continue
 		}
 		var err error

@@ -31,6 +31,11 @@ type Options struct {
 	// MaxStreamsPerAddress bounds the streams that one such address publishes.
 	// 0 is no limit.
 	MaxStreams, MaxViewers, MaxViewersPerAddress, MaxStreamsPerAddress int
+	// MaxViewersPerStream bounds those who play one stream. 0 is no limit.
+	MaxViewersPerStream int
+	// For returns the rules of a stream, nil for these; For itself may be nil. Of what it
+	// returns the secret, the revoked tokens and the other limits do not count.
+	For func(stream string) *Rules
 	// Now is the clock that tokens expire by; nil is time.Now.
 	Now func() time.Time
 }
@@ -50,13 +55,13 @@ func (r Refused) Error() string { return string(r) }
 
 // Gate admits and refuses requests. It is safe for concurrent use.
 type Gate struct {
-	rules  atomic.Pointer[rules]
+	rules  atomic.Pointer[Rules]
 	limits limits
 	bans   bans
 }
 
-// rules are checked and prepared Options. They are immutable.
-type rules struct {
+// Rules are checked and prepared Options. They are immutable.
+type Rules struct {
 	protect map[Action]bool
 	secret  []byte
 	revoked map[string]bool
@@ -64,11 +69,26 @@ type rules struct {
 	now     func() time.Time
 	ask     Asker // nil: none
 	maxima  maxima
+	viewers int // of one stream; 0: any number
+	of      func(stream string) *Rules
+}
+
+// Compile checks Options for Options.For, or says which is wrong.
+func Compile(o Options) (*Rules, error) { return newRules(o) }
+
+// forStream returns the rules of a stream.
+func (r *Rules) forStream(stream string) *Rules {
+	if r.of != nil {
+		if other := r.of(stream); other != nil {
+			return other
+		}
+	}
+	return r
 }
 
 // New makes a Gate, or says which option is wrong.
 func New(o Options) (*Gate, error) {
-	g := &Gate{limits: limits{publishes: map[string]int{}, publishers: map[publisher]int{}, hosts: map[netip.Prefix]int{}, addresses: map[netip.Prefix]int{}}}
+	g := &Gate{limits: limits{publishes: map[string]int{}, publishers: map[publisher]int{}, hosts: map[netip.Prefix]int{}, addresses: map[netip.Prefix]int{}, watched: map[string]int{}}}
 	return g, g.Update(o)
 }
 
@@ -84,14 +104,16 @@ func (g *Gate) Update(o Options) error {
 	return nil
 }
 
-func newRules(o Options) (*rules, error) {
-	g := &rules{
+func newRules(o Options) (*Rules, error) {
+	g := &Rules{
 		protect: map[Action]bool{},
 		secret:  slices.Clone(o.Secret),
 		revoked: map[string]bool{},
 		allow:   map[Action]AllowList{},
 		now:     o.Now,
 		ask:     o.Ask,
+		of:      o.For,
+		viewers: o.MaxViewersPerStream,
 		maxima:  maxima{streams: o.MaxStreams, viewers: o.MaxViewers, viewersPerAddress: o.MaxViewersPerAddress, streamsPerAddress: o.MaxStreamsPerAddress},
 	}
 	if g.now == nil {
@@ -122,7 +144,7 @@ func newRules(o Options) (*rules, error) {
 		}
 		g.allow[c.action] = list
 	}
-	for _, n := range []int{o.MaxStreams, o.MaxViewers, o.MaxViewersPerAddress, o.MaxStreamsPerAddress} {
+	for _, n := range []int{o.MaxStreams, o.MaxViewers, o.MaxViewersPerAddress, o.MaxStreamsPerAddress, o.MaxViewersPerStream} {
 		if n < 0 {
 			return nil, fmt.Errorf("access: a limit of %d; 0 is none", n)
 		}
@@ -139,23 +161,24 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if !r.Action.valid() {
 		panic(fmt.Sprintf("access: Admit of action %q", r.Action))
 	}
-	rules := g.rules.Load()
+	all := g.rules.Load()
+	rules := all.forStream(r.Stream)
 	address := plain(r.Address.Addr())
 	if list := rules.allow[r.Action]; len(list) > 0 && !list.Has(address) {
 		return nil, refuse(r, "this address is not allowed", ErrAddress, nil)
 	}
 	token := ""
 	if rules.protect[r.Action] {
-		err := Verify(rules.secret, r.Action, r.Stream, r.token(), rules.now())
+		err := Verify(all.secret, r.Action, r.Stream, r.token(), all.now())
 		token = TokenID(r.token())
-		if err == nil && rules.revoked[token] {
+		if err == nil && all.revoked[token] {
 			err = ErrTokenRevoked
 		}
 		if err != nil {
 			return nil, refuse(r, tokenReason(err), err, nil)
 		}
 	}
-	if b, ok := g.bans.find(&r, token, rules.now()); ok {
+	if b, ok := g.bans.find(&r, token, all.now()); ok {
 		return nil, refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
 	}
 	// The request counts meanwhile, so only requests within the limits are asked
@@ -163,7 +186,7 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	if r.Action == Publish {
 		release, err = g.publisher(r, host(address))
 	} else {
-		release, err = g.viewer(r, host(address))
+		release, err = g.viewer(r, host(address), rules.viewers)
 	}
 	if err != nil || rules.ask == nil {
 		return release, err
@@ -186,8 +209,10 @@ func (g *Gate) Reserve(stream string) (release func(), err error) {
 	return g.publisher(Request{Action: Publish, Stream: stream}, netip.Prefix{})
 }
 
-// Protected reports whether an action currently needs a token.
-func (g *Gate) Protected(a Action) bool { return g.rules.Load().protect[a] }
+// Protected reports whether an action on a stream currently needs a token.
+func (g *Gate) Protected(a Action, stream string) bool {
+	return g.rules.Load().forStream(stream).protect[a]
+}
 
 // publisher counts a publisher. from is the zero value when it is not a peer.
 func (g *Gate) publisher(r Request, from netip.Prefix) (release func(), err error) {
@@ -197,11 +222,12 @@ func (g *Gate) publisher(r Request, from netip.Prefix) (release func(), err erro
 	return once(func() { g.limits.dropStream(r.Stream, from) }), nil
 }
 
-func (g *Gate) viewer(r Request, from netip.Prefix) (release func(), err error) {
-	if err := g.limits.takeViewer(from); err != nil {
+func (g *Gate) viewer(r Request, from netip.Prefix, most int) (release func(), err error) {
+	if err := g.limits.takeViewer(r.Stream, from, most); err != nil {
 		return nil, refuse(r, err.Error(), ErrLimit, nil)
 	}
-	return once(func() { g.limits.dropViewer(from) }), nil
+	stream := r.Stream // the viewer must not keep r, with its query
+	return once(func() { g.limits.dropViewer(stream, from) }), nil
 }
 
 // once returns a function that calls f the first time and does nothing after

@@ -20,6 +20,7 @@ type limits struct {
 	publishers map[publisher]int    // by host and stream
 	hosts      map[netip.Prefix]int // streams that hosts publish
 	addresses  map[netip.Prefix]int // viewers by host
+	watched    map[string]int       // viewers by stream
 }
 
 // publisher is a host that publishes a stream.
@@ -75,7 +76,8 @@ func (l *limits) dropStream(name string, host netip.Prefix) {
 	}
 }
 
-func (l *limits) takeViewer(host netip.Prefix) error {
+// takeViewer counts a viewer. most is the limit of those of the stream.
+func (l *limits) takeViewer(stream string, host netip.Prefix, most int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.addresses[host]
@@ -84,16 +86,22 @@ func (l *limits) takeViewer(host netip.Prefix) error {
 		return limitError("viewers", l.max.viewers)
 	case l.max.viewersPerAddress > 0 && n >= l.max.viewersPerAddress:
 		return limitError("viewers from one address", l.max.viewersPerAddress)
+	case most > 0 && l.watched[stream] >= most:
+		return limitError("viewers of this stream", most)
 	}
 	l.viewers++
+	l.watched[stream]++
 	l.addresses[host] = n + 1
 	return nil
 }
 
-func (l *limits) dropViewer(host netip.Prefix) {
+func (l *limits) dropViewer(stream string, host netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.viewers--
+	if l.watched[stream]--; l.watched[stream] == 0 {
+		delete(l.watched, stream)
+	}
 	if l.addresses[host]--; l.addresses[host] == 0 {
 		delete(l.addresses, host)
 	}

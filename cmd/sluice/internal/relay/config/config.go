@@ -19,7 +19,8 @@ type Config struct {
 	Events
 	Operation
 
-	places map[string]string // where a setting was set: as Place returns it
+	sections *sections         // nil: none
+	places   map[string]string // where a setting was set: as Place returns it
 }
 
 // groups are the groups of settings, in the order of help and files.
@@ -101,7 +102,7 @@ func (c *Config) Check() error {
 	case len(c.Protect) > 0 && len(c.TokenSecret) < access.MinSecret:
 		return c.fault("protect", "the secret in %s has %d bytes, at least %d are needed", EnvTokenSecret, len(c.TokenSecret), access.MinSecret)
 	}
-	return nil
+	return c.checkSections()
 }
 
 // fault returns an error about a setting that says where it was set.

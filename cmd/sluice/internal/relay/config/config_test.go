@@ -54,6 +54,7 @@ var configKeys = []struct {
 	{"max-handshakes-per-address", "8", "8", map[string]string{"0": "1"}},
 	{"max-viewers", "7", "7", map[string]string{"-7": "0"}},
 	{"max-viewers-per-address", "1000", "1000", map[string]string{"-7": "0"}},
+	{"max-viewers-per-stream", "100", "100", map[string]string{"-7": "0"}},
 	{"record", "recordings", "recordings", nil},
 	{"origin", "rtmp://origin.example.com", "rtmp://origin.example.com", map[string]string{"origin.example.com": "rtmp://", "https//a": "rtmp://"}},
 	{"origin-retry", "10m", "10m0s", map[string]string{"0s": "1s"}},

@@ -14,7 +14,7 @@ type Elsewhere struct {
 
 func (g *Elsewhere) settings() []Setting {
 	return []Setting{
-		{Name: "record", Usage: "write what is published to FLV files in this `directory`",
+		{Name: "record", Live: true, Scoped: true, Usage: "write what is published to FLV files in this `directory`",
 			value: text(&g.Record)},
 		{Name: "origin", Usage: "`URLs`, rtmp:// or http://, of servers from which streams are fetched when they are watched; the first that has one gives it",
 			value: list(&g.Origin), fits: webURLs(&g.Origin, "rtmp", "rtmps", "http", "https")},
@@ -22,7 +22,7 @@ func (g *Elsewhere) settings() []Setting {
 			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
 		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp:// or rtsps://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
 			value: list(&g.Source), fits: sources(&g.Source)},
-		{Name: "push", Live: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
+		{Name: "push", Live: true, Scoped: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
 			value: list(&g.Push), fits: pushes(&g.Push)},
 	}
 }

@@ -41,29 +41,23 @@ func (c *Config) readYAML(name string, text []byte) error {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return fmt.Errorf("%s: %s", name, first)
 	}
-	settings := map[string]Setting{}
-	for _, s := range c.Settings() {
-		settings[s.Name] = s
-	}
+	settings := c.byName()
 	var faults []error
 	for i, doc := range file.Docs {
 		if i > 0 && doc.Body != nil {
 			return fmt.Errorf("%s: a second document", position(name, doc.Body))
 		}
-		var pairs []*ast.MappingValueNode
-		switch body := doc.Body.(type) {
-		case nil:
-		case *ast.CommentGroupNode:
-		case *ast.MappingNode:
-			pairs = body.Values
-		case *ast.MappingValueNode:
-			pairs = []*ast.MappingValueNode{body}
-		default:
-			return fmt.Errorf("%s: not a list of settings, such as http: \":8080\"", position(name, body))
+		pairs, ok := mapping(doc.Body)
+		if !ok {
+			return fmt.Errorf("%s: not a list of settings, such as http: \":8080\"", position(name, doc.Body))
 		}
 		for _, pair := range pairs {
 			key := pair.Key.GetToken().Value
 			where := position(name, pair.Key)
+			if key == sectionsKey {
+				faults = append(faults, c.readSections(name, where, pair.Value)...)
+				continue
+			}
 			setting, ok := settings[key]
 			if !ok {
 				faults = append(faults, fmt.Errorf("%s: unknown key %q", where, key))
@@ -79,6 +73,54 @@ func (c *Config) readYAML(name string, text []byte) error {
 	return errors.Join(faults...)
 }
 
+// mapping returns the pairs of a mapping, none of nothing and of comments.
+func mapping(n ast.Node) (pairs []*ast.MappingValueNode, ok bool) {
+	switch n := n.(type) {
+	case nil, *ast.CommentGroupNode:
+		return nil, true
+	case *ast.MappingNode:
+		return n.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}, true
+	}
+	return nil, false
+}
+
+// readSections reads the settings for some streams: a mapping of patterns to mappings
+// of settings. It returns everything that is wrong.
+func (c *Config) readSections(name, where string, n ast.Node) (faults []error) {
+	sections, ok := mapping(n)
+	if !ok {
+		return []error{fmt.Errorf("%s: %s: not patterns with settings below them, such as live/*: {gop: false}", where, sectionsKey)}
+	}
+	for _, section := range sections {
+		at := position(name, section.Key)
+		text, err := scalar(section.Key)
+		pairs, ok := mapping(section.Value)
+		if err != nil || !ok || section.Value == nil {
+			faults = append(faults, fmt.Errorf("%s: not a pattern with settings below it, such as live/*: {gop: false}", at))
+			continue
+		}
+		var values []SectionValue
+		for _, pair := range pairs {
+			v := SectionValue{Name: pair.Key.GetToken().Value, Place: position(name, pair.Key)}
+			_, v.list = pair.Value.(*ast.SequenceNode)
+			if v.Text, err = textOf(pair.Value); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %s: %w", v.Place, v.Name, err))
+				continue
+			}
+			values = append(values, v)
+		}
+		if err := c.addSection(text, at, values); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if faults != nil {
+		c.sections = nil // as with other settings, what is wrong changes nothing
+	}
+	return faults
+}
+
 // position is where a node stands: FILE:LINE:COLUMN.
 func position(name string, n ast.Node) string {
 	at := n.GetToken().Position
@@ -88,28 +130,34 @@ func position(name string, n ast.Node) string {
 // setYAML gives a setting the value of a node: a scalar, or for lists a
 // sequence of scalars.
 func setYAML(s Setting, n ast.Node) error {
-	if seq, ok := n.(*ast.SequenceNode); ok {
-		if !s.list() {
-			return errors.New("takes one value, not a list")
-		}
-		items := make([]string, 0, len(seq.Values))
-		for _, v := range seq.Values {
-			text, err := scalar(v)
-			if err != nil {
-				return err
-			}
-			if strings.Contains(text, ",") {
-				return fmt.Errorf("%q has a comma in it", text)
-			}
-			items = append(items, text)
-		}
-		return s.Set(strings.Join(items, ","))
+	if _, ok := n.(*ast.SequenceNode); ok && !s.list() {
+		return errors.New("takes one value, not a list")
 	}
-	text, err := scalar(n)
+	text, err := textOf(n)
 	if err != nil {
 		return err
 	}
 	return s.Set(text)
+}
+
+// textOf returns the text of a scalar, or those of a sequence with commas between them.
+func textOf(n ast.Node) (string, error) {
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return scalar(n)
+	}
+	items := make([]string, 0, len(seq.Values))
+	for _, v := range seq.Values {
+		text, err := scalar(v)
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(text, ",") {
+			return "", fmt.Errorf("%q has a comma in it", text)
+		}
+		items = append(items, text)
+	}
+	return strings.Join(items, ","), nil
 }
 
 func scalar(n ast.Node) (string, error) {

@@ -12,6 +12,7 @@ type Limits struct {
 	MaxHandshakesPerAddress int
 	MaxViewers              int
 	MaxViewersPerAddress    int
+	MaxViewersPerStream     int
 }
 
 func (g *Limits) settings() []Setting {
@@ -22,7 +23,7 @@ func (g *Limits) settings() []Setting {
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},
 		{Name: "max-streams-per-address", Default: "100", Live: true, Usage: "at most `N` streams published from one address; 0 for no limit",
 			value: number(&g.MaxStreamsPerAddress), fits: between(&g.MaxStreamsPerAddress, 0, 1<<30)},
-		{Name: "min-publish-rate", Default: "512", Live: true, Usage: "end publishers that send less than this `size` a second, over 10 s; 0 for no limit",
+		{Name: "min-publish-rate", Default: "512", Live: true, Scoped: true, Usage: "end publishers that send less than this `size` a second, over 10 s; 0 for no limit",
 			value: size(&g.MinPublishRate), fits: between(&g.MinPublishRate, 0, 1<<20)},
 		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` connections of RTMP, and as many each of HTTP and RTSP, at a time on their way to a request; more wait",
 			value: number(&g.MaxHandshakes), fits: between(&g.MaxHandshakes, 1, 1<<20)},
@@ -32,5 +33,7 @@ func (g *Limits) settings() []Setting {
 			value: number(&g.MaxViewers), fits: between(&g.MaxViewers, 0, 1<<30)},
 		{Name: "max-viewers-per-address", Default: "5000", Live: true, Usage: "at most `N` viewers from one address; 0 for no limit",
 			value: number(&g.MaxViewersPerAddress), fits: between(&g.MaxViewersPerAddress, 0, 1<<30)},
+		{Name: "max-viewers-per-stream", Default: "0", Live: true, Scoped: true, Usage: "at most `N` viewers of one stream; 0 for no limit",
+			value: number(&g.MaxViewersPerStream), fits: between(&g.MaxViewersPerStream, 0, 1<<30)},
 	}
 }

@@ -25,17 +25,17 @@ const (
 
 func (g *Permission) settings() []Setting {
 	return []Setting{
-		{Name: "protect", Live: true, Usage: "`actions` that need a token: publish, play or both; see sluice token",
+		{Name: "protect", Live: true, Scoped: true, Usage: "`actions` that need a token: publish, play or both; see sluice token",
 			value: list(&g.Protect), fits: allOf(&g.Protect, "publish", "play")},
 		{Name: "revoked-tokens", Live: true, Usage: "`ids` of tokens that hold no more; see sluice token",
 			value: list(&g.Revoked), fits: tokenIDs(&g.Revoked)},
 		{Name: "bans-file", Usage: "keep bans in this `file`, so that they outlive a restart",
 			value: text(&g.BansFile)},
-		{Name: "hook", Live: true, Usage: "`URL` that is asked before a session may publish or play",
+		{Name: "hook", Live: true, Scoped: true, Usage: "`URL` that is asked before a session may publish or play",
 			value: text(&g.Hook), fits: webURL(&g.Hook, "http", "https")},
-		{Name: "allow-publish", Live: true, Usage: "`networks` that may publish, such as 10.0.0.0/8,::1; all unless given",
+		{Name: "allow-publish", Live: true, Scoped: true, Usage: "`networks` that may publish, such as 10.0.0.0/8,::1; all unless given",
 			value: list(&g.AllowPublish), fits: networks(&g.AllowPublish)},
-		{Name: "allow-play", Live: true, Usage: "`networks` that may play; all unless given",
+		{Name: "allow-play", Live: true, Scoped: true, Usage: "`networks` that may play; all unless given",
 			value: list(&g.AllowPlay), fits: networks(&g.AllowPlay)},
 		{Name: "cors", Default: "*", Live: true, Usage: "`origins` whose pages may play from here, such as https://example.com; * for all, off for none",
 			value: list(&g.CORS), fits: origins(&g.CORS)},

@@ -10,6 +10,7 @@ type Setting struct {
 	Default string // as Set takes it
 	Usage   string // with the kind of value in back quotes
 	Live    bool   // a reload applies it; otherwise it takes a restart
+	Scoped  bool   // a section may have it, for some streams
 	Secret  bool   // it comes from the environment only, and is never shown
 	value   value
 	fits    func() error // nil when every value of its kind is valid

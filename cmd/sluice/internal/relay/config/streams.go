@@ -26,23 +26,23 @@ type Streams struct {
 
 func (g *Streams) settings() []Setting {
 	return []Setting{
-		{Name: "merge", Default: "95ms", Live: true, Usage: "collect frames for this `time` and send them at once: 0 to 350ms; viewers may choose with ?merge=",
+		{Name: "merge", Default: "95ms", Live: true, Scoped: true, Usage: "collect frames for this `time` and send them at once: 0 to 350ms; viewers may choose with ?merge=",
 			value: duration(&g.Merge), fits: between(&g.Merge, 0, MaxMerge)},
-		{Name: "merge-adapt", Default: "true", Live: true, Usage: "collect frames for less than merge, or not at all, while there is little to do",
+		{Name: "merge-adapt", Default: "true", Live: true, Scoped: true, Usage: "collect frames for less than merge, or not at all, while there is little to do",
 			value: boolean(&g.MergeAdapt)},
-		{Name: "gop", Default: "true", Usage: "viewers begin with the key frame that is there, not with the next",
+		{Name: "gop", Default: "true", Live: true, Scoped: true, Usage: "viewers begin with the key frame that is there, not with the next",
 			value: boolean(&g.GOP)},
-		{Name: "gop-bytes", Default: "16MiB", Usage: "keep at most this `size` of a stream, such as 16MiB",
+		{Name: "gop-bytes", Default: "16MiB", Live: true, Scoped: true, Usage: "keep at most this `size` of a stream, such as 16MiB",
 			value: size(&g.GOPBytes), fits: between(&g.GOPBytes, 64<<10, 1<<30)},
-		{Name: "gop-frames", Default: "4096", Usage: "keep at most `N` frames of a stream",
+		{Name: "gop-frames", Default: "4096", Live: true, Scoped: true, Usage: "keep at most `N` frames of a stream",
 			value: number(&g.GOPFrames), fits: between(&g.GOPFrames, 16, 1<<20)},
-		{Name: "gop-time", Default: "30s", Usage: "keep at most this `time` of a stream",
+		{Name: "gop-time", Default: "30s", Live: true, Scoped: true, Usage: "keep at most this `time` of a stream",
 			value: duration(&g.GOPTime), fits: between(&g.GOPTime, 100*time.Millisecond, 10*time.Minute)},
 		{Name: "max-frame", Default: "8MiB", Usage: "end a publisher whose frame is longer than this `size`, whatever it publishes by",
 			value: size(&g.MaxFrame), fits: between(&g.MaxFrame, 64<<10, 16<<20-1)},
-		{Name: "grace", Default: "5s", Usage: "a stream waits this `time` for its publisher to come back",
+		{Name: "grace", Default: "5s", Live: true, Scoped: true, Usage: "a stream waits this `time` for its publisher to come back",
 			value: duration(&g.Grace), fits: between(&g.Grace, 0, 10*time.Minute)},
-		{Name: "takeover", Default: TakeoverRefuse, Live: true, Usage: "`policy` for a second publisher of a stream: refuse it, or let it replace the first",
+		{Name: "takeover", Default: TakeoverRefuse, Live: true, Scoped: true, Usage: "`policy` for a second publisher of a stream: refuse it, or let it replace the first",
 			value: text(&g.Takeover), fits: oneOf(&g.Takeover, TakeoverRefuse, TakeoverReplace)},
 	}
 }

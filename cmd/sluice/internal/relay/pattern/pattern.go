@@ -41,6 +41,9 @@ func (p Pattern) Match(name string) (middle string, ok bool) {
 	return strings.CutSuffix(rest, p.suffix)
 }
 
+// Example returns a name that p matches.
+func (p Pattern) Example() string { return p.prefix + p.suffix }
+
 // String returns the text that Parse has read.
 func (p Pattern) String() string {
 	if p.wild {

@@ -27,12 +27,18 @@ type Recordings struct {
 
 	mu     sync.Mutex
 	closed bool
-	on     map[*live.Stream]bool
+	on     map[*live.Stream]*recording
+}
+
+// recording is that of one stream.
+type recording struct {
+	ctx  context.Context
+	stop context.CancelFunc
 }
 
 // New returns recordings into files, which Close closes.
 func New(files *record.Recorder) *Recordings {
-	r := &Recordings{files: files, Again: firstAgain, on: make(map[*live.Stream]bool)}
+	r := &Recordings{files: files, Again: firstAgain, on: make(map[*live.Stream]*recording)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -41,20 +47,35 @@ func New(files *record.Recorder) *Recordings {
 func (r *Recordings) Begin(st *live.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.on[st] {
+	if r.closed || r.on[st] != nil {
 		return
 	}
 	tags, err := st.NewReader(live.ReaderOptions{FromStart: true})
 	if err != nil {
 		return // the stream is over already
 	}
-	r.on[st] = true
+	now := &recording{}
+	now.ctx, now.stop = context.WithCancel(r.ctx)
+	r.on[st] = now
 	r.running.Go(func() {
-		r.record(st, tags)
+		defer now.stop()
+		r.record(now.ctx, st, tags)
 		r.mu.Lock()
-		delete(r.on, st)
+		if r.on[st] == now {
+			delete(r.on, st)
+		}
 		r.mu.Unlock()
 	})
+}
+
+// End ends the recording of a stream that goes on, if there is one.
+func (r *Recordings) End(st *live.Stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.on[st]; now != nil {
+		now.stop()
+		delete(r.on, st)
+	}
 }
 
 // Stats returns the figures of the files.
@@ -63,12 +84,12 @@ func (r *Recordings) Stats() record.Stats { return r.files.Stats() }
 // record records a stream from tags, which it closes, until the stream ends.
 // After an error, for example a full disk, it waits and begins another file when
 // there is room.
-func (r *Recordings) record(st *live.Stream, tags *live.Reader) {
+func (r *Recordings) record(ctx context.Context, st *live.Stream, tags *live.Reader) {
 	for wait := r.Again; ; wait = min(2*wait, maxAgain) {
 		began := time.Now()
 		// The recorder has logged the error already.
 		r.began.Add(1)
-		err := r.files.Record(r.ctx, st.Name(), tags)
+		err := r.files.Record(ctx, st.Name(), tags)
 		if err != nil {
 			r.failed.Add(1)
 		}
@@ -76,11 +97,11 @@ func (r *Recordings) record(st *live.Stream, tags *live.Reader) {
 		if time.Since(began) > maxAgain {
 			wait = r.Again // it worked for a while
 		}
-		if err == nil || !r.pause(st, wait) {
+		if err == nil || !pause(ctx, st, wait) {
 			return
 		}
 		for !r.files.Room() {
-			if !r.pause(st, wait) {
+			if !pause(ctx, st, wait) {
 				return
 			}
 		}
@@ -91,14 +112,14 @@ func (r *Recordings) record(st *live.Stream, tags *live.Reader) {
 }
 
 // pause waits, and reports whether recording should go on.
-func (r *Recordings) pause(st *live.Stream, wait time.Duration) bool {
+func pause(ctx context.Context, st *live.Stream, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
 	case <-st.Done():
-	case <-r.ctx.Done():
+	case <-ctx.Done():
 	}
 	return false
 }
@@ -110,16 +131,25 @@ const (
 	maxAgain   = time.Minute
 )
 
-// Metrics are the figures of recordings.
-func (r *Recordings) Metrics() []prometheus.Collector {
+// Metrics are the figures of recordings, into all directories together.
+func Metrics(list func() []*Recordings) []prometheus.Collector {
+	sum := func(of func(*Recordings) int64) func() float64 {
+		return func() float64 {
+			n := int64(0)
+			for _, r := range list() {
+				n += of(r)
+			}
+			return float64(n)
+		}
+	}
 	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings", Help: "Streams that are being recorded."}, func() float64 {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_recordings", Help: "Streams that are being recorded."}, sum(func(r *Recordings) int64 {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return float64(len(r.on))
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recordings_total", Help: "Recordings that have begun."}, func() float64 { return float64(r.began.Load()) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recording_failures_total", Help: "Recordings that ended with an error."}, func() float64 { return float64(r.failed.Load()) }),
+			return int64(len(r.on))
+		})),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recordings_total", Help: "Recordings that have begun."}, sum(func(r *Recordings) int64 { return r.began.Load() })),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_recording_failures_total", Help: "Recordings that ended with an error."}, sum(func(r *Recordings) int64 { return r.failed.Load() })),
 	}
 }
 

@@ -41,7 +41,7 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	// publication as soon as it gets the answer.
 	done = sync.OnceFunc(done)
 	defer done()
-	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.Config().MinPublishRate)
+	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.For(info.Stream).MinPublishRate)
 	c := s.Begin(session.RolePublisher, info)
 	c.Attach(nil, watchdog.Stop)
 	if err = x.c.Accept(req); err == nil {

@@ -168,7 +168,7 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 	if r == nil || r.running() || !r.tcp && !r.overUDP() {
 		return x.reply(req, rtsp.StatusMethodNotValid), nil
 	}
-	r.watchdog = session.NewWatchdog(x.conn, x.server.Times.Rate, x.server.Config().MinPublishRate)
+	r.watchdog = session.NewWatchdog(x.conn, x.server.Times.Rate, x.server.For(r.info.Stream).MinPublishRate)
 	r.client = x.server.Register.Begin(session.RolePublisher, r.info)
 	r.client.Attach(nil, r.watchdog.Stop)
 	r.reported = time.Now()

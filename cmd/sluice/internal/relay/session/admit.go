@@ -46,7 +46,7 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 		release()
 		return nil, nil, err
 	}
-	p, err = h.publish(info, h.Config().Takeover == config.TakeoverReplace)
+	p, err = h.publish(info, h.For(info.Stream).Takeover == config.TakeoverReplace)
 	if err != nil {
 		release()
 		return nil, nil, err

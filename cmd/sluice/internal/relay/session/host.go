@@ -51,6 +51,10 @@ type Host struct {
 	Pusher   recorder // nil: nothing is pushed
 }
 
+// For returns the settings of a stream; read-only. They are the current ones: sessions
+// that have begun may go by earlier ones.
+func (h *Host) For(stream string) *config.Config { return h.Config().For(stream) }
+
 // Closing reports whether the server has begun to shut down.
 func (h *Host) Closing() bool { return h.Ctx.Err() != nil }
 

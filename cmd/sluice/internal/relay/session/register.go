@@ -104,7 +104,7 @@ type Client struct {
 // Begin adds an admitted session to the register. The caller must call End.
 func (h *Host) Begin(r Role, info Info) *Client {
 	// Without protection no token was verified, and the id in it may be forged.
-	if info.Token = ""; h.Gate.Protected(r.Action()) {
+	if info.Token = ""; h.Gate.Protected(r.Action(), info.Stream) {
 		info.Token = access.TokenID(info.Query.Get("token"))
 	}
 	return h.Register.Begin(r, info)

@@ -34,16 +34,16 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
 	c, done := h.Begin(RoleViewer, info), how.Done // OnClose must not keep how, with its bytes
 	h.Group.hold()                                 // until the viewer's end is logged
-	adapt := false
+	settings, adapt := h.For(st.Name()), false
 	if o.Merge < 0 {
-		o.Merge, adapt = h.Config().Merge, h.Config().MergeAdapt
+		o.Merge, adapt = settings.Merge, settings.MergeAdapt
 	}
 	v, err := h.Writer.Add(conn, st, live.ViewerOptions{
 		Name:  c.ID,
 		Form:  how.Form,
 		Merge: o.Merge,
 		Adapt: adapt,
-		NoGOP: o.NoGOP || !h.Config().GOP,
+		NoGOP: o.NoGOP || !settings.GOP,
 		// A viewer that waited for the stream gets all of it.
 		FromStart:  !o.asked.IsZero() && st.Since().After(o.asked),
 		Prelude:    how.Prelude,

@@ -19,6 +19,7 @@ func (w *Server) resources() map[string]resource {
 		"clients": w.clients,
 		"events":  w.reading(w.getEvents),
 		"pushes":  w.pushes,
+		"reload":  w.reload,
 		"streams": w.streams,
 		"tokens":  w.tokens,
 	}
@@ -83,7 +84,9 @@ func (w *Server) streams(rw http.ResponseWriter, r *http.Request, name string) {
 	}
 }
 
-func answerJSON(rw http.ResponseWriter, v any) {
+func answerJSON(rw http.ResponseWriter, v any) { answerWith(rw, http.StatusOK, v) }
+
+func answerWith(rw http.ResponseWriter, status int, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		answerError(rw, http.StatusInternalServerError, err.Error())
@@ -93,5 +96,6 @@ func answerJSON(rw http.ResponseWriter, v any) {
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	rw.WriteHeader(status)
 	rw.Write(append(text, '\n'))
 }

@@ -176,7 +176,7 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 		GOP:      GOPInfo{f.GOPFrames, f.GOPBytes, f.GOPTime.Milliseconds()},
 		Ring:     RingInfo{f.RingFrames, f.RingBytes},
 		FramesIn: f.FramesIn, BytesIn: f.BytesIn, FramesOut: f.FramesOut, BytesOut: f.BytesOut,
-		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.Config().Merge.Milliseconds(),
+		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.For(st.Name()).Merge.Milliseconds(),
 	}
 	a.Video, a.Audio = mediaInfo(st, f)
 	a.Tracks = tracksOf(st, a.Video, a.Audio)

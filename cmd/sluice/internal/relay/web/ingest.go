@@ -75,7 +75,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	raw := sluice.NewBufReaderFrom(buffered, conn)
-	body := newBody(raw, session.WatchIngest(conn, w.Times, w.Config().MinPublishRate), length, w.Config().MaxFrame)
+	body := newBody(raw, session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate), length, w.Config().MaxFrame)
 	c := w.Begin(session.RolePublisher, info)
 	c.Attach(nil, func(error) { p.Close() })
 	err = w.receive(body, p, c)

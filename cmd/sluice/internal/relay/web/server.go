@@ -40,8 +40,9 @@ type Server struct {
 	history   *history
 	http      *http.Server
 	Pushes    pusher
-	Recent    hooks.Recent    // the latest events
-	Arrivals  listen.Arrivals // connections without a request
+	Reload    func() (changed, waiting []string, err error) // nil: there is nothing to read again
+	Recent    hooks.Recent                                  // the latest events
+	Arrivals  listen.Arrivals                               // connections without a request
 	headers   firstHeaders
 	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
