@@ -261,3 +261,24 @@ func TestWaitForAStreamThatIsSoonOver(t *testing.T) {
 	h.Close()
 	w.Close()
 }
+
+// A stream begins with the options that Adjust makes for its name, and others with those
+// of the hub.
+func TestAdjustIsForOneStream(t *testing.T) {
+	h := NewHub(HubOptions{Stream: StreamOptions{Grace: time.Hour}, Adjust: func(name string, o *StreamOptions) {
+		if name == "a" {
+			o.Grace = 0
+		}
+	}})
+	defer h.Close()
+	for _, name := range []string{"a", "b"} {
+		p, err := h.Publish(name, PublishOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		if _, there := h.Stream(name); there != (name == "b") {
+			t.Errorf("%s: there is %v after its publisher", name, there)
+		}
+	}
+}

@@ -54,9 +54,9 @@ force for that stream, with the sections of the file whose pattern matches its n
 				return fmt.Errorf("config show: %w", err)
 			}
 			if stream != "" {
-				return a.showConfig(c.For(stream))
+				return a.showConfig(c.For(stream), nil)
 			}
-			return a.showConfig(&c)
+			return a.showConfig(&c, c.Sections())
 		},
 	}
 	f.addTo(show)
@@ -92,7 +92,8 @@ func (a App) checkConfig(name string) error {
 	return &exitError{ExitFailure, nil}
 }
 
-func (a App) showConfig(c *config.Config) error {
+// showConfig prints settings, and sections with those of some streams.
+func (a App) showConfig(c *config.Config, sections []config.Section) error {
 	var b strings.Builder
 	group := ""
 	for _, s := range c.Settings() {
@@ -102,13 +103,13 @@ func (a App) showConfig(c *config.Config) error {
 		}
 		fmt.Fprintf(&b, "%-40s # %s\n", s.Name+": "+yamlOf(s.Type(), s.String()), cmp.Or(c.Place(s.Name), "default"))
 	}
-	if list := c.Sections(); len(list) > 0 {
+	if len(sections) > 0 {
 		types := map[string]string{}
 		for _, s := range c.Settings() {
 			types[s.Name] = s.Type()
 		}
 		fmt.Fprint(&b, "\n# For some streams\nstreams:\n")
-		for _, s := range list {
+		for _, s := range sections {
 			fmt.Fprintf(&b, "  %q:\n", s.Pattern)
 			for _, v := range s.Values {
 				fmt.Fprintf(&b, "    %-36s # %s\n", v.Name+": "+yamlOf(types[v.Name], v.Text), v.Place)
