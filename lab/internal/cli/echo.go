@@ -16,11 +16,8 @@ Unix socket: a target for load tests. With port 0 it takes any that is free; the
 line says where it listens. With --stats a line follows now and then; a request is what
 one read returned.
 
---engine aio runs a watcher for each listener, on one goroutine however many
-connections there are; std a goroutine and a buffer for each connection, as people write
-with the standard library; bufreader a goroutine with this library's reader, which sends
-what came without a copy. With --write-buffer, of std and bufreader, what was read is
-gathered until so many bytes are there or nothing more waits to be read.
+--engine aio runs one goroutine, however many connections there are; std a goroutine and
+a buffer for each connection, as people write with the standard library.
 
 An interrupt or SIGTERM ends it: what has been read is sent back first, for at
 most 5 seconds.
@@ -30,14 +27,12 @@ wrong command line.`
 
 // echoListening is the first line for programs.
 type echoListening struct {
-	Event       string `json:"event"` // listening
-	Address     string `json:"address"`
-	Engine      string `json:"engine"`
-	How         string `json:"how"`
-	Buffer      int    `json:"buffer"`       // bytes
-	WriteBuffer int    `json:"write_buffer"` // bytes
-	Listeners   int    `json:"listeners"`
-	Pprof       string `json:"pprof,omitempty"` // URL
+	Event   string `json:"event"` // listening
+	Address string `json:"address"`
+	Engine  string `json:"engine"`
+	How     string `json:"how"`
+	Buffer  int    `json:"buffer"`          // bytes
+	Pprof   string `json:"pprof,omitempty"` // URL
 }
 
 // echoStats are the others.
@@ -71,10 +66,8 @@ func (a App) echo() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&settings.Engine, "engine", "aio", "aio, std or bufreader")
-	flags.IntVar(&settings.Buffer, "buffer", 4096, "bytes that each connection reads at once; 0, with aio and bufreader, for no fixed size")
-	flags.IntVar(&settings.WriteBuffer, "write-buffer", 0, "bytes gathered before a write, with std and bufreader; 0 writes what each read brought")
-	flags.IntVar(&settings.Listeners, "listeners", 1, "so many listeners share the address (SO_REUSEPORT)")
+	flags.StringVar(&settings.Engine, "engine", "aio", "aio or std")
+	flags.IntVar(&settings.Buffer, "buffer", 4096, "bytes that each connection reads at once, with std")
 	f.define(flags)
 	return cmd
 }
@@ -86,9 +79,9 @@ func serveEcho(ctx context.Context, stop func(), network, addr string, settings 
 	}
 	e := echoListening{
 		Event: "listening", Address: addressText(server.Addr()), Engine: settings.Engine, How: server.About(),
-		Buffer: settings.Buffer, WriteBuffer: settings.WriteBuffer, Listeners: settings.Listeners, Pprof: profiles,
+		Buffer: settings.Buffer, Pprof: profiles,
 	}
-	text := fmt.Sprintf("listening on %s\n%s; listeners: %d", e.Address, e.How, e.Listeners)
+	text := fmt.Sprintf("listening on %s\n%s", e.Address, e.How)
 	if profiles != "" {
 		text += "\nprofiles on " + profiles
 	}

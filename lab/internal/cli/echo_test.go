@@ -86,11 +86,7 @@ func send(t *testing.T, network, addr string, n int) net.Conn {
 }
 
 func TestEchoServes(t *testing.T) {
-	for _, flags := range []string{"", "--buffer 100", "--buffer 0", "--engine std", "--engine std --buffer 7", "--listeners 2",
-		"--engine bufreader", "--engine bufreader --buffer 0", "--engine bufreader --write-buffer 65536", "--engine std --write-buffer 65536"} {
-		if runtime.GOOS != "linux" && flags == "--listeners 2" {
-			continue
-		}
+	for _, flags := range []string{"", "--engine std", "--engine std --buffer 7"} {
 		s := startEcho(t, append(strings.Fields(flags), "127.0.0.1:0", "--stats", "1ms")...)
 		addr, ok := strings.CutPrefix(s.lines.Text(), "listening on ")
 		if !ok {
@@ -102,7 +98,7 @@ func TestEchoServes(t *testing.T) {
 		}
 		send(t, "tcp", addr, 500_000)
 		// A line of stats is not late: one a millisecond.
-		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), "; listeners: ") {
+		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), " goroutine ") {
 			t.Errorf("%s: the second line is %q", flags, s.lines.Text())
 		}
 		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), " requests/s  ") || !strings.HasSuffix(s.lines.Text(), " MB/s") {
@@ -122,7 +118,7 @@ func TestEchoServes(t *testing.T) {
 }
 
 func TestEchoOverAUnixSocket(t *testing.T) {
-	for _, engine := range []string{"aio", "std", "bufreader"} {
+	for _, engine := range []string{"aio", "std"} {
 		// Not the test's directory: the path of a socket has to be short.
 		dir, err := os.MkdirTemp("", "echo")
 		if err != nil {
@@ -156,7 +152,7 @@ func TestEchoInJSON(t *testing.T) {
 				t.Errorf("%v: %s", err, line)
 			}
 		}
-		if first.Event != "listening" || first.Engine != "std" || first.Buffer != 512 || first.Listeners != 1 {
+		if first.Event != "listening" || first.Engine != "std" || first.Buffer != 512 {
 			t.Errorf("the first line is %+v", first)
 		}
 		if last.Event != "total" || last.Accepted != 2 || last.Requests < 2 || last.Bytes != 1001 {
@@ -197,7 +193,7 @@ func TestEchoInJSON(t *testing.T) {
 }
 
 func TestEchoOutlivesClientsThatBreakOff(t *testing.T) {
-	for _, engine := range []string{"aio", "std", "bufreader"} {
+	for _, engine := range []string{"aio", "std"} {
 		s := startEcho(t, "--engine", engine, "127.0.0.1:0")
 		addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
 		for range 20 {
@@ -233,7 +229,7 @@ func TestEchoThatCannotListen(t *testing.T) {
 }
 
 func TestEchoServesProfilesOnAnAddressOfItsOwn(t *testing.T) {
-	s := startEcho(t, "--engine", "bufreader", "--pprof", "127.0.0.1:0", "127.0.0.1:0")
+	s := startEcho(t, "--engine", "std", "--pprof", "127.0.0.1:0", "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
 	for range 2 {
 		s.lines.Scan()

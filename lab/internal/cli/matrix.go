@@ -48,7 +48,7 @@ func (a App) matrix() *cobra.Command {
 		Use:     "matrix grid",
 		Short:   "Measure a grid: sizes by connections, rates by latency",
 		Long:    matrixText,
-		Example: "  lab matrix size-conns --quick --layers std,bufreader",
+		Example: "  lab matrix size-conns --quick --layers std",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed
 			f.text = func(flag string) string { return strings.Trim(cmd.Flag(flag).Value.String(), "[]") }

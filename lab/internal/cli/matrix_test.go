@@ -15,7 +15,7 @@ import (
 )
 
 // tinyGrid takes some tenths of a second.
-var tinyGrid = []string{"matrix", "size-conns", "--layers", "bufreader", "--rows", "64", "--columns", "1,4", "--rounds", "1", "--cell", "50ms"}
+var tinyGrid = []string{"matrix", "size-conns", "--layers", "std", "--rows", "64", "--columns", "1,4", "--rounds", "1", "--cell", "50ms"}
 
 // orBusy reports whether a grid was measured: on a busy machine no run may be valid,
 // which is said.
@@ -38,7 +38,7 @@ func TestMatrixMeasuresAndSaves(t *testing.T) {
 	if !orBusy(p, exit) {
 		t.Fatalf("exit code %d: %s%s", exit, p.stdout.String(), p.stderr.String())
 	}
-	for _, want := range []string{"cells: 2; rounds: 1; runs to make: 2 of 50ms, about ", "bufreader: throughput; size down, connections across", "knee of bufreader: ", "json: sluice-matrix-size-conns.json", "lab report sluice-matrix-size-conns.json -o report.html"} {
+	for _, want := range []string{"cells: 2; rounds: 1; runs to make: 2 of 50ms, about ", "std: throughput; size down, connections across", "knee of std: ", "json: sluice-matrix-size-conns.json", "lab report sluice-matrix-size-conns.json -o report.html"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("%q is not in\n%s", want, p.stdout.String())
 		}
@@ -63,7 +63,7 @@ func TestMatrixInJSONOnly(t *testing.T) {
 	if r, err := report.Read(bytes.NewReader(p.stdout.Bytes()), "x"); err != nil || r.Matrix == nil || r.Matrix.Missing() != 0 {
 		t.Errorf("%v: %s", err, p.stdout.String())
 	}
-	if !strings.Contains(p.stderr.String(), "knee of bufreader") || len(files(t, p.dir)) != 0 {
+	if !strings.Contains(p.stderr.String(), "knee of std") || len(files(t, p.dir)) != 0 {
 		t.Errorf("%v, %s", files(t, p.dir), p.stderr.String())
 	}
 }

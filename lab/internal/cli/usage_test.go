@@ -45,11 +45,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"echo --engine std --buffer 0 127.0.0.1:0", "buffer"},
 		{"echo --buffer -1 127.0.0.1:0", "-1"},
 		{"echo --buffer 1000000000 127.0.0.1:0", "1000000000"},
-		{"echo --listeners 0 127.0.0.1:0", "0 listeners"},
 		{"echo --stats 1us 127.0.0.1:0", "--stats"},
-		{"echo --engine aio --write-buffer 64 127.0.0.1:0", "write buffer"},
-		{"echo --engine std --write-buffer -1 127.0.0.1:0", "write buffer"},
-		{"echo --engine bufreader --buffer 15 127.0.0.1:0", "at least 16"},
 		{"echo --pprof :6060 127.0.0.1:0", "loopback"},
 		{"echo --pprof 10.0.0.1:6060 127.0.0.1:0", "loopback"},
 		{"echo --pprof localhost 127.0.0.1:0", "localhost"},
@@ -212,7 +208,7 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 		}
 	}
 	p, _ = run(t, "echo", "--help")
-	for _, want := range []string{"Exit codes: 0", "--engine", "--buffer", "--write-buffer", "--pprof", "--listeners", "--stats", "--json", "unix:"} {
+	for _, want := range []string{"Exit codes: 0", "--engine", "--buffer", "--pprof", "--stats", "--json", "unix:"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("the help of echo does not mention %s", want)
 		}

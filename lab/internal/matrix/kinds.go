@@ -42,7 +42,7 @@ var (
 var kinds = []*kind{
 	{
 		name: SizeConns, title: "one request at a time on each connection",
-		layers: []string{"std", "aio", "bufreader"}, engines: true, knees: true,
+		layers: []string{"std", "aio"}, engines: true, knees: true,
 		rows: scale{
 			name: "size", unit: "B", from: 1, to: load.MaxSize,
 			all:   []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},

@@ -88,7 +88,7 @@ func honest(p load.Plan) (*load.Result, error) {
 // small is a grid of few cells.
 func small(t *testing.T, name string) *File {
 	t.Helper()
-	c := Choice{Rows: "64,4K", Columns: "1,16", Layers: []string{"std", "bufreader"}}
+	c := Choice{Rows: "64,4K", Columns: "1,16", Layers: []string{"std", "aio"}}
 	if name == RateNetwork {
 		c = Choice{Rows: "100,max", Columns: "none,1ms", Layers: []string{"0s", "2ms"}}
 	}

@@ -68,8 +68,8 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// serve reads until the end, answers what was read, and closes the connection.
-func (c *conn) serve() {
+// Serve reads until the end, answers what was read, and closes the connection.
+func (c *conn) Serve() {
 	var writing sync.WaitGroup
 	var failed error // of the store
 	writing.Go(func() { failed = c.write() })
@@ -299,8 +299,11 @@ func (c *conn) drop(why error) {
 	c.Conn.Close()
 }
 
-// finish lets the connection read no more.
-func (c *conn) finish() {
+// Drop breaks the connection off.
+func (c *conn) Drop() { c.drop(errCutOff) }
+
+// Finish lets the connection read no more.
+func (c *conn) Finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finished = true

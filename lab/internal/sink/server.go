@@ -1,13 +1,15 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/serving"
 )
 
 // Settings say how a server treats its connections. The zero value of a field is
@@ -56,35 +58,33 @@ type Counts struct {
 type Server struct {
 	store    Store
 	settings Settings
-	serving  sync.WaitGroup
+	serving  serving.Server
+	fatal    chan error // has room for the first error of the store that stays
 
-	accepted, refused, records, bytes atomic.Uint64
-
-	mu    sync.Mutex
-	conns map[*conn]struct{}
-	fatal chan error // has room for the first error of the store that stays
+	refused, records, bytes atomic.Uint64
 }
 
 // NewServer returns a server. The store is borrowed: the caller closes it when Serve
 // has returned.
-func NewServer(store Store, s Settings) *Server {
-	return &Server{store: store, settings: s.withDefaults(), conns: map[*conn]struct{}{}, fatal: make(chan error, 1)}
+func NewServer(store Store, o Settings) *Server {
+	s := &Server{store: store, settings: o.withDefaults(), fatal: make(chan error, 1)}
+	s.serving.Grace, s.serving.OnError = s.settings.Grace, s.settings.OnError
+	s.serving.New = func(nc net.Conn) serving.Conn { return newConn(s, nc) }
+	return s
 }
 
 // Counts returns what the server has done so far.
 func (s *Server) Counts() Counts {
-	s.mu.Lock()
-	open := len(s.conns)
-	s.mu.Unlock()
-	return Counts{open, s.accepted.Load(), s.refused.Load(), s.records.Load(), s.bytes.Load()}
+	open, accepted := s.serving.Counts()
+	return Counts{open, accepted, s.refused.Load(), s.records.Load(), s.bytes.Load()}
 }
 
 // Serve answers the connections of listeners, transferred, until ctx is done, and returns
 // nil then: what had been received whole is appended and acknowledged, for at most
 // Settings.Grace. Any other end, that of the store for one, is an error.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var failing <-chan struct{}
 	failed := func() error { return nil }
 	if f, ok := s.store.(interface {
@@ -93,101 +93,28 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	}); ok {
 		failing, failed = f.Failed(), f.Err
 	}
-	var accepting sync.WaitGroup
-	broken := make(chan error, len(listeners))
-	for _, l := range listeners {
-		accepting.Go(func() {
-			if err := s.accept(ctx, l); err != nil {
-				broken <- err
-				stop(err)
-			}
-		})
-	}
-	var err error
-	select {
-	case <-ctx.Done():
-	case <-failing:
-		err = failed()
-	case err = <-s.fatal:
-	}
-	stop(err)
-	for _, l := range listeners {
-		l.Close()
-	}
-	accepting.Wait()
-	s.end()
-	if err == nil {
-		select {
-		case err = <-broken:
-		case err = <-s.fatal:
-		default:
-			err = failed()
-		}
-	}
-	return err
-}
-
-// accept serves the connections of l until ctx is done.
-func (s *Server) accept(ctx context.Context, l net.Listener) error {
-	for {
-		nc, err := l.Accept()
-		if err == nil {
-			c := newConn(s, nc)
-			s.mu.Lock()
-			s.conns[c] = struct{}{}
-			s.mu.Unlock()
-			s.accepted.Add(1)
-			s.serving.Go(func() {
-				defer func() {
-					s.mu.Lock()
-					delete(s.conns, c)
-					s.mu.Unlock()
-				}()
-				c.serve()
-			})
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		var t interface{ Temporary() bool }
-		if !errors.As(err, &t) || !t.Temporary() {
-			return err
-		}
-		s.settings.OnError(err)
-		pause := time.NewTimer(100 * time.Millisecond) // descriptors have run out
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-		}
-	}
-}
-
-// end lets each connection finish what it has received, for as long as the grace.
-func (s *Server) end() {
-	s.each((*conn).finish)
-	all := make(chan struct{})
+	why := make(chan error, 1)
 	go func() {
-		s.serving.Wait()
-		close(all)
+		defer stop()
+		select {
+		case <-ctx.Done():
+			why <- nil
+		case <-failing:
+			why <- failed()
+		case err := <-s.fatal:
+			why <- err
+		}
 	}()
-	grace := time.NewTimer(s.settings.Grace)
-	defer grace.Stop()
-	select {
-	case <-all:
-	case <-grace.C:
-		s.settings.OnError(fmt.Errorf("clients that were not finished were cut off after %v", s.settings.Grace))
-		s.each(func(c *conn) { c.drop(errCutOff) })
-		<-all
+	err := s.serving.Serve(ctx, listeners...)
+	stop()
+	if first := <-why; first != nil {
+		return first
 	}
-}
-
-func (s *Server) each(f func(*conn)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
-		f(c)
+	select {
+	case fatal := <-s.fatal:
+		return fatal
+	default:
+		return cmp.Or(err, failed())
 	}
 }
 
