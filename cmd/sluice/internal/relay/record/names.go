@@ -1,10 +1,12 @@
 package record
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -26,7 +28,8 @@ const (
 
 // base returns the path, in the directory of the recorder and with slashes, of a
 // stream's files without the time and the extension. No part is empty or begins
-// with a dot, and each has only letters, digits and "-_.".
+// with a dot, and each has only letters, digits and "-_.=": "=" and two hexadecimal
+// digits stand for any other byte, so that StreamOf finds the name again.
 func base(stream string) string {
 	parts := strings.SplitN(strings.Trim(stream, "/"), "/", maxParts)
 	for i, part := range parts {
@@ -35,32 +38,78 @@ func base(stream string) string {
 	return path.Join(parts...)
 }
 
+// cutMark ends a part that was too long, and is in no other.
+const cutMark = "=="
+
 // sanitise converts a part of a stream's name into a safe file name.
 func sanitise(part string) string {
+	if part == "" {
+		return "_"
+	}
 	var s strings.Builder
-	for _, c := range part {
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_.", c) || c == utf8.RuneError {
-			c = '_'
+	for i := 0; i < len(part); {
+		c, n := utf8.DecodeRuneInString(part[i:])
+		one := part[i : i+n]
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_.", c) || c == utf8.RuneError || c == '.' && i == 0 {
+			one = ""
+			for _, b := range []byte(part[i : i+n]) {
+				one += fmt.Sprintf("=%02X", b)
+			}
 		}
-		if c == '.' && s.Len() == 0 {
-			c = '_'
-		}
-		if s.Len()+utf8.RuneLen(c) > maxPart {
+		if s.Len()+len(one) > maxPart-len(cutMark) {
+			s.WriteString(cutMark)
 			break
 		}
-		s.WriteRune(c)
-	}
-	if s.Len() == 0 {
-		return "_"
+		s.WriteString(one)
+		i += n
 	}
 	return s.String()
 }
 
+// fileName is the last part of a file's path: the stream, when it began, its number if
+// there were others then, and the format.
+var fileName = regexp.MustCompile(`^(.+)-(\d{8}-\d{6})(?:-\d{1,4})?\.(flv|mp4)$`)
+
+// StreamOf returns the stream that a file, by its path in the directory of a recorder,
+// with slashes, is a recording of, and when it began, to the second. It reports false
+// for other files, and when the stream's name was too long for a file's.
+func StreamOf(file string) (stream string, began time.Time, ok bool) {
+	dir, last := path.Split(file)
+	m := fileName.FindStringSubmatch(last)
+	if m == nil {
+		return "", time.Time{}, false
+	}
+	began, err := time.ParseInLocation(stamp, m[2], time.Local)
+	if err != nil {
+		return "", time.Time{}, false
+	}
+	var name strings.Builder
+	for rest := dir + m[1]; rest != ""; {
+		before, after, escaped := strings.Cut(rest, "=")
+		name.WriteString(before)
+		if !escaped {
+			break
+		}
+		if len(after) < 2 {
+			return "", time.Time{}, false
+		}
+		b, err := hex.DecodeString(after[:2])
+		if err != nil {
+			return "", time.Time{}, false
+		}
+		name.Write(b)
+		rest = after[2:]
+	}
+	stream = name.String()
+	// Only what base makes of a name stands for it.
+	return stream, began, base(stream) == dir+m[1]
+}
+
 // createNew calls create with the possible file names of a stream until one is
 // free. It returns that name.
-func createNew(stream string, now time.Time, create func(name string) (File, error)) (string, File, error) {
+func createNew(stream, extension string, now time.Time, create func(name string) (File, error)) (string, File, error) {
 	stem := base(stream) + "-" + now.Format(stamp)
-	name := stem + ".flv"
+	name := stem + extension
 	for try := 2; ; try++ {
 		f, err := create(name)
 		if err == nil {
@@ -72,6 +121,6 @@ func createNew(stream string, now time.Time, create func(name string) (File, err
 		if try > maxTries {
 			return "", nil, fmt.Errorf("%d files of one second: %w", maxTries, err)
 		}
-		name = fmt.Sprintf("%s-%d.flv", stem, try)
+		name = fmt.Sprintf("%s-%d%s", stem, try, extension)
 	}
 }

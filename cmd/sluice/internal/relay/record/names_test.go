@@ -34,7 +34,7 @@ func TestNamesStayInside(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"live/s": "live/s", "live/s_1-x.y": "live/s_1-x.y", "日本/語": "日本/語", "a b/c:d": "a_b/c_d"} {
+	for name, want := range map[string]string{"live/s": "live/s", "live/s_1-x.y": "live/s_1-x.y", "日本/語": "日本/語", "a b/c:d": "a=20b/c=3Ad", "live/a+b": "live/a=2Bb", "a=b": "a=3Db"} {
 		if got := base(name); got != want {
 			t.Errorf("base(%q) = %q, want %q", name, got, want)
 		}
@@ -48,6 +48,36 @@ func hasDotPart(name string) bool {
 		}
 	}
 	return false
+}
+
+func TestStreamIsFoundAgainByItsFile(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	names := []string{
+		"live/s", "live/a+b", "live/a_b", "live/a=b", "live/a=3Db", "日本/語", "a/b/c/d/e/f/g/h/i/j", "live/s-20260102-030405", "live/s-20260102-030405-2",
+		"live/x.mp4", "live/" + strings.Repeat("y", 170), "(a)/~b@c!",
+	}
+	seen := map[string]string{}
+	for _, name := range names {
+		for _, number := range []string{"", "-2", "-1001"} {
+			file := base(name) + "-" + at.Format(stamp) + number + ".mp4"
+			if other, ok := seen[file]; ok {
+				t.Errorf("%q and %q have the file %s", name, other, file)
+			}
+			seen[file] = name
+			if stream, began, ok := StreamOf(file); stream != name || !began.Equal(at) || !ok {
+				t.Errorf("%s is a file of %q, %v, %v, not of %q", file, stream, began, ok, name)
+			}
+		}
+	}
+	for _, file := range []string{
+		"", "live/s.mp4", "live/s-20260102-030405.mkv", "live/s-20261302-030405.mp4", "live/=4-20260102-030405.mp4", "live/=zz-20260102-030405.flv",
+		"../s-20260102-030405.mp4", "live/.s-20260102-030405.mp4", "live/=73-20260102-030405.mp4", "live/s==-20260102-030405.mp4", "/s-20260102-030405.mp4",
+		base("live/"+strings.Repeat("x", 300)) + "-20260102-030405.mp4",
+	} {
+		if stream, _, ok := StreamOf(file); ok {
+			t.Errorf("%q is a file of %q", file, stream)
+		}
+	}
 }
 
 // recOne is a source of one file.

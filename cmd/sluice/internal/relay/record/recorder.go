@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -35,6 +36,11 @@ type File interface {
 type Options struct {
 	// Dir is the directory of the files. It is created if it does not exist.
 	Dir string
+	// Format is that of the files, FLV unless given.
+	Format Format
+	// Segment is how long a file may be: the next one begins at a key frame. 0 is no
+	// limit.
+	Segment time.Duration
 	// Sync is how often a file is synced to the disk while it is written. It is
 	// also synced at its end. 0 leaves syncing to the system.
 	Sync time.Duration
@@ -50,6 +56,15 @@ type Options struct {
 	// Logger logs files that begin, end and fail; nil is slog.Default().
 	Logger *slog.Logger
 }
+
+// A Format is how a stream is written.
+type Format string
+
+const (
+	FLV Format = "flv"
+	// MP4 is fragmented: see package mp4.
+	MP4 Format = "mp4"
+)
 
 // Stats are a Recorder's figures since it was made.
 type Stats struct {
@@ -71,6 +86,9 @@ type Recorder struct {
 	now     func() time.Time
 
 	active, files, bytes, dropped, failed atomic.Int64
+
+	mu   sync.Mutex
+	open map[string]struct{} // the files that are being written
 }
 
 // New creates the directory if it does not exist, and returns a recorder, which
@@ -83,7 +101,7 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: time.Now}
+	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: time.Now, open: map[string]struct{}{}}
 	r.create = r.createFile
 	return r, nil
 }
@@ -109,15 +127,69 @@ func (r *Recorder) createFile(name string) (File, error) {
 func (r *Recorder) Record(ctx context.Context, stream string, src Source) error {
 	r.active.Add(1)
 	defer r.active.Add(-1)
-	t := &take{recorder: r, stream: stream, log: r.log.With("stream", stream)}
-	err := t.run(ctx, src)
+	log := r.log.With("stream", stream)
+	var err error
+	if r.options.Format == MP4 {
+		err = (&movie{recorder: r, stream: stream, log: log}).run(ctx, src)
+	} else {
+		err = (&take{recorder: r, stream: stream, log: log}).run(ctx, src)
+	}
 	if err != nil {
 		r.failed.Add(1)
-		t.log.Error("recording failed; the stream goes on without it", "error", err)
+		log.Error("recording failed; the stream goes on without it", "error", err)
 		return fmt.Errorf("record: %s: %w", stream, err)
 	}
 	return nil
 }
+
+// begin creates a stream's next file.
+func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, err error) {
+	extension := ".flv"
+	if r.options.Format == MP4 {
+		extension = ".mp4"
+	}
+	// Before the file is there, it must not look like one that has ended.
+	name, f, err = createNew(stream, extension, r.now(), func(name string) (File, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		f, err := r.create(name)
+		if err == nil {
+			r.open[name] = struct{}{}
+		}
+		return f, err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	r.files.Add(1)
+	log.Info("recording", "file", name)
+	if began := r.options.Began; began != nil {
+		began(stream, name)
+	}
+	return name, f, nil
+}
+
+// ended reports that a file has ended.
+func (r *Recorder) ended(stream, name string, size int64, length time.Duration, why string, log *slog.Logger) {
+	r.mu.Lock()
+	delete(r.open, name)
+	r.mu.Unlock()
+	log.Info("recorded", "file", name, "bytes", size, "ms", length.Milliseconds(), "why", why)
+	if ended := r.options.Ended; ended != nil {
+		ended(stream, name, size, length, why)
+	}
+}
+
+// Open reports whether a file, by its name below Dir, is being written.
+func (r *Recorder) Open(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.open[name]
+	return ok
+}
+
+// Root returns the directory of the files, which Close closes.
+func (r *Recorder) Root() *os.Root { return r.root }
 
 // Stats returns the recorder's figures.
 func (r *Recorder) Stats() Stats {

@@ -16,9 +16,8 @@ const (
 	// maxHeaders bounds the sequence headers that are kept for the next file,
 	// one for each track.
 	maxHeaders = 16
-	// maxSpan is how many milliseconds a file may last, so that 32-bit times
-	// cannot wrap: 24 days.
-	maxSpan = 24 * 24 * 3600 * 1000
+	// maxSpan is how long a file may last, so that 32-bit times cannot wrap.
+	maxSpan = 24 * 24 * time.Hour
 )
 
 // take is the recording of one stream.
@@ -39,6 +38,11 @@ type header struct {
 	kind  flv.TagType
 	track uint8 // of several, in enhanced RTMP; 0 otherwise
 	body  []byte
+}
+
+// full reports whether a file that is this long has to end at the next key frame.
+func (r *Recorder) full(length time.Duration) bool {
+	return length > maxSpan || r.options.Segment > 0 && length >= r.options.Segment
 }
 
 // run copies the stream until the source ends. The last file is closed then.
@@ -67,32 +71,40 @@ func (t *take) batch(tags []byte, dropped int) error {
 		t.log.Warn("the disk is too slow: frames are missing from the recording", "frames", dropped)
 		t.resync = t.video
 	}
-	if bytes.HasPrefix(tags, []byte("FLV")) {
-		_, n, err := flv.ParseHeader(tags)
-		if err != nil {
-			return err
-		}
-		// Files have their own header. The size of the tag before, 0, follows it.
-		tags = tags[min(n+flv.PrevTagSizeLen, len(tags)):]
-	}
-	for len(tags) > 0 {
-		h, err := flv.ParseTagHeader(tags)
-		if err != nil {
-			return err
-		}
-		n := flv.TagHeaderLen + h.Size + flv.PrevTagSizeLen
-		if n > len(tags) {
-			return fmt.Errorf("a tag of %d bytes in %d: %w", n, len(tags), io.ErrUnexpectedEOF)
-		}
-		if err := t.tag(h, tags[flv.TagHeaderLen:flv.TagHeaderLen+h.Size]); err != nil {
-			return err
-		}
-		tags = tags[n:]
+	if err := eachTag(tags, t.tag); err != nil {
+		return err
 	}
 	if t.out == nil {
 		return nil
 	}
 	return t.out.flush()
+}
+
+// eachTag calls f for the tags in p, borrowed until f returns, which a Source returned.
+func eachTag(p []byte, f func(h flv.TagHeader, body []byte) error) error {
+	if bytes.HasPrefix(p, []byte("FLV")) {
+		_, n, err := flv.ParseHeader(p)
+		if err != nil {
+			return err
+		}
+		// Files have their own header. The size of the tag before, 0, follows it.
+		p = p[min(n+flv.PrevTagSizeLen, len(p)):]
+	}
+	for len(p) > 0 {
+		h, err := flv.ParseTagHeader(p)
+		if err != nil {
+			return err
+		}
+		n := flv.TagHeaderLen + h.Size + flv.PrevTagSizeLen
+		if n > len(p) {
+			return fmt.Errorf("a tag of %d bytes in %d: %w", n, len(p), io.ErrUnexpectedEOF)
+		}
+		if err := f(h, p[flv.TagHeaderLen:flv.TagHeaderLen+h.Size]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
 }
 
 // tag writes one tag, or keeps it for the next file.
@@ -131,7 +143,7 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 		return nil
 	}
 	t.resync = false
-	if starts && t.out != nil && t.out.span(h.Time) > maxSpan {
+	if starts && t.out != nil && t.recorder.full(time.Duration(t.out.span(h.Time))*time.Millisecond) {
 		if err := t.end("it is long enough"); err != nil {
 			return err
 		}
@@ -176,16 +188,11 @@ func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 
 // begin begins a file whose first frame has this time.
 func (t *take) begin(first uint32) error {
-	name, f, err := createNew(t.stream, t.recorder.now(), t.recorder.create)
+	name, f, err := t.recorder.begin(t.stream, t.log)
 	if err != nil {
 		return err
 	}
 	t.out = newOutput(t.recorder, name, f, first)
-	t.recorder.files.Add(1)
-	t.log.Info("recording", "file", name)
-	if f := t.recorder.options.Began; f != nil {
-		f(t.stream, name)
-	}
 	t.out.begin(t.headers)
 	t.out.metadata(t.metadata, t.recorder.options.Index)
 	for _, h := range t.headers {
@@ -202,10 +209,7 @@ func (t *take) end(reason string) error {
 	o := t.out
 	t.out = nil
 	err := o.close()
-	t.log.Info("recorded", "file", o.name, "bytes", o.size, "ms", o.last, "why", reason)
-	if f := t.recorder.options.Ended; f != nil {
-		f(t.stream, o.name, o.size, time.Duration(o.last)*time.Millisecond, reason)
-	}
+	t.recorder.ended(t.stream, o.name, o.size, time.Duration(o.last)*time.Millisecond, reason, t.log)
 	return err
 }
 

@@ -1,0 +1,218 @@
+package mp4
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/flac"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/vp9"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4/seekablebuffer"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// Errors that callers match with errors.Is.
+var (
+	// ErrCodec: a codec that has no form in MP4 here.
+	ErrCodec = errors.New("mp4: codec not carried")
+	// ErrSyntax: bytes that are not what a file of this package has there.
+	ErrSyntax = errors.New("mp4: syntax error")
+)
+
+// A Track is one of a file.
+type Track struct {
+	ID    uint32 // from 1
+	Video bool
+	Scale uint32 // ticks a second
+	codec codecs.Codec
+}
+
+// videoScale is a multiple of the milliseconds that streams have.
+const videoScale = 90_000
+
+// NewTrack returns the track for units like u, a key frame if it is a picture. An error
+// matches ErrCodec or ErrSyntax.
+func NewTrack(id uint32, u *au.Unit) (Track, error) {
+	t := Track{ID: id, Video: u.Video, Scale: videoScale}
+	c := u.Config
+	if c == nil {
+		return t, fmt.Errorf("%w: %v without a configuration", ErrCodec, u.Codec)
+	}
+	if !u.Video {
+		t.Scale = uint32(c.Rate)
+	}
+	var err error
+	switch u.Codec {
+	case flv.CodecAVC:
+		t.codec, err = avcCodec(c)
+	case flv.CodecHEVC:
+		t.codec, err = hevcCodec(c)
+	case flv.CodecAV1:
+		t.codec, err = av1Codec(c)
+	case flv.CodecVP9:
+		t.codec, err = vp9Codec(u.Parts[0])
+	case flv.CodecAAC:
+		var a mpeg4audio.AudioSpecificConfig
+		err = a.Unmarshal(c.Record)
+		t.codec = &codecs.MPEG4Audio{Config: a}
+	case flv.CodecOpus:
+		t.codec = &codecs.Opus{ChannelCount: c.Channels}
+	case flv.CodecMP3:
+		t.codec = &codecs.MPEG1Audio{SampleRate: c.Rate, ChannelCount: c.Channels}
+	case flv.CodecAC3:
+		t.codec, err = ac3Codec(c, u.Parts[0])
+	case flv.CodecFLAC:
+		t.codec, err = flacCodec(c)
+	default:
+		return t, fmt.Errorf("%w: %v", ErrCodec, u.Codec)
+	}
+	if err == nil && t.Scale == 0 {
+		err = errors.New("no sample rate")
+	}
+	if err != nil {
+		return t, fmt.Errorf("%w: %v: %w", ErrSyntax, u.Codec, err)
+	}
+	return t, nil
+}
+
+func avcCodec(c *au.Config) (codecs.Codec, error) {
+	x := &codecs.H264{}
+	for _, s := range c.Sets {
+		switch set := s; au.NALType(c.Codec, set) {
+		case 7:
+			x.SPS = first(x.SPS, set)
+		case 8:
+			x.PPS = first(x.PPS, set)
+		}
+	}
+	if x.SPS == nil || x.PPS == nil {
+		return nil, errors.New("a parameter set is missing")
+	}
+	return x, nil
+}
+
+func hevcCodec(c *au.Config) (codecs.Codec, error) {
+	x := &codecs.H265{}
+	for _, s := range c.Sets {
+		switch set := s; au.NALType(c.Codec, set) {
+		case 32:
+			x.VPS = first(x.VPS, set)
+		case 33:
+			x.SPS = first(x.SPS, set)
+		case 34:
+			x.PPS = first(x.PPS, set)
+		}
+	}
+	if x.VPS == nil || x.SPS == nil || x.PPS == nil {
+		return nil, errors.New("a parameter set is missing")
+	}
+	return x, nil
+}
+
+func first(have, set []byte) []byte {
+	if have != nil {
+		return have
+	}
+	return set
+}
+
+// av1Codec gives the library the sequence header without its size, as it wants it.
+func av1Codec(c *au.Config) (codecs.Codec, error) {
+	for _, s := range c.Sets {
+		if au.OBUType(s) != 1 {
+			continue
+		}
+		header, payload, err := au.SplitOBU(s)
+		if err != nil {
+			return nil, err
+		}
+		return &codecs.AV1{SequenceHeader: append(append([]byte{s[0] &^ 2}, s[1:header]...), payload...)}, nil
+	}
+	return nil, errors.New("no sequence header")
+}
+
+func vp9Codec(frame []byte) (codecs.Codec, error) {
+	var h vp9.Header
+	if err := h.Unmarshal(frame); err != nil {
+		return nil, err
+	}
+	if h.ColorConfig == nil {
+		return nil, errors.New("not a key frame")
+	}
+	return &codecs.VP9{
+		Width: h.Width(), Height: h.Height(), Profile: h.Profile, BitDepth: h.ColorConfig.BitDepth,
+		ChromaSubsampling: h.ChromaSubsampling(), ColorRange: h.ColorConfig.ColorRange,
+	}, nil
+}
+
+func ac3Codec(c *au.Config, frame []byte) (codecs.Codec, error) {
+	var b ac3.BSI
+	if len(frame) < 7 {
+		return nil, errors.New("a short frame")
+	}
+	if err := b.Unmarshal(frame[5:]); err != nil {
+		return nil, err
+	}
+	return &codecs.AC3{
+		SampleRate: c.Rate, ChannelCount: c.Channels, Bsid: b.Bsid, Bsmod: b.Bsmod, Acmod: b.Acmod, LfeOn: b.LfeOn,
+		BitRateCode: frame[4] & 0x3f >> 1, // ATSC A/52, annex F.4: frmsizecod without its last bit
+	}, nil
+}
+
+func flacCodec(c *au.Config) (codecs.Codec, error) {
+	p := bytes.TrimPrefix(c.Record, []byte("fLaC"))
+	const blockHeader, infoLen = 4, 34
+	if len(p) >= blockHeader+infoLen {
+		p = p[blockHeader:]
+	}
+	s := &flac.StreamInfo{}
+	if err := s.Unmarshal(p); err != nil {
+		return nil, err
+	}
+	return &codecs.FLAC{StreamInfo: s}, nil
+}
+
+// Header returns the front of a file with these tracks, at most one of each kind, and
+// where in it the duration is: PutDuration's bytes go there when the file has ended.
+func Header(tracks []Track) (header []byte, durationAt int, err error) {
+	var i fmp4.Init
+	for _, t := range tracks {
+		i.Tracks = append(i.Tracks, &fmp4.InitTrack{ID: int(t.ID), TimeScale: t.Scale, Codec: t.codec})
+	}
+	var b seekablebuffer.Buffer
+	if err := i.Marshal(&b); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrCodec, err)
+	}
+	p := b.Bytes()
+	// The library leaves out mehd (section 8.8.2), which says how long the file is.
+	moov, ok := find(p, "moov")
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: a header without moov", ErrSyntax)
+	}
+	mvex, ok := find(p[moov+boxHead:], "mvex")
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: a header without mvex", ErrSyntax)
+	}
+	mvex += moov + boxHead
+	const mehdLen = boxHead + 4 + 8
+	out := append([]byte(nil), p[:mvex+boxHead]...)
+	out = append(binary.BigEndian.AppendUint32(out, mehdLen), "mehd\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	out = append(out, p[mvex+boxHead:]...)
+	for _, at := range []int{moov, mvex} {
+		binary.BigEndian.PutUint32(out[at:], binary.BigEndian.Uint32(out[at:])+mehdLen)
+	}
+	return out, mvex + boxHead + boxHead + 4, nil
+}
+
+// PutDuration returns what is written where Header says.
+func PutDuration(d time.Duration) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(max(d, 0)/time.Millisecond))
+}

@@ -1,0 +1,308 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// film is an MP4 file that is being written. Its fragment is collected in memory and
+// written at once; the file itself begins with its first fragment, which says what
+// tracks there are.
+type film struct {
+	recorder *Recorder
+	name     string
+	f        File // nil before the first fragment
+	tracks   [2]*reel
+	from     time.Duration // of the fragment
+	zero     time.Duration // the file's 0, once it has begun
+	sequence uint32
+	size     int64         // bytes in the file, all of whole fragments
+	length   time.Duration // of what is in it
+	wall     time.Time     // of the latest fragment
+	mehd     int64         // where the file has its duration
+	synced   time.Time
+	err      error // of the first write that failed
+}
+
+// reel is what one track has in the fragment.
+type reel struct {
+	track    mp4.Track
+	config   *au.Config
+	samples  []mp4.Sample
+	data     []byte
+	base     int64  // when the first sample is decoded, ticks
+	last     int64  // the last one
+	next     int64  // and the one after it, as far as its length says
+	duration uint32 // of the latest sample that was known
+	begun    bool
+}
+
+func place(video bool) int {
+	if video {
+		return 0
+	}
+	return 1
+}
+
+// changed reports whether a unit needs another file.
+func (o *film) changed(u *au.Unit) bool {
+	r := o.tracks[place(u.Video)]
+	if r == nil {
+		return o.f != nil && !(u.Video && !u.Key) // a track that came later
+	}
+	return u.Config != nil && (u.Codec != r.config.Codec || !same(r.config, u.Config))
+}
+
+// bytes returns the fragment's.
+func (o *film) bytes() (n int) {
+	for _, r := range o.tracks {
+		if r != nil {
+			n += len(r.data)
+		}
+	}
+	return n
+}
+
+// due reports whether the fragment ends before u, which has the time now. expected is
+// how many tracks the stream has.
+func (o *film) due(u *au.Unit, now time.Duration, expected int) bool {
+	n := 0
+	for _, r := range o.tracks {
+		if r != nil && len(r.samples) > 0 {
+			n++
+		}
+	}
+	length := now - o.from
+	switch {
+	case n == 0:
+		return false
+	case o.bytes() >= fragmentBytes:
+		return true
+	case o.f == nil && n < expected && length < fragmentWait:
+		return false
+	case u.Video:
+		return u.Key || length >= fragmentTime
+	}
+	// Sound ends a fragment only where no picture will: then all durations are known.
+	return length >= fragmentTime && o.tracks[0] == nil || length >= 2*fragmentTime
+}
+
+// add adds a unit, borrowed until it returns. An error matches one of package mp4's.
+func (o *film) add(u *au.Unit, now time.Duration) error {
+	r := o.tracks[place(u.Video)]
+	if r == nil {
+		if u.Video && !u.Key {
+			return nil
+		}
+		t, err := mp4.NewTrack(uint32(place(u.Video)+1), u)
+		if err != nil {
+			return err
+		}
+		r = &reel{track: t, config: u.Config}
+		o.tracks[place(u.Video)] = r
+	}
+	if o.bytes() == 0 {
+		o.from = now
+	}
+	r.add(u, now)
+	return nil
+}
+
+func ticks(d time.Duration, scale uint32) int64 {
+	ms := int64(d / time.Millisecond) // streams have no more
+	return ms * int64(scale) / 1000
+}
+
+// slack is by how much the times of sound may differ from the samples that were counted:
+// they are rounded to milliseconds, and some encoders' jitter.
+const slack = 30 * time.Millisecond
+
+func (r *reel) add(u *au.Unit, now time.Duration) {
+	scale := r.track.Scale
+	at := ticks(now, scale)
+	samples := 0
+	if !u.Video {
+		samples = u.Config.Samples(u.Parts[0])
+		if d := at - r.next; r.begun && samples > 0 && max(d, -d) <= ticks(slack, scale) {
+			at = r.next
+		}
+	}
+	if r.begun {
+		at = max(at, r.last)
+	}
+	if n := len(r.samples); n > 0 {
+		r.close(at)
+	} else {
+		r.base = at
+	}
+	before := len(r.data)
+	switch u.Codec {
+	case flv.CodecAVC, flv.CodecHEVC:
+		r.data = au.AppendLengths(r.data, u.Parts)
+	default:
+		for _, p := range u.Parts {
+			r.data = append(r.data, p...)
+		}
+	}
+	r.samples = append(r.samples, mp4.Sample{
+		Size: uint32(len(r.data) - before), Offset: int32(ticks(time.Duration(u.Offset)*time.Millisecond, scale)), Key: u.Key,
+	})
+	r.begun, r.last, r.next = true, at, at+int64(samples)
+	if samples == 0 {
+		r.next += int64(r.duration)
+	}
+}
+
+// close gives the last sample its duration: until next.
+func (r *reel) close(next int64) {
+	r.duration = uint32(min(max(next-r.last, 0), math.MaxUint32))
+	r.samples[len(r.samples)-1].Duration = r.duration
+}
+
+// close ends the fragment before next, nil at the end, which has the time now.
+func (o *film) close(next *au.Unit, now time.Duration) {
+	for i, r := range o.tracks {
+		switch {
+		case r == nil || len(r.samples) == 0:
+		case i == 0 && next != nil && next.Video:
+			r.close(max(ticks(now, r.track.Scale), r.last))
+		case r.next > r.last:
+			r.close(r.next)
+		default:
+			r.close(r.last + int64(r.track.Scale/25))
+		}
+	}
+}
+
+// begin writes the file's header. The first sample of all is its 0.
+func (o *film) begin() error {
+	var tracks []mp4.Track
+	first := true
+	for _, r := range o.tracks {
+		if r == nil || len(r.samples) == 0 {
+			continue
+		}
+		tracks = append(tracks, r.track)
+		if at := r.time(r.base); first || at < o.zero {
+			o.zero, first = at, false
+		}
+	}
+	header, at, err := mp4.Header(tracks)
+	if err != nil {
+		return o.fail(err)
+	}
+	o.mehd = int64(at)
+	return o.put(header)
+}
+
+// time is when a tick is, to the millisecond below.
+func (r *reel) time(at int64) time.Duration {
+	return time.Duration(at*1000/int64(r.track.Scale)) * time.Millisecond
+}
+
+// write writes the fragment, whose units are all closed. zero is the time of day at 0.
+func (o *film) write(zero time.Time) error {
+	var runs []mp4.Run
+	var parts [][]byte
+	from := time.Duration(0)
+	for _, r := range o.tracks {
+		if r == nil || len(r.samples) == 0 {
+			continue
+		}
+		if len(runs) == 0 {
+			from = r.time(r.base)
+		}
+		runs = append(runs, mp4.Run{Track: r.track.ID, Base: uint64(max(r.base-ticks(o.zero, r.track.Scale), 0)), Samples: r.samples})
+		parts = append(parts, r.data)
+		last := r.last + int64(r.samples[len(r.samples)-1].Duration)
+		o.length = max(o.length, r.time(last)-o.zero)
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	wall := zero.Add(from)
+	if !wall.After(o.wall) {
+		wall = o.wall.Add(time.Millisecond) // a fragment is found by its time
+	}
+	o.wall = wall
+	o.sequence++
+	if err := o.put(append([][]byte{mp4.AppendFragment(nil, o.sequence, wall, runs)}, parts...)...); err != nil {
+		return err
+	}
+	for _, r := range o.tracks {
+		if r == nil {
+			continue
+		}
+		r.samples, r.data = r.samples[:0], r.data[:0]
+		if cap(r.data) > keepAt {
+			r.data = nil
+		}
+	}
+	return o.sync()
+}
+
+// put writes parts that belong together, or nothing of them.
+func (o *film) put(parts ...[]byte) error {
+	if o.err != nil {
+		return o.err
+	}
+	var done int64
+	for _, p := range parts {
+		n, err := o.f.Write(p)
+		if err == nil && n < len(p) {
+			err = io.ErrShortWrite
+		}
+		done += int64(max(n, 0))
+		if err != nil {
+			if done > 0 {
+				err = errors.Join(err, o.f.Truncate(o.size))
+			}
+			return o.fail(err)
+		}
+	}
+	o.size += done
+	o.recorder.bytes.Add(done)
+	return nil
+}
+
+// sync brings the file to the disk when the interval is over.
+func (o *film) sync() error {
+	every := o.recorder.options.Sync
+	now := o.recorder.now()
+	if every <= 0 || now.Sub(o.synced) < every {
+		return nil
+	}
+	o.synced = now
+	if err := o.f.Sync(); err != nil {
+		return o.fail(err)
+	}
+	return nil
+}
+
+func (o *film) fail(err error) error {
+	o.err = fmt.Errorf("%s: %w", o.name, err)
+	return o.err
+}
+
+// end closes the file, and writes into it how long it is. It returns only an error that
+// no earlier call has returned.
+func (o *film) end() (err error) {
+	if o.size > 0 {
+		_, err = o.f.WriteAt(mp4.PutDuration(o.length), o.mehd)
+	}
+	if err == nil && o.err == nil && o.recorder.options.Sync > 0 {
+		err = o.f.Sync()
+	}
+	err = errors.Join(err, o.f.Close())
+	if o.err != nil || err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", o.name, err)
+}

@@ -1,0 +1,197 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
+	"github.com/sluice-go/sluice/flv"
+)
+
+const (
+	// fragmentTime is how long a fragment is at the most, apart from the pictures'
+	// distance: what a killed server loses.
+	fragmentTime = time.Second
+	// fragmentWait is how long the first fragment waits for a second track.
+	fragmentWait = 2 * time.Second
+	// fragmentBytes ends a fragment too: it is in memory until then.
+	fragmentBytes = 4 << 20
+	// times that are further from the one before begin another file.
+	maxBack, maxForward = time.Second, 10 * time.Second
+)
+
+// movie is the recording of one stream as MP4.
+type movie struct {
+	recorder *Recorder
+	stream   string
+	log      *slog.Logger
+
+	split    au.Splitter
+	leftOut  map[flv.FourCC]bool
+	out      *film // nil between files
+	video    bool  // there are pictures: files begin at a key frame
+	resync   bool  // frames were skipped: go on at a key frame
+	begun    bool
+	latest   uint32        // time of the newest unit, as the stream has it
+	now      time.Duration // the same without wrapping
+	zero     time.Time     // the time of day when now was 0
+	anchored bool          // zero is known
+}
+
+// run copies the stream until the source ends. The last file is closed then.
+func (m *movie) run(ctx context.Context, src Source) error {
+	for {
+		tags, dropped, err := src.Next(ctx)
+		if err == nil {
+			if err = m.batch(tags, dropped); err != nil {
+				return errors.Join(err, m.end("writing failed"))
+			}
+			continue
+		}
+		reason := "the stream ended"
+		if !errors.Is(err, io.EOF) {
+			reason = err.Error()
+		}
+		return m.end(reason)
+	}
+}
+
+// batch takes whole tags, borrowed until it returns.
+func (m *movie) batch(tags []byte, dropped int) error {
+	if dropped > 0 {
+		m.recorder.dropped.Add(int64(dropped))
+		m.log.Warn("the disk is too slow: frames are missing from the recording", "frames", dropped)
+		m.resync = m.video
+	}
+	return eachTag(tags, func(h flv.TagHeader, body []byte) error {
+		u, ok, err := m.split.Split(h.Type, h.Time, body)
+		if err != nil || !ok || m.leftOut[u.Codec] {
+			return nil // a broken frame is left out, as a decoder would
+		}
+		return m.unit(&u)
+	})
+}
+
+// clock gives a unit its time.
+func (m *movie) clock(u *au.Unit) (jump bool) {
+	if !m.begun {
+		m.begun, m.latest = true, u.Time
+	}
+	d := time.Duration(int32(u.Time-m.latest)) * time.Millisecond
+	if jump = d < -maxBack || d > maxForward; jump {
+		m.anchored = false
+	}
+	m.latest, m.now = u.Time, m.now+d
+	// The unit that came with the least delay says how the clocks are.
+	if zero := m.recorder.now().Add(-m.now); !m.anchored || zero.Before(m.zero) {
+		m.anchored, m.zero = true, zero
+	}
+	return jump
+}
+
+// unit takes one unit.
+func (m *movie) unit(u *au.Unit) error {
+	if v, _ := m.split.Configs(); v != nil && !m.leftOut[v.Codec] || u.Video {
+		m.video = true
+	}
+	if m.clock(u) {
+		if err := m.end("the stream's times jumped"); err != nil {
+			return err
+		}
+	}
+	starts := u.Video && u.Key || !m.video
+	if m.resync && !starts {
+		m.recorder.dropped.Add(1)
+		return nil
+	}
+	m.resync = false
+	if m.out != nil && m.out.changed(u) {
+		if err := m.end("a sequence header changed"); err != nil {
+			return err
+		}
+	}
+	if m.out != nil && m.out.due(u, m.now, m.expected()) {
+		if err := m.flush(u); err != nil {
+			return err
+		}
+		if starts && m.recorder.full(m.now-m.out.zero) {
+			if err := m.end("it is long enough"); err != nil {
+				return err
+			}
+		}
+	}
+	if m.out == nil {
+		if !starts {
+			return nil
+		}
+		m.out = &film{}
+	}
+	err := m.out.add(u, m.now)
+	if errors.Is(err, mp4.ErrCodec) || errors.Is(err, mp4.ErrSyntax) {
+		if m.leftOut == nil {
+			m.leftOut = map[flv.FourCC]bool{}
+		}
+		m.leftOut[u.Codec] = true
+		m.log.Warn("a codec is left out of the recording", "codec", u.Codec, "reason", err)
+		m.video = m.video && !u.Video
+		return nil
+	}
+	return err
+}
+
+// expected returns how many tracks the stream has, as far as that is known.
+func (m *movie) expected() (n int) {
+	video, audio := m.split.Configs()
+	for _, c := range []*au.Config{video, audio} {
+		if c != nil && !m.leftOut[c.Codec] {
+			n++
+		}
+	}
+	return n
+}
+
+// flush writes the fragment. next, which may be nil, is the unit that comes after it.
+func (m *movie) flush(next *au.Unit) error {
+	o := m.out
+	o.close(next, m.now)
+	if o.f == nil {
+		name, f, err := m.recorder.begin(m.stream, m.log)
+		if err != nil {
+			return err
+		}
+		o.recorder, o.name, o.f, o.synced = m.recorder, name, f, m.recorder.now()
+		if err := o.begin(); err != nil {
+			return err
+		}
+	}
+	return o.write(m.zero)
+}
+
+// end ends the file, if there is one.
+func (m *movie) end(reason string) error {
+	if m.out == nil {
+		return nil
+	}
+	var err error
+	if m.out.err == nil && m.out.bytes() > 0 {
+		err = m.flush(nil)
+	}
+	o := m.out
+	m.out = nil
+	if o.f == nil {
+		return err
+	}
+	err = errors.Join(err, o.end())
+	m.recorder.ended(m.stream, o.name, o.size, o.length, reason, m.log)
+	return err
+}
+
+// same reports whether two configurations say the same.
+func same(a, b *au.Config) bool {
+	return a == b || a.Codec == b.Codec && bytes.Equal(a.Record, b.Record) && a.Rate == b.Rate && a.Channels == b.Channels
+}

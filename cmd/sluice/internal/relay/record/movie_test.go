@@ -1,0 +1,313 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/internal/flvwalk"
+)
+
+// movieClip is the clip as batches of n tags, its times moved by shift.
+func movieClip(n int, shift uint32) *recSource {
+	s := &recSource{}
+	var batch []recTag
+	for p := flvclip.File[flv.HeaderLen+flv.PrevTagSizeLen:]; len(p) > 0; {
+		h, err := flv.ParseTagHeader(p)
+		if err != nil {
+			panic(err)
+		}
+		batch = append(batch, recTag{h.Type, h.Time + shift, string(p[flv.TagHeaderLen : flv.TagHeaderLen+h.Size])})
+		p = p[flv.TagHeaderLen+h.Size+flv.PrevTagSizeLen:]
+		if len(batch) == n || len(p) == 0 {
+			s.batches, batch = append(s.batches, batch), nil
+		}
+	}
+	return s
+}
+
+// movieSample is one of a file: when, in the file, and what.
+type movieSample struct {
+	at, offset time.Duration
+	key        bool
+	crc        uint32
+}
+
+// movieRead reads a file's samples, of pictures and of sound.
+func movieRead(t *testing.T, name string) (list [2][]movieSample, x *mp4.Index) {
+	t.Helper()
+	p, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err = mp4.Scan(bytes.NewReader(p), int64(len(p))); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range x.Fragments {
+		runs, err := x.Runs(bytes.NewReader(p), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := p[f.At+int64(f.Head):]
+		for _, r := range runs {
+			scale, ticks := []time.Duration{90000, 44100}[r.Track-1], r.Base
+			for _, s := range r.Samples {
+				to := &list[r.Track-1]
+				*to = append(*to, movieSample{time.Duration(ticks) * time.Second / scale, time.Duration(s.Offset) * time.Second / scale, s.Key, crc32.ChecksumIEEE(data[:s.Size])})
+				ticks += uint64(s.Duration)
+				data = data[s.Size:]
+			}
+		}
+	}
+	return list, x
+}
+
+// movieWant are the clip's samples from the first key frame on.
+func movieWant() (list [2][]movieSample) {
+	began, zero := false, uint32(0)
+	for _, batch := range movieClip(1, 0).batches {
+		tag := batch[0]
+		body := []byte(tag.Body)
+		s := movieSample{at: time.Duration(tag.Time-zero) * time.Millisecond}
+		switch tag.Type {
+		case flv.TagVideo:
+			h, _ := flv.ParseVideo(body)
+			if h.Config() || !began && !h.Key() || h.Frame == flv.FrameCommand || len(h.Body(body)) == 0 {
+				continue
+			}
+			if !began {
+				began, zero, s.at = true, tag.Time, 0
+			}
+			s.key, s.offset, s.crc = h.Key(), time.Duration(h.CompositionTime)*time.Millisecond, crc32.ChecksumIEEE(h.Body(body))
+			list[0] = append(list[0], s)
+		case flv.TagAudio:
+			h, _ := flv.ParseAudio(body)
+			if began && !h.Config() && len(h.Body(body)) > 0 {
+				s.key, s.crc = true, crc32.ChecksumIEEE(h.Body(body))
+				list[1] = append(list[1], s)
+			}
+		}
+	}
+	return list
+}
+
+func movieCompare(t *testing.T, got, want [2][]movieSample) {
+	t.Helper()
+	for i, list := range got {
+		if len(list) != len(want[i]) {
+			t.Fatalf("track %d has %d samples, want %d", i+1, len(list), len(want[i]))
+		}
+		for k, s := range list {
+			w := want[i][k]
+			if d := (s.at - w.at).Abs(); d > 2*time.Millisecond || s.offset != w.offset || s.key != w.key || s.crc != w.crc {
+				t.Fatalf("track %d, sample %d: %+v, want %+v", i+1, k, s, w)
+			}
+		}
+	}
+}
+
+func movieFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*.mp4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestMovieHasWhatWasPublished(t *testing.T) {
+	for _, c := range []struct {
+		batch int
+		shift uint32
+	}{{1, 0}, {7, 1 << 31}, {1000, 1<<32 - 500}} {
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		if err := r.Record(context.Background(), "live/s", movieClip(c.batch, c.shift)); err != nil {
+			t.Fatal(err)
+		}
+		files := movieFiles(t, dir)
+		if len(files) != 1 {
+			t.Fatalf("files %q", files)
+		}
+		got, x := movieRead(t, files[0])
+		movieCompare(t, got, movieWant())
+		for i, f := range x.Fragments {
+			if f.Length > 2*time.Second || f.Length == 0 || i > 0 && !f.Wall.After(x.Fragments[i-1].Wall) {
+				t.Errorf("fragment %d: %+v", i, f)
+			}
+		}
+		info, err := os.Stat(files[0])
+		if s := r.Stats(); err != nil || s.Bytes != info.Size() || x.End != info.Size() || s.Files != 1 || s.Dropped != 0 {
+			t.Errorf("%+v, %d bytes are fragments, the file is %d long: %v", s, x.End, info.Size(), err)
+		}
+		if r.Open(filepath.Base(files[0])) {
+			t.Error("a file that has ended is open")
+		}
+	}
+}
+
+func TestSegmentsOfMoviesLoseNothing(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Format, o.Segment = MP4, time.Second })
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	r.now = func() time.Time { now = now.Add(20 * time.Millisecond); return now }
+	if err := r.Record(context.Background(), "live/s", movieClip(5, 0)); err != nil {
+		t.Fatal(err)
+	}
+	files := movieFiles(t, dir)
+	if len(files) < 2 {
+		t.Fatalf("files %q", files)
+	}
+	want := movieWant()
+	for _, name := range files {
+		got, _ := movieRead(t, name)
+		if len(got[0]) == 0 || !got[0][0].key {
+			t.Fatalf("%s does not begin at a key frame", name)
+		}
+		for i := range got {
+			if len(got[i]) > len(want[i]) {
+				t.Fatal("more samples than were published")
+			}
+			for k, s := range got[i] {
+				if s.crc != want[i][k].crc {
+					t.Fatalf("%s: track %d, sample %d is another", name, i+1, k)
+				}
+			}
+			want[i] = want[i][len(got[i]):]
+		}
+	}
+	if len(want[0])+len(want[1]) > 0 {
+		t.Errorf("%d pictures and %d frames of sound are missing", len(want[0]), len(want[1]))
+	}
+}
+
+func TestSegmentsOfFLVBeginAtKeyFrames(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Segment = time.Second })
+	if err := r.Record(context.Background(), "live/s", movieClip(5, 0)); err != nil {
+		t.Fatal(err)
+	}
+	files := recFiles(t, dir)
+	if len(files) < 2 {
+		t.Fatalf("files %q", files)
+	}
+	for _, name := range files {
+		_, tags := recReadFile(t, name)
+		i := 0
+		for tags[i].Type == flv.TagScript || tags[i].Body[1] == 0 {
+			i++
+		}
+		if tags[i].Type != flv.TagVideo || tags[i].Body[0]>>4 != 1 || tags[i].Time != 0 {
+			t.Errorf("%s begins with %v at %d ms", name, tags[i].Type, tags[i].Time)
+		}
+	}
+}
+
+// What a movie has no form for is left out, and the rest is recorded.
+func TestMovieLeavesOutWhatItCannotHave(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+	src := movieClip(5, 0)
+	for i := range src.batches {
+		for k := range src.batches[i] {
+			if tag := &src.batches[i][k]; tag.Type == flv.TagAudio {
+				tag.Body = "\x72" + tag.Body // G.711
+			}
+		}
+	}
+	if err := r.Record(context.Background(), "live/s", src); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := movieRead(t, movieFiles(t, dir)[0])
+	want := movieWant()
+	want[1] = nil
+	movieCompare(t, got, want)
+}
+
+func TestMovieAfterAJump(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+	src := movieClip(5, 0)
+	n := len(src.batches)
+	again := movieClip(5, 3_600_000)
+	src.batches = append(src.batches, again.batches...)
+	src.dropped = map[int]int{n + 3: 8}
+	if err := r.Record(context.Background(), "live/s", src); err != nil {
+		t.Fatal(err)
+	}
+	files := movieFiles(t, dir)
+	if len(files) != 2 || r.Stats().Dropped < 8 {
+		t.Fatalf("files %q, %+v", files, r.Stats())
+	}
+}
+
+// brokenFile writes so many bytes, then fails.
+type brokenFile struct {
+	File
+	left int
+}
+
+var errBroken = errors.New("no space left")
+
+func (b *brokenFile) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.left -= n
+	k, err := b.File.Write(p[:n])
+	if err == nil && n < len(p) {
+		err = errBroken
+	}
+	return k, err
+}
+
+func TestMovieOnAFullDiskIsWhole(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+	create := r.create
+	r.create = func(name string) (File, error) {
+		f, err := create(name)
+		return &brokenFile{f, 150_000}, err
+	}
+	if err := r.Record(context.Background(), "live/s", movieClip(5, 0)); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	name := movieFiles(t, dir)[0]
+	info, _ := os.Stat(name)
+	if _, x := movieRead(t, name); x.End != info.Size() || len(x.Fragments) == 0 {
+		t.Errorf("%d of %d bytes are whole, in %d fragments", x.End, info.Size(), len(x.Fragments))
+	}
+}
+
+func FuzzMovie(f *testing.F) {
+	f.Add(flvclip.File[:20_000])
+	f.Add(flvwalk.AppendTag(nil, flvwalk.Tag{Type: 9, Data: []byte(recKey)}))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		// Whatever a stream has, the recording ends by itself and what is written is whole.
+		if err := r.Record(context.Background(), "live/s", &rawSource{p}); err != nil {
+			return
+		}
+		for _, name := range movieFiles(t, dir) {
+			q, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x, err := mp4.Scan(bytes.NewReader(q), int64(len(q))); err != nil || x.End != int64(len(q)) {
+				t.Fatalf("%d of %d bytes: %v", x.End, len(q), err)
+			}
+		}
+	})
+}
+
+// rawSource gives bytes as they are.
+type rawSource struct{ p []byte }
+
+func (s *rawSource) Next(context.Context) ([]byte, int, error) {
+	if len(s.p) == 0 {
+		return nil, 0, errors.New("the end")
+	}
+	p := s.p
+	s.p = nil
+	return p, 0, nil
+}
