@@ -3,24 +3,75 @@ package relay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/record"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/recordings"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 )
 
 // recorders are the server's recordings, by directory: streams may have different ones.
 // They implement session's recorder, and are safe for concurrent use.
 type recorders struct {
-	options record.Options             // without Dir
-	of      func(stream string) string // the directory for a stream; "": it is not recorded
+	options record.Options // without Dir
+	of      func(stream string) *config.Config
 
-	mu    sync.Mutex
-	byDir map[string]*recordings.Recordings
+	mu       sync.Mutex
+	byDir    map[string]*recordings.Recordings
+	archives []*archive.Archive // of all directories
+	ordered  map[string]bool    // streams whose recording the API has begun or ended
+}
+
+// maxOrdered is how many streams' recordings can be begun or ended.
+const maxOrdered = 10_000
+
+var (
+	errTooManyOrders = errors.New("too many streams are recorded, or not, by the API")
+	errNoDirectory   = errors.New("there is no directory for this stream: see the setting record")
+)
+
+// want returns the directory for a stream; "": it is not recorded. The lock is held.
+func (r *recorders) want(stream string) string {
+	c := r.of(stream)
+	if on, ok := r.ordered[stream]; ok && !on || !ok && !c.RecordAll {
+		return ""
+	}
+	return c.Record
+}
+
+// control begins or ends the recording of a stream, until the server ends or it is
+// called again.
+func (r *recorders) control(stream string, on bool, hub *live.Hub) error {
+	if on && r.of(stream).Record == "" {
+		return fmt.Errorf("%w: %w", session.ErrNotFound, errNoDirectory)
+	}
+	r.mu.Lock()
+	if _, ok := r.ordered[stream]; !ok && len(r.ordered) == maxOrdered {
+		r.mu.Unlock()
+		return fmt.Errorf("%w: %d", errTooManyOrders, maxOrdered)
+	}
+	if r.ordered == nil {
+		r.ordered = map[string]bool{}
+	}
+	r.ordered[stream] = on
+	r.mu.Unlock()
+	if st, ok := hub.Stream(stream); ok {
+		r.refresh([]*live.Stream{st})
+	}
+	return nil
+}
+
+// all returns the archives of all directories.
+func (r *recorders) all() []*archive.Archive {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.archives)
 }
 
 // prepare opens the directories of a configuration.
@@ -49,6 +100,7 @@ func (r *recorders) prepare(c *config.Config) error {
 			r.byDir = map[string]*recordings.Recordings{}
 		}
 		r.byDir[dir] = recordings.New(files)
+		r.archives = append(r.archives, archive.New(files.Root(), files.Open))
 	}
 	return nil
 }
@@ -56,7 +108,7 @@ func (r *recorders) prepare(c *config.Config) error {
 // Begin implements session's recorder.
 func (r *recorders) Begin(st *live.Stream) {
 	r.mu.Lock()
-	to := r.byDir[r.of(st.Name())]
+	to := r.byDir[r.want(st.Name())]
 	r.mu.Unlock()
 	if to != nil {
 		to.Begin(st)
@@ -70,7 +122,9 @@ func (r *recorders) refresh(streams []*live.Stream) {
 	byDir := maps.Clone(r.byDir)
 	r.mu.Unlock()
 	for _, st := range streams {
-		want := r.of(st.Name())
+		r.mu.Lock()
+		want := r.want(st.Name())
+		r.mu.Unlock()
 		for dir, list := range byDir {
 			if dir == want {
 				list.Begin(st)

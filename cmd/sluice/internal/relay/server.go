@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -180,13 +181,16 @@ func (s *Server) attach() error {
 	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
-	o := record.Options{Index: true, Logger: s.log, Began: s.report.RecordBegan, Ended: s.report.RecordEnded}
-	s.outbound.recorders = &recorders{options: o, of: func(stream string) string { return s.host.For(stream).Record }}
+	o := record.Options{Index: true, Format: record.Format(c.RecordFormat), Segment: c.RecordSegment, Logger: s.log, Began: s.report.RecordBegan, Ended: s.report.RecordEnded}
+	s.outbound.recorders = &recorders{options: o, of: s.host.For}
 	s.host.Recorder = s.outbound.recorders
 	metrics.MustRegister(recordings.Metrics(s.outbound.recorders.list)...)
 	if err := s.outbound.recorders.prepare(c); err != nil {
 		return err
 	}
+	s.web.Recorded = web.NewRecorded(archive.Union(s.outbound.recorders.all), func(stream string, on bool) error {
+		return s.outbound.recorders.control(stream, on, s.host.Hub)
+	})
 	targets, err := pushTargets(nil).next(c)
 	if err != nil {
 		return err
@@ -240,6 +244,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		})
 	}
 	running.Go(func() { s.web.Sample(s.host.Ctx) })
+	running.Go(func() { archive.Union(s.outbound.recorders.all).Keep(s.host.Ctx, sweepEvery, s.kept, s.log) })
 	if s.memory != nil {
 		running.Go(func() { s.memory.Run(s.host.Ctx) })
 	}
@@ -266,6 +271,15 @@ func (s *Server) Serve(ctx context.Context) error {
 	running.Wait()
 	<-s.ended
 	return err
+}
+
+// sweepEvery is how often recordings are deleted that are no longer kept.
+const sweepEvery = 30 * time.Second
+
+// kept is what is kept of recordings.
+func (s *Server) kept() archive.Limits {
+	c := s.host.Config()
+	return archive.Limits{Age: c.RecordKeep, Size: int64(c.RecordSize)}
 }
 
 // DrainTime is how long Serve lets sessions end by themselves.

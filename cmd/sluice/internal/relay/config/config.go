@@ -15,6 +15,7 @@ type Config struct {
 	Streams
 	Permission
 	Limits
+	Recording
 	Elsewhere
 	Events
 	Operation
@@ -32,6 +33,7 @@ var groups = []struct {
 	{"Streams", func(c *Config) []Setting { return c.Streams.settings() }},
 	{"Permission", func(c *Config) []Setting { return c.Permission.settings() }},
 	{"Limits", func(c *Config) []Setting { return c.Limits.settings() }},
+	{"Recording", func(c *Config) []Setting { return c.Recording.settings() }},
 	{"Elsewhere", func(c *Config) []Setting { return c.Elsewhere.settings() }},
 	{"Events", func(c *Config) []Setting { return c.Events.settings() }},
 	{"Operation", func(c *Config) []Setting { return c.Operation.settings() }},

@@ -2,10 +2,9 @@ package config
 
 import "time"
 
-// Elsewhere configures recording, where streams go, and origins, where they come
+// Elsewhere configures where streams go, and origins, where they come
 // from.
 type Elsewhere struct {
-	Record      string   // directory
 	Origin      []string // URLs of servers that have the same streams
 	OriginRetry time.Duration
 	Source      []string // APP/NAME=URL of cameras and other RTSP servers
@@ -14,8 +13,6 @@ type Elsewhere struct {
 
 func (g *Elsewhere) settings() []Setting {
 	return []Setting{
-		{Name: "record", Live: true, Scoped: true, Usage: "write what is published to FLV files in this `directory`",
-			value: text(&g.Record)},
 		{Name: "origin", Usage: "`URLs`, rtmp:// or http://, of servers from which streams are fetched when they are watched; the first that has one gives it",
 			value: list(&g.Origin), fits: webURLs(&g.Origin, "rtmp", "rtmps", "http", "https")},
 		{Name: "origin-retry", Default: "1m0s", Usage: "viewers of a stream that an origin no longer sends stay this `time`, while it is asked again",

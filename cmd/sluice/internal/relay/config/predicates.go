@@ -22,6 +22,18 @@ func between[T int | time.Duration](v *T, low, high T) func() error {
 	}
 }
 
+func zeroOr(v *time.Duration, low, high time.Duration) func() error {
+	return func() error {
+		if *v == 0 {
+			return nil
+		}
+		if err := between(v, low, high)(); err != nil {
+			return fmt.Errorf("%w, and not 0", err)
+		}
+		return nil
+	}
+}
+
 func oneOf(v *string, names ...string) func() error {
 	return func() error {
 		if !slices.Contains(names, *v) {

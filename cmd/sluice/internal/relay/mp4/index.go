@@ -37,7 +37,8 @@ type Index struct {
 	Fragments []Fragment
 	End       int64 // behind the last one
 	scales    map[uint32]uint32
-	video     uint32 // id of the pictures' track; 0: none
+	video     uint32        // id of the pictures' track; 0: none
+	said      time.Duration // the duration in the header
 }
 
 // Scan reads the header of a file of size bytes and finds its fragments. An error
@@ -102,6 +103,7 @@ func (x *Index) readTracks(moov []byte) error {
 	}
 	// What the file says of its length is not true of parts of it.
 	if at, ok := durationPlace(x.Header); ok {
+		x.said = time.Duration(min(binary.BigEndian.Uint64(x.Header[at:]), 1<<50/1000)) * time.Millisecond
 		clear(x.Header[at : at+8])
 	}
 	return nil
@@ -243,4 +245,26 @@ func (x *Index) Runs(f io.ReaderAt, one Fragment) ([]Run, error) {
 	var room []byte
 	_, runs, err := x.read(f, one.At, one.At+one.Size, &room)
 	return runs, err
+}
+
+// Clone returns an index that can be extended while the first one is read.
+func (x *Index) Clone() *Index {
+	y := *x
+	y.Fragments = x.Fragments[:len(x.Fragments):len(x.Fragments)]
+	return &y
+}
+
+// Extent returns when a file of size bytes begins and how long it says that it is: 0
+// when it has not ended in order. It reads no more than the front.
+func Extent(f io.ReaderAt, size int64) (begin time.Time, length time.Duration, err error) {
+	x := &Index{scales: map[uint32]uint32{}}
+	if err := x.readHeader(f, size); err != nil {
+		return begin, 0, err
+	}
+	room := make([]byte, lookAt)
+	one, _, err := x.read(f, x.End, size, &room)
+	if err != nil {
+		return begin, 0, err
+	}
+	return one.Wall, x.said, nil
 }

@@ -4,6 +4,7 @@ package recordings
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +34,11 @@ type Recordings struct {
 // recording is that of one stream.
 type recording struct {
 	ctx  context.Context
-	stop context.CancelFunc
+	stop context.CancelCauseFunc
 }
+
+// errEnded is why a recording ends whose stream goes on.
+var errEnded = errors.New("the stream is no longer to be recorded")
 
 // New returns recordings into files, which Close closes.
 func New(files *record.Recorder) *Recordings {
@@ -55,10 +59,10 @@ func (r *Recordings) Begin(st *live.Stream) {
 		return // the stream is over already
 	}
 	now := &recording{}
-	now.ctx, now.stop = context.WithCancel(r.ctx)
+	now.ctx, now.stop = context.WithCancelCause(r.ctx)
 	r.on[st] = now
 	r.running.Go(func() {
-		defer now.stop()
+		defer now.stop(nil)
 		r.record(now.ctx, st, tags)
 		r.mu.Lock()
 		if r.on[st] == now {
@@ -73,7 +77,7 @@ func (r *Recordings) End(st *live.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.on[st]; now != nil {
-		now.stop()
+		now.stop(errEnded)
 		delete(r.on, st)
 	}
 }
@@ -89,7 +93,7 @@ func (r *Recordings) record(ctx context.Context, st *live.Stream, tags *live.Rea
 		began := time.Now()
 		// The recorder has logged the error already.
 		r.began.Add(1)
-		err := r.files.Record(ctx, st.Name(), tags)
+		err := r.files.Record(ctx, st.Name(), &gathered{Reader: tags, over: st.Done()})
 		if err != nil {
 			r.failed.Add(1)
 		}

@@ -38,7 +38,7 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 	if h.Closing() {
 		return nil, nil, ErrClosing
 	}
-	release, err := h.Gate.Admit(ctx, info.request(access.Publish))
+	release, err := h.Gate.Admit(ctx, info.Request(access.Publish))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *liv
 	if h.Closing() {
 		return nil, nil, ErrClosing
 	}
-	done, err = h.Gate.Admit(ctx, info.request(access.Play))
+	done, err = h.Gate.Admit(ctx, info.Request(access.Play))
 	if err != nil {
 		return nil, nil, err
 	}

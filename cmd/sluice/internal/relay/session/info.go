@@ -33,10 +33,10 @@ type Info struct {
 }
 
 // IP is the address without its port, the zero value when it is not known.
-func (i Info) IP() netip.Addr { return i.request(access.Play).Address.Addr() }
+func (i Info) IP() netip.Addr { return i.Request(access.Play).Address.Addr() }
 
-// request returns the request for the gate.
-func (i Info) request(a access.Action) access.Request {
+// Request returns the request for the gate.
+func (i Info) Request(a access.Action) access.Request {
 	address, err := netip.ParseAddrPort(i.Address)
 	if err != nil {
 		// Some proxies give no port. An invalid address becomes the zero address,

@@ -17,7 +17,7 @@ type identity [sha256.Size]byte
 
 // identity returns a publisher's identity, and whether it is known.
 func (h *Host) identity(info Info) (identity, bool) {
-	r := info.request(access.Publish)
+	r := info.Request(access.Publish)
 	if h.Gate.Protected(access.Publish, info.Stream) {
 		return sha256.Sum256([]byte("token\x00" + info.Query.Get("token"))), true
 	}

@@ -41,6 +41,7 @@ type Server struct {
 	http      *http.Server
 	Pushes    pusher
 	Reload    func() (changed, waiting []string, err error) // nil: there is nothing to read again
+	Recorded  *Recorded                                     // what is recorded
 	Recent    hooks.Recent                                  // the latest events
 	Arrivals  listen.Arrivals                               // connections without a request
 	headers   firstHeaders
@@ -139,6 +140,10 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	own := strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/")
 	if !own && strings.HasSuffix(path, ".flv") {
 		w.media(rw, r)
+		return
+	}
+	if path == "/api/clips" || path == "/api/recordings" || strings.HasPrefix(path, "/api/recordings/") {
+		w.recordings(rw, r)
 		return
 	}
 	seen := &statusWriter{ResponseWriter: rw, status: http.StatusOK}

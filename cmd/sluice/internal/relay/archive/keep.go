@@ -1,0 +1,43 @@
+package archive
+
+import (
+	"errors"
+	"time"
+)
+
+// Limits say what is kept. A field that is 0 limits nothing.
+type Limits struct {
+	Age  time.Duration // since the end of a recording
+	Size int64         // bytes of all of them together
+}
+
+// Sweep deletes what is beyond the limits, and returns how much that was.
+func (a *Archive) Sweep(l Limits) (files int, bytes int64, err error) {
+	if l.Age <= 0 && l.Size <= 0 {
+		return 0, 0, nil
+	}
+	list, err := a.walk("")
+	if err != nil {
+		return 0, 0, err
+	}
+	var sum int64
+	for _, r := range list {
+		sum += r.Size
+	}
+	var errs []error
+	for _, r := range list {
+		old := l.Age > 0 && a.now().Sub(r.changed) > l.Age
+		if r.Writing || !old && (l.Size <= 0 || sum <= l.Size) {
+			continue
+		}
+		if err := a.Delete(r.File); err != nil {
+			if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrWriting) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		sum -= r.Size
+		files, bytes = files+1, bytes+r.Size
+	}
+	return files, bytes, errors.Join(errs...)
+}
