@@ -39,6 +39,15 @@ func (f *fakeServer) operate(mux *http.ServeMux) {
 		f.asked = append(f.asked, string(text))
 		return nil
 	})
+	answer("GET /api/recordings", func(*http.Request) any {
+		return map[string]any{"total": 2, "recordings": []any{
+			map[string]any{"file": "live/s-20260102-150405.mp4", "stream": "live/s", "begin": until, "duration_ms": 61_000, "size": 15_000_000, "writing": true},
+			map[string]any{"file": "live/s-20260102-140405.mp4", "stream": "live/s", "begin": until, "duration_ms": 3_600_000, "size": 900_000_000, "writing": false},
+		}}
+	})
+	answer("POST /api/recordings", func(*http.Request) any { return nil })
+	answer("DELETE /api/recordings", func(*http.Request) any { return nil })
+	answer("DELETE /api/recordings/{file...}", func(*http.Request) any { return nil })
 	answer("DELETE /api/pushes/{id}", func(*http.Request) any { return nil })
 	answer("GET /api/events", func(r *http.Request) any {
 		events := []any{}

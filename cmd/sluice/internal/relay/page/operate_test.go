@@ -34,7 +34,7 @@ func TestOperatorsPage(t *testing.T) {
 			text := value[string](b, `document.body.innerText`)
 			for _, want := range []string{
 				"live/camera-2", "publisher gone", "Publisher p1", "2.1 s", "192.0.2.9/32", "rtmps://third/app", "connection refused",
-				"publish begin", "too slow for the stream", "live/<b>x</b>", "1 min 1 s", "v0.9.0",
+				"publish begin", "too slow for the stream", "live/<b>x</b>", "1 min 1 s", "v0.9.0", "is being written",
 			} {
 				if !strings.Contains(text, want) && !(want == "publisher gone" && !strings.Contains(text, "live/camera-4")) {
 					t.Errorf("the page does not say %q", want)
@@ -70,6 +70,15 @@ func TestOperatorsPage(t *testing.T) {
 		b.do(remove)
 		b.do(remove)
 		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/pushes/t1") })
+		typeInto(b, "#record-form [name=stream]", "live/cam1")
+		click(b, "#record-form [value=off]")
+		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/recordings?stream=live%2Fcam1") })
+		click(b, "#record-form [value=on]")
+		server.until(t, func() bool { return slices.Contains(server.asked, "POST /api/recordings?stream=live%2Fcam1") })
+		erase := `[...document.querySelectorAll("#recordings tbody tr")][1].querySelectorAll("button")[1].click()`
+		b.do(erase)
+		b.do(erase)
+		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/recordings/live/s-20260102-140405.mp4") })
 		typeInto(b, "#token-form [name=stream]", "live/cam1")
 		click(b, "#token-form button")
 		b.until(`document.getElementById("token-lines").innerText.includes("rtmp://127.0.0.1:41935/live/cam1?token=cam7.1.abc")`)

@@ -57,6 +57,9 @@ export const lift = (id) => ask("DELETE", `/api/bans/${encodeURIComponent(id)}`)
 export const pushes = () => ask("GET", "/api/pushes");
 export const addPush = (target) => ask("POST", "/api/pushes", target);
 export const removePush = (id) => ask("DELETE", `/api/pushes/${encodeURIComponent(id)}`);
+export const recordings = () => ask("GET", "/api/recordings?limit=200");
+export const record = (stream, on) => ask(on ? "POST" : "DELETE", `/api/recordings?${new URLSearchParams({ stream })}`);
+export const deleteRecording = (file) => ask("DELETE", `/api/recordings/${file.split("/").map(encodeURIComponent).join("/")}`);
 export const events = (after) => ask("GET", `/api/events?after=${after}`);
 export const makeToken = (what) => ask("POST", `/api/tokens?${new URLSearchParams(what)}`);
 export const config = () => ask("GET", "/assets/config.json");

@@ -7,6 +7,7 @@ import * as numbers from "../numbers.js";
 import * as bans from "./bans.js";
 import * as events from "./events.js";
 import * as pushes from "./pushes.js";
+import * as recordings from "./recordings.js";
 import * as sessions from "./sessions.js";
 import * as tokens from "./tokens.js";
 
@@ -14,7 +15,7 @@ const period = 2000;
 const hiddenPeriod = 15_000; // the page is hidden
 
 async function ask() {
-  const [known, clients] = await Promise.all([api.streams(false), api.clients(), bans.ask(), pushes.ask(), events.ask()]);
+  const [known, clients] = await Promise.all([api.streams(false), api.clients(), bans.ask(), pushes.ask(), recordings.ask(), events.ask()]);
   const streams = known?.streams ?? [];
   numbers.server({ ...known, streams });
   sessions.show(streams, clients, known?.now ?? Date.now());
@@ -64,4 +65,5 @@ try {
   config = await api.config();
 } catch { /* the usual port */ }
 tokens.start(config);
+recordings.start(config);
 again();
