@@ -79,6 +79,11 @@ func (s *Server) Listen() error {
 		s.listeners = nil
 		return err
 	}
+	at := make(map[string]string, len(s.listeners))
+	for _, l := range s.listeners {
+		at[l.setting] = l.Addr().String()
+	}
+	s.at.Store(&at)
 	return nil
 }
 
@@ -102,10 +107,10 @@ func (s *Server) listenUDP(c *config.Config) error {
 }
 
 // Addresses returns where the server listens, by the names of the settings.
+// It is empty before Listen. The result is for reading only.
 func (s *Server) Addresses() map[string]string {
-	m := make(map[string]string, len(s.listeners))
-	for _, l := range s.listeners {
-		m[l.setting] = l.Addr().String()
+	if at := s.at.Load(); at != nil {
+		return *at
 	}
-	return m
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -43,7 +44,8 @@ type Server struct {
 	proxies   listen.Proxies
 	host      *session.Host
 	listeners []*listener
-	certs     *listen.Certificate // nil: no TLS
+	at        atomic.Pointer[map[string]string] // nil before Listen
+	certs     *listen.Certificate               // nil: no TLS
 	rtmp      *rtmpserver.Server
 	feeds     *rtpfeed.Feeds // packets that RTSP and WebRTC send
 	rtsp      *rtspserver.Server
@@ -203,6 +205,14 @@ func (s *Server) attach() error {
 	})
 	s.host.Pusher, s.web.Pushes = s.outbound.pusher, s.outbound.pusher
 	metrics.MustRegister(s.outbound.pusher.Metrics())
+	s.outbound.commands = command.New(command.Options{
+		Of:     s.commandFor,
+		Most:   func() int { return s.host.Config().MaxCommands },
+		Hide:   config.SecretVariables(),
+		Logger: s.log,
+	})
+	s.host.Commands = s.outbound.commands
+	metrics.MustRegister(s.outbound.commands.Metrics()...)
 	if s.events != nil {
 		metrics.MustRegister(s.events.Metrics()...)
 	}
@@ -327,6 +337,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.host.Hub.Close()
 	if s.host.Recorder != nil {
 		errs = append(errs, s.host.Recorder.Close(ctx))
+	}
+	if s.host.Commands != nil {
+		errs = append(errs, s.host.Commands.Close(ctx))
 	}
 	if s.host.Pusher != nil {
 		errs = append(errs, s.host.Pusher.Close(ctx))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
@@ -13,6 +14,7 @@ import (
 // outbound is where streams go besides viewers.
 type outbound struct {
 	recorders *recorders
+	commands  *command.Runner
 	pusher    *push.Pusher
 	targets   atomic.Pointer[pushTargets] // of the settings
 }

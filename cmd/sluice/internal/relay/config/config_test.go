@@ -66,6 +66,8 @@ var configKeys = []struct {
 	{"source", "[live/cam1=rtsp://a:b@camera/1, live/cam2=always:rtsps://camera/2]", "live/cam1=rtsp://a:b@camera/1,live/cam2=always:rtsps://camera/2", map[string]string{"rtsp://camera/1": "APP/NAME", "live/cam1=http://camera": "APP/NAME"}},
 	{"push", `["live/*=rtmp://a.example/app/*", "live/s=rtmps://b.example/live2/${KEY}"]`, "live/*=rtmp://a.example/app/*,live/s=rtmps://b.example/live2/${KEY}",
 		map[string]string{"live/*": "rtmp://", "live/s=http://a/b/c": "rtmp://", "=rtmp://a/b/c": "rtmp://"}},
+	{"on-publish", `ffmpeg -i "${SLUICE_URL}" -f null -`, `ffmpeg -i "${SLUICE_URL}" -f null -`, map[string]string{`a "b`: "quote"}},
+	{"max-commands", "3", "3", map[string]string{"0": "1"}},
 	{"event-hook", "https://127.0.0.1:9/e", "https://127.0.0.1:9/e", map[string]string{"rtmp://a/b": "http://"}},
 	{"event-spool", "/var/spool/sluice", "/var/spool/sluice", nil},
 	{"event-spool-size", "2MiB", "2MiB", map[string]string{"1KiB": "1048576"}},

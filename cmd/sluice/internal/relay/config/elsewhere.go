@@ -9,6 +9,8 @@ type Elsewhere struct {
 	OriginRetry time.Duration
 	Source      []string // APP/NAME=URL of cameras and other RTSP servers
 	Push        []string // PATTERN=URL
+	OnPublish   string   // command line
+	MaxCommands int
 }
 
 func (g *Elsewhere) settings() []Setting {
@@ -21,5 +23,9 @@ func (g *Elsewhere) settings() []Setting {
 			value: list(&g.Source), fits: sources(&g.Source)},
 		{Name: "push", Live: true, Scoped: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
 			value: list(&g.Push), fits: pushes(&g.Push)},
+		{Name: "on-publish", Live: true, Scoped: true, Usage: "run this `command` while a stream is published, with SLUICE_URL and SLUICE_STREAM in its environment; no shell is between, ${NAME} is replaced",
+			value: text(&g.OnPublish), fits: commandLine(&g.OnPublish)},
+		{Name: "max-commands", Default: "16", Live: true, Usage: "at most `N` such commands at a time; others wait",
+			value: number(&g.MaxCommands), fits: between(&g.MaxCommands, 1, 1<<16)},
 	}
 }

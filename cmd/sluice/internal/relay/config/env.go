@@ -18,6 +18,16 @@ func (c *Config) ReadEnv(getenv func(string) string) error {
 	return nil
 }
 
+// SecretVariables are the names of the environment variables that are secret.
+func SecretVariables() []string {
+	var c Config
+	var names []string
+	for _, s := range c.Secrets() {
+		names = append(names, s.Env())
+	}
+	return names
+}
+
 // Place returns where a setting was set: FILE:LINE:COLUMN, $VARIABLE, or what SetBy
 // said. It is empty for one that has its default.
 func (c *Config) Place(setting string) string { return c.places[setting] }

@@ -164,6 +164,8 @@ func scalar(n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		return n.Value, nil
+	case *ast.LiteralNode: // | and >, for long ones
+		return strings.TrimSpace(n.Value.Value), nil
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return n.GetToken().Value, nil
 	case *ast.NullNode:

@@ -16,7 +16,11 @@ streams:
     allow-publish: [10.0.0.0/8, "::1"]
     push: [rtmp://a.example/x/*, live/b=rtmp://b.example/y/z]
   "*-hd": {gop: false, grace: 3s}
-  live/a: {max-viewers-per-stream: 7}
+  live/a:
+    max-viewers-per-stream: 7
+    on-publish: >-
+      a b
+      c
 `
 
 // A section's settings go before all others; of several that match the later one goes
@@ -64,6 +68,9 @@ func TestSections(t *testing.T) {
 		all.Go(func() { c.For(fmt.Sprint("live/", n%5, "-hd")) })
 	}
 	all.Wait()
+	if got := c.For("live/a").OnPublish; got != "a b c" {
+		t.Errorf("%q", got)
+	}
 }
 
 // Everything that is wrong with sections is said with line and column, and nothing of

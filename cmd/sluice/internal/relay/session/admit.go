@@ -29,6 +29,9 @@ func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, err
 	if h.Pusher != nil {
 		h.Pusher.Begin(p.Stream())
 	}
+	if h.Commands != nil {
+		h.Commands.Begin(p.Stream())
+	}
 	return p, nil
 }
 

@@ -23,12 +23,13 @@ type puller interface {
 	Close(ctx context.Context) error
 }
 
-// recorder writes published streams to files, or pushes them to other servers.
+// recorder writes published streams to files, pushes them to other servers, or runs
+// commands for them.
 type recorder interface {
 	// Begin is called when a publisher begins, also when the stream is already
 	// being recorded.
 	Begin(st *live.Stream)
-	// Close finishes all files or pushes, until ctx is done.
+	// Close finishes all files, pushes or commands, until ctx is done.
 	Close(ctx context.Context) error
 }
 
@@ -49,6 +50,7 @@ type Host struct {
 	Puller   puller   // nil: no origin
 	Recorder recorder // nil: nothing is recorded
 	Pusher   recorder // nil: nothing is pushed
+	Commands recorder // nil: no commands run
 }
 
 // For returns the settings of a stream; read-only. They are the current ones: sessions
