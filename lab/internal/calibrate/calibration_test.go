@@ -53,18 +53,6 @@ func TestTheErrorOfTimers(t *testing.T) {
 	}
 }
 
-func TestLoopback(t *testing.T) {
-	d, err := Loopback(t.Context(), 100)
-	if err != nil || d.Count != 100 || d.Min <= 0 || d.Max < d.P99 {
-		t.Errorf("%+v, %v", d, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if d, err := Loopback(ctx, 100); !errors.Is(err, context.Canceled) || d.Count > 0 {
-		t.Errorf("%+v, %v", d, err)
-	}
-}
-
 func TestTheCeilingIsThatOfThePlanAsAClosedLoop(t *testing.T) {
 	plan := load.Default()
 	plan.Target, plan.Rate, plan.RateBytes, plan.Conns, plan.Depth = "192.0.2.1:9", 5e9, true, 3, 2
@@ -72,7 +60,7 @@ func TestTheCeilingIsThatOfThePlanAsAClosedLoop(t *testing.T) {
 	var asked load.Plan
 	run := func(_ context.Context, p load.Plan, _ func(load.Progress)) (*load.Result, error) {
 		asked = p
-		return &load.Result{Requests: 500, IOPS: 1000, Measured: time.Second, Generator: load.Use{CPUPerOp: 250}}, nil
+		return &load.Result{Requests: 500, IOPS: 1000, Latency: &load.Distribution{Count: 500}, Measured: time.Second, Generator: load.Use{CPUPerOp: 250}}, nil
 	}
 	c, err := calibrate(t.Context(), plan, self(t), run)
 	if err != nil || c.Ceiling != 1000 || c.CeilingCPU != 250 || c.Timer.Count != timerCount || c.Loopback.Count == 0 {
@@ -112,7 +100,7 @@ func TestNoCeiling(t *testing.T) {
 		{&load.Result{}, nil, "calibrate: the generator's ceiling: no request was answered in time"},
 	} {
 		run := func(context.Context, load.Plan, func(load.Progress)) (*load.Result, error) { return c.result, c.err }
-		if _, err := findCeiling(t.Context(), load.Default(), self(t), run); err == nil || err.Error() != c.says {
+		if _, err := calibrate(t.Context(), load.Default(), self(t), run); err == nil || err.Error() != c.says {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 	}
@@ -121,7 +109,7 @@ func TestNoCeiling(t *testing.T) {
 		cancel()
 		return &load.Result{Requests: 1, IOPS: 1, Interrupted: true}, nil
 	}
-	if _, err := findCeiling(ctx, load.Default(), self(t), run); !errors.Is(err, context.Canceled) {
+	if _, err := calibrate(ctx, load.Default(), self(t), run); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -131,8 +119,8 @@ func TestTheGeneratorReachesSomething(t *testing.T) {
 	for _, protocol := range []load.Protocol{load.Frame, load.Ack} {
 		plan := load.Default()
 		plan.Protocol, plan.Conns, plan.Depth = protocol, 4, 2
-		c, err := FindCeiling(t.Context(), plan, self(t))
-		if err != nil || c.PerSecond <= 0 || c.CPUPerOp <= 0 || c.Took <= 0 {
+		c, err := Run(t.Context(), plan, self(t))
+		if err != nil || c.Ceiling <= 0 || c.CeilingCPU <= 0 || c.Loopback.Count == 0 || c.Loopback.P50 <= 0 {
 			t.Errorf("%s: %+v, %v", protocol, c, err)
 		}
 	}

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 )
 
@@ -26,11 +25,7 @@ func (m Machine) Facts() []Fact {
 	}
 	add(true, "processor", m.CPU)
 	add(true, "cores", strconv.Itoa(m.Cores))
-	add(true, "cgroup CPU limit", processors(m.CPULimit))
-	add(false, "governor", m.Governor)
-	add(false, "virtualization", m.Virtualization)
 	add(false, "memory", size(m.Memory))
-	add(true, "cgroup memory limit", size(m.MemoryLimit))
 	if m.OS != "" || m.Arch != "" {
 		add(true, "system", m.OS+"/"+m.Arch)
 	}
@@ -40,12 +35,6 @@ func (m Machine) Facts() []Fact {
 	add(true, "GOGC", m.GOGC)
 	add(true, "GOMEMLIMIT", size(m.GOMEMLIMIT))
 	add(false, "open files", files(m.OpenFiles))
-	m.Sysctls.each(func(name string, value *string) {
-		// Zero is a value of a setting.
-		if *value != "" {
-			list = append(list, Fact{name, *value, false})
-		}
-	})
 	return list
 }
 
@@ -70,13 +59,6 @@ func Differences(a, b Machine) []Difference {
 		}
 	}
 	return list
-}
-
-func processors(n float64) string {
-	if !(n > 0) || math.IsInf(n, 0) {
-		return ""
-	}
-	return strconv.FormatFloat(n, 'g', 4, 64)
 }
 
 func size(bytes int64) string {

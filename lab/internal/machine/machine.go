@@ -5,7 +5,6 @@ package machine
 
 import (
 	"fmt"
-	"reflect"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -24,39 +23,8 @@ type Machine struct {
 	GOMEMLIMIT int64  `json:"gomemlimit,omitempty"` // bytes; 0 without a limit
 	Go         string `json:"go"`
 
-	Memory         int64   `json:"memory,omitempty"`         // bytes of the machine
-	CPULimit       float64 `json:"cpu_limit,omitempty"`      // processors that a control group allows; 0 without a limit
-	MemoryLimit    int64   `json:"memory_limit,omitempty"`   // bytes that a control group allows; 0 without a limit
-	OpenFiles      uint64  `json:"open_files,omitempty"`     // the soft limit of the process; all ones is none
-	Governor       string  `json:"governor,omitempty"`       // of the first processor's frequency
-	Virtualization string  `json:"virtualization,omitempty"` // kvm, docker, or hypervisor where nothing more is known
-	Sysctls        Sysctls `json:"sysctls,omitzero"`
-}
-
-// Sysctls are the kernel's settings that figures of a network server depend on,
-// as the kernel writes them, with single spaces.
-type Sysctls struct {
-	SomaxConn  string `json:"net.core.somaxconn,omitempty"`
-	MaxBacklog string `json:"net.core.netdev_max_backlog,omitempty"`
-	RmemMax    string `json:"net.core.rmem_max,omitempty"`
-	WmemMax    string `json:"net.core.wmem_max,omitempty"`
-	TCPRmem    string `json:"net.ipv4.tcp_rmem,omitempty"`
-	TCPWmem    string `json:"net.ipv4.tcp_wmem,omitempty"`
-	Congestion string `json:"net.ipv4.tcp_congestion_control,omitempty"`
-	SlowStart  string `json:"net.ipv4.tcp_slow_start_after_idle,omitempty"`
-	Ports      string `json:"net.ipv4.ip_local_port_range,omitempty"`
-	Overcommit string `json:"vm.overcommit_memory,omitempty"`
-	Swappiness string `json:"vm.swappiness,omitempty"`
-	HugePages  string `json:"transparent_hugepage,omitempty"`
-}
-
-// each calls f with each setting and its name.
-func (s *Sysctls) each(f func(name string, value *string)) {
-	v := reflect.ValueOf(s).Elem()
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		f(name, v.Field(i).Addr().Interface().(*string))
-	}
+	Memory    int64  `json:"memory,omitempty"`     // bytes of the machine
+	OpenFiles uint64 `json:"open_files,omitempty"` // the soft limit of the process; all ones is none
 }
 
 // This describes where and under which settings of the runtime the

@@ -2,9 +2,36 @@ package machine
 
 import (
 	"bytes"
+	"math"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 )
+
+// surroundings fills in what the system around the program says.
+func surroundings(m *Machine) {
+	info, _ := os.ReadFile("/proc/meminfo")
+	m.Memory = memTotal(info)
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		m.OpenFiles = limit.Cur
+	}
+}
+
+// memTotal reads the first line of /proc/meminfo, which is in KiB.
+func memTotal(info []byte) int64 {
+	first, _, _ := strings.Cut(string(info), "\n")
+	fields := strings.Fields(first)
+	if len(fields) < 2 || fields[0] != "MemTotal:" {
+		return 0
+	}
+	kib, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
+		return 0
+	}
+	return kib << 10
+}
 
 func hardware() (cpu, kernel string) {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")

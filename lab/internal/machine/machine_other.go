@@ -1,5 +1,9 @@
-//go:build !linux && !windows && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
+//go:build !linux && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
 
 package machine
 
-func hardware() (cpu, kernel string) { return "", "" }
+import "os"
+
+func hardware() (cpu, kernel string) { return os.Getenv("PROCESSOR_IDENTIFIER"), "" } // which Windows sets
+
+func surroundings(*Machine) {}
