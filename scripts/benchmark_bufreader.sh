@@ -8,8 +8,7 @@ usage() {
 usage: scripts/benchmark_bufreader.sh [-c count] [-t benchtime] [name...]
   -c count      run each benchmark so often (go test -count); default 1
   -t benchtime  as long, or as many times: 2s, 100000x (go test -benchtime); default 1s
-  name          only these of ConcurrentNetworkRead, ConcurrentProtocolParsing,
-                HighFrequencyReads, GCPressure, StreamingServer
+  name          only these of ConcurrentNetworkRead, HighFrequencyReads, GCPressure
 example: scripts/benchmark_bufreader.sh -c 10 GCPressure > new.txt && benchstat new.txt
 END
 }
@@ -19,7 +18,7 @@ wrong() {
 	exit 2
 }
 
-all='ConcurrentNetworkRead|ConcurrentProtocolParsing|HighFrequencyReads|GCPressure|StreamingServer'
+all='ConcurrentNetworkRead|HighFrequencyReads|GCPressure'
 count=1
 benchtime=1s
 if [ "${1-}" = --help ]; then

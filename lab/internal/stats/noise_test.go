@@ -48,7 +48,7 @@ type pass struct {
 // from a few nanoseconds in one goroutine to sockets and other processes.
 var recorded = []string{
 	"framing/good", "framing/worst", "small-reads", "gc-pressure", "fanout/channels",
-	"tcp/128B", "pools/4KiB/across", "views/file", "machine/false-sharing", "raw-read/tcp",
+	"tcp/128B", "pools/4KiB/across", "machine/false-sharing",
 }
 
 func TestRecordNoise(t *testing.T) {

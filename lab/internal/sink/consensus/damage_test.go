@@ -150,7 +150,10 @@ func TestDamagedNodeNeverDiverges(t *testing.T) {
 		}
 		l.check(t, dirs...)
 		for _, dir := range dirs {
-			if got := recovered(t, dir); !slices.Equal(got[:len(records)], records) || len(got) != len(records)+1 {
+			// A leader that was replaced meanwhile leaves the record in doubt: it is sent again.
+			got := recovered(t, dir)
+			others := slices.ContainsFunc(got[len(records):], func(record string) bool { return record != "after" })
+			if !slices.Equal(got[:len(records)], records) || len(got) == len(records) || others {
 				t.Errorf("%s (number %d): %s has other records", what, n, dir)
 			}
 		}

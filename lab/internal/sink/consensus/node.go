@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"path/filepath"
 	"sync"
 	"time"
@@ -17,7 +18,6 @@ import (
 )
 
 const (
-	handOverTimeout = 2 * time.Second  // for a follower to take over
 	shutdownTimeout = 5 * time.Second  // for raft to end
 	rpcTimeout      = 10 * time.Second // for a peer to answer
 	// Entries for each message to a follower that catches up, and entries that
@@ -27,20 +27,20 @@ const (
 
 // A node is one of the cluster that runs in this process.
 type node struct {
-	id, dir string
-	log     *wal.Log
-	found   wal.Recovery // what the log was like when it was opened
-	entries *entries
-	votes   *votes
-	streams *streams
-	raft    *raft.Raft
-	fsm     *fsm
-	logger  *slog.Logger
-	addr    func(id string) string // where the streams of a node are
+	id, dir   string
+	log       *wal.Log
+	found     wal.Recovery // what the log was like when it was opened
+	entries   *entries
+	votes     *votes
+	layer     layer
+	transport *raft.NetworkTransport
+	raft      *raft.Raft
+	fsm       *fsm
+	logger    *slog.Logger
+	addr      func(id string) string // where the streams of a node are
 
 	ctx     context.Context // ends with the node
 	cancel  context.CancelFunc
-	running sync.WaitGroup
 	stopped chan struct{} // raft has ended, or has been given up
 	once    sync.Once     // of stop
 
@@ -68,11 +68,19 @@ func remedy(err error) string {
 	return "; when this node's directory is the right one: move it away and start the node with an empty one while all others are up, they have everything"
 }
 
-// openNode opens a node over streams, transferred, which it closes with
+// A layer is raft's StreamLayer over a listener.
+type layer struct{ net.Listener }
+
+// Dial is raft's.
+func (layer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return net.DialTimeout("tcp", string(addr), timeout)
+}
+
+// openNode opens a node over a listener, transferred, which it closes with
 // everything else when it fails.
-func openNode(o *Options, id, dir string, s *streams, addr func(string) string) (n *node, err error) {
+func openNode(o *Options, id, dir string, l net.Listener, addr func(string) string) (n *node, err error) {
 	n = &node{
-		id: id, dir: dir, streams: s, addr: addr, onFail: o.onFail,
+		id: id, dir: dir, layer: layer{l}, addr: addr, onFail: o.onFail,
 		logger:  o.Log.With("node", id),
 		stopped: make(chan struct{}),
 	}
@@ -128,9 +136,8 @@ func (n *node) startRaft(o *Options) error {
 		return err
 	}
 	n.fsm = &fsm{fail: n.fail, entries: n.entries}
-	n.streams.start()
-	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: n, Logger: logger, Stream: n.streams, MaxPool: 3,
+	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: n, Logger: logger, Stream: n.layer, MaxPool: 3,
 		Timeout: rpcTimeout, MsgpackUseNewTimeFormat: true,
 	})
 	config := n.config(o, logger)
@@ -141,18 +148,14 @@ func (n *node) startRaft(o *Options) error {
 	begun := make(chan struct{})
 	go func() {
 		defer close(begun)
-		n.raft, err = raft.NewRaft(config, n.fsm, cached, n.votes, raft.NewDiscardSnapshotStore(), transport)
+		n.raft, err = raft.NewRaft(config, n.fsm, cached, n.votes, raft.NewDiscardSnapshotStore(), n.transport)
 	}()
 	<-begun
 	if n.raft == nil {
-		transport.Close()
+		n.transport.Close()
 		return errors.Join(err, n.failure())
 	}
-	if err := n.checkMembers(o.Peers); err != nil {
-		return err
-	}
-	n.running.Go(n.watchLeader)
-	return nil
+	return n.checkMembers(o.Peers)
 }
 
 func (n *node) config(o *Options, logger hclog.Logger) *raft.Config {
@@ -213,27 +216,6 @@ func (n *node) checkMembers(peers []Peer) error {
 	return nil
 }
 
-// watchLeader says who leads, whenever that changes.
-func (n *node) watchLeader() {
-	seen := make(chan raft.Observation, 16)
-	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
-		_, ok := o.Data.(raft.LeaderObservation)
-		return ok
-	})
-	n.raft.RegisterObserver(observer)
-	defer n.raft.DeregisterObserver(observer)
-	for {
-		select {
-		case o := <-seen:
-			if l := o.Data.(raft.LeaderObservation); l.LeaderID != "" {
-				n.logger.Info("raft has a leader", "leader", string(l.LeaderID), "address", string(l.LeaderAddr), "term", n.raft.CurrentTerm())
-			}
-		case <-n.ctx.Done():
-			return
-		}
-	}
-}
-
 // fail puts the node out. It does not wait.
 func (n *node) fail(err error) {
 	n.mu.Lock()
@@ -258,18 +240,9 @@ func (n *node) handOver() {
 	if n.raft == nil || n.failure() != nil || n.raft.State() != raft.Leader {
 		return
 	}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		if err := n.raft.LeadershipTransfer().Error(); err != nil {
-			n.logger.Info("the leadership was not handed over", "error", err)
-		}
-	}()
-	timeout := time.NewTimer(handOverTimeout)
-	defer timeout.Stop()
-	select {
-	case <-over:
-	case <-timeout.C:
+	// Raft waits for as long as an election may take.
+	if err := n.raft.LeadershipTransfer().Error(); err != nil {
+		n.logger.Info("the leadership was not handed over", "error", err)
 	}
 }
 
@@ -289,12 +262,12 @@ func (n *node) stop() {
 		if n.raft != nil {
 			over := make(chan struct{})
 			future := n.raft.Shutdown()
-			n.streams.Close()
+			n.layer.Close()
+			n.transport.CloseStreams()
 			go func() {
 				defer close(over)
-				future.Error()
-				n.running.Wait()
-				n.streams.running.Wait()
+				future.Error() // closes the transport
+				n.transport.CloseStreams()
 			}()
 			timeout := time.NewTimer(shutdownTimeout)
 			defer timeout.Stop()
@@ -306,7 +279,7 @@ func (n *node) stop() {
 				return
 			}
 		}
-		n.streams.Close()
+		n.layer.Close()
 		if n.log != nil {
 			if err := n.log.Close(); err != nil {
 				n.logger.Warn("closing the log", "error", err)

@@ -57,7 +57,7 @@ func (s *Store) Stats() Stats {
 }
 
 func (n *node) stats() NodeStats {
-	s := NodeStats{ID: n.id, Addr: n.streams.Addr().String(), State: "out"}
+	s := NodeStats{ID: n.id, Addr: n.layer.Addr().String(), State: "out"}
 	if err := n.failure(); err != nil {
 		s.Error = err.Error()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -65,7 +66,7 @@ func Open(o Options) (*Store, error) {
 func (s *Store) openNodes() error {
 	o := &s.options
 	if !o.Trio {
-		listener, err := listen(o.bind(o.ID))
+		listener, err := net.Listen("tcp", o.bind(o.ID))
 		if err != nil {
 			return fmt.Errorf("consensus: node %s: %w", o.ID, err)
 		}
@@ -82,9 +83,9 @@ func (s *Store) openNodes() error {
 	}
 	// All listen before any runs, so that each can reach the others at once.
 	addrs := make(map[string]string)
-	listeners := make(map[string]*streams)
+	listeners := make(map[string]net.Listener)
 	for _, p := range o.Peers {
-		l, err := listen(o.bind(p.ID))
+		l, err := net.Listen("tcp", o.bind(p.ID))
 		if err != nil {
 			for _, l := range listeners {
 				l.Close()
@@ -132,7 +133,7 @@ func (s *Store) Append(records []sink.Record, done func(first uint64, err error)
 }
 
 // Close finishes what was appended, for at most 5 s, hands the leadership over,
-// for at most 2 s, and stops the nodes, which takes at most 5 s more.
+// for as long as an election may take, and stops the nodes, which takes at most 5 s more.
 func (s *Store) Close() error {
 	s.closed.Do(func() {
 		drained := make(chan struct{})
