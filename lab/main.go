@@ -9,19 +9,16 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/cli"
-	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/planted"
 	"github.com/sluice-go/sluice/lab/internal/scenarios"
 )
 
 func main() {
-	all := scenarios.All()
 	children := scenarios.Children()
 	maps.Copy(children, calibrate.Children())
-	maps.Copy(children, evidence.Children(all))
 	maps.Copy(children, planted.Children())
 	app := cli.App{
-		Scenarios: all,
+		Scenarios: scenarios.All(),
 		Children:  children,
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 func TestDistributions(t *testing.T) {
@@ -107,7 +108,7 @@ func TestNoCeiling(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	run := func(context.Context, load.Plan, func(load.Progress)) (*load.Result, error) {
 		cancel()
-		return &load.Result{Requests: 1, IOPS: 1, Interrupted: true}, nil
+		return &load.Result{Requests: 1, IOPS: 1, Origin: machine.Origin{Interrupted: true}}, nil
 	}
 	if _, err := calibrate(ctx, load.Default(), self(t), run); !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
-	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
@@ -46,9 +45,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	}
 
 	results := &report.File{
-		Schema: report.Schema, Version: buildVersion(), Mode: mode,
-		Command: a.called(), Seed: f.seed, Started: time.Now(),
-		Machine: machine.This(),
+		Origin: a.origin(report.KindBench, report.Schema, time.Now()), Mode: mode, Seed: f.seed,
 	}
 	people := a.Stdout
 	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {

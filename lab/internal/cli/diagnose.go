@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,9 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/planted"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 const diagnoseText = `diagnose looks at one program with several tools and says what costs most and what to
@@ -28,8 +30,8 @@ down for a second), what goroutines wait for (read from the memory of the proces
 the execution trace), and memory that processors share. Tools that are missing are named,
 and so are the rules that could not be decided for want of them.
 
-planted/NAME is a program with a fault, planted/NAME/mended the same without, and any
-scenario of bench can be looked at by its name; --list has them all.
+planted/NAME is a program with a fault, to try it on: planted/lock-convoy for one, and
+planted/NAME/mended the same without.
 
 The cost in the table is the part of the time that mending is thought to give
 back at most; from 20 % on it is worth mending first. Lines without a cost only say
@@ -50,9 +52,6 @@ type diagnoseFlags struct {
 	url, json string
 	pid       int
 	time      time.Duration
-	tools     []string
-	seed      uint64
-	list      bool
 
 	given func(flag string) bool
 	dash  int // arguments before --, -1 without it
@@ -61,7 +60,7 @@ type diagnoseFlags struct {
 func (a App) diagnose() *cobra.Command {
 	var f diagnoseFlags
 	cmd := &cobra.Command{
-		Use:     "diagnose -- command [argument...] | --pid N | file... | scenario[/variant]",
+		Use:     "diagnose -- command [argument...] | --pid N | file... | planted/NAME",
 		Short:   "Say what a program's time is lost to, and what to try",
 		Long:    diagnoseText,
 		Example: "  lab diagnose --pid $(pgrep -x server) --json server.json",
@@ -72,19 +71,16 @@ func (a App) diagnose() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.list, "list", false, "list the faulty programs and the scenarios with their variants and do nothing else")
 	flags.IntVar(&f.pid, "pid", 0, "look at this process")
 	flags.StringVar(&f.url, "url", "", "the `address` of the program's /debug/pprof/, or host:port")
 	flags.DurationVar(&f.time, "time", evidence.DefaultEach, "for each tool; the trace and strace take less")
-	flags.StringSliceVar(&f.tools, "tools", nil, "only these, with commas between: "+strings.Join(toolNames(), ", "))
 	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
-	flags.Uint64Var(&f.seed, "seed", 1, "of the sizes that a scenario draws")
 	return cmd
 }
 
 // target checks that the flags go together and finds what to look at. dir is for the socket of a program of
 // our own.
-func (a App) target(f *diagnoseFlags, args []string, self, dir string) (t evidence.Target, err error) {
+func (f *diagnoseFlags) target(args []string, self, dir string) (t evidence.Target, err error) {
 	t = evidence.Target{PID: f.pid, URL: f.url, Name: f.url}
 	switch {
 	case f.time < shortestLook || f.time > longestLook:
@@ -94,7 +90,7 @@ func (a App) target(f *diagnoseFlags, args []string, self, dir string) (t eviden
 	case f.given("url") && f.url == "":
 		return t, errors.New("--url needs an address")
 	case f.given("pid") && len(args) > 0:
-		return t, errors.New("--pid and a command, file or scenario exclude each other")
+		return t, errors.New("--pid and a command or file exclude each other")
 	case f.url != "" && len(args) > 0 && f.dash != 0:
 		return t, errors.New("--url goes with --pid, with a command behind --, or alone")
 	case f.dash > 0:
@@ -102,11 +98,6 @@ func (a App) target(f *diagnoseFlags, args []string, self, dir string) (t eviden
 	}
 	if f.url != "" {
 		if err := evidence.CheckURL(f.url); err != nil {
-			return t, err
-		}
-	}
-	if f.given("tools") {
-		if f.tools, err = wantedTools(f.tools); err != nil {
 			return t, err
 		}
 	}
@@ -118,91 +109,114 @@ func (a App) target(f *diagnoseFlags, args []string, self, dir string) (t eviden
 		t.Name, t.Command = strings.Join(args, " "), args
 		return t, nil
 	case len(args) == 0 && f.url == "":
-		return t, errors.New("what? a command behind --, --pid, --url, files, or a name of lab diagnose --list")
+		return t, errors.New("what? a command behind --, --pid, --url, files, or planted/NAME")
 	case len(args) == 0:
 		return t, nil
 	}
-	if !slices.ContainsFunc(args, func(path string) bool { _, err := os.Stat(path); return err != nil }) {
-		t.Name, t.Files = strings.Join(args, ", "), args
+	t.Name = strings.Join(args, ", ")
+	name, faulty := strings.CutPrefix(args[0], "planted/")
+	if !faulty || len(args) > 1 {
+		for _, path := range args {
+			if _, err := os.Stat(path); err != nil {
+				return t, err
+			}
+		}
+		t.Files = args
 		return t, nil
 	}
-	if len(args) > 1 {
-		return t, fmt.Errorf("%s: not all of them are files; several can be given only of those", strings.Join(args, ", "))
+	name, variant, given := strings.Cut(name, "/")
+	if !given {
+		variant = "fault"
 	}
-	t.Name = args[0]
+	var names []string
+	for _, p := range planted.All() {
+		names = append(names, p.Name)
+	}
+	if !slices.Contains(names, name) || variant != "fault" && variant != "mended" {
+		return t, fmt.Errorf("no faulty program %q; there are %s", args[0], strings.Join(names, ", "))
+	}
 	socket := filepath.Join(dir, "pprof")
-	if name, ok := strings.CutPrefix(args[0], "planted/"); ok {
-		name, variant, given := strings.Cut(name, "/")
-		if !given {
-			variant = "fault"
-		}
-		if !slices.ContainsFunc(planted.All(), func(p planted.Program) bool { return p.Name == name }) || variant != "fault" && variant != "mended" {
-			return t, fmt.Errorf("no faulty program %q; see lab diagnose --list", args[0])
-		}
-		t.Command = []string{self, "child", planted.ChildName, name, variant, socket}
-	} else {
-		s, variant, err := a.workload(args[0])
-		if err != nil {
-			return t, err
-		}
-		t.Name = s.Name + " " + variant
-		t.Command = []string{self, "child", evidence.ScenarioChild, s.Name, variant, strconv.FormatUint(f.seed, 10), socket}
-	}
+	t.Command = []string{self, "child", planted.ChildName, name, variant, socket}
 	t.URL = "unix:" + socket
 	return t, nil
 }
 
-// workload finds what NAME or NAME/VARIANT stands for.
-func (a App) workload(name string) (s *lab.Scenario, variant string, err error) {
-	for i := range a.Scenarios {
-		s := &a.Scenarios[i]
-		if s.Name == name {
-			return s, s.Variants[0].Name, nil
-		}
-		for _, v := range s.Variants {
-			if s.Name+"/"+v.Name == name {
-				return s, v.Name, nil
-			}
-		}
+func (a App) runDiagnose(f diagnoseFlags, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
 	}
-	chosen, err := choose(a.Scenarios, []string{name})
+	dir, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	target, err := f.target(args, self, dir)
+	if err == nil {
+		err = writable(f.json)
+	}
+	if err != nil {
+		return fmt.Errorf("diagnose: %w", plainError{err})
+	}
+	people := a.people(f.json)
+	ctx, stop := interruptible()
+	defer stop()
+
+	d := &diagnose.Diagnosis{Origin: a.origin(diagnose.Kind, diagnose.Schema, time.Now())}
+	d.Evidence, err = collect(ctx, target, f.time, newProgress(a.Stderr))
+	d.Interrupted = ctx.Err() != nil
+	if !slices.ContainsFunc(d.Evidence.Tools, func(t evidence.Tool) bool { return t.State == evidence.OK }) {
+		if d.Interrupted {
+			return &exitError{ExitUnusable, errors.New("diagnose: interrupted before any tool had seen something")}
+		}
+		return fail(fmt.Errorf("diagnose: %w", plainError{err}))
+	}
+	d.Findings, d.Open = diagnose.Diagnose(&d.Evidence)
+	failed := errors.Join(printed(people, report.Diagnosis(d)...), a.putJSON(f.json, d))
+	if d.Interrupted {
+		fmt.Fprintln(people, "interrupted: not all tools were used")
+	}
+	if failed == nil {
+		fmt.Fprintln(people, flameLine(f.json))
+	}
 	switch {
+	case d.Interrupted:
+		return &exitError{ExitUnusable, nil}
+	case failed != nil:
+		return fail(failed)
 	case err != nil:
-		return nil, "", fmt.Errorf("%q is no file, and no scenario matches it; see lab diagnose --list", name)
-	case len(chosen) > 1:
-		return nil, "", fmt.Errorf("%q matches %d scenarios, %s among them; name one", name, len(chosen), chosen[0].Name)
+		// The table says what was seen; the tools say why it is not all.
+		return fail(fmt.Errorf("diagnose: %w", plainError{err}))
 	}
-	return &chosen[0], chosen[0].Variants[0].Name, nil
+	return nil
 }
 
-// toolNames are the tools as --tools takes them: without blanks.
-func toolNames() []string {
-	var names []string
-	for _, tool := range evidence.Tools() {
-		names = append(names, flagName(tool))
-	}
-	return names
+// A plainError is an error without the name of the package that it came from.
+type plainError struct{ error }
+
+func (e plainError) Error() string {
+	return strings.ReplaceAll(e.error.Error(), "evidence: ", "")
 }
 
-// flagName is the last word of a pprof tool, "cpu", and all of the others with
-// dashes: "perf-stat".
-func flagName(tool string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(tool, "pprof "), " ", "-")
+func (e plainError) Unwrap() error { return e.error }
+
+// collect takes the evidence of the target.
+func collect(ctx context.Context, t evidence.Target, each time.Duration, progress *progress) (evidence.Evidence, error) {
+	used, all := 0, len(evidence.Tools())-1 // one is of files only
+	defer progress.clear()
+	return evidence.Gather(ctx, t, evidence.Options{Each: each, Progress: func(tool string) {
+		used++
+		progress.show(fmt.Sprintf("%d/%d %s", used, all, tool))
+	}})
 }
 
-// wantedTools are the tools that --tools names, in the order in which they are
-// used.
-func wantedTools(given []string) ([]string, error) {
-	wanted := map[string]bool{}
-	for _, name := range given {
-		i := slices.IndexFunc(evidence.Tools(), func(tool string) bool { return name == tool || name == flagName(tool) })
-		if i < 0 {
-			return nil, fmt.Errorf("--tools: there is no %q; there are %s", name, strings.Join(toolNames(), ", "))
-		}
-		wanted[evidence.Tools()[i]] = true
+// flameLine says how to see all of it.
+func flameLine(path string) string {
+	switch path {
+	case "":
+		return "flame graphs: again with --json FILE, then lab report FILE -o report.html"
+	case "-":
+		path = "FILE"
 	}
-	if len(wanted) == 0 {
-		return nil, errors.New("--tools names none")
-	}
-	return slices.DeleteFunc(evidence.Tools(), func(tool string) bool { return !wanted[tool] }), nil
+	return fmt.Sprintf("flame graphs: lab report %s -o report.html", path)
 }

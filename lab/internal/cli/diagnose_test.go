@@ -14,44 +14,40 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 func loadDiagnosis(t *testing.T, p *program, name string) *diagnose.Diagnosis {
 	t.Helper()
-	file, err := os.Open(filepath.Join(p.dir, name))
-	if err != nil {
-		t.Fatal(err)
+	r, err := report.Open(filepath.Join(p.dir, name))
+	if err != nil || r.Diagnosis == nil {
+		t.Fatalf("%v: %+v", err, r)
 	}
-	defer file.Close()
-	d, err := diagnose.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return r.Diagnosis
 }
 
 func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
-	p, exit := run(t, "diagnose", "faster", "--time", "300ms", "--tools", "trace,cpu", "--json", "d.json")
+	p, exit := run(t, "diagnose", "planted/busy-spin", "--time", "300ms", "--json", "d.json")
 	stdout, stderr := p.stdout.String(), p.stderr.String()
 	if exit != 0 {
 		t.Fatalf("exit code %d: %s", exit, stderr)
 	}
-	if !strings.HasPrefix(stdout, "faster plain\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
-		!strings.Contains(stdout, "cost  tool") || !strings.Contains(stdout, "undecided") || strings.Contains(stdout, "nothing stands out") || strings.Contains(stdout, "\x1b") {
+	if !strings.HasPrefix(stdout, "planted/busy-spin\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
+		!strings.Contains(stdout, "cost  tool") || strings.Contains(stdout, "nothing stands out") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("%s", stdout)
 	}
-	if stderr != "1/2 pprof cpu\n2/2 trace\n" {
+	if !strings.HasPrefix(stderr, "1/8 proc\n2/8 pprof cpu\n") || !strings.HasSuffix(stderr, "8/8 sharing\n") {
 		t.Errorf("progress: %q", stderr)
 	}
 	d := loadDiagnosis(t, p, "d.json")
-	if d.Evidence.CPU == nil || d.Evidence.Waits == nil || len(d.Findings) < 2 || len(d.Open) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose faster" || d.Started.IsZero() {
+	if d.Evidence.CPU == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose planted/busy-spin" || d.Started.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	seen := d.Evidence.CPU != nil && slices.ContainsFunc(d.Evidence.CPU.Stacks, func(s evidence.Stack) bool {
-		return slices.ContainsFunc(s.Frames, func(f evidence.Frame) bool { return f.File == "program_test.go" })
+		return slices.ContainsFunc(s.Frames, func(f evidence.Frame) bool { return f.File == "work.go" })
 	})
 	if !seen {
-		t.Errorf("the workload is not among the stacks of %+v", d.Evidence.CPU)
+		t.Errorf("the program is not among the stacks of %+v", d.Evidence.CPU)
 	}
 	if got := files(t, p.dir); !slices.Equal(got, []string{"d.json"}) {
 		t.Errorf("files %v", got)
@@ -59,7 +55,7 @@ func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
 }
 
 func TestDiagnoseOfACommand(t *testing.T) {
-	p, exit := run(t, "diagnose", "--time", "200ms", "--tools", "proc,strace", "--", "sleep", "60")
+	p, exit := run(t, "diagnose", "--time", "200ms", "--", "sleep", "60")
 	if stdout := p.stdout.String(); exit != 0 || !strings.HasPrefix(stdout, "sleep 60\n") || !strings.Contains(stdout, "nothing  no system call ended") && !strings.Contains(stdout, "nothing") {
 		t.Errorf("exit code %d: %s%s", exit, stdout, p.stderr.String())
 	}
@@ -84,25 +80,18 @@ func TestDiagnoseOfFiles(t *testing.T) {
 }
 
 func TestDiagnoseJSONOnStandardOutput(t *testing.T) {
-	p, exit := run(t, "diagnose", "faster/other", "--time", "100ms", "--tools", "cpu", "--json", "-")
-	d, err := diagnose.Load(&p.stdout)
-	if exit != 0 || err != nil || d.Evidence.Workload != "faster other" {
-		t.Errorf("exit code %d, %v, %+v", exit, err, d)
+	p, exit := run(t, "diagnose", "--time", "100ms", "--json", "-", "--", "sleep", "60")
+	r, err := report.Read(&p.stdout, "x")
+	if exit != 0 || err != nil || r.Diagnosis == nil || r.Diagnosis.Evidence.Workload != "sleep 60" {
+		t.Errorf("exit code %d, %v, %+v", exit, err, r)
 	}
-	if !strings.Contains(p.stderr.String(), "faster other\n") || !strings.Contains(p.stderr.String(), "lab report FILE") {
+	if !strings.Contains(p.stderr.String(), "sleep 60\n") || !strings.Contains(p.stderr.String(), "lab report FILE") {
 		t.Errorf("no table on standard error: %s", p.stderr.String())
 	}
 }
 
-func TestDiagnoseLists(t *testing.T) {
-	p, exit := run(t, "diagnose", "--list")
-	if exit != 0 || !strings.Contains(p.stdout.String(), "fast/one                  plain, other\n") || !strings.Contains(p.stdout.String(), "planted/lock-convoy       an HTTP") || p.stderr.Len() > 0 {
-		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
-	}
-}
-
-func TestDiagnoseSaysWhyAWorkloadFailed(t *testing.T) {
-	p, exit := run(t, "diagnose", "broken/error/other", "--tools", "cpu,goroutines", "--json", "d.json")
+func TestDiagnoseSaysWhyAProgramFailed(t *testing.T) {
+	p, exit := run(t, "diagnose", "--json", "d.json", "--", "sh", "-c", "echo the wire broke >&2; exit 1")
 	if exit != ExitFailure || p.stdout.Len() > 0 || !strings.Contains(p.stderr.String(), "the wire broke") {
 		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
 	}
@@ -132,7 +121,7 @@ func TestDiagnoseLooksAtAServer(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-gone }()
-	p, exit := run(t, "diagnose", "--url", server.URL, "--time", "1s", "--tools", "cpu,strace")
+	p, exit := run(t, "diagnose", "--url", server.URL, "--time", "1s")
 	stdout := p.stdout.String()
 	if exit != 0 || !strings.HasPrefix(stdout, server.URL) || !strings.Contains(stdout, "strace missing: needs the process (--pid)") || !strings.Contains(stdout, "again with --json") {
 		t.Errorf("exit code %d, %s, %s", exit, stdout, p.stderr.String())
@@ -143,7 +132,7 @@ func TestDiagnoseOfNobodyFails(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	addr := server.Listener.Addr().String()
 	server.Close()
-	p, exit := run(t, "diagnose", "--url", addr, "--time", "1s", "--tools", "cpu")
+	p, exit := run(t, "diagnose", "--url", addr, "--time", "1s")
 	last := strings.TrimSpace(p.stderr.String())
 	last = last[strings.LastIndexByte(last, '\n')+1:]
 	if exit != ExitFailure || p.stdout.Len() > 0 || !strings.HasPrefix(last, "lab: diagnose: ") || !strings.Contains(last, addr) {
@@ -155,7 +144,7 @@ func TestAnInterruptedDiagnosisShowsWhatWasSeen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be sent an interrupt here")
 	}
-	p := newProgram(t, "diagnose", "faster", "--time", "100ms", "--tools", "proc,strace,sharing,trace", "--json", "d.json")
+	p := newProgram(t, "diagnose", "--time", "100ms", "--json", "d.json", "--", "sleep", "60")
 	p.Cmd.Stderr = nil
 	pipe, err := p.StderrPipe()
 	if err != nil {
@@ -166,7 +155,7 @@ func TestAnInterruptedDiagnosisShowsWhatWasSeen(t *testing.T) {
 	}
 	// When the second tool begins, the first has seen something.
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "2/4") {
+		if strings.HasPrefix(lines.Text(), "7/8") {
 			if err := p.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}

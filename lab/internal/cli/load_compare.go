@@ -35,7 +35,7 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 		return loadFailure(ctx, err)
 	}
 	people := c.people(f.json)
-	pair.Origin = c.origin(load.PairKind, began)
+	pair.Origin = c.origin(load.PairKind, load.Schema, began)
 	if err := printed(people, report.Pair(pair)...); err != nil {
 		return fail(err)
 	}

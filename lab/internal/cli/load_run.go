@@ -55,8 +55,8 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 }
 
 // origin is what a result of this program begins with.
-func (a App) origin(kind string, began time.Time) load.Origin {
-	return load.Origin{Kind: kind, Schema: load.Schema, Version: buildVersion(), Command: a.called(), Machine: machine.This(), Started: began}
+func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
+	return machine.Origin{Kind: kind, Schema: schema, Version: buildVersion(), Command: a.called(), Machine: machine.This(), Started: began}
 }
 
 // reachable tries the target before anything takes time: whether it takes a

@@ -49,7 +49,7 @@ func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 	if ctx.Err() != nil {
 		return &exitError{ExitUnusable, fmt.Errorf("load: interrupted before the search came to an end")}
 	}
-	found.Origin = c.origin(load.SearchKind, began)
+	found.Origin = c.origin(load.SearchKind, load.Schema, began)
 	if err := printed(people, document.Say(report.FoundText(found))); err != nil {
 		return fail(err)
 	}

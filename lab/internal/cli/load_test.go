@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
@@ -93,7 +94,7 @@ func known[T any](v T) *T { return &v }
 // ran is what a run of an open loop comes to.
 func ran() *load.Result {
 	return &load.Result{
-		Origin: load.Origin{Kind: load.Kind, Schema: load.Schema}, Valid: true, Measured: 10 * time.Second, Requests: 50_000, Bytes: 6_400_000, IOPS: 5000, Throughput: 640_000,
+		Origin: machine.Origin{Kind: load.Kind, Schema: load.Schema}, Valid: true, Measured: 10 * time.Second, Requests: 50_000, Bytes: 6_400_000, IOPS: 5000, Throughput: 640_000,
 		Late: 0.012, LateAfter: 2 * time.Millisecond, Busy: 0.23,
 		Latency: &load.Distribution{Count: 50_000, P50: 58100, P90: 71200, P99: 1_500_000, P999: 20 * time.Millisecond, Max: time.Second, Mean: 88_000},
 		Service: &load.Distribution{Count: 50_000, P50: 51 * time.Microsecond, P90: 61 * time.Microsecond, P99: 77 * time.Microsecond, P999: 88 * time.Microsecond, Max: 99 * time.Microsecond, Mean: 52 * time.Microsecond},

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
-	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/planted"
 )
@@ -36,8 +35,7 @@ func TestMain(m *testing.M) {
 			"fail":       func([]string) error { return errors.New("two\nlines") },
 			"load-floor": calibrate.Children()["load-floor"],
 
-			evidence.ScenarioChild: evidence.Children(synthetic())[evidence.ScenarioChild],
-			planted.ChildName:      planted.Children()[planted.ChildName],
+			planted.ChildName: planted.Children()[planted.ChildName],
 		},
 		Stdout: os.Stdout, Stderr: os.Stderr,
 	}

@@ -27,8 +27,11 @@ func benchResult(t *testing.T, factor float64, change func(*report.File)) []byte
 		return v
 	}
 	f := &report.File{
-		Schema: report.Schema, Version: "devel", Mode: "normal", Seed: 1, Command: []string{"lab", "bench"},
-		Machine: machine.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
+		Origin: machine.Origin{
+			Kind: report.KindBench, Schema: report.Schema, Version: "devel", Command: []string{"lab", "bench"},
+			Machine: machine.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
+		},
+		Mode: "normal", Seed: 1,
 		Scenarios: []measure.Outcome{{
 			Name: "counting/one", Title: "counting", Op: "count", Metric: "ns/op", Baseline: "plain", State: measure.Done, Ops: 1000, Rounds: 15,
 			Variants: []measure.Variant{variant("plain", 1), variant("other", factor)},

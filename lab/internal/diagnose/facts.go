@@ -27,8 +27,8 @@ type facts struct {
 func newFacts(e *evidence.Evidence) *facts {
 	f := &facts{Evidence: e, cpu: e.CPU, cpuTool: evidence.ToolCPU, busy: 1}
 	// pprof knows inlined functions, but takes a tenth of perf's samples.
-	if e.Perf != nil && samples(f.cpu) < fewSamples && samples(e.Perf.Profile) > samples(f.cpu) {
-		f.cpu, f.cpuTool = e.Perf.Profile, evidence.ToolPerfRecord
+	if e.Perf != nil && samples(f.cpu) < fewSamples && samples(e.Perf) > samples(f.cpu) {
+		f.cpu, f.cpuTool = e.Perf, evidence.ToolPerfRecord
 	}
 	if empty(f.cpu) {
 		f.cpu = nil

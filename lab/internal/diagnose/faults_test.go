@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 }
 
 // gather looks at a program as a user would.
-func gather(t *testing.T, target evidence.Target, each time.Duration, tools ...string) *Diagnosis {
+func gather(t *testing.T, target evidence.Target, each time.Duration) *Diagnosis {
 	t.Helper()
-	e, err := evidence.Gather(t.Context(), target, evidence.Options{Each: each, Dir: t.TempDir(), Tools: tools})
+	e, err := evidence.Gather(t.Context(), target, evidence.Options{Each: each, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

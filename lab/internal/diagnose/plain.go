@@ -2,9 +2,6 @@ package diagnose
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
@@ -17,10 +14,6 @@ func (s *facts) plain() []Finding {
 	add := func(tool, top string, share float64, clue string) {
 		list = append(list, Finding{Tool: tool, Top: top, Share: min(max(share, 0), 1), Clue: clue})
 	}
-	var perf *evidence.Profile
-	if s.Perf != nil {
-		perf = s.Perf.Profile
-	}
 	for _, p := range []struct {
 		tool    string
 		profile *evidence.Profile
@@ -30,7 +23,7 @@ func (s *facts) plain() []Finding {
 		{evidence.ToolCPU, s.CPU, innermost, "of the processor time in the function itself"},
 		{evidence.ToolAllocs, s.Space, ownOrInnermost, "of the bytes allocated"},
 		{evidence.ToolLocks, s.Block, ownOrInnermost, "of the time that goroutines waited"},
-		{evidence.ToolPerfRecord, perf, innermost, "of the processor time in the function itself, the kernel's included"},
+		{evidence.ToolPerfRecord, s.Perf, innermost, "of the processor time in the function itself, the kernel's included"},
 	} {
 		if top := spots(p.profile, anyStack, p.at); len(top) > 0 {
 			add(p.tool, place(top[0].frame), top[0].share, units.Percent(top[0].share)+" "+p.clue+", "+inAll(p.profile))
@@ -58,9 +51,6 @@ func (s *facts) plain() []Finding {
 			add(evidence.ToolStrace, "nothing", 0, "no system call ended")
 		}
 	}
-	if s.Perf != nil && len(s.Perf.Counters) > 0 {
-		add(evidence.ToolPerfStat, "counters", 0, counters(s.Perf.Counters))
-	}
 	if sh := s.Sharing; sh != nil && sh.Samples > 0 {
 		add(evidence.ToolSharing, "cache lines", sh.Shared, fmt.Sprintf("%s of %s samples with several threads running, %s at a line that several used", units.Percent(sh.Parallel), units.Count(sh.Samples), units.Percent(sh.Shared)))
 	}
@@ -76,21 +66,4 @@ func inAll(p *evidence.Profile) string {
 		return units.Bytes(p.Total) + " in all"
 	}
 	return units.Count(p.Total) + " in all"
-}
-
-// counters names a few of perf's, the usual ones first.
-func counters(all map[string]float64) string {
-	var words []string
-	if i, c := all["instructions"], all["cycles"]; i > 0 && c > 0 {
-		words = append(words, fmt.Sprintf("%.2f instructions in a cycle", i/c))
-	}
-	first := []string{"cache-misses", "context-switches", "cpu-migrations", "page-faults"}
-	for _, name := range append(first, slices.Sorted(maps.Keys(all))...) {
-		v, counted := all[name]
-		text := units.Count(int64(v)) + " " + name
-		if counted && len(words) < 4 && !strings.HasSuffix(name, "_time") && !strings.HasSuffix(name, "-clock") && !slices.Contains(words, text) {
-			words = append(words, text)
-		}
-	}
-	return strings.Join(words, ", ")
 }

@@ -1,8 +1,6 @@
 package diagnose
 
 import (
-	"time"
-
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 )
@@ -10,17 +8,12 @@ import (
 // Kind and Schema are what the JSON of a Diagnosis begins with.
 const (
 	Kind   = "diagnosis"
-	Schema = 2
+	Schema = 3
 )
 
 // A Diagnosis is what was seen of a program and what it means.
 type Diagnosis struct {
-	Kind     string            `json:"kind"`
-	Schema   int               `json:"schema"`
-	Version  string            `json:"version,omitempty"`
-	Command  []string          `json:"command"`
-	Machine  machine.Machine   `json:"machine"`
-	Started  time.Time         `json:"started"`
+	machine.Origin
 	Findings []Finding         `json:"findings"` // what costs most first
 	Open     []Open            `json:"open"`
 	Evidence evidence.Evidence `json:"evidence"`

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/stats"
 )
 
 // A Pair is two targets under the same load in interleaved rounds. Ratios are of the
 // second to the first, within rounds, so that what slows both cancels.
 type Pair struct {
-	Origin            // the caller's to set
-	Targets [2]string `json:"targets"`
-	Rounds  int       `json:"rounds"`
-	Invalid int       `json:"invalid"` // rounds that were left out
+	machine.Origin           // the caller's to set
+	Targets        [2]string `json:"targets"`
+	Rounds         int       `json:"rounds"`
+	Invalid        int       `json:"invalid"` // rounds that were left out
 	// Median alone has a verdict: of fifty pairs of equal targets, about one is called
 	// different. The others are only shown.
 	Median   stats.Comparison  `json:"median"`

@@ -17,26 +17,15 @@ const (
 	SearchKind = "load-search"
 )
 
-// An Origin says what a file of results is and where it comes from.
-type Origin struct {
-	Kind    string          `json:"kind"`
-	Schema  int             `json:"schema"`
-	Version string          `json:"version,omitempty"` // of the program
-	Command []string        `json:"command,omitempty"`
-	Machine machine.Machine `json:"machine"`
-	Started time.Time       `json:"started"`
-}
-
 // A Result is what a run came to. Times are nanoseconds in JSON.
 type Result struct {
-	Origin      // Version, Command and Machine are the caller's to set
-	Plan   Plan `json:"plan"`
+	machine.Origin      // Version, Command and Machine are the caller's to set
+	Plan           Plan `json:"plan"`
 
 	// Valid says that the figures are the target's and not the generator's. A
 	// run that is not valid has no latency: Latency, Service and Due are empty.
-	Valid       bool     `json:"valid"`
-	Reasons     []Reason `json:"reasons,omitempty"` // why it is not
-	Interrupted bool     `json:"interrupted,omitempty"`
+	Valid   bool     `json:"valid"`
+	Reasons []Reason `json:"reasons,omitempty"` // why it is not
 
 	Calibration *Calibration `json:"calibration,omitempty"` // the caller's to set
 

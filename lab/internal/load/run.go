@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 // Progress is how far a run is.
@@ -149,7 +150,7 @@ func (s *session) report(over <-chan struct{}, progress func(Progress)) {
 func (s *session) result(t tally, err error) *Result {
 	measured := time.Duration(max(0, min(s.now(), s.end)-s.start))
 	r := &Result{
-		Origin: Origin{Kind: Kind, Schema: Schema}, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
+		Origin: machine.Origin{Kind: Kind, Schema: Schema}, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
 		Busy: t.busy, LateAfter: time.Duration(s.late),
 	}
 	if first := s.firstFault(); first != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 // A Limit is what the latency of requests must not exceed.
@@ -36,10 +38,10 @@ type Step struct {
 
 // A Found is the result of a search for the highest rate within a limit.
 type Found struct {
-	Origin         // the caller's to set
-	Limit  Limit   `json:"limit"`
-	Rate   float64 `json:"rate"` // the highest at which it held, in two runs; 0 if it never did
-	Steps  []Step  `json:"steps"`
+	machine.Origin         // the caller's to set
+	Limit          Limit   `json:"limit"`
+	Rate           float64 `json:"rate"` // the highest at which it held, in two runs; 0 if it never did
+	Steps          []Step  `json:"steps"`
 	// Generator: the generator, not the target, was the limit above Rate, so that the
 	// target may be able to do more.
 	Generator bool `json:"generator,omitempty"`

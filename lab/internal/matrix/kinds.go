@@ -131,7 +131,7 @@ func New(name string, c Choice) (*File, error) {
 		return nil, err
 	}
 	f := &File{
-		Origin: load.Origin{Kind: Kind, Schema: Schema, Machine: machine.This(), Started: time.Now()}, Name: k.name, Title: k.title, Seed: c.Seed,
+		Origin: machine.Origin{Kind: Kind, Schema: Schema, Machine: machine.This(), Started: time.Now()}, Name: k.name, Title: k.title, Seed: c.Seed,
 		Repeats: rounds, CellTime: k.cell, Layers: slices.Clone(k.layers), Figures: slices.Clone(k.figures), NoiseOf: k.noiseOf, Target: c.Target,
 	}
 	if c.Quick {

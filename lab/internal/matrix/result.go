@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 // Kind and Schema are what the JSON of a File begins with.
@@ -17,21 +18,20 @@ const (
 
 // A File is a grid that was measured.
 type File struct {
-	load.Origin
-	Seconds     float64       `json:"seconds"`
-	Interrupted bool          `json:"interrupted,omitempty"` // runs are missing
-	Name        string        `json:"name"`                  // one of Names
-	Title       string        `json:"title"`
-	Target      *load.Plan    `json:"target,omitempty"` // of a server that ran already; nil where targets were started
-	Seed        uint64        `json:"seed,string"`
-	Repeats     int           `json:"repeats"` // rounds that were asked for
-	CellTime    time.Duration `json:"cell_ns"`
-	Layers      []string      `json:"layers"` // engines, or jitters of the network
-	Rows        Axis          `json:"rows"`
-	Columns     Axis          `json:"columns"`
-	Figures     []Figure      `json:"figures"` // what cells have, the main one first
-	Cells       []Cell        `json:"cells"`
-	Knees       []Knee        `json:"knees,omitempty"` // one a layer and row where the grid has them
+	machine.Origin
+	Seconds  float64       `json:"seconds"`
+	Name     string        `json:"name"` // one of Names
+	Title    string        `json:"title"`
+	Target   *load.Plan    `json:"target,omitempty"` // of a server that ran already; nil where targets were started
+	Seed     uint64        `json:"seed,string"`
+	Repeats  int           `json:"repeats"` // rounds that were asked for
+	CellTime time.Duration `json:"cell_ns"`
+	Layers   []string      `json:"layers"` // engines, or jitters of the network
+	Rows     Axis          `json:"rows"`
+	Columns  Axis          `json:"columns"`
+	Figures  []Figure      `json:"figures"` // what cells have, the main one first
+	Cells    []Cell        `json:"cells"`
+	Knees    []Knee        `json:"knees,omitempty"` // one a layer and row where the grid has them
 	// Noise is the median over the cells of the noise of the figure NoiseOf, as a
 	// share of it; 0 as long as no cell has two runs.
 	Noise   float64 `json:"noise"`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 )
 
 var errBroken = errors.New("the wire broke")
@@ -61,7 +62,7 @@ func (l *lab) load(ctx context.Context, p load.Plan) (*load.Result, error) {
 	}
 	l.plans = append(l.plans, p)
 	if err := ctx.Err(); err != nil {
-		return &load.Result{Interrupted: true}, nil
+		return &load.Result{Origin: machine.Origin{Interrupted: true}}, nil
 	}
 	if l.answer != nil {
 		return l.answer(p)
@@ -157,7 +158,7 @@ func TestAnInterruptKeepsWholeRuns(t *testing.T) {
 	l.answer = func(p load.Plan) (*load.Result, error) {
 		if len(l.plans) == 10 {
 			cancel(errBroken)
-			return &load.Result{Interrupted: true}, nil
+			return &load.Result{Origin: machine.Origin{Interrupted: true}}, nil
 		}
 		return honest(p)
 	}

@@ -27,7 +27,7 @@ func WriteBenchstat(w io.Writer, results []*Result) error {
 		if len(results) > 1 {
 			fmt.Fprintf(b, "result: %s\n", part(r.Name))
 		}
-		m := r.Machine()
+		m := r.Origin().Machine
 		fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: sluice/%s\n", part(m.OS), part(m.Arch), part(r.Kind))
 		if m.CPU != "" {
 			fmt.Fprintf(b, "cpu: %s\n", oneLine(m.CPU))

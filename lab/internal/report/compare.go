@@ -132,7 +132,7 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 	case later.Bench == nil && later.Load == nil:
 		return fmt.Errorf("two results of %s %w: only bench and load have figures for that", later.Kind, ErrNotComparable)
 	}
-	c.Machine = machine.Differences(earlier.Machine(), later.Machine())
+	c.Machine = machine.Differences(earlier.Origin().Machine, later.Origin().Machine)
 	for _, d := range c.Machine {
 		text := fmt.Sprintf("%s was %s, is %s", d.Name, d.A, d.B)
 		if d.Weighs {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
@@ -34,7 +35,7 @@ func (s *simulated) runWith(fault func(w *load.DueWindow, requests *float64), on
 	if s.closed {
 		plan.Rate = 0
 	}
-	r := &load.Result{Origin: load.Origin{Kind: load.Kind, Schema: load.Schema}, Gap: 200 * time.Millisecond, Valid: true, Plan: plan, Measured: plan.Duration}
+	r := &load.Result{Origin: machine.Origin{Kind: load.Kind, Schema: load.Schema}, Gap: 200 * time.Millisecond, Valid: true, Plan: plan, Measured: plan.Duration}
 	var p50, p99, p999 []float64
 	stallAt := -1
 	if stalls {

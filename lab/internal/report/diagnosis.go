@@ -129,10 +129,6 @@ func diagnosisSection(section *document.Section, d *diagnose.Diagnosis) *documen
 // flames are the flame graphs: what costs time and what allocates openly, the
 // rest folded.
 func flames(e *evidence.Evidence, id string) []document.Item {
-	var perf *evidence.Profile
-	if e.Perf != nil {
-		perf = e.Perf.Profile
-	}
 	var open []document.Item
 	for _, p := range []struct {
 		name, title string
@@ -142,7 +138,7 @@ func flames(e *evidence.Evidence, id string) []document.Item {
 		{"cpu", "CPU time", e.CPU, true},
 		{"space", "bytes allocated", e.Space, true},
 		{"allocs", "objects allocated", e.Allocs, e.Space == nil},
-		{"perf", "perf: samples with the kernel's frames", perf, false},
+		{"perf", "perf: samples with the kernel's frames", e.Perf, false},
 		{"block", "time spent waiting", e.Block, false},
 		{"mutex", "time that others waited for a lock", e.Mutex, false},
 	} {

@@ -19,8 +19,10 @@ func Example() {
 		return list
 	}
 	results := &report.File{
-		Schema:  report.Schema,
-		Machine: machine.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
+		Origin: machine.Origin{
+			Kind: report.KindBench, Schema: report.Schema,
+			Machine: machine.Machine{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"},
+		},
 		Scenarios: []measure.Outcome{{
 			Name: "adding/ones", Title: "adding up", Op: "addition", Metric: "ns/op", Baseline: "ones",
 			State: measure.Done, Ops: 1000, Rounds: 7,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -21,16 +20,11 @@ var ErrSchema = errors.New("not a results file of this version")
 
 // A File is one run of the program with all that is needed to judge it.
 type File struct {
-	Schema      int               `json:"schema"`
-	Version     string            `json:"version"` // of the program
-	Mode        string            `json:"mode"`    // quick, normal or full
-	Command     []string          `json:"command"`
-	Seed        uint64            `json:"seed,string"` // a string since readers of JSON lose digits of large integers
-	Started     time.Time         `json:"started"`
-	Seconds     float64           `json:"seconds"`
-	Interrupted bool              `json:"interrupted,omitempty"`
-	Machine     machine.Machine   `json:"machine"`
-	Scenarios   []measure.Outcome `json:"scenarios"`
+	machine.Origin
+	Mode      string            `json:"mode"`        // quick, normal or full
+	Seed      uint64            `json:"seed,string"` // a string since readers of JSON lose digits of large integers
+	Seconds   float64           `json:"seconds"`
+	Scenarios []measure.Outcome `json:"scenarios"`
 }
 
 // saved is the written form: the file with what is derived from it.

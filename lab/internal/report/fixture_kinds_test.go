@@ -52,7 +52,7 @@ func loadFixture(speed, tail float64, seed uint64) *load.Result {
 	p.Target, p.Conns, p.Depth, p.Rate, p.Duration = "127.0.0.1:7000", 64, 4, 20_000, 30*time.Second
 	queued := 800 * time.Millisecond
 	r := &load.Result{
-		Origin: load.Origin{
+		Origin: machine.Origin{
 			Kind: load.Kind, Schema: load.Schema, Version: "devel", Command: []string{"lab", "load", "<b>x</b>"}, Machine: testMachine(),
 			Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 		},
@@ -89,7 +89,7 @@ func invalidLoad() *load.Result {
 func matrixFixture(speed float64, seed uint64) *matrix.File {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	f := &matrix.File{
-		Origin: load.Origin{
+		Origin: machine.Origin{
 			Kind: matrix.Kind, Schema: matrix.Schema, Version: "devel", Command: []string{"lab", "matrix", "size-conns"}, Machine: testMachine(),
 			Started: time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC),
 		},
@@ -168,8 +168,10 @@ func diagnosisFixture() *diagnose.Diagnosis {
 		{Value: 124 << 20, Frames: frames("bufio.NewReaderSize", "main.main", "runtime.main")},
 	}}
 	return &diagnose.Diagnosis{
-		Kind: diagnose.Kind, Schema: diagnose.Schema, Version: "devel", Command: []string{"lab", "diagnose", "planted/small-writes"}, Machine: testMachine(),
-		Started: time.Date(2026, 3, 4, 7, 0, 0, 0, time.UTC),
+		Origin: machine.Origin{
+			Kind: diagnose.Kind, Schema: diagnose.Schema, Version: "devel", Command: []string{"lab", "diagnose", "planted/small-writes"}, Machine: testMachine(),
+			Started: time.Date(2026, 3, 4, 7, 0, 0, 0, time.UTC),
+		},
 		Findings: []diagnose.Finding{
 			{Rule: "small-writes", Tool: "strace", Top: "write", Share: 0.93, Clue: "93 % of the writes were under 512 B, most often 64 B", Try: "write through a BufWriter of 16 KiB or more", Score: 0.7},
 			{Rule: "garbage", Tool: "pprof allocs", Top: own + "cmd/sluice/internal/lab/planted.perPacket", Share: 0.88, Clue: "88 % of the bytes were allocated in one place, for each packet", Try: "lend a view instead of a copy", Score: 0.2},
@@ -177,7 +179,7 @@ func diagnosisFixture() *diagnose.Diagnosis {
 		},
 		Evidence: evidence.Evidence{
 			Workload: "planted/small-writes fault", Took: 3 * time.Second, CPUTime: 2900 * time.Millisecond,
-			Tools: []evidence.Tool{{Name: "pprof cpu", State: "ok"}, {Name: "perf stat", State: "missing", Note: "no such program"}},
+			Tools: []evidence.Tool{{Name: "pprof cpu", State: "ok"}, {Name: "perf record", State: "missing", Note: "no such program"}},
 			CPU:   cpu, Space: space,
 			Mutex: &evidence.Profile{Unit: "ns", Total: 5e6, Stacks: []evidence.Stack{{Value: 5e6, Frames: frames("sync.(*Mutex).Unlock", "main.main")}}},
 			Waits: &evidence.Waits{
@@ -188,7 +190,6 @@ func diagnosisFixture() *diagnose.Diagnosis {
 				{Name: "write", Count: 1_000_000, Time: 2 * time.Second, Bytes: 64_000_000, Under512: 1_000_000, Full: 1_000_000, Sizes: []evidence.Size{{Bytes: 64, Count: 1_000_000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1_000_000}}},
 				{Name: "epoll_pwait", Count: 10_000, Errors: 3, Time: time.Second},
 			}},
-			Perf:    &evidence.Perf{Counters: map[string]float64{"cache-misses": 123456}, Unsupported: []string{"branch-misses"}},
 			Sharing: &evidence.Sharing{Samples: 1000, Parallel: 0.5},
 		},
 	}
@@ -198,7 +199,7 @@ func diagnosisFixture() *diagnose.Diagnosis {
 func pairFixture() *load.Pair {
 	ratios := []float64{1.2, 1.19, 1.21, 1.2, 1.18, 1.22, 1.2}
 	return &load.Pair{
-		Origin:  load.Origin{Kind: load.PairKind, Schema: load.Schema, Command: []string{"lab", "load", "--compare"}, Machine: testMachine()},
+		Origin:  machine.Origin{Kind: load.PairKind, Schema: load.Schema, Command: []string{"lab", "load", "--compare"}, Machine: testMachine()},
 		Targets: [2]string{"127.0.0.1:1", "127.0.0.1:2"}, Rounds: len(ratios), Median: stats.Compare(ratios),
 	}
 }
@@ -206,7 +207,7 @@ func pairFixture() *load.Pair {
 // searchFixture is a search that found a rate.
 func searchFixture() *load.Found {
 	return &load.Found{
-		Origin: load.Origin{Kind: load.SearchKind, Schema: load.Schema, Machine: testMachine()}, Limit: load.Limit{Quantile: 0.99, Latency: 5 * time.Millisecond},
+		Origin: machine.Origin{Kind: load.SearchKind, Schema: load.Schema, Machine: testMachine()}, Limit: load.Limit{Quantile: 0.99, Latency: 5 * time.Millisecond},
 		Rate: 12_800, Steps: []load.Step{{Rate: 12_800, Latency: 4 * time.Millisecond, Holds: true}, {Rate: 25_600, Latency: 9 * time.Millisecond}},
 	}
 }

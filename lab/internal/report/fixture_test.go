@@ -14,7 +14,7 @@ import (
 // not reached, with hostile text where text can be.
 func fixture() *File {
 	rng := rand.New(rand.NewPCG(1, 2))
-	machine := machine.Machine{OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Test CPU @ 3 GHz", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"}
+	here := machine.Machine{OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Test CPU @ 3 GHz", Cores: 2, GOMAXPROCS: 2, GOGC: "100", Go: "go1.25.0"}
 	outcome := func(name string, rounds int, factors map[string]float64) measure.Outcome {
 		o := measure.Outcome{
 			Name: name, Title: "frames <b>from</b> memory", Op: "frame", Metric: lab.NsPerOp, Baseline: "peek",
@@ -49,8 +49,11 @@ func fixture() *File {
 		return o
 	}
 	return &File{
-		Schema: Schema, Version: "devel", Mode: "full", Command: []string{"lab", "bench", "--full", "<x>"}, Seed: 1<<63 + 7,
-		Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Seconds: 83, Interrupted: true, Machine: machine,
+		Origin: machine.Origin{
+			Kind: KindBench, Schema: Schema, Version: "devel", Command: []string{"lab", "bench", "--full", "<x>"},
+			Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Interrupted: true, Machine: here,
+		},
+		Mode: "full", Seed: 1<<63 + 7, Seconds: 83,
 		Scenarios: []measure.Outcome{
 			good, partial,
 			empty("tcp/128", measure.Invalid, "not the same work in 241000 operations: next consumed 10 bytes with sum 0x1, peek 20 bytes with sum 0x2"),

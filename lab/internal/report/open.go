@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -145,36 +144,19 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 	return result, nil
 }
 
-// An origin is what every kind of result says of itself.
-type origin struct {
-	machine     machine.Machine
-	command     []string
-	version     string
-	started     time.Time
-	interrupted bool
-}
-
-func (r *Result) origin() origin {
+// Origin is what every kind of result says of itself.
+func (r *Result) Origin() *machine.Origin {
 	switch {
 	case r.Bench != nil:
-		return origin{r.Bench.Machine, r.Bench.Command, r.Bench.Version, r.Bench.Started, r.Bench.Interrupted}
+		return &r.Bench.Origin
 	case r.Load != nil:
-		o := originOf(r.Load.Origin)
-		o.interrupted = r.Load.Interrupted
-		return o
+		return &r.Load.Origin
 	case r.Matrix != nil:
-		o := originOf(r.Matrix.Origin)
-		o.interrupted = r.Matrix.Interrupted
-		return o
+		return &r.Matrix.Origin
 	case r.Pair != nil:
-		return originOf(r.Pair.Origin)
+		return &r.Pair.Origin
 	case r.Search != nil:
-		return originOf(r.Search.Origin)
+		return &r.Search.Origin
 	}
-	return origin{r.Diagnosis.Machine, r.Diagnosis.Command, r.Diagnosis.Version, r.Diagnosis.Started, false}
+	return &r.Diagnosis.Origin
 }
-
-func originOf(o load.Origin) origin { return origin{o.Machine, o.Command, o.Version, o.Started, false} }
-
-// Machine is where the result was taken.
-func (r *Result) Machine() machine.Machine { return r.origin().machine }

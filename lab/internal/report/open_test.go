@@ -20,8 +20,8 @@ func TestEveryKindIsOpened(t *testing.T) {
 				set++
 			}
 		}
-		if set != 1 || r.Machine().CPU != "Test CPU @ 3 GHz" || r.Name == "" {
-			t.Errorf("%s: kind %s, %d of its parts are set, machine %+v", r.Name, r.Kind, set, r.Machine())
+		if set != 1 || r.Origin().Machine.CPU != "Test CPU @ 3 GHz" || r.Name == "" {
+			t.Errorf("%s: kind %s, %d of its parts are set, machine %+v", r.Name, r.Kind, set, r.Origin().Machine)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "x.json")
@@ -162,9 +162,9 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 func TestBareResultsAreRendered(t *testing.T) {
 	for _, text := range []string{
 		`{"schema": 1}`, `{"kind": "load", "schema": 2}`, `{"kind": "load", "schema": 2, "valid": true}`,
-		`{"kind": "diagnosis", "schema": 2}`, `{"kind": "load", "schema": 2, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
+		`{"kind": "diagnosis", "schema": 3}`, `{"kind": "load", "schema": 2, "valid": true, "latency": {"count": 3}, "service": {}, "target": {}, "calibration": {}}`,
 		`{"kind": "matrix", "schema": 2, "repeats": 1, "cell_ns": 1000000000, "layers": ["a"], "rows": {"values": [1], "labels": ["1"]}, "columns": {"values": [1], "labels": ["1"]}, "figures": [{"name": "x"}], "noise_of": "x", "cells": [{"runs": [{"valid": true}]}]}`,
-		`{"kind": "diagnosis", "schema": 2, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "waits": {"places": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "sharing": {}}}`,
+		`{"kind": "diagnosis", "schema": 3, "evidence": {"cpu": {"stacks": [{"value": 1}]}, "waits": {"places": [{}]}, "calls": {"by_name": [{}]}, "perf": {}, "sharing": {}}}`,
 	} {
 		r, err := Read(strings.NewReader(text), "bare.json")
 		if err != nil {

@@ -44,16 +44,16 @@ func WriteReport(w io.Writer, results []*Result) error {
 		if len(results) == 1 {
 			p.Title = section.Title
 		}
-		o := r.origin()
-		from := strings.Join(o.command, " ")
-		if o.version != "" {
-			from += "; version " + o.version
+		o := r.Origin()
+		from := strings.Join(o.Command, " ")
+		if o.Version != "" {
+			from += "; version " + o.Version
 		}
-		if !o.started.IsZero() {
-			from += "; " + o.started.Format(dateFormat)
+		if !o.Started.IsZero() {
+			from += "; " + o.Started.Format(dateFormat)
 		}
 		section.Add(document.Note(from))
-		if o.interrupted {
+		if o.Interrupted {
 			section.Add(document.Fault("interrupted", "what there is until then"))
 		}
 		switch {
@@ -129,7 +129,7 @@ func machines(results []*Result) *document.Section {
 	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
 	var list []machine.Machine
 	for _, r := range results {
-		m := r.Machine()
+		m := r.Origin().Machine
 		if !slices.ContainsFunc(list, func(o machine.Machine) bool { return len(machine.Differences(o, m)) == 0 }) {
 			list = append(list, m)
 		}

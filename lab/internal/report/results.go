@@ -23,7 +23,7 @@ type recorded struct {
 // Markdown: what was measured in rows, processors beside each other. Of several results for
 // one cell the latest counts. Names are those that links in the page lead to.
 func WriteResults(w io.Writer, results []*Result) error {
-	results = slices.SortedStableFunc(slices.Values(results), func(a, b *Result) int { return a.origin().started.Compare(b.origin().started) })
+	results = slices.SortedStableFunc(slices.Values(results), func(a, b *Result) int { return a.Origin().Started.Compare(b.Origin().Started) })
 	processors := map[string]bool{}
 	var bench, loads, knees []*recorded
 	add := func(to *[]*recorded, r *Result, cell string, about ...string) {
@@ -32,10 +32,10 @@ func WriteResults(w io.Writer, results []*Result) error {
 			i = len(*to)
 			*to = append(*to, &recorded{about, map[string]string{}})
 		}
-		(*to)[i].cells[r.Machine().CPU] = cell
+		(*to)[i].cells[r.Origin().Machine.CPU] = cell
 	}
 	for _, r := range results {
-		processors[r.Machine().CPU] = true
+		processors[r.Origin().Machine.CPU] = true
 		switch {
 		case r.Bench != nil:
 			for i := range r.Bench.Scenarios {
@@ -66,8 +66,8 @@ func WriteResults(w io.Writer, results []*Result) error {
 	table(&b, "Balance points", []string{"Grid", "Of", "Along"}, names, knees)
 	b.WriteString("\n## The runs\n\n| Data | Date | Processor | Cores | Go | Command |\n|---|---|---|---|---|---|\n")
 	for _, r := range results {
-		m, o := r.Machine(), r.origin()
-		fmt.Fprintf(&b, "| [%s](data/%s) | %s | %s | %d | %s | `%s` |\n", escaped(r.Name), r.Name, o.started.Format("2006-01-02"), escaped(m.CPU), m.Cores, m.Go, escaped(strings.Join(o.command, " ")))
+		m, o := r.Origin().Machine, r.Origin()
+		fmt.Fprintf(&b, "| [%s](data/%s) | %s | %s | %d | %s | `%s` |\n", escaped(r.Name), r.Name, o.Started.Format("2006-01-02"), escaped(m.CPU), m.Cores, m.Go, escaped(strings.Join(o.Command, " ")))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

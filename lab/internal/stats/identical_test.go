@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/report"
 	"github.com/sluice-go/sluice/lab/internal/stats"
@@ -169,7 +170,7 @@ func TestRecordedLoadsAreNotToldApart(t *testing.T) { onEach(t, placed, recorded
 func recordedLoadsAreNotToldApart(t *testing.T, r *replay) {
 	const tries = 2000
 	made := func(values []float64) *report.Result {
-		l := &load.Result{Origin: load.Origin{Kind: load.Kind, Schema: load.Schema}, Valid: true, Plan: load.Default(), Latency: &load.Distribution{Count: 1, P99: time.Duration(slices.Max(values) * 1000)}}
+		l := &load.Result{Origin: machine.Origin{Kind: load.Kind, Schema: load.Schema}, Valid: true, Plan: load.Default(), Latency: &load.Distribution{Count: 1, P99: time.Duration(slices.Max(values) * 1000)}}
 		for i, v := range values {
 			at := time.Duration(i+1) * time.Second
 			l.Series = append(l.Series, load.Second{At: at, Requests: uint64(1e9 / v), Rate: 128e9 / v})

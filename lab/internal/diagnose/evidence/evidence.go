@@ -21,9 +21,35 @@ type Evidence struct {
 
 	Waits   *Waits   `json:"waits,omitempty"`
 	Calls   *Calls   `json:"calls,omitempty"`
-	Perf    *Perf    `json:"perf,omitempty"`
+	Perf    *Profile `json:"perf,omitempty"` // of perf record, with the kernel's frames
 	Sharing *Sharing `json:"sharing,omitempty"`
 }
+
+// The tools, as Tool.Name calls them, in the order in which they are used.
+const (
+	ToolProc       = "proc"
+	ToolCPU        = "pprof cpu"
+	ToolAllocs     = "pprof allocs"
+	ToolLocks      = "pprof locks" // the profiles of mutexes and of blocking; of files only
+	ToolGoroutines = "goroutines"
+	ToolPerfRecord = "perf record"
+	ToolTrace      = "trace"
+	ToolStrace     = "strace"
+	ToolSharing    = "sharing"
+)
+
+// Tools returns the names of all tools. The slice is the caller's own.
+func Tools() []string {
+	return []string{ToolProc, ToolCPU, ToolAllocs, ToolLocks, ToolGoroutines, ToolPerfRecord, ToolTrace, ToolStrace, ToolSharing}
+}
+
+// What became of a tool: Tool.State.
+const (
+	OK       = "ok"
+	Missing  = "missing" // not installed, not permitted, or nothing to do here
+	Failed   = "failed"
+	Unneeded = "not needed" // another has seen what it would have seen
+)
 
 // A Tool is one of the tools, and what became of it.
 type Tool struct {
@@ -141,14 +167,6 @@ type Call struct {
 type Size struct {
 	Bytes int64 `json:"bytes"`
 	Count int64 `json:"count"`
-}
-
-// Perf is what perf counted, where the machine has the events.
-type Perf struct {
-	Took        time.Duration      `json:"took_ns,omitempty"` // of the counters
-	Counters    map[string]float64 `json:"counters"`
-	Unsupported []string           `json:"unsupported,omitempty"`
-	Profile     *Profile           `json:"profile,omitempty"` // of perf record, with the kernel's frames
 }
 
 // Sharing is what the addresses say that the program was writing to when it was sampled.

@@ -30,9 +30,7 @@ func (e *Evidence) readFile(path string) (tool string, err error) {
 		return ToolTrace, err
 	case perfPeriod(string(first), int64(time.Second)/perfRate) > 0:
 		p, err := readPerfScript(in, int64(time.Second)/perfRate, nil)
-		if p != nil {
-			e.perf().Profile = p
-		}
+		e.Perf = p
 		return ToolPerfRecord, err
 	case bytes.Contains(first, []byte("(")) && (bytes.Contains(head, []byte(") = ")) || bytes.Contains(head, []byte("<unfinished ...>"))):
 		e.Calls, err = readStrace(in, false, nil)
@@ -46,12 +44,4 @@ func (e *Evidence) readFile(path string) (tool string, err error) {
 		return "", fmt.Errorf("evidence: %s is no profile of pprof, no trace of Go 1.22 or later, and no output of perf script or strace: %w", path, err)
 	}
 	return e.takePprof(p, strings.Contains(base(path), "mutex"))
-}
-
-// perf returns what perf has given so far, to add to.
-func (e *Evidence) perf() *Perf {
-	if e.Perf == nil {
-		e.Perf = &Perf{Counters: map[string]float64{}}
-	}
-	return e.Perf
 }

@@ -28,7 +28,6 @@ type Target struct {
 // Options says how evidence is collected.
 type Options struct {
 	Each     time.Duration     // for each tool; 0 is DefaultEach, and more than LongestEach is that
-	Tools    []string          // names from Tools(); empty is all of them
 	Dir      string            // where the temporary directory goes; empty is the system's
 	Progress func(tool string) // called before each tool is used; may be nil
 }
@@ -66,28 +65,28 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 	if o.Each <= 0 {
 		g.each = DefaultEach
 	}
-	tools, err := chosen(o.Tools)
-	if err != nil {
-		return g.e, err
-	}
 	if t.URL != "" {
-		if g.server, err = newServer(t.URL); err != nil {
+		server, err := newServer(t.URL)
+		if err != nil {
 			return g.e, err
 		}
+		g.server = server
 	}
 	if err := ctx.Err(); err != nil {
 		return g.e, err
 	}
 	if len(t.Files) > 0 {
-		return g.e, g.files(tools)
+		return g.e, g.files()
 	}
 	if _, err := proc.Read(t.PID); t.PID > 0 && errors.Is(err, fs.ErrNotExist) {
 		return g.e, err
 	}
-	if g.dir, err = os.MkdirTemp(o.Dir, "sluice-diagnose-"); err != nil {
+	dir, err := os.MkdirTemp(o.Dir, "sluice-diagnose-")
+	if err != nil {
 		return g.e, fmt.Errorf("evidence: %w", err)
 	}
-	defer os.RemoveAll(g.dir)
+	g.dir = dir
+	defer os.RemoveAll(dir)
 	defer g.stop()
 	if pid, err := g.pid(ctx); err != nil {
 		return g.e, err
@@ -95,25 +94,22 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 		g.e.Go = goVersion(fmt.Sprintf("/proc/%d/exe", pid))
 	}
 	// What does not disturb the others looks at the same time, the rest one after the other.
-	quiet := []string{ToolProc, ToolCPU, ToolAllocs, ToolGoroutines, ToolPerfStat, ToolPerfRecord}
-	err = g.use(ctx, slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !slices.Contains(quiet, tool) }))
-	for _, tool := range tools {
-		if tool == ToolLocks || slices.Contains(quiet, tool) || err != nil {
-			continue
+	for _, tools := range [][]string{{ToolProc, ToolCPU, ToolAllocs, ToolGoroutines, ToolPerfRecord}, {ToolTrace}, {ToolStrace}, {ToolSharing}} {
+		if err == nil {
+			err = g.use(ctx, tools)
 		}
-		err = g.use(ctx, []string{tool})
 	}
 	if err == nil && !slices.ContainsFunc(g.e.Tools, func(t Tool) bool { return t.State == OK }) {
 		err = errors.New("evidence: no tool could be used")
-		if len(g.e.Tools) > 0 {
-			err = fmt.Errorf("%w: %s: %s", err, g.e.Tools[0].Name, g.e.Tools[0].Note)
-		}
+		// What failed says more than what there is nothing for.
+		why := g.e.Tools[max(0, slices.IndexFunc(g.e.Tools, func(t Tool) bool { return t.State == Failed }))]
+		err = fmt.Errorf("%w: %s: %s", err, why.Name, why.Note)
 	}
 	return g.e, err
 }
 
 // files reads what was recorded earlier.
-func (g *gatherer) files(tools []string) error {
+func (g *gatherer) files() error {
 	used := map[string]bool{}
 	for _, path := range g.Files {
 		tool, err := g.e.readFile(path)
@@ -130,7 +126,7 @@ func (g *gatherer) files(tools []string) error {
 		used[tool] = true
 		g.e.Tools = append(g.e.Tools, Tool{Name: tool, State: OK, Note: note})
 	}
-	for _, tool := range tools {
+	for _, tool := range Tools() {
 		if !used[tool] {
 			g.e.Tools = append(g.e.Tools, Tool{Name: tool, State: Missing, Note: "there is no file of it"})
 		}
@@ -141,7 +137,7 @@ func (g *gatherer) files(tools []string) error {
 // has reports whether a tool has left something to show.
 func (g *gatherer) has(tool string) bool {
 	e := &g.e
-	return tool == ToolTrace && e.Waits != nil || tool == ToolStrace && e.Calls != nil || tool == ToolPerfRecord && e.Perf != nil && e.Perf.Profile != nil
+	return tool == ToolTrace && e.Waits != nil || tool == ToolStrace && e.Calls != nil || tool == ToolPerfRecord && e.Perf != nil
 }
 
 // noteOf is the text of an error without the name of this package.
@@ -151,9 +147,6 @@ func noteOf(err error) string {
 
 // use uses tools at the same time and books what became of each. It fails when ctx ends.
 func (g *gatherer) use(ctx context.Context, tools []string) error {
-	if len(tools) == 0 {
-		return nil
-	}
 	pid, err := g.pid(ctx)
 	if err != nil {
 		return err
@@ -226,25 +219,8 @@ func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string,
 		}
 		e.Waits, err = sampleGoroutines(ctx, pid, g.each)
 		return "", err
-	case ToolPerfStat:
-		p, err := perfStatOf(ctx, pid, g.dir, g.each)
-		if p != nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			to := e.perf()
-			to.Took, to.Counters, to.Unsupported = p.Took, p.Counters, p.Unsupported
-			if len(p.Unsupported) > 0 {
-				note = "this machine does not count " + strings.Join(p.Unsupported, ", ")
-			}
-		}
-		return note, err
 	case ToolPerfRecord:
-		p, err := perfRecordOf(ctx, pid, g.dir, g.each, e.Go != "")
-		if p != nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			e.perf().Profile = p
-		}
+		e.Perf, err = perfRecordOf(ctx, pid, g.dir, g.each, e.Go != "")
 		return "", err
 	case ToolStrace:
 		e.Calls, err = straceOf(ctx, pid, g.dir, g.each, e.Go != "")
