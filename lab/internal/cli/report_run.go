@@ -36,6 +36,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 	}
 	var regression error
+	var compared *report.Comparison
 	people := a.people(f.json)
 	if f.baseline != "" {
 		c, err := report.Compare(earlier, results[0], report.Options{AtLeast: f.atLeast / 100, Force: f.force})
@@ -55,10 +56,10 @@ func (a App) runReport(f reportFlags, names []string) error {
 		if c.Regressions > 0 {
 			regression = &exitError{ExitMissed, nil}
 		}
-		results = append([]*report.Result{earlier}, results...)
+		results, compared = append([]*report.Result{earlier}, results...), c
 	}
 	if f.writesPage() {
-		err := a.put(f.page, func(w io.Writer) error { return report.WriteReport(w, results) })
+		err := a.put(f.page, func(w io.Writer) error { return report.WriteReport(w, results, compared) })
 		if err != nil {
 			return fail(fmt.Errorf("-o: %w", err))
 		}

@@ -104,7 +104,7 @@ func TestReportMakesAPage(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", exit, p.stdout.String(), p.stderr.String())
 	}
 	page, err := os.ReadFile(filepath.Join(p.dir, defaultReport))
-	if err != nil || !bytes.Contains(page, []byte("a.json beside b.json")) || !bytes.HasSuffix(page, []byte("</html>\n")) {
+	if err != nil || !bytes.Contains(page, []byte("bench: b.json")) || !bytes.HasSuffix(page, []byte("</html>\n")) {
 		t.Errorf("%v, %d bytes", err, len(page))
 	}
 }

@@ -40,7 +40,6 @@ type Mark struct {
 // A Line goes through points, and is broken where a value is NaN.
 type Line struct {
 	Name   string // in the legend; empty for none
-	Run    int    // from 0, gives its colour
 	Style  string // line, dashed or dots
 	Points [][2]float64
 }
@@ -127,9 +126,6 @@ func (c *Chart) Path(l Line) string {
 	}
 	return b.String()
 }
-
-// Class is the colour of the line's run, one of six, and its style.
-func (l Line) Class() string { return fmt.Sprintf("s%d %s", l.Run%6+1, l.Style) }
 
 // Nines is how many nines a share has, so that on an axis of it each further nine
 // takes as much room.

@@ -27,14 +27,12 @@ func asset(name string) string {
 	return string(text)
 }
 
-// A Page is an HTML page that opens without a network: style, script, plots and
-// raw results stand in it.
+// A Page is an HTML page that opens without a network: style, script and plots stand in it.
 type Page struct {
 	Program  string // "lab bench"
 	Title    string
 	Head     []Item     // below the title
 	Sections []*Section // each with a link at the top where it has an ID
-	Raw      []byte     // JSON, in which <, > and & are escaped; may be empty
 }
 
 // Write writes the page. Texts of the document stay texts, whatever they
@@ -48,12 +46,11 @@ func (p *Page) Write(w io.Writer) error {
 		*Page
 		Style  template.CSS
 		Script template.JS
-		Raw    template.JS
 		// Policy forbids everything but the style and the script of this very page:
 		// nothing is asked for from outside, and nothing that came out of a file can run.
 		Policy string
 	}{
-		p, template.CSS(styleSource), template.JS(flameSource), template.JS(p.Raw),
+		p, template.CSS(styleSource), template.JS(flameSource),
 		"default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + hash(styleSource) + "; script-src " + hash(flameSource),
 	})
 }

@@ -14,29 +14,29 @@ import (
 // units of a chart's width.
 const mostPlotted = 440
 
-// loadCharts are those of one run, or of several in one picture each.
-func loadCharts(runs []*load.Result, names []string) []document.Item {
-	charts := []*document.Chart{
-		percentileChart(runs, names),
-		timeChart("throughput over time", "payload a second", runs, names, units.Rate, func(r *load.Result) (list []moment) {
-			for _, s := range r.Series {
-				list = append(list, moment{s.At, s.Rate})
-			}
-			return list
-		}, func(hi float64) document.Axis { return document.Linear("payload a second", hi, units.Rate) }),
-		timeChart("P99 over time", "P99 by the time due", runs, names, units.Nanoseconds, func(r *load.Result) (list []moment) {
-			for _, w := range r.Due {
-				p99 := float64(w.P99)
-				if w.Count == 0 {
-					p99 = math.NaN() // no line bridges it
-				}
-				list = append(list, moment{w.At, p99})
-			}
-			return list
-		}, nil),
+// loadCharts are those of one run.
+func loadCharts(r *load.Result) (items []document.Item) {
+	var rates, tails []moment
+	top := 0.0
+	for _, s := range r.Series {
+		rates, top = append(rates, moment{s.At, s.Rate}), max(top, s.Rate)
 	}
-	var items []document.Item
-	for _, c := range charts {
+	for _, w := range r.Due {
+		p99 := float64(w.P99)
+		if w.Count == 0 {
+			p99 = math.NaN() // no line bridges it
+		}
+		tails = append(tails, moment{w.At, p99})
+	}
+	for _, c := range []*document.Chart{
+		percentileChart(r),
+		timeChart("throughput over time", rates, func(float64, float64) document.Axis {
+			return document.Linear("payload a second", top, units.Rate)
+		}),
+		timeChart("P99 over time", tails, func(lo, hi float64) document.Axis {
+			return document.Logarithmic("P99 by the time due, logarithmic", lo, hi, units.Nanoseconds)
+		}),
+	} {
 		if c != nil {
 			items = append(items, c)
 		}
@@ -46,16 +46,16 @@ func loadCharts(runs []*load.Result, names []string) []document.Item {
 
 // percentileChart draws the latencies, on an axis on which every further nine takes
 // as much room. Open loops have two lines: the latency from the time due, and
-// dashed the service time. It is nil when no run has a latency.
-func percentileChart(runs []*load.Result, names []string) *document.Chart {
+// dashed the service time. It is nil when there is no latency.
+func percentileChart(r *load.Result) *document.Chart {
 	const mostNines = 6
 	lo, hi, nines := math.Inf(1), 0.0, 1.0
 	c := &document.Chart{Title: "latency by percentile"}
-	add := func(run int, style, name string, d *load.Distribution) {
+	add := func(style, name string, d *load.Distribution) {
 		if d == nil {
 			return
 		}
-		l := document.Line{Name: name, Run: run, Style: style}
+		l := document.Line{Name: name, Style: style}
 		for _, q := range d.Curve {
 			if at := float64(q.At); at > 0 {
 				lo, hi = min(lo, at), max(hi, at)
@@ -69,16 +69,12 @@ func percentileChart(runs []*load.Result, names []string) *document.Chart {
 		}
 		c.Lines = append(c.Lines, l)
 	}
-	for i, r := range runs {
-		switch {
-		case r.Latency == nil:
-		case r.Plan.Rate > 0 && r.Service != nil:
-			add(i, "line", names[i]+": from the time due", r.Latency)
-			add(i, "dashed", names[i]+": service time", r.Service)
-			c.Caption = "Lines count from the moment at which a request was due, dashed lines from the one at which it was sent: where they part, requests waited to be sent."
-		default:
-			add(i, "line", names[i], r.Latency)
-		}
+	if r.Plan.Rate > 0 {
+		add("line", "from the time due", r.Latency)
+		add("dashed", "service time", r.Service)
+		c.Caption = "The line counts from the moment at which a request was due, the dashed one from when it was sent: where they part, requests waited to be sent."
+	} else {
+		add("line", "from the send", r.Latency)
 	}
 	if hi == 0 {
 		return nil
@@ -100,43 +96,32 @@ type moment struct {
 	value float64
 }
 
-// timeChart draws a value over time, a line for each run. The upright axis is
-// logarithmic unless another is given. It is nil without two values above 0.
-func timeChart(title, what string, runs []*load.Result, names []string, label func(float64) string, of func(*load.Result) []moment, upright func(hi float64) document.Axis) *document.Chart {
+// timeChart draws a value over time. It is nil without two values above 0.
+func timeChart(title string, list []moment, upright func(lo, hi float64) document.Axis) *document.Chart {
 	c := &document.Chart{Title: title}
-	end, lo, hi, most := time.Duration(0), math.Inf(1), 0.0, 0
-	for i, r := range runs {
-		list := of(r)
-		if len(list) == 0 {
-			continue
-		}
-		l := document.Line{Name: names[i], Run: i, Style: "line"}
-		every := (len(list) + mostPlotted - 1) / mostPlotted
-		for from := 0; from < len(list); from += every {
-			highest := list[from]
-			for _, m := range list[from+1 : min(from+every, len(list))] {
-				if !(m.value <= highest.value) {
-					highest.value = m.value
-				}
-			}
-			l.Points = append(l.Points, [2]float64{highest.at.Seconds(), highest.value})
-			end = max(end, highest.at)
-			if highest.value > 0 {
-				lo, hi = min(lo, highest.value), max(hi, highest.value)
+	l := document.Line{Style: "line"}
+	lo, hi := math.Inf(1), 0.0
+	every := (len(list) + mostPlotted - 1) / mostPlotted
+	for from := 0; from < len(list); from += every {
+		highest := list[from]
+		for _, m := range list[from+1 : min(from+every, len(list))] {
+			if !(m.value <= highest.value) {
+				highest.value = m.value
 			}
 		}
-		if every > 1 {
-			c.Caption = "Of neighbouring values the highest is drawn."
+		l.Points = append(l.Points, [2]float64{highest.at.Seconds(), highest.value})
+		if highest.value > 0 {
+			lo, hi = min(lo, highest.value), max(hi, highest.value)
 		}
-		most = max(most, len(list))
-		c.Lines = append(c.Lines, l)
 	}
-	if most < 2 || end <= 0 || hi == 0 {
+	if len(list) < 2 || hi == 0 {
 		return nil
 	}
-	c.X = document.Linear("time", end.Seconds(), func(s float64) string { return units.Nanoseconds(s * 1e9) })
-	if c.Y = document.Logarithmic(what+", logarithmic", lo, hi, label); upright != nil {
-		c.Y = upright(hi)
+	if every > 1 {
+		c.Caption = "Of neighbouring values the highest is drawn."
 	}
+	c.Lines = []document.Line{l}
+	c.X = document.Linear("time", list[len(list)-1].at.Seconds(), func(s float64) string { return units.Nanoseconds(s * 1e9) })
+	c.Y = upright(lo, hi)
 	return c
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,7 @@ import (
 )
 
 func TestEveryNineTakesAsMuchRoom(t *testing.T) {
-	c := percentileChart([]*load.Result{loadFixture(1, 1, 1)}, []string{"run"})
+	c := percentileChart(loadFixture(1, 1, 1))
 	at := map[string]float64{}
 	for _, n := range c.X.Marks {
 		at[n.Label] = c.XAt(n.At)
@@ -22,7 +21,7 @@ func TestEveryNineTakesAsMuchRoom(t *testing.T) {
 	if nine < 50 || math.Abs(at["99.9 %"]-at["99 %"]-nine) > 0.3 || math.Abs(at["90 %"]-at["0 %"]-nine) > 0.3 || at["max"] != 736 {
 		t.Errorf("%v", at)
 	}
-	if len(c.Lines) != 2 || c.Lines[0].Style != "line" || c.Lines[1].Style != "dashed" || c.Lines[0].Run != c.Lines[1].Run {
+	if len(c.Lines) != 2 || c.Lines[0].Style != "line" || c.Lines[1].Style != "dashed" {
 		t.Fatalf("an open loop has the service time dashed in the same colour: %+v", c.Lines)
 	}
 	for _, l := range c.Lines {
@@ -41,31 +40,15 @@ func TestEveryNineTakesAsMuchRoom(t *testing.T) {
 	}
 	closed := loadFixture(1, 1, 1)
 	closed.Plan.Rate = 0
-	if c := percentileChart([]*load.Result{closed}, []string{"run"}); len(c.Lines) != 1 {
+	if c := percentileChart(closed); len(c.Lines) != 1 {
 		t.Errorf("a closed loop has %d lines", len(c.Lines))
-	}
-}
-
-func TestRunsInOnePlotHaveColoursOfTheirOwn(t *testing.T) {
-	runs := []*load.Result{loadFixture(1, 1, 1), invalidLoad(), loadFixture(2, 0.5, 2)}
-	runs[1].Latency = nil
-	c := percentileChart(runs, []string{"a", "b", "c"})
-	var classes []string
-	for _, l := range c.Lines {
-		classes = append(classes, l.Class()+" "+l.Name)
-	}
-	if !slices.Equal(classes, []string{"s1 line a: from the time due", "s1 dashed a: service time", "s3 line c: from the time due", "s3 dashed c: service time"}) {
-		t.Errorf("%q", classes)
-	}
-	if percentileChart(runs[1:2], []string{"b"}) != nil {
-		t.Error("a plot of a run without a latency")
 	}
 }
 
 func TestNothingIsDrawnOfNothing(t *testing.T) {
 	zero := &load.Result{Valid: true, Latency: &load.Distribution{Count: 5, Curve: []load.Quantile{{Q: 0}, {Q: 1}}}, Series: make([]load.Second, 3), Due: make([]load.DueWindow, 3)}
 	for _, r := range []*load.Result{{}, zero} {
-		if charts := loadCharts([]*load.Result{r}, []string{"x"}); len(charts) != 0 {
+		if charts := loadCharts(r); len(charts) != 0 {
 			t.Errorf("%d charts of nothing", len(charts))
 		}
 	}
@@ -74,7 +57,7 @@ func TestNothingIsDrawnOfNothing(t *testing.T) {
 // overTime is the second or third chart of a run.
 func overTime(t *testing.T, r *load.Result, title string) *document.Chart {
 	t.Helper()
-	for _, item := range loadCharts([]*load.Result{r}, []string{"x"}) {
+	for _, item := range loadCharts(r) {
 		if c := item.(*document.Chart); c.Title == title {
 			return c
 		}

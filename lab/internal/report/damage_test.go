@@ -48,7 +48,7 @@ func survives(t testing.TB, text []byte) (accepted bool) {
 		return false
 	}
 	var page bytes.Buffer
-	if err := WriteReport(&page, []*Result{r, r}); err != nil {
+	if err := WriteReport(&page, []*Result{r, r}, nil); err != nil {
 		t.Fatal(err)
 	}
 	wellFormed(t, page.String())

@@ -255,7 +255,7 @@ func everything(t testing.TB) []*Result {
 func reported(t testing.TB, results ...*Result) string {
 	t.Helper()
 	var b strings.Builder
-	if err := WriteReport(&b, results); err != nil {
+	if err := WriteReport(&b, results, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

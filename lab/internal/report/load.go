@@ -243,7 +243,7 @@ func loadSection(section *document.Section, r *load.Result) *document.Section {
 		section.Add(tiles)
 	}
 	section.Add(LoadResult(r)...)
-	section.Add(loadCharts([]*load.Result{r}, []string{"latency"})...)
+	section.Add(loadCharts(r)...)
 	if r.Calibration != nil {
 		section.Add(&document.Section{Title: "Calibration", Level: 3, Items: LoadCalibration(r.Calibration, &r.Plan)})
 	}

@@ -44,8 +44,6 @@ type Result struct {
 	Diagnosis *diagnose.Diagnosis
 	Pair      *load.Pair
 	Search    *load.Found
-
-	raw []byte
 }
 
 // Open reads a results file, which gzip may have compressed; see Read. The path - is standard input's.
@@ -93,7 +91,7 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
 	}
-	result := &Result{Name: name, Kind: KindBench, raw: text}
+	result := &Result{Name: name, Kind: KindBench}
 	if head.Kind != nil {
 		result.Kind = *head.Kind
 	}

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,30 +13,23 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-const (
-	// mostRaw is how many bytes of raw results a page carries.
-	mostRaw    = 24 << 20
-	dateFormat = "2 January 2006, 15:04:05 MST"
-)
+const dateFormat = "2 January 2006, 15:04:05 MST"
 
 // WriteHTML writes the page of one run of bench.
 func (f *File) WriteHTML(w io.Writer) error {
-	var raw bytes.Buffer
-	if err := f.Save(&raw); err != nil {
-		return err
-	}
-	return WriteReport(w, []*Result{{Name: "bench", Kind: KindBench, Bench: f, raw: raw.Bytes()}})
+	return WriteReport(w, []*Result{{Name: "bench", Kind: KindBench, Bench: f}}, nil)
 }
 
 // WriteReport writes one page of any results, in their order, that opens without
-// a network. Results of the same kind are also set side by side: the first
-// against each other one.
-func WriteReport(w io.Writer, results []*Result) error {
+// a network, with how they compare, unless that is nil.
+func WriteReport(w io.Writer, results []*Result, compared *Comparison) error {
 	if len(results) == 0 {
 		return errors.New("report: no results to make a page of")
 	}
-	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: []document.Item{verdicts(results)}, Raw: rawResults(results)}
-	p.Sections = append(p.Sections, beside(results)...)
+	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: []document.Item{verdicts(results)}}
+	if compared != nil {
+		p.Sections = append(p.Sections, &document.Section{ID: "compared", Title: compared.New + " against " + compared.Old, Level: 2, Items: compared.Items()})
+	}
 	for i, r := range results {
 		section := &document.Section{ID: fmt.Sprintf("r%d", i+1), Title: r.Kind + ": " + r.Name, Level: 2}
 		if len(results) == 1 {
@@ -124,7 +115,7 @@ func planText(p *load.Plan) string {
 	return fmt.Sprintf("%s over %s, %s", sizesText(p.Sizes), units.Plural(p.Conns, "connection"), rateText(p))
 }
 
-// machines lists where the results come from, and what differs.
+// machines lists where the results come from.
 func machines(results []*Result) *document.Section {
 	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
 	var list []machine.Machine
@@ -136,13 +127,6 @@ func machines(results []*Result) *document.Section {
 	}
 	if len(list) > 1 {
 		section.Add(document.Fault("The results come from different machines", "or settings: figures of one say nothing about the other."))
-		t := &document.Table{Class: "facts", Columns: document.Columns("", "one", "another")}
-		for _, m := range list[1:] {
-			for _, d := range machine.Differences(list[0], m) {
-				t.Add(d.Name, d.A, d.B)
-			}
-		}
-		section.Add(t)
 	}
 	for _, m := range list {
 		facts := &document.Facts{}
@@ -153,61 +137,4 @@ func machines(results []*Result) *document.Section {
 		section.Add(&document.Fold{Title: strings.Join(lines[:], "; "), Items: []document.Item{facts}})
 	}
 	return section
-}
-
-// beside sets the first of each kind against the others, and all loads into one
-// picture.
-func beside(results []*Result) []*document.Section {
-	var list []*document.Section
-	firsts := map[string]*Result{}
-	var loads []*load.Result
-	var names []string
-	for _, r := range results {
-		if r.Load != nil {
-			loads, names = append(loads, r.Load), append(names, r.Name)
-		}
-		// An invalid load is compared with nothing, so that it is not the first.
-		old := firsts[r.Kind]
-		if old == nil || old.Load != nil && !old.Load.Valid {
-			firsts[r.Kind] = r
-			continue
-		}
-		if r.Bench == nil && r.Load == nil {
-			continue
-		}
-		section := &document.Section{ID: fmt.Sprintf("beside%d", len(list)+1), Title: old.Name + " beside " + r.Name, Level: 2}
-		if c, err := Compare(old, r, Options{Force: true}); err != nil {
-			section.Add(document.Fault("", strings.TrimPrefix(err.Error(), "report: ")))
-		} else {
-			section.Add(c.Items()...)
-		}
-		list = append(list, section)
-	}
-	if len(loads) > 1 {
-		list = append(list, &document.Section{ID: "loads", Title: "Loads side by side", Level: 2, Items: loadCharts(loads, names)})
-	}
-	return list
-}
-
-// rawResults is a list of all results as they were read, for programs that
-// find the page and not the files.
-func rawResults(results []*Result) []byte {
-	type one struct {
-		Name   string          `json:"name"`
-		Result json.RawMessage `json:"result"`
-	}
-	var list []one
-	size := 0
-	for _, r := range results {
-		if size += len(r.raw); size > mostRaw {
-			return nil
-		}
-		list = append(list, one{r.Name, r.raw})
-	}
-	var b bytes.Buffer
-	// Encode compacts what is raw, and escapes <, > and & in it too.
-	if err := json.NewEncoder(&b).Encode(list); err != nil {
-		return nil
-	}
-	return b.Bytes()
 }

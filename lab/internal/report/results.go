@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -73,28 +72,26 @@ func WriteResults(w io.Writer, results []*Result) error {
 	return err
 }
 
-// benchRecords has a record for each target of a scenario that compares or is not met or,
-// without targets, for each variant.
+// benchRecords has a record for each target of a scenario or, without targets, for each variant.
 func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
 	s := Summarize(o)
 	if !o.Measured() {
 		return
 	}
+	kept := map[string][]string{} // variants that kept a promise without a comparison, by what was asked
 	for _, t := range s.Targets {
-		if t.Against == "" && t.Status == Met {
-			continue // a promise that was kept, and no comparison
-		}
-		bound, below := bound(t.Target)
-		against := cmp.Or(t.Against, figureOf(o, &t))
-		asked := "≤ " + valueText(t, bound)
-		if !below {
-			asked = "≥ " + valueText(t, bound)
-		}
 		cell := "–"
 		if t.Value != nil {
 			cell = fmt.Sprintf("%s (%s–%s) %s", valueText(t, t.Value.Median), valueText(t, t.Value.Lo), valueText(t, t.Value.Hi), t.Status)
 		}
-		add(cell, s.Scenario, t.Variant, against, asked)
+		if asked := asked(o, &t); t.Against == "" && t.Status == Met {
+			kept[asked] = append(kept[asked], t.Variant)
+		} else {
+			add(cell, s.Scenario, t.Variant, t.Against, asked)
+		}
+	}
+	for _, asked := range slices.Sorted(maps.Keys(kept)) {
+		add("met", s.Scenario, strings.Join(kept[asked], ", "), "", asked)
 	}
 	for _, r := range s.Rows {
 		if r.Ratio != nil && len(s.Targets) == 0 {

@@ -44,7 +44,7 @@ func TestRecordedResultsStandBesideEachOther(t *testing.T) {
 			}
 		}
 	}
-	if cells != 7 {
-		t.Errorf("%d rows of scenarios, want one for each target but those of 0 that are met", cells)
+	if cells != 8 {
+		t.Errorf("%d rows of scenarios, want one for each target", cells)
 	}
 }

@@ -149,8 +149,7 @@ func verdictRow(o *measure.Outcome, s *Summary) document.Row {
 	if t := firstTarget(s); t != nil {
 		row.Cells[1].Text, row.Cells[2].Text = t.Variant, t.Against
 		if t.Against == "" {
-			bound, _ := bound(t.Target)
-			row.Cells[2].Text = units.Figure(bound, figureOf(o, t))
+			row.Cells[2].Text = asked(o, t)
 		}
 		if t.Value != nil {
 			row.Cells[3].Text, row.Cells[4].Text = valueText(*t, t.Value.Median), valueText(*t, t.Value.Lo)+" .. "+valueText(*t, t.Value.Hi)
@@ -168,6 +167,21 @@ func verdictRow(o *measure.Outcome, s *Summary) document.Row {
 	}
 	row.Cells[5].Text = "no ratio"
 	return row
+}
+
+// asked is the bound of a target with its side: "≤ 0 B", "≥ 2".
+func asked(o *measure.Outcome, t *TargetResult) string {
+	bound, below := bound(t.Target)
+	text := units.Ratio(bound)
+	if t.Against == "" {
+		if text = units.Figure(bound, figureOf(o, t)); text == units.Number(bound) {
+			text += " " + metricLabel(figureOf(o, t), o.Op)
+		}
+	}
+	if below {
+		return "≤ " + text
+	}
+	return "≥ " + text
 }
 
 func figureOf(o *measure.Outcome, t *TargetResult) string {
