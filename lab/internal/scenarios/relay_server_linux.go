@@ -48,7 +48,7 @@ func startSluice(env lab.Env, form string, merge time.Duration, adapt bool) (rel
 	if err != nil {
 		return relayStarted{}, err
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", fmt.Sprintf("--merge-adapt=%v", adapt)}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", fmt.Sprintf("--merge-adapt=%v", adapt)}
 	if merge == 0 {
 		args = append(args, "--merge", "0s")
 	}

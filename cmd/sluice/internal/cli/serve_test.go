@@ -55,7 +55,7 @@ func startServe(t *testing.T, env []string, args ...string) *serveRun {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGTERM on this system")
 	}
-	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0"}, args...)...)}
+	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "off"}, args...)...)}
 	s.Env = append(s.Env, env...)
 	s.Cmd.Stdout, s.Cmd.Stderr = nil, io.MultiWriter(&s.stderr, &s.log)
 	pipe, err := s.StdoutPipe()
@@ -323,7 +323,7 @@ func TestServeThatCannotListen(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"rtmp", "http", "pprof"} {
-		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off"}
+		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off", "--webrtc", "off"}
 		p, exit := run(t, append(args, "--"+flag, l.Addr().String())...)
 		want := "sluice: serve: " + flag + ": cannot listen at " + l.Addr().String() + ": address already in use: choose another with --" + flag + "\n"
 		if stderr := p.stderr.String(); exit != ExitFailure || stderr != want && runtime.GOOS != "windows" {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
 )
 
 // A listener is one address that the server listens at.
@@ -19,7 +20,7 @@ type listener struct {
 
 // A ListenError says which listener could not be opened.
 type ListenError struct {
-	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, pprof
+	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, pprof
 	Address string
 	Err     error
 }
@@ -72,7 +73,11 @@ func (s *Server) Listen() error {
 		}
 		s.listeners = append(s.listeners, &listener{opened, l.setting, l.serve})
 	}
-	if err := s.listenUDP(c); err != nil {
+	err := s.listenUDP(c)
+	if err == nil {
+		err = s.listenWebRTC(c)
+	}
+	if err != nil {
 		for _, l := range s.listeners {
 			l.Close()
 		}
@@ -82,6 +87,9 @@ func (s *Server) Listen() error {
 	at := make(map[string]string, len(s.listeners))
 	for _, l := range s.listeners {
 		at[l.setting] = l.Addr().String()
+	}
+	if s.webrtc != nil {
+		at["webrtc"] = s.webrtc.Addr().String()
 	}
 	s.at.Store(&at)
 	return nil
@@ -103,6 +111,20 @@ func (s *Server) listenUDP(c *config.Config) error {
 	if err := s.rtsp.OpenUDP(address); err != nil {
 		return &ListenError{"rtsp-udp", address, err}
 	}
+	return nil
+}
+
+// listenWebRTC opens the port for the media of WebRTC. Its requests come by HTTP.
+func (s *Server) listenWebRTC(c *config.Config) error {
+	if !config.On(c.WebRTC) || !config.On(c.HTTP) && !config.On(c.HTTPS) {
+		return nil
+	}
+	opened, err := webrtc.Open(s.host, s.feeds, webrtc.Options{Address: c.WebRTC, Addresses: c.WebRTCAddress})
+	if err != nil {
+		return &ListenError{"webrtc", c.WebRTC, err}
+	}
+	s.webrtc, s.web.WebRTC = opened, opened
+	s.web.Metrics.MustRegister(opened.Metrics()...)
 	return nil
 }
 

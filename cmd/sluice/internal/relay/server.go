@@ -28,6 +28,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -49,6 +50,7 @@ type Server struct {
 	rtmp      *rtmpserver.Server
 	feeds     *rtpfeed.Feeds // packets that RTSP and WebRTC send
 	rtsp      *rtspserver.Server
+	webrtc    *webrtc.Server // nil: none
 	memory    *memory.Keeper // nil: no limit is known
 	web       *web.Server
 	hookTimes *prometheus.HistogramVec
@@ -325,6 +327,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 	for _, l := range s.listeners {
 		l.Close()
 	}
+	if s.webrtc != nil {
+		s.webrtc.Drain()
+	}
 	for _, c := range s.host.Register.List() {
 		if c.Role == session.RolePublisher {
 			c.Stop(session.ErrClosing)
@@ -351,6 +356,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.web.Close()
 	s.host.Group.CloseAll()
 	s.host.Group.Wait(context.Background())
+	if s.webrtc != nil {
+		s.webrtc.Close()
+	}
 	if s.events != nil {
 		errs = append(errs, s.events.Close(ctx)) // all sessions have ended
 	}

@@ -5,6 +5,10 @@ type Listening struct {
 	RTMP, RTMPS, HTTP, HTTPS string   // addresses; "" or "off" for none
 	RTSP, RTSPS              string   // the same
 	RTSPUDP                  string   // address for RTP; RTCP has the next port; "" for ports of the system's choosing
+	WebRTC                   string   // address for the media of WebRTC, over UDP and TCP
+	WebRTCAddress            []string // addresses or names that clients are given; none: the machine's own
+	ICEServers               []string // URLs of STUN and TURN servers for clients
+	TURNSecret               string   // makes the credentials for those; from the environment only
 	Cert, Key                string   // PEM files for RTMPS, HTTPS and RTSPS
 	TrustedProxies           []string // CIDR: peers that may speak for others
 	ProxyProtocol            []string // listeners on which those begin with a PROXY header
@@ -26,6 +30,14 @@ func (g *Listening) settings() []Setting {
 			value: text(&g.RTSPS), fits: address(&g.RTSPS)},
 		{Name: "rtsp-udp", Usage: "`address` for the media of RTSP over UDP, with an even port: RTP there, RTCP on the next; unless given, ports of the system's choosing; off for none",
 			value: text(&g.RTSPUDP), fits: address(&g.RTSPUDP)},
+		{Name: "webrtc", Default: ":8189", Usage: "`address` for the media of WebRTC, over UDP and TCP; requests come by HTTP; off for none",
+			value: text(&g.WebRTC), fits: address(&g.WebRTC)},
+		{Name: "webrtc-address", Usage: "`addresses` or names by which clients reach that port, when they are not the machine's own, as behind NAT",
+			value: list(&g.WebRTCAddress), fits: hosts(&g.WebRTCAddress)},
+		{Name: "ice-servers", Live: true, Usage: "`URLs` of STUN and TURN servers that WebRTC clients are told, such as stun:stun.example.com or turn:turn.example.com?transport=tcp",
+			value: list(&g.ICEServers), fits: iceServers(&g.ICEServers)},
+		{Name: "turn-secret", Live: true, Secret: true, Usage: "makes the credentials for the TURN servers among ice-servers, which have the same secret",
+			value: text(&g.TURNSecret)},
 		{Name: "cert", Live: true, Usage: "PEM `file` with the certificate chain; read again when it changes",
 			value: text(&g.Cert)},
 		{Name: "key", Live: true, Usage: "PEM `file` with the private key",

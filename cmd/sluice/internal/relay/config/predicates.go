@@ -142,6 +142,31 @@ func sources(v *[]string) func() error {
 	}
 }
 
+// hosts accepts IP addresses and names, without ports.
+func hosts(v *[]string) func() error {
+	return func() error {
+		for _, text := range *v {
+			if _, err := netip.ParseAddr(text); err != nil && (text == "" || strings.ContainsAny(text, ":/ ")) {
+				return fmt.Errorf("%q is neither an IP address nor a name; without a port", text)
+			}
+		}
+		return nil
+	}
+}
+
+// iceServers accepts the URLs of RFC 7064 and RFC 7065.
+func iceServers(v *[]string) func() error {
+	return func() error {
+		for _, text := range *v {
+			scheme, rest, _ := strings.Cut(text, ":")
+			if !slices.Contains([]string{"stun", "stuns", "turn", "turns"}, scheme) || rest == "" || strings.ContainsAny(text, "<>@ \"\t") {
+				return fmt.Errorf("%.60q is not a URL such as stun:HOST or turn:HOST:PORT?transport=tcp, without user and password", text)
+			}
+		}
+		return nil
+	}
+}
+
 func networks(v *[]string) func() error {
 	return func() error {
 		_, err := access.ParseAllow(strings.Join(*v, ","))

@@ -19,6 +19,8 @@ const (
 	WSS   = "wss"
 	RTSP  = "rtsp"
 	RTSPS = "rtsps"
+	WHIP  = "whip"
+	WHEP  = "whep"
 )
 
 // An Info says who wants to publish or to watch what.

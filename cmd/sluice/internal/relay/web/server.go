@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
 )
 
 // maxHeader is the longest request header in bytes. net/http adds 4 KiB.
@@ -44,6 +45,7 @@ type Server struct {
 	Recorded  *Recorded                                     // what is recorded
 	Recent    hooks.Recent                                  // the latest events
 	Arrivals  listen.Arrivals                               // connections without a request
+	WebRTC    *webrtc.Server                                // nil: none
 	headers   firstHeaders
 	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
@@ -141,6 +143,13 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if !own && strings.HasSuffix(path, ".flv") {
 		w.media(rw, r)
 		return
+	}
+	// Without a line in the log: the path of a session is its secret.
+	if w.WebRTC != nil && !own {
+		if stream, protocol, id, ok := whipPath(path); ok {
+			w.rtc(rw, r, stream, protocol, id)
+			return
+		}
 	}
 	if path == "/api/clips" || path == "/api/recordings" || strings.HasPrefix(path, "/api/recordings/") {
 		w.recordings(rw, r)

@@ -1,0 +1,116 @@
+package webrtc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pion "github.com/pion/webrtc/v4"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// mimeTypes are the codecs that are carried, by their names in the library.
+var mimeTypes = map[flv.FourCC]string{
+	flv.CodecAVC: pion.MimeTypeH264, flv.CodecHEVC: pion.MimeTypeH265, flv.CodecAV1: pion.MimeTypeAV1, flv.CodecVP9: pion.MimeTypeVP9,
+	flv.CodecOpus: pion.MimeTypeOpus, flv.CodecALaw: pion.MimeTypePCMA, flv.CodecMuLaw: pion.MimeTypePCMU,
+}
+
+// usable reports whether a format has the form in which packets are made and taken.
+func usable(codec flv.FourCC, params map[string]string) bool {
+	switch codec {
+	case flv.CodecAVC:
+		return params["packetization-mode"] == "1" // with fragments (RFC 6184, section 6.3)
+	case flv.CodecHEVC:
+		return params["tx-mode"] == "" || strings.EqualFold(params["tx-mode"], "SRST")
+	}
+	return true
+}
+
+// carries returns the format of a track of a stream, an error for codecs that browsers
+// have no form for.
+func carries(c *au.Config) (rtpmedia.Format, error) {
+	f, err := rtpmedia.NewFormat(c)
+	if err != nil {
+		return f, err
+	}
+	plain := f.Codec == flv.CodecALaw || f.Codec == flv.CodecMuLaw
+	if mimeTypes[f.Codec] == "" || plain && (c.Channels != 1 || c.Rate != 8000) {
+		return f, fmt.Errorf("%w: %v", ErrNoCodec, c.Codec)
+	}
+	return f, nil
+}
+
+// forStream returns the format in which a client takes a track of a stream: of several
+// of H.264 that with the profile of the stream, since there are decoders for one profile
+// only; else the first.
+func (o *offer) forStream(track rtpmedia.Format) (offered, bool) {
+	var found []offered
+	for _, m := range o.media {
+		if !m.receives || m.video != track.Video {
+			continue
+		}
+		for _, f := range m.formats {
+			if f.Codec == track.Codec {
+				found = append(found, f)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return offered{}, false
+	}
+	if want := profile(track); want != "" {
+		for _, f := range found {
+			if strings.HasPrefix(strings.ToLower(rtpmedia.Params(f.params)["profile-level-id"]), want) {
+				return f, true
+			}
+		}
+	}
+	return found[0], true
+}
+
+// profile is the profile of H.264 as it is written in profile-level-id, without the
+// constraints; empty when it is not known.
+func profile(f rtpmedia.Format) string {
+	if f.Codec != flv.CodecAVC || f.Config == nil || len(f.Config.Record) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%02x", f.Config.Record[1])
+}
+
+// fromClient returns the format in which a client shall send pictures or sound: H.264
+// where it can, since every player has it, else what the client prefers.
+func (o *offer) fromClient(video bool) (offered, bool) {
+	for _, m := range o.media {
+		if !m.sends || m.video != video || len(m.formats) == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(m.formats, func(f offered) bool { return f.Codec == flv.CodecAVC }); i >= 0 {
+			return m.formats[i], true
+		}
+		return m.formats[0], true
+	}
+	return offered{}, false
+}
+
+// names lists what an offer has, for a sentence.
+func (o *offer) names() string {
+	const most = 12
+	var list []string
+	add := func(name string) {
+		if !slices.Contains(list, name) && len(list) < most {
+			list = append(list, fmt.Sprintf("%.20s", name))
+		}
+	}
+	for _, m := range o.media {
+		for _, f := range m.formats {
+			add(strings.TrimPrefix(strings.TrimPrefix(mimeTypes[f.Codec], "video/"), "audio/"))
+		}
+		for _, name := range m.other {
+			add(name)
+		}
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,169 @@
+package webrtc
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pion/sdp/v3"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+)
+
+// Errors that callers match with errors.Is.
+var (
+	// ErrOffer: the body is not an offer that can be answered.
+	ErrOffer = errors.New("invalid offer")
+	// ErrNoCodec: stream and offer have no codec in common.
+	ErrNoCodec = errors.New("no codec in common")
+)
+
+// Limits of an offer. Browsers send 4 to 8 KiB with two media of some 20 formats.
+const (
+	MaxOffer   = 64 << 10 // bytes
+	maxMedia   = 8
+	maxFormats = 64 // of a medium
+)
+
+// An offer is what a client offers.
+type offer struct {
+	text  string // for the library: without candidates
+	media []medium
+}
+
+// A medium is one m-section of an offer.
+type medium struct {
+	video           bool
+	sends, receives bool
+	formats         []offered
+	other           []string // encodings that have no form here
+}
+
+// offered is one format of a medium, of a codec that is known here.
+type offered struct {
+	rtpmedia.Format
+	params string // of fmtp, as they are in the offer
+	rtx    int    // payload type of what is sent again; -1: none
+}
+
+// parseOffer reads an offer, borrowed until it returns. An error matches ErrOffer.
+func parseOffer(p []byte) (*offer, error) {
+	if len(p) > MaxOffer {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrOffer, MaxOffer)
+	}
+	var d sdp.SessionDescription
+	if err := d.Unmarshal(p); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOffer, err)
+	}
+	if n := len(d.MediaDescriptions); n == 0 || n > maxMedia {
+		return nil, fmt.Errorf("%w: %d media, 1 to %d are taken", ErrOffer, n, maxMedia)
+	}
+	o := &offer{text: withoutCandidates(string(p))}
+	for _, m := range d.MediaDescriptions {
+		for _, name := range []string{"ice-ufrag", "ice-pwd", "fingerprint", "setup"} {
+			if value, ok := m.Attribute(name); !ok || value == "" {
+				if value, ok = d.Attribute(name); !ok || value == "" {
+					return nil, fmt.Errorf("%w: a medium without %s", ErrOffer, name)
+				}
+			}
+		}
+		one := medium{video: m.MediaName.Media == "video"}
+		if !one.video && m.MediaName.Media != "audio" {
+			return nil, fmt.Errorf("%w: a medium of the kind %.20q; pictures and sound are taken", ErrOffer, m.MediaName.Media)
+		}
+		if n := len(m.MediaName.Formats); n == 0 || n > maxFormats {
+			return nil, fmt.Errorf("%w: a medium with %d formats, 1 to %d are taken", ErrOffer, n, maxFormats)
+		}
+		one.sends, one.receives = directions(&d, m)
+		if m.MediaName.Port.Value == 0 && !has(m, "bundle-only") {
+			one.sends, one.receives = false, false // RFC 8843, section 6
+		}
+		one.read(m)
+		o.media = append(o.media, one)
+	}
+	return o, nil
+}
+
+// withoutCandidates leaves out the candidates of the client, which a server that is
+// ICE-lite has no use for, and the layers of simulcast, so that one is sent.
+func withoutCandidates(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		name, _, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		switch name {
+		case "a=candidate", "a=end-of-candidates", "a=remote-candidates", "a=simulcast", "a=rid":
+			continue
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+func has(m *sdp.MediaDescription, name string) bool {
+	_, ok := m.Attribute(name)
+	return ok
+}
+
+// directions returns what the client does with a medium (RFC 8866, section 6.7).
+func directions(d *sdp.SessionDescription, m *sdp.MediaDescription) (sends, receives bool) {
+	for _, attributes := range [][]sdp.Attribute{m.Attributes, d.Attributes} {
+		for _, a := range attributes {
+			switch a.Key {
+			case "sendonly":
+				return true, false
+			case "recvonly":
+				return false, true
+			case "inactive":
+				return false, false
+			case "sendrecv":
+				return true, true
+			}
+		}
+	}
+	return true, true
+}
+
+// read reads the formats.
+func (m *medium) read(d *sdp.MediaDescription) {
+	of := func(name, number string) string {
+		for _, a := range d.Attributes {
+			if first, rest, ok := strings.Cut(a.Value, " "); a.Key == name && ok && first == number {
+				return strings.TrimSpace(rest)
+			}
+		}
+		return ""
+	}
+	again := map[int]int{} // payload types of what is sent again, by that of the codec
+	for _, number := range d.MediaName.Formats {
+		payload, err := strconv.ParseUint(number, 10, 7)
+		if err != nil {
+			continue
+		}
+		encoding, params := of("rtpmap", number), of("fmtp", number)
+		if encoding == "" {
+			encoding = map[uint64]string{0: "PCMU/8000", 8: "PCMA/8000"}[payload]
+		}
+		values := rtpmedia.Params(params)
+		name, _, _ := strings.Cut(encoding, "/")
+		if strings.EqualFold(name, "rtx") {
+			if apt, err := strconv.ParseUint(values["apt"], 10, 7); err == nil {
+				again[int(apt)] = int(payload)
+			}
+			continue
+		}
+		f, err := rtpmedia.ParseFormat(m.video, uint8(payload), encoding, values)
+		if err != nil || mimeTypes[f.Codec] == "" || !usable(f.Codec, values) {
+			if name != "" {
+				m.other = append(m.other, name)
+			}
+			continue
+		}
+		m.formats = append(m.formats, offered{Format: f, params: params, rtx: -1})
+	}
+	for i := range m.formats {
+		if payload, ok := again[int(m.formats[i].PayloadType)]; ok {
+			m.formats[i].rtx = payload
+		}
+	}
+}

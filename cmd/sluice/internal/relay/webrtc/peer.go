@@ -1,0 +1,309 @@
+package webrtc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pion/interceptor"
+	"github.com/pion/interceptor/pkg/nack"
+	"github.com/pion/interceptor/pkg/report"
+	"github.com/pion/interceptor/pkg/twcc"
+	"github.com/pion/sdp/v3"
+	pion "github.com/pion/webrtc/v4"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// Reasons why a session ended.
+var (
+	// ErrHandshake: no media connection came about in time.
+	ErrHandshake = errors.New("the media connection was not made in time; is the port of the setting webrtc open, and the address of webrtc-address right?")
+	// ErrLost: nothing comes from the client any more.
+	ErrLost = errors.New("the media connection was lost")
+)
+
+// A peer is one session: a publisher or a viewer, from its offer on.
+type peer struct {
+	server *Server
+	id     string
+	etag   string
+	info   session.Info
+	token  [sha256.Size]byte // of the token that it came with
+	pc     *pion.PeerConnection
+	place  func()        // leaves its place among those that have no media yet
+	done   chan struct{} // closed at the end
+
+	// connected is called once, on a goroutine of the library, when media can flow.
+	connected func()
+	// ended is called once, with the reason; begun says that connected was called, and
+	// has returned.
+	ended func(reason error, begun bool)
+
+	mu       sync.Mutex
+	begun    bool
+	over     bool
+	starting sync.WaitGroup
+	deadline *time.Timer
+	silence  *time.Timer // of a publisher's watchdog, see SetReadDeadline
+}
+
+// newPeer makes a session with the formats that were chosen. The caller sets connected
+// and ended, and then calls answer. An error matches session.ErrFull or ErrOffer.
+func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*peer, error) {
+	place, err := s.pending.enter(info.IP(), s.Config())
+	if err != nil {
+		return nil, err
+	}
+	pc, err := s.connection(chosen, publishes)
+	if err != nil {
+		place()
+		return nil, fmt.Errorf("%w: %w", ErrOffer, err)
+	}
+	return &peer{
+		server: s, id: random(), etag: `"` + random()[:16] + `"`, info: info, token: sha256.Sum256([]byte(info.Query.Get("token"))),
+		pc: pc, place: sync.OnceFunc(place), done: make(chan struct{}),
+		silence: time.NewTimer(time.Hour),
+	}, nil
+}
+
+// random returns 128 bits that cannot be guessed.
+func random() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// connection makes a connection that knows the chosen formats and no other.
+func (s *Server) connection(chosen []offered, publishes bool) (*pion.PeerConnection, error) {
+	media, chain := &pion.MediaEngine{}, &interceptor.Registry{}
+	for _, f := range chosen {
+		kind := pion.RTPCodecTypeAudio
+		var feedback []pion.RTCPFeedback
+		if f.Video {
+			kind = pion.RTPCodecTypeVideo
+			feedback = []pion.RTCPFeedback{{Type: "nack"}, {Type: "nack", Parameter: "pli"}, {Type: "ccm", Parameter: "fir"}}
+		}
+		if publishes {
+			feedback = append(feedback, pion.RTCPFeedback{Type: pion.TypeRTCPFBTransportCC})
+			if err := media.RegisterHeaderExtension(pion.RTPHeaderExtensionCapability{URI: sdp.TransportCCURI}, kind); err != nil {
+				return nil, err
+			}
+		}
+		channels := uint16(0)
+		if mimeTypes[f.Codec] == pion.MimeTypeOpus {
+			channels = 2 // RFC 7587, section 7
+		}
+		err := media.RegisterCodec(pion.RTPCodecParameters{
+			RTPCodecCapability: pion.RTPCodecCapability{MimeType: mimeTypes[f.Codec], ClockRate: uint32(f.Clock), Channels: channels, SDPFmtpLine: f.params, RTCPFeedback: feedback},
+			PayloadType:        pion.PayloadType(f.PayloadType),
+		}, kind)
+		if err == nil && f.rtx >= 0 {
+			err = media.RegisterCodec(pion.RTPCodecParameters{
+				RTPCodecCapability: pion.RTPCodecCapability{MimeType: pion.MimeTypeRTX, ClockRate: uint32(f.Clock), SDPFmtpLine: fmt.Sprintf("apt=%d", f.PayloadType)},
+				PayloadType:        pion.PayloadType(f.rtx),
+			}, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if publishes {
+		if err := intercept(chain); err != nil {
+			return nil, err
+		}
+	}
+	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(s.settings))
+	return api.NewPeerConnection(pion.Configuration{Certificates: s.certificates})
+}
+
+// intercept adds what is said to a publisher: which packets are missing, how all arrive,
+// and reports.
+func intercept(chain *interceptor.Registry) error {
+	missing, err := nack.NewGeneratorInterceptor(nack.GeneratorSize(2048), nack.GeneratorInterval(missingEvery), nack.GeneratorMaxNacksPerPacket(8))
+	if err != nil {
+		return err
+	}
+	reports, err := report.NewReceiverInterceptor()
+	if err != nil {
+		return err
+	}
+	arrival, err := twcc.NewSenderInterceptor()
+	if err != nil {
+		return err
+	}
+	chain.Add(missing)
+	chain.Add(reports)
+	chain.Add(arrival)
+	return nil
+}
+
+// missingEvery is the time between two lists of missing packets.
+const missingEvery = 40 * time.Millisecond
+
+// answer takes the offer and returns the answer; prepare is called between the two. On
+// an error, which matches ErrOffer, the session has ended.
+func (p *peer) answer(o *offer, prepare func() error) (string, error) {
+	s := p.server
+	if !s.Group.Begin(p) {
+		p.pc.Close()
+		p.place()
+		p.ended(session.ErrClosing, false)
+		return "", session.ErrClosing
+	}
+	s.peers.add(p)
+	p.pc.OnConnectionStateChange(func(state pion.PeerConnectionState) {
+		switch state {
+		case pion.PeerConnectionStateConnected:
+			p.connect()
+		case pion.PeerConnectionStateFailed, pion.PeerConnectionStateClosed:
+			p.end(ErrLost)
+		}
+	})
+	p.mu.Lock()
+	p.deadline = time.AfterFunc(s.Times.Header, func() {
+		p.mu.Lock()
+		begun := p.begun
+		p.mu.Unlock()
+		if !begun {
+			p.end(ErrHandshake)
+		}
+	})
+	p.mu.Unlock()
+	text, err := p.negotiate(o, prepare)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrOffer, err)
+		p.end(err)
+		return "", err
+	}
+	return text, nil
+}
+
+func (p *peer) negotiate(o *offer, prepare func() error) (string, error) {
+	if err := p.pc.SetRemoteDescription(pion.SessionDescription{Type: pion.SDPTypeOffer, SDP: o.text}); err != nil {
+		return "", err
+	}
+	if err := prepare(); err != nil {
+		return "", err
+	}
+	answer, err := p.pc.CreateAnswer(nil)
+	if err != nil {
+		return "", err
+	}
+	gathered := pion.GatheringCompletePromise(p.pc)
+	if err := p.pc.SetLocalDescription(answer); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(p.server.Ctx, p.server.Times.Header)
+	defer cancel()
+	select {
+	case <-gathered:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	return p.server.addressed(p.pc.LocalDescription().SDP), nil
+}
+
+// connect is called when the media connection has been made.
+func (p *peer) connect() {
+	p.mu.Lock()
+	if p.begun || p.over {
+		p.mu.Unlock()
+		return
+	}
+	p.begun = true
+	p.deadline.Stop()
+	p.starting.Add(1)
+	p.mu.Unlock()
+	p.place()
+	p.connected()
+	p.starting.Done()
+}
+
+// end ends the session for a reason. It does not block; a second call does nothing.
+func (p *peer) end(reason error) {
+	p.mu.Lock()
+	if p.over {
+		p.mu.Unlock()
+		return
+	}
+	p.over = true
+	if p.deadline != nil {
+		p.deadline.Stop()
+	}
+	begun := p.begun
+	p.mu.Unlock()
+	close(p.done)
+	p.server.peers.remove(p)
+	go func() {
+		p.starting.Wait()
+		if err := p.pc.Close(); err != nil {
+			p.server.Log.Debug("a WebRTC connection does not close", "stream", p.info.Stream, "error", err)
+		}
+		p.silence.Stop()
+		p.place()
+		p.ended(reason, begun)
+		p.server.Group.End(p)
+	}()
+}
+
+func (p *peer) isOver() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// is reports whether a request with a token is of the session's client.
+func (p *peer) is(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], p.token[:]) == 1
+}
+
+// A peer is a net.Conn only for those who close it, and for a publisher's watchdog.
+
+func (p *peer) Close() error { p.end(session.ErrClosing); return nil }
+
+// SetReadDeadline sets when the watchdog checks.
+func (p *peer) SetReadDeadline(at time.Time) error {
+	p.silence.Reset(time.Until(at))
+	return nil
+}
+
+func (p *peer) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (p *peer) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (p *peer) LocalAddr() net.Addr              { return noAddr{} }
+func (p *peer) RemoteAddr() net.Addr             { return noAddr{} }
+func (p *peer) SetDeadline(time.Time) error      { return nil }
+func (p *peer) SetWriteDeadline(time.Time) error { return nil }
+
+// addressed returns an answer with the addresses of the setting in place of the
+// machine's own.
+func (s *Server) addressed(answer string) string {
+	if len(s.addresses) == 0 {
+		return answer
+	}
+	var b strings.Builder
+	written := false
+	for line := range strings.Lines(answer) {
+		if !strings.HasPrefix(line, "a=candidate:") {
+			b.WriteString(line)
+			continue
+		}
+		if !written {
+			b.WriteString(s.candidates)
+			written = true
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package webrtc
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// ErrNoSession: there is no session with that id, or it is another client's.
+var ErrNoSession = errors.New("there is no such session")
+
+// peers are the sessions by their ids.
+type peers struct {
+	mu   sync.Mutex
+	byID map[string]*peer
+}
+
+func (x *peers) add(p *peer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.byID == nil {
+		x.byID = map[string]*peer{}
+	}
+	x.byID[p.id] = p
+}
+
+func (x *peers) remove(p *peer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.byID, p.id)
+}
+
+// find returns the session with an id of a stream and a protocol, if the token is the
+// one that it came with. What does not fit looks like no session.
+func (x *peers) find(protocol, stream, id, token string) (*peer, error) {
+	x.mu.Lock()
+	p := x.byID[id]
+	x.mu.Unlock()
+	if p == nil || p.info.Protocol != protocol || p.info.Stream != stream || !p.is(token) {
+		return nil, ErrNoSession
+	}
+	return p, nil
+}
+
+func (x *peers) all() []*peer {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Collect(maps.Values(x.byID))
+}
+
+func (x *peers) number() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.byID)
+}
+
+// pending counts the sessions that have no media connection yet. Each costs some
+// goroutines and 100 KB, so they are bounded as connections without a request are.
+type pending struct {
+	mu        sync.Mutex
+	all       int
+	byAddress map[netip.Addr]int
+}
+
+// enter counts a session until leave is called, once. An error matches session.ErrFull.
+func (x *pending) enter(address netip.Addr, c *config.Config) (leave func(), err error) {
+	address = network(address)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.all >= c.MaxHandshakes || x.byAddress[address] >= c.MaxHandshakesPerAddress {
+		return nil, fmt.Errorf("%w: too many sessions without media; see max-handshakes", session.ErrFull)
+	}
+	if x.byAddress == nil {
+		x.byAddress = map[netip.Addr]int{}
+	}
+	x.all++
+	x.byAddress[address]++
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.all--
+		if x.byAddress[address]--; x.byAddress[address] == 0 {
+			delete(x.byAddress, address)
+		}
+	}, nil
+}
+
+func (x *pending) number() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.all
+}
+
+// network is what counts as one address: a /64 of IPv6.
+func network(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.Addr()
+		}
+	}
+	return a
+}

@@ -1,0 +1,164 @@
+package webrtc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/ice/v4"
+)
+
+// ports are the one port of UDP and that of TCP with the same number, which all
+// sessions share. A packet belongs to the session whose name (ICE's ufrag) its first
+// check had; others are counted and dropped.
+type ports struct {
+	listener  *bounded
+	udp       *ice.UDPMuxDefault
+	tcp       *ice.TCPMuxDefault
+	strangers atomic.Int64
+}
+
+const (
+	// socketBuffer is asked of the kernel for the port of UDP: all sessions share it.
+	socketBuffer = 4 << 20
+	// tcpBuffer is how much may wait for a client over TCP. More is lost, as on the way.
+	tcpBuffer = 2 << 20
+	// tcpQueue is how many packets of a client over TCP may wait.
+	tcpQueue = 64
+	// acceptPause is the time after a connection that could not be accepted.
+	acceptPause = 200 * time.Millisecond
+)
+
+// openPorts opens the ports. Without a port in address the system chooses.
+func openPorts(address string, s *Server) (*ports, error) {
+	const tries = 20
+	var err error
+	for range tries {
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err != nil {
+			return nil, err
+		}
+		host, _, wrong := net.SplitHostPort(address)
+		if wrong != nil {
+			l.Close()
+			return nil, wrong
+		}
+		var udp net.PacketConn
+		if udp, err = net.ListenPacket("udp", net.JoinHostPort(host, fmt.Sprint(portOf(l.Addr())))); err == nil {
+			return newPorts(l, udp, s), nil
+		}
+		l.Close()
+		if _, port, _ := net.SplitHostPort(address); port != "0" {
+			break
+		}
+	}
+	return nil, err
+}
+
+func newPorts(l net.Listener, udp net.PacketConn, s *Server) *ports {
+	if c, ok := udp.(*net.UDPConn); ok {
+		// Less than asked for is what the system allows.
+		_, _ = c.SetReadBuffer(socketBuffer), c.SetWriteBuffer(socketBuffer)
+	}
+	p := &ports{listener: &bounded{Listener: l, server: s, open: map[netip.Addr]int{}}}
+	log := logs{s.Log}.NewLogger("ice")
+	p.udp = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: log, UDPConn: udp, OnUnhandledPacket: func([]byte, netip.AddrPort) { p.strangers.Add(1) }})
+	p.tcp = ice.NewTCPMuxDefault(ice.TCPMuxParams{
+		Listener: p.listener, Logger: log, ReadBufferSize: tcpQueue, WriteBufferSize: tcpBuffer,
+		FirstStunBindTimeout: s.Times.Header, AliveDurationForConnFromStun: s.Times.Header,
+	})
+	return p
+}
+
+func (p *ports) number() int { return portOf(p.listener.Addr()) }
+
+// loopback reports whether only this machine can reach the ports.
+func (p *ports) loopback() bool {
+	a, err := netip.ParseAddrPort(p.listener.Addr().String())
+	return err == nil && a.Addr().Unmap().IsLoopback()
+}
+
+func (p *ports) close() {
+	_ = p.udp.Close()
+	_ = p.tcp.Close()
+}
+
+// bounded bounds the connections over TCP: some more than there are sessions, in all
+// and of one address.
+type bounded struct {
+	net.Listener
+	server *Server
+
+	mu   sync.Mutex
+	all  int
+	open map[netip.Addr]int
+}
+
+// Accept returns the next connection that there is room for, and closes others.
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) || b.server.Closing() {
+				return nil, err
+			}
+			// A temporary error, for example no free descriptors. The library would
+			// accept no more.
+			b.server.Log.Warn("cannot accept", "listener", "webrtc", "error", err)
+			pause := time.NewTimer(acceptPause)
+			select {
+			case <-pause.C:
+			case <-b.server.Ctx.Done():
+			}
+			pause.Stop()
+			continue
+		}
+		from, err := netip.ParseAddrPort(c.RemoteAddr().String())
+		if err != nil {
+			c.Close()
+			continue
+		}
+		address := network(from.Addr())
+		if !b.take(address) {
+			c.Close()
+			continue
+		}
+		return &counted{Conn: c, leave: sync.OnceFunc(func() { b.leave(address) })}, nil
+	}
+}
+
+func (b *bounded) take(address netip.Addr) bool {
+	c, sessions := b.server.Config(), b.server.peers.number()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all >= c.MaxHandshakes+2*sessions || b.open[address] >= c.MaxHandshakesPerAddress+2*sessions {
+		return false
+	}
+	b.all++
+	b.open[address]++
+	return true
+}
+
+func (b *bounded) leave(address netip.Addr) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all--
+	if b.open[address]--; b.open[address] == 0 {
+		delete(b.open, address)
+	}
+}
+
+// counted is a connection that is counted until it is closed.
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+func (c *counted) Close() error {
+	c.leave()
+	return c.Conn.Close()
+}

@@ -1,0 +1,307 @@
+package webrtc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+	pion "github.com/pion/webrtc/v4"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+// publishing is a peer's session as a publisher.
+type publishing struct {
+	*peer
+	publisher *live.Publisher
+	release   func() // releases what AdmitPublish counted
+	chosen    []offered
+	client    atomic.Pointer[session.Client] // nil before media can flow
+	bytes     atomic.Int64
+	started   chan struct{} // closed when client is set
+	reading   sync.WaitGroup
+
+	mu       sync.Mutex // of all that follows, and of the watchdog
+	intake   *rtpmedia.Intake
+	watchdog *session.Watchdog
+	units    uint64    // left out because a part of them is missing
+	keyed    time.Time // when the latest key frame came, or was asked for
+	pictures pion.SSRC // of the track of pictures; 0: none yet
+	closed   bool      // no track is taken any more
+}
+
+const (
+	// repairTime is for how long packets are held for one that was asked for again.
+	repairTime = 400 * time.Millisecond
+	// keyEvery is the longest time between two key frames: browsers make one only when
+	// they are asked, and viewers begin with one.
+	keyEvery = 2 * time.Second
+	// keyPause is the least time between two requests.
+	keyPause = 500 * time.Millisecond
+)
+
+// Publish admits a publisher and answers its offer. An error is as of Play.
+func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (Answer, error) {
+	o, err := parseOffer(text)
+	if err != nil {
+		return Answer{}, err
+	}
+	x := &publishing{started: make(chan struct{})}
+	tracks := []rtpmedia.Track{}
+	for _, video := range []bool{true, false} {
+		if f, ok := o.fromClient(video); ok {
+			x.chosen = append(x.chosen, f)
+			tracks = append(tracks, rtpmedia.Track{Format: f.Format})
+		}
+	}
+	if len(tracks) == 0 {
+		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names())
+	}
+	publisher, done, err := s.AdmitPublish(ctx, info)
+	if err != nil {
+		return Answer{}, err
+	}
+	x.publisher, x.release = publisher, done
+	undo := func() {
+		publisher.Close()
+		done()
+	}
+	if x.intake, err = rtpmedia.NewIntake(tracks, s.Alloc, s.Config().MaxFrame, x.publish); err != nil {
+		undo()
+		return Answer{}, fmt.Errorf("%w: %w", ErrNoCodec, err)
+	}
+	x.intake.Repair(repairTime)
+	if x.peer, err = s.newPeer(info, x.chosen, true); err != nil {
+		x.intake.Close()
+		undo()
+		return Answer{}, err
+	}
+	x.connected, x.ended = x.begin, x.finish
+	answer, err := x.answer(o, x.prepare)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{ID: x.id, ETag: x.etag, SDP: answer}, nil
+}
+
+// prepare is called when the offer is known.
+func (x *publishing) prepare() error {
+	x.pc.OnTrack(func(t *pion.TrackRemote, r *pion.RTPReceiver) {
+		for i, f := range x.chosen {
+			if f.Video != (t.Kind() == pion.RTPCodecTypeVideo) {
+				continue
+			}
+			x.mu.Lock()
+			if x.closed {
+				x.mu.Unlock()
+				return
+			}
+			x.reading.Add(2)
+			if f.Video {
+				x.pictures = t.SSRC()
+			}
+			x.mu.Unlock()
+			go x.hear(i, r)
+			x.receive(i, t)
+			return
+		}
+	})
+	return nil
+}
+
+// begin registers the publisher: media can flow.
+func (x *publishing) begin() {
+	s := x.server
+	c := s.Begin(session.RolePublisher, x.info)
+	c.Attach(nil, x.end)
+	x.mu.Lock()
+	x.watchdog = session.WatchIngest(x.peer, s.Times, s.Config().MinPublishRate)
+	x.keyed = time.Now()
+	x.mu.Unlock()
+	x.client.Store(c)
+	close(x.started)
+	s.sources.add(x.info.Stream, x)
+	x.reading.Add(1)
+	go x.watch()
+}
+
+// watch ends the session when it sends nothing or too little, and asks for key frames.
+func (x *publishing) watch() {
+	defer x.reading.Done()
+	keys := time.NewTicker(keyPause)
+	defer keys.Stop()
+	for {
+		select {
+		case <-x.silence.C:
+			x.mu.Lock()
+			err := x.watchdog.Check(x.bytes.Load())
+			x.mu.Unlock()
+			if err != nil {
+				x.end(err)
+			}
+		case now := <-keys.C:
+			x.mu.Lock()
+			due := now.Sub(x.keyed) >= keyEvery
+			x.mu.Unlock()
+			if due {
+				x.askKey(now)
+			}
+		case <-x.publisher.Done():
+			x.end(cmp.Or(x.publisher.Err(), session.ErrClosing))
+			return
+		case <-x.peer.done:
+			return
+		}
+	}
+}
+
+// receive takes the packets of a track until it ends.
+func (x *publishing) receive(number int, t *pion.TrackRemote) {
+	defer x.reading.Done()
+	select {
+	case <-x.started:
+	case <-x.peer.done:
+		return
+	}
+	buf := make([]byte, 1500)
+	for {
+		n, _, err := t.Read(buf)
+		if err != nil {
+			return
+		}
+		x.bytes.Add(int64(n))
+		packet, err := x.server.Alloc.TryGet(n)
+		if err != nil {
+			continue // no memory: lost, as on the way
+		}
+		copy(packet.Bytes(), buf[:n])
+		now := time.Now()
+		x.mu.Lock()
+		err = x.watchdog.Exclude(func() error { return x.intake.Push(number, packet, now) })
+		lost := x.intake.Losses().Units
+		broken := lost > x.units
+		x.units = lost
+		x.mu.Unlock()
+		if err != nil {
+			x.end(x.frameError(err))
+			return
+		}
+		if broken {
+			x.askKey(now)
+		}
+	}
+}
+
+// frameError is the error that the session ends with for one of the intake.
+func (x *publishing) frameError(err error) error {
+	if errors.Is(err, rtpmedia.ErrTooLong) {
+		return fmt.Errorf("%w, which is %d bytes: %w", session.ErrFrame, x.server.Config().MaxFrame, err)
+	}
+	return err
+}
+
+// hear takes the reports on a track until it ends.
+func (x *publishing) hear(number int, r *pion.RTPReceiver) {
+	defer x.reading.Done()
+	buf := make([]byte, 1500)
+	for {
+		n, _, err := r.Read(buf)
+		if err != nil {
+			return
+		}
+		x.mu.Lock()
+		x.intake.Control(number, buf[:n], time.Now())
+		x.mu.Unlock()
+	}
+}
+
+// publish takes the frames of the intake, which is locked.
+func (x *publishing) publish(f live.Frame) error {
+	if f.Type == flv.TagVideo {
+		if h, err := flv.ParseVideo(f.Payload.Bytes()); err == nil && h.Key() && !h.Config() {
+			x.keyed = time.Now()
+		}
+	}
+	x.client.Load().Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
+	return x.publisher.Publish(f)
+}
+
+// askKey asks the publisher for a key frame, unless that was done just now.
+func (x *publishing) askKey(now time.Time) {
+	x.mu.Lock()
+	ssrc := x.pictures
+	due := ssrc != 0 && now.Sub(x.keyed) >= keyPause
+	if due {
+		x.keyed = now
+	}
+	x.mu.Unlock()
+	if due {
+		// A request that is lost is followed by others.
+		_ = x.pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(ssrc)}})
+	}
+}
+
+// finish is called at the end, when the connection is closed.
+func (x *publishing) finish(reason error, begun bool) {
+	x.server.sources.remove(x.info.Stream, x)
+	x.publisher.Close()
+	x.mu.Lock()
+	x.closed = true
+	x.mu.Unlock()
+	x.reading.Wait()
+	x.mu.Lock()
+	losses := x.intake.Losses()
+	x.intake.Close()
+	x.mu.Unlock()
+	if c := x.client.Load(); c != nil {
+		if losses.Packets > 0 {
+			x.server.Log.Info("RTP packets were lost", "stream", x.info.Stream, "address", x.info.Address, "lost", losses.Packets, "late", losses.Late, "units", losses.Units)
+		}
+		c.End(reason)
+	} else if !begun && !errors.Is(reason, ErrOffer) {
+		x.server.Refused(session.RolePublisher, x.info, reason)
+	}
+	x.release()
+}
+
+// sources are the publishers who can be asked for a key frame, by stream.
+type sources struct {
+	mu   sync.Mutex
+	list map[string]*publishing
+}
+
+func (s *sources) add(stream string, x *publishing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = map[string]*publishing{}
+	}
+	s.list[stream] = x
+}
+
+func (s *sources) remove(stream string, x *publishing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list[stream] == x {
+		delete(s.list, stream)
+	}
+}
+
+// ask asks a stream's publisher for a key frame, and reports whether it can be asked.
+func (s *sources) ask(stream string) bool {
+	s.mu.Lock()
+	x := s.list[stream]
+	s.mu.Unlock()
+	if x != nil {
+		x.askKey(time.Now())
+	}
+	return x != nil
+}
