@@ -23,7 +23,7 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	var b strings.Builder
 	var wide bool // a listener accepts connections from other machines
 	var where []string
-	for _, name := range []string{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "pprof"} {
+	for _, name := range []string{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "webrtc", "pprof"} {
 		if at[name] != "" {
 			where = append(where, strings.ToUpper(name)+" "+at[name])
 			wide = wide || wildcard(at[name])
@@ -51,6 +51,9 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	} else if web != "" {
 		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(web+"://"+reach(at[web])+"/"+stream+".flv"+token("publish")))
 	}
+	if web != "" && at["webrtc"] != "" {
+		fmt.Fprintf(&b, "  WHIP     OBS, Settings, Stream: Service WHIP, Server %s://%s/%s/whip%s\n", web, reach(at[web]), stream, token("publish"))
+	}
 	if rtsp != "" {
 		fmt.Fprintf(&b, "  RTSP     ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f rtsp %s\n", quote(camera+token("publish")))
 	}
@@ -69,6 +72,9 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 		fmt.Fprintf(&b, "  browser  %s\n", base)
 	} else if rtmp != "" {
 		fmt.Fprintf(&b, "  VLC      vlc %s\n", quote(rtmp+"://"+reach(at[rtmp])+"/"+stream+token("play")))
+	}
+	if web != "" && at["webrtc"] != "" {
+		fmt.Fprintf(&b, "  WHEP     %s://%s/%s/whep%s\n", web, reach(at[web]), stream, token("play"))
 	}
 	if rtsp != "" {
 		fmt.Fprintf(&b, "  RTSP     ffplay -rtsp_transport tcp %s\n", quote(camera+token("play")))

@@ -44,7 +44,9 @@ type rtcClient struct {
 
 	mu     sync.Mutex
 	units  map[bool][]string // sums of pictures and frames of sound that have come
-	times  []uint32          // timestamps of the pictures
+	seen   map[uint16]bool   // numbers of packets of pictures
+	last   uint16            // the highest
+	first  uint16
 	opened map[bool]bool
 }
 
@@ -217,9 +219,6 @@ func (c *rtcClient) take(t *pion.TrackRemote, _ *pion.RTPReceiver) {
 		defer c.mu.Unlock()
 		if sum := sumOf(f.Codec, s.Packed.Bytes()[au.Room:]); sum != "" {
 			c.units[f.Video] = append(c.units[f.Video], sum)
-			if f.Video {
-				c.times = append(c.times, s.Timestamp)
-			}
 		}
 		return nil
 	})
@@ -229,6 +228,9 @@ func (c *rtcClient) take(t *pion.TrackRemote, _ *pion.RTPReceiver) {
 		if err != nil {
 			return
 		}
+		if f.Video {
+			c.saw(p.SequenceNumber)
+		}
 		raw, err := p.Marshal()
 		if err != nil {
 			return
@@ -237,6 +239,42 @@ func (c *rtcClient) take(t *pion.TrackRemote, _ *pion.RTPReceiver) {
 			return
 		}
 	}
+}
+
+// saw notes the number of a packet of pictures.
+func (c *rtcClient) saw(number uint16) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen, c.first, c.last = map[uint16]bool{}, number, number
+	}
+	c.seen[number] = true
+	if int16(number-c.last) > 0 {
+		c.last = number
+	}
+}
+
+// packets is how many packets of pictures have come.
+func (c *rtcClient) packets() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
+}
+
+// missing is how many packets of pictures are missing between the first and the last.
+// The library gives out a packet that was sent again when another one comes, so the last
+// ones do not count.
+func (c *rtcClient) missing() int {
+	const last = 60
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for number := c.first; int16(c.last-last-number) > 0; number++ {
+		if !c.seen[number] {
+			n++
+		}
+	}
+	return n
 }
 
 // sumOf is a picture or a frame of sound without parameter sets.

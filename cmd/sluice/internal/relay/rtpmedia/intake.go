@@ -90,11 +90,12 @@ func NewIntake(tracks []Track, alloc *mem.Allocator, limit int, publish func(liv
 	return x, nil
 }
 
-// Repair says that the sender is asked for packets that are missing: others are held
-// for them up to a time, which is longer than it takes to get them. Call it before Push.
+// Repair says that the sender is asked for packets of pictures that are missing: others
+// are held for them up to a time, which is longer than it takes to get them. Call it
+// before Push.
 func (x *Intake) Repair(within time.Duration) {
 	for _, t := range x.tracks {
-		if t != nil {
+		if t != nil && t.format.Video {
 			t.collector.order.repair = within
 		}
 	}

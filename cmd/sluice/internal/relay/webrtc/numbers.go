@@ -21,8 +21,8 @@ type numbers struct {
 	sent [keptNumbers]sentPacket // by number modulo their count
 }
 
-// keptNumbers is how many packets of a viewer can be sent again: 4 KiB for it.
-const keptNumbers = 512
+// keptNumbers is how many packets of a viewer can be sent again: 8 KiB for it.
+const keptNumbers = 1024
 
 // sentPacket is what is known about a packet that a viewer was sent.
 type sentPacket struct {
