@@ -47,6 +47,7 @@ type rtcClient struct {
 	seen   map[uint16]bool   // numbers of packets of pictures
 	last   uint16            // the highest
 	first  uint16
+	upto   uint16 // see mark
 	opened map[bool]bool
 }
 
@@ -261,15 +262,19 @@ func (c *rtcClient) packets() int {
 	return len(c.seen)
 }
 
-// missing is how many packets of pictures are missing between the first and the last.
-// The library gives out a packet that was sent again when another one comes, so the last
-// ones do not count.
+// mark says that missing counts up to the newest packet.
+func (c *rtcClient) mark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.upto = c.last
+}
+
+// missing is how many packets of pictures are missing between the first and the mark.
 func (c *rtcClient) missing() int {
-	const last = 60
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
-	for number := c.first; int16(c.last-last-number) > 0; number++ {
+	for number := c.first; int16(c.upto-number) > 0; number++ {
 		if !c.seen[number] {
 			n++
 		}
