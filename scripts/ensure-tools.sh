@@ -9,6 +9,7 @@ tools='
 gcc clang|gcc libc6-dev|the race detector needs cgo
 chromium chromium-browser google-chrome|chromium|tests open the HTML report and the page of the relay in a browser
 ffmpeg|ffmpeg|tests publish to the relay and play from it
+haproxy|haproxy|tests put the relay behind a proxy
 ffprobe|ffmpeg|tests look at what was recorded and played
 nginx|nginx-light|tests put the relay behind a proxy, and load on nginx
 /usr/lib/nginx/modules/ngx_stream_module.so|libnginx-mod-stream|tests put the relay behind a proxy

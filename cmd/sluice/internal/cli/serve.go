@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/systemd"
 )
 
 const serveText = `serve is a live relay: encoders publish streams to it over RTMP or HTTP, and
@@ -112,7 +113,12 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 	// SIGHUP also where nohup has it ignored: it ends nothing here.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again})
+	sockets, err := systemd.Inherited(os.Getenv, os.Getpid())
+	if err != nil {
+		return fail(fmt.Errorf("serve: %w", err))
+	}
+	defer sockets.Close()
+	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again, Given: sockets.Take})
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
@@ -135,6 +141,12 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 		listening = append(listening, name, at[name])
 	}
 	log.Info("listening", listening...)
+	if left := sockets.Left(); len(left) > 0 {
+		log.Warn("sockets were given that no setting is for", "addresses", left)
+	}
+	if err := systemd.Notify(os.Getenv, systemd.Ready); err != nil {
+		log.Warn("the service manager does not hear that the server is ready", "error", err)
+	}
 
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -156,6 +168,7 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}
 			default:
 				ending = true
+				_ = systemd.Notify(os.Getenv, systemd.Stopping) // only for its own display
 				stop()
 			}
 		}

@@ -60,7 +60,14 @@ func (s *Server) Listen() error {
 		if !config.On(l.address) {
 			continue
 		}
-		opened, err := net.Listen("tcp", l.address)
+		var opened net.Listener
+		if s.given != nil {
+			opened = s.given(l.setting, l.address)
+		}
+		var err error
+		if opened == nil {
+			opened, err = net.Listen("tcp", l.address)
+		}
 		if err != nil {
 			for _, other := range s.listeners {
 				other.Close()

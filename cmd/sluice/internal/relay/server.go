@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,7 @@ type Server struct {
 	log       *slog.Logger
 	version   string
 	again     func() (config.Config, error) // nil: the configuration cannot be read again
+	given     func(setting, address string) net.Listener
 
 	proxies   listen.Proxies
 	host      *session.Host
@@ -72,6 +74,9 @@ type Options struct {
 	Version string         // of the program, for the API
 	// Again reads the configuration again, for ReloadAgain; nil when that cannot be.
 	Again func() (config.Config, error)
+	// Given returns a listener for a setting with this address, transferred, or nil when
+	// the server has to open it. Given itself may be nil.
+	Given func(setting, address string) net.Listener
 	times session.Times // zero for the defaults
 }
 
@@ -84,7 +89,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	s := &Server{level: o.Level, log: log, version: o.Version, again: o.Again, hookTimes: hookTimes(), ended: make(chan struct{})}
+	s := &Server{level: o.Level, log: log, version: o.Version, again: o.Again, given: o.Given, hookTimes: hookTimes(), ended: make(chan struct{})}
 	s.settings.Store(&c)
 	proxies, err := trusted(&c)
 	if err != nil {
@@ -210,7 +215,7 @@ func (s *Server) attach() error {
 	s.outbound.commands = command.New(command.Options{
 		Of:     s.commandFor,
 		Most:   func() int { return s.host.Config().MaxCommands },
-		Hide:   config.SecretVariables(),
+		Hide:   append(config.SecretVariables(), "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"),
 		Logger: s.log,
 	})
 	s.host.Commands = s.outbound.commands

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+)
+
+// healthWithin is how long health waits for an answer.
+const healthWithin = 5 * time.Second
+
+func (a App) health() *cobra.Command {
+	f := newSettingFlags()
+	cmd := &cobra.Command{
+		Use:   "health [flags of serve]",
+		Short: "Ask a relay on this machine whether it takes connections",
+		Long: `health asks the relay that runs on this machine with the same flags, environment and
+file whether it takes connections: /healthz over HTTP or HTTPS, or else whether RTMP or
+RTSP can be connected to. It is what a container's health check runs.
+
+Exit codes: 0 it does; 1 it does not, or is not there; 2 wrong command line or
+configuration.`,
+		Example: "  sluice health --http :8080",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.resolve(cmd.Flags(), os.Getenv)
+			if err != nil {
+				return fmt.Errorf("health: %w", err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), healthWithin)
+			defer cancel()
+			says, err := askHealth(ctx, c)
+			if err != nil {
+				return fail(fmt.Errorf("health: %w", err))
+			}
+			if _, err := fmt.Fprintln(a.Stdout, says); err != nil {
+				return fail(err)
+			}
+			return nil
+		},
+	}
+	f.addTo(cmd)
+	return cmd
+}
+
+// askHealth asks a server with this configuration.
+func askHealth(ctx context.Context, c config.Config) (string, error) {
+	switch {
+	case config.On(c.HTTP):
+		return askHealthz(ctx, "http://"+thisMachine(c.HTTP)+"/healthz")
+	case config.On(c.HTTPS):
+		return askHealthz(ctx, "https://"+thisMachine(c.HTTPS)+"/healthz")
+	}
+	for _, address := range []string{c.RTMP, c.RTMPS, c.RTSP, c.RTSPS} {
+		if config.On(address) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", thisMachine(address))
+			if err != nil {
+				return "", err
+			}
+			return "ok", conn.Close()
+		}
+	}
+	return "", fmt.Errorf("no listener is on") // Check does not let this be
+}
+
+func askHealthz(ctx context.Context, url string) (string, error) {
+	// The certificate is for the server's public name, and this is the same machine.
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 200))
+	if err != nil {
+		return "", err
+	}
+	says := strings.TrimSpace(string(text))
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s answers %d: %q", url, resp.StatusCode, says)
+	}
+	return says, nil
+}
+
+// thisMachine is where a listener's address, as a setting has it, is reached from here.
+func thisMachine(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+)
+
+func TestHealth(t *testing.T) {
+	status := http.StatusOK
+	h := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.WriteHeader(status)
+		_, _ = rw.Write([]byte("as it is\n"))
+	})
+	plain, secure := httptest.NewServer(h), httptest.NewTLSServer(h)
+	defer plain.Close()
+	defer secure.Close()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(plain.URL, "http://"))
+	for _, status = range []int{200, 503} {
+		want := map[int]int{200: ExitOK, 503: ExitFailure}[status]
+		if code, out, text := called(t, "health", "--http", ":"+port); code != want || !strings.Contains(out+text, "as it is") {
+			t.Errorf("http, %d: %d %s%s", status, code, out, text)
+		}
+		c := config.Default()
+		c.HTTP, c.HTTPS = "off", strings.TrimPrefix(secure.URL, "https://")
+		if says, err := askHealth(t.Context(), c); (err == nil) != (status == 200) {
+			t.Errorf("https, %d: %s %v", status, says, err)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rtmp := []string{"health", "--http", "off", "--rtmp", l.Addr().String()}
+	if code, out, text := called(t, rtmp...); code != ExitOK {
+		t.Errorf("rtmp: %d %s%s", code, out, text)
+	}
+	l.Close()
+	if code, _, text := called(t, rtmp...); code != ExitFailure || !strings.Contains(text, "refused") {
+		t.Errorf("nothing listens: %d %s", code, text)
+	}
+	if code, _, _ := called(t, "health", "now"); code != ExitUsage {
+		t.Errorf("an argument: %d", code)
+	}
+}
