@@ -16,7 +16,7 @@ func serveWith(t *testing.T, size int, serve func(*net.TCPConn)) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	census := NewCensus()
+	census := new(Census)
 	accepting := make(chan struct{})
 	go func() {
 		defer close(accepting)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"runtime"
 	"strconv"
@@ -16,11 +15,44 @@ import (
 // drainTime is how long a server may take to notice that its clients are gone.
 const drainTime = 20 * time.Second
 
+// commands are what a process does when it is asked: by a word, with so many numbers
+// behind it, as in "closed 1".
+type commands map[string]func(n []int) (any, error)
+
+// answer answers each line of in with one line of JSON, until in ends.
+func (c commands) answer(in io.Reader, out io.Writer) error {
+	answers := json.NewEncoder(out)
+	asked := bufio.NewScanner(in)
+	for asked.Scan() {
+		var numbers []int
+		words := strings.Fields(asked.Text() + " ?")
+		for _, word := range words[1:max(1, len(words)-1)] {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 0 {
+				return fmt.Errorf("echo: %.40q is no number of what to do", word)
+			}
+			numbers = append(numbers, n)
+		}
+		do := c[fmt.Sprint(words[0], " ", len(numbers))]
+		if do == nil {
+			return fmt.Errorf("echo: the process was asked %.40q", asked.Text())
+		}
+		r, err := do(numbers)
+		if err == nil {
+			err = answers.Encode(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return asked.Err()
+}
+
 // HostServer is a server's process: it listens, says its address on out in a
-// line, and then answers the lines of in, each with one line of out:
+// line, and then answers the lines of in, each with one line of JSON:
 //
-//	usage   a Usage, for ParseUsage
-//	drain   ok, when there is no connection any more
+//	usage   a Usage
+//	drain   true, when there is no connection any more
 //	rss     the resident bytes of the process
 //	live    the bytes in live objects and stacks
 //
@@ -34,53 +66,23 @@ func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	census := NewCensus()
-	failed := make(chan error, 1)
-	go func() { failed <- s.Serve(l, size, census) }()
-	answered := make(chan error, 1)
-	go func() { answered <- answerServer(l, census, in, out) }()
-	select {
-	case err = <-failed:
-	case err = <-answered:
-	}
-	l.Close()
-	return err
-}
-
-func answerServer(l net.Listener, census *Census, in io.Reader, out io.Writer) error {
+	defer l.Close()
 	if _, err := fmt.Fprintln(out, l.Addr()); err != nil {
 		return err
 	}
 	var m meter
-	line := make([]byte, 0, 256)
-	for asked := bufio.NewScanner(in); ; {
-		if !asked.Scan() {
-			return asked.Err()
-		}
-		line = line[:0]
-		switch string(asked.Bytes()) {
-		case "usage":
-			line = m.read().append(line)
-		case "drain":
-			if err := census.Drained(drainTime); err != nil {
-				return err
-			}
-			line = append(line, "ok"...)
-		case "rss":
-			n, err := resident()
-			if err != nil {
-				return err
-			}
-			line = strconv.AppendInt(line, n, 10)
-		case "live":
-			line = strconv.AppendInt(line, settled(census.Open()), 10)
-		default:
-			return fmt.Errorf("echo: the server was asked %.40q", asked.Bytes())
-		}
-		if _, err := out.Write(append(line, '\n')); err != nil {
-			return err
-		}
-	}
+	census := new(Census)
+	ended := make(chan error, 2)
+	go func() { ended <- s.Serve(l, size, census) }()
+	go func() {
+		ended <- commands{
+			"usage 0": func([]int) (any, error) { return m.read(), nil },
+			"drain 0": func([]int) (any, error) { return true, census.Drained(drainTime) },
+			"rss 0":   func([]int) (any, error) { return resident() },
+			"live 0":  func([]int) (any, error) { return settled(census.Open()), nil },
+		}.answer(in, out)
+	}()
+	return <-ended
 }
 
 // HostClient is a client's process: it answers the lines of in, each with a
@@ -103,43 +105,10 @@ func HostClient(server netip.AddrPort, size int, seed uint64, secure bool, in io
 		return err
 	}
 	defer c.Close()
-	answers := json.NewEncoder(out)
-	for asked := bufio.NewScanner(in); ; {
-		if !asked.Scan() {
-			return asked.Err()
-		}
-		r, err := answer(c, strings.Fields(asked.Text()))
-		if err != nil {
-			return err
-		}
-		if err := answers.Encode(r); err != nil {
-			return err
-		}
-	}
-}
-
-func answer(c hosted, words []string) (Result, error) {
-	var numbers []int
-	for i, word := range words {
-		if i == 0 {
-			continue
-		}
-		n, err := strconv.Atoi(word)
-		if err != nil || n < 0 {
-			return Result{}, fmt.Errorf("echo: %.40q is no number of what to do", word)
-		}
-		numbers = append(numbers, n)
-	}
-	switch {
-	case len(words) == 2 && words[0] == "connect":
-		return c.Connect(numbers[0])
-	case len(words) == 2 && words[0] == "closed":
-		return c.Closed(numbers[0])
-	case len(words) == 3 && words[0] == "paced":
-		return c.Paced(numbers[0], time.Duration(numbers[1]))
-	case len(words) == 1 && words[0] == "hangup":
-		c.HangUp()
-		return Result{}, nil
-	}
-	return Result{}, fmt.Errorf("echo: the client was asked %.40q", words)
+	return commands{
+		"connect 1": func(n []int) (any, error) { return c.Connect(n[0]) },
+		"closed 1":  func(n []int) (any, error) { return c.Closed(n[0]) },
+		"paced 2":   func(n []int) (any, error) { return c.Paced(n[0], time.Duration(n[1])) },
+		"hangup 0":  func([]int) (any, error) { c.HangUp(); return Result{}, nil },
+	}.answer(in, out)
 }

@@ -1,10 +1,6 @@
 package echobench
 
-import (
-	"fmt"
-	"strconv"
-	"time"
-)
+import "time"
 
 // Usage is what a server's process has used since it began, at a moment. The
 // processor's time is taken twice, before and after the rest: what ends here
@@ -14,26 +10,6 @@ type Usage struct {
 	Mallocs     uint64
 	Bytes       uint64 // allocated
 	GCs         uint32 // collections that the runtime started by itself
-}
-
-// append writes u in the form that ParseUsage reads. It does not allocate if
-// line has room.
-func (u Usage) append(line []byte) []byte {
-	for i, n := range [...]uint64{uint64(u.Until), uint64(u.From), u.Mallocs, u.Bytes, uint64(u.GCs)} {
-		if i > 0 {
-			line = append(line, ' ')
-		}
-		line = strconv.AppendUint(line, n, 10)
-	}
-	return line
-}
-
-// ParseUsage reads what a server answers to "usage".
-func ParseUsage(line string) (u Usage, err error) {
-	if _, err := fmt.Sscan(line, &u.Until, &u.From, &u.Mallocs, &u.Bytes, &u.GCs); err != nil {
-		return Usage{}, fmt.Errorf("echo: %.60q is no usage: %w", line, err)
-	}
-	return u, nil
 }
 
 // Spent is what was used between two moments.

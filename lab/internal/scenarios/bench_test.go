@@ -18,5 +18,5 @@ func bench(b *testing.B, name string) {
 }
 
 func BenchmarkConcurrentNetworkRead(b *testing.B) { bench(b, "concurrent-read") }
-func BenchmarkHighFrequencyReads(b *testing.B)    { bench(b, "small-reads") }
+func BenchmarkHighFrequencyReads(b *testing.B)    { bench(b, "framing/small-16") }
 func BenchmarkGCPressure(b *testing.B)            { bench(b, "gc-pressure") }

@@ -78,37 +78,29 @@ func ask(c *child.Process, question string) (string, error) {
 	return answer, nil
 }
 
+// askFor is ask of a child that answers with JSON.
+func askFor[T any](c *child.Process, question string) (v T, err error) {
+	line, err := ask(c, question)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		return v, fmt.Errorf("scenarios: a child answered %.60q: %w", line, err)
+	}
+	return v, nil
+}
+
 // do has the client do something.
-func (p *echoPair) do(what string, numbers ...int) (r echobench.Result, err error) {
+func (p *echoPair) do(what string, numbers ...int) (echobench.Result, error) {
 	for _, n := range numbers {
 		what += " " + strconv.Itoa(n)
 	}
-	line, err := ask(p.client, what)
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal([]byte(line), &r); err != nil {
-		return r, fmt.Errorf("scenarios: the client answered %.60q: %w", line, err)
-	}
-	return r, nil
+	return askFor[echobench.Result](p.client, what)
 }
 
 // usage asks the server.
 func (p *echoPair) usage() (echobench.Usage, error) {
-	line, err := ask(p.server, "usage")
-	if err != nil {
-		return echobench.Usage{}, err
-	}
-	return echobench.ParseUsage(line)
-}
-
-// bytes asks the server how many it has: rss or live.
-func (p *echoPair) bytes(question string) (int64, error) {
-	line, err := ask(p.server, question)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(line, 10, 64)
+	return askFor[echobench.Usage](p.server, "usage")
 }
 
 // hangUp closes the client's connections and waits until the server has seen it.

@@ -150,13 +150,13 @@ func (w idleWork) count(env lab.Env, server string) (result echobench.Result, gr
 	if err := p.hangUp(); err != nil {
 		return result, 0, err
 	}
-	before, err := p.bytes(w.question)
+	before, err := askFor[int64](p.server, w.question)
 	if err != nil {
 		return result, 0, err
 	}
 	if result, err = p.do("connect", w.conns); err != nil {
 		return result, 0, err
 	}
-	after, err := p.bytes(w.question)
+	after, err := askFor[int64](p.server, w.question)
 	return result, after - before, err
 }

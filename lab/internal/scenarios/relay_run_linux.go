@@ -154,17 +154,13 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := ask(load, "go")
+	result, err := askFor[relay.Result](load, "go")
 	if err != nil {
 		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
 	}
 	allocs, err := since()
 	if err != nil {
 		return nil, err
-	}
-	var result relay.Result
-	if err := json.Unmarshal([]byte(line), &result); err != nil {
-		return nil, fmt.Errorf("scenarios: the load answered %.60q: %w", line, err)
 	}
 	if result.Odd > 0 && !server.lax {
 		return nil, fmt.Errorf("scenarios: %d frames are not as they were published: %s", result.Odd, result.Oddity)

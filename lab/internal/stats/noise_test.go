@@ -47,7 +47,7 @@ type pass struct {
 // recorded are the scenarios whose noise is taken: one for each kind of work,
 // from a few nanoseconds in one goroutine to sockets and other processes.
 var recorded = []string{
-	"framing/good", "framing/worst", "small-reads", "gc-pressure", "fanout/channels",
+	"framing/good", "framing/worst", "framing/small-16", "gc-pressure", "fanout/channels",
 	"tcp/128B", "pools/4KiB/across", "machine/false-sharing",
 }
 
