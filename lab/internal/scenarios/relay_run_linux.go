@@ -150,48 +150,37 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if said != "ready" {
 		return nil, fmt.Errorf("scenarios: the load said %.60q", said)
 	}
-	since, err := server.allocations()
-	if err != nil {
-		return nil, err
-	}
 	result, err := askFor[relay.Result](load, "go")
 	if err != nil {
 		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
 	}
-	allocs, err := since()
-	if err != nil {
-		return nil, err
-	}
 	if result.Odd > 0 && !server.lax {
 		return nil, fmt.Errorf("scenarios: %d frames are not as they were published: %s", result.Odd, result.Oddity)
 	}
-	return r.figures(result, allocs), nil
+	return relayFigures(result), nil
 }
 
 // mostBusy is up to which part of the window the viewers may work, who share a
 // processor, for the figures to be the server's.
 const mostBusy = 0.9
 
-// figures leave out what was measured of this process, which only waits.
-func (r *relayRunner) figures(result relay.Result, allocs float64) map[string]float64 {
+// relayFigures leave out what was measured of this process, which only waits.
+func relayFigures(result relay.Result) map[string]float64 {
 	f := map[string]float64{
-		framesLost:     float64(result.Lost),
-		viewersClosed:  float64(result.Closed),
-		residentAll:    float64(result.Resident),
-		toKeyP50:       float64(result.KeyP50.Nanoseconds()),
-		loadBusy:       result.Busy,
-		perGB:          result.PerGB(),
-		p50:            float64(result.LagP50.Nanoseconds()),
-		p99:            float64(result.LagP99.Nanoseconds()),
-		sentLate:       float64(result.Late.Nanoseconds()),
-		allocsPerFrame: allocs / float64(result.Since),
+		framesLost:    float64(result.Lost),
+		viewersClosed: float64(result.Closed),
+		residentAll:   float64(result.Resident),
+		toKeyP50:      float64(result.KeyP50.Nanoseconds()),
+		loadBusy:      result.Busy,
+		perGB:         result.PerGB(),
+		p50:           float64(result.LagP50.Nanoseconds()),
+		p99:           float64(result.LagP99.Nanoseconds()),
+		sentLate:      float64(result.Late.Nanoseconds()),
 	}
-	f[windowsP50] = f[p50] / float64(relayMerge.Nanoseconds())
-	f[windowsP99] = f[p99] / float64(relayMerge.Nanoseconds())
 	if result.Busy > mostBusy {
 		// The viewers were the limit: no figure is better than theirs.
 		delete(f, perGB)
-		for _, name := range []string{p50, p99, windowsP50, windowsP99} {
+		for _, name := range []string{p50, p99} {
 			delete(f, name)
 		}
 	}

@@ -1,12 +1,8 @@
 package scenarios
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"math"
-	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,7 +10,6 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
-	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
@@ -26,8 +21,6 @@ type relayStarted struct {
 	*child.Process
 	form          string // in which viewers take the stream
 	publish, view string // addresses
-	api           string // address of its figures; empty: it has none
-	profiles      string // address of its profiles
 	lax           bool   // frames need not have the times that they were published with
 	// listening waits until the server listens, and finds out where.
 	listening func(*relayStarted) error
@@ -48,10 +41,7 @@ func startSluice(env lab.Env, form string, merge time.Duration, adapt bool) (rel
 	if err != nil {
 		return relayStarted{}, err
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--pprof", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", fmt.Sprintf("--merge-adapt=%v", adapt)}
-	if merge == 0 {
-		args = append(args, "--merge", "0s")
-	}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", "--merge", merge.String(), fmt.Sprintf("--merge-adapt=%v", adapt)}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	c, err := child.Start(cmd, "serve")
@@ -63,78 +53,16 @@ func startSluice(env lab.Env, form string, merge time.Duration, adapt bool) (rel
 		if err != nil {
 			return err
 		}
-		var at struct{ RTMP, HTTP, PProf string }
+		var at struct{ RTMP, HTTP string }
 		if err := json.Unmarshal([]byte(line), &at); err != nil || at.RTMP == "" || at.HTTP == "" {
 			return fmt.Errorf("scenarios: the server said %.120q: %v", line, err)
 		}
-		s.publish, s.view, s.api, s.profiles = at.RTMP, at.RTMP, at.HTTP, at.PProf
+		s.publish, s.view = at.RTMP, at.RTMP
 		if form == relay.FLV {
 			s.view = at.HTTP
 		}
-		return s.merges(merge)
+		return nil
 	}}, nil
-}
-
-// merges makes sure that the server collects frames for as long as it is
-// compared with.
-func (s *relayStarted) merges(want time.Duration) error {
-	text, err := get(s.api, "/api/streams")
-	if err != nil {
-		return err
-	}
-	var at struct {
-		Server struct {
-			Merge *float64 `json:"merge_ms"`
-		}
-	}
-	if err := json.Unmarshal(text, &at); err != nil {
-		return fmt.Errorf("scenarios: /api/streams of the server: %w", err)
-	}
-	if at.Server.Merge == nil || *at.Server.Merge != float64(want.Milliseconds()) {
-		return fmt.Errorf("scenarios: the server does not merge for %v, which the floor is told to: %.200s", want, text)
-	}
-	return nil
-}
-
-func get(addr, path string) ([]byte, error) {
-	// Each request has its own connection, so that none stays open between requests.
-	// No compression: what it allocates depends on the last garbage collection.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: childStart}
-	response, err := client.Get("http://" + addr + path)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("scenarios: %s of the server: %s", path, response.Status)
-	}
-	return text, err
-}
-
-// allocations begins to count those of the server, and returns what ends that: how many
-// there were, without those of asking. For a server without profiles it is NaN.
-func (s *relayStarted) allocations() (func() (float64, error), error) {
-	if s.profiles == "" {
-		return func() (float64, error) { return math.NaN(), nil }, nil
-	}
-	ask := func() (uint64, error) {
-		return proc.Mallocs(context.Background(), "http://"+s.profiles+"/debug/pprof")
-	}
-	// The first request may allocate what the server then keeps. The difference of the
-	// third and the second is what one request costs.
-	var readings [3]uint64
-	for i := range readings {
-		var err error
-		if readings[i], err = ask(); err != nil {
-			return nil, err
-		}
-	}
-	asked := float64(readings[2] - readings[1])
-	return func() (float64, error) {
-		now, err := ask()
-		return max(0, float64(now)-float64(readings[2])-asked), err
-	}, nil
 }
 
 // floorServer is the least that a relay can do; 0: nothing is merged.

@@ -20,7 +20,6 @@ func tcpGroup() []lab.Scenario {
 		{"128B", "128 B", 128, 500_000},
 		{"1KB", "1 KB", 1 << 10, 100_000},
 		{"16KB", "16 KB", 16 << 10, 8_000},
-		{"256KB", "256 KB", 256 << 10, 600},
 	}
 	var group []lab.Scenario
 	for _, size := range sizes {

@@ -35,8 +35,8 @@ func naive(r io.Reader) walk {
 	}
 }
 
-// peek walks frames, header and payload each with a Peek. A payload that is longer
-// than the buffer is walked a buffer at a time.
+// peek walks frames, header and payload each with a Peek. It cannot walk those that are
+// longer than the buffer.
 func peek(r *bufio.Reader) walk {
 	return func(n int) (sum uint64, err error) {
 		for range n {
@@ -47,14 +47,6 @@ func peek(r *bufio.Reader) walk {
 			k := int(binary.BigEndian.Uint32(h))
 			if _, err := r.Discard(frameHead); err != nil {
 				return sum, err
-			}
-			if k > r.Size() {
-				m, err := peekPieces(r, k)
-				if err != nil {
-					return sum, err
-				}
-				sum += m
-				continue
 			}
 			p, err := r.Peek(k)
 			if err != nil {
@@ -67,25 +59,6 @@ func peek(r *bufio.Reader) walk {
 		}
 		return sum, nil
 	}
-}
-
-func peekPieces(r *bufio.Reader, n int) (uint64, error) {
-	var m piecewise
-	for n > 0 {
-		if _, err := r.Peek(1); err != nil {
-			return 0, err
-		}
-		p, err := r.Peek(min(n, r.Buffered()))
-		if err != nil {
-			return 0, err
-		}
-		m.add(p)
-		n -= len(p)
-		if _, err := r.Discard(len(p)); err != nil {
-			return 0, err
-		}
-	}
-	return m.mark(), nil
 }
 
 // piecewise comes to the mark of a payload that is seen in pieces.
