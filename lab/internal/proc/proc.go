@@ -4,14 +4,7 @@
 package proc
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -54,50 +47,3 @@ func (r Reading) To(later Reading) Spent {
 	}
 	return s
 }
-
-const (
-	memWithin = 10 * time.Second
-	// A profile has a few hundred bytes for each place that allocates; what
-	// is wanted stands behind all of them.
-	mostProfile = 64 << 20
-	mostLine    = 4 << 20
-)
-
-// Mallocs asks another Go process for how often it has allocated. pprofURL is where it serves
-// net/http/pprof, such as http://127.0.0.1:6060/debug/pprof; the heap profile in
-// its form for people (debug=1) ends with it.
-//
-// Asking costs the other process some hundred allocations, most of which come
-// after it has looked at its counts: of two answers, the second has what the
-// first one cost.
-func Mallocs(ctx context.Context, pprofURL string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, memWithin)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(pprofURL, "/")+"/heap?debug=1", nil)
-	if err != nil {
-		return 0, fmt.Errorf("proc: %w", err)
-	}
-	// A connection for this once: one that stays would be the other process's to keep.
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("proc: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("proc: %s answers %s", request.URL, response.Status)
-	}
-	// Names of functions above the heading could look like the line.
-	lines := bufio.NewScanner(io.LimitReader(response.Body, mostProfile))
-	lines.Buffer(nil, mostLine)
-	for within := false; lines.Scan(); {
-		within = within || lines.Text() == "# runtime.MemStats"
-		if text, ok := strings.CutPrefix(lines.Text(), "# Mallocs = "); ok && within {
-			return strconv.ParseUint(text, 10, 64)
-		}
-	}
-	return 0, fmt.Errorf("proc: %s: %w", request.URL, errors.Join(errNoMem, lines.Err()))
-}
-
-var errNoMem = errors.New("there are no runtime.MemStats in it")

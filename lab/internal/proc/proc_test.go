@@ -2,15 +2,11 @@ package proc
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	_ "net/http/pprof" // registers itself
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 )
@@ -80,32 +76,5 @@ func TestWaitingIsOfThreadsThatAreThere(t *testing.T) {
 	}
 	if s := (Reading{}).To(b); s.Queued != nil {
 		t.Errorf("%v", *s.Queued)
-	}
-}
-
-func TestMallocsAreThoseOfTheProcess(t *testing.T) {
-	server := httptest.NewServer(http.DefaultServeMux)
-	defer server.Close()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-	n, err := Mallocs(t.Context(), server.URL+"/debug/pprof/")
-	var after runtime.MemStats
-	runtime.ReadMemStats(&after)
-	if err != nil || n < before.Mallocs || n > after.Mallocs {
-		t.Errorf("%d, between %d and %d: %v", n, before.Mallocs, after.Mallocs, err)
-	}
-	for text, want := range map[string]uint64{
-		"": 0, "# Mallocs = 5\n": 0, "# runtime.MemStats\n# Mallocs = x\n": 0,
-		"1: 2 # Mallocs = 4\n# Mallocs = 6\n# runtime.MemStats\n# MallocsOfOthers = 8\n# Mallocs = 7\n": 7,
-		"# runtime.MemStats\n" + strings.Repeat("x", mostLine+1) + "\n# Mallocs = 7\n":                  0,
-	} {
-		fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
-		if n, err := Mallocs(t.Context(), fake.URL); n != want || (err == nil) != (want > 0) {
-			t.Errorf("%.60q: %d, %v", text, n, err)
-		}
-		fake.Close()
-	}
-	if _, err := Mallocs(t.Context(), server.URL+"/nothing"); err == nil {
-		t.Error("an address without profiles")
 	}
 }
