@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/memory"
@@ -54,6 +55,7 @@ type Server struct {
 	rtsp      *rtspserver.Server
 	webrtc    *webrtc.Server // nil: none
 	memory    *memory.Keeper // nil: no limit is known
+	hls       *hls.Server
 	web       *web.Server
 	hookTimes *prometheus.HistogramVec
 	rules     *ruleSet       // reloading locks it
@@ -165,7 +167,8 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
 	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
-	s.web = web.New(s.host, &s.proxies, o.Version, s.Addresses)
+	s.hls = hls.New(s.host, memory.SegmentShare(most))
+	s.web = web.New(s.host, s.hls, &s.proxies, o.Version, s.Addresses)
 	if o.Again != nil {
 		s.web.Reload = s.ReloadAgain
 	}
@@ -354,6 +357,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.host.Pusher != nil {
 		errs = append(errs, s.host.Pusher.Close(ctx))
 	}
+	s.hls.Close()
 	errs = append(errs, s.host.Writer.Shutdown(ctx), s.web.Shutdown(ctx), s.host.Group.Wait(ctx))
 	s.host.Writer.Close()
 	s.feeds.Close()

@@ -13,6 +13,7 @@ import (
 type Config struct {
 	Listening
 	Streams
+	LiveStreaming
 	Permission
 	Limits
 	Recording
@@ -31,6 +32,7 @@ var groups = []struct {
 }{
 	{"Listening", func(c *Config) []Setting { return c.Listening.settings() }},
 	{"Streams", func(c *Config) []Setting { return c.Streams.settings() }},
+	{"HLS", func(c *Config) []Setting { return c.LiveStreaming.settings() }},
 	{"Permission", func(c *Config) []Setting { return c.Permission.settings() }},
 	{"Limits", func(c *Config) []Setting { return c.Limits.settings() }},
 	{"Recording", func(c *Config) []Setting { return c.Recording.settings() }},

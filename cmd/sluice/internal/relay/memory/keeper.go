@@ -15,9 +15,10 @@ import (
 )
 
 // RingShare is the part of the memory limit that rings may use, PacketShare what those
-// of packets may use beside them.
-func RingShare(most int64) int64   { return most * 6 / 10 }
-func PacketShare(most int64) int64 { return most * 15 / 100 }
+// of packets may use beside them, SegmentShare what segments of HLS may.
+func RingShare(most int64) int64    { return most * 6 / 10 }
+func PacketShare(most int64) int64  { return most * 15 / 100 }
+func SegmentShare(most int64) int64 { return most / 10 }
 
 // Options configure a Keeper. All fields are required.
 type Options struct {

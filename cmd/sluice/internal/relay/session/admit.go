@@ -99,6 +99,15 @@ func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *liv
 	return nil, nil, err
 }
 
+// AdmitGroup asks the gate for a viewer of several streams under one name, which itself
+// need not be a stream's. The caller calls done once, as with AdmitPlay.
+func (h *Host) AdmitGroup(ctx context.Context, info Info) (done func(), err error) {
+	if h.Closing() {
+		return nil, ErrClosing
+	}
+	return h.Gate.Admit(ctx, info.Request(access.Play))
+}
+
 // find returns the stream, and waits for it at most the given time.
 func (h *Host) find(ctx context.Context, name string, within time.Duration) (*live.Stream, error) {
 	if st, ok := h.Hub.Stream(name); ok {

@@ -21,6 +21,8 @@ const (
 	RTSPS = "rtsps"
 	WHIP  = "whip"
 	WHEP  = "whep"
+	HLS   = "hls"
+	HLSS  = "hlss"
 )
 
 // An Info says who wants to publish or to watch what.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 )
@@ -60,6 +61,7 @@ type StreamInfo struct {
 	Jumps      int64          `json:"jumps"`
 	Evicted    int64          `json:"evicted"`
 	MergeMS    int64          `json:"merge_ms"`
+	HLS        *hls.Status    `json:"hls,omitempty"` // while it is served by HLS
 	History    *HistoryInfo   `json:"history,omitempty"`
 }
 
@@ -178,6 +180,11 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 		FramesIn: f.FramesIn, BytesIn: f.BytesIn, FramesOut: f.FramesOut, BytesOut: f.BytesOut,
 		Dropped: f.Dropped, Jumps: f.Jumps, Evicted: f.Evicted, MergeMS: w.For(st.Name()).Merge.Milliseconds(),
 	}
+	watching := 0
+	for _, n := range who.protocols {
+		watching += n
+	}
+	a.Viewers = max(a.Viewers, watching) // those of protocols that are made from the stream, too
 	a.Video, a.Audio = mediaInfo(st, f)
 	a.Tracks = tracksOf(st, a.Video, a.Audio)
 	if a.Protocols == nil {
@@ -189,6 +196,9 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 		if c := who.publisher; c != nil {
 			a.Publisher.ID, a.Publisher.Address, a.Publisher.Protocol = c.ID, c.Address, c.Protocol
 		}
+	}
+	if status, ok := w.HLS.Status(st.Name()); ok {
+		a.HLS = &status
 	}
 	if withHistory {
 		a.History = w.pastOf(now, st)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
@@ -41,6 +42,7 @@ type Server struct {
 	history   *history
 	http      *http.Server
 	Pushes    pusher
+	HLS       *hls.Server
 	Reload    func() (changed, waiting []string, err error) // nil: there is nothing to read again
 	Recorded  *Recorded                                     // what is recorded
 	Recent    hooks.Recent                                  // the latest events
@@ -53,9 +55,9 @@ type Server struct {
 	page      atomic.Pointer[builtPage] // nil: to be made
 }
 
-func New(h *session.Host, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
+func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
 	w := &Server{
-		Host: h, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
+		Host: h, HLS: hls, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
 		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
 	}
 	w.metrics = newMetrics(w)
@@ -140,7 +142,8 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	r.RemoteAddr = client // from here on: in logs, limits and hooks
 	own := strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/")
-	if !own && strings.HasSuffix(path, ".flv") {
+	isHLS := !own && hls.Serves(path)
+	if !own && !isHLS && strings.HasSuffix(path, ".flv") {
 		w.media(rw, r)
 		return
 	}
@@ -164,6 +167,8 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
 		answerError(rw, http.StatusMethodNotAllowed, "this is no proxy")
+	case isHLS:
+		w.playHLS(rw, r)
 	case strings.HasPrefix(path, "/api/"):
 		w.api(rw, r)
 	case path == "/metrics":
@@ -180,6 +185,9 @@ type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
+
+// Unwrap lets net/http's ResponseController reach the connection.
+func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 func (s *statusWriter) WriteHeader(status int) {
 	s.status = status
@@ -199,6 +207,20 @@ func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 	default:
 		rw.Header().Set("Allow", "GET, HEAD, POST, PUT, OPTIONS")
 		answerError(rw, http.StatusMethodNotAllowed, "media is played by GET and published by POST or PUT")
+	}
+}
+
+// playHLS handles what package hls serves.
+func (w *Server) playHLS(rw http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		w.cors().allow(rw.Header(), r)
+		w.HLS.ServeHTTP(rw, r)
+	case http.MethodOptions:
+		w.cors().preflight(rw, r)
+	default:
+		rw.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		answerError(rw, http.StatusMethodNotAllowed, "HLS is played by GET")
 	}
 }
 

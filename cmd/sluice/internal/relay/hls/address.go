@@ -1,0 +1,51 @@
+package hls
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// An address is the path of a request: the multivariant playlist of a stream,
+// /APP/NAME.m3u8, or a file of one of its rows, /APP/NAME/.hls/ROW/FILE. No stream has a
+// part that begins with a dot in its name, so the second is no stream's.
+type address struct {
+	stream string // APP/NAME, not checked
+	file   string // "": the multivariant playlist
+	row    int
+}
+
+const (
+	suffix = ".m3u8"
+	folder = "/.hls/"
+	index  = "index.m3u8"
+	// maxRow bounds the rows of a group.
+	maxRow = 64
+)
+
+// Serves reports whether a path belongs to HLS.
+func Serves(path string) bool {
+	return strings.Contains(path, folder) || strings.HasSuffix(path, suffix)
+}
+
+// parseAddress reads a path. Each file has one address.
+func parseAddress(path string) (a address, ok bool) {
+	name, rest, file := strings.Cut(path, folder)
+	if !file {
+		a.stream, ok = strings.CutSuffix(path, suffix)
+		return a, ok
+	}
+	row, rest, ok := strings.Cut(rest, "/")
+	n, err := strconv.ParseUint(row, 10, 8)
+	if !ok || err != nil || n > maxRow || strconv.FormatUint(n, 10) != row || rest == "" || strings.Contains(rest, "/") {
+		return a, false
+	}
+	return address{name, rest, int(n)}, true
+}
+
+// rowAddress returns the address of a row's playlist, from that of its multivariant
+// playlist on.
+func rowAddress(stream string, row int) string {
+	name := stream[strings.LastIndexByte(stream, '/')+1:]
+	return "./" + url.PathEscape(name) + folder + strconv.Itoa(row) + "/" + index
+}

@@ -1,0 +1,402 @@
+package hls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+const (
+	playlistType = "application/vnd.apple.mpegurl"
+	mediaType    = "video/mp4"
+)
+
+// errNoFile: the address is none, or what was there is gone.
+var errNoFile = fmt.Errorf("%w: no such file of HLS", session.ErrNotFound)
+
+// errLate: what was waited for has not come in time.
+var errLate = errors.New("this has not come in time")
+
+// ServeHTTP answers GET and HEAD of playlists and media. The caller has set the fields
+// of CORS and answered other methods.
+func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	info, a, err := s.info(r)
+	var o session.PlayOptions
+	if err == nil {
+		o, err = session.ParsePlayOptions(info.Query)
+	}
+	if err == nil {
+		// Waiting may take longer than the normal limits; an answer has its own.
+		c := http.NewResponseController(rw)
+		c.SetReadDeadline(time.Time{})
+		c.SetWriteDeadline(time.Time{})
+		switch {
+		case a.file == "" && r.Method == http.MethodHead:
+			err = s.head(rw, r, info, o)
+		case a.file == "":
+			err = s.multivariant(rw, r, info, o)
+		default:
+			err = s.file(rw, r, info, o, a)
+		}
+	}
+	if err != nil {
+		s.refuse(rw, r, info, err)
+	}
+}
+
+// info reads who asks for what.
+func (s *Server) info(r *http.Request) (info session.Info, a address, err error) {
+	info = session.Info{
+		Protocol: session.HLS, Address: r.RemoteAddr, Agent: r.UserAgent(), Query: r.URL.Query(),
+		Via: edge.PathOfHeader(r.Header.Values("Via")),
+	}
+	if r.TLS != nil {
+		info.Protocol = session.HLSS
+	}
+	a, ok := parseAddress(r.URL.Path)
+	if !ok || s.Config().HLS == config.HLSOff {
+		return info, a, errNoFile
+	}
+	app, name, _ := strings.Cut(strings.TrimPrefix(a.stream, "/"), "/")
+	a.stream, err = session.StreamName(app, name)
+	info.Stream = a.stream
+	return info, a, err
+}
+
+// refuse answers an error. Requests for files are too many to count each as a refused
+// session.
+func (s *Server) refuse(rw http.ResponseWriter, r *http.Request, info session.Info, err error) {
+	var status int
+	var reason string
+	switch {
+	case errors.Is(err, errLate):
+		status, reason = http.StatusServiceUnavailable, err.Error()
+		rw.Header().Set("Retry-After", "1")
+	case errors.Is(err, errAhead):
+		status, reason = http.StatusBadRequest, errPosition.Error()
+	case errors.Is(err, errGone):
+		status, reason = http.StatusForbidden, err.Error()
+	case errors.Is(err, errBusy):
+		status, reason = http.StatusTooManyRequests, err.Error()
+	case errors.Is(err, errNoTracks):
+		status, reason = http.StatusNotFound, err.Error()
+	case r.Context().Err() != nil:
+		return // the client has gone
+	case errors.Is(err, context.Canceled):
+		status, reason = session.Refusal(session.ErrClosing)
+	default:
+		if !errors.Is(err, errNoFile) {
+			s.Refused(session.RoleViewer, info, err)
+		}
+		status, reason = session.Refusal(err)
+	}
+	http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(s.Host.Times.Answer))
+	h := rw.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	rw.WriteHeader(status)
+	text, _ := json.Marshal(map[string]string{"error": reason}) // a string
+	rw.Write(append(text, '\n'))
+}
+
+// head says whether a viewer would be admitted, and is none.
+func (s *Server) head(rw http.ResponseWriter, r *http.Request, info session.Info, o session.PlayOptions) error {
+	done, err := s.admit(r.Context(), info, o)
+	if err != nil {
+		return err
+	}
+	done()
+	s.begin(rw, playlistType, false)
+	return nil
+}
+
+// multivariant answers with the playlist of a stream's rows, for a new viewer.
+func (s *Server) multivariant(rw http.ResponseWriter, r *http.Request, info session.Info, o session.PlayOptions) error {
+	id := info.Query.Get("session")
+	if !validID(id) {
+		id = newID()
+	}
+	v, err := s.viewer(r.Context(), id, info, o)
+	if err != nil {
+		return err
+	}
+	defer v.leave(false)
+	leave, err := s.wait(v.key.address)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := s.within(r, s.Times.Start)
+	defer cancel()
+	var list []variant
+	// All are started before the first is waited for.
+	rows := s.members(info.Stream)
+	muxers := make([]*muxer, len(rows))
+	for i, row := range rows {
+		m, failed := s.use(v, s.member(info.Stream, row))
+		if failed != nil {
+			err = failed
+			continue
+		}
+		muxers[i] = m
+	}
+	for i, m := range muxers {
+		if m == nil {
+			continue
+		}
+		if failed := m.line.wait(ctx, func() bool { return m.line.target > 0 || m.line.over }); failed != nil {
+			err = failed
+			continue
+		}
+		row, ok := m.line.describe()
+		if !ok && m.line.err != nil {
+			err = m.line.err
+		}
+		m.line.mu.Unlock()
+		if ok {
+			row.address = rowAddress(info.Stream, rows[i]) + v.query
+			list = append(list, row)
+		}
+	}
+	if len(list) == 0 {
+		if err == nil {
+			err = fmt.Errorf("%w: %s", session.ErrNotFound, info.Stream)
+		}
+		return err
+	}
+	v.send(rw, r, playlistType, false, []byte(multivariant(list)))
+	return nil
+}
+
+// within returns a context that ends with the request, the server, or a time.
+func (s *Server) within(r *http.Request, most time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), most, errLate)
+	stop := context.AfterFunc(s.Ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// file answers with a media playlist or with media.
+func (s *Server) file(rw http.ResponseWriter, r *http.Request, info session.Info, o session.PlayOptions, a address) error {
+	id := info.Query.Get("session")
+	if !validID(id) {
+		id = idOf(info)
+	}
+	if a.row > len(s.Config().HLSGroup) {
+		return errNoFile
+	}
+	name := s.member(a.stream, a.row)
+	if name == "" {
+		return errNoFile
+	}
+	v, err := s.viewer(r.Context(), id, info, o)
+	if err != nil {
+		return err
+	}
+	defer v.leave(true)
+	m, err := s.use(v, name)
+	if err != nil {
+		return err
+	}
+	if a.file == index {
+		return v.playlist(rw, r, m, info)
+	}
+	kind, number, ok := m.line.parseName(a.file)
+	if !ok {
+		return errNoFile
+	}
+	switch kind {
+	case 'i':
+		return v.initialization(rw, r, m.line, int(number))
+	case 's':
+		return v.segment(rw, r, m.line, number)
+	}
+	return v.part(rw, r, m.line, number)
+}
+
+// playlist answers with a media playlist, as soon as it has what is asked for.
+func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, info session.Info) error {
+	at, err := parsePosition(info.Query)
+	if err != nil {
+		return err
+	}
+	s, t := v.server, m.line
+	t.mu.Lock()
+	most := s.Times.Start
+	if t.target > 0 {
+		most = min(most, 3*time.Duration(t.target)*time.Second)
+	}
+	ready, err := t.reached(at)
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if !ready {
+		leave, err := s.wait(v.key.address)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	ctx, cancel := s.within(r, most)
+	defer cancel()
+	var ahead error
+	err = t.wait(ctx, func() (ok bool) {
+		ok, ahead = t.reached(at)
+		return ok || ahead != nil
+	})
+	if err != nil {
+		return err
+	}
+	text, failed := "", t.err
+	if t.target > 0 && len(t.all) > 0 {
+		text, failed = t.playlist(v.query), nil
+	}
+	t.mu.Unlock()
+	switch {
+	case ahead != nil:
+		return ahead
+	case failed != nil:
+		return failed
+	case text == "":
+		return errNoFile
+	}
+	v.send(rw, r, playlistType, false, []byte(text))
+	return nil
+}
+
+func (v *viewer) initialization(rw http.ResponseWriter, r *http.Request, t *timeline, number int) error {
+	var p []byte
+	t.mu.Lock()
+	for _, in := range t.inits {
+		if in.number == number {
+			p = in.bytes
+		}
+	}
+	t.mu.Unlock()
+	if p == nil {
+		return errNoFile
+	}
+	v.send(rw, r, mediaType, true, p)
+	return nil
+}
+
+func (v *viewer) segment(rw http.ResponseWriter, r *http.Request, t *timeline, number int64) error {
+	t.mu.Lock()
+	s := t.find(number)
+	if s == nil || !s.done {
+		t.mu.Unlock()
+		return errNoFile
+	}
+	held := retain(s.parts)
+	t.mu.Unlock()
+	v.sendParts(rw, r, held)
+	return nil
+}
+
+// part answers with a part, which may be the next one.
+func (v *viewer) part(rw http.ResponseWriter, r *http.Request, t *timeline, id int64) error {
+	t.mu.Lock()
+	next := id == t.ids && !t.over
+	t.mu.Unlock()
+	if next {
+		leave, err := v.server.wait(v.key.address)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		ctx, cancel := v.server.within(r, v.server.Times.Start)
+		defer cancel()
+		if err := t.wait(ctx, func() bool { return t.ids > id || t.over }); err != nil {
+			return err
+		}
+		t.mu.Unlock()
+	}
+	t.mu.Lock()
+	p := t.findPart(id)
+	if p == nil {
+		t.mu.Unlock()
+		return errNoFile
+	}
+	held := retain([]*part{p})
+	t.mu.Unlock()
+	v.sendParts(rw, r, held)
+	return nil
+}
+
+// begin sets the fields of an answer. An address of media always has the same bytes.
+func (s *Server) begin(rw http.ResponseWriter, kind string, media bool) {
+	h := rw.Header()
+	h.Set("Content-Type", kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if media {
+		h.Set("Cache-Control", "private, max-age=3600, immutable")
+		h.Set("Accept-Ranges", "bytes")
+	}
+	http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(s.Host.Times.Answer))
+}
+
+// send answers with p, borrowed until it returns.
+func (v *viewer) send(rw http.ResponseWriter, r *http.Request, kind string, media bool, p []byte) {
+	v.server.begin(rw, kind, media)
+	if media && r.Header.Get("Range") != "" {
+		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, strings.NewReader(string(p)))
+		return
+	}
+	rw.Header().Set("Content-Length", strconv.Itoa(len(p)))
+	if r.Method != http.MethodHead {
+		n, _ := rw.Write(p)
+		v.bytes.Add(int64(n))
+	}
+}
+
+// counted counts what is sent to a viewer.
+type counted struct {
+	http.ResponseWriter
+	v *viewer
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.v.bytes.Add(int64(n))
+	return n, err
+}
+
+// sendParts answers with parts one behind the other, transferred.
+func (v *viewer) sendParts(rw http.ResponseWriter, r *http.Request, held *retained) {
+	defer held.release()
+	v.server.begin(rw, mediaType, true)
+	if r.Header.Get("Range") != "" {
+		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, io.NewSectionReader(held, 0, held.size))
+		if r.Header.Get("Range") == "bytes=0-" { // as some players always ask
+			v.frames.Add(int64(held.frames))
+		}
+		return
+	}
+	rw.Header().Set("Content-Length", strconv.FormatInt(held.size, 10))
+	if r.Method == http.MethodHead {
+		return
+	}
+	for i := range held.bufs {
+		n, err := rw.Write(held.bufs[i].Bytes())
+		v.bytes.Add(int64(n))
+		if err != nil {
+			return
+		}
+	}
+	v.frames.Add(int64(held.frames))
+}

@@ -1,0 +1,188 @@
+package hls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+)
+
+var (
+	errNoTracks = errors.New("the stream has no track that HLS can carry")
+	errMemory   = fmt.Errorf("%w: no memory for segments", session.ErrFull)
+)
+
+// plainPart is the duration of the fragments in segments that have no parts.
+const plainPart = time.Second
+
+// young is for how long a stream is served from its beginning.
+const young = 10 * time.Second
+
+// A muxer makes the segments of one stream. users, timer and since are under the lock of
+// its server.
+type muxer struct {
+	server *Server
+	source *live.Stream
+	line   *timeline
+	cancel context.CancelFunc
+	done   chan struct{} // closed when run has returned
+
+	users int
+	timer *time.Timer // since the last user has gone
+	since time.Time
+
+	leftOut []string // codecs, set before done or the first segment; under line.mu
+}
+
+// newMuxer makes a muxer and starts it. The server's lock is held.
+func (s *Server) newMuxer(source *live.Stream) *muxer {
+	c := s.Config()
+	m := &muxer{server: s, source: source, done: make(chan struct{}), since: time.Now()}
+	m.line = newTimeline(limits{
+		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
+	})
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(s.Ctx)
+	s.running.Go(func() {
+		err := m.run(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.Info("HLS ends", "stream", source.Name(), "why", err)
+		}
+		m.line.end(err)
+		close(m.done)
+	})
+	return m
+}
+
+// stop ends the muxer and releases its segments.
+func (m *muxer) stop() {
+	m.cancel()
+	m.server.running.Go(func() {
+		<-m.done
+		m.line.free()
+	})
+}
+
+// run makes segments until the stream is over, which is no error, or ctx is done.
+func (m *muxer) run(ctx context.Context) error {
+	c := m.server.Config()
+	video, audio, err := m.tracks(ctx)
+	m.server.started()
+	if err != nil {
+		return err
+	}
+	// A viewer who came before the stream sees its beginning.
+	r, err := m.source.NewReader(live.ReaderOptions{FromStart: time.Since(m.source.Since()) < young})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	partial := plainPart
+	if m.line.low {
+		partial = c.HLSPart
+	}
+	cutter := newSegmenter(m.line, m.server.Alloc, video, audio, c.HLSSegment, partial)
+	cutter.group = func() int64 { return min(m.source.Stats().GOPTime.Milliseconds(), longestSegment) }
+	var s au.Splitter
+	cutter.configs = func() [2]*au.Config {
+		video, audio := s.Configs()
+		return [2]*au.Config{video, audio}
+	}
+	var latest uint32
+	cutter.now = func() time.Time {
+		behind := int32(m.source.Stats().LastTime - latest)
+		return time.Now().Add(-time.Duration(max(behind, 0)) * time.Millisecond)
+	}
+	for {
+		tags, _, err := r.Next(ctx)
+		if err != nil {
+			if err != io.EOF {
+				return err
+			}
+			if !cutter.finish() {
+				return errMemory
+			}
+			return nil
+		}
+		for t := range au.Tags(tags) {
+			u, ok, err := s.Split(t.Type, t.Time, t.Body)
+			if err != nil || !ok {
+				continue // a broken frame is left out, as a decoder would
+			}
+			if latest = u.Time; !cutter.put(&u) {
+				return errMemory
+			}
+		}
+	}
+}
+
+// tracks finds out the tracks that can be carried.
+func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error) {
+	video, audio, err = au.Discover(ctx, m.source)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []string
+	for _, c := range []**au.Config{&video, &audio} {
+		if *c == nil {
+			continue
+		}
+		if _, err := sampleEntry(*c); err != nil || len((*c).Record) == 0 {
+			out = append(out, (*c).Codec.String())
+			*c = nil
+		}
+	}
+	if len(out) > 0 {
+		m.server.Log.Info("codecs without a form in HLS are left out", "stream", m.source.Name(), "codecs", fmt.Sprint(out))
+		m.line.mu.Lock()
+		m.leftOut = out
+		m.line.mu.Unlock()
+	}
+	if video == nil && audio == nil {
+		return nil, nil, errNoTracks
+	}
+	return video, audio, nil
+}
+
+// retryAfter is for how long a muxer's error stands before another one is tried.
+const retryAfter = 2 * time.Second
+
+// failed reports whether the muxer has ended by an error that may have passed.
+func (m *muxer) failed() bool {
+	m.line.mu.Lock()
+	defer m.line.mu.Unlock()
+	return m.line.over && m.line.err != nil && time.Since(m.since) > retryAfter
+}
+
+// Status is what the API says of a stream's HLS.
+type Status struct {
+	Mode     string   `json:"mode"`
+	Codecs   string   `json:"codecs"`
+	LeftOut  []string `json:"left_out"` // codecs without a form in HLS
+	Segments int      `json:"segments"`
+	Bytes    int64    `json:"bytes"` // in memory
+	Error    string   `json:"error,omitempty"`
+}
+
+func (m *muxer) status() Status {
+	t := m.line
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Status{Mode: config.HLSPlain, LeftOut: append([]string{}, m.leftOut...), Segments: len(t.all), Bytes: t.held}
+	if t.low {
+		s.Mode = config.HLSLow
+	}
+	if n := len(t.inits); n > 0 {
+		s.Codecs = t.inits[n-1].codecs
+	}
+	if t.err != nil {
+		s.Error = t.err.Error()
+	}
+	return s
+}

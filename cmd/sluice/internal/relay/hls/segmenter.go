@@ -1,0 +1,337 @@
+package hls
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// Times in ms.
+const (
+	// longestSegment is where a segment ends before the target duration is known, if no
+	// key frame comes.
+	longestSegment = 30_000
+	// rounding is by how much a segment may exceed the target duration, which is in
+	// whole seconds: less than a half (rfc8216bis, section 4.4.3.1).
+	rounding = 400
+	// jump is a step of the clock that is no pause but another clock; back is one to
+	// the past.
+	jump, back = 10_000, 1_000
+	// quiet is for how long a track may say nothing before parts go on without it.
+	quiet = 1_000
+	// unknown is the same before two pictures have said how often they come.
+	unknown = 5_000
+	// guess is the duration of a last picture of which nothing else is known.
+	guess = 40
+)
+
+// silentSegments is how many segments a track may be missing from before it is taken to
+// be gone.
+const silentSegments = 2
+
+// A segmenter cuts access units into parts and segments. It belongs to one goroutine.
+type segmenter struct {
+	line    *timeline
+	alloc   *mem.Allocator
+	least   int64 // duration of a segment, at the next key frame
+	partial int64 // duration of a part, at most
+	group   func() int64
+	now     func() time.Time     // when the latest unit came
+	configs func() [2]*au.Config // the newest; nil: not known
+
+	tracks  [2]*track // pictures, sound; nil: not there
+	began   bool      // a segment is open
+	broken  bool      // the next one begins after a discontinuity
+	changed bool      // and with another initialization
+	segment int64     // start of the open segment
+	part    int64     // start of the open part
+	cut     int64     // parts end here at the latest, counted from their start
+	fitted  bool      // cut was chosen by the duration of a picture
+	numbers uint32
+}
+
+// newSegmenter makes a segmenter of streams with these tracks, nil for one that there is
+// not.
+func newSegmenter(line *timeline, alloc *mem.Allocator, video, audio *au.Config, least, partial time.Duration) *segmenter {
+	s := &segmenter{
+		line: line, alloc: alloc, least: least.Milliseconds(), partial: partial.Milliseconds(),
+		now: time.Now, group: func() int64 { return 0 }, changed: true,
+	}
+	for i, c := range []*au.Config{video, audio} {
+		if c != nil {
+			s.tracks[i] = newTrack(i, c)
+		}
+	}
+	s.cut = s.partial
+	return s
+}
+
+// put takes a unit, borrowed. It returns false when there is no memory for it. Units
+// without a configuration, and those that cannot be decoded yet, are left out.
+func (s *segmenter) put(u *au.Unit) bool {
+	kind := 1
+	if u.Video {
+		kind = 0
+	}
+	if u.Config == nil || !carries(u.Codec) {
+		return true
+	}
+	t := s.tracks[kind]
+	ok := true
+	switch {
+	case t == nil:
+		// A track has come: from the next key frame on.
+		t = newTrack(kind, u.Config)
+		ok = s.restart(true)
+		s.tracks[kind] = t
+	case t.config != u.Config:
+		if !sameConfig(t.config, u.Config) {
+			ok = s.restart(true)
+		}
+		t.adopt(u.Config)
+	}
+	at := t.extend(u.Time)
+	if s.began && t.heard && (at < t.latest-back || at > t.latest+jump) {
+		ok = s.restart(false) && ok
+	}
+	if at < 0 {
+		return ok // before the beginning of the clock
+	}
+	t.latest, t.heard = at, true
+	if !ok {
+		return false
+	}
+	if !s.began {
+		if s.tracks[0] != nil && !(u.Video && u.Key) {
+			return true
+		}
+		if !s.begin(at) {
+			return true
+		}
+	}
+	if u.Video {
+		return s.putVideo(t, u, at)
+	}
+	return s.putAudio(t, u, at)
+}
+
+// sameConfig reports whether a decoder need not begin again.
+func sameConfig(a, b *au.Config) bool {
+	return a.Codec == b.Codec && a.Rate == b.Rate && a.Channels == b.Channels && bytes.Equal(a.Record, b.Record)
+}
+
+// begin opens the first segment, or the first after a discontinuity. It returns false
+// when there can be no initialization.
+func (s *segmenter) begin(at int64) bool {
+	var init *initialization
+	if s.configs != nil {
+		// The configurations of both tracks change together, mostly.
+		for i, c := range s.configs() {
+			if t := s.tracks[i]; t != nil && c != nil && carries(c.Codec) && t.config != c {
+				s.changed = s.changed || !sameConfig(t.config, c)
+				t.adopt(c)
+			}
+		}
+	}
+	if s.changed {
+		var configs [2]*au.Config
+		for i, t := range s.tracks {
+			if t != nil {
+				configs[i] = t.config
+			}
+		}
+		in, err := newInitialization(configs[0], configs[1])
+		if err != nil {
+			return false
+		}
+		init = &in
+	}
+	s.line.open(at, init, s.broken)
+	s.began, s.broken, s.changed = true, true, false
+	s.segment, s.part = at, at
+	return true
+}
+
+// restart ends the open segment, so that the next one begins after a discontinuity.
+func (s *segmenter) restart(changed bool) bool {
+	s.changed = s.changed || changed
+	if !s.began {
+		return true
+	}
+	ok := s.finish()
+	s.began = false
+	return ok
+}
+
+// finish ends the open segment with what there is.
+func (s *segmenter) finish() bool {
+	if !s.began {
+		return true
+	}
+	end := s.part
+	for _, t := range s.tracks {
+		if t != nil {
+			end = max(end, t.flush())
+		}
+	}
+	ok := s.endSegment(min(end, s.part+max(s.cut, s.line.longest)))
+	for _, t := range s.tracks {
+		if t != nil {
+			t.reset()
+		}
+	}
+	return ok
+}
+
+func (s *segmenter) putVideo(t *track, u *au.Unit, at int64) bool {
+	at = max(at, t.pendingAt)
+	t.settle(at)
+	ok := true
+	if t.frame > 0 && !s.fitted {
+		s.cut, s.fitted = fitting(s.partial, t.frame), true
+	}
+	usual := max(t.frame, 1)
+	to := at
+	if late := at - s.part; late > max(s.cut, s.line.longest) && late < 2*s.cut && s.fitted {
+		// A pause, of which the next part has the rest: no part is longer than was
+		// declared.
+		to = s.part + s.cut
+		ok = s.endPart(to)
+	}
+	switch length := to - s.segment; {
+	case u.Key && length >= s.least:
+		ok = s.next(to) && ok
+	case length > 0 && (length+usual > s.longest() || s.line.size() > s.line.bound()/4):
+		ok = s.next(to) && ok // no key frame has come
+	case to-s.part > 0 && to+usual-s.part > s.cut:
+		ok = s.endPart(to) && ok
+	}
+	t.hold(u, at)
+	return ok
+}
+
+func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
+	if s.tracks[0] != nil && !t.begun && at < s.segment {
+		return true // before the first picture
+	}
+	ok := true
+	if s.tracks[0] == nil {
+		usual := t.usual(u)
+		switch length := at - s.segment; {
+		case length >= s.least:
+			ok = s.next(at)
+		case at-s.part > 0 && at+usual-s.part > s.cut:
+			ok = s.endPart(at)
+		}
+	} else if late := at - s.part; late > s.cut+quiet && (s.fitted || late > unknown) {
+		// No picture has come for some time.
+		to := s.part + s.cut
+		if to-s.segment+s.cut > s.longest() {
+			ok = s.next(to)
+		} else {
+			ok = s.endPart(to)
+		}
+	}
+	t.sound(u, at)
+	return ok
+}
+
+// longest is the most that a segment may last.
+func (s *segmenter) longest() int64 {
+	if target := s.line.target; target > 0 { // written by this goroutine only
+		return target*1000 + rounding
+	}
+	return longestSegment
+}
+
+// fitting returns a duration of parts into which pictures of a frame's duration fit so
+// that parts have at least 85 % of it (rfc8216bis, section 4.4.4.9).
+func fitting(partial, frame int64) int64 {
+	if whole := partial / frame * frame; whole*100 >= partial*85 {
+		return partial
+	}
+	return (partial/frame + 1) * frame
+}
+
+// next ends the open segment and begins another one.
+func (s *segmenter) next(at int64) bool {
+	if !s.endSegment(at) {
+		return false
+	}
+	if gone := s.silent(); gone >= 0 {
+		s.tracks[gone] = nil
+		s.changed, s.began = true, false
+		return s.begin(max(at, s.tracks[1-gone].latest))
+	}
+	s.line.open(at, nil, false)
+	s.segment, s.part = at, at
+	return true
+}
+
+// silent returns the track that has been missing for some segments, -1 for none.
+func (s *segmenter) silent() int {
+	if s.tracks[0] == nil || s.tracks[1] == nil {
+		return -1
+	}
+	for i, t := range s.tracks {
+		if t.missing >= silentSegments && s.tracks[1-i].missing == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *segmenter) endSegment(at int64) bool {
+	ok := s.endPart(at)
+	for _, t := range s.tracks {
+		if t != nil {
+			t.missing++
+			if t.said {
+				t.missing = 0
+			}
+			t.said = false
+		}
+	}
+	s.line.complete(s.now(), s.group(), s.cut)
+	s.cut = max(s.cut, s.line.longest)
+	return ok
+}
+
+// endPart makes a part of what there is up to a time. Without samples the part goes on.
+func (s *segmenter) endPart(at int64) bool {
+	var runs []run
+	p := &part{duration: at - s.part, key: true}
+	for i, t := range s.tracks {
+		if t == nil || t.complete() == 0 {
+			continue
+		}
+		r := t.run(i + 1)
+		runs = append(runs, r)
+		p.frames += len(r.samples)
+		if i == 0 {
+			p.key = r.samples[0].key
+		}
+	}
+	if s.tracks[0] != nil && (len(runs) == 0 || runs[0].track != 1) {
+		p.key = false
+	}
+	if len(runs) == 0 || p.duration <= 0 {
+		return true
+	}
+	s.part = at
+	s.numbers++
+	b, err := s.alloc.TryGet(fragmentSize(runs))
+	if err == nil {
+		n := len(appendFragment(b.Bytes()[:0], s.numbers, runs))
+		p.buf = b.RetainedSlice(0, n)
+		b.Release()
+	}
+	for i, t := range s.tracks {
+		if t != nil && t.complete() > 0 {
+			s.tracks[i].sent()
+		}
+	}
+	return err == nil && s.line.add(p)
+}

@@ -1,0 +1,291 @@
+package hls
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+)
+
+// A part is a fragment of a segment. Times and durations are ms.
+type part struct {
+	id       int64
+	duration int64
+	key      bool // a decoder can start at its first picture
+	frames   int
+	buf      mem.Buf
+}
+
+// A segment is the parts between two boundaries. Only the last one of a timeline may be
+// open.
+type segment struct {
+	number   int64
+	parts    []*part
+	duration int64
+	bytes    int64
+	start    int64 // on the stream's clock
+	broken   bool  // a discontinuity is before it
+	init     int
+	done     bool // complete
+}
+
+// limits are those of a timeline.
+type limits struct {
+	low      bool // low latency: parts are listed
+	segments int  // in the playlist
+	bytes    int64
+	// take asks for memory and give returns it; both for all streams together. share is
+	// a stream's part of that.
+	take  func(n int64) bool
+	give  func(n int64)
+	share func() int64
+}
+
+// pastSegments are kept when they have left the playlist, for viewers who have read
+// it before (rfc8216bis, section 6.2.2).
+const pastSegments = 2
+
+// A timeline is the segments of a stream, the oldest first. Its writer is one goroutine.
+type timeline struct {
+	limits
+	name string // in addresses, so that caches do not take segments of an earlier timeline
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change; nil while no goroutine waits
+	inits   []initialization
+	all     []*segment
+	listed  int // index in all of the first in the playlist
+	lost    int // discontinuities that have left the playlist
+	numbers int64
+	ids     int64
+	held    int64
+	target  int64         // in whole seconds; 0 before the first segment is complete
+	longest int64         // declared duration of parts
+	clock   time.Duration // from the stream's clock to Unix time
+	broken  bool          // the next segment is after a discontinuity, whatever its opener knows
+	over    bool
+	err     error
+	text    []string // of the playlist, without the queries of addresses
+}
+
+func newTimeline(l limits) *timeline {
+	var p [6]byte
+	rand.Read(p[:]) // never fails
+	return &timeline{limits: l, name: hex.EncodeToString(p[:])}
+}
+
+// notify wakes those who wait for a change. The lock is held.
+func (t *timeline) notify() {
+	t.text = nil
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
+	}
+}
+
+// wait waits until ready, which is called with the lock held, and returns with the lock
+// held when the error is nil. An error is that of ctx.
+func (t *timeline) wait(ctx context.Context, ready func() bool) error {
+	t.mu.Lock()
+	for !ready() {
+		if t.changed == nil {
+			t.changed = make(chan struct{})
+		}
+		changed := t.changed
+		t.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		t.mu.Lock()
+	}
+	return nil
+}
+
+// open begins a segment. init is nil to go on with the latest.
+func (t *timeline) open(start int64, init *initialization, broken bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if init != nil {
+		init.number = 0
+		if n := len(t.inits); n > 0 {
+			init.number = t.inits[n-1].number + 1
+		}
+		t.inits = append(t.inits, *init)
+	}
+	t.all = append(t.all, &segment{
+		number: t.numbers, start: start, broken: (broken || t.broken) && t.numbers > 0, init: t.inits[len(t.inits)-1].number,
+	})
+	t.numbers++
+	t.broken = false
+	t.notify()
+}
+
+// current returns the open segment. The lock is held.
+func (t *timeline) current() *segment { return t.all[len(t.all)-1] }
+
+// add appends a part, transferred, to the open segment. It returns false when there is no
+// memory for it.
+func (t *timeline) add(p *part) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := int64(p.buf.Len())
+	for t.held+n > t.bound() && t.drop(1) {
+	}
+	for !t.take(n) {
+		if !t.drop(1) {
+			p.buf.Release()
+			return false
+		}
+	}
+	t.held += n
+	p.id = t.ids
+	t.ids++
+	s := t.current()
+	s.parts = append(s.parts, p)
+	s.duration += p.duration
+	s.bytes += n
+	t.notify()
+	return true
+}
+
+// bound returns how many bytes of segments there may be.
+func (t *timeline) bound() int64 { return min(t.bytes, t.share()) }
+
+// size returns the bytes of the open segment.
+func (t *timeline) size() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.current().bytes
+}
+
+// complete ends the open segment. With the first one the durations are declared that no
+// later one exceeds: they may not change (rfc8216bis, sections 4.4.3.1 and 4.4.3.7).
+func (t *timeline) complete(now time.Time, group, longest int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.current()
+	if len(s.parts) == 0 {
+		t.all = t.all[:len(t.all)-1]
+		t.listed = min(t.listed, len(t.all))
+		t.numbers--
+		t.broken = s.broken
+		return
+	}
+	s.done = true
+	if t.target == 0 {
+		t.target = max(1, (max(s.duration, group)+500)/1000)
+		t.longest = longest
+		for _, p := range s.parts {
+			t.longest = max(t.longest, p.duration)
+		}
+		t.clock = time.Duration(now.UnixMilli()-s.start-s.duration) * time.Millisecond
+	}
+	// A playlist shorter than three target durations is too short (section 6.2.2).
+	length := int64(0)
+	for _, s := range t.all[t.listed:] {
+		length += s.duration
+	}
+	for len(t.all)-t.listed > t.segments && length-t.all[t.listed].duration >= 3000*t.target {
+		length -= t.all[t.listed].duration
+		t.unlist()
+	}
+	for t.listed > pastSegments {
+		t.drop(0)
+	}
+	t.notify()
+}
+
+// unlist takes the oldest segment out of the playlist. The lock is held.
+func (t *timeline) unlist() {
+	if t.all[t.listed].broken {
+		t.lost++
+	}
+	t.listed++
+}
+
+// drop forgets the oldest segment, unless there are at most least beside the open one.
+// The lock is held.
+func (t *timeline) drop(least int) bool {
+	if len(t.all)-1 <= least {
+		return false
+	}
+	if t.listed == 0 {
+		t.unlist()
+	}
+	s := t.all[0]
+	t.all = slices.Delete(t.all, 0, 1)
+	t.listed--
+	t.forget(s)
+	for len(t.inits) > 1 && t.inits[0].number < t.all[0].init {
+		t.inits = slices.Delete(t.inits, 0, 1)
+	}
+	return true
+}
+
+func (t *timeline) forget(s *segment) {
+	for _, p := range s.parts {
+		p.buf.Release()
+	}
+	t.held -= s.bytes
+	t.give(s.bytes)
+}
+
+// end says that nothing follows. An open segment without parts is left out.
+func (t *timeline) end(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.all); n > 0 && len(t.all[n-1].parts) == 0 {
+		t.all = t.all[:n-1]
+		t.listed = min(t.listed, n-1)
+		t.numbers--
+	}
+	t.over, t.err = true, err
+	t.notify()
+}
+
+// free releases everything, after end.
+func (t *timeline) free() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.all {
+		t.forget(s)
+	}
+	t.all, t.inits, t.listed = nil, nil, 0
+	t.notify()
+}
+
+// find returns the segment of that number, nil when there is none. The lock is held.
+func (t *timeline) find(number int64) *segment {
+	if len(t.all) == 0 || number < t.all[0].number || number >= t.numbers {
+		return nil
+	}
+	return t.all[number-t.all[0].number]
+}
+
+// findPart returns the part with that id, nil when there is none. The lock is held.
+func (t *timeline) findPart(id int64) *part {
+	for _, s := range slices.Backward(t.all) {
+		if n := len(s.parts); n > 0 && id >= s.parts[0].id {
+			if i := int(id - s.parts[0].id); i < n {
+				return s.parts[i]
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// last returns the number of the newest complete segment, -1 before there is one. The
+// lock is held.
+func (t *timeline) last() int64 {
+	if n := len(t.all); n > 0 && !t.all[n-1].done {
+		return t.numbers - 2
+	}
+	return t.numbers - 1
+}

@@ -1,0 +1,220 @@
+package hls
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+var (
+	// errGone: the session was ended by the server, and its player asks on.
+	errGone = errors.New("the session has ended")
+	// errQuiet: the viewer has asked for nothing for some time.
+	errQuiet = fmt.Errorf("the player asks no more: %w", session.ErrPeerGone)
+)
+
+// A viewerKey tells viewers apart: by the id in the addresses of their playlists, for
+// one stream and from one address. From elsewhere, an id is another viewer's.
+type viewerKey struct {
+	id      string
+	address netip.Addr
+	stream  string
+}
+
+// A viewer is a session that is made of requests.
+type viewer struct {
+	server *Server
+	key    viewerKey
+	client *session.Client
+	query  string // behind each address in the viewer's playlists
+
+	bytes, frames atomic.Int64
+	busy          atomic.Int32 // requests at the moment
+	asked         atomic.Int64 // Unix ns of the last one's end
+
+	// Under the server's lock.
+	limit time.Duration // without a request
+	timer *time.Timer
+	uses  map[string]*muxer
+	done  func() // of the admission
+	over  bool
+}
+
+// Lengths of ids in addresses.
+const (
+	shortestID = 16
+	longestID  = 64
+)
+
+// newID returns an id that cannot be guessed.
+func newID() string {
+	var p [16]byte
+	rand.Read(p[:]) // never fails
+	return hex.EncodeToString(p[:])
+}
+
+// validID accepts ids that are no others when they are escaped.
+func validID(id string) bool {
+	if len(id) < shortestID || len(id) > longestID {
+		return false
+	}
+	for _, r := range id {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// idOf returns the id of a viewer whose addresses have none: the same for the same
+// address, program and token.
+func idOf(info session.Info) string {
+	sum := sha256.Sum256([]byte(info.IP().String() + "\x00" + info.Agent + "\x00" + info.Query.Get("token") + "\x00" + info.Stream))
+	return hex.EncodeToString(sum[:16])
+}
+
+// viewer returns the viewer of a request, who is admitted if there is none yet. The
+// caller calls leave when the request has been answered.
+func (s *Server) viewer(ctx context.Context, id string, info session.Info, o session.PlayOptions) (*viewer, error) {
+	key := viewerKey{id, info.IP(), info.Stream}
+	if v, err := s.enter(key); v != nil || err != nil {
+		return v, err
+	}
+	done, err := s.admit(ctx, info, o)
+	if err != nil {
+		return nil, err
+	}
+	q := url.Values{"session": {id}}
+	if token := info.Query.Get("token"); token != "" {
+		q.Set("token", token)
+	}
+	v := &viewer{server: s, key: key, query: "?" + q.Encode(), limit: s.Times.First, uses: map[string]*muxer{}, done: done}
+	s.mu.Lock()
+	if s.closed || s.viewers[key] != nil {
+		// Another request of the same viewer was faster.
+		closed := s.closed
+		s.mu.Unlock()
+		done()
+		if closed {
+			return nil, session.ErrClosing
+		}
+		return s.enter(key)
+	}
+	s.viewers[key] = v
+	v.busy.Add(1)
+	v.timer = time.AfterFunc(v.limit, v.check)
+	v.client = s.Begin(session.RoleViewer, info)
+	s.mu.Unlock()
+	v.client.Attach(func() session.Figures {
+		return session.Figures{Bytes: v.bytes.Load(), Frames: v.frames.Load()}
+	}, func(reason error) { go v.end(reason) }) // a kick may come from within a lock
+	return v, nil
+}
+
+// enter begins a request of a known viewer; nil when there is none.
+func (s *Server) enter(key viewerKey) (*viewer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewers[key]
+	if v == nil {
+		return nil, nil
+	}
+	v.asked.Store(time.Now().UnixNano())
+	if v.over {
+		return nil, errGone
+	}
+	v.busy.Add(1)
+	return v, nil
+}
+
+// admit asks the gate. A group without a stream of its name needs no stream.
+func (s *Server) admit(ctx context.Context, info session.Info, o session.PlayOptions) (done func(), err error) {
+	if rows := s.members(info.Stream); len(rows) > 0 && rows[0] != 0 {
+		return s.AdmitGroup(ctx, info)
+	}
+	_, done, err = s.AdmitPlay(ctx, info, o)
+	return done, err
+}
+
+// leave ends a request. media: it was for more than the multivariant playlist.
+func (v *viewer) leave(media bool) {
+	v.asked.Store(time.Now().UnixNano())
+	v.busy.Add(-1)
+	if media {
+		s := v.server
+		s.mu.Lock()
+		v.limit = s.Times.Idle
+		s.mu.Unlock()
+	}
+}
+
+// check ends the viewer when it has asked for nothing for its time.
+func (v *viewer) check() {
+	s := v.server
+	s.mu.Lock()
+	left := v.limit - time.Since(time.Unix(0, v.asked.Load()))
+	if v.busy.Load() > 0 || left > 0 {
+		if s.viewers[v.key] == v {
+			v.timer.Reset(max(left, v.limit/4, time.Millisecond))
+		}
+		s.mu.Unlock()
+		return
+	}
+	if v.over { // ended by the server, and asks no more
+		delete(s.viewers, v.key)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	v.end(errQuiet)
+}
+
+// add counts the viewer as a user of a muxer. The server's lock is held. It returns false
+// when the viewer has ended.
+func (v *viewer) add(name string, m *muxer) bool {
+	if v.over {
+		return false
+	}
+	if old := v.uses[name]; old != nil {
+		old.users--
+	}
+	v.uses[name] = m
+	m.users++
+	if m.timer != nil {
+		m.timer.Stop()
+		m.timer = nil
+	}
+	return true
+}
+
+// end ends the viewer, once. One that the server has ended stays known while its player
+// asks, so that it is not admitted again at once.
+func (v *viewer) end(reason error) {
+	s := v.server
+	s.mu.Lock()
+	if v.over {
+		s.mu.Unlock()
+		return
+	}
+	v.over = true
+	for name, m := range v.uses {
+		s.release(name, m)
+	}
+	v.uses = nil
+	if errors.Is(reason, errQuiet) || s.closed {
+		v.timer.Stop()
+		delete(s.viewers, v.key)
+	}
+	s.mu.Unlock()
+	v.client.End(reason)
+	v.done()
+}

@@ -1,0 +1,34 @@
+package hls
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// Requests that wait, each of which costs a goroutine and a connection.
+const (
+	maxWaiting           = 50_000
+	maxWaitingPerAddress = 10_000 // two for each viewer that one address may have
+)
+
+// errBusy: too many requests wait.
+var errBusy = errors.New("too many requests wait for what comes next")
+
+// wait counts a request that waits. The caller calls leave.
+func (s *Server) wait(from netip.Addr) (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[from] >= maxWaitingPerAddress || s.inAll >= maxWaiting {
+		return nil, errBusy
+	}
+	s.waiting[from]++
+	s.inAll++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inAll--
+		if s.waiting[from]--; s.waiting[from] == 0 {
+			delete(s.waiting, from)
+		}
+	}, nil
+}
