@@ -171,6 +171,20 @@ func (v *hlsViewer) read(t *testing.T, directives string) *hlstest.Playlist {
 	return p
 }
 
+// settled reads the playlist until it does not change any more.
+func (v *hlsViewer) settled(t *testing.T) (p *hlstest.Playlist) {
+	t.Helper()
+	same, hint := 0, ""
+	relayEventually(t, "the last part", func() bool {
+		if p = v.read(t, ""); p.Hint != hint {
+			same, hint = 0, p.Hint
+		}
+		same++
+		return same > 5
+	})
+	return p
+}
+
 func (v *hlsViewer) fetch(t *testing.T, address string) string {
 	t.Helper()
 	status, text := v.s.get(t, hlsJoin(t, v.media, address))
@@ -235,7 +249,7 @@ func TestHLSPlaylistsAndMedia(t *testing.T) {
 			var v *hlsViewer
 			f.during(t, func() { v = s.watchHLS(t, "/live/s.m3u8") })
 			f.on(t, "segments", func() bool { return len(v.read(t, "").Segments) >= 5 })
-			p := v.read(t, "")
+			p := v.settled(t)
 			for _, g := range p.Segments[len(p.Segments)-3:] {
 				if init := v.fetch(t, g.Map); init[4:8] != "ftyp" {
 					t.Errorf("the initialization begins with %q", init[:8])
@@ -280,7 +294,7 @@ func TestHLSBlockingReload(t *testing.T) {
 	s.awaitStream(t, "live/s")
 	var v *hlsViewer
 	f.during(t, func() { v = s.watchHLS(t, "/live/s.m3u8") })
-	p := v.read(t, "")
+	p := v.settled(t)
 	for range 12 {
 		last := p.Sequence + len(p.Segments) - 1
 		part := 0
@@ -289,25 +303,29 @@ func TestHLSBlockingReload(t *testing.T) {
 		} else {
 			last++
 		}
-		hint := p.Hint
+		hint := hlsJoin(t, v.media, p.Hint)
 		got := make(chan string, 1)
-		f.during(t, func() {
-			go func() { got <- v.fetch(t, hint) }()
-			p = v.read(t, fmt.Sprintf("&_HLS_msn=%d&_HLS_part=%d", last, part))
-			if text := <-got; text[4:8] != "moof" {
-				t.Errorf("the part of the hint begins with %q", text[:8])
+		go func() {
+			resp, err := http.Get("http://" + s.http + hint)
+			if err != nil {
+				got <- err.Error()
+				return
 			}
-		})
+			defer resp.Body.Close()
+			text, _ := io.ReadAll(resp.Body)
+			got <- string(text)
+		}()
+		f.loop(t) // less than the playlist has
+		p = v.read(t, fmt.Sprintf("&_HLS_msn=%d&_HLS_part=%d", last, part))
+		if text := <-got; len(text) < 8 || text[4:8] != "moof" {
+			t.Errorf("the part of the hint is %.80q", text)
+		}
 		newest := p.Sequence + len(p.Segments) - 1
 		if newest < last || newest == last && len(p.Segments[len(p.Segments)-1].Parts) <= part && p.Segments[len(p.Segments)-1].URI == "" {
 			t.Errorf("segment %d, part %d are not in the answer", last, part)
 		}
 	}
-	relayEventually(t, "the last part", func() bool {
-		before := p.Hint
-		p = v.read(t, "")
-		return p.Hint == before
-	})
+	p = v.settled(t)
 	// What has come is answered at once, also a part behind its segment's last.
 	v.read(t, fmt.Sprintf("&_HLS_msn=%d", p.Sequence))
 	v.read(t, fmt.Sprintf("&_HLS_msn=%d&_HLS_part=1000000", p.Sequence))
@@ -332,7 +350,7 @@ func TestHLSRequestsThatWaitEnd(t *testing.T) {
 			s.awaitStream(t, "live/s")
 			var v *hlsViewer
 			f.during(t, func() { v = s.watchHLS(t, "/live/s.m3u8") })
-			p := v.read(t, "")
+			p := v.settled(t)
 			next := p.Sequence + len(p.Segments)
 			if p.Segments[len(p.Segments)-1].URI == "" {
 				next--
@@ -391,7 +409,7 @@ func TestHLSRefusals(t *testing.T) {
 	if !strings.Contains(v.query, "token=") {
 		t.Errorf("the query of the playlist is %s", v.query)
 	}
-	p := v.read(t, "")
+	p := v.settled(t)
 	_, muxers := s.hls.Held()
 	clients := len(s.host.Register.List())
 	segment := hlsJoin(t, v.media, p.Segments[0].URI)
