@@ -68,3 +68,4 @@ for tag in "$version" "cmd/$version" "lab/$version" "vet/$version"; do
 done
 finished=1
 echo "release: committed and tagged; publish with: git push --atomic origin HEAD $version cmd/$version lab/$version vet/$version"
+echo "release: archives, packages, checksums and bills of materials: go run ./cmd/internal/dist $version dist"

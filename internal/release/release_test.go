@@ -1,6 +1,7 @@
 package release
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,6 +92,42 @@ func TestReleaseIsRefused(t *testing.T) {
 	c.refused("no entry", version)
 }
 
+// distributed makes the files of a release for this machine, and looks whether they are
+// whole.
+func distributed(t *testing.T, c *clone) {
+	t.Helper()
+	system := runtime.GOOS + "-" + runtime.GOARCH
+	if system != "linux-amd64" && system != "linux-arm64" {
+		return
+	}
+	if said, err := c.try("go", "run", "./cmd/internal/dist", "-only", runtime.GOOS+"/"+runtime.GOARCH, "v0.98.8", t.TempDir()); err == nil || !strings.Contains(said, "check out its tag") {
+		t.Errorf("files of a version that is not checked out: %v: %s", err, said)
+	}
+	dir := t.TempDir()
+	c.must("go", "run", "./cmd/internal/dist", "-only", runtime.GOOS+"/"+runtime.GOARCH, version, dir)
+	c.must("sh", "-c", `cd "$1" && sha256sum --check --strict SHA256SUMS && tar -xzf sluice-*.tar.gz`, "sh", dir)
+	stem := filepath.Join(dir, "sluice-"+strings.TrimPrefix(version, "v")+"-"+system)
+	if said := c.must(filepath.Join(stem, "sluice"), "version"); !strings.HasPrefix(said, "sluice "+version+" ") {
+		t.Errorf("the packed program says %q", said)
+	}
+	program, err := elf.Open(filepath.Join(stem, "sluice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 {
+		t.Errorf("the program needs %q: %v", libraries, err)
+	}
+	for _, name := range []string{"LICENSE", "sluice.yaml", "man/sluice-serve.1", "completion/sluice.bash", "deploy/sluice.service"} {
+		if info, err := os.Stat(filepath.Join(stem, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if text, err := os.ReadFile(stem + ".cdx.json"); err != nil || !strings.Contains(string(text), "pkg:golang/"+module+"@"+version) || !strings.Contains(string(text), "prometheus/client_golang@v") {
+		t.Errorf("%v: the bill of materials is %.300s", err, text)
+	}
+}
+
 func TestProgramsInstallFromARelease(t *testing.T) {
 	c := newClone(t)
 	c.must("scripts/release.sh", version)
@@ -102,6 +139,8 @@ func TestProgramsInstallFromARelease(t *testing.T) {
 	}
 	// The commit of the release is a checkout in which people go on to work.
 	c.must("go", "build", "-o", filepath.Join(t.TempDir(), "built"), "./cmd/sluice")
+
+	distributed(t, c)
 
 	proxy, bin := filepath.Join(t.TempDir(), "proxy"), t.TempDir()
 	c.must("scripts/module-proxy.sh", proxy, version, version)
