@@ -53,6 +53,7 @@ check:
 
 long:
 	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
+	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
 
 race:
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)

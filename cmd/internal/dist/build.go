@@ -53,7 +53,7 @@ func commitTime() (time.Time, error) {
 // machine, and returns it.
 func build(to, goos, arch string) ([]byte, error) {
 	env := []string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"}
-	if _, err := command(env, "go", "build", "-trimpath", "-ldflags=-s", "-o", to, "./cmd/sluice"); err != nil {
+	if _, err := command(env, "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s", "-o", to, "./cmd/sluice"); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(to)
@@ -63,7 +63,7 @@ func build(to, goos, arch string) ([]byte, error) {
 // returns the texts that go with it.
 func documents(temp, version string) ([]file, error) {
 	program := filepath.Join(temp, "here")
-	if _, err := command([]string{"CGO_ENABLED=0", "GOFLAGS="}, "go", "build", "-trimpath", "-ldflags=-s", "-o", program, "./cmd/sluice"); err != nil {
+	if _, err := command([]string{"CGO_ENABLED=0", "GOFLAGS="}, "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s", "-o", program, "./cmd/sluice"); err != nil {
 		return nil, err
 	}
 	says, err := command(nil, program, "version")
