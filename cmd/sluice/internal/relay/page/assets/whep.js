@@ -1,0 +1,80 @@
+// Plays a stream by WebRTC: an offer by WHEP, and the answer's media. It has the part of
+// mpegts.js' interface that the player uses.
+
+// suits reports whether nothing of a stream, as the API has it, is left out this way.
+export function suits(stream) {
+  const codecs = { video: ["avc1", "vp09", "av01"], audio: ["Opus"] };
+  return ["video", "audio"].every((kind) => !stream?.[kind] || codecs[kind].includes(stream[kind].codec));
+}
+
+// stereo makes the browser decode both channels of Opus (RFC 7587, section 7.1).
+const stereo = (sdp) => sdp.replace(/(a=fmtp:\d+ [^\r\n]*useinbandfec=1)/g, "$1;stereo=1");
+
+// servers are the STUN and TURN servers in Link fields (RFC 9725, section 4.6).
+function servers(header) {
+  const list = [];
+  for (const [, url, rest] of (header ?? "").matchAll(/<([^>]+)>((?:\s*;\s*[\w-]+="[^"]*")*)/g)) {
+    const values = Object.fromEntries([...rest.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+    if (values.rel === "ice-server") list.push({ urls: url, username: values.username, credential: values.credential });
+  }
+  return list;
+}
+
+export class WHEP {
+  #url; #token; #session = ""; #pc = new RTCPeerConnection(); #stream = new MediaStream(); #video; #over = false; #listeners = {}; #abort = new AbortController();
+
+  constructor({ url, token = "" }) {
+    this.#url = url;
+    this.#token = token;
+  }
+
+  on(name, f) { this.#listeners[name] = f; }
+
+  attachMediaElement(video) {
+    this.#video = video;
+    video.srcObject = this.#stream;
+  }
+
+  destroy() {
+    this.#over = true;
+    this.#abort.abort();
+    this.#pc.close();
+    if (this.#video?.srcObject === this.#stream) this.#video.srcObject = null;
+    // Without this the server would wait for a sign of life.
+    if (this.#session) fetch(this.#session, { method: "DELETE", headers: this.#headers(), keepalive: true }).catch(() => {});
+    this.#session = "";
+  }
+
+  load() { this.#connect().catch((err) => this.#fail("NetworkError", "Exception", { msg: err.message })); }
+
+  #headers(more = {}) { return this.#token ? { ...more, Authorization: `Bearer ${this.#token}` } : more; }
+
+  async #connect() {
+    const pc = this.#pc;
+    pc.ontrack = ({ track }) => this.#stream.addTrack(track);
+    pc.onconnectionstatechange = () => {
+      if (["failed", "closed", "disconnected"].includes(pc.connectionState)) this.#end();
+    };
+    for (const kind of ["video", "audio"]) pc.addTransceiver(kind, { direction: "recvonly" });
+    const offer = await pc.createOffer();
+    offer.sdp = stereo(offer.sdp);
+    const response = await fetch(this.#url, { method: "POST", body: offer.sdp, signal: this.#abort.signal, headers: this.#headers({ "Content-Type": "application/sdp" }) });
+    if (!response.ok) return this.#fail("NetworkError", "HttpStatusCodeInvalid", { code: response.status });
+    const location = response.headers.get("Location");
+    if (this.#over) return;
+    this.#session = new URL(location, this.#url).href;
+    const helpers = servers(response.headers.get("Link"));
+    if (helpers.length) pc.setConfiguration({ iceServers: helpers });
+    const sdp = await response.text();
+    await pc.setLocalDescription(offer);
+    await pc.setRemoteDescription({ type: "answer", sdp });
+  }
+
+  #end() { if (!this.#over) { this.#over = true; this.#listeners.ended?.(); } }
+
+  #fail(type, detail, info) {
+    if (this.#over) return;
+    this.destroy();
+    this.#listeners.error?.(type, detail, info);
+  }
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package realtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// A browser plays a stream by WHEP: frames are decoded, the time moves, sound is heard
+// when it is Opus, and with AAC it is the picture alone.
+func TestWHEPInChromium(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		audio []string
+		sound bool
+	}{
+		{"AAC", []string{"-c:a", "copy"}, false},
+		{"Opus", []string{"-c:a", "libopus", "-b:a", "64k"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, options{flags: []string{"--webrtc-address", "127.0.0.1"}})
+			way := "rtmp://" + s.RTMP + "/live/s"
+			if c.sound {
+				ffmpeg(t, append(append([]string{"-re", "-stream_loop", "-1", "-i", clipFile(t), "-c:v", "copy"}, c.audio...), "-f", "rtsp", "-rtsp_transport", "tcp", "rtsp://"+s.RTSP+"/live/s")...)
+			} else {
+				push(t, clipFile(t), way, loop...)
+			}
+			s.awaitLive(t, "live/s")
+			ctx, _, faults := browse(t)
+			if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/?stream=live/none"), chromedp.WaitVisible(chromedp.CSS("body"))); err != nil {
+				t.Fatal(err)
+			}
+			evaluate[bool](t, ctx, `(() => {
+				window.state = {said: ""};
+				import("/assets/whep.js").then(({WHEP}) => {
+					const video = document.createElement("video");
+					video.muted = true;
+					document.body.append(video);
+					const player = new WHEP({url: location.origin + "/live/s/whep"});
+					player.on("error", (...said) => state.said += "error " + JSON.stringify(said));
+					player.on("ended", () => state.said += "ended");
+					player.attachMediaElement(video);
+					player.load();
+					state.video = video;
+					state.player = player;
+					const play = () => video.play().catch((err) => { state.said += err; });
+					play();
+				}, (err) => state.said += err);
+				return true;
+			})()`)
+			type state struct {
+				Said   string  `json:"said"`
+				Width  int     `json:"width"`
+				Time   float64 `json:"time"`
+				Frames int     `json:"frames"`
+				Tracks string  `json:"tracks"`
+			}
+			var now state
+			look := func() state {
+				return evaluate[state](t, ctx, `({
+					said: state.said, width: state.video?.videoWidth ?? 0, time: state.video?.currentTime ?? 0,
+					frames: state.video?.getVideoPlaybackQuality().totalVideoFrames ?? 0,
+					tracks: (state.video?.srcObject?.getTracks() ?? []).filter((t) => !t.muted).map((t) => t.kind).sort().join(" "),
+				})`)
+			}
+			eventually(t, patient(20*time.Second), func() string {
+				if now = look(); now.Width != 640 || now.Frames < 30 || now.Time < 1 {
+					return fmt.Sprintf("no picture that moves: %+v", now)
+				}
+				return ""
+			})
+			want := "video"
+			if c.sound {
+				want = "audio video"
+			}
+			eventually(t, patient(20*time.Second), func() string {
+				if now = look(); now.Tracks != want {
+					return fmt.Sprintf("tracks %q, want %q", now.Tracks, want)
+				}
+				return ""
+			})
+			if f := faults(); len(f) > 0 || now.Said != "" {
+				t.Errorf("the page fails with %q; %q", f, now.Said)
+			}
+			evaluate[bool](t, ctx, `(state.player.destroy(), true)`)
+			eventually(t, patient(20*time.Second), func() string {
+				for _, x := range s.clients(t) {
+					if x.Protocol == "whep" {
+						return "the viewer is still there"
+					}
+				}
+				return ""
+			})
+		})
+	}
+}
