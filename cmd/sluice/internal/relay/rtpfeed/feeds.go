@@ -75,6 +75,9 @@ func (x *Feeds) Open(source *live.Stream, formats []rtpmedia.Format, o Options) 
 		muxer.Limit(o.Packet)
 	}
 	f := &Feed{feeds: x, key: key, options: o, stream: p.Stream(), muxer: muxer, bye: muxer.Bye(), users: 1}
+	f.order.late = func() {
+		x.log.Warn("B-frames that other pictures refer to: players that show pictures as they come, as browsers do, show few of them; encode without B-frames", "stream", source.Name(), "protocol", o.Protocol)
+	}
 	if o.Kept > 0 {
 		f.kept = newKept(o.Kept)
 	}

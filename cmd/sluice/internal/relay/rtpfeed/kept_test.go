@@ -57,7 +57,8 @@ func TestKeptHasTheNewest(t *testing.T) {
 
 // Of pictures that come too late, those that others refer to are sent.
 func TestOrderLeavesOutWhatNothingRefersTo(t *testing.T) {
-	var o order
+	late := 0
+	o := order{late: func() { late++ }}
 	unit := func(at uint32, offset int32, key bool, nal byte) *au.Unit {
 		return &au.Unit{Video: true, Codec: flv.CodecAVC, Time: at, Offset: offset, Key: key, Parts: [][]byte{{6}, {nal}}}
 	}
@@ -79,6 +80,9 @@ func TestOrderLeavesOutWhatNothingRefersTo(t *testing.T) {
 		if got := o.admits(c.unit); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
+	}
+	if late != 1 {
+		t.Errorf("late %d times, want one", late)
 	}
 	if n := o.leftOut.Load(); n != 2 {
 		t.Errorf("%d left out, want 2", n)

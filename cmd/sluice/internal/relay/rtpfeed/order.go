@@ -6,15 +6,19 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 )
 
-// order finds the pictures that a player would get too late.
+// order makes pictures ready for players that show them as they come. Those that would
+// be shown before one that was sent are left out where nothing refers to them. The
+// others keep the order in which they are decoded, and get times that do not go back: a
+// player drops what is late, and then lacks it for what follows.
 type order struct {
 	begun   bool
 	shown   uint32 // the latest time at which a picture that was sent is shown
+	offset  int32  // of the first key frame, which all others get
 	leftOut atomic.Int64
+	late    func() // called when a picture is late that others refer to; nil after that
 }
 
-// admits reports whether a unit is sent, and counts those that are not. A picture that
-// others refer to is always sent.
+// admits reports whether a unit is sent, and counts those that are not.
 func (o *order) admits(u *au.Unit) bool {
 	if !u.Video {
 		return true
@@ -25,8 +29,16 @@ func (o *order) admits(u *au.Unit) bool {
 		o.leftOut.Add(1)
 		return false
 	}
+	if late && !u.Key && o.late != nil {
+		o.late()
+		o.late = nil
+	}
+	if !o.begun {
+		o.offset = u.Offset
+	}
 	if !late || u.Key {
 		o.begun, o.shown = true, shown
 	}
+	u.Offset = o.offset
 	return true
 }

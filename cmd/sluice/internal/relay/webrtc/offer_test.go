@@ -1,0 +1,146 @@
+package webrtc
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// browserOffer is an offer as browsers make it: to receive pictures and sound.
+func browserOffer(t testing.TB) []byte {
+	t.Helper()
+	p, err := os.ReadFile("testdata/offer.sdp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(strings.ReplaceAll(strings.ReplaceAll(string(p), "\r", ""), "\n", "\r\n"))
+}
+
+func TestOfferOfABrowser(t *testing.T) {
+	o, err := parseOffer(browserOffer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(o.text, "a=candidate") || strings.Contains(o.text, "a=rid") || !strings.Contains(o.text, "a=ice-ufrag") {
+		t.Errorf("the offer for the library is %s", o.text)
+	}
+	format := func(codec flv.FourCC, record []byte) rtpmedia.Format {
+		return rtpmedia.Format{Video: codec != flv.CodecOpus && codec != flv.CodecMuLaw, Codec: codec, Config: &au.Config{Codec: codec, Record: record}}
+	}
+	for _, c := range []struct {
+		track   rtpmedia.Format
+		ok      bool
+		payload uint8
+		rtx     int
+	}{
+		{format(flv.CodecAVC, []byte{1, 0x64, 0, 0x1f}), true, 112, 113},
+		{format(flv.CodecAVC, []byte{1, 0x42, 0xe0, 0x1f}), true, 102, 103},
+		{format(flv.CodecAVC, []byte{1, 0x58, 0, 0x1f}), true, 102, 103}, // of no offered profile: the first
+		{format(flv.CodecVP9, nil), true, 98, 99},
+		{format(flv.CodecAV1, nil), true, 41, -1},
+		{format(flv.CodecHEVC, nil), false, 0, 0},
+		{format(flv.CodecOpus, nil), true, 111, -1},
+		{format(flv.CodecMuLaw, nil), true, 0, -1},
+		{format(flv.CodecAAC, nil), false, 0, 0},
+	} {
+		f, ok := o.forStream(c.track)
+		if ok != c.ok || ok && (f.PayloadType != c.payload || f.rtx != c.rtx) {
+			t.Errorf("%v: %v, payload type %d and %d, want %v, %d and %d", c.track.Codec, ok, f.PayloadType, f.rtx, c.ok, c.payload, c.rtx)
+		}
+	}
+	if _, ok := o.fromClient(true); ok {
+		t.Error("an offer to receive sends")
+	}
+	if names := o.names(); !strings.Contains(names, "H264") || !strings.Contains(names, "VP8") {
+		t.Errorf("names: %s", names)
+	}
+}
+
+// A publisher is asked for H.264 where it can.
+func TestOfferToSend(t *testing.T) {
+	o, err := parseOffer([]byte(strings.ReplaceAll(string(browserOffer(t)), "a=recvonly", "a=sendonly")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := o.fromClient(true); !ok || f.Codec != flv.CodecAVC || f.PayloadType != 102 {
+		t.Errorf("pictures: %+v, %v", f, ok)
+	}
+	if f, ok := o.fromClient(false); !ok || f.Codec != flv.CodecOpus {
+		t.Errorf("sound: %+v, %v", f, ok)
+	}
+	if _, ok := o.forStream(rtpmedia.Format{Video: true, Codec: flv.CodecVP9}); ok {
+		t.Error("an offer to send receives")
+	}
+}
+
+func TestOfferFaults(t *testing.T) {
+	good := string(browserOffer(t))
+	section := good[strings.Index(good, "m=audio"):]
+	for what, text := range map[string]string{
+		"nothing":           "",
+		"no SDP":            "hello",
+		"no media":          good[:strings.Index(good, "m=")],
+		"many media":        good + strings.Repeat(section, maxMedia),
+		"a data channel":    good + strings.Replace(section, "m=audio 9 UDP/TLS/RTP/SAVPF 111 0 8", "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", 1),
+		"no fingerprint":    strings.ReplaceAll(good, "a=fingerprint", "a=x"),
+		"no ufrag":          strings.ReplaceAll(good, "a=ice-ufrag", "a=x"),
+		"many formats":      strings.Replace(good, "SAVPF 111", "SAVPF 111"+strings.Repeat(" 9", maxFormats), 1),
+		"a long one":        good + strings.Repeat("a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n", MaxOffer/40),
+		"bytes":             "\x00\xff\x00",
+		"an endless line":   "v=0\r\n" + strings.Repeat("x", 60000),
+		"attributes, 60000": good + strings.Repeat("a=\r\n", 20000),
+	} {
+		if _, err := parseOffer([]byte(text)); !errors.Is(err, ErrOffer) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func FuzzOffer(f *testing.F) {
+	f.Add(browserOffer(f))
+	f.Add([]byte("v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=ice-ufrag:a\r\na=ice-pwd:b\r\na=fingerprint:c\r\na=setup:actpass\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\n"))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		o, err := parseOffer(p)
+		if err != nil {
+			if !errors.Is(err, ErrOffer) {
+				t.Fatalf("%v is not ErrOffer", err)
+			}
+			return
+		}
+		if len(o.media) == 0 || len(o.media) > maxMedia || len(o.text) > len(p) || len(o.names()) > 12*22 {
+			t.Fatalf("%d media, %d bytes, names %q", len(o.media), len(o.text), o.names())
+		}
+		for _, m := range o.media {
+			if len(m.formats) > maxFormats {
+				t.Fatalf("%d formats", len(m.formats))
+			}
+			for _, format := range m.formats {
+				if mimeTypes[format.Codec] == "" || format.Video != m.video || format.Clock <= 0 {
+					t.Fatalf("format %+v of a medium with video %v", format, m.video)
+				}
+			}
+		}
+		for _, video := range []bool{true, false} {
+			o.fromClient(video)
+			o.forStream(rtpmedia.Format{Video: video, Codec: flv.CodecAVC})
+		}
+	})
+}
+
+func TestLinks(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	list := []string{"stun:a", "turn:b?transport=tcp"}
+	if got := Links(list, "", now); len(got) != 1 || got[0] != `<stun:a>; rel="ice-server"` {
+		t.Errorf("%q", got)
+	}
+	want := `<turn:b?transport=tcp>; rel="ice-server"; username="1700043200:sluice"; credential="`
+	if got := Links(list, "s", now); len(got) != 2 || !strings.HasPrefix(got[1], want) || !strings.HasSuffix(got[1], `="; credential-type="password"`) {
+		t.Errorf("%q", got)
+	}
+}

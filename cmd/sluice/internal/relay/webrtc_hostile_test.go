@@ -1,0 +1,261 @@
+package relay
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pion/stun/v4"
+	pion "github.com/pion/webrtc/v4"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+)
+
+// deadOffer is an offer of a client that makes no media connection.
+func deadOffer(t *testing.T) string {
+	t.Helper()
+	p, err := os.ReadFile("webrtc/testdata/offer.sdp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(p), "\n", "\r\n")
+}
+
+func TestWebRTCRequests(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) {
+		c.CORS = []string{"https://a.example"}
+		c.ICEServers, c.TURNSecret = []string{"stun:stun.example.com", "turn:turn.example.com"}, "secret"
+		c.WebRTCAddress = []string{"192.0.2.9"}
+	})
+	p := s.publishing(t, "/live/s.flv")
+	tags := flvtest.Clip(t)
+	p.send(t, tags[:len(tags)/2]...)
+	offer := deadOffer(t)
+	ask := func(want int, method, path, body string, fields ...string) http.Header {
+		t.Helper()
+		status, header, text := s.rtcAsk(t, method, path, body, fields...)
+		if status != want {
+			t.Errorf("%s %s %v: %d %s, want %d", method, path, fields, status, text, want)
+		}
+		return header
+	}
+	ask(415, "POST", "/live/s/whep", offer, "Content-Type: text/plain")
+	ask(413, "POST", "/live/s/whep", strings.Repeat("a", 70<<10))
+	ask(400, "POST", "/live/s/whep", "v=0")
+	ask(400, "POST", "/live/whep", offer)
+	ask(400, "POST", "/live/../s/whep", offer)
+	ask(404, "POST", "/live/none/whep", offer)
+	ask(400, "POST", "/live/s/whep?wait=x", offer)
+	for _, method := range []string{"GET", "PUT", "DELETE", "PATCH"} {
+		if h := ask(405, method, "/live/s/whep", ""); h.Get("Allow") != "POST, OPTIONS" {
+			t.Errorf("%s: Allow %q", method, h.Get("Allow"))
+		}
+	}
+	ask(406, "POST", "/live/s/whip", offer) // it sends nothing
+	ask(409, "POST", "/live/s/whip?key=other", strings.ReplaceAll(offer, "recvonly", "sendonly"))
+	ask(406, "POST", "/live/s/whep", strings.ReplaceAll(offer, "H264", "H263"))
+	s.log.line(t, "viewer refused", "the stream has [avc1 mp4a], the offer takes")
+
+	// Pages of other origins watch where cors allows it, and do not publish.
+	ask(403, "POST", "/live/s/whep", offer, "Origin: https://b.example")
+	ask(403, "POST", "/live/t/whip", offer, "Origin: https://a.example")
+	if h := ask(204, "OPTIONS", "/live/s/whep", "", "Origin: https://a.example", "Access-Control-Request-Method: POST"); h.Get("Access-Control-Allow-Origin") != "https://a.example" ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") || h.Get("Accept-Post") != "application/sdp" {
+		t.Errorf("preflight: %v", h)
+	}
+	if h := ask(204, "OPTIONS", "/live/s/whip", "", "Origin: https://a.example", "Access-Control-Request-Method: POST"); h.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("preflight of WHIP: %v", h)
+	}
+
+	status, h, answer := s.rtcAsk(t, "POST", "/live/s/whep", offer, "Origin: https://a.example")
+	if status != 201 || h.Get("Content-Type") != "application/sdp" || h.Get("ETag") == "" || len(h.Values("Link")) != 2 || h.Get("Access-Control-Allow-Origin") != "https://a.example" {
+		t.Fatalf("%d %v %s", status, h, answer)
+	}
+	port := s.Addresses()["webrtc"][strings.LastIndexByte(s.Addresses()["webrtc"], ':')+1:]
+	if !strings.Contains(answer, " 192.0.2.9 "+port+" typ host\r\n") || !strings.Contains(answer, " tcp ") || strings.Contains(answer, "127.0.0.1 ") || !strings.Contains(answer, "a=ice-lite") {
+		t.Errorf("the answer is %s", answer)
+	}
+	session, tag := h.Get("Location"), h.Get("ETag")
+	if !strings.HasPrefix(session, "/live/s/whep/") || len(session) != len("/live/s/whep/")+32 {
+		t.Fatalf("Location %q", session)
+	}
+	const fragment = "Content-Type: application/trickle-ice-sdpfrag"
+	ask(204, "PATCH", session, "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n", fragment, "If-Match: "+tag)
+	ask(412, "PATCH", session, "", fragment, `If-Match: "x"`)
+	ask(428, "PATCH", session, "", fragment)
+	ask(422, "PATCH", session, "a=ice-ufrag:new\r\na=ice-pwd:new\r\n", fragment, "If-Match: *")
+	ask(415, "PATCH", session, "", "Content-Type: application/sdp", "If-Match: "+tag)
+	ask(413, "PATCH", session, strings.Repeat("a=candidate:1\r\n", 4000), fragment, "If-Match: "+tag)
+	ask(405, "POST", session, offer)
+	ask(404, "DELETE", "/live/t/whep/"+session[len("/live/s/whep/"):], "")
+	ask(404, "DELETE", "/live/s/whip/"+session[len("/live/s/whep/"):], "")
+	ask(404, "DELETE", "/live/s/whep/"+strings.Repeat("0", 32), "")
+	ask(200, "DELETE", session, "")
+	ask(404, "DELETE", session, "")
+	ask(404, "PATCH", session, "", fragment, "If-Match: "+tag)
+	relayEventually(t, "no session", func() bool { f := s.webrtc.Figures(); return f.Sessions == 0 && f.Pending == 0 })
+	p.Close()
+}
+
+// A body without an end is cut off.
+func TestWebRTCBodyWithoutEnd(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) { c.times.Request = time.Second })
+	_, r := s.raw(t, "POST /live/s/whip HTTP/1.1\nHost: a\nContent-Type: application/sdp\nContent-Length: 1000\n\nv=0\n")
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return // closed
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 400 {
+		t.Errorf("%s", resp.Status)
+	}
+}
+
+func TestWebRTCTokens(t *testing.T) {
+	secret := strings.Repeat("s", access.MinSecret)
+	s := rtcServe(t, func(c *relayConfig) { c.Protect, c.TokenSecret = []string{"publish", "play"}, secret })
+	token := func(a access.Action, stream, id string) string {
+		return access.SignID([]byte(secret), a, stream, id, time.Now().Add(time.Hour))
+	}
+	offer := strings.ReplaceAll(deadOffer(t), "recvonly", "sendonly")
+	for _, bearer := range []string{"", "x", token(access.Play, "live/s", "a"), token(access.Publish, "live/t", "a")} {
+		status, h, text := s.rtcAsk(t, "POST", "/live/s/whip", offer, "Authorization: Bearer "+bearer)
+		if status != 401 || !strings.HasPrefix(h.Get("WWW-Authenticate"), "Bearer") {
+			t.Errorf("bearer %q: %d %v %s", bearer, status, h, text)
+		}
+	}
+	mine := "Authorization: Bearer " + token(access.Publish, "live/s", "mine")
+	status, h, text := s.rtcAsk(t, "POST", "/live/s/whip", offer, mine)
+	if status != 201 {
+		t.Fatalf("%d %s", status, text)
+	}
+	for _, other := range []string{"X: y", "Authorization: Bearer " + token(access.Publish, "live/s", "other")} {
+		if status, _, _ := s.rtcAsk(t, "DELETE", h.Get("Location"), "", other); status != 404 {
+			t.Errorf("a session is ended with %q: %d", other, status)
+		}
+	}
+	if status, _, _ := s.rtcAsk(t, "DELETE", h.Get("Location"), "", mine); status != 200 {
+		t.Errorf("its own client cannot end it: %d", status)
+	}
+}
+
+// Sessions without media have a deadline, and are bounded for each address.
+func TestWebRTCWithoutMedia(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) {
+		c.MaxHandshakesPerAddress = 2
+		c.times.Header = 2 * time.Second
+	})
+	offer := strings.ReplaceAll(deadOffer(t), "recvonly", "sendonly")
+	taken, full := 0, 0
+	for i := range 3 {
+		status, h, _ := s.rtcAsk(t, "POST", fmt.Sprintf("/live/s%d/whip", i), offer)
+		switch status {
+		case 201:
+			taken++
+		case 503:
+			full++
+			if h.Get("Retry-After") == "" {
+				t.Error("503 without Retry-After")
+			}
+		}
+	}
+	if taken < 2 || taken+full != 3 {
+		t.Errorf("%d taken, %d refused", taken, full)
+	}
+	s.log.line(t, "publisher refused", "protocol=whip", "was not made in time")
+	relayEventually(t, "no session", func() bool { f := s.webrtc.Figures(); return f.Sessions == 0 && f.Pending == 0 })
+	if _, ok := s.host.Hub.Stream("live/s0"); ok {
+		t.Error("the stream is still there")
+	}
+}
+
+// Packets of strangers change nothing for those who are there, and connections that say
+// nothing or nonsense are closed.
+func TestWebRTCFloods(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) {
+		c.MaxHandshakesPerAddress = 8
+		c.times.Header = 3 * time.Second
+	})
+	address := s.Addresses()["webrtc"]
+	flood, err := net.Dial("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer flood.Close()
+	check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername("none:none"), stun.NewShortTermIntegrity("none"), stun.Fingerprint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2000 {
+		flood.Write(check.Raw)
+		flood.Write([]byte{128, 96, byte(i >> 8), byte(i), 0, 0, 0, 0, 0, 0, 0, 0, 1})
+		flood.Write([]byte{22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0})
+	}
+	relayEventually(t, "strangers are counted", func() bool { return s.webrtc.Figures().Strangers > 0 })
+	var conns []net.Conn
+	for i := range 40 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			continue
+		}
+		defer conn.Close()
+		switch i % 3 {
+		case 0:
+			conn.Write([]byte{0, 20, 1, 2, 3})
+		case 1:
+			conn.Write(append([]byte{0, byte(len(check.Raw))}, check.Raw...))
+		}
+		conns = append(conns, conn)
+	}
+	for i, conn := range conns {
+		conn.SetReadDeadline(time.Now().Add(relayWait))
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("connection %d has an answer", i)
+		} else if e, ok := err.(net.Error); ok && e.Timeout() {
+			t.Errorf("connection %d is kept", i)
+		}
+	}
+	p := s.publishing(t, "/live/s.flv")
+	tags := flvtest.Clip(t)
+	p.send(t, tags[:len(tags)/2]...)
+	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{})
+	relayEventually(t, "pictures", func() bool { return len(v.got(true)) > 0 })
+	for range 500 {
+		flood.Write(check.Raw)
+	}
+	before := len(v.got(true))
+	p.send(t, tags[len(tags)/2:]...)
+	relayEventually(t, "more pictures", func() bool { return len(v.got(true)) > before+20 })
+
+	// One that is ended by the API hears of it.
+	id := ""
+	for _, c := range s.host.Register.List() {
+		if c.Protocol == "whep" {
+			id = c.ID
+		}
+	}
+	c, ok := s.host.Register.Get(id)
+	if !ok {
+		t.Fatalf("no viewer %q", id)
+	}
+	c.Stop(fmt.Errorf("kicked by the test"))
+	v.until(pion.PeerConnectionStateClosed)
+	s.log.line(t, "viewer ended", "protocol=whep", "kicked by the test")
+	p.Close()
+}
+
+// Without its setting there is no WebRTC.
+func TestWebRTCOff(t *testing.T) {
+	s := startRelay(t, nil)
+	if s.Addresses()["webrtc"] != "" {
+		t.Error("it listens")
+	}
+	if status, _, _ := s.rtcAsk(t, "POST", "/live/s/whip", deadOffer(t)); status != 404 {
+		t.Errorf("an offer is answered with %d", status)
+	}
+}
