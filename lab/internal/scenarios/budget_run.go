@@ -25,7 +25,7 @@ type contest struct {
 	s       *stream
 	remote  *remote
 	readers []*contestant
-	crew    *crew
+	pool    *workerPool
 	longest time.Duration
 	left    atomic.Int64    // frames until the end of a round
 	done    chan struct{}   // a value in it says that they are there
@@ -51,7 +51,7 @@ func newContest(env lab.Env, readers int, a *mem.Allocator) (lab.Runner, error) 
 		r.Reset(conn)
 		x.readers = append(x.readers, &contestant{place: place{s: x.s}, r: r, size: -1})
 	}
-	x.crew = newCrew(readers, func(i, _ int) error { return x.readers[i].read(x) })
+	x.pool = newWorkerPool(readers, func(i, _ int) error { return x.readers[i].read(x) })
 	return x, nil
 }
 
@@ -70,7 +70,7 @@ func (x *contest) Run(ops int) (out lab.Sample, err error) {
 	began := time.Now()
 	limit := time.NewTimer(x.longest)
 	defer limit.Stop()
-	x.crew.begin(0)
+	x.pool.begin(0)
 	select {
 	case <-x.done:
 	case <-limit.C:
@@ -80,7 +80,7 @@ func (x *contest) Run(ops int) (out lab.Sample, err error) {
 	after, err := proc.Read(0)
 	frames := float64(int64(ops) - x.left.Load())
 	stop()
-	err = errors.Join(err, x.crew.wait())
+	err = errors.Join(err, x.pool.wait())
 	select {
 	case <-x.done: // it came with the limit
 	default:
@@ -120,7 +120,7 @@ func (x *contest) figures() (map[string]float64, error) {
 }
 
 func (x *contest) Close() error {
-	x.crew.stop()
+	x.pool.stop()
 	for _, c := range x.readers {
 		c.r.Recycle()
 	}

@@ -106,7 +106,7 @@ func apiece[T any](f *fan[T], c crowd, h handing) (walk, func()) {
 		from, to := i*c.keepers/h.goroutines, (i+1)*c.keepers/h.goroutines
 		parts = append(parts, &part[T]{keeping: newKeeping(f, crowd{to - from, c.depth}), from: from, full: make(chan []T, h.waiting)})
 	}
-	receivers := newCrew(h.goroutines, func(i, n int) error {
+	receivers := newWorkerPool(h.goroutines, func(i, n int) error {
 		p := parts[i]
 		for n > 0 {
 			batch, ok := <-p.full

@@ -50,7 +50,7 @@ func machineVariant(name, about string, open func() (run func(ops int) (lab.Samp
 func counters(name, about string, apart int) lab.Variant {
 	return machineVariant(name, about, func() (func(int) (lab.Sample, error), func() error, error) {
 		words, step := make([]atomic.Uint64, 4096/8), apart/8 // an array of this size starts on a line of its own
-		c := newCrew(2, func(i, n int) error {
+		c := newWorkerPool(2, func(i, n int) error {
 			word := &words[i*step]
 			for range n {
 				word.Add(1)

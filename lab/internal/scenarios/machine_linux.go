@@ -103,7 +103,7 @@ func wakeUps() (func(int) (lab.Sample, error), func() error, error) {
 	}
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	c := newCrew(2, func(i, n int) error {
+	c := newWorkerPool(2, func(i, n int) error {
 		return echobench.OnProcessor([2]int{here, there}[i], func() error {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()

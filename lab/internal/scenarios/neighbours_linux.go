@@ -46,7 +46,7 @@ const (
 // moments in which both ran: on a busy machine one may wait for its processor,
 // and the other then has no neighbour.
 type holders struct {
-	crew    *crew
+	pool    *workerPool
 	arrived atomic.Int64
 	parts   [2]struct {
 		_    [aLine]byte
@@ -68,7 +68,7 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 		return nil, err
 	}
 	h := &holders{hold: hold}
-	h.crew = newCrew(len(h.parts), func(i, n int) error {
+	h.pool = newWorkerPool(len(h.parts), func(i, n int) error {
 		err := echobench.OnProcessor(cpus[i], func() error {
 			h.parts[i].sum = h.work(i, n)
 			return nil
@@ -79,7 +79,7 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 		return err
 	})
 	return runner{h.run, func() error {
-		h.crew.stop()
+		h.pool.stop()
 		end()
 		return nil
 	}}, nil
@@ -129,8 +129,8 @@ func (h *holders) run(ops int) (lab.Sample, error) {
 	var err error
 	// On a busy machine one of them may have no processor for a while.
 	for tries := 0; tries < 20 && len(took) < 50 && err == nil; tries++ {
-		h.crew.begin(ops)
-		err = h.crew.wait()
+		h.pool.begin(ops)
+		err = h.pool.wait()
 		took = slices.Concat(h.parts[0].took, h.parts[1].took)
 	}
 	figures := map[string]float64{lab.NsPerOp: math.NaN()} // none, if they never met

@@ -101,7 +101,7 @@ func (k poolKind) parallel(size int) lab.Runner {
 		n uint64
 		_ [aLine - 8]byte
 	}, max(2, runtime.GOMAXPROCS(0)))
-	c := newCrew(len(sums), func(i, ops int) error {
+	c := newWorkerPool(len(sums), func(i, ops int) error {
 		sums[i].n = pair(ops)
 		return nil
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
-// A crew is a worker pool. Its goroutines work at the same time and wait between
+// A workerPool has goroutines that work at the same time and wait between
 // rounds, so that a round neither starts goroutines nor allocates.
-type crew struct {
+type workerPool struct {
 	jobs  []chan int // how many operations to do
 	work  func(worker, ops int) error
 	errs  []error
@@ -18,10 +18,10 @@ type crew struct {
 	gone  sync.WaitGroup
 }
 
-// newCrew starts n workers. Worker i calls work from its own goroutine, with the
+// newWorkerPool starts n workers. Worker i calls work from its own goroutine, with the
 // number of operations of its part of a round.
-func newCrew(n int, work func(worker, ops int) error) *crew {
-	c := &crew{jobs: make([]chan int, n), work: work, errs: make([]error, n)}
+func newWorkerPool(n int, work func(worker, ops int) error) *workerPool {
+	c := &workerPool{jobs: make([]chan int, n), work: work, errs: make([]error, n)}
 	for i := range c.jobs {
 		c.jobs[i] = make(chan int, 1)
 		c.gone.Go(func() {
@@ -36,7 +36,7 @@ func newCrew(n int, work func(worker, ops int) error) *crew {
 
 // run shares ops among the workers, the first taking what is left over, and
 // waits for all of them.
-func (c *crew) run(ops int) error {
+func (c *workerPool) run(ops int) error {
 	c.round.Add(len(c.jobs))
 	part := ops / len(c.jobs)
 	c.jobs[0] <- ops - part*(len(c.jobs)-1)
@@ -47,7 +47,7 @@ func (c *crew) run(ops int) error {
 }
 
 // begin gives each worker a round of n and does not wait.
-func (c *crew) begin(n int) {
+func (c *workerPool) begin(n int) {
 	c.round.Add(len(c.jobs))
 	for _, jobs := range c.jobs {
 		jobs <- n
@@ -55,13 +55,13 @@ func (c *crew) begin(n int) {
 }
 
 // wait returns when all workers have done the round that was begun.
-func (c *crew) wait() error {
+func (c *workerPool) wait() error {
 	c.round.Wait()
 	return errors.Join(c.errs...)
 }
 
 // stop ends the workers, who must not be in a round, and waits for them. It returns nil.
-func (c *crew) stop() error {
+func (c *workerPool) stop() error {
 	for _, jobs := range c.jobs {
 		close(jobs)
 	}
@@ -73,7 +73,7 @@ func (c *crew) stop() error {
 // them apart in memory; they do nothing.
 func newFleet(walkers, spacers []*walker) lab.Runner {
 	samples := make([]lab.Sample, len(walkers))
-	c := newCrew(len(walkers), func(i, ops int) (err error) {
+	c := newWorkerPool(len(walkers), func(i, ops int) (err error) {
 		samples[i], err = walkers[i].Run(ops)
 		return err
 	})
