@@ -3,7 +3,8 @@ package load
 import (
 	"fmt"
 	"strings"
-	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // outOfCPU is the busy part of the time from which on the generator counts as out of CPU.
@@ -67,8 +68,8 @@ func (s *session) judge(r *Result) {
 		invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
 	}
 	if r.Late > tolerable {
-		invalid(GeneratorLate, "%.1f %% of the requests were sent more than %v late although there was room for them: the generator does not keep %s",
-			100*r.Late, time.Duration(s.late), rateText(s.plan))
+		invalid(GeneratorLate, "%.1f %% of the requests were sent more than %s late although there was room for them: the generator does not keep %s",
+			100*r.Late, units.Nanoseconds(float64(s.late)), rateText(s.plan))
 	}
 	if r.Busy > outOfCPU {
 		invalid(GeneratorFull, "the generator was out of CPU (busy %.0f %% of the time): the target may be able to do more", 100*r.Busy)
@@ -91,12 +92,8 @@ func (r *Result) failedShare() float64 {
 
 // rateText is a plan's rate in words.
 func rateText(p *Plan) string {
-	unit := "requests"
 	if p.RateBytes {
-		unit = "bytes"
+		return units.Rate(p.Rate)
 	}
-	if p.Rate >= 1000 {
-		return fmt.Sprintf("%.0f %s a second", p.Rate, unit)
-	}
-	return fmt.Sprintf("%.4g %s a second", p.Rate, unit)
+	return units.Number(p.Rate) + " requests a second"
 }

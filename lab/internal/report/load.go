@@ -60,7 +60,9 @@ const (
 func LoadCalibration(c *load.Calibration, p *load.Plan) []document.Item {
 	f := &document.Facts{}
 	f.Add("timers", fmt.Sprintf("end %s late, P99 %s: a send is late after %s", units.Time(c.Timer.P50), units.Time(c.Timer.P99), units.Time(c.LateAfter)))
-	f.Add("loopback", fmt.Sprintf("a round trip of 64 B takes %s, P99 %s", units.Time(c.Loopback.P50), units.Time(c.Loopback.P99)))
+	if c.Loopback.P50 > 0 { // else the machine was too busy to know
+		f.Add("loopback", fmt.Sprintf("a round trip of 64 B takes %s, P99 %s", units.Time(c.Loopback.P50), units.Time(c.Loopback.P99)))
+	}
 	if c.Ceiling > 0 {
 		f.Add("ceiling", fmt.Sprintf("the generator reaches %s requests/s, at %s of CPU each", units.Number(c.Ceiling), units.Nanoseconds(c.CeilingCPU)))
 	}
