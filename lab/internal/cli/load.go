@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 const loadText = `load puts load on a server and says what came of it: throughput, requests a
@@ -60,19 +60,26 @@ func (a App) load() *cobra.Command {
 // loadFlags are the flags as given.
 type loadFlags struct {
 	plan          load.Plan
-	protocol      string
-	size          string
-	rate          string
+	size, rate    string
 	noCalibration bool
-	json          string
-	search        string
-	target        targetFlags
+	compare       bool
+	search, json  string
+	requests      requestFlags
 	changed       func(flag string) bool // whether it was given
+}
+
+// requestFlags are the flags that say what requests to some kinds of target are.
+type requestFlags struct {
+	http           wire.HTTP
+	redis          wire.Redis
+	file           wire.File
+	body           string
+	request, reply string
 }
 
 func (c loadCommand) command() *cobra.Command {
 	f := &loadFlags{plan: load.Default()}
-	compare := false
+	p := &f.plan
 	cmd := &cobra.Command{
 		Use:     "load target[,target...]",
 		Short:   "Put load on a server and say what came of it",
@@ -81,7 +88,7 @@ func (c loadCommand) command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			switch {
-			case compare:
+			case f.compare:
 				return c.runPair(f, args)
 			case f.search != "":
 				return c.runSearch(f, args)
@@ -91,53 +98,43 @@ func (c loadCommand) command() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.shape(flags)
+	flags.StringVar((*string)(&p.Protocol), "protocol", string(p.Protocol), "what the target answers: frame, ack or echo")
+	flags.IntVar(&p.Conns, "conns", p.Conns, "connections")
+	flags.StringVar(&f.size, "size", p.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, or 64..1024 for a range")
+	flags.IntVar(&p.Depth, "iodepth", p.Depth, "requests under way on a connection at most")
 	flags.StringVar(&f.rate, "rate", "0", "requests or payload bytes a second over all connections: a `rate` such as 5000, 20MB/s, 10MiB/s or 80Mbit/s; 0 for a closed loop")
-	flags.DurationVar(&f.plan.Duration, "duration", f.plan.Duration, "of what is measured")
-	flags.DurationVar(&f.plan.Warmup, "warmup", f.plan.Warmup, "before what is measured")
-	flags.DurationVar(&f.plan.Patience, "patience", f.plan.Patience, "without any answer, before the target is given up")
-	flags.BoolVar(&f.plan.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
-	flags.BoolVar(&f.plan.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way count as errors")
-	flags.StringVar(&f.plan.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")
-	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
-	flags.BoolVar(&compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")
+	flags.DurationVar(&p.Duration, "duration", p.Duration, "of what is measured")
+	flags.DurationVar(&p.Warmup, "warmup", p.Warmup, "before what is measured")
+	flags.BoolVar(&f.compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")
 	flags.StringVar(&f.search, "search", "", "look for the highest rate at which a `limit` such as P99=5ms or P99.9=20ms holds, in steps of --duration")
-	f.defineTarget(flags)
+	f.requests.define(flags, p)
+	flags.IntVar(&p.PID, "pid", 0, "read what this process, the target, uses of the machine")
+	flags.DurationVar(&p.Patience, "patience", p.Patience, "without any answer, before the target is given up")
+	flags.BoolVar(&p.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
+	flags.BoolVar(&p.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way count as errors")
+	flags.StringVar(&p.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")
+	flags.StringVar(&p.Engine, "engine", "", "of the generator: epoll (Linux) or portable; the best there is by default")
+	flags.IntVar(&p.Threads, "threads", 0, "of engine epoll; 0 for one")
+	flags.Uint64Var(&p.Seed, "seed", p.Seed, "of sizes and times that are drawn")
+	flags.BoolVar(&f.noCalibration, "no-calibration", false, "begin at once")
 	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
 	return cmd
 }
 
-// shape defines the flags that say what a request and a connection are.
-func (f *loadFlags) shape(flags *pflag.FlagSet) {
-	flags.StringVar(&f.protocol, "protocol", string(f.plan.Protocol), "what the target answers: frame, ack or echo")
-	flags.IntVar(&f.plan.Conns, "conns", f.plan.Conns, "connections")
-	flags.StringVar(&f.size, "size", f.plan.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, or 64..1024 for a range")
-	flags.IntVar(&f.plan.Depth, "iodepth", f.plan.Depth, "requests under way on a connection at most")
-	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "of sizes and times that are drawn")
-	flags.StringVar(&f.plan.Engine, "engine", "", "of the generator: epoll (Linux) or portable; the best there is by default")
-	flags.IntVar(&f.plan.Threads, "threads", 0, "of engine epoll; 0 for one")
-	flags.IntVar(&f.plan.PID, "pid", 0, "read what this process, the target, uses of the machine")
-}
-
-// check checks that the flags and the address go together, and completes the
-// plan.
-func (f *loadFlags) check(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("load: want one address, such as http://127.0.0.1:8080/ or 127.0.0.1:7000, or several with commas between, got %q", args)
-	}
-	f.plan.Target = args[0]
-	if err := f.checkTarget(); err != nil {
-		return fmt.Errorf("load: %w", err)
-	}
-	if err := f.checkShape(); err != nil {
-		return fmt.Errorf("load: %w", err)
-	}
-	var err error
-	if f.plan.Rate, f.plan.RateBytes, err = parseRate(f.rate); err != nil {
-		return fmt.Errorf("load: --rate: %w", err)
-	}
-	if err := f.plan.Check(); err != nil {
-		return err
-	}
-	return f.checkFiles()
+func (r *requestFlags) define(flags *pflag.FlagSet, p *load.Plan) {
+	flags.StringVar(&r.http.Method, "method", "", "HTTP: the `method`; GET by default, POST with a body")
+	flags.StringArrayVar(&r.http.Headers, "header", nil, "HTTP, WebSocket: a `header`, \"Name: value\"; may be given several times")
+	flags.StringVar(&r.body, "body", "", "HTTP: the `file` with the body of requests")
+	flags.BoolVar(&r.http.Two, "http2", false, "HTTP/2: h2 over https, by prior knowledge over http; --iodepth requests at once on a connection")
+	flags.StringArrayVar(&r.redis.Commands, "command", nil, "Redis: a `command`, with {rand} for a number and {data} for a payload; several are sent one after the other; PING by default")
+	flags.IntVar(&r.redis.Keys, "keys", 0, "Redis: how many numbers {rand} is drawn from; 100000 by default")
+	flags.StringVar(&r.request, "request", "", "TCP: a `file` with the bytes of a request, which is sent instead of --protocol's; needs --reply")
+	flags.StringVar(&r.reply, "reply", "", "how replies to --request end: `fixed:N`, delimiter:TEXT, length:N or length:Nle (N bytes of length before the rest)")
+	flags.BoolVar(&p.Requests.Insecure, "insecure", false, "TLS: take any certificate")
+	flags.StringVar(&p.Requests.CA, "ca", "", "TLS: a `file` of certificates to trust instead of the system's")
+	flags.StringVar(&r.file.Pattern, "pattern", "", "file: read, write, randread or randwrite; read by default")
+	flags.Var((*byteSize)(&r.file.Size), "file-size", "file: how many bytes of it are used, and have to be made if it does not exist; 256MiB by default")
+	flags.IntVar(&r.file.Sync, "fsync", 0, "file: fsync after so many writes")
+	flags.BoolVar(&r.file.Direct, "direct", false, "file: past the page cache (O_DIRECT)")
+	flags.BoolVar(&r.file.Overwrite, "overwrite", false, "file: allow writes to a file that exists; what is in it is lost")
 }

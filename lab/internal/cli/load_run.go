@@ -13,6 +13,12 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
+// How long targets are compared, and a step of a search takes, unless --duration says otherwise.
+const (
+	pairTime   = time.Minute
+	searchTime = 3 * time.Second
+)
+
 func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
@@ -51,7 +57,81 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	r.Version, r.Command, r.Machine, r.Calibration = buildVersion(), c.called(), machine.This(), calibration
 	text.Print(document.Say(""))
 	text.Print(report.LoadResult(r)...)
-	return loadVerdict(r, err, c.putJSON(f.json, r))
+	err = errors.Join(err, c.putJSON(f.json, r))
+	switch {
+	case r.Interrupted:
+		return &exitError{ExitUnusable, nil}
+	case err != nil:
+		return fail(err)
+	case r.Errors > 0 && !r.Plan.Redial:
+		return fail(fmt.Errorf("load: the target failed: %s", r.Error))
+	case !r.Valid:
+		return &exitError{ExitUnusable, nil}
+	}
+	return nil
+}
+
+// runPair compares two targets.
+func (c loadCommand) runPair(f *loadFlags, args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
+	}
+	if err := f.check(args[:1]); err != nil {
+		return err
+	}
+	if !f.changed("duration") {
+		f.plan.Duration = pairTime
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	progress, began := newProgress(c.Stderr), time.Now()
+	pair, err := load.Compare(ctx, f.plan, [2]string{args[0], args[1]}, func(round int) {
+		if progress.live {
+			progress.show(fmt.Sprintf("round %d", round))
+		}
+	})
+	progress.clear()
+	if err != nil {
+		return loadFailure(ctx, err)
+	}
+	pair.Origin = c.origin(load.PairKind, load.Schema, began)
+	if err := errors.Join(printed(c.people(f.json), report.Pair(pair)...), c.putJSON(f.json, pair)); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// runSearch looks for the highest rate within a limit.
+func (c loadCommand) runSearch(f *loadFlags, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	limit, err := parseLimit(f.search)
+	if err != nil {
+		return err
+	}
+	if !f.changed("duration") {
+		f.plan.Duration = searchTime
+	}
+	people := c.people(f.json)
+	ctx, stop := interruptible()
+	defer stop()
+	began := time.Now()
+	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })
+	if err != nil {
+		return loadFailure(ctx, err)
+	}
+	if ctx.Err() != nil {
+		return &exitError{ExitUnusable, errors.New("load: interrupted before the search came to an end")}
+	}
+	found.Origin = c.origin(load.SearchKind, load.Schema, began)
+	if err := errors.Join(printed(people, document.Say(report.FoundText(found))), c.putJSON(f.json, found)); err != nil {
+		return fail(err)
+	}
+	if found.Rate == 0 {
+		return &exitError{ExitUnusable, nil}
+	}
+	return nil
 }
 
 // origin is what a result of this program begins with.
@@ -83,26 +163,4 @@ func loadFailure(ctx context.Context, err error) error {
 		return &exitError{ExitUnusable, errors.New("load: interrupted before anything was measured")}
 	}
 	return fail(err)
-}
-
-// loadVerdict returns the exit code for a result. What has been printed is not
-// repeated.
-func loadVerdict(r *load.Result, err, written error) error {
-	switch {
-	case r.Interrupted:
-		return &exitError{ExitUnusable, nil}
-	case errors.Join(err, written) != nil:
-		return fail(errors.Join(err, written))
-	case targetFailed(r):
-		return fail(fmt.Errorf("load: the target failed: %s", r.Error))
-	case !r.Valid:
-		return &exitError{ExitUnusable, nil}
-	}
-	return nil
-}
-
-// targetFailed reports whether the target failed. With --redial a failure is
-// expected, and only counted.
-func targetFailed(r *load.Result) bool {
-	return r.Errors > 0 && !r.Plan.Redial
 }

@@ -67,7 +67,7 @@ func (a App) matrix() *cobra.Command {
 	flags.StringVar(&f.load.plan.Target, "target", "", "measure on the server at this `address` instead of starting targets; see lab load")
 	flags.StringVar((*string)(&f.load.plan.Protocol), "protocol", string(f.load.plan.Protocol), "of --target: frame, ack or echo")
 	flags.IntVar(&f.load.plan.PID, "pid", 0, "of --target: its process, whose processor time is read")
-	f.load.defineTarget(flags)
+	f.load.requests.define(flags, &f.load.plan)
 	flags.StringVar(&f.json, "json", "", "save to this `file` (default sluice-matrix-GRID.json), - for standard output")
 	return cmd
 }
@@ -83,8 +83,8 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 		}
 	}
 	if f.given("target") {
-		f.choice.Target, f.load.changed = &f.load.plan, f.given
-		if err = errors.Join(f.load.checkTarget(), f.load.plan.Check()); err != nil {
+		f.choice.Target = &f.load.plan
+		if err = errors.Join(f.load.requests.complete(&f.load.plan.Requests, f.given), f.load.plan.Check()); err != nil {
 			return nil, err
 		}
 	}

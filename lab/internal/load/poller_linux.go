@@ -37,7 +37,6 @@ type poller struct {
 	out, in  []byte
 	recorder *recorder
 	tally    tally
-	waited   int64 // for events, in all
 	swept    int64
 
 	dialing sync.WaitGroup
@@ -123,7 +122,7 @@ func (p *poller) loop(ctx context.Context) error {
 			return err
 		}
 	}
-	clock := p.stopwatch()
+	clock := &stopwatch{p: p}
 	for p.left > 0 && ctx.Err() == nil {
 		now := p.now()
 		clock.see(now)
@@ -149,9 +148,7 @@ func (p *poller) loop(ctx context.Context) error {
 			}
 		}
 	}
-	now := p.now()
-	clock.see(now)
-	clock.stop(now)
+	clock.stop(p.now())
 	return nil
 }
 
@@ -166,9 +163,6 @@ func (p *poller) wait(until int64) (int, error) {
 		longest = min(longest, time.Duration(until-now))
 	}
 	n, errno := rawio.Wait(p.ep, p.events, longest)
-	if longest > 0 {
-		p.waited += p.now() - now
-	}
 	if errno != 0 {
 		return 0, os.NewSyscallError("epoll_pwait2", errno)
 	}
@@ -381,54 +375,38 @@ func (p *poller) finish(peer *peer) {
 	}
 }
 
-// A stopwatch measures how busy a thread was within the time measured.
+// A stopwatch measures how busy a thread was within the time measured: on a processor, or waiting for one.
 type stopwatch struct {
-	p                  *poller
-	began, ended       bool
-	from, until        int64
-	waited, waitedTill int64
-	queued, queuedTill int64
+	p           *poller
+	from, until int64
+	used        int64 // by the thread, at from
 }
 
-func (p *poller) stopwatch() *stopwatch { return &stopwatch{p: p} }
-
 func (w *stopwatch) see(now int64) {
-	if !w.began && now >= w.p.start {
-		w.began = true
-		w.from, w.waited, w.queued = now, w.p.waited, runDelay()
-	}
-	if w.began && !w.ended {
-		if w.until, w.waitedTill = now, w.p.waited; now >= w.p.end {
-			w.ended = true
-			w.queuedTill = runDelay()
-		}
+	switch {
+	case w.from == 0 && now >= w.p.start:
+		w.from, w.used = now, threadTime()
+	case w.from > 0 && w.until == 0 && now >= w.p.end:
+		w.stop(now)
 	}
 }
 
 func (w *stopwatch) stop(now int64) {
-	if !w.began || w.until <= w.from {
-		return
+	if w.from > 0 && w.until == 0 && now > w.from {
+		w.until = now
+		w.p.tally.busy = min(1, float64(threadTime()-w.used)/float64(now-w.from))
 	}
-	if !w.ended {
-		w.queuedTill = runDelay()
-	}
-	// The time in the kernel's run queue looks like a wait for the target, but was a
-	// wait for a processor.
-	idle := max(0, w.waitedTill-w.waited-(w.queuedTill-w.queued))
-	w.p.tally.busy = 1 - min(1, float64(idle)/float64(w.until-w.from))
 }
 
-// runDelay is how long, in nanoseconds, this thread was ready without a processor: see
-// proc(5), /proc/PID/schedstat. It is 0 where the kernel does not report it.
-func runDelay() int64 {
-	text, err := os.ReadFile("/proc/thread-self/schedstat")
-	if err != nil {
-		return 0
+// threadTime is how long, in nanoseconds, this thread was on a processor or ready without one: see
+// proc(5), /proc/PID/schedstat. The second is left out where the kernel does not report it.
+func threadTime() int64 {
+	var used unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used) // it is there on every Linux
+	text, _ := os.ReadFile("/proc/thread-self/schedstat")
+	waited := int64(0)
+	if fields := bytes.Fields(text); len(fields) > 1 {
+		waited, _ = strconv.ParseInt(string(fields[1]), 10, 64)
 	}
-	fields := bytes.Fields(text)
-	if len(fields) < 2 {
-		return 0
-	}
-	n, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	return n
+	return used.Nano() + waited
 }

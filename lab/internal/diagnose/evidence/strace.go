@@ -84,6 +84,13 @@ func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, err
 	return s.sum(), nil
 }
 
+var (
+	// A line begins with the thread, as a number or [pid NUMBER], and the time, or without one of them.
+	straceHead = regexp.MustCompile(`^\s*(?:\[pid +(\d+)\] +|(\d+) +)?(?:(\d{1,12}(?:\.\d+)?) +)?`)
+	// Texts in quotes may hold ") = " too: the last one counts. Short calls are padded before it.
+	straceCall = regexp.MustCompile(`^(\w{1,63})\((.*)\) *= (\S*)(.*?)(?:<([\d.]+)>)?$`)
+)
+
 // line takes one line:
 //
 //	4242  1700000000.123456 write(3, ""..., 64) = 64 <0.000012>
@@ -92,20 +99,13 @@ func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, err
 //	4242  1700000000.123456 --- SIGURG {si_signo=SIGURG, ...} ---
 //	4242  1700000000.123456 +++ exited with 0 +++
 func (s *straceReader) line(line string) {
-	thread, rest := "", strings.TrimSpace(line)
-	if tag, after, ok := strings.Cut(rest, "] "); ok && strings.HasPrefix(tag, "[pid ") {
-		thread, rest = strings.TrimSpace(tag[len("[pid "):]), strings.TrimSpace(after)
-	} else if word, after, ok := strings.Cut(rest, " "); ok && isNumber(word) {
-		thread, rest = word, strings.TrimSpace(after)
-	}
-	if word, after, ok := strings.Cut(rest, " "); ok {
-		if at, err := strconv.ParseFloat(word, 64); err == nil && word[0] >= '0' && word[0] <= '9' && at < 1e12 {
-			if s.first == 0 {
-				s.first = at
-			}
-			s.last = max(s.last, at)
-			rest = strings.TrimSpace(after)
+	head := straceHead.FindStringSubmatch(line)
+	thread, rest := head[1]+head[2], strings.TrimSpace(line[len(head[0]):])
+	if at, err := strconv.ParseFloat(head[3], 64); err == nil {
+		if s.first == 0 {
+			s.first = at
 		}
+		s.last = max(s.last, at)
 	}
 	switch {
 	case strings.HasPrefix(rest, "---"), strings.HasPrefix(rest, "+++"), strings.HasSuffix(rest, "<detached ...>"):
@@ -131,30 +131,17 @@ func (s *straceReader) line(line string) {
 		}
 		rest = begun + after
 	}
-	if !s.call(thread, rest) {
+	if call := straceCall.FindStringSubmatch(rest); call != nil {
+		s.lines++
+		s.call(thread, call[1], call[2], call[3], call[4], call[5])
+	} else {
 		s.foreign++
 	}
 }
 
-// call books a whole call: name(arguments) = result, an error's name and text,
-// and the time that it took.
-func (s *straceReader) call(thread, text string) bool {
-	name, rest, ok := strings.Cut(text, "(")
-	if !ok || !isName(name) {
-		return false
-	}
-	// The last one: a text in quotes may hold the same characters. Short calls are
-	// padded before it.
-	at := strings.LastIndex(rest, " = ")
-	if at < 0 {
-		return false
-	}
-	args, ok := strings.CutSuffix(strings.TrimRight(rest[:at], " "), ")")
-	if !ok {
-		return false
-	}
-	tail := rest[at+len(" = "):]
-	s.lines++
+// call books a whole call: its name, arguments and result, what follows that, such as an error's name and text,
+// and the seconds that it took.
+func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 	if name == "read" || name == "write" {
 		number, _, _ := strings.Cut(args, ",")
 		if fd, err := strconv.Atoi(number); err == nil && s.eventfds[fd] {
@@ -164,7 +151,7 @@ func (s *straceReader) call(thread, text string) bool {
 	c := s.calls[name]
 	if c == nil {
 		if len(s.calls) >= maxCallNames {
-			return true
+			return
 		}
 		name = strings.Clone(name)
 		c = &callTally{Call: Call{Name: name}, sizes: make(map[int64]int64), asked: make(map[int64]int64)}
@@ -172,33 +159,28 @@ func (s *straceReader) call(thread, text string) bool {
 	}
 	s.total++
 	c.Count++
-	if at := strings.LastIndexByte(tail, '<'); at >= 0 && strings.HasSuffix(tail, ">") {
-		if seconds, err := strconv.ParseFloat(tail[at+1:len(tail)-1], 64); err == nil && seconds >= 0 && seconds < 1e6 {
-			took := time.Duration(seconds * float64(time.Second))
-			c.Time += took
-			s.waited(thread, name, args, took)
-		}
+	if took, err := strconv.ParseFloat(seconds, 64); err == nil && took < 1e6 {
+		c.Time += time.Duration(took * float64(time.Second))
+		s.waited(thread, name, args, time.Duration(took*float64(time.Second)))
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(tail), " ")
-	result, err := strconv.ParseInt(word, 0, 64)
+	moved, err := strconv.ParseInt(result, 0, 64)
 	switch {
 	case err != nil: // "?": it did not return, or a signal came in between
-		if word == "?" && strings.Contains(tail, " ERESTART") {
+		if result == "?" && strings.Contains(after, " ERESTART") {
 			c.Errors++
 		}
-		return true
-	case result < 0:
+		return
+	case moved < 0:
 		c.Errors++
 	}
 	asked := askedOf(name, args)
 	switch {
 	case asked >= 0:
-		c.moved(result, asked)
-		s.follows(c, name, args, result)
-	case result == 0 && (name == "sched_yield" && !s.goProgram || asksOnly(name, args, s.goProgram)):
+		c.moved(moved, asked)
+		s.follows(c, name, args, moved)
+	case moved == 0 && (name == "sched_yield" && !s.goProgram || asksOnly(name, args, s.goProgram)):
 		c.Empty++
 	}
-	return true
 }
 
 // waits are the calls in which a thread is in I/O or asleep.
@@ -320,24 +302,4 @@ func mostFrequent(counts map[int64]int64) []Size {
 	}
 	slices.SortStableFunc(sizes, func(a, b Size) int { return cmp.Compare(b.Count, a.Count) })
 	return sizes[:min(len(sizes), keptSizes)]
-}
-
-func isNumber(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isName(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
-		default:
-			return false
-		}
-	}
-	return s != "" && len(s) < 64
 }
