@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -68,17 +67,11 @@ func (a App) report() *cobra.Command {
 	return cmd
 }
 
-// check checks that the flags go together.
+// check checks that the flags go together, and that what they write can be written and is none of the results.
 func (f *reportFlags) check(results []string) error {
 	inputs := results
 	if f.given("baseline") {
 		inputs = append([]string{f.baseline}, results...)
-	}
-	stdin := 0
-	for _, name := range inputs {
-		if name == "-" {
-			stdin++
-		}
 	}
 	var err error
 	switch {
@@ -92,31 +85,38 @@ func (f *reportFlags) check(results []string) error {
 		err = fmt.Errorf("--baseline takes one result to compare with it, got %d", len(results))
 	case !f.given("baseline") && (f.given("at-least") || f.force || f.given("json")):
 		err = errors.New("--at-least, --force and --json go with --baseline")
-	case f.given("at-least") && !(f.atLeast > 0 && f.atLeast <= 1000) || math.IsNaN(f.atLeast):
+	case f.given("at-least") && !(f.atLeast > 0 && f.atLeast <= 1000):
 		err = fmt.Errorf("--at-least %v is not within 0 and 1000 per cent", f.atLeast)
 	case f.given("json") && f.json == "":
 		err = errors.New("--json needs the name of a file")
 	case f.given("output") && (f.page == "" || f.page == "-"):
 		err = errors.New("-o needs the name of a file")
-	case stdin > 1:
-		err = errors.New("standard input can be only one of the results")
-	case f.writesPage() && f.json != "" && filepath.Clean(f.page) == filepath.Clean(f.json):
-		err = errors.New("-o and --json name the same file")
 	}
-	if err == nil {
-		for _, name := range inputs {
-			if name != "-" && (filepath.Clean(name) == filepath.Clean(f.page) && f.writesPage() || filepath.Clean(name) == filepath.Clean(f.json) && f.json != "") {
-				err = fmt.Errorf("%s is a result and would be written over", name)
-				break
+	stdin, taken := false, map[string]bool{}
+	for _, name := range inputs {
+		if name == "-" && stdin {
+			err = errors.Join(err, errors.New("standard input can be only one of the results"))
+		}
+		stdin = stdin || name == "-"
+		taken[filepath.Clean(name)] = true
+	}
+	outputs := [][2]string{{"--json", f.json}}
+	if f.writesPage() {
+		outputs = append(outputs, [2]string{"-o", f.page})
+	}
+	for _, o := range outputs {
+		flag, path := o[0], o[1]
+		switch {
+		case err != nil || path == "" || path == "-":
+			continue
+		case taken[filepath.Clean(path)]:
+			err = fmt.Errorf("%s is a result or the same file as another output: it would be written over", path)
+		default:
+			if err = writable(path); err != nil {
+				err = fmt.Errorf("%s: %w", flag, err)
 			}
 		}
-	}
-	for flag, path := range map[string]string{"-o": f.page, "--json": f.json} {
-		if err == nil && path != "" && path != "-" && (flag == "--json" || f.writesPage()) {
-			if bad := writable(path); bad != nil {
-				err = fmt.Errorf("%s: %w", flag, bad)
-			}
-		}
+		taken[filepath.Clean(path)] = true
 	}
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -15,8 +15,6 @@ const (
 	// Significant is the score from which on a finding is thought to be worth
 	// mending before anything else. Programs without a known fault stay below it.
 	Significant = 0.2
-	// hint is the highest score of a rule that rests on signs with innocent causes.
-	hint = Significant - 0.01
 	// faint is the score below which a rule keeps silent.
 	faint = 0.03
 )
@@ -60,10 +58,6 @@ var rules = []rule{
 	{"allocations", [][]string{byCPU}, true, "", allocations},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
-	{"gc", [][]string{byCPU}, true, "go", collections},
-	{"sleeping", [][]string{byGo}, false, "go", sleeping},
-	{"switches", [][]string{byCPU}, true, "go", switches},
-	{"syscalls", [][]string{byCPU}, true, "", manyCalls},
 }
 
 // Rules returns the names of all rules. The slice is the caller's own.

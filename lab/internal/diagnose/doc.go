@@ -7,9 +7,8 @@
 // A score is the part of the program's time, 0 to 1, that mending is thought
 // to give back at most. What costs processor time is weighed with how busy the
 // program was: 40 % of the processor time of a process that waits for 90 % of
-// its time is 0.04. What makes goroutines wait is counted in waiting time. A rule
-// that rests on a general sign, which has innocent causes too, stays below Significant: it
-// is a hint. From there on a finding is worth mending first. Lines without a rule only repeat
+// its time is 0.04. What makes goroutines wait is counted in waiting time. From Significant on a
+// finding is worth mending first. Lines without a rule only repeat
 // what a tool saw most of; they stand below all that have one.
 //
 // # What is missing

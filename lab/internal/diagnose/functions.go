@@ -48,10 +48,9 @@ var (
 	isGC   = matching(`^runtime\.(gcBgMarkWorker|gcAssistAlloc1?|gcDrainN?|bgsweep|bgscavenge|gcStart|gcMarkDone|gcMarkTermination|wbBufFlush|gcWriteBarrier|sweepone|markroot|scanobject)$`)
 	// The collector also marks on idle processors, which takes no time from other
 	// goroutines.
-	isIdleGC    = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
-	isScheduler = matching(`^runtime\.(schedule|findRunnable|park_m|mcall|goready|ready|wakep|startm|stopm|notewakeup|notesleep|goschedImpl|netpollready|netpollgoready|injectglist)$`)
-	isLocking   = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait`)
-	isAtomic    = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
+	isIdleGC  = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
+	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait`)
+	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 	// What a loop calls that asks again and again instead of waiting.
 	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
 	// What a compressor of the deflate family does once for each block, whatever the

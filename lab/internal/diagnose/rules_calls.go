@@ -141,22 +141,3 @@ func emptyPolls(s *facts) (Finding, string) {
 		Try:  "wait until the poller says that there is something; no loops over files that are not ready, no poll with a timeout of 0",
 	}, ""
 }
-
-// manyCalls: most of the processor time is the kernel's, whatever the calls.
-func manyCalls(s *facts) (Finding, string) {
-	kinds := either(isSyscall, isRead, isWrite, isFileSync)
-	cpu := s.cpuIn(kinds)
-	if cpu < 0.3 {
-		return Finding{}, ""
-	}
-	f := Finding{
-		Tool: s.cpuTool, Top: where(s.cpu, passing(kinds), "system calls"), Share: cpu, Score: hint * cpu * s.busy,
-		Clue: fmt.Sprintf("system calls took %s of the processor time", units.Percent(cpu)),
-		Try:  "fewer and larger calls: larger buffers, net.Buffers, one goroutine that writes for many",
-	}
-	if c := s.Calls; c != nil && len(c.ByName) > 0 {
-		f.Tool = evidence.ToolStrace
-		f.Clue += fmt.Sprintf("; most were %s, %s of them", c.ByName[0].Name, units.Percent(float64(c.ByName[0].Count)/float64(max(c.Total, 1))))
-	}
-	return f, ""
-}

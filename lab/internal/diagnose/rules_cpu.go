@@ -42,16 +42,6 @@ func allocations(s *facts) (Finding, string) {
 	return f, ""
 }
 
-// collections: the collector has much to do while little is allocated: a large heap is marked again and again.
-func collections(s *facts) (Finding, string) {
-	gc := s.cpuShare(collecting)
-	return Finding{
-		Tool: s.cpuTool, Share: gc, Top: "runtime.gcBgMarkWorker", Score: min(hint, gc*s.busy),
-		Clue: fmt.Sprintf("GC took %s of the processor time", units.Percent(gc)),
-		Try:  "fewer allocations; fewer pointers in what is kept; a higher GOGC, with GOMEMLIMIT as the bound, where memory is left",
-	}, ""
-}
-
 // flushPerWrite: a compressor is flushed for each little write.
 func flushPerWrite(s *facts) (Finding, string) {
 	cpu := s.cpuIn(isFlush)
@@ -92,19 +82,6 @@ func busySpin(s *facts) (Finding, string) {
 		Tool: s.cpuTool, Share: asking, Top: where(s.cpu, passing(isAsking), "runtime.Gosched"), Score: asking * s.busy,
 		Clue: fmt.Sprintf("%s of the processor time passed in calls that ask whether there is something and do not wait", units.Percent(asking)),
 		Try:  "wait for the event: a channel without default, a condition, a poller",
-	}, ""
-}
-
-// switches: the scheduler is what works. Most of the work has to be switched to some time.
-func switches(s *facts) (Finding, string) {
-	cpu := s.cpuShare(func(frames []evidence.Frame) bool { return through(frames, isScheduler) && !through(frames, isGC) })
-	if cpu < 0.1 {
-		return Finding{}, ""
-	}
-	return Finding{
-		Tool: s.cpuTool, Top: "runtime.schedule", Share: cpu, Score: min(hint, 0.4*cpu*s.busy),
-		Clue: fmt.Sprintf("putting goroutines to sleep and waking them took %s of the processor time", units.Percent(cpu)),
-		Try:  "hand over more at a time: batches on channels, fewer goroutines that pass single things on, more work for each wake-up",
 	}, ""
 }
 

@@ -137,21 +137,3 @@ func goroutineLeak(s *facts) (Finding, string) {
 	}
 	return f, ""
 }
-
-// sleeping: a goroutine sleeps while little else happens. Many do because there is nothing to do.
-func sleeping(s *facts) (Finding, string) {
-	if s.Waits == nil {
-		return Finding{}, ""
-	}
-	for _, p := range s.Waits.Places {
-		if f, own := evidence.Own(p.Frames); p.Reason == evidence.ReasonSleep && own {
-			part := min(1, p.Mean)
-			return Finding{
-				Tool: evidence.ToolGoroutines, Top: place(f), Share: part, Score: hint * part * (1 - s.busy),
-				Clue: fmt.Sprintf("%.1f goroutines are asleep here at any time", p.Mean),
-				Try:  "wait for the event (a channel, a condition, a deadline on the connection) instead of asking again after a while",
-			}, ""
-		}
-	}
-	return Finding{}, ""
-}
