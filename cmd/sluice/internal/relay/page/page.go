@@ -16,6 +16,8 @@ type Options struct {
 	// such as "[::]:1935". Only the port is used; the host is the one in the
 	// browser's URL. Empty or "off": there is no such listener.
 	RTMPAddr, RTMPSAddr string
+	RTSPAddr, RTSPSAddr string
+	HLS, WebRTC         bool // streams can be watched by HLS, and by WHEP
 	// Merge is the merge time of a viewer who does not request one.
 	Merge time.Duration
 	// ProtectPublish and ProtectPlay say that a token is needed, so that the
@@ -27,6 +29,10 @@ type Options struct {
 type config struct {
 	RTMPPort       int   `json:"rtmp_port"`  // 0: no listener
 	RTMPSPort      int   `json:"rtmps_port"` // 0: no listener
+	RTSPPort       int   `json:"rtsp_port"`
+	RTSPSPort      int   `json:"rtsps_port"`
+	HLS            bool  `json:"hls"`
+	WebRTC         bool  `json:"webrtc"`
 	MergeMS        int64 `json:"merge_ms"`
 	ProtectPublish bool  `json:"protect_publish"`
 	ProtectPlay    bool  `json:"protect_play"`
@@ -51,7 +57,7 @@ func port(addr string) int {
 
 func (o Options) config() []byte {
 	text, err := json.Marshal(config{
-		port(o.RTMPAddr), port(o.RTMPSAddr), o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay,
+		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay,
 	})
 	if err != nil {
 		panic("page: " + err.Error()) // numbers and booleans

@@ -205,11 +205,13 @@ func TestPolicy(t *testing.T) {
 // Every part of the page comes with it.
 func TestNothingIsOutside(t *testing.T) {
 	outside := regexp.MustCompile(`(?i)(?:https?:|wss?:)?//[a-z0-9-]+\.[a-z]{2,}[^\s"'` + "`" + `)>]*`)
-	// Names of XML vocabularies, and an address that mpegts.js opens a request
+	// Names of vocabularies, and an address that mpegts.js opens a request
 	// for, without sending it, to ask an old browser what it can do.
 	harmless := map[string]string{
-		"http://www.w3.org/2000/svg": "",
-		"https://example.com":        "mpegts/mpegts.js",
+		"http://www.w3.org/2000/svg":   "",
+		"https://example.com":          "mpegts/mpegts.js",
+		"https://aomedia.org/emsg/ID3": "hls/hls.light.min.js",
+		"//i.test(navigator.userAgent": "hls/hls.light.min.js", // an expression
 	}
 	for name, a := range embedded {
 		if strings.Contains(name, "LICENSE") || strings.HasSuffix(name, "README.md") {
@@ -224,7 +226,7 @@ func TestNothingIsOutside(t *testing.T) {
 	reference := regexp.MustCompile(`(?:src|href)="([^"]*)"|from "([^"]*)"`)
 	found := 0
 	for name, a := range embedded {
-		if strings.HasPrefix(name, "mpegts/") {
+		if strings.HasPrefix(name, "mpegts/") || strings.HasPrefix(name, "hls/") {
 			continue // not ours
 		}
 		for _, m := range reference.FindAllStringSubmatch(string(a.content), -1) {
@@ -257,7 +259,7 @@ func TestNothingIsOutside(t *testing.T) {
 // Text of strangers must never be read as markup or as code.
 func TestScriptsOnlySetText(t *testing.T) {
 	for name, a := range embedded {
-		if !strings.HasSuffix(name, ".js") || strings.HasPrefix(name, "mpegts/") {
+		if !strings.HasSuffix(name, ".js") || strings.HasPrefix(name, "mpegts/") || strings.HasPrefix(name, "hls/") {
 			continue
 		}
 		for _, refused := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser", "createContextualFragment", "setHTML"} {
@@ -278,6 +280,10 @@ func TestPlayerComesWithItsLicence(t *testing.T) {
 	if !bytes.Contains(embedded["mpegts/LICENSE"].content, []byte("Apache License")) || embedded["mpegts/mpegts.js.LICENSE.txt"] == nil {
 		t.Error("the licence of mpegts.js is missing")
 	}
+	readme = string(embedded["hls/README.md"].content)
+	if !strings.Contains(readme, "hls.js 1.6.13") || !strings.Contains(readme, "https://github.com/video-dev/hls.js") || !bytes.Contains(embedded["hls/LICENSE"].content, []byte("Apache License")) || !bytes.Contains(embedded["hls/hls.light.min.js"].content, []byte(`"1.6.13"`)) {
+		t.Error("the licence of hls.js is missing, or its README names another version")
+	}
 	if !bytes.Contains(embedded["mpegts/mpegts.js"].content, []byte(`"1.8.2"`)) {
 		t.Error("mpegts.js is not the version that its README names")
 	}
@@ -291,8 +297,8 @@ func TestConfig(t *testing.T) {
 		{Options{}, config{}},
 		{Options{RTMPAddr: "off", RTMPSAddr: "off"}, config{}},
 		{
-			Options{RTMPAddr: "[::]:1935", RTMPSAddr: "127.0.0.1:443", Merge: 80 * time.Millisecond, ProtectPublish: true, ProtectPlay: true},
-			config{1935, 443, 80, true, true},
+			Options{RTMPAddr: "[::]:1935", RTMPSAddr: "127.0.0.1:443", RTSPAddr: ":8554", HLS: true, WebRTC: true, Merge: 80 * time.Millisecond, ProtectPublish: true, ProtectPlay: true},
+			config{RTMPPort: 1935, RTMPSPort: 443, RTSPPort: 8554, HLS: true, WebRTC: true, MergeMS: 80, ProtectPublish: true, ProtectPlay: true},
 		},
 		{Options{RTMPAddr: ":41935"}, config{RTMPPort: 41935}},
 	} {

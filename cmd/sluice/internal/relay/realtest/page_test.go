@@ -25,7 +25,7 @@ func TestPageInChromium(t *testing.T) {
 	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", loop...)
 	s.awaitLive(t, "live/s")
 
-	for _, transport := range []string{"flv", "ws"} {
+	for _, transport := range []string{"flv", "ws", "hls"} {
 		t.Run(transport, func(t *testing.T) {
 			ctx, asked, faults := browse(t)
 			if err := chromedp.Do(ctx,

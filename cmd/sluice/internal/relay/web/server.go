@@ -94,7 +94,8 @@ func (w *Server) pages() http.Handler {
 	}
 	at := w.addresses()
 	b := &builtPage{c, page.Handler(page.Options{
-		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], Merge: c.Merge,
+		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], RTSPAddr: at["rtsp"], RTSPSAddr: at["rtsps"], Merge: c.Merge,
+		HLS: c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
 		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),
 	})}
 	w.page.Store(b)

@@ -35,7 +35,13 @@ export function copyLine(label, { hint = "", link = false } = {}) {
     }, 2500);
   });
   const line = element("div", { class: "line" }, element("div", { class: "label" }, label), text, button, said);
-  if (hint) line.append(element("p", { class: "soft hint" }, hint));
+  const more = element("p", { class: "soft hint" }, hint);
+  more.hidden = !hint;
+  line.append(more);
+  line.say = (text) => { // changes the hint
+    setText(more, text);
+    more.hidden = !text;
+  };
   line.update = (value) => {
     if (text.textContent === value) return;
     text.replaceChildren(...words(value));

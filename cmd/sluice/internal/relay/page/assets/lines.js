@@ -2,6 +2,7 @@
 // came and the ports that the server has.
 import { arrange } from "./dom.js";
 import { copyLine } from "./copy.js";
+import { carried, without } from "./ways.js";
 
 // A name is pasted into a shell, where it must stay one word and run nothing.
 // Control characters would act on the terminal itself.
@@ -32,6 +33,7 @@ export function addresses(name, config, playToken = "") {
   const play = token(config.protect_play, playToken);
   const push = token(config.protect_publish, "");
   const flv = `${location.origin}/${path(name)}.flv`;
+  const rtsp = (base) => base && `${base}/${raw}${play}`;
   return {
     push: rtmp && `${rtmp}/${raw}${push}`,
     server: rtmp && `${rtmp}/${slash < 0 ? "" : raw.slice(0, slash)}`,
@@ -40,6 +42,11 @@ export function addresses(name, config, playToken = "") {
     rtmp: rtmp && `${rtmp}/${raw}${play}`,
     rtmps: config.rtmp_port && config.rtmps_port ? `${at("rtmps", config.rtmps_port, 443)}/${raw}${play}` : "",
     flv: flv + play,
+    ws: flv.replace(/^http/, "ws") + play,
+    hls: config.hls ? `${location.origin}/${path(name)}.m3u8${play}` : "",
+    whep: config.webrtc ? `${location.origin}/${path(name)}/whep${play}` : "",
+    rtsp: rtsp(at("rtsp", config.rtsp_port, 554)),
+    rtsps: rtsp(at("rtsps", config.rtsps_port, 322)),
     page: `${location.origin}/?stream=${path(name)}${playToken ? `&token=${encodeURIComponent(playToken)}` : ""}`,
   };
 }
@@ -72,15 +79,28 @@ export function playLines(parent) {
   const vlc = copyLine("VLC: Media, Open Network Stream");
   const rtmp = copyLine("RTMP");
   const rtmps = copyLine("RTMPS");
+  const others = {
+    hls: copyLine("HLS: phones, televisions, browsers"),
+    whep: copyLine("WebRTC by WHEP"),
+    rtsp: copyLine("RTSP"),
+    rtsps: copyLine("RTSPS"),
+    ws: copyLine("FLV over WebSocket, for players in pages"),
+  };
   const token = copyLine("A token for it, on the server");
-  return (name, config, playToken) => {
+  return (name, config, playToken, stream = null) => {
     const a = addresses(name, config, playToken);
+    const offered = Object.entries(others).filter(([way]) => a[way] && carried(way === "rtsps" ? "rtsp" : way, stream).length > 0);
+    for (const [way, line] of offered) {
+      line.update(a[way]);
+      const left = without(way === "rtsps" ? "rtsp" : way, stream);
+      line.say(left && `Without ${left}: this protocol has no form for its codec.`);
+    }
     page.update(a.page);
     ffplay.update(`ffplay ${quote(a.flv)}`);
     vlc.update(a.flv);
     rtmp.update(a.rtmp);
     rtmps.update(a.rtmps);
     token.update(`sluice token --play ${quote(visible(name))} --expires 24h`);
-    arrange(parent, [page, ffplay, vlc, a.rtmp && rtmp, a.rtmps && rtmps, config.protect_play && !playToken && token].filter(Boolean));
+    arrange(parent, [page, ffplay, vlc, a.rtmp && rtmp, a.rtmps && rtmps, ...offered.map(([, line]) => line), config.protect_play && !playToken && token].filter(Boolean));
   };
 }

@@ -20,7 +20,7 @@ const shown = {
   name: query.get("stream") || "", // of the selected stream
   chosen: Boolean(query.get("stream")), // by a person, so that it stays when it is not live
 };
-let config = { rtmp_port: 1935, rtmps_port: 0, merge_ms: NaN, protect_publish: false, protect_play: false };
+let config = { rtmp_port: 1935, rtmps_port: 0, rtsp_port: 0, rtsps_port: 0, hls: false, webrtc: false, merge_ms: NaN, protect_publish: false, protect_play: false };
 let known = null; // the newest answer
 const histories = new Map();
 
@@ -88,7 +88,7 @@ function render() {
   byId("charts-section").hidden = !past;
   byId("clients-section").hidden = !stream;
   lines.push(shown.name, config);
-  lines.play(shown.name, config, player.playToken());
+  lines.play(shown.name, config, player.playToken(), stream);
 }
 
 // newcomer shows the lines for a stream that does not exist yet.
@@ -154,7 +154,7 @@ byId("new-name").addEventListener("input", newcomer);
 try {
   config = await api.config();
 } catch { /* the usual ports; the first poll says what is wrong */ }
-player.start({ onPlay: watch, mergeMS: config.merge_ms });
+player.start({ onPlay: watch, config });
 if (shown.name) {
   document.title = `${readable(shown.name)} – Sluice`;
   player.show(shown.name);

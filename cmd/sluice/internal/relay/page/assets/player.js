@@ -1,10 +1,12 @@
-// Plays a stream in the page, by mpegts.js or what it cannot by the engine, and
-// goes on when the stream does.
+// Plays a stream in the page, by the best way that browser and server have, and goes on
+// when the stream does: FLV by mpegts.js or what it cannot by the engine, or HLS.
 import { byId, element, setText, terms } from "./dom.js";
 import { Engine } from "./engine.js";
 import { explain } from "./failure.js";
 import { milliseconds, count } from "./format.js";
+import { HLS } from "./hlsplay.js";
 import { path } from "./lines.js";
+import { wayFor } from "./ways.js";
 
 const video = byId("video");
 const cover = byId("cover");
@@ -28,6 +30,10 @@ let moved = { time: 0, at: 0 }; // where the video was when it last moved
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
 let own = false; // mpegts.js could not play it
+let config = {}; // of the server
+let way = ""; // of ways.js, by which it plays
+const tried = new Set(); // ways that have failed, while the choice is the page's
+let played = false; // there was a picture or sound since the connection was made
 let without = ""; // "audio" or "video" when the engine was configured without it
 
 // say covers the picture with a message; with none the picture is free.
@@ -45,9 +51,9 @@ function say(text, { button = "", ask = false } = {}) {
 function address(name) {
   const query = new URLSearchParams();
   if (token) query.set("token", token);
-  if (merge.value) query.set("merge", merge.value);
-  const origin = transport.value === "ws" ? location.origin.replace(/^http/, "ws") : location.origin;
-  return `${origin}/${path(name)}.flv${query.size ? `?${query}` : ""}`;
+  if (merge.value && way !== "hls") query.set("merge", merge.value);
+  const origin = way === "ws" ? location.origin.replace(/^http/, "ws") : location.origin;
+  return `${origin}/${path(name)}.${way === "hls" ? "m3u8" : "flv"}${query.size ? `?${query}` : ""}`;
 }
 
 function drop() {
@@ -64,11 +70,17 @@ const lacks = () => (stream?.video && !stream.audio ? "audio" : stream?.audio &&
 
 function connect() {
   drop();
-  if (!mpegts?.isSupported()) {
-    say("This browser has no Media Source Extensions, so it cannot play here. VLC can: the address is below.");
+  way = wayFor(transport.value, config, stream, tried);
+  if (!way && tried.size) { // all of them again, later
+    tried.clear();
+    way = wayFor(transport.value, config, stream, tried);
+  }
+  if (!way || (way !== "hls" && !mpegts?.isSupported())) {
+    say("This browser cannot play live streams in this way. VLC can: the address is below.");
     wanted = null;
     return;
   }
+  played = false;
   say(failures ? "Connecting again…" : "Connecting…");
   moved = { time: 0, at: performance.now() };
   pausedAt = 0;
@@ -79,7 +91,7 @@ function connect() {
   // wait for it for ever.
   without = lacks();
   if (without) source[without === "audio" ? "hasAudio" : "hasVideo"] = false;
-  const mine = own || Engine.handles(stream) ? engineFor(source.url) : mpegts.createPlayer(source, {
+  const mine = way === "hls" ? new HLS(source.url) : own || Engine.handles(stream) ? engineFor(source.url) : mpegts.createPlayer(source, {
     enableStashBuffer: false, // shown when it comes
     lazyLoad: false,
     // Up to date within a second by playing a little faster, by a jump when far behind.
@@ -88,7 +100,7 @@ function connect() {
     autoCleanupSourceBuffer: true, autoCleanupMaxBackwardDuration: 30, autoCleanupMinBackwardDuration: 10,
   });
   engine = mine;
-  const simple = mine instanceof Engine;
+  const simple = mine instanceof Engine || mine instanceof HLS;
   mine.on(simple ? "error" : mpegts.Events.ERROR, (type, detail, info) => {
     if (engine !== mine || (own && !simple)) return;
     if (type === "MediaError" && !simple) {
@@ -97,12 +109,26 @@ function connect() {
       setTimeout(() => engine === mine && connect());
       return;
     }
-    failed(explain(type, detail, info, { transport: transport.value, stream }));
+    if (instead(type, detail)) return;
+    failed(explain(type, detail, info, { transport: way, stream }));
   });
   mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: "The stream has ended. It starts here when it is published again.", again: true }));
   mine.attachMediaElement(video);
   mine.load();
   begin();
+}
+
+// instead tries another way when the choice is the page's, and this one cannot play or
+// has never brought anything in several tries. An answer by which the server refuses is
+// the same in every way.
+function instead(type, detail) {
+  if (transport.value !== "auto" || played || detail === "HttpStatusCodeInvalid") return false;
+  if (type !== "MediaError" && failures < 2) return false;
+  tried.add(way);
+  if (!wayFor("auto", config, stream, tried)) return false;
+  failures = 0;
+  setTimeout(() => wanted && connect()); // not from within a player that goes on
+  return true;
 }
 
 function engineFor(url) {
@@ -143,6 +169,7 @@ function controls() {
 export function play(name, playToken = token) {
   token = playToken;
   wanted = { name };
+  tried.clear();
   failures = 0;
   own = false;
   connect();
@@ -198,6 +225,7 @@ function tick() {
     moved = { time: video.currentTime, at: now };
     failures = 0;
     if (video.currentTime > 0) say("");
+    played = true;
   } else if (now - moved.at > 4000) { // the slowest honest picture comes more often
     say(stream?.state === "grace"
       ? "The publisher is gone for the moment. The picture goes on when they come back."
@@ -205,19 +233,23 @@ function tick() {
   }
   // The server begins with what came since the last key frame, some seconds in one
   // go. They are needed to decode, but need not be looked at.
-  if (!upToDate && video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) {
+  if (!upToDate && way !== "hls" && video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) {
     upToDate = true;
     if (latency() > 1.2) video.currentTime += latency() - 0.6;
   }
   const quality = video.getVideoPlaybackQuality?.();
   terms(byId("playing"), [
-    ["Latency", milliseconds(Math.round(latency() * 20) * 50), "From the newest data that the browser has to what is shown"],
+    ["By", { flv: "HTTP", ws: "WebSocket", hls: "HLS" }[way] ?? way],
+    ["Latency", milliseconds(Math.round((engine.delay || latency()) * 20) * 50), "From the newest data that the browser has to what is shown"],
     ["Picture", video.videoWidth ? `${video.videoWidth}×${video.videoHeight}` : "–"],
     ["Frames lost here", count(quality?.droppedVideoFrames ?? NaN), "Frames that this browser did not show in time"],
   ]);
 }
 
-export function start({ onPlay, mergeMS }) {
+export function start({ onPlay, config: said }) {
+  config = said;
+  transport.querySelector("[value=hls]").hidden = !config.hls;
+  const mergeMS = config.merge_ms;
   const label = Number.isFinite(mergeMS) ? `server’s, ${mergeMS} ms` : "server’s";
   merge.append(...[["", label], ["0", "0 ms"], ["80", "80 ms"], ["200", "200 ms"], ["350", "350 ms"]].map(([value, text]) => element("option", { value }, text)));
   watch.addEventListener("click", () => {

@@ -1,0 +1,89 @@
+// Plays a stream by HLS: by hls.js, or by the element itself where that can (Safari,
+// phones, televisions). It has the part of mpegts.js' interface that the player uses.
+
+const script = "/assets/hls/hls.light.min.js";
+const type = "application/vnd.apple.mpegurl";
+
+let library = null; // a promise of the library, loaded when it is needed
+
+function load() {
+  library ??= new Promise((resolve, reject) => {
+    const e = document.createElement("script");
+    const policy = window.trustedTypes?.createPolicy("hls", { createScriptURL: (url) => url });
+    e.src = policy ? policy.createScriptURL(script) : script;
+    e.onload = () => resolve(window.Hls);
+    e.onerror = () => {
+      library = null;
+      reject(new Error("the player could not be loaded"));
+    };
+    document.head.append(e);
+  });
+  return library;
+}
+
+const hasMSE = () => Boolean(window.MediaSource || window.ManagedMediaSource);
+
+export const native = () => document.createElement("video").canPlayType(type) !== "";
+export const playable = () => hasMSE() || native();
+
+export class HLS {
+  #url; #video = null; #hls = null; #over = false; #listeners = {};
+
+  constructor(url) { this.#url = url; }
+
+  on(name, f) { this.#listeners[name] = f; }
+
+  attachMediaElement(video) { this.#video = video; }
+
+  load() {
+    if (hasMSE()) this.#byLibrary().catch((err) => this.#fail("OtherError", "", { msg: err.message }));
+    else this.#byElement();
+  }
+
+  #byElement() {
+    this.#video.src = this.#url;
+    this.#video.onerror = () => this.#fail("NetworkError", "", {});
+    this.#video.onended = () => this.#end();
+  }
+
+  async #byLibrary() {
+    const Hls = await load();
+    if (this.#over) return;
+    if (!Hls.isSupported()) return void this.#byElement();
+    const hls = new Hls({ enableWorker: false, lowLatencyMode: true, backBufferLength: 30, maxLiveSyncPlaybackRate: 1.15 });
+    this.#hls = hls;
+    hls.on(Hls.Events.ERROR, (_, { fatal, type: kind, details, response, error }) => {
+      if (!fatal) return;
+      if (response?.code >= 400) this.#fail("NetworkError", "HttpStatusCodeInvalid", { code: response.code });
+      else if (kind === Hls.ErrorTypes.NETWORK_ERROR) this.#fail("NetworkError", details, {});
+      else if (kind === Hls.ErrorTypes.MEDIA_ERROR) this.#fail("MediaError", /codec/i.test(details) ? "CodecUnsupported" : details, {});
+      else this.#fail("OtherError", details, { msg: error?.message });
+    });
+    hls.on(Hls.Events.BUFFER_EOS, () => {
+      this.#video.onended = () => this.#end();
+    });
+    hls.attachMedia(this.#video);
+    hls.loadSource(this.#url);
+  }
+
+  // delay is how far what is shown is behind the live edge, in s; NaN when unknown.
+  get delay() { return this.#hls?.latency || NaN; }
+
+  #end() {
+    if (this.#over) return;
+    this.destroy();
+    this.#listeners.ended?.();
+  }
+
+  #fail(...what) {
+    if (this.#over) return;
+    this.destroy();
+    this.#listeners.error?.(...what);
+  }
+
+  destroy() {
+    this.#over = true;
+    this.#hls?.destroy();
+    if (this.#video) this.#video.onerror = this.#video.onended = null;
+  }
+}

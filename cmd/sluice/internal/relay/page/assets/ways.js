@@ -1,0 +1,42 @@
+// The ways a stream can be played here, and what each protocol carries.
+import { playable } from "./hlsplay.js";
+
+const hasMSE = () => Boolean(window.MediaSource);
+
+// ways in the order in which they are tried: the least delay first. Each says whether
+// this browser and this server have it.
+const ways = [
+  { id: "flv", can: () => hasMSE() },
+  { id: "ws", can: () => hasMSE() && "WebSocket" in window },
+  { id: "hls", can: (config, stream) => config.hls && playable() && carried("hls", stream).length > 0 },
+];
+
+// wayFor returns the way to play by: the one chosen, or else the best that was not tried
+// in vain; "" when none is left.
+export function wayFor(chosen, config, stream, tried) {
+  if (chosen !== "auto") return chosen;
+  return ways.find((w) => !tried.has(w.id) && w.can(config, stream))?.id ?? "";
+}
+
+// forms say which codecs a protocol has a form for; what is not here takes all.
+const forms = {
+  hls: (codec) => ["avc1", "hvc1", "av01", "mp4a", "Opus"].includes(codec),
+  rtsp: (codec) => codec !== "fLaC",
+  whep: (codec) => ["avc1", "hvc1", "av01", "vp09", "Opus"].includes(codec),
+};
+
+// carried returns the kinds of tracks of a stream that a protocol carries; of a stream of
+// which nothing is known, both.
+export function carried(protocol, stream) {
+  const known = ["video", "audio"].filter((kind) => stream?.[kind]);
+  if (known.length === 0) return ["video", "audio"];
+  const form = forms[protocol] ?? (() => true);
+  return known.filter((kind) => form(stream[kind].codec));
+}
+
+// without says in words what a protocol leaves out of a stream.
+export function without(protocol, stream) {
+  const there = carried(protocol, stream);
+  const left = ["video", "audio"].filter((kind) => stream?.[kind] && !there.includes(kind));
+  return left.map((kind) => (kind === "video" ? "the picture" : "the sound")).join(" and ");
+}
