@@ -58,7 +58,7 @@ export function audio(a) {
   return codec(a.codec) + (a.rate > 0 ? `, ${a.rate / 1000} kHz` : "") + channels;
 }
 
-const names = { rtmp: "RTMP", rtmps: "RTMPS", flv: "HTTP-FLV", flvs: "HTTPS-FLV", ws: "WebSocket", wss: "WebSocket, TLS", http: "HTTP-FLV", https: "HTTPS-FLV" };
+const names = { rtmp: "RTMP", rtmps: "RTMPS", flv: "HTTP-FLV", flvs: "HTTPS-FLV", ws: "WebSocket", wss: "WebSocket, TLS", rtsp: "RTSP", rtsps: "RTSPS", hls: "HLS", hlss: "HLS, TLS", whip: "WHIP", whep: "WHEP", http: "HTTP-FLV", https: "HTTPS-FLV" };
 export const protocol = (p) => names[p] ?? p ?? none;
 
 // protocols of the viewers: "2 RTMP, 1 WebSocket".
