@@ -89,7 +89,7 @@ func TestPageInChromium(t *testing.T) {
 
 // browse starts a browser. asked are the addresses that it has asked for since,
 // faults what the pages' scripts did not catch.
-func browse(t *testing.T) (ctx context.Context, asked, faults func() []string) {
+func browse(t *testing.T, more ...chromedp.ExecAllocatorOption) (ctx context.Context, asked, faults func() []string) {
 	t.Helper()
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(tool(t, "chromium", "chromium-browser", "google-chrome")),
@@ -101,7 +101,7 @@ func browse(t *testing.T) (ctx context.Context, asked, faults func() []string) {
 	)
 	ctx, cancel := context.WithTimeout(context.Background(), patient(time.Minute))
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, o...)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, append(o, more...)...)
 	t.Cleanup(cancel)
 	var mu sync.Mutex
 	var urls, thrown []string

@@ -106,3 +106,59 @@ func TestWHEPInChromium(t *testing.T) {
 		})
 	}
 }
+
+// A browser publishes its camera by WHIP, and ffmpeg plays it by RTSP: the browser makes
+// key frames when it is asked.
+func TestWHIPFromChromium(t *testing.T) {
+	if os.Getenv("SLUICE_LONG") == "" {
+		t.Skip("set SLUICE_LONG=1; TestWHIPToAll has it without a browser")
+	}
+	t.Parallel()
+	s := serve(t, options{})
+	ctx, _, faults := browse(t, chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
+	if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/"), chromedp.WaitVisible(chromedp.CSS("body"))); err != nil {
+		t.Fatal(err)
+	}
+	evaluate[bool](t, ctx, `(() => {
+		window.state = {said: ""};
+		(async () => {
+			const media = await navigator.mediaDevices.getUserMedia({video: {width: 640, height: 360}, audio: true});
+			const pc = state.pc = new RTCPeerConnection();
+			for (const track of media.getTracks()) pc.addTransceiver(track, {direction: "sendonly", streams: [media]});
+			const offer = await pc.createOffer();
+			await pc.setLocalDescription(offer);
+			const response = await fetch("/live/camera/whip", {method: "POST", headers: {"Content-Type": "application/sdp"}, body: offer.sdp});
+			const sdp = await response.text();
+			if (!response.ok) throw new Error(sdp);
+			state.location = response.headers.get("Location");
+			state.codecs = sdp.match(/a=rtpmap:\d+ \w+/g).join(" ");
+			await pc.setRemoteDescription({type: "answer", sdp});
+		})().catch((err) => { state.said += err; });
+		return true;
+	})()`)
+	eventually(t, patient(20*time.Second), func() string {
+		for _, x := range s.streams(t) {
+			if x.Name == "live/camera" && x.Publisher != nil && x.Video.Codec != "" {
+				return ""
+			}
+		}
+		return "no stream; " + evaluate[string](t, ctx, `state.said + " " + state.codecs + " " + state.pc?.connectionState`)
+	})
+	p := ffmpeg(t, "-rtsp_transport", "tcp", "-i", "rtsp://"+s.RTSP+"/live/camera", "-map", "0:v", "-frames:v", "60", "-f", "null", "-")
+	if code := p.wait(t, patient(40*time.Second)); code != 0 {
+		t.Errorf("ffmpeg ends with %d: %s", code, p.stderr.tail(10))
+	}
+	t.Log(evaluate[string](t, ctx, `state.codecs`))
+	evaluate[bool](t, ctx, `(fetch(state.location, {method: "DELETE"}), true)`)
+	eventually(t, patient(20*time.Second), func() string {
+		for _, x := range s.clients(t) {
+			if x.Protocol == "whip" {
+				return "the publisher is still there"
+			}
+		}
+		return ""
+	})
+	if f := faults(); len(f) > 0 {
+		t.Errorf("the page fails with %q", f)
+	}
+}
