@@ -16,10 +16,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
-// grace is how long an interrupted run waits for the call that is under way
-// before it reports without it.
-const grace = 2 * time.Second
-
 func (a App) runBench(f benchFlags, patterns []string) error {
 	mode, settings, err := f.settings()
 	if err != nil {
@@ -57,7 +53,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	table.Print(report.BenchHead(results.Machine)...)
 
 	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{
-		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: !f.full, Grace: grace,
+		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: !f.full,
 	})
 	if err != nil {
 		return fail(err)

@@ -82,14 +82,6 @@ func synthetic() []lab.Scenario {
 		return count(1)(ops)
 	})
 	steady.Fixed = true
-	stuck := make("interrupted/stuck", func(ops int) (lab.Sample, error) {
-		if calls++; calls == 3 {
-			fmt.Fprintln(os.Stderr, ready)
-			select {}
-		}
-		return count(1)(ops)
-	})
-	stuck.Fixed = true
 	return []lab.Scenario{
 		make("fast/one", count(4)),
 		make("fast/two", count(2)),
@@ -98,7 +90,7 @@ func synthetic() []lab.Scenario {
 		make("hard/easy", count(4), lab.Target{Variant: "other", Against: "plain", AtMost: 1000}),
 		make("broken/error", func(int) (lab.Sample, error) { return lab.Sample{}, errors.New("the wire broke") }),
 		make("broken/cheat", func(ops int) (lab.Sample, error) { return lab.Sample{Bytes: int64(ops), Check: 42}, nil }),
-		steady, stuck,
+		steady,
 		make("unreached", count(1)),
 	}
 }

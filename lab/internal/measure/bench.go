@@ -23,6 +23,7 @@ const noRound = "interrupted before the first round was complete"
 // A bench measures one scenario.
 type bench struct {
 	scenario *lab.Scenario
+	outcome  *Outcome
 	settings Settings
 	share    time.Duration
 	deadline time.Time // of all scenarios
@@ -31,7 +32,7 @@ type bench struct {
 	began    time.Time
 	open     []opened // the variants that run on this machine
 	base     int      // index in open
-	report   func(change func(*Outcome))
+	recorded func()   // is called after each round
 	meter    meter
 }
 
@@ -41,32 +42,35 @@ type opened struct {
 	runner lab.Runner
 }
 
-// run measures and leaves everything in the outcome, through report.
+// run measures and leaves everything in the outcome.
 func (b *bench) run(ctx context.Context) {
 	b.began = time.Now()
-	err := b.measure(ctx)
-	err = errors.Join(err, b.close())
-	b.report(func(o *Outcome) {
-		o.Seconds = time.Since(b.began).Seconds()
-		var skip *skipError
-		var unequal *unequalError
-		switch {
-		// A signal reaches child processes too, and what they then do to
-		// their runners is no failure.
-		case ctx.Err() != nil && o.Rounds > 0:
-			o.State, o.Reason = Partial, "interrupted"
-		case ctx.Err() != nil:
-			o.drop(Skipped, noRound)
-		case errors.As(err, &skip):
-			o.drop(Skipped, skip.reason)
-		case errors.As(err, &unequal):
-			o.drop(Invalid, unequal.Error())
-		case err != nil:
-			o.drop(Failed, err.Error())
-		default:
-			o.State, o.Reason = Done, ""
-		}
-	})
+	err := os.Mkdir(b.dir, 0o700)
+	if err == nil {
+		defer os.RemoveAll(b.dir)
+		err = b.measure(ctx)
+		err = errors.Join(err, b.close())
+	}
+	o := b.outcome
+	o.Seconds = time.Since(b.began).Seconds()
+	var skip *skipError
+	var unequal *unequalError
+	switch {
+	// A signal reaches child processes too, and what they then do to
+	// their runners is no failure.
+	case ctx.Err() != nil && o.Rounds > 0:
+		o.State, o.Reason = Partial, "interrupted"
+	case ctx.Err() != nil:
+		o.drop(Skipped, noRound)
+	case errors.As(err, &skip):
+		o.drop(Skipped, skip.reason)
+	case errors.As(err, &unequal):
+		o.drop(Invalid, unequal.Error())
+	case err != nil:
+		o.drop(Failed, err.Error())
+	default:
+		o.State, o.Reason = Done, ""
+	}
 }
 
 func (b *bench) measure(ctx context.Context) error {
@@ -81,7 +85,7 @@ func (b *bench) measure(ctx context.Context) error {
 		}
 		ops, rounds = b.settings.plan(c, max(0, b.share-time.Since(b.began)))
 	}
-	b.report(func(o *Outcome) { o.Ops = ops })
+	b.outcome.Ops = ops
 
 	order := newOrder(b.env.Seed, b.scenario.Name, len(b.open))
 	for n := range rounds {
@@ -92,12 +96,12 @@ func (b *bench) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.report(func(o *Outcome) {
-			for i, v := range b.open {
-				o.Variants[v.index].Turns = append(o.Variants[v.index].Turns, turns[i])
-			}
-			o.Rounds++
-		})
+		for i, v := range b.open {
+			variant := &b.outcome.Variants[v.index]
+			variant.Turns = append(variant.Turns, turns[i])
+		}
+		b.outcome.Rounds++
+		b.recorded()
 	}
 	return nil
 }
@@ -135,7 +139,7 @@ func (b *bench) openAll(ctx context.Context) error {
 			if v.Name == b.scenario.Baseline {
 				return &skipError{fmt.Sprintf("the baseline %s: %v", v.Name, err)}
 			}
-			b.report(func(o *Outcome) { o.Variants[i].Skipped = err.Error() })
+			b.outcome.Variants[i].Skipped = err.Error()
 			continue
 		}
 		if err != nil {

@@ -3,10 +3,8 @@ package measure
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
@@ -25,7 +23,6 @@ func TestAnInterruptKeepsWholeRounds(t *testing.T) {
 	s := scenario("slow", l.variant("base", honest(1)), cut)
 	s.Fixed = true
 	options := small(10)
-	options.Grace = time.Hour
 	outcomes, err := Run(ctx, []lab.Scenario{scenario("first", l.variant("base", honest(1))), s, s2(l)}, options)
 	if err != nil {
 		t.Fatal(err)
@@ -48,49 +45,6 @@ func TestAnInterruptKeepsWholeRounds(t *testing.T) {
 }
 
 func s2(l *ledger) lab.Scenario { return scenario("last", l.variant("base", honest(1))) }
-
-func TestAnInterruptDoesNotWaitForAStuckRunner(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	release := make(chan struct{})
-	ended := make(chan struct{})
-	l := &ledger{}
-	var dir string
-	turns := 0
-	s := scenario("stuck", l.variant("base", func(ops int) (lab.Sample, error) {
-		if turns++; turns == 3 {
-			cancel()
-			<-release
-			defer close(ended)
-		}
-		return honest(1)(ops)
-	}))
-	s.Fixed = true
-	open := s.Variants[0].Open
-	s.Variants[0].Open = func(env lab.Env) (lab.Runner, error) {
-		dir = env.Dir
-		return open(env)
-	}
-	options := small(10)
-	options.Grace = time.Millisecond
-	var events []Event
-	options.Progress = func(e Event) { events = append(events, e) }
-	outcomes, err := Run(ctx, []lab.Scenario{s}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o := outcomes[0]; o.State != Partial || o.Rounds != 2 || len(o.Variants[0].Turns) != 2 {
-		t.Errorf("%s (%s) with %d rounds", o.State, o.Reason, o.Rounds)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("%s is still there", dir)
-	}
-	told := len(events)
-	close(release)
-	<-ended
-	if o := outcomes[0]; o.Rounds != 2 || len(events) != told {
-		t.Error("what was returned changed afterwards")
-	}
-}
 
 func TestProgressIsToldInOrder(t *testing.T) {
 	l := &ledger{}

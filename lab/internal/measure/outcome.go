@@ -105,16 +105,6 @@ func (o *Outcome) drop(state State, reason string) {
 	}
 }
 
-// clone copies what a running measurement still changes.
-func (o *Outcome) clone() Outcome {
-	c := *o
-	c.Variants = slices.Clone(o.Variants)
-	for i := range c.Variants {
-		c.Variants[i].Turns = slices.Clone(c.Variants[i].Turns)
-	}
-	return c
-}
-
 func newOutcome(s *lab.Scenario) Outcome {
 	o := Outcome{
 		Name: s.Name, Title: s.Title, Op: s.Op, Metric: s.Metric, Baseline: s.Baseline,
