@@ -20,8 +20,15 @@ func TestRingsStayWithinTheHubsMemory(t *testing.T) {
 	sluicetest.NoLeaks(t, alloc)
 	h := NewHub(HubOptions{Memory: most, Stream: StreamOptions{Allocator: alloc}})
 	var publishers []*Publisher
+	var readers []*Reader
 	for i := range 20 {
-		publishers = append(publishers, mustPublish(t, h, fmt.Sprint(i), PublishOptions{}))
+		p := mustPublish(t, h, fmt.Sprint(i), PublishOptions{})
+		publishers = append(publishers, p)
+		r, err := p.Stream().NewReader(ReaderOptions{}) // or one frame would do
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers = append(readers, r)
 	}
 	for at := range uint32(400) {
 		for _, p := range publishers {
@@ -57,6 +64,9 @@ func TestRingsStayWithinTheHubsMemory(t *testing.T) {
 		t.Errorf("a ring went from %d to %d bytes", before, after)
 	}
 	h.Close()
+	for _, r := range readers {
+		r.Close()
+	}
 	if held := h.Held(); held != 0 {
 		t.Errorf("%d bytes are held by no ring", held)
 	}

@@ -20,9 +20,10 @@ type Publisher struct {
 	name  string
 	since time.Time
 
-	once sync.Once
+	mu   sync.Mutex
 	done chan struct{}
-	err  error // why, once done is closed
+	over func(error) // nil: none
+	err  error       // why, once done is closed
 }
 
 // Stream returns the stream that p publishes.
@@ -47,9 +48,27 @@ func (p *Publisher) Err() error {
 	}
 }
 
+// OnDone makes f be called, with what Err returns, when the stream is no longer p's; at
+// once if it is not. It saves a goroutine that waits for Done. f must not wait, nor call
+// anything of this package. Each OnDone replaces the one before it; nil is none.
+func (p *Publisher) OnDone(f func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = f
+	if p.err != nil && f != nil {
+		f(p.err)
+	}
+}
+
 func (p *Publisher) finish(err error) {
-	p.once.Do(func() {
-		p.err = err
-		close(p.done)
-	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	p.err = err
+	close(p.done)
+	if p.over != nil {
+		p.over(err)
+	}
 }

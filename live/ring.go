@@ -129,14 +129,14 @@ func (r *ring) store(p mem.Buf) {
 	r.bodies.adopt(p.Retain())
 }
 
-// trim drops what is out of the bounds, most being that of memory, and now the
-// stream's clock.
-func (r *ring) trim(o *StreamOptions, most int64, now int64) {
+// trim drops what is out of the bounds, backlog being that of time before the newest key
+// frame, most that of memory, and now the stream's clock.
+func (r *ring) trim(o *StreamOptions, backlog time.Duration, most int64, now int64) {
 	first := r.first
 	for first+1 < r.next {
 		rec := r.at(first)
 		age := time.Duration(now - rec.came)
-		kept := age <= o.Backlog || !o.NoGOP && r.hasKey && first >= r.key && age <= o.GOPTime
+		kept := age <= backlog || !o.NoGOP && r.hasKey && first >= r.key && age <= o.GOPTime
 		if kept && r.next-first <= uint64(o.GOPFrames) && r.bodies.end-rec.tag <= int64(o.GOPBytes) {
 			break
 		}

@@ -17,7 +17,6 @@ type segments struct {
 	used    int       // bytes of open that are in use
 	end     int64
 	held    int64    // memory that all blocks take
-	next    int      // size of the next block
 	spare   []*block // for the next ones
 }
 
@@ -48,10 +47,8 @@ const (
 // next call. No reader sees them before that.
 func (g *segments) grow(n int) []byte {
 	if g.open == nil || len(g.open.slab.Bytes())-g.used < n {
-		// A stream that is hardly used keeps hardly any memory.
-		g.next = min(max(firstSegment, 2*g.next), fullSegment)
 		b := g.block()
-		b.slab = g.alloc.Slab(max(n, g.next))
+		b.slab = g.alloc.Slab(max(n, g.size()))
 		b.size = len(b.slab.Bytes())
 		g.charge(b.size)
 		if g.open != nil {
@@ -70,6 +67,13 @@ func (g *segments) grow(n int) []byte {
 	}
 	g.end += int64(n)
 	return g.open.slab.Bytes()[from : from+n : from+n]
+}
+
+// size is that of the next block: an eighth to a quarter of what is held, since memory is
+// trimmed by whole blocks. A stream that is hardly used keeps hardly any.
+func (g *segments) size() int {
+	quarter := max(int(g.held)/4, 1)
+	return min(max(firstSegment, 1<<(bits.Len(uint(quarter))-1)), fullSegment)
 }
 
 // adopt appends the bytes of p, transferred: they stay where they are.

@@ -44,6 +44,7 @@ type audience struct {
 	claims    claims
 	arriving  int           // viewers that no loop has looked at yet
 	holders   int           // viewers, readers and open claims: after the end the last to leave frees the ring
+	left      int64         // when the last of them did, on the stream's clock
 	progress  chan struct{} // closed when viewers have made some; nil when no publisher waits
 }
 
@@ -192,23 +193,44 @@ func (s *Stream) claimed(n int) {
 	}
 	if s.claims.open -= min(n, s.claims.open); s.claims.open == 0 {
 		s.claims.timer.Stop()
-		s.holders--
-		s.letGo()
+		s.leaves()
 		s.caughtUp()
 	}
 }
 
 // trim lets go of what is too old or too much.
 func (s *Stream) trim(now int64) {
-	s.ring.trim(&s.options, s.account.share(), now)
+	s.ring.trim(&s.options, s.backlog(now), s.account.share(), now)
+}
+
+// backlog is for how long frames before the newest key frame are kept: they are for those
+// who lag. When there has been none to do so for as long, those who come begin at the key
+// frame. A new stream waits for its first ones no longer than for claims.
+func (s *Stream) backlog(now int64) time.Duration {
+	b := s.options.Backlog
+	alone := b
+	if s.left == 0 {
+		alone = min(b, claimTime)
+	}
+	if s.holders > 0 || time.Duration(now-s.left) <= alone {
+		return b
+	}
+	return 0
 }
 
 // release is called when one of holders goes.
 func (s *Stream) release() {
 	s.mu.Lock()
-	s.holders--
-	s.letGo()
+	s.leaves()
 	s.mu.Unlock()
+}
+
+// leaves is release with the lock held.
+func (s *Stream) leaves() {
+	if s.holders--; s.holders == 0 {
+		s.left = s.clock()
+	}
+	s.letGo()
 }
 
 // expect opens n claims to a stream that is new.

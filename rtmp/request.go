@@ -43,9 +43,9 @@ type Request struct {
 	TCURL       string     // the address that was connected to
 	PageURL     string
 	FlashVer    string
-	PublishType string // "live", "record" or "append"; a client may leave it empty
-	StreamID    uint32 // always 1
-	Connect     amf0.Object
+	PublishType string      // "live", "record" or "append"; a client may leave it empty
+	StreamID    uint32      // always 1
+	Connect     amf0.Object // all that the client said when it connected; nil from the second request on
 	// Capabilities are what the client said of enhanced RTMP.
 	Capabilities Capabilities
 }
@@ -53,9 +53,9 @@ type Request struct {
 // serverSession is what a client has said so far.
 type serverSession struct {
 	connected bool
-	app       string
-	object    amf0.Object
-	queries   []string // of app and tcUrl
+	said      Request     // by connect, for all requests
+	object    amf0.Object // until the first request
+	queries   []string    // of app and tcUrl
 }
 
 // ReadRequest answers what a client says before it comes to the point (connect,
@@ -176,8 +176,12 @@ func (c *Conn) connected(cmd Command) error {
 	}
 	app, query, _ := strings.Cut(o.String("app"), "?")
 	_, tcQuery, _ := strings.Cut(o.String("tcUrl"), "?")
-	c.server = serverSession{connected: true, app: strings.Trim(app, "/"), object: o, queries: []string{query, tcQuery}}
 	c.peer = parseCapabilities(o)
+	c.server = serverSession{connected: true, object: o, queries: []string{query, tcQuery}}
+	c.server.said = Request{
+		App: strings.Trim(app, "/"), TCURL: o.String("tcUrl"), PageURL: o.String("pageUrl"), FlashVer: o.String("flashVer"),
+		StreamID: messageStream, Capabilities: c.peer,
+	}
 
 	c.mu.Lock()
 	err := c.out.writeControl(TypeWindowAckSize, c.options.WindowAckSize)
@@ -213,11 +217,10 @@ func (c *Conn) connected(cmd Command) error {
 // request returns what a publish or play command asks for.
 func (s *serverSession) request(kind Kind, cmd Command) *Request {
 	name, query, _ := strings.Cut(cmd.String(1), "?")
-	req := &Request{
-		Kind: kind, App: s.app, Stream: strings.Trim(name, "/"), Query: make(url.Values),
-		TCURL: s.object.String("tcUrl"), PageURL: s.object.String("pageUrl"), FlashVer: s.object.String("flashVer"),
-		StreamID: messageStream, Connect: s.object, Capabilities: parseCapabilities(s.object),
-	}
+	req := new(Request)
+	*req = s.said
+	req.Kind, req.Stream, req.Query = kind, strings.Trim(name, "/"), make(url.Values)
+	req.Connect, s.object = s.object, nil
 	if kind == Publish {
 		req.PublishType = cmd.String(2)
 	}

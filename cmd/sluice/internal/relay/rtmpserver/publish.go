@@ -69,19 +69,9 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 // receive publishes what the peer sends, and returns why it ended:
 // ErrEndOfBody when the peer says that it is done.
 func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.Watchdog) error {
-	// When the publication is ended from elsewhere, the goroutine below
-	// interrupts the read from the peer. It has ended when receive returns.
-	over := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-p.Done():
-			watchdog.Stop(p.Err())
-		case <-over:
-		}
-	})
-	defer watching.Wait()
-	defer close(over)
+	// When the publication is ended from elsewhere, the read from the peer is interrupted.
+	p.OnDone(watchdog.Stop)
+	defer p.OnDone(nil)
 	frames, before, silent := 0, 0, 0
 	for {
 		m, err := x.c.ReadMessage()
