@@ -39,6 +39,11 @@ func dial(ep, tag int, to unix.Sockaddr, w *Work, publish bool) (*client, error)
 	if err != nil {
 		return nil, err
 	}
+	if w.TLS && !publish {
+		if fd, err = overTLS(fd); err != nil {
+			return nil, err
+		}
+	}
 	c := &client{fd: fd, in: sluice.NewBufReaderFed()}
 	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(tag)}); err != nil {
 		c.close()

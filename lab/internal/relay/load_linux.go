@@ -116,7 +116,7 @@ func newLoad(w Work) (l *load, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.Viewers < 1 || w.Form != RTMP && w.Form != FLV || w.Window <= 0 {
+	if w.Viewers < 1 || w.Joins < 0 || w.Form != RTMP && w.Form != FLV || w.Window <= 0 {
 		return nil, fmt.Errorf("relay: %d viewers by %q for %v", w.Viewers, w.Form, w.Window)
 	}
 	to, err := address(w.Publish)
@@ -305,12 +305,9 @@ func (l *load) join() error {
 		if err := l.until(func() bool { return waiting() < joining }, patience, "the server's first bytes to viewers"); err != nil {
 			return err
 		}
-		asked := l.now()
-		c, err := dial(l.ep, number, to, &l.work, false)
-		if err != nil {
-			return fmt.Errorf("relay: viewer %d: %w", number, err)
+		if err := l.connect(to, number == 0 || number == l.work.Viewers-1); err != nil {
+			return err
 		}
-		l.viewers = append(l.viewers, &viewer{client: c, show: &l.show, tally: &l.tally, asked: asked, look: number == 0 || number == l.work.Viewers-1})
 	}
 	joined, end := l.now(), l.show.ends()
 	end[video]++
@@ -319,6 +316,17 @@ func (l *load) join() error {
 	if err != nil {
 		return fmt.Errorf("%w: %d of %d are behind", err, l.behind(end), len(l.viewers))
 	}
+	return nil
+}
+
+// connect adds a viewer.
+func (l *load) connect(to unix.Sockaddr, look bool) error {
+	asked, number := l.now(), len(l.viewers)
+	c, err := dial(l.ep, number, to, &l.work, false)
+	if err != nil {
+		return fmt.Errorf("relay: viewer %d: %w", number, err)
+	}
+	l.viewers = append(l.viewers, &viewer{client: c, show: &l.show, tally: &l.tally, asked: asked, look: look})
 	return nil
 }
 
@@ -347,7 +355,7 @@ func (l *load) measure() (r Result, err error) {
 	own, _ := rawio.CPUTime(0) // of this process it does not fail
 	start := l.now()
 	l.tally.from, l.tally.to = start, start+l.work.Window
-	if err := l.pass(start + l.work.Window); err != nil {
+	if err := l.window(start); err != nil {
 		return r, err
 	}
 	ownAfter, _ := rawio.CPUTime(0)
@@ -369,13 +377,17 @@ func (l *load) measure() (r Result, err error) {
 	_ = l.until(func() bool { return l.behind(ends) == 0 }, drainTime, "the last frames")
 	r.Since, r.Closed, r.Odd, r.Oddity = l.tally.delivered-since, l.closed, l.tally.oddities, l.tally.oddity
 	var keys []time.Duration
-	for _, v := range l.viewers {
-		r.Lost += v.lost(ends)
-		if v.key > 0 {
+	for i, v := range l.viewers {
+		joined := i >= l.work.Viewers
+		if !joined || v.key > 0 && !l.work.AtOnce {
+			r.Lost += v.lost(ends)
+		}
+		if v.key > 0 && joined == (l.work.Joins > 0) {
 			keys = append(keys, v.key-v.asked)
 		}
 	}
-	r.KeyP50 = echobench.Quantile(keys, 0.5)
+	r.Served = len(keys)
+	r.KeyP50, r.KeyP99 = echobench.Quantile(keys, 0.5), echobench.Quantile(keys, 0.99)
 	r.LagP50, r.LagP99 = echobench.Quantile(l.tally.lags, 0.5), echobench.Quantile(l.tally.lags, 0.99)
 	return r, nil
 }

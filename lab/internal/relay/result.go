@@ -15,7 +15,10 @@ type Work struct {
 	Form    string        // RTMP or FLV
 	App     string        // the stream's name in two parts
 	Stream  string        //
-	Viewers int           //
+	Viewers int           // that are there before the window
+	Joins   int           // viewers that join in the window, one after another
+	AtOnce  bool          // all of them at its beginning, and each leaves when it has a key frame
+	TLS     bool          // viewers come over TLS; the certificate is not verified
 	Warm    time.Duration // before the first viewer joins, and at least between the last one's joining and readiness
 	Window  time.Duration // what is measured
 	Clip    string        // the path of an FLV file
@@ -38,7 +41,9 @@ type Result struct {
 	Closed    int           // viewers whose connection the server ended
 	LagP50    time.Duration // from the sending of a frame to the end of its receipt at a viewer
 	LagP99    time.Duration
-	KeyP50    time.Duration // from a viewer's connecting to the last byte of its first key frame
+	KeyP50    time.Duration // from a viewer's connecting to the last byte of its first key frame, of those that joined in the window if there are any
+	KeyP99    time.Duration
+	Served    int           // viewers who got one, of the same
 	Late      time.Duration // how much after it was due one frame in a hundred was sent, or more
 	Busy      float64       // the part of the window for which the load's processor worked
 }

@@ -14,6 +14,8 @@ const (
 	framesLost    = "lost"           // that a viewer did not get, of all that were published after its first
 	residentAll   = "rss-B"          // of the server at the end of the window
 	toKeyP50      = "to-key-p50-ns"  // from a viewer's first byte to the end of its first key frame
+	toKeyP99      = "to-key-p99-ns"  // the same
+	joinsServed   = "served"         // part of the viewers who came in the window that got a key frame
 	loadBusy      = "viewers-busy"   // part of the window in which the viewers' processor worked: near 1, it was the limit
 	viewersClosed = "viewers-closed" // by the server
 )

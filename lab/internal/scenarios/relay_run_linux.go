@@ -1,11 +1,11 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
-	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
@@ -23,21 +22,25 @@ import (
 type relayWork struct {
 	form    string
 	viewers int
+	joins   int           // viewers that come in the window
+	atOnce  bool          // at its beginning, all of them
+	window  time.Duration // 0: as usual
+	tls     bool
 }
 
 // relayPace is for how long a round goes on, and with how many viewers.
 type relayPace struct {
-	viewers      int
-	warm, window time.Duration
+	viewers, joins int
+	warm, window   time.Duration
 }
 
 // pace has a window of one group of pictures: many short rounds say more than
 // few long ones.
 func (w relayWork) pace(env lab.Env) relayPace {
 	if env.Quick {
-		return relayPace{min(w.viewers/4, 100), 100 * time.Millisecond, 600 * time.Millisecond}
+		return relayPace{max(1, min(w.viewers/4, 100)), w.joins / 20, 100 * time.Millisecond, 600 * time.Millisecond}
 	}
-	return relayPace{w.viewers, 300 * time.Millisecond, 2 * time.Second}
+	return relayPace{w.viewers, w.joins, 300 * time.Millisecond, cmp.Or(w.window, 2*time.Second)}
 }
 
 func (w relayWork) variant(name, about string, s relayServer) lab.Variant {
@@ -138,7 +141,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	p := r.work.pace(r.env)
 	work, err := json.Marshal(relay.Work{
 		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench",
-		Viewers: p.viewers, Warm: p.warm, Window: p.window, Clip: r.clip, Server: server.PID(),
+		Viewers: p.viewers, Joins: p.joins, AtOnce: r.work.atOnce, TLS: r.work.tls, Warm: p.warm, Window: p.window, Clip: r.clip, Server: server.PID(),
 	})
 	if err != nil {
 		return nil, err
@@ -157,7 +160,14 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if result.Odd > 0 && !server.lax {
 		return nil, fmt.Errorf("scenarios: %d frames are not as they were published: %s", result.Odd, result.Oddity)
 	}
-	return relayFigures(result), nil
+	f := relayFigures(result)
+	if result.Served > 0 {
+		f[toKeyP50], f[toKeyP99] = float64(result.KeyP50.Nanoseconds()), float64(result.KeyP99.Nanoseconds())
+	}
+	if p.joins > 0 {
+		f[joinsServed] = float64(result.Served) / float64(p.joins)
+	}
+	return f, nil
 }
 
 // mostBusy is up to which part of the window the viewers may work, who share a
@@ -170,7 +180,6 @@ func relayFigures(result relay.Result) map[string]float64 {
 		framesLost:    float64(result.Lost),
 		viewersClosed: float64(result.Closed),
 		residentAll:   float64(result.Resident),
-		toKeyP50:      float64(result.KeyP50.Nanoseconds()),
 		loadBusy:      result.Busy,
 		perGB:         result.PerGB(),
 		p50:           float64(result.LagP50.Nanoseconds()),
@@ -184,8 +193,5 @@ func relayFigures(result relay.Result) map[string]float64 {
 			delete(f, name)
 		}
 	}
-	for _, own := range []string{lab.NsPerOp, lab.CPUPerOp, lab.AllocsPerOp, lab.BytesPerOp, lab.GCRuns, measure.MBPerS} {
-		f[own] = math.NaN()
-	}
-	return f
+	return withoutOwn(f)
 }

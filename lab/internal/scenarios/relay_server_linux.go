@@ -19,30 +19,43 @@ type relayServer func(env lab.Env, form string) (relayStarted, error)
 // relayStarted is a relay that runs.
 type relayStarted struct {
 	*child.Process
-	form          string // in which viewers take the stream
-	publish, view string // addresses
-	lax           bool   // frames need not have the times that they were published with
+	form          string           // in which viewers take the stream
+	publish, view string           // addresses
+	lax           bool             // frames need not have the times that they were published with
+	secure        bool             // viewers come over TLS
+	before        []*child.Process // servers that this one pulls from
 	// listening waits until the server listens, and finds out where.
 	listening func(*relayStarted) error
 }
 
-// sluiceServer is sluice serve, which merges what it sends for so long.
-func sluiceServer(merge time.Duration) relayServer {
-	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, merge, false) }
+// Stop ends the server, and those before it.
+func (s relayStarted) Stop() {
+	s.Process.Stop()
+	for _, p := range s.before {
+		p.Stop()
+	}
 }
+
+// sluiceServer is sluice serve, which merges what it sends for so long.
+func sluiceServer(merge time.Duration) relayServer { return serveWith(merge, false) }
 
 // adaptingServer is sluice serve as it comes, which merges for relayMerge at most.
-func adaptingServer() relayServer {
-	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, relayMerge, true) }
+func adaptingServer() relayServer { return serveWith(relayMerge, true) }
+
+func serveWith(merge time.Duration, adapt bool) relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) {
+		return startSluice(env, form, "--merge", merge.String(), fmt.Sprintf("--merge-adapt=%v", adapt))
+	}
 }
 
-func startSluice(env lab.Env, form string, merge time.Duration, adapt bool) (relayStarted, error) {
+// startSluice starts sluice serve with further flags.
+func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error) {
 	program, err := relayProgram(env.Dir)
 	if err != nil {
 		return relayStarted{}, err
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0", "--merge", merge.String(), fmt.Sprintf("--merge-adapt=%v", adapt)}
-	cmd := exec.Command(program, args...)
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
+	cmd := exec.Command(program, append(args, flags...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	c, err := child.Start(cmd, "serve")
 	if err != nil {
@@ -53,13 +66,16 @@ func startSluice(env lab.Env, form string, merge time.Duration, adapt bool) (rel
 		if err != nil {
 			return err
 		}
-		var at struct{ RTMP, HTTP string }
+		var at struct{ RTMP, RTMPS, HTTP string }
 		if err := json.Unmarshal([]byte(line), &at); err != nil || at.RTMP == "" || at.HTTP == "" {
 			return fmt.Errorf("scenarios: the server said %.120q: %v", line, err)
 		}
 		s.publish, s.view = at.RTMP, at.RTMP
 		if form == relay.FLV {
 			s.view = at.HTTP
+		}
+		if s.secure {
+			s.view = at.RTMPS
 		}
 		return nil
 	}}, nil

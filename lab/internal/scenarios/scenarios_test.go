@@ -99,8 +99,11 @@ func TestAllVariantsDoTheSameWorkAndLeaveNothing(t *testing.T) {
 		if underRace && s.Named {
 			continue // the servers are processes that the detector does not see
 		}
-		if strings.HasPrefix(s.Name, "relay/") && strings.HasSuffix(s.Name, "-1000") {
-			continue // in a quick run they are those of 200 with more viewers
+		switch {
+		case s.Name == "relay/tls-200", s.Name == "relay/joins-4000", s.Name == "relay/streams-1000":
+			continue // in a quick run they are those of other names but for a flag
+		case strings.HasPrefix(s.Name, "relay/") && strings.HasSuffix(s.Name, "-1000") && s.Name != "relay/publishers-1000":
+			continue // those of 200 with more viewers
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			before := holdings(t)

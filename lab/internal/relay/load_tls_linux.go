@@ -1,0 +1,49 @@
+package relay
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// overTLS makes a connection, transferred, one over TLS, and returns a socket with what
+// goes through it. Two goroutines copy and encrypt: the load's processor pays for that, not
+// the server's.
+func overTLS(fd int) (int, error) {
+	file := os.NewFile(uintptr(fd), "viewer")
+	conn, err := net.FileConn(file)
+	file.Close()
+	if err != nil {
+		return -1, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		conn.Close()
+		return -1, os.NewSyscallError("socketpair", err)
+	}
+	file = os.NewFile(uintptr(pair[1]), "plain")
+	plain, err := net.FileConn(file)
+	file.Close()
+	if err != nil {
+		conn.Close()
+		unix.Close(pair[0])
+		return -1, err
+	}
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+	end := func() {
+		conn.Close()
+		plain.Close()
+	}
+	go func() {
+		defer end()
+		io.Copy(secure, plain)
+	}()
+	go func() {
+		defer end()
+		io.Copy(plain, secure)
+	}()
+	return pair[0], nil
+}
