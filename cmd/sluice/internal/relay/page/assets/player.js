@@ -1,5 +1,5 @@
 // Plays a stream in the page, by the best way that browser and server have, and goes on
-// when the stream does: FLV by mpegts.js or what it cannot by the engine, or HLS.
+// when the stream does: FLV by mpegts.js or what it cannot by the engine, HLS, or WebRTC.
 import { byId, element, setText, terms } from "./dom.js";
 import { Engine } from "./engine.js";
 import { explain } from "./failure.js";
@@ -7,6 +7,7 @@ import { milliseconds, count } from "./format.js";
 import { HLS } from "./hlsplay.js";
 import { path } from "./lines.js";
 import { wayFor } from "./ways.js";
+import { WHEP } from "./whep.js";
 
 const video = byId("video");
 const cover = byId("cover");
@@ -50,10 +51,10 @@ function say(text, { button = "", ask = false } = {}) {
 
 function address(name) {
   const query = new URLSearchParams();
-  if (token) query.set("token", token);
+  if (token && way !== "whep") query.set("token", token);
   if (merge.value && way !== "hls") query.set("merge", merge.value);
   const origin = way === "ws" ? location.origin.replace(/^http/, "ws") : location.origin;
-  return `${origin}/${path(name)}.${way === "hls" ? "m3u8" : "flv"}${query.size ? `?${query}` : ""}`;
+  return `${origin}/${path(name)}${{ hls: ".m3u8", whep: "/whep" }[way] ?? ".flv"}${query.size ? `?${query}` : ""}`;
 }
 
 function drop() {
@@ -75,7 +76,7 @@ function connect() {
     tried.clear();
     way = wayFor(transport.value, config, stream, tried);
   }
-  if (!way || (way !== "hls" && !mpegts?.isSupported())) {
+  if (!way || (!["hls", "whep"].includes(way) && !mpegts?.isSupported())) {
     say("This browser cannot play live streams in this way. VLC can: the address is below.");
     wanted = null;
     return;
@@ -91,7 +92,7 @@ function connect() {
   // wait for it for ever.
   without = lacks();
   if (without) source[without === "audio" ? "hasAudio" : "hasVideo"] = false;
-  const mine = way === "hls" ? new HLS(source.url) : own || Engine.handles(stream) ? engineFor(source.url) : mpegts.createPlayer(source, {
+  const mine = way === "hls" ? new HLS(source.url) : way === "whep" ? new WHEP({ url: source.url, token }) : own || Engine.handles(stream) ? engineFor(source.url) : mpegts.createPlayer(source, {
     enableStashBuffer: false, // shown when it comes
     lazyLoad: false,
     // Up to date within a second by playing a little faster, by a jump when far behind.
@@ -100,7 +101,7 @@ function connect() {
     autoCleanupSourceBuffer: true, autoCleanupMaxBackwardDuration: 30, autoCleanupMinBackwardDuration: 10,
   });
   engine = mine;
-  const simple = mine instanceof Engine || mine instanceof HLS;
+  const simple = mine instanceof Engine || mine instanceof HLS || mine instanceof WHEP;
   mine.on(simple ? "error" : mpegts.Events.ERROR, (type, detail, info) => {
     if (engine !== mine || (own && !simple)) return;
     if (type === "MediaError" && !simple) {
@@ -239,7 +240,7 @@ function tick() {
   }
   const quality = video.getVideoPlaybackQuality?.();
   terms(byId("playing"), [
-    ["By", { flv: "HTTP", ws: "WebSocket", hls: "HLS" }[way] ?? way],
+    ["By", { flv: "HTTP", ws: "WebSocket", hls: "HLS", whep: "WebRTC" }[way] ?? way],
     ["Latency", milliseconds(Math.round((engine.delay || latency()) * 20) * 50), "From the newest data that the browser has to what is shown"],
     ["Picture", video.videoWidth ? `${video.videoWidth}×${video.videoHeight}` : "–"],
     ["Frames lost here", count(quality?.droppedVideoFrames ?? NaN), "Frames that this browser did not show in time"],
@@ -249,6 +250,7 @@ function tick() {
 export function start({ onPlay, config: said }) {
   config = said;
   transport.querySelector("[value=hls]").hidden = !config.hls;
+  transport.querySelector("[value=whep]").hidden = !config.webrtc;
   const mergeMS = config.merge_ms;
   const label = Number.isFinite(mergeMS) ? `server’s, ${mergeMS} ms` : "server’s";
   merge.append(...[["", label], ["0", "0 ms"], ["80", "80 ms"], ["200", "200 ms"], ["350", "350 ms"]].map(([value, text]) => element("option", { value }, text)));

@@ -6,6 +6,8 @@ const hasMSE = () => Boolean(window.MediaSource);
 // ways in the order in which they are tried: the least delay first. Each says whether
 // this browser and this server have it.
 const ways = [
+  // What browsers publish by WHIP has no B-frames, which browsers do not show this way.
+  { id: "whep", can: (config, stream) => config.webrtc && "RTCPeerConnection" in window && stream?.publisher?.protocol === "whip" && !without("whep", stream) },
   { id: "flv", can: () => hasMSE() },
   { id: "ws", can: () => hasMSE() && "WebSocket" in window },
   { id: "hls", can: (config, stream) => config.hls && playable() && carried("hls", stream).length > 0 },

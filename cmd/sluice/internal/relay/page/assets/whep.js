@@ -1,12 +1,6 @@
 // Plays a stream by WebRTC: an offer by WHEP, and the answer's media. It has the part of
 // mpegts.js' interface that the player uses.
 
-// suits reports whether nothing of a stream, as the API has it, is left out this way.
-export function suits(stream) {
-  const codecs = { video: ["avc1", "vp09", "av01"], audio: ["Opus"] };
-  return ["video", "audio"].every((kind) => !stream?.[kind] || codecs[kind].includes(stream[kind].codec));
-}
-
 // stereo makes the browser decode both channels of Opus (RFC 7587, section 7.1).
 const stereo = (sdp) => sdp.replace(/(a=fmtp:\d+ [^\r\n]*useinbandfec=1)/g, "$1;stereo=1");
 
