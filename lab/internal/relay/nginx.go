@@ -19,11 +19,7 @@ type Nginx struct {
 }
 
 // nginxModules are where distributions have the module.
-var nginxModules = []string{
-	"/usr/lib/nginx/modules/ngx_rtmp_module.so",
-	"/usr/lib64/nginx/modules/ngx_rtmp_module.so",
-	"/usr/share/nginx/modules/ngx_rtmp_module.so",
-}
+var nginxModules = []string{"/usr/lib/nginx/modules/ngx_rtmp_module.so", "/usr/lib64/nginx/modules/ngx_rtmp_module.so", "/usr/share/nginx/modules/ngx_rtmp_module.so"}
 
 // nginxText is one worker in one process that does nothing but relay.
 const nginxText = `load_module %s;
@@ -112,20 +108,17 @@ func freeAddress() (string, error) {
 // Accepts waits until a process listens at addr, for at most longest, or until
 // gone is closed.
 func Accepts(addr string, longest time.Duration, gone <-chan struct{}) error {
-	end := time.NewTimer(longest)
-	defer end.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for end := time.Now().Add(longest); ; {
 		conn, err := net.Dial("tcp4", addr)
 		if err == nil {
 			return conn.Close()
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(5 * time.Millisecond):
 		case <-gone:
 			return fmt.Errorf("relay: the server ended before it listened at %s: %w", addr, err)
-		case <-end.C:
+		}
+		if time.Now().After(end) {
 			return fmt.Errorf("relay: no server listens at %s after %v: %w", addr, longest, err)
 		}
 	}
