@@ -1,0 +1,368 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+var start = time.Unix(1_700_000_000, 0)
+
+// quiet is a world without faults, of nodes a, b, c...
+func quiet(t *testing.T, policy Policy, names ...string) *world {
+	w := newWorld(t, 1, policy)
+	for _, name := range names {
+		w.begin(name)
+	}
+	w.run(100 * time.Millisecond)
+	return w
+}
+
+// publish publishes on a node, and notes it in the model.
+func (w *world) publish(node, stream string) (Rank, bool) {
+	s := w.nodes[node]
+	epoch, winner, ok := s.d.Publish(stream, "10.0.0.1:1")
+	if ok {
+		s.has[stream] = epoch
+	}
+	w.after(node)
+	return winner, ok
+}
+
+func (w *world) winner(node, stream string) string {
+	r, _ := w.nodes[node].d.Winner(stream)
+	return r.Node
+}
+
+func TestANewNodeKnowsAllAtOnce(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	for i := range 2500 { // three parts of a list
+		w.publish("a", fmt.Sprintf("live/%d", i))
+	}
+	w.begin("c")
+	w.run(time.Second)
+	if got := len(w.nodes["c"].d.Holdings("")); got != 2500 {
+		t.Errorf("after 1 s it knows %d streams", got)
+	}
+}
+
+func TestADeadNodeIsForgottenWithinThreeSeconds(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	w.publish("a", "live/s")
+	w.run(time.Second)
+	delete(w.nodes, "a")
+	w.run(1500 * time.Millisecond)
+	if w.winner("b", "live/s") != "a" {
+		t.Error("forgotten after two missed digests")
+	}
+	w.run(1500 * time.Millisecond)
+	if w.winner("b", "live/s") != "" || len(w.nodes["b"].d.peers) > 0 {
+		t.Error("it is still known after 3 s")
+	}
+}
+
+// While nothing can be heard, what is known stays.
+func TestNothingIsForgottenWithoutAConnection(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	w.publish("a", "live/s")
+	w.run(time.Second)
+	d, now := w.nodes["b"].d, w.local(w.nodes["b"])
+	for range 100 {
+		now = now.Add(time.Second)
+		d.Tick(now, false)
+	}
+	if _, ok := d.Winner("live/s"); !ok {
+		t.Error("forgotten")
+	}
+	d.Tick(now.Add(2*time.Second), true)
+	if _, ok := d.Winner("live/s"); !ok {
+		t.Error("forgotten too soon after the connection is back")
+	}
+	d.Tick(now.Add(3*time.Second), true)
+	if _, ok := d.Winner("live/s"); ok {
+		t.Error("still known")
+	}
+}
+
+func TestANodeThatLeavesIsForgottenAtOnce(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	w.publish("a", "live/s")
+	w.run(100 * time.Millisecond)
+	a := w.nodes["a"]
+	late := Message{Kind: Digest, From: "a", Run: a.d.own.run, Version: 9, Count: 1, Sum: 3}
+	a.d.Leave()
+	w.after("a")
+	delete(w.nodes, "a")
+	w.run(50 * time.Millisecond)
+	b := w.nodes["b"]
+	b.d.Receive(w.local(b), late) // overtaken
+	if w.winner("b", "live/s") != "" || len(b.d.peers) > 0 {
+		t.Error("it is still known")
+	}
+	w.begin("a") // again
+	w.run(200 * time.Millisecond)
+	if len(b.d.peers) != 1 {
+		t.Error("its next run is not known")
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	w.publish("a", "live/s")
+	w.run(50 * time.Millisecond)
+	if winner, ok := w.publish("b", "live/s"); ok || winner.Node != "a" {
+		t.Errorf("refuse: %v, %v", winner, ok)
+	}
+
+	w = quiet(t, Replace, "a", "b")
+	w.publish("a", "live/s")
+	w.run(50 * time.Millisecond)
+	if winner, ok := w.publish("b", "live/s"); !ok || winner.Node != "b" {
+		t.Errorf("replace: %v, %v", winner, ok)
+	}
+	w.run(50 * time.Millisecond)
+	if w.winner("a", "live/s") != "b" || len(w.nodes["a"].has) > 0 {
+		t.Error("replace: the first does not know that it is replaced")
+	}
+
+	w = quiet(t, Standby, "a", "b", "c")
+	w.publish("a", "live/s")
+	w.run(50 * time.Millisecond)
+	for _, name := range []string{"b", "c"} {
+		if winner, ok := w.publish(name, "live/s"); !ok || winner.Node != "a" {
+			t.Errorf("standby: %v, %v", winner, ok)
+		}
+		w.run(50 * time.Millisecond)
+	}
+	for _, next := range []string{"b", "c"} {
+		for name, s := range w.nodes {
+			if r, _ := s.d.Winner("live/s"); r.Node != next {
+				continue
+			}
+			t.Errorf("%s: %s is the winner too soon", name, next)
+		}
+		before := w.winner(next, "live/s")
+		s := w.nodes[before]
+		s.d.Remove("live/s", s.has["live/s"])
+		delete(s.has, "live/s")
+		w.after(before)
+		w.run(50 * time.Millisecond)
+		if w.winner("a", "live/s") != next || w.winner("b", "live/s") != next || w.winner("c", "live/s") != next {
+			t.Errorf("after %s ended the winner is not %s", before, next)
+		}
+	}
+}
+
+// A node is notified when its own publication wins or loses.
+func TestEventsOfOwnPublications(t *testing.T) {
+	d := New(Options{Node: "b", Run: 1, Policy: Standby})
+	d.Receive(start, Message{Kind: Change, From: "a", Run: 1, Version: 1, Entries: []Entry{{Stream: "live/s", Epoch: 1}}})
+	epoch, winner, _ := d.Publish("live/s", "")
+	if winner.Node != "a" || epoch != 2 {
+		t.Fatalf("epoch %d, the winner is %v", epoch, winner)
+	}
+	d.Take()
+	d.Receive(start, Message{Kind: Change, From: "a", Run: 1, Version: 2, Before: 1, Removed: []string{"live/s"}})
+	_, events := d.Take()
+	if len(events) != 1 || !events[0].Won || events[0].Epoch != epoch {
+		t.Errorf("%+v", events)
+	}
+	d.Receive(start, Message{Kind: Change, From: "a", Run: 1, Version: 3, Before: 2, Entries: []Entry{{Stream: "live/s", Epoch: 1}}})
+	_, events = d.Take()
+	if len(events) != 1 || !events[0].Lost || events[0].Winner != (Rank{1, "a"}) {
+		t.Errorf("%+v", events)
+	}
+}
+
+func TestSources(t *testing.T) {
+	d := New(Options{Node: "me", Run: 1})
+	at := func(name string, e Entry, drains bool) {
+		n := Node{URL: "http://" + name, Draining: drains}
+		p := d.peers[name]
+		version := uint64(0)
+		if p != nil {
+			version = p.version
+		}
+		d.Receive(start, Message{Kind: Digest, From: name, Run: 1, Node: &n, Version: version})
+		d.Receive(start, Message{Kind: Change, From: name, Run: 1, Before: version, Version: version + 1, Entries: []Entry{e}})
+	}
+	at("origin", Entry{Stream: "live/s", Epoch: 5}, false)
+	at("old", Entry{Stream: "live/s", Epoch: 4, Level: 1, From: "gone"}, false)
+	at("mine", Entry{Stream: "live/s", Epoch: 5, Level: 1, From: "me"}, false)
+	at("second", Entry{Stream: "live/s", Epoch: 5, Level: 2, From: "x"}, false)
+	at("copy", Entry{Stream: "live/s", Epoch: 5, Level: 1, From: "origin"}, false)
+	names := func() string {
+		var list []string
+		for _, s := range d.Sources("live/s") {
+			list = append(list, s.Node)
+		}
+		return strings.Join(list, " ")
+	}
+	if got := names(); got != "origin copy" {
+		t.Errorf("sources are %q", got)
+	}
+	at("origin", Entry{Stream: "live/s", Epoch: 5}, true)
+	if got := names(); got != "copy origin" {
+		t.Errorf("with a node that drains they are %q", got)
+	}
+	at("origin", Entry{Stream: "live/s", Epoch: 5}, false)
+	for i := range direct {
+		at(fmt.Sprintf("n%02d", i), Entry{Stream: "live/s", Epoch: 5, Level: 1, From: "origin"}, false)
+	}
+	list := d.Sources("live/s")
+	if last := list[len(list)-1]; list[0].Level != 1 || last.Node != "origin" {
+		t.Errorf("beyond %d pulls the sources are %v ... %v", direct, list[0], last)
+	}
+	d.Copy("live/s", 5, 0, "origin") // this node is one of those who pull there
+	if d.Sources("live/s")[0].Node != "origin" {
+		t.Error("a node that pulls from the publisher's has to leave")
+	}
+	d.Publish("live/t", "")
+	if len(d.Sources("live/t")) > 0 {
+		t.Error("a stream of this node has sources")
+	}
+}
+
+func TestProblems(t *testing.T) {
+	d := New(Options{Node: "a", Run: 5})
+	if p := d.Problems(start); len(p) > 0 {
+		t.Error(p)
+	}
+	d.Receive(start, Message{Kind: Digest, From: "b", Run: 1, Node: &Node{Policy: Replace}})
+	d.Receive(start, Message{Kind: Digest, From: "a", Run: 6})
+	if p := strings.Join(d.Problems(start), "\n"); !strings.Contains(p, "node b has the takeover policy replace") || !strings.Contains(p, "another node is called a") {
+		t.Error(p)
+	}
+}
+
+// 10,000 streams on 50 nodes: 40 MB and 300 KB/s for each node, when every stream's
+// figures change all the time, and 100 publishers come and go each second.
+func TestTenThousandStreamsOnFiftyNodes(t *testing.T) {
+	const nodes, streams, seconds = 50, 200, 20
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	one := New(Options{Node: "one", Run: 1})
+	bytes := 0
+	receive := func(now time.Time, d *Directory, parse bool) {
+		out, _ := d.Take()
+		for _, m := range out {
+			if m.To != "" {
+				continue
+			}
+			body := m.Append(nil)
+			bytes += len(body)
+			if parse {
+				m, err := Parse(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				one.Receive(now, m)
+				one.Take()
+			}
+		}
+	}
+	var others []*Directory
+	for n := range nodes - 1 {
+		d := New(Options{Node: fmt.Sprintf("node-%d.example.com", n), Run: 1})
+		d.SetNode(start, Node{URL: "http://10.0.0.1:8080"})
+		for s := range streams {
+			d.Publish(fmt.Sprintf("live/camera-%d-%d", n, s), "10.20.30.40:12345")
+		}
+		receive(start, d, true)
+		others = append(others, d)
+	}
+	for s := range streams {
+		one.Publish(fmt.Sprintf("live/own-%d", s), "10.20.30.40:12345")
+	}
+	one.Take()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc) // all lists of the others are in it, too
+	t.Logf("%d streams: %.1f MB", len(one.streams), float64(grown)/1e6)
+	if len(one.streams) != nodes*streams {
+		t.Errorf("it knows %d streams", len(one.streams))
+	}
+	if grown > 40e6 {
+		t.Errorf("%d bytes for %d streams", grown, len(one.streams))
+	}
+	bytes = 0
+	for second := range seconds {
+		for n, d := range others {
+			for step := range 4 {
+				now := start.Add(time.Duration(second)*time.Second + time.Duration(step)*250*time.Millisecond)
+				d.Tick(now, true)
+				if step == 0 {
+					for s := range streams {
+						d.SetFigures(fmt.Sprintf("live/camera-%d-%d", n, s), int64(1+second%2)*2_000_000, 10*(second%2))
+					}
+				}
+			}
+			for s := range 2 {
+				name := fmt.Sprintf("live/camera-%d-%d", n, (2*second+s)%streams)
+				if e := d.own.entries[name]; e != nil {
+					d.Remove(name, e.Epoch)
+				}
+				d.Publish(name, "10.20.30.40:12345")
+			}
+			receive(start, d, second == 0)
+		}
+	}
+	rate := float64(bytes) / seconds
+	t.Logf("%.0f KB/s", rate/1e3)
+	if rate > 300e3 {
+		t.Errorf("a node receives %.0f bytes a second", rate)
+	}
+}
+
+func TestHostileMessages(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	for _, text := range []string{
+		"", "null", "{}", "[]", "{", `{"k":"digest"}`, `{"k":"no","f":"a"}`, `{"k":"digest","f":"` + long + `"}`,
+		`{"k":"change","f":"a","e":[{"s":""}]}`, `{"k":"change","f":"a","e":[{"s":"x","l":3}]}`, `{"k":"change","f":"a","e":[{"s":"x","l":-1}]}`,
+		`{"k":"change","f":"a","e":[{"s":"x","e":18446744073709551615}]}`, `{"k":"digest","f":"a","c":9223372036854775807}`,
+		`{"k":"list","f":"a","p":-1,"q":1}`, `{"k":"list","f":"a","p":0,"q":100000}`, `{"k":"digest","f":"a","o":{"u":"` + long + `"}}`,
+		`{"k":"change","f":"a","e":[` + strings.Repeat(`{"s":"x"},`, partSize) + `{"s":"x"}]}`,
+	} {
+		if _, err := Parse([]byte(text)); !errors.Is(err, ErrMessage) {
+			t.Errorf("%.60s: %v", text, err)
+		}
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	for _, m := range []Message{
+		{Kind: Digest, From: "a", Run: 1, Version: 1, Count: 1, Sum: 1, Node: &Node{URL: "http://a"}},
+		{Kind: Change, From: "a", Run: 1, Version: 1, Entries: []Entry{{Stream: "live/s", Epoch: 3}}},
+		{Kind: List, From: "a", Run: 1, Version: 1, Parts: 2, Entries: []Entry{{Stream: "live/s", Level: 1, From: "me"}}},
+		{Kind: Want, From: "a", Run: 1}, {Kind: Gone, From: "a", Run: 1},
+	} {
+		f.Add(m.Append(nil), m.Append(nil))
+	}
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		d := New(Options{Node: "me", Run: 1, Policy: Standby})
+		d.Publish("live/s", "")
+		for _, p := range [][]byte{one, two, one} {
+			m, err := Parse(p)
+			if err != nil {
+				continue
+			}
+			d.Receive(start, m)
+			again, err := Parse(m.Append(nil))
+			if err != nil {
+				t.Fatalf("%s: %v", m.Append(nil), err)
+			}
+			if string(again.Append(nil)) != string(m.Append(nil)) {
+				t.Errorf("%s became %s", m.Append(nil), again.Append(nil))
+			}
+		}
+		d.Sources("live/s")
+		d.Tick(start.Add(time.Hour), true)
+		if len(d.peers) > 0 || len(d.Holdings("")) != 1 {
+			t.Error("not all is forgotten")
+		}
+	})
+}

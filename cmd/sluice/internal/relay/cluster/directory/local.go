@@ -1,0 +1,145 @@
+package directory
+
+import "time"
+
+// Publish enters a publication on this node. Under Refuse it fails when another
+// node publishes the stream, which winner then names. Otherwise it returns the new
+// epoch, and in winner who has the stream: this node, or with Standby perhaps
+// another. An older entry of this node for the stream is replaced.
+func (d *Directory) Publish(stream, publisher string) (epoch uint64, winner Rank, ok bool) {
+	if best, has := d.winner(stream); has && best.peer != &d.own && d.options.Policy == Refuse {
+		return 0, best.rank(), false
+	}
+	d.clock++
+	epoch = d.clock
+	d.change([]Entry{{Stream: stream, Epoch: epoch, Publisher: publisher}}, nil)
+	winner, _ = d.Winner(stream)
+	return epoch, winner, true
+}
+
+// Copy enters that this node pulls a stream from another, which has it with the
+// given epoch and level. It does nothing when this node publishes the stream.
+func (d *Directory) Copy(stream string, epoch uint64, level int, from string) {
+	if e := d.own.entries[stream]; e != nil && e.Level == 0 {
+		return
+	}
+	level = min(max(level, 0)+1, maxLevel)
+	e := Entry{Stream: stream, Epoch: epoch, Level: level, From: from}
+	if old := d.own.entries[stream]; old != nil && old.key() == e.key() {
+		return
+	}
+	d.change([]Entry{e}, nil)
+}
+
+// Remove removes this node's entry of a stream, if it has that epoch; 0 is any epoch
+// of a copy.
+func (d *Directory) Remove(stream string, epoch uint64) {
+	e := d.own.entries[stream]
+	if e == nil || epoch == 0 && e.Level == 0 || epoch != 0 && (e.Epoch != epoch || e.Level > 0) {
+		return
+	}
+	d.change(nil, []string{stream})
+}
+
+// change changes this node's list, and sends that to the others.
+func (d *Directory) change(put []Entry, removed []string) {
+	for _, e := range put {
+		d.around(e.Stream, d.own.name, func() bool { return d.put(&d.own, e) })
+		delete(d.stale, e.Stream)
+	}
+	for _, stream := range removed {
+		d.around(stream, d.own.name, func() bool { return d.drop(&d.own, stream) })
+		delete(d.stale, stream)
+	}
+	d.own.version++
+	d.send(Message{Kind: Change, Version: d.own.version, Before: d.own.version - 1, Entries: put, Removed: removed})
+}
+
+// SetFigures sets the figures of a stream of this node. They are sent with others,
+// from time to time, when they have become different by an eighth.
+func (d *Directory) SetFigures(stream string, bitrate int64, viewers int) {
+	e := d.own.entries[stream]
+	if e == nil || !differs(e.Bitrate, bitrate) && !differs(int64(e.Viewers), int64(viewers)) {
+		return
+	}
+	e.Bitrate, e.Viewers = bitrate, viewers
+	d.stale[stream] = true
+}
+
+func differs(a, b int64) bool {
+	apart := max(a-b, b-a)
+	return apart > max(a, b)/8
+}
+
+// SetNode sets what this node says of itself. A node that begins to drain says so
+// at once, otherwise it goes with the next digest.
+func (d *Directory) SetNode(now time.Time, n Node) {
+	hurry := n.Draining != d.self.Draining
+	n.Policy = d.options.Policy
+	d.self = n
+	if hurry {
+		d.digest(now, "")
+	}
+}
+
+// Leave says that this node leaves, with all that it has.
+func (d *Directory) Leave() { d.send(Message{Kind: Gone}) }
+
+// Tick does what is due at now: the digest, figures, forgetting silent nodes. While
+// connected is false nothing can be heard, so no node is forgotten. Call it several
+// times a second.
+func (d *Directory) Tick(now time.Time, connected bool) {
+	if !now.Before(d.digestAt) {
+		d.digest(now, "")
+		d.digestAt = now.Add(d.options.Digest)
+	}
+	if !now.Before(d.figuresAt) {
+		d.sendFigures()
+		d.figuresAt = now.Add(d.options.Figures)
+	}
+	for name, p := range d.peers {
+		switch {
+		case !connected:
+			p.heard = now
+		case now.Sub(p.heard) >= d.options.Silence:
+			d.forget(name, p)
+		}
+	}
+	for name, e := range d.ended {
+		if now.Sub(e.at) >= tombstone {
+			delete(d.ended, name)
+		}
+	}
+}
+
+// Hurry sends a digest now: a connection to other nodes is new.
+func (d *Directory) Hurry(now time.Time) { d.digest(now, "") }
+
+func (d *Directory) digest(_ time.Time, to string) {
+	self := d.self
+	d.send(Message{Kind: Digest, To: to, Version: d.own.version, Count: len(d.own.entries), Sum: d.own.sum, Node: &self})
+}
+
+// sendFigures sends the figures that have changed. They are a change of the list
+// that leaves its sum as it is.
+func (d *Directory) sendFigures() {
+	var batch []Entry
+	flush := func() {
+		if len(batch) == 0 {
+			return
+		}
+		d.own.version++
+		d.send(Message{Kind: Change, Version: d.own.version, Before: d.own.version - 1, Entries: batch})
+		batch = nil
+	}
+	for stream := range d.stale {
+		if e := d.own.entries[stream]; e != nil {
+			batch = append(batch, *e)
+		}
+		if len(batch) == partSize {
+			flush()
+		}
+	}
+	flush()
+	clear(d.stale)
+}

@@ -1,0 +1,165 @@
+package directory
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+)
+
+// A Source is a node that a stream can be pulled from.
+type Source struct {
+	Node      string
+	URL       string
+	Epoch     uint64
+	Level     int // 0: the publisher's node
+	Publisher string
+}
+
+// direct is how many nodes pull a stream from its publisher's node. Further ones
+// pull from one of those.
+const direct = 64
+
+// Sources returns the nodes from which this node can pull a stream, the best first:
+// the publisher's node, unless so many pull from there that others have to be asked
+// first, then those that pull from it, each node in an order of its own. Nodes that
+// drain come last. A copy of another publication than the winner's is left out,
+// unless there is no winner.
+func (d *Directory) Sources(stream string) []Source {
+	best, published := d.winner(stream)
+	if published && best.peer == &d.own {
+		return nil
+	}
+	var list []Source
+	pulled := 0
+	for _, h := range d.streams[stream] {
+		switch {
+		case h.entry.Level == 1 && published && h.entry.Epoch == best.entry.Epoch:
+			pulled++
+		case h.entry.Level == 0 && h != best:
+			continue // not the winner
+		}
+		if h.peer == &d.own || h.peer.node.URL == "" || h.entry.Level >= maxLevel || h.entry.From == d.own.name {
+			continue
+		}
+		if h.entry.Level > 0 && published && h.entry.Epoch != best.entry.Epoch {
+			continue
+		}
+		list = append(list, Source{h.peer.name, h.peer.node.URL, h.entry.Epoch, h.entry.Level, h.entry.Publisher})
+	}
+	mine := d.own.entries[stream]
+	crowded := pulled >= direct && (mine == nil || mine.Level != 1)
+	slices.SortStableFunc(list, func(a, b Source) int {
+		return cmp.Or(
+			cmp.Compare(d.drains(a), d.drains(b)),
+			cmp.Compare(b.Epoch, a.Epoch),
+			cmp.Compare(behind(a, crowded), behind(b, crowded)),
+			cmp.Compare(Weight(stream+d.own.name, b.Node), Weight(stream+d.own.name, a.Node)),
+		)
+	})
+	return list
+}
+
+func (d *Directory) drains(s Source) int {
+	if d.peers[s.Node].node.Draining {
+		return 1
+	}
+	return 0
+}
+
+// behind is the place of a source by its level.
+func behind(s Source, crowded bool) int {
+	if crowded && s.Level == 0 {
+		return 2
+	}
+	return s.Level
+}
+
+// Weight is the weight of a node for a stream in rendezvous hashing: the node with
+// the largest has it. A node that comes or goes moves only its own streams.
+func Weight(stream, node string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(stream))
+	h.Write([]byte{0})
+	h.Write([]byte(node))
+	x := h.Sum64() // FNV alone mixes its last bytes badly
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// NodeStatus is a node as this one sees it.
+type NodeStatus struct {
+	Name    string        `json:"name"`
+	URL     string        `json:"url"`
+	Self    bool          `json:"self,omitempty"`
+	Version string        `json:"version,omitempty"`
+	Policy  Policy        `json:"policy"`
+	Viewers int           `json:"viewers"`
+	Load    float64       `json:"load"`
+	Drains  bool          `json:"draining,omitempty"`
+	Streams int           `json:"streams"`
+	Silent  time.Duration `json:"silent_ns,omitempty"` // since its last message
+}
+
+// Nodes returns the nodes, this one included, by name.
+func (d *Directory) Nodes(now time.Time) []NodeStatus {
+	status := func(p *peer, n Node) NodeStatus {
+		return NodeStatus{Name: p.name, URL: n.URL, Version: n.Version, Policy: n.Policy, Viewers: n.Viewers, Load: n.Load, Drains: n.Draining, Streams: len(p.entries)}
+	}
+	self := status(&d.own, d.self)
+	self.Self = true
+	list := []NodeStatus{self}
+	for _, p := range d.peers {
+		s := status(p, p.node)
+		s.Silent = now.Sub(p.heard)
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b NodeStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// A Holding is a stream on a node.
+type Holding struct {
+	Entry
+	Node   string `json:"node"`
+	Winner bool   `json:"winner,omitempty"`
+}
+
+// Holdings returns who has what, by stream and then by node; with a name only those
+// of that stream.
+func (d *Directory) Holdings(stream string) []Holding {
+	var list []Holding
+	add := func(name string, holders []holder) {
+		best, _ := d.winner(name)
+		for _, h := range holders {
+			list = append(list, Holding{*h.entry, h.peer.name, h == best})
+		}
+	}
+	if stream != "" {
+		add(stream, d.streams[stream])
+	} else {
+		for name, holders := range d.streams {
+			add(name, holders)
+		}
+	}
+	slices.SortFunc(list, func(a, b Holding) int {
+		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Level, b.Level), cmp.Compare(a.Node, b.Node))
+	})
+	return list
+}
+
+// Problems returns what is wrong with the cluster, as this node sees it.
+func (d *Directory) Problems(now time.Time) []string {
+	var list []string
+	if !d.twin.IsZero() && now.Sub(d.twin) < tombstone {
+		list = append(list, fmt.Sprintf("another node is called %s, too", d.own.name))
+	}
+	for _, n := range d.Nodes(now) {
+		if n.Policy != d.options.Policy && n.Policy != "" {
+			list = append(list, fmt.Sprintf("node %s has the takeover policy %s, this one %s", n.Name, n.Policy, d.options.Policy))
+		}
+	}
+	return list
+}

@@ -1,0 +1,171 @@
+package directory
+
+import "time"
+
+// A peer is a node with its list.
+type peer struct {
+	name    string
+	run     uint64
+	version uint64 // of the list
+	entries map[string]*Entry
+	sum     uint64
+	node    Node
+	heard   time.Time // of its latest message
+	asked   time.Time // when its list was asked for
+	partial partial
+}
+
+// partial is a list of which not all parts have come.
+type partial struct {
+	version uint64
+	parts   map[int][]Entry
+}
+
+// Receive applies a message from another node, that came at now. Messages of this
+// node itself and of an earlier run of another are left alone.
+func (d *Directory) Receive(now time.Time, m Message) {
+	if m.check() != nil {
+		return
+	}
+	if m.From == d.own.name {
+		if m.Run != d.own.run && m.Kind != Gone {
+			d.twin = now
+		}
+		return
+	}
+	if e, ok := d.ended[m.From]; ok && m.Run <= e.run {
+		return
+	}
+	p := d.peers[m.From]
+	if p != nil && m.Run < p.run {
+		return
+	}
+	d.clock = max(d.clock, m.Epoch())
+	if m.Kind == Gone {
+		d.ended[m.From] = ending{m.Run, now}
+		if p != nil {
+			d.forget(m.From, p)
+		}
+		return
+	}
+	if p != nil && m.Run > p.run { // it has started anew
+		d.forget(m.From, p)
+		p = nil
+	}
+	if p == nil {
+		p = &peer{name: m.From, run: m.Run, entries: map[string]*Entry{}}
+		d.peers[m.From] = p
+		d.changes = append(d.changes, Event{Node: m.From})
+		d.digest(now, m.From) // so that it knows this node at once
+	}
+	p.heard = now
+	switch m.Kind {
+	case Digest:
+		d.receiveDigest(now, p, m)
+	case Change:
+		if m.Before == p.version {
+			d.apply(p, m.Entries, m.Removed)
+			p.version = m.Version
+		} else if m.Before > p.version {
+			d.ask(now, p)
+		}
+	case Want:
+		d.sendList(m.From)
+	case List:
+		d.receiveList(p, m)
+	}
+}
+
+func (d *Directory) receiveDigest(now time.Time, p *peer, m Message) {
+	if m.Node != nil && p.node != *m.Node {
+		first, drains := p.node == Node{}, p.node.Draining != m.Node.Draining
+		p.node = *m.Node
+		d.changes = append(d.changes, Event{Node: p.name})
+		if first || drains {
+			for stream := range p.entries { // whether they can be pulled has changed
+				d.changes = append(d.changes, Event{Stream: stream, Node: p.name})
+			}
+		}
+	}
+	switch {
+	case m.Version < p.version: // overtaken by a change
+	case m.Sum == p.sum && m.Count == len(p.entries):
+		p.version = m.Version // at most figures were missed
+	default:
+		d.ask(now, p)
+	}
+}
+
+// ask asks a node for its list, unless that was done a moment ago.
+func (d *Directory) ask(now time.Time, p *peer) {
+	if now.Sub(p.asked) < d.options.Digest/4 {
+		return
+	}
+	p.asked = now
+	d.send(Message{Kind: Want, To: p.name})
+}
+
+func (d *Directory) sendList(to string) {
+	list := make([]Entry, 0, len(d.own.entries))
+	for _, e := range d.own.entries {
+		list = append(list, *e)
+	}
+	parts := max((len(list)+partSize-1)/partSize, 1)
+	for i := range parts {
+		some := list[i*partSize : min((i+1)*partSize, len(list))]
+		d.send(Message{Kind: List, To: to, Version: d.own.version, Entries: some, Part: i, Parts: parts})
+	}
+}
+
+// receiveList replaces a node's list when all parts of the new one are here. A list
+// older than what is known is left alone.
+func (d *Directory) receiveList(p *peer, m Message) {
+	if m.Version < p.version || m.Parts == 0 || m.Part >= m.Parts {
+		return
+	}
+	if p.partial.version != m.Version || p.partial.parts == nil {
+		p.partial = partial{m.Version, map[int][]Entry{}}
+	}
+	p.partial.parts[m.Part] = m.Entries
+	if len(p.partial.parts) < m.Parts {
+		return
+	}
+	fresh := make(map[string]bool, len(m.Entries))
+	var put []Entry
+	for _, part := range p.partial.parts {
+		for _, e := range part {
+			fresh[e.Stream] = true
+			put = append(put, e)
+		}
+	}
+	p.partial = partial{}
+	var removed []string
+	for stream := range p.entries {
+		if !fresh[stream] {
+			removed = append(removed, stream)
+		}
+	}
+	d.apply(p, put, removed)
+	p.version = m.Version
+}
+
+func (d *Directory) apply(p *peer, put []Entry, removed []string) {
+	for _, stream := range removed {
+		d.around(stream, p.name, func() bool { return d.drop(p, stream) })
+	}
+	for _, e := range put {
+		if len(p.entries) >= maxEntries && p.entries[e.Stream] == nil {
+			continue
+		}
+		d.around(e.Stream, p.name, func() bool { return d.put(p, e) })
+	}
+}
+
+// forget removes a node with all its streams.
+func (d *Directory) forget(name string, p *peer) {
+	delete(d.peers, name)
+	for stream := range p.entries {
+		d.around(stream, name, func() bool { return d.drop(p, stream) })
+	}
+	d.changes = append(d.changes, Event{Node: name})
+}
