@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -83,7 +84,8 @@ func (w *world) after(name string) {
 
 func (w *world) post(from string, m Message) {
 	body := m.Append(nil)
-	for to, s := range w.nodes {
+	for _, to := range slices.Sorted(maps.Keys(w.nodes)) {
+		s := w.nodes[to]
 		if to == from || m.To != "" && m.To != to {
 			continue
 		}
@@ -261,6 +263,9 @@ func TestHistories(t *testing.T) {
 		rounds = 10
 	}
 	first := rand.Uint64()
+	if text := os.Getenv("SLUICE_SEED"); text != "" {
+		fmt.Sscan(text, &first)
+	}
 	t.Logf("seed %d and the next %d", first, rounds)
 	for i := range rounds {
 		seed := first + uint64(i)

@@ -1,6 +1,10 @@
 package directory
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Publish enters a publication on this node. Under Refuse it fails when another
 // node publishes the stream, which winner then names. Otherwise it returns the new
@@ -97,12 +101,15 @@ func (d *Directory) Tick(now time.Time, connected bool) {
 		d.sendFigures()
 		d.figuresAt = now.Add(d.options.Figures)
 	}
-	for name, p := range d.peers {
+	for _, name := range slices.Sorted(maps.Keys(d.peers)) {
+		p := d.peers[name]
 		switch {
 		case !connected:
 			p.heard = now
 		case now.Sub(p.heard) >= d.options.Silence:
 			d.forget(name, p)
+		case p.lacking:
+			d.ask(now, p)
 		}
 	}
 	for name, e := range d.ended {
@@ -132,7 +139,7 @@ func (d *Directory) sendFigures() {
 		d.send(Message{Kind: Change, Version: d.own.version, Before: d.own.version - 1, Entries: batch})
 		batch = nil
 	}
-	for stream := range d.stale {
+	for _, stream := range slices.Sorted(maps.Keys(d.stale)) {
 		if e := d.own.entries[stream]; e != nil {
 			batch = append(batch, *e)
 		}

@@ -67,7 +67,8 @@ type key struct {
 
 func (e *Entry) key() key { return key{e.Stream, e.Epoch, e.Level, e.From} }
 
-// hash is FNV-1a, 64 bits. The sum of hashes does not depend on the order.
+// hash is FNV-1a, 64 bits, mixed: the sums of hashes that differ in their last
+// bytes alone would be equal too often. A sum does not depend on the order.
 func (e *Entry) hash() uint64 {
 	h := uint64(14695981039346656037)
 	add := func(b byte) { h = (h ^ uint64(b)) * 1099511628211 }
@@ -82,7 +83,15 @@ func (e *Entry) hash() uint64 {
 		add(byte(e.Epoch >> shift))
 	}
 	add(byte(e.Level))
-	return h
+	return mix(h)
+}
+
+// mix makes every bit of the result depend on every bit of x: it is the last step
+// of MurmurHash3.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
 }
 
 // Limits of what a message may have.

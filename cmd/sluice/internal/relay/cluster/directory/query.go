@@ -83,10 +83,7 @@ func Weight(stream, node string) uint64 {
 	h.Write([]byte(stream))
 	h.Write([]byte{0})
 	h.Write([]byte(node))
-	x := h.Sum64() // FNV alone mixes its last bytes badly
-	x = (x ^ x>>33) * 0xff51afd7ed558ccd
-	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	return mix(h.Sum64())
 }
 
 // NodeStatus is a node as this one sees it.

@@ -1,6 +1,13 @@
 package directory
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// What becomes a message or an event goes in the order of names, so that a history
+// can be repeated.
 
 // A peer is a node with its list.
 type peer struct {
@@ -11,7 +18,8 @@ type peer struct {
 	sum     uint64
 	node    Node
 	heard   time.Time // of its latest message
-	asked   time.Time // when its list was asked for
+	lacking bool      // its list is not known
+	asked   time.Time // when it was asked for
 	partial partial
 }
 
@@ -82,7 +90,7 @@ func (d *Directory) receiveDigest(now time.Time, p *peer, m Message) {
 		p.node = *m.Node
 		d.changes = append(d.changes, Event{Node: p.name})
 		if first || drains {
-			for stream := range p.entries { // whether they can be pulled has changed
+			for _, stream := range slices.Sorted(maps.Keys(p.entries)) { // whether they can be pulled has changed
 				d.changes = append(d.changes, Event{Stream: stream, Node: p.name})
 			}
 		}
@@ -90,14 +98,16 @@ func (d *Directory) receiveDigest(now time.Time, p *peer, m Message) {
 	switch {
 	case m.Version < p.version: // overtaken by a change
 	case m.Sum == p.sum && m.Count == len(p.entries):
-		p.version = m.Version // at most figures were missed
+		p.version, p.lacking = m.Version, false // at most figures were missed
 	default:
 		d.ask(now, p)
 	}
 }
 
-// ask asks a node for its list, unless that was done a moment ago.
+// ask asks a node for its list, unless that was done a moment ago. Tick asks again
+// until the list has come.
 func (d *Directory) ask(now time.Time, p *peer) {
+	p.lacking = true
 	if now.Sub(p.asked) < d.options.Digest/4 {
 		return
 	}
@@ -107,8 +117,8 @@ func (d *Directory) ask(now time.Time, p *peer) {
 
 func (d *Directory) sendList(to string) {
 	list := make([]Entry, 0, len(d.own.entries))
-	for _, e := range d.own.entries {
-		list = append(list, *e)
+	for _, stream := range slices.Sorted(maps.Keys(d.own.entries)) {
+		list = append(list, *d.own.entries[stream])
 	}
 	parts := max((len(list)+partSize-1)/partSize, 1)
 	for i := range parts {
@@ -132,21 +142,21 @@ func (d *Directory) receiveList(p *peer, m Message) {
 	}
 	fresh := make(map[string]bool, len(m.Entries))
 	var put []Entry
-	for _, part := range p.partial.parts {
-		for _, e := range part {
+	for part := range m.Parts {
+		for _, e := range p.partial.parts[part] {
 			fresh[e.Stream] = true
 			put = append(put, e)
 		}
 	}
 	p.partial = partial{}
 	var removed []string
-	for stream := range p.entries {
+	for _, stream := range slices.Sorted(maps.Keys(p.entries)) {
 		if !fresh[stream] {
 			removed = append(removed, stream)
 		}
 	}
 	d.apply(p, put, removed)
-	p.version = m.Version
+	p.version, p.lacking = m.Version, false
 }
 
 func (d *Directory) apply(p *peer, put []Entry, removed []string) {
@@ -164,7 +174,7 @@ func (d *Directory) apply(p *peer, put []Entry, removed []string) {
 // forget removes a node with all its streams.
 func (d *Directory) forget(name string, p *peer) {
 	delete(d.peers, name)
-	for stream := range p.entries {
+	for _, stream := range slices.Sorted(maps.Keys(p.entries)) {
 		d.around(stream, name, func() bool { return d.drop(p, stream) })
 	}
 	d.changes = append(d.changes, Event{Node: name})
