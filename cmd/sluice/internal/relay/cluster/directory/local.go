@@ -11,8 +11,12 @@ import (
 // epoch, and in winner who has the stream: this node, or with Standby perhaps
 // another. An older entry of this node for the stream is replaced.
 func (d *Directory) Publish(stream, publisher string) (epoch uint64, winner Rank, ok bool) {
-	if best, has := d.winner(stream); has && best.peer != &d.own && d.options.Policy == Refuse {
-		return 0, best.rank(), false
+	if d.options.Policy == Refuse {
+		for _, h := range d.streams[stream] {
+			if h.peer != &d.own && h.entry.Level == 0 {
+				return 0, h.rank(), false
+			}
+		}
 	}
 	d.clock++
 	epoch = d.clock
