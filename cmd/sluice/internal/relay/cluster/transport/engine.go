@@ -1,0 +1,122 @@
+package transport
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// ping is the time between pings on a connection, which is given up after the
+	// second that is not answered.
+	ping     = time.Second
+	pingsOut = 2
+	// retries is how often a lost node is tried again, once a second.
+	retries = 86400
+	client  = "node"
+	// starting is how long the server may take to start.
+	starting = 10 * time.Second
+)
+
+// ErrStart: the server of this process did not start.
+var ErrStart = errors.New("transport: the engine did not start")
+
+// engine is the NATS server in this process. Beside the listener for other nodes it
+// has one for clients, without which it would not connect to other nodes: on the
+// loopback interface, at a port of the system's choosing, with a password that only
+// this process knows.
+type engine struct {
+	server   *server.Server
+	password string // of clients
+}
+
+// startEngine starts a server that listens on address, and joins those at the
+// addresses join.
+func startEngine(o *Options) (*engine, error) {
+	host, text, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the port of %q", ErrStart, o.Listen)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	secure, err := routeTLS(o.Secret)
+	if err != nil {
+		return nil, err
+	}
+	user, password := "sluice", hex.EncodeToString(derive(o.Secret, "user"))
+	var routes []*url.URL
+	for _, address := range o.Join {
+		routes = append(routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(user, password), Host: address})
+	}
+	own := rand.Text()
+	s, err := server.NewServer(&server.Options{
+		ServerName:      o.Node + "-" + strconv.FormatUint(o.Run, 36),
+		Host:            "127.0.0.1",
+		Port:            server.RANDOM_PORT,
+		Username:        client,
+		Password:        own,
+		NoSigs:          true,
+		NoLog:           true,
+		NoSystemAccount: true,
+		PingInterval:    ping,
+		MaxPingsOut:     pingsOut,
+		MaxPayload:      maxPayload,
+		Routes:          routes,
+		Cluster: server.ClusterOpts{
+			Name:           "sluice",
+			Host:           host,
+			Port:           port,
+			Username:       user,
+			Password:       password,
+			AuthTimeout:    5,
+			TLSConfig:      secure,
+			TLSTimeout:     5,
+			ConnectRetries: retries,
+			PoolSize:       -1,
+			PingInterval:   ping,
+			MaxPingsOut:    pingsOut,
+			Compression:    server.CompressionOpts{Mode: server.CompressionOff},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	s.SetLoggerV2(engineLog{o.Logger}, false, false, false)
+	// Start ends the process when it cannot listen: this finds that out before.
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	l.Close()
+	s.Start()
+	if !s.ReadyForConnections(starting) {
+		s.Shutdown()
+		return nil, fmt.Errorf("%w within %v", ErrStart, starting)
+	}
+	return &engine{s, own}, nil
+}
+
+// address is where other nodes join.
+func (e *engine) address() string {
+	if a := e.server.ClusterAddr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+func (e *engine) close() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}

@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+var noon = time.Unix(1_700_000_000, 0)
+
+func ends() (*sealer, *opener) {
+	key := derive([]byte("a secret of the tests"), "messages")
+	return &sealer{key: key, from: "a", run: 7}, &opener{key: key, nodes: map[string]*seen{}}
+}
+
+func TestSealedMessagesOpen(t *testing.T) {
+	s, o := ends()
+	for i := range 200 {
+		body := bytes.Repeat([]byte{byte(i)}, i)
+		from, got, err := o.open("b", s.seal("b", body, noon), noon)
+		if err != nil || from != "a" || !bytes.Equal(got, body) {
+			t.Fatalf("%d: from %q, %x, %v", i, from, got, err)
+		}
+	}
+}
+
+// Every bit counts, and so does the node that it is sent to.
+func TestAlteredMessagesAreRefused(t *testing.T) {
+	s, o := ends()
+	m := s.seal("b", []byte("body"), noon)
+	for i := range len(m) {
+		for bit := range 8 {
+			bad := bytes.Clone(m)
+			bad[i] ^= 1 << bit
+			if _, _, err := o.open("b", bad, noon); !errors.Is(err, ErrForged) && !errors.Is(err, ErrShort) {
+				t.Fatalf("bit %d of byte %d: %v", bit, i, err)
+			}
+		}
+	}
+	for n := range m {
+		if _, _, err := o.open("b", m[:n], noon); err == nil {
+			t.Fatalf("the first %d bytes are accepted", n)
+		}
+	}
+	for _, to := range []string{"", "c", "bb"} {
+		if _, _, err := o.open(to, m, noon); !errors.Is(err, ErrForged) {
+			t.Errorf("sent on to %q: %v", to, err)
+		}
+	}
+	other := sealer{key: derive([]byte("another secret"), "messages"), from: "a", run: 7}
+	if _, _, err := o.open("b", other.seal("b", nil, noon), noon); !errors.Is(err, ErrForged) {
+		t.Errorf("another secret: %v", err)
+	}
+	if _, _, err := o.open("b", m, noon); err != nil {
+		t.Errorf("the message itself: %v", err)
+	}
+}
+
+func TestRepeatedMessagesAreRefused(t *testing.T) {
+	s, o := ends()
+	var all [][]byte
+	for range 300 {
+		all = append(all, s.seal("", nil, noon))
+	}
+	open := func(i int) error {
+		_, _, err := o.open("", all[i], noon)
+		return err
+	}
+	// Neighbours change places, then everything comes again.
+	for i := 0; i < len(all); i += 2 {
+		if err := errors.Join(open(i+1), open(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range all {
+		if err := open(i); !errors.Is(err, ErrReplay) {
+			t.Fatalf("message %d again: %v", i, err)
+		}
+	}
+	later := sealer{key: s.key, from: "a", run: 8}
+	if _, _, err := o.open("", later.seal("", nil, noon), noon); err != nil {
+		t.Errorf("the node's next run: %v", err)
+	}
+	if _, _, err := o.open("", s.seal("", nil, noon), noon); !errors.Is(err, ErrReplay) {
+		t.Errorf("its earlier run: %v", err)
+	}
+}
+
+func TestClocksMayDifferByTenSeconds(t *testing.T) {
+	s, o := ends()
+	for apart, ok := range map[time.Duration]bool{10 * time.Second: true, -10 * time.Second: true, time.Minute: false, -time.Minute: false} {
+		_, _, err := o.open("", s.seal("", nil, noon.Add(apart)), noon)
+		if (err == nil) != ok || !ok && !errors.Is(err, ErrOld) {
+			t.Errorf("%v: %v", apart, err)
+		}
+	}
+}
+
+// What is remembered of nodes does not grow.
+func TestOpenerForgets(t *testing.T) {
+	s, o := ends()
+	for i := range 1000 {
+		now := noon.Add(time.Duration(i) * time.Second)
+		s.from = fmt.Sprint("n", i)
+		if _, _, err := o.open("", s.seal("", nil, now), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(o.nodes); n > 62 {
+		t.Errorf("%d nodes are remembered", n)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	s, _ := ends()
+	f.Add(s.seal("", []byte("x"), noon))
+	f.Add([]byte{})
+	f.Add(bytes.Repeat([]byte{255}, 40))
+	f.Fuzz(func(t *testing.T, m []byte) {
+		_, o := ends()
+		o.open("b", m, noon)
+	})
+}
