@@ -120,7 +120,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	if c.own.size > 0 {
 		c.rest().append(c.own) // headers, before there is a frame
 	}
-	if last == stateEnded && !(s.end.cut && c.form == FormChunked) {
+	if last == stateEnded && !(s.end.cut && c.form.chunked()) {
 		c.rest().add(v.options.trailer)
 	}
 	return 0, last, nil

@@ -189,7 +189,7 @@ func (t *batch) frame(f Form, n int) {
 	if t.size == 0 {
 		h = t.head[:0] // later it may be in use
 	}
-	if f == FormChunked {
+	if f.chunked() {
 		t.add(appendChunk(h, n, false))
 		return
 	}
@@ -224,7 +224,7 @@ func appendFrame(h []byte, n int) []byte {
 // ffmpeg takes it for subtitles.
 func (t *batch) greet(f Form, newest, set *headers, at uint32, first bool) {
 	var p []byte
-	if first && (f == FormFLV || f == FormWebSocket || f == FormChunked) {
+	if first && (f == FormFLV || f == FormWebSocket || f.chunked()) {
 		h := flv.Header{Audio: newest.config(isAudio) != nil, Video: newest.config(isVideo) != nil}
 		if !h.Audio && !h.Video {
 			h.Audio, h.Video = true, true
@@ -263,7 +263,7 @@ func (t *batch) greet(f Form, newest, set *headers, at uint32, first bool) {
 	case len(p) == 0:
 	case f == FormWebSocket:
 		t.add(appendFrame(nil, len(p)))
-	case f == FormChunked:
+	case f.chunked():
 		t.add(appendChunk(nil, len(p), first))
 	}
 	t.add(p)

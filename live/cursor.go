@@ -7,6 +7,7 @@ type cursor struct {
 	fromStart bool
 	noGOP     bool
 	after     uint64 // with noGOP: the first frame to begin with
+	behind    *Mark  // begin after the frame with this mark, if that is known
 
 	seq      uint64 // of the frame that is next
 	begun    bool   // seq counts, and the greeting has been given
@@ -49,7 +50,10 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 	}
 	p, ok := r.join()
 	if !c.begun {
+		next, known := r.behind(c.behind)
 		switch {
+		case known:
+			p, ok = next, true
 		case c.fromStart && r.first == 0 && r.next > 0:
 			p, ok = entry{set: new(headers)}, true // they are among the frames
 		case c.noGOP && ok:

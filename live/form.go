@@ -25,7 +25,13 @@ const (
 	// FormRaw is the payloads and nothing else, of a stream with Raw or Packets
 	// set.
 	FormRaw
+	// FormHop is FormChunked with a script tag before each frame that has a Mark, as
+	// ParseMark reads it: for servers that pass the stream on.
+	FormHop
 )
+
+// chunked reports whether the form is one of HTTP chunks.
+func (f Form) chunked() bool { return f == FormChunked || f == FormHop }
 
 func (f Form) String() string {
 	switch f {
@@ -39,6 +45,8 @@ func (f Form) String() string {
 		return "chunked"
 	case FormRaw:
 		return "raw"
+	case FormHop:
+		return "hop"
 	}
 	return fmt.Sprintf("Form(%d)", uint8(f))
 }

@@ -12,6 +12,7 @@ type Frame struct {
 	Time    uint32  // milliseconds, of the publisher's clock
 	Payload mem.Buf // retained by the holder of the frame
 	Key     bool    // with StreamOptions.Packets only: a decoder can start here
+	Mark    Mark    // with StreamOptions.Marks only: where the frame has come from another server
 }
 
 // kind is what a stream has to know about a frame.

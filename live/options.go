@@ -42,6 +42,8 @@ type StreamOptions struct {
 	// Type and Key count, so that viewers begin at a key frame, and late ones are
 	// moved on, as in a stream of FLV. Without Raw.
 	Packets bool
+	// Marks keeps a Mark of each frame, for FormHop.
+	Marks bool
 	// Allocator gives the ring's memory; nil is mem.Default().
 	Allocator *mem.Allocator
 }

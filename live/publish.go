@@ -26,7 +26,7 @@ func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
 	}
 	s.times.resume()
 	s.pace = pace{}
-	s.now = &Publisher{s: s, name: o.Name, since: time.Now(), done: make(chan struct{})}
+	s.now = &Publisher{s: s, name: o.Name, epoch: o.Epoch, since: time.Now(), done: make(chan struct{})}
 	return s.now, nil
 }
 
@@ -77,6 +77,14 @@ func (s *Stream) publish(p *Publisher, f Frame) error {
 	now := s.clock()
 	out := s.times.place(f.Time, k)
 	s.ring.push(f.Type, k, t, out, now, f.Payload)
+	if s.options.Marks {
+		m := f.Mark
+		if m == (Mark{}) && p.epoch != 0 {
+			p.frames++
+			m = Mark{p.epoch, p.frames, out}
+		}
+		s.ring.setMark(s.ring.next-1, m)
+	}
 	s.trim(now)
 	s.received.count(k, out, n)
 	s.wakeAll(false)

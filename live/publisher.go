@@ -11,6 +11,9 @@ type PublishOptions struct {
 	Name string
 	// TakeOver lets this publisher replace one that is there.
 	TakeOver bool
+	// Epoch is for streams with StreamOptions.Marks: frames that have no mark get
+	// one with this epoch, unless it is 0.
+	Epoch uint64
 }
 
 // A Publisher may append to its stream until it is closed or another publisher
@@ -19,6 +22,9 @@ type Publisher struct {
 	s     *Stream
 	name  string
 	since time.Time
+	epoch uint64 // of the marks that its frames get; 0: none
+
+	frames uint64 // that got one; under the stream's lock
 
 	mu   sync.Mutex
 	done chan struct{}

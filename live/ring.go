@@ -34,8 +34,10 @@ type ring struct {
 	key         uint64 // the newest key frame's number, if it is in the ring
 	hasKey      bool
 	set         *headers
-	bare, raw   bool // payloads only; every one is a place to start at
-	keepFrom    int  // bytes from which on a frame stays in the memory that it came in
+	bare, raw   bool   // payloads only; every one is a place to start at
+	marked      bool   // frames have marks
+	marks       []Mark // of the records, at the same places; nil before the first
+	keepFrom    int    // bytes from which on a frame stays in the memory that it came in
 
 	hasVideo  bool  // there was video, at any time
 	hasMedia  bool  // there was a frame, at any time
@@ -49,7 +51,7 @@ func newRing(o StreamOptions, a *account) ring {
 		records: make([]record, 16),
 		set:     new(headers),
 		bare:    o.bare(),
-		raw:     o.Raw, keepFrom: keepFrom,
+		raw:     o.Raw, keepFrom: keepFrom, marked: o.Marks,
 	}
 }
 
@@ -263,6 +265,11 @@ func (r *ring) fill(b *batch, f Form, seq, upto uint64, limit int) uint64 {
 	case FormRTMP:
 		for ; seq < end; seq++ {
 			r.fillChunks(b, r.at(seq))
+			b.ends = append(b.ends, b.size)
+		}
+	case FormHop:
+		for ; seq < end; seq++ {
+			r.fillMarked(b, seq)
 			b.ends = append(b.ends, b.size)
 		}
 	case FormWebSocket, FormChunked:

@@ -23,6 +23,9 @@ type ViewerOptions struct {
 	// FromStart starts at the stream's first frame if everything is still
 	// there: for viewers who have waited for the stream.
 	FromStart bool
+	// After starts behind the frame with this mark, if the stream has what follows
+	// it: for a server that has lost the one it was sent the stream by.
+	After Mark
 	// Prelude is sent before everything else, when the first frame is: an
 	// HTTP response header. Borrowed until Add returns.
 	Prelude []byte

@@ -49,7 +49,7 @@ func NewWriter(o WriterOptions) *Writer {
 // Viewer.Close when the peer has gone. When Add fails conn is the caller's: it
 // returns ErrClosed after Close, or when s is over.
 func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error) {
-	if o.Form > FormRaw || (o.Form == FormRaw) != s.options.bare() {
+	if o.Form > FormHop || (o.Form == FormRaw) != s.options.bare() {
 		panic(fmt.Sprintf("live: Add with %v to a stream with Raw = %v, Packets = %v", o.Form, s.options.Raw, s.options.Packets))
 	}
 	if o.Merge < 0 {
@@ -191,6 +191,10 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 	s.sent.viewers.Add(1)
 	v.cursor = newCursor(o.Form, &s.ring, o.FromStart, nil)
 	v.cursor.noGOP = o.NoGOP
+	if o.After != (Mark{}) {
+		after := o.After // o is not kept
+		v.cursor.behind = &after
+	}
 	if len(o.Prelude) > 0 {
 		v.cursor.rest().add(slices.Clone(o.Prelude))
 	}
