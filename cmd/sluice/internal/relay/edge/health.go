@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -8,10 +9,10 @@ import (
 // unreachable is how long an origin is tried last after it could not be reached.
 const unreachable = 10 * time.Second
 
-// health remembers which origins could not be reached recently. The puller's lock
-// guards it.
+// health remembers which origins, by their addresses, could not be reached recently.
+// The puller's lock guards it.
 type health struct {
-	failed map[*Origin]time.Time // when
+	failed map[string]time.Time // when
 }
 
 // order returns the origins in the order to try them.
@@ -24,7 +25,7 @@ func (h *health) order(all []*Origin, now time.Time) []*Origin {
 }
 
 func (h *health) rank(o *Origin, now time.Time) int {
-	if at, ok := h.failed[o]; ok && now.Sub(at) < unreachable {
+	if at, ok := h.failed[o.String()]; ok && now.Sub(at) < unreachable {
 		return 1
 	}
 	return 0
@@ -33,11 +34,12 @@ func (h *health) rank(o *Origin, now time.Time) int {
 // note records how an attempt ended.
 func (h *health) note(o *Origin, reached bool, now time.Time) {
 	if reached {
-		delete(h.failed, o)
+		delete(h.failed, o.String())
 		return
 	}
 	if h.failed == nil {
-		h.failed = make(map[*Origin]time.Time)
+		h.failed = make(map[string]time.Time)
 	}
-	h.failed[o] = now
+	maps.DeleteFunc(h.failed, func(_ string, at time.Time) bool { return now.Sub(at) >= unreachable })
+	h.failed[o.String()] = now
 }

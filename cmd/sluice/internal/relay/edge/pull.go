@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/live"
 )
 
 var (
-	errUnwanted = errors.New("edge: the stream has no viewers")
-	errStart    = errors.New("edge: the origin sends no frame in time")
-	errOver     = errors.New("edge: the origin ended the stream")
+	errUnwanted  = errors.New("edge: no viewers are left")
+	errStart     = errors.New("edge: the origin sends no frame in time")
+	errElsewhere = errors.New("edge: the stream is elsewhere now")
+	errOver      = errors.New("edge: the origin ended the stream")
 )
 
 // steady is how long a connection must have delivered frames before the backoff
@@ -35,11 +37,13 @@ type pulling struct {
 	ready chan struct{} // closed when there is a frame, or there will be none
 	err   error         // then: why there is none
 	gone  chan struct{} // closed when it has ended
+	hurry chan struct{} // has a value when it need not wait to connect again
 
 	// Of the goroutine that runs the pull.
-	from   *Origin   // that is asked
-	sink   Sink      // nil before the first frame
-	latest time.Time // of the latest frame
+	from   *Origin                                 // that is asked
+	again  atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
+	sink   Sink                                    // nil before the first frame
+	latest time.Time                               // of the latest frame
 }
 
 func newPulling(p *Puller, stream string, path Path) *pulling {
@@ -50,6 +54,7 @@ func newPulling(p *Puller, stream string, path Path) *pulling {
 		log:    p.options.Logger.With("stream", stream),
 		ready:  make(chan struct{}),
 		gone:   make(chan struct{}),
+		hurry:  make(chan struct{}, 1),
 	}
 }
 
@@ -99,6 +104,8 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
+		case <-q.hurry:
+			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)
@@ -125,9 +132,16 @@ func final(err error) bool {
 func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error {
 	p := q.puller
 	p.mu.Lock()
-	origins := p.health.order(p.options.Origins, time.Now())
+	origins := p.options.Origins
 	p.mu.Unlock()
-	var reason error
+	reason := error(nil)
+	if p.options.Locate != nil {
+		origins = p.options.Locate(q.stream)
+		reason = ErrNotFound // until another answer comes
+	}
+	p.mu.Lock()
+	origins = p.health.order(origins, time.Now())
+	p.mu.Unlock()
 	for _, from := range origins {
 		q.from = from
 		before := q.latest
@@ -142,7 +156,7 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 		if ctx.Err() != nil || came || final(err) {
 			return err
 		}
-		if reason == nil || said {
+		if reason == nil || said || p.options.Locate != nil {
 			reason = err
 		}
 	}
@@ -153,10 +167,12 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
+	q.again.Store(&cancel)
 	// One timeout for everything before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
 	first := true
+	lost := func(*Origin) {}
 	deliver := func(f live.Frame) error {
 		starting.Stop()
 		if q.sink == nil {
@@ -166,6 +182,10 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 			}
 		} else if sink, ok := q.sink.(Resumer); ok && first {
 			sink.Resume()
+		}
+		if sink, ok := q.sink.(Resuming); ok && first {
+			sink.From(q.from)
+			lost = sink.From
 		}
 		first = false
 		q.latest = time.Now()
@@ -181,6 +201,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	} else {
 		err = q.pullRTMP(ctx, deliver)
 	}
+	lost(nil)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -55,7 +55,7 @@ func (p *Puller) newClient() *http.Client {
 
 // pullHTTP pulls over HTTP until the origin ends it, or deliver does.
 func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.from.streamURL(q.stream), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url(), nil)
 	if err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
@@ -76,16 +76,43 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	if _, err := d.ReadHeader(); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
+	marked := q.puller.options.Locate != nil
+	var mark live.Mark
 	for {
 		t, err := d.Next()
 		if err != nil {
 			return fmt.Errorf("edge: %w", err)
 		}
-		err = deliver(live.Frame{Type: t.Type, Time: t.Time, Payload: t.Payload})
+		if marked && t.Type == flv.TagScript {
+			m, ok, err := live.ParseMark(t.Payload.Bytes())
+			if ok || err != nil {
+				t.Payload.Release()
+				if err != nil {
+					return fmt.Errorf("edge: %w", err)
+				}
+				mark = m
+				continue
+			}
+		}
+		err = deliver(live.Frame{Type: t.Type, Time: t.Time, Payload: t.Payload, Mark: mark})
 		if err != nil {
 			return err
 		}
+		mark = live.Mark{}
 	}
+}
+
+// url is the address of the stream at the origin. Another server of the cluster is
+// asked for marks, and for what follows the frame that was the latest.
+func (q *pulling) url() string {
+	if q.puller.options.Locate == nil {
+		return q.from.streamURL(q.stream)
+	}
+	var after live.Mark
+	if sink, ok := q.sink.(Resuming); ok {
+		after = sink.After()
+	}
+	return q.from.With(HopQuery(after)).streamURL(q.stream)
 }
 
 // answer returns the error for a response's status.

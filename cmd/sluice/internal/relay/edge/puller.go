@@ -51,13 +51,27 @@ type Local interface {
 	Viewers(stream string) int
 }
 
-// Options configures a Puller. Origins and Local are required; each other field
-// has a default, which its comment gives.
+// A Resuming is a Sink that knows how far it has come, so that another server can go
+// on behind that. Its Resume is not called: it sees by the marks of frames what they
+// follow.
+type Resuming interface {
+	// After returns the mark of the latest frame.
+	After() live.Mark
+	// From is called before the first frame of each connection, with its origin, and
+	// with nil when that is lost.
+	From(*Origin)
+}
+
+// Options configures a Puller. Local and one of Origins and Locate are required; each
+// other field has a default, which its comment gives.
 type Options struct {
 	// Origins are tried in order; those that could not be reached recently come
 	// last.
 	Origins []*Origin
-	Local   Local
+	// Locate returns the origins of a stream at this moment, in the order in which to
+	// try them. They are other servers of a cluster, and send marks. nil: Origins.
+	Locate func(stream string) []*Origin
+	Local  Local
 	// ID is this server's name in paths; a random one.
 	ID string
 	// Linger is how long a pull goes on without viewers; 10 s.
@@ -87,7 +101,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if len(o.Origins) == 0 || o.Local == nil {
+	if len(o.Origins) == 0 && o.Locate == nil || o.Local == nil {
 		panic(fmt.Sprintf("edge: a Puller with the origins %v and %v to publish in", o.Origins, o.Local))
 	}
 	o.ID = cmp.Or(o.ID, newID())

@@ -1,0 +1,245 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/transport"
+)
+
+// tick is the time between looks at what is due.
+const tick = 100 * time.Millisecond
+
+// Options configure a Node. Name, Secret and Policy are required, and one of Listen and
+// NATS.
+type Options struct {
+	Name    string
+	Secret  []byte
+	Policy  directory.Policy
+	Listen  string   // address of the engine in this process, for other nodes
+	Join    []string // those of others
+	NATS    string   // URL of one that is there already
+	Version string   // of the program
+	// Changed is called with each event, in their order, on a goroutine of its own.
+	Changed func(directory.Event)
+	// Measure is called each second, without a lock: it returns what this node says
+	// of itself, and calls figures for each stream.
+	Measure func(figures func(stream string, bitrate int64, viewers int)) directory.Node
+	Logger  *slog.Logger // nil is slog.Default
+}
+
+// A Node is this server in a cluster.
+type Node struct {
+	options   Options
+	grants    []byte // key
+	transport *transport.Transport
+	running   sync.WaitGroup
+	end       context.CancelFunc
+
+	mu       sync.Mutex
+	dir      *directory.Directory
+	url      string
+	draining bool
+	open     bool // messages can be sent
+	events   []directory.Event
+	wake     chan struct{} // has a value when there are events
+}
+
+// Open joins the cluster. url is where other nodes pull from.
+func Open(o Options, url string) (*Node, error) {
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	run := uint64(time.Now().UnixNano())
+	h := hmac.New(sha256.New, o.Secret)
+	h.Write([]byte("sluice cluster\x00grants"))
+	n := &Node{
+		options: o, grants: h.Sum(nil), url: url, wake: make(chan struct{}, 1),
+		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy}),
+	}
+	n.dir.SetNode(time.Now(), directory.Node{URL: url, Version: o.Version})
+	var err error
+	n.transport, err = transport.Open(transport.Options{
+		Node: o.Name, Run: run, Secret: o.Secret, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Logger: o.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	var ctx context.Context
+	ctx, n.end = context.WithCancel(context.Background())
+	n.do(func(*directory.Directory) { n.open = true })
+	n.running.Go(func() { n.run(ctx) })
+	n.running.Go(func() { n.report(ctx) })
+	return n, nil
+}
+
+// do calls f with the directory, and sends what that has to say.
+func (n *Node) do(f func(*directory.Directory)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(n.dir)
+	if !n.open {
+		return
+	}
+	out, events := n.dir.Take()
+	for i := range out {
+		if err := n.transport.Send(out[i].To, out[i].Append(nil)); err != nil {
+			n.options.Logger.Debug("cannot send to the cluster", "error", err)
+		}
+	}
+	if len(events) > 0 {
+		n.events = append(n.events, events...)
+		select {
+		case n.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (n *Node) receive(from string, body []byte) {
+	m, err := directory.Parse(body)
+	if err != nil || m.From != from {
+		n.options.Logger.Warn("a message of the cluster cannot be read", "from", from, "error", err)
+		return
+	}
+	n.do(func(d *directory.Directory) { d.Receive(time.Now(), m) })
+}
+
+// run does what is due, until ctx is done.
+func (n *Node) run(ctx context.Context) {
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
+	links, measured := 0, time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		now := time.Now()
+		if n.options.Measure != nil && now.Sub(measured) >= time.Second {
+			measured = now
+			n.measure(now)
+		}
+		connected := n.transport.Connected()
+		more := n.transport.Links()
+		n.do(func(d *directory.Directory) {
+			if more > links {
+				d.Hurry(now) // to those who were out of reach
+			}
+			d.Tick(now, connected)
+		})
+		links = more
+	}
+}
+
+func (n *Node) measure(now time.Time) {
+	type figures struct {
+		bitrate int64
+		viewers int
+	}
+	all := map[string]figures{}
+	self := n.options.Measure(func(stream string, bitrate int64, viewers int) { all[stream] = figures{bitrate, viewers} })
+	n.do(func(d *directory.Directory) {
+		self.URL, self.Draining, self.Version = n.url, n.draining, n.options.Version
+		d.SetNode(now, self)
+		for stream, f := range all {
+			d.SetFigures(stream, f.bitrate, f.viewers)
+		}
+	})
+}
+
+// report calls Changed.
+func (n *Node) report(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.wake:
+		}
+		n.mu.Lock()
+		events := n.events
+		n.events = nil
+		n.mu.Unlock()
+		for _, e := range events {
+			if n.options.Changed != nil {
+				n.options.Changed(e)
+			}
+		}
+	}
+}
+
+// Name returns this node's name.
+func (n *Node) Name() string { return n.options.Name }
+
+// Address returns where other nodes join; empty with an outside NATS.
+func (n *Node) Address() string { return n.transport.Address() }
+
+// Publish enters a publication on this node and returns its epoch. winner is the node
+// that has the stream: when that is another, this node's publication does not count.
+// With Refuse nothing is entered then, and ok is false.
+func (n *Node) Publish(stream, publisher string) (epoch uint64, winner string, ok bool) {
+	n.do(func(d *directory.Directory) {
+		var r directory.Rank
+		epoch, r, ok = d.Publish(stream, publisher)
+		winner = r.Node
+	})
+	return epoch, winner, ok
+}
+
+// Remove removes the publication of a stream with that epoch.
+func (n *Node) Remove(stream string, epoch uint64) {
+	n.do(func(d *directory.Directory) { d.Remove(stream, epoch) })
+}
+
+// Copy enters that this node pulls a stream from another that has it at the level.
+func (n *Node) Copy(stream string, epoch uint64, level int, from string) {
+	n.do(func(d *directory.Directory) { d.Copy(stream, epoch, level, from) })
+}
+
+// NoCopy enters that this node does not pull a stream any more.
+func (n *Node) NoCopy(stream string) {
+	n.do(func(d *directory.Directory) { d.Remove(stream, 0) })
+}
+
+// Sources returns where this node can pull a stream from, the best first.
+func (n *Node) Sources(stream string) (list []directory.Source) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Sources(stream)
+}
+
+// Grant returns the query that lets this node have a stream from another, for the
+// next 30 s.
+func (n *Node) Grant(stream, to string) url.Values {
+	return grant(n.grants, stream, n.options.Name, to, time.Now())
+}
+
+// Granted returns the node that a request is from. An error matches ErrGrant.
+func (n *Node) Granted(stream string, q url.Values) (from string, err error) {
+	return checkGrant(n.grants, q, stream, n.options.Name, time.Now())
+}
+
+// Drain takes this node out of the others' choice.
+func (n *Node) Drain() {
+	n.do(func(d *directory.Directory) {
+		n.draining = true
+		d.SetNode(time.Now(), directory.Node{URL: n.url, Draining: true, Version: n.options.Version})
+	})
+	n.transport.Flush()
+}
+
+// Close leaves the cluster.
+func (n *Node) Close() {
+	n.end()
+	n.running.Wait()
+	n.do(func(d *directory.Directory) { d.Leave() })
+	n.transport.Flush()
+	n.transport.Close()
+}
