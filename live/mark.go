@@ -112,3 +112,16 @@ func (r *ring) fillMarked(b *batch, seq uint64) {
 	b.add(append(appendChunk(nil, int(to-from)+len(mark), false), mark...))
 	r.bodies.cut(b, from, to)
 }
+
+// Newest returns the mark of the newest frame that has one; the zero Mark when there
+// is none.
+func (s *Stream) Newest() Mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for seq := s.ring.next; seq > s.ring.first; seq-- {
+		if m := s.ring.mark(seq - 1); m != (Mark{}) {
+			return m
+		}
+	}
+	return Mark{}
+}

@@ -20,7 +20,7 @@ type listener struct {
 
 // A ListenError says which listener could not be opened.
 type ListenError struct {
-	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, pprof
+	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, pprof, cluster-address
 	Address string
 	Err     error
 }
@@ -84,16 +84,19 @@ func (s *Server) Listen() error {
 	if err == nil {
 		err = s.listenWebRTC(c)
 	}
+	at := make(map[string]string, len(s.listeners))
+	for _, l := range s.listeners {
+		at[l.setting] = l.Addr().String()
+	}
+	if err == nil && s.cluster != nil {
+		err = s.cluster.open(at)
+	}
 	if err != nil {
 		for _, l := range s.listeners {
 			l.Close()
 		}
 		s.listeners = nil
 		return err
-	}
-	at := make(map[string]string, len(s.listeners))
-	for _, l := range s.listeners {
-		at[l.setting] = l.Addr().String()
 	}
 	if s.webrtc != nil {
 		at["webrtc"] = s.webrtc.Addr().String()

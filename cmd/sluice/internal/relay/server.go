@@ -62,6 +62,7 @@ type Server struct {
 	events    *hooks.Events  // nil: no other server gets events
 	report    hooks.Reporter // what happens, for it and for the API
 	outbound  outbound
+	cluster   *clustered // nil: this server is alone
 
 	stop   context.CancelFunc
 	ending sync.Once
@@ -126,7 +127,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	if most == 0 {
 		most = memory.Machine() / 2
 	}
-	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{MaxFrame: c.MaxFrame, Allocator: alloc}}
+	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{MaxFrame: c.MaxFrame, Allocator: alloc, Marks: c.Cluster}}
 	adjust := func(name string, o *live.StreamOptions) {
 		c := s.host.For(name)
 		o.GOPBytes, o.GOPFrames, o.GOPTime, o.NoGOP = c.GOPBytes, c.GOPFrames, c.GOPTime, !c.GOP
@@ -155,6 +156,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		}
 	}
 	packets := rings
+	packets.Stream.Marks = false
 	packets.Adjust = adjust // they end with their streams: no grace
 	packets.Memory = memory.PacketShare(most)
 	s.feeds = rtpfeed.New(packets, alloc, log)
@@ -233,6 +235,12 @@ func (s *Server) attach() error {
 		}
 		s.host.Puller = o
 		metrics.MustRegister(o.Metrics()...)
+	}
+	if c.Cluster {
+		s.cluster = newClustered(s)
+		s.host.Puller, s.host.Cluster, s.web.Cluster = s.cluster.pulls, s.cluster, s.cluster.status
+		metrics.MustRegister(s.cluster.pulls.Metrics()...)
+		metrics.MustRegister(s.cluster.metrics()...)
 	}
 	if len(c.Source) > 0 {
 		p, err := pull.NewSources(s.host, c.Source, s.host.Puller, nil)
@@ -330,6 +338,10 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) shutdown(ctx context.Context) error {
+	if s.cluster != nil {
+		s.cluster.drain() // before streams end, so that others look elsewhere
+		defer s.cluster.close()
+	}
 	s.stop()
 	var errs []error
 	for _, l := range s.listeners {

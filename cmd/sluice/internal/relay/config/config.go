@@ -18,6 +18,7 @@ type Config struct {
 	Limits
 	Recording
 	Elsewhere
+	Clustering
 	Events
 	Operation
 
@@ -37,6 +38,7 @@ var groups = []struct {
 	{"Limits", func(c *Config) []Setting { return c.Limits.settings() }},
 	{"Recording", func(c *Config) []Setting { return c.Recording.settings() }},
 	{"Elsewhere", func(c *Config) []Setting { return c.Elsewhere.settings() }},
+	{"Cluster", func(c *Config) []Setting { return c.Clustering.settings() }},
 	{"Events", func(c *Config) []Setting { return c.Events.settings() }},
 	{"Operation", func(c *Config) []Setting { return c.Operation.settings() }},
 }
@@ -105,6 +107,9 @@ func (c *Config) Check() error {
 		return c.fault("protect", "needs a secret in the environment variable %s, such as what openssl rand -hex 32 prints", EnvTokenSecret)
 	case len(c.Protect) > 0 && len(c.TokenSecret) < access.MinSecret:
 		return c.fault("protect", "the secret in %s has %d bytes, at least %d are needed", EnvTokenSecret, len(c.TokenSecret), access.MinSecret)
+	}
+	if err := c.Clustering.check(c); err != nil {
+		return err
 	}
 	return c.checkSections()
 }

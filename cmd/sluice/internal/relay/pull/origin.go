@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,13 +24,20 @@ const askAgain = time.Second
 // lets package edge fetch it.
 type Origin struct {
 	host      *session.Host
-	origins   []*edge.Origin
+	cluster   *cluster // nil: origins with names
 	pulls     *edge.Puller
 	on, began atomic.Int64 // pulls
 
 	mu     sync.Mutex
-	wanted map[string]int // viewers, those who still wait included
+	wanted map[string]int             // viewers, those who still wait included
+	mine   map[string]*live.Publisher // the pulls
 }
+
+// Agents of the publishers of pulls, in the register.
+const (
+	agentOrigin  = "origin"
+	AgentCluster = "cluster"
+)
 
 // New starts no pull. change, which may be nil, is for tests.
 func New(h *session.Host, addresses []string, change func(*edge.Options)) (*Origin, error) {
@@ -37,13 +45,17 @@ func New(h *session.Host, addresses []string, change func(*edge.Options)) (*Orig
 	if err != nil {
 		return nil, err
 	}
-	o := &Origin{host: h, origins: from, wanted: make(map[string]int)}
+	o := newOrigin(h)
 	options := edge.Options{Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame}
 	if change != nil {
 		change(&options)
 	}
 	o.pulls = edge.New(options)
 	return o, nil
+}
+
+func newOrigin(h *session.Host) *Origin {
+	return &Origin{host: h, wanted: make(map[string]int), mine: make(map[string]*live.Publisher)}
 }
 
 // Want implements session's puller.
@@ -89,30 +101,26 @@ func (o *Origin) here(stream string) bool {
 		return false
 	}
 	p := st.Publisher()
-	return p != nil && o.named(p.Name()) == nil
+	return p != nil && !o.owns(stream, p)
 }
 
-// named returns the origin with that address, which is the name of its pulls, or
-// nil.
-func (o *Origin) named(address string) *edge.Origin {
-	for _, from := range o.origins {
-		if from.String() == address {
-			return from
-		}
-	}
-	return nil
+// owns reports whether p is a pull.
+func (o *Origin) owns(stream string, p *live.Publisher) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mine[stream] == p
 }
 
-// protocolOf returns the protocol of an origin.
-func protocolOf(from *edge.Origin) string {
-	protocol := session.RTMP
-	if from.HTTP() {
-		protocol = session.FLV
+// protocolOf returns the protocol of an origin's address.
+func protocolOf(address string) string {
+	scheme, _, _ := strings.Cut(address, ":")
+	switch scheme {
+	case "http":
+		return session.FLV
+	case "https":
+		return session.FLVS
 	}
-	if from.Secure() {
-		protocol += "s"
-	}
-	return protocol
+	return scheme // as a session's is called
 }
 
 // pause waits until the origin may be asked again, or the stream has a publisher
@@ -185,11 +193,22 @@ func (o *Origin) Publish(stream, from string) (edge.Sink, error) {
 		}
 		return nil, err
 	}
-	c := o.host.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: protocolOf(o.named(from)), Address: from, Agent: "origin"})
+	o.mu.Lock()
+	o.mine[stream] = p
+	o.mu.Unlock()
+	agent := agentOrigin
+	if o.cluster != nil {
+		agent = AgentCluster
+	}
+	c := o.host.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: protocolOf(from), Address: from, Agent: agent})
 	c.Attach(nil, func(error) { p.Close() })
 	o.on.Add(1)
 	o.began.Add(1)
-	return &pulled{origin: o, publisher: p, client: c, release: release}, nil
+	sink := pulled{origin: o, publisher: p, client: c, release: release}
+	if o.cluster != nil {
+		return &hopped{pulled: sink, cluster: o.cluster, stream: stream}, nil
+	}
+	return &resumed{sink}, nil
 }
 
 // pulled is the publisher of a stream that comes from the origin.
@@ -206,12 +225,20 @@ func (p *pulled) Publish(f live.Frame) error {
 	return p.publisher.Publish(f)
 }
 
+// resumed is a pull from an origin that numbers nothing.
+type resumed struct{ pulled }
+
 // Resume implements edge.Resumer.
-func (p *pulled) Resume() { p.publisher.Resume() }
+func (p *resumed) Resume() { p.publisher.Resume() }
 
 // Close implements edge.Sink.
 func (p *pulled) Close() {
 	p.origin.on.Add(-1)
+	p.origin.mu.Lock()
+	if stream := p.client.Stream; p.origin.mine[stream] == p.publisher {
+		delete(p.origin.mine, stream)
+	}
+	p.origin.mu.Unlock()
 	reason := p.publisher.Err()
 	p.publisher.Close()
 	p.client.End(reason)

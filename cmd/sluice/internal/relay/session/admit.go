@@ -14,7 +14,11 @@ import (
 // Publish makes a publisher of the stream without asking the gate: for sessions
 // that were admitted, and for pulls.
 func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, error) {
-	p, err := h.Hub.Publish(stream, live.PublishOptions{Name: from, TakeOver: takeOver})
+	return h.publishWith(stream, live.PublishOptions{Name: from, TakeOver: takeOver})
+}
+
+func (h *Host) publishWith(stream string, o live.PublishOptions) (*live.Publisher, error) {
+	p, err := h.Hub.Publish(stream, o)
 	switch {
 	case errors.Is(err, live.ErrBusy):
 		return nil, fmt.Errorf("%w: %s", ErrBusy, stream)
@@ -49,12 +53,18 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 		release()
 		return nil, nil, err
 	}
-	p, err = h.publish(info, h.For(info.Stream).Takeover == config.TakeoverReplace)
+	takeOver, remove := h.For(info.Stream).Takeover == config.TakeoverReplace, func() {}
+	if h.Cluster != nil {
+		p, remove, err = h.publishInCluster(info, takeOver)
+	} else {
+		p, err = h.publish(info, takeOver)
+	}
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
 	return p, func() {
+		remove()
 		h.owners.drop(info.Stream, p)
 		release()
 	}, nil
@@ -66,6 +76,9 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *live.Stream, done func(), err error) {
 	if h.Closing() {
 		return nil, nil, ErrClosing
+	}
+	if h.ofCluster(info) {
+		return h.admitPeer(ctx, info)
 	}
 	done, err = h.Gate.Admit(ctx, info.Request(access.Play))
 	if err != nil {

@@ -60,6 +60,7 @@ func Refusal(err error) (status int, reason string) {
 		{ErrBadRequest, http.StatusBadRequest},
 		{ErrNotFound, http.StatusNotFound},
 		{ErrBusy, http.StatusConflict},
+		{ErrElsewhere, http.StatusConflict},
 		{ErrClosing, http.StatusServiceUnavailable},
 		{ErrFull, http.StatusServiceUnavailable},
 		{ErrOrigin, http.StatusForbidden},

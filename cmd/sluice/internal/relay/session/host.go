@@ -48,6 +48,7 @@ type Host struct {
 	Ctx      context.Context // done when the server begins to shut down
 	owners   owners
 	Puller   puller   // nil: no origin
+	Cluster  cluster  // nil: this server is alone
 	Recorder recorder // nil: nothing is recorded
 	Pusher   recorder // nil: nothing is pushed
 	Commands recorder // nil: no commands run

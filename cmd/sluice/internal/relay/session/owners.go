@@ -47,13 +47,21 @@ func (h *Host) publish(info Info, takeOver bool) (*live.Publisher, error) {
 		h.Log.Info("publisher comes back", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address)
 		p, err = h.Publish(info.Stream, info.Address, true)
 	}
-	if err == nil && known {
-		if h.owners.list == nil {
-			h.owners.list = map[string]owner{}
-		}
-		h.owners.list[info.Stream] = owner{p, id}
+	if err == nil {
+		h.owners.add(info.Stream, p, id, known)
 	}
 	return p, err
+}
+
+// add notes who publishes a stream, if that is known. The lock is held.
+func (o *owners) add(stream string, p *live.Publisher, id identity, known bool) {
+	if !known {
+		return
+	}
+	if o.list == nil {
+		o.list = map[string]owner{}
+	}
+	o.list[stream] = owner{p, id}
 }
 
 // has reports whether the stream's publisher has this identity. The lock is held.

@@ -60,6 +60,7 @@ var codes = []struct {
 	{ErrBadRequest, "bad_request"},
 	{ErrNotFound, "not_found"},
 	{ErrBusy, "busy"},
+	{ErrElsewhere, "elsewhere"},
 	{ErrClosing, "shutdown"},
 	{ErrOrigin, "origin"},
 	{ErrLength, "bad_request"},

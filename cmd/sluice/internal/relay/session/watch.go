@@ -15,6 +15,8 @@ type Viewing struct {
 	Trailer []byte // sent when the stream is over
 	Unread  bool   // nothing is read from the connection
 	Done    func() // called once, when the viewer has ended; the done of AdmitPlay
+	// After is live.ViewerOptions.After.
+	After live.Mark
 	// Readable is live.ViewerOptions.OnReadable.
 	Readable func()
 }
@@ -46,6 +48,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		NoGOP: o.NoGOP || !settings.GOP,
 		// A viewer that waited for the stream gets all of it.
 		FromStart:  !o.asked.IsZero() && st.Since().After(o.asked),
+		After:      how.After,
 		Prelude:    how.Prelude,
 		Trailer:    how.Trailer,
 		Unread:     how.Unread,

@@ -17,6 +17,7 @@ func (w *Server) resources() map[string]resource {
 	return map[string]resource{
 		"bans":    w.bans,
 		"clients": w.clients,
+		"cluster": w.reading(w.getCluster),
 		"events":  w.reading(w.getEvents),
 		"pushes":  w.pushes,
 		"reload":  w.reload,

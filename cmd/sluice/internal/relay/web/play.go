@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 )
@@ -83,6 +84,9 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 	}
 	if r.ProtoAtLeast(1, 1) {
 		how.Form, how.Trailer = live.FormChunked, lastChunk
+		if after, hop := edge.ParseHop(info.Query); hop {
+			how.Form, how.After = live.FormHop, after
+		}
 		how.Prelude = headerOf(http.StatusOK, flvType, chunkedBody, rw.Header())
 	}
 	_, err = w.TryWatch(conn, st, info, o, how)

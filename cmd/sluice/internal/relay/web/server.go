@@ -53,6 +53,7 @@ type Server struct {
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler
 	page      atomic.Pointer[builtPage] // nil: to be made
+	Cluster   func() any                // what /api/cluster answers; nil: there is none
 }
 
 func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {

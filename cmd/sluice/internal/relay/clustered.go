@@ -1,0 +1,213 @@
+package relay
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pull"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// clustered joins this server and a cluster: what is published here is entered in the
+// directory, what is watched here is pulled from where that says.
+type clustered struct {
+	server *Server
+	pulls  *pull.Origin
+	node   *cluster.Node // nil before Listen
+	opened chan struct{} // closed when there is the node
+	before map[string]received
+}
+
+// received is what a stream had received at a time.
+type received struct {
+	bytes int64
+	at    time.Time
+}
+
+func newClustered(s *Server) *clustered {
+	c := &clustered{server: s, opened: make(chan struct{}), before: map[string]received{}}
+	c.pulls = pull.NewCluster(s.host, c, nil)
+	return c
+}
+
+// open joins the cluster. at has the addresses of the listeners, and gets that for
+// other nodes.
+func (c *clustered) open(at map[string]string) error {
+	o := c.server.host.Config()
+	address, err := advertised(o, at)
+	if err != nil {
+		return &ListenError{"advertise", o.Advertise, err}
+	}
+	name := o.NodeName
+	if name == "" {
+		if name, err = os.Hostname(); err != nil {
+			return &ListenError{"node-name", "", err}
+		}
+		name, _, _ = strings.Cut(name, ".")
+	}
+	options := cluster.Options{
+		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Version: c.server.version,
+		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Logger: c.server.log,
+	}
+	if o.NATS == "" {
+		options.Listen = o.ClusterAddress
+	}
+	node, err := cluster.Open(options, address)
+	if err != nil {
+		return &ListenError{"cluster-address", cmp.Or(options.Listen, "an outside NATS"), err}
+	}
+	c.node = node
+	if address := node.Address(); address != "" {
+		at["cluster-address"] = address
+	}
+	close(c.opened)
+	c.server.log.Info("in a cluster", "node", name, "address", node.Address(), "advertise", address)
+	return nil
+}
+
+// advertised returns where other nodes pull from: the setting, or the address of the
+// HTTP listener if that is one that they can know.
+func advertised(o *config.Config, at map[string]string) (string, error) {
+	if o.Advertise != "" {
+		return o.Advertise, nil
+	}
+	scheme, address := "http", at["http"]
+	if address == "" {
+		scheme, address = "https", at["https"]
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		other, _, _ := net.SplitHostPort(o.ClusterAddress)
+		ip, err := netip.ParseAddr(other)
+		if o.NATS != "" || err != nil || ip.IsUnspecified() {
+			return "", fmt.Errorf("%s listens on all addresses: the setting advertise has to say where other nodes pull from", scheme)
+		}
+		host = ip.String()
+	}
+	u := url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
+	return u.String(), nil
+}
+
+// changed is called with each change of the directory.
+func (c *clustered) changed(e directory.Event) {
+	if e.Stream == "" {
+		return
+	}
+	<-c.opened
+	if e.Lost {
+		c.server.log.Warn("another node has the stream", "stream", e.Stream, "node", e.Winner.Node)
+		c.server.host.StopPublishers(e.Stream, fmt.Errorf("%w: node %s", session.ErrElsewhere, e.Winner.Node), pull.AgentCluster)
+	}
+	if e.Winner.Node != c.node.Name() {
+		c.pulls.Moved(e.Stream, e.Winner.Epoch)
+	}
+}
+
+// measure is cluster.Options.Measure. It has one caller.
+func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
+	now, fresh := time.Now(), map[string]received{}
+	for _, st := range c.server.host.Hub.Streams() {
+		f := st.Stats()
+		was := c.before[st.Name()]
+		rate := int64(0)
+		if span := now.Sub(was.at).Seconds(); !was.at.IsZero() && span > 0 && f.BytesIn >= was.bytes {
+			rate = int64(8 * float64(f.BytesIn-was.bytes) / span)
+		}
+		fresh[st.Name()] = received{f.BytesIn, now}
+		figures(st.Name(), rate, f.Viewers)
+	}
+	c.before = fresh
+	n := directory.Node{Viewers: c.server.host.Register.Number(session.RoleViewer)}
+	if most := c.server.host.Config().MaxViewers; most > 0 {
+		n.Load = float64(n.Viewers) / float64(most)
+	}
+	return n
+}
+
+// Publish implements session's cluster.
+func (c *clustered) Publish(stream, publisher string) (epoch uint64, err error) {
+	epoch, winner, ok := c.node.Publish(stream, publisher)
+	if !ok || winner != c.node.Name() {
+		if ok {
+			c.node.Remove(stream, epoch)
+		}
+		return 0, fmt.Errorf("%w: %s, on node %s", session.ErrElsewhere, stream, winner)
+	}
+	return epoch, nil
+}
+
+// Remove implements session's cluster.
+func (c *clustered) Remove(stream string, epoch uint64) { c.node.Remove(stream, epoch) }
+
+// Granted implements session's cluster.
+func (c *clustered) Granted(stream string, q url.Values) (string, error) {
+	node, err := c.node.Granted(stream, q)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", access.ErrTokenWrong, err)
+	}
+	return node, nil
+}
+
+// Pulled implements session's cluster.
+func (c *clustered) Pulled(stream string) bool { return c.pulls.Pulled(stream) }
+
+// Sources implements pull.Nodes.
+func (c *clustered) Sources(stream string) []directory.Source { return c.node.Sources(stream) }
+
+// Grant implements pull.Nodes.
+func (c *clustered) Grant(stream, to string) url.Values { return c.node.Grant(stream, to) }
+
+// Copy implements pull.Nodes.
+func (c *clustered) Copy(stream string, epoch uint64, level int, from string) {
+	c.node.Copy(stream, epoch, level, from)
+}
+
+// NoCopy implements pull.Nodes.
+func (c *clustered) NoCopy(stream string) { c.node.NoCopy(stream) }
+
+func (c *clustered) status() any { return c.node.Status() }
+
+// drain takes the server out of the cluster's choice.
+func (c *clustered) drain() {
+	if c.node != nil {
+		c.node.Drain()
+	}
+}
+
+func (c *clustered) close() {
+	if c.node != nil {
+		c.node.Close()
+	}
+}
+
+func (c *clustered) metrics() []prometheus.Collector {
+	gauge := func(name, help string, of func(cluster.Status) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_cluster_" + name, Help: help}, func() float64 { return of(c.node.Status()) })
+	}
+	counter := func(name, help string, of func(cluster.Status) float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_cluster_" + name + "_total", Help: help}, func() float64 { return of(c.node.Status()) })
+	}
+	return []prometheus.Collector{
+		gauge("nodes", "Nodes of the cluster that this one knows, itself included.", func(s cluster.Status) float64 { return float64(len(s.Nodes)) }),
+		gauge("streams", "Entries of all nodes' streams, pulled ones included.", func(s cluster.Status) float64 { return float64(len(s.Streams)) }),
+		gauge("links", "Connections to other nodes, or to NATS.", func(s cluster.Status) float64 { return float64(s.Links) }),
+		counter("sent_bytes", "Control messages that were sent.", func(s cluster.Status) float64 { return float64(s.Sent) }),
+		counter("received_bytes", "Control messages that came.", func(s cluster.Status) float64 { return float64(s.Received) }),
+		counter("refused_messages", "Messages that were not made with the cluster's secret, or came before.", func(s cluster.Status) float64 { return float64(s.Refused) }),
+	}
+}

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Clustering makes a server one node of several.
+type Clustering struct {
+	Cluster        bool
+	NodeName       string
+	Join           []string // addresses of other nodes
+	NATS           string   // URL
+	ClusterAddress string
+	Advertise      string // URL
+	ClusterSecret  string // from the environment only
+}
+
+func (g *Clustering) settings() []Setting {
+	return []Setting{
+		{Name: "cluster", Default: "false", Usage: "share streams with the other nodes of a cluster; needs SLUICE_CLUSTER_SECRET, the same on all",
+			value: boolean(&g.Cluster)},
+		{Name: "node-name", Usage: "`name` of this node, which no other has; the machine's unless given",
+			value: text(&g.NodeName), fits: nodeName(&g.NodeName)},
+		{Name: "join", Usage: "`addresses` of other nodes, as their cluster-address says; one that is there is enough",
+			value: list(&g.Join), fits: hostPorts(&g.Join)},
+		{Name: "nats", Usage: "`URL` of a NATS that is there already, nats:// or tls://; then cluster-address and join are not used",
+			value: text(&g.NATS), fits: webURL(&g.NATS, "nats", "tls", "ws", "wss")},
+		{Name: "cluster-address", Default: "127.0.0.1:7946", Usage: "`address` for other nodes",
+			value: text(&g.ClusterAddress), fits: address(&g.ClusterAddress)},
+		{Name: "advertise", Usage: "`URL` from which other nodes pull, http:// or https://; unless given, that of the HTTP listener",
+			value: text(&g.Advertise), fits: webURL(&g.Advertise, "http", "https")},
+		{Name: "cluster-secret", Secret: true, Usage: "by which nodes know one another",
+			value: text(&g.ClusterSecret), fits: secret(&g.ClusterSecret)},
+	}
+}
+
+// check reports what does not go together.
+func (g *Clustering) check(c *Config) error {
+	switch {
+	case !g.Cluster:
+		return nil
+	case len(g.ClusterSecret) < minSecret:
+		return c.fault("cluster", "needs a secret of at least %d bytes in the environment variable SLUICE_CLUSTER_SECRET, such as what openssl rand -hex 32 prints", minSecret)
+	case g.NATS != "" && len(g.Join) > 0:
+		return c.fault("join", "not with nats, over which nodes find each other")
+	case len(c.Origin) > 0:
+		return c.fault("origin", "not with cluster, which finds the origins")
+	case !On(c.HTTP) && !On(c.HTTPS):
+		return c.fault("cluster", "needs an HTTP listener, from which other nodes pull")
+	case g.NATS == "" && !On(g.ClusterAddress):
+		return c.fault("cluster-address", "a cluster without nats needs it")
+	}
+	return nil
+}
+
+func nodeName(v *string) func() error {
+	return func() error {
+		if strings.ContainsFunc(*v, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+		}) || len(*v) > 64 {
+			return fmt.Errorf("%.80q has more than 64 or other characters than letters, digits, - and _", *v)
+		}
+		return nil
+	}
+}
+
+func hostPorts(v *[]string) func() error {
+	return func() error {
+		for _, text := range *v {
+			if host, port, err := net.SplitHostPort(text); err != nil || host == "" || port == "" {
+				return fmt.Errorf("%q is not of the form HOST:PORT", text)
+			}
+		}
+		return nil
+	}
+}
