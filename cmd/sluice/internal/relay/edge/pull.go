@@ -96,7 +96,8 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 		case time.Since(q.latest) > o.GiveUp:
 			return fmt.Errorf("no frame for %v: %w", o.GiveUp, err)
 		}
-		if q.latest.Sub(began) > steady {
+		// Another node of a cluster is asked at once: it is another source.
+		if q.latest.Sub(began) > steady || o.Locate != nil && q.latest.After(began) {
 			again.reset()
 		}
 		wait := again.wait()

@@ -24,7 +24,7 @@ type Nodes interface {
 // Waits for pulls from other nodes. Another node that has the stream is asked at once;
 // what is in the directory costs nothing to ask again.
 const (
-	nodeRetry  = 20 * time.Millisecond
+	nodeRetry  = 50 * time.Millisecond
 	nodeMost   = time.Second
 	nodeIdle   = 3 * time.Second
 	nodeStart  = 5 * time.Second

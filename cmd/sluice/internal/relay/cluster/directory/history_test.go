@@ -258,7 +258,7 @@ func (w *world) equal(seed uint64) {
 // have the same winner of each name, and when three seconds have passed they have
 // the same directory.
 func TestHistories(t *testing.T) {
-	rounds := 60
+	rounds := 24
 	if testing.Short() {
 		rounds = 10
 	}
