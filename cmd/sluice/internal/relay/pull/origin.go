@@ -164,6 +164,15 @@ func (o *Origin) Close(ctx context.Context) error {
 		o.pulls.Close()
 		close(over)
 	}()
+	// The pulls only have to notice that their connections are closed, so they get a
+	// moment also when there is no time any more.
+	late := time.NewTimer(closing)
+	defer late.Stop()
+	select {
+	case <-over:
+		return nil
+	case <-late.C:
+	}
 	select {
 	case <-over:
 		return nil
@@ -171,6 +180,9 @@ func (o *Origin) Close(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// closing is how long Close waits at least.
+const closing = time.Second
 
 // Viewers implements edge.Local.
 func (o *Origin) Viewers(stream string) int {
