@@ -83,7 +83,7 @@ into FLV files.`,
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.serve(), a.token(), a.config(), a.doctor(), a.health(), a.flv(), a.abuse(), a.completion(), a.man(), a.version())
+	root.AddCommand(a.serve(), a.token(), a.config(), a.doctor(), a.health(), a.cluster(), a.flv(), a.abuse(), a.completion(), a.man(), a.version())
 	root.SetHelpCommand(help(root))
 	return root
 }

@@ -44,7 +44,8 @@ A file that --config names has the same settings, as YAML: "merge: 100ms". So
 has the environment, which goes before the file: SLUICE_GOP_TIME for --gop-time,
 SLUICE_CONFIG for --config. Flags go before both. Secrets come from the
 environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect,
-SLUICE_API_TOKEN is what the API asks for, SLUICE_EVENT_SECRET signs events.
+SLUICE_API_TOKEN is what the API asks for, SLUICE_EVENT_SECRET signs events,
+SLUICE_CLUSTER_SECRET is that of the nodes of a cluster.
 
 An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
 a second one ends it at once. SIGHUP reads the configuration and the certificate
@@ -192,18 +193,19 @@ func listenHint(err error) error {
 
 // serveReady is the JSON line that tells programs the addresses.
 type serveReady struct {
-	RTMP  string `json:"rtmp,omitempty"`
-	RTMPS string `json:"rtmps,omitempty"`
-	HTTP  string `json:"http,omitempty"`
-	HTTPS string `json:"https,omitempty"`
-	RTSP  string `json:"rtsp,omitempty"`
-	RTSPS string `json:"rtsps,omitempty"`
-	PProf string `json:"pprof,omitempty"`
-	PID   int    `json:"pid"`
+	RTMP    string `json:"rtmp,omitempty"`
+	RTMPS   string `json:"rtmps,omitempty"`
+	HTTP    string `json:"http,omitempty"`
+	HTTPS   string `json:"https,omitempty"`
+	RTSP    string `json:"rtsp,omitempty"`
+	RTSPS   string `json:"rtsps,omitempty"`
+	PProf   string `json:"pprof,omitempty"`
+	Cluster string `json:"cluster,omitempty"` // where other nodes join
+	PID     int    `json:"pid"`
 }
 
 func printReady(w io.Writer, at map[string]string) error {
-	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["pprof"], os.Getpid()})
+	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["pprof"], at["cluster-address"], os.Getpid()})
 }
 
 // newLogger logs to w. format is one that Config.Check accepts.

@@ -79,6 +79,9 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	if rtsp != "" {
 		fmt.Fprintf(&b, "  RTSP     ffplay -rtsp_transport tcp %s\n", quote(camera+token("play")))
 	}
+	if next := at["cluster-address"]; next != "" {
+		fmt.Fprintf(&b, "\nThe next node: sluice serve --cluster --join %s --node-name NAME\n", reach(next))
+	}
 	for _, action := range []string{"publish", "play"} {
 		if slices.Contains(c.Protect, action) {
 			fmt.Fprintf(&b, "\nTo %s needs a token: sluice token --%s %s --expires 24h\n", action, action, stream)

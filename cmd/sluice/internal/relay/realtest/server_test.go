@@ -18,13 +18,14 @@ import (
 // A server is a running sluice serve.
 type server struct {
 	*process
-	RTMP  string `json:"rtmp"` // addresses, as the line of --json has them
-	RTMPS string `json:"rtmps"`
-	HTTP  string `json:"http"`
-	HTTPS string `json:"https"`
-	PProf string `json:"pprof"`
-	RTSP  string `json:"rtsp"`
-	PID   int    `json:"pid"`
+	RTMP    string `json:"rtmp"` // addresses, as the line of --json has them
+	RTMPS   string `json:"rtmps"`
+	HTTP    string `json:"http"`
+	HTTPS   string `json:"https"`
+	PProf   string `json:"pprof"`
+	RTSP    string `json:"rtsp"`
+	Cluster string `json:"cluster"` // where other nodes join
+	PID     int    `json:"pid"`
 }
 
 // options of a server beyond ports of the system's choosing.

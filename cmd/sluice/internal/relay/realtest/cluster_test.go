@@ -1,0 +1,97 @@
+//go:build linux
+
+package realtest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// node starts a node of a cluster, which joins the others.
+func node(t *testing.T, name string, others ...*server) *server {
+	t.Helper()
+	o := flags("--cluster --cluster-address 127.0.0.1:0 --grace 20s --node-name " + name)
+	o.env = []string{"SLUICE_CLUSTER_SECRET=a secret of the tests, long enough"}
+	for _, s := range others {
+		o.flags = append(o.flags, "--join", s.Cluster)
+	}
+	return serve(t, o)
+}
+
+type clusterStatus struct {
+	Nodes   []struct{ Name string }
+	Streams []struct {
+		Node   string
+		S      string
+		Winner bool
+	}
+	Problems []string
+}
+
+// awaitNodes waits until a node knows so many, itself included, and whose stream it is.
+func (s *server) awaitCluster(t *testing.T, nodes int, stream, winner string) {
+	t.Helper()
+	eventually(t, patient(20*time.Second), func() string {
+		var c clusterStatus
+		s.get(t, "/api/cluster", &c)
+		if len(c.Nodes) != nodes {
+			return "the wrong number of nodes"
+		}
+		got := ""
+		for _, h := range c.Streams {
+			if h.S == stream && h.Winner {
+				got = h.Node
+			}
+		}
+		if got != winner {
+			return "the stream is on node " + got + ", not " + winner
+		}
+		return ""
+	})
+}
+
+// Three nodes, a publisher on one, viewers of three protocols on the others. The publisher's node is killed; its encoder goes to another, and the viewers
+// go on. So they do when a node without their stream's publisher is killed.
+func TestClusterSurvivesKills(t *testing.T) {
+	t.Parallel()
+	a := node(t, "a")
+	b := node(t, "b", a)
+	c := node(t, "c", a)
+	p := publishHTTP(t, "POST", "http://"+a.HTTP+"/live/s.flv")
+	f := feedTo(t, p, pace{})
+	for _, s := range []*server{a, b, c} {
+		s.awaitCluster(t, 3, "live/s", "a")
+	}
+	viewers := []*viewer{c.view(t, "flv", "s", ""), c.view(t, "rtmp", "s", ""), c.view(t, "ws", "s", ""), b.view(t, "flv", "s", "")}
+	checkViewers(t, f, viewers)
+	a.kill()
+	b.awaitCluster(t, 2, "live/s", "")
+	p = publishHTTP(t, "POST", "http://"+b.HTTP+"/live/s.flv")
+	f = feedTo(t, p, pace{})
+	c.awaitCluster(t, 2, "live/s", "b")
+	for _, v := range viewers {
+		v.awaitMedia(t, len(v.media())+60)
+		checkSteady(t, v)
+		if !sumsContain(v.media(), f.published()[:30]) {
+			t.Errorf("%s has not got the beginning of what came after the kill", v.name)
+		}
+	}
+	d := node(t, "d", b)
+	d.awaitCluster(t, 3, "live/s", "b")
+	more := d.view(t, "flv", "s", "")
+	more.awaitMedia(t, 30)
+	c.kill() // an edge: the others notice nothing
+	before := len(more.media())
+	more.awaitMedia(t, before+30)
+	checkSteady(t, more)
+	b.awaitCluster(t, 2, "live/s", "b")
+	if n := len(b.stderr.matches("cannot be read|panic")); n > 0 {
+		t.Errorf("the log has %d lines of what cannot be", n)
+	}
+
+	status := start(t, []string{"SLUICE_API_TOKEN=" + apiToken}, sluice(t), "cluster", "status", "--url", "http://"+b.HTTP)
+	if code := status.wait(t, patient(20*time.Second)); code != 0 || !strings.Contains(status.stdout.String(), "node b") {
+		t.Errorf("status: %d: %s%s", code, status.stdout.String(), status.stderr.String())
+	}
+}
