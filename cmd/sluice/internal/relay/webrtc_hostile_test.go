@@ -35,6 +35,7 @@ func TestWebRTCRequests(t *testing.T) {
 	p := s.publishing(t, "/live/s.flv")
 	tags := flvtest.Clip(t)
 	p.send(t, tags[:len(tags)/2]...)
+	s.streaming(t, "live/s")
 	offer := deadOffer(t)
 	ask := func(want int, method, path, body string, fields ...string) http.Header {
 		t.Helper()
@@ -223,6 +224,7 @@ func TestWebRTCFloods(t *testing.T) {
 	p := s.publishing(t, "/live/s.flv")
 	tags := flvtest.Clip(t)
 	p.send(t, tags[:len(tags)/2]...)
+	s.streaming(t, "live/s")
 	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{})
 	relayEventually(t, "pictures", func() bool { return len(v.got(true)) > 0 })
 	for range 500 {

@@ -282,6 +282,15 @@ func (c *rtcClient) missing() int {
 	return n
 }
 
+// streaming waits until a stream has pictures.
+func (s *relayServer) streaming(t *testing.T, name string) {
+	t.Helper()
+	relayEventually(t, name+" has frames", func() bool {
+		st, ok := s.host.Hub.Stream(name)
+		return ok && st.Stats().FramesIn > 50
+	})
+}
+
 // sumOf is a picture or a frame of sound without parameter sets.
 func sumOf(codec flv.FourCC, media []byte) string {
 	h := sha256.New()
@@ -368,6 +377,7 @@ func TestWHEPOfFLV(t *testing.T) {
 			p := s.publishing(t, "/live/s.flv")
 			half := len(tags) / 2
 			p.send(t, tags[:half]...)
+			s.streaming(t, "live/s")
 			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{tcp: tcp})
 			if got := v.header.Get("Sluice-Left-Out"); got != "mp4a" {
 				t.Errorf("left out: %q", got)
