@@ -44,8 +44,9 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.For(info.Stream).MinPublishRate)
 	c := s.Begin(session.RolePublisher, info)
 	c.Attach(nil, watchdog.Stop)
+	line := c.OnLine(x.conn, func() { _ = x.c.Ping(0) })
 	if err = x.c.Accept(req); err == nil {
-		err = x.receive(p, c, watchdog)
+		err = x.receive(p, c, line, watchdog)
 	}
 	// A publisher that takes the stream over has it already.
 	p.Close()
@@ -68,7 +69,7 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 
 // receive publishes what the peer sends, and returns why it ended:
 // ErrEndOfBody when the peer says that it is done.
-func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.Watchdog) error {
+func (x *peer) receive(p *live.Publisher, c *session.Client, line *session.MediaLine, watchdog *session.Watchdog) error {
 	// When the publication is ended from elsewhere, the read from the peer is interrupted.
 	p.OnDone(watchdog.Stop)
 	defer p.OnDone(nil)
@@ -107,6 +108,7 @@ func (x *peer) receive(p *live.Publisher, c *session.Client, watchdog *session.W
 		}
 		frames++
 		c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
+		line.Whole(x.r.TotalRead() - int64(x.r.Buffered()))
 		if err := watchdog.Exclude(func() error { return p.Publish(f) }); err != nil {
 			return err
 		}

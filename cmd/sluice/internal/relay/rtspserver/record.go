@@ -171,6 +171,9 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 	r.watchdog = session.NewWatchdog(x.conn, x.server.Times.Rate, x.server.For(r.info.Stream).MinPublishRate)
 	r.client = x.server.Register.Begin(session.RolePublisher, r.info)
 	r.client.Attach(nil, r.watchdog.Stop)
+	if r.tcp {
+		r.client.OnLine(x.conn, nil)
+	}
 	r.reported = time.Now()
 	r.watching.Go(func() {
 		select {

@@ -97,7 +97,8 @@ type Client struct {
 	mu     sync.Mutex
 	stats  func() Figures
 	kick   func(error)
-	kicked error // the reason, when Stop came before Attach
+	kicked error      // the reason, when Stop came before Attach
+	line   *MediaLine // nil: OnLine was not called
 	over   bool
 }
 

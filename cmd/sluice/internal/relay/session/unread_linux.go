@@ -10,21 +10,27 @@ import (
 // unread is how many bytes the kernel has received for a connection that were not
 // read from it (SIOCINQ, tcp(7)).
 func unread(conn net.Conn) (n int) {
+	raw, ok := rawOf(conn)
+	if !ok {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) })
+	return max(n, 0)
+}
+
+// rawOf returns the socket below a connection's TLS and wrappers.
+func rawOf(conn net.Conn) (raw syscall.RawConn, ok bool) {
 	for {
 		c, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {
 			break
 		}
-		conn = c.NetConn() // below TLS and wrappers
+		conn = c.NetConn()
 	}
 	c, ok := conn.(syscall.Conn)
 	if !ok {
-		return 0
+		return nil, false
 	}
 	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) })
-	return max(n, 0)
+	return raw, err == nil
 }

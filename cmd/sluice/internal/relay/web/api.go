@@ -80,6 +80,8 @@ func (w *Server) streams(rw http.ResponseWriter, r *http.Request, name string) {
 	case !reads(rw, r) || !w.mayRead(rw, r):
 	case name == "":
 		w.getStreams(rw, r)
+	case strings.HasSuffix(name, "/doctor"):
+		w.getDoctor(rw, r, strings.TrimSuffix(name, "/doctor"))
 	default:
 		w.getStream(rw, r, name)
 	}

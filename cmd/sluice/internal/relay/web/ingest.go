@@ -78,6 +78,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	body := newBody(raw, session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate), length, w.Config().MaxFrame)
 	c := w.Begin(session.RolePublisher, info)
 	c.Attach(nil, func(error) { p.Close() })
+	c.OnLine(conn, nil)
 	err = w.receive(body, p, c)
 	body.close()
 	p.Close()

@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/streamdoctor"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
 )
 
@@ -46,8 +47,9 @@ type Server struct {
 	Reload    func() (changed, waiting []string, err error) // nil: there is nothing to read again
 	Recorded  *Recorded                                     // what is recorded
 	Recent    hooks.Recent                                  // the latest events
-	Arrivals  listen.Arrivals                               // connections without a request
-	WebRTC    *webrtc.Server                                // nil: none
+	doctor    *streamdoctor.Doctor
+	Arrivals  listen.Arrivals // connections without a request
+	WebRTC    *webrtc.Server  // nil: none
 	headers   firstHeaders
 	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
@@ -61,6 +63,7 @@ func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version stri
 		Host: h, HLS: hls, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
 		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
 	}
+	w.doctor = streamdoctor.New(h)
 	w.metrics = newMetrics(w)
 	w.paths = w.resources()
 	protocols := new(http.Protocols)

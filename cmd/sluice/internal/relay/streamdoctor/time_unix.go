@@ -1,0 +1,18 @@
+//go:build unix
+
+package streamdoctor
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processTime is how much processor time this process has used.
+func processTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
