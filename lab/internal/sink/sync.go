@@ -3,7 +3,6 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"sync"
 	"time"
 
@@ -15,9 +14,6 @@ type Groups struct {
 	Syncs   uint64 `json:"syncs"`
 	Records uint64 `json:"records"` // that were synced by those
 	Most    uint64 `json:"most"`    // records of the largest group
-	// Sizes counts groups: Sizes[i] of them had 2^i records or more, and fewer than
-	// 2^(i+1).
-	Sizes []uint64 `json:"sizes"`
 }
 
 // add counts a group of n records.
@@ -25,11 +21,6 @@ func (g *Groups) add(n int) {
 	g.Syncs++
 	g.Records += uint64(n)
 	g.Most = max(g.Most, uint64(n))
-	i := bits.Len(uint(n)) - 1
-	for len(g.Sizes) <= i {
-		g.Sizes = append(g.Sizes, 0)
-	}
-	g.Sizes[i]++
 }
 
 // Sync is a Store that acknowledges after fsync. Records that come while one is
@@ -135,9 +126,7 @@ func (s *Sync) Window() string {
 func (s *Sync) Groups() Groups {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := s.groups
-	g.Sizes = append([]uint64(nil), g.Sizes...)
-	return g
+	return s.groups
 }
 
 // Failed is closed when the store has failed.
