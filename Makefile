@@ -54,7 +54,7 @@ check:
 long:
 	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
-	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP" ./cmd/sluice/internal/relay/realtest
+	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS" ./cmd/sluice/internal/relay/realtest
 
 race:
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)

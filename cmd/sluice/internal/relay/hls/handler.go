@@ -244,15 +244,17 @@ func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, inf
 	if err != nil {
 		return err
 	}
+	ctx := r.Context()
 	if !ready {
 		leave, err := s.wait(v.key.address)
 		if err != nil {
 			return err
 		}
 		defer leave()
+		var cancel context.CancelFunc
+		ctx, cancel = s.within(r, most)
+		defer cancel()
 	}
-	ctx, cancel := s.within(r, most)
-	defer cancel()
 	var ahead error
 	err = t.wait(ctx, func() (ok bool) {
 		ok, ahead = t.reached(at)
@@ -261,9 +263,10 @@ func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, inf
 	if err != nil {
 		return err
 	}
-	text, failed := "", t.err
+	var text []string
+	failed := t.err
 	if t.target > 0 && len(t.all) > 0 {
-		text, failed = t.playlist(v.query), nil
+		text, failed = t.playlist(), nil
 	}
 	t.mu.Unlock()
 	switch {
@@ -271,11 +274,33 @@ func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, inf
 		return ahead
 	case failed != nil:
 		return failed
-	case text == "":
+	case text == nil:
 		return errNoFile
 	}
-	v.send(rw, r, playlistType, false, []byte(text))
+	v.sendText(rw, r, text)
 	return nil
+}
+
+// sendText answers with a playlist, with the viewer's query between its pieces.
+func (v *viewer) sendText(rw http.ResponseWriter, r *http.Request, pieces []string) {
+	v.server.begin(rw, playlistType, false)
+	size := (len(pieces) - 1) * len(v.query)
+	for _, p := range pieces {
+		size += len(p)
+	}
+	rw.Header().Set("Content-Length", strconv.Itoa(size))
+	if r.Method == http.MethodHead {
+		return
+	}
+	for i, p := range pieces {
+		if i > 0 {
+			io.WriteString(rw, v.query)
+		}
+		if _, err := io.WriteString(rw, p); err != nil {
+			return
+		}
+	}
+	v.bytes.Add(int64(size))
 }
 
 func (v *viewer) initialization(rw http.ResponseWriter, r *http.Request, t *timeline, number int) error {

@@ -19,12 +19,13 @@ const holdBack = 3
 // seconds writes ms as seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
-// playlist returns the media playlist with query behind each address. The lock is held.
-func (t *timeline) playlist(query string) string {
+// playlist returns the media playlist, cut where a query belongs behind an address. All
+// viewers are sent the same strings. The lock is held.
+func (t *timeline) playlist() []string {
 	if t.text == nil {
 		t.text = t.render()
 	}
-	return strings.Join(t.text, query)
+	return t.text
 }
 
 // render returns the text of the playlist, cut where a query belongs.

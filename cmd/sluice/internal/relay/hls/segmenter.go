@@ -284,7 +284,7 @@ func (s *segmenter) silent() int {
 }
 
 func (s *segmenter) endSegment(at int64) bool {
-	ok := s.endPart(at)
+	last, ok := s.makePart(at)
 	for _, t := range s.tracks {
 		if t != nil {
 			t.missing++
@@ -294,13 +294,20 @@ func (s *segmenter) endSegment(at int64) bool {
 			t.said = false
 		}
 	}
-	s.line.complete(s.now(), s.group(), s.cut)
+	ok = s.line.complete(last, s.now(), s.group(), s.cut) && ok
 	s.cut = max(s.cut, s.line.longest)
 	return ok
 }
 
-// endPart makes a part of what there is up to a time. Without samples the part goes on.
+// endPart ends the open part at a time. Without samples it goes on.
 func (s *segmenter) endPart(at int64) bool {
+	p, ok := s.makePart(at)
+	return ok && (p == nil || s.line.add(p))
+}
+
+// makePart returns a part of what there is up to a time, nil without samples, and false
+// when there is no memory for it.
+func (s *segmenter) makePart(at int64) (*part, bool) {
 	var runs []run
 	p := &part{duration: at - s.part, key: true}
 	for i, t := range s.tracks {
@@ -318,7 +325,7 @@ func (s *segmenter) endPart(at int64) bool {
 		p.key = false
 	}
 	if len(runs) == 0 || p.duration <= 0 {
-		return true
+		return nil, true
 	}
 	s.part = at
 	s.numbers++
@@ -333,5 +340,8 @@ func (s *segmenter) endPart(at int64) bool {
 			s.tracks[i].sent()
 		}
 	}
-	return err == nil && s.line.add(p)
+	if err != nil {
+		return nil, false
+	}
+	return p, true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,13 +107,13 @@ func (x *line) look() {
 	if x.target == 0 {
 		return
 	}
-	now, err := hlstest.Parse(x.playlist(""))
+	now, err := hlstest.Parse(strings.Join(x.playlist(), ""))
 	if err != nil {
-		x.t.Fatalf("%v\n%s", err, x.playlist(""))
+		x.t.Fatalf("%v\n%s", err, strings.Join(x.playlist(), ""))
 	}
 	if x.latest != nil {
 		if err := now.Follows(x.latest); err != nil {
-			x.t.Fatalf("%v\n%s", err, x.playlist(""))
+			x.t.Fatalf("%v\n%s", err, strings.Join(x.playlist(), ""))
 		}
 	}
 	x.latest = now
@@ -331,7 +332,7 @@ func TestDiscontinuities(t *testing.T) {
 				}
 			}
 			if breaks != c.breaks || len(maps) != c.maps {
-				t.Errorf("%d discontinuities with %d initializations, want %d and %d\n%s", breaks, len(maps), c.breaks, c.maps, x.playlist(""))
+				t.Errorf("%d discontinuities with %d initializations, want %d and %d\n%s", breaks, len(maps), c.breaks, c.maps, strings.Join(x.playlist(), ""))
 			}
 		})
 	}

@@ -134,6 +134,11 @@ func (t *timeline) current() *segment { return t.all[len(t.all)-1] }
 func (t *timeline) add(p *part) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.append(p)
+}
+
+// append is add with the lock held.
+func (t *timeline) append(p *part) bool {
 	n := int64(p.buf.Len())
 	for t.held+n > t.bound() && t.drop(1) {
 	}
@@ -164,18 +169,20 @@ func (t *timeline) size() int64 {
 	return t.current().bytes
 }
 
-// complete ends the open segment. With the first one the durations are declared that no
+// complete ends the open segment with its last part, transferred, or nil. It returns false
+// when there is no memory for that. With the first one the durations are declared that no
 // later one exceeds: they may not change (rfc8216bis, sections 4.4.3.1 and 4.4.3.7).
-func (t *timeline) complete(now time.Time, group, longest int64) {
+func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	ok = last == nil || t.append(last)
 	s := t.current()
 	if len(s.parts) == 0 {
 		t.all = t.all[:len(t.all)-1]
 		t.listed = min(t.listed, len(t.all))
 		t.numbers--
 		t.broken = s.broken
-		return
+		return ok
 	}
 	s.done = true
 	if t.target == 0 {
@@ -199,6 +206,7 @@ func (t *timeline) complete(now time.Time, group, longest int64) {
 		t.drop(0)
 	}
 	t.notify()
+	return ok
 }
 
 // unlist takes the oldest segment out of the playlist. The lock is held.

@@ -194,6 +194,11 @@ type statusWriter struct {
 // Unwrap lets net/http's ResponseController reach the connection.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
+// WriteString spares net/http a copy.
+func (s *statusWriter) WriteString(text string) (int, error) {
+	return io.WriteString(s.ResponseWriter, text)
+}
+
 func (s *statusWriter) WriteHeader(status int) {
 	s.status = status
 	s.ResponseWriter.WriteHeader(status)
