@@ -123,7 +123,7 @@ func (x *publishing) begin() {
 	c := s.Begin(session.RolePublisher, x.info)
 	c.Attach(nil, x.end)
 	x.mu.Lock()
-	x.watchdog = session.WatchIngest(x.peer, s.Times, s.Config().MinPublishRate)
+	x.watchdog = session.WatchIngest(x.peer, s.Times, s.For(x.info.Stream).MinPublishRate)
 	x.keyed = time.Now()
 	x.mu.Unlock()
 	x.client.Store(c)
