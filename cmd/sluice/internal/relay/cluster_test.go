@@ -420,6 +420,15 @@ func TestClusterGrants(t *testing.T) {
 			t.Errorf("%s: %d", what, status)
 		}
 	}
+	resp, r := to.playing(t, "/live/s.flv?hop=0.0&token="+url.QueryEscape(token))
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("a viewer: %s", resp.Status)
+	}
+	for range 3 {
+		if g, err := r.Next(); err != nil || g.Type != flv.TagVideo {
+			t.Errorf("a viewer who asks for marks gets %v, %v", g.Type, err)
+		}
+	}
 	if resp, _ := to.playing(t, "/live/s.flv?hop=0.0&grant="+url.QueryEscape(good)); resp.StatusCode != http.StatusOK {
 		t.Errorf("a grant: %s", resp.Status)
 	}

@@ -77,7 +77,7 @@ func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *liv
 	if h.Closing() {
 		return nil, nil, ErrClosing
 	}
-	if h.ofCluster(info) {
+	if h.OfCluster(info) {
 		return h.admitPeer(ctx, info)
 	}
 	done, err = h.Gate.Admit(ctx, info.Request(access.Play))

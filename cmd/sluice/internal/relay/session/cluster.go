@@ -29,8 +29,9 @@ type cluster interface {
 // grantKey is the key in the query of a request of another server.
 const grantKey = "grant"
 
-// ofCluster reports whether a request says that it is from a server of the cluster.
-func (h *Host) ofCluster(info Info) bool { return h.Cluster != nil && info.Query.Has(grantKey) }
+// OfCluster reports whether a request is from a server of the cluster, once AdmitPlay
+// has admitted it: before, that is what it says.
+func (h *Host) OfCluster(info Info) bool { return h.Cluster != nil && info.Query.Has(grantKey) }
 
 // admitPeer admits another server of the cluster, which answers for its viewers. It
 // gets what is here, and starts no pull.

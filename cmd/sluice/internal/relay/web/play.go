@@ -84,7 +84,7 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 	}
 	if r.ProtoAtLeast(1, 1) {
 		how.Form, how.Trailer = live.FormChunked, lastChunk
-		if after, hop := edge.ParseHop(info.Query); hop {
+		if after, hop := edge.ParseHop(info.Query); hop && w.OfCluster(info) {
 			how.Form, how.After = live.FormHop, after
 		}
 		how.Prelude = headerOf(http.StatusOK, flvType, chunkedBody, rw.Header())
