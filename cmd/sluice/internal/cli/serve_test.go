@@ -55,7 +55,7 @@ func startServe(t *testing.T, env []string, args ...string) *serveRun {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGTERM on this system")
 	}
-	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "off"}, args...)...)}
+	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "off", "--srt", "127.0.0.1:0"}, args...)...)}
 	s.Env = append(s.Env, env...)
 	s.Cmd.Stdout, s.Cmd.Stderr = nil, io.MultiWriter(&s.stderr, &s.log)
 	pipe, err := s.StdoutPipe()
@@ -323,7 +323,7 @@ func TestServeThatCannotListen(t *testing.T) {
 	}
 	defer l.Close()
 	for _, flag := range []string{"rtmp", "http", "pprof"} {
-		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off", "--webrtc", "off"}
+		args := []string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off", "--webrtc", "off", "--srt", "off"}
 		p, exit := run(t, append(args, "--"+flag, l.Addr().String())...)
 		want := "sluice: serve: " + flag + ": cannot listen at " + l.Addr().String() + ": address already in use: choose another with --" + flag + "\n"
 		if stderr := p.stderr.String(); exit != ExitFailure || stderr != want && runtime.GOOS != "windows" {
@@ -349,7 +349,7 @@ func TestServeWithWrongSettings(t *testing.T) {
 		{[]string{"now"}, ExitUsage, "takes no arguments"},
 		{[]string{"--merge", "1s"}, ExitUsage, "350ms"},
 		{[]string{"--http", "8080"}, ExitUsage, "--http"},
-		{[]string{"--rtmp", "off", "--http", "", "--rtsp", "off"}, ExitUsage, "all listeners are off"},
+		{[]string{"--rtmp", "off", "--http", "", "--rtsp", "off", "--srt", "off"}, ExitUsage, "all listeners are off"},
 		{[]string{"--https", ":0"}, ExitUsage, "cert"},
 		{[]string{"--protect", "play"}, ExitUsage, "SLUICE_TOKEN_SECRET"},
 		{[]string{"--pprof", ":6060"}, ExitUsage, "loopback"},

@@ -13,7 +13,7 @@ import (
 
 func Example() {
 	settings := config.Default()
-	settings.RTMP, settings.HTTP, settings.RTSP, settings.WebRTC = "off", "127.0.0.1:0", "off", "off"
+	settings.RTMP, settings.HTTP, settings.RTSP, settings.WebRTC, settings.SRT = "off", "127.0.0.1:0", "off", "off", "off"
 	server, err := relay.New(settings, relay.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)

@@ -88,7 +88,7 @@ func startRelay(t *testing.T, change func(*relayConfig)) *relayServer {
 	t.Helper()
 	sluicetest.NoLeaks(t, nil)
 	c := relayConfig{Config: config.Default()}
-	c.RTMP, c.HTTP, c.RTSP, c.WebRTC = "off", "127.0.0.1:0", "off", "off"
+	c.RTMP, c.HTTP, c.RTSP, c.WebRTC, c.SRT = "off", "127.0.0.1:0", "off", "off", "off"
 	c.Merge, c.Grace = 0, 0
 	c.LogLevel = "debug"
 	if change != nil {

@@ -20,7 +20,7 @@ type listener struct {
 
 // A ListenError says which listener could not be opened.
 type ListenError struct {
-	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, pprof, cluster-address
+	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, srt, pprof, cluster-address
 	Address string
 	Err     error
 }
@@ -84,6 +84,9 @@ func (s *Server) Listen() error {
 	if err == nil {
 		err = s.listenWebRTC(c)
 	}
+	if err == nil {
+		err = s.listenSRT(c)
+	}
 	at := make(map[string]string, len(s.listeners))
 	for _, l := range s.listeners {
 		at[l.setting] = l.Addr().String()
@@ -135,6 +138,19 @@ func (s *Server) listenWebRTC(c *config.Config) error {
 	}
 	s.webrtc, s.web.WebRTC = opened, opened
 	s.web.Metrics.MustRegister(opened.Metrics()...)
+	return nil
+}
+
+// listenSRT opens the listener of SRT, which is none of net's.
+func (s *Server) listenSRT(c *config.Config) error {
+	if !config.On(c.SRT) {
+		return nil
+	}
+	opened, err := s.srt.Listen(c.SRT)
+	if err != nil {
+		return &ListenError{"srt", c.SRT, err}
+	}
+	s.listeners = append(s.listeners, &listener{opened, "srt", func(l *listener) error { return s.srt.Serve(l) }})
 	return nil
 }
 

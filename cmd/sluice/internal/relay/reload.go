@@ -57,6 +57,7 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	s.rtmp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.web.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	s.rtsp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
+	s.srt.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	if s.level != nil {
 		s.level.Set(Level(next.LogLevel))
 	}

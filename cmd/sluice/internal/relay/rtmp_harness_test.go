@@ -48,7 +48,7 @@ func rtmpServeWith(t *testing.T, change func(*relayConfig), prepare func(*Server
 		t.Cleanup(func() { rtmpSettle(t, goroutines) })
 	}
 	c := relayConfig{Config: config.Default()}
-	c.RTMP, c.HTTP, c.RTMPS, c.RTSP, c.WebRTC = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "off", "off"
+	c.RTMP, c.HTTP, c.RTMPS, c.RTSP, c.WebRTC, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "off", "off", "off"
 	c.Grace, c.Merge = 0, 0
 	c.Cert, c.Key = testcert.Files(t)
 	if change != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtserver"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
 	"github.com/sluice-go/sluice/live"
@@ -54,6 +55,7 @@ type Server struct {
 	feeds     *rtpfeed.Feeds // packets that RTSP and WebRTC send
 	rtsp      *rtspserver.Server
 	webrtc    *webrtc.Server // nil: none
+	srt       *srtserver.Server
 	memory    *memory.Keeper // nil: no limit is known
 	hls       *hls.Server
 	web       *web.Server
@@ -162,9 +164,11 @@ func New(c config.Config, o Options) (*Server, error) {
 	s.feeds = rtpfeed.New(packets, alloc, log)
 	s.rtsp = rtspserver.New(s.host, s.feeds)
 	s.rtsp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
+	s.srt = srtserver.New(s.host, packets)
+	s.srt.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.host.Room = func() error { return nil }
 	if most > 0 {
-		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.feeds.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
+		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
 		s.host.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
@@ -195,6 +199,7 @@ func (s *Server) attach() error {
 	metrics.MustRegister(arrivals("RTMP", s.rtmp.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("HTTP", s.web.Arrivals.Stats)...)
 	metrics.MustRegister(arrivals("RTSP", s.rtsp.Arrivals.Stats)...)
+	metrics.MustRegister(arrivals("SRT", s.srt.Arrivals.Stats)...)
 	o := record.Options{Index: true, Format: record.Format(c.RecordFormat), Segment: c.RecordSegment, Logger: s.log, Began: s.report.RecordBegan, Ended: s.report.RecordEnded}
 	s.outbound.recorders = &recorders{options: o, of: s.host.For}
 	s.host.Recorder = s.outbound.recorders
@@ -374,6 +379,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.host.Writer.Close()
 	s.feeds.Close()
 	s.rtsp.Close()
+	s.srt.Close()
 	s.web.Close()
 	s.host.Group.CloseAll()
 	s.host.Group.Wait(context.Background())

@@ -95,8 +95,8 @@ func (c *Config) Check() error {
 	}
 	tls := On(c.RTMPS) || On(c.HTTPS) || On(c.RTSPS)
 	switch {
-	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS) && !On(c.RTSP) && !On(c.RTSPS):
-		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http, https, rtsp and rtsps is needed")
+	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS) && !On(c.RTSP) && !On(c.RTSPS) && !On(c.SRT):
+		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http, https, rtsp, rtsps and srt is needed")
 	case tls && c.Cert == "":
 		return c.fault("cert", "rtmps, https and rtsps need a certificate file")
 	case tls && c.Key == "":

@@ -28,6 +28,8 @@ var configKeys = []struct {
 	{"webrtc", "127.0.0.1:18189", "127.0.0.1:18189", map[string]string{"8189": "not an address"}},
 	{"webrtc-address", "[192.0.2.1, relay.example.com]", "192.0.2.1,relay.example.com", map[string]string{"192.0.2.1:8189": "without a port", "http://a": "without a port"}},
 	{"ice-servers", "[stun:stun.example.com, turn:turn.example.com?transport=tcp]", "stun:stun.example.com,turn:turn.example.com?transport=tcp", map[string]string{"http://a": "stun:HOST", "turn:user@host": "without user"}},
+	{"srt", "127.0.0.1:18890", "127.0.0.1:18890", map[string]string{"8890": "not an address"}},
+	{"srt-latency", "1s", "1s", map[string]string{"10s": "8s", "1ms": "20ms"}},
 	{"cert", "a.pem", "a.pem", nil},
 	{"key", "b.pem", "b.pem", nil},
 	{"trusted-proxies", "[127.0.0.1, 10.0.0.0/8]", "127.0.0.1,10.0.0.0/8", map[string]string{"proxy.example": "proxy.example"}},
@@ -214,7 +216,7 @@ func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
 		says   string
 	}{
 		{func(c *Config) {}, ""},
-		{func(c *Config) { c.RTMP, c.HTTP, c.RTSP = "", "off", "off" }, "all listeners are off"},
+		{func(c *Config) { c.RTMP, c.HTTP, c.RTSP, c.SRT = "", "off", "off", "off" }, "all listeners are off"},
 		{func(c *Config) { c.HTTPS = ":443" }, "cert: "},
 		{func(c *Config) { c.RTMPS, c.Cert = ":443", "a" }, "key: "},
 		{func(c *Config) { c.Cert = "a" }, ""},

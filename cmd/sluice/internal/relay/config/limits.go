@@ -25,7 +25,7 @@ func (g *Limits) settings() []Setting {
 			value: number(&g.MaxStreamsPerAddress), fits: between(&g.MaxStreamsPerAddress, 0, 1<<30)},
 		{Name: "min-publish-rate", Default: "512", Live: true, Scoped: true, Usage: "end publishers that send less than this `size` a second, over 10 s; 0 for no limit",
 			value: size(&g.MinPublishRate), fits: between(&g.MinPublishRate, 0, 1<<20)},
-		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` connections of RTMP, and as many each of HTTP and RTSP, at a time on their way to a request; more wait",
+		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` connections of RTMP, and as many each of HTTP, RTSP and SRT, at a time on their way to a request; more wait",
 			value: number(&g.MaxHandshakes), fits: between(&g.MaxHandshakes, 1, 1<<20)},
 		{Name: "max-handshakes-per-address", Default: "256", Live: true, Usage: "at most `N` of those from one address",
 			value: number(&g.MaxHandshakesPerAddress), fits: between(&g.MaxHandshakesPerAddress, 1, 1<<20)},

@@ -1,5 +1,10 @@
 package config
 
+import (
+	"fmt"
+	"time"
+)
+
 // Listening is where the server listens.
 type Listening struct {
 	RTMP, RTMPS, HTTP, HTTPS string   // addresses; "" or "off" for none
@@ -9,6 +14,9 @@ type Listening struct {
 	WebRTCAddress            []string // addresses or names that clients are given; none: the machine's own
 	ICEServers               []string // URLs of STUN and TURN servers for clients
 	TURNSecret               string   // makes the credentials for those; from the environment only
+	SRT                      string   // address
+	SRTLatency               time.Duration
+	SRTPassphrase            string   // from the environment only
 	Cert, Key                string   // PEM files for RTMPS, HTTPS and RTSPS
 	TrustedProxies           []string // CIDR: peers that may speak for others
 	ProxyProtocol            []string // listeners on which those begin with a PROXY header
@@ -38,6 +46,12 @@ func (g *Listening) settings() []Setting {
 			value: list(&g.ICEServers), fits: iceServers(&g.ICEServers)},
 		{Name: "turn-secret", Live: true, Secret: true, Usage: "makes the credentials for the TURN servers among ice-servers, which have the same secret",
 			value: text(&g.TURNSecret)},
+		{Name: "srt", Default: ":8890", Usage: "`address` for SRT, host:port; off for none",
+			value: text(&g.SRT), fits: address(&g.SRT)},
+		{Name: "srt-latency", Default: "200ms", Usage: "`time` within which lost packets of SRT are sent again; the peer's counts if it is longer",
+			value: duration(&g.SRTLatency), fits: between(&g.SRTLatency, 20*time.Millisecond, 8*time.Second)},
+		{Name: "srt-passphrase", Live: true, Secret: true, Usage: "encrypts SRT: 10 to 79 characters",
+			value: text(&g.SRTPassphrase), fits: passphrase(&g.SRTPassphrase)},
 		{Name: "cert", Live: true, Usage: "PEM `file` with the certificate chain; read again when it changes",
 			value: text(&g.Cert)},
 		{Name: "key", Live: true, Usage: "PEM `file` with the private key",
@@ -46,5 +60,15 @@ func (g *Listening) settings() []Setting {
 			value: list(&g.TrustedProxies), fits: networks(&g.TrustedProxies)},
 		{Name: "proxy-protocol", Usage: "`listeners` on which trusted proxies send the PROXY protocol first: rtmp, rtmps, http, https, rtsp, rtsps",
 			value: list(&g.ProxyProtocol), fits: allOf(&g.ProxyProtocol, "rtmp", "rtmps", "http", "https", "rtsp", "rtsps")},
+	}
+}
+
+// passphrase accepts what SRT takes, or none.
+func passphrase(v *string) func() error {
+	return func() error {
+		if n := len(*v); n > 0 && (n < 10 || n > 79) {
+			return fmt.Errorf("it has %d bytes, 10 to 79 are needed", n)
+		}
+		return nil
 	}
 }

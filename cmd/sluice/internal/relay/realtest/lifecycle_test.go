@@ -159,7 +159,7 @@ func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{})
 	for _, c := range []struct{ flag, address string }{{"--rtmp", s.RTMP}, {"--http", s.HTTP}} {
-		p := start(t, nil, sluice(t), "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off", "--webrtc", "off", c.flag, c.address)
+		p := start(t, nil, sluice(t), "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off", "--webrtc", "off", "--srt", "off", c.flag, c.address)
 		if code := p.wait(t, patient(10*time.Second)); code != 1 {
 			t.Errorf("%s %s: exit code %d", c.flag, c.address, code)
 		}

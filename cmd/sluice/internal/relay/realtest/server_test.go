@@ -24,6 +24,7 @@ type server struct {
 	HTTPS   string `json:"https"`
 	PProf   string `json:"pprof"`
 	RTSP    string `json:"rtsp"`
+	SRT     string `json:"srt"`
 	Cluster string `json:"cluster"` // where other nodes join
 	PID     int    `json:"pid"`
 }
@@ -43,7 +44,7 @@ func flags(line string) options { return options{flags: strings.Fields(line)} }
 // no panic and no race.
 func serve(t testing.TB, o options) *server {
 	t.Helper()
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0"}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--srt", "127.0.0.1:0"}
 	if o.tls {
 		cert, key := testcert.Files(t)
 		args = append(args, "--rtmps", "127.0.0.1:0", "--https", "127.0.0.1:0", "--cert", cert, "--key", key)

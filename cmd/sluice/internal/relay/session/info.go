@@ -23,6 +23,7 @@ const (
 	WHEP  = "whep"
 	HLS   = "hls"
 	HLSS  = "hlss"
+	SRT   = "srt"
 )
 
 // An Info says who wants to publish or to watch what.

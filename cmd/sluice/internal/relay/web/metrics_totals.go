@@ -38,7 +38,7 @@ func (c *collector) collectTotals(ch chan<- prometheus.Metric) {
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	d, t := c.totals, c.s.Register.Totals()
-	for _, protocol := range []string{session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS, session.RTSP, session.RTSPS, session.WHIP, session.WHEP} {
+	for _, protocol := range []string{session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS, session.RTSP, session.RTSPS, session.SRT, session.WHIP, session.WHEP} {
 		kind := session.Kind{Role: session.RoleViewer, Protocol: protocol}
 		sent := t.Figures[kind]
 		send(d.viewers, gauge, float64(t.On[kind]), protocol)

@@ -1,0 +1,283 @@
+package relay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
+	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+)
+
+// srtUnit is a unit of media as these tests compare it.
+type srtUnit struct {
+	video bool
+	media string
+}
+
+// srtClip is the clip, as units and as a transport stream of each, from its first key
+// frame on.
+var srtClip = sync.OnceValue(func() (c struct {
+	units []srtUnit
+	ts    [][]byte
+	times []uint32
+}) {
+	var s au.Splitter
+	var m *tsmedia.Muxer
+	for tag := range au.Tags(flvclip.File) {
+		u, ok, err := s.Split(tag.Type, tag.Time, tag.Body)
+		if err != nil {
+			panic(err)
+		}
+		if !ok || m == nil && !(u.Video && u.Key) {
+			continue
+		}
+		if m == nil {
+			video, audio := s.Configs()
+			if m, _, err = tsmedia.New(video, audio); err != nil {
+				panic(err)
+			}
+		}
+		p, err := m.Append(&u)
+		if err != nil {
+			panic(err)
+		}
+		c.ts, c.times = append(c.ts, bytes.Clone(p)), append(c.times, u.Time)
+		c.units = append(c.units, srtMedia(&u))
+	}
+	return c
+})
+
+// srtMedia is a unit without what a transport stream adds to it.
+func srtMedia(u *au.Unit) srtUnit {
+	var media []byte
+	for _, p := range u.Parts {
+		if !u.Video || !au.IsSet(u.Codec, p) && au.NALType(u.Codec, p) != 9 {
+			media = append(media, p...)
+		}
+	}
+	return srtUnit{u.Video, string(media)}
+}
+
+// srtDial connects to a server, or to a proxy before it.
+func srtDial(t *testing.T, address, id string, change func(*srt.Config)) (srt.Conn, error) {
+	t.Helper()
+	c := srt.DefaultConfig()
+	c.StreamId = id
+	c.ReceiverLatency, c.PeerLatency = time.Second, time.Second // more than a busy machine stands still
+	c.ConnectionTimeout, c.PeerIdleTimeout = relayWait, relayWait
+	if change != nil {
+		change(&c)
+	}
+	conn, err := srt.Dial("srt", address, c)
+	if err == nil {
+		t.Cleanup(func() { conn.Close() })
+	}
+	return conn, err
+}
+
+// srtShort is the latency that the protocol is measured with.
+func srtShort(c *srt.Config) {
+	c.ReceiverLatency, c.PeerLatency = 200*time.Millisecond, 200*time.Millisecond
+}
+
+// srtConnect is srtDial without an error.
+func srtConnect(t *testing.T, address, id string, change func(*srt.Config)) srt.Conn {
+	t.Helper()
+	conn, err := srtDial(t, address, id, change)
+	if err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	return conn
+}
+
+// srtSend sends units of the clip from one to another, at so many times their own pace.
+func srtSend(conn srt.Conn, from, to int, pace int) error {
+	c := srtClip()
+	began := time.Now()
+	for i := from; i < to; i++ {
+		if pace > 0 {
+			at := began.Add(time.Duration(int32(c.times[i]-c.times[from])) * time.Millisecond / time.Duration(pace))
+			if wait := time.Until(at); wait > 0 {
+				<-time.After(wait)
+			}
+		}
+		for p := c.ts[i]; len(p) > 0; {
+			n := min(len(p), 7*188)
+			if _, err := conn.Write(p[:n]); err != nil {
+				return err
+			}
+			p = p[n:]
+		}
+	}
+	return nil
+}
+
+// srtSink collects what comes over a connection.
+type srtSink struct {
+	mu    sync.Mutex
+	units []srtUnit
+	err   error
+	done  chan struct{}
+}
+
+// srtReceive reads a connection to its end.
+func srtReceive(conn srt.Conn) *srtSink {
+	k := &srtSink{done: make(chan struct{})}
+	go func() {
+		defer close(k.done)
+		var s au.Splitter
+		err := tsmedia.Read(conn, tsmedia.Options{Alloc: mem.Default(), MaxFrame: 8 << 20, Publish: func(f live.Frame) error {
+			defer f.Payload.Release()
+			u, ok, err := s.Split(f.Type, f.Time, f.Payload.Bytes())
+			if err == nil && ok {
+				k.mu.Lock()
+				k.units = append(k.units, srtMedia(&u))
+				k.mu.Unlock()
+			}
+			return err
+		}})
+		k.mu.Lock()
+		k.err = err
+		k.mu.Unlock()
+	}()
+	return k
+}
+
+func (k *srtSink) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.units)
+}
+
+// kinds returns what came, by track.
+func (k *srtSink) kinds() (video, audio []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return srtKinds(k.units)
+}
+
+func srtKinds(units []srtUnit) (video, audio []string) {
+	for _, u := range units {
+		if u.video {
+			video = append(video, u.media)
+		} else {
+			audio = append(audio, u.media)
+		}
+	}
+	return video, audio
+}
+
+// srtProxy passes datagrams on between clients and a server, loses some and delays all.
+type srtProxy struct {
+	front *net.UDPConn
+	lost  atomic.Int64
+	all   atomic.Int64
+	over  chan struct{}
+	work  sync.WaitGroup
+}
+
+// srtLossy starts a proxy that loses so many percent each way once a connection has been
+// made, and takes delay for each datagram.
+func srtLossy(t *testing.T, to string, percent int, delay time.Duration) *srtProxy {
+	t.Helper()
+	server, err := net.ResolveUDPAddr("udp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &srtProxy{over: make(chan struct{})}
+	if x.front, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	var back *net.UDPConn // one client is enough
+	if back, err = net.DialUDP("udp", nil, server); err != nil {
+		t.Fatal(err)
+	}
+	x.front.SetReadBuffer(4 << 20)
+	back.SetReadBuffer(4 << 20)
+	var client atomic.Pointer[net.UDPAddr]
+	r := rand.New(rand.NewPCG(7, 7))
+	var mu sync.Mutex
+	loses := func(p []byte) bool {
+		x.all.Add(1)
+		if len(p) > 1 && p[0] == 0x80 && p[1] == 0 { // handshakes are not what is tested
+			return false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if r.IntN(100) < percent {
+			x.lost.Add(1)
+			return true
+		}
+		return false
+	}
+	pass := func(from *net.UDPConn, to func([]byte), heard func(*net.UDPAddr)) {
+		type late struct {
+			at time.Time
+			p  []byte
+		}
+		queue := make(chan late, 1<<16)
+		x.work.Go(func() {
+			for l := range queue {
+				if wait := time.Until(l.at); wait > 0 {
+					<-time.After(wait)
+				}
+				to(l.p)
+			}
+		})
+		x.work.Go(func() {
+			defer close(queue)
+			room := make([]byte, 2048)
+			for {
+				n, addr, err := from.ReadFromUDP(room)
+				if errors.Is(err, net.ErrClosed) {
+					return
+				}
+				if err != nil {
+					continue // refused for now
+				}
+				heard(addr)
+				if !loses(room[:n]) {
+					queue <- late{time.Now().Add(delay), bytes.Clone(room[:n])}
+				}
+			}
+		})
+	}
+	pass(x.front, func(p []byte) { back.Write(p) }, func(a *net.UDPAddr) { client.Store(a) })
+	pass(back, func(p []byte) { x.front.WriteToUDP(p, client.Load()) }, func(*net.UDPAddr) {})
+	t.Cleanup(func() {
+		x.front.Close()
+		back.Close()
+		x.work.Wait()
+	})
+	return x
+}
+
+func (x *srtProxy) address() string { return x.front.LocalAddr().String() }
+
+// srtEnded reports whether a connection ends.
+func srtEnded(t *testing.T, conn srt.Conn) bool {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		io.Copy(io.Discard, conn)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(relayWait):
+		return false
+	}
+}

@@ -1,0 +1,44 @@
+package srtserver
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	srt "github.com/datarhei/gosrt"
+)
+
+// Limits of what a caller may ask for. The library takes any of these, and allocates by
+// them.
+const (
+	minPacket  = 500 // bytes of a packet with all headers
+	maxLatency = 8 * time.Second
+)
+
+var errHandshake = errors.New("srtserver: a handshake that is not taken")
+
+// inspect looks at what the library does not show of a request: it would allocate what
+// the packet size says, also 4 GB, and keep packets for as long as the caller says.
+func inspect(req srt.ConnRequest) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%w: the library's request has changed: %v", errHandshake, fault)
+		}
+	}()
+	if v := req.Version(); v != 5 {
+		return fmt.Errorf("%w: version %d of the protocol", errHandshake, v)
+	}
+	h := reflect.ValueOf(req).Elem().FieldByName("handshake").Elem()
+	packet := h.FieldByName("MaxTransmissionUnitSize").Uint()
+	if packet < minPacket || packet > srt.MAX_MSS_SIZE {
+		return fmt.Errorf("%w: packets of %d bytes, %d to %d are", errHandshake, packet, minPacket, srt.MAX_MSS_SIZE)
+	}
+	extension := h.FieldByName("SRTHS").Elem()
+	for _, name := range []string{"SendTSBPDDelay", "RecvTSBPDDelay"} {
+		if d := time.Duration(extension.FieldByName(name).Uint()) * time.Millisecond; d > maxLatency {
+			return fmt.Errorf("%w: a latency of %v, at most %v", errHandshake, d, maxLatency)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package srtserver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+)
+
+// maxBuffer is how many bytes the library may hold of what a connection has received, or
+// is to send. It has no limit of its own.
+const maxBuffer = 32 << 20
+
+// errBuffer: see maxBuffer.
+var errBuffer = errors.New("the connection's buffer is too full")
+
+// publish admits a request as a publisher and serves its connection.
+func (s *Server) publish(req srt.ConnRequest, info session.Info) {
+	ctx, cancel := s.admission()
+	publisher, done, err := s.AdmitPublish(ctx, info)
+	cancel()
+	if err != nil {
+		s.refuse(req, session.RolePublisher, info, err)
+		return
+	}
+	defer done()
+	defer publisher.Close()
+	conn, err := req.Accept()
+	if err != nil {
+		s.Refused(session.RolePublisher, info, err)
+		return
+	}
+	c := s.Begin(session.RolePublisher, info)
+	w := &watched{Conn: conn, over: make(chan struct{})}
+	c.Attach(nil, w.stop)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.watch(publisher, s.Times, s.For(info.Stream).MinPublishRate) })
+	err = tsmedia.Read(w, tsmedia.Options{
+		Alloc:    s.Alloc,
+		MaxFrame: s.Config().MaxFrame,
+		Publish: func(f live.Frame) error {
+			c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
+			return publisher.Publish(f)
+		},
+		Exclude: w.exclude,
+		LeftOut: func(codec string) {
+			s.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "codec", codec)
+		},
+	})
+	close(w.over)
+	conn.Close()
+	watching.Wait()
+	if errors.Is(err, tsmedia.ErrTooLong) {
+		err = fmt.Errorf("%w, which is %d bytes: %w", session.ErrFrame, s.Config().MaxFrame, err)
+	}
+	if reason := w.reason.Load(); reason != nil {
+		err = *reason
+	}
+	var stats srt.Statistics
+	conn.Stats(&stats)
+	if lost := stats.Accumulated.PktRecvDrop; lost > 0 || stats.Accumulated.PktRecvLoss > 0 {
+		s.Log.Info("SRT packets were lost on the way", "stream", info.Stream, "address", info.Address, "sent_again", stats.Accumulated.PktRecvRetrans, "late", stats.Accumulated.PktRecvBelated, "dropped", lost)
+	}
+	publisher.Close()
+	c.End(session.PeerError(err))
+}
+
+// watched is a publisher's connection, whose own deadlines do nothing.
+type watched struct {
+	srt.Conn
+	bytes   atomic.Int64
+	busy    atomic.Int64 // ns for which the stream was waited for
+	waiting atomic.Bool  // for the stream
+	reason  atomic.Pointer[error]
+	over    chan struct{}
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.bytes.Add(int64(n))
+	if err != nil && n == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// exclude runs what may wait for the stream: that is not the peer's silence.
+func (w *watched) exclude(f func() error) error {
+	began := time.Now()
+	w.waiting.Store(true)
+	err := f()
+	w.waiting.Store(false)
+	w.busy.Add(int64(time.Since(began)))
+	return err
+}
+
+// stop ends the connection for a reason. Any goroutine may call it.
+func (w *watched) stop(reason error) {
+	w.reason.CompareAndSwap(nil, &reason)
+	w.Conn.Close()
+}
+
+// watch enforces a publisher's limits, until the session is over: no silence, a least
+// rate, and no more than the library should hold.
+func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
+	ticker := time.NewTicker(min(t.Step, t.Silence/8))
+	defer ticker.Stop()
+	heard, at := int64(0), time.Now()
+	before, began, busy := int64(0), time.Now(), int64(0)
+	for {
+		select {
+		case <-w.over:
+			return
+		case <-p.Done():
+			w.stop(cmp.Or(p.Err(), live.ErrClosed))
+			return
+		case <-ticker.C:
+		}
+		now, total := time.Now(), w.bytes.Load()
+		if total > heard || w.waiting.Load() {
+			heard, at = total, now
+		}
+		var stats srt.Statistics
+		w.Conn.Stats(&stats)
+		window := now.Sub(began) - time.Duration(w.busy.Load()-busy)
+		switch {
+		case now.Sub(at) >= t.Silence:
+			w.stop(session.ErrIdle)
+		case stats.Instantaneous.ByteRecvBuf+stats.Instantaneous.ByteSendBuf > maxBuffer:
+			w.stop(errBuffer)
+		case window >= t.Rate:
+			if float64(total-before) < float64(least)*window.Seconds() {
+				w.stop(session.ErrTooSlow)
+			}
+			before, began, busy = total, now, w.busy.Load()
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package tsmedia
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Errors that callers match with errors.Is.
+var (
+	// ErrSyntax: what came is no transport stream.
+	ErrSyntax = errors.New("tsmedia: syntax error")
+	// ErrCodec: no track has a codec that is carried.
+	ErrCodec = errors.New("tsmedia: codec not carried")
+	// ErrTooLong: a unit is longer than the limit.
+	ErrTooLong = errors.New("tsmedia: unit too long")
+)
+
+const (
+	packetLen = 188
+	syncByte  = 0x47
+	// maxPIDs bounds the streams within a transport stream: for each the library
+	// collects packets.
+	maxPIDs = 64
+	// probeBytes is how much may come before all is known of the tracks: the library
+	// keeps it.
+	probeBytes = 16 << 20
+	// maxGarbage is how many bytes without a packet are passed over.
+	maxGarbage = 64 << 10
+)
+
+// A guard passes whole packets on and keeps the library behind it within limits: it
+// collects the packets of a unit until the next one begins, however long that takes.
+type guard struct {
+	r       io.Reader
+	limit   int // bytes of a unit
+	probing int // bytes that may still come before the tracks are known; negative: they are
+
+	in      []byte // received; from at on not passed on
+	at      int
+	garbage int
+	units   map[uint16]int // bytes of the unit that each PID is in
+}
+
+func newGuard(r io.Reader, limit int) *guard {
+	return &guard{r: r, limit: limit, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]int{}}
+}
+
+// Read implements io.Reader. It returns whole packets unless p is shorter.
+func (g *guard) Read(p []byte) (n int, err error) {
+	if len(p) < packetLen {
+		return 0, fmt.Errorf("%w: %d bytes of room for packets", io.ErrShortBuffer, len(p))
+	}
+	for n == 0 {
+		for len(g.in)-g.at >= packetLen && len(p)-n >= packetLen {
+			packet := g.in[g.at : g.at+packetLen]
+			if packet[0] != syncByte {
+				g.at++
+				if g.garbage++; g.garbage > maxGarbage {
+					return 0, fmt.Errorf("%w: %d bytes without a packet", ErrSyntax, maxGarbage)
+				}
+				continue
+			}
+			g.garbage = 0
+			g.at += packetLen
+			if err := g.look(packet); err != nil {
+				return 0, err
+			}
+			n += copy(p[n:], packet)
+		}
+		if n > 0 {
+			return n, nil
+		}
+		g.in = g.in[:copy(g.in, g.in[g.at:])]
+		g.at = 0
+		k, err := g.r.Read(g.in[len(g.in):cap(g.in)])
+		g.in = g.in[:len(g.in)+k]
+		if k == 0 && err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+func (g *guard) look(packet []byte) error {
+	if g.probing >= 0 {
+		if g.probing -= packetLen; g.probing < 0 {
+			return fmt.Errorf("%w: %d bytes came, and the tracks are not known", ErrSyntax, probeBytes)
+		}
+	}
+	pid := uint16(packet[1]&0x1f)<<8 | uint16(packet[2])
+	const nothing = 0x1fff
+	if pid == nothing {
+		return nil
+	}
+	if packet[1]&0x40 != 0 { // a unit begins
+		if _, ok := g.units[pid]; !ok && len(g.units) == maxPIDs {
+			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
+		}
+		g.units[pid] = 0
+	}
+	n, ok := g.units[pid]
+	if !ok {
+		if len(g.units) == maxPIDs {
+			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
+		}
+	}
+	if n += packetLen; n > g.limit+g.limit/8+16<<10 { // with the headers of its packets
+		return fmt.Errorf("%w: above %d bytes", ErrTooLong, g.limit)
+	}
+	g.units[pid] = n
+	return nil
+}
