@@ -41,7 +41,7 @@ func TestConfigCheck(t *testing.T) {
 			t.Errorf("%q, want %q", lines[i], name+want)
 		}
 	}
-	for text, want := range map[string]int{"http: \":80\"\n": ExitOK, "": ExitOK, "rtmp: off\nhttp: off\nrtsp: off\n": ExitFailure, "protect: publish\n": ExitFailure} {
+	for text, want := range map[string]int{"http: \":80\"\n": ExitOK, "": ExitOK, "rtmp: off\nhttp: off\nrtsp: off\nsrt: off\n": ExitFailure, "protect: publish\n": ExitFailure} {
 		if code, _, said := called(t, "config", "check", written(t, text)); code != want {
 			t.Errorf("%q: exit code %d: %s", text, code, said)
 		}

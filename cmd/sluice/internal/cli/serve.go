@@ -199,13 +199,14 @@ type serveReady struct {
 	HTTPS   string `json:"https,omitempty"`
 	RTSP    string `json:"rtsp,omitempty"`
 	RTSPS   string `json:"rtsps,omitempty"`
+	SRT     string `json:"srt,omitempty"`
 	PProf   string `json:"pprof,omitempty"`
 	Cluster string `json:"cluster,omitempty"` // where other nodes join
 	PID     int    `json:"pid"`
 }
 
 func printReady(w io.Writer, at map[string]string) error {
-	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["pprof"], at["cluster-address"], os.Getpid()})
+	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["srt"], at["pprof"], at["cluster-address"], os.Getpid()})
 }
 
 // newLogger logs to w. format is one that Config.Check accepts.

@@ -23,7 +23,7 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	var b strings.Builder
 	var wide bool // a listener accepts connections from other machines
 	var where []string
-	for _, name := range []string{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "webrtc", "pprof"} {
+	for _, name := range []string{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "webrtc", "srt", "pprof"} {
 		if at[name] != "" {
 			where = append(where, strings.ToUpper(name)+" "+at[name])
 			wide = wide || wildcard(at[name])
@@ -56,6 +56,10 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	}
 	if rtsp != "" {
 		fmt.Fprintf(&b, "  RTSP     ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f rtsp %s\n", quote(camera+token("publish")))
+	}
+	srt := "srt://" + reach(at["srt"]) + "?streamid="
+	if at["srt"] != "" {
+		fmt.Fprintf(&b, "  SRT      ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f mpegts %s\n", quote(srt+"publish:"+stream+escaped(token("publish"))))
 	}
 
 	fmt.Fprint(&b, "\nWatch\n")
@@ -92,6 +96,11 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// escaped is a query as it stands inside another.
+func escaped(query string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(query, "?", "%3F"), "=", "%3D")
 }
 
 // first returns the address of the first listener in names that exists.

@@ -145,8 +145,9 @@ func TestServePrintsTheLines(t *testing.T) {
 		t.Errorf("exit code %d: %s", exit, s.stderr.String())
 	}
 	rtmp, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(first), "sluice serve: RTMP "), ", HTTP ")
-	web, rtsp, more := strings.Cut(rest, ", RTSP ")
-	if !ok || !more {
+	web, rest, more := strings.Cut(rest, ", RTSP ")
+	rtsp, srt, last := strings.Cut(rest, ", SRT ")
+	if !ok || !more || !last {
 		t.Fatalf("the first line is %q", first)
 	}
 	for _, line := range []string{
@@ -157,6 +158,8 @@ func TestServePrintsTheLines(t *testing.T) {
 		"  browser  http://" + web + "/",
 		"  RTSP     ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f rtsp 'rtsp://" + rtsp + "/live/s?token=TOKEN'",
 		"  RTSP     ffplay -rtsp_transport tcp rtsp://" + rtsp + "/live/s",
+		"  SRT      ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f mpegts 'srt://" + srt + "?streamid=publish:live/s%3Ftoken%3DTOKEN'",
+		"  SRT      ffplay 'srt://" + srt + "?streamid=read:live/s'",
 		"To publish needs a token: sluice token --publish live/s --expires 24h",
 	} {
 		if !strings.Contains(text, line+"\n") {

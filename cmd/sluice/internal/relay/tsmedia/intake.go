@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/codecs"
 
@@ -115,7 +116,9 @@ func (x *intake) choose(m *mpegts.Reader) error {
 		case *codecs.AC3:
 			if !audio {
 				audio, x.info.audio = true, flv.CodecAC3
-				m.OnDataAC3(t, func(pts int64, unit []byte) error { return x.plain(flv.CodecAC3, pts, [][]byte{unit}) })
+				// The library's own callback refuses several frames together, as ffmpeg
+				// sends them; this one gives what there is.
+				m.OnDataMPEG1Video(t, func(pts int64, p []byte) error { return x.plain(flv.CodecAC3, pts, splitAC3(p)) })
 				continue
 			}
 		}
@@ -165,6 +168,22 @@ func (x *intake) picture(pts, dts int64, units [][]byte) error {
 		n += 4 + len(p)
 	}
 	return x.publish(&u, n, func(dst []byte) { au.AppendLengths(dst, units) })
+}
+
+// splitAC3 returns the views of the whole frames in p.
+func splitAC3(p []byte) (frames [][]byte) {
+	for {
+		var s ac3.SyncInfo
+		if s.Unmarshal(p) != nil {
+			return frames
+		}
+		n := s.FrameSize()
+		if n <= 0 || n > len(p) {
+			return frames
+		}
+		frames = append(frames, p[:n])
+		p = p[n:]
+	}
 }
 
 // plain takes frames of sound that say themselves what they are.
