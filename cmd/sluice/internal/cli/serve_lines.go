@@ -83,6 +83,9 @@ func printLines(w io.Writer, c config.Config, at map[string]string) error {
 	if rtsp != "" {
 		fmt.Fprintf(&b, "  RTSP     ffplay -rtsp_transport tcp %s\n", quote(camera+token("play")))
 	}
+	if at["srt"] != "" {
+		fmt.Fprintf(&b, "  SRT      ffplay %s\n", quote(srt+"read:"+stream+escaped(token("play"))))
+	}
 	if next := at["cluster-address"]; next != "" {
 		fmt.Fprintf(&b, "\nThe next node: sluice serve --cluster --join %s --node-name NAME\n", reach(next))
 	}
