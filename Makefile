@@ -52,6 +52,7 @@ check:
 	go test ./internal/policy
 
 long:
+	SLUICE_LONG=1 go test -count=1 -run SRTOverABadLine ./cmd/sluice/internal/relay
 	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
 	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS" ./cmd/sluice/internal/relay/realtest

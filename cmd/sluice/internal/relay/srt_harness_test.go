@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -177,6 +178,28 @@ func srtKinds(units []srtUnit) (video, audio []string) {
 		}
 	}
 	return video, audio
+}
+
+// srtSame compares what came with what was sent. A machine that stands still for a second
+// loses some on its way: then what came must be in the same order, and half of it.
+func srtSame(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	at, missing := 0, 0
+	for i, g := range got {
+		n := slices.Index(want[at:], g)
+		if n < 0 {
+			t.Errorf("%s: %d of %d is not what was sent", what, i, len(got))
+			return
+		}
+		missing += n
+		at += n + 1
+	}
+	if missing > 0 {
+		t.Logf("%s: %d of %d are missing", what, missing, len(want))
+	}
+	if len(got) < len(want)/2 {
+		t.Errorf("%s: %d of %d", what, len(got), len(want))
+	}
 }
 
 // srtProxy passes datagrams on between clients and a server, loses some and delays all.
