@@ -616,3 +616,35 @@ func TestHLSMemory(t *testing.T) {
 		}
 	}
 }
+
+// A publisher that comes back within the grace period goes on in the same playlist: the
+// stream's time goes on without a jump, so there is no discontinuity.
+func TestHLSPublisherThatComesBack(t *testing.T) {
+	s := hlsServe(t, func(c *relayConfig) { c.Grace, c.HLSSegments = time.Minute, 100 })
+	f := s.feeding(t, "/live/s.flv")
+	for range 10 {
+		f.loop(t)
+	}
+	s.awaitStream(t, "live/s")
+	var v *hlsViewer
+	f.during(t, func() { v = s.watchHLS(t, "/live/s.m3u8") })
+	before := v.settled(t)
+	f.CloseWithError(io.EOF)
+	if a := f.answered(t); a.status != 200 {
+		t.Fatalf("%+v", a)
+	}
+	f = s.feeding(t, "/live/s.flv")
+	f.on(t, "segments of the second publisher", func() bool {
+		p := v.read(t, "")
+		return p.Sequence+len(p.Segments) > before.Sequence+len(before.Segments)+4
+	})
+	breaks := 0
+	for _, g := range v.settled(t).Segments {
+		if g.Discontinuity {
+			breaks++
+		}
+	}
+	if breaks != 0 || v.playlist.End {
+		t.Errorf("%d discontinuities, ended: %v", breaks, v.playlist.End)
+	}
+}
