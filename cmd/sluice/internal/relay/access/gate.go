@@ -209,6 +209,9 @@ func (g *Gate) Reserve(stream string) (release func(), err error) {
 	return g.publisher(Request{Action: Publish, Stream: stream}, netip.Prefix{})
 }
 
+// Waits reports whether Admit may wait, for an Asker.
+func (g *Gate) Waits() bool { return g.rules.Load().ask != nil }
+
 // Protected reports whether an action on a stream currently needs a token.
 func (g *Gate) Protected(a Action, stream string) bool {
 	return g.rules.Load().forStream(stream).protect[a]

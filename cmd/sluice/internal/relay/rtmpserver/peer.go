@@ -36,31 +36,48 @@ type peer struct {
 	refused  atomic.Bool // no viewer will be made
 }
 
-// talk talks to one connection, transferred, until its session has ended. The
-// handshake and the first request must be complete by deadline. ctx is done when
-// the server shuts down. place is released at the first request. What is returned
-// for a viewer goes on with the session.
-func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (viewer func(over func())) {
+// talk takes the first request of a connection, transferred, which must be complete by
+// deadline, and returns what serves it on a goroutine of its own: a handshake needs much
+// more stack than the rest, and a grown stack stays large. ctx is done when the server
+// shuts down. place is released at the request.
+func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (next func(over func())) {
 	x := newPeer(s, conn, address, protocol)
 	defer func() {
-		if viewer == nil {
+		if next == nil {
 			x.close()
 		}
 	}()
-	req, err := x.beginElsewhere(ctx, place, deadline)
+	req, err := x.begin(ctx, place, deadline)
 	place.Leave()
-	for err == nil {
-		if req.Kind == rtmp.Play {
-			return x.play(ctx, req)
-		}
-		if !x.publish(ctx, req) {
-			return nil
-		}
-		// Some encoders publish again on the same connection.
-		req, err = x.request(ctx, time.Now().Add(s.Times.Header))
+	switch {
+	case err != nil:
+		x.noRequest(err)
+		return nil
+	case req.Kind == rtmp.Play:
+		return x.play(ctx, req)
 	}
-	s.Log.Debug("no request", "protocol", protocol, "address", address, "error", err)
-	return nil
+	return func(over func()) { x.publications(ctx, req, over) }
+}
+
+// publications serves a publisher. Some encoders publish again on the same connection.
+func (x *peer) publications(ctx context.Context, req *rtmp.Request, over func()) {
+	var err error
+	for x.publish(ctx, req) {
+		if req, err = x.request(ctx, time.Now().Add(x.server.Times.Header)); err != nil {
+			x.noRequest(err)
+			break
+		}
+		if req.Kind == rtmp.Play {
+			x.play(ctx, req)(over)
+			return
+		}
+	}
+	x.close()
+	over()
+}
+
+func (x *peer) noRequest(err error) {
+	x.server.Log.Debug("no request", "protocol", x.protocol, "address", x.address, "error", err)
 }
 
 func newPeer(s *Server, conn net.Conn, address, protocol string) *peer {
@@ -73,19 +90,6 @@ func newPeer(s *Server, conn net.Conn, address, protocol string) *peer {
 func (x *peer) close() {
 	x.conn.Close()
 	x.drop()
-}
-
-// beginElsewhere runs begin on another goroutine: the handshake needs much more
-// stack than the rest, and a grown stack stays large. This halves the memory of a
-// viewer.
-func (x *peer) beginElsewhere(ctx context.Context, place *listen.Arrival, deadline time.Time) (req *rtmp.Request, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		req, err = x.begin(ctx, place, deadline)
-	}()
-	<-done
-	return req, err
 }
 
 // begin does the handshake and returns the first request.

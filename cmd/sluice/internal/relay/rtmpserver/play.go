@@ -19,20 +19,25 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-// play begins to admit a viewer, on a goroutine of its own, and returns what reads
-// from the peer meanwhile, so that it is noticed when the peer leaves while it waits
-// for its stream. When the viewer has been admitted, that ends and inbound goes on. There
+// play admits a viewer, where that may take time on a goroutine of its own, and returns
+// what reads from the peer meanwhile, so that it is noticed when the peer leaves while it
+// waits for its stream. When the viewer has been admitted, that ends and inbound goes on. There
 // may be many thousands of viewers that wait: what they hold is their peer and a small
 // stack.
 func (x *peer) play(ctx context.Context, req *rtmp.Request) (attend func(over func())) {
 	in := &inbound{server: x.server, conn: x.conn, began: time.Now(), received: -x.r.TotalRead(), reading: true}
 	a := &admission{over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancel(ctx)
-	go func() {
+	admit := func() {
 		defer close(a.over)
 		defer a.stop()
 		x.admitViewer(ctx, req, in)
-	}()
+	}
+	if info, err := x.info(req); err != nil || x.server.AtOnce(info.Stream) {
+		admit() // another goroutine might have to wait behind many
+	} else {
+		go admit()
+	}
 	return func(over func()) {
 		in.over = over
 		err := x.attend(in)

@@ -70,6 +70,12 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 	}, nil
 }
 
+// AtOnce reports whether AdmitPlay has nothing to wait for, as a rule: the stream is there.
+func (h *Host) AtOnce(stream string) bool {
+	_, ok := h.Hub.Stream(stream)
+	return ok && h.Puller == nil && !h.Gate.Waits()
+}
+
 // AdmitPlay asks the gate, waits for the stream as long as the options say, and
 // returns it. The caller calls done once, when the viewer has ended, to release
 // what was counted.
