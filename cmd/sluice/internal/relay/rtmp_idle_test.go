@@ -139,6 +139,27 @@ func TestRTMPViewerAfterAnIdleTime(t *testing.T) {
 	}
 }
 
+// What a viewer sends in one piece with its request is not forgotten.
+func TestRTMPViewerSaysMoreWithItsRequest(t *testing.T) {
+	s, _, _ := rtmpWatched(t, "rtmp", 10)
+	for range 20 {
+		v := rtmpDial(t, s, "rtmp", "live")
+		err := errors.Join(
+			v.c.WriteCommand(0, "createStream", 2, nil),
+			v.c.WriteCommand(1, "play", 0, nil, "s", -2000.0),
+			v.c.WriteCommand(1, "seek", 0, nil, 5.0),
+			v.c.Flush(),
+		)
+		for code := ""; err == nil && code != "NetStream.Seek.Failed"; {
+			code, err = v.status()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.close()
+	}
+}
+
 // Viewers that say nothing have no goroutines, and their server ends all the same.
 func TestRTMPIdleViewersHaveNoGoroutines(t *testing.T) {
 	if runtime.GOOS != "linux" {

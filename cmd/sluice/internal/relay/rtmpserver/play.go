@@ -60,7 +60,14 @@ func (x *peer) attend(in *inbound) error {
 		case err != nil:
 			return err
 		case in.viewer.Load() != nil:
-			return nil
+			if x.r.Buffered() == 0 {
+				return nil
+			}
+			// What came with the request is here already, and nothing would report it.
+			if err = in.receiveFor(x.desk, brief); errors.Is(err, os.ErrDeadlineExceeded) {
+				return nil
+			}
+			return err
 		case x.refused.Load():
 			err = in.receiveFor(x.desk, lingering)
 		default:
