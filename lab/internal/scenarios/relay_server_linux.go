@@ -54,7 +54,7 @@ func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error
 	if err != nil {
 		return relayStarted{}, err
 	}
-	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
+	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--srt", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
 	cmd := exec.Command(program, append(args, flags...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	c, err := child.Start(cmd, "serve")
