@@ -1,19 +1,14 @@
 package evidence
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-const (
-	maxPerfScript = 256 << 20
-	maxPerfLine   = 64 << 10
-)
+const maxPerfScript = 256 << 20
 
 // kernelFile is the Frame.File of what runs in the kernel.
 const kernelFile = "[kernel]"
@@ -27,8 +22,6 @@ var errNoSample = errors.New("evidence: no sample in perf script's output")
 // nil, knows the functions of a program in Go, also when it is stripped.
 func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, error) {
 	s := newStackSet()
-	limited := &io.LimitedReader{R: r, N: maxPerfScript}
-	in := bufio.NewReaderSize(limited, maxPerfLine)
 	var frames []Frame
 	var value, samples int64
 	inside, goProgram := false, false
@@ -42,35 +35,15 @@ func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, erro
 		}
 		frames, inside = frames[:0], false
 	}
-	var failed error
-	for {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			for errors.Is(err, bufio.ErrBufferFull) {
-				_, err = in.ReadSlice('\n')
-			}
-			line = nil
-			if err == nil {
-				continue
-			}
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			failed = err
-		}
-		if err != nil {
-			// What has no line's end is cut off, and so is its sample.
-			inside = inside && len(line) == 0 && failed == nil && limited.N > 0
-			break
-		}
-		text := strings.TrimRight(string(line), "\r\n")
+	cut, failed := eachLine(r, "perf script", maxPerfScript, func(line string) {
+		text := strings.TrimRight(line, "\r")
 		switch {
 		case strings.TrimSpace(text) == "":
 			flush()
 		case text[0] != ' ' && text[0] != '\t':
 			flush()
-			if value = perfPeriod(text, each); value > 0 {
-				inside = true
-			}
+			value = perfPeriod(text, each)
+			inside = value > 0
 		case inside && len(frames) < 4*deepest:
 			if f, ok := perfFrame(text); ok {
 				f = names.better(f, text)
@@ -78,7 +51,8 @@ func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, erro
 				goProgram = goProgram || strings.HasPrefix(f.Func, "runtime.")
 			}
 		}
-	}
+	})
+	inside = inside && !cut // what is cut off is no sample
 	flush()
 	if goProgram {
 		// Functions without a package are the runtime's, in assembly.
@@ -89,15 +63,10 @@ func readPerfScript(r io.Reader, each int64, names *goFunctions) (*Profile, erro
 		}
 	}
 	p := s.profile(unitTime, keptStacks)
-	switch {
-	case failed != nil:
-		return p, fmt.Errorf("evidence: reading perf script's output: %w", failed)
-	case limited.N == 0:
-		return p, fmt.Errorf("evidence: perf script wrote more than %d MiB: %w", maxPerfScript>>20, ErrTooLarge)
-	case samples == 0:
+	if samples == 0 && failed == nil {
 		return nil, errNoSample
 	}
-	return p, nil
+	return p, failed
 }
 
 // perfPeriod takes the time that a sample stands for from its first line:

@@ -1,10 +1,8 @@
 package evidence
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"regexp"
@@ -17,7 +15,6 @@ import (
 // Bounds of what is read of strace's output.
 const (
 	maxStrace     = 128 << 20
-	maxStraceLine = 64 << 10
 	maxCallNames  = 1024  // Linux has some 450
 	maxUnfinished = 65536 // threads that are in a call
 	maxSizes      = 4096  // distinct sizes that are counted, of one call
@@ -54,32 +51,12 @@ type callTally struct {
 // descriptors with which its poller is woken.
 func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, error) {
 	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]string), files: make(map[string]string), threads: make(map[string]*threadTally)}
-	limited := &io.LimitedReader{R: r, N: maxStrace}
-	in := bufio.NewReaderSize(limited, maxStraceLine)
-	for {
-		line, err := in.ReadSlice('\n')
-		if err == nil {
-			s.line(string(line[:len(line)-1]))
-			continue
-		}
-		// A line longer than any that is looked at: what is left of it is skipped.
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = in.ReadSlice('\n')
-		}
-		if err == nil {
-			s.foreign++
-			continue
-		}
-		if !errors.Is(err, io.EOF) {
-			return s.sum(), fmt.Errorf("evidence: reading strace's output: %w", err)
-		}
-		break
-	}
-	switch {
-	case limited.N == 0:
-		return s.sum(), fmt.Errorf("evidence: strace wrote more than %d MiB: %w", maxStrace>>20, ErrTooLarge)
-	case s.lines == 0 && s.foreign > 0:
+	_, err := eachLine(r, "strace", maxStrace, s.line)
+	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("evidence: not one line is strace's")
+	}
+	if err != nil {
+		return s.sum(), err
 	}
 	return s.sum(), nil
 }

@@ -115,7 +115,7 @@ func TestStraceLines(t *testing.T) {
 		{"nothing was ready", "poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\npoll([{fd=3, events=POLLIN}], 1, 1000) = 0 (Timeout)\nsched_yield() = 0\n", []Call{{Name: "poll", Count: 2, Empty: 1}, {Name: "sched_yield", Count: 1, Empty: 1}}},
 		{"an end of file", "read(3, \"\", 512) = 0\n", []Call{{Name: "read", Count: 1, Sizes: []Size{{0, 1}}, Asked: []Size{{512, 1}}}}},
 		{"cut off", "close(3) = 0\nclose(4) =", []Call{{Name: "close", Count: 1}}},
-		{"a long line", "close(3) = 0\nwrite(1, \"" + strings.Repeat("x", 2*maxStraceLine) + "\", 5) = 5\nclose(3) = 0\n", []Call{{Name: "close", Count: 2}}},
+		{"a long line", "close(3) = 0\nwrite(1, \"" + strings.Repeat("x", 2*mostLine) + "\", 5) = 5\nclose(3) = 0\n", []Call{{Name: "close", Count: 2}}},
 		{"nothing", "", []Call{}},
 		{"signals only", "5 --- SIGURG {si_signo=SIGURG} ---\n5 +++ exited with 0 +++\n", []Call{}},
 	}

@@ -1,0 +1,37 @@
+package evidence
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// mostLine is the longest line that is looked at, in bytes: of a longer one an empty one stands.
+const mostLine = 64 << 10
+
+// eachLine calls f with each whole line of what a tool wrote, up to limit bytes of it. cut says that the last
+// line has no end and was left out. The error is ErrTooLarge beyond the limit, or the reader's.
+func eachLine(r io.Reader, tool string, limit int64, f func(line string)) (cut bool, err error) {
+	limited := &io.LimitedReader{R: r, N: limit}
+	in := bufio.NewReaderSize(limited, mostLine)
+	for {
+		line, err := in.ReadSlice('\n')
+		long := errors.Is(err, bufio.ErrBufferFull)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = in.ReadSlice('\n')
+		}
+		switch {
+		case err == nil && long:
+			f("")
+		case err == nil:
+			f(string(line[:len(line)-1]))
+		case limited.N == 0:
+			return true, fmt.Errorf("evidence: %s wrote more than %d MiB: %w", tool, limit>>20, ErrTooLarge)
+		case errors.Is(err, io.EOF):
+			return len(line) > 0, nil
+		default:
+			return true, fmt.Errorf("evidence: reading the output of %s: %w", tool, err)
+		}
+	}
+}
