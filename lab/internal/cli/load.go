@@ -109,7 +109,7 @@ func (c loadCommand) command() *cobra.Command {
 	flags.StringVar(&f.search, "search", "", "look for the highest rate at which a `limit` such as P99=5ms or P99.9=20ms holds, in steps of --duration")
 	f.requests.define(flags, p)
 	flags.IntVar(&p.PID, "pid", 0, "read what this process, the target, uses of the machine")
-	flags.DurationVar(&p.Patience, "patience", p.Patience, "without any answer, before the target is given up")
+	flags.DurationVar(&p.Timeout, "timeout", p.Timeout, "without any answer, before the target is given up")
 	flags.BoolVar(&p.Verify, "verify", false, "compare what comes back with what was sent, byte by byte; costs the generator some CPU")
 	flags.BoolVar(&p.Redial, "redial", false, "make connections that end anew, to the next address; requests that were under way count as errors")
 	flags.StringVar(&p.AckFile, "acks", "", "with --protocol ack: write what was acknowledged to this `file`, for lab sink verify")

@@ -142,7 +142,7 @@ func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
 // reachable tries the target before anything takes time: whether it takes a
 // connection.
 func reachable(ctx context.Context, p *load.Plan) error {
-	ctx, stop := context.WithTimeout(ctx, p.Patience)
+	ctx, stop := context.WithTimeout(ctx, p.Timeout)
 	defer stop()
 	var errs []error
 	for _, target := range p.Targets() {

@@ -82,7 +82,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"load --protocol ack --acks x --json ./x 127.0.0.1:1", "same file"},
 		{"load --protocol ack --verify 127.0.0.1:1", "verified"},
 		{"load --json no/such/directory/x 127.0.0.1:1", "no/such/directory"},
-		{"load --patience 0s 127.0.0.1:1", "patience"},
+		{"load --timeout 0s 127.0.0.1:1", "timeout"},
 		{"matrix", "one grid"},
 		{"matrix size-conns rate-network", "one grid"},
 		{"matrix colours", "colours"},

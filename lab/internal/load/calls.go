@@ -46,7 +46,7 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 		}
 	}()
 	for i, l := range pipelines {
-		made, err := s.targets[i%len(s.targets)].Caller(ctx, s.plan.Patience)
+		made, err := s.targets[i%len(s.targets)].Caller(ctx, s.plan.Timeout)
 		if err != nil {
 			return tally{}, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
 		}

@@ -228,7 +228,7 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 		for _, engine := range engines() {
 			g := serve(t, "tcp", "127.0.0.1:0", c.does)
 			p := short(engine, g.name())
-			p.Protocol, p.Depth, p.Conns, p.Patience = Frame, 1, 1, 300*time.Millisecond
+			p.Protocol, p.Depth, p.Conns, p.Timeout = Frame, 1, 1, 300*time.Millisecond
 			p.Duration = 5 * time.Second
 			r, err := Run(t.Context(), p, nil)
 			if err != nil {
@@ -302,7 +302,7 @@ func TestARunEndsWhileItIsDialling(t *testing.T) {
 	for _, engine := range engines() {
 		g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { io.CopyN(conn, conn, 1000) })
 		p := short(engine, g.name())
-		p.Redial, p.Conns, p.Patience, p.Duration = true, 2, time.Minute, 300*time.Millisecond
+		p.Redial, p.Conns, p.Timeout, p.Duration = true, 2, time.Minute, 300*time.Millisecond
 		targets, err := p.parse()
 		if err != nil {
 			t.Fatal(err)

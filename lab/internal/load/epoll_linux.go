@@ -81,8 +81,8 @@ func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (ta
 
 // connectRaw makes a connection and returns a duplicate of its descriptor, outside the
 // runtime's poller, which would otherwise be notified of every event on it.
-func (s *session) connectRaw(ctx context.Context, turn int) (int, error) {
-	conn, err := s.connect(ctx, turn)
+func (s *session) connectRaw(ctx context.Context, target int) (int, error) {
+	conn, err := s.connect(ctx, target)
 	if err != nil {
 		return -1, err
 	}
@@ -117,8 +117,8 @@ func reset(fd int) {
 // redial makes a connection for a peer after a delay, without blocking its thread.
 func (p *poller) redial(ctx context.Context, number int, after time.Duration) {
 	peer := &p.peers[number]
-	peer.turn++
-	turn := peer.turn
+	peer.target++
+	target := peer.target
 	p.dialing.Go(func() {
 		timer := time.NewTimer(after)
 		defer timer.Stop()
@@ -127,7 +127,7 @@ func (p *poller) redial(ctx context.Context, number int, after time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		fd, err := p.connectRaw(ctx, turn)
+		fd, err := p.connectRaw(ctx, target)
 		p.mu.Lock()
 		p.dialed = append(p.dialed, dialed{number, fd, err})
 		p.mu.Unlock()

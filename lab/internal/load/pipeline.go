@@ -11,7 +11,7 @@ import (
 var (
 	// ErrAnswer is an answer that does not belong to the request.
 	ErrAnswer = wire.ErrReply
-	// ErrSilent is a target that has not answered within Plan.Patience.
+	// ErrSilent is a target that has not answered within Plan.Timeout.
 	ErrSilent = errors.New("load: no answer")
 	// ErrHungUp is a target that has ended a connection.
 	ErrHungUp = errors.New("load: the target ended the connection")

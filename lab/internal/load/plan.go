@@ -45,7 +45,7 @@ type Plan struct {
 	Seed     uint64        `json:"seed,string"`
 	Engine   string        `json:"engine,omitempty"`   // epoll, portable, or empty for the best there is
 	Threads  int           `json:"threads,omitempty"`  // of engine epoll; 0 for one
-	Patience time.Duration `json:"patience_ns"`        // without any answer, before the target is given up
+	Timeout  time.Duration `json:"timeout_ns"`         // without any answer, before the target is given up
 	Redial   bool          `json:"redial,omitempty"`   // connections that end are made anew, to the next of the targets (separated by commas)
 	AckFile  string        `json:"ack_file,omitempty"` // of protocol ack: what was acknowledged, see AckRecord
 	// LateAfter is how much later than intended a send may leave by the generator's
@@ -61,7 +61,7 @@ func Default() Plan {
 	return Plan{
 		Protocol: Frame, Conns: 1, Sizes: OneSize(128), Depth: 1,
 		Warmup: time.Second, Duration: 10 * time.Second,
-		Seed: 1, Patience: 10 * time.Second,
+		Seed: 1, Timeout: 10 * time.Second,
 	}
 }
 
@@ -102,8 +102,8 @@ func (p *Plan) Check() error {
 		return bad("there is no engine %q, there are epoll and portable", p.Engine)
 	case p.Threads < 0 || p.Threads > 256:
 		return bad("%d threads are not within 1 and 256", p.Threads)
-	case p.Patience <= 0:
-		return bad("invalid patience %v", p.Patience)
+	case p.Timeout <= 0:
+		return bad("invalid timeout %v", p.Timeout)
 	case p.AckFile != "" && p.Protocol != Ack:
 		return bad("acknowledgements are recorded with the protocol ack only")
 	case p.Verify && p.Protocol == Ack:

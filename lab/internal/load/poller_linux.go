@@ -52,7 +52,7 @@ type peer struct {
 	queued   bool // in timers
 	done     bool
 	heard    int64 // when something came last
-	turn     int   // of the targets
+	target   int   // its number
 	tries    int
 }
 
@@ -82,7 +82,7 @@ func newPoller(s *session) (*poller, error) {
 
 // add gives the poller a connection, transferred.
 func (p *poller) add(l *pipeline, fd int) error {
-	p.peers = append(p.peers, peer{pipeline: l, fd: -1, turn: int(l.number)})
+	p.peers = append(p.peers, peer{pipeline: l, fd: -1, target: int(l.number)})
 	p.left++
 	if err := p.watch(len(p.peers)-1, fd); err != nil {
 		unix.Close(fd)
@@ -203,8 +203,8 @@ func (p *poller) sweep(ctx context.Context, now int64) error {
 			p.abandon(l, p.recorder)
 			p.finish(peer)
 		case peer.fd < 0: // a new connection for what is under way is being made
-		case l.count > 0 && now-max(peer.heard, l.flights[l.first].sent) >= int64(p.plan.Patience):
-			if err := p.broken(ctx, i, fmt.Errorf("%w for %v", ErrSilent, p.plan.Patience)); err != nil {
+		case l.count > 0 && now-max(peer.heard, l.flights[l.first].sent) >= int64(p.plan.Timeout):
+			if err := p.broken(ctx, i, fmt.Errorf("%w for %v", ErrSilent, p.plan.Timeout)); err != nil {
 				return err
 			}
 		}
@@ -347,7 +347,7 @@ func (p *poller) broken(ctx context.Context, number int, err error) error {
 			return nil
 		}
 		peer.pipeline.again(now)
-		peer.turn-- // the same target
+		peer.target-- // the same target
 		p.redials.Add(1)
 		p.redial(ctx, number, 0)
 		return nil

@@ -33,7 +33,7 @@ func (portable) run(outer context.Context, s *session, pipelines []*pipeline) (t
 		if err != nil {
 			return fail(fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err))
 		}
-		cl := &client{workers: c, pipeline: l, conn: conn, turn: i}
+		cl := &client{workers: c, pipeline: l, conn: conn, target: i}
 		cl.changed.L = &cl.mu
 		clients = append(clients, cl)
 	}
@@ -52,8 +52,8 @@ func (portable) run(outer context.Context, s *session, pipelines []*pipeline) (t
 // guards the pipeline, which both use.
 type client struct {
 	*workers
-	turn int // of the targets
-	buf  [16 << 10]byte
+	target int // of the targets
+	buf    [16 << 10]byte
 
 	mu       sync.Mutex
 	changed  sync.Cond // of what is below
@@ -75,7 +75,7 @@ func (c *client) run(ctx context.Context) {
 					return
 				}
 				c.pipeline.again(c.now())
-				c.turn-- // the same target
+				c.target-- // the same target
 			} else {
 				lost = c.lost()
 			}
@@ -96,13 +96,13 @@ func (c *client) run(ctx context.Context) {
 			}
 			c.redials.Add(1)
 		}
-		c.turn++
+		c.target++
 		last := c.end // there is nothing to send later
 		if c.pipeline.count > 0 {
 			last = c.drained()
 		}
 		inTime, stop := context.WithTimeout(ctx, time.Duration(last-c.now()))
-		conn, err := c.connect(inTime, c.turn)
+		conn, err := c.connect(inTime, c.target)
 		stop()
 		if err != nil {
 			if ctx.Err() != nil || c.now() >= c.end {
@@ -207,7 +207,7 @@ func (c *client) write(now int64) error {
 		c.workers.mu.Unlock()
 	}
 	c.mu.Unlock()
-	c.conn.SetWriteDeadline(time.Now().Add(c.plan.Patience))
+	c.conn.SetWriteDeadline(time.Now().Add(c.plan.Timeout))
 	for {
 		c.mu.Lock()
 		p := c.pipeline.pending(c.buf[:])
@@ -218,7 +218,7 @@ func (c *client) write(now int64) error {
 		}
 		_, err := c.conn.Write(p)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("%w: it has taken nothing for %v", ErrSilent, c.plan.Patience)
+			return fmt.Errorf("%w: it has taken nothing for %v", ErrSilent, c.plan.Timeout)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: sending: %w", ErrHungUp, err)
@@ -265,7 +265,7 @@ func (s *session) abandon(l *pipeline, r *recorder) {
 func (c *client) receive() error {
 	buf := make([]byte, 64<<10)
 	for {
-		c.conn.SetReadDeadline(time.Now().Add(c.plan.Patience))
+		c.conn.SetReadDeadline(time.Now().Add(c.plan.Timeout))
 		n, err := c.conn.Read(buf)
 		now := c.now()
 		if n > 0 {
@@ -277,10 +277,10 @@ func (c *client) receive() error {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			c.mu.Lock()
-			silent := c.pipeline.count > 0 && now-c.pipeline.flights[c.pipeline.first].sent >= int64(c.plan.Patience)
+			silent := c.pipeline.count > 0 && now-c.pipeline.flights[c.pipeline.first].sent >= int64(c.plan.Timeout)
 			c.mu.Unlock()
 			if silent {
-				return fmt.Errorf("%w for %v", ErrSilent, c.plan.Patience)
+				return fmt.Errorf("%w for %v", ErrSilent, c.plan.Timeout)
 			}
 		case c.closed(now):
 			return errReopen

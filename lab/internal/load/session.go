@@ -57,7 +57,7 @@ func (s *session) now() int64 { return int64(time.Since(s.base)) }
 // drained returns when the run stops waiting for answers. Requests that were due before
 // the end are sent, and their answers awaited, after it as well; otherwise the longest
 // latencies would be missing.
-func (s *session) drained() int64 { return s.end + int64(min(s.plan.Patience, maxDrain)) }
+func (s *session) drained() int64 { return s.end + int64(min(s.plan.Timeout, maxDrain)) }
 
 // maxDrain bounds that.
 const maxDrain = 10 * time.Second
@@ -80,7 +80,7 @@ func (s *session) firstFault() error {
 
 // connect makes a connection to target number i, modulo the number of targets.
 func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
-	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
+	ctx, stop := context.WithTimeout(ctx, s.plan.Timeout)
 	defer stop()
 	target := s.targets[i%len(s.targets)]
 	if s.dial != nil {

@@ -243,7 +243,7 @@ func TestWebSocketTargets(t *testing.T) {
 		}
 	}, false)
 	p = brief("ws" + strings.TrimPrefix(silent.URL, "http"))
-	p.Patience = 100 * time.Millisecond
+	p.Timeout = 100 * time.Millisecond
 	if r, err := Run(t.Context(), p, nil); err != nil || !strings.Contains(r.Error, ErrSilent.Error()) {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -252,7 +252,7 @@ func TestATargetThatIsTooSlowMakesTheRunInvalid(t *testing.T) {
 
 func TestATargetThatNeverAnswersGivesNoFigures(t *testing.T) {
 	for _, rate := range []float64{0, 10} {
-		r := simulate(t, func(p *Plan) { p.Rate, p.Patience = rate, 3*time.Second }, always(time.Hour))
+		r := simulate(t, func(p *Plan) { p.Rate, p.Timeout = rate, 3*time.Second }, always(time.Hour))
 		if r.Valid || r.Requests != 0 || r.IOPS != 0 || r.Latency != nil || !strings.Contains(r.Error, "no answer for 3s") {
 			t.Errorf("rate %v: %+v", rate, r)
 		}
