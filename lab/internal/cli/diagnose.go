@@ -15,7 +15,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/planted"
+	"github.com/sluice-go/sluice/lab/internal/faulty"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
@@ -30,8 +30,8 @@ down for a second), what goroutines wait for (read from the memory of the proces
 the execution trace), and memory that processors share. Tools that are missing are named,
 and so are the rules that could not be decided for want of them.
 
-planted/NAME is a program with a fault, to try it on: planted/lock-convoy for one, and
-planted/NAME/mended the same without.
+faulty/NAME is a program with a fault, to try it on: faulty/lock-convoy for one, and
+faulty/NAME/mended the same without.
 
 The cost in the table is the part of the time that mending is thought to give
 back at most; from 20 % on it is worth mending first. Lines without a cost only say
@@ -60,7 +60,7 @@ type diagnoseFlags struct {
 func (a App) diagnose() *cobra.Command {
 	var f diagnoseFlags
 	cmd := &cobra.Command{
-		Use:     "diagnose -- command [argument...] | --pid N | file... | planted/NAME",
+		Use:     "diagnose -- command [argument...] | --pid N | file... | faulty/NAME",
 		Short:   "Say what a program's time is lost to, and what to try",
 		Long:    diagnoseText,
 		Example: "  lab diagnose --pid $(pgrep -x server) --json server.json",
@@ -109,13 +109,13 @@ func (f *diagnoseFlags) target(args []string, self, dir string) (t evidence.Targ
 		t.Name, t.Command = strings.Join(args, " "), args
 		return t, nil
 	case len(args) == 0 && f.url == "":
-		return t, errors.New("what? a command behind --, --pid, --url, files, or planted/NAME")
+		return t, errors.New("what? a command behind --, --pid, --url, files, or faulty/NAME")
 	case len(args) == 0:
 		return t, nil
 	}
 	t.Name = strings.Join(args, ", ")
-	name, faulty := strings.CutPrefix(args[0], "planted/")
-	if !faulty || len(args) > 1 {
+	name, ours := strings.CutPrefix(args[0], "faulty/")
+	if !ours || len(args) > 1 {
 		for _, path := range args {
 			if _, err := os.Stat(path); err != nil {
 				return t, err
@@ -129,14 +129,14 @@ func (f *diagnoseFlags) target(args []string, self, dir string) (t evidence.Targ
 		variant = "fault"
 	}
 	var names []string
-	for _, p := range planted.All() {
+	for _, p := range faulty.All() {
 		names = append(names, p.Name)
 	}
 	if !slices.Contains(names, name) || variant != "fault" && variant != "mended" {
 		return t, fmt.Errorf("no faulty program %q; there are %s", args[0], strings.Join(names, ", "))
 	}
 	socket := filepath.Join(dir, "pprof")
-	t.Command = []string{self, "child", planted.ChildName, name, variant, socket}
+	t.Command = []string{self, "child", faulty.ChildName, name, variant, socket}
 	t.URL = "unix:" + socket
 	return t, nil
 }

@@ -27,12 +27,12 @@ func loadDiagnosis(t *testing.T, p *program, name string) *diagnose.Diagnosis {
 }
 
 func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
-	p, exit := run(t, "diagnose", "planted/busy-spin", "--time", "300ms", "--json", "d.json")
+	p, exit := run(t, "diagnose", "faulty/busy-spin", "--time", "300ms", "--json", "d.json")
 	stdout, stderr := p.stdout.String(), p.stderr.String()
 	if exit != 0 {
 		t.Fatalf("exit code %d: %s", exit, stderr)
 	}
-	if !strings.HasPrefix(stdout, "planted/busy-spin\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
+	if !strings.HasPrefix(stdout, "faulty/busy-spin\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
 		!strings.Contains(stdout, "cost  tool") || strings.Contains(stdout, "nothing stands out") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("%s", stdout)
 	}
@@ -40,7 +40,7 @@ func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
 		t.Errorf("progress: %q", stderr)
 	}
 	d := loadDiagnosis(t, p, "d.json")
-	if d.Evidence.CPU == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose planted/busy-spin" || d.Started.IsZero() {
+	if d.Evidence.CPU == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose faulty/busy-spin" || d.Started.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	seen := d.Evidence.CPU != nil && slices.ContainsFunc(d.Evidence.CPU.Stacks, func(s evidence.Stack) bool {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
+	"github.com/sluice-go/sluice/lab/internal/faulty"
 	"github.com/sluice-go/sluice/lab/internal/lab"
-	"github.com/sluice-go/sluice/lab/internal/planted"
 )
 
 // asProgram makes this test binary behave as the program, with synthetic
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 			"fail":       func([]string) error { return errors.New("two\nlines") },
 			"load-floor": calibrate.Children()["load-floor"],
 
-			planted.ChildName: planted.Children()[planted.ChildName],
+			faulty.ChildName: faulty.Children()[faulty.ChildName],
 		},
 		Stdout: os.Stdout, Stderr: os.Stderr,
 	}

@@ -147,9 +147,9 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"report --baseline old.json --json no/such/directory/x a.json", "no/such/directory"},
 		{"diagnose", "what?"},
 		{"diagnose nosuch", "nosuch"},
-		{"diagnose planted/busy-spin nosuch", "planted/busy-spin"},
+		{"diagnose faulty/busy-spin nosuch", "faulty/busy-spin"},
 		{"diagnose faster/nosuch", "faster/nosuch"},
-		{"diagnose planted/nosuch", "planted/nosuch"},
+		{"diagnose faulty/nosuch", "faulty/nosuch"},
 		{"diagnose faster --url localhost:1", "--url"},
 		{"diagnose --url=", "--url"},
 		{"diagnose --url ftp://localhost", "ftp://localhost"},
@@ -158,7 +158,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"diagnose faster -- x", "before --"},
 		{"diagnose --time 1ms faster", "--time 1ms"},
 		{"diagnose --time 2m faster", "--time 2m"},
-		{"diagnose --json no/such/directory/x.json planted/busy-spin", "no/such/directory"},
+		{"diagnose --json no/such/directory/x.json faulty/busy-spin", "no/such/directory"},
 	} {
 		var out, errs bytes.Buffer
 		exit := (App{Scenarios: synthetic(), Stdout: &out, Stderr: &errs}).Main(strings.Fields(c.line))

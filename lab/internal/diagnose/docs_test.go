@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/planted"
+	"github.com/sluice-go/sluice/lab/internal/faulty"
 )
 
 func TestThePageNamesEveryRuleAndTool(t *testing.T) {
@@ -22,9 +22,9 @@ func TestThePageNamesEveryRuleAndTool(t *testing.T) {
 }
 
 func TestEveryFaultyProgramIsTested(t *testing.T) {
-	for i, p := range planted.All() {
+	for i, p := range faulty.All() {
 		if i >= len(faults) || faults[i].name != p.Name {
-			t.Errorf("planted/%s is not among the faults that have to be named", p.Name)
+			t.Errorf("faulty/%s is not among the faults that have to be named", p.Name)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestRulesKnowNothingOfThePrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range faults {
-			if strings.Contains(string(text), c.place) || strings.Contains(string(text), "/planted") {
+			if strings.Contains(string(text), c.place) || strings.Contains(string(text), "/faulty") {
 				t.Errorf("%s knows %s", file.Name(), c.place)
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/planted"
+	"github.com/sluice-go/sluice/lab/internal/faulty"
 )
 
 // TestMain makes this test binary answer the child commands, as the program does.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "child" {
-		run := planted.Children()[planted.ChildName]
+		run := faulty.Children()[faulty.ChildName]
 		if os.Args[2] == healthyChild {
 			run = runHealthy
 		}
@@ -114,10 +114,10 @@ func program(t *testing.T) string {
 	return path
 }
 
-// programTarget is a planted program, with its net/http/pprof or without.
+// programTarget is a faulty program, with its net/http/pprof or without.
 func programTarget(t *testing.T, name, variant string, pprof bool) evidence.Target {
 	t.Helper()
-	target := evidence.Target{Name: name, Command: []string{program(t), "child", planted.ChildName, name, variant}}
+	target := evidence.Target{Name: name, Command: []string{program(t), "child", faulty.ChildName, name, variant}}
 	if pprof {
 		socket := filepath.Join(t.TempDir(), "s")
 		target.Command = append(target.Command, socket)
@@ -126,7 +126,7 @@ func programTarget(t *testing.T, name, variant string, pprof bool) evidence.Targ
 	return target
 }
 
-// faults are the programs of package planted, the rule that must find each, and
+// faults are the programs of package faulty, the rule that must find each, and
 // the part of the place that the finding must name.
 var faults = []struct{ name, rule, place string }{
 	{"small-writes", "small-writes", "sendEvent"},

@@ -269,7 +269,7 @@ func TestAFlameGraphIsGoneInto(t *testing.T) {
 	}
 	b := show(t, parent, path, look{"", 1000, "light", "", true})
 	const first = `document.querySelector(".flame")`
-	const named = `[...` + first + `.querySelectorAll("svg.frame")].find((e) => e.dataset.n === "planted.smallWrites")`
+	const named = `[...` + first + `.querySelectorAll("svg.frame")].find((e) => e.dataset.n === "faulty.smallWrites")`
 	whole := value[float64](b, named+`.getBoundingClientRect().width`)
 	b.run(chromedp.Evaluate[chromedp.Void](named + `.dispatchEvent(new MouseEvent("click", {bubbles: true}))`))
 	if wide := value[float64](b, named+`.getBoundingClientRect().width / `+first+`.clientWidth`); wide < 0.99 || whole > 0.9*float64(value[int](b, first+`.clientWidth`)) {

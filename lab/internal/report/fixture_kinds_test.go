@@ -146,11 +146,11 @@ func diagnosisFixture() *diagnose.Diagnosis {
 	rng := rand.New(rand.NewPCG(5, 6))
 	cpu := &evidence.Profile{Unit: "ns"}
 	for i, s := range [][]string{
-		{"syscall.Syscall", "syscall.write", "internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", own + "cmd/sluice/internal/lab/planted.smallWrites", "main.main", "runtime.main"},
-		{"runtime.memmove", own + "mem.(*Buf).Append", own + "cmd/sluice/internal/lab/planted.smallWrites", "main.main", "runtime.main"},
+		{"syscall.Syscall", "syscall.write", "internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", own + "cmd/sluice/internal/lab/faulty.smallWrites", "main.main", "runtime.main"},
+		{"runtime.memmove", own + "mem.(*Buf).Append", own + "cmd/sluice/internal/lab/faulty.smallWrites", "main.main", "runtime.main"},
 		{"syscall.Syscall", "syscall.read", "internal/poll.(*FD).Read", "net.(*conn).Read", "github.com/sluice-go/sluice.(*BufReader).fill", "main.main", "runtime.main"},
 		{"runtime.scanobject", "runtime.gcDrain", "runtime.gcBgMarkWorker"},
-		{"encoding/binary.bigEndian.Uint32", own + "cmd/sluice/internal/lab/planted.parse[go.shape.int]", "main.main", "runtime.main"},
+		{"encoding/binary.bigEndian.Uint32", own + "cmd/sluice/internal/lab/faulty.parse[go.shape.int]", "main.main", "runtime.main"},
 		{"example.com/other/pkg.(*T).Do", "main.main", "runtime.main"},
 		{"do_syscall_64", "entry_SYSCALL_64_after_hwframe", "syscall.Syscall", "main.main", "runtime.main"},
 	} {
@@ -164,21 +164,21 @@ func diagnosisFixture() *diagnose.Diagnosis {
 		cpu.Total += v
 	}
 	space := &evidence.Profile{Unit: "B", Total: 1 << 30, Stacks: []evidence.Stack{
-		{Value: 900 << 20, Frames: frames("bytes.Clone", own+"cmd/sluice/internal/lab/planted.perPacket", "main.main", "runtime.main")},
+		{Value: 900 << 20, Frames: frames("bytes.Clone", own+"cmd/sluice/internal/lab/faulty.perPacket", "main.main", "runtime.main")},
 		{Value: 124 << 20, Frames: frames("bufio.NewReaderSize", "main.main", "runtime.main")},
 	}}
 	return &diagnose.Diagnosis{
 		Origin: machine.Origin{
-			Kind: diagnose.Kind, Schema: diagnose.Schema, Version: "devel", Command: []string{"lab", "diagnose", "planted/small-writes"}, Machine: testMachine(),
+			Kind: diagnose.Kind, Schema: diagnose.Schema, Version: "devel", Command: []string{"lab", "diagnose", "faulty/small-writes"}, Machine: testMachine(),
 			Started: time.Date(2026, 3, 4, 7, 0, 0, 0, time.UTC),
 		},
 		Findings: []diagnose.Finding{
 			{Rule: "small-writes", Tool: "strace", Top: "write", Share: 0.93, Clue: "93 % of the writes were under 512 B, most often 64 B", Try: "write through a BufWriter of 16 KiB or more", Score: 0.7},
-			{Rule: "garbage", Tool: "pprof allocs", Top: own + "cmd/sluice/internal/lab/planted.perPacket", Share: 0.88, Clue: "88 % of the bytes were allocated in one place, for each packet", Try: "lend a view instead of a copy", Score: 0.2},
+			{Rule: "garbage", Tool: "pprof allocs", Top: own + "cmd/sluice/internal/lab/faulty.perPacket", Share: 0.88, Clue: "88 % of the bytes were allocated in one place, for each packet", Try: "lend a view instead of a copy", Score: 0.2},
 			{Tool: "trace", Top: "network", Share: 0.78, Clue: "blocked 78 % in reads from the network"},
 		},
 		Evidence: evidence.Evidence{
-			Workload: "planted/small-writes fault", Took: 3 * time.Second, CPUTime: 2900 * time.Millisecond,
+			Workload: "faulty/small-writes fault", Took: 3 * time.Second, CPUTime: 2900 * time.Millisecond,
 			Tools: []evidence.Tool{{Name: "pprof cpu", State: "ok"}, {Name: "perf record", State: "missing", Note: "no such program"}},
 			CPU:   cpu, Space: space,
 			Mutex: &evidence.Profile{Unit: "ns", Total: 5e6, Stacks: []evidence.Stack{{Value: 5e6, Frames: frames("sync.(*Mutex).Unlock", "main.main")}}},

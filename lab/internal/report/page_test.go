@@ -99,7 +99,7 @@ func TestTheReportSaysWhatWasFound(t *testing.T) {
 		"first: small-writes", "INVALID: 12 %", "20,000 requests/s, P99 ", "127.0.0.1:2 to 127.0.0.1:1, 7 rounds", "P99 within 5 ms holds up to 12,800 requests/s", "exceeded", "prefers-color-scheme: dark", "@media print",
 		"INVALID", "service time", "throughput over time", "nothing was answered for 1 s", "from the time due",
 		"std: throughput", "aio: P99", "knee of std:", "invalid", "not measured", "± ",
-		"93 % of the writes were under 512 B", "write through a BufWriter", "planted.smallWrites", "CPU time", "bytes allocated", "perf record missing: no such program",
+		"93 % of the writes were under 512 B", "write through a BufWriter", "faulty.smallWrites", "CPU time", "bytes allocated", "perf record missing: no such program",
 		"framing/good", "next: at most 0.05 of naive", "the generator was out of CPU", "or more", "does not take that rate",
 	} {
 		if !strings.Contains(page, want) {

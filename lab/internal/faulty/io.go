@@ -1,4 +1,4 @@
-package planted
+package faulty
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ func loopback() (near, far *net.TCPConn) {
 
 // temporary returns a file that has no name any more.
 func temporary() *os.File {
-	file, err := os.CreateTemp("", "planted-")
+	file, err := os.CreateTemp("", "faulty-")
 	must(err)
 	must(os.Remove(file.Name()))
 	return file

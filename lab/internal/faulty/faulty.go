@@ -1,4 +1,4 @@
-package planted
+package faulty
 
 import (
 	"errors"
@@ -38,16 +38,16 @@ func All() []Program {
 
 const (
 	// ChildName is the hidden command that runs a program.
-	ChildName = "planted"
+	ChildName = "faulty"
 	// longest is how long a program runs, should its parent be stopped in a way that leaves the
 	// pipe open.
 	longest = 10 * time.Minute
 )
 
 // ErrUnknown is returned for a program that there is not.
-var ErrUnknown = errors.New("planted: no such program")
+var ErrUnknown = errors.New("faulty: no such program")
 
-// Children returns the hidden command "child planted NAME fault|mended [SOCKET]", which runs a
+// Children returns the hidden command "child faulty NAME fault|mended [SOCKET]", which runs a
 // program until its standard input ends. It serves net/http/pprof on the socket.
 func Children() map[string]func(args []string) error {
 	return map[string]func([]string) error{ChildName: runChild}
@@ -55,7 +55,7 @@ func Children() map[string]func(args []string) error {
 
 func runChild(args []string) error {
 	if len(args) < 2 || len(args) > 3 || args[1] != "fault" && args[1] != "mended" {
-		return fmt.Errorf("planted: child %s NAME fault|mended [SOCKET], got %q", ChildName, args)
+		return fmt.Errorf("faulty: child %s NAME fault|mended [SOCKET], got %q", ChildName, args)
 	}
 	for _, p := range All() {
 		if p.Name != args[0] {
