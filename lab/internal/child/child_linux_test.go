@@ -3,12 +3,15 @@ package child_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
 // However its parent ends, a child does not stay.
@@ -33,5 +36,26 @@ func TestAKilledParentTakesItsChildrenAlong(t *testing.T) {
 			t.Fatalf("process %d lives on", pid)
 		}
 		runtime.Gosched()
+	}
+}
+
+// What a process started may hold its pipes when it is gone itself.
+func TestAProcessWhoseOwnChildLivesOnIsGone(t *testing.T) {
+	p, err := child.Start(exec.Command("sh", "-c", "sleep 60 & echo $!"), "sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := p.Line(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(t.Context(), 30*time.Second); err != nil {
+		t.Error(err)
+	}
+	for range p.Lines() { // it is closed
+	}
+	p.Stop()
+	if pid, err := strconv.Atoi(line); err == nil {
+		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

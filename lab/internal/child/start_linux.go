@@ -1,6 +1,7 @@
 package child
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -31,7 +32,14 @@ var starting = sync.OnceValue(func() chan<- func() {
 // the calling thread.
 func start(cmd *exec.Cmd, pipes ...*os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setpgid: true}
-	cmd.ExtraFiles = append(cmd.ExtraFiles, pipes...)
+	for _, pipe := range pipes {
+		held, err := again(pipe)
+		if err != nil {
+			return err
+		}
+		defer held.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, held)
+	}
 	var processors unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &processors); err != nil {
 		return err
@@ -45,4 +53,19 @@ func start(cmd *exec.Cmd, pipes ...*os.File) error {
 		started <- cmd.Start()
 	}
 	return <-started
+}
+
+// again opens a pipe once more: to hand over the same open file would make it blocking, so that it has no
+// deadlines any more.
+func again(pipe *os.File) (held *os.File, err error) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	if failed := raw.Control(func(fd uintptr) {
+		held, err = os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
+	}); failed != nil {
+		return nil, failed
+	}
+	return held, err
 }
