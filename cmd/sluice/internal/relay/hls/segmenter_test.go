@@ -27,7 +27,6 @@ type line struct {
 	sent   [2][]got // units that were put
 	seen   [2][]got // and samples that came out
 	last   int64    // id of the last part that was seen
-	breaks int
 }
 
 // got is what is compared: when it is decoded, in ms, and its bytes.
