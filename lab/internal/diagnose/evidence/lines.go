@@ -17,7 +17,7 @@ func eachLine(r io.Reader, tool string, limit int64, f func(line string)) (cut b
 	in := bufio.NewReaderSize(limited, mostLine)
 	for {
 		line, err := in.ReadSlice('\n')
-		long := errors.Is(err, bufio.ErrBufferFull)
+		text, long := string(line), errors.Is(err, bufio.ErrBufferFull)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = in.ReadSlice('\n')
 		}
@@ -25,11 +25,11 @@ func eachLine(r io.Reader, tool string, limit int64, f func(line string)) (cut b
 		case err == nil && long:
 			f("")
 		case err == nil:
-			f(string(line[:len(line)-1]))
+			f(text[:len(text)-1])
 		case limited.N == 0:
 			return true, fmt.Errorf("evidence: %s wrote more than %d MiB: %w", tool, limit>>20, ErrTooLarge)
 		case errors.Is(err, io.EOF):
-			return len(line) > 0, nil
+			return text != "", nil
 		default:
 			return true, fmt.Errorf("evidence: reading the output of %s: %w", tool, err)
 		}

@@ -329,19 +329,19 @@ func (s *segmenter) makePart(at int64) (*part, bool) {
 	}
 	s.part = at
 	s.numbers++
-	b, err := s.alloc.TryGet(fragmentSize(runs))
-	if err == nil {
-		n := len(appendFragment(b.Bytes()[:0], s.numbers, runs))
-		p.buf = b.RetainedSlice(0, n)
-		b.Release()
-	}
-	for i, t := range s.tracks {
-		if t != nil && t.complete() > 0 {
-			s.tracks[i].sent()
+	defer func() {
+		for _, t := range s.tracks {
+			if t != nil && t.complete() > 0 {
+				t.sent()
+			}
 		}
-	}
+	}()
+	b, err := s.alloc.TryGet(fragmentSize(runs))
 	if err != nil {
 		return nil, false
 	}
+	n := len(appendFragment(b.Bytes()[:0], s.numbers, runs))
+	p.buf = b.RetainedSlice(0, n)
+	b.Release()
 	return p, true
 }

@@ -127,7 +127,7 @@ func isDone(st *live.Stream) bool {
 func (q *pushing) taken() bool {
 	ok := true
 	q.stream.Headers(func(kind flv.TagType, body []byte) {
-		ok = ok && takes(q.target.enhanced, q.said, kind, body) == nil
+		ok = ok && takes(q.target.enhanced, q.said, kind, body) == nil //sluicevet:ignore the header of body ends with this call
 	})
 	return ok
 }
@@ -252,7 +252,7 @@ func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) err
 		if err != nil {
 			return err // of ctx, for example what listen has returned
 		}
-		if err := q.write(c, p); err != nil {
+		if err := q.write(c, p); err != nil { //sluicevet:ignore what write parses ends with that call
 			return err
 		}
 		if now := time.Now(); dropped > 0 {
@@ -286,7 +286,7 @@ func (q *pushing) write(c *rtmp.Conn, p []byte) error {
 			return err
 		}
 		body := p[flv.TagHeaderLen : flv.TagHeaderLen+h.Size]
-		if err := takes(q.target.enhanced, q.said, h.Type, body); err != nil {
+		if err := takes(q.target.enhanced, q.said, h.Type, body); err != nil { //sluicevet:ignore the header of body ends with this call
 			return err
 		}
 		if h.Type == flv.TagScript {

@@ -70,9 +70,9 @@ func (in *inbound) take() bool {
 // rest ends reading: the peer has nothing more to say at the moment. Where the writer
 // cannot notice it when it has, or when the viewer has ended, it goes on and waits.
 func (in *inbound) rest(d *desk) {
-	in.kept = d
-	if d.c.Rest(&in.state) {
-		in.kept = nil
+	if !d.c.Rest(&in.state) {
+		in.kept = d
+	} else {
 		in.received += d.r.TotalRead()
 		in.server.putDesk(d)
 	}

@@ -33,7 +33,7 @@ func newKept(n int) *Kept { return &Kept{slots: make([]slot, n)} }
 func (k *Kept) add(packets mem.Buf) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	u := &keptUnit{packets: packets} //sluice:moved
+	u := &keptUnit{packets: packets}
 	p := u.packets.Bytes()
 	for at := 0; at+FrameHead <= len(p); {
 		n := frameSize(p[at:])
@@ -48,7 +48,7 @@ func (k *Kept) add(packets mem.Buf) {
 		at += n
 	}
 	if u.slots == 0 {
-		u.packets.Release()
+		u.packets.Release() //sluicevet:ignore no slot has the unit
 	}
 }
 
