@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package systemd
 
@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func env(pairs ...string) func(string) string {
@@ -32,7 +33,7 @@ func given(t *testing.T, listeners ...net.Listener) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Dup2(int(f.Fd()), first+i); err != nil {
+		if err := unix.Dup2(int(f.Fd()), first+i); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
