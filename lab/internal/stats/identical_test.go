@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -116,7 +117,7 @@ func recordedCopiesAreNotToldApart(t *testing.T, r *replay) {
 			}
 		}
 		t.Logf("%d rounds: ~ in %.1f of 100 tries", rounds, float64(same)*100/tries)
-		if same < tries*95/100 {
+		if tooFew(same, tries, 0.95) {
 			t.Errorf("%d rounds: ~ in %d of %d tries", rounds, same, tries)
 		}
 	}
@@ -198,7 +199,7 @@ func recordedLoadsAreNotToldApart(t *testing.T, r *replay) {
 			}
 		}
 		t.Logf("%d windows: nothing but ~ in %.1f of 100 tries", windows, float64(same)*100/tries)
-		if same < tries*99/100 {
+		if tooFew(same, tries, 0.99) {
 			t.Errorf("%d windows: nothing but ~ in %d of %d tries", windows, same, tries)
 		}
 	}
@@ -223,7 +224,7 @@ func realDifferencesAreFoundInRecordedNoise(t *testing.T, r *replay) {
 			}
 		}
 		t.Logf("%s: %.0f %% more is found in %.1f of 100 tries with %d rounds, and the wrong way round in %.1f", name, (factor-1)*100, float64(hits)*100/tries, rounds, float64(wrong)*100/tries)
-		if float64(hits) < want*tries || wrong > tries*2/100 {
+		if tooFew(hits, tries, want) || wrong > tries*2/100 {
 			t.Errorf("%s: %v times as much is found in %d of %d tries, want %.0f %%; the wrong way round in %d", name, factor, hits, tries, want*100, wrong)
 		}
 	}
@@ -267,8 +268,15 @@ func noScenarioIsFarBelowTheOthers(t *testing.T, r *replay) {
 			}
 		}
 		t.Logf("%s: ~ in %.1f of 100 tries", s.Name, float64(same)*100/tries)
-		if same < tries*88/100 {
+		if tooFew(same, tries, 0.88) {
 			t.Errorf("%s: ~ in %d of %d tries, far below what all scenarios together must reach", s.Name, same, tries)
 		}
 	}
+}
+
+// tooFew reports whether n of so many independent tries are too few for something that
+// happens in the given share of them: a chance of 3 in 100,000 where it just does.
+func tooFew(n, tries int, share float64) bool {
+	mean := share * float64(tries)
+	return float64(n) < mean-4*math.Sqrt(mean*(1-share))
 }
