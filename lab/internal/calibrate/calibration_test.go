@@ -115,13 +115,14 @@ func TestNoCeiling(t *testing.T) {
 	}
 }
 
-// The real thing; that the target answers each protocol is another test's.
+// The real thing; that the target answers each protocol is another test's. On a busy
+// machine no run over loopback may be valid.
 func TestTheGeneratorReachesSomething(t *testing.T) {
 	for _, protocol := range []load.Protocol{load.Frame, load.Ack} {
 		plan := load.Default()
 		plan.Protocol, plan.Conns, plan.Depth = protocol, 4, 2
 		c, err := Run(t.Context(), plan, self(t))
-		if err != nil || c.Ceiling <= 0 || c.CeilingCPU <= 0 || c.Loopback.Count == 0 || c.Loopback.P50 <= 0 {
+		if err != nil || c.Ceiling <= 0 || c.CeilingCPU <= 0 || c.Loopback.Count > 0 && c.Loopback.P50 <= 0 {
 			t.Errorf("%s: %+v, %v", protocol, c, err)
 		}
 	}

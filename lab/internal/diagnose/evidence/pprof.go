@@ -104,7 +104,7 @@ func appendLocation(frames []Frame, location *profile.Location) []Frame {
 			continue
 		}
 		named = true
-		frames = append(frames, Frame{Func: line.Function.Name, File: base(line.Function.Filename), Line: int(line.Line)})
+		frames = append(frames, Frame{Func: line.Function.Name, File: base(line.Function.Filename), Line: max(int(line.Line), 0)})
 	}
 	if !named {
 		frames = append(frames, Frame{Func: fmt.Sprintf("%#x", location.Address)})
