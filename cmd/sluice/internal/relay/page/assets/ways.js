@@ -10,7 +10,7 @@ const ways = [
   { id: "whep", can: (config, stream) => config.webrtc && "RTCPeerConnection" in window && stream?.publisher?.protocol === "whip" && !without("whep", stream) },
   { id: "flv", can: () => hasMSE() },
   { id: "ws", can: () => hasMSE() && "WebSocket" in window },
-  { id: "hls", can: (config, stream) => config.hls && playable() && carried("hls", stream).length > 0 },
+  { id: "hls", can: (config, stream) => config.hls && playable() && carried("hls", stream).includes(stream?.video ? "video" : "audio") },
 ];
 
 // wayFor returns the way to play by: the one chosen, or else the best that was not tried
