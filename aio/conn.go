@@ -165,6 +165,11 @@ func (c *Conn[S]) proceed() {
 		err = c.loop.watcher.driver.Submit(c.name[0], r)
 	}
 	if err != nil {
+		if pace == c && errors.Is(err, ErrConnClosed) {
+			// The watcher closes a connection that is served by itself for one reason. There
+			// was no operation to complete with it.
+			err = ErrQueueFull
+		}
 		c.end(err)
 		return
 	}

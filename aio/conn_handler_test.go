@@ -393,6 +393,30 @@ func TestQueueLimitOfConns(t *testing.T) {
 	}
 }
 
+// The reason is the same where the queue is full before the first read is submitted.
+func TestQueueThatIsFullInOpen(t *testing.T) {
+	closed := make(closings, 1)
+	h := &aio.ConnHandler[int]{
+		Open: func(c *aio.Conn[int]) error {
+			for range 1000 {
+				if _, err := c.Write(make([]byte, 64<<10)); err != nil {
+					return nil
+				}
+			}
+			return errors.New("everything was written")
+		},
+		Data:   func(*aio.Conn[int], []byte) error { return nil },
+		Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+	}
+	s := serveConns(t, h, aio.Server{Options: aio.Options{QueueLimit: 1 << 20, QueuePolicy: aio.QueueClose}})
+	client := s.dial()
+	if reason := closed.wait(t); !errors.Is(reason, aio.ErrQueueFull) {
+		t.Errorf("the reason is %v", reason)
+	}
+	client.Close()
+	s.end()
+}
+
 func TestConnHandlersThatCannotServe(t *testing.T) {
 	data := func(*aio.Conn[int], []byte) error { return nil }
 	buf := func(*aio.Conn[int], mem.Buf) error { return nil }

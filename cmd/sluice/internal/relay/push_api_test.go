@@ -157,8 +157,8 @@ func TestPushOfEnhancedCodecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go targetFor(l)
 	near := rtmpServeWith(t, func(c *relayConfig) { c.Grace = time.Minute }, pushing(t, &relayLog{}, "live/s=rtmp://"+l.Addr().String()+"/live/x", "live/s=enhanced:rtmp://"+l.Addr().String()+"/live/y"))
+	go targetFor(l) // its goroutines are waited for, like the server's
 	config := "\x90hvc1\x01" + strings.Repeat("\x00", 30)
 	p := rtmpPush(t, near, "rtmp", "live", "s")
 	if err := p.send([]rtmpFrame{{flv.TagVideo, 0, config}, {flv.TagVideo, 0, "\x93hvc1\x00\x00\x00\x01\x26"}}); err != nil {
