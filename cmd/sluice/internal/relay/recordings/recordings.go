@@ -176,7 +176,14 @@ func (r *Recordings) Close(ctx context.Context) error {
 	}
 	r.stop()
 	if err == nil {
-		err = r.files.Close()
+		return r.files.Close()
+	}
+	// They end at once now, unless the disk does not answer.
+	moment := time.NewTimer(time.Second)
+	defer moment.Stop()
+	select {
+	case <-over:
+	case <-moment.C:
 	}
 	return err
 }
