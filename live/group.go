@@ -21,8 +21,8 @@ type group struct {
 	fresh   batch // what has come
 	shared  batch // the same, as they are sent it
 
-	notify func(*group) // makes the loop serve it
-	told   bool         // the loop was notified of new frames; guarded by the stream's lock
+	notify   func(*group) // makes the loop serve it
+	notified bool         // the loop was notified of new frames; guarded by the stream's lock
 
 	least atomic.Uint64 // position of the slowest active viewer, or noViewer
 }
@@ -64,8 +64,8 @@ func (g *group) leave() {
 // The following are called with the stream's lock held.
 
 func (g *group) wake(over bool) {
-	if !g.told || over {
-		g.told = true
+	if !g.notified || over {
+		g.notified = true
 		g.notify(g)
 	}
 }
@@ -98,7 +98,7 @@ func (g *group) gather() (from uint64, more, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.ring
-	g.told = false
+	g.notified = false
 	from = max(g.pos, r.first)
 	g.pos = from
 	if from < r.next {

@@ -33,7 +33,7 @@ type mail struct {
 	mu       sync.Mutex
 	added    []*Viewer
 	asked    []*Viewer
-	told     []*group
+	notified []*group
 	stopping bool
 }
 
@@ -71,7 +71,7 @@ func (l *loop) notify(v *Viewer) {
 
 // serveSoon is called with the stream's lock held.
 func (l *loop) serveSoon(g *group) {
-	l.post(func(m *mail) { m.told = append(m.told, g) })
+	l.post(func(m *mail) { m.notified = append(m.notified, g) })
 }
 
 // stop ends the loop when it has no viewer left, and waits for that.
@@ -99,7 +99,7 @@ func (l *loop) run() {
 		l.mail.mu.Lock()
 		m.added, l.mail.added = l.mail.added, m.added[:0]
 		m.asked, l.mail.asked = l.mail.asked, m.asked[:0]
-		m.told, l.mail.told = l.mail.told, m.told[:0]
+		m.notified, l.mail.notified = l.mail.notified, m.notified[:0]
 		stopping := l.mail.stopping
 		l.mail.mu.Unlock()
 
@@ -110,12 +110,12 @@ func (l *loop) run() {
 		for _, v := range m.asked {
 			l.apply(v, now)
 		}
-		for _, g := range m.told {
+		for _, g := range m.notified {
 			l.arm(g, now)
 		}
 		clear(m.added)
 		clear(m.asked)
-		clear(m.told)
+		clear(m.notified)
 		if stopping && len(l.viewers) == 0 {
 			return
 		}

@@ -47,9 +47,9 @@ func (l *handLoop) view(s *Stream, o ViewerOptions) (*Viewer, io.Reader) {
 // round does what came by mail, and what is due after so long.
 func (l *handLoop) round(later time.Duration) {
 	l.now = l.now.Add(later)
-	told := l.mail.told
-	l.mail.told = nil
-	for _, g := range told {
+	notified := l.mail.notified
+	l.mail.notified = nil
+	for _, g := range notified {
 		l.arm(g, l.now)
 	}
 	l.work(l.now)

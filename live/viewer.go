@@ -104,11 +104,11 @@ const (
 
 // An inbox is what other goroutines ask of a viewer, until its owner applies it.
 type inbox struct {
-	mu    sync.Mutex
-	asked request
-	told  bool          // the owner was notified
-	over  bool          // the viewer has ended
-	done  chan struct{} // closed then; nil until it is asked for
+	mu       sync.Mutex
+	asked    request
+	notified bool          // the owner was notified
+	over     bool          // the viewer has ended
+	done     chan struct{} // closed then; nil until it is asked for
 }
 
 // end says that the viewer has ended.
@@ -235,8 +235,8 @@ func (v *Viewer) ask(change func(*request) error) error {
 		return ErrClosed
 	}
 	err := change(&b.asked)
-	first := !b.told
-	b.told = true
+	first := !b.notified
+	b.notified = true
 	b.mu.Unlock()
 	if first {
 		v.owner.notify(v)
@@ -249,7 +249,7 @@ func (b *inbox) take() request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.asked
-	b.asked, b.told = request{}, false
+	b.asked, b.notified = request{}, false
 	return r
 }
 

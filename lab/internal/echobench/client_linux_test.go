@@ -16,11 +16,11 @@ func serveWith(t *testing.T, size int, serve func(*net.TCPConn)) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	census := new(Census)
+	counter := new(ConnCounter)
 	accepting := make(chan struct{})
 	go func() {
 		defer close(accepting)
-		acceptAll(l, census, func(conn *net.TCPConn) error {
+		acceptAll(l, counter, func(conn *net.TCPConn) error {
 			serve(conn)
 			return nil
 		})
@@ -33,7 +33,7 @@ func serveWith(t *testing.T, size int, serve func(*net.TCPConn)) *Client {
 		c.Close()
 		l.Close()
 		<-accepting
-		if err := census.Drained(time.Minute); err != nil {
+		if err := counter.Drained(time.Minute); err != nil {
 			t.Error(err)
 		}
 	})

@@ -11,5 +11,5 @@
 // processes are bound to processors. On other systems the same functions exist and
 // fail with errors.ErrUnsupported.
 //
-// Nothing here is safe for use by several goroutines, except a Census.
+// Nothing here is safe for use by several goroutines, except a ConnCounter.
 package echobench

@@ -71,15 +71,15 @@ func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 		return err
 	}
 	var m meter
-	census := new(Census)
+	counter := new(ConnCounter)
 	ended := make(chan error, 2)
-	go func() { ended <- s.Serve(l, size, census) }()
+	go func() { ended <- s.Serve(l, size, counter) }()
 	go func() {
 		ended <- commands{
 			"usage 0": func([]int) (any, error) { return m.read(), nil },
-			"drain 0": func([]int) (any, error) { return true, census.Drained(drainTime) },
+			"drain 0": func([]int) (any, error) { return true, counter.Drained(drainTime) },
 			"rss 0":   func([]int) (any, error) { return resident() },
-			"live 0":  func([]int) (any, error) { return settled(census.Open()), nil },
+			"live 0":  func([]int) (any, error) { return settled(counter.Open()), nil },
 		}.answer(in, out)
 	}()
 	return <-ended

@@ -13,8 +13,8 @@ import (
 func ownBuffer(size int) int { return max(1<<10, 2*size) }
 
 // serveAIO gives each connection a buffer for life.
-func serveAIO(l *net.TCPListener, size int, census *Census) error {
-	e, err := newWatched(census)
+func serveAIO(l *net.TCPListener, size int, counter *ConnCounter) error {
+	e, err := newWatched(counter)
 	if err != nil {
 		return err
 	}
@@ -28,8 +28,8 @@ func serveAIO(l *net.TCPListener, size int, census *Census) error {
 
 // serveAIONil has no buffer at all. What a read returns is the watcher's, which
 // keeps it for as long as a write of it takes.
-func serveAIONil(l *net.TCPListener, _ int, census *Census) error {
-	e, err := newWatched(census)
+func serveAIONil(l *net.TCPListener, _ int, counter *ConnCounter) error {
+	e, err := newWatched(counter)
 	if err != nil {
 		return err
 	}
@@ -43,16 +43,16 @@ func serveAIONil(l *net.TCPListener, _ int, census *Census) error {
 
 // watched is a server on a watcher.
 type watched struct {
-	w      *aio.Watcher
-	census *Census
+	w       *aio.Watcher
+	counter *ConnCounter
 }
 
-func newWatched(census *Census) (*watched, error) {
+func newWatched(counter *ConnCounter) (*watched, error) {
 	w, err := aio.NewWatcher()
 	if err != nil {
 		return nil, err
 	}
-	return &watched{w: w, census: census}, nil
+	return &watched{w: w, counter: counter}, nil
 }
 
 // run accepts connections and submits the first read of each, into what first
@@ -67,7 +67,7 @@ func (e *watched) run(l *net.TCPListener, first func() []byte, step func(*aio.Op
 				ended <- err
 				return
 			}
-			e.census.Opened()
+			e.counter.Opened()
 			if e.w.Read(nil, conn, first()) != nil {
 				e.drop(conn)
 			}
@@ -94,5 +94,5 @@ func (e *watched) run(l *net.TCPListener, first func() []byte, step func(*aio.Op
 
 func (e *watched) drop(conn net.Conn) {
 	e.w.Free(conn)
-	e.census.Closed()
+	e.counter.Closed()
 }

@@ -10,19 +10,19 @@ import (
 )
 
 // serveConns is what a ConnHandler needs for an echo.
-func serveConns(l *net.TCPListener, _ int, census *Census) error {
-	return serveHandler(l, census, nil)
+func serveConns(l *net.TCPListener, _ int, counter *ConnCounter) error {
+	return serveHandler(l, counter, nil)
 }
 
-func serveConnsTLS(l *net.TCPListener, _ int, census *Census) error {
+func serveConnsTLS(l *net.TCPListener, _ int, counter *ConnCounter) error {
 	config, err := selfSigned()
 	if err != nil {
 		return err
 	}
-	return serveHandler(l, census, config)
+	return serveHandler(l, counter, config)
 }
 
-func serveHandler(l *net.TCPListener, census *Census, config *tls.Config) error {
+func serveHandler(l *net.TCPListener, counter *ConnCounter, config *tls.Config) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	closed := make(chan error, 1)
@@ -32,9 +32,9 @@ func serveHandler(l *net.TCPListener, census *Census, config *tls.Config) error 
 	}()
 	err := (&aio.Server{Grace: -1, Handler: &aio.ConnHandler[struct{}]{
 		TLS:    config,
-		Open:   func(*aio.Conn[struct{}]) error { census.Opened(); return nil },
+		Open:   func(*aio.Conn[struct{}]) error { counter.Opened(); return nil },
 		Data:   func(c *aio.Conn[struct{}], p []byte) error { _, err := c.Write(p); return err },
-		Closed: func(*aio.Conn[struct{}], error) { census.Closed() },
+		Closed: func(*aio.Conn[struct{}], error) { counter.Closed() },
 	}}).Serve(ctx, []net.Listener{l})
 	if err != nil {
 		return err
@@ -60,12 +60,12 @@ func waitClosed(ctx context.Context, l *net.TCPListener) error {
 }
 
 // serveStdTLS is what people write with crypto/tls.
-func serveStdTLS(l *net.TCPListener, size int, census *Census) error {
+func serveStdTLS(l *net.TCPListener, size int, counter *ConnCounter) error {
 	config, err := selfSigned()
 	if err != nil {
 		return err
 	}
-	return acceptAll(l, census, func(raw *net.TCPConn) error {
+	return acceptAll(l, counter, func(raw *net.TCPConn) error {
 		conn := tls.Server(raw, config)
 		buf := make([]byte, buffer(size))
 		for {

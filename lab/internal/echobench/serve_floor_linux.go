@@ -7,12 +7,12 @@ import (
 )
 
 // serveFloor sends back what comes, with the least that epoll needs for it.
-func serveFloor(l *net.TCPListener, size int, census *Census) error {
+func serveFloor(l *net.TCPListener, size int, counter *ConnCounter) error {
 	same := func(p []byte) []byte { return p }
 	f := rawio.Floor{
-		Buffer: 2 * buffer(size), Closed: func(*rawio.Conn) { census.Closed() },
+		Buffer: 2 * buffer(size), Closed: func(*rawio.Conn) { counter.Closed() },
 		Open: func(*rawio.Conn) func(p []byte) []byte {
-			census.Opened()
+			counter.Opened()
 			return same
 		},
 	}

@@ -14,17 +14,17 @@ const hasNetpoll = true
 // serveNetpoll does as netpoll's guide says: views of what came, bytes of long
 // messages not copied, and no pool of goroutines where their stacks do not grow.
 // It goes on accepting when l is closed, since netpoll works on a duplicate.
-func serveNetpoll(l *net.TCPListener, _ int, census *Census) error {
+func serveNetpoll(l *net.TCPListener, _ int, counter *ConnCounter) error {
 	err := netpoll.Configure(netpoll.Config{Runner: func(_ context.Context, f func()) { go f() }})
 	if err != nil {
 		return err
 	}
 	gone := func(netpoll.Connection) error {
-		census.Closed()
+		counter.Closed()
 		return nil
 	}
 	loop, err := netpoll.NewEventLoop(echoNetpoll, netpoll.WithOnPrepare(func(conn netpoll.Connection) context.Context {
-		census.Opened()
+		counter.Opened()
 		if err := conn.AddCloseCallback(gone); err != nil {
 			panic("echo: netpoll takes no callback: " + err.Error())
 		}

@@ -9,4 +9,4 @@ import (
 
 const hasNetpoll = false
 
-func serveNetpoll(*net.TCPListener, int, *Census) error { return errors.ErrUnsupported }
+func serveNetpoll(*net.TCPListener, int, *ConnCounter) error { return errors.ErrUnsupported }

@@ -11,15 +11,15 @@ import (
 )
 
 // acceptAll has each connection of l served by a goroutine.
-func acceptAll(l *net.TCPListener, census *Census, serve func(*net.TCPConn) error) error {
+func acceptAll(l *net.TCPListener, counter *ConnCounter, serve func(*net.TCPConn) error) error {
 	for {
 		conn, err := l.AcceptTCP()
 		if err != nil {
 			return err
 		}
-		census.Opened()
+		counter.Opened()
 		go func() {
-			defer census.Closed()
+			defer counter.Closed()
 			defer conn.Close()
 			// The client checks how a connection ends, and reports it.
 			_ = serve(conn)
@@ -27,9 +27,9 @@ func acceptAll(l *net.TCPListener, census *Census, serve func(*net.TCPConn) erro
 	}
 }
 
-func serveStd(size int) func(*net.TCPListener, int, *Census) error {
-	return func(l *net.TCPListener, _ int, census *Census) error {
-		return acceptAll(l, census, func(conn *net.TCPConn) error {
+func serveStd(size int) func(*net.TCPListener, int, *ConnCounter) error {
+	return func(l *net.TCPListener, _ int, counter *ConnCounter) error {
+		return acceptAll(l, counter, func(conn *net.TCPConn) error {
 			buf := make([]byte, size)
 			for {
 				n, err := conn.Read(buf)
@@ -44,12 +44,12 @@ func serveStd(size int) func(*net.TCPListener, int, *Census) error {
 	}
 }
 
-func servePooled(l *net.TCPListener, size int, census *Census) error {
+func servePooled(l *net.TCPListener, size int, counter *ConnCounter) error {
 	pool := &sync.Pool{New: func() any {
 		buf := make([]byte, buffer(size))
 		return &buf
 	}}
-	return acceptAll(l, census, func(conn *net.TCPConn) error {
+	return acceptAll(l, counter, func(conn *net.TCPConn) error {
 		raw, err := conn.SyscallConn()
 		if err != nil {
 			return err
@@ -104,8 +104,8 @@ func (p *pooled) ready(fd uintptr) bool {
 	return true
 }
 
-func serveBufio(l *net.TCPListener, _ int, census *Census) error {
-	return acceptAll(l, census, func(conn *net.TCPConn) error {
+func serveBufio(l *net.TCPListener, _ int, counter *ConnCounter) error {
+	return acceptAll(l, counter, func(conn *net.TCPConn) error {
 		r := bufio.NewReader(conn)
 		for {
 			if _, err := r.Peek(1); err != nil {
@@ -120,8 +120,8 @@ func serveBufio(l *net.TCPListener, _ int, census *Census) error {
 	})
 }
 
-func serveNext(l *net.TCPListener, size int, census *Census) error {
-	return acceptAll(l, census, func(conn *net.TCPConn) error {
+func serveNext(l *net.TCPListener, size int, counter *ConnCounter) error {
+	return acceptAll(l, counter, func(conn *net.TCPConn) error {
 		r := sluice.NewBufReader(conn)
 		defer r.Recycle()
 		for {

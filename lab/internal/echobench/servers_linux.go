@@ -14,7 +14,7 @@ type Server struct {
 	TLS   bool   // it speaks TLS, with a certificate of its own
 	// serve echoes whatever the connections of l bring, which are messages of
 	// that size, until accepting fails.
-	serve func(l *net.TCPListener, size int, census *Census) error
+	serve func(l *net.TCPListener, size int, counter *ConnCounter) error
 }
 
 // buffer is how many bytes the servers read at once: the 4 KiB that people
@@ -59,7 +59,7 @@ func (s Server) Supported() error {
 }
 
 // Serve echoes on the connections of l, which bring messages of that size,
-// until accepting from l fails. census counts the open connections.
-func (s Server) Serve(l *net.TCPListener, size int, census *Census) error {
-	return s.serve(l, size, census)
+// until accepting from l fails. counter counts the open connections.
+func (s Server) Serve(l *net.TCPListener, size int, counter *ConnCounter) error {
+	return s.serve(l, size, counter)
 }

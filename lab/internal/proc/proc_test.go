@@ -26,7 +26,7 @@ func spin(t *testing.T, want time.Duration) {
 
 func TestProcessorTimeIsThatOfTheProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("elsewhere it is an estimate")
+		t.Skip("only Linux counts the processor time of a process by the nanosecond; elsewhere it is an estimate")
 	}
 	for _, pid := range []int{0, os.Getpid()} {
 		before, err := Read(pid)
@@ -51,7 +51,7 @@ func TestProcessorTimeIsThatOfTheProcess(t *testing.T) {
 
 func TestAnotherProcessIsRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only there")
+		t.Skip("another process is read from /proc, which only Linux has")
 	}
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {

@@ -35,7 +35,7 @@ var ErrStream = errors.New("relay: not the protocol")
 
 // dial connects, and asks for the stream: to publish it or to view it.
 func dial(ep, tag int, to unix.Sockaddr, w *Work, publish bool) (*client, error) {
-	fd, err := rawio.Connect(to, patience, func(int) error { return nil })
+	fd, err := rawio.Connect(to, longestWait, func(int) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +89,9 @@ func (c *client) Write(p []byte) (int, error) {
 	for sent < len(p) {
 		n, errno := rawio.Send(c.fd, p[sent:])
 		if errno == unix.EAGAIN {
-			ready, err := unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLOUT}}, int(patience.Milliseconds()))
+			ready, err := unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLOUT}}, int(longestWait.Milliseconds()))
 			if err == nil && ready == 0 {
-				return sent, fmt.Errorf("relay: the server takes nothing for %v", patience)
+				return sent, fmt.Errorf("relay: the server takes nothing for %v", longestWait)
 			}
 			continue
 		}

@@ -194,9 +194,9 @@ func (c *crowd) waiting(most int) (n int) {
 }
 
 func (c *crowd) until(done func() bool, what string) error {
-	for end := c.now() + patience; !done(); {
+	for end := c.now() + longestWait; !done(); {
 		if c.now() > end {
-			return fmt.Errorf("relay: %s does not serve all %d clients in %v", what, c.Streams, patience)
+			return fmt.Errorf("relay: %s does not serve all %d clients in %v", what, c.Streams, longestWait)
 		}
 		if err := c.turn(); err != nil {
 			return err

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// patience is the timeout of every wait of the load; all should take far less.
-	patience = 20 * time.Second
+	// longestWait is the timeout of every wait of the load; all should take far less.
+	longestWait = 20 * time.Second
 	// drainTime is how long the frames of the window may still come after it.
 	drainTime = 3 * time.Second
 	// joining is how many viewers may wait for the server's first byte at once:
@@ -164,7 +164,7 @@ func (l *load) now() time.Duration { return time.Since(l.began) }
 
 // publish waits until the server lets it, and sends what stands before the media.
 func (l *load) publish() error {
-	if err := l.until(func() bool { return len(l.pub.steps) == 0 }, patience, "leave to publish"); err != nil {
+	if err := l.until(func() bool { return len(l.pub.steps) == 0 }, longestWait, "leave to publish"); err != nil {
 		return err
 	}
 	for _, t := range l.show.clip.Head {
@@ -302,7 +302,7 @@ func (l *load) join() error {
 		return n
 	}
 	for number := range l.work.Viewers {
-		if err := l.until(func() bool { return waiting() < joining }, patience, "the server's first bytes to viewers"); err != nil {
+		if err := l.until(func() bool { return waiting() < joining }, longestWait, "the server's first bytes to viewers"); err != nil {
 			return err
 		}
 		if err := l.connect(to, number == 0 || number == l.work.Viewers-1); err != nil {
@@ -312,7 +312,7 @@ func (l *load) join() error {
 	joined, end := l.now(), l.show.ends()
 	end[video]++
 	end[audio]++
-	err = l.until(func() bool { return l.now() >= joined+l.work.Warm && l.behind(end) == 0 }, patience, "all viewers to be up with the publisher")
+	err = l.until(func() bool { return l.now() >= joined+l.work.Warm && l.behind(end) == 0 }, longestWait, "all viewers to be up with the publisher")
 	if err != nil {
 		return fmt.Errorf("%w: %d of %d are behind", err, l.behind(end), len(l.viewers))
 	}

@@ -155,7 +155,7 @@ func TestNginxRelays(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}()
-	if err := Accepts(addr, patience, nil); err != nil {
+	if err := Accepts(addr, longestWait, nil); err != nil {
 		t.Fatal(err)
 	}
 	r, err := runLoad(t, Work{Publish: addr, View: addr, Form: RTMP, Viewers: 10, Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond})

@@ -198,7 +198,7 @@ func (s *relayServer) hlsShort() {
 	s.hls.Times = hls.Times{First: 200 * time.Millisecond, Idle: 300 * time.Millisecond, Linger: 100 * time.Millisecond, Start: 20 * time.Second}
 }
 
-// Nothing is made for a stream that nobody asks for, and all of it is given back some
+// Nothing is made for a stream without requests, and all of it is given back some
 // time after the last request.
 func TestHLSOnlyWhileItIsAskedFor(t *testing.T) {
 	s := hlsServe(t, nil)

@@ -163,7 +163,7 @@ func TestRTMPViewerSaysMoreWithItsRequest(t *testing.T) {
 // Viewers that say nothing have no goroutines, and their server ends all the same.
 func TestRTMPIdleViewersHaveNoGoroutines(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("a goroutine reads from each")
+		t.Skip("without epoll each viewer has a goroutine that reads")
 	}
 	const viewers = 40
 	s, _, _ := rtmpWatched(t, "rtmp", 10)

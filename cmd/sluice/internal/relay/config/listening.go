@@ -42,7 +42,7 @@ func (g *Listening) settings() []Setting {
 			value: text(&g.WebRTC), fits: address(&g.WebRTC)},
 		{Name: "webrtc-address", Usage: "`addresses` or names by which clients reach that port, when they are not the machine's own, as behind NAT",
 			value: list(&g.WebRTCAddress), fits: hosts(&g.WebRTCAddress)},
-		{Name: "ice-servers", Live: true, Usage: "`URLs` of STUN and TURN servers that WebRTC clients are told, such as stun:stun.example.com or turn:turn.example.com?transport=tcp",
+		{Name: "ice-servers", Live: true, Usage: "`URLs` of STUN and TURN servers that are named to WebRTC clients, such as stun:stun.example.com or turn:turn.example.com?transport=tcp",
 			value: list(&g.ICEServers), fits: iceServers(&g.ICEServers)},
 		{Name: "turn-secret", Live: true, Secret: true, Usage: "makes the credentials for the TURN servers among ice-servers, which have the same secret",
 			value: text(&g.TURNSecret)},

@@ -30,18 +30,19 @@ type feeds struct {
 
 // A feed is one stream as a transport stream, made once for all its viewers.
 type feed struct {
-	feeds  *feeds
-	source *live.Stream
-	stream *live.Stream
-	users  int // under the lock of feeds
-	end    context.CancelFunc
+	feeds   *feeds
+	source  *live.Stream
+	stream  *live.Stream
+	missing []fmt.Stringer // codecs that are left out
+	users   int            // under the lock of feeds
+	end     context.CancelFunc
 }
 
 // open returns the feed of a stream. It is created for its first user, and ends with its
 // last: the caller calls release. missing are codecs that are left out.
 func (x *feeds) open(ctx context.Context, source *live.Stream) (f *feed, missing []fmt.Stringer, err error) {
 	if f := x.use(source); f != nil {
-		return f, nil, nil
+		return f, f.missing, nil
 	}
 	video, audio, err := au.Discover(ctx, source)
 	if err != nil {
@@ -73,7 +74,7 @@ func (x *feeds) open(ctx context.Context, source *live.Stream) (f *feed, missing
 		r.Close()
 		return nil, missing, err
 	}
-	f = &feed{feeds: x, source: source, stream: p.Stream(), users: 1}
+	f = &feed{feeds: x, source: source, stream: p.Stream(), missing: missing, users: 1}
 	var running context.Context
 	running, f.end = context.WithCancel(context.Background())
 	if x.list == nil {

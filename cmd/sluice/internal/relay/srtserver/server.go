@@ -136,7 +136,7 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// refusals are what a caller is told: the codes of SRT's access control guidelines.
+// refusals are the answers to callers: the codes of SRT's access control guidelines.
 func refusal(err error) srt.RejectionReason {
 	switch status, _ := session.Refusal(err); status {
 	case 400:

@@ -102,7 +102,7 @@ func TestNodesFindOneAnother(t *testing.T) {
 	}
 }
 
-// Without the secret nobody joins, and no port serves clients.
+// Without the secret no node joins, and no port serves clients.
 func TestStrangersStayOutside(t *testing.T) {
 	a, inA := open(t, Options{Node: "a"})
 	x, inX := open(t, Options{Node: "x", Secret: []byte("some other secret"), Join: []string{a.Address()}})

@@ -8,7 +8,7 @@ import (
 )
 
 func TestDrainedWaitsForTheLast(t *testing.T) {
-	c := new(Census)
+	c := new(ConnCounter)
 	if err := c.Drained(0); err != nil {
 		t.Fatalf("of no connections: %v", err)
 	}
@@ -36,7 +36,7 @@ func TestDrainedWaitsForTheLast(t *testing.T) {
 }
 
 func TestDrainedSaysHowManyStay(t *testing.T) {
-	c := new(Census)
+	c := new(ConnCounter)
 	c.Opened()
 	c.Closed() // has said that there is none
 	c.Opened()
