@@ -8,9 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -38,11 +36,7 @@ func Look(ctx context.Context, c config.Config) []Finding {
 	findings := descriptors(c)
 	findings = append(findings, kernel("/proc/sys", c)...)
 	findings = append(findings, clock())
-	for _, address := range []struct{ setting, value string }{{"rtmp", c.RTMP}, {"rtmps", c.RTMPS}, {"http", c.HTTP}, {"https", c.HTTPS}} {
-		if config.On(address.value) {
-			findings = append(findings, port(ctx, address.setting, address.value))
-		}
-	}
+	findings = append(findings, ports(ctx, c)...)
 	if c.Cert != "" {
 		findings = append(findings, certificate(c.Cert, c.Key, time.Now()))
 	}
@@ -50,22 +44,6 @@ func Look(ctx context.Context, c config.Config) []Finding {
 		findings = append(findings, directory("record", c.Record))
 	}
 	return findings
-}
-
-// port binds an address for a moment.
-func port(ctx context.Context, setting, address string) Finding {
-	what := setting + " " + address
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	switch {
-	case err == nil:
-		_ = l.Close()
-		return Finding{OK, what, "free"}
-	case errors.Is(err, syscall.EADDRINUSE):
-		return Finding{Problem, what, "another program listens there (a relay that runs already?): choose another with --" + setting}
-	case errors.Is(err, syscall.EACCES):
-		return Finding{Problem, what, "not permitted: choose a port above 1023, or give the program CAP_NET_BIND_SERVICE"}
-	}
-	return Finding{Problem, what, err.Error()}
 }
 
 // soonExpired is how long before its end a certificate is warned of.

@@ -42,6 +42,27 @@ func TestPorts(t *testing.T) {
 	want(t, Look(t.Context(), c), OK, "rtmp "+c.RTMP, "free")
 }
 
+// Those over UDP too, and both where one address is used over TCP and UDP.
+func TestPortsOfUDP(t *testing.T) {
+	l, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := config.Default()
+	c.RTMP, c.HTTP, c.RTSP = "off", "off", "off"
+	c.SRT, c.WebRTC = l.LocalAddr().String(), l.LocalAddr().String()
+	c.Cluster, c.ClusterAddress = true, "127.0.0.1:0"
+	findings := Look(t.Context(), c)
+	want(t, findings, Problem, "srt "+c.SRT+" (UDP)", "another program listens there")
+	want(t, findings, Problem, "webrtc "+c.WebRTC+" (UDP)", "another program listens there")
+	want(t, findings, OK, "webrtc "+c.WebRTC, "free")
+	want(t, findings, OK, "cluster-address 127.0.0.1:0", "free")
+	if got := next("host:8554"); got != "host:8555" {
+		t.Errorf("after port 8554 comes %q", got)
+	}
+}
+
 // sysctls makes a directory like /proc/sys.
 func sysctls(t *testing.T, files map[string]string) string {
 	t.Helper()

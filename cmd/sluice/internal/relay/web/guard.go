@@ -3,7 +3,9 @@ package web
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -62,4 +64,24 @@ func foreignPage(r *http.Request) bool {
 		return !sameOrigin(r)
 	}
 	return true
+}
+
+// mayPublish reports whether a request that publishes comes from no page, or from one
+// of this server whose address cannot be had by DNS rebinding: a page that was loaded
+// over plain HTTP by a name may come from anybody who owns the name and lets it point
+// here, and has what this address may do. Browsers send Origin with each POST and
+// PUT (the Fetch standard, section 3.2).
+func mayPublish(r *http.Request) bool {
+	if foreignPage(r) {
+		return false
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil {
+		return false
+	}
+	if origin.Scheme != "http" {
+		return true // none, or TLS has shown whose name it is
+	}
+	host := strings.ToLower(origin.Hostname())
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host) != nil
 }

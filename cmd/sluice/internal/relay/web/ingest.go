@@ -24,7 +24,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	length := r.ContentLength
 	switch {
 	case err != nil:
-	case foreignPage(r):
+	case !mayPublish(r):
 		err = session.ErrOrigin
 	case r.Header.Get("Content-Encoding") != "":
 		err = session.ErrCoding

@@ -53,7 +53,7 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 		w.cors().allow(rw.Header(), r)
 		rw.Header().Set("Access-Control-Expose-Headers", "Location, ETag, Link, Accept-Patch, Sluice-Left-Out")
 	}
-	foreign := protocol == session.WHIP && foreignPage(r) || protocol == session.WHEP && !w.cors().admits(r)
+	foreign := protocol == session.WHIP && !mayPublish(r) || protocol == session.WHEP && !w.cors().admits(r)
 	switch {
 	case r.Method == http.MethodOptions:
 		rtcOptions(rw, r, methods, id)
