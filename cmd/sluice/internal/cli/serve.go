@@ -52,11 +52,16 @@ a second one ends it at once. SIGHUP reads the configuration and the certificate
 again and applies what it can without ending a session; the log says what has
 changed and what waits for a restart.
 
+SIGUSR2 starts the program anew, as it is on disk by then, and hands over to it;
+serve --upgrade takes over from the server at --upgrade-socket. When that fails,
+the running server goes on.
+
 Exit codes: 0 ended by a signal; 1 it cannot listen, or a listener failed; 2
 wrong command line or configuration; 3 ended by a second signal.`
 
 func (a App) serve() *cobra.Command {
 	f := newSettingFlags()
+	upgrade := false
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the live relay: RTMP, HTTP-FLV, WebSocket and a page",
@@ -69,7 +74,7 @@ func (a App) serve() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("serve: %w", err)
 			}
-			return a.runServe(c, f.json, resolve)
+			return a.runServe(c, f.json, upgrade, resolve)
 		},
 	}
 	groups := f.addTo(cmd)
@@ -77,6 +82,7 @@ func (a App) serve() *cobra.Command {
 	program.SortFlags = false
 	program.AddFlag(cmd.Flags().Lookup("config"))
 	program.BoolVar(&f.json, "json", false, "print one line of JSON with the addresses instead of the lines for people")
+	program.BoolVar(&upgrade, "upgrade", false, "take over from the running server at --upgrade-socket")
 	cmd.Flags().AddFlagSet(program)
 	groups["Program"] = program
 
@@ -101,10 +107,12 @@ func lean() {
 	}
 }
 
-// runServe runs a server with these settings. again reads the configuration
+// runServe runs a server with these settings. With upgrade it takes over from the one
+// that runs. again reads the configuration
 // again.
-func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config, error)) error {
+func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (config.Config, error)) error {
 	lean()
+	program, _ := os.Executable() // by now: later its file may have another name
 	level := new(slog.LevelVar)
 	level.Set(relay.Level(c.LogLevel))
 	log := newLogger(a.Stderr, level, c.LogFormat)
@@ -113,19 +121,39 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 	signals := make(chan os.Signal, 4)
 	// SIGHUP also where nohup has it ignored: it ends nothing here.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if upgradeSignal != nil {
+		signal.Notify(signals, upgradeSignal)
+	}
 	defer signal.Stop(signals)
 	sockets, err := systemd.Inherited(os.Getenv, os.Getpid())
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
 	defer sockets.Close()
-	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again, Given: sockets.Take})
+	from, err := inheritance(&c, upgrade)
+	if err != nil {
+		return fail(fmt.Errorf("serve: %w", err))
+	}
+	given := sockets.Take
+	if from != nil {
+		defer from.Close()
+		given = from.Take
+	}
+	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again, Given: given, Successor: from != nil})
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
 	if err := server.Listen(); err != nil {
 		server.Close()
 		return fail(fmt.Errorf("serve: %w", listenHint(err)))
+	}
+	ready := systemd.Ready
+	if from != nil {
+		if err := server.TakeOver(from); err != nil {
+			server.Close()
+			return fail(fmt.Errorf("serve: upgrade: %w", err))
+		}
+		ready = systemd.Main(os.Getpid())
 	}
 	at := server.Addresses()
 	if asJSON {
@@ -145,7 +173,7 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 	if left := sockets.Left(); len(left) > 0 {
 		log.Warn("sockets were given that no setting is for", "addresses", left)
 	}
-	if err := systemd.Notify(os.Getenv, systemd.Ready); err != nil {
+	if err := systemd.Notify(os.Getenv, ready); err != nil {
 		log.Warn("the service manager does not hear that the server is ready", "error", err)
 	}
 
@@ -164,6 +192,8 @@ func (a App) runServe(c config.Config, asJSON bool, again func() (config.Config,
 			switch {
 			case got == syscall.SIGHUP:
 				_, _, _ = server.ReloadAgain() // it logs what has come of it
+			case got == upgradeSignal:
+				replace(program, server, log)
 			case ending:
 				// Whatever is still going on ends with the process.
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}

@@ -52,12 +52,24 @@ func (l *serveLog) String() string {
 // startServe runs sluice serve. env is put before the environment.
 func startServe(t *testing.T, env []string, args ...string) *serveRun {
 	t.Helper()
+	s := newServe(t, env, args...)
+	s.start(t)
+	return s
+}
+
+func newServe(t *testing.T, env []string, args ...string) *serveRun {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGTERM on this system")
 	}
 	s := &serveRun{program: newProgram(t, append([]string{"serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "off", "--srt", "127.0.0.1:0"}, args...)...)}
 	s.Env = append(s.Env, env...)
 	s.Cmd.Stdout, s.Cmd.Stderr = nil, io.MultiWriter(&s.stderr, &s.log)
+	return s
+}
+
+func (s *serveRun) start(t *testing.T) {
+	t.Helper()
 	pipe, err := s.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +80,6 @@ func startServe(t *testing.T, env []string, args ...string) *serveRun {
 	late := time.AfterFunc(serveWait, func() { s.Process.Kill() })
 	t.Cleanup(func() { late.Stop(); s.Process.Kill() })
 	s.out = bufio.NewReader(pipe)
-	return s
 }
 
 // end sends signals one after the other, and returns what else was printed.

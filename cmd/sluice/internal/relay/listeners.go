@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
 )
 
@@ -16,11 +17,14 @@ type listener struct {
 	net.Listener
 	setting string // name of its setting
 	serve   func(*listener) error
+
+	configured string          // the address as it was configured
+	pausing    *listen.Pausing // nil: another process cannot have it
 }
 
 // A ListenError says which listener could not be opened.
 type ListenError struct {
-	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, srt, pprof, cluster-address
+	Setting string // rtmp, rtmps, http, https, rtsp, rtsps, rtsp-udp, webrtc, srt, pprof, cluster-address, upgrade-socket
 	Address string
 	Err     error
 }
@@ -75,24 +79,26 @@ func (s *Server) Listen() error {
 			s.listeners = nil
 			return &ListenError{l.setting, l.address, err}
 		}
+		var pausing *listen.Pausing
+		if tcp, ok := opened.(*net.TCPListener); ok {
+			pausing = &listen.Pausing{TCPListener: tcp}
+			opened = pausing
+		}
 		if slices.Contains(c.ProxyProtocol, l.setting) {
 			opened = s.proxies.Listener(opened, s.host.Times.Header)
 		}
-		s.listeners = append(s.listeners, &listener{opened, l.setting, l.serve})
+		s.listeners = append(s.listeners, &listener{opened, l.setting, l.serve, l.address, pausing})
 	}
-	err := s.listenUDP(c)
-	if err == nil {
-		err = s.listenWebRTC(c)
+	var err error
+	if !s.successor { // its predecessor has these ports until it has let go
+		err = s.listenPorts(c)
 	}
-	if err == nil {
-		err = s.listenSRT(c)
-	}
-	at := make(map[string]string, len(s.listeners))
-	for _, l := range s.listeners {
-		at[l.setting] = l.Addr().String()
-	}
+	at := s.listenedAt()
 	if err == nil && s.cluster != nil {
 		err = s.cluster.open(at)
+	}
+	if err == nil && !s.successor {
+		err = s.listenUpgrades(c)
 	}
 	if err != nil {
 		for _, l := range s.listeners {
@@ -101,11 +107,32 @@ func (s *Server) Listen() error {
 		s.listeners = nil
 		return err
 	}
+	s.at.Store(&at)
+	return nil
+}
+
+// listenPorts opens what is not TCP alone.
+func (s *Server) listenPorts(c *config.Config) error {
+	err := s.listenUDP(c)
+	if err == nil {
+		err = s.listenWebRTC(c)
+	}
+	if err == nil {
+		err = s.listenSRT(c)
+	}
+	return err
+}
+
+// listenedAt returns the addresses of the listeners that there are.
+func (s *Server) listenedAt() map[string]string {
+	at := make(map[string]string, len(s.listeners))
+	for _, l := range s.listeners {
+		at[l.setting] = l.Addr().String()
+	}
 	if s.webrtc != nil {
 		at["webrtc"] = s.webrtc.Addr().String()
 	}
-	s.at.Store(&at)
-	return nil
+	return at
 }
 
 // listenUDP opens the ports for the media of RTSP.
@@ -150,7 +177,7 @@ func (s *Server) listenSRT(c *config.Config) error {
 	if err != nil {
 		return &ListenError{"srt", c.SRT, err}
 	}
-	s.listeners = append(s.listeners, &listener{opened, "srt", func(l *listener) error { return s.srt.Serve(l) }})
+	s.listeners = append(s.listeners, &listener{opened, "srt", func(l *listener) error { return s.srt.Serve(l) }, c.SRT, nil})
 	return nil
 }
 

@@ -65,6 +65,8 @@ type Server struct {
 	report    hooks.Reporter // what happens, for it and for the API
 	outbound  outbound
 	cluster   *clustered // nil: this server is alone
+	upgrades  upgrades
+	successor bool // it takes over from another process, and its ports when that has let go
 
 	stop   context.CancelFunc
 	ending sync.Once
@@ -82,7 +84,9 @@ type Options struct {
 	// Given returns a listener for a setting with this address, transferred, or nil when
 	// the server has to open it. Given itself may be nil.
 	Given func(setting, address string) net.Listener
-	times session.Times // zero for the defaults
+	// Successor says that TakeOver will be called after Listen.
+	Successor bool
+	times     session.Times // zero for the defaults
 }
 
 // New makes a server from a configuration, which it checks.
@@ -94,7 +98,8 @@ func New(c config.Config, o Options) (*Server, error) {
 	if log == nil {
 		log = slog.Default()
 	}
-	s := &Server{level: o.Level, log: log, version: o.Version, again: o.Again, given: o.Given, hookTimes: hookTimes(), ended: make(chan struct{})}
+	s := &Server{level: o.Level, log: log, version: o.Version, again: o.Again, given: o.Given, successor: o.Successor, hookTimes: hookTimes(), ended: make(chan struct{})}
+	s.upgrades.done = make(chan struct{})
 	s.settings.Store(&c)
 	proxies, err := trusted(&c)
 	if err != nil {
@@ -276,6 +281,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			}
 		})
 	}
+	running.Go(s.serveUpgrades)
 	running.Go(func() { s.web.Sample(s.host.Ctx) })
 	running.Go(func() { archive.Union(s.outbound.recorders.all).Keep(s.host.Ctx, sweepEvery, s.kept, s.log) })
 	if s.memory != nil {
@@ -288,6 +294,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.log.Info("shutting down", "publishers", s.host.Register.Number(session.RolePublisher), "viewers", s.host.Register.Number(session.RoleViewer))
 	case err = <-failed:
 		s.log.Error("a listener failed", "error", err)
+	case <-s.upgrades.done:
+		s.letGo()
 	case <-s.host.Ctx.Done():
 		err = http.ErrServerClosed
 	}
@@ -348,6 +356,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 		defer s.cluster.close()
 	}
 	s.stop()
+	s.upgrades.close()
 	var errs []error
 	for _, l := range s.listeners {
 		l.Close()

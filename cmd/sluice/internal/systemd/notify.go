@@ -3,6 +3,7 @@ package systemd
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 )
 
@@ -32,3 +33,7 @@ func Notify(getenv func(string) string, state string) error {
 	}
 	return nil
 }
+
+// Main is the state in which process pid is the service from now on. The service manager
+// takes it from another process than the one that was it only with NotifyAccess=all.
+func Main(pid int) string { return "MAINPID=" + strconv.Itoa(pid) + "\n" + Ready }

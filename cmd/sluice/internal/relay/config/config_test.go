@@ -91,6 +91,7 @@ var configKeys = []struct {
 	{"pprof", `"127.0.0.1:6060"`, "127.0.0.1:6060", map[string]string{`":6060"`: "loopback", `"10.0.0.1:6060"`: "loopback", "localhost": "not an address"}},
 	{"log-level", "debug", "debug", map[string]string{"loud": "warn"}},
 	{"log-format", "json", "json", map[string]string{"xml": "text, json"}},
+	{"upgrade-socket", "/run/sluice/upgrade.sock", "/run/sluice/upgrade.sock", nil},
 }
 
 func configFile(t *testing.T, text string) string {

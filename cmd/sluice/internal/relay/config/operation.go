@@ -2,9 +2,10 @@ package config
 
 // Operation is for the person who runs the server.
 type Operation struct {
-	PProf     string // address on the loopback interface
-	LogLevel  string
-	LogFormat string
+	PProf         string // address on the loopback interface
+	LogLevel      string
+	LogFormat     string
+	UpgradeSocket string // path; "" for the one in the runtime directory, "off" for none
 }
 
 func (g *Operation) settings() []Setting {
@@ -15,5 +16,7 @@ func (g *Operation) settings() []Setting {
 			value: text(&g.LogLevel), fits: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
 		{Name: "log-format", Default: "text", Usage: "`format` of the log, which goes to standard error: text or json",
 			value: text(&g.LogFormat), fits: oneOf(&g.LogFormat, "text", "json")},
+		{Name: "upgrade-socket", Usage: "`path` of the socket by which serve --upgrade finds this server, in a directory that others cannot write to; unless given, upgrade.sock in $RUNTIME_DIRECTORY if there is one; off for none",
+			value: text(&g.UpgradeSocket)},
 	}
 }

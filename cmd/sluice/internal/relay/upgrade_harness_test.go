@@ -1,0 +1,99 @@
+//go:build linux
+
+package relay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
+)
+
+// handoverPair returns the two ends of a connection between processes.
+func handoverPair(t *testing.T) (old, successor *net.UnixConn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*net.UnixConn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "pair")
+		c, err := net.FileConn(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		ends[i] = c.(*net.UnixConn)
+	}
+	return ends[0], ends[1]
+}
+
+// handoverConn is one end of it.
+func handoverConn(t *testing.T, c *net.UnixConn) *handover.Conn {
+	t.Helper()
+	h, err := handover.NewConn(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// upgradeRelay starts a server with the same configuration, in this process, that takes
+// over from s, and waits until s has ended.
+func upgradeRelay(t *testing.T, s *relayServer) *relayServer {
+	t.Helper()
+	here, there := handoverPair(t)
+	given := make(chan error, 1)
+	go func() { given <- s.HandOver(handoverConn(t, here)) }()
+	from, err := Inherit(handoverConn(t, there), "next")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &relayServer{log: &relayLog{}, done: make(chan error, 1)}
+	next.Server, err = New(*s.settings.Load(), Options{
+		Logger: slog.New(slog.NewTextHandler(next.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Given:  from.Take, Successor: true, times: s.host.Times,
+	})
+	if err == nil {
+		err = next.Listen()
+	}
+	if err == nil {
+		err = next.TakeOver(from)
+	}
+	if err != nil {
+		t.Fatalf("%v; the log of the old one:\n%s", err, s.log)
+	}
+	next.http = next.Addresses()["http"]
+	var ctx context.Context
+	ctx, next.stop = context.WithCancel(context.Background())
+	go func() { next.done <- next.Serve(ctx) }()
+	t.Cleanup(func() {
+		next.Close()
+		if err := <-next.done; err != nil && !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve: %v", err)
+		}
+		next.stop()
+		if t.Failed() {
+			t.Logf("log of a successor:\n%s", next.log)
+		}
+	})
+	if err := <-given; err != nil {
+		t.Fatal(err)
+	}
+	err = <-s.done
+	s.done <- err
+	s.stop()
+	if err != nil {
+		t.Fatalf("the old server ended with %v", err)
+	}
+	return next
+}

@@ -1,0 +1,203 @@
+//go:build linux
+
+package relay
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
+)
+
+func TestUpgradeKeepsTheListeners(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.RTMP, c.SRT, c.WebRTC = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0" })
+	first := s.Addresses()
+	for range 3 {
+		s = upgradeRelay(t, s)
+		for _, name := range []string{"rtmp", "http"} {
+			if at := s.Addresses()[name]; at != first[name] {
+				t.Errorf("%s at %s, was at %s", name, at, first[name])
+			}
+		}
+		if len(s.Addresses()) != len(first) {
+			t.Errorf("listens at %v, was %v", s.Addresses(), first)
+		}
+		if status, body := s.get(t, "/healthz"); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		conn, err := net.Dial("tcp", first["rtmp"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+}
+
+// Whatever the successor does wrong, the server goes on.
+func TestUpgradeThatFails(t *testing.T) {
+	hello := handover.Hello{Format: handover.Format, Version: "x", Kinds: carried}
+	welcomed := func(c *handover.Conn) error {
+		if err := c.Send(handover.KindHello, hello, nil, nil); err != nil {
+			return err
+		}
+		var w handover.Welcome
+		if _, err := c.Expect(handover.KindWelcome, &w); err != nil {
+			return err
+		}
+		for range w.Listeners {
+			m, err := c.Expect(handover.KindListener, nil)
+			if err != nil {
+				return err
+			}
+			m.File.Close()
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name string
+		do   func(raw *net.UnixConn, c *handover.Conn) error
+		want error // that it gets; nil: any
+	}{
+		{"ends at once", func(raw *net.UnixConn, _ *handover.Conn) error { return nil }, nil},
+		{"garbage", func(raw *net.UnixConn, c *handover.Conn) error {
+			raw.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+			_, err := c.Receive()
+			return err
+		}, handover.ErrRefused},
+		{"another format", func(_ *net.UnixConn, c *handover.Conn) error {
+			c.Send(handover.KindHello, handover.Hello{Format: handover.Format + 1}, nil, nil)
+			_, err := c.Receive()
+			return err
+		}, handover.ErrRefused},
+		{"too long", func(raw *net.UnixConn, c *handover.Conn) error {
+			raw.Write([]byte("SLUP\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"))
+			_, err := c.Receive()
+			return err
+		}, handover.ErrRefused},
+		{"takes before it is ready", func(_ *net.UnixConn, c *handover.Conn) error {
+			if err := welcomed(c); err != nil {
+				return err
+			}
+			return c.Send(handover.KindTaken, struct{}{}, nil, nil)
+		}, nil},
+		{"ends when it is ready", func(_ *net.UnixConn, c *handover.Conn) error {
+			if err := welcomed(c); err != nil {
+				return err
+			}
+			return c.Send(handover.KindReady, struct{}{}, nil, nil)
+		}, nil},
+		{"refuses what it gets", func(_ *net.UnixConn, c *handover.Conn) error {
+			if err := welcomed(c); err != nil {
+				return err
+			}
+			c.Send(handover.KindReady, struct{}{}, nil, nil)
+			for {
+				m, err := c.Receive()
+				if err != nil || m.Kind == handover.KindWhole {
+					c.Refuse("no")
+					return nil
+				}
+				if m.File != nil {
+					m.File.Close()
+				}
+			}
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startRelay(t, nil)
+			here, there := handoverPair(t)
+			given := make(chan error, 1)
+			go func() { given <- s.HandOver(handoverConn(t, here)) }()
+			other := handoverConn(t, there)
+			if err := c.do(there, other); c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("it gets %v, want %v", err, c.want)
+			}
+			other.Close()
+			if err := <-given; err == nil {
+				t.Fatal("no error")
+			}
+			if status, body := s.get(t, "/healthz"); status != http.StatusOK {
+				t.Fatalf("%d %s", status, body)
+			}
+			upgradeRelay(t, s) // it can be upgraded all the same
+		})
+	}
+}
+
+func TestUpgradeIsRefusedBeforeItBegins(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.Origin = []string{"rtmp://127.0.0.1:1"} })
+	here, there := handoverPair(t)
+	given := make(chan error, 1)
+	go func() { given <- s.HandOver(handoverConn(t, here)) }()
+	if _, err := Inherit(handoverConn(t, there), "next"); !errors.Is(err, handover.ErrRefused) {
+		t.Errorf("%v", err)
+	}
+	if err := <-given; !errors.Is(err, errNotMovable) {
+		t.Errorf("%v", err)
+	}
+	if status, _ := s.get(t, "/healthz"); status != http.StatusOK {
+		t.Error(status)
+	}
+}
+
+func TestUpgradeSocket(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "upgrade.sock")
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	c := *startRelay(t, nil).settings.Load()
+	c.UpgradeSocket, c.HTTP = path, "127.0.0.1:0"
+	other, err := New(c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Listen(); !errors.Is(err, errExposed) {
+		t.Errorf("in a directory of others: %v", err)
+	}
+	other.Close()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // one that was left behind
+		t.Fatal(err)
+	}
+	s := startRelay(t, func(c *relayConfig) { c.UpgradeSocket = path })
+	if i, err := os.Stat(path); err != nil || i.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", i, err)
+	}
+	if other, err = New(c, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var listen *ListenError
+	if err := other.Listen(); !errors.As(err, &listen) || listen.Setting != "upgrade-socket" {
+		t.Errorf("a second server at one socket: %v", err)
+	}
+	other.Close()
+	conn, err := handover.Dial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close() // its successor has ended
+	s.log.line(t, "no upgrade")
+	relayEventually(t, "the end of that upgrade", func() bool {
+		if !s.upgrades.one.TryLock() {
+			return false
+		}
+		s.upgrades.one.Unlock()
+		return true
+	})
+	next := upgradeRelay(t, s)
+	if conn, err = handover.Dial(path); err != nil {
+		t.Fatalf("the successor is not at the socket: %v", err)
+	}
+	conn.Close()
+	next.Close()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left behind: %v", err)
+	}
+}
