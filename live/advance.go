@@ -12,6 +12,10 @@ const visit = 128 << 10
 // are when upto is 0, at most about visit bytes, and sets its state. An error
 // is the connection's, or a reason to close v.
 func (v *Viewer) advance(upto uint64) error {
+	if n, kept, err := v.link.drain(); kept > 0 || err != nil {
+		v.block(n)
+		return err
+	}
 	left := visit
 	if whole, err := v.flush(&left); !whole {
 		return err
@@ -42,7 +46,7 @@ func (v *Viewer) advance(upto uint64) error {
 	}
 	v.cursor.own.reset()
 	if whole {
-		v.state = then
+		v.finished(then)
 	}
 	if v.state == stateSteady && !v.line.slow {
 		v.cursor.tail = nil // from now on it is sent what its group is
@@ -50,12 +54,20 @@ func (v *Viewer) advance(upto uint64) error {
 	return err
 }
 
+// finished says that all there was to send has been taken.
+func (v *Viewer) finished(then state) {
+	v.state = then
+	if v.link.kept() > 0 {
+		v.block(1)
+	}
+}
+
 // transmit sends at most so many bytes of parts, and returns how many went out. Over a
 // socket it does not wait: fewer without an error means that the socket is full. Other
 // connections are waited for.
 func (v *Viewer) transmit(parts [][]byte, most int) (int, error) {
 	if !v.link.waits {
-		return v.link.socket.send(v.link.raw, parts, most)
+		return v.link.send(parts, most)
 	}
 	if most <= 0 {
 		return 0, nil
@@ -63,7 +75,7 @@ func (v *Viewer) transmit(parts [][]byte, most int) (int, error) {
 	if err := v.limit(); err != nil {
 		return 0, err
 	}
-	return v.link.write(parts, most)
+	return v.link.write(parts, 0, most)
 }
 
 // limit sets the deadline for a write, unless v is to be closed.
@@ -122,6 +134,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	}
 	if last == stateEnded && !(s.end.cut && c.form.chunked()) {
 		c.rest().add(v.options.trailer)
+		v.options.trailer = nil // once
 	}
 	return 0, last, nil
 }

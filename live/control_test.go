@@ -202,7 +202,7 @@ func TestUnreadViewersWhoLeave(t *testing.T) {
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})
 	w := newWriter(t, WriterOptions{})
-	for _, kind := range []string{"close", "half", "reset", "tls", "pipe"} {
+	for _, kind := range []string{"close", "half", "reset", "tls", "wire", "pipe"} {
 		var viewer, end net.Conn
 		if kind == "pipe" {
 			viewer, end = net.Pipe()
@@ -211,6 +211,9 @@ func TestUnreadViewersWhoLeave(t *testing.T) {
 			viewer, end = s, c
 			if kind == "tls" {
 				viewer, end = tlsPair(t, s, c)
+			}
+			if kind == "wire" {
+				viewer, end = wirePair(t, s, c)
 			}
 		}
 		v := add(t, w, viewer, p.Stream(), ViewerOptions{Unread: true})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -12,22 +13,23 @@ import (
 )
 
 // A viewer is evicted while a write to it is in flight: over a socket that is full, with
-// a part of a large frame sent, and in a Write of TLS that blocks.
+// a part of a large frame sent, in a Write of TLS that blocks, and with TLS that does not wait.
 func TestEvictionDuringAWrite(t *testing.T) {
-	for _, kind := range []string{"socket", "tls"} {
+	for _, kind := range []string{"socket", "tls", "wire"} {
 		alloc := mem.New(mem.Options{Name: t.Name()})
 		sluicetest.NoLeaks(t, alloc)
 		h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
 		p := mustPublish(t, h, "s", PublishOptions{})
 		w := newWriter(t, WriterOptions{Stall: time.Hour, Lag: time.Hour})
 		s, c := pair(t)
-		var v *Viewer
-		if kind == "tls" {
-			server, _ := tlsPair(t, s, c)
-			v = add(t, w, server, p.Stream(), ViewerOptions{FromStart: true})
-		} else {
-			v = add(t, w, s, p.Stream(), ViewerOptions{FromStart: true})
+		var conn net.Conn = s
+		switch kind {
+		case "tls":
+			conn, _ = tlsPair(t, s, c)
+		case "wire":
+			conn, _ = wirePair(t, s, c)
 		}
+		v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true})
 		for i := range 4 { // the buffers of both sides hold less
 			b := alloc.Get(8 << 20)
 			copy(b.Bytes(), video(0, true, 10).body)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"net"
 	"testing"
 	"time"
 
@@ -120,14 +121,18 @@ func TestHistories(t *testing.T) {
 			s.SetWriteBuffer(32 << 10 << r.IntN(4))
 			c.SetReadBuffer(32 << 10 << r.IntN(4))
 			form := []Form{FormFLV, FormRTMP, FormWebSocket, FormChunked}[r.IntN(4)]
-			add(t, w, s, p.Stream(), ViewerOptions{Form: form, NoGOP: r.IntN(3) == 0, Merge: time.Duration(r.IntN(3)) * 2 * time.Millisecond})
+			var conn, peer net.Conn = s, c
+			if r.IntN(3) == 0 {
+				conn, peer = wirePair(t, s, c)
+			}
+			add(t, w, conn, p.Stream(), ViewerOptions{Form: form, NoGOP: r.IntN(3) == 0, Merge: time.Duration(r.IntN(3)) * 2 * time.Millisecond})
 			viewers++
 			most := 1 << (9 + r.IntN(10))
 			go func() {
 				var b []byte
 				part := make([]byte, most)
 				for {
-					n, err := c.Read(part)
+					n, err := peer.Read(part)
 					b = append(b, part[:n]...)
 					if err != nil {
 						if err == io.EOF {

@@ -32,6 +32,8 @@ func (v *Viewer) look(now time.Time) bool {
 	l := &v.line
 	q, known := v.link.socket.size(v.link.raw)
 	l.delay = 0
+	kept := v.link.kept()
+	q.unacked, q.unsent = q.unacked+kept, q.unsent+kept
 	if !known || q.unacked == 0 {
 		return true
 	}

@@ -12,6 +12,7 @@ type link struct {
 	conn  net.Conn
 	raw   syscall.RawConn // of the socket, where there is one
 	waits bool            // a write to it may block
+	wire  *Wire           // below TLS that does not wait; nil: none
 	// socket writes to raw and measures it: the loop's, or the viewer's own where
 	// writes block.
 	socket *socketWriter
@@ -28,7 +29,10 @@ func newLink(conn net.Conn) link {
 			l.raw, _ = c.SyscallConn()
 		}
 	}
-	l.waits = l.raw == nil || below != conn || !direct
+	if direct && l.raw != nil {
+		l.wire = wireOf(conn)
+	}
+	l.waits = l.raw == nil || below != conn && l.wire == nil || !direct
 	return l
 }
 
@@ -50,13 +54,68 @@ const tlsRecord = 16 << 10
 
 var scratch = sync.Pool{New: func() any { return new([tlsRecord]byte) }}
 
-// write writes at most so many bytes of the parts, and blocks until that is done or the
-// deadline has passed. A Write, with TLS a record, for every few bytes of header would
-// cost too much: small parts go out together.
-func (l *link) write(parts [][]byte, most int) (done int, err error) {
+// sealStep is how many bytes of a stream TLS encrypts before it is seen whether the
+// socket takes them. What is encrypted cannot be left out any more.
+const sealStep = 2 * tlsRecord
+
+// send sends at most so many bytes of parts, borrowed until it returns, without waiting.
+// It returns how many were taken, fewer without an error when the socket is full. With
+// TLS some of them may be kept.
+func (l *link) send(parts [][]byte, most int) (done int, err error) {
+	if l.wire == nil {
+		return l.socket.send(l.raw, parts, most)
+	}
+	if _, left, err := l.wire.flush(l.socket, l.raw); left > 0 || err != nil {
+		return 0, err
+	}
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	for size = min(size, most); done < size; {
+		l.wire.lend(l.socket)
+		n, err := l.write(parts, done, min(size-done, sealStep))
+		done += n
+		_, left, failed := l.wire.flush(l.socket, l.raw)
+		if err == nil {
+			err = failed
+		}
+		if left > 0 || err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// drain sends what is kept, and returns how many bytes that were, and are left.
+func (l *link) drain() (n, left int, err error) {
+	if l.wire == nil {
+		return 0, 0, nil
+	}
+	return l.wire.flush(l.socket, l.raw)
+}
+
+// kept is how many bytes the loop has for the socket.
+func (l *link) kept() int {
+	if l.wire == nil {
+		return 0
+	}
+	return l.wire.kept()
+}
+
+// write writes at most so many bytes of the parts behind the first skip, and blocks until
+// that is done or the deadline has passed, unless the connection is a Wire's. A Write, with
+// TLS a record, for every few bytes of header would cost too much: small parts go out
+// together.
+func (l *link) write(parts [][]byte, skip, most int) (done int, err error) {
 	var room *[tlsRecord]byte
 	n := 0 // bytes in room
 	for _, p := range parts {
+		if skip >= len(p) {
+			skip -= len(p)
+			continue
+		}
+		p, skip = p[skip:], 0
 		p = p[:min(len(p), most-done-n)]
 		for len(p) > 0 && err == nil {
 			k := len(p)
@@ -107,6 +166,7 @@ func (l *link) hangUp(stall time.Duration) {
 		conn.Close()
 		return
 	}
+	_, _, _ = l.drain() // the end of TLS
 	time.AfterFunc(linger, func() {
 		limitTime(raw, stall)
 		conn.Close()

@@ -42,7 +42,7 @@ func TestBlockingWritesJoinSmallParts(t *testing.T) {
 		most := r.IntN(len(all) + 10)
 		conn := &writes{}
 		l := link{conn: conn}
-		n, err := l.write(parts, most)
+		n, err := l.write(parts, 0, most)
 		want := all[:min(most, len(all))]
 		if err != nil || n != len(want) || !bytes.Equal(conn.all, want) {
 			t.Fatalf("seed %d: %d of %d bytes went out, want %d; %v", seed, n, len(all), len(want), err)

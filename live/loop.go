@@ -326,8 +326,11 @@ func (l *loop) place(v *Viewer) {
 
 // send sends v what its group is sent, in one call as a rule.
 func (l *loop) send(v *Viewer, b *batch, to uint64) {
-	n, err := l.socket.send(v.link.raw, b.parts, visit)
-	if v.sent(b, n, to, visit) {
+	n, err := v.link.send(b.parts, visit)
+	if v.sent(b, n, to, visit) && err == nil {
+		if v.finished(v.state); v.state == stateBlocked {
+			l.place(v)
+		}
 		return
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"io"
+	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -129,11 +130,7 @@ func TestViewerThatJumpsTooOften(t *testing.T) {
 }
 
 func TestViewerThatStalls(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		name := "plain"
-		if secure {
-			name = "tls"
-		}
+	for _, name := range []string{"plain", "tls", "wire"} {
 		t.Run(name, func(t *testing.T) {
 			h := NewHub(HubOptions{})
 			defer h.Close()
@@ -142,13 +139,14 @@ func TestViewerThatStalls(t *testing.T) {
 			s, c := pair(t)
 			closed := make(chan error, 1)
 			o := ViewerOptions{FromStart: true, OnClose: func(_ *Viewer, err error) { closed <- err }}
-			var v *Viewer
-			if secure {
-				server, _ := tlsPair(t, s, c)
-				v = add(t, w, server, p.Stream(), o)
-			} else {
-				v = add(t, w, s, p.Stream(), o)
+			var conn net.Conn = s
+			switch name {
+			case "tls":
+				conn, _ = tlsPair(t, s, c)
+			case "wire":
+				conn, _ = wirePair(t, s, c)
 			}
+			v := add(t, w, conn, p.Stream(), o)
 			for i := range 100 {
 				send(t, p, video(uint32(i), i == 0, 100<<10))
 			}

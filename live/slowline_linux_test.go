@@ -151,16 +151,19 @@ func TestSlowLines(t *testing.T) {
 	var watchers []*watcher
 	var reading sync.WaitGroup
 	for _, c := range []struct {
-		share  float64
-		secure bool
-	}{{0.3, false}, {0.5, false}, {0.5, true}, {0.8, false}, {1, false}, {4, false}} {
+		share float64
+		over  string
+	}{{0.3, "tcp"}, {0.5, "tcp"}, {0.5, "tls"}, {0.5, "wire"}, {0.8, "tcp"}, {1, "tcp"}, {4, "tcp"}, {4, "wire"}} {
 		s, end := narrowPair(t, int(float64(rate)*c.share))
-		x := &watcher{share: c.share, name: fmt.Sprintf("%.0f%% tls=%v", c.share*100, c.secure)}
+		x := &watcher{share: c.share, name: fmt.Sprintf("%.0f%% %s", c.share*100, c.over)}
 		watchers = append(watchers, x)
 		var from io.Reader = end
 		var to net.Conn = s
-		if c.secure {
+		switch c.over {
+		case "tls":
 			to, from = tlsPair(t, s, end)
+		case "wire":
+			to, from = wirePair(t, s, end)
 		}
 		x.v = add(t, w, to, p.Stream(), ViewerOptions{FromStart: true, Merge: -1})
 		reading.Go(func() {

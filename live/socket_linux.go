@@ -20,6 +20,8 @@ type socketWriter struct {
 	info    unix.TCPInfo
 	found   queue
 	parts   [][]byte
+	whole   [1][]byte // parts, of a Wire
+	sealed  []byte    // memory for a Wire
 	list    []unix.Iovec
 	left    int // bytes that may be sent
 	n       int

@@ -11,7 +11,10 @@ import (
 // viewer has a goroutine.
 const direct = false
 
-type socketWriter struct{}
+type socketWriter struct {
+	whole  [1][]byte
+	sealed []byte
+}
 
 func (*socketWriter) init() {}
 

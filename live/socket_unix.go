@@ -16,11 +16,13 @@ const direct = true
 
 // socketWriter writes to sockets without waiting. One loop uses it at a time.
 type socketWriter struct {
-	call  func(fd uintptr)
-	parts [][]byte
-	left  int // bytes that may be sent
-	n     int
-	err   error
+	call   func(fd uintptr)
+	parts  [][]byte
+	whole  [1][]byte // parts, of a Wire
+	sealed []byte    // memory for a Wire
+	left   int       // bytes that may be sent
+	n      int
+	err    error
 }
 
 func (w *socketWriter) init() { w.call = w.write }

@@ -12,6 +12,7 @@ func (v *Viewer) stalled(socket *socketWriter, now time.Time) bool {
 	unsent, known := 0, sent == p.acked && !v.link.waits
 	if !known && v.link.raw != nil {
 		unsent, known = socket.unsent(v.link.raw)
+		unsent += v.link.kept()
 	}
 	acked := sent - int64(unsent)
 	v.figures.queued.Store(int64(unsent))
@@ -34,7 +35,7 @@ func (v *Viewer) stalled(socket *socketWriter, now time.Time) bool {
 // measure looks at the line of a viewer who is new.
 func (v *Viewer) measure(socket *socketWriter) {
 	if unsent, known := socket.unsent(v.link.raw); known {
-		v.judge(v.figures.bytes.Load() - int64(unsent))
+		v.judge(v.figures.bytes.Load() - int64(unsent+v.link.kept()))
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // not wait. What a socket does not take is tried again later, so viewers do not wait
 // for each other.
 //
-// That is for TCP and Unix sockets on Unix systems. Other connections, TLS for
-// one, have a goroutine each, and deadlines.
+// That is for TCP and Unix sockets on Unix systems, and for TLS over a Wire on them.
+// Other connections have a goroutine each, and deadlines.
 type Writer struct {
 	options WriterOptions
 	loops   []*loop
@@ -76,6 +76,9 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 		v.owner, v.link.socket, v.cursor.own = o, new(socketWriter), &o.own
 		v.link.socket.init()
 	}
+	if v.link.wire != nil {
+		v.link.wire.keep()
+	}
 	l.add(v)
 	if o.Unread && !w.input.add(v.link.raw, v.id, false) {
 		go v.drain()
@@ -99,12 +102,12 @@ func (w *Writer) came(id uint64) {
 }
 
 // AwaitReadable makes the writer call v's OnReadable when there is something to read from
-// its connection, once. It reports false where it cannot: for connections that writes wait
-// for (TLS), on systems other than Linux, and when v or the writer is closed. The
+// its connection, once. It reports false where it cannot: for TLS and other connections
+// that writes wait for, on systems other than Linux, and when v or the writer is closed. The
 // caller then reads on a goroutine of its own. Between this call and OnReadable
 // no goroutine may read.
 func (w *Writer) AwaitReadable(v *Viewer) bool {
-	return !v.link.waits && w.input.add(v.link.raw, v.id, true)
+	return !v.link.waits && v.link.wire == nil && w.input.add(v.link.raw, v.id, true)
 }
 
 // drain reads until the connection ends, where nothing else reports the end.

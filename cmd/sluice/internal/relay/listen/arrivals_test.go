@@ -179,8 +179,8 @@ func TestArrivalsAtRandom(t *testing.T) {
 				v, err := a.Enter(ctx, netip.AddrFrom4([4]byte{10, 0, 0, byte(rnd.IntN(4))}), func(error) { ended <- struct{}{} })
 				if err == nil {
 					a.mu.Lock()
-					if n := len(a.hosts[v.host].on); !v.left && (n > 2 || a.on > 5) {
-						t.Errorf("%d of one host, %d in all", n, a.on)
+					if h := a.hosts[v.host]; !v.left && (len(h.on) > 2 || a.on > 5) {
+						t.Errorf("%d of one host, %d in all", len(h.on), a.on)
 					}
 					a.mu.Unlock()
 					if rnd.IntN(10) == 0 {

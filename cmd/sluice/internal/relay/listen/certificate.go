@@ -100,5 +100,6 @@ func (c *Certificate) Use(certFile, keyFile string) error {
 // Config returns the TLS configuration of a listener that offers these ALPN
 // protocols.
 func (c *Certificate) Config(protocols ...string) *tls.Config {
-	return &tls.Config{GetCertificate: c.get, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+	// Records are full from the first: what is sent begins with a group of pictures.
+	return &tls.Config{GetCertificate: c.get, NextProtos: protocols, MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/live"
 )
 
 // An Arrived connection has come to where its protocol begins.
@@ -70,7 +71,7 @@ func (h *Host) arrive(conn net.Conn, setting string, secure *tls.Config, arrival
 	defer a.Place.Leave()
 	a.Deadline = time.Now().Add(h.Times.Header)
 	if secure != nil {
-		encrypted := tls.Server(conn, secure)
+		encrypted := tls.Server(live.NewWire(conn), secure)
 		ctx, cancel := context.WithDeadline(h.Ctx, a.Deadline)
 		err = encrypted.HandshakeContext(ctx)
 		cancel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/live"
 )
 
 // state follows a connection: it holds a place among the arrivals until the
@@ -29,7 +30,10 @@ func (w *Server) state(conn net.Conn, state http.ConnState) {
 // below is the connection under TLS.
 func below(conn net.Conn) net.Conn {
 	if t, ok := conn.(*tls.Conn); ok {
-		return t.NetConn()
+		conn = t.NetConn()
+	}
+	if w, ok := conn.(*live.Wire); ok {
+		return w.NetConn()
 	}
 	return conn
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/streamdoctor"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
+	"github.com/sluice-go/sluice/live"
 )
 
 // maxHeader is the longest request header in bytes. net/http adds 4 KiB.
@@ -111,7 +112,18 @@ func (w *Server) Serve(l net.Listener) error {
 }
 
 func (w *Server) ServeTLS(l net.Listener, c *tls.Config) error {
-	return ended(w.http.Serve(tls.NewListener(listen.Queue(l, &w.Arrivals, w.proxies), c)))
+	return ended(w.http.Serve(tls.NewListener(wires{listen.Queue(l, &w.Arrivals, w.proxies)}, c)))
+}
+
+// wires are connections over which TLS does not wait for its viewers.
+type wires struct{ net.Listener }
+
+func (l wires) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return live.NewWire(conn), nil
 }
 
 func ended(err error) error {

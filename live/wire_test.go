@@ -1,0 +1,164 @@
+package live
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// wirePair is TLS over a Wire.
+func wirePair(t testing.TB, s, c net.Conn) (*tls.Conn, *tls.Conn) { return tlsPair(t, NewWire(s), c) }
+
+// TLS over a Wire is served by the loop, with nothing of the stream left out, to the end of
+// TLS.
+func TestTLSViewerOverAWire(t *testing.T) {
+	if !direct {
+		t.Skip("no loop writes to sockets here")
+	}
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	tags := clipTags(t)
+	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
+	p := mustPublish(t, h, "live/s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	s, c := pair(t)
+	server, client := wirePair(t, s, c)
+	v := add(t, w, server, p.Stream(), ViewerOptions{FromStart: true, Prelude: []byte("hello\n"), Trailer: []byte("bye")})
+	if v.link.waits {
+		t.Fatal("the viewer has a goroutine")
+	}
+	send(t, p, tags...)
+	p.Close()
+	b, err := io.ReadAll(client) // io.EOF is the end of TLS, another is that of the connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(b[:6]) != "hello\n" || string(b[len(b)-3:]) != "bye" {
+		t.Fatalf("begins with %q and ends with %q", b[:6], b[len(b)-3:])
+	}
+	equalTags(t, fileOf(t, b[6:len(b)-3]), tags)
+	waitFor(t, v.Done(), "end of the viewer")
+	if !errors.Is(v.Err(), ErrEnded) {
+		t.Fatalf("closed for %v", v.Err())
+	}
+	w.Close()
+}
+
+// A trailer that the socket does not take at once is sent once.
+func TestTrailerOnASocketThatIsFull(t *testing.T) {
+	for _, kind := range []string{"socket", "wire", "tls"} {
+		h := NewHub(HubOptions{})
+		p := mustPublish(t, h, "s", PublishOptions{})
+		w := newWriter(t, WriterOptions{})
+		s, c := pair(t)
+		s.SetWriteBuffer(32 << 10)
+		c.SetReadBuffer(32 << 10)
+		var conn, peer net.Conn = s, c
+		switch kind {
+		case "wire":
+			conn, peer = wirePair(t, s, c)
+		case "tls":
+			conn, peer = tlsPair(t, s, c)
+		}
+		trailer := bytes.Repeat([]byte("trailer "), 1<<17)
+		v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true, Trailer: trailer})
+		send(t, p, video(0, true, 1000))
+		p.Close()
+		for end := time.Now().Add(patience); v.Stats().Frames == 0; {
+			if time.Now().After(end) {
+				t.Fatal("the frame is not sent")
+			}
+			<-time.After(time.Millisecond)
+		}
+		b, err := io.ReadAll(peer)
+		if want := 13 + 15 + len(video(0, true, 1000).body) + len(trailer); err != nil || len(b) != want {
+			t.Errorf("%s: %d bytes, want %d; %v", kind, len(b), want, err)
+		}
+		w.Close()
+		h.Close()
+	}
+}
+
+// Before its connection is a viewer's a Wire passes on; then it keeps, without waiting, as
+// much as a loop may have, and what a peer that does not read makes TLS answer ends the
+// connection.
+func TestWireKeepsOnlySoMuch(t *testing.T) {
+	if !direct {
+		t.Skip("no loop writes to sockets here")
+	}
+	s, c := pair(t)
+	wire := NewWire(s)
+	if wire.NetConn() != net.Conn(s) {
+		t.Fatal("it is over another connection")
+	}
+	text := []byte("passed on")
+	if _, err := wire.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(text))
+	if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, text) {
+		t.Fatalf("%q, %v", got, err)
+	}
+	wire.keep()
+	answer := make([]byte, 1000)
+	n := 0
+	for ; n <= maxSealed; n += len(answer) {
+		if _, err := wire.Write(answer); err != nil {
+			if !errors.Is(err, errSealed) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if n > maxSealed || wire.kept() != n {
+		t.Fatalf("it keeps %d bytes of %d", wire.kept(), n)
+	}
+	l := newLink(s)
+	var w socketWriter
+	w.init()
+	l.socket, l.wire = &w, wire
+	go func() {
+		for {
+			if _, left, err := l.drain(); left == 0 || err != nil {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+	}()
+	if _, err := io.ReadFull(c, make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A Write that waits when the connection becomes a viewer's ends: it may hold TLS's lock,
+// for which a loop would wait.
+func TestWireEndsAWriteThatWaits(t *testing.T) {
+	s, _ := pair(t)
+	wire := NewWire(s)
+	ended := make(chan error, 1)
+	began := make(chan struct{})
+	go func() {
+		p := make([]byte, 1<<20)
+		close(began)
+		for {
+			if _, err := wire.Conn.Write(p); err != nil { // as Write does that has begun before
+				ended <- err
+				return
+			}
+		}
+	}()
+	<-began
+	wire.keep()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("it still waits")
+	}
+}
