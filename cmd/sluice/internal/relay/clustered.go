@@ -2,12 +2,14 @@ package relay
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +30,9 @@ type clustered struct {
 	node   *cluster.Node // nil before Listen
 	opened chan struct{} // closed when there is the node
 	before map[string]received
+
+	end     context.CancelFunc
+	running sync.WaitGroup
 }
 
 // received is what a stream had received at a time.
@@ -59,11 +64,13 @@ func (c *clustered) open(at map[string]string) error {
 	}
 	options := cluster.Options{
 		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Version: c.server.version,
-		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Logger: c.server.log,
+		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.server.log,
 	}
 	if o.NATS == "" {
 		options.Listen = o.ClusterAddress
 	}
+	c.server.host.Register.Name(name)
+	c.server.host.Gate.ShareBans(name)
 	node, err := cluster.Open(options, address)
 	if err != nil {
 		return &ListenError{"cluster-address", cmp.Or(options.Listen, "an outside NATS"), err}
@@ -73,6 +80,9 @@ func (c *clustered) open(at map[string]string) error {
 		at["cluster-address"] = address
 	}
 	close(c.opened)
+	var ctx context.Context
+	ctx, c.end = context.WithCancel(context.Background())
+	c.running.Go(func() { c.compareBans(ctx) })
 	c.server.log.Info("in a cluster", "node", name, "address", node.Address(), "advertise", address)
 	return nil
 }
@@ -132,7 +142,7 @@ func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
 		figures(st.Name(), rate, f.Viewers)
 	}
 	c.before = fresh
-	n := directory.Node{Viewers: c.server.host.Register.Number(session.RoleViewer)}
+	n := directory.Node{Viewers: c.server.host.Register.Number(session.RoleViewer), Bans: c.server.host.Gate.BansSum()}
 	if most := c.server.host.Config().MaxViewers; most > 0 {
 		n.Load = float64(n.Viewers) / float64(most)
 	}
@@ -191,6 +201,8 @@ func (c *clustered) drain() {
 
 func (c *clustered) close() {
 	if c.node != nil {
+		c.end()
+		c.running.Wait()
 		c.node.Close()
 	}
 }
@@ -204,7 +216,8 @@ func (c *clustered) metrics() []prometheus.Collector {
 	}
 	return []prometheus.Collector{
 		gauge("nodes", "Nodes of the cluster that this one knows, itself included.", func(s cluster.Status) float64 { return float64(len(s.Nodes)) }),
-		gauge("streams", "Entries of all nodes' streams, pulled ones included.", func(s cluster.Status) float64 { return float64(len(s.Streams)) }),
+		gauge("streams", "Streams that nodes publish.", func(s cluster.Status) float64 { return float64(len(s.Streams) - s.Pulls()) }),
+		gauge("pulls", "Streams that nodes pull from one another.", func(s cluster.Status) float64 { return float64(s.Pulls()) }),
 		gauge("links", "Connections to other nodes, or to NATS.", func(s cluster.Status) float64 { return float64(s.Links) }),
 		counter("sent_bytes", "Control messages that were sent.", func(s cluster.Status) float64 { return float64(s.Sent) }),
 		counter("received_bytes", "Control messages that came.", func(s cluster.Status) float64 { return float64(s.Received) }),

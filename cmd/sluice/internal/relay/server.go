@@ -248,7 +248,7 @@ func (s *Server) attach() error {
 	}
 	if c.Cluster {
 		s.cluster = newClustered(s)
-		s.host.Puller, s.host.Cluster, s.web.Cluster = s.cluster.pulls, s.cluster, s.cluster.status
+		s.host.Puller, s.host.Cluster, s.web.Cluster, s.web.Nodes = s.cluster.pulls, s.cluster, s.cluster.status, s.cluster
 		metrics.MustRegister(s.cluster.pulls.Metrics()...)
 		metrics.MustRegister(s.cluster.metrics()...)
 	}

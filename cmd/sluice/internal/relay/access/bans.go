@@ -50,6 +50,9 @@ type bans struct {
 	next int
 	list map[string]Ban // by id
 	file bansFile
+
+	at     string               // behind the number in ids; empty: they are not shared
+	lifted map[string]time.Time // shared ones that do not hold any more, with their Until
 }
 
 // Ban refuses the requests that b describes, from now on for the duration within.
@@ -123,7 +126,7 @@ func (l *bans) add(b Ban, now time.Time) (Ban, error) {
 		l.list = map[string]Ban{}
 	}
 	l.next++
-	b.ID = "b" + strconv.Itoa(l.next)
+	b.ID = "b" + strconv.Itoa(l.next) + l.at
 	l.list[b.ID] = b
 	return b, nil
 }
@@ -133,6 +136,11 @@ func (l *bans) expire(now time.Time) {
 	for id, b := range l.list {
 		if !now.Before(b.Until) {
 			delete(l.list, id)
+		}
+	}
+	for id, until := range l.lifted {
+		if !now.Before(until) {
+			delete(l.lifted, id)
 		}
 	}
 }
@@ -153,7 +161,7 @@ func (l *bans) sorted() []Ban {
 		list = append(list, b)
 	}
 	slices.SortFunc(list, func(a, b Ban) int {
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return list
 }
@@ -162,7 +170,10 @@ func (l *bans) sorted() []Ban {
 // ErrBansFile, the ban has ended, but that was not saved.
 func (g *Gate) Lift(id string) (bool, error) {
 	g.bans.mu.Lock()
-	_, ok := g.bans.list[id]
+	b, ok := g.bans.list[id]
+	if ok && g.bans.at != "" {
+		g.bans.lift(id, b.Until)
+	}
 	delete(g.bans.list, id)
 	g.bans.mu.Unlock()
 	if !ok {

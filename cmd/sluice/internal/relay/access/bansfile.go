@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 )
 
@@ -71,8 +70,8 @@ func (l *bans) read(name string) error {
 	defer l.mu.Unlock()
 	l.list, l.next = map[string]Ban{}, saved.Last
 	for i, b := range saved.Bans {
-		n, err := strconv.Atoi(b.ID[min(1, len(b.ID)):])
-		if err != nil || n < 1 || b.ID != "b"+strconv.Itoa(n) {
+		n, ok := banNumber(b.ID)
+		if !ok {
 			return fmt.Errorf("ban %d of the list has the id %.20q", i+1, b.ID)
 		}
 		if _, ok := l.list[b.ID]; ok {

@@ -33,7 +33,10 @@ type Options struct {
 	// Measure is called each second, without a lock: it returns what this node says
 	// of itself, and calls figures for each stream.
 	Measure func(figures func(stream string, bitrate int64, viewers int)) directory.Node
-	Logger  *slog.Logger // nil is slog.Default
+	// Answer is called with each request of another node, several at a time; nil refuses
+	// all.
+	Answer func(from string, r Request) Answer
+	Logger *slog.Logger // nil is slog.Default
 }
 
 // A Node is this server in a cluster.
@@ -66,7 +69,7 @@ func Open(o Options, url string) (*Node, error) {
 	n.dir.SetNode(time.Now(), directory.Node{URL: url, Version: o.Version})
 	var err error
 	n.transport, err = transport.Open(transport.Options{
-		Node: o.Name, Run: run, Secret: o.Secret, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Logger: o.Logger,
+		Node: o.Name, Run: run, Secret: o.Secret, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Answer: n.answer, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
@@ -206,6 +209,33 @@ func (n *Node) Copy(stream string, epoch uint64, level int, from string) {
 // NoCopy enters that this node does not pull a stream any more.
 func (n *Node) NoCopy(stream string) {
 	n.do(func(d *directory.Directory) { d.Remove(stream, 0) })
+}
+
+// Nodes returns the nodes that this one knows, itself included, by name.
+func (n *Node) Nodes() []directory.NodeStatus {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Nodes(time.Now())
+}
+
+// Has returns the node that publishes a stream; empty when none does.
+func (n *Node) Has(stream string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, _ := n.dir.Winner(stream)
+	return r.Node
+}
+
+// From returns the node from which this one pulls a stream; empty when it does not.
+func (n *Node) From(stream string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, h := range n.dir.Holdings(stream) {
+		if h.Node == n.options.Name && h.Level > 0 {
+			return h.From
+		}
+	}
+	return ""
 }
 
 // Sources returns where this node can pull a stream from, the best first.

@@ -41,3 +41,13 @@ func (n *Node) Status() Status {
 	}
 	return s
 }
+
+// Pulls returns how many of the streams are pulled from another node.
+func (s *Status) Pulls() (n int) {
+	for i := range s.Streams {
+		if s.Streams[i].Level > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -36,6 +36,7 @@ type Figures struct {
 type Register struct {
 	log      *slog.Logger
 	observer Observer // nil: none
+	at       string   // behind the number in ids: @ and this server's name, in a cluster
 
 	mu             sync.Mutex
 	byID           map[string]*Client
@@ -54,6 +55,9 @@ type Observer interface {
 
 // Observe sets the observer, before the first session.
 func (c *Register) Observe(o Observer) { c.observer = o }
+
+// Name makes ids those of one server of several: v1@name. Call it before the first session.
+func (c *Register) Name(name string) { c.at = "@" + name }
 
 // A Kind is the key by which sessions are counted.
 type Kind struct {
@@ -87,7 +91,7 @@ func (r Role) Action() access.Action {
 type Client struct {
 	Info
 	books *Register
-	ID    string // p1, p2... and v1, v2...
+	ID    string // p1, p2... and v1, v2..., in a cluster p1@name
 	Role  Role
 	Since time.Time
 
@@ -119,7 +123,7 @@ func (c *Register) Begin(r Role, info Info) *Client {
 	c.mu.Lock()
 	c.last[r]++
 	c.began[Kind{r, info.Protocol}]++
-	s.ID = string(r[0]) + strconv.FormatUint(c.last[r], 10)
+	s.ID = string(r[0]) + strconv.FormatUint(c.last[r], 10) + c.at
 	c.byID[s.ID] = s
 	c.mu.Unlock()
 	c.log.Info(string(r)+" started", "id", s.ID, "stream", s.Stream, "protocol", s.Protocol, "address", s.Address, "agent", s.Agent)
@@ -226,11 +230,14 @@ func (c *Register) Number(r Role) int {
 	return n
 }
 
-// Get returns the session of that id.
+// Get returns the session of that id; the name may be left out.
 func (c *Register) Get(id string) (*Client, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.byID[id]
+	if !ok {
+		s, ok = c.byID[id+c.at]
+	}
 	return s, ok
 }
 

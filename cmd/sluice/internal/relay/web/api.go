@@ -64,7 +64,7 @@ func (w *Server) clients(rw http.ResponseWriter, r *http.Request, id string) {
 	switch {
 	case id == "":
 		if reads(rw, r) && w.mayRead(rw, r) {
-			w.getClients(rw, r)
+			w.everywhere(rw, r, "clients", w.getClients)
 		}
 	case r.Method == http.MethodDelete:
 		w.deleteClient(rw, r, id)
@@ -79,12 +79,28 @@ func (w *Server) streams(rw http.ResponseWriter, r *http.Request, name string) {
 	switch {
 	case !reads(rw, r) || !w.mayRead(rw, r):
 	case name == "":
-		w.getStreams(rw, r)
-	case strings.HasSuffix(name, "/doctor"):
-		w.getDoctor(rw, r, strings.TrimSuffix(name, "/doctor"))
+		w.everywhere(rw, r, "streams", w.getStreams)
 	default:
-		w.getStream(rw, r, name)
+		stream, doctor := strings.CutSuffix(name, "/doctor")
+		if node := w.nodeOf(r, w.nodeWith(stream)); node != "" {
+			w.pass(rw, r, node)
+		} else if doctor {
+			w.getDoctor(rw, r, stream)
+		} else {
+			w.getStream(rw, r, name)
+		}
 	}
+}
+
+// nodeWith returns the other node that has a stream, when this one has not.
+func (w *Server) nodeWith(stream string) string {
+	if w.Nodes == nil {
+		return ""
+	}
+	if _, ok := w.Hub.Stream(stream); ok {
+		return ""
+	}
+	return w.Nodes.Has(stream)
 }
 
 func answerJSON(rw http.ResponseWriter, v any) { answerWith(rw, http.StatusOK, v) }

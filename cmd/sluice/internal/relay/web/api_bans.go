@@ -53,7 +53,8 @@ func (w *Server) postBan(rw http.ResponseWriter, r *http.Request) {
 func (w *Server) answerBan(rw http.ResponseWriter, r *http.Request, b access.Ban, err error) {
 	unsaved := errors.Is(err, access.ErrBansFile)
 	if err == nil || unsaved {
-		w.banned(b, r)
+		w.Banned(b, r.RemoteAddr)
+		w.shareBans()
 	}
 	switch {
 	case unsaved:
@@ -78,8 +79,15 @@ func banTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// banned ends the sessions that match a ban, and logs it.
-func (w *Server) banned(b access.Ban, r *http.Request) {
+// shareBans gives the bans to the other nodes.
+func (w *Server) shareBans() {
+	if w.Nodes != nil {
+		w.Nodes.BansChanged()
+	}
+}
+
+// Banned ends the sessions that match a ban, and logs it. from is who has banned.
+func (w *Server) Banned(b access.Ban, from string) {
 	ended := 0
 	for _, c := range w.Register.List() {
 		if b.Matches(c.Role.Action(), c.Stream, c.IP(), c.Token) {
@@ -87,7 +95,7 @@ func (w *Server) banned(b access.Ban, r *http.Request) {
 			ended++
 		}
 	}
-	w.Log.Info("ban", "id", b.ID, "by", b.By, "value", b.Value, "until", b.Until, "ended", ended, "from", r.RemoteAddr)
+	w.Log.Info("ban", "id", b.ID, "by", b.By, "value", b.Value, "until", b.Until, "ended", ended, "from", from)
 }
 
 func (w *Server) liftBan(rw http.ResponseWriter, r *http.Request, id string) {
@@ -100,6 +108,7 @@ func (w *Server) liftBan(rw http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	w.Log.Info("ban lifted", "id", id, "from", r.RemoteAddr)
+	w.shareBans()
 	if err != nil {
 		w.notSaved(rw, err)
 		return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
@@ -13,6 +14,7 @@ import (
 // ClientInfo is a session in the API.
 type ClientInfo struct {
 	ID       string       `json:"id"`
+	Node     string       `json:"node,omitempty"` // in a cluster
 	Role     session.Role `json:"role"`
 	Stream   string       `json:"stream"`
 	Protocol string       `json:"protocol"`
@@ -30,10 +32,11 @@ type ClientInfo struct {
 
 func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 	list := []ClientInfo{}
+	node := w.nodeName()
 	for _, c := range w.Register.List() {
 		f := c.Figures()
 		list = append(list, ClientInfo{
-			ID: c.ID, Role: c.Role, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Token: c.Token, Since: c.Since.UTC(),
+			ID: c.ID, Node: node, Role: c.Role, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Token: c.Token, Since: c.Since.UTC(),
 			Bytes: f.Bytes, Frames: f.Frames, LagMS: f.Lag.Milliseconds(), Jumps: f.Jumps, Dropped: f.Dropped, MergeMS: f.Merge.Milliseconds(),
 		})
 	}
@@ -43,6 +46,11 @@ func (w *Server) getClients(rw http.ResponseWriter, r *http.Request) {
 // deleteClient ends a session, and with ?ban=TIME also bans it.
 func (w *Server) deleteClient(rw http.ResponseWriter, r *http.Request, id string) {
 	if !w.mayChange(rw, r) {
+		return
+	}
+	_, at, _ := strings.Cut(id, "@")
+	if node := w.nodeOf(r, at); node != "" {
+		w.pass(rw, r, node)
 		return
 	}
 	c, ok := w.Register.Get(id)

@@ -16,7 +16,8 @@ import (
 
 // StreamList is what /api/streams answers.
 type StreamList struct {
-	Now     int64        `json:"now"` // Unix time in ms
+	Now     int64        `json:"now"`            // Unix time in ms
+	Node    string       `json:"node,omitempty"` // the one that was asked, in a cluster
 	Server  ServerInfo   `json:"server"`
 	Memory  MemoryInfo   `json:"memory"`
 	Streams []StreamInfo `json:"streams"`
@@ -40,7 +41,9 @@ type MemoryInfo struct {
 // StreamInfo is one stream in the API.
 type StreamInfo struct {
 	Name       string         `json:"name"`
-	State      string         `json:"state"` // live, or grace: without a publisher
+	Node       string         `json:"node,omitempty"` // in a cluster
+	From       string         `json:"from,omitempty"` // the node that this one pulls it from
+	State      string         `json:"state"`          // live, or grace: without a publisher
 	Publisher  *PublisherInfo `json:"publisher"`
 	Since      time.Time      `json:"since"`
 	Viewers    int            `json:"viewers"`
@@ -104,7 +107,7 @@ func (w *Server) getStreams(rw http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	memory := w.Alloc.Stats()
 	answer := StreamList{
-		Now: now.UnixMilli(),
+		Now: now.UnixMilli(), Node: w.nodeName(),
 		Server: ServerInfo{
 			Version: w.version, UptimeS: int64(now.Sub(w.began).Seconds()), Goroutines: runtime.NumGoroutine(),
 			Resident: resident(), MergeMS: w.Config().Merge.Milliseconds(),
@@ -118,6 +121,14 @@ func (w *Server) getStreams(rw http.ResponseWriter, r *http.Request) {
 	}
 	slices.SortFunc(answer.Streams, func(a, b StreamInfo) int { return cmp.Compare(a.Name, b.Name) })
 	answerJSON(rw, answer)
+}
+
+// nodeName returns this server's name in a cluster.
+func (w *Server) nodeName() string {
+	if w.Nodes == nil {
+		return ""
+	}
+	return w.Nodes.Name()
 }
 
 func (w *Server) getStream(rw http.ResponseWriter, r *http.Request, name string) {
@@ -185,6 +196,9 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 		watching += n
 	}
 	a.Viewers = max(a.Viewers, watching) // those of protocols that are made from the stream, too
+	if w.Nodes != nil {
+		a.Node, a.From = w.Nodes.Name(), w.Nodes.From(a.Name)
+	}
 	a.Video, a.Audio = mediaInfo(st, f)
 	a.Tracks = tracksOf(st, a.Video, a.Audio)
 	if a.Protocols == nil {

@@ -57,6 +57,7 @@ type Server struct {
 	metrics   http.Handler
 	page      atomic.Pointer[builtPage] // nil: to be made
 	Cluster   func() any                // what /api/cluster answers; nil: there is none
+	Nodes     Nodes                     // nil: this server is alone
 }
 
 func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {

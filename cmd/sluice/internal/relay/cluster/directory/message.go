@@ -42,6 +42,7 @@ type Node struct {
 	Viewers  int     `json:"v,omitempty"`
 	Load     float64 `json:"l,omitempty"` // of its limits: 1 is full
 	Draining bool    `json:"d,omitempty"`
+	Bans     uint64  `json:"b,omitempty"` // sum of the bans that hold on it
 	Version  string  `json:"w,omitempty"` // of the program
 }
 

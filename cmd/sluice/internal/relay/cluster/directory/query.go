@@ -97,13 +97,14 @@ type NodeStatus struct {
 	Load    float64       `json:"load"`
 	Drains  bool          `json:"draining,omitempty"`
 	Streams int           `json:"streams"`
+	Bans    uint64        `json:"-"`                   // sum of its bans
 	Silent  time.Duration `json:"silent_ns,omitempty"` // since its last message
 }
 
 // Nodes returns the nodes, this one included, by name.
 func (d *Directory) Nodes(now time.Time) []NodeStatus {
 	status := func(p *peer, n Node) NodeStatus {
-		return NodeStatus{Name: p.name, URL: n.URL, Version: n.Version, Policy: n.Policy, Viewers: n.Viewers, Load: n.Load, Drains: n.Draining, Streams: len(p.entries)}
+		return NodeStatus{Name: p.name, URL: n.URL, Version: n.Version, Policy: n.Policy, Viewers: n.Viewers, Load: n.Load, Drains: n.Draining, Streams: len(p.entries), Bans: n.Bans}
 	}
 	self := status(&d.own, d.self)
 	self.Self = true

@@ -32,7 +32,10 @@ type Options struct {
 	// Receive is called with each message from another node, one at a time. The body
 	// is borrowed until it returns.
 	Receive func(from string, body []byte)
-	Logger  *slog.Logger // nil is slog.Default
+	// Answer is called with the request of another node, several at a time, and returns
+	// the answer, transferred. Both are the callee's. Without it there are no answers.
+	Answer func(from string, body []byte) []byte
+	Logger *slog.Logger // nil is slog.Default
 }
 
 // maxPayload is the longest message.
@@ -57,12 +60,13 @@ func CheckName(name string) error {
 
 // A Transport is one node's connection to the others.
 type Transport struct {
-	options Options
-	engine  *engine // nil: an outside NATS
-	conn    *nats.Conn
-	sealer  sealer
-	opener  opener
-	one     sync.Mutex // held while Receive runs
+	options  Options
+	engine   *engine // nil: an outside NATS
+	conn     *nats.Conn
+	sealer   sealer
+	opener   opener
+	one      sync.Mutex // held while Receive runs
+	requests requests
 
 	sent, received, refused atomic.Int64
 	lastRefusal             atomic.Pointer[error]
@@ -81,6 +85,7 @@ func Open(o Options) (*Transport, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	key := derive(o.Secret, "messages")
 	t := &Transport{options: o, sealer: sealer{key: key, from: o.Node, run: o.Run}, opener: opener{key: key, nodes: map[string]*seen{}}}
+	t.requests.init(&o)
 	options := []nats.Option{
 		nats.Name("sluice " + o.Node), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(ping), nats.MaxPingsOutstanding(pingsOut), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1), nats.NoEcho(),
@@ -97,8 +102,13 @@ func Open(o Options) (*Transport, error) {
 	conn, err := nats.Connect(address, options...)
 	if err == nil {
 		t.conn = conn
-		for subject, to := range map[string]string{o.Prefix + ".node.*": "", o.Prefix + ".ctl." + o.Node: o.Node} {
-			if _, err = conn.Subscribe(subject, func(m *nats.Msg) { t.receive(to, m.Data) }); err != nil {
+		for subject, receive := range map[string]func([]byte){
+			o.Prefix + ".node.*":           func(m []byte) { t.receive("", m) },
+			o.Prefix + ".ctl." + o.Node:    func(m []byte) { t.receive(o.Node, m) },
+			o.Prefix + ".ask." + o.Node:    t.asked,
+			o.Prefix + ".answer." + o.Node: t.answered,
+		} {
+			if _, err = conn.Subscribe(subject, func(m *nats.Msg) { receive(m.Data) }); err != nil {
 				break
 			}
 		}
@@ -127,15 +137,20 @@ func redacted(addresses string) string {
 func (t *Transport) receive(to string, data []byte) {
 	from, body, err := t.opener.open(to, data, time.Now())
 	if err != nil {
-		t.refused.Add(1)
-		t.lastRefusal.Store(&err)
-		t.options.Logger.Debug("a message of the cluster was refused", "error", err)
+		t.refuse(err)
 		return
 	}
 	t.received.Add(int64(len(data)))
 	t.one.Lock()
 	defer t.one.Unlock()
 	t.options.Receive(from, body)
+}
+
+// refuse counts a message that is not taken.
+func (t *Transport) refuse(err error) {
+	t.refused.Add(1)
+	t.lastRefusal.Store(&err)
+	t.options.Logger.Debug("a message of the cluster was refused", "error", err)
 }
 
 // Send sends body, borrowed, to the node to, or to all when that is empty. A message
@@ -197,6 +212,7 @@ func (t *Transport) Flush() { t.conn.FlushTimeout(time.Second) }
 
 // Close closes the connection and ends the server in this process.
 func (t *Transport) Close() {
+	t.requests.close()
 	if t.conn != nil {
 		t.conn.Close()
 	}

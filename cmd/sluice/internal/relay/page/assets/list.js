@@ -1,4 +1,5 @@
 // The list of streams: each a link that selects it.
+import { where } from "./cluster.js";
 import { arrange, byId, element, setText } from "./dom.js";
 import { bitrate, plural, rate, readable } from "./format.js";
 import { path } from "./lines.js";
@@ -35,7 +36,7 @@ export function show(streams, selected, onSelect) {
     if (!li) items.set(s.name, (li = item(s.name, onSelect)));
     li.dot.dataset.state = s.state;
     setText(li.facts, s.state === "live"
-      ? [plural(s.viewers, "viewer"), bitrate(s.bitrate_in), rate(s.frame_rate)].join(" · ")
+      ? [plural(s.viewers, "viewer"), bitrate(s.bitrate_in), rate(s.frame_rate), where(s)].filter(Boolean).join(" · ")
       : `publisher gone, ${plural(s.viewers, "viewer")} waiting`);
     if (s.name === selected) li.a.setAttribute("aria-current", "true");
     else li.a.removeAttribute("aria-current");

@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { askForToken } from "./ask.js";
 import * as charts from "./charts.js";
+import { merged, missing } from "./cluster.js";
 import * as clients from "./clients.js";
 import { byId, element, setText } from "./dom.js";
 import { readable } from "./format.js";
@@ -108,7 +109,7 @@ let people = [];
 async function ask() {
   const often = (known?.streams?.length ?? 0) <= manyStreams;
   const answer = await api.streams(often || round % 5 === 0);
-  known = { now: Date.now(), ...answer, streams: answer?.streams ?? [] };
+  known = { now: Date.now(), ...answer, streams: merged(answer?.streams ?? []) };
   const names = new Set(known.streams.map((s) => s.name));
   for (const name of histories.keys()) if (!names.has(name)) histories.delete(name);
   for (const s of known.streams) if (s.history) histories.set(s.name, s.history);
@@ -119,7 +120,7 @@ async function ask() {
 async function poll() {
   try {
     await ask();
-    notice("");
+    notice(missing(known));
   } catch (err) {
     if (err.refused) {
       notice("The server shows its numbers only to those who know its API token.", element("button", {

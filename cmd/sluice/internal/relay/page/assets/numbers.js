@@ -1,4 +1,5 @@
 // The numbers of the server and of one stream.
+import { where } from "./cluster.js";
 import { byId, setText, terms } from "./dom.js";
 import * as f from "./format.js";
 
@@ -46,6 +47,7 @@ export function stream(s, now) {
     ["Evicted", f.plural(s.evicted, "viewer"), "Viewers who were closed because they stayed behind"],
     ["Received", `${f.bytes(s.bytes_in)}, ${f.plural(s.frames_in, "frame")}`],
     ["Sent", `${f.bytes(s.bytes_out)}, ${f.plural(s.frames_out, "frame")}`],
+    ...(where(s) ? [["Nodes", where(s), "That have the stream"]] : []),
     ["Publisher", p ? `${p.address || "–"}, ${f.protocol(p.protocol)}${p.since ? `, for ${f.age(p.since, now)}` : ""}` : "gone"],
   ]);
 }

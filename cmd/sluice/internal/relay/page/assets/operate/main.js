@@ -2,6 +2,7 @@
 // sections.
 import * as api from "../api.js";
 import { askForToken } from "../ask.js";
+import { missing } from "../cluster.js";
 import { byId, element } from "../dom.js";
 import * as numbers from "../numbers.js";
 import * as bans from "./bans.js";
@@ -19,19 +20,17 @@ async function ask() {
   const streams = known?.streams ?? [];
   numbers.server({ ...known, streams });
   sessions.show(streams, clients, known?.now ?? Date.now());
+  return missing(known);
 }
 
-let failed = false;
 let refusedOnce = false;
 const notice = byId("notice");
 
 async function poll() {
   try {
-    await ask();
-    if (failed) notice.hidden = true;
-    failed = false;
+    notice.textContent = await ask();
+    notice.hidden = !notice.textContent;
   } catch (err) {
-    failed = true;
     notice.hidden = false;
     if (!err.refused) {
       notice.textContent = `${err.message || err} Trying again.`;

@@ -9,8 +9,8 @@ import { button, table } from "./table.js";
 const most = 200; // rows: a longer table is not readable
 
 const showStreams = table(document.querySelector("#streams .cards"), "streams-title", [
-  ["Stream", (s) => f.readable(s.name)],
-  ["State", (s) => (s.state === "live" ? "live" : "publisher gone"), { bad: (s) => s.state !== "live" }],
+  ["Stream", (s) => f.readable(s.name) + (s.node ? ` @${s.node}` : "")],
+  ["State", (s) => (s.state !== "live" ? "publisher gone" : s.from ? `live from ${s.from}` : "live"), { bad: (s) => s.state !== "live" }],
   ["Publisher", (s) => (s.publisher ? `${s.publisher.id}, ${f.protocol(s.publisher.protocol)}` : "–")],
   ["For", (s) => (s.since ? f.age(s.since, now) : "–")],
   ["Viewers", (s) => f.count(s.viewers)],
@@ -63,7 +63,7 @@ let people = [];
 export function show(streams, clients, at) {
   now = at;
   people = clients;
-  showStreams([...streams].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true })), (s) => s.name);
+  showStreams([...streams].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }) || (a.node ?? "").localeCompare(b.node ?? "")), (s) => `${s.name}@${s.node ?? ""}`);
   setText(document.querySelector("#streams-title span"), f.count(streams.length));
   filter();
 }

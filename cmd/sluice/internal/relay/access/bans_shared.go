@@ -1,0 +1,146 @@
+package access
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A BanList is what servers of a cluster tell one another of bans.
+type BanList struct {
+	Bans   []Ban                `json:"bans,omitempty"`
+	Lifted map[string]time.Time `json:"lifted,omitempty"` // by id, with the time until which the ban would hold
+}
+
+// ShareBans makes the ids of bans those of one server of several: b1@name. Call it once,
+// before the first request.
+func (g *Gate) ShareBans(name string) {
+	l := &g.bans
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at = "@" + name
+	// Without a file earlier starts have left bans with other servers: no id comes again.
+	l.next = max(l.next, int(g.rules.Load().now().Unix()))
+	for id, b := range maps.Clone(l.list) {
+		if !strings.Contains(id, "@") {
+			delete(l.list, id)
+			b.ID += l.at
+			l.list[b.ID] = b
+		}
+	}
+}
+
+// SharedBans returns the active bans, and those that were lifted before their time.
+func (g *Gate) SharedBans() BanList {
+	list := BanList{Bans: g.Bans()}
+	g.bans.mu.Lock()
+	defer g.bans.mu.Unlock()
+	list.Lifted = maps.Clone(g.bans.lifted)
+	return list
+}
+
+// BansSum is equal for equal lists. It does not depend on their order.
+func (g *Gate) BansSum() uint64 {
+	list, sum := g.SharedBans(), uint64(0)
+	add := func(kind, id string) {
+		h := fnv.New64a()
+		h.Write([]byte(kind))
+		h.Write([]byte(id))
+		sum += h.Sum64()
+	}
+	for _, b := range list.Bans {
+		add("ban", b.ID)
+	}
+	for id := range list.Lifted {
+		add("lifted", id)
+	}
+	return sum
+}
+
+// MergeBans takes over what another server has banned and lifted. It returns the bans
+// that are new here. An error matches ErrBan, then what is wrong was left out, or
+// ErrBansFile.
+func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
+	now := g.rules.Load().now()
+	changed := false
+	g.bans.mu.Lock()
+	g.bans.expire(now)
+	for _, id := range slices.Sorted(maps.Keys(from.Lifted)) {
+		until := from.Lifted[id]
+		if _, ok := g.bans.lifted[id]; ok || !within(until, now) || !validBanID(id) {
+			continue
+		}
+		if !g.bans.lift(id, until) {
+			err = fmt.Errorf("%w: %d were lifted, which is the limit", ErrBan, maxBans)
+			break
+		}
+		changed = true
+	}
+	for _, b := range from.Bans {
+		_, there := g.bans.list[b.ID]
+		_, lifted := g.bans.lifted[b.ID]
+		if there || lifted || !within(b.Until, now) {
+			continue
+		}
+		wrong := b.check()
+		switch {
+		case wrong == nil && !validBanID(b.ID):
+			wrong = fmt.Errorf("%w: the id is %.40q", ErrBan, b.ID)
+		case wrong == nil && len(g.bans.list) >= maxBans:
+			wrong = fmt.Errorf("%w: there are %d already, which is the limit", ErrBan, maxBans)
+		}
+		if wrong != nil {
+			err = cmp.Or(err, wrong)
+			continue
+		}
+		if g.bans.list == nil {
+			g.bans.list = map[string]Ban{}
+		}
+		g.bans.list[b.ID] = b
+		added, changed = append(added, b), true
+	}
+	g.bans.mu.Unlock()
+	if changed {
+		err = cmp.Or(g.bans.save(), err)
+	}
+	return added, err
+}
+
+// within reports whether a ban may hold until then: clocks may be apart a little.
+func within(until, now time.Time) bool {
+	return until.After(now) && until.Before(now.Add(MaxBan+time.Minute))
+}
+
+// lift ends a ban, and keeps in mind that it was lifted. It returns false when there is
+// no room for that. The lock is held.
+func (l *bans) lift(id string, until time.Time) bool {
+	delete(l.list, id)
+	if len(l.lifted) >= maxBans {
+		return false
+	}
+	if l.lifted == nil {
+		l.lifted = map[string]time.Time{}
+	}
+	l.lifted[id] = until
+	return true
+}
+
+// banNumber returns the number in an id, b1 or b1@name.
+func banNumber(id string) (int, bool) {
+	number, name, shared := strings.Cut(id, "@")
+	n, err := strconv.Atoi(number[min(1, len(number)):])
+	if err != nil || n < 1 || number != "b"+strconv.Itoa(n) || shared && name == "" || len(id) > 100 {
+		return 0, false
+	}
+	return n, true
+}
+
+func validBanID(id string) bool {
+	_, ok := banNumber(id)
+	return ok && strings.Contains(id, "@")
+}

@@ -1,0 +1,48 @@
+package relay
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
+)
+
+// answering is how long this node works on a request of another.
+const answering = 10 * time.Second
+
+// Name implements web.Nodes.
+func (c *clustered) Name() string { return c.node.Name() }
+
+// Others implements web.Nodes.
+func (c *clustered) Others() (names []string) {
+	for _, n := range c.node.Nodes() {
+		if !n.Self {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// Has implements web.Nodes.
+func (c *clustered) Has(stream string) string { return c.node.Has(stream) }
+
+// From implements web.Nodes.
+func (c *clustered) From(stream string) string { return c.node.From(stream) }
+
+// Ask implements web.Nodes.
+func (c *clustered) Ask(ctx context.Context, node, method, target, client string) (status int, body []byte, err error) {
+	a, err := c.node.Ask(ctx, node, cluster.Request{Method: method, Target: target, For: client})
+	return a.Status, a.Body, err
+}
+
+// answer is cluster.Options.Answer.
+func (c *clustered) answer(from string, r cluster.Request) cluster.Answer {
+	<-c.opened
+	if r.Target == bansPath {
+		return c.answerBans(from, r)
+	}
+	ctx, cancel := context.WithTimeout(c.server.host.Ctx, answering)
+	defer cancel()
+	status, body := c.server.web.Answer(ctx, r.Method, r.Target, r.For+" over node "+from)
+	return cluster.Answer{Status: status, Body: body}
+}

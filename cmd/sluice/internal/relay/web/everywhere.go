@@ -1,0 +1,242 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Nodes are the servers of a cluster, as the API asks them. Its methods may be called
+// by any goroutine.
+type Nodes interface {
+	// Name is this server's, Others are those of the others.
+	Name() string
+	Others() []string
+	// Has returns the node that publishes a stream, and From the one that this node
+	// pulls it from; empty for none.
+	Has(stream string) string
+	From(stream string) string
+	// Ask sends a request to another node, for the client with the address, and returns
+	// what Answer there does.
+	Ask(ctx context.Context, node, method, target, client string) (status int, body []byte, err error)
+	// BansChanged gives the bans of this node to the others.
+	BansChanged()
+}
+
+const (
+	// askWithin is how long a node may take to answer, with what it asks others for.
+	askWithin = 3 * time.Second
+	// doctorWithin is more than what that takes to look at a stream.
+	doctorWithin = 10 * time.Second
+	// maxMerged is how many bytes the answers of all nodes may have together.
+	maxMerged = 64 << 20
+	// nodeSelf is the value of ?node= for the node that was asked.
+	nodeSelf = "self"
+)
+
+// trusted is the key of a context in which another node has asked: it has checked what
+// its client may do.
+type trusted struct{}
+
+func ofNode(r *http.Request) bool { return r.Context().Value(trusted{}) != nil }
+
+// Unanswered is a node that is left out of an answer.
+type Unanswered struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+}
+
+// Answer answers a request of another node for something of the API: streams and
+// clients.
+func (w *Server) Answer(ctx context.Context, method, target, client string) (status int, body []byte) {
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, trusted{}, true), method, target, nil)
+	if err != nil {
+		return http.StatusBadRequest, errorText("bad request")
+	}
+	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
+	if first != "streams" && first != "clients" {
+		return http.StatusNotFound, errorText("nodes do not ask one another for this")
+	}
+	r.RemoteAddr = client
+	rw := newAnswerBuffer()
+	w.paths[first](rw, r, rest)
+	return rw.status, rw.body.Bytes()
+}
+
+// answerBuffer is an answer that is kept.
+type answerBuffer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func newAnswerBuffer() *answerBuffer {
+	return &answerBuffer{header: http.Header{}, status: http.StatusOK}
+}
+
+func (a *answerBuffer) Header() http.Header         { return a.header }
+func (a *answerBuffer) WriteHeader(status int)      { a.status = status }
+func (a *answerBuffer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// nodeOf returns the other node that a request is for: the one in ?node=, or else the one
+// given; empty for this one.
+func (w *Server) nodeOf(r *http.Request, otherwise string) string {
+	if w.Nodes == nil || ofNode(r) {
+		return ""
+	}
+	switch name := cmp.Or(r.URL.Query().Get("node"), otherwise); name {
+	case nodeSelf, w.Nodes.Name():
+		return ""
+	default:
+		return name
+	}
+}
+
+// targetOn is the target of a request for the node that gets it alone.
+func targetOn(r *http.Request) string {
+	q := r.URL.Query()
+	q.Set("node", nodeSelf)
+	u := url.URL{Path: r.URL.Path, RawQuery: q.Encode()}
+	return u.RequestURI()
+}
+
+// pass answers with what another node says.
+func (w *Server) pass(rw http.ResponseWriter, r *http.Request, node string) {
+	if !slices.Contains(w.Nodes.Others(), node) {
+		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no node %.80q", node))
+		return
+	}
+	within := askWithin
+	if strings.HasSuffix(r.URL.Path, "/doctor") {
+		within = doctorWithin
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	status, body, err := w.Nodes.Ask(ctx, node, r.Method, targetOn(r), r.RemoteAddr)
+	if err != nil {
+		w.Log.Warn("a node of the cluster does not answer", "node", node, "error", err)
+		answerError(rw, http.StatusGatewayTimeout, "node "+node+" does not answer")
+		return
+	}
+	h := rw.Header()
+	if len(body) > 0 {
+		h.Set("Content-Type", "application/json")
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	rw.WriteHeader(status)
+	rw.Write(body)
+}
+
+// everywhere answers a request for a list with those of all nodes, unless it is for one.
+// get answers for this one, with an object that has the list under its name.
+func (w *Server) everywhere(rw http.ResponseWriter, r *http.Request, list string, get http.HandlerFunc) {
+	if w.Nodes == nil || ofNode(r) {
+		get(rw, r)
+		return
+	}
+	if r.URL.Query().Has("node") {
+		if node := w.nodeOf(r, ""); node != "" {
+			w.pass(rw, r, node)
+		} else {
+			get(rw, r)
+		}
+		return
+	}
+	own := newAnswerBuffer()
+	get(own, r)
+	if own.status != http.StatusOK {
+		answerBytes(rw, own.status, own.body.Bytes())
+		return
+	}
+	m, err := newMerging(list, own.body.Bytes())
+	if err != nil {
+		answerError(rw, http.StatusInternalServerError, err.Error())
+		return
+	}
+	names := w.Nodes.Others()
+	answers := make([]answerOf, len(names))
+	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
+	defer cancel()
+	var asking sync.WaitGroup
+	for i, name := range names {
+		asking.Go(func() {
+			a := &answers[i]
+			a.status, a.body, a.err = w.Nodes.Ask(ctx, name, http.MethodGet, targetOn(r), r.RemoteAddr)
+		})
+	}
+	asking.Wait()
+	for i, name := range names {
+		if reason := m.add(answers[i]); reason != "" {
+			m.unanswered = append(m.unanswered, Unanswered{name, reason})
+		}
+	}
+	answerJSON(rw, m.result())
+}
+
+func answerBytes(rw http.ResponseWriter, status int, body []byte) {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	rw.Write(body)
+}
+
+type answerOf struct {
+	status int
+	body   []byte
+	err    error
+}
+
+// merging is one answer made of several nodes'.
+type merging struct {
+	list       string // name of the list
+	object     map[string]json.RawMessage
+	items      []json.RawMessage
+	unanswered []Unanswered
+	bytes      int
+}
+
+func newMerging(list string, own []byte) (*merging, error) {
+	m := &merging{list: list, unanswered: []Unanswered{}, bytes: len(own)}
+	err := json.Unmarshal(own, &m.object)
+	if err == nil {
+		err = json.Unmarshal(m.object[list], &m.items)
+	}
+	return m, err
+}
+
+// add adds a node's list, or says why not.
+func (m *merging) add(a answerOf) (reason string) {
+	var object map[string]json.RawMessage
+	var items []json.RawMessage
+	switch {
+	case a.err != nil:
+		return a.err.Error()
+	case a.status != http.StatusOK:
+		return fmt.Sprintf("it answers with status %d", a.status)
+	case m.bytes+len(a.body) > maxMerged:
+		return fmt.Sprintf("the answer would be longer than %d bytes: ask it with ?node=", maxMerged)
+	case json.Unmarshal(a.body, &object) != nil || json.Unmarshal(object[m.list], &items) != nil:
+		return "its answer cannot be read"
+	}
+	m.bytes += len(a.body)
+	m.items = append(m.items, items...)
+	return ""
+}
+
+func (m *merging) result() any {
+	object := map[string]any{m.list: m.items, "unanswered": m.unanswered}
+	for name, value := range m.object {
+		if name != m.list {
+			object[name] = value
+		}
+	}
+	return object
+}
