@@ -28,6 +28,7 @@ type fakeServer struct {
 	closed  bool   // the API needs the token too
 	broken  bool   // the API fails
 	silent  bool   // the clip has no sound
+	late    bool   // the API answers only once something is played
 	play    string // the token needed to play, unless empty
 	kicked  []string
 	asked   []string // changes of bans and tokens
@@ -46,6 +47,7 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 		page.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /api/streams", func(w http.ResponseWriter, r *http.Request) {
+		f.awaitPlay(r)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.broken {
@@ -125,6 +127,24 @@ func (f *fakeServer) until(t *testing.T, done func() bool) {
 	}
 }
 
+// awaitPlay holds a request to a late API back.
+func (f *fakeServer) awaitPlay(r *http.Request) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		wait := false
+		f.set(func() { wait = f.late && len(f.played) == 0 })
+		if !wait {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
 // media answers a play: the first two seconds at once, as a server with a GOP
 // cache does, and then as time goes.
 func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
@@ -152,6 +172,7 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "video/x-flv")
+	w.Header().Set("Cache-Control", "no-store") // as the relay: a cache could ask again
 	fakePace(r, silent, func(p []byte) error {
 		if _, err := w.Write(p); err != nil {
 			return err

@@ -47,8 +47,7 @@ func TestOperatorsPage(t *testing.T) {
 		b := open(t, chromium, server, "/operate", desktop, false, unauthorized)
 		give(b)
 		kick := `[...document.querySelectorAll("#sessions tbody tr")].find((r) => r.innerText.includes("v13")).querySelector("button").click()`
-		b.do(kick)
-		b.do(kick) // it asks whether that is meant
+		b.do(kick + ";" + kick) // it asks whether that is meant, for four seconds
 		server.until(t, func() bool { return slices.Equal(server.kicked, []string{"v13"}) })
 		b.do(`[...document.querySelectorAll("#sessions tbody tr")].find((r) => r.innerText.includes("v12")).querySelectorAll("button")[1].click()`)
 		b.until(`document.getElementById("ban").open && document.getElementById("ban-title").innerText === "End and ban v12" && document.querySelector("#ban-by [value=token]").disabled`)
@@ -67,8 +66,7 @@ func TestOperatorsPage(t *testing.T) {
 		})
 		b.until(`document.querySelector("#push-form [name=url]").value === ""`)
 		remove := `document.querySelector("#push-added tbody button").click()`
-		b.do(remove)
-		b.do(remove)
+		b.do(remove + ";" + remove)
 		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/pushes/t1") })
 		typeInto(b, "#record-form [name=stream]", "live/cam1")
 		click(b, "#record-form [value=off]")
@@ -76,8 +74,7 @@ func TestOperatorsPage(t *testing.T) {
 		click(b, "#record-form [value=on]")
 		server.until(t, func() bool { return slices.Contains(server.asked, "POST /api/recordings?stream=live%2Fcam1") })
 		erase := `[...document.querySelectorAll("#recordings tbody tr")][1].querySelectorAll("button")[1].click()`
-		b.do(erase)
-		b.do(erase)
+		b.do(erase + ";" + erase)
 		server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/recordings/live/s-20260102-140405.mp4") })
 		typeInto(b, "#token-form [name=stream]", "live/cam1")
 		click(b, "#token-form button")
