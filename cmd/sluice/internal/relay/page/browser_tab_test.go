@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,15 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
+
+// atOnce is how many tests that are marked parallel run at a time, on however
+// few processors: they wait most of the time.
+const atOnce = "4"
+
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", atOnce) // what the command line gives comes later
+	os.Exit(m.Run())
+}
 
 // browser starts a Chromium, which make test installs, for the tests of this one.
 func browser(t *testing.T) context.Context {
@@ -36,7 +46,7 @@ func browser(t *testing.T) context.Context {
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.WSURLReadTimeout(time.Minute))
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)

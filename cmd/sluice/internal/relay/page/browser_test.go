@@ -33,11 +33,15 @@ func TestPageInABrowser(t *testing.T) {
 	options := Options{RTMPAddr: "[::]:1935", RTSPAddr: "[::]:8554", HLS: true, WebRTC: true, Merge: 80 * time.Millisecond}
 	each := func(t *testing.T, f func(t *testing.T, name string, width int64, dark bool)) {
 		for _, l := range looks {
-			t.Run(l.name, func(t *testing.T) { f(t, l.name, l.width, l.dark) })
+			t.Run(l.name, func(t *testing.T) {
+				t.Parallel()
+				f(t, l.name, l.width, l.dark)
+			})
 		}
 	}
 
 	t.Run("empty", func(t *testing.T) {
+		t.Parallel()
 		each(t, func(t *testing.T, name string, width int64, dark bool) {
 			b := open(t, chromium, newFakeServer(t, options), "/", width, dark)
 			b.until(`document.querySelector("#empty:not([hidden]) code")`)
@@ -60,6 +64,7 @@ func TestPageInABrowser(t *testing.T) {
 	})
 
 	t.Run("one", func(t *testing.T) {
+		t.Parallel()
 		each(t, func(t *testing.T, name string, width int64, dark bool) {
 			server := newFakeServer(t, options)
 			server.streams, server.clients = []map[string]any{fakeStream("live/s", 0)}, fakeClients("live/s")
@@ -101,6 +106,7 @@ func TestPageInABrowser(t *testing.T) {
 	})
 
 	t.Run("many", func(t *testing.T) {
+		t.Parallel()
 		each(t, func(t *testing.T, name string, width int64, dark bool) {
 			server := newFakeServer(t, options)
 			server.streams, server.clients = fakeMany(40), fakeClients("live/camera-1")
@@ -122,6 +128,7 @@ func TestPageInABrowser(t *testing.T) {
 	})
 
 	t.Run("hostile", func(t *testing.T) {
+		t.Parallel()
 		each(t, func(t *testing.T, name string, width int64, dark bool) {
 			if dark != (width == phone) {
 				return // what matters here is the width

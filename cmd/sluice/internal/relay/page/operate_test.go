@@ -25,6 +25,7 @@ func TestOperatorsPage(t *testing.T) {
 	const unauthorized = "401"
 	for _, l := range looks {
 		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
 			b := open(t, chromium, serve(t), "/operate", l.width, l.dark, unauthorized)
 			give(b)
 			b.shoot("operate-" + l.name)
@@ -43,6 +44,7 @@ func TestOperatorsPage(t *testing.T) {
 		})
 	}
 	t.Run("what it does", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t)
 		b := open(t, chromium, server, "/operate", desktop, false, unauthorized)
 		give(b)

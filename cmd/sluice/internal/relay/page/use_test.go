@@ -36,6 +36,7 @@ func TestPageInUse(t *testing.T) {
 	}
 
 	t.Run("watch and stop", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		b := open(t, chromium, server, "/", desktop, false)
 		click(b, "#watch")
@@ -50,11 +51,13 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("the newest part is shown, not the oldest", func(t *testing.T) {
+		t.Parallel()
 		b := open(t, chromium, serve(t, "live/s"), "/?stream=live/s", desktop, false)
 		b.until(playing + ` && (() => { const v = document.getElementById("video"); return v.buffered.end(v.buffered.length - 1) - v.currentTime < 1.3; })()`)
 	})
 
 	t.Run("a stream without sound", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		server.silent = true
 		server.streams[0]["audio"] = nil
@@ -73,6 +76,7 @@ func TestPageInUse(t *testing.T) {
 	// Until the API has answered, the player believes what the head of the FLV
 	// promises, and waits for sound that does not come.
 	t.Run("a stream without sound, known late", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		server.silent, server.late = true, true
 		server.streams[0]["audio"] = nil
@@ -86,6 +90,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("by WebSocket, with a merge window", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		b := open(t, chromium, server, "/", desktop, false)
 		b.until(`document.getElementById("merge").options.length > 0`)
@@ -108,6 +113,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("a stream that comes later", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t)
 		b := open(t, chromium, server, "/?stream=live/later", phone, true, "404 (Not Found)")
 		b.until(`/Nobody is publishing/.test(document.getElementById("player-message").textContent) && document.getElementById("state").textContent === "Not live"`)
@@ -119,6 +125,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("a stream that breaks off goes on", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		b := open(t, chromium, server, "/?stream=live/s", desktop, false, "Failed to load resource", "ERR_")
 		b.until(playing)
@@ -130,6 +137,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("a play token", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		server.play = "secret&1"
 		b := open(t, chromium, server, "/?stream=live/s", phone, false, "403 (Forbidden)")
@@ -148,6 +156,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("kick", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		b := open(t, chromium, server, "/", desktop, false)
 		b.until(`document.querySelectorAll("#clients tbody tr").length === 3`)
@@ -170,6 +179,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("kick with a token", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		server.token = "right"
 		b := open(t, chromium, server, "/", phone, true, "403 (Forbidden)")
@@ -188,6 +198,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("an API that asks for its token", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		server.token, server.closed = "right", true
 		b := open(t, chromium, server, "/?stream=live/s", desktop, true, "401 (Unauthorized)")
@@ -198,6 +209,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("theme", func(t *testing.T) {
+		t.Parallel()
 		b := open(t, chromium, serve(t), "/", desktop, true)
 		ground := `getComputedStyle(document.body).backgroundColor`
 		dark := value[string](b, ground)
@@ -214,6 +226,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("lines", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t)
 		b := open(t, chromium, server, "/", desktop, false)
 		b.until(`document.querySelector("#empty:not([hidden]) code")`)
@@ -267,6 +280,7 @@ func TestPageInUse(t *testing.T) {
 	})
 
 	t.Run("a server that goes away and comes back", func(t *testing.T) {
+		t.Parallel()
 		server := serve(t, "live/s")
 		b := open(t, chromium, server, "/", phone, false, "500 (Internal Server Error)", "502")
 		b.until(`document.getElementById("name").textContent === "live/s"`)

@@ -3,6 +3,7 @@
 package realtest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,7 +30,12 @@ func patient(d time.Duration) time.Duration {
 // workDir is where the program is built.
 var workDir string
 
+// atOnce is how many tests that are marked parallel run at a time, on however
+// few processors: they wait most of the time.
+const atOnce = "6"
+
 func TestMain(m *testing.M) {
+	flag.Set("test.parallel", atOnce) // what the command line gives comes later
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "sluice-realtest-")
 		if err != nil {

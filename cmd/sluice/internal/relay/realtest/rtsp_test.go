@@ -66,10 +66,12 @@ func framesOf(t testing.TB, text string) (video, audio []decoded) {
 }
 
 // decode starts to decode the pictures of a file or stream to its end. Sound stays as it
-// is: decoders of it need some frames to begin with.
+// is: decoders of it need some frames to begin with. ffmpeg reads in a thread of its own,
+// ahead of the decoder, which a busy machine makes slower than the stream: the server
+// would leave out frames for a viewer that reads so late.
 func decode(t testing.TB, url string, input ...string) *process {
 	t.Helper()
-	args := append([]string{"-loglevel", "verbose"}, input...)
+	args := append([]string{"-loglevel", "verbose", "-thread_queue_size", "8192"}, input...)
 	return ffmpeg(t, append(args, "-i", url, "-map", "0", "-vsync", "passthrough", "-enc_time_base", "-1", "-c:a", "copy", "-f", "framemd5", "-")...)
 }
 
