@@ -215,6 +215,7 @@ func (s *Server) attach() error {
 	s.web.Recorded = web.NewRecorded(archive.Union(s.outbound.recorders.all), func(stream string, on bool) error {
 		return s.outbound.recorders.control(stream, on, s.host.Hub)
 	})
+	s.web.HLS.Tapes = s.web.Recorded.Files
 	targets, err := pushTargets(nil).next(c)
 	if err != nil {
 		return err

@@ -43,14 +43,15 @@ type Archive struct {
 	writing func(file string) bool
 	now     func() time.Time
 
-	mu    sync.Mutex
-	known map[string]*known // by file
+	mu       sync.Mutex
+	known    map[string]*known  // by file
+	listings map[string]listing // by directory
 }
 
 // New returns the archive of a directory. writing reports whether a file in it is being
 // written.
 func New(root *os.Root, writing func(file string) bool) *Archive {
-	return &Archive{root: root, writing: writing, now: time.Now, known: map[string]*known{}}
+	return &Archive{root: root, writing: writing, now: time.Now, known: map[string]*known{}, listings: map[string]listing{}}
 }
 
 // walk returns the files, the oldest first, with what their names and the directory say.

@@ -100,7 +100,8 @@ func (a *Archive) index(r *Recording, f *os.File, size int64) (*mp4.Index, error
 		x = before.index.Clone()
 		err = x.Extend(f, size)
 	}
-	if err != nil {
+	// What is before a place that cannot be read counts.
+	if err != nil && len(x.Fragments) == 0 {
 		return nil, err
 	}
 	a.remember(r.File, &known{size: size, changed: r.changed, begin: x.Begin(), length: x.Length(), index: x})

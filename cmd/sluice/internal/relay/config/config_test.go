@@ -72,6 +72,7 @@ var configKeys = []struct {
 	{"record-segment", "1h", "1h0m0s", map[string]string{"100ms": "1s", "-1s": "1s", "25h": "24h0m0s"}},
 	{"record-keep", "24h", "24h0m0s", map[string]string{"1s": "1m0s", "100000h": "87600h0m0s"}},
 	{"record-size", "10GiB", "10GiB", map[string]string{"-1": "not a size"}},
+	{"rewind", "2h", "2h0m0s", map[string]string{"1ms": "1s", "100000h": "87600h0m0s"}},
 	{"origin", "rtmp://origin.example.com", "rtmp://origin.example.com", map[string]string{"origin.example.com": "rtmp://", "https//a": "rtmp://"}},
 	{"origin-retry", "10m", "10m0s", map[string]string{"0s": "1s"}},
 	{"source", "[live/cam1=rtsp://a:b@camera/1, live/cam2=always:rtsps://camera/2]", "live/cam1=rtsp://a:b@camera/1,live/cam2=always:rtsps://camera/2", map[string]string{"rtsp://camera/1": "APP/NAME", "live/cam1=http://camera": "APP/NAME"}},

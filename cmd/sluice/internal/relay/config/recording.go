@@ -19,6 +19,7 @@ type Recording struct {
 	RecordSegment time.Duration
 	RecordKeep    time.Duration
 	RecordSize    int // bytes
+	Rewind        time.Duration
 }
 
 // maxRecord is the longest time of recordings in settings.
@@ -38,5 +39,7 @@ func (g *Recording) settings() []Setting {
 			value: duration(&g.RecordKeep), fits: zeroOr(&g.RecordKeep, time.Minute, maxRecord)},
 		{Name: "record-size", Default: "0", Live: true, Usage: "delete the oldest recordings when all together have more than this `size`; 0 for never",
 			value: size(&g.RecordSize), fits: between(&g.RecordSize, 0, math.MaxInt)},
+		{Name: "rewind", Default: "24h", Live: true, Scoped: true, Usage: "viewers may go back by this `time` in recordings in MP4, with ?from=-2h; 0 for not at all",
+			value: duration(&g.Rewind), fits: zeroOr(&g.Rewind, time.Second, maxRecord)},
 	}
 }

@@ -7,18 +7,20 @@ import (
 )
 
 // An address is the path of a request: the multivariant playlist of a stream,
-// /APP/NAME.m3u8, or a file of one of its rows, /APP/NAME/.hls/ROW/FILE. No stream has a
+// /APP/NAME.m3u8, or a file of one of its rows, /APP/NAME/.hls/ROW/FILE, or of its past. No stream has a
 // part that begins with a dot in its name, so the second is no stream's.
 type address struct {
 	stream string // APP/NAME, not checked
 	file   string // "": the multivariant playlist
 	row    int
+	past   bool // of what was recorded: no row
 }
 
 const (
-	suffix = ".m3u8"
-	folder = "/.hls/"
-	index  = "index.m3u8"
+	suffix  = ".m3u8"
+	folder  = "/.hls/"
+	index   = "index.m3u8"
+	pastRow = "past" // in place of a row
 	// maxRow bounds the rows of a group.
 	maxRow = 64
 )
@@ -36,16 +38,21 @@ func parseAddress(path string) (a address, ok bool) {
 		return a, ok
 	}
 	row, rest, ok := strings.Cut(rest, "/")
+	if ok && row == pastRow && rest != "" && !strings.Contains(rest, "/") {
+		return address{stream: name, file: rest, past: true}, true
+	}
 	n, err := strconv.ParseUint(row, 10, 8)
 	if !ok || err != nil || n > maxRow || strconv.FormatUint(n, 10) != row || rest == "" || strings.Contains(rest, "/") {
 		return a, false
 	}
-	return address{name, rest, int(n)}, true
+	return address{stream: name, file: rest, row: int(n)}, true
 }
 
 // rowAddress returns the address of a row's playlist, from that of its multivariant
 // playlist on.
-func rowAddress(stream string, row int) string {
+func rowAddress(stream string, row int) string { return below(stream, strconv.Itoa(row)) }
+
+func below(stream, row string) string {
 	name := stream[strings.LastIndexByte(stream, '/')+1:]
-	return "./" + url.PathEscape(name) + folder + strconv.Itoa(row) + "/" + index
+	return "./" + url.PathEscape(name) + folder + row + "/" + index
 }

@@ -41,6 +41,8 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		c.SetReadDeadline(time.Time{})
 		c.SetWriteDeadline(time.Time{})
 		switch {
+		case a.past || a.file == "" && info.Query.Has(session.Rewinding):
+			err = s.past(rw, r, info, a)
 		case a.file == "" && r.Method == http.MethodHead:
 			err = s.head(rw, r, info, o)
 		case a.file == "":

@@ -27,6 +27,7 @@ type Times struct {
 type Server struct {
 	*session.Host
 	Times Times
+	Tapes tapes // nil: nothing is recorded
 
 	memory  int64 // bytes of all segments together; 0: no limit
 	held    atomic.Int64

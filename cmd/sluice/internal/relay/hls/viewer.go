@@ -38,6 +38,7 @@ type viewer struct {
 	query  string // behind each address in the viewer's playlists
 
 	bytes, frames atomic.Int64
+	recorded      atomic.Pointer[past]
 	busy          atomic.Int32 // requests at the moment
 	asked         atomic.Int64 // Unix ns of the last one's end
 
@@ -90,10 +91,15 @@ func (s *Server) viewer(ctx context.Context, id string, info session.Info, o ses
 		return v, err
 	}
 	done, err := s.admit(ctx, info, o)
+	return s.admitted(key, info, done, err)
+}
+
+// admitted makes the viewer of an admission, which is ended if there is one already.
+func (s *Server) admitted(key viewerKey, info session.Info, done func(), err error) (*viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := url.Values{"session": {id}}
+	q := url.Values{"session": {key.id}}
 	if token := info.Query.Get("token"); token != "" {
 		q.Set("token", token)
 	}
@@ -210,6 +216,9 @@ func (v *viewer) end(reason error) {
 		s.release(name, m)
 	}
 	v.uses = nil
+	if p := v.recorded.Swap(nil); p != nil {
+		go p.close() // it may be reading
+	}
 	if errors.Is(reason, errQuiet) || s.closed {
 		v.timer.Stop()
 		delete(s.viewers, v.key)

@@ -23,6 +23,7 @@ type Segment struct {
 	Duration      float64
 	Map           string
 	Discontinuity bool
+	Gap           bool
 	Parts         []Part
 }
 
@@ -35,6 +36,7 @@ type Playlist struct {
 	Segments                []Segment
 	Hint                    string
 	End                     bool
+	Event                   bool
 }
 
 // attributes reads NAME=VALUE,NAME="VALUE".
@@ -139,7 +141,13 @@ func (r *reader) line(line string) error {
 		r.next.Map = a["URI"]
 	case "#EXT-X-DISCONTINUITY":
 		r.next.Discontinuity = true
-	case "#EXT-X-PROGRAM-DATE-TIME":
+	case "#EXT-X-PROGRAM-DATE-TIME", "#EXT-X-START":
+	case "#EXT-X-PLAYLIST-TYPE":
+		if p.Event = value == "EVENT"; !p.Event {
+			return errors.New("unknown type")
+		}
+	case "#EXT-X-GAP":
+		r.next.Gap = true
 	case "#EXT-X-PART":
 		if a["URI"] == "" {
 			return errors.New("no address")
@@ -217,6 +225,8 @@ func (p *Playlist) Follows(before *Playlist) error {
 	switch {
 	case p.Target != before.Target || p.PartTarget != before.PartTarget:
 		return fmt.Errorf("target durations have changed from %d and %.3f to %d and %.3f", before.Target, before.PartTarget, p.Target, p.PartTarget)
+	case p.Event && p.Sequence > before.Sequence:
+		return errors.New("the playlist of an event has lost segments")
 	case p.Sequence < before.Sequence:
 		return fmt.Errorf("the media sequence falls from %d to %d", before.Sequence, p.Sequence)
 	case before.End && !p.End:

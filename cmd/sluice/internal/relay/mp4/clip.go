@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -50,7 +49,7 @@ func NewClip(files []File, from, to time.Time) (*Clip, error) {
 		}
 		start := 0
 		if m.first == nil {
-			if start = f.Index.keyBefore(from); start < 0 {
+			if start = f.Index.Find(from); start < 0 {
 				continue
 			}
 		}
@@ -62,22 +61,6 @@ func NewClip(files []File, from, to time.Time) (*Clip, error) {
 		return nil, ErrNothing
 	}
 	return m.finish(from)
-}
-
-// keyBefore returns the fragment with a key frame at or before a time, else the first
-// with one; -1 when there is none, or the file ends before that time.
-func (x *Index) keyBefore(from time.Time) int {
-	list := x.Fragments
-	if len(list) == 0 || !list[len(list)-1].Wall.Add(list[len(list)-1].Length).After(from) {
-		return -1
-	}
-	i := sort.Search(len(list), func(i int) bool { return list[i].Wall.After(from) }) - 1
-	for ; i >= 0; i-- {
-		if list[i].Key {
-			return i
-		}
-	}
-	return slices.IndexFunc(list, func(f Fragment) bool { return f.Key })
 }
 
 // A clipMaker has what NewClip knows so far.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
+	"sort"
 	"time"
 )
 
@@ -252,6 +254,31 @@ func (x *Index) Clone() *Index {
 	y := *x
 	y.Fragments = x.Fragments[:len(x.Fragments):len(x.Fragments)]
 	return &y
+}
+
+// Tail returns an index of what the file will have behind this one's fragments, without
+// them.
+func (x *Index) Tail() *Index {
+	y := *x
+	y.Fragments = nil
+	return &y
+}
+
+// Find returns the place of the fragment with a key frame at or before a time, else of
+// the first one with a key frame; -1 when there is none, or the file ends before that
+// time.
+func (x *Index) Find(from time.Time) int {
+	list := x.Fragments
+	if len(list) == 0 || !list[len(list)-1].Wall.Add(list[len(list)-1].Length).After(from) {
+		return -1
+	}
+	i := sort.Search(len(list), func(i int) bool { return list[i].Wall.After(from) }) - 1
+	for ; i >= 0; i-- {
+		if list[i].Key {
+			return i
+		}
+	}
+	return slices.IndexFunc(list, func(f Fragment) bool { return f.Key })
 }
 
 // Extent returns when a file of size bytes begins and how long it says that it is: 0

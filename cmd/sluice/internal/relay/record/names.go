@@ -38,6 +38,10 @@ func base(stream string) string {
 	return path.Join(parts...)
 }
 
+// Directory returns the one that a stream's files are in, in the directory of the
+// recorder and with slashes.
+func Directory(stream string) string { return path.Dir(base(stream)) }
+
 // cutMark ends a part that was too long, and is in no other.
 const cutMark = "=="
 

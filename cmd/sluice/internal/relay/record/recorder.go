@@ -55,6 +55,7 @@ type Options struct {
 	Ended func(stream, file string, bytes int64, length time.Duration, why string)
 	// Logger logs files that begin, end and fail; nil is slog.Default().
 	Logger *slog.Logger
+	Now    func() time.Time // of tests; nil: time.Now
 }
 
 // A Format is how a stream is written.
@@ -101,7 +102,10 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: time.Now, open: map[string]struct{}{}}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: o.Now, open: map[string]struct{}{}}
 	r.create = r.createFile
 	return r, nil
 }

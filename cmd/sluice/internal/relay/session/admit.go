@@ -118,8 +118,8 @@ func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *liv
 	return nil, nil, err
 }
 
-// AdmitGroup asks the gate for a viewer of several streams under one name, which itself
-// need not be a stream's. The caller calls done once, as with AdmitPlay.
+// AdmitGroup asks the gate for a viewer of several streams under one name, or of what was
+// recorded under it: there need not be a stream of that name. The caller calls done once, as with AdmitPlay.
 func (h *Host) AdmitGroup(ctx context.Context, info Info) (done func(), err error) {
 	if h.Closing() {
 		return nil, ErrClosing

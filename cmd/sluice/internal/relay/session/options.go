@@ -49,6 +49,44 @@ func ParsePlayOptions(q url.Values) (PlayOptions, error) {
 	return o, nil
 }
 
+// Moment reads the time that a key of a query has: RFC 3339, or as long before now, such
+// as -30s. An error matches ErrBadRequest.
+func Moment(q url.Values, key string, now time.Time) (time.Time, error) {
+	text := q.Get(key)
+	if strings.HasPrefix(text, "-") || text == "0" || text == "0s" {
+		// Ten years: beyond that a duration would overflow.
+		if d, err := time.ParseDuration(text); err == nil && d <= 0 && d > -10*365*24*time.Hour {
+			return now.Add(d), nil
+		}
+	} else if t, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+")); err == nil {
+		// A + that was not escaped has become a space.
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%w: %s=%.40s is neither a time such as 2026-01-02T15:04:05Z nor one before now such as -30s", ErrBadRequest, key, Quoted(text))
+}
+
+// Rewinding is the key by which a viewer asks for what was recorded since a time.
+const Rewinding = "from"
+
+// Rewind reads from when a viewer of a stream wants what was recorded: at the earliest
+// as long ago as the setting rewind allows. An error matches ErrBadRequest, or
+// ErrNotFound where viewers may not go back.
+func (h *Host) Rewind(stream string, q url.Values, now time.Time) (time.Time, error) {
+	from, err := Moment(q, Rewinding, now)
+	most := h.For(stream).Rewind
+	switch {
+	case err != nil:
+		return from, err
+	case most == 0:
+		return from, fmt.Errorf("%w in the past: the setting rewind is 0", ErrNotFound)
+	case from.After(now):
+		return from, fmt.Errorf("%w: %s is in the future", ErrBadRequest, from.UTC().Format(time.RFC3339))
+	case from.Before(now.Add(-most)):
+		from = now.Add(-most)
+	}
+	return from, nil
+}
+
 // Quoted escapes text from a peer, so that it is safe in a log line and an
 // answer.
 func Quoted(text string) string {

@@ -35,6 +35,11 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 		waits.SetReadDeadline(time.Time{})
 		waits.SetWriteDeadline(time.Time{})
 	}
+	if err == nil && info.Query.Has(session.Rewinding) {
+		if err = w.playRecorded(rw, r, info, upgrade); err == nil {
+			return
+		}
+	}
 	var st *live.Stream
 	var done func()
 	if err == nil {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -15,11 +14,11 @@ import (
 // to it ends now.
 func span(q url.Values, now time.Time) (from, to time.Time, err error) {
 	to = now
-	if from, err = moment(q, "from", now); err != nil {
+	if from, err = session.Moment(q, "from", now); err != nil {
 		return from, to, err
 	}
 	if q.Has("to") {
-		if to, err = moment(q, "to", now); err != nil {
+		if to, err = session.Moment(q, "to", now); err != nil {
 			return from, to, err
 		}
 	}
@@ -30,20 +29,6 @@ func span(q url.Values, now time.Time) (from, to time.Time, err error) {
 		err = fmt.Errorf("%w: a clip of %v, at most %v", session.ErrBadRequest, length.Round(time.Second), maxClip)
 	}
 	return from, to, err
-}
-
-func moment(q url.Values, key string, now time.Time) (time.Time, error) {
-	text := q.Get(key)
-	if strings.HasPrefix(text, "-") || text == "0" || text == "0s" {
-		// Ten years: beyond that a duration would overflow.
-		if d, err := time.ParseDuration(text); err == nil && d <= 0 && d > -10*365*24*time.Hour {
-			return now.Add(d), nil
-		}
-	} else if t, err := time.Parse(time.RFC3339, strings.ReplaceAll(text, " ", "+")); err == nil {
-		// A + that was not escaped has become a space.
-		return t, nil
-	}
-	return time.Time{}, fmt.Errorf("%w: %s=%.40s is neither a time such as 2026-01-02T15:04:05Z nor one before now such as -30s", session.ErrBadRequest, key, session.Quoted(text))
 }
 
 // paced writes an answer of any length: each part of it has to be taken within a time,

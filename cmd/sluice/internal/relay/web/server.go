@@ -207,6 +207,11 @@ type statusWriter struct {
 // Unwrap lets net/http's ResponseController reach the connection.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
+// ReadFrom lets the kernel send files.
+func (s *statusWriter) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(s.ResponseWriter, r)
+}
+
 // WriteString spares net/http a copy.
 func (s *statusWriter) WriteString(text string) (int, error) {
 	return io.WriteString(s.ResponseWriter, text)

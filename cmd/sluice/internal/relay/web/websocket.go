@@ -61,10 +61,16 @@ const (
 	closeWait = 2 * time.Second
 )
 
+// watcher is a viewer, as far as its frames matter to it.
+type watcher interface {
+	Pause(on bool)
+	Control(p []byte) error
+}
+
 // listenWebSocket reads a viewer's frames (RFC 6455, section 5) until the
 // connection ends, and returns why. Pings and closes are answered between the
 // messages of the stream.
-func listenWebSocket(conn net.Conn, v *live.Viewer) error {
+func listenWebSocket(conn net.Conn, v watcher) error {
 	r := clientFrames{BufReader: sluice.NewBufReader(conn)}
 	defer r.Recycle()
 	closing := false

@@ -1,0 +1,230 @@
+package hls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// past answers a request for what was recorded of a stream: the multivariant playlist,
+// whose address has the time, or a file.
+func (s *Server) past(rw http.ResponseWriter, r *http.Request, info session.Info, a address) error {
+	if s.Tapes == nil {
+		return fmt.Errorf("%w in the past: nothing is recorded here", session.ErrNotFound)
+	}
+	id := info.Query.Get("session")
+	if !validID(id) {
+		id = newID()
+		if a.file != "" {
+			id = idOf(info)
+		}
+	}
+	v, err := s.pastViewer(r, viewerKey{id, info.IP(), info.Stream}, info)
+	if err != nil {
+		return err
+	}
+	defer v.leave(a.file != "")
+	p, err := s.pastOf(v, info, a.file == "" || a.file == index)
+	if err != nil {
+		return err
+	}
+	switch a.file {
+	case "":
+		return v.pastVariant(rw, r, p)
+	case index:
+		return v.pastPlaylist(rw, r, p)
+	}
+	return v.pastFile(rw, r, p, a.file)
+}
+
+// pastViewer is viewer for a stream that need not be there.
+func (s *Server) pastViewer(r *http.Request, key viewerKey, info session.Info) (*viewer, error) {
+	if v, err := s.enter(key); v != nil || err != nil {
+		return v, err
+	}
+	done, err := s.AdmitGroup(r.Context(), info)
+	return s.admitted(key, info, done, err)
+}
+
+// pastOf returns the viewer's past. begin: it may begin, or begin anew with another time.
+func (s *Server) pastOf(v *viewer, info session.Info, begin bool) (*past, error) {
+	p := v.recorded.Load()
+	if !begin || p != nil && !info.Query.Has(session.Rewinding) {
+		if p == nil {
+			return nil, errNoFile
+		}
+		return p, nil
+	}
+	from, err := s.Rewind(info.Stream, info.Query, v.client.Since.Add(time.Second))
+	if err != nil {
+		return nil, err
+	}
+	if p != nil && p.from.Equal(from) {
+		return p, nil
+	}
+	tape, err := s.Tapes.Tape(info.Stream, from)
+	if errors.Is(err, archive.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", session.ErrNotFound, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := newPast(tape, from)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.over || v.recorded.Load() != p {
+		now.close() // the viewer has ended, or asks for two at once
+		return nil, errGone
+	}
+	v.recorded.Store(now)
+	if p != nil {
+		go p.close()
+	}
+	return now, nil
+}
+
+// pastPlaylist answers with the playlist, as soon as it has a segment.
+func (v *viewer) pastPlaylist(rw http.ResponseWriter, r *http.Request, p *past) error {
+	s := v.server
+	_, live := s.Hub.Stream(v.key.stream)
+	p.extend(live)
+	p.findGone(func(file string) bool {
+		f, _, err := s.Tapes.Open(file)
+		if err == nil {
+			f.Close()
+		}
+		return err == nil
+	})
+	text := p.playlist()
+	if text == nil {
+		leave, err := s.wait(v.key.address)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		ctx, cancel := s.within(r, s.Times.Start)
+		defer cancel()
+		again := time.NewTicker(pastEvery)
+		defer again.Stop()
+		for text == nil {
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			_, live := s.Hub.Stream(v.key.stream)
+			p.extend(live)
+			text = p.playlist()
+		}
+	}
+	v.sendText(rw, r, text)
+	return nil
+}
+
+// pastVariant answers with the multivariant playlist: one row, whose address has the time
+// as it is.
+func (v *viewer) pastVariant(rw http.ResponseWriter, r *http.Request, p *past) error {
+	s := v.server
+	_, live := s.Hub.Stream(v.key.stream)
+	p.extend(live)
+	row, err := p.describe()
+	if err != nil {
+		return err
+	}
+	row.address = below(v.key.stream, pastRow) + v.query + "&" + url.Values{session.Rewinding: {p.from.UTC().Format(time.RFC3339Nano)}}.Encode()
+	rw.Header().Set("Recorded-From", p.begin.UTC().Format(time.RFC3339Nano))
+	rw.Header().Set("Access-Control-Expose-Headers", "Recorded-From")
+	v.send(rw, r, playlistType, false, []byte(multivariant([]variant{row})))
+	return nil
+}
+
+// describe returns the row of a multivariant playlist.
+func (p *past) describe() (row variant, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := &p.open
+	if len(p.list) > 0 {
+		first = &p.list[0]
+	}
+	if first.film == nil {
+		return row, errLate
+	}
+	tracks, err := mp4.Configs(first.film.header)
+	if err != nil {
+		return row, fmt.Errorf("%w: %w", session.ErrNotFound, err)
+	}
+	var names []string
+	for _, t := range tracks {
+		if !carries(t.Config.Codec) {
+			return row, fmt.Errorf("%w: HLS does not carry %v, which is in the recording", session.ErrNotFound, t.Config.Codec)
+		}
+		names = append(names, codecName(t.Config))
+		if c, err := flv.ParseVideoConfig(t.Config.Codec, t.Config.Record); t.Video && err == nil {
+			row.width, row.height = c.Width, c.Height
+		}
+	}
+	row.codecs = strings.Join(names, ",")
+	bytes, length := int64(0), time.Duration(0)
+	for i := range p.list {
+		bytes, length = bytes+p.list[i].size, length+p.list[i].duration
+		row.most = max(row.most, rateOf(p.list[i].size, p.list[i].duration))
+	}
+	if len(p.list) == 0 {
+		bytes, length = first.size, first.duration
+	}
+	row.average = rateOf(bytes, length)
+	row.most = max(row.most, row.average, 1)
+	return row, nil
+}
+
+// rateOf is bits a second.
+func rateOf(bytes int64, length time.Duration) int64 {
+	return int64(math.Ceil(float64(bytes) * 8 / max(length.Seconds(), 0.5)))
+}
+
+// pastFile answers with the head of a file, or a part of one.
+func (v *viewer) pastFile(rw http.ResponseWriter, r *http.Request, p *past, name string) error {
+	header, segment := p.find(name)
+	if header != nil {
+		v.send(rw, r, mediaType, true, header)
+		return nil
+	}
+	if segment == nil {
+		return errNoFile
+	}
+	part, f, err := p.media(segment, func(file string) (*os.File, error) {
+		f, _, err := v.server.Tapes.Open(file)
+		return f, err
+	})
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		defer f.Close()
+	}
+	v.server.begin(rw, mediaType, true)
+	if f == nil || r.Header.Get("Range") != "" {
+		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, part)
+		return nil
+	}
+	rw.Header().Set("Content-Length", strconv.FormatInt(part.Size(), 10))
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	n, _ := io.CopyN(rw, f, part.Size()) // by the kernel, without TLS
+	v.bytes.Add(n)
+	return nil
+}
