@@ -29,6 +29,9 @@ type StreamOptions struct {
 	// Grace is for how long a stream without a publisher waits for one to come
 	// back before it is over. 0: it is over at once.
 	Grace time.Duration
+	// Silence is after how long without a frame the publisher loses its place to one
+	// that waits, see PublishOptions.Standby. 0: only when it ends.
+	Silence time.Duration
 	// Ahead is how far a publisher may be ahead of real time before it has to
 	// wait for viewers that are behind. 1 s.
 	Ahead time.Duration
@@ -54,7 +57,7 @@ func (o *StreamOptions) bare() bool { return o.Raw || o.Packets }
 const maxMessage = 1<<24 - 1 // what FLV and RTMP have three bytes for
 
 func (o StreamOptions) withDefaults() StreamOptions {
-	if o.GOPBytes < 0 || o.GOPFrames < 0 || o.GOPTime < 0 || o.Backlog < 0 || o.Grace < 0 || o.Ahead < 0 || o.MaxFrame < 0 || o.MaxFrame > maxMessage || o.Raw && o.Packets {
+	if o.GOPBytes < 0 || o.GOPFrames < 0 || o.GOPTime < 0 || o.Backlog < 0 || o.Grace < 0 || o.Silence < 0 || o.Ahead < 0 || o.MaxFrame < 0 || o.MaxFrame > maxMessage || o.Raw && o.Packets {
 		panic(fmt.Sprintf("live: StreamOptions out of range: %+v", o))
 	}
 	o.GOPBytes = cmp.Or(o.GOPBytes, 16<<20)

@@ -14,6 +14,21 @@ func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
 	if s.end.over {
 		return nil, ErrClosed
 	}
+	if o.Standby && s.options.bare() {
+		panic("live: Hub.Publish with Standby for a stream of bare payloads")
+	}
+	p := &Publisher{s: s, name: o.Name, standby: o.Standby, yields: o.Yields, active: o.Active, since: time.Now(), done: make(chan struct{})}
+	if o.Standby {
+		if s.standbys.numbers.epoch != o.Epoch {
+			s.standbys.numbers = numbers{epoch: o.Epoch}
+		}
+		if s.standbys.held = o.Held; s.now != nil || o.Held || len(s.standbys.waiting) > 0 {
+			s.wait(p, new(headers))
+			return p, nil
+		}
+	} else {
+		p.own.epoch = o.Epoch
+	}
 	if s.now != nil {
 		if !o.TakeOver {
 			return nil, ErrBusy
@@ -26,8 +41,9 @@ func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
 	}
 	s.times.resume()
 	s.pace = pace{}
-	s.now = &Publisher{s: s, name: o.Name, epoch: o.Epoch, since: time.Now(), done: make(chan struct{})}
-	return s.now, nil
+	s.standbys.fresh = s.clock()
+	s.now = p
+	return p, nil
 }
 
 // Publisher returns who publishes now, or nil.
@@ -40,29 +56,39 @@ func (s *Stream) Publisher() *Publisher {
 // Publish appends a frame; its payload is transferred, also when it fails. A large
 // payload stays in its memory for as long as the stream keeps the frame.
 //
+// While the publisher waits (PublishOptions.Standby), frames are
+// only kept for the moment when it begins.
+//
 // It blocks only while the publisher is ahead of real time and viewers are behind:
 // until they, or real time, have caught up. It returns ErrTakenOver or ErrClosed
 // when the stream is no longer the publisher's, and ErrFrame for a frame that no
 // form can carry. It has one caller at a time.
 func (p *Publisher) Publish(f Frame) error {
-	err := p.s.publish(p, f)
+	after, err := p.s.publish(p, f)
 	f.Payload.Release()
+	if after != nil {
+		after()
+	}
 	return err
 }
 
-// publish appends a frame of p's, which is borrowed until it returns.
-func (s *Stream) publish(p *Publisher, f Frame) error {
+// publish appends a frame of p's, which is borrowed until it returns. What it returns has
+// to be called, unless it is nil.
+func (s *Stream) publish(p *Publisher, f Frame) (after func(), err error) {
 	n := f.Payload.Len()
 	if n > s.options.MaxFrame {
-		return fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, n, s.options.MaxFrame)
+		return nil, fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, n, s.options.MaxFrame)
 	}
 	if !s.options.Raw && f.Type != flv.TagAudio && f.Type != flv.TagVideo && f.Type != flv.TagScript {
-		return fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, f.Type)
+		return nil, fmt.Errorf("%w: %v is neither audio nor video nor script data", ErrFrame, f.Type)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.warm != nil {
+		return s.publishWaiting(p, f), nil
+	}
 	if s.now != p {
-		return p.err
+		return nil, p.err
 	}
 	k, t := kind(0), track(0)
 	switch {
@@ -72,23 +98,30 @@ func (s *Stream) publish(p *Publisher, f Frame) error {
 		k, t = s.ring.classify(f.Type, f.Payload.Bytes())
 	}
 	if s.watch(s.tooFast(f.Time, k)) && !s.slow(p, f.Time) {
-		return p.err
+		if p.warm != nil { // since then
+			return s.publishWaiting(p, f), nil
+		}
+		return nil, p.err
 	}
-	now := s.clock()
+	s.store(p, f, k, t, s.clock())
+	s.wakeAll(false)
+	return nil, nil
+}
+
+// store puts a frame of p's, borrowed, that came now into the ring.
+func (s *Stream) store(p *Publisher, f Frame, k kind, t track, now int64) {
+	s.standbys.fresh = now
 	out := s.times.place(f.Time, k)
 	s.ring.push(f.Type, k, t, out, now, f.Payload)
 	if s.options.Marks {
 		m := f.Mark
-		if m == (Mark{}) && p.epoch != 0 {
-			p.frames++
-			m = Mark{p.epoch, p.frames, out}
+		if m == (Mark{}) {
+			m = p.numbers().next(out)
 		}
 		s.ring.setMark(s.ring.next-1, m)
 	}
 	s.trim(now)
-	s.received.count(k, out, n)
-	s.wakeAll(false)
-	return nil
+	s.received.count(k, out, f.Payload.Len())
 }
 
 // Resume says that the times of the next frames have another origin, as after a new

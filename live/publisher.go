@@ -14,6 +14,22 @@ type PublishOptions struct {
 	// Epoch is for streams with StreamOptions.Marks: frames that have no mark get
 	// one with this epoch, unless it is 0.
 	Epoch uint64
+	// Standby lets this publisher wait while the stream has another: it takes the place
+	// of one that ends, yields or is silent for StreamOptions.Silence, at its next key
+	// frame, or with the frames since its newest one if they all came after the
+	// latest of the other. TakeOver does not count then, and all with Standby have the
+	// same Epoch, each stream its own. Not for StreamOptions.Raw and Packets.
+	Standby bool
+	// Held is what Stream.Hold says, for a publisher with Standby.
+	Held bool
+	// Yields lets publishers with Standby, unless they are held, take this one's place
+	// while it is there.
+	Yields bool
+	// Active, if it is not nil, is called when viewers get what this publisher with
+	// Standby sends after they did not, and when they do not any more, apart from
+	// beginning and end of the publisher: by Publish and Hold, without a lock. Look at
+	// Stream.Publisher for the latest state.
+	Active func(on bool)
 }
 
 // A Publisher may append to its stream until it is closed or another publisher
@@ -22,9 +38,13 @@ type Publisher struct {
 	s     *Stream
 	name  string
 	since time.Time
-	epoch uint64 // of the marks that its frames get; 0: none
 
-	frames uint64 // that got one; under the stream's lock
+	standby, yields bool
+	active          func(bool) // nil: none
+
+	// Under the stream's lock.
+	own  numbers // of its frames, without standby
+	warm *warm   // nil: it does not wait
 
 	mu   sync.Mutex
 	done chan struct{}
@@ -40,6 +60,9 @@ func (p *Publisher) Name() string { return p.name }
 
 // Since returns when p began.
 func (p *Publisher) Since() time.Time { return p.since }
+
+// Standby reports what PublishOptions said.
+func (p *Publisher) Standby() bool { return p.standby }
 
 // Done is closed when the stream is no longer p's.
 func (p *Publisher) Done() <-chan struct{} { return p.done }
@@ -64,6 +87,14 @@ func (p *Publisher) OnDone(f func(error)) {
 	if p.err != nil && f != nil {
 		f(p.err)
 	}
+}
+
+// numbers are those of p's frames. The stream's lock is held.
+func (p *Publisher) numbers() *numbers {
+	if p.standby {
+		return &p.s.standbys.numbers
+	}
+	return &p.own
 }
 
 func (p *Publisher) finish(err error) {

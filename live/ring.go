@@ -165,6 +165,13 @@ func (r *ring) begin(seq uint64) {
 	r.chunks.trim(r.at(seq).chunk)
 }
 
+// empty lets go of all frames.
+func (r *ring) empty() {
+	r.bodies.drop()
+	r.chunks.drop()
+	r.first, r.hasKey = r.next, false
+}
+
 // memory is how many bytes of memory the frames take.
 func (r *ring) memory() int64 { return r.bodies.held + r.chunks.held }
 

@@ -24,6 +24,7 @@ type Stream struct {
 	pace     pace
 	received counters
 	now      *Publisher
+	standbys standbys
 	end      ending
 	audience
 	sent    totals
@@ -94,26 +95,38 @@ func (s *Stream) clock() int64 { return int64(time.Since(s.begun)) }
 // leave is called when p goes.
 func (s *Stream) leave(p *Publisher) {
 	s.mu.Lock()
-	if s.now != p {
+	waited := p.warm != nil
+	s.unwait(p)
+	switch {
+	case s.now == p:
+		s.now = nil
+	case waited && s.now == nil && s.end.grace == nil: // nothing else keeps the stream
+	default:
 		s.mu.Unlock()
 		return
 	}
-	s.now = nil
 	if s.options.Grace > 0 && !s.end.over {
 		s.end.grace = time.AfterFunc(s.options.Grace, s.alone)
 		s.mu.Unlock()
 		return
 	}
+	waits := len(s.standbys.waiting) > 0
 	s.mu.Unlock()
-	s.finish()
+	if !waits {
+		s.finish()
+	}
 }
 
-// alone ends the stream when no publisher has come back.
+// alone ends the stream when no publisher has come back and none waits.
 func (s *Stream) alone() {
 	s.mu.Lock()
-	back := s.now != nil
+	s.end.grace = nil
+	stays := s.now != nil || len(s.standbys.waiting) > 0
+	if s.now == nil && s.holders == 0 {
+		s.ring.empty() // who comes later must not get what is old
+	}
 	s.mu.Unlock()
-	if !back {
+	if !stays {
 		s.finish()
 	}
 }
@@ -136,6 +149,11 @@ func (s *Stream) finish() {
 	if s.now != nil {
 		s.now.finish(ErrClosed)
 		s.now = nil
+	}
+	for len(s.standbys.waiting) > 0 {
+		p := s.standbys.waiting[0]
+		p.finish(ErrClosed)
+		s.unwait(p)
 	}
 	if s.end.grace != nil {
 		s.end.grace.Stop()
@@ -180,9 +198,7 @@ func (s *Stream) caughtUp() {
 // letGo frees the ring when the stream is over and no reader is left.
 func (s *Stream) letGo() {
 	if s.end.over && s.holders == 0 {
-		s.ring.bodies.drop()
-		s.ring.chunks.drop()
-		s.ring.first, s.ring.hasKey = s.ring.next, false
+		s.ring.empty()
 	}
 }
 

@@ -123,6 +123,8 @@ func printCluster(w io.Writer, s cluster.Status) error {
 		switch {
 		case h.Level > 0:
 			from = "node " + h.From
+		case h.Waiting:
+			from += ", stands by"
 		case !h.Winner:
 			from += ", which has to go"
 		}

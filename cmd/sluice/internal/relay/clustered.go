@@ -63,7 +63,7 @@ func (c *clustered) open(at map[string]string) error {
 		name, _, _ = strings.Cut(name, ".")
 	}
 	options := cluster.Options{
-		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Version: c.server.version,
+		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.server.version,
 		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.server.log,
 	}
 	if o.NATS == "" {
@@ -119,17 +119,29 @@ func (c *clustered) changed(e directory.Event) {
 		return
 	}
 	<-c.opened
-	if e.Lost {
+	if c.policy(e.Stream) == directory.Standby {
+		c.server.host.Hold(e.Stream)
+	} else if e.Lost {
 		c.server.log.Warn("another node has the stream", "stream", e.Stream, "node", e.Winner.Node)
 		c.server.host.StopPublishers(e.Stream, fmt.Errorf("%w: node %s", session.ErrElsewhere, e.Winner.Node), pull.AgentCluster)
 	}
-	if e.Winner.Node != c.node.Name() {
-		c.pulls.Moved(e.Stream, e.Winner.Epoch)
+	if e.Active.Node != c.node.Name() {
+		c.pulls.Moved(e.Stream, e.Active.Epoch)
 	}
+}
+
+// policy returns that of a stream.
+func (c *clustered) policy(stream string) directory.Policy {
+	return directory.Policy(c.server.host.For(stream).Takeover)
 }
 
 // measure is cluster.Options.Measure. It has one caller.
 func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
+	select {
+	case <-c.opened:
+		c.server.host.YieldSilent()
+	default:
+	}
 	now, fresh := time.Now(), map[string]received{}
 	for _, st := range c.server.host.Hub.Streams() {
 		f := st.Stats()
@@ -159,6 +171,26 @@ func (c *clustered) Publish(stream, publisher string) (epoch uint64, err error) 
 		return 0, fmt.Errorf("%w: %s, on node %s", session.ErrElsewhere, stream, winner)
 	}
 	return epoch, nil
+}
+
+// Stand implements session's cluster.
+func (c *clustered) Stand(stream, publisher string) (epoch uint64, held bool) {
+	epoch, _, _ = c.node.Publish(stream, publisher)
+	_, held, _ = c.node.Held(stream)
+	return epoch, held
+}
+
+// Held implements session's cluster.
+func (c *clustered) Held(stream string) (epoch uint64, held, ok bool) { return c.node.Held(stream) }
+
+// SetActive implements session's cluster.
+func (c *clustered) SetActive(stream string, epoch uint64, on bool) {
+	c.node.SetActive(stream, epoch, on)
+}
+
+// Yield implements session's cluster.
+func (c *clustered) Yield(stream string, epoch uint64) (next uint64, ok bool) {
+	return c.node.Yield(stream, epoch)
 }
 
 // Remove implements session's cluster.

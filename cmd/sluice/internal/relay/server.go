@@ -142,6 +142,9 @@ func New(c config.Config, o Options) (*Server, error) {
 	rings.Adjust = func(name string, o *live.StreamOptions) {
 		adjust(name, o)
 		o.Grace = s.host.For(name).Grace
+		if c := s.host.For(name); c.Takeover == config.TakeoverStandby {
+			o.Silence = c.TakeoverAfter
+		}
 	}
 	s.host = &session.Host{
 		Config:   s.settings.Load,
@@ -189,6 +192,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		s.report = append(s.report, s.events)
 	}
 	s.host.Register.Observe(s.report)
+	s.host.TookOver = s.report.TookOver
 	if err := s.attach(); err != nil {
 		s.Close()
 		return nil, err

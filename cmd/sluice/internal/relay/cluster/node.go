@@ -24,6 +24,7 @@ type Options struct {
 	Name    string
 	Secret  []byte
 	Policy  directory.Policy
+	Of      func(stream string) directory.Policy // of one stream; nil: Policy. It must not wait.
 	Listen  string   // address of the engine in this process, for other nodes
 	Join    []string // those of others
 	NATS    string   // URL of one that is there already
@@ -64,7 +65,7 @@ func Open(o Options, url string) (*Node, error) {
 	h.Write([]byte("sluice cluster\x00grants"))
 	n := &Node{
 		options: o, grants: h.Sum(nil), url: url, wake: make(chan struct{}, 1),
-		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy}),
+		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy, Of: o.Of}),
 	}
 	n.dir.SetNode(time.Now(), directory.Node{URL: url, Version: o.Version})
 	var err error
@@ -194,6 +195,26 @@ func (n *Node) Publish(stream, publisher string) (epoch uint64, winner string, o
 		winner = r.Node
 	})
 	return epoch, winner, ok
+}
+
+// Held returns the epoch of this node's publication of a stream, and whether it has to
+// wait for another's.
+func (n *Node) Held(stream string) (epoch uint64, held, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Held(stream)
+}
+
+// SetActive says whether viewers get this node's publication with that epoch.
+func (n *Node) SetActive(stream string, epoch uint64, on bool) {
+	n.do(func(d *directory.Directory) { d.SetActive(stream, epoch, on) })
+}
+
+// Yield puts this node's publication behind those of other nodes, if there are any, and
+// returns its new epoch.
+func (n *Node) Yield(stream string, epoch uint64) (next uint64, ok bool) {
+	n.do(func(d *directory.Directory) { next, ok = d.Yield(stream, epoch) })
+	return next, ok
 }
 
 // Remove removes the publication of a stream with that epoch.

@@ -9,6 +9,7 @@ const MaxMerge = 350 * time.Millisecond
 const (
 	TakeoverRefuse  = "refuse"
 	TakeoverReplace = "replace"
+	TakeoverStandby = "standby"
 )
 
 // Streams is how streams are kept and sent.
@@ -21,7 +22,9 @@ type Streams struct {
 	GOPTime    time.Duration
 	MaxFrame   int // bytes
 	Grace      time.Duration
-	Takeover   string // TakeoverRefuse or TakeoverReplace
+	Takeover   string // one of the constants
+	// TakeoverAfter is for how long a publisher may send nothing while another stands by.
+	TakeoverAfter time.Duration
 }
 
 func (g *Streams) settings() []Setting {
@@ -42,7 +45,9 @@ func (g *Streams) settings() []Setting {
 			value: size(&g.MaxFrame), fits: between(&g.MaxFrame, 64<<10, 16<<20-1)},
 		{Name: "grace", Default: "5s", Live: true, Scoped: true, Usage: "a stream waits this `time` for its publisher to come back",
 			value: duration(&g.Grace), fits: between(&g.Grace, 0, 10*time.Minute)},
-		{Name: "takeover", Default: TakeoverRefuse, Live: true, Scoped: true, Usage: "`policy` for a second publisher of a stream: refuse it, or let it replace the first",
-			value: text(&g.Takeover), fits: oneOf(&g.Takeover, TakeoverRefuse, TakeoverReplace)},
+		{Name: "takeover", Default: TakeoverRefuse, Live: true, Scoped: true, Usage: "`policy` for a second publisher of a stream: refuse it, let it replace the first, or let it stand by until the first has ended",
+			value: text(&g.Takeover), fits: oneOf(&g.Takeover, TakeoverRefuse, TakeoverReplace, TakeoverStandby)},
+		{Name: "takeover-after", Default: "2s", Live: true, Scoped: true, Usage: "with takeover standby: also when the first has sent nothing for this `time`; 0: only when it has ended",
+			value: duration(&g.TakeoverAfter), fits: between(&g.TakeoverAfter, 0, 10*time.Minute)},
 	}
 }

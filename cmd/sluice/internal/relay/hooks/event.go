@@ -6,6 +6,7 @@ import "time"
 const (
 	PublishBegin = "publish_begin"
 	PublishEnd   = "publish_end"
+	Takeover     = "takeover" // a publisher that stood by has its stream's place
 	PlayBegin    = "play_begin"
 	PlayEnd      = "play_end"
 	Evicted      = "evicted" // a viewer that was too slow; its play_end follows

@@ -50,6 +50,11 @@ func (r Reporter) Ended(s *session.Client, f session.Figures, reason error) {
 	r.add(v)
 }
 
+// TookOver reports that a publisher that stood by has taken its stream's place.
+func (r Reporter) TookOver(info session.Info) {
+	r.add(Event{Event: Takeover, Stream: info.Stream, Address: info.Address, Protocol: info.Protocol, Agent: info.Agent, Token: info.Token})
+}
+
 // evicted reports whether a viewer was closed because it was slow.
 func evicted(reason error) bool {
 	return errors.Is(reason, live.ErrSlow) || errors.Is(reason, live.ErrStalled) || errors.Is(reason, live.ErrMemory)

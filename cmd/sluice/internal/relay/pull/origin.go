@@ -197,7 +197,7 @@ func (o *Origin) Publish(stream, from string) (edge.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.host.Publish(stream, from, false)
+	p, err := o.host.PublishPull(stream, from)
 	if err != nil {
 		release()
 		if errors.Is(err, session.ErrBusy) {

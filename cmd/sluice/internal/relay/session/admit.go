@@ -17,26 +17,39 @@ func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, err
 	return h.publishWith(stream, live.PublishOptions{Name: from, TakeOver: takeOver})
 }
 
+// PublishPull makes a publisher of a stream that is pulled from another server. One that
+// is published here and stands by may take its place.
+func (h *Host) PublishPull(stream, from string) (*live.Publisher, error) {
+	return h.publishWith(stream, live.PublishOptions{Name: from, Yields: true})
+}
+
 func (h *Host) publishWith(stream string, o live.PublishOptions) (*live.Publisher, error) {
 	p, err := h.Hub.Publish(stream, o)
+	if err != nil {
+		return nil, hubError(stream, err)
+	}
+	h.begin(p.Stream())
+	return p, nil
+}
+
+// hubError is the session's error for one of the hub.
+func hubError(stream string, err error) error {
 	switch {
 	case errors.Is(err, live.ErrBusy):
-		return nil, fmt.Errorf("%w: %s", ErrBusy, stream)
+		return fmt.Errorf("%w: %s", ErrBusy, stream)
 	case errors.Is(err, live.ErrClosed):
-		return nil, ErrClosing
-	case err != nil:
-		return nil, err
+		return ErrClosing
 	}
-	if h.Recorder != nil {
-		h.Recorder.Begin(p.Stream())
+	return err
+}
+
+// begin tells those who want each stream that a publisher has begun.
+func (h *Host) begin(st *live.Stream) {
+	for _, r := range []recorder{h.Recorder, h.Pusher, h.Commands} {
+		if r != nil {
+			r.Begin(st)
+		}
 	}
-	if h.Pusher != nil {
-		h.Pusher.Begin(p.Stream())
-	}
-	if h.Commands != nil {
-		h.Commands.Begin(p.Stream())
-	}
-	return p, nil
 }
 
 // AdmitPublish asks the gate, and makes a publisher of the stream. The caller
@@ -54,9 +67,12 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 		return nil, nil, err
 	}
 	takeOver, remove := h.For(info.Stream).Takeover == config.TakeoverReplace, func() {}
-	if h.Cluster != nil {
+	switch {
+	case h.standsBy(info.Stream):
+		p, remove, err = h.publishStandby(info)
+	case h.Cluster != nil:
 		p, remove, err = h.publishInCluster(info, takeOver)
-	} else {
+	default:
 		p, err = h.publish(info, takeOver)
 	}
 	if err != nil {

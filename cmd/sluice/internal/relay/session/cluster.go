@@ -20,6 +20,17 @@ type cluster interface {
 	Publish(stream, publisher string) (epoch uint64, err error)
 	// Remove removes it. Another one that has replaced it stays.
 	Remove(stream string, epoch uint64)
+	// Stand enters a publication that may have to wait for another server's, and
+	// reports whether it has to.
+	Stand(stream, publisher string) (epoch uint64, held bool)
+	// Held returns the epoch of this server's publication of a stream, and whether it
+	// has to wait.
+	Held(stream string) (epoch uint64, held, ok bool)
+	// SetActive says whether viewers get this server's publication.
+	SetActive(stream string, epoch uint64, on bool)
+	// Yield puts this server's publication behind those of the others, if there are
+	// any, and returns its new epoch.
+	Yield(stream string, epoch uint64) (next uint64, ok bool)
 	// Granted returns the server that a request for a stream is from.
 	Granted(stream string, q url.Values) (node string, err error)
 	// Pulled reports whether the stream's publisher here is a pull.

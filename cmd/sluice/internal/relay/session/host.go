@@ -46,7 +46,10 @@ type Host struct {
 	Room     func() error    // returns an error that matches ErrFull when there is no memory for another publisher
 	Group    Group           // what must end before the server has ended
 	Ctx      context.Context // done when the server begins to shut down
+	// TookOver is called when a publisher that stood by has taken its stream's place.
+	TookOver func(Info)
 	owners   owners
+	standbys standbys
 	Puller   puller   // nil: no origin
 	Cluster  cluster  // nil: this server is alone
 	Recorder recorder // nil: nothing is recorded

@@ -40,32 +40,33 @@ type MemoryInfo struct {
 
 // StreamInfo is one stream in the API.
 type StreamInfo struct {
-	Name       string         `json:"name"`
-	Node       string         `json:"node,omitempty"` // in a cluster
-	From       string         `json:"from,omitempty"` // the node that this one pulls it from
-	State      string         `json:"state"`          // live, or grace: without a publisher
-	Publisher  *PublisherInfo `json:"publisher"`
-	Since      time.Time      `json:"since"`
-	Viewers    int            `json:"viewers"`
-	Protocols  map[string]int `json:"protocols"`
-	Video      *VideoInfo     `json:"video"`
-	Audio      *AudioInfo     `json:"audio"`
-	Tracks     []TrackInfo    `json:"tracks"`
-	BitrateIn  int64          `json:"bitrate_in"` // bits a second
-	BitrateOut int64          `json:"bitrate_out"`
-	FrameRate  float64        `json:"frame_rate"`
-	GOP        GOPInfo        `json:"gop"`
-	Ring       RingInfo       `json:"ring"`
-	FramesIn   int64          `json:"frames_in"`
-	BytesIn    int64          `json:"bytes_in"`
-	FramesOut  int64          `json:"frames_out"`
-	BytesOut   int64          `json:"bytes_out"`
-	Dropped    int64          `json:"dropped"`
-	Jumps      int64          `json:"jumps"`
-	Evicted    int64          `json:"evicted"`
-	MergeMS    int64          `json:"merge_ms"`
-	HLS        *hls.Status    `json:"hls,omitempty"` // while it is served by HLS
-	History    *HistoryInfo   `json:"history,omitempty"`
+	Name       string          `json:"name"`
+	Node       string          `json:"node,omitempty"` // in a cluster
+	From       string          `json:"from,omitempty"` // the node that this one pulls it from
+	State      string          `json:"state"`          // live; without a publisher standby, when another waits here, or grace
+	Publisher  *PublisherInfo  `json:"publisher"`
+	Standbys   []PublisherInfo `json:"standbys,omitempty"` // that wait to take its place, the first first
+	Since      time.Time       `json:"since"`
+	Viewers    int             `json:"viewers"`
+	Protocols  map[string]int  `json:"protocols"`
+	Video      *VideoInfo      `json:"video"`
+	Audio      *AudioInfo      `json:"audio"`
+	Tracks     []TrackInfo     `json:"tracks"`
+	BitrateIn  int64           `json:"bitrate_in"` // bits a second
+	BitrateOut int64           `json:"bitrate_out"`
+	FrameRate  float64         `json:"frame_rate"`
+	GOP        GOPInfo         `json:"gop"`
+	Ring       RingInfo        `json:"ring"`
+	FramesIn   int64           `json:"frames_in"`
+	BytesIn    int64           `json:"bytes_in"`
+	FramesOut  int64           `json:"frames_out"`
+	BytesOut   int64           `json:"bytes_out"`
+	Dropped    int64           `json:"dropped"`
+	Jumps      int64           `json:"jumps"`
+	Evicted    int64           `json:"evicted"`
+	MergeMS    int64           `json:"merge_ms"`
+	HLS        *hls.Status     `json:"hls,omitempty"` // while it is served by HLS
+	History    *HistoryInfo    `json:"history,omitempty"`
 }
 
 type PublisherInfo struct {
@@ -158,8 +159,8 @@ func wantsHistory(r *http.Request) (bool, error) {
 
 // people holds the sessions of one stream.
 type people struct {
-	publisher *session.Client
-	protocols map[string]int // viewers by protocol
+	publishers []*session.Client
+	protocols  map[string]int // viewers by protocol
 }
 
 // whoIsWhere groups the sessions by stream.
@@ -168,7 +169,7 @@ func (w *Server) whoIsWhere() map[string]people {
 	for _, c := range w.Register.List() {
 		p := where[c.Stream]
 		if c.Role == session.RolePublisher {
-			p.publisher = c // the latest: an older one is being replaced
+			p.publishers = append(p.publishers, c)
 		} else {
 			if p.protocols == nil {
 				p.protocols = map[string]int{}
@@ -178,6 +179,18 @@ func (w *Server) whoIsWhere() map[string]people {
 		where[c.Stream] = p
 	}
 	return where
+}
+
+// info is a publisher's: the latest session with its address, since an older one is being
+// replaced.
+func (p people) info(one *live.Publisher) PublisherInfo {
+	a := PublisherInfo{Address: one.Name(), Since: one.Since().UTC()}
+	for _, c := range p.publishers {
+		if c.Address == one.Name() {
+			a.ID, a.Protocol = c.ID, c.Protocol
+		}
+	}
+	return a
 }
 
 func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory bool) StreamInfo {
@@ -206,10 +219,14 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 	}
 	if p := st.Publisher(); p != nil {
 		a.State = "live"
-		a.Publisher = &PublisherInfo{Address: p.Name(), Since: p.Since().UTC()}
-		if c := who.publisher; c != nil {
-			a.Publisher.ID, a.Publisher.Address, a.Publisher.Protocol = c.ID, c.Address, c.Protocol
+		one := who.info(p)
+		a.Publisher = &one
+	}
+	for _, p := range st.Waiting() {
+		if a.Publisher == nil {
+			a.State = "standby"
 		}
+		a.Standbys = append(a.Standbys, who.info(p))
 	}
 	if status, ok := w.HLS.Status(st.Name()); ok {
 		a.HLS = &status

@@ -12,6 +12,9 @@ type Options struct {
 	Node   string
 	Run    uint64 // larger than that of the node's earlier starts
 	Policy Policy // Refuse
+	// Of returns the policy of a stream; nil: Policy is that of all. All nodes of a
+	// cluster have to have the same.
+	Of func(stream string) Policy
 	// Digest is the time between two digests; 1 s.
 	Digest time.Duration
 	// Silence is how long a node may be silent until it is forgotten: 2.9 s, by
@@ -87,6 +90,9 @@ type Event struct {
 	Lost, Won bool
 	Epoch     uint64
 	Winner    Rank
+	// Active is the publication that nodes pull, which under Standby may be another than
+	// the winner until that begins; the zero Rank when there is none.
+	Active Rank
 }
 
 // Take returns the messages to send and the events since the last call.
@@ -164,15 +170,50 @@ func (d *Directory) Winner(stream string) (Rank, bool) {
 }
 
 func (d *Directory) winner(stream string) (best holder, ok bool) {
+	return d.best(stream, func(*Entry) bool { return true })
+}
+
+// active returns the publication of a stream that nodes pull: the winner, unless that
+// has not begun yet.
+func (d *Directory) active(stream string) (best holder, ok bool) {
+	return d.best(stream, func(e *Entry) bool { return !e.Waiting })
+}
+
+func (d *Directory) best(stream string, counts func(*Entry) bool) (best holder, ok bool) {
+	policy := d.policy(stream)
 	for _, h := range d.streams[stream] {
-		if h.entry.Level > 0 {
+		if h.entry.Level > 0 || !counts(h.entry) {
 			continue
 		}
-		if !ok || d.options.Policy.beats(h.rank(), best.rank()) {
+		if !ok || d.beats(policy, h, best) {
 			best, ok = h, true
 		}
 	}
 	return best, ok
+}
+
+func (d *Directory) policy(stream string) Policy {
+	if d.options.Of == nil {
+		return d.options.Policy
+	}
+	return d.options.Of(stream)
+}
+
+// beats reports whether h wins over o. Nodes that drain have no standbys when other nodes
+// have some.
+func (d *Directory) beats(policy Policy, h, o holder) bool {
+	if policy == Standby && d.leaves(h.peer) != d.leaves(o.peer) {
+		return d.leaves(o.peer)
+	}
+	return policy.beats(h.rank(), o.rank())
+}
+
+// leaves reports whether a node drains.
+func (d *Directory) leaves(p *peer) bool {
+	if p == &d.own {
+		return d.self.Draining
+	}
+	return p.node.Draining
 }
 
 // around runs change, which is about the given stream and node, and notes what
@@ -191,6 +232,9 @@ func (d *Directory) around(stream, node string, change func() bool) {
 	after, has := d.winner(stream)
 	if has {
 		e.Winner = after.rank()
+	}
+	if active, ok := d.active(stream); ok {
+		e.Active = active.rank()
 	}
 	if now := d.own.entries[stream]; now != nil && now == mine && now.Level == 0 {
 		own := Rank{now.Epoch, d.own.name}

@@ -149,7 +149,7 @@ func TestPolicies(t *testing.T) {
 		s.d.Remove("live/s", s.has["live/s"])
 		delete(s.has, "live/s")
 		w.after(before)
-		w.run(50 * time.Millisecond)
+		w.run(300 * time.Millisecond)
 		if w.winner("a", "live/s") != next || w.winner("b", "live/s") != next || w.winner("c", "live/s") != next {
 			t.Errorf("after %s ended the winner is not %s", before, next)
 		}
@@ -365,4 +365,70 @@ func FuzzReceive(f *testing.F) {
 			t.Error("not all is forgotten")
 		}
 	})
+}
+
+// The publication that viewers get is that of the winner once this has begun; until then
+// nodes pull from the other. A node that drains gives way.
+func TestStandbyGivesWay(t *testing.T) {
+	w := quiet(t, Standby, "a", "b", "c")
+	a, b, c := w.nodes["a"], w.nodes["b"], w.nodes["c"]
+	held := func(s *site, want bool) {
+		t.Helper()
+		if _, held, ok := s.d.Held("live/s"); held != want || !ok {
+			t.Errorf("held: %v, %v; want %v", held, ok, want)
+		}
+	}
+	source := func(want string) {
+		t.Helper()
+		if list := c.d.Sources("live/s"); len(list) == 0 || list[0].Node != want {
+			t.Errorf("sources %v, want %s", list, want)
+		}
+	}
+	ea, _, _ := a.d.Publish("live/s", "p")
+	w.after("a")
+	w.run(time.Second)
+	b.d.Publish("live/s", "q")
+	w.after("b")
+	w.run(time.Second)
+	held(a, false)
+	held(b, true)
+	source("a")
+
+	// A silent publisher goes behind the one that waits, and stays until that begins.
+	w.slow = true
+	next, ok := a.d.Yield("live/s", ea)
+	w.after("a")
+	w.run(time.Second)
+	if !ok || next <= ea {
+		t.Error(next, ok)
+	}
+	held(a, false)
+	held(b, false)
+	source("a")
+	begin := func(name string) {
+		s := w.nodes[name]
+		epoch, _, _ := s.d.Held("live/s")
+		s.d.SetActive("live/s", epoch, true)
+		w.after(name)
+		w.run(time.Second)
+	}
+	begin("b")
+	held(a, true)
+	source("b")
+	a.d.SetActive("live/s", next, false)
+	w.after("a")
+	w.run(time.Second)
+
+	b.d.SetNode(w.now, Node{URL: "http://b", Draining: true})
+	w.after("b")
+	w.run(time.Second)
+	held(a, false)
+	held(b, false)
+	source("b")
+	begin("a")
+	held(b, true)
+	source("a")
+	if _, ok := a.d.Yield("live/s", next); ok {
+		t.Error("it gives way to a node that drains")
+	}
 }

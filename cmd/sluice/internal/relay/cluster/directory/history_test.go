@@ -21,6 +21,7 @@ type world struct {
 	nodes    map[string]*site
 	mail     []letter
 	faulty   bool
+	slow     bool           // key frames do not come by themselves
 	side     map[string]int // of a partition
 	bytes    int
 	lastRun  uint64
@@ -77,6 +78,9 @@ func (w *world) after(name string) {
 			if e.Lost && w.policy != Standby && s.has[e.Stream] == e.Epoch {
 				delete(s.has, e.Stream)
 				s.d.Remove(e.Stream, e.Epoch)
+			}
+			if epoch, held, ok := s.d.Held(e.Stream); ok && w.policy == Standby && !w.slow {
+				s.d.SetActive(e.Stream, epoch, !held) // its key frame comes at once
 			}
 		}
 	}
@@ -183,6 +187,10 @@ func (w *world) act() {
 		if s.has[stream] == 0 {
 			s.d.Copy(stream, uint64(1+w.random.IntN(3)), w.random.IntN(2), "n0")
 		}
+	case r == 18 && w.policy == Standby:
+		if next, ok := s.d.Yield(stream, s.has[stream]); ok {
+			s.has[stream] = next
+		}
 	default:
 		s.d.SetFigures(stream, w.random.Int64N(1000), w.random.IntN(100))
 	}
@@ -219,6 +227,11 @@ func (w *world) winners(seed uint64) {
 			stream := fmt.Sprintf("live/%d", n)
 			if got, _ := s.d.Winner(stream); got != want[stream] {
 				w.t.Errorf("seed %d, %s: to %s the winner of %s is %v, not %v", seed, w.policy, name, stream, got, want[stream])
+			}
+			for _, h := range s.d.Holdings(stream) {
+				if rank := (Rank{h.Epoch, h.Node}); h.Level == 0 && h.Waiting == (rank == want[stream]) {
+					w.t.Errorf("seed %d, %s: to %s %v waits: %v, the winner is %v", seed, w.policy, name, rank, h.Waiting, want[stream])
+				}
 			}
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // epoch, and in winner who has the stream: this node, or with Standby perhaps
 // another. An older entry of this node for the stream is replaced.
 func (d *Directory) Publish(stream, publisher string) (epoch uint64, winner Rank, ok bool) {
-	if d.options.Policy == Refuse {
+	policy := d.policy(stream)
+	if policy == Refuse {
 		for _, h := range d.streams[stream] {
 			if h.peer != &d.own && h.entry.Level == 0 {
 				return 0, h.rank(), false
@@ -20,7 +21,13 @@ func (d *Directory) Publish(stream, publisher string) (epoch uint64, winner Rank
 	}
 	d.clock++
 	epoch = d.clock
-	d.change([]Entry{{Stream: stream, Epoch: epoch, Publisher: publisher}}, nil)
+	waits := false
+	if policy == Standby { // it begins at once when there is no other
+		if best, other := d.winner(stream); other && best.peer != &d.own {
+			waits = true
+		}
+	}
+	d.change([]Entry{{Stream: stream, Epoch: epoch, Publisher: publisher, Waiting: waits}}, nil)
 	winner, _ = d.Winner(stream)
 	return epoch, winner, true
 }
@@ -37,6 +44,50 @@ func (d *Directory) Copy(stream string, epoch uint64, level int, from string) {
 		return
 	}
 	d.change([]Entry{e}, nil)
+}
+
+// Held returns the epoch of this node's publication of a stream, and whether under
+// Standby it has to wait for another one: while that wins and has begun, and until then,
+// too, if this one has not begun.
+func (d *Directory) Held(stream string) (epoch uint64, held, ok bool) {
+	e := d.own.entries[stream]
+	if e == nil || e.Level > 0 {
+		return 0, false, false
+	}
+	best, _ := d.winner(stream)
+	return e.Epoch, d.policy(stream) == Standby && best.entry != e && (e.Waiting || !best.entry.Waiting), true
+}
+
+// SetActive says whether viewers get this node's publication of a stream, with that epoch.
+func (d *Directory) SetActive(stream string, epoch uint64, on bool) {
+	e := d.own.entries[stream]
+	if e == nil || e.Level > 0 || e.Epoch != epoch || e.Waiting == !on {
+		return
+	}
+	next := *e
+	next.Waiting = !on
+	d.change([]Entry{next}, nil)
+}
+
+// Yield puts this node's publication of a stream behind all others, of which at least one
+// has to be there on a node that does not drain, and returns its new epoch.
+func (d *Directory) Yield(stream string, epoch uint64) (next uint64, ok bool) {
+	e := d.own.entries[stream]
+	best, _ := d.winner(stream)
+	if e == nil || e.Level > 0 || e.Epoch != epoch || best.entry != e {
+		return 0, false
+	}
+	for _, h := range d.streams[stream] {
+		ok = ok || h.entry.Level == 0 && h.peer != &d.own && !d.leaves(h.peer)
+	}
+	if !ok {
+		return 0, false
+	}
+	d.clock++
+	last := *e
+	last.Epoch = d.clock
+	d.change([]Entry{last}, nil)
+	return last.Epoch, true
 }
 
 // Remove removes this node's entry of a stream, if it has that epoch; 0 is any epoch
@@ -87,6 +138,15 @@ func (d *Directory) SetNode(now time.Time, n Node) {
 	d.self = n
 	if hurry {
 		d.digest(now, "")
+		d.touched(&d.own)
+	}
+}
+
+// touched makes an event of each stream of a node, of which something else has changed
+// than its list.
+func (d *Directory) touched(p *peer) {
+	for _, stream := range slices.Sorted(maps.Keys(p.entries)) {
+		d.around(stream, p.name, func() bool { return true })
 	}
 }
 

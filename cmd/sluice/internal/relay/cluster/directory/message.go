@@ -52,6 +52,7 @@ type Entry struct {
 	Epoch     uint64 `json:"e"`           // of the publication
 	Level     int    `json:"l,omitempty"` // 0: published on this node; 1: pulled from there; 2: pulled from a node of level 1
 	From      string `json:"f,omitempty"` // the node that it is pulled from
+	Waiting   bool   `json:"w,omitempty"` // published on this node, and viewers get another publication
 	Publisher string `json:"p,omitempty"` // address
 	Bitrate   int64  `json:"b,omitempty"` // bits a second; not part of the sum
 	Viewers   int    `json:"v,omitempty"` // not part of the sum
@@ -64,9 +65,10 @@ type key struct {
 	epoch  uint64
 	level  int
 	from   string
+	waits  bool
 }
 
-func (e *Entry) key() key { return key{e.Stream, e.Epoch, e.Level, e.From} }
+func (e *Entry) key() key { return key{e.Stream, e.Epoch, e.Level, e.From, e.Waiting} }
 
 // hash is FNV-1a, 64 bits, mixed: the sums of hashes that differ in their last
 // bytes alone would be equal too often. A sum does not depend on the order.
@@ -84,6 +86,9 @@ func (e *Entry) hash() uint64 {
 		add(byte(e.Epoch >> shift))
 	}
 	add(byte(e.Level))
+	if e.Waiting {
+		add(1)
+	}
 	return mix(h)
 }
 

@@ -27,7 +27,7 @@ const direct = 64
 // drain come last. A copy of another publication than the winner's is left out,
 // unless there is no winner.
 func (d *Directory) Sources(stream string) []Source {
-	best, published := d.winner(stream)
+	best, published := d.active(stream)
 	if published && best.peer == &d.own {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (d *Directory) Sources(stream string) []Source {
 		case h.entry.Level == 1 && published && h.entry.Epoch == best.entry.Epoch:
 			pulled++
 		case h.entry.Level == 0 && h != best:
-			continue // not the winner
+			continue // not what viewers get
 		}
 		if h.peer == &d.own || h.peer.node.URL == "" || h.entry.Level >= maxLevel || h.entry.From == d.own.name {
 			continue
@@ -122,7 +122,7 @@ func (d *Directory) Nodes(now time.Time) []NodeStatus {
 type Holding struct {
 	Entry
 	Node   string `json:"node"`
-	Winner bool   `json:"winner,omitempty"`
+	Winner bool   `json:"winner,omitempty"` // the publication that viewers get, or will get at its next key frame
 }
 
 // Holdings returns who has what, by stream and then by node; with a name only those

@@ -90,9 +90,7 @@ func (d *Directory) receiveDigest(now time.Time, p *peer, m Message) {
 		p.node = *m.Node
 		d.changes = append(d.changes, Event{Node: p.name})
 		if first || drains {
-			for _, stream := range slices.Sorted(maps.Keys(p.entries)) { // whether they can be pulled has changed
-				d.changes = append(d.changes, Event{Stream: stream, Node: p.name})
-			}
+			d.touched(p) // whether they can be pulled, and who wins
 		}
 	}
 	switch {

@@ -1,0 +1,166 @@
+package relay
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// encoderTags are pictures that name their encoder, the first of them a key frame, from
+// a number on.
+func encoderTags(name string, from, n int) []flvtest.Tag {
+	tags := []flvtest.Tag{{Type: flv.TagVideo, Time: uint32(40 * from), Payload: "\x17\x00\x00\x00\x00config"}}
+	for i := range n {
+		head := "\x27\x01\x00\x00\x00"
+		if i == 0 {
+			head = "\x17\x01\x00\x00\x00"
+		}
+		tags = append(tags, flvtest.Tag{Type: flv.TagVideo, Time: uint32(40 * (from + i)), Payload: head + fmt.Sprintf("picture %s%d", name, from+i)})
+	}
+	return tags
+}
+
+// waits waits until a stream has so many publishers that stand by.
+func (s *relayServer) waits(t *testing.T, stream string, n int) {
+	t.Helper()
+	relayEventually(t, fmt.Sprintf("%d publishers stand by", n), func() bool {
+		st, ok := s.host.Hub.Stream(stream)
+		return ok && len(st.Waiting()) == n
+	})
+}
+
+// rising checks that a viewer's times rise, and returns its pictures.
+func (v *clusterViewer) rising(t *testing.T) (names []string) {
+	t.Helper()
+	list, err := v.pictures()
+	if err != nil {
+		t.Errorf("a viewer was disconnected: %v", err)
+	}
+	for i, g := range list {
+		if i > 0 && g.Time <= list[i-1].Time {
+			t.Errorf("picture %d has time %d after %d", i, g.Time, list[i-1].Time)
+		}
+		names = append(names, strings.TrimPrefix(g.Payload[5:], "picture "))
+	}
+	return names
+}
+
+func standby(c *relayConfig) { c.Takeover = config.TakeoverStandby }
+
+// A second publisher of a stream waits, the API says so, and it goes on at its key frame
+// when the first has ended.
+func TestStandby(t *testing.T) {
+	s := startRelay(t, standby)
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, encoderTags("a", 0, 5)...)
+	s.received(t, "live/s", 6)
+	v := s.watch(t, "/live/s.flv")
+	v.until(t, "picture a4")
+	q := s.publishing(t, "/live/s.flv?key=of-the-second")
+	q.send(t, encoderTags("b", 1000, 5)...)
+	s.waits(t, "live/s", 1)
+	relayEventually(t, "the API says who publishes and who stands by", func() bool {
+		_, text := s.get(t, "/api/streams/live/s")
+		var a web.StreamInfo
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err, text)
+		}
+		return a.Publisher != nil && a.Publisher.ID == "p1" && len(a.Standbys) == 1 && a.Standbys[0].ID == "p2"
+	})
+	p.send(t, encoderTags("a", 5, 5)...)
+	v.until(t, "picture a9")
+	p.Close()
+	s.waits(t, "live/s", 1)
+	relayEventually(t, "the first has ended", func() bool { st, _ := s.host.Hub.Stream("live/s"); return st.Publisher() == nil })
+	q.send(t, encoderTags("b", 1005, 5)...)
+	v.until(t, "picture b1009")
+	if got := strings.Join(v.rising(t), " "); got != "a0 a1 a2 a3 a4 a5 a6 a7 a8 a9 b1005 b1006 b1007 b1008 b1009" {
+		t.Error(got)
+	}
+	if _, text := s.get(t, "/api/events"); !strings.Contains(text, `"takeover"`) {
+		t.Errorf("no event: %s", text)
+	}
+}
+
+// The publisher's node goes, and the encoder that stands by on another takes its place:
+// viewers of all nodes stay. When the first node's encoder comes back it stands by.
+func TestClusterStandby(t *testing.T) {
+	nodes := startNodes(t, 3, standby)
+	a, b, c := nodes[0], nodes[1], nodes[2]
+	p := a.publishing(t, "/live/s.flv")
+	p.send(t, encoderTags("a", 0, 5)...)
+	a.received(t, "live/s", 6)
+	b.knows(t, "live/s", "a")
+	c.knows(t, "live/s", "a")
+	q := b.publishing(t, "/live/s.flv")
+	q.send(t, encoderTags("b", 1000, 5)...)
+	b.waits(t, "live/s", 1)
+	viewers := []*clusterViewer{b.watch(t, "/live/s.flv"), c.watch(t, "/live/s.flv"), c.watch(t, "/live/s.flv")}
+	for _, v := range viewers {
+		v.until(t, "picture a4")
+	}
+	a.Close()
+	b.knows(t, "live/s", "b")
+	next := 1005
+	for _, v := range viewers {
+		relayEventually(t, "the second's pictures come", func() bool {
+			q.send(t, encoderTags("b", next, 5)...)
+			next += 5
+			list, err := v.pictures()
+			return err != nil || strings.Contains(list[len(list)-1].Payload, "picture b")
+		})
+	}
+	c.knows(t, "live/s", "b")
+	q.send(t, encoderTags("b", next, 5)...)
+	for _, v := range viewers {
+		v.until(t, fmt.Sprint("picture b", next+4))
+		names := v.rising(t)
+		if !strings.HasPrefix(strings.Join(names, " "), "a0 a1 a2 a3 a4 b1") {
+			t.Error(names)
+		}
+	}
+	again := c.publishing(t, "/live/s.flv")
+	again.send(t, encoderTags("c", 0, 5)...)
+	c.waits(t, "live/s", 1)
+	c.knows(t, "live/s", "b")
+}
+
+// The publisher falls silent: that of another node takes its place, and when it sends
+// again it stands by.
+func TestClusterStandbyForASilentPublisher(t *testing.T) {
+	nodes := startNodes(t, 2, func(c *relayConfig) {
+		standby(c)
+		c.TakeoverAfter = 300 * time.Millisecond
+	})
+	a, b := nodes[0], nodes[1]
+	p := a.publishing(t, "/live/s.flv")
+	p.send(t, encoderTags("a", 0, 5)...)
+	a.received(t, "live/s", 6)
+	b.knows(t, "live/s", "a")
+	v := a.watch(t, "/live/s.flv")
+	v.until(t, "picture a4")
+	q := b.publishing(t, "/live/s.flv")
+	next := 1000
+	relayEventually(t, "the second has the stream", func() bool {
+		q.send(t, encoderTags("b", next, 5)...)
+		next += 5
+		list, _ := v.pictures()
+		return strings.Contains(list[len(list)-1].Payload, "picture b")
+	})
+	a.knows(t, "live/s", "b")
+	relayEventually(t, "the silent one stands by", func() bool {
+		st, ok := a.host.Hub.Stream("live/s")
+		return ok && len(st.Waiting()) == 1
+	})
+	p.send(t, encoderTags("a", 5, 5)...)
+	q.send(t, encoderTags("b", next, 5)...)
+	v.until(t, fmt.Sprint("picture b", next+4))
+	v.rising(t)
+}
