@@ -25,10 +25,10 @@ type Options struct {
 	Secret  []byte
 	Policy  directory.Policy
 	Of      func(stream string) directory.Policy // of one stream; nil: Policy. It must not wait.
-	Listen  string   // address of the engine in this process, for other nodes
-	Join    []string // those of others
-	NATS    string   // URL of one that is there already
-	Version string   // of the program
+	Listen  string                               // address of the engine in this process, for other nodes
+	Join    []string                             // those of others
+	NATS    string                               // URL of one that is there already
+	Version string                               // of the program
 	// Changed is called with each event, in their order, on a goroutine of its own.
 	Changed func(directory.Event)
 	// Measure is called each second, without a lock: it returns what this node says
@@ -120,6 +120,7 @@ func (n *Node) run(ctx context.Context) {
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	links, measured := 0, time.Time{}
+	look := newLookout(n)
 	for {
 		select {
 		case <-ctx.Done():
@@ -133,6 +134,7 @@ func (n *Node) run(ctx context.Context) {
 		}
 		connected := n.transport.Connected()
 		more := n.transport.Links()
+		look.out(ctx, now, more != links)
 		n.do(func(d *directory.Directory) {
 			if more > links {
 				d.Hurry(now) // to those who were out of reach

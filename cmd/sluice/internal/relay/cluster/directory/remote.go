@@ -169,6 +169,29 @@ func (d *Directory) apply(p *peer, put []Entry, removed []string) {
 	}
 }
 
+// A Suspect is a node that may have died.
+type Suspect struct {
+	Name, URL string
+	Run       uint64
+}
+
+// Suspects returns the nodes that have been silent for so long at now, by name.
+func (d *Directory) Suspects(now time.Time, silent time.Duration) (list []Suspect) {
+	for _, name := range slices.Sorted(maps.Keys(d.peers)) {
+		if p := d.peers[name]; now.Sub(p.heard) >= silent {
+			list = append(list, Suspect{name, p.node.URL, p.run})
+		}
+	}
+	return list
+}
+
+// Dead says that a node's process has ended: it is forgotten at once.
+func (d *Directory) Dead(s Suspect) {
+	if p := d.peers[s.Name]; p != nil && p.run == s.Run {
+		d.forget(s.Name, p)
+	}
+}
+
 // forget removes a node with all its streams.
 func (d *Directory) forget(name string, p *peer) {
 	delete(d.peers, name)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -114,6 +115,20 @@ func (e *engine) address() string {
 		return a.String()
 	}
 	return ""
+}
+
+// routes are the nodes with a connection.
+func (e *engine) routes() (nodes []string) {
+	list, err := e.server.Routez(nil)
+	if err != nil {
+		return nil // not for these options
+	}
+	for _, r := range list.Routes {
+		if at := strings.LastIndexByte(r.RemoteName, '-'); at > 0 { // the number of its run
+			nodes = append(nodes, r.RemoteName[:at])
+		}
+	}
+	return nodes
 }
 
 func (e *engine) close() {

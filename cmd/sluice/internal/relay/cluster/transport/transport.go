@@ -183,6 +183,15 @@ func (t *Transport) Links() int {
 	return 0
 }
 
+// Routes returns the names of the nodes that the server in this process is connected to;
+// none with an outside NATS.
+func (t *Transport) Routes() (nodes []string) {
+	if t.engine != nil {
+		nodes = t.engine.routes()
+	}
+	return nodes
+}
+
 // Address returns where other nodes join; empty with an outside NATS.
 func (t *Transport) Address() string {
 	if t.engine == nil {

@@ -1,0 +1,129 @@
+//go:build linux
+
+package realtest
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// kills is how often a node is killed in a test.
+func kills(short, long int) int {
+	if os.Getenv("SLUICE_LONG") != "" {
+		return long
+	}
+	return short
+}
+
+// standbyNode starts a node whose publishers stand by for one another.
+func standbyNode(t *testing.T, name string, others ...*server) *server {
+	t.Helper()
+	o := flags("--cluster --cluster-address 127.0.0.1:0 --takeover standby --webrtc off --srt off --rtsp off --node-name " + name)
+	o.env = []string{"SLUICE_CLUSTER_SECRET=a secret of the tests, long enough"}
+	for _, s := range others {
+		o.flags = append(o.flags, "--join", s.Cluster)
+	}
+	return serve(t, o)
+}
+
+// awaitStandby waits until a node has a publisher that stands by.
+func (s *server) awaitStandby(t testing.TB) {
+	t.Helper()
+	eventually(t, patient(30*time.Second), func() string {
+		var answer struct {
+			Streams []struct{ Standbys []struct{ ID string } }
+		}
+		s.get(t, "/api/streams", &answer)
+		if len(answer.Streams) != 1 || len(answer.Streams[0].Standbys) != 1 {
+			return "no publisher stands by"
+		}
+		return ""
+	})
+}
+
+// The longest gap in a viewer's picture: one group and a second.
+const standbyGap = encoderGroup*encoderStep + time.Second
+
+// Two encoders on two nodes, viewers on a third. Again and again the node of the encoder
+// that viewers get is killed, and started again: no viewer is disconnected, each gets what
+// was published, in order, and changes encoders at key frames alone.
+func TestStandbySurvivesKills(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(sluicetest.Seed(t), 0))
+	c := standbyNode(t, "c")
+	nodes := map[byte]*server{'a': standbyNode(t, "a", c)}
+	encoders := map[byte]*encoder{'a': encode(t, 'a', nodes['a'].HTTP)}
+	c.awaitCluster(t, 2, "live/s", "a")
+	nodes['b'] = standbyNode(t, "b", c)
+	nodes['b'].awaitCluster(t, 3, "live/s", "a")
+	encoders['b'] = encode(t, 'b', nodes['b'].HTTP)
+	nodes['b'].awaitStandby(t)
+	viewers := []*audience{c.observe(t, "flv"), c.observe(t, "ws"), c.observe(t, "rtmp")}
+	for _, v := range viewers {
+		v.sees(t, 'a', 5)
+	}
+	active, other := byte('a'), byte('b')
+	n := kills(3, 200)
+	for i := range n {
+		viewers[0].sees(t, active, 1+random.IntN(40)) // some moment
+		nodes[active].kill()
+		for _, v := range viewers {
+			v.sees(t, other, 3)
+		}
+		nodes[active] = standbyNode(t, string(rune(active)), c)
+		nodes[active].awaitCluster(t, 3, "live/s", string(rune(other)))
+		encoders[active].to.Store(&nodes[active].HTTP)
+		nodes[active].awaitStandby(t)
+		active, other = other, active
+		if (i+1)%20 == 0 {
+			t.Logf("%d kills, longest gap %v", i+1, viewers[0].longest)
+		}
+	}
+	checkAudience(t, viewers, n)
+}
+
+// checkAudience checks what viewers got, over a number of changes between encoders.
+func checkAudience(t *testing.T, viewers []*audience, changes int) {
+	t.Helper()
+	for _, v := range viewers {
+		v.mu.Lock()
+		if v.err != nil {
+			t.Errorf("%s: %v", v.name, v.err)
+		}
+		t.Logf("%s: %d pictures, %d changes of the encoder, longest gap %v", v.name, v.pictures, v.switches, v.longest.Round(time.Millisecond))
+		if v.switches != changes {
+			t.Errorf("%s: %d changes of the encoder, not %d", v.name, v.switches, changes)
+		}
+		if os.Getenv("SLUICE_LONG") != "" && v.longest > standbyGap {
+			t.Errorf("%s: a gap of %v, the limit is %v", v.name, v.longest, standbyGap)
+		}
+		v.mu.Unlock()
+	}
+}
+
+// One relay without a cluster: an encoder that is silent, and one that goes.
+func TestStandbyOnOneRelay(t *testing.T) {
+	t.Parallel()
+	s := serve(t, flags("--takeover standby --takeover-after 1s --webrtc off --srt off --rtsp off"))
+	a := encode(t, 'a', s.HTTP)
+	s.awaitLive(t, "live/s")
+	encode(t, 'b', s.HTTP)
+	s.awaitStandby(t)
+	viewers := []*audience{s.observe(t, "flv"), s.observe(t, "rtmp")}
+	for _, v := range viewers {
+		v.sees(t, 'a', 5)
+	}
+	a.silence.Store(true)
+	for _, v := range viewers {
+		v.sees(t, 'b', 5)
+	}
+	a.silence.Store(false)
+	for _, v := range viewers {
+		v.sees(t, 'b', 50)
+	}
+	checkAudience(t, viewers, 1)
+}
