@@ -37,7 +37,7 @@ func (s *server) awaitStandby(t testing.TB) {
 		var answer struct {
 			Streams []struct{ Standbys []struct{ ID string } }
 		}
-		s.get(t, "/api/streams", &answer)
+		s.get(t, "/api/streams?node=self", &answer)
 		if len(answer.Streams) != 1 || len(answer.Streams[0].Standbys) != 1 {
 			return "no publisher stands by"
 		}

@@ -43,7 +43,7 @@ type StreamInfo struct {
 	Name       string          `json:"name"`
 	Node       string          `json:"node,omitempty"` // in a cluster
 	From       string          `json:"from,omitempty"` // the node that this one pulls it from
-	State      string          `json:"state"`          // live; without a publisher standby, when another waits here, or grace
+	State      string          `json:"state"`          // live, or grace: without a publisher
 	Publisher  *PublisherInfo  `json:"publisher"`
 	Standbys   []PublisherInfo `json:"standbys,omitempty"` // that wait to take its place, the first first
 	Since      time.Time       `json:"since"`
@@ -223,9 +223,6 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 		a.Publisher = &one
 	}
 	for _, p := range st.Waiting() {
-		if a.Publisher == nil {
-			a.State = "standby"
-		}
 		a.Standbys = append(a.Standbys, who.info(p))
 	}
 	if status, ok := w.HLS.Status(st.Name()); ok {
