@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
 )
 
 // answering is how long this node works on a request of another.
@@ -45,4 +46,16 @@ func (c *clustered) answer(from string, r cluster.Request) cluster.Answer {
 	defer cancel()
 	status, body := c.server.web.Answer(ctx, r.Method, r.Target, r.For+" over node "+from)
 	return cluster.Answer{Status: status, Body: body}
+}
+
+// nodeChanged reports nodes that come and go.
+func (c *clustered) nodeChanged(e directory.Event) {
+	switch {
+	case e.Joined:
+		c.server.log.Info("a node has joined the cluster", "node", e.Node)
+		c.server.report.NodeJoined(e.Node)
+	case e.Left:
+		c.server.log.Info("a node has left the cluster", "node", e.Node, "silent", e.Silent)
+		c.server.report.NodeLeft(e.Node, e.Silent)
+	}
 }

@@ -116,6 +116,7 @@ func advertised(o *config.Config, at map[string]string) (string, error) {
 // changed is called with each change of the directory.
 func (c *clustered) changed(e directory.Event) {
 	if e.Stream == "" {
+		c.nodeChanged(e)
 		return
 	}
 	<-c.opened

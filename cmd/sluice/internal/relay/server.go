@@ -193,6 +193,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	}
 	s.host.Register.Observe(s.report)
 	s.host.TookOver = s.report.TookOver
+	s.host.OnRefusal = hooks.NewRefusals(s.report).Add
 	if err := s.attach(); err != nil {
 		s.Close()
 		return nil, err
@@ -293,6 +294,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		running.Go(func() { s.memory.Run(s.host.Ctx) })
 	}
 	running.Go(func() { s.report.WatchStalls(s.host.Ctx, s.host.Register) })
+	running.Go(func() { s.watchPushes(s.host.Ctx) })
 	var err error
 	select {
 	case <-ctx.Done():

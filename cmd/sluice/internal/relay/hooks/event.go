@@ -14,6 +14,10 @@ const (
 	Resumed      = "resumed" // it sends again
 	RecordBegin  = "record_begin"
 	RecordEnd    = "record_end"
+	Refused      = "refused"      // a session that was not admitted
+	PushChanged  = "push_changed" // the state of a push, which is its code
+	NodeJoined   = "node_joined"  // another node of the cluster
+	NodeLeft     = "node_left"
 	Lost         = "lost" // events for which the spool had no room
 )
 
@@ -34,6 +38,9 @@ type Event struct {
 	DurationMS *int64    `json:"duration_ms,omitempty"` // with an end: of the session or the file; with resumed: of the silence
 	Code       string    `json:"code,omitempty"`        // with an end: why, as in metrics
 	Reason     string    `json:"reason,omitempty"`      // the same for people
+	Action     string    `json:"action,omitempty"`      // with refused: publish or play
+	Target     string    `json:"target,omitempty"`      // with push_changed
+	Node       string    `json:"node,omitempty"`        // with node_joined and node_left
 	File       string    `json:"file,omitempty"`        // of a recording, below its directory
-	Count      int64     `json:"count,omitempty"`       // with lost
+	Count      int64     `json:"count,omitempty"`       // with lost; with refused: how many before had no event
 }

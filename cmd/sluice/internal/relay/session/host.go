@@ -55,6 +55,8 @@ type Host struct {
 	Recorder recorder // nil: nothing is recorded
 	Pusher   recorder // nil: nothing is pushed
 	Commands recorder // nil: no commands run
+	// OnRefusal is called with each refused session and must not wait; nil: none.
+	OnRefusal func(r Role, info Info, err error)
 }
 
 // For returns the settings of a stream; read-only. They are the current ones: sessions
@@ -67,5 +69,8 @@ func (h *Host) Closing() bool { return h.Ctx.Err() != nil }
 // Refused counts and logs a refused session.
 func (h *Host) Refused(r Role, info Info, err error) {
 	h.Register.Refused(r, err)
+	if h.OnRefusal != nil {
+		h.OnRefusal(r, info, err)
+	}
 	h.Log.Info(string(r)+" refused", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address, "agent", shortAgent(info.Agent), "reason", err)
 }

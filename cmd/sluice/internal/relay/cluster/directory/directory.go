@@ -85,6 +85,9 @@ func New(o Options) *Directory {
 type Event struct {
 	Stream string
 	Node   string // that came, went or changed
+	// Joined is set when the node is new, Left when it is forgotten: because it said that
+	// it leaves, or else because it was Silent.
+	Joined, Left, Silent bool
 	// Lost is set when this node's publication of the stream, with that epoch, is no
 	// longer the winner, and Won when it has become it.
 	Lost, Won bool

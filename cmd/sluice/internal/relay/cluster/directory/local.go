@@ -171,7 +171,7 @@ func (d *Directory) Tick(now time.Time, connected bool) {
 		case !connected:
 			p.heard = now
 		case now.Sub(p.heard) >= d.options.Silence:
-			d.forget(name, p)
+			d.forget(name, p, true)
 		case p.lacking:
 			d.ask(now, p)
 		}

@@ -52,18 +52,18 @@ func (d *Directory) Receive(now time.Time, m Message) {
 	if m.Kind == Gone {
 		d.ended[m.From] = ending{m.Run, now}
 		if p != nil {
-			d.forget(m.From, p)
+			d.forget(m.From, p, false)
 		}
 		return
 	}
 	if p != nil && m.Run > p.run { // it has started anew
-		d.forget(m.From, p)
+		d.forget(m.From, p, false)
 		p = nil
 	}
 	if p == nil {
 		p = &peer{name: m.From, run: m.Run, entries: map[string]*Entry{}}
 		d.peers[m.From] = p
-		d.changes = append(d.changes, Event{Node: m.From})
+		d.changes = append(d.changes, Event{Node: m.From, Joined: true})
 		d.digest(now, m.From) // so that it knows this node at once
 	}
 	p.heard = now
@@ -188,15 +188,15 @@ func (d *Directory) Suspects(now time.Time, silent time.Duration) (list []Suspec
 // Dead says that a node's process has ended: it is forgotten at once.
 func (d *Directory) Dead(s Suspect) {
 	if p := d.peers[s.Name]; p != nil && p.run == s.Run {
-		d.forget(s.Name, p)
+		d.forget(s.Name, p, true)
 	}
 }
 
 // forget removes a node with all its streams.
-func (d *Directory) forget(name string, p *peer) {
+func (d *Directory) forget(name string, p *peer, silent bool) {
 	delete(d.peers, name)
 	for _, stream := range slices.Sorted(maps.Keys(p.entries)) {
 		d.around(stream, name, func() bool { return d.drop(p, stream) })
 	}
-	d.changes = append(d.changes, Event{Node: name})
+	d.changes = append(d.changes, Event{Node: name, Left: true, Silent: silent})
 }

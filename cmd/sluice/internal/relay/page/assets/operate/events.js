@@ -13,13 +13,13 @@ const bad = new Set(["evicted", "stalled", "lost", "refused"]);
 const show = table(document.querySelector("#events .cards"), "events-title", [
   ["Time", (e) => new Date(e.time).toLocaleTimeString()],
   ["Event", (e) => e.event.replaceAll("_", " "), { bad: (e) => bad.has(e.event) }],
-  ["Stream", (e) => f.readable(e.stream || "–")],
+  ["Stream", (e) => f.readable(e.stream || e.node || "–")],
   ["Session", (e) => e.session || "–"],
   ["By", (e) => (e.protocol ? f.protocol(e.protocol) : "–")],
   ["Address", (e) => f.readable(e.address || "–")],
   ["For", (e) => (e.duration_ms === undefined ? "–" : f.duration(e.duration_ms / 1000))],
   ["Bytes", (e) => (e.bytes === undefined ? "–" : f.bytes(e.bytes))],
-  ["Why", (e) => f.readable(e.reason || e.file || "–"), { wide: true }],
+  ["Why", (e) => f.readable([e.target, e.event === "push_changed" ? e.code : "", e.reason || e.file].filter(Boolean).join(": ") || "–"), { wide: true }],
 ], "Nothing has happened yet.");
 
 function filter() {
