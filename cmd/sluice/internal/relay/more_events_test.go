@@ -10,8 +10,10 @@ import (
 )
 
 // recentOf returns the latest events of a kind, in short.
-func (s *relayServer) recentOf(kind string) (list []string) {
-	events, _ := s.web.Recent.After(0)
+func (s *relayServer) recentOf(kind string) []string { return recentOf(&s.web.Recent, kind) }
+
+func recentOf(r *hooks.Recent, kind string) (list []string) {
+	events, _ := r.After(0)
 	for _, v := range events {
 		if v.Event == kind {
 			list = append(list, fmt.Sprintf("%s%s%s %s %s", v.Stream, v.Node, v.Target, v.Action, v.Code))
@@ -32,7 +34,8 @@ func TestEventOfARefusal(t *testing.T) {
 
 // The states of a push are events, but not each attempt.
 func TestEventsOfPushes(t *testing.T) {
-	s := startRelay(t, nil)
+	var recent hooks.Recent
+	s := &Server{report: hooks.Reporter{&recent}}
 	states := map[pushKey]string{}
 	for _, state := range []string{push.Connecting, push.Live, push.Live, push.Behind, push.Waiting, push.Connecting, push.Waiting, push.Connecting, push.Live, ""} {
 		var list []push.Status
@@ -42,7 +45,7 @@ func TestEventsOfPushes(t *testing.T) {
 		states = s.reportPushes(states, list)
 	}
 	want := []string{"live/s->there  live", "live/s->there  behind", "live/s->there  waiting", "live/s->there  live"}
-	if got := s.recentOf(hooks.PushChanged); !slices.Equal(got, want) || len(states) != 0 {
+	if got := recentOf(&recent, hooks.PushChanged); !slices.Equal(got, want) || len(states) != 0 {
 		t.Errorf("%q", got)
 	}
 }
