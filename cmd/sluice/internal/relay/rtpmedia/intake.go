@@ -19,6 +19,7 @@ type Intake struct {
 	publish func(live.Frame) error
 	begun   bool   // metadata was published
 	first   *track // whose first unit is the origin of the times
+	opening opening
 }
 
 // track is one track of an Intake.
@@ -113,6 +114,17 @@ func (x *Intake) Push(track int, packet mem.Buf, now time.Time) error {
 		packet.Release()
 		return nil
 	}
+	if x.hold(track, packet, now) {
+		return nil
+	}
+	if err := x.open(); err != nil {
+		packet.Release()
+		return err
+	}
+	return x.push(track, packet, now)
+}
+
+func (x *Intake) push(track int, packet mem.Buf, now time.Time) error {
 	t := x.tracks[track]
 	t.now = now
 	return t.collector.Push(packet, now)
@@ -158,6 +170,7 @@ func (x *Intake) Losses() Losses {
 
 // Close releases what waits for more.
 func (x *Intake) Close() {
+	x.opening.release()
 	for _, t := range x.tracks {
 		if t != nil {
 			t.collector.Close()

@@ -58,6 +58,14 @@ func sum(parts [][]byte, codec flv.FourCC, video bool) uint64 {
 // in which they are decoded and sound beside them, although RTP does not say when a
 // picture is decoded.
 func TestAClipOverRTPIsTheSame(t *testing.T) {
+	t.Run("reports first", func(t *testing.T) { testClip(t, 0) })
+	// As over UDP, where they have a socket of their own.
+	t.Run("reports later", func(t *testing.T) { testClip(t, 14) })
+}
+
+// testClip has the first reports come behind so many packets, and sound later than it is
+// to be heard.
+func testClip(t *testing.T, behind int) {
 	alloc := mem.New(mem.Options{})
 	sluicetest.NoLeaks(t, alloc)
 	var want []seen
@@ -101,6 +109,7 @@ func TestAClipOverRTPIsTheSame(t *testing.T) {
 	}
 	defer x.Close()
 	m := NewMuxer(formats)
+	count, reports := 0, [2][]byte{}
 	clipUnits(t, func(u *au.Unit) {
 		out, err := m.Append(nil, u, time.Unix(1e9, 0))
 		if err != nil {
@@ -110,7 +119,21 @@ func TestAClipOverRTPIsTheSame(t *testing.T) {
 			n := u16(out[2:])
 			p := out[4 : 4+n]
 			now := time.Unix(2e9, int64(u.Time)*1e6)
-			if out[1]%2 == 1 {
+			if behind > 0 && !u.Video {
+				now = now.Add(40 * time.Millisecond)
+			}
+			if out[1]%2 == 0 {
+				count++
+			}
+			for i, r := range reports {
+				if r != nil && count > behind {
+					x.Control(i, r, now)
+					reports[i] = nil
+				}
+			}
+			if out[1]%2 == 1 && count < behind {
+				reports[out[1]/2] = bytes.Clone(p)
+			} else if out[1]%2 == 1 {
 				x.Control(int(out[1]/2), p, now)
 			} else if err := x.Push(int(out[1]/2), mem.Wrap(bytes.Clone(p), nil), now); err != nil {
 				t.Fatal(err)
@@ -145,6 +168,53 @@ func TestAClipOverRTPIsTheSame(t *testing.T) {
 				t.Fatalf("video %v: unit %d is decoded at %d ms, want %d", video, i, g[i].decoded-shift, w[i].decoded)
 			}
 		}
+	}
+}
+
+// Without reports the first packets wait for openingTime, or until there are too many.
+func TestIntakeWaitsForReports(t *testing.T) {
+	for _, every := range []time.Duration{openingTime / 10, time.Microsecond} {
+		alloc := mem.New(mem.Options{})
+		sluicetest.NoLeaks(t, alloc)
+		sound, _ := NewFormat(au.NewPlainConfig(flv.CodecMuLaw, 8000, 1))
+		picture := Format{Video: true, Codec: flv.CodecVP9, PayloadType: 96, Clock: videoClock}
+		frames := 0
+		x, err := NewIntake([]Track{{Format: picture}, {Format: sound}}, alloc, 1<<20, func(f live.Frame) error {
+			frames++
+			f.Payload.Release()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := NewMuxer([]Format{sound})
+		began := time.Unix(1e9, 0)
+		packet := 0
+		for ; frames == 0 && packet < 2*maxHeld; packet++ {
+			u := au.Unit{Codec: sound.Codec, Config: sound.Config, Time: uint32(20 * packet), Parts: [][]byte{make([]byte, 160)}}
+			out, _ := m.Append(nil, &u, began)
+			rtp, _ := packets(t, out)
+			b := alloc.Get(len(rtp[0]))
+			copy(b.Bytes(), rtp[0])
+			if err := x.Push(1, b, began.Add(time.Duration(packet)*every)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// What comes when it is over brings the others along, behind the metadata.
+		if want := min(int(openingTime/every), maxHeld) + 1; packet != want || frames != want+1 {
+			t.Errorf("%d packets and %d frames, want %d", packet, frames, want)
+		}
+		x.Close()
+		// What is held is released.
+		if x, err = NewIntake([]Track{{Format: picture}, {Format: sound}}, alloc, 1<<20, nil); err != nil {
+			t.Fatal(err)
+		}
+		b := alloc.Get(20)
+		clear(b.Bytes())
+		if err := x.Push(1, b, began); err != nil {
+			t.Fatal(err)
+		}
+		x.Close()
 	}
 }
 

@@ -36,6 +36,7 @@ type recording struct {
 	client   *session.Client // nil before RECORD
 	watchdog *session.Watchdog
 	arrivals chan arrival // of UDP
+	failed   bool         // what comes over UDP counts no more; drain's
 	bytes    atomic.Int64 // over UDP
 	dropped  atomic.Int64 // packets for which there was no room in arrivals
 	reported time.Time    // when the latest receiver reports were sent
@@ -363,25 +364,15 @@ func (u *udpTrack) hear(p []byte, report bool, now time.Time) {
 	}
 }
 
-// drain publishes what comes over UDP until the session is over.
+// drain publishes what comes over UDP until the session is over, and then what has come
+// by that time.
 func (r *recording) drain() {
 	reports := time.NewTicker(reportEvery)
 	defer reports.Stop()
-	var err error
 	for {
 		select {
 		case a := <-r.arrivals:
-			switch {
-			case err != nil:
-				a.packet.Release()
-			case a.report:
-				r.intake.Control(a.track, a.packet.Bytes(), a.at)
-				a.packet.Release()
-			default:
-				if err = r.intake.Push(a.track, a.packet, a.at); err != nil {
-					r.fail(err)
-				}
-			}
+			r.take(a)
 		case now := <-reports.C:
 			for _, u := range r.udp {
 				if u == nil || !u.rtcp.IsValid() {
@@ -392,18 +383,34 @@ func (r *recording) drain() {
 				}
 			}
 		case <-r.over:
-			r.release()
+			r.rest()
 			return
 		}
 	}
 }
 
-// release releases what waits, after which no more comes.
-func (r *recording) release() {
+// take takes a packet, transferred.
+func (r *recording) take(a arrival) {
+	switch {
+	case r.failed:
+		a.packet.Release()
+	case a.report:
+		r.intake.Control(a.track, a.packet.Bytes(), a.at)
+		a.packet.Release()
+	default:
+		if err := r.intake.Push(a.track, a.packet, a.at); err != nil {
+			r.failed = true
+			r.fail(err)
+		}
+	}
+}
+
+// rest takes what waits, after which no more comes.
+func (r *recording) rest() {
 	for {
 		select {
 		case a := <-r.arrivals:
-			a.packet.Release()
+			r.take(a)
 		default:
 			return
 		}
