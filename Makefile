@@ -16,7 +16,7 @@ PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
 # What make check leaves out: they start programs, browsers and clusters.
 LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
-.PHONY: help check test long race lint cross emulated fuzz soak bench compare-load
+.PHONY: help check test long race lint cross emulated fuzz soak bench compare-load protocols
 .NOTPARALLEL:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo '             the tests with -race, the library with its invariants and plain too'
 	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
 	@echo 'make long    what make test leaves out for its time: the mended forms of faulty programs'
+	@echo 'make protocols  each protocol in against each out, two minutes; writes docs/results/protocols.md'
 	@echo 'make race    the tests under the race detector'
 	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
@@ -56,6 +57,11 @@ long:
 	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
 	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS" ./cmd/sluice/internal/relay/realtest
+
+# Each publisher, player and codec, and the table in docs of what came out.
+protocols:
+	@scripts/ensure-tools.sh
+	SLUICE_PROTOCOLS=update go test -count=1 -v -run 'TestProtocols$$' ./cmd/sluice/internal/relay/realtest
 
 race:
 	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PACKAGES)
