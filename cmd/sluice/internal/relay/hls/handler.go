@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,12 +27,24 @@ var errLate = errors.New("this has not come in time")
 
 // ServeHTTP answers GET and HEAD of playlists and media. The caller has set the fields
 // of CORS and answered other methods.
+//
+// What is found out, which may take time, is one call, and sending it another: net/http
+// takes 3 KiB of stack to write a header, and the stack of a goroutine that has needed more
+// than 8 KiB has 16, for each connection.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if a := s.answer(rw, r); a != nil {
+		a.send(rw, r)
+	}
+}
+
+// answer finds out what to answer with. It returns nil when it has done so itself.
+func (s *Server) answer(rw http.ResponseWriter, r *http.Request) *answer {
 	info, a, err := s.info(r)
 	var o session.PlayOptions
 	if err == nil {
 		o, err = session.ParsePlayOptions(info.Query)
 	}
+	var found *answer
 	if err == nil {
 		// Waiting may take longer than the normal limits; an answer has its own.
 		c := http.NewResponseController(rw)
@@ -46,14 +56,15 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		case a.file == "" && r.Method == http.MethodHead:
 			err = s.head(rw, r, info, o)
 		case a.file == "":
-			err = s.multivariant(rw, r, info, o)
+			found, err = s.multivariant(r, info, o)
 		default:
-			err = s.file(rw, r, info, o, a)
+			found, err = s.file(r, info, o, a)
 		}
 	}
 	if err != nil {
 		s.refuse(rw, r, info, err)
 	}
+	return found
 }
 
 // info reads who asks for what.
@@ -124,19 +135,19 @@ func (s *Server) head(rw http.ResponseWriter, r *http.Request, info session.Info
 }
 
 // multivariant answers with the playlist of a stream's rows, for a new viewer.
-func (s *Server) multivariant(rw http.ResponseWriter, r *http.Request, info session.Info, o session.PlayOptions) error {
+func (s *Server) multivariant(r *http.Request, info session.Info, o session.PlayOptions) (found *answer, err error) {
 	id := info.Query.Get("session")
 	if !validID(id) {
 		id = newID()
 	}
 	v, err := s.viewer(r.Context(), id, info, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer v.leave(false)
+	defer func() { v.leaveWithout(found, false) }()
 	leave, err := s.wait(v.key.address)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
 	ctx, cancel := s.within(r, s.Times.Start)
@@ -175,10 +186,9 @@ func (s *Server) multivariant(rw http.ResponseWriter, r *http.Request, info sess
 		if err == nil {
 			err = fmt.Errorf("%w: %s", session.ErrNotFound, info.Stream)
 		}
-		return err
+		return nil, err
 	}
-	v.send(rw, r, playlistType, false, []byte(multivariant(list)))
-	return nil
+	return &answer{v: v, kind: playlistType, whole: []byte(multivariant(list))}, nil
 }
 
 // within returns a context that ends with the request, the server, or a time.
@@ -192,48 +202,48 @@ func (s *Server) within(r *http.Request, most time.Duration) (context.Context, c
 }
 
 // file answers with a media playlist or with media.
-func (s *Server) file(rw http.ResponseWriter, r *http.Request, info session.Info, o session.PlayOptions, a address) error {
+func (s *Server) file(r *http.Request, info session.Info, o session.PlayOptions, a address) (found *answer, err error) {
 	id := info.Query.Get("session")
 	if !validID(id) {
 		id = idOf(info)
 	}
 	if a.row > len(s.Config().HLSGroup) {
-		return errNoFile
+		return nil, errNoFile
 	}
 	name := s.member(a.stream, a.row)
 	if name == "" {
-		return errNoFile
+		return nil, errNoFile
 	}
 	v, err := s.viewer(r.Context(), id, info, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer v.leave(true)
+	defer func() { v.leaveWithout(found, true) }()
 	m, err := s.use(v, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if a.file == index {
-		return v.playlist(rw, r, m, info)
+		return v.playlist(r, m, info)
 	}
 	kind, number, ok := m.line.parseName(a.file)
 	if !ok {
-		return errNoFile
+		return nil, errNoFile
 	}
 	switch kind {
 	case 'i':
-		return v.initialization(rw, r, m.line, int(number))
+		return v.initialization(m.line, int(number))
 	case 's':
-		return v.segment(rw, r, m.line, number)
+		return v.segment(m.line, number)
 	}
-	return v.part(rw, r, m.line, number)
+	return v.part(r, m.line, number)
 }
 
 // playlist answers with a media playlist, as soon as it has what is asked for.
-func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, info session.Info) error {
+func (v *viewer) playlist(r *http.Request, m *muxer, info session.Info) (*answer, error) {
 	at, err := parsePosition(info.Query)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s, t := v.server, m.line
 	t.mu.Lock()
@@ -244,13 +254,13 @@ func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, inf
 	ready, err := t.reached(at)
 	t.mu.Unlock()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := r.Context()
 	if !ready {
 		leave, err := s.wait(v.key.address)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer leave()
 		var cancel context.CancelFunc
@@ -263,7 +273,7 @@ func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, inf
 		return ok || ahead != nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var text []string
 	failed := t.err
@@ -273,39 +283,16 @@ func (v *viewer) playlist(rw http.ResponseWriter, r *http.Request, m *muxer, inf
 	t.mu.Unlock()
 	switch {
 	case ahead != nil:
-		return ahead
+		return nil, ahead
 	case failed != nil:
-		return failed
+		return nil, failed
 	case text == nil:
-		return errNoFile
+		return nil, errNoFile
 	}
-	v.sendText(rw, r, text)
-	return nil
+	return &answer{v: v, kind: playlistType, text: text, media: true}, nil
 }
 
-// sendText answers with a playlist, with the viewer's query between its pieces.
-func (v *viewer) sendText(rw http.ResponseWriter, r *http.Request, pieces []string) {
-	v.server.begin(rw, playlistType, false)
-	size := (len(pieces) - 1) * len(v.query)
-	for _, p := range pieces {
-		size += len(p)
-	}
-	rw.Header().Set("Content-Length", strconv.Itoa(size))
-	if r.Method == http.MethodHead {
-		return
-	}
-	for i, p := range pieces {
-		if i > 0 {
-			io.WriteString(rw, v.query)
-		}
-		if _, err := io.WriteString(rw, p); err != nil {
-			return
-		}
-	}
-	v.bytes.Add(int64(size))
-}
-
-func (v *viewer) initialization(rw http.ResponseWriter, r *http.Request, t *timeline, number int) error {
+func (v *viewer) initialization(t *timeline, number int) (*answer, error) {
 	var p []byte
 	t.mu.Lock()
 	for _, in := range t.inits {
@@ -315,40 +302,38 @@ func (v *viewer) initialization(rw http.ResponseWriter, r *http.Request, t *time
 	}
 	t.mu.Unlock()
 	if p == nil {
-		return errNoFile
+		return nil, errNoFile
 	}
-	v.send(rw, r, mediaType, true, p)
-	return nil
+	return &answer{v: v, kind: mediaType, whole: p, media: true}, nil
 }
 
-func (v *viewer) segment(rw http.ResponseWriter, r *http.Request, t *timeline, number int64) error {
+func (v *viewer) segment(t *timeline, number int64) (*answer, error) {
 	t.mu.Lock()
 	s := t.find(number)
 	if s == nil || !s.done {
 		t.mu.Unlock()
-		return errNoFile
+		return nil, errNoFile
 	}
 	held := retain(s.parts)
 	t.mu.Unlock()
-	v.sendParts(rw, r, held)
-	return nil
+	return &answer{v: v, kind: mediaType, parts: held, media: true}, nil
 }
 
 // part answers with a part, which may be the next one.
-func (v *viewer) part(rw http.ResponseWriter, r *http.Request, t *timeline, id int64) error {
+func (v *viewer) part(r *http.Request, t *timeline, id int64) (*answer, error) {
 	t.mu.Lock()
 	next := id == t.ids && !t.over
 	t.mu.Unlock()
 	if next {
 		leave, err := v.server.wait(v.key.address)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer leave()
 		ctx, cancel := v.server.within(r, v.server.Times.Start)
 		defer cancel()
 		if err := t.wait(ctx, func() bool { return t.ids > id || t.over }); err != nil {
-			return err
+			return nil, err
 		}
 		t.mu.Unlock()
 	}
@@ -356,74 +341,9 @@ func (v *viewer) part(rw http.ResponseWriter, r *http.Request, t *timeline, id i
 	p := t.findPart(id)
 	if p == nil {
 		t.mu.Unlock()
-		return errNoFile
+		return nil, errNoFile
 	}
 	held := retain([]*part{p})
 	t.mu.Unlock()
-	v.sendParts(rw, r, held)
-	return nil
-}
-
-// begin sets the fields of an answer. An address of media always has the same bytes.
-func (s *Server) begin(rw http.ResponseWriter, kind string, media bool) {
-	h := rw.Header()
-	h.Set("Content-Type", kind)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	if media {
-		h.Set("Cache-Control", "private, max-age=3600, immutable")
-		h.Set("Accept-Ranges", "bytes")
-	}
-	http.NewResponseController(rw).SetWriteDeadline(time.Now().Add(s.Host.Times.Answer))
-}
-
-// send answers with p, borrowed until it returns.
-func (v *viewer) send(rw http.ResponseWriter, r *http.Request, kind string, media bool, p []byte) {
-	v.server.begin(rw, kind, media)
-	if media && r.Header.Get("Range") != "" {
-		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, strings.NewReader(string(p)))
-		return
-	}
-	rw.Header().Set("Content-Length", strconv.Itoa(len(p)))
-	if r.Method != http.MethodHead {
-		n, _ := rw.Write(p)
-		v.bytes.Add(int64(n))
-	}
-}
-
-// counted counts what is sent to a viewer.
-type counted struct {
-	http.ResponseWriter
-	v *viewer
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.v.bytes.Add(int64(n))
-	return n, err
-}
-
-// sendParts answers with parts one behind the other, transferred.
-func (v *viewer) sendParts(rw http.ResponseWriter, r *http.Request, held *retained) {
-	defer held.release()
-	v.server.begin(rw, mediaType, true)
-	if r.Header.Get("Range") != "" {
-		http.ServeContent(&counted{rw, v}, r, "", time.Time{}, io.NewSectionReader(held, 0, held.size))
-		if r.Header.Get("Range") == "bytes=0-" { // as some players always ask
-			v.frames.Add(int64(held.frames))
-		}
-		return
-	}
-	rw.Header().Set("Content-Length", strconv.FormatInt(held.size, 10))
-	if r.Method == http.MethodHead {
-		return
-	}
-	for i := range held.bufs {
-		n, err := rw.Write(held.bufs[i].Bytes())
-		v.bytes.Add(int64(n))
-		if err != nil {
-			return
-		}
-	}
-	v.frames.Add(int64(held.frames))
+	return &answer{v: v, kind: mediaType, parts: held, media: true}, nil
 }

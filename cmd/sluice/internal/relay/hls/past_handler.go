@@ -147,7 +147,7 @@ func (v *viewer) pastVariant(rw http.ResponseWriter, r *http.Request, p *past) e
 	row.address = below(v.key.stream, pastRow) + v.query + "&" + url.Values{session.Rewinding: {p.from.UTC().Format(time.RFC3339Nano)}}.Encode()
 	rw.Header().Set("Recorded-From", p.begin.UTC().Format(time.RFC3339Nano))
 	rw.Header().Set("Access-Control-Expose-Headers", "Recorded-From")
-	v.send(rw, r, playlistType, false, []byte(multivariant([]variant{row})))
+	v.send(rw, r, playlistType, []byte(multivariant([]variant{row})))
 	return nil
 }
 
@@ -199,7 +199,7 @@ func rateOf(bytes int64, length time.Duration) int64 {
 func (v *viewer) pastFile(rw http.ResponseWriter, r *http.Request, p *past, name string) error {
 	header, segment := p.find(name)
 	if header != nil {
-		v.send(rw, r, mediaType, true, header)
+		v.send(rw, r, mediaType, header)
 		return nil
 	}
 	if segment == nil {

@@ -103,8 +103,8 @@ func TestHLSThousandViewers(t *testing.T) {
 	if os.Getenv("SLUICE_LONG") == "" {
 		t.Skip("set SLUICE_LONG=1")
 	}
-	// The aim is 30 MiB. A connection of net/http that waits has a stack of 16 KiB and
-	// buffers of 8, and the collector lets garbage grow to as much as there is beside it:
+	// The aim is 30 MiB. A connection of net/http that waits has a stack of 8 KiB and
+	// buffers of 8, and the collector lets garbage grow to half of what there is beside it:
 	// this bound is for what goes wrong.
 	const most, viewers = 96 << 20, 1000
 	// On a busy machine so many connections of one address are slow to send a request.
