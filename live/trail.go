@@ -10,8 +10,8 @@ import (
 // viewer's owner and callers of Stats use it.
 type trail struct {
 	mu    sync.Mutex
-	marks [trailMarks]mark // a ring
-	first uint8            // the oldest
+	marks []mark // a ring when there are trailMarks, which a viewer of a silent stream never has
+	first uint8  // the oldest
 	n     uint8
 }
 
@@ -35,19 +35,28 @@ func (t *trail) add(end, came int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.n > 0 {
-		last := &t.marks[(t.first+t.n-1)%trailMarks]
+		last := t.at(t.n - 1)
 		if m.came-last.came < trailStep {
 			last.end = m.end
 			return
 		}
 	}
-	if t.n == trailMarks {
+	switch {
+	case t.n == trailMarks:
+		t.marks[t.first] = m
 		t.first = (t.first + 1) % trailMarks
-		t.n--
+		return
+	case int(t.n) == len(t.marks):
+		grown := make([]mark, min(max(2, 4*len(t.marks)), trailMarks))
+		copy(grown, t.marks)
+		t.marks = grown
 	}
-	t.marks[(t.first+t.n)%trailMarks] = m
 	t.n++
+	*t.at(t.n - 1) = m
 }
+
+// at is mark i, counted from the oldest.
+func (t *trail) at(i uint8) *mark { return &t.marks[(t.first+i)%trailMarks] }
 
 // age returns for how long the oldest of the bytes behind acked has been in the
 // stream, now being its clock, or 0 when there is none. What is older than the
@@ -56,11 +65,11 @@ func (t *trail) age(acked, now int64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.n {
-		m := t.marks[(t.first+i)%trailMarks]
+		m := *t.at(i)
 		if left := int32(m.end - uint32(acked)); left > 0 {
 			came := m.came
 			if i > 0 { // what of it is out, is older
-				before := t.marks[(t.first+i-1)%trailMarks].end
+				before := t.at(i - 1).end
 				came += uint32(uint64(trailStep) * uint64(uint32(acked)-before) / uint64(m.end-before))
 			}
 			return max(time.Duration(int32(millis(now)-came)), 0) * time.Millisecond

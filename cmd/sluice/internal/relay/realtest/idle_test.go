@@ -24,8 +24,8 @@ func TestIdleSessionsAreSmall(t *testing.T) {
 		most int // bytes for each
 		open func(s *server, n int) io.Closer
 	}{
-		{"rtmp-viewer", 3000, func(s *server, _ int) io.Closer { return rtmpViewerIdle(t, s) }},
-		{"flv-viewer", 2400, func(s *server, _ int) io.Closer { return flvViewerIdle(t, s) }},
+		{"rtmp-viewer", 2800, func(s *server, _ int) io.Closer { return rtmpViewerIdle(t, s) }},
+		{"flv-viewer", 2200, func(s *server, _ int) io.Closer { return flvViewerIdle(t, s) }},
 		{"rtmp-publisher", 36000, func(s *server, n int) io.Closer { return silentStream(t, s, fmt.Sprint("p", n)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
