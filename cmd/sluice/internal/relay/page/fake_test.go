@@ -64,6 +64,9 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 			"memory": map[string]any{"out": 5 << 20, "idle": 2 << 20, "pinned": 1 << 20}, "streams": f.streams,
 		})
 	})
+	mux.HandleFunc("GET /api/rewind", func(w http.ResponseWriter, r *http.Request) {
+		fakeAnswer(w, http.StatusOK, map[string]any{"recorded_since": nil})
+	})
 	mux.HandleFunc("GET /api/clients", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -112,6 +112,28 @@ func TestPageInUse(t *testing.T) {
 		}
 	})
 
+	t.Run("from a time before now, where it was recorded", func(t *testing.T) {
+		server := serve(t, "live/s", "live/t")
+		server.streams[0]["recorded_since"] = time.Now().Add(-5 * time.Minute).Format(time.RFC3339)
+		b := open(t, chromium, server, "/?stream=live/s", desktop, false)
+		b.until(playing)
+		b.until(`!document.getElementById("past-label").hidden`)
+		if got := value[string](b, `[...document.getElementById("past").options].filter((o) => !o.hidden).map((o) => o.value).join()`); got != ",-30s,-2m,begin" {
+			t.Errorf("%q are offered", got)
+		}
+		b.named()
+		b.legible()
+		b.fits()
+		// By keyboard alone.
+		b.do(`document.getElementById("past").focus()`)
+		b.run(chromedp.KeyEvent("2"))
+		server.until(t, func() bool { return slices.Contains(server.played, "/live/s.flv?from=-2m") })
+		b.until(playing)
+		b.do(`[...document.querySelectorAll("#list a")].find((a) => a.dataset.name === "live/t").click()`)
+		server.until(t, func() bool { return slices.Contains(server.played, "/live/t.flv") })
+		b.until(`document.getElementById("past-label").hidden`)
+	})
+
 	t.Run("a stream that comes later", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t)

@@ -7,9 +7,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hlstest"
 )
@@ -192,5 +195,56 @@ func TestPlaylistOfWhatIsBeingRecorded(t *testing.T) {
 	}
 	if length < 9.5 || length > 10.5 || int64(bytes) > info.Size() || int64(bytes) < info.Size()-4000 {
 		t.Errorf("%.3f s, %d of %d bytes", length, bytes, info.Size())
+	}
+}
+
+// A browser goes back in what is being recorded, by HLS and by FLV: it begins with the
+// oldest picture, and time moves.
+func TestChromiumRewinds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serve(t, flags("--webrtc off --srt off --record-format mp4 --record "+dir))
+	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", loop...)
+	s.awaitLive(t, "live/s")
+	eventually(t, patient(60*time.Second), func() string {
+		var list struct {
+			Recordings []struct {
+				Length int `json:"duration_ms"`
+			}
+		}
+		s.get(t, "/api/recordings?stream=live/s", &list)
+		if len(list.Recordings) == 0 || list.Recordings[0].Length < 10_000 {
+			return "little is recorded"
+		}
+		return ""
+	})
+	for _, transport := range []string{"hls", "flv", "ws"} {
+		t.Run(transport, func(t *testing.T) {
+			ctx, asked, faults := browse(t)
+			if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+s.HTTP+"/?stream=live/s"), chromedp.WaitVisible(chromedp.CSS("#past"))); err != nil {
+				t.Fatalf("opening the page: %v", err)
+			}
+			evaluate[bool](t, ctx, `(() => {
+				document.getElementById("transport").value = "`+transport+`";
+				const e = document.getElementById("past");
+				e.value = "begin";
+				return e.dispatchEvent(new Event("change", {bubbles: true}));
+			})()`)
+			const position = `document.getElementById("video").currentTime`
+			eventually(t, patient(30*time.Second), func() string {
+				// It is behind what is live by what was recorded before.
+				if evaluate[float64](t, ctx, position) < 2 || evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) != 640 {
+					return "no picture, or the time does not move: " + said(t, ctx)
+				}
+				return ""
+			})
+			want := map[string]string{"hls": ".m3u8?from=", "flv": ".flv?from=", "ws": ".flv?from="}[transport]
+			if !slices.ContainsFunc(asked(), func(u string) bool { return strings.Contains(u, want) }) {
+				t.Errorf("asked were %q", asked())
+			}
+			if f := faults(); len(f) > 0 {
+				t.Errorf("the page fails with %q", f)
+			}
+		})
 	}
 }

@@ -65,7 +65,8 @@ type StreamInfo struct {
 	Jumps      int64           `json:"jumps"`
 	Evicted    int64           `json:"evicted"`
 	MergeMS    int64           `json:"merge_ms"`
-	HLS        *hls.Status     `json:"hls,omitempty"` // while it is served by HLS
+	HLS        *hls.Status     `json:"hls,omitempty"`            // while it is served by HLS
+	Recorded   *time.Time      `json:"recorded_since,omitempty"` // from when on viewers may rewind
 	History    *HistoryInfo    `json:"history,omitempty"`
 }
 
@@ -228,6 +229,7 @@ func (w *Server) stream(now time.Time, st *live.Stream, who people, withHistory 
 	if status, ok := w.HLS.Status(st.Name()); ok {
 		a.HLS = &status
 	}
+	a.Recorded = w.recordedSince(now, st.Name())
 	if withHistory {
 		a.History = w.pastOf(now, st)
 	}

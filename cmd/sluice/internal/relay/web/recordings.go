@@ -51,16 +51,23 @@ type RecordingInfo struct {
 //	GET    /api/recordings/FILE                a file, as a viewer of its stream
 //	DELETE /api/recordings/FILE                delete it
 //	GET    /api/clips?stream=&from=&to=        a part of them, likewise
+//	GET    /api/rewind?stream=                 from when on viewers may rewind, likewise
 func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 	file, one := strings.CutPrefix(r.URL.Path, "/api/recordings/")
-	clip := r.URL.Path == "/api/clips"
-	if (clip || one) && r.Method != http.MethodDelete {
+	clip, since := r.URL.Path == "/api/clips", r.URL.Path == "/api/rewind"
+	if (clip || since || one) && r.Method != http.MethodDelete {
 		w.cors().allow(rw.Header(), r)
 		if r.Method == http.MethodOptions {
 			w.cors().preflight(rw, r)
 			return
 		}
 	} else if !ownPage(rw, r) {
+		return
+	}
+	if since {
+		if reads(rw, r) {
+			w.getRewind(rw, r)
+		}
 		return
 	}
 	if w.Recorded == nil || len(w.Recorded.Files()) == 0 {

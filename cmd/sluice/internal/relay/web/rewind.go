@@ -113,6 +113,38 @@ func (w *Server) playRecorded(rw http.ResponseWriter, r *http.Request, info sess
 	return nil
 }
 
+// recordedSince is from when on viewers may rewind in a stream; nil when they may not.
+func (w *Server) recordedSince(now time.Time, stream string) *time.Time {
+	most := w.For(stream).Rewind
+	if w.Recorded == nil || most == 0 {
+		return nil
+	}
+	since, ok := w.Recorded.Files.Since(stream)
+	if !ok {
+		return nil
+	}
+	if oldest := now.Add(-most); since.Before(oldest) {
+		since = oldest
+	}
+	since = since.UTC().Truncate(time.Second)
+	return &since
+}
+
+// getRewind answers a viewer, who need not know the API's token, with recordedSince.
+func (w *Server) getRewind(rw http.ResponseWriter, r *http.Request) {
+	name, err := streamOf(r)
+	if err != nil {
+		w.answerDone(rw, err)
+		return
+	}
+	done, ok := w.admitRecorded(rw, r, name)
+	if !ok {
+		return
+	}
+	done()
+	answerJSON(rw, map[string]any{"recorded_since": w.recordedSince(time.Now(), name)})
+}
+
 // A rewinder sends a recording to one viewer. Its goroutine writes; another one reads
 // what the viewer says, and sees its end.
 type rewinder struct {

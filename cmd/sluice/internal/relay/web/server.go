@@ -172,7 +172,7 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if path == "/api/clips" || path == "/api/recordings" || strings.HasPrefix(path, "/api/recordings/") {
+	if path == "/api/clips" || path == "/api/rewind" || path == "/api/recordings" || strings.HasPrefix(path, "/api/recordings/") {
 		w.recordings(rw, r)
 		return
 	}

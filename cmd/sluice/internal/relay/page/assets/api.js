@@ -48,6 +48,8 @@ async function ask(method, path, body) {
 }
 
 export const streams = (history) => ask("GET", history ? "/api/streams?history=1" : "/api/streams");
+// rewind asks as a viewer from when on a stream was recorded.
+export const rewind = (stream, play) => ask("GET", `/api/rewind?${new URLSearchParams(play ? { stream, token: play } : { stream })}`);
 export const clients = async () => (await ask("GET", "/api/clients"))?.clients ?? [];
 // kick ends a session; with ban = {ban: time, by} it also bans it.
 export const kick = (id, ban) => ask("DELETE", `/api/clients/${encodeURIComponent(id)}${ban ? `?${new URLSearchParams(ban)}` : ""}`);

@@ -135,6 +135,7 @@ export class Engine {
     if (!buffered.length) return;
     const end = buffered.end(buffered.length - 1);
     if (currentTime < buffered.start(0)) this.#video.currentTime = buffered.start(0);
+    if (this.#source.recorded) return;
     const late = end - currentTime;
     if (late > 4) this.#video.currentTime = end - 0.6;
     this.#video.playbackRate = late > 1.2 ? 1.15 : late < 0.7 ? 1 : this.#video.playbackRate;

@@ -3,9 +3,11 @@ import { codec } from "./format.js";
 
 // explain makes of an error of mpegts.js {text, again, token}: again says
 // whether trying again can help, token whether a token would.
-export function explain(type, detail, info, { transport, stream }) {
+export function explain(type, detail, info, { transport, stream, past }) {
   const status = detail === "HttpStatusCodeInvalid" ? info?.code : 0;
   switch (true) {
+    case status === 404 && past:
+      return { text: "Nothing was recorded since then, or in a form that this player takes. Choose another time, or live." };
     case status === 404:
       return { text: "Nobody is publishing this stream right now. It starts here when they do.", again: true };
     case status === 401 || status === 403:

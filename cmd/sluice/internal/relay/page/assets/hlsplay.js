@@ -27,9 +27,13 @@ export const native = () => document.createElement("video").canPlayType(type) !=
 export const playable = () => hasMSE() || native();
 
 export class HLS {
-  #url; #video = null; #hls = null; #over = false; #listeners = {};
+  #url; #past; #video = null; #hls = null; #over = false; #listeners = {};
 
-  constructor(url) { this.#url = url; }
+  // past: of what was recorded, which is seen from its beginning.
+  constructor(url, past = false) {
+    this.#url = url;
+    this.#past = past;
+  }
 
   on(name, f) { this.#listeners[name] = f; }
 
@@ -50,7 +54,7 @@ export class HLS {
     const Hls = await load();
     if (this.#over) return;
     if (!Hls.isSupported()) return void this.#byElement();
-    const hls = new Hls({ enableWorker: false, lowLatencyMode: true, backBufferLength: 30, maxLiveSyncPlaybackRate: 1.15 });
+    const hls = new Hls({ enableWorker: false, lowLatencyMode: !this.#past, backBufferLength: 30, ...(this.#past ? { startPosition: 0 } : { maxLiveSyncPlaybackRate: 1.15 }) });
     this.#hls = hls;
     hls.on(Hls.Events.ERROR, (_, { fatal, type: kind, details, response, error }) => {
       if (!fatal) return;

@@ -81,7 +81,7 @@ function render() {
     return;
   }
   setText(byId("name"), readable(shown.name));
-  player.know(known ? stream : undefined);
+  player.know(known ? stream : undefined, known?.now);
   if (known) numbers.state(stream, known.now);
   numbers.stream(stream, known?.now);
   const past = stream && histories.get(shown.name);

@@ -6,6 +6,7 @@ import { explain } from "./failure.js";
 import { milliseconds, count } from "./format.js";
 import { HLS } from "./hlsplay.js";
 import { path } from "./lines.js";
+import * as past from "./past.js";
 import { wayFor } from "./ways.js";
 import { WHEP } from "./whep.js";
 
@@ -23,7 +24,7 @@ if (mpegts) mpegts.LoggingControl.enableAll = false; // failures are shown, not 
 
 let engine = null; // of mpegts.js, while there is a connection
 let wanted = null; // {name}, while it shall play
-let stream = null; // what the API says of it
+let stream; // what the API says of it; undefined: nothing
 let token = "";
 let failures = 0; // in a row, for the back-off
 let retryAt = 0; // performance.now of the next try, 0: none
@@ -52,7 +53,8 @@ function say(text, { button = "", ask = false } = {}) {
 function address(name) {
   const query = new URLSearchParams();
   if (token && way !== "whep") query.set("token", token);
-  if (merge.value && way !== "hls") query.set("merge", merge.value);
+  if (past.from()) query.set("from", past.from());
+  else if (merge.value && way !== "hls") query.set("merge", merge.value);
   const origin = way === "ws" ? location.origin.replace(/^http/, "ws") : location.origin;
   return `${origin}/${path(name)}${{ hls: ".m3u8", whep: "/whep" }[way] ?? ".flv"}${query.size ? `?${query}` : ""}`;
 }
@@ -71,10 +73,10 @@ const lacks = () => (stream?.video && !stream.audio ? "audio" : stream?.audio &&
 
 function connect() {
   drop();
-  way = wayFor(transport.value, config, stream, tried);
+  way = wayFor(transport.value, config, stream, tried, Boolean(past.from()));
   if (!way && tried.size) { // all of them again, later
     tried.clear();
-    way = wayFor(transport.value, config, stream, tried);
+    way = wayFor(transport.value, config, stream, tried, Boolean(past.from()));
   }
   if (!way || (!["hls", "whep"].includes(way) && !mpegts?.isSupported())) {
     say("This browser cannot play live streams in this way. VLC can: the address is below.");
@@ -85,19 +87,19 @@ function connect() {
   say(failures ? "Connecting again…" : "Connecting…");
   moved = { time: 0, at: performance.now() };
   pausedAt = 0;
-  upToDate = false;
+  upToDate = Boolean(past.from()); // what was recorded is seen from its beginning
 
-  const source = { type: "flv", isLive: true, cors: false, url: address(wanted.name) };
+  const source = { type: "flv", isLive: true, cors: false, url: address(wanted.name), past: Boolean(past.from()) };
   // The header of a live FLV promises both; a stream without one of them would
   // wait for it for ever.
   without = lacks();
   if (without) source[without === "audio" ? "hasAudio" : "hasVideo"] = false;
-  const mine = way === "hls" ? new HLS(source.url) : way === "whep" ? new WHEP({ url: source.url, token }) : own || Engine.handles(stream) ? engineFor(source.url) : mpegts.createPlayer(source, {
+  const mine = way === "hls" ? new HLS(source.url, source.past) : way === "whep" ? new WHEP({ url: source.url, token }) : own || Engine.handles(stream) ? engineFor(source) : mpegts.createPlayer(source, {
     enableStashBuffer: false, // shown when it comes
     lazyLoad: false,
     // Up to date within a second by playing a little faster, by a jump when far behind.
-    liveSync: true, liveSyncMaxLatency: 1.2, liveSyncTargetLatency: 0.6, liveSyncPlaybackRate: 1.15,
-    liveBufferLatencyChasing: true, liveBufferLatencyMaxLatency: 4, liveBufferLatencyMinRemain: 0.6,
+    liveSync: !source.past, liveSyncMaxLatency: 1.2, liveSyncTargetLatency: 0.6, liveSyncPlaybackRate: 1.15,
+    liveBufferLatencyChasing: !source.past, liveBufferLatencyMaxLatency: 4, liveBufferLatencyMinRemain: 0.6,
     autoCleanupSourceBuffer: true, autoCleanupMaxBackwardDuration: 30, autoCleanupMinBackwardDuration: 10,
   });
   engine = mine;
@@ -111,9 +113,9 @@ function connect() {
       return;
     }
     if (instead(type, detail)) return;
-    failed(explain(type, detail, info, { transport: way, stream }));
+    failed(explain(type, detail, info, { transport: way, stream, past: source.past }));
   });
-  mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: "The stream has ended. It starts here when it is published again.", again: true }));
+  mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: source.past ? "What was recorded is over." : "The stream has ended. It starts here when it is published again.", again: !source.past }));
   mine.attachMediaElement(video);
   mine.load();
   begin();
@@ -126,16 +128,16 @@ function instead(type, detail) {
   if (transport.value !== "auto" || played || detail === "HttpStatusCodeInvalid") return false;
   if (type !== "MediaError" && failures < 2) return false;
   tried.add(way);
-  if (!wayFor("auto", config, stream, tried)) return false;
+  if (!wayFor("auto", config, stream, tried, Boolean(past.from()))) return false;
   failures = 0;
   setTimeout(() => wanted && connect()); // not from within a player that goes on
   return true;
 }
 
-function engineFor(url) {
+function engineFor({ url, past: recorded }) {
   const known = stream?.video || stream?.audio;
   const kinds = ["video", "audio"].filter((kind) => !known || stream[kind]);
-  return new Engine({ url, kinds, size: { width: stream?.video?.width, height: stream?.video?.height } });
+  return new Engine({ url, recorded, kinds, size: { width: stream?.video?.width, height: stream?.video?.height } });
 }
 
 // begin asks the element to play. Without a click browsers allow that only
@@ -175,10 +177,12 @@ export function play(name, playToken = token) {
   own = false;
   connect();
   controls();
+  if (stream === undefined) past.find(name, token);
 }
 
 // show makes ready for a stream without starting it.
 export function show(name) {
+  if (watch.dataset.name !== name) past.reset();
   wanted = null;
   drop();
   say("", { button: "Watch" });
@@ -192,7 +196,8 @@ export const playToken = () => token;
 
 // know takes what the API says of the stream: null when there is none, undefined
 // when that is not known.
-export function know(now) {
+export function know(now, at) {
+  past.offer(now, at);
   const came = now?.state === "live" && stream?.state !== "live";
   stream = now;
   if (!wanted) return;
@@ -272,6 +277,7 @@ export function start({ onPlay, config: said }) {
   for (const select of [transport, merge]) {
     select.addEventListener("change", () => wanted && play(wanted.name));
   }
+  past.onChange(() => wanted && play(wanted.name));
   tokenForm.addEventListener("submit", (event) => {
     event.preventDefault();
     token = byId("play-token-value").value.trim();

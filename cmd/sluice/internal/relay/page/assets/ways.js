@@ -14,8 +14,14 @@ const ways = [
 ];
 
 // wayFor returns the way to play by: the one chosen, or else the best that was not tried
-// in vain; "" when none is left.
-export function wayFor(chosen, config, stream, tried) {
+// in vain; "" when none is left. past: what was recorded, which WebRTC does not have, and
+// HLS can go about in, but only as a whole.
+export function wayFor(chosen, config, stream, tried, past = false) {
+  if (past) {
+    const list = ["hls", "flv", "ws"].map((id) => ways.find((w) => w.id === id)).filter((w) => w.can(config, stream) && !(w.id === "hls" && without("hls", stream)));
+    if (list.some((w) => w.id === chosen)) return chosen;
+    return list.find((w) => !tried.has(w.id))?.id ?? "";
+  }
   if (chosen !== "auto") return chosen;
   return ways.find((w) => !tried.has(w.id) && w.can(config, stream))?.id ?? "";
 }
