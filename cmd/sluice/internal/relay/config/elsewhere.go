@@ -7,7 +7,7 @@ import "time"
 type Elsewhere struct {
 	Origin      []string // URLs of servers that have the same streams
 	OriginRetry time.Duration
-	Source      []string // APP/NAME=URL of cameras and other RTSP servers
+	Source      []string // APP/NAME=URL of cameras and other servers of RTSP and SRT
 	Push        []string // PATTERN=URL
 	OnPublish   string   // command line
 	MaxCommands int
@@ -19,7 +19,7 @@ func (g *Elsewhere) settings() []Setting {
 			value: list(&g.Origin), fits: webURLs(&g.Origin, "rtmp", "rtmps", "http", "https")},
 		{Name: "origin-retry", Default: "1m0s", Usage: "viewers of a stream that an origin no longer sends stay this `time`, while it is asked again",
 			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
-		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp:// or rtsps://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
+		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp://, rtsps:// or srt://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
 			value: list(&g.Source), fits: sources(&g.Source)},
 		{Name: "push", Live: true, Scoped: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
 			value: list(&g.Push), fits: pushes(&g.Push)},

@@ -134,8 +134,8 @@ func sources(v *[]string) func() error {
 		for _, text := range *v {
 			name, address, ok := strings.Cut(text, "=")
 			u, err := url.Parse(strings.TrimPrefix(address, "always:"))
-			if !ok || !strings.Contains(name, "/") || err != nil || u.Host == "" || u.Scheme != "rtsp" && u.Scheme != "rtsps" {
-				return fmt.Errorf("the source of %.60q is not of the form APP/NAME=rtsp://host/path", name)
+			if !ok || !strings.Contains(name, "/") || err != nil || u.Host == "" || !slices.Contains([]string{"rtsp", "rtsps", "srt"}, u.Scheme) {
+				return fmt.Errorf("the source of %.60q is not of the form APP/NAME=rtsp://host/path or srt://host:port", name)
 			}
 		}
 		return nil

@@ -18,7 +18,7 @@ func NewSources(h *session.Host, addresses []string, other source.Other, change 
 	}
 	o := source.Options{
 		Sources: list,
-		Publish: func(stream, from string) (source.Sink, error) { return newSourced(h, stream, from) },
+		Publish: func(s *source.Source) (source.Sink, error) { return newSourced(h, s) },
 		Find: func(ctx context.Context, stream string) error {
 			_, err := h.Hub.Wait(ctx, stream)
 			return err
@@ -42,17 +42,17 @@ type sourced struct {
 	release   func()
 }
 
-func newSourced(h *session.Host, stream, from string) (*sourced, error) {
-	release, err := h.Gate.Reserve(stream)
+func newSourced(h *session.Host, s *source.Source) (*sourced, error) {
+	release, err := h.Gate.Reserve(s.Stream)
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.Publish(stream, from, false)
+	p, err := h.Publish(s.Stream, s.String(), false)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	c := h.Register.Begin(session.RolePublisher, session.Info{Stream: stream, Protocol: session.RTSP, Address: from, Agent: "source"})
+	c := h.Register.Begin(session.RolePublisher, session.Info{Stream: s.Stream, Protocol: s.Protocol(), Address: s.String(), Agent: "source"})
 	c.Attach(nil, func(error) { p.Close() })
 	return &sourced{publisher: p, client: c, release: release}, nil
 }

@@ -49,6 +49,9 @@ type client struct {
 // pull connects to a source, plays it and gives its frames to publish until it ends or
 // ctx is done. publish takes the payload. The connection must have played by start.
 func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error) error {
+	if s.srt != nil {
+		return pullSRT(ctx, s, o, publish)
+	}
 	starting, cancel := context.WithTimeout(ctx, o.Start)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)

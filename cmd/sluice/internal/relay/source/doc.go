@@ -1,4 +1,4 @@
-// Package source pulls streams from cameras and other RTSP servers: each stream has an
+// Package source pulls streams from cameras, other RTSP servers and SRT listeners: each stream has an
 // address of its own. A Puller keeps those that are always wanted connected, and
 // connects the others while they have viewers.
 //

@@ -109,7 +109,7 @@ type output struct {
 
 func (x *output) publish(f live.Frame) error {
 	if x.sink == nil {
-		sink, err := x.puller.options.Publish(x.source.Stream, x.source.String())
+		sink, err := x.puller.options.Publish(x.source)
 		if err != nil {
 			f.Payload.Release()
 			return err

@@ -38,8 +38,8 @@ type Other interface {
 // has a default, which its comment gives.
 type Options struct {
 	Sources []*Source
-	// Publish makes a pull the publisher of a stream.
-	Publish func(stream, from string) (Sink, error)
+	// Publish makes a pull the publisher of its stream.
+	Publish func(s *Source) (Sink, error)
 	// Find waits for a stream until ctx is done.
 	Find func(ctx context.Context, stream string) error
 	// Other is for all other streams; nil: none.

@@ -11,22 +11,23 @@ import (
 )
 
 // ErrAddress: a text that is not STREAM=URL.
-var ErrAddress = errors.New("source: not of the form APP/NAME=rtsp://host/path")
+var ErrAddress = errors.New("source: not of the form APP/NAME=rtsp://host/path or srt://host:port")
 
 // A Source is where one stream comes from.
 type Source struct {
 	Stream string // APP/NAME
 	Always bool   // also without viewers
 	url    *url.URL
-	host   string // with a port
+	host   string     // with a port
+	srt    *srtSource // nil: RTSP
 }
 
 // always stands before the address of a source that is pulled always.
 const always = "always:"
 
-// Parse reads APP/NAME=rtsp://USER:PASSWORD@HOST/PATH, with rtsps:// for TLS, and with
-// always: before the address of a source that is pulled also without viewers. An
-// error matches ErrAddress and has no password in it.
+// Parse reads APP/NAME=rtsp://USER:PASSWORD@HOST/PATH, with rtsps:// for TLS, or
+// APP/NAME=srt://HOST:PORT?streamid=ID&passphrase=SECRET, which is called, and with always: before the address of a source that is pulled also without viewers. An error matches
+// ErrAddress and has no password in it.
 func Parse(text string) (*Source, error) {
 	name, address, ok := strings.Cut(text, "=")
 	if !ok {
@@ -42,9 +43,16 @@ func Parse(text string) (*Source, error) {
 	if s.url, err = url.Parse(address); err != nil {
 		return nil, fmt.Errorf("%w: the address of %s", ErrAddress, stream) // err has the password
 	}
+	if s.url.Scheme == "srt" && s.url.Hostname() != "" {
+		if s.srt, err = parseSRT(s.url); err != nil {
+			return nil, fmt.Errorf("%w: the address of %s: %w", ErrAddress, stream, err)
+		}
+		s.host = s.url.Host
+		return s, nil
+	}
 	port := map[string]string{"rtsp": "554", "rtsps": "322"}[s.url.Scheme]
 	if port == "" || s.url.Hostname() == "" {
-		return nil, fmt.Errorf("%w: the address of %s does not begin with rtsp://host or rtsps://host", ErrAddress, stream)
+		return nil, fmt.Errorf("%w: the address of %s does not begin with rtsp://host, rtsps://host or srt://host", ErrAddress, stream)
 	}
 	if p := s.url.Port(); p != "" {
 		port = p
@@ -69,6 +77,14 @@ func ParseAll(texts []string) ([]*Source, error) {
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// Protocol is the session's: session.RTSP or session.SRT.
+func (s *Source) Protocol() string {
+	if s.srt != nil {
+		return session.SRT
+	}
+	return session.RTSP
 }
 
 // String is the address without user, password and query.

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 func TestParse(t *testing.T) {
@@ -14,6 +17,8 @@ func TestParse(t *testing.T) {
 		{"live/cam=rtsp://camera/1", "live/cam", "rtsp://camera:554/1", "camera:554", false},
 		{"live/a/b=always:rtsp://u:secret@camera:8554/1?token=secret", "live/a/b", "rtsp://camera:8554/1", "camera:8554", true},
 		{"live/cam=rtsps://[2001:db8::1]/1", "live/cam", "rtsps://[2001:db8::1]:322/1", "[2001:db8::1]:322", false},
+		{"live/x=srt://encoder:9000?streamid=%23!::r=live/s%2Cm=request&passphrase=the+secret+word&mode=caller&latency=500", "live/x", "srt://encoder:9000", "encoder:9000", false},
+		{"live/x=always:srt://[2001:db8::1]:9000", "live/x", "srt://[2001:db8::1]:9000", "[2001:db8::1]:9000", true},
 	} {
 		s, err := Parse(c.text)
 		if err != nil || s.Stream != c.stream || s.String() != c.address || s.host != c.host || s.Always != c.always {
@@ -22,6 +27,9 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "live/cam", "live=rtsp://camera", "live/../x=rtsp://camera", "live/cam=http://u:secret@camera", "live/cam=rtsp:///x", "live/cam=rtsp://u:secret@%zz/",
+		"live/x=srt://encoder", "live/x=srt://:9000", "live/x=srt://encoder:9000?passphrase=secret", "live/x=srt://encoder:9000?passphrase=%zzsecret", "live/x=srt://encoder:9000?streamid=#!::r=secret",
+		"live/x=srt://encoder:9000?mode=listener", "live/x=srt://encoder:9000?latency=9000", "live/x=srt://encoder:9000?latency=secret", "live/x=srt://encoder:9000?unknown=secret",
+		"live/x=srt://u:secret@encoder:9000", "live/x=srt://encoder:9000/secret", "live/x=srt://encoder:9000?mode=caller&mode=caller",
 	} {
 		if _, err := Parse(text); !errors.Is(err, ErrAddress) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", text, err)
@@ -29,6 +37,13 @@ func TestParse(t *testing.T) {
 	}
 	if _, err := ParseAll([]string{"live/a=rtsp://c/1", "live/a=rtsp://c/2"}); !errors.Is(err, ErrAddress) {
 		t.Errorf("two sources of one stream: %v", err)
+	}
+}
+
+func TestParseOfSRT(t *testing.T) {
+	s, err := Parse("live/x=srt://encoder:9000?streamid=%23!::r=live/s%2Cm=request&passphrase=the+secret+word&latency=500")
+	if err != nil || s.Protocol() != session.SRT || *s.srt != (srtSource{streamID: "#!::r=live/s,m=request", passphrase: "the secret word", latency: 500 * time.Millisecond}) {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 
