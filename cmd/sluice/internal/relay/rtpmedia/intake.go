@@ -114,7 +114,8 @@ func (x *Intake) Push(track int, packet mem.Buf, now time.Time) error {
 		packet.Release()
 		return nil
 	}
-	if x.hold(track, packet, now) {
+	if x.waits(now) {
+		x.opening.held = append(x.opening.held, heldPacket{track, packet, now})
 		return nil
 	}
 	if err := x.open(); err != nil {

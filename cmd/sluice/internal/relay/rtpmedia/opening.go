@@ -28,8 +28,8 @@ const (
 	maxHeld = 256
 )
 
-// hold takes a packet, transferred, if it has to wait. Otherwise it reports false.
-func (x *Intake) hold(track int, packet mem.Buf, now time.Time) bool {
+// waits reports whether a packet that comes now has to be held.
+func (x *Intake) waits(now time.Time) bool {
 	o := &x.opening
 	if o.over {
 		return false
@@ -37,11 +37,7 @@ func (x *Intake) hold(track int, packet mem.Buf, now time.Time) bool {
 	if o.begun.IsZero() {
 		o.begun = now
 	}
-	if len(o.held) >= maxHeld || now.Sub(o.begun) >= openingTime || x.reported() {
-		return false
-	}
-	o.held = append(o.held, heldPacket{track, packet, now})
-	return true
+	return len(o.held) < maxHeld && now.Sub(o.begun) < openingTime && !x.reported()
 }
 
 // reported reports whether there is nothing to wait for.
