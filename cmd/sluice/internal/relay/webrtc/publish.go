@@ -21,8 +21,9 @@ import (
 // publishing is a peer's session as a publisher.
 type publishing struct {
 	*peer
-	publisher *live.Publisher
-	release   func() // releases what AdmitPublish counted
+	admission *session.Admission
+	publisher *live.Publisher // nil until media can flow, when it will replace another
+	release   func()          // releases what was counted
 	chosen    []offered
 	client    atomic.Pointer[session.Client] // nil before media can flow
 	bytes     atomic.Int64
@@ -65,14 +66,27 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 	if len(tracks) == 0 {
 		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names())
 	}
-	publisher, done, err := s.AdmitPublish(ctx, info)
-	if err != nil {
+	if x.admission, err = s.Admit(ctx, info); err != nil {
 		return Answer{}, err
 	}
-	x.publisher, x.release = publisher, done
+	x.release = x.admission.Release
+	// A stream that plays is taken over by media, not by an offer, of which nothing may
+	// come.
+	replaces, err := x.admission.Replaces()
+	if err != nil {
+		x.release()
+		return Answer{}, err
+	}
+	if !replaces {
+		if err := x.take(); err != nil {
+			return Answer{}, err
+		}
+	}
 	undo := func() {
-		publisher.Close()
-		done()
+		if x.publisher != nil {
+			x.publisher.Close()
+		}
+		x.release()
 	}
 	if x.intake, err = rtpmedia.NewIntake(tracks, s.Alloc, s.Config().MaxFrame, x.publish); err != nil {
 		undo()
@@ -90,6 +104,17 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 		return Answer{}, err
 	}
 	return Answer{ID: x.id, ETag: x.etag, SDP: answer}, nil
+}
+
+// take makes the publisher. After an error nothing is counted any more.
+func (x *publishing) take() error {
+	p, done, err := x.admission.Publish()
+	if err != nil {
+		x.release = func() {}
+		return err
+	}
+	x.publisher, x.release = p, done
+	return nil
 }
 
 // prepare is called when the offer is known.
@@ -120,6 +145,12 @@ func (x *publishing) prepare() error {
 // begin registers the publisher: media can flow.
 func (x *publishing) begin() {
 	s := x.server
+	if x.publisher == nil {
+		if err := x.take(); err != nil {
+			x.end(err)
+			return
+		}
+	}
 	c := s.Begin(session.RolePublisher, x.info)
 	c.Attach(nil, x.end)
 	x.mu.Lock()
@@ -250,9 +281,11 @@ func (x *publishing) askKey(now time.Time) {
 }
 
 // finish is called at the end, when the connection is closed.
-func (x *publishing) finish(reason error, begun bool) {
+func (x *publishing) finish(reason error, _ bool) {
 	x.server.sources.remove(x.info.Stream, x)
-	x.publisher.Close()
+	if x.publisher != nil {
+		x.publisher.Close()
+	}
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
@@ -266,7 +299,7 @@ func (x *publishing) finish(reason error, begun bool) {
 			x.server.Log.Info("RTP packets were lost", "stream", x.info.Stream, "address", x.info.Address, "lost", losses.Packets, "late", losses.Late, "units", losses.Units)
 		}
 		c.End(reason)
-	} else if !begun && !errors.Is(reason, ErrOffer) {
+	} else if !errors.Is(reason, ErrOffer) {
 		x.server.Refused(session.RolePublisher, x.info, reason)
 	}
 	x.release()
