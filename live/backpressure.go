@@ -37,7 +37,7 @@ func (s *Stream) slow(p *Publisher, at uint32) bool {
 	bytes, frames := int64(s.options.GOPBytes/2), uint64(s.options.GOPFrames/2)
 	timer := time.NewTimer(checkEvery)
 	defer timer.Stop()
-	for s.pace.ahead(at, s.clock()) > s.options.Ahead {
+	for !s.hurry && s.pace.ahead(at, s.clock()) > s.options.Ahead {
 		behind := s.slowest()
 		if at := r.place(behind); r.bodies.end-at < bytes && r.next-behind < frames {
 			s.pace.safe, s.pace.safeSeq = at+bytes, behind+frames

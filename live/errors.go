@@ -26,6 +26,8 @@ var (
 	// ErrMemory: the kernel held more for the viewer than for others when memory
 	// was short.
 	ErrMemory = errors.New("live: memory is short, and the viewer is slow")
+	// ErrMoved: another process has the viewer's connection.
+	ErrMoved = errors.New("live: another process has the connection")
 	// ErrControl: more control bytes wait for the viewer than may.
 	ErrControl = errors.New("live: too many control bytes wait")
 )

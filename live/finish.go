@@ -5,6 +5,8 @@ func (v *Viewer) finish(err error, forget func(*Viewer)) {
 	v.cursor.drop()
 	evicted := err == ErrStalled || err == ErrSlow || err == ErrControl || err == ErrMemory
 	switch {
+	case err == ErrMoved:
+		under(v.link.conn).Close() // and no more: what is set on the socket counts for its new owner
 	case err == ErrEnded:
 		v.link.hangUp(v.limits.Stall)
 	case evicted:

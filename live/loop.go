@@ -34,6 +34,7 @@ type mail struct {
 	added    []*Viewer
 	asked    []*Viewer
 	notified []*group
+	frozen   *frozen
 	stopping bool
 }
 
@@ -100,8 +101,12 @@ func (l *loop) run() {
 		m.added, l.mail.added = l.mail.added, m.added[:0]
 		m.asked, l.mail.asked = l.mail.asked, m.asked[:0]
 		m.notified, l.mail.notified = l.mail.notified, m.notified[:0]
-		stopping := l.mail.stopping
+		stopping, still := l.mail.stopping, l.mail.frozen
+		l.mail.frozen = nil
 		l.mail.mu.Unlock()
+		if still != nil {
+			still.stand()
+		}
 
 		now := time.Now()
 		for _, v := range m.added {
@@ -257,6 +262,9 @@ func (l *loop) serve(g *group, now time.Time) {
 
 // admit takes in a new viewer and sends it what there is.
 func (l *loop) admit(v *Viewer, now time.Time) {
+	if v.state == stateClosed {
+		return // it was given away before
+	}
 	g := l.group(v)
 	g.viewers = append(g.viewers, v)
 	l.viewers = append(l.viewers, v)

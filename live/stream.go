@@ -28,6 +28,7 @@ type Stream struct {
 	end      ending
 	audience
 	sent    totals
+	hurry   bool        // the publisher does not wait
 	watched atomic.Bool // the publisher is too fast: loops survey their viewers
 }
 

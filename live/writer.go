@@ -49,6 +49,11 @@ func NewWriter(o WriterOptions) *Writer {
 // Viewer.Close when the peer has gone. When Add fails conn is the caller's: it
 // returns ErrClosed after Close, or when s is over.
 func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error) {
+	return w.add(conn, s, o, nil)
+}
+
+// add adds a viewer, one of another process unless st is nil.
+func (w *Writer) add(conn net.Conn, s *Stream, o ViewerOptions, st *ViewerState) (*Viewer, error) {
 	if o.Form > FormHop || (o.Form == FormRaw) != s.options.bare() {
 		panic(fmt.Sprintf("live: Add with %v to a stream with Raw = %v, Packets = %v", o.Form, s.options.Raw, s.options.Packets))
 	}
@@ -64,6 +69,9 @@ func (w *Writer) Add(conn net.Conn, s *Stream, o ViewerOptions) (*Viewer, error)
 	}
 	if !s.attach(v, o) {
 		return nil, ErrClosed
+	}
+	if st != nil {
+		v.restore(st)
 	}
 	w.last++
 	v.id = w.last

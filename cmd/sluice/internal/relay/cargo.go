@@ -1,49 +1,173 @@
 package relay
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
 )
 
-// carried are the kinds of state that this version can take over.
-var carried = []string{}
+// carried are the kinds of state that this version can take over. A change of one that an
+// earlier version would misread gets another number.
+var carried = []string{"stream/1", "rtmp-publisher/1", "rtmp-viewer/1", "flv-viewer/1", "ws-viewer/1"}
 
 // carries returns an error when a process that can take over the given kinds could not
 // take over what this one may have.
-func (s *Server) carries(kinds []string) error { return nil }
+func (s *Server) carries(kinds []string) error {
+	for _, kind := range carried {
+		if !slices.Contains(kinds, kind) {
+			return fmt.Errorf("%s: the other version %w", kind, errNotMovable)
+		}
+	}
+	return nil
+}
 
-// cargo is what is handed over, paused.
-type cargo struct{}
+// stillTime is how long sessions may take to stand still.
+const stillTime = time.Second
 
-func (s *Server) pack() *cargo { return &cargo{} }
+// cargo is what is handed over. It stands still until unpack or leave.
+type cargo struct {
+	server  *Server
+	streams []*live.Stream   // whose viewers go too
+	paused  []*session.Mover // whose inlets stand still
+	movers  []*session.Mover // that can be given away
+	thaw    func()           // nil: the writer runs
+	err     error            // why it cannot be sent
 
+	publishing, watching int // so many were sent
+}
+
+// pack makes everything that can be given away stand still: first the publishers, then
+// what viewers send, then what they are sent.
+func (s *Server) pack() *cargo {
+	p := &cargo{server: s}
+	ctx, cancel := context.WithTimeout(s.host.Ctx, stillTime)
+	defer cancel()
+	for _, st := range s.host.Hub.Streams() {
+		st.Hurry(true)
+	}
+	all := s.host.Register.List()
+	published := map[string]bool{}
+	for _, m := range p.still(ctx, all, func(c *session.Client) bool { return c.Role == session.RolePublisher }) {
+		published[m.Client.Stream] = true
+	}
+	carried := map[string]bool{}
+	for _, st := range s.host.Hub.Streams() {
+		// A stream without a publisher waits for it to come back.
+		if published[st.Name()] || st.Publisher() == nil {
+			p.streams = append(p.streams, st)
+			carried[st.Name()] = true
+		}
+	}
+	p.still(ctx, all, func(c *session.Client) bool { return c.Role == session.RoleViewer && carried[c.Stream] })
+	p.thaw = s.host.Writer.Freeze()
+	return p
+}
+
+// still makes the sessions that match stand still, and returns those that do.
+func (p *cargo) still(ctx context.Context, all []*session.Client, matches func(*session.Client) bool) (list []*session.Mover) {
+	for _, c := range all {
+		m := c.Mover()
+		if m == nil || !matches(c) {
+			continue
+		}
+		if m.Inlet != nil {
+			m.Inlet.Pause()
+			p.paused = append(p.paused, m)
+		}
+		list = append(list, m)
+	}
+	list = slices.DeleteFunc(list, func(m *session.Mover) bool {
+		if m.Inlet == nil {
+			return false
+		}
+		err := m.Inlet.Await(ctx)
+		if err != nil && !errors.Is(err, session.ErrMoved) {
+			p.server.log.Debug("a session cannot be handed over", "id", m.Client.ID, "reason", err)
+			if m.Client.Role == session.RolePublisher || errors.Is(err, session.ErrNotStill) {
+				p.err = err
+			}
+		}
+		return err != nil
+	})
+	p.movers = append(p.movers, list...)
+	return list
+}
+
+// send sends the cargo.
 func (p *cargo) send(c *handover.Conn) error {
-	return c.Send(handover.KindWhole, handover.Whole{}, nil, nil)
+	if p.err != nil {
+		return p.err
+	}
+	var whole handover.Whole
+	sent := map[string]bool{}
+	for _, st := range p.streams {
+		state, tags, ok := st.State()
+		if !ok {
+			continue
+		}
+		if err := c.Send(handover.KindStream, state, tags, nil); err != nil {
+			return err
+		}
+		sent[st.Name()] = true
+		whole.Streams++
+	}
+	gone := p.movers[:0]
+	for _, m := range p.movers {
+		if !sent[m.Client.Stream] {
+			continue // its stream has just ended
+		}
+		state, ok, err := m.State(p.server.host)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := c.Send(handover.KindSession, state, nil, m.Conn); err != nil {
+			return err
+		}
+		gone = append(gone, m)
+		whole.Sessions++
+		if m.Client.Role == session.RolePublisher {
+			p.publishing++
+		} else {
+			p.watching++
+		}
+	}
+	p.movers = gone
+	return c.Send(handover.KindWhole, whole, nil, nil)
 }
 
 // unpack lets everything go on.
-func (p *cargo) unpack() {}
-
-// leave lets go of everything: it is another process's.
-func (p *cargo) leave() {}
-
-func (p *cargo) publishers() int { return 0 }
-func (p *cargo) viewers() int    { return 0 }
-
-// arrived is what was taken over and does not go on yet.
-type arrived struct{}
-
-func (s *Server) receive(c *handover.Conn) (*arrived, error) {
-	var whole handover.Whole
-	_, err := c.Expect(handover.KindWhole, &whole)
-	if err == nil && whole != (handover.Whole{}) {
-		err = fmt.Errorf("%w: %+v", handover.ErrProtocol, whole)
+func (p *cargo) unpack() {
+	if p.thaw != nil {
+		p.thaw()
 	}
-	return &arrived{}, err
+	for _, m := range p.paused {
+		m.Inlet.Resume()
+	}
+	for _, st := range p.server.host.Hub.Streams() {
+		st.Hurry(false)
+	}
 }
 
-func (a *arrived) drop()           {}
-func (a *arrived) start()          {}
-func (a *arrived) publishers() int { return 0 }
-func (a *arrived) viewers() int    { return 0 }
+// leave lets go of what was sent: it is another process's. The rest goes on until the
+// server ends.
+func (p *cargo) leave() {
+	left := map[*session.Mover]bool{}
+	for _, m := range p.movers {
+		left[m] = true
+		m.Leave(p.server.host.Writer)
+	}
+	p.paused = slices.DeleteFunc(p.paused, func(m *session.Mover) bool { return left[m] })
+	p.unpack()
+}
+
+func (p *cargo) publishers() int { return p.publishing }
+func (p *cargo) viewers() int    { return p.watching }

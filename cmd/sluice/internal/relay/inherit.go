@@ -96,12 +96,12 @@ func (i *Inheritance) Close() {
 func (s *Server) TakeOver(i *Inheritance) error {
 	c := s.settings.Load()
 	i.conn.Within(handover.StartTime)
-	if err := i.conn.Send(handover.KindReady, struct{}{}, nil, nil); err != nil {
+	if err := i.conn.Send(handover.KindReady, nil, nil, nil); err != nil {
 		return err
 	}
 	got, err := s.receive(i.conn)
 	if err == nil {
-		err = i.conn.Send(handover.KindTaken, struct{}{}, nil, nil)
+		err = i.conn.Send(handover.KindTaken, nil, nil, nil)
 	}
 	if err != nil {
 		got.drop()

@@ -113,6 +113,11 @@ func (s *Server) mayHandOver(kinds []string) error {
 	case c.EventHook != "" && c.EventSpool != "":
 		return fmt.Errorf("a spool of events, which one process has, %w", errNotMovable)
 	}
+	for _, p := range s.host.Register.List() {
+		if p.Role == session.RolePublisher && s.host.For(p.Stream).Takeover == config.TakeoverStandby {
+			return fmt.Errorf("a publisher with a standby %w", errNotMovable)
+		}
+	}
 	return s.carries(kinds)
 }
 

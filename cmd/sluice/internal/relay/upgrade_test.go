@@ -82,19 +82,19 @@ func TestUpgradeThatFails(t *testing.T) {
 			if err := welcomed(c); err != nil {
 				return err
 			}
-			return c.Send(handover.KindTaken, struct{}{}, nil, nil)
+			return c.Send(handover.KindTaken, nil, nil, nil)
 		}, nil},
 		{"ends when it is ready", func(_ *net.UnixConn, c *handover.Conn) error {
 			if err := welcomed(c); err != nil {
 				return err
 			}
-			return c.Send(handover.KindReady, struct{}{}, nil, nil)
+			return c.Send(handover.KindReady, nil, nil, nil)
 		}, nil},
 		{"refuses what it gets", func(_ *net.UnixConn, c *handover.Conn) error {
 			if err := welcomed(c); err != nil {
 				return err
 			}
-			c.Send(handover.KindReady, struct{}{}, nil, nil)
+			c.Send(handover.KindReady, nil, nil, nil)
 			for {
 				m, err := c.Receive()
 				if err != nil || m.Kind == handover.KindWhole {

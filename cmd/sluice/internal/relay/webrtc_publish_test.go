@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -343,39 +342,4 @@ func TestWebRTCWithLoss(t *testing.T) {
 	if way.lost.Load() == 0 || len(got) < len(want)*8/10 {
 		t.Errorf("%d of %d pictures came", len(got), len(want))
 	}
-}
-
-// An offer from the publisher's own address takes the stream over when its media
-// connection is there, and not before.
-func TestWHIPTakesOverWithItsMedia(t *testing.T) {
-	s := rtcServe(t, func(c *relayConfig) {
-		c.MinPublishRate = 0
-		c.times.Header = 2 * time.Second
-		c.times.Silence = time.Minute
-	})
-	tags := flvtest.Clip(t)
-	first := s.rtcPublish(t, "/live/s/whip", rtcOptions{})
-	first.send(tags[:len(tags)/4]...)
-	st, ok := s.host.Hub.Stream("live/s")
-	if !ok {
-		t.Fatal("there is no stream")
-	}
-	has := st.Publisher()
-	offer := strings.ReplaceAll(deadOffer(t), "recvonly", "sendonly")
-	if status, _, body := s.rtcAsk(t, "POST", "/live/s/whip?key=other", offer); status != 409 {
-		t.Errorf("an offer with another key: %d %s", status, body)
-	}
-	if status, _, body := s.rtcAsk(t, "POST", "/live/s/whip", offer); status != 201 {
-		t.Fatalf("an offer of the publisher that comes back: %d %s", status, body)
-	}
-	// Nothing comes after that offer.
-	s.log.line(t, "publisher refused", "protocol=whip", "was not made in time")
-	if st.Publisher() != has {
-		t.Fatal("an offer without media has taken the stream")
-	}
-	second := s.rtcPublish(t, "/live/s/whip", rtcOptions{})
-	second.send(tags[:len(tags)/4]...)
-	relayEventually(t, "the takeover", func() bool { return st.Publisher() != has })
-	s.log.line(t, "publisher ended", "protocol=whip", "another publisher")
-	relayEventually(t, "one session", func() bool { f := s.webrtc.Figures(); return f.Sessions == 1 && f.Pending == 0 })
 }

@@ -50,13 +50,19 @@ func (l *limits) takeStream(name string, host netip.Prefix) error {
 	case host.IsValid() && l.publishers[who] == 0 && l.max.streamsPerAddress > 0 && l.hosts[host] >= l.max.streamsPerAddress:
 		return limitError("streams from one address", l.max.streamsPerAddress)
 	}
-	l.publishes[name] = n + 1
+	l.countStream(name, host)
+	return nil
+}
+
+// countStream counts a publisher. The lock is held.
+func (l *limits) countStream(name string, host netip.Prefix) {
+	l.publishes[name]++
 	if host.IsValid() {
+		who := publisher{host, name}
 		if l.publishers[who]++; l.publishers[who] == 1 {
 			l.hosts[host]++
 		}
 	}
-	return nil
 }
 
 func (l *limits) dropStream(name string, host netip.Prefix) {
@@ -89,10 +95,15 @@ func (l *limits) takeViewer(stream string, host netip.Prefix, most int) error {
 	case most > 0 && l.watched[stream] >= most:
 		return limitError("viewers of this stream", most)
 	}
+	l.countViewer(stream, host)
+	return nil
+}
+
+// countViewer counts a viewer. The lock is held.
+func (l *limits) countViewer(stream string, host netip.Prefix) {
 	l.viewers++
 	l.watched[stream]++
-	l.addresses[host] = n + 1
-	return nil
+	l.addresses[host]++
 }
 
 func (l *limits) dropViewer(stream string, host netip.Prefix) {

@@ -58,12 +58,15 @@ func (c *Conn) Close() { c.c.Close() }
 // Interrupt makes what waits, and later calls, fail. Any goroutine may call it.
 func (c *Conn) Interrupt() { c.c.SetDeadline(time.Unix(1, 0)) }
 
-// Send sends a message. state becomes its JSON, content is borrowed until Send returns,
+// Send sends a message. state becomes its JSON, none for nil; content is borrowed until Send returns,
 // of, when it is not nil, is what the descriptor belongs to: it stays as it is.
 func (c *Conn) Send(kind Kind, state any, content []byte, of syscall.Conn) error {
-	text, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("handover: %w", err)
+	var text []byte
+	if state != nil {
+		var err error
+		if text, err = json.Marshal(state); err != nil {
+			return fmt.Errorf("handover: %w", err)
+		}
 	}
 	if len(text) > kind.most() || len(content) > kind.mostContent() {
 		return fmt.Errorf("%w: %d and %d bytes in a message of kind %d", ErrTooLong, len(text), len(content), kind)
@@ -198,7 +201,8 @@ func (m *Message) Into(state any) error {
 	return nil
 }
 
-// GiveUp ends the waiting for Taken, and reports whether it has come after all. After it
+// GiveUp ends the waiting for Taken, which is a head and nothing else, so that a wait that
+// is cut short has read all of it or nothing, and reports whether it has come after all. After it
 // the new process cannot send it any more: one of the two owns everything, and both know
 // which.
 func (c *Conn) GiveUp() (taken bool) {

@@ -21,10 +21,15 @@ func (s *Server) newDesk(conn net.Conn, w io.Writer) *desk {
 	d := &desk{r: &sluice.BufReader{Allocator: s.Alloc}}
 	d.r.Reset(conn)
 	d.w = sluice.NewBufWriter(w, sluice.Options{Allocator: s.Alloc})
-	d.c = rtmp.NewConn(d.r, d.w, rtmp.Options{Limits: rtmp.Limits{
-		Message: s.Config().MaxFrame, Data: s.Config().MaxFrame, Command: MaxCommand, ChunkStreams: maxChunkStreams,
-	}})
+	d.c = rtmp.NewConn(d.r, d.w, s.options())
 	return d
+}
+
+// options are those of connections.
+func (s *Server) options() rtmp.Options {
+	return rtmp.Options{Limits: rtmp.Limits{
+		Message: s.Config().MaxFrame, Data: s.Config().MaxFrame, Command: MaxCommand, ChunkStreams: maxChunkStreams,
+	}}
 }
 
 // takeDesk returns one for a viewer's connection, which has rested.

@@ -48,6 +48,7 @@ type inbound struct {
 	mu      sync.Mutex
 	reading bool
 	ended   bool // the viewer has
+	hold    hold // for another process
 }
 
 // Write sends replies between the messages of the stream.
@@ -76,8 +77,18 @@ func (in *inbound) rest(d *desk) {
 		in.received += d.r.TotalRead()
 		in.server.putDesk(d)
 	}
+	in.settle()
+}
+
+// settle goes on from rest, unless it is to stand still.
+func (in *inbound) settle() {
 	in.mu.Lock()
 	ended := in.ended
+	if in.hold.asked != nil && !in.hold.held && !ended {
+		in.holds()
+		in.mu.Unlock()
+		return
+	}
 	in.reading = ended
 	in.mu.Unlock()
 	if ended || !in.server.Writer.AwaitReadable(in.viewer.Load()) && in.take() {

@@ -56,14 +56,15 @@ func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn,
 	case req.Kind == rtmp.Play:
 		return x.play(ctx, req)
 	}
-	return func(over func()) { x.publications(ctx, req, over) }
+	return func(over func()) { x.publications(ctx, over, func() bool { return x.publish(ctx, req) }) }
 }
 
-// publications serves a publisher. Some encoders publish again on the same connection.
-func (x *peer) publications(ctx context.Context, req *rtmp.Request, over func()) {
-	var err error
-	for x.publish(ctx, req) {
-		if req, err = x.request(ctx, time.Now().Add(x.server.Times.Header)); err != nil {
+// publications serves a publisher, whose first publication first is. Some encoders publish
+// again on the same connection.
+func (x *peer) publications(ctx context.Context, over func(), first func() bool) {
+	for again := first(); again; {
+		req, err := x.request(ctx, time.Now().Add(x.server.Times.Header))
+		if err != nil {
 			x.noRequest(err)
 			break
 		}
@@ -71,6 +72,7 @@ func (x *peer) publications(ctx context.Context, req *rtmp.Request, over func())
 			x.play(ctx, req)(over)
 			return
 		}
+		again = x.publish(ctx, req)
 	}
 	x.close()
 	over()

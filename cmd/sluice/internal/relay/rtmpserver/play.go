@@ -125,7 +125,7 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request, in *inbound) 
 		return
 	}
 	how := session.Viewing{
-		Form: live.FormRTMP, Trailer: playEnd(), Readable: in.readable,
+		Form: live.FormRTMP, Trailer: playEnd(), Readable: in.readable, Inlet: in,
 		Done: func() {
 			done()
 			in.viewerEnded()

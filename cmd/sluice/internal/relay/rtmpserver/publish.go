@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -37,16 +38,34 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 		x.linger()
 		return false
 	}
+	return x.publishing(req, p, s.Begin(session.RolePublisher, info), done, func() error { return x.c.Accept(req) })
+}
+
+// publishing takes a publisher's messages, who is in the register, until it ends, or until
+// another process goes on with it. accept answers the request, nil when that was done.
+func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Client, done func(), accept func() error) (again bool) {
+	s := x.server
 	// Release the limits before the answer: the publisher may begin its next
 	// publication as soon as it gets the answer.
 	done = sync.OnceFunc(done)
 	defer done()
-	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.For(info.Stream).MinPublishRate)
-	c := s.Begin(session.RolePublisher, info)
+	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.For(c.Stream).MinPublishRate)
 	c.Attach(nil, watchdog.Stop)
 	line := c.OnLine(x.conn, func() { _ = x.c.Ping(0) })
-	if err = x.c.Accept(req); err == nil {
-		err = x.receive(p, c, line, watchdog)
+	var err error
+	if accept != nil {
+		err = accept()
+	}
+	if err == nil {
+		still := &publication{x: x, req: req}
+		if tcp, ok := x.conn.(*net.TCPConn); ok {
+			c.MovesBy(still, tcp)
+		}
+		err = x.receive(p, c, line, watchdog, still)
+		still.End()
+	}
+	if errors.Is(err, session.ErrMoved) {
+		return false
 	}
 	// A publisher that takes the stream over has it already.
 	p.Close()
@@ -69,14 +88,20 @@ func (x *peer) publish(ctx context.Context, req *rtmp.Request) (again bool) {
 
 // receive publishes what the peer sends, and returns why it ended:
 // ErrEndOfBody when the peer says that it is done.
-func (x *peer) receive(p *live.Publisher, c *session.Client, line *session.MediaLine, watchdog *session.Watchdog) error {
+func (x *peer) receive(p *live.Publisher, c *session.Client, line *session.MediaLine, watchdog *session.Watchdog, still *publication) error {
 	// When the publication is ended from elsewhere, the read from the peer is interrupted.
 	p.OnDone(watchdog.Stop)
 	defer p.OnDone(nil)
 	frames, before, silent := 0, 0, 0
 	for {
+		if still.stands(watchdog.Resume) {
+			return session.ErrMoved
+		}
 		m, err := x.c.ReadMessage()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if still.Asked() {
+				continue
+			}
 			if err := watchdog.Check(x.r.TotalRead()); err != nil {
 				return cmp.Or(p.Err(), err)
 			}

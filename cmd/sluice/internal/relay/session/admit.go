@@ -55,62 +55,17 @@ func (h *Host) begin(st *live.Stream) {
 // AdmitPublish asks the gate, and makes a publisher of the stream. The caller
 // calls done after closing the Publisher, to release what the gate counted.
 func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, done func(), err error) {
-	a, err := h.Admit(ctx, info)
-	if err != nil {
-		return nil, nil, err
-	}
-	return a.Publish()
-}
-
-// An Admission is that of a publisher whom the gate has admitted, and who does not have
-// the stream yet. The caller calls Publish or Release, once.
-type Admission struct {
-	host *Host
-	info Info
-	// Release releases what the gate counted.
-	Release func()
-}
-
-// Admit asks the gate for a publisher.
-func (h *Host) Admit(ctx context.Context, info Info) (*Admission, error) {
 	if h.Closing() {
-		return nil, ErrClosing
+		return nil, nil, ErrClosing
 	}
 	release, err := h.Gate.Admit(ctx, info.Request(access.Publish))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := h.Room(); err != nil {
 		release()
-		return nil, err
+		return nil, nil, err
 	}
-	return &Admission{host: h, info: info, Release: release}, nil
-}
-
-// Replaces reports whether Publish would end another publisher of the stream here. The
-// error is ErrBusy when it may not.
-func (a *Admission) Replaces() (bool, error) {
-	h, stream := a.host, a.info.Stream
-	st, ok := h.Hub.Stream(stream)
-	if !ok || st.Publisher() == nil || h.standsBy(stream) || h.Cluster != nil && h.Cluster.Pulled(stream) {
-		return false, nil
-	}
-	if h.For(stream).Takeover == config.TakeoverReplace {
-		return true, nil
-	}
-	id, known := h.identity(a.info)
-	h.owners.mu.Lock()
-	defer h.owners.mu.Unlock()
-	if known && h.owners.has(h.Hub, stream, id) {
-		return true, nil
-	}
-	return false, fmt.Errorf("%w: %s", ErrBusy, stream)
-}
-
-// Publish makes the publisher, as AdmitPublish does. After an error the admission is
-// released.
-func (a *Admission) Publish() (p *live.Publisher, done func(), err error) {
-	h, info := a.host, a.info
 	takeOver, remove := h.For(info.Stream).Takeover == config.TakeoverReplace, func() {}
 	switch {
 	case h.standsBy(info.Stream):
@@ -121,13 +76,13 @@ func (a *Admission) Publish() (p *live.Publisher, done func(), err error) {
 		p, err = h.publish(info, takeOver)
 	}
 	if err != nil {
-		a.Release()
+		release()
 		return nil, nil, err
 	}
 	return p, func() {
 		remove()
 		h.owners.drop(info.Stream, p)
-		a.Release()
+		release()
 	}, nil
 }
 

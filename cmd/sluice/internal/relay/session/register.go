@@ -103,6 +103,7 @@ type Client struct {
 	kick   func(error)
 	kicked error      // the reason, when Stop came before Attach
 	line   *MediaLine // nil: OnLine was not called
+	mover  *Mover     // nil: it cannot be given to another process
 	over   bool
 }
 

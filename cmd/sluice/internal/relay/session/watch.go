@@ -19,6 +19,8 @@ type Viewing struct {
 	After live.Mark
 	// Readable is live.ViewerOptions.OnReadable.
 	Readable func()
+	// Inlet is what reads from the connection, if it can stand still for another process.
+	Inlet Inlet
 }
 
 // Watch transfers conn, also when it fails, to the live.Writer: from then on only
@@ -53,18 +55,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		Trailer:    how.Trailer,
 		Unread:     how.Unread,
 		OnReadable: how.Readable,
-		OnClose: func(v *live.Viewer, err error) {
-			defer h.Group.release()
-			if errors.Is(err, live.ErrGone) {
-				err = ErrPeerGone
-			}
-			c.Attach(viewerStats(v), nil)
-			if PeerError(err) == ErrPeerGone {
-				err = ErrPeerGone // not "write: broken pipe"
-			}
-			c.End(err)
-			done()
-		},
+		OnClose:    h.closed(c, done),
 	})
 	if err != nil {
 		defer h.Group.release()
@@ -76,5 +67,25 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		return nil, err
 	}
 	c.Attach(viewerStats(v), v.Close)
+	c.movesViewer(conn, v, how.Inlet)
 	return v, nil
+}
+
+// closed is live.ViewerOptions.OnClose for a session.
+func (h *Host) closed(c *Client, done func()) func(*live.Viewer, error) {
+	return func(v *live.Viewer, err error) {
+		defer h.Group.release()
+		defer done()
+		if errors.Is(err, live.ErrMoved) {
+			return // it has left the register
+		}
+		if errors.Is(err, live.ErrGone) {
+			err = ErrPeerGone
+		}
+		c.Attach(viewerStats(v), nil)
+		if PeerError(err) == ErrPeerGone {
+			err = ErrPeerGone // not "write: broken pipe"
+		}
+		c.End(err)
+	}
 }

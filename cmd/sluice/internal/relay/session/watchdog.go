@@ -79,6 +79,17 @@ func (p *Watchdog) Check(total int64) error {
 	return nil
 }
 
+// Resume sets the deadline again after a time in which nothing was read, which does not
+// count.
+func (p *Watchdog) Resume() {
+	now := p.now()
+	p.at, p.began = now, now
+	p.step(now)
+	if p.stopped.Load() != nil {
+		p.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
 // Exclude runs f and does not count its time: publishing a frame may block.
 func (p *Watchdog) Exclude(f func() error) error {
 	began := p.now()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -35,10 +36,12 @@ func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live
 	// From here on the live.Writer writes the frames, and the code below reads
 	// them: nothing is left in the buffers of the websocket package.
 	conn := plain(socket.NetConn())
+	in := &socketInlet{conn: conn, r: newClientFrames(conn)}
 	v, err := w.TryWatch(conn, st, info, o, session.Viewing{
 		Form:    live.FormWebSocket,
-		Trailer: closeFrame(websocket.CloseNormalClosure, "the stream is over"),
+		Trailer: overFrame(),
 		Done:    done,
+		Inlet:   in,
 	})
 	if err != nil {
 		conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -46,10 +49,8 @@ func (w *Server) playWebSocket(rw http.ResponseWriter, r *http.Request, st *live
 		conn.Close()
 		return
 	}
-	w.Group.Run(conn, func(conn net.Conn) {
-		v.Close(listenWebSocket(conn, v))
-		<-v.Done()
-	})
+	in.v = v
+	w.Group.Run(conn, func(conn net.Conn) { in.serve(conn, v) })
 }
 
 const (
@@ -67,17 +68,26 @@ type watcher interface {
 	Control(p []byte) error
 }
 
-// listenWebSocket reads a viewer's frames (RFC 6455, section 5) until the
+// listenWebSocket is listen for a viewer that no other process goes on with.
+func listenWebSocket(conn net.Conn, v watcher) error {
+	return (&socketInlet{conn: conn, r: newClientFrames(conn), v: v}).listen(conn)
+}
+
+// listen reads a viewer's frames (RFC 6455, section 5) until the
 // connection ends, and returns why. Pings and closes are answered between the
 // messages of the stream.
-func listenWebSocket(conn net.Conn, v watcher) error {
-	r := clientFrames{BufReader: sluice.NewBufReader(conn)}
+func (in *socketInlet) listen(conn net.Conn) error {
+	r, v := &in.r, in.v
 	defer r.Recycle()
-	closing := false
 	for {
+		if in.stands() {
+			return session.ErrMoved
+		}
 		opcode, payload, err := r.next()
 		switch {
 		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded) && in.Asked():
+			continue
 		case errors.Is(err, errWebSocket):
 			v.Pause(true)
 			v.Control(closeFrame(websocket.CloseProtocolError, err.Error()))
@@ -87,7 +97,7 @@ func listenWebSocket(conn net.Conn, v watcher) error {
 		default:
 			return session.ErrPeerGone
 		}
-		if closing {
+		if in.closing {
 			continue
 		}
 		switch opcode {
@@ -95,7 +105,7 @@ func listenWebSocket(conn net.Conn, v watcher) error {
 			v.Control(serverFrame(websocket.PongMessage, payload))
 		case websocket.CloseMessage:
 			// The close frame is the last that either side sends.
-			closing = true
+			in.closing = true
 			v.Pause(true)
 			v.Control(serverFrame(websocket.CloseMessage, payload[:min(len(payload), 2)]))
 			conn.SetReadDeadline(time.Now().Add(closeWait))

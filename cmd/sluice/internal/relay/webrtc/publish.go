@@ -21,9 +21,8 @@ import (
 // publishing is a peer's session as a publisher.
 type publishing struct {
 	*peer
-	admission *session.Admission
-	publisher *live.Publisher // nil until media can flow, when it will replace another
-	release   func()          // releases what was counted
+	publisher *live.Publisher
+	release   func() // releases what AdmitPublish counted
 	chosen    []offered
 	client    atomic.Pointer[session.Client] // nil before media can flow
 	bytes     atomic.Int64
@@ -66,27 +65,14 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 	if len(tracks) == 0 {
 		return Answer{}, fmt.Errorf("%w: the offer sends %s; H.264, HEVC, AV1, VP9, Opus and G.711 are taken", ErrNoCodec, o.names())
 	}
-	if x.admission, err = s.Admit(ctx, info); err != nil {
-		return Answer{}, err
-	}
-	x.release = x.admission.Release
-	// A stream that plays is taken over by media, not by an offer, of which nothing may
-	// come.
-	replaces, err := x.admission.Replaces()
+	publisher, done, err := s.AdmitPublish(ctx, info)
 	if err != nil {
-		x.release()
 		return Answer{}, err
 	}
-	if !replaces {
-		if err := x.take(); err != nil {
-			return Answer{}, err
-		}
-	}
+	x.publisher, x.release = publisher, done
 	undo := func() {
-		if x.publisher != nil {
-			x.publisher.Close()
-		}
-		x.release()
+		publisher.Close()
+		done()
 	}
 	if x.intake, err = rtpmedia.NewIntake(tracks, s.Alloc, s.Config().MaxFrame, x.publish); err != nil {
 		undo()
@@ -104,17 +90,6 @@ func (s *Server) Publish(ctx context.Context, info session.Info, text []byte) (A
 		return Answer{}, err
 	}
 	return Answer{ID: x.id, ETag: x.etag, SDP: answer}, nil
-}
-
-// take makes the publisher. After an error nothing is counted any more.
-func (x *publishing) take() error {
-	p, done, err := x.admission.Publish()
-	if err != nil {
-		x.release = func() {}
-		return err
-	}
-	x.publisher, x.release = p, done
-	return nil
 }
 
 // prepare is called when the offer is known.
@@ -145,12 +120,6 @@ func (x *publishing) prepare() error {
 // begin registers the publisher: media can flow.
 func (x *publishing) begin() {
 	s := x.server
-	if x.publisher == nil {
-		if err := x.take(); err != nil {
-			x.end(err)
-			return
-		}
-	}
 	c := s.Begin(session.RolePublisher, x.info)
 	c.Attach(nil, x.end)
 	x.mu.Lock()
@@ -281,11 +250,9 @@ func (x *publishing) askKey(now time.Time) {
 }
 
 // finish is called at the end, when the connection is closed.
-func (x *publishing) finish(reason error, _ bool) {
+func (x *publishing) finish(reason error, begun bool) {
 	x.server.sources.remove(x.info.Stream, x)
-	if x.publisher != nil {
-		x.publisher.Close()
-	}
+	x.publisher.Close()
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
@@ -299,7 +266,7 @@ func (x *publishing) finish(reason error, _ bool) {
 			x.server.Log.Info("RTP packets were lost", "stream", x.info.Stream, "address", x.info.Address, "lost", losses.Packets, "late", losses.Late, "units", losses.Units)
 		}
 		c.End(reason)
-	} else if !errors.Is(reason, ErrOffer) {
+	} else if !begun && !errors.Is(reason, ErrOffer) {
 		x.server.Refused(session.RolePublisher, x.info, reason)
 	}
 	x.release()

@@ -1,0 +1,239 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+// Moved is what another process needs to go on with a session, beside its stream and the
+// descriptor of its connection.
+type Moved struct {
+	ID       string    `json:"id"`
+	Role     Role      `json:"role"`
+	Since    time.Time `json:"since"`
+	Stream   string    `json:"stream"`
+	Protocol string    `json:"protocol"`
+	Address  string    `json:"address"`
+	Agent    string    `json:"agent"`
+	Token    string    `json:"token"` // its id
+	Bytes    int64     `json:"bytes"`
+	Frames   int64     `json:"frames"`
+	Owner    []byte    `json:"owner,omitempty"` // by which a publisher that comes back is known
+
+	Viewer *live.ViewerState `json:"viewer,omitempty"`
+	RTMP   *rtmp.ConnState   `json:"rtmp,omitempty"`
+	App    string            `json:"app,omitempty"`  // of the request of RTMP
+	Name   string            `json:"name,omitempty"` // the same
+	// What a viewer has sent.
+	Received int64     `json:"received,omitempty"` // bytes
+	Began    time.Time `json:"began"`
+	Rest     []byte    `json:"rest,omitempty"`   // of WebSocket: received and not looked at
+	Inside   bool      `json:"inside,omitempty"` // of WebSocket: a message is not complete
+}
+
+// An Inlet is what reads from a connection, and can stand still.
+type Inlet interface {
+	// Pause begins that, and does not wait.
+	Pause()
+	// Await waits for it. An error that is ErrMoved says that there is nothing to move.
+	Await(ctx context.Context) error
+	// State adds what it knows to m.
+	State(m *Moved) error
+	// Resume goes on, also when Await has failed.
+	Resume()
+	// Leave ends it, and closes the connection: another process has it.
+	Leave()
+}
+
+// A Mover is a session that can be given to another process: an Inlet, and for a viewer
+// the live.Writer's part.
+type Mover struct {
+	Inlet  Inlet // nil: nothing is read
+	Viewer *live.Viewer
+	Conn   *net.TCPConn
+	Client *Client
+}
+
+// moves says that the session can be given away.
+func (s *Client) moves(m *Mover) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.Client, s.mover = s, m
+}
+
+// MovesBy says that the session of a publisher can be given away.
+func (s *Client) MovesBy(i Inlet, conn *net.TCPConn) { s.moves(&Mover{Inlet: i, Conn: conn}) }
+
+// Mover returns how the session can be given away, or nil when it cannot.
+func (s *Client) Mover() *Mover {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.kicked != nil {
+		return nil
+	}
+	return s.mover
+}
+
+// State returns the state of a session that stands still. It reports false when it cannot be
+// given away after all.
+func (m *Mover) State(h *Host) (st *Moved, ok bool, err error) {
+	c := m.Client
+	f := c.Figures()
+	st = &Moved{
+		ID: c.ID, Role: c.Role, Since: c.Since, Stream: c.Stream, Protocol: c.Protocol, Address: c.Address, Agent: c.Agent, Token: c.Token,
+		Bytes: f.Bytes, Frames: f.Frames,
+	}
+	if m.Inlet != nil { // first: what it answers goes by way of the viewer
+		if err := m.Inlet.State(st); err != nil {
+			return nil, false, err
+		}
+	}
+	if c.Role == RolePublisher {
+		st.Owner = h.owners.of(c.Stream)
+		return st, true, nil
+	}
+	v, ok := m.Viewer.State()
+	st.Viewer = &v
+	return st, ok, nil
+}
+
+// Leave takes the session off the register without an end: it goes on elsewhere.
+func (m *Mover) Leave(w *live.Writer) {
+	m.Client.leave()
+	if m.Viewer != nil {
+		w.Leave(m.Viewer)
+	}
+	if m.Inlet != nil {
+		m.Inlet.Leave()
+	}
+}
+
+// Forget takes a session off the register that was resumed and does not go on here after
+// all, and a viewer out of the writer, which is frozen.
+func (s *Client) Forget(w *live.Writer) {
+	s.mu.Lock()
+	m := s.mover
+	s.mu.Unlock()
+	s.leave()
+	if m != nil && m.Viewer != nil {
+		w.Leave(m.Viewer)
+	}
+}
+
+func (s *Client) leave() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.books.mu.Lock()
+	delete(s.books.byID, s.ID)
+	s.books.mu.Unlock()
+}
+
+// resume adds a session of another process, under its id.
+func (c *Register) resume(m *Moved) *Client {
+	s := &Client{
+		Info:  Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address, Agent: m.Agent, Token: m.Token},
+		books: c, ID: m.ID, Role: m.Role, Since: m.Since,
+	}
+	s.bytes.Store(m.Bytes)
+	s.Frames.Store(m.Frames)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n, err := strconv.ParseUint(strings.TrimLeft(m.ID, "pv"), 10, 64); err == nil {
+		c.last[m.Role] = max(c.last[m.Role], n)
+	}
+	c.began[Kind{m.Role, m.Protocol}]++
+	c.byID[s.ID] = s
+	return s
+}
+
+// ResumePublisher registers a publisher of another process, whose stream was adopted. done
+// releases what it counts for. begin, called when it goes on, starts what works for streams.
+func (h *Host) ResumePublisher(m *Moved, p *live.Publisher) (c *Client, done, begin func()) {
+	info := Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address}
+	release := h.Gate.Resume(info.Request(RolePublisher.Action()))
+	if len(m.Owner) == len(identity{}) {
+		h.owners.mu.Lock()
+		h.owners.add(m.Stream, p, identity(m.Owner), true)
+		h.owners.mu.Unlock()
+	}
+	c = h.Register.resume(m)
+	return c, func() {
+			h.owners.drop(m.Stream, p)
+			release()
+		}, func() {
+			h.begin(p.Stream())
+		}
+}
+
+// ResumeViewer goes on with a viewer of another process. how says what its protocol is
+// served with. The writer is frozen, so that nothing happens yet.
+func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewing) (*live.Viewer, error) {
+	info := Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address}
+	release := h.Gate.Resume(info.Request(RoleViewer.Action()))
+	c, done := h.Register.resume(m), how.Done
+	h.Group.hold()
+	v, err := h.Writer.Adopt(conn, st, live.ViewerOptions{
+		Name: c.ID, Trailer: how.Trailer, Unread: how.Unread, OnReadable: how.Readable,
+		OnClose: h.closed(c, func() {
+			release()
+			if done != nil {
+				done()
+			}
+		}),
+	}, *m.Viewer)
+	if err != nil {
+		h.Group.release()
+		c.leave()
+		release()
+		return nil, err
+	}
+	c.Attach(viewerStats(v), v.Close)
+	c.movesViewer(conn, v, how.Inlet)
+	return v, nil
+}
+
+// movesViewer says that a viewer can be given away, if it can.
+func (s *Client) movesViewer(conn net.Conn, v *live.Viewer, in Inlet) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	switch s.Protocol {
+	case RTMP, WS:
+		if in == nil {
+			return
+		}
+	case FLV:
+	default:
+		return
+	}
+	s.moves(&Mover{Inlet: in, Viewer: v, Conn: tcp})
+}
+
+// of returns the identity of a stream's publisher, nil when it is not known.
+func (o *owners) of(stream string) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if one, ok := o.list[stream]; ok {
+		return one.id[:]
+	}
+	return nil
+}
+
+// Prefilled returns a reader of conn that gives rest first.
+func Prefilled(conn net.Conn, rest []byte, a *mem.Allocator) *sluice.BufReader {
+	b := bufio.NewReaderSize(bytes.NewReader(rest), max(len(rest), 16))
+	_, _ = b.Peek(len(rest)) // all of it is there
+	return sluice.NewBufReaderFrom(bufio.NewReadWriter(b, nil), conn, sluice.Options{Allocator: a})
+}

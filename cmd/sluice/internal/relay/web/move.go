@@ -1,0 +1,113 @@
+package web
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
+)
+
+// errClosing: a viewer that is about to end is not moved.
+var errClosing = errors.New("the viewer is about to end")
+
+// Resume takes over a viewer of HTTP-FLV or WebSocket, whose stream was adopted. conn is
+// transferred unless there is an error. Nothing happens until start is called; drop is
+// called instead when the session is not taken over after all.
+func (w *Server) Resume(conn *net.TCPConn, m *session.Moved, st *live.Stream) (start, drop func(), err error) {
+	if m.Protocol == session.WS {
+		return w.resumeWebSocket(conn, m, st)
+	}
+	how := session.Viewing{Unread: true}
+	if m.Viewer.Form == live.FormChunked {
+		how.Trailer = lastChunk
+	}
+	if _, err = w.ResumeViewer(conn, st, m, how); err != nil {
+		return nil, nil, err
+	}
+	return func() {}, func() {}, nil
+}
+
+func (w *Server) resumeWebSocket(conn *net.TCPConn, m *session.Moved, st *live.Stream) (start, drop func(), err error) {
+	in := &socketInlet{conn: conn, r: clientFrames{session.Prefilled(conn, m.Rest, w.Alloc), m.Inside}}
+	v, err := w.ResumeViewer(conn, st, m, session.Viewing{Trailer: overFrame(), Inlet: in})
+	if in.v = v; err != nil {
+		in.r.Recycle()
+		return nil, nil, err
+	}
+	return func() { w.Group.Run(conn, func(conn net.Conn) { in.serve(conn, v) }) }, in.r.Recycle, nil
+}
+
+// overFrame is what a WebSocket viewer is sent at the end of its stream.
+func overFrame() []byte { return closeFrame(websocket.CloseNormalClosure, "the stream is over") }
+
+// A socketInlet reads what a WebSocket viewer sends.
+type socketInlet struct {
+	session.Standstill
+	conn    net.Conn
+	r       clientFrames
+	v       watcher
+	closing bool
+
+	rest []byte // received and not looked at, once it stands still
+}
+
+// serve reads until the connection ends, and ends the viewer.
+func (in *socketInlet) serve(conn net.Conn, v *live.Viewer) {
+	err := in.listen(conn)
+	in.End()
+	v.Close(err)
+	<-v.Done()
+}
+
+// stands reports whether the session was given away; see Standstill.
+func (in *socketInlet) stands() (moved bool) {
+	if !in.Asked() {
+		return false
+	}
+	moved = in.Stand(func() error {
+		if in.closing {
+			return errClosing
+		}
+		n := in.r.Buffered()
+		in.rest = make([]byte, 0, n)
+		if n == 0 {
+			return nil
+		}
+		in.r.Mark()
+		err := in.r.ReadRange(n, func(p []byte) { in.rest = append(in.rest, p...) })
+		in.r.Rollback()
+		return err
+	})
+	if !moved {
+		deadline := time.Time{}
+		if in.closing {
+			deadline = time.Now().Add(closeWait)
+		}
+		in.conn.SetReadDeadline(deadline)
+	}
+	return moved
+}
+
+// Pause implements session.Inlet, as do those below.
+func (in *socketInlet) Pause() {
+	in.Ask()
+	in.conn.SetReadDeadline(time.Unix(1, 0))
+}
+
+func (in *socketInlet) State(m *session.Moved) error {
+	m.Rest, m.Inside = in.rest, in.r.inside
+	return nil
+}
+
+func (in *socketInlet) Resume() { in.Answer(false) }
+func (in *socketInlet) Leave()  { in.Answer(true) }
+
+// newClientFrames returns a reader of what a viewer sends.
+func newClientFrames(conn net.Conn) clientFrames {
+	return clientFrames{BufReader: sluice.NewBufReader(conn)}
+}

@@ -1,0 +1,98 @@
+package live
+
+import (
+	"fmt"
+	"net"
+	"time"
+)
+
+// A ViewerState is what another process needs to go on with a viewer.
+type ViewerState struct {
+	Form      Form          `json:"form"`
+	Merge     time.Duration `json:"merge"`
+	Adapt     bool          `json:"adapt"`
+	Since     time.Time     `json:"since"`
+	FromStart bool          `json:"from_start"`
+	NoGOP     bool          `json:"no_gop"`
+	After     uint64        `json:"after"`
+
+	Seq      uint64 `json:"seq"` // of the frame that is next
+	Begun    bool   `json:"begun"`
+	Moved    bool   `json:"moved"`
+	Fell     bool   `json:"fell"`
+	Pictures uint64 `json:"pictures"`
+	KeyFrom  uint64 `json:"key_from"`
+	Paused   bool   `json:"paused"`
+	Tail     []byte `json:"tail,omitempty"`    // the rest of a message that was begun
+	Control  []byte `json:"control,omitempty"` // goes out after it
+
+	Bytes   int64 `json:"bytes"`
+	Frames  int64 `json:"frames"`
+	Dropped int64 `json:"dropped"`
+	Jumps   int64 `json:"jumps"`
+}
+
+// State returns the state of v, which a Freeze has made stand still. It reports false for a
+// viewer that another process cannot go on with: one over TLS, one that is closed or is about
+// to be, one with FormHop or FormRaw.
+func (v *Viewer) State() (ViewerState, bool) {
+	if _, ok := v.owner.(*loop); !ok || v.link.wire != nil || v.state >= stateEnded || v.cursor.form > FormChunked || v.cursor.behind != nil {
+		return ViewerState{}, false
+	}
+	c, f := &v.cursor, &v.figures
+	st := ViewerState{
+		Form: c.form, Merge: v.options.merge, Adapt: v.options.adapt, Since: v.since, FromStart: c.fromStart, NoGOP: c.noGOP, After: c.after,
+		Seq: c.seq, Begun: c.begun, Moved: c.moved, Fell: c.fell, Pictures: c.pictures, KeyFrom: c.keyFrom, Paused: v.paused,
+		Bytes: f.bytes.Load(), Frames: f.frames.Load(), Dropped: f.dropped.Load(), Jumps: f.jumps.Load(),
+	}
+	if c.tail != nil {
+		st.Tail = c.tail.bytes()
+	}
+	v.inbox.mu.Lock()
+	r := v.inbox.asked
+	st.Control = append(append(st.Control, v.control...), r.control...)
+	over := v.inbox.over || r.close != nil
+	v.inbox.mu.Unlock()
+	switch {
+	case r.pause:
+		st.Paused = true
+	case r.resume && (st.Paused || r.again):
+		st.Paused, st.Moved = false, st.Begun
+	}
+	return st, !over
+}
+
+// Adopt is Add for a viewer of another process, as State has returned it there, of a stream
+// that Hub.Adopt has returned. o says what st does not: Name, Trailer, Unread, OnReadable and
+// OnClose. An error that does not match ErrState is Add's.
+func (w *Writer) Adopt(conn net.Conn, s *Stream, o ViewerOptions, st ViewerState) (*Viewer, error) {
+	s.mu.Lock()
+	first, next := s.ring.first, s.ring.next
+	s.mu.Unlock()
+	if st.Form > FormChunked || st.Merge < 0 || st.Begun && st.Seq > next || len(st.Control) > w.options.Control {
+		return nil, fmt.Errorf("%w: a viewer at frame %d of %d to %d, form %v, merge %v, %d bytes of control", ErrState, st.Seq, first, next, st.Form, st.Merge, len(st.Control))
+	}
+	o.Form, o.Merge, o.Adapt, o.NoGOP, o.FromStart = st.Form, st.Merge, st.Adapt, st.NoGOP, st.FromStart
+	o.After, o.Prelude = Mark{}, nil
+	return w.add(conn, s, o, &st)
+}
+
+// restore makes a new viewer the one that st is of.
+func (v *Viewer) restore(st *ViewerState) {
+	c, f := &v.cursor, &v.figures
+	c.after, c.seq, c.begun, c.moved, c.fell, c.pictures, c.keyFrom = st.After, st.Seq, st.Begun, st.Moved, st.Fell, st.Pictures, st.KeyFrom
+	if len(st.Tail) > 0 {
+		c.rest().add(st.Tail)
+		c.tail.came = v.stream.clock()
+	}
+	v.paused, v.since = st.Paused, st.Since
+	v.control = append(v.control, st.Control...)
+	f.bytes.Store(st.Bytes)
+	f.frames.Store(st.Frames)
+	f.dropped.Store(st.Dropped)
+	f.jumps.Store(st.Jumps)
+	if st.Begun {
+		f.seq.Store(st.Seq)
+		f.joined.Store(true)
+	}
+}
