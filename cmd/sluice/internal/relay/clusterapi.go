@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // answering is how long this node works on a request of another.
@@ -59,3 +60,17 @@ func (c *clustered) nodeChanged(e directory.Event) {
 		c.server.report.NodeLeft(e.Node, e.Silent)
 	}
 }
+
+// Place implements web.Nodes.
+func (c *clustered) Place(stream string, secure bool) string {
+	o := c.server.host.Config()
+	most := viewersPlaced(o)
+	full := c.load.full.Load() || most > 0 && c.server.host.Register.Number(session.RoleViewer) >= most
+	if !full || c.node.Has(stream) == "" {
+		return ""
+	}
+	return c.node.Place(stream, secure)
+}
+
+// PlayURLs implements web.Nodes.
+func (c *clustered) PlayURLs() []string { return c.node.PlayURLs() }

@@ -30,6 +30,7 @@ type clustered struct {
 	node   *cluster.Node // nil before Listen
 	opened chan struct{} // closed when there is the node
 	before map[string]received
+	load   load
 
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -143,7 +144,7 @@ func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
 		c.server.host.YieldSilent()
 	default:
 	}
-	now, fresh := time.Now(), map[string]received{}
+	now, fresh, sent := time.Now(), map[string]received{}, int64(0)
 	for _, st := range c.server.host.Hub.Streams() {
 		f := st.Stats()
 		was := c.before[st.Name()]
@@ -152,13 +153,13 @@ func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
 			rate = int64(8 * float64(f.BytesIn-was.bytes) / span)
 		}
 		fresh[st.Name()] = received{f.BytesIn, now}
+		sent += f.BytesOut
 		figures(st.Name(), rate, f.Viewers)
 	}
 	c.before = fresh
 	n := directory.Node{Viewers: c.server.host.Register.Number(session.RoleViewer), Bans: c.server.host.Gate.BansSum()}
-	if most := c.server.host.Config().MaxViewers; most > 0 {
-		n.Load = float64(n.Viewers) / float64(most)
-	}
+	n.Load, n.Room = c.load.measure(now, c.server.host.Config(), n.Viewers, sent)
+	n.Play = c.server.host.Config().PlayURL
 	return n
 }
 

@@ -52,7 +52,8 @@ type Node struct {
 	dir      *directory.Directory
 	url      string
 	draining bool
-	open     bool // messages can be sent
+	placed   [2]map[string]int // viewers that were sent to nodes, this second and the last
+	open     bool              // messages can be sent
 	events   []directory.Event
 	wake     chan struct{} // has a value when there are events
 }
@@ -64,6 +65,7 @@ func Open(o Options, url string) (*Node, error) {
 	h := hmac.New(sha256.New, o.Secret)
 	h.Write([]byte("sluice cluster\x00grants"))
 	n := &Node{
+		placed:  [2]map[string]int{{}, {}},
 		options: o, grants: h.Sum(nil), url: url, wake: make(chan struct{}, 1),
 		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy, Of: o.Of}),
 	}
@@ -153,6 +155,7 @@ func (n *Node) measure(now time.Time) {
 	all := map[string]figures{}
 	self := n.options.Measure(func(stream string, bitrate int64, viewers int) { all[stream] = figures{bitrate, viewers} })
 	n.do(func(d *directory.Directory) {
+		n.placed = [2]map[string]int{{}, n.placed[0]}
 		self.URL, self.Draining, self.Version = n.url, n.draining, n.options.Version
 		d.SetNode(now, self)
 		for stream, f := range all {

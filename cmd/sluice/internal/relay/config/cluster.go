@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"strings"
 )
@@ -14,6 +15,10 @@ type Clustering struct {
 	NATS           string   // URL
 	ClusterAddress string
 	Advertise      string // URL
+	PlayURL        string // for viewers
+	PlaceViewers   int
+	PlaceBandwidth int    // bytes a second
+	PlaceProcessor int    // percent
 	ClusterSecret  string // from the environment only
 }
 
@@ -31,6 +36,14 @@ func (g *Clustering) settings() []Setting {
 			value: text(&g.ClusterAddress), fits: address(&g.ClusterAddress)},
 		{Name: "advertise", Usage: "`URL` from which other nodes pull, http:// or https://; unless given, that of the HTTP listener",
 			value: text(&g.Advertise), fits: webURL(&g.Advertise, "http", "https")},
+		{Name: "play-url", Usage: "`URL` to which other nodes send viewers, http:// or https://; unless given, that of advertise",
+			value: text(&g.PlayURL), fits: webURL(&g.PlayURL, "http", "https")},
+		{Name: "place-viewers", Default: "0", Live: true, Usage: "from `N` viewers on send new ones over HTTP to other nodes; 0 for what max-viewers says",
+			value: number(&g.PlaceViewers), fits: between(&g.PlaceViewers, 0, 1<<30)},
+		{Name: "place-bandwidth", Default: "0", Live: true, Usage: "the same from this `size` a second on, that viewers are sent; 0 for any",
+			value: size(&g.PlaceBandwidth), fits: between(&g.PlaceBandwidth, 0, math.MaxInt)},
+		{Name: "place-processor", Default: "0", Live: true, Usage: "the same from this `percentage` of all processors on; 0 for any",
+			value: number(&g.PlaceProcessor), fits: between(&g.PlaceProcessor, 0, 100)},
 		{Name: "cluster-secret", Secret: true, Usage: "by which nodes know one another",
 			value: text(&g.ClusterSecret), fits: secret(&g.ClusterSecret)},
 	}

@@ -30,6 +30,17 @@ func Serves(path string) bool {
 	return strings.Contains(path, folder) || strings.HasSuffix(path, suffix)
 }
 
+// Entry returns the two parts of a stream's name when the path is that of its
+// multivariant playlist, with which a viewer begins.
+func Entry(path string) (app, name string, ok bool) {
+	a, ok := parseAddress(path)
+	if !ok || a.file != "" {
+		return "", "", false
+	}
+	app, name, ok = strings.Cut(strings.TrimPrefix(a.stream, "/"), "/")
+	return app, name, ok
+}
+
 // parseAddress reads a path. Each file has one address.
 func parseAddress(path string) (a address, ok bool) {
 	name, rest, file := strings.Cut(path, folder)

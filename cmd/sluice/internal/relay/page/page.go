@@ -17,7 +17,10 @@ type Options struct {
 	// browser's URL. Empty or "off": there is no such listener.
 	RTMPAddr, RTMPSAddr string
 	RTSPAddr, RTSPSAddr string
-	HLS, WebRTC         bool // streams can be watched by HLS, and by WHEP
+	// Nodes returns the origins of other servers to which viewers may be sent, which the
+	// page may then connect to; nil: none.
+	Nodes       func() []string
+	HLS, WebRTC bool // streams can be watched by HLS, and by WHEP
 	// Merge is the merge time of a viewer who does not request one.
 	Merge time.Duration
 	// ProtectPublish and ProtectPlay say that a token is needed, so that the
@@ -65,11 +68,25 @@ func (o Options) config() []byte {
 	return text
 }
 
-// policy lets the page load from, connect to and send to its own server only.
+// policy lets the page load from, connect to and send to its own server only, and connect
+// to those of its cluster.
 // blob: is where a Media Source stands in the video element. Trusted types make
 // the browser refuse every assignment of text as markup.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'%[1]s; " +
+	"media-src 'self' blob:%[1]s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// policy returns the policy with the other servers.
+func (o Options) policy() string {
+	more := ""
+	if o.Nodes != nil {
+		for _, origin := range o.Nodes() {
+			if !strings.ContainsAny(origin, " ;,'\"") {
+				more += " " + origin
+			}
+		}
+	}
+	return fmt.Sprintf(policy, more)
+}
 
 // Handler serves the page at /, the operator's at /operate, and their parts below /assets/; any other path is
 // not found. It answers GET and HEAD. Browsers may cache an asset but must
@@ -98,7 +115,7 @@ func Handler(o Options) http.Handler {
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", o.policy())
 		// The page's URL may contain a token.
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")

@@ -40,6 +40,9 @@ type cluster interface {
 // grantKey is the key in the query of a request of another server.
 const grantKey = "grant"
 
+// FromNode reports whether a request says that it is from a server of the cluster.
+func FromNode(q url.Values) bool { return q.Has(grantKey) }
+
 // OfCluster reports whether a request is from a server of the cluster, once AdmitPlay
 // has admitted it: before, that is what it says.
 func (h *Host) OfCluster(info Info) bool { return h.Cluster != nil && info.Query.Has(grantKey) }

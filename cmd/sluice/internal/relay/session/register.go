@@ -41,6 +41,7 @@ type Register struct {
 	mu             sync.Mutex
 	byID           map[string]*Client
 	last           map[Role]uint64 // number of the newest id
+	there          map[Role]int    // active sessions
 	began          map[Kind]int64
 	past           map[Kind]Figures // of sessions that have ended
 	refused, ended map[Outcome]int64
@@ -71,6 +72,7 @@ func NewRegister(log *slog.Logger) *Register {
 		log:     log,
 		byID:    map[string]*Client{},
 		last:    map[Role]uint64{},
+		there:   map[Role]int{},
 		began:   map[Kind]int64{},
 		past:    map[Kind]Figures{},
 		refused: map[Outcome]int64{},
@@ -123,6 +125,7 @@ func (c *Register) Begin(r Role, info Info) *Client {
 	s := &Client{Info: info, books: c, Role: r, Since: time.Now()}
 	c.mu.Lock()
 	c.last[r]++
+	c.there[r]++
 	c.began[Kind{r, info.Protocol}]++
 	s.ID = string(r[0]) + strconv.FormatUint(c.last[r], 10) + c.at
 	c.byID[s.ID] = s
@@ -203,6 +206,7 @@ func (s *Client) End(reason error) error {
 	kind := Kind{s.Role, s.Protocol}
 	c.mu.Lock()
 	delete(c.byID, s.ID)
+	c.there[s.Role]--
 	c.past[kind] = c.past[kind].plus(f)
 	c.ended[Outcome{s.Role, Code(reason)}]++
 	c.mu.Unlock()
@@ -222,13 +226,7 @@ func (s *Client) End(reason error) error {
 func (c *Register) Number(r Role) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
-	for _, s := range c.byID {
-		if s.Role == r {
-			n++
-		}
-	}
-	return n
+	return c.there[r]
 }
 
 // Get returns the session of that id; the name may be left out.

@@ -129,7 +129,7 @@ func (d *Doctor) viewers(st *live.Stream) []*session.Client {
 // once looks at a stream, and at these of its viewers.
 func (d *Doctor) once(st *live.Stream, late time.Duration, viewers []*session.Client) Look {
 	f := st.Stats()
-	l := Look{At: time.Now(), Late: late, CPU: processTime(), Frames: f.FramesIn, Media: f.LastTime}
+	l := Look{At: time.Now(), Late: late, CPU: ProcessTime(), Frames: f.FramesIn, Media: f.LastTime}
 	if c := d.publisher(st); c != nil {
 		line := c.Line()
 		l.Publisher = c.ID

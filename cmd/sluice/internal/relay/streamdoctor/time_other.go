@@ -4,5 +4,5 @@ package streamdoctor
 
 import "time"
 
-// processTime is not known here: 0.
-func processTime() time.Duration { return 0 }
+// ProcessTime is not known here: 0.
+func ProcessTime() time.Duration { return 0 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTime is how much processor time this process has used.
-func processTime() time.Duration {
+// ProcessTime is how much processor time this process has used.
+func ProcessTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -29,7 +29,11 @@ func newCORS(setting []string) cors {
 }
 
 // cors returns the current CORS settings.
-func (w *Server) cors() cors { return newCORS(w.Config().CORS) }
+func (w *Server) cors() cors {
+	c := newCORS(w.Config().CORS)
+	c.origins = append(c.origins, w.nodeOrigins()...) // whose pages' viewers are sent here
+	return c
+}
 
 // admits reports whether the page that sent a request may read the answer: the
 // request has no page, or a page of this server, or one of an allowed origin.

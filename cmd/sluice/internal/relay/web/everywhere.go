@@ -27,6 +27,12 @@ type Nodes interface {
 	// Ask sends a request to another node, for the client with the address, and returns
 	// what Answer there does.
 	Ask(ctx context.Context, node, method, target, client string) (status int, body []byte, err error)
+	// Place returns the URL of a node to which a new viewer is sent, over TLS if secure;
+	// empty when he stays here.
+	Place(stream string, secure bool) string
+	// PlayURLs are those of the other nodes to which viewers are sent, and from which
+	// they come.
+	PlayURLs() []string
 	// BansChanged gives the bans of this node to the others.
 	BansChanged()
 }

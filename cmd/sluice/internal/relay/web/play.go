@@ -22,6 +22,9 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 		plain, secure = session.WS, session.WSS
 	}
 	info, err := w.session(r, plain, secure)
+	if err == nil && w.place(rw, r, info.Stream) {
+		return
+	}
 	if err == nil && upgrade && !w.cors().admits(r) {
 		err = session.ErrOrigin // the server has to check the origin, browsers do not (RFC 6455, section 10.2)
 	}

@@ -101,7 +101,8 @@ func (w *Server) pages() http.Handler {
 	at := w.addresses()
 	b := &builtPage{c, page.Handler(page.Options{
 		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], RTSPAddr: at["rtsp"], RTSPSAddr: at["rtsps"], Merge: c.Merge,
-		HLS: c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
+		Nodes: w.nodeOrigins,
+		HLS:   c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
 		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),
 	})}
 	w.page.Store(b)
@@ -243,7 +244,9 @@ func (w *Server) playHLS(rw http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		w.cors().allow(rw.Header(), r)
-		w.HLS.ServeHTTP(rw, r)
+		if !w.placeHLS(rw, r) {
+			w.HLS.ServeHTTP(rw, r)
+		}
 	case http.MethodOptions:
 		w.cors().preflight(rw, r)
 	default:

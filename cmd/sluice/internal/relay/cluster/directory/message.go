@@ -43,6 +43,8 @@ type Node struct {
 	Load     float64 `json:"l,omitempty"` // of its limits: 1 is full
 	Draining bool    `json:"d,omitempty"`
 	Bans     uint64  `json:"b,omitempty"` // sum of the bans that hold on it
+	Play     string  `json:"a,omitempty"` // where viewers are sent to; empty for URL
+	Room     int     `json:"m,omitempty"` // viewers that it has room for
 	Version  string  `json:"w,omitempty"` // of the program
 }
 
@@ -150,8 +152,8 @@ func (m *Message) check() error {
 		return bad("the number of removed entries", len(m.Removed), partSize)
 	case m.Parts < 0 || m.Parts > maxParts || m.Part < 0 || m.Part > m.Parts:
 		return bad("the number of parts", m.Parts, maxParts)
-	case m.Node != nil && len(m.Node.URL) > maxURL:
-		return bad("the length of the address", len(m.Node.URL), maxURL)
+	case m.Node != nil && max(len(m.Node.URL), len(m.Node.Play)) > maxURL:
+		return bad("the length of the address", max(len(m.Node.URL), len(m.Node.Play)), maxURL)
 	case m.Epoch() > maxEpoch:
 		return bad("the epoch", m.Epoch(), uint64(maxEpoch))
 	}

@@ -97,14 +97,16 @@ type NodeStatus struct {
 	Load    float64       `json:"load"`
 	Drains  bool          `json:"draining,omitempty"`
 	Streams int           `json:"streams"`
-	Bans    uint64        `json:"-"`                   // sum of its bans
+	Bans    uint64        `json:"-"` // sum of its bans
+	Play    string        `json:"play_url,omitempty"`
+	Room    int           `json:"room"`
 	Silent  time.Duration `json:"silent_ns,omitempty"` // since its last message
 }
 
 // Nodes returns the nodes, this one included, by name.
 func (d *Directory) Nodes(now time.Time) []NodeStatus {
 	status := func(p *peer, n Node) NodeStatus {
-		return NodeStatus{Name: p.name, URL: n.URL, Version: n.Version, Policy: n.Policy, Viewers: n.Viewers, Load: n.Load, Drains: n.Draining, Streams: len(p.entries), Bans: n.Bans}
+		return NodeStatus{Name: p.name, URL: n.URL, Version: n.Version, Policy: n.Policy, Viewers: n.Viewers, Load: n.Load, Drains: n.Draining, Streams: len(p.entries), Bans: n.Bans, Play: n.Play, Room: n.Room}
 	}
 	self := status(&d.own, d.self)
 	self.Self = true

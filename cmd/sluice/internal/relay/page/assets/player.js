@@ -89,7 +89,7 @@ function connect() {
   pausedAt = 0;
   upToDate = Boolean(past.from()); // what was recorded is seen from its beginning
 
-  const source = { type: "flv", isLive: true, cors: false, url: address(wanted.name), past: Boolean(past.from()) };
+  const source = { type: "flv", isLive: true, url: address(wanted.name), past: Boolean(past.from()) };
   // The header of a live FLV promises both; a stream without one of them would
   // wait for it for ever.
   without = lacks();

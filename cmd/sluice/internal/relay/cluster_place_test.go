@@ -1,0 +1,125 @@
+package relay
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// A node that is full sends viewers to one that has room, once, with their tokens; when
+// all are full they stay.
+func TestClusterPlacesViewers(t *testing.T) {
+	nodes := startNodes(t, 2, func(c *relayConfig) {
+		c.CORS = []string{"off"}
+		if c.NodeName == "a" {
+			c.PlaceViewers = 1
+		}
+	})
+	a, b := nodes[0], nodes[1]
+	p := a.publishing(t, "/live/s.flv")
+	p.send(t, clusterTags(0, 5)...)
+	b.knows(t, "live/s", "a")
+	first := a.watch(t, "/live/s.flv")
+	first.until(t, "picture 4")
+	relayEventually(t, "a knows that b has room", func() bool { return a.cluster.node.Place("live/s", false) != "" })
+	client := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: relayWait,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	ask := func(path string, header http.Header) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, "http://"+a.http+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, values := range header {
+			r.Header[name] = values
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	for path, want := range map[string]string{
+		"/live/s.flv":                 "/live/s.flv?placed=1",
+		"/live/s.flv?token=a%2Fb&gop": "/live/s.flv?token=a%2Fb&gop&placed=1",
+		"/live/s.m3u8?token=x":        "/live/s.m3u8?token=x&placed=1",
+	} {
+		resp := ask(path, nil)
+		if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusTemporaryRedirect || got != "http://"+b.http+want {
+			t.Errorf("%s: %s %q", path, resp.Status, got)
+		}
+	}
+	for what, path := range map[string]string{"sent here": "/live/s.flv?placed=1", "no stream": "/live/none.flv", "a file of HLS": "/live/s/.hls/0/init.mp4"} {
+		if resp := ask(path, nil); resp.StatusCode == http.StatusTemporaryRedirect {
+			t.Errorf("%s: sent to %s", what, resp.Header.Get("Location"))
+		}
+	}
+	upgrade := func() http.Header {
+		return http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"AAAAAAAAAAAAAAAAAAAAAA=="}}
+	}
+	program, page := upgrade(), upgrade()
+	page.Set("Origin", "http://"+a.http)
+	if resp := ask("/live/s.flv", program); resp.StatusCode != http.StatusTemporaryRedirect {
+		t.Errorf("a program over WebSocket: %s", resp.Status)
+	}
+	if resp := ask("/live/s.flv", page); resp.StatusCode == http.StatusTemporaryRedirect {
+		t.Error("a page over WebSocket is sent on, which browsers do not follow")
+	}
+	to, err := url.Parse(ask("/live/s.flv", nil).Header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := b.watch(t, to.RequestURI()) // b pulls it, which a sends nowhere
+	moved.until(t, "picture 4")
+	p.send(t, clusterTags(5, 20)...)
+	moved.until(t, "picture 19")
+	first.until(t, "picture 19")
+	resp := b.request(t, http.MethodHead, "/live/s.flv", http.Header{"Origin": {"http://" + a.http}})
+	resp.Body.Close()
+	if got := resp.Header.Get("Access-Control-Allow-Origin"); got != "http://"+a.http {
+		t.Errorf("a page of a may not read from b: %q", got)
+	}
+	resp = a.request(t, http.MethodGet, "/", nil)
+	resp.Body.Close()
+	if got := resp.Header.Get("Content-Security-Policy"); !strings.Contains(got, "connect-src 'self' http://"+b.http) {
+		t.Errorf("a's page may not read from b: %q", got)
+	}
+	b.Close()
+	relayEventually(t, "a viewer stays when no other node has room", func() bool {
+		return ask("/live/s.flv", nil).StatusCode == http.StatusOK
+	})
+	if n := a.host.Register.Number(session.RoleViewer); n < 1 {
+		t.Error("the first viewer has gone")
+	}
+}
+
+func TestLoadOfANode(t *testing.T) {
+	var l load
+	c := &config.Config{}
+	c.MaxViewers, c.PlaceBandwidth = 200, 1000
+	now := time.Unix(1_700_000_000, 0)
+	if part, room := l.measure(now, c, 0, 0); part != 0 || room != 200 {
+		t.Errorf("idle: %v, %d", part, room)
+	}
+	now = now.Add(time.Second)
+	if part, room := l.measure(now, c, 10, 500); part != 0.5 || room != 10 || l.full.Load() {
+		t.Errorf("half of the bandwidth: %v, %d", part, room)
+	}
+	now = now.Add(time.Second)
+	if part, room := l.measure(now, c, 10, 2000); part != 1.5 || room != 0 || !l.full.Load() {
+		t.Errorf("too much bandwidth: %v, %d", part, room)
+	}
+	c.PlaceViewers = 5
+	now = now.Add(time.Second)
+	if part, room := l.measure(now, c, 10, 2000); part != 2 || room != 0 || l.full.Load() {
+		t.Errorf("viewers alone: %v, %d", part, room)
+	}
+}
