@@ -25,8 +25,6 @@ import (
 const (
 	// longestWait is the timeout of every wait of the load; all should take far less.
 	longestWait = 20 * time.Second
-	// drainTime is how long the frames of the window may still come after it.
-	drainTime = 3 * time.Second
 	// joining is how many viewers may wait for the server's first byte at once:
 	// fewer than a listener's queue takes.
 	joining = 64
@@ -374,7 +372,7 @@ func (l *load) measure() (r Result, err error) {
 	r.Late = echobench.Quantile(l.late, 0.99)
 	ends := l.show.ends()
 	// What is late is not lost yet; what has not come by then is.
-	_ = l.until(func() bool { return l.behind(ends) == 0 }, drainTime, "the last frames")
+	_ = l.until(func() bool { return l.behind(ends) == 0 }, longestWait, "the last frames")
 	r.Since, r.Closed, r.Odd, r.Oddity = l.tally.delivered-since, l.closed, l.tally.oddities, l.tally.oddity
 	var keys []time.Duration
 	for i, v := range l.viewers {
