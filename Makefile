@@ -35,16 +35,18 @@ help:
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
 
 # -count=1 throughout: some tests read files of the repository or talk to the
-# machine, and an old success of theirs says nothing. The library's tests run in each
-# of its builds, those of the programs once. The plain run comes last so that its
-# summary ends the output.
+# machine, and an old success of theirs says nothing. Many tests wait, so there is one
+# package more at a time than processors. lint has vetted the builds with -vet=off. The
+# library's tests run in each of its builds, those of the programs once. The plain run
+# comes last so that its summary ends the output, in it first what takes long.
+TEST = go test -count=1 -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	GORACE=atexit_sleep_ms=0 go test -count=1 -race $(PARTS)
-	go test -count=1 -tags invariants $(LIBRARY)
-	go test -count=1 $(LIBRARY) $(WHOLE) $(ONCE)
+	GORACE=atexit_sleep_ms=0 $(TEST) -race $(PARTS)
+	$(TEST) -vet=off -tags invariants $(LIBRARY)
+	$(TEST) -vet=off $(WHOLE) $(LIBRARY) $(ONCE)
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
