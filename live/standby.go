@@ -132,7 +132,9 @@ func (s *Stream) publishWaiting(p *Publisher, f Frame) (after func()) {
 	s.now = p
 	w.before.each(func(typ flv.TagType, body []byte) {
 		if !s.ring.set.have(typ, body) {
-			s.append(p, Frame{Type: typ, Time: w.group[0].Time, Payload: mem.Wrap(body, nil)}, now)
+			payload := mem.Wrap(body, nil)
+			s.append(p, Frame{Type: typ, Time: w.group[0].Time, Payload: payload}, now)
+			payload.Release()
 		}
 	})
 	for i := range w.group {
