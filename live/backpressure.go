@@ -30,19 +30,12 @@ func (s *Stream) watch(fast bool) bool {
 // time has nearly caught up. It is called with the lock held, releases it while it
 // waits, and reports whether p may go on.
 func (s *Stream) slow(p *Publisher, at uint32) bool {
-	r := &s.ring
-	if r.bodies.end < s.pace.safe && r.next < s.pace.safeSeq {
+	if s.mayGoOn(at) {
 		return true
 	}
-	bytes, frames := int64(s.options.GOPBytes/2), uint64(s.options.GOPFrames/2)
 	timer := time.NewTimer(checkEvery)
 	defer timer.Stop()
-	for !s.hurry && s.pace.ahead(at, s.clock()) > s.options.Ahead {
-		behind := s.slowest()
-		if at := r.place(behind); r.bodies.end-at < bytes && r.next-behind < frames {
-			s.pace.safe, s.pace.safeSeq = at+bytes, behind+frames
-			break
-		}
+	for !s.mayGoOn(at) {
 		if s.progress == nil {
 			s.progress = make(chan struct{})
 		}
@@ -60,6 +53,21 @@ func (s *Stream) slow(p *Publisher, at uint32) bool {
 		}
 	}
 	return true
+}
+
+// mayGoOn reports whether a publisher that is too fast need not wait.
+func (s *Stream) mayGoOn(at uint32) bool {
+	r := &s.ring
+	if s.hurry || r.bodies.end < s.pace.safe && r.next < s.pace.safeSeq || s.pace.ahead(at, s.clock()) <= s.options.Ahead {
+		return true
+	}
+	bytes, frames := int64(s.options.GOPBytes/2), uint64(s.options.GOPFrames/2)
+	behind := s.slowest()
+	if at := r.place(behind); r.bodies.end-at < bytes && r.next-behind < frames {
+		s.pace.safe, s.pace.safeSeq = at+bytes, behind+frames
+		return true
+	}
+	return false
 }
 
 // slowest returns the number of the next frame for the slowest active viewer, or of

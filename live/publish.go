@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,17 +65,33 @@ func (s *Stream) Publisher() *Publisher {
 // when the stream is no longer the publisher's, and ErrFrame for a frame that no
 // form can carry. It has one caller at a time.
 func (p *Publisher) Publish(f Frame) error {
-	after, err := p.s.publish(p, f)
+	_, err := p.publish(f, true)
+	return err
+}
+
+// TryPublish is Publish for an event loop. It reports false where Publish would block, and
+// while the publisher waits: then it has done nothing, and the payload is still the
+// caller's.
+func (p *Publisher) TryPublish(f Frame) (ok bool, err error) { return p.publish(f, false) }
+
+func (p *Publisher) publish(f Frame, block bool) (ok bool, err error) {
+	after, err := p.s.publish(p, f, block)
+	if err == errMayBlock {
+		return false, nil
+	}
 	f.Payload.Release()
 	if after != nil {
 		after()
 	}
-	return err
+	return true, err
 }
 
+// errMayBlock is the error of a frame that is not published because that may take time.
+var errMayBlock = errors.New("live: publishing may take time")
+
 // publish appends a frame of p's, which is borrowed until it returns. What it returns has
-// to be called, unless it is nil.
-func (s *Stream) publish(p *Publisher, f Frame) (after func(), err error) {
+// to be called, unless it is nil. Unless it may block, errMayBlock says that it may.
+func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err error) {
 	n := f.Payload.Len()
 	if n > s.options.MaxFrame {
 		return nil, fmt.Errorf("%w: %d bytes in one, at most %d", ErrFrame, n, s.options.MaxFrame)
@@ -84,6 +101,9 @@ func (s *Stream) publish(p *Publisher, f Frame) (after func(), err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.warm != nil && !block {
+		return nil, errMayBlock // what is called when it begins may take time
+	}
 	if p.warm != nil {
 		return s.publishWaiting(p, f), nil
 	}
@@ -97,7 +117,11 @@ func (s *Stream) publish(p *Publisher, f Frame) (after func(), err error) {
 	case !s.options.Raw:
 		k, t = s.ring.classify(f.Type, f.Payload.Bytes())
 	}
-	if s.watch(s.tooFast(f.Time, k)) && !s.slow(p, f.Time) {
+	fast := s.watch(s.tooFast(f.Time, k))
+	if fast && !block && !s.mayGoOn(f.Time) {
+		return nil, errMayBlock
+	}
+	if fast && block && !s.slow(p, f.Time) {
 		if p.warm != nil { // since then
 			return s.publishWaiting(p, f), nil
 		}

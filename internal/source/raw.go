@@ -30,6 +30,14 @@ type RawReader interface {
 	RawRead() syscall.Conn
 }
 
+// An Immediate is a syscall.RawConn that does not wait at times: an event loop knows when
+// there is something to read.
+type Immediate interface {
+	// ReadNow reads into p, if this is such a time. What it returns is what the read
+	// returns then, its error as it is.
+	ReadNow(p []byte) (n int, now bool, err error)
+}
+
 // Descriptor returns access to r's descriptor, or nil when r must be read with
 // its Read method.
 func Descriptor(r io.Reader) syscall.Conn {

@@ -50,6 +50,11 @@ func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err e
 			s.try = s.attempt
 		}
 	}
+	if c, ok := s.raw.(Immediate); ok {
+		if n, now, err := c.ReadNow(room); now {
+			return n, len(room), err
+		}
+	}
 	s.room, s.mem = room, m
 	err = s.raw.Read(s.try)
 	offered = len(s.room)

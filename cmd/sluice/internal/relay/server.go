@@ -399,6 +399,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.web.Close()
 	s.host.Group.CloseAll()
 	s.host.Group.Wait(context.Background())
+	s.rtmp.Loops.Close()
 	if s.webrtc != nil {
 		s.webrtc.Close()
 	}

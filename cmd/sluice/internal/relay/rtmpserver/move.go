@@ -86,7 +86,8 @@ func (s *Server) Resume(conn *net.TCPConn, m *session.Moved, st *live.Stream, p 
 		return nil, nil, fmt.Errorf("%w: a publisher of a stream that has none", errMoved)
 	}
 	x := &peer{server: s, conn: conn, address: m.Address, protocol: m.Protocol, out: &output{conn: conn, within: s.Times.Answer}}
-	if x.desk, err = s.resumeDesk(conn, x.out, nil, m.RTMP); err != nil {
+	x.mayLoop()
+	if x.desk, err = s.resumeDesk(x.conn, x.out, nil, m.RTMP); err != nil {
 		return nil, nil, err
 	}
 	c, done, begin := s.ResumePublisher(m, p)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/intake"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
@@ -33,7 +34,9 @@ type peer struct {
 	address  string // of the peer, host:port
 	protocol string
 	out      *output
-	refused  atomic.Bool // no viewer will be made
+	loop     *intake.Conn // conn, where a loop can read it; nil elsewhere
+	enlisted bool         // loop is in the server's Group
+	refused  atomic.Bool  // no viewer will be made
 }
 
 // talk takes the first request of a connection, transferred, which must be complete by
@@ -69,6 +72,13 @@ func (x *peer) publications(ctx context.Context, over func(), first func() bool)
 			break
 		}
 		if req.Kind == rtmp.Play {
+			if x.enlisted {
+				loop, ended := x.loop, over
+				over = func() {
+					x.server.Group.End(loop)
+					ended()
+				}
+			}
 			x.play(ctx, req)(over)
 			return
 		}
@@ -84,13 +94,49 @@ func (x *peer) noRequest(err error) {
 
 func newPeer(s *Server, conn net.Conn, address, protocol string) *peer {
 	x := &peer{server: s, conn: conn, address: address, protocol: protocol, out: &output{conn: conn, within: s.Times.Answer}}
-	x.desk = s.newDesk(conn, x.out)
+	x.mayLoop()
+	x.desk = s.newDesk(x.conn, x.out)
 	return x
+}
+
+// mayLoop makes conn one that a loop can read, where that is possible.
+func (x *peer) mayLoop() {
+	tcp, ok := x.conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if x.loop = x.server.Loops.Take(tcp); x.loop != nil {
+		x.conn, x.out.conn = x.loop, x.loop
+	}
+}
+
+// enlist makes the server close the connection at its end: its descriptor is not the
+// one that was accepted once a loop has read it.
+func (x *peer) enlist() bool {
+	x.enlisted = x.enlisted || x.server.Group.Begin(x.loop)
+	return x.enlisted
+}
+
+// leaveLoops makes conn what was accepted, or what is now in its place.
+func (x *peer) leaveLoops() {
+	if x.loop == nil {
+		return
+	}
+	if tcp := x.loop.TCP(); tcp != nil {
+		x.conn = tcp
+		x.out.mu.Lock()
+		x.out.conn = tcp
+		x.out.mu.Unlock()
+	}
+	x.loop = nil
 }
 
 // close closes the connection and releases the buffers of the session.
 func (x *peer) close() {
 	x.conn.Close()
+	if x.enlisted {
+		x.server.Group.End(x.loop)
+	}
 	x.drop()
 }
 
@@ -127,7 +173,8 @@ func (x *peer) request(ctx context.Context, deadline time.Time) (*rtmp.Request, 
 
 // endWith interrupts reads and writes when ctx is done, until stop is called.
 func (x *peer) endWith(ctx context.Context) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { x.conn.SetDeadline(time.Unix(1, 0)) })
+	conn := x.conn
+	return context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 }
 
 // info returns the session's Info for a request.

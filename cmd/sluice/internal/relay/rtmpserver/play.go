@@ -25,6 +25,7 @@ import (
 // may be many thousands of viewers that wait: what they hold is their peer and a small
 // stack.
 func (x *peer) play(ctx context.Context, req *rtmp.Request) (attend func(over func())) {
+	x.leaveLoops()
 	in := &inbound{server: x.server, conn: x.conn, began: time.Now(), received: -x.r.TotalRead(), reading: true}
 	a := &admission{over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancel(ctx)

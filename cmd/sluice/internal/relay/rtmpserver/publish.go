@@ -1,26 +1,16 @@
 package rtmpserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
-)
-
-const (
-	// maxSilent is for how many windows of its rate a publisher may send other
-	// messages without a frame.
-	maxSilent = 3
 )
 
 // publish takes a publisher's messages until it ends. It reports whether the
@@ -58,10 +48,12 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 	}
 	if err == nil {
 		still := &publication{x: x, req: req}
-		if tcp, ok := x.conn.(*net.TCPConn); ok {
+		if x.loop != nil {
+			c.MovesBy(still, x.loop)
+		} else if tcp, ok := x.conn.(*net.TCPConn); ok {
 			c.MovesBy(still, tcp)
 		}
-		err = x.receive(p, c, line, watchdog, still)
+		err = (&reception{x: x, p: p, c: c, line: line, watchdog: watchdog, still: still}).run()
 		still.End()
 	}
 	if errors.Is(err, session.ErrMoved) {
@@ -84,60 +76,6 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 		x.linger()
 	}
 	return false
-}
-
-// receive publishes what the peer sends, and returns why it ended:
-// ErrEndOfBody when the peer says that it is done.
-func (x *peer) receive(p *live.Publisher, c *session.Client, line *session.MediaLine, watchdog *session.Watchdog, still *publication) error {
-	// When the publication is ended from elsewhere, the read from the peer is interrupted.
-	p.OnDone(watchdog.Stop)
-	defer p.OnDone(nil)
-	frames, before, silent := 0, 0, 0
-	for {
-		if still.stands(watchdog.Resume) {
-			return session.ErrMoved
-		}
-		m, err := x.c.ReadMessage()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if still.Asked() {
-				continue
-			}
-			if err := watchdog.Check(x.r.TotalRead()); err != nil {
-				return cmp.Or(p.Err(), err)
-			}
-			if silent++; frames > before {
-				before, silent = frames, 0
-			}
-			if silent == maxSilent {
-				return session.ErrIdle
-			}
-			continue
-		}
-		if err != nil {
-			return session.FrameError(session.PeerError(err), x.server.Config().MaxFrame)
-		}
-		if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
-			action, err := x.c.Answer(m)
-			m.Release()
-			if err != nil {
-				return session.PeerError(err)
-			}
-			if action == rtmp.Close {
-				return session.ErrEndOfBody
-			}
-			continue
-		}
-		f, ok := ingest.Frame(m)
-		if !ok {
-			continue
-		}
-		frames++
-		c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
-		line.Whole(x.r.TotalRead() - int64(x.r.Buffered()))
-		if err := watchdog.Exclude(func() error { return p.Publish(f) }); err != nil {
-			return err
-		}
-	}
 }
 
 // linger reads and discards what still comes, so that the peer gets the last

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sluice-go/sluice"
@@ -60,7 +61,7 @@ type Inlet interface {
 type Mover struct {
 	Inlet  Inlet // nil: nothing is read
 	Viewer *live.Viewer
-	Conn   *net.TCPConn
+	Conn   syscall.Conn
 	Client *Client
 }
 
@@ -72,7 +73,7 @@ func (s *Client) moves(m *Mover) {
 }
 
 // MovesBy says that the session of a publisher can be given away.
-func (s *Client) MovesBy(i Inlet, conn *net.TCPConn) { s.moves(&Mover{Inlet: i, Conn: conn}) }
+func (s *Client) MovesBy(i Inlet, conn syscall.Conn) { s.moves(&Mover{Inlet: i, Conn: conn}) }
 
 // Mover returns how the session can be given away, or nil when it cannot.
 func (s *Client) Mover() *Mover {
