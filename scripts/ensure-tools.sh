@@ -33,8 +33,25 @@ redis-benchmark|redis-tools|make compare-load
 fio|fio|make compare-load
 "
 	;;
+players)
+	# 30 MB, a quarter of a minute.
+	plugins=/usr/lib/$(uname -m)-linux-gnu/gstreamer-1.0
+	tools="$tools
+gst-launch-1.0|gstreamer1.0-tools|make long has GStreamer play and publish
+$plugins/libgstsrt.so|gstreamer1.0-plugins-bad|make long has GStreamer play and publish
+$plugins/libgstflv.so|gstreamer1.0-plugins-good|make long has GStreamer play and publish
+$plugins/libgstx264.so|gstreamer1.0-plugins-ugly|make long has GStreamer play and publish
+$plugins/libgstlibav.so|gstreamer1.0-libav|make long has GStreamer play and publish
+$plugins/libgstrtspclientsink.so|gstreamer1.0-rtsp|make long has GStreamer publish by RTSP
+cvlc|vlc-bin|make long has VLC play
+/usr/lib/$(uname -m)-linux-gnu/vlc/plugins/access/libaccess_imem_plugin.so|vlc-plugin-base|make long has VLC play
+$plugins/libgstvideoparsersbad.so|gstreamer1.0-plugins-bad|make long has GStreamer play and publish
+$plugins/libgstvideotestsrc.so|gstreamer1.0-plugins-base|make long has GStreamer play and publish
+/usr/lib/$(uname -m)-linux-gnu/vlc/plugins/access/libaccess_srt_plugin.so|vlc-plugin-access-extra|make long has VLC play
+"
+	;;
 -h | --help)
-	echo "usage: scripts/ensure-tools.sh [-n|compare]    -n: only say what is missing; compare: also what make compare-load needs"
+	echo "usage: scripts/ensure-tools.sh [-n|compare|players]    -n: only say what is missing; compare, players: also what make compare-load, make long needs"
 	exit 0
 	;;
 *)

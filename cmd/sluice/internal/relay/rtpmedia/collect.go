@@ -29,9 +29,11 @@ type Collector struct {
 	order order
 	unit  unit
 	at    uint32 // timestamp of the unit in work
-	bad   bool   // a part of the unit in work is missing
-	err   error
-	ssrc  uint32 // its own, for reports
+	// element is how long the frame of MP4A-LATM in work is, in bytes.
+	element int
+	bad     bool // a part of the unit in work is missing
+	err     error
+	ssrc    uint32 // its own, for reports
 
 	dropped uint64 // units that were left out
 }

@@ -12,6 +12,9 @@ func (c *Collector) sound(payload mem.Buf, marker bool) error {
 	p := payload.Bytes()
 	switch c.format.Codec {
 	case flv.CodecAAC:
+		if c.format.latm {
+			return c.latm(payload)
+		}
 		return c.aac(payload, marker)
 	case flv.CodecMP3:
 		if len(p) <= 4 {

@@ -221,6 +221,8 @@ func (f *Format) parse(encoding string, params map[string]string) error {
 		f.Codec = flv.CodecVP9
 	case name == "MPEG4-GENERIC" && !f.Video:
 		return f.parseAAC(params)
+	case name == "MP4A-LATM" && !f.Video:
+		return f.parseLATM(params)
 	case name == "OPUS" && !f.Video:
 		channels = 2
 		if params["sprop-stereo"] == "0" {

@@ -29,6 +29,7 @@ type Format struct {
 
 	// Bits of AAC's headers of access units (RFC 3640, section 3.2.1).
 	sizeBits, indexBits, deltaBits int
+	latm                           bool // AAC as MP4A-LATM (RFC 6416), from publishers only
 }
 
 // videoClock is the clock of all video formats here (RFC 6184, section 8.2.1, and

@@ -346,6 +346,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzCollect(f *testing.F) {
+	f.Add(uint8(255), []byte{0, 4, 3, 1, 2, 3, 0, 3, 200, 1, 2})
 	f.Add(uint8(0), []byte{0, 4, 0x67, 1, 2, 3, 0, 3, 28, 0x85, 1, 0, 3, 28, 0x45, 1})
 	f.Add(uint8(2), []byte{0, 4, 0x18, 0x32, 1, 2})
 	f.Add(uint8(4), []byte{0, 6, 0, 16, 0, 16, 1, 2})
@@ -354,6 +355,12 @@ func FuzzCollect(f *testing.F) {
 		format, err := NewFormat(all[int(which)%len(all)])
 		if err != nil {
 			t.Fatal(err)
+		}
+		if which == 255 {
+			format, err = ParseFormat(false, 97, "MP4A-LATM/44100", map[string]string{"cpresent": "0", "config": latmConfig})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		alloc := mem.New(mem.Options{})
 		sluicetest.NoLeaks(t, alloc)
