@@ -3,12 +3,12 @@ package rtpfeed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
@@ -30,21 +30,16 @@ type Options struct {
 
 // A Feed is one stream as packets.
 type Feed struct {
-	feeds   *Feeds
-	key     feedKey
+	*feed.Feed[feedKey, *Feed]
+	alloc   *mem.Allocator
+	tracks  uint8
 	options Options
-	stream  *live.Stream
 	muxer   *rtpmedia.Muxer
 	bye     []byte
 	kept    *Kept
 	order   order
 	newest  [2]atomic.Uint32 // timestamps: of sound, of pictures
-	users   int              // under the lock of feeds
-	end     context.CancelFunc
 }
-
-// Stream returns the stream of packets.
-func (f *Feed) Stream() *live.Stream { return f.stream }
 
 // Bye returns the packets that end the tracks.
 func (f *Feed) Bye() []byte { return f.bye }
@@ -78,7 +73,7 @@ func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error
 		}
 		for t := range au.Tags(tags) {
 			u, ok, err := s.Split(t.Type, t.Time, t.Body)
-			if err != nil || !ok || f.key.tracks&trackBit(u.Video) == 0 {
+			if err != nil || !ok || f.tracks&trackBit(u.Video) == 0 {
 				continue // a broken frame is left out, as a decoder would
 			}
 			if f.options.InOrder && !f.order.admits(&u) {
@@ -97,7 +92,7 @@ func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error
 
 // pack returns the packets of a unit in pooled memory.
 func (f *Feed) pack(u *au.Unit) (mem.Buf, error) {
-	b, err := f.feeds.alloc.TryGet(f.muxer.Bound(u))
+	b, err := f.alloc.TryGet(f.muxer.Bound(u))
 	if err != nil {
 		return mem.Buf{}, err
 	}
@@ -125,9 +120,4 @@ func trackBit(video bool) uint8 {
 		return videoTrack
 	}
 	return audioTrack
-}
-
-// name is the name of a feed's stream.
-func name(source *live.Stream, number uint64) string {
-	return fmt.Sprintf("%s#%d", source.Name(), number)
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
@@ -16,33 +16,26 @@ import (
 
 // feeds are the transport streams that are made at the moment.
 type feeds struct {
-	hub   *live.Hub
+	*feed.Register[*live.Stream, *transport]
 	alloc *mem.Allocator
 	log   *slog.Logger
-
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	last   uint64
-	list   map[*live.Stream]*feed
 }
 
-// A feed is one stream as a transport stream, made once for all its viewers.
-type feed struct {
-	feeds   *feeds
-	source  *live.Stream
-	stream  *live.Stream
+// A transport is one stream as a transport stream, made once for all its viewers.
+type transport struct {
+	*feed.Feed[*live.Stream, *transport]
 	missing []fmt.Stringer // codecs that are left out
-	users   int            // under the lock of feeds
-	end     context.CancelFunc
+}
+
+func newFeeds(packets live.HubOptions, alloc *mem.Allocator, log *slog.Logger) feeds {
+	return feeds{feed.New[*live.Stream, *transport](packets), alloc, log}
 }
 
 // open returns the feed of a stream. It is created for its first user, and ends with its
-// last: the caller calls release. missing are codecs that are left out.
-func (x *feeds) open(ctx context.Context, source *live.Stream) (f *feed, missing []fmt.Stringer, err error) {
-	if f := x.use(source); f != nil {
-		return f, f.missing, nil
+// last: the caller calls Release. missing are codecs that are left out.
+func (x *feeds) open(ctx context.Context, source *live.Stream) (f *transport, missing []fmt.Stringer, err error) {
+	if one := x.Use(source); one != nil {
+		return one.Value, one.Value.missing, nil
 	}
 	video, audio, err := au.Discover(ctx, source)
 	if err != nil {
@@ -55,86 +48,18 @@ func (x *feeds) open(ctx context.Context, source *live.Stream) (f *feed, missing
 	if err != nil {
 		return nil, missing, err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return nil, missing, live.ErrClosed
-	}
-	if f := x.list[source]; f != nil { // another was faster
-		f.users++
-		return f, missing, nil
-	}
-	r, err := source.NewReader(live.ReaderOptions{})
-	if err != nil {
-		return nil, missing, err
-	}
-	x.last++
-	p, err := x.hub.Publish(fmt.Sprintf("%s#%d", source.Name(), x.last), live.PublishOptions{Name: "srt"})
-	if err != nil {
-		r.Close()
-		return nil, missing, err
-	}
-	f = &feed{feeds: x, source: source, stream: p.Stream(), missing: missing, users: 1}
-	var running context.Context
-	running, f.end = context.WithCancel(context.Background())
-	if x.list == nil {
-		x.list = map[*live.Stream]*feed{}
-	}
-	x.list[source] = f
-	x.running.Go(func() {
-		err := x.run(running, r, p, muxer)
-		r.Close()
-		p.Close()
-		x.forget(f)
-		x.log.Debug("a transport stream is no longer made", "stream", source.Name(), "why", err)
+	one, err := x.Register.Open(source, source, feed.Maker[*live.Stream, *transport]{
+		Protocol: "srt",
+		Begin:    func(f *feed.Feed[*live.Stream, *transport]) *transport { return &transport{f, missing} },
+		Run: func(ctx context.Context, _ *transport, r *live.Reader, p *live.Publisher) {
+			err := x.run(ctx, r, p, muxer)
+			x.log.Debug("a transport stream is no longer made", "stream", source.Name(), "why", err)
+		},
 	})
-	return f, missing, nil
-}
-
-func (x *feeds) use(source *live.Stream) *feed {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	f := x.list[source]
-	if f != nil {
-		f.users++
+	if err != nil {
+		return nil, missing, err
 	}
-	return f
-}
-
-// close ends all feeds and waits for them.
-func (x *feeds) close() {
-	x.mu.Lock()
-	x.closed = true
-	for _, f := range x.list {
-		f.end()
-	}
-	x.mu.Unlock()
-	x.hub.Close()
-	x.running.Wait()
-}
-
-// release ends the use of a feed. It ends with its last user.
-func (f *feed) release() {
-	x := f.feeds
-	x.mu.Lock()
-	f.users--
-	over := f.users == 0
-	if over && x.list[f.source] == f {
-		delete(x.list, f.source)
-	}
-	x.mu.Unlock()
-	if over {
-		f.end()
-	}
-}
-
-// forget removes a feed that has ended, so that the next viewer gets a new one.
-func (x *feeds) forget(f *feed) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.list[f.source] == f {
-		delete(x.list, f.source)
-	}
+	return one.Value, missing, nil
 }
 
 // run makes packets until ctx is done or the source is over.

@@ -45,8 +45,8 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 		return
 	}
 	p := &paced{conn: conn, linger: latency(conn) + 300*time.Millisecond, closed: make(chan struct{})}
-	v, err := s.Watch(p, feed.stream, info, o, session.Viewing{Form: live.FormRaw, Done: func() {
-		feed.release()
+	v, err := s.Watch(p, feed.Stream(), info, o, session.Viewing{Form: live.FormRaw, Done: func() {
+		feed.Release()
 		done()
 	}})
 	if err != nil {
@@ -72,7 +72,7 @@ func latency(conn srt.Conn) time.Duration {
 
 // feed finds out a stream's tracks and returns its packets. A peer that leaves meanwhile
 // is noticed by the server's end only, seconds later.
-func (s *Server) feed(conn srt.Conn, source *live.Stream) (*feed, []fmt.Stringer, error) {
+func (s *Server) feed(conn srt.Conn, source *live.Stream) (*transport, []fmt.Stringer, error) {
 	ctx, cancel := context.WithCancel(s.Ctx)
 	defer cancel()
 	return s.feeds.open(ctx, source)

@@ -32,16 +32,13 @@ type Server struct {
 // New makes a Server. packets are the options of the streams of packets, of which the
 // memory for all is bounded too.
 func New(host *session.Host, packets live.HubOptions) *Server {
-	packets.Stream.Packets = true
-	packets.Stream.MaxFrame = 1<<24 - 1 // a frame of media and the headers of its packets
-	packets.Stream.Grace = 0
 	s := &Server{Host: host}
-	s.feeds = feeds{hub: live.NewHub(packets), alloc: host.Alloc, log: host.Log}
+	s.feeds = newFeeds(packets, host.Alloc, host.Log)
 	return s
 }
 
 // Hub returns the streams of packets.
-func (s *Server) Hub() *live.Hub { return s.feeds.hub }
+func (s *Server) Hub() *live.Hub { return s.feeds.Hub() }
 
 // idle is how long a peer may send nothing at all: each sends at least once a second.
 const idle = 5 * time.Second
@@ -132,7 +129,7 @@ func (s *Server) Close() {
 	if l != nil {
 		l.Close()
 	}
-	s.feeds.close()
+	s.feeds.Close()
 	s.running.Wait()
 }
 
