@@ -24,7 +24,7 @@ import (
 
 const (
 	// longestWait is the timeout of every wait of the load; all should take far less.
-	longestWait = 20 * time.Second
+	longestWait = time.Minute
 	// joining is how many viewers may wait for the server's first byte at once:
 	// fewer than a listener's queue takes.
 	joining = 64
