@@ -59,7 +59,7 @@ long:
 	SLUICE_LONG=1 go test -count=1 -run SRTOverABadLine ./cmd/sluice/internal/relay
 	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
-	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS|Players" ./cmd/sluice/internal/relay/realtest
+	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS|Players|Upgrades" ./cmd/sluice/internal/relay/realtest
 
 # Each publisher, player and codec, and the table in docs of what came out.
 protocols:
