@@ -3,13 +3,44 @@
 package realtest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
+
+// upgrade starts a server that takes over from s, again where a busy machine takes longer
+// than may be: then s goes on.
+func (s *server) upgrade(t *testing.T, line string) *server {
+	t.Helper()
+	args := append([]string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--upgrade"}, strings.Fields(line)...)
+	for try := 1; ; try++ {
+		next := &server{process: start(t, []string{"SLUICE_API_TOKEN=" + apiToken}, sluice(t), args...)}
+		text := ""
+		eventually(t, patient(20*time.Second), func() string {
+			line, _, whole := strings.Cut(next.stdout.String(), "\n")
+			if text = line; !whole && !next.ended() {
+				return "no line on standard output: " + next.stderr.tail(5)
+			}
+			return ""
+		})
+		if !next.ended() {
+			if err := json.Unmarshal([]byte(text), next); err != nil {
+				t.Fatalf("%v: %q", err, text)
+			}
+			t.Cleanup(func() { next.stop(t) })
+			return next
+		}
+		if try == 10 || s.ended() {
+			t.Fatalf("no upgrade: %s\nthe old one: %s", next.stderr.tail(5), s.stderr.tail(5))
+		}
+		t.Logf("try %d: %s", try, next.stderr.tail(2))
+	}
+}
 
 // Servers replace each other while streams are published and watched: nobody notices.
 func TestUpgrades(t *testing.T) {
@@ -46,7 +77,7 @@ func TestUpgrades(t *testing.T) {
 	took := regexp.MustCompile(`handed over.* publishers=(\d+) viewers=(\d+) took=(\S+)`)
 	var pause time.Duration
 	for n := range upgrades {
-		next := serve(t, flags(line+" --upgrade"))
+		next := s.upgrade(t, line)
 		if next.RTMP != s.RTMP || next.HTTP != s.HTTP {
 			t.Fatalf("it listens at %s and %s, the old one at %s and %s", next.RTMP, next.HTTP, s.RTMP, s.HTTP)
 		}
