@@ -21,12 +21,12 @@ import (
 func (a App) cluster() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
-		Short:   "Look at a cluster of relays",
+		Short:   "Look at a cluster of relays, or try one",
 		Example: "  sluice cluster status",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.clusterStatus())
+	cmd.AddCommand(a.clusterStatus(), a.clusterDemo())
 	return cmd
 }
 

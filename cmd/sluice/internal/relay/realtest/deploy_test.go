@@ -208,7 +208,13 @@ func TestUnits(t *testing.T) {
 		t.Skip("there is no systemd here")
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"sluice.service": deployed(t, "sluice.service", "/usr/bin/sluice", sluice(t)), "sluice.socket": deployed(t, "sluice.socket")} {
+	if err := os.Mkdir(filepath.Join(dir, "sluice.service.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"sluice.service": deployed(t, "sluice.service", "/usr/bin/sluice", sluice(t)), "sluice.socket": deployed(t, "sluice.socket"),
+		"sluice.service.d/cluster.conf": deployed(t, "sluice-cluster.conf"),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
