@@ -5,6 +5,7 @@ package intake
 import (
 	"errors"
 	"net"
+	"syscall"
 )
 
 // Loops are none here.
@@ -24,6 +25,9 @@ type Conn struct{ net.Conn }
 
 // TCP is not called.
 func (*Conn) TCP() *net.TCPConn { return nil }
+
+// SyscallConn is not called.
+func (*Conn) SyscallConn() (syscall.RawConn, error) { return nil, errors.ErrUnsupported }
 
 // Serve is not called.
 func (*Conn) Serve(Handler) error { return errors.ErrUnsupported }
