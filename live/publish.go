@@ -117,6 +117,9 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 	case !s.options.Raw:
 		k, t = s.ring.classify(f.Type, f.Payload.Bytes())
 	}
+	if s.end.atKey && (k&isKey != 0 || !s.ring.hasVideo) {
+		return s.finish, ErrClosed
+	}
 	fast := s.watch(s.tooFast(f.Time, k))
 	if fast && !block && !s.mayGoOn(f.Time) {
 		return nil, errMayBlock

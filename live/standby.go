@@ -204,6 +204,18 @@ func (s *Stream) Waiting() []*Publisher {
 	return slices.Clone(s.standbys.waiting)
 }
 
+// EndAtKey ends the stream before its next key frame, so that viewers who go on elsewhere
+// miss no picture; at once when there is neither a publisher nor a viewer.
+func (s *Stream) EndAtKey() {
+	s.mu.Lock()
+	s.end.atKey = true
+	idle := s.now == nil && s.holders == 0
+	s.mu.Unlock()
+	if idle {
+		s.finish()
+	}
+}
+
 // Silent is for how long no frame has come from the publisher.
 func (s *Stream) Silent() time.Duration {
 	s.mu.Lock()

@@ -187,3 +187,27 @@ func TestStandbyEnds(t *testing.T) {
 		t.Errorf("%d bytes are in use", n)
 	}
 }
+
+// A stream that is to end ends before its next key frame.
+func TestEndAtKey(t *testing.T) {
+	h := NewHub(HubOptions{Stream: StreamOptions{Ahead: time.Hour, Grace: time.Hour}})
+	p := mustPublish(t, h, "s", PublishOptions{})
+	send(t, p, video(0, true, 100))
+	conn, client := pair(t)
+	add(t, newWriter(t, WriterOptions{}), conn, p.Stream(), ViewerOptions{FromStart: true})
+	waitForPlaces(t, p.Stream())
+	p.Stream().EndAtKey()
+	send(t, p, video(40, false, 101), video(80, false, 102))
+	if err := p.Publish(video(120, true, 103).frame()); err != ErrClosed {
+		t.Errorf("the key frame: %v", err)
+	}
+	if got, want := pictures(t, fileTags(t, client)), []int{100, 101, 102}; !slices.Equal(got, want) {
+		t.Errorf("pictures %v, not %v", got, want)
+	}
+	q := mustPublish(t, h, "s", PublishOptions{})
+	q.Close()
+	q.Stream().EndAtKey()
+	if len(h.Streams()) > 0 {
+		t.Error("a stream without publisher and viewers goes on")
+	}
+}

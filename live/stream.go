@@ -36,6 +36,7 @@ type Stream struct {
 type ending struct {
 	grace *time.Timer // runs while there is no publisher
 	over  bool
+	atKey bool // it ends before its next key frame
 	cut   bool // the hub was closed before the stream was over
 }
 

@@ -127,6 +127,9 @@ func (c *clustered) changed(e directory.Event) {
 		c.server.log.Warn("another node has the stream", "stream", e.Stream, "node", e.Winner.Node)
 		c.server.host.StopPublishers(e.Stream, fmt.Errorf("%w: node %s", session.ErrElsewhere, e.Winner.Node), pull.AgentCluster)
 	}
+	if c.node.Leaving(e.Stream) {
+		c.pulls.Again(e.Stream)
+	}
 	if e.Active.Node != c.node.Name() {
 		c.pulls.Moved(e.Stream, e.Active.Epoch)
 	}
@@ -225,6 +228,40 @@ func (c *clustered) Copy(stream string, epoch uint64, level int, from string) {
 func (c *clustered) NoCopy(stream string) { c.node.NoCopy(stream) }
 
 func (c *clustered) status() any { return c.node.Status() }
+
+// leave hands over what other nodes can have elsewhere, and then ends streams at a key
+// frame. It waits for both, within the setting's time.
+func (c *clustered) leave() {
+	host, within := c.server.host, c.server.host.Config().ClusterDrain
+	if c.node == nil || c.node.Others() == 0 || within == 0 {
+		return
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(host.Ctx, within)
+	defer cancel()
+	host.Leave(session.NoPublishers)
+	c.drain()
+	await(ctx, func() bool { return c.node.Needed() == 0 })
+	host.Leave(session.NoSessions)
+	for _, st := range host.Hub.Streams() {
+		st.EndAtKey()
+	}
+	await(ctx, func() bool { return len(host.Hub.Streams()) == 0 })
+	c.server.log.Info("drained", "after", time.Since(began).Round(time.Millisecond), "streams", len(host.Hub.Streams()), "needed", c.node.Needed())
+}
+
+// await returns when done does, or ctx is over.
+func await(ctx context.Context, done func() bool) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // drain takes the server out of the cluster's choice.
 func (c *clustered) drain() {

@@ -307,6 +307,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		err = http.ErrServerClosed
 	}
 	if err != http.ErrServerClosed {
+		if s.cluster != nil && ctx.Err() != nil {
+			s.cluster.leave()
+		}
 		drain, cancel := context.WithTimeout(context.Background(), DrainTime)
 		defer cancel()
 		ending := s.Shutdown(drain)

@@ -282,6 +282,28 @@ func (n *Node) Granted(stream string, q url.Values) (from string, err error) {
 	return checkGrant(n.grants, q, stream, n.options.Name, time.Now())
 }
 
+// Leaving reports whether this node pulls a stream from one that drains, and need not.
+func (n *Node) Leaving(stream string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Leaving(stream)
+}
+
+// Needed returns how many streams other nodes get from this one although there is
+// another that has them, or will have them at its next key frame.
+func (n *Node) Needed() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Needed()
+}
+
+// Others returns how many other nodes there are.
+func (n *Node) Others() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.dir.Nodes(time.Now())) - 1
+}
+
 // Drain takes this node out of the others' choice.
 func (n *Node) Drain() {
 	n.do(func(d *directory.Directory) {

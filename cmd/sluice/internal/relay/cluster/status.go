@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/transport"
 )
 
 // A Status is the cluster as one node sees it.
@@ -17,6 +19,18 @@ type Status struct {
 	Nodes     []directory.NodeStatus `json:"nodes"`
 	Streams   []directory.Holding    `json:"streams"`
 	Problems  []string               `json:"problems"`
+}
+
+// recent is how long a message that was refused counts as a problem.
+const recent = time.Minute
+
+// refusals says what is wrong when messages are refused at the time; else nothing.
+func refusals(r transport.Refusal, now time.Time) string {
+	ago := now.Sub(r.At)
+	if r.Err == nil || ago >= recent {
+		return ""
+	}
+	return fmt.Sprintf("messages are refused, the latest %v ago: %v", ago.Round(time.Second), r.Err)
 }
 
 // Status returns what this node knows.
@@ -36,8 +50,8 @@ func (n *Node) Status() Status {
 	if !s.Connected {
 		s.Problems = append(s.Problems, "NATS is out of reach: what is known of other nodes is old")
 	}
-	if t.Refused > 0 && t.LastRefusal != nil {
-		s.Problems = append(s.Problems, "messages were refused, the latest because: "+t.LastRefusal.Error())
+	if text := refusals(t.LastRefusal, now); text != "" {
+		s.Problems = append(s.Problems, text)
 	}
 	return s
 }

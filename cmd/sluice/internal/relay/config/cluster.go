@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"time"
 )
 
 // Clustering makes a server one node of several.
@@ -17,8 +18,9 @@ type Clustering struct {
 	Advertise      string // URL
 	PlayURL        string // for viewers
 	PlaceViewers   int
-	PlaceBandwidth int    // bytes a second
-	PlaceProcessor int    // percent
+	PlaceBandwidth int // bytes a second
+	PlaceProcessor int // percent
+	ClusterDrain   time.Duration
 	ClusterSecret  string // from the environment only
 }
 
@@ -44,6 +46,8 @@ func (g *Clustering) settings() []Setting {
 			value: size(&g.PlaceBandwidth), fits: between(&g.PlaceBandwidth, 0, math.MaxInt)},
 		{Name: "place-processor", Default: "0", Live: true, Usage: "the same from this `percentage` of all processors on; 0 for any",
 			value: number(&g.PlaceProcessor), fits: between(&g.PlaceProcessor, 0, 100)},
+		{Name: "cluster-drain", Default: "10s", Live: true, Usage: "a node that ends waits at most this `time` until others have its streams from elsewhere, and for a key frame; 0: it does not",
+			value: duration(&g.ClusterDrain), fits: between(&g.ClusterDrain, 0, 10*time.Minute)},
 		{Name: "cluster-secret", Secret: true, Usage: "by which nodes know one another",
 			value: text(&g.ClusterSecret), fits: secret(&g.ClusterSecret)},
 	}

@@ -91,6 +91,7 @@ var configKeys = []struct {
 	{"place-viewers", "500", "500", map[string]string{"-1": "0"}},
 	{"place-bandwidth", "100MiB", "100MiB", map[string]string{"-1": "size"}},
 	{"place-processor", "80", "80", map[string]string{"101": "100"}},
+	{"cluster-drain", "30s", "30s", map[string]string{"-1s": "0s", "1h": "10m0s"}},
 	{"event-hook", "https://127.0.0.1:9/e", "https://127.0.0.1:9/e", map[string]string{"rtmp://a/b": "http://"}},
 	{"event-spool", "/var/spool/sluice", "/var/spool/sluice", nil},
 	{"event-spool-size", "2MiB", "2MiB", map[string]string{"1KiB": "1048576"}},

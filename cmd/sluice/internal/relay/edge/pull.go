@@ -93,6 +93,8 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 			return context.Cause(ctx)
 		case q.sink == nil, final(err):
 			return err
+		case q.sinkErr() != nil:
+			return q.sinkErr()
 		case time.Since(q.latest) > o.GiveUp:
 			return fmt.Errorf("no frame for %v: %w", o.GiveUp, err)
 		}
@@ -113,6 +115,14 @@ func (q *pulling) keep(ctx context.Context, end context.CancelCauseFunc) error {
 		}
 		q.puller.reconnects.Add(1)
 	}
+}
+
+// sinkErr is why the sink takes nothing more, if it says that.
+func (q *pulling) sinkErr() error {
+	if sink, ok := q.sink.(interface{ Err() error }); ok {
+		return sink.Err()
+	}
+	return nil
 }
 
 // final reports whether connecting again is useless for a stream that has played,

@@ -37,12 +37,40 @@ type cluster struct {
 
 	mu   sync.Mutex
 	last map[string]map[*edge.Origin]directory.Source // what Locate returned last, by stream
+	move map[string]move                              // by stream
+}
+
+// move is the publication that a pull was sent to, and when: until its first frame has
+// come, or the time has passed, more changes of the directory do not begin again.
+type move struct {
+	epoch uint64
+	at    time.Time
+}
+
+// moving is how long a pull has to find a publication that it was sent to.
+const moving = time.Second
+
+// moves reports whether a pull is to be sent to a publication, and notes that it is.
+func (c *cluster) moves(stream string, epoch uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if was := c.move[stream]; was.epoch == epoch && now.Sub(was.at) < moving {
+		return false
+	}
+	for name, was := range c.move {
+		if now.Sub(was.at) >= moving {
+			delete(c.move, name)
+		}
+	}
+	c.move[stream] = move{epoch, now}
+	return true
 }
 
 // NewCluster makes the puller of a node. change, which may be nil, is for tests.
 func NewCluster(h *session.Host, nodes Nodes, change func(*edge.Options)) *Origin {
 	o := newOrigin(h)
-	o.cluster = &cluster{nodes: nodes, last: map[string]map[*edge.Origin]directory.Source{}}
+	o.cluster = &cluster{nodes: nodes, last: map[string]map[*edge.Origin]directory.Source{}, move: map[string]move{}}
 	options := edge.Options{
 		Locate: o.cluster.locate, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame,
 		Retry: nodeRetry, RetryMost: nodeMost, Idle: nodeIdle, Start: nodeStart, Refuse: nodeRefuse, Max: 100_000,
@@ -106,7 +134,14 @@ func (o *Origin) Moved(stream string, epoch uint64) {
 		go o.pulls.Pull(o.host.Ctx, stream, nil)
 		return
 	}
-	if st, ok := o.host.Hub.Stream(stream); ok && epoch != 0 && st.Newest().Epoch != epoch {
+	if st, ok := o.host.Hub.Stream(stream); ok && epoch != 0 && st.Newest().Epoch != epoch && o.cluster.moves(stream, epoch) {
+		o.pulls.Again(stream)
+	}
+}
+
+// Again makes the pull of a stream connect again, to the best source of now.
+func (o *Origin) Again(stream string) {
+	if o.cluster.moves(stream, 0) {
 		o.pulls.Again(stream)
 	}
 }

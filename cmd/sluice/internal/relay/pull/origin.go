@@ -237,6 +237,9 @@ func (p *pulled) Publish(f live.Frame) error {
 	return p.publisher.Publish(f)
 }
 
+// Err returns why the stream is not the pull's any more, or nil.
+func (p *pulled) Err() error { return p.publisher.Err() }
+
 // resumed is a pull from an origin that numbers nothing.
 type resumed struct{ pulled }
 

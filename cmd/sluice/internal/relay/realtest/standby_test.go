@@ -3,8 +3,11 @@
 package realtest
 
 import (
+	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,4 +129,46 @@ func TestStandbyOnOneRelay(t *testing.T) {
 		v.sees(t, 'b', 50)
 	}
 	checkAudience(t, viewers, 1)
+}
+
+// A node with the publisher is ended by SIGTERM: the encoder that stands by takes its
+// place first, viewers on other nodes miss nothing but what lies between two key frames,
+// and its own are ended before a key frame.
+func TestDrainHandsOver(t *testing.T) {
+	t.Parallel()
+	c := standbyNode(t, "c")
+	a := standbyNode(t, "a", c)
+	encode(t, 'a', a.HTTP)
+	c.awaitCluster(t, 2, "live/s", "a")
+	b := standbyNode(t, "b", c)
+	b.awaitCluster(t, 3, "live/s", "a")
+	encode(t, 'b', b.HTTP)
+	b.awaitStandby(t)
+	viewers := []*audience{c.observe(t, "flv"), c.observe(t, "rtmp"), b.observe(t, "flv")}
+	own := a.observe(t, "flv")
+	for _, v := range append(viewers, own) {
+		v.sees(t, 'a', 5)
+	}
+	a.signal(t, syscall.SIGTERM)
+	if code := a.wait(t, patient(30*time.Second)); code != 0 {
+		t.Errorf("the node ended with %d", code)
+	}
+	for _, v := range viewers {
+		v.sees(t, 'b', 30)
+	}
+	checkAudience(t, viewers, 1)
+	if len(a.stderr.matches("drained.* needed=0")) != 1 {
+		t.Error("it did not hand over all")
+	}
+	eventually(t, patient(20*time.Second), func() string {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		if own.err == nil {
+			return "a viewer of the node that was ended is still connected"
+		}
+		return ""
+	})
+	if !errors.Is(own.err, io.EOF) || (own.latest.n+1)%encoderGroup != 0 {
+		t.Errorf("a viewer of the node that was ended got picture %d last, before %v", own.latest.n, own.err)
+	}
 }

@@ -55,7 +55,7 @@ func (h *Host) begin(st *live.Stream) {
 // AdmitPublish asks the gate, and makes a publisher of the stream. The caller
 // calls done after closing the Publisher, to release what the gate counted.
 func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, done func(), err error) {
-	if h.Closing() {
+	if h.Closing() || h.leaving.Load() >= NoPublishers {
 		return nil, nil, ErrClosing
 	}
 	release, err := h.Gate.Admit(ctx, info.Request(access.Publish))
@@ -96,7 +96,7 @@ func (h *Host) AtOnce(stream string) bool {
 // returns it. The caller calls done once, when the viewer has ended, to release
 // what was counted.
 func (h *Host) AdmitPlay(ctx context.Context, info Info, o PlayOptions) (st *live.Stream, done func(), err error) {
-	if h.Closing() {
+	if h.Closing() || h.leaving.Load() >= NoSessions {
 		return nil, nil, ErrClosing
 	}
 	if h.OfCluster(info) {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -48,6 +49,7 @@ type Host struct {
 	Ctx      context.Context // done when the server begins to shut down
 	// TookOver is called when a publisher that stood by has taken its stream's place.
 	TookOver func(Info)
+	leaving  atomic.Int32
 	owners   owners
 	standbys standbys
 	Puller   puller   // nil: no origin
@@ -65,6 +67,18 @@ func (h *Host) For(stream string) *config.Config { return h.Config().For(stream)
 
 // Closing reports whether the server has begun to shut down.
 func (h *Host) Closing() bool { return h.Ctx.Err() != nil }
+
+// How far a server that drains has come.
+const (
+	NoPublishers int32 = 1 + iota // it takes no more publishers
+	NoSessions                    // nor viewers
+)
+
+// Leave makes the server refuse sessions, with ErrClosing, that have not begun.
+func (h *Host) Leave(how int32) { h.leaving.Store(how) }
+
+// Leaving reports whether the server drains.
+func (h *Host) Leaving() bool { return h.leaving.Load() > 0 }
 
 // Refused counts and logs a refused session.
 func (h *Host) Refused(r Role, info Info, err error) {

@@ -301,6 +301,11 @@ func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
 		io.WriteString(rw, "shutting down\n")
 		return
 	}
+	if w.Leaving() {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(rw, "draining\n")
+		return
+	}
 	io.WriteString(rw, "ok\n")
 }
 

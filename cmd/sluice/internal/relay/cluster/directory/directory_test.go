@@ -419,15 +419,34 @@ func TestStandbyGivesWay(t *testing.T) {
 	w.after("a")
 	w.run(time.Second)
 
+	epoch, _, _ := b.d.Held("live/s")
+	c.d.Copy("live/s", epoch, 0, "b")
+	w.after("c")
+	w.run(time.Second)
+	if n := b.d.Needed(); n != 1 { // for the other publication to begin, in case b goes
+		t.Errorf("b is needed for %d streams", n)
+	}
 	b.d.SetNode(w.now, Node{URL: "http://b", Draining: true})
 	w.after("b")
 	w.run(time.Second)
+	if c.d.Leaving("live/s") {
+		t.Error("c leaves the only node that has the stream")
+	}
 	held(a, false)
 	held(b, false)
 	source("b")
 	begin("a")
 	held(b, true)
 	source("a")
+	if n := b.d.Needed(); n != 1 || !c.d.Leaving("live/s") { // c pulls still
+		t.Errorf("b is needed for %d streams; c leaves it: %v", n, c.d.Leaving("live/s"))
+	}
+	c.d.Copy("live/s", next, 0, "a")
+	w.after("c")
+	w.run(time.Second)
+	if n := b.d.Needed(); n != 0 || c.d.Leaving("live/s") {
+		t.Errorf("b is needed for %d streams; c leaves it: %v", n, c.d.Leaving("live/s"))
+	}
 	if _, ok := a.d.Yield("live/s", next); ok {
 		t.Error("it gives way to a node that drains")
 	}

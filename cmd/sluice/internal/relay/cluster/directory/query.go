@@ -61,6 +61,39 @@ func (d *Directory) Sources(stream string) []Source {
 	return list
 }
 
+// Leaving reports whether this node pulls a stream from one that drains, while one that
+// does not has it.
+func (d *Directory) Leaving(stream string) bool {
+	e := d.own.entries[stream]
+	if e == nil || e.Level == 0 {
+		return false
+	}
+	from := d.peers[e.From]
+	list := d.Sources(stream)
+	return from != nil && from.node.Draining && len(list) > 0 && d.drains(list[0]) == 0
+}
+
+// Needed returns how many streams other nodes still get from this one, although they can
+// have them from another, or will be able to at the next key frame of a standby.
+func (d *Directory) Needed() (n int) {
+	for stream, list := range d.streams {
+		best, ok := d.active(stream)
+		for _, h := range list {
+			switch {
+			case !ok || h.peer == &d.own:
+			case best.peer == &d.own: // while another stands by
+				if h.entry.Level > 0 || d.leaves(h.peer) {
+					continue
+				}
+				n++
+			case h.entry.Level > 0 && h.entry.From == d.own.name:
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func (d *Directory) drains(s Source) int {
 	if d.peers[s.Node].node.Draining {
 		return 1

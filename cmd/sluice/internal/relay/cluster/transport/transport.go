@@ -69,7 +69,7 @@ type Transport struct {
 	requests requests
 
 	sent, received, refused atomic.Int64
-	lastRefusal             atomic.Pointer[error]
+	lastRefusal             atomic.Pointer[Refusal]
 }
 
 // Open starts the server in this process, or connects to one. With an outside NATS
@@ -149,7 +149,7 @@ func (t *Transport) receive(to string, data []byte) {
 // refuse counts a message that is not taken.
 func (t *Transport) refuse(err error) {
 	t.refused.Add(1)
-	t.lastRefusal.Store(&err)
+	t.lastRefusal.Store(&Refusal{time.Now(), err})
 	t.options.Logger.Debug("a message of the cluster was refused", "error", err)
 }
 
@@ -200,11 +200,17 @@ func (t *Transport) Address() string {
 	return t.engine.address()
 }
 
+// A Refusal is when and why a message was refused; the zero Refusal is none.
+type Refusal struct {
+	At  time.Time
+	Err error
+}
+
 // Stats are a Transport's figures since it was opened.
 type Stats struct {
 	Sent, Received int64 // bytes
 	Refused        int64 // messages
-	LastRefusal    error // why the latest of them was
+	LastRefusal    Refusal
 }
 
 // Stats returns the figures.
