@@ -205,11 +205,12 @@ func (s *Stream) Waiting() []*Publisher {
 }
 
 // EndAtKey ends the stream before its next key frame, so that viewers who go on elsewhere
-// miss no picture; at once when there is neither a publisher nor a viewer.
+// miss no picture; at once when there is no publisher: one that takes its place begins with a
+// key frame.
 func (s *Stream) EndAtKey() {
 	s.mu.Lock()
 	s.end.atKey = true
-	idle := s.now == nil && s.holders == 0
+	idle := s.now == nil
 	s.mu.Unlock()
 	if idle {
 		s.finish()

@@ -130,14 +130,42 @@ func (o *Origin) Moved(stream string, epoch uint64) {
 	p := o.mine[stream]
 	o.mu.Unlock()
 	if p == nil {
-		// It ends with the server, or with the stream.
-		go o.pulls.Pull(o.host.Ctx, stream, nil)
+		o.begin(stream)
 		return
 	}
 	if st, ok := o.host.Hub.Stream(stream); ok && epoch != 0 && st.Newest().Epoch != epoch && o.cluster.moves(stream, epoch) {
 		o.pulls.Again(stream)
 	}
 }
+
+// begin pulls a stream for the viewers that are here without one, and tries again while
+// there are viewers and a node that should have the stream.
+func (o *Origin) begin(stream string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.begins[stream] {
+		return
+	}
+	o.begins[stream] = true
+	go func() {
+		ctx := o.host.Ctx // it ends with the server, or with the stream
+		for wanted := true; wanted && o.pulls.Pull(ctx, stream, nil) != nil; {
+			wait := time.NewTimer(beginAgain)
+			select {
+			case <-wait.C:
+			case <-ctx.Done():
+				wait.Stop()
+			}
+			wanted = ctx.Err() == nil && o.Viewers(stream) > 0 && !o.here(stream) && len(o.cluster.nodes.Sources(stream)) > 0
+		}
+		o.mu.Lock()
+		delete(o.begins, stream)
+		o.mu.Unlock()
+	}()
+}
+
+// beginAgain is how soon a pull that did not begin is tried again.
+const beginAgain = 200 * time.Millisecond
 
 // Again makes the pull of a stream connect again, to the best source of now.
 func (o *Origin) Again(stream string) {

@@ -31,6 +31,7 @@ type Origin struct {
 	mu     sync.Mutex
 	wanted map[string]int             // viewers, those who still wait included
 	mine   map[string]*live.Publisher // the pulls
+	begins map[string]bool            // that are being begun because the directory has changed
 }
 
 // Agents of the publishers of pulls, in the register.
@@ -55,7 +56,7 @@ func New(h *session.Host, addresses []string, change func(*edge.Options)) (*Orig
 }
 
 func newOrigin(h *session.Host) *Origin {
-	return &Origin{host: h, wanted: make(map[string]int), mine: make(map[string]*live.Publisher)}
+	return &Origin{host: h, wanted: make(map[string]int), mine: make(map[string]*live.Publisher), begins: make(map[string]bool)}
 }
 
 // Want implements session's puller.
