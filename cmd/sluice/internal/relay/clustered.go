@@ -67,6 +67,10 @@ func (c *clustered) open(at map[string]string) error {
 		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.server.version,
 		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.server.log,
 	}
+	// For tests: this node's clock is wrong by so much.
+	if wrong, err := time.ParseDuration(os.Getenv("SLUICE_TEST_CLOCK")); err == nil {
+		options.Clock = func() time.Time { return time.Now().Add(wrong) }
+	}
 	if o.NATS == "" {
 		options.Listen = o.ClusterAddress
 	}
@@ -243,10 +247,13 @@ func (c *clustered) leave() {
 	c.drain()
 	await(ctx, func() bool { return c.node.Needed() == 0 })
 	host.Leave(session.NoSessions)
-	for _, st := range host.Hub.Streams() {
-		st.EndAtKey()
-	}
-	await(ctx, func() bool { return len(host.Hub.Streams()) == 0 })
+	await(ctx, func() bool {
+		list := host.Hub.Streams()
+		for _, st := range list {
+			st.EndAtKey()
+		}
+		return len(list) == 0
+	})
 	c.server.log.Info("drained", "after", time.Since(began).Round(time.Millisecond), "streams", len(host.Hub.Streams()), "needed", c.node.Needed())
 }
 

@@ -38,6 +38,8 @@ type Options struct {
 	// all.
 	Answer func(from string, r Request) Answer
 	Logger *slog.Logger // nil is slog.Default
+	// Clock is for tests of clocks that differ; nil is time.Now.
+	Clock func() time.Time
 }
 
 // A Node is this server in a cluster.
@@ -61,7 +63,10 @@ type Node struct {
 // Open joins the cluster. url is where other nodes pull from.
 func Open(o Options, url string) (*Node, error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	run := uint64(time.Now().UnixNano())
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	run := uint64(o.Clock().UnixNano())
 	h := hmac.New(sha256.New, o.Secret)
 	h.Write([]byte("sluice cluster\x00grants"))
 	n := &Node{
@@ -72,7 +77,7 @@ func Open(o Options, url string) (*Node, error) {
 	n.dir.SetNode(time.Now(), directory.Node{URL: url, Version: o.Version})
 	var err error
 	n.transport, err = transport.Open(transport.Options{
-		Node: o.Name, Run: run, Secret: o.Secret, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Answer: n.answer, Logger: o.Logger,
+		Node: o.Name, Run: run, Secret: o.Secret, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Answer: n.answer, Logger: o.Logger, Clock: o.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
@@ -274,12 +279,12 @@ func (n *Node) Sources(stream string) (list []directory.Source) {
 // Grant returns the query that lets this node have a stream from another, for the
 // next 30 s.
 func (n *Node) Grant(stream, to string) url.Values {
-	return grant(n.grants, stream, n.options.Name, to, time.Now())
+	return grant(n.grants, stream, n.options.Name, to, n.options.Clock())
 }
 
 // Granted returns the node that a request is from. An error matches ErrGrant.
 func (n *Node) Granted(stream string, q url.Values) (from string, err error) {
-	return checkGrant(n.grants, q, stream, n.options.Name, time.Now())
+	return checkGrant(n.grants, q, stream, n.options.Name, n.options.Clock())
 }
 
 // Leaving reports whether this node pulls a stream from one that drains, and need not.

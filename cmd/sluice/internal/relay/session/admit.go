@@ -20,6 +20,9 @@ func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, err
 // PublishPull makes a publisher of a stream that is pulled from another server. One that
 // is published here and stands by may take its place.
 func (h *Host) PublishPull(stream, from string) (*live.Publisher, error) {
+	if h.leaving.Load() >= NoSessions {
+		return nil, ErrClosing
+	}
 	return h.publishWith(stream, live.PublishOptions{Name: from, Yields: true})
 }
 

@@ -99,7 +99,7 @@ func (t *Transport) Request(ctx context.Context, node string, body []byte) ([]by
 // transmit sends a message of this file. What it is for is under its code, so that a
 // request cannot come back as an answer.
 func (t *Transport) transmit(what, to string, body []byte) error {
-	m := t.requests.sealer.seal(what+"."+to, body, time.Now())
+	m := t.requests.sealer.seal(what+"."+to, body, t.options.Clock())
 	if len(m) > maxPayload {
 		return fmt.Errorf("transport: a request of %d bytes, the limit is %d", len(m), maxPayload)
 	}
@@ -109,7 +109,7 @@ func (t *Transport) transmit(what, to string, body []byte) error {
 
 // unseal checks a message of this file.
 func (t *Transport) unseal(what string, data []byte) (from string, body []byte, ok bool) {
-	from, body, err := t.requests.opener.open(what+"."+t.options.Node, data, time.Now())
+	from, body, err := t.requests.opener.open(what+"."+t.options.Node, data, t.options.Clock())
 	if err != nil {
 		t.refuse(err)
 		return "", nil, false

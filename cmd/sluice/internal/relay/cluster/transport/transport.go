@@ -36,6 +36,8 @@ type Options struct {
 	// the answer, transferred. Both are the callee's. Without it there are no answers.
 	Answer func(from string, body []byte) []byte
 	Logger *slog.Logger // nil is slog.Default
+	// Clock is for tests of clocks that differ; nil is time.Now.
+	Clock func() time.Time
 }
 
 // maxPayload is the longest message.
@@ -83,6 +85,9 @@ func Open(o Options) (*Transport, error) {
 	}
 	o.Prefix = cmp.Or(o.Prefix, "sluice")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	key := derive(o.Secret, "messages")
 	t := &Transport{options: o, sealer: sealer{key: key, from: o.Node, run: o.Run}, opener: opener{key: key, nodes: map[string]*seen{}}}
 	t.requests.init(&o)
@@ -135,7 +140,7 @@ func redacted(addresses string) string {
 }
 
 func (t *Transport) receive(to string, data []byte) {
-	from, body, err := t.opener.open(to, data, time.Now())
+	from, body, err := t.opener.open(to, data, t.options.Clock())
 	if err != nil {
 		t.refuse(err)
 		return
@@ -160,7 +165,7 @@ func (t *Transport) Send(to string, body []byte) error {
 	if to != "" {
 		subject = t.options.Prefix + ".ctl." + to
 	}
-	m := t.sealer.seal(to, body, time.Now())
+	m := t.sealer.seal(to, body, t.options.Clock())
 	if len(m) > maxPayload {
 		return fmt.Errorf("transport: a message of %d bytes, the limit is %d", len(m), maxPayload)
 	}
