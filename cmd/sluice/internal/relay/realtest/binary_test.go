@@ -48,8 +48,14 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// builtProgram is the environment variable with the path of a program that is built.
+const builtProgram = "SLUICE_TEST_PROGRAM"
+
 // program builds the program, once.
 var program = sync.OnceValues(func() (string, error) {
+	if built := os.Getenv(builtProgram); built != "" { // by the test that started this one
+		return built, nil
+	}
 	binary := filepath.Join(workDir, "sluice")
 	args := []string{"build", "-o", binary}
 	if detector {

@@ -21,15 +21,18 @@ const (
 // those of broadcasters do. Its numbers and times go on while it is not connected.
 type encoder struct {
 	id      byte
+	stream  string                 // below live/
 	to      atomic.Pointer[string] // address of an HTTP listener
 	silence atomic.Bool            // it sends nothing, and stays connected
 	halt    chan struct{}
 	running sync.WaitGroup
 }
 
-// encode starts an encoder, which ends with the test.
-func encode(t testing.TB, id byte, address string) *encoder {
-	e := &encoder{id: id, halt: make(chan struct{})}
+// encode starts an encoder of live/s, which ends with the test.
+func encode(t testing.TB, id byte, address string) *encoder { return encodeAs(t, id, "s", address) }
+
+func encodeAs(t testing.TB, id byte, stream, address string) *encoder {
+	e := &encoder{id: id, stream: stream, halt: make(chan struct{})}
 	e.to.Store(&address)
 	e.running.Go(func() {
 		began := time.Now()
@@ -67,7 +70,7 @@ func (e *encoder) connection(began time.Time) {
 		defer close(answered)
 		conn.Read(make([]byte, 1)) // an answer is a refusal
 	}()
-	p := append([]byte("POST /live/s.flv HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n"), flvHeader...)
+	p := append([]byte("POST /live/"+e.stream+".flv HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n"), flvHeader...)
 	p = tag{Type: tagVideo, Data: []byte{0x17, 0, 0, 0, 0, 'c', e.id}}.append(p)
 	first := int(time.Since(began)/encoderStep) + 1
 	for n := first; ; n++ { // a machine that is slow makes it late, and skips none
@@ -128,7 +131,9 @@ type audience struct {
 }
 
 // observe starts a viewer of live/s: flv, ws or rtmp.
-func (s *server) observe(t testing.TB, way string) *audience {
+func (s *server) observe(t testing.TB, way string) *audience { return s.observeStream(t, way, "s") }
+
+func (s *server) observeStream(t testing.TB, way, stream string) *audience {
 	t.Helper()
 	address := s.HTTP
 	if way == "rtmp" {
@@ -150,11 +155,11 @@ func (s *server) observe(t testing.TB, way string) *audience {
 		var err error
 		switch way {
 		case "flv":
-			src, err = playHTTP(conn, "/live/s.flv?wait=30")
+			src, err = playHTTP(conn, "/live/"+stream+".flv?wait=30")
 		case "ws":
-			src, err = playWebSocket(conn, "/live/s.flv?wait=30")
+			src, err = playWebSocket(conn, "/live/"+stream+".flv?wait=30")
 		default:
-			src, err = playRTMP(conn, "live", "s?wait=30")
+			src, err = playRTMP(conn, "live", stream+"?wait=30")
 		}
 		for {
 			var g tag

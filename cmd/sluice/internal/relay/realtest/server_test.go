@@ -33,7 +33,8 @@ type server struct {
 type options struct {
 	flags []string
 	env   []string
-	tls   bool // RTMPS and HTTPS too
+	tls   bool     // RTMPS and HTTPS too
+	under []string // a program with arguments that runs this one in its place
 }
 
 // flags splits a line of flags at spaces.
@@ -50,7 +51,8 @@ func serve(t testing.TB, o options) *server {
 		args = append(args, "--rtmps", "127.0.0.1:0", "--https", "127.0.0.1:0", "--cert", cert, "--key", key)
 	}
 	env := append([]string{"SLUICE_API_TOKEN=" + apiToken}, o.env...)
-	s := &server{process: start(t, env, sluice(t), append(args, o.flags...)...)}
+	line := append(append(append([]string{}, o.under...), sluice(t)), append(args, o.flags...)...)
+	s := &server{process: start(t, env, line[0], line[1:]...)}
 	t.Cleanup(func() {
 		s.stop(t)
 		if t.Failed() {
