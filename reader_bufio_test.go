@@ -237,7 +237,7 @@ func TestReaderThatGivesNothingForEverIsNoProgress(t *testing.T) {
 	}
 }
 
-func TestReaderThatGivesNothingForAWhileIsPatientlyRead(t *testing.T) {
+func TestReaderThatGivesNothingForAWhileIsReadAgain(t *testing.T) {
 	turn := 0
 	r := readerOf(t, paranoid(t), 0, readerFunc(func(p []byte) (int, error) {
 		if turn++; turn%100 != 0 {

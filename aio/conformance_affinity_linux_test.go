@@ -95,7 +95,7 @@ func (f *fixture) wantPinned(cpu int) {
 		if got != fmt.Sprint(cpu) {
 			f.Errorf("who waits may run on %s, want %d only", got, cpu)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		f.Fatalf("WaitIO has not returned\n%s", stacks())
 	}
 }
@@ -122,7 +122,7 @@ func (f *fixture) wantUnpinned(all string) {
 		if got != all {
 			f.Errorf("after Close who waited may run on %s, and could on %s", got, all)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		f.Fatalf("WaitIO has not returned\n%s", stacks())
 	}
 }

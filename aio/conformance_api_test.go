@@ -136,7 +136,7 @@ func TestConformanceDefaultWatcher(t *testing.T) {
 			}
 		}
 	})
-	if err := far.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := far.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 4)
@@ -181,7 +181,7 @@ func defaultWait() ([]aio.OpResult, error) {
 	select {
 	case r := <-result:
 		return r.results, r.err
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		return nil, errors.New("WaitIO has not returned")
 	}
 }

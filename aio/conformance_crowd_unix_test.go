@@ -103,7 +103,7 @@ func (f *fixture) chat(far []net.Conn, size, round int) {
 	message := func(i int) []byte {
 		return bytes.Repeat(binary.BigEndian.AppendUint64(nil, uint64(round)<<32|uint64(i)), size/8)
 	}
-	deadline := time.Now().Add(2 * patience)
+	deadline := time.Now().Add(2 * eventTimeout)
 	for i, c := range far {
 		if err := c.SetDeadline(deadline); err != nil {
 			f.Fatal(err)

@@ -119,7 +119,7 @@ func deadlineInReadFull(f *fixture) {
 		f.wait(o)
 		f.wantError(o, aio.ErrDeadline)
 		got = bytes.Clone(o.bytes())
-		if wait > patience {
+		if wait > eventTimeout {
 			f.Fatalf("no byte of 1000 came within %v", wait)
 		}
 	}
@@ -163,7 +163,7 @@ func soonerDeadline(f *fixture) {
 func soonerWhileParked(f *fixture) {
 	near, _ := f.pairs(4)
 	far := []*op{f.readTimeout(near[0], 10, time.Now().Add(time.Hour))}
-	for i, d := range []time.Duration{time.Hour / 2, 4 * patience} {
+	for i, d := range []time.Duration{time.Hour / 2, 4 * eventTimeout} {
 		f.park()
 		far = append(far, f.readTimeout(near[1+i], 10, time.Now().Add(d)))
 	}
@@ -182,7 +182,7 @@ func soonerWhileParked(f *fixture) {
 		f.wantError(first, aio.ErrDeadline)
 		f.wait(last)
 		f.wantError(last, aio.ErrDeadline)
-		if took := time.Since(start); took < later || took > patience {
+		if took := time.Since(start); took < later || took > eventTimeout {
 			f.Errorf("deadlines of %v and %v were over after %v", soon, later, took)
 		}
 		break
@@ -289,7 +289,7 @@ func deadlineInWrite(f *fixture) {
 		if a.res.Size > 0 {
 			return
 		}
-		if wait > patience {
+		if wait > eventTimeout {
 			f.Fatalf("no byte of %d was out within %v", tooMuch, wait)
 		}
 	}

@@ -79,7 +79,7 @@ func (f *fixture) watcherWithConns(n int) {
 	if err := w.Close(); err != nil {
 		f.Error(err)
 	}
-	results, err, ok := waiting.result(patience)
+	results, err, ok := waiting.result(eventTimeout)
 	if !ok || len(results) != 4*n || !errors.Is(err, aio.ErrWatcherClosed) {
 		f.Fatalf("after Close: %d results of %d, %v", len(results), 4*n, err)
 	}

@@ -58,7 +58,7 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 			}
 		}
 		var got [n]int
-		end := time.Now().Add(2 * patience)
+		end := time.Now().Add(2 * eventTimeout)
 		for reads, rounds := 0, 1; ; {
 			if reads >= rounds*n*each {
 				sorted := slices.Sorted(slices.Values(got[:]))
@@ -72,7 +72,7 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 				}
 			}
 			if time.Now().After(end) {
-				f.Fatalf("%d reads, %d each wanted, after %v; %v; %+v", reads, each, 2*patience, f.alloc, f.w.Stats())
+				f.Fatalf("%d reads, %d each wanted, after %v; %v; %+v", reads, each, 2*eventTimeout, f.alloc, f.w.Stats())
 			}
 			results, err := f.next()
 			if err != nil {

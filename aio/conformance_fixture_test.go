@@ -16,9 +16,9 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// patience is the timeout of every wait for an event that must happen. It is
+// eventTimeout is the timeout of every wait for an event that must happen. It is
 // never the time that the event takes.
-const patience = 15 * time.Second
+const eventTimeout = 15 * time.Second
 
 // A fixture is a watcher under test, with what has been submitted to it. It
 // checks what holds for every completion and, when the test ends, that nothing
@@ -129,9 +129,9 @@ func (f *fixture) next() ([]aio.OpResult, error) {
 // join waits for the WaitIO that is under way.
 func (f *fixture) join() ([]aio.OpResult, error) {
 	f.Helper()
-	results, err, ok := f.loop.result(patience)
+	results, err, ok := f.loop.result(eventTimeout)
 	if !ok {
-		f.Fatalf("WaitIO has not returned for %v; %d operations pending, %+v\n%s", patience, f.pending, f.w.Stats(), stacks())
+		f.Fatalf("WaitIO has not returned for %v; %d operations pending, %+v\n%s", eventTimeout, f.pending, f.w.Stats(), stacks())
 	}
 	f.settle(results, err)
 	return results, err
@@ -190,10 +190,10 @@ func (f *fixture) eventually(what string, ok func() bool) {
 	f.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	end := time.Now().Add(patience)
+	end := time.Now().Add(eventTimeout)
 	for tries := 0; !ok(); tries++ {
 		if time.Now().After(end) {
-			f.Fatalf("not after %v: %s\n%s", patience, what, stacks())
+			f.Fatalf("not after %v: %s\n%s", eventTimeout, what, stacks())
 		}
 		if tries < 20 {
 			runtime.Gosched()
@@ -213,8 +213,8 @@ func (f *fixture) promptly(what string, do func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
-		f.Fatalf("not after %v: %s\n%s", patience, what, stacks())
+	case <-time.After(eventTimeout):
+		f.Fatalf("not after %v: %s\n%s", eventTimeout, what, stacks())
 	}
 }
 

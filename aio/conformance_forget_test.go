@@ -294,7 +294,7 @@ func waitedOnIsNotForgotten(f *fixture) {
 		if r.err != nil || len(r.results) != 1 || r.results[0].Error != nil {
 			f.Errorf("WaitIO of a watcher to which nobody else refers: %+v, %v", r.results, r.err)
 		}
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		f.Errorf("WaitIO has not returned\n%s", stacks())
 	}
 	runtime.KeepAlive(near)

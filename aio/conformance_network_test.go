@@ -38,7 +38,7 @@ func (f *fixture) loosePair() (near, far net.Conn) {
 	default:
 		near, far = f.socketPair()
 	}
-	if err := far.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+	if err := far.SetDeadline(time.Now().Add(2 * eventTimeout)); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = far.Close() })
@@ -141,8 +141,8 @@ func (f *fixture) background(what string, do func() error) (done <-chan struct{}
 			if err != nil {
 				f.Errorf("%s: %v", what, err)
 			}
-		case <-time.After(patience):
-			f.Errorf("not after %v: %s", patience, what)
+		case <-time.After(eventTimeout):
+			f.Errorf("not after %v: %s", eventTimeout, what)
 		}
 	})
 	return c

@@ -37,7 +37,7 @@ func quietWritten(f *fixture) {
 		}
 	}
 	must(f.w.Write("quiet", near, data))
-	must(f.w.WriteBuf("quiet", near, f.bufOf(data), time.Now().Add(patience)))
+	must(f.w.WriteBuf("quiet", near, f.bufOf(data), time.Now().Add(eventTimeout)))
 	m := mem.NewMemory(f.bufOf(data[:1000]), f.bufOf(data[1000:]))
 	must(f.w.WriteMemory("quiet", near, m, time.Time{}))
 	f.quietly(3, len(data))

@@ -32,7 +32,7 @@ func (f *fixture) shutdownResult(c <-chan error) error {
 	select {
 	case err := <-c:
 		return err
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		f.Fatalf("Shutdown has not returned\n%s", stacks())
 		return nil
 	}

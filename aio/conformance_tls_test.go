@@ -18,7 +18,7 @@ func tlsPair(f *fixture, sockets func() (near, far net.Conn)) (near, far net.Con
 	a, b := sockets()
 	server := tls.Server(a, testcert.Server(f))
 	client := tls.Client(b, testcert.Client(f))
-	if err := b.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := b.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		f.Fatal(err)
 	}
 	failed := make(chan error, 1)

@@ -329,7 +329,7 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 				Closed: func(_ *aio.Conn[struct{}], reason error) { closed <- reason },
 			}, aio.Server{Options: o})
 		}
-		s := serve(patience)
+		s := serve(eventTimeout)
 		for _, c := range []struct {
 			say  string
 			want error

@@ -86,7 +86,7 @@ func TestEvictTheSlowest(t *testing.T) {
 	for i := range 20 {
 		send(t, p, video(uint32(i), i == 0, 300<<10))
 	}
-	for end := time.Now().Add(patience); slow.figures.queued.Load() < minEvicted || fast.figures.queued.Load() > 0; {
+	for end := time.Now().Add(eventTimeout); slow.figures.queued.Load() < minEvicted || fast.figures.queued.Load() > 0; {
 		if time.Now().After(end) {
 			t.Fatalf("the kernel holds %d and %d bytes", slow.figures.queued.Load(), fast.figures.queued.Load())
 		}

@@ -37,7 +37,7 @@ func TestEvictionDuringAWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for end := time.Now().Add(patience); v.figures.queued.Load() < minEvicted; {
+		for end := time.Now().Add(eventTimeout); v.figures.queued.Load() < minEvicted; {
 			if time.Now().After(end) {
 				t.Fatalf("%s: the kernel holds %d bytes", kind, v.figures.queued.Load())
 			}
@@ -85,7 +85,7 @@ func TestTrimUnderAViewer(t *testing.T) {
 		_, err := io.ReadFull(peer, got)
 		done <- err
 	}()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(eventTimeout); ; {
 		l.round(time.Since(l.now))
 		select {
 		case err := <-done:

@@ -21,7 +21,7 @@ type tag struct {
 	body []byte
 }
 
-const patience = 20 * time.Second
+const eventTimeout = 20 * time.Second
 
 // clipTags returns the tags of the clip.
 func clipTags(t testing.TB) []tag {
@@ -121,7 +121,7 @@ func pair(t testing.TB) (server, client *net.TCPConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close(); c.Close() })
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(eventTimeout))
 	return s.(*net.TCPConn), c.(*net.TCPConn)
 }
 
@@ -196,7 +196,7 @@ func waitFor(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		t.Fatalf("no %s", what)
 	}
 }

@@ -159,7 +159,7 @@ func TestComingAndGoing(t *testing.T) {
 	sluicetest.NoLeaks(t, alloc)
 	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc, Grace: time.Millisecond}})
 	w := NewWriter(WriterOptions{Loops: 2})
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	var publishers, viewers sync.WaitGroup
 	for i := range 2 {

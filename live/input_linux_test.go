@@ -45,7 +45,7 @@ func TestEndsOfReusedDescriptors(t *testing.T) {
 		}
 		select {
 		case <-v.Done():
-		case <-time.After(patience):
+		case <-time.After(eventTimeout):
 			t.Fatalf("viewer %d: its end was missed", i)
 		}
 		if err := v.Err(); i%3 == 0 && !errors.Is(err, ErrGone) || i%3 == 2 && !errors.Is(err, ErrSlow) {

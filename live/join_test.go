@@ -47,7 +47,7 @@ func expect(t *testing.T, tags <-chan tag, want ...tag) {
 			if !ok || !got.equal(g) {
 				t.Fatalf("got %v at %d of %d bytes, want %v at %d of %d", got.typ, got.time, len(got.body), g.typ, g.time, len(g.body))
 			}
-		case <-time.After(patience):
+		case <-time.After(eventTimeout):
 			t.Fatalf("no %v at %d", g.typ, g.time)
 		}
 	}

@@ -71,7 +71,7 @@ func TestTrailerOnASocketThatIsFull(t *testing.T) {
 		v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true, Trailer: trailer})
 		send(t, p, video(0, true, 1000))
 		p.Close()
-		for end := time.Now().Add(patience); v.Stats().Frames == 0; {
+		for end := time.Now().Add(eventTimeout); v.Stats().Frames == 0; {
 			if time.Now().After(end) {
 				t.Fatal("the frame is not sent")
 			}
@@ -158,7 +158,7 @@ func TestWireEndsAWriteThatWaits(t *testing.T) {
 	wire.keep()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		t.Fatal("it still waits")
 	}
 }

@@ -130,7 +130,7 @@ func TestNoWakeupIsLost(t *testing.T) {
 	for _, limit := range []int64{4096, 10_000, 64 << 10} {
 		l := &ledger{a: mem.New(mem.Options{Budget: limit})}
 		var end sync.WaitGroup
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 		for w := range workers {
 			end.Go(func() {
 				rnd := rand.New(rand.NewPCG(seed, uint64(w)))

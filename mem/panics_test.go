@@ -35,16 +35,16 @@ func mustPanic(t *testing.T, what string, f func(), wants ...string) {
 	}
 }
 
-// patience is the time limit of a test for what other goroutines or the
+// eventTimeout is the time limit of a test for what other goroutines or the
 // collector must do.
-const patience = 30 * time.Second
+const eventTimeout = 30 * time.Second
 
 // eventually waits for what only other goroutines can bring about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for start := time.Now(); !ok(); runtime.Gosched() {
-		if time.Since(start) > patience {
-			t.Fatalf("still not after %v: %s", patience, what)
+		if time.Since(start) > eventTimeout {
+			t.Fatalf("still not after %v: %s", eventTimeout, what)
 		}
 	}
 }

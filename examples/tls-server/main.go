@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	maxFrame = 1 << 20          // bytes; a client that announces a longer frame is disconnected
-	greeting = 10 * time.Second // for the handshake
-	patience = time.Minute      // for each read and for each flush
+	maxFrame  = 1 << 20          // bytes; a client that announces a longer frame is disconnected
+	greeting  = 10 * time.Second // for the handshake
+	timeLimit = time.Minute      // for each read and for each flush
 )
 
 const usage = `tls-server sends back frames with a 4-byte length over TLS.
@@ -111,7 +111,7 @@ func echo(ctx context.Context, conn *tls.Conn) error {
 	defer r.Recycle()
 	w := sluice.NewBufWriter(conn)
 	defer w.Recycle()
-	if err := errors.Join(r.SetTimeout(patience), w.SetTimeout(patience)); err != nil {
+	if err := errors.Join(r.SetTimeout(timeLimit), w.SetTimeout(timeLimit)); err != nil {
 		return err
 	}
 	for {

@@ -12,7 +12,7 @@ type Case struct {
 	Clause string // of which specification, or empty
 	Expect Expectation
 	// Within is how long the server may take. 0: Options.Within, or
-	// Options.Patience for those that wait for a time limit of the server.
+	// Options.Idle for those that wait for a time limit of the server.
 	Within time.Duration
 
 	late bool // a time limit of the server has to end it

@@ -20,9 +20,9 @@ type Options struct {
 	Parallel int
 	// Within is how long the server may take for an answer. Default 5 s.
 	Within time.Duration
-	// Patience is how long a server may wait for a client that sends nothing more.
+	// Idle is how long a server may wait for a client that sends nothing more.
 	// Default 40 s.
-	Patience time.Duration
+	Idle time.Duration
 	// Publish is the address to which the healthy stream is published, when it
 	// cannot be the one that is tried: rtmp://HOST/APP of the same server.
 	Publish string
@@ -43,7 +43,7 @@ type Options struct {
 func (o Options) filled() Options {
 	o.Parallel = orDefault(o.Parallel, 8)
 	o.Within = orDefault(o.Within, 5*time.Second)
-	o.Patience = orDefault(o.Patience, 40*time.Second)
+	o.Idle = orDefault(o.Idle, 40*time.Second)
 	o.Growth = orDefault(o.Growth, 64<<20)
 	o.Settle = orDefault(o.Settle, 30*time.Second)
 	return o
@@ -184,7 +184,7 @@ func (r *runner) one(ctx context.Context, c Case) {
 	switch {
 	case within != 0:
 	case c.late:
-		within = r.Patience
+		within = r.Idle
 	default:
 		within = r.Within
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
 
-// patience is the longest wait in these tests.
-const patience = 30 * time.Second
+// eventTimeout is the longest wait in these tests.
+const eventTimeout = 30 * time.Second
 
 // TestMain makes the test binary answer the child commands, as the program does.
 func TestMain(m *testing.M) {
@@ -46,12 +46,12 @@ func TestTheFloorEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Stop()
-	c, err := net.DialTimeout("tcp", p.addr, patience)
+	c, err := net.DialTimeout("tcp", p.addr, eventTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(eventTimeout))
 	if _, err := io.WriteString(c, "hello"); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestStopIsTheEndOfTheFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Stop()
-	if c, err := net.DialTimeout("tcp", p.addr, patience); err == nil {
+	if c, err := net.DialTimeout("tcp", p.addr, eventTimeout); err == nil {
 		c.Close()
 		t.Error("it still listens")
 	}

@@ -100,11 +100,11 @@ func TestTheFloorAnswersWhatItIsTo(t *testing.T) {
 			if protocol != load.Ack {
 				c.want = c.sent
 			}
-			conn, err := net.DialTimeout("tcp", addr, patience)
+			conn, err := net.DialTimeout("tcp", addr, eventTimeout)
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn.SetDeadline(time.Now().Add(patience))
+			conn.SetDeadline(time.Now().Add(eventTimeout))
 			// More than the socket's buffers hold: it has to keep what is not taken.
 			go conn.Write(c.sent)
 			got := make([]byte, len(c.want))
@@ -119,7 +119,7 @@ func TestTheFloorAnswersWhatItIsTo(t *testing.T) {
 func TestTheFloorOutlivesConnectionsThatBreak(t *testing.T) {
 	addr := floorAt(t, load.Frame)
 	for range 50 {
-		conn, err := net.DialTimeout("tcp", addr, patience)
+		conn, err := net.DialTimeout("tcp", addr, eventTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,12 +127,12 @@ func TestTheFloorOutlivesConnectionsThatBreak(t *testing.T) {
 		conn.Write(make([]byte, 1000))
 		conn.Close()
 	}
-	conn, err := net.DialTimeout("tcp", addr, patience)
+	conn, err := net.DialTimeout("tcp", addr, eventTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(eventTimeout))
 	conn.Write([]byte("x"))
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		t.Error(err)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// defaultPatience is how long the client waits for the next event before it
+	// defaultTimeout is how long the client waits for the next event before it
 	// gives the server up.
-	defaultPatience = 10 * time.Second
+	defaultTimeout = 10 * time.Second
 	// spin is how long the client polls before it sleeps. Like a client on
 	// another machine, one that is awake costs the server nothing to reach. Waking a
 	// processor is expensive, above all on virtual machines.
@@ -34,14 +34,14 @@ const (
 //
 // After an error the client can only be closed.
 type Client struct {
-	server   *unix.SockaddrInet4
-	patience time.Duration
-	ep       int
-	peers    []peer
-	out      message
-	buf      []byte
-	events   []unix.EpollEvent
-	work     work
+	server  *unix.SockaddrInet4
+	timeout time.Duration
+	ep      int
+	peers   []peer
+	out     message
+	buf     []byte
+	events  []unix.EpollEvent
+	work    work
 }
 
 // A peer is a connection.
@@ -79,8 +79,8 @@ func NewClient(server netip.AddrPort, size int, seed uint64) (*Client, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	return &Client{
-		server:   &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()},
-		patience: defaultPatience, ep: ep, out: out,
+		server:  &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()},
+		timeout: defaultTimeout, ep: ep, out: out,
 		// Longer than a message, so that a read of a whole one is a short read,
 		// after which nothing is left.
 		buf:    make([]byte, 2*size),
@@ -170,12 +170,12 @@ func (c *Client) finish() error {
 }
 
 // turn waits for events and handles them. It returns an error when none come
-// within c.patience.
+// within c.timeout.
 func (c *Client) turn() error {
 	n, err := c.poll(0)
 	if n == 0 && err == nil {
 		if n, err = c.wait(); n == 0 && err == nil {
-			err = fmt.Errorf("echo: no answer for %v, %d messages of %d are not back", c.patience, c.work.left, c.work.total)
+			err = fmt.Errorf("echo: no answer for %v, %d messages of %d are not back", c.timeout, c.work.left, c.work.total)
 		}
 	}
 	if err != nil {
@@ -185,14 +185,14 @@ func (c *Client) turn() error {
 }
 
 // wait polls for a while, then sleeps until there are events, for at most
-// c.patience.
+// c.timeout.
 func (c *Client) wait() (n int, err error) {
 	began := time.Now()
 	for n == 0 && err == nil && time.Since(began) < spin {
 		n, err = c.poll(0)
 	}
-	for n == 0 && err == nil && time.Since(began) < c.patience {
-		n, err = c.poll(c.patience - time.Since(began))
+	for n == 0 && err == nil && time.Since(began) < c.timeout {
+		n, err = c.poll(c.timeout - time.Since(began))
 	}
 	c.work.waited += time.Since(began)
 	return n, err
@@ -292,7 +292,7 @@ func (c *Client) check(p *peer, chunk []byte) error {
 }
 
 func (c *Client) dial() error {
-	fd, err := rawio.Connect(c.server, c.patience, func(fd int) error { return socketBuffers(fd, len(c.out)) })
+	fd, err := rawio.Connect(c.server, c.timeout, func(fd int) error { return socketBuffers(fd, len(c.out)) })
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func TestTheClientFindsWhatAServerDoesWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := serveWith(t, 128, func(conn *net.TCPConn) { echoed(c.change())(conn) })
 			if c.says == silence {
-				client.patience = 100 * time.Millisecond
+				client.timeout = 100 * time.Millisecond
 			}
 			_, err := client.Connect(3)
 			if err == nil {

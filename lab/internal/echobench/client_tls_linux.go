@@ -44,7 +44,7 @@ func (c *tlsClient) Connect(n int) (Result, error) {
 	return c.measured(c.peers[first:], len(c.peers)-first, func(p *tlsPeer) error {
 		slots <- struct{}{}
 		defer func() { <-slots }()
-		raw, err := net.DialTimeout("tcp", c.server.String(), defaultPatience)
+		raw, err := net.DialTimeout("tcp", c.server.String(), defaultTimeout)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (c *tlsClient) measured(peers []*tlsPeer, total int, begin func(*tlsPeer) e
 
 // echo sends the message of that number and compares what comes back.
 func (p *tlsPeer) echo(number int) error {
-	if err := p.conn.SetDeadline(time.Now().Add(defaultPatience)); err != nil {
+	if err := p.conn.SetDeadline(time.Now().Add(defaultTimeout)); err != nil {
 		return err
 	}
 	p.out.stamp(number)

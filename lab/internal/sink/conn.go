@@ -126,7 +126,7 @@ func (c *conn) read() error {
 }
 
 // slowest is the least rate, in bytes a second, at which a client must send the rest of
-// a record: the read deadline is Settings.Patience and the time that this rate takes.
+// a record: the read deadline is Settings.Timeout and the time that this rate takes.
 const slowest = 64 << 10
 
 // readRecord reads a request. Between requests a client may be silent for as long as
@@ -136,8 +136,8 @@ func (c *conn) readRecord(in *sluice.BufReader, most int) (Record, error) {
 		return Record{}, err
 	}
 	if head, _ := in.Peek(min(4, in.Buffered())); len(head) < 4 || in.Buffered()-4 < int(min(binary.BigEndian.Uint32(head), uint32(most))) {
-		c.patience(0)
-		defer c.patient()
+		c.limitRead(0)
+		defer c.unlimitRead()
 	}
 	length, err := in.ReadBE32(4)
 	if err != nil {
@@ -147,22 +147,22 @@ func (c *conn) readRecord(in *sluice.BufReader, most int) (Record, error) {
 		return Record{}, fmt.Errorf("%w: a record of %d bytes, at most %d are taken", errRefused, length, most)
 	}
 	if in.Buffered() < int(length) {
-		c.patience(int(length))
+		c.limitRead(int(length))
 	}
 	return in.ReadBuf(int(length))
 }
 
-// patience sets the read deadline for n more bytes.
-func (c *conn) patience(n int) {
+// limitRead sets the read deadline for n more bytes.
+func (c *conn) limitRead(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.finished {
-		c.SetReadDeadline(time.Now().Add(c.server.settings.Patience + time.Duration(n)*time.Second/slowest))
+		c.SetReadDeadline(time.Now().Add(c.server.settings.Timeout + time.Duration(n)*time.Second/slowest))
 	}
 }
 
-// patient removes the read deadline.
-func (c *conn) patient() {
+// unlimitRead removes the read deadline.
+func (c *conn) unlimitRead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.finished {
@@ -226,7 +226,7 @@ func (c *conn) append(records []Record) {
 func (c *conn) write() error {
 	out := sluice.NewBufWriter(c.Conn)
 	defer out.Recycle()
-	out.SetTimeout(c.server.settings.Patience)
+	out.SetTimeout(c.server.settings.Timeout)
 	var a *answer
 	for {
 		if a == nil {
@@ -273,7 +273,7 @@ func (c *conn) flush(out *sluice.BufWriter, n int, bytes int64) bool {
 	if err := out.Flush(); err != nil {
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			c.server.settings.OnError(fmt.Errorf("%v: took no answers for %v", c.RemoteAddr(), c.server.settings.Patience))
+			c.server.settings.OnError(fmt.Errorf("%v: took no answers for %v", c.RemoteAddr(), c.server.settings.Timeout))
 		}
 		c.drop(err)
 		return false

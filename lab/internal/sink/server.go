@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	MaxRecord int           // bytes of the longest record; default 4 MiB, at most 1 GiB
 	InFlight  int           // records of a connection that wait for their answer; default 1024
-	Patience  time.Duration // how long a client may take no answers, or stop within a record, before it is cut off; default 30 s
+	Timeout   time.Duration // how long a client may take no answers, or stop within a record, before it is cut off; default 30 s
 	Grace     time.Duration // how long the end may take; default 5 s
 	OnError   func(error)   // is called for errors that do not end the server, on any goroutine; may be nil
 }
@@ -29,8 +29,8 @@ func (s Settings) withDefaults() Settings {
 	if s.InFlight == 0 {
 		s.InFlight = 1024
 	}
-	if s.Patience == 0 {
-		s.Patience = 30 * time.Second
+	if s.Timeout == 0 {
+		s.Timeout = 30 * time.Second
 	}
 	if s.Grace == 0 {
 		s.Grace = 5 * time.Second
@@ -38,7 +38,7 @@ func (s Settings) withDefaults() Settings {
 	if s.OnError == nil {
 		s.OnError = func(error) {}
 	}
-	if s.MaxRecord < 0 || s.MaxRecord > 1<<30 || s.InFlight < 0 || s.Patience < 0 || s.Grace < 0 {
+	if s.MaxRecord < 0 || s.MaxRecord > 1<<30 || s.InFlight < 0 || s.Timeout < 0 || s.Grace < 0 {
 		panic(fmt.Sprintf("sink: bad settings: %+v", s))
 	}
 	return s

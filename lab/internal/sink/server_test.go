@@ -255,7 +255,7 @@ func TestAClientThatTakesNoAnswersIsHeldUpAndThenCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &fakeLog{}
 		store, l := NewAsync(log, AsyncOptions{SyncEvery: time.Hour}), newPipes()
-		s := serveOn(t, l, store, Settings{InFlight: 8, Patience: 10 * time.Second})
+		s := serveOn(t, l, store, Settings{InFlight: 8, Timeout: 10 * time.Second})
 		c, _ := l.dial()
 		sent := 0
 		gone := make(chan error, 1)
@@ -304,7 +304,7 @@ func TestAClientThatStopsWithinARecordIsCutOff(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			log := &fakeLog{}
 			store, l := NewSync(log), newPipes()
-			s := serveOn(t, l, store, Settings{Patience: 10 * time.Second})
+			s := serveOn(t, l, store, Settings{Timeout: 10 * time.Second})
 			c, _ := l.dial()
 			go func() {
 				c.Write(frame("a whole one"))
@@ -503,7 +503,7 @@ func TestTheEndDoesNotWaitForever(t *testing.T) {
 	sluicetest.NoLeaks(t, nil)
 	synctest.Test(t, func(t *testing.T) {
 		store, l := NewAsync(&fakeLog{}, AsyncOptions{SyncEvery: time.Hour}), newPipes()
-		s := serveOn(t, l, store, Settings{Patience: time.Hour, Grace: 3 * time.Second})
+		s := serveOn(t, l, store, Settings{Timeout: time.Hour, Grace: 3 * time.Second})
 		c, _ := l.dial()
 		write(t, c, frame("x")) // and does not read
 		synctest.Wait()

@@ -72,7 +72,7 @@ func (a App) abuse() *cobra.Command {
 	f.IntVar(&growth, "growth", 64, "how many MiB more than before the process may have at the end")
 	f.IntVar(&o.Parallel, "parallel", 8, "how many cases run at a time")
 	f.DurationVar(&o.Within, "within", 5*time.Second, "how long the server may take for an answer")
-	f.DurationVar(&o.Patience, "idle", 40*time.Second, "how long the server may wait for a client that sends nothing more")
+	f.DurationVar(&o.Idle, "idle", 40*time.Second, "how long the server may wait for a client that sends nothing more")
 	f.BoolVar(&o.Own, "i-own-this-server", false, "try it although its address is neither loopback nor private")
 	return cmd
 }

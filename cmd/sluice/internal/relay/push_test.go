@@ -191,7 +191,7 @@ func TestPushToATargetThatHangsUp(t *testing.T) {
 	for n := range 8 {
 		select {
 		case <-steps:
-		case <-time.After(rtmpPatience):
+		case <-time.After(rtmpTimeout):
 			t.Fatalf("%d attempts: %+v", n, near.web.Pushes.List())
 		}
 	}

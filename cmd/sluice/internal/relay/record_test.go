@@ -102,7 +102,7 @@ func TestRecordBeginsAgain(t *testing.T) {
 	}
 	rtmpUntil(t, "there is a file", func() bool { return r.Stats().Bytes > 0 })
 	p.close()
-	ctx, cancel := context.WithTimeout(context.Background(), rtmpPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), rtmpTimeout)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -118,7 +118,7 @@ func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
 	s := rtmpServe(t, func(c *relayConfig) {
 		c.Record = dir
-		c.Grace = rtmpPatience
+		c.Grace = rtmpTimeout
 	})
 	for round := range int64(2) {
 		p := rtmpPush(t, s, "rtmp", "live", "s")
@@ -131,7 +131,7 @@ func TestRecordGoesOnAfterAShortBreak(t *testing.T) {
 			return ok && st.Publisher() == nil && st.Stats().FramesIn == 100*(round+1)
 		})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), rtmpPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), rtmpTimeout)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil { // and not Close, which waits for no disk
 		t.Error(err)

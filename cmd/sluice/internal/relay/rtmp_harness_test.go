@@ -25,8 +25,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// rtmpPatience is how long these tests wait for what has to come.
-const rtmpPatience = 30 * time.Second
+// rtmpTimeout is how long these tests wait for what has to come.
+const rtmpTimeout = 30 * time.Second
 
 // rtmpServe runs a server on ports of its own until the test ends, and then
 // looks for references and goroutines that are left. It may be called several
@@ -81,7 +81,7 @@ func rtmpServeWith(t *testing.T, change func(*relayConfig), prepare func(*Server
 // rtmpSettle waits until there are no more goroutines than before.
 func rtmpSettle(t *testing.T, before int) {
 	t.Helper()
-	for end := time.Now().Add(rtmpPatience); runtime.NumGoroutine() > before; {
+	for end := time.Now().Add(rtmpTimeout); runtime.NumGoroutine() > before; {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
 			t.Errorf("%d goroutines, there were %d:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
@@ -94,7 +94,7 @@ func rtmpSettle(t *testing.T, before int) {
 // rtmpUntil waits until what holds.
 func rtmpUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(rtmpPatience); !holds(); {
+	for end := time.Now().Add(rtmpTimeout); !holds(); {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -140,7 +140,7 @@ func rtmpRaw(t *testing.T, s *Server, setting string) *rtmpClient {
 // rtmpClientOn is a client on a connection.
 func rtmpClientOn(t *testing.T, conn net.Conn) *rtmpClient {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(rtmpPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(rtmpTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	x := &rtmpClient{conn: conn, r: sluice.NewBufReader(conn), w: sluice.NewBufWriter(conn)}

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// rtmpImpatient is a server with a very short time limit for the first request.
-func rtmpImpatient(c *relayConfig) { c.times.Header = 200 * time.Millisecond }
+// rtmpHurried is a server with a very short time limit for the first request.
+func rtmpHurried(c *relayConfig) { c.times.Header = 200 * time.Millisecond }
 
 // rtmpStrict is a server that looks often at what it is sent.
 func rtmpStrict(c *relayConfig) { c.times.Rate = 300 * time.Millisecond }
@@ -59,7 +59,7 @@ func TestRTMPNobodyHoldsAConnectionForNothing(t *testing.T) {
 	} {
 		for _, slowly := range []bool{false, true} {
 			t.Run(rtmpCut(name), func(t *testing.T) {
-				s := rtmpServe(t, rtmpImpatient)
+				s := rtmpServe(t, rtmpHurried)
 				x := rtmpRaw(t, s, "rtmp")
 				var writing sync.WaitGroup
 				writing.Go(func() {
@@ -81,7 +81,7 @@ func TestRTMPNobodyHoldsAConnectionForNothing(t *testing.T) {
 				})
 				began := time.Now()
 				_, _ = io.Copy(io.Discard, x.conn) // until the server closes it
-				if d := time.Since(began); d > rtmpPatience/2 {
+				if d := time.Since(began); d > rtmpTimeout/2 {
 					t.Errorf("closed after %v", d)
 				}
 				x.conn.Close()
@@ -93,13 +93,13 @@ func TestRTMPNobodyHoldsAConnectionForNothing(t *testing.T) {
 }
 
 func TestRTMPTLSWithoutAHandshake(t *testing.T) {
-	s := rtmpServe(t, rtmpImpatient)
+	s := rtmpServe(t, rtmpHurried)
 	for _, sent := range [][]byte{nil, {22, 3, 1}, rtmpHandshake()} {
 		conn, err := net.Dial("tcp", s.Addresses()["rtmps"])
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.SetDeadline(time.Now().Add(rtmpPatience))
+		conn.SetDeadline(time.Now().Add(rtmpTimeout))
 		conn.Write(sent)
 		_, err = io.Copy(io.Discard, conn)
 		if n, ok := err.(net.Error); ok && n.Timeout() {
@@ -210,7 +210,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 				reading.Go(func() { io.Copy(io.Discard, v.conn) })
 			}
 			flood := bytes.Repeat(message, 1+rtmpserver.ViewerBytes/len(message))
-			for end := time.Now().Add(rtmpPatience); ; {
+			for end := time.Now().Add(rtmpTimeout); ; {
 				if _, err := v.conn.Write(flood); err != nil {
 					break
 				}
@@ -294,7 +294,7 @@ func TestRTMPBurstOfViewersIsServed(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(rtmpPatience))
+			conn.SetDeadline(time.Now().Add(rtmpTimeout))
 			x := rtmpClientOn(t, conn)
 			if err := x.c.ClientHandshake(); err != nil {
 				t.Error(err)

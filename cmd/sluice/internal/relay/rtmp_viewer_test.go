@@ -157,7 +157,7 @@ func TestRTMPShutdownWhileSomebodyWaits(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(began); d > rtmpPatience/2 {
+	if d := time.Since(began); d > rtmpTimeout/2 {
 		t.Errorf("closing takes %v", d)
 	}
 	if err := <-over; err == nil {

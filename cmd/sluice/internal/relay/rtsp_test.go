@@ -37,7 +37,7 @@ func rtspDial(t *testing.T, s *Server) *rtspClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(rtmpPatience))
+	conn.SetDeadline(time.Now().Add(rtmpTimeout))
 	r := sluice.NewBufReader(conn)
 	t.Cleanup(r.Recycle)
 	return &rtspClient{t: t, s: s, conn: conn, r: rtsp.NewReader(r, rtsp.Limits{})}
@@ -470,7 +470,7 @@ func TestRTSPViewerOverUDP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mine.Close()
-	mine.SetDeadline(time.Now().Add(rtmpPatience))
+	mine.SetDeadline(time.Now().Add(rtmpTimeout))
 	v := rtspDial(t, s)
 	v.must(200, "DESCRIBE", "live/s", "")
 	port := mine.LocalAddr().(*net.UDPAddr).Port

@@ -17,9 +17,9 @@ import (
 // detector reports whether the tests, and so the program, have the race detector.
 var detector bool
 
-// patient is d, longer where everything is slower. Limits are for what hangs: the
+// lengthened is d, longer where everything is slower. Limits are for what hangs: the
 // machine may be slow and busy.
-func patient(d time.Duration) time.Duration {
+func lengthened(d time.Duration) time.Duration {
 	if detector {
 		return 6 * d
 	}

@@ -82,7 +82,7 @@ func (l *ledger) file(t testing.TB) string {
 func (l *ledger) await(t testing.TB, more int) {
 	t.Helper()
 	want := l.len() + more
-	eventually(t, patient(30*time.Second), func() string {
+	eventually(t, lengthened(30*time.Second), func() string {
 		if have := l.len(); have < want {
 			return fmt.Sprintf("%d of %d records are acknowledged", have, want)
 		}
@@ -96,7 +96,7 @@ type load struct {
 	conns    int
 	depth    int           // records of a connection that wait for their answer
 	size     int           // longest payload
-	patience time.Duration // without an answer, before a connection is given up; 0 for 20 s
+	timeout  time.Duration // without an answer, before a connection is given up; 0 for 20 s
 	ledger   *ledger
 	quit     chan struct{}
 	running  sync.WaitGroup
@@ -166,7 +166,7 @@ func (o *load) session(conn net.Conn, draw *rand.Rand) {
 		defer conn.Close()
 		var answer [8]byte
 		for a := range waiting {
-			conn.SetReadDeadline(time.Now().Add(cmp.Or(o.patience, 20*time.Second)))
+			conn.SetReadDeadline(time.Now().Add(cmp.Or(o.timeout, 20*time.Second)))
 			if _, err := io.ReadFull(conn, answer[:]); err != nil {
 				conn.Close()
 				for range waiting { // in doubt, for ever

@@ -62,7 +62,7 @@ func (c *cluster) kill(i int) {
 func (c *cluster) leader() int {
 	c.t.Helper()
 	found := -1
-	eventually(c.t, patient(20*time.Second), func() string {
+	eventually(c.t, lengthened(20*time.Second), func() string {
 		for i, s := range c.nodes {
 			if s == nil {
 				continue
@@ -82,7 +82,7 @@ func (c *cluster) leader() int {
 func (c *cluster) settle(l *ledger) {
 	c.t.Helper()
 	want := l.last()
-	eventually(c.t, patient(30*time.Second), func() string {
+	eventually(c.t, lengthened(30*time.Second), func() string {
 		for _, s := range c.nodes {
 			if s == nil {
 				continue

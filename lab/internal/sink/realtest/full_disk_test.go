@@ -71,7 +71,7 @@ func TestFullDiskOfANode(t *testing.T) {
 	l := new(ledger)
 	o := (&load{addrs: c.addrs, conns: 8, depth: 4, size: 200_000, ledger: l}).run(random(t))
 	full := c.nodes[1]
-	eventually(t, patient(60*time.Second), func() string {
+	eventually(t, lengthened(60*time.Second), func() string {
 		if !full.ended() {
 			return fmt.Sprintf("the node runs, with %d records", full.stats(t).Raft.Last)
 		}

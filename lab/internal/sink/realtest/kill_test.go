@@ -86,7 +86,7 @@ func TestAsyncLosesWithinItsWindow(t *testing.T) {
 		l := new(ledger)
 		o := (&load{addrs: []string{s.addr}, conns: 8, depth: 64, size: 30_000, ledger: l}).run(r)
 		// The window has to pass for there to be anything outside of it.
-		eventually(t, patient(30*time.Second), func() string {
+		eventually(t, lengthened(30*time.Second), func() string {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if n := len(l.entries); n < 100 || l.entries[n-1].at.Sub(l.entries[0].at) < 2*window {
@@ -218,7 +218,7 @@ func TestLeaderStandsStill(t *testing.T) {
 	c := newCluster(t)
 	c.start(0, 1, 2)
 	l := new(ledger)
-	o := (&load{addrs: c.addrs, conns: 8, depth: 4, size: 3000, patience: time.Second, ledger: l}).run(random(t))
+	o := (&load{addrs: c.addrs, conns: 8, depth: 4, size: 3000, timeout: time.Second, ledger: l}).run(random(t))
 	l.await(t, 50)
 	old := c.nodes[c.leader()]
 	if err := old.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -23,7 +23,7 @@ func TestSluiceLoadAgainstACluster(t *testing.T) {
 	more := func(i, n int) {
 		t.Helper()
 		want := records(i) + uint64(n)
-		eventually(t, patient(20*time.Second), func() string {
+		eventually(t, lengthened(20*time.Second), func() string {
 			if records(i) < want && !p.ended() {
 				return "no more records"
 			}

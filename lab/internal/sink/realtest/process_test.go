@@ -94,7 +94,7 @@ func (p *process) ended() bool {
 // wait waits until the process has ended and returns its exit code.
 func (p *process) wait(t testing.TB) int {
 	t.Helper()
-	deadline := time.NewTimer(patient(20 * time.Second))
+	deadline := time.NewTimer(lengthened(20 * time.Second))
 	defer deadline.Stop()
 	select {
 	case <-p.done:
@@ -140,7 +140,7 @@ func startSink(t testing.TB, name, addr, dir string, flags ...string) *sink {
 			t.Logf("sink %s says\n%s", name, s.stderr.tail())
 		}
 	})
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if s.ended() {
 			t.Fatalf("lab %q ended: %s", s.cmd.Args[1:], s.stderr.tail())
 		}

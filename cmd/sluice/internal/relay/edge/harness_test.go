@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-const patience = 20 * time.Second
+const eventTimeout = 20 * time.Second
 
 // local is a server that streams are pulled for.
 type local struct {
@@ -127,7 +127,7 @@ func newPuller(t *testing.T, address string, l *local, change func(*Options)) *P
 // until waits until what holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
+	for end := time.Now().Add(eventTimeout); !holds(); {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -137,7 +137,7 @@ func until(t *testing.T, what string, holds func() bool) {
 
 func pull(t *testing.T, p *Puller, stream string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	return p.Pull(ctx, stream, nil)
 }

@@ -15,10 +15,10 @@ import (
 // tries runs the cases of package abuse, and fails when there are less than there were.
 func tries(t *testing.T, address string, atLeast int, o abuse.Options) *abuse.Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patient(3*time.Minute))
+	ctx, cancel := context.WithTimeout(context.Background(), lengthened(3*time.Minute))
 	defer cancel()
 	if o.Within == 0 {
-		o.Within, o.Patience = patient(5*time.Second), patient(40*time.Second)
+		o.Within, o.Idle = lengthened(5*time.Second), lengthened(40*time.Second)
 	}
 	report, err := abuse.Run(ctx, address, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestAbuseOfAnotherServer(t *testing.T) {
 	address := freePort(t, "127.0.0.1")
 	_, port, _ := net.SplitHostPort(address)
 	p := nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen 127.0.0.1:"+port+"; application live { live on; idle_streams off; } } }\n", address)
-	report := tries(t, "rtmp://"+address+"/live", 330, abuse.Options{PID: p.cmd.Process.Pid, Within: 2 * time.Second, Patience: 5 * time.Second, Parallel: 16})
+	report := tries(t, "rtmp://"+address+"/live", 330, abuse.Options{PID: p.cmd.Process.Pid, Within: 2 * time.Second, Idle: 5 * time.Second, Parallel: 16})
 	judged := 0
 	for _, r := range report.Results {
 		if r.Seen != "" {

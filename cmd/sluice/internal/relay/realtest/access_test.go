@@ -19,7 +19,7 @@ const secretEnv = "SLUICE_TOKEN_SECRET=the secret of the tests, which is long en
 func token(t testing.TB, action, stream string) string {
 	t.Helper()
 	p := start(t, []string{secretEnv}, sluice(t), "token", "--json", "--"+action, stream, "--expires", "1h")
-	if code := p.wait(t, patient(10*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Fatalf("sluice token: %d: %s", code, p.stderr.tail(5))
 	}
 	var answer struct{ Token string }
@@ -40,7 +40,7 @@ func TestTokens(t *testing.T) {
 	for _, bad := range []string{"", "?token=" + play, "?token=" + publish + "x", "?token=" + token(t, "publish", "live/other")} {
 		for _, url := range []string{"rtmp://" + s.RTMP + "/live/s" + bad, "http://" + s.HTTP + "/live/s.flv" + bad} {
 			// Over HTTP ffmpeg does not look at the answer.
-			if code := push(t, clipFile(t), url).wait(t, patient(15*time.Second)); code == 0 && strings.HasPrefix(url, "rtmp") {
+			if code := push(t, clipFile(t), url).wait(t, lengthened(15*time.Second)); code == 0 && strings.HasPrefix(url, "rtmp") {
 				t.Errorf("ffmpeg thinks that it has published to %s", url)
 			}
 		}
@@ -63,11 +63,11 @@ func TestTokens(t *testing.T) {
 			pull(t, "rtmp://"+s.RTMP+"/live/s?wait=30&token="+play),
 			pull(t, "http://"+s.HTTP+"/live/s.flv?wait=30&token="+play),
 		}
-		if p := push(t, clipFile(t), url); p.wait(t, patient(20*time.Second)) != 0 {
+		if p := push(t, clipFile(t), url); p.wait(t, lengthened(20*time.Second)) != 0 {
 			t.Fatalf("publishing to %s: %s", url, p.stderr.tail(10))
 		}
 		for _, pulled := range pulls {
-			if code := pulled.wait(t, patient(20*time.Second)); code != 0 {
+			if code := pulled.wait(t, lengthened(20*time.Second)); code != 0 {
 				t.Errorf("playing: %d: %s", code, pulled.stderr.tail(10))
 			} else if diff := parseCRC(t, pulled.stdout.String()).fromZero().differ(want); diff != "" {
 				t.Error(diff)
@@ -100,7 +100,7 @@ func TestAllowLists(t *testing.T) {
 
 	s = serve(t, flags("--allow-publish 192.0.2.7"))
 	p = publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv")
-	if err := receive(t, patient(5*time.Second), "answer", p.result); !errors.As(err, &code) || code.code != http.StatusForbidden {
+	if err := receive(t, lengthened(5*time.Second), "answer", p.result); !errors.As(err, &code) || code.code != http.StatusForbidden {
 		t.Errorf("publishing over HTTP: %v", err)
 	}
 	if _, err := publishRTMP(dial(t, s.RTMP, false), "live", "s"); !errors.As(err, &no) {
@@ -176,7 +176,7 @@ func TestLimits(t *testing.T) {
 
 	var code *status
 	second := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/other.flv")
-	if err := receive(t, patient(5*time.Second), "answer", second.result); !errors.As(err, &code) || code.code != http.StatusServiceUnavailable {
+	if err := receive(t, lengthened(5*time.Second), "answer", second.result); !errors.As(err, &code) || code.code != http.StatusServiceUnavailable {
 		t.Errorf("a second stream over HTTP: %v", err)
 	}
 	var no *refused
@@ -193,7 +193,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a third viewer over RTMP: %v", err)
 	}
 	one.conn.Close()
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		conn := dial(t, s.HTTP, false)
 		if _, err := playHTTP(conn, "/live/s.flv"); err != nil {
 			conn.Close()

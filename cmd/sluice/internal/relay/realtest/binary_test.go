@@ -19,8 +19,8 @@ var detector, invariants bool
 // measured tells whether figures of time and memory mean anything.
 func measured() bool { return !detector && !invariants }
 
-// patient is d, longer where everything is slower.
-func patient(d time.Duration) time.Duration {
+// lengthened is d, longer where everything is slower.
+func lengthened(d time.Duration) time.Duration {
 	if detector {
 		return 4 * d
 	}

@@ -32,7 +32,7 @@ type clusterStatus struct {
 // awaitNodes waits until a node knows so many, itself included, and whose stream it is.
 func (s *server) awaitCluster(t *testing.T, nodes int, stream, winner string) {
 	t.Helper()
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		var c clusterStatus
 		s.get(t, "/api/cluster", &c)
 		if len(c.Nodes) != nodes {
@@ -91,7 +91,7 @@ func TestClusterSurvivesKills(t *testing.T) {
 	}
 
 	status := start(t, []string{"SLUICE_API_TOKEN=" + apiToken}, sluice(t), "cluster", "status", "--url", "http://"+b.HTTP)
-	if code := status.wait(t, patient(20*time.Second)); code != 0 || !strings.Contains(status.stdout.String(), "node b") {
+	if code := status.wait(t, lengthened(20*time.Second)); code != 0 || !strings.Contains(status.stdout.String(), "node b") {
 		t.Errorf("status: %d: %s%s", code, status.stdout.String(), status.stderr.String())
 	}
 }

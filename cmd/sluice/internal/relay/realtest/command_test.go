@@ -55,7 +55,7 @@ func TestRenditionsByFFmpeg(t *testing.T) {
 	if err := syscall.Kill(pids()[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if len(pids()) < 2 {
 			return "it was not started again"
 		}
@@ -63,7 +63,7 @@ func TestRenditionsByFFmpeg(t *testing.T) {
 	})
 	renditions()
 	f.stop()
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		list := pids()
 		if syscall.Kill(list[len(list)-1], 0) == nil {
 			return "ffmpeg still runs"

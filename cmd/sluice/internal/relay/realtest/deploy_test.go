@@ -105,7 +105,7 @@ func TestHAProxyExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, nil, tool(t, "haproxy"), "-db", "-f", file)
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		if p.ended() {
 			t.Fatalf("haproxy ended: %s", p.stderr.tail(10))
 		}
@@ -167,7 +167,7 @@ func TestSocketActivation(t *testing.T) {
 		t.Cleanup(p.kill)
 		for _, want := range []string{"READY=1", "STOPPING=1"} {
 			b := make([]byte, 100)
-			if err := notify.SetReadDeadline(time.Now().Add(patient(15 * time.Second))); err != nil {
+			if err := notify.SetReadDeadline(time.Now().Add(lengthened(15 * time.Second))); err != nil {
 				t.Fatal(err)
 			}
 			if n, err := notify.Read(b); err != nil || string(b[:n]) != want {
@@ -176,7 +176,7 @@ func TestSocketActivation(t *testing.T) {
 			if want == "STOPPING=1" {
 				break
 			}
-			eventually(t, patient(10*time.Second), func() string {
+			eventually(t, lengthened(10*time.Second), func() string {
 				if !strings.HasSuffix(p.stdout.String(), "\n") {
 					return "no line with the addresses"
 				}
@@ -194,7 +194,7 @@ func TestSocketActivation(t *testing.T) {
 			}
 			p.signal(t, syscall.SIGTERM)
 		}
-		if code := p.wait(t, patient(15*time.Second)); code != 0 {
+		if code := p.wait(t, lengthened(15*time.Second)); code != 0 {
 			t.Errorf("exit code %d: %s", code, p.stderr.tail(10))
 		}
 	}
@@ -224,7 +224,7 @@ func TestUnits(t *testing.T) {
 		{"security", "--offline=true", "--threshold=20", "--no-pager", filepath.Join(dir, "sluice.service")},
 	} {
 		p := start(t, nil, analyze, args...)
-		if code := p.wait(t, patient(20*time.Second)); code != 0 || args[0] == "verify" && p.stderr.String() != "" {
+		if code := p.wait(t, lengthened(20*time.Second)); code != 0 || args[0] == "verify" && p.stderr.String() != "" {
 			t.Errorf("systemd-analyze %q: exit code %d: %s%s", args, code, p.stdout.tail(3), p.stderr.tail(10))
 		}
 	}

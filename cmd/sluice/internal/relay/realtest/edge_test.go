@@ -38,7 +38,7 @@ func TestEdge(t *testing.T) {
 				pulls = append(pulls, ffmpeg(t, "-loglevel", "error", "-t", "2", "-i", url, "-map", "0", "-c", "copy", "-f", "framecrc", "-"))
 			}
 			for _, pulled := range pulls {
-				if code := pulled.wait(t, patient(20*time.Second)); code != 0 {
+				if code := pulled.wait(t, lengthened(20*time.Second)); code != 0 {
 					t.Errorf("ffmpeg: %d: %s", code, pulled.stderr.tail(10))
 				} else if got := parseCRC(t, pulled.stdout.String()); len(got.video) < 50 || len(got.audio) < 70 {
 					t.Errorf("ffmpeg got %d video and %d audio packets in 2 s", len(got.video), len(got.audio))
@@ -52,7 +52,7 @@ func TestEdge(t *testing.T) {
 			for _, v := range viewers {
 				v.conn.Close()
 			}
-			origin.awaitViewers(t, "live/s", 0, patient(20*time.Second))
+			origin.awaitViewers(t, "live/s", 0, lengthened(20*time.Second))
 			again.finish(t)
 		})
 	}
@@ -74,7 +74,7 @@ func TestOriginRestarts(t *testing.T) {
 	origin.kill()
 
 	again := serve(t, options{flags: []string{"--rtmp", origin.RTMP, "--http", origin.HTTP}})
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if len(edge.stderr.matches(`lost the origin.*does not have the stream`)) == 0 {
 			return "the edge has not been told that there is no such stream"
 		}
@@ -84,7 +84,7 @@ func TestOriginRestarts(t *testing.T) {
 	feedTo(t, p, pace{})
 	for _, v := range viewers {
 		before := len(v.media())
-		eventually(t, patient(30*time.Second), func() string {
+		eventually(t, lengthened(30*time.Second), func() string {
 			if len(v.media()) < before+60 {
 				return v.name + " gets nothing after the origin came back"
 			}

@@ -234,7 +234,7 @@ func (a *audience) now() seenPicture {
 func (a *audience) sees(t testing.TB, id byte, n int) {
 	t.Helper()
 	begin := -1
-	eventually(t, patient(30*time.Second), func() string {
+	eventually(t, lengthened(30*time.Second), func() string {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.err != nil {

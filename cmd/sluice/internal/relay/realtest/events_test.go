@@ -67,7 +67,7 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 		}
 		s.awaitViewers(t, "live/s", 3, 10*time.Second)
 		c.end(s)
-		s.wait(t, patient(10*time.Second))
+		s.wait(t, lengthened(10*time.Second))
 		f.stop()
 		r.mu.Lock()
 		if r.there = true; len(r.list) != 0 {
@@ -76,7 +76,7 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 		r.mu.Unlock()
 		next := serve(t, o)
 		begins, ends := map[string]bool{}, map[string]bool{}
-		eventually(t, patient(20*time.Second), func() string {
+		eventually(t, lengthened(20*time.Second), func() string {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if len(r.list) < 4+c.ends {
@@ -85,7 +85,7 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 			return ""
 		})
 		next.signal(t, syscall.SIGTERM)
-		next.wait(t, patient(10*time.Second))
+		next.wait(t, lengthened(10*time.Second))
 		r.mu.Lock()
 		for _, v := range r.list {
 			switch v.Event {

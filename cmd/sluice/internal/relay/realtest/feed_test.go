@@ -105,7 +105,7 @@ func (f *feed) stop() {
 func (f *feed) finish(t testing.TB) []digest {
 	t.Helper()
 	f.stop()
-	receive(t, patient(10*time.Second), "end of the publisher", f.done)
+	receive(t, lengthened(10*time.Second), "end of the publisher", f.done)
 	if f.err != nil {
 		t.Errorf("the publisher: %v", f.err)
 	}
@@ -191,7 +191,7 @@ func (s *server) view(t testing.TB, way, name, query string) *viewer {
 // awaitEOF waits until the server has ended the stream, between two tags.
 func (v *viewer) awaitEOF(t testing.TB) {
 	t.Helper()
-	receive(t, patient(20*time.Second), "end of "+v.name, v.done)
+	receive(t, lengthened(20*time.Second), "end of "+v.name, v.done)
 	if err := v.failure(); err != io.EOF {
 		t.Errorf("%s ended with %v, want the end between two tags", v.name, err)
 	}
@@ -200,7 +200,7 @@ func (v *viewer) awaitEOF(t testing.TB) {
 // awaitMedia waits until the viewer has got n packets.
 func (v *viewer) awaitMedia(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		if got := len(v.media()); got < n {
 			return fmt.Sprintf("%s has %d packets, should have %d: %v", v.name, got, n, v.failure())
 		}
@@ -211,7 +211,7 @@ func (v *viewer) awaitMedia(t testing.TB, n int) {
 // awaitLast waits until the viewer has got the packet.
 func (v *viewer) awaitLast(t testing.TB, last digest) {
 	t.Helper()
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		got, _ := v.last()
 		if got != last {
 			return fmt.Sprintf("%s has %+v, the last one published is %+v: %v", v.name, got, last, v.failure())
@@ -223,7 +223,7 @@ func (v *viewer) awaitLast(t testing.TB, last digest) {
 // awaitEnd waits until the connection has ended, whatever is still in it.
 func (v *viewer) awaitEnd(t testing.TB) {
 	t.Helper()
-	until(v.conn, patient(10*time.Second))
+	until(v.conn, lengthened(10*time.Second))
 	if n, err := io.Copy(io.Discard, v.conn); isTimeout(err) {
 		t.Errorf("%s is still connected, after %d bytes more", v.name, n)
 	}

@@ -55,7 +55,7 @@ func pull(t testing.TB, url string) *process {
 	if strings.HasPrefix(url, "rtmp") {
 		asked = "Sending play command"
 	}
-	eventually(t, patient(15*time.Second), func() string {
+	eventually(t, lengthened(15*time.Second), func() string {
 		if p.ended() {
 			t.Fatalf("ffmpeg -i %s ended: %s", url, p.stderr.tail(15))
 		}
@@ -139,7 +139,7 @@ func (l crcList) fromZero() crcList {
 func clipCRC(t testing.TB) crcList {
 	t.Helper()
 	p := ffmpeg(t, "-loglevel", "error", "-i", clipFile(t), "-map", "0", "-c", "copy", "-f", "framecrc", "-")
-	if code := p.wait(t, patient(15*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(15*time.Second)); code != 0 {
 		t.Fatalf("ffmpeg: %d: %s", code, p.stderr.tail(10))
 	}
 	list := parseCRC(t, p.stdout.String()).fromZero()
@@ -176,11 +176,11 @@ func TestFFmpegSeesTheEnd(t *testing.T) {
 		pull(t, "http://"+s.HTTP+"/live/s.flv?wait=30"),
 		pull(t, "rtmp://"+s.RTMP+"/live/s?wait=30"),
 	}
-	if p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s"); p.wait(t, patient(20*time.Second)) != 0 {
+	if p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s"); p.wait(t, lengthened(20*time.Second)) != 0 {
 		t.Fatal(p.stderr.tail(10))
 	}
 	for _, p := range pulls {
-		if code := p.wait(t, patient(20*time.Second)); code != 0 {
+		if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 			t.Errorf("exit code %d: %s", code, p.stderr.tail(10))
 		}
 		if lines := p.stderr.matches("prematurely|Input/output error"); len(lines) > 0 {

@@ -136,7 +136,7 @@ func TestHLSThousandViewers(t *testing.T) {
 	// that the server has had meanwhile.
 	play := func(each int) int64 {
 		highest, until := int64(0), parts.Load()+int64(each*viewers)
-		eventually(t, patient(3*time.Minute), func() string {
+		eventually(t, lengthened(3*time.Minute), func() string {
 			if err := failed.Load(); err != nil {
 				t.Fatal(*err)
 			}
@@ -149,7 +149,7 @@ func TestHLSThousandViewers(t *testing.T) {
 		return highest
 	}
 	begin(1)
-	eventually(t, patient(time.Minute), func() string {
+	eventually(t, lengthened(time.Minute), func() string {
 		if n := parts.Load(); n < 15 {
 			return fmt.Sprintf("%d parts", n)
 		}
@@ -184,7 +184,7 @@ func TestHLSLiveEdge(t *testing.T) {
 	})()`)
 	latency := regexp.MustCompile(`By\s+HLS\s+Latency\s+([0-9.]+)\s*(ms|s)`)
 	good, worst := 0, 0.0
-	eventually(t, patient(40*time.Second), func() string {
+	eventually(t, lengthened(40*time.Second), func() string {
 		text := evaluate[string](t, ctx, `document.getElementById("playing").innerText`)
 		m := latency.FindStringSubmatch(text)
 		if m == nil {

@@ -39,17 +39,17 @@ func TestHLSInFFmpeg(t *testing.T) {
 				args = append(args, "-f", "lavfi", "-i", source)
 			}
 			args = append(args, "-t", "6", "-pix_fmt", "yuv420p", "-g", "25")
-			if p := ffmpeg(t, append(append(args, c.codec...), file)...); p.wait(t, patient(60*time.Second)) != 0 {
+			if p := ffmpeg(t, append(append(args, c.codec...), file)...); p.wait(t, lengthened(60*time.Second)) != 0 {
 				t.Fatal(p.stderr.tail(10))
 			}
 			source := decode(t, file)
-			if code := source.wait(t, patient(60*time.Second)); code != 0 {
+			if code := source.wait(t, lengthened(60*time.Second)); code != 0 {
 				t.Fatal(source.stderr.tail(10))
 			}
 			wantVideo, wantAudio := framesOf(t, source.stdout.String())
 			s := serve(t, options{flags: []string{"--grace", "0"}})
 			player := decodeHLS(t, s, "?wait=60")
-			eventually(t, patient(15*time.Second), func() string {
+			eventually(t, lengthened(15*time.Second), func() string {
 				if player.ended() {
 					t.Fatalf("the player ended: %s", player.stderr.tail(15))
 				}
@@ -61,10 +61,10 @@ func TestHLSInFFmpeg(t *testing.T) {
 				to = []string{"-f", "rtsp", "-rtsp_transport", "tcp", "rtsp://" + s.RTSP + "/live/s"}
 			}
 			pub := ffmpeg(t, append(args, to...)...)
-			if code := pub.wait(t, patient(40*time.Second)); code != 0 {
+			if code := pub.wait(t, lengthened(40*time.Second)); code != 0 {
 				t.Fatalf("the push ended with %d: %s", code, pub.stderr.tail(10))
 			}
-			if code := player.wait(t, patient(30*time.Second)); code != 0 {
+			if code := player.wait(t, lengthened(30*time.Second)); code != 0 {
 				t.Fatalf("ffmpeg ended with %d: %s", code, player.stderr.tail(10))
 			}
 			video, audio := framesOf(t, player.stdout.String())

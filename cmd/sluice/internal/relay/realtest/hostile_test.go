@@ -252,7 +252,7 @@ func TestHostileConnections(t *testing.T) {
 			defer conn.Close()
 			limit := attackersGone
 			if !measured() {
-				limit = patient(attackersGone)
+				limit = lengthened(attackersGone)
 			}
 			conn.SetDeadline(time.Now().Add(limit))
 			random := rand.New(rand.NewPCG(seed, uint64(i)))

@@ -23,8 +23,8 @@ import (
 
 func bytesReader(p []byte) io.Reader { return bytes.NewReader(p) }
 
-// patience is the time limit of a client's connection.
-const patience = 2 * time.Minute
+// eventTimeout is the time limit of a client's connection.
+const eventTimeout = 2 * time.Minute
 
 // dial connects, over TLS when secure.
 func dial(t testing.TB, address string, secure bool) net.Conn {
@@ -46,7 +46,7 @@ func dialErr(address string, secure bool) (net.Conn, error) {
 		// The certificate is self-signed.
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	}
-	return conn, conn.SetDeadline(time.Now().Add(patience))
+	return conn, conn.SetDeadline(time.Now().Add(eventTimeout))
 }
 
 // A status is an answer other than the one that was asked for.
@@ -214,5 +214,5 @@ func (p *post) send(g tag) error {
 func (p *post) end(t testing.TB) error {
 	t.Helper()
 	p.w.Close()
-	return receive(t, patient(10*time.Second), "answer to what was published", p.result)
+	return receive(t, lengthened(10*time.Second), "answer to what was published", p.result)
 }

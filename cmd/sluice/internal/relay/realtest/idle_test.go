@@ -41,7 +41,7 @@ func TestIdleSessionsAreSmall(t *testing.T) {
 				defer c.open(s, n).Close()
 			}
 			got := 0
-			eventually(t, patient(15*time.Second), func() string { // those of the handshakes have to end
+			eventually(t, lengthened(15*time.Second), func() string { // those of the handshakes have to end
 				if got = (s.inUse(t) - before) / sessions; got > c.most {
 					return fmt.Sprintf("%d bytes each, at most %d", got, c.most)
 				}

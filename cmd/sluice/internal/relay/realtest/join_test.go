@@ -68,7 +68,7 @@ func TestLateJoiners(t *testing.T) {
 	// late viewer gets the metadata too, which must be at time 0.
 	for _, url := range []string{"http://" + s.HTTP + "/live/s.flv", "rtmp://" + s.RTMP + "/live/s"} {
 		p := ffmpeg(t, "-loglevel", "error", "-t", "1", "-i", url, "-map", "0", "-c", "copy", "-f", "framecrc", "-")
-		if code := p.wait(t, patient(15*time.Second)); code != 0 {
+		if code := p.wait(t, lengthened(15*time.Second)); code != 0 {
 			t.Errorf("ffmpeg -i %s: %d: %s", url, code, p.stderr.tail(10))
 			continue
 		}
@@ -151,7 +151,7 @@ func joinTime(t *testing.T, s *server, way string) time.Duration {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	until(conn, patient(5*time.Second))
+	until(conn, lengthened(5*time.Second))
 	var src tagSource
 	if way == "rtmp" {
 		src, err = playRTMP(conn, "live", "s")
@@ -207,7 +207,7 @@ func decodeTime(t *testing.T, input string) time.Duration {
 		// Not -fflags nobuffer, which throws away what comes before a join.
 		p := ffmpeg(t, "-loglevel", "error", "-threads", "1", "-flags", "low_delay", "-fpsprobesize", "0", "-probesize", "32", "-analyzeduration", "0",
 			"-i", input, "-map", "0:v", "-frames:v", "1", "-f", "null", "-")
-		if code := p.wait(t, patient(15*time.Second)); code != 0 {
+		if code := p.wait(t, lengthened(15*time.Second)); code != 0 {
 			t.Fatalf("ffmpeg -i %s: %d: %s", input, code, p.stderr.tail(10))
 		}
 		times = append(times, time.Since(began))

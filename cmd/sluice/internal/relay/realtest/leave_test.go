@@ -32,7 +32,7 @@ func TestViewersWhoLeaveASilentStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		c.SetDeadline(time.Now().Add(patient(5 * time.Second)))
+		c.SetDeadline(time.Now().Add(lengthened(5 * time.Second)))
 		if _, err := c.Write([]byte("GET /live/s.flv HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -42,12 +42,12 @@ func TestViewersWhoLeaveASilentStream(t *testing.T) {
 		}
 		viewers = append(viewers, c)
 	}
-	s.awaitViewers(t, "live/s", 10, patient(5*time.Second))
+	s.awaitViewers(t, "live/s", 10, lengthened(5*time.Second))
 	began := time.Now()
 	for _, c := range viewers[:7] {
 		c.Close()
 	}
-	s.awaitViewers(t, "live/s", 3, patient(5*time.Second))
+	s.awaitViewers(t, "live/s", 3, lengthened(5*time.Second))
 	if d := time.Since(began); measured() && d > time.Second {
 		t.Errorf("it took %v", d)
 	}

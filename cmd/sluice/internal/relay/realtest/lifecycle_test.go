@@ -28,7 +28,7 @@ func TestTermDrains(t *testing.T) {
 	for _, v := range viewers {
 		v.awaitEOF(t)
 	}
-	if code := s.wait(t, patient(10*time.Second)); code != 0 {
+	if code := s.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Errorf("the server ended with %d: %s", code, s.stderr.tail(10))
 	}
 	f.stop()
@@ -62,7 +62,7 @@ func TestSecondTermEnds(t *testing.T) {
 	close(v.pause)
 	<-v.done
 	s.signal(t, syscall.SIGTERM)
-	eventually(t, patient(5*time.Second), func() string {
+	eventually(t, lengthened(5*time.Second), func() string {
 		if conn, err := net.Dial("tcp", s.HTTP); err == nil {
 			conn.Close()
 			return "it still listens after the first signal"
@@ -71,7 +71,7 @@ func TestSecondTermEnds(t *testing.T) {
 	})
 	second := time.Now()
 	s.cmd.Process.Signal(syscall.SIGTERM)
-	s.wait(t, patient(2*time.Second))
+	s.wait(t, lengthened(2*time.Second))
 	t.Logf("ended %v after the second signal with %d", time.Since(second).Round(time.Millisecond), s.cmd.ProcessState.ExitCode())
 }
 
@@ -88,16 +88,16 @@ func TestRestart(t *testing.T) {
 	pulled := ffmpeg(t, "-loglevel", "info", "-reconnect", "1", "-reconnect_streamed", "1", "-reconnect_at_eof", "1",
 		"-reconnect_on_network_error", "1", "-reconnect_on_http_error", "404,503", "-reconnect_delay_max", "2",
 		"-i", "http://"+s.HTTP+"/live/s.flv?wait=20", "-map", "0", "-c", "copy", "-f", "null", "-")
-	s.awaitViewers(t, "live/s", 1, patient(10*time.Second))
+	s.awaitViewers(t, "live/s", 1, lengthened(10*time.Second))
 	v := s.view(t, "rtmp", "s", "")
 	v.awaitMedia(t, 50)
 
 	s.signal(t, syscall.SIGTERM)
-	if code := s.wait(t, patient(10*time.Second)); code != 0 {
+	if code := s.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Fatalf("the server ended with %d", code)
 	}
 	again := serve(t, options{flags: []string{"--rtmp", s.RTMP, "--http", s.HTTP}})
-	eventually(t, patient(30*time.Second), func() string {
+	eventually(t, lengthened(30*time.Second), func() string {
 		if pushed.ended() || pulled.ended() {
 			t.Fatalf("ffmpeg ended: %s\n%s", pushed.stderr.tail(10), pulled.stderr.tail(10))
 		}
@@ -108,7 +108,7 @@ func TestRestart(t *testing.T) {
 	})
 	v = again.view(t, "rtmp", "s", "")
 	v.awaitMedia(t, 50)
-	again.awaitViewers(t, "live/s", 2, patient(30*time.Second))
+	again.awaitViewers(t, "live/s", 2, lengthened(30*time.Second))
 }
 
 // A viewer and a publisher are thrown out through the API; the others stay.
@@ -136,8 +136,8 @@ func TestKick(t *testing.T) {
 	checkRun(t, stays.name, stays.media(), f.published())
 	f.stop()
 	s.kick(t, ids["flv publisher"], http.StatusNoContent)
-	receive(t, patient(5*time.Second), "end of the publisher", p.result)
-	eventually(t, patient(5*time.Second), func() string {
+	receive(t, lengthened(5*time.Second), "end of the publisher", p.result)
+	eventually(t, lengthened(5*time.Second), func() string {
 		if left := s.clients(t); len(left) != 1 {
 			return "the API has others than the viewer who stays"
 		}
@@ -160,7 +160,7 @@ func TestPortInUse(t *testing.T) {
 	s := serve(t, options{})
 	for _, c := range []struct{ flag, address string }{{"--rtmp", s.RTMP}, {"--http", s.HTTP}} {
 		p := start(t, nil, sluice(t), "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "off", "--webrtc", "off", "--srt", "off", c.flag, c.address)
-		if code := p.wait(t, patient(10*time.Second)); code != 1 {
+		if code := p.wait(t, lengthened(10*time.Second)); code != 1 {
 			t.Errorf("%s %s: exit code %d", c.flag, c.address, code)
 		}
 		says := p.stdout.String() + p.stderr.String()

@@ -34,11 +34,11 @@ func TestEveryWayInAndOut(t *testing.T) {
 			}
 
 			p := push(t, clipFile(t), c.url(s), c.input...)
-			if code := p.wait(t, patient(30*time.Second)); code != 0 {
+			if code := p.wait(t, lengthened(30*time.Second)); code != 0 {
 				t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
 			}
 			for way, pulled := range pulls {
-				if code := pulled.wait(t, patient(20*time.Second)); code != 0 {
+				if code := pulled.wait(t, lengthened(20*time.Second)); code != 0 {
 					t.Errorf("%s: ffmpeg ended with %d: %s", way, code, pulled.stderr.tail(10))
 					continue
 				}
@@ -107,7 +107,7 @@ func TestTagsComeOutAsTheyWent(t *testing.T) {
 				switch {
 				case g.media() && viewers == nil:
 					viewers = []*viewer{s.view(t, "flv", "s", "wait=30"), s.view(t, "ws", "s", "wait=30"), s.view(t, "flv", "s", "wait=30&merge=0")}
-					s.awaitViewers(t, "live/s", len(viewers), patient(10*time.Second))
+					s.awaitViewers(t, "live/s", len(viewers), lengthened(10*time.Second))
 				case viewers != nil && !began:
 					// All begin with the same key frame before the others come.
 					began = true

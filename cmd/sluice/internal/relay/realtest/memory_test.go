@@ -41,7 +41,7 @@ func TestMaxMemory(t *testing.T) {
 	}
 	for i := range streams {
 		name := fmt.Sprintf("live/s%d", i)
-		eventually(t, patient(20*time.Second), func() string {
+		eventually(t, lengthened(20*time.Second), func() string {
 			if info := s.stream(t, name); info == nil || info.FramesIn < frames {
 				return name + " has not come"
 			}
@@ -68,7 +68,7 @@ func TestMaxMemory(t *testing.T) {
 		halves = append(halves, c)
 		fmt.Fprintf(c, "POST /live/half%d.flv HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n", i)
 		// A refused publisher gets its answer while it sends, or right after.
-		c.SetDeadline(time.Now().Add(patient(5 * time.Second)))
+		c.SetDeadline(time.Now().Add(lengthened(5 * time.Second)))
 		_, _ = c.Write(half)
 		c.SetDeadline(time.Now().Add(150 * time.Millisecond))
 		answer, _ := io.ReadAll(c)
@@ -87,7 +87,7 @@ func TestMaxMemory(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	eventually(t, patient(15*time.Second), func() string {
+	eventually(t, lengthened(15*time.Second), func() string {
 		if left := resident(t, s.PID) - idle; measured() && left > 24<<20 {
 			return fmt.Sprintf("%d MiB more than before", left>>20)
 		}

@@ -29,7 +29,7 @@ func encodedVideo(t *testing.T, encoder, fourcc string, config []byte, flags ...
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "v.ivf")
 	args := append([]string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25", "-t", "8", "-pix_fmt", "yuv420p", "-c:v", encoder, "-g", "25"}, flags...)
-	if p := ffmpeg(t, append(args, file)...); p.wait(t, patient(60*time.Second)) != 0 {
+	if p := ffmpeg(t, append(args, file)...); p.wait(t, lengthened(60*time.Second)) != 0 {
 		t.Fatal(p.stderr.tail(5))
 	}
 	ivf, err := os.ReadFile(file)
@@ -49,7 +49,7 @@ func encodedVideo(t *testing.T, encoder, fourcc string, config []byte, flags ...
 func encodedFLAC(t *testing.T) coded {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.flac")
-	if p := ffmpeg(t, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2", "-t", "8", "-c:a", "flac", "-frame_size", "4800", file); p.wait(t, patient(20*time.Second)) != 0 {
+	if p := ffmpeg(t, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2", "-t", "8", "-c:a", "flac", "-frame_size", "4800", file); p.wait(t, lengthened(20*time.Second)) != 0 {
 		t.Fatal(p.stderr.tail(5))
 	}
 	flac, err := os.ReadFile(file)
@@ -57,7 +57,7 @@ func encodedFLAC(t *testing.T) coded {
 		t.Fatal(err)
 	}
 	p := start(t, nil, tool(t, "ffprobe"), "-loglevel", "error", "-show_entries", "packet=pos,size", "-of", "csv=p=0", file)
-	if p.wait(t, patient(20*time.Second)) != 0 {
+	if p.wait(t, lengthened(20*time.Second)) != 0 {
 		t.Fatal(p.stderr.tail(5))
 	}
 	c := coded{fourcc: "fLaC", config: flac[:42], every: 100}
@@ -178,7 +178,7 @@ func TestPagePlaysWhatTheBrowserCan(t *testing.T) {
 			if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/?stream=live/"+c.name), chromedp.WaitVisible(chromedp.CSS("#video"))); err != nil {
 				t.Fatalf("opening the page: %v", err)
 			}
-			eventually(t, patient(40*time.Second), func() string {
+			eventually(t, lengthened(40*time.Second), func() string {
 				text := said(t, ctx)
 				if c.says != "" {
 					if !strings.Contains(text, c.says) {

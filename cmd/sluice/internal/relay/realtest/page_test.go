@@ -43,14 +43,14 @@ func TestPageInChromium(t *testing.T) {
 				})()`)
 			}
 			const position = `document.getElementById("video").currentTime`
-			eventually(t, patient(20*time.Second), func() string {
+			eventually(t, lengthened(20*time.Second), func() string {
 				if evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) == 0 || evaluate[float64](t, ctx, position) == 0 {
 					return "no picture: " + said(t, ctx)
 				}
 				return ""
 			})
 			first := evaluate[float64](t, ctx, position)
-			eventually(t, patient(20*time.Second), func() string {
+			eventually(t, lengthened(20*time.Second), func() string {
 				if evaluate[float64](t, ctx, position) < first+1 {
 					return "the time does not move: " + said(t, ctx)
 				}
@@ -97,9 +97,9 @@ func browse(t *testing.T, more ...chromedp.ExecAllocatorOption) (ctx context.Con
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
-		chromedp.WSURLReadTimeout(patient(30*time.Second)),
+		chromedp.WSURLReadTimeout(lengthened(30*time.Second)),
 	)
-	ctx, cancel := context.WithTimeout(context.Background(), patient(time.Minute))
+	ctx, cancel := context.WithTimeout(context.Background(), lengthened(time.Minute))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, append(o, more...)...)
 	t.Cleanup(cancel)

@@ -157,7 +157,7 @@ func TestBurstStarvesNobody(t *testing.T) {
 	}
 	// The first round brings the viewers in, before the flood.
 	lead := feedTo(t, fast, pace{rounds: 1, unpaced: true})
-	receive(t, patient(20*time.Second), "end of the first round", lead.done)
+	receive(t, lengthened(20*time.Second), "end of the first round", lead.done)
 	var crowd []*viewer
 	for i := range 20 {
 		crowd = append(crowd, s.view(t, []string{"flv", "rtmp"}[i%2], "fast", ""))
@@ -167,7 +167,7 @@ func TestBurstStarvesNobody(t *testing.T) {
 	}
 	flood := feedTo(t, fast, pace{begin: clipMS, rounds: rounds, unpaced: true})
 	worst := 0
-	eventually(t, patient(time.Minute), func() string {
+	eventually(t, lengthened(time.Minute), func() string {
 		sent := f.published()
 		now := sent[len(sent)-1].Time
 		for _, v := range viewers {

@@ -30,7 +30,7 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 
 	for _, address := range []string{"/live/s.flv", "/live/s.m3u8"} {
 		p := ffmpegTo(t, "http://"+a.HTTP+address)
-		if code := p.wait(t, patient(40*time.Second)); code != 0 {
+		if code := p.wait(t, lengthened(40*time.Second)); code != 0 {
 			t.Errorf("%s: ffmpeg ends with %d: %s", address, code, p.stderr.tail(5))
 		}
 	}
@@ -50,13 +50,13 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 				return e.dispatchEvent(new Event("change", {bubbles: true}));
 			})()`)
 		}
-		eventually(t, patient(40*time.Second), func() string {
+		eventually(t, lengthened(40*time.Second), func() string {
 			if evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) == 0 || evaluate[float64](t, ctx, `document.getElementById("video").currentTime`) == 0 {
 				return transport + ": no picture: " + said(t, ctx)
 			}
 			return ""
 		})
-		eventually(t, patient(20*time.Second), func() string {
+		eventually(t, lengthened(20*time.Second), func() string {
 			for _, c := range b.clients(t) {
 				if c.Role == "viewer" && c.Protocol == transport {
 					return ""

@@ -40,7 +40,7 @@ func TestPlayersGStreamer(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, nil, gst, append([]string{"-v"}, strings.Fields(line)...)...)
-			eventually(t, patient(30*time.Second), func() string {
+			eventually(t, lengthened(30*time.Second), func() string {
 				if n := strings.Count(p.stdout.String(), "pictures: last-message = chain"); n < 50 {
 					return fmt.Sprintf("%d pictures; %s", n, p.stderr.tail(5))
 				}
@@ -68,7 +68,7 @@ func TestPlayersGStreamerPublishes(t *testing.T) {
 			start(t, nil, gst, strings.Fields(line)...)
 			s.awaitLive(t, "live/"+name)
 			p := ffmpeg(t, "-loglevel", "error", "-i", "http://"+s.HTTP+"/live/"+name+".flv", "-map", "0:v", "-map", "0:a", "-frames:v", "50", "-frames:a", "50", "-f", "null", "-")
-			if code := p.wait(t, patient(30*time.Second)); code != 0 {
+			if code := p.wait(t, lengthened(30*time.Second)); code != 0 {
 				t.Errorf("ffmpeg ends with %d: %s", code, p.stderr.tail(5))
 			}
 		})
@@ -99,7 +99,7 @@ func TestPlayersVLC(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(dir, way+".ts")
 			p := start(t, []string{"HOME=" + dir}, vlc[0], append(vlc[1:], "--no-dbus", "--intf", "dummy", "--sout", "#std{access=file,mux=ts,dst="+file+"}", url)...)
-			eventually(t, patient(30*time.Second), func() string {
+			eventually(t, lengthened(30*time.Second), func() string {
 				if info, err := os.Stat(file); err != nil || info.Size() < 100<<10 {
 					return "too little of it: " + p.stderr.tail(5)
 				}

@@ -63,7 +63,7 @@ func makeSource(t testing.TB, dir string, number int) *mediaSource {
 	args := []string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000",
 		"-t", strconv.Itoa(sourceSeconds), "-pix_fmt", "yuv420p", "-g", "25", "-ac", "2"}
 	args = append(append(args, sources[number].video...), sources[number].audio...)
-	if p := ffmpeg(t, append(args, s.file)...); p.wait(t, patient(2*time.Minute)) != 0 {
+	if p := ffmpeg(t, append(args, s.file)...); p.wait(t, lengthened(2*time.Minute)) != 0 {
 		t.Fatal(p.stderr.tail(10))
 	}
 	var err error

@@ -173,7 +173,7 @@ type playing struct {
 
 // soon waits for something that a try needs and that may fail: then the try does.
 func soon(f func() bool) {
-	limit := time.NewTimer(patient(5 * time.Second))
+	limit := time.NewTimer(lengthened(5 * time.Second))
 	defer limit.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -522,7 +522,7 @@ func (m *matrix) tryProtocol(t *testing.T, s *server, number int, publisher stri
 			}
 		}
 	}
-	limit := time.NewTimer(patient(30 * time.Second))
+	limit := time.NewTimer(lengthened(30 * time.Second))
 	defer limit.Stop()
 	for _, x := range players {
 		select {

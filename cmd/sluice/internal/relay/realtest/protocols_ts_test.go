@@ -26,7 +26,7 @@ func openSRT(t testing.TB, address, id string) (srt.Conn, error) {
 	c := srt.DefaultConfig()
 	c.StreamId = id
 	c.ReceiverLatency, c.PeerLatency = time.Second, time.Second
-	c.ConnectionTimeout, c.PeerIdleTimeout = patient(15*time.Second), patient(15*time.Second)
+	c.ConnectionTimeout, c.PeerIdleTimeout = lengthened(15*time.Second), lengthened(15*time.Second)
 	conn, err := srt.Dial("srt", address, c)
 	if err == nil {
 		t.Cleanup(func() { conn.Close() })
@@ -45,7 +45,7 @@ func (s *mediaSource) transportStream(t testing.TB) ([]byte, error) {
 		args = append(args, "-map", "0:a")
 	}
 	p := ffmpeg(t, append(args, "-c", "copy", "-f", "mpegts", "-pes_payload_size", "0", "-muxdelay", "0.1", file)...)
-	if code := p.wait(t, patient(30*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(30*time.Second)); code != 0 {
 		return nil, fmt.Errorf("ffmpeg: %d: %s", code, p.stderr.tail(5))
 	}
 	return os.ReadFile(file)
@@ -95,7 +95,7 @@ func playSRT(t testing.TB, address, stream string) (count func() int, end func()
 
 // playHLS plays a stream by HLS to its end, segments or, with low latency, parts.
 func playHLS(t testing.TB, address string, low bool) (video, audio []played, err error) {
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patient(time.Minute)}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: lengthened(time.Minute)}
 	defer client.CloseIdleConnections()
 	v := &hlsViewer{client: client}
 	ctx := context.Background()

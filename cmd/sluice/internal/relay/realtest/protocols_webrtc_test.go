@@ -222,7 +222,7 @@ func publishWHIP(t testing.TB, address string, s *mediaSource) (*whipPublisher, 
 	if err := offerRTC(p.pc, address); err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(patient(20 * time.Second))
+	late := time.NewTimer(lengthened(20 * time.Second))
 	defer late.Stop()
 	select {
 	case <-connected:

@@ -36,7 +36,7 @@ func nginx(t *testing.T, module, config, address string) *process {
 		t.Fatal(err)
 	}
 	p := start(t, nil, tool(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr")
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		if p.ended() {
 			t.Fatalf("nginx ended: %s", p.stderr.tail(10))
 		}
@@ -86,7 +86,7 @@ func httpProxy(t *testing.T, to, settings string) (address string) {
 func from(t *testing.T, ip, method, url string, header http.Header) (int, string) {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}, Timeout: 5 * time.Second}
-	client := &http.Client{Timeout: patient(10 * time.Second), Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
+	client := &http.Client{Timeout: lengthened(10 * time.Second), Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
 	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestTrueAddressBehindAProxy(t *testing.T) {
 		t.Errorf("127.0.0.7: %d %s", status, text)
 	}
 	for found := false; !found; {
-		text := receive(t, patient(5*time.Second), "a question to the hook", asked)
+		text := receive(t, lengthened(5*time.Second), "a question to the hook", asked)
 		found = strings.Contains(text, `"address":"127.0.0.7"`)
 	}
 	// One viewer for each address, not for the proxy's.
@@ -175,7 +175,7 @@ func TestTrueAddressBehindAProxy(t *testing.T) {
 			t.Errorf("%s: %s, want %d", c.ip, resp.Status, c.status)
 		}
 	}
-	eventually(t, patient(5*time.Second), func() string {
+	eventually(t, lengthened(5*time.Second), func() string {
 		seen := ""
 		for _, c := range s.clients(t) {
 			seen += c.Role + " " + c.Address + ";"
@@ -211,7 +211,7 @@ func TestPROXYProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(eventTimeout))
 	p, err := publishRTMP(conn, "live", "s")
 	if err != nil {
 		t.Fatalf("from an address that may: %v", err)

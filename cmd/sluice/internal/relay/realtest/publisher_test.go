@@ -27,7 +27,7 @@ func TestPublisherComesBack(t *testing.T) {
 		v.awaitLast(t, first[len(first)-1])
 	}
 	p.end(t)
-	eventually(t, patient(5*time.Second), func() string {
+	eventually(t, lengthened(5*time.Second), func() string {
 		if info := s.stream(t, "live/s"); info == nil || info.State != "grace" || info.Publisher != nil {
 			return "the stream is not in its grace period"
 		}
@@ -66,7 +66,7 @@ func TestFFmpegComesBack(t *testing.T) {
 			if round > 0 {
 				p.kill()
 				// The server knows that it is gone as soon as its connection is.
-				eventually(t, patient(5*time.Second), func() string {
+				eventually(t, lengthened(5*time.Second), func() string {
 					if info := s.stream(t, "live/"+name); info == nil || info.State != "grace" {
 						return "the stream is not in its grace period"
 					}
@@ -120,7 +120,7 @@ func TestPublisherPlaysItsFileAgain(t *testing.T) {
 	f := feedTo(t, p, pace{unpaced: true, rounds: 1})
 	s.awaitLive(t, "live/s")
 	viewers := []*viewer{s.view(t, "flv", "s", ""), s.view(t, "rtmp", "s", "")}
-	receive(t, patient(20*time.Second), "end of the first round", f.done)
+	receive(t, lengthened(20*time.Second), "end of the first round", f.done)
 	for _, v := range viewers {
 		v.awaitLast(t, f.published()[clipVideo+clipAudio-1])
 	}
@@ -163,7 +163,7 @@ func TestGraceEnds(t *testing.T) {
 	if took := time.Since(ended); took < 900*time.Millisecond {
 		t.Errorf("the grace of 1 s was over after %v", took)
 	}
-	eventually(t, patient(5*time.Second), func() string {
+	eventually(t, lengthened(5*time.Second), func() string {
 		if s.stream(t, "live/s") != nil {
 			return "the stream is still there"
 		}
@@ -182,7 +182,7 @@ func TestBusyName(t *testing.T) {
 
 	second := publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv?key=other")
 	var code *status
-	if err := receive(t, patient(5*time.Second), "answer", second.result); !errors.As(err, &code) || code.code != http.StatusConflict {
+	if err := receive(t, lengthened(5*time.Second), "answer", second.result); !errors.As(err, &code) || code.code != http.StatusConflict {
 		t.Errorf("the second publisher over HTTP got %v, want status %d", err, http.StatusConflict)
 	}
 	var no *refused
@@ -209,7 +209,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := feedTo(t, second, pace{})
-	receive(t, patient(10*time.Second), "word to the first publisher", first.result)
+	receive(t, lengthened(10*time.Second), "word to the first publisher", first.result)
 	old.stop()
 	for _, v := range viewers {
 		v.awaitMedia(t, len(v.media())+50)
@@ -242,14 +242,14 @@ func TestUnknownStream(t *testing.T) {
 		if _, err := playRTMP(dial(t, rtmp, secure), "live", "nosuch"); !errors.As(err, &no) || no.code != "NetStream.Play.StreamNotFound" {
 			t.Errorf("RTMP, secure %v: %v", secure, err)
 		}
-		if took := time.Since(began); took > patient(time.Second) {
+		if took := time.Since(began); took > lengthened(time.Second) {
 			t.Errorf("secure %v: that took %v", secure, took)
 		}
 	}
 	for _, url := range []string{"rtmp://" + s.RTMP + "/live/nosuch", "http://" + s.HTTP + "/live/nosuch.flv"} {
 		began := time.Now()
 		p := ffmpeg(t, "-loglevel", "error", "-i", url, "-c", "copy", "-f", "null", "-")
-		if code := p.wait(t, patient(10*time.Second)); code == 0 || time.Since(began) > patient(3*time.Second) {
+		if code := p.wait(t, lengthened(10*time.Second)); code == 0 || time.Since(began) > lengthened(3*time.Second) {
 			t.Errorf("ffmpeg -i %s: %d after %v", url, code, time.Since(began))
 		}
 	}

@@ -47,19 +47,19 @@ func TestPushToNginx(t *testing.T) {
 			return ""
 		})
 	}
-	live(patient(10 * time.Second))
+	live(lengthened(10 * time.Second))
 	v := second.view(t, "rtmp", "copy-s", "")
 	watch := func() {
 		t.Helper()
 		p := ffmpeg(t, "-xerror", "-i", "rtmp://"+address+"/live/"+key, "-t", "2", "-f", "null", "-")
-		if code := p.wait(t, patient(20*time.Second)); code != 0 {
+		if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 			t.Errorf("ffmpeg at nginx ends with %d: %s", code, p.stderr.tail(10))
 		}
 	}
 	watch()
 	other.kill()
-	other.wait(t, patient(5*time.Second))
-	eventually(t, patient(10*time.Second), func() string {
+	other.wait(t, lengthened(5*time.Second))
+	eventually(t, lengthened(10*time.Second), func() string {
 		for _, p := range pushes() {
 			if p.State == "waiting" && p.Error != "" {
 				return ""
@@ -68,7 +68,7 @@ func TestPushToNginx(t *testing.T) {
 		return fmt.Sprintf("nginx is away: %+v", pushes())
 	})
 	target()
-	live(patient(5 * time.Second))
+	live(lengthened(5 * time.Second))
 	watch()
 	v.awaitMedia(t, 100) // which nginx's absence has cost nothing
 	f.stop()

@@ -44,7 +44,7 @@ type probedFile struct {
 func probeMovie(t *testing.T, name string) (seconds float64, packets map[string]int) {
 	t.Helper()
 	p := start(t, nil, tool(t, "ffprobe"), "-v", "error", "-count_packets", "-of", "json", "-show_entries", "format=duration:stream=codec_type,nb_read_packets", name)
-	if code := p.wait(t, patient(15*time.Second)); code != 0 || p.stderr.String() != "" {
+	if code := p.wait(t, lengthened(15*time.Second)); code != 0 || p.stderr.String() != "" {
 		t.Fatalf("ffprobe: %d: %s", code, p.stderr.tail(5))
 	}
 	var f probedFile
@@ -76,7 +76,7 @@ func TestMovieOfAKilledServer(t *testing.T) {
 	seen := float64(before.Time-v.media()[0].Time) / 1000
 	// The newest fragment comes when it has ended.
 	const most = 2 + 1 // the distance of the clip's key frames, and a busy machine
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		files := movies(t, dir)
 		if len(files) != 1 {
 			return "no recording, or more than one"
@@ -113,7 +113,7 @@ func TestMovieOfAKilledServer(t *testing.T) {
 func checkMovie(t *testing.T, name string, least int) {
 	t.Helper()
 	p := ffmpeg(t, "-loglevel", "error", "-i", name, "-map", "0", "-c", "copy", "-f", "framecrc", "-")
-	if code := p.wait(t, patient(15*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(15*time.Second)); code != 0 {
 		t.Fatalf("ffmpeg: %d: %s", code, p.stderr.tail(10))
 	}
 	got, want := inMilliseconds(t, p.stdout.String()).fromZero(), clipCRC(t)
@@ -168,10 +168,10 @@ func TestMovieOfAServerThatEnds(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, flags("--record-format mp4 --record "+dir))
 	p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s")
-	if code := p.wait(t, patient(20*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
 	}
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		if len(s.stderr.matches("publisher ended")) == 0 {
 			return "the publisher has not ended"
 		}
@@ -187,7 +187,7 @@ func TestMovieOfAServerThatEnds(t *testing.T) {
 	}
 	checkMovie(t, files[0], clipVideo)
 	decode := ffmpeg(t, "-loglevel", "warning", "-xerror", "-i", files[0], "-f", "null", "-")
-	if code := decode.wait(t, patient(30*time.Second)); code != 0 || decode.stderr.String() != "" {
+	if code := decode.wait(t, lengthened(30*time.Second)); code != 0 || decode.stderr.String() != "" {
 		t.Errorf("%d: %s", code, decode.stderr.tail(10))
 	}
 }

@@ -44,7 +44,7 @@ func TestRecordingOfAKilledServer(t *testing.T) {
 	v.awaitMedia(t, 400)
 	before, _ := v.last()
 	// What was published is in the file soon, not only when it ends.
-	eventually(t, patient(5*time.Second), func() string {
+	eventually(t, lengthened(5*time.Second), func() string {
 		files := recordings(t, dir)
 		if len(files) != 1 {
 			return "no recording, or more than one"
@@ -69,18 +69,18 @@ func TestRecordingOfAServerThatEnds(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, flags("--record "+dir))
 	p := push(t, clipFile(t), "http://"+s.HTTP+"/live/cam/1.flv")
-	if code := p.wait(t, patient(20*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
 	}
 	// Over HTTP ffmpeg does not wait until the server has got everything.
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		if len(s.stderr.matches("publisher ended")) == 0 {
 			return "the publisher has not ended"
 		}
 		return ""
 	})
 	s.signal(t, syscall.SIGTERM)
-	if code := s.wait(t, patient(10*time.Second)); code != 0 {
+	if code := s.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Errorf("the server ended with %d", code)
 	}
 	files := recordings(t, dir)
@@ -127,7 +127,7 @@ func checkRecording(t *testing.T, name string, tags []tag, want crcList) (video,
 	}
 	video, audio = counts(all)
 	p := ffmpeg(t, "-loglevel", "error", "-i", name, "-map", "0", "-c", "copy", "-f", "framecrc", "-")
-	if code := p.wait(t, patient(15*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(15*time.Second)); code != 0 {
 		t.Fatalf("ffmpeg: %d: %s", code, p.stderr.tail(10))
 	}
 	got := parseCRC(t, p.stdout.String()).fromZero()
@@ -140,12 +140,12 @@ func checkRecording(t *testing.T, name string, tags []tag, want crcList) (video,
 	}
 
 	probe := start(t, nil, sluice(t), "flv", "probe", "--json", name)
-	if code := probe.wait(t, patient(10*time.Second)); code != 0 {
+	if code := probe.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Fatalf("sluice flv probe: %d: %s", code, probe.stderr.tail(5))
 	}
 	ffprobe := start(t, nil, tool(t, "ffprobe"), "-v", "error", "-count_packets", "-of", "json",
 		"-show_entries", "stream=codec_type,codec_name,nb_read_packets,width,height,sample_rate,channels", name)
-	if code := ffprobe.wait(t, patient(10*time.Second)); code != 0 {
+	if code := ffprobe.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Fatalf("ffprobe: %d: %s", code, ffprobe.stderr.tail(5))
 	}
 	var theirs struct{ Streams []probedStream }

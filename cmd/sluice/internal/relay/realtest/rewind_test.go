@@ -23,10 +23,10 @@ func recordedClip(t *testing.T, more string) (s *server, dir string) {
 	dir = t.TempDir()
 	s = serve(t, flags("--webrtc off --srt off --grace 0 --record-format mp4 --record "+dir+" "+more))
 	p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s")
-	if code := p.wait(t, patient(20*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
 	}
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if len(s.stderr.matches("msg=recorded")) == 0 {
 			return "the recording has not ended"
 		}
@@ -54,7 +54,7 @@ func TestRewindingWhatAKilledServerHasRecorded(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, flags("--webrtc off --srt off --record-format mp4 --record "+dir))
 	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", "-re")
-	eventually(t, patient(30*time.Second), func() string {
+	eventually(t, lengthened(30*time.Second), func() string {
 		files := movies(t, dir)
 		if len(files) != 1 {
 			return "no recording, or more than one"
@@ -78,10 +78,10 @@ func TestRewindingIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, options{flags: strings.Fields("--webrtc off --srt off --protect play --record-format mp4 --record " + dir), env: []string{"SLUICE_TOKEN_SECRET=" + strings.Repeat("k", 32)}})
 	p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s")
-	if code := p.wait(t, patient(20*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
 	}
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if len(s.stderr.matches("msg=recorded")) == 0 {
 			return "the recording has not ended"
 		}
@@ -132,7 +132,7 @@ func TestPlaylistOfWhatIsBeingRecorded(t *testing.T) {
 	s := serve(t, flags("--webrtc off --srt off --grace 0 --record-format mp4 --record "+dir))
 	p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", "-re")
 	s.awaitLive(t, "live/s")
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if len(movies(t, dir)) == 0 {
 			return "no recording"
 		}
@@ -146,7 +146,7 @@ func TestPlaylistOfWhatIsBeingRecorded(t *testing.T) {
 		t.Fatal(text)
 	}
 	var before *hlstest.Playlist
-	eventually(t, patient(60*time.Second), func() string {
+	eventually(t, lengthened(60*time.Second), func() string {
 		var text string
 		s.get(t, address, &text)
 		now, err := hlstest.Parse(text)
@@ -163,7 +163,7 @@ func TestPlaylistOfWhatIsBeingRecorded(t *testing.T) {
 		}
 		return ""
 	})
-	if code := p.wait(t, patient(20*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Errorf("the push ended with %d: %s", code, p.stderr.tail(10))
 	}
 	length, bytes := 0.0, 0
@@ -206,7 +206,7 @@ func TestChromiumRewinds(t *testing.T) {
 	s := serve(t, flags("--webrtc off --srt off --record-format mp4 --record "+dir))
 	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", loop...)
 	s.awaitLive(t, "live/s")
-	eventually(t, patient(60*time.Second), func() string {
+	eventually(t, lengthened(60*time.Second), func() string {
 		var list struct {
 			Recordings []struct {
 				Length int `json:"duration_ms"`
@@ -231,7 +231,7 @@ func TestChromiumRewinds(t *testing.T) {
 				return e.dispatchEvent(new Event("change", {bubbles: true}));
 			})()`)
 			const position = `document.getElementById("video").currentTime`
-			eventually(t, patient(30*time.Second), func() string {
+			eventually(t, lengthened(30*time.Second), func() string {
 				// It is behind what is live by what was recorded before.
 				if evaluate[float64](t, ctx, position) < 2 || evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) != 640 {
 					return "no picture, or the time does not move: " + said(t, ctx)

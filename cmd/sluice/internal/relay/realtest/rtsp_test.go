@@ -128,7 +128,7 @@ func TestRTSPInAndOut(t *testing.T) {
 	t.Parallel()
 	file := clipFile(t)
 	source := decode(t, file)
-	if code := source.wait(t, patient(60*time.Second)); code != 0 {
+	if code := source.wait(t, lengthened(60*time.Second)); code != 0 {
 		t.Fatal(source.stderr.tail(10))
 	}
 	wantVideo, wantAudio := framesOf(t, source.stdout.String())
@@ -145,7 +145,7 @@ func TestRTSPInAndOut(t *testing.T) {
 				players[way] = decode(t, "rtsp://"+s.RTSP+"/live/s?wait=60", flags...)
 			}
 			for way, p := range players {
-				eventually(t, patient(15*time.Second), func() string {
+				eventually(t, lengthened(15*time.Second), func() string {
 					if p.ended() {
 						t.Fatalf("%s ended: %s", way, p.stderr.tail(15))
 					}
@@ -159,11 +159,11 @@ func TestRTSPInAndOut(t *testing.T) {
 			} else {
 				pub = push(t, file, "rtmp://"+s.RTMP+"/live/s", "-re")
 			}
-			if code := pub.wait(t, patient(40*time.Second)); code != 0 {
+			if code := pub.wait(t, lengthened(40*time.Second)); code != 0 {
 				t.Fatalf("the push ended with %d: %s", code, pub.stderr.tail(10))
 			}
 			for way, p := range players {
-				if code := p.wait(t, patient(20*time.Second)); code != 0 {
+				if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 					t.Errorf("%s: ffmpeg ended with %d: %s", way, code, p.stderr.tail(10))
 					continue
 				}
@@ -199,11 +199,11 @@ func TestRTSPCodecs(t *testing.T) {
 			}
 			args = append(args, "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "4", "-pix_fmt", "yuv420p", "-g", "25")
 			args = append(append(append(args, c.video...), c.audio...), file)
-			if p := ffmpeg(t, args...); p.wait(t, patient(60*time.Second)) != 0 {
+			if p := ffmpeg(t, args...); p.wait(t, lengthened(60*time.Second)) != 0 {
 				t.Fatal(p.stderr.tail(10))
 			}
 			source := decode(t, file)
-			if code := source.wait(t, patient(60*time.Second)); code != 0 {
+			if code := source.wait(t, lengthened(60*time.Second)); code != 0 {
 				t.Fatal(source.stderr.tail(10))
 			}
 			wantVideo, wantAudio := framesOf(t, source.stdout.String())
@@ -213,7 +213,7 @@ func TestRTSPCodecs(t *testing.T) {
 				players[way] = decode(t, "rtsp://"+s.RTSP+"/live/s?wait=60", flags...)
 			}
 			for way, p := range players {
-				eventually(t, patient(15*time.Second), func() string {
+				eventually(t, lengthened(15*time.Second), func() string {
 					if p.ended() {
 						t.Fatalf("%s ended: %s", way, p.stderr.tail(15))
 					}
@@ -222,11 +222,11 @@ func TestRTSPCodecs(t *testing.T) {
 			}
 			args = append([]string{"-loglevel", "warning", "-re", "-i", file, "-map", "0", "-c", "copy"}, c.publish...)
 			pub := ffmpeg(t, append(args, "-f", "rtsp", "-rtsp_transport", "tcp", "rtsp://"+s.RTSP+"/live/s")...)
-			if code := pub.wait(t, patient(40*time.Second)); code != 0 {
+			if code := pub.wait(t, lengthened(40*time.Second)); code != 0 {
 				t.Fatalf("the push ended with %d: %s", code, pub.stderr.tail(10))
 			}
 			for way, p := range players {
-				if code := p.wait(t, patient(20*time.Second)); code != 0 {
+				if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 					t.Errorf("%s: ffmpeg ended with %d: %s", way, code, p.stderr.tail(10))
 					continue
 				}

@@ -59,7 +59,7 @@ func serve(t testing.TB, o options) *server {
 			t.Logf("the server's log ends with\n%s", s.stderr.tail(30))
 		}
 	})
-	eventually(t, patient(10*time.Second), func() string {
+	eventually(t, lengthened(10*time.Second), func() string {
 		if s.ended() {
 			t.Fatalf("sluice %q ended: %v: %s", s.cmd.Args[1:], s.err, s.stderr.tail(20))
 		}
@@ -82,7 +82,7 @@ func (s *server) stop(t testing.TB) {
 		// The first signal drains, the second ends; two at once can be one.
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
-		deadline := time.NewTimer(patient(10 * time.Second))
+		deadline := time.NewTimer(lengthened(10 * time.Second))
 		defer deadline.Stop()
 	ending:
 		for {
@@ -208,7 +208,7 @@ func (s *server) clients(t testing.TB) []clientInfo {
 // awaitLive waits until the stream has a publisher.
 func (s *server) awaitLive(t testing.TB, name string) {
 	t.Helper()
-	eventually(t, patient(15*time.Second), func() string {
+	eventually(t, lengthened(15*time.Second), func() string {
 		if info := s.stream(t, name); info == nil || info.State != "live" || info.FramesIn == 0 {
 			return name + " is not live"
 		}

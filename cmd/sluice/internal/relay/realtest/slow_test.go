@@ -41,7 +41,7 @@ func TestViewersThatStopReading(t *testing.T) {
 	}
 	limit := stoppedGone
 	if !measured() {
-		limit = patient(limit)
+		limit = lengthened(limit)
 	}
 	eventually(t, limit, func() string {
 		left := 0

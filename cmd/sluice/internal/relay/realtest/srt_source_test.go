@@ -61,7 +61,7 @@ func TestSRTSource(t *testing.T) {
 		published[p] = true
 	}
 	conn := dial(t, near.HTTP, false)
-	conn.SetDeadline(time.Now().Add(patient(2 * time.Minute)))
+	conn.SetDeadline(time.Now().Add(lengthened(2 * time.Minute)))
 	src, err := playHTTP(conn, "/live/x.flv?wait=60")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestSRTSource(t *testing.T) {
 			far.api(t, http.MethodDelete, "/api/clients/"+c.ID).Body.Close()
 		}
 	}
-	eventually(t, patient(60*time.Second), func() string {
+	eventually(t, lengthened(60*time.Second), func() string {
 		if len(near.stderr.matches("no stream from the source")) == 0 {
 			return "the end of the connection is not noticed"
 		}

@@ -32,11 +32,11 @@ func TestSRTInAndOut(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "source.mkv")
 			args := []string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "12", "-pix_fmt", "yuv420p", "-g", "250"}
-			if p := ffmpeg(t, append(append(append(args, c.video...), c.audio...), file)...); p.wait(t, patient(60*time.Second)) != 0 {
+			if p := ffmpeg(t, append(append(append(args, c.video...), c.audio...), file)...); p.wait(t, lengthened(60*time.Second)) != 0 {
 				t.Fatal(p.stderr.tail(10))
 			}
 			source := decode(t, file)
-			if code := source.wait(t, patient(60*time.Second)); code != 0 {
+			if code := source.wait(t, lengthened(60*time.Second)); code != 0 {
 				t.Fatal(source.stderr.tail(10))
 			}
 			wantVideo, wantAudio := framesOf(t, source.stdout.String())
@@ -68,7 +68,7 @@ func TestSRTInAndOut(t *testing.T) {
 				play("HTTP-FLV", "http://"+s.HTTP+"/live/s.flv", nil)
 			}
 			for way, p := range players {
-				if code := p.wait(t, patient(40*time.Second)); code != 0 {
+				if code := p.wait(t, lengthened(40*time.Second)); code != 0 {
 					t.Errorf("%s: ffmpeg ended with %d: %s", way, code, p.stderr.tail(10))
 					continue
 				}

@@ -36,7 +36,7 @@ func standbyNode(t *testing.T, name string, others ...*server) *server {
 // awaitStandby waits until a node has a publisher that stands by.
 func (s *server) awaitStandby(t testing.TB) {
 	t.Helper()
-	eventually(t, patient(30*time.Second), func() string {
+	eventually(t, lengthened(30*time.Second), func() string {
 		var answer struct {
 			Streams []struct {
 				Name     string
@@ -155,7 +155,7 @@ func TestDrainHandsOver(t *testing.T) {
 		v.sees(t, 'a', 5)
 	}
 	a.signal(t, syscall.SIGTERM)
-	if code := a.wait(t, patient(30*time.Second)); code != 0 {
+	if code := a.wait(t, lengthened(30*time.Second)); code != 0 {
 		t.Errorf("the node ended with %d", code)
 	}
 	for _, v := range viewers {
@@ -165,7 +165,7 @@ func TestDrainHandsOver(t *testing.T) {
 	if len(a.stderr.matches("drained.* needed=0")) != 1 {
 		t.Error("it did not hand over all")
 	}
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		own.mu.Lock()
 		defer own.mu.Unlock()
 		if own.err == nil {

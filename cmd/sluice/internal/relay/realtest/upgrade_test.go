@@ -21,7 +21,7 @@ func (s *server) upgrade(t *testing.T, line string) *server {
 	for try := 1; ; try++ {
 		next := &server{process: start(t, []string{"SLUICE_API_TOKEN=" + apiToken}, sluice(t), args...)}
 		text := ""
-		eventually(t, patient(20*time.Second), func() string {
+		eventually(t, lengthened(20*time.Second), func() string {
 			line, _, whole := strings.Cut(next.stdout.String(), "\n")
 			if text = line; !whole && !next.ended() {
 				return "no line on standard output: " + next.stderr.tail(5)
@@ -81,7 +81,7 @@ func TestUpgrades(t *testing.T) {
 		if next.RTMP != s.RTMP || next.HTTP != s.HTTP {
 			t.Fatalf("it listens at %s and %s, the old one at %s and %s", next.RTMP, next.HTTP, s.RTMP, s.HTTP)
 		}
-		if exit := s.wait(t, patient(20*time.Second)); exit != 0 {
+		if exit := s.wait(t, lengthened(20*time.Second)); exit != 0 {
 			t.Errorf("upgrade %d: exit %d: %s", n, exit, s.stderr.tail(10))
 		}
 		m := took.FindStringSubmatch(s.stderr.String())
@@ -105,7 +105,7 @@ func TestUpgrades(t *testing.T) {
 		closers[i]()
 	}
 	for i, v := range watching {
-		receive(t, patient(20*time.Second), "end of "+v.name, v.done)
+		receive(t, lengthened(20*time.Second), "end of "+v.name, v.done)
 		published := sent[i%publishers]
 		got := v.media()
 		checkRun(t, fmt.Sprintf("viewer %d, %s", i, v.name), got, published)

@@ -19,7 +19,7 @@ func TestWHEPInChromium(t *testing.T) {
 	// A clip without B-frames, which browsers do not show in order.
 	plain := filepath.Join(t.TempDir(), "plain.mp4")
 	p := ffmpeg(t, "-i", clipFile(t), "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "30", "-c:a", "aac", plain)
-	if code := p.wait(t, patient(60*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(60*time.Second)); code != 0 {
 		t.Fatal(p.stderr.tail(10))
 	}
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestWHEPInChromium(t *testing.T) {
 					};
 				})()`)
 			}
-			eventually(t, patient(20*time.Second), func() string {
+			eventually(t, lengthened(20*time.Second), func() string {
 				if now = look(); now.Width != 640 || now.Frames < 30 || now.Time < 1 {
 					return fmt.Sprintf("no picture that moves: %+v; %s", now, said(t, ctx))
 				}
@@ -73,7 +73,7 @@ func TestWHEPInChromium(t *testing.T) {
 			if c.sound {
 				want = "audio video"
 			}
-			eventually(t, patient(20*time.Second), func() string {
+			eventually(t, lengthened(20*time.Second), func() string {
 				if now = look(); now.Tracks != want {
 					return fmt.Sprintf("tracks %q, want %q", now.Tracks, want)
 				}
@@ -83,7 +83,7 @@ func TestWHEPInChromium(t *testing.T) {
 				t.Errorf("the page fails with %q", f)
 			}
 			evaluate[bool](t, ctx, `(document.getElementById("stop").click(), true)`)
-			eventually(t, patient(20*time.Second), func() string {
+			eventually(t, lengthened(20*time.Second), func() string {
 				for _, x := range s.clients(t) {
 					if x.Protocol == "whep" {
 						return "the viewer is still there"
@@ -124,7 +124,7 @@ func TestWHIPFromChromium(t *testing.T) {
 		})().catch((err) => { state.said += err; });
 		return true;
 	})()`)
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		for _, x := range s.streams(t) {
 			if x.Name == "live/camera" && x.Publisher != nil && x.Video.Codec != "" {
 				return ""
@@ -133,12 +133,12 @@ func TestWHIPFromChromium(t *testing.T) {
 		return "no stream; " + evaluate[string](t, ctx, `state.said + " " + state.codecs + " " + state.pc?.connectionState`)
 	})
 	p := ffmpeg(t, "-rtsp_transport", "tcp", "-i", "rtsp://"+s.RTSP+"/live/camera", "-map", "0:v", "-frames:v", "60", "-f", "null", "-")
-	if code := p.wait(t, patient(40*time.Second)); code != 0 {
+	if code := p.wait(t, lengthened(40*time.Second)); code != 0 {
 		t.Errorf("ffmpeg ends with %d: %s", code, p.stderr.tail(10))
 	}
 	t.Log(evaluate[string](t, ctx, `state.codecs`))
 	evaluate[bool](t, ctx, `(fetch(state.location, {method: "DELETE"}), true)`)
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		for _, x := range s.clients(t) {
 			if x.Protocol == "whip" {
 				return "the publisher is still there"
