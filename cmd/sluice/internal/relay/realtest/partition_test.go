@@ -71,7 +71,7 @@ func newMachine(t *testing.T, i int, wrong time.Duration, others ...*machine) *m
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patient(20*time.Second), func() string {
+	eventually(t, lengthened(20*time.Second), func() string {
 		if theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil || theirs == own {
 			return fmt.Sprintf("no namespace of its own: %s, %v", theirs, err)
 		}
@@ -185,7 +185,7 @@ func TestPartitions(t *testing.T) {
 		}
 		began := time.Now()
 		winner := ""
-		eventually(t, patient(30*time.Second), func() string {
+		eventually(t, lengthened(30*time.Second), func() string {
 			for _, m := range all {
 				nodes, list := m.winners(t)
 				if nodes != 3 || len(list) != 1 || winner != "" && m != a && list[0] != winner {
