@@ -17,7 +17,7 @@ func TestTrailIsThatOfAllWrites(t *testing.T) {
 		type written struct{ end, came int64 }
 		var all []written
 		var tr trail
-		now, end := int64(r.IntN(int(10*time.Second))), r.Int64N(1<<33)
+		now, end := r.Int64N(int64(10*time.Second)), r.Int64N(1<<33)
 		from := end
 		for range 1 + r.IntN(100) {
 			now += int64(r.IntN(int(300 * time.Millisecond)))

@@ -79,7 +79,7 @@ func TestConnStateThatCannotBeRight(t *testing.T) {
 	for i, change := range []func(s *ConnState){
 		func(*ConnState) {},
 		func(s *ConnState) { s.InChunk = 0 },
-		func(s *ConnState) { s.OutChunk = MaxChunkSize + 1 },
+		func(s *ConnState) { s.OutChunk = -1 },
 		func(s *ConnState) { s.Rest = []byte{1} },
 		func(s *ConnState) { s.Got = -1 },
 		func(s *ConnState) { s.Inside = true },
