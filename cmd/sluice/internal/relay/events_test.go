@@ -124,6 +124,7 @@ func TestEachSessionHasOneBeginAndOneEnd(t *testing.T) {
 		"publish_begin live/a p1 ": 1, "publish_end live/a p1 done": 1, "play_begin live/a v1 ": 1, "play_end live/a v1 kicked": 1,
 		"publish_begin live/b p2 ": 1, "publish_end live/b p2 shutdown": 1, "play_begin live/b v2 ": 1, "play_end live/b v2 done": 1,
 		"record_begin live/a  ": 1, "record_end live/a  ": 1, "record_begin live/b  ": 1, "record_end live/b  ": 1,
+		"refused live/missing  not_found": 1,
 	}
 	if fmt.Sprint(count) != fmt.Sprint(want) {
 		t.Errorf("events\n%v, want\n%v", count, want)
