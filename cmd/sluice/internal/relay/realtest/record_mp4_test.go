@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -177,7 +178,10 @@ func TestMovieOfAServerThatEnds(t *testing.T) {
 		}
 		return ""
 	})
-	s.stop(t)
+	s.signal(t, syscall.SIGTERM) // one: a second would cut off what is being written
+	if code := s.wait(t, lengthened(20*time.Second)); code != 0 {
+		t.Fatalf("the server ended with %d", code)
+	}
 	files := movies(t, dir)
 	if len(files) != 1 {
 		t.Fatalf("the recordings are %q", files)
