@@ -50,13 +50,16 @@ var resolution = map[string]float64{
 
 // judge compares an outcome with a target.
 func judge(o *measure.Outcome, t lab.Target) TargetResult {
-	result := TargetResult{Target: t, Status: Undecided, Why: NoFigure}
-	if !o.Measured() {
-		return result
-	}
 	metric := t.Metric
 	if metric == "" {
 		metric = o.Metric
+	}
+	if t.Against == "" {
+		t.Metric = metric // whose unit the value has
+	}
+	result := TargetResult{Target: t, Status: Undecided, Why: NoFigure}
+	if !o.Measured() {
+		return result
 	}
 	var values []float64
 	if t.Against == "" {
