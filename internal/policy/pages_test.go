@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path"
@@ -13,8 +14,9 @@ import (
 	"testing"
 )
 
-// wordsInDocs is how long the pages in docs may be together, counted as wc does.
-const wordsInDocs = 25_500
+// wordsInDocs is how long the pages in docs may be together, counted as wc does,
+// without the tables that a command writes from recorded runs: they are looked up.
+const wordsInDocs = 24_100
 
 // pages returns the README, the pages for those who contribute, and every page in docs, by
 // their paths from the root.
@@ -113,7 +115,9 @@ func TestDocsStayShort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words += len(strings.Fields(string(text)))
+		if !bytes.Contains(text, []byte("\nWritten by `lab report")) {
+			words += len(strings.Fields(string(text)))
+		}
 	}
 	if words > wordsInDocs {
 		t.Errorf("docs has %d words, more than %d: shorten a page", words, wordsInDocs)
