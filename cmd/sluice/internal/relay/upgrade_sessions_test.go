@@ -65,7 +65,7 @@ func (x *crossing) publish(s *relayServer, name string) {
 				x.t.Errorf("publisher of %s, frame %d: %v", name, i, err)
 				break
 			}
-			time.Sleep(4 * time.Millisecond)
+			time.Sleep(4 * time.Millisecond) // the pace of a publisher: frames come before, in and after the upgrade
 		}
 		x.mu.Lock()
 		x.sent["live/"+name] = list

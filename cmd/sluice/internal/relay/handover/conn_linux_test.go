@@ -46,7 +46,7 @@ func TestOneOfTheTwoHasEverything(t *testing.T) {
 		d := time.Duration(rand.IntN(300)) * time.Microsecond
 		sent := make(chan error, 1)
 		go func() {
-			time.Sleep(d)
+			time.Sleep(d) // not to wait for anything: the answer comes before, at or after the end of the time
 			successor.Within(time.Minute)
 			sent <- successor.Send(KindTaken, nil, nil, nil)
 		}()

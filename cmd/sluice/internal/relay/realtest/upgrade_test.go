@@ -42,7 +42,7 @@ func (s *server) upgrade(t *testing.T, line string) *server {
 	}
 }
 
-// Servers replace each other while streams are published and watched: nobody notices.
+// Servers replace each other while streams are published and watched, and no session ends or misses a frame.
 func TestUpgrades(t *testing.T) {
 	publishers, viewers, upgrades, longest := 2, 12, 3, 5*time.Minute
 	if os.Getenv("SLUICE_LONG") != "" {

@@ -57,7 +57,7 @@ func (h *Host) publishStandby(info Info) (p *live.Publisher, done func(), err er
 	} else {
 		h.Log.Info("publisher stands by", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address)
 	}
-	h.tellActive(info.Stream)
+	h.reportActive(info.Stream)
 	return p, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -86,12 +86,12 @@ func (h *Host) activeChanged(info Info, on bool) {
 	}
 	h.standbys.mu.Lock()
 	defer h.standbys.mu.Unlock()
-	h.tellActive(info.Stream)
+	h.reportActive(info.Stream)
 }
 
-// tellActive tells the cluster whether one of a stream's publishers here is the one that
-// viewers get. The lock is held, so that the latest state is the last to be told.
-func (h *Host) tellActive(stream string) {
+// reportActive reports to the cluster whether one of a stream's publishers here is the one
+// that viewers get. The lock is held, so that the latest state is reported last.
+func (h *Host) reportActive(stream string) {
 	one := h.standbys.list[stream]
 	st, ok := h.Hub.Stream(stream)
 	if h.Cluster == nil || one == nil || !ok {
