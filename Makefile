@@ -8,7 +8,7 @@ ONCE := $(shell go list ./internal/policy ./internal/release)
 # Packages of the programs whose tests run it as it is built for use, or a browser,
 # or hours of recorded noise: under the race detector they would be slow, or
 # leave out most, and show little that the packages beneath them do not.
-WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|diagnose|scenarios|report|stats|ownership|command)$$')
+WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|scenarios|report|stats|ownership|command)$$')
 LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
@@ -29,7 +29,8 @@ help:
 	@echo 'make lint    format, vet, staticcheck, sluicevet, shellcheck'
 	@echo 'make cross   compile and vet for the other systems'
 	@echo 'make emulated  tests of the library for 386, arm64 and s390x (big-endian), by emulation, half an hour'
-	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m'
+	@echo 'make fuzz    each fuzz target for FUZZTIME, 30s unless told: make fuzz FUZZTIME=5m;'
+	@echo '             with FUZZRECORD=yes the runs go into docs/results/fuzzing.md'
 	@echo 'make soak    reader, aio, relay and sinks worked hard for SOAK, 1h by default; pages with curves in SOAK_PAGES'
 	@echo 'make compare-load  lab load beside wrk, redis-benchmark and fio, ten minutes'
 	@echo 'make bench   the side-by-side comparison on this machine, about a minute'
@@ -57,9 +58,11 @@ check:
 long:
 	@scripts/ensure-tools.sh players
 	SLUICE_LONG=1 go test -count=1 -run SRTOverABadLine ./cmd/sluice/internal/relay
-	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose
+	SLUICE_LONG=1 go test -count=1 -v -run Mended ./lab/internal/diagnose/realtest
+	SLUICE_HANDSHAKES=10000 go test -count=1 -run HandshakesLeaveNoGoroutine ./aio
 	SLUICE_LONG=1 go test -count=1 -v -run FilesOfARelease ./internal/release
-	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS|Players|Upgrades" ./cmd/sluice/internal/relay/realtest
+	SLUICE_LONG=1 go test -count=1 -v -run "WHEP|WHIP|HLS|Players|Upgrades|Costs|Delays|PushBySRT" ./cmd/sluice/internal/relay/realtest
+	SLUICE_LONG=1 go test -count=1 -v -timeout 3h -run "SurvivesKills|EdgesSurvive|NodesThatAreStopped|NodesDrainTogether|Partitions|RollingRestart|PageEndsASession" ./cmd/sluice/internal/relay/realtest
 
 # Each publisher, player and codec, and the table in docs of what came out.
 protocols:

@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// The recipes of docs/library/recipes.md, word for word, each with an example that
-// runs it. A test in internal/policy holds the two together.
+// The recipes of docs/library/recipes.md, each with an example that runs it. What the page
+// shows is here word for word, as a test in internal/policy checks; others it only names.
 
 // hijackFrames switches an HTTP/1.1 connection to frames with a 4-byte length
 // and answers each with its length.

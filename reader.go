@@ -26,7 +26,9 @@ import (
 // When the allocator's budget is used up the reader waits in a queue, first in,
 // first out, whether it holds a part of a frame or not. The timeout, the
 // context, the connection's deadline and its Close end that wait too. mem.ErrBudget
-// is for what could never fit, and for readers that are fed.
+// is for what could never fit, and for readers that are fed. A wrapper's deadline and
+// Close are seen where it has NetConn, as that of TLS, embeds its connection, or has
+// one field for it.
 //
 // Bytes from View, Peek, Next, ReadSlice, ReadLineSlice and ReadRange are
 // borrowed until the next call on the reader.

@@ -344,30 +344,6 @@ func TestAFrameTakesABlockOfItsOwnLength(t *testing.T) {
 	}
 }
 
-func TestFramesOfAWriterComeBack(t *testing.T) {
-	data := testData(1 << 24)
-	for _, f := range frameForms {
-		t.Run(f.name, func(t *testing.T) {
-			a := paranoid(t)
-			var out bytes.Buffer
-			w := writerOf(t, a, 0, &out)
-			var sizes []int
-			for _, n := range frameSizes {
-				if n <= f.most {
-					sizes = append(sizes, n)
-					if err := w.WriteFrame(f.prefix, f.order, mem.Wrap(data[:n], nil)); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
-			readFrames(t, readerOf(t, a, 0, &out), f, data, sizes)
-		})
-	}
-}
-
 // FuzzReadFrame reads frames of any bytes, whole and in two pieces, and writes
 // the frames that it got again.
 func FuzzReadFrame(f *testing.F) {

@@ -24,12 +24,25 @@ type waitConn interface {
 // wrappedConn is a connection as middleware hands it on.
 type wrappedConn struct{ net.Conn }
 
+// hiddenConn is one that does not embed what it wraps.
+type hiddenConn struct {
+	conn *net.TCPConn
+}
+
+func (h *hiddenConn) Read(p []byte) (int, error)        { return h.conn.Read(p) }
+func (h *hiddenConn) Write(p []byte) (int, error)       { return h.conn.Write(p) }
+func (h *hiddenConn) Close() error                      { return h.conn.Close() }
+func (h *hiddenConn) SetReadDeadline(t time.Time) error { return h.conn.SetReadDeadline(t) }
+
 // waitPair returns both ends of a connection of a kind.
 func waitPair(t *testing.T, kind string) (near, far waitConn) {
 	switch kind {
 	case "wrapped":
 		a, b := tcpPair(t)
 		return wrappedConn{a}, b
+	case "hidden":
+		a, b := tcpPair(t)
+		return &hiddenConn{a}, b
 	case "file":
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -56,7 +69,7 @@ func waitPair(t *testing.T, kind string) (near, far waitConn) {
 	return a, b
 }
 
-var waitKinds = []string{"tcp", "unix", "pipe", "tls", "file", "wrapped"}
+var waitKinds = []string{"tcp", "unix", "pipe", "tls", "file", "wrapped", "hidden"}
 
 // TestEveryEndOfAWaitForMemoryIsSeen over every kind of connection, with and
 // without half a frame in hand, and the reader can be used on.

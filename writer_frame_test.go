@@ -73,6 +73,7 @@ func TestWriterFramesComeBackFromAReader(t *testing.T) {
 			if len(rest) != 0 {
 				t.Errorf("%d bytes too many", len(rest))
 			}
+			readFrames(t, readerOf(t, a, 0, &out), f, data, sizes)
 		})
 	}
 }

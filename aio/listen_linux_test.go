@@ -22,7 +22,7 @@ func listenDescriptors(t *testing.T) int {
 }
 
 func TestListenClosesTheOthersWhenOneFails(t *testing.T) {
-	free, err := aio.Listen(t.Context(), "tcp", "127.0.0.1:0", 2)
+	free, err := aio.Listen(t.Context(), "tcp", ownAddress(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

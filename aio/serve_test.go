@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // atMost bounds every wait for something that has to happen.
@@ -79,16 +80,9 @@ func serveStacks() string {
 	return strings.Join(found, "\n\n")
 }
 
-// ownAddress is where to listen: on Linux an address that only this process uses. There
-// are 28,000 ports for the clients of one address, and a port that was left may be
-// another program's at once.
-func ownAddress() string {
-	if runtime.GOOS != "linux" {
-		return "127.0.0.1:0"
-	}
-	pid := os.Getpid()
-	return fmt.Sprintf("127.%d.%d.%d:0", 1+pid>>16%254, pid>>8&255, 1+pid&255%254)
-}
+// ownAddress is where to listen: there are 28,000 ports for the clients of one address,
+// and a port that was left may be another program's at once.
+func ownAddress() string { return loopback.Host() + ":0" }
 
 func listenOn(t *testing.T, n int) []net.Listener {
 	t.Helper()

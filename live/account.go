@@ -5,11 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// An account is what the rings of a hub's streams hold together, and may.
+// An account is what the rings of a hub's streams hold together, and may. What is kept of a
+// publisher that waits counts as a ring.
 type account struct {
-	most    int64 // bytes; 0: no limit
-	held    atomic.Int64
-	streams atomic.Int64
+	most  int64 // bytes; 0: no limit
+	held  atomic.Int64
+	rings atomic.Int64
 }
 
 // minShare is what a ring may hold in any case: blocks of tags and of chunk headers
@@ -23,5 +24,5 @@ func (a *account) share() int64 {
 	if a.most == 0 || a.held.Load() <= a.most/2 {
 		return math.MaxInt64
 	}
-	return max(a.most/max(a.streams.Load(), 1), minShare)
+	return max(a.most/max(a.rings.Load(), 1), minShare)
 }

@@ -167,7 +167,7 @@ func TestTheAccountAgreesWithARecount(t *testing.T) {
 		if got != held {
 			t.Fatalf("seed %d, step %d: the account has %d bytes, the rings %d", seed, step, got, held)
 		}
-		if got := h.account.streams.Load(); got != streams {
+		if got := h.account.rings.Load(); got != streams {
 			t.Fatalf("seed %d, step %d: the account has %d streams of %d", seed, step, got, streams)
 		}
 	}

@@ -97,8 +97,9 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 	defer s.mu.Unlock()
 	v.arrive()
 	r := &s.ring
+	until, over := v.until(r)
 	last := stateSteady
-	if s.end.over {
+	if over {
 		last = stateEnded
 	}
 	v.skip(r, now)
@@ -108,14 +109,14 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 		}
 	}
 	switch {
-	case v.paused:
+	case v.paused, v.leaves > 0 && !c.begun:
 	case !v.find(r):
-		if !s.end.over {
+		if !over {
 			last = stateWaiting
 		}
 	default:
-		if upto == 0 || upto > r.next || s.end.over || c.own.greeted {
-			upto = r.next
+		if upto == 0 || upto > until || over || c.own.greeted {
+			upto = until
 		}
 		if c.seq < upto {
 			limit := visit
@@ -123,7 +124,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 				limit = max(v.line.quota, minQuota)
 			}
 			next = c.fill(r, upto, limit)
-			if next < upto || s.end.over {
+			if next < upto || over {
 				return next, stateBehind, nil
 			}
 			return next, stateSteady, nil

@@ -84,6 +84,11 @@ func TestRingIsBounded(t *testing.T) {
 	alloc := mem.New(mem.Options{Name: t.Name()})
 	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc, GOPBytes: 1 << 20}})
 	p := mustPublish(t, h, "s", PublishOptions{})
+	// Without a viewer it soon keeps less.
+	r, err := p.Stream().NewReader(ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 5000 {
 		send(t, p, video(uint32(i)*40, i%1000 == 0, 5000))
 	}
@@ -94,8 +99,39 @@ func TestRingIsBounded(t *testing.T) {
 	if out := alloc.Stats().OutBytes; out > 2<<20 {
 		t.Errorf("%d bytes checked out", out)
 	}
+	r.Close()
 	h.Close()
 	if out := alloc.Stats().OutBytes; out != 0 {
 		t.Errorf("%d bytes checked out after the end", out)
+	}
+}
+
+// However many viewers are sent the same frames one after another, the frames take no more
+// memory for that than for the first.
+func TestFramesTakeNoMemoryForEachViewer(t *testing.T) {
+	if sys.Race || invariant.Enabled {
+		t.Skip("as above")
+	}
+	for _, form := range []Form{FormFLV, FormRTMP, FormWebSocket, FormChunked} {
+		t.Run(form.String(), func(t *testing.T) {
+			h := NewHub(HubOptions{Stream: StreamOptions{Allocator: mem.New(mem.Options{Name: t.Name()})}})
+			defer h.Close()
+			p := mustPublish(t, h, "s", PublishOptions{})
+			for i := range 100 {
+				send(t, p, video(uint32(i), i == 0, 500))
+			}
+			r := &p.Stream().ring
+			var b batch
+			grown := testing.AllocsPerRun(100, func() {
+				r.fill(&b, form, r.first, r.next, visit)
+				if b.records != 100 {
+					t.Fatalf("%d frames", b.records)
+				}
+				b.reset()
+			})
+			if grown > 1 { // a WebSocket message or a chunk has a header of its own
+				t.Errorf("100 frames take %v allocations for each viewer", grown)
+			}
+		})
 	}
 }

@@ -6,12 +6,12 @@ import "time"
 const checkEvery = 20 * time.Millisecond
 
 // tooFast reports whether the publisher of the frame with time at is so far
-// ahead that viewers count.
-func (s *Stream) tooFast(at uint32, k kind) bool {
+// ahead that viewers count; now is the stream's clock.
+func (s *Stream) tooFast(at uint32, k kind, now int64) bool {
 	if !k.media() && !s.options.Raw {
 		return s.watched.Load()
 	}
-	return s.pace.tooFast(at, s.clock(), s.options.Ahead)
+	return s.pace.tooFast(at, now, s.options.Ahead)
 }
 
 // watch records whether the publisher is too fast.

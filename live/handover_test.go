@@ -21,23 +21,10 @@ import (
 // tcpPair is a connection with small buffers, so that writes are cut anywhere.
 func tcpPair(t *testing.T) (server, client *net.TCPConn) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(); s.Close() })
-	s.(*net.TCPConn).SetWriteBuffer(8 << 10)
-	c.(*net.TCPConn).SetReadBuffer(8 << 10)
-	return s.(*net.TCPConn), c.(*net.TCPConn)
+	server, client = pair(t)
+	server.SetWriteBuffer(8 << 10)
+	client.SetReadBuffer(8 << 10)
+	return server, client
 }
 
 // again is the same connection, as another process has it.

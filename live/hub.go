@@ -182,7 +182,8 @@ func (h *Hub) forget(s *Stream) {
 	}
 }
 
-// Held returns how many bytes of memory the streams' rings keep.
+// Held returns how many bytes of memory the streams' rings keep, and those of publishers that
+// wait.
 func (h *Hub) Held() int64 { return h.account.held.Load() }
 
 // Trim drops the frames that streams may not keep any more, also of streams without

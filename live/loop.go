@@ -1,7 +1,6 @@
 package live
 
 import (
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +20,7 @@ type loop struct {
 	behind  []*Viewer // those to go on with at once
 	moved   []*group  // those to be surveyed
 	scanAt  time.Time
-	young   []*Viewer // those that are looked at more often
-	youngAt time.Time
+	fresh   newcomers
 	socket  socketWriter
 	own     batch // of the viewer that is sent something of its own
 	load    load
@@ -41,9 +39,6 @@ type mail struct {
 const (
 	// scanEvery is how often a loop looks for viewers that stall.
 	scanEvery = 500 * time.Millisecond
-	// The line of a new viewer is not measured yet: it is checked more often for a while.
-	youngEvery = 100 * time.Millisecond
-	youngTime  = 2 * time.Second
 	// slice is for how long a loop sends what is long to some, before it looks
 	// whether another group is due.
 	slice = 2 * time.Millisecond
@@ -93,6 +88,7 @@ func (l *loop) post(put func(*mail)) {
 
 func (l *loop) run() {
 	defer close(l.ended)
+	defer l.fresh.yielder.close()
 	timer := time.NewTimer(scanEvery)
 	defer timer.Stop()
 	var m mail // what is empty in it is used again
@@ -109,6 +105,7 @@ func (l *loop) run() {
 		}
 
 		now := time.Now()
+		l.fresh.looked = now
 		for _, v := range m.added {
 			l.admit(v, now)
 		}
@@ -128,7 +125,7 @@ func (l *loop) run() {
 		if wait <= 0 {
 			// There is more to do, but let other goroutines run too: publishers
 			// that read, on one processor.
-			runtime.Gosched()
+			l.giveWay()
 			continue
 		}
 		timer.Reset(wait)
@@ -162,12 +159,12 @@ func (l *loop) work(now time.Time) time.Duration {
 		l.scan(now)
 	}
 	next := l.agenda.next(l.scanAt)
-	if len(l.young) > 0 {
-		if !now.Before(l.youngAt) {
-			l.youngAt = now.Add(youngEvery)
+	if n := &l.fresh; len(n.young) > 0 {
+		if !now.Before(n.youngAt) {
+			n.youngAt = now.Add(youngEvery)
 			l.scanYoung(now)
 		}
-		next = earlier(next, l.youngAt)
+		next = earlier(next, n.youngAt)
 	}
 	if len(l.behind) > 0 {
 		return 0
@@ -185,7 +182,7 @@ func earlier(a, b time.Time) time.Time {
 // goOn sends to viewers that are behind: to each once, or to as many as there is time for.
 func (l *loop) goOn(now time.Time) {
 	done, n := 0, len(l.behind)
-	for began := now; done < n && now.Sub(began) < slice; now = time.Now() {
+	for began := now; done < n && now.Sub(began) < l.turn(); now = time.Now() {
 		v := l.behind[done]
 		done++
 		if v.state == stateBehind {
@@ -237,7 +234,7 @@ func (l *loop) serve(g *group, now time.Time) {
 			v.owner.notify(v)
 		case v.state == stateBlocked || v.state == stateBehind:
 			// It is sent to otherwise.
-		case v.state == stateSteady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && !over && g.shared.size > 0:
+		case v.state == stateSteady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && v.leaves == 0 && !over && g.shared.size > 0:
 			if late {
 				v.state = stateBehind
 				l.behind = append(l.behind, v)
@@ -249,6 +246,7 @@ func (l *loop) serve(g *group, now time.Time) {
 		default:
 			l.advance(v, g.pos, now)
 		}
+		began = began.Add(l.welcome())
 	}
 	g.shared.reset()
 	g.fresh.reset()
@@ -258,23 +256,6 @@ func (l *loop) serve(g *group, now time.Time) {
 		g.task.due = now.Add(1) // after all that is due now
 		l.agenda.set(g)
 	}
-}
-
-// admit takes in a new viewer and sends it what there is.
-func (l *loop) admit(v *Viewer, now time.Time) {
-	if v.state == stateClosed {
-		return // it was given away before
-	}
-	g := l.group(v)
-	g.viewers = append(g.viewers, v)
-	l.viewers = append(l.viewers, v)
-	if o, ok := v.owner.(*solo); ok {
-		go o.run(v, l.forget)
-		return
-	}
-	g.direct++
-	l.young = append(l.young, v)
-	l.advance(v, 0, now)
 }
 
 // group returns the group that v belongs to.
@@ -350,6 +331,7 @@ func (l *loop) send(v *Viewer, b *batch, to uint64) {
 
 // scan closes viewers that stall.
 func (l *loop) scan(now time.Time) {
+	l.fresh.settle(now)
 	for i := len(l.viewers) - 1; i >= 0; i-- {
 		switch v := l.viewers[i]; {
 		case !v.stalled(&l.socket, now):
@@ -359,17 +341,6 @@ func (l *loop) scan(now time.Time) {
 			l.close(v, ErrStalled)
 		}
 	}
-}
-
-// scanYoung looks at the lines of viewers who are new.
-func (l *loop) scanYoung(now time.Time) {
-	l.young = slices.DeleteFunc(l.young, func(v *Viewer) bool {
-		if v.state == stateClosed || now.Sub(v.since) > youngTime {
-			return true
-		}
-		v.measure(&l.socket)
-		return false
-	})
 }
 
 // close ends v, and removes it from all lists but behind, which goOn cleans. With

@@ -23,12 +23,21 @@ func newHandLoop(t *testing.T) *handLoop {
 		for len(l.viewers) > 0 {
 			l.close(l.viewers[0], ErrClosed)
 		}
+		l.fresh.yielder.close()
 	})
 	return l
 }
 
 // view adds a viewer of s, and returns the peer's end.
 func (l *handLoop) view(s *Stream, o ViewerOptions) (*Viewer, io.Reader) {
+	l.t.Helper()
+	v, peer := l.newcomer(s, o)
+	l.admit(v, l.now)
+	return v, peer
+}
+
+// newcomer is a viewer of s that the loop does not have yet, and the peer's end.
+func (l *handLoop) newcomer(s *Stream, o ViewerOptions) (*Viewer, io.Reader) {
 	l.t.Helper()
 	conn, peer := pair(l.t)
 	v := newViewer(conn, s, &l.limits)
@@ -40,7 +49,6 @@ func (l *handLoop) view(s *Stream, o ViewerOptions) (*Viewer, io.Reader) {
 		l.t.Fatal("the stream is over")
 	}
 	v.cursor.own = &l.own
-	l.admit(v, l.now)
 	return v, peer
 }
 

@@ -120,7 +120,8 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 	if s.end.atKey && (k&isKey != 0 || !s.ring.hasVideo) {
 		return s.finish, ErrClosed
 	}
-	fast := s.watch(s.tooFast(f.Time, k))
+	now := s.clock()
+	fast := s.watch(s.tooFast(f.Time, k, now))
 	if fast && !block && !s.mayGoOn(f.Time) {
 		return nil, errMayBlock
 	}
@@ -130,7 +131,10 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 		}
 		return nil, p.err
 	}
-	s.store(p, f, k, t, s.clock())
+	if fast {
+		now = s.clock() // it may have waited
+	}
+	s.store(p, f, k, t, now)
 	s.wakeAll(false)
 	return nil, nil
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // ReaderOptions configure a Reader.
@@ -12,6 +13,11 @@ type ReaderOptions struct {
 	FromStart bool
 	// Bytes is about how much Next returns at the most; 128 KiB.
 	Bytes int
+	// Gather is how long frames are collected, from the end of what Next has returned on.
+	// Next then returns with the first frame that comes, or earlier with half of Bytes or
+	// with very many frames. The publisher wakes it, so that no timer wakes an idle process.
+	// Frames that none follows wait for ten times as long. 0 collects nothing.
+	Gather time.Duration
 }
 
 // A Reader reads a stream as an FLV file, for programs that do not send it to a
@@ -24,7 +30,21 @@ type Reader struct {
 	bytes  int
 	out    []byte
 	ended  bool
+
+	gather time.Duration
+	due    int64         // when frames are to be returned, on the stream's clock
+	timer  *time.Timer   // for those that none follows; nil without gather
+	timed  bool          // it has been set since frames were returned
+	waits  bool          // in the stream's list; under its lock, as due
+	woken  chan struct{} // one token
 }
+
+const (
+	// gatherLast is how many times longer than Gather frames wait that none follows.
+	gatherLast = 10
+	// gatherFrames are returned even when they are small: a ring is bounded by frames too.
+	gatherFrames = 256
+)
 
 // NewReader returns a reader of s, to be closed. It returns ErrClosed when s is
 // over.
@@ -32,7 +52,7 @@ func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 	if s.options.bare() {
 		panic("live: NewReader of a stream with Raw or Packets set")
 	}
-	r := &Reader{s: s, bytes: o.Bytes}
+	r := &Reader{s: s, bytes: o.Bytes, gather: o.Gather, woken: make(chan struct{}, 1)}
 	if r.bytes <= 0 {
 		r.bytes = visit
 	}
@@ -50,28 +70,48 @@ func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 // the first, borrowed until the next call of Next or Close. dropped is how many
 // tags were left out before them, because the reader was too slow. It returns
 // io.EOF when the stream is over and everything was read, and the context's
-// cause when that ends.
+// cause when that ends and everything that had come was read.
 func (r *Reader) Next(ctx context.Context) (p []byte, dropped int, err error) {
 	for !r.ended {
-		wait := r.fill(&dropped)
+		r.fill(&dropped, ctx.Err() != nil)
 		if len(r.out) > 0 {
 			return r.out, dropped, nil
 		}
 		if r.ended {
 			break
 		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
+		if ctx.Err() != nil {
 			return nil, dropped, context.Cause(ctx)
 		}
+		r.wait(ctx)
 	}
 	return nil, dropped, io.EOF
 }
 
-// fill copies available frames into out, or returns a channel that is closed when
-// there are more.
-func (r *Reader) fill(dropped *int) <-chan struct{} {
+// wait waits until the stream wakes r, ctx is done, or frames have waited long enough.
+func (r *Reader) wait(ctx context.Context) {
+	var late <-chan time.Time
+	if r.gather > 0 && !r.timed {
+		r.timed = true
+		if r.timer == nil {
+			r.timer = time.NewTimer(gatherLast * r.gather)
+		} else {
+			r.timer.Reset(gatherLast * r.gather)
+		}
+	}
+	if r.timer != nil {
+		late = r.timer.C
+	}
+	select {
+	case <-r.woken:
+	case <-late:
+	case <-ctx.Done():
+	}
+}
+
+// fill copies frames into out, those that are collected too when all is set. When there
+// are none to return, the stream will wake r.
+func (r *Reader) fill(dropped *int, all bool) {
 	r.out = r.out[:0]
 	s, c := r.s, &r.cursor
 	s.mu.Lock()
@@ -79,22 +119,52 @@ func (r *Reader) fill(dropped *int) <-chan struct{} {
 	c.fallen(&s.ring)
 	n, ok := c.find(&s.ring)
 	*dropped += int(n)
-	if ok && c.seq < s.ring.next {
+	if ok && c.seq < s.ring.next && (all || s.end.over || r.ready()) {
 		c.seq = c.fill(&s.ring, s.ring.next, r.bytes)
 		for _, p := range c.own.parts {
 			r.out = append(r.out, p...)
 		}
 		c.own.reset()
-		return nil
+		r.timed = false
+		if r.due = 0; r.gather > 0 && c.seq == s.ring.next {
+			r.due = s.clock() + int64(r.gather)
+		}
+		return
 	}
 	if s.end.over {
 		r.ended = true
-		return nil
+		return
 	}
-	if s.changed == nil {
-		s.changed = make(chan struct{})
+	if !r.waits {
+		r.waits = true
+		s.waiting = append(s.waiting, r)
 	}
-	return s.changed
+}
+
+// ready reports whether r returns what there is. The stream's lock is held.
+func (r *Reader) ready() bool {
+	c, ring := &r.cursor, &r.s.ring
+	switch {
+	case r.due == 0, !c.begun, c.moved, c.seq < ring.first, ring.next-c.seq >= gatherFrames:
+		return true
+	case ring.bodies.end-ring.place(c.seq) >= int64(r.bytes/2):
+		return true
+	}
+	return r.s.clock() >= r.due
+}
+
+// wake wakes r if it has something to do. The stream's lock is held, and r is no longer in
+// its list when it returns true.
+func (r *Reader) wake(over bool) bool {
+	if !over && !r.ready() {
+		return false
+	}
+	r.waits = false
+	select {
+	case r.woken <- struct{}{}:
+	default: // it has been woken for what it has read already
+	}
+	return true
 }
 
 // Close ends the use of the stream. A second Close does nothing.
@@ -102,7 +172,10 @@ func (r *Reader) Close() {
 	if r.s == nil {
 		return
 	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	r.cursor.drop()
-	r.s.release()
+	r.s.quit(r)
 	r.s, r.ended = nil, true
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,5 +81,134 @@ func TestReaderThatFallsBehind(t *testing.T) {
 	more, rest := readTags(b)
 	if dropped != 89 || len(got) != 1 || len(rest) > 0 || len(more) != 10 || !more[0].equal(video(90, true, 10)) {
 		t.Errorf("%d dropped, %d tags before, %d after", dropped, len(got), len(more))
+	}
+}
+
+// awaits waits until r waits for its stream.
+func awaits(t *testing.T, r *Reader) {
+	t.Helper()
+	for until := time.Now().Add(10 * time.Second); !waiting(r); {
+		if time.Now().After(until) {
+			t.Fatal("the reader does not wait")
+		}
+		runtime.Gosched()
+	}
+}
+
+func waiting(r *Reader) bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return slices.Contains(r.s.waiting, r)
+}
+
+// What a reader that gathers is not given yet does not wake it: what it has waited for does.
+func TestReaderGathers(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	r, err := p.Stream().NewReader(ReaderOptions{Gather: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type read struct {
+		tags []tag
+		err  error
+	}
+	next := func() <-chan read {
+		c := make(chan read, 1)
+		go func() {
+			b, _, err := r.Next(ctx)
+			tags, _ := readTags(b)
+			c <- read{tags, err}
+		}()
+		return c
+	}
+	send(t, p, video(0, true, 10))
+	if b, _, err := r.Next(ctx); err != nil || len(fileOf(t, b)) != 1 {
+		t.Fatalf("the first frame: %d bytes, %v", len(b), err)
+	}
+	for i, c := range []struct {
+		name   string
+		frames int
+		do     func()
+		err    error
+	}{
+		{"half of Bytes", 4, func() { send(t, p, video(2, false, visit/2)) }, nil},
+		{"very many frames", gatherFrames, nil, nil},
+		{"the context's end", 3, cancel, nil},
+		{"nothing more after that", 0, nil, context.Canceled},
+		{"the stream's end", 3, p.Close, nil},
+		{"nothing more", 0, nil, io.EOF},
+	} {
+		got := (<-chan read)(nil)
+		if i < 3 {
+			got = next()
+			awaits(t, r)
+		}
+		for range c.frames {
+			if i < 3 && !waiting(r) {
+				t.Errorf("%s: woken before", c.name)
+			}
+			send(t, p, video(1, false, 10))
+		}
+		if c.do != nil {
+			c.do()
+		}
+		if got == nil {
+			got = next()
+		}
+		want := c.frames
+		if i == 0 {
+			want++
+		}
+		if x := <-got; len(x.tags) != want || !errors.Is(x.err, c.err) {
+			t.Errorf("%s: %d tags of %d, %v", c.name, len(x.tags), want, x.err)
+		}
+	}
+}
+
+// A frame ends the time for which a reader gathers, or after a while its timer does.
+func TestReaderGathersForATime(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	const gather = 20 * time.Millisecond
+	r, err := p.Stream().NewReader(ReaderOptions{Gather: gather})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	began := time.Now()
+	send(t, p, video(0, true, 10))
+	if _, _, err := r.Next(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				send(t, p, video(1, false, 10))
+			}
+		}
+	})
+	_, _, err = r.Next(context.Background())
+	took := time.Since(began)
+	close(over)
+	sending.Wait()
+	if err != nil || took < gather {
+		t.Errorf("after %v: %v", took, err)
+	}
+	send(t, p, video(2, false, 10))
+	if b, _, err := r.Next(context.Background()); err != nil || len(b) == 0 {
+		t.Errorf("%d bytes of frames that none follows: %v", len(b), err)
 	}
 }

@@ -267,6 +267,12 @@ func (r *ring) fill(b *batch, f Form, seq, upto uint64, limit int) uint64 {
 	for end < upto && (end == seq || r.place(end+1)-from <= int64(limit)) {
 		end++
 	}
+	if b.records == 0 {
+		r.bodies.reclaim(from, r.place(end))
+		if f == FormRTMP {
+			r.chunks.reclaim(r.at(seq).chunk, r.at(end-1).chunk+1)
+		}
+	}
 	b.records += int(end - seq)
 	switch f {
 	case FormRTMP:

@@ -10,13 +10,18 @@ import (
 // other. Places in it are counted from its beginning, for ever. Bytes are
 // written once, and what grow returned lies in one piece.
 type segments struct {
-	alloc   *mem.Allocator
-	account *account
+	// First what each frame needs, together: for a server with many publishers fetching
+	// that is half of the work.
+	room   []byte // of open, behind what is in use
+	end    int64
+	held   int64 // memory that all blocks take
+	second int64 // place of the second segment: before it nothing can be trimmed
+	grows  bool  // the newest segment grows; its n is not known yet
+
 	list    []segment // oldest first
 	open    *block    // that grow fills; nil when there is none
-	used    int       // bytes of open that are in use
-	end     int64
-	held    int64    // memory that all blocks take
+	alloc   *mem.Allocator
+	account *account
 	spare   []*block // for the next ones
 }
 
@@ -25,7 +30,7 @@ type segment struct {
 	block *block
 	first int64 // place of its first byte
 	from  int   // where that is in the block
-	n     int   // bytes that are in use
+	n     int   // bytes that are in use; of the newest segment, see segments.length
 }
 
 // A block is counted memory that segments lie in: a Slab that grow fills, or a Buf.
@@ -46,7 +51,19 @@ const (
 // grow appends n bytes and returns them for the caller to fill, borrowed until the
 // next call. No reader sees them before that.
 func (g *segments) grow(n int) []byte {
-	if g.open == nil || len(g.open.slab.Bytes())-g.used < n {
+	if !g.grows || len(g.room) < n {
+		g.begin(n)
+	}
+	p := g.room[:n:n]
+	g.room = g.room[n:]
+	g.end += int64(n)
+	return p
+}
+
+// begin begins a segment that can grow by n bytes, in open or in a new block.
+func (g *segments) begin(n int) {
+	g.settle()
+	if g.open == nil || len(g.room) < n {
 		b := g.block()
 		b.slab = g.alloc.Slab(max(n, g.size()))
 		b.size = len(b.slab.Bytes())
@@ -55,18 +72,36 @@ func (g *segments) grow(n int) []byte {
 			g.release(g.open)
 		}
 		b.users = 1
-		g.open, g.used = b, 0
+		g.open, g.room = b, b.slab.Bytes()
 	}
-	from := g.used
-	g.used += n
-	if k := len(g.list) - 1; k >= 0 && g.list[k].block == g.open {
-		g.list[k].n += n
-	} else {
-		g.open.users++
-		g.list = append(g.list, segment{block: g.open, first: g.end, from: from, n: n})
+	g.open.users++
+	g.add(segment{block: g.open, first: g.end, from: g.open.size - len(g.room)})
+	g.grows = true
+}
+
+// settle ends the growing of the newest segment.
+func (g *segments) settle() {
+	if g.grows {
+		k := len(g.list) - 1
+		g.list[k].n = g.length(k)
+		g.grows = false
 	}
-	g.end += int64(n)
-	return g.open.slab.Bytes()[from : from+n : from+n]
+}
+
+// length is how many bytes segment k has.
+func (g *segments) length(k int) int {
+	s := &g.list[k]
+	if g.grows && k == len(g.list)-1 {
+		return int(g.end - s.first)
+	}
+	return s.n
+}
+
+func (g *segments) add(s segment) {
+	g.list = append(g.list, s)
+	if len(g.list) == 2 {
+		g.second = s.first
+	}
 }
 
 // size is that of the next block: an eighth to a quarter of what is held, since memory is
@@ -80,12 +115,16 @@ func (g *segments) size() int {
 func (g *segments) adopt(p mem.Buf) {
 	n := p.Len()
 	b := g.block()
-	b.buf, b.users = p, 1             //sluice:moved
-	b.size = 1 << bits.Len(uint(n-1)) // of the block that a frame of that length comes in
+	b.buf, b.users = p, 1 //sluice:moved
+	b.size = blockOf(n)
 	g.charge(b.size)
-	g.list = append(g.list, segment{block: b, first: g.end, n: n})
+	g.settle()
+	g.add(segment{block: b, first: g.end, n: n})
 	g.end += int64(n)
 }
+
+// blockOf is the size of the block that a frame of n bytes comes in.
+func blockOf(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 func (g *segments) block() *block {
 	if k := len(g.spare) - 1; k >= 0 {
@@ -100,9 +139,19 @@ func (g *segments) block() *block {
 func (g *segments) cut(b *batch, i, j int64) {
 	for k := g.find(i); i < j; k++ {
 		s := &g.list[k]
-		from, to := int(i-s.first), int(min(j-s.first, int64(s.n)))
+		from, to := int(i-s.first), int(min(j-s.first, int64(g.length(k))))
 		b.own(s.cut(from, to))
 		i += int64(to - from)
+	}
+}
+
+// reclaim makes use again of what the memory from i up to j has for those who hold a part of
+// it: without it, each batch that is cut would need more as long as the memory is there.
+func (g *segments) reclaim(i, j int64) {
+	for k := g.find(i); k < len(g.list) && g.list[k].first < j; k++ {
+		if s := &g.list[k].block.slab; s.Valid() {
+			s.Shared() // goes back over the parts that were released
+		}
 	}
 }
 
@@ -134,6 +183,9 @@ func (g *segments) find(i int64) int {
 // trim lets go of the segments that end at or before place i, but not of the
 // last.
 func (g *segments) trim(i int64) {
+	if i < g.second {
+		return
+	}
 	k := 0
 	for k < len(g.list)-1 && g.list[k+1].first <= i {
 		g.release(g.list[k].block)
@@ -143,6 +195,9 @@ func (g *segments) trim(i int64) {
 		n := copy(g.list, g.list[k:])
 		clear(g.list[n:])
 		g.list = g.list[:n]
+		if n > 1 {
+			g.second = g.list[1].first
+		}
 	}
 }
 
@@ -154,7 +209,7 @@ func (g *segments) drop() {
 	if g.open != nil {
 		g.release(g.open)
 	}
-	g.list, g.open, g.used, g.spare = nil, nil, 0, nil
+	g.list, g.open, g.room, g.grows, g.spare = nil, nil, nil, false, nil
 }
 
 // release ends one use of b.

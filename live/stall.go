@@ -32,11 +32,17 @@ func (v *Viewer) stalled(socket *socketWriter, now time.Time) bool {
 	return false
 }
 
-// measure looks at the line of a viewer who is new.
-func (v *Viewer) measure(socket *socketWriter) {
-	if unsent, known := socket.unsent(v.link.raw); known {
-		v.judge(v.figures.bytes.Load() - int64(unsent+v.link.kept()))
+// measure looks at the line of a viewer who is new, and reports whether that is enough: all
+// that it was sent, a key frame at least or as much, has been acknowledged.
+func (v *Viewer) measure(socket *socketWriter) bool {
+	unsent, known := socket.unsent(v.link.raw)
+	if !known {
+		return false
 	}
+	unsent += v.link.kept()
+	sent := v.figures.bytes.Load()
+	v.judge(sent - int64(unsent))
+	return unsent == 0 && sent >= youngBytes
 }
 
 // judge finds out whether v's line is slow although its socket is not full: the

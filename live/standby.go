@@ -45,20 +45,40 @@ type warm struct {
 	before  *headers // the key frame
 	group   []Frame  // retained
 	bytes   int
+	held    int64 // memory that they take
 	came    int64 // when the key frame of the group did
+	account *account
 }
 
 // audioOnly is for how long a publisher has to be without video until a stream of audio
 // alone is taken from it: video often comes a little later.
 const audioOnly = time.Second
 
-func newWarm(now int64, h *headers) *warm { return &warm{began: now, headers: h, before: h} }
+// newWarm counts as one more ring, until end.
+func newWarm(now int64, h *headers, a *account) *warm {
+	a.rings.Add(1)
+	return &warm{began: now, headers: h, before: h, account: a}
+}
+
+func (w *warm) end() {
+	w.drop()
+	w.account.rings.Add(-1)
+}
 
 func (w *warm) drop() {
 	for i := range w.group {
 		w.group[i].Payload.Release()
 	}
-	w.group, w.bytes = w.group[:0], 0
+	w.account.held.Add(-w.held)
+	w.group, w.bytes, w.held = w.group[:0], 0, 0
+}
+
+// trim drops the group when it takes more than most bytes of memory: without its beginning it
+// is of no use.
+func (w *warm) trim(most int64) {
+	if w.held > most {
+		w.drop()
+	}
 }
 
 // keep keeps a frame, borrowed, and reports whether viewers can begin with it.
@@ -75,7 +95,15 @@ func (w *warm) keep(f Frame, now int64, o *StreamOptions) (start bool) {
 	}
 	if start || len(w.group) > 0 {
 		w.group = append(w.group, Frame{Type: f.Type, Time: f.Time, Payload: f.Payload.Retain()})
-		w.bytes += f.Payload.Len()
+		n := f.Payload.Len()
+		took := int64(n) // small ones come many to a block
+		if n >= keepFrom {
+			took = int64(blockOf(n))
+		}
+		w.bytes += n
+		w.held += took
+		w.account.held.Add(took)
+		w.trim(w.account.share())
 	}
 	if k&(isConfig|isMeta|isColor) != 0 {
 		w.headers = w.headers.with(k, t, f.Payload.Bytes())
@@ -85,7 +113,7 @@ func (w *warm) keep(f Frame, now int64, o *StreamOptions) (start bool) {
 
 // wait lets p wait. The lock is held, as for those below.
 func (s *Stream) wait(p *Publisher, h *headers) {
-	p.warm = newWarm(s.clock(), h)
+	p.warm = newWarm(s.clock(), h, s.account)
 	s.standbys.waiting = append(s.standbys.waiting, p)
 }
 
@@ -94,8 +122,13 @@ func (s *Stream) unwait(p *Publisher) {
 	if p.warm == nil {
 		return
 	}
-	p.warm.drop()
+	s.unlist(p)
+	p.warm.end()
 	p.warm = nil
+}
+
+// unlist takes p off those that wait. From then on its group is not trimmed.
+func (s *Stream) unlist(p *Publisher) {
 	s.standbys.waiting = slices.DeleteFunc(s.standbys.waiting, func(o *Publisher) bool { return o == p })
 }
 
@@ -130,6 +163,7 @@ func (s *Stream) publishWaiting(p *Publisher, f Frame) (after func()) {
 	s.times.resume()
 	s.pace = pace{}
 	s.now = p
+	s.unlist(p)
 	w.before.each(func(typ flv.TagType, body []byte) {
 		if !s.ring.set.have(typ, body) {
 			payload := mem.Wrap(body, nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
 )
 
 // pictures are the sizes of the pictures that a viewer gets, and checks that times rise.
@@ -209,5 +210,40 @@ func TestEndAtKey(t *testing.T) {
 	q.Stream().EndAtKey()
 	if len(h.Streams()) > 0 {
 		t.Error("a stream without publisher and viewers goes on")
+	}
+}
+
+// What is kept of publishers that wait is a part of the hub's memory, and shrinks with it.
+func TestStandbysStayWithinTheHubsMemory(t *testing.T) {
+	const most, frame = 4 << 20, 32 << 10
+	alloc := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, alloc)
+	h := NewHub(HubOptions{Memory: most, Stream: StreamOptions{Allocator: alloc}})
+	first := mustPublish(t, h, "s", PublishOptions{Standby: true})
+	second := mustPublish(t, h, "s", PublishOptions{Standby: true})
+	before := h.Held()
+	send(t, second, video(0, true, frame))
+	if held := h.Held() - before; held < frame {
+		t.Errorf("a frame of %d bytes that waits counts %d", frame, held)
+	}
+	var others []*Publisher
+	for range 4 {
+		others = append(others, mustPublish(t, h, "s", PublishOptions{Standby: true}))
+	}
+	for at := range uint32(400) {
+		for _, p := range append(others, first, second) {
+			send(t, p, video(40+at*40, at%200 == 0, frame))
+		}
+		if held := h.Held(); held > most+6*2*fullSegment {
+			t.Fatalf("after %d frames %d bytes are held, at most %d", at, held, most)
+		}
+	}
+	send(t, second, video(20000, true, frame))
+	if second.warm.held < frame {
+		t.Error("nothing is kept of a publisher that waits")
+	}
+	h.Close()
+	if held := h.Held(); held != 0 {
+		t.Errorf("%d bytes are held by no stream", held)
 	}
 }

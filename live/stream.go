@@ -43,7 +43,7 @@ type ending struct {
 // audience is who reads a stream.
 type audience struct {
 	followers []follower
-	changed   chan struct{} // closed with the next change; nil when no goroutine waits
+	waiting   []*Reader // those that wait for more
 	claims    claims
 	arriving  int           // viewers that no loop has looked at yet
 	holders   int           // viewers, readers and open claims: after the end the last to leave frees the ring
@@ -74,7 +74,7 @@ type claims struct {
 const claimTime = time.Second
 
 func newStream(name string, o StreamOptions, a *account, forget func(*Stream)) *Stream {
-	a.streams.Add(1)
+	a.rings.Add(1)
 	return &Stream{
 		name: name, options: o, begun: time.Now(), account: a, forget: forget,
 		done: make(chan struct{}), ring: newRing(o, a),
@@ -161,7 +161,7 @@ func (s *Stream) finish() {
 		s.end.grace.Stop()
 	}
 	close(s.done)
-	s.account.streams.Add(-1)
+	s.account.rings.Add(-1)
 	s.wakeAll(true)
 	s.letGo()
 	s.mu.Unlock()
@@ -174,9 +174,8 @@ func (s *Stream) wakeAll(over bool) {
 	for _, f := range s.followers {
 		f.wake(over)
 	}
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
+	if len(s.waiting) > 0 {
+		s.waiting = slices.DeleteFunc(s.waiting, func(r *Reader) bool { return r.wake(over) })
 	}
 }
 
@@ -219,6 +218,9 @@ func (s *Stream) claimed(n int) {
 // trim lets go of what is too old or too much.
 func (s *Stream) trim(now int64) {
 	s.ring.trim(&s.options, s.backlog(now), s.account.share(), now)
+	for _, p := range s.standbys.waiting {
+		p.warm.trim(s.account.share())
+	}
 }
 
 // backlog is for how long frames before the newest key frame are kept: they are for those
@@ -239,6 +241,16 @@ func (s *Stream) backlog(now int64) time.Duration {
 // release is called when one of holders goes.
 func (s *Stream) release() {
 	s.mu.Lock()
+	s.leaves()
+	s.mu.Unlock()
+}
+
+// quit is release for a reader.
+func (s *Stream) quit(r *Reader) {
+	s.mu.Lock()
+	if i := slices.Index(s.waiting, r); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
 	s.leaves()
 	s.mu.Unlock()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
@@ -34,6 +35,12 @@ type StreamState struct {
 	Frames int64           `json:"frames"` // that have come in all
 	Bytes  int64           `json:"bytes"`
 	By     *PublisherState `json:"by,omitempty"` // nil: it waits for one to come back
+}
+
+// HasKey reports whether there is a key frame among the frames, with the newest of which a
+// reader begins.
+func (st *StreamState) HasKey() bool {
+	return slices.ContainsFunc(st.Kinds, func(k byte) bool { return kind(k)&isKey != 0 })
 }
 
 // A HeaderState is one sequence header, or metadata.

@@ -67,6 +67,7 @@ type Viewer struct {
 	state   state
 	arrived bool // no longer counted in the stream's arriving
 	paused  bool
+	leaves  uint64 // it ends before the first key frame behind as many frames; 0: it does not
 
 	// What follows belongs to the loop.
 	task  task // the next try, when the socket is full
@@ -124,6 +125,7 @@ func (b *inbox) end() {
 type request struct {
 	control []byte
 	close   error
+	leaves  uint64 // as the viewer's
 	pause   bool
 	resume  bool
 	again   bool // it was asked to pause before resume
@@ -258,6 +260,9 @@ func (v *Viewer) applyRequest() error {
 	r := v.inbox.take()
 	if r.close != nil {
 		return r.close
+	}
+	if v.leaves == 0 {
+		v.leaves = r.leaves
 	}
 	if len(r.control) > 0 {
 		if len(v.control)+len(r.control) > v.limits.Control {

@@ -36,7 +36,7 @@ type ViewerState struct {
 // viewer that another process cannot go on with: one over TLS, one that is closed or is about
 // to be, one with FormHop or FormRaw.
 func (v *Viewer) State() (ViewerState, bool) {
-	if _, ok := v.owner.(*loop); !ok || v.link.wire != nil || v.state >= stateEnded || v.cursor.form > FormChunked || v.cursor.behind != nil {
+	if _, ok := v.owner.(*loop); !ok || v.link.wire != nil || v.state >= stateEnded || v.leaves > 0 || v.cursor.form > FormChunked || v.cursor.behind != nil {
 		return ViewerState{}, false
 	}
 	c, f := &v.cursor, &v.figures
@@ -51,7 +51,7 @@ func (v *Viewer) State() (ViewerState, bool) {
 	v.inbox.mu.Lock()
 	r := v.inbox.asked
 	st.Control = append(append(st.Control, v.control...), r.control...)
-	over := v.inbox.over || r.close != nil
+	over := v.inbox.over || r.close != nil || r.leaves > 0
 	v.inbox.mu.Unlock()
 	switch {
 	case r.pause:

@@ -8,9 +8,6 @@ import (
 	"net"
 	"testing"
 	"time"
-
-	"github.com/sluice-go/sluice/mem"
-	"github.com/sluice-go/sluice/sluicetest"
 )
 
 // wirePair is TLS over a Wire.
@@ -22,33 +19,7 @@ func TestTLSViewerOverAWire(t *testing.T) {
 	if !direct {
 		t.Skip("no loop writes to sockets here")
 	}
-	alloc := mem.New(mem.Options{Name: t.Name()})
-	sluicetest.NoLeaks(t, alloc)
-	tags := clipTags(t)
-	h := NewHub(HubOptions{Stream: StreamOptions{Allocator: alloc}})
-	p := mustPublish(t, h, "live/s", PublishOptions{})
-	w := newWriter(t, WriterOptions{})
-	s, c := pair(t)
-	server, client := wirePair(t, s, c)
-	v := add(t, w, server, p.Stream(), ViewerOptions{FromStart: true, Prelude: []byte("hello\n"), Trailer: []byte("bye")})
-	if v.link.waits {
-		t.Fatal("the viewer has a goroutine")
-	}
-	send(t, p, tags...)
-	p.Close()
-	b, err := io.ReadAll(client) // io.EOF is the end of TLS, another is that of the connection
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(b[:6]) != "hello\n" || string(b[len(b)-3:]) != "bye" {
-		t.Fatalf("begins with %q and ends with %q", b[:6], b[len(b)-3:])
-	}
-	equalTags(t, fileOf(t, b[6:len(b)-3]), tags)
-	waitFor(t, v.Done(), "end of the viewer")
-	if !errors.Is(v.Err(), ErrEnded) {
-		t.Fatalf("closed for %v", v.Err())
-	}
-	w.Close()
+	viewerGetsAll(t, wirePair, false)
 }
 
 // A trailer that the socket does not take at once is sent once.
@@ -71,12 +42,7 @@ func TestTrailerOnASocketThatIsFull(t *testing.T) {
 		v := add(t, w, conn, p.Stream(), ViewerOptions{FromStart: true, Trailer: trailer})
 		send(t, p, video(0, true, 1000))
 		p.Close()
-		for end := time.Now().Add(eventTimeout); v.Stats().Frames == 0; {
-			if time.Now().After(end) {
-				t.Fatal("the frame is not sent")
-			}
-			<-time.After(time.Millisecond)
-		}
+		waitForFrames(t, v, 1)
 		b, err := io.ReadAll(peer)
 		if want := 13 + 15 + len(video(0, true, 1000).body) + len(trailer); err != nil || len(b) != want {
 			t.Errorf("%s: %d bytes, want %d; %v", kind, len(b), want, err)

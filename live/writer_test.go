@@ -44,7 +44,12 @@ func TestViewersGetWhatWasPublished(t *testing.T) {
 	}
 }
 
-func TestTLSViewer(t *testing.T) {
+func TestTLSViewer(t *testing.T) { viewerGetsAll(t, tlsPair, true) }
+
+// viewerGetsAll has a viewer over TLS get all of a stream with what stands before and behind
+// it. waits says that the viewer has a goroutine, since the loop does not write to it.
+func viewerGetsAll(t *testing.T, over func(testing.TB, net.Conn, net.Conn) (*tls.Conn, *tls.Conn), waits bool) {
+	t.Helper()
 	alloc := mem.New(mem.Options{Name: t.Name()})
 	sluicetest.NoLeaks(t, alloc)
 	tags := clipTags(t)
@@ -52,14 +57,14 @@ func TestTLSViewer(t *testing.T) {
 	p := mustPublish(t, h, "live/s", PublishOptions{})
 	w := newWriter(t, WriterOptions{})
 	s, c := pair(t)
-	server, client := tlsPair(t, s, c)
+	server, client := over(t, s, c)
 	v := add(t, w, server, p.Stream(), ViewerOptions{FromStart: true, Prelude: []byte("hello\n"), Trailer: []byte("bye")})
-	if !v.link.waits {
-		t.Fatal("a TLS connection is written to by the loop")
+	if v.link.waits != waits {
+		t.Fatalf("the viewer has a goroutine: %v", v.link.waits)
 	}
 	send(t, p, tags...)
 	p.Close()
-	b, err := io.ReadAll(client)
+	b, err := io.ReadAll(client) // io.EOF is the end of TLS, another is that of the connection
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,9 @@ func panicCut(i, n, length int) {
 	panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, length))
 }
 
-// Shared reports whether a part of the block has another holder.
+// Shared reports whether a part of the block has another holder. Cuts after it use the
+// counts of those that were released last, so that a filler that calls it now and then has
+// no more of them than parts are held.
 func (s *Slab) Shared() bool {
 	c := s.c
 	for c.word.Load()&liveMask == 0 {

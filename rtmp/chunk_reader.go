@@ -31,8 +31,9 @@ type ChunkReader struct {
 	spare     []*chunkStream // to be used again
 	open      int            // chunk streams with an unfinished message
 
-	cur  *chunkStream // whose chunk is being read, nil between chunks
-	left int          // bytes of that chunk to come
+	cur    *chunkStream // whose chunk is being read, nil between chunks
+	left   int          // bytes of that chunk to come
+	recent *chunkStream // the latest that find has returned, or nil
 
 	unfinished int // bytes gathered of unfinished messages
 	held       int // memory that they are gathered in
@@ -80,7 +81,7 @@ func (c *ChunkReader) Recycle() {
 		c.drop(cs)
 	}
 	clear(c.streams)
-	c.cur, c.left = nil, 0
+	c.cur, c.left, c.recent = nil, 0, nil
 }
 
 // ReadMessage returns the next message that is complete, its payload retained.
@@ -167,7 +168,7 @@ func (c *ChunkReader) header() error {
 			id += uint32(p[2]) << 8
 		}
 	}
-	cs := c.streams[id]
+	cs := c.find(id)
 	if cs == nil {
 		if len(c.streams) >= c.limits.ChunkStreams {
 			return fmt.Errorf("%w: chunk stream %d is more than %d", ErrTooMany, id, c.limits.ChunkStreams)
@@ -184,6 +185,18 @@ func (c *ChunkReader) header() error {
 		return c.repeated(cs, n)
 	}
 	return c.announced(cs, format, id, n)
+}
+
+// find returns the chunk stream with that id, or nil. Mostly it is that of the header
+// before: a look into the map is three lines of cache, which a server with many
+// publishers would have to fetch for each.
+func (c *ChunkReader) find(id uint32) *chunkStream {
+	if cs := c.recent; cs != nil && cs.id == id {
+		return cs
+	}
+	cs := c.streams[id]
+	c.recent = cs
+	return cs
 }
 
 // headerLen is the length of a message header by format (section 5.3.1.2).

@@ -69,6 +69,7 @@ func (c *ChunkReader) rest(s *Resting) {
 		c.spare = append(c.spare, cs)
 	}
 	clear(c.streams)
+	c.recent = nil
 }
 
 func (c *ChunkReader) wake(s *Resting) {

@@ -64,6 +64,7 @@ var beside = map[string]struct {
 	"sluicetest/abuse":  {mayImport: []string{"mem", ".", "amf0", "flv", "rtmp"}, inProgram: true},
 	"internal/flvclip":  {inProgram: true},
 	"internal/flvwalk":  {mayImport: []string{"mem", "."}, inProgram: true},
+	"internal/loopback": {},
 	"internal/policy":   {},
 	"internal/release":  {},
 	"internal/soak":     {mayImport: []string{"mem"}},

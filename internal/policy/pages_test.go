@@ -16,7 +16,10 @@ import (
 
 // wordsInDocs is how long the pages in docs may be together, counted as wc does,
 // without the tables that a command writes from recorded runs: they are looked up.
-const wordsInDocs = 24_100
+const wordsInDocs = 20_000
+
+// tablesWritten are the sentences that mark such a page.
+var tablesWritten = []string{"\nWritten by `lab report", "`make protocols` writes this table", "\n" + fuzzWritten}
 
 // pages returns the README, the pages for those who contribute, and every page in docs, by
 // their paths from the root.
@@ -115,7 +118,7 @@ func TestDocsStayShort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Contains(text, []byte("\nWritten by `lab report")) {
+		if !slices.ContainsFunc(tablesWritten, func(by string) bool { return bytes.Contains(text, []byte(by)) }) {
 			words += len(strings.Fields(string(text)))
 		}
 	}

@@ -1,11 +1,8 @@
 package source
 
 import (
-	"errors"
 	"io"
 	"net"
-	"os"
-	"reflect"
 	"sync"
 	"syscall"
 	"time"
@@ -167,81 +164,4 @@ func (w *Watch) tell(start uint64, err error) {
 	default:
 	}
 	w.remove()
-}
-
-// below returns the descriptor of what r is built on, or the connection there
-// that has none.
-func below(r io.Reader) (syscall.RawConn, net.Conn) {
-	var conn net.Conn
-	for range 8 { // wrappers in wrappers
-		c, ok := r.(net.Conn)
-		if ok {
-			conn = c
-		}
-		if f, ok := r.(*os.File); ok {
-			raw, err := f.SyscallConn()
-			if err != nil {
-				return nil, nil
-			}
-			return fileConn{raw}, nil
-		}
-		if raw := descriptor(r); raw != nil {
-			return raw, nil
-		}
-		if c = inside(r); c == nil {
-			break
-		}
-		r = c
-	}
-	return nil, conn
-}
-
-func descriptor(r io.Reader) syscall.RawConn {
-	var c syscall.Conn
-	switch r := r.(type) {
-	case syscall.Conn:
-		c = r
-	case RawReader:
-		c = r.RawRead()
-	default:
-		return nil
-	}
-	if raw, err := c.SyscallConn(); err == nil {
-		return raw
-	}
-	return nil
-}
-
-// inside returns the connection that r wraps: what NetConn returns, as of TLS,
-// or an embedded one.
-func inside(r io.Reader) net.Conn {
-	if w, ok := r.(interface{ NetConn() net.Conn }); ok {
-		return w.NetConn()
-	}
-	v := reflect.ValueOf(r)
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct {
-		return nil
-	}
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous && f.IsExported() {
-			if c, ok := v.Field(i).Interface().(net.Conn); ok {
-				return c
-			}
-		}
-	}
-	return nil
-}
-
-// fileConn is a file's descriptor with the errors of the file's own Read.
-type fileConn struct{ syscall.RawConn }
-
-func (c fileConn) Read(f func(uintptr) bool) error {
-	err := c.RawConn.Read(f)
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		return os.ErrClosed
-	}
-	return err
 }

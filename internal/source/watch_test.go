@@ -25,13 +25,51 @@ type conn interface {
 
 type wrapped struct{ net.Conn }
 
+// hidden is a wrapper that does not embed its connection.
+type hidden struct {
+	conn net.Conn
+	read int
+}
+
+func (h *hidden) Read(p []byte) (int, error) {
+	n, err := h.conn.Read(p)
+	h.read += n
+	return n, err
+}
+
+func (h *hidden) Write(p []byte) (int, error)        { return h.conn.Write(p) }
+func (h *hidden) Close() error                       { return h.conn.Close() }
+func (h *hidden) LocalAddr() net.Addr                { return h.conn.LocalAddr() }
+func (h *hidden) RemoteAddr() net.Addr               { return h.conn.RemoteAddr() }
+func (h *hidden) SetDeadline(t time.Time) error      { return h.conn.SetDeadline(t) }
+func (h *hidden) SetReadDeadline(t time.Time) error  { return h.conn.SetReadDeadline(t) }
+func (h *hidden) SetWriteDeadline(t time.Time) error { return h.conn.SetWriteDeadline(t) }
+
+// reader is a wrapper of a connection that is not one itself.
+type reader struct {
+	name string
+	tcp  *net.TCPConn
+}
+
+func (r reader) Read(p []byte) (int, error)        { return r.tcp.Read(p) }
+func (r reader) Write(p []byte) (int, error)       { return r.tcp.Write(p) }
+func (r reader) Close() error                      { return r.tcp.Close() }
+func (r reader) SetReadDeadline(t time.Time) error { return r.tcp.SetReadDeadline(t) }
+
 // pair returns both ends of a connection of a kind.
 func pair(t testing.TB, kind string) (near, far conn) {
 	t.Helper()
 	switch kind {
-	case "tcp", "wrapped tcp", "wrapped twice", "tls":
+	case "tcp", "wrapped tcp", "wrapped twice", "tls", "hidden tcp", "tls hidden", "reader":
 		a, b := dialed(t, "tcp", "127.0.0.1:0")
 		switch kind {
+		case "hidden tcp":
+			return &hidden{conn: a}, b
+		case "tls hidden":
+			a, b := secured(t, a, b)
+			return &hidden{conn: a}, b
+		case "reader":
+			return reader{"tcp", a.(*net.TCPConn)}, b
 		case "wrapped tcp":
 			return wrapped{a}, b
 		case "wrapped twice":
@@ -60,13 +98,15 @@ func pair(t testing.TB, kind string) (near, far conn) {
 	switch kind {
 	case "wrapped pipe":
 		return wrapped{a}, b
+	case "hidden pipe":
+		return &hidden{conn: a}, b
 	case "tls over a pipe":
 		return secured(t, a, b)
 	}
 	return a, b
 }
 
-var kinds = []string{"tcp", "unix", "file", "tls", "pipe", "wrapped tcp", "wrapped twice", "wrapped pipe", "tls over a pipe"}
+var kinds = []string{"tcp", "unix", "file", "tls", "pipe", "wrapped tcp", "wrapped twice", "wrapped pipe", "tls over a pipe", "hidden tcp", "hidden pipe", "tls hidden", "reader"}
 
 func dialed(t testing.TB, network, address string) (near, far net.Conn) {
 	t.Helper()
@@ -335,6 +375,29 @@ func TestManyWatchesAreSeenInTime(t *testing.T) {
 		w[i].Stop()
 	}
 	lw.Stop()
+}
+
+// both may read from either of its connections: the end of one says nothing.
+type both struct{ up, down net.Conn }
+
+func (b both) Read(p []byte) (int, error) { return b.up.Read(p) }
+
+func TestAWrapperOfTwoConnectionsIsNotLookedInto(t *testing.T) {
+	up, _ := pair(t, "tcp")
+	down, _ := pair(t, "tcp")
+	other, _ := pair(t, "tcp")
+	report, sentinel := make(chan error, 1), make(chan error, 1)
+	var w, beside source.Watch
+	w.Start(both{up.(net.Conn), down.(net.Conn)}, report)
+	_ = down.Close()
+	beside.Start(other, sentinel)
+	_ = other.Close()
+	_ = receive(t, "the connection beside", sentinel)
+	w.Stop()
+	beside.Stop()
+	if len(report) != 0 {
+		t.Errorf("%v is reported", <-report)
+	}
 }
 
 // A type of connection that cannot be compared is watched like others.

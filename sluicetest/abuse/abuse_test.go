@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/sluicetest/abuse"
 )
 
@@ -229,13 +230,7 @@ func TestTargets(t *testing.T) {
 			t.Errorf("publishing to %q: %v", address, err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	if _, err := abuse.Run(t.Context(), "rtmp://"+address+"/live", abuse.Options{}); err == nil || errors.Is(err, abuse.ErrTarget) {
+	if _, err := abuse.Run(t.Context(), "rtmp://"+loopback.Free(t)+"/live", abuse.Options{}); err == nil || errors.Is(err, abuse.ErrTarget) {
 		t.Errorf("no server: %v", err)
 	}
 }

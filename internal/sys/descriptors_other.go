@@ -1,0 +1,6 @@
+//go:build !linux
+
+package sys
+
+// RoomForDescriptors does nothing.
+func RoomForDescriptors(int) {}
