@@ -17,7 +17,7 @@ import (
 )
 
 const abuseText = `abuse tries a streaming server, of any make, by what hostile and broken clients do:
-some hundred numbered cases for RTMP, or for FLV over HTTP and WebSocket, each with
+hundreds of numbered cases for RTMP, or for FLV over HTTP and WebSocket, each with
 the clause that it comes from and what is expected. A healthy publisher and a
 healthy viewer go on meanwhile, and every byte between them is compared.
 

@@ -68,9 +68,9 @@ func (a App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",
 		Short: "A live relay over pooled, reference-counted memory",
-		Long: `sluice serves live streams: it takes them by RTMP or HTTP-FLV and sends them to
-many viewers. It makes the tokens that protected streams ask for, and looks
-into FLV files.`,
+		Long: `sluice serves live streams: it takes them by RTMP, RTSP, WHIP, SRT and HTTP-FLV,
+and sends them to many viewers by the same, HLS and WHEP. It makes the tokens that
+protected streams ask for, looks into FLV files, and tries servers by hostile clients.`,
 		Example:           "  sluice serve",
 		Args:              noArgs,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

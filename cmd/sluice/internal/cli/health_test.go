@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 func TestHealth(t *testing.T) {
@@ -31,7 +32,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("https, %d: %s %v", status, says, err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", loopback.Host()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,30 +22,34 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/systemd"
 )
 
-const serveText = `serve is a live relay: encoders publish streams to it over RTMP or HTTP, and
-players watch them over RTMP, HTTP-FLV or WebSocket, or on the page at /.
-It needs no configuration: RTMP is on port 1935, HTTP on port 8080. What it
-prints first are the lines to publish and to watch with.
+const serveText = `serve is a live relay: encoders publish streams to it over RTMP, RTSP, WHIP, SRT
+or HTTP, and players watch them over the same, HLS, WHEP or WebSocket, or on the
+page at /. It needs no configuration, and prints first how to publish and to watch.
 
 A stream is called APP/NAME and stands at
 
   rtmp://HOST/APP/NAME              to publish and to play
+  rtsp://HOST:8554/APP/NAME         to publish and to play
   http://HOST:8080/APP/NAME.flv     GET plays, also over WebSocket; POST and PUT publish
+  http://HOST:8080/APP/NAME.m3u8    HLS
+  http://HOST:8080/APP/NAME/whip    WHIP publishes; APP/NAME/whep plays
+  srt://HOST:8890                   streamid=publish:APP/NAME, or read:APP/NAME
 
 A player may add to the address: ?wait=SECONDS, up to 60, to wait for a stream
 that is not there yet; ?merge=MS, 0 to 350, for how long frames are collected
-for it; ?gop=0 to begin with the next key frame; ?token=TOKEN.
+for it; ?gop=0 to begin with the next key frame; ?from=-2h for what was recorded
+(not in RTMP); ?token=TOKEN.
 
-Also over HTTP: /api/streams, /api/clients, DELETE /api/clients/ID, /api/bans,
-/api/pushes, /metrics for
-Prometheus, /healthz.
+Also over HTTP: /operate for operators, /api/streams, /api/clients, /api/bans,
+/api/pushes, /metrics for Prometheus, /healthz.
 
 A file that --config names has the same settings, as YAML: "merge: 100ms". So
 has the environment, which goes before the file: SLUICE_GOP_TIME for --gop-time,
 SLUICE_CONFIG for --config. Flags go before both. Secrets come from the
 environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect,
 SLUICE_API_TOKEN is what the API asks for, SLUICE_EVENT_SECRET signs events,
-SLUICE_CLUSTER_SECRET is that of the nodes of a cluster.
+SLUICE_CLUSTER_SECRET is that of the nodes of a cluster, SLUICE_TURN_SECRET that of
+TURN servers, SLUICE_SRT_PASSPHRASE encrypts SRT.
 
 An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
 a second one ends it at once. SIGHUP reads the configuration and the certificate
@@ -64,7 +68,7 @@ func (a App) serve() *cobra.Command {
 	upgrade := false
 	cmd := &cobra.Command{
 		Use:     "serve",
-		Short:   "Run the live relay: RTMP, HTTP-FLV, WebSocket and a page",
+		Short:   "Run the live relay",
 		Long:    serveText,
 		Example: "  sluice serve --http :80 --merge 40ms --record recordings",
 		Args:    noArgs,
@@ -141,9 +145,11 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	}
 	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again, Given: given, Successor: from != nil})
 	if err != nil {
+		refuse(from, err)
 		return fail(fmt.Errorf("serve: %w", err))
 	}
 	if err := server.Listen(); err != nil {
+		refuse(from, err)
 		server.Close()
 		return fail(fmt.Errorf("serve: %w", listenHint(err)))
 	}

@@ -28,8 +28,8 @@ The secret is the server's: the environment variable ` + access.SecretEnv + `, o
 the first line of the file of --secret-file. It has at least 16 bytes; openssl
 rand -hex 32 prints a good one.
 
-Whoever has the token has the right, until it expires or is revoked: by its id
-among the settings of the server (revoked-tokens), or for a time by a ban
+The token gives the right to every client that has it, until it expires or is revoked:
+by its id among the settings of the server (revoked-tokens), or for a time by a ban
 (POST /api/bans?by=token&value=ID&for=TIME).
 
 Exit codes: 0 printed; 1 it could not be printed; 2 wrong command line, or no

@@ -46,3 +46,10 @@ func inheritance(c *config.Config, asked bool) (*relay.Inheritance, error) {
 	}
 	return i, nil
 }
+
+// refuse tells the predecessor, if there is one, why this process does not take over.
+func refuse(from *relay.Inheritance, reason error) {
+	if from != nil {
+		from.Refuse(reason)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,6 +57,32 @@ func TestServeUpgrade(t *testing.T) {
 	alone := startServe(t, nil, append(args, "--upgrade")...)
 	if _, exit := alone.end(t); exit == ExitOK || !strings.Contains(alone.stderr.String(), path) {
 		t.Errorf("without a server: exit %d, %s", exit, alone.stderr.String())
+	}
+}
+
+// A successor with settings that it cannot serve with leaves the server as it is, whose log
+// says why.
+func TestServeUpgradeThatCannotListen(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	args := []string{"--json", "--srt", "off", "--upgrade-socket", filepath.Join(t.TempDir(), "s")}
+	s := startServe(t, nil, args...)
+	first := s.ready(t)
+	for _, wrong := range [][]string{{"--pprof", taken.Addr().String()}, {"--bans-file", "/dev/null/none"}} {
+		next := startServe(t, nil, slices.Concat(args, wrong, []string{"--upgrade"})...)
+		if _, exit := next.end(t); exit == ExitOK || !strings.Contains(next.stderr.String(), wrong[1]) {
+			t.Errorf("%v: exit %d, %s", wrong, exit, next.stderr.String())
+		}
+		s.logs(t, "upgrade failed, this server goes on")
+		s.logs(t, wrong[1])
+		reached(t, first.HTTP)
+		reached(t, first.RTMP)
+	}
+	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK {
+		t.Errorf("exit %d", exit)
 	}
 }
 

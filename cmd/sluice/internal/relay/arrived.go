@@ -16,6 +16,7 @@ type arrived struct {
 	streams map[string]adopted
 	starts  []func()
 	drops   []func()
+	orders  arrivedOrders
 	thaw    func()
 
 	publishing, watching int
@@ -53,7 +54,10 @@ func (s *Server) receive(c *handover.Conn) (*arrived, error) {
 			}
 			return a, err
 		default:
-			err = fmt.Errorf("%w: kind %d", handover.ErrProtocol, m.Kind)
+			var ok bool
+			if ok, err = a.orders.take(&m); !ok {
+				err = fmt.Errorf("%w: kind %d", handover.ErrProtocol, m.Kind)
+			}
 		}
 		if m.File != nil {
 			m.File.Close()
@@ -136,6 +140,10 @@ func (a *arrived) drop() {
 
 // start goes on with everything: viewers first, so that they are there when frames come.
 func (a *arrived) start() {
+	a.orders.start(a.server)
+	for _, s := range a.streams {
+		a.server.outbound.recorders.goOn(s.stream)
+	}
 	a.thaw()
 	for _, f := range a.starts {
 		f()

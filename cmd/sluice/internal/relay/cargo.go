@@ -14,12 +14,16 @@ import (
 
 // carried are the kinds of state that this version can take over. A change of one that an
 // earlier version would misread gets another number.
-var carried = []string{"stream/1", "rtmp-publisher/1", "rtmp-viewer/1", "flv-viewer/1", "ws-viewer/1"}
+var carried = []string{"stream/1", "rtmp-publisher/1", "rtmp-viewer/1", "flv-viewer/1", "ws-viewer/1", bansKind, pushesKind, recordingsKind}
 
 // carries returns an error when a process that can take over the given kinds could not
 // take over what this one may have.
 func (s *Server) carries(kinds []string) error {
+	ordered := s.ordered()
 	for _, kind := range carried {
+		if some, optional := ordered[kind]; optional && !some {
+			continue
+		}
 		if !slices.Contains(kinds, kind) {
 			return fmt.Errorf("%s: the other version %w", kind, errNotMovable)
 		}
@@ -39,7 +43,8 @@ type cargo struct {
 	thaw    func()           // nil: the writer runs
 	err     error            // why it cannot be sent
 
-	publishing, watching int // so many were sent
+	publishing, watching int            // so many were sent
+	joinable             []*live.Stream // that were sent with a key frame
 }
 
 // pack makes everything that can be given away stand still: first the publishers, then
@@ -99,8 +104,8 @@ func (p *cargo) still(ctx context.Context, all []*session.Client, matches func(*
 	return list
 }
 
-// send sends the cargo.
-func (p *cargo) send(c *handover.Conn) error {
+// send sends the cargo to a process that can take over these kinds.
+func (p *cargo) send(c *handover.Conn, kinds []string) error {
 	if p.err != nil {
 		return p.err
 	}
@@ -115,6 +120,9 @@ func (p *cargo) send(c *handover.Conn) error {
 			return err
 		}
 		sent[st.Name()] = true
+		if state.HasKey() {
+			p.joinable = append(p.joinable, st)
+		}
 		whole.Streams++
 	}
 	gone := p.movers[:0]
@@ -141,6 +149,9 @@ func (p *cargo) send(c *handover.Conn) error {
 		}
 	}
 	p.movers = gone
+	if err := p.server.sendOrders(c, kinds); err != nil {
+		return err
+	}
 	return c.Send(handover.KindWhole, whole, nil, nil)
 }
 
@@ -165,6 +176,7 @@ func (p *cargo) leave() {
 		left[m] = true
 		m.Leave(p.server.host.Writer)
 	}
+	p.server.outbound.recorders.leave(p.joinable)
 	p.paused = slices.DeleteFunc(p.paused, func(m *session.Mover) bool { return left[m] })
 	p.unpack()
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,7 +58,7 @@ func TestClusterPlacesViewers(t *testing.T) {
 			t.Errorf("%s: %s %q", path, resp.Status, got)
 		}
 	}
-	for what, path := range map[string]string{"sent here": "/live/s.flv?placed=1", "no stream": "/live/none.flv", "a file of HLS": "/live/s/.hls/0/init.mp4"} {
+	for what, path := range map[string]string{"sent here": "/live/s.flv?placed=1", "no stream": "/live/none.flv", "what was recorded": "/live/s.flv?from=-1m", "a file of HLS": "/live/s/.hls/0/init.mp4"} {
 		if resp := ask(path, nil); resp.StatusCode == http.StatusTemporaryRedirect {
 			t.Errorf("%s: sent to %s", what, resp.Header.Get("Location"))
 		}
@@ -72,6 +73,21 @@ func TestClusterPlacesViewers(t *testing.T) {
 	}
 	if resp := ask("/live/s.flv", page); resp.StatusCode == http.StatusTemporaryRedirect {
 		t.Error("a page over WebSocket is sent on, which browsers do not follow")
+	}
+	for path, want := range map[string]string{
+		"/live/s.flv?where":                        "http://" + b.http + "/live/s.flv?placed=1",
+		"/live/s.flv?where=1&token=a%2Fb&gop=0":    "http://" + b.http + "/live/s.flv?token=a%2Fb&gop=0&placed=1",
+		"/live/s.flv?token=x&placed=1&where=1":     "",
+		"/live/none.flv?where=1":                   "",
+		"/live/s.flv?where=1&from=-1m":             "",
+		"/live/s.flv?where=1&wherever=x&merge=200": "http://" + b.http + "/live/s.flv?wherever=x&merge=200&placed=1",
+	} {
+		if got := where(t, a, path); got != want {
+			t.Errorf("asked where to connect for %s: %q, not %q", path, got, want)
+		}
+	}
+	if got := where(t, b, "/live/s.flv?where=1"); got != "" {
+		t.Errorf("a node that has room: %q", got)
 	}
 	to, err := url.Parse(ask("/live/s.flv", nil).Header.Get("Location"))
 	if err != nil {
@@ -89,7 +105,7 @@ func TestClusterPlacesViewers(t *testing.T) {
 	}
 	resp = a.request(t, http.MethodGet, "/", nil)
 	resp.Body.Close()
-	if got := resp.Header.Get("Content-Security-Policy"); !strings.Contains(got, "connect-src 'self' http://"+b.http) {
+	if got := resp.Header.Get("Content-Security-Policy"); !strings.Contains(got, "connect-src 'self' http://"+b.http+" ws://"+b.http) {
 		t.Errorf("a's page may not read from b: %q", got)
 	}
 	b.Close()
@@ -99,6 +115,18 @@ func TestClusterPlacesViewers(t *testing.T) {
 	if n := a.host.Register.Number(session.RoleViewer); n < 1 {
 		t.Error("the first viewer has gone")
 	}
+}
+
+// where asks a relay where to connect.
+func where(t *testing.T, s *relayServer, path string) string {
+	t.Helper()
+	resp := s.request(t, http.MethodGet, path, nil)
+	defer resp.Body.Close()
+	var answer struct{ URL *string }
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.URL == nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", path, resp.Status, err)
+	}
+	return *answer.URL
 }
 
 func TestLoadOfANode(t *testing.T) {
@@ -121,5 +149,56 @@ func TestLoadOfANode(t *testing.T) {
 	now = now.Add(time.Second)
 	if part, room := l.measure(now, c, 10, 2000); part != 2 || room != 0 || l.full.Load() {
 		t.Errorf("viewers alone: %v, %d", part, room)
+	}
+}
+
+// A node that drains sends new viewers to another.
+func TestClusterSendsViewersOnWhenItDrains(t *testing.T) {
+	nodes := startNodes(t, 2, nil)
+	a, b := nodes[0], nodes[1]
+	p := b.publishing(t, "/live/s.flv")
+	p.send(t, clusterTags(0, 5)...)
+	a.knows(t, "live/s", "b")
+	client := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: relayWait,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	ask := func() (status int, to string) {
+		resp, err := client.Head("http://" + a.http + "/live/s.flv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode, resp.Header.Get("Location")
+	}
+	if status, _ := ask(); status != http.StatusOK {
+		t.Errorf("before: %d", status)
+	}
+	relayEventually(t, "a knows that b has room", func() bool { return a.cluster.node.Place("live/s", false) != "" })
+	a.cluster.drain()
+	if got := where(t, a, "/live/s.flv?where=1"); got != "http://"+b.http+"/live/s.flv?placed=1" {
+		t.Errorf("asked where to connect: %q", got)
+	}
+	if status, to := ask(); status != http.StatusTemporaryRedirect || to != "http://"+b.http+"/live/s.flv?placed=1" {
+		t.Errorf("%d, to %q", status, to)
+	}
+	a.host.Leave(session.NoSessions)
+	if status, _ := ask(); status != http.StatusTemporaryRedirect {
+		t.Errorf("when its own viewers have been ended: %d", status)
+	}
+}
+
+// A node that joins others knows, when it listens, what these have.
+func TestClusterNodeBeginsKnowing(t *testing.T) {
+	nodes := startNodes(t, 1, nil)
+	p := nodes[0].publishing(t, "/live/s.flv")
+	p.send(t, clusterTags(0, 5)...)
+	b := startRelay(t, func(c *relayConfig) {
+		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", clusterSecret, "127.0.0.1:0"
+		c.Join = []string{"127.0.0.1:1", nodes[0].Addresses()["cluster-address"]} // nothing listens on port 1
+	})
+	endTogether(t, b, nodes[0])
+	if status, _ := b.do(t, http.MethodHead, "/live/s.flv", nil); status != http.StatusOK {
+		t.Errorf("%d", status)
 	}
 }

@@ -39,16 +39,23 @@ func startNodes(t *testing.T, n int, change func(*relayConfig)) []*relayServer {
 			}
 		}))
 	}
-	t.Cleanup(func() { // all of them, before memory is counted
-		for _, s := range nodes {
-			s.Close()
-			s.end(t)
-		}
-	})
+	endTogether(t, nodes...)
 	for _, s := range nodes {
 		relayEventually(t, "a node knows all nodes", func() bool { return len(s.nodeStatus().Nodes) == n })
 	}
 	return nodes
+}
+
+// endTogether ends nodes with the test: all of them, before memory is counted.
+func endTogether(t *testing.T, nodes ...*relayServer) {
+	t.Cleanup(func() {
+		for _, s := range nodes {
+			s.Close()
+		}
+		for _, s := range nodes {
+			s.end(t)
+		}
+	})
 }
 
 func (s *relayServer) nodeStatus() cluster.Status { return s.cluster.node.Status() }

@@ -13,7 +13,8 @@ import (
 const answering = 10 * time.Second
 
 // Name implements web.Nodes.
-func (c *clustered) Name() string { return c.node.Name() }
+func (c *clustered) Name() string    { return c.node.Name() }
+func (c *clustered) Connected() bool { return c.node.Connected() }
 
 // Others implements web.Nodes.
 func (c *clustered) Others() (names []string) {
@@ -65,12 +66,15 @@ func (c *clustered) nodeChanged(e directory.Event) {
 func (c *clustered) Place(stream string, secure bool) string {
 	o := c.server.host.Config()
 	most := viewersPlaced(o)
-	full := c.load.full.Load() || most > 0 && c.server.host.Register.Number(session.RoleViewer) >= most
+	full := c.load.full.Load() || most > 0 && c.server.host.Register.Number(session.RoleViewer) >= most || c.node.Draining()
 	if !full || c.node.Has(stream) == "" {
 		return ""
 	}
 	return c.node.Place(stream, secure)
 }
+
+// PlayURL implements web.Nodes.
+func (c *clustered) PlayURL(node string) string { return c.node.PlayURL(node) }
 
 // PlayURLs implements web.Nodes.
 func (c *clustered) PlayURLs() []string { return c.node.PlayURLs() }

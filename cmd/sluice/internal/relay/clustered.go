@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,14 @@ type clustered struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 }
+
+const (
+	// joining is how long a node that joins others waits until it knows what they have.
+	joining = time.Second
+	// A node that has ended its viewers is there to send them to others for sendOn, and longer
+	// while one comes within lull of another, up to sendOnMost.
+	sendOn, lull, sendOnMost = time.Second, 500 * time.Millisecond, 4 * time.Second
+)
 
 // received is what a stream had received at a time.
 type received struct {
@@ -67,7 +76,9 @@ func (c *clustered) open(at map[string]string) error {
 		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.server.version,
 		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.server.log,
 	}
-	// For tests: this node's clock is wrong by so much.
+	// For tests: this node's clock is wrong by so much, and so many others pull a stream from
+	// its publisher's node.
+	options.Direct, _ = strconv.Atoi(os.Getenv("SLUICE_TEST_DIRECT"))
 	if wrong, err := time.ParseDuration(os.Getenv("SLUICE_TEST_CLOCK")); err == nil {
 		options.Clock = func() time.Time { return time.Now().Add(wrong) }
 	}
@@ -85,6 +96,12 @@ func (c *clustered) open(at map[string]string) error {
 		at["cluster-address"] = address
 	}
 	close(c.opened)
+	if len(o.Join) > 0 || o.NATS != "" {
+		// Those who come at once, after a restart, are not to hear that there is no stream.
+		ctx, cancel := context.WithTimeout(context.Background(), joining)
+		await(ctx, node.Joined)
+		cancel()
+	}
 	var ctx context.Context
 	ctx, c.end = context.WithCancel(context.Background())
 	c.running.Go(func() { c.compareBans(ctx) })
@@ -182,6 +199,14 @@ func (c *clustered) Publish(stream, publisher string) (epoch uint64, err error) 
 	return epoch, nil
 }
 
+// Lost implements session's cluster.
+func (c *clustered) Lost(stream string) error {
+	if winner, lost := c.node.Lost(stream); lost && c.policy(stream) != directory.Standby {
+		return fmt.Errorf("%w: node %s", session.ErrElsewhere, winner)
+	}
+	return nil
+}
+
 // Stand implements session's cluster.
 func (c *clustered) Stand(stream, publisher string) (epoch uint64, held bool) {
 	epoch, _, _ = c.node.Publish(stream, publisher)
@@ -246,6 +271,7 @@ func (c *clustered) leave() {
 	host.Leave(session.NoPublishers)
 	c.drain()
 	await(ctx, func() bool { return c.node.Needed() == 0 })
+	ends := host.Register.Number(session.RoleViewer) > 0
 	host.Leave(session.NoSessions)
 	await(ctx, func() bool {
 		list := host.Hub.Streams()
@@ -254,6 +280,14 @@ func (c *clustered) leave() {
 		}
 		return len(list) == 0
 	})
+	if ends {
+		ended := time.Now()
+		ctx, cancel := context.WithTimeout(ctx, sendOnMost)
+		await(ctx, func() bool {
+			return c.node.Others() == 0 || time.Since(ended) >= sendOn && time.Since(c.node.Placed()) >= lull
+		})
+		cancel()
+	}
 	c.server.log.Info("drained", "after", time.Since(began).Round(time.Millisecond), "streams", len(host.Hub.Streams()), "needed", c.node.Needed())
 }
 
@@ -293,6 +327,7 @@ func (c *clustered) metrics() []prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_cluster_" + name + "_total", Help: help}, func() float64 { return of(c.node.Status()) })
 	}
 	return []prometheus.Collector{
+		nodeFigures{c},
 		gauge("nodes", "Nodes of the cluster that this one knows, itself included.", func(s cluster.Status) float64 { return float64(len(s.Nodes)) }),
 		gauge("streams", "Streams that nodes publish.", func(s cluster.Status) float64 { return float64(len(s.Streams) - s.Pulls()) }),
 		gauge("pulls", "Streams that nodes pull from one another.", func(s cluster.Status) float64 { return float64(s.Pulls()) }),

@@ -38,7 +38,7 @@ func (i *Inheritance) ask(version string) error {
 	c.Within(handover.HelloTime)
 	hello := handover.Hello{Format: handover.Format, Version: version, PID: os.Getpid(), Kinds: carried}
 	if err := c.Send(handover.KindHello, hello, nil, nil); err != nil {
-		return err
+		return c.Reason(err)
 	}
 	if _, err := c.Expect(handover.KindWelcome, &i.from); err != nil {
 		return err
@@ -80,6 +80,12 @@ func (i *Inheritance) Take(setting, address string) net.Listener {
 // From is the process that i comes from: its id, and the version of its program.
 func (i *Inheritance) From() (pid int, version string) { return i.from.PID, i.from.Version }
 
+// Refuse tells the predecessor, which goes on, why this process does not take over.
+func (i *Inheritance) Refuse(reason error) {
+	i.conn.Within(handover.HelloTime)
+	i.conn.Refuse(reason.Error())
+}
+
 // Close ends the connection and closes the listeners that were not taken. Before TakeOver
 // the predecessor goes on.
 func (i *Inheritance) Close() {
@@ -93,7 +99,10 @@ func (i *Inheritance) Close() {
 // TakeOver says that this server, which listens, is ready, and takes over what its
 // predecessor has. With an error that goes on, and this server must be closed. Without,
 // the predecessor is about to end. Serve comes next.
-func (s *Server) TakeOver(i *Inheritance) error {
+func (s *Server) TakeOver(i *Inheritance) error { return s.takeOver(i, func() {}) }
+
+// takeOver calls before when it has everything, before it says so.
+func (s *Server) takeOver(i *Inheritance, before func()) error {
 	c := s.settings.Load()
 	i.conn.Within(handover.StartTime)
 	if err := i.conn.Send(handover.KindReady, nil, nil, nil); err != nil {
@@ -101,10 +110,12 @@ func (s *Server) TakeOver(i *Inheritance) error {
 	}
 	got, err := s.receive(i.conn)
 	if err == nil {
+		before()
 		err = i.conn.Send(handover.KindTaken, nil, nil, nil)
 	}
 	if err != nil {
 		got.drop()
+		i.Refuse(err)
 		return err
 	}
 	got.start()

@@ -10,7 +10,12 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
+	"github.com/sluice-go/sluice/internal/sys"
 )
+
+// manyDescriptors is for how many there is room from the beginning: 128 KB of the
+// kernel's memory.
+const manyDescriptors = 1 << 14
 
 // A listener is one address that the server listens at.
 type listener struct {
@@ -47,6 +52,7 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // Listen opens all listeners, so that their addresses are known. If one fails, it
 // opens none and returns a *ListenError.
 func (s *Server) Listen() error {
+	sys.RoomForDescriptors(manyDescriptors)
 	c := s.settings.Load()
 	for _, l := range []struct {
 		setting, address string

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/internal/testcert"
 	"github.com/sluice-go/sluice/rtmp"
 )
@@ -46,23 +47,12 @@ func pushStates(s *Server) string {
 	return strings.Join(states, " ")
 }
 
-// deadAddress is one at which no program listens.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // What is published here is what a viewer gets there, frame by frame, over RTMP and
 // RTMPS, while another target is away and a third one takes nothing. A target that
 // comes back has the stream again.
 func TestPush(t *testing.T) {
 	far := rtmpServe(t, func(c *relayConfig) { c.Grace = time.Minute })
-	away := deadAddress(t)
+	away := loopback.Free(t)
 	stuck, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

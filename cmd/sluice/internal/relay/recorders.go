@@ -45,8 +45,8 @@ func (r *recorders) want(stream string) string {
 	return c.Record
 }
 
-// control begins or ends the recording of a stream, until the server ends or it is
-// called again.
+// control begins or ends the recording of a stream, also in the process that takes this
+// one's place, until the server ends or it is called again.
 func (r *recorders) control(stream string, on bool, hub *live.Hub) error {
 	if on && r.of(stream).Record == "" {
 		return fmt.Errorf("%w: %w", session.ErrNotFound, errNoDirectory)
@@ -63,6 +63,30 @@ func (r *recorders) control(stream string, on bool, hub *live.Hub) error {
 	r.mu.Unlock()
 	if st, ok := hub.Stream(stream); ok {
 		r.refresh([]*live.Stream{st})
+	}
+	return nil
+}
+
+// orders returns what control was called with, by stream.
+func (r *recorders) orders() map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.ordered)
+}
+
+// resume takes over another process's orders, before any stream begins. Those above the
+// limit are left out, with an error.
+func (r *recorders) resume(orders map[string]bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for stream, on := range orders {
+		if len(r.ordered) == maxOrdered {
+			return fmt.Errorf("%w: %d", errTooManyOrders, maxOrdered)
+		}
+		if r.ordered == nil {
+			r.ordered = map[string]bool{}
+		}
+		r.ordered[stream] = on
 	}
 	return nil
 }
@@ -112,6 +136,25 @@ func (r *recorders) Begin(st *live.Stream) {
 	r.mu.Unlock()
 	if to != nil {
 		to.Begin(st)
+	}
+}
+
+// goOn records an adopted stream, from where its recording in the predecessor leaves off.
+func (r *recorders) goOn(st *live.Stream) {
+	r.mu.Lock()
+	to := r.byDir[r.want(st.Name())]
+	r.mu.Unlock()
+	if to != nil {
+		to.Continue(st)
+	}
+}
+
+// leave says that the successor records these streams from their newest key frames on.
+func (r *recorders) leave(streams []*live.Stream) {
+	for _, list := range r.list() {
+		for _, st := range streams {
+			list.Leave(st)
+		}
 	}
 }
 

@@ -28,6 +28,12 @@ type rtspClient struct {
 	conn net.Conn
 	r    *rtsp.Reader
 	cseq int
+
+	// When a server ends the connection after some time: since when, and whether it
+	// has done so before an answer.
+	began time.Time
+	limit time.Duration
+	late  bool
 }
 
 func rtspDial(t *testing.T, s *Server) *rtspClient {
@@ -78,6 +84,9 @@ func (x *rtspClient) ask(method, path, body string, fields ...string) (int, rtsp
 func (x *rtspClient) must(status int, method, path, body string, fields ...string) rtsp.Header {
 	x.t.Helper()
 	got, h := x.ask(method, path, body, fields...)
+	if x.late = x.late || got == 0 && x.limit > 0 && time.Since(x.began) > x.limit; x.late {
+		return nil
+	}
 	if got != status {
 		x.t.Fatalf("%s %s: %d, want %d", method, path, got, status)
 	}
@@ -312,17 +321,20 @@ func TestRTSPHostilePeers(t *testing.T) {
 		"ANNOUNCE and then nothing": {func(x *rtspClient) { x.must(200, "ANNOUNCE", "live/s", sdp, rtspSDP) }, 0},
 	} {
 		t.Run(rtmpCut(name), func(t *testing.T) {
-			s := rtspServe(t, func(c *relayConfig) {
-				c.times.Header, c.times.Idle = 300*time.Millisecond, 300*time.Millisecond
-			})
-			x := rtspDial(t, s)
-			x.t = t
-			c.do(x)
-			if c.status != 0 {
-				x.must(c.status, "OPTIONS", "live/s", "")
+			// On a busy machine the time may be over before the last answer.
+			for limit, late := 300*time.Millisecond, true; late; limit *= 4 {
+				s := rtspServe(t, func(c *relayConfig) { c.times.Header, c.times.Idle = limit, limit })
+				began := time.Now()
+				x := rtspDial(t, s)
+				x.t, x.began, x.limit = t, began, limit
+				c.do(x)
+				if c.status != 0 {
+					x.must(c.status, "OPTIONS", "live/s", "")
+				}
+				late = x.late && limit < rtmpTimeout
+				x.ends()
+				rtmpUntil(t, "there is no publisher", func() bool { _, there := s.host.Hub.Stream("live/s"); return !there })
 			}
-			x.ends()
-			rtmpUntil(t, "there is no publisher", func() bool { _, there := s.host.Hub.Stream("live/s"); return !there })
 		})
 	}
 }
@@ -350,6 +362,7 @@ func TestRTSPFramesOnOtherChannels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	x.must(200, "GET_PARAMETER", "live/s", "") // which is answered when all before it was read
 	before := rtspFrames(s, "live/s")
 	send(2)
 	rtmpUntil(t, "the stream goes on", func() bool { return rtspFrames(s, "live/s") == before+2 })
@@ -434,7 +447,7 @@ func TestRTSPPublisherThatIsTooSlow(t *testing.T) {
 // Silent connections, however many, do not keep others out.
 func TestRTSPSilentConnectionsGiveWay(t *testing.T) {
 	s := rtspServe(t, func(c *relayConfig) { c.MaxHandshakes, c.MaxHandshakesPerAddress = 64, 32 })
-	const silent = 500
+	const silent = 150 // 32 give way each second
 	for range silent {
 		conn, err := net.Dial("tcp", s.Addresses()["rtsp"])
 		if err != nil {

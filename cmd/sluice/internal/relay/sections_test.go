@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // sectionFile writes a configuration.
@@ -38,7 +39,7 @@ func TestSectionsOfStreams(t *testing.T) {
 	defer hook.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "sluice.yaml")
-	away := deadAddress(t)
+	away := loopback.Free(t)
 	base := "streams:\n  closed/*:\n    allow-publish: 192.0.2.1\n  paid/*:\n    protect: play\n    max-viewers-per-stream: 1\n  asked/*:\n    hook: " + hook.URL + "\n"
 	sectionFile(t, file, base+"  live/*: {merge: 20ms, merge-adapt: false, record: "+dir+"/one, push: rtmp://"+away+"/x/*}\n")
 	read := func(c *config.Config) error {

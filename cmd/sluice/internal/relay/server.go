@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -99,7 +101,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		log = slog.Default()
 	}
 	s := &Server{level: o.Level, log: log, version: o.Version, again: o.Again, given: o.Given, successor: o.Successor, hookTimes: hookTimes(), ended: make(chan struct{})}
-	s.upgrades.done = make(chan struct{})
+	s.upgrades.done, s.upgrades.start = make(chan struct{}), handover.StartTime
 	s.settings.Store(&c)
 	proxies, err := trusted(&c)
 	if err != nil {
@@ -312,12 +314,15 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 		drain, cancel := context.WithTimeout(context.Background(), DrainTime)
 		defer cancel()
-		ending := s.Shutdown(drain)
-		if errors.Is(ending, context.DeadlineExceeded) {
+		first, ending := s.end(drain)
+		switch {
+		case !first: // Shutdown or Close was called as well, and has said how that went
+			err = cmp.Or(err, http.ErrServerClosed)
+		case errors.Is(ending, context.DeadlineExceeded):
 			s.log.Warn("sessions were cut off", "after", DrainTime, "error", ending)
-			ending = nil
+		case ending != nil:
+			err = errors.Join(err, ending)
 		}
-		err = errors.Join(err, ending)
 	}
 	running.Wait()
 	<-s.ended
@@ -341,12 +346,19 @@ const DrainTime = 5 * time.Second
 // If that time is too short, Shutdown returns the context's error, and closes
 // everything anyway. Later calls wait for the first.
 func (s *Server) Shutdown(ctx context.Context) error {
+	_, err := s.end(ctx)
+	return err
+}
+
+// end is Shutdown, and reports whether this call was the first.
+func (s *Server) end(ctx context.Context) (first bool, err error) {
 	s.ending.Do(func() {
+		first = true
 		s.endErr = s.shutdown(ctx)
 		close(s.ended)
 	})
 	<-s.ended
-	return s.endErr
+	return first, s.endErr
 }
 
 // Close is Shutdown without waiting for pending data.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
 )
 
 func TestDrain(t *testing.T) {
@@ -73,9 +74,15 @@ func TestDrainWithAViewerThatDoesNotRead(t *testing.T) {
 	conn, _ := s.raw(t, "GET /live/s.flv HTTP/1.1\nHost: a\n\n")
 	conn.(*net.TCPConn).SetReadBuffer(4096)
 	s.viewersOf(t, "live/s", 1)
-	for range 20 {
-		p.send(t, clip...)
+	// More than the kernel takes, and soon: after ten seconds it is closed anyway.
+	frame := "\x27\x01\x00\x00\x00" + strings.Repeat("x", 4<<20)
+	for i := range uint32(4) {
+		p.send(t, flvtest.Tag{Type: flv.TagVideo, Time: clip[9].Time + 40*(i+1), Payload: frame})
 	}
+	relayEventually(t, "they have come", func() bool {
+		st, ok := s.host.Hub.Stream("live/s")
+		return ok && st.Stats().FramesIn == 14
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -110,6 +117,30 @@ func TestServeThatWasClosedByOthers(t *testing.T) {
 	}
 	if err := s.Shutdown(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// A server that is closed before it has begun to serve, and whose context ends, too:
+// whichever of the two is seen first.
+func TestServeOfAServerThatWasClosed(t *testing.T) {
+	c := config.Default()
+	c.RTMP, c.HTTP, c.RTSP, c.WebRTC, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "off", "off", "off"
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 10 {
+		s, err := New(c, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Listen(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Serve(ctx); err != http.ErrServerClosed {
+			t.Fatalf("%v", err)
+		}
 	}
 }
 

@@ -40,9 +40,12 @@ func (s *Server) HandOver(c *handover.Conn) (err error) {
 	}
 	log := s.log.With("pid", hello.PID, "to", hello.Version)
 	log.Info("upgrade begins")
-	c.Within(handover.StartTime)
+	c.Within(s.upgrades.start)
 	if _, err = c.Expect(handover.KindReady, nil); err == nil {
-		err = s.give(c)
+		s.endStaying()
+		err = s.give(c, hello.Kinds)
+	} else {
+		err = fmt.Errorf("the new process does not become ready: %w", err)
 	}
 	if err != nil {
 		log.Warn("upgrade failed, this server goes on", "error", err)
@@ -70,7 +73,7 @@ func (s *Server) introduce(c *handover.Conn) (hello handover.Hello, err error) {
 	}()
 	c.Within(handover.HelloTime)
 	if _, err = c.Expect(handover.KindHello, &hello); err != nil {
-		return hello, err
+		return hello, fmt.Errorf("the new process says nothing: %w", err)
 	}
 	if hello.Format != handover.Format {
 		return hello, fmt.Errorf("%w: format %d, this server has %d", handover.ErrProtocol, hello.Format, handover.Format)
@@ -121,9 +124,9 @@ func (s *Server) mayHandOver(kinds []string) error {
 	return s.carries(kinds)
 }
 
-// give pauses everything, sends it, and returns nil when it was taken. Otherwise everything
-// goes on.
-func (s *Server) give(c *handover.Conn) error {
+// give pauses everything, sends it to a process that can take over these kinds, and returns
+// nil when it was taken. Otherwise everything goes on.
+func (s *Server) give(c *handover.Conn, kinds []string) error {
 	for _, l := range s.listeners {
 		if l.pausing != nil {
 			l.pausing.Pause()
@@ -133,7 +136,7 @@ func (s *Server) give(c *handover.Conn) error {
 	began := time.Now()
 	c.Within(handover.TakeTime)
 	cargo := s.pack()
-	taken, err := s.deliver(c, cargo)
+	taken, err := s.deliver(c, cargo, kinds)
 	if !taken {
 		cargo.unpack()
 		for _, l := range s.listeners {
@@ -150,9 +153,9 @@ func (s *Server) give(c *handover.Conn) error {
 }
 
 // deliver sends the cargo, and reports whether it was taken.
-func (s *Server) deliver(c *handover.Conn, p *cargo) (taken bool, err error) {
-	if err = p.send(c); err != nil {
-		return false, err // not whole, so it cannot have been taken
+func (s *Server) deliver(c *handover.Conn, p *cargo, kinds []string) (taken bool, err error) {
+	if err = p.send(c, kinds); err != nil {
+		return false, c.Reason(err) // not whole, so it cannot have been taken
 	}
 	_, err = c.Expect(handover.KindTaken, nil)
 	if err == nil || c.GiveUp() {
@@ -175,12 +178,15 @@ func (s *Server) settle() {
 // letGo ends what keeps ports that the successor waits for, and says which sessions end
 // because they could not be handed over.
 func (s *Server) letGo() {
+	s.upgrades.one.Lock() // until what was given away is off the register
+	defer s.upgrades.one.Unlock()
 	left := map[string]int{}
 	for _, c := range s.host.Register.List() {
 		left[c.Protocol]++
+		c.EndBecause(session.ErrUpgrade)
 		switch c.Protocol {
 		case session.SRT, session.WHIP, session.WHEP:
-			c.Stop(session.ErrClosing)
+			c.Stop(session.ErrUpgrade)
 		}
 	}
 	if len(left) > 0 {

@@ -55,8 +55,14 @@ func handoverConn(t *testing.T, c *net.UnixConn) *handover.Conn {
 // goes on, and it is tried again.
 func upgradeRelay(t *testing.T, s *relayServer) *relayServer {
 	t.Helper()
+	return upgradeRelayAfter(t, s, func() {})
+}
+
+// upgradeRelayAfter calls before when the new server has everything, before it says so.
+func upgradeRelayAfter(t *testing.T, s *relayServer, before func()) *relayServer {
+	t.Helper()
 	for end := time.Now().Add(2 * relayWait); ; {
-		next, err := tryUpgrade(t, s)
+		next, err := tryUpgrade(t, s, before)
 		if err == nil {
 			return next
 		}
@@ -66,7 +72,7 @@ func upgradeRelay(t *testing.T, s *relayServer) *relayServer {
 	}
 }
 
-func tryUpgrade(t *testing.T, s *relayServer) (*relayServer, error) {
+func tryUpgrade(t *testing.T, s *relayServer, before func()) (*relayServer, error) {
 	t.Helper()
 	here, there := handoverPair(t)
 	given := make(chan error, 1)
@@ -84,7 +90,7 @@ func tryUpgrade(t *testing.T, s *relayServer) (*relayServer, error) {
 		err = next.Listen()
 	}
 	if err == nil {
-		err = next.TakeOver(from)
+		err = next.takeOver(from, before)
 	}
 	if err != nil {
 		next.Close()

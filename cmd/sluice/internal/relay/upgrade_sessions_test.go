@@ -3,11 +3,14 @@
 package relay
 
 import (
+	"bufio"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -19,6 +22,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/testcert"
 )
 
 // A crossing publishes in real time and watches while servers replace each other.
@@ -97,55 +101,84 @@ func (x *crossing) collect(who, stream string, next func() (rtmpFrame, error)) {
 	})
 }
 
-func tagFrame(g flvtest.Tag) rtmpFrame { return rtmpFrame{g.Type, g.Time, g.Payload} }
-
 // watch adds a viewer of each protocol.
 func (x *crossing) watch(s *relayServer, stream string, number int) {
 	x.t.Helper()
-	_, r := s.playing(x.t, "/"+stream+".flv")
-	x.collect(fmt.Sprintf("HTTP-FLV viewer %d of %s", number, stream), stream, func() (rtmpFrame, error) {
-		g, err := r.Next()
-		if err != nil {
-			return rtmpFrame{}, err
-		}
-		return tagFrame(g), nil
-	})
-	socket := s.dialSocket(x.t, "/"+stream+".flv")
-	messages := &socketMessages{socket: socket}
-	ws := flvtest.NewReader(messages)
-	n := 0
-	x.collect(fmt.Sprintf("WebSocket viewer %d of %s", number, stream), stream, func() (rtmpFrame, error) {
-		if n++; n%7 == 0 {
-			if err := socket.WriteControl(websocket.PingMessage, fmt.Append(nil, n), time.Now().Add(relayWait)); err != nil {
-				x.t.Errorf("ping: %v", err)
-			}
-		}
-		g, err := ws.Next()
-		if err != nil {
-			return rtmpFrame{}, err
-		}
-		return tagFrame(g), nil
-	})
-	play := rtmpDial(x.t, s.Server, "rtmp", "live")
+	for protocol, next := range x.viewers(s, stream, false) {
+		x.collect(fmt.Sprintf("%s viewer %d of %s", protocol, number, stream), stream, next)
+	}
+}
+
+// viewers begins to watch, over TLS if it is to be secure, and returns by protocol what
+// returns the next frame.
+func (x *crossing) viewers(s *relayServer, stream string, secure bool) map[string]func() (rtmpFrame, error) {
+	x.t.Helper()
+	setting, scheme, dialer := "rtmp", "ws://"+s.http, *websocket.DefaultDialer
+	page := net.Conn(nil)
+	var err error
+	if secure {
+		at := s.Addresses()["https"]
+		setting, scheme, dialer.TLSClientConfig = "rtmps", "wss://"+at, testcert.Client(x.t)
+		page, err = tls.Dial("tcp", at, testcert.Client(x.t))
+	} else {
+		page, err = net.Dial("tcp", s.http)
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() { page.Close() })
+	fmt.Fprintf(page, "GET /%s.flv HTTP/1.1\r\nHost: localhost\r\n\r\n", stream)
+	resp, err := http.ReadResponse(bufio.NewReader(page), nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	r := flvtest.NewReader(resp.Body)
+	socket, _, err := dialer.Dial(scheme+"/"+stream+".flv", nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() { socket.Close() })
+	messages := flvtest.NewReader(&socketMessages{socket: socket})
+	play := rtmpDial(x.t, s.Server, setting, "live")
 	if err := play.c.Play(stream[len("live/"):]); err != nil {
 		x.t.Fatal(err)
 	}
-	pings := 0
-	x.collect(fmt.Sprintf("RTMP viewer %d of %s", number, stream), stream, func() (rtmpFrame, error) {
-		if pings++; pings%5 == 0 {
-			if err := play.c.Ping(uint32(pings)); err != nil {
-				x.t.Errorf("ping: %v", err)
+	sent, pings := 0, 0
+	return map[string]func() (rtmpFrame, error){
+		"HTTP-FLV": func() (rtmpFrame, error) { return nextFrame(r) },
+		"WebSocket": func() (rtmpFrame, error) {
+			if sent++; sent%7 == 0 {
+				if err := socket.WriteControl(websocket.PingMessage, fmt.Append(nil, sent), time.Now().Add(relayWait)); err != nil {
+					x.t.Errorf("ping: %v", err)
+				}
 			}
-		}
-		list, code, err := play.receive(1)
-		if err == nil && len(list) == 1 {
-			return list[0], nil
-		}
-		if code == "NetStream.Play.Stop" {
-			err = io.EOF
-		}
+			return nextFrame(messages)
+		},
+		"RTMP": func() (rtmpFrame, error) {
+			if pings++; pings%5 == 0 {
+				if err := play.c.Ping(uint32(pings)); err != nil {
+					x.t.Errorf("ping: %v", err)
+				}
+			}
+			list, code, err := play.receive(1)
+			if err == nil && len(list) == 1 {
+				return list[0], nil
+			}
+			if code == "NetStream.Play.Stop" {
+				err = io.EOF
+			}
+			return rtmpFrame{}, err
+		},
+	}
+}
+
+// nextFrame returns the next tag as a frame.
+func nextFrame(r *flvtest.Reader) (rtmpFrame, error) {
+	g, err := r.Next()
+	if err != nil {
 		return rtmpFrame{}, err
-	})
+	}
+	return rtmpFrame{g.Type, g.Time, g.Payload}, nil
 }
 
 // socketMessages are the binary messages of a WebSocket as one stream.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
@@ -14,8 +15,9 @@ import (
 
 // upgrades is how other processes ask to take this server's place.
 type upgrades struct {
-	one  sync.Mutex    // held during a handover
-	done chan struct{} // closed when another process has taken over
+	one   sync.Mutex    // held during a handover
+	done  chan struct{} // closed when another process has taken over
+	start time.Duration // for a successor to become ready
 
 	mu       sync.Mutex
 	listener *net.UnixListener // nil: there is none

@@ -8,8 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 )
 
@@ -117,15 +122,56 @@ func TestUpgradeThatFails(t *testing.T) {
 				t.Errorf("it gets %v, want %v", err, c.want)
 			}
 			other.Close()
-			if err := <-given; err == nil {
+			err := <-given
+			if err == nil {
 				t.Fatal("no error")
 			}
+			s.log.line(t, "upgrade", strconv.Quote(err.Error()))
 			if status, body := s.get(t, "/healthz"); status != http.StatusOK {
 				t.Fatalf("%d %s", status, body)
 			}
 			upgradeRelay(t, s) // it can be upgraded all the same
 		})
 	}
+}
+
+// What is banned stays so, without a file too, under its id.
+func TestUpgradeKeepsBans(t *testing.T) {
+	s := startRelay(t, nil)
+	if _, err := s.host.Gate.Ban(access.Ban{By: access.BanStream, Value: "live/a", Action: access.Play}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	before := s.host.Gate.Bans()
+	s = upgradeRelay(t, s)
+	if after := s.host.Gate.Bans(); !slices.EqualFunc(before, after, func(a, b access.Ban) bool { return a.ID == b.ID && a.Value == b.Value && a.Until.Equal(b.Until) }) {
+		t.Errorf("%+v, was %+v", after, before)
+	}
+	if status, _ := s.get(t, "/live/a.flv"); status != http.StatusForbidden {
+		t.Errorf("who is banned gets %d", status)
+	}
+	b, err := s.host.Gate.Ban(access.Ban{By: access.BanToken, Value: "cam7"}, time.Hour)
+	if err != nil || b.ID == before[0].ID {
+		t.Errorf("the next ban: %+v, %v", b, err)
+	}
+	if s.carries(without(bansKind)) == nil {
+		t.Error("a version that would forget bans may take over")
+	}
+}
+
+// A second process is refused while one takes over, and is given the reason also when it
+// comes to say something after that.
+func TestSecondUpgradeIsRefused(t *testing.T) {
+	s := startRelay(t, nil)
+	s.upgrades.one.Lock() // as during one
+	here, there := handoverPair(t)
+	if err := s.HandOver(handoverConn(t, here)); !errors.Is(err, ErrUpgrading) {
+		t.Error(err)
+	}
+	s.upgrades.one.Unlock()
+	if _, err := Inherit(handoverConn(t, there), "second"); !errors.Is(err, handover.ErrRefused) || !strings.Contains(err.Error(), ErrUpgrading.Error()) {
+		t.Error(err)
+	}
+	upgradeRelay(t, s)
 }
 
 func TestUpgradeIsRefusedBeforeItBegins(t *testing.T) {

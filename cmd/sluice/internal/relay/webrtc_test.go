@@ -384,12 +384,14 @@ func TestWHEPOfFLV(t *testing.T) {
 			}
 			s.log.line(t, "left out", "mp4a")
 			relayEventually(t, "pictures", func() bool { return len(v.got(true)) > 0 })
-			p.send(t, tags[half:]...)
-			want := sumsOf(t, tags, true)
-			relayEventually(t, "the last picture", func() bool {
-				got := v.got(true)
-				return slices.Contains(got, want[len(want)-2])
-			})
+			// In pieces that are awaited: the socket of a busy client does not hold all.
+			var want []string
+			for n := half; n < len(tags); n += 20 {
+				end := min(n+20, len(tags))
+				p.send(t, tags[n:end]...)
+				want = sumsOf(t, tags[:end], true)
+				relayEventually(t, "the last picture but one", func() bool { return slices.Contains(v.got(true), want[len(want)-2]) })
+			}
 			within(t, "pictures", v.got(true), want)
 			p.Close()
 		})

@@ -40,6 +40,8 @@ type Options struct {
 	Logger *slog.Logger // nil is slog.Default
 	// Clock is for tests of clocks that differ; nil is time.Now.
 	Clock func() time.Time
+	// Direct is for tests with few nodes: directory.Options.Direct.
+	Direct int
 }
 
 // A Node is this server in a cluster.
@@ -55,6 +57,7 @@ type Node struct {
 	url      string
 	draining bool
 	placed   [2]map[string]int // viewers that were sent to nodes, this second and the last
+	latest   time.Time         // when the latest of them was sent
 	open     bool              // messages can be sent
 	events   []directory.Event
 	wake     chan struct{} // has a value when there are events
@@ -72,7 +75,7 @@ func Open(o Options, url string) (*Node, error) {
 	n := &Node{
 		placed:  [2]map[string]int{{}, {}},
 		options: o, grants: h.Sum(nil), url: url, wake: make(chan struct{}, 1),
-		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy, Of: o.Of}),
+		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy, Of: o.Of, Direct: o.Direct}),
 	}
 	n.dir.SetNode(time.Now(), directory.Node{URL: url, Version: o.Version})
 	var err error
@@ -207,6 +210,13 @@ func (n *Node) Publish(stream, publisher string) (epoch uint64, winner string, o
 	return epoch, winner, ok
 }
 
+// Lost reports whether another node's publication of a stream wins over this node's.
+func (n *Node) Lost(stream string) (winner string, lost bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Lost(stream)
+}
+
 // Held returns the epoch of this node's publication of a stream, and whether it has to
 // wait for another's.
 func (n *Node) Held(stream string) (epoch uint64, held, ok bool) {
@@ -316,6 +326,23 @@ func (n *Node) Drain() {
 		d.SetNode(time.Now(), directory.Node{URL: n.url, Draining: true, Version: n.options.Version})
 	})
 	n.transport.Flush()
+}
+
+// Connected reports whether there is NATS. Without it, what is known of other nodes is old.
+func (n *Node) Connected() bool { return n.transport.Connected() }
+
+// Draining reports whether Drain was called.
+func (n *Node) Draining() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.draining
+}
+
+// Joined reports whether this node knows another, and all that those have that it knows.
+func (n *Node) Joined() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Complete()
 }
 
 // Close leaves the cluster.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -31,8 +32,16 @@ func (n *Node) Place(stream string, secure bool) (url string) {
 	name, url := choose(stream, nodes, secure)
 	if name != "" {
 		n.placed[0][name]++
+		n.latest = time.Now()
 	}
 	return url
+}
+
+// Placed returns when Place has sent a viewer on last; the zero Time when it never has.
+func (n *Node) Placed() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.latest
 }
 
 // choose returns a node that has room, by rendezvous hashing with bounded load (Mirrokni,
@@ -55,6 +64,17 @@ func choose(stream string, nodes []directory.NodeStatus, secure bool) (name, url
 		}
 	}
 	return name, url
+}
+
+// PlayURL returns where viewers are sent to at another node; empty when there is none of
+// that name.
+func (n *Node) PlayURL(name string) string {
+	for _, o := range n.Nodes() {
+		if o.Name == name && !o.Self {
+			return cmp.Or(o.Play, o.URL)
+		}
+	}
+	return ""
 }
 
 // PlayURLs returns where viewers of other nodes come from and are sent to.

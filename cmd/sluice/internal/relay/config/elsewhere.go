@@ -21,7 +21,7 @@ func (g *Elsewhere) settings() []Setting {
 			value: duration(&g.OriginRetry), fits: between(&g.OriginRetry, time.Second, 24*time.Hour)},
 		{Name: "source", Usage: "`APP/NAME=URLs`, rtsp://, rtsps:// or srt://, from which a stream is pulled while it is watched; with always: before the URL, also when it is not",
 			value: list(&g.Source), fits: sources(&g.Source)},
-		{Name: "push", Live: true, Scoped: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
+		{Name: "push", Live: true, Scoped: true, Usage: "push streams to other servers: `PATTERN=URL` such as live/*=rtmp://host/app/* or live/*=srt://host:port?streamid=publish:*; ${NAME} in it is from the environment; enhanced: before the URL for a target that takes HEVC and AV1",
 			value: list(&g.Push), fits: pushes(&g.Push)},
 		{Name: "on-publish", Live: true, Scoped: true, Usage: "run this `command` while a stream is published, with SLUICE_URL and SLUICE_STREAM in its environment; no shell is between, ${NAME} is replaced",
 			value: text(&g.OnPublish), fits: commandLine(&g.OnPublish)},

@@ -49,8 +49,8 @@ func pushes(v *[]string) func() error {
 		for _, text := range *v {
 			pattern, address, ok := strings.Cut(text, "=")
 			address = strings.TrimPrefix(address, "enhanced:")
-			if !ok || pattern == "" || !strings.HasPrefix(address, "rtmp://") && !strings.HasPrefix(address, "rtmps://") {
-				return fmt.Errorf("%.60q is not followed by = and rtmp:// or rtmps://", pattern)
+			if !ok || pattern == "" || !strings.HasPrefix(address, "rtmp://") && !strings.HasPrefix(address, "rtmps://") && !strings.HasPrefix(address, "srt://") {
+				return fmt.Errorf("%.60q is not followed by = and rtmp://, rtmps:// or srt://", pattern)
 			}
 		}
 		return nil

@@ -40,10 +40,11 @@ type pulling struct {
 	hurry chan struct{} // has a value when it need not wait to connect again
 
 	// Of the goroutine that runs the pull.
-	from   *Origin                                 // that is asked
-	again  atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
-	sink   Sink                                    // nil before the first frame
-	latest time.Time                               // of the latest frame
+	from     *Origin                                 // that is asked
+	answered time.Time                               // when it did
+	again    atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
+	sink     Sink                                    // nil before the first frame
+	latest   time.Time                               // of the latest frame
 }
 
 func newPulling(p *Puller, stream string, path Path) *pulling {
@@ -167,6 +168,7 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 		if ctx.Err() != nil || came || final(err) {
 			return err
 		}
+		q.log.Debug("an origin does not have the stream", "origin", from.String(), "error", err)
 		if reason == nil || said || p.options.Locate != nil {
 			reason = err
 		}
@@ -182,7 +184,8 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	// One timeout for everything before the first frame.
 	starting := time.AfterFunc(q.puller.options.Start, func() { cancel(errStart) })
 	defer starting.Stop()
-	first := true
+	first, began := true, time.Now()
+	q.answered = began
 	lost := func(*Origin) {}
 	deliver := func(f live.Frame) error {
 		starting.Stop()
@@ -191,8 +194,11 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 				f.Payload.Release()
 				return err
 			}
-		} else if sink, ok := q.sink.(Resumer); ok && first {
-			sink.Resume()
+		} else if first {
+			q.log.Info("pulling on", "origin", q.from.String(), "without", time.Since(q.latest).Round(time.Millisecond), "connecting", q.answered.Sub(began).Round(time.Millisecond), "waiting", time.Since(q.answered).Round(time.Millisecond))
+			if sink, ok := q.sink.(Resumer); ok {
+				sink.Resume()
+			}
 		}
 		if sink, ok := q.sink.(Resuming); ok && first {
 			sink.From(q.from)

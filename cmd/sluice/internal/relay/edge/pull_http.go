@@ -66,6 +66,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 		return fmt.Errorf("edge: %w", withoutURL(err))
 	}
 	defer resp.Body.Close()
+	q.answered = time.Now()
 	if err := answer(resp.StatusCode); err != nil {
 		return err
 	}

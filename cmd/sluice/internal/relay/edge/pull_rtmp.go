@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
@@ -42,6 +43,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	if err := c.Play(name); err != nil {
 		return refused(err, true)
 	}
+	q.answered = time.Now()
 	for {
 		m, err := c.ReadMessage()
 		if err != nil {

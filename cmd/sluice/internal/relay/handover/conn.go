@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -17,9 +18,15 @@ const (
 	headLen = 16 // magic, kind, whether there is a descriptor, two of nothing, lengths of JSON and bytes
 )
 
+// maxReason is how much of a refusal's reason is sent and shown, in bytes.
+const maxReason = 400
+
 // A Conn sends and receives messages.
 type Conn struct {
 	c *net.UnixConn
+
+	mu   sync.Mutex
+	over bool // interrupted
 }
 
 // A Message is one that was received.
@@ -37,7 +44,7 @@ func NewConn(c *net.UnixConn) (*Conn, error) {
 		c.Close()
 		return nil, err
 	}
-	return &Conn{c}, nil
+	return &Conn{c: c}, nil
 }
 
 // Dial connects to the process that listens at a socket.
@@ -50,13 +57,24 @@ func Dial(path string) (*Conn, error) {
 }
 
 // Within sets how long all that follows may take together.
-func (c *Conn) Within(d time.Duration) { c.c.SetDeadline(time.Now().Add(d)) }
+func (c *Conn) Within(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.c.SetDeadline(time.Now().Add(d))
+	}
+}
 
 // Close closes the connection.
 func (c *Conn) Close() { c.c.Close() }
 
 // Interrupt makes what waits, and later calls, fail. Any goroutine may call it.
-func (c *Conn) Interrupt() { c.c.SetDeadline(time.Unix(1, 0)) }
+func (c *Conn) Interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.c.SetDeadline(time.Unix(1, 0))
+}
 
 // Send sends a message. state becomes its JSON, none for nil; content is borrowed until Send returns,
 // of, when it is not nil, is what the descriptor belongs to: it stays as it is.
@@ -95,12 +113,25 @@ func (c *Conn) Send(kind Kind, state any, content []byte, of syscall.Conn) error
 
 // Refuse sends a refusal. An error does not matter: the other sees the end instead.
 func (c *Conn) Refuse(reason string) {
-	_ = c.Send(KindRefuse, Refusal{reason}, nil, nil)
+	_ = c.Send(KindRefuse, Refusal{reason[:min(len(reason), maxReason)]}, nil, nil)
+}
+
+// Reason returns the refusal that the other process sent before it ended the connection, if
+// it did, and otherwise err, which is Send's.
+func (c *Conn) Reason(err error) error {
+	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	if _, why := c.Receive(); errors.Is(why, ErrRefused) {
+		return why
+	}
+	return err
 }
 
 // most is how long the JSON of a message may be.
 func (k Kind) most() int {
-	if k == KindStream || k == KindSession {
+	switch k {
+	case KindStream, KindSession, KindBans, KindPushes, KindRecordings:
 		return MaxState
 	}
 	return MaxHello
@@ -143,7 +174,7 @@ func (c *Conn) Receive() (m Message, err error) {
 		if m.Into(&r) != nil || r.Reason == "" {
 			r.Reason = "no reason given"
 		}
-		return m, fmt.Errorf("%w: %.400s", ErrRefused, r.Reason)
+		return m, fmt.Errorf("%w: %.*s", ErrRefused, maxReason, r.Reason)
 	}
 	return m, nil
 }
@@ -209,7 +240,8 @@ func (c *Conn) GiveUp() (taken bool) {
 	if c.c.CloseRead() != nil {
 		return false // the connection has ended, and Receive has seen all that came before
 	}
-	c.Within(TakeTime) // what was sent before lies in the socket: this waits for nothing
+	// What was sent before lies in the socket: this waits for nothing, also after Interrupt.
+	c.c.SetDeadline(time.Now().Add(TakeTime))
 	m, err := c.Receive()
 	return err == nil && m.Kind == KindTaken
 }

@@ -67,6 +67,25 @@ func TestOneOfTheTwoHasEverything(t *testing.T) {
 	t.Log(taken, "taken,", kept, "kept")
 }
 
+// An interruption counts also before the next step has begun, and what has come before it
+// is still seen.
+func TestInterruptLasts(t *testing.T) {
+	a, b, _ := pair(t)
+	defer a.Close()
+	defer b.Close()
+	if err := b.Send(KindTaken, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	a.Interrupt()
+	a.Within(time.Hour)
+	if _, err := a.Receive(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after an interruption: %v", err)
+	}
+	if !a.GiveUp() {
+		t.Error("what was taken is not")
+	}
+}
+
 func TestMessagesWithDescriptors(t *testing.T) {
 	a, b, _ := pair(t)
 	defer a.Close()

@@ -12,15 +12,18 @@ const Format = 1
 type Kind uint8
 
 const (
-	KindHello    Kind = iota + 1 // from the new process: Hello
-	KindRefuse                   // from either: Refusal; nothing follows
-	KindWelcome                  // from the old one: Welcome
-	KindListener                 // Listener, with its descriptor
-	KindReady                    // from the new one: it could serve
-	KindStream                   // a stream with its frames
-	KindSession                  // a session, with the descriptor of its connection
-	KindWhole                    // that was all: Whole
-	KindTaken                    // from the new one: it has everything, and goes on with it
+	KindHello      Kind = iota + 1 // from the new process: Hello
+	KindRefuse                     // from either: Refusal; nothing follows
+	KindWelcome                    // from the old one: Welcome
+	KindListener                   // Listener, with its descriptor
+	KindReady                      // from the new one: it could serve
+	KindStream                     // a stream with its frames
+	KindSession                    // a session, with the descriptor of its connection
+	KindWhole                      // that was all: Whole
+	KindTaken                      // from the new one: it has everything, and goes on with it
+	KindBans                       // before KindWhole, when there are bans
+	KindPushes                     // the same, when there are pushes; it has their keys
+	KindRecordings                 // the same, when recordings were begun or ended over the API
 )
 
 // Hello is the first message.

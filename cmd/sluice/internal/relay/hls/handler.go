@@ -32,6 +32,8 @@ var errLate = errors.New("this has not come in time")
 // takes 3 KiB of stack to write a header, and the stack of a goroutine that has needed more
 // than 8 KiB has 16, for each connection.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	s.Group.Hold() // net/http does not wait for handlers when it is closed, and an answer has references
+	defer s.Group.Release()
 	if a := s.answer(rw, r); a != nil {
 		a.send(rw, r)
 	}

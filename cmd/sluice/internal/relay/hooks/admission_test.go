@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // hookServer is a hook that does what f says, and a gate that asks it.
@@ -170,15 +170,10 @@ func TestHookThatDoesNotAnswerRefusesInTime(t *testing.T) {
 }
 
 func TestHookThatIsNotThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := loopback.Free(t)
 	g := asking(t, access.Options{}, AdmissionOptions{}, "http://user:hunter2@"+address+"/path")
-	_, err = g.Admit(context.Background(), access.Request{Action: access.Publish, Stream: "live/s"})
-	if !errors.Is(err, access.ErrHook) || access.Status(err) != 503 || strings.Contains(err.Error(), "hunter2") || strings.Contains(access.Reason(err), "127.0.0.1") {
+	_, err := g.Admit(context.Background(), access.Request{Action: access.Publish, Stream: "live/s"})
+	if !errors.Is(err, access.ErrHook) || access.Status(err) != 503 || strings.Contains(err.Error(), "hunter2") || strings.Contains(access.Reason(err), loopback.Host()) {
 		t.Errorf("got %v, reason %q", err, access.Reason(err))
 	}
 }

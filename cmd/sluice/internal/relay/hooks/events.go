@@ -50,6 +50,8 @@ type Events struct {
 	writing int    // bytes that are being written to the spool
 	number  uint64 // of the newest event
 	missed  int64  // events for which there was no room, since the latest Lost
+	said    losses // by events of waiting
+	failing bool   // the disk has not taken the latest
 	closed  bool
 
 	written chan struct{} // has an element when waiting has grown
@@ -115,6 +117,8 @@ func (e *Events) Add(v Event) {
 	room := e.options.Most - held - int64(len(e.waiting)+e.writing)
 	if e.missed > 0 && room >= 2*maxShort {
 		e.append(Event{Event: Lost, Time: v.Time, Count: e.missed})
+		e.said.lines++
+		e.said.events += e.missed
 		e.missed = 0
 	}
 	if e.missed > 0 || room < maxShort {
@@ -151,6 +155,9 @@ func notify(c chan struct{}) {
 	}
 }
 
+// losses is what Lost events say, and how many of them do.
+type losses struct{ lines, events int64 }
+
 // write brings events into the spool, until Close.
 func (e *Events) write() {
 	for {
@@ -166,23 +173,30 @@ func (e *Events) write() {
 
 func (e *Events) flush() {
 	e.mu.Lock()
-	lines, n := e.waiting, e.lines
-	e.waiting, e.lines, e.writing = nil, 0, len(lines)
+	lines, n, said := e.waiting, e.lines, e.said
+	e.waiting, e.lines, e.said, e.writing = nil, 0, losses{}, len(lines)
 	e.mu.Unlock()
 	if n == 0 {
 		return
 	}
 	err := e.spool.append(lines, n)
+	lost := int64(n) - said.lines
 	e.mu.Lock()
 	e.writing = 0
-	if err != nil {
-		e.missed += int64(n)
+	before := e.failing
+	if e.failing = err != nil; err != nil {
+		e.missed += lost + said.events
 	}
 	e.mu.Unlock()
 	if err != nil {
-		e.log.Error("events are lost", "events", n, "error", err)
-		e.metrics.lost.Add(float64(n))
+		e.metrics.lost.Add(float64(lost))
+		if !before {
+			e.log.Error("events are lost", "error", err)
+		}
 		return
+	}
+	if before {
+		e.log.Info("events are kept again")
 	}
 	notify(e.spooled)
 }
@@ -216,7 +230,9 @@ func (e *Events) Close(ctx context.Context) error {
 	<-over
 	e.client.CloseIdleConnections()
 	_, left := e.spool.size()
-	err = errors.Join(err, e.spool.close())
+	if wrong := e.spool.close(); wrong != nil {
+		e.log.Error("the spool of events was not closed in order: some may be delivered again", "error", wrong)
+	}
 	if e.options.Dir != "" {
 		if left > 0 {
 			e.log.Info("events wait for the next start", "events", left, "directory", e.options.Dir)

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func ended(t *testing.T, e *Events, within time.Duration) {
+func ended(t *testing.T, e *Events) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := e.Close(ctx); err != nil {
 		t.Errorf("Close: %v", err)
@@ -33,10 +33,10 @@ func TestEventsAreDeliveredInOrderAndSigned(t *testing.T) {
 	numbered(e, 0, 500)
 	r.inOrder(t, 500)
 	numbered(e, 500, 510)
-	ended(t, e, 10*time.Second) // delivers what waits
+	ended(t, e) // delivers what waits
 	r.inOrder(t, 510)
 	e.Add(Event{Event: PlayBegin})
-	ended(t, e, time.Second)
+	ended(t, e)
 	if r.again != 0 || testutil.ToFloat64(e.metrics.sent) != 510 {
 		t.Errorf("%d came again, %v were sent", r.again, testutil.ToFloat64(e.metrics.sent))
 	}
@@ -71,7 +71,11 @@ func TestReceiversThatFail(t *testing.T) {
 			if name != "absent" {
 				r.listen()
 			}
-			e := reporting(t, r, t.TempDir())
+			timeout := 20 * time.Second
+			if name == "hangs" {
+				timeout = time.Second
+			}
+			e := reportingWithin(t, r, t.TempDir(), timeout)
 			numbered(e, 0, 150)
 			if name == "absent" {
 				eventually(t, "an attempt has failed", func() bool { return testutil.CollectAndCount(e.metrics.durations) > 0 })
@@ -82,7 +86,7 @@ func TestReceiversThatFail(t *testing.T) {
 			r.faults(nil, nil)
 			numbered(e, 150, 160)
 			r.inOrder(t, 160)
-			ended(t, e, 10*time.Second)
+			ended(t, e)
 			if f.late != nil && r.again == 0 {
 				t.Error("nothing came again")
 			}
@@ -101,7 +105,7 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 		e := reporting(t, r, dir)
 		numbered(e, n*700, (n+1)*700)
 		began := time.Now()
-		ended(t, e, 20*time.Second)
+		ended(t, e)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("Close took %v with a receiver that is absent", took)
 		}
@@ -109,11 +113,11 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 	r.listen()
 	e := reporting(t, r, dir)
 	r.inOrder(t, 2800)
-	ended(t, e, 10*time.Second)
+	ended(t, e)
 	e = reporting(t, r, dir)
 	numbered(e, 2800, 2801)
 	r.inOrder(t, 2801)
-	ended(t, e, 10*time.Second)
+	ended(t, e)
 	if r.again != 0 {
 		t.Errorf("%d events came again", r.again)
 	}
@@ -161,7 +165,7 @@ func TestRandomHistoryOfDeliveries(t *testing.T) {
 	r.listen()
 	r.faults(nil, nil)
 	r.inOrder(t, n)
-	ended(t, e, 10*time.Second)
+	ended(t, e)
 	t.Logf("%d events, %d came again", n, r.again)
 }
 
@@ -221,7 +225,47 @@ func TestFullSpoolSaysHowManyAreLost(t *testing.T) {
 	if n != 5001 || float64(said) != testutil.ToFloat64(e.metrics.lost) || said < lost {
 		t.Errorf("%d events, %d of them lost, counted are %v", n, said, testutil.ToFloat64(e.metrics.lost))
 	}
-	ended(t, e, 10*time.Second)
+	ended(t, e)
+}
+
+// A disk that is full loses events, and each of them is counted in what comes later. The
+// spool's end is no error.
+func TestFullDiskSaysHowManyAreLost(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no full disk on this system")
+	}
+	r, dir := newReceiver(t), t.TempDir()
+	e := reporting(t, r, dir)
+	numbered(e, 0, 1)
+	eventually(t, "the first is in the spool", func() bool { _, n := e.spool.size(); return n == 1 })
+	swap := func(f *os.File) (before *os.File) {
+		e.spool.mu.Lock()
+		defer e.spool.mu.Unlock()
+		before, e.spool.out = e.spool.out, f
+		return before
+	}
+	good := swap(full)
+	for i := 1; i < 4; i++ {
+		numbered(e, i, i+1)
+		eventually(t, "it is lost", func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return e.failing && e.lines == 0 && e.missed == int64(i)
+		})
+	}
+	swap(good)
+	numbered(e, 4, 5)
+	if err := os.Mkdir(filepath.Join(dir, positionFile+".new"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.listen()
+	eventually(t, "the last has come", func() bool { return len(r.events()) == 3 })
+	if got := r.events(); got[1].Event != Lost || got[1].Count != 3 || got[2].Stream != "live/4" || testutil.ToFloat64(e.metrics.lost) != 3 {
+		t.Errorf("%+v, counted are %v", got, testutil.ToFloat64(e.metrics.lost))
+	}
+	ended(t, e)
+	full.Close()
 }
 
 // Delivered files are removed.
@@ -238,7 +282,7 @@ func TestSpoolShrinks(t *testing.T) {
 	most := e.spool.held.Load()
 	r.listen()
 	r.inOrder(t, n)
-	ended(t, e, 10*time.Second)
+	ended(t, e)
 	names, err := filepath.Glob(filepath.Join(dir, "*"+segmentEnd))
 	if held := e.spool.held.Load(); most < 2*segmentSize || held > segmentSize+most/10 || len(names) != 1 || err != nil {
 		t.Errorf("%d of %d bytes, files %v, %v", held, most, names, err)
@@ -248,7 +292,7 @@ func TestSpoolShrinks(t *testing.T) {
 func TestSpoolThatCannotBeUsed(t *testing.T) {
 	r, dir := newReceiver(t), t.TempDir()
 	e := reporting(t, r, dir)
-	defer ended(t, e, time.Second)
+	defer ended(t, e)
 	if _, err := NewEvents(EventOptions{URL: r.url(), Dir: dir}); !errors.Is(err, ErrSpool) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second server in the directory: %v", err)
 	}
@@ -268,7 +312,7 @@ func TestEventsWithoutADirectory(t *testing.T) {
 	r.listen()
 	e := reporting(t, r, "")
 	numbered(e, 0, 20)
-	ended(t, e, 10*time.Second)
+	ended(t, e)
 	r.inOrder(t, 20)
 	if _, err := os.Stat(e.spool.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s: %v", e.spool.dir, err)

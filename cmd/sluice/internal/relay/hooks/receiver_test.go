@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // eventually waits until what holds.
@@ -45,13 +47,7 @@ type receiver struct {
 // newReceiver has an address at which it does not listen yet.
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &receiver{t: t, address: l.Addr().String(), seen: map[string]bool{}}
-	l.Close()
-	return r
+	return &receiver{t: t, address: loopback.Free(t), seen: map[string]bool{}}
 }
 
 func (r *receiver) listen() {
@@ -150,8 +146,14 @@ func cut(w http.ResponseWriter) bool {
 // reporting delivers to r with short pauses.
 func reporting(t *testing.T, r *receiver, dir string) *Events {
 	t.Helper()
+	return reportingWithin(t, r, dir, 20*time.Second)
+}
+
+// reportingWithin gives a delivery so much time.
+func reportingWithin(t *testing.T, r *receiver, dir string, timeout time.Duration) *Events {
+	t.Helper()
 	e, err := NewEvents(EventOptions{
-		URL: r.url(), Secret: r.secret, Dir: dir, Timeout: time.Second, Retry: time.Millisecond, RetryMost: 20 * time.Millisecond,
+		URL: r.url(), Secret: r.secret, Dir: dir, Timeout: timeout, Retry: time.Millisecond, RetryMost: 20 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -249,10 +249,13 @@ func (s *spool) save() error {
 		return err
 	}
 	name := filepath.Join(s.dir, positionFile)
-	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
-		return err
+	if err = os.WriteFile(name+".new", text, 0o600); err == nil {
+		err = os.Rename(name+".new", name)
 	}
-	return os.Rename(name+".new", name)
+	if err != nil {
+		os.Remove(name + ".new")
+	}
+	return err
 }
 
 // close brings everything to the disk. Nothing may be appended or read after it.

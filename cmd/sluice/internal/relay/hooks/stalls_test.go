@@ -38,7 +38,7 @@ func TestStallsAndEvictions(t *testing.T) {
 	v.End(live.ErrStalled)
 	p.End(nil)
 	look(10 * time.Second) // nothing of who has left
-	ended(t, e, 10*time.Second)
+	ended(t, e)
 	var got []string
 	for _, v := range r.events() {
 		text := v.Event

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"runtime/metrics"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +33,7 @@ type Options struct {
 type Keeper struct {
 	options Options
 	full    atomic.Bool
-	given   time.Time // when memory was last returned to the system
+	spare   spare
 	asked   time.Time // when unread was taken
 	unread  int64
 }
@@ -44,11 +43,6 @@ func New(o Options) *Keeper { return &Keeper{options: o} }
 
 const (
 	every = 500 * time.Millisecond
-	// giveEvery is the shortest time between returns of memory to the system:
-	// each one runs a garbage collection.
-	giveEvery = 5 * time.Second
-	// idleWorth is the least idle memory, in bytes, for that.
-	idleWorth = 16 << 20
 	// unreadEvery is the time between looks at receive queues: each takes a system
 	// call for each connection, 0.5 us.
 	unreadEvery = 2 * time.Second
@@ -111,22 +105,17 @@ func (k *Keeper) step(now time.Time) {
 		k.full.Store(false)
 		o.Logger.Info("there is memory again", "used", used, "limit", o.Most)
 	}
-	if idle := k.idle(); idle > max(idleWorth, used/2) && now.Sub(k.given) >= giveEvery {
-		k.given = now
+	if idle, live := k.idle(); k.spare.due(now, idle, used, live) {
 		o.Alloc.Trim()
 		debug.FreeOSMemory()
+		idle, _ = k.idle()
+		k.spare.returned(now, idle)
 	}
 }
 
-// idle is how many bytes the process has but does not use.
-func (k *Keeper) idle() int64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
-	metrics.Read(samples)
-	idle := k.options.Alloc.Stats().IdleBytes
-	for _, s := range samples {
-		if s.Value.Kind() == metrics.KindUint64 {
-			idle += int64(s.Value.Uint64())
-		}
-	}
-	return idle
+// idle is how many bytes the process has but does not use, and how many are live in the
+// collector's heap.
+func (k *Keeper) idle() (idle, live int64) {
+	idle, live = heap()
+	return idle + k.options.Alloc.Stats().IdleBytes, live
 }

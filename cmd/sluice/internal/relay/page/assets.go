@@ -40,7 +40,13 @@ func load(from fs.FS) map[string]*asset {
 		if err != nil || d.IsDir() {
 			return err
 		}
+		if strings.HasPrefix(name, parts) {
+			return nil
+		}
 		content, err := fs.ReadFile(from, name)
+		if path.Ext(name) == ".html" {
+			content = withParts(from, content)
+		}
 		list[strings.TrimPrefix(name, "assets/")] = newAsset(name, content)
 		return err
 	})
@@ -48,6 +54,25 @@ func load(from fs.FS) map[string]*asset {
 		panic("page: " + err.Error()) // the file system is in the binary
 	}
 	return list
+}
+
+// parts has what several pages have in common.
+const parts = "assets/parts/"
+
+// withParts puts the parts that a page names into it.
+func withParts(from fs.FS, content []byte) []byte {
+	list, err := fs.ReadDir(from, strings.TrimSuffix(parts, "/"))
+	if err != nil {
+		return content // no page has any
+	}
+	for _, d := range list {
+		part, err := fs.ReadFile(from, parts+d.Name())
+		if err != nil {
+			panic("page: " + err.Error())
+		}
+		content = bytes.ReplaceAll(content, fmt.Appendf(nil, "<!-- part %s -->\n", strings.TrimSuffix(d.Name(), ".html")), part)
+	}
+	return content
 }
 
 // An asset is immutable. Its compressed form is made at the first request, since

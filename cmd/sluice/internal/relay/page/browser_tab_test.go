@@ -114,6 +114,9 @@ func open(t *testing.T, parent context.Context, server *fakeServer, path string,
 		defer b.mu.Unlock()
 		for _, r := range b.requests {
 			origin := strings.TrimPrefix(server.URL, "http")
+			if server.other != "" && strings.HasPrefix(r, "ws"+strings.TrimPrefix(server.other, "http")+"/") {
+				continue
+			}
 			rest, ok := strings.CutPrefix(strings.TrimPrefix(strings.TrimPrefix(r, "http"), "ws"), origin)
 			// The icons of the browser's own controls are data.
 			if !strings.HasPrefix(r, "blob:"+server.URL) && !strings.HasPrefix(r, "data:") && (!ok || rest != "" && rest[0] != '/') {

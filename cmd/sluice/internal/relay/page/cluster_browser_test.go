@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,7 +18,7 @@ func TestPagesOfACluster(t *testing.T) {
 		}
 		server.streams = append(server.streams, s)
 	}
-	server.clients = fakeClients("live/camera-1")
+	server.clients, server.node = fakeClients("live/camera-1"), "b"
 	for _, c := range server.clients {
 		c["id"] = c["id"].(string) + "@a"
 	}
@@ -33,5 +34,47 @@ func TestPagesOfACluster(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+	b.until(`document.querySelector("#push-added tbody tr").innerText.includes("t1 @b")`)
+	for range 2 { // really
+		b.do(`document.querySelector("#push-added tbody button").click()`)
+	}
+	server.until(t, func() bool { return slices.Contains(server.asked, "DELETE /api/pushes/t1?node=b") })
+}
+
+// A page that plays over WebSocket asks its server where to connect, which the redirect of
+// a WebSocket could not tell it, and goes there again when the connection ends.
+func TestPageAsksWhereToConnect(t *testing.T) {
+	chromium := browser(t)
+	other := newFakeServer(t, Options{})
+	server := newFakeServer(t, Options{Nodes: func() []string { return []string{other.URL} }})
+	for _, s := range []*fakeServer{server, other} {
+		s.streams = []map[string]any{fakeStream("live/s", 0)}
+	}
+	b := open(t, chromium, server, "/?stream=live/s&token=x", desktop, false)
+	b.until(`document.getElementById("video").currentTime > 0`)
+	server.until(t, func() bool { return len(server.played) == 1 })
+	const overWebSocket = `(() => {
+		const e = document.getElementById("transport");
+		e.value = "ws";
+		return e.dispatchEvent(new Event("change", {bubbles: true}));
+	})()`
+	b.do(overWebSocket)
+	server.until(t, func() bool { return len(server.played) == 2 }) // itself: it has room
+	b.until(`document.getElementById("video").currentTime > 0`)
+	server.set(func() { server.other = other.URL })
+	b.do(overWebSocket)
+	other.until(t, func() bool { return len(other.played) == 1 })
+	b.until(`document.getElementById("video").currentTime > 0`)
+	other.set(func() { other.over++ })
+	other.until(t, func() bool { return len(other.played) == 2 })
+	b.until(`document.getElementById("video").currentTime > 0 && document.getElementById("cover").hidden`)
+	for _, path := range other.played {
+		if path != "/live/s.flv?token=x&placed=1" {
+			t.Errorf("the other server was asked for %s", path)
+		}
+	}
+	if len(server.played) != 2 {
+		t.Errorf("the server played %q", server.played)
 	}
 }

@@ -32,7 +32,7 @@ func (f *fakeServer) operate(mux *http.ServeMux) {
 		return map[string]any{"pushes": []any{
 			map[string]any{"stream": "live/s", "target": "rtmp://other/live", "state": "live", "bytes": 5_000_000, "dropped": 0},
 			map[string]any{"stream": "live/s", "target": "rtmps://third/app", "state": "waiting", "bytes": 0, "dropped": 3, "error": "connection refused"},
-		}, "targets": []any{map[string]any{"id": "t1", "pattern": "live/*", "target": "rtmps://third/app", "enhanced": true}}}
+		}, "targets": []any{map[string]any{"id": "t1", "pattern": "live/*", "target": "rtmps://third/app", "enhanced": true, "node": f.node}}}
 	})
 	answer("POST /api/pushes", func(r *http.Request) any {
 		text, _ := io.ReadAll(r.Body)

@@ -33,6 +33,13 @@ type fakeServer struct {
 	kicked  []string
 	asked   []string // changes of bans and tokens
 	played  []string // request URIs of the plays
+	node    string   // on which the target of pushes was added
+	over    int      // rises to end the plays that go on
+	other   string   // URL of the server to which those are sent who ask where to connect
+
+	findings []map[string]any // of the doctor
+	examined []string         // streams
+	stalled  bool             // nothing more of the clip is sent
 }
 
 func newFakeServer(t *testing.T, o Options) *fakeServer {
@@ -63,6 +70,20 @@ func newFakeServer(t *testing.T, o Options) *fakeServer {
 			"server": map[string]any{"version": "v0.9.0", "uptime_s": 93784, "goroutines": 40, "resident": 31 << 20, "merge_ms": 80},
 			"memory": map[string]any{"out": 5 << 20, "idle": 2 << 20, "pinned": 1 << 20}, "streams": f.streams,
 		})
+	})
+	mux.HandleFunc("GET /api/streams/{app}/{name}/doctor", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.closed && r.Header.Get("Authorization") != "Bearer "+f.token {
+			fakeAnswer(w, http.StatusUnauthorized, map[string]any{"error": "the API token is missing"})
+			return
+		}
+		f.examined = append(f.examined, r.PathValue("app")+"/"+r.PathValue("name"))
+		findings := f.findings
+		if findings == nil {
+			findings = []map[string]any{}
+		}
+		fakeAnswer(w, http.StatusOK, map[string]any{"healthy": len(findings) == 0, "findings": findings})
 	})
 	mux.HandleFunc("GET /api/rewind", func(w http.ResponseWriter, r *http.Request) {
 		fakeAnswer(w, http.StatusOK, map[string]any{"recorded_since": nil})
@@ -152,6 +173,15 @@ func (f *fakeServer) awaitPlay(r *http.Request) {
 // cache does, and then as time goes.
 func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
+	if r.URL.Query().Has("where") {
+		url := f.other
+		if url != "" {
+			url += r.URL.Path + "?token=" + r.URL.Query().Get("token") + "&placed=1"
+		}
+		f.mu.Unlock()
+		fakeAnswer(w, http.StatusOK, map[string]string{"url": url})
+		return
+	}
 	f.played = append(f.played, r.RequestURI)
 	known := slices.ContainsFunc(f.streams, func(s map[string]any) bool { return "/"+s["name"].(string)+".flv" == r.URL.Path })
 	silent := f.silent
@@ -166,17 +196,19 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if websocket.IsWebSocketUpgrade(r) {
-		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		// The server has to check the origin, which is not asked for here.
+		conn, err := (&websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}).Upgrade(w, r, nil)
 		if err != nil {
 			return
 		}
 		defer conn.Close()
-		fakePace(r, silent, func(p []byte) error { return conn.WriteMessage(websocket.BinaryMessage, p) })
+		f.pace(r, silent, func(p []byte) error { return conn.WriteMessage(websocket.BinaryMessage, p) })
+		conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
 		return
 	}
 	w.Header().Set("Content-Type", "video/x-flv")
 	w.Header().Set("Cache-Control", "no-store") // as the relay: a cache could ask again
-	fakePace(r, silent, func(p []byte) error {
+	f.pace(r, silent, func(p []byte) error {
 		if _, err := w.Write(p); err != nil {
 			return err
 		}
@@ -184,9 +216,10 @@ func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func fakePace(r *http.Request, silent bool, send func([]byte) error) {
+func (f *fakeServer) pace(r *http.Request, silent bool, send func([]byte) error) {
 	const headStart, length = 2000, 10_000 // ms
-	begin := time.Now()
+	begin, over := time.Now(), 0
+	f.set(func() { over = f.over })
 	tick := time.NewTicker(40 * time.Millisecond)
 	defer tick.Stop()
 	if send(flvclip.File[:13]) != nil {
@@ -195,6 +228,22 @@ func fakePace(r *http.Request, silent bool, send func([]byte) error) {
 	for lap := 0; ; lap++ {
 		rest := flvclip.File[13:]
 		for len(rest) > 0 {
+			for stalled := true; stalled; {
+				before := time.Now()
+				select {
+				case <-tick.C:
+				case <-r.Context().Done():
+					return
+				}
+				ended := false
+				f.set(func() { stalled, ended = f.stalled, f.over != over })
+				if ended {
+					return
+				}
+				if stalled {
+					begin = begin.Add(time.Since(before))
+				}
+			}
 			var batch []byte
 			limit := time.Since(begin).Milliseconds() + headStart
 			for len(rest) > 0 {
@@ -211,11 +260,6 @@ func fakePace(r *http.Request, silent bool, send func([]byte) error) {
 				rest = rest[size:]
 			}
 			if len(batch) > 0 && send(batch) != nil {
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-r.Context().Done():
 				return
 			}
 		}

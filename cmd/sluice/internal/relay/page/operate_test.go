@@ -18,6 +18,9 @@ func TestOperatorsPage(t *testing.T) {
 	}
 	give := func(b *tab) {
 		b.until(`document.getElementById("api-token").open`)
+		if text := value[string](b, `document.querySelector("main").innerText`); strings.Contains(text, "Nothing is being published") {
+			t.Errorf("what is not known is said to be nothing: %s", text)
+		}
 		typeInto(b, "#api-token-value", "secret")
 		click(b, "#api-token-form .main")
 		b.until(`document.querySelectorAll("#sessions tbody tr").length === 3 && document.querySelectorAll("#events tbody tr").length === 2`)
@@ -48,6 +51,16 @@ func TestOperatorsPage(t *testing.T) {
 		server := serve(t)
 		b := open(t, chromium, server, "/operate", desktop, false, unauthorized)
 		give(b)
+		examine := `[...document.querySelectorAll("#streams tbody tr")][0].querySelector("button").click()`
+		b.do(examine)
+		b.until(`document.getElementById("findings").textContent === "live/camera-1: it is well."`)
+		server.set(func() {
+			server.findings = []map[string]any{{"code": "viewer_line", "session": "v12", "says": "it takes <b>less</b>"}, {"code": "server_line", "says": "the line is full"}}
+		})
+		b.do(examine)
+		b.until(`document.getElementById("findings").textContent === "live/camera-1: v12: it takes <b>less</b>; the line is full."`)
+		b.fits()
+		b.legible()
 		kick := `[...document.querySelectorAll("#sessions tbody tr")].find((r) => r.innerText.includes("v13")).querySelector("button").click()`
 		b.do(kick + ";" + kick) // it asks whether that is meant, for four seconds
 		server.until(t, func() bool { return slices.Equal(server.kicked, []string{"v13"}) })

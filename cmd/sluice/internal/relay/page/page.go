@@ -18,7 +18,7 @@ type Options struct {
 	RTMPAddr, RTMPSAddr string
 	RTSPAddr, RTSPSAddr string
 	// Nodes returns the origins of other servers to which viewers may be sent, which the
-	// page may then connect to; nil: none.
+	// page may then connect to; nil: it is in no cluster.
 	Nodes       func() []string
 	HLS, WebRTC bool // streams can be watched by HLS, and by WHEP
 	// Merge is the merge time of a viewer who does not request one.
@@ -39,6 +39,7 @@ type config struct {
 	MergeMS        int64 `json:"merge_ms"`
 	ProtectPublish bool  `json:"protect_publish"`
 	ProtectPlay    bool  `json:"protect_play"`
+	Cluster        bool  `json:"cluster"` // the server says where to connect
 }
 
 // port returns the port of a listener's address. It panics for a bad address,
@@ -60,7 +61,7 @@ func port(addr string) int {
 
 func (o Options) config() []byte {
 	text, err := json.Marshal(config{
-		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay,
+		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay, o.Nodes != nil,
 	})
 	if err != nil {
 		panic("page: " + err.Error()) // numbers and booleans
@@ -72,20 +73,21 @@ func (o Options) config() []byte {
 // to those of its cluster.
 // blob: is where a Media Source stands in the video element. Trusted types make
 // the browser refuse every assignment of text as markup.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'%[1]s; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'%[1]s%[2]s; " +
 	"media-src 'self' blob:%[1]s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// policy returns the policy with the other servers.
+// policy returns the policy with the other servers, over HTTP and WebSocket.
 func (o Options) policy() string {
-	more := ""
+	more, sockets := "", ""
 	if o.Nodes != nil {
 		for _, origin := range o.Nodes() {
-			if !strings.ContainsAny(origin, " ;,'\"") {
+			if rest, ok := strings.CutPrefix(origin, "http"); ok && !strings.ContainsAny(origin, " ;,'\"") {
 				more += " " + origin
+				sockets += " ws" + rest
 			}
 		}
 	}
-	return fmt.Sprintf(policy, more)
+	return fmt.Sprintf(policy, more, sockets)
 }
 
 // Handler serves the page at /, the operator's at /operate, and their parts below /assets/; any other path is

@@ -202,6 +202,22 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// In a cluster the page may connect to the other nodes, and to nothing else.
+func TestPolicyOfACluster(t *testing.T) {
+	h := Handler(Options{Nodes: func() []string {
+		return []string{"http://b:8080", "https://c", "*", "ftp://d", "http://e; script-src *"}
+	}})
+	csp := pageGet(t, h, "GET", "/").Header.Get("Content-Security-Policy")
+	for _, want := range []string{"; connect-src 'self' http://b:8080 https://c ws://b:8080 wss://c; ", "; media-src 'self' blob: http://b:8080 https://c; "} {
+		if !strings.Contains(csp, want) {
+			t.Errorf("the policy %q lacks %q", csp, want)
+		}
+	}
+	if strings.Contains(csp, "*") || strings.Contains(csp, "ftp") {
+		t.Errorf("the policy %q allows more than the nodes", csp)
+	}
+}
+
 // Every part of the page comes with it.
 func TestNothingIsOutside(t *testing.T) {
 	outside := regexp.MustCompile(`(?i)(?:https?:|wss?:)?//[a-z0-9-]+\.[a-z]{2,}[^\s"'` + "`" + `)>]*`)
@@ -301,6 +317,7 @@ func TestConfig(t *testing.T) {
 			config{RTMPPort: 1935, RTMPSPort: 443, RTSPPort: 8554, HLS: true, WebRTC: true, MergeMS: 80, ProtectPublish: true, ProtectPlay: true},
 		},
 		{Options{RTMPAddr: ":41935"}, config{RTMPPort: 41935}},
+		{Options{Nodes: func() []string { return nil }}, config{Cluster: true}},
 	} {
 		var got config
 		body := pageBody(t, pageGet(t, Handler(c.o), "GET", "/assets/config.json"))

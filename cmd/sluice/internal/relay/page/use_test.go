@@ -158,6 +158,58 @@ func TestPageInUse(t *testing.T) {
 		b.until(playing)
 	})
 
+	t.Run("a picture that stalls", func(t *testing.T) {
+		t.Parallel()
+		server := serve(t, "live/s")
+		server.findings = []map[string]any{
+			{"code": "viewer_line", "session": "v1", "says": "another viewer's"},
+			{"code": "encoder_slow", "session": "p1", "says": "0.50 s of media come in a second"},
+		}
+		b := open(t, chromium, server, "/?stream=live/s", phone, true)
+		b.until(playing)
+		// On a busy machine pictures stall now and then.
+		b.do(`(() => {
+			const v = document.getElementById("video");
+			let [at, since] = [v.currentTime, performance.now()];
+			window.stood = 0;
+			setInterval(() => {
+				if (v.currentTime !== at) [at, since] = [v.currentTime, performance.now()];
+				window.stood = Math.max(window.stood, performance.now() - since);
+			}, 50);
+		})()`)
+		before := 0
+		server.set(func() { before = len(server.examined) })
+		at := value[float64](b, `document.getElementById("video").currentTime`)
+		b.until(fmt.Sprintf(`document.getElementById("video").currentTime > %f + 3`, at))
+		stood := value[float64](b, `window.stood`)
+		server.set(func() {
+			if len(server.examined) > before && stood < 400 {
+				t.Errorf("%q were examined while all was well", server.examined[before:])
+			}
+			before = len(server.examined)
+			server.stalled = true
+		})
+		b.until(`!document.getElementById("why").hidden && document.getElementById("why").textContent === "The picture stalls: the publisher’s encoder is slower than real time."`)
+		b.shoot("stalls-phone-dark")
+		b.fits()
+		b.legible()
+		server.set(func() {
+			if n := len(server.examined); n > before+1 || slices.ContainsFunc(server.examined, func(name string) bool { return name != "live/s" }) {
+				t.Errorf("%q were examined, %d before it stalled", server.examined, before)
+			}
+			server.stalled = false
+		})
+		b.until(playing + ` && document.getElementById("why").hidden`)
+		server.set(func() { server.findings = nil })
+		click(b, "#stop") // what was asked is forgotten
+		click(b, "#watch")
+		b.until(playing)
+		server.set(func() { server.stalled = true })
+		b.until(`/line to this device/.test(document.getElementById("why").textContent)`)
+		click(b, "#stop")
+		b.until(`document.getElementById("why").hidden`)
+	})
+
 	t.Run("a play token", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t, "live/s")
@@ -228,6 +280,20 @@ func TestPageInUse(t *testing.T) {
 		click(b, "#notice button")
 		typeInto(b, "#api-token-value", "right\r")
 		b.until(`document.getElementById("notice").hidden && document.getElementById("numbers").innerText.includes("30.0 fps")`)
+	})
+
+	t.Run("a stream that is not listed without the API token", func(t *testing.T) {
+		t.Parallel()
+		server := serve(t, "live/s")
+		server.token, server.closed = "right", true
+		b := open(t, chromium, server, "/", phone, true, "401 (Unauthorized)")
+		b.until(`/not listed/.test(document.querySelector("#empty:not([hidden]) h2")?.textContent)`)
+		b.do(`(() => { const e = document.getElementById("new-name"); e.value = "live/s"; e.dispatchEvent(new Event("input")); })()`)
+		b.until(`document.querySelector("#empty-play a").href.endsWith("?stream=live/s")`)
+		b.legible()
+		click(b, "#notice button")
+		typeInto(b, "#api-token-value", "right\r")
+		b.until(`document.getElementById("empty").hidden && document.getElementById("numbers").innerText.includes("30.0 fps")`)
 	})
 
 	t.Run("theme", func(t *testing.T) {

@@ -12,8 +12,8 @@ const mostAdded = 100
 // ErrFull means that there are too many added targets.
 var ErrFull = errors.New("push: there are 100 added targets, which is the limit")
 
-// Added is a target that was added while the server runs. It is lost when the server
-// ends.
+// Added is a target that was added while the server runs. It outlives an upgrade, and no
+// restart.
 type Added struct {
 	ID       string `json:"id"`
 	Pattern  string `json:"pattern"`

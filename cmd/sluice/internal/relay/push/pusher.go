@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type Options struct {
 	RetryCodec       time.Duration // after a codec that the target does not take, unless the stream gets another; 30 s
 	TLS              *tls.Config   // for rtmps; nil is the default
 	Logger           *slog.Logger
+	dial             func(ctx context.Context, address string) (net.Conn, error) // of tests; nil: TCP
 }
 
 // A Pusher pushes the streams of a server to targets.
@@ -75,6 +77,11 @@ func New(o Options) *Pusher {
 	o.Retry, o.RetryMost = cmp.Or(o.Retry, 500*time.Millisecond), cmp.Or(o.RetryMost, 4*time.Second)
 	o.RetryCodec = cmp.Or(o.RetryCodec, 30*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.dial == nil {
+		o.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}
+	}
 	if o.Targets == nil {
 		o.Targets = func(string) []*Target { return nil }
 	}
@@ -99,26 +106,35 @@ func (p *Pusher) Begin(st *live.Stream) {
 // The lock is held.
 func (p *Pusher) begin(st *live.Stream, targets []*Target) {
 	for _, t := range slices.Concat(targets, p.added) {
-		middle, ok := t.streams.Match(st.Name())
-		k := key{st, t}
-		if !ok || p.closed || p.on[k] != nil {
-			continue
-		}
-		q := &pushing{pusher: p, stream: st, target: t, name: strings.ReplaceAll(t.key, "*", middle)}
-		q.status = Status{ID: t.id, Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
-		var ctx context.Context
-		ctx, q.stop = context.WithCancel(p.ctx)
-		p.on[k] = q
-		p.running.Go(func() {
-			defer q.stop()
-			q.run(ctx)
-			p.mu.Lock()
-			if p.on[k] == q { // not another, after a reload and one more
-				delete(p.on, k)
-			}
-			p.mu.Unlock()
-		})
+		p.start(st, t, nil)
 	}
+}
+
+// start pushes a stream to a target if it matches and is not pushed there yet. m is what
+// another process knew of it; nil: nothing. The lock is held.
+func (p *Pusher) start(st *live.Stream, t *Target, m *Moved) {
+	middle, ok := t.streams.Match(st.Name())
+	k := key{st, t}
+	if !ok || p.closed || p.on[k] != nil {
+		return
+	}
+	q := &pushing{pusher: p, stream: st, target: t, name: strings.ReplaceAll(t.key, "*", middle)}
+	q.status = Status{ID: t.id, Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
+	if m != nil {
+		q.goOn(m)
+	}
+	var ctx context.Context
+	ctx, q.stop = context.WithCancel(p.ctx)
+	p.on[k] = q
+	p.running.Go(func() {
+		defer q.stop()
+		q.run(ctx)
+		p.mu.Lock()
+		if p.on[k] == q { // not another, after a reload and one more
+			delete(p.on, k)
+		}
+		p.mu.Unlock()
+	})
 }
 
 // List returns what is pushed, by stream and target.

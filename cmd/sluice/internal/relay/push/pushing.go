@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
@@ -33,6 +34,7 @@ type pushing struct {
 
 	mu     sync.Mutex
 	status Status
+	retry  retry
 }
 
 func (q *pushing) now() Status {
@@ -56,8 +58,7 @@ func (q *pushing) set(state string, err error) {
 // hide returns an error's text without the key, which servers like to repeat.
 func (q *pushing) hide(err error) string {
 	text := err.Error()
-	key, query, _ := strings.Cut(q.name, "?")
-	for _, secret := range []string{q.name, key, query} {
+	for _, secret := range q.target.secrets(q.name) {
 		if len(secret) > 2 {
 			text = strings.ReplaceAll(text, secret, "...")
 		}
@@ -69,28 +70,39 @@ func (q *pushing) hide(err error) string {
 func (q *pushing) run(ctx context.Context) {
 	o := &q.pusher.options
 	log := o.Logger.With("stream", q.stream.Name(), "target", q.target.String())
-	for pause := o.Retry; ; pause = min(2*pause, o.RetryMost) {
+	pause, ok := q.await(ctx)
+	if !ok {
+		return
+	}
+	var told reports
+	for ; ; pause = min(2*pause, o.RetryMost) {
 		q.set(Connecting, nil)
 		q.mu.Lock()
 		q.status.Tries++
 		q.mu.Unlock()
 		began := time.Now()
-		err := q.attempt(ctx)
+		attempt := q.attempt
+		if q.target.srt != nil {
+			attempt = q.attemptSRT
+		}
+		err := attempt(ctx)
 		if err == errOver || ctx.Err() != nil {
 			log.Info("push ended", "bytes", q.now().Bytes)
 			return
 		}
-		if time.Since(began) > o.Timeout {
-			pause = o.Retry // it worked for a while
+		if q.lives() && time.Since(began) > o.Timeout {
+			pause, told = o.Retry, reports{} // it worked for a while
 		}
 		state := Waiting
-		if refused := (*rtmp.StatusError)(nil); errors.As(err, &refused) || errors.Is(err, ErrCodec) {
+		if refused := (*rtmp.StatusError)(nil); errors.As(err, &refused) || errors.Is(err, ErrCodec) || errors.Is(err, srtconn.ErrRejected) || errors.Is(err, errNothing) {
 			state = Refused
 		}
 		q.set(state, err)
-		log.Warn("push failed; it is tried again", "state", state, "error", q.hide(err))
+		if told.due(state, time.Now()) {
+			log.Warn("push failed; it is tried again", "state", state, "tries", q.now().Tries, "error", q.hide(err))
+		}
 		until := time.Now().Add(o.RetryCodec)
-		for q.pause(ctx, pause) {
+		for q.waits(pause); q.pause(ctx, pause); q.waits(pause) {
 			if !errors.Is(err, ErrCodec) || time.Now().After(until) || q.taken() {
 				break
 			}
@@ -99,6 +111,19 @@ func (q *pushing) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// lives reports whether the target has taken something in the latest attempt.
+func (q *pushing) lives() bool {
+	state := q.now().State
+	return state == Live || state == Behind
+}
+
+// waits notes that the next attempt is after a pause.
+func (q *pushing) waits(pause time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.retry = retry{pause, time.Now().Add(pause)}
 }
 
 // pause reports whether the push should go on after it.
@@ -132,7 +157,7 @@ func (q *pushing) taken() bool {
 	return ok
 }
 
-// attempt pushes until the stream ends, which is errOver, or something fails.
+// attempt pushes by RTMP until the stream ends, which is errOver, or something fails.
 func (q *pushing) attempt(ctx context.Context) error {
 	o := &q.pusher.options
 	conn, err := q.dial(ctx)
@@ -183,7 +208,7 @@ func (q *pushing) attempt(ctx context.Context) error {
 	reading.Go(func() { cancel(listen(c)) })
 	defer reading.Wait()
 	defer conn.Close()
-	err = q.send(ctx, c, tags)
+	err = q.send(ctx, tags, func(p []byte) error { return q.write(c, p) })
 	if err == errOver {
 		_ = c.Close() // says that the stream is over; the connection ends anyway
 		return err
@@ -200,7 +225,7 @@ func (q *pushing) dial(ctx context.Context) (net.Conn, error) {
 	o := &q.pusher.options
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", q.target.host)
+	conn, err := o.dial(ctx, q.target.host)
 	if err != nil || q.target.scheme == "rtmp" {
 		return conn, err
 	}
@@ -241,8 +266,8 @@ func listen(c *rtmp.Conn) error {
 // behindFor is how long a push counts as behind after frames were left out.
 const behindFor = 5 * time.Second
 
-// send sends the stream's tags.
-func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) error {
+// send sends the stream's tags by write, to which they are lent until it returns.
+func (q *pushing) send(ctx context.Context, tags *live.Reader, write func([]byte) error) error {
 	var late time.Time
 	for {
 		p, dropped, err := tags.Next(ctx)
@@ -252,7 +277,7 @@ func (q *pushing) send(ctx context.Context, c *rtmp.Conn, tags *live.Reader) err
 		if err != nil {
 			return err // of ctx, for example what listen has returned
 		}
-		if err := q.write(c, p); err != nil { //sluicevet:ignore what write parses ends with that call
+		if err := write(p); err != nil {
 			return err
 		}
 		if now := time.Now(); dropped > 0 {

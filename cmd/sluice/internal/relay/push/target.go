@@ -9,19 +9,22 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 )
 
 // ErrTarget means that a text is not a target.
-var ErrTarget = errors.New("push: not a target such as live/*=rtmp://host/app/name")
+var ErrTarget = errors.New("push: not a target such as live/*=rtmp://host/app/name or live/*=srt://host:port?streamid=publish:*")
 
 // A Target is where streams with matching names are pushed.
 type Target struct {
 	streams      pattern.Pattern
-	scheme, host string // host with its port
-	name         string // the host without it
-	app, key     string // key is the stream's name there, with its query; it may be a secret
-	enhanced     bool   // it takes the codecs of enhanced RTMP, whether it says so or not
-	id           string // of one that was added while the server runs
+	scheme, host string           // host with its port
+	name         string           // the host without it
+	app, key     string           // key is the stream's name there, with its query; it may be a secret
+	srt          *srtconn.Address // nil: RTMP. key is its stream id then
+	enhanced     bool             // it takes the codecs of enhanced RTMP, whether it says so or not
+	id           string           // of one that was added while the server runs
+	address      string           // as it was given, with the values of variables
 }
 
 // enhancedMark before a target's address says that it takes enhanced RTMP.
@@ -31,8 +34,9 @@ const enhancedMark = "enhanced:"
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // ParseTarget reads PATTERN=URL. The pattern is a stream's name, in which one * stands
-// for any characters. The URL is rtmp://host/app/name or rtmps://..., in whose name *
-// stands for what that of the pattern has matched. ${NAME} in it is replaced by what
+// for any characters. The URL is rtmp://host/app/name or rtmps://..., or
+// srt://host:port?streamid=ID&passphrase=SECRET&latency=MS, in whose name or id * stands
+// for what that of the pattern has matched. ${NAME} in it is replaced by what
 // getenv returns: a key should not stand on a command line. enhanced: before the URL
 // says that the target takes the codecs of enhanced RTMP, such as HEVC and AV1; others
 // get them when they say so themselves. The error does not show the address.
@@ -68,27 +72,52 @@ func NewTarget(streams, address string, getenv func(string) string) (*Target, er
 	if err != nil {
 		return bad("the address is no URL")
 	}
+	if u.Scheme == "srt" {
+		to, err := srtconn.ParseAddress(u)
+		switch {
+		case err != nil:
+			return bad("the address is one " + err.Error())
+		case enhanced:
+			return bad("enhanced: is said of RTMP only")
+		}
+		return &Target{streams: names, scheme: "srt", host: to.Host, srt: to, key: to.StreamID, address: address}, nil
+	}
 	port, ok := map[string]string{"rtmp": "1935", "rtmps": "443"}[u.Scheme]
 	path := strings.Trim(u.Path, "/")
 	slash := strings.LastIndexByte(path, '/')
 	switch {
 	case !ok || u.Hostname() == "" || u.User != nil:
-		return bad("the address is not rtmp:// or rtmps:// with a host")
+		return bad("the address is not rtmp://, rtmps:// or srt:// with a host")
 	case slash <= 0:
 		return bad("the address has no application and name")
 	}
 	if u.Port() != "" {
 		port = u.Port()
 	}
-	t := &Target{streams: names, enhanced: enhanced, scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:]}
+	t := &Target{streams: names, enhanced: enhanced, scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:], address: address}
 	if u.RawQuery != "" {
 		t.key += "?" + u.RawQuery
 	}
 	return t, nil
 }
 
-// String returns the address without the name, which may be a key.
-func (t *Target) String() string { return t.scheme + "://" + t.host + "/" + t.app + "/..." }
+// String returns the address without the name, which may be a key, and of SRT without the
+// query.
+func (t *Target) String() string {
+	if t.srt != nil {
+		return t.scheme + "://" + t.host
+	}
+	return t.scheme + "://" + t.host + "/" + t.app + "/..."
+}
+
+// secrets are the parts of the address that no text shows. name is the stream's there.
+func (t *Target) secrets(name string) []string {
+	if t.srt != nil {
+		return []string{name, t.srt.Passphrase}
+	}
+	key, query, _ := strings.Cut(name, "?")
+	return []string{name, key, query}
+}
 
 // tcURL is the address that RTMP's connect names.
 func (t *Target) tcURL() string { return t.scheme + "://" + t.host + "/" + t.app }

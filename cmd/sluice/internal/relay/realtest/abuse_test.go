@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/sluicetest/abuse"
 )
 
@@ -46,6 +47,7 @@ func TestAbuse(t *testing.T) {
 		t.Run(c.scheme, func(t *testing.T) {
 			t.Parallel() // most of the time is waiting for time limits
 			s := serve(t, options{})
+			answers(t, s.RTMP)
 			address := map[string]string{"rtmp": s.RTMP, "http": s.HTTP}[c.scheme]
 			report := tries(t, c.scheme+"://"+address+"/live", c.atLeast, abuse.Options{PID: s.PID})
 			if !report.Passed() || len(report.NotLookedAt) > 0 {
@@ -58,13 +60,30 @@ func TestAbuse(t *testing.T) {
 	}
 }
 
+// answers waits until the server at the address answers a handshake of RTMP: by then it has
+// opened what it keeps open.
+func answers(t *testing.T, address string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(lengthened(10 * time.Second)))
+	if _, err := conn.Write(append([]byte{3}, make([]byte, 1536)...)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Another server is tried by the same cases. What it does differently is reported, and
 // not judged here.
 func TestAbuseOfAnotherServer(t *testing.T) {
 	t.Parallel()
-	address := freePort(t, "127.0.0.1")
-	_, port, _ := net.SplitHostPort(address)
-	p := nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen 127.0.0.1:"+port+"; application live { live on; idle_streams off; } } }\n", address)
+	address := loopback.Free(t)
+	p := nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen "+address+"; application live { live on; idle_streams off; } } }\n", address)
 	report := tries(t, "rtmp://"+address+"/live", 330, abuse.Options{PID: p.cmd.Process.Pid, Within: 2 * time.Second, Idle: 5 * time.Second, Parallel: 16})
 	judged := 0
 	for _, r := range report.Results {

@@ -8,11 +8,14 @@ import (
 	"time"
 )
 
+// clusterEnv has the secret of all clusters.
+const clusterEnv = "SLUICE_CLUSTER_SECRET=a secret of the tests, long enough"
+
 // node starts a node of a cluster, which joins the others.
 func node(t *testing.T, name string, others ...*server) *server {
 	t.Helper()
 	o := flags("--cluster --cluster-address 127.0.0.1:0 --grace 20s --node-name " + name)
-	o.env = []string{"SLUICE_CLUSTER_SECRET=a secret of the tests, long enough"}
+	o.env = []string{clusterEnv}
 	for _, s := range others {
 		o.flags = append(o.flags, "--join", s.Cluster)
 	}

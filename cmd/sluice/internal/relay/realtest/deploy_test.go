@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/internal/testcert"
 )
 
@@ -73,7 +74,7 @@ func TestNginxExample(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--trusted-proxies 127.0.0.1 --proxy-protocol rtmp"))
 	cert, key := testcert.Files(t)
-	https, rtmps, dir := freePort(t, "127.0.0.1"), freePort(t, "127.0.0.1"), t.TempDir()
+	https, rtmps, dir := loopback.Free(t), loopback.Free(t), t.TempDir()
 	config := deployed(t, "nginx.conf", "/etc/sluice/cert.pem", cert, "/etc/sluice/key.pem", key, "127.0.0.1:8080;", s.HTTP+";", "127.0.0.1:1935;", s.RTMP+";",
 		"listen 443", "listen "+https, "listen 1936", "listen "+rtmps,
 		"http {\n", fmt.Sprintf("http {\naccess_log off;\nclient_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;\n", dir))
@@ -98,7 +99,7 @@ func TestHAProxyExample(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "both.pem"), []byte(both), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	https, rtmps := freePort(t, "127.0.0.1"), freePort(t, "127.0.0.1")
+	https, rtmps := loopback.Free(t), loopback.Free(t)
 	config := deployed(t, "haproxy.cfg", "/etc/sluice/both.pem", dir+"/both.pem", "127.0.0.1:8080", s.HTTP, "127.0.0.1:1935", s.RTMP, "bind :443", "bind "+https, "bind :1936", "bind "+rtmps)
 	file := filepath.Join(dir, "haproxy.cfg")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

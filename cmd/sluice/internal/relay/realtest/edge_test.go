@@ -62,7 +62,7 @@ func TestEdge(t *testing.T) {
 // until the encoder has come back; who watches at the edge stays and goes on.
 func TestOriginRestarts(t *testing.T) {
 	t.Parallel()
-	origin := serve(t, options{})
+	origin := serve(t, replaceable())
 	edge := serve(t, flags("--grace 100ms --origin rtmp://127.0.0.1:1,rtmp://"+origin.RTMP))
 	p := publishHTTP(t, "POST", "http://"+origin.HTTP+"/live/s.flv")
 	feedTo(t, p, pace{})

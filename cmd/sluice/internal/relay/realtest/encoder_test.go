@@ -126,6 +126,7 @@ type audience struct {
 	switches int
 	latest   seenPicture
 	longest  time.Duration // without a picture
+	since    time.Time     // when that began
 	skipped  int           // pictures that are missing within what one encoder sent
 	err      error         // the first thing that is wrong
 }
@@ -213,7 +214,9 @@ func (a *audience) take(g tag) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !was.at.IsZero() {
-		a.longest = max(a.longest, p.at.Sub(was.at))
+		if gap := p.at.Sub(was.at); gap > a.longest {
+			a.longest, a.since = gap, was.at
+		}
 		if p.id != was.id {
 			a.switches++
 		} else {
@@ -222,6 +225,13 @@ func (a *audience) take(g tag) {
 	}
 	a.pictures++
 	a.latest = p
+}
+
+// again begins to measure the longest gap anew.
+func (a *audience) again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.longest = 0
 }
 
 func (a *audience) now() seenPicture {

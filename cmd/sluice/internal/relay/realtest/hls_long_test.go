@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -100,11 +99,10 @@ func (v *hlsViewer) play(ctx context.Context, address string) error {
 
 // What 1,000 viewers by low-latency HLS take beside one: they share the segments.
 func TestHLSThousandViewers(t *testing.T) {
-	if os.Getenv("SLUICE_LONG") == "" {
-		t.Skip("set SLUICE_LONG=1")
-	}
-	// The aim is 30 MiB. A connection of net/http that waits has a stack of 8 KiB and
-	// buffers of 8, and the collector lets garbage grow to half of what there is beside it:
+	long(t, "1,000 viewers take a minute; TestHLSInFFmpeg has one")
+	// The aim is 30 MiB. A connection of net/http that waits has a stack of 8 KiB, since
+	// chunkWriter.writeHeader alone takes 2.8 of it, one of 2 for what its client sends
+	// meanwhile, and buffers of 8 to 10. The collector lets garbage grow to half of all that:
 	// this bound is for what goes wrong.
 	const most, viewers = 96 << 20, 1000
 	// On a busy machine so many connections of one address are slow to send a request.
@@ -159,6 +157,15 @@ func TestHLSThousandViewers(t *testing.T) {
 	begin(viewers - 1)
 	play(3) // all have come
 	all := play(20)
+	var text string
+	s.get(t, "/metrics", &text)
+	for _, name := range []string{"go_memstats_stack_inuse_bytes", "go_memstats_heap_inuse_bytes", "go_memstats_next_gc_bytes", "go_memstats_gc_sys_bytes", "go_goroutines"} {
+		if at := strings.Index(text, "\n"+name+" "); at >= 0 {
+			line, _, _ := strings.Cut(text[at+1:], "\n")
+			t.Log(line)
+		}
+	}
+	t.Logf("%.1f MiB at the end; below, the most since all had come", float64(resident(t, s.PID))/(1<<20))
 	t.Logf("%.1f MiB with one viewer, %.1f with %d: %.1f KiB each", float64(one)/(1<<20), float64(all)/(1<<20), viewers, float64(all-one)/1024/viewers)
 	if measured() && all-one > most {
 		t.Errorf("%d bytes more than with one viewer, the limit is %d", all-one, most)
@@ -167,9 +174,7 @@ func TestHLSThousandViewers(t *testing.T) {
 
 // The page's player by HLS is three seconds behind live at most.
 func TestHLSLiveEdge(t *testing.T) {
-	if os.Getenv("SLUICE_LONG") == "" {
-		t.Skip("set SLUICE_LONG=1")
-	}
+	long(t, "it plays for half a minute")
 	s := serve(t, options{})
 	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", loop...)
 	s.awaitLive(t, "live/s")

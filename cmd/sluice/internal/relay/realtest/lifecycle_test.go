@@ -79,7 +79,7 @@ func TestSecondTermEnds(t *testing.T) {
 // which try again; they find the new one.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	s := serve(t, options{})
+	s := serve(t, replaceable())
 	// ffmpeg's fifo muxer opens its output anew when it breaks.
 	pushed := ffmpeg(t, "-loglevel", "warning", "-re", "-stream_loop", "-1", "-i", clipFile(t), "-map", "0", "-c", "copy",
 		"-f", "fifo", "-fifo_format", "flv", "-drop_pkts_on_overflow", "1", "-attempt_recovery", "1", "-recovery_wait_time", "0.5",

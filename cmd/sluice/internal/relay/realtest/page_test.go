@@ -28,20 +28,7 @@ func TestPageInChromium(t *testing.T) {
 	for _, transport := range []string{"flv", "ws", "hls"} {
 		t.Run(transport, func(t *testing.T) {
 			ctx, asked, faults := browse(t)
-			if err := chromedp.Do(ctx,
-				chromedp.EmulateViewport(1280, 900),
-				chromedp.Navigate("http://"+s.HTTP+"/?stream=live/s"),
-				chromedp.WaitVisible(chromedp.CSS("#video")),
-			); err != nil {
-				t.Fatalf("opening the page: %v", err)
-			}
-			if transport != "flv" {
-				evaluate[bool](t, ctx, `(() => {
-					const e = document.getElementById("transport");
-					e.value = "`+transport+`";
-					return e.dispatchEvent(new Event("change", {bubbles: true}));
-				})()`)
-			}
+			openPage(t, ctx, s, transport)
 			const position = `document.getElementById("video").currentTime`
 			eventually(t, lengthened(20*time.Second), func() string {
 				if evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) == 0 || evaluate[float64](t, ctx, position) == 0 {
@@ -84,6 +71,25 @@ func TestPageInChromium(t *testing.T) {
 				t.Errorf("the page fails with %q", f)
 			}
 		})
+	}
+}
+
+// openPage opens the page of live/s, which is played over a transport.
+func openPage(t *testing.T, ctx context.Context, s *server, transport string) {
+	t.Helper()
+	if err := chromedp.Do(ctx,
+		chromedp.EmulateViewport(1280, 900),
+		chromedp.Navigate("http://"+s.HTTP+"/?stream=live/s"),
+		chromedp.WaitVisible(chromedp.CSS("#video")),
+	); err != nil {
+		t.Fatalf("opening the page: %v", err)
+	}
+	if transport != "flv" {
+		evaluate[bool](t, ctx, `(() => {
+			const e = document.getElementById("transport");
+			e.value = "`+transport+`";
+			return e.dispatchEvent(new Event("change", {bubbles: true}));
+		})()`)
 	}
 }
 

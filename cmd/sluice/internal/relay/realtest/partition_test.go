@@ -87,7 +87,7 @@ func newMachine(t *testing.T, i int, wrong time.Duration, others ...*machine) *m
 	for _, other := range others {
 		o.flags = append(o.flags, "--join", other.Cluster)
 	}
-	o.env = []string{"SLUICE_CLUSTER_SECRET=a secret of the tests, long enough", "SLUICE_TEST_CLOCK=" + wrong.String()}
+	o.env = []string{clusterEnv, "SLUICE_TEST_CLOCK=" + wrong.String()}
 	o.under = []string{"nsenter", "-t", fmt.Sprint(pid), "-n"}
 	m.server = serve(t, o)
 	return m
@@ -166,7 +166,8 @@ func TestPartitions(t *testing.T) {
 		v.sees(t, 't', 5)
 	}
 	worst := time.Duration(0)
-	for i := range kills(1, 50) {
+	more, i := rounds(1, 50, 30*time.Minute), 0
+	for ; more(i); i++ {
 		oneWay := i%3 == 2
 		a.deaf(t, b, c)
 		if !oneWay {
@@ -208,7 +209,7 @@ func TestPartitions(t *testing.T) {
 		}
 		b.awaitStandby(t)
 	}
-	t.Logf("one winner at most %v after the partition", worst.Round(time.Millisecond))
+	t.Logf("%d partitions, one winner at most %v after each", i, worst.Round(time.Millisecond))
 	for _, v := range viewers {
 		v.mu.Lock()
 		if v.err != nil {

@@ -15,7 +15,7 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 	t.Parallel()
 	begin := func(name, more string, others ...*server) *server {
 		o := flags("--cluster --cluster-address 127.0.0.1:0 --webrtc off --srt off --node-name " + name + more)
-		o.env = []string{"SLUICE_CLUSTER_SECRET=a secret of the tests, long enough"}
+		o.env = []string{clusterEnv}
 		for _, s := range others {
 			o.flags = append(o.flags, "--join", s.Cluster)
 		}
@@ -36,20 +36,7 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 	}
 	for _, transport := range []string{"flv", "hls"} {
 		ctx, _, faults := browse(t)
-		if err := chromedp.Do(ctx,
-			chromedp.EmulateViewport(1280, 900),
-			chromedp.Navigate("http://"+a.HTTP+"/?stream=live/s"),
-			chromedp.WaitVisible(chromedp.CSS("#video")),
-		); err != nil {
-			t.Fatalf("opening the page: %v", err)
-		}
-		if transport != "flv" {
-			evaluate[bool](t, ctx, `(() => {
-				const e = document.getElementById("transport");
-				e.value = "`+transport+`";
-				return e.dispatchEvent(new Event("change", {bubbles: true}));
-			})()`)
-		}
+		openPage(t, ctx, a, transport)
 		eventually(t, lengthened(40*time.Second), func() string {
 			if evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) == 0 || evaluate[float64](t, ctx, `document.getElementById("video").currentTime`) == 0 {
 				return transport + ": no picture: " + said(t, ctx)
@@ -74,4 +61,45 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 func ffmpegTo(t *testing.T, url string) *process {
 	t.Helper()
 	return start(t, nil, "ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "warning", "-i", url, "-t", "3", "-c", "copy", "-f", "null", "-")
+}
+
+// The operator's page of one node shows sessions of another, and ends them.
+func TestPageEndsASessionOfAnotherNode(t *testing.T) {
+	long(t, "package page has a server that is not one")
+	t.Parallel()
+	a := standbyNode(t, "a")
+	b := standbyNode(t, "b", a)
+	encode(t, 'a', a.HTTP)
+	b.awaitCluster(t, 2, "live/s", "a")
+	v := a.observe(t, "flv")
+	v.sees(t, 'a', 5)
+	ctx, _, faults := browse(t)
+	navigate := func() {
+		t.Helper()
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+b.HTTP+"/operate")); err != nil {
+			t.Fatalf("opening the page: %v", err)
+		}
+	}
+	navigate()
+	evaluate[bool](t, ctx, `(() => { sessionStorage.setItem("sluice.api-token", "`+apiToken+`"); return true; })()`)
+	navigate()
+	const button = `[...document.querySelectorAll("#sessions tbody tr")].find((r) => /v\d+@a/.test(r.innerText))?.querySelector("button")`
+	eventually(t, lengthened(20*time.Second), func() string {
+		if !evaluate[bool](t, ctx, `Boolean(`+button+`)`) {
+			return "the viewer is not on the page: " + said(t, ctx)
+		}
+		return ""
+	})
+	evaluate[bool](t, ctx, `(() => { `+button+`.click(); `+button+`.click(); return true; })()`) // it asks whether that is meant
+	eventually(t, lengthened(20*time.Second), func() string {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.err == nil {
+			return "the viewer is still there"
+		}
+		return ""
+	})
+	if f := faults(); len(f) > 0 {
+		t.Errorf("the page fails with %q", f)
+	}
 }

@@ -11,14 +11,6 @@ import (
 	"time"
 )
 
-// long skips a test that make long runs.
-func long(t *testing.T, without string) {
-	t.Helper()
-	if os.Getenv("SLUICE_LONG") == "" {
-		t.Skip("set SLUICE_LONG=1; " + without)
-	}
-}
-
 // GStreamer plays a stream: pictures are decoded from each protocol.
 func TestPlayersGStreamer(t *testing.T) {
 	long(t, "TestProtocols plays the same with small clients")

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // nginxModules is where Debian has the modules of nginx.
@@ -50,21 +52,10 @@ func nginx(t *testing.T, module, config, address string) *process {
 	return p
 }
 
-// freePort is an address on which nothing listens.
-func freePort(t *testing.T, ip string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", ip+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // httpProxy is nginx in front of HTTP, with more settings for its location.
 func httpProxy(t *testing.T, to, settings string) (address string) {
 	t.Helper()
-	address = freePort(t, "127.0.0.1")
+	address = loopback.Free(t)
 	dir := t.TempDir()
 	nginx(t, "", fmt.Sprintf(`http {
 	access_log off;
@@ -196,7 +187,7 @@ func TestTrueAddressBehindAProxy(t *testing.T) {
 func TestPROXYProtocol(t *testing.T) {
 	t.Parallel()
 	s := serve(t, flags("--trusted-proxies 127.0.0.1 --proxy-protocol rtmp,http --allow-publish 127.0.0.6"))
-	rtmp, web := freePort(t, "127.0.0.1"), freePort(t, "127.0.0.1")
+	rtmp, web := loopback.Free(t), loopback.Free(t)
 	nginx(t, "ngx_stream_module.so", fmt.Sprintf(`stream {
 	proxy_protocol on;
 	server { listen %s; proxy_pass %s; }

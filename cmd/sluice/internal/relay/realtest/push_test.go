@@ -4,11 +4,12 @@ package realtest
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // A stream goes on to nginx-rtmp and to a second relay, where ffmpeg and a viewer get
@@ -17,10 +18,9 @@ import (
 func TestPushToNginx(t *testing.T) {
 	t.Parallel()
 	const key = "hunter2hunter2"
-	address := freePort(t, "127.0.0.1")
-	_, port, _ := net.SplitHostPort(address)
+	address := loopback.Free(t)
 	target := func() *process {
-		return nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen 127.0.0.1:"+port+"; application live { live on; } } }\n", address)
+		return nginx(t, "ngx_rtmp_module.so", "rtmp { server { listen "+address+"; application live { live on; } } }\n", address)
 	}
 	other := target()
 	second := serve(t, options{})

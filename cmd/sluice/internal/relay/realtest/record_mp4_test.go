@@ -168,16 +168,7 @@ func TestMovieOfAServerThatEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, flags("--record-format mp4 --record "+dir))
-	p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s")
-	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
-		t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
-	}
-	eventually(t, lengthened(10*time.Second), func() string {
-		if len(s.stderr.matches("publisher ended")) == 0 {
-			return "the publisher has not ended"
-		}
-		return ""
-	})
+	pushAll(t, s, "rtmp://"+s.RTMP+"/live/s")
 	s.signal(t, syscall.SIGTERM) // one: a second would cut off what is being written
 	if code := s.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Fatalf("the server ended with %d", code)

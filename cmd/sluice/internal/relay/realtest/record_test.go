@@ -63,22 +63,28 @@ func TestRecordingOfAKilledServer(t *testing.T) {
 	checkRecording(t, name, tags, clipCRC(t))
 }
 
-// A recording that ends with the server's good will is whole.
-func TestRecordingOfAServerThatEnds(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := serve(t, flags("--record "+dir))
-	p := push(t, clipFile(t), "http://"+s.HTTP+"/live/cam/1.flv")
+// pushAll pushes the clip, and waits until the server has all of it: over HTTP ffmpeg does
+// not.
+func pushAll(t *testing.T, s *server, url string) {
+	t.Helper()
+	p := push(t, clipFile(t), url)
 	if code := p.wait(t, lengthened(20*time.Second)); code != 0 {
 		t.Fatalf("the push ended with %d: %s", code, p.stderr.tail(10))
 	}
-	// Over HTTP ffmpeg does not wait until the server has got everything.
 	eventually(t, lengthened(10*time.Second), func() string {
 		if len(s.stderr.matches("publisher ended")) == 0 {
 			return "the publisher has not ended"
 		}
 		return ""
 	})
+}
+
+// A recording that ends with the server's good will is whole.
+func TestRecordingOfAServerThatEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serve(t, flags("--record "+dir))
+	pushAll(t, s, "http://"+s.HTTP+"/live/cam/1.flv")
 	s.signal(t, syscall.SIGTERM)
 	if code := s.wait(t, lengthened(10*time.Second)); code != 0 {
 		t.Errorf("the server ended with %d", code)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/internal/testcert"
 )
 
@@ -39,6 +40,12 @@ type options struct {
 
 // flags splits a line of flags at spaces.
 func flags(line string) options { return options{flags: strings.Fields(line)} }
+
+// replaceable are options of a server whose addresses a later one will have. While
+// neither listens, no other program gets them.
+func replaceable() options {
+	return flags(strings.ReplaceAll("--rtmp HOST:0 --http HOST:0", "HOST", loopback.Host()))
+}
 
 // serve starts a server and waits until it listens. Later flags win, so o's may
 // name an address. When the test ends, the server is stopped; its log must have

@@ -4,7 +4,6 @@ package realtest
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -31,8 +30,8 @@ func TestWHEPInChromium(t *testing.T) {
 		{"Opus", []string{"-c:a", "libopus", "-b:a", "64k"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if !c.sound && os.Getenv("SLUICE_LONG") == "" {
-				t.Skip("set SLUICE_LONG=1; TestWHEPOfFLV has it without a browser")
+			if !c.sound {
+				long(t, "TestWHEPOfFLV has it without a browser")
 			}
 			s := serve(t, options{})
 			args := append([]string{"-re", "-stream_loop", "-1", "-i", plain, "-c:v", "copy"}, c.audio...)
@@ -98,9 +97,7 @@ func TestWHEPInChromium(t *testing.T) {
 // A browser publishes its camera by WHIP, and ffmpeg plays it by RTSP: the browser makes
 // key frames when it is asked.
 func TestWHIPFromChromium(t *testing.T) {
-	if os.Getenv("SLUICE_LONG") == "" {
-		t.Skip("set SLUICE_LONG=1; TestWHIPToAll has it without a browser")
-	}
+	long(t, "TestWHIPToAll has it without a browser")
 	t.Parallel()
 	s := serve(t, options{})
 	ctx, _, faults := browse(t, chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))

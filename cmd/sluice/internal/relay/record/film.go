@@ -29,6 +29,9 @@ type film struct {
 	mehd     int64         // where the file has its duration
 	synced   time.Time
 	err      error // of the first write that failed
+
+	keyAt     int64         // size before the fragment of the newest key frame; 0: none begins there
+	keyLength time.Duration // length then
 }
 
 // reel is what one track has in the fragment.
@@ -289,6 +292,24 @@ func (o *film) sync() error {
 func (o *film) fail(err error) error {
 	o.err = fmt.Errorf("%s: %w", o.name, err)
 	return o.err
+}
+
+// cut takes the newest key frame, and what follows it, out of the file, if a fragment
+// begins with it that is not the first.
+func (o *film) cut() error {
+	if o.keyAt == 0 || o.err != nil {
+		return nil
+	}
+	for _, r := range o.tracks {
+		if r != nil {
+			r.samples, r.data = nil, nil
+		}
+	}
+	if err := o.f.Truncate(o.keyAt); err != nil {
+		return o.fail(err)
+	}
+	o.size, o.length = o.keyAt, o.keyLength
+	return nil
 }
 
 // end closes the file, and writes into it how long it is. It returns only an error that

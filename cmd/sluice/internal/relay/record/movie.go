@@ -34,8 +34,8 @@ type movie struct {
 	split    au.Splitter
 	leftOut  map[flv.FourCC]bool
 	out      *film // nil between files
-	video    bool  // there are pictures: files begin at a key frame
-	resync   bool  // frames were skipped: go on at a key frame
+	opening  opening
+	resync   bool // frames were skipped: go on at an opening
 	begun    bool
 	latest   uint32        // time of the newest unit, as the stream has it
 	now      time.Duration // the same without wrapping
@@ -53,6 +53,9 @@ func (m *movie) run(ctx context.Context, src Source) error {
 			}
 			continue
 		}
+		if isContinued(src, err) && m.out != nil {
+			return errors.Join(m.out.cut(), m.end(continued))
+		}
 		reason := "the stream ended"
 		if !errors.Is(err, io.EOF) {
 			reason = err.Error()
@@ -66,7 +69,7 @@ func (m *movie) batch(tags []byte, dropped int) error {
 	if dropped > 0 {
 		m.recorder.dropped.Add(int64(dropped))
 		m.log.Warn("the disk is too slow: frames are missing from the recording", "frames", dropped)
-		m.resync = m.video
+		m.resync = m.opening.video
 	}
 	return eachTag(tags, func(h flv.TagHeader, body []byte) error {
 		u, ok, err := m.split.Split(h.Type, h.Time, body)
@@ -97,29 +100,49 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 // unit takes one unit.
 func (m *movie) unit(u *au.Unit) error {
 	if v, _ := m.split.Configs(); v != nil && !m.leftOut[v.Codec] || u.Video {
-		m.video = true
+		m.opening.video = true
 	}
 	if m.clock(u) {
 		if err := m.end("the stream's times jumped"); err != nil {
 			return err
 		}
 	}
-	starts := u.Video && u.Key || !m.video
+	var starts bool
+	if u.Video {
+		starts = m.opening.picture(u.Key)
+	} else {
+		starts = m.opening.sound(u.Time)
+	}
 	if m.resync && !starts {
 		m.recorder.dropped.Add(1)
 		return nil
 	}
+	if m.resync {
+		m.opening.begin(u.Video)
+	}
 	m.resync = false
+	return m.place(u, starts)
+}
+
+// place puts a unit, with which a file can begin or not, where it belongs.
+func (m *movie) place(u *au.Unit, starts bool) error {
 	if m.out != nil && m.out.changed(u) {
 		if err := m.end("a sequence header changed"); err != nil {
 			return err
 		}
 	}
+	key := u.Video && starts
+	if key && m.out != nil {
+		m.out.keyAt = 0
+	}
 	if m.out != nil && m.out.due(u, m.now, m.expected()) {
 		if err := m.flush(u); err != nil {
 			return err
 		}
-		if starts && m.recorder.full(m.now-m.out.zero) {
+		if key {
+			m.out.keyAt, m.out.keyLength = m.out.size, m.out.length
+		}
+		if starts && m.opening.divides(u.Video) && m.recorder.full(m.now-m.out.zero) {
 			if err := m.end("it is long enough"); err != nil {
 				return err
 			}
@@ -129,7 +152,11 @@ func (m *movie) unit(u *au.Unit) error {
 		if !starts {
 			return nil
 		}
+		m.opening.begin(u.Video)
 		m.out = &film{}
+	}
+	if u.Video && m.opening.hidden(u.Key) {
+		return nil
 	}
 	err := m.out.add(u, m.now)
 	if errors.Is(err, mp4.ErrCodec) || errors.Is(err, mp4.ErrSyntax) {
@@ -138,7 +165,7 @@ func (m *movie) unit(u *au.Unit) error {
 		}
 		m.leftOut[u.Codec] = true
 		m.log.Warn("a codec is left out of the recording", "codec", u.Codec, "reason", err)
-		m.video = m.video && !u.Video
+		m.opening.video = m.opening.video && !u.Video
 		return nil
 	}
 	return err

@@ -39,6 +39,10 @@ type output struct {
 	synced   time.Time
 	index    *index // nil: none
 	err      error  // of the first write that failed
+
+	keyAt   int64  // size before the newest key frame; 0: no frame is before it
+	keyLast uint32 // last then
+	frames  bool   // there are some
 }
 
 func newOutput(r *Recorder, name string, f File, first uint32) *output {
@@ -74,7 +78,7 @@ func (o *output) tag(h flv.TagHeader, body []byte) error {
 		o.stale = true
 	}
 	at := o.span(h.Time)
-	o.last = max(o.last, at)
+	o.last, o.frames = max(o.last, at), true
 	o.append(h.Type, at, body)
 	if len(o.buf) < flushAt {
 		return nil
@@ -197,6 +201,9 @@ func (o *output) metadata(p []byte, indexed bool) {
 
 // key records that the next tag is a key frame with the time at.
 func (o *output) key(at uint32) {
+	if o.frames {
+		o.keyAt, o.keyLast = o.size+int64(len(o.buf)), o.last
+	}
 	if o.index != nil {
 		o.index.add(keyFrame{o.span(at), o.size + int64(len(o.buf))})
 	}
@@ -215,6 +222,22 @@ func (o *output) writeIndex() error {
 	if _, err := o.f.WriteAt(p, o.index.at); err != nil {
 		return fmt.Errorf("%s: index: %w", o.name, err)
 	}
+	return nil
+}
+
+// cut takes the newest key frame, and what follows it, out of the file, if there is
+// something before it.
+func (o *output) cut() error {
+	if o.keyAt == 0 || o.err != nil {
+		return nil
+	}
+	if err := o.flush(); err != nil {
+		return err
+	}
+	if err := o.f.Truncate(o.keyAt); err != nil {
+		return o.fail(err)
+	}
+	o.size, o.last = o.keyAt, o.keyLast
 	return nil
 }
 

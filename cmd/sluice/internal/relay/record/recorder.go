@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,6 +22,21 @@ type Source interface {
 	// behind. It waits for a tag until ctx is done. io.EOF means the end of the
 	// stream.
 	Next(ctx context.Context) (tags []byte, dropped int, err error)
+}
+
+// Continued is a Source whose stream another process may record on.
+type Continued interface {
+	// Continued reports, after the end, whether that begins with the newest key frame:
+	// then the file ends before it, if it has something before it.
+	Continued() bool
+}
+
+// continued is why a file ends then.
+const continued = "another process records on, from the newest key frame"
+
+func isContinued(src Source, end error) bool {
+	c, ok := src.(Continued)
+	return ok && errors.Is(end, io.EOF) && c.Continued()
 }
 
 // File is what a recording is written to; *os.File is one.

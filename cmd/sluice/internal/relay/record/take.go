@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
@@ -29,8 +30,9 @@ type take struct {
 	out      *output // nil between files
 	metadata []byte  // the newest onMetaData, a tag's body
 	headers  []header
-	video    bool // the stream has video: files begin at a key frame
-	resync   bool // frames were skipped: go on at a key frame
+	opening  opening
+	late     bool // the file began with sound: headers of video come with the first picture
+	resync   bool // frames were skipped: go on at an opening
 }
 
 // header is a sequence header that a file begins with.
@@ -56,6 +58,9 @@ func (t *take) run(ctx context.Context, src Source) error {
 			}
 			continue
 		}
+		if isContinued(src, err) && t.out != nil {
+			return errors.Join(t.out.cut(), t.end(continued))
+		}
 		reason := "the stream ended"
 		if !errors.Is(err, io.EOF) {
 			reason = err.Error()
@@ -69,7 +74,7 @@ func (t *take) batch(tags []byte, dropped int) error {
 	if dropped > 0 {
 		t.recorder.dropped.Add(int64(dropped))
 		t.log.Warn("the disk is too slow: frames are missing from the recording", "frames", dropped)
-		t.resync = t.video
+		t.resync = t.opening.video
 	}
 	if err := eachTag(tags, t.tag); err != nil {
 		return err
@@ -123,27 +128,36 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 			t.metadata = append(t.metadata[:0], body...)
 		}
 	case flv.TagVideo:
-		t.video = true
+		t.opening.video = true
 		v, err := flv.ParseVideo(body)
 		if err == nil && v.Config() {
 			return t.header(h, v.Track, body)
 		}
-		starts = err == nil && v.Key()
+		starts = t.opening.picture(err == nil && v.Key())
 	case flv.TagAudio:
 		a, err := flv.ParseAudio(body)
 		if err == nil && a.Config() {
 			return t.header(h, a.Track, body)
 		}
-		starts = !t.video
+		starts = t.opening.sound(h.Time)
 	default:
 		return nil // no tag type that players know
 	}
+	return t.frame(h, body, starts)
+}
+
+// frame writes a frame, with which a file can begin or not.
+func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
+	picture := h.Type == flv.TagVideo
 	if t.resync && !starts {
 		t.recorder.dropped.Add(1)
 		return nil
 	}
+	if t.resync {
+		t.opening.begin(picture)
+	}
 	t.resync = false
-	if starts && t.out != nil && t.recorder.full(time.Duration(t.out.span(h.Time))*time.Millisecond) {
+	if starts && t.out != nil && t.opening.divides(picture) && t.recorder.full(time.Duration(t.out.span(h.Time))*time.Millisecond) {
 		if err := t.end("it is long enough"); err != nil {
 			return err
 		}
@@ -152,14 +166,41 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 		if !starts {
 			return nil
 		}
+		t.opening.begin(picture)
 		if err := t.begin(h.Time); err != nil {
 			return err
 		}
 	}
-	if starts && h.Type == flv.TagVideo {
+	if picture && t.opening.hidden(starts) {
+		return nil
+	}
+	if picture {
+		if err := t.lateHeaders(h); err != nil {
+			return err
+		}
+	}
+	if starts && picture {
 		t.out.key(h.Time)
 	}
 	return t.out.tag(h, body)
+}
+
+// lateHeaders writes the sequence headers of video before the first picture, h, of a file
+// that began with sound.
+func (t *take) lateHeaders(h flv.TagHeader) error {
+	if !t.late {
+		return nil
+	}
+	t.late = false
+	for _, old := range t.headers {
+		if old.kind != flv.TagVideo {
+			continue
+		}
+		if err := t.out.tag(flv.TagHeader{Type: old.kind, Time: h.Time}, old.body); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // header handles a sequence header. When it replaces a different one, the file
@@ -174,13 +215,16 @@ func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 			return nil
 		}
 		old.body = bytes.Clone(body)
+		if t.late && h.Type == flv.TagVideo {
+			return nil // the file does not have the old one
+		}
 		return t.end("a sequence header changed")
 	}
 	if len(t.headers) == maxHeaders {
 		return fmt.Errorf("sequence headers of more than %d tracks", maxHeaders)
 	}
 	t.headers = append(t.headers, header{kind: h.Type, track: track, body: bytes.Clone(body)})
-	if t.out == nil {
+	if t.out == nil || t.late && h.Type == flv.TagVideo {
 		return nil
 	}
 	return t.out.tag(h, body) // a new one: for example audio began later than video
@@ -192,10 +236,15 @@ func (t *take) begin(first uint32) error {
 	if err != nil {
 		return err
 	}
+	t.late = t.opening.blind
+	headers := t.headers
+	if t.late {
+		headers = slices.DeleteFunc(slices.Clone(headers), func(h header) bool { return h.kind == flv.TagVideo })
+	}
 	t.out = newOutput(t.recorder, name, f, first)
-	t.out.begin(t.headers)
+	t.out.begin(headers)
 	t.out.metadata(t.metadata, t.recorder.options.Index)
-	for _, h := range t.headers {
+	for _, h := range headers {
 		t.out.append(h.kind, 0, h.body)
 	}
 	return nil
@@ -207,7 +256,7 @@ func (t *take) end(reason string) error {
 		return nil
 	}
 	o := t.out
-	t.out = nil
+	t.out, t.late = nil, false
 	err := o.close()
 	t.recorder.ended(t.stream, o.name, o.size, time.Duration(o.last)*time.Millisecond, reason, t.log)
 	return err

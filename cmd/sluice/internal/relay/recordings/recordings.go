@@ -31,10 +31,16 @@ type Recordings struct {
 	on     map[*live.Stream]*recording
 }
 
+// gather is how long frames are collected for one write: a write for each frame would cost
+// more than all else of a recording. What a killed server loses is longer by that.
+const gather = 100 * time.Millisecond
+
 // recording is that of one stream.
 type recording struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
+
+	continued atomic.Bool // another process records on
 }
 
 // errEnded is why a recording ends whose stream goes on.
@@ -48,22 +54,50 @@ func New(files *record.Recorder) *Recordings {
 }
 
 // Begin implements session's recorder.
-func (r *Recordings) Begin(st *live.Stream) {
+func (r *Recordings) Begin(st *live.Stream) { r.begin(st, true, nil) }
+
+// Continue begins with a stream's newest key frame, as it is now: another process has
+// recorded what came before that, and so leaves off: see Leave.
+func (r *Recordings) Continue(st *live.Stream) {
+	now, stop := context.WithCancel(context.Background())
+	stop()
+	// A later key frame is the newest one when the recording's goroutine runs.
+	r.begin(st, false, func(tags *live.Reader) []byte {
+		head, _, _ := tags.Next(now)
+		return head
+	})
+}
+
+// Leave says that another process records st on, from its newest key frame, when it ends.
+func (r *Recordings) Leave(st *live.Stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.on[st]; now != nil {
+		now.continued.Store(true)
+	}
+}
+
+// begin begins the recording of a stream. head, unless it is nil, reads what comes first.
+func (r *Recordings) begin(st *live.Stream, fromStart bool, head func(*live.Reader) []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.on[st] != nil {
 		return
 	}
-	tags, err := st.NewReader(live.ReaderOptions{FromStart: true})
+	tags, err := st.NewReader(live.ReaderOptions{FromStart: fromStart, Gather: gather})
 	if err != nil {
 		return // the stream is over already
 	}
 	now := &recording{}
 	now.ctx, now.stop = context.WithCancelCause(r.ctx)
+	src := &source{Reader: tags, continued: &now.continued}
+	if head != nil {
+		src.head = head(tags)
+	}
 	r.on[st] = now
 	r.running.Go(func() {
 		defer now.stop(nil)
-		r.record(now.ctx, st, tags)
+		r.record(now.ctx, st, src)
 		r.mu.Lock()
 		if r.on[st] == now {
 			delete(r.on, st)
@@ -85,19 +119,19 @@ func (r *Recordings) End(st *live.Stream) {
 // Stats returns the figures of the files.
 func (r *Recordings) Stats() record.Stats { return r.files.Stats() }
 
-// record records a stream from tags, which it closes, until the stream ends.
+// record records a stream from its source, which it closes, until the stream ends.
 // After an error, for example a full disk, it waits and begins another file when
 // there is room.
-func (r *Recordings) record(ctx context.Context, st *live.Stream, tags *live.Reader) {
+func (r *Recordings) record(ctx context.Context, st *live.Stream, src *source) {
 	for wait := r.Again; ; wait = min(2*wait, maxAgain) {
 		began := time.Now()
 		// The recorder has logged the error already.
 		r.began.Add(1)
-		err := r.files.Record(ctx, st.Name(), &gathered{Reader: tags, over: st.Done()})
+		err := r.files.Record(ctx, st.Name(), src)
 		if err != nil {
 			r.failed.Add(1)
 		}
-		tags.Close()
+		src.Close()
 		if time.Since(began) > maxAgain {
 			wait = r.Again // it worked for a while
 		}
@@ -109,9 +143,11 @@ func (r *Recordings) record(ctx context.Context, st *live.Stream, tags *live.Rea
 				return
 			}
 		}
-		if tags, err = st.NewReader(live.ReaderOptions{}); err != nil {
+		tags, err := st.NewReader(live.ReaderOptions{Gather: gather})
+		if err != nil {
 			return
 		}
+		src = &source{Reader: tags, continued: src.continued}
 	}
 }
 

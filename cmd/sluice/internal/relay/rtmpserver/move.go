@@ -57,7 +57,7 @@ func (p *publication) Resume() { p.Answer(false) }
 func (p *publication) Leave()  { p.Answer(true) }
 
 // resumeDesk returns a desk that goes on with a connection.
-func (s *Server) resumeDesk(conn net.Conn, w *output, in *inbound, st *rtmp.ConnState) (*desk, error) {
+func (s *Server) resumeDesk(conn net.Conn, w *session.Output, in *inbound, st *rtmp.ConnState) (*desk, error) {
 	if st == nil {
 		return nil, errMoved
 	}
@@ -85,7 +85,7 @@ func (s *Server) Resume(conn *net.TCPConn, m *session.Moved, st *live.Stream, p 
 	if p == nil {
 		return nil, nil, fmt.Errorf("%w: a publisher of a stream that has none", errMoved)
 	}
-	x := &peer{server: s, conn: conn, address: m.Address, protocol: m.Protocol, out: &output{conn: conn, within: s.Times.Answer}}
+	x := &peer{server: s, conn: conn, address: m.Address, protocol: m.Protocol, out: session.NewOutput(conn, s.Times.Answer)}
 	x.mayLoop()
 	if x.desk, err = s.resumeDesk(x.conn, x.out, nil, m.RTMP); err != nil {
 		return nil, nil, err

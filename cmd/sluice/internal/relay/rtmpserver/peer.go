@@ -33,7 +33,7 @@ type peer struct {
 	conn     net.Conn
 	address  string // of the peer, host:port
 	protocol string
-	out      *output
+	out      *session.Output
 	loop     *intake.Conn // conn, where a loop can read it; nil elsewhere
 	enlisted bool         // loop is in the server's Group
 	refused  atomic.Bool  // no viewer will be made
@@ -93,7 +93,7 @@ func (x *peer) noRequest(err error) {
 }
 
 func newPeer(s *Server, conn net.Conn, address, protocol string) *peer {
-	x := &peer{server: s, conn: conn, address: address, protocol: protocol, out: &output{conn: conn, within: s.Times.Answer}}
+	x := &peer{server: s, conn: conn, address: address, protocol: protocol, out: session.NewOutput(conn, s.Times.Answer)}
 	x.mayLoop()
 	x.desk = s.newDesk(x.conn, x.out)
 	return x
@@ -106,7 +106,8 @@ func (x *peer) mayLoop() {
 		return
 	}
 	if x.loop = x.server.Loops.Take(tcp); x.loop != nil {
-		x.conn, x.out.conn = x.loop, x.loop
+		x.conn = x.loop
+		x.out.Over(x.loop)
 	}
 }
 
@@ -124,9 +125,7 @@ func (x *peer) leaveLoops() {
 	}
 	if tcp := x.loop.TCP(); tcp != nil {
 		x.conn = tcp
-		x.out.mu.Lock()
-		x.out.conn = tcp
-		x.out.mu.Unlock()
+		x.out.Over(tcp)
 	}
 	x.loop = nil
 }
@@ -142,7 +141,7 @@ func (x *peer) close() {
 
 // begin does the handshake and returns the first request.
 func (x *peer) begin(ctx context.Context, place *listen.Arrival, deadline time.Time) (*rtmp.Request, error) {
-	x.out.until(deadline)
+	x.out.Until(deadline)
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
 		return nil, err
 	}
@@ -157,7 +156,7 @@ func (x *peer) begin(ctx context.Context, place *listen.Arrival, deadline time.T
 
 // request returns the peer's next request, or an error after deadline.
 func (x *peer) request(ctx context.Context, deadline time.Time) (*rtmp.Request, error) {
-	x.out.until(deadline)
+	x.out.Until(deadline)
 	if err := x.conn.SetReadDeadline(deadline); err != nil {
 		return nil, err
 	}
@@ -167,7 +166,7 @@ func (x *peer) request(ctx context.Context, deadline time.Time) (*rtmp.Request, 
 	if err != nil {
 		return nil, err
 	}
-	x.out.until(time.Time{})
+	x.out.Until(time.Time{})
 	return req, x.conn.SetReadDeadline(time.Time{})
 }
 

@@ -133,7 +133,7 @@ func (x *peer) admitViewer(ctx context.Context, req *rtmp.Request, in *inbound) 
 		},
 	}
 	// On failure Watch closes the connection.
-	x.out.handOver(func() (*live.Viewer, error) {
+	_, _ = x.out.HandOver(func() (*live.Viewer, error) {
 		v, err := s.Watch(x.conn, st, info, o, how)
 		in.viewer.Store(v)
 		return v, err

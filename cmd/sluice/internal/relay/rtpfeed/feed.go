@@ -60,9 +60,11 @@ func index(video bool) int {
 	return 0
 }
 
-// run makes packets until ctx is done or the source is over.
+// run makes packets until ctx is done or the source is over, or a track gets another
+// codec. Where it begins there may be units from before such a change.
 func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error {
 	var s au.Splitter
+	var past feed.Past
 	for {
 		tags, _, err := r.Next(ctx)
 		if err != nil {
@@ -80,7 +82,11 @@ func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error
 				continue
 			}
 			packets, err := f.pack(&u)
+			if errors.Is(err, rtpmedia.ErrCodec) && past.Has(u.Video) {
+				continue
+			}
 			if err == nil {
+				past.Over(u.Video)
 				err = p.Publish(live.Frame{Type: t.Type, Time: u.Time, Key: u.Video && u.Key, Payload: packets})
 			}
 			if err != nil {

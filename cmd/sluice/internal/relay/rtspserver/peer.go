@@ -54,7 +54,7 @@ type peer struct {
 	protocol string
 	r        *sluice.BufReader
 	reader   *rtsp.Reader
-	out      *output
+	out      *session.Output
 
 	id       string // of the session
 	nonce    string // of its challenge
@@ -72,7 +72,7 @@ func newPeer(s *Server, a session.Arrived) *peer {
 	x := &peer{
 		server: s, place: a.Place, conn: a.Conn, address: a.Address, protocol: session.RTSP,
 		r:   &sluice.BufReader{Allocator: s.Alloc},
-		out: &output{conn: a.Conn, within: s.Times.Answer},
+		out: session.NewOutput(a.Conn, s.Times.Answer),
 		id:  random(), nonce: random(),
 	}
 	if a.Secure {

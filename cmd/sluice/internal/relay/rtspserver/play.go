@@ -207,7 +207,7 @@ func (x *peer) watch(p *playing, how session.Viewing) (*live.Viewer, error) {
 		return x.server.Watch(p.udp, p.feed.Stream(), p.info, p.options, how)
 	}
 	// x.close closes the connection, also when this fails.
-	return x.out.handOver(func() (*live.Viewer, error) {
+	return x.out.HandOver(func() (*live.Viewer, error) {
 		return x.server.TryWatch(x.conn, p.feed.Stream(), p.info, p.options, how)
 	})
 }

@@ -20,6 +20,9 @@ type cluster interface {
 	Publish(stream, publisher string) (epoch uint64, err error)
 	// Remove removes it. Another one that has replaced it stays.
 	Remove(stream string, epoch uint64)
+	// Lost returns why this server's publication of a stream has to end, an error that
+	// matches ErrElsewhere; nil when it has not.
+	Lost(stream string) error
 	// Stand enters a publication that may have to wait for another server's, and
 	// reports whether it has to.
 	Stand(stream, publisher string) (epoch uint64, held bool)

@@ -37,6 +37,8 @@ var (
 	ErrIdle      = errors.New("nothing came in time")
 	ErrTooSlow   = errors.New("slower than the minimum rate")
 	ErrFrame     = errors.New("a frame is longer than the setting max-frame allows")
+	// ErrUpgrade is an ErrClosing.
+	ErrUpgrade = fmt.Errorf("%w for an upgrade that cannot keep this session", ErrClosing)
 )
 
 // FrameError converts a protocol's error for a frame above limit bytes into

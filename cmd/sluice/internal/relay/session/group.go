@@ -80,17 +80,19 @@ func (s *Group) End(conn net.Conn) {
 	s.mu.Lock()
 	delete(s.conns, conn)
 	s.mu.Unlock()
-	s.release()
+	s.Release()
 }
 
-// hold counts something that ends by itself. The caller must call release.
-func (s *Group) hold() {
+// Hold counts something that ends by itself, or with its connection. The caller must call
+// Release.
+func (s *Group) Hold() {
 	s.mu.Lock()
 	s.on++
 	s.mu.Unlock()
 }
 
-func (s *Group) release() {
+// Release ends what Hold began.
+func (s *Group) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on--; s.on == 0 && s.none != nil {

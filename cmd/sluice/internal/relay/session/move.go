@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"strconv"
 	"strings"
@@ -108,9 +109,14 @@ func (m *Mover) State(h *Host) (st *Moved, ok bool, err error) {
 	return st, ok, nil
 }
 
-// Leave takes the session off the register without an end: it goes on elsewhere.
+// Leave takes the session off the register without an end: it goes on elsewhere. When it was
+// to end meanwhile, its connection is shut down for the other process too; not because this
+// one shuts down.
 func (m *Mover) Leave(w *live.Writer) {
-	m.Client.leave()
+	if reason := m.Client.leave(); reason != nil && !errors.Is(reason, ErrClosing) {
+		shutDown(m.Conn)
+		m.Client.books.log.Info("session was to end during the handover: its connection is closed", "id", m.Client.ID, "reason", Words(reason))
+	}
 	if m.Viewer != nil {
 		w.Leave(m.Viewer)
 	}
@@ -131,13 +137,17 @@ func (s *Client) Forget(w *live.Writer) {
 	}
 }
 
-func (s *Client) leave() {
+// leave returns why the session was to end, nil if it was not.
+func (s *Client) leave() (reason error) {
 	s.mu.Lock()
 	s.over = true
+	reason = s.kicked
 	s.mu.Unlock()
 	s.books.mu.Lock()
+	defer s.books.mu.Unlock()
 	delete(s.books.byID, s.ID)
-	s.books.mu.Unlock()
+	s.books.there[s.Role]--
+	return reason
 }
 
 // resume adds a session of another process, under its id.
@@ -153,6 +163,7 @@ func (c *Register) resume(m *Moved) *Client {
 	if n, err := strconv.ParseUint(strings.TrimLeft(m.ID, "pv"), 10, 64); err == nil {
 		c.last[m.Role] = max(c.last[m.Role], n)
 	}
+	c.there[m.Role]++
 	c.began[Kind{m.Role, m.Protocol}]++
 	c.byID[s.ID] = s
 	return s
@@ -183,7 +194,7 @@ func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewin
 	info := Info{Stream: m.Stream, Protocol: m.Protocol, Address: m.Address}
 	release := h.Gate.Resume(info.Request(RoleViewer.Action()))
 	c, done := h.Register.resume(m), how.Done
-	h.Group.hold()
+	h.Group.Hold()
 	v, err := h.Writer.Adopt(conn, st, live.ViewerOptions{
 		Name: c.ID, Trailer: how.Trailer, Unread: how.Unread, OnReadable: how.Readable,
 		OnClose: h.closed(c, func() {
@@ -194,12 +205,12 @@ func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewin
 		}),
 	}, *m.Viewer)
 	if err != nil {
-		h.Group.release()
+		h.Group.Release()
 		c.leave()
 		release()
 		return nil, err
 	}
-	c.Attach(viewerStats(v), v.Close)
+	c.views(v)
 	c.movesViewer(conn, v, how.Inlet)
 	return v, nil
 }

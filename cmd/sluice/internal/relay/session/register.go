@@ -104,6 +104,7 @@ type Client struct {
 	stats  func() Figures
 	kick   func(error)
 	kicked error      // the reason, when Stop came before Attach
+	atKey  func()     // ends it before a key frame; nil: it cannot end so
 	line   *MediaLine // nil: OnLine was not called
 	mover  *Mover     // nil: it cannot be given to another process
 	over   bool
@@ -115,7 +116,14 @@ func (h *Host) Begin(r Role, info Info) *Client {
 	if info.Token = ""; h.Gate.Protected(r.Action(), info.Stream) {
 		info.Token = access.TokenID(info.Query.Get("token"))
 	}
-	return h.Register.Begin(r, info)
+	c := h.Register.Begin(r, info)
+	if r == RolePublisher && h.Cluster != nil {
+		// StopPublishers does not find those who are not in the register yet.
+		if err := h.Cluster.Lost(info.Stream); err != nil {
+			c.Stop(err)
+		}
+	}
+	return c
 }
 
 // Begin adds a session and logs that. The caller must call End.
@@ -186,6 +194,29 @@ func (s *Client) Stop(reason error) {
 	if kick != nil {
 		kick(reason)
 	}
+}
+
+// EndBecause makes reason the one that the session ends for, unless there is one already.
+func (s *Client) EndBecause(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kicked == nil {
+		s.kicked = reason
+	}
+}
+
+// EndAtKey ends a viewer before the next key frame of its stream, for the given reason. It
+// reports false for a session that cannot end so.
+func (s *Client) EndAtKey(reason error) bool {
+	s.mu.Lock()
+	end := s.atKey
+	s.mu.Unlock()
+	if end == nil {
+		return false
+	}
+	s.EndBecause(reason)
+	end()
+	return true
 }
 
 // End removes the session from the register and logs why it ended, once. A reason

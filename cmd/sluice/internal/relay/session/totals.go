@@ -61,6 +61,7 @@ var codes = []struct {
 	{ErrNotFound, "not_found"},
 	{ErrBusy, "busy"},
 	{ErrElsewhere, "elsewhere"},
+	{ErrUpgrade, "upgrade"},
 	{ErrClosing, "shutdown"},
 	{ErrOrigin, "origin"},
 	{ErrLength, "bad_request"},

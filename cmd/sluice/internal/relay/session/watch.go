@@ -37,7 +37,7 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 // TryWatch is like Watch, but on failure conn stays the caller's.
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
 	c, done := h.Begin(RoleViewer, info), how.Done // OnClose must not keep how, with its bytes
-	h.Group.hold()                                 // until the viewer's end is logged
+	h.Group.Hold()                                 // until the viewer's end is logged
 	settings, adapt := h.For(st.Name()), false
 	if o.Merge < 0 {
 		o.Merge, adapt = settings.Merge, settings.MergeAdapt
@@ -58,7 +58,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		OnClose:    h.closed(c, done),
 	})
 	if err != nil {
-		defer h.Group.release()
+		defer h.Group.Release()
 		if errors.Is(err, live.ErrClosed) {
 			err = fmt.Errorf("%w: %s has just ended", ErrNotFound, info.Stream)
 		}
@@ -66,15 +66,23 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		done()
 		return nil, err
 	}
-	c.Attach(viewerStats(v), v.Close)
+	c.views(v)
 	c.movesViewer(conn, v, how.Inlet)
 	return v, nil
+}
+
+// views says that the session is v's.
+func (s *Client) views(v *live.Viewer) {
+	s.mu.Lock()
+	s.atKey = v.EndAtKey
+	s.mu.Unlock()
+	s.Attach(viewerStats(v), v.Close)
 }
 
 // closed is live.ViewerOptions.OnClose for a session.
 func (h *Host) closed(c *Client, done func()) func(*live.Viewer, error) {
 	return func(v *live.Viewer, err error) {
-		defer h.Group.release()
+		defer h.Group.Release()
 		defer done()
 		if errors.Is(err, live.ErrMoved) {
 			return // it has left the register

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 )
 
 // ErrAddress: a text that is not STREAM=URL.
@@ -18,8 +19,8 @@ type Source struct {
 	Stream string // APP/NAME
 	Always bool   // also without viewers
 	url    *url.URL
-	host   string     // with a port
-	srt    *srtSource // nil: RTSP
+	host   string           // with a port
+	srt    *srtconn.Address // nil: RTSP
 }
 
 // always stands before the address of a source that is pulled always.
@@ -44,7 +45,7 @@ func Parse(text string) (*Source, error) {
 		return nil, fmt.Errorf("%w: the address of %s", ErrAddress, stream) // err has the password
 	}
 	if s.url.Scheme == "srt" && s.url.Hostname() != "" {
-		if s.srt, err = parseSRT(s.url); err != nil {
+		if s.srt, err = srtconn.ParseAddress(s.url); err != nil {
 			return nil, fmt.Errorf("%w: the address of %s: %w", ErrAddress, stream, err)
 		}
 		s.host = s.url.Host

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 )
 
 func TestParse(t *testing.T) {
@@ -42,7 +43,7 @@ func TestParse(t *testing.T) {
 
 func TestParseOfSRT(t *testing.T) {
 	s, err := Parse("live/x=srt://encoder:9000?streamid=%23!::r=live/s%2Cm=request&passphrase=the+secret+word&latency=500")
-	if err != nil || s.Protocol() != session.SRT || *s.srt != (srtSource{streamID: "#!::r=live/s,m=request", passphrase: "the secret word", latency: 500 * time.Millisecond}) {
+	if err != nil || s.Protocol() != session.SRT || *s.srt != (srtconn.Address{Host: "encoder:9000", StreamID: "#!::r=live/s,m=request", Passphrase: "the secret word", Latency: 500 * time.Millisecond}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

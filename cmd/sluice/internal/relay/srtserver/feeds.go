@@ -2,6 +2,7 @@ package srtserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -65,6 +66,7 @@ func (x *feeds) open(ctx context.Context, source *live.Stream) (f *transport, mi
 // run makes packets until ctx is done or the source is over.
 func (x *feeds) run(ctx context.Context, r *live.Reader, p *live.Publisher, m *tsmedia.Muxer) error {
 	var s au.Splitter
+	var past feed.Past
 	for {
 		tags, _, err := r.Next(ctx)
 		if err != nil {
@@ -79,9 +81,13 @@ func (x *feeds) run(ctx context.Context, r *live.Reader, p *live.Publisher, m *t
 				continue // a broken frame is left out, as a decoder would
 			}
 			packets, err := m.Append(&u)
+			if errors.Is(err, tsmedia.ErrCodec) && past.Has(u.Video) {
+				continue
+			}
 			if err != nil {
 				return err
 			}
+			past.Over(u.Video)
 			if len(packets) == 0 {
 				continue
 			}

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 )
 
-// Limits of what a caller may ask for. The library takes any of these, and allocates by
-// them.
-const (
-	minPacket  = 500 // bytes of a packet with all headers
-	maxLatency = 8 * time.Second
-)
+// minPacket is the least that a caller may ask for: bytes of a packet with all headers.
+// The library takes any, and allocates by what is asked for.
+const minPacket = 500
 
 var errHandshake = errors.New("srtserver: a handshake that is not taken")
 
@@ -36,8 +35,8 @@ func inspect(req srt.ConnRequest) (err error) {
 	}
 	extension := h.FieldByName("SRTHS").Elem()
 	for _, name := range []string{"SendTSBPDDelay", "RecvTSBPDDelay"} {
-		if d := time.Duration(extension.FieldByName(name).Uint()) * time.Millisecond; d > maxLatency {
-			return fmt.Errorf("%w: a latency of %v, at most %v", errHandshake, d, maxLatency)
+		if d := time.Duration(extension.FieldByName(name).Uint()) * time.Millisecond; d > srtconn.MaxLatency {
+			return fmt.Errorf("%w: a latency of %v, at most %v", errHandshake, d, srtconn.MaxLatency)
 		}
 	}
 	return nil

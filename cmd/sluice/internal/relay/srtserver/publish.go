@@ -12,16 +12,13 @@ import (
 	srt "github.com/datarhei/gosrt"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
 
-// maxBuffer is how many bytes the library may hold of what a connection has received, or
-// is to send. It has no limit of its own.
-const maxBuffer = 32 << 20
-
-// errBuffer: see maxBuffer.
+// errBuffer: srtconn.MaxBuffer is exceeded.
 var errBuffer = errors.New("the connection's buffer is too full")
 
 // publish admits a request as a publisher and serves its connection.
@@ -136,7 +133,7 @@ func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
 		switch {
 		case now.Sub(at) >= t.Silence:
 			w.stop(session.ErrIdle)
-		case stats.Instantaneous.ByteRecvBuf+stats.Instantaneous.ByteSendBuf > maxBuffer:
+		case stats.Instantaneous.ByteRecvBuf+stats.Instantaneous.ByteSendBuf > srtconn.MaxBuffer:
 			w.stop(errBuffer)
 		case window >= t.Rate:
 			if float64(total-before) < float64(least)*window.Seconds() {

@@ -64,13 +64,12 @@ func (w *Server) clients(rw http.ResponseWriter, r *http.Request, id string) {
 	switch {
 	case id == "":
 		if reads(rw, r) && w.mayRead(rw, r) {
-			w.everywhere(rw, r, "clients", w.getClients)
+			w.everywhere(rw, r, w.getClients, "clients")
 		}
 	case r.Method == http.MethodDelete:
 		w.deleteClient(rw, r, id)
 	default:
-		rw.Header().Set("Allow", "DELETE")
-		answerError(rw, http.StatusMethodNotAllowed, "only DELETE here")
+		onlyHere(rw, "DELETE")
 	}
 }
 
@@ -79,7 +78,7 @@ func (w *Server) streams(rw http.ResponseWriter, r *http.Request, name string) {
 	switch {
 	case !reads(rw, r) || !w.mayRead(rw, r):
 	case name == "":
-		w.everywhere(rw, r, "streams", w.getStreams)
+		w.everywhere(rw, r, w.getStreams, "streams")
 	default:
 		stream, doctor := strings.CutSuffix(name, "/doctor")
 		if node := w.nodeOf(r, w.nodeWith(stream)); node != "" {

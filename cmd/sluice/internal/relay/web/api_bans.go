@@ -22,12 +22,7 @@ func (w *Server) bans(rw http.ResponseWriter, r *http.Request, id string) {
 	case id != "" && r.Method == http.MethodDelete:
 		w.liftBan(rw, r, id)
 	default:
-		allow := "GET, HEAD, POST"
-		if id != "" {
-			allow = "DELETE"
-		}
-		rw.Header().Set("Allow", allow)
-		answerError(rw, http.StatusMethodNotAllowed, "only "+allow+" here")
+		listHere(rw, id)
 	}
 }
 

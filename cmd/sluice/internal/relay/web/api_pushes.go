@@ -18,6 +18,29 @@ type pusher interface {
 	Remove(id string) bool
 }
 
+// PushInfo is a push in the API, PushTarget a target that was added.
+type (
+	PushInfo struct {
+		push.Status
+		Node string `json:"node,omitempty"` // in a cluster
+	}
+	PushTarget struct {
+		push.Added
+		Node string `json:"node,omitempty"` // in a cluster
+	}
+)
+
+func (w *Server) getPushes(rw http.ResponseWriter, _ *http.Request) {
+	pushes, targets := []PushInfo{}, []PushTarget{}
+	for _, p := range w.Pushes.List() {
+		pushes = append(pushes, PushInfo{p, w.nodeName()})
+	}
+	for _, t := range w.Pushes.Added() {
+		targets = append(targets, PushTarget{t, w.nodeName()})
+	}
+	answerJSON(rw, map[string]any{"pushes": pushes, "targets": targets})
+}
+
 // maxPushBody is the longest description of a target, in bytes.
 const maxPushBody = 8 << 10
 
@@ -27,19 +50,14 @@ func (w *Server) pushes(rw http.ResponseWriter, r *http.Request, id string) {
 	switch {
 	case id == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		if w.mayRead(rw, r) {
-			answerJSON(rw, map[string]any{"pushes": w.Pushes.List(), "targets": w.Pushes.Added()})
+			w.everywhere(rw, r, w.getPushes, "pushes", "targets")
 		}
 	case id == "" && r.Method == http.MethodPost:
 		w.postPush(rw, r)
 	case id != "" && r.Method == http.MethodDelete:
 		w.deletePush(rw, r, id)
 	default:
-		allow := "GET, HEAD, POST"
-		if id != "" {
-			allow = "DELETE"
-		}
-		rw.Header().Set("Allow", allow)
-		answerError(rw, http.StatusMethodNotAllowed, "only "+allow+" here")
+		listHere(rw, id)
 	}
 }
 
@@ -90,6 +108,10 @@ func (w *Server) postPush(rw http.ResponseWriter, r *http.Request) {
 
 func (w *Server) deletePush(rw http.ResponseWriter, r *http.Request, id string) {
 	if !w.mayChange(rw, r) {
+		return
+	}
+	if node := w.nodeOf(r, ""); node != "" {
+		w.pass(rw, r, node)
 		return
 	}
 	if !w.Pushes.Remove(id) {

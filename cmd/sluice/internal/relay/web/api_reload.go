@@ -8,16 +8,7 @@ import (
 // reload answers POST /api/reload: it reads the configuration again, and says what has
 // changed and what waits for a restart, or everything that is wrong, a line each.
 func (w *Server) reload(rw http.ResponseWriter, r *http.Request, rest string) {
-	if rest != "" {
-		w.noResource(rw, r)
-		return
-	}
-	if r.Method != http.MethodPost {
-		rw.Header().Set("Allow", "POST")
-		answerError(rw, http.StatusMethodNotAllowed, "only POST here")
-		return
-	}
-	if !w.mayChange(rw, r) {
+	if !w.mayPost(rw, r, rest) {
 		return
 	}
 	if w.Reload == nil {

@@ -27,16 +27,7 @@ type TokenInfo struct {
 // tokens answers POST /api/tokens?action=publish&stream=APP/NAME&for=24h&id=NAME:
 // a token for it, signed with the server's secret. id is optional.
 func (w *Server) tokens(rw http.ResponseWriter, r *http.Request, rest string) {
-	if rest != "" {
-		w.noResource(rw, r)
-		return
-	}
-	if r.Method != http.MethodPost {
-		rw.Header().Set("Allow", "POST")
-		answerError(rw, http.StatusMethodNotAllowed, "only POST here")
-		return
-	}
-	if !w.mayChange(rw, r) {
+	if !w.mayPost(rw, r, rest) {
 		return
 	}
 	secret := []byte(w.Config().TokenSecret)

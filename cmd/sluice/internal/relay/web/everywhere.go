@@ -20,6 +20,8 @@ type Nodes interface {
 	// Name is this server's, Others are those of the others.
 	Name() string
 	Others() []string
+	// Connected reports whether others can be reached: there is NATS.
+	Connected() bool
 	// Has returns the node that publishes a stream, and From the one that this node
 	// pulls it from; empty for none.
 	Has(stream string) string
@@ -30,6 +32,8 @@ type Nodes interface {
 	// Place returns the URL of a node to which a new viewer is sent, over TLS if secure;
 	// empty when he stays here.
 	Place(stream string, secure bool) string
+	// PlayURL is that of another node, to which viewers are sent; empty when it is not known.
+	PlayURL(node string) string
 	// PlayURLs are those of the other nodes to which viewers are sent, and from which
 	// they come.
 	PlayURLs() []string
@@ -60,20 +64,27 @@ type Unanswered struct {
 	Reason string `json:"reason"`
 }
 
-// Answer answers a request of another node for something of the API: streams and
-// clients.
+// Answer answers a request of another node for something of the API: streams, clients,
+// pushes, and the list of recordings. Files are sent by HTTP alone.
 func (w *Server) Answer(ctx context.Context, method, target, client string) (status int, body []byte) {
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, trusted{}, true), method, target, nil)
 	if err != nil {
 		return http.StatusBadRequest, errorText("bad request")
 	}
 	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
-	if first != "streams" && first != "clients" {
+	read, remove := method == http.MethodGet || method == http.MethodHead, method == http.MethodDelete && rest != ""
+	answer := w.paths[first]
+	switch {
+	case first == "streams" || first == "clients":
+	case first == "pushes" && (read || remove):
+	case first == "recordings" && (read && rest == "" || remove):
+		answer = func(rw http.ResponseWriter, r *http.Request, _ string) { w.recordings(rw, r) }
+	default:
 		return http.StatusNotFound, errorText("nodes do not ask one another for this")
 	}
 	r.RemoteAddr = client
 	rw := newAnswerBuffer()
-	w.paths[first](rw, r, rest)
+	answer(rw, r, rest)
 	return rw.status, rw.body.Bytes()
 }
 
@@ -142,19 +153,24 @@ func (w *Server) pass(rw http.ResponseWriter, r *http.Request, node string) {
 	rw.Write(body)
 }
 
-// everywhere answers a request for a list with those of all nodes, unless it is for one.
-// get answers for this one, with an object that has the list under its name.
-func (w *Server) everywhere(rw http.ResponseWriter, r *http.Request, list string, get http.HandlerFunc) {
-	if w.Nodes == nil || ofNode(r) {
-		get(rw, r)
-		return
+// alone answers a request that is for one node, this one or another, and reports whether it
+// was. get answers for this one.
+func (w *Server) alone(rw http.ResponseWriter, r *http.Request, get http.HandlerFunc) bool {
+	if w.Nodes != nil && !ofNode(r) && !r.URL.Query().Has("node") {
+		return false
 	}
-	if r.URL.Query().Has("node") {
-		if node := w.nodeOf(r, ""); node != "" {
-			w.pass(rw, r, node)
-		} else {
-			get(rw, r)
-		}
+	if node := w.nodeOf(r, ""); node != "" {
+		w.pass(rw, r, node)
+	} else {
+		get(rw, r)
+	}
+	return true
+}
+
+// everywhere answers a request for lists with those of all nodes, unless it is for one.
+// get answers for this one, with an object that has the lists under their names.
+func (w *Server) everywhere(rw http.ResponseWriter, r *http.Request, get http.HandlerFunc, lists ...string) {
+	if w.alone(rw, r, get) {
 		return
 	}
 	own := newAnswerBuffer()
@@ -163,11 +179,21 @@ func (w *Server) everywhere(rw http.ResponseWriter, r *http.Request, list string
 		answerBytes(rw, own.status, own.body.Bytes())
 		return
 	}
-	m, err := newMerging(list, own.body.Bytes())
+	m, err := newMerging(lists, own.body.Bytes())
 	if err != nil {
 		answerError(rw, http.StatusInternalServerError, err.Error())
 		return
 	}
+	for _, a := range w.askOthers(r) {
+		if reason := m.add(a); reason != "" {
+			m.unanswered = append(m.unanswered, Unanswered{a.node, reason})
+		}
+	}
+	answerJSON(rw, m.result())
+}
+
+// askOthers asks all other nodes what this one is asked.
+func (w *Server) askOthers(r *http.Request) []answerOf {
 	names := w.Nodes.Others()
 	answers := make([]answerOf, len(names))
 	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
@@ -176,16 +202,12 @@ func (w *Server) everywhere(rw http.ResponseWriter, r *http.Request, list string
 	for i, name := range names {
 		asking.Go(func() {
 			a := &answers[i]
+			a.node = name
 			a.status, a.body, a.err = w.Nodes.Ask(ctx, name, http.MethodGet, targetOn(r), r.RemoteAddr)
 		})
 	}
 	asking.Wait()
-	for i, name := range names {
-		if reason := m.add(answers[i]); reason != "" {
-			m.unanswered = append(m.unanswered, Unanswered{name, reason})
-		}
-	}
-	answerJSON(rw, m.result())
+	return answers
 }
 
 func answerBytes(rw http.ResponseWriter, status int, body []byte) {
@@ -195,6 +217,7 @@ func answerBytes(rw http.ResponseWriter, status int, body []byte) {
 }
 
 type answerOf struct {
+	node   string
 	status int
 	body   []byte
 	err    error
@@ -202,47 +225,72 @@ type answerOf struct {
 
 // merging is one answer made of several nodes'.
 type merging struct {
-	list       string // name of the list
+	lists      map[string][]json.RawMessage
 	object     map[string]json.RawMessage
-	items      []json.RawMessage
 	unanswered []Unanswered
 	bytes      int
 }
 
-func newMerging(list string, own []byte) (*merging, error) {
-	m := &merging{list: list, unanswered: []Unanswered{}, bytes: len(own)}
+func newMerging(lists []string, own []byte) (*merging, error) {
+	m := &merging{lists: map[string][]json.RawMessage{}, unanswered: []Unanswered{}, bytes: len(own)}
 	err := json.Unmarshal(own, &m.object)
-	if err == nil {
-		err = json.Unmarshal(m.object[list], &m.items)
+	for _, name := range lists {
+		var items []json.RawMessage
+		if err == nil {
+			err = json.Unmarshal(m.object[name], &items)
+		}
+		m.lists[name] = items
 	}
 	return m, err
 }
 
-// add adds a node's list, or says why not.
+// add adds a node's lists, or says why not.
 func (m *merging) add(a answerOf) (reason string) {
+	if reason := a.refused(m.bytes); reason != "" {
+		return reason
+	}
 	var object map[string]json.RawMessage
-	var items []json.RawMessage
+	if json.Unmarshal(a.body, &object) != nil {
+		return unreadable
+	}
+	fresh := map[string][]json.RawMessage{}
+	for name := range m.lists {
+		var items []json.RawMessage
+		if json.Unmarshal(object[name], &items) != nil {
+			return unreadable
+		}
+		fresh[name] = items
+	}
+	m.bytes += len(a.body)
+	for name, items := range fresh {
+		m.lists[name] = append(m.lists[name], items...)
+	}
+	return ""
+}
+
+const unreadable = "its answer cannot be read"
+
+// refused returns why an answer is left out, when so many bytes came before; empty when it
+// is taken.
+func (a *answerOf) refused(before int) string {
 	switch {
 	case a.err != nil:
 		return a.err.Error()
 	case a.status != http.StatusOK:
 		return fmt.Sprintf("it answers with status %d", a.status)
-	case m.bytes+len(a.body) > maxMerged:
+	case before+len(a.body) > maxMerged:
 		return fmt.Sprintf("the answer would be longer than %d bytes: ask it with ?node=", maxMerged)
-	case json.Unmarshal(a.body, &object) != nil || json.Unmarshal(object[m.list], &items) != nil:
-		return "its answer cannot be read"
 	}
-	m.bytes += len(a.body)
-	m.items = append(m.items, items...)
 	return ""
 }
 
 func (m *merging) result() any {
-	object := map[string]any{m.list: m.items, "unanswered": m.unanswered}
+	object := map[string]any{"unanswered": m.unanswered}
 	for name, value := range m.object {
-		if name != m.list {
-			object[name] = value
-		}
+		object[name] = value
+	}
+	for name, items := range m.lists {
+		object[name] = items
 	}
 	return object
 }

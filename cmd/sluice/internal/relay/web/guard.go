@@ -38,6 +38,19 @@ func (w *Server) mayChange(rw http.ResponseWriter, r *http.Request) bool {
 	return w.mayRead(rw, r)
 }
 
+// mayPost is mayChange for a resource that takes POST alone, and has nothing below it.
+func (w *Server) mayPost(rw http.ResponseWriter, r *http.Request, rest string) bool {
+	switch {
+	case rest != "":
+		w.noResource(rw, r)
+	case r.Method != http.MethodPost:
+		onlyHere(rw, "POST")
+	default:
+		return w.mayChange(rw, r)
+	}
+	return false
+}
+
 // hasToken compares in a time that does not depend on the token.
 func hasToken(r *http.Request, want string) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

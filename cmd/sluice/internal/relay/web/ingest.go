@@ -158,6 +158,8 @@ func ending(err error) (status int, reason string) {
 		return http.StatusRequestEntityTooLarge, err.Error()
 	case errors.Is(err, session.ErrClosing):
 		return http.StatusServiceUnavailable, err.Error()
+	case errors.Is(err, session.ErrElsewhere):
+		return http.StatusConflict, err.Error()
 	case errors.Is(err, session.ErrKicked), errors.Is(err, live.ErrTakenOver), errors.Is(err, live.ErrClosed):
 		return http.StatusConflict, session.Words(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):

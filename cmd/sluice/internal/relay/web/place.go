@@ -15,30 +15,57 @@ import (
 // not sent on: so there is no circle.
 const placedKey = "placed"
 
+// whereKey is the key in the query of a client that asks where it shall connect, because it
+// cannot follow a redirect there.
+const whereKey = "where"
+
 // place sends a new viewer to another node when this one is full, and reports whether it
 // has.
 func (w *Server) place(rw http.ResponseWriter, r *http.Request, stream string) bool {
-	if w.Nodes == nil || stream == "" || r.URL.Query().Has(placedKey) || session.FromNode(r.URL.Query()) {
-		return false
-	}
 	if websocket.IsWebSocketUpgrade(r) && r.Header.Get("Origin") != "" {
-		return false // browsers follow no redirect of a WebSocket (the WebSockets standard, section 2.2)
+		return false // browsers follow no redirect of a WebSocket (the WebSockets standard, section 2.2); the page asks first
 	}
-	base := w.Nodes.Place(stream, r.TLS != nil)
-	if base == "" {
+	to := w.placeOf(r, stream)
+	if to == "" {
 		return false
 	}
-	to := strings.TrimSuffix(base, "/") + r.URL.EscapedPath() + "?"
-	if r.URL.RawQuery != "" {
-		to += r.URL.RawQuery + "&"
-	}
-	to += placedKey + "=1"
-	w.Log.Debug("a viewer is sent to another node", "stream", stream, "node", base, "address", r.RemoteAddr)
 	h := rw.Header()
 	h.Set("Location", to)
 	h.Set("Cache-Control", "no-store")
 	rw.WriteHeader(http.StatusTemporaryRedirect)
 	return true
+}
+
+// placeOf returns the URL at another node to which a new viewer is sent, with the query of
+// the request; empty when he stays.
+func (w *Server) placeOf(r *http.Request, stream string) string {
+	if w.Nodes == nil || stream == "" || r.URL.Query().Has(placedKey) || session.FromNode(r.URL.Query()) || r.URL.Query().Has(session.Rewinding) {
+		return "" // what is recorded is here alone
+	}
+	base := w.Nodes.Place(stream, r.TLS != nil)
+	if base == "" {
+		return ""
+	}
+	to := strings.TrimSuffix(base, "/") + r.URL.EscapedPath() + "?"
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if key, _, _ := strings.Cut(part, "="); part != "" && key != whereKey {
+			to += part + "&"
+		}
+	}
+	w.Log.Debug("a viewer is sent to another node", "stream", stream, "node", base, "address", r.RemoteAddr)
+	return to + placedKey + "=1"
+}
+
+// where answers a client that asks where it shall connect to watch a stream: with a URL, or
+// an empty one for here. Whether it may is decided there.
+func (w *Server) where(rw http.ResponseWriter, r *http.Request) {
+	info, err := w.session(r, session.FLV, session.FLVS)
+	if err != nil {
+		status, reason := session.Refusal(err)
+		answerError(rw, status, reason)
+		return
+	}
+	answerJSON(rw, map[string]string{"url": w.placeOf(r, info.Stream)})
 }
 
 // placeHLS is place for the request with which a viewer of HLS begins: what follows goes

@@ -40,7 +40,8 @@ const (
 // RecordingInfo is a recording in the API.
 type RecordingInfo struct {
 	archive.Recording
-	LengthMS int64 `json:"duration_ms"`
+	LengthMS int64  `json:"duration_ms"`
+	Node     string `json:"node,omitempty"` // in a cluster
 }
 
 // recordings answers requests for what was recorded:
@@ -52,6 +53,8 @@ type RecordingInfo struct {
 //	DELETE /api/recordings/FILE                delete it
 //	GET    /api/clips?stream=&from=&to=        a part of them, likewise
 //	GET    /api/rewind?stream=                 from when on viewers may rewind, likewise
+//
+// In a cluster the list is that of all nodes, and ?node= says which one a file is on.
 func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 	file, one := strings.CutPrefix(r.URL.Path, "/api/recordings/")
 	clip, since := r.URL.Path == "/api/clips", r.URL.Path == "/api/rewind"
@@ -70,8 +73,11 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	if w.Recorded == nil || len(w.Recorded.Files()) == 0 {
-		answerError(rw, http.StatusNotFound, "nothing is recorded here: see the setting record")
+	if !clip && w.recordingsElsewhere(rw, r, one) {
+		return
+	}
+	if w.recordsNothing() {
+		answerError(rw, http.StatusNotFound, nothingRecorded)
 		return
 	}
 	switch {
@@ -124,15 +130,25 @@ func streamOf(r *http.Request) (string, error) {
 	return session.StreamName(app, name)
 }
 
+// recordingLimit reads how many recordings are asked for, and answers a request that is
+// wrong about it.
+func recordingLimit(rw http.ResponseWriter, r *http.Request) (limit int, ok bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return maxListed, true
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxListed {
+		answerError(rw, http.StatusBadRequest, fmt.Sprintf("limit is a number from 1 to %d", maxListed))
+		return 0, false
+	}
+	return n, true
+}
+
 func (w *Server) getRecordings(rw http.ResponseWriter, r *http.Request) {
-	limit := maxListed
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxListed {
-			answerError(rw, http.StatusBadRequest, fmt.Sprintf("limit is a number from 1 to %d", maxListed))
-			return
-		}
-		limit = n
+	limit, ok := recordingLimit(rw, r)
+	if !ok {
+		return
 	}
 	name := ""
 	if r.URL.Query().Has("stream") {
@@ -150,9 +166,9 @@ func (w *Server) getRecordings(rw http.ResponseWriter, r *http.Request) {
 	list := []RecordingInfo{}
 	for _, f := range files {
 		f.Begin = f.Begin.UTC()
-		list = append(list, RecordingInfo{f, f.Length.Milliseconds()})
+		list = append(list, RecordingInfo{f, f.Length.Milliseconds(), w.nodeName()})
 	}
-	answerJSON(rw, map[string]any{"recordings": list, "total": all})
+	answerJSON(rw, recordingList{list, all, nil})
 }
 
 // admitRecorded asks the gate as for a viewer of the stream. The holder of the API's

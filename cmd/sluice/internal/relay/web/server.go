@@ -99,9 +99,13 @@ func (w *Server) pages() http.Handler {
 		return b.handler
 	}
 	at := w.addresses()
+	var nodes func() []string
+	if w.Nodes != nil {
+		nodes = w.nodeOrigins
+	}
 	b := &builtPage{c, page.Handler(page.Options{
 		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], RTSPAddr: at["rtsp"], RTSPSAddr: at["rtsps"], Merge: c.Merge,
-		Nodes: w.nodeOrigins,
+		Nodes: nodes,
 		HLS:   c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
 		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),
 	})}
@@ -228,7 +232,11 @@ func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		w.cors().allow(rw.Header(), r)
-		w.play(rw, r)
+		if r.URL.Query().Has(whereKey) {
+			w.where(rw, r)
+		} else {
+			w.play(rw, r)
+		}
 	case http.MethodPost, http.MethodPut:
 		w.ingest(rw, r)
 	case http.MethodOptions:
@@ -289,7 +297,7 @@ func (w *Server) session(r *http.Request, plain, secure string) (session.Info, e
 	return info, err
 }
 
-// healthz reports whether the server accepts sessions.
+// healthz reports whether the server accepts sessions. Without NATS a node still does.
 func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
 	if !reads(rw, r) {
 		return
@@ -307,6 +315,9 @@ func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	io.WriteString(rw, "ok\n")
+	if w.Nodes != nil && !w.Nodes.Connected() {
+		io.WriteString(rw, "NATS is out of reach: see /api/cluster\n")
+	}
 }
 
 // reads reports whether a request is GET or HEAD, and answers it if not.
@@ -314,9 +325,23 @@ func reads(rw http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
-	rw.Header().Set("Allow", "GET, HEAD")
-	answerError(rw, http.StatusMethodNotAllowed, "only GET and HEAD here")
+	onlyHere(rw, "GET, HEAD")
 	return false
+}
+
+// onlyHere answers a request with another method than the allowed ones.
+func onlyHere(rw http.ResponseWriter, allowed string) {
+	rw.Header().Set("Allow", allowed)
+	answerError(rw, http.StatusMethodNotAllowed, "only "+allowed+" here")
+}
+
+// listHere is onlyHere for a list that is read and added to, and whose elements are deleted.
+func listHere(rw http.ResponseWriter, id string) {
+	if id != "" {
+		onlyHere(rw, "DELETE")
+		return
+	}
+	onlyHere(rw, "GET, HEAD, POST")
 }
 
 // errorText is the body of an error answer.

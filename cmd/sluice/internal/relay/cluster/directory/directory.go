@@ -22,6 +22,9 @@ type Options struct {
 	Silence time.Duration
 	// Figures is how often changes of figures alone are sent; 5 s.
 	Figures time.Duration
+	// Direct is how many nodes pull a stream from its publisher's node; further ones pull
+	// from those. 64.
+	Direct int
 }
 
 // A Directory is one node's knowledge of a cluster.
@@ -35,6 +38,7 @@ type Directory struct {
 	ended   map[string]ending   // nodes that said that they leave
 	twin    time.Time           // when another node of this name was heard last
 
+	ticked    time.Time // the latest Tick
 	digestAt  time.Time // when the next one is due
 	figuresAt time.Time
 	stale     map[string]bool // own entries whose figures have changed
@@ -69,6 +73,7 @@ func New(o Options) *Directory {
 	o.Digest = cmp.Or(o.Digest, time.Second)
 	o.Silence = cmp.Or(o.Silence, 2900*time.Millisecond)
 	o.Figures = cmp.Or(o.Figures, 5*time.Second)
+	o.Direct = cmp.Or(o.Direct, direct)
 	return &Directory{
 		options: o,
 		own:     peer{name: o.Node, run: o.Run, entries: map[string]*Entry{}},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,9 @@ func TestNothingIsForgottenWithoutAConnection(t *testing.T) {
 	if _, ok := d.Winner("live/s"); !ok {
 		t.Error("forgotten")
 	}
-	d.Tick(now.Add(2*time.Second), true)
+	for at := time.Second; at <= 2*time.Second; at += time.Second / 2 {
+		d.Tick(now.Add(at), true)
+	}
 	if _, ok := d.Winner("live/s"); !ok {
 		t.Error("forgotten too soon after the connection is back")
 	}
@@ -224,6 +227,55 @@ func TestSources(t *testing.T) {
 	if len(d.Sources("live/t")) > 0 {
 		t.Error("a stream of this node has sources")
 	}
+}
+
+// A node that was stopped does not take its own silence for that of the others.
+func TestANodeThatStoodStillForgetsNoneAtOnce(t *testing.T) {
+	d := New(Options{Node: "a", Run: 5})
+	d.Tick(start, true)
+	d.Receive(start, Message{Kind: Digest, From: "b", Run: 1, Node: &Node{URL: "http://b"}})
+	now := start.Add(10 * time.Second)
+	d.Tick(now, true)
+	if len(d.Nodes(now)) != 2 {
+		t.Error("after ten seconds in which this node did nothing the other one is forgotten")
+	}
+	for end := now.Add(3 * time.Second); now.Before(end); now = now.Add(100 * time.Millisecond) {
+		d.Tick(now, true)
+	}
+	if len(d.Nodes(now)) != 1 {
+		t.Error("three seconds later it is not")
+	}
+}
+
+func TestComplete(t *testing.T) {
+	d := New(Options{Node: "a", Run: 5})
+	check := func(what string, want bool) {
+		t.Helper()
+		if d.Complete() != want {
+			t.Errorf("%s: %v", what, !want)
+		}
+	}
+	check("alone", false)
+	one := Entry{Stream: "live/s", Epoch: 1}
+	d.Receive(start, Message{Kind: Change, From: "b", Run: 1, Version: 1, Entries: []Entry{one}})
+	check("a node that has not said what it is", false)
+	d.Receive(start, Message{Kind: Digest, From: "b", Run: 1, Version: 3, Count: 2, Sum: 7, Node: &Node{URL: "http://b"}})
+	check("its list is not here", false)
+	d.Receive(start, Message{Kind: List, From: "b", Run: 1, Version: 3, Parts: 1, Entries: []Entry{one, {Stream: "live/t", Epoch: 2}}})
+	check("its list is here", true)
+	// A change to a list that is on its way: what comes is older than what was heard of.
+	d.Receive(start, Message{Kind: Digest, From: "b", Run: 1, Version: 4, Count: 3, Sum: 8})
+	d.Receive(start, Message{Kind: Change, From: "b", Run: 1, Version: 6, Before: 5, Removed: []string{"live/t"}})
+	d.Receive(start, Message{Kind: List, From: "b", Run: 1, Version: 5, Parts: 1, Entries: []Entry{one}})
+	check("an older list is here", false)
+	d.Take()
+	d.Tick(start.Add(time.Second), true)
+	out, _ := d.Take()
+	if !slices.ContainsFunc(out, func(m Message) bool { return m.Kind == Want && m.To == "b" }) {
+		t.Errorf("the list is not asked for again: %v", out)
+	}
+	d.Receive(start, Message{Kind: List, From: "b", Run: 1, Version: 6, Parts: 1, Entries: []Entry{one}})
+	check("the newest is", true)
 }
 
 func TestProblems(t *testing.T) {

@@ -46,6 +46,16 @@ func (d *Directory) Copy(stream string, epoch uint64, level int, from string) {
 	d.change([]Entry{e}, nil)
 }
 
+// Lost reports whether this node publishes a stream and another node's publication wins.
+func (d *Directory) Lost(stream string) (winner string, lost bool) {
+	e := d.own.entries[stream]
+	if e == nil || e.Level > 0 {
+		return "", false
+	}
+	best, _ := d.winner(stream)
+	return best.peer.name, best.entry != e
+}
+
 // Held returns the epoch of this node's publication of a stream, and whether under
 // Standby it has to wait for another one: while that wins and has begun, and until then,
 // too, if this one has not begun.
@@ -155,7 +165,8 @@ func (d *Directory) Leave() { d.send(Message{Kind: Gone}) }
 
 // Tick does what is due at now: the digest, figures, forgetting silent nodes. While
 // connected is false nothing can be heard, so no node is forgotten. Call it several
-// times a second.
+// times a second: when it was not called for longer than Digest, this process stood still,
+// and that time does not count as the others' silence.
 func (d *Directory) Tick(now time.Time, connected bool) {
 	if !now.Before(d.digestAt) {
 		d.digest(now, "")
@@ -165,15 +176,21 @@ func (d *Directory) Tick(now time.Time, connected bool) {
 		d.sendFigures()
 		d.figuresAt = now.Add(d.options.Figures)
 	}
+	stood := time.Duration(0)
+	if since := now.Sub(d.ticked); !d.ticked.IsZero() && since > d.options.Digest {
+		stood = since
+	}
+	d.ticked = now
 	for _, name := range slices.Sorted(maps.Keys(d.peers)) {
 		p := d.peers[name]
+		p.heard = p.heard.Add(stood)
 		switch {
 		case !connected:
 			p.heard = now
 		case now.Sub(p.heard) >= d.options.Silence:
 			d.forget(name, p, true)
 		case p.lacking:
-			d.ask(now, p)
+			d.ask(now, p, p.newest)
 		}
 	}
 	for name, e := range d.ended {

@@ -17,8 +17,7 @@ type Source struct {
 	Publisher string
 }
 
-// direct is how many nodes pull a stream from its publisher's node. Further ones
-// pull from one of those.
+// direct is the default of Options.Direct.
 const direct = 64
 
 // Sources returns the nodes from which this node can pull a stream, the best first:
@@ -49,7 +48,7 @@ func (d *Directory) Sources(stream string) []Source {
 		list = append(list, Source{h.peer.name, h.peer.node.URL, h.entry.Epoch, h.entry.Level, h.entry.Publisher})
 	}
 	mine := d.own.entries[stream]
-	crowded := pulled >= direct && (mine == nil || mine.Level != 1)
+	crowded := pulled >= d.options.Direct && (mine == nil || mine.Level != 1)
 	slices.SortStableFunc(list, func(a, b Source) int {
 		return cmp.Or(
 			cmp.Compare(d.drains(a), d.drains(b)),
@@ -59,6 +58,16 @@ func (d *Directory) Sources(stream string) []Source {
 		)
 	})
 	return list
+}
+
+// Complete reports whether there are other nodes, and the lists of all that are known.
+func (d *Directory) Complete() bool {
+	for _, p := range d.peers {
+		if p.lacking || p.node == (Node{}) {
+			return false
+		}
+	}
+	return len(d.peers) > 0
 }
 
 // Leaving reports whether this node pulls a stream from one that drains, while one that

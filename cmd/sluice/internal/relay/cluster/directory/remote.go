@@ -18,7 +18,8 @@ type peer struct {
 	sum     uint64
 	node    Node
 	heard   time.Time // of its latest message
-	lacking bool      // its list is not known
+	newest  uint64    // version of the list that was heard of
+	lacking bool      // that version of the list is not known
 	asked   time.Time // when it was asked for
 	partial partial
 }
@@ -73,9 +74,9 @@ func (d *Directory) Receive(now time.Time, m Message) {
 	case Change:
 		if m.Before == p.version {
 			d.apply(p, m.Entries, m.Removed)
-			p.version = m.Version
+			p.has(m.Version)
 		} else if m.Before > p.version {
-			d.ask(now, p)
+			d.ask(now, p, m.Version)
 		}
 	case Want:
 		d.sendList(m.From)
@@ -96,15 +97,23 @@ func (d *Directory) receiveDigest(now time.Time, p *peer, m Message) {
 	switch {
 	case m.Version < p.version: // overtaken by a change
 	case m.Sum == p.sum && m.Count == len(p.entries):
-		p.version, p.lacking = m.Version, false // at most figures were missed
+		p.has(m.Version) // at most figures were missed
 	default:
-		d.ask(now, p)
+		d.ask(now, p, m.Version)
 	}
 }
 
-// ask asks a node for its list, unless that was done a moment ago. Tick asks again
-// until the list has come.
-func (d *Directory) ask(now time.Time, p *peer) {
+// has notes that the list is known in that version. A later one may have been heard of
+// meanwhile: then it is still lacking.
+func (p *peer) has(version uint64) {
+	p.version = version
+	p.lacking = version < p.newest
+}
+
+// ask asks a node for its list in that version or a later one, unless that was done a
+// moment ago. Tick asks again until the list has come.
+func (d *Directory) ask(now time.Time, p *peer, version uint64) {
+	p.newest = max(p.newest, version)
 	p.lacking = true
 	if now.Sub(p.asked) < d.options.Digest/4 {
 		return
@@ -154,7 +163,7 @@ func (d *Directory) receiveList(p *peer, m Message) {
 		}
 	}
 	d.apply(p, put, removed)
-	p.version, p.lacking = m.Version, false
+	p.has(m.Version)
 }
 
 func (d *Directory) apply(p *peer, put []Entry, removed []string) {

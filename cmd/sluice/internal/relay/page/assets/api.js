@@ -1,5 +1,7 @@
 // The server's API. Paths are of the server that the page came from.
 
+import { path } from "./lines.js";
+
 const key = "sluice.api-token";
 
 export class APIError extends Error {
@@ -50,18 +52,23 @@ async function ask(method, path, body) {
 export const streams = (history) => ask("GET", history ? "/api/streams?history=1" : "/api/streams");
 // rewind asks as a viewer from when on a stream was recorded.
 export const rewind = (stream, play) => ask("GET", `/api/rewind?${new URLSearchParams(play ? { stream, token: play } : { stream })}`);
+// doctor looks at a stream for four seconds.
+export const doctor = (stream) => ask("GET", `/api/streams/${path(stream)}/doctor`);
 export const clients = async () => (await ask("GET", "/api/clients"))?.clients ?? [];
 // kick ends a session; with ban = {ban: time, by} it also bans it.
 export const kick = (id, ban) => ask("DELETE", `/api/clients/${encodeURIComponent(id)}${ban ? `?${new URLSearchParams(ban)}` : ""}`);
 export const bans = async () => (await ask("GET", "/api/bans"))?.bans ?? [];
 export const ban = (what) => ask("POST", `/api/bans?${new URLSearchParams(what)}`);
 export const lift = (id) => ask("DELETE", `/api/bans/${encodeURIComponent(id)}`);
+// on is the query for what is on a node of a cluster.
+const on = (node) => (node ? `?${new URLSearchParams({ node })}` : "");
+
 export const pushes = () => ask("GET", "/api/pushes");
 export const addPush = (target) => ask("POST", "/api/pushes", target);
-export const removePush = (id) => ask("DELETE", `/api/pushes/${encodeURIComponent(id)}`);
+export const removePush = (id, node) => ask("DELETE", `/api/pushes/${encodeURIComponent(id)}${on(node)}`);
 export const recordings = () => ask("GET", "/api/recordings?limit=200");
-export const record = (stream, on) => ask(on ? "POST" : "DELETE", `/api/recordings?${new URLSearchParams({ stream })}`);
-export const deleteRecording = (file) => ask("DELETE", `/api/recordings/${file.split("/").map(encodeURIComponent).join("/")}`);
+export const record = (stream, begin) => ask(begin ? "POST" : "DELETE", `/api/recordings?${new URLSearchParams({ stream })}`);
+export const deleteRecording = (file, node) => ask("DELETE", `/api/recordings/${file.split("/").map(encodeURIComponent).join("/")}${on(node)}`);
 export const events = (after) => ask("GET", `/api/events?after=${after}`);
 export const makeToken = (what) => ask("POST", `/api/tokens?${new URLSearchParams(what)}`);
 export const config = () => ask("GET", "/assets/config.json");

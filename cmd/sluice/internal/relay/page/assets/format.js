@@ -26,6 +26,9 @@ export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one
 export const readable = (s) =>
   s.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => "\\u" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
 
+// at says on which node of a cluster something is.
+export const at = (node) => (node ? ` @${readable(node)}` : "");
+
 // duration of seconds: 42 s, 3 min 5 s, 2 h 10 min, 4 d 3 h.
 export function duration(s) {
   if (!Number.isFinite(s)) return none;

@@ -10,9 +10,8 @@ import { playLines, pushLines } from "./lines.js";
 import * as list from "./list.js";
 import * as numbers from "./numbers.js";
 import * as player from "./player.js";
+import { repeat } from "./poll.js";
 
-const period = 2000;
-const hiddenPeriod = 15_000; // the page is hidden
 const manyStreams = 20; // from here on their histories are asked for less often
 const manyClients = 200; // and so is the list of clients
 
@@ -23,6 +22,7 @@ const shown = {
 };
 let config = { rtmp_port: 1935, rtmps_port: 0, rtsp_port: 0, rtsps_port: 0, hls: false, webrtc: false, merge_ms: NaN, protect_publish: false, protect_play: false };
 let known = null; // the newest answer
+let refused = false; // there is none without the API token
 const histories = new Map();
 
 const lines = { push: pushLines(byId("push-lines")), play: playLines(byId("play-lines")) };
@@ -72,7 +72,7 @@ function render() {
 
   const stream = streams.find((s) => s.name === shown.name) ?? null;
   byId("main").dataset.streams = streams.length ? "some" : "none";
-  byId("empty").hidden = !known || shown.name !== "";
+  byId("empty").hidden = !(known || refused) || shown.name !== "";
   byId("stream").hidden = shown.name === "";
   if (known) numbers.server({ ...known, streams });
   if (!shown.name) {
@@ -92,8 +92,11 @@ function render() {
   lines.play(shown.name, config, player.playToken(), stream);
 }
 
-// newcomer shows the lines for a stream that does not exist yet.
+// newcomer shows the lines for a stream that does not exist yet, or that is not listed.
 function newcomer() {
+  setText(byId("empty-title"), refused ? "Streams are not listed without the API token" : "Nothing is being published");
+  setText(byId("empty-text"), refused ? "Watch or publish one by its name."
+    : "The server is ready. Send it a stream, and it appears here within two seconds.");
   const name = byId("new-name").value.trim().replace(/^\/+|\/+$/g, "");
   const whole = /^[^/]+(\/[^/]+)+$/.test(name);
   byId("new-name-fault").hidden = whole;
@@ -120,15 +123,17 @@ async function ask() {
 async function poll() {
   try {
     await ask();
+    refused = false;
     notice(missing(known));
   } catch (err) {
     if (err.refused) {
-      notice("The server shows its numbers only to those who know its API token.", element("button", {
+      refused = !known;
+      notice("The server shows streams and numbers only to those who know its API token.", element("button", {
         type: "button",
         onclick: async () => {
           if (await askForToken("Numbers and clients are shown with it.")) again();
         },
-      }, "Give it"));
+      }, "Enter it"));
     } else {
       notice(`${err.message || err} Trying again.`);
     }
@@ -137,18 +142,7 @@ async function poll() {
   if (shown.name) clients.show(people, shown.name, known?.now ?? Date.now());
 }
 
-let timer = 0;
-let asking = false;
-async function again() {
-  clearTimeout(timer);
-  if (asking) return;
-  asking = true;
-  await poll();
-  asking = false;
-  timer = setTimeout(again, document.hidden ? hiddenPeriod : period);
-}
-
-document.addEventListener("visibilitychange", () => document.hidden || again());
+const again = repeat(poll);
 byId("filter").addEventListener("input", render);
 byId("new-name").addEventListener("input", newcomer);
 

@@ -7,6 +7,8 @@ import { milliseconds, count } from "./format.js";
 import { HLS } from "./hlsplay.js";
 import { path } from "./lines.js";
 import * as past from "./past.js";
+import { placed } from "./place.js";
+import * as stall from "./stall.js";
 import { wayFor } from "./ways.js";
 import { WHEP } from "./whep.js";
 
@@ -28,6 +30,7 @@ let stream; // what the API says of it; undefined: nothing
 let token = "";
 let failures = 0; // in a row, for the back-off
 let retryAt = 0; // performance.now of the next try, 0: none
+let question = 0; // the latest of where to connect: answers to others are old
 let moved = { time: 0, at: 0 }; // where the video was when it last moved
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
@@ -61,6 +64,8 @@ function address(name) {
 
 function drop() {
   retryAt = 0;
+  question++;
+  stall.reset();
   if (!engine) return;
   const old = engine;
   engine = null;
@@ -85,11 +90,19 @@ function connect() {
   }
   played = false;
   say(failures ? "Connecting again…" : "Connecting…");
+  const url = address(wanted.name);
+  if (way !== "ws" || !config.cluster || past.from()) return void open(url);
+  const mine = question;
+  placed(url).then((to) => mine === question && open(to), (err) => mine === question && lost("NetworkError", "Exception", { msg: err.message }, false));
+}
+
+// open connects to an address. Nothing is connected.
+function open(url) {
   moved = { time: 0, at: performance.now() };
   pausedAt = 0;
   upToDate = Boolean(past.from()); // what was recorded is seen from its beginning
 
-  const source = { type: "flv", isLive: true, url: address(wanted.name), past: Boolean(past.from()) };
+  const source = { type: "flv", isLive: true, url, past: Boolean(past.from()) };
   // The header of a live FLV promises both; a stream without one of them would
   // wait for it for ever.
   without = lacks();
@@ -112,13 +125,16 @@ function connect() {
       setTimeout(() => engine === mine && connect());
       return;
     }
-    if (instead(type, detail)) return;
-    failed(explain(type, detail, info, { transport: way, stream, past: source.past }));
+    lost(type, detail, info, source.past);
   });
   mine.on(simple ? "ended" : mpegts.Events.LOADING_COMPLETE, () => engine === mine && failed({ text: source.past ? "What was recorded is over." : "The stream has ended. It starts here when it is published again.", again: !source.past }));
   mine.attachMediaElement(video);
   mine.load();
   begin();
+}
+
+function lost(type, detail, info, recorded) {
+  if (!instead(type, detail)) failed(explain(type, detail, info, { transport: way, stream, past: recorded }));
 }
 
 // instead tries another way when the choice is the page's, and this one cannot play or
@@ -153,8 +169,11 @@ async function begin() {
 function failed({ text, again = false, token: ask = false }) {
   drop();
   if (again) {
+    // At first soon, while a server that ends still sends its viewers to another, and not
+    // all at once.
+    const wait = played && !failures ? 250 + 250 * Math.random() : Math.min(15_000, 500 * 2 ** Math.max(failures - 1, 0)) * (0.75 + 0.5 * Math.random());
     failures++;
-    retryAt = performance.now() + Math.min(15_000, 500 * 2 ** failures);
+    retryAt = performance.now() + wait;
   } else {
     wanted = null;
   }
@@ -235,8 +254,9 @@ function tick() {
   } else if (now - moved.at > 4000) { // the slowest honest picture comes more often
     say(stream?.state === "grace"
       ? "The publisher is gone for the moment. The picture goes on when they come back."
-      : "No data for some seconds: the publisher has stopped sending, or the network is too slow.");
+      : "No picture for some seconds.");
   }
+  if (played) stall.look(wanted.name, now - moved.at, video, stream, Boolean(past.from()));
   // The server begins with what came since the last key frame, some seconds in one
   // go. They are needed to decode, but need not be looked at.
   if (!upToDate && way !== "hls" && video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) {

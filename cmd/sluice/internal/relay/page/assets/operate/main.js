@@ -5,15 +5,13 @@ import { askForToken } from "../ask.js";
 import { missing } from "../cluster.js";
 import { byId, element } from "../dom.js";
 import * as numbers from "../numbers.js";
+import { repeat } from "../poll.js";
 import * as bans from "./bans.js";
 import * as events from "./events.js";
 import * as pushes from "./pushes.js";
 import * as recordings from "./recordings.js";
 import * as sessions from "./sessions.js";
 import * as tokens from "./tokens.js";
-
-const period = 2000;
-const hiddenPeriod = 15_000; // the page is hidden
 
 async function ask() {
   const [known, clients] = await Promise.all([api.streams(false), api.clients(), bans.ask(), pushes.ask(), recordings.ask(), events.ask()]);
@@ -39,7 +37,7 @@ async function poll() {
     const give = async () => {
       if (await askForToken("This page is for those who know the server's API token.")) again();
     };
-    notice.replaceChildren("This page is for those who know the server's API token. ", element("button", { type: "button", onclick: give }, "Give it"));
+    notice.replaceChildren("This page is for those who know the server's API token. ", element("button", { type: "button", onclick: give }, "Enter it"));
     if (!refusedOnce) {
       refusedOnce = true;
       give();
@@ -47,17 +45,7 @@ async function poll() {
   }
 }
 
-let timer = 0;
-let asking = false;
-async function again() {
-  clearTimeout(timer);
-  if (asking) return;
-  asking = true;
-  await poll();
-  asking = false;
-  timer = setTimeout(again, document.hidden ? hiddenPeriod : period);
-}
-document.addEventListener("visibilitychange", () => document.hidden || again());
+const again = repeat(poll);
 
 let config = { rtmp_port: 1935 };
 try {

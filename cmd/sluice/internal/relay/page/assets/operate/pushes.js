@@ -6,7 +6,7 @@ import { act } from "./act.js";
 import { button, table } from "./table.js";
 
 const show = table(document.querySelector("#pushes .cards"), "pushes-title", [
-  ["Stream", (p) => f.readable(p.stream)],
+  ["Stream", (p) => f.readable(p.stream) + f.at(p.node)],
   ["To", (p) => f.readable(p.target)],
   ["State", (p) => p.state, { bad: (p) => p.state !== "live" }],
   ["Sent", (p) => f.bytes(p.bytes)],
@@ -15,20 +15,20 @@ const show = table(document.querySelector("#pushes .cards"), "pushes-title", [
 ], "No stream is pushed.");
 
 const showAdded = table(document.querySelector("#push-added"), "pushes-added-title", [
-  ["Target", (t) => t.id],
+  ["Target", (t) => t.id + f.at(t.node)],
   ["Streams", (t) => f.readable(t.pattern)],
   ["To", (t) => f.readable(t.target)],
   ["Enhanced RTMP", (t) => (t.enhanced ? "yes" : "no")],
   ["", (row) => [button("Remove", () => `Remove target ${row().id}`, async () => {
-    await act(() => api.removePush(row().id), `Target ${row().id} was removed.`);
+    await act(() => api.removePush(row().id, row().node), `Target ${row().id} was removed.`);
     await ask();
   }, "Really?")]],
 ], "None: those of the settings change with the settings.");
 
 export async function ask() {
   const { pushes, targets } = await api.pushes();
-  show(pushes ?? [], (p) => `${p.stream} ${p.target}`);
-  showAdded(targets ?? [], (t) => t.id);
+  show(pushes ?? [], (p) => `${p.stream} ${p.target} ${p.node ?? ""}`);
+  showAdded(targets ?? [], (t) => t.id + f.at(t.node));
   setText(document.querySelector("#pushes-title span"), f.count((pushes ?? []).length));
 }
 

@@ -11,7 +11,7 @@ export const start = (c) => (config = c);
 
 const show = table(document.querySelector("#recordings .cards"), "recordings-title", [
   ["Recording", (r) => f.readable(r.file)],
-  ["Stream", (r) => f.readable(r.stream)],
+  ["Stream", (r) => f.readable(r.stream) + f.at(r.node)],
   ["Began", (r) => new Date(r.begin).toLocaleString()],
   ["Length", (r) => (r.duration_ms > 0 ? f.duration(r.duration_ms / 1000) : "–")],
   ["Size", (r) => f.bytes(r.size)],
@@ -19,7 +19,7 @@ const show = table(document.querySelector("#recordings .cards"), "recordings-tit
   ["", (row) => [
     button("Get", () => `Get ${f.readable(row().file)}`, () => get(row())),
     button("Delete", () => `Delete ${f.readable(row().file)}`, async () => {
-      await act(() => api.deleteRecording(row().file), `${row().file} was deleted.`);
+      await act(() => api.deleteRecording(row().file, row().node), `${row().file} was deleted.`);
       await ask();
     }, "Really?"),
   ]],
@@ -28,20 +28,21 @@ const show = table(document.querySelector("#recordings .cards"), "recordings-tit
 // get opens the file. A link cannot carry the API's token: where a token is needed to
 // play, one is made for it.
 async function get(r) {
-  let query = "";
+  const query = new URLSearchParams();
+  if (r.node) query.set("node", r.node); // which sends on to that
   if (config.protect_play) {
     const t = await act(() => api.makeToken({ action: "play", stream: r.stream, for: "1h" }), "A token for it was made.");
     if (!t) return;
-    query = `?token=${t.token}`;
+    query.set("token", t.token);
   }
-  location.assign(`/api/recordings/${path(r.file)}${query}`);
+  location.assign(`/api/recordings/${path(r.file)}${query.size ? `?${query}` : ""}`);
 }
 
 export async function ask() {
   const section = byId("recordings");
   try {
     const { recordings, total } = await api.recordings();
-    show(recordings, (r) => r.file);
+    show(recordings, (r) => r.file + f.at(r.node));
     section.hidden = false;
     setText(document.querySelector("#recordings-title span"), total > recordings.length ? `the latest ${f.count(recordings.length)} of ${f.count(total)}` : f.count(total));
   } catch (err) {

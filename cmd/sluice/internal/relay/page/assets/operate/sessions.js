@@ -4,21 +4,25 @@ import { byId, setText } from "../dom.js";
 import * as f from "../format.js";
 import { path } from "../lines.js";
 import { act } from "./act.js";
+import { examine } from "./findings.js";
 import { button, table } from "./table.js";
 
 const most = 200; // rows: a longer table is not readable
 
 const showStreams = table(document.querySelector("#streams .cards"), "streams-title", [
-  ["Stream", (s) => f.readable(s.name) + (s.node ? ` @${s.node}` : "")],
+  ["Stream", (s) => f.readable(s.name) + f.at(s.node)],
   ["State", (s) => (s.state !== "live" ? "publisher gone" : s.from ? `live from ${s.from}` : "live"), { bad: (s) => s.state !== "live" }],
   ["Publisher", (s) => (s.publisher ? `${s.publisher.id}, ${f.protocol(s.publisher.protocol)}` : "–")],
   ["For", (s) => (s.since ? f.age(s.since, now) : "–")],
   ["Viewers", (s) => f.count(s.viewers)],
-  ["In", (s) => f.bitrate(s.bitrate_in)],
+  ["In", (s) => f.bitrate(s.bitrate_in), { bad: (s) => s.state === "live" && s.bitrate_in === 0 }],
   ["Out", (s) => f.bitrate(s.bitrate_out)],
   ["Picture", (s) => f.video(s.video)],
   ["Sound", (s) => f.audio(s.audio), { wide: true }],
-  ["", (row) => [button("Watch", () => `Watch ${f.readable(row().name)}`, () => location.assign(`/?stream=${path(row().name)}`))]],
+  ["", (row) => [
+    button("Examine", () => `Examine why ${f.readable(row().name)} stalls`, () => examine(row().name)),
+    button("Watch", () => `Watch ${f.readable(row().name)}`, () => location.assign(`/?stream=${path(row().name)}`)),
+  ]],
 ], "Nothing is being published.");
 
 const showSessions = table(document.querySelector("#sessions .cards"), "sessions-title", [

@@ -6,7 +6,8 @@ import { arrange, element, setText } from "../dom.js";
 // table puts one below host, named by the element with the id label. columns are
 // [head, value, {wide, bad}] with value and bad called with a row's data; a column
 // without a head has what actions(data) returns once for each row: an element. Its
-// show(list, key) shows the rows of list, where key(data) is unique.
+// show(list, key) shows the rows of list, where key(data) is unique, or the text empty
+// when there are none. Before its first call there is neither.
 export function table(host, label, columns, empty) {
   const rows = new Map(); // key -> {tr, data}
   const body = element("tbody", { role: "rowgroup" });
@@ -14,6 +15,7 @@ export function table(host, label, columns, empty) {
   const whole = element("table", { role: "table", "aria-labelledby": label },
     element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, ...columns.map(head))), body);
   const none = element("p", { class: "soft" }, empty);
+  whole.hidden = none.hidden = true;
   host.append(whole, none);
 
   function row(data) {

@@ -1,0 +1,56 @@
+package relay
+
+import (
+	"testing"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
+// A viewer that comes after the sound has got another codec, and before the next key
+// frame, has picture and sound: what is left of the old codec is passed over.
+func TestViewersAfterACodecHasChanged(t *testing.T) {
+	s := rtmpServe(t, func(c *relayConfig) { c.RTSP, c.SRT = "127.0.0.1:0", "127.0.0.1:0" })
+	var begin, sound []rtmpFrame // pictures up to the first key frame; AAC, its header first
+	for _, f := range rtmpClip() {
+		if f.Type == flv.TagVideo && len(begin) < 2 {
+			begin = append(begin, f)
+		}
+		if f.Type == flv.TagAudio {
+			sound = append(sound, f)
+		}
+	}
+	for i := range uint32(5) {
+		begin = append(begin, rtmpFrame{Type: flv.TagAudio, Time: 20 * i, Body: "\x72\xd5\xd5\xd5\xd5"}) // A-law
+	}
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(append(begin, sound[:10]...)); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "it is there", func() bool { return rtspFrames(s, "live/s") >= 14 })
+	v := rtspDial(t, s)
+	v.must(200, "DESCRIBE", "live/s", "")
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	v.must(200, "SETUP", "live/s/trackID=1", "", "Transport: RTP/AVP/TCP;unicast;interleaved=2-3")
+	v.must(200, "PLAY", "live/s", "")
+	k := srtReceive(srtConnect(t, s.Addresses()["srt"], "read:live/s", srtShort))
+	// Some more, so that the last packets are not held back.
+	if err := p.send(sound[10:20]); err != nil {
+		t.Fatal(err)
+	}
+	const packets = 5
+	for got := 0; got < packets; {
+		item, err := v.r.Read()
+		if err != nil {
+			t.Fatalf("%d packets of sound: %v", got, err)
+		}
+		if item.Request == nil && item.Response == nil && item.Interleaved.Channel == 2 {
+			got++
+		}
+		item.Release()
+	}
+	rtmpUntil(t, "sound by SRT", func() bool { _, audio := k.kinds(); return len(audio) >= packets })
+	v.must(200, "TEARDOWN", "live/s", "")
+	v.ends()
+	p.close()
+	<-k.done
+}

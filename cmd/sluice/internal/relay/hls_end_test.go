@@ -1,0 +1,51 @@
+package relay
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A heldAnswer is sent when the server has been closed, or after a while.
+type heldAnswer struct {
+	http.ResponseWriter
+	began, closed chan struct{}
+	once          sync.Once
+	late          bool // it was sent after the end of the server
+}
+
+func (h *heldAnswer) Write(p []byte) (int, error) {
+	h.once.Do(func() { close(h.began) })
+	select {
+	case <-h.closed:
+		h.late = true
+	case <-time.After(200 * time.Millisecond):
+	}
+	return h.ResponseWriter.Write(p)
+}
+
+// A server has not ended while an answer is sent, which has references to segments.
+func TestHLSAnswersEndBeforeTheServer(t *testing.T) {
+	s := hlsServe(t, nil)
+	f := s.feeding(t, "/live/s.flv")
+	f.loop(t)
+	s.awaitStream(t, "live/s")
+	var v *hlsViewer
+	f.during(t, func() { v = s.watchHLS(t, "/live/s.m3u8") })
+	segment := hlsJoin(t, v.media, v.settled(t).Segments[0].URI)
+	h := &heldAnswer{ResponseWriter: httptest.NewRecorder(), began: make(chan struct{}), closed: make(chan struct{})}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		s.hls.ServeHTTP(h, httptest.NewRequest("GET", segment, nil))
+	}()
+	<-h.began
+	s.Close()
+	close(h.closed)
+	<-answered
+	if code := h.ResponseWriter.(*httptest.ResponseRecorder).Code; code != 200 || h.late {
+		t.Errorf("status %d; sent after the end of the server: %v", code, h.late)
+	}
+}

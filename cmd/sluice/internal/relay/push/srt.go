@@ -1,0 +1,118 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	srt "github.com/datarhei/gosrt"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
+	"github.com/sluice-go/sluice/live"
+)
+
+var (
+	errNothing = errors.New("push: nothing of the stream has a form in SRT's transport stream")
+	errGone    = errors.New("push: the target ended the connection")
+	errBuffer  = errors.New("push: the connection's buffer is too full")
+)
+
+// callTime is how long a target may take to answer: the protocol's own time. The library
+// asks once.
+const callTime = 3 * time.Second
+
+// attemptSRT pushes by SRT until the stream ends, which is errOver, or something fails.
+func (q *pushing) attemptSRT(ctx context.Context) error {
+	o := &q.pusher.options
+	first := q.now().Tries == 1
+	video, audio, err := au.Discover(ctx, q.stream)
+	if err != nil {
+		return errOver // meanwhile
+	}
+	muxer, missing, err := tsmedia.New(video, audio)
+	if err != nil {
+		return fmt.Errorf("%w: %v", errNothing, missing)
+	}
+	if len(missing) > 0 && first {
+		o.Logger.Info("codecs without a form in SRT's transport stream are left out", "stream", q.stream.Name(), "target", q.target.String(), "codecs", fmt.Sprint(missing))
+	}
+	c := q.target.srt.Config()
+	c.StreamId = q.name
+	c.ConnectionTimeout, c.PeerIdleTimeout = min(callTime, o.Timeout), o.Timeout
+	conn, err := srtconn.Dial(ctx, q.target.host, c)
+	if err != nil {
+		return fmt.Errorf("push: %w", err)
+	}
+	to := srtconn.NewPaced(conn)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		cancel(gone(conn))
+		to.Stop()
+	})
+	defer reading.Wait()
+	defer conn.Close()
+	// Frames from before a failure may have a codec that the stream has no more.
+	tags, err := q.stream.NewReader(live.ReaderOptions{FromStart: first})
+	if err != nil {
+		return errOver
+	}
+	defer tags.Close()
+	w := srtWriter{to: to, conn: conn, muxer: muxer}
+	if err = q.send(ctx, tags, w.write); err == errOver {
+		to.Linger(ctx)
+	}
+	if why := context.Cause(ctx); err != errOver && why != nil {
+		return why
+	}
+	return err
+}
+
+// gone waits for a connection's end: a target sends nothing.
+func gone(conn srt.Conn) error {
+	var room [1500]byte
+	for {
+		if _, err := conn.Read(room[:]); err != nil {
+			return errGone
+		}
+	}
+}
+
+// srtWriter makes a transport stream of tags.
+type srtWriter struct {
+	to      *srtconn.Paced
+	conn    srt.Conn
+	muxer   *tsmedia.Muxer
+	split   au.Splitter
+	checked time.Time
+}
+
+// write sends whole tags, borrowed until it returns.
+func (w *srtWriter) write(p []byte) error {
+	for t := range au.Tags(p) {
+		u, ok, err := w.split.Split(t.Type, t.Time, t.Body)
+		if err != nil || !ok {
+			continue // a broken frame is left out, as a decoder would
+		}
+		packets, err := w.muxer.Append(&u)
+		if err != nil {
+			return fmt.Errorf("push: %w", err)
+		}
+		if _, err := w.to.Write(packets); err != nil {
+			return errGone
+		}
+	}
+	if now := time.Now(); now.Sub(w.checked) >= time.Second {
+		w.checked = now
+		var stats srt.Statistics
+		if w.conn.Stats(&stats); stats.Instantaneous.ByteSendBuf > srtconn.MaxBuffer {
+			return errBuffer
+		}
+	}
+	return nil
+}

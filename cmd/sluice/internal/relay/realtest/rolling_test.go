@@ -1,0 +1,256 @@
+//go:build linux
+
+package realtest
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// rollingGap is the longest gap in the picture of the page when the nodes of a cluster are
+// started again, one after the other.
+const rollingGap = 2 * time.Second
+
+// A pageViewer watches live/s as the page does: it connects to its own node again and
+// again, follows redirects or asks, and waits as player.js does.
+type pageViewer struct {
+	address string
+	way     string // flv, or ws, which follows no redirects and asks where to connect
+	random  *rand.Rand
+
+	mu          sync.Mutex
+	latest      time.Time     // of the latest picture
+	longest     time.Duration // without one
+	pictures    int
+	connections int
+	sent        int   // of them to another node
+	err         error // a picture is wrong
+}
+
+// open connects once. The caller calls close.
+func (v *pageViewer) open(ctx context.Context) (src tagSource, close func() error, err error) {
+	if v.way == "ws" {
+		address, target, err := v.where(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, nil, err
+		}
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		src, err := playWebSocket(conn, target)
+		if err != nil {
+			conn.Close()
+		}
+		return src, func() error { stop(); return conn.Close() }, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.address+"/live/s.flv", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := pageClient.Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, nil, fmt.Errorf("status %s", resp.Status)
+	}
+	if resp.Request.URL.Host != v.address {
+		v.mu.Lock()
+		v.sent++
+		v.mu.Unlock()
+	}
+	return newFLV(resp.Body), resp.Body.Close, nil
+}
+
+// where asks where to connect over WebSocket.
+func (v *pageViewer) where(ctx context.Context) (address, target string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.address+"/live/s.flv?where=1", nil)
+	if err != nil {
+		return "", "", err
+	}
+	resp, err := pageClient.Do(r)
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	var answer struct{ URL string }
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return "", "", err
+	}
+	if answer.URL == "" {
+		return v.address, "/live/s.flv", nil
+	}
+	to, err := url.Parse(answer.URL)
+	if err != nil {
+		return "", "", err
+	}
+	v.mu.Lock()
+	v.sent++
+	v.mu.Unlock()
+	return to.Host, to.RequestURI(), nil
+}
+
+var pageClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// watch goes on until ctx is done.
+func (v *pageViewer) watch(ctx context.Context) {
+	for failures := 0; ctx.Err() == nil; {
+		played := false
+		src, end, err := v.open(ctx)
+		if err == nil {
+			v.mu.Lock()
+			v.connections++
+			v.mu.Unlock()
+			for {
+				g, err := src.next()
+				if err != nil {
+					break
+				}
+				if g.Type == tagVideo && g.media() {
+					v.take(g)
+					played, failures = true, 0
+				}
+			}
+			end()
+		}
+		wait := time.Duration((0.75 + 0.5*v.random.Float64()) * float64(500*time.Millisecond<<min(max(failures-1, 0), 5)))
+		if played && failures == 0 {
+			wait = 250*time.Millisecond + time.Duration(v.random.Int64N(int64(250*time.Millisecond)))
+		}
+		failures++
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+		}
+	}
+}
+
+func (v *pageViewer) take(g tag) {
+	now := time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(g.Data) < 10 {
+		v.err = fmt.Errorf("a picture of %d bytes: %w", len(g.Data), io.ErrUnexpectedEOF)
+		return
+	}
+	n := int(binary.BigEndian.Uint32(g.Data[6:]))
+	if e := (encoder{id: g.Data[5]}); string(e.picture(n, g.key()).Data) != string(g.Data) {
+		v.err = fmt.Errorf("picture %d of %c is not as it was published", n, e.id)
+	}
+	if !v.latest.IsZero() {
+		v.longest = max(v.longest, now.Sub(v.latest))
+	}
+	v.latest = now
+	v.pictures++
+}
+
+// awaitPictures waits until each viewer has n more.
+func awaitPictures(t *testing.T, viewers []*pageViewer, n int) {
+	t.Helper()
+	begin := make([]int, len(viewers))
+	for i, v := range viewers {
+		v.mu.Lock()
+		begin[i] = v.pictures
+		v.mu.Unlock()
+	}
+	eventually(t, lengthened(60*time.Second), func() string {
+		lacking := 0
+		for i, v := range viewers {
+			v.mu.Lock()
+			if v.pictures < begin[i]+n {
+				lacking++
+			}
+			v.mu.Unlock()
+		}
+		if lacking > 0 {
+			return fmt.Sprintf("%d of %d viewers get no picture", lacking, len(viewers))
+		}
+		return ""
+	})
+}
+
+// Three nodes are ended and started again, one after the other, under viewers of the
+// page's kind: they come back by themselves, soon.
+func TestRollingRestart(t *testing.T) {
+	long(t, "300 viewers take minutes")
+	seed := sluicetest.Seed(t)
+	nodes := map[string]*server{}
+	addresses := map[string][]string{} // as flags, once they are known
+	begin := func(name string) {
+		o := flags("--cluster --takeover standby --webrtc off --srt off --rtsp off --max-viewers-per-address 0 --cluster-address 127.0.0.1:0 --node-name " + name)
+		o.env = []string{clusterEnv}
+		o.flags = append(o.flags, addresses[name]...)
+		for other, s := range nodes {
+			if other != name {
+				o.flags = append(o.flags, "--join", s.Cluster)
+			}
+		}
+		s := serve(t, o)
+		nodes[name], addresses[name] = s, []string{"--http", s.HTTP, "--rtmp", s.RTMP, "--cluster-address", s.Cluster}
+	}
+	names := []string{"a", "b", "c"}
+	for i, name := range names {
+		begin(name)
+		nodes["a"].awaitCluster(t, i+1, "live/s", map[bool]string{true: "a"}[i > 0])
+		if name != "c" {
+			encode(t, name[0], nodes[name].HTTP)
+			nodes[name].awaitLive(t, "live/s")
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	var viewers []*pageViewer
+	for i := range 300 {
+		v := &pageViewer{address: nodes[names[i%3]].HTTP, way: "flv", random: rand.New(rand.NewPCG(seed, uint64(i)))}
+		if i >= 270 {
+			v.way = "ws"
+		}
+		viewers = append(viewers, v)
+		running.Go(func() { v.watch(ctx) })
+	}
+	awaitPictures(t, viewers, 25)
+	for _, name := range names {
+		nodes[name].signal(t, syscall.SIGTERM)
+		if code := nodes[name].wait(t, lengthened(30*time.Second)); code != 0 {
+			t.Errorf("node %s ended with %d", name, code)
+		}
+		begin(name)
+		awaitPictures(t, viewers, 50)
+	}
+	longest := map[string]time.Duration{}
+	connections, sent := 0, 0
+	for i, v := range viewers {
+		v.mu.Lock()
+		longest[v.way] = max(longest[v.way], v.longest)
+		connections += v.connections
+		sent += v.sent
+		if v.err != nil {
+			t.Errorf("viewer %d: %v", i, v.err)
+		}
+		if v.longest > rollingGap {
+			t.Errorf("viewer %d of %s over %s: a gap of %v, the limit is %v", i, names[i%3], v.way, v.longest, rollingGap)
+		}
+		v.mu.Unlock()
+	}
+	t.Logf("%d viewers, %d connections, %d of them sent to another node; longest gaps %v", len(viewers), connections, sent, longest)
+}

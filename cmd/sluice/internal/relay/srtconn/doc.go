@@ -1,0 +1,6 @@
+// Package srtconn has what all connections of SRT need: the address of a server that is
+// called, calling it, and writes at a pace that the library bears.
+//
+// An Address is read-only. A Paced is written by one goroutine at a time; Close may be
+// called by any.
+package srtconn

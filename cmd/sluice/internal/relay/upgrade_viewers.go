@@ -1,0 +1,67 @@
+package relay
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// keyTime is for how long viewers that cannot be handed over are sent on until a key frame.
+const keyTime = 4 * time.Second
+
+// stays reports whether viewers of that protocol come back over a listener that can be
+// paused: of others a server that has not let go yet would get them again.
+func stays(protocol string) bool {
+	switch protocol {
+	case session.RTMPS, session.FLVS, session.WSS, session.RTSP, session.RTSPS:
+		return true
+	}
+	return false
+}
+
+// endStaying ends viewers that cannot be handed over, of streams that can, at a key frame: who
+// comes back begins with it, and misses nothing. That is with the successor: until then the
+// listeners that they come to are paused.
+func (s *Server) endStaying() {
+	all := s.host.Register.List()
+	moves := map[string]bool{}
+	for _, c := range all {
+		if c.Role == session.RolePublisher && c.Mover() != nil {
+			moves[c.Stream] = true
+		}
+	}
+	var ending []*session.Client
+	count := map[string]int{}
+	for _, c := range all {
+		if c.Role == session.RoleViewer && moves[c.Stream] && stays(c.Protocol) {
+			ending = append(ending, c)
+			count[c.Protocol]++
+		}
+	}
+	if len(ending) == 0 {
+		return
+	}
+	for _, l := range s.listeners {
+		switch l.setting {
+		case "rtmps", "https", "rtsp", "rtsps":
+			if l.pausing != nil {
+				l.pausing.Pause()
+			}
+		}
+	}
+	s.log.Info("viewers that cannot be handed over end at a key frame", "by protocol", count)
+	for _, c := range ending {
+		c.EndAtKey(session.ErrUpgrade)
+	}
+	ctx, cancel := context.WithTimeout(s.host.Ctx, keyTime)
+	defer cancel()
+	await(ctx, func() bool {
+		for _, c := range ending {
+			if _, ok := s.host.Register.Get(c.ID); ok {
+				return false
+			}
+		}
+		return true
+	})
+}
