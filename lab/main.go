@@ -9,14 +9,12 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/cli"
-	"github.com/sluice-go/sluice/lab/internal/faulty"
 	"github.com/sluice-go/sluice/lab/internal/scenarios"
 )
 
 func main() {
 	children := scenarios.Children()
 	maps.Copy(children, calibrate.Children())
-	maps.Copy(children, faulty.Children())
 	app := cli.App{
 		Scenarios: scenarios.All(),
 		Children:  children,

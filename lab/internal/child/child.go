@@ -3,8 +3,9 @@
 // those of the others, and targets.
 //
 // A Process ends with its parent: a command of this program when its standard input
-// ends (Begin), and on Linux any process when this one ends, for whatever reason. Its
-// methods may be called by several goroutines, except Line.
+// ends (Begin), and on Linux any process when this one ends, for whatever reason. On
+// Linux it takes the processes along that it has started. Its methods may be called by
+// several goroutines, except Line.
 package child
 
 import (
@@ -96,8 +97,9 @@ func Start(cmd *exec.Cmd, name string) (*Process, error) {
 		}
 	}()
 	go func() {
+		endGroup(cmd.Process.Pid)
 		p.err = cmd.Wait()
-		// A process that it started, and that lives on, may hold the other ends.
+		// A process that left its group may hold the other ends.
 		soon := time.Now().Add(time.Second)
 		out.SetReadDeadline(soon)
 		errs.SetReadDeadline(soon)

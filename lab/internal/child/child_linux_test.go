@@ -27,21 +27,52 @@ func TestAKilledParentTakesItsChildrenAlong(t *testing.T) {
 		t.Fatalf("%q", line)
 	}
 	p.Stop()
-	for end := time.Now().Add(wait); syscall.Kill(pid, 0) == nil; {
-		// A zombie that init has not collected yet is gone as well.
+	awaitEnd(t, pid)
+}
+
+// awaitEnd waits for the end of a process. One that init has not collected yet is gone as well.
+func awaitEnd(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(wait); syscall.Kill(pid, 0) == nil; runtime.Gosched() {
 		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || strings.Contains(string(text), ") Z ") {
 			break
 		}
 		if time.Now().After(end) {
 			t.Fatalf("process %d lives on", pid)
 		}
-		runtime.Gosched()
 	}
 }
 
-// What a process started may hold its pipes when it is gone itself.
+// However a process ends, what it started in its group is gone with it: stopped, interrupted
+// as strace is while it has a process of its own, or by itself.
+func TestAProcessTakesItsOwnChildrenAlong(t *testing.T) {
+	for name, end := range map[string]func(*child.Process){
+		"stopped":     (*child.Process).Stop,
+		"interrupted": func(p *child.Process) { p.Signal(os.Interrupt) },
+		"ended":       func(p *child.Process) { p.Tell("end") },
+	} {
+		p, err := child.Start(exec.Command("sh", "-c", "sleep 60 & echo $!; read line"), "sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Stop()
+		line, err := p.Line(t.Context(), 0)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		end(p)
+		<-p.Gone()
+		awaitEnd(t, pid)
+	}
+}
+
+// What a process started in a group of its own may hold its pipes when it is gone itself.
 func TestAProcessWhoseOwnChildLivesOnIsGone(t *testing.T) {
-	p, err := child.Start(exec.Command("sh", "-c", "sleep 60 & echo $!"), "sh")
+	p, err := child.Start(exec.Command("sh", "-c", "setsid sleep 60 & echo $!"), "sh")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,3 +69,12 @@ func again(pipe *os.File) (held *os.File, err error) {
 	}
 	return held, err
 }
+
+// endGroup waits for a process to end and kills what it left in its process group: strace,
+// for one, has a process of its own for a moment when it starts. The process is not yet
+// reaped, so that its number is still that of no other group.
+func endGroup(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	unix.Kill(-pid, unix.SIGKILL)
+}

@@ -95,8 +95,17 @@ library beside the best that the standard library and others do.`,
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.version(), a.child())
+	unsorted(root)
 	root.SetHelpCommand(help(root))
 	return root
+}
+
+// unsorted lists the flags of a command, and of those below it, as they were defined.
+func unsorted(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	for _, below := range cmd.Commands() {
+		unsorted(below)
+	}
 }
 
 // help replaces the built-in command, which answers a wrong topic with the
@@ -125,7 +134,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// called is how the program was called, as results have it.
 func (a App) called() []string { return append([]string{"lab"}, a.args...) }
 
 // interrupts are the signals that end a run early. A broken pipe is among them so
@@ -139,12 +147,10 @@ func interrupts() []os.Signal {
 	return list
 }
 
-// interruptible is a context that ends with an interrupt.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), interrupts()...)
 }
 
-// printed writes items for people.
 func printed(w io.Writer, items ...document.Item) error {
 	p := document.NewPrinter(w, colourful(w))
 	p.Print(items...)

@@ -20,9 +20,10 @@ consume the same bytes, which is checked.
 
 A scenario is named as --list shows it, by the beginning of its name (framing,
 framing/good, tcp), or by a glob ('*/worst'). Without names all are run but
-three, which have to be named: relay, live relays with up to 1,000 viewers,
-takes 7 minutes of its own (with --full 30); budget, readers that have to wait
-for memory, a few seconds a round; streams/10000 takes 2 GB of memory.
+four, which have to be named: relay, live relays with up to 1,000 viewers,
+takes 7 minutes of its own (with --full 30); cluster, nodes that watch each
+other, as long; budget, readers that have to wait for memory, a few seconds a
+round; streams/10000 takes 2 GB of memory.
 
 The default takes about a minute and runs every scenario, those that take a
 second or more for one round. --quick ends within 20 seconds, wherever it is then.
@@ -40,10 +41,9 @@ command line; 3 interrupted, or variants did not do the same work; 4 with
 --full --check, a target was missed. Targets never fail a run without --check:
 noise is no failure.`
 
-// benchFlags are the flags as given.
 type benchFlags struct {
 	list, quick, full, all, check bool
-	page, json, text              string
+	page, json                    string
 	rounds                        int
 	time                          time.Duration
 	seed                          uint64
@@ -64,7 +64,6 @@ func (a App) bench() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.BoolVar(&f.list, "list", false, "list the scenarios and do nothing else")
 	flags.BoolVar(&f.quick, "quick", false, "end within 20 seconds")
 	flags.BoolVar(&f.full, "full", false, "take up to 15 minutes and decide")
@@ -72,7 +71,6 @@ func (a App) bench() *cobra.Command {
 	flags.BoolVar(&f.check, "check", false, "with --full: exit with 4 when a target is missed")
 	flags.StringVar(&f.page, "html", defaultPage, "write the report to this `file`; none with --html=")
 	flags.StringVar(&f.json, "json", "", "write everything as JSON to this `file`, - for standard output")
-	flags.StringVar(&f.text, "benchstat", "", "write benchmark text to this `file`, - for standard output")
 	flags.IntVar(&f.rounds, "rounds", 0, "exactly so many rounds of each scenario")
 	flags.DurationVar(&f.time, "time", 0, "time for all scenarios together, such as 30s or 5m")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the sizes that are drawn and of the order within rounds")
@@ -93,8 +91,6 @@ func (f *benchFlags) settings() (mode string, s measure.Settings, err error) {
 		err = fmt.Errorf("--check needs at least %d rounds", full.MinRounds)
 	case f.given("time") && (f.time < time.Second || f.time > 24*time.Hour):
 		err = fmt.Errorf("--time %v is not within 1s to 24h", f.time)
-	case f.json == "-" && f.text == "-":
-		err = errors.New("--json and --benchstat cannot both go to standard output")
 	case f.page == "-":
 		err = errors.New("--html needs the name of a file")
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +30,8 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	if f.list {
 		return a.list(chosen)
 	}
-	outputs, err := a.outputs(&f)
-	if err != nil {
-		return err
+	if err := a.checkOutputs(&f); err != nil {
+		return fmt.Errorf("bench: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -43,10 +41,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	results := &report.File{
 		Origin: a.origin(report.KindBench, report.Schema, time.Now()), Mode: mode, Seed: f.seed,
 	}
-	people := a.Stdout
-	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {
-		people = a.Stderr
-	}
+	people := a.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
 	table := document.NewPrinter(people, colourful(people))
@@ -66,24 +61,20 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	table.Print(report.BenchFoot(results)...)
 
 	errs := []error{table.Err()}
-	for _, o := range outputs {
-		if err := a.put(o.path, func(w io.Writer) error { return o.write(results, w) }); err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", o.flag, err))
+	for _, o := range []struct {
+		flag, name, path string
+		form             func(io.Writer) error
+	}{{"json", "json", f.json, results.Save}, {"html", "report", f.page, results.WriteHTML}} {
+		if o.path == "" {
 			continue
 		}
-		if o.path != "-" {
-			fmt.Fprintf(people, "%s: %s\n", outputName(o.flag), o.path)
+		if err := a.put(o.path, o.form); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", o.flag, err))
+		} else if o.path != "-" {
+			fmt.Fprintf(people, "%s: %s\n", o.name, o.path)
 		}
 	}
 	return verdict(results, f.check, errors.Join(errs...))
-}
-
-// outputName is what the last lines call a file.
-func outputName(flag string) string {
-	if flag == "html" {
-		return "report"
-	}
-	return flag
 }
 
 // measure runs the scenarios. With all it prints each when it is finished.
@@ -136,7 +127,6 @@ func verdict(results *report.File, check bool, err error) error {
 	return nil
 }
 
-// list prints names and titles in two columns.
 func (a App) list(scenarios []lab.Scenario) error {
 	longest := 0
 	for _, s := range scenarios {

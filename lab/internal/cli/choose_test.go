@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/scenarios"
 )
 
 func TestChoosingScenarios(t *testing.T) {
@@ -50,5 +51,14 @@ func TestChoosingScenarios(t *testing.T) {
 	}
 	if _, err := choose(all, []string{""}); err == nil {
 		t.Error("an empty name chose something")
+	}
+}
+
+func TestHelpNamesWhatHasToBeNamed(t *testing.T) {
+	for _, s := range scenarios.All() {
+		group, _, _ := strings.Cut(s.Name, "/")
+		if s.Named && !strings.Contains(benchText, group+",") && !strings.Contains(benchText, s.Name) {
+			t.Errorf("%s is run only by name, and lab bench --help does not say so", s.Name)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/faulty"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
@@ -29,9 +27,6 @@ It goes by processor time (perf, pprof), system calls (strace, which slows the p
 down for a second), what goroutines wait for (read from the memory of the process, or by
 the execution trace), and memory that processors share. Tools that are missing are named,
 and so are the rules that could not be decided for want of them.
-
-faulty/NAME is a program with a fault, to try it on: faulty/lock-convoy for one, and
-faulty/NAME/mended the same without.
 
 The cost in the table is the part of the time that mending is thought to give
 back at most; from 20 % on it is worth mending first. Lines without a cost only say
@@ -47,7 +42,6 @@ const (
 	longestLook  = evidence.LongestEach
 )
 
-// diagnoseFlags are the flags as given.
 type diagnoseFlags struct {
 	url, json string
 	pid       int
@@ -60,7 +54,7 @@ type diagnoseFlags struct {
 func (a App) diagnose() *cobra.Command {
 	var f diagnoseFlags
 	cmd := &cobra.Command{
-		Use:     "diagnose -- command [argument...] | --pid N | file... | faulty/NAME",
+		Use:     "diagnose -- command [argument...] | --pid N | file...",
 		Short:   "Say what a program's time is lost to, and what to try",
 		Long:    diagnoseText,
 		Example: "  lab diagnose --pid $(pgrep -x server) --json server.json",
@@ -70,7 +64,6 @@ func (a App) diagnose() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVar(&f.pid, "pid", 0, "look at this process")
 	flags.StringVar(&f.url, "url", "", "the `address` of the program's /debug/pprof/, or host:port")
 	flags.DurationVar(&f.time, "time", evidence.DefaultEach, "for each tool; the trace and strace take less")
@@ -78,9 +71,8 @@ func (a App) diagnose() *cobra.Command {
 	return cmd
 }
 
-// target checks that the flags go together and finds what to look at. dir is for the socket of a program of
-// our own.
-func (f *diagnoseFlags) target(args []string, self, dir string) (t evidence.Target, err error) {
+// target checks that the flags go together and finds what to look at.
+func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 	t = evidence.Target{PID: f.pid, URL: f.url, Name: f.url}
 	switch {
 	case f.time < shortestLook || f.time > longestLook:
@@ -109,54 +101,26 @@ func (f *diagnoseFlags) target(args []string, self, dir string) (t evidence.Targ
 		t.Name, t.Command = strings.Join(args, " "), args
 		return t, nil
 	case len(args) == 0 && f.url == "":
-		return t, errors.New("what? a command behind --, --pid, --url, files, or faulty/NAME")
+		return t, errors.New("what? a command behind --, --pid, --url, or files")
 	case len(args) == 0:
 		return t, nil
 	}
-	t.Name = strings.Join(args, ", ")
-	name, ours := strings.CutPrefix(args[0], "faulty/")
-	if !ours || len(args) > 1 {
-		for _, path := range args {
-			if _, err := os.Stat(path); err != nil {
-				return t, err
-			}
+	for _, path := range args {
+		if _, err := os.Stat(path); err != nil {
+			return t, err
 		}
-		t.Files = args
-		return t, nil
 	}
-	name, variant, given := strings.Cut(name, "/")
-	if !given {
-		variant = "fault"
-	}
-	var names []string
-	for _, p := range faulty.All() {
-		names = append(names, p.Name)
-	}
-	if !slices.Contains(names, name) || variant != "fault" && variant != "mended" {
-		return t, fmt.Errorf("no faulty program %q; there are %s", args[0], strings.Join(names, ", "))
-	}
-	socket := filepath.Join(dir, "pprof")
-	t.Command = []string{self, "child", faulty.ChildName, name, variant, socket}
-	t.URL = "unix:" + socket
+	t.Name, t.Files = strings.Join(args, ", "), args
 	return t, nil
 }
 
 func (a App) runDiagnose(f diagnoseFlags, args []string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fail(err)
-	}
-	dir, err := os.MkdirTemp("", "lab-")
-	if err != nil {
-		return fail(err)
-	}
-	defer os.RemoveAll(dir)
-	target, err := f.target(args, self, dir)
+	target, err := f.target(args)
 	if err == nil {
 		err = writable(f.json)
 	}
 	if err != nil {
-		return fmt.Errorf("diagnose: %w", plainError{err})
+		return fmt.Errorf("diagnose: %w", err)
 	}
 	people := a.people(f.json)
 	ctx, stop := interruptible()
@@ -169,7 +133,7 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		if d.Interrupted {
 			return &exitError{ExitUnusable, errors.New("diagnose: interrupted before any tool had seen something")}
 		}
-		return fail(fmt.Errorf("diagnose: %w", plainError{err}))
+		return fail(fmt.Errorf("diagnose: %w", err))
 	}
 	d.Findings, d.Open = diagnose.Diagnose(&d.Evidence)
 	failed := errors.Join(printed(people, report.Diagnosis(d)...), a.putJSON(f.json, d))
@@ -186,21 +150,11 @@ func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 		return fail(failed)
 	case err != nil:
 		// The table says what was seen; the tools say why it is not all.
-		return fail(fmt.Errorf("diagnose: %w", plainError{err}))
+		return fail(fmt.Errorf("diagnose: %w", err))
 	}
 	return nil
 }
 
-// A plainError is an error without the name of the package that it came from.
-type plainError struct{ error }
-
-func (e plainError) Error() string {
-	return strings.ReplaceAll(e.error.Error(), "evidence: ", "")
-}
-
-func (e plainError) Unwrap() error { return e.error }
-
-// collect takes the evidence of the target.
 func collect(ctx context.Context, t evidence.Target, each time.Duration, progress *progress) (evidence.Evidence, error) {
 	used, all := 0, len(evidence.Tools())-1 // one is of files only
 	defer progress.clear()
@@ -210,7 +164,6 @@ func collect(ctx context.Context, t evidence.Target, each time.Duration, progres
 	}})
 }
 
-// flameLine says how to see all of it.
 func flameLine(path string) string {
 	switch path {
 	case "":

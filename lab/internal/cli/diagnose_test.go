@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 	"github.com/sluice-go/sluice/lab/internal/report"
@@ -26,13 +29,36 @@ func loadDiagnosis(t *testing.T, p *program, name string) *diagnose.Diagnosis {
 	return r.Diagnosis
 }
 
+// spin is a child with one thread that always computes, and net/http/pprof on the socket that is
+// its argument.
+func spin(args []string) error {
+	child.Begin(time.Minute)
+	_ = os.Remove(args[0]) // of the one before
+	l, err := net.Listen("unix", args[0])
+	if err != nil {
+		return err
+	}
+	go http.Serve(l, nil)
+	for {
+		if _, err := count(1)(10_000); err != nil {
+			return err
+		}
+	}
+}
+
 func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
-	p, exit := run(t, "diagnose", "faulty/busy-spin", "--time", "300ms", "--json", "d.json")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	command := []string{self, "child", "spin", socket}
+	p, exit := run(t, append([]string{"diagnose", "--url", "unix:" + socket, "--time", "300ms", "--json", "d.json", "--"}, command...)...)
 	stdout, stderr := p.stdout.String(), p.stderr.String()
 	if exit != 0 {
 		t.Fatalf("exit code %d: %s", exit, stderr)
 	}
-	if !strings.HasPrefix(stdout, "faulty/busy-spin\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
+	if !strings.HasPrefix(stdout, self) || !strings.Contains(stdout, "\nbuilt with go") || !strings.HasSuffix(stdout, "\nflame graphs: lab report d.json -o report.html\n") ||
 		!strings.Contains(stdout, "cost  tool") || strings.Contains(stdout, "nothing stands out") || strings.Contains(stdout, "\x1b") {
 		t.Errorf("%s", stdout)
 	}
@@ -40,11 +66,11 @@ func TestDiagnosePrintsATableAndWritesJSON(t *testing.T) {
 		t.Errorf("progress: %q", stderr)
 	}
 	d := loadDiagnosis(t, p, "d.json")
-	if d.Evidence.CPU == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:3], " ") != "lab diagnose faulty/busy-spin" || d.Started.IsZero() {
+	if d.Evidence.CPU == nil || len(d.Findings) < 2 || d.Machine.Cores < 1 || strings.Join(d.Command[:2], " ") != "lab diagnose" || d.Evidence.Workload != strings.Join(command, " ") || d.Started.IsZero() {
 		t.Errorf("%+v", d)
 	}
 	seen := d.Evidence.CPU != nil && slices.ContainsFunc(d.Evidence.CPU.Stacks, func(s evidence.Stack) bool {
-		return slices.ContainsFunc(s.Frames, func(f evidence.Frame) bool { return f.File == "work.go" })
+		return slices.ContainsFunc(s.Frames, func(f evidence.Frame) bool { return f.File == "program_test.go" })
 	})
 	if !seen {
 		t.Errorf("the program is not among the stacks of %+v", d.Evidence.CPU)

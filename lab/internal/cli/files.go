@@ -7,46 +7,27 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
-// An output is a form of the results of bench that goes to a file, or to standard
-// output when its path is "-".
-type output struct {
-	flag  string
-	path  string
-	write func(*report.File, io.Writer) error
-}
-
-// outputs lists what the flags ask for, after making sure that each file can
-// be written, and not only at the end of the run. A report that was not asked for by name is
-// left out where it cannot be written.
-func (a App) outputs(f *benchFlags) ([]output, error) {
-	var list []output
-	taken := map[string]string{}
-	for _, o := range []output{
-		{"json", f.json, (*report.File).Save},
-		{"benchstat", f.text, (*report.File).WriteBenchstat},
-		{"html", f.page, (*report.File).WriteHTML},
-	} {
-		if o.path == "" {
-			continue
-		}
-		if other, twice := taken[filepath.Clean(o.path)]; twice {
-			return nil, fmt.Errorf("bench: --%s and --%s name the same file", other, o.flag)
-		}
-		taken[filepath.Clean(o.path)] = o.flag
-		if err := writable(o.path); err != nil {
-			if o.flag == "html" && !f.given("html") {
-				fmt.Fprintf(a.Stderr, "lab: no report here: %v\n", err)
-				continue
-			}
-			return nil, fmt.Errorf("bench: --%s: %w", o.flag, err)
-		}
-		list = append(list, o)
+// checkOutputs makes sure that the files of a run can be written, and not only at its end. A
+// page that was not asked for by name is left out where it cannot be written.
+func (a App) checkOutputs(f *benchFlags) error {
+	if f.json != "" && filepath.Clean(f.json) == filepath.Clean(f.page) {
+		return errors.New("--json and --html name the same file")
 	}
-	return list, nil
+	if err := writable(f.json); err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	err := writable(f.page)
+	if err != nil && !f.given("html") {
+		fmt.Fprintf(a.Stderr, "lab: no report here: %v\n", err)
+		f.page = ""
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	return nil
 }
 
 // writable reports why a file cannot be written, without touching what is in it, and leaves
@@ -85,7 +66,6 @@ func (a App) put(path string, form func(io.Writer) error) error {
 	return err
 }
 
-// putJSON writes a result as JSON where --json says, if it does.
 func (a App) putJSON(path string, result any) error {
 	if path == "" {
 		return nil

@@ -57,7 +57,6 @@ func (a App) load() *cobra.Command {
 	return loadCommand{a, load.Run, calibrate.Run}.command()
 }
 
-// loadFlags are the flags as given.
 type loadFlags struct {
 	plan          load.Plan
 	size, rate    string
@@ -97,7 +96,6 @@ func (c loadCommand) command() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar((*string)(&p.Protocol), "protocol", string(p.Protocol), "what the target answers: frame, ack or echo")
 	flags.IntVar(&p.Conns, "conns", p.Conns, "connections")
 	flags.StringVar(&f.size, "size", p.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, or 64..1024 for a range")

@@ -73,7 +73,6 @@ func (f *loadFlags) check(args []string) (err error) {
 	return nil
 }
 
-// complete sets what was given for requests.
 func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (err error) {
 	given := func(names ...string) bool { return slices.ContainsFunc(names, changed) }
 	if given("method", "header", "body", "http2") {
@@ -104,7 +103,6 @@ func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (er
 	return nil
 }
 
-// readLimited reads a file of at most mostBody bytes.
 func readLimited(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -122,7 +120,6 @@ var rateUnits = map[string]float64{
 	"bit": 1.0 / 8, "kbit": 1e3 / 8, "Mbit": 1e6 / 8, "Gbit": 1e9 / 8,
 }
 
-// parseRate reads a rate: requests a second, or with a unit bytes a second.
 func parseRate(text string) (rate float64, bytes bool, err error) {
 	value := strings.TrimSpace(strings.TrimSuffix(text, "/s"))
 	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

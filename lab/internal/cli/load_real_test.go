@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -58,10 +59,10 @@ func TestLoadOnEcho(t *testing.T) {
 	s.end(t, syscall.SIGTERM)
 }
 
-// running starts the program and waits for a line of progress from the time that
-// is measured.
+// running starts the program and waits for a line of progress that matches says.
 func running(t *testing.T, says string, args ...string) (p *program, rest *bufio.Scanner) {
 	t.Helper()
+	line := regexp.MustCompile(says)
 	p = newProgram(t, args...)
 	p.Cmd.Stderr = nil
 	pipe, err := p.StderrPipe()
@@ -76,7 +77,7 @@ func running(t *testing.T, says string, args ...string) (p *program, rest *bufio
 	lines := bufio.NewScanner(pipe)
 	for lines.Scan() {
 		p.stderr.WriteString(lines.Text() + "\n")
-		if strings.Contains(lines.Text(), says) {
+		if line.MatchString(lines.Text()) {
 			return p, lines
 		}
 	}
@@ -99,7 +100,7 @@ func TestLoadThatIsInterrupted(t *testing.T) {
 	s := startEcho(t, "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		p, rest := running(t, "requests", append(append([]string{"load", "--json", "r.json"}, shortly...), "--duration", "10m", addr)...)
+		p, rest := running(t, `^ *\d.*requests [1-9]`, append(append([]string{"load", "--json", "r.json"}, shortly...), "--duration", "10m", addr)...)
 		if err := p.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,6 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	return nil
 }
 
-// runPair compares two targets.
 func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
@@ -101,7 +100,6 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	return nil
 }
 
-// runSearch looks for the highest rate within a limit.
 func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
@@ -134,7 +132,6 @@ func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 	return nil
 }
 
-// origin is what a result of this program begins with.
 func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
 	return machine.Origin{Kind: kind, Schema: schema, Version: buildVersion(), Command: a.called(), Machine: machine.This(), Started: began}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/proc"
@@ -278,12 +279,7 @@ func TestATargetThatFails(t *testing.T) {
 }
 
 func TestATargetThatIsNotThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := l.Addr().String()
-	l.Close()
+	gone := loopback.Free(t)
 	there := aTarget(t)
 	for _, args := range [][]string{{gone}, {there + "," + gone}, {"--redial", gone}, {"unix:" + filepath.Join(t.TempDir(), "none")}} {
 		c := &loadCall{result: ran()}

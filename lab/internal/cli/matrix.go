@@ -32,7 +32,6 @@ An interrupt ends it early: whole runs are kept and reported.
 Exit codes: 0 done; 1 a target or a file failed; 2 wrong command line; 3 interrupted,
 or no run was valid.`
 
-// matrixFlags are the flags as given.
 type matrixFlags struct {
 	choice matrix.Choice
 	load   loadFlags // of --target
@@ -56,7 +55,6 @@ func (a App) matrix() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringSliceVar(&f.choice.Layers, "layers", nil, "only these engines or jitters")
 	flags.StringVar(&f.choice.Rows, "rows", "", "only these `values` of what goes down, such as 64,1KiB")
 	flags.StringVar(&f.choice.Columns, "columns", "", "only these `values` of what goes across, such as 1,16")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/calibrate"
-	"github.com/sluice-go/sluice/lab/internal/faulty"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
@@ -34,8 +33,7 @@ func TestMain(m *testing.M) {
 			},
 			"fail":       func([]string) error { return errors.New("two\nlines") },
 			"load-floor": calibrate.Children()["load-floor"],
-
-			faulty.ChildName: faulty.Children()[faulty.ChildName],
+			"spin":       spin,
 		},
 		Stdout: os.Stdout, Stderr: os.Stderr,
 	}

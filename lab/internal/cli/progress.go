@@ -59,7 +59,6 @@ func (p *progress) bench(e measure.Event) {
 	}
 }
 
-// load shows a second of a run.
 func (p *progress) load(now load.Progress) {
 	text := fmt.Sprintf("%6s  %s  requests %s", now.At.Round(time.Millisecond), units.Rate(float64(now.Bytes)), units.Count(now.Requests))
 	if now.Errors > 0 {

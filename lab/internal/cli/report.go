@@ -30,7 +30,6 @@ Exit codes: 0 done, and nothing worse than the baseline; 1 a file could not be
 read or written; 2 wrong command line; 3 the results cannot be compared; 4 a
 regression beyond noise.`
 
-// reportFlags are the flags as given.
 type reportFlags struct {
 	page, baseline, json string
 	results              string
@@ -56,7 +55,6 @@ func (a App) report() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVarP(&f.page, "output", "o", defaultReport, "write the page to this `file`")
 	flags.BoolVar(&f.benchstat, "benchstat", false, "print benchmark text for benchstat")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
@@ -124,7 +122,6 @@ func (f *reportFlags) check(results []string) error {
 	return nil
 }
 
-// writesPage reports whether to write a page.
 func (f *reportFlags) writesPage() bool {
 	return f.given("output") || !f.benchstat && !f.given("baseline")
 }

@@ -70,7 +70,6 @@ func (a App) runReport(f reportFlags, names []string) error {
 	return regression
 }
 
-// writeResults writes the page of a directory of recorded results.
 func (a App) writeResults(dir string, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("report: --results takes the results from %s, got %q too", filepath.Join(dir, "data"), args)

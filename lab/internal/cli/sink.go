@@ -41,7 +41,6 @@ const (
 	mostSinkBody = 1 << 30
 )
 
-// sinkFlags are the flags as given.
 type sinkFlags struct {
 	dir        string
 	durability string
@@ -76,7 +75,6 @@ func (a App) sink() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.dir, "dir", "", "keep the log in this `directory`; without it, in a temporary one that is removed at the end")
 	flags.StringVar(&f.durability, "durability", "sync", "async, sync or raft")
 	flags.DurationVar(&f.syncEvery, "sync-every", time.Second, "with async: how often the log is synced")
@@ -91,7 +89,6 @@ func (a App) sink() *cobra.Command {
 	return cmd
 }
 
-// check checks that the flags go together.
 func (f *sinkFlags) check() error {
 	mode := f.durability
 	switch {
@@ -111,7 +108,6 @@ func (f *sinkFlags) check() error {
 	return f.checkRaft()
 }
 
-// checkRaft checks the flags of raft.
 func (f *sinkFlags) checkRaft() error {
 	if f.durability != "raft" {
 		for _, flag := range []string{"trio", "id", "peers", "raft-addr"} {
@@ -138,7 +134,6 @@ func (f *sinkFlags) checkRaft() error {
 	return o.Check()
 }
 
-// raftOptions are the options of the cluster, or of this node of one.
 func (f *sinkFlags) raftOptions(dir string) (consensus.Options, error) {
 	o := consensus.Options{Dir: dir, ID: f.id, Trio: f.trio, Bind: f.raftAddr, SegmentBytes: int64(f.segment)}
 	if f.peers == "" {

@@ -17,7 +17,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
-// serveSink runs a sink until ctx is done.
 func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr string, out lines, profiles string) (err error) {
 	dir, temporary := f.dir, f.dir == ""
 	if temporary {

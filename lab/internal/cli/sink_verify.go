@@ -41,7 +41,6 @@ func (a App) sinkVerify() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&ackedFile, "acked", "", "`file` that lab load --acks wrote")
 	flags.StringVar(&jsonFile, "json", "", "write the result as JSON to this `file`, - for standard output instead of the lines")
 	return cmd

@@ -32,11 +32,10 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"bench --time -5s", "--time -5s"},
 		{"bench --time 5", "5"},
 		{"bench --seed -1", "-1"},
-		{"bench --json - --benchstat -", "standard output"},
 		{"bench --html -", "--html"},
 		{"bench --json no/such/directory/x.json", "no/such/directory"},
 		{"bench --html no/such/directory/x.html", "no/such/directory"},
-		{"bench --json a --benchstat ./a", "same file"},
+		{"bench --json a --html ./a", "same file"},
 		{"echo", "address"},
 		{"echo 127.0.0.1:0 127.0.0.1:1", "address"},
 		{"echo localhost", "localhost"},
@@ -147,9 +146,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"report --baseline old.json --json no/such/directory/x a.json", "no/such/directory"},
 		{"diagnose", "what?"},
 		{"diagnose nosuch", "nosuch"},
-		{"diagnose faulty/busy-spin nosuch", "faulty/busy-spin"},
 		{"diagnose faster/nosuch", "faster/nosuch"},
-		{"diagnose faulty/nosuch", "faulty/nosuch"},
 		{"diagnose faster --url localhost:1", "--url"},
 		{"diagnose --url=", "--url"},
 		{"diagnose --url ftp://localhost", "ftp://localhost"},
@@ -158,7 +155,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"diagnose faster -- x", "before --"},
 		{"diagnose --time 1ms faster", "--time 1ms"},
 		{"diagnose --time 2m faster", "--time 2m"},
-		{"diagnose --json no/such/directory/x.json faulty/busy-spin", "no/such/directory"},
+		{"diagnose --json no/such/directory/x.json -- sleep", "no/such/directory"},
 	} {
 		var out, errs bytes.Buffer
 		exit := (App{Scenarios: synthetic(), Stdout: &out, Stderr: &errs}).Main(strings.Fields(c.line))
@@ -198,7 +195,7 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 		}
 	}
 	p, _ := run(t, "bench", "--help")
-	for _, want := range []string{"Exit codes: 0", "--quick", "--full", "--check", "--json", "--benchstat", "--html", "--seed"} {
+	for _, want := range []string{"Exit codes: 0", "--quick", "--full", "--check", "--json", "--html", "--seed"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("the help of bench does not mention %s", want)
 		}

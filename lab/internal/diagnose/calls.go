@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 )
 
-// oneOf matches whole names.
 func oneOf(names ...string) matcher {
 	return func(fn string) bool { return slices.Contains(names, fn) }
 }

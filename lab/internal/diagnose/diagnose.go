@@ -60,15 +60,6 @@ var rules = []rule{
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},
 }
 
-// Rules returns the names of all rules. The slice is the caller's own.
-func Rules() []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
 // Diagnose ranks what the evidence says, what costs most first, and lists the rules that could not be
 // decided. There is at least a line for each tool that saw something.
 func Diagnose(e *evidence.Evidence) (findings []Finding, open []Open) {

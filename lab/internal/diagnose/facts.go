@@ -74,7 +74,6 @@ func (f *facts) cpuIn(kind matcher) float64 { return f.cpuShare(passing(kind)) }
 // fewSamples is the number of samples below which shares of processor time say nothing.
 const fewSamples = 40
 
-// samples is how many a profile has.
 func samples(p *evidence.Profile) int64 {
 	var n int64
 	if p != nil {
@@ -144,7 +143,6 @@ func anyStack([]evidence.Frame) bool { return true }
 
 func innermost(frames []evidence.Frame) evidence.Frame { return frames[0] }
 
-// place names a frame for people: function, file and line.
 func place(f evidence.Frame) string {
 	if f.Func == "" {
 		return "unknown"

@@ -12,7 +12,6 @@ type matcher func(fn string) bool
 // matching matches names by a regular expression.
 func matching(expr string) matcher { return regexp.MustCompile(expr).MatchString }
 
-// either matches what any of them does.
 func either(list ...matcher) matcher {
 	return func(fn string) bool {
 		for _, m := range list {
@@ -76,7 +75,6 @@ func through(frames []evidence.Frame, kind matcher) bool {
 	return false
 }
 
-// passing picks stacks that pass a function of that kind.
 func passing(kind matcher) func([]evidence.Frame) bool {
 	return func(frames []evidence.Frame) bool { return through(frames, kind) }
 }

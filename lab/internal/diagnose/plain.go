@@ -57,7 +57,6 @@ func (s *facts) plain() []Finding {
 	return list
 }
 
-// inAll is a profile's total in words.
 func inAll(p *evidence.Profile) string {
 	switch p.Unit {
 	case "ns":

@@ -91,7 +91,7 @@ func first(findings []Finding, _ []Open) []Finding { return findings }
 
 // writes are calls of 64 bytes, so many of them after another.
 func writes(again int64) *evidence.Calls {
-	return &evidence.Calls{Took: time.Second, Total: 1000, ByName: []evidence.Call{{Name: "write", Count: 1000, Bytes: 64_000, Under512: 1000, Again: again,
+	return &evidence.Calls{Took: time.Second, Total: 1000, ByName: []evidence.Call{{Name: "write", Count: 1000, Bytes: 64_000, Again: again,
 		Sizes: []evidence.Size{{Bytes: 64, Count: 1000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1000}}}}}
 }
 

@@ -36,7 +36,9 @@ func (s *Section) Add(items ...Item) *Section {
 }
 
 // An Item is a *Para, *Table, *Facts, *Chart, *Flame, *Fold or *Section.
-type Item interface{ item() }
+type Item interface {
+	Kind() string // the name of its template
+}
 
 // A Para is a paragraph, behind a mark if there is one: "MISSED".
 type Para struct {
@@ -134,10 +136,10 @@ type Fold struct {
 	Items []Item
 }
 
-func (*Section) item() {}
-func (*Para) item()    {}
-func (*Facts) item()   {}
-func (*Table) item()   {}
-func (*Chart) item()   {}
-func (*Flame) item()   {}
-func (*Fold) item()    {}
+func (*Section) Kind() string { return "section" }
+func (*Para) Kind() string    { return "para" }
+func (*Facts) Kind() string   { return "facts" }
+func (*Table) Kind() string   { return "table" }
+func (*Chart) Kind() string   { return "chart" }
+func (*Flame) Kind() string   { return "flame" }
+func (*Fold) Kind() string    { return "fold" }

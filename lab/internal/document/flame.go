@@ -35,7 +35,6 @@ type Flame struct {
 	Notes  []string
 }
 
-// A flame is one frame of a call path.
 type flame struct {
 	Class       string
 	Name        string // without its package's path
@@ -52,7 +51,6 @@ func (f flame) Y() int    { return f.Depth * flameRow }
 
 func percent(part float64) string { return strconv.FormatFloat(part*100, 'f', 3, 64) + "%" }
 
-// A call is a node of the tree.
 type call struct {
 	name  string
 	value float64

@@ -16,7 +16,7 @@ var assets embed.FS
 var (
 	styleSource = asset("style.css")
 	flameSource = asset("flame.js")
-	page        = template.Must(template.New("page.html").Funcs(template.FuncMap{"kind": kind, "class": class}).ParseFS(assets, "page.html"))
+	page        = template.Must(template.New("page.html").Funcs(template.FuncMap{"class": class}).ParseFS(assets, "page.html"))
 )
 
 func asset(name string) string {
@@ -55,26 +55,6 @@ func (p *Page) Write(w io.Writer) error {
 	})
 }
 
-// kind names the type of an item for the template.
-func kind(item any) string {
-	switch item.(type) {
-	case *Para:
-		return "para"
-	case *Facts:
-		return "facts"
-	case *Table:
-		return "table"
-	case *Chart:
-		return "chart"
-	case *Flame:
-		return "flame"
-	case *Fold:
-		return "fold"
-	}
-	return "section"
-}
-
-// class is a style in the page's style sheet.
 func class(s Style) string {
 	return map[Style]string{Good: "less", Bad: "more", Dim: "soft", Bold: "strong"}[s]
 }

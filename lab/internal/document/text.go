@@ -44,7 +44,6 @@ func (p *Printer) Print(items ...Item) {
 	}
 }
 
-// Line writes a line as it is.
 func (p *Printer) line(text string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.w, strings.TrimRight(text, " ")+"\n")

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // drainTime is how long a server may take to notice that its clients are gone.
@@ -51,7 +53,7 @@ func (c commands) answer(in io.Reader, out io.Writer) error {
 // HostServer is a server's process: it listens, says its address on out in a
 // line, and then answers the lines of in, each with one line of JSON:
 //
-//	usage   a Usage
+//	usage   a proc.Usage
 //	drain   true, when there is no connection any more
 //	rss     the resident bytes of the process
 //	live    the bytes in live objects and stacks
@@ -70,13 +72,13 @@ func HostServer(s Server, size int, in io.Reader, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, l.Addr()); err != nil {
 		return err
 	}
-	var m meter
+	var m proc.Meter
 	counter := new(ConnCounter)
 	ended := make(chan error, 2)
 	go func() { ended <- s.Serve(l, size, counter) }()
 	go func() {
 		ended <- commands{
-			"usage 0": func([]int) (any, error) { return m.read(), nil },
+			"usage 0": func([]int) (any, error) { return m.Read(), nil },
 			"drain 0": func([]int) (any, error) { return true, counter.Drained(drainTime) },
 			"rss 0":   func([]int) (any, error) { return resident() },
 			"live 0":  func([]int) (any, error) { return settled(counter.Open()), nil },

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // TestMain makes the test binary a server's or a client's process, or one that
@@ -163,7 +165,7 @@ func TestAServersUsageIsThatOfItsWork(t *testing.T) {
 	if _, err := c.Connect(10); err != nil {
 		t.Fatal(err)
 	}
-	usage := func() (u Usage) {
+	usage := func() (u proc.Usage) {
 		if err := json.Unmarshal([]byte(server.ask("usage")), &u); err != nil {
 			t.Fatal(err)
 		}

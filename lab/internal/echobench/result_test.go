@@ -41,15 +41,4 @@ func TestPartsOfAWorkAddUp(t *testing.T) {
 	if got, want := a.And(b), (Result{11, 22, 33, 44, 55, 66, 7, 8, 9}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got, want := (Spent{1, 2, 3, 4}).And(Spent{10, 20, 30, 40}), (Spent{11, 22, 33, 44}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
-func TestUsageBetweenTwoMoments(t *testing.T) {
-	u := Usage{Until: 12345678901, From: 12345678999, Mallocs: 7, Bytes: 1 << 40, GCs: 3}
-	later := Usage{Until: u.From + 500, From: u.From + 900, Mallocs: 9, Bytes: 1<<40 + 5, GCs: 4}
-	if got, want := u.To(later), (Spent{500, 2, 5, 1}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
 }

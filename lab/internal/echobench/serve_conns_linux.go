@@ -58,24 +58,3 @@ func waitClosed(ctx context.Context, l *net.TCPListener) error {
 	}
 	return err
 }
-
-// serveStdTLS is what people write with crypto/tls.
-func serveStdTLS(l *net.TCPListener, size int, counter *ConnCounter) error {
-	config, err := selfSigned()
-	if err != nil {
-		return err
-	}
-	return acceptAll(l, counter, func(raw *net.TCPConn) error {
-		conn := tls.Server(raw, config)
-		buf := make([]byte, buffer(size))
-		for {
-			n, err := conn.Read(buf)
-			if err != nil {
-				return err
-			}
-			if _, err := conn.Write(buf[:n]); err != nil {
-				return err
-			}
-		}
-	})
-}

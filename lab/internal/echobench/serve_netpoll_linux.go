@@ -9,8 +9,6 @@ import (
 	"github.com/cloudwego/netpoll"
 )
 
-const hasNetpoll = true
-
 // serveNetpoll does as netpoll's guide says: views of what came, bytes of long
 // messages not copied, and no pool of goroutines where their stacks do not grow.
 // It goes on accepting when l is closed, since netpoll works on a duplicate.

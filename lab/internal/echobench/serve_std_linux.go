@@ -2,6 +2,7 @@ package echobench
 
 import (
 	"bufio"
+	"crypto/tls"
 	"io"
 	"net"
 	"sync"
@@ -29,19 +30,32 @@ func acceptAll(l *net.TCPListener, counter *ConnCounter, serve func(*net.TCPConn
 
 func serveStd(size int) func(*net.TCPListener, int, *ConnCounter) error {
 	return func(l *net.TCPListener, _ int, counter *ConnCounter) error {
-		return acceptAll(l, counter, func(conn *net.TCPConn) error {
-			buf := make([]byte, size)
-			for {
-				n, err := conn.Read(buf)
-				if err != nil {
-					return err
-				}
-				if _, err := conn.Write(buf[:n]); err != nil {
-					return err
-				}
-			}
-		})
+		return acceptAll(l, counter, func(conn *net.TCPConn) error { return sendBack(conn, make([]byte, size)) })
 	}
+}
+
+// sendBack is what people write.
+func sendBack(conn net.Conn, buf []byte) error {
+	for {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+// serveStdTLS is the same with crypto/tls.
+func serveStdTLS(l *net.TCPListener, size int, counter *ConnCounter) error {
+	config, err := selfSigned()
+	if err != nil {
+		return err
+	}
+	return acceptAll(l, counter, func(conn *net.TCPConn) error {
+		return sendBack(tls.Server(conn, config), make([]byte, buffer(size)))
+	})
 }
 
 func servePooled(l *net.TCPListener, size int, counter *ConnCounter) error {

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
 // A Server is a way to echo.
@@ -52,8 +56,8 @@ func Lookup(name string) (Server, error) {
 // Supported is an error that wraps errors.ErrUnsupported where the server does not
 // compile for this processor.
 func (s Server) Supported() error {
-	if s.Name == "netpoll" && !hasNetpoll {
-		return fmt.Errorf("echo: netpoll does not compile for this processor: %w", errors.ErrUnsupported)
+	if s.serve == nil {
+		return fmt.Errorf("echo: %s does not compile for this processor: %w", s.Name, errors.ErrUnsupported)
 	}
 	return nil
 }
@@ -62,4 +66,41 @@ func (s Server) Supported() error {
 // until accepting from l fails. counter counts the open connections.
 func (s Server) Serve(l *net.TCPListener, size int, counter *ConnCounter) error {
 	return s.serve(l, size, counter)
+}
+
+// serveFloor sends back what comes, with the least that epoll needs for it.
+func serveFloor(l *net.TCPListener, size int, counter *ConnCounter) error {
+	same := func(p []byte) []byte { return p }
+	f := rawio.Floor{
+		Buffer: 2 * buffer(size), Closed: func(*rawio.Conn) { counter.Closed() },
+		Open: func(*rawio.Conn) func(p []byte) []byte {
+			counter.Opened()
+			return same
+		},
+	}
+	return f.Serve(l)
+}
+
+// A ConnCounter is a counter of a server's open connections. Its methods may be
+// called from any goroutine; a change costs one atomic addition.
+type ConnCounter struct{ open atomic.Int64 }
+
+// Opened counts one more.
+func (c *ConnCounter) Opened() { c.open.Add(1) }
+
+// Closed counts one less.
+func (c *ConnCounter) Closed() { c.open.Add(-1) }
+
+// Open is how many there are.
+func (c *ConnCounter) Open() int { return int(c.open.Load()) }
+
+// Drained returns when there is no connection left, or with an error after the
+// longest that this may take.
+func (c *ConnCounter) Drained(longest time.Duration) error {
+	for end := time.Now().Add(longest); c.Open() > 0; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("echo: %d connections are open %v after the client closed them", c.Open(), longest)
+		}
+	}
+	return nil
 }

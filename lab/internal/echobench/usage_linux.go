@@ -7,28 +7,13 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/rawio"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // ownCPU is the user and system time of all threads of this process.
 func ownCPU() time.Duration {
-	t, _ := rawio.CPUTime(0) // of this process it does not fail
+	t, _ := proc.CPU(0) // of this process it does not fail
 	return t
-}
-
-// A meter measures what this process has used. It allocates nothing, so that its
-// own allocations are not counted.
-type meter struct{ memory runtime.MemStats }
-
-// read stops the world for the allocator's counters, which is left out of the
-// processor's time on either side.
-func (m *meter) read() Usage {
-	before := ownCPU()
-	runtime.ReadMemStats(&m.memory)
-	return Usage{
-		Until: before, Mallocs: m.memory.Mallocs, Bytes: m.memory.TotalAlloc, GCs: m.memory.NumGC - m.memory.NumForcedGC,
-		From: ownCPU(),
-	}
 }
 
 // resident returns the bytes of this process that are in memory, after it has
@@ -36,7 +21,7 @@ func (m *meter) read() Usage {
 func resident() (int64, error) {
 	debug.FreeOSMemory()
 	debug.FreeOSMemory() // what finalizers and pools let go of in between
-	return rawio.Resident(0)
+	return proc.Resident(0)
 }
 
 // settled returns the bytes in live objects and in stacks after collections, which also

@@ -61,7 +61,6 @@ type Target struct {
 	Against string  `json:"against,omitempty"` // a variant, or empty for an absolute bound
 	AtMost  float64 `json:"at_most"`
 	AtLeast float64 `json:"at_least,omitempty"` // more is better of this figure: a bound from below instead of AtMost
-	Upper   bool    `json:"upper,omitempty"`    // the bound holds for the upper end of the interval, not the median
 }
 
 // The figures that are measured around every Run.

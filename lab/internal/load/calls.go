@@ -18,6 +18,16 @@ type calls struct{}
 // mostProcs bounds what GOMAXPROCS is raised to for files.
 const mostProcs = 256
 
+// A workers is what the goroutines share.
+type workers struct {
+	*session
+	stop context.CancelCauseFunc // ends the run
+
+	mu       sync.Mutex // of both below
+	recorder *recorder
+	tally    tally
+}
+
 // A caller is a connection and the requests that its workers share.
 type caller struct {
 	wire.Caller
@@ -38,7 +48,7 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	if want := min(mostProcs, s.plan.Conns*s.plan.Depth+2); want > runtime.GOMAXPROCS(0) && s.targets[0].Is("file") {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(want))
 	}
-	c := newWorkers(s, stop)
+	c := &workers{session: s, stop: stop, recorder: s.recorder()}
 	var callers []*caller
 	defer func() {
 		for _, made := range callers {
@@ -55,6 +65,7 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	if err := s.begin(); err != nil {
 		return tally{}, err
 	}
+	before := processTime()
 	var working sync.WaitGroup
 	for _, to := range callers {
 		for range s.plan.Depth {
@@ -65,7 +76,9 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	for _, to := range callers {
 		c.tally.missed += to.pipeline.missed(s.end, s.plan)
 	}
-	return c.finish(outer, ctx)
+	pause(ctx, time.Duration(s.end-s.now())) // the last may have been answered before the end
+	c.tally.busy = float64(processTime()-before) / float64(s.now())
+	return c.tally, failure(outer, ctx)
 }
 
 // work carries out requests, one at a time, until there are no more.
@@ -93,7 +106,6 @@ func (c *workers) work(ctx context.Context, to *caller) {
 	}
 }
 
-// call carries out one request and records it.
 func (c *workers) call(ctx context.Context, to *caller, r *request) (err error) {
 	r.outcome, err = to.Call(ctx, &r.Request)
 	now := c.now()
@@ -130,7 +142,6 @@ func (l *pipeline) draws(now int64) request {
 	return r
 }
 
-// pause waits; it returns false when ctx ends before.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

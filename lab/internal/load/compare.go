@@ -30,7 +30,6 @@ const (
 	pairWarmup = 100 * time.Millisecond
 )
 
-// pairFigures holds the figures of one target, one of each kind for each round.
 type pairFigures struct{ p50, p99, requests []float64 }
 
 func (f *pairFigures) add(r *Result) {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/lab/internal/sink/acked"
 )
 
@@ -228,8 +229,11 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 		for _, engine := range engines() {
 			g := serve(t, "tcp", "127.0.0.1:0", c.does)
 			p := short(engine, g.name())
-			p.Protocol, p.Depth, p.Conns, p.Timeout = Frame, 1, 1, 300*time.Millisecond
+			p.Protocol, p.Depth, p.Conns, p.Timeout = Frame, 1, 1, time.Minute
 			p.Duration = 5 * time.Second
+			if c.want == ErrSilent {
+				p.Timeout = 300 * time.Millisecond
+			}
 			r, err := Run(t.Context(), p, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -244,13 +248,9 @@ func TestATargetThatMisbehavesIsNamed(t *testing.T) {
 
 func TestNobodyThereIsAnError(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
+	address := loopback.Free(t)
 	for _, engine := range engines() {
-		p := short(engine, l.Addr().String())
+		p := short(engine, address)
 		p.Protocol, p.Verify, p.AckFile = Ack, false, filepath.Join(t.TempDir(), "acks")
 		if err := os.WriteFile(p.AckFile, []byte("of an earlier run"), 0o644); err != nil {
 			t.Fatal(err)
@@ -387,14 +387,14 @@ func TestAnInterruptEndsEveryEngineSoon(t *testing.T) {
 func TestAStallShowsInRealTime(t *testing.T) {
 	t.Parallel()
 	for _, engine := range engines() {
-		began := time.Now()
+		first := sync.OnceValue(time.Now) // when a request came
 		g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
 			p := make([]byte, 128)
 			for {
 				if _, err := io.ReadFull(conn, p); err != nil {
 					return
 				}
-				if at := time.Since(began); at > 500*time.Millisecond && at < 800*time.Millisecond {
+				if at := time.Since(first()); at > 500*time.Millisecond && at < 800*time.Millisecond {
 					<-time.After(800*time.Millisecond - at)
 				}
 				conn.Write(p)
@@ -411,7 +411,9 @@ func TestAStallShowsInRealTime(t *testing.T) {
 			t.Fatalf("%s: %s", engine, r.Error)
 		}
 		if r.Latency == nil {
-			t.Skipf("%s: the machine is too busy: %v", engine, r.Reasons)
+			t.Logf("%s: the machine is too busy: %v", engine, r.Reasons)
+			g.end()
+			continue
 		}
 		if r.Latency.P90 < 50*time.Millisecond || r.Latency.Max < 250*time.Millisecond {
 			t.Errorf("%s: %+v", engine, r.Latency)

@@ -1,93 +1,82 @@
 package load
 
 import (
+	"bytes"
 	"context"
-
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
-	"sync"
+	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
-// epoll is the engine for Linux: Plan.Threads threads, each with its share of the
-// connections in one epoll loop. One recv or send carries as many messages as are ready, and
-// connections have no goroutines.
-type epoll struct{ threads int }
+// raw is the engine for targets of raw bytes: Plan.Threads threads, each with an epoll.
+func raw(p *Plan) (engine, error) { return loops{max(1, p.Threads), newEpoll}, nil }
 
-// raw is the engine for targets of raw bytes.
-func raw(p *Plan) (engine, error) { return epoll{max(1, p.Threads)}, nil }
-
-func (e epoll) run(outer context.Context, s *session, pipelines []*pipeline) (tally, error) {
-	ctx, stop := context.WithCancelCause(outer)
-	defer stop(nil)
-	threads := min(e.threads, len(pipelines))
-	pollers := make([]*poller, threads)
-	defer func() {
-		stop(nil) // wait for dials under way
-		for _, p := range pollers {
-			if p != nil {
-				p.close()
-			}
-		}
-	}()
-	for i := range pollers {
-		p, err := newPoller(s)
-		if err != nil {
-			return tally{}, err
-		}
-		pollers[i] = p
-	}
-	for i, l := range pipelines {
-		fd, err := s.connectRaw(ctx, i)
-		if err == nil {
-			err = pollers[i%threads].add(l, fd)
-		}
-		if err != nil {
-			return tally{}, fmt.Errorf("load: connection %d of %d: %w", i+1, len(pipelines), err)
-		}
-	}
-	if err := s.begin(); err != nil {
-		return tally{}, err
-	}
-	var polling sync.WaitGroup
-	for _, p := range pollers {
-		polling.Go(func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			// Waits end on time, not up to 50 µs later: PR_SET_TIMERSLACK in prctl(2).
-			unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-			defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
-			if err := p.loop(ctx); err != nil {
-				stop(err)
-			}
-		})
-	}
-	polling.Wait()
-	var sum tally
-	for _, p := range pollers {
-		sum.add(p.tally)
-	}
-	var err error
-	if outer.Err() == nil {
-		err = context.Cause(ctx)
-	}
-	return sum, err
+// epoll is the transport for Linux. One recv or send carries as many messages as are
+// ready, and connections have no goroutines.
+type epoll struct {
+	ep, bell int
+	fds      []int // by the peer's number
+	events   []unix.EpollEvent
+	in       []byte
 }
 
-// connectRaw makes a connection and returns a duplicate of its descriptor, outside the
-// runtime's poller, which would otherwise be notified of every event on it.
-func (s *session) connectRaw(ctx context.Context, target int) (int, error) {
-	conn, err := s.connect(ctx, target)
+// bellTag is that of the events of the transport's own eventfd.
+const bellTag = -1
+
+func newEpoll() (transport, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return -1, err
+		return nil, os.NewSyscallError("epoll_create1", err)
 	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(ep)
+		return nil, os.NewSyscallError("eventfd", err)
+	}
+	t := &epoll{ep: ep, bell: bell, events: make([]unix.EpollEvent, 512), in: make([]byte, recvLen)}
+	if err := rawio.Watch(ep, bell, bellTag); err != nil {
+		t.end()
+		return nil, os.NewSyscallError("epoll_ctl", err)
+	}
+	return t, nil
+}
+
+func (t *epoll) hold() (release func()) {
+	runtime.LockOSThread()
+	// Waits end on time, not up to 50 µs later: PR_SET_TIMERSLACK in prctl(2).
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	return func() {
+		unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
+		runtime.UnlockOSThread()
+	}
+}
+
+// open keeps a duplicate of the connection's descriptor, outside the runtime's poller, which
+// would otherwise be notified of every event on it.
+func (t *epoll) open(number int, conn net.Conn) error {
 	defer conn.Close()
-	return duplicate(conn)
+	fd, err := duplicate(conn)
+	if err != nil {
+		return err
+	}
+	if err := rawio.Watch(t.ep, fd, number); err != nil {
+		unix.Close(fd)
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	for len(t.fds) <= number {
+		t.fds = append(t.fds, -1)
+	}
+	t.fds[number] = fd
+	return nil
 }
 
 func duplicate(conn net.Conn) (fd int, err error) {
@@ -108,81 +97,72 @@ func duplicate(conn net.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// reset closes a connection with a reset.
-func reset(fd int) {
-	unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	unix.Close(fd)
+func (t *epoll) close(number int, reset bool) {
+	if reset {
+		unix.SetsockoptLinger(t.fds[number], unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	}
+	unix.Close(t.fds[number])
 }
 
-// redial makes a connection for a peer after a delay, without blocking its thread.
-func (p *poller) redial(ctx context.Context, number int, after time.Duration) {
-	peer := &p.peers[number]
-	peer.target++
-	target := peer.target
-	p.dialing.Go(func() {
-		timer := time.NewTimer(after)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
+func (t *epoll) end() {
+	unix.Close(t.ep)
+	unix.Close(t.bell)
+}
+
+func (t *epoll) send(number int, p []byte) (int, error) {
+	n, errno := rawio.Send(t.fds[number], p)
+	switch errno {
+	case 0:
+		return n, nil
+	case unix.EAGAIN:
+		return 0, errNotReady
+	}
+	return 0, errno
+}
+
+func (t *epoll) receive(number int) (p []byte, more bool, err error) {
+	n, errno := rawio.Recv(t.fds[number], t.in)
+	switch {
+	case errno == unix.EAGAIN:
+		return nil, false, errNotReady
+	case errno != 0:
+		return nil, false, errno
+	case n == 0:
+		return nil, false, io.EOF
+	}
+	return t.in[:n], n == len(t.in), nil
+}
+
+func (t *epoll) wait(_ context.Context, longest time.Duration, serve func(int, ready) error) error {
+	n, errno := rawio.Wait(t.ep, t.events, longest)
+	if errno != 0 {
+		return os.NewSyscallError("epoll_pwait2", errno)
+	}
+	for _, e := range t.events[:n] {
+		if e.Fd == bellTag {
+			var count [8]byte
+			unix.Read(t.bell, count[:])
+			continue
 		}
-		fd, err := p.connectRaw(ctx, target)
-		p.mu.Lock()
-		p.dialed = append(p.dialed, dialed{number, fd, err})
-		p.mu.Unlock()
-		p.wake()
-	})
-}
-
-// A dialed is the result of a redial: a connection for a peer, or none.
-type dialed struct {
-	peer int
-	fd   int
-	err  error
-}
-
-// wake ends the wait of the thread.
-func (p *poller) wake() {
-	unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-}
-
-// woken takes the results of redials.
-func (p *poller) woken(ctx context.Context) error {
-	var count [8]byte
-	unix.Read(p.bell, count[:])
-	p.mu.Lock()
-	list := p.dialed
-	p.dialed = nil
-	p.mu.Unlock()
-	for _, d := range list {
-		if err := p.reconnected(ctx, d); err != nil {
+		r := ready{receive: e.Events&^unix.EPOLLOUT != 0, send: e.Events&unix.EPOLLOUT != 0, ending: e.Events&rawio.Over != 0}
+		if err := serve(int(e.Fd), r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *poller) reconnected(ctx context.Context, d dialed) error {
-	peer, now := &p.peers[d.peer], p.now()
-	if d.err != nil {
-		if ctx.Err() != nil || now >= p.end {
-			p.abandon(peer.pipeline, p.recorder)
-			p.finish(peer)
-			return nil
-		}
-		p.fault(d.err, 1)
-		if !p.plan.Redial {
-			return d.err
-		}
-		peer.tries++
-		p.redial(ctx, d.peer, backoff(peer.tries))
-		return nil
+func (t *epoll) wake() { unix.Write(t.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// used is that of the thread: see proc(5), /proc/PID/schedstat. What it was ready without a
+// processor is left out where the kernel does not report it.
+func (t *epoll) used() int64 {
+	var used unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used) // it is there on every Linux
+	text, _ := os.ReadFile("/proc/thread-self/schedstat")
+	waited := int64(0)
+	if fields := bytes.Fields(text); len(fields) > 1 {
+		waited, _ = strconv.ParseInt(string(fields[1]), 10, 64)
 	}
-	if err := p.watch(d.peer, d.fd); err != nil {
-		unix.Close(d.fd)
-		return err
-	}
-	peer.pipeline.ready = now
-	return p.serve(ctx, d.peer, 0)
+	return used.Nano() + waited
 }

@@ -12,5 +12,5 @@ func raw(p *Plan) (engine, error) {
 	if p.Engine == "epoll" {
 		return nil, fmt.Errorf("load: the engine epoll is for Linux: %w", errors.ErrUnsupported)
 	}
-	return portable{}, nil
+	return portable, nil
 }

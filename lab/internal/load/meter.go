@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/proc"
@@ -8,58 +9,49 @@ import (
 
 // A meter reads what the generator and the target use within the time measured.
 type meter struct {
-	pids              []int // 0 for the generator, then the target's
-	from, to          []proc.Reading
-	stopped, finished chan struct{}
+	pids     []int // 0 for the generator, then the target's
+	mu       sync.Mutex
+	from, to []proc.Reading // at both ends of it; nil before, and when one cannot be read
+	timers   []*time.Timer
 }
 
 func newMeter(p *Plan) *meter {
-	m := &meter{pids: []int{0}, stopped: make(chan struct{}), finished: make(chan struct{})}
+	m := &meter{pids: []int{0}}
 	if p.PID > 0 {
 		m.pids = append(m.pids, p.PID)
 	}
 	return m
 }
 
-// run reads at both ends of the time measured, or when it is stopped.
-func (m *meter) run(s *session) {
-	defer close(m.finished)
-	if !m.until(s, s.start) {
-		return
-	}
-	m.from = m.read()
-	m.until(s, s.end)
-	m.to = m.read()
-}
-
-// until waits for a time of the session; it returns false when the meter is stopped before.
-func (m *meter) until(s *session, at int64) bool {
-	timer := time.NewTimer(time.Duration(at - s.now()))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-m.stopped:
-		return false
+// begin sets the readings for the times of a session.
+func (m *meter) begin(s *session) {
+	m.timers = []*time.Timer{
+		time.AfterFunc(time.Duration(s.start-s.now()), func() { m.read(&m.from) }),
+		time.AfterFunc(time.Duration(s.end-s.now()), func() { m.read(&m.to) }),
 	}
 }
 
-// read reads the processes; nil when one cannot be read.
-func (m *meter) read() (list []proc.Reading) {
-	for _, pid := range m.pids {
-		r, err := proc.Read(pid)
+// read reads the processes, unless it has.
+func (m *meter) read(to *[]proc.Reading) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := len(*to); i < len(m.pids); i++ {
+		r, err := proc.Read(m.pids[i])
 		if err != nil {
-			return list
+			return
 		}
-		list = append(list, r)
+		*to = append(*to, r)
 	}
-	return list
 }
 
 // stop ends the meter and returns what was used for so many requests.
 func (m *meter) stop(requests uint64) (generator Use, target *Use) {
-	close(m.stopped)
-	<-m.finished
+	for _, t := range m.timers {
+		t.Stop()
+	}
+	m.read(&m.to)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	used := make([]Use, len(m.pids))
 	for i := range min(len(m.from), len(m.to)) {
 		used[i].Spent = m.from[i].To(m.to[i])

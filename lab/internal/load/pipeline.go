@@ -70,7 +70,6 @@ func newPipeline(p *Plan, number int, reopen bool, speak func() wire.Protocol) *
 	return l
 }
 
-// plan draws the next request.
 func (l *pipeline) plan() {
 	l.size = l.draw()
 	if l.schedule != nil {

@@ -157,7 +157,6 @@ func (p *Plan) Plain() bool {
 	return p.Requests.Own == nil && (scheme == "" || scheme == "tcp")
 }
 
-// parse reads the targets. Errors are ErrPlan.
 func (p *Plan) parse() ([]*wire.Target, error) {
 	var list []*wire.Target
 	for _, text := range p.Targets() {
@@ -170,7 +169,6 @@ func (p *Plan) parse() ([]*wire.Target, error) {
 	return list, nil
 }
 
-// checkDrive checks what the kind of target allows.
 func (p *Plan) checkDrive(t *wire.Target) error {
 	speaks := p.Speaks()
 	framed := speaks == string(p.Protocol)

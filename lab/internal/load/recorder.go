@@ -56,7 +56,6 @@ type recorder struct {
 	seen, seenBytes atomic.Uint64 // of all, for progress
 }
 
-// recorder returns one more, for a thread.
 func (s *session) recorder() *recorder {
 	p := s.plan
 	r := &recorder{start: s.start, end: s.end, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram()}
@@ -67,7 +66,6 @@ func (s *session) recorder() *recorder {
 	return r
 }
 
-// answered records an answer.
 func (r *recorder) answered(now int64, q *request) {
 	r.unanswered(now, q)
 	payload := uint64(q.outcome.Payload)
@@ -113,7 +111,6 @@ func (r *recorder) unanswered(now int64, q *request) {
 	record(r.due[i], now-q.intended)
 }
 
-// merge adds what another recorder has.
 func (r *recorder) merge(other *recorder) {
 	r.latency.Merge(other.latency)
 	if r.service != nil {
@@ -143,7 +140,6 @@ func (r *recorder) merge(other *recorder) {
 	}
 }
 
-// dueWindows says what there is of each window by due time.
 func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	var list []DueWindow
 	for i := 0; time.Duration(i+1)*r.dueEvery <= measured; i++ {

@@ -49,13 +49,12 @@ func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) 
 	return run(ctx, p, e, nil, progress)
 }
 
-// chooseEngine returns the engine that a plan names, or the best for its targets.
 func chooseEngine(p *Plan, targets []*wire.Target) (engine, error) {
 	switch {
 	case targets[0].Drive == wire.Calls:
 		return calls{}, nil
 	case targets[0].Drive == wire.Stream, p.Engine == "portable":
-		return portable{}, nil
+		return portable, nil
 	}
 	return raw(p)
 }
@@ -66,7 +65,7 @@ func RunOver(ctx context.Context, p Plan, dial func(context.Context, string) (ne
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return run(ctx, p, portable{}, dial, nil)
+	return run(ctx, p, portable, dial, nil)
 }
 
 // defaultLate is how late a send may be unless the plan says otherwise.
@@ -93,7 +92,7 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	var reporting sync.WaitGroup
 	over := make(chan struct{})
 	s.begun = func() {
-		go m.run(s)
+		m.begin(s)
 		if progress != nil {
 			reporting.Go(func() { s.report(over, progress) })
 		}
@@ -146,7 +145,6 @@ func (s *session) report(over <-chan struct{}, progress func(Progress)) {
 	}
 }
 
-// result puts together what there is.
 func (s *session) result(t tally, err error) *Result {
 	measured := time.Duration(max(0, min(s.now(), s.end)-s.start))
 	r := &Result{

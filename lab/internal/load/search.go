@@ -14,7 +14,6 @@ type Limit struct {
 	Latency  time.Duration `json:"latency_ns"`
 }
 
-// of returns the latency that the limit is about.
 func (l Limit) of(d *Distribution) time.Duration {
 	switch l.Quantile {
 	case 0.5:

@@ -51,7 +51,6 @@ func (s *session) begin() error {
 	return nil
 }
 
-// now is the time since the run began.
 func (s *session) now() int64 { return int64(time.Since(s.base)) }
 
 // drained returns when the run stops waiting for answers. Requests that were due before
@@ -78,7 +77,6 @@ func (s *session) firstFault() error {
 	return s.first
 }
 
-// connect makes a connection to target number i, modulo the number of targets.
 func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
 	ctx, stop := context.WithTimeout(ctx, s.plan.Timeout)
 	defer stop()
@@ -89,7 +87,6 @@ func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
 	return target.Dial(ctx)
 }
 
-// pipeline returns the pipeline of a connection.
 func (s *session) pipeline(number int) *pipeline {
 	target := s.targets[number%len(s.targets)]
 	return newPipeline(s.plan, number, target.Reopen, func() wire.Protocol {
@@ -122,7 +119,6 @@ func (t *tally) add(other tally) {
 	t.busy = max(t.busy, other.busy)
 }
 
-// count counts a send.
 func (t *tally) count(s *session, r *request, late int64) {
 	switch {
 	case r.intended < s.start || r.intended >= s.end:

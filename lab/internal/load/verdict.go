@@ -79,7 +79,6 @@ func (s *session) judge(r *Result) {
 	}
 }
 
-// failedShare is the share of replies whose class is a failure.
 func (r *Result) failedShare() float64 {
 	failed := uint64(0)
 	for _, c := range r.Replies {
@@ -90,7 +89,6 @@ func (r *Result) failedShare() float64 {
 	return float64(failed) / float64(max(1, r.Requests))
 }
 
-// rateText is a plan's rate in words.
 func rateText(p *Plan) string {
 	if p.RateBytes {
 		return units.Rate(p.Rate)

@@ -80,7 +80,7 @@ func simulate(t *testing.T, change func(*Plan), takes func(at time.Duration) tim
 		s := newSimulated(takes)
 		defer s.close()
 		var err error
-		if r, err = run(t.Context(), p, portable{}, s.dial, nil); err != nil {
+		if r, err = run(t.Context(), p, portable, s.dial, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -267,7 +267,7 @@ func TestAnInterruptKeepsWhatThereIs(t *testing.T) {
 		defer stop()
 		s := newSimulated(always(time.Millisecond))
 		defer s.close()
-		r, err := run(ctx, p, portable{}, s.dial, nil)
+		r, err := run(ctx, p, portable, s.dial, nil)
 		if err != nil || !r.Interrupted || !r.Valid || r.Requests != 350 || len(r.Series) != 3 || r.Measured != 3500*time.Millisecond {
 			t.Errorf("%v %+v", err, r)
 		}
@@ -281,7 +281,7 @@ func TestProgressIsToldBySecond(t *testing.T) {
 		var seen []Progress
 		s := newSimulated(always(time.Millisecond))
 		defer s.close()
-		if _, err := run(t.Context(), p, portable{}, s.dial, func(p Progress) { seen = append(seen, p) }); err != nil {
+		if _, err := run(t.Context(), p, portable, s.dial, func(p Progress) { seen = append(seen, p) }); err != nil {
 			t.Fatal(err)
 		}
 		if len(seen) != 5 {

@@ -1,8 +1,9 @@
 package machine
 
 import (
-	"fmt"
 	"strconv"
+
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A Fact is one thing that is known of a machine.
@@ -65,10 +66,7 @@ func size(bytes int64) string {
 	if bytes <= 0 {
 		return ""
 	}
-	if bytes >= 10<<30 {
-		return fmt.Sprintf("%.0f GiB", float64(bytes)/(1<<30))
-	}
-	return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20))
+	return units.Bytes(bytes)
 }
 
 func files(n uint64) string {

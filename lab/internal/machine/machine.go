@@ -30,9 +30,8 @@ type Machine struct {
 // This describes where and under which settings of the runtime the
 // program runs.
 func This() Machine {
-	cpu, kernel := hardware()
 	m := Machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernel, CPU: strings.Join(strings.Fields(cpu), " "),
+		OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), GOGC: "100", Go: runtime.Version(),
 	}
 	// The metrics say what holds, whether it came from the environment or
@@ -48,7 +47,8 @@ func This() Machine {
 	if v := samples[1].Value; v.Kind() == metrics.KindUint64 && v.Uint64() < 1<<62 {
 		m.GOMEMLIMIT = int64(v.Uint64())
 	}
-	surroundings(&m)
+	m.ask()
+	m.CPU = strings.Join(strings.Fields(m.CPU), " ")
 	return m
 }
 

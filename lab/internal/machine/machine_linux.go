@@ -9,10 +9,12 @@ import (
 	"syscall"
 )
 
-// surroundings fills in what the system around the program says.
-func surroundings(m *Machine) {
-	info, _ := os.ReadFile("/proc/meminfo")
-	m.Memory = memTotal(info)
+// ask fills in what the system says.
+func (m *Machine) ask() {
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	processors, _ := os.ReadFile("/proc/cpuinfo")
+	memory, _ := os.ReadFile("/proc/meminfo")
+	m.Kernel, m.CPU, m.Memory = strings.TrimSpace(string(release)), cpuModel(processors), memTotal(memory)
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
 		m.OpenFiles = limit.Cur
@@ -31,12 +33,6 @@ func memTotal(info []byte) int64 {
 		return 0
 	}
 	return kib << 10
-}
-
-func hardware() (cpu, kernel string) {
-	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	return cpuModel(info), strings.TrimSpace(string(release))
 }
 
 // cpuModel finds the name in /proc/cpuinfo. The key depends on the

@@ -4,6 +4,5 @@ package machine
 
 import "os"
 
-func hardware() (cpu, kernel string) { return os.Getenv("PROCESSOR_IDENTIFIER"), "" } // which Windows sets
-
-func surroundings(*Machine) {}
+// ask fills in what the system says.
+func (m *Machine) ask() { m.CPU = os.Getenv("PROCESSOR_IDENTIFIER") } // which Windows sets

@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
-// scale is what the values of an axis are.
 type scale struct {
 	name, unit string    // of unit "B" and "ns", values are written as sizes and times
 	all, quick []float64 // by default and with a coarse grid, ascending; 0 of a rate is last

@@ -17,7 +17,6 @@ const (
 	RateNetwork = "rate-network"
 )
 
-// kind is what a grid is made of.
 type kind struct {
 	name, title     string
 	layers          []string
@@ -84,7 +83,6 @@ func Names() (names []string) {
 	return names
 }
 
-// lookup finds a grid.
 func lookup(name string) (*kind, error) {
 	for _, k := range kinds {
 		if k.name == name {
@@ -94,7 +92,6 @@ func lookup(name string) (*kind, error) {
 	return nil, fmt.Errorf("there is no grid %q, there are %s", name, strings.Join(Names(), ", "))
 }
 
-// check reports an error for a layer that the grid does not have.
 func (k *kind) check(layer string) error {
 	if slices.Contains(k.layers, layer) {
 		return nil
@@ -198,7 +195,6 @@ func (f *File) plan(k *kind, c *Cell) load.Plan {
 	return p
 }
 
-// label names a cell for people.
 func (f *File) label(c *Cell) string {
 	return fmt.Sprintf("%s, %s %s, %s %s", f.Layers[c.Layer], f.Rows.Name, f.Rows.Labels[c.Row], f.Columns.Name, f.Columns.Labels[c.Column])
 }

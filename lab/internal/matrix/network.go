@@ -22,11 +22,9 @@ type network struct {
 	target   string // host:port
 	latency  time.Duration
 	jitter   time.Duration
-
-	mu     sync.Mutex
-	conns  map[net.Conn]bool
-	closed bool
-	ending sync.WaitGroup
+	ctx      context.Context // of its connections
+	stop     context.CancelFunc
+	ending   sync.WaitGroup
 }
 
 // networkWindow is how many bytes can be under way on a connection each way.
@@ -55,7 +53,8 @@ func through(ctx context.Context, target string, latency, jitter time.Duration) 
 	if err != nil {
 		return nil, "", fmt.Errorf("matrix: %w", err)
 	}
-	n := &network{listener: listener, target: host, latency: latency, jitter: jitter, conns: map[net.Conn]bool{}}
+	n := &network{listener: listener, target: host, latency: latency, jitter: jitter}
+	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.ending.Go(n.accept)
 	return n, strings.Replace(target, host, listener.Addr().String(), 1), nil
 }
@@ -70,21 +69,18 @@ func (n *network) accept() {
 	}
 }
 
-// join copies between two ends until both have ended.
 func (n *network) join(near net.Conn, seed uint64) {
 	defer near.Close()
-	far, err := net.DialTimeout("tcp", n.target, 5*time.Second)
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	far, err := dialer.DialContext(n.ctx, "tcp", n.target)
 	if err != nil {
 		return
 	}
 	o := netsim.Options{Seed: seed, Latency: n.latency, Jitter: n.jitter, Window: networkWindow}
 	a, b := netsim.NewConn(near, o), netsim.NewConn(far, o)
-	defer a.Close()
-	defer b.Close()
-	if !n.keep(a, b) {
-		return
-	}
-	defer n.drop(a, b)
+	end := func() { a.Close(); b.Close() }
+	defer end()
+	defer context.AfterFunc(n.ctx, end)()
 	var both sync.WaitGroup
 	copyTo := func(to, from *netsim.Conn) {
 		if _, err := io.Copy(to, from); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -98,32 +94,10 @@ func (n *network) join(near net.Conn, seed uint64) {
 	both.Wait()
 }
 
-func (n *network) keep(conns ...net.Conn) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, c := range conns {
-		n.conns[c] = true
-	}
-	return !n.closed
-}
-
-func (n *network) drop(conns ...net.Conn) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, c := range conns {
-		delete(n.conns, c)
-	}
-}
-
 // close ends the network and returns when nothing of it is left.
 func (n *network) close() error {
+	n.stop()
 	err := n.listener.Close()
-	n.mu.Lock()
-	n.closed = true
-	for c := range n.conns {
-		c.Close()
-	}
-	n.mu.Unlock()
 	n.ending.Wait()
 	return err
 }

@@ -45,7 +45,6 @@ type Event struct {
 // cell.
 const mostFailed = 3
 
-// session is one call of Measure.
 type session struct {
 	Options
 	file    *File

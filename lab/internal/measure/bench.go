@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // probeTime is how long an unrecorded run of the baseline must be in order to
@@ -33,7 +34,7 @@ type bench struct {
 	open     []opened // the variants that run on this machine
 	base     int      // index in open
 	recorded func()   // is called after each round
-	meter    meter
+	meter    proc.Meter
 }
 
 type opened struct {
@@ -53,8 +54,7 @@ func (b *bench) run(ctx context.Context) {
 	}
 	o := b.outcome
 	o.Seconds = time.Since(b.began).Seconds()
-	var skip *skipError
-	var unequal *unequalError
+	var stop *stopError
 	switch {
 	// A signal reaches child processes too, and what they then do to
 	// their runners is no failure.
@@ -62,10 +62,8 @@ func (b *bench) run(ctx context.Context) {
 		o.State, o.Reason = Partial, "interrupted"
 	case ctx.Err() != nil:
 		o.drop(Skipped, noRound)
-	case errors.As(err, &skip):
-		o.drop(Skipped, skip.reason)
-	case errors.As(err, &unequal):
-		o.drop(Invalid, unequal.Error())
+	case errors.As(err, &stop):
+		o.drop(stop.state, stop.reason)
 	case err != nil:
 		o.drop(Failed, err.Error())
 	default:
@@ -137,7 +135,7 @@ func (b *bench) openAll(ctx context.Context) error {
 		runner, err := v.Open(env)
 		if errors.Is(err, errors.ErrUnsupported) {
 			if v.Name == b.scenario.Baseline {
-				return &skipError{fmt.Sprintf("the baseline %s: %v", v.Name, err)}
+				return &stopError{Skipped, fmt.Sprintf("the baseline %s: %v", v.Name, err)}
 			}
 			b.outcome.Variants[i].Skipped = err.Error()
 			continue
@@ -203,13 +201,13 @@ func (b *bench) round(ctx context.Context, order []int, ops int) ([]Turn, error)
 				return nil, err
 			}
 		}
-		b.meter.start()
-		sample, err := b.open[i].runner.Run(ops)
-		wall, figures := b.meter.stop(ops)
+		before, began := b.meter.Read(), time.Now()
+		sample, err := b.call(i, ops)
+		wall, used := time.Since(began), before.To(b.meter.Read())
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.open[i].name, err)
+			return nil, err
 		}
-		turns[i] = record(place, wall, figures, sample)
+		turns[i] = record(place, wall, figures(ops, wall, used), sample)
 	}
 	return turns, b.equal(turns, ops)
 }
@@ -219,7 +217,9 @@ func (b *bench) equal(turns []Turn, ops int) error {
 	base := turns[b.base]
 	for i, turn := range turns {
 		if turn.Bytes != base.Bytes || turn.Check != base.Check {
-			return &unequalError{b.open[i].name, b.open[b.base].name, ops, turn, base}
+			return &stopError{Invalid, fmt.Sprintf(
+				"not the same work in %d operations: %s consumed %d bytes with sum %#x, %s %d bytes with sum %#x",
+				ops, b.open[i].name, turn.Bytes, turn.Check, b.open[b.base].name, base.Bytes, base.Check)}
 		}
 	}
 	return nil
@@ -244,19 +244,10 @@ func (b *bench) close() error {
 	return errors.Join(errs...)
 }
 
-// A skipError says why a scenario cannot run on this machine.
-type skipError struct{ reason string }
-
-func (e *skipError) Error() string { return e.reason }
-
-// An unequalError says that two variants did not do the same work.
-type unequalError struct {
-	variant, baseline string
-	ops               int
-	got, want         Turn
+// A stopError says why a scenario cannot run on this machine, or has no figures.
+type stopError struct {
+	state  State
+	reason string
 }
 
-func (e *unequalError) Error() string {
-	return fmt.Sprintf("not the same work in %d operations: %s consumed %d bytes with sum %#x, %s %d bytes with sum %#x",
-		e.ops, e.variant, e.got.Bytes, e.got.Check, e.baseline, e.want.Bytes, e.want.Check)
-}
+func (e *stopError) Error() string { return e.reason }

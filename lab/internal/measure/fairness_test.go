@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 func TestUnequalWorkIsInvalidAndHasNoFigures(t *testing.T) {
@@ -133,12 +134,11 @@ func TestAllocationsAndCollectionsAreCounted(t *testing.T) {
 		t.Error("a rate of no bytes")
 	}
 
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var m proc.Meter
+	before := m.Read()
 	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if got := ownCollections(&after) - ownCollections(&before); got != 0 {
-		t.Errorf("a collection that was asked for counts as %d", got)
+	if used := before.To(m.Read()); used.GCs != 0 {
+		t.Errorf("a collection that was asked for counts as %d", used.GCs)
 	}
 }
 
@@ -158,53 +158,6 @@ func TestARunnersOwnFiguresWin(t *testing.T) {
 		lab.Sample{Figures: map[string]float64{lab.CPUPerOp: 3, "syscalls/op": 2, lab.GCRuns: math.NaN()}})
 	if got := fmt.Sprint(turn.Figures); got != "map[cpu-ns/op:3 ns/op:5 syscalls/op:2]" {
 		t.Error(got)
-	}
-}
-
-func TestCPUTimeOfWorkIsSeen(t *testing.T) {
-	before, ok := processCPU()
-	if !ok {
-		t.Skip("no CPU time on this platform")
-	}
-	// As long as it takes for the clock to step, which it only does for work.
-	for i := range int64(1) << 32 {
-		sink = sink*3 + 1
-		if i%(1<<16) == 0 {
-			if now, _ := processCPU(); now > before {
-				return
-			}
-		}
-	}
-	t.Error("the CPU time of the process did not grow")
-}
-
-func TestContradictoryDefinitionsAreRefused(t *testing.T) {
-	l := &ledger{}
-	v := l.variant("v", honest(1))
-	change := func(f func(*lab.Scenario)) []lab.Scenario {
-		s := scenario("s", v)
-		f(&s)
-		return []lab.Scenario{s}
-	}
-	for want, list := range map[string][]lab.Scenario{
-		`two scenarios are named "s"`:  {scenario("s", v), scenario("s", v)},
-		`letters, digits`:              change(func(s *lab.Scenario) { s.Name = "a b" }),
-		`two variants are named "v"`:   {scenario("s", v, v)},
-		`the baseline "w"`:             change(func(s *lab.Scenario) { s.Baseline = "w" }),
-		`0 operations`:                 change(func(s *lab.Scenario) { s.Ops = 0 }),
-		`no metric`:                    change(func(s *lab.Scenario) { s.Metric = "" }),
-		`set for "w"`:                  change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "w"}} }),
-		`set against "w"`:              change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", Against: "w"}} }),
-		`has bounds 0.5 and 2`:         change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtMost: 0.5, AtLeast: 2}} }),
-		`has bounds 0 and -1`:          change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: -1}} }),
-		`has bounds 0 and 3`:           change(func(s *lab.Scenario) { s.Targets = []lab.Target{{Variant: "v", AtLeast: 3, Upper: true}} }),
-		`variant "a/b"`:                change(func(s *lab.Scenario) { s.Variants = append(s.Variants, lab.Variant{Name: "a/b"}) }),
-		`variant "a" cannot be opened`: change(func(s *lab.Scenario) { s.Variants = append(s.Variants, lab.Variant{Name: "a"}) }),
-	} {
-		_, err := Run(t.Context(), list, small(1))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
 	}
 }
 

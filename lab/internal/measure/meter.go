@@ -2,58 +2,26 @@ package measure
 
 import (
 	"math"
-	"runtime"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // MBPerS is payload per second of wall time, in units of 1,000,000 bytes. It is
 // recorded when a run consumed bytes; more is better, unlike everything else.
 const MBPerS = "MB/s"
 
-// A meter holds the counters at the start of a run. Reading the allocator's
-// counters stops the world, so that they are read outside the two clocks; they
-// are large, and both sets live here so that the second is not itself allocated
-// while it counts.
-type meter struct {
-	memory runtime.MemStats
-	after  runtime.MemStats
-	cpu    time.Duration
-	hasCPU bool
-	wall   time.Time
-}
-
-func (m *meter) start() {
-	runtime.ReadMemStats(&m.memory)
-	m.cpu, m.hasCPU = processCPU()
-	m.wall = time.Now()
-}
-
-// stop returns the wall time and the measured figures of ops operations.
-func (m *meter) stop(ops int) (time.Duration, map[string]float64) {
-	wall := time.Since(m.wall)
-	cpu, hasCPU := processCPU()
-	runtime.ReadMemStats(&m.after)
-
+// figures are those of ops operations, which took so long and used so much.
+func figures(ops int, wall time.Duration, used proc.Work) map[string]float64 {
 	n := float64(ops)
-	figures := map[string]float64{
+	return map[string]float64{
 		lab.NsPerOp:     float64(wall.Nanoseconds()) / n,
-		lab.AllocsPerOp: float64(m.after.Mallocs-m.memory.Mallocs) / n,
-		lab.BytesPerOp:  float64(m.after.TotalAlloc-m.memory.TotalAlloc) / n,
-		lab.GCRuns:      float64(ownCollections(&m.after) - ownCollections(&m.memory)),
+		lab.CPUPerOp:    float64(used.CPU.Nanoseconds()) / n,
+		lab.AllocsPerOp: float64(used.Mallocs) / n,
+		lab.BytesPerOp:  float64(used.Bytes) / n,
+		lab.GCRuns:      float64(used.GCs),
 	}
-	if m.hasCPU && hasCPU {
-		figures[lab.CPUPerOp] = float64((cpu - m.cpu).Nanoseconds()) / n
-	}
-	return wall, figures
-}
-
-// ownCollections counts those that the runtime started by itself. A runner
-// that calls runtime.GC to look at the live heap does not make its variant
-// look worse.
-func ownCollections(m *runtime.MemStats) int64 {
-	return int64(m.NumGC) - int64(m.NumForcedGC)
 }
 
 // record puts the measured figures and the runner's own together; the

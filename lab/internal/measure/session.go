@@ -35,18 +35,14 @@ type Event struct {
 // an outcome for each, also for those that it did not come to. When ctx ends it
 // drops the round at hand and keeps every complete one.
 //
-// It returns an error only when it could not begin: the scenarios contradict
-// themselves, or there is no temporary directory. What went wrong within a
-// scenario stands in its outcome and does not keep the others from being
-// measured.
+// It returns an error only when it could not begin, without a temporary directory. What
+// went wrong within a scenario stands in its outcome and does not keep the others from
+// being measured.
 //
 // Each scenario gets a share of the time that is left in proportion to its number of
 // variants, so that what one did not need goes to those after it; those that count may
 // have one of their own.
 func Run(ctx context.Context, scenarios []lab.Scenario, options Options) ([]Outcome, error) {
-	if err := Validate(scenarios); err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
 		return nil, err

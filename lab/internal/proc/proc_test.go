@@ -26,7 +26,7 @@ func spin(t *testing.T, want time.Duration) {
 
 func TestProcessorTimeIsThatOfTheProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux counts the processor time of a process by the nanosecond; elsewhere it is an estimate")
+		t.Skip("elsewhere the clock of a process steps too coarsely")
 	}
 	for _, pid := range []int{0, os.Getpid()} {
 		before, err := Read(pid)
@@ -76,5 +76,16 @@ func TestWaitingIsOfThreadsThatAreThere(t *testing.T) {
 	}
 	if s := (Reading{}).To(b); s.Queued != nil {
 		t.Errorf("%v", *s.Queued)
+	}
+}
+
+func TestUsageBetweenTwoMoments(t *testing.T) {
+	u := Usage{Until: 12345678901, From: 12345678999, Mallocs: 7, Bytes: 1 << 40, GCs: 3}
+	later := Usage{Until: u.From + 500, From: u.From + 900, Mallocs: 9, Bytes: 1<<40 + 5, GCs: 4}
+	if got, want := u.To(later), (Work{500, 2, 5, 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := (Work{1, 2, 3, 4}).And(Work{10, 20, 30, 40}), (Work{11, 22, 33, 44}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

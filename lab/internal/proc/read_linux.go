@@ -15,33 +15,54 @@ import (
 // not known.
 const mostThreads = 4096
 
-func read(pid int) (Reading, error) {
-	dir := "/proc/self"
-	// The clock of a process is its number, all bits turned over, above three
-	// bits of which 2 says that it is what the scheduler counted:
-	// clock_getcpuclockid(3), and include/linux/posix-timers.h of the kernel.
-	// /proc/PID/stat has it in steps of 10 ms only.
-	id := int32(unix.CLOCK_PROCESS_CPUTIME_ID)
+// CPU is the user and system time of all threads of a process, the calling one for 0.
+//
+// The clock of a process is its number, all bits inverted, above three bits of which 2
+// says that it is what the scheduler counted: clock_getcpuclockid(3), and
+// include/linux/posix-timers.h of the kernel. /proc/PID/stat has it in steps of 10 ms only.
+func CPU(pid int) (time.Duration, error) {
+	clock := int32(unix.CLOCK_PROCESS_CPUTIME_ID)
 	if pid != 0 {
-		dir = "/proc/" + strconv.Itoa(pid)
-		id = int32(^pid)<<3 | 2
-	}
-	statm, err := os.ReadFile(dir + "/statm")
-	if err != nil {
-		return Reading{}, err
+		clock = int32(^pid)<<3 | 2
 	}
 	var t unix.Timespec
-	if err := unix.ClockGettime(id, &t); err != nil {
+	if err := unix.ClockGettime(clock, &t); err != nil {
 		if err == unix.EINVAL || err == unix.ESRCH {
 			err = fs.ErrNotExist // it has ended meanwhile
 		}
-		return Reading{}, fmt.Errorf("clock_gettime: %w", err)
+		return 0, fmt.Errorf("the processor time of process %d: %w", pid, err)
 	}
-	r := Reading{cpu: time.Duration(t.Nano())}
-	if fields := strings.Fields(string(statm)); len(fields) > 1 {
-		pages, _ := strconv.ParseInt(fields[1], 10, 64) // 0 of one that is ending
-		r.resident = pages * int64(os.Getpagesize())
+	return time.Duration(t.Nano()), nil
+}
+
+// Resident is the bytes of a process that are in memory, the calling one for 0.
+func Resident(pid int) (int64, error) {
+	text, err := os.ReadFile(dir(pid) + "/statm")
+	if err != nil {
+		return 0, err
 	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		return 0, fmt.Errorf("the memory of process %d is %.40q: %w", pid, text, err)
+	}
+	return pages * int64(os.Getpagesize()), nil
+}
+
+func dir(pid int) string {
+	if pid == 0 {
+		return "/proc/self"
+	}
+	return "/proc/" + strconv.Itoa(pid)
+}
+
+func read(pid int) (r Reading, err error) {
+	if r.resident, err = Resident(pid); err != nil {
+		return r, err
+	}
+	if r.cpu, err = CPU(pid); err != nil {
+		return r, err
+	}
+	dir := dir(pid)
 	threads, err := os.ReadDir(dir + "/task")
 	if err != nil || len(threads) > mostThreads {
 		return r, nil

@@ -5,20 +5,18 @@ package proc
 import (
 	"errors"
 	"os"
-	"runtime/metrics"
 	"time"
 )
 
-// read estimates the processor time of the calling process, as the runtime knows it since
-// the last collection.
-func read(pid int) (Reading, error) {
+// CPU is the user and system time of all threads of the calling process.
+func CPU(pid int) (time.Duration, error) {
 	if pid != 0 && pid != os.Getpid() {
-		return Reading{}, errors.ErrUnsupported
+		return 0, errors.ErrUnsupported
 	}
-	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}
-	metrics.Read(s)
-	if s[0].Value.Kind() != metrics.KindFloat64 {
-		return Reading{}, errors.ErrUnsupported
-	}
-	return Reading{cpu: time.Duration(s[0].Value.Float64() * float64(time.Second))}, nil
+	return ownCPU()
+}
+
+func read(pid int) (r Reading, err error) {
+	r.cpu, err = CPU(pid)
+	return r, err
 }

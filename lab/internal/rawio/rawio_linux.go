@@ -2,7 +2,6 @@ package rawio
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"time"
 	"unsafe"
@@ -104,36 +103,4 @@ func Connect(to unix.Sockaddr, longest time.Duration, set func(fd int) error) (i
 		return -1, err
 	}
 	return fd, nil
-}
-
-// CPUTime is the user and system time of all threads of a process, to the nanosecond:
-// /proc has it in hundredths of a second only. 0 is this process. The number of
-// the clock is what clock_getcpuclockid(3) makes of that of the process.
-func CPUTime(pid int) (time.Duration, error) {
-	clock := int32(unix.CLOCK_PROCESS_CPUTIME_ID)
-	if pid != 0 {
-		clock = int32(^pid<<3 | 2)
-	}
-	var t unix.Timespec
-	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0, fmt.Errorf("the processor time of process %d: %w", pid, os.NewSyscallError("clock_gettime", err))
-	}
-	return time.Duration(t.Nano()), nil
-}
-
-// Resident returns the bytes of a process that are in memory. 0 is this process.
-func Resident(pid int) (int64, error) {
-	name := "/proc/self/statm"
-	if pid != 0 {
-		name = fmt.Sprintf("/proc/%d/statm", pid)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return 0, err
-	}
-	var size, pages int64
-	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
-		return 0, fmt.Errorf("%s says %.40q: %w", name, text, err)
-	}
-	return pages * int64(os.Getpagesize()), nil
 }

@@ -33,8 +33,8 @@ var errDismissed = errors.New("relay: the server ends the stream")
 // ErrStream is the error of bytes that are no stream of the protocol.
 var ErrStream = errors.New("relay: not the protocol")
 
-// dial connects, and asks for the stream: to publish it or to view it.
-func dial(ep, tag int, to unix.Sockaddr, w *Work, publish bool) (*client, error) {
+// dial connects, and asks for a stream: to publish it or to view it.
+func dial(ep, tag int, to unix.Sockaddr, w *Work, stream string, publish bool) (*client, error) {
 	fd, err := rawio.Connect(to, longestWait, func(int) error { return nil })
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func dial(ep, tag int, to unix.Sockaddr, w *Work, publish bool) (*client, error)
 	if !publish && w.Form == FLV {
 		c.flv = flv.NewDecoder(c.in)
 		c.steps = []func() error{c.status, c.header, func() error { _, err := c.flv.ReadHeader(); return err }}
-		_, err = io.WriteString(c, "GET /"+w.App+"/"+w.Stream+".flv HTTP/1.0\r\nHost: "+w.View+"\r\n\r\n")
+		_, err = io.WriteString(c, "GET /"+w.App+"/"+stream+".flv HTTP/1.0\r\nHost: "+w.View+"\r\n\r\n")
 	} else {
 		c.rtmp = rtmp.NewConn(c.in, sluice.NewBufWriter(c), rtmp.Options{})
 		begin := c.rtmp.Play
@@ -64,7 +64,7 @@ func dial(ep, tag int, to unix.Sockaddr, w *Work, publish bool) (*client, error)
 			func() error {
 				return c.rtmp.Connect(rtmp.ConnectOptions{App: w.App, TCURL: "rtmp://" + w.Publish + "/" + w.App})
 			},
-			func() error { return begin(w.Stream) },
+			func() error { return begin(stream) },
 		}
 		err = c.advance(nil)
 	}

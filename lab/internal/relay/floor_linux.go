@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -96,9 +95,7 @@ func (f *floor) publish(m *rtmp.Message) {
 // frame appends a frame as viewers get it.
 func (f *floor) frame(dst []byte, kind flv.TagType, time uint32, payload []byte) []byte {
 	if f.form == FLV {
-		dst = flv.TagHeader{Type: kind, Size: len(payload), Time: time}.Append(dst)
-		dst = append(dst, payload...)
-		return binary.BigEndian.AppendUint32(dst, uint32(flv.TagHeaderLen+len(payload)))
+		return appendTag(dst, kind, time, payload)
 	}
 	chunks := map[flv.TagType]uint32{flv.TagVideo: rtmp.VideoChunkStream, flv.TagAudio: rtmp.AudioChunkStream, flv.TagScript: rtmp.DataChunkStream}[kind]
 	dst = rtmp.AppendChunkHeader(dst, chunks, rtmp.MessageType(kind), 1, time, len(payload))

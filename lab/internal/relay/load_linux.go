@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -16,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/sys"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/rawio"
-	"github.com/sluice-go/sluice/mem"
-	"github.com/sluice-go/sluice/rtmp"
 )
 
 const (
@@ -33,8 +32,12 @@ const (
 	// the server would pay for it, while viewers across a network cost the server
 	// nothing to wake. On average this adds half of moderation to the lag.
 	moderation = time.Millisecond
+	// spareDescriptors are those of the load that are not viewers', and more.
+	spareDescriptors = 256
 	// longRead is more than a socket's buffer has, mostly.
 	longRead = 256 << 10
+	// sendsAtOnce is how many frames are sent before what has come is received.
+	sendsAtOnce = 200
 )
 
 // RunLoad is a load's process. It reads a Work as a line of JSON from in,
@@ -87,16 +90,17 @@ func RunLoad(in io.Reader, out io.Writer) error {
 	return l.until(func() bool { return lines.Load() > 1 }, math.MaxInt64, "the end")
 }
 
-// A load is a publisher and its viewers.
+// A load is publishers and their viewers. Viewer n is one of stream n % len(shows).
 type load struct {
 	work    Work
 	began   time.Time
 	ep      int
-	show    show
+	shows   []*show
+	next    int           // of the shows: the one whose frame is due next
+	due     time.Duration // when it is
+	origin  time.Duration // when the first frame was
+	before  int64         // resident bytes of the server before the first connection
 	tally   tally
-	pub     *client
-	due     time.Duration // when the next frame is
-	origin  time.Duration // when the first one was
 	late    []time.Duration
 	viewers []*viewer
 	closed  int
@@ -106,6 +110,7 @@ type load struct {
 }
 
 func newLoad(w Work) (l *load, err error) {
+	w.Streams = max(1, w.Streams)
 	file, err := os.ReadFile(w.Clip)
 	if err != nil {
 		return nil, err
@@ -114,36 +119,25 @@ func newLoad(w Work) (l *load, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.Viewers < 1 || w.Joins < 0 || w.Form != RTMP && w.Form != FLV || w.Window <= 0 {
-		return nil, fmt.Errorf("relay: %d viewers by %q for %v", w.Viewers, w.Form, w.Window)
-	}
-	to, err := address(w.Publish)
-	if err != nil {
-		return nil, err
+	if w.Viewers < 0 || w.Viewers == 0 && w.Streams == 1 || w.Joins < 0 || w.Form != RTMP && w.Form != FLV || w.Window <= 0 {
+		return nil, fmt.Errorf("relay: %d viewers of %d streams by %q for %v", w.Viewers, w.Streams, w.Form, w.Window)
 	}
 	l = &load{
-		work: w, began: time.Now(), show: show{clip: clip}, strict: true,
+		work: w, began: time.Now(), strict: true,
 		due: math.MaxInt64, buf: make([]byte, longRead), events: make([]unix.EpollEvent, 512),
+	}
+	if l.before, err = proc.Resident(w.Server); err != nil {
+		return nil, err
 	}
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if l.pub, err = dial(l.ep, -1, to, &l.work, true); err == nil {
-		err = l.publish()
-	}
-	if err != nil {
+	sys.RoomForDescriptors(w.Streams + w.Viewers + w.Joins + spareDescriptors)
+	if err := l.publish(clip); err != nil {
 		l.close()
-		return nil, fmt.Errorf("relay: the publisher: %w", err)
+		return nil, fmt.Errorf("relay: publishing: %w", err)
 	}
 	return l, nil
-}
-
-func address(s string) (*unix.SockaddrInet4, error) {
-	addr, err := netip.ParseAddrPort(s)
-	if err != nil || !addr.Addr().Is4() {
-		return nil, fmt.Errorf("relay: %.60q is no IPv4 address with a port", s)
-	}
-	return &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}, nil
 }
 
 func (l *load) close() {
@@ -152,64 +146,37 @@ func (l *load) close() {
 			v.close()
 		}
 	}
-	if l.pub != nil {
-		l.pub.close()
+	for _, s := range l.shows {
+		s.pub.close()
 	}
 	unix.Close(l.ep)
 }
 
 func (l *load) now() time.Duration { return time.Since(l.began) }
 
-// publish waits until the server lets it, and sends what stands before the media.
-func (l *load) publish() error {
-	if err := l.until(func() bool { return len(l.pub.steps) == 0 }, longestWait, "leave to publish"); err != nil {
-		return err
-	}
-	for _, t := range l.show.clip.Head {
-		payload := t.Payload
-		if t.Kind == flv.TagScript {
-			name, err := flv.AppendScript(nil, "@setDataFrame")
-			if err != nil {
-				return err
-			}
-			payload = append(name, payload...)
-		}
-		if err := l.send(t.Kind, 0, payload); err != nil {
-			return err
-		}
-	}
-	l.origin = l.now()
-	l.due = l.origin
-	return nil
-}
-
-func (l *load) send(kind flv.TagType, at uint32, payload []byte) error {
-	c := l.pub.rtmp
-	err := c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(kind), StreamID: c.StreamID(), Time: at, Payload: mem.Wrap(payload, nil)})
-	if err == nil {
-		err = c.Flush()
-	}
-	return err
-}
-
-// sendDue sends each frame that is due, and returns how long it is until the next.
+// sendDue sends the frames that are due, and returns how long it is until the next. The
+// streams take it in order, spread over the time from one frame to the next.
 func (l *load) sendDue() (time.Duration, error) {
-	for {
+	for range sendsAtOnce { // a load that cannot keep up ends in time all the same
 		now := l.now()
 		if now < l.due {
 			return l.due - now, nil
 		}
 		l.late = append(l.late, now-l.due)
-		t, at := l.show.publish(now)
+		s := l.shows[l.next]
+		t, at := s.publish(now)
 		if at >= 1<<31 {
 			return 0, fmt.Errorf("relay: a publisher that sends for %v of media", time.Duration(at)*time.Millisecond)
 		}
-		if err := l.send(t.Kind, at, t.Payload); err != nil {
+		if err := s.send(t.Kind, at, t.Payload); err != nil {
 			return 0, err
 		}
-		_, next := l.show.clip.at(l.show.count)
-		l.due = l.origin + time.Duration(next)*time.Millisecond
+		if l.next++; l.next == len(l.shows) {
+			l.next = 0
+		}
+		l.due = l.origin + l.shows[l.next].due() + s.clip.every()*time.Duration(l.next)/time.Duration(len(l.shows))
 	}
+	return 0, nil
 }
 
 // until turns until done, for at most longest.
@@ -242,21 +209,25 @@ func (l *load) step(longest time.Duration) error {
 		return os.NewSyscallError("epoll_wait", errno)
 	}
 	if n <= 0 {
-		pause := unix.NsecToTimespec(min(longest, next, moderation).Nanoseconds())
+		sleep := min(longest, next, moderation)
+		if len(l.shows) > 1 { // the next frame is always near: a few are sent together
+			sleep = moderation / 4
+		}
+		pause := unix.NsecToTimespec(sleep.Nanoseconds())
 		unix.Nanosleep(&pause, nil) // it may be short
 		return nil
 	}
 	for i := range l.events[:n] {
 		at := int(l.events[i].Fd)
 		if at < 0 {
-			err = l.pub.receive(l.buf, func(flv.TagType, uint32, []byte) error {
+			err = l.shows[-1-at].pub.receive(l.buf, func(flv.TagType, uint32, []byte) error {
 				return fmt.Errorf("%w: media to a publisher", ErrStream)
 			})
 		} else {
 			err = l.receive(l.viewers[at])
 		}
 		if err != nil {
-			return fmt.Errorf("viewer %d (-1 is the publisher): %w", at, err)
+			return fmt.Errorf("viewer %d (below 0: a publisher): %w", at, err)
 		}
 		// Send a frame that has become due meanwhile before more is read.
 		if _, err := l.sendDue(); err != nil {
@@ -281,57 +252,27 @@ func (l *load) receive(v *viewer) error {
 	return nil
 }
 
-// join has all viewers join, and returns when each of them has a frame that was
-// sent after that, and Warm has passed.
-func (l *load) join() error {
-	to, err := address(l.work.View)
-	if err != nil {
-		return err
+// ends are those of all streams.
+func (l *load) ends() [][2]int {
+	ends := make([][2]int, len(l.shows))
+	for i, s := range l.shows {
+		ends[i] = s.ends()
 	}
-	if err := l.pass(l.now() + l.work.Warm); err != nil {
-		return err
-	}
-	waiting := func() (n int) {
-		for _, v := range l.viewers {
-			if v.bytes == 0 {
-				n++
-			}
-		}
-		return n
-	}
-	for number := range l.work.Viewers {
-		if err := l.until(func() bool { return waiting() < joining }, longestWait, "the server's first bytes to viewers"); err != nil {
-			return err
-		}
-		if err := l.connect(to, number == 0 || number == l.work.Viewers-1); err != nil {
-			return err
-		}
-	}
-	joined, end := l.now(), l.show.ends()
-	end[video]++
-	end[audio]++
-	err = l.until(func() bool { return l.now() >= joined+l.work.Warm && l.behind(end) == 0 }, longestWait, "all viewers to be up with the publisher")
-	if err != nil {
-		return fmt.Errorf("%w: %d of %d are behind", err, l.behind(end), len(l.viewers))
-	}
-	return nil
+	return ends
 }
 
-// connect adds a viewer.
-func (l *load) connect(to unix.Sockaddr, look bool) error {
-	asked, number := l.now(), len(l.viewers)
-	c, err := dial(l.ep, number, to, &l.work, false)
-	if err != nil {
-		return fmt.Errorf("relay: viewer %d: %w", number, err)
+// published counts the frames of all streams.
+func (l *load) published() (n int) {
+	for _, s := range l.shows {
+		n += s.count
 	}
-	l.viewers = append(l.viewers, &viewer{client: c, show: &l.show, tally: &l.tally, asked: asked, look: look})
-	return nil
+	return n
 }
 
-func (l *load) behind(ends [2]int) int {
+func (l *load) behind(ends [][2]int) int {
 	n := 0
-	for _, v := range l.viewers {
-		if !v.gone && v.behind(ends) {
+	for i, v := range l.viewers {
+		if !v.gone && v.behind(ends[i%len(ends)]) {
 			n++
 		}
 	}
@@ -342,35 +283,36 @@ func (l *load) behind(ends [2]int) int {
 func (l *load) measure() (r Result, err error) {
 	l.strict = false
 	l.late = l.late[:0]
-	since, sent := l.tally.delivered, l.show.count
+	since, sent := l.tally.delivered, l.published()
 	for _, v := range l.viewers {
 		v.mark = v.bytes
 	}
-	cpu, err := rawio.CPUTime(l.work.Server)
+	cpu, err := proc.CPU(l.work.Server)
 	if err != nil {
 		return r, err
 	}
-	own, _ := rawio.CPUTime(0) // of this process it does not fail
+	own, _ := proc.CPU(0) // of this process it does not fail
 	start := l.now()
 	l.tally.from, l.tally.to = start, start+l.work.Window
 	if err := l.window(start); err != nil {
 		return r, err
 	}
-	ownAfter, _ := rawio.CPUTime(0)
+	ownAfter, _ := proc.CPU(0)
 	r.Window, r.Busy = l.now()-start, float64(ownAfter-own)/float64(l.now()-start)
-	after, err := rawio.CPUTime(l.work.Server)
+	after, err := proc.CPU(l.work.Server)
 	if err != nil {
 		return r, err
 	}
-	r.CPU, r.Published, r.Delivered = after-cpu, l.show.count-sent, l.tally.delivered-since
-	if r.Resident, err = rawio.Resident(l.work.Server); err != nil {
+	r.CPU, r.Published, r.Delivered = after-cpu, l.published()-sent, l.tally.delivered-since
+	if r.Resident, err = proc.Resident(l.work.Server); err != nil {
 		return r, err
 	}
+	r.Grown = r.Resident - l.before
 	for _, v := range l.viewers {
 		r.Bytes += v.bytes - v.mark
 	}
 	r.Late = echobench.Quantile(l.late, 0.99)
-	ends := l.show.ends()
+	ends := l.ends()
 	// What is late is not lost yet; what has not come by then is.
 	_ = l.until(func() bool { return l.behind(ends) == 0 }, longestWait, "the last frames")
 	r.Since, r.Closed, r.Odd, r.Oddity = l.tally.delivered-since, l.closed, l.tally.oddities, l.tally.oddity
@@ -378,7 +320,7 @@ func (l *load) measure() (r Result, err error) {
 	for i, v := range l.viewers {
 		joined := i >= l.work.Viewers
 		if !joined || v.key > 0 && !l.work.AtOnce {
-			r.Lost += v.lost(ends)
+			r.Lost += v.lost(ends[i%len(ends)])
 		}
 		if v.key > 0 && joined == (l.work.Joins > 0) {
 			keys = append(keys, v.key-v.asked)

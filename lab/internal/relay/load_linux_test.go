@@ -48,7 +48,10 @@ func startFloor(t *testing.T, form string, window time.Duration) (addr string) {
 // runLoad does a work against a server in this process.
 func runLoad(t *testing.T, w Work) (Result, error) {
 	t.Helper()
-	w.App, w.Stream, w.Clip, w.Server = "live", "test", clipFile(t), os.Getpid()
+	w.App, w.Stream, w.Server = "live", "test", os.Getpid()
+	if w.Clip == "" {
+		w.Clip = clipFile(t)
+	}
 	in, ask := io.Pipe()
 	out, says := io.Pipe()
 	done := make(chan error, 1)
@@ -93,6 +96,24 @@ func TestFloorsLoseNothing(t *testing.T) {
 				t.Errorf("%s, %v: lag %v, %v", form, window, r.LagP50, r.LagP99)
 			}
 		}
+	}
+}
+
+func TestAStreamOfSmallFramesIsCounted(t *testing.T) {
+	clip := filepath.Join(t.TempDir(), "small.flv")
+	if err := os.WriteFile(clip, SmallFrames(700, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addr := startFloor(t, RTMP, 0)
+	work := Work{Publish: addr, View: addr, Form: RTMP, Clip: clip, Viewers: 1, Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond}
+	r, err := runLoad(t, work)
+	if err != nil || r.Published < 40 || r.Since < r.Published || r.Lost != 0 || r.Odd != 0 || r.CPU <= 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// Without viewers.
+	work.Streams, work.Viewers = 3, 0
+	if r, err = runLoad(t, work); err != nil || r.Published < 120 || r.Delivered != 0 || r.Lost != 0 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

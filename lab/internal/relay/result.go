@@ -10,19 +10,21 @@ const (
 
 // Work is what a load has to do.
 type Work struct {
-	Publish string        // HOST:PORT where the server takes RTMP
-	View    string        // HOST:PORT where it gives Form
-	Form    string        // RTMP or FLV
-	App     string        // the stream's name in two parts
-	Stream  string        //
-	Viewers int           // that are there before the window
-	Joins   int           // viewers that join in the window, one after another
-	AtOnce  bool          // all of them at its beginning, and each leaves when it has a key frame
-	TLS     bool          // viewers come over TLS; the certificate is not verified
-	Warm    time.Duration // before the first viewer joins, and at least between the last one's joining and readiness
-	Window  time.Duration // what is measured
-	Clip    string        // the path of an FLV file
-	Server  int           // the number of the server's process
+	Publish  string        // HOST:PORT where the server takes RTMP
+	View     string        // HOST:PORT where it gives Form; of several, with commas, each gets its part of the viewers
+	Form     string        // RTMP or FLV
+	App      string        // the stream's name in two parts
+	Stream   string        // of several, a number follows
+	Streams  int           // each published by a connection of its own; 0 is one
+	Viewers  int           // that are there before the window, of the streams in their order
+	Joins    int           // viewers that join in the window, one after another
+	AtOnce   bool          // all of them at its beginning, and each leaves when it has a key frame
+	OneByOne bool          // a viewer joins when the one before has a key frame
+	TLS      bool          // viewers come over TLS; the certificate is not verified
+	Warm     time.Duration // before the first viewer joins, and at least between the last one's joining and readiness
+	Window   time.Duration // what is measured
+	Clip     string        // the path of an FLV file
+	Server   int           // the number of the server's process
 }
 
 // A Result is what a window came to. A frame is one that was published; a frame
@@ -35,6 +37,7 @@ type Result struct {
 	Bytes     int64         // that the viewers received in the window
 	CPU       time.Duration // of the server's process in the window
 	Resident  int64         // bytes of the server's process at the end of the window
+	Grown     int64         // those, less what it had before the first connection
 	Lost      int           // frames that a viewer did not get, although it got one before it
 	Odd       int           // frames that a viewer got with a time or size that was not published, or once more
 	Oddity    string        // the first of them

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
 )
 
 // A sending is a frame that was published.
@@ -16,16 +18,54 @@ type sending struct {
 	payload []byte
 }
 
-// A show is what is published, as far as it is.
+// A show is a stream that is published, as far as it is.
 type show struct {
 	clip  *Clip
+	pub   *client
+	skip  int          // the frame of the clip that it begins with
 	sent  [2][]sending // by track
 	count int
 }
 
+// head sends what stands before the media.
+func (s *show) head() error {
+	for _, t := range s.clip.Head {
+		payload := t.Payload
+		if t.Kind == flv.TagScript {
+			name, err := flv.AppendScript(nil, "@setDataFrame")
+			if err != nil {
+				return err
+			}
+			payload = append(name, payload...)
+		}
+		if err := s.send(t.Kind, 0, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *show) send(kind flv.TagType, at uint32, payload []byte) error {
+	c := s.pub.rtmp
+	err := c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(kind), StreamID: c.StreamID(), Time: at, Payload: mem.Wrap(payload, nil)})
+	if err == nil {
+		err = c.Flush()
+	}
+	return err
+}
+
+// due is when the next frame is, after the first.
+func (s *show) due() time.Duration {
+	_, next := s.clip.at(s.skip + s.count)
+	return (time.Duration(next) - time.Duration(s.clip.Media[s.skip].Time)) * time.Millisecond
+}
+
 // publish notes the next frame, at a moment, and returns it with its time.
 func (s *show) publish(now time.Duration) (t Tag, at uint32) {
-	t, at = s.clip.at(s.count)
+	t, at = s.clip.at(s.skip + s.count)
+	if s.count == 0 {
+		t = s.clip.Media[0] // a stream begins with a key frame
+	}
 	s.count++
 	which := trackOf(t.Kind)
 	s.sent[which] = append(s.sent[which], sending{now, at, t.Payload})

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/measure"
+	"github.com/sluice-go/sluice/lab/internal/stats"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -47,13 +48,12 @@ func Scenario(o *measure.Outcome) *document.Section {
 	return section.Add(document.Note(note(o, &s)), &document.Fold{Title: "What the variants are", Items: []document.Item{variants}})
 }
 
-// targetLine says what became of a target.
 func targetLine(t TargetResult) *document.Para {
 	switch t.Status {
 	case Met:
-		return &document.Para{Mark: "met", MarkStyle: document.Good, Text: t.Promise() + " (" + valueText(t, held(t)) + ")"}
+		return &document.Para{Mark: "met", MarkStyle: document.Good, Text: t.Promise() + " (" + valueText(t, t.Value.Median) + ")"}
 	case Missed:
-		return &document.Para{Mark: "MISSED: " + valueText(t, held(t)), MarkStyle: document.Bad, Text: t.Promise()}
+		return &document.Para{Mark: "MISSED: " + valueText(t, t.Value.Median), MarkStyle: document.Bad, Text: t.Promise()}
 	}
 	return &document.Para{Mark: "undecided", MarkStyle: document.Dim, Text: t.Promise() + ": " + whyTexts[t.Why]}
 }
@@ -82,8 +82,7 @@ func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
 			row.Cells[0].Text += " *"
 			row.Cells[2] = document.Cell{Text: "1", Style: document.Dim}
 		case r.Ratio != nil:
-			row.Cells[2] = ratioCell(r)
-			row.Cells[3].Text = units.Ratio(r.Ratio.Lo) + " .. " + units.Ratio(r.Ratio.Hi)
+			row.Cells[2], row.Cells[3] = ratioCell(r), rangeCell(r.Ratio)
 		}
 		for _, metric := range metrics {
 			c := document.Cell{Text: "-"}
@@ -97,8 +96,17 @@ func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
 	return t
 }
 
+// barCell and rangeCell are a ratio, with a bar on the page, and its interval.
+func barCell(in *stats.Interval) document.Cell {
+	return document.Cell{Text: units.Ratio(in.Median), Bar: &document.Bar{Median: in.Median, Lo: in.Lo, Hi: in.Hi}}
+}
+
+func rangeCell(in *stats.Interval) document.Cell {
+	return document.Cell{Text: units.Ratio(in.Lo) + " .. " + units.Ratio(in.Hi)}
+}
+
 func ratioCell(r Row) document.Cell {
-	c := document.Cell{Text: units.Ratio(r.Ratio.Median), Bar: &document.Bar{Median: r.Ratio.Median, Lo: r.Ratio.Lo, Hi: r.Ratio.Hi}}
+	c := barCell(r.Ratio)
 	switch r.Verdict {
 	case "less":
 		c.Style = document.Good
@@ -112,15 +120,6 @@ func ratioCell(r Row) document.Cell {
 	return c
 }
 
-// held is what a target is about: the median, or the upper end of the interval.
-func held(t TargetResult) float64 {
-	if t.Upper {
-		return t.Value.Hi
-	}
-	return t.Value.Median
-}
-
-// valueText writes a figure that a target was compared with.
 func valueText(t TargetResult, v float64) string {
 	if t.Against != "" {
 		return units.Ratio(v)

@@ -94,10 +94,4 @@ func capital(name string) string {
 	return part(string(unicode.ToUpper(first)) + name[size:])
 }
 
-// oneLine takes line ends out of a text from a file.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// WriteBenchstat writes the rounds of one run of bench as WriteBenchstat does.
-func (f *File) WriteBenchstat(w io.Writer) error {
-	return WriteBenchstat(w, []*Result{{Name: "bench", Kind: KindBench, Bench: f}})
-}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -58,10 +59,14 @@ func parseBench(t *testing.T, text string) (config map[string]string, lines []be
 	return config, lines
 }
 
+func writeBench(f *File, w io.Writer) error {
+	return WriteBenchstat(w, []*Result{{Name: "bench", Kind: KindBench, Bench: f}})
+}
+
 func TestBenchstatTextReadsBack(t *testing.T) {
 	f := fixture()
 	var b bytes.Buffer
-	if err := f.WriteBenchstat(&b); err != nil {
+	if err := writeBench(f, &b); err != nil {
 		t.Fatal(err)
 	}
 	config, lines := parseBench(t, b.String())

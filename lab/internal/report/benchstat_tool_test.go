@@ -37,7 +37,7 @@ func benchstat(t *testing.T, texts ...string) string {
 func benchText(t *testing.T, f *File) string {
 	t.Helper()
 	var b strings.Builder
-	if err := f.WriteBenchstat(&b); err != nil {
+	if err := writeBench(f, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -14,7 +14,6 @@ import (
 // units of a chart's width.
 const mostPlotted = 440
 
-// loadCharts are those of one run.
 func loadCharts(r *load.Result) (items []document.Item) {
 	var rates, tails []moment
 	top := 0.0
@@ -90,7 +89,6 @@ func percentileChart(r *load.Result) *document.Chart {
 	return c
 }
 
-// A moment is a value at a time.
 type moment struct {
 	at    time.Duration
 	value float64

@@ -69,7 +69,6 @@ func sane(v reflect.Value, path string, signed bool) error {
 	return nil
 }
 
-// ascending reports an error for a list that is not in order.
 func ascending[T any, K cmp.Ordered](what string, list []T, key func(T) K) error {
 	if slices.IsSortedFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) }) {
 		return nil

@@ -170,7 +170,6 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 	return nil
 }
 
-// jsonText is a value as the file has it.
 func jsonText(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -57,8 +57,7 @@ func (ch *Change) row() document.Row {
 		row.Cells[2].Text, row.Cells[3].Text = text(ch.Old), text(ch.New)
 		switch {
 		case ch.Ratio != nil:
-			row.Cells[4] = document.Cell{Text: units.Ratio(ch.Ratio.Median), Bar: &document.Bar{Median: ch.Ratio.Median, Lo: ch.Ratio.Lo, Hi: ch.Ratio.Hi}}
-			row.Cells[5].Text = units.Ratio(ch.Ratio.Lo) + " – " + units.Ratio(ch.Ratio.Hi)
+			row.Cells[4], row.Cells[5] = barCell(ch.Ratio), rangeCell(ch.Ratio)
 		case ch.Old > 0:
 			row.Cells[4].Text = units.Ratio(ch.New / ch.Old)
 		case ch.New == 0:

@@ -16,8 +16,11 @@ import (
 func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	e := &d.Evidence
 	items := []document.Item{document.Say(e.Workload), document.Note(strings.Join(lookedAt(e), ", "))}
-	for _, line := range notUsed(e.Tools) {
-		items = append(items, document.Say(line))
+	unused := slices.DeleteFunc(slices.Clone(e.Tools), func(t evidence.Tool) bool {
+		return t.State != evidence.Missing && t.State != evidence.Failed
+	})
+	for why, names := range byReason(unused, func(t evidence.Tool) (why, name string) { return strings.TrimSuffix(t.State+": "+t.Note, ": "), t.Name }) {
+		items = append(items, document.Say(names+" "+why))
 	}
 	t := &document.Table{Columns: document.Columns("cost", "tool", "share", "top function or event", "rule")}
 	t.Columns[0].Left, t.Columns[1].Left, t.Columns[3].Left, t.Columns[4].Left = false, true, true, true
@@ -41,15 +44,8 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 			items = append(items, document.Note(tool.Name+": "+tool.Note))
 		}
 	}
-	open, order := map[string][]string{}, []string{}
-	for _, o := range d.Open {
-		if open[o.Why] == nil {
-			order = append(order, o.Why)
-		}
-		open[o.Why] = append(open[o.Why], o.Rule)
-	}
-	for _, why := range order {
-		items = append(items, &document.Para{Mark: "undecided: " + strings.Join(open[why], ", "), MarkStyle: document.Bold, Text: why})
+	for why, rules := range byReason(d.Open, func(o diagnose.Open) (why, rule string) { return o.Why, o.Rule }) {
+		items = append(items, &document.Para{Mark: "undecided: " + rules, MarkStyle: document.Bold, Text: why})
 	}
 	mark, text := diagnosisVerdict(d)
 	return append(items, &document.Para{Mark: mark, MarkStyle: document.Bold, Text: text})
@@ -67,18 +63,15 @@ func diagnosisVerdict(d *diagnose.Diagnosis) (mark, text string) {
 	return "", fmt.Sprintf("all rules were decided, and none sees a cost of %s or more", units.Percent(diagnose.Significant))
 }
 
-// lookedAt says what was looked at.
 func lookedAt(e *evidence.Evidence) []string {
 	var words []string
 	if e.Go != "" {
 		words = append(words, "built with "+e.Go)
 	}
-	if e.Took > 0 {
-		words = append(words, "looked at for "+units.Time(e.Took))
-	}
 	if e.Took <= 0 {
 		return words
 	}
+	words = append(words, "looked at for "+units.Time(e.Took))
 	if e.CPUTime > 0 {
 		busy := fmt.Sprintf("%.2f processors busy", e.CPUTime.Seconds()/e.Took.Seconds())
 		if queued := e.Queued.Seconds() / e.Took.Seconds(); queued > 0.1 {
@@ -89,25 +82,24 @@ func lookedAt(e *evidence.Evidence) []string {
 	return words
 }
 
-// notUsed says which tools saw nothing, those with the same reason in one line.
-func notUsed(tools []evidence.Tool) []string {
+// byReason joins the names that have one reason, in the order of the reasons.
+func byReason[T any](list []T, split func(T) (why, name string)) iter.Seq2[string, string] {
 	var order []string
 	names := map[string][]string{}
-	for _, tool := range tools {
-		if tool.State != evidence.Missing && tool.State != evidence.Failed {
-			continue
-		}
-		why := strings.TrimSuffix(tool.State+": "+tool.Note, ": ")
+	for _, x := range list {
+		why, name := split(x)
 		if names[why] == nil {
 			order = append(order, why)
 		}
-		names[why] = append(names[why], tool.Name)
+		names[why] = append(names[why], name)
 	}
-	var lines []string
-	for _, why := range order {
-		lines = append(lines, strings.Join(names[why], ", ")+" "+why)
+	return func(yield func(why, names string) bool) {
+		for _, why := range order {
+			if !yield(why, strings.Join(names[why], ", ")) {
+				return
+			}
+		}
 	}
-	return lines
 }
 
 // shortTop takes the directories off a function's name and leaves all else, of
@@ -119,7 +111,6 @@ func shortTop(top string) string {
 	return document.ShortName(top)
 }
 
-// diagnosisSection is the part of a page on one diagnosis.
 func diagnosisSection(section *document.Section, d *diagnose.Diagnosis) *document.Section {
 	e := &d.Evidence
 	section.Add(Diagnosis(d)...)

@@ -187,7 +187,7 @@ func diagnosisFixture() *diagnose.Diagnosis {
 				Places: []evidence.Place{{Reason: "sync.Mutex.Lock", Mean: 0.7, First: 1, Last: 1, WhileIO: 0.5, Frames: frames("sync.(*Mutex).Lock", "sync.(*Mutex).lockSlow", own+"x.locked")}},
 			},
 			Calls: &evidence.Calls{Took: 3 * time.Second, Total: 1_010_000, ByName: []evidence.Call{
-				{Name: "write", Count: 1_000_000, Time: 2 * time.Second, Bytes: 64_000_000, Under512: 1_000_000, Full: 1_000_000, Sizes: []evidence.Size{{Bytes: 64, Count: 1_000_000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1_000_000}}},
+				{Name: "write", Count: 1_000_000, Time: 2 * time.Second, Bytes: 64_000_000, Full: 1_000_000, Sizes: []evidence.Size{{Bytes: 64, Count: 1_000_000}}, Asked: []evidence.Size{{Bytes: 64, Count: 1_000_000}}},
 				{Name: "epoll_pwait", Count: 10_000, Errors: 3, Time: time.Second},
 			}},
 			Sharing: &evidence.Sharing{Samples: 1000, Parallel: 0.5},

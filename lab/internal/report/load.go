@@ -23,7 +23,6 @@ func LoadHead(p *load.Plan) []document.Item {
 	return []document.Item{document.Say(head + ", " + rateText(p))}
 }
 
-// sizesText says which lengths requests have.
 func sizesText(s load.Sizes) string {
 	from, to := units.Bytes(s.Min), units.Bytes(s.Max)
 	if s.Min == s.Max {
@@ -32,7 +31,6 @@ func sizesText(s load.Sizes) string {
 	return from + " to " + to
 }
 
-// rateText says which model a plan follows.
 func rateText(p *load.Plan) string {
 	depth := units.Plural(p.Depth, "request") + " under way on each"
 	switch {
@@ -121,7 +119,6 @@ func LoadResult(r *load.Result) []document.Item {
 	return items
 }
 
-// useText says what a process used.
 func useText(u *load.Use, r *load.Result) string {
 	var list []string
 	if u.CPUPerOp > 0 {
@@ -136,7 +133,6 @@ func useText(u *load.Use, r *load.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// repliesText says how many replies there were of each class.
 func repliesText(r *load.Result) string {
 	var list []string
 	for _, c := range r.Replies {
@@ -149,7 +145,6 @@ func repliesText(r *load.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// windowRange says how far the seconds of the time series lie apart.
 func windowRange(r *load.Result) string {
 	if len(r.Series) < 2 {
 		return ""
@@ -214,7 +209,6 @@ var advice = map[load.Code]string{
 	load.TargetFailed:    "what the target logs; whether --protocol is what it speaks; --redial if it is to restart",
 }
 
-// invalid says why there is no latency, and what to try.
 func invalid(r *load.Result) []document.Item {
 	items := []document.Item{document.Fault("INVALID", "there is no latency to show")}
 	for _, reason := range r.Reasons {
@@ -232,7 +226,6 @@ func invalid(r *load.Result) []document.Item {
 	return items
 }
 
-// loadSection is the part of a page on one run.
 func loadSection(section *document.Section, r *load.Result) *document.Section {
 	section.Add(LoadHead(&r.Plan)...)
 	if r.Latency != nil && r.Latency.Count > 0 {

@@ -219,7 +219,6 @@ func knees(f *matrix.File) []document.Item {
 	return items
 }
 
-// noiseText says how far the runs were apart.
 func noiseText(f *matrix.File) string {
 	what := f.NoiseOf
 	for i := range f.Figures {
@@ -230,7 +229,6 @@ func noiseText(f *matrix.File) string {
 	return fmt.Sprintf("Noise is half the range of a cell's runs over their median; of %s it is ± %s in the middle of the grid.", what, units.Percent(f.Noise))
 }
 
-// matrixSection is the part of a page on one grid.
 func matrixSection(section *document.Section, f *matrix.File) *document.Section {
 	runs, invalid := 0, 0
 	for _, c := range f.Cells {

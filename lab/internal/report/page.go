@@ -32,6 +32,9 @@ func WriteReport(w io.Writer, results []*Result, compared *Comparison) error {
 	}
 	for i, r := range results {
 		section := &document.Section{ID: fmt.Sprintf("r%d", i+1), Title: r.Kind + ": " + r.Name, Level: 2}
+		if r.Name == r.Kind {
+			section.Title = r.Name
+		}
 		if len(results) == 1 {
 			p.Title = section.Title
 		}
@@ -110,12 +113,10 @@ func verdicts(results []*Result) document.Item {
 	return t
 }
 
-// planText is a load's plan in a few words.
 func planText(p *load.Plan) string {
 	return fmt.Sprintf("%s over %s, %s", sizesText(p.Sizes), units.Plural(p.Conns, "connection"), rateText(p))
 }
 
-// machines lists where the results come from.
 func machines(results []*Result) *document.Section {
 	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
 	var list []machine.Machine

@@ -17,8 +17,7 @@ func Pair(p *load.Pair) []document.Item {
 		if c == nil {
 			return
 		}
-		ratio := document.Cell{Text: units.Ratio(c.Median), Bar: &document.Bar{Median: c.Median, Lo: c.Lo, Hi: c.Hi}}
-		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Text: name}, ratio, {Text: units.Ratio(c.Lo) + " .. " + units.Ratio(c.Hi)}, verdict}})
+		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Text: name}, barCell(&c.Interval), rangeCell(&c.Interval), verdict}})
 	}
 	row("P50", &p.Median, pairVerdict(p))
 	row("P99", p.Tail, document.Cell{Text: "not judged", Style: document.Dim})
@@ -57,7 +56,6 @@ func FoundText(f *load.Found) string {
 	return text
 }
 
-// searchItems are the part of a page on a search.
 func searchItems(f *load.Found) []document.Item {
 	t := &document.Table{Columns: document.Columns("requests/s", "latency", "outcome")}
 	t.Columns[2].Left = true
@@ -67,7 +65,6 @@ func searchItems(f *load.Found) []document.Item {
 	return []document.Item{document.Say(FoundText(f)), t}
 }
 
-// pairVerdict is what the medians came to.
 func pairVerdict(p *load.Pair) document.Cell {
 	c := document.Cell{Text: p.Median.Verdict.String()}
 	switch p.Median.Verdict {

@@ -196,7 +196,6 @@ func leastRate(p *load.Plan) float64 {
 	return 0
 }
 
-// loadName says a plan as parts of a benchmark's name.
 func loadName(p *load.Plan) string {
 	model := "closed"
 	if p.Rate > 0 {

@@ -91,9 +91,6 @@ func (t TargetResult) Promise() string {
 	if t.Metric != "" {
 		what = t.Metric + " "
 	}
-	if t.Upper {
-		what += "(upper end) "
-	}
 	bound, below := bound(t.Target)
 	side := "at least"
 	if below {
@@ -113,7 +110,6 @@ func bound(t lab.Target) (value float64, below bool) {
 	return t.AtMost, true
 }
 
-// note says on how much a scenario's figures rest.
 func note(o *measure.Outcome, s *Summary) string {
 	text := fmt.Sprintf("%s of %s x %s", units.Plural(o.Rounds, "round"), units.Grouped(float64(o.Ops)), o.Op)
 	if o.State == measure.Partial {

@@ -48,7 +48,6 @@ var resolution = map[string]float64{
 	lab.BytesPerOp:  1,
 }
 
-// judge compares an outcome with a target.
 func judge(o *measure.Outcome, t lab.Target) TargetResult {
 	metric := t.Metric
 	if metric == "" {
@@ -119,7 +118,6 @@ func Holds(summaries []Summary) bool {
 	return true
 }
 
-// tallyText says in words what Tally counts.
 func tallyText(summaries []Summary) string {
 	count := Tally(summaries)
 	return fmt.Sprintf("%d met, %d missed, %d undecided", count[Met], count[Missed], count[Undecided])
@@ -163,7 +161,7 @@ func verdictRow(o *measure.Outcome, s *Summary) document.Row {
 	for i := len(s.Rows) - 1; i >= 0; i-- {
 		if r := &s.Rows[i]; r.Ratio != nil {
 			row.Cells[1].Text, row.Cells[2].Text = r.Variant, s.Baseline
-			row.Cells[3].Text, row.Cells[4].Text = units.Ratio(r.Ratio.Median), units.Ratio(r.Ratio.Lo)+" .. "+units.Ratio(r.Ratio.Hi)
+			row.Cells[3].Text, row.Cells[4] = units.Ratio(r.Ratio.Median), rangeCell(r.Ratio)
 			row.Cells[5] = document.Cell{Text: r.Verdict, Style: document.Dim}
 			return row
 		}

@@ -98,7 +98,7 @@ func (x *contest) Run(ops int) (out lab.Sample, err error) {
 	out.Figures[lab.NsPerOp] = float64(took.Nanoseconds()) / frames
 	out.Figures[lab.CPUPerOp] = float64(before.To(after).CPU.Nanoseconds()) / frames
 	// Which reader got which frames differs; all were compared with what was sent.
-	out.Bytes, out.Check = over(x.s.loads, 0, ops), over(x.s.marks, 0, ops)
+	out.Bytes, out.Check = x.s.load(0, ops), over(x.s.marks, 0, ops)
 	return out, nil
 }
 

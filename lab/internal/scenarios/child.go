@@ -18,9 +18,6 @@ import (
 // a way that leaves the pipe open.
 const childLife = 30 * time.Minute
 
-// childStart is how long a child may take to do what it was started for.
-const childStart = child.Within
-
 // startChild runs the named child command of the program self: a process of ours
 // that stands at the other end of a connection.
 func startChild(self, name string, args ...string) (*child.Process, error) {
@@ -68,7 +65,7 @@ func connected(l *net.TCPListener) (here, there *net.TCPConn, err error) {
 
 // acceptFrom waits for one connection from c.
 func acceptFrom(l *net.TCPListener, c *child.Process) (*net.TCPConn, error) {
-	l.SetDeadline(time.Now().Add(childStart))
+	l.SetDeadline(time.Now().Add(child.Within))
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -83,14 +80,6 @@ func acceptFrom(l *net.TCPListener, c *child.Process) (*net.TCPConn, error) {
 		return nil, fmt.Errorf("scenarios: waiting for the child's connection: %w (%w)", err, c.Why())
 	}
 	return conn, nil
-}
-
-// childArgs refuses a child command with another number of arguments.
-func childArgs(name string, args []string, names ...string) error {
-	if len(args) != len(names) {
-		return fmt.Errorf("scenarios: child %s wants %s, got %q", name, strings.Join(names, " "), args)
-	}
-	return nil
 }
 
 // hungUp reports whether err is what a connection gives whose other end has
@@ -112,7 +101,7 @@ func beginChild(kind string) (*stream, error) {
 }
 
 func dialParent(addr string) (*net.TCPConn, error) {
-	conn, err := net.DialTimeout("tcp", addr, childStart)
+	conn, err := net.DialTimeout("tcp", addr, child.Within)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +110,8 @@ func dialParent(addr string) (*net.TCPConn, error) {
 
 // scan reads numbers and booleans.
 func scan(args []string, values ...any) error {
-	for i, arg := range args {
-		if _, err := fmt.Sscan(arg, values[i]); err != nil {
-			return fmt.Errorf("scenarios: an argument %q: %w", arg, err)
-		}
+	if _, err := fmt.Sscan(strings.Join(args, " "), values...); err != nil {
+		return fmt.Errorf("scenarios: the arguments %q: %w", args, err)
 	}
 	return nil
 }

@@ -132,7 +132,6 @@ func TestAChildCommandRefusesBadArguments(t *testing.T) {
 		"echo-server": {nil, {"nobody", "128"}, {"aio", "x"}, {"aio", "1"}},
 		"relay-floor": {nil, {"rtmp"}, {"rtmp", "soon"}, {"hls", "0s"}, {"flv", "-1s"}},
 		"relay-load":  {{"rtmp"}},
-		"relay-crowd": {{"rtmp"}},
 		"echo-client": {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
 	}
 	children := Children()

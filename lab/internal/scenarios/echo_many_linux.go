@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 	"github.com/sluice-go/sluice/lab/internal/rawio"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -45,13 +47,11 @@ func echoToMany() lab.Scenario {
 			return newMany(env, func() error { return nil }, func(conns []net.Conn, frame []byte) error {
 				if fds == nil {
 					for _, c := range conns {
-						raw, err := c.(*net.TCPConn).SyscallConn()
-						if err == nil {
-							err = raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) })
-						}
+						fd, err := descriptor(c.(*net.TCPConn))
 						if err != nil {
 							return err
 						}
+						fds = append(fds, fd)
 					}
 				}
 				for _, fd := range fds {
@@ -100,16 +100,16 @@ func newMany(env lab.Env, end func() error, write func(conns []net.Conn, frame [
 		for range ops {
 			number++
 			binary.LittleEndian.PutUint64(frame, number)
-			before, _ := rawio.CPUTime(0) // of this process it does not fail
+			before, _ := proc.CPU(0) // of this process it does not fail
 			began := time.Now()
 			if err := write(near, frame); err != nil {
 				return lab.Sample{}, err
 			}
 			wall += time.Since(began)
-			after, _ := rawio.CPUTime(0)
+			after, _ := proc.CPU(0)
 			cpu += after - before
 			for i, c := range far {
-				if err := c.SetReadDeadline(time.Now().Add(childStart)); err != nil {
+				if err := c.SetReadDeadline(time.Now().Add(child.Within)); err != nil {
 					return lab.Sample{}, err
 				}
 				if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, frame) {

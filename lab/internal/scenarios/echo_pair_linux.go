@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // echoPair is a server and its client, each a process of its own on a processor
@@ -30,21 +31,20 @@ func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 		return nil, err
 	}
 	p := &echoPair{}
-	err = echobench.OnProcessor(serverCPU, func() (err error) {
-		p.server, err = startChild(env.Self, "echo-server", name, strconv.Itoa(size))
-		return err
-	})
-	if err != nil {
-		return nil, p.closed(err)
+	start := func(on int, args ...string) (c *child.Process, err error) {
+		err = echobench.OnProcessor(on, func() error {
+			c, err = startChild(env.Self, args[0], args[1:]...)
+			return err
+		})
+		return c, err
 	}
-	addr, err := lineOf(p.server)
-	if err != nil {
-		return nil, p.closed(err)
+	bytes, addr := strconv.Itoa(size), ""
+	if p.server, err = start(serverCPU, "echo-server", name, bytes); err == nil {
+		addr, err = lineOf(p.server)
 	}
-	err = echobench.OnProcessor(clientCPU, func() (err error) {
-		p.client, err = startChild(env.Self, "echo-client", addr, strconv.Itoa(size), strconv.FormatUint(env.Seed, 10), strconv.FormatBool(s.TLS))
-		return err
-	})
+	if err == nil {
+		p.client, err = start(clientCPU, "echo-client", addr, bytes, strconv.FormatUint(env.Seed, 10), strconv.FormatBool(s.TLS))
+	}
 	if err != nil {
 		return nil, p.closed(err)
 	}
@@ -99,8 +99,8 @@ func (p *echoPair) do(what string, numbers ...int) (echobench.Result, error) {
 }
 
 // usage asks the server.
-func (p *echoPair) usage() (echobench.Usage, error) {
-	return askFor[echobench.Usage](p.server, "usage")
+func (p *echoPair) usage() (proc.Usage, error) {
+	return askFor[proc.Usage](p.server, "usage")
 }
 
 // hangUp closes the client's connections and waits until the server has seen it.
@@ -114,21 +114,21 @@ func (p *echoPair) hangUp() error {
 
 // during returns the result of the client's work, and what the server used
 // meanwhile.
-func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Result, echobench.Spent, error) {
+func (p *echoPair) during(work func() (echobench.Result, error)) (echobench.Result, proc.Work, error) {
 	before, err := p.usage()
 	if err != nil {
-		return echobench.Result{}, echobench.Spent{}, err
+		return echobench.Result{}, proc.Work{}, err
 	}
 	r, err := work()
 	if err != nil {
-		return r, echobench.Spent{}, err
+		return r, proc.Work{}, err
 	}
 	after, err := p.usage()
 	return r, before.To(after), err
 }
 
 // echoFigures are what both sides of a work of that many operations say of it.
-func echoFigures(r echobench.Result, s echobench.Spent, ops int) map[string]float64 {
+func echoFigures(r echobench.Result, s proc.Work, ops int) map[string]float64 {
 	n := float64(ops)
 	return map[string]float64{
 		lab.CPUPerOp:    float64(s.CPU.Nanoseconds()) / n,
@@ -141,36 +141,28 @@ func echoFigures(r echobench.Result, s echobench.Spent, ops int) map[string]floa
 	}
 }
 
-var _ = registerChild("echo-server", echoServer)
+var _ = registerChild("echo-server", "SERVER BYTES", echoServer)
 
 // echoServer is the child that echoes, in the way of a name.
 func echoServer(args []string) error {
 	var size int
-	if err := childArgs("echo-server", args, "SERVER", "BYTES"); err != nil {
-		return err
-	}
 	s, err := echobench.Lookup(args[0])
 	if err = errors.Join(err, scan(args[1:], &size)); err != nil {
 		return err
 	}
-	child.Expire(childLife)
 	return echobench.HostServer(s, size, os.Stdin, os.Stdout)
 }
 
-var _ = registerChild("echo-client", echoClient)
+var _ = registerChild("echo-client", "ADDRESS BYTES SEED TLS", echoClient)
 
 // echoClient is the child that sends to an echo server, as commands on standard input say.
 func echoClient(args []string) error {
 	var size int
 	var seed uint64
 	var secure bool
-	if err := childArgs("echo-client", args, "ADDRESS", "BYTES", "SEED", "TLS"); err != nil {
-		return err
-	}
 	addr, err := netip.ParseAddrPort(args[0])
 	if err = errors.Join(err, scan(args[1:], &size, &seed, &secure)); err != nil {
 		return err
 	}
-	child.Expire(childLife)
 	return echobench.HostClient(addr, size, seed, secure, os.Stdin, os.Stdout)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 // echoWork is a work on connections that stay open from round to round.
@@ -71,7 +72,7 @@ func newEchoWave(env lab.Env, server string, conns int) (lab.Runner, error) {
 	}
 	r := runner{func(ops int) (lab.Sample, error) {
 		var total echobench.Result
-		var spent echobench.Spent
+		var spent proc.Work
 		for range ops {
 			result, s, err := p.during(func() (echobench.Result, error) {
 				first, err := p.do("connect", conns)

@@ -16,6 +16,7 @@ import (
 var fanWays = []fanWay{
 	newFanWay("copy", "a copy for each keeper, as most servers begin", copyFan),
 	newFanWay("pool-refcount", "a buffer of a sync.Pool with a reference count, the best of the standard library", pooledFan),
+	newFanWay("in-place", "floor: frames followed by hand in one buffer, and an atomic addition for each release", placeFan),
 	newFanWay("readbuf", "our BufReader: ReadBuf, shared and released", func(src io.Reader) *fan[mem.Buf] {
 		return bufFan(src, mem.New(mem.Options{Name: "fanout"}))
 	}),

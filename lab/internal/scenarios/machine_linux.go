@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -66,11 +67,8 @@ func call(name, about string, do func(ep, near, far int) error) lab.Variant {
 		end := func() error { return errors.Join(unix.Close(ep), here.Close(), there.Close()) }
 		fds := [2]int{}
 		for i, conn := range []*net.TCPConn{here, there} {
-			raw, rawErr := conn.SyscallConn()
-			if rawErr == nil {
-				rawErr = raw.Control(func(fd uintptr) { fds[i] = int(fd) })
-			}
-			err = errors.Join(err, rawErr)
+			fd, fdErr := descriptor(conn)
+			fds[i], err = fd, errors.Join(err, fdErr)
 		}
 		if err == nil {
 			err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fds[0], &unix.EpollEvent{Events: unix.EPOLLOUT, Fd: int32(fds[0])})
@@ -87,6 +85,15 @@ func call(name, about string, do func(ep, near, far int) error) lab.Variant {
 			return lab.Sample{Check: uint64(ops)}, nil
 		}, end, nil
 	})
+}
+
+// descriptor is that of a connection, which keeps it.
+func descriptor(conn syscall.Conn) (fd int, err error) {
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(n uintptr) { fd = int(n) })
+	}
+	return fd, err
 }
 
 // wakeUps has two threads, each on its processor, wake each other.

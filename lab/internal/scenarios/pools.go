@@ -116,14 +116,19 @@ func (k poolKind) parallel(size int) lab.Runner {
 
 func (k poolKind) across(size int) lab.Runner { return k.open(size).across() }
 
+// acrossBatches is how many batches of buffers are on the way to the other goroutine.
+const acrossBatches = 4
+
+// acrossBatch is how many buffers are in one: at most 32 MiB are on the way.
+func acrossBatch(size int) int { return min(64, 8<<20/size) }
+
 // pool makes the work of a pool whose buffers are T. get returns the i-th buffer,
 // touched; put returns its ends and gives it back.
 func pool[T any](size int, pair func(n int) uint64, get func(i int) T, put func(T) uint64) poolWork {
 	return poolWork{pair, func() lab.Runner {
-		const batches = 4
-		each := min(64, 8<<20/size) // at most 32 MiB are on the way
-		full, free := make(chan []T, batches), make(chan []T, batches)
-		for range batches {
+		each := acrossBatch(size)
+		full, free := make(chan []T, acrossBatches), make(chan []T, acrossBatches)
+		for range acrossBatches {
 			free <- make([]T, each)
 		}
 		sums := make(chan uint64)

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// poolKinds are all pools, the baseline first, then ours.
+// poolKinds are all pools, the baseline first, then the floors, then ours.
 var poolKinds = []poolKind{
 	{"sync.Pool", "a sync.Pool of pointers to slices", func(size int) poolWork {
 		p := &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
@@ -31,24 +31,33 @@ var poolKinds = []poolKind{
 			return sum
 		})
 	}},
+	handOver, countedFloor,
 	memKind("mem", "mem: Get and Release of a counted Buf", 0),
 	memKind("mem+budget", "the same with a budget that is never reached", 1<<30),
 	{"malloc", "mem: Malloc and Free of a plain slice", func(size int) poolWork {
 		a := mem.New(mem.Options{Name: "bench"})
-		free := func(b []byte) {
-			if err := a.Free(b); err != nil {
-				panic(err) // what Malloc gave cannot be refused
-			}
-		}
+		const refused = "scenarios: Free refused what Malloc gave"
 		return pool(size, func(n int) (sum uint64) {
 			for i := range n {
 				b := a.Malloc(size)
 				touch(b, i)
 				sum += ends(b)
-				free(b)
+				if a.Free(b) != nil {
+					panic(refused)
+				}
 			}
 			return sum
-		}, touched(func() []byte { return a.Malloc(size) }), ended(free))
+		}, func(i int) []byte {
+			b := a.Malloc(size)
+			touch(b, i)
+			return b
+		}, func(b []byte) uint64 {
+			sum := ends(b)
+			if a.Free(b) != nil {
+				panic(refused)
+			}
+			return sum
+		})
 	}},
 	{"BytePool", "bytepool.BytePool", func(size int) poolWork {
 		p := bytepool.NewBytePool(size, size)
@@ -60,7 +69,15 @@ var poolKinds = []poolKind{
 				p.Put(b)
 			}
 			return sum
-		}, touched(p.Get), ended(func(b []byte) { p.Put(b) }))
+		}, func(i int) []byte {
+			b := p.Get()
+			touch(b, i)
+			return b
+		}, func(b []byte) uint64 {
+			sum := ends(b)
+			p.Put(b)
+			return sum
+		})
 	}},
 	{"mcache", "bytedance mcache", func(size int) poolWork {
 		return pool(size, func(n int) (sum uint64) {
@@ -71,28 +88,23 @@ var poolKinds = []poolKind{
 				mcache.Free(b)
 			}
 			return sum
-		}, touched(func() []byte { return mcache.Malloc(size) }), ended(mcache.Free))
+		}, func(i int) []byte {
+			b := mcache.Malloc(size)
+			touch(b, i)
+			return b
+		}, func(b []byte) uint64 {
+			sum := ends(b)
+			mcache.Free(b)
+			return sum
+		})
 	}},
 }
 
-// touched is the get of a pool of slices, ended its put.
-func touched(get func() []byte) func(int) []byte {
-	return func(i int) []byte {
-		b := get()
-		touch(b, i)
-		return b
-	}
-}
-
-func ended(put func([]byte)) func([]byte) uint64 {
-	return func(b []byte) uint64 {
-		sum := ends(b)
-		put(b)
-		return sum
-	}
-}
-
-// memKind is a counted Buf of an allocator with a budget; 0 is none.
+// memKind is a counted Buf of an allocator with a budget; 0 is none. It is not
+// inlined: in closures that the compiler copies into the package's large
+// initialization it calls Bytes, touch and ends, which it inlines elsewhere.
+//
+//go:noinline
 func memKind(name, about string, budget int64) poolKind {
 	return poolKind{name, about, func(size int) poolWork {
 		a := mem.New(mem.Options{Name: "bench", Budget: budget})

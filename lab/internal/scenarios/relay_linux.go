@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -11,8 +12,10 @@ import (
 // The figures of the relay scenarios. The server's are of its process alone.
 const (
 	perGB         = "cpu-s/GB"       // the server's processor time for 1,000,000,000 bytes delivered
+	cpuPerFrame   = "cpu-ns/frame"   // the same for each frame published
 	framesLost    = "lost"           // that a viewer did not get, of all that were published after its first
 	residentAll   = "rss-B"          // of the server at the end of the window
+	growthPerShow = "rss-B/stream"   // of that, above what it had before the first stream
 	toKeyP50      = "to-key-p50-ns"  // from a viewer's first byte to the end of its first key frame
 	toKeyP99      = "to-key-p99-ns"  // the same
 	joinsServed   = "served"         // part of the viewers who came in the window that got a key frame
@@ -20,14 +23,18 @@ const (
 	viewersClosed = "viewers-closed" // by the server
 )
 
-// relayMerge is how long the server and the merging floor collect what they send
-// at once: the server's default.
-const relayMerge = 95 * time.Millisecond
+const (
+	// relayMerge is how long the server and the merging floor collect what they send
+	// at once: the server's default.
+	relayMerge = 95 * time.Millisecond
+	// nginxCork is how many messages nginx collects in the setting of it that is
+	// the better one.
+	nginxCork = 8
+)
 
 var _ = register(220, relayGroup)
 
-// relayGroup has relays send one live stream to many viewers on another
-// processor.
+// relayGroup has relays send live streams to viewers on another processor.
 func relayGroup() []lab.Scenario {
 	return []lab.Scenario{
 		relayLive(relay.RTMP, 200),
@@ -36,6 +43,25 @@ func relayGroup() []lab.Scenario {
 		relayLive(relay.FLV, 1000),
 		relayAdapt(relay.FLV, 50),
 		relayAdapt(relay.FLV, 1000),
+		relayCrowd(false),
+		relayCrowd(true),
+		relayJoins("joins-500", "500 viewers that join within a second",
+			relayWork{viewers: 1, joins: 500, window: time.Second}, lab.Target{Variant: "rtmp", AtMost: 3e6}),
+		relayJoins("joins-4000", "4,000 viewers that join at once",
+			relayWork{viewers: 1, joins: 4000, atOnce: true, window: 10 * time.Second}, lab.Target{Variant: "rtmp", Metric: joinsServed, AtLeast: 1}),
+		relayTLS(),
+		relayCascade(),
+	}
+}
+
+// relayScenario is one of live relays. Where there is no nginx nothing is promised of it.
+func relayScenario(name, title, metric, baseline string, targets []lab.Target, variants ...lab.Variant) lab.Scenario {
+	if !relay.HasNginx() {
+		targets = slices.DeleteFunc(targets, func(t lab.Target) bool { return t.Against == "nginx" || t.Against == "nginx-cork" })
+	}
+	return lab.Scenario{
+		Name: "relay/" + name, Title: "live relay, " + title, Op: "window", Metric: metric, Baseline: baseline, Ops: 1,
+		Fixed: true, Named: true, Variants: variants, Targets: targets,
 	}
 }
 
@@ -47,70 +73,59 @@ func relayClipName() string {
 	return "720p30 at 2 Mbit/s"
 }
 
-func relayFormName(form string) string {
-	if form == relay.FLV {
-		return "HTTP-FLV"
-	}
-	return "RTMP"
+// title says what is published to how many viewers.
+func (w relayWork) title() string {
+	form := map[string]string{relay.RTMP: "RTMP", relay.FLV: "HTTP-FLV"}[w.form]
+	return fmt.Sprintf("%s to %d viewers by %s", relayClipName(), w.viewers, form)
 }
 
-// scenario is one of live relays.
-func (w relayWork) scenario(name, what, baseline string, variants []lab.Variant, targets []lab.Target) lab.Scenario {
-	return lab.Scenario{
-		Name:     fmt.Sprintf("relay/%s-%d", name, w.viewers),
-		Title:    fmt.Sprintf("live relay, %s to %d viewers by %s, %s", relayClipName(), w.viewers, relayFormName(w.form), what),
-		Op:       "window",
-		Metric:   perGB,
-		Baseline: baseline,
-		Ops:      1,
-		Fixed:    true,
-		Named:    true,
-		Variants: variants,
-		Targets:  targets,
-	}
-}
-
-// floorTag and nginx are variants of all.
+// floorTag, merge0 and nginx are variants of several scenarios.
 func (w relayWork) floorTag() lab.Variant {
 	return w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer(0))
 }
 
-func (w relayWork) nginx() lab.Variant {
-	return w.variant("nginx", "nginx with its RTMP module, one worker"+nginxForm(w.form), nginxServer(relay.Nginx{}))
+func (w relayWork) merge0(name string, flags ...string) lab.Variant {
+	return w.variant(name, "sluice serve --merge 0: each frame is sent at once", sluiceServer(append(flags, "--merge", "0s")...))
 }
+
+func (w relayWork) nginx(name, about string, settings relay.Nginx) lab.Variant {
+	if w.form == relay.FLV {
+		about += "; its viewers come by RTMP, as it has no HTTP-FLV"
+	}
+	return w.variant(name, about, nginxServer(settings))
+}
+
+const plainNginx = "nginx with its RTMP module, one worker"
 
 func relayLive(form string, viewers int) lab.Scenario {
 	w := relayWork{form: form, viewers: viewers}
+	// To one bare send for each merge time, to one for each frame, and that to nginx.
+	merged, single, now := 1.3, 1.25, 0.95
+	if viewers >= 1000 {
+		merged, single, now = 1.25, 1.1, 0.9
+	}
 	targets := []lab.Target{
-		{Variant: "sluice", Against: "floor-merged", AtMost: 1.35},
-		{Variant: "sluice-merge0", Against: "floor-tag", AtMost: 1.25},
+		{Variant: "sluice", Against: "floor-merged", AtMost: merged},
+		{Variant: "sluice-merge0", Against: "floor-tag", AtMost: single},
 		{Variant: "sluice", Metric: framesLost, AtMost: 0},
 	}
-	now := 0.95
 	if viewers >= 1000 {
-		now = 0.75
 		targets = append(targets, lab.Target{Variant: "sluice", Metric: residentAll, AtMost: 40e6})
 	}
-	if relay.HasNginx() { // where there is no peer nothing is promised of it
-		for _, peer := range []string{"nginx", "nginx-cork"} {
-			targets = append(targets,
-				lab.Target{Variant: "sluice", Against: peer, AtMost: 0.35},
-				lab.Target{Variant: "sluice-merge0", Against: peer, AtMost: now},
-			)
-		}
+	for _, peer := range []string{"nginx", "nginx-cork"} {
+		targets = append(targets,
+			lab.Target{Variant: "sluice", Against: peer, AtMost: 0.35},
+			lab.Target{Variant: "sluice-merge0", Against: peer, AtMost: now},
+		)
 	}
-	return w.scenario(form, "the server's processor time", "floor-merged", []lab.Variant{
-		w.variant("sluice", "sluice serve --merge-adapt=false: sends are merged for 95 ms", sluiceServer(relayMerge)),
-		w.variant("sluice-merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer(0)),
+	return relayScenario(fmt.Sprintf("%s-%d", form, viewers), w.title()+", the server's processor time", perGB, "floor-merged", targets,
+		w.variant("sluice", "sluice serve --merge-adapt=false: sends are merged for 95 ms", sluiceServer(mergeAlways)),
+		w.merge0("sluice-merge0"),
 		w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer(relayMerge)),
-		w.floorTag(), w.nginx(),
-		w.variant("nginx-cork", "the same, out_cork "+fmt.Sprint(nginxCork)+nginxForm(form), nginxServer(relay.Nginx{Cork: nginxCork})),
-	}, targets)
+		w.floorTag(),
+		w.nginx("nginx", plainNginx, relay.Nginx{}),
+		w.nginx("nginx-cork", fmt.Sprint("the same, out_cork ", nginxCork), relay.Nginx{Cork: nginxCork}))
 }
-
-// adaptedLag is how far behind live the 99th percentile of frames may be for up to 50
-// viewers.
-const adaptedLag = 5e6
 
 // relayAdapt asks whether collecting frames only as long as there is much to send
 // keeps few viewers near to live, and what it costs.
@@ -118,28 +133,63 @@ func relayAdapt(form string, viewers int) lab.Scenario {
 	w := relayWork{form: form, viewers: viewers}
 	var targets []lab.Target
 	if viewers <= 50 {
-		targets = append(targets, lab.Target{Variant: "adapt", Metric: p99, AtMost: adaptedLag})
+		targets = append(targets, lab.Target{Variant: "adapt", Metric: p99, AtMost: 5e6})
 	}
-	if relay.HasNginx() {
-		targets = append(targets, lab.Target{Variant: "adapt", Against: "nginx", AtMost: 1})
-	}
-	return w.scenario("adapt-"+form, "how long frames are collected", "floor-tag", []lab.Variant{
-		w.variant("adapt", "sluice serve as it comes: frames are collected for as long as there is much to send", adaptingServer()),
-		w.variant("merged", "sluice serve --merge-adapt=false: always for 95 ms", sluiceServer(relayMerge)),
-		w.variant("merge0", "sluice serve --merge 0: each frame is sent at once", sluiceServer(0)),
-		w.floorTag(), w.nginx(),
-	}, targets)
+	targets = append(targets, lab.Target{Variant: "adapt", Against: "nginx", AtMost: 1})
+	return relayScenario(fmt.Sprintf("adapt-%s-%d", form, viewers), w.title()+", how long frames are collected", perGB, "floor-tag", targets,
+		w.variant("adapt", "sluice serve as it comes: frames are collected for as long as there is much to send", sluiceServer()),
+		w.variant("merged", "sluice serve --merge-adapt=false: always for 95 ms", sluiceServer(mergeAlways)),
+		w.merge0("merge0"), w.floorTag(), w.nginx("nginx", plainNginx, relay.Nginx{}))
 }
 
-// nginxCork is how many messages nginx collects in the setting of it that is
-// the better one.
-const nginxCork = 8
-
-// nginxForm says how nginx's viewers take the stream, where the others' do it in
-// another way.
-func nginxForm(form string) string {
-	if form == relay.RTMP {
-		return ""
+// relayCrowd asks what a stream costs that hardly a viewer watches.
+func relayCrowd(viewed bool) lab.Scenario {
+	w := relayWork{form: relay.RTMP, streams: 1000, warm: 2500 * time.Millisecond, window: 4 * time.Second}
+	noLimits := []string{"--max-streams", "0", "--max-streams-per-address", "0"}
+	name, watched, promise := "publishers-1000", "that nothing watches", lab.Target{Variant: "sluice", Metric: growthPerShow, AtMost: 100e3}
+	second := w.variant("sluice-nogop", "sluice serve --gop=false: no frames for those who join, only those of the last 3 s for those who lag",
+		sluiceServer(append(noLimits, "--gop=false")...))
+	if viewed {
+		w.viewers = w.streams
+		name, watched, promise = "streams-1000", "with one viewer each, by RTMP", lab.Target{Variant: "sluice", Metric: framesLost, AtMost: 0}
+		second = w.merge0("sluice-merge0", noLimits...)
 	}
-	return "; its viewers come by RTMP, as it has no HTTP-FLV"
+	return relayScenario(name, "1,000 streams of 30 frames of 1,000 bytes a second "+watched+", the server's processor time", cpuPerFrame, "sluice",
+		[]lab.Target{promise, {Variant: "sluice", Against: "nginx", AtMost: 0.95}},
+		w.variant("sluice", "sluice serve as it comes", sluiceServer(noLimits...)),
+		second,
+		w.nginx("nginx", plainNginx+"; it keeps no frames", relay.Nginx{}))
+}
+
+// relayJoins asks when those who join have a picture.
+func relayJoins(name, title string, w relayWork, target lab.Target) lab.Scenario {
+	byFLV := w
+	w.form, byFLV.form = relay.RTMP, relay.FLV
+	return relayScenario(name, relayClipName()+", "+title+", until they have a key frame", toKeyP99, "flv", []lab.Target{target},
+		w.variant("rtmp", "sluice serve as it comes, by RTMP", sluiceServer()),
+		byFLV.variant("flv", "sluice serve as it comes, by HTTP-FLV", sluiceServer()),
+		w.nginx("nginx", "nginx with its RTMP module; who joins waits for the next key frame", relay.Nginx{}))
+}
+
+// relayTLS asks what encryption costs.
+func relayTLS() lab.Scenario {
+	w := relayWork{form: relay.RTMP, viewers: 200}
+	secure := w
+	secure.tls = true
+	return relayScenario("tls-200", w.title()+", merged for 95 ms, the server's processor time", perGB, "plain",
+		[]lab.Target{{Variant: "tls", Against: "plain", AtMost: 1.3}},
+		w.variant("plain", "sluice serve --merge-adapt=false", sluiceServer(mergeAlways)),
+		secure.variant("tls", "the same, viewers by RTMPS", tlsServer))
+}
+
+// relayCascade asks how far behind live the viewers of the last of three servers are.
+func relayCascade() lab.Scenario {
+	w := relayWork{form: relay.RTMP, viewers: 50}
+	return relayScenario("cascade-3", w.title()+" of the last of three servers on one processor, each pulling from the one before", p99, "alone",
+		[]lab.Target{
+			{Variant: "cascade", Metric: p50, AtMost: 60e6}, {Variant: "cascade", AtMost: 110e6}, {Variant: "cascade", Metric: framesLost, AtMost: 0},
+		},
+		w.variant("alone", "one server, merged for 95 ms", sluiceServer(mergeAlways)),
+		w.variant("cascade", "three, the last one merges for 95 ms", cascadeServer(3, mergeAlways)),
+		w.variant("adapt", "three as they come", cascadeServer(3)))
 }

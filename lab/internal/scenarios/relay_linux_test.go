@@ -31,7 +31,7 @@ func TestARelayRoundHasTheFiguresOfBothSides(t *testing.T) {
 
 func TestViewersThatAreTheLimitGiveNoFigures(t *testing.T) {
 	busy := relay.Result{Window: time.Second, Bytes: 1000, CPU: time.Second, Busy: 0.97}
-	f := relayFigures(busy)
+	f := relayWork{}.figures(busy)
 	for _, name := range []string{perGB, p50, p99} {
 		if v, ok := f[name]; ok {
 			t.Errorf("%s is %v", name, v)
@@ -46,7 +46,7 @@ func TestAServerThatCannotServeIsAnError(t *testing.T) {
 	env := echoEnv(t)
 	env.Self = "/nonexistent/program"
 	t.Setenv(relayProgramEnv, env.Self)
-	for name, s := range map[string]relayServer{"sluice": sluiceServer(relayMerge), "floor": floorServer(0)} {
+	for name, s := range map[string]relayServer{"sluice": sluiceServer(mergeAlways), "floor": floorServer(0)} {
 		_, err := relayWork{form: relay.RTMP, viewers: 4}.open(env, s)
 		if errors.Is(err, errors.ErrUnsupported) {
 			t.Skip(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,32 +16,34 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
-// relayWork is a stream and who looks at it.
+// relayWork is what is published and who looks at it.
 type relayWork struct {
-	form    string
-	viewers int
-	joins   int           // viewers that come in the window
-	atOnce  bool          // at its beginning, all of them
-	window  time.Duration // 0: as usual
-	tls     bool
-}
-
-// relayPace is for how long a round goes on, and with how many viewers.
-type relayPace struct {
-	viewers, joins int
-	warm, window   time.Duration
+	form         string
+	streams      int // of small frames; 0: one stream of the clip
+	viewers      int
+	joins        int           // viewers that come in the window
+	atOnce       bool          // at its beginning, all of them
+	warm, window time.Duration // 0: as usual
+	tls          bool
+	oneByOne     bool // viewers join
 }
 
 // pace has a window of one group of pictures: many short rounds say more than
 // few long ones.
-func (w relayWork) pace(env lab.Env) relayPace {
+func (w relayWork) pace(env lab.Env) relayWork {
 	if env.Quick {
-		return relayPace{max(1, min(w.viewers/4, 100)), w.joins / 20, 100 * time.Millisecond, 600 * time.Millisecond}
+		w.streams, w.viewers, w.joins = w.streams/20, min((w.viewers+3)/4, 100), w.joins/20
+		w.warm, w.window = 100*time.Millisecond, 600*time.Millisecond
 	}
-	return relayPace{w.viewers, w.joins, 300 * time.Millisecond, cmp.Or(w.window, 2*time.Second)}
+	if w.streams > 0 {
+		w.viewers = min(w.viewers, w.streams)
+	}
+	w.warm, w.window = cmp.Or(w.warm, 300*time.Millisecond), cmp.Or(w.window, 2*time.Second)
+	return w
 }
 
 func (w relayWork) variant(name, about string, s relayServer) lab.Variant {
@@ -63,16 +66,24 @@ var relayClip = sync.OnceValues(func() ([]byte, error) {
 	return file, err
 })
 
+// file is what is published.
+func (w relayWork) file() ([]byte, error) {
+	if w.streams > 0 {
+		return relay.SmallFrames(1000, 30), nil // 240 kbit/s
+	}
+	return relayClip()
+}
+
 // open makes sure that the server is here. Each round starts it anew: a server that
 // waited with all viewers connected while other variants ran would have dropped
 // some of them.
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
-	r := &relayRunner{env: env, work: w, server: s, clip: filepath.Join(env.Dir, "clip.flv")}
+	r := &relayRunner{env: env, work: w.pace(env), server: s, clip: filepath.Join(env.Dir, "clip.flv")}
 	var err error
 	if r.serverCPU, r.loadCPU, err = echobench.Processors(); err != nil {
 		return nil, err
 	}
-	file, err := relayClip()
+	file, err := w.file()
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +124,12 @@ func (r *relayRunner) start() (s relayStarted, err error) {
 		s, err = r.server(r.env, r.work.form)
 		return err
 	})
-	if err != nil {
-		return s, err
+	if err == nil {
+		if err = s.listening(&s); err != nil {
+			s.Stop()
+		}
 	}
-	if err := s.listening(&s); err != nil {
-		s.Stop()
-		return s, err
-	}
-	return s, nil
+	return s, err
 }
 
 func (r *relayRunner) round() (map[string]float64, error) {
@@ -138,60 +147,64 @@ func (r *relayRunner) round() (map[string]float64, error) {
 		return nil, err
 	}
 	defer load.Stop()
-	p := r.work.pace(r.env)
+	w := r.work
 	work, err := json.Marshal(relay.Work{
-		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench",
-		Viewers: p.viewers, Joins: p.joins, AtOnce: r.work.atOnce, TLS: r.work.tls, Warm: p.warm, Window: p.window, Clip: r.clip, Server: server.PID(),
+		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench", Streams: w.streams,
+		Viewers: w.viewers, Joins: w.joins, AtOnce: w.atOnce, TLS: w.tls, OneByOne: w.oneByOne, Warm: w.warm, Window: w.window, Clip: r.clip, Server: server.PID(),
 	})
 	if err != nil {
 		return nil, err
 	}
+	var result relay.Result
 	said, err := ask(load, string(work))
-	if err != nil {
-		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
+	if err == nil && said != "ready" {
+		err = fmt.Errorf("scenarios: the load said %.60q", said)
 	}
-	if said != "ready" {
-		return nil, fmt.Errorf("scenarios: the load said %.60q", said)
+	if err == nil {
+		result, err = askFor[relay.Result](load, "go")
 	}
-	result, err := askFor[relay.Result](load, "go")
 	if err != nil {
 		return nil, fmt.Errorf("%w; the server: %s", err, server.Said())
 	}
 	if result.Odd > 0 && !server.lax {
 		return nil, fmt.Errorf("scenarios: %d frames are not as they were published: %s", result.Odd, result.Oddity)
 	}
-	f := relayFigures(result)
-	if result.Served > 0 {
-		f[toKeyP50], f[toKeyP99] = float64(result.KeyP50.Nanoseconds()), float64(result.KeyP99.Nanoseconds())
-	}
-	if p.joins > 0 {
-		f[joinsServed] = float64(result.Served) / float64(p.joins)
-	}
-	return f, nil
+	return w.figures(result), nil
 }
 
 // mostBusy is up to which part of the window the viewers may work, who share a
 // processor, for the figures to be the server's.
 const mostBusy = 0.9
 
-// relayFigures leave out what was measured of this process, which only waits.
-func relayFigures(result relay.Result) map[string]float64 {
-	f := map[string]float64{
-		framesLost:    float64(result.Lost),
-		viewersClosed: float64(result.Closed),
-		residentAll:   float64(result.Resident),
-		loadBusy:      result.Busy,
-		perGB:         result.PerGB(),
-		p50:           float64(result.LagP50.Nanoseconds()),
-		p99:           float64(result.LagP99.Nanoseconds()),
-		sentLate:      float64(result.Late.Nanoseconds()),
+// figures leaves out what was measured of this process, which only waits.
+func (w relayWork) figures(result relay.Result) map[string]float64 {
+	f := map[string]float64{framesLost: float64(result.Lost), loadBusy: result.Busy}
+	for _, own := range []string{lab.NsPerOp, lab.CPUPerOp, lab.AllocsPerOp, lab.BytesPerOp, lab.GCRuns, measure.MBPerS} {
+		f[own] = math.NaN()
 	}
-	if result.Busy > mostBusy {
-		// The viewers were the limit: no figure is better than theirs.
-		delete(f, perGB)
-		for _, name := range []string{p50, p99} {
-			delete(f, name)
+	// Where the viewers are the limit, no figure is better than theirs.
+	limited := result.Busy > mostBusy
+	if result.Served > 0 {
+		f[toKeyP50], f[toKeyP99] = float64(result.KeyP50.Nanoseconds()), float64(result.KeyP99.Nanoseconds())
+	}
+	if w.streams > 0 {
+		f[growthPerShow] = float64(result.Grown) / float64(w.streams)
+		if !limited {
+			f[cpuPerFrame] = float64(result.CPU.Nanoseconds()) / float64(result.Published)
 		}
+		return f
 	}
-	return withoutOwn(f)
+	f[viewersClosed], f[residentAll] = float64(result.Closed), float64(result.Resident)
+	f[sentLate] = float64(result.Late.Nanoseconds())
+	if !limited {
+		f[perGB] = result.PerGB()
+		f[p50], f[p99] = float64(result.LagP50.Nanoseconds()), float64(result.LagP99.Nanoseconds())
+	}
+	if w.joins > 0 {
+		f[joinsServed] = float64(result.Served) / float64(w.joins)
+	}
+	return f
 }
+
+// relay-load is the child that publishes and has the viewers.
+var _ = registerChild("relay-load", "", func([]string) error { return relay.RunLoad(os.Stdin, os.Stdout) })

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
+	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
@@ -23,7 +25,8 @@ type relayStarted struct {
 	publish, view string           // addresses
 	lax           bool             // frames need not have the times that they were published with
 	secure        bool             // viewers come over TLS
-	before        []*child.Process // servers that this one pulls from
+	cluster       string           // where other nodes join
+	before        []*child.Process // servers that belong to it
 	// listening waits until the server listens, and finds out where.
 	listening func(*relayStarted) error
 }
@@ -36,16 +39,72 @@ func (s relayStarted) Stop() {
 	}
 }
 
-// sluiceServer is sluice serve, which merges what it sends for so long.
-func sluiceServer(merge time.Duration) relayServer { return serveWith(merge, false) }
+// mergeAlways has sluice serve collect what it sends for relayMerge, also when there is little.
+const mergeAlways = "--merge-adapt=false"
 
-// adaptingServer is sluice serve as it comes, which merges for relayMerge at most.
-func adaptingServer() relayServer { return serveWith(relayMerge, true) }
+// sluiceServer is sluice serve with these flags.
+func sluiceServer(flags ...string) relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, flags...) }
+}
 
-func serveWith(merge time.Duration, adapt bool) relayServer {
-	return func(env lab.Env, form string) (relayStarted, error) {
-		return startSluice(env, form, "--merge", merge.String(), fmt.Sprintf("--merge-adapt=%v", adapt))
+// tlsServer is sluice serve whose viewers come by RTMPS.
+func tlsServer(env lab.Env, form string) (relayStarted, error) {
+	cert, key, err := echobench.CertificateFiles(env.Dir)
+	if err != nil {
+		return relayStarted{}, err
 	}
+	s, err := startSluice(env, form, mergeAlways, "--rtmps", "127.0.0.1:0", "--cert", cert, "--key", key)
+	s.secure = true
+	return s, err
+}
+
+// cascadeServer is n servers, published to at the first and watched at the last.
+func cascadeServer(n int, flags ...string) relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) {
+		all, err := startServers(env, form, n, func(before []relayStarted) []string {
+			if len(before) == 0 {
+				return flags
+			}
+			return append([]string{"--origin", "rtmp://" + before[len(before)-1].publish}, flags...)
+		})
+		if err != nil {
+			return relayStarted{}, err
+		}
+		return asOne(all, n-1, all[n-1].view), nil
+	}
+}
+
+// startServers starts n servers, one after the other, with flags that may depend on those
+// before.
+func startServers(env lab.Env, form string, n int, flags func(before []relayStarted) []string) (all []relayStarted, err error) {
+	for i := range n {
+		s, err := startSluice(env, form, flags(all)...)
+		if err == nil {
+			all = append(all, s)
+			err = s.listening(&all[i])
+		}
+		if err != nil {
+			for _, s := range all {
+				s.Stop()
+			}
+			return nil, fmt.Errorf("scenarios: server %d of %d: %w", i+1, n, err)
+		}
+	}
+	return all, nil
+}
+
+// asOne is servers of which one is measured, published to at the first, and watched at
+// these addresses.
+func asOne(all []relayStarted, measured int, view ...string) relayStarted {
+	s := all[measured]
+	for i := range all {
+		if i != measured {
+			s.before = append(s.before, all[i].Process)
+		}
+	}
+	s.publish, s.view = all[0].publish, strings.Join(view, ",")
+	s.listening = func(*relayStarted) error { return nil }
+	return s
 }
 
 // startSluice starts sluice serve with further flags.
@@ -56,7 +115,7 @@ func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error
 	}
 	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--srt", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
 	cmd := exec.Command(program, append(args, flags...)...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "SLUICE_CLUSTER_SECRET=a secret of the lab, long enough")
 	c, err := child.Start(cmd, "serve")
 	if err != nil {
 		return relayStarted{}, err
@@ -66,11 +125,11 @@ func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error
 		if err != nil {
 			return err
 		}
-		var at struct{ RTMP, RTMPS, HTTP string }
+		var at struct{ RTMP, RTMPS, HTTP, Cluster string }
 		if err := json.Unmarshal([]byte(line), &at); err != nil || at.RTMP == "" || at.HTTP == "" {
 			return fmt.Errorf("scenarios: the server said %.120q: %v", line, err)
 		}
-		s.publish, s.view = at.RTMP, at.RTMP
+		s.publish, s.view, s.cluster = at.RTMP, at.RTMP, at.Cluster
 		if form == relay.FLV {
 			s.view = at.HTTP
 		}
@@ -104,29 +163,16 @@ func nginxServer(settings relay.Nginx) relayServer {
 		// It writes the time from one frame to the next once for all viewers, so that who
 		// does not get one has wrong times from there on.
 		return relayStarted{Process: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
-			return relay.Accepts(addr, childStart, s.Gone())
+			return relay.Accepts(addr, child.Within, s.Gone())
 		}}, err
 	}
 }
 
-var _ = registerChild("relay-floor", func(args []string) error {
-	if err := childArgs("relay-floor", args, "FORM", "WINDOW"); err != nil {
-		return err
-	}
+var _ = registerChild("relay-floor", "FORM WINDOW", func(args []string) error {
 	window, err := time.ParseDuration(args[1])
 	if err != nil {
 		return fmt.Errorf("scenarios: %w", err)
 	}
-	child.Expire(childLife)
 	runtime.GOMAXPROCS(1)
 	return relay.ServeFloor(args[0], window, os.Stdin, os.Stdout)
-})
-
-// relay-load is the child that publishes and has the viewers.
-var _ = registerChild("relay-load", func(args []string) error {
-	if err := childArgs("relay-load", args); err != nil {
-		return err
-	}
-	child.Expire(childLife)
-	return relay.RunLoad(os.Stdin, os.Stdout)
 })

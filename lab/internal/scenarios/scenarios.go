@@ -2,9 +2,12 @@ package scenarios
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
@@ -27,9 +30,16 @@ func register(rank int, scenarios func() []lab.Scenario) bool {
 	return true
 }
 
-// registerChild adds a hidden command that a scenario starts as a process.
-func registerChild(name string, run func(args []string) error) bool {
-	children[name] = run
+// registerChild adds a hidden command that a scenario starts as a process. The names of
+// its arguments say how many there have to be.
+func registerChild(name, arguments string, run func(args []string) error) bool {
+	children[name] = func(args []string) error {
+		if len(args) != len(strings.Fields(arguments)) {
+			return fmt.Errorf("scenarios: child %s wants %q, got %q", name, arguments, args)
+		}
+		child.Expire(childLife)
+		return run(args)
+	}
 	return true
 }
 

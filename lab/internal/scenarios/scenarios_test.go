@@ -15,26 +15,8 @@ import (
 
 	"github.com/sluice-go/sluice/internal/invariant"
 	"github.com/sluice-go/sluice/lab/internal/lab"
-	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/mem"
 )
-
-func TestTheDefinitionsAgreeWithEachOther(t *testing.T) {
-	all := All()
-	if err := measure.Validate(all); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
-		if s.Title == "" || s.Op == "" {
-			t.Errorf("%s: no title or operation", s.Name)
-		}
-		for _, v := range s.Variants {
-			if v.About == "" {
-				t.Errorf("%s/%s does not say what it is", s.Name, v.Name)
-			}
-		}
-	}
-}
 
 // opened is a variant that was opened.
 type opened struct {

@@ -13,13 +13,12 @@ import (
 	"github.com/sluice-go/sluice/netsim"
 )
 
-// A stream is what a source sends without end: a ring of whole units, and for each
-// the mark that a reader who has looked at it must come to. It is shared between
+// A stream is what a source sends without end: a ring of whole frames, its units, and for
+// each the mark that a reader who has looked at it must come to. It is shared between
 // variants and never written after it was made.
 type stream struct {
 	ring  []byte
 	ends  []int64  // ends[i] is where the first i units of the ring end
-	loads []int64  // loads[i] is how many payload bytes they hold
 	marks []uint64 // marks[i] is the sum of their marks
 	max   int      // the longest unit in bytes
 }
@@ -37,19 +36,6 @@ const frameHead = 4
 // comes from a near cache; a ring that does not fit one measures the memory
 // bus, which is the same for all variants and drowns what they differ in.
 const ringSize = 1 << 20
-
-func newStream() *stream {
-	return &stream{ends: []int64{0}, loads: []int64{0}, marks: []uint64{0}}
-}
-
-// add says that the next unit is size bytes of which load are payload.
-func (s *stream) add(size, load int, mark uint64) {
-	i := len(s.ends) - 1
-	s.ends = append(s.ends, s.ends[i]+int64(size))
-	s.loads = append(s.loads, s.loads[i]+int64(load))
-	s.marks = append(s.marks, s.marks[i]+mark)
-	s.max = max(s.max, size)
-}
 
 func (s *stream) units() int { return len(s.ends) - 1 }
 
@@ -75,6 +61,9 @@ func over[T int64 | uint64](prefix []T, i, n int) T {
 // size returns how many bytes n units from unit i are on the wire.
 func (s *stream) size(i, n int) int64 { return over(s.ends, i, n) }
 
+// load returns how many of those are payload.
+func (s *stream) load(i, n int) int64 { return s.size(i, n) - int64(n)*frameHead }
+
 // A place is how far a reader has come in a stream.
 type place struct {
 	s     *stream
@@ -90,7 +79,7 @@ func (p *place) account(ops int, sum uint64) (lab.Sample, error) {
 	if want := over(s.marks, p.at, ops) * max(p.times, 1); sum != want {
 		return lab.Sample{}, fmt.Errorf("%w: %d units from unit %d come to %#x, want %#x", errDiffers, ops, p.at, sum, want)
 	}
-	out := lab.Sample{Bytes: over(s.loads, p.at, ops), Check: over(s.marks, 0, ops)}
+	out := lab.Sample{Bytes: s.load(p.at, ops), Check: over(s.marks, 0, ops)}
 	p.at = (p.at + ops) % s.units()
 	return out, nil
 }
@@ -132,8 +121,7 @@ func (k frameKind) make() *stream {
 	binary.LittleEndian.PutUint64(key[:], k.seed)
 	binary.LittleEndian.PutUint64(key[8:], uint64(k.lo)<<32|uint64(k.hi))
 	rnd := rand.NewChaCha8(key)
-	s := newStream()
-	s.ring = make([]byte, 0, ringSize+frameHead+k.hi)
+	s := &stream{ring: make([]byte, 0, ringSize+frameHead+k.hi), ends: []int64{0}, marks: []uint64{0}, max: frameHead + k.hi}
 	for len(s.ring) < ringSize {
 		n := k.lo + int(rnd.Uint64()%uint64(k.hi-k.lo+1))
 		s.ring = binary.BigEndian.AppendUint32(s.ring, uint32(n))
@@ -141,7 +129,8 @@ func (k frameKind) make() *stream {
 		s.ring = s.ring[:at+n]
 		p := s.ring[at:]
 		rnd.Read(p) // never fails
-		s.add(frameHead+n, n, mark(p))
+		s.ends = append(s.ends, int64(len(s.ring)))
+		s.marks = append(s.marks, s.marks[len(s.marks)-1]+mark(p))
 	}
 	return s
 }

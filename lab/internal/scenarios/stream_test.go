@@ -48,8 +48,8 @@ func TestFramesAreWhatTheTablesSay(t *testing.T) {
 			t.Fatalf("frame %d is marked %#x, want %#x", i, got, mark(p))
 		}
 		at += frameHead + n
-		if s.ends[i+1] != int64(at) || s.loads[i+1] != int64(at-(i+1)*frameHead) {
-			t.Fatalf("frame %d ends at %d with %d bytes of payload before, want %d and %d", i, s.ends[i+1], s.loads[i+1], at, at-(i+1)*frameHead)
+		if s.ends[i+1] != int64(at) || s.load(0, i+1) != int64(at-(i+1)*frameHead) {
+			t.Fatalf("frame %d ends at %d with %d bytes of payload before, want %d and %d", i, s.ends[i+1], s.load(0, i+1), at, at-(i+1)*frameHead)
 		}
 	}
 	if at != len(s.ring) || at < ringSize {

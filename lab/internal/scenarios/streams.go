@@ -75,7 +75,7 @@ func (t *turns) Run(ops int) (out lab.Sample, err error) {
 		}
 		got += sum
 		want += s.marks[r.at+1] - s.marks[r.at]
-		out.Bytes += s.loads[r.at+1] - s.loads[r.at]
+		out.Bytes += s.ends[r.at+1] - s.ends[r.at] - frameHead
 		if r.at++; r.at == s.units() {
 			r.at = 0
 		}

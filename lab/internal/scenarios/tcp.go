@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"io"
+	"slices"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
@@ -39,9 +40,13 @@ func tcpGroup() []lab.Scenario {
 				{Variant: "readbuf", Against: "peek", AtMost: 0.85},
 			}
 		} else {
-			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.10, Upper: true}}
+			sc.Targets = []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.10}}
 		}
-		sc.Variants = overTCP(pick(allFrames, names...), func(env lab.Env) frameKind {
+		ways := pick(allFrames, names...)
+		if size.bytes == 128 {
+			ways = slices.Concat(floorWays, ways)
+		}
+		sc.Variants = overTCP(ways, func(env lab.Env) frameKind {
 			return frameKind{env.Seed, size.bytes, size.bytes}
 		})
 		group = append(group, sc)

@@ -18,6 +18,9 @@ var plainWays = []way{
 	}},
 }
 
+// Like memKind, naive and peek are not inlined.
+//
+//go:noinline
 func naive(r io.Reader) walk {
 	h := make([]byte, frameHead)
 	return func(n int) (sum uint64, err error) {
@@ -37,6 +40,8 @@ func naive(r io.Reader) walk {
 
 // peek walks frames, header and payload each with a Peek. It cannot walk those that are
 // longer than the buffer.
+//
+//go:noinline
 func peek(r *bufio.Reader) walk {
 	return func(n int) (sum uint64, err error) {
 		for range n {

@@ -1,8 +1,8 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -14,24 +14,17 @@ type AsyncOptions struct {
 
 // Async is a Store that acknowledges on receipt, and writes and syncs afterwards.
 type Async struct {
+	stored
 	log     AsyncLog
 	options AsyncOptions
-	queue   *queue
-	stop    chan struct{} // closed to end the syncing
-	ended   sync.WaitGroup
 }
 
 // NewAsync returns a store over a log, transferred.
 func NewAsync(log AsyncLog, o AsyncOptions) *Async {
-	if o.SyncEvery == 0 {
-		o.SyncEvery = time.Second
-	}
-	if o.Queue == 0 {
-		o.Queue = queueBytes
-	}
-	a := &Async{log: log, options: o, queue: newQueue(o.Queue, log.LastIndex()+1), stop: make(chan struct{})}
-	a.ended.Go(a.write)
-	a.ended.Go(a.sync)
+	o.SyncEvery, o.Queue = cmp.Or(o.SyncEvery, time.Second), cmp.Or(o.Queue, queueBytes)
+	a := &Async{stored{log: log, queue: newQueue(o.Queue, log.LastIndex()+1), stop: make(chan struct{})}, log, o}
+	a.running.Go(a.write)
+	a.running.Go(a.sync)
 	return a
 }
 
@@ -51,7 +44,7 @@ func (a *Async) write() {
 			}
 			if err != nil {
 				// Also when the log would take others: their numbers have been given away.
-				a.queue.fail(fmt.Errorf("%w: %w", ErrFailed, err))
+				a.fail(err)
 			}
 			a.queue.release(g)
 		}
@@ -70,7 +63,7 @@ func (a *Async) sync() {
 			return
 		}
 		if err := a.log.Sync(); err != nil {
-			a.queue.fail(fmt.Errorf("%w: %w", ErrFailed, err))
+			a.fail(err)
 			return
 		}
 	}
@@ -89,20 +82,4 @@ func (a *Async) AtRisk() (unwritten, unsynced uint64) {
 	durable, written := a.log.DurableIndex(), a.log.LastIndex()
 	last := a.queue.last()
 	return last - min(written, last), last - min(durable, last)
-}
-
-// Failed is closed when the store has failed.
-func (a *Async) Failed() <-chan struct{} { return a.queue.failing }
-
-// Err returns why the store has failed, nil if it has not.
-func (a *Async) Err() error { return a.queue.err() }
-
-// Close implements Store. When the store had failed it returns why.
-func (a *Async) Close() error {
-	if !a.queue.close() {
-		return nil
-	}
-	close(a.stop)
-	a.ended.Wait()
-	return closeLog(a.log, a.queue.err())
 }

@@ -137,7 +137,7 @@ func (c *conn) readRecord(in *sluice.BufReader, most int) (Record, error) {
 	}
 	if head, _ := in.Peek(min(4, in.Buffered())); len(head) < 4 || in.Buffered()-4 < int(min(binary.BigEndian.Uint32(head), uint32(most))) {
 		c.limitRead(0)
-		defer c.unlimitRead()
+		defer c.limitRead(-1)
 	}
 	length, err := in.ReadBE32(4)
 	if err != nil {
@@ -152,21 +152,16 @@ func (c *conn) readRecord(in *sluice.BufReader, most int) (Record, error) {
 	return in.ReadBuf(int(length))
 }
 
-// limitRead sets the read deadline for n more bytes.
+// limitRead sets the read deadline for n more bytes, or removes it for n below 0.
 func (c *conn) limitRead(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.finished {
-		c.SetReadDeadline(time.Now().Add(c.server.settings.Timeout + time.Duration(n)*time.Second/slowest))
-	}
-}
-
-// unlimitRead removes the read deadline.
-func (c *conn) unlimitRead() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.finished {
+	switch {
+	case c.finished:
+	case n < 0:
 		c.SetReadDeadline(time.Time{})
+	default:
+		c.SetReadDeadline(time.Now().Add(c.server.settings.Timeout + time.Duration(n)*time.Second/slowest))
 	}
 }
 
@@ -183,8 +178,6 @@ func (c *conn) readEnd(in *sluice.BufReader, err error) error {
 			return errCutOff
 		}
 		return fmt.Errorf("%w: stopped within a record, with %d bytes of it", errRefused, in.Buffered())
-	case errors.Is(err, io.EOF):
-		return nil
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		c.server.settings.OnError(fmt.Errorf("%v: ended inside a record, with %d bytes of it", c.RemoteAddr(), in.Buffered()))
 		return nil

@@ -100,12 +100,11 @@ func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, e
 	for q.failed == nil && !q.closed && q.held > 0 && q.held+bytes > q.limit {
 		q.room.Wait()
 	}
-	if q.closed {
-		q.mu.Unlock()
-		release(append([]Record(nil), records...))
-		return 0, ErrClosed
-	}
-	if err := q.failed; err != nil {
+	if q.closed || q.failed != nil {
+		err := q.failed
+		if q.closed {
+			err = ErrClosed
+		}
 		q.mu.Unlock()
 		release(append([]Record(nil), records...))
 		return 0, err

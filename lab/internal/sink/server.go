@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,18 +24,8 @@ type Settings struct {
 }
 
 func (s Settings) withDefaults() Settings {
-	if s.MaxRecord == 0 {
-		s.MaxRecord = 4 << 20
-	}
-	if s.InFlight == 0 {
-		s.InFlight = 1024
-	}
-	if s.Timeout == 0 {
-		s.Timeout = 30 * time.Second
-	}
-	if s.Grace == 0 {
-		s.Grace = 5 * time.Second
-	}
+	s.MaxRecord, s.InFlight = cmp.Or(s.MaxRecord, 4<<20), cmp.Or(s.InFlight, 1024)
+	s.Timeout, s.Grace = cmp.Or(s.Timeout, 30*time.Second), cmp.Or(s.Grace, 5*time.Second)
 	if s.OnError == nil {
 		s.OnError = func(error) {}
 	}
@@ -128,4 +119,15 @@ func (s *Server) refuse(c *conn, err error) {
 		default:
 		}
 	}
+}
+
+// Listen listens on an address, host:port or unix:PATH. ctx bounds the look-up of a
+// name and nothing later.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	network := "tcp"
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		network, addr = "unix", path
+	}
+	var config net.ListenConfig
+	return config.Listen(ctx, network, addr)
 }

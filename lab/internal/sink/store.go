@@ -2,6 +2,8 @@ package sink
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 
 	"github.com/sluice-go/sluice/mem"
 )
@@ -51,4 +53,41 @@ type AsyncLog interface {
 	Log
 	LastIndex() uint64
 	DurableIndex() uint64
+}
+
+// stored is what Async and Sync have in common: a log, transferred, and what gathers for it.
+type stored struct {
+	log     Log
+	queue   *queue
+	stop    chan struct{} // closed by Close
+	running sync.WaitGroup
+}
+
+// Failed is closed when the store has failed.
+func (s *stored) Failed() <-chan struct{} { return s.queue.failing }
+
+// Err returns why the store has failed, nil if it has not.
+func (s *stored) Err() error { return s.queue.err() }
+
+// fail makes err the reason why the store has failed, unless there is one, and returns the
+// reason.
+func (s *stored) fail(err error) error {
+	if !errors.Is(err, ErrFailed) {
+		err = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return s.queue.fail(err)
+}
+
+// Close implements Store. When the store had failed it returns why.
+func (s *stored) Close() error {
+	if !s.queue.close() {
+		return nil
+	}
+	close(s.stop)
+	s.running.Wait()
+	err := s.log.Close()
+	if failed := s.queue.err(); failed != nil {
+		return failed // rather than what follows from it
+	}
+	return err
 }

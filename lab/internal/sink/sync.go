@@ -2,7 +2,6 @@ package sink
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -26,10 +25,8 @@ func (g *Groups) add(n int) {
 // Sync is a Store that acknowledges after fsync. Records that come while one is
 // under way are written together and share the next: group commit.
 type Sync struct {
-	log   Log
-	most  time.Duration // see NewLingering
-	queue *queue
-	ended chan struct{}
+	stored
+	most time.Duration // see NewLingering
 
 	mu     sync.Mutex
 	groups Groups
@@ -43,8 +40,8 @@ func NewSync(log Log) *Sync { return NewLingering(log, 0) }
 // for answers have just got them, and the first of their next records would go alone: that costs
 // much where a write is long, as a round of Raft is.
 func NewLingering(log Log, most time.Duration) *Sync {
-	s := &Sync{log: log, most: most, queue: newQueue(queueBytes, 0), ended: make(chan struct{})}
-	go s.run()
+	s := &Sync{stored: stored{log: log, queue: newQueue(queueBytes, 0), stop: make(chan struct{})}, most: most}
+	s.running.Go(s.run)
 	return s
 }
 
@@ -57,7 +54,6 @@ func (s *Sync) Append(records []Record, done func(first uint64, err error)) {
 
 // run writes what has gathered, and syncs it.
 func (s *Sync) run() {
-	defer close(s.ended)
 	var groups []*group
 	last, linger := 0, time.Duration(0)
 	for {
@@ -111,10 +107,7 @@ func (s *Sync) refused(err error) error {
 	if errors.Is(err, wal.ErrTooLong) {
 		return err // which is about these records only
 	}
-	if errors.Is(err, ErrFailed) {
-		return s.queue.fail(err)
-	}
-	return s.queue.fail(fmt.Errorf("%w: %w", ErrFailed, err))
+	return s.fail(err)
 }
 
 // Window implements Store.
@@ -127,28 +120,4 @@ func (s *Sync) Groups() Groups {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.groups
-}
-
-// Failed is closed when the store has failed.
-func (s *Sync) Failed() <-chan struct{} { return s.queue.failing }
-
-// Err returns why the store has failed, nil if it has not.
-func (s *Sync) Err() error { return s.queue.err() }
-
-// Close implements Store. When the store had failed it returns why.
-func (s *Sync) Close() error {
-	if !s.queue.close() {
-		return nil
-	}
-	<-s.ended
-	return closeLog(s.log, s.queue.err())
-}
-
-// closeLog closes a log, and returns failed rather than what follows from it.
-func closeLog(log Log, failed error) error {
-	err := log.Close()
-	if failed != nil {
-		return failed
-	}
-	return err
 }

@@ -106,6 +106,11 @@ func Compare(ratios []float64) Comparison {
 	if c.N >= signFewest {
 		different = gap > 0.5 || SignTest(split(ratios)) <= significance
 	}
+	return c.decided(different)
+}
+
+// decided is the comparison with its verdict.
+func (c Comparison) decided(different bool) Comparison {
 	switch {
 	case !different:
 	case c.Median < 1:
@@ -126,7 +131,6 @@ func gapInWidths(i Interval) float64 {
 	return max(lo, -hi) / (hi - lo)
 }
 
-// split counts the ratios on each side of 1.
 func split(ratios []float64) (below, above int) {
 	for _, r := range ratios {
 		switch {

@@ -71,14 +71,7 @@ func CompareRuns(earlier, later []float64, atLeast float64, among int) Compariso
 		c.Lo, c.Hi, c.Coverage = lo, hi, sure // that of all quotients
 		different = gapInWidths(c.Interval) > 0.5*(1+math.Log(float64(among))) && away >= 2*math.Log1p(atLeast)
 	}
-	switch {
-	case !different:
-	case c.Median < 1:
-		c.Verdict = Less
-	default:
-		c.Verdict = More
-	}
-	return c
+	return c.decided(different)
 }
 
 // quotients returns all of them in order, or false when a value is zero.

@@ -26,7 +26,6 @@ func missing(format string, args ...any) error {
 // endIn is how long a tool may take to begin and to write what it saw.
 const endIn = 40 * time.Second
 
-// program finds a program that is a tool.
 func program(name, install string) (string, error) {
 	if runtime.GOOS != "linux" {
 		return "", missing("%s is a tool of Linux", name)
@@ -44,7 +43,7 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "PERF_PAGER=cat", "PAGER=cat")
 	p, err := child.Start(cmd, cmd.Args[0])
 	if err != nil {
-		return fmt.Errorf("evidence: %w", err)
+		return err
 	}
 	defer p.Stop()
 	look := time.NewTicker(5 * time.Millisecond)
@@ -71,7 +70,7 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 			_ = p.Wait(context.WithoutCancel(ctx), time.Second)
 			return ctx.Err()
 		case <-late.C:
-			return fmt.Errorf("evidence: %s had not ended after %v", cmd.Args[0], endIn)
+			return fmt.Errorf("%s had not ended after %v", cmd.Args[0], endIn)
 		}
 	}
 }
@@ -85,7 +84,7 @@ func refused(name, said string) error {
 	case strings.Contains(said, "Operation not permitted"), strings.Contains(said, "Permission denied"):
 		return missing("%s may not look at the process (root, kernel.yama.ptrace_scope=0, or in a container --cap-add SYS_PTRACE): %s", name, short)
 	}
-	return fmt.Errorf("evidence: %s failed: %s", name, short)
+	return fmt.Errorf("%s failed: %s", name, short)
 }
 
 // family is a process with those that it has started, and they in their turn.
@@ -114,5 +113,4 @@ func pids(pid int) string {
 	return strings.Join(words, ",")
 }
 
-// seconds is a time as sleep(1) takes it.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

@@ -152,12 +152,11 @@ type Call struct {
 	Time   time.Duration `json:"time_ns"`
 	// Sizes are the results of calls that move bytes, by exact size, most frequent first, at
 	// most 64 of them; Asked what was asked for.
-	Sizes    []Size `json:"sizes,omitempty"`
-	Asked    []Size `json:"asked,omitempty"`
-	Bytes    int64  `json:"bytes"`
-	Under512 int64  `json:"under_512"` // calls that moved 1..511 bytes
-	Full     int64  `json:"full"`      // calls that moved just as many as were asked for
-	// Again is how many of Under512 followed a call in the same direction on the same file,
+	Sizes []Size `json:"sizes,omitempty"`
+	Asked []Size `json:"asked,omitempty"`
+	Bytes int64  `json:"bytes"`
+	Full  int64  `json:"full"` // calls that moved just as many as were asked for
+	// Again is how many calls that moved 1..511 bytes followed one in the same direction on the same file,
 	// with nothing moved the other way in between: not the steps of a dialogue.
 	Again int64 `json:"again,omitempty"`
 	Empty int64 `json:"empty,omitempty"` // calls that asked without waiting whether there is something, and there was not

@@ -15,7 +15,7 @@ import (
 func (e *Evidence) readFile(path string) (tool string, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("evidence: %w", err)
+		return "", err
 	}
 	defer file.Close()
 	in := bufio.NewReaderSize(file, 64<<10)
@@ -41,7 +41,7 @@ func (e *Evidence) readFile(path string) (tool string, err error) {
 	}
 	p, err := readPprof(in)
 	if err != nil {
-		return "", fmt.Errorf("evidence: %s is no profile of pprof, no trace of Go 1.22 or later, and no output of perf script or strace: %w", path, err)
+		return "", fmt.Errorf("%s is no profile of pprof, no trace of Go 1.22 or later, and no output of perf script or strace: %w", path, err)
 	}
 	return e.takePprof(p, strings.Contains(base(path), "mutex"))
 }

@@ -43,7 +43,6 @@ const (
 // errUnneeded is said of a tool when another has seen what it would have seen.
 var errUnneeded = errors.New("not needed")
 
-// A gatherer uses the tools.
 type gatherer struct {
 	Target
 	o       Options
@@ -83,7 +82,7 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 	}
 	dir, err := os.MkdirTemp(o.Dir, "sluice-diagnose-")
 	if err != nil {
-		return g.e, fmt.Errorf("evidence: %w", err)
+		return g.e, err
 	}
 	g.dir = dir
 	defer os.RemoveAll(dir)
@@ -100,7 +99,7 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 		}
 	}
 	if err == nil && !slices.ContainsFunc(g.e.Tools, func(t Tool) bool { return t.State == OK }) {
-		err = errors.New("evidence: no tool could be used")
+		err = errors.New("no tool could be used")
 		// What failed says more than what there is nothing for.
 		why := g.e.Tools[max(0, slices.IndexFunc(g.e.Tools, func(t Tool) bool { return t.State == Failed }))]
 		err = fmt.Errorf("%w: %s: %s", err, why.Name, why.Note)
@@ -108,7 +107,6 @@ func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
 	return g.e, err
 }
 
-// files reads what was recorded earlier.
 func (g *gatherer) files() error {
 	used := map[string]bool{}
 	for _, path := range g.Files {
@@ -117,7 +115,7 @@ func (g *gatherer) files() error {
 			return err
 		}
 		if used[tool] && tool != ToolLocks {
-			return fmt.Errorf("evidence: %s is the second file of %s", path, tool)
+			return fmt.Errorf("%s is the second file of %s", path, tool)
 		}
 		note := path
 		if err != nil {
@@ -140,10 +138,8 @@ func (g *gatherer) has(tool string) bool {
 	return tool == ToolTrace && e.Waits != nil || tool == ToolStrace && e.Calls != nil || tool == ToolPerfRecord && e.Perf != nil
 }
 
-// noteOf is the text of an error without the name of this package.
-func noteOf(err error) string {
-	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "evidence: "), errMissing.Error()+": ")
-}
+// noteOf is the text of an error beside the state that says that the tool is missing.
+func noteOf(err error) string { return strings.TrimPrefix(err.Error(), errMissing.Error()+": ") }
 
 // use uses tools at the same time and books what became of each. It fails when ctx ends.
 func (g *gatherer) use(ctx context.Context, tools []string) error {
@@ -231,7 +227,6 @@ func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string,
 	}
 }
 
-// usage reads what the process uses while the others look.
 func (g *gatherer) usage(ctx context.Context, pid int) (note string, err error) {
 	before, err := proc.Read(pid)
 	if err != nil {

@@ -132,7 +132,7 @@ func sampleGoroutines(ctx context.Context, pid int, d time.Duration) (*Waits, er
 		if errors.Is(err, os.ErrPermission) {
 			return nil, missing("the memory of the process may be read by its owner or root, as kernel.yama.ptrace_scope allows")
 		}
-		return nil, fmt.Errorf("evidence: %w", err)
+		return nil, err
 	}
 	defer mem.Close()
 	m := &goMemory{goLayout: layout, goFunctions: names, mem: mem, stacks: map[string][]Frame{}, texts: map[uint8]string{}}
@@ -144,7 +144,7 @@ func sampleGoroutines(ctx context.Context, pid int, d time.Duration) (*Waits, er
 		now, total, err := m.all()
 		if err != nil {
 			if set.waits.Samples == 0 {
-				return nil, fmt.Errorf("evidence: reading the goroutines of process %d: %w", pid, err)
+				return nil, fmt.Errorf("reading the goroutines of process %d: %w", pid, err)
 			}
 			break // it has ended
 		}
@@ -157,7 +157,7 @@ func sampleGoroutines(ctx context.Context, pid int, d time.Duration) (*Waits, er
 		}
 	}
 	if set.waits.Samples == 0 {
-		return nil, errors.New("evidence: the process has no goroutines yet")
+		return nil, errors.New("the process has no goroutines yet")
 	}
 	return set.sum(time.Since(began)), nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 )
 
-// goVersion is the version of Go that a program is built with; empty for other programs.
 func goVersion(exe string) string {
 	info, err := buildinfo.ReadFile(exe)
 	if err != nil {
@@ -35,7 +34,7 @@ func openGo(file *elf.File) (*gosym.Table, error) {
 	}
 	lines, err := table.Data()
 	if err != nil {
-		return nil, fmt.Errorf("evidence: %w", err)
+		return nil, err
 	}
 	var funcs *gosym.Table
 	err = guarded("table of functions", func() error {
@@ -74,7 +73,6 @@ func goNames(pid int) *goFunctions {
 	return g
 }
 
-// goFunctions are the functions of a process.
 type goFunctions struct {
 	path  string
 	bias  uint64 // where the program was loaded, less where it was linked to
@@ -118,12 +116,12 @@ func loadBias(pid int, file *elf.File) (uint64, error) {
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
-		return 0, fmt.Errorf("evidence: %w", err)
+		return 0, err
 	}
 	// The first mapping is that of the first segment, which begins at 0.
 	var from uint64
 	if _, err := fmt.Sscanf(string(text), "%x-", &from); err != nil {
-		return 0, fmt.Errorf("evidence: the mappings of process %d: %w", pid, err)
+		return 0, fmt.Errorf("the mappings of process %d: %w", pid, err)
 	}
 	return from, nil
 }

@@ -27,11 +27,11 @@ func eachLine(r io.Reader, tool string, limit int64, f func(line string)) (cut b
 		case err == nil:
 			f(text[:len(text)-1])
 		case limited.N == 0:
-			return true, fmt.Errorf("evidence: %s wrote more than %d MiB: %w", tool, limit>>20, ErrTooLarge)
+			return true, fmt.Errorf("%s wrote more than %d MiB: %w", tool, limit>>20, ErrTooLarge)
 		case errors.Is(err, io.EOF):
 			return text != "", nil
 		default:
-			return true, fmt.Errorf("evidence: reading the output of %s: %w", tool, err)
+			return true, fmt.Errorf("reading the output of %s: %w", tool, err)
 		}
 	}
 }

@@ -69,9 +69,9 @@ func perfRecordOf(ctx context.Context, pid int, dir string, d time.Duration, goP
 
 var (
 	// errIdle stands beside a profile with nothing in it.
-	errIdle = errors.New("evidence: no samples: the process hardly ran")
+	errIdle = errors.New("no samples: the process hardly ran")
 	// errNoKernel stands beside a profile of the program's own part.
-	errNoKernel = errors.New("evidence: without the kernel's part, which is for root, or as root sysctl kernel.perf_event_paranoid=1")
+	errNoKernel = errors.New("without the kernel's part, which is for root, or as root sysctl kernel.perf_event_paranoid=1")
 )
 
 func seesKernel(p *Profile) bool {
@@ -80,7 +80,6 @@ func seesKernel(p *Profile) bool {
 	})
 }
 
-// perfScript has perf write its samples as text and passes it to read.
 func perfScript(ctx context.Context, data string, args []string, read func(io.Reader) error) error {
 	path, err := findPerf()
 	if err != nil {
@@ -96,11 +95,11 @@ func perfScript(ctx context.Context, data string, args []string, read func(io.Re
 	said := &child.Tail{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("evidence: %w", err)
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("evidence: %w", err)
+	if err != nil {
+		return err
 	}
 	err = read(out)
 	if errors.Is(err, ErrTooLarge) {
@@ -108,7 +107,7 @@ func perfScript(ctx context.Context, data string, args []string, read func(io.Re
 	}
 	_, _ = io.Copy(io.Discard, out) // it is over or it fails again in Wait
 	if waitErr := cmd.Wait(); waitErr != nil && err != nil {
-		return fmt.Errorf("evidence: perf script: %w: %s", waitErr, said.String())
+		return fmt.Errorf("perf script: %w: %s", waitErr, said.String())
 	}
 	return err
 }

@@ -13,7 +13,7 @@ const maxPerfScript = 256 << 20
 // kernelFile is the Frame.File of what runs in the kernel.
 const kernelFile = "[kernel]"
 
-var errNoSample = errors.New("evidence: no sample in perf script's output")
+var errNoSample = errors.New("no sample in perf script's output")
 
 // readPerfScript reads the samples that perf script -F comm,tid,period,event,ip,sym,dso
 // writes: a line that is not indented, then a line for each frame, the

@@ -23,15 +23,15 @@ var ErrTooLarge = errors.New("larger than is read")
 func readPprof(r io.Reader) (*profile.Profile, error) {
 	data, err := atMost(r, maxPprof)
 	if err != nil {
-		return nil, fmt.Errorf("evidence: reading a profile: %w", err)
+		return nil, fmt.Errorf("reading a profile: %w", err)
 	}
 	if len(data) >= 2 && data[0] == 0x1f && data[1] == 0x8b {
 		z, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
-			return nil, fmt.Errorf("evidence: unpacking a profile: %w", err)
+			return nil, fmt.Errorf("unpacking a profile: %w", err)
 		}
 		if data, err = atMost(z, maxPprof); err != nil {
-			return nil, fmt.Errorf("evidence: unpacking a profile: %w", err)
+			return nil, fmt.Errorf("unpacking a profile: %w", err)
 		}
 	}
 	var p *profile.Profile
@@ -42,7 +42,7 @@ func readPprof(r io.Reader) (*profile.Profile, error) {
 		return p.CheckValid()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("evidence: parsing a profile: %w", err)
+		return nil, fmt.Errorf("parsing a profile: %w", err)
 	}
 	return p, nil
 }
@@ -64,7 +64,7 @@ func atMost(r io.Reader, limit int64) ([]byte, error) {
 func guarded(what string, parse func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("evidence: the %s cannot be parsed: %v", what, r)
+			err = fmt.Errorf("the %s cannot be parsed: %v", what, r)
 		}
 	}()
 	return parse()
@@ -120,10 +120,9 @@ func sampleType(p *profile.Profile, name string) (int, error) {
 		}
 		have = append(have, t.Type)
 	}
-	return 0, fmt.Errorf("evidence: a profile without %q; it has %q", name, have)
+	return 0, fmt.Errorf("a profile without %q; it has %q", name, have)
 }
 
-// pprofOf makes a Profile of one of the values in p.
 func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
 	s := newStackSet()
 	if err := addPprof(s, p, value, count); err != nil {

@@ -40,10 +40,10 @@ func pprofURL(address string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The text of this error may hold a password.
-		return nil, errors.New("evidence: the URL of a server cannot be parsed")
+		return nil, errors.New("the URL of a server cannot be parsed")
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("evidence: %s is no address of a server: http://host:port/debug/pprof/ is", u.Redacted())
+		return nil, fmt.Errorf("%s is no address of a server: http://host:port/debug/pprof/ is", u.Redacted())
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	if !strings.HasSuffix(u.Path, "/debug/pprof") {
@@ -53,7 +53,6 @@ func pprofURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// A server is one with net/http/pprof.
 type server struct {
 	client http.Client
 	base   *url.URL
@@ -95,16 +94,16 @@ func (s *server) get(ctx context.Context, name string, d time.Duration, read fun
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return fmt.Errorf("evidence: asking for the profile %s: %w", name, err)
+		return fmt.Errorf("asking for the profile %s: %w", name, err)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("evidence: %w", err) // it names the address, without the password
+		return err // it names the address, without the password
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-		return fmt.Errorf("evidence: %s answers %s: %s", u.Redacted(), response.Status, strings.Join(strings.Fields(string(said)), " "))
+		return fmt.Errorf("%s answers %s: %s", u.Redacted(), response.Status, strings.Join(strings.Fields(string(said)), " "))
 	}
 	return read(response.Body)
 }

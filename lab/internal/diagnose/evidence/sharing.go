@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -41,7 +40,6 @@ const (
 // fewProcessors is how many processors a program must use before they can get in each other's way.
 const fewProcessors = 1.2
 
-// sharing samples addresses.
 func (g *gatherer) sharing(ctx context.Context, pid int) (*Sharing, string, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, "", missing("instructions of %s are not decoded", runtime.GOARCH)
@@ -86,12 +84,11 @@ type sample struct {
 //	25149 24031.020194:  5631954b2090 main+0x40 (/srv/counter) ABI:2 AX:0x2b BX:0x7ffc4bf431f8 ...
 func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 	var list []sample
-	lines := bufio.NewScanner(r)
-	for lines.Scan() && len(list) < mostSamples {
-		head, tail, ok := strings.Cut(lines.Text(), " ABI:")
+	_, err := eachLine(r, "perf script", maxPerfScript, func(line string) {
+		head, tail, ok := strings.Cut(line, " ABI:")
 		words := strings.Fields(head)
-		if !ok || len(words) < 4 {
-			continue
+		if !ok || len(words) < 4 || len(list) >= mostSamples {
+			return
 		}
 		var s sample
 		var err1, err2, err3 error
@@ -109,7 +106,7 @@ func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 		name := strings.Join(words[3:], " ")
 		plus := strings.LastIndex(name, "+0x")
 		if err1 != nil || err2 != nil || err3 != nil || !known || !frame.Own() {
-			continue
+			return
 		}
 		s.begin = names.entry(s.ip)
 		if plus >= 0 && s.begin == 0 {
@@ -119,7 +116,7 @@ func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 			}
 		}
 		if s.ip-s.begin > longFunction {
-			continue
+			return
 		}
 		s.where, s.regs = frame, map[string]uint64{}
 		for word := range strings.FieldsSeq(tail) {
@@ -128,11 +125,8 @@ func readSamples(r io.Reader, names *goFunctions) ([]sample, error) {
 			}
 		}
 		list = append(list, s)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("evidence: reading perf script's output: %w", err)
-	}
-	return list, nil
+	})
+	return list, err
 }
 
 // An access is an instruction's operand in memory.

@@ -23,7 +23,6 @@ const (
 	deeperFrames = "(frames left out)"
 )
 
-// A stackSet adds up values by stack.
 type stackSet struct {
 	stacks map[string]*Stack
 	other  Stack // of stacks that came when the set was full

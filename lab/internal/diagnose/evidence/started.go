@@ -10,7 +10,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/child"
 )
 
-// started is a command that was started to be looked at.
 type started struct {
 	*child.Process
 	drained chan struct{} // closed when its output has ended
@@ -34,7 +33,7 @@ func (g *gatherer) pid(ctx context.Context) (int, error) {
 			cmd := exec.Command(g.Command[0], g.Command[1:]...)
 			p, err := child.Start(cmd, g.Command[0])
 			if err != nil {
-				return 0, fmt.Errorf("evidence: %w", err)
+				return 0, err
 			}
 			g.started = &started{p, make(chan struct{})}
 			go func(s *started) {
@@ -54,7 +53,7 @@ func (g *gatherer) pid(ctx context.Context) (int, error) {
 			why := g.started.Ended()
 			g.stop()
 			if try > 0 {
-				return 0, fmt.Errorf("evidence: %s ends within %v, which is too short to be looked at: %w", strings.Join(g.Command, " "), warmUp, why)
+				return 0, fmt.Errorf("%s ends within %v, which is too short to be looked at: %w", strings.Join(g.Command, " "), warmUp, why)
 			}
 		default:
 			return g.started.PID(), nil
@@ -63,7 +62,6 @@ func (g *gatherer) pid(ctx context.Context) (int, error) {
 	return 0, nil // not reached: the second try returns
 }
 
-// stop ends the command, if it runs.
 func (g *gatherer) stop() {
 	if g.started == nil {
 		return

@@ -53,7 +53,7 @@ func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, err
 	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]string), files: make(map[string]string), threads: make(map[string]*threadTally)}
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
-		return nil, errors.New("evidence: not one line is strace's")
+		return nil, errors.New("not one line is strace's")
 	}
 	if err != nil {
 		return s.sum(), err
@@ -226,20 +226,14 @@ func (s *straceReader) follows(c *callTally, name, args string, result int64) {
 	}
 }
 
-// moved books a call that moves bytes. Asked is negative for the others.
+// moved books a call that moves bytes.
 func (c *callTally) moved(result, asked int64) {
-	if asked < 0 {
-		return
-	}
 	raise(c.asked, asked)
 	if result < 0 {
 		return
 	}
 	raise(c.sizes, result)
 	c.Bytes = plus(c.Bytes, result)
-	if result > 0 && result < 512 {
-		c.Under512++
-	}
 	if result > 0 && result == asked {
 		c.Full++
 	}

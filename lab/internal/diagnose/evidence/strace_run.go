@@ -13,7 +13,6 @@ import (
 // straceFor bounds the time under strace, where a call takes some 50 µs.
 const straceFor = 1500 * time.Millisecond
 
-// straceOf records the system calls of a process and those that it started.
 func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgram bool) (*Calls, error) {
 	path, err := program("strace", "apt-get install strace")
 	if err != nil {
@@ -32,13 +31,12 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgr
 	}
 	file, err := os.Open(out)
 	if err != nil {
-		return nil, fmt.Errorf("evidence: %w", err)
+		return nil, err
 	}
 	defer file.Close()
 	return readStrace(file, goProgram, eventfds)
 }
 
-// eventfdsOf finds the eventfds of a process.
 func eventfdsOf(pid int) map[int]bool {
 	found := map[int]bool{}
 	dir := fmt.Sprintf("/proc/%d/fd/", pid)

@@ -33,16 +33,16 @@ func TestStraceOfAConversation(t *testing.T) {
 		t.Errorf("recvfrom: %+v", recv)
 	}
 	// Of the first one only the end was seen.
-	if send.Full != send.Count-1 || send.Under512 != send.Count-1 {
+	if send.Full != send.Count-1 {
 		t.Errorf("sendto: %+v", send)
 	}
 	for name, want := range map[string]Call{
-		"writev":   {Count: 1, Bytes: 20, Full: 1, Under512: 1, Asked: []Size{{20, 1}}, Sizes: []Size{{20, 1}}},
-		"sendmsg":  {Count: 1, Bytes: 5, Full: 1, Under512: 1, Asked: []Size{{5, 1}}, Sizes: []Size{{5, 1}}},
-		"recvmsg":  {Count: 1, Bytes: 5, Under512: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{5, 1}}},
+		"writev":   {Count: 1, Bytes: 20, Full: 1, Asked: []Size{{20, 1}}, Sizes: []Size{{20, 1}}},
+		"sendmsg":  {Count: 1, Bytes: 5, Full: 1, Asked: []Size{{5, 1}}, Sizes: []Size{{5, 1}}},
+		"recvmsg":  {Count: 1, Bytes: 5, Asked: []Size{{100, 1}}, Sizes: []Size{{5, 1}}},
 		"read":     {Count: 1, Bytes: 512, Full: 1, Asked: []Size{{512, 1}}, Sizes: []Size{{512, 1}}},
 		"write":    {Count: 1, Bytes: 600, Full: 1, Asked: []Size{{600, 1}}, Sizes: []Size{{600, 1}}},
-		"sendfile": {Count: 1, Bytes: 3, Under512: 1, Again: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{3, 1}}},
+		"sendfile": {Count: 1, Bytes: 3, Again: 1, Asked: []Size{{100, 1}}, Sizes: []Size{{3, 1}}},
 	} {
 		got := callOf(t, c, name)
 		want.Name = name
@@ -99,19 +99,19 @@ func TestStraceLines(t *testing.T) {
 			[]Call{{Name: "read", Count: 1, Errors: 1, Time: 1500 * time.Millisecond}}},
 		{"padding", "munmap(0x7f, 41723)     = -1 EINVAL (Invalid argument) <0.000013>\n", []Call{{Name: "munmap", Count: 1, Errors: 1, Time: 13 * time.Microsecond}}},
 		{"a text with brackets and a result", `write(1, "x) = 7, \"quoted\", (", 30) = 30 <0.000001>` + "\n",
-			[]Call{{Name: "write", Count: 1, Time: time.Microsecond, Bytes: 30, Under512: 1, Full: 1, Sizes: []Size{{30, 1}}, Asked: []Size{{30, 1}}}}},
+			[]Call{{Name: "write", Count: 1, Time: time.Microsecond, Bytes: 30, Full: 1, Sizes: []Size{{30, 1}}, Asked: []Size{{30, 1}}}}},
 		{"a vector that is cut short", `writev(6, [{iov_base=""..., iov_len=4}, ...], 9) = 20` + "\n", []Call{{Name: "writev", Count: 1}}},
 		{"a text that looks like a vector", `writev(6, [{iov_base="iov_len=99", iov_len=10}], 1) = 10` + "\n",
-			[]Call{{Name: "writev", Count: 1, Bytes: 10, Under512: 1, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
+			[]Call{{Name: "writev", Count: 1, Bytes: 10, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
 		{"the end of a call that nobody saw begin", `7 <... read resumed>""..., 512) = 12 <0.1>` + "\n",
 			[]Call{{Name: "read", Count: 1, Time: 100 * time.Millisecond}}},
 		{"the pid form", "[pid    77] write(1, ..., 600) = 600\n", []Call{{Name: "write", Count: 1, Bytes: 600, Full: 1, Sizes: []Size{{600, 1}}, Asked: []Size{{600, 1}}}}},
 		{"threads between each other", "1 read(3,  <unfinished ...>\n2 read(4,  <unfinished ...>\n1 <... read resumed>..., 10) = 1\n2 <... read resumed>..., 20) = 20\n",
-			[]Call{{Name: "read", Count: 2, Bytes: 21, Under512: 2, Full: 1, Sizes: []Size{{1, 1}, {20, 1}}, Asked: []Size{{10, 1}, {20, 1}}}}},
-		{"one after the other", "write(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\nwrite(4, ..., 10) = 10\n", []Call{{Name: "write", Count: 3, Bytes: 30, Under512: 3, Full: 3, Again: 1, Sizes: []Size{{10, 3}}, Asked: []Size{{10, 3}}}}},
+			[]Call{{Name: "read", Count: 2, Bytes: 21, Full: 1, Sizes: []Size{{1, 1}, {20, 1}}, Asked: []Size{{10, 1}, {20, 1}}}}},
+		{"one after the other", "write(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\nwrite(4, ..., 10) = 10\n", []Call{{Name: "write", Count: 3, Bytes: 30, Full: 3, Again: 1, Sizes: []Size{{10, 3}}, Asked: []Size{{10, 3}}}}},
 		{"a dialogue", "write(3, ..., 10) = 10\nread(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\n", []Call{
-			{Name: "write", Count: 2, Bytes: 20, Under512: 2, Full: 2, Sizes: []Size{{10, 2}}, Asked: []Size{{10, 2}}},
-			{Name: "read", Count: 1, Bytes: 10, Under512: 1, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
+			{Name: "write", Count: 2, Bytes: 20, Full: 2, Sizes: []Size{{10, 2}}, Asked: []Size{{10, 2}}},
+			{Name: "read", Count: 1, Bytes: 10, Full: 1, Sizes: []Size{{10, 1}}, Asked: []Size{{10, 1}}}}},
 		{"nothing was ready", "poll([{fd=3, events=POLLIN}], 1, 0) = 0 (Timeout)\npoll([{fd=3, events=POLLIN}], 1, 1000) = 0 (Timeout)\nsched_yield() = 0\n", []Call{{Name: "poll", Count: 2, Empty: 1}, {Name: "sched_yield", Count: 1, Empty: 1}}},
 		{"an end of file", "read(3, \"\", 512) = 0\n", []Call{{Name: "read", Count: 1, Sizes: []Size{{0, 1}}, Asked: []Size{{512, 1}}}}},
 		{"cut off", "close(3) = 0\nclose(4) =", []Call{{Name: "close", Count: 1}}},
@@ -158,7 +158,7 @@ func FuzzStrace(f *testing.F) {
 		}
 		var total int64
 		for _, call := range c.ByName {
-			if call.Count <= 0 || call.Time < 0 || call.Errors > call.Count || call.Full > call.Count || call.Under512 > call.Count || call.Bytes < 0 ||
+			if call.Count <= 0 || call.Time < 0 || call.Errors > call.Count || call.Full > call.Count || call.Bytes < 0 ||
 				len(call.Sizes) > keptSizes || len(call.Asked) > keptSizes {
 				t.Fatalf("%+v", call)
 			}

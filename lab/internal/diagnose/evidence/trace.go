@@ -27,11 +27,11 @@ func readTrace(r io.Reader) (*Waits, error) {
 	// The older forms are parsed in one piece and trust the lengths in the file.
 	head, err := in.Peek(16)
 	if err != nil {
-		return nil, fmt.Errorf("evidence: reading a trace: %w", noEOF(err))
+		return nil, fmt.Errorf("reading a trace: %w", noEOF(err))
 	}
 	var minor int
 	if n, err := fmt.Sscanf(string(head), "go 1.%d trace", &minor); n != 1 || err != nil || minor < 22 {
-		return nil, fmt.Errorf("evidence: no execution trace of Go 1.22 or later: it begins with %q", head)
+		return nil, fmt.Errorf("no execution trace of Go 1.22 or later: it begins with %q", head)
 	}
 	f := follower{goroutines: map[trace.GoID]moment{}, aside: map[trace.GoID]bool{}, stacks: map[string][]Frame{}, set: newWaitSet()}
 	err = guarded("trace", func() error {
@@ -59,10 +59,10 @@ func readTrace(r io.Reader) (*Waits, error) {
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, fmt.Errorf("evidence: parsing a trace: %w", err)
+		return nil, fmt.Errorf("parsing a trace: %w", err)
 	}
 	if err != nil {
-		return w, fmt.Errorf("evidence: a trace was read for %v: %w", w.Took, err)
+		return w, fmt.Errorf("a trace was read for %v: %w", w.Took, err)
 	}
 	return w, nil
 }

@@ -46,7 +46,6 @@ type moment struct {
 	frames []Frame // innermost first; kept by the caller, one slice for one stack
 }
 
-// A waitSet adds up moments.
 type waitSet struct {
 	waits  Waits
 	places map[string]*placeTally

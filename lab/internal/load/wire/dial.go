@@ -51,7 +51,7 @@ func (t *Target) greet(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	}
 	switch {
 	case t.Is("ws", "wss"):
-		header, host := t.http().header(t.url)
+		header, host := t.http.header(t.url)
 		plain := *t.url
 		plain.User = nil
 		return newMessages(ctx, conn, plain.String(), header, host)
@@ -114,7 +114,6 @@ func (t *Target) login(conn net.Conn) error {
 	return nil
 }
 
-// array is a command of Redis.
 func array(args ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))

@@ -65,7 +65,6 @@ func (f *File) CheckBlocks(least, most int, between bool) error {
 	return nil
 }
 
-// A storage is a file under load.
 type storage struct {
 	path    string
 	options File
@@ -81,7 +80,7 @@ func (t *Target) Prepare(ctx context.Context) (remove func() error, err error) {
 	if !t.Is("file") {
 		return func() error { return nil }, nil
 	}
-	t.storage = &storage{path: t.addr, options: *t.file()}
+	t.storage = &storage{path: t.addr, options: *t.file}
 	if err := t.storage.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}

@@ -24,9 +24,8 @@ type h2 struct {
 	conn *http2.ClientConn
 }
 
-// newH2 makes a connection to a target.
 func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
-	options := t.http()
+	options := t.http
 	u := *t.url
 	u.User = nil
 	r, err := http.NewRequest(options.method(), u.String(), nil)
@@ -40,7 +39,6 @@ func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
 	return h, err
 }
 
-// ready returns a connection that takes a request.
 func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +84,7 @@ func (h *h2) once(ctx context.Context, conn *http2.ClientConn) (Outcome, error) 
 	ctx, stop := context.WithTimeout(ctx, h.limit)
 	defer stop()
 	r := h.request.WithContext(ctx)
-	if body := h.target.http().Body; len(body) > 0 {
+	if body := h.target.http.Body; len(body) > 0 {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
 	reply, err := conn.RoundTrip(r)

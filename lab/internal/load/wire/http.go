@@ -27,7 +27,6 @@ func (h *HTTP) method() string {
 	return h.Method
 }
 
-// check says what is wrong.
 func (h *HTTP) check() error {
 	if strings.ContainsAny(h.Method, " \t\r\n/:") {
 		return fmt.Errorf("invalid method %q", h.Method)
@@ -62,7 +61,6 @@ func (h *HTTP) header(u *url.URL) (header http.Header, host string) {
 	return header, host
 }
 
-// request1 is the request to u for HTTP/1.1.
 func (h *HTTP) request1(u *url.URL) []byte {
 	var b bytes.Buffer
 	header, host := h.header(u)

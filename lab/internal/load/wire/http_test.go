@@ -35,7 +35,7 @@ func TestHTTPRepliesThatAreNone(t *testing.T) {
 		"HTTP/2.0 200 OK\r\n\r\n", "SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 99 X\r\n\r\n", "HTTP/1.1 600 X\r\n\r\n", "HTTP/1.1 abc X\r\n\r\n",
 		"HTTP/1.1 101 Switching\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", mostHead+10),
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", mostLine+10),
 	} {
 		none(t, anHTTP, replies)
 	}

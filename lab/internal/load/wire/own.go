@@ -20,7 +20,6 @@ type Own struct {
 // mostReply bounds a reply of one's own protocol.
 const mostReply = 1 << 30
 
-// An own is the protocol that Own describes.
 type own struct {
 	closed
 	same

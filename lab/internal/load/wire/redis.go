@@ -41,7 +41,6 @@ type command struct {
 	seq   uint64
 }
 
-// split splits the commands into arguments.
 func (r *Redis) split() ([][]string, error) {
 	texts := r.Commands
 	if len(texts) == 0 {

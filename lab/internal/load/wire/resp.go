@@ -1,24 +1,20 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 )
 
-// A resp reads one reply after the other.
 type resp struct {
-	line   []byte // what has come of a line
-	left   int    // bytes of a bulk string and its end that are still to come
-	values int64  // that are still to come, besides the one under way
+	line   pieces
+	left   int   // bytes of a bulk string and its end that are still to come
+	values int64 // that are still to come, besides the one under way
 	failed bool
 	total  int // payload bytes of the reply
 }
 
-const (
-	mostLine = 64 << 10
-	mostBulk = 512 << 20 // of one string, as in Redis
-)
+// mostBulk bounds one string, as in Redis.
+const mostBulk = 512 << 20
 
 func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 	for n < len(p) {
@@ -29,22 +25,11 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 				return n, Outcome{}, nil
 			}
 		} else {
-			end := bytes.IndexByte(p[n:], '\n')
-			if end < 0 {
-				if r.line = append(r.line, p[n:]...); len(r.line) > mostLine {
-					return n, Outcome{}, fmt.Errorf("%w: a line of more than %d bytes", ErrReply, mostLine)
-				}
-				return len(p), Outcome{}, nil
+			line, used, err := r.line.until(p[n:], "\n")
+			if n += used; line == nil {
+				return n, Outcome{}, err
 			}
-			line := p[n : n+end+1]
-			if len(r.line) > 0 {
-				r.line = append(r.line, line...)
-				line = r.line
-			}
-			n += end + 1
-			err := r.value(line)
-			r.line = r.line[:0]
-			if err != nil {
+			if err := r.value(line); err != nil {
 				return n, Outcome{}, err
 			}
 			if r.left > 0 {
@@ -65,10 +50,10 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 
 // value reads the line that a value begins with.
 func (r *resp) value(line []byte) error {
-	if len(line) < 3 || line[len(line)-2] != '\r' {
+	if len(line) < 2 || line[len(line)-1] != '\r' {
 		return fmt.Errorf("%w: %.40q is no line of Redis", ErrReply, line)
 	}
-	kind, text := line[0], line[1:len(line)-2]
+	kind, text := line[0], line[1:len(line)-1]
 	number := func(most int64) (int64, error) {
 		n, err := strconv.ParseInt(string(text), 10, 64)
 		if err != nil || n < -1 || n > most {

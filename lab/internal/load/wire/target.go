@@ -2,8 +2,10 @@ package wire
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -55,6 +57,10 @@ type Target struct {
 	addr    string
 	tls     bool
 	options *Options
+	http    *HTTP // of the options, or what holds without them
+	redis   *Redis
+	file    *File
+	own     *own     // nil without one; connections have copies
 	storage *storage // of a file, once it is prepared
 }
 
@@ -78,16 +84,6 @@ var schemes = map[string]scheme{
 	"rediss":  {port: "6379", tls: true, drive: Stream, classes: redisClasses},
 }
 
-// Schemes are those that ParseTarget knows, besides file.
-func Schemes() []string {
-	var list []string
-	for name := range schemes {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // Scheme is the scheme of a target, and empty for HOST:PORT and unix:PATH.
 func Scheme(target string) string {
 	if strings.HasPrefix(target, "file:") {
@@ -103,7 +99,10 @@ func Scheme(target string) string {
 // ParseTarget reads a target: a URL, HOST:PORT or unix:PATH. It keeps options. Errors are
 // ErrTarget.
 func ParseTarget(text string, options *Options) (*Target, error) {
-	t := &Target{Name: text, options: options, network: "tcp", addr: text}
+	t := &Target{
+		Name: text, network: "tcp", addr: text,
+		options: options, http: orDefault(options.HTTP), redis: orDefault(options.Redis), file: orDefault(options.File),
+	}
 	bad := func(format string, args ...any) (*Target, error) {
 		return nil, fmt.Errorf("%w: target %q: %s", ErrTarget, text, fmt.Sprintf(format, args...))
 	}
@@ -121,7 +120,7 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 	case t.scheme == "file":
 		t.addr, t.Drive = strings.TrimPrefix(strings.TrimPrefix(text, "file:"), "//"), Calls
 	case !known:
-		return bad("there is no scheme %q, there are %s and file", t.scheme, strings.Join(Schemes(), ", "))
+		return bad("there is no scheme %q, there are %s and file", t.scheme, strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
 	default:
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" {
@@ -143,7 +142,13 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 	return t, nil
 }
 
-// checkOptions checks that the options are for this target, and are right.
+func orDefault[T any](options *T) *T {
+	if options == nil {
+		return new(T)
+	}
+	return options
+}
+
 func (t *Target) checkOptions() error {
 	o := t.options
 	web := t.Is("http", "https")
@@ -163,28 +168,17 @@ func (t *Target) checkOptions() error {
 	case t.Is("tcp", "tcp+tls") && (strings.Trim(t.url.Path, "/") != "" || t.url.User != nil || t.url.RawQuery != ""):
 		return errors.New("it takes a host and a port only")
 	}
-	if o.HTTP != nil {
-		if err := o.HTTP.check(); err != nil {
-			return err
-		}
-		if o.HTTP.Two {
-			t.Drive = Calls
-		}
+	if t.http.Two {
+		t.Drive = Calls
 	}
-	if o.Redis != nil {
-		if _, err := newRedis(o.Redis, nil); err != nil {
-			return err
-		}
+	_, err := newRedis(t.redis, nil)
+	if err = errors.Join(t.http.check(), err); err == nil && o.Own != nil {
+		t.own, err = newOwn(o.Own)
 	}
-	if o.Own != nil {
-		if _, err := newOwn(o.Own); err != nil {
-			return err
-		}
+	if err == nil && t.Is("file") {
+		err = t.file.check(t.addr)
 	}
-	if t.Is("file") {
-		return t.file().check(t.addr)
-	}
-	return nil
+	return err
 }
 
 // Caller makes a connection for calls, each of which may take as long as limit. The
@@ -196,13 +190,6 @@ func (t *Target) Caller(ctx context.Context, limit time.Duration) (Caller, error
 	return newH2(ctx, t, limit)
 }
 
-func (t *Target) file() *File {
-	if t.options.File == nil {
-		return &File{}
-	}
-	return t.options.File
-}
-
 // Is reports whether the target has one of these schemes.
 func (t *Target) Is(schemes ...string) bool { return slices.Contains(schemes, t.scheme) }
 
@@ -212,42 +199,26 @@ func (t *Target) Protocol(name string, content *Content, verify bool) Protocol {
 	frame := framed{Content: content, before: lengthLen}
 	switch {
 	case t.Is("http", "https"):
-		h := t.http()
-		return &http1{same: h.request1(t.url), bare: h.method() == "HEAD"}
+		return &http1{same: t.http.request1(t.url), bare: t.http.method() == "HEAD"}
 	case t.Is("redis", "rediss"):
-		options := t.options.Redis
-		if options == nil {
-			options = &Redis{}
-		}
-		r, err := newRedis(options, content)
+		r, err := newRedis(t.redis, content)
 		if err != nil {
 			panic("wire: Protocol of a target that is not checked: " + err.Error())
 		}
 		return r
 	case t.Is("ws", "wss") && !verify:
-		reply, _ := newOwn(&Own{Request: []byte{0}, Reply: "length:4"}) // it is valid
-		return &message{framed: frame, reply: *reply}
+		return &message{framed: frame, reply: own{length: lengthLen, order: binary.BigEndian}}
 	case t.Is("ws", "wss"):
 		return &echo{framed: frame, verify: true}
-	case t.options.Own != nil:
-		o, err := newOwn(t.options.Own)
-		if err != nil {
-			panic("wire: Protocol of a target that is not checked: " + err.Error())
-		}
-		return o
+	case t.own != nil:
+		o := *t.own
+		return &o
 	case name == "ack":
 		return &acked{framed: frame}
 	case name == "echo":
 		frame.before = 0
 	}
 	return &echo{framed: frame, verify: verify}
-}
-
-func (t *Target) http() *HTTP {
-	if t.options.HTTP == nil {
-		return &HTTP{}
-	}
-	return t.options.HTTP
 }
 
 // Alike reports whether connections to both can carry the same requests: they differ

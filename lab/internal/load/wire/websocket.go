@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"net"
 	"net/http"
-	"os"
-	"time"
 
 	"github.com/coder/websocket"
 )
@@ -18,11 +16,8 @@ type messages struct {
 	ws       *websocket.Conn
 	ctx      context.Context // of the connection
 	stop     context.CancelFunc
-	out      []byte      // the start of a frame that is not whole
-	in       []byte      // the rest of a frame
-	came     chan []byte // messages; closed when there are no more, because of err
-	err      error
-	deadline time.Time // of Read: one of the connection would end the WebSocket
+	out      []byte // the start of a frame that is not whole
+	in       []byte // the rest of a frame
 }
 
 // mostMessage bounds the messages of a target, in bytes.
@@ -38,49 +33,18 @@ func newMessages(ctx context.Context, conn net.Conn, url string, header http.Hea
 		return nil, err
 	}
 	ws.SetReadLimit(mostMessage)
-	m := &messages{Conn: conn, ws: ws, came: make(chan []byte, 16)}
+	m := &messages{Conn: conn, ws: ws}
 	m.ctx, m.stop = context.WithCancel(context.Background())
-	go m.receive()
 	return m, nil
-}
-
-// receive takes messages until the WebSocket ends.
-func (m *messages) receive() {
-	defer close(m.came)
-	for {
-		_, message, err := m.ws.Read(m.ctx)
-		if err != nil {
-			m.err = err
-			return
-		}
-		select {
-		case m.came <- message:
-		case <-m.ctx.Done():
-			m.err = m.ctx.Err()
-			return
-		}
-	}
-}
-
-// SetReadDeadline sets the deadline of the next calls of Read.
-func (m *messages) SetReadDeadline(at time.Time) error {
-	m.deadline = at
-	return nil
 }
 
 func (m *messages) Read(p []byte) (int, error) {
 	if len(m.in) == 0 {
-		timer := time.NewTimer(time.Until(m.deadline))
-		defer timer.Stop()
-		select {
-		case message, ok := <-m.came:
-			if !ok {
-				return 0, m.err
-			}
-			m.in = append(binary.BigEndian.AppendUint32(make([]byte, 0, lengthLen+len(message)), uint32(len(message))), message...)
-		case <-timer.C:
-			return 0, os.ErrDeadlineExceeded
+		_, message, err := m.ws.Read(m.ctx)
+		if err != nil {
+			return 0, err
 		}
+		m.in = append(binary.BigEndian.AppendUint32(make([]byte, 0, lengthLen+len(message)), uint32(len(message))), message...)
 	}
 	n := copy(p, m.in)
 	m.in = m.in[n:]

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -77,9 +78,8 @@ type cluster struct {
 
 func newCluster(t *testing.T, adjust func(*Options)) *cluster {
 	c := &cluster{t: t, dir: sinktest.Dir(t), adjust: adjust, stores: make([]*Store, 3)}
-	// Ports that are free now are free in a moment, too.
 	for i := range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", loopback.Host()+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

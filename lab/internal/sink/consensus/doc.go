@@ -26,18 +26,9 @@
 //
 // Term and votes are in a small file of their own, twice, each copy with a checksum.
 //
-// # When something is damaged
-//
-// A node whose files are damaged is refused with an error that names the file and says
-// what to do, or goes out when it reads the damage later; nothing damaged is applied or
-// sent. One damaged copy of the votes is mended from the other.
-//
-// # When something fails
-//
-// An append at a node that does not lead is an [ErrNotLeader], which names the
-// leader. When the leadership is lost the appends that are under way are [ErrInDoubt]: they may
-// be in the log, and are not sent again by the store. A node whose disk refuses a write is
-// out until it is opened anew; the others go on while they are a majority.
+// docs/durability.md says what follows when files are damaged, the leader goes or a disk
+// refuses a write. An append at a node that does not lead is an [ErrNotLeader]; one that was
+// under way when the leadership was lost is an [ErrInDoubt], and not sent again by the store.
 //
 // Records given to Append are transferred. A Store may be used by many goroutines at
 // once. Nodes trust every connection to their port: it belongs on loopback or on a

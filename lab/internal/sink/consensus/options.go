@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,19 +71,11 @@ func trioPeers() []Peer {
 
 func (o *Options) withDefaults() Options {
 	c := *o
-	fill := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	fill(&c.Heartbeat, time.Second)
-	fill(&c.LeaderWait, 5*time.Second)
-	if c.BatchBytes == 0 {
-		c.BatchBytes = 1 << 20
-	}
+	c.Heartbeat, c.LeaderWait = cmp.Or(c.Heartbeat, time.Second), cmp.Or(c.LeaderWait, 5*time.Second)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 1<<20)
 	if c.Trio {
 		c.Peers = trioPeers()
 	}
@@ -133,18 +126,16 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// bind is the address that node id listens on.
-func (o *Options) bind(id string) string {
-	if o.Trio {
-		return "127.0.0.1:0"
-	}
-	if o.Bind != "" {
-		return o.Bind
-	}
+// here are the nodes that run in this process, with the addresses that they listen on.
+func (o *Options) here() []Peer {
+	var list []Peer
 	for _, p := range o.Peers {
-		if p.ID == id {
-			return p.Addr
+		switch {
+		case o.Trio:
+			list = append(list, Peer{p.ID, "127.0.0.1:0"})
+		case p.ID == o.ID:
+			list = append(list, Peer{p.ID, cmp.Or(o.Bind, p.Addr)})
 		}
 	}
-	panic("consensus: " + id + " is not among the peers")
+	return list
 }

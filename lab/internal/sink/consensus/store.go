@@ -65,45 +65,42 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) openNodes() error {
 	o := &s.options
-	if !o.Trio {
-		listener, err := net.Listen("tcp", o.bind(o.ID))
-		if err != nil {
-			return fmt.Errorf("consensus: node %s: %w", o.ID, err)
-		}
-		addrs := make(map[string]string)
-		for _, p := range o.Peers {
-			addrs[p.ID] = p.Addr
-		}
-		n, err := openNode(o, o.ID, o.Dir, listener, func(id string) string { return addrs[id] })
-		if err != nil {
-			return fmt.Errorf("consensus: %w", err)
-		}
-		s.nodes = []*node{n}
-		return nil
+	addrs := make(map[string]string)
+	for _, p := range o.Peers {
+		addrs[p.ID] = p.Addr
 	}
 	// All listen before any runs, so that each can reach the others at once.
-	addrs := make(map[string]string)
-	listeners := make(map[string]net.Listener)
-	for _, p := range o.Peers {
-		l, err := net.Listen("tcp", o.bind(p.ID))
+	var listeners []net.Listener
+	here := o.here()
+	for _, p := range here {
+		l, err := net.Listen("tcp", p.Addr)
 		if err != nil {
 			for _, l := range listeners {
 				l.Close()
 			}
 			return fmt.Errorf("consensus: node %s: %w", p.ID, err)
 		}
-		listeners[p.ID], addrs[p.ID] = l, l.Addr().String()
+		listeners = append(listeners, l)
+		if o.Trio {
+			addrs[p.ID] = l.Addr().String()
+		}
 	}
 	var errs []error
-	for _, p := range o.Peers {
-		n, err := openNode(o, p.ID, filepath.Join(o.Dir, p.ID), listeners[p.ID], func(id string) string { return addrs[id] })
+	for i, p := range here {
+		dir := o.Dir
+		if o.Trio {
+			dir = filepath.Join(dir, p.ID)
+		}
+		n, err := openNode(o, p.ID, dir, listeners[i], func(id string) string { return addrs[id] })
 		if err != nil {
 			errs = append(errs, err)
-			n.fail(err)
+			if o.Trio {
+				n.fail(err) // the others go on
+			}
 		}
 		s.nodes = append(s.nodes, n)
 	}
-	if len(errs) > (len(o.Peers)-1)/2 {
+	if len(errs) > (len(here)-1)/2 {
 		for _, n := range s.nodes {
 			n.stop()
 		}
@@ -122,11 +119,10 @@ func (s *Store) Append(records []sink.Record, done func(first uint64, err error)
 		bytes += records[i].Len()
 	}
 	if bytes > MaxBatch || len(records) > batchRecords {
-		n := len(records)
 		for i := range records {
 			records[i].Release()
 		}
-		done(0, fmt.Errorf("%w: %d records of %d bytes, %d of %d are the limit", ErrTooLong, n, bytes, batchRecords, MaxBatch))
+		done(0, fmt.Errorf("%w: %d records of %d bytes, %d of %d are the limit", ErrTooLong, len(records), bytes, batchRecords, MaxBatch))
 		return
 	}
 	s.sync.Append(records, done)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // A cluster is three processes with a node each.
@@ -25,11 +27,11 @@ type cluster struct {
 
 func newCluster(t testing.TB, flags ...string) *cluster {
 	c := &cluster{t: t, dir: t.TempDir(), names: []string{"a", "b", "c"}, flags: flags, nodes: make([]*sink, 3)}
-	// Addresses must be known before any node listens. They should still be free when
-	// the nodes start, and stay the same when a node is started again.
+	// Addresses must be known before any node listens, and stay the same when a node is
+	// started again.
 	var peers []string
 	for i := range 6 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", loopback.Host()+":0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 	"strings"
 )
 
@@ -61,16 +62,8 @@ func segmentName(first uint64) string { return fmt.Sprintf("%020d%s", first, Suf
 // parseName returns the number in a segment's name, and whether it is one.
 func parseName(name string) (first uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, Suffix)
-	if !ok || len(digits) != 20 {
-		return 0, false
-	}
-	for _, c := range []byte(digits) {
-		if c < '0' || c > '9' || first > (1<<64-1-9)/10 {
-			return 0, false
-		}
-		first = first*10 + uint64(c-'0')
-	}
-	return first, first > 0
+	first, err := strconv.ParseUint(digits, 10, 64)
+	return first, ok && err == nil && len(digits) == 20 && first > 0
 }
 
 func putSegmentHeader(b []byte, s salt, first uint64) {

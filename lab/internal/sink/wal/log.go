@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,12 +23,7 @@ type Options struct {
 
 // check fills in the defaults.
 func (o *Options) check() error {
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = 64 << 20
-	}
-	if o.MaxRecord == 0 {
-		o.MaxRecord = 64 << 20
-	}
+	o.SegmentBytes, o.MaxRecord = cmp.Or(o.SegmentBytes, 64<<20), cmp.Or(o.MaxRecord, 64<<20)
 	if o.FS == nil {
 		o.FS = OS
 	}

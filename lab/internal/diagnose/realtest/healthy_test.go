@@ -1,4 +1,4 @@
-package diagnose
+package realtest
 
 import (
 	"crypto/sha256"
@@ -15,63 +15,61 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
 )
-
-// healthyChild is the command of the healthy programs that are written here.
-const healthyChild = "healthy"
 
 // healthyHere are programs of the usual kinds, run in a process of their own.
 var healthyHere = map[string]func(){
 	"an idle HTTP server": func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check(err)
-		check(http.Serve(l, http.NotFoundHandler()))
+		must(err)
+		must(http.Serve(l, http.NotFoundHandler()))
 	},
 	"an echo server of 16 KiB messages with four clients": func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check(err)
+		must(err)
 		for range 4 {
 			go func() {
 				conn, err := net.Dial("tcp", l.Addr().String())
-				check(err)
+				must(err)
 				message := make([]byte, 16<<10)
 				for {
 					_, err := conn.Write(message)
-					check(err)
+					must(err)
 					_, err = io.ReadFull(conn, message)
-					check(err)
+					must(err)
 				}
 			}()
 		}
 		for {
 			conn, err := l.Accept()
-			check(err)
+			must(err)
 			go func() {
 				buf := make([]byte, 64<<10)
 				_, err := io.CopyBuffer(struct{ io.Writer }{conn}, struct{ io.Reader }{conn}, buf)
-				check(err)
+				must(err)
 			}()
 		}
 	},
 	"a dialogue of short messages": func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check(err)
+		must(err)
 		go func() {
 			conn, err := net.Dial("tcp", l.Addr().String())
-			check(err)
+			must(err)
 			message := make([]byte, 100)
 			for {
 				_, err := conn.Write(message)
-				check(err)
+				must(err)
 				_, err = io.ReadFull(conn, message)
-				check(err)
+				must(err)
 			}
 		}()
 		conn, err := l.Accept()
-		check(err)
+		must(err)
 		_, err = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn})
-		check(err)
+		must(err)
 	},
 	"a pool of workers that compute": func() {
 		jobs := make(chan []byte)
@@ -110,12 +108,6 @@ var healthyHere = map[string]func(){
 			fmt.Println("still here")
 		}
 	},
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
 }
 
 func runHealthy(args []string) error {
@@ -159,8 +151,8 @@ func TestHealthyProgramsAreNotAccused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := notAccused(t, evidence.Target{Name: name, Command: command})
 			// Of a program that does nothing all is known, however busy the machine is.
-			if idle := name == "sleep" || name == "an idle HTTP server"; idle && d.Verdict() != Clean {
-				t.Errorf("%s:\n%s", d.Verdict(), d.said())
+			if idle := name == "sleep" || name == "an idle HTTP server"; idle && d.Verdict() != diagnose.Clean {
+				t.Errorf("%s:\n%s", d.Verdict(), said(d))
 			}
 		})
 	}

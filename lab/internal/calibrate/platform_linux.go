@@ -1,11 +1,13 @@
 package calibrate
 
 import (
+	"net"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/rawio"
 )
 
@@ -23,4 +25,13 @@ func newWait() (wait func(time.Duration), done func(), err error) {
 	events := make([]unix.EpollEvent, 1)
 	wait = func(d time.Duration) { rawio.Wait(ep, events, d) }
 	return wait, func() { unix.Close(ep) }, nil
+}
+
+// floorBuffer holds many short messages, and much of a long one.
+const floorBuffer = 128 << 10
+
+// serveFloor answers the connections of a listener until something fails.
+func serveFloor(l *net.TCPListener, protocol load.Protocol) error {
+	f := rawio.Floor{Buffer: floorBuffer, Open: func(*rawio.Conn) func(p []byte) []byte { return answers(protocol) }}
+	return f.Serve(l)
 }

@@ -1,4 +1,4 @@
-package diagnose
+package realtest
 
 import (
 	"fmt"
@@ -11,17 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
-	"github.com/sluice-go/sluice/lab/internal/faulty"
 )
 
-// TestMain makes this test binary answer the child commands, as the program does.
+// TestMain lets this test be the programs that it looks at: "child KIND NAME ...".
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "child" {
-		run := faulty.Children()[faulty.ChildName]
-		if os.Args[2] == healthyChild {
-			run = runHealthy
-		}
+	if len(os.Args) > 3 && os.Args[1] == "child" {
+		run := map[string]func([]string) error{faultyChild: runFaulty, healthyChild: runHealthy}[os.Args[2]]
 		if err := run(os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -35,20 +32,22 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+const faultyChild, healthyChild = "faulty", "healthy"
+
 // gather looks at a program as a user would.
-func gather(t *testing.T, target evidence.Target, each time.Duration) *Diagnosis {
+func gather(t *testing.T, target evidence.Target, each time.Duration) *diagnose.Diagnosis {
 	t.Helper()
 	e, err := evidence.Gather(t.Context(), target, evidence.Options{Each: each, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Diagnosis{Evidence: e}
-	d.Findings, d.Open = Diagnose(&d.Evidence)
+	d := &diagnose.Diagnosis{Evidence: e}
+	d.Findings, d.Open = diagnose.Diagnose(&d.Evidence)
 	return d
 }
 
 // said is what a diagnosis comes to, for a test that fails.
-func (d *Diagnosis) said() string {
+func said(d *diagnose.Diagnosis) string {
 	var b strings.Builder
 	for _, f := range d.Findings {
 		fmt.Fprintf(&b, "%.2f %s %s %s: %s\n", f.Score, f.Rule, f.Tool, f.Top, f.Clue)
@@ -71,10 +70,10 @@ const look = 600 * time.Millisecond
 // another that is named first is an error at once.
 func namedFirst(t *testing.T, target evidence.Target, rule, place string) {
 	t.Helper()
-	var d *Diagnosis
+	var d *diagnose.Diagnosis
 	for try := range 4 {
 		d = gather(t, target, look<<try)
-		f, found := First(d.Findings)
+		f, found := diagnose.First(d.Findings)
 		if found && f.Rule == rule && strings.Contains(f.Top, place) && f.Try != "" {
 			return
 		}
@@ -82,7 +81,7 @@ func namedFirst(t *testing.T, target evidence.Target, rule, place string) {
 			break
 		}
 	}
-	t.Errorf("%s in %s is not named first:\n%s", rule, place, d.said())
+	t.Errorf("%s in %s is not named first:\n%s", rule, place, said(d))
 }
 
 // built is this test as a program of its own, built as programs are: go test strips its own.
@@ -117,29 +116,13 @@ func program(t *testing.T) string {
 // programTarget is a faulty program, with its net/http/pprof or without.
 func programTarget(t *testing.T, name, variant string, pprof bool) evidence.Target {
 	t.Helper()
-	target := evidence.Target{Name: name, Command: []string{program(t), "child", faulty.ChildName, name, variant}}
+	target := evidence.Target{Name: name, Command: []string{program(t), "child", faultyChild, name, variant}}
 	if pprof {
 		socket := filepath.Join(t.TempDir(), "s")
 		target.Command = append(target.Command, socket)
 		target.URL = "unix:" + socket
 	}
 	return target
-}
-
-// faults are the programs of package faulty, the rule that must find each, and
-// the part of the place that the finding must name.
-var faults = []struct{ name, rule, place string }{
-	{"small-writes", "small-writes", "sendEvent"},
-	{"small-reads", "small-reads", "readMessage"},
-	{"small-buffer", "small-buffer", "checksum"},
-	{"slice-per-packet", "allocations", "readPacket"},
-	{"shared-counter", "shared-line", "sharedCounter"},
-	{"lock-over-io", "lock-over-io", "putLocked"},
-	{"lock-convoy", "lock-contention", "lockConvoy"},
-	{"small-flushes", "flush-per-write", "logLine"},
-	{"fsync-per-record", "fsync", "storeRecord"},
-	{"goroutine-leak", "goroutine-leak", "lookup"},
-	{"busy-spin", "busy-spin", "takeWork"},
 }
 
 func TestFaultsAreNamedFirst(t *testing.T) {
@@ -159,11 +142,11 @@ func TestMendedProgramsAreNotAccused(t *testing.T) {
 	}
 }
 
-func notAccused(t *testing.T, target evidence.Target) *Diagnosis {
+func notAccused(t *testing.T, target evidence.Target) *diagnose.Diagnosis {
 	t.Helper()
 	d := gather(t, target, look)
-	if f, found := First(d.Findings); found {
-		t.Errorf("%s is accused of %s:\n%s", target.Name, f.Rule, d.said())
+	if f, found := diagnose.First(d.Findings); found {
+		t.Errorf("%s is accused of %s:\n%s", target.Name, f.Rule, said(d))
 	}
 	return d
 }
@@ -182,12 +165,12 @@ func TestAStrippedProgram(t *testing.T) {
 	// The names of its functions are in a table that stays, and perf's addresses are looked up there.
 	packets := programTarget(t, "slice-per-packet", "fault", false)
 	packets.Command[0] = path
-	namedFirst(t, packets, "allocations", "readPacket, work.go:")
+	namedFirst(t, packets, "allocations", "readPacket, work_test.go:")
 
 	target.URL = ""
 	d := gather(t, target, look)
-	if !slices.ContainsFunc(d.Open, func(o Open) bool { return o.Rule == "lock-over-io" && strings.Contains(o.Why, "stripped") }) || d.Verdict() == Clean {
-		t.Errorf("%s: nothing is said of what could not be seen:\n%s", d.Verdict(), d.said())
+	if !slices.ContainsFunc(d.Open, func(o diagnose.Open) bool { return o.Rule == "lock-over-io" && strings.Contains(o.Why, "stripped") }) || d.Verdict() == diagnose.Clean {
+		t.Errorf("%s: nothing is said of what could not be seen:\n%s", d.Verdict(), said(d))
 	}
 }
 
@@ -217,5 +200,28 @@ func TestFaultsOfProgramsInCAreNamedFirst(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			namedFirst(t, evidence.Target{Name: c.name, Command: []string{compiled(t, c.name)}}, c.rule, c.place)
 		})
+	}
+}
+
+// TestRulesKnowNothingOfThePrograms searches the rules for the names that the programs with a fault
+// declare.
+func TestRulesKnowNothingOfThePrograms(t *testing.T) {
+	files, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range faults {
+			if strings.Contains(string(text), c.place) {
+				t.Errorf("%s knows %s", file.Name(), c.place)
+			}
+		}
 	}
 }

@@ -4,9 +4,18 @@ package calibrate
 
 import (
 	"net"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
+
+// mostLateAfter is somewhat more than the steps of 15.6 ms in which some systems
+// count time.
+const mostLateAfter = 20 * time.Millisecond
+
+func newWait() (wait func(time.Duration), done func(), err error) {
+	return time.Sleep, func() {}, nil
+}
 
 // serveFloor answers each connection on a goroutine of its own until the
 // listener fails.

@@ -1,0 +1,87 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// broken ends a connection that has failed. It redials after a reset on purpose, or if
+// the plan has Redial; otherwise it returns err.
+func (l *loop) broken(ctx context.Context, number int, err error) error {
+	peer := &l.peers[number]
+	l.transport.close(number, true)
+	peer.open = false
+	now := l.now()
+	switch {
+	case !errors.Is(err, errReopen):
+		lost := peer.pipeline.lost(now)
+		if l.fault(err, lost); !l.plan.Redial {
+			return err
+		}
+		peer.target++
+	case peer.pipeline.count == 0 && l.done(peer.pipeline, now):
+		l.finish(number)
+		return nil
+	default:
+		peer.pipeline.again(now)
+	}
+	l.redials.Add(1)
+	l.redial(ctx, number, 0)
+	return nil
+}
+
+// A dialed is the result of a redial: a connection for a peer, or none.
+type dialed struct {
+	peer int
+	conn net.Conn
+	err  error
+}
+
+// redial makes a connection for a peer after a delay, without blocking the loop.
+func (l *loop) redial(ctx context.Context, number int, after time.Duration) {
+	target := l.peers[number].target
+	l.dialing.Go(func() {
+		if !pause(ctx, after) {
+			return
+		}
+		conn, err := l.connect(ctx, target)
+		l.mu.Lock()
+		l.dialed = append(l.dialed, dialed{number, conn, err})
+		l.mu.Unlock()
+		l.transport.wake()
+	})
+}
+
+// reconnect takes the results of redials.
+func (l *loop) reconnect(ctx context.Context) error {
+	l.mu.Lock()
+	list := l.dialed
+	l.dialed = nil
+	l.mu.Unlock()
+	for _, d := range list {
+		peer, now := &l.peers[d.peer], l.now()
+		switch {
+		case d.err == nil:
+			if err := l.open(d.peer, d.conn); err != nil {
+				return err
+			}
+			peer.pipeline.ready = now
+			if err := l.serve(ctx, d.peer, ready{}); err != nil {
+				return err
+			}
+		case ctx.Err() != nil || now >= l.end:
+			l.abandon(peer.pipeline)
+			l.finish(d.peer)
+		default:
+			if l.fault(d.err, 1); !l.plan.Redial {
+				return d.err
+			}
+			peer.tries++
+			peer.target++
+			l.redial(ctx, d.peer, backoff(peer.tries))
+		}
+	}
+	return nil
+}
