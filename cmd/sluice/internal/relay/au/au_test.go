@@ -334,3 +334,25 @@ func FuzzConfig(f *testing.F) {
 		b.Learn(c.Sets)
 	})
 }
+
+// A parameter set may be cut off anywhere: after its first byte too.
+func TestInBandSetsThatAreCutOff(t *testing.T) {
+	for _, c := range []struct {
+		codec flv.FourCC
+		set   []byte
+	}{
+		{flv.CodecAVC, []byte{0x68, 0xcb, 0x83}},
+		{flv.CodecAVC, []byte{0x67, 0x64, 0x00, 0x0a}},
+		{flv.CodecHEVC, []byte{0x44, 0x01, 0xc1, 0x72}},
+		{flv.CodecHEVC, []byte{0x42, 0x01, 0x01, 0x01}},
+		{flv.CodecHEVC, []byte{0x40, 0x01, 0x0c, 0x01}},
+		{flv.CodecAV1, []byte{0x0a, 0x0b, 0x00, 0x00}},
+	} {
+		for n := 1; n <= len(c.set); n++ {
+			b := InBand{Codec: c.codec}
+			if b.Learn([][]byte{c.set[:n]}); b.Config() != nil {
+				t.Errorf("%v: % x alone is a configuration", c.codec, c.set[:n])
+			}
+		}
+	}
+}

@@ -92,7 +92,8 @@ func setID(codec flv.FourCC, set []byte) uint32 {
 		return 0
 	}
 	// An Exp-Golomb number begins the set (H.264, section 9.1).
-	p := unescaped(set, skip+8)[skip:]
+	p := unescaped(set, skip+8)
+	p = p[min(skip, len(p)):]
 	zeros := 0
 	bit := func(i int) uint32 {
 		if i/8 >= len(p) {

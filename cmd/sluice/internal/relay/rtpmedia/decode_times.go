@@ -1,6 +1,8 @@
 package rtpmedia
 
 import (
+	"fmt"
+
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 
@@ -51,7 +53,7 @@ func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int6
 			d.units = append(d.units, u)
 		}
 	}
-	at, err := d.order.Extract(d.units, shown)
+	at, err := d.ask(shown)
 	if err != nil {
 		if key {
 			d.begin()
@@ -60,6 +62,21 @@ func (d *decodeTimes) extract(c *au.Config, key bool, units [][]byte, shown int6
 	}
 	return at
 }
+
+// ask has the library look at the units. Of some malformed sets and slices it reads beyond
+// the end: that is an error, and it begins anew.
+func (d *decodeTimes) ask(shown int64) (at int64, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			d.begin()
+			err = fmt.Errorf("%w: %v", ErrSyntax, fault)
+		}
+	}()
+	return d.order.Extract(d.units, shown)
+}
+
+// reset forgets the pictures so far: the next one has another clock.
+func (d *decodeTimes) reset() { d.order, d.begun = nil, false }
 
 func (d *decodeTimes) begin() {
 	if d.codec == flv.CodecHEVC {
