@@ -15,7 +15,7 @@ type track struct {
 	samples []sample
 	data    []byte
 	begun   bool // a sample has come since the beginning or a discontinuity
-	heard   bool // latest and high are set
+	heard   bool // latest is set
 	said    bool // a sample has come in this segment
 	missing int  // segments without one
 
@@ -37,14 +37,6 @@ func (t *track) adopt(c *au.Config) {
 		t.scale = scale
 		t.reset()
 	}
-}
-
-// extend returns a time of the stream, 32 bits of ms, without wrapping.
-func (t *track) extend(at uint32) int64 {
-	if !t.heard {
-		return int64(at)
-	}
-	return t.latest + int64(int32(at-uint32(t.latest)))
 }
 
 // append copies a unit's parts to the data, and returns their size.

@@ -45,6 +45,8 @@ type segmenter struct {
 	began   bool      // a segment is open
 	broken  bool      // the next one begins after a discontinuity
 	changed bool      // and with another initialization
+	clock   int64     // time of the latest unit of any track, without wrapping
+	known   bool      // clock is set
 	segment int64     // start of the open segment
 	part    int64     // start of the open part
 	cut     int64     // parts end here at the latest, counted from their start
@@ -92,7 +94,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		}
 		t.adopt(u.Config)
 	}
-	at := t.extend(u.Time)
+	at := s.extend(t, u.Time)
 	if s.began && t.heard && (at < t.latest-back || at > t.latest+jump) {
 		ok = s.restart(false) && ok
 	}
@@ -100,6 +102,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		return ok // before the beginning of the clock
 	}
 	t.latest, t.heard = at, true
+	s.clock, s.known = at, true
 	if !ok {
 		return false
 	}
@@ -115,6 +118,23 @@ func (s *segmenter) put(u *au.Unit) bool {
 		return s.putVideo(t, u, at)
 	}
 	return s.putAudio(t, u, at)
+}
+
+// extend returns a time of the stream, 32 bits of ms, without wrapping: the same for all
+// tracks, also when one of them was not heard since a discontinuity.
+func (s *segmenter) extend(t *track, at uint32) int64 {
+	latest := s.clock
+	switch {
+	case t.heard:
+		latest = t.latest
+	case !s.known:
+		return int64(at)
+	}
+	extended := latest + int64(int32(at-uint32(latest)))
+	if extended < -back {
+		extended += 1 << 32 // another clock, which has not begun there
+	}
+	return extended
 }
 
 // sameConfig reports whether a decoder need not begin again.

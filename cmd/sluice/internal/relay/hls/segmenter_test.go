@@ -400,3 +400,57 @@ func TestMemoryOfSegments(t *testing.T) {
 		}
 	})
 }
+
+// Of a clock that has wrapped, pictures and sound stay together behind a discontinuity.
+func TestADiscontinuityBehindTheWrap(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	hour := uint32(time.Hour / time.Millisecond)
+	for name, then := range map[string]uint32{
+		"forward":                            8000,
+		"back":                               math.MaxUint32 - 1<<20,
+		"back to before the stream's clock":  math.MaxUint32 - 1<<20 - 10*hour,
+		"forward beyond half of all numbers": 1<<31 + 20_000,
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+			for _, u := range made(math.MaxUint32-5000, 7_000, 40, 25, video, audio) {
+				x.put(u)
+			}
+			before := [2]int{len(x.seen[0]), len(x.seen[1])}
+			for _, u := range made(then+20_000, 5_000, 40, 25, video, audio) {
+				x.put(u)
+			}
+			if !x.cutter.finish() {
+				t.Fatal("no memory")
+			}
+			x.look()
+			apart := x.seen[0][len(x.seen[0])-1].at - x.seen[1][len(x.seen[1])-1].at
+			if len(x.seen[0]) < before[0]+100 || len(x.seen[1]) < before[1]+150 {
+				t.Errorf("%d pictures and %d frames of sound behind it", len(x.seen[0])-before[0], len(x.seen[1])-before[1])
+			}
+			if apart < -100 || apart > 100 {
+				t.Errorf("pictures end %.0f ms after sound", apart)
+			}
+		})
+	}
+}
+
+// A stream may begin where its clock wraps, between its tracks.
+func TestAStreamThatBeginsAtTheWrap(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	x := newLine(t, video, audio, nil)
+	list := made(5, 5_000, 40, 25, video, audio)
+	for i := range list {
+		if !list[i].Video {
+			list[i].Time -= 20 // the first is before 0
+		}
+		x.put(list[i])
+	}
+	x.cutter.finish()
+	x.look()
+	if n := len(x.seen[1]); n < 200 || x.seen[1][n-1].at > 5_000 {
+		t.Errorf("%d frames of sound, the last at %.0f", n, x.seen[1][n-1].at)
+	}
+}

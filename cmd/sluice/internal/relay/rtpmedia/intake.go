@@ -20,6 +20,10 @@ type Intake struct {
 	begun   bool   // metadata was published
 	first   *track // whose first unit is the origin of the times
 	opening opening
+
+	// A track was set back last by so much, then.
+	shift   time.Duration
+	shifted time.Time
 }
 
 // track is one track of an Intake.
@@ -40,6 +44,8 @@ type track struct {
 	came   time.Time     // when that was
 	from   time.Duration // what the stream's clock says at the first
 	now    time.Time     // when the packet in work came
+	last   time.Duration // time of the latest unit, which came
+	lastAt time.Time
 
 	// The sender's clock says reportWall at reportTicks.
 	reported    bool
@@ -321,9 +327,31 @@ func (t *track) place(timestamp uint32) time.Duration {
 			}
 		}
 	} else {
-		t.latest += int64(int32(timestamp - uint32(t.latest)))
+		step := int64(int32(timestamp - uint32(t.latest)))
+		t.latest += step
+		if t.span(step) < -setBack {
+			t.resume()
+		}
 	}
-	return t.time(t.latest)
+	t.last, t.lastAt = t.time(t.latest), t.now
+	return t.last
+}
+
+// setBack is by how much timestamps go back when the sender's clock was set back, or
+// another one is used: more than pictures go back in the order in which they are shown.
+const setBack = 10 * time.Second
+
+// resume has the track go on where it was, by arrival, when its timestamps have gone back.
+// Those of all tracks do so together: then by the same time, so that they stay together.
+func (t *track) resume() {
+	x := t.intake
+	shift := t.last + t.now.Sub(t.lastAt) - t.time(t.latest)
+	if !x.shifted.IsZero() && t.now.Sub(x.shifted) < setBack && (shift-x.shift).Abs() < time.Second {
+		shift = x.shift
+	}
+	x.shift, x.shifted = shift, t.now
+	t.from += shift
+	t.decode.reset()
 }
 
 // wall is the sender's clock at the track's first unit.

@@ -2,6 +2,7 @@ package rtpmedia
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
@@ -241,5 +242,72 @@ func TestIntakeEndsWithItsPublisher(t *testing.T) {
 	}
 	if _, err := NewIntake([]Track{{Err: ErrCodec}}, alloc, 1, nil); !errors.Is(err, ErrCodec) {
 		t.Errorf("an intake of nothing: %v", err)
+	}
+}
+
+// Where a sender's clock is set back its stream goes on, and its tracks stay together.
+func TestTimestampsThatAreSetBack(t *testing.T) {
+	for _, back := range []time.Duration{time.Minute, time.Hour, 6 * time.Hour} {
+		alloc := mem.New(mem.Options{})
+		sluicetest.NoLeaks(t, alloc)
+		picture, _ := NewFormat(configs(t)[3])
+		sound, _ := NewFormat(au.NewOpusConfig(2))
+		var s au.Splitter
+		var times [2][]uint32
+		x, err := NewIntake([]Track{{Format: picture}, {Format: sound}}, alloc, 1<<20, func(f live.Frame) error {
+			defer f.Payload.Release()
+			if u, ok, _ := s.Split(f.Type, f.Time, f.Payload.Bytes()); ok && u.Video {
+				times[0] = append(times[0], u.Time)
+			} else if ok {
+				times[1] = append(times[1], u.Time)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Unix(1e9, 0)
+		for i := range 1000 { // 20 s
+			at := time.Duration(i) * 20 * time.Millisecond
+			stamp := at
+			if i >= 500 {
+				stamp -= back
+			}
+			for track, f := range []Format{picture, sound} {
+				payload := []byte{0x88, 0x82, 0x49, 0x83, 0x42, 0, 0x77, 0xf0, 0x32, 0x34} // a key frame of VP9
+				if track == 1 {
+					payload = []byte{0xfc, 1, 2}
+				} else if i%2 == 1 {
+					continue
+				}
+				p := make([]byte, headerLen)
+				p[0], p[1] = 0x80, f.PayloadType|0x80
+				if track == 0 {
+					payload[0] = 0x0c // begins and ends
+				}
+				binary.BigEndian.PutUint16(p[2:], uint16(i/(2-track)))
+				binary.BigEndian.PutUint32(p[4:], uint32(int64(stamp)*int64(f.Clock)/int64(time.Second)))
+				// Some packets come late.
+				now := began.Add(at + time.Duration(i*7919%30)*time.Millisecond)
+				if err := x.Push(track, mem.Wrap(append(p, payload...), nil), now); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		x.Close()
+		for track, list := range times {
+			if want := []int{500, 1000}[track]; len(list) < want-60 {
+				t.Fatalf("%v: track %d has %d units, want %d", back, track, len(list), want)
+			}
+			for i := range list {
+				if i > 0 && (int32(list[i]-list[i-1]) < 0 || list[i]-list[i-1] > 200) {
+					t.Fatalf("%v: track %d: %d ms behind %d", back, track, list[i], list[i-1])
+				}
+			}
+		}
+		before := int32(times[0][100] - times[1][200])
+		if after := int32(times[0][len(times[0])-1] - times[1][len(times[1])-1]); after-before > 60 || before-after > 60 {
+			t.Errorf("%v: picture is %d ms behind sound, and was %d", back, after, before)
+		}
 	}
 }

@@ -63,9 +63,7 @@ type intake struct {
 	Options
 	joiner     au.Joiner
 	inBand     au.InBand
-	times      mpegts.TimeDecoder
-	base       int64
-	known      bool // base is
+	clock      clock
 	info       metadata
 	playing    bool // there was a key frame
 	begun      bool // metadata was published
@@ -133,27 +131,12 @@ func (x *intake) choose(m *mpegts.Reader) error {
 	return nil
 }
 
-// lead is the time of the first unit: the other track may begin a little earlier.
-const lead = 500 * 90
-
-// at is a time in ms of the stream, and what is a fraction of it is left to from.
-func (x *intake) at(ticks int64) int64 {
-	t := x.times.Decode(ticks)
-	if !x.known {
-		x.known, x.base = true, t
-	}
-	return max(t-x.base+lead, 0)
-}
-
-// ms rounds ticks.
-func ms(ticks int64) uint32 { return uint32((ticks + 45) / 90) }
-
 // picture takes the units of a picture, borrowed until it returns.
 func (x *intake) picture(pts, dts int64, units [][]byte) error {
 	_, key := x.inBand.Learn(units)
 	config := x.inBand.Config()
-	decoded := x.at(dts)
-	shown := x.at(pts)
+	decoded := x.clock.at(0, dts)
+	shown := max(decoded+difference(pts, dts), 0)
 	if config == nil || !x.playing && !key {
 		return nil
 	}
@@ -200,7 +183,7 @@ func (x *intake) plain(codec flv.FourCC, pts int64, units [][]byte) error {
 
 // sound takes frames, borrowed until it returns, that follow one another.
 func (x *intake) sound(config *au.Config, pts int64, units [][]byte) error {
-	at := x.at(pts)
+	at := x.clock.at(1, pts)
 	samples := 0
 	for _, p := range units {
 		if len(p) == 0 {
