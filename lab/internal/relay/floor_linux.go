@@ -150,6 +150,11 @@ func (v *floorPeer) begin() error {
 		v.next = v.request
 		return nil
 	}
+	v.next = v.handshake // may be asked again, for packets that begin with any byte
+	return nil
+}
+
+func (v *floorPeer) handshake() error {
 	if err := v.rtmp.ServerHandshake(); err != nil {
 		return err
 	}

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// longestWait is the timeout of every wait of the load; all should take far less.
-	longestWait = time.Minute
+	// longestWait is the timeout of every wait of the load; all should take far less. It is
+	// shorter than what a parent waits, so that the load can say what did not come.
+	longestWait = 20 * time.Second
 	// joining is how many viewers may wait for the server's first byte at once:
 	// fewer than a listener's queue takes.
 	joining = 64

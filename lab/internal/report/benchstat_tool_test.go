@@ -14,9 +14,13 @@ import (
 // benchstat runs the real tool, as go.mod has it, on files and without any flag.
 func benchstat(t *testing.T, texts ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	args := []string{"tool", "benchstat"}
+	tool, err := exec.CommandContext(ctx, "go", "tool", "-n", "benchstat").Output() // fetched and built, if it has to be
+	if err != nil {
+		t.Fatalf("go tool -n benchstat: %v", err)
+	}
+	var args []string
 	for i, text := range texts {
 		path := filepath.Join(t.TempDir(), []string{"old.txt", "new.txt"}[i])
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -24,7 +28,7 @@ func benchstat(t *testing.T, texts ...string) string {
 		}
 		args = append(args, path)
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, strings.TrimSpace(string(tool)), args...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
