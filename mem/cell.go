@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -39,7 +38,7 @@ type cell struct {
 	kind   uint8
 	// tracked sends every call through the leak kit.
 	tracked bool
-	next    *cell // of a cut cell: the one of the next place, nil when there is none
+	next    *cell // of a cut cell: the one of the next place, or nil; of an annex: the full cell
 }
 
 // What a cell is.
@@ -54,6 +53,8 @@ const (
 	cut
 	// child cells hold a part of their parent, and come from a pool.
 	child
+	// annex is a child that holds nothing but children: see annexes.
+	annex
 )
 
 const (
@@ -61,7 +62,7 @@ const (
 	holderMask  = 1<<maxHolders - 1
 	childShift  = maxHolders
 	childOne    = 1 << childShift
-	maxChildren = 1<<(32-childShift) - 1
+	maxChildren = 1<<(32-childShift) - 1 // further ones go to an annex
 	liveMask    = 1<<32 - 1
 	issuedShift = 32
 	issuedOne   = 1 << issuedShift
@@ -154,13 +155,15 @@ func (c *cell) first() Buf { return c.watched(c.word.Load()&genMask | 1) }
 // newChild makes a cell with n holders of data, a part of c's, on behalf of the
 // holder of key.
 func (c *cell) newChild(key uint64, data []byte, n int, op string) *cell {
+	parent := c
 	for {
 		w := c.word.Load()
 		if stale(w, key) {
 			panicStale(op, c, key)
 		}
-		if children := w & liveMask >> childShift; children == maxChildren {
-			panic(fmt.Sprintf("mem: %s: %d references to one stretch, no more are possible", op, maxHolders+children*maxHolders))
+		if childrenOf(w) >= maxChildren-1 {
+			parent = c.takeAnnexed(key, op)
+			break
 		}
 		if c.word.CompareAndSwap(w, w+childOne) {
 			break
@@ -168,7 +171,7 @@ func (c *cell) newChild(key uint64, data []byte, n int, op string) *cell {
 	}
 	k := childCells.Get().(*cell)
 	gen := k.word.Load()&genMask + genOne
-	k.block, k.parent, k.data = c.block, c, data
+	k.block, k.parent, k.data = c.block, parent, data
 	k.kind, k.tracked = child, c.tracked
 	// No other goroutine can reach k yet.
 	sys.StoreRelaxed64(&k.word, wordOf(gen, n))
@@ -229,6 +232,9 @@ func (c *cell) leave(w, remains uint64) bool {
 	default:
 		if !c.word.CompareAndSwap(w, remains&genMask) {
 			return false
+		}
+		if c.kind == annex {
+			c.endAnnex()
 		}
 		parent := c.parent
 		c.block, c.parent, c.data = nil, nil, nil

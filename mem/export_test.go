@@ -43,6 +43,18 @@ func (b Buf) Children() int { return int(b.c.word.Load() & liveMask >> childShif
 // AddChildren pretends that n more children exist.
 func (b Buf) AddChildren(n int) { b.c.word.Add(uint64(n) * childOne) }
 
+// FullCells returns how many cells have annexes.
+func (a *Allocator) FullCells() (n int) {
+	annexes.mu.Lock()
+	defer annexes.mu.Unlock()
+	for c := range annexes.of {
+		if c.block.home != nil && c.block.home.alloc == a {
+			n++
+		}
+	}
+	return n
+}
+
 // BlockSize returns the size of the block that b keeps.
 func (b Buf) BlockSize() int { return len(b.c.block.data) }
 
