@@ -8,8 +8,13 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync"
 	"testing"
 )
+
+// given are the addresses that Free has returned: tests that run at the same time must not
+// get one twice, nor one that a test has left and will come back to.
+var given sync.Map
 
 // Host returns an address that only this process uses, on Linux, where all of 127.0.0.0/8
 // is the machine's own. Elsewhere it is 127.0.0.1.
@@ -21,8 +26,8 @@ func Host() string {
 	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>16, pid>>8&255, pid&255)
 }
 
-// Free returns a host and port at which nothing listens, by TCP or UDP. It stays free
-// until the process itself listens there.
+// Free returns a host and port at which nothing listens, by TCP or UDP, another one each
+// time. It stays free until the process itself listens there.
 func Free(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -33,8 +38,11 @@ func Free(t testing.TB) string {
 		address := l.Addr().String()
 		c, err := net.ListenPacket("udp", address)
 		l.Close()
-		if err == nil {
-			c.Close()
+		if err != nil {
+			continue
+		}
+		c.Close()
+		if _, again := given.LoadOrStore(address, true); !again {
 			return address
 		}
 	}

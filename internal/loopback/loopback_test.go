@@ -5,6 +5,17 @@ import (
 	"testing"
 )
 
+func TestNoAddressIsGivenTwice(t *testing.T) {
+	seen := map[string]bool{}
+	for range 500 {
+		address := Free(t)
+		if seen[address] {
+			t.Fatalf("%s was given before", address)
+		}
+		seen[address] = true
+	}
+}
+
 func TestAFreeAddressIsListenedOn(t *testing.T) {
 	address := Free(t)
 	if c, err := net.Dial("tcp", address); err == nil {

@@ -46,7 +46,7 @@ func (c *clone) try(name string, args ...string) (said string, err error) {
 	c.t.Helper()
 	cmd := exec.CommandContext(c.t.Context(), name, args...)
 	cmd.Dir, cmd.Env = c.dir, c.env
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

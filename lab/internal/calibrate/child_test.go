@@ -16,7 +16,7 @@ import (
 )
 
 // eventTimeout is the longest wait in these tests.
-const eventTimeout = 30 * time.Second
+const eventTimeout = 2 * time.Minute
 
 // TestMain makes the test binary answer the child commands, as the program does.
 func TestMain(m *testing.M) {
@@ -72,9 +72,8 @@ func TestStopIsTheEndOfTheFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Stop()
-	if c, err := net.DialTimeout("tcp", p.addr, eventTimeout); err == nil {
-		c.Close()
-		t.Error("it still listens")
+	if p.Ended() == nil { // its port may be another program's now
+		t.Error("it lives on")
 	}
 	p.Stop() // once more is no harm
 }

@@ -29,6 +29,9 @@ const (
 	Within = 15 * time.Second
 	// mostSaid is how much of its standard error is kept: the last bytes.
 	mostSaid = 4 << 10
+	// moment is how long the end of a process may come after that of its output, and what
+	// others write to its pipes after its own.
+	moment = time.Second
 	// mostLines is how many lines of its standard output wait to be read.
 	mostLines = 64
 )
@@ -84,12 +87,12 @@ func Start(cmd *exec.Cmd, name string) (*Process, error) {
 	go func() {
 		defer close(heard)
 		defer errs.Close()
-		io.Copy(&p.said, errs)
+		io.Copy(&p.said, leftover{errs})
 	}()
 	go func() {
 		defer close(p.lines)
 		defer out.Close()
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		for lines := bufio.NewScanner(leftover{out}); lines.Scan(); {
 			select {
 			case p.lines <- lines.Text():
 			case <-p.quit:
@@ -100,13 +103,27 @@ func Start(cmd *exec.Cmd, name string) (*Process, error) {
 		endGroup(cmd.Process.Pid)
 		p.err = cmd.Wait()
 		// A process that left its group may hold the other ends.
-		soon := time.Now().Add(time.Second)
+		soon := time.Now().Add(moment)
 		out.SetReadDeadline(soon)
 		errs.SetReadDeadline(soon)
 		<-heard
 		close(p.gone)
 	}()
 	return p, nil
+}
+
+// A leftover is a pipe whose writer may be gone. The deadline that it gets then bounds the wait for
+// more, not the time in which what is there is taken: a reader that comes late, because
+// the machine was busy or its own reader slow, gets all of it.
+type leftover struct{ pipe *os.File }
+
+func (l leftover) Read(b []byte) (int, error) {
+	n, err := l.pipe.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		l.pipe.SetReadDeadline(time.Now().Add(moment / 4))
+		n, err = l.pipe.Read(b)
+	}
+	return n, err
 }
 
 // PID is the number of the process.
@@ -159,14 +176,16 @@ func (p *Process) Tell(line string) error {
 // Why says how a process ended that did not do its work. One that has just closed its
 // pipes is given a moment to end.
 func (p *Process) Why() error {
-	moment := time.NewTimer(time.Second)
-	defer moment.Stop()
+	late := time.NewTimer(moment)
+	defer late.Stop()
 	select {
 	case <-p.gone:
-		return p.Ended()
-	case <-moment.C:
-		return fmt.Errorf("%s is silent", p.name)
+	case <-late.C:
 	}
+	if err := p.Ended(); err != nil { // also when a busy machine made both late
+		return err
+	}
+	return fmt.Errorf("%s is silent", p.name)
 }
 
 // Ended says how the process ended, in its own words if there are any; nil while
@@ -195,15 +214,25 @@ func (p *Process) Wait(ctx context.Context, within time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-p.gone:
-		if p.err != nil {
-			return p.Ended()
-		}
-		return nil
+		return p.failure()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
+	}
+	select {
+	case <-p.gone: // a busy machine made both late
+		return p.failure()
+	default:
 		return fmt.Errorf("%s had not ended after %v", p.name, within.Round(time.Second))
 	}
+}
+
+// failure is what a process that is gone failed with, nil for exit code 0.
+func (p *Process) failure() error {
+	if p.err != nil {
+		return p.Ended()
+	}
+	return nil
 }
 
 // CloseStdin closes standard input, on which a child of this program ends.

@@ -110,12 +110,12 @@ func TestAChildEndsWithItsStandardInput(t *testing.T) {
 
 func TestAChildThatFailsSaysWhy(t *testing.T) {
 	p := start(t, "fail")
-	_, err := p.Line(t.Context(), wait)
-	if !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the disk is full") || strings.Contains(err.Error(), "lab:") {
-		t.Error(err)
-	}
 	var exit *exec.ExitError
 	if err := p.Wait(t.Context(), wait); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Error(err)
+	}
+	_, err := p.Line(t.Context(), wait)
+	if !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the disk is full") || strings.Contains(err.Error(), "lab:") {
 		t.Error(err)
 	}
 }
@@ -132,6 +132,20 @@ func TestAChildThatTalksIsNotHeldUpAtItsEnd(t *testing.T) {
 	q.Stop()
 	if q.Ended() == nil {
 		t.Error("it goes on")
+	}
+}
+
+// What a process has said is there for a reader that comes long after its end.
+func TestALateReaderGetsAllThatWasSaid(t *testing.T) {
+	p := start(t, "many")
+	if err := p.Wait(t.Context(), wait); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(1500 * time.Millisecond) // the time after which others may not write any more
+	for i := range 10_000 {
+		if line, err := p.Line(t.Context(), wait); line != strconv.Itoa(i) {
+			t.Fatal(i, line, err)
+		}
 	}
 }
 

@@ -14,10 +14,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // echoWait bounds every wait for an echo server.
-const echoWait = 30 * time.Second
+const echoWait = 2 * time.Minute
 
 // An echoServer is a call of this binary as lab echo.
 type echoServer struct {
@@ -229,7 +231,7 @@ func TestEchoThatCannotListen(t *testing.T) {
 }
 
 func TestEchoServesProfilesOnAnAddressOfItsOwn(t *testing.T) {
-	s := startEcho(t, "--engine", "std", "--pprof", "127.0.0.1:0", "127.0.0.1:0")
+	s := startEcho(t, "--engine", "std", "--pprof", loopback.Host()+":0", "127.0.0.1:0") // no other test takes that later
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
 	for range 2 {
 		s.lines.Scan()

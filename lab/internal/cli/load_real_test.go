@@ -31,6 +31,22 @@ func readResult(t *testing.T, p *program, name string, to any) {
 	}
 }
 
+// loadUntilAnswered runs a short load, and a longer one while nothing is answered: the machine
+// may have stood still.
+func loadUntilAnswered(t *testing.T, args ...string) (p *program, exit int, r load.Result) {
+	t.Helper()
+	for d := 250 * time.Millisecond; ; d *= 4 {
+		p, exit = run(t, append(append([]string{"load", "--json", "r.json"}, shortly...), append([]string{"--duration", d.String()}, args...)...)...)
+		if exit != ExitOK && exit != ExitUnusable {
+			return p, exit, r
+		}
+		r = load.Result{}
+		if readResult(t, p, "r.json", &r); r.Requests > 0 || r.Errors > 0 || d > 10*time.Second {
+			return p, exit, r
+		}
+	}
+}
+
 func TestLoadOnEcho(t *testing.T) {
 	s := startEcho(t, "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
@@ -38,14 +54,11 @@ func TestLoadOnEcho(t *testing.T) {
 		"--conns 4 --size 1..2000 --iodepth 3 --verify", "--protocol echo --engine portable --verify", "--rate 2000 --conns 2", "--rate 1MB/s --size 1KiB --conns 2",
 		fmt.Sprintf("--pid %d", s.Process.Pid),
 	} {
-		args := append([]string{"load", "--json", "r.json"}, shortly...)
-		p, exit := run(t, append(append(args, strings.Fields(flags)...), addr)...)
+		p, exit, r := loadUntilAnswered(t, append(strings.Fields(flags), addr)...)
 		if exit != ExitOK && exit != ExitUnusable {
 			t.Errorf("%s: exit code %d, %s%s", flags, exit, p.stdout.String(), p.stderr.String())
 			continue
 		}
-		var r load.Result
-		readResult(t, p, "r.json", &r)
 		if r.Kind != load.Kind || r.Requests == 0 || r.IOPS <= 0 || r.Errors > 0 || r.Valid != (exit == ExitOK) {
 			t.Errorf("%s: exit code %d, %+v", flags, exit, r)
 		}
@@ -137,12 +150,21 @@ func TestLoadOnATargetThatDies(t *testing.T) {
 func TestLoadCalibratesFirst(t *testing.T) {
 	s := startEcho(t, "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
-	p, exit := run(t, append(append([]string{"load", "--json", "r.json"}, shortly[1:]...), addr)...)
-	if exit != ExitOK && exit != ExitUnusable {
-		t.Fatalf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
-	}
+	var p *program
 	var r load.Result
-	readResult(t, p, "r.json", &r)
+	// On a busy machine no run over loopback may be valid, or answered at all.
+	for try := 0; try < 8 && (r.Calibration == nil || r.Calibration.Loopback.Count == 0); try++ {
+		var exit int
+		p, exit = run(t, append(append([]string{"load", "--json", "r.json"}, shortly[1:]...), addr)...)
+		if exit == ExitFailure && strings.Contains(p.stderr.String(), "no request was answered in time") {
+			continue
+		}
+		if exit != ExitOK && exit != ExitUnusable {
+			t.Fatalf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
+		}
+		r = load.Result{}
+		readResult(t, p, "r.json", &r)
+	}
 	if c := r.Calibration; c == nil || c.Ceiling <= 0 || c.Timer.Count == 0 || c.Loopback.Count == 0 || c.LateAfter != r.Plan.LateAfter {
 		t.Errorf("%+v, %+v", r.Calibration, r.Plan)
 	}

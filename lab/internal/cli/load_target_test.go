@@ -33,16 +33,14 @@ func TestLoadOnHTTP(t *testing.T) {
 	if err := os.WriteFile(file, []byte("what is asked"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, exit := run(t, append(append([]string{"load", "--json", "r.json"}, shortly...), "--conns", "2", "--header", "X-Test: yes", "--body", file, s.URL+"/a?b,c")...)
-	var r load.Result
-	readResult(t, p, "r.json", &r)
+	p, exit, r := loadUntilAnswered(t, "--conns", "2", "--header", "X-Test: yes", "--body", file, s.URL+"/a?b,c")
 	if (exit != ExitOK && exit != ExitUnusable) || r.Bytes != 5*r.Requests || r.Errors > 0 || !strings.Contains(p.stdout.String(), "2xx") {
 		t.Errorf("exit code %d, %d bytes in %d requests: %s%s", exit, r.Bytes, r.Requests, p.stdout.String(), p.stderr.String())
 	}
 	if a := asked.Load(); a.Method != "POST" || a.URL.RawQuery != "b,c" || a.Header.Get("X-Test") != "yes" || *body.Load() != "what is asked" {
 		t.Errorf("asked with %s %s, %v, %q", a.Method, a.URL, a.Header, *body.Load())
 	}
-	p, exit = run(t, append(append([]string{"load"}, shortly...), s.URL+"/busy")...)
+	p, exit, _ = loadUntilAnswered(t, s.URL+"/busy")
 	if out := p.stdout.String(); exit != ExitUnusable || !strings.Contains(out, "5xx") || !strings.Contains(out, "INVALID") || !strings.Contains(out, "failures") {
 		t.Errorf("a server that is busy: exit code %d, %s%s", exit, out, p.stderr.String())
 	}
@@ -72,17 +70,15 @@ func TestLoadSearches(t *testing.T) {
 
 func TestLoadOnAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "data")
-	args := append(append([]string{"load", "--json", "r.json"}, shortly...), "--pattern", "randwrite", "--file-size", "1MiB", "--iodepth", "2", "file:"+name)
-	p, exit := run(t, args...)
-	var r load.Result
-	readResult(t, p, "r.json", &r)
+	args := []string{"--pattern", "randwrite", "--file-size", "1MiB", "--iodepth", "2", "file:" + name}
+	p, exit, r := loadUntilAnswered(t, args...)
 	if (exit != ExitOK && exit != ExitUnusable) || r.Requests == 0 || r.Bytes != 4096*r.Requests {
 		t.Errorf("exit code %d, %d bytes in %d requests: %s%s", exit, r.Bytes, r.Requests, p.stdout.String(), p.stderr.String())
 	}
 	if err := os.WriteFile(name, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, exit = run(t, args...)
+	p, exit = run(t, append([]string{"load"}, args...)...)
 	if text, err := os.ReadFile(name); exit != ExitUsage || string(text) != "precious" || err != nil || !strings.Contains(p.stderr.String(), "exists") {
 		t.Errorf("exit code %d, the file has %q, %v: %s", exit, text, err, p.stderr.String())
 	}

@@ -29,11 +29,11 @@ func TestProcessorTimeIsThatOfTheProcess(t *testing.T) {
 		t.Skip("elsewhere the clock of a process steps too coarsely")
 	}
 	for _, pid := range []int{0, os.Getpid()} {
+		began := time.Now()
 		before, err := Read(pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		for used := time.Duration(0); used < 20*time.Millisecond; {
 			spin(t, time.Millisecond)
 			after, err := Read(pid)

@@ -75,7 +75,7 @@ func show(t *testing.T, parent context.Context, path string, l look) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(parent)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 90*time.Second)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, width: l.width}
 	if err := chromedp.Listen(ctx, b.event); err != nil {

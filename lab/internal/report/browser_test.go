@@ -26,7 +26,7 @@ func browser(t *testing.T) string {
 // browse opens a page with the given flags and returns what is printed.
 func browse(t *testing.T, page string, flags ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	args := append([]string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -34,7 +34,7 @@ func browse(t *testing.T, page string, flags ...string) string {
 		"--user-data-dir=" + t.TempDir(),
 	}, flags...)
 	cmd := exec.CommandContext(ctx, browser(t), append(args, "file://"+page)...)
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = time.Minute
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %v", cmd.Args, err)

@@ -176,7 +176,7 @@ func holdings(t *testing.T) holds {
 func leavesNothing(t *testing.T, before holds) {
 	t.Helper()
 	var now holds
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
 		now = holdings(t)
 		if now.goroutines <= before.goroutines && now.files <= before.files && now.children == before.children &&
 			now.blocks <= before.blocks {

@@ -13,7 +13,7 @@ import (
 )
 
 // sinkWait bounds every wait of a test that is not on virtual time.
-const sinkWait = 30 * time.Second
+const sinkWait = time.Minute
 
 // A fakeLog is a Log in memory, whose calls can be held up and made to fail.
 type fakeLog struct {

@@ -20,9 +20,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sluice-go/sluice/sluicetest"
-
+	"github.com/sluice-go/sluice/internal/loopback"
+	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
+	"github.com/sluice-go/sluice/sluicetest"
 )
 
 // A served is a server that runs.
@@ -35,11 +36,12 @@ type served struct {
 	reasons []string
 }
 
-// serve runs a server for the time of a test, which must leave no counted memory.
+// serve runs a server for the time of a test, which must leave no counted memory. What it has
+// listened at no other program takes.
 func serve(t *testing.T, store Store, s Settings) *served {
 	t.Helper()
 	sluicetest.NoLeaks(t, nil)
-	l, err := Listen(t.Context(), "127.0.0.1:0")
+	l, err := Listen(t.Context(), loopback.Host()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +374,7 @@ func TestHostileFrames(t *testing.T) {
 		t.Errorf("%+v %q", n, s.reasons)
 	}
 	for _, r := range s.reasons {
-		if !strings.HasPrefix(r, "127.0.0.1:") {
+		if !strings.HasPrefix(r, "127.") {
 			t.Errorf("%q does not say whose", r)
 		}
 	}
@@ -553,7 +555,7 @@ func TestUnixSockets(t *testing.T) {
 // Clients of every kind at once on a real log: what was acknowledged is there.
 func TestManyClientsOnARealLog(t *testing.T) {
 	for _, mode := range []string{"sync", "async"} {
-		dir := t.TempDir()
+		dir := sinktest.Dir(t)
 		log, _, err := wal.Open(dir, wal.Options{SegmentBytes: 100_000})
 		if err != nil {
 			t.Fatal(err)

@@ -148,7 +148,7 @@ func recordedFilesAreNotToldApart(t *testing.T, r *replay) {
 				}
 			}
 			t.Logf("%d rounds: nothing but ~ in %.1f of 100 files of %d figures", rounds, float64(same)*100/float64(tries), c.rows)
-			if float64(same) < 0.99*float64(tries) {
+			if tooFew(same, tries, 0.99) {
 				t.Errorf("%d rounds: nothing but ~ in %d of %d files of %d figures", rounds, same, tries, c.rows)
 			}
 		}

@@ -103,7 +103,7 @@ func TestCompareWithWrk(t *testing.T) {
 func TestCompareAStallWithRedisBenchmark(t *testing.T) {
 	compareRounds(t)
 	server, addr := startRedis(t)
-	_, port, _ := strings.Cut(addr, ":")
+	host, port, _ := strings.Cut(addr, ":")
 	signal := func(s syscall.Signal) error { return server.Signal(s) }
 	p := load.Default()
 	p.Target, p.Conns, p.Rate, p.Duration, p.LateAfter = "redis://"+addr, 8, 1000, 5*time.Second, 100*time.Millisecond
@@ -112,7 +112,7 @@ func TestCompareAStallWithRedisBenchmark(t *testing.T) {
 	often := strconv.Itoa(int(run(t, count).IOPS * 5))
 	ours := stalled(t, signal, func() (*load.Result, error) { return load.Run(t.Context(), p, nil) })
 	theirs := stalled(t, signal, func() (float64, error) {
-		return figure(t, said(t, "redis-benchmark", "-p", port, "-c", "8", "-n", often, "PING"), `99\.9[0-9]*% <= ([0-9.]+) milli(s)econds`) / 1000, nil
+		return figure(t, said(t, "redis-benchmark", "-h", host, "-p", port, "-c", "8", "-n", often, "PING"), `99\.9[0-9]*% <= ([0-9.]+) milli(s)econds`) / 1000, nil
 	})
 	if ours.Latency == nil {
 		t.Fatalf("%+v", ours.Reasons)
@@ -126,7 +126,7 @@ func TestCompareAStallWithRedisBenchmark(t *testing.T) {
 func TestCompareWithRedisBenchmark(t *testing.T) {
 	compareRounds(t)
 	_, addr := startRedis(t)
-	_, port, _ := strings.Cut(addr, ":")
+	host, port, _ := strings.Cut(addr, ":")
 	for _, c := range []struct {
 		name, command string
 		args          []string
@@ -142,7 +142,7 @@ func TestCompareWithRedisBenchmark(t *testing.T) {
 		// It counts requests, not seconds: as many as take about as long.
 		count := strconv.Itoa(int(run(t, p).IOPS * compareTime.Seconds()))
 		alike(t, "redis-benchmark, "+c.name, 0.03, p, func() float64 {
-			args := append([]string{"-p", port, "-c", "50", "-P", strconv.Itoa(c.depth), "-n", count, "--csv"}, c.args...)
+			args := append([]string{"-h", host, "-p", port, "-c", "50", "-P", strconv.Itoa(c.depth), "-n", count, "--csv"}, c.args...)
 			return figure(t, said(t, "redis-benchmark", args...), `(?m)^"[^"]*","([0-9.]+)"[^\n]*$\n*\z`)
 		})
 	}

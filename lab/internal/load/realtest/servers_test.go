@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/lab/internal/child"
 	"github.com/sluice-go/sluice/lab/internal/load"
 )
@@ -28,16 +30,9 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// freeAddr is an address that nothing listens on.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// startTime is how long a server may take to start: the first time, from a cold disk beside
+// other tests, that is long.
+const startTime = 2 * time.Minute
 
 // started starts a server that ends with the test, and waits for a line that contains
 // ready.
@@ -49,7 +44,7 @@ func started(t *testing.T, cmd *exec.Cmd, name, ready string) *child.Process {
 	}
 	t.Cleanup(p.Stop)
 	for {
-		line, err := p.Line(context.Background(), child.Within)
+		line, err := p.Line(context.Background(), startTime)
 		if err != nil {
 			t.Fatalf("%s: %v; it says %q", name, err, p.Said())
 		}
@@ -96,12 +91,12 @@ func startNginx(t *testing.T, perConn int) *nginx {
 	t.Helper()
 	dir := t.TempDir()
 	make := exec.Command(program(t, "openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "key.pem", "-out", "cert.pem",
-		"-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
+		"-days", "2", "-subj", "/CN=sluice test", "-addext", "subjectAltName=IP:"+loopback.Host())
 	make.Dir = dir
 	if out, err := make.CombinedOutput(); err != nil {
 		t.Fatalf("openssl: %v: %s", err, out)
 	}
-	n := &nginx{plain: freeAddr(t), secure: freeAddr(t), cert: filepath.Join(dir, "cert.pem")}
+	n := &nginx{plain: loopback.Free(t), secure: loopback.Free(t), cert: filepath.Join(dir, "cert.pem")}
 	text := fmt.Sprintf(nginxText, perConn, n.plain, n.secure, strings.Repeat("x", nginxBody))
 	config := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -115,18 +110,22 @@ func startNginx(t *testing.T, perConn int) *nginx {
 // startRedis starts one that keeps nothing, and returns its address.
 func startRedis(t *testing.T, args ...string) (*child.Process, string) {
 	t.Helper()
-	addr := freeAddr(t)
+	addr := loopback.Free(t)
 	host, port, _ := net.SplitHostPort(addr)
 	cmd := exec.Command(program(t, "redis-server"), append([]string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no"}, args...)...)
 	cmd.Dir = t.TempDir()
 	return started(t, cmd, "redis-server", "Ready to accept connections"), addr
 }
 
-// run runs a plan in which nothing must fail. That the machine is busy with other tests is no
-// matter: the run need not be valid.
+// run runs a plan in which nothing must fail, for long enough to answer a few dozen requests.
+// That the machine is busy with other tests is no matter: the run need not be valid.
 func run(t *testing.T, p load.Plan) *load.Result {
 	t.Helper()
 	r, err := load.Run(t.Context(), p, nil)
+	for err == nil && r.Requests < 50 && r.Errors == 0 && p.Duration < 10*time.Second {
+		p.Duration *= 4
+		r, err = load.Run(t.Context(), p, nil)
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", p.Target, err)
 	}

@@ -56,14 +56,24 @@ func TestAStallOfNginxIsSeen(t *testing.T) {
 	n := startNginx(t, 1_000_000)
 	p := short("http://" + n.plain + "/")
 	p.Rate, p.Duration = 500, 5*time.Second
-	p.LateAfter = time.Second // the machine may be busy with other tests
-	r := stalled(t, func(s syscall.Signal) error { return n.Signal(s) }, func() (*load.Result, error) { return load.Run(t.Context(), p, nil) })
-	if r.Latency == nil {
-		t.Fatalf("%+v", r.Reasons)
+	p.LateAfter = time.Minute // the machine may be busy with other tests
+	// The machine may stand still as well, so that the run is invalid or all of it slow, but not
+	// again and again. A latency without the stall is wrong at once.
+	for try := range 8 {
+		r := stalled(t, func(s syscall.Signal) error { return n.Signal(s) }, func() (*load.Result, error) { return load.Run(t.Context(), p, nil) })
+		if r.Latency == nil {
+			t.Logf("try %d: %+v", try, r.Reasons)
+			continue
+		}
+		t.Logf("try %d: P50 %v, P99.9 %v, max %v", try, r.Latency.P50, r.Latency.P999, r.Latency.Max)
+		if r.Latency.P999 < 900*time.Millisecond {
+			t.Fatal("the stall is not seen")
+		}
+		if r.Latency.P50 <= 500*time.Millisecond && r.Latency.Max <= 3*time.Second {
+			return
+		}
 	}
-	if r.Latency.P999 < 900*time.Millisecond || r.Latency.P50 > 500*time.Millisecond || r.Latency.Max > 3*time.Second {
-		t.Errorf("P50 %v, P99.9 %v, max %v", r.Latency.P50, r.Latency.P999, r.Latency.Max)
-	}
+	t.Error("more than the stall is seen")
 }
 
 // stalled stops a process for a second, one second after a run has begun.

@@ -58,25 +58,48 @@ func TestFollowerRefusesAndNamesTheLeader(t *testing.T) {
 	c.start(0, 1, 2)
 	l := newLedger()
 	c.mustPut(l, "one")
-	leader := c.leader()
-	follower := (leader + 1) % 3
+	// leads returns the node that leads, and whether it and the follower have the same term.
+	leads := func(follower int) (leader int, term uint64, same bool) {
+		leader = c.leader()
+		at, behind := c.stores[leader].Stats(), c.stores[follower].Stats()
+		return leader, at.Term, at.Term == behind.Term && leader != follower
+	}
+	var refused []string
 	eventually(t, func() string {
-		if c.stores[follower].Stats().Leader == "" {
-			return "the follower has not heard of the leader"
+		follower := (c.leader() + 1) % 3
+		known(t, c.stores[follower])
+		before, term, same := leads(follower)
+		if !same {
+			return "the leader changes"
+		}
+		payload := fmt.Sprint("two ", len(refused))
+		first, err := put(c.stores[follower], payload)
+		if err == nil {
+			l.add(t, first, []string{payload})
+		} else if errors.Is(err, ErrNotLeader) {
+			refused = append(refused, payload)
+		}
+		// A leader that gets no time may be given up: the answer is of another then.
+		if after, now, same := leads(follower); !same || after != before || now != term {
+			return "the leader has changed"
+		}
+		var named *NotLeaderError
+		if !errors.Is(err, ErrNotLeader) || !errors.As(err, &named) {
+			t.Fatalf("a follower answers %v", err)
+		}
+		if named.Leader == "" {
+			return "the follower has lost its leader for a while"
+		}
+		if named.Leader != c.peers[before].ID || named.Addr != c.peers[before].Addr {
+			t.Errorf("%v: the leader is %v", err, c.peers[before])
 		}
 		return ""
 	})
-	_, err := put(c.stores[follower], "two")
-	var named *NotLeaderError
-	if !errors.Is(err, ErrNotLeader) || !errors.As(err, &named) {
-		t.Fatalf("a follower answers %v", err)
-	}
-	if named.Leader != c.peers[leader].ID || named.Addr != c.peers[leader].Addr {
-		t.Errorf("%v: the leader is %v", err, c.peers[leader])
-	}
 	c.check(l)
-	if got := recovered(t, c.nodeDir(0)); len(got) != 1 {
-		t.Errorf("the log has %q", got)
+	for _, record := range recovered(t, c.nodeDir(0)) {
+		if slices.Contains(refused, record) {
+			t.Errorf("the log has %q, which was refused", record)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	shutdownTimeout = 5 * time.Second  // for raft to end
+	shutdownTimeout = 5 * time.Second  // for raft to end, see Options
 	rpcTimeout      = 10 * time.Second // for a peer to answer
 	// Entries for each message to a follower that catches up, and entries that
 	// the leader keeps in memory for its followers.
@@ -43,6 +43,7 @@ type node struct {
 	cancel  context.CancelFunc
 	stopped chan struct{} // raft has ended, or has been given up
 	once    sync.Once     // of stop
+	within  time.Duration // for raft to end
 
 	onFail func()
 
@@ -82,7 +83,7 @@ func openNode(o *Options, id, dir string, l net.Listener, addr func(string) stri
 	n = &node{
 		id: id, dir: dir, layer: layer{l}, addr: addr, onFail: o.onFail,
 		logger:  o.Log.With("node", id),
-		stopped: make(chan struct{}),
+		stopped: make(chan struct{}), within: o.shutdown,
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -269,13 +270,13 @@ func (n *node) stop() {
 				future.Error() // closes the transport
 				n.transport.CloseStreams()
 			}()
-			timeout := time.NewTimer(shutdownTimeout)
+			timeout := time.NewTimer(n.within)
 			defer timeout.Stop()
 			select {
 			case <-over:
 			case <-timeout.C:
 				// Its files stay open: raft panics when they are taken away.
-				n.logger.Warn("raft has not ended in time", "timeout", shutdownTimeout)
+				n.logger.Warn("raft has not ended in time", "timeout", n.within)
 				return
 			}
 		}

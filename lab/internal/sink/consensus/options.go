@@ -56,8 +56,9 @@ type Options struct {
 	// SegmentBytes is the size of the segments of a node's log; 0 for wal's own.
 	SegmentBytes int64
 
-	fs     func(node string) wal.FS // of tests, whose disks are full
-	onFail func()                   // of the store, when a node is out
+	fs       func(node string) wal.FS // of tests, whose disks are full
+	shutdown time.Duration            // for raft to end; of tests, which start the node again: 0 for 5 s
+	onFail   func()                   // of the store, when a node is out
 }
 
 // ErrOptions is matched by what Open returns for options that cannot be.
@@ -74,6 +75,7 @@ func (o *Options) withDefaults() Options {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.shutdown = cmp.Or(c.shutdown, shutdownTimeout)
 	c.Heartbeat, c.LeaderWait = cmp.Or(c.Heartbeat, time.Second), cmp.Or(c.LeaderWait, 5*time.Second)
 	c.BatchBytes = cmp.Or(c.BatchBytes, 1<<20)
 	if c.Trio {

@@ -4,7 +4,6 @@ package realtest
 
 import (
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,16 +30,12 @@ func newCluster(t testing.TB, flags ...string) *cluster {
 	// started again.
 	var peers []string
 	for i := range 6 {
-		l, err := net.Listen("tcp", loopback.Host()+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		address := loopback.Free(t)
 		if i < 3 {
-			peers = append(peers, c.names[i]+"="+l.Addr().String())
+			peers = append(peers, c.names[i]+"="+address)
 			c.dirs = append(c.dirs, filepath.Join(c.dir, c.names[i]))
 		} else {
-			c.addrs = append(c.addrs, l.Addr().String())
+			c.addrs = append(c.addrs, address)
 		}
 	}
 	c.peers = strings.Join(peers, ",")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // smallDisk mounts a disk of so many bytes, in memory, which only root may.
@@ -48,7 +50,7 @@ func TestFullDiskOfSync(t *testing.T) {
 	disk := filepath.Join(t.TempDir(), "small")
 	smallDisk(t, disk, 4<<20)
 	dir := filepath.Join(disk, "log")
-	s := startSink(t, "sync", "127.0.0.1:0", dir, "--durability", "sync", "--segment", "1MiB")
+	s := startSink(t, "sync", loopback.Free(t), dir, "--durability", "sync", "--segment", "1MiB")
 	l := new(ledger)
 	o := (&load{addrs: []string{s.addr}, conns: 8, depth: 4, size: 60_000, ledger: l}).run(random(t))
 	mustSayFull(t, s)

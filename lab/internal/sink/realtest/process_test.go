@@ -63,7 +63,7 @@ func start(t testing.TB, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(labProgram(t), args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.cmd.WaitDelay = 5 * time.Second
+	p.cmd.WaitDelay = time.Minute
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -159,8 +159,10 @@ func startSink(t testing.TB, name, addr, dir string, flags ...string) *sink {
 
 // stats are a sink's latest figures.
 type stats struct {
-	Event string
-	Raft  struct {
+	Event     string
+	Records   uint64  // acknowledged since the line before
+	Unwritten *uint64 // of async
+	Raft      struct {
 		Leader string
 		Term   uint64
 		Last   uint64
@@ -179,6 +181,26 @@ func (s *sink) stats(t testing.TB) (now stats) {
 		}
 	}
 	return now
+}
+
+// written is how many records a sink of --durability async, which began with an empty log, has
+// said to be written at least: what a line has as acknowledged was so before its unwritten were
+// counted.
+func (s *sink) written(t testing.TB) (most uint64) {
+	t.Helper()
+	acknowledged := uint64(0)
+	lines := strings.Split(s.stdout.String(), "\n")
+	for _, line := range lines[1:max(1, len(lines)-1)] { // the first is another, the last is not whole
+		var now stats
+		if err := json.Unmarshal([]byte(line), &now); err != nil || now.Unwritten == nil {
+			t.Fatalf("the line %q: %v", line, err)
+		}
+		acknowledged += now.Records
+		if acknowledged > *now.Unwritten {
+			most = max(most, acknowledged-*now.Unwritten)
+		}
+	}
+	return most
 }
 
 // A verdict is what lab sink verify --json says.

@@ -59,6 +59,9 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
+// longest bounds every wait for the page: some tabs share two processors with other tests.
+const longest = 2 * time.Minute
+
 // A tab watches one page of the fake server.
 type tab struct {
 	t      *testing.T
@@ -90,7 +93,7 @@ func open(t *testing.T, parent context.Context, server *fakeServer, path string,
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(parent)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 90*time.Second)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, server: server, allowed: allowed}
 	if err := chromedp.Listen(ctx, b.event); err != nil {
@@ -192,7 +195,7 @@ func (b *tab) until(condition string) {
 	b.t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
-	late := time.After(40 * time.Second)
+	late := time.After(longest)
 	for !value[bool](b, "Boolean("+condition+")") {
 		if len(b.complaints()) > 0 {
 			b.t.Fatalf("gave up waiting for %s", condition)

@@ -136,7 +136,7 @@ func (f *fakeServer) until(t *testing.T, done func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	late := time.After(40 * time.Second)
+	late := time.After(longest)
 	for {
 		ok := false
 		f.set(func() { ok = done() })

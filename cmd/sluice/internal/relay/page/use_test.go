@@ -166,35 +166,41 @@ func TestPageInUse(t *testing.T) {
 			{"code": "encoder_slow", "session": "p1", "says": "0.50 s of media come in a second"},
 		}
 		b := open(t, chromium, server, "/?stream=live/s", phone, true)
-		b.until(playing)
-		// On a busy machine pictures stall now and then.
-		b.do(`(() => {
+		b.until(`document.getElementById("video")`)
+		// On a busy machine pictures stall now and then. What this did not see from the beginning
+		// shows nothing.
+		missed := value[float64](b, `(() => {
 			const v = document.getElementById("video");
-			let [at, since] = [v.currentTime, performance.now()];
+			const missed = v.currentTime;
+			let [at, since] = [missed, performance.now()];
 			window.stood = 0;
 			setInterval(() => {
-				if (v.currentTime !== at) [at, since] = [v.currentTime, performance.now()];
+				if (v.currentTime !== at || at === 0) [at, since] = [v.currentTime, performance.now()];
 				window.stood = Math.max(window.stood, performance.now() - since);
 			}, 50);
+			return missed;
 		})()`)
+		b.until(playing)
 		before := 0
 		server.set(func() { before = len(server.examined) })
 		at := value[float64](b, `document.getElementById("video").currentTime`)
 		b.until(fmt.Sprintf(`document.getElementById("video").currentTime > %f + 3`, at))
 		stood := value[float64](b, `window.stood`)
 		server.set(func() {
-			if len(server.examined) > before && stood < 400 {
+			if len(server.examined) > before && stood < 400 && missed < 0.3 {
 				t.Errorf("%q were examined while all was well", server.examined[before:])
 			}
 			before = len(server.examined)
 			server.stalled = true
 		})
+		stalls := time.Now()
 		b.until(`!document.getElementById("why").hidden && document.getElementById("why").textContent === "The picture stalls: the publisher’s encoder is slower than real time."`)
 		b.shoot("stalls-phone-dark")
 		b.fits()
 		b.legible()
 		server.set(func() {
-			if n := len(server.examined); n > before+1 || slices.ContainsFunc(server.examined, func(name string) bool { return name != "live/s" }) {
+			most := before + 1 + int(time.Since(stalls)/(15*time.Second)) // it asks again after so long
+			if n := len(server.examined); n > most || slices.ContainsFunc(server.examined, func(name string) bool { return name != "live/s" }) {
 				t.Errorf("%q were examined, %d before it stalled", server.examined, before)
 			}
 			server.stalled = false
@@ -335,16 +341,20 @@ func TestPageInUse(t *testing.T) {
 				}
 			}
 		}
-		b.do(`document.querySelector("#empty .copy").click()`)
-		b.until(`document.querySelector("#empty .copy").textContent !== "Copy"`)
+		// What a button says for two seconds is written down in the page.
+		b.do(`window.said = "";
+			new MutationObserver((all) => all.forEach((m) => window.said += m.target.textContent)).observe(document.getElementById("empty"), { subtree: true, childList: true, characterData: true });
+			document.querySelector("#empty .copy").click()`)
+		b.until(`/Copied|Press Ctrl/.test(window.said)`)
 
 		// Without a certificate there is no clipboard, but the old command.
 		b.do(`Object.defineProperty(navigator, "clipboard", { value: undefined });
 			document.addEventListener("copy", () => { window.copied = getSelection().toString(); });
+			window.said = "";
 			document.querySelectorAll("#empty .copy")[1].id = "second"`)
 		click(b, "#second")
 		b.until(`window.copied === document.querySelectorAll("#empty .text")[1].textContent`)
-		b.until(`document.getElementById("second").textContent === "Copied"`)
+		b.until(`window.said.includes("Copied")`)
 
 		for _, c := range []struct {
 			o    Options
