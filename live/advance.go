@@ -21,7 +21,7 @@ func (v *Viewer) advance(upto uint64) error {
 		return err
 	}
 	if len(v.control) > 0 {
-		v.cursor.rest().add(slices.Clone(v.control))
+		v.cursor.rest(v.stream.clock()).add(slices.Clone(v.control))
 		v.control = v.control[:0]
 		if whole, err := v.flush(&left); !whole {
 			return err
@@ -115,7 +115,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 			last = stateWaiting
 		}
 	default:
-		if upto == 0 || upto > until || over || c.own.greeted {
+		if upto == 0 || upto > until || over || c.own.greeted || c.seq > upto {
 			upto = until
 		}
 		if c.seq < upto {
@@ -123,6 +123,7 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 			if v.line.slow {
 				limit = max(v.line.quota, minQuota)
 			}
+			c.own.came = s.clock() // of a greeting, if no frame is sent
 			next = c.fill(r, upto, limit)
 			if next < upto || over {
 				return next, stateBehind, nil
@@ -131,10 +132,10 @@ func (v *Viewer) prepare(upto uint64, now time.Time) (next uint64, then state, e
 		}
 	}
 	if c.own.size > 0 {
-		c.rest().append(c.own) // headers, before there is a frame
+		c.rest(s.clock()).append(c.own) // headers, before there is a frame
 	}
 	if last == stateEnded && !(s.end.cut && c.form.chunked()) {
-		c.rest().add(v.options.trailer)
+		c.rest(s.clock()).add(v.options.trailer)
 		v.options.trailer = nil // once
 	}
 	return 0, last, nil
@@ -194,9 +195,7 @@ func (v *Viewer) sent(b *batch, n int, next uint64, most int) bool {
 	switch {
 	case n == 0 && !b.greeted:
 	case b.whole:
-		tail := v.cursor.rest()
-		tail.rest(b, n, b.size)
-		tail.came = b.came
+		v.cursor.rest(b.came).rest(b, n, b.size)
 		v.reached(next, b.left)
 	default:
 		// The message that was begun has to be completed, or the viewer's
@@ -204,9 +203,8 @@ func (v *Viewer) sent(b *batch, n int, next uint64, most int) bool {
 		// again when they are sent: by then they may be too old.
 		k, exact := slices.BinarySearch(b.ends, n)
 		if !exact {
-			tail := v.cursor.rest()
-			tail.rest(b, n, b.ends[k])
-			tail.came = v.stream.came(v.cursor.seq+uint64(k), b.came)
+			came := v.stream.came(v.cursor.seq+uint64(k), b.came)
+			v.cursor.rest(came).rest(b, n, b.ends[k])
 		}
 		v.reached(v.cursor.seq+uint64(k)+1, b.leftOf(k+1))
 	}

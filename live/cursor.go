@@ -23,10 +23,14 @@ func newCursor(f Form, r *ring, fromStart bool, own *batch) cursor {
 	return cursor{form: f, fromStart: fromStart, after: r.next, own: own}
 }
 
-// rest is tail, to be added to.
-func (c *cursor) rest() *batch {
+// rest is tail, to be added to. What is added had come at the given time on the
+// stream's clock, which counts unless something older waits there.
+func (c *cursor) rest(came int64) *batch {
 	if c.tail == nil {
 		c.tail = new(batch)
+	}
+	if c.tail.size == 0 {
+		c.tail.came = came
 	}
 	return c.tail
 }
@@ -66,8 +70,12 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	c.own.greeted = true
-	c.own.greet(c.form, r.set, p.set, p.time, !c.begun)
+	// One that was late is not sent again what it has: on a narrow line that
+	// would make it later.
+	if !c.fell || c.seq < r.first || r.setAt(c.seq) != p.set {
+		c.own.greeted = true
+		c.own.greet(c.form, r.set, p.set, p.time, !c.begun)
+	}
 	if c.fell {
 		dropped = int64(p.seq - c.seq)
 	}

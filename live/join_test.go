@@ -64,6 +64,10 @@ func TestJoinWithoutAKeyFrame(t *testing.T) {
 	send(t, p, videoConfig(0, 1), sound, video(0, true, 10))
 	<-time.After(5 * time.Millisecond) // so that the key frame is too old to keep
 	send(t, p, audio(10, 5))
+	s := p.Stream()
+	s.mu.Lock()
+	s.options.GOPTime, s.options.Backlog = time.Hour, time.Hour // what comes now is kept
+	s.mu.Unlock()
 
 	conn, c := pair(t)
 	add(t, w, conn, p.Stream(), ViewerOptions{Prelude: []byte("HTTP/1.1 200 OK\r\n\r\n")})

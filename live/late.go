@@ -57,7 +57,7 @@ func (v *Viewer) look(now time.Time) bool {
 // is called with the stream's lock held.
 func (v *Viewer) skip(r *ring, now time.Time) {
 	s, c, most := v.stream, &v.cursor, v.limits.Lag
-	if !v.line.slow || s.end.over || s.watched.Load() || r.raw || !c.begun || c.moved || c.seq >= r.next {
+	if !v.line.slow || s.end.over || s.watched.Load() || r.raw || !c.begun || c.moved || c.seq < r.first || c.seq >= r.next {
 		return
 	}
 	if q := quotaOf(r.byteRate(s.clock())); q > v.line.quota*5/4 || q < v.line.quota*3/4 {

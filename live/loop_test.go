@@ -18,7 +18,7 @@ type handLoop struct {
 }
 
 func newHandLoop(t *testing.T) *handLoop {
-	l := &handLoop{loop: newLoop(func(*Viewer) {}), t: t, limits: WriterOptions{}.withDefaults(1), now: time.Now()}
+	l := &handLoop{loop: newLoop(func(*Viewer) {}), t: t, limits: WriterOptions{Lag: time.Hour, Stall: time.Hour}.withDefaults(1), now: time.Now()}
 	t.Cleanup(func() {
 		for len(l.viewers) > 0 {
 			l.close(l.viewers[0], ErrClosed)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,18 +35,20 @@ func TestYieldingRunsGoroutinesWhoseConnectionsAreReady(t *testing.T) {
 			}
 		}
 	}()
-	yields := 0
-	for want := range int64(1000) {
-		for got.Load() != want {
+	yields := make([]int, 1000) // until each byte had been read
+	for want := range yields {
+		for got.Load() != int64(want) {
 			y.yield()
-			yields++
+			yields[want]++
 		}
 		if _, err := out.Write([]byte{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if yields > 10_000 {
-		t.Errorf("it took %d yields until 1,000 bytes had been read", yields)
+	// The median: where the kernel has no time to deliver one, it takes any number.
+	slices.Sort(yields)
+	if n := yields[len(yields)/2]; n > 10 {
+		t.Errorf("it took %d yields until a byte had been read", n)
 	}
 	out.Close()
 	<-read
@@ -69,6 +72,7 @@ func TestNewcomersAreTakenInWhileAGroupIsSentTo(t *testing.T) {
 	newcomer, _ := l.newcomer(p.Stream(), ViewerOptions{})
 	l.loop.add(newcomer)
 	send(t, p, video(40, false, 100))
+	l.fresh.until = time.Now().Add(time.Hour)
 	l.fresh.looked = time.Time{} // long ago
 	l.round(0)                   // takes in none by itself
 	for i, v := range append(viewers, newcomer) {

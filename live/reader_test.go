@@ -87,7 +87,7 @@ func TestReaderThatFallsBehind(t *testing.T) {
 // awaits waits until r waits for its stream.
 func awaits(t *testing.T, r *Reader) {
 	t.Helper()
-	for until := time.Now().Add(10 * time.Second); !waiting(r); {
+	for until := time.Now().Add(eventTimeout); !waiting(r); {
 		if time.Now().After(until) {
 			t.Fatal("the reader does not wait")
 		}

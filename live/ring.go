@@ -65,6 +65,14 @@ func (r *ring) place(seq uint64) int64 {
 	return r.at(seq).tag
 }
 
+// setAt is the set in force before record seq, or before the next frame.
+func (r *ring) setAt(seq uint64) *headers {
+	if seq == r.next {
+		return r.set
+	}
+	return r.at(seq).set
+}
+
 // push muxes a frame once, for all forms. p is borrowed until it returns; of a large one
 // the ring takes a reference.
 func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p mem.Buf) {

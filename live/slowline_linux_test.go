@@ -94,40 +94,70 @@ func narrowPair(t *testing.T, rate int) (server, client *net.TCPConn) {
 	return server, client
 }
 
-// arrival is a tag and when its last byte came.
-type arrival struct {
-	tag
-	at time.Time
+// A witness is a line of the test's own, as narrow as a viewer's, that the package has nothing
+// to do with. What comes late over it the machine has delayed: a goroutine that did not
+// run, a kernel that did not pass on.
+type witness struct {
+	stop chan struct{}
+	done sync.WaitGroup
+	late time.Duration // the most, when done
 }
 
-// readArrivals reads an FLV file until its end.
-func readArrivals(r io.Reader) (list []arrival, file []byte, err error) {
-	b := make([]byte, 64<<10)
-	rest := 13 // where the bytes begin that are no whole tag yet
-	for {
-		n, err := r.Read(b)
-		now := time.Now()
-		file = append(file, b[:n]...)
-		for len(file) >= rest+11 {
-			size := int(binary.BigEndian.Uint32(file[rest:])&0xFFFFFF) + 15
-			if len(file) < rest+size {
-				break
+const (
+	witnessEvery = 20 * time.Millisecond
+	witnessBytes = 64 // in each packet, a small part of what the line carries
+)
+
+func newWitness(t *testing.T, rate int) *witness {
+	s, c := narrowPair(t, rate)
+	x := &witness{stop: make(chan struct{})}
+	began := time.Now()
+	x.done.Go(func() {
+		tick := time.NewTicker(witnessEvery)
+		defer tick.Stop()
+		b := make([]byte, witnessBytes)
+		for {
+			// When it was due, so that a delay of this goroutine counts too.
+			binary.BigEndian.PutUint64(b, uint64(time.Since(began)))
+			select {
+			case <-x.stop:
+				s.CloseWrite()
+				return
+			case <-tick.C:
 			}
-			tags, _ := readTags(file[rest : rest+size])
-			list = append(list, arrival{tags[0], now})
-			rest += size
+			if _, err := s.Write(b); err != nil {
+				t.Errorf("the witness: %v", err)
+				return
+			}
 		}
-		if err == io.EOF {
-			return list, file, nil
-		} else if err != nil {
-			return list, file, err
+	})
+	x.done.Go(func() {
+		b := make([]byte, witnessBytes)
+		for {
+			_, err := io.ReadFull(c, b)
+			if err == io.EOF {
+				return
+			} else if err != nil {
+				t.Errorf("the witness: %v", err)
+				return
+			}
+			x.late = max(x.late, time.Since(began)-time.Duration(binary.BigEndian.Uint64(b))-witnessEvery)
 		}
-	}
+	})
+	return x
+}
+
+// end returns by how much the machine has delayed something, at most.
+func (x *witness) end() time.Duration {
+	close(x.stop)
+	x.done.Wait()
+	return x.late
 }
 
 // On a line that carries less than the stream a viewer stays near live: what it
 // gets comes within the time that WriterOptions.Lag says, and can be decoded. The
-// figures say how far behind it is.
+// figures say how far behind it is. Times are judged when the machine kept its own;
+// TestLatenessOnSlowLines judges them on every machine.
 func TestSlowLines(t *testing.T) {
 	const length = 8 // seconds
 	clip := clipTags(t)
@@ -139,13 +169,12 @@ func TestSlowLines(t *testing.T) {
 	h := NewHub(HubOptions{})
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})
-	w := newWriter(t, WriterOptions{Merge: 40 * time.Millisecond})
+	w := newWriter(t, WriterOptions{Merge: 40 * time.Millisecond, Lag: 2 * time.Second})
 	type watcher struct {
-		name    string
-		share   float64
-		v       *Viewer
-		list    []arrival
-		file    []byte
+		name  string
+		share float64
+		v     *Viewer
+		arrivals
 		samples []lagSample
 	}
 	var watchers []*watcher
@@ -167,25 +196,26 @@ func TestSlowLines(t *testing.T) {
 		}
 		x.v = add(t, w, to, p.Stream(), ViewerOptions{FromStart: true, Merge: -1})
 		reading.Go(func() {
-			var err error
-			if x.list, x.file, err = readArrivals(from); err != nil {
+			if err := x.read(from); err != nil {
 				t.Errorf("%s: %v", x.name, err)
 			}
 		})
 	}
 
-	published := map[string]time.Time{}
-	key := func(g tag) string { return fmt.Sprint(g.typ, g.time, len(g.body)) }
+	watch, processor := newWitness(t, rate*3/10), newStarved()
+	when := make(published)
 	began := time.Now()
 	sample := began
-	var behind time.Duration // of this test itself
-	for _, g := range clip[:len(clip)*length/10] {
+	var behind time.Duration // of this goroutine
+	clip = clip[:len(clip)*length/10]
+	for _, g := range clip {
 		<-time.After(time.Until(began.Add(time.Duration(g.time) * time.Millisecond)))
-		published[key(g)] = time.Now()
+		when.add(g)
 		behind = max(behind, time.Since(began)-time.Duration(g.time)*time.Millisecond)
 		send(t, p, g)
 		if now := time.Now(); now.Sub(sample) > 100*time.Millisecond {
 			sample = now
+			processor.look()
 			for _, x := range watchers {
 				lag := x.v.Stats().Lag
 				x.samples = append(x.samples, lagSample{time.Now(), lag})
@@ -193,32 +223,40 @@ func TestSlowLines(t *testing.T) {
 		}
 	}
 	ended := time.Now()
+	waited := processor.worst()
+	machine := max(watch.end(), behind, waited)
 	p.Close()
 	reading.Wait()
+	t.Logf("the machine was late by %v, at most; %v waiting for a processor", machine.Round(time.Millisecond), waited.Round(time.Millisecond))
+	judged := machine <= 100*time.Millisecond
+	if !judged {
+		t.Log("that is too much to judge times")
+	}
 
 	for _, x := range watchers {
-		var late, off []time.Duration
-		for _, a := range x.list {
-			if from, ok := published[key(a.tag)]; ok && a.typ != 18 && a.at.Before(ended) { // metadata may come again, and the end comes whole
-				late = append(late, a.at.Sub(from))
-			}
-		}
+		late := when.late(x.list, ended) // the end comes whole
+		var off []time.Duration
 		for _, s := range x.samples {
-			off = append(off, (s.lag - trueLag(x.list, s.at, func(g tag) time.Time { return published[key(g)] })).Abs())
+			off = append(off, (s.lag - trueLag(x.list, s.at, func(g tag) time.Time { return when[when.key(g)] })).Abs())
 		}
 		slices.Sort(off)
 		slices.Sort(late)
+		waitFor(t, x.v.Done(), "end of the viewer: "+x.name)
+		st, again := x.v.Stats(), when.again(x.list)
+		t.Logf("%-14s %4d tags, %4d left out, %2d jumps, %2d headers again", x.name, len(x.list), st.Dropped, st.Jumps, again)
+		if st.Frames+st.Dropped != int64(len(clip)) || len(x.list) != int(st.Frames)+again {
+			t.Errorf("%s: %d tags came of %d, %d of them again; figures: %+v", x.name, len(x.list), len(clip), again, st)
+		}
+		decodes(t, x.name, x.file)
+		if !judged {
+			continue
+		}
 		// Of a frame that waits here, nothing says yet whether it will be left
 		// out: so some samples are off.
 		most, worst := off[len(off)/2], late[len(late)*98/100]
-		st := x.v.Stats()
-		t.Logf("%-14s %4d tags, %4d left out, %2d jumps; on arrival 98 %% are not older than %v, all not than %v; lag off by %v at the median", x.name, len(x.list), st.Dropped, st.Jumps,
+		t.Logf("%-14s on arrival 98 %% are not older than %v, all not than %v; lag off by %v at the median", x.name,
 			worst.Round(time.Millisecond), late[len(late)-1].Round(time.Millisecond), most.Round(time.Millisecond))
-		if behind > 100*time.Millisecond {
-			t.Logf("the machine is too busy to judge times: the test itself was behind by %v", behind)
-			most, worst = 0, 0
-		}
-		if worst > 2*time.Second {
+		if worst > w.options.Lag {
 			t.Errorf("%s: tags came after %v", x.name, worst)
 		}
 		if most > 100*time.Millisecond {
@@ -227,7 +265,6 @@ func TestSlowLines(t *testing.T) {
 		if x.share < 0.9 && st.Jumps == 0 || x.share > 1 && st.Dropped > 0 {
 			t.Errorf("%s: %+v", x.name, st)
 		}
-		decodes(t, x.name, x.file)
 	}
 }
 

@@ -82,8 +82,7 @@ func (v *Viewer) restore(st *ViewerState) {
 	c, f := &v.cursor, &v.figures
 	c.after, c.seq, c.begun, c.moved, c.fell, c.pictures, c.keyFrom = st.After, st.Seq, st.Begun, st.Moved, st.Fell, st.Pictures, st.KeyFrom
 	if len(st.Tail) > 0 {
-		c.rest().add(st.Tail)
-		c.tail.came = v.stream.clock()
+		c.rest(v.stream.clock()).add(st.Tail)
 	}
 	v.paused, v.since = st.Paused, st.Since
 	v.control = append(v.control, st.Control...)

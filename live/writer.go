@@ -207,7 +207,7 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 		v.cursor.behind = &after
 	}
 	if len(o.Prelude) > 0 {
-		v.cursor.rest().add(slices.Clone(o.Prelude))
+		v.cursor.rest(s.clock()).add(slices.Clone(o.Prelude))
 	}
 	v.options = viewerOptions{o.Name, o.Merge, o.Adapt, o.FromStart, o.Trailer, o.OnClose, o.OnReadable}
 	return true
