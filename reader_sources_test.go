@@ -203,7 +203,7 @@ func goTest(t testing.TB, f func()) {
 	t.Cleanup(func() {
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("a goroutine of the test does not end")
 		}
 	})
@@ -299,7 +299,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	end := time.After(20 * time.Second)
+	end := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:
@@ -320,7 +320,7 @@ func within(t testing.TB, what string, f func()) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s does not return", what)
 	}
 }

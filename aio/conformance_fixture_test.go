@@ -18,7 +18,7 @@ import (
 
 // eventTimeout is the timeout of every wait for an event that must happen. It is
 // never the time that the event takes.
-const eventTimeout = 15 * time.Second
+const eventTimeout = time.Minute
 
 // A fixture is a watcher under test, with what has been submitted to it. It
 // checks what holds for every completion and, when the test ends, that nothing

@@ -62,7 +62,7 @@ func madeBlocking(f *fixture) {
 	}
 	defer func() { _ = copied.Close() }()
 	// A watcher that does block is let go, so that the test can fail.
-	blocked := time.AfterFunc(2*time.Second, func() { _ = far.Close() })
+	blocked := time.AfterFunc(eventTimeout/2, func() { _ = far.Close() })
 	defer blocked.Stop()
 	_ = copied.Fd()
 	raw, err := copied.SyscallConn()
@@ -118,7 +118,7 @@ func urgentData(f *fixture) {
 			got = slices.Clone(early.bytes())
 		}
 		for len(got) < len(want) {
-			o := f.readTimeout(near, 100*(i/2), time.Now().Add(2*time.Second))
+			o := f.readTimeout(near, 100*(i/2), time.Now().Add(eventTimeout/2))
 			f.wait(o)
 			if o.res.Error != nil {
 				f.Fatalf("%q was read before %v, %q was sent with an urgent byte within", got, o.res.Error, want)

@@ -397,7 +397,7 @@ func TestStalledHandshakesGiveWay(t *testing.T) {
 	h := &aio.ConnHandler[int]{
 		TLS:              config,
 		Handshakes:       stalled,
-		HandshakeTimeout: atMost,
+		HandshakeTimeout: time.Hour,
 		Data:             func(c *aio.Conn[int], p []byte) error { _, err := c.Write(p); return err },
 		Refused:          func(_ net.Addr, err error) { refused <- err },
 	}
@@ -415,7 +415,7 @@ func TestStalledHandshakesGiveWay(t *testing.T) {
 	}
 	began := time.Now()
 	converse(t, s.dial(), 100)
-	if took := time.Since(began); took > atMost/2 {
+	if took := time.Since(began); took > atMost {
 		t.Errorf("a client waits %v for its handshake", took)
 	}
 	if err := refused.wait(t); !errors.Is(err, aio.ErrDeadline) || len(refused) > 0 {

@@ -30,7 +30,7 @@ func TestEmptyDatagrams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(eventTimeout)
 	for _, err := range []error{
 		w.ReadBuf(0, conn, 0, deadline),
 		w.ReadTimeout(0, conn, nil, deadline),

@@ -71,13 +71,13 @@ func TestServeEndsWhileItWaitsForDescriptors(t *testing.T) {
 	emfile := os.NewSyscallError("accept4", syscall.EMFILE)
 	l := &failing{Listener: listenOn(t, 1)[0], stuck: emfile}
 	heard := make(chan error, 1000)
+	began := time.Now()
 	r := serve(t, &aio.Server{Handler: &echoes{}, OnError: func(err error) {
 		select {
 		case heard <- err:
 		default: // enough
 		}
 	}}, []net.Listener{l})
-	began := time.Now()
 	for range 5 {
 		select {
 		case err := <-heard:

@@ -20,7 +20,7 @@ import (
 )
 
 // atMost bounds every wait for something that has to happen.
-const atMost = 30 * time.Second
+const atMost = time.Minute
 
 // served is a Server that runs.
 type served struct {

@@ -37,7 +37,7 @@ func mustPanic(t *testing.T, what string, f func(), wants ...string) {
 
 // eventTimeout is the time limit of a test for what other goroutines or the
 // collector must do.
-const eventTimeout = 30 * time.Second
+const eventTimeout = time.Minute
 
 // eventually waits for what only other goroutines can bring about.
 func eventually(t *testing.T, what string, ok func() bool) {

@@ -8,18 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/flvclip"
+	"github.com/sluice-go/sluice/internal/loopback"
 )
-
-// ffmpegPort returns an address that no process listens on.
-func ffmpegPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // ffmpegDial connects to a server that is about to listen.
 func ffmpegDial(t *testing.T, address string, gone <-chan error) net.Conn {
@@ -66,7 +56,7 @@ func clipMessages(streamID uint32) []chunkMessage {
 
 func TestClientPublishesToFFmpeg(t *testing.T) {
 	ffmpegNeeded(t)
-	address := ffmpegPort(t)
+	address := loopback.Free(t)
 	type result struct {
 		counts map[string]string
 		err    error
@@ -112,7 +102,7 @@ func TestClientPlaysFromFFmpeg(t *testing.T) {
 	ffmpegNeeded(t)
 	clip := ffmpegClip(t)
 	for _, from := range []uint32{0, 16_775_000, 20_000_000} {
-		address := ffmpegPort(t)
+		address := loopback.Free(t)
 		gone := make(chan error, 1)
 		go func() {
 			_, err := ffmpegRun(t, "ffmpeg", "-nostdin", "-v", "error", "-i", clip, "-c", "copy",

@@ -16,7 +16,7 @@ import (
 
 // linkWait is how long a test waits for what must happen. It is only ever
 // reached when a test fails.
-const linkWait = 30 * time.Second
+const linkWait = 2 * time.Minute
 
 // linkSide is one side of a connection with an allocator of its own.
 type linkSide struct {

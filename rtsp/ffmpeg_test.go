@@ -163,7 +163,7 @@ func ffmpegPush(t *testing.T, args ...string) (p *pushed, sent []byte) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 

@@ -1,7 +1,9 @@
 package soak
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,16 +71,18 @@ func TestPage(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	w := Begin(t, 2*time.Second, 0)
+	judge := &faults{TB: t}
+	w := Begin(judge, 2*time.Second, 0)
 	for range 100 {
 		w.Latency(time.Millisecond)
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
+	timed := func(s Sample) bool { return s.P99 >= 0 }
 	for {
 		w.mu.Lock()
-		n := len(w.samples)
+		enough := len(w.samples) >= fewest && slices.ContainsFunc(w.samples, timed)
 		w.mu.Unlock()
-		if n >= fewest {
+		if enough {
 			break
 		}
 		select {
@@ -88,7 +92,18 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	w.End()
-	if s := w.samples[0]; s.P99 != 0.001 || s.Goroutines < 2 || s.Heap <= 0 {
+	if s := w.samples[slices.IndexFunc(w.samples, timed)]; s.P99 != 0.001 || s.Goroutines < 2 || s.Heap <= 0 {
 		t.Errorf("%+v", s)
 	}
+	if want := Faults(w.samples); !slices.Equal(judge.list, want) {
+		t.Errorf("the test fails for %q, want %q", judge.list, want)
+	}
 }
+
+// faults are what a watch finds wrong with this process, whose memory may grow.
+type faults struct {
+	testing.TB
+	list []string
+}
+
+func (f *faults) Error(args ...any) { f.list = append(f.list, fmt.Sprint(args...)) }

@@ -151,7 +151,7 @@ func receive(t testing.TB, what string, c <-chan error) error {
 	select {
 	case err := <-c:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("nothing is reported of %s", what)
 		return nil
 	}
@@ -161,7 +161,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(10 * time.Second); !ok(); {
+	for end := time.After(time.Minute); !ok(); {
 		select {
 		case <-tick.C:
 		case <-end:
@@ -349,7 +349,7 @@ func TestALookDoesNotWaitForAReader(t *testing.T) {
 	go func() { group.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("a reader does not come out")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,8 @@ import (
 
 // A fake is a relay of FLV over HTTP that does what a test wants wrong.
 type fake struct {
-	lose  int  // every frame of this number is not passed on
-	alter int  // every frame of this number is changed
+	lose  int  // every frame of this number that there is a viewer for is not passed on
+	alter int  // every one of this number is changed
 	end   int  // after so many frames a viewer is disconnected
 	hold  int  // after so many frames a viewer gets no more
 	hang  bool // requests for other streams are never answered
@@ -34,17 +35,24 @@ type fake struct {
 	mu      sync.Mutex
 	viewers map[string]map[chan []byte]bool
 	kept    []net.Conn
+	wrong   bool          // it has done what is wrong
+	since   int           // frames that have come since then
+	noticed chan struct{} // closed when they are enough; before that no other request is answered
 }
+
+// enough frames behind a wrong one: the publisher knows that it has sent a later one.
+const enough = 5
 
 // serve runs f until the test ends.
 func (f *fake) serve(t *testing.T) (address string) {
 	t.Helper()
 	f.viewers = map[string]map[chan []byte]bool{}
+	f.noticed = make(chan struct{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: f, ReadHeaderTimeout: time.Second}
+	s := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -70,6 +78,12 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			return
 		}
+		if f.lose > 0 || f.alter > 0 || f.end > 0 || f.hold > 0 {
+			select {
+			case <-f.noticed:
+			case <-r.Context().Done():
+			}
+		}
 		http.NotFound(w, r)
 	case r.Method == http.MethodPost:
 		f.publish(stream, r)
@@ -85,7 +99,7 @@ func (f *fake) publish(stream string, r *http.Request) {
 	if _, err := d.ReadHeader(); err != nil {
 		return
 	}
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		tag, err := d.Next()
 		if err != nil {
 			return
@@ -94,16 +108,27 @@ func (f *fake) publish(stream string, r *http.Request) {
 		b := append(h.Append(nil), tag.Payload.Bytes()...)
 		b = append(b, byte(len(b)>>24), byte(len(b)>>16), byte(len(b)>>8), byte(len(b)))
 		tag.Release()
-		if f.alter > 0 && n%f.alter == f.alter-1 {
-			b[len(b)-10] ^= 1
-		}
-		if f.lose > 0 && n%f.lose == f.lose-1 {
-			continue
-		}
 		f.mu.Lock()
-		for v := range f.viewers[stream] {
-			v <- b
+		viewers := f.viewers[stream]
+		if len(viewers) > 0 {
+			n++
 		}
+		lost := f.lose > 0 && n > 0 && n%f.lose == 0
+		if f.alter > 0 && n > 0 && n%f.alter == 0 {
+			b[len(b)-10] ^= 1
+			f.wrong = true
+		}
+		for v := range viewers {
+			if !lost {
+				v <- b
+			}
+		}
+		if f.wrong {
+			if f.since++; f.since == enough {
+				close(f.noticed)
+			}
+		}
+		f.wrong = f.wrong || lost
 		f.mu.Unlock()
 	}
 }
@@ -125,6 +150,11 @@ func (f *fake) play(stream string, w http.ResponseWriter, r *http.Request) {
 	for n := 1; ; n++ {
 		select {
 		case b := <-frames:
+			if f.hold > 0 && n > f.hold || f.end > 0 && n > f.end {
+				f.mu.Lock()
+				f.wrong = true
+				f.mu.Unlock()
+			}
 			if f.hold > 0 && n > f.hold {
 				continue
 			}
@@ -151,7 +181,7 @@ func run(t *testing.T, address string, o abuse.Options) *abuse.Report {
 
 func TestServerThatDoesEverythingRight(t *testing.T) {
 	f := &fake{}
-	r := run(t, f.serve(t), abuse.Options{Run: some})
+	r := run(t, f.serve(t), abuse.Options{Run: some, Within: time.Minute})
 	if len(r.Results) != 5 || !r.Passed() {
 		t.Errorf("%+v", r)
 	}
@@ -171,8 +201,7 @@ func TestHealthyStreamThatBreaksIsFound(t *testing.T) {
 		{&fake{end: 40}, "viewer, after frame"},
 		{&fake{hold: 40}, "was published the viewer had"},
 	} {
-		// The cases last for longer than 40 frames: a header line a second.
-		r := run(t, c.server.serve(t), abuse.Options{Run: regexp.MustCompile("a header line a second|GE"), Within: time.Second})
+		r := run(t, c.server.serve(t), abuse.Options{Run: regexp.MustCompile("^a stream that is not there$"), Within: 10 * time.Second})
 		if r.Passed() || len(r.Problems) == 0 || !strings.Contains(r.Problems[0], c.want) || !strings.Contains(r.Problems[0], "HTTP-R-") {
 			t.Errorf("want %q, got %q", c.want, r.Problems)
 		}
@@ -195,7 +224,8 @@ func TestDescriptorsThatStayAreFound(t *testing.T) {
 	f := &fake{hang: true}
 	o := abuse.Options{Run: regexp.MustCompile("^an unknown method$"), Within: 50 * time.Millisecond, Settle: 500 * time.Millisecond, PID: os.Getpid()}
 	r := run(t, f.serve(t), o)
-	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "descriptors, and") {
+	// On a busy machine its healthy stream may be late, too.
+	if !slices.ContainsFunc(r.Problems, func(p string) bool { return strings.Contains(p, "descriptors, and") }) {
 		t.Errorf("%q", r.Problems)
 	}
 }

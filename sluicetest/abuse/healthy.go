@@ -66,6 +66,9 @@ func begin(ctx context.Context, publish, play target, name string) (*healthy, er
 	for h.seen.Load() == 0 {
 		select {
 		case <-h.dead:
+			if h.seen.Load() > 0 {
+				break // it has begun, and broke afterwards
+			}
 			h.end()
 			return nil, h.fail
 		case <-limit:

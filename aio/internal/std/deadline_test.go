@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
@@ -59,18 +60,20 @@ func TestDeadlineIsNotMetByTheNextOperation(t *testing.T) {
 }
 
 func TestReadFullKeepsWhatCameBeforeTheDeadline(t *testing.T) {
-	x := newFixture(t, op.Settings{})
-	near, far := x.pipe()
-	buf := make([]byte, 10)
-	x.must(x.w.ReadFull("full", near, buf, time.Now().Add(100*time.Millisecond)))
-	for _, b := range []byte("abc") {
-		_, err := far.Write([]byte{b})
-		x.must(err)
-	}
-	x.wantOne("full", op.ErrDeadline, 3)
-	if string(buf[:3]) != "abc" {
-		t.Errorf("it read %q", buf[:3])
-	}
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t, op.Settings{})
+		near, far := x.pipe()
+		buf := make([]byte, 10)
+		x.must(x.w.ReadFull("full", near, buf, time.Now().Add(100*time.Millisecond)))
+		for _, b := range []byte("abc") {
+			_, err := far.Write([]byte{b})
+			x.must(err)
+		}
+		x.wantOne("full", op.ErrDeadline, 3)
+		if string(buf[:3]) != "abc" {
+			t.Errorf("it read %q", buf[:3])
+		}
+	})
 }
 
 func TestTakesItsDeadlineAwayAfterwards(t *testing.T) {
@@ -115,72 +118,78 @@ func TestPassesOnTimeoutsThatAreNotItsOwn(t *testing.T) {
 }
 
 func TestOnAConnectionWithoutDeadlines(t *testing.T) {
-	x := newFixture(t, op.Settings{})
-	c := newScripted()
-	reading, gate := make(chan struct{}, 2), make(chan int)
-	c.read = func(p []byte) (int, error) {
-		reading <- struct{}{}
-		return <-gate, nil
-	}
-	x.must(x.w.ReadTimeout("stuck", c, make([]byte, 10), time.Now().Add(10*time.Millisecond)))
-	<-reading
-	x.must(x.w.ReadTimeout("queued", c, make([]byte, 10), time.Now().Add(20*time.Millisecond)))
-	x.wantOne("queued", op.ErrDeadline, 0)
-	x.fence()
-	gate <- 4
-	x.wantOne("stuck", nil, 4)
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t, op.Settings{})
+		c := newScripted()
+		reading, gate := make(chan struct{}, 2), make(chan int)
+		c.read = func(p []byte) (int, error) {
+			reading <- struct{}{}
+			return <-gate, nil
+		}
+		x.must(x.w.ReadTimeout("stuck", c, make([]byte, 10), time.Now().Add(10*time.Millisecond)))
+		<-reading
+		x.must(x.w.ReadTimeout("queued", c, make([]byte, 10), time.Now().Add(20*time.Millisecond)))
+		x.wantOne("queued", op.ErrDeadline, 0)
+		x.fence()
+		gate <- 4
+		x.wantOne("stuck", nil, 4)
 
-	x.must(x.w.ReadFull("in parts", c, make([]byte, 10), time.Now().Add(10*time.Millisecond)))
-	<-reading
-	x.fence()
-	gate <- 4
-	x.wantOne("in parts", op.ErrDeadline, 4)
+		x.must(x.w.ReadFull("in parts", c, make([]byte, 10), time.Now().Add(10*time.Millisecond)))
+		<-reading
+		x.fence()
+		gate <- 4
+		x.wantOne("in parts", op.ErrDeadline, 4)
+	})
 }
 
 func TestDeadlinesOfOneQueueComeTogether(t *testing.T) {
-	x := newFixture(t, op.Settings{})
-	near, far := x.pipe()
-	const n = 200
-	x.must(x.w.Read("first", near, make([]byte, 1)))
-	deadline := time.Now().Add(30 * time.Millisecond)
-	for i := range n {
-		x.must(x.w.ReadTimeout(i, near, make([]byte, 1), deadline))
-	}
-	rounds := 0
-	for got := 0; got < n; rounds++ {
-		results, err := x.next()
-		x.must(err)
-		for _, r := range results {
-			if r.Context != got || r.Error != op.ErrDeadline {
-				t.Fatalf("%v completed with %v, want %d", r.Context, r.Error, got)
-			}
-			got++
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t, op.Settings{})
+		near, far := x.pipe()
+		const n = 200
+		x.must(x.w.Read("first", near, make([]byte, 1)))
+		deadline := time.Now().Add(30 * time.Millisecond)
+		for i := range n {
+			x.must(x.w.ReadTimeout(i, near, make([]byte, 1), deadline))
 		}
-	}
-	if rounds > 10 {
-		t.Errorf("%d deadlines took %d rounds", n, rounds)
-	}
-	go far.Write([]byte("x"))
-	x.wantOne("first", nil, 1)
+		rounds := 0
+		for got := 0; got < n; rounds++ {
+			results, err := x.next()
+			x.must(err)
+			for _, r := range results {
+				if r.Context != got || r.Error != op.ErrDeadline {
+					t.Fatalf("%v completed with %v, want %d", r.Context, r.Error, got)
+				}
+				got++
+			}
+		}
+		if rounds > 10 {
+			t.Errorf("%d deadlines took %d rounds", n, rounds)
+		}
+		go far.Write([]byte("x"))
+		x.wantOne("first", nil, 1)
+	})
 }
 
 func TestWriteDeadlineCountsWhatIsOut(t *testing.T) {
-	x := newFixture(t, op.Settings{})
-	near, far := x.pipe()
-	x.must(x.w.WriteTimeout("write", near, patterned(10), time.Now().Add(50*time.Millisecond)))
-	x.must(x.w.Write("behind", near, []byte("tail")))
-	got := make([]byte, 3)
-	_, err := far.Read(got)
-	x.must(err)
-	x.wantOne("write", op.ErrDeadline, 3)
-	rest := make(chan string, 1)
-	go func() {
-		b := make([]byte, 10)
-		n, _ := far.Read(b)
-		rest <- string(b[:n])
-	}()
-	x.wantOne("behind", nil, 4)
-	if s := <-rest; s != "tail" {
-		t.Errorf("the write behind sent %q", s)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t, op.Settings{})
+		near, far := x.pipe()
+		x.must(x.w.WriteTimeout("write", near, patterned(10), time.Now().Add(50*time.Millisecond)))
+		x.must(x.w.Write("behind", near, []byte("tail")))
+		got := make([]byte, 3)
+		_, err := far.Read(got)
+		x.must(err)
+		x.wantOne("write", op.ErrDeadline, 3)
+		rest := make(chan string, 1)
+		go func() {
+			b := make([]byte, 10)
+			n, _ := far.Read(b)
+			rest <- string(b[:n])
+		}()
+		x.wantOne("behind", nil, 4)
+		if s := <-rest; s != "tail" {
+			t.Errorf("the write behind sent %q", s)
+		}
+	})
 }

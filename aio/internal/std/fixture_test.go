@@ -17,7 +17,7 @@ import (
 )
 
 // longest bounds every wait for what must happen.
-const longest = 15 * time.Second
+const longest = time.Minute
 
 // fixture is a watcher on Std with an allocator of its own, of which nothing may
 // be left when the test ends.

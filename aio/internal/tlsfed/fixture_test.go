@@ -16,7 +16,7 @@ import (
 )
 
 // atMost bounds every wait for something that has to happen.
-const atMost = 20 * time.Second
+const atMost = time.Minute
 
 // configs returns settings of a server and of a client that trusts it.
 func configs(t testing.TB, version uint16) (server, client *tls.Config) {
