@@ -57,6 +57,9 @@ type TimeState struct {
 	Step  uint32 `json:"step"`
 	Begun bool   `json:"begun"`
 	Ahead bool   `json:"ahead"`
+	// The latest of each kind; nil: none, or a version that did not say.
+	Pictures *uint32 `json:"pictures,omitempty"`
+	Sound    *uint32 `json:"sound,omitempty"`
 }
 
 // A PublisherState says who publishes a stream.
@@ -74,10 +77,9 @@ func (s *Stream) State() (st StreamState, tags []byte, ok bool) {
 	if s.end.over || r.bare || s.now != nil && s.now.standby || len(s.standbys.waiting) > 0 {
 		return st, nil, false
 	}
-	t := s.times
 	st = StreamState{
 		Name: s.name, Age: time.Duration(s.clock()), At: time.Now(), First: r.first,
-		Times:    TimeState{t.shift, t.last, t.step, t.begun, t.ahead},
+		Times:    s.times.state(),
 		HasVideo: r.hasVideo, HasMedia: r.hasMedia, Track: uint16(r.mainTrack),
 		Frames: s.received.frames, Bytes: s.received.bytes,
 	}
@@ -209,8 +211,7 @@ func (s *Stream) restore(st *StreamState, tags []byte) error {
 		return errCount
 	}
 	r.hasVideo, r.hasMedia, r.mainTrack = st.HasVideo, st.HasMedia, track(st.Track)
-	t := st.Times
-	s.times = timeline{t.Shift, t.Last, t.Step, t.Begun, t.Ahead}
+	s.times = st.Times.timeline()
 	s.received.frames, s.received.bytes = st.Frames, st.Bytes
 	return nil
 }

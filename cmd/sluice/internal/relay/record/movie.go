@@ -21,7 +21,7 @@ const (
 	fragmentWait = 2 * time.Second
 	// fragmentBytes ends a fragment too: it is in memory until then.
 	fragmentBytes = 4 << 20
-	// times that are further from the one before begin another file.
+	// times that are further from the track's one before begin another file.
 	maxBack, maxForward = time.Second, 10 * time.Second
 )
 
@@ -39,8 +39,15 @@ type movie struct {
 	begun    bool
 	latest   uint32        // time of the newest unit, as the stream has it
 	now      time.Duration // the same without wrapping
+	clocks   [2]trackClock // of pictures and of sound
 	zero     time.Time     // the time of day when now was 0
 	anchored bool          // zero is known
+}
+
+// A trackClock is the time of a track's newest unit since the times jumped.
+type trackClock struct {
+	latest time.Duration
+	known  bool
 }
 
 // run copies the stream until the source ends. The last file is closed then.
@@ -80,16 +87,24 @@ func (m *movie) batch(tags []byte, dropped int) error {
 	})
 }
 
-// clock gives a unit its time.
+// clock gives a unit its time. It jumps back where a track does, and forward where that is
+// beyond the other track too: pictures and sound may be seconds apart all the time.
 func (m *movie) clock(u *au.Unit) (jump bool) {
 	if !m.begun {
 		m.begun, m.latest = true, u.Time
 	}
-	d := time.Duration(int32(u.Time-m.latest)) * time.Millisecond
-	if jump = d < -maxBack || d > maxForward; jump {
-		m.anchored = false
+	now := m.now + time.Duration(int32(u.Time-m.latest))*time.Millisecond
+	track := &m.clocks[place(u.Video)]
+	back, forward := m.now-maxForward, m.now+maxForward
+	if track.known {
+		back, forward = track.latest-maxBack, max(track.latest+maxForward, forward)
 	}
-	m.latest, m.now = u.Time, m.now+d
+	if jump = now < back || now > forward; jump {
+		m.anchored = false
+		m.clocks = [2]trackClock{}
+	}
+	*track = trackClock{now, true}
+	m.latest, m.now = u.Time, now
 	// The unit that came with the least delay says how the clocks are.
 	if zero := m.recorder.now().Add(-m.now); !m.anchored || zero.Before(m.zero) {
 		m.anchored, m.zero = true, zero

@@ -244,6 +244,35 @@ func TestMovieAfterAJump(t *testing.T) {
 	}
 }
 
+// Sound may be seconds before or behind pictures: that is no jump.
+func TestMovieOfTracksThatAreApart(t *testing.T) {
+	for _, apart := range []uint32{3000, 1<<32 - 3000} {
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		src := movieClip(1, 20_000)
+		want := [2]int{}
+		for _, batch := range src.batches {
+			if batch[0].Type == flv.TagAudio {
+				batch[0].Time += apart
+			}
+		}
+		for i, list := range movieWant() {
+			want[i] = len(list)
+		}
+		if err := r.Record(context.Background(), "live/s", src); err != nil {
+			t.Fatal(err)
+		}
+		files := movieFiles(t, dir)
+		if len(files) != 1 {
+			t.Fatalf("%d files", len(files))
+		}
+		got, _ := movieRead(t, files[0])
+		between := got[1][0].at - got[0][0].at
+		if d := (between - time.Duration(int32(apart))*time.Millisecond).Abs(); len(got[0]) != want[0] || len(got[1]) != want[1] || d > 100*time.Millisecond {
+			t.Errorf("%d pictures and %d frames of sound %v behind them, want %d, %d and %v", len(got[0]), len(got[1]), between, want[0], want[1], time.Duration(int32(apart))*time.Millisecond)
+		}
+	}
+}
+
 // brokenFile writes so many bytes, then fails.
 type brokenFile struct {
 	File
