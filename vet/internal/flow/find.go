@@ -84,10 +84,13 @@ func (f *finder) params() {
 		f.add(src)
 	}
 	for i, v := range f.fn.FreeVars {
-		elem := v.Type().Underlying().(*types.Pointer)
-		if f.owned(elem.Elem()) {
-			src := Source{Kind: Param, Value: v, Result: -1, Type: elem.Elem(), Text: v.Name(), Pos: v.Pos(), Operand: effect.FreeVars + i}
-			src.cell, src.place = true, Place{v, ""}
+		src := Source{Kind: Param, Value: v, Result: -1, Type: v.Type(), Text: v.Name(), Pos: v.Pos(), Operand: effect.FreeVars + i}
+		// A captured variable is there by its address, the receiver of a method
+		// value as it is: a slice, a Buf.
+		if elem, ok := v.Type().Underlying().(*types.Pointer); ok {
+			src.Type, src.cell, src.place = elem.Elem(), true, Place{v, ""}
+		}
+		if f.owned(src.Type) {
 			f.add(src)
 		}
 	}

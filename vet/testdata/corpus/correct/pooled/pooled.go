@@ -114,3 +114,19 @@ func shared(data []byte, handle func(mem.Buffer)) {
 	handle(b)
 	b.Free()
 }
+
+// packet has a method on a slice, whose method values keep the slice itself.
+type packet []byte
+
+func (p packet) size() int { return len(p) }
+
+func methodValue(pool *bytepool.BytePool, measure func(func() int)) {
+	b := packet(pool.Get())
+	measure(b.size)
+	pool.Put(b)
+}
+
+func putLater(pool *sync.Pool, later func(func() int)) {
+	b := pool.Get().(packet)
+	later(b.size)
+}

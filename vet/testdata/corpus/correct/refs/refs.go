@@ -348,3 +348,20 @@ func frames(r *sluice.BufReader, handle func(frame)) error {
 		handle(f)
 	}
 }
+
+// A method value keeps its receiver by value: a Buf, a slice.
+
+func methodValue(r *sluice.BufReader, measure func(func() int)) error {
+	b, err := r.ReadFrame(4, binary.BigEndian, 1<<20)
+	if err != nil {
+		return err
+	}
+	measure(b.Len)
+	defer b.Release()
+	return nil
+}
+
+func methodValueOfParameter(b mem.Buf, measure func(func() []byte)) {
+	measure(b.Bytes)
+	b.Release()
+}
