@@ -57,7 +57,9 @@ func (x *explorer) selects(in *ssa.Select, s *state) []*state {
 		way := s.clone()
 		way.forget(in)
 		if index != nil {
-			way.conds[selectCond(index, i)] = true
+			for k := range in.States {
+				way.conds[selectCond(index, k)] = k == i
+			}
 			rest.conds[selectCond(index, i)] = false
 		}
 		if x.sends(in, st.Send, way) {

@@ -53,8 +53,11 @@ type Source struct {
 // begin enters the source into a state.
 func (src *Source) begin(s *state) {
 	if src.selects {
-		if index := indexOf(src.Value.(*ssa.Select)); index != nil {
-			s.conds[selectCond(index, src.state)] = true
+		in := src.Value.(*ssa.Select)
+		if index := indexOf(in); index != nil {
+			for i := range in.States {
+				s.conds[selectCond(index, i)] = i == src.state
+			}
 		}
 	}
 	switch {

@@ -7,6 +7,9 @@ import (
 // store assigns to memory.
 func (x *explorer) store(in *ssa.Store, s *state) bool {
 	p := x.point(in.Addr)
+	if cut, ok := in.Val.(*ssa.Slice); ok && x.point(cut) == p.then("*") {
+		return true // list = list[:n]: the same memory under the same name
+	}
 	if x.src.Kind == Borrow && p.Root == x.src.Owner.Root {
 		if rest, ok := cutPath(x.src.Owner.Path, p.Path); ok && len(rest) > 0 && rest[0] == '*' {
 			return false // the lender is another one now

@@ -130,3 +130,28 @@ func putLater(pool *sync.Pool, later func(func() int)) {
 	b := pool.Get().(packet)
 	later(b.size)
 }
+
+type message struct {
+	buffer mem.Buffer
+	err    error
+}
+
+type backlog struct {
+	list []message
+	pool mem.BufferPool
+}
+
+// compact makes one message of those from number i on.
+func (b *backlog) compact(i int) {
+	room, n := b.pool.Get(1<<10), 0
+	for k := i; k < len(b.list); k++ {
+		m := b.list[k]
+		b.list[k] = message{}
+		n += copy((*room)[n:], m.buffer.ReadOnlyData())
+		m.buffer.Free()
+	}
+	b.list[i] = message{
+		buffer: mem.NewBuffer(room, b.pool),
+	}
+	b.list = b.list[:i+1]
+}

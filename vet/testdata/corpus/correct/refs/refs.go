@@ -365,3 +365,100 @@ func methodValueOfParameter(b mem.Buf, measure func(func() []byte)) {
 	measure(b.Bytes)
 	b.Release()
 }
+
+// A select receives in one of its cases only.
+
+func receives(ctx context.Context, in <-chan mem.Buf) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case b := <-in:
+		b.Release()
+		return nil
+	}
+}
+
+type parcel struct {
+	b   mem.Buf
+	err error
+}
+
+func (p *parcel) release() error {
+	if p.err != nil {
+		if p.b.Valid() {
+			p.b.Release()
+		}
+		return p.err
+	}
+	p.b.Release()
+	return nil
+}
+
+func receivesParcel(ctx context.Context, in <-chan parcel) (int, error) {
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case p := <-in:
+		return 1, p.release()
+	}
+}
+
+func receivesFromTwo(ctx context.Context, in, more <-chan mem.Buf) error {
+	select {
+	case b := <-in:
+		b.Release()
+	case <-ctx.Done():
+		return ctx.Err()
+	case b := <-more:
+		b.Release()
+	}
+	return nil
+}
+
+func receivesIfThere(in <-chan mem.Buf) bool {
+	select {
+	default:
+		return false
+	case b := <-in:
+		b.Release()
+	}
+	return true
+}
+
+// nor does it send in another.
+
+func sendsOrGivesUp(ctx context.Context, b mem.Buf, out chan<- mem.Buf) error {
+	select {
+	case <-ctx.Done():
+		b.Release()
+		return ctx.Err()
+	case out <- b:
+		return nil
+	}
+}
+
+// A literal that is assigned to an element holds one reference.
+
+func element(list []parcel, i int, a *mem.Allocator) {
+	list[i] = parcel{b: a.Get(10)}
+}
+
+func elementAndCut(list []parcel, i int, a *mem.Allocator) []parcel {
+	list[i] = parcel{
+		b: a.Get(10),
+	}
+	return list[:i+1]
+}
+
+type parcels struct{ list []parcel }
+
+func (p *parcels) set(i int, a *mem.Allocator) {
+	p.list[i] = parcel{
+		b: a.Get(10),
+	}
+	p.list = p.list[:i+1]
+}
+
+func (p *parcels) one(a *mem.Allocator) {
+	*p = parcels{list: []parcel{{b: a.Get(1)}}}
+}
