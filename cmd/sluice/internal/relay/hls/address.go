@@ -30,6 +30,13 @@ func Serves(path string) bool {
 	return strings.Contains(path, folder) || strings.HasSuffix(path, suffix)
 }
 
+// Live reports whether a path is that of a playlist or a file of a row: what the players of
+// a stream ask for again and again.
+func Live(path string) bool {
+	a, ok := parseAddress(path)
+	return ok && a.file != "" && !a.past
+}
+
 // Entry returns the two parts of a stream's name when the path is that of its
 // multivariant playlist, with which a viewer begins.
 func Entry(path string) (app, name string, ok bool) {

@@ -51,6 +51,9 @@ type Queued struct {
 	waiting  context.Context // done when the connection is closed
 	stop     context.CancelFunc
 
+	unread  []byte // what Return was given, of the goroutine that reads
+	returns int
+
 	mu     sync.Mutex
 	place  *Arrival
 	closed bool
@@ -62,11 +65,28 @@ func (c *Queued) Read(p []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
+	if len(c.unread) > 0 {
+		n := copy(p, c.unread)
+		if c.unread = c.unread[n:]; len(c.unread) == 0 {
+			c.unread = nil
+		}
+		return n, nil
+	}
 	if c.proxied != nil {
 		return c.proxied.Read(p)
 	}
 	return c.TCPConn.Read(p)
 }
+
+// Return makes p, transferred, what the next reads return first. Call it while no
+// goroutine reads.
+func (c *Queued) Return(p []byte) {
+	c.unread = p
+	c.returns++
+}
+
+// Returns is how often Return was called.
+func (c *Queued) Returns() int { return c.returns }
 
 // NetConn returns the TCP connection, for who must not read from it.
 func (c *Queued) NetConn() net.Conn { return c.TCPConn }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/keepalive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/page"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -43,6 +45,8 @@ type Server struct {
 	began     time.Time
 	history   *history
 	http      *http.Server
+	kept      *keepalive.Server // connections of HLS players
+	returning sync.Once         // begins to serve those that kept gives back
 	Pushes    pusher
 	HLS       *hls.Server
 	Reload    func() (changed, waiting []string, err error) // nil: there is nothing to read again
@@ -79,8 +83,13 @@ func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version stri
 		IdleTimeout:       h.Times.Idle,
 		MaxHeaderBytes:    maxHeader,
 		ConnState:         w.state,
+		ConnContext:       withConn,
 		ErrorLog:          log.New(debugLog{h.Log}, "", 0),
 	}
+	w.kept = keepalive.New(keepalive.Options{
+		Handler: w, Serves: keeps, State: w.state, Log: w.http.ErrorLog,
+		Idle: h.Times.Idle, Header: h.Times.Header, Answer: h.Times.Answer,
+	})
 	return w
 }
 
@@ -140,14 +149,18 @@ func ended(err error) error {
 }
 
 func (w *Server) Shutdown(ctx context.Context) error {
+	w.kept.Drain()
 	err := w.http.Shutdown(ctx)
 	if errors.Is(err, net.ErrClosed) { // the listeners belong to the relay, which has closed them already
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(err, w.kept.Wait(ctx))
 }
 
-func (w *Server) Close() { w.http.Close() }
+func (w *Server) Close() {
+	w.http.Close()
+	w.kept.Close()
+}
 
 // ServeHTTP routes a request to its handler.
 func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -192,6 +205,7 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		answerError(rw, http.StatusMethodNotAllowed, "this is no proxy")
 	case isHLS:
 		w.playHLS(rw, r)
+		w.keep(seen, r)
 	case strings.HasPrefix(path, "/api/"):
 		w.api(rw, r)
 	case path == "/metrics":
@@ -203,10 +217,24 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// statusWriter remembers the status of an answer, for the log.
+// statusWriter remembers the status of an answer, for the log, and how much of its body was
+// written.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	status  int
+	written int64
+	failed  bool
+}
+
+func (s *statusWriter) Write(p []byte) (int, error) {
+	n, err := s.ResponseWriter.Write(p)
+	return n, s.wrote(int64(n), err)
+}
+
+func (s *statusWriter) wrote(n int64, err error) error {
+	s.written += n
+	s.failed = s.failed || err != nil
+	return err
 }
 
 // Unwrap lets net/http's ResponseController reach the connection.
@@ -214,12 +242,14 @@ func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // ReadFrom lets the kernel send files.
 func (s *statusWriter) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(s.ResponseWriter, r)
+	n, err := io.Copy(s.ResponseWriter, r)
+	return n, s.wrote(n, err)
 }
 
 // WriteString spares net/http a copy.
 func (s *statusWriter) WriteString(text string) (int, error) {
-	return io.WriteString(s.ResponseWriter, text)
+	n, err := io.WriteString(s.ResponseWriter, text)
+	return n, s.wrote(int64(n), err)
 }
 
 func (s *statusWriter) WriteHeader(status int) {

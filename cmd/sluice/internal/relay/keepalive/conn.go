@@ -1,0 +1,100 @@
+package keepalive
+
+import (
+	"bytes"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// A conn is served by one goroutine.
+type conn struct {
+	server *Server
+	conn   Conn
+	remote string
+	first  [1]byte // of the next request: no buffer is needed to wait for it
+	busy   bool    // from a request's header to the end of its answer; under the server's lock
+}
+
+// run serves requests until the connection ends, or goes back to net/http.
+func (c *conn) run() {
+	for c.wait() {
+		r, unread := c.read()
+		if unread != nil {
+			c.giveBack(unread)
+			return
+		}
+		if r == nil || !c.serve(r) {
+			break
+		}
+	}
+	c.conn.Close()
+	c.server.forget(c)
+}
+
+// wait waits for the first byte of a request. It returns false when none comes.
+func (c *conn) wait() bool {
+	s := c.server
+	if !s.rest(c) {
+		return false
+	}
+	s.State(c.conn, http.StateIdle)
+	c.conn.SetReadDeadline(time.Now().Add(s.Idle))
+	n, _ := c.conn.Read(c.first[:])
+	return n == 1
+}
+
+// read reads a request, of which the first byte has come. Without one it returns what was
+// read of something else, for net/http; nil when the connection has failed.
+func (c *conn) read() (r *http.Request, unread []byte) {
+	s := c.server
+	in := s.inputs.get()
+	defer s.inputs.put(in)
+	c.conn.SetReadDeadline(time.Now().Add(s.Header))
+	in.begin(c.conn, c.first[0])
+	defer in.end()
+	head, err := in.header()
+	if err == errOther {
+		return nil, bytes.Clone(head)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	r = in.request(head)
+	if r == nil || !Plain(r) || !s.Serves(r) {
+		return nil, bytes.Clone(head)
+	}
+	return r, nil
+}
+
+// serve answers a request. It returns false when that was the last one.
+func (c *conn) serve(r *http.Request) (next bool) {
+	s := c.server
+	if !s.begin(c) {
+		return false
+	}
+	s.State(c.conn, http.StateActive)
+	c.conn.SetWriteDeadline(time.Now().Add(s.Answer))
+	r = r.WithContext(s.ctx)
+	r.RemoteAddr = c.remote
+	w := &response{conn: c, request: r, header: http.Header{}, length: unknown}
+	defer w.release()
+	defer func() {
+		if e := recover(); e != nil {
+			if e != http.ErrAbortHandler { // as net/http does
+				s.Log.Printf("panic serving %v: %v\n%s", c.remote, e, debug.Stack())
+			}
+			next = false
+		}
+	}()
+	s.Handler.ServeHTTP(w, r)
+	return w.finish()
+}
+
+// giveBack gives the connection back to net/http, with what was read of it, borrowed.
+func (c *conn) giveBack(unread []byte) {
+	c.conn.SetDeadline(time.Time{})
+	c.conn.Return(bytes.Clone(unread))
+	c.server.forget(c)
+	c.server.given.give(c.conn)
+}

@@ -1,0 +1,161 @@
+package keepalive
+
+import (
+	"bufio"
+	"context"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A Conn is a connection that can be given back to net/http.
+type Conn interface {
+	net.Conn
+	// Return makes p, transferred, what the next reads return first.
+	Return(p []byte)
+}
+
+// Options configure a Server. All fields are required.
+type Options struct {
+	Handler http.Handler
+	// Serves reports whether a request is for this server. Those for which it is not, and
+	// for which Plain is not true, go to net/http.
+	Serves func(*http.Request) bool
+	State  func(net.Conn, http.ConnState) // as http.Server.ConnState: StateActive and StateIdle
+	Idle   time.Duration                  // the longest time without a request
+	Header time.Duration                  // from the first byte of a header to its last
+	Answer time.Duration                  // the write deadline of an answer, which its handler may move
+	Log    *log.Logger                    // panics of handlers
+}
+
+// Server serves connections that net/http has served before.
+type Server struct {
+	Options
+	ctx    context.Context
+	cancel context.CancelFunc
+	given  returned
+	inputs spares[*input]
+	outs   spares[*bufio.Writer]
+
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	closing bool
+	none    chan struct{} // closed when there are no connections; nil while no goroutine waits for that
+}
+
+// New makes a server.
+func New(o Options) *Server {
+	s := &Server{Options: o, conns: map[*conn]struct{}{}, given: returned{conns: make(chan net.Conn), done: make(chan struct{})}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.inputs = newSpares(newInput)
+	s.outs = newSpares(func() *bufio.Writer { return bufio.NewWriterSize(nil, outSize) })
+	return s
+}
+
+// outSize is the size of the buffers for answers: those of net/http.
+const outSize = 4 << 10
+
+// Take serves a connection, transferred, that is between two requests. unread, borrowed, is
+// what was read of the next ones.
+func (s *Server) Take(nc Conn, unread []byte) {
+	c := &conn{server: s, conn: nc, remote: nc.RemoteAddr().String()}
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		nc.Close()
+		return
+	}
+	s.conns[c] = struct{}{}
+	s.mu.Unlock()
+	if len(unread) > 0 {
+		c.giveBack(unread)
+		return
+	}
+	go c.run()
+}
+
+// begin marks a connection as busy: Drain lets it answer. It returns false when the server
+// closes.
+func (s *Server) begin(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.busy = !s.closing
+	return c.busy
+}
+
+// rest marks a connection as idle. It returns false when the server closes.
+func (s *Server) rest(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.busy = false
+	return !s.closing
+}
+
+// isClosing reports whether answers are the last ones of their connections.
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if len(s.conns) == 0 && s.none != nil {
+		close(s.none)
+		s.none = nil
+	}
+}
+
+// Number is how many connections there are.
+func (s *Server) Number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Drain closes idle connections, and others when they have been answered. It does not wait.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for c := range s.conns {
+		if !c.busy {
+			c.conn.Close()
+		}
+	}
+}
+
+// Wait waits until there are no connections, or ctx is done.
+func (s *Server) Wait(ctx context.Context) error {
+	s.mu.Lock()
+	if len(s.conns) == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.none == nil {
+		s.none = make(chan struct{})
+	}
+	none := s.none
+	s.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close closes all connections, and ends the contexts of requests. It does not wait.
+func (s *Server) Close() {
+	s.cancel()
+	s.Drain()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.conn.Close()
+	}
+}
