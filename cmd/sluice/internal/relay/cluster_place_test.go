@@ -2,6 +2,7 @@ package relay
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // all are full they stay.
 func TestClusterPlacesViewers(t *testing.T) {
 	nodes := startNodes(t, 2, func(c *relayConfig) {
-		c.CORS = []string{"off"}
+		c.CORS, c.WebRTC = []string{"off"}, "127.0.0.1:0"
 		if c.NodeName == "a" {
 			c.PlaceViewers = 1
 		}
@@ -81,9 +82,36 @@ func TestClusterPlacesViewers(t *testing.T) {
 		"/live/none.flv?where=1":                   "",
 		"/live/s.flv?where=1&from=-1m":             "",
 		"/live/s.flv?where=1&wherever=x&merge=200": "http://" + b.http + "/live/s.flv?wherever=x&merge=200&placed=1",
+		"/live/s/whep?where=1":                     "http://" + b.http + "/live/s/whep?placed=1",
+		"/live/s/whep?where=1&placed=1":            "",
 	} {
 		if got := where(t, a, path); got != want {
 			t.Errorf("asked where to connect for %s: %q, not %q", path, got, want)
+		}
+	}
+	for _, c := range []struct {
+		path   string
+		header http.Header
+		want   string
+	}{
+		{"/live/s/whep?gop=0", nil, "http://" + b.http + "/live/s/whep?gop=0&placed=1"},
+		{"/live/s/whep?placed=1", nil, ""},
+		{"/live/s/whep", http.Header{"Authorization": {"Bearer x"}}, ""}, // which clients send to one host
+		{"/live/s/whip", nil, ""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+a.http+c.path, strings.NewReader("v=0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/sdp"}}
+		maps.Copy(r.Header, c.header)
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := resp.Header.Get("Location"); got != c.want || (resp.StatusCode == http.StatusTemporaryRedirect) != (c.want != "") {
+			t.Errorf("an offer to %s: %s, to %q", c.path, resp.Status, got)
 		}
 	}
 	if got := where(t, b, "/live/s.flv?where=1"); got != "" {
@@ -185,6 +213,27 @@ func TestClusterSendsViewersOnWhenItDrains(t *testing.T) {
 	a.host.Leave(session.NoSessions)
 	if status, _ := ask(); status != http.StatusTemporaryRedirect {
 		t.Errorf("when its own viewers have been ended: %d", status)
+	}
+}
+
+// A node that ends waits for its viewers to come back, while they may.
+func TestNodeWaitsForViewersToComeBack(t *testing.T) {
+	for _, c := range []struct {
+		viewers, back int
+		ended, latest time.Duration
+		want          bool
+	}{
+		{0, 0, 0, time.Hour, true},
+		{3, 3, 300 * time.Millisecond, 0, true},
+		{3, 0, time.Second, time.Hour, false}, // a busy machine: the first has yet to come
+		{3, 0, 2 * time.Second, time.Hour, true},
+		{3, 2, 2 * time.Second, 300 * time.Millisecond, false},
+		{3, 2, 3 * time.Second, time.Second, true},
+		{3, 2, 5 * time.Second, 0, true},
+	} {
+		if got := sentOn(c.viewers, c.back, c.ended, c.latest); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
 

@@ -40,9 +40,10 @@ type clustered struct {
 const (
 	// joining is how long a node that joins others waits until it knows what they have.
 	joining = time.Second
-	// A node that has ended its viewers is there to send them to others for sendOn, and longer
-	// while one comes within lull of another, up to sendOnMost.
-	sendOn, lull, sendOnMost = time.Second, 500 * time.Millisecond, 4 * time.Second
+	// A node that has ended its viewers is there to send them to others until all have come, or
+	// for sendOn, and longer while one comes within lull of another, up to sendOnMost. Those
+	// who come back take half a second, and more on a machine that is busy.
+	sendOn, lull, sendOnMost = 2 * time.Second, time.Second, 5 * time.Second
 )
 
 // received is what a stream had received at a time.
@@ -271,7 +272,8 @@ func (c *clustered) leave() {
 	host.Leave(session.NoPublishers)
 	c.drain()
 	await(ctx, func() bool { return c.node.Needed() == 0 })
-	ends := host.Register.Number(session.RoleViewer) > 0
+	viewers := host.Register.Number(session.RoleViewer)
+	before, _ := c.node.Placed()
 	host.Leave(session.NoSessions)
 	await(ctx, func() bool {
 		list := host.Hub.Streams()
@@ -280,15 +282,18 @@ func (c *clustered) leave() {
 		}
 		return len(list) == 0
 	})
-	if ends {
-		ended := time.Now()
-		ctx, cancel := context.WithTimeout(ctx, sendOnMost)
-		await(ctx, func() bool {
-			return c.node.Others() == 0 || time.Since(ended) >= sendOn && time.Since(c.node.Placed()) >= lull
-		})
-		cancel()
-	}
+	ended := time.Now()
+	await(ctx, func() bool {
+		placed, latest := c.node.Placed()
+		return c.node.Others() == 0 || sentOn(viewers, placed-before, time.Since(ended), time.Since(latest))
+	})
 	c.server.log.Info("drained", "after", time.Since(began).Round(time.Millisecond), "streams", len(host.Hub.Streams()), "needed", c.node.Needed())
+}
+
+// sentOn reports whether a node whose viewers ended some time ago need not wait for more of
+// them: so many have come back, the latest some time ago.
+func sentOn(viewers, back int, ended, latest time.Duration) bool {
+	return back >= viewers || ended >= sendOn && latest >= lull || ended >= sendOnMost
 }
 
 // await returns when done does, or ctx is over.

@@ -57,7 +57,8 @@ type Node struct {
 	url      string
 	draining bool
 	placed   [2]map[string]int // viewers that were sent to nodes, this second and the last
-	latest   time.Time         // when the latest of them was sent
+	sent     int               // viewers that were sent to nodes, in all
+	latest   time.Time         // when the latest of them was
 	open     bool              // messages can be sent
 	events   []directory.Event
 	wake     chan struct{} // has a value when there are events

@@ -32,16 +32,18 @@ func (n *Node) Place(stream string, secure bool) (url string) {
 	name, url := choose(stream, nodes, secure)
 	if name != "" {
 		n.placed[0][name]++
+		n.sent++
 		n.latest = time.Now()
 	}
 	return url
 }
 
-// Placed returns when Place has sent a viewer on last; the zero Time when it never has.
-func (n *Node) Placed() time.Time {
+// Placed returns how many viewers Place has sent on, and when it did so last; the zero Time
+// when it never has.
+func (n *Node) Placed() (viewers int, latest time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.latest
+	return n.sent, n.latest
 }
 
 // choose returns a node that has room, by rendezvous hashing with bounded load (Mirrokni,

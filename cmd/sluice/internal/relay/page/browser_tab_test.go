@@ -117,10 +117,11 @@ func open(t *testing.T, parent context.Context, server *fakeServer, path string,
 		defer b.mu.Unlock()
 		for _, r := range b.requests {
 			origin := strings.TrimPrefix(server.URL, "http")
-			if server.other != "" && strings.HasPrefix(r, "ws"+strings.TrimPrefix(server.other, "http")+"/") {
+			plain := strings.TrimPrefix(strings.TrimPrefix(r, "http"), "ws")
+			if server.other != "" && strings.HasPrefix(plain, strings.TrimPrefix(server.other, "http")+"/") {
 				continue
 			}
-			rest, ok := strings.CutPrefix(strings.TrimPrefix(strings.TrimPrefix(r, "http"), "ws"), origin)
+			rest, ok := strings.CutPrefix(plain, origin)
 			// The icons of the browser's own controls are data.
 			if !strings.HasPrefix(r, "blob:"+server.URL) && !strings.HasPrefix(r, "data:") && (!ok || rest != "" && rest[0] != '/') {
 				t.Errorf("the page asked for %s", r)

@@ -29,8 +29,9 @@ func TestPagesOfACluster(t *testing.T) {
 
 	b = open(t, chromium, server, "/operate", desktop, false)
 	b.until(`document.querySelectorAll("#streams tbody tr").length === 3 && document.querySelectorAll("#sessions tbody tr").length === 3`)
+	b.until(`document.querySelectorAll("#events tbody tr").length === 2`)
 	text := value[string](b, `document.body.innerText`)
-	for _, want := range []string{"live/camera-1 @a", "live/camera-1 @b", "live from a", "@a"} {
+	for _, want := range []string{"live/camera-1 @a", "live/camera-1 @b", "live from a", "@a", "live/<b>x</b> @b"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -79,4 +80,29 @@ func TestPageAsksWhereToConnect(t *testing.T) {
 	if len(server.played) != before {
 		t.Errorf("the server played %q, %d of them before", server.played, before)
 	}
+}
+
+// A page whose server is away plays from another one of the cluster, and comes back.
+func TestPageGoesToAnotherServer(t *testing.T) {
+	chromium := browser(t)
+	other := newFakeServer(t, Options{})
+	others := func() []string { return []string{other.URL} }
+	server := newFakeServer(t, Options{Nodes: others, Others: others})
+	for _, s := range []*fakeServer{server, other} {
+		s.streams = []map[string]any{fakeStream("live/s", 0)}
+	}
+	server.other = other.URL // to which the page may connect
+	b := open(t, chromium, server, "/?stream=live/s&token=x", desktop, false, "ERR_EMPTY_RESPONSE")
+	const plays = `document.getElementById("video").currentTime > 0 && document.getElementById("cover").hidden`
+	b.until(plays)
+	server.set(func() {
+		server.gone = true
+		server.over++
+	})
+	other.until(t, func() bool { return len(other.played) == 1 && other.played[0] == "/live/s.flv?token=x" })
+	b.until(plays)
+	server.set(func() { server.gone = false })
+	other.set(func() { other.over++ })
+	server.until(t, func() bool { return len(server.played) == 2 })
+	b.until(plays)
 }

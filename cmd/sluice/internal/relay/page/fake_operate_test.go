@@ -58,7 +58,14 @@ func (f *fakeServer) operate(mux *http.ServeMux) {
 				map[string]any{"id": "2", "time": at, "event": "evicted", "stream": "live/<b>x</b>", "session": "v3", "address": "192.0.2.8:51234", "protocol": "flv",
 					"bytes": 123456, "frames": 17, "duration_ms": 61000, "code": "slow", "reason": "too slow for the stream"})
 		}
-		return map[string]any{"events": events, "last": 2}
+		if f.node == "" {
+			return map[string]any{"events": events, "last": 2}
+		}
+		for _, e := range events {
+			e := e.(map[string]any)
+			e["id"], e["on"] = e["id"].(string)+"@"+f.node, f.node
+		}
+		return map[string]any{"events": events, "last": "2@" + f.node}
 	})
 	answer("POST /api/tokens", func(r *http.Request) any {
 		q := r.URL.Query()

@@ -36,6 +36,7 @@ type fakeServer struct {
 	node    string   // on which the target of pushes was added
 	over    int      // rises to end the plays that go on
 	other   string   // URL of the server to which those are sent who ask where to connect
+	gone    bool     // plays are not answered
 
 	findings []map[string]any // of the doctor
 	examined []string         // streams
@@ -172,7 +173,12 @@ func (f *fakeServer) awaitPlay(r *http.Request) {
 // media answers a play: the first two seconds at once, as a server with a GOP
 // cache does, and then as time goes.
 func (f *fakeServer) media(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
 	f.mu.Lock()
+	if f.gone {
+		f.mu.Unlock()
+		panic(http.ErrAbortHandler)
+	}
 	if r.URL.Query().Has("where") {
 		url := f.other
 		if url != "" {

@@ -19,7 +19,10 @@ type Options struct {
 	RTSPAddr, RTSPSAddr string
 	// Nodes returns the origins of other servers to which viewers may be sent, which the
 	// page may then connect to; nil: it is in no cluster.
-	Nodes       func() []string
+	Nodes func() []string
+	// Others returns where viewers watch on the other servers, which the page asks when its
+	// own is away; nil: it is in no cluster.
+	Others      func() []string
 	HLS, WebRTC bool // streams can be watched by HLS, and by WHEP
 	// Merge is the merge time of a viewer who does not request one.
 	Merge time.Duration
@@ -40,6 +43,8 @@ type config struct {
 	ProtectPublish bool  `json:"protect_publish"`
 	ProtectPlay    bool  `json:"protect_play"`
 	Cluster        bool  `json:"cluster"` // the server says where to connect
+	// Others are those that there are at the moment.
+	Others []string `json:"others,omitempty"`
 }
 
 // port returns the port of a listener's address. It panics for a bad address,
@@ -60,11 +65,15 @@ func port(addr string) int {
 }
 
 func (o Options) config() []byte {
+	var others []string
+	if o.Others != nil {
+		others = o.Others()
+	}
 	text, err := json.Marshal(config{
-		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay, o.Nodes != nil,
+		port(o.RTMPAddr), port(o.RTMPSAddr), port(o.RTSPAddr), port(o.RTSPSAddr), o.HLS, o.WebRTC, o.Merge.Milliseconds(), o.ProtectPublish, o.ProtectPlay, o.Nodes != nil, others,
 	})
 	if err != nil {
-		panic("page: " + err.Error()) // numbers and booleans
+		panic("page: " + err.Error()) // plain data
 	}
 	return text
 }
@@ -103,10 +112,14 @@ func Handler(o Options) http.Handler {
 	}
 	served["/"] = embedded["index.html"]
 	served["/operate"] = embedded["operate/index.html"]
-	served["/assets/config.json"] = newAsset("config.json", o.config())
+	const configPath = "/assets/config.json"
+	served[configPath] = newAsset("config.json", o.config())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := served[r.URL.Path]
+		if o.Others != nil && r.URL.Path == configPath {
+			a = newAsset("config.json", o.config())
+		}
 		if a == nil {
 			http.NotFound(w, r)
 			return

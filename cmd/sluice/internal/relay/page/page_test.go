@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -318,10 +319,11 @@ func TestConfig(t *testing.T) {
 		},
 		{Options{RTMPAddr: ":41935"}, config{RTMPPort: 41935}},
 		{Options{Nodes: func() []string { return nil }}, config{Cluster: true}},
+		{Options{Nodes: func() []string { return nil }, Others: func() []string { return []string{"http://b"} }}, config{Cluster: true, Others: []string{"http://b"}}},
 	} {
 		var got config
 		body := pageBody(t, pageGet(t, Handler(c.o), "GET", "/assets/config.json"))
-		if err := json.Unmarshal(body, &got); err != nil || got != c.want {
+		if err := json.Unmarshal(body, &got); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: %s, want %+v (%v)", c.o, body, c.want, err)
 		}
 	}

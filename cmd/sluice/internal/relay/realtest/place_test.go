@@ -3,6 +3,8 @@
 package realtest
 
 import (
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +56,48 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 		if f := faults(); len(f) > 0 {
 			t.Errorf("the page fails with %q", f)
 		}
+	}
+}
+
+// The page plays by WHEP from a node that ends: it goes on at another, by itself.
+func TestDrainSendsWHEPViewersOn(t *testing.T) {
+	t.Parallel()
+	begin := func(name string, others ...*server) *server {
+		o := flags("--cluster --cluster-address 127.0.0.1:0 --srt off --rtsp off --node-name " + name)
+		o.env = []string{clusterEnv}
+		for _, s := range others {
+			o.flags = append(o.flags, "--join", s.Cluster)
+		}
+		return serve(t, o)
+	}
+	a := begin("a")
+	b := begin("b", a)
+	push(t, plainClip(t), "rtmp://"+b.RTMP+"/live/s", loop...)
+	a.awaitCluster(t, 2, "live/s", "b")
+	ctx, _, faults := browse(t)
+	openPage(t, ctx, a, "whep")
+	frames := func() int {
+		return evaluate[int](t, ctx, `document.getElementById("video").getVideoPlaybackQuality().totalVideoFrames`)
+	}
+	plays := func(s *server, name string) {
+		t.Helper()
+		eventually(t, lengthened(20*time.Second), func() string {
+			for _, c := range s.clients(t) {
+				if strings.HasSuffix(c.ID, "@"+name) && c.Role == "viewer" && c.Protocol == "whep" && frames() >= 30 {
+					return ""
+				}
+			}
+			return "the page does not play by WHEP: " + said(t, ctx)
+		})
+	}
+	plays(a, "a")
+	a.signal(t, syscall.SIGTERM)
+	if code := a.wait(t, lengthened(30*time.Second)); code != 0 {
+		t.Errorf("the node ended with %d", code)
+	}
+	plays(b, "b")
+	if f := faults(); len(f) > 0 {
+		t.Errorf("the page fails with %q", f)
 	}
 }
 

@@ -15,12 +15,7 @@ import (
 // when it is Opus, and with AAC it is the picture alone.
 func TestWHEPInChromium(t *testing.T) {
 	t.Parallel()
-	// A clip without B-frames, which browsers do not show in order.
-	plain := filepath.Join(t.TempDir(), "plain.mp4")
-	p := ffmpeg(t, "-i", clipFile(t), "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "30", "-c:a", "aac", plain)
-	if code := p.wait(t, lengthened(60*time.Second)); code != 0 {
-		t.Fatal(p.stderr.tail(10))
-	}
+	plain := plainClip(t)
 	for _, c := range []struct {
 		name  string
 		audio []string
@@ -92,6 +87,17 @@ func TestWHEPInChromium(t *testing.T) {
 			})
 		})
 	}
+}
+
+// plainClip is a clip without B-frames, which browsers do not show in order.
+func plainClip(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "plain.mp4")
+	p := ffmpeg(t, "-i", clipFile(t), "-t", "4", "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "30", "-c:a", "aac", file)
+	if code := p.wait(t, lengthened(60*time.Second)); code != 0 {
+		t.Fatal(p.stderr.tail(10))
+	}
+	return file
 }
 
 // A browser publishes its camera by WHIP, and ffmpeg plays it by RTSP: the browser makes

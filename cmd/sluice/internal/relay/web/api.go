@@ -18,7 +18,7 @@ func (w *Server) resources() map[string]resource {
 		"bans":    w.bans,
 		"clients": w.clients,
 		"cluster": w.reading(w.getCluster),
-		"events":  w.reading(w.getEvents),
+		"events":  w.reading(w.events),
 		"pushes":  w.pushes,
 		"reload":  w.reload,
 		"streams": w.streams,

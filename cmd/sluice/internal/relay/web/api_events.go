@@ -1,22 +1,126 @@
 package web
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 )
 
-// getEvents answers /api/events?after=N: the latest events, those after number N.
-// The answer's last is the N of the next request.
-func (w *Server) getEvents(rw http.ResponseWriter, r *http.Request) {
-	var after int64
-	if text := r.URL.Query().Get("after"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			answerError(rw, http.StatusBadRequest, "after: "+strconv.QuoteToASCII(text[:min(len(text), 20)])+" is not a number")
-			return
-		}
-		after = n
+// EventInfo is an event in the API.
+type EventInfo struct {
+	hooks.Event
+	On string `json:"on,omitempty"` // in a cluster: the node on which it happened
+}
+
+// eventList is the answer to a request for events, the oldest first.
+type eventList struct {
+	Events     []EventInfo  `json:"events"`
+	Last       any          `json:"last"` // the after of the next request: a number, in a cluster N@NODE,N@NODE...
+	Unanswered []Unanswered `json:"unanswered,omitempty"`
+}
+
+// events answers /api/events?after=LAST: the latest events, those after LAST, which is what
+// the answer before had.
+func (w *Server) events(rw http.ResponseWriter, r *http.Request) {
+	if !w.alone(rw, r, w.getEvents) {
+		w.getEventsEverywhere(rw, r)
 	}
-	events, last := w.Recent.After(after)
-	answerJSON(rw, map[string]any{"events": events, "last": last})
+}
+
+// getEvents answers with the events of this server.
+func (w *Server) getEvents(rw http.ResponseWriter, r *http.Request) {
+	after, err := parseAfter(r.URL.Query().Get("after"))
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	answerJSON(rw, w.eventsHere(after))
+}
+
+// eventsHere are those of this server.
+func (w *Server) eventsHere(after cursor) eventList {
+	node := w.nodeName()
+	events, last := w.Recent.After(after.of(node))
+	l := eventList{Events: make([]EventInfo, len(events)), Last: last}
+	if node != "" {
+		l.Last = eventID(last, node)
+	}
+	for i, v := range events {
+		if node != "" {
+			v.ID += "@" + node
+		}
+		l.Events[i] = EventInfo{v, node}
+	}
+	return l
+}
+
+// getEventsEverywhere answers with those of all nodes, by their times. What a node that does
+// not answer has is asked for again with the answer's last.
+func (w *Server) getEventsEverywhere(rw http.ResponseWriter, r *http.Request) {
+	after, err := parseAfter(r.URL.Query().Get("after"))
+	if err != nil {
+		answerError(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	all := w.eventsHere(after)
+	last, size := []string{fmt.Sprint(all.Last)}, 0
+	for _, a := range w.askOthers(r) {
+		var some eventList
+		reason, next := a.refused(size), ""
+		if reason == "" {
+			err := json.Unmarshal(a.body, &some)
+			if next, _ = some.Last.(string); err != nil || next == "" {
+				reason = unreadable
+			}
+		}
+		if reason != "" {
+			all.Unanswered = append(all.Unanswered, Unanswered{a.node, reason})
+			last = append(last, eventID(after.of(a.node), a.node))
+			continue
+		}
+		size += len(a.body)
+		all.Events = append(all.Events, some.Events...)
+		last = append(last, next)
+	}
+	slices.SortStableFunc(all.Events, func(a, b EventInfo) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.On, b.On))
+	})
+	all.Last = strings.Join(last, ",")
+	answerJSON(rw, all)
+}
+
+// A cursor has the number of the latest event that a client has of each node; that without
+// a name is for all others.
+type cursor map[string]int64
+
+func (c cursor) of(node string) int64 {
+	if n, ok := c[node]; ok {
+		return n
+	}
+	return c[""]
+}
+
+func eventID(n int64, node string) string { return strconv.FormatInt(n, 10) + "@" + node }
+
+// parseAfter reads what eventList.Last has.
+func parseAfter(text string) (cursor, error) {
+	c := cursor{}
+	if text == "" {
+		return c, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		number, node, _ := strings.Cut(part, "@")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("after: %s is not a number", strconv.QuoteToASCII(number[:min(len(number), 20)]))
+		}
+		c[node] = n
+	}
+	return c, nil
 }

@@ -65,7 +65,7 @@ type Unanswered struct {
 }
 
 // Answer answers a request of another node for something of the API: streams, clients,
-// pushes, and the list of recordings. Files are sent by HTTP alone.
+// pushes, events, and the list of recordings. Files are sent by HTTP alone.
 func (w *Server) Answer(ctx context.Context, method, target, client string) (status int, body []byte) {
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, trusted{}, true), method, target, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *Server) Answer(ctx context.Context, method, target, client string) (sta
 	answer := w.paths[first]
 	switch {
 	case first == "streams" || first == "clients":
-	case first == "pushes" && (read || remove):
+	case first == "pushes" && (read || remove), first == "events" && read && rest == "":
 	case first == "recordings" && (read && rest == "" || remove):
 		answer = func(rw http.ResponseWriter, r *http.Request, _ string) { w.recordings(rw, r) }
 	default:

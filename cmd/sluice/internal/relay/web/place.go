@@ -57,15 +57,20 @@ func (w *Server) placeOf(r *http.Request, stream string) string {
 }
 
 // where answers a client that asks where it shall connect to watch a stream: with a URL, or
-// an empty one for here. Whether it may is decided there.
-func (w *Server) where(rw http.ResponseWriter, r *http.Request) {
-	info, err := w.session(r, session.FLV, session.FLVS)
+// an empty one for here. Whether it may is decided there. err is that of the stream's name.
+func (w *Server) where(rw http.ResponseWriter, r *http.Request, stream string, err error) {
 	if err != nil {
 		status, reason := session.Refusal(err)
 		answerError(rw, status, reason)
 		return
 	}
-	answerJSON(rw, map[string]string{"url": w.placeOf(r, info.Stream)})
+	answerJSON(rw, map[string]string{"url": w.placeOf(r, stream)})
+}
+
+// placeOffer is place for the offer of a viewer by WebRTC (RFC 9725, section 4.5). One whose
+// token is in a header stays: clients do not send it to another host.
+func (w *Server) placeOffer(rw http.ResponseWriter, r *http.Request, info session.Info) bool {
+	return info.Protocol == session.WHEP && r.Header.Get("Authorization") == "" && w.place(rw, r, info.Stream)
 }
 
 // placeHLS is place for the request with which a viewer of HLS begins: what follows goes
@@ -87,6 +92,16 @@ func (w *Server) nodeOrigins() (list []string) {
 	for _, text := range w.Nodes.PlayURLs() {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
 			list = append(list, strings.ToLower(u.Scheme+"://"+u.Host))
+		}
+	}
+	return list
+}
+
+// otherNodes are the URLs at which viewers watch on the other nodes.
+func (w *Server) otherNodes() (list []string) {
+	for _, name := range w.Nodes.Others() {
+		if url := w.Nodes.PlayURL(name); url != "" {
+			list = append(list, strings.TrimSuffix(url, "/"))
 		}
 	}
 	return list

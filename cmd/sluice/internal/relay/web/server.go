@@ -108,14 +108,14 @@ func (w *Server) pages() http.Handler {
 		return b.handler
 	}
 	at := w.addresses()
-	var nodes func() []string
+	var nodes, others func() []string
 	if w.Nodes != nil {
-		nodes = w.nodeOrigins
+		nodes, others = w.nodeOrigins, w.otherNodes
 	}
 	b := &builtPage{c, page.Handler(page.Options{
 		RTMPAddr: at["rtmp"], RTMPSAddr: at["rtmps"], RTSPAddr: at["rtsp"], RTSPSAddr: at["rtsps"], Merge: c.Merge,
-		Nodes: nodes,
-		HLS:   c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
+		Nodes: nodes, Others: others,
+		HLS: c.HLS != config.HLSOff, WebRTC: config.On(c.WebRTC),
 		ProtectPublish: slices.Contains(c.Protect, "publish"), ProtectPlay: slices.Contains(c.Protect, "play"),
 	})}
 	w.page.Store(b)
@@ -263,7 +263,8 @@ func (w *Server) media(rw http.ResponseWriter, r *http.Request) {
 	case http.MethodGet, http.MethodHead:
 		w.cors().allow(rw.Header(), r)
 		if r.URL.Query().Has(whereKey) {
-			w.where(rw, r)
+			info, err := w.session(r, session.FLV, session.FLVS)
+			w.where(rw, r, info.Stream, err)
 		} else {
 			w.play(rw, r)
 		}

@@ -59,8 +59,12 @@ func (w *Server) rtc(rw http.ResponseWriter, r *http.Request, stream, protocol, 
 		rtcOptions(rw, r, methods, id)
 	case foreign:
 		w.answerRTC(rw, info, session.ErrOrigin)
+	case r.Method == http.MethodGet && id == "" && protocol == session.WHEP && info.Query.Has(whereKey):
+		w.where(rw, r, info.Stream, nil)
 	case r.Method == http.MethodPost && id == "":
-		w.offer(rw, r, info)
+		if !w.placeOffer(rw, r, info) {
+			w.offer(rw, r, info)
+		}
 	case r.Method == http.MethodPatch && id != "":
 		w.patchRTC(rw, r, info, id)
 	case r.Method == http.MethodDelete && id != "":

@@ -69,6 +69,6 @@ export const removePush = (id, node) => ask("DELETE", `/api/pushes/${encodeURICo
 export const recordings = () => ask("GET", "/api/recordings?limit=200");
 export const record = (stream, begin) => ask(begin ? "POST" : "DELETE", `/api/recordings?${new URLSearchParams({ stream })}`);
 export const deleteRecording = (file, node) => ask("DELETE", `/api/recordings/${file.split("/").map(encodeURIComponent).join("/")}${on(node)}`);
-export const events = (after) => ask("GET", `/api/events?after=${after}`);
+export const events = (after) => ask("GET", `/api/events?${new URLSearchParams({ after })}`);
 export const makeToken = (what) => ask("POST", `/api/tokens?${new URLSearchParams(what)}`);
 export const config = () => ask("GET", "/assets/config.json");

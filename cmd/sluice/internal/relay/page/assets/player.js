@@ -31,6 +31,8 @@ let token = "";
 let failures = 0; // in a row, for the back-off
 let retryAt = 0; // performance.now of the next try, 0: none
 let question = 0; // the latest of where to connect: answers to others are old
+let away = false; // the server could not be reached: every second try asks another of its cluster
+let other = ""; // that was asked at the latest try; "": its own
 let moved = { time: 0, at: 0 }; // where the video was when it last moved
 let pausedAt = 0;
 let upToDate = false; // since the connection was made
@@ -58,7 +60,8 @@ function address(name) {
   if (token && way !== "whep") query.set("token", token);
   if (past.from()) query.set("from", past.from());
   else if (merge.value && way !== "hls") query.set("merge", merge.value);
-  const origin = way === "ws" ? location.origin.replace(/^http/, "ws") : location.origin;
+  const server = other || location.origin;
+  const origin = way === "ws" ? server.replace(/^http/, "ws") : server;
   return `${origin}/${path(name)}${{ hls: ".m3u8", whep: "/whep" }[way] ?? ".flv"}${query.size ? `?${query}` : ""}`;
 }
 
@@ -90,10 +93,12 @@ function connect() {
   }
   played = false;
   say(failures ? "Connecting again…" : "Connecting…");
+  const others = away && !other && !past.from() ? config.others ?? [] : [];
+  other = others[Math.floor(Math.random() * others.length)] ?? "";
   const url = address(wanted.name);
-  if (way !== "ws" || !config.cluster || past.from()) return void open(url);
+  if (!(other || ["ws", "whep"].includes(way)) || !config.cluster || past.from()) return void open(url);
   const mine = question;
-  placed(url).then((to) => mine === question && open(to), (err) => mine === question && lost("NetworkError", "Exception", { msg: err.message }, false));
+  placed(url, other).then((to) => mine === question && open(to), (err) => mine === question && lost("NetworkError", "Exception", { msg: err.message }, false));
 }
 
 // open connects to an address. Nothing is connected.
@@ -134,6 +139,7 @@ function open(url) {
 }
 
 function lost(type, detail, info, recorded) {
+  if (!played) away = type === "NetworkError" && (detail !== "HttpStatusCodeInvalid" || info?.code === 503);
   if (!instead(type, detail)) failed(explain(type, detail, info, { transport: way, stream, past: recorded }));
 }
 
@@ -193,7 +199,7 @@ export function play(name, playToken = token) {
   wanted = { name };
   tried.clear();
   failures = 0;
-  own = false;
+  away = own = false;
   connect();
   controls();
   if (stream === undefined) past.find(name, token);
@@ -249,6 +255,7 @@ function tick() {
   if (video.currentTime !== moved.time) {
     moved = { time: video.currentTime, at: now };
     failures = 0;
+    away = false;
     if (video.currentTime > 0) say("");
     played = true;
   } else if (now - moved.at > 4000) { // the slowest honest picture comes more often

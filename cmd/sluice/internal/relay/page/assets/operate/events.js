@@ -7,13 +7,13 @@ import { table } from "./table.js";
 const most = 200; // rows that are shown
 const kept = 2000;
 let list = []; // the newest first
-let last = 0;
+let last = 0; // of the latest answer
 
 const bad = new Set(["evicted", "stalled", "lost", "refused"]);
 const show = table(document.querySelector("#events .cards"), "events-title", [
   ["Time", (e) => new Date(e.time).toLocaleTimeString()],
   ["Event", (e) => e.event.replaceAll("_", " "), { bad: (e) => bad.has(e.event) }],
-  ["Stream", (e) => f.readable(e.stream || e.node || "–")],
+  ["Stream", (e) => f.readable(e.stream || e.node || "–") + f.at(e.on)],
   ["Session", (e) => e.session || "–"],
   ["By", (e) => (e.protocol ? f.protocol(e.protocol) : "–")],
   ["Address", (e) => f.readable(e.address || "–")],
@@ -22,18 +22,23 @@ const show = table(document.querySelector("#events .cards"), "events-title", [
   ["Why", (e) => f.readable([e.target, e.event === "push_changed" ? e.code : "", e.reason || e.file].filter(Boolean).join(": ") || "–"), { wide: true }],
 ], "Nothing has happened yet.");
 
+// key: a server that begins anew counts from 1 again, and a node that was away sends again.
+const key = (e) => `${e.id} ${e.time}`;
+
 function filter() {
   const wanted = byId("event-filter").value.trim().toLowerCase();
   const all = list.filter((e) => [e.event.replaceAll("_", " "), e.stream, e.session, e.address, e.reason].some((v) => (v ?? "").toLowerCase().includes(wanted)));
-  show(all.slice(0, most), (e) => e.id);
+  show(all.slice(0, most), key);
   setText(document.querySelector("#events-title span"), all.length > most ? `the latest ${most} of ${f.count(all.length)}` : f.count(all.length));
 }
 byId("event-filter").addEventListener("input", filter);
 
 export async function ask() {
   const answer = await api.events(last);
-  if (answer.last < last) list = []; // the server began anew
   last = answer.last;
-  list = [...answer.events.reverse(), ...list].slice(0, kept);
+  if (!answer.events.length && list.length) return;
+  const fresh = new Set(answer.events.map(key));
+  list = [...answer.events.reverse(), ...list.filter((e) => !fresh.has(key(e)))];
+  list = list.sort((a, b) => Date.parse(b.time) - Date.parse(a.time)).slice(0, kept); // of several nodes
   filter();
 }
