@@ -133,7 +133,7 @@ func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error)
 		if *c == nil {
 			continue
 		}
-		if _, err := sampleEntry(*c); err != nil || len((*c).Record) == 0 {
+		if !hasForm(*c) {
 			out = append(out, (*c).Codec.String())
 			*c = nil
 		}

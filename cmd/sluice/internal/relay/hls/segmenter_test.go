@@ -454,3 +454,30 @@ func TestAStreamThatBeginsAtTheWrap(t *testing.T) {
 		t.Errorf("%d frames of sound, the last at %.0f", n, x.seen[1][n-1].at)
 	}
 }
+
+// What the library cannot write is no track, whatever the codec is.
+func TestConfigurationsWithoutAForm(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	channels, err := au.NewAACConfig([]byte{0x12, 0x00}) // they stand among the frames
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := *video
+	broken.Sets = [][]byte{{0x67, 0x64, 0, 0x0d, 0xff, 0xff}, {0x68, 0xcb, 0x83}}
+	for name, c := range map[string]struct {
+		config *au.Config
+		want   bool
+	}{
+		"pictures":                       {video, true},
+		"sound":                          {audio, true},
+		"Opus":                           {au.NewOpusConfig(2), true},
+		"G.711":                          {au.NewPlainConfig(flv.CodecALaw, 8000, 1), false},
+		"AAC with channels among frames": {channels, false},
+		"a broken parameter set":         {&broken, false},
+	} {
+		if got := hasForm(c.config); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -114,6 +114,20 @@ func newInitialization(video, audio *au.Config) (initialization, error) {
 	return in, nil
 }
 
+// hasForm reports whether there can be a track with a configuration.
+func hasForm(c *au.Config) bool {
+	if len(c.Record) == 0 || !carries(c.Codec) {
+		return false
+	}
+	video, audio := c, (*au.Config)(nil)
+	if c.Rate > 0 {
+		video, audio = audio, video
+	}
+	// The library looks at some parameters only when it writes them.
+	_, err := newInitialization(video, audio)
+	return err == nil
+}
+
 // codecName returns a codec's name for CODECS (RFC 6381), from its record, which has
 // been parsed.
 func codecName(c *au.Config) string {

@@ -77,6 +77,10 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 	if err == nil && t.Scale == 0 {
 		err = errors.New("no sample rate")
 	}
+	if err == nil {
+		// The library looks at some parameters only when it writes them.
+		_, _, err = Header([]Track{t})
+	}
 	if err != nil {
 		return t, fmt.Errorf("%w: %v: %w", ErrSyntax, u.Codec, err)
 	}

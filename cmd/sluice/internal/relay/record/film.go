@@ -86,10 +86,10 @@ func (o *film) due(u *au.Unit, now time.Duration, expected int) bool {
 	switch {
 	case n == 0:
 		return false
+	case o.f == nil && n < expected && length < fragmentWait && o.bytes() < firstBytes:
+		return false
 	case o.bytes() >= fragmentBytes:
 		return true
-	case o.f == nil && n < expected && length < fragmentWait:
-		return false
 	case u.Video:
 		return u.Key || length >= fragmentTime
 	}

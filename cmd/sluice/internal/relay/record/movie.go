@@ -21,6 +21,9 @@ const (
 	fragmentWait = 2 * time.Second
 	// fragmentBytes ends a fragment too: it is in memory until then.
 	fragmentBytes = 4 << 20
+	// firstBytes is the same while the first fragment waits: a picture may have more than
+	// the others.
+	firstBytes = 32 << 20
 	// times that are further from the track's one before begin another file.
 	maxBack, maxForward = time.Second, 10 * time.Second
 )

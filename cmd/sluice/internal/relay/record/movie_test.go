@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -226,6 +227,66 @@ func TestMovieLeavesOutWhatItCannotHave(t *testing.T) {
 	want := movieWant()
 	want[1] = nil
 	movieCompare(t, got, want)
+}
+
+// So is what looks like a codec that has a form, and has none: parameters that the library
+// behind the files does not know, or that are broken.
+func TestMovieLeavesOutParametersWithoutAForm(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind   flv.TagType
+		config string
+		left   int // the track that is recorded
+	}{
+		"AAC whose channels stand among its frames": {flv.TagAudio, "\xaf\x00\x12\x00", 0},
+		"a broken sequence parameter set":           {flv.TagVideo, "\x17\x00\x00\x00\x00\x01\x64\x00\x0d\xff\xe1\x00\x06\x67\x64\x00\x0d\xff\xff\x01\x00\x05\x68\xcb\x83\xcb\x20", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+			src := movieClip(5, 0)
+			for i := range src.batches {
+				for k := range src.batches[i] {
+					if tag := &src.batches[i][k]; tag.Type == c.kind && tag.Body[1] == 0 {
+						tag.Body = c.config
+					}
+				}
+			}
+			if err := r.Record(context.Background(), "live/s", src); err != nil {
+				t.Fatal(err)
+			}
+			files := movieFiles(t, dir)
+			if len(files) != 1 {
+				t.Fatalf("files %q", files)
+			}
+			got, _ := movieRead(t, files[0])
+			if len(got[c.left]) < 200 || len(got[1-c.left]) > 0 {
+				t.Errorf("%d pictures and %d frames of sound", len(got[0]), len(got[1]))
+			}
+		})
+	}
+}
+
+// Sound that comes behind a picture of many bytes belongs into the same file.
+func TestMovieWithALargeFirstPicture(t *testing.T) {
+	r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+	src := movieClip(1, 0)
+	want := movieWant()
+	for _, batch := range src.batches {
+		tag := &batch[0]
+		if tag.Type == flv.TagVideo && tag.Body[0] == 0x17 && tag.Body[1] == 1 {
+			tag.Body += "\x00\x60\x00\x01\x0c" + strings.Repeat("\xff", 0x60_0000) // filler
+			break
+		}
+	}
+	if err := r.Record(context.Background(), "live/s", src); err != nil {
+		t.Fatal(err)
+	}
+	files := movieFiles(t, dir)
+	if len(files) != 1 {
+		t.Fatalf("files %q", files)
+	}
+	if got, _ := movieRead(t, files[0]); len(got[0]) != len(want[0]) || len(got[1]) != len(want[1]) {
+		t.Errorf("%d pictures and %d frames of sound, want %d and %d", len(got[0]), len(got[1]), len(want[0]), len(want[1]))
+	}
 }
 
 func TestMovieAfterAJump(t *testing.T) {
