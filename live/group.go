@@ -117,8 +117,9 @@ func (g *group) observe(came int64, n int) {
 	g.came = came
 }
 
-// survey finds the slowest active viewer, and notifies a publisher that waits for it.
-func (g *group) survey(now time.Time) {
+// survey finds the slowest active viewer, and notifies a publisher that waits for it. The
+// viewers were looked at for the last time at scanned.
+func (g *group) survey(scanned time.Time) {
 	s := g.stream
 	if !s.watched.Load() {
 		return
@@ -126,7 +127,7 @@ func (g *group) survey(now time.Time) {
 	least := uint64(noViewer)
 	for _, v := range g.viewers {
 		switch {
-		case now.Sub(v.pulse.at) >= lagging:
+		case scanned.Sub(v.pulse.at) >= lagging:
 		case v.figures.joined.Load():
 			least = min(least, v.figures.seq.Load())
 		case v.options.fromStart:

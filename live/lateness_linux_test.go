@@ -214,3 +214,62 @@ func TestAgeOfWhatIsNoFrame(t *testing.T) {
 		m.v.cursor.drop()
 	})
 }
+
+// After the process has stood still, a publisher that is too fast still waits for the viewers
+// that there are, and none of them is closed: it had no way to make progress.
+func TestStandingStillIsNoViewersFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub(HubOptions{Stream: StreamOptions{GOPFrames: 100, Ahead: 100 * time.Millisecond}})
+		defer h.Close()
+		p := mustPublish(t, h, "s", PublishOptions{})
+		l := newHandLoop(t)
+		l.limits = WriterOptions{}.withDefaults(1)
+		m := &modelLine{rate: 1, holds: 10, seen: func() float64 { return 1 }}
+		round := func() {
+			l.now = time.Now()
+			l.round(0)
+		}
+		m.view(l, p.Stream(), ViewerOptions{FromStart: true})
+		sent := 0
+		next := func() bool {
+			ok, err := p.TryPublish(video(uint32(sent)*30_000, sent == 0, 5000).frame())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				sent++
+			}
+			round()
+			return ok
+		}
+		for next() {
+			if sent > 90 {
+				t.Fatal("the publisher does not wait")
+			}
+		}
+		for range 5 {
+			<-time.After(20 * l.limits.Stall)
+			if next() {
+				t.Fatalf("it does not wait for a viewer after the process has stood still; %d frames", sent)
+			}
+		}
+		if m.v.state == stateClosed {
+			t.Fatalf("the viewer was closed for %v", m.v.Err())
+		}
+		// One that takes nothing while the process runs is neither waited for nor kept.
+		for range lagging / scanEvery {
+			<-time.After(scanEvery)
+			round()
+		}
+		if !next() {
+			t.Error("it waits for a viewer that takes nothing")
+		}
+		for range l.limits.Stall / scanEvery {
+			<-time.After(scanEvery)
+			round()
+		}
+		if m.v.state != stateClosed {
+			t.Error("a viewer that takes nothing is not closed")
+		}
+	})
+}

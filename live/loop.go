@@ -20,6 +20,7 @@ type loop struct {
 	behind  []*Viewer // those to go on with at once
 	moved   []*group  // those to be surveyed
 	scanAt  time.Time
+	scanned time.Time // when it looked for those that stall for the last time
 	fresh   newcomers
 	socket  socketWriter
 	own     batch // of the viewer that is sent something of its own
@@ -149,13 +150,14 @@ func (l *loop) work(now time.Time) time.Duration {
 	}
 	l.goOn(now)
 	for _, g := range l.moved {
-		g.survey(now)
+		g.survey(l.scanned)
 	}
 	clear(l.moved)
 	l.moved = l.moved[:0]
 
 	if !now.Before(l.scanAt) {
-		l.scanAt = now.Add(scanEvery)
+		l.excuse(now.Sub(l.scanAt))
+		l.scanAt, l.scanned = now.Add(scanEvery), now
 		l.scan(now)
 	}
 	next := l.agenda.next(l.scanAt)
@@ -251,7 +253,7 @@ func (l *loop) serve(g *group, now time.Time) {
 	g.shared.reset()
 	g.fresh.reset()
 	l.load.sent(now, direct, int(g.pos-from), time.Since(began))
-	g.survey(now)
+	g.survey(l.scanned)
 	if more && len(g.viewers) > 0 {
 		g.task.due = now.Add(1) // after all that is due now
 		l.agenda.set(g)
@@ -327,6 +329,17 @@ func (l *loop) send(v *Viewer, b *batch, to uint64) {
 		return
 	}
 	l.place(v)
+}
+
+// excuse is called when scan comes late by so much. While this process, or its machine, stood
+// still, so did what it sees of the viewers: that is not their fault.
+func (l *loop) excuse(late time.Duration) {
+	if late < scanEvery || l.scanned.IsZero() {
+		return
+	}
+	for _, v := range l.viewers {
+		v.pulse.at = v.pulse.at.Add(late)
+	}
 }
 
 // scan closes viewers that stall.
