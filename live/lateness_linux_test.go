@@ -273,3 +273,40 @@ func TestStandingStillIsNoViewersFault(t *testing.T) {
 		}
 	})
 }
+
+// A publisher that is too fast waits for viewers on slow lines, and nothing that they lack
+// becomes too old meanwhile.
+func TestFastPublisherWaitsForSlowLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub(HubOptions{Stream: StreamOptions{GOPBytes: 2 << 20, Ahead: 100 * time.Millisecond}})
+		defer h.Close()
+		p := mustPublish(t, h, "s", PublishOptions{})
+		l := newHandLoop(t)
+		l.limits = WriterOptions{}.withDefaults(1)
+		const rate = 100 << 10 // 1 MiB takes ten seconds
+		m := &modelLine{rate: rate, holds: 10_000, seen: func() float64 { return rate }}
+		m.view(l, p.Stream(), ViewerOptions{FromStart: true})
+		const frames = 300
+		for sent := 0; sent < frames || len(m.list) < frames && m.v.state != stateClosed; {
+			if sent < frames {
+				ok, err := p.TryPublish(video(uint32(sent)*10_000, sent%50 == 0, 20<<10).frame())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok {
+					sent++
+				}
+			}
+			<-time.After(modelStep)
+			m.carry(modelStep)
+			l.now = time.Now()
+			l.round(0)
+			if f := &m.v.figures; f.dropped.Load() > 0 || f.jumps.Load() > 0 {
+				t.Fatalf("%d frames are left out of %d", f.dropped.Load(), sent)
+			}
+		}
+		if len(m.list) != frames {
+			t.Errorf("%d tags of %d came; %v", len(m.list), frames, m.v.Err())
+		}
+	})
+}

@@ -24,7 +24,8 @@ type StreamOptions struct {
 	NoGOP bool
 	// Backlog is for how long frames before the newest key frame are kept for
 	// viewers who lag, within the same bounds, and for as long after the last viewer
-	// has left. 3 s.
+	// has left. 3 s. While the publisher is faster than real time, and waits for
+	// viewers, only GOPBytes and GOPFrames count.
 	Backlog time.Duration
 	// Grace is for how long a stream without a publisher waits for one to come
 	// back before it is over. 0: it is over at once.

@@ -223,6 +223,10 @@ func (s *Stream) trim(now int64) {
 	}
 }
 
+// fastBacklog is for how long frames are kept of a publisher that is faster than real time:
+// it is for the bounds of frames and bytes to say when it has to wait.
+const fastBacklog = time.Hour
+
 // backlog is for how long frames before the newest key frame are kept: they are for those
 // who lag. When there has been none to do so for as long, those who come begin at the key
 // frame. A new stream waits for its first ones no longer than for claims.
@@ -232,7 +236,10 @@ func (s *Stream) backlog(now int64) time.Duration {
 	if s.left == 0 {
 		alone = min(b, claimTime)
 	}
-	if s.holders > 0 || time.Duration(now-s.left) <= alone {
+	switch {
+	case s.holders > 0 && s.watched.Load():
+		return max(b, fastBacklog) // the publisher waits for those who lag
+	case s.holders > 0 || time.Duration(now-s.left) <= alone:
 		return b
 	}
 	return 0
