@@ -238,6 +238,9 @@ func (f *finder) owner(c *ssa.CallCommon, e effect.Effect) Place {
 
 // packageOwner represents the state that the functions of a package share.
 func packageOwner(fn *ssa.Function) Place {
+	if fn.Package() == nil { // made by SSA: shared by packages
+		return Place{}
+	}
 	for _, m := range fn.Package().Members {
 		if init, ok := m.(*ssa.Function); ok && init.Name() == "init" {
 			return Place{init, "package"}

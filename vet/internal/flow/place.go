@@ -200,9 +200,24 @@ func operand(c *ssa.CallCommon, n int) ssa.Value {
 		}
 	} else if c.Signature().Recv() != nil {
 		n++
+	} else if fn := c.StaticCallee(); fn != nil && isMethod(fn.Object()) {
+		// What SSA makes of a method value, which has captured the receiver, or of a
+		// method expression, whose first argument it is.
+		mc, value := c.Value.(*ssa.MakeClosure)
+		switch {
+		case !value:
+			n++
+		case n == effect.Recv && len(mc.Bindings) == 1:
+			return mc.Bindings[0]
+		}
 	}
 	if n < 0 || n >= len(c.Args) {
 		return nil
 	}
 	return c.Args[n]
+}
+
+func isMethod(obj types.Object) bool {
+	fn, ok := obj.(*types.Func)
+	return ok && fn.Signature().Recv() != nil
 }

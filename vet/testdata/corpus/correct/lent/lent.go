@@ -362,3 +362,37 @@ func loop(w *aio.Watcher) error {
 		}
 	}
 }
+
+// Method values and method expressions are calls of the method.
+
+func byMethodValue(r *bufio.Reader) (byte, error) {
+	peek := r.Peek
+	p, err := peek(4)
+	if err != nil {
+		return 0, err
+	}
+	c := p[0]
+	_, err = r.Discard(4)
+	return c, err
+}
+
+func byMethodExpression(r *bufio.Reader) (byte, error) {
+	peek, discard := (*bufio.Reader).Peek, (*bufio.Reader).Discard
+	p, err := peek(r, 4)
+	if err != nil {
+		return 0, err
+	}
+	c := p[0]
+	_, err = discard(r, 4)
+	return c, err
+}
+
+func twoReadersByMethodExpression(a, b *bufio.Reader) bool {
+	peek := (*bufio.Reader).Peek
+	p, err := peek(a, 4)
+	if err != nil {
+		return false
+	}
+	q, err := peek(b, 4)
+	return err == nil && bytes.Equal(p, q)
+}
