@@ -67,7 +67,10 @@ func (src *Source) begin(s *state) {
 		s.holders[holder{Place{src.Value, tuplePath(src.Result)}, false}] = isIt
 		results := src.Value.Type().(*types.Tuple)
 		last := results.Len() - 1
-		if last == src.Result || src.selects {
+		if src.selects {
+			last = 1 // whether the case that was taken has received something
+		}
+		if last == src.Result {
 			break
 		}
 		switch t := results.At(last).Type(); {
