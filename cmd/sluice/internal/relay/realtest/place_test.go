@@ -3,6 +3,7 @@
 package realtest
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,7 +75,7 @@ func TestDrainSendsWHEPViewersOn(t *testing.T) {
 	b := begin("b", a)
 	push(t, plainClip(t), "rtmp://"+b.RTMP+"/live/s", loop...)
 	a.awaitCluster(t, 2, "live/s", "b")
-	ctx, _, faults := browse(t)
+	ctx, asked, faults := browse(t)
 	openPage(t, ctx, a, "whep")
 	frames := func() int {
 		return evaluate[int](t, ctx, `document.getElementById("video").getVideoPlaybackQuality().totalVideoFrames`)
@@ -96,6 +97,9 @@ func TestDrainSendsWHEPViewersOn(t *testing.T) {
 		t.Errorf("the node ended with %d", code)
 	}
 	plays(b, "b")
+	if sent := "http://" + b.HTTP + "/live/s/whep?placed=1"; measured() && !slices.Contains(asked(), sent) {
+		t.Errorf("the page found the other node by itself: it asked for %q", asked())
+	}
 	if f := faults(); len(f) > 0 {
 		t.Errorf("the page fails with %q", f)
 	}

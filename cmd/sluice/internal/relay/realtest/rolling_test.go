@@ -224,7 +224,7 @@ func awaitPictures(t *testing.T, viewers []*pageViewer, n int) {
 }
 
 // Three nodes are ended and started again, one after the other, under viewers of the
-// page's kind: they come back by themselves, soon.
+// page's kind, and then one is killed: they come back by themselves, soon.
 func TestRollingRestart(t *testing.T) {
 	long(t, "300 viewers take minutes")
 	seed := sluicetest.Seed(t)
@@ -275,6 +275,9 @@ func TestRollingRestart(t *testing.T) {
 		begin(name)
 		awaitPictures(t, viewers, 50)
 	}
+	// A node whose viewers are not sent on: they go to another by themselves.
+	nodes["c"].kill()
+	awaitPictures(t, viewers, 50)
 	longest := map[string]time.Duration{}
 	connections, sent := 0, 0
 	for i, v := range viewers {

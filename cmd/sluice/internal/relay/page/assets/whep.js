@@ -62,6 +62,10 @@ export class WHEP {
     const sdp = await response.text();
     await pc.setLocalDescription(offer);
     await pc.setRemoteDescription({ type: "answer", sdp });
+    // The server's goodbye, seconds before the connection counts as lost.
+    for (const { transport } of pc.getReceivers()) {
+      transport?.addEventListener("statechange", () => ["closed", "failed"].includes(transport.state) && this.#end());
+    }
   }
 
   #end() { if (!this.#over) { this.#over = true; this.#listeners.ended?.(); } }
