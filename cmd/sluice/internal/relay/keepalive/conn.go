@@ -2,6 +2,7 @@ package keepalive
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -13,6 +14,7 @@ type conn struct {
 	conn   Conn
 	remote string
 	first  [1]byte // of the next request: no buffer is needed to wait for it
+	come   bool    // first has come while the request before was served
 	busy   bool    // from a request's header to the end of its answer; under the server's lock
 }
 
@@ -39,6 +41,10 @@ func (c *conn) wait() bool {
 		return false
 	}
 	s.State(c.conn, http.StateIdle)
+	if c.come {
+		c.come = false
+		return true
+	}
 	c.conn.SetReadDeadline(time.Now().Add(s.Idle))
 	n, _ := c.conn.Read(c.first[:])
 	return n == 1
@@ -75,10 +81,13 @@ func (c *conn) serve(r *http.Request) (next bool) {
 	}
 	s.State(c.conn, http.StateActive)
 	c.conn.SetWriteDeadline(time.Now().Add(s.Answer))
-	r = r.WithContext(s.ctx)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	r = r.WithContext(ctx)
 	r.RemoteAddr = c.remote
 	w := &response{conn: c, request: r, header: http.Header{}, length: unknown}
 	defer w.release()
+	defer c.watch(cancel).end()
 	defer func() {
 		if e := recover(); e != nil {
 			if e != http.ErrAbortHandler { // as net/http does

@@ -1,15 +1,14 @@
 // Package keepalive serves HTTP/1.1 connections that stay open between many small
 // requests, as those of HLS players do, with little memory: while a connection is idle or
-// its handler waits, it has no buffer and no goroutine beside its own. net/http keeps 10 KiB
-// of buffers for each, and a second goroutine while a handler runs.
+// its handler waits, it has no buffer, and no goroutine beside its own unless it waits for
+// long. net/http keeps 10 KiB of buffers for each, and a second goroutine while a handler runs.
 //
 // It answers GET and HEAD without a body, in the plainest form. A connection on which
 // anything else is sent goes back to net/http, with all bytes of that: bodies, pipelined
 // requests, upgrades, HTTP/1.0, long headers and malformed ones are not understood here.
 //
-// A handler's request has no body, and its context ends with the server, not with the
-// connection: that a client has left is noticed when it is answered, so handlers limit their
-// waits.
+// A handler's request has no body. Its context ends with the connection, which is noticed
+// when the handler has run for some time.
 //
 // A Server is safe for concurrent use. It imports net/http alone.
 package keepalive

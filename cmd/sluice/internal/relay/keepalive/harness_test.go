@@ -66,7 +66,7 @@ func begin(t *testing.T, h http.HandlerFunc, change func(*Options)) *fixture {
 	f := &fixture{}
 	o := Options{
 		Handler: h, Serves: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/m") }, State: func(net.Conn, http.ConnState) {},
-		Idle: testWait, Header: testWait, Answer: testWait, Log: log.New(&f.log, "", 0),
+		Idle: testWait, Header: testWait, Answer: testWait, Watch: testWait, Log: log.New(&f.log, "", 0),
 	}
 	if change != nil {
 		change(&o)

@@ -27,6 +27,7 @@ type Options struct {
 	Idle   time.Duration                  // the longest time without a request
 	Header time.Duration                  // from the first byte of a header to its last
 	Answer time.Duration                  // the write deadline of an answer, which its handler may move
+	Watch  time.Duration                  // for how long a handler runs before its client may leave
 	Log    *log.Logger                    // panics of handlers
 }
 

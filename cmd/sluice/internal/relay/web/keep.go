@@ -5,17 +5,20 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/keepalive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // mostReturns is how often a connection may go back to net/http. A page that asks for the
 // API over the connection of its player would let it change sides for ever.
 const mostReturns = 4
+
+// watchAfter is how long a player may have left before that is noticed, while it waits for
+// what comes next. That is rarely later.
+const watchAfter = 2 * time.Second
 
 // connKey is the key in a request's context of its connection at net/http.
 type connKey struct{}
@@ -25,18 +28,8 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // keeps reports whether a request is one of those that a player of HLS makes again and
-// again. Others may wait for longer, or need more of net/http.
-func keeps(r *http.Request) bool {
-	if !hls.Live(r.URL.Path) {
-		return false
-	}
-	raw := r.URL.RawQuery
-	if !strings.Contains(raw, "wait") && !strings.Contains(raw, session.Rewinding) && !strings.Contains(raw, "%") {
-		return true // as nearly always, without the garbage of a look at the whole query
-	}
-	query := r.URL.Query()
-	return !query.Has("wait") && !query.Has(session.Rewinding)
-}
+// again.
+func keeps(r *http.Request) bool { return hls.Live(r.URL.Path) }
 
 // keep takes the connection of a player of HLS over from net/http when a request has been
 // answered, so that it takes less memory from then on: not over TLS, and not from a proxy

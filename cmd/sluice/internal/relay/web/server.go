@@ -88,7 +88,7 @@ func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version stri
 	}
 	w.kept = keepalive.New(keepalive.Options{
 		Handler: w, Serves: keeps, State: w.state, Log: w.http.ErrorLog,
-		Idle: h.Times.Idle, Header: h.Times.Header, Answer: h.Times.Answer,
+		Idle: h.Times.Idle, Header: h.Times.Header, Answer: h.Times.Answer, Watch: watchAfter,
 	})
 	return w
 }
