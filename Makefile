@@ -37,10 +37,11 @@ help:
 
 # -count=1 throughout: some tests read files of the repository or talk to the
 # machine, and an old success of theirs says nothing. Many tests wait, so there is one
-# package more at a time than processors. lint has vetted the builds with -vet=off. The
+# package more at a time than processors; what takes three minutes may take more than ten
+# on a machine that does something else, too. lint has vetted the builds with -vet=off. The
 # library's tests run in each of its builds, those of the programs once. The plain run
 # comes last so that its summary ends the output, in it first what takes long.
-TEST = go test -count=1 -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+TEST = go test -count=1 -timeout 25m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const demoLimit = 60 * time.Second
+const demoLimit = 3 * time.Minute
 
 // A demo is started, a node is killed, on which the publisher moves, and started again;
 // at the end of the input every process is gone.

@@ -22,7 +22,7 @@ import (
 )
 
 // serveWait bounds every wait for a relay.
-const serveWait = 30 * time.Second
+const serveWait = 2 * time.Minute
 
 // A serveRun is a call of this binary as sluice serve.
 type serveRun struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/internal/testcert"
 )
 
@@ -27,7 +28,7 @@ func want(t *testing.T, findings []Finding, severity Severity, what, says string
 }
 
 func TestPorts(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", loopback.Host()+":0") // which no other program gets when it is closed
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func TestClusterWithoutItsNATS(t *testing.T) {
 func TestClusterNamesake(t *testing.T) {
 	nodes := startNodes(t, 2, nil)
 	twin := startRelay(t, func(c *relayConfig) {
-		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", clusterSecret, "127.0.0.1:0"
+		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", clusterSecret(t), "127.0.0.1:0"
 		c.Join = []string{nodes[0].Addresses()["cluster-address"], "nosuch.invalid:7946"}
 	})
 	endTogether(t, append(nodes, twin)...)

@@ -243,7 +243,7 @@ func TestClusterNodeBeginsKnowing(t *testing.T) {
 	p := nodes[0].publishing(t, "/live/s.flv")
 	p.send(t, clusterTags(0, 5)...)
 	b := startRelay(t, func(c *relayConfig) {
-		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", clusterSecret, "127.0.0.1:0"
+		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", clusterSecret(t), "127.0.0.1:0"
 		c.Join = []string{"127.0.0.1:1", nodes[0].Addresses()["cluster-address"]} // nothing listens on port 1
 	})
 	endTogether(t, b, nodes[0])

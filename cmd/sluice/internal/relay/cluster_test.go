@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,7 +23,11 @@ import (
 	"github.com/sluice-go/sluice/flv"
 )
 
-const clusterSecret = "a secret of the tests, long enough"
+// clusterSecret is that of a test's clusters: nodes of another test never join, also when
+// they have got the port of one that has ended.
+func clusterSecret(t *testing.T) string {
+	return fmt.Sprintf("a secret of %s in process %d", t.Name(), os.Getpid())
+}
 
 // startNodes starts nodes a, b, c... of one cluster, and waits until each knows all.
 func startNodes(t *testing.T, n int, change func(*relayConfig)) []*relayServer {
@@ -30,7 +35,7 @@ func startNodes(t *testing.T, n int, change func(*relayConfig)) []*relayServer {
 	var nodes []*relayServer
 	for i := range n {
 		nodes = append(nodes, startRelay(t, func(c *relayConfig) {
-			c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, string(rune('a'+i)), clusterSecret, "127.0.0.1:0"
+			c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, string(rune('a'+i)), clusterSecret(t), "127.0.0.1:0"
 			if i > 0 {
 				c.Join = []string{nodes[0].Addresses()["cluster-address"]}
 			}
@@ -63,15 +68,17 @@ func (s *relayServer) nodeStatus() cluster.Status { return s.cluster.node.Status
 // knows waits until a node knows the winner of a stream; an empty name is none.
 func (s *relayServer) knows(t *testing.T, stream, node string) {
 	t.Helper()
-	relayEventually(t, fmt.Sprintf("%s knows that %q has %s", s.cluster.node.Name(), node, stream), func() bool {
-		got := ""
-		for _, h := range s.nodeStatus().Streams {
-			if h.Stream == stream && h.Winner {
-				got = h.Node
-			}
+	relayEventually(t, fmt.Sprintf("%s knows that %q has %s", s.cluster.node.Name(), node, stream), func() bool { return s.winner(stream) == node })
+}
+
+// winner is the node that has a stream, as a node knows it.
+func (s *relayServer) winner(stream string) (node string) {
+	for _, h := range s.nodeStatus().Streams {
+		if h.Stream == stream && h.Winner {
+			node = h.Node
 		}
-		return got == node
-	})
+	}
+	return node
 }
 
 // received waits until a stream has so many frames.
@@ -403,7 +410,7 @@ func TestClusterReplacesAPublisher(t *testing.T) {
 // may do is decided where he is.
 func TestClusterGrants(t *testing.T) {
 	nodes := startNodes(t, 2, func(c *relayConfig) {
-		c.Protect, c.TokenSecret = []string{"play"}, clusterSecret
+		c.Protect, c.TokenSecret = []string{"play"}, clusterSecret(t)
 	})
 	p := nodes[0].publishing(t, "/live/s.flv")
 	p.send(t, clusterTags(0, 5)...)
@@ -411,7 +418,7 @@ func TestClusterGrants(t *testing.T) {
 	if status, _ := nodes[1].get(t, "/live/s.flv"); status/100 != 4 {
 		t.Errorf("a viewer without a token: %d", status)
 	}
-	token := access.Sign([]byte(clusterSecret), access.Play, "live/s", time.Now().Add(time.Hour))
+	token := access.Sign([]byte(clusterSecret(t)), access.Play, "live/s", time.Now().Add(time.Hour))
 	nodes[1].watch(t, "/live/s.flv?token="+url.QueryEscape(token)).until(t, "picture 4")
 
 	to := nodes[0]

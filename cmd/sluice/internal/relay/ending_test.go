@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -51,7 +50,7 @@ func TestPublisherIsToldOfTheShutdown(t *testing.T) {
 	rtmpUntil(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 	over := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), relayWait)
 		defer cancel()
 		over <- s.Shutdown(ctx)
 	}()

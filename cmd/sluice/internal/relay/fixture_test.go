@@ -21,8 +21,15 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// relayWait bounds every wait of a test.
-const relayWait = 30 * time.Second
+// relayWait bounds every wait of a test, for what hangs: a busy machine may stand still for
+// seconds.
+const relayWait = 2 * time.Minute
+
+// calm are time limits that nothing reaches in a test. Tests of a limit make it shorter.
+var calm = session.Times{
+	Header: relayWait, Request: relayWait, Idle: relayWait, Answer: relayWait, Silence: relayWait, Rate: relayWait,
+	Lag: relayWait, Stall: relayWait, Hook: relayWait, Quiet: relayWait,
+}
 
 // relayConfig is what a test may change of a server.
 type relayConfig struct {
@@ -87,7 +94,7 @@ type relayServer struct {
 func startRelay(t *testing.T, change func(*relayConfig)) *relayServer {
 	t.Helper()
 	sluicetest.NoLeaks(t, nil)
-	c := relayConfig{Config: config.Default()}
+	c := relayConfig{Config: config.Default(), times: calm}
 	c.RTMP, c.HTTP, c.RTSP, c.WebRTC, c.SRT = "off", "127.0.0.1:0", "off", "off", "off"
 	c.Merge, c.Grace = 0, 0
 	c.LogLevel = "debug"
@@ -129,6 +136,15 @@ func (s *relayServer) end(t *testing.T) {
 		s.done <- err
 	case <-time.After(relayWait):
 		t.Fatal("Serve does not return")
+	}
+}
+
+// lengthening runs a test with a time limit of the server, and again with a longer one when
+// the test reports false: when the machine stood still for that time.
+func lengthening(t *testing.T, limit time.Duration, test func(t *testing.T, limit time.Duration) bool) {
+	t.Helper()
+	for done := false; !done && !t.Failed(); limit *= 4 {
+		t.Run(limit.String(), func(t *testing.T) { done = test(t, limit) })
 	}
 }
 

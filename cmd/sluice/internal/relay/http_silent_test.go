@@ -65,6 +65,7 @@ func TestSilentHTTPConnectionsShutNobodyOut(t *testing.T) {
 		if n := s.web.Arrivals.Stats().GaveWay; n != before {
 			t.Errorf("another address was served after %d had given way", n-before)
 		}
+		s.web.Arrivals.SetQuiet(rtmpQuiet)
 		ask("127.0.0.2")
 		relayEventually(t, "all have given way or been closed", func() bool {
 			n := s.web.Arrivals.Stats()
@@ -74,6 +75,7 @@ func TestSilentHTTPConnectionsShutNobodyOut(t *testing.T) {
 			conn.Close()
 		}
 		relayEventually(t, "none is left", func() bool { return s.web.Arrivals.Stats().On == 0 })
+		s.web.Arrivals.SetQuiet(relayWait)
 	}
 }
 
@@ -86,6 +88,7 @@ func TestIdleHTTPConnectionsCount(t *testing.T) {
 				c.TrustedProxies = []string{"127.0.0.2"}
 			}
 		})
+		s.web.Arrivals.SetQuiet(rtmpQuiet)
 		var idle []net.Conn
 		for range 12 {
 			conn := dialFrom(t, "127.0.0.2", s.http)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/flv"
@@ -76,7 +75,7 @@ func TestMaxFrame(t *testing.T) {
 				if chunked {
 					r = io.MultiReader(body)
 				}
-				resp, err := (&http.Client{Timeout: 20 * time.Second}).Post(name, "video/x-flv", r)
+				resp, err := (&http.Client{Timeout: relayWait}).Post(name, "video/x-flv", r)
 				if err != nil {
 					t.Fatal(err)
 				}

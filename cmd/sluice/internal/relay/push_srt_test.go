@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +24,14 @@ func TestPushBySRT(t *testing.T) {
 	address := far.Addresses()["srt"]
 	log := &relayLog{}
 	near := rtmpServeWith(t, nil, pushing(t, log,
-		"live/*=srt://"+address+"?streamid=%23!::r=live/copy-*%2Cm=publish&passphrase=${KEY}hunter2&latency=300",
+		"live/*=srt://"+address+"?streamid=%23!::r=live/copy-*%2Cm=publish&passphrase=${KEY}hunter2&latency=1000",
 	))
 	p := rtmpPush(t, near, "rtmp", "live", "s")
-	clip := rtmpClip()
-	if err := p.send(clip[:100]); err != nil {
-		t.Fatal(err)
-	}
+	// The clip again and again until enough has come: a machine that stands still loses
+	// some on its way, and a call may be tried again.
+	const enough = 150
+	stop, sent := make(chan struct{}), make(chan error, 1)
+	go func() { sent <- rtmpRepeat(p, stop) }()
 	var stream *live.Stream
 	rtmpUntil(t, "it is there", func() (ok bool) { stream, ok = far.host.Hub.Stream("live/copy-s"); return ok })
 	r, err := stream.NewReader(live.ReaderOptions{FromStart: true})
@@ -37,14 +39,11 @@ func TestPushBySRT(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := p.send(clip[100:300]); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), rtmpTimeout)
 	defer cancel()
 	var split au.Splitter
 	var got []srtUnit
-	for len(got) < 150 {
+	for len(got) < enough {
 		tags, _, err := r.Next(ctx)
 		if err != nil {
 			t.Fatalf("%v after %d units", err, len(got))
@@ -56,9 +55,10 @@ func TestPushBySRT(t *testing.T) {
 		}
 	}
 	video, audio := srtKinds(got)
-	wantVideo, wantAudio := srtKinds(srtClip().units)
-	srtSame(t, "pictures", video, wantVideo[:len(video)])
-	srtSame(t, "sound", audio, wantAudio[:len(audio)])
+	clip := srtClip().units
+	wantVideo, wantAudio := srtKinds(slices.Concat(clip, clip))
+	srtSame(t, "pictures", video, srtFrom(wantVideo, video))
+	srtSame(t, "sound", audio, srtFrom(wantAudio, audio))
 	rtmpUntil(t, "it is live", func() bool { return pushStates(near) == "live" })
 	for _, c := range far.host.Register.List() {
 		if c.Role == session.RolePublisher {
@@ -78,8 +78,44 @@ func TestPushBySRT(t *testing.T) {
 	if status != 200 || !strings.Contains(text, "srt://"+address) || strings.Contains(text+log.String(), "hunter2") || strings.Contains(text+log.String(), "copy-") {
 		t.Errorf("%d %s\n%s", status, text, log)
 	}
+	close(stop)
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
 	p.close()
 	rtmpUntil(t, "all has ended", func() bool { return len(near.web.Pushes.List()) == 0 })
+}
+
+// srtFrom is what was sent from where got begins on, twice as much as came.
+func srtFrom(sent, got []string) []string {
+	if len(got) == 0 || !slices.Contains(sent, got[0]) {
+		return sent
+	}
+	sent = sent[slices.Index(sent, got[0]):]
+	return sent[:min(len(sent), 2*len(got))]
+}
+
+// rtmpRepeat publishes the clip again and again, at some times its own pace, until stop.
+func rtmpRepeat(x *rtmpClient, stop <-chan struct{}) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	clip := rtmpClip()
+	for round := uint32(0); ; round++ {
+		for i, f := range clip {
+			if round > 0 && i < 3 {
+				continue // metadata and headers
+			}
+			f.Time += round * 11_000
+			if err := x.send([]rtmpFrame{f}); err != nil {
+				return err
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return nil
+			}
+		}
+	}
 }
 
 // A stream of which nothing has a form in a transport stream is refused before any call.

@@ -19,7 +19,7 @@ import (
 // pushing makes a server push to targets, with short pauses.
 func pushing(t *testing.T, log *relayLog, targets ...string) func(*Server) {
 	t.Helper()
-	o := push.Options{Retry: 10 * time.Millisecond, RetryMost: 100 * time.Millisecond, Timeout: 2 * time.Second, TLS: testcert.Client(t)}
+	o := push.Options{Retry: 10 * time.Millisecond, RetryMost: 100 * time.Millisecond, Timeout: relayWait, TLS: testcert.Client(t)}
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	var list []*push.Target
 	for _, text := range targets {

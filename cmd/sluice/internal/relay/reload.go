@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 )
 
 // Reload applies the settings of c that can change while the server runs. It
@@ -25,7 +26,7 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	rules, o, err := newRules(&next, s.observeHook, s.log)
+	rules, o, err := newRules(&next, hooks.AdmissionOptions{Timeout: s.host.Times.Hook, Done: s.observeHook}, s.log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,10 +55,9 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	s.outbound.pusher.Refresh()
 	s.outbound.commands.Refresh(s.host.Hub.Streams())
 	s.outbound.recorders.refresh(s.host.Hub.Streams())
-	s.rtmp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
-	s.web.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
-	s.rtsp.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
-	s.srt.Arrivals.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
+	for _, a := range s.handshakes() {
+		a.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
+	}
 	if s.level != nil {
 		s.level.Set(Level(next.LogLevel))
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // rtmpTimeout is how long these tests wait for what has to come.
-const rtmpTimeout = 30 * time.Second
+const rtmpTimeout = relayWait
 
 // rtmpServe runs a server on ports of its own until the test ends, and then
 // looks for references and goroutines that are left. It may be called several
@@ -47,7 +47,7 @@ func rtmpServeWith(t *testing.T, change func(*relayConfig), prepare func(*Server
 		goroutines := runtime.NumGoroutine()
 		t.Cleanup(func() { rtmpSettle(t, goroutines) })
 	}
-	c := relayConfig{Config: config.Default()}
+	c := relayConfig{Config: config.Default(), times: calm}
 	c.RTMP, c.HTTP, c.RTMPS, c.RTSP, c.WebRTC, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "off", "off", "off"
 	c.Grace, c.Merge = 0, 0
 	c.Cert, c.Key = testcert.Files(t)

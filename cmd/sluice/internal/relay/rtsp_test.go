@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/rtsp"
 )
 
@@ -38,7 +39,13 @@ type rtspClient struct {
 
 func rtspDial(t *testing.T, s *Server) *rtspClient {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.Addresses()["rtsp"])
+	return rtspDialFrom(t, s, "127.0.0.1")
+}
+
+// rtspDialFrom connects from a local address.
+func rtspDialFrom(t *testing.T, s *Server, ip string) *rtspClient {
+	t.Helper()
+	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}).Dial("tcp", s.Addresses()["rtsp"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +155,9 @@ func (x *rtspClient) record(name string) (send func(n int)) {
 			p, err := m.Append(nil, &u, time.Now())
 			if err == nil {
 				_, err = x.conn.Write(p)
+			}
+			if x.late = x.late || err != nil && x.limit > 0 && time.Since(x.began) > x.limit; x.late {
+				return
 			}
 			if err != nil {
 				x.t.Fatal(err)
@@ -417,7 +427,7 @@ func TestRTSPDatagramsOfStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rtmpUntil(t, "the strangers are counted", func() bool { return s.rtsp.Strangers() == before+10 })
+	rtmpUntil(t, "the strangers are counted", func() bool { return s.rtsp.Strangers() >= before+10 })
 	if n := rtspFrames(s, "live/s"); n != 0 {
 		t.Errorf("the stream has %d frames of a stranger", n)
 	}
@@ -437,8 +447,11 @@ func TestRTSPDatagramsOfStrangers(t *testing.T) {
 
 // A publisher that stops to send is ended, as one by RTMP.
 func TestRTSPPublisherThatIsTooSlow(t *testing.T) {
-	s := rtspServe(t, func(c *relayConfig) { c.times.Rate = 300 * time.Millisecond })
+	const limit = 300 * time.Millisecond
+	s := rtspServe(t, func(c *relayConfig) { c.times.Rate = limit })
+	began := time.Now()
 	x := rtspDial(t, s)
+	x.began, x.limit = began, limit // it may be over before the last frame
 	x.record("live/s")(3)
 	x.ends()
 	rtmpUntil(t, "there is no publisher", func() bool { return s.host.Register.Number(session.RolePublisher) == 0 })
@@ -447,7 +460,7 @@ func TestRTSPPublisherThatIsTooSlow(t *testing.T) {
 // Silent connections, however many, do not keep others out.
 func TestRTSPSilentConnectionsGiveWay(t *testing.T) {
 	s := rtspServe(t, func(c *relayConfig) { c.MaxHandshakes, c.MaxHandshakesPerAddress = 64, 32 })
-	const silent = 150 // 32 give way each second
+	const silent = 150 // 32 give way at a time
 	for range silent {
 		conn, err := net.Dial("tcp", s.Addresses()["rtsp"])
 		if err != nil {
@@ -459,6 +472,7 @@ func TestRTSPSilentConnectionsGiveWay(t *testing.T) {
 		got := s.rtsp.Arrivals.Stats()
 		return got.On == 32 && got.On+got.Waiting == silent
 	})
+	s.rtsp.Arrivals.SetQuiet(rtmpQuiet)
 	x := rtspDial(t, s)
 	send := x.record("live/s")
 	send(2)
@@ -473,18 +487,20 @@ func TestRTSPSilentConnectionsGiveWay(t *testing.T) {
 // A viewer over UDP gets datagrams at the ports of its latest SETUP, and a kick ends its
 // connection.
 func TestRTSPViewerOverUDP(t *testing.T) {
-	s := rtspServe(t, func(c *relayConfig) { c.times.Rate = time.Second })
+	s := rtspServe(t, nil)
 	p := rtspDial(t, s)
 	send := p.record("live/s")
 	send(5)
 	rtmpUntil(t, "the stream has frames", func() bool { return rtspFrames(s, "live/s") >= 5 })
-	mine, err := net.ListenPacket("udp", "127.0.0.1:0")
+	// Reports of other tests' servers go to the ports next to those of their viewers at
+	// 127.0.0.1: this viewer has another address.
+	mine, err := net.ListenPacket("udp", net.JoinHostPort(loopback.Host(), "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mine.Close()
 	mine.SetDeadline(time.Now().Add(rtmpTimeout))
-	v := rtspDial(t, s)
+	v := rtspDialFrom(t, s, loopback.Host())
 	v.must(200, "DESCRIBE", "live/s", "")
 	port := mine.LocalAddr().(*net.UDPAddr).Port
 	for i := range 20 {

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -23,7 +22,7 @@ func trusted(c *config.Config) ([]netip.Prefix, error) {
 // hold no longer.
 type ruleSet struct {
 	config *config.Config
-	done   func(took time.Duration, result string) // called after each call of a hook
+	ask    hooks.AdmissionOptions
 	log    *slog.Logger
 
 	mu       sync.Mutex
@@ -32,8 +31,8 @@ type ruleSet struct {
 }
 
 // newRules makes the rules for a configuration, of which it checks every part.
-func newRules(c *config.Config, done func(took time.Duration, result string), log *slog.Logger) (*ruleSet, access.Options, error) {
-	r := &ruleSet{config: c, done: done, log: log, hooks: map[string]*hooks.Admission{}, compiled: map[*config.Config]*access.Rules{}}
+func newRules(c *config.Config, ask hooks.AdmissionOptions, log *slog.Logger) (*ruleSet, access.Options, error) {
+	r := &ruleSet{config: c, ask: ask, log: log, hooks: map[string]*hooks.Admission{}, compiled: map[*config.Config]*access.Rules{}}
 	for _, s := range c.Sections() {
 		if _, err := r.compile(c.For(s.Pattern.Example())); err != nil {
 			return nil, access.Options{}, fmt.Errorf("%s: %w", s.Pattern, err)
@@ -70,7 +69,7 @@ func (r *ruleSet) options(c *config.Config) (o access.Options, err error) {
 	defer r.mu.Unlock()
 	hook := r.hooks[c.Hook]
 	if hook == nil {
-		if hook, err = hooks.NewAdmission(c.Hook, hooks.AdmissionOptions{Done: r.done}); err != nil {
+		if hook, err = hooks.NewAdmission(c.Hook, r.ask); err != nil {
 			return o, err
 		}
 		r.hooks[c.Hook] = hook

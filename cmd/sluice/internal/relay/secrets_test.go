@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -16,16 +17,12 @@ import (
 // request is wrong.
 func TestSecretsAreNotLogged(t *testing.T) {
 	const secret = "hunter2hunter2"
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead.Close()
+	dead := loopback.Free(t)
 	s := startRelay(t, func(c *relayConfig) {
 		c.RTMP = "127.0.0.1:0"
 		c.Protect, c.TokenSecret, c.APIToken = []string{"publish"}, "a secret that is long enough", secret
-		c.Hook = "http://user:" + secret + "@" + dead.Addr().String() + "/?key=" + secret
-		c.Origin = []string{"rtmp://" + dead.Addr().String() + "/live?token=" + secret}
+		c.Hook = "http://user:" + secret + "@" + dead + "/?key=" + secret
+		c.Origin = []string{"rtmp://" + dead + "/live?token=" + secret}
 		c.Takeover = config.TakeoverReplace
 	})
 	for _, request := range []string{

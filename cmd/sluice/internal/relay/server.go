@@ -110,7 +110,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	if err := s.proxies.Update(proxies); err != nil {
 		return nil, err
 	}
-	rules, allow, err := newRules(&c, s.observeHook, log)
+	rules, allow, err := newRules(&c, hooks.AdmissionOptions{Timeout: o.times.Hook, Done: s.observeHook}, log)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	if most == 0 {
 		most = memory.Machine() / 2
 	}
-	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{MaxFrame: c.MaxFrame, Allocator: alloc, Marks: c.Cluster}}
+	rings := live.HubOptions{Memory: memory.RingShare(most), Stream: live.StreamOptions{MaxFrame: c.MaxFrame, Allocator: alloc, Marks: c.Cluster, Backlog: o.times.Lag}}
 	adjust := func(name string, o *live.StreamOptions) {
 		c := s.host.For(name)
 		o.GOPBytes, o.GOPFrames, o.GOPTime, o.NoGOP = c.GOPBytes, c.GOPFrames, c.GOPTime, !c.GOP
@@ -155,7 +155,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		Alloc:    alloc,
 		Gate:     gate,
 		Hub:      live.NewHub(rings),
-		Writer:   live.NewWriter(live.WriterOptions{Merge: c.Merge}),
+		Writer:   live.NewWriter(live.WriterOptions{Merge: c.Merge, Lag: o.times.Lag, Stall: o.times.Stall}),
 		Register: session.NewRegister(log),
 		Ctx:      ctx,
 	}
@@ -173,22 +173,22 @@ func New(c config.Config, o Options) (*Server, error) {
 	packets.Memory = memory.PacketShare(most)
 	s.feeds = rtpfeed.New(packets, alloc, log)
 	s.rtsp = rtspserver.New(s.host, s.feeds)
-	s.rtsp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.srt = srtserver.New(s.host, packets)
-	s.srt.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.host.Room = func() error { return nil }
 	if most > 0 {
 		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})
 		s.host.Room = s.memory.Admit
 	}
 	s.rtmp = &rtmpserver.Server{Host: s.host}
-	s.rtmp.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
 	s.hls = hls.New(s.host, memory.SegmentShare(most))
 	s.web = web.New(s.host, s.hls, &s.proxies, o.Version, s.Addresses)
 	if o.Again != nil {
 		s.web.Reload = s.ReloadAgain
 	}
-	s.web.Arrivals.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
+	for _, a := range s.handshakes() {
+		a.Limit(c.MaxHandshakes, c.MaxHandshakesPerAddress)
+		a.SetQuiet(s.host.Times.Quiet)
+	}
 	s.report = hooks.Reporter{&s.web.Recent}
 	if s.events != nil {
 		s.report = append(s.report, s.events)
@@ -201,6 +201,11 @@ func New(c config.Config, o Options) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// handshakes are the places for connections without a request, by protocol.
+func (s *Server) handshakes() []*listen.Arrivals {
+	return []*listen.Arrivals{&s.rtmp.Arrivals, &s.web.Arrivals, &s.rtsp.Arrivals, &s.srt.Arrivals}
 }
 
 // attach creates the optional parts that the configuration asks for, and adds the

@@ -14,10 +14,11 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 func TestDrain(t *testing.T) {
-	s := startRelay(t, func(c *relayConfig) { c.Grace = time.Minute })
+	s := startRelay(t, func(c *relayConfig) { c.HTTP, c.Grace = loopback.Host()+":0", time.Minute })
 	clip := flvtest.Clip(t)
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, clip[:50]...)

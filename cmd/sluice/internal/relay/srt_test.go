@@ -265,7 +265,11 @@ func TestSRTPublishersThatSendNothing(t *testing.T) {
 	s.log.line(t, "publisher ended", "stream=live/wrong")
 }
 
-// handshake is a packet of SRT's handshake (section 3.2.1 of its draft).
+// srtAnswer is how long an answer to a handshake is awaited before another try; to most
+// none comes.
+const srtAnswer = 1500 * time.Millisecond
+
+// srtHandshake is a packet of SRT's handshake (section 3.2.1 of its draft).
 func srtHandshake(kind, cookie uint32, change func(p []byte)) []byte {
 	p := make([]byte, 16+48+16)
 	p[0] = 0x80
@@ -306,7 +310,7 @@ func TestSRTHostileHandshakes(t *testing.T) {
 		c := dial()
 		for range 20 {
 			c.Write(srtHandshake(1, 0, func(p []byte) { binary.BigEndian.PutUint32(p[16:], 4); binary.BigEndian.PutUint16(p[22:], 2) }))
-			c.SetReadDeadline(time.Now().Add(relayWait / 20))
+			c.SetReadDeadline(time.Now().Add(srtAnswer))
 			answer := make([]byte, 1500)
 			n, err := c.Read(answer)
 			if err != nil || n < 64 {

@@ -126,7 +126,7 @@ func (c slowConn) Write(p []byte) (n int, err error) {
 // What is wrong with real publishers and viewers is named, and a healthy stream is not
 // accused. On a machine that is full the server says so, of all of them.
 func TestStreamDoctor(t *testing.T) {
-	s := startRelay(t, func(c *relayConfig) { c.RTMP, c.Grace = "127.0.0.1:0", time.Minute })
+	s := startRelay(t, func(c *relayConfig) { c.RTMP, c.Grace = "127.0.0.1:0", 10*time.Minute })
 	stop := make(chan struct{})
 	paced(t, s, "healthy", 1, 0, nil)
 	paced(t, s, "slow", 0.6, 0, nil)
@@ -159,7 +159,7 @@ func TestStreamDoctor(t *testing.T) {
 	for name, code := range want {
 		asking.Go(func() {
 			said := ""
-			for range 4 { // what has just begun, or a machine that is full for a moment
+			for range 10 { // what has just begun, or a machine that is full for a moment
 				codes, text := doctored(t, s, name)
 				if code == "" && len(codes) == 0 || code != "" && slices.Contains(codes, code) || slices.Contains(codes, streamdoctor.ServerProcessor) {
 					return

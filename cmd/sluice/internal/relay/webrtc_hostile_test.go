@@ -178,12 +178,13 @@ func TestWebRTCWithoutMedia(t *testing.T) {
 // Packets of strangers change nothing for those who are there, and connections that say
 // nothing or nonsense are closed.
 func TestWebRTCFloods(t *testing.T) {
-	s := rtcServe(t, func(c *relayConfig) {
-		c.MaxHandshakesPerAddress = 8
-		c.times.Header = 3 * time.Second
+	strict := func(c *relayConfig) { c.MaxHandshakesPerAddress = 8 }
+	soon := rtcServe(t, func(c *relayConfig) { // where connections without media end soon
+		strict(c)
+		c.times.Header = time.Second
 	})
-	address := s.Addresses()["webrtc"]
-	flood, err := net.Dial("udp", address)
+	s := rtcServe(t, strict)
+	flood, err := net.Dial("udp", s.Addresses()["webrtc"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestWebRTCFloods(t *testing.T) {
 	relayEventually(t, "strangers are counted", func() bool { return s.webrtc.Figures().Strangers > 0 })
 	var conns []net.Conn
 	for i := range 40 {
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("tcp", soon.Addresses()["webrtc"])
 		if err != nil {
 			continue
 		}

@@ -208,13 +208,16 @@ func mediaFormat(t *pion.TrackRemote) rtpmedia.Format {
 	return f
 }
 
+// rtcMemory is that of clients: a server looks for leaks in its own while they still read.
+var rtcMemory = mem.New(mem.Options{Name: "clients of WebRTC"})
+
 // take collects what comes on a track.
 func (c *rtcClient) take(t *pion.TrackRemote, _ *pion.RTPReceiver) {
 	f := mediaFormat(t)
 	c.mu.Lock()
 	c.opened[f.Video] = true
 	c.mu.Unlock()
-	x := rtpmedia.NewCollector(f, mem.Default(), 8<<20, func(s rtpmedia.Sample) error {
+	x := rtpmedia.NewCollector(f, rtcMemory, 8<<20, func(s rtpmedia.Sample) error {
 		defer s.Packed.Release()
 		c.mu.Lock()
 		defer c.mu.Unlock()

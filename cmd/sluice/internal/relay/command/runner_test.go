@@ -19,7 +19,7 @@ import (
 )
 
 // within bounds every wait.
-const within = 30 * time.Second
+const within = 2 * time.Minute
 
 type logged struct {
 	mu   sync.Mutex

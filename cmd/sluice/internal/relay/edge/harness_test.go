@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-const eventTimeout = 20 * time.Second
+const eventTimeout = 2 * time.Minute
 
 // local is a server that streams are pulled for.
 type local struct {

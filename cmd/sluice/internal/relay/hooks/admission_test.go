@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ func hookServer(t *testing.T, rules access.Options, o AdmissionOptions, f http.H
 
 func asking(t *testing.T, rules access.Options, o AdmissionOptions, address string) *access.Gate {
 	t.Helper()
+	o.Timeout = cmp.Or(o.Timeout, time.Minute) // what a busy machine does not need
 	h, err := NewAdmission(address, o)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +138,7 @@ func TestHookAnswers(t *testing.T) {
 
 // An endless answer is cut off; how it begins decides.
 func TestHookWithAnEndlessBody(t *testing.T) {
-	g := hookServer(t, access.Options{}, AdmissionOptions{Timeout: 20 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
+	g := hookServer(t, access.Options{}, AdmissionOptions{}, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(403)
 		_, _ = io.WriteString(w, "no\n")
 		for line := strings.Repeat("x", 1<<10); r.Context().Err() == nil; {

@@ -18,7 +18,7 @@ import (
 
 func ended(t *testing.T, e *Events) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := e.Close(ctx); err != nil {
 		t.Errorf("Close: %v", err)
@@ -71,7 +71,7 @@ func TestReceiversThatFail(t *testing.T) {
 			if name != "absent" {
 				r.listen()
 			}
-			timeout := 20 * time.Second
+			timeout := time.Minute
 			if name == "hangs" {
 				timeout = time.Second
 			}
@@ -106,7 +106,7 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 		numbered(e, n*700, (n+1)*700)
 		began := time.Now()
 		ended(t, e)
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("Close took %v with a receiver that is absent", took)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // eventually waits until what holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); {
+	for end := time.Now().Add(2 * time.Minute); !holds(); {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -146,7 +146,7 @@ func cut(w http.ResponseWriter) bool {
 // reporting delivers to r with short pauses.
 func reporting(t *testing.T, r *receiver, dir string) *Events {
 	t.Helper()
-	return reportingWithin(t, r, dir, 20*time.Second)
+	return reportingWithin(t, r, dir, time.Minute)
 }
 
 // reportingWithin gives a delivery so much time.

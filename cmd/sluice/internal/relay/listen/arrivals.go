@@ -50,6 +50,7 @@ type Arrivals struct {
 	waiting  int
 	next     []netip.Prefix // hosts with waiting connections, in the order to serve them
 	timer    *time.Timer    // set while connections wait
+	due      time.Time      // when it fires
 	gaveWay  int64
 	refused  int64
 	now      func() time.Time // nil: time.Now
@@ -85,6 +86,19 @@ func (a *Arrivals) Limit(places, share int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.places, a.share = places, share
+	a.admit()
+}
+
+// SetQuiet sets how long a connection may hold a place without progress while others
+// wait; 0 is the usual time.
+func (a *Arrivals) SetQuiet(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.quietFor = d
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
 	a.admit()
 }
 
@@ -203,6 +217,7 @@ func (a *Arrivals) admit() {
 		a.timer.Stop()
 		a.timer = nil
 	case a.waiting > 0 && a.timer == nil:
+		a.due = a.clock().Add(a.quietTime() / 4)
 		a.timer = time.AfterFunc(a.quietTime()/4, a.look)
 	}
 }
@@ -221,6 +236,9 @@ func (a *Arrivals) look() {
 	a.mu.Lock()
 	a.timer = nil
 	now := a.clock()
+	if late := now.Sub(a.due); late >= a.quietTime()/4 {
+		a.excuse(late)
+	}
 	var gone []*Arrival
 	// Free no more places than the waiting connections can use: within a host's
 	// share for that host, and within all places for every host.
@@ -238,6 +256,16 @@ func (a *Arrivals) look() {
 	a.mu.Unlock()
 	for _, v := range gone {
 		v.end(ErrGaveWay)
+	}
+}
+
+// excuse does not count a time in which this process stood still: what connections sent
+// meanwhile was not read. The lock is held.
+func (a *Arrivals) excuse(d time.Duration) {
+	for _, h := range a.hosts {
+		for _, v := range h.on {
+			v.since = v.since.Add(d)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,7 @@ func enter(t *testing.T, a *Arrivals, ip string, end func(error)) *Arrival {
 	if end == nil {
 		end = func(error) { t.Error("a connection had to give way") }
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	v, err := a.Enter(ctx, netip.MustParseAddr(ip), end)
 	if err != nil {
@@ -60,7 +61,7 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 			if i != want {
 				t.Errorf("%d gave way as number %d", i, want)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d are counted, %d were ended", n, want)
 		}
 	}
@@ -97,6 +98,48 @@ func TestOldestOfAllGivesWay(t *testing.T) {
 			t.Errorf("%s gave way, and %d more", ip, len(ended))
 		}
 	})
+}
+
+// A process that stood still has read nothing meanwhile: no connection gives way for that
+// time, and each for its own silence afterwards.
+func TestStandstillIsNoSilence(t *testing.T) {
+	var mu sync.Mutex
+	now := time.Unix(1_700_000_000, 0)
+	pass := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
+	a := &Arrivals{now: func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}}
+	a.Limit(1, 1)
+	gone := make(chan error, 1)
+	enter(t, a, "192.0.2.1", func(err error) { gone <- err })
+	entered := make(chan struct{})
+	go func() {
+		defer close(entered)
+		enter(t, a, "192.0.2.1", nil).Leave()
+	}()
+	for a.Stats().Waiting == 0 {
+		runtime.Gosched()
+	}
+	pass(quiet / 8)
+	pass(3 * quiet)
+	a.look()
+	if n := a.Stats().GaveWay; n != 0 {
+		t.Errorf("%d gave way after a standstill", n)
+	}
+	for range 4 {
+		pass(quiet / 4)
+		a.look()
+	}
+	if err := <-gone; !errors.Is(err, ErrGaveWay) {
+		t.Errorf("ends with %v", err)
+	}
+	<-entered
 }
 
 // All connections of a burst are served, round-robin by address.

@@ -2,7 +2,8 @@ package session
 
 import "time"
 
-// Times are the time limits of a server. Tests make them shorter.
+// Times are the time limits of a server. Tests make them longer, and shorter where they are
+// about one. Zero is the usual time of this package or of the one that has the limit.
 type Times struct {
 	Header  time.Duration // from a connection's beginning to the end of its first request header
 	Request time.Duration // for a request whose body is not media
@@ -13,6 +14,10 @@ type Times struct {
 	Rate    time.Duration // over which a publisher's rate is measured
 	pull    time.Duration // for the edge to find out whether a stream exists
 	Sample  time.Duration // between samples of the history
+	Lag     time.Duration // that a viewer may be late before frames are left out
+	Stall   time.Duration // without a byte that a viewer takes
+	Hook    time.Duration // for a call of the admission hook
+	Quiet   time.Duration // without progress in a handshake, while others wait for the place
 }
 
 // WithDefaults fills in what is zero.

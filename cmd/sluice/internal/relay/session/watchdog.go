@@ -23,6 +23,8 @@ type Watchdog struct {
 	at      time.Time // when heard last changed
 	before  int64     // bytes received before the current rate window
 	began   time.Time // of that window
+	due     time.Time // the deadline
+	excused bool      // the latest deadline was noticed too late to judge by it
 	stopped atomic.Pointer[error]
 }
 
@@ -52,7 +54,10 @@ func (p *Watchdog) begin() {
 	p.step(now)
 }
 
-func (p *Watchdog) step(now time.Time) { p.conn.SetReadDeadline(now.Add(p.every)) }
+func (p *Watchdog) step(now time.Time) {
+	p.due = now.Add(p.every)
+	p.conn.SetReadDeadline(p.due)
+}
 
 // Check is called when the deadline has passed, with the number of bytes received
 // since the beginning. nil means: repeat the read.
@@ -61,6 +66,14 @@ func (p *Watchdog) Check(total int64) error {
 	if total > p.heard {
 		p.heard, p.at = total, now
 	}
+	if late := now.Sub(p.due); late >= p.every/8 && !p.excused {
+		// This process stood still, and what came meanwhile has not been read.
+		p.excused = true
+		p.at, p.began = p.at.Add(late), p.began.Add(late)
+		p.step(now)
+		return p.reason()
+	}
+	p.excused = false
 	if now.Sub(p.at) >= p.silence {
 		return ErrIdle
 	}
@@ -73,6 +86,10 @@ func (p *Watchdog) Check(total int64) error {
 	// Set the deadline before checking stopped: a Stop in between sets the
 	// deadline again.
 	p.step(now)
+	return p.reason()
+}
+
+func (p *Watchdog) reason() error {
 	if err := p.stopped.Load(); err != nil {
 		return *err
 	}
@@ -95,7 +112,7 @@ func (p *Watchdog) Exclude(f func() error) error {
 	began := p.now()
 	err := f()
 	took := p.now().Sub(began)
-	p.at, p.began = p.at.Add(took), p.began.Add(took)
+	p.at, p.began, p.due = p.at.Add(took), p.began.Add(took), p.due.Add(took)
 	return err
 }
 

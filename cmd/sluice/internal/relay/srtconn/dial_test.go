@@ -41,7 +41,7 @@ func listen(t *testing.T) string {
 
 const (
 	soon         = 100 * time.Millisecond
-	eventTimeout = 20 * time.Second
+	eventTimeout = 2 * time.Minute
 )
 
 // Calls that are rejected are errors at once, and those that nothing answers in time. No

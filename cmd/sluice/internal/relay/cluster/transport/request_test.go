@@ -26,7 +26,7 @@ func askingOften(t *testing.T, from *Transport, to string, body []byte) (answer 
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for requests = 1; ; requests++ {
-		one, cancel := context.WithTimeout(ctx, limit/10)
+		one, cancel := context.WithTimeout(ctx, limit/60)
 		answer, err := from.Request(one, to, body)
 		cancel()
 		if err == nil {
@@ -128,7 +128,7 @@ func TestRequestsOfStrangers(t *testing.T) {
 		return append([]byte("yes "), body...)
 	}})
 	x, _ := open(t, Options{Node: "x", URL: s.ClientURL(), Secret: []byte("some other secret")})
-	spy, err := nats.Connect(s.ClientURL())
+	spy, err := nats.Connect(s.ClientURL(), nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}

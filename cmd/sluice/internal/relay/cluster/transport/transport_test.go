@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/internal/loopback"
 )
 
-const limit = 20 * time.Second
+const limit = 2 * time.Minute
 
 var secret = []byte("a secret of the tests, long enough")
 
@@ -166,7 +166,7 @@ func TestOutsideNATS(t *testing.T) {
 	a, inA := open(t, Options{Node: "a", URL: s.ClientURL()})
 	b, _ := open(t, Options{Node: "b", URL: s.ClientURL()})
 	x, _ := open(t, Options{Node: "x", URL: s.ClientURL(), Secret: []byte("some other secret")})
-	spy, err := nats.Connect(s.ClientURL())
+	spy, err := nats.Connect(s.ClientURL(), nats.Timeout(limit))
 	if err != nil {
 		t.Fatal(err)
 	}
