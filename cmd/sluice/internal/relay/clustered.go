@@ -273,7 +273,6 @@ func (c *clustered) leave() {
 	c.drain()
 	await(ctx, func() bool { return c.node.Needed() == 0 })
 	viewers := host.Register.Number(session.RoleViewer)
-	before, _ := c.node.Placed()
 	host.Leave(session.NoSessions)
 	await(ctx, func() bool {
 		list := host.Hub.Streams()
@@ -283,6 +282,7 @@ func (c *clustered) leave() {
 		return len(list) == 0
 	})
 	ended := time.Now()
+	before, _ := c.node.Placed() // new ones, most of them: those who come back need longer
 	await(ctx, func() bool {
 		placed, latest := c.node.Placed()
 		return c.node.Others() == 0 || sentOn(viewers, placed-before, time.Since(ended), time.Since(latest))
