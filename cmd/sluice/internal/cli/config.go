@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
@@ -81,7 +82,7 @@ func (a App) checkConfig(name string) error {
 	c := config.Default()
 	err := c.ReadFile(name)
 	if err == nil {
-		err = errors.Join(c.ReadEnv(os.Getenv), c.Check())
+		err = errors.Join(c.ReadEnv(os.Getenv), c.Check(), relay.Check(&c))
 	}
 	if err == nil {
 		return nil

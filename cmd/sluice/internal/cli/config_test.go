@@ -46,6 +46,21 @@ func TestConfigCheck(t *testing.T) {
 			t.Errorf("%q: exit code %d: %s", text, code, said)
 		}
 	}
+	// What is found out only when it is used, and what is no YAML, has its place too.
+	for text, says := range map[string]string{
+		"grace: 1s\npush: live/*=rtmp://host\n":             ":2:1: push: ",
+		"streams:\n  live/*:\n    push: rtmp://host\n":      ":3:5: push: ",
+		"source: [\"a b/c=rtsp://host/1\"]\n":               ":1:1: source: ",
+		"rtsp-udp: \":8001\"\n":                             ":1:1: rtsp-udp: ",
+		"rtmps: \":1936\"\ncert: none.pem\nkey: none.pem\n": ":2:1: cert: ",
+		"grace: 1s\ngrace: 2s\n":                            ":2:1: ",
+		"grace: [1s\n":                                      ":1:8: ",
+	} {
+		name := written(t, text)
+		if code, _, said := called(t, "config", "check", name); code != ExitFailure || !strings.HasPrefix(said, name+says) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%q: exit code %d: %s", text, code, said)
+		}
+	}
 	if code, _, _ := called(t, "config", "check", filepath.Join(t.TempDir(), "none")); code != ExitFailure {
 		t.Errorf("no file: exit code %d", code)
 	}

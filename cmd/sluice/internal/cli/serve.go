@@ -236,13 +236,14 @@ type serveReady struct {
 	RTSP    string `json:"rtsp,omitempty"`
 	RTSPS   string `json:"rtsps,omitempty"`
 	SRT     string `json:"srt,omitempty"`
+	WebRTC  string `json:"webrtc,omitempty"`
 	PProf   string `json:"pprof,omitempty"`
 	Cluster string `json:"cluster,omitempty"` // where other nodes join
 	PID     int    `json:"pid"`
 }
 
 func printReady(w io.Writer, at map[string]string) error {
-	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["srt"], at["pprof"], at["cluster-address"], os.Getpid()})
+	return json.NewEncoder(w).Encode(serveReady{at["rtmp"], at["rtmps"], at["http"], at["https"], at["rtsp"], at["rtsps"], at["srt"], at["webrtc"], at["pprof"], at["cluster-address"], os.Getpid()})
 }
 
 // newLogger logs to w. format is one that Config.Check accepts.

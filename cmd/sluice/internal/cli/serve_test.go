@@ -112,12 +112,12 @@ func (s *serveRun) ready(t *testing.T) (r serveReady) {
 }
 
 func TestServeSaysWhereItIsInJSON(t *testing.T) {
-	s := startServe(t, nil, "--json", "--pprof", "127.0.0.1:0")
+	s := startServe(t, nil, "--json", "--pprof", "127.0.0.1:0", "--webrtc", "127.0.0.1:0")
 	r := s.ready(t)
 	if r.PID != s.Process.Pid || r.RTMPS != "" || r.HTTPS != "" {
 		t.Errorf("%+v", r)
 	}
-	for _, address := range []string{r.RTMP, r.HTTP, r.PProf} {
+	for _, address := range []string{r.RTMP, r.HTTP, r.PProf, r.WebRTC} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Error(err)
@@ -371,6 +371,7 @@ func TestServeWithWrongSettings(t *testing.T) {
 		{[]string{"--config", filepath.Join(dir, "none.yaml")}, ExitUsage, "none.yaml"},
 		{[]string{"--https", ":0", "--cert", "none", "--key", "none"}, ExitFailure, "certificate"},
 		{[]string{"--record", filepath.Join(file, "below")}, ExitFailure, "record"},
+		{[]string{"--push", "live/*=rtmp://host"}, ExitFailure, "--push: push: "},
 	} {
 		p, exit := run(t, append([]string{"serve"}, c.args...)...)
 		stderr := p.stderr.String()

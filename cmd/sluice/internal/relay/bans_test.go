@@ -130,6 +130,12 @@ func TestKickWithABan(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	rtmpUntil(t, "it is ended", func() bool { return len(s.host.Register.List()) == 0 })
+	for _, name := range []string{"live", "live/", "live/a b", "../x"} {
+		wrong := url.Values{"by": {"stream"}, "value": {name}, "action": {"play"}, "for": {"1h"}}
+		if status, text := api.do(t, "POST", "/api/bans?"+wrong.Encode(), bearer); status != 400 {
+			t.Errorf("a ban of the stream %q: %d %s", name, status, text)
+		}
+	}
 	if status, _ := api.do(t, "POST", "/api/bans?"+q.Encode(), nil); status != 401 {
 		t.Errorf("without the API token: %d", status)
 	}

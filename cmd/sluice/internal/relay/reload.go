@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // were changed and of those that wait for a restart. After an error nothing has
 // changed. The certificate is read again, too.
 func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) {
-	if err := c.Check(); err != nil {
+	if err := errors.Join(c.Check(), Check(&c)); err != nil {
 		return nil, nil, err
 	}
 	s.reloading.Lock()

@@ -571,3 +571,16 @@ func TestRTSPClientThatTheProxyDoesNotKnow(t *testing.T) {
 		t.Errorf("datagrams are expected from %d addresses", n)
 	}
 }
+
+// A stream's name may have = in it, and may begin with another one's.
+func TestRTSPNamesThatLookLikeOthers(t *testing.T) {
+	s := rtspServe(t, nil)
+	for _, name := range []string{"live/cam=1", "live/a/b=c"} {
+		send := rtspDial(t, s).record(name)
+		send(50)
+		v := rtspDial(t, s)
+		v.must(200, "DESCRIBE", name, "")
+		v.must(404, "SETUP", name+"2/trackID=0", "", rtspTCP)
+		v.must(200, "SETUP", name+"/trackID=0", "", rtspTCP)
+	}
+}

@@ -93,7 +93,7 @@ type Options struct {
 
 // New makes a server from a configuration, which it checks.
 func New(c config.Config, o Options) (*Server, error) {
-	if err := c.Check(); err != nil {
+	if err := errors.Join(c.Check(), Check(&c)); err != nil {
 		return nil, err
 	}
 	log := o.Logger
@@ -124,7 +124,7 @@ func New(c config.Config, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	if config.On(c.RTMPS) || config.On(c.HTTPS) || config.On(c.RTSPS) {
+	if secure(&c) {
 		if s.certs, err = listen.LoadCertificate(c.Cert, c.Key, log); err != nil {
 			return nil, err
 		}

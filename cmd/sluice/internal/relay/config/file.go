@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -14,6 +15,9 @@ import (
 
 // maxConfig is the longest file that is read, in bytes.
 const maxConfig = 1 << 20
+
+// syntaxAt are line, column and text of an error of the library.
+var syntaxAt = regexp.MustCompile(`^\[(\d+):(\d+)\] (.*)$`)
 
 // ReadFile reads settings from a YAML file: a mapping with the names that
 // Settings returns. Unknown keys and invalid values are errors with line and column:
@@ -39,6 +43,9 @@ func (c *Config) readYAML(name string, text []byte) error {
 	if err != nil {
 		// The library's error has several lines; the first has the position.
 		first, _, _ := strings.Cut(err.Error(), "\n")
+		if at := syntaxAt.FindStringSubmatch(first); at != nil {
+			return fmt.Errorf("%s:%s:%s: %s", name, at[1], at[2], at[3])
+		}
 		return fmt.Errorf("%s: %s", name, first)
 	}
 	settings := c.byName()

@@ -37,7 +37,7 @@ func (g *Listening) settings() []Setting {
 		{Name: "rtsps", Usage: "`address` for RTSP over TLS; needs cert and key",
 			value: text(&g.RTSPS), fits: address(&g.RTSPS)},
 		{Name: "rtsp-udp", Usage: "`address` for the media of RTSP over UDP, with an even port: RTP there, RTCP on the next; unless given, ports of the system's choosing; off for none",
-			value: text(&g.RTSPUDP), fits: address(&g.RTSPUDP)},
+			value: text(&g.RTSPUDP), fits: evenAddress(&g.RTSPUDP)},
 		{Name: "webrtc", Default: ":8189", Usage: "`address` for the media of WebRTC, over UDP and TCP; requests come by HTTP; off for none",
 			value: text(&g.WebRTC), fits: address(&g.WebRTC)},
 		{Name: "webrtc-address", Usage: "`addresses` or names by which clients reach that port, when they are not the machine's own, as behind NAT",

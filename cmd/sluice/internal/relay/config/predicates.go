@@ -87,6 +87,20 @@ func address(v *string) func() error {
 	}
 }
 
+// evenAddress accepts an address whose port is even, since something else has the next.
+func evenAddress(v *string) func() error {
+	return func() error {
+		if err := address(v)(); err != nil || !On(*v) {
+			return err
+		}
+		_, port, _ := net.SplitHostPort(*v)
+		if n, _ := strconv.Atoi(port); n%2 != 0 {
+			return fmt.Errorf("%q: the port has to be even, and the next one free", *v)
+		}
+		return nil
+	}
+}
+
 // loopback accepts an address that only this machine can reach.
 func loopback(v *string) func() error {
 	return func() error {

@@ -43,7 +43,12 @@ func Describe(name string, formats []Format) ([]byte, error) {
 }
 
 // TrackPath is what the URL of a track has behind that of its stream.
-func TrackPath(track int) string { return "trackID=" + strconv.Itoa(track) }
+func TrackPath(track int) string { return trackPath + strconv.Itoa(track) }
+
+const trackPath = "trackID="
+
+// IsTrackPath reports whether the last part of a URL is one that TrackPath makes.
+func IsTrackPath(part string) bool { return strings.HasPrefix(part, trackPath) }
 
 // describe returns the encoding and the parameters of a format.
 func (f *Format) describe() (encoding, params string) {

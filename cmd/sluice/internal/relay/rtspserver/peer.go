@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtsp"
@@ -345,10 +346,9 @@ func (x *peer) info(req *rtsp.Request, action session.Role) (info session.Info, 
 	}
 	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent"), Query: u.Query()}
 	path := strings.Trim(u.Path, "/")
-	if x.stream() != "" && strings.HasPrefix(path, x.stream()) {
-		track = strings.Trim(strings.TrimPrefix(path, x.stream()), "/")
-		path = x.stream()
-	} else if at := strings.LastIndexByte(path, '/'); at >= 0 && strings.Contains(path[at+1:], "=") {
+	if rest, ok := strings.CutPrefix(path, x.stream()); x.stream() != "" && ok && (rest == "" || rest[0] == '/') {
+		path, track = x.stream(), strings.Trim(rest, "/")
+	} else if at := strings.LastIndexByte(path, '/'); at >= 0 && rtpmedia.IsTrackPath(path[at+1:]) {
 		path, track = path[:at], path[at+1:]
 	}
 	app, name, _ := strings.Cut(path, "/")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
@@ -39,6 +40,14 @@ func (w *Server) postBan(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b := access.Ban{By: access.BanBy(q.Get("by")), Value: q.Get("value"), Action: access.Action(q.Get("action"))}
+	if b.By == access.BanStream {
+		// Another name is no stream's, and would ban nothing.
+		app, name, _ := strings.Cut(b.Value, "/")
+		if b.Value, err = session.StreamName(app, name); err != nil {
+			w.answerDone(rw, err)
+			return
+		}
+	}
 	b, err = w.Gate.Ban(b, within)
 	w.answerBan(rw, r, b, err)
 }

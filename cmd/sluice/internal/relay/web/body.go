@@ -234,14 +234,11 @@ func (b *body) line() ([]byte, error) {
 
 // excuse returns nil when the read that failed with err should be repeated.
 func (b *body) excuse(err error) error {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return b.watchdog.Check(b.raw.TotalRead())
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		// The connection has ended before the body has.
-		return session.ErrPeerGone
 	}
-	return err
+	// The connection may have ended before the body has.
+	return session.PeerError(err)
 }
 
 // nextChunk reads up to the data of the next chunk, or to the end of the body.

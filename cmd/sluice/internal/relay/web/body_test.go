@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -172,6 +173,17 @@ func TestBodyThatTheConnectionCutsOff(t *testing.T) {
 	broken := errors.New("broken wire")
 	if _, _, err := readBody(t, io.MultiReader(bytes.NewReader(body[:100]), iotest.ErrReader(broken)), -1); !errors.Is(err, broken) {
 		t.Errorf("broken: %v", err)
+	}
+}
+
+// A connection that was reset is a publisher who has gone, as one that was closed.
+func TestBodyOfAConnectionThatIsReset(t *testing.T) {
+	sluicetest.NoLeaks(t, nil)
+	file, _ := flvtest.Sizes()
+	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	r := io.MultiReader(bytes.NewReader(flvtest.Chunked(file)[:len(file)/2]), iotest.ErrReader(reset))
+	if _, _, err := readBody(t, r, -1); err != session.ErrPeerGone {
+		t.Error(err)
 	}
 }
 

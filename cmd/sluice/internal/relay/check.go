@@ -1,0 +1,58 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/source"
+)
+
+// Check reports everything in a configuration that New would refuse although the
+// configuration's own Check does not know it, each with the setting and the place where it
+// was set. It reads the certificate, and opens nothing else.
+func Check(c *config.Config) error {
+	var faults []error
+	fault := func(place, setting string, err error) {
+		if err == nil {
+			return
+		}
+		if err = fmt.Errorf("%s: %w", setting, err); place != "" {
+			err = fmt.Errorf("%s: %w", place, err)
+		}
+		faults = append(faults, err)
+	}
+	targets := func(place string, texts []string) {
+		for _, text := range texts {
+			if text != "" {
+				_, err := push.ParseTarget(text, os.Getenv)
+				fault(place, "push", err)
+			}
+		}
+	}
+	targets(c.Place("push"), c.Push)
+	for _, s := range c.Sections() {
+		for _, v := range s.Values {
+			if v.Name == "push" {
+				targets(v.Place, strings.Split(v.Text, ","))
+			}
+		}
+	}
+	_, err := source.ParseAll(c.Source)
+	fault(c.Place("source"), "source", err)
+	if secure(c) && c.Cert != "" && c.Key != "" {
+		_, err := listen.LoadCertificate(c.Cert, c.Key, slog.New(slog.DiscardHandler))
+		fault(c.Place("cert"), "cert", err)
+	}
+	return errors.Join(faults...)
+}
+
+// secure reports whether there is a listener with TLS.
+func secure(c *config.Config) bool {
+	return config.On(c.RTMPS) || config.On(c.HTTPS) || config.On(c.RTSPS)
+}
