@@ -30,23 +30,37 @@ func endsClean(t *testing.T, a *mem.Allocator, bufs []mem.Buf) {
 // A frame of some megabytes is cut into tens of thousands of packets, and a
 // message goes to as many receivers.
 func TestALargeFrameIsCutIntoManyPackets(t *testing.T) {
-	const packet = 4
-	a := mem.New(mem.Options{Name: t.Name()})
-	frame := a.Get(manyParts * packet)
-	for i := range frame.Bytes() {
-		frame.Bytes()[i] = byte(i / packet * 7)
-	}
-	var packets []mem.Buf
-	for i := range manyParts {
-		packets = append(packets, frame.RetainedSlice(i*packet, (i+1)*packet))
-	}
-	frame.Release()
-	for i := range packets {
-		if p := packets[i].Bytes(); len(p) != packet || p[0] != byte(i*7) {
-			t.Fatalf("packet %d: %v", i, p)
+	const packet, size = 4, manyParts * 4
+	for name, whole := range map[string]func(*mem.Allocator) mem.Buf{
+		"from Get": func(a *mem.Allocator) mem.Buf { return a.Get(size) },
+		"from a Slab": func(a *mem.Allocator) mem.Buf {
+			s := a.Slab(size)
+			defer s.Release()
+			return s.Cut(0, size)
+		},
+	} {
+		for _, level := range []mem.Level{mem.LeakOff, mem.LeakTrace} {
+			a := mem.New(mem.Options{Name: t.Name(), Leak: level})
+			frame := whole(a)
+			for i := range frame.Bytes() {
+				frame.Bytes()[i] = byte(i / packet * 7)
+			}
+			var packets []mem.Buf
+			for i := range manyParts {
+				packets = append(packets, frame.RetainedSlice(i*packet, (i+1)*packet))
+			}
+			frame.Release()
+			for i := range packets {
+				if p := packets[i].Bytes(); len(p) != packet || p[0] != byte(i*7) {
+					t.Fatalf("%s: packet %d: %v", name, i, p)
+				}
+			}
+			endsClean(t, a, packets)
+			if n := len(a.Leaks()); n != 0 {
+				t.Errorf("%s: %d references are watched", name, n)
+			}
 		}
 	}
-	endsClean(t, a, packets)
 }
 
 func TestManyHoldersRetainOneByOne(t *testing.T) {

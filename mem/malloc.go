@@ -89,19 +89,23 @@ func (a *Allocator) Free(p []byte) error {
 
 // Read reads once from r into memory of n bytes, and returns what was read,
 // transferred like Malloc's. It returns nil when nothing was; bytes that come
-// with an error are returned with it.
+// with an error are returned with it. When r panics the memory is given back.
 func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
 	p := a.Malloc(n)
+	kept := false
+	defer func() { // also when the reader panics
+		if !kept {
+			_ = a.Free(p)
+		}
+	}()
 	m, err := r.Read(p)
 	if m < 0 || m > n {
 		panic(fmt.Sprintf("mem: Allocator.Read: reader returned %d of %d bytes", m, n))
 	}
 	if m == 0 {
-		if ferr := a.Free(p); ferr != nil {
-			return nil, errors.Join(err, ferr)
-		}
 		return nil, err
 	}
+	kept = true
 	if s := a.slices.find(uintptr(unsafe.Pointer(unsafe.SliceData(p)))); s != nil {
 		s.n = m
 	}

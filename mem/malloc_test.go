@@ -314,3 +314,21 @@ func TestMallocAndFreeAllocateNothingInSteadyState(t *testing.T) {
 		t.Errorf("Read and Free: %v allocations", allocs)
 	}
 }
+
+// A reader below that panics, or that counts wrong, leaves no memory out.
+func TestAllocatorReadGivesBackWhenTheReaderFails(t *testing.T) {
+	for name, n := range map[string]int{"a panic": 0, "too many": 101, "less than nothing": -1} {
+		a := mem.New(mem.Options{Name: t.Name()})
+		mustPanic(t, name, func() {
+			_, _ = a.Read(readerFunc(func([]byte) (int, error) {
+				if n == 0 {
+					panic("the reader fails")
+				}
+				return n, nil
+			}), 100)
+		}, "reader")
+		if s := a.Stats(); s.CheckedOut != 0 {
+			t.Errorf("%s: %d blocks are out", name, s.CheckedOut)
+		}
+	}
+}
