@@ -48,7 +48,7 @@ func awaitEnd(t *testing.T, pid int) {
 func TestAProcessTakesItsOwnChildrenAlong(t *testing.T) {
 	for name, end := range map[string]func(*child.Process){
 		"stopped":     (*child.Process).Stop,
-		"interrupted": func(p *child.Process) { p.Signal(os.Interrupt) },
+		"interrupted": func(p *child.Process) { p.Signal(syscall.SIGTERM) }, // SIGINT is ignored where tests run in the background of a script
 		"ended":       func(p *child.Process) { p.Tell("end") },
 	} {
 		p, err := child.Start(exec.Command("sh", "-c", "sleep 60 & echo $!; read line"), "sh")
@@ -65,7 +65,10 @@ func TestAProcessTakesItsOwnChildrenAlong(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		end(p)
-		<-p.Gone()
+		p.Wait(t.Context(), wait)
+		if p.Ended() == nil {
+			t.Fatalf("%s: it goes on", name)
+		}
 		awaitEnd(t, pid)
 	}
 }
