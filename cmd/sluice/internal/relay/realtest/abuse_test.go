@@ -19,7 +19,7 @@ func tries(t *testing.T, address string, atLeast int, o abuse.Options) *abuse.Re
 	ctx, cancel := context.WithTimeout(context.Background(), lengthened(3*time.Minute))
 	defer cancel()
 	if o.Within == 0 {
-		o.Within, o.Idle = lengthened(5*time.Second), lengthened(40*time.Second)
+		o.Within, o.Idle = time.Minute, 2*time.Minute
 	}
 	report, err := abuse.Run(ctx, address, o)
 	if err != nil {

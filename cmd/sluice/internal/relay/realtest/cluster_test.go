@@ -3,19 +3,25 @@
 package realtest
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 )
 
-// clusterEnv has the secret of all clusters.
-const clusterEnv = "SLUICE_CLUSTER_SECRET=a secret of the tests, long enough"
+// clusterEnv has the secret of a test's cluster: nodes of another test never join, also when
+// they have got the port of one that has ended.
+func clusterEnv(t testing.TB) string {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return fmt.Sprintf("SLUICE_CLUSTER_SECRET=a secret of %s in process %d", name, os.Getpid())
+}
 
 // node starts a node of a cluster, which joins the others.
 func node(t *testing.T, name string, others ...*server) *server {
 	t.Helper()
 	o := flags("--cluster --cluster-address 127.0.0.1:0 --grace 20s --node-name " + name)
-	o.env = []string{clusterEnv}
+	o.env = []string{clusterEnv(t)}
 	for _, s := range others {
 		o.flags = append(o.flags, "--join", s.Cluster)
 	}

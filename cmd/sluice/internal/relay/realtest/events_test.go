@@ -65,7 +65,7 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 		for _, way := range []string{"flv", "rtmp", "ws"} {
 			s.view(t, way, "s", "").awaitMedia(t, 5)
 		}
-		s.awaitViewers(t, "live/s", 3, 10*time.Second)
+		s.awaitViewers(t, "live/s", 3, lengthened(10*time.Second))
 		c.end(s)
 		s.wait(t, lengthened(10*time.Second))
 		f.stop()

@@ -38,7 +38,7 @@ func dial(t testing.TB, address string, secure bool) net.Conn {
 }
 
 func dialErr(address string, secure bool) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", address, eventTimeout)
 	if err != nil {
 		return nil, err
 	}

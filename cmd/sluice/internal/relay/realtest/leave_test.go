@@ -13,7 +13,7 @@ import (
 // HTTP viewers who leave while the stream is silent are seen to leave within a
 // second.
 func TestViewersWhoLeaveASilentStream(t *testing.T) {
-	s := serve(t, options{})
+	s := serve(t, flags("--grace 10m")) // the publisher is ended for its silence
 	publisher, err := net.Dial("tcp", s.HTTP)
 	if err != nil {
 		t.Fatal(err)
@@ -43,12 +43,15 @@ func TestViewersWhoLeaveASilentStream(t *testing.T) {
 		viewers = append(viewers, c)
 	}
 	s.awaitViewers(t, "live/s", 10, lengthened(5*time.Second))
-	began := time.Now()
-	for _, c := range viewers[:7] {
-		c.Close()
+	// One after the other: a machine that is busy may make some of them late, but not all.
+	soonest := time.Hour
+	for left := 9; left >= 3; left-- {
+		began := time.Now()
+		viewers[left].Close()
+		s.awaitViewers(t, "live/s", left, lengthened(5*time.Second))
+		soonest = min(soonest, time.Since(began))
 	}
-	s.awaitViewers(t, "live/s", 3, lengthened(5*time.Second))
-	if d := time.Since(began); measured() && d > time.Second {
-		t.Errorf("it took %v", d)
+	if soonest > time.Second {
+		t.Errorf("each took %v or longer", soonest)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -39,6 +40,25 @@ func TestMaxMemory(t *testing.T) {
 			}
 		}
 	}
+	// They go on, a little, until the test has done: a silent publisher is ended.
+	var going sync.WaitGroup
+	done := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(done); going.Wait() })
+	t.Cleanup(goOn)
+	for _, p := range posts {
+		going.Go(func() {
+			for n := frames; ; n++ {
+				select {
+				case <-time.After(time.Second):
+				case <-done:
+					return
+				}
+				if p.send(tag{Type: tagVideo, Time: uint32(n * 40), Data: append([]byte("\x27\x01\x00\x00\x00"), make([]byte, 1000)...)}) != nil {
+					return
+				}
+			}
+		})
+	}
 	for i := range streams {
 		name := fmt.Sprintf("live/s%d", i)
 		eventually(t, lengthened(20*time.Second), func() string {
@@ -56,23 +76,52 @@ func TestMaxMemory(t *testing.T) {
 	// Frames of which the end does not come, and which nothing may drop: until
 	// there is no room.
 	refused := ""
+	answers := make(chan string, 40)
 	var halves []net.Conn
 	head := "FLV\x01\x05\x00\x00\x00\x09\x00\x00\x00\x00" + "\x09\x7f\xff\xff\x00\x00\x00\x00\x00\x00\x00"
 	half := []byte(head + strings.Repeat("x", 7<<20))
-	for i := 0; i < 40 && refused == ""; i++ {
+	for i := 0; i < cap(answers) && refused == ""; i++ {
 		c, err := net.Dial("tcp", s.HTTP)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
 		halves = append(halves, c)
+		c.SetDeadline(time.Now().Add(eventTimeout))
 		fmt.Fprintf(c, "POST /live/half%d.flv HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n", i)
+		written := make(chan struct{})
+		going.Go(func() { // then a little, as above
+			_, err := c.Write(half)
+			close(written)
+			for err == nil {
+				select {
+				case <-time.After(time.Second):
+					_, err = c.Write(half[len(half)-1000:])
+				case <-done:
+					return
+				}
+			}
+		})
+		going.Go(func() {
+			answer, _ := io.ReadAll(c)
+			answers <- string(answer)
+		})
 		// A refused publisher gets its answer while it sends, or right after.
-		c.SetDeadline(time.Now().Add(lengthened(5 * time.Second)))
-		_, _ = c.Write(half)
-		c.SetDeadline(time.Now().Add(150 * time.Millisecond))
-		answer, _ := io.ReadAll(c)
-		refused = string(answer)
+		soon := time.NewTimer(lengthened(5 * time.Second))
+		select {
+		case refused = <-answers:
+		case <-soon.C: // what it sends is not taken
+		case <-written:
+			soon.Reset(150 * time.Millisecond)
+			select {
+			case refused = <-answers:
+			case <-soon.C:
+			}
+		}
+		soon.Stop()
+	}
+	if refused == "" {
+		refused = receive(t, lengthened(10*time.Second), "answer to who comes when the memory is full", answers)
 	}
 	if !strings.HasPrefix(refused, "HTTP/1.1 503") || !strings.Contains(refused, "max-memory") {
 		t.Errorf("after %d who comes when the memory is full is told %q", len(halves), refused)
@@ -81,6 +130,7 @@ func TestMaxMemory(t *testing.T) {
 	for _, c := range halves {
 		c.Close()
 	}
+	goOn()
 	for _, p := range posts {
 		if err := p.end(t); err != nil {
 			t.Error(err)

@@ -83,11 +83,11 @@ func newMachine(t *testing.T, i int, wrong time.Duration, others ...*machine) *m
 	ip(t, m.holder, "link set far up")
 	ip(t, m.holder, "link set lo up")
 	name := string(rune('a' + i - 1))
-	o := flags(strings.ReplaceAll("--cluster --cluster-address A:7946 --http A:8080 --rtmp A:1935 --webrtc off --srt off --rtsp off --takeover standby --node-name ", "A", m.address) + name)
+	o := flags(strings.ReplaceAll("--cluster --cluster-address A:7946 --http A:8080 --rtmp A:1935 --webrtc off --srt off --rtsp off --takeover standby --takeover-after 0 --node-name ", "A", m.address) + name)
 	for _, other := range others {
 		o.flags = append(o.flags, "--join", other.Cluster)
 	}
-	o.env = []string{clusterEnv, "SLUICE_TEST_CLOCK=" + wrong.String()}
+	o.env = []string{clusterEnv(t), "SLUICE_TEST_CLOCK=" + wrong.String()}
 	o.under = []string{"nsenter", "-t", fmt.Sprint(pid), "-n"}
 	m.server = serve(t, o)
 	return m

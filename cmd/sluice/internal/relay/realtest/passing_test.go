@@ -166,7 +166,7 @@ func TestBurstStarvesNobody(t *testing.T) {
 		v.awaitLast(t, lead.published()[clipVideo+clipAudio-1])
 	}
 	flood := feedTo(t, fast, pace{begin: clipMS, rounds: rounds, unpaced: true})
-	worst := 0
+	worst, noise := 0, watchNoise(t)
 	eventually(t, lengthened(time.Minute), func() string {
 		sent := f.published()
 		now := sent[len(sent)-1].Time
@@ -186,8 +186,9 @@ func TestBurstStarvesNobody(t *testing.T) {
 		t.Fatal(flood.err)
 	}
 	t.Logf("while %d packets went through another stream, the viewers of the calm one were at most %d ms behind", len(flood.published()), worst)
-	if measured() && worst > 1000 {
-		t.Errorf("the viewers of the calm stream were %d ms behind", worst)
+	// What this process was late, the viewers and their publisher were, too.
+	if late := time.Duration(noise.Load()).Milliseconds(); measured() && worst > 1000+2*int(late) {
+		t.Errorf("the viewers of the calm stream were %d ms behind, this process %d ms late", worst, late)
 	}
 	checkViewers(t, f, viewers)
 

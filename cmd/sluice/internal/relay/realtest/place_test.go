@@ -18,7 +18,7 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 	t.Parallel()
 	begin := func(name, more string, others ...*server) *server {
 		o := flags("--cluster --cluster-address 127.0.0.1:0 --webrtc off --srt off --node-name " + name + more)
-		o.env = []string{clusterEnv}
+		o.env = []string{clusterEnv(t)}
 		for _, s := range others {
 			o.flags = append(o.flags, "--join", s.Cluster)
 		}
@@ -65,7 +65,7 @@ func TestDrainSendsWHEPViewersOn(t *testing.T) {
 	t.Parallel()
 	begin := func(name string, others ...*server) *server {
 		o := flags("--cluster --cluster-address 127.0.0.1:0 --srt off --rtsp off --node-name " + name)
-		o.env = []string{clusterEnv}
+		o.env = []string{clusterEnv(t)}
 		for _, s := range others {
 			o.flags = append(o.flags, "--join", s.Cluster)
 		}

@@ -76,7 +76,7 @@ func httpProxy(t *testing.T, to, settings string) (address string) {
 // from asks a path of address from a local address.
 func from(t *testing.T, ip, method, url string, header http.Header) (int, string) {
 	t.Helper()
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}, Timeout: 5 * time.Second}
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}, Timeout: eventTimeout}
 	client := &http.Client{Timeout: lengthened(10 * time.Second), Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
 	req, err := http.NewRequest(method, url, nil)
 	if err != nil {

@@ -4,6 +4,7 @@ package realtest
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -225,33 +226,45 @@ func TestTakeOver(t *testing.T) {
 func TestUnknownStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{tls: true})
+	// At once is within a second, once in some tries on a machine that is busy.
+	atOnce := func(what string, limit time.Duration, f func()) {
+		t.Helper()
+		soonest := time.Hour
+		for try := 0; try < 10 && soonest > limit; try++ {
+			began := time.Now()
+			f()
+			soonest = min(soonest, time.Since(began))
+		}
+		if soonest > limit {
+			t.Errorf("%s: that took %v", what, soonest)
+		}
+	}
 	for _, secure := range []bool{false, true} {
 		web, rtmp := s.HTTP, s.RTMP
 		if secure {
 			web, rtmp = s.HTTPS, s.RTMPS
 		}
-		var code *status
-		began := time.Now()
-		if _, err := playHTTP(dial(t, web, secure), "/live/nosuch.flv"); !errors.As(err, &code) || code.code != http.StatusNotFound {
-			t.Errorf("HTTP, secure %v: %v", secure, err)
-		}
-		if _, err := playWebSocket(dial(t, web, secure), "/live/nosuch.flv"); !errors.As(err, &code) || code.code != http.StatusNotFound {
-			t.Errorf("WebSocket, secure %v: %v", secure, err)
-		}
-		var no *refused
-		if _, err := playRTMP(dial(t, rtmp, secure), "live", "nosuch"); !errors.As(err, &no) || no.code != "NetStream.Play.StreamNotFound" {
-			t.Errorf("RTMP, secure %v: %v", secure, err)
-		}
-		if took := time.Since(began); took > lengthened(time.Second) {
-			t.Errorf("secure %v: that took %v", secure, took)
-		}
+		atOnce(fmt.Sprintf("secure %v", secure), time.Second, func() {
+			var code *status
+			if _, err := playHTTP(dial(t, web, secure), "/live/nosuch.flv"); !errors.As(err, &code) || code.code != http.StatusNotFound {
+				t.Errorf("HTTP, secure %v: %v", secure, err)
+			}
+			if _, err := playWebSocket(dial(t, web, secure), "/live/nosuch.flv"); !errors.As(err, &code) || code.code != http.StatusNotFound {
+				t.Errorf("WebSocket, secure %v: %v", secure, err)
+			}
+			var no *refused
+			if _, err := playRTMP(dial(t, rtmp, secure), "live", "nosuch"); !errors.As(err, &no) || no.code != "NetStream.Play.StreamNotFound" {
+				t.Errorf("RTMP, secure %v: %v", secure, err)
+			}
+		})
 	}
 	for _, url := range []string{"rtmp://" + s.RTMP + "/live/nosuch", "http://" + s.HTTP + "/live/nosuch.flv"} {
-		began := time.Now()
-		p := ffmpeg(t, "-loglevel", "error", "-i", url, "-c", "copy", "-f", "null", "-")
-		if code := p.wait(t, lengthened(10*time.Second)); code == 0 || time.Since(began) > lengthened(3*time.Second) {
-			t.Errorf("ffmpeg -i %s: %d after %v", url, code, time.Since(began))
-		}
+		atOnce(url, 3*time.Second, func() {
+			p := ffmpeg(t, "-loglevel", "error", "-i", url, "-c", "copy", "-f", "null", "-")
+			if code := p.wait(t, lengthened(10*time.Second)); code == 0 {
+				t.Errorf("ffmpeg -i %s: %d", url, code)
+			}
+		})
 	}
 	// Who says that it can wait waits that long.
 	began := time.Now()

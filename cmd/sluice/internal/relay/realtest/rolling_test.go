@@ -231,7 +231,7 @@ func TestRollingRestart(t *testing.T) {
 	addresses := map[string][]string{} // as flags, once they are known
 	begin := func(name string) {
 		o := flags("--cluster --takeover standby --webrtc off --srt off --rtsp off --max-viewers-per-address 0 --cluster-address 127.0.0.1:0 --node-name " + name)
-		o.env = []string{clusterEnv}
+		o.env = []string{clusterEnv(t)}
 		o.flags = append(o.flags, addresses[name]...)
 		for other, s := range nodes {
 			if other != name {

@@ -154,8 +154,8 @@ func (s *server) api(t testing.TB, method, path string) *http.Response {
 
 // apiClient keeps no connections, so that none of the tests' own is counted.
 var apiClient = &http.Client{
-	Timeout:   20 * time.Second,
-	Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext},
+	Timeout:   eventTimeout,
+	Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: eventTimeout}).DialContext},
 }
 
 type streamInfo struct {

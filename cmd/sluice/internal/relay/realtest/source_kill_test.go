@@ -47,7 +47,7 @@ func phases(edge *server, killed, dead time.Time, v, own *audience) string {
 func edgeNode(t *testing.T, name string, others ...*server) *server {
 	t.Helper()
 	o := flags("--cluster --cluster-address 127.0.0.1:0 --webrtc off --srt off --rtsp off --log-level debug --node-name " + name)
-	o.env = []string{clusterEnv, "SLUICE_TEST_DIRECT=1"}
+	o.env = []string{clusterEnv(t), "SLUICE_TEST_DIRECT=1"}
 	for _, s := range others {
 		o.flags = append(o.flags, "--join", s.Cluster)
 	}

@@ -29,8 +29,10 @@ func rounds(short, long int, within time.Duration) func(done int) bool {
 // standbyNode starts a node whose publishers stand by for one another.
 func standbyNode(t *testing.T, name string, others ...*server) *server {
 	t.Helper()
-	o := flags("--cluster --cluster-address 127.0.0.1:0 --takeover standby --webrtc off --srt off --rtsp off --node-name " + name)
-	o.env = []string{clusterEnv}
+	// An encoder that a busy machine keeps from sending has not gone, and a node has time to
+	// hand over.
+	o := flags("--cluster --cluster-address 127.0.0.1:0 --takeover standby --takeover-after 0 --cluster-drain 1m --webrtc off --srt off --rtsp off --node-name " + name)
+	o.env = []string{clusterEnv(t)}
 	for _, s := range others {
 		o.flags = append(o.flags, "--join", s.Cluster)
 	}
@@ -132,7 +134,7 @@ func checkAudience(t *testing.T, viewers []*audience, changes int) {
 // One relay without a cluster: an encoder that is silent, and one that goes.
 func TestStandbyOnOneRelay(t *testing.T) {
 	t.Parallel()
-	s := serve(t, flags("--takeover standby --takeover-after 1s --webrtc off --srt off --rtsp off"))
+	s := serve(t, flags("--takeover standby --takeover-after 5s --webrtc off --srt off --rtsp off"))
 	a := encode(t, 'a', s.HTTP)
 	s.awaitLive(t, "live/s")
 	encode(t, 'b', s.HTTP)
