@@ -10,9 +10,11 @@ import (
 
 // Times in ms.
 const (
-	// longestSegment is where a segment ends before the target duration is known, if no
-	// key frame comes.
+	// longestSegment is the longest target duration.
 	longestSegment = 30_000
+	// firstSegment is where a segment ends before the target duration is known, if no
+	// key frame comes: players do not wait much longer.
+	firstSegment = 15_000
 	// rounding is by how much a segment may exceed the target duration, which is in
 	// whole seconds: less than a half (rfc8216bis, section 4.4.3.1).
 	rounding = 400
@@ -263,7 +265,7 @@ func (s *segmenter) longest() int64 {
 	if target := s.line.target; target > 0 { // written by this goroutine only
 		return target*1000 + rounding
 	}
-	return longestSegment
+	return firstSegment
 }
 
 // fitting returns a duration of parts into which pictures of a frame's duration fit so
@@ -314,7 +316,11 @@ func (s *segmenter) endSegment(at int64) bool {
 			t.said = false
 		}
 	}
-	ok = s.line.complete(last, s.now(), s.group(), s.cut) && ok
+	group := s.group()
+	if s.line.target == 0 && at-s.segment > firstSegment-quiet {
+		group = longestSegment // as far as is known
+	}
+	ok = s.line.complete(last, s.now(), group, s.cut) && ok
 	s.cut = max(s.cut, s.line.longest)
 	return ok
 }

@@ -272,6 +272,33 @@ func TestGroupsThatGrow(t *testing.T) {
 	x.same()
 }
 
+// With a key frame every half minute the first segment does not wait for the second one,
+// for which no player would wait, and later ones begin with them.
+func TestGroupsOfHalfAMinute(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	x := newLine(t, video, audio, nil)
+	for _, u := range made(0, 64_000, 40, 750, video, audio) {
+		x.put(u)
+		if u.Time == 16_000 && (x.latest == nil || len(x.all) != 2) {
+			t.Fatalf("after 16 s there is %d s of the first segment", x.all[0].duration/1000)
+		}
+	}
+	x.same()
+	if x.target != 30 {
+		t.Errorf("segments are at most %d s", x.target)
+	}
+	keys := 0
+	for _, s := range x.all {
+		if s.start%30_000 == 0 && s.parts[0].key {
+			keys++
+		}
+	}
+	if keys != 3 {
+		t.Errorf("%d segments begin with a key frame", keys)
+	}
+}
+
 // Another clock, other parameters, a track that comes and one that goes are
 // discontinuities, and the playlist goes on by the rules.
 func TestDiscontinuities(t *testing.T) {
