@@ -15,7 +15,10 @@ type conn struct {
 	remote string
 	first  [1]byte // of the next request: no buffer is needed to wait for it
 	come   bool    // first has come while the request before was served
-	busy   bool    // from a request's header to the end of its answer; under the server's lock
+	watch  watch
+	ctx    context.Context // done when the connection ends
+	cancel context.CancelFunc
+	busy   bool // from a request's header to the end of its answer; under the server's lock
 }
 
 // run serves requests until the connection ends, or goes back to net/http.
@@ -31,6 +34,12 @@ func (c *conn) run() {
 		}
 	}
 	c.conn.Close()
+	c.end()
+}
+
+// end ends what the connection has here.
+func (c *conn) end() {
+	c.cancel()
 	c.server.forget(c)
 }
 
@@ -81,13 +90,12 @@ func (c *conn) serve(r *http.Request) (next bool) {
 	}
 	s.State(c.conn, http.StateActive)
 	c.conn.SetWriteDeadline(time.Now().Add(s.Answer))
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	r = r.WithContext(ctx)
+	r = r.WithContext(c.ctx)
 	r.RemoteAddr = c.remote
 	w := &response{conn: c, request: r, header: http.Header{}, length: unknown}
 	defer w.release()
-	defer c.watch(cancel).end()
+	c.watch.begin()
+	defer c.watch.end()
 	defer func() {
 		if e := recover(); e != nil {
 			if e != http.ErrAbortHandler { // as net/http does
@@ -97,13 +105,13 @@ func (c *conn) serve(r *http.Request) (next bool) {
 		}
 	}()
 	s.Handler.ServeHTTP(w, r)
-	return w.finish()
+	return w.finish() && c.ctx.Err() == nil
 }
 
 // giveBack gives the connection back to net/http, with what was read of it, borrowed.
 func (c *conn) giveBack(unread []byte) {
 	c.conn.SetDeadline(time.Time{})
 	c.conn.Return(bytes.Clone(unread))
-	c.server.forget(c)
+	c.end()
 	c.server.given.give(c.conn)
 }

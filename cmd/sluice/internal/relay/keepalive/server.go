@@ -62,9 +62,12 @@ const outSize = 4 << 10
 // what was read of the next ones.
 func (s *Server) Take(nc Conn, unread []byte) {
 	c := &conn{server: s, conn: nc, remote: nc.RemoteAddr().String()}
+	c.watch.conn = c
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()
+		c.cancel()
 		nc.Close()
 		return
 	}

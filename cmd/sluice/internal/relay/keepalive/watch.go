@@ -1,39 +1,45 @@
 package keepalive
 
 import (
-	"context"
 	"sync"
 	"time"
 )
 
-// A watch ends the context of a request whose client leaves. It costs a goroutine, which
-// begins when a handler has run for some time: most have answered by then.
+// A watch ends the context of a connection whose client leaves while a request is served. It
+// costs a goroutine, which begins when a handler has run for some time: most have answered
+// by then.
 type watch struct {
-	conn   *conn
-	cancel context.CancelFunc
-	timer  *time.Timer
+	conn  *conn
+	timer *time.Timer
 
 	mu   sync.Mutex
-	over bool
-	read chan struct{} // closed when the goroutine has ended; nil: it has not begun
+	on   bool          // a request is served
+	read chan struct{} // closed when the goroutine has ended; nil: none has begun for this request
 }
 
-// watch begins to watch. The caller calls end before it reads.
-func (c *conn) watch(cancel context.CancelFunc) *watch {
-	w := &watch{conn: c, cancel: cancel}
-	w.timer = time.AfterFunc(c.server.Watch, w.run)
-	return w
+// begin begins to watch. The caller calls end before it reads.
+func (w *watch) begin() {
+	w.mu.Lock()
+	w.on, w.read = true, nil
+	w.mu.Unlock()
+	if after := w.conn.server.Watch; w.timer == nil {
+		w.timer = time.AfterFunc(after, w.run)
+	} else {
+		w.timer.Reset(after)
+	}
 }
 
-// run reads what the client sends. It may be the first byte of its next request.
+// run reads what the client sends. It may be the first byte of its next request. The timer
+// of the request before may be late: then this one is watched early, by one goroutine.
 func (w *watch) run() {
 	w.mu.Lock()
-	if w.over {
+	if !w.on || w.read != nil {
 		w.mu.Unlock()
 		return
 	}
-	w.read = make(chan struct{})
-	defer close(w.read)
+	read := make(chan struct{})
+	defer close(read)
+	w.read = read
 	w.conn.conn.SetReadDeadline(time.Time{})
 	w.mu.Unlock()
 	if n, _ := w.conn.conn.Read(w.conn.first[:]); n == 1 {
@@ -42,8 +48,8 @@ func (w *watch) run() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.over {
-		w.cancel()
+	if w.on {
+		w.conn.cancel()
 	}
 }
 
@@ -51,7 +57,7 @@ func (w *watch) run() {
 func (w *watch) end() {
 	w.timer.Stop()
 	w.mu.Lock()
-	w.over = true
+	w.on = false
 	read := w.read
 	if read != nil {
 		w.conn.conn.SetReadDeadline(time.Unix(1, 0)) // long ago
