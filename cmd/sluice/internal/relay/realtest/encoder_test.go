@@ -15,6 +15,8 @@ import (
 const (
 	encoderStep  = 40 * time.Millisecond // between two pictures
 	encoderGroup = 25                    // pictures from a key frame to the next
+	// A picture has a head, in which encoder and number stand, and fill.
+	encoderHead, encoderFill = 10, 4000
 )
 
 // An encoder publishes numbered pictures in real time, and connects again and again, as
@@ -102,10 +104,24 @@ func (e *encoder) picture(n int, key bool) tag {
 	}
 	body := append([]byte{head, 1, 0, 0, 0}, e.id)
 	body = binary.BigEndian.AppendUint32(body, uint32(n))
-	for i := range 4000 {
+	for i := range encoderFill {
 		body = append(body, e.id+byte(n)+byte(i))
 	}
 	return tag{Type: tagVideo, Time: uint32(n) * uint32(encoderStep.Milliseconds()), Data: body}
+}
+
+// parsePicture returns the encoder and the number of a picture, and whether it is as picture
+// made it. It allocates nothing: a thousand viewers check 25,000 a second.
+func parsePicture(body []byte) (id byte, n int, ok bool) {
+	if len(body) != encoderHead+encoderFill {
+		return 0, 0, false
+	}
+	id, n = body[5], int(binary.BigEndian.Uint32(body[6:]))
+	ok = (body[0] == 0x17 || body[0] == 0x27) && string(body[1:5]) == "\x01\x00\x00\x00"
+	for i, b := range body[encoderHead:] {
+		ok = ok && b == id+byte(n)+byte(i)
+	}
+	return id, n, ok
 }
 
 // A seenPicture is one that a viewer got.

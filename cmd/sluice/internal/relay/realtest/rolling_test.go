@@ -5,10 +5,8 @@ package realtest
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -40,6 +38,7 @@ type pageViewer struct {
 
 	mu          sync.Mutex
 	latest      time.Time     // of the latest picture
+	number      int           // of that
 	longest     time.Duration // without one
 	trail, what string        // what happened since the latest picture, and in the longest gap
 	pictures    int
@@ -79,7 +78,12 @@ func (v *pageViewer) open(ctx context.Context) (src tagSource, close func() erro
 	if err != nil {
 		return nil, nil, err
 	}
-	resp, err := pageClient.Do(r)
+	c := *pageClient
+	c.CheckRedirect = func(*http.Request, []*http.Request) error {
+		v.note("; sent on after %v", v.since())
+		return nil
+	}
+	resp, err := c.Do(r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,18 +187,14 @@ func (v *pageViewer) take(g tag) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(g.Data) < 10 {
-		v.err = fmt.Errorf("a picture of %d bytes: %w", len(g.Data), io.ErrUnexpectedEOF)
-		return
-	}
-	n := int(binary.BigEndian.Uint32(g.Data[6:]))
-	if e := (encoder{id: g.Data[5]}); string(e.picture(n, g.key()).Data) != string(g.Data) {
-		v.err = fmt.Errorf("picture %d of %c is not as it was published", n, e.id)
+	id, n, ok := parsePicture(g.Data)
+	if !ok {
+		v.err = fmt.Errorf("picture %d of %c, of %d bytes, is not as it was published", n, id, len(g.Data))
 	}
 	if gap := now.Sub(v.latest); !v.latest.IsZero() && gap > v.longest {
-		v.longest, v.what = gap, fmt.Sprintf("%s; then picture %d of %c", v.trail, n, g.Data[5])
+		v.longest, v.what = gap, fmt.Sprintf("%s; then picture %d of %c, the one before was %d", v.trail, n, id, v.number)
 	}
-	v.latest, v.trail = now, fmt.Sprintf("; at %s behind picture %d of %c", now.Format("05.000"), n, g.Data[5])
+	v.latest, v.number, v.trail = now, n, ""
 	v.pictures++
 }
 
