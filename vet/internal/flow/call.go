@@ -117,6 +117,8 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 		vague = vague || r == isIt && !x.owned(v.Type()) && !x.tabled(c)
 		switch {
 		case asks:
+		case ends && r == isIt && s.status == Released && x.pooled() && !x.endsPart(effects, c, v) && x.around(v, s):
+			// It is in its pool, and what has led to it goes into another.
 		case ends && r == isIt && !vague:
 			if !x.consume(in, v, kindOf(effects, c, v), s) {
 				return false
@@ -148,6 +150,16 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 		x.dropForeign(s)
 	}
 	return true
+}
+
+// endsPart reports whether a call releases something that v leads to, not only v.
+func (x *explorer) endsPart(effects []effect.Effect, c *ssa.CallCommon, v ssa.Value) bool {
+	for _, e := range effects {
+		if (e.Kind == effect.Released || e.Kind == effect.Transferred) && e.Path != "" && operand(c, e.Operand) == v {
+			return true
+		}
+	}
+	return false
 }
 
 // tabled reports whether the table says what the call does: then it is meant for

@@ -155,3 +155,39 @@ func (b *backlog) compact(i int) {
 	}
 	b.list = b.list[:i+1]
 }
+
+// What is in a pool already may be part of what is put into another.
+
+type request struct{ body []byte }
+
+type response struct {
+	request *request
+	status  int
+}
+
+var requests, responses sync.Pool
+
+func putRequest(q *request) {
+	if q != nil {
+		*q = request{}
+		requests.Put(q)
+	}
+}
+
+func putResponse(r *response) {
+	if r != nil {
+		*r = response{}
+		responses.Put(r)
+	}
+}
+
+func putBoth(r *response) {
+	putRequest(r.request)
+	putResponse(r)
+}
+
+func putEach(r *response) {
+	q := r.request
+	requests.Put(q)
+	responses.Put(r)
+}
