@@ -18,13 +18,16 @@ type tlsClient struct {
 	size   int
 	seed   uint64
 	peers  []*tlsPeer
+
+	timeout time.Duration
 }
 
 // tlsPeer is a connection, with a message of its own.
 type tlsPeer struct {
-	conn net.Conn
-	out  message
-	in   []byte
+	conn    net.Conn
+	out     message
+	in      []byte
+	timeout time.Duration // of a message there and back
 }
 
 // handshakesAtOnce is how many connections are opened at once.
@@ -38,13 +41,13 @@ func (c *tlsClient) Connect(n int) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		c.peers = append(c.peers, &tlsPeer{out: out, in: make([]byte, c.size)})
+		c.peers = append(c.peers, &tlsPeer{out: out, in: make([]byte, c.size), timeout: c.timeout})
 	}
 	slots := make(chan struct{}, handshakesAtOnce)
 	return c.measured(c.peers[first:], len(c.peers)-first, func(p *tlsPeer) error {
 		slots <- struct{}{}
 		defer func() { <-slots }()
-		raw, err := net.DialTimeout("tcp", c.server.String(), defaultTimeout)
+		raw, err := net.DialTimeout("tcp", c.server.String(), c.timeout)
 		if err != nil {
 			return err
 		}
@@ -103,7 +106,7 @@ func (c *tlsClient) measured(peers []*tlsPeer, total int, begin func(*tlsPeer) e
 
 // echo sends the message of that number and compares what comes back.
 func (p *tlsPeer) echo(number int) error {
-	if err := p.conn.SetDeadline(time.Now().Add(defaultTimeout)); err != nil {
+	if err := p.conn.SetDeadline(time.Now().Add(p.timeout)); err != nil {
 		return err
 	}
 	p.out.stamp(number)
@@ -137,7 +140,7 @@ func newHosted(server netip.AddrPort, size int, seed uint64, secure bool) (hoste
 	if !secure {
 		return NewClient(server, size, seed)
 	}
-	return &tlsClient{server: server, size: size, seed: seed}, checkSize(size)
+	return &tlsClient{server: server, size: size, seed: seed, timeout: defaultTimeout}, checkSize(size)
 }
 
 // hosted is a client that HostClient runs.
