@@ -25,8 +25,8 @@ const (
 )
 
 // ParseURL reads the address of a stream. The last part of the path is the
-// stream's name, all before it the application. What is none, or has a user in
-// it, which RTMP cannot send, is ErrURL.
+// stream's name, all before it the application; both are unescaped, as they are
+// sent. What is none, or has a user in it, which RTMP cannot send, is ErrURL.
 func ParseURL(s string) (URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -49,12 +49,18 @@ func ParseURL(s string) (URL, error) {
 		port = u.Port()
 	}
 	r.Host = net.JoinHostPort(u.Hostname(), port)
-	path := strings.Trim(u.Path, "/")
+	// Split before it is unescaped: an escaped slash is part of a name.
+	path := strings.Trim(u.EscapedPath(), "/")
 	i := strings.LastIndexByte(path, '/')
 	if u.Hostname() == "" || i < 1 {
 		return URL{}, fmt.Errorf("%w: want %s://host/app/stream", ErrURL, r.Scheme)
 	}
-	r.App, r.Stream = strings.TrimRight(path[:i], "/"), path[i+1:]
+	if r.App, err = url.PathUnescape(strings.TrimRight(path[:i], "/")); err == nil {
+		r.Stream, err = url.PathUnescape(path[i+1:])
+	}
+	if err != nil {
+		return URL{}, fmt.Errorf("%w: %w", ErrURL, withoutAddress(err))
+	}
 	return r, nil
 }
 
@@ -76,5 +82,12 @@ func (u URL) Name() string {
 	return u.Stream + "?" + u.query
 }
 
-// String returns the whole address, with its port.
-func (u URL) String() string { return u.TCURL() + "/" + u.Name() }
+// String returns the whole address, with its port, as ParseURL reads it.
+func (u URL) String() string {
+	escaped := func(name string) string { return (&url.URL{Path: name}).EscapedPath() }
+	s := u.Scheme + "://" + u.Host + "/" + escaped(u.App) + "/" + strings.ReplaceAll(escaped(u.Stream), "/", "%2F")
+	if u.query != "" {
+		s += "?" + u.query
+	}
+	return s
+}

@@ -47,3 +47,25 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 }
+
+// What is escaped in an address is part of a name, and the address that is made
+// of it can be read again.
+func TestEscapedNames(t *testing.T) {
+	for in, want := range map[string]URL{
+		"rtmp://h/live/a%2Fb":         {App: "live", Stream: "a/b"},
+		"rtmp://h/my%20app/100%25":    {App: "my app", Stream: "100%"},
+		"rtmp://h/live/a%3Fb":         {App: "live", Stream: "a?b"},
+		"rtmp://h/live/a%23b?token=1": {App: "live", Stream: "a#b"},
+		"rtmp://h/live/a,b:c;d=e":     {App: "live", Stream: "a,b:c;d=e"},
+	} {
+		u, err := ParseURL(in)
+		if err != nil || u.App != want.App || u.Stream != want.Stream {
+			t.Errorf("%s: application %q, stream %q, %v", in, u.App, u.Stream, err)
+			continue
+		}
+		again, err := ParseURL(u.String())
+		if err != nil || again.App != u.App || again.Stream != u.Stream || again.Name() != u.Name() {
+			t.Errorf("%s: %s is application %q, stream %q, %v", in, u, again.App, again.Stream, err)
+		}
+	}
+}
