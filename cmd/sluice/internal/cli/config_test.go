@@ -48,11 +48,12 @@ func TestConfigCheck(t *testing.T) {
 	}
 	// What is found out only when it is used, and what is no YAML, has its place too.
 	for text, says := range map[string]string{
-		"grace: 1s\npush: live/*=rtmp://host\n":             ":2:1: push: ",
+		"grace: 1s\npush: live/*=rtmp://host\n":             ":2:1: push: not a target",
 		"streams:\n  live/*:\n    push: rtmp://host\n":      ":3:5: push: ",
 		"source: [\"a b/c=rtsp://host/1\"]\n":               ":1:1: source: ",
 		"rtsp-udp: \":8001\"\n":                             ":1:1: rtsp-udp: ",
 		"rtmps: \":1936\"\ncert: none.pem\nkey: none.pem\n": ":2:1: cert: ",
+		"allow-play: [300.1.1.1]\n":                         ":1:1: allow-play: \"300.1.1.1\" is neither",
 		"grace: 1s\ngrace: 2s\n":                            ":2:1: ",
 		"grace: [1s\n":                                      ":1:8: ",
 	} {

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -22,10 +21,11 @@ func Check(c *config.Config) error {
 		if err == nil {
 			return
 		}
-		if err = fmt.Errorf("%s: %w", setting, err); place != "" {
-			err = fmt.Errorf("%s: %w", place, err)
+		text := setting + ": " + strings.TrimPrefix(err.Error(), setting+": ")
+		if place != "" {
+			text = place + ": " + text
 		}
-		faults = append(faults, err)
+		faults = append(faults, errors.New(text))
 	}
 	targets := func(place string, texts []string) {
 		for _, text := range texts {

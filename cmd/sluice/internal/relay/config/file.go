@@ -178,5 +178,5 @@ func scalar(n ast.Node) (string, error) {
 	case *ast.NullNode:
 		return "", errors.New(`has no value; "" is an empty one`)
 	}
-	return "", fmt.Errorf("takes a plain value, not a %s", strings.ToLower(n.Type().String()))
+	return "", fmt.Errorf("takes a plain value, not %s", strings.ToLower(n.Type().String()))
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -181,10 +182,19 @@ func iceServers(v *[]string) func() error {
 	}
 }
 
+// plain is an error of package access without that name, which says nothing to those who
+// wrote a setting.
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "access: "), "allow list: "))
+}
+
 func networks(v *[]string) func() error {
 	return func() error {
 		_, err := access.ParseAllow(strings.Join(*v, ","))
-		return err
+		return plain(err)
 	}
 }
 
@@ -210,7 +220,7 @@ func tokenIDs(v *[]string) func() error {
 	return func() error {
 		for _, id := range *v {
 			if err := access.CheckID(id); err != nil {
-				return err
+				return plain(err)
 			}
 		}
 		return nil
