@@ -108,7 +108,7 @@ func TestClusterAnswersForAllNodes(t *testing.T) {
 
 // A node that is known and does not answer is named.
 func TestClusterNamesANodeThatDoesNotAnswer(t *testing.T) {
-	nodes := startNodes(t, 2, nil)
+	nodes := startNodes(t, 2, func(c *relayConfig) { c.times.Ask = 3 * time.Second })
 	nodes[0].web.Nodes = withGhost{nodes[0].cluster}
 	var l nodeList
 	relayEventually(t, "b answers", func() bool {

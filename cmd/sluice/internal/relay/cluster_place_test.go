@@ -243,6 +243,7 @@ func TestClusterNodeBeginsKnowing(t *testing.T) {
 	p := nodes[0].publishing(t, "/live/s.flv")
 	p.send(t, clusterTags(0, 5)...)
 	b := startRelay(t, func(c *relayConfig) {
+		c.times.Join = relayWait
 		c.Cluster, c.NodeName, c.ClusterSecret, c.ClusterAddress = true, "b", clusterSecret(t), "127.0.0.1:0"
 		c.Join = []string{"127.0.0.1:1", nodes[0].Addresses()["cluster-address"]} // nothing listens on port 1
 	})

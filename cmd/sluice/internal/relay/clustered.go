@@ -38,8 +38,6 @@ type clustered struct {
 }
 
 const (
-	// joining is how long a node that joins others waits until it knows what they have.
-	joining = time.Second
 	// A node that has ended its viewers is there to send them to others until all have come, or
 	// for sendOn, and longer while one comes within lull of another, up to sendOnMost. Those
 	// who come back take half a second, and more on a machine that is busy.
@@ -99,7 +97,7 @@ func (c *clustered) open(at map[string]string) error {
 	close(c.opened)
 	if len(o.Join) > 0 || o.NATS != "" {
 		// Those who come at once, after a restart, are not to hear that there is no stream.
-		ctx, cancel := context.WithTimeout(context.Background(), joining)
+		ctx, cancel := context.WithTimeout(context.Background(), c.server.host.Times.Join)
 		await(ctx, node.Joined)
 		cancel()
 	}

@@ -14,6 +14,8 @@ type Times struct {
 	Rate    time.Duration // over which a publisher's rate is measured
 	pull    time.Duration // for the edge to find out whether a stream exists
 	Sample  time.Duration // between samples of the history
+	Ask     time.Duration // for a node to answer another, with what it asks others for
+	Join    time.Duration // for a node that begins to know what others have
 	Lag     time.Duration // that a viewer may be late before frames are left out
 	Stall   time.Duration // without a byte that a viewer takes
 	Hook    time.Duration // for a call of the admission hook
@@ -35,6 +37,8 @@ func (t Times) WithDefaults() Times {
 		{&t.Rate, 10 * time.Second},
 		{&t.pull, 5 * time.Second},
 		{&t.Sample, 2 * time.Second},
+		{&t.Ask, 3 * time.Second},
+		{&t.Join, time.Second},
 	} {
 		if *f.have == 0 {
 			*f.have = f.usual

@@ -42,8 +42,6 @@ type Nodes interface {
 }
 
 const (
-	// askWithin is how long a node may take to answer, with what it asks others for.
-	askWithin = 3 * time.Second
 	// doctorWithin is more than what that takes to look at a stream.
 	doctorWithin = 10 * time.Second
 	// maxMerged is how many bytes the answers of all nodes may have together.
@@ -131,7 +129,7 @@ func (w *Server) pass(rw http.ResponseWriter, r *http.Request, node string) {
 		answerError(rw, http.StatusNotFound, fmt.Sprintf("there is no node %.80q", node))
 		return
 	}
-	within := askWithin
+	within := w.Times.Ask
 	if strings.HasSuffix(r.URL.Path, "/doctor") {
 		within = doctorWithin
 	}
@@ -196,7 +194,7 @@ func (w *Server) everywhere(rw http.ResponseWriter, r *http.Request, get http.Ha
 func (w *Server) askOthers(r *http.Request) []answerOf {
 	names := w.Nodes.Others()
 	answers := make([]answerOf, len(names))
-	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
+	ctx, cancel := context.WithTimeout(r.Context(), w.Times.Ask)
 	defer cancel()
 	var asking sync.WaitGroup
 	for i, name := range names {
