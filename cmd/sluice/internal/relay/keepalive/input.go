@@ -56,11 +56,10 @@ func (in *input) Read(p []byte) (int, error) {
 // errOther it returns all that was read.
 func (in *input) header() ([]byte, error) {
 	for looked := 0; ; {
-		p, err := in.reader.Peek(looked + 1)
-		if err != nil {
+		if _, err := in.reader.Peek(looked + 1); err != nil {
 			return nil, err
 		}
-		p, _ = in.reader.Peek(in.reader.Buffered())
+		p, _ := in.reader.Peek(in.reader.Buffered())
 		whole, plain := scan(p, looked)
 		switch {
 		case !plain:
