@@ -87,7 +87,7 @@ func TestNewcomersAreTakenInWhileAGroupIsSentTo(t *testing.T) {
 	}
 }
 
-// A loop whose viewers stay the same gives way to nobody in the middle of its work.
+// A loop whose viewers stay the same does not give way in the middle of its work.
 func TestALoopWithoutNewcomersDoesNotYield(t *testing.T) {
 	h := NewHub(HubOptions{})
 	defer h.Close()

@@ -180,7 +180,7 @@ func (l *load) sendDue() (time.Duration, error) {
 	return 0, nil
 }
 
-// until turns until done, for at most longest.
+// until calls step until done, for at most longest.
 func (l *load) until(done func() bool, longest time.Duration, what string) error {
 	for began := l.now(); !done(); {
 		if l.now()-began > longest {

@@ -21,7 +21,7 @@ func (h *heldAnswer) Write(p []byte) (int, error) {
 	select {
 	case <-h.closed:
 		h.late = true
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(200 * time.Millisecond): // that it does not end meanwhile
 	}
 	return h.ResponseWriter.Write(p)
 }

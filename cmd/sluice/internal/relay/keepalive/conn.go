@@ -77,7 +77,7 @@ func (c *conn) read() (r *http.Request, unread []byte) {
 	}
 	r = in.request(head)
 	if r == nil || !Plain(r) || !s.Serves(r) {
-		return nil, bytes.Clone(head) //sluicevet:ignore there is nothing more to read, so the buffer stays as it is
+		return nil, bytes.Clone(head)
 	}
 	return r, nil
 }
@@ -108,10 +108,11 @@ func (c *conn) serve(r *http.Request) (next bool) {
 	return w.finish() && c.ctx.Err() == nil
 }
 
-// giveBack gives the connection back to net/http, with what was read of it, borrowed.
+// giveBack gives the connection back to net/http, with what was read of it,
+// transferred.
 func (c *conn) giveBack(unread []byte) {
 	c.conn.SetDeadline(time.Time{})
-	c.conn.Return(bytes.Clone(unread))
+	c.conn.Return(unread)
 	c.end()
 	c.server.given.give(c.conn)
 }

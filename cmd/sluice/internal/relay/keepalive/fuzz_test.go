@@ -40,6 +40,9 @@ func FuzzHeader(f *testing.F) {
 			return
 		}
 		r := in.request(head)
+		if !bytes.Equal(head, p) {
+			t.Fatalf("parsing has changed the header to %q", head)
+		}
 		if r == nil || !Plain(r) {
 			return
 		}

@@ -22,6 +22,7 @@ type input struct {
 	conn   io.Reader // nil: nothing may be read any more
 	first  []byte    // read already
 	store  [1]byte
+	head   []byte // a copy, since parsing writes field names anew where they lie
 }
 
 func newInput() *input {
@@ -61,16 +62,15 @@ func (in *input) header() ([]byte, error) {
 		}
 		p, _ := in.reader.Peek(in.reader.Buffered())
 		whole, plain := scan(p, looked)
-		switch {
-		case !plain:
-			return p, errOther
-		case whole:
-			in.conn = nil
-			return p, nil
-		case len(p) == longestHeader:
-			return p, errOther
+		if looked = len(p); plain && !whole && looked < longestHeader {
+			continue
 		}
-		looked = len(p)
+		in.head = append(in.head[:0], p...)
+		if !plain || !whole {
+			return in.head, errOther
+		}
+		in.conn = nil
+		return in.head, nil
 	}
 }
 

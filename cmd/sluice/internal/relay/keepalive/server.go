@@ -2,6 +2,7 @@ package keepalive
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"log"
 	"net"
@@ -74,7 +75,7 @@ func (s *Server) Take(nc Conn, unread []byte) {
 	s.conns[c] = struct{}{}
 	s.mu.Unlock()
 	if len(unread) > 0 {
-		c.giveBack(unread)
+		c.giveBack(bytes.Clone(unread))
 		return
 	}
 	go c.run()

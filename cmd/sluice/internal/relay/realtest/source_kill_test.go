@@ -16,7 +16,7 @@ import (
 // pulls, while others have the stream.
 const edgeGap = 500 * time.Millisecond
 
-// longGap is from when on a gap is told where its time went.
+// longGap is from when on it is reported where the time of a gap went.
 const longGap = 400 * time.Millisecond
 
 // disturbance is from when on a gap at the publisher's node, or the time that the kernel takes
