@@ -33,7 +33,7 @@ func TestBacklogWithoutViewers(t *testing.T) {
 	group()
 	group()
 	kept(6, "a new stream, for those who have waited for it")
-	pass(time.Hour + 2*claimTime)
+	pass(time.Hour + 2*reservationTime)
 	group()
 	kept(3, "no viewer has come")
 

@@ -74,7 +74,7 @@ func (s *Stream) mayGoOn(at uint32) bool {
 // the oldest frame.
 func (s *Stream) slowest() uint64 {
 	r := &s.ring
-	if s.arriving > 0 || s.claims.open > 0 {
+	if s.arriving > 0 || s.reservations.open > 0 {
 		return r.first
 	}
 	least := r.next

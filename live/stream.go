@@ -42,13 +42,13 @@ type ending struct {
 
 // audience is who reads a stream.
 type audience struct {
-	followers []follower
-	waiting   []*Reader // those that wait for more
-	claims    claims
-	arriving  int           // viewers that no loop has looked at yet
-	holders   int           // viewers, readers and open claims: after the end the last to leave frees the ring
-	left      int64         // when the last of them did, on the stream's clock
-	progress  chan struct{} // closed when viewers have made some; nil when no publisher waits
+	followers    []follower
+	waiting      []*Reader // those that wait for more
+	reservations reservations
+	arriving     int           // viewers that no loop has looked at yet
+	holders      int           // viewers, readers and open reservations: after the end the last to leave frees the ring
+	left         int64         // when the last of them did, on the stream's clock
+	progress     chan struct{} // closed when viewers have made some; nil when no publisher waits
 }
 
 // A follower is notified of new frames. Its methods are called with the stream's lock
@@ -62,16 +62,16 @@ type follower interface {
 	slowest() uint64
 }
 
-// claims are the reservations of the goroutines that have waited for a stream in
-// Hub.Wait. Until they have added their viewers, claimTime at most, the stream keeps
+// reservations are places kept for the goroutines that have waited for a stream in
+// Hub.Wait. Until they have added their viewers, reservationTime at most, the stream keeps
 // everything, even if it is over by then, and a fast publisher waits for them.
-type claims struct {
+type reservations struct {
 	open  int
 	timer *time.Timer
 }
 
-// claimTime is how long claims last.
-const claimTime = time.Second
+// reservationTime is how long reservations last.
+const reservationTime = time.Second
 
 func newStream(name string, o StreamOptions, a *account, forget func(*Stream)) *Stream {
 	a.rings.Add(1)
@@ -203,13 +203,13 @@ func (s *Stream) letGo() {
 	}
 }
 
-// claimed closes n claims, if there are any.
-func (s *Stream) claimed(n int) {
-	if s.claims.open == 0 {
+// endReservations ends n reservations, if there are any.
+func (s *Stream) endReservations(n int) {
+	if s.reservations.open == 0 {
 		return
 	}
-	if s.claims.open -= min(n, s.claims.open); s.claims.open == 0 {
-		s.claims.timer.Stop()
+	if s.reservations.open -= min(n, s.reservations.open); s.reservations.open == 0 {
+		s.reservations.timer.Stop()
 		s.leaves()
 		s.caughtUp()
 	}
@@ -229,12 +229,12 @@ const fastBacklog = time.Hour
 
 // backlog is for how long frames before the newest key frame are kept: they are for those
 // who lag. When there has been none to do so for as long, those who come begin at the key
-// frame. A new stream waits for its first ones no longer than for claims.
+// frame. A new stream waits for its first ones no longer than for reservations.
 func (s *Stream) backlog(now int64) time.Duration {
 	b := s.options.Backlog
 	alone := b
 	if s.left == 0 {
-		alone = min(b, claimTime)
+		alone = min(b, reservationTime)
 	}
 	switch {
 	case s.holders > 0 && s.watched.Load():
@@ -270,23 +270,23 @@ func (s *Stream) leaves() {
 	s.letGo()
 }
 
-// expect opens n claims to a stream that is new.
+// expect opens n reservations to a stream that is new.
 func (s *Stream) expect(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n == 0 {
 		return
 	}
-	s.claims.open = n
+	s.reservations.open = n
 	s.holders++
-	s.claims.timer = time.AfterFunc(claimTime, s.unexpect)
+	s.reservations.timer = time.AfterFunc(reservationTime, s.unexpect)
 }
 
-// unexpect closes all claims.
+// unexpect closes all reservations.
 func (s *Stream) unexpect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.claimed(s.claims.open)
+	s.endReservations(s.reservations.open)
 }
 
 // came returns when frame seq came, or otherwise if it has been let go.

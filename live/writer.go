@@ -197,7 +197,7 @@ func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
 	s.holders++
 	s.arriving++
 	if o.FromStart {
-		s.claimed(1)
+		s.endReservations(1)
 	}
 	s.sent.viewers.Add(1)
 	v.cursor = newCursor(o.Form, &s.ring, o.FromStart, nil)

@@ -44,10 +44,10 @@ const defaultWindow = 2_500_000
 // One goroutine reads, handshakes and requests. Others may call the methods that
 // write at the same time: a mutex serializes them. A Flush sends whole messages only.
 type Conn struct {
-	options Options
-	r       *sluice.BufReader
-	in      ChunkReader
-	stage   stage
+	options   Options
+	r         *sluice.BufReader
+	in        ChunkReader
+	handshake handshakeState
 
 	mu  sync.Mutex // held while w and out are used
 	w   *sluice.BufWriter

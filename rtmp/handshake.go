@@ -17,15 +17,15 @@ var (
 	serverVersion = [4]byte{4, 5, 0, 1}
 )
 
-// stage is how far a handshake has come, so that a call that lacked bytes can
+// handshakeState is how far a handshake has come, so that a call that lacked bytes can
 // be repeated.
-type stage uint8
+type handshakeState uint8
 
 const (
-	stageStart stage = iota
-	stageSent        // a client's C0 and C1 are out
-	stageLast        // the peer's last packet is to come
-	stageDone
+	handshakeStart handshakeState = iota
+	handshakeSent                 // a client's C0 and C1 are out
+	handshakeLast                 // the peer's last packet is to come
+	handshakeDone
 )
 
 // ServerHandshake reads a client's side of the handshake and answers it
@@ -35,7 +35,7 @@ const (
 //
 // After a deadline or sluice.ErrShort it can be called again.
 func (c *Conn) ServerHandshake() error {
-	if c.stage == stageStart {
+	if c.handshake == handshakeStart {
 		if err := c.peerVersion(); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (c *Conn) ServerHandshake() error {
 		if err := c.answerClient(p[1:]); err != nil {
 			return err
 		}
-		c.stage = stageLast
+		c.handshake = handshakeLast
 	}
 	return c.lastPacket()
 }
@@ -77,7 +77,7 @@ func (c *Conn) answerClient(c1 []byte) error {
 //
 // After a deadline or sluice.ErrShort it can be called again.
 func (c *Conn) ClientHandshake() error {
-	if c.stage == stageStart {
+	if c.handshake == handshakeStart {
 		out := c.alloc().Get(1 + handshakeLen)
 		p := out.Bytes()
 		p[0] = version
@@ -91,9 +91,9 @@ func (c *Conn) ClientHandshake() error {
 		if err := c.send(out); err != nil {
 			return err
 		}
-		c.stage = stageSent
+		c.handshake = handshakeSent
 	}
-	if c.stage == stageSent {
+	if c.handshake == handshakeSent {
 		if err := c.peerVersion(); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (c *Conn) ClientHandshake() error {
 		if err := c.send(out); err != nil {
 			return err
 		}
-		c.stage = stageLast
+		c.handshake = handshakeLast
 	}
 	return c.lastPacket()
 }
@@ -134,13 +134,13 @@ func (c *Conn) peerVersion() error {
 // lastPacket passes over the peer's second packet, from whose end received
 // bytes are counted.
 func (c *Conn) lastPacket() error {
-	if c.stage == stageDone {
+	if c.handshake == handshakeDone {
 		return nil
 	}
 	if _, err := c.r.Next(handshakeLen); err != nil {
 		return inside(err)
 	}
-	c.stage = stageDone
+	c.handshake = handshakeDone
 	c.base = c.r.TotalRead() - int64(c.r.Buffered())
 	return nil
 }

@@ -19,7 +19,7 @@ type Reader struct {
 
 	// The message or frame that has come in part. Nothing is parsed twice,
 	// however many calls it takes.
-	at       stage
+	at       position
 	request  *Request
 	response *Response
 	name     string // of the field whose lines may go on; empty before the first
@@ -31,14 +31,14 @@ type Reader struct {
 	channel  uint8
 }
 
-// stage is a Reader's position within a message.
-type stage uint8
+// position is a Reader's position within a message.
+type position uint8
 
 const (
-	atStart  stage = iota // before a message or a frame
-	atField               // after a line of the header, or the first one
-	atBody                // after the header
-	atBinary              // after the four bytes before a payload
+	atStart  position = iota // before a message or a frame
+	atField                  // after a line of the header, or the first one
+	atBody                   // after the header
+	atBinary                 // after the four bytes before a payload
 )
 
 // NewReader returns a Reader of what r has, and sets r's limits to suit. r stays
