@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
@@ -21,16 +22,31 @@ type Status struct {
 	Problems  []string               `json:"problems"`
 }
 
-// recent is how long a message that was refused counts as a problem.
+// recent is how long something that failed counts as a problem.
 const recent = time.Minute
 
-// refusals says what is wrong when messages are refused at the time; else nothing.
-func refusals(r transport.Refusal, now time.Time) string {
-	ago := now.Sub(r.At)
-	if r.Err == nil || ago >= recent {
-		return ""
+// lately says what is wrong when it was lately; else nothing.
+func lately(what string, f transport.Fault, now time.Time) (list []string) {
+	if ago := now.Sub(f.At); f.Err != nil && ago < recent {
+		list = append(list, fmt.Sprintf("%s, the latest %v ago: %v", what, ago.Round(time.Second), f.Err))
 	}
-	return fmt.Sprintf("messages are refused, the latest %v ago: %v", ago.Round(time.Second), r.Err)
+	return list
+}
+
+// problems are those of the connections.
+func (n *Node) problems(s *Status, t transport.Stats, now time.Time) (list []string) {
+	switch {
+	case s.Connected:
+		list = lately("NATS has failed", t.LastError, now)
+	case t.LastError.Err != nil:
+		list = append(list, fmt.Sprintf("NATS is out of reach (%v): what is known of other nodes is old", t.LastError.Err))
+	default:
+		list = append(list, "NATS is out of reach: what is known of other nodes is old")
+	}
+	if len(n.options.Join) > 0 && s.Links == 0 {
+		list = append(list, "no other node is connected: none of those to join, "+strings.Join(n.options.Join, ", ")+", is within reach and has the same secret")
+	}
+	return append(list, lately("messages are refused", t.LastRefusal, now)...)
 }
 
 // Status returns what this node knows.
@@ -47,12 +63,7 @@ func (n *Node) Status() Status {
 	if s.Problems == nil {
 		s.Problems = []string{}
 	}
-	if !s.Connected {
-		s.Problems = append(s.Problems, "NATS is out of reach: what is known of other nodes is old")
-	}
-	if text := refusals(t.LastRefusal, now); text != "" {
-		s.Problems = append(s.Problems, text)
-	}
+	s.Problems = append(s.Problems, n.problems(&s, t, now)...)
 	return s
 }
 

@@ -3,6 +3,7 @@ package directory
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -501,5 +502,22 @@ func TestStandbyGivesWay(t *testing.T) {
 	}
 	if _, ok := a.d.Yield("live/s", next); ok {
 		t.Error("it gives way to a node that drains")
+	}
+}
+
+// A part of a list fits into a message of NATS, 1 MB, whatever the streams' names are.
+func TestLongestPartOfAList(t *testing.T) {
+	m := Message{Kind: List, From: strings.Repeat("n", 64), Run: math.MaxUint64, Clock: maxEpoch, Version: math.MaxUint64, Parts: maxParts}
+	for i := range partSize {
+		m.Entries = append(m.Entries, Entry{
+			Stream: fmt.Sprintf("%s%03d", strings.Repeat("&", 197), i), Epoch: maxEpoch, Level: maxLevel, From: strings.Repeat("n", 64), Publisher: strings.Repeat("p", 64), Bitrate: math.MaxInt64, Viewers: math.MaxInt32, Waiting: true,
+		})
+	}
+	text := m.Append(nil)
+	if len(text) > 1<<20-1000 {
+		t.Errorf("%d bytes", len(text))
+	}
+	if got, err := Parse(text); err != nil || got.Entries[999].Stream != m.Entries[999].Stream {
+		t.Error(err)
 	}
 }

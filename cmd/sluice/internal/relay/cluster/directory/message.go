@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,11 +118,13 @@ var ErrMessage = errors.New("directory: bad message")
 
 // Append appends the message as Parse reads it.
 func (m *Message) Append(b []byte) []byte {
-	text, err := json.Marshal(m)
-	if err != nil {
+	text := bytes.NewBuffer(b)
+	e := json.NewEncoder(text)
+	e.SetEscapeHTML(false) // an & of a name is one byte, not six
+	if err := e.Encode(m); err != nil {
 		panic("directory: " + err.Error()) // plain data
 	}
-	return append(b, text...)
+	return text.Bytes()
 }
 
 // Parse reads a message from p, which is borrowed until it returns, and checks its

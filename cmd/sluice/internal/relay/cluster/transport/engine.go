@@ -39,8 +39,8 @@ type engine struct {
 }
 
 // startEngine starts a server that listens on address, and joins those at the
-// addresses join.
-func startEngine(o *Options) (*engine, error) {
+// addresses join. refuse is called when a node with another secret is at the other end.
+func startEngine(o *Options, refuse func(error)) (*engine, error) {
 	host, text, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
@@ -52,7 +52,7 @@ func startEngine(o *Options) (*engine, error) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
-	secure, err := routeTLS(o.Secret)
+	secure, err := routeTLS(o.Secret, refuse)
 	if err != nil {
 		return nil, err
 	}

@@ -103,8 +103,7 @@ func (t *Transport) transmit(what, to string, body []byte) error {
 	if len(m) > maxPayload {
 		return fmt.Errorf("transport: a request of %d bytes, the limit is %d", len(m), maxPayload)
 	}
-	t.sent.Add(int64(len(m)))
-	return t.conn.Publish(t.options.Prefix+"."+what+"."+to, m)
+	return t.outbox.put(outgoing{subject: t.options.Prefix + "." + what + "." + to, data: m})
 }
 
 // unseal checks a message of this file.

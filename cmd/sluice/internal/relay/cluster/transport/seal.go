@@ -112,7 +112,7 @@ func (o *opener) first(from string, run, number uint64, now time.Time) bool {
 	defer o.mu.Unlock()
 	s := o.nodes[from]
 	switch {
-	case s == nil || run > s.run:
+	case s == nil || run > s.run || run < s.run && now.Sub(s.at) > 2*skew: // a smaller one after a clock was set back
 		o.forget(now)
 		s = &seen{run: run, most: number}
 		o.nodes[from] = s

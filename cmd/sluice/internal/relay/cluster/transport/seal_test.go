@@ -123,3 +123,24 @@ func FuzzOpen(f *testing.F) {
 		o.open("b", m, noon)
 	})
 }
+
+// A node whose clock was ahead has a smaller run after its next start. It is heard again when
+// all messages of the earlier run are too old to come again.
+func TestSmallerRunIsHeardWhenTheLargerIsOld(t *testing.T) {
+	s, o := ends()
+	late := s.seal("b", nil, noon)
+	if _, _, err := o.open("b", late, noon); err != nil {
+		t.Fatal(err)
+	}
+	next := sealer{key: s.key, from: "a", run: s.run - 1}
+	if _, _, err := o.open("b", next.seal("b", nil, noon.Add(time.Second)), noon.Add(time.Second)); !errors.Is(err, ErrReplay) {
+		t.Errorf("at once: %v", err)
+	}
+	after := noon.Add(2*skew + time.Second)
+	if _, _, err := o.open("b", next.seal("b", nil, after), after); err != nil {
+		t.Errorf("later: %v", err)
+	}
+	if _, _, err := o.open("b", late, after); err == nil {
+		t.Error("a message of the earlier run has come again")
+	}
+}

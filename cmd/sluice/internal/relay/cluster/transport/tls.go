@@ -18,8 +18,8 @@ var errPeer = errors.New("transport: the other node has another secret")
 
 // routeTLS is for connections between nodes. All have the same key, which is
 // derived from the secret, and each side accepts nothing else of the other: names
-// and dates in the certificates do not count.
-func routeTLS(secret []byte) (*tls.Config, error) {
+// and dates in the certificates do not count. refuse is called when it does not.
+func routeTLS(secret []byte, refuse func(error)) (*tls.Config, error) {
 	private := ed25519.NewKeyFromSeed(derive(secret, "routes"))
 	public := private.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{
@@ -40,14 +40,13 @@ func routeTLS(secret []byte) (*tls.Config, error) {
 		ClientAuth:         tls.RequireAnyClientCert,
 		InsecureSkipVerify: true, // VerifyConnection does it
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 {
-				return errPeer
+			if len(s.PeerCertificates) > 0 {
+				if theirs, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey); ok && bytes.Equal(theirs, public) {
+					return nil
+				}
 			}
-			theirs, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
-			if !ok || !bytes.Equal(theirs, public) {
-				return errPeer
-			}
-			return nil
+			refuse(errPeer)
+			return errPeer
 		},
 	}, nil
 }

@@ -69,13 +69,15 @@ type Transport struct {
 	opener   opener
 	one      sync.Mutex // held while Receive runs
 	requests requests
+	outbox   *outbox
 
+	connected               atomic.Bool // to NATS
 	sent, received, refused atomic.Int64
-	lastRefusal             atomic.Pointer[Refusal]
+	lastRefusal, lastError  atomic.Pointer[Fault]
 }
 
 // Open starts the server in this process, or connects to one. With an outside NATS
-// that is away it succeeds, and connects when that comes.
+// that is away, or refuses this node, it succeeds, and connects when that changes.
 func Open(o Options) (*Transport, error) {
 	if err := CheckName(o.Node); err != nil {
 		return nil, err
@@ -89,17 +91,24 @@ func Open(o Options) (*Transport, error) {
 		o.Clock = time.Now
 	}
 	key := derive(o.Secret, "messages")
-	t := &Transport{options: o, sealer: sealer{key: key, from: o.Node, run: o.Run}, opener: opener{key: key, nodes: map[string]*seen{}}}
+	t := &Transport{options: o, outbox: newOutbox(), sealer: sealer{key: key, from: o.Node, run: o.Run}, opener: opener{key: key, nodes: map[string]*seen{}}}
 	t.requests.init(&o)
 	options := []nats.Option{
 		nats.Name("sluice " + o.Node), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(ping), nats.MaxPingsOutstanding(pingsOut), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1), nats.NoEcho(),
-		nats.Timeout(5 * time.Second),
+		nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort(),
+		nats.ConnectHandler(func(*nats.Conn) { t.connected.Store(true) }), nats.ReconnectHandler(func(*nats.Conn) { t.connected.Store(true) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			t.connected.Store(false)
+			t.failed(err)
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { t.failed(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { t.failed(err) }),
 	}
 	address := o.URL
 	if o.URL == "" {
 		var err error
-		if t.engine, err = startEngine(&o); err != nil {
+		if t.engine, err = startEngine(&o, t.refuse); err != nil {
 			return nil, err
 		}
 		options, address = append(options, nats.InProcessServer(t.engine.server), nats.UserInfo(client, t.engine.password)), ""
@@ -107,6 +116,9 @@ func Open(o Options) (*Transport, error) {
 	conn, err := nats.Connect(address, options...)
 	if err == nil {
 		t.conn = conn
+		if t.engine != nil {
+			t.connected.Store(true) // an outside one may be connecting, which would be waited for
+		}
 		for subject, receive := range map[string]func([]byte){
 			o.Prefix + ".node.*":           func(m []byte) { t.receive("", m) },
 			o.Prefix + ".ctl." + o.Node:    func(m []byte) { t.receive(o.Node, m) },
@@ -119,9 +131,11 @@ func Open(o Options) (*Transport, error) {
 		}
 	}
 	if err != nil {
+		close(t.outbox.done)
 		t.Close()
 		return nil, fmt.Errorf("transport: connecting to %s: %w", redacted(o.URL), err)
 	}
+	go t.outbox.run(t.publish, func() { t.conn.FlushTimeout(time.Second) })
 	return t, nil
 }
 
@@ -154,12 +168,33 @@ func (t *Transport) receive(to string, data []byte) {
 // refuse counts a message that is not taken.
 func (t *Transport) refuse(err error) {
 	t.refused.Add(1)
-	t.lastRefusal.Store(&Refusal{time.Now(), err})
+	t.lastRefusal.Store(&Fault{time.Now(), err})
 	t.options.Logger.Debug("a message of the cluster was refused", "error", err)
 }
 
-// Send sends body, borrowed, to the node to, or to all when that is empty. A message
-// that cannot be sent now is lost.
+// failed notes why NATS cannot be reached, or does not do what it is asked for. What it has
+// said before is not logged again.
+func (t *Transport) failed(err error) {
+	if err == nil {
+		return
+	}
+	was := t.lastError.Swap(&Fault{time.Now(), err})
+	if was == nil || was.Err.Error() != err.Error() {
+		t.options.Logger.Warn("NATS", "error", err)
+	}
+}
+
+// publish gives a message to NATS. One that cannot be sent now is lost.
+func (t *Transport) publish(m outgoing) {
+	if err := t.conn.Publish(m.subject, m.data); err != nil {
+		t.options.Logger.Debug("cannot send to the cluster", "error", err)
+		return
+	}
+	t.sent.Add(int64(len(m.data)))
+}
+
+// Send sends body, borrowed, to the node to, or to all when that is empty. It does not
+// wait. A message that cannot be sent now is lost.
 func (t *Transport) Send(to string, body []byte) error {
 	subject := t.options.Prefix + ".node." + t.options.Node
 	if to != "" {
@@ -169,13 +204,12 @@ func (t *Transport) Send(to string, body []byte) error {
 	if len(m) > maxPayload {
 		return fmt.Errorf("transport: a message of %d bytes, the limit is %d", len(m), maxPayload)
 	}
-	t.sent.Add(int64(len(m)))
-	return t.conn.Publish(subject, m)
+	return t.outbox.put(outgoing{subject: subject, data: m})
 }
 
 // Connected reports whether messages can come. That other nodes can be reached is
 // seen by their messages alone.
-func (t *Transport) Connected() bool { return t.conn.IsConnected() }
+func (t *Transport) Connected() bool { return t.connected.Load() }
 
 // Links returns how many connections to other nodes or to NATS there are now.
 func (t *Transport) Links() int {
@@ -205,8 +239,8 @@ func (t *Transport) Address() string {
 	return t.engine.address()
 }
 
-// A Refusal is when and why a message was refused; the zero Refusal is none.
-type Refusal struct {
+// A Fault is when and why something failed; the zero Fault is none.
+type Fault struct {
 	At  time.Time
 	Err error
 }
@@ -215,27 +249,34 @@ type Refusal struct {
 type Stats struct {
 	Sent, Received int64 // bytes
 	Refused        int64 // messages
-	LastRefusal    Refusal
+	LastRefusal    Fault
+	LastError      Fault // of NATS
 }
 
 // Stats returns the figures.
 func (t *Transport) Stats() Stats {
 	s := Stats{Sent: t.sent.Load(), Received: t.received.Load(), Refused: t.refused.Load()}
-	if err := t.lastRefusal.Load(); err != nil {
-		s.LastRefusal = *err
+	if f := t.lastRefusal.Load(); f != nil {
+		s.LastRefusal = *f
+	}
+	if f := t.lastError.Load(); f != nil {
+		s.LastError = *f
 	}
 	return s
 }
 
 // Flush waits until what was sent has left this process, at most a second.
-func (t *Transport) Flush() { t.conn.FlushTimeout(time.Second) }
+func (t *Transport) Flush() { t.outbox.flush(time.Second) }
 
 // Close closes the connection and ends the server in this process.
 func (t *Transport) Close() {
 	t.requests.close()
+	t.outbox.close()
 	if t.conn != nil {
+		t.Flush()
 		t.conn.Close()
 	}
+	<-t.outbox.done
 	if t.engine != nil {
 		t.engine.close()
 	}

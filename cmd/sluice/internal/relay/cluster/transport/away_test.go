@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/sluice-go/sluice/internal/loopback"
+)
+
+// A NATS that accepts connections and says nothing, as one that stands still does: what a
+// node sends, and the question whether it is connected, do not wait for it.
+func TestSendDoesNotWaitForASilentNATS(t *testing.T) {
+	l, err := net.Listen("tcp", loopback.Host()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, _ := open(t, Options{Node: "a", URL: "nats://" + l.Addr().String()})
+	const tries = 5 // in one of them at least this process does not stand still itself
+	for try := range tries {
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := make(chan struct{})
+		go func() { // the client gives up after some seconds
+			io.Copy(io.Discard, conn)
+			close(left)
+		}()
+		a.Send("", []byte("hello"))
+		if a.Connected() || a.Links() != 0 {
+			t.Error("it is connected to what has said nothing")
+		}
+		select {
+		case <-left:
+			if try == tries-1 {
+				t.Error("each message has waited until the client gave up")
+			}
+			continue
+		default:
+		}
+		conn.Close()
+		<-left
+		return
+	}
+}
+
+// passwords starts a NATS server with one user.
+func passwords(t *testing.T, port int, password string) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: loopback.Host(), Port: port, NoSigs: true, NoLog: true, Username: "sluice", Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(limit) {
+		t.Fatal("NATS does not start")
+	}
+	return s
+}
+
+// A NATS refuses a node's password, again and again; the node says why it is not connected,
+// and is when the password is right.
+func TestNATSRefusesAndAccepts(t *testing.T) {
+	s := passwords(t, server.RANDOM_PORT, "another")
+	address := s.Addr().(*net.TCPAddr)
+	url := "nats://sluice:right@" + address.String()
+	a, _ := open(t, Options{Node: "a", URL: url})
+	var attempts int64
+	until(t, "four attempts", func() bool {
+		v, err := s.Varz(nil)
+		if err == nil {
+			attempts = int64(v.TotalConnections)
+		}
+		return attempts >= 4
+	})
+	until(t, "it says why", func() bool {
+		err := a.Stats().LastError.Err
+		return err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization")
+	})
+	if a.Connected() {
+		t.Error("it is connected")
+	}
+	s.Shutdown()
+	s.WaitForShutdown()
+	passwords(t, address.Port, "right")
+	until(t, "it is connected", a.Connected)
+}
+
+// A NATS on which a node may not publish: it says so.
+func TestNATSForbidsSubjects(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: loopback.Host(), Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Users: []*server.User{
+		{Username: "sluice", Password: "right", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"sluice.>"}}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(limit) {
+		t.Fatal("NATS does not start")
+	}
+	a, _ := open(t, Options{Node: "a", URL: "nats://sluice:right@" + s.Addr().String()})
+	until(t, "it says what it may not", func() bool {
+		a.Send("", []byte("hello"))
+		err := a.Stats().LastError.Err
+		return err != nil && strings.Contains(strings.ToLower(err.Error()), "permissions violation")
+	})
+}
+
+// A node with another secret says so, too, when the others' servers do not let it in.
+func TestAnotherSecretIsSeen(t *testing.T) {
+	a, _ := open(t, Options{Node: "a"})
+	x, _ := open(t, Options{Node: "x", Secret: []byte("some other secret"), Join: []string{a.Address()}})
+	until(t, "it is counted", func() bool {
+		st := x.Stats()
+		return st.Refused > 0 && errors.Is(st.LastRefusal.Err, errPeer)
+	})
+}
