@@ -48,43 +48,6 @@ func (w *writer) nal(codec flv.FourCC, p []byte, last bool) {
 	}
 }
 
-// obus packs the OBUs of a picture, each in packets of its own (RTP Payload Format For
-// AV1, section 4).
-func (w *writer) obus(u *au.Unit) {
-	const sequenceHeader = 1
-	has := slices.ContainsFunc(u.Parts, func(p []byte) bool { return au.OBUType(p) == sequenceHeader })
-	parts := u.Parts
-	if u.Key && !has && u.Config != nil && len(u.Config.Sets) > 0 {
-		parts = append([][]byte{u.Config.Sets[0]}, parts...)
-	}
-	const continued, continues, one, starts = 0x80, 0x40, 1 << 4, 0x08
-	first := byte(0)
-	if u.Key {
-		first = starts
-	}
-	for i, p := range parts {
-		header, payload, err := au.SplitOBU(p)
-		if err != nil {
-			continue // the Splitter has checked it
-		}
-		head := append([]byte{one | first, p[0] &^ 2}, p[1:header]...)
-		first = 0
-		for {
-			n := min(len(payload), w.room-len(head))
-			if n < len(payload) {
-				head[0] |= continues
-			} else {
-				head[0] &^= continues
-			}
-			w.whole(i == len(parts)-1 && n == len(payload), head, payload[:n])
-			if payload = payload[n:]; len(payload) == 0 {
-				break
-			}
-			head = []byte{one | continued}
-		}
-	}
-}
-
 // vp9 packs a frame (RFC 9628, section 4.2).
 func (w *writer) vp9(u *au.Unit, picture uint16) {
 	const hasID, predicted, start, end = 0x80, 0x40, 0x08, 0x04
