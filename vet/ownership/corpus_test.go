@@ -19,7 +19,7 @@ import (
 
 const corpus = "../testdata/corpus"
 
-func newAnalyzer(t *testing.T, o ownership.Options) *analysis.Analyzer {
+func newAnalyzer(t testing.TB, o ownership.Options) *analysis.Analyzer {
 	t.Helper()
 	a, err := ownership.New(o)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestStandardLibrary(t *testing.T) {
 
 // usersOfBufio lists the packages that import bufio, or one of the others that the
 // table has most of.
-func usersOfBufio(t *testing.T) []string {
+func usersOfBufio(t testing.TB) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports ","}}`, "std").Output()
 	if err != nil {

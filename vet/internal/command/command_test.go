@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -88,11 +89,18 @@ func module(t *testing.T) (dir, models string) {
 	t.Helper()
 	dir = t.TempDir()
 	models = filepath.Join(dir, "own.models")
-	for name, text := range map[string]string{
+	write(t, dir, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.25.0\n", "ring/ring.go": ring, "main.go": user, "main_test.go": tested,
 		"own.models": "package example.com/m/ring\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
 		"bad.models": "package example.com/m/ring\n\nRing.Peek  lends\n",
-	} {
+	})
+	return dir, models
+}
+
+// write writes files into dir.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -101,7 +109,6 @@ func module(t *testing.T) (dir, models string) {
 			t.Fatal(err)
 		}
 	}
-	return dir, models
 }
 
 // run runs a command in dir and returns its output and status.
@@ -168,6 +175,56 @@ func TestUnderGoVet(t *testing.T) {
 		check(t, c.args, out, c.has, c.lacks)
 		if status == 0 {
 			t.Errorf("%q: status 0\n%s", c.args, out)
+		}
+	}
+}
+
+// TestModuleWithoutADot: a path whose first element has no dot may be one of the
+// user's own packages, whose functions are understood as others are.
+func TestModuleWithoutADot(t *testing.T) {
+	dir := t.TempDir()
+	models := filepath.Join(dir, "own.models")
+	write(t, dir, map[string]string{
+		"go.mod": "module plain\n\ngo 1.25.0\n", "ring/ring.go": ring,
+		"own.models":       "package plain/ring\nRing.Peek  result 0 borrowed from recv\nRing.Advance  recv ends\n",
+		"helper/helper.go": "package helper\n\nimport \"plain/ring\"\n\nfunc Head(r *ring.Ring) []byte { return r.Peek()[:1] }\n",
+		"main.go": "package main\n\nimport (\n\t\"plain/helper\"\n\t\"plain/ring\"\n)\n\n" +
+			"func main() {\n\tvar r ring.Ring\n\tp := helper.Head(&r)\n\tr.Advance()\n\tprintln(p[0])\n}\n",
+	})
+	out, status := run(t, dir, self(t), "-models", models, ".")
+	check(t, []string{"."}, out, []string{"main.go:12:", "helper.Head (line 10)"}, nil)
+	if status != 1 {
+		t.Errorf("status %d, want 1", status)
+	}
+	if !testing.Short() {
+		args := []string{"vet", "-vettool=" + self(t), "-models=" + models, "."}
+		out, _ = run(t, dir, "go", args...)
+		check(t, args, out, []string{"main.go:12:", "helper.Head (line 10)"}, nil)
+	}
+}
+
+// TestStandardLibraryHasNoFacts: under go vet its packages are not even read when
+// only their facts are asked for; the table has what matters of them.
+func TestStandardLibraryHasNoFacts(t *testing.T) {
+	for _, c := range []struct {
+		unit   string
+		status int
+	}{
+		{`"ImportPath": "net/textproto"`, 0},
+		{`"ImportPath": "plain/ring", "ModulePath": "plain"`, 1},
+		{`"ImportPath": "plain/ring", "Module": {"Path": "plain"}`, 1},
+		{`"ImportPath": "example.com/ring"`, 1},
+	} {
+		dir := t.TempDir()
+		facts := filepath.Join(dir, "facts")
+		quoted, _ := json.Marshal(facts)
+		write(t, dir, map[string]string{"unit.cfg": `{` + c.unit + `, "VetxOnly": true, "GoFiles": ["missing.go"], "VetxOutput": ` + string(quoted) + `}`})
+		out, status := run(t, dir, self(t), filepath.Join(dir, "unit.cfg"))
+		if status != c.status {
+			t.Errorf("%s: status %d, want %d\n%s", c.unit, status, c.status, out)
+		}
+		if text, err := os.ReadFile(facts); c.status == 0 && (err != nil || len(text) > 0) {
+			t.Errorf("%s: facts %q, %v", c.unit, text, err)
 		}
 	}
 }

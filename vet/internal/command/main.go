@@ -17,6 +17,13 @@ import (
 // when the code could not be checked.
 func Main() {
 	if underGoVet(os.Args[1:]) {
+		switch done, err := factsOfStandard(os.Args[1:]); {
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "sluicevet:", err)
+			os.Exit(2)
+		case done:
+			return
+		}
 		unitchecker.Main(ownership.WithFlags(flag.CommandLine))
 	}
 	err := standalone(os.Args[1:], os.Stdout)

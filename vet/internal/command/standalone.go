@@ -42,13 +42,20 @@ func standalone(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// The packages that use one of the table, or of the file, are looked at too.
+	table := models.Default()
+	if o.Models != "" {
+		if err := table.Load(o.Models); err != nil {
+			return err
+		}
+	}
 	load.Tests = o.Tests
 	patterns := flags.Args()
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
 	begin := time.Now()
-	p, err := driver.Load(load, models.Default().Package, patterns...)
+	p, err := driver.Load(load, table.Package, patterns...)
 	if err != nil {
 		return err
 	}

@@ -84,8 +84,15 @@ func Load(o LoadOptions, modelled func(path string) bool, patterns ...string) (*
 // and that import a package of the table.
 func builtOn(pkgs []*packages.Package, modelled func(path string) bool) []string {
 	asked := map[string]bool{}
+	modules := map[string]bool{}
 	for _, pkg := range pkgs {
 		asked[pkg.PkgPath] = true
+		if pkg.Module != nil {
+			modules[pkg.Module.Path] = true
+		}
+	}
+	standard := func(path string) bool {
+		return IsStandard(path) && !within(path, modules)
 	}
 	var list []string
 	for _, pkg := range pkgs {
@@ -93,11 +100,11 @@ func builtOn(pkgs []*packages.Package, modelled func(path string) bool) []string
 			continue
 		}
 		for _, dep := range pkg.Types.Imports() {
-			if asked[dep.Path()] || isStandard(dep.Path()) || modelled(dep.Path()) || slices.Contains(list, dep.Path()) {
+			if asked[dep.Path()] || standard(dep.Path()) || modelled(dep.Path()) || slices.Contains(list, dep.Path()) {
 				continue
 			}
 			for _, imp := range dep.Imports() {
-				if modelled(imp.Path()) && !isStandard(imp.Path()) {
+				if modelled(imp.Path()) && !standard(imp.Path()) {
 					list = append(list, dep.Path())
 					break
 				}
@@ -107,9 +114,21 @@ func builtOn(pkgs []*packages.Package, modelled func(path string) bool) []string
 	return list
 }
 
-func isStandard(path string) bool {
+// IsStandard reports whether path looks like one of the standard library: its first
+// element has no dot. So may that of a user's module.
+func IsStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
+}
+
+// within reports whether a package belongs to one of the modules.
+func within(path string, modules map[string]bool) bool {
+	for module := range modules {
+		if path == module || strings.HasPrefix(path, module+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // Lines returns how many lines of code the packages have.

@@ -26,7 +26,8 @@ type Analysis struct {
 	// package was analysed.
 	Fact func(*types.Func) ([]effect.Effect, bool)
 
-	done map[*ssa.Function]*result
+	done   map[*ssa.Function]*result
+	tested map[*ssa.Function]tested
 	// callbacks are the functions that are assigned to fields of the table.
 	callbacks map[types.Object][]effect.Effect
 	literals  map[*ssa.Function][]effect.Effect
@@ -40,7 +41,7 @@ type result struct {
 
 // New returns an analysis that has not analysed a function yet.
 func New(t *models.Table, fset *token.FileSet, fact func(*types.Func) ([]effect.Effect, bool)) *Analysis {
-	return &Analysis{Models: t, Fset: fset, Fact: fact, done: map[*ssa.Function]*result{}}
+	return &Analysis{Models: t, Fset: fset, Fact: fact, done: map[*ssa.Function]*result{}, tested: map[*ssa.Function]tested{}}
 }
 
 // Function returns what is wrong in fn, and what a call of it does.

@@ -19,6 +19,7 @@ type explorer struct {
 	src *Source
 
 	ids   map[ssa.Value]int
+	asked tested
 	seen  map[*ssa.BasicBlock]map[string]*state
 	work  []arrival
 	found []Finding
@@ -61,7 +62,7 @@ const (
 )
 
 func newExplorer(a *Analysis, fn *ssa.Function, src *Source) *explorer {
-	return &explorer{Analysis: a, fn: fn, src: src, ids: map[ssa.Value]int{}, seen: map[*ssa.BasicBlock]map[string]*state{}}
+	return &explorer{Analysis: a, fn: fn, src: src, ids: map[ssa.Value]int{}, asked: a.testedIn(fn), seen: map[*ssa.BasicBlock]map[string]*state{}}
 }
 
 func (x *explorer) run() {
@@ -101,7 +102,7 @@ func (x *explorer) before(start *ssa.BasicBlock, s *state) {
 	}
 }
 
-// walk runs the instructions of b from i on, and goes on to what follows.
+// walk runs the instructions of b from i on, and goes on to what follows. It changes s.
 func (x *explorer) walk(b *ssa.BasicBlock, i int, s *state) {
 	for ; i < len(b.Instrs); i++ {
 		in := b.Instrs[i]
@@ -118,17 +119,14 @@ func (x *explorer) walk(b *ssa.BasicBlock, i int, s *state) {
 			return
 		}
 	}
-	switch last := b.Instrs[len(b.Instrs)-1].(type) {
-	case *ssa.If:
-		for n, to := range b.Succs {
-			way := s.clone()
-			if x.branch(last.Cond, n == 0, way) {
-				x.arrive(b, to, way)
-			}
+	last, _ := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+	for n, to := range b.Succs {
+		way := s
+		if n+1 < len(b.Succs) {
+			way = s.clone()
 		}
-	default:
-		for _, to := range b.Succs {
-			x.arrive(b, to, s.clone())
+		if last == nil || x.branch(last.Cond, n == 0, way) {
+			x.arrive(b, to, way)
 		}
 	}
 }
@@ -136,6 +134,11 @@ func (x *explorer) walk(b *ssa.BasicBlock, i int, s *state) {
 // arrive enters a block from another one.
 func (x *explorer) arrive(from, to *ssa.BasicBlock, s *state) {
 	x.phis(from, to, s)
+	for c := range s.conds {
+		if !x.asked[to][c] {
+			delete(s.conds, c)
+		}
+	}
 	states := x.seen[to]
 	if states == nil {
 		states = map[string]*state{}

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -87,7 +88,11 @@ func (s *state) clone() *state {
 func (s *state) key(ids map[ssa.Value]int) string {
 	list := make([]string, 0, len(s.holders))
 	for h, r := range s.holders {
-		list = append(list, fmt.Sprintf("%d%s%t%d", id(ids, h.Root), h.Path, h.cell, r))
+		kind := "v"
+		if h.cell {
+			kind = "c"
+		}
+		list = append(list, strconv.Itoa(id(ids, h.Root))+h.Path+kind+strconv.Itoa(int(r)))
 	}
 	slices.Sort(list)
 	var b strings.Builder
