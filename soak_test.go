@@ -27,13 +27,18 @@ func soakFrame(p []byte, seed uint64) {
 }
 
 // soakClient sends frames, stops half way for a while now and then, and in the end
-// closes, between frames or inside one.
+// closes, between frames or inside one, and waits until the server has: connections
+// that it has left would count as more than there are.
 func soakClient(address string, r *rand.Rand, end time.Time) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() {
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+	}()
 	for n := r.IntN(400); n >= 0 && time.Now().Before(end); n-- {
 		size := 8 + r.IntN(2000)
 		if r.IntN(50) == 0 {

@@ -17,6 +17,9 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
+// soakIdle is after how long the server ends a connection on which nothing happens.
+const soakIdle = 2 * time.Second
+
 // Three hundred clients of an echo server come and go for as long as SLUICE_SOAK says;
 // some leave without reading what they are owed, or in the middle of a message.
 func TestSoakConns(t *testing.T) {
@@ -32,8 +35,8 @@ func TestSoakConns(t *testing.T) {
 		Watchers: 2,
 		Options:  aio.Options{Allocator: memory, QueueLimit: 1 << 20},
 		Handler: &aio.ConnHandler[struct{}]{
-			IdleTimeout:  2 * time.Second,
-			WriteTimeout: 2 * time.Second,
+			IdleTimeout:  soakIdle,
+			WriteTimeout: soakIdle,
 			Open:         func(*aio.Conn[struct{}]) error { opened.Add(1); return nil },
 			Data: func(c *aio.Conn[struct{}], p []byte) error {
 				_, err := c.Write(p)
@@ -47,7 +50,7 @@ func TestSoakConns(t *testing.T) {
 	go func() { served <- s.Serve(ctx, listeners) }()
 	w := soak.Begin(t, length, 0, memory)
 	end := time.Now().Add(length)
-	var echoed, wrong atomic.Int64
+	var echoed, wrong, late atomic.Int64
 	var clients sync.WaitGroup
 	for i := range 300 {
 		clients.Go(func() {
@@ -58,9 +61,10 @@ func TestSoakConns(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				n, bad := soakEchoes(conn, r, w)
-				echoed.Add(n)
-				wrong.Add(bad)
+				c := soakEchoes(conn, r, soakIdle, w.Latency)
+				echoed.Add(c.echoed)
+				wrong.Add(c.wrong)
+				late.Add(c.late)
 				_ = conn.Close()
 			}
 		})
@@ -71,7 +75,7 @@ func TestSoakConns(t *testing.T) {
 	if err := <-served; err != nil && ctx.Err() == nil {
 		t.Error(err)
 	}
-	t.Logf("%d messages, %d connections", echoed.Load(), opened.Load())
+	t.Logf("%d messages, %d connections, %d of them ended because their client was late", echoed.Load(), opened.Load(), late.Load())
 	if wrong.Load() > 0 || echoed.Load() == 0 {
 		t.Errorf("%d of %d messages came back wrong", wrong.Load(), echoed.Load())
 	}
@@ -83,9 +87,18 @@ func TestSoakConns(t *testing.T) {
 	}
 }
 
+// soakCounts is what came of the messages of one connection.
+type soakCounts struct {
+	echoed, wrong int64
+	late          int64 // 1: the server ended it after the idle time, as it should
+}
+
 // soakEchoes sends messages and compares what comes back. Now and then it leaves before.
-func soakEchoes(conn net.Conn, r *rand.Rand, w *soak.Watch) (echoed, wrong int64) {
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+// The server may end a connection of which it has had nothing for as long as idle: the
+// client may have been stopped for that time.
+func soakEchoes(conn net.Conn, r *rand.Rand, idle time.Duration, latency func(time.Duration)) (c soakCounts) {
+	heard := time.Now() // the server has had something since
+	_ = conn.SetDeadline(heard.Add(time.Minute))
 	for range r.IntN(200) {
 		p := make([]byte, 8+r.IntN(4000))
 		for i := 0; i+8 <= len(p); i += 8 {
@@ -93,23 +106,65 @@ func soakEchoes(conn net.Conn, r *rand.Rand, w *soak.Watch) (echoed, wrong int64
 		}
 		began := time.Now()
 		if _, err := conn.Write(p); err != nil {
-			return echoed, wrong
+			return c
 		}
 		if r.IntN(300) == 0 {
-			return echoed, wrong
+			return c
 		}
 		back := make([]byte, len(p))
-		if _, err := io.ReadFull(conn, back); err != nil {
-			return echoed, wrong + 1
+		n, err := io.ReadFull(conn, back)
+		if string(back[:n]) != string(p[:n]) {
+			c.wrong++
 		}
-		w.Latency(time.Since(began))
-		echoed++
-		if string(back) != string(p) {
-			wrong++
+		if err != nil {
+			if time.Since(heard) >= idle {
+				c.late++
+			} else {
+				c.wrong++
+			}
+			return c
 		}
+		latency(time.Since(began))
+		c.echoed++
+		heard = began
 		if r.IntN(20) == 0 {
 			<-time.After(time.Duration(r.IntN(100)) * time.Millisecond)
 		}
 	}
-	return echoed, wrong
+	return c
+}
+
+// TestSoakCounts: the soak tells a wrong byte and a connection that the server ends
+// without a reason from one that it ends because nothing came.
+func TestSoakCounts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		idle  time.Duration
+		serve func(conn net.Conn)
+		want  func(c soakCounts) bool
+	}{
+		{"echo", time.Hour, func(conn net.Conn) { _, _ = io.Copy(conn, conn) }, func(c soakCounts) bool { return c.echoed > 0 && c.wrong+c.late == 0 }},
+		{"ended at once", time.Hour, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 5000)) }, func(c soakCounts) bool { return c.wrong == 1 }},
+		{"a wrong byte", 0, func(conn net.Conn) {
+			p := make([]byte, 5000)
+			n, _ := conn.Read(p)
+			p[n-1]++
+			_, _ = conn.Write(p[:n])
+		}, func(c soakCounts) bool { return c.wrong > 0 }},
+		{"ended late", 0, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 5000)) }, func(c soakCounts) bool { return c.late == 1 && c.wrong == 0 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			near, far := net.Pipe()
+			go func() {
+				c.serve(far)
+				_ = far.Close()
+			}()
+			got := soakEchoes(near, rand.New(rand.NewPCG(1, 1)), c.idle, func(time.Duration) {})
+			_ = near.Close()
+			if !c.want(got) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
 }
