@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/hooks"
@@ -67,7 +68,7 @@ func (a *Allocator) SlicesOut() int {
 			continue
 		}
 		for k := range *t {
-			if r := (*t)[k].Load(); r != nil && r.state.Load() == sliceOut {
+			if r := (*t)[k].Load(); r != nil && atomic.LoadUint32(&r.state) == sliceOut {
 				n++
 			}
 		}

@@ -7,7 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"unsafe"
-	"weak"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 // ErrNotAllocated is what Free returns for a slice that does not begin where
@@ -21,11 +22,11 @@ var ErrNotAllocated = errors.New("mem: slice is not one that Malloc has out")
 // out its block has no data: the memory is held by its user alone, and the
 // collector takes what was never freed.
 type slice struct {
-	base   uintptr
-	memory weak.Pointer[byte] // what was at base when it was recorded
-	block  *block
-	n      int           // bytes handed out
-	state  atomic.Uint32 // sliceIdle or sliceOut
+	base  uintptr
+	gauge *gauge
+	block *block // while it is out
+	n     int    // bytes handed out
+	state uint32 // sliceIdle or sliceOut: see Malloc
 }
 
 const (
@@ -47,17 +48,25 @@ func (a *Allocator) Malloc(n int) []byte {
 	}
 	r, data := b.slice, b.data
 	r.n, r.block, b.data, b.own.data = n, b, nil, nil
-	r.state.Store(sliceOut)
+	if b.track == nil {
+		// Free is called with what the caller was given, after it; a Recycle at
+		// the same time may miss it, and uses the gauge only.
+		sys.StoreRelaxed(&r.state, sliceOut)
+	} else {
+		atomic.StoreUint32(&r.state, sliceOut)
+	}
 	return data[:n]
 }
 
 // record makes b's memory known by its address.
 func (s *slices) record(b *block) {
 	first := unsafe.SliceData(b.data)
-	r := &slice{base: uintptr(unsafe.Pointer(first)), memory: weak.Make(first)}
+	r := &slice{base: uintptr(unsafe.Pointer(first)), gauge: b.gauge}
 	b.slice = r
 	s.shard(r.base).add(r)
-	runtime.AddCleanup(first, func(r *slice) { s.shard(r.base).remove(r) }, r)
+	// The memory lives until its finalizer has run: what is found at an address
+	// is of the memory that is there.
+	runtime.SetFinalizer(first, func(*byte) { s.shard(r.base).remove(r) })
 }
 
 // Free takes back what Malloc or Read gave, transferred. The slice must begin
@@ -69,15 +78,13 @@ func (a *Allocator) Free(p []byte) error {
 	}
 	data := unsafe.SliceData(p)
 	r := a.slices.find(uintptr(unsafe.Pointer(data)))
-	// The collector may have given forgotten memory's address to others, and
-	// the cleanup not have run yet.
-	if r == nil || r.memory.Value() != data {
+	if r == nil {
 		return ErrNotAllocated
 	}
-	if r.state.Load() == sliceOut && len(p) < r.n {
+	if atomic.LoadUint32(&r.state) == sliceOut && len(p) < r.n {
 		return fmt.Errorf("%w: %d of %d bytes", ErrNotAllocated, len(p), r.n)
 	}
-	if !r.state.CompareAndSwap(sliceOut, sliceIdle) {
+	if !atomic.CompareAndSwapUint32(&r.state, sliceOut, sliceIdle) {
 		return ErrNotAllocated
 	}
 	b := r.block
@@ -118,9 +125,10 @@ func (a *Allocator) Read(r io.Reader, n int) ([]byte, error) {
 // Bufs are not touched, and a can be used on.
 func (a *Allocator) Recycle() {
 	for _, r := range a.slices.takeOut() {
-		r.block.endTrack()
-		r.block.home.retire(r.block.gauge, true)
-		r.block = nil
+		if b := r.block; b != nil {
+			b.endTrack()
+		}
+		r.gauge.class.retire(r.gauge, true)
 	}
 	a.Trim()
 }

@@ -132,7 +132,7 @@ func (s *slices) takeOut() []*slice {
 		if t := sh.table.Load(); t != nil {
 			for k := range *t {
 				p := &(*t)[k]
-				if r := p.Load(); r != nil && r != gone && r.state.CompareAndSwap(sliceOut, sliceIdle) {
+				if r := p.Load(); r != nil && r != gone && atomic.CompareAndSwapUint32(&r.state, sliceOut, sliceIdle) {
 					out = append(out, r)
 					p.Store(gone)
 				}

@@ -181,6 +181,24 @@ func TestForgottenSlicesAreCollected(t *testing.T) {
 	}
 }
 
+// Forgotten memory's address goes to others while its record may still be known.
+func TestFreeRefusesWhatLiesWhereForgottenSlicesLay(t *testing.T) {
+	a := mem.New(mem.Options{})
+	for range 50 {
+		for range 100 {
+			mallocAndForget(a, 1000)
+		}
+		runtime.GC()
+		foreign := make([][]byte, 200)
+		for i := range foreign {
+			foreign[i] = make([]byte, 1024)
+			if err := a.Free(foreign[i]); !errors.Is(err, mem.ErrNotAllocated) {
+				t.Fatalf("Free of foreign memory: %v", err)
+			}
+		}
+	}
+}
+
 func TestASliceInUseSurvivesItsAllocator(t *testing.T) {
 	p := func() []byte {
 		a := mem.New(mem.Options{})
