@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -61,6 +62,13 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 	for _, address := range o.Join {
 		routes = append(routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(user, password), Host: address})
 	}
+	// Without this nodes tell one another the address that a connection came from.
+	advertise := host
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		advertise = ""
+	} else if err == nil && ip.Is6() {
+		advertise = "[" + host + "]" // as a port follows
+	}
 	own := rand.Text()
 	s, err := server.NewServer(&server.Options{
 		ServerName:      o.Node + "-" + strconv.FormatUint(o.Run, 36),
@@ -79,6 +87,7 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 			Name:           "sluice",
 			Host:           host,
 			Port:           port,
+			Advertise:      advertise,
 			Username:       user,
 			Password:       password,
 			AuthTimeout:    5,

@@ -86,7 +86,7 @@ func open(t *testing.T, o Options) (*Transport, *inbox) {
 	if o.Secret == nil {
 		o.Secret = secret
 	}
-	if o.URL == "" {
+	if o.URL == "" && o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
 	tr, err := Open(o)
@@ -269,4 +269,28 @@ func TestWhatCannotStart(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+}
+
+// A node whose connections come from another address than it listens on, as on a machine with
+// several, is reached by those that it does not know of.
+func TestNodeThatListensOnAnotherAddress(t *testing.T) {
+	for _, address := range []string{"127.77.0.3:0", "[::1]:0"} {
+		t.Run(address, func(t *testing.T) { anotherAddress(t, address) })
+	}
+}
+
+func anotherAddress(t *testing.T, address string) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skip("this machine does not have the address: ", err)
+	}
+	l.Close()
+	a, inA := open(t, Options{Node: "a"})
+	b, _ := open(t, Options{Node: "b", Join: []string{a.Address()}})
+	until(t, "a and b are connected", func() bool { return b.Links() > 0 })
+	c, inC := open(t, Options{Node: "c", Listen: address, Join: []string{b.Address()}})
+	d, _ := open(t, Options{Node: "d", Join: []string{c.Address()}})
+	inA.await(t, "d all", func() { d.Send("", []byte("all")) })
+	inA.await(t, "c all", func() { c.Send("", []byte("all")) })
+	inC.await(t, "a all", func() { a.Send("", []byte("all")) })
 }
