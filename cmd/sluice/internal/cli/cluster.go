@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -31,7 +32,7 @@ func (a App) cluster() *cobra.Command {
 }
 
 func (a App) clusterStatus() *cobra.Command {
-	var url string
+	var node string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -45,7 +46,11 @@ command line.`,
 		Example: "  sluice cluster status --url http://127.0.0.1:8080",
 		Args:    noArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
-			text, err := askCluster(url, os.Getenv(config.EnvAPIToken))
+			at, err := nodeURL(node)
+			if err != nil {
+				return err
+			}
+			text, err := askCluster(at, os.Getenv(config.EnvAPIToken))
 			if err != nil {
 				return fail(fmt.Errorf("cluster status: %w", err))
 			}
@@ -67,18 +72,30 @@ command line.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", "http://127.0.0.1:8080", "`URL` of a node's HTTP listener")
+	cmd.Flags().StringVar(&node, "url", "http://127.0.0.1:8080", "`URL` of a node's HTTP listener, or HOST:PORT")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what /api/cluster answers")
 	return cmd
+}
+
+// nodeURL returns the URL that text means.
+func nodeURL(text string) (string, error) {
+	at := text
+	if !strings.Contains(at, "://") {
+		at = "http://" + at
+	}
+	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("--url: %q is not of the form http://HOST:PORT", text)
+	}
+	return strings.TrimSuffix(at, "/"), nil
 }
 
 // maxStatus is the longest answer that is read, in bytes.
 const maxStatus = 64 << 20
 
-func askCluster(url, token string) ([]byte, error) {
+func askCluster(at, token string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), healthWithin)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/api/cluster", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/api/cluster", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -39,11 +39,13 @@ func (a App) clusterDemo() *cobra.Command {
 that are free, and publishes a clip to the first that runs. Watch it on any.
 
 Type a, b or c and Enter to kill that node, and again to restart it; q ends the demo.
-So do an interrupt, the end of the input, and --for. All that it started ends with it.`,
+So do an interrupt, the end of the input or of what reads the output, and --for. All that it
+started ends with it.`,
 		Example: "  sluice cluster demo",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			// The nodes have to end also when the terminal goes away, or what reads the output.
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 			defer stop()
 			if within > 0 {
 				var cancel context.CancelFunc

@@ -110,3 +110,38 @@ func TestClusterDemoEndsInTime(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", got, p.stdout.String(), p.stderr.String())
 	}
 }
+
+// What reads the demo's output goes away, as head does: no process stays.
+func TestClusterDemoEndsWithItsOutput(t *testing.T) {
+	p := newProgram(t, "cluster", "demo")
+	p.Cmd.Stdout = nil
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err, p.stderr.String())
+	}
+	address := regexp.MustCompile(`http://[0-9.:]+`).FindString(line)
+	out.Close()
+	p.Wait()
+	for late := time.Now().Add(demoEnd); ; runtime.Gosched() {
+		resp, err := http.Get(address + "/healthz")
+		if err != nil {
+			return
+		}
+		resp.Body.Close()
+		if time.Now().After(late) {
+			t.Fatalf("%s still answers", address)
+		}
+	}
+}

@@ -4,9 +4,11 @@ package realtest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -15,10 +17,15 @@ import (
 )
 
 // rounds says whether a test that repeats something goes on after so many rounds: short of
-// them, or in make long as many as fit into a time, at most long.
+// them, in make long as many as fit into a time, at most long, or as many as SLUICE_TEST_ROUNDS
+// says.
 func rounds(short, long int, within time.Duration) func(done int) bool {
 	began := time.Now()
+	number, _ := strconv.Atoi(os.Getenv("SLUICE_TEST_ROUNDS"))
 	return func(done int) bool {
+		if number > 0 {
+			return done < number
+		}
 		if os.Getenv("SLUICE_LONG") == "" {
 			return done < short
 		}
@@ -94,13 +101,26 @@ func TestStandbySurvivesKills(t *testing.T) {
 	for _, v := range viewers {
 		v.sees(t, 'a', 5)
 	}
+	encodeAs(t, 't', "t", c.HTTP)
+	c.awaitLive(t, "live/t")
+	g := gaps{control: []*audience{c.observeStream(t, "flv", "t")}}
+	g.control[0].sees(t, 't', 5)
 	active, other := byte('a'), byte('b')
 	more, n := rounds(3, 200, 40*time.Minute), 0
+	defer func() {
+		wrong, _ := broken(viewers)
+		judge(t, fmt.Sprintf("%d kills of the publisher's node, with a standby on another", n),
+			append(g.bounds("longest gap in the picture", standbyGap), bound{what: "viewers disconnected, or with a wrong picture", is: time.Duration(wrong), number: true})...)
+	}()
 	for ; more(n); n++ {
 		viewers[0].sees(t, active, 1+random.IntN(40)) // some moment
+		g.begin(viewers...)
 		nodes[active].kill()
 		for _, v := range viewers {
 			v.sees(t, other, 3)
+		}
+		if gap := longest(viewers); !g.end(gap) || gap > standbyGap {
+			t.Logf("round %d: a gap of %v; another stream: %v", n, gap.Round(time.Millisecond), g.disturbance().Round(time.Millisecond))
 		}
 		nodes[active] = standbyNode(t, string(rune(active)), c)
 		nodes[active].awaitCluster(t, 3, "live/s", string(rune(other)))
@@ -108,8 +128,8 @@ func TestStandbySurvivesKills(t *testing.T) {
 		nodes[active].awaitStandby(t)
 		active, other = other, active
 	}
+	g.begin(viewers...) // the gaps are judged above
 	checkAudience(t, viewers, n)
-	t.Logf("%d kills", n)
 }
 
 // checkAudience checks what viewers got, over a number of changes between encoders.
