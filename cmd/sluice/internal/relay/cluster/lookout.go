@@ -15,8 +15,9 @@ import (
 const (
 	// quiet is the silence after which a node is looked after: a digest is missing.
 	quiet = 1300 * time.Millisecond
-	// lookWithin is how long a look may take, and the least time between two.
+	// lookWithin is how long a look may take, and lookAgain the least time between two.
 	lookWithin = 500 * time.Millisecond
+	lookAgain  = 200 * time.Millisecond
 )
 
 // A lookout looks whether nodes have died, so that their streams need not wait until
@@ -25,40 +26,54 @@ const (
 type lookout struct {
 	node   *Node
 	routes []string             // nodes with a connection to this one
+	lost   map[string]time.Time // nodes that have none any more, and since when
 	looked map[string]time.Time // by node
 }
 
-func newLookout(n *Node) *lookout { return &lookout{node: n, looked: map[string]time.Time{}} }
+func newLookout(n *Node) *lookout {
+	return &lookout{node: n, lost: map[string]time.Time{}, looked: map[string]time.Time{}}
+}
 
-// out looks after the nodes that are quiet, and, when the connections between nodes have
-// changed, those that have none any more. It does not wait.
+// out looks after the nodes that are quiet, and those whose connection has gone, of which
+// changed says that there may be some. It does not wait.
 func (l *lookout) out(ctx context.Context, now time.Time, changed bool) {
-	n := l.node
-	var lost []string
 	if changed {
-		routes := n.transport.Routes()
-		for _, name := range l.routes {
-			if !slices.Contains(routes, name) {
-				lost = append(lost, name)
-			}
-		}
-		l.routes = routes
+		l.connected(now, l.node.transport.Routes())
 	}
+	l.look(ctx, now)
+}
+
+// connected notes which nodes have a connection.
+func (l *lookout) connected(now time.Time, routes []string) {
+	for _, name := range l.routes {
+		l.lost[name] = now
+	}
+	for _, name := range routes {
+		delete(l.lost, name)
+	}
+	l.routes = routes
+}
+
+// look looks after a node that has lost its connection again and again until it is heard: its
+// listener may accept a little longer than its process lives.
+func (l *lookout) look(ctx context.Context, now time.Time) {
+	n := l.node
 	n.mu.Lock()
-	suspects := n.dir.Suspects(now, quiet)
-	if len(lost) > 0 {
-		suspects = slices.DeleteFunc(n.dir.Suspects(now, 0), func(s directory.Suspect) bool {
-			return !slices.Contains(lost, s.Name) && !slices.Contains(suspects, s)
-		})
-	}
+	all := n.dir.Suspects(now, 0)
 	n.mu.Unlock()
+	for name, since := range l.lost {
+		if !slices.ContainsFunc(all, func(s directory.Suspect) bool { return s.Name == name && s.Silent >= now.Sub(since) }) {
+			delete(l.lost, name) // it was heard, or is forgotten
+		}
+	}
 	for name, at := range l.looked {
-		if now.Sub(at) >= lookWithin {
+		if now.Sub(at) >= lookAgain {
 			delete(l.looked, name)
 		}
 	}
-	for _, s := range suspects {
-		if _, ok := l.looked[s.Name]; ok && !slices.Contains(lost, s.Name) {
+	for _, s := range all {
+		_, lost := l.lost[s.Name]
+		if _, ok := l.looked[s.Name]; ok || !lost && s.Silent < quiet {
 			continue
 		}
 		l.looked[s.Name] = now

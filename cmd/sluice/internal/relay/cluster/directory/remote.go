@@ -182,13 +182,14 @@ func (d *Directory) apply(p *peer, put []Entry, removed []string) {
 type Suspect struct {
 	Name, URL string
 	Run       uint64
+	Silent    time.Duration
 }
 
 // Suspects returns the nodes that have been silent for so long at now, by name.
 func (d *Directory) Suspects(now time.Time, silent time.Duration) (list []Suspect) {
 	for _, name := range slices.Sorted(maps.Keys(d.peers)) {
 		if p := d.peers[name]; now.Sub(p.heard) >= silent {
-			list = append(list, Suspect{name, p.node.URL, p.run})
+			list = append(list, Suspect{name, p.node.URL, p.run, now.Sub(p.heard)})
 		}
 	}
 	return list
