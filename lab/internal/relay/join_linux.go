@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 func address(s string) (*unix.SockaddrInet4, error) {
@@ -83,6 +85,9 @@ func (l *load) join() error {
 	if err := l.pass(l.now() + l.work.Warm); err != nil {
 		return err
 	}
+	if err := l.measureUnviewed(); err != nil {
+		return err
+	}
 	waiting := func() (n int) {
 		for _, v := range l.viewers {
 			if v.bytes == 0 || l.work.OneByOne && v.key == 0 {
@@ -112,6 +117,23 @@ func (l *load) join() error {
 	return nil
 }
 
+// measureUnviewed measures what the server needs without viewers, when that is asked for.
+func (l *load) measureUnviewed() error {
+	if !l.work.Unviewed {
+		return nil
+	}
+	before, err := proc.CPU(l.work.Server)
+	if err == nil {
+		err = l.pass(l.now() + l.work.Window)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := proc.CPU(l.work.Server)
+	l.unviewed = after - before
+	return err
+}
+
 // connect adds a viewer.
 func (l *load) connect(to unix.Sockaddr, look bool) error {
 	asked, number := l.now(), len(l.viewers)
@@ -121,6 +143,9 @@ func (l *load) connect(to unix.Sockaddr, look bool) error {
 		return fmt.Errorf("relay: viewer %d: %w", number, err)
 	}
 	l.viewers = append(l.viewers, &viewer{client: c, show: l.shows[stream], tally: &l.tally, asked: asked, look: look})
+	if l.work.Hop {
+		l.viewers[number].far = number % 2
+	}
 	return nil
 }
 

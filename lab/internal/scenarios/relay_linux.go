@@ -13,6 +13,9 @@ import (
 const (
 	perGB         = "cpu-s/GB"       // the server's processor time for 1,000,000,000 bytes delivered
 	cpuPerFrame   = "cpu-ns/frame"   // the same for each frame published
+	cpuPerSend    = "cpu-ns/send"    // the same for each frame delivered, without what it needs with no viewers
+	hopP50        = "hop-p50-ns"     // how much later frames come to viewers that are a hop further away
+	hopP99        = "hop-p99-ns"     // the same
 	framesLost    = "lost"           // that a viewer did not get, of all that were published after its first
 	residentAll   = "rss-B"          // of the server at the end of the window
 	growthPerShow = "rss-B/stream"   // of that, above what it had before the first stream

@@ -30,6 +30,9 @@ type relayWork struct {
 	warm, window time.Duration // 0: as usual
 	tls          bool
 	oneByOne     bool // viewers join
+	hop          bool // every other viewer is one hop further away
+	unviewed     bool // what the server needs without viewers is measured, and taken off
+	edges        int  // each stream has so many viewers, one at each of them; a power of two
 }
 
 // pace has a window of one group of pictures: many short rounds say more than
@@ -39,7 +42,11 @@ func (w relayWork) pace(env lab.Env) relayWork {
 		w.streams, w.viewers, w.joins = w.streams/20, min((w.viewers+3)/4, 100), w.joins/20
 		w.warm, w.window = 100*time.Millisecond, 600*time.Millisecond
 	}
-	if w.streams > 0 {
+	switch {
+	case w.edges > 0:
+		w.streams |= 1
+		w.viewers = w.streams * w.edges
+	case w.streams > 0:
 		w.viewers = min(w.viewers, w.streams)
 	}
 	w.warm, w.window = cmp.Or(w.warm, 300*time.Millisecond), cmp.Or(w.window, 2*time.Second)
@@ -74,13 +81,25 @@ func (w relayWork) file() ([]byte, error) {
 	return relayClip()
 }
 
+// processors are that of the server and that of the load, as this process had them before a
+// thread of it was bound to one.
+func processors() (server, load int, err error) {
+	p, err := bothProcessors()
+	return p[0], p[1], err
+}
+
+var bothProcessors = sync.OnceValues(func() (p [2]int, err error) {
+	p[0], p[1], err = echobench.Processors()
+	return p, err
+})
+
 // open makes sure that the server is here. Each round starts it anew: a server that
 // waited with all viewers connected while other variants ran would have dropped
 // some of them.
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	r := &relayRunner{env: env, work: w.pace(env), server: s, clip: filepath.Join(env.Dir, "clip.flv")}
 	var err error
-	if r.serverCPU, r.loadCPU, err = echobench.Processors(); err != nil {
+	if r.serverCPU, r.loadCPU, err = processors(); err != nil {
 		return nil, err
 	}
 	file, err := w.file()
@@ -150,7 +169,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	w := r.work
 	work, err := json.Marshal(relay.Work{
 		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench", Streams: w.streams,
-		Viewers: w.viewers, Joins: w.joins, AtOnce: w.atOnce, TLS: w.tls, OneByOne: w.oneByOne, Warm: w.warm, Window: w.window, Clip: r.clip, Server: server.PID(),
+		Viewers: w.viewers, Joins: w.joins, AtOnce: w.atOnce, TLS: w.tls, OneByOne: w.oneByOne, Hop: w.hop, Unviewed: w.unviewed, Warm: w.warm, Window: w.window, Clip: r.clip, Server: server.PID(),
 	})
 	if err != nil {
 		return nil, err
@@ -187,6 +206,9 @@ func (w relayWork) figures(result relay.Result) map[string]float64 {
 	if result.Served > 0 {
 		f[toKeyP50], f[toKeyP99] = float64(result.KeyP50.Nanoseconds()), float64(result.KeyP99.Nanoseconds())
 	}
+	if w.unviewed && !limited {
+		f[cpuPerSend] = float64(result.PerDelivery().Nanoseconds())
+	}
 	if w.streams > 0 {
 		f[growthPerShow] = float64(result.Grown) / float64(w.streams)
 		if !limited {
@@ -199,6 +221,9 @@ func (w relayWork) figures(result relay.Result) map[string]float64 {
 	if !limited {
 		f[perGB] = result.PerGB()
 		f[p50], f[p99] = float64(result.LagP50.Nanoseconds()), float64(result.LagP99.Nanoseconds())
+		if w.hop {
+			f[hopP50], f[hopP99] = float64(result.HopP50.Nanoseconds()), float64(result.HopP99.Nanoseconds())
+		}
 	}
 	if w.joins > 0 {
 		f[joinsServed] = float64(result.Served) / float64(w.joins)

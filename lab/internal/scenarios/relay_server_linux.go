@@ -66,7 +66,7 @@ func cascadeServer(n int, flags ...string) relayServer {
 				return flags
 			}
 			return append([]string{"--origin", "rtmp://" + before[len(before)-1].publish}, flags...)
-		})
+		}, nil)
 		if err != nil {
 			return relayStarted{}, err
 		}
@@ -75,10 +75,24 @@ func cascadeServer(n int, flags ...string) relayServer {
 }
 
 // startServers starts n servers, one after the other, with flags that may depend on those
-// before.
-func startServers(env lab.Env, form string, n int, flags func(before []relayStarted) []string) (all []relayStarted, err error) {
+// before. elsewhere, which may be nil, says which are on another processor than the caller.
+func startServers(env lab.Env, form string, n int, flags func(before []relayStarted) []string, elsewhere func(before []relayStarted) (processor int, elsewhere bool)) (all []relayStarted, err error) {
+	start := func() (s relayStarted, err error) {
+		begin := func() (err error) {
+			s, err = startSluice(env, form, flags(all)...)
+			return err
+		}
+		if elsewhere != nil {
+			if cpu, ok := elsewhere(all); ok {
+				err = echobench.OnProcessor(cpu, begin)
+				return s, err
+			}
+		}
+		err = begin()
+		return s, err
+	}
 	for i := range n {
-		s, err := startSluice(env, form, flags(all)...)
+		s, err := start()
 		if err == nil {
 			all = append(all, s)
 			err = s.listening(&all[i])
