@@ -37,6 +37,7 @@ players)
 	# 30 MB, a quarter of a minute.
 	plugins=/usr/lib/$(uname -m)-linux-gnu/gstreamer-1.0
 	tools="$tools
+buildah|buildah|make long builds the image
 gst-launch-1.0|gstreamer1.0-tools|make long has GStreamer play and publish
 $plugins/libgstsrt.so|gstreamer1.0-plugins-bad|make long has GStreamer play and publish
 $plugins/libgstflv.so|gstreamer1.0-plugins-good|make long has GStreamer play and publish

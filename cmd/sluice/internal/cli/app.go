@@ -80,11 +80,13 @@ protected streams ask for, looks into FLV files, and tries servers by hostile cl
 	}
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(a.serve(), a.token(), a.config(), a.doctor(), a.health(), a.cluster(), a.flv(), a.abuse(), a.completion(), a.man(), a.version())
 	root.SetHelpCommand(help(root))
+	completeValues(root)
 	return root
 }
 
@@ -94,6 +96,15 @@ func help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
 		Short: "Help about a command",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if at, _, err := root.Find(args); err == nil {
+				for _, sub := range at.Commands() {
+					names = append(names, sub.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			topic, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 func (a App) completion() *cobra.Command {
@@ -17,7 +21,8 @@ func (a App) completion() *cobra.Command {
 		Long: `completion prints a script that makes a shell complete commands and flags. Where it
 belongs differs: bash reads /etc/bash_completion.d/sluice, fish
 ~/.config/fish/completions/sluice.fish, zsh _sluice in a directory of $fpath.`,
-		Example: "  sluice completion bash > /etc/bash_completion.d/sluice",
+		Example:   "  sluice completion bash > /etc/bash_completion.d/sluice",
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			write := map[string]func(io.Writer) error{
@@ -37,6 +42,40 @@ belongs differs: bash reads /etc/bash_completion.d/sluice, fish
 	}
 }
 
+// completeValues has the shells complete the arguments and flags of cmd and of the
+// commands below it by what they take: one of some words, a file, a directory, or
+// something that a shell cannot know.
+func completeValues(cmd *cobra.Command) {
+	if len(cmd.ValidArgs) == 0 && cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = completionOf(cmd.Use[strings.LastIndex(cmd.Use, " ")+1:])
+	}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		kind, _ := pflag.UnquoteUsage(flag)
+		complete := completionOf(kind)
+		if s, ok := flag.Value.(config.Setting); ok && s.Choices != nil {
+			complete = cobra.FixedCompletions(s.Choices, cobra.ShellCompDirectiveNoFileComp)
+		}
+		if err := cmd.RegisterFlagCompletionFunc(flag.Name, complete); err != nil {
+			panic(fmt.Sprintf("cli: %v", err))
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		completeValues(sub)
+	}
+}
+
+// completionOf completes what has this kind, as help calls it.
+func completionOf(kind string) cobra.CompletionFunc {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	switch strings.ToLower(kind) {
+	case "file", "path":
+		directive = cobra.ShellCompDirectiveDefault
+	case "directory":
+		directive = cobra.ShellCompDirectiveFilterDirs
+	}
+	return cobra.FixedCompletions(nil, directive)
+}
+
 func (a App) man() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIRECTORY",
@@ -49,7 +88,7 @@ func (a App) man() *cobra.Command {
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 				return fail(errors.Join(fmt.Errorf("man: %s is no directory", args[0]), err))
 			}
-			header := &doc.GenManHeader{Title: "SLUICE", Section: "1", Source: versionLine(), Manual: "Sluice"}
+			header := &doc.GenManHeader{Section: "1", Source: versionLine(), Manual: "Sluice"}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return fail(fmt.Errorf("man: %w", err))
 			}

@@ -28,12 +28,12 @@ page at /. It needs no configuration, and prints first how to publish and to wat
 
 A stream is called APP/NAME and stands at
 
-  rtmp://HOST/APP/NAME              to publish and to play
-  rtsp://HOST:8554/APP/NAME         to publish and to play
-  http://HOST:8080/APP/NAME.flv     GET plays, also over WebSocket; POST and PUT publish
-  http://HOST:8080/APP/NAME.m3u8    HLS
-  http://HOST:8080/APP/NAME/whip    WHIP publishes; APP/NAME/whep plays
-  srt://HOST:8890                   streamid=publish:APP/NAME, or read:APP/NAME
+    rtmp://HOST/APP/NAME              to publish and to play
+    rtsp://HOST:8554/APP/NAME         to publish and to play
+    http://HOST:8080/APP/NAME.flv     GET plays, also over WebSocket; POST and PUT publish
+    http://HOST:8080/APP/NAME.m3u8    HLS
+    http://HOST:8080/APP/NAME/whip    WHIP publishes; APP/NAME/whep plays
+    srt://HOST:8890                   streamid=publish:APP/NAME, or read:APP/NAME
 
 A player may add to the address: ?wait=SECONDS, up to 60, to wait for a stream
 that is not there yet; ?merge=MS, 0 to 350, for how long frames are collected

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
@@ -69,6 +74,27 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 	}
 }
 
+// Help fits a window of 100 columns, of every command there is.
+func TestHelpFitsAWindow(t *testing.T) {
+	app := App{Stdout: io.Discard, Stderr: io.Discard}
+	var check func(*cobra.Command)
+	check = func(cmd *cobra.Command) {
+		p, exit := run(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
+		if exit != ExitOK {
+			t.Errorf("%s: exit code %d", cmd.CommandPath(), exit)
+		}
+		for line := range strings.Lines(p.stdout.String()) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 100 || strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: a line of %d columns: %q", cmd.CommandPath(), utf8.RuneCountInString(line), line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(app.root())
+}
+
 func TestVersionIsOneLine(t *testing.T) {
 	flag, _ := run(t, "--version")
 	p, exit := run(t, "version")
@@ -80,22 +106,59 @@ func TestVersionIsOneLine(t *testing.T) {
 	}
 }
 
-// Each shell's script names the commands; each command has a manual page.
-func TestCompletionAndManualPages(t *testing.T) {
+// What a shell's script asks the program for is answered by what an argument or a flag
+// takes. The number at the end is cobra's: 0 has the shell complete files, 16
+// directories, 4 nothing else.
+func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		p, exit := run(t, "completion", shell)
-		if exit != ExitOK || !strings.Contains(p.stdout.String(), "sluice") || p.stderr.Len() > 0 {
+		if exit != ExitOK || !strings.Contains(p.stdout.String(), "__complete") || p.stderr.Len() > 0 {
 			t.Errorf("%s: exit code %d, %s", shell, exit, p.stderr.String())
 		}
 	}
+	for line, want := range map[string]string{
+		"con":                     "config :4",
+		"config ":                 "check show :4",
+		"config check ":           ":0",
+		"config show --st":        "--stream :4",
+		"config show --stream ":   ":4",
+		"completion ":             "bash zsh fish powershell :4",
+		"man ":                    ":16",
+		"serve ":                  ":4",
+		"serve --takeover ":       "refuse replace standby :4",
+		"health --record-format ": "flv mp4 :4",
+		"serve --config ":         ":0",
+		"serve --record ":         ":16",
+		"serve --http ":           ":4",
+		"abuse --junit ":          ":0",
+		"help flv ":               "probe :4",
+	} {
+		p, exit := run(t, append([]string{"__completeNoDesc"}, strings.Split(line, " ")...)...)
+		if got := strings.Join(strings.Fields(p.stdout.String()), " "); exit != ExitOK || got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Each command has a manual page under its own name, in which tables stay tables.
+func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	if p, exit := run(t, "man", dir); exit != ExitOK {
 		t.Fatalf("exit code %d, %s", exit, p.stderr.String())
 	}
-	for _, name := range []string{"sluice.1", "sluice-serve.1", "sluice-config-show.1", "sluice-abuse.1"} {
+	for name, want := range map[string]string{
+		"sluice.1": `"SLUICE" "1"`, "sluice-config-show.1": `"SLUICE-CONFIG-SHOW" "1"`, "sluice-abuse.1": `"SLUICE-ABUSE" "1"`,
+		"sluice-serve.1": ".EX\nrtmp://HOST/APP/NAME              to publish and to play\nrtsp:",
+	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || !strings.Contains(string(text), ".TH") {
-			t.Errorf("%s: %v", name, err)
+		if plain := strings.ReplaceAll(string(text), `\-`, "-"); err != nil || !strings.Contains(plain, ".TH") || !strings.Contains(plain, want) {
+			t.Errorf("%s: %v, no %q in %.1500s", name, err, want, plain)
+		}
+	}
+	if groff, err := exec.LookPath("groff"); err == nil {
+		pages, _ := filepath.Glob(filepath.Join(dir, "*.1"))
+		if out, err := exec.CommandContext(t.Context(), groff, append([]string{"-man", "-ww", "-z", "-Tutf8"}, pages...)...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("groff: %v: %s", err, out)
 		}
 	}
 	if p, exit := run(t, "man", filepath.Join(dir, "none")); exit != ExitFailure || p.stderr.Len() == 0 {

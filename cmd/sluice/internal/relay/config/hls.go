@@ -26,7 +26,7 @@ type LiveStreaming struct {
 func (g *LiveStreaming) settings() []Setting {
 	return []Setting{
 		{Name: "hls", Default: HLSLow, Live: true, Usage: "`way` of HLS at /APP/NAME.m3u8: low-latency, which plain players can play too, plain or off",
-			value: text(&g.HLS), fits: oneOf(&g.HLS, HLSLow, HLSPlain, HLSOff)},
+			value: text(&g.HLS), Choices: []string{HLSLow, HLSPlain, HLSOff}},
 		{Name: "hls-segment", Default: "1s", Live: true, Usage: "segments last this `time` or longer, up to the next key frame",
 			value: duration(&g.HLSSegment), fits: between(&g.HLSSegment, 500*time.Millisecond, 10*time.Second)},
 		{Name: "hls-part", Default: "500ms", Live: true, Usage: "parts of segments last this `time` at most; viewers are three of them behind, and ask for each",

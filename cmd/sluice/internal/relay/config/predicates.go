@@ -35,15 +35,6 @@ func zeroOr(v *time.Duration, low, high time.Duration) func() error {
 	}
 }
 
-func oneOf(v *string, names ...string) func() error {
-	return func() error {
-		if !slices.Contains(names, *v) {
-			return fmt.Errorf("%q is not one of %s", *v, strings.Join(names, ", "))
-		}
-		return nil
-	}
-}
-
 // pushes accepts targets. Their addresses may be secret: the error shows none.
 func pushes(v *[]string) func() error {
 	return func() error {
@@ -60,9 +51,9 @@ func pushes(v *[]string) func() error {
 
 func allOf(v *[]string, names ...string) func() error {
 	return func() error {
-		for i := range *v {
-			if err := oneOf(&(*v)[i], names...)(); err != nil {
-				return err
+		for _, name := range *v {
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("%q is not one of %s", name, strings.Join(names, ", "))
 			}
 		}
 		return nil

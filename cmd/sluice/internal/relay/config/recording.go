@@ -32,7 +32,7 @@ func (g *Recording) settings() []Setting {
 		{Name: "record-all", Default: "true", Live: true, Scoped: true, Usage: "record everything that is published; otherwise what the API begins",
 			value: boolean(&g.RecordAll)},
 		{Name: "record-format", Default: RecordFLV, Usage: "`format` of recordings: flv, or mp4 for clips, rewinding and files that browsers play",
-			value: text(&g.RecordFormat), fits: oneOf(&g.RecordFormat, RecordFLV, RecordMP4)},
+			value: text(&g.RecordFormat), Choices: []string{RecordFLV, RecordMP4}},
 		{Name: "record-segment", Default: "0s", Usage: "begin another file at the first key frame after this `time`; 0 for one file",
 			value: duration(&g.RecordSegment), fits: zeroOr(&g.RecordSegment, time.Second, 24*time.Hour)},
 		{Name: "record-keep", Default: "0s", Live: true, Usage: "delete recordings this `time` after their end; 0 for never",

@@ -1,17 +1,22 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A Setting is one field of a Config, as flags, files and the environment set it.
 // It has the methods of a flag's value: Set, String, Type.
 type Setting struct {
 	Name    string
-	Group   string // filled in by Settings
-	Default string // as Set takes it
-	Usage   string // with the kind of value in back quotes
-	Live    bool   // a reload applies it; otherwise it takes a restart
-	Scoped  bool   // a section may have it, for some streams
-	Secret  bool   // it comes from the environment only, and is never shown
+	Group   string   // filled in by Settings
+	Default string   // as Set takes it
+	Usage   string   // with the kind of value in back quotes
+	Live    bool     // a reload applies it; otherwise it takes a restart
+	Scoped  bool     // a section may have it, for some streams
+	Secret  bool     // it comes from the environment only, and is never shown
+	Choices []string // when there are any, no other value is valid
 	value   value
 	fits    func() error // nil when every value of its kind is valid
 }
@@ -49,6 +54,9 @@ func (s Setting) String() string {
 func (s Setting) Type() string { return s.value.Type() }
 
 func (s Setting) check() error {
+	if s.Choices != nil && !slices.Contains(s.Choices, s.String()) {
+		return fmt.Errorf("%q is not one of %s", s, strings.Join(s.Choices, ", "))
+	}
 	if s.fits == nil {
 		return nil
 	}

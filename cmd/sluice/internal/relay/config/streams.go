@@ -46,7 +46,7 @@ func (g *Streams) settings() []Setting {
 		{Name: "grace", Default: "5s", Live: true, Scoped: true, Usage: "a stream waits this `time` for its publisher to come back",
 			value: duration(&g.Grace), fits: between(&g.Grace, 0, 10*time.Minute)},
 		{Name: "takeover", Default: TakeoverRefuse, Live: true, Scoped: true, Usage: "`policy` for a second publisher of a stream: refuse it, let it replace the first, or let it stand by until the first has ended",
-			value: text(&g.Takeover), fits: oneOf(&g.Takeover, TakeoverRefuse, TakeoverReplace, TakeoverStandby)},
+			value: text(&g.Takeover), Choices: []string{TakeoverRefuse, TakeoverReplace, TakeoverStandby}},
 		{Name: "takeover-after", Default: "2s", Live: true, Scoped: true, Usage: "with takeover standby: also when the first has sent nothing for this `time`; 0: only when it has ended",
 			value: duration(&g.TakeoverAfter), fits: between(&g.TakeoverAfter, 0, 10*time.Minute)},
 	}
