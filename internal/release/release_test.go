@@ -126,6 +126,40 @@ func TestFilesOfARelease(t *testing.T) {
 	if text, err := os.ReadFile(stem + ".cdx.json"); err != nil || !strings.Contains(string(text), "pkg:golang/"+module+"@"+version) || !strings.Contains(string(text), "prometheus/client_golang@v") {
 		t.Errorf("%v: the bill of materials is %.300s", err, text)
 	}
+	packages, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if lintian, err := exec.LookPath("lintian"); err == nil {
+		c.must(lintian, append([]string{"--fail-on", "error,warning", "--allow-root"}, packages...)...)
+	}
+	c.installDebian(packages[0])
+}
+
+// installDebian installs a package below a directory of its own, where there is dpkg and
+// the right to, and removes it: nothing stays, except, until it is purged, the settings.
+func (c *clone) installDebian(deb string) {
+	c.t.Helper()
+	dpkg, err := exec.LookPath("dpkg")
+	if err != nil || os.Getuid() != 0 {
+		return
+	}
+	root := c.t.TempDir()
+	c.must("mkdir", "-p", root+"/var/lib/dpkg/info", root+"/var/lib/dpkg/updates")
+	c.must("touch", root+"/var/lib/dpkg/status")
+	in := []string{"--root=" + root, "--force-script-chrootless", "--log=/dev/null"}
+	c.must(dpkg, append(in, "--install", deb)...)
+	settings := filepath.Join(root, "etc/sluice/sluice.yaml")
+	c.must(filepath.Join(root, "usr/bin/sluice"), "config", "check", settings)
+	for _, step := range []struct {
+		option string
+		kept   bool
+	}{{"--remove", true}, {"--purge", false}} {
+		c.must(dpkg, append(in, step.option, "sluice")...)
+		if _, err := os.Stat(settings); (err == nil) != step.kept {
+			c.t.Errorf("after dpkg %s the settings: %v", step.option, err)
+		}
+		if left, _ := filepath.Glob(root + "/usr/*/sluice*"); len(left) > 0 {
+			c.t.Errorf("dpkg %s leaves %q", step.option, left)
+		}
+	}
 }
 
 func TestProgramsInstallFromARelease(t *testing.T) {

@@ -81,8 +81,8 @@ func TestDebianPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for option, wants := range map[string][]string{
-		"--info":     {"Package: sluice", "Version: 0.2.0", "Architecture: amd64", "conffiles"},
-		"--contents": {"-rwxr-xr-x root/root", "./usr/bin/sluice", "./etc/sluice/sluice.yaml", "./usr/lib/systemd/system/sluice.service", "./usr/share/man/man1/sluice.1.gz", "./usr/share/doc/sluice/copyright"},
+		"--info":     {"Package: sluice", "Version: 0.2.0", "Architecture: amd64", "conffiles", "postinst", "postrm", "prerm"},
+		"--contents": {"-rwxr-xr-x root/root", "./usr/bin/sluice", "./etc/sluice/sluice.yaml", "./usr/lib/systemd/system/sluice.service", "./usr/share/man/man1/sluice.1.gz", "./usr/share/doc/sluice/copyright", "./usr/share/doc/sluice/changelog.gz"},
 	} {
 		out, err := exec.CommandContext(t.Context(), dpkg, option, name).CombinedOutput()
 		for _, want := range wants {

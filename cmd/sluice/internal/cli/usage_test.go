@@ -76,14 +76,9 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 
 // Help fits a window of 100 columns, of every command there is.
 func TestHelpFitsAWindow(t *testing.T) {
-	app := App{Stdout: io.Discard, Stderr: io.Discard}
 	var check func(*cobra.Command)
 	check = func(cmd *cobra.Command) {
-		p, exit := run(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
-		if exit != ExitOK {
-			t.Errorf("%s: exit code %d", cmd.CommandPath(), exit)
-		}
-		for line := range strings.Lines(p.stdout.String()) {
+		for line := range strings.Lines(said(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)) {
 			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 100 || strings.TrimRight(line, " ") != line {
 				t.Errorf("%s: a line of %d columns: %q", cmd.CommandPath(), utf8.RuneCountInString(line), line)
 			}
@@ -92,7 +87,17 @@ func TestHelpFitsAWindow(t *testing.T) {
 			check(sub)
 		}
 	}
-	check(app.root())
+	check(App{Stdout: io.Discard, Stderr: io.Discard}.root())
+}
+
+// said runs the program in this process, and returns what it prints.
+func said(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	if exit := (App{Stdout: &stdout, Stderr: &stderr}).Main(args); exit != ExitOK {
+		t.Errorf("%q: exit code %d, %s", args, exit, stderr.String())
+	}
+	return stdout.String()
 }
 
 func TestVersionIsOneLine(t *testing.T) {
@@ -111,9 +116,8 @@ func TestVersionIsOneLine(t *testing.T) {
 // directories, 4 nothing else.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		p, exit := run(t, "completion", shell)
-		if exit != ExitOK || !strings.Contains(p.stdout.String(), "__complete") || p.stderr.Len() > 0 {
-			t.Errorf("%s: exit code %d, %s", shell, exit, p.stderr.String())
+		if script := said(t, "completion", shell); !strings.Contains(script, "__complete") {
+			t.Errorf("%s: %s", shell, script)
 		}
 	}
 	for line, want := range map[string]string{
@@ -133,8 +137,8 @@ func TestCompletion(t *testing.T) {
 		"abuse --junit ":          ":0",
 		"help flv ":               "probe :4",
 	} {
-		p, exit := run(t, append([]string{"__completeNoDesc"}, strings.Split(line, " ")...)...)
-		if got := strings.Join(strings.Fields(p.stdout.String()), " "); exit != ExitOK || got != want {
+		text := said(t, append([]string{"__completeNoDesc"}, strings.Split(line, " ")...)...)
+		if got := strings.Join(strings.Fields(text), " "); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
@@ -143,9 +147,7 @@ func TestCompletion(t *testing.T) {
 // Each command has a manual page under its own name, in which tables stay tables.
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
-	if p, exit := run(t, "man", dir); exit != ExitOK {
-		t.Fatalf("exit code %d, %s", exit, p.stderr.String())
-	}
+	said(t, "man", dir)
 	for name, want := range map[string]string{
 		"sluice.1": `"SLUICE" "1"`, "sluice-config-show.1": `"SLUICE-CONFIG-SHOW" "1"`, "sluice-abuse.1": `"SLUICE-ABUSE" "1"`,
 		"sluice-serve.1": ".EX\nrtmp://HOST/APP/NAME              to publish and to play\nrtsp:",
