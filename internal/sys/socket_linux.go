@@ -10,9 +10,10 @@ import (
 )
 
 // The calls below never block, so they do not notify the scheduler, which would
-// cost a tenth of a small echo. Above longCall bytes the kernel may be busy for
-// so long that the scheduler must be notified.
-const longCall = 64 << 10
+// cost a tenth of a small echo, and half of one when the runtime's monitor thread has to be
+// woken. Above longCall bytes the kernel may be busy for so long, 30 us and more, that the
+// scheduler must be notified.
+const longCall = 256 << 10
 
 // Recv reads from a socket without waiting, whatever mode the socket is in; p
 // must not be empty.

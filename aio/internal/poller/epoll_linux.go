@@ -4,6 +4,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 // Name is the system call interface that reports readiness here.
@@ -55,14 +57,10 @@ func (q *queue) Remove(fd int) error {
 	return unix.EpollCtl(q.fd, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// Poll returns how many events there are, without waiting. It never blocks, and
-// yet goes through the scheduler, as Recv and Send in internal/sys do not: that
-// wakes the runtime's monitor thread, like every call of package net does. With
-// the monitor asleep a nearly idle process lets its processor halt between two
-// messages, and on a virtual machine it takes a hundred microseconds to come back.
+// Poll returns how many events there are, without waiting.
 func (q *queue) Poll() (int, error) {
 	for {
-		n, err := unix.EpollWait(q.fd, q.events[:], 0)
+		n, err := sys.EpollWait(q.fd, q.events[:])
 		if err == unix.EINTR {
 			continue
 		}

@@ -45,6 +45,7 @@ type round struct {
 	asked   uint64 // questions not yet in the counters
 	without int    // rounds since the last question
 	guess   guess
+	monitor monitor
 	look    func(fd uintptr) bool // lookForWork, made once
 	ask     func(fd uintptr)      // askPoller, likewise
 }

@@ -64,6 +64,9 @@ func (d *Driver) poll() error {
 	d.mu.Unlock()
 	r.fetched, r.failed, r.guess.slept = 0, nil, false
 	late, err := d.poller.Sleep(r.look)
+	if r.monitor.slept {
+		r.monitor.woke(time.Since(d.start))
+	}
 	if late {
 		// Bytes that came in time are read before any deadline expires.
 		err = d.poller.Ask(r.ask)
@@ -106,7 +109,7 @@ func (d *Driver) lookForWork(fd uintptr) bool {
 		return true
 	}
 	r.counted.End()
-	r.guess.slept = true
+	r.guess.slept, r.monitor.slept = true, true
 	d.poller.Park()
 	d.poller.Arm(d.timers.next())
 	return false
