@@ -50,20 +50,22 @@ func TestSoakConns(t *testing.T) {
 	go func() { served <- s.Serve(ctx, listeners) }()
 	w := soak.Begin(t, length, 0, memory)
 	end := time.Now().Add(length)
-	var echoed, wrong, late atomic.Int64
+	var echoed, wrong, early, late atomic.Int64
 	var clients sync.WaitGroup
 	for i := range 300 {
 		clients.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
 			for time.Now().Before(end) {
+				began := time.Now()
 				conn, err := net.Dial("tcp", listeners[0].Addr().String())
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				c := soakEchoes(conn, r, soakIdle, w.Latency)
+				c := soakEchoes(conn, began, r, soakIdle, w.Latency)
 				echoed.Add(c.echoed)
 				wrong.Add(c.wrong)
+				early.Add(c.early)
 				late.Add(c.late)
 				_ = conn.Close()
 			}
@@ -79,6 +81,9 @@ func TestSoakConns(t *testing.T) {
 	if wrong.Load() > 0 || echoed.Load() == 0 {
 		t.Errorf("%d of %d messages came back wrong", wrong.Load(), echoed.Load())
 	}
+	if early.Load() > 0 {
+		t.Errorf("%d connections were ended that had not been idle for %v", early.Load(), soakIdle)
+	}
 	if opened.Load() != closed.Load() {
 		t.Errorf("%d connections were opened and %d closed", opened.Load(), closed.Load())
 	}
@@ -90,15 +95,15 @@ func TestSoakConns(t *testing.T) {
 // soakCounts is what came of the messages of one connection.
 type soakCounts struct {
 	echoed, wrong int64
+	early         int64 // 1: the server ended it without a reason
 	late          int64 // 1: the server ended it after the idle time, as it should
 }
 
 // soakEchoes sends messages and compares what comes back. Now and then it leaves before.
-// The server may end a connection of which it has had nothing for as long as idle: the
-// client may have been stopped for that time.
-func soakEchoes(conn net.Conn, r *rand.Rand, idle time.Duration, latency func(time.Duration)) (c soakCounts) {
-	heard := time.Now() // the server has had something since
-	_ = conn.SetDeadline(heard.Add(time.Minute))
+// The server, which has had the connection since heard at the earliest, may end it when it
+// has had nothing for as long as idle: the client may have been stopped for that time.
+func soakEchoes(conn net.Conn, heard time.Time, r *rand.Rand, idle time.Duration, latency func(time.Duration)) (c soakCounts) {
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	for range r.IntN(200) {
 		p := make([]byte, 8+r.IntN(4000))
 		for i := 0; i+8 <= len(p); i += 8 {
@@ -120,7 +125,7 @@ func soakEchoes(conn net.Conn, r *rand.Rand, idle time.Duration, latency func(ti
 			if time.Since(heard) >= idle {
 				c.late++
 			} else {
-				c.wrong++
+				c.early++
 			}
 			return c
 		}
@@ -143,15 +148,15 @@ func TestSoakCounts(t *testing.T) {
 		serve func(conn net.Conn)
 		want  func(c soakCounts) bool
 	}{
-		{"echo", time.Hour, func(conn net.Conn) { _, _ = io.Copy(conn, conn) }, func(c soakCounts) bool { return c.echoed > 0 && c.wrong+c.late == 0 }},
-		{"ended at once", time.Hour, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 5000)) }, func(c soakCounts) bool { return c.wrong == 1 }},
+		{"echo", time.Hour, func(conn net.Conn) { _, _ = io.Copy(conn, conn) }, func(c soakCounts) bool { return c.echoed > 0 && c.wrong+c.early+c.late == 0 }},
+		{"ended at once", time.Hour, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 5000)) }, func(c soakCounts) bool { return c.early == 1 && c.wrong == 0 }},
 		{"a wrong byte", 0, func(conn net.Conn) {
 			p := make([]byte, 5000)
 			n, _ := conn.Read(p)
 			p[n-1]++
 			_, _ = conn.Write(p[:n])
 		}, func(c soakCounts) bool { return c.wrong > 0 }},
-		{"ended late", 0, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 5000)) }, func(c soakCounts) bool { return c.late == 1 && c.wrong == 0 }},
+		{"ended late", 0, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 5000)) }, func(c soakCounts) bool { return c.late == 1 && c.wrong+c.early == 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +165,7 @@ func TestSoakCounts(t *testing.T) {
 				c.serve(far)
 				_ = far.Close()
 			}()
-			got := soakEchoes(near, rand.New(rand.NewPCG(1, 1)), c.idle, func(time.Duration) {})
+			got := soakEchoes(near, time.Now(), rand.New(rand.NewPCG(1, 1)), c.idle, func(time.Duration) {})
 			_ = near.Close()
 			if !c.want(got) {
 				t.Errorf("%+v", got)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +38,7 @@ type Watch struct {
 	done       sync.WaitGroup
 
 	mu        sync.Mutex
-	latencies []time.Duration
+	latencies histogram
 	samples   []Sample
 }
 
@@ -67,14 +66,12 @@ func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Alloc
 // Latency notes how long something took. Any goroutine may call it.
 func (w *Watch) Latency(d time.Duration) {
 	w.mu.Lock()
-	if len(w.latencies) < 1<<20 {
-		w.latencies = append(w.latencies, d)
-	}
+	w.latencies.add(d)
 	w.mu.Unlock()
 }
 
 func (w *Watch) sample() {
-	s := Sample{At: time.Since(w.began), Heap: -1, Goroutines: -1, Blocks: -1, P99: -1}
+	s := Sample{At: time.Since(w.began), Heap: -1, Goroutines: -1, Blocks: -1}
 	pid := w.pid
 	if pid == 0 {
 		pid = os.Getpid()
@@ -90,11 +87,8 @@ func (w *Watch) sample() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := len(w.latencies); n > 0 {
-		slices.Sort(w.latencies)
-		s.P99 = w.latencies[n*99/100].Seconds()
-		w.latencies = w.latencies[:0]
-	}
+	s.P99 = w.latencies.percentile(99).Seconds()
+	w.latencies = histogram{}
 	w.samples = append(w.samples, s)
 	w.t.Log(s)
 }
