@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"go/token"
+	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -9,12 +11,42 @@ import (
 // background starts a goroutine that uses borrowed bytes. That is a fault unless
 // the function waits for it before their end.
 func (x *explorer) background(in ssa.Instruction, s *state) bool {
+	if started, ok := in.(*ssa.Go); ok && x.receivesFrom(started) {
+		return true
+	}
 	if !x.waitsSomewhere() {
 		x.outlives(in)
 		return false
 	}
 	s.running = in
 	return true
+}
+
+// receivesFrom reports whether the function receives from a channel that it shares with
+// the goroutine: that is taken for waiting, though it may give up waiting.
+func (x *explorer) receivesFrom(started *ssa.Go) bool {
+	shared := map[ssa.Value]bool{}
+	for _, v := range operands(&started.Call) {
+		shared[x.point(v).Root] = true
+		shared[x.at(v, "*").Root] = true
+	}
+	for _, b := range x.fn.Blocks {
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.UnOp:
+				if in.Op == token.ARROW && shared[x.point(in.X).Root] {
+					return true
+				}
+			case *ssa.Select:
+				for _, st := range in.States {
+					if st.Dir == types.RecvOnly && shared[x.point(st.Chan).Root] {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (x *explorer) waitsSomewhere() bool {

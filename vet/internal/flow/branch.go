@@ -19,6 +19,9 @@ func (x *explorer) branch(c ssa.Value, taken bool, s *state) bool {
 		return false
 	}
 	s.conds[key] = taken
+	if !taken && x.grown(key, s) {
+		return false
+	}
 	r, is := x.conditionOf(key, s)
 	if !is {
 		return x.nilTest(key, taken, s)
@@ -47,6 +50,16 @@ func (x *explorer) branch(c ssa.Value, taken bool, s *state) bool {
 		return true
 	}
 	return true
+}
+
+// grown reports whether a condition that does not hold is that bytes have the capacity
+// of what was borrowed, as in cap(p) != w.Available(): then append has moved them.
+func (x *explorer) grown(c cond, s *state) bool {
+	if !x.borrowed() || c.op != token.EQL || c.length != "cap" || c.y == nil {
+		return false
+	}
+	r, ok := x.related(c.x, s)
+	return ok && r <= viewOf
 }
 
 // conditionOf returns the relation of a condition to the resource.

@@ -3,6 +3,7 @@ package flow
 import (
 	"go/token"
 	"go/types"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -26,8 +27,8 @@ func (x *explorer) related(v ssa.Value, s *state) (best rel, ok bool) {
 		case h.cell && isAddress(v):
 			if _, in := h.beneath(p); in {
 				consider(r)
-			} else if _, in := p.beneath(h.Place); in && x.part(v.Type()) {
-				consider(r)
+			} else if rest, in := p.beneath(h.Place); in && x.part(v.Type()) && !(x.pooled() && strings.Contains(rest, "*")) {
+				consider(r) // what a pooled object leads to is another one
 			}
 		case !h.cell && h.Path == "" && r <= stale && derefs(v, h.Root):
 			consider(max(r, viewOf))

@@ -1,7 +1,11 @@
 package flow
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/sluice-go/sluice/vet/internal/effect"
 )
 
 // store assigns to memory.
@@ -15,7 +19,7 @@ func (x *explorer) store(in *ssa.Store, s *state) bool {
 			return false // the lender is another one now
 		}
 	}
-	if !weak(p.Path) {
+	if !weak(p.Path) || isNil(in.Val) { // no list keeps what one of its elements is cleared of
 		for h := range s.holders {
 			if h.cell {
 				if _, ok := h.beneath(p); ok {
@@ -44,7 +48,7 @@ func (x *explorer) store(in *ssa.Store, s *state) bool {
 	if len(adds) == 0 {
 		return true
 	}
-	if x.home(p.Root) {
+	if x.home(p.Root) || x.passes(p.Root, s) {
 		for h, r := range adds {
 			s.holders[h] = r
 			if r == isIt && !x.borrowed() && x.shared(p.Root) {
@@ -84,6 +88,11 @@ func (x *explorer) pointedTo(v ssa.Value, s *state) map[string]rel {
 	return found
 }
 
+func isNil(v ssa.Value) bool {
+	k, ok := v.(*ssa.Const)
+	return ok && k.IsNil()
+}
+
 // home reports whether memory under root is the function's own.
 func (x *explorer) home(root ssa.Value) bool {
 	switch root.(type) {
@@ -91,6 +100,22 @@ func (x *explorer) home(root ssa.Value) bool {
 		return true
 	}
 	return false
+}
+
+// passes reports whether what is stored under root need not outlive what is borrowed:
+// root is borrowed itself, as a list of pieces, or was taken from a pool.
+func (x *explorer) passes(root ssa.Value, s *state) bool {
+	if !x.borrowed() {
+		return false
+	}
+	if call, ok := root.(*ssa.Call); ok {
+		effects, _ := x.Effects(&call.Call)
+		if slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.Kind == effect.Pooled }) {
+			return true
+		}
+	}
+	r := s.holders[holder{Place{root, ""}, false}]
+	return r == isIt || r == viewOf
 }
 
 // takenOut handles s.buf = nil before s goes back into its pool: the earlier value of

@@ -191,3 +191,19 @@ func putEach(r *response) {
 	requests.Put(q)
 	responses.Put(r)
 }
+
+// What it leads to is put back as well, from a value.
+
+type inflater struct {
+	dict *[]byte
+	name string
+}
+
+var dicts, inflaters sync.Pool
+
+func putDict(p *[]byte) { dicts.Put(p) }
+
+func putInflater(z inflater) {
+	putDict(z.dict)
+	inflaters.Put(z)
+}

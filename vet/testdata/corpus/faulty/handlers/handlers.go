@@ -2,6 +2,7 @@
 package handlers
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -71,4 +72,37 @@ func released(url string) int {
 		return 0
 	}
 	return len(resp.Body()) // want `used after fasthttp.ReleaseResponse`
+}
+
+type frame struct {
+	ctx  *fasthttp.RequestCtx
+	vec  [2][]byte
+	done chan bool
+}
+
+func (f *frame) piece(ctx *fasthttp.RequestCtx) {
+	f.vec[0] = ctx.PostBody() // want `stored in memory that is there afterwards`
+	f.vec[1] = []byte("/")
+}
+
+func anotherChannel(ctx *fasthttp.RequestCtx, wait chan bool) {
+	done := make(chan bool, 1)
+	go func() { // want `stored in a goroutine`
+		fmt.Println(string(ctx.Path()))
+		done <- true
+	}()
+	<-wait
+}
+
+func (s *store) longest(ctx *fasthttp.RequestCtx) {
+	p := ctx.PostBody()
+	if cap(p) > cap(s.last) {
+		s.last = p // want `stored in the field last`
+	}
+}
+
+func lists(ctx *fasthttp.RequestCtx, all [][]byte) {
+	list := bytes.Split(ctx.Path(), []byte("/"))
+	copy(all, list)
+	all[0] = list[0] // want `stored in memory that is there afterwards`
 }

@@ -161,3 +161,17 @@ func (c *cache) flush(w io.Writer) error {
 	_, err := w.Write(c.cur.buf) // want `used after Pool.Put`
 	return err
 }
+
+type pair struct{ part *scratch }
+
+var pairs, parts sync.Pool
+
+func putPair(p *pair) {
+	parts.Put(p.part)
+	pairs.Put(p)
+}
+
+func partTwice(p *pair) {
+	parts.Put(p.part)
+	putPair(p) // want-miss
+}
