@@ -94,6 +94,8 @@ func TestEdgesSurviveKillsOfTheirSource(t *testing.T) {
 	a := edgeNode(t, "a")
 	encode(t, 'a', a.HTTP)
 	edges, audiences := map[string]*server{}, map[string][]*audience{}
+	// Each edge has a stream of its own, too, which shows how well the machine lets it work.
+	encoders, controls := map[string]*encoder{}, map[string]*audience{}
 	begin := func(name string) {
 		edges[name] = edgeNode(t, name, a)
 		edges[name].awaitCluster(t, 1+len(edges), "live/s", "a")
@@ -101,6 +103,13 @@ func TestEdgesSurviveKillsOfTheirSource(t *testing.T) {
 		for _, v := range audiences[name] {
 			v.sees(t, 'a', 5)
 		}
+		if encoders[name] == nil {
+			encoders[name] = encodeAs(t, 't', "t-"+name, edges[name].HTTP)
+		}
+		encoders[name].to.Store(&edges[name].HTTP)
+		edges[name].awaitLive(t, "live/t-"+name)
+		controls[name] = edges[name].observeStream(t, "flv", "t-"+name)
+		controls[name].sees(t, 't', 5)
 	}
 	own := a.observe(t, "flv")
 	for _, name := range []string{"b", "c", "d"} {
@@ -117,6 +126,12 @@ func TestEdgesSurviveKillsOfTheirSource(t *testing.T) {
 	for ; more(done); done++ {
 		source, edge := sourceOf(t, a, edges)
 		audiences[edge][0].sees(t, 'a', 1+random.IntN(25)) // some moment
+		g.control = []*audience{own}
+		for name, v := range controls {
+			if name != source {
+				g.control = append(g.control, v)
+			}
+		}
 		g.begin()
 		for name, list := range audiences {
 			for _, v := range list {
