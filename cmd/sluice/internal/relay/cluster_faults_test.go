@@ -149,3 +149,33 @@ func TestClusterNamesake(t *testing.T) {
 		s.watch(t, "/live/s.flv").until(t, "picture 4")
 	}
 }
+
+// A node advertises an address at which it does not listen: another that wants to pull from
+// it says so.
+func TestNodeWithAWrongAddress(t *testing.T) {
+	nowhere, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere.Close()
+	nodes := startNodes(t, 2, func(c *relayConfig) {
+		if c.NodeName == "a" {
+			c.Advertise = "http://" + nowhere.Addr().String()
+		}
+	})
+	a, b := nodes[0], nodes[1]
+	p := a.publishing(t, "/live/s.flv")
+	p.send(t, clusterTags(0, 1)...)
+	b.knows(t, "live/s", "a")
+	if got := b.nodeStatus().Problems; len(got) > 0 {
+		t.Errorf("before a pull: %q", got)
+	}
+	relayEventually(t, "b says that a cannot be pulled from", func() bool {
+		b.get(t, "/live/s.flv")
+		got := fmt.Sprint(b.nodeStatus().Problems)
+		return strings.Contains(got, "node a cannot be pulled from at "+a.host.Config().Advertise) && strings.Contains(got, "refused")
+	})
+	if got := a.nodeStatus().Problems; len(got) > 0 {
+		t.Errorf("a: %q", got)
+	}
+}

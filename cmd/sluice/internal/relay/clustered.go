@@ -252,6 +252,9 @@ func (c *clustered) Copy(stream string, epoch uint64, level int, from string) {
 	c.node.Copy(stream, epoch, level, from)
 }
 
+// Failed implements pull.Nodes.
+func (c *clustered) Failed(node string, err error) { c.node.Failed(node, err) }
+
 // NoCopy implements pull.Nodes.
 func (c *clustered) NoCopy(stream string) { c.node.NoCopy(stream) }
 

@@ -56,10 +56,11 @@ type Node struct {
 	dir      *directory.Directory
 	url      string
 	draining bool
-	placed   [2]map[string]int // viewers that were sent to nodes, this second and the last
-	sent     int               // viewers that were sent to nodes, in all
-	latest   time.Time         // when the latest of them was
-	open     bool              // messages can be sent
+	placed   [2]map[string]int          // viewers that were sent to nodes, this second and the last
+	sent     int                        // viewers that were sent to nodes, in all
+	latest   time.Time                  // when the latest of them was
+	open     bool                       // messages can be sent
+	failed   map[string]transport.Fault // why nodes could not be pulled from, the latest
 	events   []directory.Event
 	wake     chan struct{} // has a value when there are events
 }
@@ -75,6 +76,7 @@ func Open(o Options, url string) (*Node, error) {
 	h.Write([]byte("sluice cluster\x00grants"))
 	n := &Node{
 		placed:  [2]map[string]int{{}, {}},
+		failed:  map[string]transport.Fault{},
 		options: o, grants: h.Sum(nil), url: url, wake: make(chan struct{}, 1),
 		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy, Of: o.Of, Direct: o.Direct}),
 	}
@@ -106,6 +108,11 @@ func (n *Node) do(f func(*directory.Directory)) {
 	for i := range out {
 		if err := n.transport.Send(out[i].To, out[i].Append(nil)); err != nil {
 			n.options.Logger.Debug("cannot send to the cluster", "error", err)
+		}
+	}
+	for _, e := range events {
+		if e.Joined || e.Left {
+			delete(n.failed, e.Node)
 		}
 	}
 	if len(events) > 0 {
@@ -245,7 +252,17 @@ func (n *Node) Remove(stream string, epoch uint64) {
 
 // Copy enters that this node pulls a stream from another that has it at the level.
 func (n *Node) Copy(stream string, epoch uint64, level int, from string) {
-	n.do(func(d *directory.Directory) { d.Copy(stream, epoch, level, from) })
+	n.do(func(d *directory.Directory) {
+		delete(n.failed, from)
+		d.Copy(stream, epoch, level, from)
+	})
+}
+
+// Failed notes why another node could not be pulled from.
+func (n *Node) Failed(node string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failed[node] = transport.Fault{At: time.Now(), Err: err}
 }
 
 // NoCopy enters that this node does not pull a stream any more.

@@ -33,7 +33,7 @@ func lately(what string, f transport.Fault, now time.Time) (list []string) {
 	return list
 }
 
-// problems are those of the connections.
+// problems are those of the connections. The lock is held.
 func (n *Node) problems(s *Status, t transport.Stats, now time.Time) (list []string) {
 	switch {
 	case s.Connected:
@@ -45,6 +45,9 @@ func (n *Node) problems(s *Status, t transport.Stats, now time.Time) (list []str
 	}
 	if len(n.options.Join) > 0 && s.Links == 0 {
 		list = append(list, "no other node is connected: none of those to join, "+strings.Join(n.options.Join, ", ")+", is within reach and has the same secret")
+	}
+	for _, o := range s.Nodes {
+		list = append(list, lately(fmt.Sprintf("node %s cannot be pulled from at %s", o.Name, o.URL), n.failed[o.Name], now)...)
 	}
 	return append(list, lately("messages are refused", t.LastRefusal, now)...)
 }

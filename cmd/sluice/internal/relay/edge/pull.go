@@ -169,6 +169,9 @@ func (q *pulling) round(ctx context.Context, end context.CancelCauseFunc) error 
 			return err
 		}
 		q.log.Debug("an origin does not have the stream", "origin", from.String(), "error", err)
+		if p.options.Failed != nil && !errors.Is(err, ErrNotFound) {
+			p.options.Failed(q.stream, from, err)
+		}
 		if reason == nil || said || p.options.Locate != nil {
 			reason = err
 		}

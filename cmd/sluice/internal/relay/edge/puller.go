@@ -71,6 +71,9 @@ type Options struct {
 	// Locate returns the origins of a stream at this moment, in the order in which to
 	// try them. They are other servers of a cluster, and send marks. nil: Origins.
 	Locate func(stream string) []*Origin
+	// Failed, which may be nil, is called when an origin could not be reached, or refused this
+	// server. It must not wait.
+	Failed func(stream string, from *Origin, err error)
 	Local  Local
 	// ID is this server's name in paths; a random one.
 	ID string

@@ -19,6 +19,8 @@ type Nodes interface {
 	Grant(stream, to string) url.Values
 	Copy(stream string, epoch uint64, level int, from string)
 	NoCopy(stream string)
+	// Failed is called when a node could not be reached, or refused this one.
+	Failed(node string, err error)
 }
 
 // Waits for pulls from other nodes. Another node that has the stream is asked at once;
@@ -72,7 +74,7 @@ func NewCluster(h *session.Host, nodes Nodes, change func(*edge.Options)) *Origi
 	o := newOrigin(h)
 	o.cluster = &cluster{nodes: nodes, last: map[string]map[*edge.Origin]directory.Source{}, move: map[string]move{}}
 	options := edge.Options{
-		Locate: o.cluster.locate, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame,
+		Locate: o.cluster.locate, Failed: o.cluster.failed, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame,
 		Retry: nodeRetry, RetryMost: nodeMost, Idle: nodeIdle, Start: nodeStart, Refuse: nodeRefuse, Max: 100_000,
 	}
 	if change != nil {
@@ -107,6 +109,13 @@ func (c *cluster) source(stream string, from *edge.Origin) directory.Source {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last[stream][from]
+}
+
+// failed is edge.Options.Failed.
+func (c *cluster) failed(stream string, from *edge.Origin, err error) {
+	if node := c.source(stream, from).Node; node != "" {
+		c.nodes.Failed(node, err)
+	}
 }
 
 // Pulled reports whether the stream's publisher here is a pull.
