@@ -58,6 +58,7 @@ type rtcOptions struct {
 	media  func(*pion.MediaEngine) error
 	pc     func(*pion.PeerConnection) error // adds media
 	auth   string
+	change func(offer string) string
 }
 
 // rtcNew makes a client that has not made its offer.
@@ -155,7 +156,11 @@ func (c *rtcClient) start(path string, o rtcOptions) {
 	if o.auth != "" {
 		fields = append(fields, "Authorization: Bearer "+o.auth)
 	}
-	status, header, answer := c.s.rtcAsk(c.t, "POST", path, c.offer(), fields...)
+	offer := c.offer()
+	if o.change != nil {
+		offer = o.change(offer)
+	}
+	status, header, answer := c.s.rtcAsk(c.t, "POST", path, offer, fields...)
 	if status != http.StatusCreated {
 		c.t.Fatalf("%s: %d %s", path, status, answer)
 	}

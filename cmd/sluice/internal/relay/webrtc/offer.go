@@ -3,6 +3,7 @@ package webrtc
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ const (
 // An offer is what a client offers.
 type offer struct {
 	text  string // for the library: without candidates
+	alone bool   // one medium, without a group
 	media []medium
 }
 
@@ -82,7 +84,30 @@ func parseOffer(p []byte) (*offer, error) {
 		one.read(m)
 		o.media = append(o.media, one)
 	}
+	if err := o.bundle(&d); err != nil {
+		return nil, err
+	}
 	return o, nil
+}
+
+// bundle checks that all media that are used share one connection (RFC 9725, section
+// 4.4.1). A medium by itself may be without a group, which the library asks for.
+func (o *offer) bundle(d *sdp.SessionDescription) error {
+	group, grouped := d.Attribute("group")
+	if !grouped && len(o.media) == 1 {
+		mid, _ := d.MediaDescriptions[0].Attribute("mid")
+		before, after, _ := strings.Cut(o.text, "\nm=")
+		o.text, o.alone = before+"\na=group:BUNDLE "+mid+"\r\nm="+after, true
+		return nil
+	}
+	mids := strings.Fields(group)
+	for i, m := range d.MediaDescriptions {
+		mid, _ := m.Attribute("mid")
+		if one := o.media[i]; (one.sends || one.receives) && (len(mids) == 0 || mids[0] != "BUNDLE" || !slices.Contains(mids[1:], mid)) {
+			return fmt.Errorf("%w: a medium, mid %.20q, is not in the group of a=group:BUNDLE", ErrOffer, mid)
+		}
+	}
+	return nil
 }
 
 // withoutCandidates leaves out the candidates of the client, which a server that is

@@ -90,6 +90,9 @@ func TestOfferFaults(t *testing.T) {
 		"a data channel":    good + strings.Replace(section, "m=audio 9 UDP/TLS/RTP/SAVPF 111 0 8", "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", 1),
 		"no fingerprint":    strings.ReplaceAll(good, "a=fingerprint", "a=x"),
 		"no ufrag":          strings.ReplaceAll(good, "a=ice-ufrag", "a=x"),
+		"no group":          strings.ReplaceAll(good, "a=group", "a=x"),
+		"another group":     strings.ReplaceAll(good, "a=group:BUNDLE", "a=group:LS"),
+		"half a group":      strings.ReplaceAll(good, "a=group:BUNDLE 0 1", "a=group:BUNDLE 0"),
 		"many formats":      strings.Replace(good, "SAVPF 111", "SAVPF 111"+strings.Repeat(" 9", maxFormats), 1),
 		"a long one":        good + strings.Repeat("a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n", MaxOffer/40),
 		"bytes":             "\x00\xff\x00",
@@ -113,7 +116,7 @@ func FuzzOffer(f *testing.F) {
 			}
 			return
 		}
-		if len(o.media) == 0 || len(o.media) > maxMedia || len(o.text) > len(p) || len(o.names()) > 12*22 {
+		if len(o.media) == 0 || len(o.media) > maxMedia || len(o.text) > 2*len(p)+32 || len(o.names()) > 12*22 {
 			t.Fatalf("%d media, %d bytes, names %q", len(o.media), len(o.text), o.names())
 		}
 		for _, m := range o.media {

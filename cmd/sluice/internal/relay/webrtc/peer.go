@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -209,7 +208,11 @@ func (p *peer) negotiate(o *offer, prepare func() error) (string, error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	return p.server.addressed(p.pc.LocalDescription().SDP), nil
+	text := p.pc.LocalDescription().SDP
+	if o.alone {
+		text = withoutGroup(text)
+	}
+	return addressed(text, p.server.candidates), nil
 }
 
 // connect is called when the media connection has been made.
@@ -286,24 +289,3 @@ func (p *peer) LocalAddr() net.Addr              { return noAddr{} }
 func (p *peer) RemoteAddr() net.Addr             { return noAddr{} }
 func (p *peer) SetDeadline(time.Time) error      { return nil }
 func (p *peer) SetWriteDeadline(time.Time) error { return nil }
-
-// addressed returns an answer with the addresses of the setting in place of the
-// machine's own.
-func (s *Server) addressed(answer string) string {
-	if len(s.addresses) == 0 {
-		return answer
-	}
-	var b strings.Builder
-	written := false
-	for line := range strings.Lines(answer) {
-		if !strings.HasPrefix(line, "a=candidate:") {
-			b.WriteString(line)
-			continue
-		}
-		if !written {
-			b.WriteString(s.candidates)
-			written = true
-		}
-	}
-	return b.String()
-}

@@ -1,0 +1,61 @@
+package relay
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	pion "github.com/pion/webrtc/v4"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// withoutGroup leaves out the group of an offer.
+func withoutGroup(offer string) string {
+	return regexp.MustCompile(`a=group:[^\n]*\n`).ReplaceAllString(offer, "")
+}
+
+// The first medium of an offer may be one that the stream does not have: the addresses of
+// the server stand with one that it has. One medium needs no group.
+func TestWHEPOfSomeMedia(t *testing.T) {
+	sound := []flvtest.Tag{{Type: flv.TagAudio, Payload: "\x90Opus" + "OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00"}}
+	for at := uint32(0); at < 4000; at += 20 {
+		sound = append(sound, flvtest.Tag{Type: flv.TagAudio, Time: at, Payload: "\x91Opus\xfc\xff\xfe"})
+	}
+	const video, audio = pion.RTPCodecTypeVideo, pion.RTPCodecTypeAudio
+	for _, c := range []struct {
+		name    string
+		tags    []flvtest.Tag
+		kinds   []pion.RTPCodecType
+		video   bool
+		address []string
+		change  func(offer string) string
+	}{
+		{"sound alone", sound, []pion.RTPCodecType{video, audio}, false, nil, nil},
+		{"pictures alone", flvtest.Clip(t), []pion.RTPCodecType{audio, video}, true, nil, nil},
+		{"pictures alone, with addresses that were set", flvtest.Clip(t), []pion.RTPCodecType{audio, video}, true, []string{"127.0.0.1"}, nil},
+		{"pictures in the only medium, without a group", flvtest.Clip(t), []pion.RTPCodecType{video}, true, nil, withoutGroup},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := rtcServe(t, func(config *relayConfig) { config.WebRTCAddress, config.MinPublishRate = c.address, 0 })
+			p := s.publishing(t, "/live/s.flv")
+			half := len(c.tags) / 2
+			p.send(t, c.tags[:half]...)
+			s.streaming(t, "live/s")
+			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{pc: receivers(c.kinds...), change: c.change})
+			pace := time.NewTicker(5 * time.Millisecond)
+			defer pace.Stop()
+			for _, g := range c.tags[half:] {
+				<-pace.C
+				p.send(t, g)
+			}
+			if strings.Contains(v.pc.RemoteDescription().SDP, "a=group") == (c.change != nil) {
+				t.Errorf("the answer is %s", v.pc.RemoteDescription().SDP)
+			}
+			relayEventually(t, "media", func() bool { return len(v.got(c.video)) > 0 })
+			p.Close()
+		})
+	}
+}
