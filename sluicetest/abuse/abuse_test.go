@@ -322,6 +322,31 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// A server that is not there, or is another one, is said to be that: no stream broke.
+func TestNoStreamCanBegin(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("220 mail.example.com ESMTP\r\n"))
+			_ = conn.Close()
+		}
+	}()
+	for _, address := range []string{"rtmp://127.0.0.1:1/live", "http://127.0.0.1:1/live", "rtmp://" + l.Addr().String() + "/live"} {
+		_, err := abuse.Run(t.Context(), address, abuse.Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), "abuse: no healthy stream can begin: ") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 func ExampleRun() {
 	report, err := abuse.Run(context.Background(), "rtmp://127.0.0.1:1/live", abuse.Options{})
 	if err != nil {

@@ -38,6 +38,9 @@ type healthy struct {
 // errBroken: the healthy stream did not stay whole.
 var errBroken = errors.New("abuse: the healthy stream broke")
 
+// errNotBegun: publishing or playing a healthy stream failed before its first frame.
+var errNotBegun = errors.New("abuse: no healthy stream can begin")
+
 // begin publishes and watches the stream name, until end. It returns when the viewer
 // has its first frame.
 func begin(ctx context.Context, publish, play target, name string) (*healthy, error) {
@@ -46,7 +49,7 @@ func begin(ctx context.Context, publish, play target, name string) (*healthy, er
 	out, err := publish.publisher(ctx, name)
 	if err != nil {
 		stop()
-		return nil, fmt.Errorf("%w: publishing %s: %w", errBroken, name, err)
+		return nil, fmt.Errorf("%w: publishing %s: %w", errNotBegun, name, err)
 	}
 	h.done.Go(func() { h.publish(ctx, out) })
 	limit := time.After(10 * time.Second)
@@ -57,7 +60,7 @@ func begin(ctx context.Context, publish, play target, name string) (*healthy, er
 		select {
 		case <-limit:
 			h.end()
-			return nil, fmt.Errorf("%w: playing %s: %w", errBroken, name, err)
+			return nil, fmt.Errorf("%w: playing %s: %w", errNotBegun, name, err)
 		case <-tick.C:
 		}
 		frames, err = play.viewer(ctx, name)
@@ -73,7 +76,7 @@ func begin(ctx context.Context, publish, play target, name string) (*healthy, er
 			return nil, h.fail
 		case <-limit:
 			h.end()
-			return nil, fmt.Errorf("%w: no frame came in 10 s", errBroken)
+			return nil, fmt.Errorf("%w: no frame came in 10 s", errNotBegun)
 		case <-tick.C:
 		}
 	}
