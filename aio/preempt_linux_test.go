@@ -18,11 +18,16 @@ import (
 // the scheduler does not see leaves it asleep: a goroutine that keeps the only processor
 // is not preempted then.
 func TestOtherGoroutinesRunBesideALoop(t *testing.T) {
-	for name, busy := range map[string]func(t *testing.T, w *aio.Watcher, ran *atomic.Bool){
-		"a long step":              longStep,
-		"a loop that never sleeps": loopWithoutSleep,
+	for _, c := range []struct {
+		name  string
+		bytes int // of the distant peer, before
+		busy  func(t *testing.T, w *aio.Watcher, ran *atomic.Bool)
+	}{
+		{"a long step after a quiet time", 5, longStep},
+		{"a long step soon after a short one", 6, longStep},
+		{"a loop that never sleeps", 6, loopWithoutSleep},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 			w, err := aio.NewWatcher()
 			if err != nil {
@@ -30,17 +35,19 @@ func TestOtherGoroutinesRunBesideALoop(t *testing.T) {
 			}
 			defer w.Close()
 			distant := distantPeer(t)
-			for range 3 { // what has woken the monitor at the start is over then
+			for come := 0; come < c.bytes; {
 				if err := w.Read(nil, distant, nil); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := w.WaitIO(); err != nil {
-					t.Fatal(err)
+				results, err := w.WaitIO()
+				if err != nil || len(results) != 1 || results[0].Error != nil {
+					t.Fatal(results, err)
 				}
+				come += results[0].Size
 			}
 			var ran atomic.Bool
 			go ran.Store(true)
-			busy(t, w, &ran)
+			c.busy(t, w, &ran)
 			if !ran.Load() {
 				t.Error("a goroutine that could run did not")
 			}
@@ -81,11 +88,12 @@ func loopWithoutSleep(t *testing.T, w *aio.Watcher, ran *atomic.Bool) {
 	}
 }
 
-// distantPeer returns a connection on which another process sends a little every 50 ms.
+// distantPeer returns a connection on which another process sends a byte, another a
+// little later, and so on after a quiet time.
 func distantPeer(t *testing.T) net.Conn {
 	t.Helper()
 	mine, its := socketPair(t)
-	peer := exec.Command("sh", "-c", "while sleep 0.05 && echo; do :; done")
+	peer := exec.Command("sh", "-c", "while sleep 0.05 && echo && sleep 0.003 && echo; do :; done")
 	peer.Stdout = its
 	if err := peer.Start(); err != nil {
 		t.Skip(err)
