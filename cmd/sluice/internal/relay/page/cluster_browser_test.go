@@ -3,6 +3,7 @@ package page
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -105,4 +106,46 @@ func TestPageGoesToAnotherServer(t *testing.T) {
 	other.set(func() { other.over++ })
 	server.until(t, func() bool { return len(server.played) == 2 })
 	b.until(plays)
+}
+
+// A page goes to a server of the cluster that has come after it, and to which its policy does
+// not let it connect, when its own is away: it becomes that server's page.
+func TestPageGoesToALaterServer(t *testing.T) {
+	chromium := browser(t)
+	other := newFakeServer(t, Options{})
+	var there atomic.Bool
+	asked := make(chan struct{}, 1)
+	others := func() []string {
+		if !there.Load() {
+			return nil
+		}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return []string{other.URL}
+	}
+	server := newFakeServer(t, Options{Nodes: func() []string { return nil }, Others: others})
+	for _, s := range []*fakeServer{server, other} {
+		s.streams = []map[string]any{fakeStream("live/s", 0)}
+	}
+	server.other = other.URL // to which the page may connect
+	b := open(t, chromium, server, "/?stream=live/s&token=x", desktop, false, "ERR_EMPTY_RESPONSE")
+	const plays = `document.getElementById("video").currentTime > 0 && document.getElementById("cover").hidden`
+	b.until(plays)
+	there.Store(true)
+	select {
+	case <-asked:
+	case <-b.ctx.Done():
+		t.Fatal("the page does not ask for other servers")
+	}
+	server.set(func() {
+		server.gone = true
+		server.over++
+	})
+	other.until(t, func() bool { return len(other.played) > 0 && other.played[0] == "/live/s.flv?token=x" })
+	b.until(plays)
+	if at := value[string](b, `location.href`); at != other.URL+"/?stream=live%2Fs&token=x" {
+		t.Errorf("the page is at %s", at)
+	}
 }

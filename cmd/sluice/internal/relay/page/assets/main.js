@@ -120,7 +120,18 @@ async function ask() {
   round++;
 }
 
+let polls = 0;
+
+// learn asks for the other servers of the cluster, every second time: they come and go.
+async function learn() {
+  if (!config.cluster || ++polls % 2) return;
+  try {
+    player.learn((await api.config()).others ?? []);
+  } catch { /* those that are known stay */ }
+}
+
 async function poll() {
+  void learn();
   try {
     await ask();
     refused = false;

@@ -38,6 +38,7 @@ let pausedAt = 0;
 let upToDate = false; // since the connection was made
 let own = false; // mpegts.js could not play it
 let config = {}; // of the server
+let near = new Set(); // other servers to which the page's policy lets it connect: those that there were when it came
 let way = ""; // of ways.js, by which it plays
 const tried = new Set(); // ways that have failed, while the choice is the page's
 let played = false; // there was a picture or sound since the connection was made
@@ -93,12 +94,23 @@ function connect() {
   }
   played = false;
   say(failures ? "Connecting again…" : "Connecting…");
-  const others = away && !other && !past.from() ? config.others ?? [] : [];
-  other = others[Math.floor(Math.random() * others.length)] ?? "";
+  other = away && !other && !past.from() ? another() : "";
+  if (other && !near.has(other)) { // that server's own page may connect to it
+    location.assign(`${other}/?${new URLSearchParams({ stream: wanted.name, ...(token && { token }) })}`);
+    return;
+  }
   const url = address(wanted.name);
   if (!(other || ["ws", "whep"].includes(way)) || !config.cluster || past.from()) return void open(url);
   const mine = question;
   placed(url, other).then((to) => mine === question && open(to), (err) => mine === question && lost("NetworkError", "Exception", { msg: err.message }, false));
+}
+
+// another is one of the other servers, one to which the page may connect if there is one; "": none.
+function another() {
+  const all = config.others ?? [];
+  const some = all.filter((o) => near.has(o));
+  const list = some.length ? some : all;
+  return list[Math.floor(Math.random() * list.length)] ?? "";
 }
 
 // open connects to an address. Nothing is connected.
@@ -219,6 +231,11 @@ export function show(name) {
 
 export const playToken = () => token;
 
+// learn takes the other servers that there are now.
+export function learn(others) {
+  config.others = others;
+}
+
 // know takes what the API says of the stream: null when there is none, undefined
 // when that is not known.
 export function know(now, at) {
@@ -281,6 +298,7 @@ function tick() {
 
 export function start({ onPlay, config: said }) {
   config = said;
+  near = new Set(config.others);
   transport.querySelector("[value=hls]").hidden = !config.hls;
   transport.querySelector("[value=whep]").hidden = !config.webrtc;
   const mergeMS = config.merge_ms;
