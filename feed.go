@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/sluice-go/sluice/internal/sizing"
@@ -20,6 +21,9 @@ type feed struct {
 // keep them alive; short ones that pile up are copied together. Closing Mouth
 // ends the stream with io.EOF; only the feeder may do that.
 func NewBufReaderChan(n int, o ...Options) *BufReader {
+	if n < 0 {
+		panic(fmt.Sprintf("sluice: NewBufReaderChan(%d)", n))
+	}
 	b := made("NewBufReaderChan", o)
 	b.start(mouth)
 	s := source.NewMouth(n)

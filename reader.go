@@ -78,7 +78,8 @@ type BufReader struct {
 	// read at construction and by Reset and its kin.
 	BufLen int
 	// Mouth takes the slices of a reader that NewBufReaderChan made; nil
-	// otherwise. Slices sent are transferred. Closing it ends the stream.
+	// otherwise. Slices sent are transferred. Closing it ends the stream. When the
+	// reader has ended a send may wait for ever, where Feed returns ErrClosed.
 	Mouth chan []byte
 }
 

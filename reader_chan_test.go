@@ -59,6 +59,12 @@ func TestChanMemoryIsOfTheSlicesThemselves(t *testing.T) {
 	}
 }
 
+func TestChanOfANegativeLengthPanics(t *testing.T) {
+	if text := panicOf(func() { sluice.NewBufReaderChan(-1) }); text != "sluice: NewBufReaderChan(-1)" {
+		t.Errorf("panic %q", text)
+	}
+}
+
 func TestClosedMouthIsTheEnd(t *testing.T) {
 	r := sluice.NewBufReaderChan(1)
 	defer r.Recycle()

@@ -29,6 +29,9 @@ func (b *BufReader) byteSlow() (byte, error) {
 // panics. Where int has 32 bits a number that does not fit is errNumber,
 // and nothing is consumed. When bytes are missing nothing is consumed.
 func (b *BufReader) ReadBE(n int) (int, error) {
+	if uint(n-1) > 3 {
+		panicNumber("ReadBE", n)
+	}
 	v, err := b.ReadBE32(n)
 	if err != nil {
 		return 0, rename(err, "ReadBE")

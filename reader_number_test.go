@@ -74,7 +74,7 @@ func TestWrongCountsOfCallersPanic(t *testing.T) {
 		} {
 			r := readerOf(t, paranoid(t), 0, strings.NewReader("0123456789"))
 			text := panicOf(func() { call(r) })
-			if !strings.HasPrefix(text, "sluice: ") || !strings.Contains(text, fmt.Sprint(n)) {
+			if !strings.HasPrefix(text, "sluice: ") || !strings.Contains(text, fmt.Sprintf("%s(%d)", name, n)) {
 				t.Errorf("%s(%d): panic %q", name, n, text)
 			}
 		}

@@ -2,6 +2,7 @@ package sluice_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -122,6 +123,37 @@ func TestTimeoutOverSockets(t *testing.T) {
 		}
 		goTest(t, func() { write(t, far, "x") })
 		mustReadByte(t, r, 'x')
+	}
+}
+
+// TestTimeoutOverAPipeThatHasEnded: net.Pipe refuses deadlines when its other
+// end is closed, and that is the end of the stream, no error.
+func TestTimeoutOverAPipeThatHasEnded(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	r := readerOf(t, paranoid(t), 0, near)
+	if err := r.SetTimeout(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	goTest(t, func() {
+		_, _ = far.Write([]byte("half"))
+		_ = far.Close()
+	})
+	if _, err := r.Next(5); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("inside: %v", err)
+	}
+	if p, err := r.Next(4); string(p) != "half" || err != nil {
+		t.Errorf("%q, %v", p, err)
+	}
+	if _, err := r.ReadByte(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	if err := r.SetTimeout(0); err != nil {
+		t.Errorf("the end of the timeout: %v", err)
+	}
+	_ = near.Close()
+	if _, err := r.ReadByte(); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("after Close: %v", err)
 	}
 }
 

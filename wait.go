@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 )
@@ -55,7 +56,7 @@ func (b *BufReader) SetTimeout(d time.Duration) error {
 		return os.ErrNoDeadline
 	}
 	if ok && d == 0 && b.x != nil && b.x.timeout > 0 {
-		if err := c.SetReadDeadline(time.Time{}); err != nil {
+		if err := setDeadline(c, time.Time{}); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,7 @@ func (x *extra) ctxErr() error { return &Error{op: "read", Err: context.Cause(x.
 func (x *extra) arm(b *BufReader) error {
 	if x.timeout > 0 {
 		if c, ok := b.src.(deadliner); ok {
-			if err := c.SetReadDeadline(time.Now().Add(x.timeout)); err != nil {
+			if err := setDeadline(c, time.Now().Add(x.timeout)); err != nil {
 				return err
 			}
 		}
@@ -133,6 +134,15 @@ func (x *extra) arm(b *BufReader) error {
 	// After the deadline was set: a context that ends from here on moves it.
 	if x.ctx != nil && x.ctx.Err() != nil {
 		return x.ctxErr()
+	}
+	return nil
+}
+
+// setDeadline sets a read deadline. A net.Pipe whose other end is closed refuses
+// one; its Read does not wait, and says what the end is.
+func setDeadline(c deadliner, at time.Time) error {
+	if err := c.SetReadDeadline(at); err != io.ErrClosedPipe {
+		return err
 	}
 	return nil
 }
