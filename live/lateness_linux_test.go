@@ -75,7 +75,7 @@ func (m *modelLine) carry(d time.Duration) {
 		return
 	}
 	m.ready += m.rate * d.Seconds()
-	n := min(int(m.ready), len(m.queue))
+	n := int(min(m.ready, float64(len(m.queue)))) // an int of 32 bits has no room for an hour
 	m.ready -= float64(n)
 	m.add(m.queue[:n], time.Now())
 	m.queue = m.queue[n:]
