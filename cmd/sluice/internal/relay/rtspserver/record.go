@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -92,6 +93,7 @@ func (r *recording) setup(x *peer, req *rtsp.Request, list []rtsp.Transport) (*r
 	if !ok {
 		return x.reply(req, rtsp.StatusNotFound), nil
 	}
+	r.leave(track)
 	for _, t := range list {
 		if t.Protocol != "RTP" || t.Profile != "AVP" || t.Multicast {
 			continue
@@ -124,6 +126,17 @@ func (r *recording) setup(x *peer, req *rtsp.Request, list []rtsp.Transport) (*r
 	return x.reply(req, rtsp.StatusUnsupportedTransport), nil
 }
 
+// leave undoes an earlier SETUP of a track.
+func (r *recording) leave(track int) {
+	maps.DeleteFunc(r.channels, func(_ uint8, channel int) bool { return channel/2 == track })
+	r.tcp = len(r.channels) > 0
+	if u := r.udp[track]; u != nil {
+		u.close()
+		r.udp[track] = nil
+	}
+	r.setUp[track] = false
+}
+
 // taken reports whether a channel is another track's.
 func (r *recording) taken(channel uint8, track int) bool {
 	other, ok := r.channels[channel]
@@ -140,19 +153,24 @@ func (r *recording) overUDP() bool {
 }
 
 // track returns the track that a SETUP is about: by the URL that the description gives
-// it, else the next one.
+// it, of several the next one, or that which was set up already; else the next one.
 func (r *recording) track(address string) (int, bool) {
+	named, next := -1, -1
 	for i, t := range r.tracks {
-		if t.Control != "" && !r.setUp[i] && (address == t.Control || strings.HasSuffix(path(address), "/"+t.Control)) {
-			return i, true
+		if t.Control != "" && (address == t.Control || strings.HasSuffix(path(address), "/"+t.Control)) {
+			if !r.setUp[i] {
+				return i, true
+			}
+			named = i
+		}
+		if next < 0 && !r.setUp[i] {
+			next = i
 		}
 	}
-	for i := range r.tracks {
-		if !r.setUp[i] {
-			return i, true
-		}
+	if named >= 0 {
+		return named, true
 	}
-	return 0, false
+	return max(next, 0), next >= 0
 }
 
 // path is the path of a URL, or all of it.
