@@ -91,6 +91,9 @@ func TestNATSRefusesAndAccepts(t *testing.T) {
 	s.WaitForShutdown()
 	passwords(t, address.Port, "right")
 	until(t, "it is connected", a.Connected)
+	if err := a.Stats().LastError.Err; err != nil {
+		t.Errorf("with a connection it still says %v", err)
+	}
 }
 
 // A NATS on which a node may not publish: it says so.

@@ -97,7 +97,7 @@ func Open(o Options) (*Transport, error) {
 		nats.Name("sluice " + o.Node), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(ping), nats.MaxPingsOutstanding(pingsOut), nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1), nats.NoEcho(),
 		nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort(),
-		nats.ConnectHandler(func(*nats.Conn) { t.connected.Store(true) }), nats.ReconnectHandler(func(*nats.Conn) { t.connected.Store(true) }),
+		nats.ConnectHandler(t.connects), nats.ReconnectHandler(t.connects),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			t.connected.Store(false)
 			t.failed(err)
@@ -170,6 +170,12 @@ func (t *Transport) refuse(err error) {
 	t.refused.Add(1)
 	t.lastRefusal.Store(&Fault{time.Now(), err})
 	t.options.Logger.Debug("a message of the cluster was refused", "error", err)
+}
+
+// connects notes that NATS is there, whatever has failed before.
+func (t *Transport) connects(*nats.Conn) {
+	t.lastError.Store(nil)
+	t.connected.Store(true)
 }
 
 // failed notes why NATS cannot be reached, or does not do what it is asked for. What it has
