@@ -58,8 +58,9 @@ func (s *Stats) addBudget(u *budget) {
 
 func (s *Stats) add(c *class) {
 	c.mu.Lock()
-	gets := c.gets()
+	gets := c.gone
 	for g := c.gauges.next; g != &c.gauges; g = g.next {
+		gets += int64(g.gets())
 		if !g.out() {
 			s.IdleBytes += int64(g.size)
 			continue

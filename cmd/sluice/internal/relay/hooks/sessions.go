@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -86,12 +87,15 @@ const (
 // ctx is done.
 func (r Reporter) WatchStalls(ctx context.Context, sessions *session.Register) {
 	w := stalls{report: r, after: stallAfter, list: map[*session.Client]*silence{}}
+	var publishers []*session.Client
 	tick := time.NewTicker(stallEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
-			w.look(now, sessions.List())
+			publishers = sessions.AppendRole(publishers[:0], session.RolePublisher)
+			w.look(now, publishers)
+			clear(publishers)
 		case <-ctx.Done():
 			return
 		}
@@ -102,6 +106,7 @@ func (r Reporter) WatchStalls(ctx context.Context, sessions *session.Register) {
 type stalls struct {
 	report Reporter
 	after  time.Duration
+	looks  int // how many there were
 	list   map[*session.Client]*silence
 }
 
@@ -110,20 +115,20 @@ type silence struct {
 	frames  int64
 	since   time.Time
 	stalled bool
+	look    int // the latest at which it was there
 }
 
-// look compares the publishers with what they were.
-func (w *stalls) look(now time.Time, sessions []*session.Client) {
-	there := map[*session.Client]*silence{}
-	for _, s := range sessions {
-		if s.Role != session.RolePublisher {
-			continue
-		}
+// look compares the publishers with what they were. It changes what there is for each of
+// them in place: with many publishers a new map each time costs more than the rest.
+func (w *stalls) look(now time.Time, publishers []*session.Client) {
+	w.looks++
+	for _, s := range publishers {
 		frames := s.Figures().Frames
 		q := w.list[s]
 		switch {
 		case q == nil:
 			q = &silence{frames: frames, since: now}
+			w.list[s] = q
 		case frames != q.frames:
 			if q.stalled {
 				ms := now.Sub(q.since).Milliseconds()
@@ -136,7 +141,9 @@ func (w *stalls) look(now time.Time, sessions []*session.Client) {
 			q.stalled = true
 			w.report.add(about(s, Stalled))
 		}
-		there[s] = q
+		q.look = w.looks
 	}
-	w.list = there
+	if len(w.list) > len(publishers) {
+		maps.DeleteFunc(w.list, func(_ *session.Client, q *silence) bool { return q.look != w.looks })
+	}
 }

@@ -24,7 +24,7 @@ func TestStallsAndEvictions(t *testing.T) {
 	now := time.Now()
 	look := func(after time.Duration) {
 		now = now.Add(after)
-		w.look(now, books.List())
+		w.look(now, books.AppendRole(nil, session.RolePublisher))
 	}
 	for range 10 { // steady
 		p.Count(100)

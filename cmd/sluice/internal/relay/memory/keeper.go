@@ -25,7 +25,9 @@ type Options struct {
 	Alloc  *mem.Allocator
 	Hubs   []*live.Hub
 	Writer *live.Writer
-	Unread func() int64 // bytes that peers have sent and the server has not read
+	// Unread is how many bytes peers have sent and the server has not read; it may be 0 when
+	// these are fewer than least.
+	Unread func(least int64) int64
 	Logger *slog.Logger
 }
 
@@ -34,8 +36,10 @@ type Keeper struct {
 	options Options
 	full    atomic.Bool
 	spare   spare
+	trimmed time.Time // when rings were
 	asked   time.Time // when unread was taken
 	unread  int64
+	used    int64 // at the latest step, without unread
 }
 
 // New returns a keeper, which does nothing until Run.
@@ -43,9 +47,14 @@ func New(o Options) *Keeper { return &Keeper{options: o} }
 
 const (
 	every = 500 * time.Millisecond
+	// trimEvery is the time between looks at all rings while less than half of the memory is
+	// in use. Streams with new frames need none, and 1,000 of them take 2 ms.
+	trimEvery = 2 * time.Second
 	// unreadEvery is the time between looks at receive queues: each takes a system
-	// call for each connection, 0.5 us.
+	// call for each connection, 0.5 us, unless the kernel has little for all of them.
 	unreadEvery = 2 * time.Second
+	// leastUnread is the part of the limit from which on what is unread counts.
+	leastUnread = 64
 	// perUnread is what the kernel uses for an unread byte, at most: it stores
 	// segments in larger blocks (tcp_adv_win_scale, tcp(7)).
 	perUnread = 2
@@ -65,12 +74,6 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Used returns how many bytes are in use: counted memory that is checked out,
-// and what the kernel holds for viewers.
-func (k *Keeper) Used() int64 {
-	return k.options.Alloc.Stats().OutBytes + k.options.Writer.Queued()
-}
-
 // Admit returns an error that matches session.ErrFull when there is no room for another
 // publisher.
 func (k *Keeper) Admit() error {
@@ -82,13 +85,19 @@ func (k *Keeper) Admit() error {
 
 func (k *Keeper) step(now time.Time) {
 	o := &k.options
-	for _, h := range o.Hubs {
-		h.Trim()
+	if k.used > o.Most/2 || now.Sub(k.trimmed) >= trimEvery {
+		k.trimmed = now
+		for _, h := range o.Hubs {
+			h.Trim()
+		}
 	}
 	if now.Sub(k.asked) >= unreadEvery {
-		k.asked, k.unread = now, o.Unread()*perUnread
+		k.asked, k.unread = now, o.Unread(o.Most/leastUnread/perUnread)*perUnread
 	}
-	used := k.Used()
+	counted := o.Alloc.Stats()
+	// Counted memory that is checked out, and what the kernel holds for viewers.
+	used := counted.OutBytes + o.Writer.Queued()
+	k.used = used
 	if used > o.Most*9/10 {
 		// Rings are limited to their part, so viewers hold the excess.
 		if freed := o.Writer.Evict(used - o.Most*8/10); freed > 0 {
@@ -105,17 +114,10 @@ func (k *Keeper) step(now time.Time) {
 		k.full.Store(false)
 		o.Logger.Info("there is memory again", "used", used, "limit", o.Most)
 	}
-	if idle, live := k.idle(); k.spare.due(now, idle, used, live) {
+	if idle, live := heap(); k.spare.due(now, idle+counted.IdleBytes, used, live) {
 		o.Alloc.Trim()
 		debug.FreeOSMemory()
-		idle, _ = k.idle()
-		k.spare.returned(now, idle)
+		idle, _ = heap()
+		k.spare.returned(now, idle+o.Alloc.Stats().IdleBytes)
 	}
-}
-
-// idle is how many bytes the process has but does not use, and how many are live in the
-// collector's heap.
-func (k *Keeper) idle() (idle, live int64) {
-	idle, live = heap()
-	return idle + k.options.Alloc.Stats().IdleBytes, live
 }

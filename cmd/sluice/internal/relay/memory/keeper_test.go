@@ -18,7 +18,7 @@ func TestReceiveQueuesCount(t *testing.T) {
 	hub, writer := live.NewHub(live.HubOptions{}), live.NewWriter(live.WriterOptions{})
 	defer hub.Close()
 	defer writer.Close()
-	k := New(Options{Most: 64 << 20, Alloc: mem.Default(), Hubs: []*live.Hub{hub}, Writer: writer, Unread: func() int64 { return unread }, Logger: slog.New(slog.DiscardHandler)})
+	k := New(Options{Most: 64 << 20, Alloc: mem.Default(), Hubs: []*live.Hub{hub}, Writer: writer, Unread: func(int64) int64 { return unread }, Logger: slog.New(slog.DiscardHandler)})
 	now := time.Now()
 	step := func() {
 		now = now.Add(unreadEvery)

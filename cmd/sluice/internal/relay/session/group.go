@@ -122,8 +122,12 @@ func (s *Group) Wait(ctx context.Context) error {
 }
 
 // Unread returns how many bytes the connections' peers have sent that were not
-// read, where the system says so. It makes a system call for each connection.
-func (s *Group) Unread() (bytes int64) {
+// read, where the system says so, or 0 when the kernel holds fewer than least for all TCP
+// connections of the machine. Otherwise it makes a system call for each connection.
+func (s *Group) Unread(least int64) (bytes int64) {
+	if all, known := tcpMemory(); known && all < least {
+		return 0
+	}
 	s.mu.Lock()
 	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()

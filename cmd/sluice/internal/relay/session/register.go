@@ -286,6 +286,18 @@ func (c *Register) List() []*Client {
 	return list
 }
 
+// AppendRole appends the active sessions of a role to list, in no order.
+func (c *Register) AppendRole(list []*Client, r Role) []*Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.byID {
+		if s.Role == r {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // viewerStats returns a function that reads a viewer's figures.
 func viewerStats(v *live.Viewer) func() Figures {
 	return func() Figures {

@@ -2,6 +2,10 @@ package session
 
 import (
 	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -33,4 +37,36 @@ func rawOf(conn net.Conn) (raw syscall.RawConn, ok bool) {
 	}
 	raw, err := c.SyscallConn()
 	return raw, err == nil
+}
+
+// uncounted is how much TCP memory each processor may have in use that sockstat does not
+// know of yet (SK_MEMORY_PCPU_RESERVE in Linux's net/sock.h).
+const uncounted = 1 << 20
+
+// tcpMemory is at least how many bytes of memory the kernel has for all TCP connections of the
+// machine, in all network namespaces (/proc/net/sockstat, proc(5)), if that is known.
+func tcpMemory() (bytes int64, known bool) {
+	text, err := os.ReadFile("/proc/net/sockstat")
+	if err != nil {
+		return 0, false
+	}
+	pages, known := tcpPages(string(text))
+	return pages*int64(os.Getpagesize()) + uncounted*int64(runtime.NumCPU()), known
+}
+
+// tcpPages is the number behind mem in the line of TCP.
+func tcpPages(sockstat string) (pages int64, known bool) {
+	for line := range strings.Lines(sockstat) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != "TCP:" {
+			continue
+		}
+		for i := 1; i+1 < len(f); i += 2 {
+			if f[i] == "mem" {
+				pages, err := strconv.ParseInt(f[i+1], 10, 64)
+				return pages, err == nil && pages >= 0
+			}
+		}
+	}
+	return 0, false
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ const maxPoints = 150
 type history struct {
 	step time.Duration
 
-	mu     sync.Mutex
-	series map[*live.Stream]*series
+	mu      sync.Mutex
+	samples int // how many were taken
+	series  map[*live.Stream]*series
 }
 
 // series are the samples of one stream.
@@ -26,6 +28,7 @@ type series struct {
 	next   int     // then the index of the next sample
 	last   totals  // at the latest sample
 	at     time.Time
+	sample int // number of the latest
 }
 
 // totals are figures that never decrease.
@@ -65,20 +68,18 @@ func (w *Server) Sample(ctx context.Context) {
 func (h *history) sample(now time.Time, streams []*live.Stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	seen := make(map[*live.Stream]bool, len(streams))
+	h.samples++
 	for _, st := range streams {
-		seen[st] = true
 		r := h.series[st]
 		if r == nil {
 			r = &series{at: st.Since()}
 			h.series[st] = r
 		}
 		r.add(now, st.Stats())
+		r.sample = h.samples
 	}
-	for st := range h.series {
-		if !seen[st] {
-			delete(h.series, st)
-		}
+	if len(h.series) > len(streams) {
+		maps.DeleteFunc(h.series, func(_ *live.Stream, r *series) bool { return r.sample != h.samples })
 	}
 }
 
