@@ -10,8 +10,8 @@ type counters struct {
 	frames, bytes int64
 	gopFrames     int // of video since the newest key frame
 	gopBytes      int
-	gop           groupOfPictures // the latest that is complete
 	gopFrom       uint32
+	gop           groupOfPictures // the latest that is complete
 }
 
 type groupOfPictures struct {

@@ -36,15 +36,14 @@ type PublishOptions struct {
 // takes the stream over.
 type Publisher struct {
 	s     *Stream
+	warm  *warm // nil: it does not wait; under the stream's lock
 	name  string
 	since time.Time
 
 	standby, yields bool
 	active          func(bool) // nil: none
 
-	// Under the stream's lock.
-	own  numbers // of its frames, without standby
-	warm *warm   // nil: it does not wait
+	own numbers // of its frames, without standby; under the stream's lock
 
 	mu   sync.Mutex
 	done chan struct{}

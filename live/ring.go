@@ -26,22 +26,22 @@ type record struct {
 
 // ring holds the newest frames of a stream. It has no lock of its own.
 type ring struct {
-	bodies segments // FLV tags, one after another
-	chunks segments // RTMP chunk headers: frames themselves are taken from bodies
-
 	records     []record // of which records[seq&mask] is the one numbered seq
 	first, next uint64
 	key         uint64 // the newest key frame's number, if it is in the ring
-	hasKey      bool
 	set         *headers
-	bare, raw   bool   // payloads only; every one is a place to start at
-	marked      bool   // frames have marks
-	marks       []Mark // of the records, at the same places; nil before the first
-	keepFrom    int    // bytes from which on a frame stays in the memory that it came in
+	hasKey      bool
+	bare, raw   bool  // payloads only; every one is a place to start at
+	marked      bool  // frames have marks
+	hasVideo    bool  // there was video, at any time
+	hasMedia    bool  // there was a frame, at any time
+	mainTrack   track // of video: the first that there was
+	keepFrom    int   // bytes from which on a frame stays in the memory that it came in
 
-	hasVideo  bool  // there was video, at any time
-	hasMedia  bool  // there was a frame, at any time
-	mainTrack track // of video: the first that there was
+	bodies segments // FLV tags, one after another
+	chunks segments // RTMP chunk headers: frames themselves are taken from bodies
+
+	marks []Mark // of the records, at the same places; nil before the first
 }
 
 func newRing(o StreamOptions, a *account) ring {

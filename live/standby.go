@@ -19,10 +19,10 @@ import (
 //	                 ^                                    |
 //	                 +---- Hold, or silent for too long --+
 type standbys struct {
+	fresh   int64        // when the latest frame came from the publisher, on the stream's clock
 	waiting []*Publisher // in the order in which they came
 	held    bool         // none may begin: the stream's publisher is on another server
 	numbers numbers      // of the marks of all of them
-	fresh   int64        // when the latest frame came from the publisher, on the stream's clock
 }
 
 // numbers gives the frames of a publication their marks.

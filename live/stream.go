@@ -11,25 +11,29 @@ import (
 // read: a ring of the newest frames, which are muxed once and never change.
 // It outlives its publisher by the grace period.
 type Stream struct {
-	name    string
+	// First what each frame needs, together: a server with many publishers has to fetch it
+	// for each.
+
 	options StreamOptions
 	begun   time.Time
 	account *account
-	forget  func(*Stream)
-	done    chan struct{}
 
 	mu       sync.Mutex
+	now      *Publisher
+	watched  atomic.Bool // the publisher is too fast: loops survey their viewers
+	hurry    bool        // the publisher does not wait
+	end      ending
 	ring     ring
 	times    timeline
 	pace     pace
 	received counters
-	now      *Publisher
-	standbys standbys
-	end      ending
 	audience
-	sent    totals
-	hurry   bool        // the publisher does not wait
-	watched atomic.Bool // the publisher is too fast: loops survey their viewers
+	standbys standbys
+
+	sent   totals
+	name   string
+	forget func(*Stream)
+	done   chan struct{}
 }
 
 // ending is how far a stream is from its end.
@@ -44,10 +48,10 @@ type ending struct {
 type audience struct {
 	followers    []follower
 	waiting      []*Reader // those that wait for more
+	holders      int       // viewers, readers and open reservations: after the end the last to leave frees the ring
+	left         int64     // when the last of them did, on the stream's clock
 	reservations reservations
 	arriving     int           // viewers that no loop has looked at yet
-	holders      int           // viewers, readers and open reservations: after the end the last to leave frees the ring
-	left         int64         // when the last of them did, on the stream's clock
 	progress     chan struct{} // closed when viewers have made some; nil when no publisher waits
 }
 

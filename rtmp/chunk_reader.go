@@ -22,18 +22,20 @@ import (
 //
 // A ChunkReader belongs to one goroutine at a time.
 type ChunkReader struct {
+	// First what each chunk needs, together: a server with many publishers has to fetch it
+	// for each.
+
 	r         *sluice.BufReader
-	alloc     *mem.Allocator
-	limits    Limits
-	confined  bool // no message may be longer than a command
+	cur       *chunkStream // whose chunk is being read, nil between chunks
+	left      int          // bytes of that chunk to come
+	recent    *chunkStream // the latest that find has returned, or nil
+	open      int          // chunk streams with an unfinished message
 	chunkSize int
+	confined  bool // no message may be longer than a command
+	limits    Limits
+	alloc     *mem.Allocator
 	streams   map[uint32]*chunkStream
 	spare     []*chunkStream // to be used again
-	open      int            // chunk streams with an unfinished message
-
-	cur    *chunkStream // whose chunk is being read, nil between chunks
-	left   int          // bytes of that chunk to come
-	recent *chunkStream // the latest that find has returned, or nil
 
 	unfinished int // bytes gathered of unfinished messages
 	held       int // memory that they are gathered in

@@ -45,21 +45,25 @@ const defaultWindow = 2_500_000
 // write at the same time: a mutex serializes them. A Flush sends whole messages only.
 type Conn struct {
 	options   Options
-	r         *sluice.BufReader
-	in        ChunkReader
 	handshake handshakeState
 
 	mu  sync.Mutex // held while w and out are used
 	w   *sluice.BufWriter
 	out *ChunkWriter
 
-	owed   bool        // a reply waits to be flushed
-	base   int64       // r's position after the handshake
-	window int64       // the peer wants an acknowledgement after so many bytes; 0: none
-	acked  int64       // received bytes at the last acknowledgement
-	asked  uint32      // the acknowledgement window that this side has asked for
-	parts  aggregate   // what is left of an aggregate message
+	asked uint32 // the acknowledgement window that this side has asked for
+
+	// What each message needs lies together, from the end of unread to the beginning of
+	// parts: a server with many publishers has to fetch it for each.
+
 	unread heldMessage // returned by the next ReadMessage
+	r      *sluice.BufReader
+	owed   bool  // a reply waits to be flushed
+	base   int64 // r's position after the handshake
+	window int64 // the peer wants an acknowledgement after so many bytes; 0: none
+	acked  int64 // received bytes at the last acknowledgement
+	in     ChunkReader
+	parts  aggregate // what is left of an aggregate message
 
 	server  serverSession
 	client  clientSession

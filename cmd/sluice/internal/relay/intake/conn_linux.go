@@ -26,30 +26,32 @@ import (
 // Reads are the serving goroutine's, or the handler's. All other methods may be called by
 // any goroutine at any time.
 type Conn struct {
+	// First what each read in a loop needs, in one line of cache: with many connections
+	// fetching that is much of the work.
+
+	fd int // in a loop: the descriptor, which is closed by leave; written under mu
+	// The reader's: of the goroutine, or of the loop.
+	looped  bool
+	may     bool // there may be a read until the next Ready
+	drained bool // the read has emptied the socket
+	unsure  bool // the peer has ended, or sends urgent data: a short read has not emptied it
+	// The loop's.
+	again   bool // it is in the loop's list
+	handler Handler
+	slot    int
+	loop    *loop // the only one that ever has it
+	over    chan struct{}
+
 	loops         *Loops
 	local, remote net.Addr
+	raw           syscall.RawConn // of tcp; the reader's
 
 	writing sync.Mutex // held during a write, which may wait outside of a loop
 
 	mu       sync.Mutex
 	tcp      *net.TCPConn // nil in a loop
-	fd       int          // in a loop: the descriptor, which is closed by leave
 	closed   bool
 	deadline atomic.Int64 // for reads, Unix time in ns; 0: none
-
-	// The reader's: of the goroutine, or of the loop.
-	raw     syscall.RawConn // of tcp
-	looped  bool
-	may     bool // there may be a read until the next Ready
-	drained bool // the read has emptied the socket
-	unsure  bool // the peer has ended, or sends urgent data: a short read has not emptied it
-
-	// The loop's.
-	loop    *loop // the only one that ever has it
-	slot    int
-	again   bool // it is in the loop's list
-	handler Handler
-	over    chan struct{}
 }
 
 // noSlot is the slot of a connection that its loop does not have.

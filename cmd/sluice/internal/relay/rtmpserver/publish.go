@@ -53,7 +53,7 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 		} else if tcp, ok := x.conn.(*net.TCPConn); ok {
 			c.MovesBy(still, tcp)
 		}
-		err = (&reception{x: x, p: p, c: c, line: line, watchdog: watchdog, still: still}).run()
+		err = (&reception{in: x.c, from: x.r, c: c, line: line, p: p, x: x, watchdog: watchdog, still: still}).run()
 		still.End()
 	}
 	if errors.Is(err, session.ErrMoved) {

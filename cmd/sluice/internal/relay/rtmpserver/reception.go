@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/intake"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -35,16 +36,22 @@ var (
 // the publisher is so far ahead of real time that publishing may block; then the
 // publisher's goroutine does, for a window of its rate.
 type reception struct {
-	x        *peer
-	p        *live.Publisher
-	c        *session.Client
-	line     *session.MediaLine
-	watchdog *session.Watchdog
-	still    *publication
+	// First what each frame needs. in and from are x's, which is not looked at then: with many
+	// publishers each further piece of memory has to be fetched for each frame.
 
-	frames, before, silent int
-	held                   live.Frame // retained: not published yet, after errAhead
-	err                    error      // why a loop has ended
+	in     *rtmp.Conn
+	from   *sluice.BufReader
+	c      *session.Client
+	line   *session.MediaLine
+	p      *live.Publisher
+	frames int
+
+	x              *peer
+	watchdog       *session.Watchdog
+	still          *publication
+	before, silent int
+	held           live.Frame // retained: not published yet, after errAhead
+	err            error      // why a loop has ended
 }
 
 // run returns why the reception ended: session.ErrEndOfBody when the peer says that it is
@@ -82,7 +89,7 @@ func (r *reception) wait() error {
 			}
 			return errWindow
 		}
-		m, err := r.x.c.ReadMessage()
+		m, err := r.in.ReadMessage()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			if r.still.Asked() {
 				continue
@@ -102,7 +109,7 @@ func (r *reception) wait() error {
 // Ready implements intake.Handler.
 func (r *reception) Ready() intake.Verdict {
 	for range messagesAtOnce {
-		m, err := r.x.c.ReadMessage()
+		m, err := r.in.ReadMessage()
 		if err == intake.ErrDry {
 			return intake.Wait
 		}
@@ -127,7 +134,7 @@ func (r *reception) Late() intake.Verdict {
 
 // late is called when the deadline of the watchdog has passed.
 func (r *reception) late() error {
-	if err := r.watchdog.Check(r.x.r.TotalRead()); err != nil {
+	if err := r.watchdog.Check(r.from.TotalRead()); err != nil {
 		return cmp.Or(r.p.Err(), err)
 	}
 	if r.silent++; r.frames > r.before {
@@ -145,7 +152,7 @@ func (r *reception) take(m rtmp.Message, err error, block bool) error {
 		return session.FrameError(session.PeerError(err), r.x.server.Config().MaxFrame)
 	}
 	if m.Type == rtmp.TypeCommandAMF0 || m.Type == rtmp.TypeCommandAMF3 {
-		action, err := r.x.c.Answer(m)
+		action, err := r.in.Answer(m)
 		m.Release()
 		if err != nil {
 			return session.PeerError(err)
@@ -161,7 +168,7 @@ func (r *reception) take(m rtmp.Message, err error, block bool) error {
 	}
 	r.frames++
 	r.c.Count(flv.TagHeaderLen + f.Payload.Len() + flv.PrevTagSizeLen)
-	r.line.Whole(r.x.r.TotalRead() - int64(r.x.r.Buffered()))
+	r.line.Whole(r.from.TotalRead() - int64(r.from.Buffered()))
 	return r.publish(f, block)
 }
 
