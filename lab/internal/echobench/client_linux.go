@@ -16,10 +16,11 @@ const (
 	// defaultTimeout is how long the client waits for the next event before it
 	// gives the server up.
 	defaultTimeout = 10 * time.Second
-	// spin is how long the client polls before it sleeps. Like a client on
+	// plainSpin is how long the client polls before it sleeps. Like a client on
 	// another machine, one that is awake costs the server nothing to reach. Waking a
-	// processor is expensive, above all on virtual machines.
-	spin = 200 * time.Microsecond
+	// processor is expensive, above all on virtual machines. Over TLS goroutines need the
+	// processor, and the client sleeps at once.
+	plainSpin = 200 * time.Microsecond
 	// unanswered is how many new connections may be without their first echo:
 	// fewer than a listener's queue takes.
 	unanswered = 256
@@ -29,13 +30,16 @@ const (
 )
 
 // A Client sends messages to an echo server and checks what comes back. It is
-// one loop over epoll with one recv and one send for each message; call it from
+// one loop over epoll with one recv and one send for each message, over TLS with goroutines
+// that encrypt beside it; call it from
 // one goroutine, locked to its thread.
 //
 // After an error the client can only be closed.
 type Client struct {
 	server  *unix.SockaddrInet4
+	secure  bool // connections are over TLS
 	timeout time.Duration
+	spin    time.Duration // how long it polls before it sleeps
 	ep      int
 	peers   []peer
 	out     message
@@ -64,9 +68,9 @@ type work struct {
 	answered func(p *peer, number int) error
 }
 
-// NewClient returns a client without connections. Messages have size bytes,
-// drawn from seed. Close it when done.
-func NewClient(server netip.AddrPort, size int, seed uint64) (*Client, error) {
+// NewClient returns a client without connections, which are to be over TLS if secure is
+// set. Messages have size bytes, drawn from seed. Close it when done.
+func NewClient(server netip.AddrPort, size int, seed uint64, secure bool) (*Client, error) {
 	if !server.Addr().Is4() {
 		return nil, fmt.Errorf("echo: %v is no IPv4 address", server)
 	}
@@ -78,9 +82,14 @@ func NewClient(server netip.AddrPort, size int, seed uint64) (*Client, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
+	spin := plainSpin
+	if secure {
+		spin = 0
+	}
 	return &Client{
 		server:  &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()},
-		timeout: defaultTimeout, ep: ep, out: out,
+		secure:  secure,
+		timeout: defaultTimeout, spin: spin, ep: ep, out: out,
 		// Longer than a message, so that a read of a whole one is a short read,
 		// after which nothing is left.
 		buf:    make([]byte, 2*size),
@@ -188,7 +197,7 @@ func (c *Client) turn() error {
 // c.timeout.
 func (c *Client) wait() (n int, err error) {
 	began := time.Now()
-	for n == 0 && err == nil && time.Since(began) < spin {
+	for n == 0 && err == nil && time.Since(began) < c.spin {
 		n, err = c.poll(0)
 	}
 	for n == 0 && err == nil && time.Since(began) < c.timeout {
@@ -295,6 +304,11 @@ func (c *Client) dial() error {
 	fd, err := rawio.Connect(c.server, c.timeout, func(fd int) error { return socketBuffers(fd, len(c.out)) })
 	if err != nil {
 		return err
+	}
+	if c.secure {
+		if fd, err = rawio.OverTLS(fd); err != nil {
+			return err
+		}
 	}
 	if err := rawio.Watch(c.ep, fd, len(c.peers)); err != nil {
 		unix.Close(fd)

@@ -100,9 +100,9 @@ func HostClient(server netip.AddrPort, size int, seed uint64, secure bool, in io
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if secure {
-		runtime.GOMAXPROCS(1) // it has one processor, and many goroutines
+		runtime.GOMAXPROCS(2) // the loop, and the goroutines that encrypt
 	}
-	c, err := newHosted(server, size, seed, secure)
+	c, err := NewClient(server, size, seed, secure)
 	if err != nil {
 		return err
 	}

@@ -124,19 +124,13 @@ func TestEveryServerEchoesAllSizes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", s.Name, size), func(t *testing.T) {
 				t.Parallel()
 				server := role(t, "server", s.Name, strconv.Itoa(size))
-				c, err := newHosted(netip.MustParseAddrPort(server.line()), size, 1, s.TLS)
+				c, err := NewClient(netip.MustParseAddrPort(server.line()), size, 1, s.TLS)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer c.Close()
 				// Other tests have the processors too: only what hangs is an error.
-				const longest = 3 * time.Minute
-				switch c := c.(type) {
-				case *Client:
-					c.timeout = longest
-				case *tlsClient:
-					c.timeout = longest
-				}
+				c.timeout = 3 * time.Minute
 				// Connections that come and go, and more of them than before.
 				for _, conns := range []int{1, 20, 5} {
 					if _, err := c.Connect(conns); err != nil {
@@ -165,7 +159,7 @@ func TestEveryServerEchoesAllSizes(t *testing.T) {
 
 func TestAServersUsageIsThatOfItsWork(t *testing.T) {
 	server := role(t, "server", "floor", "128")
-	c, err := NewClient(netip.MustParseAddrPort(server.line()), 128, 1)
+	c, err := NewClient(netip.MustParseAddrPort(server.line()), 128, 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}

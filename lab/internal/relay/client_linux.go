@@ -40,7 +40,7 @@ func dial(ep, tag int, to unix.Sockaddr, w *Work, stream string, publish bool) (
 		return nil, err
 	}
 	if w.TLS && !publish {
-		if fd, err = overTLS(fd); err != nil {
+		if fd, err = rawio.OverTLS(fd); err != nil {
 			return nil, err
 		}
 	}

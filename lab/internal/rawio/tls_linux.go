@@ -1,4 +1,4 @@
-package relay
+package rawio
 
 import (
 	"crypto/tls"
@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overTLS makes a connection, transferred, one over TLS, and returns a socket with what
-// goes through it. Two goroutines copy and encrypt: the load's processor pays for that, not
+// OverTLS makes a connection, transferred, one over TLS, and returns a socket with what
+// goes through it. Two goroutines copy and encrypt: the processor of the caller pays for that, not
 // the server's.
-func overTLS(fd int) (int, error) {
-	file := os.NewFile(uintptr(fd), "viewer")
+func OverTLS(fd int) (int, error) {
+	file := os.NewFile(uintptr(fd), "secure")
 	conn, err := net.FileConn(file)
 	file.Close()
 	if err != nil {
