@@ -31,6 +31,9 @@ type segment struct {
 	broken   bool  // a discontinuity is before it
 	init     int
 	done     bool // complete
+
+	listed int64     // duration of the longest playlist that had it
+	until  time.Time // it is held until then; set when it leaves the playlist
 }
 
 // limits are those of a timeline.
@@ -45,8 +48,9 @@ type limits struct {
 	share func() int64
 }
 
-// pastSegments are kept when they have left the playlist, for viewers who have read
-// it before (rfc8216bis, section 6.2.2).
+// pastSegments are kept when they have left the playlist, for viewers who have read it
+// before, however much memory they take. More are kept for as long as RFC 8216, section
+// 6.2.2, asks while the stream has half of its memory left.
 const pastSegments = 2
 
 // A timeline is the segments of a stream, the oldest first. Its writer is one goroutine.
@@ -198,22 +202,29 @@ func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok
 	for _, s := range t.all[t.listed:] {
 		length += s.duration
 	}
+	for _, s := range t.all[t.listed:] {
+		s.listed = max(s.listed, length) // with the parts of the segment that was open
+	}
 	for len(t.all)-t.listed > t.segments && length-t.all[t.listed].duration >= 3000*t.target {
 		length -= t.all[t.listed].duration
-		t.unlist()
+		t.unlist(now)
 	}
-	for t.listed > pastSegments {
+	for t.listed > pastSegments && (t.held > t.bound()/2 || !now.Before(t.all[0].until)) {
 		t.drop(0)
 	}
 	t.notify()
 	return ok
 }
 
-// unlist takes the oldest segment out of the playlist. The lock is held.
-func (t *timeline) unlist() {
-	if t.all[t.listed].broken {
+// unlist takes the oldest segment out of the playlist. Who has read a playlist with it
+// can ask for it for its duration and that of the playlist (RFC 8216, section 6.2.2).
+// The lock is held.
+func (t *timeline) unlist(now time.Time) {
+	s := t.all[t.listed]
+	if s.broken {
 		t.lost++
 	}
+	s.until = now.Add(time.Duration(s.duration+s.listed) * time.Millisecond)
 	t.listed++
 }
 
@@ -224,7 +235,7 @@ func (t *timeline) drop(least int) bool {
 		return false
 	}
 	if t.listed == 0 {
-		t.unlist()
+		t.unlist(time.Time{}) // it is dropped at once
 	}
 	s := t.all[0]
 	t.all = slices.Delete(t.all, 0, 1)

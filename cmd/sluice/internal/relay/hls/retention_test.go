@@ -1,0 +1,81 @@
+package hls
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// A segment can be had for its duration and that of the longest playlist that listed it,
+// counted from when it left the playlist (RFC 8216, section 6.2.2).
+func TestSegmentsThatHaveLeftThePlaylist(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, low := range []bool{true, false} {
+		x := newLine(t, video, audio, func(l *limits) { l.low = low })
+		clock := time.Unix(1_700_000_000, 0)
+		x.cutter.now = func() time.Time { return clock }
+		type leaving struct {
+			until    time.Time
+			duration int64
+		}
+		left := map[int64]leaving{}
+		longest := map[int64]int64{} // of the playlists that listed a segment, in ms
+		first, most := int64(0), 0
+		for _, u := range made(0, 40_000, 40, 25, video, audio) {
+			clock = time.Unix(1_700_000_000, 0).Add(time.Duration(u.Time) * time.Millisecond)
+			x.put(u)
+			length := int64(0)
+			for _, s := range x.all[x.listed:] {
+				length += s.duration
+			}
+			for _, s := range x.all[x.listed:] {
+				longest[s.number] = max(longest[s.number], length)
+			}
+			for ; first < x.all[x.listed].number; first++ {
+				s := x.find(first)
+				if s == nil {
+					t.Fatalf("segment %d left memory and playlist at one time", first)
+				}
+				left[first] = leaving{clock.Add(time.Duration(s.duration+longest[first]) * time.Millisecond), s.duration}
+			}
+			for number, l := range left {
+				if x.find(number) == nil && clock.Before(l.until) {
+					t.Fatalf("segment %d of %d ms left memory %v too early", number, l.duration, l.until.Sub(clock))
+				}
+			}
+			most = max(most, len(x.all))
+		}
+		if len(left) < 20 || most > 16 {
+			t.Errorf("%d segments left the playlist, at most %d were held", len(left), most)
+		}
+	}
+}
+
+// Segments that have left the playlist take no more than half of the memory that a stream
+// may have, so that other streams begin.
+func TestMemoryOfSegmentsThatHaveLeftThePlaylist(t *testing.T) {
+	units, _ := clip(t)
+	video, _ := configsOf(units)
+	big := make([]byte, 100_000)
+	for name, change := range map[string]func(*limits){
+		"of a stream": func(l *limits) { l.bytes = 16 << 20 },
+		"of all":      func(l *limits) { l.bytes, l.share = math.MaxInt64, func() int64 { return 16 << 20 } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newLine(t, video, nil, change)
+			most := int64(0)
+			for _, u := range made(0, 60_000, 100, 10, video, nil) {
+				u.Parts = append(u.Parts, big)
+				x.put(u)
+				if !x.current().done && len(x.current().parts) <= 1 {
+					most = max(most, x.held)
+				}
+			}
+			// 5 MB are listed, and two segments of 1 MB behind them are held in any case.
+			if most < 7_000_000 || most > 8<<20+1_000_000 {
+				t.Errorf("%d bytes were held", most)
+			}
+		})
+	}
+}
