@@ -3,8 +3,11 @@ package relay
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
 )
 
 // A publisher that sets up a track again means that track, and no other.
@@ -27,4 +30,67 @@ func TestRTSPTrackSetUpTwice(t *testing.T) {
 	}
 	x.must(404, "SETUP", "live/s/trackID=7", "", rtspTCP+";mode=record")
 	x.must(200, "RECORD", "live/s", "")
+}
+
+// What a client requires, and the server has not, is named (RFC 2326, section 12.32). The
+// connection goes on.
+func TestRTSPRequire(t *testing.T) {
+	s := rtspServe(t, nil)
+	x := rtspDial(t, s)
+	for _, c := range []struct{ fields, want string }{
+		{"Require: www.onvif.org/ver20/backchannel", "www.onvif.org/ver20/backchannel"},
+		{"Proxy-Require: gzip", "gzip"},
+		{"Require: a, ,b\r\nRequire: c\r\nProxy-Require: d", "a, b, c, d"},
+	} {
+		for _, method := range []string{"OPTIONS", "DESCRIBE", "ANNOUNCE", "SETUP", "PLAY"} {
+			if h := x.must(551, method, "live/s", "", c.fields); h.Get("Unsupported") != c.want {
+				t.Errorf("%s, %q: unsupported is %q", method, c.fields, h.Get("Unsupported"))
+			}
+		}
+	}
+	x.must(200, "ANNOUNCE", "live/s", rtspDescription(t), rtspSDP, "Require: ")
+}
+
+// A client that knows the password is not asked for it again when only its nonce is
+// another connection's (RFC 2617, section 3.2.1).
+func TestRTSPStaleNonce(t *testing.T) {
+	secret := strings.Repeat("s", access.MinSecret)
+	s := rtspServe(t, func(c *relayConfig) { c.Protect, c.TokenSecret = []string{"publish"}, secret })
+	token := access.SignID([]byte(secret), access.Publish, "live/s", "cam", time.Now().Add(time.Hour))
+	user := token[:strings.LastIndexByte(token, '.')]
+	x := rtspDial(t, s)
+	try := func(field string) (status int, challenge map[string]string) {
+		status, h := x.ask("ANNOUNCE", "live/s", rtspDescription(t), rtspSDP, field)
+		for _, text := range h.Values("WWW-Authenticate") {
+			if rest, ok := strings.CutPrefix(text, "Digest "); ok {
+				return status, rtspauth.Params(rest)
+			}
+		}
+		return status, nil
+	}
+	answer := func(user, password string, challenge map[string]string) string {
+		return "Authorization: Digest " + rtspauth.Answer(user, password, "ANNOUNCE", x.url("live/s"), challenge)
+	}
+	old := map[string]string{"realm": "sluice", "nonce": "of an hour ago"}
+	for what, field := range map[string]string{
+		"no credentials":   "X: y",
+		"another password": answer(user, "x", old),
+		"another stream's": answer(access.SignID([]byte(secret), access.Publish, "live/other", "cam", time.Now().Add(time.Hour)), token, old),
+		"of another realm": answer(user, token, map[string]string{"realm": "r", "nonce": "n"}),
+	} {
+		if status, challenge := try(field); status != 401 || challenge["stale"] != "" {
+			t.Errorf("%s: %d, %v", what, status, challenge)
+		}
+	}
+	x = rtspDial(t, s)
+	status, challenge := try(answer(user, token, old))
+	if status != 401 || !strings.EqualFold(challenge["stale"], "true") || challenge["nonce"] == old["nonce"] {
+		t.Errorf("an old nonce: %d, %v", status, challenge)
+	}
+	if status, challenge := try(answer(user, "x", challenge)); status != 401 || challenge["stale"] != "" {
+		t.Errorf("another password for the new nonce: %d, %v", status, challenge)
+	}
+	if status, _ := try(answer(user, token, challenge)); status != 200 {
+		t.Errorf("the new nonce: %d", status)
+	}
 }

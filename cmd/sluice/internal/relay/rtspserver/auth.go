@@ -16,9 +16,13 @@ import (
 const realm = "sluice"
 
 // challenge says how a token may be given: with Digest (RFC 2617, section 3), or with
-// Basic.
-func (x *peer) challenge(resp *rtsp.Response) {
-	resp.Header.Add("WWW-Authenticate", `Digest realm="`+realm+`", nonce="`+x.nonce+`"`)
+// Basic. stale says that the password was right, for another nonce than this connection's.
+func (x *peer) challenge(resp *rtsp.Response, stale bool) {
+	again := ""
+	if stale {
+		again = `, stale=true`
+	}
+	resp.Header.Add("WWW-Authenticate", `Digest realm="`+realm+`", nonce="`+x.nonce+`"`+again)
 	resp.Header.Add("WWW-Authenticate", `Basic realm="`+realm+`"`)
 }
 
@@ -40,7 +44,9 @@ func (x *peer) credentials(req *rtsp.Request, action access.Action, info *sessio
 		}
 		_, token, _ = strings.Cut(string(plain), ":")
 	case "digest":
-		token = x.digest(req.Method, rest, action, info.Stream)
+		if p := rtspauth.Params(rest); p["nonce"] == x.nonce {
+			token = x.digest(req.Method, p, action, info.Stream)
+		}
 	}
 	if token == "" {
 		return
@@ -51,10 +57,21 @@ func (x *peer) credentials(req *rtsp.Request, action access.Action, info *sessio
 	info.Query.Set("token", token)
 }
 
-// digest returns the token that the parameters of a Digest prove, or nothing.
-func (x *peer) digest(method, text string, action access.Action, stream string) string {
-	p := rtspauth.Params(text)
-	if p["nonce"] != x.nonce || p["realm"] != realm || p["algorithm"] != "" && !strings.EqualFold(p["algorithm"], "MD5") {
+// stale reports whether a request that was refused proves a token, for a nonce that is not
+// this connection's (RFC 2617, section 3.2.1).
+func (x *peer) stale(req *rtsp.Request, action access.Action, stream string) bool {
+	scheme, rest, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "digest") {
+		return false
+	}
+	p := rtspauth.Params(rest)
+	return p["nonce"] != x.nonce && x.digest(req.Method, p, action, stream) != ""
+}
+
+// digest returns the token that the parameters of a Digest prove for their nonce, or
+// nothing.
+func (x *peer) digest(method string, p map[string]string, action access.Action, stream string) string {
+	if p["realm"] != realm || p["algorithm"] != "" && !strings.EqualFold(p["algorithm"], "MD5") {
 		return ""
 	}
 	token, ok := x.server.Gate.Expected(action, stream, p["username"])

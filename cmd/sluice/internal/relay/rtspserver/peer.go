@@ -208,6 +208,11 @@ func (x *peer) answer(req *rtsp.Request) (*rtsp.Response, error) {
 	if _, err := req.Header.CSeq(); err != nil {
 		return req.Reply(rtsp.StatusBadRequest), err
 	}
+	if names := required(req.Header); names != "" {
+		resp := x.reply(req, rtsp.StatusOptionNotSupported)
+		resp.Header.Add("Unsupported", names)
+		return resp, nil
+	}
 	switch req.Method {
 	case rtsp.Options:
 		resp := x.reply(req, rtsp.StatusOK)
@@ -234,6 +239,22 @@ func (x *peer) answer(req *rtsp.Request) (*rtsp.Response, error) {
 		return x.reply(req, rtsp.StatusOK), nil
 	}
 	return x.reply(req, rtsp.StatusMethodNotAllowed), nil
+}
+
+// required returns the features that a request requires, with commas between them: there
+// are none that the server has under a name (RFC 2326, sections 12.27 and 12.32).
+func required(h rtsp.Header) string {
+	var list []string
+	for _, name := range []string{"Require", "Proxy-Require"} {
+		for _, field := range h.Values(name) {
+			for feature := range strings.SplitSeq(field, ",") {
+				if feature = strings.TrimSpace(feature); feature != "" {
+					list = append(list, feature)
+				}
+			}
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // teardown ends the session. A viewer's answer goes out before its connection is
@@ -330,7 +351,7 @@ func (x *peer) refuse(r session.Role, req *rtsp.Request, info session.Info, err 
 	if status != rtsp.StatusUnauthorized {
 		return resp, nil
 	}
-	x.challenge(resp)
+	x.challenge(resp, x.stale(req, r.Action(), info.Stream))
 	if x.denied++; x.denied > maxDenied {
 		return resp, err
 	}
