@@ -43,7 +43,7 @@ func (s *relayServer) rtcPublish(t *testing.T, path string, o rtcOptions) *rtcSo
 		t.Fatal(err)
 	}
 	o.pc = func(pc *pion.PeerConnection) error {
-		for _, track := range []pion.TrackLocal{x.video, x.audio} {
+		for _, track := range append([]pion.TrackLocal{x.video, x.audio}, o.more...) {
 			transceiver, err := pc.AddTransceiverFromTrack(track, pion.RTPTransceiverInit{Direction: pion.RTPTransceiverDirectionSendonly})
 			if err != nil {
 				return err
@@ -217,6 +217,36 @@ func TestWHIPToAll(t *testing.T) {
 	gotSound := sumsOf(t, played, false)
 	within(t, "FLV, sound", gotSound, sound)
 	s.log.line(t, "viewer ended", "protocol=whep", "over")
+}
+
+// Of a publisher that sends pictures twice, as a client does that sends all layers of
+// simulcast whatever the answer says, those are taken that come first, and no others
+// among them.
+func TestWHIPOfTwoPictures(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) { c.MinPublishRate = 0 })
+	tags := flvtest.Clip(t)
+	second, err := pion.NewTrackLocalStaticRTP(pion.RTPCodecCapability{MimeType: pion.MimeTypeH264, ClockRate: 90000, SDPFmtpLine: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"}, "w", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{more: []pion.TrackLocal{second}})
+	half := len(tags) / 2
+	sound := x.send(tags[:half]...)
+	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{})
+	relayEventually(t, "pictures", func() bool { return len(v.got(true)) > 0 })
+	for n := range uint16(50) {
+		packet := []byte{0x80, 0xe0, byte(n >> 8), byte(n), 0, 0, byte(n), 0, 0, 0, 0, 0, 0x65, 0x88, 1, 2, byte(n)}
+		if _, err := second.Write(packet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sound = append(sound, x.send(tags[half:]...)...)
+	want := sumsOf(t, tags, true)
+	relayEventually(t, "the last pictures and sound", func() bool {
+		return slices.Contains(v.got(true), want[len(want)-3]) && slices.Contains(v.got(false), sound[len(sound)-2])
+	})
+	within(t, "pictures", v.got(true), want)
+	within(t, "sound", v.got(false), sound)
 }
 
 // A lossy is a way to the server that loses some packets of media, both ways.

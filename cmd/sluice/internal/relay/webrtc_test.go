@@ -59,6 +59,7 @@ type rtcOptions struct {
 	pc     func(*pion.PeerConnection) error // adds media
 	auth   string
 	change func(offer string) string
+	more   []pion.TrackLocal // that a publisher has beside its pictures and sound
 }
 
 // rtcNew makes a client that has not made its offer.

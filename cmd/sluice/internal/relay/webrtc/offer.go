@@ -40,6 +40,7 @@ type medium struct {
 	sends, receives bool
 	formats         []offered
 	other           []string // encodings that have no form here
+	layer           string   // of simulcast, the one that is taken; empty without
 }
 
 // offered is one format of a medium, of a codec that is known here.
@@ -82,6 +83,9 @@ func parseOffer(p []byte) (*offer, error) {
 			one.sends, one.receives = false, false // RFC 8843, section 6
 		}
 		one.read(m)
+		if one.sends {
+			one.layer = largest(layersOf(m))
+		}
 		o.media = append(o.media, one)
 	}
 	if err := o.bundle(&d); err != nil {
@@ -111,7 +115,7 @@ func (o *offer) bundle(d *sdp.SessionDescription) error {
 }
 
 // withoutCandidates leaves out the candidates of the client, which a server that is
-// ICE-lite has no use for, and the layers of simulcast, so that one is sent.
+// ICE-lite has no use for, and the layers of simulcast, of which one is taken (layered).
 func withoutCandidates(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -212,7 +212,7 @@ func (p *peer) negotiate(o *offer, prepare func() error) (string, error) {
 	if o.alone {
 		text = withoutGroup(text)
 	}
-	return addressed(text, p.server.candidates), nil
+	return o.layered(addressed(text, p.server.candidates)), nil
 }
 
 // connect is called when the media connection has been made.

@@ -32,10 +32,10 @@ type publishing struct {
 	mu       sync.Mutex // of all that follows, and of the watchdog
 	intake   *rtpmedia.Intake
 	watchdog *session.Watchdog
-	units    uint64    // left out because a part of them is missing
-	keyed    time.Time // when the latest key frame came, or was asked for
-	pictures pion.SSRC // of the track of pictures; 0: none yet
-	closed   bool      // no track is taken any more
+	units    uint64       // left out because a part of them is missing
+	keyed    time.Time    // when the latest key frame came, or was asked for
+	heard    [2]pion.SSRC // of the tracks of chosen; 0: nothing has come yet
+	closed   bool         // no track is taken any more
 }
 
 const (
@@ -100,14 +100,12 @@ func (x *publishing) prepare() error {
 				continue
 			}
 			x.mu.Lock()
-			if x.closed {
+			if x.closed || x.heard[i] != 0 {
 				x.mu.Unlock()
-				return
+				return // of several of a kind the first is taken
 			}
 			x.reading.Add(2)
-			if f.Video {
-				x.pictures = t.SSRC()
-			}
+			x.heard[i] = t.SSRC()
 			x.mu.Unlock()
 			go x.hear(i, r)
 			x.receive(i, t)
@@ -237,7 +235,10 @@ func (x *publishing) publish(f live.Frame) error {
 // askKey asks the publisher for a key frame, unless that was done just now.
 func (x *publishing) askKey(now time.Time) {
 	x.mu.Lock()
-	ssrc := x.pictures
+	ssrc := pion.SSRC(0)
+	if x.chosen[0].Video {
+		ssrc = x.heard[0]
+	}
 	due := ssrc != 0 && now.Sub(x.keyed) >= keyPause
 	if due {
 		x.keyed = now
