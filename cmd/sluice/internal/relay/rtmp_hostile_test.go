@@ -232,7 +232,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 			if name != "pings" { // whose answers are not read
 				reading.Go(func() { io.Copy(io.Discard, v.conn) })
 			}
-			flood := bytes.Repeat(message, 1+rtmpserver.ViewerBytes/len(message))
+			flood := bytes.Repeat(message, 1+session.ViewerBytes/len(message))
 			for end := time.Now().Add(rtmpTimeout); ; {
 				if _, err := v.conn.Write(flood); err != nil {
 					break

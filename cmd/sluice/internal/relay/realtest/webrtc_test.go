@@ -100,6 +100,51 @@ func plainClip(t *testing.T) string {
 	return file
 }
 
+// Of the layers that a browser offers the largest is sent, wherever it stands among them.
+func TestWHIPSimulcastFromChromium(t *testing.T) {
+	long(t, "package webrtc tests the answer")
+	t.Parallel()
+	s := serve(t, options{})
+	ctx, _, faults := browse(t, chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
+	if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/"), chromedp.WaitVisible(chromedp.CSS("body"))); err != nil {
+		t.Fatal(err)
+	}
+	evaluate[bool](t, ctx, `(() => {
+		window.state = {said: "", pcs: []};
+		const publish = async (name, encodings) => {
+			const media = await navigator.mediaDevices.getUserMedia({video: {width: 640, height: 360}, audio: true});
+			const pc = new RTCPeerConnection();
+			state.pcs.push(pc);
+			pc.addTransceiver(media.getVideoTracks()[0], {direction: "sendonly", streams: [media], sendEncodings: encodings});
+			pc.addTransceiver(media.getAudioTracks()[0], {direction: "sendonly", streams: [media]});
+			await pc.setLocalDescription(await pc.createOffer());
+			const response = await fetch("/live/" + name + "/whip", {method: "POST", headers: {"Content-Type": "application/sdp"}, body: pc.localDescription.sdp});
+			const sdp = await response.text();
+			if (!response.ok) throw new Error(sdp);
+			await pc.setRemoteDescription({type: "answer", sdp});
+			state.said += name + " sends " + pc.getSenders()[0].getParameters().encodings.filter((e) => e.active).map((e) => e.rid) + "; ";
+		};
+		const scaled = [{rid: "q", scaleResolutionDownBy: 4}, {rid: "h", scaleResolutionDownBy: 2}, {rid: "f"}];
+		Promise.all([publish("up", scaled), publish("down", [...scaled].reverse()), publish("own", [{rid: "a"}, {rid: "b"}])])
+			.catch((err) => { state.said += err; });
+		return true;
+	})()`)
+	for _, name := range []string{"live/up", "live/down", "live/own"} {
+		eventually(t, lengthened(30*time.Second), func() string {
+			for _, x := range s.streams(t) {
+				if x.Name == name && x.Video.Width == 640 {
+					return ""
+				}
+			}
+			return fmt.Sprintf("%s is not there in full size, of %+v; %s", name, s.streams(t), evaluate[string](t, ctx, `state.said`))
+		})
+	}
+	t.Log(evaluate[string](t, ctx, `state.said`))
+	if f := faults(); len(f) > 0 {
+		t.Errorf("the page fails with %q", f)
+	}
+}
+
 // A browser publishes its camera by WHIP, and ffmpeg plays it by RTSP: the browser makes
 // key frames when it is asked.
 func TestWHIPFromChromium(t *testing.T) {

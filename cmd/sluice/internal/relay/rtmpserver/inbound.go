@@ -13,20 +13,11 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-const (
-	// ViewerBytes and viewerRate bound what a viewer may send, in all as a burst
-	// and per second: viewers only send acknowledgements and a few commands.
-	ViewerBytes = 1 << 20
-	viewerRate  = 16 << 10
-	// brief is how long a viewer that has sent something is read from, before it
-	// is waited for without a goroutine again.
-	brief = time.Millisecond
-)
+// brief is how long a viewer that has sent something is read from, before it is waited for
+// without a goroutine again.
+const brief = time.Millisecond
 
-var (
-	errDone   = errors.New("the viewer said that it was done")
-	errFloods = errors.New("the viewer sends more than a viewer has to say")
-)
+var errDone = errors.New("the viewer said that it was done")
 
 // inbound is what a viewer sends: acknowledgements, pings, a few commands. A viewer
 // that is silent has this and nothing else: no goroutine, reader or buffers.
@@ -166,9 +157,9 @@ func (in *inbound) receive(d *desk) error {
 		m, err := d.c.ReadMessage()
 		// ReadMessage handles acknowledgements and other control messages itself, so
 		// look at how many bytes have come at the deadline too.
-		if sent := in.received + d.r.TotalRead(); sent > ViewerBytes+int64(time.Since(in.began).Seconds()*viewerRate) {
+		if sent := in.received + d.r.TotalRead(); session.Floods(sent, in.began) {
 			m.Release()
-			return errFloods
+			return session.ErrFloods
 		}
 		if err != nil {
 			return err

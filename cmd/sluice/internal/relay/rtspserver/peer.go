@@ -30,10 +30,6 @@ const (
 	// silence is for how long a viewer over UDP may say nothing, as the Session header
 	// tells it (RFC 2326, section 12.37).
 	silence = 60 * time.Second
-	// viewerBytes and viewerRate bound what a viewer may send, in all as a burst and
-	// per second: reports, and a request now and then.
-	viewerBytes = 1 << 20
-	viewerRate  = 16 << 10
 )
 
 // limits bound the messages of a peer. A description has one or two KiB.
@@ -42,7 +38,6 @@ var limits = rtsp.Limits{Line: 4 << 10, Header: 16 << 10, Fields: 64, Body: 32 <
 var (
 	errDone     = errors.New("the peer said that it was done")
 	errRequests = fmt.Errorf("%d requests and no media", maxRequests)
-	errFloods   = errors.New("the viewer sends more than a viewer has to say")
 )
 
 // peer is one RTSP connection. It publishes or plays one stream.
@@ -141,9 +136,9 @@ func (x *peer) next() error {
 		return err
 	}
 	if x.play != nil && x.play.viewer != nil {
-		if x.r.TotalRead()-x.before > viewerBytes+int64(time.Since(x.began).Seconds()*viewerRate) {
+		if session.Floods(x.r.TotalRead()-x.before, x.began) {
 			item.Release()
-			return errFloods
+			return session.ErrFloods
 		}
 	}
 	switch {

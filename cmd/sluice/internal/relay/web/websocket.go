@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 
@@ -79,18 +80,29 @@ func listenWebSocket(conn net.Conn, v watcher) error {
 func (in *socketInlet) listen(conn net.Conn) error {
 	r, v := &in.r, in.v
 	defer r.Recycle()
+	began := time.Now()
 	for {
 		if in.stands() {
 			return session.ErrMoved
 		}
 		opcode, payload, err := r.next()
 		switch {
+		case session.Floods(r.TotalRead(), began):
+			return session.ErrFloods
+		case err == nil && !in.closing && opcode == websocket.CloseMessage && !validClose(payload):
+			err = fmt.Errorf("%w: code or reason of a close frame", errWebSocket)
+		}
+		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded) && in.Asked():
 			continue
 		case errors.Is(err, errWebSocket):
+			code := websocket.CloseProtocolError
+			if errors.Is(err, errTooLong) {
+				code = websocket.CloseMessageTooBig
+			}
 			v.Pause(true)
-			v.Control(closeFrame(websocket.CloseProtocolError, err.Error()))
+			v.Control(closeFrame(code, err.Error()))
 			conn.SetReadDeadline(time.Now().Add(closeWait))
 			r.WriteTo(io.Discard) // until the client has closed, or the deadline
 			return err
@@ -113,8 +125,26 @@ func (in *socketInlet) listen(conn net.Conn) error {
 	}
 }
 
-// errWebSocket means that a client's frame breaks the protocol.
-var errWebSocket = errors.New("bad WebSocket frame")
+var (
+	// errWebSocket means that a client's frame breaks the protocol.
+	errWebSocket = errors.New("bad WebSocket frame")
+	errTooLong   = fmt.Errorf("%w: more than %d bytes", errWebSocket, maxClientFrame)
+)
+
+// validClose reports whether a client may close with that payload (RFC 6455, sections
+// 5.5.1 and 7.4): nothing, or a code that is sent in frames and text.
+func validClose(payload []byte) bool {
+	if len(payload) < 2 {
+		return len(payload) == 0
+	}
+	switch code := binary.BigEndian.Uint16(payload); {
+	case code == 1004, code == websocket.CloseNoStatusReceived, code == websocket.CloseAbnormalClosure, code == websocket.CloseTLSHandshake:
+		return false
+	case code < 1000, code > 1014 && code < 3000, code > 4999:
+		return false
+	}
+	return utf8.Valid(payload[2:])
+}
 
 // clientFrames are the frames that a viewer sends.
 type clientFrames struct {
@@ -159,7 +189,7 @@ func (r *clientFrames) next() (opcode int, payload []byte, err error) {
 		length = maxClientFrame + 1 // the 64-bit form is only for lengths above the limit
 	}
 	if length > maxClientFrame {
-		return 0, nil, fmt.Errorf("%w: more than %d bytes", errWebSocket, maxClientFrame)
+		return 0, nil, errTooLong
 	}
 	frame, err := r.Next(size + length)
 	if err != nil {
