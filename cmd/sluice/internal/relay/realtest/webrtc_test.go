@@ -5,6 +5,7 @@ package realtest
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,17 +130,20 @@ func TestWHIPSimulcastFromChromium(t *testing.T) {
 			.catch((err) => { state.said += err; });
 		return true;
 	})()`)
-	for _, name := range []string{"live/up", "live/down", "live/own"} {
+	for name, layer := range map[string]string{"up": "f", "down": "f", "own": "b"} {
 		eventually(t, lengthened(30*time.Second), func() string {
+			said := evaluate[string](t, ctx, `state.said`)
+			if !strings.Contains(said, name+" sends "+layer+"; ") {
+				return fmt.Sprintf("%s does not send %s alone: %s", name, layer, said)
+			}
 			for _, x := range s.streams(t) {
-				if x.Name == name && x.Video.Width == 640 {
+				if x.Name == "live/"+name && x.Video.Codec != "" && x.FramesIn > 50 {
 					return ""
 				}
 			}
-			return fmt.Sprintf("%s is not there in full size, of %+v; %s", name, s.streams(t), evaluate[string](t, ctx, `state.said`))
+			return fmt.Sprintf("no pictures of %s in %+v", name, s.streams(t))
 		})
 	}
-	t.Log(evaluate[string](t, ctx, `state.said`))
 	if f := faults(); len(f) > 0 {
 		t.Errorf("the page fails with %q", f)
 	}

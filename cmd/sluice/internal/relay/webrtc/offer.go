@@ -41,6 +41,7 @@ type medium struct {
 	formats         []offered
 	other           []string // encodings that have no form here
 	layer           string   // of simulcast, the one that is taken; empty without
+	ridMap          string   // extmap of a layer's name in packets
 }
 
 // offered is one format of a medium, of a codec that is known here.
@@ -83,7 +84,7 @@ func parseOffer(p []byte) (*offer, error) {
 			one.sends, one.receives = false, false // RFC 8843, section 6
 		}
 		one.read(m)
-		if one.sends {
+		if one.ridMap = ridMap(m); one.sends && one.ridMap != "" {
 			one.layer = largest(layersOf(m))
 		}
 		o.media = append(o.media, one)

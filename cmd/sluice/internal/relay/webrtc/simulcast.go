@@ -19,6 +19,17 @@ type layer struct {
 	rate   uint64 // at most, bits per second; 0: not said
 }
 
+// ridMap returns the extmap by which a client would say in its packets of which layer they
+// are, empty when there is none: browsers want it in an answer that takes a layer.
+func ridMap(d *sdp.MediaDescription) string {
+	for _, a := range d.Attributes {
+		if a.Key == "extmap" && strings.HasSuffix(a.Value, " "+sdp.SDESRTPStreamIDURI) {
+			return a.Value
+		}
+	}
+	return ""
+}
+
 // layersOf returns the layers that a client offers to send, in its order. A client that
 // does not offer several has none.
 func layersOf(d *sdp.MediaDescription) (list []layer) {
@@ -94,19 +105,19 @@ func largest(list []layer) string {
 // answer without any leaves a browser with its first, which often is the smallest.
 func (o *offer) layered(answer string) string {
 	var b strings.Builder
-	rid := ""
+	var m medium
 	end := func() {
-		if rid != "" {
-			b.WriteString("a=rid:" + rid + " recv\r\na=simulcast:recv " + rid + "\r\n")
+		if m.layer != "" {
+			b.WriteString("a=extmap:" + m.ridMap + "\r\na=rid:" + m.layer + " recv\r\na=simulcast:recv " + m.layer + "\r\n")
 		}
 	}
 	media := 0
 	for line := range strings.Lines(answer) {
 		if strings.HasPrefix(line, "m=") {
 			end()
-			rid = ""
+			m = medium{}
 			if _, port, _ := strings.Cut(line, " "); media < len(o.media) && !strings.HasPrefix(port, "0 ") {
-				rid = o.media[media].layer
+				m = o.media[media]
 			}
 			media++
 		}

@@ -9,7 +9,7 @@ import (
 func simulcastOffer(t *testing.T, lines ...string) *offer {
 	t.Helper()
 	text := strings.ReplaceAll(string(browserOffer(t)), "a=recvonly", "a=sendonly")
-	text = strings.Replace(text, "a=rid:h recv\r\n", strings.Join(lines, "\r\n")+"\r\n", 1)
+	text = strings.Replace(text, "a=rid:h recv\r\n", "a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n"+strings.Join(lines, "\r\n")+"\r\n", 1)
 	o, err := parseOffer([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestSimulcast(t *testing.T) {
 		const answer = "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 102\r\na=mid:0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:1\r\n"
 		want := answer
 		if c.want != "" {
-			want = strings.Replace(answer, "m=audio", "a=rid:"+c.want+" recv\r\na=simulcast:recv "+c.want+"\r\nm=audio", 1)
+			want = strings.Replace(answer, "m=audio", "a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\na=rid:"+c.want+" recv\r\na=simulcast:recv "+c.want+"\r\nm=audio", 1)
 		}
 		if got := o.layered(answer); got != want {
 			t.Errorf("%s: the answer is %q", name, got)
@@ -59,7 +59,11 @@ func TestSimulcast(t *testing.T) {
 	}
 	o := simulcastOffer(t, "a=rid:a send", "a=rid:b send", "a=simulcast:send a;b")
 	o.media[0], o.media[1] = o.media[1], o.media[0]
-	if got := o.layered("m=audio 9 x\r\na=mid:1\r\nm=video 9 x\r\na=mid:0\r\n"); !strings.HasSuffix(got, "a=mid:0\r\na=rid:b recv\r\na=simulcast:recv b\r\n") {
+	if got := o.layered("m=audio 9 x\r\na=mid:1\r\nm=video 9 x\r\na=mid:0\r\n"); !strings.HasSuffix(got, "a=rid:b recv\r\na=simulcast:recv b\r\n") || strings.Count(got, "a=rid") != 1 {
 		t.Errorf("in the last medium: %q", got)
+	}
+	text := strings.ReplaceAll(string(browserOffer(t)), "a=recvonly", "a=sendonly\r\na=rid:a send\r\na=simulcast:send a")
+	if o, err := parseOffer([]byte(text)); err != nil || o.media[0].layer != "" {
+		t.Errorf("without a way to name it in packets: %+v, %v", o, err)
 	}
 }
