@@ -142,8 +142,18 @@ func (s *Sizing) Suits(length, size, need int, keeps bool) bool {
 }
 
 // WorthParking returns how many bytes of a block must be free for it to be
-// filled on after a wait.
-func (s *Sizing) WorthParking() int { return max(s.Want()/4, MinBlock) }
+// filled on after a wait: a quarter, or what an item with its header or else a read
+// takes if that is less. What is left free is lost to those who keep what the block had.
+// Items that are small beside a read say nothing: a message may be of many.
+func (s *Sizing) WorthParking() int {
+	least := s.Want() / 4
+	if item := int(s.frame) + int(s.head); item >= 2*MinBlock {
+		least = min(least, item)
+	} else if s.recent > 0 {
+		least = min(least, int(s.recent))
+	}
+	return max(least, MinBlock)
+}
 
 // Length returns how much of a block of size bytes may be filled.
 func (s *Sizing) Length(block, asked int) int {

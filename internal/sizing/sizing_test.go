@@ -164,11 +164,15 @@ func TestRecentIsTheLongestMessageOfLate(t *testing.T) {
 func TestRulesOfRoom(t *testing.T) {
 	fresh, pinned, squeezed := after(0, nil), after(1000, nil), after(0, pressed)
 	long := after(0, func(s *sizing.Sizing) { s.Asked(16_000) })
+	frames := after(16<<10, func(s *sizing.Sizing) { s.Asked(1000) })
+	messages := after(16<<10, func(s *sizing.Sizing) { s.Asked(1); s.Saw(700, 4096, 16<<10) })
 	for _, c := range []struct {
 		name      string
 		got, want any
 	}{
 		{"WorthParking", fresh.WorthParking(), firstBlock / 4},
+		{"WorthParking for a frame", frames.WorthParking(), 1000},
+		{"WorthParking for a message", messages.WorthParking(), 700},
 		{"WorthParking under pressure", squeezed.WorthParking(), minBlock},
 		{"Length", fresh.Length(4096, 3000), 4096},
 		{"Length of a pinned one", pinned.Length(1024, 1000), 1000},
