@@ -52,11 +52,12 @@ func (e *budgetError) Unwrap() []error {
 type budget struct {
 	alloc    *Allocator
 	limit    int64 // 0: there is no budget
+	made     time.Time
 	pressure atomic.Bool
 
 	charged atomic.Int64
 	// fresh is the time before which calling charges in again is useless, in
-	// nanoseconds since 1970.
+	// nanoseconds since made.
 	fresh atomic.Int64
 	// roomMark is the value of charged at or below which a refund must call
 	// settle under mu. A refund above it needs no lock.
@@ -91,7 +92,7 @@ const (
 )
 
 func (u *budget) init(a *Allocator, limit int64) {
-	u.alloc, u.limit = a, limit
+	u.alloc, u.limit, u.made = a, limit, time.Now()
 	u.roomMark.Store(noRoomMark)
 	u.idleMark.Store(noIdleMark)
 	u.queue.init()
@@ -176,7 +177,7 @@ func (u *budget) reclaim() {
 	}
 	u.missed = len(called) > 0
 	u.called = time.Now()
-	u.fresh.Store(u.called.UnixNano() + int64(callAgain))
+	u.fresh.Store(int64(u.called.Sub(u.made) + callAgain))
 	clear(called)
 	u.scratch = called[:0]
 }
@@ -184,7 +185,7 @@ func (u *budget) reclaim() {
 // full reports whether there is no room for size bytes and calling charges in
 // is useless because it was done just now. It spares refused callers the lock.
 func (u *budget) full(size int) bool {
-	return u.pressure.Load() && u.charged.Load()+int64(size) > u.limit && time.Now().UnixNano() < u.fresh.Load()
+	return u.pressure.Load() && u.charged.Load()+int64(size) > u.limit && int64(time.Since(u.made)) < u.fresh.Load()
 }
 
 // begin puts the allocator under pressure. It is called with mu held.

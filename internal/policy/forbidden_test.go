@@ -114,6 +114,40 @@ func sleepLines(s source) []int {
 	return lines
 }
 
+// unixNanos are the calls of UnixNano outside of tests, by file: a number that another is
+// compared with, or subtracted from, is counted from a time.Time that has the monotonic
+// clock. By the wall clock it is hours off when that is set.
+var unixNanos = map[string]int{
+	"cmd/sluice/internal/relay/cluster/node.go":              1, // numbers the runs of a node
+	"cmd/sluice/internal/relay/cluster/transport/request.go": 1, // numbers requests, also after a restart
+	"cmd/sluice/internal/relay/rtpmedia/order.go":            1, // jitter: one step is one late packet
+	"cmd/sluice/internal/relay/web/recordings.go":            1, // of a file
+}
+
+func TestNoWallClockInDurations(t *testing.T) {
+	for _, s := range allSources(t) {
+		if s.isTest() {
+			continue
+		}
+		if got := methodLines(s, "UnixNano"); len(got) != unixNanos[s.path] {
+			t.Errorf("%s: UnixNano at lines %v, %d allowed: count from a time.Time, with Sub or time.Since",
+				s.path, got, unixNanos[s.path])
+		}
+	}
+}
+
+// methodLines finds the selectors of that name.
+func methodLines(s source, name string) []int {
+	var lines []int
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if n, ok := n.(*ast.SelectorExpr); ok && n.Sel.Name == name {
+			lines = append(lines, s.line(n.Sel.Pos()))
+		}
+		return true
+	})
+	return lines
+}
+
 func TestForbiddenCallsAreFound(t *testing.T) {
 	s := mustParse(t, "mem/a_test.go", fmt.Sprintf(`package mem
 
@@ -127,6 +161,8 @@ func g(other struct{ Sleep func(int) }) {
 	other.Sleep(2)
 	wait := clock.Sleep
 	wait(3)
+	_ = clock.Now().
+		UnixNano()
 }
 `, "linkname"))
 	if got := linknames(s); !slices.Equal(got, []int{5}) {
@@ -134,6 +170,9 @@ func g(other struct{ Sleep func(int) }) {
 	}
 	if got := sleepLines(s); !slices.Equal(got, []int{9, 11}) {
 		t.Errorf("time.Sleep found at lines %v, want [9 11]", got)
+	}
+	if got := methodLines(s, "UnixNano"); !slices.Equal(got, []int{14}) {
+		t.Errorf("UnixNano found at lines %v, want [14]", got)
 	}
 	dotted := mustParse(t, "mem/b_test.go", "package mem\n\nimport . \"time\"\n\nfunc g() { Sleep(1) }\n")
 	if got := sleepLines(dotted); !slices.Equal(got, []int{5}) {

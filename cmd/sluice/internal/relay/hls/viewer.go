@@ -36,11 +36,12 @@ type viewer struct {
 	key    viewerKey
 	client *session.Client
 	query  string // behind each address in the viewer's playlists
+	began  time.Time
 
 	bytes, frames atomic.Int64
 	recorded      atomic.Pointer[past]
 	busy          atomic.Int32 // requests at the moment
-	asked         atomic.Int64 // Unix ns of the last one's end
+	asked         atomic.Int64 // when the last one ended, in ns since began
 
 	// Under the server's lock.
 	limit time.Duration // without a request
@@ -103,7 +104,7 @@ func (s *Server) admitted(key viewerKey, info session.Info, done func(), err err
 	if token := info.Query.Get("token"); token != "" {
 		q.Set("token", token)
 	}
-	v := &viewer{server: s, key: key, query: "?" + q.Encode(), limit: s.Times.First, uses: map[string]*muxer{}, done: done}
+	v := &viewer{server: s, key: key, query: "?" + q.Encode(), began: time.Now(), limit: s.Times.First, uses: map[string]*muxer{}, done: done}
 	s.mu.Lock()
 	if s.closed || s.viewers[key] != nil {
 		// Another request of the same viewer was faster.
@@ -134,7 +135,7 @@ func (s *Server) enter(key viewerKey) (*viewer, error) {
 	if v == nil {
 		return nil, nil
 	}
-	v.asked.Store(time.Now().UnixNano())
+	v.asked.Store(int64(time.Since(v.began)))
 	if v.over {
 		return nil, errGone
 	}
@@ -153,7 +154,7 @@ func (s *Server) admit(ctx context.Context, info session.Info, o session.PlayOpt
 
 // leave ends a request. media: it was for more than the multivariant playlist.
 func (v *viewer) leave(media bool) {
-	v.asked.Store(time.Now().UnixNano())
+	v.asked.Store(int64(time.Since(v.began)))
 	v.busy.Add(-1)
 	if media {
 		s := v.server
@@ -167,7 +168,7 @@ func (v *viewer) leave(media bool) {
 func (v *viewer) check() {
 	s := v.server
 	s.mu.Lock()
-	left := v.limit - time.Since(time.Unix(0, v.asked.Load()))
+	left := v.limit - time.Since(v.began.Add(time.Duration(v.asked.Load())))
 	if v.busy.Load() > 0 || left > 0 {
 		if s.viewers[v.key] == v {
 			v.timer.Reset(max(left, v.limit/4, time.Millisecond))

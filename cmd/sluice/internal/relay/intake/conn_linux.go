@@ -51,8 +51,11 @@ type Conn struct {
 	mu       sync.Mutex
 	tcp      *net.TCPConn // nil in a loop
 	closed   bool
-	deadline atomic.Int64 // for reads, Unix time in ns; 0: none
+	deadline atomic.Int64 // for reads, in ns since began; 0: none
 }
+
+// began is what deadlines are counted from. They do not move when the wall clock is set.
+var began = time.Now()
 
 // noSlot is the slot of a connection that its loop does not have.
 const noSlot = -1
@@ -136,7 +139,7 @@ func (c *Conn) leave() {
 		return
 	}
 	if at := c.deadline.Load(); at != 0 {
-		c.tcp.SetReadDeadline(time.Unix(0, at))
+		c.tcp.SetReadDeadline(began.Add(time.Duration(at)))
 	}
 }
 
@@ -296,7 +299,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	}
 	at := int64(0)
 	if !t.IsZero() {
-		at = max(t.UnixNano(), 1)
+		at = max(int64(t.Sub(began)), 1)
 	}
 	c.deadline.Store(at)
 	if c.tcp != nil {

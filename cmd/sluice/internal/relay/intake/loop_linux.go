@@ -230,14 +230,14 @@ func (l *loop) due(c *Conn, now time.Time) {
 	if at == 0 {
 		return
 	}
-	if at <= now.UnixNano() {
+	if at <= int64(now.Sub(began)) {
 		if c.handler.Late() == Over {
 			l.release(c)
 			return
 		}
-		at = max(c.deadline.Load(), now.Add(lateBy).UnixNano())
+		at = max(c.deadline.Load(), int64(now.Add(lateBy).Sub(began)))
 	}
-	if next := time.Unix(0, at); next.Before(l.scanAt) {
+	if next := began.Add(time.Duration(at)); next.Before(l.scanAt) {
 		l.scanAt = next
 	}
 }

@@ -18,7 +18,8 @@ type datagrams struct {
 	ports *ports
 	to    [4]netip.AddrPort // by channel; the zero value is not sent
 	peer  netip.Addr
-	last  atomic.Int64 // when a report came, Unix ns
+	began time.Time
+	last  atomic.Int64 // when a report came, in ns since began
 
 	cutter  rtpfeed.Cutter
 	burst   int // bytes since the latest pause
@@ -45,8 +46,8 @@ func (d *datagrams) track(channel int, to *rtsp.Pair) {
 	_ = d.ports.hear(d.to[channel+1], d)
 }
 
-// heard is when the peer's latest report came.
-func (d *datagrams) heard() time.Time { return time.Unix(0, d.last.Load()) }
+// heard is when the peer's latest report came, or when the viewer began.
+func (d *datagrams) heard() time.Time { return d.began.Add(time.Duration(d.last.Load())) }
 
 // Write takes whole frames and parts of them, borrowed until it returns. A datagram that
 // cannot be sent is lost, as on the way.
@@ -109,4 +110,4 @@ func (d *datagrams) SetReadDeadline(time.Time) error  { return nil }
 func (d *datagrams) SetWriteDeadline(time.Time) error { return nil }
 
 // hearRTCP takes a viewer's report, borrowed.
-func (d *datagrams) hearRTCP([]byte, time.Time) { d.last.Store(time.Now().UnixNano()) }
+func (d *datagrams) hearRTCP([]byte, time.Time) { d.last.Store(int64(time.Since(d.began))) }

@@ -173,5 +173,5 @@ func (p *ports) listening() int {
 
 // viewer returns a viewer's sending side.
 func (p *ports) viewer(peer netip.Addr) *datagrams {
-	return &datagrams{ports: p, peer: peer, closed: make(chan struct{})}
+	return &datagrams{ports: p, peer: peer, began: time.Now(), closed: make(chan struct{})}
 }
