@@ -93,6 +93,12 @@ func TestExpectContinue(t *testing.T) {
 	if status, _, text := readAnswer(t, r); status != 400 || !strings.Contains(text, "APP/NAME") {
 		t.Errorf("%d %s", status, text)
 	}
+	// HTTP/1.0 has no answers with 1xx (RFC 9110, section 15.2).
+	conn, r = s.raw(t, fmt.Sprintf("POST /live/old.flv HTTP/1.0\nExpect: 100-continue\nContent-Length: %d\n\n", len(file)))
+	conn.Write(file)
+	if status, _, text := readAnswer(t, r); status != 200 {
+		t.Errorf("HTTP/1.0: %d %s", status, text)
+	}
 }
 
 func TestRefusedPublishers(t *testing.T) {

@@ -67,7 +67,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer w.Group.End(conn)
-	if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		conn.SetWriteDeadline(time.Now().Add(w.Times.Answer))
 		if _, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
 			conn.Close()
