@@ -1,6 +1,9 @@
 package relay
 
 import (
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,4 +96,94 @@ func TestRTSPStaleNonce(t *testing.T) {
 	if status, _ := try(answer(user, token, challenge)); status != 200 {
 		t.Errorf("the new nonce: %d", status)
 	}
+}
+
+// A viewer that pauses is sent no media until it plays again, and both are answered among
+// what is sent.
+func TestRTSPPause(t *testing.T) {
+	s := rtspServe(t, nil)
+	p := rtspDial(t, s)
+	send := p.record("live/s")
+	send(5)
+	rtmpUntil(t, "the stream has frames", func() bool { return rtspFrames(s, "live/s") >= 5 })
+	v := rtspDial(t, s)
+	v.must(455, "PAUSE", "live/s", "")
+	v.must(200, "DESCRIBE", "live/s", "")
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	v.must(455, "PAUSE", "live/s", "")
+	v.must(200, "PLAY", "live/s", "")
+	media := func(n int) {
+		t.Helper()
+		for n > 0 {
+			item, err := v.r.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if item.Request == nil && item.Response == nil && item.Interleaved.Channel == 0 {
+				n--
+			}
+			item.Release()
+		}
+	}
+	send(5)
+	media(1)
+	frames := int64(10)
+	for range 3 {
+		v.must(200, "PAUSE", "live/s", "")
+		v.must(200, "PAUSE", "live/s", "")
+		send(20)
+		frames += 20
+		rtmpUntil(t, "they have come", func() bool { return rtspFrames(s, "live/s") >= frames })
+		// The answer is the next thing on the connection.
+		v.cseq++
+		io.WriteString(v.conn, fmt.Sprintf("GET_PARAMETER %s RTSP/1.0\r\nCSeq: %d\r\n\r\n", v.url("live/s"), v.cseq))
+		item, err := v.r.Read()
+		if err != nil || item.Response == nil {
+			t.Fatalf("behind PAUSE comes %+v, %v", item, err)
+		}
+		item.Release()
+		v.must(200, "PLAY", "live/s", "")
+		send(5)
+		frames += 5
+		media(1)
+	}
+	v.must(200, "TEARDOWN", "live/s", "")
+	v.ends()
+	p.must(455, "PAUSE", "live/s", "")
+	p.must(200, "TEARDOWN", "live/s", "")
+}
+
+// Ports that no datagrams can go to are refused, and the connection goes on.
+func TestRTSPOddPorts(t *testing.T) {
+	s := rtspServe(t, func(c *relayConfig) { c.RTSPUDP = "127.0.0.1:0" })
+	p := rtspDial(t, s)
+	send := p.record("live/s")
+	send(5)
+	rtmpUntil(t, "the stream has frames", func() bool { return rtspFrames(s, "live/s") >= 5 })
+	for ports, want := range map[string][]int{
+		"client_port=0-1":         {400, 461},
+		"client_port=70000-70001": {400},
+		"client_port=5001-5000":   {200, 400, 461},
+		"client_port=5000-":       {400},
+		"client_port=-1-0":        {400},
+		"client_port=x":           {400},
+		"client_port=":            {400, 461},
+		"port=5000-5001":          {461},
+		"client_port=65535":       {200, 461},
+		"client_port=5000-5000":   {200},
+	} {
+		v := rtspDial(t, s)
+		v.must(200, "DESCRIBE", "live/s", "")
+		status, h := v.ask("SETUP", "live/s/trackID=0", "", "Transport: RTP/AVP;unicast;"+ports)
+		if !slices.Contains(want, status) {
+			t.Errorf("%s: %d %v, want %v", ports, status, h, want)
+		}
+		if status == 200 {
+			v.must(200, "PLAY", "live/s", "")
+			send(2)
+		}
+		v.must(200, "TEARDOWN", "live/s", "")
+		v.ends()
+	}
+	send(5)
 }
