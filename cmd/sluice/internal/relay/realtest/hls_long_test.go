@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -100,10 +101,22 @@ func (v *hlsViewer) play(ctx context.Context, address string) error {
 // What 1,000 viewers by low-latency HLS take beside one: they share the segments.
 func TestHLSThousandViewers(t *testing.T) {
 	long(t, "1,000 viewers take a minute; TestHLSInFFmpeg has one")
-	// The aim is 30 MiB. A viewer has a connection with a stack of 4 to 8 KiB (package
-	// keepalive), a session and a request, and the collector lets garbage grow to half of
-	// all that. On a busy machine there is more: this bound is for what goes wrong.
-	const most, viewers = 48 << 20, 1000
+	// A viewer has a connection with a stack of 4 to 8 KiB (package keepalive), a session
+	// and a request, and the collector lets garbage grow to half of all that. A busy machine
+	// only adds to it, so the least of some rounds counts.
+	const most, rounds = 30_000_000, 3
+	least := int64(math.MaxInt64)
+	for n := 0; n < rounds && least > most && !t.Failed(); n++ {
+		t.Run(fmt.Sprintf("round %d", n+1), func(t *testing.T) { least = min(least, thousandViewers(t)) })
+	}
+	if measured() && least > most {
+		t.Errorf("%d bytes more than with one viewer in each of %d rounds, the limit is %d", least, rounds, most)
+	}
+}
+
+// thousandViewers returns how many bytes a server with 1,000 viewers has more than with one.
+func thousandViewers(t *testing.T) int64 {
+	const viewers = 1000
 	// On a busy machine so many connections of one address are slow to send a request.
 	s := serve(t, options{flags: []string{"--max-handshakes", "8192", "--max-handshakes-per-address", "4096"}})
 	ffmpeg(t, "-loglevel", "warning", "-re", "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=15", "-f", "lavfi", "-i", "sine=frequency=440",
@@ -166,9 +179,7 @@ func TestHLSThousandViewers(t *testing.T) {
 	}
 	t.Logf("%.1f MiB at the end; below, the most since all had come", float64(resident(t, s.PID))/(1<<20))
 	t.Logf("%.1f MiB with one viewer, %.1f with %d: %.1f KiB each", float64(one)/(1<<20), float64(all)/(1<<20), viewers, float64(all-one)/1024/viewers)
-	if measured() && all-one > most {
-		t.Errorf("%d bytes more than with one viewer, the limit is %d", all-one, most)
-	}
+	return all - one
 }
 
 // The page's player by HLS is three seconds behind live at most.

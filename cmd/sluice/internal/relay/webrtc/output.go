@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pion/rtcp"
@@ -122,7 +121,6 @@ type track struct {
 
 	ssrc, again pion.SSRC // of the track, and of what is sent again
 	writer      pion.TrackLocalWriter
-	repaired    atomic.Int64 // packets that were sent again
 
 	mu      sync.Mutex
 	numbers numbers
@@ -175,29 +173,42 @@ func (t *track) send(packet []byte) {
 	_, _ = t.writer.WriteRTP(&h, packet[headerLen:])
 }
 
-// sendAgain sends a packet again that the viewer has not got (RFC 4588), if it is still
-// there and the viewer has not had too many.
-func (t *track) sendAgain(number uint16, now time.Time) {
+// repair sends packets again that the viewer has not got, until it has had too many.
+func (t *track) repair(missing []rtcp.NackPair, now time.Time) {
+	more := true
+	for i := 0; more && i < len(missing); i++ {
+		missing[i].Range(func(number uint16) bool {
+			more = t.sendAgain(number, now)
+			return more
+		})
+	}
+}
+
+// sendAgain sends a packet again (RFC 4588), if it is still there. It returns false when
+// the viewer has had too many.
+func (t *track) sendAgain(number uint16, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kept == nil || t.writer == nil {
-		return
+		return false
 	}
 	if gone := now.Sub(t.filled); gone > 0 {
 		t.budget = min(repairRate, t.budget+int(min(gone.Seconds(), 1)*repairRate))
 		t.filled = now
 	}
+	if t.budget <= 0 {
+		return false
+	}
 	sent, ok := t.numbers.again(number)
-	if !ok || t.budget <= 0 {
-		return
+	if !ok {
+		return true
 	}
 	const room = 2 // for the number before the payload
 	t.buf, ok = t.kept.Append(append(t.buf[:0], 0, 0), sent.made)
 	if !ok || len(t.buf) < room+headerLen {
-		return
+		return true
 	}
 	t.budget--
-	t.repaired.Add(1)
 	packet := t.buf[room:]
 	h := rtp.Header{Version: 2, Marker: packet[1]&0x80 != 0, PayloadType: t.chosen.PayloadType, SequenceNumber: number, Timestamp: sent.at, SSRC: uint32(t.ssrc)}
 	payload := packet[headerLen:]
@@ -208,6 +219,7 @@ func (t *track) sendAgain(number uint16, now time.Time) {
 		binary.BigEndian.PutUint16(payload, number)
 	}
 	_, _ = t.writer.WriteRTP(&h, payload)
+	return true
 }
 
 // hear takes the viewer's reports until the session is over. lost is called when it
@@ -230,12 +242,7 @@ func (t *track) hear(s *pion.RTPSender, lost func()) {
 		for _, one := range list {
 			switch r := one.(type) {
 			case *rtcp.TransportLayerNack:
-				for _, pair := range r.Nacks {
-					pair.Range(func(number uint16) bool {
-						t.sendAgain(number, now)
-						return true
-					})
-				}
+				t.repair(r.Nacks, now)
 			case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
 				lost()
 			}
