@@ -1,14 +1,18 @@
 package relay
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
@@ -138,6 +142,33 @@ func TestEachSessionHasOneBeginAndOneEnd(t *testing.T) {
 			t.Errorf("%s of %s out of order", v.Event, v.Stream)
 		}
 		begun[what] = true
+	}
+}
+
+// The end of a session that the shutdown cuts off is delivered too, when nothing keeps
+// events until the next start.
+func TestEventsOfSessionsThatAreCutOff(t *testing.T) {
+	log, url := receiveEvents(t, false)
+	s := startRelay(t, func(c *relayConfig) { c.EventHook = url })
+	f := s.feeding(t, "/live/s.flv")
+	f.loop(t)
+	stuck, _ := s.raw(t, "GET /live/s.flv HTTP/1.1\nHost: a\n\n")
+	if err := stuck.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	f.on(t, "the viewer is behind", func() bool {
+		list := s.host.Register.List()
+		return len(list) == 2 && list[1].Figures().Lag > 100*time.Millisecond
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	log.mu.Lock() // the receiver answers late
+	context.AfterFunc(ctx, func() { time.AfterFunc(100*time.Millisecond, log.mu.Unlock) })
+	if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the shutdown cuts nothing off: %v", err)
+	}
+	if ends := checkPairs(t, log.events(), ""); len(ends) != 2 {
+		t.Errorf("%d ends: %+v", len(ends), ends)
 	}
 }
 

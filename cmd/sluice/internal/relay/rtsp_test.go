@@ -29,6 +29,7 @@ type rtspClient struct {
 	conn net.Conn
 	r    *rtsp.Reader
 	cseq int
+	auth string // a field of each request; empty: none
 
 	// When a server ends the connection after some time: since when, and whether it
 	// has done so before an answer.
@@ -65,6 +66,9 @@ func (x *rtspClient) ask(method, path, body string, fields ...string) (int, rtsp
 	x.t.Helper()
 	x.cseq++
 	text := fmt.Sprintf("%s %s RTSP/1.0\r\nCSeq: %d\r\n", method, x.url(path), x.cseq)
+	if x.auth != "" {
+		fields = append(fields, x.auth)
+	}
 	for _, f := range fields {
 		text += f + "\r\n"
 	}

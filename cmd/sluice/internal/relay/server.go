@@ -423,8 +423,14 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.webrtc != nil {
 		s.webrtc.Close()
 	}
-	if s.events != nil {
-		errs = append(errs, s.events.Close(ctx)) // all sessions have ended
+	if s.events != nil { // all sessions have ended
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			// The events of those that were cut off have not been delivered.
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.Background(), s.host.Times.Events)
+			defer cancel()
+		}
+		errs = append(errs, s.events.Close(ctx))
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()

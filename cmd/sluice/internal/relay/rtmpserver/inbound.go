@@ -17,8 +17,6 @@ import (
 // without a goroutine again.
 const brief = time.Millisecond
 
-var errDone = errors.New("the viewer said that it was done")
-
 // inbound is what a viewer sends: acknowledgements, pings, a few commands. A viewer
 // that is silent has this and nothing else: no goroutine, reader or buffers.
 //
@@ -183,7 +181,7 @@ func (in *inbound) command(d *desk, m rtmp.Message) error {
 	v := in.viewer.Load()
 	switch {
 	case action == rtmp.Close:
-		return errDone
+		return session.ErrDone
 	case v == nil:
 	case action == rtmp.Pause:
 		v.Pause(true)

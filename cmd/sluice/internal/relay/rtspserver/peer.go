@@ -36,7 +36,6 @@ const (
 var limits = rtsp.Limits{Line: 4 << 10, Header: 16 << 10, Fields: 64, Body: 32 << 10}
 
 var (
-	errDone     = errors.New("the peer said that it was done")
 	errRequests = fmt.Errorf("%d requests and no media", maxRequests)
 )
 
@@ -159,7 +158,7 @@ func (x *peer) late() error {
 		return x.record.check()
 	case x.play != nil && x.play.viewer != nil && !x.server.Closing():
 		if x.play.over() {
-			return errDone
+			return session.ErrDone
 		}
 		if x.play.udp != nil && time.Since(x.heard) > silence && time.Since(x.play.udp.heard()) > silence {
 			return session.ErrIdle
@@ -270,17 +269,17 @@ func (x *peer) teardown() error {
 	if x.play != nil && x.play.viewer != nil && x.play.udp == nil {
 		x.play.viewer.Pause(true)
 		if x.conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
-			return errDone
+			return session.ErrDone
 		}
 		for {
 			item, err := x.reader.Read()
 			if err != nil {
-				return errDone
+				return session.ErrDone
 			}
 			item.Release()
 		}
 	}
-	return errDone
+	return session.ErrDone
 }
 
 // lateness is by how much a datagram may be later than what was sent after it.

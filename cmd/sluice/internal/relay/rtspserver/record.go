@@ -188,7 +188,7 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 		return x.reply(req, rtsp.StatusMethodNotValid), nil
 	}
 	r.watchdog = session.NewWatchdog(x.conn, x.server.Times.Rate, x.server.For(r.info.Stream).MinPublishRate)
-	r.client = x.server.Register.Begin(session.RolePublisher, r.info)
+	r.client = x.server.Begin(session.RolePublisher, r.info)
 	r.client.Attach(nil, r.watchdog.Stop)
 	if r.tcp {
 		r.client.OnLine(x.conn, nil)

@@ -34,6 +34,7 @@ var (
 	ErrKicked    = errors.New("kicked")
 	ErrPeerGone  = errors.New("the peer closed the connection")
 	ErrEndOfBody = errors.New("the publisher said that it was done")
+	ErrDone      = errors.New("the viewer said that it was done")
 	ErrIdle      = errors.New("nothing came in time")
 	ErrTooSlow   = errors.New("slower than the minimum rate")
 	ErrFrame     = errors.New("a frame is longer than the setting max-frame allows")

@@ -19,6 +19,7 @@ type Times struct {
 	Lag     time.Duration // that a viewer may be late before frames are left out
 	Stall   time.Duration // without a byte that a viewer takes
 	Hook    time.Duration // for a call of the admission hook
+	Events  time.Duration // to deliver the last events, when sessions have used up the time for the shutdown
 	Quiet   time.Duration // without progress in a handshake, while others wait for the place
 }
 
@@ -39,6 +40,7 @@ func (t Times) WithDefaults() Times {
 		{&t.Sample, 2 * time.Second},
 		{&t.Ask, 3 * time.Second},
 		{&t.Join, time.Second},
+		{&t.Events, time.Second},
 	} {
 		if *f.have == 0 {
 			*f.have = f.usual

@@ -70,6 +70,7 @@ var codes = []struct {
 	{ErrPeerGone, "peer_closed"},
 	{live.ErrGone, "peer_closed"},
 	{ErrEndOfBody, "done"},
+	{ErrDone, "done"},
 	{live.ErrEnded, "done"},
 	{ErrIdle, "idle"},
 	{ErrTooSlow, "min_rate"},

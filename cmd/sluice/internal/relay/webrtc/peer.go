@@ -27,7 +27,7 @@ var (
 	// ErrHandshake: no media connection came about in time.
 	ErrHandshake = errors.New("the media connection was not made in time; is the port of the setting webrtc open, and the address of webrtc-address right?")
 	// ErrLost: nothing comes from the client any more.
-	ErrLost = errors.New("the media connection was lost")
+	ErrLost = fmt.Errorf("%w: no media connection any more", session.ErrPeerGone)
 )
 
 // A peer is one session: a publisher or a viewer, from its offer on.

@@ -192,9 +192,6 @@ func (v *viewing) finish(reason error, begun bool) {
 	viewer := v.viewer
 	v.mu.Unlock()
 	if viewer != nil {
-		if errors.Is(reason, ErrLost) {
-			reason = session.ErrPeerGone
-		}
 		viewer.Close(reason)
 		<-viewer.Done()
 	} else if !begun && !errors.Is(reason, ErrOffer) {

@@ -23,7 +23,7 @@ func (s *Server) End(protocol, stream, id, token string) error {
 	if protocol == session.WHIP {
 		p.end(session.ErrEndOfBody)
 	} else {
-		p.end(session.ErrPeerGone)
+		p.end(session.ErrDone)
 	}
 	return nil
 }
