@@ -4,27 +4,84 @@ package realtest
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// A stream that is published gets two renditions by ffmpeg that
-// can be watched. ffmpeg is started again when it is killed, and ends with the
-// stream.
+// renditionsOfDocs is the example of renditions in the documentation, for small pictures that
+// are quickly encoded.
+func renditionsOfDocs(t *testing.T) (text string, names []string) {
+	t.Helper()
+	page, err := os.ReadFile("../../../../../docs/relay.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\nhls-group:")
+	text, _, closed := strings.Cut("hls-group:"+text, "```")
+	if !found || !closed {
+		t.Fatal("the documentation has no example of renditions")
+	}
+	for _, m := range regexp.MustCompile(`small/\$\{SLUICE_NAME\}(-\d+)`).FindAllStringSubmatch(text, -1) {
+		names = append(names, "small/s"+m[1])
+	}
+	return strings.NewReplacer(
+		"scale=-2:720", "scale=-2:144", "scale=-2:480", "scale=-2:96", "scale=-2:240", "scale=-2:64",
+		"-b:v", "-threads 1 -c:v libx264 -preset ultrafast -tune zerolatency -b:v", "-g 50", "-g 25",
+	).Replace(text), names
+}
+
+// checkVariants checks that HLS offers three variants of different sizes under a name, and
+// that ffmpeg plays each.
+func checkVariants(t *testing.T, s *server, name string) {
+	t.Helper()
+	base := "http://" + s.HTTP + "/" + name + ".m3u8"
+	var text string
+	s.get(t, "/"+name+".m3u8", &text)
+	sizes := map[string]bool{}
+	for _, m := range regexp.MustCompile(`RESOLUTION=(\d+x\d+)`).FindAllStringSubmatch(text, -1) {
+		sizes[m[1]] = true
+	}
+	var players []*process
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		u, err := url.Parse(base)
+		if err == nil {
+			u, err = u.Parse(line)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		players = append(players, ffmpeg(t, "-xerror", "-i", u.String(), "-t", "1", "-f", "null", "-"))
+	}
+	if len(players) != 3 || len(sizes) != 3 {
+		t.Fatalf("%d variants of %d sizes: %s", len(players), len(sizes), text)
+	}
+	for _, p := range players {
+		if code := p.wait(t, lengthened(30*time.Second)); code != 0 {
+			t.Errorf("ffmpeg ends with %d: %s", code, p.stderr.tail(10))
+		}
+	}
+}
+
+// A stream that is published gets three renditions by ffmpeg, as the documentation has
+// it: each can be watched, HLS offers all of them under one name, and the page plays that. ffmpeg
+// is started again when it is killed, and ends with the stream.
 func TestRenditionsByFFmpeg(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sluice.yaml")
-	text := `streams:
-  live/s:
-    on-publish: >-
-      ffmpeg -hide_banner -nostdin -loglevel warning -i ${SLUICE_URL} -threads 1 -c:v libx264 -preset ultrafast -tune zerolatency -g 25 -an
-      -vf scale=96:-2 -f flv ${SLUICE_RTMP}/${SLUICE_APP}/${SLUICE_NAME}-96 -c:v copy -an -f flv ${SLUICE_RTMP}/${SLUICE_APP}/${SLUICE_NAME}-copy
-`
+	text, names := renditionsOfDocs(t)
+	if len(names) != 3 {
+		t.Fatalf("renditions %q", names)
+	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +89,21 @@ func TestRenditionsByFFmpeg(t *testing.T) {
 	f := feedTo(t, publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv"), pace{})
 	renditions := func() {
 		t.Helper()
-		for _, name := range []string{"live/s-96", "live/s-copy"} {
+		for _, name := range names {
 			s.awaitLive(t, name)
 		}
-		s.view(t, "rtmp", "s-96", "").awaitMedia(t, 10)
 	}
 	renditions()
+	checkVariants(t, s, "small/s")
+	ctx, _, faults := browse(t)
+	openPageOf(t, ctx, s, "small/s", "hls")
+	pageMoves(t, ctx)
+	if height := evaluate[int](t, ctx, `document.getElementById("video").videoHeight`); height != 144 && height != 96 && height != 64 {
+		t.Errorf("the page's picture is %d high", height)
+	}
+	if f := faults(); len(f) > 0 {
+		t.Errorf("the page fails with %q", f)
+	}
 	started := regexp.MustCompile(`msg="command started".* pid=(\d+)`)
 	pids := func() (list []int) {
 		for _, m := range started.FindAllStringSubmatch(s.stderr.String(), -1) {

@@ -29,20 +29,7 @@ func TestPageInChromium(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			ctx, asked, faults := browse(t)
 			openPage(t, ctx, s, transport)
-			const position = `document.getElementById("video").currentTime`
-			eventually(t, lengthened(20*time.Second), func() string {
-				if evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) == 0 || evaluate[float64](t, ctx, position) == 0 {
-					return "no picture: " + said(t, ctx)
-				}
-				return ""
-			})
-			first := evaluate[float64](t, ctx, position)
-			eventually(t, lengthened(20*time.Second), func() string {
-				if evaluate[float64](t, ctx, position) < first+1 {
-					return "the time does not move: " + said(t, ctx)
-				}
-				return ""
-			})
+			pageMoves(t, ctx)
 			if width := evaluate[int](t, ctx, `document.getElementById("video").videoWidth`); width != 640 {
 				t.Errorf("the picture is %d wide, the clip is 640", width)
 			}
@@ -74,12 +61,37 @@ func TestPageInChromium(t *testing.T) {
 	}
 }
 
+// pageMoves waits until the page's player has a picture, and its time moves.
+func pageMoves(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const position = `document.getElementById("video").currentTime`
+	eventually(t, lengthened(20*time.Second), func() string {
+		if evaluate[int](t, ctx, `document.getElementById("video").videoWidth`) == 0 || evaluate[float64](t, ctx, position) == 0 {
+			return "no picture: " + said(t, ctx)
+		}
+		return ""
+	})
+	first := evaluate[float64](t, ctx, position)
+	eventually(t, lengthened(20*time.Second), func() string {
+		if evaluate[float64](t, ctx, position) < first+1 {
+			return "the time does not move: " + said(t, ctx)
+		}
+		return ""
+	})
+}
+
 // openPage opens the page of live/s, which is played over a transport.
 func openPage(t *testing.T, ctx context.Context, s *server, transport string) {
 	t.Helper()
+	openPageOf(t, ctx, s, "live/s", transport)
+}
+
+// openPageOf is openPage for a stream.
+func openPageOf(t *testing.T, ctx context.Context, s *server, stream, transport string) {
+	t.Helper()
 	if err := chromedp.Do(ctx,
 		chromedp.EmulateViewport(1280, 900),
-		chromedp.Navigate("http://"+s.HTTP+"/?stream=live/s"),
+		chromedp.Navigate("http://"+s.HTTP+"/?stream="+stream),
 		chromedp.WaitVisible(chromedp.CSS("#video")),
 	); err != nil {
 		t.Fatalf("opening the page: %v", err)

@@ -68,7 +68,11 @@ func TestPushToNginx(t *testing.T) {
 		return fmt.Sprintf("nginx is away: %+v", pushes())
 	})
 	target()
-	live(lengthened(5 * time.Second))
+	back := lengthened(5 * time.Second)
+	if repeats() {
+		back = 5 * time.Second
+	}
+	live(back)
 	watch()
 	v.awaitMedia(t, 100) // which nginx's absence has cost nothing
 	f.stop()
