@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -51,7 +52,25 @@ func tcpMemory() (bytes int64, known bool) {
 		return 0, false
 	}
 	pages, known := tcpPages(string(text))
-	return pages*int64(os.Getpagesize()) + uncounted*int64(runtime.NumCPU()), known
+	return pages*int64(os.Getpagesize()) + uncounted*int64(processors()), known
+}
+
+// processors is how many processors the machine has: a process may be confined to a few of
+// them, and its packets come on all.
+var processors = sync.OnceValue(func() int {
+	online, _ := os.ReadFile("/sys/devices/system/cpu/online")
+	return max(lastProcessor(string(online)), runtime.NumCPU())
+})
+
+// lastProcessor is one more than the last number of a list such as 0-3,8-11; 0 when it is no
+// such list.
+func lastProcessor(list string) int {
+	list = strings.TrimSpace(list)
+	n, err := strconv.ParseUint(list[strings.LastIndexAny(list, ",-")+1:], 10, 16)
+	if err != nil {
+		return 0
+	}
+	return int(n) + 1
 }
 
 // tcpPages is the number behind mem in the line of TCP.

@@ -1,6 +1,9 @@
 package session
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+)
 
 func TestMemoryOfTCP(t *testing.T) {
 	for _, c := range []struct {
@@ -21,5 +24,18 @@ func TestMemoryOfTCP(t *testing.T) {
 	}
 	if bytes, known := tcpMemory(); known && bytes <= 0 {
 		t.Errorf("this machine has %d bytes", bytes)
+	}
+}
+
+// Memory is uncounted on each processor of the machine, also on those that this process may
+// not use.
+func TestProcessorsOfTheMachine(t *testing.T) {
+	for list, want := range map[string]int{"0\n": 1, "0-63\n": 64, "0-3,8-11\n": 12, "0,2\n": 3, "": 0, "\n": 0, "a-b": 0} {
+		if got := lastProcessor(list); got != want {
+			t.Errorf("%q: %d, want %d", list, got, want)
+		}
+	}
+	if got, least := processors(), runtime.NumCPU(); got < least {
+		t.Errorf("the machine has %d processors, this process %d", got, least)
 	}
 }
