@@ -24,11 +24,11 @@ const (
 	soakFrameSize = 500 // bytes on average, with what stands before the pattern
 )
 
-// soakKept is how many frames of each stream its three subscribers keep, for 40 seconds,
-// four and a tenth: the first has all that the others have, too. The first and the last
+// soakKept is how many frames of each stream its three subscribers keep, for a minute,
+// six seconds and a tenth: the first has all that the others have, too. The first and the last
 // block of what a stream keeps are in part something else, so that memory comes near to
 // what is alive where queues are long beside the blocks, which are of soakBlock bytes.
-var soakKept = [3]int{1200, 120, 3}
+var soakKept = [3]int{2000, 200, 3}
 
 // soakMessage puts frame number seq of a stream into b: 4 bytes of length, then the
 // stream, the number and a pattern of both.
