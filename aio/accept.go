@@ -50,6 +50,38 @@ func (in *intake) listen(listeners []net.Listener) {
 	}
 }
 
+// watchListenersEvery is how often the listeners are looked at. It takes a
+// microsecond for each.
+const watchListenersEvery = time.Second
+
+// watchListeners waits until the server is to end, and has it end when a listener was
+// closed by others: the watchers' duplicates of its socket would go on.
+func (in *intake) watchListeners() {
+	tick := time.NewTicker(watchListenersEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-in.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, a := range in.acceptors {
+			if closed(a.listener) {
+				in.fail(a.wrap(net.ErrClosed))
+			}
+		}
+	}
+}
+
+// closed reports whether a listener that a watcher polls was closed.
+func closed(l net.Listener) bool {
+	raw, err := l.(syscall.Conn).SyscallConn()
+	if err == nil {
+		err = raw.Control(func(uintptr) {})
+	}
+	return errors.Is(err, net.ErrClosed)
+}
+
 // stopListening closes the listeners. When it returns no goroutine accepts any more.
 func (in *intake) stopListening(listeners []net.Listener) {
 	for _, a := range in.acceptors {
@@ -127,8 +159,7 @@ func (a *acceptor) accepted(result *OpResult) {
 // failed waits for a while after an error that will pass.
 func (a *acceptor) failed(err error) {
 	in := a.intake
-	addr := a.listener.Addr()
-	err = &net.OpError{Op: "accept", Net: addr.Network(), Addr: addr, Err: os.NewSyscallError("accept", err)}
+	err = a.wrap(os.NewSyscallError("accept", err))
 	switch {
 	case in.ctx.Err() != nil || a.pausing:
 	case !temporary(err):
@@ -140,6 +171,12 @@ func (a *acceptor) failed(err error) {
 		a.pause = longer(a.pause)
 		time.AfterFunc(a.pause, func() { _ = a.on.driver.Post(a, nil, nil) })
 	}
+}
+
+// wrap is err with the listener's address.
+func (a *acceptor) wrap(err error) error {
+	addr := a.listener.Addr()
+	return &net.OpError{Op: "accept", Net: addr.Network(), Addr: addr, Err: err}
 }
 
 // accept is the goroutine of a listener that no watcher can poll.

@@ -73,7 +73,8 @@ func Serve(ctx context.Context, listeners []net.Listener, o Options, h Handler) 
 // is done. Then it closes the listeners, lets the watchers write what is queued
 // for as long as Grace, closes all connections, and returns nil. When a watcher
 // cannot be made, or a watcher or a listener fails for good, it ends in the same
-// way and returns that error. No goroutine of its own is left in any case.
+// way and returns that error; so it does within a second after a listener was closed by
+// others, with net.ErrClosed. No goroutine of its own is left in any case.
 //
 // A Server may serve several times, also at once. It panics without a listener
 // and without a Handler.
@@ -102,7 +103,7 @@ func (s *Server) Serve(ctx context.Context, listeners []net.Listener) error {
 		for _, w := range r.intake.watchers {
 			r.collecting.Go(func() { r.collect(w) })
 		}
-		<-ctx.Done()
+		r.intake.watchListeners()
 	}
 	r.intake.stopListening(listeners)
 	r.end(collecting)

@@ -115,12 +115,30 @@ func TestServeEndsWithTheErrorOfAListener(t *testing.T) {
 	})
 }
 
-func TestServeEndsWhenSomebodyElseClosesAListener(t *testing.T) {
-	listeners := listenOn(t, 2)
-	r := serve(t, &aio.Server{Handler: &echoes{}}, listeners)
-	listeners[1].Close()
-	if err := r.wait(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Serve returns %v", err)
+func TestServeEndsWhenAListenerIsClosedByOthers(t *testing.T) {
+	for name, begun := range map[string]bool{"before it accepts": false, "while it accepts": true} {
+		overBothDrivers(t, func(t *testing.T, d aio.Driver) {
+			listeners := listenOn(t, 2)
+			if !begun {
+				listeners[1].Close()
+			}
+			ended := make(chan struct{})
+			h := handler{accepted: func(w *aio.Watcher, conn net.Conn) {
+				w.Free(conn)
+				if begun {
+					listeners[1].Close()
+				}
+				close(ended)
+			}}
+			r := serve(t, &aio.Server{Handler: h, Options: aio.Options{Driver: d}}, listeners)
+			if begun {
+				checkEnded(t, dialTo(t, "tcp", r.addrs[1]))
+				<-ended
+			}
+			if err := r.wait(); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("closed %s: Serve returns %v", name, err)
+			}
+		})
 	}
 }
 
