@@ -97,6 +97,8 @@ func TestTakesItsDeadlineAwayAfterwards(t *testing.T) {
 	x.must(x.w.ReadTimeout("read", c, make([]byte, 1), time.Now().Add(time.Hour)))
 	x.wantOne("read", op.ErrDeadline, 0)
 	x.wantGoroutines(0)
+	mu.Lock()
+	defer mu.Unlock()
 	if !last.IsZero() {
 		t.Errorf("the deadline %v is still set", last)
 	}
