@@ -115,7 +115,7 @@ func sleeps(id string) bool {
 	if !ok {
 		return false
 	}
-	for _, awake := range []string{"running", "runnable", "syscall"} {
+	for _, awake := range []string{"running", "runnable", "syscall", "preempted", "copystack", "GC ", "sync.Mutex"} {
 		if strings.HasPrefix(state, awake) {
 			return false
 		}

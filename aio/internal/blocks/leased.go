@@ -56,6 +56,18 @@ func (l *Leased) Keep(n int) []byte {
 	return p
 }
 
+// Spare gives up the memory of reads that have come to nothing. Nothing may be lent
+// since End.
+func (l *Leased) Spare() {
+	if len(l.blocks) == 0 {
+		return
+	}
+	l.free = nil
+	l.mu.Lock()
+	l.blocks = releaseAll(l.blocks)
+	l.mu.Unlock()
+}
+
 // End takes everything back, except what writes still need.
 func (l *Leased) End() {
 	l.free = nil

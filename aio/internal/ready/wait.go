@@ -109,6 +109,7 @@ func (d *Driver) lookForWork(fd uintptr) bool {
 		return true
 	}
 	r.counted.End()
+	d.leased.Spare() // no result of this Wait has any
 	r.guess.slept, r.monitor.slept = true, true
 	d.poller.Park()
 	d.poller.Arm(d.timers.next())
