@@ -166,8 +166,8 @@ func TestEndlessLineCostsItsLimit(t *testing.T) {
 	}
 }
 
-// claims are the calls that take a length from a peer's message.
-var claims = []struct {
+// lengthCalls are the calls that take a length from a peer's message.
+var lengthCalls = []struct {
 	name string
 	call func(r *sluice.BufReader, n int) error
 }{
@@ -180,7 +180,7 @@ var claims = []struct {
 var claimArrivals = []int{0, 1, 100, 5000, 40_000, 64 << 10, 100_000, 1 << 20, 2<<20 + 1000, 5 << 20}
 
 func TestClaimOfAGigabyteCostsWhatHasArrived(t *testing.T) {
-	for _, c := range claims {
+	for _, c := range lengthCalls {
 		for _, arrived := range claimArrivals {
 			for _, piece := range []int{1000, 30_000, 1 << 30} {
 				a := mem.New(mem.Options{})
@@ -216,7 +216,7 @@ func TestClaimOfAGigabyteCostsWhatHasArrived(t *testing.T) {
 
 func TestClaimOverSocketsCostsWhatHasArrived(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
-		for _, c := range claims {
+		for _, c := range lengthCalls {
 			for _, arrived := range []int{0, 1, 5000, 100_000, 1 << 20} {
 				near, far := streamPair(t, network)
 				a := mem.New(mem.Options{})

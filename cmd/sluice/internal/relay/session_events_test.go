@@ -37,6 +37,14 @@ type sessionKind struct {
 	begin    func(t *testing.T, s *relayServer, stream, token string) departure
 }
 
+// rtmpDeparture is that of a client by RTMP.
+func rtmpDeparture(x *rtmpClient) departure {
+	return departure{done: func() {
+		x.c.Close()
+		x.conn.(*net.TCPConn).CloseWrite()
+	}, gone: broken(x.conn)}
+}
+
 // broken resets a connection.
 func broken(conn net.Conn) func() {
 	return func() {
@@ -66,10 +74,7 @@ var sessionKinds = []sessionKind{
 			t.Fatal(err)
 		}
 		reading(t, x.conn, x.conn)
-		return departure{done: func() {
-			x.c.Close()
-			x.conn.(*net.TCPConn).CloseWrite()
-		}, gone: broken(x.conn)}
+		return rtmpDeparture(x)
 	}},
 	{session.RTSP, session.RolePublisher, false, func(t *testing.T, s *relayServer, stream, token string) departure {
 		x := rtspDial(t, s.Server)
@@ -123,10 +128,7 @@ var sessionKinds = []sessionKind{
 			t.Fatal(err)
 		}
 		reading(t, x.conn, x.conn)
-		return departure{done: func() {
-			x.c.Close()
-			x.conn.(*net.TCPConn).CloseWrite()
-		}, gone: broken(x.conn)}
+		return rtmpDeparture(x)
 	}},
 	{session.RTSP, session.RoleViewer, false, func(t *testing.T, s *relayServer, stream, token string) departure {
 		x := rtspDial(t, s.Server)

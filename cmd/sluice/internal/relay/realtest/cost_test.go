@@ -301,6 +301,6 @@ func costOfOne(t *testing.T, without, with string, withoutFirst bool) float64 {
 	<-time.After(window / 3) // what joining costs is over
 	// The streams have the same rate: the bytes of a window would be a merge more or less.
 	beganA, beganB := cpu(t, a.PID), cpu(t, b.PID)
-	<-time.After(window)
+	<-time.After(window) // the measure is processor time in this time
 	return float64(cpu(t, b.PID)-beganB) / float64(cpu(t, a.PID)-beganA)
 }

@@ -3,6 +3,7 @@
 package realtest
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -101,15 +102,22 @@ func plainClip(t *testing.T) string {
 	return file
 }
 
+// browseWithCamera shows the page of s in a browser that has a camera, a pretended one.
+func browseWithCamera(t *testing.T, s *server) (ctx context.Context, faults func() []string) {
+	t.Helper()
+	ctx, _, faults = browse(t, chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
+	if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/"), chromedp.WaitVisible(chromedp.CSS("body"))); err != nil {
+		t.Fatal(err)
+	}
+	return ctx, faults
+}
+
 // Of the layers that a browser offers the largest is sent, wherever it stands among them.
 func TestWHIPSimulcastFromChromium(t *testing.T) {
 	long(t, "package webrtc tests the answer")
 	t.Parallel()
 	s := serve(t, options{})
-	ctx, _, faults := browse(t, chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
-	if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/"), chromedp.WaitVisible(chromedp.CSS("body"))); err != nil {
-		t.Fatal(err)
-	}
+	ctx, faults := browseWithCamera(t, s)
 	evaluate[bool](t, ctx, `(() => {
 		window.state = {said: "", pcs: []};
 		const publish = async (name, encodings) => {
@@ -155,10 +163,7 @@ func TestWHIPFromChromium(t *testing.T) {
 	long(t, "TestWHIPToAll has it without a browser")
 	t.Parallel()
 	s := serve(t, options{})
-	ctx, _, faults := browse(t, chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
-	if err := chromedp.Do(ctx, chromedp.Navigate("http://"+s.HTTP+"/"), chromedp.WaitVisible(chromedp.CSS("body"))); err != nil {
-		t.Fatal(err)
-	}
+	ctx, faults := browseWithCamera(t, s)
 	evaluate[bool](t, ctx, `(() => {
 		window.state = {said: ""};
 		(async () => {

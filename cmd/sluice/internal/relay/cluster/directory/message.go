@@ -172,7 +172,7 @@ func (m *Message) check() error {
 	return nil
 }
 
-// maxEpoch leaves room to count on: a node that claims the largest number must not
+// maxEpoch leaves room to count on: a node that sends the largest number must not
 // stop the others' clocks.
 const maxEpoch = 1 << 62
 

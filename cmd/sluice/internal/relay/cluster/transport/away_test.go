@@ -53,16 +53,7 @@ func TestSendDoesNotWaitForASilentNATS(t *testing.T) {
 // passwords starts a NATS server with one user.
 func passwords(t *testing.T, port int, password string) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: loopback.Host(), Port: port, NoSigs: true, NoLog: true, Username: "sluice", Password: password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(limit) {
-		t.Fatal("NATS does not start")
-	}
-	return s
+	return started(t, server.Options{Port: port, Username: "sluice", Password: password})
 }
 
 // A NATS refuses a node's password, again and again; the node says why it is not connected,
@@ -98,17 +89,9 @@ func TestNATSRefusesAndAccepts(t *testing.T) {
 
 // A NATS on which a node may not publish: it says so.
 func TestNATSForbidsSubjects(t *testing.T) {
-	s, err := server.NewServer(&server.Options{Host: loopback.Host(), Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Users: []*server.User{
+	s := started(t, server.Options{Port: server.RANDOM_PORT, Users: []*server.User{
 		{Username: "sluice", Password: "right", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"sluice.>"}}}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(limit) {
-		t.Fatal("NATS does not start")
-	}
 	a, _ := open(t, Options{Node: "a", URL: "nats://sluice:right@" + s.Addr().String()})
 	until(t, "it says what it may not", func() bool {
 		a.Send("", []byte("hello"))

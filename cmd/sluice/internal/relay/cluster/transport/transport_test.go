@@ -147,7 +147,14 @@ func TestStrangersStayOutside(t *testing.T) {
 // outside starts a NATS server that everybody may use.
 func outside(t *testing.T, port int) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: loopback.Host(), Port: port, NoSigs: true, NoLog: true})
+	return started(t, server.Options{Port: port})
+}
+
+// started starts a NATS server with these options on a loopback address.
+func started(t *testing.T, o server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.NoSigs, o.NoLog = loopback.Host(), true, true
+	s, err := server.NewServer(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
