@@ -5,6 +5,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 // input reports connections whose peers have sent something or have closed them, without
@@ -41,7 +43,7 @@ func (i *input) run(report func(id uint64)) {
 		n := 0
 		err := i.raw.Read(func(fd uintptr) bool {
 			var err error
-			n, err = unix.EpollWait(int(fd), events[:], 0)
+			n, err = sys.EpollWait(int(fd), events[:])
 			return n > 0 || err != nil && err != unix.EINTR
 		})
 		if err != nil || n < 0 {

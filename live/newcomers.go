@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 // newcomers are what a loop knows of viewers that it has had for a short time only, and of
@@ -85,6 +87,7 @@ func (n *newcomers) settle(now time.Time) {
 // giveWay lets other goroutines run between two rounds.
 func (l *loop) giveWay() {
 	if l.fresh.until.IsZero() {
+		sys.WakeMonitor() // without it the runtime does not poll while there is always work
 		runtime.Gosched()
 		return
 	}

@@ -44,7 +44,6 @@ type loop struct {
 	free   []int
 	again  []*Conn // with more to do
 	spare  []*Conn
-	events [eventsAtOnce]unix.EpollEvent
 	scanAt time.Time
 	reads  int // since from
 	from   time.Time
@@ -140,9 +139,10 @@ func (l *loop) run() {
 		l.note(n, now)
 		switch {
 		case n == eventsAtOnce || len(l.again) > 0:
+			sys.WakeMonitor() // without it the runtime does not poll while there is always work
 			runtime.Gosched()
 		case l.busy:
-			time.Sleep(pause)
+			l.gate.pause(pause)
 		default:
 			l.sleep()
 		}
@@ -154,12 +154,9 @@ func (l *loop) run() {
 func (l *loop) work() int {
 	list := l.again
 	l.again, l.spare = l.spare[:0], list
-	n, err := sys.EpollWait(l.ep, l.events[:])
-	if err != nil {
-		n = 0
-	}
-	for i := range n {
-		e := &l.events[i]
+	events := l.gate.next()
+	for i := range events {
+		e := &events[i]
 		c := l.conns[e.Fd]
 		if c == nil {
 			continue // it has just been let go
@@ -175,7 +172,7 @@ func (l *loop) work() int {
 		}
 	}
 	clear(list)
-	return n
+	return len(events)
 }
 
 // visit lets the handler of c read once. drained is false when epoll has reported c since

@@ -33,7 +33,7 @@ type Recordings struct {
 
 // gather is how long frames are collected for one write: a write for each frame would cost
 // more than all else of a recording. What a killed server loses is longer by that.
-const gather = 100 * time.Millisecond
+const gather = 250 * time.Millisecond
 
 // recording is that of one stream.
 type recording struct {
