@@ -4,20 +4,16 @@
 package main
 
 import (
-	"maps"
 	"os"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/cli"
 	"github.com/sluice-go/sluice/lab/internal/scenarios"
 )
 
 func main() {
-	children := scenarios.Children()
-	maps.Copy(children, calibrate.Children())
 	app := cli.App{
 		Scenarios: scenarios.All(),
-		Children:  children,
+		Children:  scenarios.Children(),
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
@@ -35,9 +34,8 @@ target does, and latency counts from the time at which a request was due. Withou
 or with 0, it is a closed loop: a request is sent when there is room for it. A
 closed loop hides stalls. --search looks for the highest rate within a limit.
 
-It calibrates first, for two seconds: the error of the machine's timers, a round
-trip over loopback, and what the generator can send at most. A run in which the
-generator was the limit is INVALID: it says why, and shows no latency.
+It measures the error of the machine's timers first. A run in which the generator was
+the limit is INVALID: it says why, and shows no latency.
 
 --pid reads what the target's process uses of the machine (Linux).
 
@@ -50,16 +48,16 @@ command line; 3 the run was invalid or interrupted.`
 type loadCommand struct {
 	App
 	run       func(context.Context, load.Plan, func(load.Progress)) (*load.Result, error)
-	calibrate func(context.Context, load.Plan, string) (*load.Calibration, error)
+	calibrate func(context.Context, load.Plan) (*load.Calibration, error)
 }
 
 func (a App) load() *cobra.Command {
-	return loadCommand{a, load.Run, calibrate.Run}.command()
+	return loadCommand{a, load.Run, load.Calibrate}.command()
 }
 
 type loadFlags struct {
 	plan          load.Plan
-	size, rate    string
+	size          string
 	noCalibration bool
 	compare       bool
 	search, json  string
@@ -100,7 +98,7 @@ func (c loadCommand) command() *cobra.Command {
 	flags.IntVar(&p.Conns, "conns", p.Conns, "connections")
 	flags.StringVar(&f.size, "size", p.Sizes.String(), "payload of a request in `bytes`: 128, 4KiB, or 64..1024 for a range")
 	flags.IntVar(&p.Depth, "iodepth", p.Depth, "requests under way on a connection at most")
-	flags.StringVar(&f.rate, "rate", "0", "requests or payload bytes a second over all connections: a `rate` such as 5000, 20MB/s, 10MiB/s or 80Mbit/s; 0 for a closed loop")
+	flags.Float64Var(&p.Rate, "rate", 0, "requests a second over all connections; 0 for a closed loop")
 	flags.DurationVar(&p.Duration, "duration", p.Duration, "of what is measured")
 	flags.DurationVar(&p.Warmup, "warmup", p.Warmup, "before what is measured")
 	flags.BoolVar(&f.compare, "compare", false, "compare two addresses under the same load, in interleaved rounds, for a minute or --duration")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,9 +42,6 @@ func (f *loadFlags) check(args []string) (err error) {
 	}
 	if p.Sizes, err = load.ParseSizes(f.size); err != nil {
 		return fmt.Errorf("--size: %w", err)
-	}
-	if p.Rate, p.RateBytes, err = parseRate(f.rate); err != nil {
-		return fmt.Errorf("--rate: %w", err)
 	}
 	if p.PID < 0 {
 		return fmt.Errorf("invalid --pid %d", p.PID)
@@ -112,27 +108,6 @@ func readLimited(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), mostBody)
 	}
 	return os.ReadFile(path)
-}
-
-// rateUnits are what a rate in bytes may be given in.
-var rateUnits = map[string]float64{
-	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
-	"bit": 1.0 / 8, "kbit": 1e3 / 8, "Mbit": 1e6 / 8, "Gbit": 1e9 / 8,
-}
-
-func parseRate(text string) (rate float64, bytes bool, err error) {
-	value := strings.TrimSpace(strings.TrimSuffix(text, "/s"))
-	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	factor, known := 1.0, true
-	if unit := value[len(number):]; unit != "" {
-		factor, known = rateUnits[unit]
-		bytes = true
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !known || !(n >= 0 && n <= 1e15) {
-		return 0, false, fmt.Errorf("%.40q is not a rate such as 5000, 5000/s, 20MB/s, 10MiB/s or 80Mbit/s", text)
-	}
-	return n * factor, bytes, nil
 }
 
 var searchQuantiles = map[string]float64{"P50": 0.5, "P90": 0.9, "P99": 0.99, "P99.9": 0.999}

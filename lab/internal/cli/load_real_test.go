@@ -51,7 +51,7 @@ func TestLoadOnEcho(t *testing.T) {
 	s := startEcho(t, "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
 	for _, flags := range []string{
-		"--conns 4 --size 1..2000 --iodepth 3 --verify", "--protocol echo --engine portable --verify", "--rate 2000 --conns 2", "--rate 1MB/s --size 1KiB --conns 2",
+		"--conns 4 --size 1..2000 --iodepth 3 --verify", "--protocol echo --engine portable --verify", "--rate 2000 --conns 2 --size 1KiB",
 		fmt.Sprintf("--pid %d", s.Process.Pid),
 	} {
 		p, exit, r := loadUntilAnswered(t, append(strings.Fields(flags), addr)...)
@@ -150,22 +150,13 @@ func TestLoadOnATargetThatDies(t *testing.T) {
 func TestLoadCalibratesFirst(t *testing.T) {
 	s := startEcho(t, "127.0.0.1:0")
 	addr := strings.TrimPrefix(s.lines.Text(), "listening on ")
-	var p *program
-	var r load.Result
-	// On a busy machine no run over loopback may be valid, or answered at all.
-	for try := 0; try < 8 && (r.Calibration == nil || r.Calibration.Loopback.Count == 0); try++ {
-		var exit int
-		p, exit = run(t, append(append([]string{"load", "--json", "r.json"}, shortly[1:]...), addr)...)
-		if exit == ExitFailure && strings.Contains(p.stderr.String(), "no request was answered in time") {
-			continue
-		}
-		if exit != ExitOK && exit != ExitUnusable {
-			t.Fatalf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
-		}
-		r = load.Result{}
-		readResult(t, p, "r.json", &r)
+	p, exit := run(t, append(append([]string{"load", "--json", "r.json"}, shortly[1:]...), addr)...)
+	if exit != ExitOK && exit != ExitUnusable {
+		t.Fatalf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
 	}
-	if c := r.Calibration; c == nil || c.Ceiling <= 0 || c.Timer.Count == 0 || c.Loopback.Count == 0 || c.LateAfter != r.Plan.LateAfter {
+	var r load.Result
+	readResult(t, p, "r.json", &r)
+	if c := r.Calibration; c == nil || c.Timer.Count == 0 || c.LateAfter != r.Plan.LateAfter {
 		t.Errorf("%+v, %+v", r.Calibration, r.Plan)
 	}
 	s.end(t, syscall.SIGTERM)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
@@ -23,10 +22,6 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	if err := f.check(args); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fail(err)
-	}
 	people := c.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
@@ -38,16 +33,12 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	progress := newProgress(c.Stderr)
 	var calibration *load.Calibration
 	if !f.noCalibration {
-		if progress.live {
-			progress.show("calibrating")
-		}
-		calibration, err = c.calibrate(ctx, f.plan, self)
-		progress.clear()
-		if err != nil {
+		var err error
+		if calibration, err = c.calibrate(ctx, f.plan); err != nil {
 			return loadFailure(ctx, err)
 		}
 		f.plan.LateAfter = calibration.LateAfter
-		text.Print(report.LoadCalibration(calibration, &f.plan)...)
+		text.Print(report.LoadCalibration(calibration)...)
 	}
 	r, err := c.run(ctx, f.plan, progress.load)
 	progress.clear()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/report"
@@ -120,14 +119,14 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	if err := printed(people, report.MatrixHead(file)...); err != nil {
 		return fail(err)
 	}
-	late, err := lateAfter(ctx)
-	if err != nil {
+	timers, err := load.Calibrate(ctx, f.load.plan)
+	if timers == nil {
 		return fail(fmt.Errorf("matrix: the error of timers: %w", err))
 	}
 	progress := newProgress(a.Stderr)
 	measureErr := matrix.Measure(ctx, file, matrix.Options{
 		Load: func(ctx context.Context, p load.Plan) (*load.Result, error) {
-			p.LateAfter = late
+			p.LateAfter = timers.LateAfter
 			return load.Run(ctx, p, nil)
 		},
 		Start: matrix.Echo(self), Progress: progress.matrix,
@@ -147,14 +146,4 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 		return &exitError{ExitUnusable, errors.New("matrix: no run was valid")}
 	}
 	return nil
-}
-
-// lateAfter is how late a send may be on this machine, as load.Calibration has it:
-// what its timers are, at least 1 ms.
-func lateAfter(ctx context.Context) (time.Duration, error) {
-	d, err := calibrate.Timer(ctx, 200)
-	if err != nil && ctx.Err() == nil {
-		return 0, err
-	}
-	return max(d.P99.Round(10*time.Microsecond), time.Millisecond), nil
 }

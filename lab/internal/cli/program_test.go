@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-go/sluice/lab/internal/calibrate"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
@@ -31,9 +30,8 @@ func TestMain(m *testing.M) {
 				fmt.Println(strings.Join(args, " "))
 				return nil
 			},
-			"fail":       func([]string) error { return errors.New("two\nlines") },
-			"load-floor": calibrate.Children()["load-floor"],
-			"spin":       spin,
+			"fail": func([]string) error { return errors.New("two\nlines") },
+			"spin": spin,
 		},
 		Stdout: os.Stdout, Stderr: os.Stderr,
 	}

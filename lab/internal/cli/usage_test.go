@@ -44,12 +44,9 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"echo --engine std --buffer 0 127.0.0.1:0", "buffer"},
 		{"echo --buffer -1 127.0.0.1:0", "-1"},
 		{"echo --buffer 1000000000 127.0.0.1:0", "1000000000"},
-		{"echo --stats 1us 127.0.0.1:0", "--stats"},
 		{"echo --pprof :6060 127.0.0.1:0", "loopback"},
 		{"echo --pprof 10.0.0.1:6060 127.0.0.1:0", "loopback"},
 		{"echo --pprof localhost 127.0.0.1:0", "localhost"},
-		{"echo --stats -1s 127.0.0.1:0", "--stats"},
-		{"echo --json no/such/directory/x.json 127.0.0.1:0", "no/such/directory"},
 		{"version 2", "2"},
 		{"version --long", "long"},
 		{"help nosuch", "nosuch"},
@@ -68,8 +65,8 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"load --iodepth 0 127.0.0.1:1", "depth of 0"},
 		{"load --size 4X 127.0.0.1:1", "--size: \"4X\""},
 		{"load --size 0 127.0.0.1:1", "--size: sizes of 0"},
-		{"load --rate fast 127.0.0.1:1", "--rate: \"fast\""},
-		{"load --rate -5 127.0.0.1:1", "--rate"},
+		{"load --rate fast 127.0.0.1:1", "--rate"},
+		{"load --rate -5 127.0.0.1:1", "rate of -5"},
 		{"load --duration 1ms 127.0.0.1:1", "duration of 1ms"},
 		{"load --warmup -1s 127.0.0.1:1", "warm-up of -1s"},
 		{"load --engine uring 127.0.0.1:1", "uring"},
@@ -110,7 +107,6 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"sink --stats 1us 127.0.0.1:0", "--stats"},
 		{"sink --pprof :6060 127.0.0.1:0", "loopback"},
 		{"sink --dir= 127.0.0.1:0", "--dir"},
-		{"sink --json no/such/directory/x 127.0.0.1:0", "no/such/directory"},
 		{"sink --trio 127.0.0.1:0", "--trio"},
 		{"sink --durability raft 127.0.0.1:0", "--peers"},
 		{"sink --durability raft --trio --id 1 127.0.0.1:0", "--id"},
@@ -142,8 +138,6 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"report --output= a.json", "-o"},
 		{"report -o a.json ./a.json", "written over"},
 		{"report --baseline old.json -o x --json ./x a.json", "same file"},
-		{"report -o no/such/directory/x.html a.json", "no/such/directory"},
-		{"report --baseline old.json --json no/such/directory/x a.json", "no/such/directory"},
 		{"diagnose", "what?"},
 		{"diagnose nosuch", "nosuch"},
 		{"diagnose faster/nosuch", "faster/nosuch"},
@@ -201,7 +195,7 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 		}
 	}
 	p, _ = run(t, "echo", "--help")
-	for _, want := range []string{"Exit codes: 0", "--engine", "--buffer", "--pprof", "--stats", "--json", "unix:"} {
+	for _, want := range []string{"Exit codes: 0", "--engine", "--buffer", "--pprof", "unix:"} {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("the help of echo does not mention %s", want)
 		}

@@ -449,8 +449,9 @@ func TestAStallShowsInRealTime(t *testing.T) {
 		if r.Latency.P90 < 50*time.Millisecond || r.Latency.Max < 250*time.Millisecond {
 			t.Errorf("%s: %+v", engine, r.Latency)
 		}
-		if got := int(r.Latency.Count); got < 297 || got > 303 {
-			t.Errorf("%s: %d requests of 300", engine, got)
+		// A machine that stood still at the end may have left a few unsent, which is said.
+		if got := float64(r.Latency.Count) + 300*r.Shortfall; got < 297 || got > 303 {
+			t.Errorf("%s: %d requests of 300, %v were not sent", engine, r.Latency.Count, r.Shortfall)
 		}
 		g.end()
 	}

@@ -5,7 +5,16 @@ package load
 import (
 	"errors"
 	"fmt"
+	"time"
 )
+
+// mostLateAfter is somewhat more than the steps of 15.6 ms in which some systems
+// count time.
+const mostLateAfter = 20 * time.Millisecond
+
+func newWait() (wait func(time.Duration), done func(), err error) {
+	return time.Sleep, func() {}, nil
+}
 
 // raw is the engine for targets of raw bytes.
 func raw(p *Plan) (engine, error) {

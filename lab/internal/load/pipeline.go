@@ -73,7 +73,7 @@ func newPipeline(p *Plan, number int, reopen bool, speak func() wire.Protocol) *
 func (l *pipeline) plan() {
 	l.size = l.draw()
 	if l.schedule != nil {
-		l.due = l.schedule.next(l.size)
+		l.due = l.schedule.next()
 	}
 }
 
@@ -210,9 +210,5 @@ func (l *pipeline) missed(end int64, p *Plan) float64 {
 	if l.schedule == nil || l.due >= end {
 		return 0
 	}
-	each := p.Rate / float64(p.Conns)
-	if p.RateBytes {
-		each /= p.Sizes.Mean()
-	}
-	return math.Ceil(float64(end-l.due)/1e9*each - 1e-6)
+	return math.Ceil(float64(end-l.due)/1e9*p.Rate/float64(p.Conns) - 1e-6)
 }

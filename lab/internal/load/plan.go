@@ -32,12 +32,10 @@ type Plan struct {
 	Requests wire.Options `json:"requests,omitzero"`
 	Conns    int          `json:"conns"`
 	Sizes    Sizes        `json:"sizes"` // payload bytes of a request, without its length
-	// Rate is how many requests (or, with RateBytes, payload bytes) are sent a
-	// second over all connections: an open loop, in which latency counts from the
-	// moment at which a request was due. 0 is a closed loop: a request is
-	// sent when there is room for it.
-	Rate      float64 `json:"rate,omitempty"`
-	RateBytes bool    `json:"rate_bytes,omitempty"`
+	// Rate is how many requests are sent a second over all connections: an open loop, in
+	// which latency counts from the moment at which a request was due. 0 is a closed loop:
+	// a request is sent when there is room for it.
+	Rate float64 `json:"rate,omitempty"`
 	// Depth is how many requests of a connection are under way at most.
 	Depth    int           `json:"depth"`
 	Warmup   time.Duration `json:"warmup_ns"`   // before what is measured

@@ -111,11 +111,8 @@ type Use struct {
 	CPUPerOp float64 `json:"cpu_ns_per_op"`
 }
 
-// Calibration is what the machine and the generator allow, found out before a run.
+// Calibration is the error of the machine's timers, measured before a run.
 type Calibration struct {
-	Timer      Distribution  `json:"timer"`                 // how late a sleep of 1 ms ends
-	LateAfter  time.Duration `json:"late_after_ns"`         // the timer's error that sends are allowed: its P99, at least 1 ms
-	Loopback   Distribution  `json:"loopback"`              // a round trip of 64 bytes on one loopback connection, both ends blocking
-	Ceiling    float64       `json:"ceiling"`               // requests a second of this plan against a target that does nothing but answer; 0 if unknown
-	CeilingCPU float64       `json:"ceiling_cpu_ns_per_op"` // of the generator then
+	Timer     Distribution  `json:"timer"`         // how late a wait of 1 ms ends
+	LateAfter time.Duration `json:"late_after_ns"` // what sends are allowed: the timers' P99, at least 1 ms
 }

@@ -104,6 +104,9 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	if s.base.IsZero() {
 		return nil, err // it has not begun
 	}
+	if dial != nil {
+		t.busy = 0 // the processor does not work on the time of a simulated target
+	}
 	r := s.result(t, err)
 	r.Started = began
 	r.Interrupted = ctx.Err() != nil && s.now() < s.end

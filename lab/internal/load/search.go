@@ -65,9 +65,6 @@ func Search(ctx context.Context, p Plan, limit Limit, step func(Step)) (*Found, 
 type runFunc func(context.Context, Plan, func(Progress)) (*Result, error)
 
 func search(ctx context.Context, p Plan, limit Limit, step func(Step), run runFunc) (*Found, error) {
-	if p.RateBytes {
-		return nil, fmt.Errorf("%w: a search is for requests a second, not bytes", ErrPlan)
-	}
 	f := &Found{Limit: limit}
 	b := bracket{next: p.Rate}
 	if b.next == 0 {

@@ -69,9 +69,4 @@ func TestSearchThatFindsNothing(t *testing.T) {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}
-	p := Default()
-	p.Rate, p.RateBytes = 1000, true
-	if _, err := Search(t.Context(), p, Limit{0.99, time.Millisecond}, nil); !errors.Is(err, ErrPlan) {
-		t.Error(err)
-	}
 }

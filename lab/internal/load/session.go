@@ -149,9 +149,6 @@ func (s *session) done(l *pipeline, now int64) bool {
 		return false
 	}
 	all := s.plan.Rate * s.plan.Duration.Seconds() / float64(s.plan.Conns)
-	if s.plan.RateBytes {
-		all /= s.plan.Sizes.Mean()
-	}
 	return l.missed(s.end, s.plan) > max(1, tolerable*all)
 }
 

@@ -89,9 +89,4 @@ func (r *Result) failedShare() float64 {
 	return float64(failed) / float64(max(1, r.Requests))
 }
 
-func rateText(p *Plan) string {
-	if p.RateBytes {
-		return units.Rate(p.Rate)
-	}
-	return units.Number(p.Rate) + " requests a second"
-}
+func rateText(p *Plan) string { return units.Number(p.Rate) + " requests a second" }

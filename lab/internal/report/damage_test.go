@@ -19,7 +19,7 @@ func smallFiles(t testing.TB) [][]byte {
 	bench, load := fixture(), loadFixture(1, 1, 1)
 	bench.Scenarios = bench.Scenarios[1:3]
 	load.Due, load.Series = load.Due[:3], load.Series[:3]
-	for _, d := range []*loads.Distribution{load.Latency, load.Service, &load.Calibration.Timer, &load.Calibration.Loopback} {
+	for _, d := range []*loads.Distribution{load.Latency, load.Service, &load.Calibration.Timer} {
 		d.Curve = d.Curve[88:]
 	}
 	grid := matrixFixture(1, 1)

@@ -59,7 +59,7 @@ func loadFixture(speed, tail float64, seed uint64) *load.Result {
 		Plan: p, Valid: true, Measured: p.Duration, Gap: time.Second,
 		Requests: 600_000, Bytes: 600_000 * 128, IOPS: 20_000 * speed, Throughput: 20_000 * 128 * speed, Late: 0.002, LateAfter: time.Millisecond, Busy: 0.31,
 		Latency: distribution(rng, 90*time.Microsecond, 1.2*tail), Service: distribution(rng, 80*time.Microsecond, 0.5*tail),
-		Calibration: &load.Calibration{Timer: *distribution(rng, 60*time.Microsecond, 0.2), LateAfter: time.Millisecond, Loopback: *distribution(rng, 18*time.Microsecond, 0.3), Ceiling: 310_000, CeilingCPU: 3100},
+		Calibration: &load.Calibration{Timer: *distribution(rng, 60*time.Microsecond, 0.2), LateAfter: time.Millisecond},
 		Generator:   load.Use{Spent: proc.Spent{CPU: 9 * time.Second, Queued: &queued, Resident: 30 << 20}, CPUPerOp: 4200},
 		Target:      &load.Use{Spent: proc.Spent{CPU: 12 * time.Second, Resident: 60 << 20}, CPUPerOp: 6100 / speed},
 	}

@@ -33,11 +33,8 @@ func sizesText(s load.Sizes) string {
 
 func rateText(p *load.Plan) string {
 	depth := units.Plural(p.Depth, "request") + " under way on each"
-	switch {
-	case p.Rate == 0:
+	if p.Rate == 0 {
 		return "closed loop, " + depth
-	case p.RateBytes:
-		return "open loop, " + units.Rate(p.Rate) + ", at most " + depth
 	}
 	return "open loop, " + units.Number(p.Rate) + " requests/s, at most " + depth
 }
@@ -46,34 +43,18 @@ const (
 	// unfit is the error of timers from which on a machine is not one to measure
 	// latency on.
 	unfit = 5 * time.Millisecond
-	// nearCeiling is the part of the ceiling from which on the generator may not
-	// keep a rate any more.
-	nearCeiling = 0.8
 	// crowded is the part of the time, as a divisor, from which on waiting for a
 	// processor is pointed out.
 	crowded = 4
 )
 
 // LoadCalibration says what was found out before a run.
-func LoadCalibration(c *load.Calibration, p *load.Plan) []document.Item {
+func LoadCalibration(c *load.Calibration) []document.Item {
 	f := &document.Facts{}
 	f.Add("timers", fmt.Sprintf("end %s late, P99 %s: a send is late after %s", units.Time(c.Timer.P50), units.Time(c.Timer.P99), units.Time(c.LateAfter)))
-	if c.Loopback.P50 > 0 { // else the machine was too busy to know
-		f.Add("loopback", fmt.Sprintf("a round trip of 64 B takes %s, P99 %s", units.Time(c.Loopback.P50), units.Time(c.Loopback.P99)))
-	}
-	if c.Ceiling > 0 {
-		f.Add("ceiling", fmt.Sprintf("the generator reaches %s requests/s, at %s of CPU each", units.Number(c.Ceiling), units.Nanoseconds(c.CeilingCPU)))
-	}
 	items := []document.Item{f}
 	if c.Timer.P99 > unfit {
 		items = append(items, document.Note("Waits that end so late say that something else keeps the machine busy."))
-	}
-	rate := p.Rate
-	if p.RateBytes {
-		rate /= p.Sizes.Mean()
-	}
-	if c.Ceiling > 0 && rate > nearCeiling*c.Ceiling {
-		items = append(items, document.Note(fmt.Sprintf("--rate asks for %s of the ceiling: expect the generator to be the limit.", units.Percent(rate/c.Ceiling))))
 	}
 	return items
 }
@@ -240,7 +221,7 @@ func loadSection(section *document.Section, r *load.Result) *document.Section {
 	section.Add(LoadResult(r)...)
 	section.Add(loadCharts(r)...)
 	if r.Calibration != nil {
-		section.Add(&document.Section{Title: "Calibration", Level: 3, Items: LoadCalibration(r.Calibration, &r.Plan)})
+		section.Add(&document.Section{Title: "Calibration", Level: 3, Items: LoadCalibration(r.Calibration)})
 	}
 	return section
 }

@@ -200,9 +200,6 @@ func loadName(p *load.Plan) string {
 	model := "closed"
 	if p.Rate > 0 {
 		model = plain(p.Rate)
-		if p.RateBytes {
-			model += "B"
-		}
 	}
 	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
 }

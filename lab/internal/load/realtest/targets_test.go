@@ -39,7 +39,9 @@ func TestNginx(t *testing.T) {
 			if r.Bytes != nginxBody*r.Requests || len(r.Replies) != 1 || r.Replies[0].Class != "2xx" || r.Replies[0].Count != r.Requests {
 				t.Errorf("%s, %+v: %d bytes in %d requests, %+v", c.url, c.options, r.Bytes, r.Requests, r.Replies)
 			}
-			if http1 := c.options.HTTP == nil || !c.options.HTTP.Two; http1 && r.Redials < r.Requests/100 {
+			// Of few requests, on a machine that had little time, no connection may have had its 50.
+			ended := (max(r.Requests, 50*8) - 50*8) / 100
+			if http1 := c.options.HTTP == nil || !c.options.HTTP.Two; http1 && r.Redials < ended {
 				t.Errorf("%s: %d connections anew for %d requests, 50 on each", c.url, r.Redials, r.Requests)
 			}
 		}
