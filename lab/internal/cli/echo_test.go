@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -89,7 +88,7 @@ func send(t *testing.T, network, addr string, n int) net.Conn {
 
 func TestEchoServes(t *testing.T) {
 	for _, flags := range []string{"", "--engine std", "--engine std --buffer 7"} {
-		s := startEcho(t, append(strings.Fields(flags), "127.0.0.1:0", "--stats", "1ms")...)
+		s := startEcho(t, append(strings.Fields(flags), "127.0.0.1:0")...)
 		addr, ok := strings.CutPrefix(s.lines.Text(), "listening on ")
 		if !ok {
 			t.Fatalf("%s: the first line is %q", flags, s.lines.Text())
@@ -99,16 +98,9 @@ func TestEchoServes(t *testing.T) {
 			send(t, "tcp", addr, 1).Close()
 		}
 		send(t, "tcp", addr, 500_000)
-		// A line of stats is not late: one a millisecond.
-		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), " goroutine ") {
-			t.Errorf("%s: the second line is %q", flags, s.lines.Text())
-		}
-		if !s.lines.Scan() || !strings.Contains(s.lines.Text(), " requests/s  ") || !strings.HasSuffix(s.lines.Text(), " MB/s") {
-			t.Errorf("%s: a line of stats is %q", flags, s.lines.Text())
-		}
 		rest, exit := s.end(t, syscall.SIGTERM)
-		if last := rest[len(rest)-1]; exit != ExitOK || !strings.HasPrefix(last, "7 connections, ") || !strings.Contains(last, "0.5 MB") {
-			t.Errorf("%s: exit code %d, the last line is %q", flags, exit, last)
+		if exit != ExitOK || len(rest) != 1 || !strings.Contains(rest[0], " goroutine ") {
+			t.Errorf("%s: exit code %d, behind the first line %q", flags, exit, rest)
 		}
 		if s.stderr.Len() > 0 {
 			t.Errorf("%s: %s", flags, s.stderr.String())
@@ -142,58 +134,6 @@ func TestEchoOverAUnixSocket(t *testing.T) {
 	}
 }
 
-func TestEchoInJSON(t *testing.T) {
-	// decode checks the lines and returns the first and the last.
-	decode := func(lines []string) (first echoListening, last echoStats) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
-			t.Fatalf("%v: %s", err, lines[0])
-		}
-		for _, line := range lines[1:] {
-			if err := json.Unmarshal([]byte(line), &last); err != nil || last.Seconds <= 0 {
-				t.Errorf("%v: %s", err, line)
-			}
-		}
-		if first.Event != "listening" || first.Engine != "std" || first.Buffer != 512 {
-			t.Errorf("the first line is %+v", first)
-		}
-		if last.Event != "total" || last.Accepted != 2 || last.Requests < 2 || last.Bytes != 1001 {
-			t.Errorf("the last line is %+v", last)
-		}
-		return first, last
-	}
-	for _, file := range []string{"-", "events"} {
-		s := startEcho(t, "--engine", "std", "--buffer", "512", "--json", file, "--stats", "1ms", "127.0.0.1:0")
-		head := s.lines.Text()
-		addr := strings.TrimPrefix(head, "listening on ")
-		if file == "-" {
-			var first echoListening
-			if err := json.Unmarshal([]byte(head), &first); err != nil {
-				t.Fatalf("%v: %s", err, head)
-			}
-			addr = first.Address
-		}
-		send(t, "tcp", addr, 1)
-		send(t, "tcp", addr, 1000)
-		rest, exit := s.end(t, syscall.SIGTERM)
-		if exit != ExitOK {
-			t.Errorf("exit code %d: %s", exit, s.stderr.String())
-		}
-		if file == "-" {
-			decode(append([]string{head}, rest...))
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(s.dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		decode(strings.Split(strings.TrimSpace(string(text)), "\n"))
-		if !strings.HasPrefix(rest[len(rest)-1], "2 connections, ") {
-			t.Errorf("people read %q", rest)
-		}
-	}
-}
-
 func TestEchoOutlivesClientsThatBreakOff(t *testing.T) {
 	for _, engine := range []string{"aio", "std"} {
 		s := startEcho(t, "--engine", engine, "127.0.0.1:0")
@@ -209,8 +149,8 @@ func TestEchoOutlivesClientsThatBreakOff(t *testing.T) {
 			c.Close()
 		}
 		send(t, "tcp", addr, 100)
-		if rest, exit := s.end(t, syscall.SIGTERM); exit != ExitOK || !strings.HasPrefix(rest[len(rest)-1], "21 connections") {
-			t.Errorf("%s: exit code %d, %q", engine, exit, rest)
+		if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK {
+			t.Errorf("%s: exit code %d", engine, exit)
 		}
 	}
 }

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	_ "net/http/pprof" // registers with http.DefaultServeMux
@@ -20,18 +18,13 @@ import (
 )
 
 // serverFlags are those that echo and sink share.
-type serverFlags struct {
-	stats       time.Duration
-	json, pprof string
-}
+type serverFlags struct{ pprof string }
 
 // serverGrace is how long a server's connections may take to end.
 const serverGrace = 5 * time.Second
 
 func (f *serverFlags) define(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.stats, "stats", 0, "print a line this often, such as 1s; 0 for never")
 	flags.StringVar(&f.pprof, "pprof", "", "serve Go's profiles on this `address` of the loopback interface, such as 127.0.0.1:0")
-	flags.StringVar(&f.json, "json", "", "write each line as JSON to this `file`, - for standard output instead of the lines")
 }
 
 // check checks the flags, and the address that is the only argument.
@@ -47,9 +40,6 @@ func (f *serverFlags) check(args []string) (network, addr string, err error) {
 	} else if _, _, err := net.SplitHostPort(addr); err != nil {
 		return "", "", err
 	}
-	if f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour) {
-		return "", "", fmt.Errorf("--stats %v is not within 1ms to 1h", f.stats)
-	}
 	if f.pprof != "" {
 		host, _, err := net.SplitHostPort(f.pprof)
 		if err != nil {
@@ -62,38 +52,9 @@ func (f *serverFlags) check(args []string) (network, addr string, err error) {
 	return network, addr, nil
 }
 
-// lines says what a server does, to people in lines, to programs in JSON, one object a line.
-// Either may be nil.
-type lines struct{ people, programs io.Writer }
-
-func (o lines) say(event any, text string) error {
-	if o.people != nil {
-		if _, err := fmt.Fprintln(o.people, text); err != nil {
-			return err
-		}
-	}
-	if o.programs != nil {
-		return json.NewEncoder(o.programs).Encode(event)
-	}
-	return nil
-}
-
-// serve calls run with what every server has: a context that a signal ends, lines, and the
-// address of profiles, which is empty without --pprof. An error of run is a failure.
-func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, stop func(), out lines, profiles string) error) (err error) {
-	out := lines{people: a.Stdout}
-	switch f.json {
-	case "":
-	case "-":
-		out = lines{programs: a.Stdout}
-	default:
-		file, err := os.Create(f.json)
-		if err != nil {
-			return fmt.Errorf("%s: --json: %w", name, err)
-		}
-		defer file.Close()
-		out.programs = file
-	}
+// serve calls run with a context that a signal ends, and serves the profiles. An error of run
+// is a failure. What run prints begins with listening.
+func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, stop func(), profiles string) error) error {
 	// A broken pipe is no reason to end: sockets of clients that are gone break
 	// too, and with a channel of our own for it the runtime would report those.
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -112,43 +73,18 @@ func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, st
 		server := http.Server{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second}
 		defer server.Close()
 		go server.Serve(l)
-		profiles = "http://" + l.Addr().String() + "/debug/pprof"
+		profiles = "profiles on http://" + l.Addr().String() + "/debug/pprof\n"
 	}
-	if err := run(ctx, stop, out, profiles); err != nil {
+	if err := run(ctx, stop, profiles); err != nil {
 		return fail(fmt.Errorf("%s: %w", name, err))
 	}
 	return nil
 }
 
-// follow prints what stats returns, so often as the flag says, until the server has ended,
-// and returns why it did. When nothing can be printed any more it stops the server.
-func (o lines) follow(every time.Duration, ended <-chan error, stop func(), stats func(took time.Duration) (event any, text string)) error {
-	var tick <-chan time.Time
-	if every > 0 {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
-	then := time.Now()
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case now := <-tick:
-			event, text := stats(now.Sub(then))
-			if err := o.say(event, now.Format(time.TimeOnly)+"  "+text); err != nil {
-				stop()
-				return errors.Join(err, <-ended)
-			}
-			then = now
-		}
-	}
-}
-
-// addressText is an address as the argument has it.
-func addressText(at net.Addr) string {
+// listening is the first line of a server: its address, as the argument has it.
+func listening(at net.Addr) string {
 	if at.Network() == "unix" {
-		return "unix:" + at.String()
+		return "listening on unix:" + at.String() + "\n"
 	}
-	return at.String()
+	return "listening on " + at.String() + "\n"
 }

@@ -51,6 +51,7 @@ type sinkFlags struct {
 	peers      string
 	raftAddr   string
 	trio       bool
+	stats      time.Duration
 	server     serverFlags
 	given      func(flag string) bool
 }
@@ -69,8 +70,8 @@ func (a App) sink() *cobra.Command {
 			if err = errors.Join(err, f.check()); err != nil {
 				return fmt.Errorf("sink: %w", err)
 			}
-			return a.serve("sink", &f.server, func(ctx context.Context, stop func(), out lines, profiles string) error {
-				return a.serveSink(ctx, stop, f, args[0], out, profiles)
+			return a.serve("sink", &f.server, func(ctx context.Context, stop func(), profiles string) error {
+				return a.serveSink(ctx, stop, f, args[0], profiles)
 			})
 		},
 	}
@@ -84,6 +85,7 @@ func (a App) sink() *cobra.Command {
 	flags.StringVar(&f.id, "id", "", "with raft: `name` of this node among the peers")
 	flags.StringVar(&f.peers, "peers", "", "with raft: all nodes, this one too, as `name=host:port,...` of their --raft-addr")
 	flags.StringVar(&f.raftAddr, "raft-addr", "", "with raft: `address` to listen on for the other nodes (default: that of --peers)")
+	flags.DurationVar(&f.stats, "stats", 0, "print what it has done as JSON this often, such as 1s; 0 for never")
 	f.server.define(flags)
 	cmd.AddCommand(a.sinkVerify())
 	return cmd
@@ -104,6 +106,8 @@ func (f *sinkFlags) check() error {
 		return fmt.Errorf("--max-record %s is not within 1 and 1GiB", f.maxRecord.String())
 	case f.given("dir") && f.dir == "":
 		return errors.New("--dir needs a directory")
+	case f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour):
+		return fmt.Errorf("--stats %v is not within 1ms and 1h", f.stats)
 	}
 	return f.checkRaft()
 }

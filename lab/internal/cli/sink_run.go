@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
 
-func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr string, out lines, profiles string) (err error) {
+func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr, profiles string) (err error) {
 	dir, temporary := f.dir, f.dir == ""
 	if temporary {
 		if dir, err = os.MkdirTemp("", "sluice-sink-"); err != nil {
@@ -34,44 +36,21 @@ func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr strin
 		listener.Close()
 		return err
 	}
-	// Closed before the last line, which says that all is done; and in any case.
-	closed := false
-	closeStore := func() error {
-		if closed {
-			return nil
-		}
-		closed = true
-		return store.Close()
+	server := sink.NewServer(store, sink.Settings{MaxRecord: int(f.maxRecord), Grace: serverGrace, OnError: a.complaints()})
+	if _, err := io.WriteString(a.Stdout, sinkStarted(listener.Addr(), store.Window(), dir, temporary, found)+profiles); err != nil {
+		return errors.Join(err, listener.Close(), store.Close())
 	}
-	defer closeStore()
-	server := sink.NewServer(store, sink.Settings{
-		MaxRecord: int(f.maxRecord), Grace: serverGrace,
-		OnError: a.complaints(),
-	})
-	first, text := newSinkListening(listener.Addr(), f, dir, temporary, store, found, profiles)
-	if err := out.say(first, text); err != nil {
-		listener.Close()
-		return err
-	}
-	ended, began := make(chan error, 1), time.Now()
+	began, ended := time.Now(), make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()
-	last, groups := sink.Counts{}, sink.Groups{}
-	err = out.follow(f.server.stats, ended, stop, func(took time.Duration) (any, string) {
-		c := server.Counts()
-		e := newSinkStats("stats", c, last, store, took)
-		last = c
-		text := fmt.Sprintf("%d connections  %.0f records/s  %.1f MB/s%s", e.Connections, float64(e.Records)/e.Seconds, float64(e.Bytes)/1e6/e.Seconds, e.about(groups))
-		if e.Groups != nil {
-			groups = *e.Groups
-		}
-		return e, text
-	})
-	closeErr := closeStore()
-	if err == nil {
+	stats := func() sinkStats { return newSinkStats(began, server.Counts(), store) }
+	err = follow(a.Stdout, f.stats, ended, stop, stats)
+	if closeErr := store.Close(); err == nil {
 		err = closeErr
 	}
-	e := newSinkStats("total", server.Counts(), sink.Counts{}, store, time.Since(began))
-	return errors.Join(err, out.say(e, e.total()))
+	if f.stats > 0 { // the last line says that all is done
+		err = errors.Join(err, json.NewEncoder(a.Stdout).Encode(stats()))
+	}
+	return err
 }
 
 // complaints prints the errors of connections, at a limited rate: a thousand clients

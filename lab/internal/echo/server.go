@@ -2,14 +2,14 @@ package echo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
-	"github.com/sluice-go/sluice/lab/internal/serving"
 )
 
 // Settings say what a server is made of.
@@ -34,24 +34,10 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Counts are what a server has done since it began.
-type Counts struct {
-	Open     int    // connections that there are
-	Accepted uint64 // connections that there have been, the open ones too
-	Requests uint64 // reads that were sent back; a long message takes several
-	Bytes    uint64 // that were sent back
-}
-
 // Server is an echo server that listens.
 type Server struct {
 	settings Settings
 	listener net.Listener
-	std      *serving.Server // of the engine std
-
-	requests, bytes atomic.Uint64 // of it
-
-	mu       sync.Mutex
-	watchers []*aio.Watcher // of the engine aio, which count anyway
 }
 
 // Listen returns a server on an address of package net, which Serve then serves.
@@ -67,11 +53,7 @@ func Listen(ctx context.Context, network, addr string, s Settings) (*Server, err
 	if err != nil {
 		return nil, err
 	}
-	e := &Server{settings: s, listener: l}
-	if s.Engine == "std" {
-		e.std = &serving.Server{Grace: s.Grace, OnError: s.OnError, New: func(c net.Conn) serving.Conn { return &conn{c, e} }}
-	}
-	return e, nil
+	return &Server{s, l}, nil
 }
 
 // Addr is the address that the server listens on.
@@ -79,46 +61,21 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // About says in a few words how the server works.
 func (s *Server) About() string {
-	if s.std != nil {
+	if s.settings.Engine == "std" {
 		return fmt.Sprintf("std, a goroutine and a buffer of %d bytes for each connection", s.settings.Buffer)
 	}
 	return "aio, one goroutine for all connections"
 }
 
-// Counts returns what the server has done so far.
-func (s *Server) Counts() (c Counts) {
-	if s.std != nil {
-		c.Open, c.Accepted = s.std.Counts()
-		c.Requests, c.Bytes = s.requests.Load(), s.bytes.Load()
-		return c
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.watchers {
-		all := w.Stats()
-		c.Open += all.Conns
-		c.Accepted += all.Delegated
-		c.Requests += all.Writes
-		c.Bytes += all.BytesWritten
-	}
-	return c
-}
-
 // Serve serves until ctx is done and returns nil then, when what had been read
 // is sent back or the grace is over. Any other end is an error.
 func (s *Server) Serve(ctx context.Context) error {
-	if s.std != nil {
-		return s.std.Serve(ctx, s.listener)
+	if s.settings.Engine == "std" {
+		return s.serveStd(ctx)
 	}
 	server := aio.Server{
 		Grace: s.settings.Grace, OnError: s.settings.OnError,
 		Handler: &aio.ConnHandler[struct{}]{Data: func(c *aio.Conn[struct{}], p []byte) error { _, err := c.Write(p); return err }},
-		Started: func(w *aio.Watcher, _ net.Listener) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.watchers = append(s.watchers, w)
-			return nil
-		},
 	}
 	return server.Serve(ctx, []net.Listener{s.listener})
 }
@@ -126,31 +83,45 @@ func (s *Server) Serve(ctx context.Context) error {
 // Close closes a server that is not to be served.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// A conn is a connection of std: what people write with the standard library.
-type conn struct {
-	net.Conn
-	server *Server
+// serveStd is what people write with the standard library.
+func (s *Server) serveStd(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	context.AfterFunc(ctx, func() { s.listener.Close() })
+	for {
+		c, err := s.listener.Accept()
+		switch {
+		case err == nil:
+			running.Go(func() { s.echo(ctx, c) })
+		case ctx.Err() != nil:
+			return nil
+		default:
+			return err
+		}
+	}
 }
 
-// Serve writes what each read brought. How that ends is the client's affair.
-func (c *conn) Serve() {
+// echo writes what each read brought. How that ends is the client's affair.
+func (s *Server) echo(ctx context.Context, c net.Conn) {
 	defer c.Close()
-	buf := make([]byte, c.server.settings.Buffer)
+	defer context.AfterFunc(ctx, func() {
+		c.SetReadDeadline(time.Unix(1, 0))
+		c.SetWriteDeadline(time.Now().Add(s.settings.Grace))
+	})()
+	buf := make([]byte, s.settings.Buffer)
 	for {
 		n, err := c.Read(buf)
 		if n > 0 {
-			written, err := c.Write(buf[:n])
-			c.server.requests.Add(1)
-			c.server.bytes.Add(uint64(written))
-			if err != nil {
-				return
+			_, writeErr := c.Write(buf[:n])
+			if errors.Is(writeErr, os.ErrDeadlineExceeded) {
+				s.settings.OnError(fmt.Errorf("%v was cut off after %v", c.RemoteAddr(), s.settings.Grace))
 			}
+			err = errors.Join(err, writeErr)
 		}
 		if err != nil {
 			return
 		}
 	}
 }
-
-func (c *conn) Finish() { c.SetReadDeadline(time.Unix(1, 0)) }
-func (c *conn) Drop()   { c.Close() }

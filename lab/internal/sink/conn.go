@@ -68,8 +68,8 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// Serve reads until the end, answers what was read, and closes the connection.
-func (c *conn) Serve() {
+// serve reads until the end, answers what was read, and closes the connection.
+func (c *conn) serve() {
 	var writing sync.WaitGroup
 	var failed error // of the store
 	writing.Go(func() { failed = c.write() })
@@ -292,11 +292,8 @@ func (c *conn) drop(why error) {
 	c.Conn.Close()
 }
 
-// Drop breaks the connection off.
-func (c *conn) Drop() { c.drop(errCutOff) }
-
-// Finish lets the connection read no more.
-func (c *conn) Finish() {
+// finish lets the connection read no more.
+func (c *conn) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finished = true

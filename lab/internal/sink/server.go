@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/sluice-go/sluice/lab/internal/serving"
 )
 
 // Settings say how a server treats its connections. The zero value of a field is
@@ -49,8 +47,8 @@ type Counts struct {
 type Server struct {
 	store    Store
 	settings Settings
-	serving  serving.Server
 	fatal    chan error // has room for the first error of the store that stays
+	connections
 
 	refused, records, bytes atomic.Uint64
 }
@@ -58,16 +56,14 @@ type Server struct {
 // NewServer returns a server. The store is borrowed: the caller closes it when Serve
 // has returned.
 func NewServer(store Store, o Settings) *Server {
-	s := &Server{store: store, settings: o.withDefaults(), fatal: make(chan error, 1)}
-	s.serving.Grace, s.serving.OnError = s.settings.Grace, s.settings.OnError
-	s.serving.New = func(nc net.Conn) serving.Conn { return newConn(s, nc) }
-	return s
+	return &Server{store: store, settings: o.withDefaults(), fatal: make(chan error, 1), connections: connections{open: map[*conn]struct{}{}}}
 }
 
 // Counts returns what the server has done so far.
 func (s *Server) Counts() Counts {
-	open, accepted := s.serving.Counts()
-	return Counts{open, accepted, s.refused.Load(), s.records.Load(), s.bytes.Load()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Counts{len(s.open), s.accepted, s.refused.Load(), s.records.Load(), s.bytes.Load()}
 }
 
 // Serve answers the connections of listeners, transferred, until ctx is done, and returns
@@ -96,7 +92,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 			why <- err
 		}
 	}()
-	err := s.serving.Serve(ctx, listeners...)
+	err := s.serve(ctx, listeners)
 	stop()
 	if first := <-why; first != nil {
 		return first

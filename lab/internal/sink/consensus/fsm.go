@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -16,9 +15,8 @@ type fsm struct {
 	fail    func(error) // puts the node out; must not wait
 	entries *entries
 
-	commits atomic.Uint64 // entries applied since the node was opened
-	last    uint64        // number of the last record of all entries so far
-	err     error         // why nothing is applied any more
+	last uint64 // number of the last record of all entries so far
+	err  error  // why nothing is applied any more
 }
 
 // applied is what Apply responds with: where the records are.
@@ -41,7 +39,6 @@ func (f *fsm) Apply(l *raft.Log) any {
 	}
 	first := f.last + 1
 	f.last += n
-	f.commits.Add(1)
 	f.entries.committed.Store(l.Index)
 	return applied{first: first}
 }

@@ -36,7 +36,6 @@ func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 			err = fmt.Errorf("%w: %v", ErrInDoubt, err) // the entries before it are in the log
 		}
 		if err != nil {
-			p.counts.failed.Add(uint64(len(records)))
 			if s := p.failure(); s != nil {
 				return 0, s
 			}
@@ -46,7 +45,6 @@ func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 			first = at
 		}
 		next, records = at+uint64(n), records[n:]
-		p.counts.acknowledged.Add(uint64(n))
 	}
 	return first, nil
 }
@@ -55,7 +53,6 @@ func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 func (p proposer) propose(records [][]byte, bytes int) (first uint64, err error) {
 	n, err := p.leader()
 	if err != nil {
-		p.counts.refused.Add(uint64(len(records)))
 		return 0, err
 	}
 	sizes := make([]int, len(records))
@@ -66,11 +63,7 @@ func (p proposer) propose(records [][]byte, bytes int) (first uint64, err error)
 	for _, r := range records {
 		data = append(data, r...)
 	}
-	first, err = p.wait(n, n.raft.Apply(data, p.options.LeaderWait))
-	if err == nil {
-		p.counts.entries.Add(1)
-	}
-	return first, err
+	return p.wait(n, n.raft.Apply(data, p.options.LeaderWait))
 }
 
 // Sync does nothing: what AppendBatch has appended is synced on a majority.

@@ -1,25 +1,13 @@
 package consensus
 
-import (
-	"fmt"
-	"sync/atomic"
-)
-
-type counts struct {
-	acknowledged, entries, refused, failed atomic.Uint64
-}
+import "fmt"
 
 // Stats are a store's figures since it was opened.
 type Stats struct {
-	Leader       string      `json:"leader"`       // name, empty when there is none
-	Term         uint64      `json:"term"`         // the highest that is known here
-	Last         uint64      `json:"last"`         // number of the last record of the log that has most
-	Commits      uint64      `json:"commits"`      // entries that were committed and applied, no matter which node proposed them
-	Entries      uint64      `json:"entries"`      // of those, the ones proposed here
-	Acknowledged uint64      `json:"acknowledged"` // records
-	Refused      uint64      `json:"refused"`      // records for want of a leader here
-	Failed       uint64      `json:"failed"`       // records that were not acknowledged, those among them
-	Nodes        []NodeStats `json:"nodes"`        // that run here
+	Leader string      `json:"leader"` // name, empty when there is none
+	Term   uint64      `json:"term"`   // the highest that is known here
+	Last   uint64      `json:"last"`   // number of the last record of the log that has most
+	Nodes  []NodeStats `json:"nodes"`  // that run here
 }
 
 // NodeStats are those of one node.
@@ -28,23 +16,19 @@ type NodeStats struct {
 	Addr      string `json:"addr"`  // that its raft listens on
 	State     string `json:"state"` // Leader, Follower, Candidate, Shutdown, or out
 	Term      uint64 `json:"term"`
-	Last      uint64 `json:"last"`    // record of its log
-	Applied   uint64 `json:"applied"` // raft entry
-	Commits   uint64 `json:"commits"`
+	Last      uint64 `json:"last"`                // record of its log
+	Applied   uint64 `json:"applied"`             // raft entry
 	Recovered string `json:"recovered,omitempty"` // what was cut off its log when it was opened
 	Error     string `json:"error,omitempty"`     // why it is out
 }
 
 // Stats returns the figures of now.
 func (s *Store) Stats() Stats {
-	all := Stats{
-		Entries: s.counts.entries.Load(), Acknowledged: s.counts.acknowledged.Load(),
-		Refused: s.counts.refused.Load(), Failed: s.counts.failed.Load(),
-	}
+	var all Stats
 	for _, n := range s.nodes {
 		one := n.stats()
 		all.Nodes = append(all.Nodes, one)
-		all.Last, all.Commits = max(all.Last, one.Last), max(all.Commits, one.Commits)
+		all.Last = max(all.Last, one.Last)
 		if n.raft == nil || one.Error != "" {
 			continue
 		}
@@ -68,7 +52,7 @@ func (n *node) stats() NodeStats {
 		s.Recovered = fmt.Sprintf("%d bytes cut from %s: %s", n.found.Cut, n.found.Segment, n.found.Reason)
 	}
 	if n.raft != nil {
-		s.Term, s.Applied, s.Commits = n.raft.CurrentTerm(), n.raft.AppliedIndex(), n.fsm.commits.Load()
+		s.Term, s.Applied = n.raft.CurrentTerm(), n.raft.AppliedIndex()
 		if s.Error == "" {
 			s.State = n.raft.State().String()
 		}

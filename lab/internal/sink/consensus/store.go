@@ -36,8 +36,6 @@ type Store struct {
 	opened   atomic.Bool // nodes does not change any more
 	failing  sync.Once
 	failed   chan struct{}
-
-	counts counts
 }
 
 var _ sink.Store = (*Store)(nil)

@@ -84,8 +84,8 @@ func TestAsyncLosesWithinItsWindow(t *testing.T) {
 	for range 3 {
 		dir := filepath.Join(t.TempDir(), "log")
 		s := startSink(t, "async", loopback.Free(t), dir, "--durability", "async", "--sync-every", "300ms")
-		if !strings.Contains(s.line.Window, "at most 64 MiB") {
-			t.Fatalf("the window is %q", s.line.Window)
+		if !strings.Contains(s.window, "at most 64 MiB") {
+			t.Fatalf("the window is %q", s.window)
 		}
 		l := new(ledger)
 		o := (&load{addrs: []string{s.addr}, conns: 8, depth: 64, size: 30_000, ledger: l}).run(r)
@@ -112,7 +112,7 @@ func TestAsyncLosesWithinItsWindow(t *testing.T) {
 			}
 		}
 		t.Logf("%d acknowledged, %d said to be written, %d recovered, %d lost of %d bytes; %s",
-			len(l.entries), written, recovered, lost, bytes, s.line.Window)
+			len(l.entries), written, recovered, lost, bytes, s.window)
 		if bytes > holds {
 			t.Errorf("%d bytes are lost that were acknowledged", bytes)
 		}

@@ -121,19 +121,16 @@ func (p *process) term(t testing.TB) {
 // A sink is a running lab sink.
 type sink struct {
 	*process
-	name string // of a node
-	addr string // that clients dial
-	dir  string
-	line struct {
-		Address string
-		Window  string
-	}
+	name   string // of a node
+	addr   string // that clients dial
+	dir    string
+	window string // what its answers promise
 }
 
 // startSink starts a sink and waits until it listens.
 func startSink(t testing.TB, name, addr, dir string, flags ...string) *sink {
 	t.Helper()
-	args := append([]string{"sink", "--json", "-", "--stats", "20ms", "--dir", dir}, flags...)
+	args := append([]string{"sink", "--stats", "20ms", "--dir", dir}, flags...)
 	s := &sink{process: start(t, append(args, addr)...), name: name, addr: addr, dir: dir}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -144,23 +141,19 @@ func startSink(t testing.TB, name, addr, dir string, flags ...string) *sink {
 		if s.ended() {
 			t.Fatalf("lab %q ended: %s", s.cmd.Args[1:], s.stderr.tail())
 		}
-		line, _, whole := strings.Cut(s.stdout.String(), "\n")
-		if !whole {
-			return "no line on standard output"
+		lines := strings.SplitN(s.stdout.String(), "\n", 3)
+		if len(lines) < 3 {
+			return "fewer than two lines on standard output"
 		}
-		if err := json.Unmarshal([]byte(line), &s.line); err != nil {
-			t.Fatalf("the line %q: %v", line, err)
-		}
+		s.addr, s.window = strings.TrimPrefix(lines[0], "listening on "), lines[1] // the next start has the same address
 		return ""
 	})
-	s.addr = s.line.Address // the next start has the same
 	return s
 }
 
 // stats are a sink's latest figures.
 type stats struct {
-	Event     string
-	Records   uint64  // acknowledged since the line before
+	Records   uint64  // acknowledged
 	Unwritten *uint64 // of async
 	Raft      struct {
 		Leader string
@@ -175,7 +168,7 @@ type stats struct {
 
 func (s *sink) stats(t testing.TB) (now stats) {
 	t.Helper()
-	if line := s.stdout.lastLine(); len(line) > 0 {
+	if line := s.stdout.lastLine(); bytes.HasPrefix(line, []byte("{")) {
 		if err := json.Unmarshal(line, &now); err != nil {
 			t.Fatalf("the line %q: %v", line, err)
 		}
@@ -188,16 +181,17 @@ func (s *sink) stats(t testing.TB) (now stats) {
 // counted.
 func (s *sink) written(t testing.TB) (most uint64) {
 	t.Helper()
-	acknowledged := uint64(0)
 	lines := strings.Split(s.stdout.String(), "\n")
-	for _, line := range lines[1:max(1, len(lines)-1)] { // the first is another, the last is not whole
+	for _, line := range lines[:len(lines)-1] { // the last is not whole
 		var now stats
+		if !strings.HasPrefix(line, "{") {
+			continue // what it said at the start
+		}
 		if err := json.Unmarshal([]byte(line), &now); err != nil || now.Unwritten == nil {
 			t.Fatalf("the line %q: %v", line, err)
 		}
-		acknowledged += now.Records
-		if acknowledged > *now.Unwritten {
-			most = max(most, acknowledged-*now.Unwritten)
+		if now.Records > *now.Unwritten {
+			most = max(most, now.Records-*now.Unwritten)
 		}
 	}
 	return most

@@ -1,6 +1,4 @@
-// Package serving accepts connections, has a goroutine serve each, and ends them within a
-// time.
-package serving
+package sink
 
 import (
 	"context"
@@ -11,41 +9,19 @@ import (
 	"time"
 )
 
-// A Conn is a connection that a Server has accepted.
-type Conn interface {
-	Serve()  // until its end; it closes the connection
-	Finish() // read nothing more; what has been read is still answered
-	Drop()   // end at once
-}
-
-// A Server serves connections in a goroutine each. It runs once.
-type Server struct {
-	New     func(net.Conn) Conn
-	Grace   time.Duration // how long the end may take
-	OnError func(error)   // is called for errors that do not end the server, on any goroutine
-
+// connections are those of a server, each served by a goroutine.
+type connections struct {
 	running  sync.WaitGroup
 	mu       sync.Mutex
-	conns    map[Conn]struct{}
+	open     map[*conn]struct{}
 	accepted uint64
 }
 
-// Counts returns how many connections there are, and how many there have been, the open
-// ones too.
-func (s *Server) Counts() (open int, accepted uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns), s.accepted
-}
-
-// Serve serves the connections of listeners, transferred, until ctx is done, and returns
+// serve serves the connections of listeners, transferred, until ctx is done, and returns
 // nil when all have ended; any other end is an error.
-func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+func (s *Server) serve(ctx context.Context, listeners []net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s.mu.Lock()
-	s.conns = map[Conn]struct{}{}
-	s.mu.Unlock()
 	var accepting sync.WaitGroup
 	errs := make([]error, len(listeners))
 	for i, l := range listeners {
@@ -68,16 +44,16 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 	for {
 		nc, err := l.Accept()
 		if err == nil {
-			c := s.New(nc)
+			c := newConn(s, nc)
 			s.mu.Lock()
-			s.conns[c] = struct{}{}
+			s.open[c] = struct{}{}
 			s.accepted++
 			s.mu.Unlock()
 			s.running.Go(func() {
-				c.Serve()
+				c.serve()
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				delete(s.conns, c)
+				delete(s.open, c)
 			})
 			continue
 		}
@@ -88,7 +64,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 		if !errors.As(err, &t) || !t.Temporary() {
 			return err
 		}
-		s.OnError(err)
+		s.settings.OnError(err)
 		pause := time.NewTimer(100 * time.Millisecond) // descriptors have run out
 		select {
 		case <-pause.C:
@@ -100,27 +76,27 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 
 // end lets each connection finish what it has received, for as long as the grace.
 func (s *Server) end() {
-	s.each(Conn.Finish)
+	s.each((*conn).finish)
 	all := make(chan struct{})
 	go func() {
 		s.running.Wait()
 		close(all)
 	}()
-	grace := time.NewTimer(s.Grace)
+	grace := time.NewTimer(s.settings.Grace)
 	defer grace.Stop()
 	select {
 	case <-all:
 	case <-grace.C:
-		s.OnError(fmt.Errorf("clients that were not finished were cut off after %v", s.Grace))
-		s.each(Conn.Drop)
+		s.settings.OnError(fmt.Errorf("clients that were not finished were cut off after %v", s.settings.Grace))
+		s.each(func(c *conn) { c.drop(errCutOff) })
 		<-all
 	}
 }
 
-func (s *Server) each(f func(Conn)) {
+func (s *Server) each(f func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.conns {
+	for c := range s.open {
 		f(c)
 	}
 }
