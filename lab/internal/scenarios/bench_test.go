@@ -22,9 +22,7 @@ func bench(b *testing.B, name string) {
 	b.Fatalf("there is no scenario %s", name)
 }
 
-func BenchmarkConcurrentNetworkRead(b *testing.B) { bench(b, "concurrent-read") }
-func BenchmarkHighFrequencyReads(b *testing.B)    { bench(b, "framing/small-16") }
-func BenchmarkGCPressure(b *testing.B)            { bench(b, "gc-pressure") }
+func BenchmarkHighFrequencyReads(b *testing.B) { bench(b, "framing/small-16") }
 
 // benchVariants runs every variant of a scenario as a sub-benchmark named variant=NAME, as in the
 // text that lab report --benchstat writes, with the metrics that runners report by

@@ -3,8 +3,6 @@ package scenarios
 import (
 	"sync"
 
-	"github.com/bytedance/gopkg/lang/mcache"
-
 	"github.com/sluice-go/sluice/bytepool"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -76,25 +74,6 @@ var poolKinds = []poolKind{
 		}, func(b []byte) uint64 {
 			sum := ends(b)
 			p.Put(b)
-			return sum
-		})
-	}},
-	{"mcache", "bytedance mcache", func(size int) poolWork {
-		return pool(size, func(n int) (sum uint64) {
-			for i := range n {
-				b := mcache.Malloc(size)
-				touch(b, i)
-				sum += ends(b)
-				mcache.Free(b)
-			}
-			return sum
-		}, func(i int) []byte {
-			b := mcache.Malloc(size)
-			touch(b, i)
-			return b
-		}, func(b []byte) uint64 {
-			sum := ends(b)
-			mcache.Free(b)
 			return sum
 		})
 	}},

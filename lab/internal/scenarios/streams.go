@@ -94,3 +94,10 @@ func (t *turns) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// spread makes the walker i of count, which begins at a place of its own in the same
+// bytes and the same sizes of reads.
+func spread(w way, s *stream, sizes *netsim.Table, i, count int) *walker {
+	at := i * s.units() / count
+	return newWalker(w, sizes.Reader(s.source(at), uint(i*netsim.TableLen/count)), place{s: s, at: at})
+}

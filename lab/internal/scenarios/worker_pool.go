@@ -2,10 +2,7 @@ package scenarios
 
 import (
 	"errors"
-	"slices"
 	"sync"
-
-	"github.com/sluice-go/sluice/lab/internal/lab"
 )
 
 // A workerPool has goroutines that work at the same time and wait between
@@ -67,28 +64,4 @@ func (c *workerPool) stop() error {
 	}
 	c.gone.Wait()
 	return nil
-}
-
-// newFleet runs walkers in a worker pool, each on a source of its own. Spacers keep
-// them apart in memory; they do nothing.
-func newFleet(walkers, spacers []*walker) lab.Runner {
-	samples := make([]lab.Sample, len(walkers))
-	c := newWorkerPool(len(walkers), func(i, ops int) (err error) {
-		samples[i], err = walkers[i].Run(ops)
-		return err
-	})
-	return runner{func(ops int) (sum lab.Sample, err error) {
-		err = c.run(ops)
-		for _, s := range samples {
-			sum.Bytes += s.Bytes
-			sum.Check += s.Check
-		}
-		return sum, err
-	}, func() error {
-		err := c.stop()
-		for _, w := range slices.Concat(walkers, spacers) {
-			err = errors.Join(err, w.Close())
-		}
-		return err
-	}}
 }
