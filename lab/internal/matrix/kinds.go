@@ -172,13 +172,16 @@ func New(name string, c Choice) (*File, error) {
 			}
 		}
 	}
-	return f, f.Check()
+	return f, nil
 }
 
 // slowest is how fast, in bytes a second, what is under way passes at least: a
 // cell is measured for so long that all of it could pass. It is a fraction of what
 // loopback does, since a gigabyte under way is more than the kernel likes.
 const slowest = 128 << 20
+
+// longestCell bounds that.
+const longestCell = time.Hour
 
 // plan is the load of a cell, without its target's address and its seed. A quarter of its time is the
 // warm-up.

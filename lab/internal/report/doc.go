@@ -5,9 +5,8 @@
 // A File holds everything that a report says: all forms are made from it, and Read reads it
 // back from JSON, so that a table or a page can be made again later and elsewhere.
 // WriteReport makes one page of any results that Read reads: of bench, load, matrix,
-// diagnose and calibrate. Compare sets a later result against an earlier one of the
-// same kind. Files come from anywhere: what Read returns makes sense, whatever they
-// say, and no text in them becomes markup.
+// and diagnose. Compare sets a later result against an earlier one of the
+// same kind. Files come from anywhere: no text in them becomes markup.
 //
 // Medians, intervals and verdicts are always derived from the raw values by
 // Summarize; those in the JSON are there for scripts and are not read back.

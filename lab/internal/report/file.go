@@ -40,6 +40,20 @@ func (f *File) Save(w io.Writer) error {
 	return encoder.Encode(saved{f, f.Summaries()})
 }
 
+// check checks the names in a file that was read.
+func (f *File) check() error {
+	for i := range f.Scenarios {
+		o := &f.Scenarios[i]
+		if o.Name == "" {
+			return fmt.Errorf("scenario %d has no name", i)
+		}
+		if err := consistent(o); err != nil {
+			return fmt.Errorf("scenario %q: %w", o.Name, err)
+		}
+	}
+	return nil
+}
+
 // consistent checks what everything else relies on: ratios are taken round by
 // round, to a baseline that is there.
 func consistent(o *measure.Outcome) error {

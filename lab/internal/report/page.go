@@ -21,8 +21,13 @@ func (f *File) WriteHTML(w io.Writer) error {
 }
 
 // WriteReport writes one page of any results, in their order, that opens without
-// a network, with how they compare, unless that is nil.
+// a network, with how they compare, unless that is nil. Of files with figures that no run can
+// have the error may be an ErrSchema.
 func WriteReport(w io.Writer, results []*Result, compared *Comparison) error {
+	return guarded(func() error { return writeReport(w, results, compared) })
+}
+
+func writeReport(w io.Writer, results []*Result, compared *Comparison) error {
 	if len(results) == 0 {
 		return errors.New("report: no results to make a page of")
 	}
