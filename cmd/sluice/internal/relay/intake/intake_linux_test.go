@@ -181,6 +181,65 @@ func TestOneThatFloodsDoesNotStarveTheOthers(t *testing.T) {
 	}
 }
 
+// A loop that has paused since much came, or has come to wait for what is rare, answers all
+// the same.
+func TestOftenAndRarelyInTurn(t *testing.T) {
+	const conns, rounds, often, rarely = 16, 8, 200, 5
+	l := loops(t)
+	var peers []*net.TCPConn
+	var served sync.WaitGroup
+	for range conns {
+		c, peer := pair(t, l)
+		peers = append(peers, peer)
+		p := make([]byte, 16)
+		served.Go(func() {
+			_ = c.Serve(script{ready: func() intake.Verdict {
+				n, err := c.Read(p)
+				if err == nil {
+					_, err = c.Write(p[:n])
+				}
+				if err != nil && err != intake.ErrDry {
+					return intake.Over
+				}
+				return intake.Wait
+			}})
+		})
+	}
+	ask := func(peer *net.TCPConn, times int) error {
+		var p [1]byte
+		for range times {
+			if _, err := peer.Write(p[:]); err != nil {
+				return err
+			}
+			if _, err := io.ReadFull(peer, p[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for round := range rounds {
+		var asking sync.WaitGroup
+		for _, peer := range peers {
+			asking.Go(func() {
+				if err := ask(peer, often); err != nil {
+					t.Error("often:", err)
+				}
+			})
+		}
+		asking.Wait()
+		for _, peer := range peers {
+			time.Sleep(time.Duration(round) * time.Millisecond) // what is rare
+			if err := ask(peer, rarely); err != nil {
+				t.Fatal("rarely:", err)
+			}
+		}
+	}
+	for _, peer := range peers {
+		peer.Close()
+	}
+	served.Wait()
+}
+
 func TestTheEndOfAPeerIsRead(t *testing.T) {
 	l := loops(t)
 	for name, end := range map[string]func(*net.TCPConn) error{
