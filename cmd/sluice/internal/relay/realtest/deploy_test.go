@@ -153,7 +153,7 @@ func TestSocketActivation(t *testing.T) {
 		p := &process{done: make(chan struct{})}
 		_, port, _ := net.SplitHostPort(at[0])
 		// The rtmp socket is known by its port, that of HTTP by its name.
-		p.cmd = exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" serve --json --http 127.0.0.1:1 --rtsp off --rtmp "127.0.0.1:$1"`, sluice(t), port)
+		p.cmd = exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" serve --json --http 127.0.0.1:1 --rtsp off --webrtc off --srt off --rtmp "127.0.0.1:$1"`, sluice(t), port)
 		p.cmd.Env = append(os.Environ(), "LISTEN_FDS=2", "LISTEN_FDNAMES=sluice.socket:http", "NOTIFY_SOCKET="+name)
 		p.cmd.ExtraFiles = files
 		p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr

@@ -5,8 +5,12 @@ package realtest
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -43,6 +47,23 @@ func (r *eventReceiver) ServeHTTP(rw http.ResponseWriter, q *http.Request) {
 	}
 }
 
+// begunIn is how many sessions began, by the events in a spool.
+func begunIn(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		n += strings.Count(string(text), `_begin"`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // Events of a process that SIGTERM ends while their receiver is absent are
 // delivered by the next one; those of a process that was killed too, up to then.
 func TestEventsOutliveTheProcess(t *testing.T) {
@@ -58,14 +79,20 @@ func TestEventsOutliveTheProcess(t *testing.T) {
 		r := &eventReceiver{seen: map[string]bool{}}
 		h := httptest.NewServer(r)
 		defer h.Close()
-		o := flags("--grace 0 --event-hook " + h.URL + " --event-spool " + t.TempDir())
+		spool := t.TempDir()
+		o := flags("--grace 0 --event-hook " + h.URL + " --event-spool " + spool)
 		s := serve(t, o)
 		f := feedTo(t, publishHTTP(t, "POST", "http://"+s.HTTP+"/live/s.flv"), pace{})
 		s.awaitLive(t, "live/s")
 		for _, way := range []string{"flv", "rtmp", "ws"} {
 			s.view(t, way, "s", "").awaitMedia(t, 5)
 		}
-		s.awaitViewers(t, "live/s", 3, lengthened(10*time.Second))
+		eventually(t, lengthened(10*time.Second), func() string { // events are written a moment after they happen
+			if n := begunIn(t, spool); n < 4 {
+				return fmt.Sprintf("%d begins are in the spool", n)
+			}
+			return ""
+		})
 		c.end(s)
 		s.wait(t, lengthened(10*time.Second))
 		f.stop()

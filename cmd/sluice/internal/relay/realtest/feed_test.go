@@ -36,7 +36,13 @@ type pace struct {
 	pad     int    // bytes that each picture gets more
 	begin   uint32 // ms, the time of the first packet
 	back    bool   // each round begins at the first one's times
+	// hold, unless it is nil, is awaited behind the first packets, lead of them: they are in one
+	// group of pictures, which a viewer who is late has whole.
+	hold <-chan struct{}
 }
+
+// lead is how many packets of picture and sound a feed that is held sends first.
+const lead = 40
 
 // feedTo starts to publish. The feed is stopped when the test ends, if not before.
 func feedTo(t testing.TB, to sender, how pace) *feed {
@@ -61,6 +67,15 @@ func (f *feed) run(to sender, how pace) error {
 				continue // once is enough, and the sequence does not end
 			}
 			shift := uint32(round * clipMS)
+			if how.hold != nil && len(f.published()) == lead {
+				select {
+				case <-how.hold:
+					began = time.Now().Add(-time.Duration(g.Time+shift) * time.Millisecond)
+				case <-f.halt:
+					return nil
+				}
+				how.hold = nil
+			}
 			if !how.unpaced {
 				timer.Reset(time.Until(began.Add(time.Duration(g.Time+shift) * time.Millisecond)))
 				select {

@@ -26,6 +26,7 @@ func TestTermDrains(t *testing.T) {
 		v.awaitMedia(t, 50)
 	}
 	published := f.published()
+	s.awaitFrames(t, "live/s", len(published))
 	s.signal(t, syscall.SIGTERM)
 	for _, v := range viewers {
 		v.awaitEOF(t)
@@ -37,8 +38,8 @@ func TestTermDrains(t *testing.T) {
 	for _, v := range viewers {
 		got := v.media()
 		checkRun(t, v.name, got, f.published())
-		// What was published before the signal has reached the server, all but
-		// the last packet, which may have been on its way.
+		// What was published before the signal has reached the server, but for as many packets as
+		// there are headers, which count too.
 		if last := got[len(got)-1]; last.Time+100 < published[len(published)-1].Time {
 			t.Errorf("%s ended at %d ms, published was up to %d ms", v.name, last.Time, published[len(published)-1].Time)
 		}

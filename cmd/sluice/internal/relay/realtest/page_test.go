@@ -5,6 +5,7 @@ package realtest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image/png"
 	"math"
 	"net/url"
@@ -40,15 +41,19 @@ func TestPageInChromium(t *testing.T) {
 			if colours, deviation := look(t, shot); colours < 64 || deviation < 10 {
 				t.Errorf("the screenshot of the picture has %d colours and a deviation of %.1f: it looks empty", colours, deviation)
 			}
-			protocols := map[string]bool{}
-			for _, c := range s.clients(t) {
-				if c.Role == "viewer" {
-					protocols[c.Protocol] = true
+			// The page begins with another one, and the browser before this one has just ended.
+			eventually(t, lengthened(20*time.Second), func() string {
+				protocols := map[string]bool{}
+				for _, c := range s.clients(t) {
+					if c.Role == "viewer" {
+						protocols[c.Protocol] = true
+					}
 				}
-			}
-			if len(protocols) != 1 || !protocols[transport] {
-				t.Errorf("the viewers' protocols are %v, want %s", protocols, transport)
-			}
+				if len(protocols) != 1 || !protocols[transport] {
+					return fmt.Sprintf("the viewers' protocols are %v, want %s", protocols, transport)
+				}
+				return ""
+			})
 			for _, u := range asked() {
 				if p, err := url.Parse(u); err != nil || p.Scheme != "data" && p.Scheme != "blob" && p.Host != s.HTTP {
 					t.Errorf("the page asks for %s", u)

@@ -29,7 +29,8 @@ func TestViewersAreSentToANodeWithRoom(t *testing.T) {
 	push(t, clipFile(t), "rtmp://"+a.RTMP+"/live/s", loop...)
 	a.awaitCluster(t, 2, "live/s", "a")
 	b.awaitCluster(t, 2, "live/s", "a")
-	a.view(t, "rtmp", "s", "") // now it is full
+	a.view(t, "rtmp", "s", "")
+	a.awaitViewers(t, "live/s", 1, lengthened(10*time.Second)) // now it is full
 
 	for _, address := range []string{"/live/s.flv", "/live/s.m3u8"} {
 		p := ffmpegTo(t, "http://"+a.HTTP+address)

@@ -69,9 +69,8 @@ func TestMovieOfAKilledServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, flags("--record-format mp4 --record "+dir))
+	v := s.view(t, "flv", "s", "wait=60") // from the beginning: the clip has little more than is awaited
 	push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", "-re")
-	s.awaitLive(t, "live/s")
-	v := s.view(t, "flv", "s", "")
 	v.awaitMedia(t, 400)
 	before, _ := v.last()
 	seen := float64(before.Time-v.media()[0].Time) / 1000

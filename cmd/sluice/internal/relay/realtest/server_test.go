@@ -4,6 +4,7 @@ package realtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -218,6 +219,17 @@ func (s *server) awaitLive(t testing.TB, name string) {
 	eventually(t, lengthened(15*time.Second), func() string {
 		if info := s.stream(t, name); info == nil || info.State != "live" || info.FramesIn == 0 {
 			return name + " is not live"
+		}
+		return ""
+	})
+}
+
+// awaitFrames waits until so many frames of a stream have come, headers included.
+func (s *server) awaitFrames(t testing.TB, name string, n int) {
+	t.Helper()
+	eventually(t, lengthened(15*time.Second), func() string {
+		if info := s.stream(t, name); info == nil || info.FramesIn < n {
+			return fmt.Sprintf("%s has not had %d frames: %+v", name, n, info)
 		}
 		return ""
 	})
