@@ -30,6 +30,10 @@ const (
 	demoEnd   = 10 * time.Second
 )
 
+// demoHost is where the nodes listen. Tests have another address: while a node is killed, any
+// program may get its port.
+var demoHost = "127.0.0.1"
+
 func (a App) clusterDemo() *cobra.Command {
 	var within time.Duration
 	cmd := &cobra.Command{
@@ -149,7 +153,7 @@ func (d *demo) start(n *demoNode) error {
 	}
 	args := []string{"serve", "--json", "--log-level", "error", "--cluster", "--node-name", n.name, "--rtsp", "off", "--srt", "off", "--webrtc", "off"}
 	for _, name := range []string{"cluster-address", "http", "rtmp"} {
-		args = append(args, "--"+name, cmp.Or(n.at[name], "127.0.0.1:0"))
+		args = append(args, "--"+name, cmp.Or(n.at[name], demoHost+":0"))
 	}
 	for _, o := range d.nodes {
 		if o != n && o.at != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/sluice-go/sluice/internal/loopback"
 )
 
 // asProgram makes this test binary behave as the program.
@@ -15,6 +17,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
 	}
+	demoHost = loopback.Host()
 	app := App{Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(app.Main(os.Args[1:]))
 }
