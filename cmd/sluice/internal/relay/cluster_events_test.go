@@ -99,6 +99,19 @@ func TestClusterAnswersWithTheEventsOfAllNodes(t *testing.T) {
 		t.Errorf("again: %v", e.begun())
 	}
 
+	// Nodes that are away keep their places, so that what they had does not come again when they
+	// are back; those that went first lose theirs when there are many.
+	for s, last := range cursors {
+		away := last
+		for i := range 100 {
+			away += fmt.Sprintf(",%d@gone%d", i, i)
+		}
+		e := s.eventsAfter(t, "7@back,"+away)
+		if parts := strings.Split(e.Last, ","); len(parts) != 3+64 || parts[3] != "7@back" || parts[66] != "62@gone62" {
+			t.Errorf("with 101 nodes that are away the next request is after %q", parts)
+		}
+	}
+
 	slow.slow.Store(true)
 	publish(b, "live/b")
 	publish(c, "live/late")

@@ -69,8 +69,9 @@ func (w *Server) getEventsEverywhere(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all := w.eventsHere(after)
-	last, size := []string{fmt.Sprint(all.Last)}, 0
+	last, size, there := []string{fmt.Sprint(all.Last)}, 0, []string{"", w.nodeName()}
 	for _, a := range w.askOthers(r) {
+		there = append(there, a.node)
 		var some eventList
 		reason, next := a.refused(size), ""
 		if reason == "" {
@@ -91,26 +92,44 @@ func (w *Server) getEventsEverywhere(rw http.ResponseWriter, r *http.Request) {
 	slices.SortStableFunc(all.Events, func(a, b EventInfo) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.On, b.On))
 	})
-	all.Last = strings.Join(last, ",")
+	all.Last = strings.Join(append(last, after.away(there)...), ",")
 	answerJSON(rw, all)
 }
 
+// maxAway is how many nodes that are away have a place in a cursor: what one of them had
+// before does not come again when it is back.
+const maxAway = 64
+
 // A cursor has the number of the latest event that a client has of each node; that without
 // a name is for all others.
-type cursor map[string]int64
+type cursor struct {
+	numbers map[string]int64
+	nodes   []string // in the order in which they stand in the request
+}
 
 func (c cursor) of(node string) int64 {
-	if n, ok := c[node]; ok {
+	if n, ok := c.numbers[node]; ok {
 		return n
 	}
-	return c[""]
+	return c.numbers[""]
+}
+
+// away returns the parts of nodes that are not there. They follow the others in an answer, so
+// those that have been away for longest come last, and are dropped first.
+func (c cursor) away(there []string) (parts []string) {
+	for _, node := range c.nodes {
+		if len(parts) < maxAway && !slices.Contains(there, node) {
+			parts = append(parts, eventID(c.numbers[node], node))
+		}
+	}
+	return parts
 }
 
 func eventID(n int64, node string) string { return strconv.FormatInt(n, 10) + "@" + node }
 
 // parseAfter reads what eventList.Last has.
 func parseAfter(text string) (cursor, error) {
-	c := cursor{}
+	c := cursor{numbers: map[string]int64{}}
 	if text == "" {
 		return c, nil
 	}
@@ -118,9 +137,12 @@ func parseAfter(text string) (cursor, error) {
 		number, node, _ := strings.Cut(part, "@")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("after: %s is not a number", strconv.QuoteToASCII(number[:min(len(number), 20)]))
+			return c, fmt.Errorf("after: %s is not a number", strconv.QuoteToASCII(number[:min(len(number), 20)]))
 		}
-		c[node] = n
+		if _, again := c.numbers[node]; !again {
+			c.nodes = append(c.nodes, node)
+		}
+		c.numbers[node] = n
 	}
 	return c, nil
 }
