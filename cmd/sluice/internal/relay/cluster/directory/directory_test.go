@@ -230,6 +230,39 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// A node whose source has to pull from another edge would be at a third level: it leaves for a
+// source that is not so far, and stays when there is none.
+func TestNoNodeStaysAtAThirdLevel(t *testing.T) {
+	d := New(Options{Node: "me", Run: 1})
+	versions := map[string]uint64{}
+	at := func(name string, level int, from string) {
+		d.Receive(start, Message{Kind: Digest, From: name, Run: 1, Node: &Node{URL: "http://" + name}, Version: versions[name]})
+		d.Receive(start, Message{Kind: Change, From: name, Run: 1, Before: versions[name], Version: versions[name] + 1, Entries: []Entry{{Stream: "live/s", Epoch: 5, Level: level, From: from}}})
+		versions[name]++
+	}
+	at("origin", 0, "")
+	at("b", 1, "origin")
+	d.Copy("live/s", 5, 1, "b")
+	if d.Leaving("live/s") {
+		t.Error("a node at the second level leaves its source")
+	}
+	at("c", 1, "origin")
+	at("b", 2, "c")
+	if !d.Leaving("live/s") {
+		t.Error("a node at a third level stays")
+	}
+	for _, s := range d.Sources("live/s") {
+		if s.Node == "b" {
+			t.Error("a node at the second level is a source")
+		}
+	}
+	d.Receive(start, Message{Kind: Gone, From: "origin", Run: 1})
+	d.Receive(start, Message{Kind: Gone, From: "c", Run: 1})
+	if d.Leaving("live/s") {
+		t.Error("a node leaves the only other one that has the stream")
+	}
+}
+
 // A node that was stopped does not take its own silence for that of the others.
 func TestANodeThatStoodStillForgetsNoneAtOnce(t *testing.T) {
 	d := New(Options{Node: "a", Run: 5})

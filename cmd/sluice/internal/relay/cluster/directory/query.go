@@ -70,16 +70,21 @@ func (d *Directory) Complete() bool {
 	return len(d.peers) > 0
 }
 
-// Leaving reports whether this node pulls a stream from one that drains, while one that
-// does not has it.
+// Leaving reports whether this node pulls a stream from one that drains, or that pulls it over
+// so many others by now that it is no source any more, while another is one.
 func (d *Directory) Leaving(stream string) bool {
 	e := d.own.entries[stream]
 	if e == nil || e.Level == 0 {
 		return false
 	}
 	from := d.peers[e.From]
+	if from == nil {
+		return false
+	}
+	theirs := from.entries[stream]
+	deep := theirs != nil && theirs.Level >= maxLevel
 	list := d.Sources(stream)
-	return from != nil && from.node.Draining && len(list) > 0 && d.drains(list[0]) == 0
+	return (from.node.Draining || deep) && len(list) > 0 && d.drains(list[0]) == 0
 }
 
 // Needed returns how many streams other nodes still get from this one, although they can
