@@ -48,8 +48,9 @@ has the environment, which goes before the file: SLUICE_GOP_TIME for --gop-time,
 SLUICE_CONFIG for --config. Flags go before both. Secrets come from the
 environment only: SLUICE_TOKEN_SECRET signs the tokens of --protect,
 SLUICE_API_TOKEN is what the API asks for, SLUICE_EVENT_SECRET signs events,
-SLUICE_CLUSTER_SECRET is that of the nodes of a cluster, SLUICE_TURN_SECRET that of
-TURN servers, SLUICE_SRT_PASSPHRASE encrypts SRT.
+SLUICE_CLUSTER_SECRET is that of the nodes of a cluster, which with
+SLUICE_CLUSTER_SECRET_ACCEPT may have that one too while it is changed,
+SLUICE_TURN_SECRET that of TURN servers, SLUICE_SRT_PASSPHRASE encrypts SRT.
 
 An interrupt or SIGTERM ends it: sessions have 5 seconds for what is on its way;
 a second one ends it at once. SIGHUP reads the configuration and the certificate

@@ -72,7 +72,7 @@ func (c *clustered) open(at map[string]string) error {
 		name, _, _ = strings.Cut(name, ".")
 	}
 	options := cluster.Options{
-		Name: name, Secret: []byte(o.ClusterSecret), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.server.version,
+		Name: name, Secret: []byte(o.ClusterSecret), Accept: []byte(o.ClusterSecretAccept), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.server.version,
 		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.server.log,
 	}
 	// For tests: this node's clock is wrong by so much, and so many others pull a stream from

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,13 @@ const (
 	apart = 15 * time.Second
 )
 
+// grantKey returns the key of grants that belongs to a cluster's secret.
+func grantKey(secret []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte("sluice cluster\x00grants"))
+	return h.Sum(nil)
+}
+
 // grant returns the query that lets node from have a stream, or what else is named,
 // from node to: FROM.EXPIRY.CODE.
 func grant(secret []byte, stream, from, to string, now time.Time) url.Values {
@@ -37,15 +45,18 @@ func grantCode(secret []byte, stream, from, to, until string) []byte {
 	return h.Sum(nil)
 }
 
-// checkGrant returns the node that a grant in a query is for. An error matches
+// checkGrant returns the node that a grant in a query is for, which was made with one of the
+// secrets. An error matches
 // ErrGrant.
-func checkGrant(secret []byte, q url.Values, stream, to string, now time.Time) (from string, err error) {
+func checkGrant(secrets [][]byte, q url.Values, stream, to string, now time.Time) (from string, err error) {
 	parts := strings.Split(q.Get(GrantKey), ".")
 	if len(parts) != 3 {
 		return "", fmt.Errorf("%w: it is not of the form NODE.EXPIRY.CODE", ErrGrant)
 	}
 	code, err := hex.DecodeString(parts[2])
-	if err != nil || !hmac.Equal(code, grantCode(secret, stream, parts[0], to, parts[1])) {
+	if err != nil || !slices.ContainsFunc(secrets, func(secret []byte) bool {
+		return hmac.Equal(code, grantCode(secret, stream, parts[0], to, parts[1]))
+	}) {
 		return "", fmt.Errorf("%w: it is not for this, or not of this cluster", ErrGrant)
 	}
 	until, err := strconv.ParseInt(parts[1], 10, 64)

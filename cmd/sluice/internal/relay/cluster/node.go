@@ -3,8 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -23,6 +21,7 @@ const tick = 100 * time.Millisecond
 type Options struct {
 	Name    string
 	Secret  []byte
+	Accept  []byte // another secret with which nodes may come, while it is changed; nil for none
 	Policy  directory.Policy
 	Of      func(stream string) directory.Policy // of one stream; nil: Policy. It must not wait.
 	Listen  string                               // address of the engine in this process, for other nodes
@@ -47,7 +46,7 @@ type Options struct {
 // A Node is this server in a cluster.
 type Node struct {
 	options   Options
-	grants    []byte // key
+	grants    [][]byte // keys: its own, and one more that is accepted
 	transport *transport.Transport
 	running   sync.WaitGroup
 	end       context.CancelFunc
@@ -72,18 +71,20 @@ func Open(o Options, url string) (*Node, error) {
 		o.Clock = time.Now
 	}
 	run := uint64(o.Clock().UnixNano())
-	h := hmac.New(sha256.New, o.Secret)
-	h.Write([]byte("sluice cluster\x00grants"))
+	grants := [][]byte{grantKey(o.Secret)}
+	if len(o.Accept) > 0 {
+		grants = append(grants, grantKey(o.Accept))
+	}
 	n := &Node{
 		placed:  [2]map[string]int{{}, {}},
 		failed:  map[string]transport.Fault{},
-		options: o, grants: h.Sum(nil), url: url, wake: make(chan struct{}, 1),
+		options: o, grants: grants, url: url, wake: make(chan struct{}, 1),
 		dir: directory.New(directory.Options{Node: o.Name, Run: run, Policy: o.Policy, Of: o.Of, Direct: o.Direct}),
 	}
 	n.dir.SetNode(time.Now(), directory.Node{URL: url, Version: o.Version})
 	var err error
 	n.transport, err = transport.Open(transport.Options{
-		Node: o.Name, Run: run, Secret: o.Secret, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Answer: n.answer, Logger: o.Logger, Clock: o.Clock,
+		Node: o.Name, Run: run, Secret: o.Secret, Accept: o.Accept, Listen: o.Listen, Join: o.Join, URL: o.NATS, Receive: n.receive, Answer: n.answer, Logger: o.Logger, Clock: o.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
@@ -307,7 +308,7 @@ func (n *Node) Sources(stream string) (list []directory.Source) {
 // Grant returns the query that lets this node have a stream from another, for the
 // next 30 s.
 func (n *Node) Grant(stream, to string) url.Values {
-	return grant(n.grants, stream, n.options.Name, to, n.options.Clock())
+	return grant(n.grants[0], stream, n.options.Name, to, n.options.Clock())
 }
 
 // Granted returns the node that a request is from. An error matches ErrGrant.
@@ -315,7 +316,8 @@ func (n *Node) Granted(stream string, q url.Values) (from string, err error) {
 	return checkGrant(n.grants, q, stream, n.options.Name, n.options.Clock())
 }
 
-// Leaving reports whether this node pulls a stream from one that drains, and need not.
+// Leaving reports whether this node pulls a stream from one that drains or is too far from the
+// publisher's, and need not.
 func (n *Node) Leaving(stream string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

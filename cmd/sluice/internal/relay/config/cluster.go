@@ -21,7 +21,9 @@ type Clustering struct {
 	PlaceBandwidth int // bytes a second
 	PlaceProcessor int // percent
 	ClusterDrain   time.Duration
-	ClusterSecret  string // from the environment only
+	// From the environment only. Nodes that have the second one may come too, while the secret is
+	// changed on one node after another.
+	ClusterSecret, ClusterSecretAccept string
 }
 
 func (g *Clustering) settings() []Setting {
@@ -50,6 +52,8 @@ func (g *Clustering) settings() []Setting {
 			value: duration(&g.ClusterDrain), fits: between(&g.ClusterDrain, 0, 10*time.Minute)},
 		{Name: "cluster-secret", Secret: true, Usage: "by which nodes know one another",
 			value: text(&g.ClusterSecret), fits: secret(&g.ClusterSecret)},
+		{Name: "cluster-secret-accept", Secret: true, Usage: "another one that nodes may have, while theirs is changed",
+			value: text(&g.ClusterSecretAccept), fits: secret(&g.ClusterSecretAccept)},
 	}
 }
 

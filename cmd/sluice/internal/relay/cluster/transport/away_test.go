@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -98,6 +99,49 @@ func TestNATSForbidsSubjects(t *testing.T) {
 		err := a.Stats().LastError.Err
 		return err != nil && strings.Contains(strings.ToLower(err.Error()), "permissions violation")
 	})
+}
+
+// A secret is changed on one node after another, first what is accepted and then what is
+// used: two nodes that are a step apart hear each other, by whichever of them the connection
+// was made, and answer each other's requests. Those that are two apart do not.
+func TestASecretIsChangedStepByStep(t *testing.T) {
+	next := []byte("the next secret of the tests, long enough")
+	steps := []Options{{Secret: secret}, {Secret: secret, Accept: next}, {Secret: next, Accept: secret}, {Secret: next}}
+	with := func(step int, node string, join ...string) Options {
+		o := steps[step]
+		o.Node, o.Join = node, join
+		o.Answer = func(from string, body []byte) []byte { return append([]byte(from+" asks "), body...) }
+		return o
+	}
+	for i := range steps {
+		for k := range steps {
+			a, inA := open(t, with(i, "a"))
+			b, inB := open(t, with(k, "b", a.Address()))
+			if i-k > 1 || k-i > 1 {
+				until(t, "a refusal", func() bool { return a.Stats().Refused+b.Stats().Refused > 0 }) // by who sees the other's key first
+				if a.Links()+b.Links() > 0 {
+					t.Errorf("steps %d and %d are connected", i, k)
+				}
+				continue
+			}
+			inA.await(t, "b one", func() { b.Send("a", []byte("one")) })
+			inB.await(t, "a all", func() { a.Send("", []byte("all")) })
+			for _, x := range []struct {
+				t        *Transport
+				to, want string
+			}{{a, "b", "a asks x"}, {b, "a", "b asks x"}} {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				answer, err := x.t.Request(ctx, x.to, []byte("x"))
+				cancel()
+				if err != nil || string(answer) != x.want {
+					t.Errorf("steps %d and %d: %q, %v", i, k, answer, err)
+				}
+			}
+			if s, r := a.Stats(), b.Stats(); s.Refused+r.Refused > 0 {
+				t.Errorf("steps %d and %d: %d and %d messages are refused", i, k, s.Refused, r.Refused)
+			}
+		}
+	}
 }
 
 // A node with another secret says so, too, when the others' servers do not let it in.

@@ -2,12 +2,14 @@ package transport
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,11 +55,15 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
-	secure, err := routeTLS(o.Secret, refuse)
+	secure, err := routeTLS(o, refuse)
 	if err != nil {
 		return nil, err
 	}
-	user, password := "sluice", hex.EncodeToString(derive(o.Secret, "user"))
+	user, passwords := "sluice", routePasswords{}
+	for _, key := range o.keys("user") {
+		passwords = append(passwords, hex.EncodeToString(key))
+	}
+	password := passwords[0]
 	var routes []*url.URL
 	for _, address := range o.Join {
 		routes = append(routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(user, password), Host: address})
@@ -83,6 +89,8 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 		MaxPingsOut:     pingsOut,
 		MaxPayload:      maxPayload,
 		Routes:          routes,
+
+		CustomRouterAuthentication: passwords,
 		Cluster: server.ClusterOpts{
 			Name:           "sluice",
 			Host:           host,
@@ -116,6 +124,15 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 		return nil, fmt.Errorf("%w within %v", ErrStart, starting)
 	}
 	return &engine{s, own}, nil
+}
+
+// routePasswords are those with which other nodes may come.
+type routePasswords []string
+
+// Check implements server.Authentication.
+func (p routePasswords) Check(c server.ClientAuthentication) bool {
+	given := []byte(c.GetOpts().Password)
+	return slices.ContainsFunc(p, func(own string) bool { return subtle.ConstantTimeCompare(given, []byte(own)) == 1 })
 }
 
 // address is where other nodes join.

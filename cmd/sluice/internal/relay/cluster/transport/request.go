@@ -55,9 +55,9 @@ type waiting struct {
 }
 
 func (r *requests) init(o *Options) {
-	key := derive(o.Secret, "requests")
-	r.sealer = sealer{key: key, from: o.Node, run: o.Run}
-	r.opener = opener{key: key, nodes: map[string]*seen{}}
+	keys := o.keys("requests")
+	r.sealer = sealer{key: keys[0], from: o.Node, run: o.Run}
+	r.opener = opener{keys: keys, nodes: map[string]*seen{}}
 	r.slots = make(chan struct{}, answering)
 	r.last = uint64(time.Now().UnixNano()) // an answer to an earlier run is not taken
 	r.waiting = map[uint64]*waiting{}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -72,7 +73,7 @@ func code(key []byte, to string, rest []byte) []byte {
 
 // An opener checks what comes. It remembers the numbers of each node's latest run.
 type opener struct {
-	key []byte
+	keys [][]byte // a message has to be made with one of them
 
 	mu    sync.Mutex
 	nodes map[string]*seen
@@ -91,7 +92,7 @@ func (o *opener) open(to string, m []byte, now time.Time) (from string, body []b
 	if len(m) < macSize+1 || len(m) < macSize+1+int(m[macSize])+24 {
 		return "", nil, fmt.Errorf("%w: %d bytes", ErrShort, len(m))
 	}
-	if !hmac.Equal(m[:macSize], code(o.key, to, m[macSize:])) {
+	if !slices.ContainsFunc(o.keys, func(key []byte) bool { return hmac.Equal(m[:macSize], code(key, to, m[macSize:])) }) {
 		return "", nil, ErrForged
 	}
 	rest := m[macSize+1:]

@@ -12,7 +12,7 @@ var noon = time.Unix(1_700_000_000, 0)
 
 func ends() (*sealer, *opener) {
 	key := derive([]byte("a secret of the tests"), "messages")
-	return &sealer{key: key, from: "a", run: 7}, &opener{key: key, nodes: map[string]*seen{}}
+	return &sealer{key: key, from: "a", run: 7}, &opener{keys: [][]byte{key}, nodes: map[string]*seen{}}
 }
 
 func TestSealedMessagesOpen(t *testing.T) {

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -10,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -17,11 +17,17 @@ import (
 var errPeer = errors.New("transport: the other node has another secret")
 
 // routeTLS is for connections between nodes. All have the same key, which is
-// derived from the secret, and each side accepts nothing else of the other: names
-// and dates in the certificates do not count. refuse is called when it does not.
-func routeTLS(secret []byte, refuse func(error)) (*tls.Config, error) {
-	private := ed25519.NewKeyFromSeed(derive(secret, "routes"))
-	public := private.Public().(ed25519.PublicKey)
+// derived from the secret, and each side accepts nothing else of the other than that, or
+// what is derived from the other secret that it accepts: names and dates in the
+// certificates do not count. refuse is called when it does not.
+func routeTLS(o *Options, refuse func(error)) (*tls.Config, error) {
+	var accepted []ed25519.PublicKey
+	var private ed25519.PrivateKey
+	for _, seed := range slices.Backward(o.keys("routes")) {
+		private = ed25519.NewKeyFromSeed(seed) // the last of them is this node's own
+		accepted = append(accepted, private.Public().(ed25519.PublicKey))
+	}
+	public := private.Public()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: "sluice cluster"},
@@ -41,7 +47,8 @@ func routeTLS(secret []byte, refuse func(error)) (*tls.Config, error) {
 		InsecureSkipVerify: true, // VerifyConnection does it
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) > 0 {
-				if theirs, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey); ok && bytes.Equal(theirs, public) {
+				theirs, ok := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+				if ok && slices.ContainsFunc(accepted, func(key ed25519.PublicKey) bool { return key.Equal(theirs) }) {
 					return nil
 				}
 			}

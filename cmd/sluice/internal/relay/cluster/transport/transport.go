@@ -20,6 +20,9 @@ type Options struct {
 	Node   string
 	Run    uint64 // larger than that of the node's earlier starts
 	Secret []byte
+	// Accept is another secret with which others may come, while theirs and this one's are
+	// changed; nil for none.
+	Accept []byte
 	// Listen is the address for other nodes of the server in this process, and Join
 	// those of others: one that lives is enough.
 	Listen string
@@ -38,6 +41,15 @@ type Options struct {
 	Logger *slog.Logger // nil is slog.Default
 	// Clock is for tests of clocks that differ; nil is time.Now.
 	Clock func() time.Time
+}
+
+// keys returns the keys for one purpose: that of Secret, and that of Accept if there is one.
+func (o *Options) keys(purpose string) [][]byte {
+	keys := [][]byte{derive(o.Secret, purpose)}
+	if len(o.Accept) > 0 {
+		keys = append(keys, derive(o.Accept, purpose))
+	}
+	return keys
 }
 
 // maxPayload is the longest message.
@@ -90,8 +102,8 @@ func Open(o Options) (*Transport, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	key := derive(o.Secret, "messages")
-	t := &Transport{options: o, outbox: newOutbox(), sealer: sealer{key: key, from: o.Node, run: o.Run}, opener: opener{key: key, nodes: map[string]*seen{}}}
+	keys := o.keys("messages")
+	t := &Transport{options: o, outbox: newOutbox(), sealer: sealer{key: keys[0], from: o.Node, run: o.Run}, opener: opener{keys: keys, nodes: map[string]*seen{}}}
 	t.requests.init(&o)
 	options := []nats.Option{
 		nats.Name("sluice " + o.Node), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
