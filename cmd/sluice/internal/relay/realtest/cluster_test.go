@@ -60,6 +60,22 @@ func (s *server) awaitCluster(t *testing.T, nodes int, stream, winner string) {
 	})
 }
 
+// winnersAmong are the nodes whose publication of live/s counts, as a node sees it; none unless
+// it knows so many nodes.
+func (s *server) winnersAmong(t *testing.T, nodes int) (list []string) {
+	t.Helper()
+	var c clusterStatus
+	if s.get(t, "/api/cluster", &c); len(c.Nodes) != nodes {
+		return nil
+	}
+	for _, h := range c.Streams {
+		if h.S == "live/s" && h.Winner {
+			list = append(list, h.Node)
+		}
+	}
+	return list
+}
+
 // Three nodes, a publisher on one, viewers of three protocols on the others. The publisher's node is killed; its encoder goes to another, and the viewers
 // go on. So they do when a node without their stream's publisher is killed.
 func TestClusterSurvivesKills(t *testing.T) {

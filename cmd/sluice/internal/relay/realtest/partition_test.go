@@ -62,6 +62,15 @@ type machine struct {
 	address string
 }
 
+// bridge makes the bridge between machines.
+func bridge(t *testing.T) {
+	t.Helper()
+	ip(t, nil, "link set lo up")
+	ip(t, nil, "link add bridge0 type bridge")
+	ip(t, nil, "addr add 10.77.0.254/24 dev bridge0")
+	ip(t, nil, "link set bridge0 up")
+}
+
 // newMachine starts node number i, from 1, whose clock is wrong by so much.
 func newMachine(t *testing.T, i int, wrong time.Duration, others ...*machine) *machine {
 	t.Helper()
@@ -143,10 +152,7 @@ func TestPartitions(t *testing.T) {
 	if !inNamespaces(t) {
 		return
 	}
-	ip(t, nil, "link set lo up")
-	ip(t, nil, "link add bridge0 type bridge")
-	ip(t, nil, "addr add 10.77.0.254/24 dev bridge0")
-	ip(t, nil, "link set bridge0 up")
+	bridge(t)
 	random := rand.New(rand.NewPCG(sluicetest.Seed(t), 0))
 	c := newMachine(t, 3, 0)
 	a := newMachine(t, 1, 10*time.Second, c)
