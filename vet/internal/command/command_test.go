@@ -7,12 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
 
 // The test's own binary is the command when the environment says so.
 const asCommand = "SLUICEVET_AS_COMMAND"
+
+// Flags for the go command, beneath the test.
+const forbidTools = "SLUICEVET_GOFLAGS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
@@ -116,7 +120,7 @@ func run(t *testing.T, dir, name string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), asCommand+"=1", "GOWORK=off", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), asCommand+"=1", "GOWORK=off", "GOFLAGS="+os.Getenv(forbidTools))
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -226,6 +230,48 @@ func TestStandardLibraryHasNoFacts(t *testing.T) {
 		if text, err := os.ReadFile(facts); c.status == 0 && (err != nil || len(text) > 0) {
 			t.Errorf("%s: facts %q, %v", c.unit, text, err)
 		}
+	}
+}
+
+// TestNothingIsCompiled: a user without a build cache does not wait for the compiler.
+func TestNothingIsCompiled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	dir, _ := module(t)
+	// The go command asks tools for their versions in any case.
+	only := filepath.Join(dir, "only-versions")
+	if err := os.WriteFile(only, []byte("#!/bin/sh\ncase \"$*\" in *-V=full*) exec \"$@\" ;; esac\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", t.TempDir())
+	t.Setenv(forbidTools, "-toolexec="+only)
+	out, status := run(t, dir, self(t), ".")
+	check(t, []string{"."}, out, []string{"main.go:16:", "main.go:28:"}, nil)
+	if status != 1 {
+		t.Errorf("status %d, want 1\n%s", status, out)
+	}
+	if out, status := run(t, dir, "go", "build", "."); status == 0 {
+		t.Errorf("the compiler was not forbidden: %s", out)
+	}
+}
+
+// TestCgo: files that use C are looked at as cgo has made them.
+func TestCgo(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.25.0\n",
+		"c.go": "package m\n\n// static int two(void) { return 2; }\nimport \"C\"\n\nimport \"bufio\"\n\n" +
+			"func twice(r *bufio.Reader) int {\n\tp, _ := r.Peek(int(C.two()))\n\tr.ReadByte()\n\treturn int(p[0]) + int(C.two())\n}\n",
+	})
+	t.Setenv("CGO_ENABLED", "1")
+	out, status := run(t, dir, self(t), ".")
+	check(t, []string{"."}, out, []string{"c.go:11:", "used after Reader.ReadByte"}, nil)
+	if status != 1 {
+		t.Errorf("status %d, want 1\n%s", status, out)
 	}
 }
 

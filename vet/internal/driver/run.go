@@ -72,11 +72,7 @@ func (p *Program) RunChanged(a *analysis.Analyzer, pkg *packages.Package, name s
 		return nil, fmt.Errorf("%s is not in %s", name, pkg.PkgPath)
 	}
 	files[i] = changed
-	info := &types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-		Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
-		Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
-	}
+	info := newInfo()
 	c := types.Config{Importer: p.imported(pkg), Sizes: pkg.TypesSizes}
 	if pkg.Module != nil && pkg.Module.GoVersion != "" {
 		c.GoVersion = "go" + pkg.Module.GoVersion
