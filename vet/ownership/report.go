@@ -26,6 +26,11 @@ func diagnostic(pass *analysis.Pass, f flow.Finding) analysis.Diagnostic {
 	case flow.ReturnedEnded:
 		d.Message = fmt.Sprintf("%s returned after %s ended them", from, ended)
 	case flow.Outlives:
+		if !f.Borrowed() {
+			d.Message = fmt.Sprintf("bytes of the %s stored in %s, where they are after %s released it", from, flow.Where(f.Use), ended)
+			end = "released here"
+			break
+		}
 		d.Message = fmt.Sprintf("%s stored in %s, where they outlive their end", from, f.EndText)
 		end = "stored here"
 	case flow.UseAfterRelease:

@@ -22,6 +22,40 @@ func (x *explorer) background(in ssa.Instruction, s *state) bool {
 	return true
 }
 
+// lendsTo notes that in, a go statement or a send, hands bytes of a reference to another
+// goroutine, unless the function seems to wait for that before it goes on.
+func (x *explorer) lendsTo(in ssa.Instruction, s *state) {
+	if s.running == nil && !x.waitsSomewhere() && !x.receives() {
+		s.running = in
+	}
+}
+
+// leftBehind reports bytes that are where they are used after their reference was released.
+func (x *explorer) leftBehind(in, end ssa.Instruction) {
+	x.report(Finding{Category: Outlives, Pos: position(in), End: position(end), EndText: text(end), Use: in, Ender: end, Value: x.src.Value})
+}
+
+// receives reports whether the function receives from any channel.
+func (x *explorer) receives() bool {
+	for _, b := range x.fn.Blocks {
+		for _, in := range b.Instrs {
+			switch in := in.(type) {
+			case *ssa.UnOp:
+				if in.Op == token.ARROW {
+					return true
+				}
+			case *ssa.Select:
+				for _, st := range in.States {
+					if st.Dir == types.RecvOnly {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
 // receivesFrom reports whether the function receives from a channel that it shares with
 // the goroutine: that is taken for waiting, though it may give up waiting.
 func (x *explorer) receivesFrom(started *ssa.Go) bool {

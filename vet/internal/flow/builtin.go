@@ -38,6 +38,10 @@ func (x *explorer) builtin(in *ssa.Call, b *ssa.Builtin, s *state) {
 		for _, v := range args {
 			x.touch(in, v, s)
 		}
+	case "String", "StringData", "Slice", "SliceData": // of package unsafe
+		if r, ok := x.related(args[0], s); ok {
+			adds[holder{Place{in, ""}, false}] = max(r, viewOf)
+		}
 	case "clear":
 	}
 	s.forget(in)

@@ -95,7 +95,7 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 	effects, known := x.Effects(c)
 	about := func(v ssa.Value, kinds ...effect.Kind) (effect.Effect, bool) {
 		for _, e := range effects {
-			if slices.Contains(kinds, e.Kind) && operand(c, e.Operand) == v {
+			if e.Path == "" && slices.Contains(kinds, e.Kind) && operand(c, e.Operand) == v {
 				return e, true
 			}
 		}
@@ -104,10 +104,14 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 	if waits(c) {
 		s.running = nil
 	}
-	lost := false
+	parts, goOn := x.consumeParts(in, c, effects, s)
+	if !goOn {
+		return false
+	}
+	lost, consumed := false, parts != nil
 	for _, v := range operands(c) {
 		r, ok := x.related(v, s)
-		if !ok || r == inside && !isClosure(v) {
+		if !ok || r == inside && !isClosure(v) || parts[v] {
 			continue
 		}
 		_, ends := about(v, effect.Released, effect.Transferred)
@@ -117,19 +121,21 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 		vague = vague || r == isIt && !x.owned(v.Type()) && !x.tabled(c)
 		switch {
 		case asks:
-		case ends && r == isIt && s.status == Released && x.pooled() && !x.endsPart(effects, c, v) && x.around(v, s):
+		case ends && r == isIt && s.status == Released && x.pooled() && x.around(v, s):
 			// It is in its pool, and what has led to it goes into another.
 		case ends && r == isIt && !vague:
 			if !x.consume(in, v, kindOf(effects, c, v), s) {
 				return false
 			}
+			consumed = true
 		case r == inside:
 			if keeps && x.borrowed() {
 				return x.background(in, s)
 			}
 			lost = lost || keeps && !x.borrowed()
 		default:
-			if !vague && !(r == isIt && x.around(v, s)) {
+			// What one operand stands for, the call has not ended before it uses another.
+			if !vague && !consumed && !(r == isIt && x.around(v, s)) {
 				x.touch(in, v, s)
 			}
 			if keeps && x.borrowed() {
@@ -149,17 +155,8 @@ func (x *explorer) apply(in ssa.CallInstruction, c *ssa.CallCommon, s *state) bo
 	if !known {
 		x.dropForeign(s)
 	}
+	x.dropAssigned(c, parts, s)
 	return true
-}
-
-// endsPart reports whether a call releases something that v leads to, not only v.
-func (x *explorer) endsPart(effects []effect.Effect, c *ssa.CallCommon, v ssa.Value) bool {
-	for _, e := range effects {
-		if (e.Kind == effect.Released || e.Kind == effect.Transferred) && e.Path != "" && operand(c, e.Operand) == v {
-			return true
-		}
-	}
-	return false
 }
 
 // tabled reports whether the table says what the call does: then it is meant for
@@ -226,11 +223,16 @@ func (x *explorer) pooled() bool {
 
 func kindOf(effects []effect.Effect, c *ssa.CallCommon, v ssa.Value) effect.Kind {
 	for _, e := range effects {
-		if (e.Kind == effect.Released || e.Kind == effect.Transferred) && operand(c, e.Operand) == v {
+		if e.Path == "" && (e.Kind == effect.Released || e.Kind == effect.Transferred) && operand(c, e.Operand) == v {
 			return e.Kind
 		}
 	}
 	return 0
+}
+
+// hasAny reports whether any effect is about v.
+func hasAny(effects []effect.Effect, c *ssa.CallCommon, v ssa.Value) bool {
+	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return operand(c, e.Operand) == v })
 }
 
 // operands are a call's receiver, arguments and, for a function literal, what
@@ -273,9 +275,14 @@ func (x *explorer) consume(in ssa.CallInstruction, v ssa.Value, k effect.Kind, s
 	if x.src.Kind == Lent {
 		return false
 	}
-	s.status, s.at = Released, in
 	if k == effect.Transferred {
-		s.status = Given
+		s.status, s.at = Given, in
+		return true
+	}
+	s.status, s.at = Released, in
+	if s.running != nil {
+		x.leftBehind(s.running, in)
+		s.running = nil
 	}
 	return true
 }

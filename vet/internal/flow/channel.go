@@ -27,6 +27,11 @@ func (x *explorer) sends(in ssa.Instruction, v ssa.Value, s *state) bool {
 			return false
 		}
 		s.status, s.at = Given, in
+	case r == viewOf || r == isIt && x.src.Kind == Pool:
+		x.touch(in, v, s)
+		if isBytes(v.Type()) {
+			x.lendsTo(in, s)
+		}
 	}
 	return true
 }

@@ -1,7 +1,11 @@
 package flow
 
 import (
+	"strings"
+
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/sluice-go/sluice/vet/internal/effect"
 )
 
 // goes starts a goroutine, which outlives everything that is borrowed here.
@@ -14,11 +18,22 @@ func (x *explorer) goes(in *ssa.Go, s *state) bool {
 		if x.borrowed() {
 			return x.background(in, s)
 		}
-		if x.src.Kind == Pool || x.src.Kind == Found {
+		if x.src.Kind == Found {
 			continue
 		}
-		x.touch(in, v, s)
-		if r == isIt {
+		effects, known := x.Effects(&in.Call)
+		k := kindOf(effects, &in.Call, v)
+		switch {
+		case k != 0 && r == isIt:
+			if !x.consume(in, v, effect.Transferred, s) {
+				return false
+			}
+		case r == viewOf || known && !hasAny(effects, &in.Call, v):
+			x.touch(in, v, s)
+			x.lendsTo(in, s)
+		case x.src.Kind == Pool:
+		default:
+			x.touch(in, v, s)
 			x.escaped = true
 			return false
 		}
@@ -66,7 +81,7 @@ func (x *explorer) runDefers(s *state) bool {
 
 // returns leaves the function.
 func (x *explorer) returns(in *ssa.Return, s *state) {
-	e := exit{status: s.status, at: s.at, ret: in, failed: x.resultError(in, s), replaced: x.src.cell && s.holders[holder{x.src.place, true}] == 0}
+	e := exit{status: s.status, at: s.at, ret: in, failed: x.resultError(in, s), replaced: x.src.place.Root != nil && s.holders[holder{x.src.place, true}] == 0}
 	for i, v := range in.Results {
 		r, ok := x.related(v, s)
 		if !ok {
@@ -88,7 +103,7 @@ func (x *explorer) returns(in *ssa.Return, s *state) {
 		e.returned = append(e.returned, returned{i, "", r})
 	}
 	x.exits = append(x.exits, e)
-	if s.running != nil {
+	if s.running != nil && x.borrowed() {
 		x.outlives(s.running)
 	}
 	for h, store := range s.stored {
@@ -112,10 +127,27 @@ func (x *explorer) returns(in *ssa.Return, s *state) {
 func (x *explorer) storedAtExit(h holder, store ssa.Instruction, s *state) {
 	switch x.src.Kind {
 	case Borrow, Lent:
-		x.outlives(store)
+		if s.status != Live || !x.lenderEndsHere() {
+			x.outlives(store)
+		}
 	case View:
 		x.kept = position(store)
+	default:
+		if s.status == Released && s.holders[h] == viewOf {
+			x.leftBehind(store, s.at)
+		}
 	}
+}
+
+// lenderEndsHere reports whether the lender is a reader or a scanner that the function
+// has made: what it has lent when the function returns, no call ends any more.
+func (x *explorer) lenderEndsHere() bool {
+	c, ok := x.src.Owner.Root.(*ssa.Call)
+	if !ok || x.src.Owner.Path != "" {
+		return false
+	}
+	callee := c.Call.StaticCallee()
+	return callee != nil && callee.Pkg != nil && callee.Pkg.Pkg.Path() == "bufio" && strings.HasPrefix(callee.Name(), "New")
 }
 
 func (x *explorer) panics(in *ssa.Panic, s *state) {

@@ -33,7 +33,7 @@ func (x *explorer) outlives(in ssa.Instruction) {
 		x.kept = position(in)
 		return
 	}
-	x.report(Finding{Category: Outlives, Pos: position(in), End: position(in), EndText: where(in), Use: in, Value: x.src.Value})
+	x.report(Finding{Category: Outlives, Pos: position(in), End: position(in), EndText: Where(in), Use: in, Value: x.src.Value})
 }
 
 // keeps reports that borrowed bytes are passed to a function which stores them.
@@ -45,8 +45,8 @@ func (x *explorer) keeps(in ssa.CallInstruction, e effect.Effect) {
 	x.report(Finding{Category: Outlives, Pos: position(in), End: position(in), EndText: text(in) + ", which keeps them" + e.Where, Use: in, Value: x.src.Value})
 }
 
-// where names the place that something is stored in.
-func where(in ssa.Instruction) string {
+// Where names the place that something is stored in.
+func Where(in ssa.Instruction) string {
 	switch in := in.(type) {
 	case *ssa.Go:
 		return "a goroutine"

@@ -33,7 +33,7 @@ func (a *Analysis) sources(fn *ssa.Function) []*Source {
 	for _, b := range fn.Blocks {
 		for _, in := range b.Instrs {
 			if c, ok := in.(ssa.CallInstruction); ok {
-				f.consumed(c.Common())
+				f.consumed(c)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (f *finder) params() {
 			src.Promised = !src.cell && (f.promises(i-recv, p.Name()) || has(given, i-recv, effect.Transferred))
 		case (lent || has(given, i-recv, effect.Passed)) && f.carrier(p.Type()):
 			src.Kind = Lent
-		case f.isBytes(p.Type()):
+		case isBytes(p.Type()):
 			src.Kind = View
 		default:
 			continue
@@ -136,11 +136,6 @@ func (f *finder) pointer(src *Source) {
 	if p, ok := src.Type.Underlying().(*types.Pointer); ok && f.Models.Type(p.Elem()) != models.Single {
 		src.cell, src.place = true, Place{src.Value, ""}
 	}
-}
-
-func (f *finder) isBytes(t types.Type) bool {
-	s, ok := t.Underlying().(*types.Slice)
-	return ok && (isByte(s.Elem()) || f.isBytes(s.Elem()))
 }
 
 // lentTo reports whether the function is a literal that is passed to a call

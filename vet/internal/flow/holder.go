@@ -106,6 +106,13 @@ func (x *explorer) assert(in *ssa.TypeAssert, s *state) {
 func (x *explorer) slice(in *ssa.Slice, s *state) {
 	if _, ok := in.X.Type().Underlying().(*types.Pointer); !ok {
 		x.same(in, in.X, s)
+		if isZero(in.High) { // list[:0] has no elements
+			for h := range s.holders {
+				if h.Root == in && h.Path != "" {
+					delete(s.holders, h)
+				}
+			}
+		}
 		return
 	}
 	p := x.point(in.X)
@@ -119,12 +126,17 @@ func (x *explorer) slice(in *ssa.Slice, s *state) {
 	}
 }
 
+func isZero(v ssa.Value) bool {
+	k, ok := v.(*ssa.Const)
+	return ok && k.Value != nil && k.Value.ExactString() == "0"
+}
+
 func (x *explorer) convert(in *ssa.Convert, s *state) {
 	r, ok := x.related(in.X, s)
 	if !ok {
 		return
 	}
-	if b, isBasic := in.Type().Underlying().(*types.Basic); isBasic && b.Kind() == types.UnsafePointer {
+	if isUnsafe(in.Type()) {
 		s.holders[holder{Place{in, ""}, false}] = r
 		return
 	}
@@ -151,6 +163,14 @@ func (x *explorer) unop(in *ssa.UnOp, s *state) {
 			} else if _, ok := p.beneath(h.Place); ok && x.survives(in.Type(), r) {
 				adds[holder{Place{in, ""}, false}] = r
 			}
+		case x.borrowed() && h.Path != "" && isList(h.Root) && h.Root == p.Root:
+			// An element of a list that has some of the bytes. References are not
+			// followed into lists, whose elements are not distinguished.
+			if rest, ok := cutPath(h.Path, p.Path); ok {
+				adds[holder{Place{in, rest}, false}] = r
+			} else if _, ok := cutPath(p.Path, h.Path); ok && x.survives(in.Type(), r) {
+				adds[holder{Place{in, ""}, false}] = r
+			}
 		case h.Path == "" && r <= stale && derefs(in.X, h.Root):
 			// A load through the resource itself.
 			x.touch(in, h.Root, s)
@@ -162,6 +182,11 @@ func (x *explorer) unop(in *ssa.UnOp, s *state) {
 	for h, r := range adds {
 		s.holders[h] = r
 	}
+}
+
+func isList(v ssa.Value) bool {
+	_, ok := v.Type().Underlying().(*types.Slice)
+	return ok
 }
 
 // derefs reports whether addr is within what root leads to, or root itself.

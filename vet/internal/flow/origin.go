@@ -11,14 +11,19 @@ import (
 
 // consumed finds what a call ends that no other source stands for: memory from
 // a field, or something that goes into a pool.
-func (f *finder) consumed(c *ssa.CallCommon) {
+func (f *finder) consumed(in ssa.CallInstruction) {
+	c := in.Common()
 	effects, _ := f.Effects(c)
 	for _, e := range effects {
-		if e.Kind != effect.Released && e.Kind != effect.Transferred || e.Path != "" {
+		if e.Kind != effect.Released && e.Kind != effect.Transferred {
 			continue
 		}
-		if v := operand(c, e.Operand); v != nil {
+		switch v := operand(c, e.Operand); {
+		case v == nil:
+		case e.Path == "":
 			f.origin(v, 8)
+		default:
+			f.endedPart(in, f.at(v, e.Path))
 		}
 	}
 }

@@ -66,6 +66,10 @@ func (a *Analysis) pointN(v ssa.Value, n int) Place {
 		return a.pointN(v.X, n-1)
 	case *ssa.ChangeType:
 		return a.pointN(v.X, n-1)
+	case *ssa.Convert:
+		if isPointer(v.X.Type()) || isUnsafe(v.X.Type()) {
+			return a.pointN(v.X, n-1) // by unsafe.Pointer
+		}
 	case *ssa.ChangeInterface:
 		return a.pointN(v.X, n-1)
 	case *ssa.MakeInterface:

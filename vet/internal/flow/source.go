@@ -45,6 +45,8 @@ type Source struct {
 
 	cell  bool // Value is the address of what is followed
 	place Place
+	// ended: Start is a call that has released what is at place.
+	ended bool
 
 	selects bool // Value is a select, which receives in its case number state
 	state   int
@@ -59,6 +61,9 @@ func (src *Source) begin(s *state) {
 				s.conds[selectCond(index, i)] = i == src.state
 			}
 		}
+	}
+	if src.ended {
+		s.status, s.at = Released, src.Start
 	}
 	switch {
 	case src.cell:

@@ -136,10 +136,29 @@ func (x *explorer) again(s *state) bool {
 	if isCall && !x.call(c, s) {
 		return false
 	}
-	if x.src.Kind == Own && s.status == Live {
+	if x.src.Kind == Own && s.status == Live && !carried(s) {
 		x.leak(x.src.Start, s, "when the loop comes round")
 		return false
 	}
 	s.forget(x.src.Value)
 	return len(s.holders) > 0
+}
+
+// carried reports whether another variable has the reference of the pass before, as in
+// bigger := get(); copy(bigger, b); b.Release(); b = bigger.
+func carried(s *state) bool {
+	for h, r := range s.holders {
+		if r != isIt || h.Path != "" {
+			continue
+		}
+		switch h.Root.(type) {
+		case *ssa.Phi:
+			return true
+		case *ssa.Alloc:
+			if h.cell {
+				return true
+			}
+		}
+	}
+	return false
 }

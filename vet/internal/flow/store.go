@@ -138,7 +138,7 @@ func (x *explorer) takenOut(p Place, s *state) {
 // holds the reference among other things.
 func (x *explorer) shared(root ssa.Value) bool {
 	alloc, ok := root.(*ssa.Alloc)
-	if !ok || x.owned(alloc.Type()) {
+	if !ok || x.owned(alloc.Type()) || x.onlyStore(alloc) != nil {
 		return false
 	}
 	for _, r := range *alloc.Referrers() {
@@ -187,13 +187,45 @@ func (x *explorer) storeAway(in ssa.Instruction, p Place, adds map[holder]rel, s
 		}
 		for h, r := range adds {
 			s.holders[h] = r
+			if x.src.Kind == Pool {
+				x.noteView(in, p, h, s)
+			}
 		}
 		return true
 	}
 	if strongest == isIt {
 		return x.storeOwned(in, p, adds, s)
 	}
+	for h, r := range adds {
+		s.holders[h] = r
+		x.noteView(in, p, h, s)
+	}
 	return true
+}
+
+// noteView notes where bytes of a reference are stored: they must not be there any more
+// when it is released. Only what the caller surely sees counts.
+func (x *explorer) noteView(in ssa.Instruction, p Place, h holder, s *state) {
+	if s.holders[h] != viewOf {
+		return
+	}
+	v := storedValue(in)
+	switch p.Root.(type) {
+	case *ssa.Parameter, *ssa.Global:
+		if v != nil && isBytes(v.Type()) {
+			s.stored[h] = in
+		}
+	}
+}
+
+func storedValue(in ssa.Instruction) ssa.Value {
+	switch in := in.(type) {
+	case *ssa.Store:
+		return in.Val
+	case *ssa.MapUpdate:
+		return in.Value
+	}
+	return nil
 }
 
 // borrowed reports whether the resource is not the function's own.
@@ -234,9 +266,11 @@ func (x *explorer) touchHolders(in ssa.Instruction, s *state) {
 func (x *explorer) mapUpdate(in *ssa.MapUpdate, s *state) bool {
 	adds := map[holder]rel{}
 	p := x.point(in.Map).then("[]")
+	views := true
 	for h, r := range s.holders {
 		if !h.cell && h.Root == in.Value {
 			adds[holder{p.then(h.Path), true}] = r
+			views = views && r == viewOf
 		}
 	}
 	if len(adds) == 0 {
@@ -257,6 +291,11 @@ func (x *explorer) mapUpdate(in *ssa.MapUpdate, s *state) bool {
 	case x.borrowed():
 		x.outlives(in)
 		return false
+	case views:
+		for h, r := range adds {
+			s.holders[h] = r
+			x.noteView(in, p, h, s)
+		}
 	case x.src.Kind == Own || x.src.Kind == Param:
 		return x.storeOwned(in, p, adds, s)
 	}

@@ -56,6 +56,8 @@ func (s *summary) add(x *explorer) {
 		}
 	case Param:
 		s.param(x)
+	case Found:
+		s.part(x)
 	}
 }
 

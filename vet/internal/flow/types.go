@@ -71,11 +71,27 @@ func isByte(t types.Type) bool {
 	return ok && b.Kind() == types.Uint8
 }
 
+// isBytes reports whether t is a slice of bytes, or of such slices.
+func isBytes(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	return ok && (isByte(s.Elem()) || isBytes(s.Elem()))
+}
+
 // isScalar reports whether t holds no memory at all; a string does, but nothing
 // that can end.
 func isScalar(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Basic)
 	return ok
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
+}
+
+func isUnsafe(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Kind() == types.UnsafePointer
 }
 
 var errorType = types.Universe.Lookup("error").Type()

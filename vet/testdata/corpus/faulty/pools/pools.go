@@ -173,5 +173,5 @@ func putPair(p *pair) {
 
 func partTwice(p *pair) {
 	parts.Put(p.part)
-	putPair(p) // want-miss
+	putPair(p) // want `released twice`
 }
