@@ -35,6 +35,7 @@ type Handshakes struct {
 type progress struct {
 	waited time.Duration // before
 	since  time.Time     // zero while it does not wait
+	leaves bool          // it gives way
 }
 
 // silence is how long the peer has been waited for at the given time; not more than 0
@@ -143,15 +144,22 @@ func (h *Handshakes) silent() []*Session {
 	defer h.mu.Unlock()
 	now := time.Now()
 	var silent []*Session
+	needed := len(h.waiting) - h.next
 	for s, p := range h.running {
-		if p.silence(now) >= h.silence() {
+		switch {
+		case p.leaves:
+			needed-- // its place will be free
+		case p.silence(now) >= h.silence():
 			silent = append(silent, s)
 		}
 	}
 	slices.SortFunc(silent, func(a, b *Session) int {
 		return int(h.running[b].silence(now) - h.running[a].silence(now))
 	})
-	silent = silent[:min(len(silent), len(h.waiting)-h.next)]
+	silent = silent[:min(len(silent), max(needed, 0))]
+	for _, s := range silent {
+		h.running[s].leaves = true
+	}
 	h.timer = nil
 	h.arm(now)
 	return silent

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/tlsfed"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
 )
 
 // running counts the goroutines that do handshakes.
@@ -45,7 +47,7 @@ func (m mute) Read([]byte) (int, error) {
 func TestHandshakesAreLimitedAndLeaveNoGoroutine(t *testing.T) {
 	const limit = 2
 	server, clientConfig := configs(t, tls.VersionTLS13)
-	handshakes := &tlsfed.Handshakes{Limit: limit}
+	handshakes := &tlsfed.Handshakes{Limit: limit, Silence: time.Hour}
 	ended := make(chan struct{})
 	var stalled []*stalledClient
 	for range 2 * limit {
@@ -166,4 +168,43 @@ func TestSilentHandshakesGiveWay(t *testing.T) {
 		t.Errorf("a handshake that waited for the program: %v", err)
 	}
 	echo(t, slow, 100)
+}
+
+// slowLeaver is an Output whose Wake, the last that a handshake does, takes until goOn.
+type slowLeaver struct {
+	sink
+	goOn chan struct{}
+}
+
+func (s slowLeaver) Wake() {
+	s.woken <- struct{}{}
+	<-s.goOn
+}
+
+// One handshake gives way to one that needs its place, also when it takes its time.
+func TestOneHandshakeGivesWayToOne(t *testing.T) {
+	config, _ := configs(t, tls.VersionTLS13)
+	memory := mem.New(mem.Options{Name: t.Name()})
+	sluicetest.NoLeaks(t, memory)
+	handshakes := &tlsfed.Handshakes{Limit: 3, Silence: 20 * time.Millisecond}
+	out := slowLeaver{sink{make(chan struct{}, 4)}, make(chan struct{})}
+	var sessions []*tlsfed.Session
+	for range 4 {
+		s := tlsfed.New(config, out, memory, handshakes)
+		if _, err := s.Record([]byte{22, 3, 1, 0, 4, 1, 0, 0x10, 0}); err != nil { // the beginning of a hello
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	<-out.woken
+	select {
+	case <-out.woken:
+		t.Error("two handshakes give way to one")
+	case <-time.After(4 * handshakes.Silence):
+	}
+	close(out.goOn)
+	for _, s := range sessions {
+		s.Close()
+	}
+	waitRunning(t, 0)
 }
