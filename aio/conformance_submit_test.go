@@ -325,8 +325,9 @@ func fairness(f *fixture) {
 	for i := range n {
 		slow = append(slow, f.read(near[i], 16))
 	}
+	// Rounds count from when it has come: a driver with goroutines has read it by itself.
 	for i := range n {
-		f.send(far[i], []byte("once"))
+		<-f.send(far[i], []byte("once"))
 	}
 	for rounds := 0; ; rounds++ {
 		left := 0

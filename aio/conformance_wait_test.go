@@ -107,18 +107,11 @@ func goroutineID() string {
 	return string(bytes.Fields(b)[1])
 }
 
-// sleeps reports whether the goroutine waits for something. Only the heads of
-// the stacks matter, so that it costs little with many goroutines.
+// sleeps reports whether the goroutine waits as WaitIO does, for the poller or for the
+// goroutines of Std: on its way there it may wait for the collector, or for a lock. Only
+// the heads of the stacks matter, so that it costs little with many goroutines.
 func sleeps(id string) bool {
 	head := fmt.Sprintf("goroutine %s [", id)
-	_, state, ok := strings.Cut(stacks(), head)
-	if !ok {
-		return false
-	}
-	for _, awake := range []string{"running", "runnable", "syscall", "preempted", "copystack", "GC ", "sync.Mutex"} {
-		if strings.HasPrefix(state, awake) {
-			return false
-		}
-	}
-	return true
+	_, state, _ := strings.Cut(stacks(), head)
+	return strings.HasPrefix(state, "IO wait") || strings.HasPrefix(state, "sync.Cond.Wait")
 }

@@ -23,8 +23,11 @@ func TestEndOfTheServer(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
 		const size = 4 << 20
 		closed, refused := make(closings, 10), make(closings, 10)
-		var opened atomic.Int32
+		var opened, begun atomic.Int32
 		ready := make(chan struct{}, 10)
+		if config != nil {
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { begun.Add(1); return nil, nil }
+		}
 		h := &aio.ConnHandler[int]{
 			TLS: config,
 			Open: func(c *aio.Conn[int]) error {
@@ -65,11 +68,7 @@ func TestEndOfTheServer(t *testing.T) {
 		if config != nil {
 			shaking = s.raw()
 			go tls.Client(silenced{shaking}, s.tls).Handshake()
-			for deadline := time.Now().Add(atMost); handshaking() == 0; {
-				if time.Now().After(deadline) {
-					t.Fatal("no handshake begins")
-				}
-			}
+			yieldUntil(t, "its handshake to begin, after the others'", func() bool { return begun.Load() == 5 })
 		}
 		s.stop()
 		for name, c := range map[string]struct {
@@ -445,10 +444,11 @@ func TestCloseWhileTheServerEnds(t *testing.T) {
 	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
 		const size = 8 << 20
 		closed := make(closings, 2)
-		wrote := make(chan struct{})
+		opened, wrote := make(chan struct{}, 2), make(chan struct{})
 		var writes *aio.Conn[int] // of the watcher's goroutine
 		h := &aio.ConnHandler[int]{
-			TLS: config,
+			TLS:  config,
+			Open: func(*aio.Conn[int]) error { opened <- struct{}{}; return nil },
 			Data: func(c *aio.Conn[int], _ []byte) error {
 				c.Pause()
 				writes = c
@@ -465,6 +465,7 @@ func TestCloseWhileTheServerEnds(t *testing.T) {
 		}
 		s := serveConns(t, h, aio.Server{Options: o, Grace: atMost})
 		s.dial()
+		<-opened // over TLS the client is done first
 		client := s.dial()
 		if _, err := client.Write([]byte("x")); err != nil {
 			t.Fatal(err)

@@ -53,15 +53,22 @@ func (s *connServer) raw() net.Conn { return dialTo(s.t, s.network, s.addr) }
 // dial dials, and has the handshake made.
 func (s *connServer) dial() net.Conn {
 	s.t.Helper()
-	c := s.raw()
-	if s.tls == nil {
-		return c
-	}
-	secure := tls.Client(c, s.tls)
-	if err := secure.Handshake(); err != nil {
+	c, err := s.tryDial()
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	return secure
+	return c
+}
+
+// tryDial is dial where the server may end the handshake.
+func (s *connServer) tryDial() (net.Conn, error) {
+	s.t.Helper()
+	c := s.raw()
+	if s.tls == nil {
+		return c, nil
+	}
+	secure := tls.Client(c, s.tls)
+	return secure, secure.Handshake()
 }
 
 // end stops the server and waits for it.

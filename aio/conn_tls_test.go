@@ -81,9 +81,8 @@ func TestHandshakesLeaveNoGoroutine(t *testing.T) {
 			t.Fatalf("%d goroutines do handshakes, %d more than before", handshaking(), runtime.NumGoroutine()-before)
 		}
 	}
-	if held := s.memory.Stats().OutBytes; held > 64<<10 {
-		t.Errorf("%d idle connections hold %d bytes", n, held)
-	}
+	// A watcher gives back what its last results were lent when it sleeps.
+	yieldUntil(t, "idle connections to hold 64 KiB at most", func() bool { return s.memory.Stats().OutBytes <= 64<<10 })
 	converse(t, clients[n-1], 100)
 	for _, c := range clients {
 		c.Close()

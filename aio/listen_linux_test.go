@@ -50,7 +50,8 @@ func TestListenClosesTheOthersWhenOneFails(t *testing.T) {
 	if listeners != nil || !errors.Is(err, syscall.EMFILE) {
 		t.Fatalf("%d listeners where descriptors run out, error %v", len(listeners), err)
 	}
-	if after := listenDescriptors(t); after != before {
+	// What earlier tests forgot may be closed meanwhile.
+	if after := listenDescriptors(t); after > before {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 	if c, err := net.DialTimeout("tcp", addr, time.Minute); err == nil {

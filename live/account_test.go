@@ -160,15 +160,15 @@ func TestTheAccountAgreesWithARecount(t *testing.T) {
 				streams++
 			}
 		}
-		got := h.Held()
+		got, rings := h.Held(), h.account.rings.Load()
 		for _, s := range seen {
 			s.mu.Unlock()
 		}
 		if got != held {
 			t.Fatalf("seed %d, step %d: the account has %d bytes, the rings %d", seed, step, got, held)
 		}
-		if got := h.account.rings.Load(); got != streams {
-			t.Fatalf("seed %d, step %d: the account has %d streams of %d", seed, step, got, streams)
+		if rings != streams {
+			t.Fatalf("seed %d, step %d: the account has %d streams of %d", seed, step, rings, streams)
 		}
 	}
 	h.Close()

@@ -49,6 +49,9 @@ func TestSlowViewer(t *testing.T) {
 		g := video(uint32(i)*40, i%25 == 0, 20000)
 		send(t, p, g)
 		sent = append(sent, g)
+		if i == 0 { // when the ring has gone on it would begin later
+			waitForFrames(t, sv, 1)
+		}
 		for total += len(g.body) + 15; got < total; {
 			n, ok := <-received
 			if !ok {

@@ -140,15 +140,16 @@ func TestCallsInAnyPieces(t *testing.T) {
 }
 
 func TestBadCallsEndTheConnection(t *testing.T) {
-	addr, heard := serve(t, 100*time.Millisecond)
 	for _, c := range []struct {
 		say  []byte
+		idle time.Duration
 		want string
 	}{
-		{frame("dance"), errUnknownCall.Error()},
-		{binary.BigEndian.AppendUint32(nil, maxCall+1), aio.ErrFrameTooLong.Error()},
-		{[]byte{0, 0}, aio.ErrDeadline.Error()},
+		{frame("dance"), 0, errUnknownCall.Error()},
+		{binary.BigEndian.AppendUint32(nil, maxCall+1), 0, aio.ErrFrameTooLong.Error()},
+		{[]byte{0, 0}, 100 * time.Millisecond, aio.ErrDeadline.Error()},
 	} {
+		addr, heard := serve(t, c.idle)
 		conn := dial(t, addr)
 		if _, err := conn.Write(c.say); err != nil {
 			t.Fatal(err)
