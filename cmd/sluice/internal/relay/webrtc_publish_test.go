@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -29,6 +30,7 @@ type rtcSource struct {
 	splitter     au.Splitter
 	pli          atomic.Int64 // key frames that were asked for
 	sound        uint32       // time of the next frame of sound
+	shift        uint32       // of the tags' times
 }
 
 // rtcPublish starts a publisher and waits until it may send.
@@ -118,6 +120,7 @@ func (x *rtcSource) send(tags ...flvtest.Tag) (sound []string) {
 		}
 	}
 	for _, g := range tags {
+		g.Time += x.shift
 		u, ok, err := x.splitter.Split(g.Type, g.Time, []byte(g.Payload))
 		if err != nil {
 			x.t.Fatal(err)
@@ -133,6 +136,23 @@ func (x *rtcSource) send(tags ...flvtest.Tag) (sound []string) {
 			sound = append(sound, sumOf(flv.CodecOpus, frame))
 		}
 	}
+	return sound
+}
+
+// begin sends tags, and all of them again until a stream has a key frame of them: what comes
+// first may be too early for the server. It returns the sums of the sound.
+func (x *rtcSource) begin(stream string, tags ...flvtest.Tag) (sound []string) {
+	x.t.Helper()
+	relayEventually(x.t, "pictures of a publisher", func() bool {
+		if st, ok := x.s.host.Hub.Stream(stream); ok && len(st.Stats().VideoConfig) > 0 {
+			return true
+		}
+		if len(sound) > 0 {
+			x.shift += tags[len(tags)-1].Time + 40
+		}
+		sound = append(sound, x.send(tags...)...)
+		return false
+	})
 	return sound
 }
 
@@ -166,7 +186,7 @@ func TestWHIPToAll(t *testing.T) {
 	tags := flvtest.Clip(t)
 	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{})
 	half := len(tags) / 2
-	sound := x.send(tags[:half]...)
+	sound := x.begin("live/s", tags[:half]...)
 	resp, r := s.playing(t, "/live/s.flv?wait=20")
 	if resp.StatusCode != 200 {
 		t.Fatal(resp.Status)
@@ -229,9 +249,17 @@ func TestWHIPOfTwoPictures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{more: []pion.TrackLocal{second}})
+	more := []pion.TrackLocal{second}
+	for i := range 4 { // and of some nothing comes
+		silent, err := pion.NewTrackLocalStaticRTP(second.Codec(), fmt.Sprint("silent", i), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = append(more, silent)
+	}
+	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{more: more})
 	half := len(tags) / 2
-	sound := x.send(tags[:half]...)
+	sound := x.begin("live/s", tags[:half]...)
 	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{})
 	relayEventually(t, "pictures", func() bool { return len(v.got(true)) > 0 })
 	for n := range uint16(50) {
@@ -346,7 +374,7 @@ func TestWebRTCWithLoss(t *testing.T) {
 	tags := flvtest.Clip(t)
 	x := s.rtcPublish(t, "/live/s/whip", rtcOptions{server: way.address()})
 	quarter := len(tags) / 4
-	x.send(tags[:quarter]...)
+	x.begin("live/s", tags[:quarter]...)
 	_, r := s.playing(t, "/live/s.flv?wait=20")
 	all := make(chan []flvtest.Tag, 1)
 	go func() {

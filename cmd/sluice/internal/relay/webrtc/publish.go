@@ -99,20 +99,31 @@ func (x *publishing) prepare() error {
 			if f.Video != (t.Kind() == pion.RTPCodecTypeVideo) {
 				continue
 			}
-			x.mu.Lock()
-			if x.closed || x.heard[i] != 0 {
-				x.mu.Unlock()
-				return // of several of a kind the first is taken
+			// The library reports tracks in any order, also those of which nothing comes.
+			buf := make([]byte, 1500)
+			n, _, err := t.Read(buf)
+			if err != nil || !x.takes(i, t.SSRC()) {
+				return
 			}
-			x.reading.Add(2)
-			x.heard[i] = t.SSRC()
-			x.mu.Unlock()
 			go x.hear(i, r)
-			x.receive(i, t)
+			x.receive(i, t, buf, n)
 			return
 		}
 	})
 	return nil
+}
+
+// takes reports whether packets of a source are those of a track: of several of a kind the
+// first that sends is taken. Then two goroutines read.
+func (x *publishing) takes(number int, from pion.SSRC) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed || x.heard[number] != 0 {
+		return false
+	}
+	x.reading.Add(2)
+	x.heard[number] = from
+	return true
 }
 
 // begin registers the publisher: media can flow.
@@ -161,20 +172,15 @@ func (x *publishing) watch() {
 	}
 }
 
-// receive takes the packets of a track until it ends.
-func (x *publishing) receive(number int, t *pion.TrackRemote) {
+// receive takes the packets of a track until it ends. The first n bytes of buf are the first.
+func (x *publishing) receive(number int, t *pion.TrackRemote, buf []byte, n int) {
 	defer x.reading.Done()
 	select {
 	case <-x.started:
 	case <-x.peer.done:
 		return
 	}
-	buf := make([]byte, 1500)
-	for {
-		n, _, err := t.Read(buf)
-		if err != nil {
-			return
-		}
+	for err := error(nil); err == nil; n, _, err = t.Read(buf) {
 		x.bytes.Add(int64(n))
 		packet, err := x.server.Alloc.TryGet(n)
 		if err != nil {
