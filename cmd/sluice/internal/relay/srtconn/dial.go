@@ -1,6 +1,7 @@
 package srtconn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,13 +36,13 @@ func Dial(ctx context.Context, host string, c srt.Config) (srt.Conn, error) {
 	select {
 	case d := <-done:
 		if d.err != nil {
-			return nil, d.err
+			return nil, cmp.Or(context.Cause(ctx), d.err)
 		}
 		return &connection{Conn: d.conn}, nil
 	case why := <-call.rejected:
 		err = fmt.Errorf("%w: %s", ErrRejected, why)
 	case <-call.failed:
-		err = errUnanswered
+		err = cmp.Or(context.Cause(ctx), errUnanswered)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
