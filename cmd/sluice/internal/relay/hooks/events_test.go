@@ -55,7 +55,7 @@ func TestReceiversThatFail(t *testing.T) {
 		"dies before":        {fault: cut},
 		"dies in the middle": {late: cut},
 		"answers 500 after":  {late: func(w http.ResponseWriter) bool { w.WriteHeader(500); return true }},
-		"hangs":              {late: func(http.ResponseWriter) bool { <-time.After(1200 * time.Millisecond); return true }},
+		"hangs":              {late: func(w http.ResponseWriter) bool { <-time.After(1200 * time.Millisecond); return cut(w) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

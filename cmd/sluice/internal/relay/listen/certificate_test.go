@@ -1,10 +1,12 @@
 package listen
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/internal/testcert"
 )
@@ -17,6 +19,11 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 	write := func(serial int64) {
 		t.Helper()
 		testcert.WriteNew(t, cert, key, serial)
+		// Both may be written within one step of the file system's clock.
+		at := time.Now().Add(time.Duration(serial) * time.Second)
+		if err := errors.Join(os.Chtimes(cert, at, at), os.Chtimes(key, at, at)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	write(1)
 	c, err := LoadCertificate(cert, key, slog.New(slog.DiscardHandler))
