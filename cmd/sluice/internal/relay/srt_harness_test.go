@@ -29,36 +29,44 @@ type srtUnit struct {
 	media string
 }
 
+// srtRounds is how often the clip comes in srtClip, one behind the other.
+const srtRounds = 4
+
 // srtClip is the clip, as units and as a transport stream of each, from its first key
-// frame on.
+// frame on. It has so many units in one round.
 var srtClip = sync.OnceValue(func() (c struct {
 	units []srtUnit
 	ts    [][]byte
 	times []uint32
+	round int
 }) {
 	var s au.Splitter
 	var m *tsmedia.Muxer
-	for tag := range au.Tags(flvclip.File) {
-		u, ok, err := s.Split(tag.Type, tag.Time, tag.Body)
-		if err != nil {
-			panic(err)
-		}
-		if !ok || m == nil && !(u.Video && u.Key) {
-			continue
-		}
-		if m == nil {
-			video, audio := s.Configs()
-			if m, _, err = tsmedia.New(video, audio); err != nil {
+	for round := range uint32(srtRounds) {
+		for tag := range au.Tags(flvclip.File) {
+			u, ok, err := s.Split(tag.Type, tag.Time, tag.Body)
+			if err != nil {
 				panic(err)
 			}
+			if !ok || m == nil && !(u.Video && u.Key) {
+				continue
+			}
+			if m == nil {
+				video, audio := s.Configs()
+				if m, _, err = tsmedia.New(video, audio); err != nil {
+					panic(err)
+				}
+			}
+			u.Time += round * 11_000
+			p, err := m.Append(&u)
+			if err != nil {
+				panic(err)
+			}
+			c.ts, c.times = append(c.ts, bytes.Clone(p)), append(c.times, u.Time)
+			c.units = append(c.units, srtMedia(&u))
 		}
-		p, err := m.Append(&u)
-		if err != nil {
-			panic(err)
-		}
-		c.ts, c.times = append(c.ts, bytes.Clone(p)), append(c.times, u.Time)
-		c.units = append(c.units, srtMedia(&u))
 	}
+	c.round = len(c.units) / srtRounds
 	return c
 })
 
@@ -127,6 +135,44 @@ func srtSend(conn srt.Conn, from, to int, pace int) error {
 		}
 	}
 	return nil
+}
+
+// An srtFeed publishes the clip. A machine that stands still for a second loses what is on its
+// way: who waits for something sends more meanwhile.
+type srtFeed struct {
+	t    *testing.T
+	conn srt.Conn
+	next int // unit
+}
+
+// srtPublish publishes a stream until it has more than so many frames.
+func (s *relayServer) srtPublish(t *testing.T, conn srt.Conn, stream string, frames int64) *srtFeed {
+	t.Helper()
+	f := &srtFeed{t, conn, 60}
+	if err := srtSend(conn, 0, f.next, 8); err != nil {
+		t.Fatal(err)
+	}
+	relayEventually(t, stream+" is there", func() bool {
+		st, ok := s.host.Hub.Stream(stream)
+		if ok && st.Stats().FramesIn > frames {
+			return true
+		}
+		f.more()
+		return false
+	})
+	return f
+}
+
+// more sends the next unit.
+func (f *srtFeed) more() {
+	f.t.Helper()
+	if f.next == len(srtClip().ts) {
+		return
+	}
+	if err := srtSend(f.conn, f.next, f.next+1, 0); err != nil {
+		f.t.Fatal(err)
+	}
+	f.next++
 }
 
 // srtSink collects what comes over a connection.
