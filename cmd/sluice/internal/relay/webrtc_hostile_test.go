@@ -232,8 +232,11 @@ func TestWebRTCFloods(t *testing.T) {
 		flood.Write(check.Raw)
 	}
 	before := len(v.got(true))
-	p.send(t, tags[len(tags)/2:]...)
-	relayEventually(t, "more pictures", func() bool { return len(v.got(true)) > before+20 })
+	next := p.repeat(tags[len(tags)/2:])
+	relayEventually(t, "more pictures", func() bool {
+		next(t)
+		return len(v.got(true)) > before+20
+	})
 
 	// One that is ended by the API hears of it.
 	id := ""

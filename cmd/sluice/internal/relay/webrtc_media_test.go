@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	pion "github.com/pion/webrtc/v4"
 
@@ -15,6 +14,21 @@ import (
 // withoutGroup leaves out the group of an offer.
 func withoutGroup(offer string) string {
 	return regexp.MustCompile(`a=group:[^\n]*\n`).ReplaceAllString(offer, "")
+}
+
+// repeat returns a function that sends the next of these tags, again and again.
+func (p *relayPipe) repeat(tags []flvtest.Tag) func(t *testing.T) {
+	n, shift := 0, uint32(0)
+	return func(t *testing.T) {
+		t.Helper()
+		if n == len(tags) {
+			n, shift = 0, shift+tags[len(tags)-1].Time-tags[0].Time+20
+		}
+		g := tags[n]
+		g.Time += shift
+		p.send(t, g)
+		n++
+	}
 }
 
 // The first medium of an offer may be one that the stream does not have: the addresses of
@@ -45,16 +59,15 @@ func TestWHEPOfSomeMedia(t *testing.T) {
 			p.send(t, c.tags[:half]...)
 			s.streaming(t, "live/s")
 			v := s.rtcWatch(t, "/live/s/whep", rtcOptions{pc: receivers(c.kinds...), change: c.change})
-			pace := time.NewTicker(5 * time.Millisecond)
-			defer pace.Stop()
-			for _, g := range c.tags[half:] {
-				<-pace.C
-				p.send(t, g)
-			}
 			if strings.Contains(v.pc.RemoteDescription().SDP, "a=group") == (c.change != nil) {
 				t.Errorf("the answer is %s", v.pc.RemoteDescription().SDP)
 			}
-			relayEventually(t, "media", func() bool { return len(v.got(c.video)) > 0 })
+			// The viewer may be connected late: it goes on until there is something.
+			next := p.repeat(c.tags[half:])
+			relayEventually(t, "media", func() bool {
+				next(t)
+				return len(v.got(c.video)) > 0
+			})
 			p.Close()
 		})
 	}
