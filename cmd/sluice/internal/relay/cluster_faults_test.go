@@ -153,14 +153,10 @@ func TestClusterNamesake(t *testing.T) {
 // A node advertises an address at which it does not listen: another that wants to pull from
 // it says so.
 func TestNodeWithAWrongAddress(t *testing.T) {
-	nowhere, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nowhere.Close()
+	nowhere := loopback.Free(t)
 	nodes := startNodes(t, 2, func(c *relayConfig) {
 		if c.NodeName == "a" {
-			c.Advertise = "http://" + nowhere.Addr().String()
+			c.Advertise = "http://" + nowhere
 		}
 	})
 	a, b := nodes[0], nodes[1]
