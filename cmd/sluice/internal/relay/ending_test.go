@@ -47,7 +47,7 @@ func TestPublisherIsToldOfTheShutdown(t *testing.T) {
 	if err := p.send(rtmpClip()[:10]); err != nil {
 		t.Fatal(err)
 	}
-	rtmpUntil(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
+	rtmpUntil(t, "its frames", func() bool { return rtspFrames(s, "live/s") == 10 })
 	over := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), relayWait)

@@ -91,13 +91,16 @@ func (f *hlsFeed) during(t *testing.T, work func()) {
 	work()
 }
 
+// hlsServe runs a server whose viewers and muxers end with the test, unless hlsShort is called.
 func hlsServe(t *testing.T, change func(*relayConfig)) *relayServer {
-	return startRelay(t, func(c *relayConfig) {
+	s := startRelay(t, func(c *relayConfig) {
 		c.GOPTime = 10 * time.Minute
 		if change != nil {
 			change(c)
 		}
 	})
+	s.hls.Times = hls.Times{First: relayWait, Idle: relayWait, Linger: relayWait, Start: relayWait}
+	return s
 }
 
 // An hlsViewer reads playlists.
@@ -171,16 +174,22 @@ func (v *hlsViewer) read(t *testing.T, directives string) *hlstest.Playlist {
 	return p
 }
 
-// settled reads the playlist until it does not change any more.
+// settled reads the playlist until it does not change any more, nor do frames come, and its
+// first segment is whole.
 func (v *hlsViewer) settled(t *testing.T) (p *hlstest.Playlist) {
 	t.Helper()
-	same, hint := 0, ""
+	same, state := 0, ""
 	relayEventually(t, "the last part", func() bool {
-		if p = v.read(t, ""); p.Hint != hint {
-			same, hint = 0, p.Hint
+		p = v.read(t, "")
+		frames := int64(0)
+		for _, st := range v.s.host.Hub.Streams() {
+			frames += st.Stats().FramesIn
+		}
+		if now := fmt.Sprint(p.Hint, frames); now != state || len(p.Segments) == 0 || p.Segments[0].URI == "" {
+			same, state = 0, now
 		}
 		same++
-		return same > 5
+		return same > 10
 	})
 	return p
 }
@@ -513,7 +522,7 @@ func TestHLSViewersAreLimitedAndEnded(t *testing.T) {
 	if status, text := s.do(t, "DELETE", "/api/clients/"+list[1].ID, http.Header{"Authorization": {"Bearer 0123456789"}}); status != 204 {
 		t.Fatal(status, text)
 	}
-	relayEventually(t, "the viewer's end", func() bool { return len(s.host.Register.List()) == 1 })
+	relayEventually(t, "the viewer's end", func() bool { return len(s.host.Register.List()) == 1 && s.host.Gate.Usage().Viewers == 0 })
 	if status, _ := s.get(t, v.media); status != 403 {
 		t.Errorf("the ended viewer gets %d", status)
 	}

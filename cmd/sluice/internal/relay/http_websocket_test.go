@@ -76,7 +76,7 @@ func TestFLVOverWebSocket(t *testing.T) {
 				}
 				tags = append(tags, g)
 				if len(tags)%100 == 0 {
-					if err := socket.WriteControl(websocket.PingMessage, fmt.Append(nil, len(tags)), time.Now().Add(time.Second)); err != nil {
+					if err := socket.WriteControl(websocket.PingMessage, fmt.Append(nil, len(tags)), time.Now().Add(relayWait)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -140,7 +140,7 @@ func TestWebSocketThatTheClientCloses(t *testing.T) {
 	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })
 
 	polite := s.dialSocket(t, "/live/s.flv")
-	if err := polite.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, "bye"), time.Now().Add(time.Second)); err != nil {
+	if err := polite.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, "bye"), time.Now().Add(relayWait)); err != nil {
 		t.Fatal(err)
 	}
 	for {

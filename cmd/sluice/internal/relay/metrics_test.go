@@ -148,9 +148,8 @@ func TestMetricsKeepTheirTotals(t *testing.T) {
 		`sluice_recording_failures_total`:                           0,
 		`sluice_streams`:                                            0,
 	} {
-		if got := value(series); got != want {
-			t.Errorf("%s is %v, want %v", series, got, want)
-		}
+		// A recording begins on a goroutine of its own, which may come late.
+		relayEventually(t, fmt.Sprintf("%s is %v", series, want), func() bool { return value(series) == want })
 	}
 }
 

@@ -125,14 +125,11 @@ func TestRTMPIdlePublisherIsDropped(t *testing.T) {
 		t.Run(rtmpCut(name), func(t *testing.T) {
 			s := rtmpServe(t, rtmpStrict)
 			x := rtmpPush(t, s, "rtmp", "live", "s")
-			if err := x.send(rtmpClip()[:5]); err != nil {
-				t.Fatal(err)
-			}
+			// On a busy machine this comes too late, and the server has said so already.
+			_ = x.send(rtmpClip()[:5])
 			if name == "a byte at a time" {
 				// A message that never ends.
-				if _, err := x.conn.Write(rtmp.AppendChunkHeader(nil, 9, rtmp.TypeVideo, 1, 0, 1<<20)); err != nil {
-					t.Fatal(err)
-				}
+				_, _ = x.conn.Write(rtmp.AppendChunkHeader(nil, 9, rtmp.TypeVideo, 1, 0, 1<<20))
 			}
 			var writing sync.WaitGroup
 			writing.Go(func() {
@@ -215,10 +212,7 @@ func TestRTMPViewerWhoFloodsIsClosed(t *testing.T) {
 	} {
 		t.Run(rtmpCut(name), func(t *testing.T) {
 			// The stream has lost its publisher: nothing else ends the viewer.
-			s := rtmpServe(t, func(c *relayConfig) {
-				rtmpStrict(c)
-				c.Grace = time.Minute
-			})
+			s := rtmpServe(t, func(c *relayConfig) { c.Grace = relayWait })
 			p := rtmpPush(t, s, "rtmp", "live", "s")
 			if err := p.send(rtmpClip()[:10]); err != nil {
 				t.Fatal(err)

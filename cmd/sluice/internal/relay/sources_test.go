@@ -89,14 +89,25 @@ func TestSourceThatComesBack(t *testing.T) {
 				st, ok := near.host.Hub.Stream("live/cam")
 				return ok && st.Stats().FramesIn > 20
 			})
-			st, _ := near.host.Hub.Stream("live/cam")
-			for _, c := range far.host.Register.List() {
-				if c.Role == session.RoleViewer {
-					c.Stop(session.ErrKicked)
+			viewer := func() (one *session.Client) {
+				for _, c := range far.host.Register.List() {
+					if c.Role == session.RoleViewer {
+						one = c
+					}
 				}
+				return one
 			}
-			before := st.Stats().FramesIn
-			rtmpUntil(t, "the camera is there again", func() bool { return st.Stats().FramesIn > before+20 })
+			lost := viewer()
+			lost.Stop(session.ErrKicked)
+			rtmpUntil(t, "the camera is connected again", func() bool { c := viewer(); return c != nil && c != lost })
+			before, next := rtspFrames(near, "live/cam"), 100
+			rtmpUntil(t, "the camera is there again", func() bool {
+				if err := first.send(rtmpClip()[next : next+1]); err != nil {
+					t.Fatal(err)
+				}
+				next = min(next+1, len(rtmpClip())-1)
+				return rtspFrames(near, "live/cam") > before+20
+			})
 		})
 	}
 }

@@ -67,6 +67,10 @@ func TestStandby(t *testing.T) {
 	q := s.publishing(t, "/live/s.flv?key=of-the-second")
 	q.send(t, encoderTags("b", 1000, 5)...)
 	s.waits(t, "live/s", 1)
+	relayEventually(t, "the second's pictures have come", func() bool {
+		c, ok := s.host.Register.Get("p2")
+		return ok && c.Figures().Frames == 6
+	})
 	relayEventually(t, "the API says who publishes and who stands by", func() bool {
 		_, text := s.get(t, "/api/streams/live/s")
 		var a web.StreamInfo
