@@ -81,6 +81,7 @@ func Refusal(err error) (status int, reason string) {
 func PeerError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, io.ErrClosedPipe), // of a write by SRT that comes before its end is read
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return ErrPeerGone
 	case errors.Is(err, os.ErrDeadlineExceeded):
