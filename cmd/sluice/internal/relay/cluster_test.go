@@ -244,7 +244,12 @@ func newWay(t *testing.T) *way {
 			if err != nil {
 				return
 			}
-			far, err := net.Dial("tcp", *w.to.Load())
+			to := w.to.Load()
+			if to == nil { // nodes look after one that is silent
+				near.Close()
+				continue
+			}
+			far, err := net.Dial("tcp", *to)
 			if err != nil {
 				near.Close()
 				continue
