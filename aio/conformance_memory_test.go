@@ -94,6 +94,7 @@ func swapBufferOwn(f *fixture) {
 	for range 20 {
 		data := make([][]byte, n)
 		left := make([]int, n)
+		before := f.w.Stats().Reads
 		for i := range n {
 			data[i] = bytes.Repeat([]byte{byte(i)}, size)
 			left[i] = size
@@ -101,6 +102,10 @@ func swapBufferOwn(f *fixture) {
 		}
 		for i := range n {
 			f.sendAll(far[i], data[i])
+		}
+		if f.driver == aio.Std {
+			// Else this goroutine may run whenever one of the driver's has read.
+			f.eventually("two reads to be in the batch", func() bool { return f.w.Stats().Reads >= before+2 })
 		}
 		for open := n; open > 0; {
 			results, err := f.next()
