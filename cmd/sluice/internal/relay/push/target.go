@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
@@ -49,9 +50,22 @@ func ParseTarget(text string, getenv func(string) string) (*Target, error) {
 // target is used.
 func (t *Target) TakesEnhanced() { t.enhanced = true }
 
+// quoted is s for an error's text: of one that is long, the beginning. What is escaped
+// counts as long as it is shown.
+func quoted(s string) string {
+	const most = 60
+	q := strconv.Quote(s[:min(len(s), most)])
+	if len(s) <= most && len(q) <= most {
+		return q
+	}
+	return q[:min(len(q), most)] + "..."
+}
+
 // NewTarget is ParseTarget with the two parts by themselves.
 func NewTarget(streams, address string, getenv func(string) string) (*Target, error) {
-	bad := func(why string) (*Target, error) { return nil, fmt.Errorf("%w: for %.60q %s", ErrTarget, streams, why) }
+	bad := func(why string) (*Target, error) {
+		return nil, fmt.Errorf("%w: for %s %s", ErrTarget, quoted(streams), why)
+	}
 	names, err := pattern.Parse(streams)
 	if err != nil || address == "" {
 		return bad("there is no pattern with one * at most, or no address")

@@ -46,6 +46,8 @@ func FuzzTarget(f *testing.F) {
 	f.Add("live/*=rtmp://a.example/live/hunter2*")
 	f.Add("live/*-hd=enhanced:rtmps://[::1]:99/x/y/hunter2?k=1")
 	f.Add("=rtmp://a/hunter2")
+	f.Add(strings.Repeat("\x1b", 100))
+	f.Add(strings.Repeat("\U0010ffff", 100))
 	f.Add("live/*=srt://a:9000?streamid=*&passphrase=hunter2hunter2")
 	f.Fuzz(func(t *testing.T, text string) {
 		target, err := ParseTarget(text, func(string) string { return "" })
