@@ -376,18 +376,26 @@ func TestWebRTCWithLoss(t *testing.T) {
 	quarter := len(tags) / 4
 	x.begin("live/s", tags[:quarter]...)
 	_, r := s.playing(t, "/live/s.flv?wait=20")
-	all := make(chan []flvtest.Tag, 1)
+	var mu sync.Mutex
+	var played []flvtest.Tag
+	over := make(chan struct{})
 	go func() {
-		var played []flvtest.Tag
+		defer close(over)
 		for {
 			g, err := r.Next()
 			if err != nil {
-				break
+				return
 			}
+			mu.Lock()
 			played = append(played, g)
+			mu.Unlock()
 		}
-		all <- played
 	}()
+	playedSums := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return allSums(t, played)
+	}
 	v := s.rtcWatch(t, "/live/s/whep", rtcOptions{server: way.address()})
 	relayEventually(t, "pictures", func() bool { return v.packets() > 0 })
 	x.send(tags[quarter : 3*quarter]...)
@@ -404,9 +412,15 @@ func TestWebRTCWithLoss(t *testing.T) {
 		t.Errorf("%d of %d packets were not sent again", n, v.packets())
 	}
 	x.send(rest...)
+	want := allSums(t, tags)
+	// What waits for a packet that is sent again is lost when the publisher leaves.
+	relayEventually(t, "one of the last pictures", func() bool {
+		got := playedSums()
+		return len(got) > 0 && slices.Contains(want[len(want)-20:], got[len(got)-1])
+	})
 	s.rtcAsk(t, "DELETE", x.location, "")
-	played := <-all
-	got, want := allSums(t, played), allSums(t, tags)
+	<-over
+	got := playedSums()
 	if len(got) == 0 {
 		t.Fatal("no picture came from the publisher")
 	}
