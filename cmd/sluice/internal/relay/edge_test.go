@@ -73,7 +73,7 @@ func TestEdgeViewersGetEveryByte(t *testing.T) {
 			x := rtmpDial(t, near, []string{"rtmp", "rtmps"}[i%2], "live")
 			clients = append(clients, x)
 			joining.Go(func() {
-				if err := x.c.Play("s"); err != nil {
+				if err := x.c.Play("s?wait=60"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -247,7 +247,7 @@ func TestEdgeOriginPublisherComesBack(t *testing.T) {
 	if err := p.send(rtmpClip()[:10]); err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequest(http.MethodGet, "http://"+near.Addresses()["http"]+"/live/s.flv", nil)
+	req, err := http.NewRequest(http.MethodGet, "http://"+near.Addresses()["http"]+"/live/s.flv?wait=60", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

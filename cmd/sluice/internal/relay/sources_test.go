@@ -52,7 +52,7 @@ func TestSourcesAreOnDemand(t *testing.T) {
 	for i := range cameras {
 		watching.Go(func() {
 			x := rtmpDial(t, near, "rtmp", "live")
-			if err := x.c.Play(fmt.Sprintf("cam%d", i)); err != nil {
+			if err := x.c.Play(fmt.Sprintf("cam%d?wait=60", i)); err != nil {
 				t.Error(err)
 				return
 			}
