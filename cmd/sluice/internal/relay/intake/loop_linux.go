@@ -20,9 +20,14 @@ const (
 	lateBy = 50 * time.Millisecond
 	// From busyReads reads a millisecond on, a loop looks what has come each pause and not
 	// whenever something has. At 30 frames/s these are 130 publishers; waking for each
-	// frame of theirs would take as long as reading it.
-	busyReads = 4
-	pause     = time.Millisecond
+	// frame of theirs would take as long as reading it. From crowdedReads on, 530 publishers,
+	// it pauses twice as long.
+	busyReads    = 4
+	crowdedReads = 16
+	pause        = time.Millisecond
+	// unseen is how long a loop works before the runtime's monitor thread is woken, without
+	// which the runtime does not poll while there is always something to run.
+	unseen = 10 * time.Millisecond
 	// rateTime is over how long reads are counted for that.
 	rateTime = 20 * time.Millisecond
 )
@@ -47,7 +52,8 @@ type loop struct {
 	scanAt time.Time
 	reads  int // since from
 	from   time.Time
-	busy   bool
+	pause  time.Duration // 0: it waits for what comes
+	rested time.Time     // when it last did either, or the monitor was woken
 }
 
 // mail is what other goroutines have for a loop.
@@ -139,13 +145,18 @@ func (l *loop) run() {
 		l.note(n, now)
 		switch {
 		case n == eventsAtOnce || len(l.again) > 0:
-			sys.WakeMonitor() // without it the runtime does not poll while there is always work
+			if now.Sub(l.rested) > unseen {
+				sys.WakeMonitor()
+				l.rested = now
+			}
 			runtime.Gosched()
-		case l.busy:
-			l.gate.pause(pause)
+			continue
+		case l.pause > 0:
+			l.gate.pause(l.pause)
 		default:
 			l.sleep()
 		}
+		l.rested = time.Now()
 	}
 }
 
@@ -256,7 +267,14 @@ func (l *loop) scan(now time.Time) {
 func (l *loop) note(n int, now time.Time) {
 	l.reads += n
 	if took := now.Sub(l.from); took >= rateTime {
-		l.busy = l.reads >= busyReads*int(took/time.Millisecond)
+		switch n := l.reads / int(took/time.Millisecond); {
+		case n >= crowdedReads:
+			l.pause = 2 * pause
+		case n >= busyReads:
+			l.pause = pause
+		default:
+			l.pause = 0
+		}
 		l.reads, l.from = 0, now
 	}
 }
