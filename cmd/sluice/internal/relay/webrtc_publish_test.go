@@ -411,7 +411,10 @@ func TestWebRTCWithLoss(t *testing.T) {
 	if n := v.missing(); n > 0 || v.packets() < 100 {
 		t.Errorf("%d of %d packets were not sent again", n, v.packets())
 	}
-	x.send(rest...)
+	for _, tag := range rest {
+		<-pace.C
+		x.send(tag)
+	}
 	want := allSums(t, tags)
 	// What waits for a packet that is sent again is lost when the publisher leaves.
 	relayEventually(t, "one of the last pictures", func() bool {
