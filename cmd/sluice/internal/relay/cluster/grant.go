@@ -46,8 +46,7 @@ func grantCode(secret []byte, stream, from, to, until string) []byte {
 }
 
 // checkGrant returns the node that a grant in a query is for, which was made with one of the
-// secrets. An error matches
-// ErrGrant.
+// secrets. An error matches ErrGrant.
 func checkGrant(secrets [][]byte, q url.Values, stream, to string, now time.Time) (from string, err error) {
 	parts := strings.Split(q.Get(GrantKey), ".")
 	if len(parts) != 3 {
