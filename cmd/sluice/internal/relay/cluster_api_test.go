@@ -104,6 +104,25 @@ func TestClusterAnswersForAllNodes(t *testing.T) {
 	}
 }
 
+// A publisher that sends nothing still has its stream on the nodes that pull it: they connect
+// again and again, and say where from.
+func TestClusterPullsFromASilentPublisher(t *testing.T) {
+	nodes := startNodes(t, 2, nil)
+	a, b := nodes[0], nodes[1]
+	p := a.publishing(t, "/live/s.flv")
+	p.send(t, clusterTags(0, 5)...)
+	b.knows(t, "live/s", "a")
+	v := b.watch(t, "/live/s.flv")
+	v.until(t, "picture 4")
+	relayEventually(t, "the pull has connected twice more", func() bool { return b.cluster.pulls.Stats().Reconnects >= 2 })
+	relayEventually(t, "the node says where it pulls from", func() bool { return b.cluster.From("live/s") == "a" })
+	p.send(t, clusterTags(5, 10)...)
+	v.until(t, "picture 9")
+	if got := len(v.rising(t)); got != 10 {
+		t.Errorf("%d pictures of 10", got)
+	}
+}
+
 // A node that is known and does not answer is named.
 func TestClusterNamesANodeThatDoesNotAnswer(t *testing.T) {
 	nodes := startNodes(t, 2, func(c *relayConfig) { c.times.Ask = 3 * time.Second })

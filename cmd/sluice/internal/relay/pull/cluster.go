@@ -208,6 +208,11 @@ func (p *hopped) From(from *edge.Origin) {
 		return
 	}
 	p.from = p.cluster.source(p.stream, from)
+	if p.latest.Epoch != 0 && p.from.Epoch == p.latest.Epoch && p.from.Node != "" {
+		// What is here goes on, if the publisher is silent, too: then no frame comes.
+		p.cluster.nodes.Copy(p.stream, p.from.Epoch, p.from.Level, p.from.Node)
+		return
+	}
 	p.from.Epoch = 0 // not announced yet
 }
 
