@@ -41,14 +41,20 @@ help:
 # on a machine that does something else, too. lint has vetted the builds with -vet=off. The
 # library's tests run in each of its builds, those of the programs once. The plain run
 # comes last so that its summary ends the output, in it first what takes long.
-TEST = go test -count=1 -timeout 25m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+#
+# RERUNS is how often a test that failed is run again by itself: never, and once in CI, whose
+# machines stand still at times. A test that then passes is named in the summary with its
+# failure: it is to be mended. More than three failures, and data races, are not run again.
+RERUNS = 0
+GOTESTSUM = go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-icons text --hide-summary skipped --rerun-fails=$(RERUNS) --rerun-fails-max-failures 3 --rerun-fails-abort-on-data-race
+TEST = $(GOTESTSUM) --packages '$(1)' -- -count=1 -timeout 25m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	GORACE=atexit_sleep_ms=0 $(TEST) -race $(PARTS)
-	$(TEST) -vet=off -tags invariants $(LIBRARY)
-	$(TEST) -vet=off $(WHOLE) $(LIBRARY) $(ONCE)
+	@GORACE=atexit_sleep_ms=0 $(call TEST,$(PARTS)) -race
+	@$(call TEST,$(LIBRARY)) -vet=off -tags invariants
+	@$(call TEST,$(WHOLE) $(LIBRARY) $(ONCE)) -vet=off
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
