@@ -99,7 +99,7 @@ fuzz:
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh
 
 soak:
-	SLUICE_SOAK=$${SOAK:-1h} SLUICE_SOAK_PAGES=$${SOAK_PAGES-} SLUICE_SINK_SOAK=$${SOAK:-1h} go test -count=1 -v -p 4 -timeout 48h -run Soak \
+	SLUICE_SOAK=$${SOAK:-1h} SLUICE_SOAK_PAGES=$${SOAK_PAGES-} go test -count=1 -v -p 4 -timeout 48h -run Soak \
 		. ./aio ./cmd/sluice/internal/relay/realtest ./lab/internal/sink/realtest
 
 bench:

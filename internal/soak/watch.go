@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func Length(t testing.TB) time.Duration {
 // A Watch takes samples until it is ended.
 type Watch struct {
 	t          testing.TB
-	pid        int
+	pid        atomic.Int64
 	allocators []*mem.Allocator
 	began      time.Time
 	stop       chan struct{}
@@ -46,7 +47,8 @@ type Watch struct {
 // machine, of which heap and goroutines are not known. The allocators are those whose
 // blocks are counted.
 func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Allocator) *Watch {
-	w := &Watch{t: t, pid: pid, allocators: allocators, began: time.Now(), stop: make(chan struct{})}
+	w := &Watch{t: t, allocators: allocators, began: time.Now(), stop: make(chan struct{})}
+	w.Follow(pid)
 	every := min(max(length/60, 100*time.Millisecond), time.Minute)
 	w.done.Go(func() {
 		tick := time.NewTicker(every)
@@ -63,6 +65,10 @@ func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Alloc
 	return w
 }
 
+// Follow watches another process from now on, one that has taken the place of the first.
+// There are no samples while there is none.
+func (w *Watch) Follow(pid int) { w.pid.Store(int64(pid)) }
+
 // Latency notes how long something took. Any goroutine may call it.
 func (w *Watch) Latency(d time.Duration) {
 	w.mu.Lock()
@@ -72,13 +78,16 @@ func (w *Watch) Latency(d time.Duration) {
 
 func (w *Watch) sample() {
 	s := Sample{At: time.Since(w.began), Heap: -1, Goroutines: -1, Blocks: -1}
-	pid := w.pid
+	pid := int(w.pid.Load())
 	if pid == 0 {
 		pid = os.Getpid()
 		runtime.GC() // so that what is in use is what cannot be freed
 		s.Heap, s.Goroutines = ofRuntime()
 	}
 	s.Resident, s.Descriptors = ofProcess(pid)
+	if pid != os.Getpid() && s.Resident <= 0 {
+		return // it has been killed
+	}
 	for i, a := range w.allocators {
 		if i == 0 {
 			s.Blocks = 0

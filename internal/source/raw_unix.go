@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/sluice-go/sluice/internal/sys"
 )
 
 const rawReads = true
@@ -27,15 +29,24 @@ type Raw struct {
 	room  []byte // where to read; empty after a wait for which it was given back
 	n     int
 	errno errno
+	row   uint32 // reads since the latest wait; plain for a descriptor that is no socket
 }
 
-// errno is why there are no bytes; again stands for ErrAgain.
-type errno = syscall.Errno
+// errno is a syscall.Errno, why there are no bytes; again stands for ErrAgain.
+type errno uint32
 
 const again = ^errno(0)
 
+// The scheduler is not notified of the first reads after a wait: that wakes the runtime's
+// monitor thread when all else is idle, which costs more than the read. Who reads on without
+// a wait, though, is to be preempted, and what does that is the monitor thread.
+const (
+	quiet = 8
+	plain = ^uint32(0)
+)
+
 // Reset makes the next Read ask for the descriptor of another connection.
-func (s *Raw) Reset() { s.raw = nil }
+func (s *Raw) Reset() { s.raw, s.row = nil, 0 }
 
 // Read reads what there is from conn, the same until Reset, into room or what
 // m has after a wait, at least one byte. It returns how many bytes came and for
@@ -65,7 +76,7 @@ func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err e
 	case s.errno == again:
 		return 0, 0, ErrAgain
 	case s.errno != 0:
-		return 0, 0, opError(conn, os.NewSyscallError("read", s.errno))
+		return 0, 0, opError(conn, os.NewSyscallError("read", syscall.Errno(s.errno)))
 	case s.n == 0:
 		return 0, 0, io.EOF
 	}
@@ -80,15 +91,19 @@ func (s *Raw) attempt(fd uintptr) bool {
 		}
 	}
 	for {
-		n, err := syscall.Read(int(fd), s.room)
+		n, err := s.read(int(fd))
 		s.n, s.errno = n, 0
 		if err == nil {
 			return true
 		}
-		s.errno, _ = err.(errno)
-		switch s.errno {
+		no, _ := err.(syscall.Errno)
+		s.errno = errno(no)
+		switch no {
 		case syscall.EINTR:
 		case syscall.EAGAIN:
+			if s.row != plain {
+				s.row = 0
+			}
 			s.room = nil
 			s.mem.Drop()
 			return false
@@ -96,6 +111,18 @@ func (s *Raw) attempt(fd uintptr) bool {
 			return true
 		}
 	}
+}
+
+// read is one read of the descriptor. The race detector knows the notified one only.
+func (s *Raw) read(fd int) (n int, err error) {
+	if s.row < quiet && !sys.Race {
+		s.row++
+		if n, err = sys.Recv(fd, s.room); err != syscall.ENOTSOCK {
+			return n, err
+		}
+		s.row = plain
+	}
+	return syscall.Read(fd, s.room)
 }
 
 // opError makes the error what the connection's own Read returns.

@@ -1,4 +1,4 @@
-//go:build unix && (!linux || 386 || s390x) && !aix && !solaris && !illumos
+//go:build unix && (!linux || 386 || s390x)
 
 package sys
 

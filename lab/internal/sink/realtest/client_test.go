@@ -25,18 +25,22 @@ import (
 type ledger struct {
 	mu      sync.Mutex
 	entries []acknowledgement
+	took    func(time.Duration) // called with each, if not nil: how long it took
 }
 
 type acknowledgement struct {
 	index       uint64
 	crc, length uint32
-	at          time.Time // when the answer was read
+	sent, at    time.Time // when it was written, and the answer was read
 }
 
 func (l *ledger) add(a acknowledgement) {
 	l.mu.Lock()
 	l.entries = append(l.entries, a)
 	l.mu.Unlock()
+	if l.took != nil {
+		l.took(a.at.Sub(a.sent))
+	}
 }
 
 func (l *ledger) len() int {
@@ -181,10 +185,11 @@ func (o *load) session(conn net.Conn, draw *rand.Rand) {
 		payload := fmt.Appendf(make([]byte, 4, 64), "record %d ", o.sequence.Add(1))
 		payload = append(payload, strings.Repeat("x", draw.IntN(max(1, o.size-len(payload))))...)
 		binary.BigEndian.PutUint32(payload, uint32(len(payload)-4))
+		sent := time.Now()
 		if _, err := conn.Write(payload); err != nil {
 			break
 		}
-		waiting <- acknowledgement{crc: crc32.Checksum(payload[4:], castagnoli), length: uint32(len(payload) - 4)}
+		waiting <- acknowledgement{sent: sent, crc: crc32.Checksum(payload[4:], castagnoli), length: uint32(len(payload) - 4)}
 	}
 	close(waiting)
 	reading.Wait()

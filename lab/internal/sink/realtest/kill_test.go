@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/loopback"
+	"github.com/sluice-go/sluice/internal/soak"
 	"github.com/sluice-go/sluice/lab/internal/sink/consensus"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
@@ -32,14 +33,37 @@ func lastSegment(t testing.TB, dir string) string {
 // segmentHeader is the length of what comes before the records of a file.
 const segmentHeader = 32
 
+// kills says how long sinks are killed, and what is watched meanwhile.
+type kills struct {
+	more  func(kills int) bool
+	watch *soak.Watch // may be nil
+}
+
+// ledger is one that notes in the watch how long answers took.
+func (k kills) ledger() *ledger {
+	l := new(ledger)
+	if k.watch != nil {
+		l.took = k.watch.Latency
+	}
+	return l
+}
+
+// follow watches a sink, which has taken the place of one that was killed.
+func (k kills) follow(s *sink) {
+	if k.watch != nil {
+		k.watch.Follow(s.cmd.Process.Pid)
+	}
+}
+
 // killSync kills a sink of --durability sync so many times under load, and looks
 // each time whether everything is there that was acknowledged since the beginning.
-func killSync(t *testing.T, r *rand.Rand, more func(kills int) bool) {
+func killSync(t *testing.T, r *rand.Rand, until kills) {
 	dir := filepath.Join(t.TempDir(), "log")
 	flags := []string{"--durability", "sync", "--segment", "256KiB"}
 	s := startSink(t, "sync", loopback.Free(t), dir, flags...)
-	l := new(ledger)
-	for kills := 0; more(kills); kills++ {
+	l := until.ledger()
+	for kills := 0; until.more(kills); kills++ {
+		until.follow(s)
 		o := (&load{addrs: []string{s.addr}, conns: 8, depth: 4, size: 4000, ledger: l}).run(r)
 		l.await(t, 1+r.IntN(150))
 		s.kill()
@@ -72,7 +96,7 @@ func killSync(t *testing.T, r *rand.Rand, more func(kills int) bool) {
 
 func TestSyncLosesNothing(t *testing.T) {
 	t.Parallel()
-	killSync(t, random(t), func(kills int) bool { return kills < 3 })
+	killSync(t, random(t), kills{more: func(kills int) bool { return kills < 3 }})
 }
 
 // What async loses in a kill is the newest, no more bytes than it says that it holds, and
@@ -130,13 +154,14 @@ func TestAsyncLosesWithinItsWindow(t *testing.T) {
 
 // killRaft kills nodes of a cluster under load, the leader as often as not, some
 // with a torn record on top; one in a while all of them.
-func killRaft(t *testing.T, r *rand.Rand, more func(kills int) bool) {
+func killRaft(t *testing.T, r *rand.Rand, until kills) {
 	c := newCluster(t, "--segment", "128KiB")
 	c.start(0, 1, 2)
-	l := new(ledger)
+	l := until.ledger()
 	o := (&load{addrs: c.addrs, conns: 8, depth: 4, size: 3000, ledger: l}).run(r)
 	l.await(t, 20)
-	for kills := 0; more(kills); kills++ {
+	for kills := 0; until.more(kills); kills++ {
+		until.follow(c.nodes[0])
 		l.await(t, 1+r.IntN(150))
 		if kills%4 == 3 {
 			for i := range c.nodes {
@@ -245,7 +270,7 @@ func TestLeaderStandsStill(t *testing.T) {
 
 func TestRaftLosesNothing(t *testing.T) {
 	t.Parallel()
-	killRaft(t, random(t), func(kills int) bool { return kills < 3 })
+	killRaft(t, random(t), kills{more: func(kills int) bool { return kills < 3 }})
 }
 
 // The three nodes of a trio die together.

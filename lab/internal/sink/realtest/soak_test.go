@@ -3,38 +3,33 @@
 package realtest
 
 import (
-	"os"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/soak"
 )
 
-// soak is for how long the tests named Soak kill, each; they are skipped without
-// it.
-func soak(t *testing.T) func(kills int) bool {
-	text := os.Getenv("SLUICE_SINK_SOAK")
-	if text == "" {
-		t.Skip("SLUICE_SINK_SOAK is not set, to 10m say: make soak")
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatalf("SLUICE_SINK_SOAK: %v", err)
-	}
-	end := time.Now().Add(d)
-	return func(kills int) bool {
+// soaking is for as long as SLUICE_SOAK says, and watches a sink.
+func soaking(t *testing.T) kills {
+	length := soak.Length(t)
+	end := time.Now().Add(length)
+	w := soak.Begin(t, length, 0)
+	return kills{watch: w, more: func(kills int) bool {
 		if time.Now().Before(end) {
 			return true
 		}
-		t.Logf("%d kills in %v", kills, d)
+		t.Logf("%d kills in %v", kills, length)
+		w.End()
 		return false
-	}
+	}}
 }
 
 func TestSoakSync(t *testing.T) {
 	t.Parallel()
-	killSync(t, random(t), soak(t))
+	killSync(t, random(t), soaking(t))
 }
 
 func TestSoakRaft(t *testing.T) {
 	t.Parallel()
-	killRaft(t, random(t), soak(t))
+	killRaft(t, random(t), soaking(t))
 }
