@@ -4,54 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
-
-// idleConn sets a timeout for each read.
-type idleConn struct {
-	net.Conn
-	idle time.Duration
-}
-
-func (c idleConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.idle)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Read(p)
-}
-
-// dial connects to the address without TLS.
-func (p *Puller) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: p.options.Start}
-	conn, err := d.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return idleConn{Conn: conn, idle: p.options.Idle}, nil
-}
-
-// newClient returns the client for origins that speak HTTP. HTTP/1.1 is enough,
-// since a connection carries one stream.
-func (p *Puller) newClient() *http.Client {
-	plain := new(http.Protocols)
-	plain.SetHTTP1(true)
-	return &http.Client{Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         p.dial,
-		TLSClientConfig:     p.options.TLS.Clone(),
-		TLSHandshakeTimeout: p.options.Start,
-		DisableCompression:  true,
-		DisableKeepAlives:   true,
-		Protocols:           plain,
-	}}
-}
 
 // pullHTTP pulls over HTTP until the origin ends it, or deliver does.
 func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) error {
@@ -61,26 +21,22 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 	}
 	req.Header.Set("Via", q.path.header())
 	req.Header.Set("User-Agent", player)
-	resp, err := q.puller.client.Do(req)
+	resp, err := q.puller.get(req)
 	if err != nil {
 		return fmt.Errorf("edge: %w", withoutURL(err))
 	}
-	defer resp.Body.Close()
+	defer resp.close()
 	q.answered = time.Now()
-	if err := answer(resp.StatusCode); err != nil {
+	if err := answer(resp.status); err != nil {
+		resp.body.Recycle()
 		return err
 	}
-	r := sluice.NewBufReader(resp.Body)
-	defer r.Recycle()
-	d := flv.NewDecoder(r)
-	d.MaxTag = q.puller.options.MaxFrame
-	if _, err := d.ReadHeader(); err != nil {
-		return fmt.Errorf("edge: %w", err)
-	}
+	body := flvbody.New(resp.body, resp.length, q.puller.options.MaxFrame, nil)
+	defer body.Close()
 	marked := q.puller.options.Locate != nil
 	var mark live.Mark
 	for {
-		t, err := d.Next()
+		t, err := body.Next()
 		if err != nil {
 			return fmt.Errorf("edge: %w", err)
 		}

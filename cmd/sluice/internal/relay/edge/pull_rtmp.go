@@ -25,6 +25,9 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	defer stop()
 	r := sluice.NewBufReader(conn)
 	defer r.Recycle()
+	if err := r.SetTimeout(q.puller.options.Idle); err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
 	w := sluice.NewBufWriter(conn)
 	defer w.Recycle()
 	// Writes are short, so one timeout is enough.

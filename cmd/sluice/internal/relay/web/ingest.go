@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
@@ -75,12 +77,18 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	raw := sluice.NewBufReaderFrom(buffered, conn)
-	body := newBody(raw, session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate), length, w.Config().MaxFrame)
+	watchdog := session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate)
+	body := flvbody.New(raw, length, w.Config().MaxFrame, func(err error) error {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return watchdog.Check(raw.TotalRead())
+		}
+		return session.PeerError(err) // the connection may have ended before the body has
+	})
 	c := w.Begin(session.RolePublisher, info)
 	c.Attach(nil, func(error) { p.Close() })
 	c.OnLine(conn, nil)
-	err = w.receive(body, p, c)
-	body.close()
+	err = w.receive(body, watchdog, p, c)
+	body.Close()
 	p.Close()
 	err = c.End(err)
 	done()
@@ -98,7 +106,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 }
 
 // receive publishes the tags of a body and returns why that ended.
-func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
+func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, p *live.Publisher, c *session.Client) error {
 	// When the publication is ended from elsewhere, the goroutine below
 	// interrupts the read from the publisher. It has ended before the answer is
 	// sent, which has its own deadline.
@@ -107,14 +115,14 @@ func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
 	watching.Go(func() {
 		select {
 		case <-p.Done():
-			b.watchdog.Stop(p.Err())
+			watchdog.Stop(p.Err())
 		case <-over:
 		}
 	})
 	defer watching.Wait()
 	defer close(over)
 	for {
-		tag, err := b.next()
+		tag, err := b.Next()
 		switch {
 		case err == nil:
 		case err == io.EOF:
@@ -127,7 +135,7 @@ func (w *Server) receive(b *body, p *live.Publisher, c *session.Client) error {
 		}
 		c.Count(flv.TagHeaderLen + tag.Payload.Len() + flv.PrevTagSizeLen)
 		frame := live.Frame{Type: tag.Type, Time: tag.Time, Payload: tag.Payload} //sluice:moved
-		if err := b.watchdog.Exclude(func() error { return p.Publish(frame) }); err != nil {
+		if err := watchdog.Exclude(func() error { return p.Publish(frame) }); err != nil {
 			return err
 		}
 	}

@@ -1,35 +1,43 @@
-package web
+// Package flvbody reads FLV from the body of an HTTP message, a publisher's request or an
+// origin's answer, out of the connection's reader.
+package flvbody
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"math"
 
 	"github.com/sluice-go/sluice"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 )
 
-// errFraming is an error in the framing of a chunked body.
-var errFraming = errors.New("bad chunked body")
+// ErrFraming is an error in the framing of a chunked body.
+var ErrFraming = errors.New("bad chunked body")
 
 const (
 	maxChunkLine = 1 << 10 // bytes of the line before a chunk, extensions included
 	maxTrailers  = 64      // lines behind the last chunk
 )
 
-// A body reads FLV from the body of a request, from the connection into counted
+// Lengths of bodies that say none.
+const (
+	Chunked  = -1 // RFC 9112, section 7.1
+	ToTheEnd = -2 // of the connection
+)
+
+// A Reader reads FLV from the body of a message, from the connection into counted
 // memory. A tag inside one chunk is not copied; a tag that spans chunks is copied
-// into one piece.
-type body struct {
-	raw      *sluice.BufReader // the connection
-	watchdog *session.Watchdog
-	chunked  bool
-	left     int64 // bytes of this chunk, or of the body, that were not fed yet
-	inChunk  bool  // the line end behind the chunk has not been read
-	over     bool
+// into one piece. It is used by one goroutine at a time.
+type Reader struct {
+	raw     *sluice.BufReader // the connection
+	excuse  func(error) error
+	chunked bool
+	open    bool  // ToTheEnd
+	left    int64 // bytes of this chunk, or of the body, that were not fed yet
+	inChunk bool  // the line end behind the chunk has not been read
+	over    bool
 
 	fed   *sluice.BufReader // the body's bytes
 	tags  *flv.Decoder
@@ -39,25 +47,31 @@ type body struct {
 	heads int                    // number of bytes in head
 }
 
-// newBody reads a body from raw: chunked (RFC 9112, section 7.1) when length is
-// negative, of tags with payloads of at most maxTag bytes. close releases the
-// memory.
-func newBody(raw *sluice.BufReader, p *session.Watchdog, length int64, maxTag int) *body {
+// New reads a body from raw, transferred to Close, of so many bytes or Chunked or
+// ToTheEnd, of tags with payloads of at most maxTag bytes. excuse, unless it is nil, is
+// called with the error of each read of raw that failed: after nil the read is repeated,
+// else Next returns what excuse has.
+func New(raw *sluice.BufReader, length int64, maxTag int, excuse func(error) error) *Reader {
 	raw.SetLimits(sluice.Options{Line: maxChunkLine})
-	b := &body{raw: raw, watchdog: p, chunked: length < 0, left: max(length, 0), fed: sluice.NewBufReaderFed()}
+	b := &Reader{raw: raw, excuse: excuse, chunked: length == Chunked, open: length == ToTheEnd, left: max(length, 0), fed: sluice.NewBufReaderFed()}
+	if b.open {
+		b.left = math.MaxInt64
+	}
 	b.tags = flv.NewDecoder(b.fed)
 	b.tags.MaxTag = maxTag
 	return b
 }
 
-func (b *body) close() {
+// Close releases the memory, but not tags that were read.
+func (b *Reader) Close() {
 	b.fed.Recycle()
 	b.raw.Recycle()
 }
 
-// next returns the next tag, retained. io.EOF means that the body has ended after
-// a whole tag.
-func (b *body) next() (flv.Tag, error) {
+// Next waits for the next tag and returns it, retained. io.EOF means that the body has
+// ended after a whole tag. Errors match ErrFraming, or those of package flv, or are what
+// excuse has returned.
+func (b *Reader) Next() (flv.Tag, error) {
 	for {
 		tag, err := b.parse()
 		if !errors.Is(err, sluice.ErrShort) {
@@ -69,7 +83,7 @@ func (b *body) next() (flv.Tag, error) {
 	}
 }
 
-func (b *body) parse() (flv.Tag, error) {
+func (b *Reader) parse() (flv.Tag, error) {
 	if !b.begun {
 		if _, err := b.tags.ReadHeader(); err != nil {
 			if err == io.EOF {
@@ -85,7 +99,7 @@ func (b *body) parse() (flv.Tag, error) {
 
 // feed waits for more of the body and passes it to the parser, or tells the
 // parser that the body has ended.
-func (b *body) feed() error {
+func (b *Reader) feed() error {
 	if b.left == 0 && !b.over {
 		if err := b.nextChunk(); err != nil {
 			return err
@@ -96,7 +110,10 @@ func (b *body) feed() error {
 		return nil
 	}
 	n, whole, err := b.piece()
-	if err != nil {
+	switch {
+	case b.open && err == io.EOF:
+		return b.end()
+	case err != nil:
 		return err
 	}
 	if !whole && n < copyBelow {
@@ -122,7 +139,7 @@ const copyBelow = 4 << 10
 
 // piece waits until there are enough bytes to feed, and returns how many, and
 // whether they are whole tags.
-func (b *body) piece() (n int, whole bool, err error) {
+func (b *Reader) piece() (n int, whole bool, err error) {
 	for more := 1; ; {
 		if err := b.await(more); err != nil {
 			return 0, false, err
@@ -154,7 +171,7 @@ func (b *body) piece() (n int, whole bool, err error) {
 
 // lacks returns how many bytes are missing up to the end of the tag, or, before
 // the tag's length is known, to know it; 0 at the beginning of a tag.
-func (b *body) lacks() int {
+func (b *Reader) lacks() int {
 	if n := b.edge - b.fed.TotalRead(); n > 0 {
 		return int(n)
 	}
@@ -166,7 +183,7 @@ func (b *body) lacks() int {
 
 // part records a part of a tag, borrowed, that is about to be fed, and returns
 // its length.
-func (b *body) part(p []byte) int {
+func (b *Reader) part(p []byte) int {
 	if b.fed.TotalRead() < b.edge {
 		return len(p)
 	}
@@ -204,45 +221,59 @@ func tagLen(head []byte) int {
 }
 
 // await waits until n bytes can be viewed.
-func (b *body) await(n int) error {
+func (b *Reader) await(n int) error {
 	for {
 		_, err := b.raw.Peek(n)
 		if err == nil {
 			return nil
 		}
-		if err := b.excuse(err); err != nil {
+		if err := b.failed(err); err != nil {
 			return err
 		}
 	}
 }
 
 // line reads a line, borrowed.
-func (b *body) line() ([]byte, error) {
+func (b *Reader) line() ([]byte, error) {
 	for {
 		line, err := b.raw.ReadLineSlice()
 		if err == nil {
 			return line, nil
 		}
 		if errors.Is(err, sluice.ErrTooLong) {
-			return nil, fmt.Errorf("%w: a line of more than %d bytes", errFraming, maxChunkLine)
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrFraming, maxChunkLine)
 		}
-		if err := b.excuse(err); err != nil {
+		if err := b.failed(err); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// excuse returns nil when the read that failed with err should be repeated.
-func (b *body) excuse(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return b.watchdog.Check(b.raw.TotalRead())
+// failed returns nil when the read that failed with err should be repeated.
+func (b *Reader) failed(err error) error {
+	switch {
+	case b.open && errors.Is(err, io.EOF):
+		return io.EOF
+	case b.excuse != nil:
+		return b.excuse(err)
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
 	}
-	// The connection may have ended before the body has.
-	return session.PeerError(err)
+	return err
+}
+
+// end feeds what is left of a body that ends with the connection.
+func (b *Reader) end() error {
+	b.over = true
+	rest, err := b.raw.Next(b.raw.Buffered())
+	if err != nil {
+		return err
+	}
+	return b.fed.FeedCopy(rest)
 }
 
 // nextChunk reads up to the data of the next chunk, or to the end of the body.
-func (b *body) nextChunk() error {
+func (b *Reader) nextChunk() error {
 	if !b.chunked {
 		b.over = true
 		return nil
@@ -254,7 +285,7 @@ func (b *body) nextChunk() error {
 			return err
 		}
 		if len(line) > 0 {
-			return fmt.Errorf("%w: %.20q behind a chunk", errFraming, line)
+			return fmt.Errorf("%w: %.20q behind a chunk", ErrFraming, line)
 		}
 	}
 	line, err := b.line()
@@ -263,7 +294,7 @@ func (b *body) nextChunk() error {
 	}
 	n, ok := chunkLen(line)
 	if !ok {
-		return fmt.Errorf("%w: %.20q is not the length of a chunk", errFraming, line)
+		return fmt.Errorf("%w: %.20q is not the length of a chunk", ErrFraming, line)
 	}
 	if n > 0 {
 		b.left, b.inChunk = n, true
@@ -279,7 +310,7 @@ func (b *body) nextChunk() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: more than %d lines behind the last chunk", errFraming, maxTrailers)
+	return fmt.Errorf("%w: more than %d lines behind the last chunk", ErrFraming, maxTrailers)
 }
 
 // chunkLen parses the line before a chunk: hexadecimal digits, and extensions,

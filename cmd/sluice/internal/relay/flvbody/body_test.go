@@ -1,4 +1,4 @@
-package web
+package flvbody_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
@@ -43,10 +44,10 @@ func readBody(t *testing.T, r io.Reader, length int64) (tags []flvtest.Tag, rest
 	t.Helper()
 	conn := bodyConn{r: r}
 	raw := sluice.NewBufReader(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), length, maxTag)
-	defer b.close()
+	b := flvbody.New(raw, length, maxTag, session.PeerError)
+	defer b.Close()
 	for {
-		tag, err := b.next()
+		tag, err := b.Next()
 		if err != nil {
 			left, _ := io.ReadAll(raw)
 			return tags, string(left), err
@@ -209,7 +210,7 @@ func TestBodyWithBadChunks(t *testing.T) {
 		size + string(file) + "\r\n0\r\n" + strings.Repeat("a: b\r\n", 100) + "\r\n",
 		size + string(file) + "\r\n0\r\n" + strings.Repeat("a", 2000) + "\r\n\r\n",
 	} {
-		if _, _, err := readBody(t, strings.NewReader(text), -1); !errors.Is(err, errFraming) {
+		if _, _, err := readBody(t, strings.NewReader(text), -1); !errors.Is(err, flvbody.ErrFraming) {
 			t.Errorf("%.30q: %v", text, err)
 		}
 	}
@@ -249,14 +250,14 @@ func TestBodyThatClaimsMuch(t *testing.T) {
 	conn := bodyConn{r: io.MultiReader(strings.NewReader(text), iotest.ErrReader(stuck))}
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1, maxTag)
-	if _, err := b.next(); !errors.Is(err, stuck) {
+	b := flvbody.New(raw, -1, maxTag, nil)
+	if _, err := b.Next(); !errors.Is(err, stuck) {
 		t.Fatal(err)
 	}
 	if out := alloc.Stats().OutBytes; out > 130<<10 {
 		t.Errorf("%d bytes are held for %d that came", out, len(text))
 	}
-	b.close()
+	b.Close()
 	if out := alloc.Stats().OutBytes; out != 0 {
 		t.Errorf("%d bytes are held at the end", out)
 	}
@@ -275,16 +276,16 @@ func TestBodyInTinyChunksIsBroughtTogether(t *testing.T) {
 	conn := bodyConn{r: io.MultiReader(bytes.NewReader(text), iotest.ErrReader(stuck))}
 	raw := &sluice.BufReader{Allocator: alloc}
 	raw.Reset(conn)
-	b := newBody(raw, session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1, maxTag)
-	b.fed.Allocator = alloc
-	b.fed.Reset(nil)
-	if _, err := b.next(); !errors.Is(err, stuck) {
+	b := flvbody.New(raw, -1, maxTag, nil)
+	b.Fed().Allocator = alloc
+	b.Fed().Reset(nil)
+	if _, err := b.Next(); !errors.Is(err, stuck) {
 		t.Fatal(err)
 	}
 	if s := alloc.Stats(); s.OutBytes > 2*size+200<<10 || s.CheckedOut > 100 {
 		t.Errorf("%d bytes in %d blocks are held for %d that came", s.OutBytes, s.CheckedOut, size)
 	}
-	b.close()
+	b.Close()
 }
 
 // A tag in one chunk is handed on where it was received: nothing is copied or
@@ -300,11 +301,11 @@ func TestBodyDoesNotCopyWholeTags(t *testing.T) {
 		"a chunk for eleven": flvtest.Chunked(append([][]byte{flvtest.Header}, slices.Collect(slices.Chunk(file, 11*len(one)))...)...),
 	} {
 		conn := bodyConn{r: bytes.NewReader(text)}
-		b := newBody(sluice.NewBufReader(conn), session.WatchIngest(conn, session.Times{}.WithDefaults(), minRate), -1, maxTag)
+		b := flvbody.New(sluice.NewBufReader(conn), -1, maxTag, nil)
 		before := mem.Default().Stats()
 		allocs := testing.AllocsPerRun(1, func() {
 			for range tags / 2 {
-				tag, err := b.next()
+				tag, err := b.Next()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -312,7 +313,7 @@ func TestBodyDoesNotCopyWholeTags(t *testing.T) {
 			}
 		})
 		after := mem.Default().Stats()
-		b.close()
+		b.Close()
 		// Under the race detector pools drop a part of what they are given.
 		if got := allocs / (tags / 2); got > 0.9 {
 			t.Errorf("%s: %.2f allocations a tag", name, got)
@@ -378,12 +379,18 @@ func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 			began := time.Unix(1e9, 0)
 			conn := &deadlineConn{now: began, next: began.Add(c.every), every: c.every, text: text}
 			p := session.NewWatchdogAt(conn, usual.Silence, usual.Rate, usual.Silence/8, minRate, func() time.Time { return conn.now })
-			b := newBody(sluice.NewBufReader(conn), p, -1, maxTag)
+			raw := sluice.NewBufReader(conn)
+			b := flvbody.New(raw, flvbody.Chunked, maxTag, func(err error) error {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					return p.Check(raw.TotalRead())
+				}
+				return session.PeerError(err)
+			})
 			n := 0
 			var err error
 			for {
 				var tag flv.Tag
-				if tag, err = b.next(); err != nil {
+				if tag, err = b.Next(); err != nil {
 					break
 				}
 				tag.Release()
@@ -394,7 +401,7 @@ func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 					return nil
 				})
 			}
-			b.close()
+			b.Close()
 			took := conn.now.Sub(began)
 			if !errors.Is(err, c.want) || err == io.EOF && n != len(want) {
 				t.Errorf("%s: %v after %d tags and %v", c.name, err, n, took)
@@ -403,6 +410,41 @@ func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 				t.Errorf("%s: took %v, want %v to %v", c.name, took, c.atLeast, c.atMost)
 			}
 		}
+	}
+}
+
+// A body that ends with the connection ends after a whole tag, or is cut off.
+func TestBodyToTheEnd(t *testing.T) {
+	sluicetest.NoLeaks(t, nil)
+	file, want := flvtest.Sizes()
+	file = file[:bodyEnd(want)]
+	read := func(n int) (got []flvtest.Tag, err error) {
+		for _, r := range []io.Reader{bytes.NewReader(file[:n]), iotest.OneByteReader(bytes.NewReader(file[:n])), iotest.DataErrReader(bytes.NewReader(file[:n]))} {
+			var tags []flvtest.Tag
+			tags, _, err = readBody(t, r, flvbody.ToTheEnd)
+			if got != nil && !slices.Equal(tags, got) {
+				t.Errorf("%d bytes: %d tags, and %d", n, len(got), len(tags))
+			}
+			got = tags
+		}
+		return got, err
+	}
+	whole := 0
+	for n := range len(file) + 1 {
+		tags, err := read(n)
+		switch {
+		case err == io.EOF:
+			whole++
+		case errors.Is(err, io.ErrUnexpectedEOF):
+		default:
+			t.Fatalf("%d of %d bytes: %v", n, len(file), err)
+		}
+		if !slices.Equal(tags, want[:len(tags)]) {
+			t.Fatalf("%d bytes: %d tags are not the first", n, len(tags))
+		}
+	}
+	if tags, err := read(len(file)); err != io.EOF || len(tags) != len(want) || whole < len(want) {
+		t.Errorf("%v after %d tags of %d; %d lengths end well", err, len(tags), len(want), whole)
 	}
 }
 
