@@ -14,9 +14,10 @@ type ReaderOptions struct {
 	// Bytes is about how much Next returns at the most; 128 KiB.
 	Bytes int
 	// Gather is how long frames are collected, from the end of what Next has returned on.
-	// Next then returns with the first frame that comes, or earlier with half of Bytes or
-	// with very many frames. The publisher wakes it, so that no timer wakes an idle process.
-	// Frames that none follows wait for ten times as long. 0 collects nothing.
+	// Next then returns with the first frame that comes, or earlier with 1 MiB, a quarter of
+	// the stream's GOPBytes, or very many frames, and at once until it has returned all. The
+	// publisher wakes it, so that no timer wakes an idle process. Frames that none follows
+	// wait for ten times as long. 0 collects nothing.
 	Gather time.Duration
 }
 
@@ -42,7 +43,8 @@ type Reader struct {
 const (
 	// gatherLast is how many times longer than Gather frames wait that none follows.
 	gatherLast = 10
-	// gatherFrames are returned even when they are small: a ring is bounded by frames too.
+	// gatherBytes and gatherFrames are not waited beyond: a ring is bounded by both.
+	gatherBytes  = 1 << 20
 	gatherFrames = 256
 )
 
@@ -147,7 +149,7 @@ func (r *Reader) ready() bool {
 	switch {
 	case r.due == 0, !c.begun, c.moved, c.seq < ring.first, ring.next-c.seq >= gatherFrames:
 		return true
-	case ring.bodies.end-ring.place(c.seq) >= int64(r.bytes/2):
+	case ring.bodies.end-ring.place(c.seq) >= int64(min(gatherBytes, r.s.options.GOPBytes/4)):
 		return true
 	}
 	return r.s.clock() >= r.due

@@ -106,7 +106,7 @@ func TestReaderGathers(t *testing.T) {
 	h := NewHub(HubOptions{})
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})
-	r, err := p.Stream().NewReader(ReaderOptions{Gather: time.Hour})
+	r, err := p.Stream().NewReader(ReaderOptions{Gather: time.Hour, Bytes: 2 * gatherBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestReaderGathers(t *testing.T) {
 		do     func()
 		err    error
 	}{
-		{"half of Bytes", 4, func() { send(t, p, video(2, false, visit/2)) }, nil},
+		{"many bytes", 4, func() { send(t, p, video(2, false, gatherBytes)) }, nil},
 		{"very many frames", gatherFrames, nil, nil},
 		{"the context's end", 3, cancel, nil},
 		{"nothing more after that", 0, nil, context.Canceled},
@@ -167,6 +167,39 @@ func TestReaderGathers(t *testing.T) {
 		if x := <-got; len(x.tags) != want || !errors.Is(x.err, c.err) {
 			t.Errorf("%s: %d tags of %d, %v", c.name, len(x.tags), want, x.err)
 		}
+	}
+}
+
+// What was gathered comes in pieces, without a wait between them.
+func TestReaderGathersInPieces(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	const most = 10_000
+	r, err := p.Stream().NewReader(ReaderOptions{Gather: time.Hour, Bytes: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	send(t, p, video(0, true, 10))
+	if _, _, err := r.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range gatherFrames {
+		send(t, p, video(1, false, 1000))
+	}
+	for n, pieces := 0, 0; n < gatherFrames; pieces++ {
+		b, dropped, err := r.Next(t.Context())
+		tags, _ := readTags(b)
+		if n += len(tags); err != nil || dropped > 0 || len(b) > most+2000 || len(tags) == 0 {
+			t.Fatalf("piece %d: %d bytes, %d dropped, %v", pieces, len(b), dropped, err)
+		}
+	}
+	send(t, p, video(1, false, 1000))
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if b, _, err := r.Next(done); err != nil || len(b) == 0 {
+		t.Errorf("%d bytes and %v when it is over", len(b), err)
 	}
 }
 

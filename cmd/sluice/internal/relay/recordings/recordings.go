@@ -32,8 +32,8 @@ type Recordings struct {
 }
 
 // gather is how long frames are collected for one write: a write for each frame would cost
-// more than all else of a recording. What a killed server loses is longer by that.
-const gather = 250 * time.Millisecond
+// more than all else of a recording. What a killed server loses is that, as with MP4.
+const gather = time.Second
 
 // recording is that of one stream.
 type recording struct {
