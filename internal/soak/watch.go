@@ -56,7 +56,13 @@ func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Alloc
 		for {
 			select {
 			case <-tick.C:
-				w.sample()
+				for !w.sample() {
+					select {
+					case <-time.After(time.Millisecond): // the next process begins
+					case <-w.stop:
+						return
+					}
+				}
 			case <-w.stop:
 				return
 			}
@@ -66,7 +72,7 @@ func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Alloc
 }
 
 // Follow watches another process from now on, one that has taken the place of the first.
-// There are no samples while there is none.
+// Samples wait while there is none.
 func (w *Watch) Follow(pid int) { w.pid.Store(int64(pid)) }
 
 // Latency notes how long something took. Any goroutine may call it.
@@ -76,7 +82,8 @@ func (w *Watch) Latency(d time.Duration) {
 	w.mu.Unlock()
 }
 
-func (w *Watch) sample() {
+// sample takes one. It reports false when there is no process to take it of.
+func (w *Watch) sample() bool {
 	s := Sample{At: time.Since(w.began), Heap: -1, Goroutines: -1, Blocks: -1}
 	pid := int(w.pid.Load())
 	if pid == 0 {
@@ -86,7 +93,7 @@ func (w *Watch) sample() {
 	}
 	s.Resident, s.Descriptors = ofProcess(pid)
 	if pid != os.Getpid() && s.Resident <= 0 {
-		return // it has been killed
+		return false
 	}
 	for i, a := range w.allocators {
 		if i == 0 {
@@ -100,6 +107,7 @@ func (w *Watch) sample() {
 	w.latencies = histogram{}
 	w.samples = append(w.samples, s)
 	w.t.Log(s)
+	return true
 }
 
 // End takes no more samples, writes the page, and fails the test for what has grown.

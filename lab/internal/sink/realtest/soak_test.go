@@ -13,7 +13,7 @@ import (
 func soaking(t *testing.T) kills {
 	length := soak.Length(t)
 	end := time.Now().Add(length)
-	w := soak.Begin(t, length, 0)
+	w := soak.Begin(t, length, -1) // none yet
 	return kills{watch: w, more: func(kills int) bool {
 		if time.Now().Before(end) {
 			return true
