@@ -38,8 +38,8 @@ type errno uint32
 const again = ^errno(0)
 
 // The scheduler is not notified of the first reads after a wait: that wakes the runtime's
-// monitor thread when all else is idle, which costs more than the read. Who reads on without
-// a wait, though, is to be preempted, and what does that is the monitor thread.
+// monitor thread when all else is idle, which costs more than the read. What wakes it, so
+// that goroutines are preempted, is monitor.
 const (
 	quiet = 8
 	plain = ^uint32(0)
@@ -68,6 +68,9 @@ func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err e
 	}
 	s.room, s.mem = room, m
 	err = s.raw.Read(s.try)
+	if s.row == 1 {
+		waited()
+	}
 	offered = len(s.room)
 	s.room, s.mem = nil, nil
 	switch {

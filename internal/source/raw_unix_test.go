@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -207,40 +205,5 @@ func TestDescriptorIsThatOfPlainConnectionsOnly(t *testing.T) {
 	}
 	if source.Descriptor((*net.TCPConn)(nil)) != nil {
 		t.Error("a nil connection has one")
-	}
-}
-
-// Who finds bytes with each read does not keep the others from a lone processor, though the
-// runtime's monitor thread slept when it began.
-func TestRawGivesWay(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	near, far := pair(t, "unix")
-	w := far.(*net.UnixConn)
-	if err := w.SetWriteBuffer(8 << 20); err != nil {
-		t.Fatal(err)
-	}
-	sent, room := 0, make([]byte, 64<<10)
-	_ = w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	for {
-		n, err := w.Write(room)
-		sent += n
-		if err != nil {
-			break
-		}
-	}
-	time.Sleep(100 * time.Millisecond) // all is idle, and the monitor thread sleeps, too
-	s, m := rawOf(t, near), &memory{room: room}
-	var other atomic.Bool
-	began := time.Now()
-	go other.Store(true)
-	for n := 0; n < sent && !other.Load(); n++ {
-		if _, _, err := s.Read(room[:1], m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	took := time.Since(began)
-	t.Logf("%v, of %d bytes", took, sent)
-	if !other.Load() {
-		t.Errorf("no other goroutine has run for %v and %d reads", took, sent)
 	}
 }
