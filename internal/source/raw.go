@@ -38,6 +38,13 @@ type Immediate interface {
 	ReadNow(p []byte) (n int, now bool, err error)
 }
 
+// A Brief is a syscall.RawConn whose reader never works for long with what it has read: it
+// waits again within a millisecond. The scheduler is not notified of reads that follow a
+// wait, which costs more than the read: when all else is idle that wakes the runtime's
+// monitor thread, which then looks around some sixty times. It alone preempts goroutines, so
+// a reader that may work for longer has to be no Brief.
+type Brief interface{ Brief() }
+
 // Descriptor returns access to r's descriptor, or nil when r must be read with
 // its Read method.
 func Descriptor(r io.Reader) syscall.Conn {

@@ -29,7 +29,7 @@ type Raw struct {
 	room  []byte // where to read; empty after a wait for which it was given back
 	n     int
 	errno errno
-	row   uint32 // reads since the latest wait; plain for a descriptor that is no socket
+	row   uint32 // of a Brief: reads since the latest wait; else plain
 }
 
 // errno is a syscall.Errno, why there are no bytes; again stands for ErrAgain.
@@ -37,16 +37,15 @@ type errno uint32
 
 const again = ^errno(0)
 
-// The scheduler is not notified of the first reads after a wait: that wakes the runtime's
-// monitor thread when all else is idle, which costs more than the read. What wakes it, so
-// that goroutines are preempted, is monitor.
-const (
-	quiet = 8
-	plain = ^uint32(0)
-)
+// quiet is of how many reads after a wait of a Brief the scheduler is not notified: one
+// that always finds bytes is preempted, too.
+const quiet = 8
+
+// plain stands for a connection whose every read is notified.
+const plain = ^uint32(0)
 
 // Reset makes the next Read ask for the descriptor of another connection.
-func (s *Raw) Reset() { s.raw, s.row = nil, 0 }
+func (s *Raw) Reset() { s.raw = nil }
 
 // Read reads what there is from conn, the same until Reset, into room or what
 // m has after a wait, at least one byte. It returns how many bytes came and for
@@ -56,6 +55,10 @@ func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err e
 	if s.raw == nil {
 		if s.raw, err = Descriptor(conn).SyscallConn(); err != nil {
 			return 0, 0, opError(conn, err)
+		}
+		s.row = plain
+		if _, ok := s.raw.(Brief); ok && !sys.Race { // the race detector knows notified reads only
+			s.row = 0
 		}
 		if s.try == nil {
 			s.try = s.attempt
@@ -68,9 +71,6 @@ func (s *Raw) Read(conn io.Reader, room []byte, m Memory) (n, offered int, err e
 	}
 	s.room, s.mem = room, m
 	err = s.raw.Read(s.try)
-	if s.row == 1 {
-		waited()
-	}
 	offered = len(s.room)
 	s.room, s.mem = nil, nil
 	switch {
@@ -116,9 +116,9 @@ func (s *Raw) attempt(fd uintptr) bool {
 	}
 }
 
-// read is one read of the descriptor. The race detector knows the notified one only.
+// read is one read of the descriptor.
 func (s *Raw) read(fd int) (n int, err error) {
-	if s.row < quiet && !sys.Race {
+	if s.row < quiet {
 		s.row++
 		if n, err = sys.Recv(fd, s.room); err != syscall.ENOTSOCK {
 			return n, err

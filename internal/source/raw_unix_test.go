@@ -49,7 +49,7 @@ func rawOf(t *testing.T, c io.Reader) rawReader {
 }
 
 func TestRawReadsWhatIsThereWithoutAWait(t *testing.T) {
-	for _, kind := range []string{"tcp", "unix"} {
+	for _, kind := range []string{"tcp", "brief tcp", "unix"} {
 		near, far := pair(t, kind)
 		s := rawOf(t, near)
 		if _, err := far.Write([]byte("abcdef")); err != nil {
@@ -76,7 +76,7 @@ func TestRawReadsWhatIsThereWithoutAWait(t *testing.T) {
 }
 
 func TestRawHoldsNoMemoryWhileItWaits(t *testing.T) {
-	for _, kind := range []string{"tcp", "unix"} {
+	for _, kind := range []string{"tcp", "brief tcp", "unix"} {
 		for _, has := range []int{0, 100} { // bytes that Take gives
 			near, far := pair(t, kind)
 			s := rawOf(t, near)
@@ -120,7 +120,7 @@ func TestRawWithoutRoomTakesSome(t *testing.T) {
 
 // TestRawErrorsAreThoseOfTheConnection: equal in text, type and what they match.
 func TestRawErrorsAreThoseOfTheConnection(t *testing.T) {
-	for _, kind := range []string{"tcp", "unix"} {
+	for _, kind := range []string{"tcp", "brief tcp", "unix"} {
 		for _, e := range []struct {
 			name string
 			do   func(near conn) error
@@ -148,7 +148,7 @@ func TestRawErrorsAreThoseOfTheConnection(t *testing.T) {
 }
 
 func TestRawWaitsAreEnded(t *testing.T) {
-	for _, kind := range []string{"tcp", "unix"} {
+	for _, kind := range []string{"tcp", "brief tcp", "unix"} {
 		for _, e := range endings {
 			near, _ := pair(t, kind)
 			s := rawOf(t, near)

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,11 +57,25 @@ func (r reader) Write(p []byte) (int, error)       { return r.tcp.Write(p) }
 func (r reader) Close() error                      { return r.tcp.Close() }
 func (r reader) SetReadDeadline(t time.Time) error { return r.tcp.SetReadDeadline(t) }
 
+// brief is a connection whose reader does not work for long.
+type brief struct{ *net.TCPConn }
+
+func (c brief) RawRead() syscall.Conn { return c }
+
+func (c brief) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.TCPConn.SyscallConn()
+	return briefDescriptor{raw}, err
+}
+
+type briefDescriptor struct{ syscall.RawConn }
+
+func (briefDescriptor) Brief() {}
+
 // pair returns both ends of a connection of a kind.
 func pair(t testing.TB, kind string) (near, far conn) {
 	t.Helper()
 	switch kind {
-	case "tcp", "wrapped tcp", "wrapped twice", "tls", "hidden tcp", "tls hidden", "reader":
+	case "tcp", "brief tcp", "wrapped tcp", "wrapped twice", "tls", "hidden tcp", "tls hidden", "reader":
 		a, b := dialed(t, "tcp", "127.0.0.1:0")
 		switch kind {
 		case "hidden tcp":
@@ -68,6 +83,8 @@ func pair(t testing.TB, kind string) (near, far conn) {
 		case "tls hidden":
 			a, b := secured(t, a, b)
 			return &hidden{conn: a}, b
+		case "brief tcp":
+			return brief{a.(*net.TCPConn)}, b
 		case "reader":
 			return reader{"tcp", a.(*net.TCPConn)}, b
 		case "wrapped tcp":

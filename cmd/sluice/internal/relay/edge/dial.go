@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 )
 
@@ -121,7 +122,7 @@ func (p *Puller) getPlain(req *http.Request) (*response, error) {
 		end()
 		return nil, nil
 	}
-	raw := sluice.NewBufReaderFrom(bufio.NewReadWriter(r, nil), conn)
+	raw := sluice.NewBufReaderFrom(bufio.NewReadWriter(r, nil), brief.Conn(conn))
 	if err := raw.SetTimeout(p.options.Idle); err != nil {
 		raw.Recycle()
 		end()

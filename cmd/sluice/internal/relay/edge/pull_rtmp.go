@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
@@ -23,7 +24,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	r := sluice.NewBufReader(conn)
+	r := sluice.NewBufReader(brief.Conn(conn))
 	defer r.Recycle()
 	if err := r.SetTimeout(q.puller.options.Idle); err != nil {
 		return fmt.Errorf("edge: %w", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
@@ -76,7 +77,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	raw := sluice.NewBufReaderFrom(buffered, conn)
+	raw := sluice.NewBufReaderFrom(buffered, brief.Conn(conn))
 	watchdog := session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate)
 	body := flvbody.New(raw, length, w.Config().MaxFrame, func(err error) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {

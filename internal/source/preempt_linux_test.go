@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func TestOthersRunBesideAGoroutineThatAlwaysFindsBytes(t *testing.T) {
 			break
 		}
 	}
-	s, m := rawOf(t, near), &memory{room: room}
+	s, m := rawOf(t, briefUnix{near.(*net.UnixConn)}), &memory{room: room}
 	untilTheMonitorSleeps(t)
 	var other atomic.Bool
 	began := time.Now()
@@ -102,6 +103,16 @@ func TestOthersRunBesideAGoroutineThatAlwaysFindsBytes(t *testing.T) {
 	if !other.Load() {
 		t.Errorf("no other goroutine has run for %v and %d reads", took, n)
 	}
+}
+
+// briefUnix is brief over a Unix socket.
+type briefUnix struct{ *net.UnixConn }
+
+func (c briefUnix) RawRead() syscall.Conn { return c }
+
+func (c briefUnix) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.UnixConn.SyscallConn()
+	return briefDescriptor{raw}, err
 }
 
 // untilTheMonitorSleeps waits until the monitor thread sleeps, as a rule, and does not wake it
