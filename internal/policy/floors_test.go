@@ -160,7 +160,7 @@ func TestImportRuleBites(t *testing.T) {
 		{"mem/a.go", module + "/bytepool", "on floor 1 and imports"},
 		{"mem/a.go", module + "/mem", "on floor 1 and imports"},
 		{"internal/sys/a.go", module + "/internal/invariant", "on floor 0 and imports"},
-		{"internal/source/a.go", module + "/mem", "on floor 0 and imports"},
+		{"internal/source/a.go", module + "/mem", "on floor 1 and imports"},
 		{"internal/sizing/a.go", module + "/internal/source", "on floor 0 and imports"},
 		{"internal/window/a.go", module + "/mem", ""},
 		{"internal/window/a.go", module, "on floor 2 and imports"},
