@@ -207,3 +207,31 @@ func TestDescriptorIsThatOfPlainConnectionsOnly(t *testing.T) {
 		t.Error("a nil connection has one")
 	}
 }
+
+// blocking is a socket that a process has inherited: its reads wait in the kernel, and the
+// runtime's poller does not know it.
+type blocking struct{ *os.File }
+
+func (b blocking) RawRead() syscall.Conn { return b.File }
+
+func TestRawOfABlockingSocket(t *testing.T) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, far := os.NewFile(uintptr(fds[0]), "near"), os.NewFile(uintptr(fds[1]), "far")
+	defer near.Close()
+	defer far.Close()
+	s, m := rawOf(t, blocking{near}), &memory{room: make([]byte, 10)}
+	for range 2 * 8 {
+		// Most likely the read is inside the kernel by then. If it is not, it finds the bytes.
+		time.AfterFunc(time.Millisecond, func() {
+			if _, err := far.Write([]byte("abc")); err != nil {
+				t.Error(err)
+			}
+		})
+		if n, _, err := s.Read(m.room, m); n != 3 || err != nil {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+	}
+}
