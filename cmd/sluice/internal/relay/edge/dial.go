@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
@@ -55,6 +57,8 @@ func (p *Puller) newClient() *http.Client {
 		DisableCompression:  true,
 		DisableKeepAlives:   true,
 		Protocols:           plain,
+
+		MaxResponseHeaderBytes: maxHeader,
 	}}
 }
 
@@ -68,10 +72,11 @@ type response struct {
 
 // get sends a request. An origin without TLS, and without a proxy on the way, is read from
 // its connection, and so from its descriptor: net/http's client would take as long for a
-// frame as sending it to a dozen viewers does. All else is the client's, redirections too.
+// frame as sending it to a dozen viewers does. All else is the client's: redirections too,
+// and names that DNS knows in another spelling.
 func (p *Puller) get(req *http.Request) (*response, error) {
 	proxy, err := http.ProxyFromEnvironment(req)
-	if req.URL.Scheme == "http" && proxy == nil && err == nil {
+	if req.URL.Scheme == "http" && proxy == nil && err == nil && ascii(req.URL.Host) {
 		r, err := p.getPlain(req)
 		if r != nil || err != nil {
 			return r, err
@@ -86,6 +91,10 @@ func (p *Puller) get(req *http.Request) (*response, error) {
 		r.length = resp.ContentLength
 	}
 	return r, nil
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 const (

@@ -225,7 +225,7 @@ func (q *pulling) connection(parent context.Context, end context.CancelCauseFunc
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return err
+	return shorten(err)
 }
 
 // begin makes the pull the publisher of its stream, and starts to watch whether
