@@ -140,6 +140,11 @@ func (n *node) startRaft(o *Options) error {
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: n, Logger: logger, Stream: n.layer, MaxPool: 3,
 		Timeout: rpcTimeout, MsgpackUseNewTimeFormat: true,
+		// No pipeline. A follower that refuses entries and keeps the connection, as one with
+		// a full disk does, can block that of raft 1.7.3 and 1.8.0 for ever under load: only
+		// heartbeats go on. An entry waits here for the one before it, so that a pipeline
+		// has little to overlap.
+		MaxRPCsInFlight: 1,
 	})
 	config := n.config(o, logger)
 	// Raft's goroutines begin inside NewRaft, and a disk that fails ends the
