@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,23 +70,16 @@ func remedy(err error) string {
 	return "; when this node's directory is the right one: move it away and start the node with an empty one while all others are up, they have everything"
 }
 
-// A layer is raft's StreamLayer over a listener.
-type layer struct{ net.Listener }
-
-// Dial is raft's.
-func (layer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	return net.DialTimeout("tcp", string(addr), timeout)
-}
-
 // openNode opens a node over a listener, transferred, which it closes with
 // everything else when it fails.
 func openNode(o *Options, id, dir string, l net.Listener, addr func(string) string) (n *node, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
 	n = &node{
-		id: id, dir: dir, layer: layer{l}, addr: addr, onFail: o.onFail,
+		ctx: ctx, cancel: cancel,
+		id: id, dir: dir, layer: layer{l, ctx.Done()}, addr: addr, onFail: o.onFail,
 		logger:  o.Log.With("node", id),
 		stopped: make(chan struct{}), within: o.shutdown,
 	}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			n.stop()
@@ -139,7 +133,7 @@ func (n *node) startRaft(o *Options) error {
 	n.fsm = &fsm{fail: n.fail, entries: n.entries}
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: n, Logger: logger, Stream: n.layer, MaxPool: 3,
-		Timeout: rpcTimeout, MsgpackUseNewTimeFormat: true,
+		Timeout: cmp.Or(o.rpcTimeout, rpcTimeout), MsgpackUseNewTimeFormat: true,
 		// No pipeline. A follower that refuses entries and keeps the connection, as one with
 		// a full disk does, can block that of raft 1.7.3 and 1.8.0 for ever under load: only
 		// heartbeats go on. An entry waits here for the one before it, so that a pipeline

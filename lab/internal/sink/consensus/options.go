@@ -56,9 +56,10 @@ type Options struct {
 	// SegmentBytes is the size of the segments of a node's log; 0 for wal's own.
 	SegmentBytes int64
 
-	fs       func(node string) wal.FS // of tests, whose disks are full
-	shutdown time.Duration            // for raft to end; of tests, which start the node again: 0 for 5 s
-	onFail   func()                   // of the store, when a node is out
+	fs         func(node string) wal.FS // of tests, whose disks are full
+	shutdown   time.Duration            // for raft to end; of tests, which start the node again: 0 for 5 s
+	rpcTimeout time.Duration            // for a peer to answer; of tests: 0 for 10 s
+	onFail     func()                   // of the store, when a node is out
 }
 
 // ErrOptions is matched by what Open returns for options that cannot be.
