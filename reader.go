@@ -188,7 +188,7 @@ func (b *BufReader) start(k kind) {
 }
 
 // Recycle gives the reader's memory back and ends its use; what it has handed
-// out as Buf or Memory lives on. Calls after it return ErrClosed, until Reset.
+// out as Buf or Memory lives on. Calls after it that need bytes return ErrClosed, until Reset.
 // A second Recycle does nothing. The source is not closed: it is the caller's.
 // A Recycle during a read by another goroutine makes that panic, and a source
 // that is inside Read then may still write to memory that was given back:

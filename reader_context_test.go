@@ -236,3 +236,25 @@ func TestContextOfARecycledReaderDoesNothing(t *testing.T) {
 		t.Errorf("a context of a reader that is recycled ended a read: %v", err)
 	}
 }
+
+// What came before the end is not lost because the context has ended, too: io.EOF says that
+// nothing is left.
+func TestContextThatHasEndedLeavesTheRestBeforeTheEndToReadSlice(t *testing.T) {
+	for _, end := range []error{io.EOF, errSource} {
+		for _, cause := range []error{errCause, io.EOF} {
+			r := readerOf(t, paranoid(t), 0, replies(reply{"rest", end}))
+			ctx, cancel := context.WithCancelCause(context.Background())
+			r.SetContext(ctx)
+			if _, err := r.Peek(4); err != nil {
+				t.Fatal(err)
+			}
+			cancel(cause)
+			if p, err := r.ReadSlice('\n'); string(p) != "rest" || err != end {
+				t.Errorf("%q, %v; want all that is left and %v", p, err, end)
+			}
+			if p, err := r.ReadSlice('\n'); len(p) != 0 || !errors.Is(err, cause) {
+				t.Errorf("then %q, %v; want %v", p, err, cause)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
@@ -25,7 +26,7 @@ func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 // lasting reports whether waiting for more bytes is useless after err: the stream
 // has ended or failed.
 func (b *BufReader) lasting(err error) bool {
-	if b.x != nil && b.x.ctx != nil && b.x.ctx.Err() != nil {
+	if x := b.x; x != nil && x.ctx != nil && x.ctx.Err() != nil && err != io.EOF && errors.Is(err, context.Cause(x.ctx)) {
 		return false
 	}
 	for _, passing := range []error{ErrTooLong, ErrShort, ErrClosed, mem.ErrBudget} {

@@ -5,7 +5,7 @@ import "github.com/sluice-go/sluice/aio/internal/op"
 // Errors that submissions return and completions carry. Compare with == or
 // errors.Is, unless a comment says that the error is wrapped. A completion may
 // carry io.EOF, io.ErrClosedPipe (the connection was freed) or what the kernel
-// said (a syscall.Errno) as well.
+// said (a syscall.Errno; with the Std driver in what package net wraps it in) as well.
 var (
 	// ErrUnsupported: the driver cannot take this connection, or has no such
 	// setting. A call returns it wrapped, with what to do about it; in a completion

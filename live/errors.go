@@ -2,7 +2,7 @@ package live
 
 import "errors"
 
-// Errors that callers match with errors.Is. The first three are what Publish
+// Errors that callers match with errors.Is. The first four are what Publish
 // of a Hub or a Publisher returns; the others are reasons for which a viewer
 // was closed, as Viewer.Err gives them.
 var (

@@ -49,7 +49,7 @@ const (
 )
 
 // NewReader returns a reader of s, to be closed. It returns ErrClosed when s is
-// over.
+// over and no viewer or reader has it any more.
 func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 	if s.options.bare() {
 		panic("live: NewReader of a stream with Raw or Packets set")
