@@ -14,6 +14,7 @@ import (
 func init() {
 	suite = append(suite,
 		behaviour{name: "a context that is done already", run: cancelledBefore, on: everyConn},
+		behaviour{name: "a context that is done already, and bytes wait", run: cancelledBeforeBytes, on: everyConn},
 		behaviour{name: "a context that is cancelled ends a read", run: cancelledRead, on: everyConn},
 		behaviour{name: "a context that is cancelled ends a write in the middle", run: cancelledWrite},
 		behaviour{name: "a context that is cancelled ends a write in the queue", run: cancelledQueuedWrite},
@@ -65,6 +66,31 @@ func cancelledBefore(f *fixture) {
 	// The connection has not suffered.
 	f.send(far, []byte("alive"))
 	if got := f.collect(5, func(left int) *op { return f.read(near, left) }); string(got) != "alive" {
+		f.Errorf("%q was read", got)
+	}
+}
+
+// cancelledBeforeBytes: what was cancelled before it was submitted takes no byte from the
+// connection and gives it none.
+func cancelledBeforeBytes(f *fixture) {
+	near, far := f.pair()
+	ctx, cancel := context.WithCancelCause(f.Context())
+	cancel(errWhy)
+	f.send(far, []byte("here"))
+	for range 20 {
+		ops := []*op{f.readContext(ctx, near, 10), f.readContext(ctx, near, 0), f.writeContext(ctx, near, []byte("no"))}
+		f.wait(ops...)
+		for _, o := range ops {
+			if f.wantCause(o); o.res.Size != 0 {
+				f.Fatalf("%v: %d bytes", o, o.res.Size)
+			}
+		}
+	}
+	w := f.write(near, []byte("yes"))
+	f.receive(far, []byte("yes"))
+	f.wait(w)
+	f.wantError(w, nil)
+	if got := f.collect(4, func(left int) *op { return f.read(near, left) }); string(got) != "here" {
 		f.Errorf("%q was read", got)
 	}
 }

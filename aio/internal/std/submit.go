@@ -43,7 +43,9 @@ func (d *Driver) accept(conn net.Conn, r op.Request) error {
 		o.total, o.held = o.Length(), o.Holds(d.settings.Allocator)
 		o.Compact(d.settings.Allocator)
 	}
-	if ctx := o.Cancel; ctx != nil {
+	if ctx := o.Cancel; ctx != nil && ctx.Err() != nil {
+		o.err = context.Cause(ctx) // AfterFunc would come too late
+	} else if ctx != nil {
 		o.unwatch = context.AfterFunc(ctx, func() { d.cancelled(o, context.Cause(ctx)) })
 	}
 	d.mu.Lock()
