@@ -9,8 +9,8 @@ import (
 // that stands for one reference. Its holder calls Release once.
 //
 // A Buf is moved, not copied: after b2 := b1 both stand for the same single
-// reference. Every method of a Buf whose reference has ended panics, in every
-// build, also that of a copy while others hold the same bytes, and a refused
+// reference. Every method but Valid of a Buf whose reference has ended panics, in
+// every build, also that of a copy while others hold the same bytes, and a refused
 // call has changed nothing. A []byte that was taken out of a Buf cannot be
 // checked: LeakParanoid poisons it when its block comes home.
 //
