@@ -52,7 +52,11 @@ func dial(ep, tag int, to unix.Sockaddr, w *Work, stream string, publish bool) (
 	if !publish && w.Form == FLV {
 		c.flv = flv.NewDecoder(c.in)
 		c.steps = []func() error{c.status, c.header, func() error { _, err := c.flv.ReadHeader(); return err }}
-		_, err = io.WriteString(c, "GET /"+w.App+"/"+stream+".flv HTTP/1.0\r\nHost: "+w.View+"\r\n\r\n")
+		query := ""
+		if w.Waits {
+			query = "?wait=20"
+		}
+		_, err = io.WriteString(c, "GET /"+w.App+"/"+stream+".flv"+query+" HTTP/1.0\r\nHost: "+w.View+"\r\n\r\n")
 	} else {
 		c.rtmp = rtmp.NewConn(c.in, sluice.NewBufWriter(c), rtmp.Options{})
 		begin := c.rtmp.Play

@@ -23,6 +23,7 @@ type Work struct {
 	Hop      bool          // View has two addresses: every other viewer is one hop further away
 	Unviewed bool          // measure for a window before the first viewer joins, too
 	TLS      bool          // viewers come over TLS; the certificate is not verified
+	Waits    bool          // viewers over FLV ask the server to wait for a stream that it does not know yet
 	Warm     time.Duration // before the first viewer joins, and at least between the last one's joining and readiness
 	Window   time.Duration // what is measured
 	Clip     string        // the path of an FLV file

@@ -169,7 +169,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	w := r.work
 	work, err := json.Marshal(relay.Work{
 		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench", Streams: w.streams,
-		Viewers: w.viewers, Joins: w.joins, AtOnce: w.atOnce, TLS: w.tls, OneByOne: w.oneByOne, Hop: w.hop, Unviewed: w.unviewed, Warm: w.warm, Window: w.window, Clip: r.clip, Server: server.PID(),
+		Viewers: w.viewers, Joins: w.joins, AtOnce: w.atOnce, TLS: w.tls, Waits: server.waits, OneByOne: w.oneByOne, Hop: w.hop, Unviewed: w.unviewed, Warm: w.warm, Window: w.window, Clip: r.clip, Server: server.PID(),
 	})
 	if err != nil {
 		return nil, err

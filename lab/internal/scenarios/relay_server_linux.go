@@ -25,6 +25,7 @@ type relayStarted struct {
 	publish, view string           // addresses
 	lax           bool             // frames need not have the times that they were published with
 	secure        bool             // viewers come over TLS
+	waits         bool             // viewers ask it to wait for their stream, of which it hears from another
 	cluster       string           // where other nodes join
 	before        []*child.Process // servers that belong to it
 	// listening waits until the server listens, and finds out where.
@@ -116,7 +117,7 @@ func asOne(all []relayStarted, measured int, view ...string) relayStarted {
 			s.before = append(s.before, all[i].Process)
 		}
 	}
-	s.publish, s.view = all[0].publish, strings.Join(view, ",")
+	s.publish, s.view, s.waits = all[0].publish, strings.Join(view, ","), true
 	s.listening = func(*relayStarted) error { return nil }
 	return s
 }

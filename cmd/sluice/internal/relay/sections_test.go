@@ -73,12 +73,14 @@ func TestSectionsOfStreams(t *testing.T) {
 	if asked.Load() != 2 { // a publisher and a viewer
 		t.Errorf("the hook was asked %d times", asked.Load())
 	}
-	if status, text := s.do(t, "GET", "/api/clients", http.Header{"Authorization": {"Bearer " + pushAPIToken}}); status != 200 || !strings.Contains(text, `"merge_ms":20`) {
-		t.Errorf("%d %s", status, text)
-	}
-	if list := s.web.Pushes.List(); len(list) != 1 || list[0].Stream != "live/s" {
-		t.Errorf("%+v", list)
-	}
+	relayEventually(t, "a viewer has its section's merge time", func() bool { // its loop has looked at it
+		status, text := s.do(t, "GET", "/api/clients", http.Header{"Authorization": {"Bearer " + pushAPIToken}})
+		return status == 200 && strings.Contains(text, `"merge_ms":20`)
+	})
+	relayEventually(t, "one stream is pushed", func() bool {
+		list := s.web.Pushes.List()
+		return len(list) == 1 && list[0].Stream == "live/s"
+	})
 	recorded(t, dir+"/one", "live/s", 1)
 	before := s.host.Register.List()
 

@@ -210,8 +210,9 @@ func (s *Server) latePorts(c *config.Config) {
 	end := time.Now().Add(portTime)
 	for _, open := range list {
 		err := open(c)
-		for ; err != nil && time.Now().Before(end); err = open(c) {
+		for over := false; err != nil && !over; err = open(c) {
 			time.Sleep(10 * time.Millisecond)
+			over = time.Now().After(end) // and once more: this process may have stood still
 		}
 		if err != nil {
 			s.log.Error("a port of the predecessor is not free", "error", err)

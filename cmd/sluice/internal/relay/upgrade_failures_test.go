@@ -62,14 +62,7 @@ func TestUpgradeThatIsGivenUp(t *testing.T) {
 // failing lets a process ask for an upgrade that fails, and returns what the server says of it.
 func (s *relayServer) failing(t *testing.T, do func(from *Inheritance, c *handover.Conn)) error {
 	t.Helper()
-	here, there := handoverPair(t)
-	given := make(chan error, 1)
-	go func() { given <- s.HandOver(handoverConn(t, here)) }()
-	c := handoverConn(t, there)
-	from, err := Inherit(c, "faulty")
-	if err != nil {
-		t.Fatal(err)
-	}
+	from, c, given := s.inherited(t, "faulty")
 	defer from.Close()
 	c.Within(relayWait)
 	do(from, c)

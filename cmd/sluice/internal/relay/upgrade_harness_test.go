@@ -50,6 +50,26 @@ func handoverConn(t *testing.T, c *net.UnixConn) *handover.Conn {
 	return h
 }
 
+// inherited begins an upgrade, again when the first words take too long on a busy machine. It
+// returns the successor's side, its connection, and what s will say of it.
+func (s *relayServer) inherited(t *testing.T, version string) (from *Inheritance, c *handover.Conn, given chan error) {
+	t.Helper()
+	for end := time.Now().Add(2 * relayWait); ; {
+		here, there := handoverPair(t)
+		given = make(chan error, 1)
+		go func() { given <- s.HandOver(handoverConn(t, here)) }()
+		c = handoverConn(t, there)
+		from, err := Inherit(c, version)
+		if err == nil {
+			return from, c, given
+		}
+		err = errors.Join(err, <-given)
+		if time.Now().After(end) || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // upgradeRelay starts a server with the same configuration, in this process, that takes
 // over from s, and waits until s has ended. Where it takes too long on a busy machine, s
 // goes on, and it is tried again.
@@ -74,13 +94,8 @@ func upgradeRelayAfter(t *testing.T, s *relayServer, before func()) *relayServer
 
 func tryUpgrade(t *testing.T, s *relayServer, before func()) (*relayServer, error) {
 	t.Helper()
-	here, there := handoverPair(t)
-	given := make(chan error, 1)
-	go func() { given <- s.HandOver(handoverConn(t, here)) }()
-	from, err := Inherit(handoverConn(t, there), "next")
-	if err != nil {
-		t.Fatal(err)
-	}
+	from, _, given := s.inherited(t, "next")
+	var err error
 	next := &relayServer{log: &relayLog{}, done: make(chan error, 1)}
 	next.Server, err = New(*s.settings.Load(), Options{
 		Logger: slog.New(slog.NewTextHandler(next.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

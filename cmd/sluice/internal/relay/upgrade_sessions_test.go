@@ -74,6 +74,10 @@ func (x *crossing) publish(s *relayServer, name string) {
 		x.mu.Lock()
 		x.sent["live/"+name] = list
 		x.mu.Unlock()
+		// Closing a socket that has something to read resets it, and a busy server would lose
+		// what it has not read yet.
+		push.conn.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, push.conn)
 		push.conn.Close()
 	})
 }
@@ -291,14 +295,7 @@ func TestUpgradeThatFailsCostsViewersNothing(t *testing.T) {
 	s.viewersOf(t, "live/a", 6)
 	x.frames(50)
 	for _, until := range []handover.Kind{handover.KindStream, handover.KindSession, handover.KindWhole} {
-		here, there := handoverPair(t)
-		given := make(chan error, 1)
-		go func() { given <- s.HandOver(handoverConn(t, here)) }()
-		c := handoverConn(t, there)
-		from, err := Inherit(c, "faulty")
-		if err != nil {
-			t.Fatal(err)
-		}
+		from, c, given := s.inherited(t, "faulty")
 		c.Within(relayWait)
 		if err := c.Send(handover.KindReady, nil, nil, nil); err != nil {
 			t.Fatal(err)
@@ -332,14 +329,7 @@ func TestUpgradeThatFailsCostsViewersNothing(t *testing.T) {
 		x.frames(50)
 	}
 	// One that takes everything in, and is then ended before it says so.
-	here, there := handoverPair(t)
-	given := make(chan error, 1)
-	go func() { given <- s.HandOver(handoverConn(t, here)) }()
-	c := handoverConn(t, there)
-	from, err := Inherit(c, "killed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	from, c, given := s.inherited(t, "killed")
 	next, err := New(*s.settings.Load(), Options{Given: from.Take, Successor: true, times: s.host.Times})
 	if err == nil {
 		err = next.Listen()
