@@ -132,14 +132,17 @@ func TestPlaylistOfWhatIsBeingRecorded(t *testing.T) {
 	s := serve(t, flags("--webrtc off --srt off --grace 0 --record-format mp4 --record "+dir))
 	p := push(t, clipFile(t), "rtmp://"+s.RTMP+"/live/s", "-re")
 	s.awaitLive(t, "live/s")
-	eventually(t, lengthened(20*time.Second), func() string {
-		if len(movies(t, dir)) == 0 {
-			return "no recording"
+	const list = "/live/s.m3u8?from=-1m"
+	eventually(t, lengthened(20*time.Second), func() string { // the file is there before what is in it
+		resp := s.api(t, http.MethodHead, list)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return "no recording: " + resp.Status
 		}
 		return ""
 	})
 	var text string
-	s.get(t, "/live/s.m3u8?from=-1m", &text)
+	s.get(t, list, &text)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	address := "/live/" + strings.TrimPrefix(lines[len(lines)-1], "./")
 	if !strings.Contains(address, "/.hls/past/index.m3u8?session=") || !strings.Contains(text, "CODECS=\"avc1.") {
