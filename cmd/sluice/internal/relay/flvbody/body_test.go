@@ -465,5 +465,30 @@ func FuzzBody(f *testing.F) {
 		if !slices.Equal(all, again) || (err == io.EOF) != (err2 == io.EOF) {
 			t.Errorf("%d tags and %v; byte by byte %d tags and %v", len(all), err, len(again), err2)
 		}
+		if chunks {
+			return
+		}
+		for _, r := range []io.Reader{bytes.NewReader(text), iotest.OneByteReader(bytes.NewReader(text)), iotest.DataErrReader(bytes.NewReader(text))} {
+			open, _, err3 := readBody(t, r, flvbody.ToTheEnd)
+			if !slices.Equal(all, open) || (err == io.EOF) != (err3 == io.EOF) {
+				t.Errorf("%d tags and %v; to the end of the connection %d tags and %v", len(all), err, len(open), err3)
+			}
+		}
+		d := flv.NewDecoder(sluice.NewBufReaderBytes(text))
+		d.MaxTag = maxTag
+		_, err = d.ReadHeader()
+		for i := 0; err == nil; i++ {
+			var tag flv.Tag
+			if tag, err = d.Next(); err != nil {
+				if i != len(all) {
+					t.Errorf("%d tags and %v; in one piece %d", len(all), err2, i)
+				}
+				break
+			}
+			if got := (flvtest.Tag{Type: tag.Type, Time: tag.Time, Payload: string(tag.Payload.Bytes())}); i >= len(all) || got != all[i] {
+				t.Fatalf("tag %d of %d is another in one piece", i, len(all))
+			}
+			tag.Release()
+		}
 	})
 }
