@@ -131,7 +131,7 @@ func where(p *evidence.Profile, pick func([]evidence.Frame) bool, otherwise stri
 	if len(list) == 0 {
 		return otherwise
 	}
-	return place(list[0].frame)
+	return place(list[max(0, slices.IndexFunc(list, func(s spot) bool { return s.frame.Own() }))].frame)
 }
 
 func ownOrInnermost(frames []evidence.Frame) evidence.Frame {

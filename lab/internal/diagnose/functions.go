@@ -52,6 +52,9 @@ var (
 	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 	// What a loop calls that asks again and again instead of waiting.
 	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	// A ticker that fires sends to a channel only if there is room, and the runtime's own locks
+	// spin for a moment.
+	isBriefly = oneOf("time.sendTime", "runtime.lock2", "runtime.unlock2")
 	// What a compressor of the deflate family does once for each block, whatever the
 	// block's length: building and writing its tables.
 	isBlockWork = matching(`flate\.\(\*(huffmanEncoder\)\.(generate|bitCounts|assignEncodingAndSize)|huffmanBitWriter\)\.(indexTokens|generateCodegen|writeDynamicHeader|writeStoredHeader|writeFixedHeader|dynamicSize|fixedSize|flush)|byLiteral|byFreq)`)

@@ -130,7 +130,7 @@ func emptyPolls(s *facts) (Finding, string) {
 		nothing += c.Empty
 	}
 	// One that finds nothing for each that finds something is how a poller works.
-	if nothing < 100 || float64(nothing) < 2.5*float64(useful) {
+	if nothing < 100 || nothing*10 < s.Calls.Total || float64(nothing) < 2.5*float64(useful) {
 		return Finding{}, ""
 	}
 	part := float64(nothing) / float64(nothing+useful)

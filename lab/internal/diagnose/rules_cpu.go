@@ -77,9 +77,10 @@ func caller(frames []evidence.Frame) evidence.Frame {
 
 // busySpin: a loop asks again and again instead of waiting.
 func busySpin(s *facts) (Finding, string) {
-	asking := s.cpuIn(isAsking)
+	asks := func(frames []evidence.Frame) bool { return through(frames, isAsking) && !through(frames, isBriefly) }
+	asking := s.cpuShare(asks)
 	return Finding{
-		Tool: s.cpuTool, Share: asking, Top: where(s.cpu, passing(isAsking), "runtime.Gosched"), Score: asking * s.busy,
+		Tool: s.cpuTool, Share: asking, Top: where(s.cpu, asks, "runtime.Gosched"), Score: asking * s.busy,
 		Clue: fmt.Sprintf("%s of the processor time passed in calls that ask whether there is something and do not wait", units.Percent(asking)),
 		Try:  "wait for the event: a channel without default, a condition, a poller",
 	}, ""

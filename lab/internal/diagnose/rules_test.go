@@ -136,3 +136,65 @@ func FuzzDiagnose(f *testing.F) {
 		}
 	})
 }
+
+// Most system calls of a program that waits a lot are the scheduler's, which has no line to mend.
+func TestThePlaceIsTheProgramsOwnWhereThereIsOne(t *testing.T) {
+	p := profile(0.6, "finish_task_switch.isra.0", "do_syscall_64", "runtime.futex")
+	p.Stacks = append(p.Stacks, evidence.Stack{Value: 1e8, Count: 10, Frames: []evidence.Frame{{Func: "do_syscall_64"}, {Func: "main.poll"}}})
+	if got := where(p, passing(isSyscall), "EAGAIN"); got != "main.poll" {
+		t.Errorf("in %s", got)
+	}
+	if got := where(profile(0.6, "do_syscall_64", "runtime.futex"), passing(isSyscall), "EAGAIN"); got != "do_syscall_64" {
+		t.Errorf("of the runtime alone, in %s", got)
+	}
+}
+
+func TestTickersThatFireAreNoSpinning(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Sharing: &evidence.Sharing{}, Calls: &evidence.Calls{Took: time.Second},
+		CPU: profile(0.9, "runtime.selectnbsend", "time.sendTime", "runtime.(*timer).unlockAndRun", "runtime.schedule")}
+	findings, _ := Diagnose(e)
+	if f, found := First(findings); found {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestALockCostsLittleWhereOthersAreReady(t *testing.T) {
+	waits := &evidence.Waits{Took: time.Second, Samples: 100, Running: 0.8, Runnable: 9, Waiting: 32, First: 40, Last: 40, Places: []evidence.Place{
+		{Reason: "sync.Mutex.Lock", Mean: 0.8, Frames: []evidence.Frame{{Func: "main.answer"}}},
+	}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("%+v", f)
+	}
+	waits.Runnable, waits.Places[0].Mean = 2, 12
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "lock-contention" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestGoroutinesOfNewConnectionsAreNoLeak(t *testing.T) {
+	waits := &evidence.Waits{Took: time.Second, Samples: 100, First: 200, Last: 600, Places: []evidence.Place{
+		{Reason: "select", Mean: 200, First: 100, Last: 300, Grew: true, Frames: []evidence.Frame{{Func: "main.write"}}},
+		{Reason: evidence.ReasonNetwork, Mean: 200, First: 100, Last: 300, Grew: true, Frames: []evidence.Frame{{Func: "main.read"}}},
+	}}
+	e := &evidence.Evidence{Took: time.Second, Go: "go1.26", Tools: all(), Waits: waits}
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("%+v", f)
+	}
+	waits.Places[1].First = 300
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "goroutine-leak" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestPollsThatFindNothingHaveToBeMany(t *testing.T) {
+	calls := &evidence.Calls{Took: time.Second, Total: 6000, ByName: []evidence.Call{{Name: "setsockopt", Count: 5800}, {Name: "read", Count: 200, Errors: 190}}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Calls: calls, CPU: profile(0.6, "do_syscall_64", "main.serve"), Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("%+v", f)
+	}
+	calls.Total, calls.ByName[0].Count = 400, 200
+	if f, found := First(first(Diagnose(e))); !found || f.Rule != "empty-polls" {
+		t.Errorf("%+v", f)
+	}
+}

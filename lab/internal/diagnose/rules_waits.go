@@ -18,6 +18,7 @@ type queue struct {
 	top     string
 	fn      string
 	waiting float64 // at any time, on average
+	working float64 // goroutines that work or are ready, at least one
 	inIO    float64 // part of the waiting in which the holder did I/O or slept
 	guess   bool    // the holder was not seen
 }
@@ -29,11 +30,15 @@ const likeLocks = 0.5
 // queues are the locks that are waited for, the longest first.
 func (s *facts) queues() []*queue {
 	by := map[string]*queue{}
+	working := 1.0
+	if s.Waits != nil {
+		working = max(1, s.Waits.Running+s.Waits.Runnable)
+	}
 	add := func(tool string, frames []evidence.Frame, waiting, inIO float64) *queue {
 		f, _ := evidence.Own(frames)
 		q := by[f.Func]
 		if q == nil {
-			q = &queue{tool: tool, top: place(f), fn: f.Func}
+			q = &queue{tool: tool, top: place(f), fn: f.Func, working: working}
 			by[f.Func] = q
 		}
 		q.inIO = (q.inIO*q.waiting + inIO*waiting) / max(q.waiting+waiting, 1e-9)
@@ -73,9 +78,9 @@ func (s *facts) queues() []*queue {
 	})
 }
 
-// blocked is the part of their time that those who take this lock
-// wait for it: with n of them waiting on average, one works and n wait.
-func (q *queue) blocked() float64 { return q.waiting / (1 + q.waiting) }
+// blocked is the part of its time that the program loses to this lock: what waits for it, of
+// that and what works or is ready meanwhile.
+func (q *queue) blocked() float64 { return q.waiting / (q.working + q.waiting) }
 
 // lockOverIO: goroutines wait for a lock whose holder waits for I/O.
 func lockOverIO(s *facts) (Finding, string) {
@@ -120,9 +125,16 @@ func goroutineLeak(s *facts) (Finding, string) {
 		return Finding{}, ""
 	}
 	var f Finding
+	connections := 0 // that were added, with goroutines of theirs
+	for _, p := range w.Places {
+		if p.Reason == evidence.ReasonNetwork {
+			connections += p.Last - p.First
+		}
+	}
 	for _, p := range w.Places {
 		added := p.Last - p.First
-		if !p.Grew || p.Reason == evidence.ReasonNetwork || p.Reason == evidence.ReasonSleep || p.Reason == evidence.ReasonSyscall || float64(added)/w.Took.Seconds() < leaking {
+		if !p.Grew || float64(connections) > 0.8*float64(added) ||
+			p.Reason == evidence.ReasonNetwork || p.Reason == evidence.ReasonSleep || p.Reason == evidence.ReasonSyscall || float64(added)/w.Took.Seconds() < leaking {
 			continue
 		}
 		score := 0.5 + 0.5*float64(added)/float64(max(w.Last, 1))

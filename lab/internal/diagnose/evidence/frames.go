@@ -22,20 +22,34 @@ func Own(frames []Frame) (f Frame, ok bool) {
 }
 
 // Own reports whether a function is of the program or of a library outside the
-// standard ones. Of Go the path of its package says it: it begins with main, or with an
-// element that has a dot, such as a host name, but not with golang.org/x/. Functions
-// of other languages are marked when they are read (Native).
+// standard ones and golang.org/x. Of Go the path of its package says it. Functions of other
+// languages are marked when they are read (Native).
 func (f Frame) Own() bool {
 	if f.Native {
 		return !systemFunction(f.Func)
 	}
 	pkg := packageOf(f.Func)
-	first, _, _ := strings.Cut(pkg, "/")
-	if pkg == "" || strings.HasPrefix(pkg, "golang.org/x/") {
+	first, _, below := strings.Cut(pkg, "/")
+	switch {
+	case pkg == "" || standard[first] || strings.HasPrefix(pkg, "golang.org/x/"):
 		return false
+	case first == "main" || strings.Contains(first, "."):
+		return true
 	}
-	return first == "main" || strings.Contains(first, ".")
+	// The name of a module needs no dot; parts of the kernel's functions have one behind theirs.
+	return below || strings.HasSuffix(f.File, ".go")
 }
+
+// standard are the first elements of the paths of Go's own packages and programs.
+var standard = func() map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq("archive arena bufio bytes cmd cmp compress container context crypto database debug embed encoding " +
+		"errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime simd " +
+		"slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak") {
+		set[name] = true
+	}
+	return set
+}()
 
 // systemFunction matches what compilers and the C library put into a program.
 var systemFunction = regexp.MustCompile(`^(_start|_init|_fini|__|\[unknown\]|std::|operator (new|delete)|0x)`).MatchString

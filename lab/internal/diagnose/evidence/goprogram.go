@@ -90,7 +90,7 @@ func (g *goFunctions) frame(pc uint64) Frame {
 	if file, line, fn := g.funcs.PCToLine(pc - g.bias); fn != nil {
 		f = Frame{Func: fn.Name, File: base(file), Line: max(line, 0)} // -1: it has none
 		// The line of a call that was inlined is that of the other function.
-		if own, _, _ := g.funcs.PCToLine(fn.Entry); own != file {
+		if own, begin, _ := g.funcs.PCToLine(fn.Entry); own != file || line < begin {
 			f.File, f.Line = base(own), 0
 		}
 	}

@@ -36,7 +36,7 @@ const (
 
 // LocksGoroutines reports whether a reason is that of a lock of package sync.
 func LocksGoroutines(reason string) bool {
-	return strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex") || reason == "semacquire" || reason == "sync"
+	return strings.HasPrefix(reason, "sync.Mutex") || strings.HasPrefix(reason, "sync.RWMutex")
 }
 
 // A moment is what one goroutine does.
@@ -111,6 +111,9 @@ func (w *waitSet) add(now []moment, total int) {
 }
 
 func (w *waitSet) at(m moment) *placeTally {
+	if m.reason == "semacquire" { // a lock of an older version of Go, a WaitGroup, or the runtime's own
+		m.reason = reasonOf(m.reason, m.frames)
+	}
 	key := m.reason
 	if len(m.frames) > 0 {
 		stack, known := w.keys[&m.frames[0]]
