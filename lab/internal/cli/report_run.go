@@ -30,11 +30,6 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 		results = append(results, r)
 	}
-	if f.benchstat {
-		if err := report.WriteBenchstat(a.Stdout, results); err != nil {
-			return fail(err)
-		}
-	}
 	var regression error
 	var compared *report.Comparison
 	people := a.people(f.json)
@@ -63,9 +58,7 @@ func (a App) runReport(f reportFlags, names []string) error {
 		if err != nil {
 			return fail(fmt.Errorf("-o: %w", err))
 		}
-		if !f.benchstat {
-			fmt.Fprintf(people, "report: %s\n", f.page)
-		}
+		fmt.Fprintf(people, "report: %s\n", f.page)
 	}
 	return regression
 }

@@ -123,7 +123,6 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"report --baseline old.json", "results to report on"},
 		{"report --baseline old.json a.json b.json", "one result"},
 		{"report --baseline= a.json", "--baseline"},
-		{"report --baseline old.json --benchstat a.json", "exclude"},
 		{"report --force a.json", "--baseline"},
 		{"report --json x a.json", "--baseline"},
 		{"report --at-least 5 a.json", "--baseline"},

@@ -220,7 +220,7 @@ func (c *Comparison) pair(earlier, later []Group) {
 func (c *Comparison) samples(was, is *Group) {
 	for _, a := range was.Samples {
 		for _, b := range is.Samples {
-			if a.Figure != b.Figure || a.Unit != b.Unit || a.Role == Raw || len(a.Values) == 0 || len(b.Values) == 0 {
+			if a.Figure != b.Figure || a.Unit != b.Unit || len(a.Values) == 0 || len(b.Values) == 0 {
 				continue
 			}
 			if slices.Min(a.Values) < 0 || slices.Min(b.Values) < 0 {

@@ -128,7 +128,6 @@ func flames(e *evidence.Evidence, id string) []document.Item {
 	}{
 		{"cpu", "CPU time", e.CPU, true},
 		{"space", "bytes allocated", e.Space, true},
-		{"allocs", "objects allocated", e.Allocs, e.Space == nil},
 		{"perf", "perf: samples with the kernel's frames", e.Perf, false},
 		{"block", "time spent waiting", e.Block, false},
 		{"mutex", "time that others waited for a lock", e.Mutex, false},
@@ -137,9 +136,6 @@ func flames(e *evidence.Evidence, id string) []document.Item {
 			continue
 		}
 		label := func(v float64) string { return units.Figure(v, p.profile.Unit) }
-		if p.profile.Unit == "objects" {
-			label = func(v float64) string { return units.Grouped(v) + " objects" }
-		}
 		flame := document.NewFlame(id+"-"+p.name, p.title, label, stacks(p.profile))
 		switch {
 		case flame == nil:

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
@@ -24,36 +23,22 @@ type recorded struct {
 func WriteResults(w io.Writer, results []*Result) error {
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *Result) int { return a.Origin().Started.Compare(b.Origin().Started) })
 	processors := map[string]bool{}
-	var bench, loads, knees []*recorded
-	add := func(to *[]*recorded, r *Result, cell string, about ...string) {
-		i := slices.IndexFunc(*to, func(row *recorded) bool { return slices.Equal(row.about, about) })
+	var bench []*recorded
+	add := func(r *Result, cell string, about ...string) {
+		i := slices.IndexFunc(bench, func(row *recorded) bool { return slices.Equal(row.about, about) })
 		if i < 0 {
-			i = len(*to)
-			*to = append(*to, &recorded{about, map[string]string{}})
+			i = len(bench)
+			bench = append(bench, &recorded{about, map[string]string{}})
 		}
-		(*to)[i].cells[r.Origin().Machine.CPU] = cell
+		bench[i].cells[r.Origin().Machine.CPU] = cell
 	}
 	for _, r := range results {
+		if r.Bench == nil {
+			continue // it stands in the list of runs
+		}
 		processors[r.Origin().Machine.CPU] = true
-		switch {
-		case r.Bench != nil:
-			for i := range r.Bench.Scenarios {
-				benchRecords(&r.Bench.Scenarios[i], func(cell string, about ...string) { add(&bench, r, cell, about...) })
-			}
-		case r.Load != nil:
-			cell := "invalid: " + load.Texts(r.Load.Reasons)
-			if d := r.Load.Latency; r.Load.Valid && d != nil {
-				cell = fmt.Sprintf("%s/s, P50 %s, P99 %s, P99.9 %s", units.Number(r.Load.IOPS), units.Time(d.P50), units.Time(d.P99), units.Time(d.P999))
-			}
-			add(&loads, r, cell, planText(&r.Load.Plan))
-		case r.Matrix != nil:
-			for _, k := range r.Matrix.Knees {
-				label := k.Label
-				if k.Open {
-					label += " or more"
-				}
-				add(&knees, r, label, r.Matrix.Name, r.Matrix.Layers[k.Layer], k.Along)
-			}
+		for i := range r.Bench.Scenarios {
+			benchRecords(&r.Bench.Scenarios[i], func(cell string, about ...string) { add(r, cell, about...) })
 		}
 	}
 	var b strings.Builder
@@ -61,8 +46,6 @@ func WriteResults(w io.Writer, results []*Result) error {
 		"Ratios are medians over interleaved rounds with their 95 % interval, less is better unless a figure is per second.\n")
 	names := slices.Sorted(maps.Keys(processors))
 	table(&b, "Scenarios", []string{"Scenario", "What", "Against", "Asked"}, names, bench)
-	table(&b, "Load", []string{"Load"}, names, loads)
-	table(&b, "Balance points", []string{"Grid", "Of", "Along"}, names, knees)
 	b.WriteString("\n## The runs\n\n| Data | Date | Processor | Cores | Go | Command |\n|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		m, o := r.Origin().Machine, r.Origin()
@@ -124,5 +107,5 @@ func table(b *strings.Builder, title string, heads, processors []string, rows []
 
 // escaped keeps a text within its cell of a table.
 func escaped(text string) string {
-	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;").Replace(oneLine(text))
+	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;").Replace(strings.Join(strings.Fields(text), " "))
 }

@@ -13,11 +13,10 @@ type Evidence struct {
 
 	Tools []Tool `json:"tools"`
 
-	CPU    *Profile `json:"cpu,omitempty"`    // nanoseconds
-	Space  *Profile `json:"space,omitempty"`  // bytes allocated
-	Allocs *Profile `json:"allocs,omitempty"` // objects allocated
-	Mutex  *Profile `json:"mutex,omitempty"`  // nanoseconds that others waited, at the unlock
-	Block  *Profile `json:"block,omitempty"`  // nanoseconds waited
+	CPU   *Profile `json:"cpu,omitempty"`   // nanoseconds
+	Space *Profile `json:"space,omitempty"` // bytes allocated
+	Mutex *Profile `json:"mutex,omitempty"` // nanoseconds that others waited, at the unlock
+	Block *Profile `json:"block,omitempty"` // nanoseconds waited
 
 	Waits   *Waits   `json:"waits,omitempty"`
 	Calls   *Calls   `json:"calls,omitempty"`

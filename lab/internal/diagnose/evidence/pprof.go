@@ -133,9 +133,8 @@ func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
 
 // The units of a Profile.
 const (
-	unitTime    = "ns"
-	unitBytes   = "B"
-	unitObjects = "objects"
+	unitTime  = "ns"
+	unitBytes = "B"
 )
 
 // takePprof puts a profile of any of the kinds that package runtime/pprof writes
@@ -153,9 +152,7 @@ func (e *Evidence) takePprof(p *profile.Profile, mutex bool) (tool string, err e
 		e.CPU, err = pprofOf(p, "cpu", "samples", unitTime)
 		return ToolCPU, err
 	case has("alloc_space"):
-		if e.Space, err = pprofOf(p, "alloc_space", "alloc_objects", unitBytes); err == nil {
-			e.Allocs, err = pprofOf(p, "alloc_objects", "alloc_objects", unitObjects)
-		}
+		e.Space, err = pprofOf(p, "alloc_space", "alloc_objects", unitBytes)
 		return ToolAllocs, err
 	case has("delay") && mutex:
 		e.Mutex, err = pprofOf(p, "delay", "contentions", unitTime)
