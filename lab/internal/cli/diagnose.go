@@ -117,7 +117,7 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 func (a App) runDiagnose(f diagnoseFlags, args []string) error {
 	target, err := f.target(args)
 	if err == nil {
-		err = writable(f.json)
+		err = writable("json", f.json)
 	}
 	if err != nil {
 		return fmt.Errorf("diagnose: %w", err)

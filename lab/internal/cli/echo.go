@@ -53,7 +53,6 @@ func (a App) echo() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&settings.Engine, "engine", "aio", "aio or std")
-	flags.IntVar(&settings.Buffer, "buffer", 4096, "bytes that each connection reads at once, with std")
 	f.define(flags)
 	return cmd
 }

@@ -87,7 +87,7 @@ func send(t *testing.T, network, addr string, n int) net.Conn {
 }
 
 func TestEchoServes(t *testing.T) {
-	for _, flags := range []string{"", "--engine std", "--engine std --buffer 7"} {
+	for _, flags := range []string{"", "--engine std"} {
 		s := startEcho(t, append(strings.Fields(flags), "127.0.0.1:0")...)
 		addr, ok := strings.CutPrefix(s.lines.Text(), "listening on ")
 		if !ok {

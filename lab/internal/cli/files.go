@@ -15,24 +15,21 @@ func (a App) checkOutputs(f *benchFlags) error {
 	if f.json != "" && filepath.Clean(f.json) == filepath.Clean(f.page) {
 		return errors.New("--json and --html name the same file")
 	}
-	if err := writable(f.json); err != nil {
-		return fmt.Errorf("--json: %w", err)
+	if err := writable("json", f.json); err != nil {
+		return err
 	}
-	err := writable(f.page)
+	err := writable("html", f.page)
 	if err != nil && !f.given("html") {
 		fmt.Fprintf(a.Stderr, "lab: no report here: %v\n", err)
 		f.page = ""
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	return nil
+	return err
 }
 
-// writable reports why a file cannot be written, without touching what is in it, and leaves
+// writable reports why the file of a flag cannot be written, without touching what is in it, and leaves
 // none behind that was not there. Standard output can.
-func writable(path string) error {
+func writable(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
 	}
@@ -40,7 +37,7 @@ func writable(path string) error {
 	isNew := errors.Is(err, os.ErrNotExist)
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
-		return err
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
 	err = file.Close()
 	if isNew {

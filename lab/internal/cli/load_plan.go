@@ -33,6 +33,12 @@ func (f *loadFlags) check(args []string) (err error) {
 	if len(args) != 1 {
 		return fmt.Errorf("want one address, such as http://127.0.0.1:8080/ or 127.0.0.1:7000, or several with commas between, got %q", args)
 	}
+	switch {
+	case f.compare && f.search != "":
+		return errors.New("--compare and --search exclude each other")
+	case (f.compare || f.search != "") && p.AckFile != "":
+		return errors.New("--acks is of one run, and not of the many of --compare and --search")
+	}
 	p.Target = args[0]
 	if err := f.requests.complete(&p.Requests, f.changed); err != nil {
 		return err
@@ -54,19 +60,18 @@ func (f *loadFlags) check(args []string) (err error) {
 	switch err := p.Check(); {
 	case err != nil:
 		return err
+	case f.changed("size") && !p.HasSizes():
+		return fmt.Errorf("--size is not that of requests to %s: they are what --body, --command or --request says", p.Target)
 	case p.AckFile == "-":
 		return errors.New("--acks needs the name of a file")
 	case p.AckFile != "" && f.json != "" && filepath.Clean(f.json) == filepath.Clean(p.AckFile):
 		return errors.New("--json and --acks name the same file")
 	}
 	// Before the run, not after it.
-	if err := writable(p.AckFile); err != nil {
-		return fmt.Errorf("--acks: %w", err)
+	if err := writable("acks", p.AckFile); err != nil {
+		return err
 	}
-	if err := writable(f.json); err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	return nil
+	return writable("json", f.json)
 }
 
 func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (err error) {
@@ -88,6 +93,9 @@ func (r *requestFlags) complete(to *wire.Options, changed func(string) bool) (er
 		}
 	}
 	if given("request", "reply") {
+		if !changed("request") || !changed("reply") {
+			return errors.New("--request and --reply go together")
+		}
 		to.Own = &wire.Own{Reply: r.reply}
 		if to.Own.Request, err = readLimited(r.request); err != nil {
 			return fmt.Errorf("--request: %w", err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,20 +27,15 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	if err := reachable(ctx, &f.plan); err != nil {
-		return loadFailure(ctx, err)
+		return loadFailure(ctx, fmt.Errorf("load: %w", err))
 	}
 	text := document.NewPrinter(people, colourful(people))
 	text.Print(report.LoadHead(&f.plan)...)
-	progress := newProgress(c.Stderr)
-	var calibration *load.Calibration
-	if !f.noCalibration {
-		var err error
-		if calibration, err = c.calibrate(ctx, f.plan); err != nil {
-			return loadFailure(ctx, err)
-		}
-		f.plan.LateAfter = calibration.LateAfter
-		text.Print(report.LoadCalibration(calibration)...)
+	calibration, err := c.calibrated(ctx, f, text)
+	if err != nil {
+		return loadFailure(ctx, err)
 	}
+	progress := newProgress(c.Stderr)
 	r, err := c.run(ctx, f.plan, progress.load)
 	progress.clear()
 	if r == nil {
@@ -62,18 +58,35 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	return nil
 }
 
+// calibrated calibrates the plan, unless that is not asked for, and prints what came of it.
+func (c loadCommand) calibrated(ctx context.Context, f *loadFlags, text *document.Printer) (*load.Calibration, error) {
+	if f.noCalibration {
+		return nil, nil
+	}
+	found, err := c.calibrate(ctx, f.plan)
+	if err == nil {
+		f.plan.LateAfter = found.LateAfter
+		text.Print(report.LoadCalibration(found)...)
+	}
+	return found, err
+}
+
 func (c loadCommand) runPair(f *loadFlags, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
 	}
-	if err := f.check(args[:1]); err != nil {
+	if err := cmp.Or(f.check(args[:1]), f.check(args[1:])); err != nil {
 		return err
 	}
 	if !f.changed("duration") {
 		f.plan.Duration = pairTime
 	}
+	people := c.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
+	if _, err := c.calibrated(ctx, f, document.NewPrinter(people, colourful(people))); err != nil {
+		return loadFailure(ctx, err)
+	}
 	progress, began := newProgress(c.Stderr), time.Now()
 	pair, err := load.Compare(ctx, f.plan, [2]string{args[0], args[1]}, func(round int) {
 		if progress.live {
@@ -85,8 +98,16 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 		return loadFailure(ctx, err)
 	}
 	pair.Origin = c.origin(load.PairKind, load.Schema, began)
-	if err := errors.Join(printed(c.people(f.json), report.Pair(pair)...), c.putJSON(f.json, pair)); err != nil {
+	if err := errors.Join(printed(people, report.Pair(pair)...), c.putJSON(f.json, pair)); err != nil {
 		return fail(err)
+	}
+	return interruptedEarly(ctx)
+}
+
+// interruptedEarly is for a run of which what there was until then has been shown.
+func interruptedEarly(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return &exitError{ExitUnusable, errors.New("load: interrupted: there would have been more")}
 	}
 	return nil
 }
@@ -105,22 +126,22 @@ func (c loadCommand) runSearch(f *loadFlags, args []string) error {
 	people := c.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
-	began := time.Now()
-	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })
-	if err != nil {
+	if _, err := c.calibrated(ctx, f, document.NewPrinter(people, colourful(people))); err != nil {
 		return loadFailure(ctx, err)
 	}
-	if ctx.Err() != nil {
-		return &exitError{ExitUnusable, errors.New("load: interrupted before the search came to an end")}
+	began := time.Now()
+	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })
+	if err != nil || len(found.Steps) == 0 {
+		return loadFailure(ctx, err)
 	}
 	found.Origin = c.origin(load.SearchKind, load.Schema, began)
 	if err := errors.Join(printed(people, document.Say(report.FoundText(found))), c.putJSON(f.json, found)); err != nil {
 		return fail(err)
 	}
-	if found.Rate == 0 {
-		return &exitError{ExitUnusable, nil}
+	if err := interruptedEarly(ctx); err != nil || found.Rate > 0 {
+		return err
 	}
-	return nil
+	return &exitError{ExitUnusable, nil}
 }
 
 func (a App) origin(kind string, schema int, began time.Time) machine.Origin {
@@ -140,7 +161,7 @@ func reachable(ctx context.Context, p *load.Plan) error {
 	}
 	// With --redial connections look for a target that is there.
 	if len(errs) > 0 && (!p.Redial || len(errs) == len(p.Targets())) {
-		return fmt.Errorf("load: %w", errs[0])
+		return errs[0]
 	}
 	return nil
 }

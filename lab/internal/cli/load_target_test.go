@@ -3,16 +3,19 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
+	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
 func TestLoadOnHTTP(t *testing.T) {
@@ -65,6 +68,49 @@ func TestLoadSearches(t *testing.T) {
 	}
 	if found.Rate > 1000 || len(found.Steps) < 2 || (exit == ExitOK) != (found.Rate > 0) || !strings.Contains(p.stdout.String(), "holds") {
 		t.Errorf("exit code %d, %+v: %s%s", exit, found, p.stdout.String(), p.stderr.String())
+	}
+}
+
+// Steps of a search and rounds of a comparison that are whole are kept, and the exit code says
+// that there would have been more.
+func TestSearchAndCompareKeepWhatTheyHaveWhenInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT on this system")
+	}
+	for _, args := range [][]string{{"--search", "P99=1m"}, {"--compare"}} {
+		var made atomic.Int64
+		enough := make(chan struct{})
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew && made.Add(1) == 6 { // each step and half a round has one
+				close(enough)
+			}
+		}
+		s.Start()
+		defer s.Close()
+		args = append(append(append([]string{"load", "--json", "r.json", "--duration", "30s", "--conns", "1"}, args...), "--no-calibration"), s.URL)
+		if args[7] == "--compare" {
+			args = append(args, s.URL)
+		} else {
+			args = append(args, "--duration", "200ms", "--warmup", "10ms", "--rate", "100")
+		}
+		p := newProgram(t, args...)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(2*time.Minute, func() { p.Process.Kill() })
+		<-enough
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		exit := code(t, p.Wait())
+		late.Stop()
+		if exit != ExitUnusable || !strings.Contains(p.stderr.String(), "interrupted") {
+			t.Errorf("%q: exit code %d: %s%s", args, exit, p.stdout.String(), p.stderr.String())
+		}
+		if r, err := report.Open(filepath.Join(p.dir, "r.json")); err != nil || r.Pair == nil && len(r.Search.Steps) == 0 {
+			t.Errorf("%q: %+v, %v: %s", args, r, err, p.stderr.String())
+		}
 	}
 }
 

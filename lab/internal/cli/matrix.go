@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
@@ -36,8 +37,9 @@ type matrixFlags struct {
 	load   loadFlags // of --target
 	json   string
 
-	given func(flag string) bool
-	text  func(flag string) string
+	given    func(flag string) bool
+	text     func(flag string) string
+	ofTarget []string // flags that go with --target
 }
 
 func (a App) matrix() *cobra.Command {
@@ -62,9 +64,13 @@ func (a App) matrix() *cobra.Command {
 	flags.DurationVar(&f.choice.Cell, "cell", 0, "time of a run, with its warm-up (default 1s; 2s of the rates)")
 	flags.Uint64Var(&f.choice.Seed, "seed", 1, "of the order of the cells")
 	flags.StringVar(&f.load.plan.Target, "target", "", "measure on the server at this `address` instead of starting targets; see lab load")
-	flags.StringVar((*string)(&f.load.plan.Protocol), "protocol", string(f.load.plan.Protocol), "of --target: frame, ack or echo")
-	flags.IntVar(&f.load.plan.PID, "pid", 0, "of --target: its process, whose processor time is read")
-	f.load.requests.define(flags, &f.load.plan)
+	of := pflag.NewFlagSet("of --target", pflag.ContinueOnError)
+	of.SortFlags = false
+	of.StringVar((*string)(&f.load.plan.Protocol), "protocol", string(f.load.plan.Protocol), "of --target: frame, ack or echo")
+	of.IntVar(&f.load.plan.PID, "pid", 0, "of --target: its process, whose processor time is read")
+	f.load.requests.define(of, &f.load.plan)
+	of.VisitAll(func(flag *pflag.Flag) { f.ofTarget = append(f.ofTarget, flag.Name) })
+	flags.AddFlagSet(of)
 	flags.StringVar(&f.json, "json", "", "save to this `file` (default sluice-matrix-GRID.json), - for standard output")
 	return cmd
 }
@@ -77,6 +83,11 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 	for _, flag := range []string{"layers", "rows", "columns", "json", "target"} {
 		if f.given(flag) && f.text(flag) == "" {
 			return nil, fmt.Errorf("--%s names none", flag)
+		}
+	}
+	for _, flag := range f.ofTarget {
+		if f.given(flag) && !f.given("target") {
+			return nil, fmt.Errorf("--%s goes with --target", flag)
 		}
 	}
 	if f.given("target") {
@@ -97,7 +108,7 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 	if f.json == "" {
 		f.json = "sluice-matrix-" + args[0] + ".json"
 	}
-	return file, writable(f.json)
+	return file, writable("json", f.json)
 }
 
 // figuresShown is how many figures of a grid are printed; the page has all.
@@ -116,6 +127,11 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 	people := a.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
+	if f.choice.Target != nil {
+		if err := reachable(ctx, f.choice.Target); err != nil {
+			return fail(fmt.Errorf("matrix: %w", err))
+		}
+	}
 	if err := printed(people, report.MatrixHead(file)...); err != nil {
 		return fail(err)
 	}

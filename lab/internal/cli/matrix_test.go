@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -98,6 +99,17 @@ func TestMatrixKeepsWholeRunsWhenItIsInterrupted(t *testing.T) {
 	}
 	if left := files(t, p.dir); len(left) != 1 {
 		t.Errorf("left %v", left)
+	}
+}
+
+// The result of an earlier grid stays where there is nothing to measure.
+func TestMatrixOnATargetThatIsNotThere(t *testing.T) {
+	p := newProgram(t, "matrix", "size-conns", "--target", "127.0.0.1:1")
+	p.inDir(t, map[string][]byte{"sluice-matrix-size-conns.json": []byte("earlier")})
+	exit := code(t, p.Run())
+	text, err := os.ReadFile(filepath.Join(p.dir, "sluice-matrix-size-conns.json"))
+	if exit != ExitFailure || err != nil || string(text) != "earlier" || !strings.Contains(p.stderr.String(), "127.0.0.1:1") {
+		t.Errorf("exit code %d, %q, %v: %s%s", exit, text, err, p.stdout.String(), p.stderr.String())
 	}
 }
 

@@ -50,8 +50,8 @@ func (a App) runSinkVerify(args []string, ackedFile, jsonFile string) error {
 	if jsonFile != "" && filepath.Clean(jsonFile) == filepath.Clean(ackedFile) {
 		return errors.New("sink verify: --json and --acked name the same file")
 	}
-	if err := writable(jsonFile); err != nil {
-		return fmt.Errorf("sink verify: --json: %w", err)
+	if err := writable("json", jsonFile); err != nil {
+		return fmt.Errorf("sink verify: %w", err)
 	}
 	ctx, stop := interruptible()
 	defer stop()

@@ -15,7 +15,6 @@ import (
 // Settings say what a server is made of.
 type Settings struct {
 	Engine string // aio or std
-	Buffer int    // bytes that a connection of std reads at once
 	// Grace is how long what has been received may be sent back after the end.
 	Grace time.Duration
 	// OnError hears of what does not end the server. It may be nil.
@@ -24,15 +23,14 @@ type Settings struct {
 
 // Check says what is wrong with the settings.
 func (s Settings) Check() error {
-	const most = 64 << 20
-	switch {
-	case s.Engine != "aio" && s.Engine != "std":
+	if s.Engine != "aio" && s.Engine != "std" {
 		return fmt.Errorf("there is no engine %q, there are aio and std", s.Engine)
-	case s.Buffer < 1 || s.Buffer > most:
-		return fmt.Errorf("a buffer of %d bytes is not within 1 and %d", s.Buffer, most)
 	}
 	return nil
 }
+
+// stdBuffer is how many bytes a connection of std reads at once.
+const stdBuffer = 64 << 10
 
 // Server is an echo server that listens.
 type Server struct {
@@ -62,7 +60,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // About says in a few words how the server works.
 func (s *Server) About() string {
 	if s.settings.Engine == "std" {
-		return fmt.Sprintf("std, a goroutine and a buffer of %d bytes for each connection", s.settings.Buffer)
+		return fmt.Sprintf("std, a goroutine and a buffer of %d KiB for each connection", stdBuffer>>10)
 	}
 	return "aio, one goroutine for all connections"
 }
@@ -110,7 +108,7 @@ func (s *Server) echo(ctx context.Context, c net.Conn) {
 		c.SetReadDeadline(time.Unix(1, 0))
 		c.SetWriteDeadline(time.Now().Add(s.settings.Grace))
 	})()
-	buf := make([]byte, s.settings.Buffer)
+	buf := make([]byte, stdBuffer)
 	for {
 		n, err := c.Read(buf)
 		if n > 0 {

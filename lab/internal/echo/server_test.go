@@ -14,9 +14,8 @@ import (
 const atMost = 2 * time.Minute
 
 var everySettings = map[string]Settings{
-	"aio":         {Engine: "aio", Buffer: 1},
-	"std":         {Engine: "std", Buffer: 64 << 10},
-	"std, 1 byte": {Engine: "std", Buffer: 1},
+	"aio": {Engine: "aio"},
+	"std": {Engine: "std"},
 }
 
 // start runs a server until the test ends. Stop it with the function that is
@@ -118,9 +117,6 @@ func TestWhatWasReadIsSentBackAtTheEnd(t *testing.T) {
 	for name, settings := range everySettings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if settings.Engine == "std" && settings.Buffer == 1 {
-				return // fill would take minutes
-			}
 			settings.Grace = atMost
 			settings.OnError = func(err error) { t.Errorf("%s: %v", name, err) }
 			server, stop := start(t, settings)
@@ -146,9 +142,6 @@ func TestGraceBoundsTheEnd(t *testing.T) {
 	for name, settings := range everySettings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if settings.Engine == "std" && settings.Buffer == 1 {
-				return
-			}
 			heard := make(chan error, 1)
 			settings.Grace = 20 * time.Millisecond
 			settings.OnError = func(err error) { heard <- err }
@@ -185,9 +178,7 @@ func TestAListenerThatFailsEndsTheServer(t *testing.T) {
 }
 
 func TestSettingsThatCannotBe(t *testing.T) {
-	for _, s := range []Settings{
-		{}, {Engine: "aio"}, {Engine: "std"}, {Engine: "gaio", Buffer: 1}, {Engine: "std", Buffer: -1}, {Engine: "std", Buffer: 1 << 30},
-	} {
+	for _, s := range []Settings{{}, {Engine: "gaio"}} {
 		if _, err := Listen(t.Context(), "tcp", "127.0.0.1:0", s); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

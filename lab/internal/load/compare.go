@@ -69,7 +69,9 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 			}
 		}
 		if results[0] == nil || results[1] == nil {
-			left++
+			if ctx.Err() == nil {
+				left++
+			}
 			continue
 		}
 		for i, r := range results {

@@ -348,3 +348,11 @@ func TestFilesThatExistAreKept(t *testing.T) {
 		t.Errorf("a block longer than the file: %+v, %v", r, err)
 	}
 }
+
+func TestATargetThatFailsWithinTheWarmupIsTheReason(t *testing.T) {
+	r := &Result{Errors: 1, Error: "connection refused"}
+	(&session{plan: &Plan{}}).judge(r)
+	if r.Valid || len(r.Reasons) != 1 || r.Reasons[0].Code != TargetFailed {
+		t.Errorf("%+v", r.Reasons)
+	}
+}

@@ -53,13 +53,12 @@ func (s *session) judge(r *Result) {
 		r.Reasons = append(r.Reasons, Reason{code, fmt.Sprintf(format, args...)})
 	}
 	switch {
+	case r.Errors > 0 && !s.plan.Redial:
+		invalid(TargetFailed, "the target failed: %s", r.Error)
 	case r.Measured <= 0:
 		invalid(EndedEarly, "it ended within the warm-up")
 	case r.Requests == 0:
 		invalid(NothingAnswered, "nothing was answered within the time measured")
-	}
-	if r.Errors > 0 && !s.plan.Redial {
-		invalid(TargetFailed, "the target failed: %s", r.Error)
 	}
 	if failed := r.failedShare(); failed > tolerable {
 		invalid(RepliesFailed, "%.1f %% of the replies are failures: the latency is not that of what was asked for", 100*failed)

@@ -180,7 +180,7 @@ const (
 // Echo starts lab echo as a process of this program, which path names. It ends with this one.
 func Echo(path string) func(context.Context, string) (*Server, error) {
 	return func(ctx context.Context, engine string) (*Server, error) {
-		p, err := child.Start(exec.Command(path, "echo", "127.0.0.1:0", "--engine", engine, "--buffer", "65536"), "the target")
+		p, err := child.Start(exec.Command(path, "echo", "127.0.0.1:0", "--engine", engine), "the target")
 		if err != nil {
 			return nil, err
 		}

@@ -80,11 +80,13 @@ func percentileChart(r *load.Result) *document.Chart {
 	}
 	width := nines + 0.25 // the maximum, at infinity, stands a bit beyond the last share
 	c.X = document.Linear("percentile, each further nine as wide", width, units.Number)
-	c.X.Marks = []document.Mark{{At: document.Nines(0.5), Label: "50 %"}, {At: width, Label: "max"}}
-	for n := 0; float64(n) <= nines; n++ {
+	// In this order: on a phone every other label is shown.
+	c.X.Marks = []document.Mark{{Label: "0 %"}, {At: document.Nines(0.5), Label: "50 %"}}
+	for n := 1; float64(n) <= nines; n++ {
 		share := strconv.FormatFloat(100-math.Pow(10, float64(2-n)), 'f', max(0, n-2), 64)
 		c.X.Marks = append(c.X.Marks, document.Mark{At: float64(n), Label: share + " %"})
 	}
+	c.X.Marks = append(c.X.Marks, document.Mark{At: width, Label: "max"})
 	c.Y = document.Logarithmic("latency, logarithmic", lo, hi, units.Nanoseconds)
 	return c
 }

@@ -16,11 +16,15 @@ func LoadHead(p *load.Plan) []document.Item {
 	if p.Plain() {
 		head = string(p.Protocol) + " " + head
 	}
-	head += ": " + units.Plural(p.Conns, "connection")
+	return []document.Item{document.Say(head + ": " + planText(p))}
+}
+
+func planText(p *load.Plan) string {
+	text := units.Plural(p.Conns, "connection")
 	if p.HasSizes() {
-		head += ", " + sizesText(p.Sizes)
+		text += ", " + sizesText(p.Sizes)
 	}
-	return []document.Item{document.Say(head + ", " + rateText(p))}
+	return text + ", " + rateText(p)
 }
 
 func sizesText(s load.Sizes) string {

@@ -118,10 +118,6 @@ func verdicts(results []*Result) document.Item {
 	return t
 }
 
-func planText(p *load.Plan) string {
-	return fmt.Sprintf("%s over %s, %s", sizesText(p.Sizes), units.Plural(p.Conns, "connection"), rateText(p))
-}
-
 func machines(results []*Result) *document.Section {
 	section := &document.Section{ID: "machine", Title: "Machine", Level: 2}
 	var list []machine.Machine

@@ -22,14 +22,23 @@ func Pair(p *load.Pair) []document.Item {
 	row("P50", &p.Median, pairVerdict(p))
 	row("P99", p.Tail, document.Cell{Text: "not judged", Style: document.Dim})
 	row("requests/s", p.Requests, document.Cell{Text: "not judged", Style: document.Dim})
-	return []document.Item{
-		document.Say(fmt.Sprintf("%s to %s, %s; %d left out, in which the generator was the limit", p.Targets[1], p.Targets[0], units.Plural(p.Rounds, "round"), p.Invalid)), t,
+	text := fmt.Sprintf("%s to %s, %s", p.Targets[1], p.Targets[0], units.Plural(p.Rounds, "round"))
+	if p.Invalid > 0 {
+		text += fmt.Sprintf("; %d left out as invalid", p.Invalid)
 	}
+	return []document.Item{document.Say(text), t}
 }
 
 // StepText is a line about one rate that a search tried.
 func StepText(s load.Step) string {
-	return fmt.Sprintf("%12s/s  %10s  %s", units.Number(s.Rate), units.Time(s.Latency), outcome(s))
+	return fmt.Sprintf("%12s/s  %10s  %s", units.Number(s.Rate), stepLatency(s), outcome(s))
+}
+
+func stepLatency(s load.Step) string {
+	if s.Latency == 0 { // the run was invalid
+		return "–"
+	}
+	return units.Time(s.Latency)
 }
 
 func outcome(s load.Step) string {
@@ -45,10 +54,19 @@ func outcome(s load.Step) string {
 // FoundText says what a search came to.
 func FoundText(f *load.Found) string {
 	text := fmt.Sprintf("P%g within %s holds ", f.Limit.Quantile*100, units.Time(f.Limit.Latency))
-	if f.Rate == 0 {
-		text += "at no rate that was tried"
-	} else {
+	held := 0.0
+	for _, s := range f.Steps {
+		if s.Holds {
+			held = max(held, s.Rate)
+		}
+	}
+	switch {
+	case f.Rate > 0:
 		text += "up to " + units.Number(f.Rate) + " requests/s"
+	case held > 0:
+		text += "once at " + units.Number(held) + " requests/s; the search did not come to an end"
+	default:
+		text += "at no rate that was tried"
 	}
 	if f.Generator {
 		text += "; above that the generator was the limit: the target may be able to do more"
@@ -60,7 +78,7 @@ func searchItems(f *load.Found) []document.Item {
 	t := &document.Table{Columns: document.Columns("requests/s", "latency", "outcome")}
 	t.Columns[2].Left = true
 	for _, s := range f.Steps {
-		t.Add(units.Number(s.Rate), units.Time(s.Latency), outcome(s))
+		t.Add(units.Number(s.Rate), stepLatency(s), outcome(s))
 	}
 	return []document.Item{document.Say(FoundText(f)), t}
 }

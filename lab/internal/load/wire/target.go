@@ -175,8 +175,11 @@ func (t *Target) checkOptions() error {
 	if err = errors.Join(t.http.check(), err); err == nil && o.Own != nil {
 		t.own, err = newOwn(o.Own)
 	}
-	if err == nil && t.Is("file") {
+	switch {
+	case err == nil && t.Is("file"):
 		err = t.file.check(t.addr)
+	case err == nil && t.tls:
+		_, err = t.tlsConfig()
 	}
 	return err
 }
