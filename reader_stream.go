@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
 	"os"
@@ -70,23 +71,28 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 
 // WriteTo writes everything that is left to w, until io.EOF, which is not an
 // error here. What is buffered goes first; when w and the source are ordinary
-// connections or files, the rest is left to the kernel where it can.
+// connections or files, the rest is left to the kernel where it can. A w that recycles or
+// resets the reader ends the call, with ErrClosed unless it fails itself.
 func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 	var done int64
 	v := &b.win
 	v.Fix()
 	for {
 		for v.R < v.W {
-			n, err := w.Write(v.View())
-			if n < 0 || n > v.W-v.R {
-				panicWrite(n, v.W-v.R)
+			p, epoch := v.View(), b.epoch
+			n, err := w.Write(p)
+			if n < 0 || n > len(p) {
+				panicWrite(n, len(p))
+			}
+			done += int64(n)
+			if err == nil && n < len(p) {
+				err = io.ErrShortWrite
+			}
+			if b.epoch != epoch { // a writer that fails may have ended the reader
+				return done, cmp.Or(err, ErrClosed)
 			}
 			v.R += n
 			v.Fix()
-			done += int64(n)
-			if err == nil && v.R < v.W {
-				err = io.ErrShortWrite
-			}
 			if err != nil {
 				return done, err
 			}

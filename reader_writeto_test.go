@@ -69,6 +69,51 @@ func TestWriteToTellsAnErrorOfTheWriterAndLosesNothing(t *testing.T) {
 	}
 }
 
+// A writer that fails may have ended the reader: what was taken before is not of the next
+// stream.
+func TestWriteToAWriterThatEndsTheReader(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error // of the writer
+		want error
+	}{
+		{"and fails", errSource, errSource},
+		{"and takes a part", nil, io.ErrShortWrite},
+	} {
+		r := readerOf(t, paranoid(t), 0, strings.NewReader("abcdef"))
+		n, err := r.WriteTo(writerFunc(func([]byte) (int, error) {
+			r.Recycle()
+			return 2, c.err
+		}))
+		if n != 2 || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d, %v", c.name, n, err)
+		}
+		if _, err := r.ReadByte(); err != sluice.ErrClosed {
+			t.Errorf("%s: then %v", c.name, err)
+		}
+		r.Reset(strings.NewReader("abcdef"))
+		n, err = r.WriteTo(writerFunc(func([]byte) (int, error) {
+			r.Reset(strings.NewReader("next"))
+			return 2, c.err
+		}))
+		if n != 2 || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d, %v", c.name, n, err)
+		}
+		if p, err := r.Next(4); string(p) != "next" || err != nil {
+			t.Errorf("%s: then %q, %v", c.name, p, err)
+		}
+	}
+	// All was taken.
+	r := readerOf(t, paranoid(t), 0, strings.NewReader("abcdef"))
+	n, err := r.WriteTo(writerFunc(func(p []byte) (int, error) {
+		r.Recycle()
+		return 6, nil
+	}))
+	if n != 6 || err != sluice.ErrClosed {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
