@@ -10,15 +10,15 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/sinktest"
 )
 
-// A node gets what it lacks however long the line takes for a message of 16 entries: here four
-// times as long as a peer has to answer.
+// A node gets what it lacks however long the line takes for a message of 16 entries: here more
+// than twice as long as a peer has to answer.
 func TestNodeCatchesUpOverASlowLine(t *testing.T) {
 	t.Parallel()
-	const entry, bandwidth = 512 << 10, 4 << 20
+	const entry, bandwidth = 512 << 10, 3 << 20
 	fast, slow := newFollower(t, "b", 0), newFollower(t, "c", bandwidth)
 	s, err := Open(Options{
 		Dir: sinktest.Dir(t), ID: "a", Peers: []Peer{{"a", loopback.Free(t)}, fast.peer, slow.peer},
-		Heartbeat: soon, LeaderWait: time.Second, Log: testLog(t), rpcTimeout: 500 * time.Millisecond,
+		Heartbeat: soon, LeaderWait: time.Second, Log: testLog(t), rpcTimeout: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
