@@ -22,7 +22,7 @@ func Diagnosis(d *diagnose.Diagnosis) []document.Item {
 	for why, names := range byReason(unused, func(t evidence.Tool) (why, name string) { return strings.TrimSuffix(t.State+": "+t.Note, ": "), t.Name }) {
 		items = append(items, document.Say(names+" "+why))
 	}
-	t := &document.Table{Columns: document.Columns("cost", "tool", "share", "top function or event", "rule")}
+	t := &document.Table{Class: "findings", Columns: document.Columns("cost", "tool", "share", "top function or event", "rule")}
 	t.Columns[0].Left, t.Columns[1].Left, t.Columns[3].Left, t.Columns[4].Left = false, true, true, true
 	for i := range d.Findings {
 		f := &d.Findings[i]
