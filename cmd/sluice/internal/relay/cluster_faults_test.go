@@ -115,6 +115,7 @@ func TestClusterWithoutItsNATS(t *testing.T) {
 	far, near := b.watch(t, "/live/s.flv"), a.watch(t, "/live/s.flv") // a pull that begins without NATS
 	own := b.publishing(t, "/live/t.flv")
 	own.send(t, clusterTags(0, 5)...)
+	b.received(t, "live/t", 6)
 	p.send(t, clusterTags(1, 20)...)
 	far.until(t, "picture 19")
 	near.until(t, "picture 19")
