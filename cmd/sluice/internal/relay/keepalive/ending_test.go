@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -43,7 +44,8 @@ func TestSilentClients(t *testing.T) {
 	} {
 		client := dial(t, begin(t, hello, c.change).at)
 		client.send(t, c.send, false)
-		if rest, err := io.ReadAll(client); err != nil || len(rest) > 0 {
+		// A connection that is closed before what was sent is read is reset.
+		if rest, err := io.ReadAll(client); err != nil && !errors.Is(err, syscall.ECONNRESET) || len(rest) > 0 {
 			t.Errorf("%s: %q, %v", name, rest, err)
 		}
 	}

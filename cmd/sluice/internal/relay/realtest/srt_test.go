@@ -9,7 +9,7 @@ import (
 )
 
 // srtLatency is more than a busy machine stands still, in microseconds as ffmpeg has it.
-const srtLatency = "latency=1000000"
+const srtLatency = "latency=3000000"
 
 // What ffmpeg publishes by SRT is played by it over SRT and HTTP-FLV: pictures are decoded
 // to the same bytes at the same times, sound too. The library under ffmpeg is libsrt.
@@ -31,7 +31,7 @@ func TestSRTInAndOut(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "source.mkv")
-			args := []string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "12", "-pix_fmt", "yuv420p", "-g", "250"}
+			args := []string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "20", "-pix_fmt", "yuv420p", "-g", "250"}
 			if p := ffmpeg(t, append(append(append(args, c.video...), c.audio...), file)...); p.wait(t, lengthened(60*time.Second)) != 0 {
 				t.Fatal(p.stderr.tail(10))
 			}
