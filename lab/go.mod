@@ -39,4 +39,7 @@ require (
 	github.com/mattn/go-colorable v0.1.12 // indirect
 	github.com/mattn/go-isatty v0.0.14 // indirect
 	golang.org/x/arch v0.24.0
+	golang.org/x/perf v0.0.0-20250813145418-2f7363a06fe1 // indirect
 )
+
+tool golang.org/x/perf/cmd/benchstat

@@ -14,6 +14,8 @@ const defaultReport = "sluice-report.html"
 const reportText = `report makes one page of any results that lab wrote with --json. The page opens
 without a network, in light and dark, on a phone too, and prints.
 
+With --benchstat it prints benchmark text instead, which benchstat reads.
+
 With --baseline OLD it compares one result with an earlier one of the same kind, of bench
 or load. Each row is worse, better, undecided, or ~: no difference beyond noise. At
 least --at-least per cent count, the surer the more rows there are. Results of different
@@ -31,7 +33,7 @@ regression beyond noise.`
 type reportFlags struct {
 	page, baseline, json string
 	results              string
-	force                bool
+	benchstat, force     bool
 	atLeast              float64
 
 	given func(flag string) bool
@@ -57,6 +59,7 @@ func (a App) report() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.page, "output", "o", defaultReport, "write the page to this `file`")
+	flags.BoolVar(&f.benchstat, "benchstat", false, "print benchmark text for benchstat")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this earlier result, a `file`")
 	flags.Float64Var(&f.atLeast, "at-least", 0, "with --baseline: the least difference that counts, in `percent` (default 30 for bench, 45 for load)")
 	flags.BoolVar(&f.force, "force", false, "with --baseline: compare also what comes from another machine or plan")
@@ -77,6 +80,8 @@ func (f *reportFlags) check(results []string) error {
 		err = errors.New("it takes the results to report on, as files")
 	case f.given("baseline") && f.baseline == "":
 		err = errors.New("--baseline needs the name of a file")
+	case f.given("baseline") && f.benchstat:
+		err = errors.New("--benchstat and --baseline exclude each other")
 	case f.given("baseline") && len(results) != 1:
 		err = fmt.Errorf("--baseline takes one result to compare with it, got %d", len(results))
 	case !f.given("baseline") && (f.given("at-least") || f.force || f.given("json")):
@@ -112,5 +117,5 @@ func (f *reportFlags) check(results []string) error {
 }
 
 func (f *reportFlags) writesPage() bool {
-	return f.given("output") || !f.given("baseline")
+	return f.given("output") || !f.benchstat && !f.given("baseline")
 }

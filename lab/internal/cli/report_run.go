@@ -30,6 +30,11 @@ func (a App) runReport(f reportFlags, names []string) error {
 		}
 		results = append(results, r)
 	}
+	if f.benchstat {
+		if err := report.WriteBenchstat(a.Stdout, results); err != nil {
+			return fail(err)
+		}
+	}
 	var regression error
 	var compared *report.Comparison
 	people := a.people(f.json)
@@ -58,7 +63,9 @@ func (a App) runReport(f reportFlags, names []string) error {
 		if err != nil {
 			return fail(fmt.Errorf("-o: %w", err))
 		}
-		fmt.Fprintf(people, "report: %s\n", f.page)
+		if !f.benchstat {
+			fmt.Fprintf(people, "report: %s\n", f.page)
+		}
 	}
 	return regression
 }

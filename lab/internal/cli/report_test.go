@@ -109,10 +109,11 @@ func TestReportMakesAPage(t *testing.T) {
 	}
 }
 
-func TestReportReadsStandardInput(t *testing.T) {
-	p := newProgram(t, "report", "-")
+func TestReportReadsStandardInputAndPrintsBenchmarkText(t *testing.T) {
+	p := newProgram(t, "report", "--benchstat", "-")
 	p.Stdin = bytes.NewReader(benchResult(t, 0.5, nil))
-	if exit := code(t, p.Run()); exit != 0 || len(files(t, p.dir)) != 1 {
+	exit := code(t, p.Run())
+	if exit != 0 || strings.Count(p.stdout.String(), "\nBenchmarkCounting/one/variant=") != 30 || len(files(t, p.dir)) != 0 {
 		t.Errorf("exit code %d, %s, %s", exit, p.stdout.String(), p.stderr.String())
 	}
 }
@@ -161,7 +162,7 @@ func TestTheHelpOfReportSaysWhatMatters(t *testing.T) {
 	if exit != 0 || strings.Count(strings.TrimSpace(examples), "\n") != 0 || !strings.HasPrefix(strings.TrimSpace(examples), "lab report") {
 		t.Errorf("exit code %d, examples %q", exit, examples)
 	}
-	for _, want := range []string{"Exit codes: 0", "--output", "--baseline", "--at-least", "--force", "--json", "default 30 for bench, 45 for load"} {
+	for _, want := range []string{"Exit codes: 0", "--output", "--benchstat", "--baseline", "--at-least", "--force", "--json", "default 30 for bench, 45 for load"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the help does not mention %s", want)
 		}

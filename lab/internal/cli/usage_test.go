@@ -129,6 +129,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"report --baseline old.json", "results to report on"},
 		{"report --baseline old.json a.json b.json", "one result"},
 		{"report --baseline= a.json", "--baseline"},
+		{"report --baseline old.json --benchstat a.json", "exclude"},
 		{"report --force a.json", "--baseline"},
 		{"report --results docs --force", "--results"},
 		{"report --results=", "--results"},

@@ -54,6 +54,9 @@ func survives(t testing.TB, text []byte) (accepted bool) {
 		t.Fatal(err)
 	}
 	wellFormed(t, page.String())
+	if err := WriteBenchstat(io.Discard, []*Result{r}); err != nil {
+		t.Fatal(err)
+	}
 	c, err := Compare(r, r, Options{})
 	if err != nil {
 		if !errors.Is(err, ErrNotComparable) && !errors.Is(err, ErrSchema) {

@@ -1,6 +1,6 @@
 // Package report writes results in the forms that people and programs read:
-// a table for a terminal, JSON with every raw value, and one HTML page that needs nothing
-// else to open.
+// a table for a terminal, JSON with every raw value, the benchmark text that
+// benchstat reads, and one HTML page that needs nothing else to open.
 //
 // A File holds everything that a report says: all forms are made from it, and Read reads it
 // back from JSON, so that a table or a page can be made again later and elsewhere.

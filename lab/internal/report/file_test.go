@@ -99,9 +99,10 @@ func TestWritersSayWhenTheyCannotWrite(t *testing.T) {
 		return p.Err()
 	}
 	for name, write := range map[string]func(*failing) error{
-		"JSON":  func(w *failing) error { return f.Save(w) },
-		"HTML":  func(w *failing) error { return f.WriteHTML(w) },
-		"table": table,
+		"JSON":      func(w *failing) error { return f.Save(w) },
+		"benchstat": func(w *failing) error { return writeBench(f, w) },
+		"HTML":      func(w *failing) error { return f.WriteHTML(w) },
+		"table":     table,
 	} {
 		if err := write(&failing{left: 100}); !errors.Is(err, errFull) {
 			t.Errorf("%s: %v", name, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,6 +132,10 @@ func TestAnInvalidLoadHasNoLatency(t *testing.T) {
 			t.Errorf("the page of an invalid run says %q", not)
 		}
 	}
+	var b strings.Builder
+	if err := WriteBenchstat(&b, []*Result{r}); err != nil || strings.Contains(b.String(), "Benchmark") || !strings.Contains(b.String(), "# load: INVALID: 12 %") {
+		t.Errorf("%v: %s", err, b.String())
+	}
 }
 
 // Missing fields are no reason to fail: older and newer programs write other
@@ -148,6 +153,9 @@ func TestBareResultsAreRendered(t *testing.T) {
 			continue
 		}
 		wellFormed(t, reported(t, r))
+		if err := WriteBenchstat(io.Discard, []*Result{r}); err != nil {
+			t.Error(err)
+		}
 		if _, err := Compare(r, r, Options{}); err != nil && !errors.Is(err, ErrNotComparable) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -156,4 +156,13 @@ func TestHostileNamesStayText(t *testing.T) {
 	if strings.Contains(page, "<img") || strings.Contains(page, "</svg></title>") {
 		t.Error("a name became markup")
 	}
+	var b strings.Builder
+	if err := WriteBenchstat(&b, results); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "</") || strings.HasPrefix(line, "\u202e") {
+			t.Errorf("a name began a line: %q", line)
+		}
+	}
 }

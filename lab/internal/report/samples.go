@@ -2,14 +2,17 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
 // A Sample is one figure of a result with all values that it has: by round, by
-// window, by run. It is what results are compared by.
+// window, by run. It is what results are compared by, and what benchmark text is
+// written from.
 type Sample struct {
 	Figure string // "time/frame to peek", "throughput"
 	Unit   string // as lab's metrics: "ns/op", "B/s"; ratio for a ratio
@@ -29,7 +32,8 @@ type Sample struct {
 type Role int
 
 const (
-	Shown  Role = iota // compared, to be looked at
+	Raw    Role = iota // for benchmark text only
+	Shown              // compared, to be looked at
 	Judged             // compared, and better or worse
 )
 
@@ -49,6 +53,8 @@ const ratioUnit = "ratio"
 // A Group is the samples of one thing: a variant, a run of load, a cell.
 type Group struct {
 	Item    string // for people: "framing/good next"
+	Bench   string // as a benchmark's name
+	N       uint64 // operations of a value, at least 1
 	Samples []Sample
 	Fault   string // why it has no samples
 	Skipped bool   // it was not run
@@ -77,7 +83,7 @@ func benchGroups(f *File) []Group {
 	for i := range f.Scenarios {
 		o := &f.Scenarios[i]
 		if !o.Measured() {
-			list = append(list, Group{Item: o.Name, Fault: fmt.Sprintf("%s: %s", o.State, o.Reason), Skipped: o.State == measure.Skipped})
+			list = append(list, Group{Item: o.Name, Bench: capital(o.Name), Fault: fmt.Sprintf("%s: %s", o.State, o.Reason), Skipped: o.State == measure.Skipped})
 			continue
 		}
 		for j := range o.Variants {
@@ -90,28 +96,43 @@ func benchGroups(f *File) []Group {
 }
 
 // variantGroup has, of a variant, the ratio to the baseline of its own run, in which
-// the machine's speed cancels, and what is counted and not timed as it is. The baseline's own
-// figure is there to look at.
+// the machine's speed cancels; what is counted and not timed as it is; and
+// everything else raw. The baseline's own figure is there to look at.
 func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
-	g := Group{Item: o.Name + " " + v.Name}
-	for _, metric := range v.Metrics() {
+	g := Group{Item: o.Name + " " + v.Name, Bench: capital(o.Name) + "/variant=" + part(v.Name), N: uint64(max(1, o.Ops))}
+	more := moreIsBetter(o.Metric)
+	for _, metric := range unitOrder(v.Metrics()) {
 		s := Sample{Figure: metricLabel(metric, o.Op), Unit: metric, Values: v.Values(metric), More: moreIsBetter(metric)}
 		switch {
 		case metric == o.Metric && v.Name == o.Baseline:
 			s.Role, s.Note = Shown, "the baseline: the machine's own speed is in it"
 		case metric != o.Metric && resolution[metric] > 0:
 			s.Role, s.Family = Judged, Counted
-		default:
-			continue
 		}
 		g.Samples = append(g.Samples, s)
 	}
 	if v.Name != o.Baseline {
 		if r := ratios(o, v.Name, o.Baseline, o.Metric); r != nil {
-			g.Samples = append(g.Samples, Sample{Figure: metricLabel(o.Metric, o.Op) + " to " + o.Baseline, Unit: ratioUnit, Values: r, More: moreIsBetter(o.Metric), Role: Judged})
+			g.Samples = append(g.Samples, Sample{Figure: metricLabel(o.Metric, o.Op) + " to " + o.Baseline, Unit: ratioUnit, Values: r, More: more, Role: Judged})
 		}
 	}
 	return g
+}
+
+// firstUnits is the order in which go test prints the common ones.
+var firstUnits = []string{lab.NsPerOp, measure.MBPerS, lab.BytesPerOp, lab.AllocsPerOp}
+
+func unitOrder(names []string) []string {
+	slices.SortStableFunc(names, func(a, b string) int {
+		rank := func(name string) int {
+			if i := slices.Index(firstUnits, name); i >= 0 {
+				return i
+			}
+			return len(firstUnits)
+		}
+		return rank(a) - rank(b)
+	})
+	return names
 }
 
 // moreIsBetter reports by its unit whether a higher figure of bench is better.
@@ -120,7 +141,7 @@ func moreIsBetter(metric string) bool { return len(metric) > 2 && metric[len(met
 // loadGroup has a value of throughput, requests and P99 for each window. A figure with
 // only one value must differ by more to count.
 func loadGroup(r *load.Result) Group {
-	g := Group{Item: "load"}
+	g := Group{Item: "load", Bench: "Load/" + loadName(&r.Plan), N: max(1, r.Requests)}
 	if !r.Valid {
 		g.Fault = "INVALID: " + load.Texts(r.Reasons)
 		return g
@@ -153,6 +174,7 @@ func loadGroup(r *load.Result) Group {
 			g.Samples = append(g.Samples, s)
 		}
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
+		g.one("max", "max-ns", Raw, float64(d.Max))
 	}
 	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Gap: true})
 	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
@@ -172,4 +194,12 @@ func leastRate(p *load.Plan) float64 {
 		return 0.03
 	}
 	return 0
+}
+
+func loadName(p *load.Plan) string {
+	model := "closed"
+	if p.Rate > 0 {
+		model = plain(p.Rate)
+	}
+	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
 }

@@ -24,9 +24,9 @@ func bench(b *testing.B, name string) {
 
 func BenchmarkHighFrequencyReads(b *testing.B) { bench(b, "framing/small-16") }
 
-// benchVariants runs every variant of a scenario as a sub-benchmark named variant=NAME, which
-// benchstat can put side by side, with the metrics that runners report by themselves, of the
-// last run. A variant that this machine does not support is skipped. A
+// benchVariants runs every variant of a scenario as a sub-benchmark named variant=NAME, as in the
+// text that lab report --benchstat writes, with the metrics that runners report by
+// themselves, of the last run. A variant that this machine does not support is skipped. A
 // scenario whose number of operations is fixed is run b.N times with that number.
 func benchVariants(b *testing.B, s lab.Scenario) {
 	self, err := os.Executable()
