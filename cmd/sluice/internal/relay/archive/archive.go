@@ -74,10 +74,15 @@ func (a *Archive) walk(stream string) ([]Recording, error) {
 			return nil
 		}
 		info, err := d.Info()
+		writing := a.writing(name)
+		// What the directory says of a file may be older than the file's end.
+		if err == nil && !writing && a.now().Sub(info.ModTime()) < time.Hour {
+			info, err = a.root.Lstat(filepath.FromSlash(name))
+		}
 		if err != nil {
 			return nil // deleted meanwhile
 		}
-		list = append(list, Recording{File: name, Stream: of, Begin: began, Size: info.Size(), changed: info.ModTime(), Writing: a.writing(name)})
+		list = append(list, Recording{File: name, Stream: of, Begin: began, Size: info.Size(), changed: info.ModTime(), Writing: writing})
 		return nil
 	})
 	slices.SortFunc(list, func(x, y Recording) int {
@@ -109,11 +114,13 @@ func (a *Archive) Open(file string) (*os.File, Recording, error) {
 	if !ok {
 		return nil, Recording{}, fmt.Errorf("%w: %.200q", ErrNotFound, file)
 	}
+	writing := a.writing(file)
 	f, info, err := a.open(file)
 	if err != nil {
 		return nil, Recording{}, fmt.Errorf("%w: %s: %w", ErrNotFound, file, err)
 	}
-	r := Recording{File: file, Stream: stream, Begin: began, Size: info.Size(), changed: info.ModTime(), Writing: a.writing(file)}
+	// It may have ended since it was open, and it may have begun.
+	r := Recording{File: file, Stream: stream, Begin: began, Size: info.Size(), changed: info.ModTime(), Writing: writing || a.writing(file)}
 	return f, r, nil
 }
 

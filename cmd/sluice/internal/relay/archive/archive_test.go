@@ -256,3 +256,45 @@ func TestWhatIsKnownIsBounded(t *testing.T) {
 		t.Errorf("%d are known", len(a.known))
 	}
 }
+
+// A recording that ends while it is looked at is listed as one that is being written, or with
+// all that it has.
+func TestRecordingThatEndsMeanwhile(t *testing.T) {
+	a, _, dir := newArchive(t, record.FLV)
+	const file = "live/s-20260102-030405.flv"
+	name := filepath.Join(dir, filepath.FromSlash(file))
+	whole := int64(len(flvclip.File))
+	for what, look := range map[string]func() Recording{
+		"in the list": func() Recording {
+			list, _, err := a.List("", 10)
+			if err != nil || len(list) != 1 {
+				t.Fatal(list, err)
+			}
+			return list[0]
+		},
+		"opened": func() Recording {
+			f, r, err := a.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+			return r
+		},
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, flvclip.File[:1000], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a.writing = func(string) bool { // the rest comes just before it is asked
+			if err := os.WriteFile(name, flvclip.File, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return false
+		}
+		if r := look(); !r.Writing && r.Size != whole {
+			t.Errorf("%s: it has ended with %d bytes of %d", what, r.Size, whole)
+		}
+	}
+}

@@ -39,8 +39,9 @@ func TestSlowDiskDoesNotDelayTheStream(t *testing.T) {
 	r.create = func(string) (File, error) { return f, nil }
 	done := make(chan error)
 	go func() {
-		defer tags.Close()
-		done <- r.Record(context.Background(), "live/s", tags)
+		err := r.Record(context.Background(), "live/s", tags)
+		tags.Close() // before it is looked for what is left
+		done <- err
 	}()
 	sent := 0
 	publish := func(tag recTag) {
