@@ -60,7 +60,7 @@ func TestAClipGoesOnFromItsEnd(t *testing.T) {
 
 func TestWhatCannotBePublishedIsRefused(t *testing.T) {
 	twice := append(flv.Header{Audio: true, Video: true}.Append(nil), 0, 0, 0, 0)
-	f := floor{form: FLV}
+	f := floor{Floor: Floor{Form: FLV}}
 	for range 3 {
 		twice = f.frame(twice, flv.TagVideo, 40, []byte{0x17, 1, 0, 0, 0})
 		twice = f.frame(twice, flv.TagAudio, 40, []byte{0xAF, 1})

@@ -13,9 +13,9 @@
 // gets and notices one that is missing, comes twice or has another size; two of them
 // compare every byte.
 //
-// ServeFloor is the least that such a server can do: one write for each viewer,
+// A Floor is the least that such a server can do: one write for each viewer,
 // of a tag or of all tags of a window. Nginx runs nginx with its RTMP module.
 //
-// A Clip is read-only once it is parsed. RunLoad and ServeFloor each need a process,
+// A Clip is read-only once it is parsed. RunLoad and Floor.Serve each need a process,
 // or at least a thread, of their own.
 package relay

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"errors"
 	"fmt"
 	"io"
@@ -20,28 +22,46 @@ import (
 // there is no window. It keeps no frames for viewers that join, does not make
 // them wait for a key frame, and knows one stream.
 type floor struct {
-	form    string
-	window  time.Duration
+	Floor
+	seal    func(batch []byte) // nil: it is not encrypted
 	viewers []*floorPeer
 	head    []byte // what stands before the media, for each viewer to get first
 	batch   []byte // frames that wait for the end of the window
 }
 
-// ServeFloor listens on a free port of the loopback interface for both the
-// publisher, by RTMP, and the viewers, by form; says the address on out; and
-// goes on until in ends.
-func ServeFloor(form string, window time.Duration, in io.Reader, out io.Writer) error {
-	if form != RTMP && form != FLV || window < 0 {
-		return fmt.Errorf("relay: a floor with viewers by %q and a window of %v", form, window)
+// Floor is which floor there is to be.
+type Floor struct {
+	Form   string        // in which viewers get the stream: RTMP or FLV
+	Window time.Duration // how long frames are collected; 0: each is sent at once
+	// Sealed has what is collected encrypted for each viewer, as a server by TLS must. It is
+	// sent as it was: viewers have nothing to decrypt.
+	Sealed bool
+}
+
+// Serve listens on a free port of the loopback interface for both the publisher, by RTMP,
+// and the viewers; says the address on out; and goes on until in ends.
+func (f Floor) Serve(in io.Reader, out io.Writer) error {
+	if f.Form != RTMP && f.Form != FLV || f.Window < 0 {
+		return fmt.Errorf("relay: a floor with viewers by %q and a window of %v", f.Form, f.Window)
 	}
+	var seal func([]byte)
+	if f.Sealed {
+		var err error
+		if seal, err = sealer(); err != nil {
+			return err
+		}
+	}
+	return (&floor{Floor: f, seal: seal}).serve(in, out)
+}
+
+func (f *floor) serve(in io.Reader, out io.Writer) error {
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	f := &floor{form: form, window: window}
 	server := rawio.Floor{
-		Buffer: longRead, Every: window,
+		Buffer: longRead, Every: f.Window,
 		Open: func(c *rawio.Conn) func([]byte) []byte {
 			peer := newFloorPeer(f, c)
 			return func(p []byte) []byte {
@@ -55,7 +75,7 @@ func ServeFloor(form string, window time.Duration, in io.Reader, out io.Writer) 
 			f.viewers = slices.DeleteFunc(f.viewers, func(v *floorPeer) bool { return v.conn == c })
 		},
 	}
-	if window > 0 {
+	if f.Window > 0 {
 		server.Tick = f.flush
 	}
 	ended := make(chan error, 2)
@@ -73,9 +93,34 @@ func ServeFloor(form string, window time.Duration, in io.Reader, out io.Writer) 
 // flush sends the batch to all.
 func (f *floor) flush() {
 	for _, v := range f.viewers {
+		if f.seal != nil {
+			f.seal(f.batch)
+		}
 		v.conn.Write(f.batch)
 	}
 	f.batch = f.batch[:0]
+}
+
+// tlsRecord is what a record of TLS holds at most (RFC 8446, section 5.1).
+const tlsRecord = 16384
+
+// sealer returns a function that encrypts, in records and for nothing, as TLS 1.3 does
+// where a processor has instructions for AES.
+func sealer() (func([]byte), error) {
+	block, err := aes.NewCipher(make([]byte, 16))
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	nonce, record := make([]byte, aead.NonceSize()), make([]byte, 0, tlsRecord+aead.Overhead())
+	return func(batch []byte) {
+		for part := range slices.Chunk(batch, tlsRecord) {
+			record = aead.Seal(record[:0], nonce, part, nil)
+		}
+	}, nil
 }
 
 // publish passes on a message, borrowed.
@@ -87,14 +132,14 @@ func (f *floor) publish(m *rtmp.Message) {
 		return
 	}
 	f.batch = f.frame(f.batch, kind, m.Time, payload)
-	if f.window == 0 {
+	if f.Window == 0 {
 		f.flush()
 	}
 }
 
 // frame appends a frame as viewers get it.
 func (f *floor) frame(dst []byte, kind flv.TagType, time uint32, payload []byte) []byte {
-	if f.form == FLV {
+	if f.Form == FLV {
 		return appendTag(dst, kind, time, payload)
 	}
 	chunks := map[flv.TagType]uint32{flv.TagVideo: rtmp.VideoChunkStream, flv.TagAudio: rtmp.AudioChunkStream, flv.TagScript: rtmp.DataChunkStream}[kind]
@@ -146,7 +191,7 @@ func (v *floorPeer) take(p []byte) error {
 func (v *floorPeer) begin() error {
 	if first, err := v.in.Peek(1); err != nil {
 		return err
-	} else if v.floor.form == FLV && first[0] == 'G' {
+	} else if v.floor.Form == FLV && first[0] == 'G' {
 		v.next = v.request
 		return nil
 	}

@@ -31,7 +31,7 @@ func startFloor(t *testing.T, form string, window time.Duration) (addr string) {
 	in, stop := io.Pipe()
 	out, says := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- ServeFloor(form, window, in, says) }()
+	go func() { done <- Floor{Form: form, Window: window}.Serve(in, says) }()
 	t.Cleanup(func() {
 		stop.Close()
 		if err := <-done; err != nil {
@@ -164,7 +164,7 @@ func TestAWorkThatCannotBeDoneIsAnError(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if err := ServeFloor("hls", 0, nil, io.Discard); err == nil {
+	if err := (Floor{Form: "hls"}).Serve(nil, io.Discard); err == nil {
 		t.Error("a floor of an unknown form")
 	}
 }

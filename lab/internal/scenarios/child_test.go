@@ -130,7 +130,7 @@ func TestAChildCommandRefusesBadArguments(t *testing.T) {
 		"tcp-writer":  {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5", "1"}, {"127.0.0.1:1", "frames,1,9,5", "1"}, {"127.0.0.1:1", "frames,1,1,999999999", "1"}, {"127.0.0.1:1", "frames,1,1,5", "0"}},
 		"tcp-reader":  {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}},
 		"echo-server": {nil, {"nobody", "128"}, {"aio", "x"}, {"aio", "1"}},
-		"relay-floor": {nil, {"rtmp"}, {"rtmp", "soon"}, {"hls", "0s"}, {"flv", "-1s"}},
+		"relay-floor": {nil, {"rtmp", "0s"}, {"rtmp", "soon", "false"}, {"rtmp", "0s", "perhaps"}, {"hls", "0s", "true"}, {"flv", "-1s", "false"}},
 		"relay-load":  {{"rtmp"}},
 		"echo-client": {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
 	}

@@ -182,7 +182,9 @@ func relayTLS() lab.Scenario {
 	return relayScenario("tls-200", w.title()+", merged for 95 ms, the server's processor time", perGB, "plain",
 		[]lab.Target{{Variant: "tls", Against: "plain", AtMost: 1.3}},
 		w.variant("plain", "sluice serve --merge-adapt=false", sluiceServer(mergeAlways)),
-		secure.variant("tls", "the same, viewers by RTMPS", tlsServer))
+		secure.variant("tls", "the same, viewers by RTMPS", tlsServer),
+		w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else", floorServer(relayMerge)),
+		w.variant("floor-sealed", "the same, after AES-128-GCM for each viewer: the floor of TLS", sealedFloor(relayMerge)))
 }
 
 // relayCascade asks how far behind live the viewers of the last of three servers are.

@@ -9,8 +9,8 @@ import (
 )
 
 func TestARelayRoundHasTheFiguresOfBothSides(t *testing.T) {
-	for _, form := range []string{relay.RTMP, relay.FLV} {
-		r, err := relayWork{form: form, viewers: 40}.open(echoEnv(t), floorServer(relayMerge))
+	for form, floor := range map[string]relayServer{relay.RTMP: sealedFloor(relayMerge), relay.FLV: floorServer(relayMerge)} {
+		r, err := relayWork{form: form, viewers: 40}.open(echoEnv(t), floor)
 		orSkip(t, err)
 		sample, err := r.Run(1)
 		if err != nil {

@@ -2,10 +2,12 @@ package scenarios
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,9 +158,14 @@ func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error
 }
 
 // floorServer is the least that a relay can do; 0: nothing is merged.
-func floorServer(window time.Duration) relayServer {
+func floorServer(window time.Duration) relayServer { return startFloor(window, false) }
+
+// sealedFloor is the least that a relay can do whose viewers come over TLS.
+func sealedFloor(window time.Duration) relayServer { return startFloor(window, true) }
+
+func startFloor(window time.Duration, sealed bool) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
-		c, err := startChild(env.Self, "relay-floor", form, window.String())
+		c, err := startChild(env.Self, "relay-floor", form, window.String(), strconv.FormatBool(sealed))
 		return relayStarted{Process: c, form: form, listening: func(s *relayStarted) (err error) {
 			s.publish, err = lineOf(s.Process)
 			s.view = s.publish
@@ -183,11 +190,12 @@ func nginxServer(settings relay.Nginx) relayServer {
 	}
 }
 
-var _ = registerChild("relay-floor", "FORM WINDOW", func(args []string) error {
+var _ = registerChild("relay-floor", "FORM WINDOW SEALED", func(args []string) error {
 	window, err := time.ParseDuration(args[1])
-	if err != nil {
+	sealed, err2 := strconv.ParseBool(args[2])
+	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("scenarios: %w", err)
 	}
 	runtime.GOMAXPROCS(1)
-	return relay.ServeFloor(args[0], window, os.Stdin, os.Stdout)
+	return relay.Floor{Form: args[0], Window: window, Sealed: sealed}.Serve(os.Stdin, os.Stdout)
 })
