@@ -282,8 +282,8 @@ func (d *decoder) properties(depth int) ([]Property, error) {
 			return nil, err
 		}
 		if name == "" && d.at < len(d.p) && d.p[d.at] == markObjectEnd {
-			d.at++
-			return all, nil
+			_, err := d.take(1, "an object's end")
+			return all, err
 		}
 		v, err := d.value(depth)
 		if err != nil {

@@ -102,6 +102,12 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.limits, err, c.want)
 		}
 	}
+	object := []byte("\x03\x00\x01a\x05\x00\x00\x09")
+	for n := 1; n <= len(object); n++ {
+		if _, _, err := (amf0.Limits{Bytes: n}).Parse(object); (err == nil) != (n == len(object)) {
+			t.Errorf("an object of %d bytes, limit %d: %v", len(object), n, err)
+		}
+	}
 	deep := []byte("\x0a\x00\x00\x00\x01\x0a\x00\x00\x00\x00")
 	if _, _, err := (amf0.Limits{Depth: 1}).Parse(deep); !errors.Is(err, amf0.ErrTooDeep) {
 		t.Error(err)
