@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sluice-go/sluice/mem"
 )
@@ -18,7 +19,8 @@ type Options struct {
 	BufLen int
 
 	// The limits bound what one call of a reader may have to hold, so that memory
-	// follows what it accepts and not what a peer sends. Writers have none.
+	// follows what it accepts and not what a peer sends. Writers have none. None
+	// is above 2 GiB - 1, or 1 GiB where int has 32 bits: a higher one is that.
 
 	// Line is the longest line with its end, in bytes. Default 64 KiB.
 	Line int
@@ -48,6 +50,10 @@ type limits struct{ line, header, frame int }
 
 var defaults = limits{line: 64 << 10, header: 1 << 20, frame: 64 << 20}
 
+// maxLimit is the highest limit: a block of twice that is no longer than a Buf may
+// be, and no sum of two overflows an int of 64 bits.
+const maxLimit = min(math.MaxUint32/2, math.MaxInt/2+1)
+
 // maxFields is how many fields a MIME header may have.
 const maxFields = 1000
 
@@ -57,7 +63,7 @@ func (b *BufReader) SetLimits(o Options) {
 	l := defaults
 	for _, v := range []struct{ to, from *int }{{&l.line, &o.Line}, {&l.header, &o.Header}, {&l.frame, &o.Frame}} {
 		if *v.from > 0 {
-			*v.to = *v.from
+			*v.to = min(*v.from, maxLimit)
 		}
 	}
 	b.extras().limits = l
