@@ -3,6 +3,7 @@ package sluice_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -248,4 +249,89 @@ func TestReadersShareABudget(t *testing.T) {
 	})
 	within(t, "reading by ten readers", group.Wait)
 	close(stop)
+}
+
+// TestEmptyFramesWaitForNoMemory: a heartbeat needs none, and is no reason for
+// an error while others have the budget.
+func TestEmptyFramesWaitForNoMemory(t *testing.T) {
+	for name, read := range map[string]func(r *sluice.BufReader) (mem.Buf, error){
+		"ReadFrame": func(r *sluice.BufReader) (mem.Buf, error) { return r.ReadFrame(4, binary.BigEndian, 0) },
+		"ReadBuf": func(r *sluice.BufReader) (mem.Buf, error) {
+			n, err := r.ReadBE(4)
+			if err != nil {
+				return mem.Buf{}, err
+			}
+			return r.ReadBuf(n)
+		},
+		"ReadBufs": func(r *sluice.BufReader) (mem.Buf, error) {
+			n, err := r.ReadBE(4)
+			if err != nil {
+				return mem.Buf{}, err
+			}
+			var dst [2]mem.Buf
+			err = r.ReadBufs(n, dst[:])
+			if err == nil {
+				dst[1].Release()
+			}
+			return dst[0], err //sluice:moved
+		},
+	} {
+		a := watched(t, 64<<10)
+		r := readerOf(t, a, 0, strings.NewReader(string(make([]byte, 8))))
+		if _, err := r.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		var all []mem.Buf
+		for b, err := a.TryGet(sluice.MinBlock); err == nil; b, err = a.TryGet(sluice.MinBlock) {
+			all = append(all, b)
+		}
+		for i := range 2 {
+			b, err := read(r)
+			if err != nil || b.Len() != 0 {
+				t.Fatalf("%s, frame %d: %v", name, i, err)
+			}
+			b.Release()
+		}
+		for i := range all {
+			all[i].Release()
+		}
+	}
+}
+
+// TestAnEmptyBufWaitsLikeOthers where nothing has been read yet.
+func TestAnEmptyBufWaitsLikeOthers(t *testing.T) {
+	a, free := usedUp(t, 64<<10)
+	r := readerOf(t, a, 0, strings.NewReader("x"))
+	var b mem.Buf
+	var err error
+	done := waits(t, func(r *sluice.BufReader) { b, err = r.ReadBuf(0) }, r)
+	free()
+	done()
+	if err != nil || b.Len() != 0 {
+		t.Fatal(err)
+	}
+	b.Release()
+	mustReadByte(t, r, 'x')
+}
+
+// TestUnreadByteAsksNoBudget: callers of bufio's ignore its error.
+func TestUnreadByteAsksNoBudget(t *testing.T) {
+	a := watched(t, 64<<10)
+	r := readerOf(t, a, 0, strings.NewReader("x"))
+	mustReadByte(t, r, 'x')
+	if _, err := r.ReadByte(); err != io.EOF {
+		t.Fatal(err)
+	}
+	var all []mem.Buf
+	for b, err := a.TryGet(sluice.MinBlock); err == nil; b, err = a.TryGet(sluice.MinBlock) {
+		all = append(all, b)
+	}
+	if err := r.UnreadByte(); err != nil {
+		t.Error(err)
+	} else {
+		mustReadByte(t, r, 'x')
+	}
+	for i := range all {
+		all[i].Release()
+	}
 }

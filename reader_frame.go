@@ -134,7 +134,7 @@ func (b *BufReader) frameBody(n, head int) (p mem.Buf, err error) {
 		}
 	}()
 	if n == 0 {
-		p, err = b.alloc.TryGet(0)
+		p = w.Cut(0) // beside its head
 	} else if err = b.want(n); err == nil {
 		p = w.Cut(n)
 	}

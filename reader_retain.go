@@ -27,16 +27,31 @@ func (b *BufReader) bufSlow(n int) (mem.Buf, error) {
 	if uint(n-1) < uint(b.win.W-b.win.R) {
 		return b.win.Cut(n), nil
 	}
-	if n == 0 && b.kind != closed {
-		return b.alloc.TryGet(0)
+	if n == 0 {
+		return b.bufOfNothing()
 	}
 	if err := b.whole("ReadBuf", n); err != nil {
 		return mem.Buf{}, err
 	}
-	if n == 0 {
+	return b.win.Cut(n), nil
+}
+
+// bufOfNothing is bufSlow for no bytes, which take no memory where there is
+// some: a heartbeat does not wait for the budget.
+func (b *BufReader) bufOfNothing() (mem.Buf, error) {
+	if b.kind == closed {
 		return mem.Buf{}, ErrClosed
 	}
-	return b.win.Cut(n), nil
+	if b.win.Holds() {
+		return b.win.Cut(0), nil
+	}
+	s, err := b.acquire(1, 1)
+	if err != nil {
+		return mem.Buf{}, err
+	}
+	p := s.Cut(0, 0)
+	s.Release()
+	return p, nil
 }
 
 // ReadBufs is ReadBuf for len(dst) holders at once: each gets a reference of

@@ -107,11 +107,9 @@ func (b *BufReader) UnreadByte() error {
 	case window.Done:
 		return nil
 	case window.Gone:
-		s, err := b.alloc.TrySlab(b.win.Kept() + 1)
-		if err != nil {
-			return err
-		}
-		b.win.Prepend(s)
+		// The budget is not asked: many callers ignore the error, and would lose
+		// the byte.
+		b.win.Prepend(b.alloc.Slab(b.win.Kept() + 1))
 		return nil
 	}
 	return bufio.ErrInvalidUnreadByte

@@ -93,7 +93,13 @@ func (w *Window) Begin(s mem.Slab, length int) []byte {
 // hold the memory too: there Cut is the way.
 func (w *Window) Slab() *mem.Slab { return &w.slab }
 
-// Cut returns n bytes of the front, at least one, retained, and consumes them.
+// Holds reports whether there is memory under the front, with bytes or without.
+func (w *Window) Holds() bool {
+	return w.slab.Valid() || w.rest != nil && w.rest.hold.Valid()
+}
+
+// Cut returns n bytes of the front, whose memory there must be, retained, and
+// consumes them.
 func (w *Window) Cut(n int) mem.Buf {
 	r := w.R
 	w.R = r + n
