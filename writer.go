@@ -45,8 +45,9 @@ type BufWriter struct {
 	buf       []byte
 	s, e      int
 	slab      mem.Slab
-	size      int // of the next block
-	copyBelow int // a Buf below this length is copied
+	lent      bool // a reader fills buf[e:]: see ReadFrom
+	size      int  // of the next block
+	copyBelow int  // a Buf below this length is copied
 
 	waiting pieces // in order, before buf[s:e]
 	written int64

@@ -161,6 +161,9 @@ func (b *BufWriter) window() {
 }
 
 func (b *BufWriter) dropBlock() {
+	if b.lent {
+		panicLent()
+	}
 	if b.slab.Valid() {
 		b.slab.Release()
 	}
@@ -173,6 +176,8 @@ func (b *BufWriter) dropBlock() {
 // read into the writer's block, and the last of them wait for Flush. That is
 // always so when a timeout is set, because the kernel's copy would not restart
 // it for each part.
+//
+// r must not use the writer: that panics.
 //
 // An error of r is returned as it is, and is not sticky. An error of the kernel's
 // copy is not sticky either: it does not say which side failed. io.Copy wraps a
@@ -190,6 +195,7 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 		b.written += n
 		return n, err
 	}
+	defer func() { b.lent = false }() // also when r panics
 	var done int64
 	for empty := 0; ; {
 		if b.e == len(b.buf) {
@@ -197,8 +203,13 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 				return done, err
 			}
 		}
-		room := b.buf[b.e:]
+		at, room := b.e, b.buf[b.e:]
+		b.lent = true
 		n, err := r.Read(room)
+		b.lent = false
+		if b.e != at || len(b.buf)-at != len(room) {
+			panicLent()
+		}
 		if n < 0 || n > len(room) {
 			panicRead(n, len(room))
 		}
@@ -216,6 +227,11 @@ func (b *BufWriter) ReadFrom(r io.Reader) (int64, error) {
 			return done, io.ErrNoProgress
 		}
 	}
+}
+
+//go:noinline
+func panicLent() {
+	panic("sluice: BufWriter was used by the reader that its ReadFrom reads from")
 }
 
 // moved reports whether the kernel can move bytes from r to w by itself.

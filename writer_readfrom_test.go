@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -206,3 +207,59 @@ func TestReaderToWriter(t *testing.T) {
 }
 
 var _ io.StringWriter = (*sluice.BufWriter)(nil)
+
+// TestReadFromAReaderThatUsesTheWriter: the caller's mistake. The reader's bytes
+// must not go to memory that was given back.
+func TestReadFromAReaderThatUsesTheWriter(t *testing.T) {
+	const text = "what is read"
+	for name, use := range map[string]func(w *sluice.BufWriter){
+		"Flush":       func(w *sluice.BufWriter) { _ = w.Flush() },
+		"WriteString": func(w *sluice.BufWriter) { _, _ = w.WriteString("x") },
+		"Write":       func(w *sluice.BufWriter) { _, _ = w.Write(make([]byte, 10_000)) },
+		"WriteByte":   func(w *sluice.BufWriter) { _ = w.WriteByte('x') },
+		"WriteBuf":    func(w *sluice.BufWriter) { _ = w.WriteBuf(mem.Wrap([]byte("x"), nil)) },
+		"ReadFrom":    func(w *sluice.BufWriter) { _, _ = w.ReadFrom(strings.NewReader("x")) },
+		"Reset":       func(w *sluice.BufWriter) { w.Reset(io.Discard) },
+		"Recycle":     func(w *sluice.BufWriter) { w.Recycle() },
+	} {
+		for _, waits := range []string{"", "what waits "} {
+			t.Run(name+"/"+waits, func(t *testing.T) {
+				a := mem.New(mem.Options{Leak: mem.LeakParanoid})
+				var out bytes.Buffer
+				w := writerOf(t, a, 0, &out)
+				_, _ = w.WriteString(waits)
+				before := holds(a)
+				wrong := panicOf(func() {
+					_, _ = w.ReadFrom(readerFunc(func(p []byte) (int, error) {
+						panicked := panicOf(func() { use(w) })
+						n := copy(p, text)
+						if panicked != "" {
+							panic(panicked)
+						}
+						return n, nil
+					}))
+				})
+				if !strings.HasPrefix(wrong, "sluice: BufWriter was used by the reader") {
+					t.Errorf("panic %q", wrong)
+				}
+				if n := holds(a); n < before {
+					t.Errorf("%d blocks are out, before %d", n, before)
+				}
+				// The writer is good for the next.
+				out.Reset()
+				w.Reset(&out)
+				if n, err := w.ReadFrom(strings.NewReader(text)); n != int64(len(text)) || err != nil {
+					t.Errorf("after Reset: %d bytes, %v", n, err)
+				}
+				if err := w.Flush(); err != nil || out.String() != text {
+					t.Errorf("after Reset: %q, %v", out.String(), err)
+				}
+				w.Recycle()
+				a.Trim() // looks for what was written after its release
+				if n := holds(a); n != 0 {
+					t.Errorf("%d blocks are out", n)
+				}
+			})
+		}
+	}
+}
