@@ -17,7 +17,7 @@ func (x *explorer) leak(in ssa.Instruction, s *state, how string) {
 			return // in a list, whose elements are not distinguished
 		}
 	}
-	f := Finding{Category: Leak, Pos: x.src.Pos, End: position(in), EndText: how, Use: x.src.Start, Ender: in, Value: x.src.Value}
+	f := Finding{Category: Leak, Pos: x.src.Pos, End: ending(in), EndText: how, Use: x.src.Start, Ender: in, Value: x.src.Value}
 	if x.src.Promised {
 		f.Pos = position(in)
 	}

@@ -65,6 +65,16 @@ func position(in ssa.Instruction) token.Pos {
 	return token.NoPos
 }
 
+// ending is position for the end of a path: where a function ends without a return
+// statement, its closing brace.
+func ending(in ssa.Instruction) token.Pos {
+	pos := position(in)
+	if _, ok := in.(*ssa.Return); ok && !pos.IsValid() && in.Parent().Syntax() != nil {
+		return in.Parent().Syntax().End() - 1
+	}
+	return pos
+}
+
 // text names what an instruction calls, as people write it.
 func text(in ssa.Instruction) string {
 	switch in := in.(type) {

@@ -412,3 +412,18 @@ func freed(a *mem.Allocator, r io.Reader) (byte, error) {
 	a.Free(p)
 	return p[0], nil // want `used after Allocator.Free`
 }
+
+// Where there is no return statement the path ends at the brace.
+
+func forgottenAtTheEnd(r *sluice.BufReader, n *int) {
+	b, err := r.ReadBuf(16) // want `not released on the path that ends at line 424`
+	if err != nil {
+		return
+	}
+	*n = b.Len()
+}
+
+func retainedInVain(b mem.Buf) {
+	b.Retain() // want `Buf.Retain is not released on the path that ends at line 429`
+	b.Release()
+}
