@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sluice-go/sluice"
@@ -307,6 +308,28 @@ func TestSingleBytesFedCostLittle(t *testing.T) {
 		if p, err := r.Next(n); err != nil || !bytes.Equal(p, single) {
 			t.Errorf("way %d: other bytes, %v", turn, err)
 		}
+	}
+}
+
+// TestFedSlicesThatWereReadAreCollected though others still wait behind them.
+func TestFedSlicesThatWereReadAreCollected(t *testing.T) {
+	const n, size = 20, 64 << 10
+	r := fedReader(t, mem.New(mem.Options{}))
+	var gone atomic.Int32
+	for range n {
+		p := make([]byte, size)
+		runtime.AddCleanup(&p[0], func(int) { gone.Add(1) }, 0)
+		if err := r.Feed(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Skip((n - 1) * size); err != nil {
+		t.Fatal(err)
+	}
+	// The latest one that was read may be the window's still.
+	eventually(t, "slices that were read are collected", func() bool { runtime.GC(); return gone.Load() >= n-2 })
+	if err := r.Skip(size); err != nil {
+		t.Fatal(err)
 	}
 }
 
