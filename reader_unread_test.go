@@ -168,3 +168,18 @@ func TestUnreadByteAfterAMemoryOfManyBlocks(t *testing.T) {
 	}
 	m.Release()
 }
+
+// TestUnreadByteOfAnyValue though the memory that it was in is gone.
+func TestUnreadByteOfAnyValue(t *testing.T) {
+	for c := range 256 {
+		r := readerOf(t, paranoid(t), 0, bytes.NewReader([]byte{byte(c)}))
+		mustReadByte(t, r, byte(c))
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Fatal(err)
+		}
+		if err := r.UnreadByte(); err != nil {
+			t.Fatalf("%#x: %v", c, err)
+		}
+		mustReadByte(t, r, byte(c))
+	}
+}
