@@ -132,8 +132,7 @@ func (b *BufReader) wantSlow(n int) error {
 // receive brings at least one byte, on the way to n. Unless scattered they are
 // to be contiguous.
 func (b *BufReader) receive(n int, scattered bool) error {
-	if err := b.err; err != nil {
-		b.err = nil
+	if err := b.late(); err != nil {
 		b.idle()
 		return err
 	}
@@ -159,6 +158,16 @@ func (b *BufReader) receive(n int, scattered bool) error {
 	default:
 		err = ErrClosed
 	}
+	if err != nil && b.x != nil {
+		err = b.x.explain(err)
+	}
+	return err
+}
+
+// late returns, once, the error that came with the latest bytes.
+func (b *BufReader) late() error {
+	err := b.err
+	b.err = nil
 	if err != nil && b.x != nil {
 		err = b.x.explain(err)
 	}

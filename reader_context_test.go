@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -255,6 +256,22 @@ func TestContextThatHasEndedLeavesTheRestBeforeTheEndToReadSlice(t *testing.T) {
 			if p, err := r.ReadSlice('\n'); len(p) != 0 || !errors.Is(err, cause) {
 				t.Errorf("then %q, %v; want %v", p, err, cause)
 			}
+		}
+	}
+}
+
+// TestContextIsTheCauseOfADeadlineThatCameWithBytes too.
+func TestContextIsTheCauseOfADeadlineThatCameWithBytes(t *testing.T) {
+	for _, n := range []int{1, 8192} {
+		r := readerOf(t, paranoid(t), 0, readerFunc(func(p []byte) (int, error) { return copy(p, "abc"), os.ErrDeadlineExceeded }))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r.SetContext(ctx)
+		if p, err := r.Next(3); string(p) != "abc" || err != nil {
+			t.Fatalf("%q, %v", p, err)
+		}
+		cancel(errCause)
+		if _, err := r.Read(make([]byte, n)); !errors.Is(err, errCause) {
+			t.Errorf("Read of %d bytes: %v", n, err)
 		}
 	}
 }

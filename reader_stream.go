@@ -35,8 +35,7 @@ func (b *BufReader) Read(p []byte) (int, error) {
 
 // readDirect reads from the source into p, past the window, which is empty.
 func (b *BufReader) readDirect(p []byte) (int, error) {
-	if err := b.err; err != nil {
-		b.err = nil
+	if err := b.late(); err != nil {
 		return 0, err
 	}
 	if b.x != nil {

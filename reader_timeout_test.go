@@ -1,6 +1,7 @@
 package sluice_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -224,4 +225,72 @@ func TestResetEndsTheTimeout(t *testing.T) {
 		t.Errorf("a deadline was set for the second connection: %v", last)
 	}
 	_ = far
+}
+
+// ownTimeouts is a connection whose deadlines end in an error of its own, as those
+// of some multiplexers and tunnels do.
+type ownTimeouts struct{ net.Conn }
+
+type ownTimeout struct{}
+
+func (ownTimeout) Error() string   { return "deadline of a stream" }
+func (ownTimeout) Timeout() bool   { return true }
+func (ownTimeout) Temporary() bool { return true }
+
+func (c ownTimeouts) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ownTimeout{}
+	}
+	return n, err
+}
+
+func TestTimeoutAndContextOfAConnectionWithATimeoutErrorOfItsOwn(t *testing.T) {
+	for name, call := range map[string]func(r *sluice.BufReader) error{
+		"Next":          func(r *sluice.BufReader) error { _, err := r.Next(10); return err },
+		"ReadBytes":     discardBytesOf(100_000),
+		"Read":          func(r *sluice.BufReader) error { _, err := r.Read(make([]byte, 8)); return err },
+		"Read of a lot": func(r *sluice.BufReader) error { _, err := r.Read(make([]byte, 8192)); return err },
+		"ReadSlice":     func(r *sluice.BufReader) error { _, err := r.ReadSlice('|'); return err },
+		"Skip":          func(r *sluice.BufReader) error { return r.Skip(10) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := tcpPair(t)
+			r := readerOf(t, paranoid(t), 0, ownTimeouts{near})
+			if err := r.SetTimeout(time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			err := call(r)
+			var own ownTimeout
+			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &own) || !os.IsTimeout(err) {
+				t.Errorf("after the timeout: %v", err)
+			}
+			if err := r.SetTimeout(0); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r.SetContext(ctx)
+			reading := make(chan error, 1)
+			go func() { reading <- call(r) }()
+			untilParked(t, "sluice.(*BufReader)")
+			cancel(errCause)
+			within(t, "a read whose context has ended", func() { err = <-reading })
+			if !errors.Is(err, errCause) {
+				t.Errorf("after the context: %v", err)
+			}
+			// A deadline that the caller has set is his own.
+			r.SetContext(context.Background())
+			if err := near.SetReadDeadline(time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if err := call(r); !errors.As(err, &own) {
+				t.Errorf("after a deadline: %v", err)
+			}
+			if err := near.SetReadDeadline(time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			write(t, far, "x")
+			mustReadByte(t, r, 'x')
+		})
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/sluice-go/sluice/mem"
 )
 
 // deadliner is what SetTimeout and SetContext need of a source.
@@ -147,10 +149,18 @@ func setDeadline(c deadliner, at time.Time) error {
 	return nil
 }
 
-// explain names the context as the cause of a deadline that it set.
+// explain names the context as the cause of a deadline that it set, and makes a
+// connection's own error of one match os.ErrDeadlineExceeded.
 func (x *extra) explain(err error) error {
-	if x.ctx != nil && x.ctx.Err() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+	own := !errors.Is(err, os.ErrDeadlineExceeded)
+	if own && (errors.Is(err, mem.ErrBudget) || !(&Error{Err: err}).Timeout()) {
+		return err
+	}
+	if x.ctx != nil && x.ctx.Err() != nil {
 		return x.ctxErr()
+	}
+	if own && x.timeout > 0 {
+		return &Error{op: "read", Err: fmt.Errorf("%w: %w", os.ErrDeadlineExceeded, err)}
 	}
 	return err
 }
