@@ -30,6 +30,7 @@ type Conn[S any] struct {
 	opened  bool // Open has been called
 	pending bool // a read or a flush is under way, or postHandshake is awaited
 	paused  bool
+	calling bool // Open, Data, Buf or Ended is under way
 	ended   bool // the peer has ended its side, and Ended wants to go on
 }
 
@@ -133,7 +134,10 @@ func (c *Conn[S]) open() {
 	if c.loop.calls.open == nil {
 		return
 	}
-	if err := c.loop.calls.open(c); err != nil {
+	c.calling = true
+	err := c.loop.calls.open(c)
+	c.calling = false
+	if err != nil {
 		c.finish(err)
 	}
 }
@@ -196,9 +200,9 @@ func (c *Conn[S]) read(r *OpResult) {
 		err = c.secure.received(r.Buffer)
 		c.pending = c.pending || c.secure.full // until it is woken
 	case c.loop.calls.buf != nil:
-		err = c.loop.calls.buf(c, r.Buf) //sluice:moved
+		err = c.plainBuf(r.Buf) //sluice:moved
 	default:
-		err = c.loop.calls.data(c, r.Buffer)
+		err = c.plain(r.Buffer)
 	}
 	if err == nil && r.Error != nil {
 		if err = r.Error; c.secure != nil {
@@ -224,8 +228,9 @@ func (c *Conn[S]) stop(err error) {
 	if err == errStreamEnd {
 		err = io.EOF
 		if c.loop.calls.ended != nil {
-			c.ended = true
-			if err = c.loop.calls.ended(c); err == nil {
+			c.ended, c.calling = true, true
+			err = c.loop.calls.ended(c)
+			if c.calling = false; err == nil {
 				return
 			}
 		}
@@ -367,13 +372,24 @@ func (c *Conn[S]) writeFailed(err error) error {
 	return err
 }
 
-func (c *Conn[S]) isOpen() bool         { return c.opened }
-func (c *Conn[S]) isPaused() bool       { return c.paused }
-func (c *Conn[S]) serving() bool        { return c.phase == serves }
-func (c *Conn[S]) keepsBufs() bool      { return c.loop.calls.buf != nil }
-func (c *Conn[S]) plain(p []byte) error { return c.loop.calls.data(c, p) }
+func (c *Conn[S]) isOpen() bool    { return c.opened }
+func (c *Conn[S]) isPaused() bool  { return c.paused }
+func (c *Conn[S]) serving() bool   { return c.phase == serves }
+func (c *Conn[S]) keepsBufs() bool { return c.loop.calls.buf != nil }
 
-func (c *Conn[S]) plainBuf(b mem.Buf) error { return c.loop.calls.buf(c, b) } //sluice:moved
+func (c *Conn[S]) plain(p []byte) error {
+	c.calling = true
+	err := c.loop.calls.data(c, p)
+	c.calling = false
+	return err
+}
+
+func (c *Conn[S]) plainBuf(b mem.Buf) error {
+	c.calling = true
+	err := c.loop.calls.buf(c, b) //sluice:moved
+	c.calling = false
+	return err
+}
 
 func (c *Conn[S]) room() []byte {
 	if c.loop.plain == nil {

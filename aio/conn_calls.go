@@ -93,9 +93,13 @@ func (c *Conn[S]) Do(f func()) error {
 // connection is noticed only by a failed write.
 func (c *Conn[S]) Pause() { c.paused = true }
 
-// Resume ends a Pause.
+// Resume ends a Pause. Outside the callbacks of c itself, Data and Closed may be called
+// before it returns.
 func (c *Conn[S]) Resume() {
 	c.paused = false
+	if c.calling {
+		return // what called back goes on
+	}
 	if c.secure == nil || c.decrypted() {
 		c.proceed()
 	}

@@ -30,14 +30,13 @@ type plainSide interface {
 
 // secure is the TLS of a connection.
 type secure struct {
-	conn       plainSide
-	memory     *mem.Allocator
-	session    *tlsfed.Session
-	records    Frames
-	until      time.Time // of the handshake
-	full       bool      // the handshake has to use up what has come, first
-	early      bool      // the read that is under way has the handshake's deadline
-	delivering bool
+	conn    plainSide
+	memory  *mem.Allocator
+	session *tlsfed.Session
+	records Frames
+	until   time.Time // of the handshake
+	full    bool      // the handshake has to use up what has come, first
+	early   bool      // the read that is under way has the handshake's deadline
 }
 
 // received feeds the session with p, borrowed.
@@ -60,11 +59,6 @@ func (s *secure) record(p []byte) error {
 // deliver hands on what the session has decrypted. most is how many bytes to expect,
 // for the size of a Buf. After the peer's close_notify it returns errStreamEnd.
 func (s *secure) deliver(most int) error {
-	if s.delivering {
-		return nil // Resume in a callback: the call that made it goes on
-	}
-	s.delivering = true
-	defer func() { s.delivering = false }()
 	for s.conn.serving() && !s.conn.isPaused() {
 		err, failed := s.deliverOne(most)
 		switch {
