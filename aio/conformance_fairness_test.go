@@ -30,6 +30,8 @@ func init() {
 		behaviour{name: "several reads without a buffer are served in turn", run: inTurn(40, readTwice), on: onlyTCP},
 		behaviour{name: "ReadBuf is served in turn", run: inTurn(40, readBuf), on: onlyTCP},
 		behaviour{name: "ReadBuf within a budget is served in turn", run: inTurn(50, readBuf), options: tight, on: onlyTCP},
+		behaviour{name: "what the budget refused comes first", run: refusedFirst, options: tight, on: onlyTCP, needs: idleFree},
+		behaviour{name: "many reads on one connection let others go first", run: manyReadsGoBehind, on: []string{"unixpacket"}, needs: idleFree},
 	)
 }
 
@@ -103,6 +105,73 @@ func inTurn(each int, read func(f *fixture, i int, conn net.Conn) error) func(*f
 			}
 		}
 		f.closeReleasing()
+	}
+}
+
+// refusedFirst has data for several reads on each connection, and memory for a few
+// connections at a time. The program submits in the order of the results, so that those
+// that were served would be served again.
+func refusedFirst(f *fixture) {
+	const n, each, size = 60, 5, 9 << 10 // larger than what is copied out of its block
+	near, far := f.pairs(n)
+	for i := range n {
+		f.sendAll(far[i], make([]byte, each*size))
+		if err := f.w.ReadBuf(i, near[i], size, time.Time{}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	var got [n]int
+	for reads := 0; reads < 2*n; {
+		results, err := f.next()
+		if err != nil {
+			f.Fatal(err)
+		}
+		for j := range results {
+			r := &results[j]
+			i := r.Context.(int)
+			switch {
+			case r.Buf.Valid():
+				r.Buf.Release()
+				got[i]++
+				reads++
+			case !errors.Is(r.Error, mem.ErrBudget):
+				f.Fatal(r.Error)
+			}
+			if err := f.w.ReadBuf(i, near[i], size, time.Time{}); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	if least := slices.Min(got[:]); least == 0 {
+		f.Errorf("after two reads for each connection: %v", got)
+	}
+	f.closeReleasing()
+}
+
+// manyReadsGoBehind has one connection take all the memory of a round, and more of it
+// waiting: a message takes a block of its own.
+func manyReadsGoBehind(f *fixture) {
+	const n = 100
+	busy, farBusy := f.pair()
+	other, farOther := f.pair()
+	f.background("the busy peer sends", func() error {
+		for range n {
+			if _, err := farBusy.Write([]byte("x")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	f.sendAll(farOther, []byte("y"))
+	for range n {
+		f.readNil(busy)
+	}
+	before := f.sums.reads
+	o := f.readNil(other)
+	f.wait(o)
+	// Its own round, the one that it comes too late for, and one that others are first in.
+	if ahead := f.sums.reads - before; ahead > 3*16 {
+		f.Errorf("%d reads of the busy connection were served before the only one of another", ahead-1)
 	}
 }
 
