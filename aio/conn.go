@@ -187,7 +187,7 @@ var errStreamEnd = errors.New("aio: the peer has ended")
 // read handles the completion of a read.
 func (c *Conn[S]) read(r *OpResult) {
 	c.pending = false
-	if c.phase != serves {
+	if c.phase != serves || c.ended { // over TLS a read may be under way when the peer ends
 		if r.Buf.Valid() {
 			r.Buf.Release()
 		}
