@@ -5,15 +5,18 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 )
@@ -282,4 +285,49 @@ func TestPublisherBelowTheLeastRateIsEnded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A ban that comes while a client waits to be admitted, a viewer for its stream or a
+// publisher for the hook, ends it too: it is in no register yet when the ban looks there.
+func TestBanOfThoseWhoWait(t *testing.T) {
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if text, _ := io.ReadAll(r.Body); strings.Contains(string(text), "hooked/s") {
+			asked <- struct{}{}
+			<-answer
+		}
+	}))
+	defer hook.Close()
+	s := startRelay(t, func(c *relayConfig) {
+		c.APIToken, c.Hook = "0123456789", hook.URL
+	})
+	ban := func(action, stream string) {
+		t.Helper()
+		path := "/api/bans?by=stream&for=10m&action=" + action + "&value=" + stream
+		if status, text := s.do(t, "POST", path, http.Header{"Authorization": {"Bearer 0123456789"}}); status != 200 {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	_, answers := s.raw(t, "GET /live/s.flv?wait=60 HTTP/1.1\nHost: localhost\n\n")
+	relayEventually(t, "the viewer waits", func() bool { return s.host.Gate.Usage().Viewers == 1 })
+	ban("play", "live/s")
+	p := s.publishing(t, "/live/s.flv")
+	p.send(t, flvtest.Clip(t)[:20]...)
+	relayEventually(t, "the viewer is ended", func() bool { return s.host.Gate.Usage().Viewers == 0 })
+	if _, err := io.Copy(io.Discard, answers); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the viewer: %v", err)
+	}
+	p.Close()
+	p.answered(t)
+
+	banned := s.publishing(t, "/hooked/s.flv")
+	<-asked
+	ban("publish", "hooked/s")
+	close(answer)
+	if a := banned.answered(t); a.status != http.StatusForbidden || !strings.Contains(a.text, "banned until") {
+		t.Errorf("the publisher: %+v", a)
+	}
+	if _, ok := s.host.Hub.Stream("hooked/s"); ok {
+		t.Error("a banned publisher made a stream")
+	}
 }

@@ -178,8 +178,8 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 			return nil, refuse(r, tokenReason(err), err, nil)
 		}
 	}
-	if b, ok := g.bans.find(&r, token, all.now()); ok {
-		return nil, refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
+	if err := g.Banned(r, token); err != nil {
+		return nil, err
 	}
 	// The request counts meanwhile, so only requests within the limits are asked
 	// about.
@@ -199,7 +199,22 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 		}
 		return nil, refuse(r, "the server cannot decide at the moment", ErrHook, err)
 	}
+	// Again, for a ban that came meanwhile.
+	if err := g.Banned(r, token); err != nil {
+		release()
+		return nil, err
+	}
 	return release, nil
+}
+
+// Banned returns the error of Admit for a request that a ban matches, nil when none does.
+// token is the id of its token, empty for none. A session that is entered where bans look
+// for those that they match, and asks this then, is missed by none.
+func (g *Gate) Banned(r Request, token string) error {
+	if b, ok := g.bans.find(&r, token, g.rules.Load().now()); ok {
+		return refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
+	}
+	return nil
 }
 
 // Reserve counts a stream that is published without a Request, for example a pull
