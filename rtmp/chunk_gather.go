@@ -12,6 +12,9 @@ const (
 	// freeGather is what a connection may hold for unfinished messages beyond
 	// twice what has arrived.
 	freeGather = 4096
+	// leastHold is from how many bytes on Limits.Hold is called: what connections have
+	// below that is bounded by their number.
+	leastHold = 64 << 10
 )
 
 // gather reads the rest of the chunk in hand into the message's memory.
@@ -43,10 +46,33 @@ func (c *ChunkReader) gather(cs *chunkStream) error {
 
 // roomFor says why n more bytes for cs would be too many.
 func (c *ChunkReader) roomFor(cs *chunkStream, n int) error {
-	if sum := c.unfinished + n; sum > c.limits.Unfinished {
-		return fmt.Errorf("%w: chunk stream %d: unfinished messages of %d bytes, at most %d", ErrTooLong, cs.id, sum, c.limits.Unfinished)
+	most := c.limits.Unfinished
+	if c.confined {
+		most = min(most, c.limits.Command)
+	}
+	if sum := c.unfinished + n; sum > most {
+		return fmt.Errorf("%w: chunk stream %d: unfinished messages of %d bytes, at most %d", ErrTooLong, cs.id, sum, most)
 	}
 	return nil
+}
+
+// hold calls Limits.Hold when unfinished messages take, or are about to take, n bytes.
+func (c *ChunkReader) hold(n int) error {
+	if n < leastHold {
+		n = 0
+	}
+	if c.limits.Hold == nil || n == c.holding {
+		return nil
+	}
+	c.holding = n
+	return c.limits.Hold(n)
+}
+
+// letGo is hold after an unfinished message is no more.
+func (c *ChunkReader) letGo() {
+	if c.holding > 0 {
+		_ = c.hold(c.held) // less is no error
+	}
 }
 
 // grow makes room for more of cs. A message gets twice what it has. Where the
@@ -63,7 +89,11 @@ func (c *ChunkReader) grow(cs *chunkStream) error {
 	if want := 2 * (cs.have + ahead); want > size && c.held-own+want <= 2*(c.unfinished+ahead)+freeGather {
 		size = want
 	}
-	slab, err := c.alloc.TrySlab(min(size, cs.length))
+	size = min(size, cs.length)
+	if err := c.hold(c.held - own + size); err != nil {
+		return err
+	}
+	slab, err := c.alloc.TrySlab(size)
 	if err != nil {
 		return err
 	}
@@ -73,7 +103,7 @@ func (c *ChunkReader) grow(cs *chunkStream) error {
 	}
 	c.held += len(slab.Bytes()) - own
 	cs.slab = slab
-	return nil
+	return c.hold(c.held) // a slab may be longer than what was asked for
 }
 
 // take returns the gathered message, retained.

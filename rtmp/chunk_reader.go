@@ -39,6 +39,7 @@ type ChunkReader struct {
 
 	unfinished int // bytes gathered of unfinished messages
 	held       int // memory that they are gathered in
+	holding    int // what Limits.Hold was called with
 }
 
 // chunkStream is what later headers of a chunk stream refer to, and the message
@@ -84,6 +85,7 @@ func (c *ChunkReader) Recycle() {
 	}
 	clear(c.streams)
 	c.cur, c.left, c.recent = nil, 0, nil
+	c.letGo()
 }
 
 // ReadMessage returns the next message that is complete, its payload retained.
@@ -128,6 +130,7 @@ func (c *ChunkReader) readChunk(m *Message) (bool, error) {
 	}
 	c.cur, c.left = nil, 0
 	c.close(cs)
+	c.letGo()
 	*m = Message{Type: cs.typ, ChunkStream: cs.id, StreamID: cs.streamID, Time: cs.time, Payload: payload}
 	switch cs.typ {
 	case TypeSetChunkSize, TypeAbort:
@@ -141,6 +144,9 @@ func (c *ChunkReader) readChunk(m *Message) (bool, error) {
 // whole returns a message that lies in one chunk.
 func (c *ChunkReader) whole(cs *chunkStream) (mem.Buf, error) {
 	if err := c.roomFor(cs, cs.length); err != nil {
+		return mem.Buf{}, err
+	}
+	if err := c.hold(c.held + cs.length); err != nil {
 		return mem.Buf{}, err
 	}
 	payload, err := c.r.ReadBuf(cs.length)
@@ -325,6 +331,7 @@ func (c *ChunkReader) control(typ MessageType, p []byte) error {
 	if typ == TypeAbort {
 		if cs := c.streams[v]; cs != nil {
 			c.drop(cs)
+			c.letGo()
 		}
 		return nil
 	}

@@ -16,8 +16,14 @@ type Limits struct {
 	// server's Conn has accepted to be published to. Default 64 KiB.
 	Command int
 	// Unfinished is the most bytes that all messages of which a part is
-	// missing may have together. Default Message + 1 MiB.
+	// missing may have together. Default Message + 1 MiB. Until a server's Conn has
+	// accepted to be published to it is Command.
 	Unfinished int
+	// Hold, unless it is nil, bounds what many connections have of unfinished messages
+	// together. It is called when these take 64 KiB or more, or are about to, with how many
+	// bytes, and with 0 when they take less again. Its error ends the connection as ErrTooLong
+	// does. It must not wait.
+	Hold func(bytes int) error
 	// ChunkStreams is how many chunk streams a peer may use. Default 64;
 	// common peers use less than ten.
 	ChunkStreams int

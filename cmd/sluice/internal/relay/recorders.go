@@ -132,9 +132,8 @@ func (r *recorders) prepare(c *config.Config) error {
 // Begin implements session's recorder.
 func (r *recorders) Begin(st *live.Stream) {
 	r.mu.Lock()
-	to := r.byDir[r.want(st.Name())]
-	r.mu.Unlock()
-	if to != nil {
+	defer r.mu.Unlock() // to the end: a refresh in between would be undone
+	if to := r.byDir[r.want(st.Name())]; to != nil {
 		to.Begin(st)
 	}
 }
@@ -161,20 +160,17 @@ func (r *recorders) leave(streams []*live.Stream) {
 // refresh asks again for the directories of the streams. A recording goes on when its
 // directory is still the same.
 func (r *recorders) refresh(streams []*live.Stream) {
-	r.mu.Lock()
-	byDir := maps.Clone(r.byDir)
-	r.mu.Unlock()
 	for _, st := range streams {
 		r.mu.Lock()
 		want := r.want(st.Name())
-		r.mu.Unlock()
-		for dir, list := range byDir {
+		for dir, list := range r.byDir {
 			if dir == want {
 				list.Begin(st)
 			} else {
 				list.End(st)
 			}
 		}
+		r.mu.Unlock()
 	}
 }
 

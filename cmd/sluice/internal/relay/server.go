@@ -174,6 +174,7 @@ func New(c config.Config, o Options) (*Server, error) {
 	s.feeds = rtpfeed.New(packets, alloc, log)
 	s.rtsp = rtspserver.New(s.host, s.feeds)
 	s.srt = srtserver.New(s.host, packets)
+	s.host.Unfinished.Bound(memory.UnfinishedShare(most, c.MaxFrame))
 	s.host.Room = func() error { return nil }
 	if most > 0 {
 		s.memory = memory.New(memory.Options{Most: most, Alloc: alloc, Hubs: []*live.Hub{s.host.Hub, s.feeds.Hub(), s.srt.Hub()}, Writer: s.host.Writer, Unread: s.host.Group.Unread, Logger: log})

@@ -31,9 +31,15 @@ const (
 // memory. A tag inside one chunk is not copied; a tag that spans chunks is copied
 // into one piece. It is used by one goroutine at a time.
 type Reader struct {
+	// Hold, unless it is nil, is called when a tag is being read of which the end is
+	// missing and that is 64 KiB long or longer, with its length, and with 0 when that is
+	// over. Its error is Next's. Set it before Next.
+	Hold func(bytes int) error
+
 	raw     *sluice.BufReader // the connection
 	excuse  func(error) error
 	chunked bool
+	holding bool  // Hold was called, and not with 0 since
 	open    bool  // ToTheEnd
 	left    int64 // bytes of this chunk, or of the body, that were not fed yet
 	inChunk bool  // the line end behind the chunk has not been read
@@ -66,6 +72,26 @@ func New(raw *sluice.BufReader, length int64, maxTag int, excuse func(error) err
 func (b *Reader) Close() {
 	b.fed.Recycle()
 	b.raw.Recycle()
+	b.letGo()
+}
+
+// leastHold is from which length on a tag is reported to Hold: what connections have below
+// that is bounded by their number.
+const leastHold = 64 << 10
+
+func (b *Reader) hold(n int) error {
+	if n < leastHold || b.Hold == nil {
+		return nil
+	}
+	b.holding = true
+	return b.Hold(n)
+}
+
+func (b *Reader) letGo() {
+	if b.holding {
+		b.holding = false
+		_ = b.Hold(0) // less is no error
+	}
 }
 
 // Next waits for the next tag and returns it, retained. io.EOF means that the body has
@@ -75,6 +101,7 @@ func (b *Reader) Next() (flv.Tag, error) {
 	for {
 		tag, err := b.parse()
 		if !errors.Is(err, sluice.ErrShort) {
+			b.letGo()
 			return tag, err
 		}
 		if err := b.feed(); err != nil {
@@ -155,7 +182,8 @@ func (b *Reader) piece() (n int, whole bool, err error) {
 			return min(len(view), lacks), false, nil
 		}
 		if lacks := b.lacks(); lacks > 0 {
-			return b.part(view[:min(len(view), lacks)]), false, nil
+			n, err := b.part(view[:min(len(view), lacks)])
+			return n, false, err
 		}
 		end, next := wholeTags(view)
 		if end > 0 {
@@ -163,7 +191,11 @@ func (b *Reader) piece() (n int, whole bool, err error) {
 			return min(end, len(view)), true, nil
 		}
 		if next == 0 || int64(next) > b.left || next > b.tags.MaxTag {
-			return b.part(view), false, nil
+			n, err := b.part(view)
+			return n, false, err
+		}
+		if err := b.hold(next); err != nil {
+			return 0, false, err
 		}
 		more = next
 	}
@@ -183,16 +215,17 @@ func (b *Reader) lacks() int {
 
 // part records a part of a tag, borrowed, that is about to be fed, and returns
 // its length.
-func (b *Reader) part(p []byte) int {
+func (b *Reader) part(p []byte) (n int, err error) {
 	if b.fed.TotalRead() < b.edge {
-		return len(p)
+		return len(p), nil
 	}
 	b.heads += copy(b.head[b.heads:], p)
 	if b.heads == len(b.head) {
 		b.edge += int64(tagLen(b.head[:]))
 		b.heads = 0
+		err = b.hold(min(tagLen(b.head[:]), b.tags.MaxTag))
 	}
-	return len(p)
+	return len(p), err
 }
 
 // wholeTags finds the whole tags in p, which begins with a tag. end is the end of

@@ -14,10 +14,17 @@ import (
 )
 
 // RingShare is the part of the memory limit that rings may use, PacketShare what those
-// of packets may use beside them, SegmentShare what segments of HLS may.
+// of packets may use beside them, SegmentShare what segments of HLS may, UnfinishedShare what
+// frames of at most so many bytes may of which publishers have sent a part.
 func RingShare(most int64) int64    { return most * 6 / 10 }
 func PacketShare(most int64) int64  { return most * 15 / 100 }
 func SegmentShare(most int64) int64 { return most / 10 }
+func UnfinishedShare(most int64, frame int) int64 {
+	if most == 0 {
+		return 0
+	}
+	return max(most/4, 2*int64(frame))
+}
 
 // Options configure a Keeper. All fields are required.
 type Options struct {

@@ -65,8 +65,8 @@ func (p *Pusher) Added() []Added {
 // begin, and to those that are no more end. The others are left alone.
 func (p *Pusher) Refresh() {
 	for _, st := range p.options.Streams() {
-		targets := p.options.Targets(st.Name())
 		p.mu.Lock()
+		targets := p.options.Targets(st.Name())
 		for k, q := range p.on {
 			if k.stream == st && !slices.Contains(targets, k.target) && !slices.Contains(p.added, k.target) {
 				q.stop()

@@ -39,7 +39,8 @@ type Status struct {
 // Options configure a Pusher. Zero times are the defaults.
 type Options struct {
 	// Targets are those of the settings for a stream with this name; they may match it
-	// or not. It is asked again by Refresh: what is the same pointer goes on. nil: none.
+	// or not. It is asked again by Refresh: what is the same pointer goes on. It must not
+	// call the Pusher. nil: none.
 	Targets func(stream string) []*Target
 	// Streams are those that there are, for targets that come later.
 	Streams          func() []*live.Stream
@@ -96,10 +97,9 @@ func New(o Options) *Pusher {
 // Begin pushes a stream to the targets that match its name, until it ends. What is
 // pushed already goes on.
 func (p *Pusher) Begin(st *live.Stream) {
-	targets := p.options.Targets(st.Name())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(st, targets)
+	p.begin(st, p.options.Targets(st.Name())) // under the lock: a Refresh in between would be undone
 }
 
 // begin pushes a stream to those of the targets, and of the added ones, that match it.

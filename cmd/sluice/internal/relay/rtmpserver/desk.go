@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtmp"
 )
 
@@ -14,6 +15,16 @@ type desk struct {
 	r *sluice.BufReader
 	w *sluice.BufWriter
 	c *rtmp.Conn
+
+	holder *session.Holder // of a publisher; nil: it is none
+}
+
+// hold is rtmp.Limits.Hold.
+func (d *desk) hold(bytes int) error {
+	if d.holder == nil {
+		return nil
+	}
+	return d.holder.Hold(bytes)
 }
 
 // newDesk returns one for a connection, whose replies go to w.
@@ -21,14 +32,15 @@ func (s *Server) newDesk(conn net.Conn, w io.Writer) *desk {
 	d := &desk{r: &sluice.BufReader{Allocator: s.Alloc}}
 	d.r.Reset(conn)
 	d.w = sluice.NewBufWriter(w, sluice.Options{Allocator: s.Alloc})
-	d.c = rtmp.NewConn(d.r, d.w, s.options())
+	d.c = rtmp.NewConn(d.r, d.w, s.options(d))
 	return d
 }
 
-// options are those of connections.
-func (s *Server) options() rtmp.Options {
+// options are those of a desk's connections.
+func (s *Server) options(d *desk) rtmp.Options {
 	return rtmp.Options{Limits: rtmp.Limits{
 		Message: s.Config().MaxFrame, Data: s.Config().MaxFrame, Command: MaxCommand, ChunkStreams: maxChunkStreams,
+		Hold: d.hold,
 	}}
 }
 

@@ -67,7 +67,7 @@ func (s *Server) resumeDesk(conn net.Conn, w *session.Output, in *inbound, st *r
 	} else {
 		d.w = sluice.NewBufWriter(w, sluice.Options{Allocator: s.Alloc})
 	}
-	d.c = rtmp.NewConn(d.r, d.w, s.options())
+	d.c = rtmp.NewConn(d.r, d.w, s.options(d))
 	if err := d.c.Restore(st); err != nil {
 		d.drop()
 		return nil, err

@@ -41,6 +41,11 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 	defer done()
 	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.For(c.Stream).MinPublishRate)
 	c.Attach(nil, watchdog.Stop)
+	x.holder = s.Unfinished.Holder(c.Stop)
+	defer func() {
+		_ = x.holder.Hold(0)
+		x.holder = nil
+	}()
 	line := c.OnLine(x.conn, func() { _ = x.c.Ping(0) })
 	var err error
 	if accept != nil {

@@ -44,9 +44,11 @@ type Host struct {
 	Hub      *live.Hub
 	Writer   *live.Writer
 	Register *Register
-	Room     func() error    // returns an error that matches ErrFull when there is no memory for another publisher
-	Group    Group           // what must end before the server has ended
-	Ctx      context.Context // done when the server begins to shut down
+	Room     func() error // returns an error that matches ErrFull when there is no memory for another publisher
+	// Unfinished are the frames that publishers have begun.
+	Unfinished Unfinished
+	Group      Group           // what must end before the server has ended
+	Ctx        context.Context // done when the server begins to shut down
 	// TookOver is called when a publisher that stood by has taken its stream's place.
 	TookOver func(Info)
 	leaving  atomic.Int32

@@ -87,6 +87,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	})
 	c := w.Begin(session.RolePublisher, info)
 	c.Attach(nil, func(error) { p.Close() })
+	body.Hold = w.Unfinished.Holder(c.Stop).Hold
 	c.OnLine(conn, nil)
 	err = w.receive(body, watchdog, p, c)
 	body.Close()
@@ -165,7 +166,7 @@ func ending(err error) (status int, reason string) {
 		return http.StatusRequestTimeout, err.Error()
 	case errors.Is(err, session.ErrFrame):
 		return http.StatusRequestEntityTooLarge, err.Error()
-	case errors.Is(err, session.ErrClosing):
+	case errors.Is(err, session.ErrClosing), errors.Is(err, session.ErrFull):
 		return http.StatusServiceUnavailable, err.Error()
 	case errors.Is(err, session.ErrElsewhere):
 		return http.StatusConflict, err.Error()
