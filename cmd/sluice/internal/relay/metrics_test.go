@@ -58,6 +58,27 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// Sessions of every protocol are in the server's totals.
+func TestMetricsOfEveryProtocol(t *testing.T) {
+	s := startRelay(t, nil)
+	clients := map[string]*session.Client{}
+	for _, protocol := range []string{
+		session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS, session.HLS, session.HLSS,
+		session.RTSP, session.RTSPS, session.SRT, session.WHEP, "another",
+	} {
+		clients[protocol] = s.host.Register.Begin(session.RoleViewer, session.Info{Protocol: protocol})
+	}
+	_, text := s.get(t, "/metrics")
+	for protocol, c := range clients {
+		for _, series := range []string{`sluice_viewers{protocol=%q} 1`, `sluice_sessions_total{protocol=%q,role="viewer"} 1`, `sluice_sent_bytes_total{protocol=%q} 0`} {
+			if line := fmt.Sprintf(series, protocol); !strings.Contains(text, line+"\n") {
+				t.Errorf("no line %q", line)
+			}
+		}
+		c.End(nil)
+	}
+}
+
 // Names are chosen by publishers: however many there are, the series are
 // bounded, and nothing is lost from the sums.
 func TestMetricsOfManyStreams(t *testing.T) {

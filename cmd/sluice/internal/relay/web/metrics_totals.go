@@ -38,24 +38,20 @@ func (c *collector) collectTotals(ch chan<- prometheus.Metric) {
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	d, t := c.totals, c.s.Register.Totals()
-	for _, protocol := range []string{session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS, session.RTSP, session.RTSPS, session.SRT, session.WHIP, session.WHEP} {
-		kind := session.Kind{Role: session.RoleViewer, Protocol: protocol}
-		sent := t.Figures[kind]
-		send(d.viewers, gauge, float64(t.On[kind]), protocol)
-		send(d.sessions, counter, float64(t.Began[kind]), string(session.RoleViewer), protocol)
-		send(d.sentBytes, counter, float64(sent.Bytes), protocol)
-		send(d.sentFrames, counter, float64(sent.Frames), protocol)
-		send(d.droppedFrames, counter, float64(sent.Dropped), protocol)
-		send(d.jumps, counter, float64(sent.Jumps), protocol)
-		if protocol == session.WS || protocol == session.WSS {
-			continue // not a protocol for publishing
+	for kind := range kindsOf(&t) {
+		role, protocol, f := string(kind.Role), kind.Protocol, t.Figures[kind]
+		send(d.sessions, counter, float64(t.Began[kind]), role, protocol)
+		if kind.Role == session.RolePublisher {
+			send(d.publishers, gauge, float64(t.On[kind]), protocol)
+			send(d.receivedBytes, counter, float64(f.Bytes), protocol)
+			send(d.receivedFrames, counter, float64(f.Frames), protocol)
+			continue
 		}
-		kind.Role = session.RolePublisher
-		received := t.Figures[kind]
-		send(d.publishers, gauge, float64(t.On[kind]), protocol)
-		send(d.sessions, counter, float64(t.Began[kind]), string(session.RolePublisher), protocol)
-		send(d.receivedBytes, counter, float64(received.Bytes), protocol)
-		send(d.receivedFrames, counter, float64(received.Frames), protocol)
+		send(d.viewers, gauge, float64(t.On[kind]), protocol)
+		send(d.sentBytes, counter, float64(f.Bytes), protocol)
+		send(d.sentFrames, counter, float64(f.Frames), protocol)
+		send(d.droppedFrames, counter, float64(f.Dropped), protocol)
+		send(d.jumps, counter, float64(f.Jumps), protocol)
 	}
 	for o, n := range t.Refused {
 		send(d.refusals, counter, float64(n), string(o.Role), o.Code)
@@ -64,4 +60,22 @@ func (c *collector) collectTotals(ch chan<- prometheus.Metric) {
 		send(d.endings, counter, float64(n), string(o.Role), o.Code)
 	}
 	send(d.bans, gauge, float64(len(c.s.Gate.Bans())))
+}
+
+// kindsOf returns the kinds of sessions that have series: those that there were, and the
+// usual ones from the start, so that their first session is an increase.
+func kindsOf(t *session.Totals) map[session.Kind]bool {
+	kinds := map[session.Kind]bool{}
+	for role, protocols := range map[session.Role][]string{
+		session.RolePublisher: {session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.RTSP, session.RTSPS, session.SRT, session.WHIP},
+		session.RoleViewer:    {session.RTMP, session.RTMPS, session.FLV, session.FLVS, session.WS, session.WSS, session.HLS, session.HLSS, session.RTSP, session.RTSPS, session.SRT, session.WHEP},
+	} {
+		for _, protocol := range protocols {
+			kinds[session.Kind{Role: role, Protocol: protocol}] = true
+		}
+	}
+	for kind := range t.Began {
+		kinds[kind] = true
+	}
+	return kinds
 }
