@@ -102,7 +102,8 @@ func (q *pushing) run(ctx context.Context) {
 			log.Warn("push failed; it is tried again", "state", state, "tries", q.now().Tries, "error", q.hide(err))
 		}
 		until := time.Now().Add(o.RetryCodec)
-		for q.waits(pause); q.pause(ctx, pause); q.waits(pause) {
+		wait := rest(pause, time.Since(began), o.Retry)
+		for q.waits(wait); q.pause(ctx, wait); q.waits(wait) {
 			if !errors.Is(err, ErrCodec) || time.Now().After(until) || q.taken() {
 				break
 			}
@@ -112,6 +113,10 @@ func (q *pushing) run(ctx context.Context) {
 		}
 	}
 }
+
+// rest is what is left of a pause between attempts after one that took so long itself: a
+// machine that is away answers nothing, and is to be found within 5 s of its return.
+func rest(pause, took, least time.Duration) time.Duration { return max(pause-took, least) }
 
 // lives reports whether the target has taken something in the latest attempt.
 func (q *pushing) lives() bool {
@@ -225,7 +230,9 @@ func (q *pushing) dial(ctx context.Context) (net.Conn, error) {
 	o := &q.pusher.options
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	conn, err := o.dial(ctx, q.target.host)
+	calling, called := context.WithTimeout(ctx, callTime)
+	conn, err := o.dial(calling, q.target.host)
+	called()
 	if err != nil || q.target.scheme == "rtmp" {
 		return conn, err
 	}
