@@ -77,6 +77,7 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 		if errors.Is(err, session.ErrClosing) {
 			code = publishFailed // after which encoders try again
 		}
+		x.c.Recycle() // what it holds of a message; linger reads on without
 		_ = x.c.Refuse(req, code, session.Words(err))
 		x.linger()
 	}
@@ -89,13 +90,5 @@ func (x *peer) linger() {
 	if x.conn.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
 	}
-	for {
-		m, err := x.c.ReadMessage()
-		if err != nil {
-			// Discard also bytes that are not valid messages.
-			_, _ = io.Copy(io.Discard, x.r)
-			return
-		}
-		m.Release()
-	}
+	_, _ = io.Copy(io.Discard, x.r)
 }
