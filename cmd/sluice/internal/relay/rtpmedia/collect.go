@@ -36,6 +36,9 @@ type Collector struct {
 	ssrc    uint32 // its own, for reports
 
 	dropped uint64 // units that were left out
+
+	hold    func(bytes int) error // see Intake.Bound; nil: no bound
+	holding int                   // what it was called with
 }
 
 // NewCollector makes a Collector of units of at most limit bytes, which it gives to
@@ -120,7 +123,7 @@ func (c *Collector) Losses() Losses {
 // Close releases what waits for more.
 func (c *Collector) Close() {
 	c.order.drop()
-	c.unit.reset()
+	c.reset()
 }
 
 // take takes a packet in order, transferred; gap says that one before it is missing.
@@ -164,6 +167,11 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 		c.fail(fmt.Errorf("%w: more than %d packets", ErrTooLong, maxPackets))
 		return
 	}
+	if err := c.report(c.unit.size + payload.Len()); err != nil {
+		payload.Release()
+		c.fail(err)
+		return
+	}
 	p := c.unit.hold(payload)
 	var ok bool
 	switch c.format.Codec {
@@ -184,12 +192,34 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 	}
 }
 
+// holdStep is in which steps, in bytes, a Collector says how much of a unit it has.
+const holdStep = 64 << 10
+
+// report says that the unit in work has n bytes.
+func (c *Collector) report(n int) error {
+	n = n / holdStep * holdStep
+	if c.hold == nil || n <= c.holding {
+		return nil
+	}
+	c.holding = n
+	return c.hold(n)
+}
+
+// reset lets go of the unit in work.
+func (c *Collector) reset() {
+	c.unit.reset()
+	if c.holding > 0 {
+		c.holding = 0
+		_ = c.hold(0) // less is no error
+	}
+}
+
 // maxPackets bounds the packets of one unit: 8 MiB in packets of 512 bytes.
 const maxPackets = 16 << 10
 
 // finish delivers the unit in work, if it is whole.
 func (c *Collector) finish() {
-	defer c.unit.reset()
+	defer c.reset()
 	if c.bad || c.unit.open || len(c.unit.pieces) == 0 {
 		if !c.unit.empty() {
 			c.dropped++
@@ -220,7 +250,7 @@ func (c *Collector) abandon() {
 	if !c.unit.empty() {
 		c.dropped++
 	}
-	c.unit.reset()
+	c.reset()
 	c.bad = false
 }
 
@@ -228,5 +258,5 @@ func (c *Collector) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
-	c.unit.reset()
+	c.reset()
 }

@@ -43,7 +43,7 @@ func (c *Collector) frame(p []byte) error {
 
 // parts is the frame in work, which came in fragments.
 func (c *Collector) parts() error {
-	defer c.unit.reset()
+	defer c.reset()
 	b, err := c.alloc.TryGet(au.Room + c.unit.size)
 	if err != nil {
 		return err

@@ -97,6 +97,17 @@ func NewIntake(tracks []Track, alloc *mem.Allocator, limit int, publish func(liv
 	return x, nil
 }
 
+// Bound makes x call hold with how many bytes it has of a picture that has no end yet, in
+// steps of 64 KiB, and with 0 when that is over. An error of hold ends the track. Call it not
+// during Push.
+func (x *Intake) Bound(hold func(bytes int) error) {
+	for _, t := range x.tracks {
+		if t != nil && t.format.Video {
+			t.collector.hold = hold
+		}
+	}
+}
+
 // Repair says that the sender is asked for packets of pictures that are missing: others
 // are held for them up to a time, which is longer than it takes to get them. Call it
 // before Push.

@@ -42,7 +42,9 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	c.Attach(nil, w.stop)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(publisher, s.Times, s.For(info.Stream).MinPublishRate) })
+	holder := s.Unfinished.Holder(c.Stop)
 	err = tsmedia.Read(w, tsmedia.Options{
+		Hold:     holder.Hold,
 		Alloc:    s.Alloc,
 		MaxFrame: s.Config().MaxFrame,
 		Publish: func(f live.Frame) error {
@@ -54,6 +56,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 			s.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "codec", codec)
 		},
 	})
+	_ = holder.Hold(0)
 	close(w.over)
 	conn.Close()
 	watching.Wait()

@@ -40,10 +40,14 @@ type guard struct {
 	at      int
 	garbage int
 	units   map[uint16]int // bytes of the unit that each PID is in
+	total   int            // of them
+
+	hold    func(bytes int) error // Options.Hold
+	holding int                   // what it was called with
 }
 
-func newGuard(r io.Reader, limit int) *guard {
-	return &guard{r: r, limit: limit, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]int{}}
+func newGuard(r io.Reader, limit int, hold func(int) error) *guard {
+	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]int{}}
 }
 
 // Read implements io.Reader. It returns whole packets unless p is shorter.
@@ -97,6 +101,7 @@ func (g *guard) look(packet []byte) error {
 		if _, ok := g.units[pid]; !ok && len(g.units) == maxPIDs {
 			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
+		g.total -= g.units[pid]
 		g.units[pid] = 0
 	}
 	n, ok := g.units[pid]
@@ -105,9 +110,25 @@ func (g *guard) look(packet []byte) error {
 			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
 	}
-	if n += packetLen; n > g.limit+g.limit/8+16<<10 { // with the headers of its packets
+	n += packetLen
+	g.total += packetLen
+	most := g.limit + g.limit/8 + 16<<10 // with the headers of its packets
+	if n > most || g.total > 2*most {    // pictures of one stream, and little of all others
 		return fmt.Errorf("%w: above %d bytes", ErrTooLong, g.limit)
 	}
 	g.units[pid] = n
-	return nil
+	return g.report()
+}
+
+// holdStep is in which steps, in bytes, Options.Hold is called.
+const holdStep = 64 << 10
+
+// report calls Options.Hold when what is collected has become more, or nearly nothing.
+func (g *guard) report() error {
+	n := g.total / holdStep * holdStep
+	if g.hold == nil || n == g.holding || n > 0 && n < g.holding {
+		return nil
+	}
+	g.holding = n
+	return g.hold(n)
 }

@@ -23,6 +23,9 @@ type Options struct {
 	Publish  func(live.Frame) error     // takes frames, whose payloads are transferred
 	LeftOut  func(codec string)         // is called for each track that is not taken
 	Exclude  func(f func() error) error // runs what may block for the stream; nil calls it
+	// Hold, unless it is nil, is called with how many bytes of units are collected that have
+	// no end yet, in steps of 64 KiB, and with 0 when they are fewer. Its error is Read's.
+	Hold func(bytes int) error
 }
 
 // Read reads a transport stream from r and publishes the first track of pictures and the
@@ -30,7 +33,7 @@ type Options struct {
 // or with one that matches one of this package. Input that the library behind it cannot
 // bear is ErrSyntax.
 func Read(r io.Reader, o Options) (err error) {
-	g := newGuard(r, o.MaxFrame)
+	g := newGuard(r, o.MaxFrame, o.Hold)
 	x := &intake{Options: o}
 	defer func() {
 		if fault := recover(); fault != nil {

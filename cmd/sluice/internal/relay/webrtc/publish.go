@@ -134,6 +134,7 @@ func (x *publishing) begin() {
 	x.mu.Lock()
 	x.watchdog = session.WatchIngest(x.peer, s.Times, s.For(x.info.Stream).MinPublishRate)
 	x.keyed = time.Now()
+	x.intake.Bound(s.Unfinished.Holder(c.Stop).Hold)
 	x.mu.Unlock()
 	x.client.Store(c)
 	close(x.started)

@@ -1,0 +1,61 @@
+package tsmedia
+
+import (
+	"errors"
+	"io"
+	"testing"
+)
+
+// endless are packets of units that never end, on many PIDs in their order.
+type endless struct {
+	pids, sent int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for len(p)-n >= packetLen {
+		packet := p[n : n+packetLen]
+		clear(packet)
+		pid := 0x100 + e.sent%e.pids
+		packet[0], packet[1], packet[2], packet[3] = syncByte, byte(pid>>8), byte(pid), 0x10
+		if e.sent < e.pids {
+			packet[1] |= 0x40
+		}
+		e.sent++
+		n += packetLen
+	}
+	return n, nil
+}
+
+// However many streams there are in one, what is collected of units without an end is
+// bounded by the length of two, and reported.
+func TestUnitsWithoutAnEndAreBoundedTogether(t *testing.T) {
+	const limit = 1 << 20
+	most := int64(2*(limit+limit/8+16<<10) + 64<<10)
+	for _, pids := range []int{1, 2, maxPIDs} {
+		high, sum := 0, int64(0)
+		g := newGuard(&endless{pids: pids}, limit, func(n int) error {
+			high = max(high, n)
+			return nil
+		})
+		g.probing = -1
+		var err error
+		for room := make([]byte, 100*packetLen); err == nil && sum < 10*most; {
+			var n int
+			n, err = g.Read(room)
+			sum += int64(n)
+		}
+		if !errors.Is(err, ErrTooLong) || sum > most {
+			t.Errorf("%d PIDs: %v after %d bytes, at most %d", pids, err, sum, most)
+		}
+		if int64(high) < sum-2*holdStep-1000*packetLen {
+			t.Errorf("%d PIDs: %d bytes were reported of %d", pids, high, sum)
+		}
+	}
+	full := errors.New("full")
+	g := newGuard(&endless{pids: 1}, limit, func(int) error { return full })
+	g.probing = -1
+	if n, err := io.Copy(io.Discard, g); !errors.Is(err, full) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
