@@ -59,6 +59,18 @@ func TestMaxFrame(t *testing.T) {
 		}
 		<-sent
 	})
+	t.Run("rtmp, metadata", func(t *testing.T) {
+		x := rtmpPush(t, s, "rtmp", "live", "m")
+		body := "\x02\x00\x0aonMetaData\x0c\x00\x20\x00\x00" + strings.Repeat("x", 2<<20)
+		if err := x.send([]rtmpFrame{{Type: flv.TagScript, Body: body}}); err != nil {
+			t.Fatal(err)
+		}
+		rtmpUntil(t, "long metadata is there", func() bool {
+			st, ok := s.host.Hub.Stream("live/m")
+			return ok && st.Stats().BytesIn == int64(len(body))
+		})
+		x.close()
+	})
 	for _, chunked := range []bool{false, true} {
 		t.Run(fmt.Sprintf("http, chunked %v", chunked), func(t *testing.T) {
 			name := fmt.Sprintf("http://%s/live/h%v.flv", s.Addresses()["http"], chunked)

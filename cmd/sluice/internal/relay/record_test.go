@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -68,6 +69,9 @@ func TestRecordWhatIsPublished(t *testing.T) {
 	files := recordFiles(t, dir)
 	if len(files) != 2 {
 		t.Fatalf("files %q", files)
+	}
+	if p, err := os.ReadFile(files[0]); err != nil || !bytes.Contains(p, []byte("filepositions")) {
+		t.Errorf("the file has no index, %v", err)
 	}
 	for _, f := range files {
 		frames := recordRead(t, f)
