@@ -2,15 +2,10 @@ package relay
 
 import (
 	"context"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
-
-// answering is how long this node works on a request of another.
-const answering = 10 * time.Second
 
 // Name implements web.Nodes.
 func (c *clustered) Name() string    { return c.node.Name() }
@@ -38,35 +33,11 @@ func (c *clustered) Ask(ctx context.Context, node, method, target, client string
 	return a.Status, a.Body, err
 }
 
-// answer is cluster.Options.Answer.
-func (c *clustered) answer(from string, r cluster.Request) cluster.Answer {
-	<-c.opened
-	if r.Target == bansPath {
-		return c.answerBans(from, r)
-	}
-	ctx, cancel := context.WithTimeout(c.server.host.Ctx, answering)
-	defer cancel()
-	status, body := c.server.web.Answer(ctx, r.Method, r.Target, r.For+" over node "+from)
-	return cluster.Answer{Status: status, Body: body}
-}
-
-// nodeChanged reports nodes that come and go.
-func (c *clustered) nodeChanged(e directory.Event) {
-	switch {
-	case e.Joined:
-		c.server.log.Info("a node has joined the cluster", "node", e.Node)
-		c.server.report.NodeJoined(e.Node)
-	case e.Left:
-		c.server.log.Info("a node has left the cluster", "node", e.Node, "silent", e.Silent)
-		c.server.report.NodeLeft(e.Node, e.Silent)
-	}
-}
-
 // Place implements web.Nodes.
 func (c *clustered) Place(stream string, secure bool) string {
-	o := c.server.host.Config()
+	o := c.host.Config()
 	most := viewersPlaced(o)
-	full := c.load.full.Load() || most > 0 && c.server.host.Register.Number(session.RoleViewer) >= most || c.node.Draining()
+	full := c.load.full.Load() || most > 0 && c.host.Register.Number(session.RoleViewer) >= most || c.node.Draining()
 	if !full || c.node.Has(stream) == "" {
 		return ""
 	}
@@ -78,3 +49,6 @@ func (c *clustered) PlayURL(node string) string { return c.node.PlayURL(node) }
 
 // PlayURLs implements web.Nodes.
 func (c *clustered) PlayURLs() []string { return c.node.PlayURLs() }
+
+// BansChanged implements web.Nodes.
+func (c *clustered) BansChanged() { c.bans.changed() }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // bansPath is where nodes give one another their bans: GET asks for them, POST tells
@@ -24,28 +25,35 @@ const (
 	comparing = time.Second
 )
 
-// BansChanged implements web.Nodes. A node that does not get them asks, because the sums
-// differ.
-func (c *clustered) BansChanged() {
-	text, err := json.Marshal(c.server.host.Gate.SharedBans())
-	if err != nil {
-		panic("relay: " + err.Error()) // plain data
-	}
+// nodeBans keep the bans of all nodes the same.
+type nodeBans struct {
+	node   *cluster.Node
+	host   *session.Host
+	banned func(b access.Ban, by string) // ends the sessions that b matches
+}
+
+// changed gives this node's bans to the others. A node that does not get them asks, because
+// the sums differ.
+func (b *nodeBans) changed() {
+	text := b.own()
 	ctx, cancel := context.WithTimeout(context.Background(), sharing)
 	defer cancel()
 	var asking sync.WaitGroup
-	for _, node := range c.Others() {
+	for _, n := range b.node.Nodes() {
+		if n.Self {
+			continue
+		}
 		asking.Go(func() {
-			if _, err := c.node.Ask(ctx, node, cluster.Request{Method: http.MethodPost, Target: bansPath, Body: text}); err != nil {
-				c.server.log.Warn("a node of the cluster has not taken the bans yet", "node", node, "error", err)
+			if _, err := b.node.Ask(ctx, n.Name, cluster.Request{Method: http.MethodPost, Target: bansPath, Body: text}); err != nil {
+				b.host.Log.Warn("a node of the cluster has not taken the bans yet", "node", n.Name, "error", err)
 			}
 		})
 	}
 	asking.Wait()
 }
 
-// compareBans asks nodes that have other bans for theirs, until ctx is done.
-func (c *clustered) compareBans(ctx context.Context) {
+// compare asks nodes that have other bans for theirs, until ctx is done.
+func (b *nodeBans) compare(ctx context.Context) {
 	tick := time.NewTicker(comparing)
 	defer tick.Stop()
 	for {
@@ -54,50 +62,55 @@ func (c *clustered) compareBans(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, n := range c.node.Nodes() {
-			if !n.Self && n.Bans != c.server.host.Gate.BansSum() {
-				c.askBans(ctx, n.Name)
+		for _, n := range b.node.Nodes() {
+			if !n.Self && n.Bans != b.host.Gate.BansSum() {
+				b.ask(ctx, n.Name)
 			}
 		}
 	}
 }
 
-func (c *clustered) askBans(ctx context.Context, node string) {
+func (b *nodeBans) ask(ctx context.Context, node string) {
 	ctx, cancel := context.WithTimeout(ctx, sharing)
 	defer cancel()
-	a, err := c.node.Ask(ctx, node, cluster.Request{Method: http.MethodGet, Target: bansPath})
+	a, err := b.node.Ask(ctx, node, cluster.Request{Method: http.MethodGet, Target: bansPath})
 	if err == nil && a.Status == http.StatusOK {
-		c.mergeBans(node, a.Body)
+		b.merge(node, a.Body)
 	}
 }
 
-// mergeBans takes over the bans of another node, and ends the sessions that they match.
-func (c *clustered) mergeBans(node string, text []byte) (status int) {
+// merge takes over the bans of another node, and ends the sessions that they match.
+func (b *nodeBans) merge(node string, text []byte) (status int) {
 	var list access.BanList
 	if err := json.Unmarshal(text, &list); err != nil {
 		return http.StatusBadRequest
 	}
-	added, err := c.server.host.Gate.MergeBans(list)
-	for _, b := range added {
-		c.server.web.Banned(b, "node "+node)
+	added, err := b.host.Gate.MergeBans(list)
+	for _, ban := range added {
+		b.banned(ban, "node "+node)
 	}
 	switch {
 	case errors.Is(err, access.ErrBansFile):
-		c.server.log.Error("bans are not saved: at a restart they will be what they were", "error", err)
+		b.host.Log.Error("bans are not saved: at a restart they will be what they were", "error", err)
 	case err != nil:
-		c.server.log.Warn("bans of a node were left out", "node", node, "error", err)
+		b.host.Log.Warn("bans of a node were left out", "node", node, "error", err)
 	}
 	return http.StatusNoContent
 }
 
-// answerBans answers a request for bansPath.
-func (c *clustered) answerBans(from string, r cluster.Request) cluster.Answer {
+// answer answers a request for bansPath.
+func (b *nodeBans) answer(from string, r cluster.Request) cluster.Answer {
 	if r.Method == http.MethodPost {
-		return cluster.Answer{Status: c.mergeBans(from, r.Body)}
+		return cluster.Answer{Status: b.merge(from, r.Body)}
 	}
-	text, err := json.Marshal(c.server.host.Gate.SharedBans())
+	return cluster.Answer{Status: http.StatusOK, Body: b.own()}
+}
+
+// own are the bans of this node as text.
+func (b *nodeBans) own() []byte {
+	text, err := json.Marshal(b.host.Gate.SharedBans())
 	if err != nil {
 		panic("relay: " + err.Error()) // plain data
 	}
-	return cluster.Answer{Status: http.StatusOK, Body: text}
+	return text
 }

@@ -13,23 +13,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster/directory"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pull"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
 )
 
 // clustered joins this server and a cluster: what is published here is entered in the
 // directory, what is watched here is pulled from where that says.
 type clustered struct {
-	server *Server
+	host    *session.Host
+	web     *web.Server // answers other nodes' requests
+	report  hooks.Reporter
+	version string // of the program
+
 	pulls  *pull.Origin
 	node   *cluster.Node // nil before Listen
-	opened chan struct{} // closed when there is the node
+	bans   *nodeBans     // nil before Listen
+	opened chan struct{} // closed when there are the node and bans
 	before map[string]received
 	load   load
 
@@ -44,22 +49,25 @@ const (
 	sendOn, lull, sendOnMost = 2 * time.Second, time.Second, 5 * time.Second
 )
 
+// answering is how long this node works on a request of another.
+const answering = 10 * time.Second
+
 // received is what a stream had received at a time.
 type received struct {
 	bytes int64
 	at    time.Time
 }
 
-func newClustered(s *Server) *clustered {
-	c := &clustered{server: s, opened: make(chan struct{}), before: map[string]received{}}
-	c.pulls = pull.NewCluster(s.host, c, nil)
+func newClustered(h *session.Host, w *web.Server, report hooks.Reporter, version string) *clustered {
+	c := &clustered{host: h, web: w, report: report, version: version, opened: make(chan struct{}), before: map[string]received{}}
+	c.pulls = pull.NewCluster(h, c, nil)
 	return c
 }
 
 // open joins the cluster. at has the addresses of the listeners, and gets that for
 // other nodes.
 func (c *clustered) open(at map[string]string) error {
-	o := c.server.host.Config()
+	o := c.host.Config()
 	address, err := advertised(o, at)
 	if err != nil {
 		return &ListenError{"advertise", o.Advertise, err}
@@ -72,8 +80,8 @@ func (c *clustered) open(at map[string]string) error {
 		name, _, _ = strings.Cut(name, ".")
 	}
 	options := cluster.Options{
-		Name: name, Secret: []byte(o.ClusterSecret), Accept: []byte(o.ClusterSecretAccept), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.server.version,
-		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.server.log,
+		Name: name, Secret: []byte(o.ClusterSecret), Accept: []byte(o.ClusterSecretAccept), Policy: directory.Policy(o.Takeover), Of: c.policy, Version: c.version,
+		Join: o.Join, NATS: o.NATS, Changed: c.changed, Measure: c.measure, Answer: c.answer, Logger: c.host.Log,
 	}
 	// For tests: this node's clock is wrong by so much, and so many others pull a stream from
 	// its publisher's node.
@@ -84,27 +92,28 @@ func (c *clustered) open(at map[string]string) error {
 	if o.NATS == "" {
 		options.Listen = o.ClusterAddress
 	}
-	c.server.host.Register.Name(name)
-	c.server.host.Gate.ShareBans(name)
+	c.host.Register.Name(name)
+	c.host.Gate.ShareBans(name)
 	node, err := cluster.Open(options, address)
 	if err != nil {
 		return &ListenError{"cluster-address", cmp.Or(options.Listen, "an outside NATS"), err}
 	}
 	c.node = node
+	c.bans = &nodeBans{node, c.host, c.web.Banned}
 	if address := node.Address(); address != "" {
 		at["cluster-address"] = address
 	}
 	close(c.opened)
 	if len(o.Join) > 0 || o.NATS != "" {
 		// Those who come at once, after a restart, are not to hear that there is no stream.
-		ctx, cancel := context.WithTimeout(context.Background(), c.server.host.Times.Join)
+		ctx, cancel := context.WithTimeout(context.Background(), c.host.Times.Join)
 		await(ctx, node.Joined)
 		cancel()
 	}
 	var ctx context.Context
 	ctx, c.end = context.WithCancel(context.Background())
-	c.running.Go(func() { c.compareBans(ctx) })
-	c.server.log.Info("in a cluster", "node", name, "address", node.Address(), "advertise", address)
+	c.running.Go(func() { c.bans.compare(ctx) })
+	c.host.Log.Info("in a cluster", "node", name, "address", node.Address(), "advertise", address)
 	return nil
 }
 
@@ -142,10 +151,10 @@ func (c *clustered) changed(e directory.Event) {
 	}
 	<-c.opened
 	if c.policy(e.Stream) == directory.Standby {
-		c.server.host.Hold(e.Stream)
+		c.host.Hold(e.Stream)
 	} else if e.Lost {
-		c.server.log.Warn("another node has the stream", "stream", e.Stream, "node", e.Winner.Node)
-		c.server.host.StopPublishers(e.Stream, fmt.Errorf("%w: node %s", session.ErrElsewhere, e.Winner.Node), pull.AgentCluster)
+		c.host.Log.Warn("another node has the stream", "stream", e.Stream, "node", e.Winner.Node)
+		c.host.StopPublishers(e.Stream, fmt.Errorf("%w: node %s", session.ErrElsewhere, e.Winner.Node), pull.AgentCluster)
 	}
 	if c.node.Leaving(e.Stream) {
 		c.pulls.Again(e.Stream)
@@ -155,20 +164,44 @@ func (c *clustered) changed(e directory.Event) {
 	}
 }
 
+// answer is cluster.Options.Answer.
+func (c *clustered) answer(from string, r cluster.Request) cluster.Answer {
+	<-c.opened
+	if r.Target == bansPath {
+		return c.bans.answer(from, r)
+	}
+	ctx, cancel := context.WithTimeout(c.host.Ctx, answering)
+	defer cancel()
+	status, body := c.web.Answer(ctx, r.Method, r.Target, r.For+" over node "+from)
+	return cluster.Answer{Status: status, Body: body}
+}
+
+// nodeChanged reports nodes that come and go.
+func (c *clustered) nodeChanged(e directory.Event) {
+	switch {
+	case e.Joined:
+		c.host.Log.Info("a node has joined the cluster", "node", e.Node)
+		c.report.NodeJoined(e.Node)
+	case e.Left:
+		c.host.Log.Info("a node has left the cluster", "node", e.Node, "silent", e.Silent)
+		c.report.NodeLeft(e.Node, e.Silent)
+	}
+}
+
 // policy returns that of a stream.
 func (c *clustered) policy(stream string) directory.Policy {
-	return directory.Policy(c.server.host.For(stream).Takeover)
+	return directory.Policy(c.host.For(stream).Takeover)
 }
 
 // measure is cluster.Options.Measure. It has one caller.
 func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
 	select {
 	case <-c.opened:
-		c.server.host.YieldSilent()
+		c.host.YieldSilent()
 	default:
 	}
 	now, fresh, sent := time.Now(), map[string]received{}, int64(0)
-	for _, st := range c.server.host.Hub.Streams() {
+	for _, st := range c.host.Hub.Streams() {
 		f := st.Stats()
 		was := c.before[st.Name()]
 		rate := int64(0)
@@ -180,9 +213,9 @@ func (c *clustered) measure(figures func(string, int64, int)) directory.Node {
 		figures(st.Name(), rate, f.Viewers)
 	}
 	c.before = fresh
-	n := directory.Node{Viewers: c.server.host.Register.Number(session.RoleViewer), Bans: c.server.host.Gate.BansSum()}
-	n.Load, n.Room = c.load.measure(now, c.server.host.Config(), n.Viewers, sent)
-	n.Play = c.server.host.Config().PlayURL
+	n := directory.Node{Viewers: c.host.Register.Number(session.RoleViewer), Bans: c.host.Gate.BansSum()}
+	n.Load, n.Room = c.load.measure(now, c.host.Config(), n.Viewers, sent)
+	n.Play = c.host.Config().PlayURL
 	return n
 }
 
@@ -263,7 +296,7 @@ func (c *clustered) status() any { return c.node.Status() }
 // leave hands over what other nodes can have elsewhere, and then ends streams at a key
 // frame. It waits for both, within the setting's time.
 func (c *clustered) leave() {
-	host, within := c.server.host, c.server.host.Config().ClusterDrain
+	host, within := c.host, c.host.Config().ClusterDrain
 	if c.node == nil || c.node.Others() == 0 || within == 0 {
 		return
 	}
@@ -288,7 +321,7 @@ func (c *clustered) leave() {
 		placed, latest := c.node.Placed()
 		return c.node.Others() == 0 || sentOn(viewers, placed-before, time.Since(ended), time.Since(latest))
 	})
-	c.server.log.Info("drained", "after", time.Since(began).Round(time.Millisecond), "streams", len(host.Hub.Streams()), "needed", c.node.Needed())
+	c.host.Log.Info("drained", "after", time.Since(began).Round(time.Millisecond), "streams", len(host.Hub.Streams()), "needed", c.node.Needed())
 }
 
 // sentOn reports whether a node whose viewers ended some time ago need not wait for more of
@@ -322,24 +355,5 @@ func (c *clustered) close() {
 		c.end()
 		c.running.Wait()
 		c.node.Close()
-	}
-}
-
-func (c *clustered) metrics() []prometheus.Collector {
-	gauge := func(name, help string, of func(cluster.Status) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_cluster_" + name, Help: help}, func() float64 { return of(c.node.Status()) })
-	}
-	counter := func(name, help string, of func(cluster.Status) float64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_cluster_" + name + "_total", Help: help}, func() float64 { return of(c.node.Status()) })
-	}
-	return []prometheus.Collector{
-		nodeFigures{c},
-		gauge("nodes", "Nodes of the cluster that this one knows, itself included.", func(s cluster.Status) float64 { return float64(len(s.Nodes)) }),
-		gauge("streams", "Streams that nodes publish.", func(s cluster.Status) float64 { return float64(len(s.Streams) - s.Pulls()) }),
-		gauge("pulls", "Streams that nodes pull from one another.", func(s cluster.Status) float64 { return float64(s.Pulls()) }),
-		gauge("links", "Connections to other nodes, or to NATS.", func(s cluster.Status) float64 { return float64(s.Links) }),
-		counter("sent_bytes", "Control messages that were sent.", func(s cluster.Status) float64 { return float64(s.Sent) }),
-		counter("received_bytes", "Control messages that came.", func(s cluster.Status) float64 { return float64(s.Received) }),
-		counter("refused_messages", "Messages that were not made with the cluster's secret, or came before.", func(s cluster.Status) float64 { return float64(s.Refused) }),
 	}
 }

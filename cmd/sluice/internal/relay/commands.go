@@ -14,10 +14,9 @@ import (
 // commandToken is how long the token of a command holds, which it needs to begin.
 const commandToken = 24 * time.Hour
 
-// commandFor returns the command of a stream, with the stream's addresses on this
-// machine in its environment.
-func (s *Server) commandFor(stream string) command.Command {
-	c := s.host.For(stream)
+// commandFor returns the command of a stream whose settings are c. Its environment has the
+// stream's addresses on this machine; at is where the server listens.
+func commandFor(stream string, c *config.Config, at map[string]string) command.Command {
 	words, err := config.CommandWords(c.OnPublish)
 	if err != nil || len(words) == 0 { // the settings were checked
 		return command.Command{}
@@ -26,7 +25,6 @@ func (s *Server) commandFor(stream string) command.Command {
 	if slices.Contains(c.Protect, "play") {
 		token = "?token=" + access.Sign([]byte(c.TokenSecret), access.Play, stream, time.Now().Add(commandToken))
 	}
-	at := s.Addresses()
 	env := []string{"SLUICE_STREAM=" + stream, "SLUICE_APP=" + path.Dir(stream), "SLUICE_NAME=" + path.Base(stream)}
 	address := ""
 	if web := at["http"]; web != "" {

@@ -65,7 +65,7 @@ func (s *Server) Listen() error {
 		{"https", c.HTTPS, true, func(l *listener) error { return s.web.ServeTLS(l, s.certs.Config("http/1.1")) }},
 		{"rtsp", c.RTSP, false, func(l *listener) error { return s.rtsp.Serve(l, l.setting, nil) }},
 		{"rtsps", c.RTSPS, true, func(l *listener) error { return s.rtsp.Serve(l, l.setting, s.certs.Config()) }},
-		{"pprof", c.PProf, false, servePProf},
+		{"pprof", c.PProf, false, func(l *listener) error { return servePProf(l) }},
 	} {
 		if !config.On(l.address) {
 			continue

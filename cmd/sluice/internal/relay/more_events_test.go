@@ -35,17 +35,16 @@ func TestEventOfARefusal(t *testing.T) {
 // The states of a push are events, but not each attempt.
 func TestEventsOfPushes(t *testing.T) {
 	var recent hooks.Recent
-	s := &Server{report: hooks.Reporter{&recent}}
-	states := map[pushKey]string{}
+	w := pushWatch{report: hooks.Reporter{&recent}}
 	for _, state := range []string{push.Connecting, push.Live, push.Live, push.Behind, push.Waiting, push.Connecting, push.Waiting, push.Connecting, push.Live, ""} {
 		var list []push.Status
 		if state != "" {
 			list = []push.Status{{Stream: "live/s", Target: "->there", State: state}}
 		}
-		states = s.reportPushes(states, list)
+		w.look(list)
 	}
 	want := []string{"live/s->there  live", "live/s->there  behind", "live/s->there  waiting", "live/s->there  live"}
-	if got := recentOf(&recent, hooks.PushChanged); !slices.Equal(got, want) || len(states) != 0 {
+	if got := recentOf(&recent, hooks.PushChanged); !slices.Equal(got, want) || len(w.states) != 0 {
 		t.Errorf("%q", got)
 	}
 }

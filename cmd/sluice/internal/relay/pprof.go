@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -8,7 +9,7 @@ import (
 
 // servePProf serves Go's profiles on a separate listener, which the settings only
 // allow on the loopback interface.
-func servePProf(l *listener) error {
+func servePProf(l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
@@ -242,7 +243,7 @@ func (s *Server) attach() error {
 	s.host.Pusher, s.web.Pushes = s.outbound.pusher, s.outbound.pusher
 	metrics.MustRegister(s.outbound.pusher.Metrics())
 	s.outbound.commands = command.New(command.Options{
-		Of:     s.commandFor,
+		Of:     func(stream string) command.Command { return commandFor(stream, s.host.For(stream), s.Addresses()) },
 		Most:   func() int { return s.host.Config().MaxCommands },
 		Hide:   append(config.SecretVariables(), "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"),
 		Logger: s.log,
@@ -261,10 +262,10 @@ func (s *Server) attach() error {
 		metrics.MustRegister(o.Metrics()...)
 	}
 	if c.Cluster {
-		s.cluster = newClustered(s)
+		s.cluster = newClustered(s.host, s.web, s.report, s.version)
 		s.host.Puller, s.host.Cluster, s.web.Cluster, s.web.Nodes = s.cluster.pulls, s.cluster, s.cluster.status, s.cluster
 		metrics.MustRegister(s.cluster.pulls.Metrics()...)
-		metrics.MustRegister(s.cluster.metrics()...)
+		metrics.MustRegister(clusterMetrics(func() *cluster.Node { return s.cluster.node })...)
 	}
 	if len(c.Source) > 0 {
 		p, err := pull.NewSources(s.host, c.Source, s.host.Puller, nil)
@@ -302,7 +303,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		running.Go(func() { s.memory.Run(s.host.Ctx) })
 	}
 	running.Go(func() { s.report.WatchStalls(s.host.Ctx, s.host.Register) })
-	running.Go(func() { s.watchPushes(s.host.Ctx) })
+	pushes := pushWatch{report: s.report, list: s.outbound.pusher.List}
+	running.Go(func() { pushes.run(s.host.Ctx) })
 	var err error
 	select {
 	case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
 
@@ -14,28 +15,34 @@ const pushesEvery = 500 * time.Millisecond
 // pushKey is one stream on its way to one target.
 type pushKey struct{ stream, target, id string }
 
-// watchPushes reports the states of pushes when they change, until ctx is done.
-func (s *Server) watchPushes(ctx context.Context) {
+// A pushWatch reports the states of pushes when they change. It belongs to one goroutine.
+type pushWatch struct {
+	report hooks.Reporter
+	list   func() []push.Status
+	states map[pushKey]string // at the latest look
+}
+
+// run looks until ctx is done.
+func (w *pushWatch) run(ctx context.Context) {
 	tick := time.NewTicker(pushesEvery)
 	defer tick.Stop()
-	states := map[pushKey]string{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			states = s.reportPushes(states, s.outbound.pusher.List())
+			w.look(w.list())
 		}
 	}
 }
 
-// reportPushes reports what is different from before, and returns the states now. A push
-// that tries again has no new state until that has failed or succeeded.
-func (s *Server) reportPushes(before map[pushKey]string, list []push.Status) map[pushKey]string {
+// look reports what is different from the latest look. A push that tries again has no new
+// state until that has failed or succeeded.
+func (w *pushWatch) look(list []push.Status) {
 	now := make(map[pushKey]string, len(list))
 	for _, q := range list {
 		k := pushKey{q.Stream, q.Target, q.ID}
-		was := before[k]
+		was := w.states[k]
 		if now[k] = q.State; q.State == push.Connecting && was != "" {
 			now[k] = was
 		}
@@ -46,7 +53,7 @@ func (s *Server) reportPushes(before map[pushKey]string, list []push.Status) map
 		if q.State == push.Waiting || q.State == push.Refused {
 			failure = q.Error
 		}
-		s.report.PushChanged(q.Stream, q.Target, q.State, failure)
+		w.report.PushChanged(q.Stream, q.Target, q.State, failure)
 	}
-	return now
+	w.states = now
 }
