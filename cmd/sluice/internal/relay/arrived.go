@@ -12,11 +12,13 @@ import (
 
 // arrived is what was taken over. Nothing of it goes on until start.
 type arrived struct {
-	server  *Server
+	host    *session.Host
+	serving *protocols
 	streams map[string]adopted
 	starts  []func()
 	drops   []func()
 	orders  arrivedOrders
+	into    orders // what orders are added to
 	thaw    func()
 
 	publishing, watching int
@@ -32,8 +34,8 @@ var errDescriptor = errors.New("no TCP connection came with a session")
 
 // receive takes in what the predecessor has. The result is to be started or dropped, with an
 // error too.
-func (s *Server) receive(c *handover.Conn) (*arrived, error) {
-	a := &arrived{server: s, streams: map[string]adopted{}, thaw: s.host.Writer.Freeze()}
+func (u *upgrades) receive(c *handover.Conn) (*arrived, error) {
+	a := &arrived{host: u.host, serving: u.serving, into: u.orders, streams: map[string]adopted{}, thaw: u.host.Writer.Freeze()}
 	sessions := 0
 	for {
 		m, err := c.Receive()
@@ -73,7 +75,7 @@ func (a *arrived) stream(m *handover.Message) error {
 	if err := m.Into(&st); err != nil {
 		return err
 	}
-	stream, by, err := a.server.host.Hub.Adopt(st, m.Content)
+	stream, by, err := a.host.Hub.Adopt(st, m.Content)
 	if err == nil {
 		a.streams[st.Name] = adopted{stream, by}
 	}
@@ -104,13 +106,13 @@ func (a *arrived) session(m *handover.Message) error {
 	var start, drop func()
 	switch st.Protocol {
 	case session.RTMP:
-		start, drop, err = a.server.rtmp.Resume(conn, &st, on.stream, on.by)
+		start, drop, err = a.serving.rtmp.Resume(conn, &st, on.stream, on.by)
 	case session.FLV, session.WS:
 		if st.Role != session.RoleViewer {
 			err = fmt.Errorf("%w: a publisher by %s", handover.ErrProtocol, st.Protocol)
 			break
 		}
-		start, drop, err = a.server.web.Resume(conn, &st, on.stream)
+		start, drop, err = a.serving.web.Resume(conn, &st, on.stream)
 	default:
 		err = fmt.Errorf("%w: a session of %.20q", handover.ErrProtocol, st.Protocol)
 	}
@@ -129,8 +131,8 @@ func (a *arrived) session(m *handover.Message) error {
 
 // drop lets go of everything, without a byte to anyone: the predecessor goes on with it.
 func (a *arrived) drop() {
-	for _, c := range a.server.host.Register.List() {
-		c.Forget(a.server.host.Writer)
+	for _, c := range a.host.Register.List() {
+		c.Forget(a.host.Writer)
 	}
 	for _, f := range a.drops {
 		f()
@@ -140,9 +142,9 @@ func (a *arrived) drop() {
 
 // start goes on with everything: viewers first, so that they are there when frames come.
 func (a *arrived) start() {
-	a.orders.start(a.server)
+	a.into.resume(&a.orders)
 	for _, s := range a.streams {
-		a.server.outbound.recorders.goOn(s.stream)
+		a.into.to.recorders.goOn(s.stream)
 	}
 	a.thaw()
 	for _, f := range a.starts {

@@ -16,10 +16,13 @@ import (
 // earlier version would misread gets another number.
 var carried = []string{"stream/1", "rtmp-publisher/1", "rtmp-viewer/1", "flv-viewer/1", "ws-viewer/1", bansKind, pushesKind, recordingsKind}
 
+// errNotMovable: what the server does cannot be given to another process.
+var errNotMovable = errors.New("cannot be handed over; restart the server instead")
+
 // carries returns an error when a process that can take over the given kinds could not
-// take over what this one may have.
-func (s *Server) carries(kinds []string) error {
-	ordered := s.ordered()
+// take over what this one, with these orders, may have.
+func carries(kinds []string, o orders) error {
+	ordered := o.some()
 	for _, kind := range carried {
 		if some, optional := ordered[kind]; optional && !some {
 			continue
@@ -36,7 +39,8 @@ const stillTime = time.Second
 
 // cargo is what is handed over. It stands still until unpack or leave.
 type cargo struct {
-	server  *Server
+	host    *session.Host
+	orders  orders
 	streams []*live.Stream   // whose viewers go too
 	paused  []*session.Mover // whose inlets stand still
 	movers  []*session.Mover // that can be given away
@@ -49,20 +53,20 @@ type cargo struct {
 
 // pack makes everything that can be given away stand still: first the publishers, then
 // what viewers send, then what they are sent.
-func (s *Server) pack() *cargo {
-	p := &cargo{server: s}
-	ctx, cancel := context.WithTimeout(s.host.Ctx, stillTime)
+func pack(h *session.Host, o orders) *cargo {
+	p := &cargo{host: h, orders: o}
+	ctx, cancel := context.WithTimeout(h.Ctx, stillTime)
 	defer cancel()
-	for _, st := range s.host.Hub.Streams() {
+	for _, st := range h.Hub.Streams() {
 		st.Hurry(true)
 	}
-	all := s.host.Register.List()
+	all := h.Register.List()
 	published := map[string]bool{}
 	for _, m := range p.still(ctx, all, func(c *session.Client) bool { return c.Role == session.RolePublisher }) {
 		published[m.Client.Stream] = true
 	}
 	carried := map[string]bool{}
-	for _, st := range s.host.Hub.Streams() {
+	for _, st := range h.Hub.Streams() {
 		// A stream without a publisher waits for it to come back.
 		if published[st.Name()] || st.Publisher() == nil {
 			p.streams = append(p.streams, st)
@@ -70,7 +74,7 @@ func (s *Server) pack() *cargo {
 		}
 	}
 	p.still(ctx, all, func(c *session.Client) bool { return c.Role == session.RoleViewer && carried[c.Stream] })
-	p.thaw = s.host.Writer.Freeze()
+	p.thaw = h.Writer.Freeze()
 	return p
 }
 
@@ -93,7 +97,7 @@ func (p *cargo) still(ctx context.Context, all []*session.Client, matches func(*
 		}
 		err := m.Inlet.Await(ctx)
 		if err != nil && !errors.Is(err, session.ErrMoved) {
-			p.server.log.Debug("a session cannot be handed over", "id", m.Client.ID, "reason", err)
+			p.host.Log.Debug("a session cannot be handed over", "id", m.Client.ID, "reason", err)
 			if m.Client.Role == session.RolePublisher || errors.Is(err, session.ErrNotStill) {
 				p.err = err
 			}
@@ -130,7 +134,7 @@ func (p *cargo) send(c *handover.Conn, kinds []string) error {
 		if !sent[m.Client.Stream] {
 			continue // its stream has just ended
 		}
-		state, ok, err := m.State(p.server.host)
+		state, ok, err := m.State(p.host)
 		if err != nil {
 			return err
 		}
@@ -149,7 +153,10 @@ func (p *cargo) send(c *handover.Conn, kinds []string) error {
 		}
 	}
 	p.movers = gone
-	if err := p.server.sendOrders(c, kinds); err != nil {
+	if err := carries(kinds, p.orders); err != nil {
+		return err // something was ordered meanwhile
+	}
+	if err := p.orders.send(c, kinds); err != nil {
 		return err
 	}
 	return c.Send(handover.KindWhole, whole, nil, nil)
@@ -163,7 +170,7 @@ func (p *cargo) unpack() {
 	for _, m := range p.paused {
 		m.Inlet.Resume()
 	}
-	for _, st := range p.server.host.Hub.Streams() {
+	for _, st := range p.host.Hub.Streams() {
 		st.Hurry(false)
 	}
 }
@@ -174,9 +181,9 @@ func (p *cargo) leave() {
 	left := map[*session.Mover]bool{}
 	for _, m := range p.movers {
 		left[m] = true
-		m.Leave(p.server.host.Writer)
+		m.Leave(p.host.Writer)
 	}
-	p.server.outbound.recorders.leave(p.joinable)
+	p.orders.to.recorders.leave(p.joinable)
 	p.paused = slices.DeleteFunc(p.paused, func(m *session.Mover) bool { return left[m] })
 	p.unpack()
 }

@@ -330,19 +330,6 @@ func sentOn(viewers, back int, ended, latest time.Duration) bool {
 	return back >= viewers || ended >= sendOn && latest >= lull || ended >= sendOnMost
 }
 
-// await returns when done does, or ctx is over.
-func await(ctx context.Context, done func() bool) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // drain takes the server out of the cluster's choice.
 func (c *clustered) drain() {
 	if c.node != nil {

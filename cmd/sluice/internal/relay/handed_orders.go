@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
 // Kinds of what was ordered over the API, and no setting says: each is needed only where
@@ -28,28 +29,30 @@ type handedRecordings struct {
 	Ordered map[string]bool `json:"ordered"`
 }
 
-// ordered are the kinds of which the API has ordered something.
-func (s *Server) ordered() map[string]bool {
+// orders are what was ordered over the API.
+type orders struct {
+	host *session.Host // has the bans
+	to   *outbound     // has the pushes and recordings
+}
+
+// some are the kinds of which something was ordered.
+func (o orders) some() map[string]bool {
 	return map[string]bool{
-		bansKind:       len(s.host.Gate.Bans()) > 0,
-		pushesKind:     len(s.outbound.pusher.Added()) > 0,
-		recordingsKind: len(s.outbound.recorders.orders()) > 0,
+		bansKind:       len(o.host.Gate.Bans()) > 0,
+		pushesKind:     len(o.to.pusher.Added()) > 0,
+		recordingsKind: len(o.to.recorders.orders()) > 0,
 	}
 }
 
-// sendOrders sends what was ordered, and the states of all pushes, to a process that can
-// take over these kinds.
-func (s *Server) sendOrders(c *handover.Conn, kinds []string) error {
-	if err := s.carries(kinds); err != nil {
-		return err // something was ordered meanwhile
-	}
-	var err error
+// send sends what was ordered, and the states of all pushes, to a process that can take
+// over these kinds.
+func (o orders) send(c *handover.Conn, kinds []string) (err error) {
 	send := func(kind string, message handover.Kind, some bool, state any) {
 		if err == nil && some && slices.Contains(kinds, kind) {
 			err = c.Send(message, state, nil, nil)
 		}
 	}
-	bans, pushes, recordings := s.host.Gate.Bans(), s.outbound.pusher.State(), s.outbound.recorders.orders()
+	bans, pushes, recordings := o.host.Gate.Bans(), o.to.pusher.State(), o.to.recorders.orders()
 	send(bansKind, handover.KindBans, len(bans) > 0, handedBans{bans})
 	send(pushesKind, handover.KindPushes, len(pushes.Added)+len(pushes.Pushes) > 0, pushes)
 	send(recordingsKind, handover.KindRecordings, len(recordings) > 0, handedRecordings{recordings})
@@ -78,15 +81,16 @@ func (a *arrivedOrders) take(m *handover.Message) (ok bool, err error) {
 	return true, err
 }
 
-// start makes them this server's, whose streams are there and do not go on yet.
-func (a *arrivedOrders) start(s *Server) {
+// resume makes those of the predecessor this server's, whose streams are there and do not
+// go on yet.
+func (o orders) resume(a *arrivedOrders) {
 	var bans error
 	if len(a.bans.Bans) > 0 {
-		bans = s.host.Gate.ResumeBans(a.bans.Bans)
+		bans = o.host.Gate.ResumeBans(a.bans.Bans)
 	}
-	recordings := s.outbound.recorders.resume(a.recordings.Ordered)
-	pushes := s.outbound.pusher.Resume(a.pushes)
+	recordings := o.to.recorders.resume(a.recordings.Ordered)
+	pushes := o.to.pusher.Resume(a.pushes)
 	if err := cmp.Or(bans, recordings, pushes); err != nil {
-		s.log.Error("not everything that was ordered over the API was taken over as it was", "error", errors.Join(bans, recordings, pushes))
+		o.host.Log.Error("not everything that was ordered over the API was taken over as it was", "error", errors.Join(bans, recordings, pushes))
 	}
 }

@@ -70,8 +70,8 @@ func TestRefusedViewers(t *testing.T) {
 		c.AllowPlay = []string{"127.0.0.0/8"}
 		c.Protect, c.TokenSecret = []string{"play"}, strings.Repeat("k", 32)
 	})
-	token := access.Sign([]byte(s.settings.Load().TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
-	other := access.Sign([]byte(s.settings.Load().TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
+	token := access.Sign([]byte(s.host.Config().TokenSecret), access.Play, "live/s", time.Now().Add(time.Hour))
+	other := access.Sign([]byte(s.host.Config().TokenSecret), access.Play, "live/t", time.Now().Add(time.Hour))
 	p := s.publishing(t, "/live/s.flv")
 	p.send(t, flvtest.Clip(t)[:10]...)
 	relayEventually(t, "the stream", func() bool { return len(s.host.Hub.Streams()) == 1 })

@@ -96,19 +96,14 @@ func (i *Inheritance) Close() {
 	i.conn.Close()
 }
 
-// TakeOver says that this server, which listens, is ready, and takes over what its
-// predecessor has. With an error that goes on, and this server must be closed. Without,
-// the predecessor is about to end. Serve comes next.
-func (s *Server) TakeOver(i *Inheritance) error { return s.takeOver(i, func() {}) }
-
-// takeOver calls before when it has everything, before it says so.
-func (s *Server) takeOver(i *Inheritance, before func()) error {
-	c := s.settings.Load()
+// takeOver is Server.TakeOver up to the predecessor's end. It calls before when it has
+// everything, before it says so.
+func (u *upgrades) takeOver(i *Inheritance, before func()) error {
 	i.conn.Within(handover.StartTime)
 	if err := i.conn.Send(handover.KindReady, nil, nil, nil); err != nil {
 		return err
 	}
-	got, err := s.receive(i.conn)
+	got, err := u.receive(i.conn)
 	if err == nil {
 		before()
 		err = i.conn.Send(handover.KindTaken, nil, nil, nil)
@@ -120,12 +115,6 @@ func (s *Server) takeOver(i *Inheritance, before func()) error {
 	}
 	got.start()
 	i.Close()
-	s.log.Info("took over", "from", i.from.PID, "version", i.from.Version, "publishers", got.publishers(), "viewers", got.viewers())
-	s.latePorts(c)
-	if err := s.listenUpgrades(c); err != nil {
-		s.log.Error("no socket for upgrades", "error", err)
-	}
-	at := s.listenedAt()
-	s.at.Store(&at)
+	u.host.Log.Info("took over", "from", i.from.PID, "version", i.from.Version, "publishers", got.publishers(), "viewers", got.viewers())
 	return nil
 }

@@ -183,7 +183,7 @@ func TestMetricsConventions(t *testing.T) {
 	s.viewersOf(t, "live/s", 1)
 	s.get(t, "/live/.bad.flv") // a refusal
 	s.host.Register.Begin(session.RoleViewer, session.Info{Protocol: session.FLV}).End(nil)
-	s.observeHook(time.Second, "admitted")
+	s.settings.ask.Done(time.Second, "admitted")
 	_, text := s.get(t, "/metrics")
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil {

@@ -82,7 +82,7 @@ func TestPushTargetsOverTheAPI(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	rtmpUntil(t, "a stream that was there is pushed", func() bool { return publishers() == 1 })
-	if _, _, err := s.Reload(*s.settings.Load()); err != nil {
+	if _, _, err := s.Reload(*s.host.Config()); err != nil {
 		t.Fatal(err)
 	}
 	rtmpUntil(t, "it is live", func() bool { return strings.Contains(call("GET", "/api/pushes", "", 200), `"state":"live"`) })
@@ -113,7 +113,7 @@ func TestPushTargetsOverTheAPI(t *testing.T) {
 func TestReloadChangesPushTargets(t *testing.T) {
 	s, far := relayAndFar(t, func(c *relayConfig) { c.RTMP = "127.0.0.1:0" })
 	target := func(name string) string { return "live/*=rtmp://" + far.Addresses()["rtmp"] + "/live/" + name }
-	next := *s.settings.Load()
+	next := *s.host.Config()
 	next.Push = []string{target("a"), target("b")}
 	if _, _, err := s.Reload(next); err != nil {
 		t.Fatal(err)

@@ -5,37 +5,71 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-// Reload applies the settings of c that can change while the server runs. It
-// affects new sessions and streams, pushes and recordings, and ends no session. It returns the names of the settings that
-// were changed and of those that wait for a restart. After an error nothing has
-// changed. The certificate is read again, too.
-func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) {
+// settings are those of the server, and what a reload applies them to.
+type settings struct {
+	current atomic.Pointer[config.Config]
+	again   func() (config.Config, error) // nil: the configuration cannot be read again
+	level   *slog.LevelVar                // nil: it cannot be changed
+	ask     hooks.AdmissionOptions
+
+	host       *session.Host // has the gate and the streams
+	to         *outbound
+	handshakes []*listen.Arrivals
+	proxies    listen.Proxies
+	certs      *listen.Certificate // nil: no TLS
+
+	mu    sync.Mutex // one reload at a time
+	rules *ruleSet
+}
+
+// begin applies those that the server begins with to what is there before the gate, whose
+// rules it returns.
+func (s *settings) begin(c *config.Config, log *slog.Logger) (o access.Options, err error) {
+	s.current.Store(c)
+	proxies, err := trusted(c)
+	if err != nil {
+		return o, err
+	}
+	if err := s.proxies.Update(proxies); err != nil {
+		return o, err
+	}
+	s.rules, o, err = newRules(c, s.ask, log)
+	return o, err
+}
+
+// reload is Server.Reload.
+func (s *settings) reload(c config.Config) (changed, waiting []string, err error) {
 	if err := errors.Join(c.Check(), Check(&c)); err != nil {
 		return nil, nil, err
 	}
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	next := *s.settings.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := *s.current.Load()
 	changed, waiting = next.Reload(c)
 	// Steps that can fail come first.
 	proxies, err := trusted(&next)
 	if err != nil {
 		return nil, nil, err
 	}
-	rules, o, err := newRules(&next, hooks.AdmissionOptions{Timeout: s.host.Times.Hook, Done: s.observeHook}, s.log)
+	rules, o, err := newRules(&next, s.ask, s.host.Log)
 	if err != nil {
 		return nil, nil, err
 	}
-	targets, err := s.outbound.targets.Load().next(&next)
+	targets, err := s.to.targets.Load().next(&next)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.outbound.recorders.prepare(&next); err != nil {
+	if err := s.to.recorders.prepare(&next); err != nil {
 		return nil, nil, err
 	}
 	if s.certs != nil {
@@ -51,12 +85,12 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	}
 	s.rules.close()
 	s.rules = rules
-	s.outbound.targets.Store(&targets)
-	s.settings.Store(&next)
-	s.outbound.pusher.Refresh()
-	s.outbound.commands.Refresh(s.host.Hub.Streams())
-	s.outbound.recorders.refresh(s.host.Hub.Streams())
-	for _, a := range s.handshakes() {
+	s.to.targets.Store(&targets)
+	s.current.Store(&next)
+	s.to.pusher.Refresh()
+	s.to.commands.Refresh(s.host.Hub.Streams())
+	s.to.recorders.refresh(s.host.Hub.Streams())
+	for _, a := range s.handshakes {
 		a.Limit(next.MaxHandshakes, next.MaxHandshakesPerAddress)
 	}
 	if s.level != nil {
@@ -65,22 +99,28 @@ func (s *Server) Reload(c config.Config) (changed, waiting []string, err error) 
 	return changed, waiting, nil
 }
 
-// ReloadAgain reads the configuration again, applies it as Reload does, and logs what
-// has come of it.
-func (s *Server) ReloadAgain() (changed, waiting []string, err error) {
+// reloadAgain is Server.ReloadAgain.
+func (s *settings) reloadAgain() (changed, waiting []string, err error) {
 	c, err := s.again()
 	if err == nil {
-		changed, waiting, err = s.Reload(c)
+		changed, waiting, err = s.reload(c)
 	}
 	if err != nil {
-		s.log.Error("the configuration stays what it was", "error", err)
+		s.host.Log.Error("the configuration stays what it was", "error", err)
 		return nil, nil, err
 	}
-	s.log.Info("configuration read again", "changed", strings.Join(changed, " "))
+	s.host.Log.Info("configuration read again", "changed", strings.Join(changed, " "))
 	if len(waiting) > 0 {
-		s.log.Warn("settings wait for a restart", "settings", strings.Join(waiting, " "))
+		s.host.Log.Warn("settings wait for a restart", "settings", strings.Join(waiting, " "))
 	}
 	return changed, waiting, nil
+}
+
+// close ends what the rules of the gate ask.
+func (s *settings) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules.close()
 }
 
 // Level returns the log level with that name, and info for an unknown name.

@@ -21,8 +21,8 @@ func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 		t.Fatalf("the second of 1 viewer: %d %s", status, text)
 	}
 	level := new(slog.LevelVar)
-	s.level = level
-	next := *s.settings.Load()
+	s.settings.level = level
+	next := *s.host.Config()
 	next.MaxViewers, next.AllowPublish, next.CORS = 2, []string{"192.0.2.0/24"}, []string{"https://a.example"}
 	next.LogLevel, next.HTTP, next.GOPFrames, next.MaxFrame = "warn", ":1", 99, 1<<20
 	changed, waiting, err := s.Reload(next)
@@ -52,14 +52,14 @@ func TestReloadAppliesToTheNextAndDropsNobody(t *testing.T) {
 		}
 	}
 	// What is wrong changes nothing.
-	before := s.settings.Load()
+	before := s.host.Config()
 	for _, change := range []func(*config.Config){
 		func(c *config.Config) { c.Merge = -1; c.MaxViewers = 9 },
 		func(c *config.Config) { c.Protect = []string{"play"}; c.MaxViewers = 9 },
 	} {
-		bad := *s.settings.Load()
+		bad := *s.host.Config()
 		change(&bad)
-		if _, _, err := s.Reload(bad); err == nil || s.settings.Load() != before {
+		if _, _, err := s.Reload(bad); err == nil || s.host.Config() != before {
 			t.Errorf("a wrong configuration: %v", err)
 		}
 	}

@@ -51,7 +51,7 @@ func TestSectionsOfStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	s.again = func() (config.Config, error) {
+	s.settings.again = func() (config.Config, error) {
 		c := config.Default()
 		err := read(&c)
 		return c, err
@@ -86,8 +86,8 @@ func TestSectionsOfStreams(t *testing.T) {
 
 	// What is wrong changes nothing, and is said with line and column.
 	sectionFile(t, file, base+"  live/*: {merge: soon}\n  x: {port: 1}\n")
-	held := s.settings.Load()
-	if status, text := s.asked(t, "POST", "/api/reload", ""); status != http.StatusUnprocessableEntity || s.settings.Load() != held ||
+	held := s.host.Config()
+	if status, text := s.asked(t, "POST", "/api/reload", ""); status != http.StatusUnprocessableEntity || s.host.Config() != held ||
 		!strings.Contains(text, `sluice.yaml:9:12: merge: `) || !strings.Contains(text, `sluice.yaml:10:7: unknown key`) {
 		t.Errorf("a wrong file: %d %s", status, text)
 	}

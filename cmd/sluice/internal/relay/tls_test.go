@@ -111,7 +111,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if n, _ := tlsSerial(t, address); n != 1 {
 		t.Errorf("serial %d before it is time to look", n)
 	}
-	if _, _, err := s.Reload(*s.settings.Load()); err != nil {
+	if _, _, err := s.Reload(*s.host.Config()); err != nil {
 		t.Error(err)
 	}
 	if n, _ := tlsSerial(t, address); n != 2 {
@@ -121,7 +121,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if err := os.WriteFile(cert, []byte("half a fi"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Reload(*s.settings.Load()); err == nil || !strings.HasPrefix(err.Error(), "cert: certificate: ") {
+	if _, _, err := s.Reload(*s.host.Config()); err == nil || !strings.HasPrefix(err.Error(), "cert: certificate: ") {
 		t.Errorf("a bad file: %v", err)
 	}
 	if n, _ := tlsSerial(t, address); n != 2 {

@@ -97,7 +97,7 @@ func tryUpgrade(t *testing.T, s *relayServer, before func()) (*relayServer, erro
 	from, _, given := s.inherited(t, "next")
 	var err error
 	next := &relayServer{log: &relayLog{}, done: make(chan error, 1)}
-	next.Server, err = New(*s.settings.Load(), Options{
+	next.Server, err = New(*s.host.Config(), Options{
 		Logger: slog.New(slog.NewTextHandler(next.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Given:  from.Take, Successor: true, times: s.host.Times,
 	})

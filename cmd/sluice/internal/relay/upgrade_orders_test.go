@@ -115,7 +115,7 @@ func TestUpgradeKeepsPushes(t *testing.T) {
 		s.web.Pushes.Remove(target.ID)
 	}
 	relayEventually(t, "the push has ended", func() bool { return far.host.Register.Number(session.RolePublisher) == 0 })
-	if err := s.carries(without(pushesKind)); err != nil {
+	if err := carries(without(pushesKind), s.upgrades.orders); err != nil {
 		t.Errorf("without such targets: %v", err)
 	}
 }

@@ -330,7 +330,7 @@ func TestUpgradeThatFailsCostsViewersNothing(t *testing.T) {
 	}
 	// One that takes everything in, and is then ended before it says so.
 	from, c, given := s.inherited(t, "killed")
-	next, err := New(*s.settings.Load(), Options{Given: from.Take, Successor: true, times: s.host.Times})
+	next, err := New(*s.host.Config(), Options{Given: from.Take, Successor: true, times: s.host.Times})
 	if err == nil {
 		err = next.Listen()
 	}
@@ -341,7 +341,7 @@ func TestUpgradeThatFailsCostsViewersNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := next.receive(c)
+	got, err := next.upgrades.receive(c)
 	if err == nil && (got.publishers() != 1 || got.viewers() != 6) {
 		t.Errorf("%d publishers, %d viewers, %v", got.publishers(), got.viewers(), err)
 	}

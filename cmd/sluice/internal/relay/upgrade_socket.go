@@ -3,22 +3,18 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 )
 
-// upgrades is how other processes ask to take this server's place.
-type upgrades struct {
-	one   sync.Mutex    // held during a handover
-	done  chan struct{} // closed when another process has taken over
-	start time.Duration // for a successor to become ready
-
+// An upgradeSocket is how other processes ask to take this server's place.
+type upgradeSocket struct {
 	mu       sync.Mutex
 	listener *net.UnixListener // nil: there is none
 	path     string
@@ -43,10 +39,9 @@ func UpgradeSocket(c *config.Config, getenv func(string) string) string {
 	}
 }
 
-// listenUpgrades opens the socket for upgrades, if there is to be one. It takes the place
-// of one that is there already: that of a process that has ended, or has let go.
-func (s *Server) listenUpgrades(c *config.Config) error {
-	path := UpgradeSocket(c, os.Getenv)
+// listen opens the socket at a path, unless that is empty. It takes the place of one that is
+// there already: that of a process that has ended, or, for a successor, has let go.
+func (u *upgradeSocket) listen(path string, successor bool) error {
 	if path == "" {
 		return nil
 	}
@@ -58,7 +53,7 @@ func (s *Server) listenUpgrades(c *config.Config) error {
 	if dir.Mode().Perm()&0o022 != 0 {
 		return wrong(errExposed)
 	}
-	if !s.successor {
+	if !successor {
 		if c, err := net.Dial("unix", path); err == nil {
 			c.Close()
 			return wrong(errors.New("another server listens there: see serve --upgrade"))
@@ -79,17 +74,18 @@ func (s *Server) listenUpgrades(c *config.Config) error {
 		os.Remove(own)
 		return wrong(err)
 	}
-	s.upgrades.mu.Lock()
-	defer s.upgrades.mu.Unlock()
-	s.upgrades.listener, s.upgrades.path = l, path
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.listener, u.path = l, path
 	return nil
 }
 
-// serveUpgrades serves those who connect to the socket, one after the other.
-func (s *Server) serveUpgrades() {
-	s.upgrades.mu.Lock()
-	l := s.upgrades.listener
-	s.upgrades.mu.Unlock()
+// serve calls handOver for each process that connects, one after the other, until that
+// succeeds.
+func (u *upgradeSocket) serve(handOver func(*handover.Conn) error, log *slog.Logger) {
+	u.mu.Lock()
+	l := u.listener
+	u.mu.Unlock()
 	if l == nil {
 		return
 	}
@@ -100,17 +96,17 @@ func (s *Server) serveUpgrades() {
 		}
 		c, err := handover.NewConn(conn)
 		if err != nil {
-			s.log.Warn("an upgrade was asked for by a process that may not", "error", err)
+			log.Warn("an upgrade was asked for by a process that may not", "error", err)
 			continue
 		}
-		if s.HandOver(c) == nil {
+		if handOver(c) == nil {
 			return
 		}
 	}
 }
 
 // begin makes c the handover that goes on, unless the server ends.
-func (u *upgrades) begin(c *handover.Conn) bool {
+func (u *upgradeSocket) begin(c *handover.Conn) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -120,14 +116,15 @@ func (u *upgrades) begin(c *handover.Conn) bool {
 	return true
 }
 
-func (u *upgrades) end() {
+func (u *upgradeSocket) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.current = nil
 }
 
-// close closes the socket and ends a handover that goes on.
-func (u *upgrades) close() {
+// close closes the socket and ends a handover that goes on. succeeded reports whether the
+// path is another process's.
+func (u *upgradeSocket) close(succeeded func() bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true
@@ -139,9 +136,7 @@ func (u *upgrades) close() {
 	}
 	u.listener.Close()
 	u.listener = nil
-	select {
-	case <-u.done: // the path is the successor's
-	default:
+	if !succeeded() {
 		os.Remove(u.path)
 	}
 }

@@ -153,7 +153,7 @@ func TestUpgradeKeepsBans(t *testing.T) {
 	if err != nil || b.ID == before[0].ID {
 		t.Errorf("the next ban: %+v, %v", b, err)
 	}
-	if s.carries(without(bansKind)) == nil {
+	if carries(without(bansKind), s.upgrades.orders) == nil {
 		t.Error("a version that would forget bans may take over")
 	}
 }
@@ -196,7 +196,7 @@ func TestUpgradeSocket(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	c := *startRelay(t, nil).settings.Load()
+	c := *startRelay(t, nil).host.Config()
 	c.UpgradeSocket, c.HTTP = path, "127.0.0.1:0"
 	other, err := New(c, Options{})
 	if err != nil {

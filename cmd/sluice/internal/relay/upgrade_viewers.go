@@ -23,8 +23,8 @@ func stays(protocol string) bool {
 // endStaying ends viewers that cannot be handed over, of streams that can, at a key frame: who
 // comes back begins with it, and misses nothing. That is with the successor: until then the
 // listeners that they come to are paused.
-func (s *Server) endStaying() {
-	all := s.host.Register.List()
+func endStaying(h *session.Host, listeners *listeners) {
+	all := h.Register.List()
 	moves := map[string]bool{}
 	for _, c := range all {
 		if c.Role == session.RolePublisher && c.Mover() != nil {
@@ -42,23 +42,21 @@ func (s *Server) endStaying() {
 	if len(ending) == 0 {
 		return
 	}
-	for _, l := range s.listeners {
+	for _, l := range listeners.movable() {
 		switch l.setting {
 		case "rtmps", "https", "rtsp", "rtsps":
-			if l.pausing != nil {
-				l.pausing.Pause()
-			}
+			l.pausing.Pause()
 		}
 	}
-	s.log.Info("viewers that cannot be handed over end at a key frame", "by protocol", count)
+	h.Log.Info("viewers that cannot be handed over end at a key frame", "by protocol", count)
 	for _, c := range ending {
 		c.EndAtKey(session.ErrUpgrade)
 	}
-	ctx, cancel := context.WithTimeout(s.host.Ctx, keyTime)
+	ctx, cancel := context.WithTimeout(h.Ctx, keyTime)
 	defer cancel()
 	await(ctx, func() bool {
 		for _, c := range ending {
-			if _, ok := s.host.Register.Get(c.ID); ok {
+			if _, ok := h.Register.Get(c.ID); ok {
 				return false
 			}
 		}

@@ -1,0 +1,55 @@
+package relay
+
+import (
+	"net"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtmpserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtserver"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/web"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/webrtc"
+)
+
+// protocols are what serves sessions, by protocol.
+type protocols struct {
+	rtmp   *rtmpserver.Server
+	web    *web.Server
+	hls    *hls.Server
+	feeds  *rtpfeed.Feeds // packets that RTSP and WebRTC send
+	rtsp   *rtspserver.Server
+	webrtc *webrtc.Server // nil: none
+	srt    *srtserver.Server
+}
+
+// endpoints are where the settings want TCP connections, and what serves these. certs is nil
+// when none of them has TLS.
+func (p *protocols) endpoints(c *config.Config, certs *listen.Certificate) []endpoint {
+	return []endpoint{
+		{"rtmp", c.RTMP, func(l net.Listener) error { return p.rtmp.Serve(l, "rtmp", nil) }},
+		{"rtmps", c.RTMPS, func(l net.Listener) error { return p.rtmp.Serve(l, "rtmps", certs.Config()) }},
+		{"http", c.HTTP, func(l net.Listener) error { return p.web.Serve(l) }},
+		{"https", c.HTTPS, func(l net.Listener) error { return p.web.ServeTLS(l, certs.Config("http/1.1")) }},
+		{"rtsp", c.RTSP, func(l net.Listener) error { return p.rtsp.Serve(l, "rtsp", nil) }},
+		{"rtsps", c.RTSPS, func(l net.Listener) error { return p.rtsp.Serve(l, "rtsps", certs.Config()) }},
+		{"pprof", c.PProf, servePProf},
+	}
+}
+
+// handshakes are the places for connections without a request, by protocol.
+func (p *protocols) handshakes() []*listen.Arrivals {
+	return []*listen.Arrivals{&p.rtmp.Arrivals, &p.web.Arrivals, &p.rtsp.Arrivals, &p.srt.Arrivals}
+}
+
+// closePorts ends what keeps ports that are not TCP alone.
+func (p *protocols) closePorts() {
+	if p.webrtc != nil {
+		p.webrtc.Drain()
+		p.webrtc.Close()
+	}
+	p.srt.Close()
+	p.rtsp.Close()
+}
