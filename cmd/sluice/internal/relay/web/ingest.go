@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -23,19 +24,7 @@ import (
 // ingest publishes the body of a POST or PUT to /APP/NAME.flv as a stream. The
 // answer is sent when the body has ended, or as soon as the request is refused.
 func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
-	info, err := w.session(r, session.FLV, session.FLVS)
-	length := r.ContentLength
-	switch {
-	case err != nil:
-	case !mayPublish(r):
-		err = session.ErrOrigin
-	case r.Header.Get("Content-Encoding") != "":
-		err = session.ErrCoding
-	case len(r.TransferEncoding) > 0:
-		length = -1 // chunked is the only coding that net/http accepts
-	case length <= 0:
-		err = session.ErrLength
-	}
+	info, length, err := w.ingestRequest(r)
 	var p *live.Publisher
 	var done func()
 	if err == nil {
@@ -70,13 +59,57 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer w.Group.End(conn)
-	if r.ProtoAtLeast(1, 1) && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
-		conn.SetWriteDeadline(time.Now().Add(w.Times.Answer))
-		if _, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
-			conn.Close()
-			return
-		}
+	if err := w.sendContinue(conn, r); err != nil {
+		conn.Close()
+		return
 	}
+	frames, err := w.publishBody(conn, buffered, length, info, p)
+	done()
+	if errors.Is(err, session.ErrEndOfBody) {
+		text := fmt.Sprintf("{\"stream\":%q,\"frames\":%d}\n", info.Stream, frames)
+		w.farewell(conn, http.StatusOK, []byte(text), more)
+		return
+	}
+	status, reason := ending(err)
+	if status == 0 {
+		conn.Close()
+		return
+	}
+	w.farewell(conn, status, errorText(reason), more)
+}
+
+// ingestRequest returns the session that a request asks for, and the length of its body, -1
+// for one in chunks.
+func (w *Server) ingestRequest(r *http.Request) (info session.Info, length int64, err error) {
+	info, err = w.session(r, session.FLV, session.FLVS)
+	length = r.ContentLength
+	switch {
+	case err != nil:
+	case !mayPublish(r):
+		err = session.ErrOrigin
+	case r.Header.Get("Content-Encoding") != "":
+		err = session.ErrCoding
+	case len(r.TransferEncoding) > 0:
+		length = -1 // chunked is the only coding that net/http accepts
+	case length <= 0:
+		err = session.ErrLength
+	}
+	return info, length, err
+}
+
+// sendContinue asks for the body, if the client waits for that.
+func (w *Server) sendContinue(conn net.Conn, r *http.Request) error {
+	if !r.ProtoAtLeast(1, 1) || !strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+		return nil
+	}
+	conn.SetWriteDeadline(time.Now().Add(w.Times.Answer))
+	_, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
+	return err
+}
+
+// publishBody publishes a body as a session and closes p. It returns how many frames that
+// was, and why it ended.
+func (w *Server) publishBody(conn net.Conn, buffered *bufio.ReadWriter, length int64, info session.Info, p *live.Publisher) (frames int64, err error) {
 	raw := sluice.NewBufReaderFrom(buffered, brief.Conn(conn))
 	watchdog := session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate)
 	body := flvbody.New(raw, length, w.Config().MaxFrame, func(err error) error {
@@ -93,18 +126,7 @@ func (w *Server) ingest(rw http.ResponseWriter, r *http.Request) {
 	body.Close()
 	p.Close()
 	err = c.End(err)
-	done()
-	if errors.Is(err, session.ErrEndOfBody) {
-		text := fmt.Sprintf("{\"stream\":%q,\"frames\":%d}\n", info.Stream, c.Frames.Load())
-		w.farewell(conn, http.StatusOK, []byte(text), more)
-		return
-	}
-	status, reason := ending(err)
-	if status == 0 {
-		conn.Close()
-		return
-	}
-	w.farewell(conn, status, errorText(reason), more)
+	return c.Frames.Load(), err
 }
 
 // receive publishes the tags of a body and returns why that ended.

@@ -3,6 +3,7 @@ package transport
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -44,6 +45,37 @@ type engine struct {
 // startEngine starts a server that listens on address, and joins those at the
 // addresses join. refuse is called when a node with another secret is at the other end.
 func startEngine(o *Options, refuse func(error)) (*engine, error) {
+	secure, err := routeTLS(o, refuse)
+	if err != nil {
+		return nil, err
+	}
+	own := rand.Text()
+	options, err := engineOptions(o, secure, own)
+	if err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	s.SetLoggerV2(engineLog{o.Logger}, false, false, false)
+	// Start ends the process when it cannot listen: this finds that out before.
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	l.Close()
+	s.Start()
+	if !s.ReadyForConnections(starting) {
+		s.Shutdown()
+		return nil, fmt.Errorf("%w within %v", ErrStart, starting)
+	}
+	return &engine{s, own}, nil
+}
+
+// engineOptions are those of the server: secure is the TLS between nodes, own the password of
+// clients.
+func engineOptions(o *Options, secure *tls.Config, own string) (*server.Options, error) {
 	host, text, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStart, err)
@@ -54,10 +86,6 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 	}
 	if port == 0 {
 		port = server.RANDOM_PORT
-	}
-	secure, err := routeTLS(o, refuse)
-	if err != nil {
-		return nil, err
 	}
 	user, passwords := "sluice", routePasswords{}
 	for _, key := range o.keys("user") {
@@ -75,8 +103,7 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 	} else if err == nil && ip.Is6() {
 		advertise = "[" + host + "]" // as a port follows
 	}
-	own := rand.Text()
-	s, err := server.NewServer(&server.Options{
+	return &server.Options{
 		ServerName:      o.Node + "-" + strconv.FormatUint(o.Run, 36),
 		Host:            "127.0.0.1",
 		Port:            server.RANDOM_PORT,
@@ -107,23 +134,7 @@ func startEngine(o *Options, refuse func(error)) (*engine, error) {
 			MaxPingsOut:    pingsOut,
 			Compression:    server.CompressionOpts{Mode: server.CompressionOff},
 		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStart, err)
-	}
-	s.SetLoggerV2(engineLog{o.Logger}, false, false, false)
-	// Start ends the process when it cannot listen: this finds that out before.
-	l, err := net.Listen("tcp", o.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStart, err)
-	}
-	l.Close()
-	s.Start()
-	if !s.ReadyForConnections(starting) {
-		s.Shutdown()
-		return nil, fmt.Errorf("%w within %v", ErrStart, starting)
-	}
-	return &engine{s, own}, nil
+	}, nil
 }
 
 // routePasswords are those with which other nodes may come.
