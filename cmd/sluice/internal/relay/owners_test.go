@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bufio"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -84,5 +86,25 @@ func TestPublisherThatLostItsLineComesBackAtOnce(t *testing.T) {
 			}
 			v.close()
 		})
+	}
+}
+
+// Publishers whose addresses no one knows are not the same one: neither takes over from the
+// other with the same key.
+func TestUnknownAddressesAreNoIdentity(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.TrustedProxies = []string{"127.0.0.1"} })
+	post := func() (net.Conn, *bufio.Reader) {
+		return s.raw(t, "POST /live/s.flv?key=a HTTP/1.1\nHost: localhost\nX-Forwarded-For: unknown\nContent-Length: 1000\n\n")
+	}
+	post()
+	relayEventually(t, "the first publishes", func() bool { return len(s.host.Register.List()) == 1 })
+	_, answer := post()
+	resp, err := http.ReadResponse(answer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusConflict {
+		t.Errorf("the second: %s", resp.Status)
 	}
 }
