@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -56,8 +57,9 @@ const (
 // Search looks for the highest rate at which a limit holds: it doubles the rate from
 // the plan's, or 100 a second, until the limit is exceeded, halves the distance until
 // the rate is known within 5 %, and runs the highest that held once more. Each step takes the
-// plan's warm-up and duration. step, if it is not nil, is called after each. A target that
-// fails is an error; when ctx ends, the result has the steps up to then.
+// plan's warm-up and duration, and has so many requests that one of them is beyond the
+// quantile: with fewer the slowest would decide alone. step, if it is not nil, is called after
+// each. A target that fails is an error; when ctx ends, the result has the steps up to then.
 func Search(ctx context.Context, p Plan, limit Limit, step func(Step)) (*Found, error) {
 	return search(ctx, p, limit, step, Run)
 }
@@ -66,11 +68,9 @@ type runFunc func(context.Context, Plan, func(Progress)) (*Result, error)
 
 func search(ctx context.Context, p Plan, limit Limit, step func(Step), run runFunc) (*Found, error) {
 	f := &Found{Limit: limit}
-	b := bracket{next: p.Rate}
-	if b.next == 0 {
-		b.next = firstSearchRate
-	}
-	for len(f.Steps) < mostSteps && b.next >= 1 {
+	least := max(1, 1/(1-limit.Quantile)/p.Duration.Seconds())
+	b := bracket{least: least, next: max(least, cmp.Or(p.Rate, firstSearchRate))}
+	for len(f.Steps) < mostSteps && b.next >= least {
 		p.Rate = b.next
 		r, err := run(ctx, p, nil)
 		if err != nil && ctx.Err() == nil {
@@ -115,6 +115,7 @@ func judgeStep(r *Result, limit Limit) Step {
 type bracket struct {
 	low, high float64 // it held, it did not; 0 when not known
 	held      int     // how often it held at low
+	least     float64 // that may be tried
 	next      float64 // to try
 }
 
@@ -133,8 +134,10 @@ func (b *bracket) note(holds bool) (found bool) {
 	switch {
 	case b.high == 0:
 		b.next = b.low * 2
+	case b.low == 0 && b.high > b.least:
+		b.next = max(b.high/2, b.least)
 	case b.low == 0:
-		b.next = b.high / 2
+		b.next = 0
 	case b.high/b.low > searchPrecision*1.001:
 		b.next = (b.low + b.high) / 2
 	case b.held >= 2:

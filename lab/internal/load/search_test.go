@@ -29,7 +29,7 @@ func TestSearchFindsTheKnee(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
-		capacity := 10 + 1e5*rng.Float64()
+		capacity := 20 + 1e5*rng.Float64() // a step of ten seconds has enough requests at 10 a second
 		p := Default()
 		p.Rate = []float64{0, 10, 1e4, 1e6}[rng.IntN(4)]
 		// P99 is 5 ms at 80 % of the capacity.
@@ -67,6 +67,31 @@ func TestSearchThatFindsNothing(t *testing.T) {
 		f, err := search(t.Context(), Default(), Limit{0.99, time.Millisecond}, nil, c.run)
 		if (err != nil) != c.fails || err == nil && (f.Rate != 0 || f.Generator != c.generator) {
 			t.Errorf("%+v, %v", f, err)
+		}
+	}
+}
+
+// A percentile of so few requests that the slowest of them decides alone says nothing of a rate.
+func TestSearchDoesNotJudgeByAHandfulOfRequests(t *testing.T) {
+	for _, c := range []struct {
+		rate     float64
+		duration time.Duration
+		limit    Limit
+		least    float64
+	}{
+		{0, 300 * time.Millisecond, Limit{0.99, time.Millisecond}, 100 / 0.3},
+		{5, 10 * time.Second, Limit{0.99, time.Millisecond}, 10},
+		{0, 3 * time.Second, Limit{0.999, time.Millisecond}, 1000 / 3.0},
+		{0, time.Minute, Limit{0.5, time.Millisecond}, 1},
+	} {
+		p := Default()
+		p.Rate, p.Duration = c.rate, c.duration
+		lowest := 1e12
+		f, err := search(t.Context(), p, c.limit, func(s Step) { lowest = min(lowest, s.Rate) }, func(_ context.Context, p Plan, _ func(Progress)) (*Result, error) {
+			return &Result{Plan: p, Reasons: []Reason{{GeneratorLate, "late"}}}, nil
+		})
+		if err != nil || f.Rate != 0 || len(f.Steps) == 0 || lowest < 0.999*c.least {
+			t.Errorf("%+v: down to %v a second in %d steps, %v", c, lowest, len(f.Steps), err)
 		}
 	}
 }
