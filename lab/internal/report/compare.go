@@ -71,6 +71,7 @@ type Comparison struct {
 	Regressions int                  `json:"regressions"`
 	Better      int                  `json:"better"`
 	Judged      int                  `json:"judged"`
+	Undecided   int                  `json:"undecided"` // beside those that are judged
 	Machine     []machine.Difference `json:"machine,omitempty"`
 
 	given bool // AtLeast was
@@ -220,7 +221,7 @@ func (c *Comparison) pair(earlier, later []Group) {
 func (c *Comparison) samples(was, is *Group) {
 	for _, a := range was.Samples {
 		for _, b := range is.Samples {
-			if a.Figure != b.Figure || a.Unit != b.Unit || len(a.Values) == 0 || len(b.Values) == 0 {
+			if a.Figure != b.Figure || a.Unit != b.Unit || b.Role == Raw || len(a.Values) == 0 || len(b.Values) == 0 {
 				continue
 			}
 			if slices.Min(a.Values) < 0 || slices.Min(b.Values) < 0 {
@@ -303,6 +304,7 @@ func (c *Comparison) judge() {
 		ch := &c.Changes[i]
 		if ch.Judged && len(ch.earlier) > 0 && !ch.enough() {
 			ch.Verdict = Unsure
+			c.Undecided++
 		}
 		if !ch.Judged || ch.Verdict == Unsure {
 			continue

@@ -216,3 +216,51 @@ func TestTheComparisonAsJSON(t *testing.T) {
 }
 
 // Rounds that are missing a cell do not make the mean of a layer lean.
+
+// What only benchmark text has is no row of a comparison: of a whole bench there would be a thousand.
+func TestRawFiguresAreNotCompared(t *testing.T) {
+	for name, r := range map[string]*Result{"bench": opened(t, "b.json", fixture()), "load": opened(t, "l.json", loadFixture(1, 1, 1))} {
+		raw := map[string]bool{}
+		for _, g := range r.Groups() {
+			for _, s := range g.Samples {
+				if s.Role == Raw {
+					raw[g.Item+" "+s.Figure] = true
+				}
+			}
+		}
+		c := mustCompare(t, r, r, Options{})
+		for _, ch := range c.Changes {
+			if raw[ch.Item+" "+ch.Figure] {
+				t.Errorf("%s: %s of %s is compared", name, ch.Figure, ch.Item)
+			}
+		}
+		if len(raw) == 0 {
+			t.Errorf("%s has no raw figures", name)
+		}
+	}
+}
+
+// Nothing worse among rows of which most could not be judged says little: the last line says how many.
+func TestUndecidedRowsAreCounted(t *testing.T) {
+	last := func(c *Comparison) string {
+		var b bytes.Buffer
+		document.NewPrinter(&b, false).Print(c.Items()...)
+		return b.String()
+	}
+	short := loadFixture(1, 1, 1)
+	short.Due, short.Series = short.Due[:2], short.Series[:2]
+	c := mustCompare(t, opened(t, "old.json", short), opened(t, "new.json", short), Options{})
+	undecided := 0
+	for _, ch := range c.Changes {
+		if ch.Verdict == Unsure {
+			undecided++
+		}
+	}
+	if text := last(c); undecided == 0 || !strings.Contains(text, fmt.Sprintf("~; %d undecided, with too few values", undecided)) {
+		t.Errorf("%d are undecided:\n%s", undecided, text)
+	}
+	whole := mustCompare(t, opened(t, "old.json", loadFixture(1, 1, 1)), opened(t, "new.json", loadFixture(1, 1, 1)), Options{})
+	if text := last(whole); strings.Contains(text, "undecided") {
+		t.Errorf("nothing is undecided:\n%s", text)
+	}
+}

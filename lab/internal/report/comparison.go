@@ -22,7 +22,7 @@ func (c *Comparison) Items() []document.Item {
 	hidden := 0
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		if ch.family == Counted && ch.Verdict == Same || len(t.Rows) >= mostBeside {
+		if ch.family == Counted && (ch.Verdict == Same || ch.Old == ch.New) || len(t.Rows) >= mostBeside {
 			hidden++
 			continue
 		}
@@ -35,8 +35,11 @@ func (c *Comparison) Items() []document.Item {
 	for _, n := range c.Notes {
 		items = append(items, &document.Para{Mark: "note", MarkStyle: document.Dim, Text: n})
 	}
-	return append(items,
-		document.Say(fmt.Sprintf("%s judged: %d worse, %d better, %d ~", units.Plural(c.Judged, "figure"), c.Regressions, c.Better, c.Judged-c.Regressions-c.Better)),
+	judged := fmt.Sprintf("%s judged: %d worse, %d better, %d ~", units.Plural(c.Judged, "figure"), c.Regressions, c.Better, c.Judged-c.Regressions-c.Better)
+	if c.Undecided > 0 {
+		judged += fmt.Sprintf("; %d undecided, with too few values", c.Undecided)
+	}
+	return append(items, document.Say(judged),
 		&document.Fold{Title: "What counts as a difference", Items: []document.Item{document.Say(c.Rule)}})
 }
 
