@@ -253,6 +253,10 @@ func TestTheReportInABrowser(t *testing.T) {
 			if first := value[bool](b, `document.querySelector("table").classList.contains("verdicts")`); !first {
 				t.Error("the first table is not the one of the verdicts")
 			}
+			// What was compared with what, the ratio and its interval are there on a phone too.
+			if n := value[int](b, `[...document.querySelectorAll("table.scenarios :is(th, td)")].filter((e) => e.checkVisibility()).length`); n < 12 || n%6 != 0 {
+				t.Errorf("%d cells of the scenarios are shown, not six of each", n)
+			}
 			tools := value[bool](b, `document.querySelector(".flametools").checkVisibility()`)
 			if tools != (l.script && l.media == "") {
 				t.Errorf("tools of flame graphs are shown: %v", tools)

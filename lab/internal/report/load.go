@@ -190,8 +190,8 @@ var advice = map[load.Code]string{
 	load.GeneratorLate:   "a lower --rate, more --threads, or the generator on a processor or machine of its own",
 	load.GeneratorFull:   "more --threads, a lower --rate, fewer --conns, or the generator on a processor or machine of its own",
 	load.EndedEarly:      "a longer run, or a shorter --warmup",
-	load.NothingAnswered: "a longer --duration, and whether --protocol is what the target speaks",
-	load.TargetFailed:    "what the target logs; whether --protocol is what it speaks; --redial if it is to restart",
+	load.NothingAnswered: "a longer --duration; whether the target speaks the protocol that was asked for",
+	load.TargetFailed:    "what the target logs; whether it speaks the protocol that was asked for; --redial if it is to restart",
 }
 
 func invalid(r *load.Result) []document.Item {

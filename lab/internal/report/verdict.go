@@ -126,7 +126,7 @@ func tallyText(summaries []Summary) string {
 // Verdicts has a line for each scenario that was run: what was measured against what, the ratio with
 // its interval, and the verdict.
 func Verdicts(f *File) *document.Table {
-	t := &document.Table{Class: "verdicts", Columns: document.Columns("scenario", "what", "against", "ratio", "95 %", "verdict")}
+	t := &document.Table{Class: "scenarios", Columns: document.Columns("scenario", "what", "against", "ratio", "95 %", "verdict")}
 	for _, i := range []int{1, 2, 5} {
 		t.Columns[i].Left = true
 	}
