@@ -36,6 +36,23 @@ func loadFile(t *testing.T, p *program, name string) *report.File {
 	return r.Bench
 }
 
+// What a scenario is called holds but with --quick, which says so.
+func TestOnlyQuickBenchesHaveLess(t *testing.T) {
+	for _, c := range []struct {
+		flag, title string
+		size        float64
+	}{{"--quick", "counting; with --quick fewer and shorter", 1}, {"--all", "counting", 2}, {"--full", "counting", 3}} {
+		p, exit := run(t, "bench", c.flag, "--rounds", "1", "--json", "r.json", "sized")
+		if exit != 0 {
+			t.Fatalf("exit code %d: %s", exit, p.stderr.String())
+		}
+		o := loadFile(t, p, "r.json").Scenarios[0]
+		if size := o.Variants[0].Values("size"); o.Title != c.title || !slices.Equal(size, []float64{c.size}) {
+			t.Errorf("%s: %q of size %v", c.flag, o.Title, size)
+		}
+	}
+}
+
 func TestBenchPrintsAndWritesAllForms(t *testing.T) {
 	p, exit := run(t, "bench", "--rounds", "7", "--time", "1s", "--seed", "9", "--json", "r.json", "fast", "faster")
 	stdout := p.stdout.String()

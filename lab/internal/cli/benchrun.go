@@ -48,7 +48,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	table.Print(report.BenchHead(results.Machine)...)
 
 	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{
-		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: !f.full,
+		Settings: settings, Seed: f.seed, Self: self, Full: f.full, Quick: f.quick,
 	})
 	if err != nil {
 		return fail(err)

@@ -78,7 +78,22 @@ func synthetic() []lab.Scenario {
 		return count(1)(ops)
 	})
 	steady.Fixed = true
+	sized := make("sized", nil)
+	sized.Fixed, sized.Named, sized.Variants = true, true, sized.Variants[:1]
+	sized.Variants[0].Open = func(env lab.Env) (lab.Runner, error) {
+		size := 2.0
+		switch {
+		case env.Full:
+			size = 3
+		case env.Quick:
+			size = 1
+		}
+		return work(func(int) (lab.Sample, error) {
+			return lab.Sample{Figures: map[string]float64{"size": size}}, nil
+		}), nil
+	}
 	return []lab.Scenario{
+		sized,
 		make("fast/one", count(4)),
 		make("fast/two", count(2)),
 		make("faster", count(1)),

@@ -49,7 +49,7 @@ type Env struct {
 	Dir   string // an empty directory, removed afterwards
 	Self  string // the path of a program that answers the hidden child commands
 	Full  bool   // more rounds are asked for; larger fixtures are in order
-	Quick bool   // everything has to be over in a few seconds; smaller ones are
+	Quick bool   // everything has to be over in a few seconds; smaller ones are, as the titles say
 }
 
 // A Target is a promise that can fail: the ratio of a variant's figure to

@@ -105,10 +105,13 @@ func (o *Outcome) drop(state State, reason string) {
 	}
 }
 
-func newOutcome(s *lab.Scenario) Outcome {
+func newOutcome(s *lab.Scenario, quick bool) Outcome {
 	o := Outcome{
 		Name: s.Name, Title: s.Title, Op: s.Op, Metric: s.Metric, Baseline: s.Baseline,
 		State: Skipped, Reason: "not reached", Ops: s.Ops, Targets: slices.Clone(s.Targets),
+	}
+	if quick && s.Fixed && s.Named {
+		o.Title += "; with --quick fewer and shorter"
 	}
 	for _, v := range s.Variants {
 		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, Turns: []Turn{}})

@@ -53,7 +53,7 @@ func Run(ctx context.Context, scenarios []lab.Scenario, options Options) ([]Outc
 	own := func(scenario *lab.Scenario) bool { return scenario.Fixed && options.Counting > 0 }
 	var outcomes []Outcome
 	for i := range scenarios {
-		outcomes = append(outcomes, newOutcome(&scenarios[i]))
+		outcomes = append(outcomes, newOutcome(&scenarios[i], options.Quick))
 		if own(&scenarios[i]) {
 			reserved += options.Counting
 		} else {

@@ -58,14 +58,14 @@ func echoGroup() []lab.Scenario {
 			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-64K", AtLeast: 1},
 			lab.Target{Variant: "aio", Metric: perSecond, Against: "netpoll", AtLeast: 1}),
 		// What a connection costs to accept is part of it.
-		echoScenario("8192x1KiB", "8,192 connections (1,024 unless --full): connect and echo 1 KiB, then ten more on each, all of it counted",
+		echoScenario("8192x1KiB", "8,192 connections (1,024 unless --full, 512 with --quick): connect and echo 1 KiB, then ten more on each, all of it counted",
 			"wave", perRequest, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
 				return newEchoWave(env, server, scaled(env, 8192, 1024, 512))
 			}, []string{"aio", "aio-conns", "std-pooled", "netpoll", "floor"},
 			lab.Target{Variant: "aio", Against: "std-pooled", AtMost: 0.65},
 			lab.Target{Variant: "aio-conns", Against: "std-pooled", AtMost: 0.65},
 			lab.Target{Variant: "aio", Metric: perSecond, Against: "std-pooled", AtLeast: 1.1}),
-		echoScenario("idle", "resident bytes of a server for each of 8,000 connections (2,000 unless --full) that have echoed 128 B and wait",
+		echoScenario("idle", "resident bytes of a server for each of 8,000 connections (2,000 unless --full, 500 with --quick) that have echoed 128 B and wait",
 			"count", residentBy, "std-pooled", 1, func(env lab.Env, server string) (lab.Runner, error) {
 				return newIdle(env, server, idleWork{"rss", residentBy, 128, scaled(env, 8000, 2000, 500), 512})
 			}, []string{"aio-nil", "aio-conns", "std-pooled", "netpoll"},
@@ -76,7 +76,7 @@ func echoGroup() []lab.Scenario {
 		echoScenario("tls-1000x128B", "echo of 128 B over TLS 1.3 on 1,000 connections, one message under way on each, the server's processor time",
 			"request", lab.CPUPerOp, "std-tls", 10_000, many.open, []string{"aio-tls", "std-tls"},
 			lab.Target{Variant: "aio-tls", Against: "std-tls", AtMost: 0.85}),
-		echoScenario("tls-idle", "resident bytes of a server for each of 2,000 TLS connections (1,000 unless --full) that have echoed 128 B and wait",
+		echoScenario("tls-idle", "resident bytes of a server for each of 2,000 TLS connections (1,000 unless --full, 200 with --quick) that have echoed 128 B and wait",
 			"count", residentBy, "std-tls", 1, func(env lab.Env, server string) (lab.Runner, error) {
 				return newIdle(env, server, idleWork{"rss", residentBy, 128, scaled(env, 2000, 1000, 200), 512})
 			}, []string{"aio-tls", "std-tls"},
