@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -32,36 +31,21 @@ func Calibrate(ctx context.Context, p Plan) (*Calibration, error) {
 func measureTimer(ctx context.Context, n int, wait func(time.Duration)) Distribution {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	late := make([]time.Duration, 0, n)
-	for len(late) < n && ctx.Err() == nil {
+	late := newHistogram()
+	for late.TotalCount() < int64(n) && ctx.Err() == nil {
 		began := time.Now()
 		wait(timerStep)
 		// One that a signal interrupted ends early.
 		if took := time.Since(began); took >= timerStep {
-			late = append(late, took-timerStep)
+			record(late, int64(took-timerStep))
 		}
 	}
-	return exactly(late)
-}
-
-// exactly describes some thousand times at most, which it sorts: precise, unlike a histogram.
-// The description of none is zero.
-func exactly(times []time.Duration) Distribution {
-	if len(times) == 0 {
+	d := distribution(late)
+	if d == nil {
 		return Distribution{}
 	}
-	slices.Sort(times)
-	n := len(times)
-	var sum time.Duration
-	for _, t := range times {
-		sum += t
-	}
-	// The least value that is not exceeded by a share of q.
-	at := func(q float64) time.Duration { return times[min(n-1, int(q*float64(n)))] }
-	return Distribution{
-		Count: uint64(n), Min: times[0], Mean: sum / time.Duration(n), Max: times[n-1],
-		P50: at(0.50), P90: at(0.90), P99: at(0.99), P999: at(0.999),
-	}
+	d.Curve = nil // which nothing draws
+	return *d
 }
 
 // lateAfter is what the error of the timers excuses: at least defaultLate, at most what the

@@ -8,22 +8,6 @@ import (
 	"time"
 )
 
-func TestDistributionsOfFewTimes(t *testing.T) {
-	if d := exactly(nil); d.Count != 0 || d.P99 != 0 || d.Max != 0 {
-		t.Errorf("of nothing: %+v", d)
-	}
-	if d := exactly([]time.Duration{7}); d.Count != 1 || d.Min != 7 || d.Mean != 7 || d.P50 != 7 || d.P999 != 7 || d.Max != 7 {
-		t.Errorf("of one: %+v", d)
-	}
-	times := make([]time.Duration, 1000)
-	for i := range times {
-		times[i] = time.Duration(1000 - i)
-	}
-	if d := exactly(times); d.Min != 1 || d.P50 != 501 || d.P90 != 901 || d.P99 != 991 || d.P999 != 1000 || d.Max != 1000 || d.Mean != 500 {
-		t.Errorf("of 1 to 1000: %+v", d)
-	}
-}
-
 func TestTheErrorOfTimers(t *testing.T) {
 	p := Default()
 	p.Engine = "portable"
@@ -31,13 +15,13 @@ func TestTheErrorOfTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		c, err := Calibrate(t.Context(), p)
-		if err != nil || c.Timer.Count != timerCount || c.Timer.Max != 0 || c.LateAfter != time.Millisecond || time.Since(began) != timerCount*timerStep {
+		if err != nil || c.Timer.Count != timerCount || c.Timer.Max > 1 || c.LateAfter != time.Millisecond || time.Since(began) != timerCount*timerStep {
 			t.Errorf("%+v, %v after %v", c, err, time.Since(began))
 		}
 	})
 	late := 300 * time.Microsecond
 	synctest.Test(t, func(t *testing.T) {
-		if d := measureTimer(t.Context(), 20, func(d time.Duration) { time.Sleep(d + late) }); d.Min != late || d.Max != late {
+		if d := measureTimer(t.Context(), 20, func(d time.Duration) { time.Sleep(d + late) }); d.Count != 20 || d.Min > late || d.Min < late*999/1000 || d.Max < late || d.Max > late*1001/1000 {
 			t.Errorf("%+v", d)
 		}
 	})
