@@ -45,7 +45,24 @@ func WriteResults(w io.Writer, results []*Result) error {
 	b.WriteString("# Recorded runs\n\nWritten by `lab report --results` from the files in [data](data), which have every value: not by hand. " +
 		"Ratios are medians over interleaved rounds with their 95 % interval, less is better unless a figure is per second.\n")
 	names := slices.Sorted(maps.Keys(processors))
-	table(&b, "Scenarios", []string{"Scenario", "What", "Against", "Asked"}, names, bench)
+	line := func(texts ...string) {
+		for _, text := range texts {
+			fmt.Fprintf(&b, "| %s ", escaped(text))
+		}
+		b.WriteString("|\n")
+	}
+	if len(bench) > 0 {
+		b.WriteString("\n## Scenarios\n\n")
+		line(append([]string{"Scenario", "What", "Against", "Asked"}, names...)...)
+		b.WriteString("|" + strings.Repeat("---|", 4+len(names)) + "\n")
+	}
+	for _, row := range bench {
+		cells := slices.Clone(row.about)
+		for _, name := range names {
+			cells = append(cells, row.cells[name])
+		}
+		line(cells...)
+	}
 	b.WriteString("\n## The runs\n\n| Data | Date | Processor | Cores | Go | Command |\n|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		m, o := r.Origin().Machine, r.Origin()
@@ -80,28 +97,6 @@ func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
 		if r.Ratio != nil && len(s.Targets) == 0 {
 			add(fmt.Sprintf("%s (%s–%s)", units.Ratio(r.Ratio.Median), units.Ratio(r.Ratio.Lo), units.Ratio(r.Ratio.Hi)), s.Scenario, r.Variant, s.Baseline, "")
 		}
-	}
-}
-
-// table writes rows with the processors' cells beside each other; nothing without rows.
-func table(b *strings.Builder, title string, heads, processors []string, rows []*recorded) {
-	if len(rows) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n## %s\n\n| %s |", title, strings.Join(heads, " | "))
-	for _, p := range processors {
-		fmt.Fprintf(b, " %s |", escaped(p))
-	}
-	fmt.Fprintf(b, "\n|%s\n", strings.Repeat("---|", len(heads)+len(processors)))
-	for _, row := range rows {
-		b.WriteString("|")
-		for _, text := range row.about {
-			fmt.Fprintf(b, " %s |", escaped(text))
-		}
-		for _, p := range processors {
-			fmt.Fprintf(b, " %s |", escaped(row.cells[p]))
-		}
-		b.WriteString("\n")
 	}
 }
 
