@@ -11,7 +11,6 @@ import (
 
 // serveNetpoll does as netpoll's guide says: views of what came, bytes of long
 // messages not copied, and no pool of goroutines where their stacks do not grow.
-// It goes on accepting when l is closed, since netpoll works on a duplicate.
 func serveNetpoll(l *net.TCPListener, _ int, counter *ConnCounter) error {
 	err := netpoll.Configure(netpoll.Config{Runner: func(_ context.Context, f func()) { go f() }})
 	if err != nil {

@@ -17,7 +17,7 @@ type Server struct {
 	About string // one line: what it is and who would write it
 	TLS   bool   // it speaks TLS, with a certificate of its own
 	// serve echoes whatever the connections of l bring, which are messages of
-	// that size, until accepting fails.
+	// that size, until accepting fails or the process ends.
 	serve func(l *net.TCPListener, size int, counter *ConnCounter) error
 }
 
@@ -62,8 +62,8 @@ func (s Server) Supported() error {
 	return nil
 }
 
-// Serve echoes on the connections of l, which bring messages of that size,
-// until accepting from l fails. counter counts the open connections.
+// Serve echoes on the connections of l, which bring messages of that size, for as long as
+// the process lives: a server is a process. counter counts the open connections.
 func (s Server) Serve(l *net.TCPListener, size int, counter *ConnCounter) error {
 	return s.serve(l, size, counter)
 }
