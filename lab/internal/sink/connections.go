@@ -17,26 +17,13 @@ type connections struct {
 	accepted uint64
 }
 
-// serve serves the connections of listeners, transferred, until ctx is done, and returns
-// nil when all have ended; any other end is an error.
-func (s *Server) serve(ctx context.Context, listeners []net.Listener) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var accepting sync.WaitGroup
-	errs := make([]error, len(listeners))
-	for i, l := range listeners {
-		accepting.Go(func() {
-			errs[i] = s.accept(ctx, l)
-			stop()
-		})
-	}
-	<-ctx.Done()
-	for _, l := range listeners {
-		l.Close()
-	}
-	accepting.Wait()
-	s.end()
-	return errors.Join(errs...)
+// serve serves the connections of l, transferred, until ctx is done, and returns nil when
+// all have ended; any other end is an error.
+func (s *Server) serve(ctx context.Context, l net.Listener) error {
+	defer s.end()
+	defer l.Close()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	return s.accept(ctx, l)
 }
 
 // accept serves the connections of l until ctx is done.

@@ -171,6 +171,9 @@ func (s *heldStore) Append(records []Record, done func(uint64, error)) {
 	s.came <- len(records)
 }
 
+func (s *heldStore) Failed() <-chan struct{} { return nil }
+
+func (s *heldStore) Err() error     { return nil }
 func (s *heldStore) Window() string { return "held" }
 func (s *heldStore) Close() error   { return nil }
 

@@ -3,7 +3,6 @@ package sink
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -47,7 +46,6 @@ type Counts struct {
 type Server struct {
 	store    Store
 	settings Settings
-	fatal    chan error // has room for the first error of the store that stays
 	connections
 
 	refused, records, bytes atomic.Uint64
@@ -56,7 +54,7 @@ type Server struct {
 // NewServer returns a server. The store is borrowed: the caller closes it when Serve
 // has returned.
 func NewServer(store Store, o Settings) *Server {
-	return &Server{store: store, settings: o.withDefaults(), fatal: make(chan error, 1), connections: connections{open: map[*conn]struct{}{}}}
+	return &Server{store: store, settings: o.withDefaults(), connections: connections{open: map[*conn]struct{}{}}}
 }
 
 // Counts returns what the server has done so far.
@@ -66,55 +64,27 @@ func (s *Server) Counts() Counts {
 	return Counts{len(s.open), s.accepted, s.refused.Load(), s.records.Load(), s.bytes.Load()}
 }
 
-// Serve answers the connections of listeners, transferred, until ctx is done, and returns
+// Serve answers the connections of l, transferred, until ctx is done, and returns
 // nil then: what had been received whole is appended and acknowledged, for at most
 // Settings.Grace. Any other end, that of the store for one, is an error.
-func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var failing <-chan struct{}
-	failed := func() error { return nil }
-	if f, ok := s.store.(interface {
-		Failed() <-chan struct{}
-		Err() error
-	}); ok {
-		failing, failed = f.Failed(), f.Err
-	}
-	why := make(chan error, 1)
 	go func() {
 		defer stop()
 		select {
 		case <-ctx.Done():
-			why <- nil
-		case <-failing:
-			why <- failed()
-		case err := <-s.fatal:
-			why <- err
+		case <-s.store.Failed():
 		}
 	}()
-	err := s.serve(ctx, listeners)
-	stop()
-	if first := <-why; first != nil {
-		return first
-	}
-	select {
-	case fatal := <-s.fatal:
-		return fatal
-	default:
-		return cmp.Or(err, failed())
-	}
+	err := s.serve(ctx, l)
+	return cmp.Or(s.store.Err(), err)
 }
 
 // refuse says why a connection is closed that its client has not ended.
 func (s *Server) refuse(c *conn, err error) {
 	s.refused.Add(1)
 	s.settings.OnError(fmt.Errorf("%v: %w", c.RemoteAddr(), err))
-	if errors.Is(err, ErrFailed) {
-		select {
-		case s.fatal <- err:
-		default:
-		}
-	}
 }
 
 // Listen listens on an address, host:port or unix:PATH. ctx bounds the look-up of a

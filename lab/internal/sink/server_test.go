@@ -431,21 +431,13 @@ func TestAnErrorOfTheStoreClosesTheConnectionWithoutAnAnswer(t *testing.T) {
 }
 
 func TestAStoreThatHasFailedEndsTheServer(t *testing.T) {
-	for _, mode := range []string{"sync", "async", "idle", "no channel"} {
+	for _, mode := range []string{"sync", "async", "idle"} {
 		log := &fakeLog{}
 		log.failWith("append", syscall.ENOSPC)
 		var store Store = NewSync(log)
-		switch mode {
-		case "async", "idle":
+		if mode != "sync" {
 			store.Close()
 			store = NewAsync(log, AsyncOptions{})
-		case "no channel":
-			held := newHeldStore()
-			store = held
-			go func() {
-				held.wait(t, 1)
-				held.calls[0].done(0, fmt.Errorf("%w: %w", ErrFailed, syscall.ENOSPC))
-			}()
 		}
 		s := serve(t, store, Settings{})
 		if mode == "idle" {

@@ -11,8 +11,7 @@ import (
 // A Record is the payload of one request, in the memory that it was received in.
 type Record = mem.Buf
 
-// A Store keeps records. One with the methods Failed and Err of Async is asked by them
-// whether it has failed; another says so by ErrFailed when it is next given something.
+// A Store keeps records.
 type Store interface {
 	// Append takes records, at least one. They are transferred, also when it fails: the
 	// store releases them. The slice is borrowed until Append returns.
@@ -25,15 +24,19 @@ type Store interface {
 	// Append may wait when too much is under way already. It may be called by many
 	// goroutines at once; after Close it is ErrClosed.
 	Append(records []Record, done func(first uint64, err error))
+	// Failed is closed when the store has failed, for the reason that Err returns: nil while
+	// it has not.
+	Failed() <-chan struct{}
+	Err() error
 	// Window says in one line what an acknowledgement promises, and what can be lost.
 	Window() string
 	// Close finishes what was appended, makes it durable and closes what is below.
 	Close() error
 }
 
-// ErrFailed: a store will take nothing any more, for the reason that it wraps. A
-// server that hears of it ends. Other errors of a store are taken to pass: the
-// connection that had one is closed, and may come again.
+// ErrFailed: a store will take nothing any more, for the reason that it wraps, and its
+// server ends. Other errors of a store are taken to pass: the connection that had one is
+// closed, and may come again.
 var ErrFailed = errors.New("sink: the store has failed")
 
 // ErrClosed: the store has been closed.
@@ -63,10 +66,10 @@ type stored struct {
 	running sync.WaitGroup
 }
 
-// Failed is closed when the store has failed.
+// Failed implements Store.
 func (s *stored) Failed() <-chan struct{} { return s.queue.failing }
 
-// Err returns why the store has failed, nil if it has not.
+// Err implements Store.
 func (s *stored) Err() error { return s.queue.err() }
 
 // fail makes err the reason why the store has failed, unless there is one, and returns the
