@@ -40,7 +40,7 @@ type Mark struct {
 // A Line goes through points, and is broken where a value is NaN.
 type Line struct {
 	Name   string // in the legend; empty for none
-	Style  string // line, dashed or dots
+	Style  string // line or dashed
 	Points [][2]float64
 }
 

@@ -12,7 +12,6 @@ type Result struct {
 	Bytes    int64         // of those messages, one way
 	Check    uint64        // Sum(Messages), added up message by message
 	Wall     time.Duration // from the first send to the last answer
-	CPU      time.Duration // of the client's process meanwhile, user and system
 	Waited   time.Duration // of Wall, for the server: where it is little, the client was the limit
 
 	// From when a message was due (paced) or sent (closed) to when its echo was complete.
@@ -26,7 +25,6 @@ func (r Result) And(next Result) Result {
 	next.Bytes += r.Bytes
 	next.Check += r.Check
 	next.Wall += r.Wall
-	next.CPU += r.CPU
 	next.Waited += r.Waited
 	return next
 }

@@ -36,9 +36,9 @@ func TestQuantilesOfKnownValues(t *testing.T) {
 }
 
 func TestPartsOfAWorkAddUp(t *testing.T) {
-	a := Result{Messages: 1, Bytes: 2, Check: 3, Wall: 4, CPU: 5, Waited: 6, P50: 100}
-	b := Result{Messages: 10, Bytes: 20, Check: 30, Wall: 40, CPU: 50, Waited: 60, P50: 7, P99: 8, Late: 9}
-	if got, want := a.And(b), (Result{11, 22, 33, 44, 55, 66, 7, 8, 9}); got != want {
+	a := Result{Messages: 1, Bytes: 2, Check: 3, Wall: 4, Waited: 6, P50: 100}
+	b := Result{Messages: 10, Bytes: 20, Check: 30, Wall: 40, Waited: 60, P50: 7, P99: 8, Late: 9}
+	if got, want := a.And(b), (Result{11, 22, 33, 44, 66, 7, 8, 9}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

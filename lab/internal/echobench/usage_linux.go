@@ -5,16 +5,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
-
-// ownCPU is the user and system time of all threads of this process.
-func ownCPU() time.Duration {
-	t, _ := proc.CPU(0) // of this process it does not fail
-	return t
-}
 
 // resident returns the bytes of this process that are in memory, after it has
 // given back what it does not need.
