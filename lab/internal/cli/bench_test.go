@@ -165,7 +165,7 @@ func TestInvalidSaysBothSums(t *testing.T) {
 	p, _ := run(t, "bench", "--html=", "--rounds", "1", "--json", "r.json", "broken/cheat")
 	f := loadFile(t, p, "r.json")
 	o := f.Scenarios[0]
-	if o.State != measure.Invalid || !strings.Contains(o.Reason, "other consumed") || !strings.Contains(o.Reason, "sum 0x2a, plain") || len(o.Variants[0].Turns) != 0 {
+	if o.State != measure.Invalid || !strings.Contains(o.Reason, "other consumed") || !strings.Contains(o.Reason, "sum 0x2a, plain") || len(o.Variants[0].Calls) != 0 {
 		t.Errorf("%s: %s", o.State, o.Reason)
 	}
 }

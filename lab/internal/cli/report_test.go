@@ -22,7 +22,7 @@ func benchResult(t *testing.T, factor float64, change func(*report.File)) []byte
 		v := measure.Variant{Name: name, About: "counting"}
 		for i := range 15 {
 			ns := 100 * (1 + 0.01*float64(i*7%15))
-			v.Turns = append(v.Turns, measure.Turn{Figures: map[string]float64{"ns/op": ns * factor, "allocs/op": 0}})
+			v.Calls = append(v.Calls, measure.Call{Figures: map[string]float64{"ns/op": ns * factor, "allocs/op": 0}})
 		}
 		return v
 	}

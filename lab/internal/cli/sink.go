@@ -80,7 +80,7 @@ func (a App) sink() *cobra.Command {
 	flags.StringVar(&f.durability, "durability", "sync", "async, sync or raft")
 	flags.DurationVar(&f.syncEvery, "sync-every", time.Second, "with async: how often the log is synced")
 	flags.Var(&f.segment, "segment", "length of a file of the log")
-	flags.Var(&f.maxRecord, "max-record", "longest record; a client that claims more is cut off")
+	flags.Var(&f.maxRecord, "max-record", "longest record; a client that announces more is cut off")
 	flags.BoolVar(&f.trio, "trio", false, "with raft: three nodes in this process, on loopback")
 	flags.StringVar(&f.id, "id", "", "with raft: `name` of this node among the peers")
 	flags.StringVar(&f.peers, "peers", "", "with raft: all nodes, this one too, as `name=host:port,...` of their --raft-addr")

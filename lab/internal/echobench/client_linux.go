@@ -110,7 +110,7 @@ func (c *Client) Connect(n int) (Result, error) {
 				return err
 			}
 			for open := number + 1 - (w.total - w.left); open >= unanswered; open = number + 1 - (w.total - w.left) {
-				if err := c.turn(); err != nil {
+				if err := c.step(); err != nil {
 					return err
 				}
 			}
@@ -171,16 +171,16 @@ func (c *Client) measured(w work, do func(*work) error) (Result, error) {
 
 func (c *Client) finish() error {
 	for c.work.left > 0 {
-		if err := c.turn(); err != nil {
+		if err := c.step(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// turn waits for events and handles them. It returns an error when none come
+// step waits for events and handles them. It returns an error when none come
 // within c.timeout.
-func (c *Client) turn() error {
+func (c *Client) step() error {
 	n, err := c.poll(0)
 	if n == 0 && err == nil {
 		if n, err = c.wait(); n == 0 && err == nil {

@@ -90,13 +90,13 @@ func (b *bench) measure(ctx context.Context) error {
 		if n > 0 && b.outOfTime(n) {
 			break
 		}
-		turns, err := b.round(ctx, order.next(), ops)
+		calls, err := b.round(ctx, order.next(), ops)
 		if err != nil {
 			return err
 		}
 		for i, v := range b.open {
 			variant := &b.outcome.Variants[v.index]
-			variant.Turns = append(variant.Turns, turns[i])
+			variant.Calls = append(variant.Calls, calls[i])
 		}
 		b.outcome.Rounds++
 		b.recorded()
@@ -188,9 +188,9 @@ func (b *bench) probe(ctx context.Context) (cost, error) {
 }
 
 // round runs every variant once, in the given order of indexes, and returns
-// one Turn for each, by index.
-func (b *bench) round(ctx context.Context, order []int, ops int) ([]Turn, error) {
-	turns := make([]Turn, len(b.open))
+// one Call for each, by index.
+func (b *bench) round(ctx context.Context, order []int, ops int) ([]Call, error) {
+	calls := make([]Call, len(b.open))
 	for place, i := range order {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -207,19 +207,19 @@ func (b *bench) round(ctx context.Context, order []int, ops int) ([]Turn, error)
 		if err != nil {
 			return nil, err
 		}
-		turns[i] = record(place, wall, figures(ops, wall, used), sample)
+		calls[i] = record(place, wall, figures(ops, wall, used), sample)
 	}
-	return turns, b.equal(turns, ops)
+	return calls, b.equal(calls, ops)
 }
 
 // equal compares the work of all variants in a round with the baseline's.
-func (b *bench) equal(turns []Turn, ops int) error {
-	base := turns[b.base]
-	for i, turn := range turns {
-		if turn.Bytes != base.Bytes || turn.Check != base.Check {
+func (b *bench) equal(calls []Call, ops int) error {
+	base := calls[b.base]
+	for i, call := range calls {
+		if call.Bytes != base.Bytes || call.Check != base.Check {
 			return &stopError{Invalid, fmt.Sprintf(
 				"not the same work in %d operations: %s consumed %d bytes with sum %#x, %s %d bytes with sum %#x",
-				ops, b.open[i].name, turn.Bytes, turn.Check, b.open[b.base].name, base.Bytes, base.Check)}
+				ops, b.open[i].name, call.Bytes, call.Check, b.open[b.base].name, base.Bytes, base.Check)}
 		}
 	}
 	return nil

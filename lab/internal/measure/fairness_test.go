@@ -34,8 +34,8 @@ func TestUnequalWorkIsInvalidAndHasNoFigures(t *testing.T) {
 			t.Fatalf("%s: state %s with %d rounds", name, o.State, o.Rounds)
 		}
 		for _, v := range o.Variants {
-			if len(v.Turns) != 0 {
-				t.Errorf("%s: %s still has %d turns", name, v.Name, len(v.Turns))
+			if len(v.Calls) != 0 {
+				t.Errorf("%s: %s still has %d calls", name, v.Name, len(v.Calls))
 			}
 		}
 		want := map[string]string{
@@ -80,10 +80,10 @@ func TestWhatThePlatformLacksIsLeftOut(t *testing.T) {
 	fine := l.variant("fine", honest(1))
 	outcomes := mustRun(t, small(2), scenario("a", fine, missing, l.variant("other", honest(1))), scenario("b", missing, fine))
 	a, b := outcomes[0], outcomes[1]
-	if v, _ := a.Variant("missing"); a.State != Done || len(v.Turns) != 0 || !strings.Contains(v.Skipped, "splice") {
+	if v, _ := a.Variant("missing"); a.State != Done || len(v.Calls) != 0 || !strings.Contains(v.Skipped, "splice") {
 		t.Errorf("%s: %q, %+v", a.State, a.Reason, v)
 	}
-	if v, _ := a.Variant("other"); len(v.Turns) != 2 || v.Values(lab.NsPerOp) == nil {
+	if v, _ := a.Variant("other"); len(v.Calls) != 2 || v.Values(lab.NsPerOp) == nil {
 		t.Errorf("the variant after it: %+v", v)
 	}
 	if b.State != Skipped || !strings.Contains(b.Reason, "the baseline missing: splice") {
@@ -95,17 +95,17 @@ func TestARunThatAllocatesNothingIsRecordedAsNothing(t *testing.T) {
 	l := &ledger{}
 	o := mustRun(t, small(9), scenario("a", l.variant("base", honest(3))))[0]
 	free := 0
-	for _, turn := range o.Variants[0].Turns {
-		if turn.Figures[lab.AllocsPerOp] == 0 && turn.Figures[lab.BytesPerOp] == 0 && turn.Figures[lab.GCRuns] == 0 {
+	for _, call := range o.Variants[0].Calls {
+		if call.Figures[lab.AllocsPerOp] == 0 && call.Figures[lab.BytesPerOp] == 0 && call.Figures[lab.GCRuns] == 0 {
 			free++
 		}
-		if ns := turn.Figures[lab.NsPerOp]; ns <= 0 || turn.Figures[MBPerS] <= 0 {
-			t.Errorf("figures %v", turn.Figures)
+		if ns := call.Figures[lab.NsPerOp]; ns <= 0 || call.Figures[MBPerS] <= 0 {
+			t.Errorf("figures %v", call.Figures)
 		}
 	}
 	// Other goroutines of a test binary may allocate now and then.
 	if free < 5 {
-		t.Errorf("only %d of 9 turns are free of allocations: %+v", free, o.Variants[0].Turns)
+		t.Errorf("only %d of 9 calls are free of allocations: %+v", free, o.Variants[0].Calls)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestAllocationsAndCollectionsAreCounted(t *testing.T) {
 	}))
 	s.Fixed, s.Ops = true, 20000
 	o := mustRun(t, small(1), s)[0]
-	f := o.Variants[0].Turns[0].Figures
+	f := o.Variants[0].Calls[0].Figures
 	if f[lab.AllocsPerOp] < 1 || f[lab.AllocsPerOp] > 1.01 || f[lab.BytesPerOp] < 4096 || f[lab.BytesPerOp] > 4200 {
 		t.Errorf("one allocation of 4096 bytes per operation was counted as %v", f)
 	}
@@ -154,9 +154,9 @@ func TestAnOutcomeKnowsItsBounds(t *testing.T) {
 }
 
 func TestARunnersOwnFiguresWin(t *testing.T) {
-	turn := record(0, 1, map[string]float64{lab.NsPerOp: 5, lab.CPUPerOp: 7, lab.GCRuns: 1},
+	call := record(0, 1, map[string]float64{lab.NsPerOp: 5, lab.CPUPerOp: 7, lab.GCRuns: 1},
 		lab.Sample{Figures: map[string]float64{lab.CPUPerOp: 3, "syscalls/op": 2, lab.GCRuns: math.NaN()}})
-	if got := fmt.Sprint(turn.Figures); got != "map[cpu-ns/op:3 ns/op:5 syscalls/op:2]" {
+	if got := fmt.Sprint(call.Figures); got != "map[cpu-ns/op:3 ns/op:5 syscalls/op:2]" {
 		t.Error(got)
 	}
 }

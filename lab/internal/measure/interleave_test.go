@@ -69,14 +69,14 @@ func TestAllVariantsGetTheSameOperations(t *testing.T) {
 		}
 	}
 	for _, v := range o.Variants {
-		if len(v.Turns) != 6 {
-			t.Errorf("%s has %d turns", v.Name, len(v.Turns))
+		if len(v.Calls) != 6 {
+			t.Errorf("%s has %d calls", v.Name, len(v.Calls))
 		}
 	}
 	for round := range 6 {
 		var places []int
 		for _, v := range o.Variants {
-			places = append(places, v.Turns[round].Place)
+			places = append(places, v.Calls[round].Place)
 		}
 		slices.Sort(places)
 		if !slices.Equal(places, []int{0, 1, 2}) {

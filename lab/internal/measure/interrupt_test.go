@@ -12,9 +12,9 @@ import (
 func TestAnInterruptKeepsWholeRounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &ledger{}
-	turns := 0
+	calls := 0
 	cut := l.variant("cut", func(ops int) (lab.Sample, error) {
-		if turns++; turns == 4 {
+		if calls++; calls == 4 {
 			cancel()
 			return lab.Sample{}, errors.New("the child was interrupted too")
 		}
@@ -35,8 +35,8 @@ func TestAnInterruptKeepsWholeRounds(t *testing.T) {
 		t.Errorf("the one at hand: %s (%s) with %d rounds", o.State, o.Reason, o.Rounds)
 	}
 	for _, v := range o.Variants {
-		if len(v.Turns) != 3 {
-			t.Errorf("%s has %d turns", v.Name, len(v.Turns))
+		if len(v.Calls) != 3 {
+			t.Errorf("%s has %d calls", v.Name, len(v.Calls))
 		}
 	}
 	if o := outcomes[2]; o.State != Skipped || o.Reason != "not reached" || o.Measured() {

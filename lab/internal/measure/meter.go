@@ -26,17 +26,17 @@ func figures(ops int, wall time.Duration, used proc.Work) map[string]float64 {
 
 // record puts the measured figures and the runner's own together; the
 // runner's win. Figures that are no finite numbers are left out.
-func record(place int, wall time.Duration, measured map[string]float64, sample lab.Sample) Turn {
-	turn := Turn{Place: place, Bytes: sample.Bytes, Check: sample.Check, Figures: measured}
+func record(place int, wall time.Duration, measured map[string]float64, sample lab.Sample) Call {
+	call := Call{Place: place, Bytes: sample.Bytes, Check: sample.Check, Figures: measured}
 	if sample.Bytes > 0 && wall > 0 {
-		turn.Figures[MBPerS] = float64(sample.Bytes) / 1e6 / wall.Seconds()
+		call.Figures[MBPerS] = float64(sample.Bytes) / 1e6 / wall.Seconds()
 	}
 	for name, value := range sample.Figures {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
-			delete(turn.Figures, name)
+			delete(call.Figures, name)
 			continue
 		}
-		turn.Figures[name] = value
+		call.Figures[name] = value
 	}
-	return turn
+	return call
 }

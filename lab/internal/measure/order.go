@@ -9,9 +9,9 @@ import (
 // rounds as there are variants each stands once in each place; then a new
 // arrangement is drawn, so that the neighbours change too.
 type order struct {
-	rng  *rand.Rand
-	base []int
-	turn int
+	rng    *rand.Rand
+	base   []int
+	rounds int
 }
 
 // newOrder makes the same sequence for the same seed, scenario and number of
@@ -33,13 +33,13 @@ func (o *order) next() []int {
 	if n == 0 {
 		return nil
 	}
-	if o.turn%n == 0 {
+	if o.rounds%n == 0 {
 		o.rng.Shuffle(n, func(i, j int) { o.base[i], o.base[j] = o.base[j], o.base[i] })
 	}
 	round := make([]int, n)
 	for i := range round {
-		round[i] = o.base[(i+o.turn)%n]
+		round[i] = o.base[(i+o.rounds)%n]
 	}
-	o.turn++
+	o.rounds++
 	return round
 }

@@ -34,18 +34,18 @@ type Outcome struct {
 	Targets  []lab.Target `json:"targets,omitempty"`
 }
 
-// A Variant is one way of doing the work with one Turn for each round. All
-// variants of an outcome have the same number of turns, except those that were
+// A Variant is one way of doing the work with one Call for each round. All
+// variants of an outcome have the same number of calls, except those that were
 // skipped, which have none.
 type Variant struct {
 	Name    string `json:"name"`
 	About   string `json:"about"`
 	Skipped string `json:"skipped,omitempty"` // why it cannot run on this machine
-	Turns   []Turn `json:"turns"`
+	Calls   []Call `json:"turns"`
 }
 
-// A Turn is one recorded call of a variant.
-type Turn struct {
+// A Call is one recorded call of a variant.
+type Call struct {
 	Place   int                `json:"place"`        // when it ran within its round, from 0
 	Bytes   int64              `json:"bytes"`        // payload bytes consumed
 	Check   uint64             `json:"check,string"` // a sum over them; a string in JSON, where large integers lose digits
@@ -63,12 +63,12 @@ func (o *Outcome) Variant(name string) (*Variant, bool) {
 
 // Values returns a metric's value for each round, or nil when a round lacks it.
 func (v *Variant) Values(metric string) []float64 {
-	if len(v.Turns) == 0 {
+	if len(v.Calls) == 0 {
 		return nil
 	}
-	values := make([]float64, len(v.Turns))
-	for i, turn := range v.Turns {
-		value, ok := turn.Figures[metric]
+	values := make([]float64, len(v.Calls))
+	for i, call := range v.Calls {
+		value, ok := call.Figures[metric]
 		if !ok {
 			return nil
 		}
@@ -80,10 +80,10 @@ func (v *Variant) Values(metric string) []float64 {
 // Metrics lists the metrics that every run of the variant has, sorted.
 func (v *Variant) Metrics() []string {
 	var names []string
-	if len(v.Turns) == 0 {
+	if len(v.Calls) == 0 {
 		return nil
 	}
-	for name := range v.Turns[0].Figures {
+	for name := range v.Calls[0].Figures {
 		if v.Values(name) != nil {
 			names = append(names, name)
 		}
@@ -101,7 +101,7 @@ func (o *Outcome) Measured() bool {
 func (o *Outcome) drop(state State, reason string) {
 	o.State, o.Reason, o.Rounds = state, reason, 0
 	for i := range o.Variants {
-		o.Variants[i].Turns = []Turn{}
+		o.Variants[i].Calls = []Call{}
 	}
 }
 
@@ -114,7 +114,7 @@ func newOutcome(s *lab.Scenario, quick bool) Outcome {
 		o.Title += "; with --quick fewer and shorter"
 	}
 	for _, v := range s.Variants {
-		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, Turns: []Turn{}})
+		o.Variants = append(o.Variants, Variant{Name: v.Name, About: v.About, Calls: []Call{}})
 	}
 	return o
 }

@@ -88,7 +88,7 @@ func honest(slow int) func(ops int) (lab.Sample, error) {
 
 func scenario(name string, variants ...lab.Variant) lab.Scenario {
 	return lab.Scenario{
-		Name: name, Title: "a synthetic scenario", Op: "turn", Metric: lab.NsPerOp,
+		Name: name, Title: "a synthetic scenario", Op: "call", Metric: lab.NsPerOp,
 		Baseline: variants[0].Name, Ops: 1000, Variants: variants,
 	}
 }

@@ -83,12 +83,12 @@ func TestBenchstatTextReadsBack(t *testing.T) {
 		t.Errorf("%q, %d", first.name, first.n)
 	}
 	next, _ := f.Scenarios[0].Variant("next")
-	for unit, want := range next.Turns[0].Figures {
+	for unit, want := range next.Calls[0].Figures {
 		if got := first.units[unit]; math.Abs(got-want) > 1e-5*want {
 			t.Errorf("%s: %v, want %v", unit, got, want)
 		}
 	}
-	if len(first.units) != len(next.Turns[0].Figures) {
+	if len(first.units) != len(next.Calls[0].Figures) {
 		t.Errorf("units %v", first.units)
 	}
 	if !strings.Contains(b.String(), "\t241000\t6") || !strings.Contains(b.String(), " ns/op\t") {

@@ -42,8 +42,8 @@ func benchWith(factor float64, names ...string) *File {
 	for i := range o.Variants {
 		for _, name := range names {
 			if o.Variants[i].Name == name {
-				for _, turn := range o.Variants[i].Turns {
-					turn.Figures["ns/op"] *= factor
+				for _, call := range o.Variants[i].Calls {
+					call.Figures["ns/op"] *= factor
 				}
 			}
 		}
@@ -80,9 +80,9 @@ func TestBenchIsComparedByRatiosWithinRuns(t *testing.T) {
 
 func TestAllocationsAreComparedAsTheyAre(t *testing.T) {
 	f := fixture()
-	for _, turn := range f.Scenarios[0].Variants[2].Turns {
-		turn.Figures["allocs/op"] = 1
-		turn.Figures["B/op"] = 0.4 // the runtime's own
+	for _, call := range f.Scenarios[0].Variants[2].Calls {
+		call.Figures["allocs/op"] = 1
+		call.Figures["B/op"] = 0.4 // the runtime's own
 	}
 	c := mustCompare(t, opened(t, "old", fixture()), opened(t, "new", f), Options{})
 	allocs := change(t, c, "framing/good next", "allocs/frame")

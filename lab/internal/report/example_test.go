@@ -12,9 +12,9 @@ import (
 )
 
 func Example() {
-	turns := func(ns ...float64) (list []measure.Turn) {
+	calls := func(ns ...float64) (list []measure.Call) {
 		for _, value := range ns {
-			list = append(list, measure.Turn{Figures: map[string]float64{"ns/op": value}})
+			list = append(list, measure.Call{Figures: map[string]float64{"ns/op": value}})
 		}
 		return list
 	}
@@ -27,8 +27,8 @@ func Example() {
 			Name: "adding/ones", Title: "adding up", Op: "addition", Metric: "ns/op", Baseline: "ones",
 			State: measure.Done, Ops: 1000, Rounds: 7,
 			Variants: []measure.Variant{
-				{Name: "ones", Turns: turns(10, 11, 10, 12, 30, 10, 11)},
-				{Name: "pairs", Turns: turns(6, 7, 6, 7, 18, 6, 7)},
+				{Name: "ones", Calls: calls(10, 11, 10, 12, 30, 10, 11)},
+				{Name: "pairs", Calls: calls(6, 7, 6, 7, 18, 6, 7)},
 			},
 		}},
 	}

@@ -64,8 +64,8 @@ func consistent(o *measure.Outcome) error {
 		return fmt.Errorf("the baseline %q is no variant", o.Baseline)
 	}
 	for _, v := range o.Variants {
-		if v.Skipped == "" && len(v.Turns) != o.Rounds {
-			return fmt.Errorf("%q has %d turns in %d rounds", v.Name, len(v.Turns), o.Rounds)
+		if v.Skipped == "" && len(v.Calls) != o.Rounds {
+			return fmt.Errorf("%q has %d calls in %d rounds", v.Name, len(v.Calls), o.Rounds)
 		}
 	}
 	return nil

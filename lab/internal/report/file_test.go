@@ -82,7 +82,7 @@ func TestOnlyResultsFilesAreLoaded(t *testing.T) {
 		"no JSON":         "<html>",
 		"other JSON":      `{"name": "x"}`,
 		"a later version": damaged(func(f *File) { f.Schema = Schema + 1 }),
-		"a round is gone": damaged(func(f *File) { f.Scenarios[0].Variants[0].Turns = f.Scenarios[0].Variants[0].Turns[1:] }),
+		"a round is gone": damaged(func(f *File) { f.Scenarios[0].Variants[0].Calls = f.Scenarios[0].Variants[0].Calls[1:] }),
 		"no baseline":     damaged(func(f *File) { f.Scenarios[0].Baseline = "gone" }),
 	} {
 		if _, err := Read(strings.NewReader(text), "x"); !errors.Is(err, ErrSchema) {
@@ -166,7 +166,7 @@ func TestTargets(t *testing.T) {
 	}
 	for rounds := stats.Fewest; rounds >= stats.Fewest-1; rounds-- {
 		for i := range o.Variants {
-			o.Variants[i].Turns = o.Variants[i].Turns[:min(rounds, len(o.Variants[i].Turns))]
+			o.Variants[i].Calls = o.Variants[i].Calls[:min(rounds, len(o.Variants[i].Calls))]
 		}
 		o.Rounds = rounds
 		few := judge(lab.Target{Variant: "next", Against: "naive", AtMost: 0.5})

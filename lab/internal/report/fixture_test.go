@@ -21,10 +21,10 @@ func fixture() *File {
 			State: measure.Done, Ops: 241000, Rounds: rounds, Seconds: 1.5,
 		}
 		for _, variant := range []string{"naive", "peek", "next"} {
-			v := measure.Variant{Name: variant, About: "what people </script> write", Turns: []measure.Turn{}}
+			v := measure.Variant{Name: variant, About: "what people </script> write", Calls: []measure.Call{}}
 			for range rounds {
 				ns := 80 * factors[variant] * (1 + 0.02*rng.Float64())
-				v.Turns = append(v.Turns, measure.Turn{Bytes: 154240000, Check: 1<<63 + 12345, Figures: map[string]float64{
+				v.Calls = append(v.Calls, measure.Call{Bytes: 154240000, Check: 1<<63 + 12345, Figures: map[string]float64{
 					lab.NsPerOp: ns, lab.CPUPerOp: ns * 1.01, lab.AllocsPerOp: 0, lab.BytesPerOp: 0.2, lab.GCRuns: 0,
 					measure.MBPerS: 640 / ns * 1000, "syscalls/op": 0.0625,
 				}})
@@ -40,7 +40,7 @@ func fixture() *File {
 		return o
 	}
 	good := outcome("framing/good", 15, map[string]float64{"naive": 8, "peek": 1, "next": 0.8})
-	good.Variants = append(good.Variants, measure.Variant{Name: "splice", About: "by the kernel", Skipped: "not on this system", Turns: []measure.Turn{}})
+	good.Variants = append(good.Variants, measure.Variant{Name: "splice", About: "by the kernel", Skipped: "not on this system", Calls: []measure.Call{}})
 	partial := outcome("framing/worst", 3, map[string]float64{"naive": 2.5, "peek": 1, "next": 1})
 	partial.State, partial.Reason = measure.Partial, "interrupted"
 	empty := func(name string, state measure.State, reason string) measure.Outcome {

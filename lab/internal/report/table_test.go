@@ -85,7 +85,7 @@ func TestNoDifferenceIsATilde(t *testing.T) {
 	o := &f.Scenarios[0]
 	next, _ := o.Variant("next")
 	peek, _ := o.Variant("peek")
-	next.Turns = peek.Turns
+	next.Calls = peek.Calls
 	var b bytes.Buffer
 	document.NewPrinter(&b, false).Print(Scenario(o))
 	for line := range strings.Lines(b.String()) {

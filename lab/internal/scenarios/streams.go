@@ -31,21 +31,21 @@ func streamsGroup() []lab.Scenario {
 			Ops:      50_000,
 			Named:    count > 1000, // 10,000 buffers of 64 KiB are 640 MB
 			Targets:  []lab.Target{{Variant: "next", Against: "peek", AtMost: 1}},
-			Variants: variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newTurns(w, env, count) }),
+			Variants: variants(ways, func(env lab.Env, w way) (lab.Runner, error) { return newRoundRobin(w, env, count) }),
 		})
 	}
 	return group
 }
 
-// turns walks its streams round-robin, a unit of each.
-type turns struct {
+// A roundRobin walks its streams one after the other, a unit of each.
+type roundRobin struct {
 	walkers []*walker
 	next    int // index of the walker to run next
 }
 
-func newTurns(w way, env lab.Env, count int) (lab.Runner, error) {
+func newRoundRobin(w way, env lab.Env, count int) (lab.Runner, error) {
 	s := shortFrames(env)
-	t := &turns{walkers: make([]*walker, count)}
+	t := &roundRobin{walkers: make([]*walker, count)}
 	sizes := netsim.Draw(netsim.Good, env.Seed)
 	for i := range t.walkers {
 		t.walkers[i] = spread(w, s, sizes, i, count)
@@ -61,7 +61,7 @@ func newTurns(w way, env lab.Env, count int) (lab.Runner, error) {
 	return t, nil
 }
 
-func (t *turns) Run(ops int) (out lab.Sample, err error) {
+func (t *roundRobin) Run(ops int) (out lab.Sample, err error) {
 	s := t.walkers[0].s
 	var got, want uint64
 	for range ops {
@@ -87,7 +87,7 @@ func (t *turns) Run(ops int) (out lab.Sample, err error) {
 	return out, nil
 }
 
-func (t *turns) Close() error {
+func (t *roundRobin) Close() error {
 	var errs []error
 	for _, r := range t.walkers {
 		errs = append(errs, r.Close())

@@ -27,7 +27,7 @@ var placed = []string{"machine/false-sharing"}
 type replay struct {
 	rng *rand.Rand
 	noise
-	turns map[*float64]measure.Turn // of the recorded figures, each made once
+	calls map[*float64]measure.Call // of the recorded figures, each made once
 }
 
 func newReplay(t *testing.T, file string, without []string) *replay {
@@ -37,7 +37,7 @@ func newReplay(t *testing.T, file string, without []string) *replay {
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	r := &replay{rand.New(rand.NewPCG(seed, 1)), loadNoise(t, file), map[*float64]measure.Turn{}}
+	r := &replay{rand.New(rand.NewPCG(seed, 1)), loadNoise(t, file), map[*float64]measure.Call{}}
 	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s noisy) bool { return slices.Contains(without, s.Name) })
 	if len(r.Scenarios) < 8 {
 		t.Fatalf("noise of %d scenarios", len(r.Scenarios))
@@ -76,16 +76,16 @@ func (r *replay) twoPasses(s *noisy) (a, b pass) {
 // second.
 func (r *replay) outcome(name string, one, two []float64, factor float64) measure.Outcome {
 	variant := func(name string, values []float64, factor float64) measure.Variant {
-		v := measure.Variant{Name: name, Turns: make([]measure.Turn, len(values))}
+		v := measure.Variant{Name: name, Calls: make([]measure.Call, len(values))}
 		for i := range values {
-			turn, known := r.turns[&values[i]]
+			call, known := r.calls[&values[i]]
 			if !known || factor != 1 {
-				turn = measure.Turn{Figures: map[string]float64{"ns/op": values[i] * factor}}
+				call = measure.Call{Figures: map[string]float64{"ns/op": values[i] * factor}}
 			}
 			if !known && factor == 1 {
-				r.turns[&values[i]] = turn
+				r.calls[&values[i]] = call
 			}
-			v.Turns[i] = turn
+			v.Calls[i] = call
 		}
 		return v
 	}

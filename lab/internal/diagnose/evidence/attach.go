@@ -87,7 +87,7 @@ func refused(name, said string) error {
 	return fmt.Errorf("%s failed: %s", name, short)
 }
 
-// family is a process with those that it has started, and they in their turn.
+// family is a process with all that descend from it.
 func family(pid int) []int {
 	list := []int{pid}
 	for i := 0; i < len(list) && len(list) < 1000; i++ {

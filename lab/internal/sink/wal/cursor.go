@@ -36,15 +36,15 @@ func newCursor(f File, name string, size int64, first uint64) (*cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, claimed, err := parseSegmentHeader(head)
+	s, named, err := parseSegmentHeader(head)
 	switch {
 	case errors.Is(err, errVersion):
 		return nil, err
 	case err != nil:
 		return nil, &damage{err.Error()}
 	}
-	if claimed != first {
-		return nil, fmt.Errorf("%w: the header says that record %d is the first", errMisnamed, claimed)
+	if named != first {
+		return nil, fmt.Errorf("%w: the header says that record %d is the first", errMisnamed, named)
 	}
 	c.seed, c.off = s.seed(), segmentHeader
 	return c, nil

@@ -5,7 +5,7 @@ import (
 )
 
 // TruncateBack removes the records behind a number, durably. It is for a log whose
-// last records were never promised to anybody.
+// last records were never acknowledged.
 func (l *Log) TruncateBack(last uint64) error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
