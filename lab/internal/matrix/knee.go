@@ -25,8 +25,7 @@ const (
 // tolerance is by how much a figure of two cells of a layer may differ and be
 // called the same.
 func (f *File) tolerance(layer int, figure string, least float64) float64 {
-	noise, _ := f.noise(layer, figure)
-	return max(least, noiseTimes*noise)
+	return max(least, noiseTimes*f.noise(layer, figure))
 }
 
 // HasKnees reports whether a grid of that name has knees.
@@ -37,8 +36,7 @@ func HasKnees(grid string) bool {
 
 // TooNoisy reports whether a layer is too noisy to have a knee.
 func (f *File) TooNoisy(layer int) (noise float64, is bool) {
-	noise, _ = f.noise(layer, f.Figures[0].Name)
-	return noise, f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit
+	return f.noise(layer, f.Figures[0].Name), f.tolerance(layer, f.Figures[0].Name, 0) > noiseLimit
 }
 
 // findKnees finds the balance point of each layer and row: the fewest of the columns that are as good as

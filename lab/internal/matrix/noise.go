@@ -89,15 +89,15 @@ func (f *File) Derive() {
 			}
 		}
 	}
-	f.Noise, _ = f.noise(-1, f.NoiseOf)
+	f.Noise = f.noise(-1, f.NoiseOf)
 	if f.Knees = nil; HasKnees(f.Name) {
 		f.Knees = f.findKnees()
 	}
 }
 
 // noise is the median of the noise of a figure over the cells of a layer, or of
-// all with -1.
-func (f *File) noise(layer int, figure string) (noise float64, ok bool) {
+// all with -1; 0 where none is known.
+func (f *File) noise(layer int, figure string) float64 {
 	var all []float64
 	for i := range f.Cells {
 		if n, ok := f.Cells[i].Noise[figure]; ok && (layer < 0 || f.Cells[i].Layer == layer) {
@@ -105,9 +105,9 @@ func (f *File) noise(layer int, figure string) (noise float64, ok bool) {
 		}
 	}
 	if len(all) == 0 {
-		return 0, false
+		return 0
 	}
-	return stats.Median(all), true
+	return stats.Median(all)
 }
 
 // AnyValid reports whether there is a valid run.
