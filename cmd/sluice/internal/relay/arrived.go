@@ -18,7 +18,7 @@ type arrived struct {
 	starts  []func()
 	drops   []func()
 	orders  arrivedOrders
-	into    orders // what orders are added to
+	into    handedOrders // what orders are added to
 	thaw    func()
 
 	publishing, watching int

@@ -21,7 +21,7 @@ var errNotMovable = errors.New("cannot be handed over; restart the server instea
 
 // carries returns an error when a process that can take over the given kinds could not
 // take over what this one, with these orders, may have.
-func carries(kinds []string, o orders) error {
+func carries(kinds []string, o handedOrders) error {
 	ordered := o.some()
 	for _, kind := range carried {
 		if some, optional := ordered[kind]; optional && !some {
@@ -40,7 +40,7 @@ const stillTime = time.Second
 // cargo is what is handed over. It stands still until unpack or leave.
 type cargo struct {
 	host    *session.Host
-	orders  orders
+	orders  handedOrders
 	streams []*live.Stream   // whose viewers go too
 	paused  []*session.Mover // whose inlets stand still
 	movers  []*session.Mover // that can be given away
@@ -53,7 +53,7 @@ type cargo struct {
 
 // pack makes everything that can be given away stand still: first the publishers, then
 // what viewers send, then what they are sent.
-func pack(h *session.Host, o orders) *cargo {
+func pack(h *session.Host, o handedOrders) *cargo {
 	p := &cargo{host: h, orders: o}
 	ctx, cancel := context.WithTimeout(h.Ctx, stillTime)
 	defer cancel()

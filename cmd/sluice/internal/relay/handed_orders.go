@@ -29,14 +29,14 @@ type handedRecordings struct {
 	Ordered map[string]bool `json:"ordered"`
 }
 
-// orders are what was ordered over the API.
-type orders struct {
+// handedOrders are what was ordered over the API.
+type handedOrders struct {
 	host *session.Host // has the bans
 	to   *outbound     // has the pushes and recordings
 }
 
 // some are the kinds of which something was ordered.
-func (o orders) some() map[string]bool {
+func (o handedOrders) some() map[string]bool {
 	return map[string]bool{
 		bansKind:       len(o.host.Gate.Bans()) > 0,
 		pushesKind:     len(o.to.pusher.Added()) > 0,
@@ -46,7 +46,7 @@ func (o orders) some() map[string]bool {
 
 // send sends what was ordered, and the states of all pushes, to a process that can take
 // over these kinds.
-func (o orders) send(c *handover.Conn, kinds []string) (err error) {
+func (o handedOrders) send(c *handover.Conn, kinds []string) (err error) {
 	send := func(kind string, message handover.Kind, some bool, state any) {
 		if err == nil && some && slices.Contains(kinds, kind) {
 			err = c.Send(message, state, nil, nil)
@@ -83,7 +83,7 @@ func (a *arrivedOrders) take(m *handover.Message) (ok bool, err error) {
 
 // resume makes those of the predecessor this server's, whose streams are there and do not
 // go on yet.
-func (o orders) resume(a *arrivedOrders) {
+func (o handedOrders) resume(a *arrivedOrders) {
 	var bans error
 	if len(a.bans.Bans) > 0 {
 		bans = o.host.Gate.ResumeBans(a.bans.Bans)

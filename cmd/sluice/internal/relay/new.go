@@ -174,7 +174,7 @@ func (s *Server) serveWith(packets live.HubOptions, most int64, o *Options) {
 	s.settings.host, s.settings.handshakes = h, s.handshakes()
 	s.listeners.given, s.listeners.proxies, s.listeners.header = o.Given, &s.settings.proxies, h.Times.Header
 	s.upgrades.host, s.upgrades.listeners, s.upgrades.serving = h, &s.listeners, &s.protocols
-	s.upgrades.orders, s.upgrades.version = orders{h, &s.outbound}, o.Version
+	s.upgrades.orders, s.upgrades.version = handedOrders{h, &s.outbound}, o.Version
 	s.upgrades.done, s.upgrades.start = make(chan struct{}), handover.StartTime
 }
 

@@ -21,7 +21,7 @@ type upgrades struct {
 	host      *session.Host
 	listeners *listeners
 	serving   *protocols
-	orders    orders
+	orders    handedOrders
 	version   string // of the program
 
 	one    sync.Mutex    // held during a handover
