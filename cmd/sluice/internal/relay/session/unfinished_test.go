@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 )
@@ -47,7 +48,7 @@ func TestWhoHoldsMostForLongestGivesWay(t *testing.T) {
 		t.Errorf("more than all: %v", err)
 	}
 	var none Unfinished
-	if err := none.Holder(nil).Hold(1 << 40); err != nil {
+	if err := none.Holder(nil).Hold(math.MaxInt); err != nil {
 		t.Errorf("without a bound: %v", err)
 	}
 }
