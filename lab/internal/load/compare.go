@@ -55,9 +55,9 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 			p.Target = targets[which]
 			r, err := Run(ctx, p, nil)
 			switch {
-			case err != nil:
+			case err != nil && ctx.Err() == nil:
 				return nil, err
-			case r.Interrupted:
+			case err != nil || r.Interrupted: // also before a round has connected
 			case r.Errors > 0:
 				return nil, fmt.Errorf("load: %s: %s", p.Target, r.Error)
 			case !r.Valid:
