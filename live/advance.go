@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// visit is how many bytes a viewer is sent before the loop goes on to the next one.
-const visit = 128 << 10
-
 // advance sends v what it lacks of the frames before upto, or of all that there
 // are when upto is 0, at most about visit bytes, and sets its state. An error
 // is the connection's, or a reason to close v.

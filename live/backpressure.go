@@ -83,3 +83,12 @@ func (s *Stream) slowest() uint64 {
 	}
 	return max(least, r.first)
 }
+
+// Hurry makes a publisher that waits for viewers, because it is faster than real time, go
+// on at once, and not wait as long as on is true.
+func (s *Stream) Hurry(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hurry = on
+	s.caughtUp()
+}

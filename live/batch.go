@@ -14,6 +14,10 @@ import (
 // than to copy it to its neighbours: BenchmarkCopies.
 const keepFrom = 32 << 10
 
+// visit is about how many bytes a viewer is sent before the loop goes on to the next one,
+// and how many a batch has.
+const visit = 128 << 10
+
 // A batch is what one write sends: parts in their order, and the references
 // that keep them.
 type batch struct {

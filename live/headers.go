@@ -77,6 +77,11 @@ func (h *headers) each(yield func(flv.TagType, []byte)) {
 	}
 }
 
+// have reports whether a header is in the set.
+func (h *headers) have(typ flv.TagType, body []byte) bool {
+	return slices.ContainsFunc(h.list, func(o header) bool { return o.typ() == typ && bytes.Equal(o.body, body) })
+}
+
 func (h header) typ() flv.TagType {
 	switch {
 	case h.kind&isMeta != 0:

@@ -2,7 +2,6 @@ package live
 
 import (
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -10,9 +9,8 @@ import (
 // to its goroutine.
 type loop struct {
 	forget func(*Viewer)
-	wake   chan struct{}
 	ended  chan struct{}
-	mail   mail
+	mail   mailbox
 
 	groups  map[groupKey]*group
 	viewers []*Viewer
@@ -27,237 +25,34 @@ type loop struct {
 	load    load
 }
 
-// mail is what other goroutines have for a loop.
-type mail struct {
-	mu       sync.Mutex
-	added    []*Viewer
-	asked    []*Viewer
-	notified []*group
-	frozen   *frozen
-	stopping bool
-}
-
-const (
-	// scanEvery is how often a loop looks for viewers that stall.
-	scanEvery = 500 * time.Millisecond
-	// slice is for how long a loop sends what is long to some, before it looks
-	// whether another group is due.
-	slice = 2 * time.Millisecond
-	// sliced is the size of a batch from which on that is so.
-	sliced = visit / 2
-)
-
 // newLoop returns a loop that calls forget with the viewers that it has closed.
 func newLoop(forget func(*Viewer)) *loop {
 	l := &loop{
-		forget: forget, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		groups: make(map[groupKey]*group),
+		forget: forget, ended: make(chan struct{}), groups: make(map[groupKey]*group),
+		mail: mailbox{wake: make(chan struct{}, 1)},
 	}
 	l.socket.init()
 	return l
 }
 
 func (l *loop) add(v *Viewer) {
-	l.post(func(m *mail) { m.added = append(m.added, v) })
+	l.mail.post(func(m *mail) { m.added = append(m.added, v) })
 }
 
 // notify makes the loop apply what v was asked, or remove one that has closed itself.
 func (l *loop) notify(v *Viewer) {
-	l.post(func(m *mail) { m.asked = append(m.asked, v) })
+	l.mail.post(func(m *mail) { m.asked = append(m.asked, v) })
 }
 
 // serveSoon is called with the stream's lock held.
 func (l *loop) serveSoon(g *group) {
-	l.post(func(m *mail) { m.notified = append(m.notified, g) })
+	l.mail.post(func(m *mail) { m.notified = append(m.notified, g) })
 }
 
 // stop ends the loop when it has no viewer left, and waits for that.
 func (l *loop) stop() {
-	l.post(func(m *mail) { m.stopping = true })
+	l.mail.post(func(m *mail) { m.stopping = true })
 	<-l.ended
-}
-
-func (l *loop) post(put func(*mail)) {
-	l.mail.mu.Lock()
-	put(&l.mail)
-	l.mail.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (l *loop) run() {
-	defer close(l.ended)
-	defer l.fresh.yielder.close()
-	timer := time.NewTimer(scanEvery)
-	defer timer.Stop()
-	var m mail // what is empty in it is used again
-	for {
-		l.mail.mu.Lock()
-		m.added, l.mail.added = l.mail.added, m.added[:0]
-		m.asked, l.mail.asked = l.mail.asked, m.asked[:0]
-		m.notified, l.mail.notified = l.mail.notified, m.notified[:0]
-		stopping, still := l.mail.stopping, l.mail.frozen
-		l.mail.frozen = nil
-		l.mail.mu.Unlock()
-		if still != nil {
-			still.stand()
-		}
-
-		now := time.Now()
-		l.fresh.looked = now
-		for _, v := range m.added {
-			l.admit(v, now)
-		}
-		for _, v := range m.asked {
-			l.apply(v, now)
-		}
-		for _, g := range m.notified {
-			l.arm(g, now)
-		}
-		clear(m.added)
-		clear(m.asked)
-		clear(m.notified)
-		if stopping && len(l.viewers) == 0 {
-			return
-		}
-		wait := l.work(now)
-		if wait <= 0 {
-			// There is more to do, but let other goroutines run too: publishers
-			// that read, on one processor.
-			l.giveWay()
-			continue
-		}
-		timer.Reset(wait)
-		select {
-		case <-l.wake:
-		case <-timer.C:
-		}
-	}
-}
-
-// work does what is due, and returns how long there is nothing to do.
-func (l *loop) work(now time.Time) time.Duration {
-	for x := l.agenda.pop(now); x != nil; x = l.agenda.pop(now) {
-		switch x := x.(type) {
-		case *group:
-			l.serve(x, now)
-		case *Viewer:
-			x.state = stateBehind
-			l.behind = append(l.behind, x)
-		}
-	}
-	l.goOn(now)
-	for _, g := range l.moved {
-		g.survey(l.scanned)
-	}
-	clear(l.moved)
-	l.moved = l.moved[:0]
-
-	if !now.Before(l.scanAt) {
-		l.excuse(now.Sub(l.scanAt))
-		l.scanAt, l.scanned = now.Add(scanEvery), now
-		l.scan(now)
-	}
-	next := l.agenda.next(l.scanAt)
-	if n := &l.fresh; len(n.young) > 0 {
-		if !now.Before(n.youngAt) {
-			n.youngAt = now.Add(youngEvery)
-			l.scanYoung(now)
-		}
-		next = earlier(next, n.youngAt)
-	}
-	if len(l.behind) > 0 {
-		return 0
-	}
-	return time.Until(next)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// goOn sends to viewers that are behind: to each once, or to as many as there is time for.
-func (l *loop) goOn(now time.Time) {
-	done, n := 0, len(l.behind)
-	for began := now; done < n && now.Sub(began) < l.turn(); now = time.Now() {
-		v := l.behind[done]
-		done++
-		if v.state == stateBehind {
-			v.state = stateSteady // advance puts it back on the list
-			l.advance(v, 0, now)
-		}
-	}
-	if done > 0 {
-		l.behind = slices.Delete(l.behind, 0, done)
-	}
-}
-
-// arm schedules g for when its merge time has passed since it was last served, so that
-// no frame waits longer than that; at once at the end of its stream.
-func (l *loop) arm(g *group, now time.Time) {
-	if len(g.viewers) == 0 {
-		return // it has been left
-	}
-	merge := g.merge
-	if g.adapt {
-		merge = l.load.merge(g.apart, merge)
-	}
-	due := g.last.Add(merge)
-	select {
-	case <-g.stream.done:
-		due = now
-	default:
-	}
-	if g.task.place == 0 || due.Before(g.task.due) {
-		g.task.due = due
-		l.agenda.set(g)
-	}
-}
-
-// serve sends new frames to all viewers of the group.
-func (l *loop) serve(g *group, now time.Time) {
-	g.last = now
-	from, more, over := g.gather()
-	began := time.Now()
-	direct := g.direct
-	if direct > 0 {
-		g.shared.join(&g.fresh, g.stream.options.Allocator)
-	}
-	long, late := g.shared.size >= sliced, false
-	for i := len(g.viewers) - 1; i >= 0; i-- { // from the back: closing takes one out
-		v := g.viewers[i]
-		switch {
-		case v.link.waits:
-			v.owner.notify(v)
-		case v.state == stateBlocked || v.state == stateBehind:
-			// It is sent to otherwise.
-		case v.state == stateSteady && v.cursor.seq == from && v.cursor.whole() && !v.line.slow && !v.paused && v.leaves == 0 && !over && g.shared.size > 0:
-			if late {
-				v.state = stateBehind
-				l.behind = append(l.behind, v)
-				break
-			}
-			l.send(v, &g.shared, g.pos)
-			late = long && time.Since(began) >= slice
-		case v.paused && !over:
-		default:
-			l.advance(v, g.pos, now)
-		}
-		began = began.Add(l.welcome())
-	}
-	g.shared.reset()
-	g.fresh.reset()
-	l.load.sent(now, direct, int(g.pos-from), time.Since(began))
-	g.survey(l.scanned)
-	if more && len(g.viewers) > 0 {
-		g.task.due = now.Add(1) // after all that is due now
-		l.agenda.set(g)
-	}
 }
 
 // group returns the group that v belongs to.
@@ -269,24 +64,6 @@ func (l *loop) group(v *Viewer) *group {
 		l.groups[k] = g
 	}
 	return g
-}
-
-// apply does what was asked of v.
-func (l *loop) apply(v *Viewer, now time.Time) {
-	if v.link.waits { // its own goroutine has ended
-		l.remove(v)
-		return
-	}
-	if v.state == stateClosed {
-		return
-	}
-	if err := v.applyRequest(); err != nil {
-		l.close(v, err)
-		return
-	}
-	if v.state != stateBlocked && v.state != stateBehind {
-		l.advance(v, 0, now)
-	}
 }
 
 // advance sends v more, and puts it where it belongs.
@@ -329,31 +106,6 @@ func (l *loop) send(v *Viewer, b *batch, to uint64) {
 		return
 	}
 	l.place(v)
-}
-
-// excuse is called when scan comes late by so much. While this process, or its machine, stood
-// still, so did what it sees of the viewers: that is not their fault.
-func (l *loop) excuse(late time.Duration) {
-	if late < scanEvery || l.scanned.IsZero() {
-		return
-	}
-	for _, v := range l.viewers {
-		v.pulse.at = v.pulse.at.Add(late)
-	}
-}
-
-// scan closes viewers that stall.
-func (l *loop) scan(now time.Time) {
-	l.fresh.settle(now)
-	for i := len(l.viewers) - 1; i >= 0; i-- {
-		switch v := l.viewers[i]; {
-		case !v.stalled(&l.socket, now):
-		case v.link.waits:
-			v.Close(ErrStalled)
-		default:
-			l.close(v, ErrStalled)
-		}
-	}
 }
 
 // close ends v, and removes it from all lists but behind, which goOn cleans. With

@@ -16,6 +16,17 @@ type Mark struct {
 	Time   uint32 // ms
 }
 
+// numbers gives the frames of a publication their marks.
+type numbers struct{ epoch, last uint64 }
+
+func (n *numbers) next(at uint32) Mark {
+	if n.epoch == 0 {
+		return Mark{}
+	}
+	n.last++
+	return Mark{n.epoch, n.last, at}
+}
+
 // markName is the name of the script data that FormHop has before each frame.
 const markName = "sluiceMark"
 
@@ -53,75 +64,4 @@ func ParseMark(p []byte) (m Mark, ok bool, err error) {
 		return Mark{}, true, fmt.Errorf("%w: %.60q", errMark, text)
 	}
 	return m, true, nil
-}
-
-// behind returns the place after the frame with mark m: of the next one, if that is
-// in the ring, or the end, if the ring has not come so far.
-func (r *ring) behind(m *Mark) (entry, bool) {
-	if r.marks == nil || m == nil {
-		return entry{}, false
-	}
-	for seq := r.next; seq > r.first; seq-- {
-		switch k := r.mark(seq - 1); {
-		case k.Epoch != m.Epoch:
-		case k.Number <= m.Number:
-			e := r.from(seq)
-			e.pictures = 0
-			return e, true
-		case k.Number == m.Number+1:
-			e := r.from(seq - 1)
-			e.pictures = 0
-			return e, true
-		}
-	}
-	return entry{}, false
-}
-
-// mark is the mark of record seq.
-func (r *ring) mark(seq uint64) Mark {
-	if r.marks == nil {
-		return Mark{}
-	}
-	return r.marks[seq&uint64(len(r.marks)-1)]
-}
-
-// setMark notes the mark of record seq, which was just pushed.
-func (r *ring) setMark(seq uint64, m Mark) {
-	if !r.marked {
-		return
-	}
-	if len(r.marks) != len(r.records) {
-		n := uint64(len(r.records))
-		grown := make([]Mark, n)
-		for old := r.first; r.marks != nil && old < seq; old++ {
-			grown[old&(n-1)] = r.mark(old)
-		}
-		r.marks = grown
-	}
-	r.marks[seq&uint64(len(r.marks)-1)] = m
-}
-
-// fillMarked appends one record with its mark, as one chunk.
-func (r *ring) fillMarked(b *batch, seq uint64) {
-	rec := r.at(seq)
-	from, to := r.place(seq), r.place(seq+1)
-	var mark []byte
-	if m := r.mark(seq); m != (Mark{}) {
-		mark = appendMark(make([]byte, 0, 96), m, rec.time)
-	}
-	b.add(append(appendChunk(nil, int(to-from)+len(mark), false), mark...))
-	r.bodies.cut(b, from, to)
-}
-
-// Newest returns the mark of the newest frame that has one; the zero Mark when there
-// is none.
-func (s *Stream) Newest() Mark {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for seq := s.ring.next; seq > s.ring.first; seq-- {
-		if m := s.ring.mark(seq - 1); m != (Mark{}) {
-			return m
-		}
-	}
-	return Mark{}
 }

@@ -36,14 +36,8 @@ func (s *Stream) publisher(o PublishOptions) (*Publisher, error) {
 		}
 		s.now.finish(ErrTakenOver)
 	}
-	if s.end.grace != nil {
-		s.end.grace.Stop()
-		s.end.grace = nil
-	}
-	s.times.resume()
-	s.pace = pace{}
+	s.begin(p)
 	s.standbys.fresh = s.clock()
-	s.now = p
 	return p, nil
 }
 
@@ -137,22 +131,6 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 	s.store(p, f, k, t, now)
 	s.wakeAll(false)
 	return nil, nil
-}
-
-// store puts a frame of p's, borrowed, that came now into the ring.
-func (s *Stream) store(p *Publisher, f Frame, k kind, t track, now int64) {
-	s.standbys.fresh = now
-	out := s.times.place(f.Time, k)
-	s.ring.push(f.Type, k, t, out, now, f.Payload)
-	if s.options.Marks {
-		m := f.Mark
-		if m == (Mark{}) {
-			m = p.numbers().next(out)
-		}
-		s.ring.setMark(s.ring.next-1, m)
-	}
-	s.trim(now)
-	s.received.count(k, out, f.Payload.Len())
 }
 
 // Resume says that the times of the next frames have another origin, as after a new

@@ -88,12 +88,10 @@ func (p *Publisher) OnDone(f func(error)) {
 	}
 }
 
-// numbers are those of p's frames. The stream's lock is held.
-func (p *Publisher) numbers() *numbers {
-	if p.standby {
-		return &p.s.standbys.numbers
+func (p *Publisher) notify(on bool) {
+	if p.active != nil {
+		p.active(on)
 	}
-	return &p.own
 }
 
 func (p *Publisher) finish(err error) {

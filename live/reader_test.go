@@ -98,7 +98,7 @@ func awaits(t *testing.T, r *Reader) {
 func waiting(r *Reader) bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return slices.Contains(r.s.waiting, r)
+	return slices.Contains(r.s.waiting, waiter(r))
 }
 
 // What a reader that gathers is not given yet does not wake it: what it has waited for does.

@@ -2,7 +2,6 @@ package live
 
 import (
 	"encoding/binary"
-	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
@@ -214,113 +213,28 @@ func (r *ring) classifyPacket(typ flv.TagType, key bool) kind {
 	return k
 }
 
-// An entry is a place at which a viewer begins.
-type entry struct {
-	seq      uint64
-	set      *headers // in force there
-	time     uint32   // of what is next
-	pictures uint64   // of the first video frame that can be shown
+// mark is the mark of record seq.
+func (r *ring) mark(seq uint64) Mark {
+	if r.marks == nil {
+		return Mark{}
+	}
+	return r.marks[seq&uint64(len(r.marks)-1)]
 }
 
-// never is the number of no frame.
-const never = math.MaxUint64
-
-// join returns where a viewer who comes now begins: with the newest key frame,
-// or with audio, and with video from its next key frame on. It reports false
-// when there has not been any frame yet.
-func (r *ring) join() (entry, bool) {
-	if r.hasKey {
-		rec := r.at(r.key)
-		return entry{seq: r.key, set: rec.set, time: rec.time}, true
+// setMark notes the mark of record seq, which was just pushed.
+func (r *ring) setMark(seq uint64, m Mark) {
+	if !r.marked {
+		return
 	}
-	if !r.hasMedia {
-		return entry{}, false
-	}
-	if r.hasVideo {
-		return r.from(r.next), true
-	}
-	for seq := r.next; seq > r.first; seq-- {
-		if rec := r.at(seq - 1); rec.kind.media() {
-			return entry{seq: seq - 1, set: rec.set, time: rec.time}, true
+	if len(r.marks) != len(r.records) {
+		n := uint64(len(r.records))
+		grown := make([]Mark, n)
+		for old := r.first; r.marks != nil && old < seq; old++ {
+			grown[old&(n-1)] = r.mark(old)
 		}
+		r.marks = grown
 	}
-	return r.from(r.next), true
-}
-
-// from is the place before frame seq, or the oldest if that is gone. Pictures
-// begin with a key frame.
-func (r *ring) from(seq uint64) entry {
-	e := entry{seq: max(seq, r.first), set: r.set}
-	if r.hasVideo {
-		e.pictures = never
-	}
-	switch {
-	case e.seq < r.next:
-		rec := r.at(e.seq)
-		e.set, e.time = rec.set, rec.time
-	case r.next > r.first:
-		e.time = r.at(r.next - 1).time
-	}
-	return e
-}
-
-// fill appends records from seq up to upto to b, in form f: up to limit bytes,
-// but one record at least. It returns the number of the first that is not in b.
-func (r *ring) fill(b *batch, f Form, seq, upto uint64, limit int) uint64 {
-	from := r.place(seq)
-	if b.records == 0 {
-		b.came = r.at(seq).came
-	}
-	end := seq
-	for end < upto && (end == seq || r.place(end+1)-from <= int64(limit)) {
-		end++
-	}
-	if b.records == 0 {
-		r.bodies.reclaim(from, r.place(end))
-		if f == FormRTMP {
-			r.chunks.reclaim(r.at(seq).chunk, r.at(end-1).chunk+1)
-		}
-	}
-	b.records += int(end - seq)
-	switch f {
-	case FormRTMP:
-		for ; seq < end; seq++ {
-			r.fillChunks(b, r.at(seq))
-			b.ends = append(b.ends, b.size)
-		}
-	case FormHop:
-		for ; seq < end; seq++ {
-			r.fillMarked(b, seq)
-			b.ends = append(b.ends, b.size)
-		}
-	case FormWebSocket, FormChunked:
-		b.frame(f, int(r.place(end)-from))
-		b.whole = true
-		r.bodies.cut(b, from, r.place(end))
-	default:
-		base := b.size
-		r.bodies.cut(b, from, r.place(end))
-		for ; seq < end; seq++ {
-			b.ends = append(b.ends, base+int(r.place(seq+1)-from))
-		}
-	}
-	return end
-}
-
-// fillChunks appends one record as RTMP chunks.
-func (r *ring) fillChunks(b *batch, rec *record) {
-	head := rec.chunk + int64(rec.header)
-	r.chunks.cut(b, rec.chunk, head)
-	at := rec.tag + flv.TagHeaderLen
-	end := at + int64(rec.payload)
-	for {
-		n := min(end, at+rtmp.DefaultChunkSize)
-		r.bodies.cut(b, at, n)
-		if at = n; at == end {
-			return
-		}
-		r.chunks.cut(b, head, head+int64(rec.more))
-	}
+	r.marks[seq&uint64(len(r.marks)-1)] = m
 }
 
 // byteRate is about how many bytes a second come, or 0 when that is not known.

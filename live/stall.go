@@ -32,6 +32,9 @@ func (v *Viewer) stalled(socket *socketWriter, now time.Time) bool {
 	return false
 }
 
+// youngBytes is how many bytes tell enough about a line.
+const youngBytes = 64 << 10
+
 // measure looks at the line of a viewer who is new, and reports whether that is enough: all
 // that it was sent, a key frame at least or as much, has been acknowledged.
 func (v *Viewer) measure(socket *socketWriter) bool {

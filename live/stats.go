@@ -63,3 +63,16 @@ func (s *Stream) Headers(yield func(flv.TagType, []byte)) {
 	s.mu.Unlock()
 	set.each(yield)
 }
+
+// Newest returns the mark of the newest frame that has one; the zero Mark when there
+// is none.
+func (s *Stream) Newest() Mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for seq := s.ring.next; seq > s.ring.first; seq-- {
+		if m := s.ring.mark(seq - 1); m != (Mark{}) {
+			return m
+		}
+	}
+	return Mark{}
+}

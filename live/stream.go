@@ -44,39 +44,6 @@ type ending struct {
 	cut   bool // the hub was closed before the stream was over
 }
 
-// audience is who reads a stream.
-type audience struct {
-	followers    []follower
-	waiting      []*Reader // those that wait for more
-	holders      int       // viewers, readers and open reservations: after the end the last to leave frees the ring
-	left         int64     // when the last of them did, on the stream's clock
-	reservations reservations
-	arriving     int           // viewers that no loop has looked at yet
-	progress     chan struct{} // closed when viewers have made some; nil when no publisher waits
-}
-
-// A follower is notified of new frames. Its methods are called with the stream's lock
-// held.
-type follower interface {
-	// wake says that there are new frames, or that the stream is over.
-	wake(over bool)
-	// watch says whether slowest is asked for from now on.
-	watch(on bool)
-	// slowest is the number of the next frame for the slowest active viewer.
-	slowest() uint64
-}
-
-// reservations are places kept for the goroutines that have waited for a stream in
-// Hub.Wait. Until they have added their viewers, reservationTime at most, the stream keeps
-// everything, even if it is over by then, and a fast publisher waits for them.
-type reservations struct {
-	open  int
-	timer *time.Timer
-}
-
-// reservationTime is how long reservations last.
-const reservationTime = time.Second
-
 func newStream(name string, o StreamOptions, a *account, forget func(*Stream)) *Stream {
 	a.rings.Add(1)
 	return &Stream{
@@ -102,7 +69,7 @@ func (s *Stream) clock() int64 { return int64(time.Since(s.begun)) }
 func (s *Stream) leave(p *Publisher) {
 	s.mu.Lock()
 	waited := p.warm != nil
-	s.unwait(p)
+	s.standbys.remove(p)
 	switch {
 	case s.now == p:
 		s.now = nil
@@ -159,7 +126,7 @@ func (s *Stream) finish() {
 	for len(s.standbys.waiting) > 0 {
 		p := s.standbys.waiting[0]
 		p.finish(ErrClosed)
-		s.unwait(p)
+		s.standbys.remove(p)
 	}
 	if s.end.grace != nil {
 		s.end.grace.Stop()
@@ -172,32 +139,46 @@ func (s *Stream) finish() {
 	s.forget(s)
 }
 
-// wakeAll notifies all followers and readers that there are new frames, or that the
-// stream is over. It is called with the lock held, as those below.
-func (s *Stream) wakeAll(over bool) {
-	for _, f := range s.followers {
-		f.wake(over)
+// store puts a frame of p's, borrowed, that came now into the ring. It is called with the
+// lock held, as those below.
+func (s *Stream) store(p *Publisher, f Frame, k kind, t track, now int64) {
+	s.standbys.fresh = now
+	out := s.times.place(f.Time, k)
+	s.ring.push(f.Type, k, t, out, now, f.Payload)
+	if s.options.Marks {
+		m := f.Mark
+		if m == (Mark{}) {
+			m = s.numbers(p).next(out)
+		}
+		s.ring.setMark(s.ring.next-1, m)
 	}
-	if len(s.waiting) > 0 {
-		s.waiting = slices.DeleteFunc(s.waiting, func(r *Reader) bool { return r.wake(over) })
-	}
+	s.trim(now)
+	s.received.count(k, out, f.Payload.Len())
 }
 
-func (s *Stream) follow(f follower) { s.followers = append(s.followers, f) }
-
-func (s *Stream) unfollow(f follower) {
-	if i := slices.Index(s.followers, f); i >= 0 {
-		s.followers = slices.Delete(s.followers, i, i+1)
-	}
-	s.caughtUp()
+// append appends a frame, borrowed, of p, which publishes now.
+func (s *Stream) append(p *Publisher, f Frame, now int64) {
+	k, t := s.ring.classify(f.Type, f.Payload.Bytes())
+	s.store(p, f, k, t, now)
 }
 
-// caughtUp wakes a waiting publisher when viewers have made progress.
-func (s *Stream) caughtUp() {
-	if s.progress != nil {
-		close(s.progress)
-		s.progress = nil
+// begin makes p the stream's publisher.
+func (s *Stream) begin(p *Publisher) {
+	if s.end.grace != nil {
+		s.end.grace.Stop()
+		s.end.grace = nil
 	}
+	s.times.resume()
+	s.pace = pace{}
+	s.now = p
+}
+
+// numbers are those of p's frames.
+func (s *Stream) numbers(p *Publisher) *numbers {
+	if p.standby {
+		return &s.standbys.numbers
+	}
+	return &p.own
 }
 
 // letGo frees the ring when the stream is over and no reader is left.
@@ -221,10 +202,9 @@ func (s *Stream) endReservations(n int) {
 
 // trim lets go of what is too old or too much.
 func (s *Stream) trim(now int64) {
-	s.ring.trim(&s.options, s.backlog(now), s.account.share(), now)
-	for _, p := range s.standbys.waiting {
-		p.warm.trim(s.account.share())
-	}
+	most := s.account.share()
+	s.ring.trim(&s.options, s.backlog(now), most, now)
+	s.standbys.trim(most)
 }
 
 // fastBacklog is for how long frames are kept of a publisher that is faster than real time:
@@ -256,12 +236,10 @@ func (s *Stream) release() {
 	s.mu.Unlock()
 }
 
-// quit is release for a reader.
-func (s *Stream) quit(r *Reader) {
+// quit is release for one that may wait.
+func (s *Stream) quit(w waiter) {
 	s.mu.Lock()
-	if i := slices.Index(s.waiting, r); i >= 0 {
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(o waiter) bool { return o == w })
 	s.leaves()
 	s.mu.Unlock()
 }

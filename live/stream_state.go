@@ -62,6 +62,28 @@ type TimeState struct {
 	Sound    *uint32 `json:"sound,omitempty"`
 }
 
+// state returns what another process needs to go on.
+func (t *timeline) state() TimeState {
+	of := func(l latest) *uint32 {
+		if !l.known {
+			return nil
+		}
+		return &l.at
+	}
+	return TimeState{t.shift, t.last, t.step, t.begun, t.ahead, of(t.pictures), of(t.sound)}
+}
+
+// timeline returns what goes on from a state.
+func (s TimeState) timeline() timeline {
+	of := func(at *uint32) latest {
+		if at == nil {
+			return latest{}
+		}
+		return latest{*at, true}
+	}
+	return timeline{s.Shift, s.Last, s.Step, s.Begun, s.Ahead, of(s.Pictures), of(s.Sound)}
+}
+
 // A PublisherState says who publishes a stream.
 type PublisherState struct {
 	Name  string    `json:"name"`

@@ -88,25 +88,3 @@ func (t *timeline) place(time uint32, k kind) uint32 {
 func (l *latest) before(at uint32) bool {
 	return l.known && int32(l.at-at) > backwards
 }
-
-// state returns what another process needs to go on.
-func (t *timeline) state() TimeState {
-	of := func(l latest) *uint32 {
-		if !l.known {
-			return nil
-		}
-		return &l.at
-	}
-	return TimeState{t.shift, t.last, t.step, t.begun, t.ahead, of(t.pictures), of(t.sound)}
-}
-
-// timeline returns what goes on from a state.
-func (s TimeState) timeline() timeline {
-	of := func(at *uint32) latest {
-		if at == nil {
-			return latest{}
-		}
-		return latest{*at, true}
-	}
-	return timeline{s.Shift, s.Last, s.Step, s.Begun, s.Ahead, of(s.Pictures), of(s.Sound)}
-}

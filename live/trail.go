@@ -10,28 +10,28 @@ import (
 // viewer's owner and callers of Stats use it.
 type trail struct {
 	mu    sync.Mutex
-	marks []mark // a ring when there are trailMarks, which a viewer of a silent stream never has
-	first uint8  // the oldest
+	list  []stretch // a ring when there are trailLen, which a viewer of a silent stream never has
+	first uint8     // the oldest
 	n     uint8
 }
 
-// A mark is bytes that were given one after another, which had come at most
+// A stretch is bytes that were given one after another, which had come at most
 // trailStep apart.
-type mark struct {
+type stretch struct {
 	end  uint32 // of the bytes, counted from the connection's beginning, modulo 2^32
 	came uint32 // ms, of the first, on the stream's clock, modulo 2^32
 }
 
 const (
-	trailMarks = 30
-	trailStep  = 64 // ms
+	trailLen  = 30
+	trailStep = 64 // ms
 )
 
 func millis(clock int64) uint32 { return uint32(clock / int64(time.Millisecond)) }
 
 // add says that the bytes up to end had come at the given time or later.
 func (t *trail) add(end, came int64) {
-	m := mark{uint32(end), millis(came)}
+	m := stretch{uint32(end), millis(came)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.n > 0 {
@@ -42,25 +42,25 @@ func (t *trail) add(end, came int64) {
 		}
 	}
 	switch {
-	case t.n == trailMarks:
-		t.marks[t.first] = m
-		t.first = (t.first + 1) % trailMarks
+	case t.n == trailLen:
+		t.list[t.first] = m
+		t.first = (t.first + 1) % trailLen
 		return
-	case int(t.n) == len(t.marks):
-		grown := make([]mark, min(max(2, 4*len(t.marks)), trailMarks))
-		copy(grown, t.marks)
-		t.marks = grown
+	case int(t.n) == len(t.list):
+		grown := make([]stretch, min(max(2, 4*len(t.list)), trailLen))
+		copy(grown, t.list)
+		t.list = grown
 	}
 	t.n++
 	*t.at(t.n - 1) = m
 }
 
-// at is mark i, counted from the oldest.
-func (t *trail) at(i uint8) *mark { return &t.marks[(t.first+i)%trailMarks] }
+// at is stretch i, counted from the oldest.
+func (t *trail) at(i uint8) *stretch { return &t.list[(t.first+i)%trailLen] }
 
 // age returns for how long the oldest of the bytes behind acked has been in the
 // stream, now being its clock, or 0 when there is none. What is older than the
-// trail is taken for as old as its oldest mark.
+// trail is taken for as old as its oldest stretch.
 func (t *trail) age(acked, now int64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,8 +24,8 @@ func TestTrailIsThatOfAllWrites(t *testing.T) {
 			end += 1 + r.Int64N(50_000)
 			tr.add(end, now)
 			all = append(all, written{end, now})
-			if tr.n > trailMarks || len(tr.marks) > trailMarks {
-				t.Fatalf("seed %d: %d marks in %d", seed, tr.n, len(tr.marks))
+			if tr.n > trailLen || len(tr.list) > trailLen {
+				t.Fatalf("seed %d: %d marks in %d", seed, tr.n, len(tr.list))
 			}
 			acked := from + r.Int64N(end-from+1)
 			want := time.Duration(0)
@@ -37,7 +37,7 @@ func TestTrailIsThatOfAllWrites(t *testing.T) {
 			}
 			got := tr.age(acked, now)
 			const joined = (trailStep + 2) * time.Millisecond
-			whole := trailMarks * trailStep * time.Millisecond / 2 // of which it certainly remembers
+			whole := trailLen * trailStep * time.Millisecond / 2 // of which it certainly remembers
 			if got > want+joined || want < whole && got < want-joined {
 				t.Fatalf("seed %d, round %d: %v old, want %v", seed, round, got, want)
 			}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,6 +147,33 @@ func newViewer(conn net.Conn, s *Stream, limits *WriterOptions) *Viewer {
 	v.pulse.at = now
 	v.line.joined = s.clock()
 	return v
+}
+
+// attach counts v among those who read s, and reports whether that is not too
+// late.
+func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end.over && s.holders == 0 {
+		return false
+	}
+	s.holders++
+	s.arriving++
+	if o.FromStart {
+		s.endReservations(1)
+	}
+	s.sent.viewers.Add(1)
+	v.cursor = newCursor(o.Form, &s.ring, o.FromStart, nil)
+	v.cursor.noGOP = o.NoGOP
+	if o.After != (Mark{}) {
+		after := o.After // o is not kept
+		v.cursor.behind = &after
+	}
+	if len(o.Prelude) > 0 {
+		v.cursor.rest(s.clock()).add(slices.Clone(o.Prelude))
+	}
+	v.options = viewerOptions{o.Name, o.Merge, o.Adapt, o.FromStart, o.Trailer, o.OnClose, o.OnReadable}
+	return true
 }
 
 func (v *Viewer) at() *task { return &v.task }

@@ -1,10 +1,6 @@
 package live
 
-import (
-	"fmt"
-	"net"
-	"time"
-)
+import "time"
 
 // A ViewerState is what another process needs to go on with a viewer.
 type ViewerState struct {
@@ -36,7 +32,7 @@ type ViewerState struct {
 // viewer that another process cannot go on with: one over TLS, one that is closed or is about
 // to be, one with FormHop or FormRaw.
 func (v *Viewer) State() (ViewerState, bool) {
-	if _, ok := v.owner.(*loop); !ok || v.link.wire != nil || v.state >= stateEnded || v.leaves > 0 || v.cursor.form > FormChunked || v.cursor.behind != nil {
+	if v.link.waits || v.link.wire != nil || v.state >= stateEnded || v.leaves > 0 || v.cursor.form > FormChunked || v.cursor.behind != nil {
 		return ViewerState{}, false
 	}
 	c, f := &v.cursor, &v.figures
@@ -60,21 +56,6 @@ func (v *Viewer) State() (ViewerState, bool) {
 		st.Paused, st.Moved = false, st.Begun
 	}
 	return st, !over
-}
-
-// Adopt is Add for a viewer of another process, as State has returned it there, of a stream
-// that Hub.Adopt has returned. o says what st does not: Name, Trailer, Unread, OnReadable and
-// OnClose. An error that does not match ErrState is Add's.
-func (w *Writer) Adopt(conn net.Conn, s *Stream, o ViewerOptions, st ViewerState) (*Viewer, error) {
-	s.mu.Lock()
-	first, next := s.ring.first, s.ring.next
-	s.mu.Unlock()
-	if st.Form > FormChunked || st.Merge < 0 || st.Begun && st.Seq > next || len(st.Control) > w.options.Control {
-		return nil, fmt.Errorf("%w: a viewer at frame %d of %d to %d, form %v, merge %v, %d bytes of control", ErrState, st.Seq, first, next, st.Form, st.Merge, len(st.Control))
-	}
-	o.Form, o.Merge, o.Adapt, o.NoGOP, o.FromStart = st.Form, st.Merge, st.Adapt, st.NoGOP, st.FromStart
-	o.After, o.Prelude = Mark{}, nil
-	return w.add(conn, s, o, &st)
 }
 
 // restore makes a new viewer the one that st is of.

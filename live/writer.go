@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -186,29 +185,17 @@ func (w *Writer) forget(v *Viewer) {
 	}
 }
 
-// attach counts v among those who read s, and reports whether that is not too
-// late.
-func (s *Stream) attach(v *Viewer, o ViewerOptions) bool {
+// Adopt is Add for a viewer of another process, as State has returned it there, of a stream
+// that Hub.Adopt has returned. o says what st does not: Name, Trailer, Unread, OnReadable and
+// OnClose. An error that does not match ErrState is Add's.
+func (w *Writer) Adopt(conn net.Conn, s *Stream, o ViewerOptions, st ViewerState) (*Viewer, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.end.over && s.holders == 0 {
-		return false
+	first, next := s.ring.first, s.ring.next
+	s.mu.Unlock()
+	if st.Form > FormChunked || st.Merge < 0 || st.Begun && st.Seq > next || len(st.Control) > w.options.Control {
+		return nil, fmt.Errorf("%w: a viewer at frame %d of %d to %d, form %v, merge %v, %d bytes of control", ErrState, st.Seq, first, next, st.Form, st.Merge, len(st.Control))
 	}
-	s.holders++
-	s.arriving++
-	if o.FromStart {
-		s.endReservations(1)
-	}
-	s.sent.viewers.Add(1)
-	v.cursor = newCursor(o.Form, &s.ring, o.FromStart, nil)
-	v.cursor.noGOP = o.NoGOP
-	if o.After != (Mark{}) {
-		after := o.After // o is not kept
-		v.cursor.behind = &after
-	}
-	if len(o.Prelude) > 0 {
-		v.cursor.rest(s.clock()).add(slices.Clone(o.Prelude))
-	}
-	v.options = viewerOptions{o.Name, o.Merge, o.Adapt, o.FromStart, o.Trailer, o.OnClose, o.OnReadable}
-	return true
+	o.Form, o.Merge, o.Adapt, o.NoGOP, o.FromStart = st.Form, st.Merge, st.Adapt, st.NoGOP, st.FromStart
+	o.After, o.Prelude = Mark{}, nil
+	return w.add(conn, s, o, &st)
 }
