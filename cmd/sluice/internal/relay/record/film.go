@@ -20,7 +20,7 @@ type film struct {
 	name     string
 	f        File // nil before the first fragment
 	tracks   [2]*reel
-	from     time.Duration // of the fragment
+	late     bool          // sound has come that the header has no track for
 	zero     time.Duration // the file's 0, once it has begun
 	sequence uint32
 	size     int64         // bytes in the file, all of whole fragments
@@ -54,13 +54,17 @@ func place(video bool) int {
 	return 1
 }
 
-// changed reports whether a unit needs another file.
+// changed reports whether a unit needs another file. Sound that came later than the header
+// gets one with the next key frame: pictures up to it would be lost otherwise.
 func (o *film) changed(u *au.Unit) bool {
 	r := o.tracks[place(u.Video)]
-	if r == nil {
-		return o.f != nil && !(u.Video && !u.Key) // a track that came later
+	switch {
+	case u.Video && u.Key && o.late:
+		return true
+	case r != nil:
+		return u.Config != nil && (u.Codec != r.config.Codec || !same(r.config, u.Config))
 	}
-	return u.Config != nil && (u.Codec != r.config.Codec || !same(r.config, u.Config))
+	return o.f != nil && u.Video && u.Key
 }
 
 // bytes returns the fragment's.
@@ -82,7 +86,11 @@ func (o *film) due(u *au.Unit, now time.Duration, expected int) bool {
 			n++
 		}
 	}
-	length := now - o.from
+	// Sound may be seconds before or behind pictures, so that a length is that of one track.
+	length := time.Duration(0)
+	if r := o.tracks[place(u.Video)]; r != nil && len(r.samples) > 0 {
+		length = now - r.time(r.base)
+	}
 	switch {
 	case n == 0:
 		return false
@@ -104,15 +112,16 @@ func (o *film) add(u *au.Unit, now time.Duration) error {
 		if u.Video && !u.Key {
 			return nil
 		}
+		if o.f != nil {
+			o.late = true
+			return nil
+		}
 		t, err := mp4.NewTrack(uint32(place(u.Video)+1), u)
 		if err != nil {
 			return err
 		}
 		r = &reel{track: t, config: u.Config}
 		o.tracks[place(u.Video)] = r
-	}
-	if o.bytes() == 0 {
-		o.from = now
 	}
 	r.add(u, now)
 	return nil

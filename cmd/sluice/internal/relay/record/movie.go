@@ -144,11 +144,6 @@ func (m *movie) unit(u *au.Unit) error {
 
 // place puts a unit, with which a file can begin or not, where it belongs.
 func (m *movie) place(u *au.Unit, starts bool) error {
-	if m.out != nil && m.out.changed(u) {
-		if err := m.end("a sequence header changed"); err != nil {
-			return err
-		}
-	}
 	key := u.Video && starts
 	if key && m.out != nil {
 		m.out.keyAt = 0
@@ -164,6 +159,12 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 			if err := m.end("it is long enough"); err != nil {
 				return err
 			}
+		}
+	}
+	// After that, because a file that has just begun has no place for another track.
+	if m.out != nil && m.out.changed(u) {
+		if err := m.end("a sequence header changed"); err != nil {
+			return err
 		}
 	}
 	if m.out == nil {

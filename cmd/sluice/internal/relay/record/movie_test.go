@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,9 @@ func movieRead(t *testing.T, name string) (list [2][]movieSample, x *mp4.Index) 
 		}
 		data := p[f.At+int64(f.Head):]
 		for _, r := range runs {
+			if !bytes.Contains(x.Header, append([]byte("trex\x00\x00\x00\x00"), 0, 0, 0, byte(r.Track))) {
+				t.Fatalf("%s: a fragment has samples of track %d, which the header does not have", name, r.Track)
+			}
 			scale, ticks := []time.Duration{90000, 44100}[r.Track-1], r.Base
 			for _, s := range r.Samples {
 				to := &list[r.Track-1]
@@ -302,6 +306,29 @@ func TestMovieAfterAJump(t *testing.T) {
 	files := movieFiles(t, dir)
 	if len(files) != 2 || r.Stats().Dropped < 8 {
 		t.Fatalf("files %q, %+v", files, r.Stats())
+	}
+}
+
+// Sound that comes when the first fragment has waited for it long enough has no place in the
+// file that begins then: it is in the next one, with the pictures.
+func TestMovieWhoseSoundComesLate(t *testing.T) {
+	for late := range uint32(40) {
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		src := movieClip(1, 0)
+		src.batches = slices.DeleteFunc(src.batches, func(b []recTag) bool {
+			return b[0].Type == flv.TagAudio && b[0].Body[1] == 1 && b[0].Time < 1980+late
+		})
+		if err := r.Record(context.Background(), "live/s", src); err != nil {
+			t.Fatal(err)
+		}
+		var sum [2]int
+		for _, name := range movieFiles(t, dir) {
+			got, _ := movieRead(t, name)
+			sum[0], sum[1] = sum[0]+len(got[0]), sum[1]+len(got[1])
+		}
+		if sum[0] != len(movieWant()[0]) || sum[1] == 0 {
+			t.Errorf("%d pictures and %d frames of sound, want %d pictures", sum[0], sum[1], len(movieWant()[0]))
+		}
 	}
 }
 
