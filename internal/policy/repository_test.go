@@ -139,7 +139,7 @@ func walk(f func(name string) error) error {
 			return nil
 		case d.IsDir() && (d.Name() == ".git" || ignored(name)):
 			return filepath.SkipDir
-		case !d.Type().IsRegular() || ignored(name):
+		case !d.Type().IsRegular() || ignored(name) || name == ".git": // a file in a worktree
 			return nil
 		}
 		return f(name)
