@@ -12,5 +12,9 @@ func box(b []byte) any { return unsafe.Pointer(unsafe.SliceData(b)) }
 // unbox makes the slice again. The array behind v must have room for capacity
 // bytes, which Put has checked, and size must not exceed it.
 func unbox(v any, size, capacity int) []byte {
-	return unsafe.Slice((*byte)(v.(unsafe.Pointer)), capacity)[:size]
+	p, ok := v.(unsafe.Pointer)
+	if !ok {
+		panic("bytepool: BytePool that NewBytePool has not made")
+	}
+	return unsafe.Slice((*byte)(p), capacity)[:size]
 }

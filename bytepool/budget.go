@@ -137,7 +137,7 @@ func (p *BudgetPool) GetOrMake() []byte {
 // b[:n:m] that lost capacity, and a second Put while the slice is not lent
 // again. The caller that has waited longest in GetContext gets the slice.
 func (p *BudgetPool) Put(b []byte) bool {
-	if cap(b) != p.cap {
+	if cap(b) != p.cap || cap(b) == 0 {
 		return false
 	}
 	b = b[:p.size]
@@ -204,6 +204,9 @@ func (p *BudgetPool) take() []byte {
 		p.idle = p.idle[:n-1]
 	} else if len(p.lent) < p.limit {
 		b = p.make()
+	} else if p.limit == 0 {
+		p.mu.Unlock()
+		panic("bytepool: BudgetPool that NewBudgetPool has not made")
 	} else {
 		return nil
 	}

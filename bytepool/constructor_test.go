@@ -73,3 +73,21 @@ func TestBudgetPoolPanicsWhenNothingFits(t *testing.T) {
 		}
 	}
 }
+
+func TestPoolsThatNoConstructorMadePanic(t *testing.T) {
+	var budget bytepool.BudgetPool
+	for name, f := range map[string]func(){
+		"BytePool.Get":          func() { new(bytepool.BytePool).Get() },
+		"BudgetPool.TryGet":     func() { _, _ = budget.TryGet() },
+		"BudgetPool.GetContext": func() { _, _ = budget.GetContext(t.Context()) },
+		"BudgetPool.GetOrMake":  func() { budget.GetOrMake() },
+	} {
+		kind, _, _ := strings.Cut(name, ".")
+		if got := panicOf(f); !strings.HasPrefix(got, "bytepool: "+kind) {
+			t.Errorf("the zero %s panics with %q", name, got)
+		}
+	}
+	if budget.Put(nil) || budget.Put([]byte{}) {
+		t.Error("the zero BudgetPool takes a slice")
+	}
+}

@@ -9,7 +9,7 @@ import (
 // Allocator hands out Bufs from caches of free blocks, one cache for each
 // size class. Any goroutine may use it, and any goroutine may release what it
 // handed out. An allocator needs no closing: one that is forgotten is
-// collected with everything in its caches.
+// collected with everything in its caches. Only New makes one that can be used.
 //
 // Memory is not cleared between uses: a new Buf holds what was there before.
 // A caller that fills a part must pass on only that part.

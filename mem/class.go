@@ -57,6 +57,9 @@ func (c *class) init(a *Allocator, size int) {
 
 // create makes a block of size bytes, not checked out yet.
 func (c *class) create(size int) *block {
+	if c.alloc == nil {
+		panicZero()
+	}
 	c.misses.Add(1)
 	g := &gauge{class: c, size: size}
 	b := &block{data: make([]byte, size), home: c, gauge: g}
@@ -70,6 +73,9 @@ func (c *class) create(size int) *block {
 	runtime.AddCleanup(b, func(g *gauge) { g.class.retire(g, false) }, g)
 	return b
 }
+
+//go:noinline
+func panicZero() { panic("mem: Allocator that New has not made") }
 
 // takeBack receives a block whose last reference was released.
 func (c *class) takeBack(b *block) {

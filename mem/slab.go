@@ -86,11 +86,19 @@ func slabOf(b Buf) Slab {
 func (s *Slab) Valid() bool { return s.b != nil }
 
 // Bytes returns the whole block, borrowed until Release.
-func (s *Slab) Bytes() []byte { return s.b.data }
+func (s *Slab) Bytes() []byte {
+	if s.b == nil {
+		panicNoBlock("Bytes")
+	}
+	return s.b.data
+}
 
 // Cut returns n bytes from offset i of the block, retained by the caller.
 func (s *Slab) Cut(i, n int) Buf {
 	c := s.c
+	if c == nil {
+		panicNoBlock("Cut")
+	}
 	w := c.word.Load()
 	if w&liveMask != 0 || w >= lastGen<<genShift || s.b.track != nil || uint(i) > uint(len(s.b.data)) || uint(n) > uint(len(s.b.data)-i) {
 		return s.cutSlow(i, n)
@@ -110,6 +118,9 @@ func (s *Slab) cutSlow(i, n int) Buf {
 // CutFor fills dst with references to n bytes from offset i, retained: one for
 // each of so many holders. What dst held is overwritten, not released.
 func (s *Slab) CutFor(dst []Buf, i, n int) {
+	if s.b == nil {
+		panicNoBlock("CutFor")
+	}
 	for len(dst) > maxHolders {
 		c, gen := s.take(i, n, maxHolders)
 		c.fill(dst[:maxHolders], gen, 0)
@@ -146,6 +157,11 @@ func (s *Slab) take(i, n, holders int) (*cell, uint64) {
 }
 
 //go:noinline
+func panicNoBlock(op string) {
+	panic("mem: Slab." + op + ": the Slab is empty or was released")
+}
+
+//go:noinline
 func panicCut(i, n, length int) {
 	panic(fmt.Sprintf("mem: Slab.Cut(%d, %d) of %d bytes", i, n, length))
 }
@@ -155,6 +171,9 @@ func panicCut(i, n, length int) {
 // no more of them than parts are held.
 func (s *Slab) Shared() bool {
 	c := s.c
+	if c == nil {
+		panicNoBlock("Shared")
+	}
 	for c.word.Load()&liveMask == 0 {
 		if c.index == 0 {
 			return false
@@ -169,7 +188,7 @@ func (s *Slab) Shared() bool {
 func (s *Slab) Release() {
 	b := s.b
 	if b == nil {
-		panic("mem: Slab.Release: the Slab is empty or was released")
+		panicNoBlock("Release")
 	}
 	// The usual case, inlined: no part of a pooled block is held. Readers call
 	// this when the stack is at its deepest.
@@ -212,7 +231,7 @@ func (s *Slab) end() {
 func (s *Slab) park() hooks.Parked {
 	b := s.b
 	if b == nil {
-		panic("mem: Slab.park: the Slab is empty or was released")
+		panicNoBlock("park")
 	}
 	var p hooks.Parked
 	if b.gauge != nil && s.Shared() {

@@ -36,6 +36,9 @@ type Stats struct {
 // Stats returns the allocator's figures. It looks at every block that exists
 // and stops no one.
 func (a *Allocator) Stats() Stats {
+	if a.large.alloc == nil {
+		panicZero()
+	}
 	s := Stats{Name: a.name}
 	for i := range a.classes {
 		s.add(&a.classes[i])

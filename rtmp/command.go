@@ -84,7 +84,7 @@ func appendValues(dst []byte, values ...amf0.Value) ([]byte, error) {
 
 // Arg returns argument i, nil when there is none.
 func (c Command) Arg(i int) amf0.Value {
-	if i < len(c.Args) {
+	if 0 <= i && i < len(c.Args) {
 		return c.Args[i]
 	}
 	return nil

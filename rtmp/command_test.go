@@ -56,7 +56,7 @@ func TestArgumentsOfACommand(t *testing.T) {
 	if c.Object(3).String("a") != "b" || c.Object(4).String("c") != "d" || c.Object(5).String("e") != "f" || c.Object(0) != nil {
 		t.Error("objects")
 	}
-	if c.Arg(0) != nil || c.Arg(99) != nil {
+	if c.Arg(0) != nil || c.Arg(99) != nil || c.Arg(-1) != nil {
 		t.Error("no value")
 	}
 }
