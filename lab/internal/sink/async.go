@@ -22,9 +22,10 @@ type Async struct {
 // NewAsync returns a store over a log, transferred.
 func NewAsync(log AsyncLog, o AsyncOptions) *Async {
 	o.SyncEvery, o.Queue = cmp.Or(o.SyncEvery, time.Second), cmp.Or(o.Queue, queueBytes)
-	a := &Async{stored{log: log, queue: newQueue(o.Queue, log.LastIndex()+1), stop: make(chan struct{})}, log, o}
-	a.running.Go(a.write)
-	a.running.Go(a.sync)
+	a := &Async{newStored(log, o.Queue, log.LastIndex()+1), log, o}
+	a.onReceipt = true
+	a.running.Go(a.run)
+	a.running.Go(a.syncInTime)
 	return a
 }
 
@@ -33,27 +34,8 @@ func (a *Async) Append(records []Record, done func(first uint64, err error)) {
 	done(a.queue.put(records, nil))
 }
 
-// write writes what has gathered.
-func (a *Async) write() {
-	var groups []*group
-	for groups = a.queue.take(groups[:0], 0, 0); len(groups) > 0; groups = a.queue.take(groups[:0], 0, 0) {
-		for _, g := range groups {
-			err := a.queue.err()
-			if err == nil {
-				_, err = a.log.AppendBatch(g.payloads())
-			}
-			if err != nil {
-				// Also when the log would take others: their numbers have been given away.
-				a.fail(err)
-			}
-			a.queue.release(g)
-		}
-		a.queue.recycle(groups)
-	}
-}
-
-// sync syncs now and then.
-func (a *Async) sync() {
+// syncInTime syncs now and then.
+func (a *Async) syncInTime() {
 	tick := time.NewTicker(a.options.SyncEvery)
 	defer tick.Stop()
 	for {

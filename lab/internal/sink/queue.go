@@ -9,58 +9,51 @@ const (
 	// queueBytes is how much payload may be held before appends wait.
 	queueBytes = 64 << 20
 	// groupRecords is how many records are written together at most, as far as appends
-	// are not longer; a group of that size is used again.
+	// are not longer.
 	groupRecords = 8 << 10
-	// spareGroups are kept to be used again.
-	spareGroups = 4
 )
 
 // A call is one Append.
 type call struct {
-	n    int // records
-	done func(first uint64, err error)
+	n     int                           // records
+	done  func(first uint64, err error) // nil: it has been answered
+	first uint64                        // number of its first record, when it was written
+	err   error                         // why it was not
 }
 
-// A group is what is written together.
-type group struct {
-	records []Record // retained
-	calls   []call   // those of appends that wait for an answer
-	bytes   int64
+// A batch is what has gathered: the records of calls, retained, in their order.
+type batch struct {
+	records []Record
+	calls   []call
 	views   [][]byte // scratch: the bytes of records
-	first   uint64   // number of the first record, of a group that was written
-	err     error    // why it was not
 }
 
-// payloads returns the bytes of the records, borrowed until they are released.
-func (g *group) payloads() [][]byte {
-	g.views = g.views[:0]
-	for i := range g.records {
-		g.views = append(g.views, g.records[i].Bytes())
+// reset empties a batch whose records have been released, to be used again.
+func (b *batch) reset() {
+	clear(b.calls)
+	clear(b.views)
+	if b.records, b.calls = b.records[:0], b.calls[:0]; cap(b.records) > 4*groupRecords {
+		*b = batch{} // a long queue is rare
 	}
-	return g.views
 }
 
-// answer calls what waits for the group.
-func (g *group) answer(err error) {
-	first := g.first
-	for i := range g.calls {
-		c := &g.calls[i]
-		if err != nil {
-			c.done(0, err)
-		} else {
-			c.done(first, nil)
-			first += uint64(c.n)
-		}
-		*c = call{}
+// group returns the calls from one on that are written together, and how many records they have.
+func (b *batch) group(from int) (calls []call, records int) {
+	to := from
+	for ; to < len(b.calls) && (to == from || records+b.calls[to].n <= groupRecords); to++ {
+		records += b.calls[to].n
 	}
-	g.calls = g.calls[:0]
+	return b.calls[from:to], records
 }
 
-func release(records []Record) {
+// release releases records and returns how many bytes they had.
+func release(records []Record) (bytes int64) {
 	for i := range records {
+		bytes += int64(records[i].Len())
 		records[i].Release()
 	}
 	clear(records)
+	return bytes
 }
 
 // A queue gathers what is appended while what came before it is written.
@@ -70,9 +63,8 @@ type queue struct {
 	mu      sync.Mutex
 	work    sync.Cond // there is something to take, or will never be
 	room    sync.Cond // there is room to put something
-	groups  []*group  // oldest first, none of them empty
-	spare   []*group
-	held    int64  // payload of groups here, and of those taken and not released
+	waiting batch
+	held    int64  // payload of records here, and of those taken and not released
 	next    uint64 // number of the record that comes next, where they are numbered here
 	failed  error
 	closed  bool
@@ -109,12 +101,8 @@ func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, e
 		release(append([]Record(nil), records...))
 		return 0, err
 	}
-	g := q.gathering(len(records))
-	g.records = append(g.records, records...)
-	g.bytes += bytes
-	if done != nil {
-		g.calls = append(g.calls, call{len(records), done})
-	}
+	q.waiting.records = append(q.waiting.records, records...)
+	q.waiting.calls = append(q.waiting.calls, call{n: len(records), done: done})
 	q.held += bytes
 	first = q.next
 	q.next += uint64(len(records))
@@ -123,30 +111,16 @@ func (q *queue) put(records []Record, done func(uint64, error)) (first uint64, e
 	return first, nil
 }
 
-// gathering returns the group that n records go into.
-func (q *queue) gathering(n int) *group {
-	if len(q.groups) > 0 {
-		if g := q.groups[len(q.groups)-1]; len(g.records)+n <= groupRecords {
-			return g
-		}
-	}
-	g := new(group)
-	if last := len(q.spare) - 1; last >= 0 {
-		g, q.spare = q.spare[last], q.spare[:last]
-	}
-	q.groups = append(q.groups, g)
-	return g
-}
-
-// take appends the groups that have gathered to list, and waits until there is one: none when
-// the queue is closed and empty. It waits for n records, but not longer than most.
-func (q *queue) take(list []*group, n int, most time.Duration) []*group {
+// take exchanges b, which is empty, for what has gathered, and waits until there is something:
+// it returns false when the queue is closed and empty. It waits for n records, but not longer
+// than most.
+func (q *queue) take(b *batch, n int, most time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.groups) == 0 && !q.closed {
+	for len(q.waiting.calls) == 0 && !q.closed {
 		q.work.Wait()
 	}
-	if most > 0 && q.gathered() < n {
+	if most > 0 && len(q.waiting.records) < n {
 		over := false
 		timer := time.AfterFunc(most, func() {
 			q.mu.Lock()
@@ -155,47 +129,21 @@ func (q *queue) take(list []*group, n int, most time.Duration) []*group {
 			q.work.Signal()
 		})
 		defer timer.Stop()
-		for !over && !q.closed && q.gathered() < n {
+		for !over && !q.closed && len(q.waiting.records) < n {
 			q.work.Wait()
 		}
 	}
-	list = append(list, q.groups...)
-	clear(q.groups)
-	q.groups = q.groups[:0]
-	return list
+	*b, q.waiting = q.waiting, *b
+	return len(b.calls) > 0
 }
 
-// gathered is how many records wait. The caller has the lock.
-func (q *queue) gathered() (n int) {
-	for _, g := range q.groups {
-		n += len(g.records)
-	}
-	return n
-}
-
-// release gives the records of a group back.
-func (q *queue) release(g *group) {
-	clear(g.views)
-	release(g.records)
-	g.records = g.records[:0]
+// release gives records back that were taken.
+func (q *queue) release(records []Record) {
+	bytes := release(records)
 	q.mu.Lock()
-	q.held -= g.bytes
-	g.bytes = 0
+	q.held -= bytes
 	q.mu.Unlock()
 	q.room.Broadcast()
-}
-
-// recycle takes groups that were taken, released and answered, to be used again.
-func (q *queue) recycle(groups []*group) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, g := range groups {
-		if len(q.spare) < spareGroups && cap(g.records) <= 2*groupRecords {
-			g.first, g.err = 0, nil
-			q.spare = append(q.spare, g)
-		}
-	}
-	clear(groups)
 }
 
 // fail makes the queue refuse what comes, and returns the first reason.

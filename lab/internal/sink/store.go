@@ -1,10 +1,13 @@
 package sink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -64,6 +67,93 @@ type stored struct {
 	queue   *queue
 	stop    chan struct{} // closed by Close
 	running sync.WaitGroup
+
+	onReceipt bool          // records are answered before they are written, and synced by others
+	most      time.Duration // see NewLingering
+	mu        sync.Mutex
+	groups    Groups
+}
+
+func newStored(log Log, limit int64, next uint64) stored {
+	return stored{log: log, queue: newQueue(limit, next), stop: make(chan struct{})}
+}
+
+// run writes what has gathered, syncs it, and answers.
+func (s *stored) run() {
+	var b batch
+	for last, linger := 0, time.Duration(0); s.queue.take(&b, last, linger); b.reset() {
+		began := time.Now()
+		written := s.write(&b)
+		var err error
+		if written > 0 && !s.onReceipt {
+			err = s.sync(written)
+		}
+		for _, c := range b.calls {
+			switch err := cmp.Or(c.err, err); {
+			case c.done == nil:
+			case err != nil:
+				c.done(0, err)
+			default:
+				c.done(c.first, nil)
+			}
+		}
+		last, linger = written, min(time.Since(began)/8, s.most)
+	}
+}
+
+// write writes a batch group by group, notes what came of each call, and releases the records. It
+// returns how many are written.
+func (s *stored) write(b *batch) (written int) {
+	var passing error // there is no other for what has come meanwhile
+	for from, at := 0, 0; from < len(b.calls); {
+		calls, n := b.group(from)
+		records := b.records[at : at+n]
+		err := cmp.Or(s.queue.err(), passing)
+		var first uint64
+		if err == nil {
+			b.views = b.views[:0]
+			for i := range records {
+				b.views = append(b.views, records[i].Bytes())
+			}
+			switch first, err = s.log.AppendBatch(b.views); {
+			case err == nil:
+				written += n
+			case s.onReceipt:
+				// Also when the log would take others: their numbers have been given away.
+				err = s.fail(err)
+			case temporary(err):
+				passing = err
+			case !errors.Is(err, wal.ErrTooLong): // which is about these records only
+				err = s.fail(err)
+			}
+		}
+		for i := range calls {
+			calls[i].first, calls[i].err = first, err
+			first += uint64(calls[i].n)
+		}
+		s.queue.release(records)
+		from, at = from+len(calls), at+n
+	}
+	return written
+}
+
+// sync makes n records that were written durable.
+func (s *stored) sync(n int) error {
+	if err := s.log.Sync(); err != nil {
+		return s.fail(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.groups.Syncs++
+	s.groups.Records += uint64(n)
+	s.groups.Most = max(s.groups.Most, uint64(n))
+	return nil
+}
+
+// temporary reports whether an error of the log says that it passes.
+func temporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
 }
 
 // Failed implements Store.
@@ -89,8 +179,5 @@ func (s *stored) Close() error {
 	close(s.stop)
 	s.running.Wait()
 	err := s.log.Close()
-	if failed := s.queue.err(); failed != nil {
-		return failed // rather than what follows from it
-	}
-	return err
+	return cmp.Or(s.queue.err(), err) // rather than what follows from it
 }
