@@ -320,7 +320,7 @@ func TestARunEndsWhileItIsDialling(t *testing.T) {
 		g := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) { io.CopyN(conn, conn, 1000) })
 		p := short(engine, g.name())
 		p.Redial, p.Conns, p.Timeout, p.Duration = true, 2, time.Minute, 300*time.Millisecond
-		targets, err := p.parse()
+		targets, err := p.check()
 		if err != nil {
 			t.Fatal(err)
 		}

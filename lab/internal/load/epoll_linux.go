@@ -18,23 +18,12 @@ import (
 )
 
 // raw is the engine for targets of raw bytes: Plan.Threads threads, each with an epoll.
-func raw(p *Plan) (engine, error) { return loops{max(1, p.Threads), newEpoll}, nil }
+func raw(p *Plan) (loops, error) { return loops{max(1, p.Threads), newEpoll}, nil }
 
 // mostLateAfter is more than any timer here is wrong by: they are precise to some
 // microseconds. Waits that end later than that do so because something else has the
 // processor, and that is what a run has to notice rather than to excuse.
 const mostLateAfter = 5 * time.Millisecond
-
-// newWait returns a way to wait as the engine does, on an epoll without descriptors.
-func newWait() (wait func(time.Duration), done func(), err error) {
-	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("epoll_create1", err)
-	}
-	events := make([]unix.EpollEvent, 1)
-	wait = func(d time.Duration) { rawio.Wait(ep, events, d) }
-	return wait, func() { unix.Close(ep) }, nil
-}
 
 // epoll is the transport for Linux. One recv or send carries as many messages as are
 // ready, and connections have no goroutines.

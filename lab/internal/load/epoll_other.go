@@ -12,14 +12,10 @@ import (
 // count time.
 const mostLateAfter = 20 * time.Millisecond
 
-func newWait() (wait func(time.Duration), done func(), err error) {
-	return time.Sleep, func() {}, nil
-}
-
 // raw is the engine for targets of raw bytes.
-func raw(p *Plan) (engine, error) {
+func raw(p *Plan) (loops, error) {
 	if p.Engine == "epoll" {
-		return nil, fmt.Errorf("load: the engine epoll is for Linux: %w", errors.ErrUnsupported)
+		return loops{}, fmt.Errorf("load: the engine epoll is for Linux: %w", errors.ErrUnsupported)
 	}
 	return portable, nil
 }

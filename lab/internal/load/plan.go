@@ -1,12 +1,16 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
+	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
+	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
 // A Protocol is what a target answers.
@@ -68,20 +72,26 @@ var ErrPlan = wire.ErrTarget
 
 // Check says what is wrong with a plan, as an ErrPlan.
 func (p *Plan) Check() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrPlan, fmt.Sprintf(format, args...))
-	}
-	targets, err := p.parse()
-	if err != nil {
-		return err
-	}
-	for _, t := range targets[1:] {
-		if !t.Alike(targets[0]) {
-			return bad("targets %q and %q differ in more than the host", targets[0].Name, t.Name)
+	_, err := p.check()
+	return err
+}
+
+func (p *Plan) check() (targets []*wire.Target, err error) {
+	for _, text := range p.Targets() {
+		t, err := wire.ParseTarget(text, &p.Requests)
+		if err != nil {
+			return nil, err
+		}
+		if targets = append(targets, t); !t.Alike(targets[0]) {
+			return nil, fmt.Errorf("%w: targets %q and %q differ in more than the host", ErrPlan, targets[0].Name, t.Name)
 		}
 	}
-	if err := p.checkDrive(targets[0]); err != nil {
-		return err
+	return targets, cmp.Or(p.checkDrive(targets[0]), p.checkFields())
+}
+
+func (p *Plan) checkFields() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrPlan, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case p.Protocol != Echo && p.Protocol != Frame && p.Protocol != Ack:
@@ -155,18 +165,6 @@ func (p *Plan) Plain() bool {
 	return p.Requests.Own == nil && (scheme == "" || scheme == "tcp")
 }
 
-func (p *Plan) parse() ([]*wire.Target, error) {
-	var list []*wire.Target
-	for _, text := range p.Targets() {
-		t, err := wire.ParseTarget(text, &p.Requests)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, nil
-}
-
 func (p *Plan) checkDrive(t *wire.Target) error {
 	speaks := p.Speaks()
 	framed := speaks == string(p.Protocol)
@@ -198,4 +196,71 @@ func (p *Plan) Reach(ctx context.Context, target string) error {
 		return err
 	}
 	return conn.Close()
+}
+
+// MaxSize is the longest payload that a request may have.
+const MaxSize = 64 << 20
+
+// Sizes are the lengths that requests are drawn from: all from Min to Max are
+// equally frequent.
+type Sizes struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+}
+
+// OneSize is always the same length.
+func OneSize(n int) Sizes { return Sizes{Min: n, Max: n} }
+
+// Check says what is wrong.
+func (s Sizes) Check() error {
+	if s.Min < 1 || s.Max < s.Min || s.Max > MaxSize {
+		return fmt.Errorf("sizes of %d to %d bytes are not within 1 and %d", s.Min, s.Max, MaxSize)
+	}
+	return nil
+}
+
+// Mean is the mean length in bytes.
+func (s Sizes) Mean() float64 { return (float64(s.Min) + float64(s.Max)) / 2 }
+
+// String is what ParseSizes reads.
+func (s Sizes) String() string {
+	text := func(n int) string {
+		return strings.ReplaceAll(strings.TrimSuffix(units.Exact(int64(n)), " B"), " ", "")
+	}
+	if s.Min == s.Max {
+		return text(s.Min)
+	}
+	return text(s.Min) + ".." + text(s.Max)
+}
+
+// ParseSizes parses a length such as "128" or "4KiB", or a range such as "64..1KiB", its ends included.
+func ParseSizes(text string) (Sizes, error) {
+	low, high, ranged := strings.Cut(text, "..")
+	if !ranged {
+		high = low
+	}
+	from, err := units.ParseBytes(strings.TrimSpace(low))
+	if err != nil {
+		return Sizes{}, err
+	}
+	to, err := units.ParseBytes(strings.TrimSpace(high))
+	if err != nil {
+		return Sizes{}, err
+	}
+	s := Sizes{int(min(from, MaxSize+1)), int(min(to, MaxSize+1))}
+	return s, s.Check()
+}
+
+// Draw returns a function that draws lengths, the same ones for the same seed.
+// It costs some nanoseconds, and is for one goroutine. s has passed Check.
+func (s Sizes) Draw(seed uint64) func() int {
+	if s.Min == s.Max {
+		return func() int { return s.Min }
+	}
+	random, n := rand.NewPCG(seed, (seed+1)*0x9e3779b97f4a7c15), uint64(s.Max-s.Min+1)
+	return func() int {
+		// The high half of the product is uniform within n, but for a share of n/2^64.
+		i, _ := bits.Mul64(random.Uint64(), n)
+		return s.Min + int(i)
+	}
 }

@@ -191,6 +191,6 @@ func (t *streams) used() int64 { return processTime() }
 
 // processTime is the processor time of this process, as a part of all processors.
 func processTime() int64 {
-	now, _ := proc.Read(0) // this process can be read everywhere
-	return int64(proc.Reading{}.To(now).CPU) / int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
+	used, _ := proc.CPU(0) // that of this process is known everywhere
+	return int64(used) / int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
 }

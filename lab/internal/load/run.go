@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -35,18 +36,7 @@ type engine interface {
 //
 // progress, if it is not nil, is called each second on one goroutine.
 func Run(ctx context.Context, p Plan, progress func(Progress)) (*Result, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	targets, err := p.parse()
-	if err != nil {
-		return nil, err
-	}
-	e, err := chooseEngine(&p, targets)
-	if err != nil {
-		return nil, err
-	}
-	return run(ctx, p, e, nil, progress)
+	return run(ctx, p, nil, nil, progress)
 }
 
 func chooseEngine(p *Plan, targets []*wire.Target) (engine, error) {
@@ -62,23 +52,24 @@ func chooseEngine(p *Plan, targets []*wire.Target) (engine, error) {
 // RunOver is Run with the portable engine over connections that dial makes: for simulated
 // targets, also in virtual time.
 func RunOver(ctx context.Context, p Plan, dial func(context.Context, string) (net.Conn, error)) (*Result, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
 	return run(ctx, p, portable, dial, nil)
 }
 
 // defaultLate is how late a send may be unless the plan says otherwise.
 const defaultLate = time.Millisecond
 
-// run is Run with an engine and, unless it is nil, another way to make connections.
+// run is Run with an engine, the best there is for nil, and, unless it is nil, another way to make
+// connections.
 func run(ctx context.Context, p Plan, e engine, dial func(context.Context, string) (net.Conn, error), progress func(Progress)) (*Result, error) {
-	if p.LateAfter == 0 {
-		p.LateAfter = defaultLate
+	targets, err := p.check()
+	if err == nil && e == nil {
+		e, err = chooseEngine(&p, targets)
 	}
-	targets, err := p.parse()
 	if err != nil {
 		return nil, err
+	}
+	if p.LateAfter == 0 {
+		p.LateAfter = defaultLate
 	}
 	s := &session{
 		plan: &p, targets: targets, content: wire.NewContent(p.Seed, rand.Uint32(), p.Sizes.Max), start: int64(p.Warmup), end: int64(p.Warmup + p.Duration),
@@ -112,7 +103,7 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 	r.Interrupted = ctx.Err() != nil && s.now() < s.end
 	r.Generator, r.Target = m.stop(r.Requests)
 	if s.acks != nil {
-		if err := s.acks.close(); err != nil {
+		if err := errors.Join(s.acks.Flush(), s.ackFile.Close()); err != nil {
 			return r, fmt.Errorf("load: the file of acknowledgements: %w", err)
 		}
 	}
@@ -154,8 +145,8 @@ func (s *session) result(t tally, err error) *Result {
 		Origin: machine.Origin{Kind: Kind, Schema: Schema}, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
 		Busy: t.busy, LateAfter: time.Duration(s.late),
 	}
-	if first := s.firstFault(); first != nil {
-		r.Error = first.Error()
+	if s.first != nil {
+		r.Error = s.first.Error()
 	} else if err != nil {
 		r.Error, r.Errors = err.Error(), 1
 	}

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,7 +25,8 @@ type session struct {
 	late      int64 // how late a send may be
 	recorders []*recorder
 	dial      func(ctx context.Context, target string) (net.Conn, error) // nil for the targets' own
-	acks      *ackFile                                                   // nil without one, and before the session begins
+	ackFile   *os.File                                                   // nil without one, and before the session begins
+	acks      *acked.Writer                                              // to ackFile
 	begun     func()                                                     // called when the time begins to count
 
 	redials atomic.Uint64
@@ -40,9 +40,10 @@ type session struct {
 func (s *session) begin() error {
 	if name := s.plan.AckFile; name != "" {
 		var err error
-		if s.acks, err = createAckFile(name); err != nil {
+		if s.ackFile, err = os.Create(name); err != nil {
 			return fmt.Errorf("load: the file of acknowledgements: %w", err)
 		}
+		s.acks = acked.NewWriter(s.ackFile)
 	}
 	s.base = time.Now()
 	if s.begun != nil {
@@ -69,12 +70,6 @@ func (s *session) fault(err error, requests int) {
 	if s.first == nil {
 		s.first = err
 	}
-}
-
-func (s *session) firstFault() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first
 }
 
 func (s *session) connect(ctx context.Context, i int) (net.Conn, error) {
@@ -150,35 +145,4 @@ func (s *session) done(l *pipeline, now int64) bool {
 	}
 	all := s.plan.Rate * s.plan.Duration.Seconds() / float64(s.plan.Conns)
 	return l.missed(s.end, s.plan) > max(1, tolerable*all)
-}
-
-// An ackFile records acknowledgements, for acked.Read. Its methods may be called from
-// any goroutine.
-type ackFile struct {
-	mu   sync.Mutex
-	file *os.File
-	to   *acked.Writer
-	err  error
-}
-
-func createAckFile(name string) (*ackFile, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	return &ackFile{file: f, to: acked.NewWriter(f)}, nil
-}
-
-func (a *ackFile) append(number uint64, sum uint32, size int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.err == nil {
-		a.err = a.to.Append(number, sum, uint32(size))
-	}
-}
-
-func (a *ackFile) close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return errors.Join(a.err, a.to.Flush(), a.file.Close())
 }

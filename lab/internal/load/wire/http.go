@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -79,3 +80,178 @@ type same []byte
 
 func (s same) Len(*Request) int                 { return len(s) }
 func (s same) Bytes(_ *Request, off int) []byte { return s[off:] }
+
+// An http1 is HTTP/1.1: see RFC 9112.
+type http1 struct {
+	same
+	bare bool // replies have no body: the method is HEAD
+
+	state httpState
+	head  pieces // what has come of an unfinished head or chunk line
+	left  int64  // of the body or chunk
+	reply Outcome
+}
+
+type httpState uint8
+
+const (
+	inHead     httpState = iota
+	inBody               // of a known length
+	untilEnd             // a body that ends with the connection
+	inChunkLen           // a line
+	inChunk
+	inChunkEnd // the empty line after a chunk
+	inTrailer
+	replied
+)
+
+func (h *http1) Reply(_ *Request, p []byte) (n int, o Outcome, err error) {
+	for n < len(p) && h.state != replied {
+		used, err := h.step(p[n:])
+		if n += used; err != nil {
+			return n, Outcome{}, err
+		}
+	}
+	if h.state != replied {
+		return n, Outcome{}, nil
+	}
+	return n, h.finish(), nil
+}
+
+func (h *http1) End(*Request) Outcome {
+	if h.state != untilEnd {
+		return Outcome{}
+	}
+	return h.finish()
+}
+
+func (h *http1) finish() Outcome {
+	o := h.reply
+	o.Done = true
+	h.state, h.reply = inHead, Outcome{}
+	return o
+}
+
+// step reads what is next and returns how many bytes it has.
+func (h *http1) step(p []byte) (n int, err error) {
+	delimiter := "\r\n"
+	switch h.state {
+	case inBody, inChunk:
+		n = int(min(int64(len(p)), h.left))
+		h.reply.Payload += n
+		if h.left -= int64(n); h.left == 0 && h.state == inBody {
+			h.state = replied
+		} else if h.left == 0 {
+			h.state = inChunkEnd
+		}
+		return n, nil
+	case untilEnd:
+		h.reply.Payload += len(p)
+		return len(p), nil
+	case inHead:
+		delimiter = "\r\n\r\n"
+	}
+	line, n, err := h.head.until(p, delimiter)
+	if line == nil {
+		return n, err
+	}
+	switch h.state {
+	case inHead:
+		err = h.parse(line)
+	case inChunkLen:
+		err = h.chunk(line)
+	case inChunkEnd:
+		if h.state = inChunkLen; len(line) > 0 {
+			err = fmt.Errorf("%w: a chunk is longer than it says", ErrReply)
+		}
+	case inTrailer:
+		if len(line) == 0 {
+			h.state = replied
+		}
+	}
+	return n, err
+}
+
+// chunk reads the line before a chunk: its length in hexadecimal, and extensions.
+func (h *http1) chunk(line []byte) error {
+	digits, _, _ := bytes.Cut(line, []byte(";"))
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(digits)), 16, 62)
+	if err != nil {
+		return fmt.Errorf("%w: %.40q is not the length of a chunk", ErrReply, line)
+	}
+	if h.left, h.state = int64(n), inChunk; n == 0 {
+		h.state = inTrailer
+	}
+	return nil
+}
+
+// parse reads the head of a reply, without the empty line at its end, and decides
+// where the reply ends: RFC 9112, 6.3.
+func (h *http1) parse(head []byte) error {
+	line, fields, _ := bytes.Cut(head, []byte("\r\n"))
+	const least = len("HTTP/1.1 200")
+	if len(line) < least || string(line[:7]) != "HTTP/1." || line[8] != ' ' {
+		return fmt.Errorf("%w: %.40q is not the status line of HTTP/1.1", ErrReply, line)
+	}
+	status, err := strconv.Atoi(string(line[9:least]))
+	if err != nil || status < 100 || status > 599 {
+		return fmt.Errorf("%w: %.40q has no status", ErrReply, line)
+	}
+	f := headFields{length: -1, last: line[7] == '0'}
+	for len(fields) > 0 {
+		line, fields, _ = bytes.Cut(fields, []byte("\r\n"))
+		if err := f.read(line); err != nil {
+			return err
+		}
+	}
+	h.reply = Outcome{Class: status/100 - 1, Last: f.last}
+	switch {
+	case status == 101:
+		return fmt.Errorf("%w: status 101, to another protocol", ErrReply)
+	case status < 200:
+		h.state = inHead // the reply itself is still to come
+	case h.bare || status == 204 || status == 304:
+		h.state = replied
+	case f.chunked:
+		h.state = inChunkLen
+	case f.length == 0:
+		h.state = replied
+	case f.length > 0:
+		h.state, h.left = inBody, f.length
+	default:
+		h.state, h.reply.Last = untilEnd, true
+	}
+	return nil
+}
+
+// headFields are the fields of a head that say where a reply ends.
+type headFields struct {
+	length  int64 // -1 without one
+	chunked bool
+	last    bool
+}
+
+func (f *headFields) read(line []byte) error {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	// By length first: few fields have to be compared.
+	switch len(name) {
+	case len("Connection"):
+		if bytes.EqualFold(name, []byte("Connection")) {
+			value = bytes.ToLower(value)
+			f.last = bytes.Contains(value, []byte("close")) || f.last && !bytes.Contains(value, []byte("keep-alive"))
+		}
+	case len("Content-Length"):
+		if bytes.EqualFold(name, []byte("Content-Length")) {
+			n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 62)
+			if err != nil || f.length >= 0 && f.length != int64(n) {
+				return fmt.Errorf("%w: the length %.40q", ErrReply, value)
+			}
+			f.length = int64(n)
+		}
+	case len("Transfer-Encoding"):
+		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			f.chunked = bytes.HasSuffix(bytes.ToLower(bytes.TrimSpace(value)), []byte("chunked"))
+		}
+	}
+	return nil
+}

@@ -5,7 +5,7 @@
 // CRC32C (Castagnoli) of the payload in 4, the length of the payload in 4. A last entry that is not
 // whole, as a killed generator leaves it, is no error and is left out.
 //
-// A Writer belongs to one goroutine at a time.
+// The methods of a Writer may be called from any goroutine.
 package acked
 
 import (
@@ -13,21 +13,25 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"sync"
 )
 
 // Size is the length of an entry in bytes.
 const Size = 16
 
-// A Writer writes entries.
+// A Writer writes entries. Its first error stays.
 type Writer struct {
-	w *bufio.Writer
+	mu sync.Mutex
+	w  *bufio.Writer
 }
 
 // NewWriter returns a Writer to w, which is buffered: Flush ends it.
-func NewWriter(w io.Writer) *Writer { return &Writer{bufio.NewWriterSize(w, 64<<10)} }
+func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriterSize(w, 64<<10)} }
 
 // Append adds an entry.
 func (w *Writer) Append(index uint64, crc, length uint32) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.w.Available() < Size {
 		if err := w.w.Flush(); err != nil {
 			return err
@@ -41,7 +45,11 @@ func (w *Writer) Append(index uint64, crc, length uint32) error {
 }
 
 // Flush writes out what is buffered.
-func (w *Writer) Flush() error { return w.w.Flush() }
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Flush()
+}
 
 // Read passes the entries of r to fn in their order. An error of fn ends it and is
 // returned.
