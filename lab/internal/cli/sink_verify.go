@@ -90,8 +90,8 @@ func printVerified(w io.Writer, r *verify.Result) error {
 		} else {
 			fmt.Fprintf(&b, "%s: %d records, %d to %d, in %s\n", l.Dir, l.Records, l.First, l.Last, filesOf(l))
 		}
-		if l.Torn > 0 {
-			fmt.Fprintf(&b, "  torn: %s ends in %d bytes that do not count: %s\n", l.Segment, l.Torn, l.Reason)
+		if l.Cut > 0 {
+			fmt.Fprintf(&b, "  torn: %s ends in %d bytes that do not count: %s\n", l.Segment, l.Cut, l.Reason)
 		}
 	}
 	if k := r.Acked; k != nil {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
@@ -114,4 +115,80 @@ func (m *moved) empty() float64 {
 		return 0
 	}
 	return float64(m.failed) / float64(m.count)
+}
+
+// A matcher reports by its full name whether a function is of a kind.
+type matcher func(fn string) bool
+
+// matching matches names by a regular expression.
+func matching(expr string) matcher { return regexp.MustCompile(expr).MatchString }
+
+func either(list ...matcher) matcher {
+	return func(fn string) bool {
+		for _, m := range list {
+			if m(fn) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// The kinds of function that rules ask for, by the names of Go's functions, of the C
+// library's, and of the Linux kernel's. A call that moves bytes is counted
+// from where package net or os enters the poller's layer: what is above it is
+// paid for each call too.
+var (
+	isWrite = matching(`^internal/poll\.\(\*FD\)\.(Write|Writev|Pwrite|WriteTo|WriteMsg|WriteToInet[46])$` +
+		`|^syscall\.(Write|write|Pwrite|Sendto|sendto|sendmsg|SendmsgN)$` +
+		`|^golang\.org/x/sys/unix\.(Write|Writev|Pwrite|Send|Sendto|Sendmsg|SendmsgN|SendmsgBuffers)$` +
+		`|^(__x64_sys|__arm64_sys|ksys|do|__sys|___sys)_(write|writev|sendto|sendmsg|pwrite64)$|^(__GI_+(libc_)?|__libc_)?(write|send|sendto|pwrite64)$`)
+	isRead = matching(`^internal/poll\.\(\*FD\)\.(Read|Pread|ReadFrom|ReadMsg|ReadFromInet[46]|RawRead)$` +
+		`|^syscall\.(Read|read|Pread|Recvfrom|recvfrom|recvmsg)$` +
+		`|^golang\.org/x/sys/unix\.(Read|Readv|Pread|Recvfrom|Recvmsg|RecvmsgBuffers)$` +
+		`|^(__x64_sys|__arm64_sys|ksys|do|__sys|___sys)_(read|readv|recvfrom|recvmsg|pread64)$|^(__GI_+(libc_)?|__libc_)?(read|recv|recvfrom|pread64)$`)
+	isFileSync = matching(`^internal/poll\.\(\*FD\)\.Fsync$|^syscall\.(Fsync|Fdatasync)$|^os\.\(\*File\)\.Sync$` +
+		`|^golang\.org/x/sys/unix\.(Fsync|Fdatasync|Msync|SyncFileRange)$|^(__x64_sys_|__arm64_sys_|do_)?(fsync|fdatasync|msync)$`)
+	isSyscall = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
+		`|^runtime\.(futex|epollwait|netpoll|write1|madvise)$|^(do_syscall_64|entry_SYSCALL_64_after_hwframe|invoke_syscall|el0_svc)$`)
+	isFlush  = matching(`(?i)(^|[/.])(compress|[a-z]*flate|[a-z]*zip|zlib|zstd|s2|snappy|lz4|brotli|lzw|xz)[/.](.*[./])?(\(\*?\w+\)\.)?(sync)?flush$`)
+	isMalloc = matching(`^runtime\.(mallocgc\w*|newobject|makeslice|growslice|makeslicecopy|rawbyteslice|rawstring|slicebytetostring|stringtoslicebyte|concatstrings)$` +
+		`|^(__GI_+|__libc_|_int_)?(malloc|calloc|realloc|memalign)$|^malloc_consolidate$|^operator new|^(je|tc|mi)_(malloc|calloc|realloc)`)
+	isFree = matching(`^(__GI_+|__libc_|_int_)?c?free$|^free_consolidate$|^operator delete|^(je|tc|mi)_free`)
+	isGC   = matching(`^runtime\.(gcBgMarkWorker|gcAssistAlloc1?|gcDrainN?|bgsweep|bgscavenge|gcStart|gcMarkDone|gcMarkTermination|wbBufFlush|gcWriteBarrier|sweepone|markroot|scanobject)$`)
+	// The collector also marks on idle processors, which takes no time from other
+	// goroutines.
+	isIdleGC  = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
+	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait`)
+	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
+	// What a loop calls that asks again and again instead of waiting.
+	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	// A ticker that fires sends to a channel only if there is room, and the runtime's own locks
+	// spin for a moment.
+	isBriefly = oneOf("time.sendTime", "runtime.lock2", "runtime.unlock2")
+	// What a compressor of the deflate family does once for each block, whatever the
+	// block's length: building and writing its tables.
+	isBlockWork = matching(`flate\.\(\*(huffmanEncoder\)\.(generate|bitCounts|assignEncodingAndSize)|huffmanBitWriter\)\.(indexTokens|generateCodegen|writeDynamicHeader|writeStoredHeader|writeFixedHeader|dynamicSize|fixedSize|flush)|byLiteral|byFreq)`)
+	// It moves bytes from a file to a socket within the kernel.
+	isSendFile = matching(`^(internal/poll|net|syscall)\.(SendFile|sendFile|Sendfile|sendfile)\b`)
+)
+
+// through returns whether a stack passes a function of that kind. Package net
+// reaches sendfile through RawRead of the file that is sent, which reads nothing.
+func through(frames []evidence.Frame, kind matcher) bool {
+	sent := false
+	for _, f := range frames {
+		if sent && f.Func == "internal/poll.(*FD).RawRead" {
+			continue
+		}
+		if kind(f.Func) {
+			return true
+		}
+		sent = sent || isSendFile(f.Func)
+	}
+	return false
+}
+
+func passing(kind matcher) func([]evidence.Frame) bool {
+	return func(frames []evidence.Frame) bool { return through(frames, kind) }
 }

@@ -181,3 +181,107 @@ func (s *stored) Close() error {
 	err := s.log.Close()
 	return cmp.Or(s.queue.err(), err) // rather than what follows from it
 }
+
+// Groups says how many records shared an fsync.
+type Groups struct {
+	Syncs   uint64 `json:"syncs"`
+	Records uint64 `json:"records"` // that were synced by those
+	Most    uint64 `json:"most"`    // records of the largest group
+}
+
+// Sync is a Store that acknowledges after fsync. Records that come while one is
+// under way are written together and share the next: group commit.
+type Sync struct{ stored }
+
+// NewSync returns a store over a log, transferred.
+func NewSync(log Log) *Sync { return NewLingering(log, 0) }
+
+// NewLingering returns a store which waits, before it writes, for as many records as it
+// had last time, but not longer than an eighth of the time that took, nor than most. Clients that wait
+// for answers have just got them, and the first of their next records would go alone: that costs
+// much where a write is long, as a round of Raft is.
+func NewLingering(log Log, most time.Duration) *Sync {
+	s := &Sync{newStored(log, queueBytes, 0)}
+	s.most = most
+	s.running.Go(s.run)
+	return s
+}
+
+// Append implements Store.
+func (s *Sync) Append(records []Record, done func(first uint64, err error)) {
+	if _, err := s.queue.put(records, done); err != nil {
+		done(0, err)
+	}
+}
+
+// Window implements Store.
+func (s *Sync) Window() string {
+	return "sync: acknowledged after fsync; neither a kill nor a power cut loses what was acknowledged, as far as the disk keeps its word"
+}
+
+// Groups returns how many records have shared an fsync so far.
+func (s *Sync) Groups() Groups {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.groups
+}
+
+// AsyncOptions are the settings of an Async. The zero value of a field is its default.
+type AsyncOptions struct {
+	SyncEvery time.Duration // how often the log is synced; default 1 s
+	Queue     int64         // payload bytes that are not written yet before Append waits; default 64 MiB
+}
+
+// Async is a Store that acknowledges on receipt, and writes and syncs afterwards.
+type Async struct {
+	stored
+	log     AsyncLog
+	options AsyncOptions
+}
+
+// NewAsync returns a store over a log, transferred.
+func NewAsync(log AsyncLog, o AsyncOptions) *Async {
+	o.SyncEvery, o.Queue = cmp.Or(o.SyncEvery, time.Second), cmp.Or(o.Queue, queueBytes)
+	a := &Async{newStored(log, o.Queue, log.LastIndex()+1), log, o}
+	a.onReceipt = true
+	a.running.Go(a.run)
+	a.running.Go(a.syncInTime)
+	return a
+}
+
+// Append implements Store.
+func (a *Async) Append(records []Record, done func(first uint64, err error)) {
+	done(a.queue.put(records, nil))
+}
+
+// syncInTime syncs now and then.
+func (a *Async) syncInTime() {
+	tick := time.NewTicker(a.options.SyncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-a.stop:
+			return
+		}
+		if err := a.log.Sync(); err != nil {
+			a.fail(err)
+			return
+		}
+	}
+}
+
+// Window implements Store.
+func (a *Async) Window() string {
+	return fmt.Sprintf("async: acknowledged on receipt; a kill loses what is not written yet (at most %d MiB), a power cut also what was written since the last fsync (every %v)",
+		(a.options.Queue+1<<20-1)>>20, a.options.SyncEvery)
+}
+
+// AtRisk returns how many of the records that were acknowledged a kill of the process would lose
+// now, and how many a power cut.
+func (a *Async) AtRisk() (unwritten, unsynced uint64) {
+	// In this order, so that none is negative.
+	durable, written := a.log.DurableIndex(), a.log.LastIndex()
+	last := a.queue.last()
+	return last - min(written, last), last - min(durable, last)
+}

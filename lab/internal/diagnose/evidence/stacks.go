@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 const (
@@ -90,4 +92,94 @@ func plus(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// Own returns the innermost frame of a stack outside the standard libraries and
+// golang.org/x: the code that the user can change. If there is none, it
+// returns the innermost frame and false.
+func Own(frames []Frame) (f Frame, ok bool) {
+	for _, f := range frames {
+		if f.Own() {
+			return f, true
+		}
+	}
+	if len(frames) > 0 {
+		return frames[0], false
+	}
+	return Frame{}, false
+}
+
+// Own reports whether a function is of the program or of a library outside the
+// standard ones and golang.org/x. Of Go the path of its package says it. Functions of other
+// languages are marked when they are read (Native).
+func (f Frame) Own() bool {
+	if f.Native {
+		return !systemFunction(f.Func)
+	}
+	pkg := packageOf(f.Func)
+	first, _, below := strings.Cut(pkg, "/")
+	switch {
+	case pkg == "" || standard[first] || strings.HasPrefix(pkg, "golang.org/x/"):
+		return false
+	case first == "main" || strings.Contains(first, "."):
+		return true
+	}
+	// The name of a module needs no dot; parts of the kernel's functions have one behind theirs.
+	return below || strings.HasSuffix(f.File, ".go")
+}
+
+// standard are the first elements of the paths of Go's own packages and programs.
+var standard = func() map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq("archive arena bufio bytes cmd cmp compress container context crypto database debug embed encoding " +
+		"errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime simd " +
+		"slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak") {
+		set[name] = true
+	}
+	return set
+}()
+
+// systemFunction matches what compilers and the C library put into a program.
+var systemFunction = regexp.MustCompile(`^(_start|_init|_fini|__|\[unknown\]|std::|operator (new|delete)|0x)`).MatchString
+
+// packageOf returns the path of a Go function's package: up to the first dot
+// behind the last slash. In a symbol, dots of the last element of a path are written %2e.
+func packageOf(fn string) string {
+	slash := strings.LastIndexByte(beforeTypes(fn), '/') + 1
+	dot := strings.IndexByte(fn[slash:], '.')
+	if dot < 0 {
+		return ""
+	}
+	return fn[:slash+dot]
+}
+
+// beforeTypes cuts type arguments off, which have paths of their own.
+func beforeTypes(fn string) string {
+	if i := strings.IndexByte(fn, '['); i > 0 {
+		return fn[:i]
+	}
+	return fn
+}
+
+// Short is a function's name with the last element of its package's path only.
+func Short(fn string) string {
+	head := beforeTypes(fn)
+	return head[strings.LastIndexByte(head, '/')+1:]
+}
+
+// ownFuncs are the user's own functions of a stack, innermost first.
+func ownFuncs(frames []Frame) []string {
+	var list []string
+	for _, f := range frames {
+		if f.Own() && !slices.Contains(list, f.Func) {
+			list = append(list, f.Func)
+		}
+	}
+	return list
+}
+
+// base is the last part of a path of either kind of system: a profile may
+// come from another one.
+func base(path string) string {
+	return path[strings.LastIndexAny(path, `/\`)+1:]
 }

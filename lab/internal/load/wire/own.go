@@ -100,33 +100,26 @@ func (o *own) Reply(_ *Request, p []byte) (n int, out Outcome, err error) {
 }
 
 // delimited looks for the delimiter, which may come in pieces.
-func (o *own) delimited(p []byte) (int, Outcome, error) {
-	had := len(o.head)
-	if had > 0 {
-		// The delimiter may have begun in what came before.
-		o.head = append(o.head, p[:min(len(p), len(o.delimiter)-1)]...)
-		if at := bytes.Index(o.head, o.delimiter); at >= 0 {
-			n := at + len(o.delimiter) - had
-			o.got += n
-			return n, o.finish(), nil
-		}
+func (o *own) delimited(p []byte) (n int, out Outcome, err error) {
+	keep, had := len(o.delimiter)-1, len(o.head)
+	// It may have begun in what came before.
+	joined := append(o.head, p[:min(len(p), keep)]...)
+	if at := bytes.Index(joined, o.delimiter); at >= 0 {
+		n = at + len(o.delimiter) - had
+	} else if at := bytes.Index(p, o.delimiter); at >= 0 {
+		n = at + len(o.delimiter)
 	}
-	if at := bytes.Index(p, o.delimiter); at >= 0 {
-		n := at + len(o.delimiter)
+	if n > 0 {
 		o.got += n
 		return n, o.finish(), nil
 	}
 	if o.got += len(p); o.got > mostReply {
 		return 0, Outcome{}, fmt.Errorf("%w: no delimiter in %d bytes", ErrReply, o.got)
 	}
-	keep := len(o.delimiter) - 1
 	if len(p) >= keep {
-		o.head = append(o.head[:0], p[len(p)-keep:]...)
-	} else if had == 0 {
-		o.head = append(o.head[:0], p...)
-	} else {
-		o.head = o.head[max(0, len(o.head)-keep):]
+		joined = append(joined[:0], p[len(p)-keep:]...)
 	}
+	o.head = append(o.head[:0], joined[max(0, len(joined)-keep):]...)
 	return len(p), Outcome{}, nil
 }
 

@@ -14,15 +14,10 @@ import (
 
 // A Log is what was read of one directory.
 type Log struct {
-	Dir      string `json:"dir"`
-	Records  uint64 `json:"records"`
-	First    uint64 `json:"first"` // always 1
-	Last     uint64 `json:"last"`
-	Segments int    `json:"segments"`
-	Bytes    int64  `json:"bytes"`             // of the files, up to the last whole record
-	Torn     int64  `json:"torn,omitempty"`    // bytes behind it, which the next start of a sink cuts off
-	Segment  string `json:"segment,omitempty"` // that ends so
-	Reason   string `json:"reason,omitempty"`  // what they are
+	Dir          string `json:"dir"`
+	Records      uint64 `json:"records"`
+	First        uint64 `json:"first"` // always 1
+	wal.Recovery        // Last is that of the records; what was cut is still there, for the next start of a sink
 }
 
 // ErrNoLog: a directory has no log in it.
@@ -81,9 +76,6 @@ func read(dir string, fn func(index uint64, record []byte) error) (l Log, sure u
 		c.Recovery, err = wal.Scan(dir, fn)
 		c.Last, c.Committed = c.Recovery.Last, c.Recovery.Last
 	}
-	r := c.Recovery
-	return Log{
-		Dir: dir, Records: c.Last, First: 1, Last: c.Last, Segments: r.Segments,
-		Bytes: r.Bytes, Torn: r.Cut, Segment: r.Segment, Reason: r.Reason,
-	}, c.Committed, err
+	c.Recovery.Last = c.Last
+	return Log{dir, c.Last, 1, c.Recovery}, c.Committed, err
 }

@@ -67,7 +67,7 @@ func TestWhatIsThereIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, a := r.Logs[0], r.Acked
-	if l.Records != 50 || l.First != 1 || l.Last != 50 || l.Segments < 3 || l.Torn != 0 || l.Dir != dir {
+	if l.Records != 50 || l.First != 1 || l.Last != 50 || l.Segments < 3 || l.Cut != 0 || l.Dir != dir {
 		t.Errorf("%+v", l)
 	}
 	if a.Entries != 40 || a.Found != 40 || a.Majority != 40 || a.Missing != 0 || a.Wrong != 0 || !a.Holds() {
@@ -169,7 +169,7 @@ func TestTornAndDamagedLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Check(t.Context(), []string{dir}, "")
-	if err != nil || r.Acked != nil || r.Logs[0].Last != 19 || r.Logs[0].Torn == 0 || r.Logs[0].Segment != last || r.Logs[0].Reason == "" {
+	if err != nil || r.Acked != nil || r.Logs[0].Last != 19 || r.Logs[0].Cut == 0 || r.Logs[0].Segment != last || r.Logs[0].Reason == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	content, err := os.ReadFile(names[0])
