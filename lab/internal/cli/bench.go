@@ -21,8 +21,8 @@ consume the same bytes, which is checked.
 A scenario is named as --list shows it, by the beginning of its name (framing,
 framing/good, tcp), or by a glob ('*/worst'). Without names all are run but
 four, which have to be named: relay, live relays with up to 1,000 viewers,
-takes 7 minutes of its own (with --full 30); cluster, a stream that comes from
-another node; budget, readers that have to wait for memory, a few seconds a
+takes 7 minutes of its own (with --full 30); cluster, nodes that watch each
+other, as long; budget, readers that have to wait for memory, a few seconds a
 round; streams/10000 takes 2 GB of memory.
 
 The default takes about a minute and runs every scenario, those that take a

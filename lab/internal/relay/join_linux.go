@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
 func address(s string) (*unix.SockaddrInet4, error) {
@@ -67,26 +70,37 @@ func (l *load) stream(n int) string {
 // join has all viewers join, and returns when each of them has a frame that was
 // sent after that, and Warm has passed.
 func (l *load) join() error {
-	to, err := address(l.work.View)
-	if err == nil {
-		err = l.pass(l.now() + l.work.Warm)
+	var to []*unix.SockaddrInet4
+	for text := range strings.SplitSeq(l.work.View, ",") {
+		one, err := address(text)
+		if err != nil {
+			return err
+		}
+		to = append(to, one)
 	}
-	if err != nil {
+	most := joining
+	if l.work.OneByOne {
+		most = 1
+	}
+	if err := l.pass(l.now() + l.work.Warm); err != nil {
+		return err
+	}
+	if err := l.measureUnviewed(); err != nil {
 		return err
 	}
 	waiting := func() (n int) {
 		for _, v := range l.viewers {
-			if v.bytes == 0 {
+			if v.bytes == 0 || l.work.OneByOne && v.key == 0 {
 				n++
 			}
 		}
 		return n
 	}
 	for number := range l.work.Viewers {
-		if err := l.until(func() bool { return waiting() < joining }, longestWait, "the server's first bytes to viewers"); err != nil {
+		if err := l.until(func() bool { return waiting() < most }, longestWait, "the server's first bytes to viewers"); err != nil {
 			return err
 		}
-		if err := l.connect(to, number == 0 || number == l.work.Viewers-1); err != nil {
+		if err := l.connect(to[number%len(to)], number == 0 || number == l.work.Viewers-1); err != nil {
 			return err
 		}
 	}
@@ -96,11 +110,28 @@ func (l *load) join() error {
 			ends[i][which] += min(n, 1)
 		}
 	}
-	err = l.until(func() bool { return l.now() >= joined+l.work.Warm && l.behind(ends) == 0 }, longestWait, "all viewers to be up with the publisher")
+	err := l.until(func() bool { return l.now() >= joined+l.work.Warm && l.behind(ends) == 0 }, longestWait, "all viewers to be up with the publisher")
 	if err != nil {
 		return fmt.Errorf("%w: %d of %d are behind", err, l.behind(ends), len(l.viewers))
 	}
 	return nil
+}
+
+// measureUnviewed measures what the server needs without viewers, when that is asked for.
+func (l *load) measureUnviewed() error {
+	if !l.work.Unviewed {
+		return nil
+	}
+	before, err := proc.CPU(l.work.Server)
+	if err == nil {
+		err = l.pass(l.now() + l.work.Window)
+	}
+	if err != nil {
+		return err
+	}
+	after, err := proc.CPU(l.work.Server)
+	l.unviewed = after - before
+	return err
 }
 
 // connect adds a viewer.
@@ -112,6 +143,9 @@ func (l *load) connect(to unix.Sockaddr, look bool) error {
 		return fmt.Errorf("relay: viewer %d: %w", number, err)
 	}
 	l.viewers = append(l.viewers, &viewer{client: c, show: l.shows[stream], tally: &l.tally, asked: asked, look: look})
+	if l.work.Hop {
+		l.viewers[number].far = number % 2
+	}
 	return nil
 }
 

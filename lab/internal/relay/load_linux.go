@@ -93,21 +93,22 @@ func RunLoad(in io.Reader, out io.Writer) error {
 
 // A load is publishers and their viewers. Viewer n is one of stream n % len(shows).
 type load struct {
-	work    Work
-	began   time.Time
-	ep      int
-	shows   []*show
-	next    int           // of the shows: the one whose frame is due next
-	due     time.Duration // when it is
-	origin  time.Duration // when the first frame was
-	before  int64         // resident bytes of the server before the first connection
-	tally   tally
-	late    []time.Duration
-	viewers []*viewer
-	closed  int
-	strict  bool // a connection that the server ends is an error
-	buf     []byte
-	events  []unix.EpollEvent
+	work     Work
+	began    time.Time
+	ep       int
+	shows    []*show
+	next     int           // of the shows: the one whose frame is due next
+	due      time.Duration // when it is
+	origin   time.Duration // when the first frame was
+	before   int64         // resident bytes of the server before the first connection
+	tally    tally
+	late     []time.Duration
+	viewers  []*viewer
+	unviewed time.Duration // Result.Unviewed
+	closed   int
+	strict   bool // a connection that the server ends is an error
+	buf      []byte
+	events   []unix.EpollEvent
 }
 
 func newLoad(w Work) (l *load, err error) {
@@ -329,6 +330,8 @@ func (l *load) measure() (r Result, err error) {
 	}
 	r.Served = len(keys)
 	r.KeyP50, r.KeyP99 = echobench.Quantile(keys, 0.5), echobench.Quantile(keys, 0.99)
+	r.Unviewed = l.unviewed
+	r.HopP50, r.HopP99 = echobench.Quantile(l.tally.hops, 0.5), echobench.Quantile(l.tally.hops, 0.99)
 	r.LagP50, r.LagP99 = echobench.Quantile(l.tally.lags, 0.5), echobench.Quantile(l.tally.lags, 0.99)
 	return r, nil
 }

@@ -16,6 +16,7 @@ type sending struct {
 	at      time.Duration // when
 	time    uint32        // in ms, as it was published
 	payload []byte
+	came    [2]time.Duration // to the first viewer near, and further away; 0: not yet
 }
 
 // A show is a stream that is published, as far as it is.
@@ -95,6 +96,7 @@ type tally struct {
 	from, to  time.Duration // frames sent in between count for the lag
 	delivered int
 	lags      []time.Duration
+	hops      []time.Duration
 	oddities  int
 	oddity    string // the first
 }
@@ -109,6 +111,7 @@ type viewer struct {
 		began        bool
 		next, missed int
 	}
+	far   int  // 1: further away by a hop
 	look  bool // at every byte
 	gone  bool
 	mark  int64 // bytes at the beginning of the window
@@ -153,6 +156,12 @@ func (v *viewer) take(kind flv.TagType, at uint32, payload []byte) error {
 	}
 	if sent.at >= t.from && sent.at < t.to {
 		t.lags = append(t.lags, t.now-sent.at)
+		if sent.came[v.far] == 0 {
+			sent.came[v.far] = t.now
+			if sent.came[1-v.far] > 0 {
+				t.hops = append(t.hops, sent.came[1]-sent.came[0])
+			}
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -16,35 +17,27 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
-// A relayServer starts a relay whose viewers take the stream in a form, and returns when it
-// listens.
+// A relayServer starts a relay, without waiting for it.
 type relayServer func(env lab.Env, form string) (relayStarted, error)
 
-// relayStarted is a relay that listens.
+// relayStarted is a relay that runs.
 type relayStarted struct {
 	*child.Process
 	form          string           // in which viewers take the stream
 	publish, view string           // addresses
 	lax           bool             // frames need not have the times that they were published with
+	secure        bool             // viewers come over TLS
 	waits         bool             // viewers ask it to wait for their stream, of which it hears from another
+	cluster       string           // where other nodes join
 	before        []*child.Process // servers that belong to it
-}
-
-// listening completes a relay by what find learns of a process that was started, or ends it.
-func (s relayStarted) listening(p *child.Process, err error, find func(*relayStarted) error) (relayStarted, error) {
-	if err != nil {
-		return s, err
-	}
-	s.Process = p
-	if err = find(&s); err != nil {
-		s.Stop()
-	}
-	return s, err
+	// listening waits until the server listens, and finds out where.
+	listening func(*relayStarted) error
 }
 
 // Stop ends the server, and those before it.
 func (s relayStarted) Stop() {
-	for _, p := range append([]*child.Process{s.Process}, s.before...) {
+	s.Process.Stop()
+	for _, p := range s.before {
 		p.Stop()
 	}
 }
@@ -54,10 +47,7 @@ const mergeAlways = "--merge-adapt=false"
 
 // sluiceServer is sluice serve with these flags.
 func sluiceServer(flags ...string) relayServer {
-	return func(env lab.Env, form string) (relayStarted, error) {
-		s, _, err := startSluice(env, form, flags...)
-		return s, err
-	}
+	return func(env lab.Env, form string) (relayStarted, error) { return startSluice(env, form, flags...) }
 }
 
 // tlsServer is sluice serve whose viewers come by RTMPS.
@@ -66,98 +56,121 @@ func tlsServer(env lab.Env, form string) (relayStarted, error) {
 	if err != nil {
 		return relayStarted{}, err
 	}
-	s, at, err := startSluice(env, form, mergeAlways, "--rtmps", "127.0.0.1:0", "--cert", cert, "--key", key)
-	if err == nil {
-		s.view = at.RTMPS
-	}
+	s, err := startSluice(env, form, mergeAlways, "--rtmps", "127.0.0.1:0", "--cert", cert, "--key", key)
+	s.secure = true
 	return s, err
 }
 
-// cascadeServer is n servers of which each has its streams from the one before: published to
-// at the first, watched and measured at the last.
+// cascadeServer is n servers, published to at the first and watched at the last.
 func cascadeServer(n int, flags ...string) relayServer {
-	return chainServer(n, func(_ int, before *serveAddresses) []string {
-		if before == nil {
-			return flags
-		}
-		return append([]string{"--origin", "rtmp://" + before.RTMP}, flags...)
-	})
-}
-
-// edgeServer is a node of a cluster, published to at another one.
-func edgeServer(flags ...string) relayServer {
-	return chainServer(2, func(i int, before *serveAddresses) []string {
-		node := append([]string{"--cluster", "--cluster-address", "127.0.0.1:0", "--node-name", fmt.Sprint("n", i)}, flags...)
-		if before != nil {
-			node = append(node, "--join", before.Cluster)
-		}
-		return node
-	})
-}
-
-func chainServer(n int, flags func(i int, before *serveAddresses) []string) relayServer {
-	return func(env lab.Env, form string) (last relayStarted, err error) {
-		var before []*child.Process
-		var at *serveAddresses
-		first := ""
-		for i := range n {
-			if last, at, err = startSluice(env, form, flags(i, at)...); err != nil {
-				for _, p := range before {
-					p.Stop()
-				}
-				return last, fmt.Errorf("scenarios: server %d of %d: %w", i+1, n, err)
+	return func(env lab.Env, form string) (relayStarted, error) {
+		all, err := startServers(env, form, n, func(before []relayStarted) []string {
+			if len(before) == 0 {
+				return flags
 			}
-			if i == 0 {
-				first = last.publish
-			}
-			before = append(before, last.Process)
+			return append([]string{"--origin", "rtmp://" + before[len(before)-1].publish}, flags...)
+		}, nil)
+		if err != nil {
+			return relayStarted{}, err
 		}
-		last.publish, last.before, last.waits = first, before[:n-1], true
-		return last, nil
+		return asOne(all, n-1, all[n-1].view), nil
 	}
 }
 
-// serveAddresses are what sluice serve says where it listens.
-type serveAddresses struct{ RTMP, RTMPS, HTTP, Cluster string }
+// startServers starts n servers, one after the other, with flags that may depend on those
+// before. elsewhere, which may be nil, says which are on another processor than the caller.
+func startServers(env lab.Env, form string, n int, flags func(before []relayStarted) []string, elsewhere func(before []relayStarted) (processor int, elsewhere bool)) (all []relayStarted, err error) {
+	start := func() (s relayStarted, err error) {
+		begin := func() (err error) {
+			s, err = startSluice(env, form, flags(all)...)
+			return err
+		}
+		if elsewhere != nil {
+			if cpu, ok := elsewhere(all); ok {
+				err = echobench.OnProcessor(cpu, begin)
+				return s, err
+			}
+		}
+		err = begin()
+		return s, err
+	}
+	for i := range n {
+		s, err := start()
+		if err == nil {
+			all = append(all, s)
+			err = s.listening(&all[i])
+		}
+		if err != nil {
+			for _, s := range all {
+				s.Stop()
+			}
+			return nil, fmt.Errorf("scenarios: server %d of %d: %w", i+1, n, err)
+		}
+	}
+	return all, nil
+}
+
+// asOne is servers of which one is measured, published to at the first, and watched at
+// these addresses.
+func asOne(all []relayStarted, measured int, view ...string) relayStarted {
+	s := all[measured]
+	for i := range all {
+		if i != measured {
+			s.before = append(s.before, all[i].Process)
+		}
+	}
+	s.publish, s.view, s.waits = all[0].publish, strings.Join(view, ","), true
+	s.listening = func(*relayStarted) error { return nil }
+	return s
+}
 
 // startSluice starts sluice serve with further flags.
-func startSluice(env lab.Env, form string, flags ...string) (relayStarted, *serveAddresses, error) {
+func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error) {
 	program, err := relayProgram(env.Dir)
 	if err != nil {
-		return relayStarted{}, nil, err
+		return relayStarted{}, err
 	}
 	args := []string{"serve", "--json", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--rtsp", "127.0.0.1:0", "--webrtc", "127.0.0.1:0", "--srt", "127.0.0.1:0", "--max-viewers", "0", "--max-viewers-per-address", "0"}
 	cmd := exec.Command(program, append(args, flags...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "SLUICE_CLUSTER_SECRET=a secret of the lab, long enough")
 	c, err := child.Start(cmd, "serve")
-	at := new(serveAddresses)
-	s, err := relayStarted{form: form}.listening(c, err, func(s *relayStarted) error {
+	if err != nil {
+		return relayStarted{}, err
+	}
+	return relayStarted{Process: c, form: form, listening: func(s *relayStarted) error {
 		line, err := lineOf(s.Process)
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(line), at); err != nil || at.RTMP == "" || at.HTTP == "" {
+		var at struct{ RTMP, RTMPS, HTTP, Cluster string }
+		if err := json.Unmarshal([]byte(line), &at); err != nil || at.RTMP == "" || at.HTTP == "" {
 			return fmt.Errorf("scenarios: the server said %.120q: %v", line, err)
 		}
-		s.publish, s.view = at.RTMP, at.RTMP
+		s.publish, s.view, s.cluster = at.RTMP, at.RTMP, at.Cluster
 		if form == relay.FLV {
 			s.view = at.HTTP
 		}
+		if s.secure {
+			s.view = at.RTMPS
+		}
 		return nil
-	})
-	return s, at, err
+	}}, nil
 }
 
-// floorServer is the least that a relay can do, with sealed of one whose viewers come over
-// TLS; a window of 0: nothing is merged.
-func floorServer(window time.Duration, sealed bool) relayServer {
+// floorServer is the least that a relay can do; 0: nothing is merged.
+func floorServer(window time.Duration) relayServer { return startFloor(window, false) }
+
+// sealedFloor is the least that a relay can do whose viewers come over TLS.
+func sealedFloor(window time.Duration) relayServer { return startFloor(window, true) }
+
+func startFloor(window time.Duration, sealed bool) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
 		c, err := startChild(env.Self, "relay-floor", form, window.String(), strconv.FormatBool(sealed))
-		return relayStarted{form: form}.listening(c, err, func(s *relayStarted) (err error) {
+		return relayStarted{Process: c, form: form, listening: func(s *relayStarted) (err error) {
 			s.publish, err = lineOf(s.Process)
 			s.view = s.publish
 			return err
-		})
+		}}, err
 	}
 }
 
@@ -171,9 +184,9 @@ func nginxServer(settings relay.Nginx) relayServer {
 		c, err := child.Start(cmd, "nginx")
 		// It writes the time from one frame to the next once for all viewers, so that who
 		// does not get one has wrong times from there on.
-		return relayStarted{form: relay.RTMP, publish: addr, view: addr, lax: true}.listening(c, err, func(s *relayStarted) error {
+		return relayStarted{Process: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
 			return relay.Accepts(addr, child.Within, s.Gone())
-		})
+		}}, err
 	}
 }
 

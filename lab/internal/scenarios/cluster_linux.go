@@ -1,0 +1,149 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/proc"
+	"github.com/sluice-go/sluice/lab/internal/relay"
+)
+
+const idleCPU = "idle-cpu" // part of a processor that a server uses with nothing to do
+
+var _ = register(224, clusterGroup)
+
+// clusterGroup asks what it costs that a stream comes from another node.
+func clusterGroup() []lab.Scenario {
+	many, pairs := relayWork{form: relay.FLV, viewers: 200}, relayWork{form: relay.FLV, viewers: 10, window: 4 * time.Second, hop: true}
+	// The number of streams is odd, so that the viewers of each are at all edges in turn. What the
+	// server does for itself and the publishers is taken off: it is more than what is asked for.
+	each := relayWork{form: relay.FLV, streams: 45, edges: 8, unviewed: true, window: 3 * time.Second}
+	first := relayWork{form: relay.RTMP, streams: 200, viewers: 200, oneByOne: true}
+	now := []string{"--merge", "0s"}
+	free := []string{"--max-streams", "0", "--max-streams-per-address", "0"}
+	return []lab.Scenario{
+		clusterScenario("edge-200", many.title()+", the processor time of their server", perGB, []lab.Target{
+			{Variant: "edge", Against: "alone", AtMost: 1.05}, {Variant: "edge", Metric: framesLost, AtMost: 0},
+		},
+			many.variant("alone", "sluice serve --merge-adapt=false, published to by RTMP", sluiceServer(mergeAlways)),
+			many.variant("edge", "the same as a node of a cluster, published to at another", clusterServer(1, atEdges, mergeAlways))),
+		clusterScenario("hop-10", pairs.title()+", half of them a hop further away: how much later each frame comes to these", hopP99, []lab.Target{
+			{Variant: "edge", Metric: hopP50, AtMost: 3e6}, {Variant: "edge", AtMost: 15e6}, {Variant: "edge", Metric: framesLost, AtMost: 0},
+		},
+			pairs.merge0("alone"),
+			pairs.variant("edge", "half of the viewers at the publisher's node, half at another on the same processor", clusterServer(1, atBoth, now...))),
+		clusterScenario("origin-8", "45 streams of 30 frames of 1,000 bytes a second, each to 8 by HTTP-FLV, the processor time of the publishers' server for what it sends", cpuPerSend, []lab.Target{
+			{Variant: "edges", Against: "pulls", AtMost: 1.2},
+		},
+			// To wake a process on the same machine costs the sender more than all else: the
+			// viewers of the load look by themselves, other relays are woken as edges are.
+			each.variant("pulls", "to 8 relays of no cluster, which are viewers by HTTP-FLV", clusterServer(8, ofPulls, slices.Concat(now, free)...)),
+			each.variant("viewers", "to viewers that need not be woken; 8 other nodes have nothing to do", clusterServer(8, atOrigin, slices.Concat(now, free)...)),
+			each.variant("edges", "to 8 other nodes, with a viewer of each stream at each", clusterServer(8, ofOrigin, slices.Concat(now, free)...))),
+		clusterScenario("first-200", "200 streams that nothing watches, until a viewer has a key frame, one after the other by RTMP", toKeyP99, []lab.Target{
+			{Variant: "edge", AtMost: 150e6},
+		},
+			first.variant("alone", "sluice serve as it comes", sluiceServer(free...)),
+			first.variant("edge", "the last of three nodes, published to at the first", clusterServer(2, atEdges, free...))),
+		clusterScenario("idle-1", "nothing to do: processor time and resident memory", idleCPU, []lab.Target{
+			{Variant: "node", AtMost: 0.005},
+		},
+			idleServer("alone", "sluice serve as it comes", sluiceServer()),
+			idleServer("node", "sluice serve --cluster, with no other node", clusterServer(0, atOrigin))),
+	}
+}
+
+func clusterScenario(name, title, metric string, targets []lab.Target, variants ...lab.Variant) lab.Scenario {
+	sc := relayScenario(name, title, metric, variants[0].Name, targets, variants...)
+	sc.Name = "cluster/" + name
+	return sc
+}
+
+// Who is measured and where viewers are.
+const (
+	atEdges  = iota // the last node, with all viewers
+	atOrigin        // the first node, with all viewers
+	ofOrigin        // the first node, and each other one has its part of the viewers
+	ofPulls         // the same, with others that are no nodes
+	atBoth          // the last node; every other viewer is at the first
+)
+
+// clusterServer is a cluster, published to at its first node. The nodes are on one processor,
+// but when the first is measured the others are on that of the load: what they do there, as on
+// machines of their own, does not disturb it.
+func clusterServer(edges, what int, flags ...string) relayServer {
+	return func(env lab.Env, form string) (relayStarted, error) {
+		_, away, err := processors()
+		if err != nil {
+			return relayStarted{}, err
+		}
+		all, err := startServers(env, form, 1+edges, func(before []relayStarted) []string {
+			if what == ofPulls && len(before) > 0 {
+				return append([]string{"--origin", "http://" + before[0].view}, flags...)
+			}
+			node := append([]string{"--cluster", "--cluster-address", "127.0.0.1:0", "--node-name", fmt.Sprint("n", len(before))}, flags...)
+			if len(before) > 0 {
+				node = append(node, "--join", before[0].cluster)
+			}
+			return node
+		}, func(before []relayStarted) (processor int, elsewhere bool) {
+			return away, len(before) > 0 && (what == atOrigin || what == ofOrigin || what == ofPulls)
+		})
+		switch {
+		case err != nil:
+			return relayStarted{}, err
+		case what == atEdges:
+			return asOne(all, edges, all[edges].view), nil
+		case what == atBoth:
+			return asOne(all, edges, all[0].view, all[edges].view), nil
+		case what == atOrigin:
+			return asOne(all, 0, all[0].view), nil
+		}
+		var views []string
+		for _, s := range all[1:] {
+			views = append(views, s.view)
+		}
+		return asOne(all, 0, views...), nil
+	}
+}
+
+// idleServer is a server that nothing connects to.
+func idleServer(name, about string, s relayServer) lab.Variant {
+	return lab.Variant{Name: name, About: about, Open: func(env lab.Env) (lab.Runner, error) {
+		r := &relayRunner{env: env, server: s}
+		var err error
+		r.serverCPU, r.loadCPU, err = processors()
+		return runner{run: func(int) (lab.Sample, error) { return r.idle() }}, err
+	}}
+}
+
+func (r *relayRunner) idle() (sample lab.Sample, err error) {
+	server, err := r.start()
+	if err != nil {
+		return sample, err
+	}
+	defer server.Stop()
+	settle, window := 2*time.Second, 10*time.Second
+	if r.env.Quick {
+		settle, window = 50*time.Millisecond, 200*time.Millisecond
+	}
+	time.Sleep(settle) // what a start costs is not measured
+	before, err := proc.CPU(server.PID())
+	if err != nil {
+		return sample, err
+	}
+	time.Sleep(window) // the time that is measured
+	after, err := proc.CPU(server.PID())
+	if err != nil {
+		return sample, err
+	}
+	sample.Check, sample.Figures = 1, relayWork{}.figures(relay.Result{Busy: 1})
+	resident, err := proc.Resident(server.PID())
+	for _, name := range []string{framesLost, loadBusy, viewersClosed, sentLate} {
+		delete(sample.Figures, name)
+	}
+	sample.Figures[idleCPU], sample.Figures[residentAll] = (after-before).Seconds()/window.Seconds(), float64(resident)
+	return sample, err
+}
