@@ -131,7 +131,7 @@ func TestAnOpenLoopShowsLatencyBesideServiceTime(t *testing.T) {
 		"requests 5,000/s, 50,000 answered in 10 s",
 		"latency P50 P90 P99 P99.9 max mean", "from the time due 58.1 µs 71.2 µs 1.50 ms 20 ms 1 s 88 µs", "service time 51 µs 61 µs 77 µs 88 µs 99 µs 52 µs",
 		"1.2 % of the sends were late by the generator's own doing: P99 and above may be its figures",
-		"generator 20 µs of CPU a request", "target 40 µs of CPU a request, waited for a CPU 10 % of the time, 5 MiB resident",
+		"generator 20 µs of CPU a request", "target 40 µs of CPU a request, waited for a CPU 0.10 s each second, all threads together, 5 MiB resident",
 		"late 1.2 % of the sends, by more than 2 ms", "busy 23 % of the time",
 	)
 	says(t, c.stderr.String(), "warm-up 1s 1 MB/s", "1s 2 MB/s requests 1,234 errors 3")
@@ -187,7 +187,7 @@ func TestAnInvalidRunShowsNoLatency(t *testing.T) {
 		if exit := c.call("--rate", "5000", "--no-calibration", aTarget(t)); exit != ExitUnusable {
 			t.Fatalf("exit code %d, %s", exit, c.stderr.String())
 		}
-		says(t, c.stdout.String(), "INVALID there is no latency to show", "waited for a processor 40 % of the time", strings.Join(strings.Fields(reason.Text), " "), try, "requests 5,000/s", "of CPU a request")
+		says(t, c.stdout.String(), "INVALID there is no latency to show", "waited for a processor 0.40 s each second, all together", strings.Join(strings.Fields(reason.Text), " "), try, "requests 5,000/s", "of CPU a request")
 		for _, not := range []string{"p50", "p99", "P99", "service time", "max ", "jitter"} {
 			if strings.Contains(c.stdout.String(), not) {
 				t.Errorf("%q is in %s", not, c.stdout.String())

@@ -4,7 +4,9 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"time"
 )
@@ -30,11 +32,23 @@ type Spent struct {
 // that does not exist gives one that wraps fs.ErrNotExist.
 func Read(pid int) (Reading, error) {
 	r, err := read(pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Reading{}, noProcess(pid)
+	}
 	if err != nil {
 		return Reading{}, fmt.Errorf("proc: process %d: %w", pid, err)
 	}
 	return r, nil
 }
+
+// noProcess is the number of a process that does not exist.
+type noProcess int
+
+func (e noProcess) Error() string {
+	return fmt.Sprintf("proc: there is no process %d, or it has ended", int(e))
+}
+
+func (e noProcess) Is(target error) bool { return target == fs.ErrNotExist }
 
 // To returns what was used from r to a later reading of the same process. What threads
 // waited that ended in between is lost.

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	_ "net/http/pprof" // registers itself
 	"os"
@@ -63,7 +64,8 @@ func TestAnotherProcessIsRead(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if _, err := Read(cmd.Process.Pid); !errors.Is(err, fs.ErrNotExist) {
+	_, err = Read(cmd.Process.Pid)
+	if want := fmt.Sprintf("proc: there is no process %d, or it has ended", cmd.Process.Pid); !errors.Is(err, fs.ErrNotExist) || err.Error() != want {
 		t.Errorf("a process that has ended: %v", err)
 	}
 }

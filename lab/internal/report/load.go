@@ -110,7 +110,8 @@ func useText(u *load.Use, r *load.Result) string {
 		list = append(list, units.Nanoseconds(u.CPUPerOp)+" of CPU a request")
 	}
 	if u.Queued != nil && r.Measured > 0 {
-		list = append(list, "waited for a CPU "+units.Percent(float64(*u.Queued)/float64(r.Measured))+" of the time")
+		// The sum over its threads, which may be more than the time.
+		list = append(list, "waited for a CPU "+units.Number(u.Queued.Seconds()/r.Measured.Seconds())+" s each second, all threads together")
 	}
 	if u.Resident > 0 {
 		list = append(list, units.Bytes(u.Resident)+" resident")
@@ -206,7 +207,7 @@ func invalid(r *load.Result) []document.Item {
 		items = append(items, document.Note("The file gives no reason."))
 	}
 	if q := r.Generator.Queued; q != nil && *q > r.Measured/crowded && r.Measured > 0 {
-		items = append(items, &document.Para{Mark: " ", Text: fmt.Sprintf("the generator's threads waited for a processor %s of the time: something else keeps the machine busy", units.Percent(float64(*q)/float64(r.Measured)))})
+		items = append(items, &document.Para{Mark: " ", Text: fmt.Sprintf("the generator's threads waited for a processor %s s each second, all together: something else keeps the machine busy", units.Number(q.Seconds()/r.Measured.Seconds()))})
 	}
 	return items
 }
