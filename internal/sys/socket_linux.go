@@ -3,6 +3,8 @@
 package sys
 
 import (
+	"net/netip"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -35,6 +37,32 @@ func Send(fd int, p []byte) (int, error) {
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return result(n, errno)
+}
+
+// Accept takes the next connection of a listening socket that must be non-blocking. The
+// connection is non-blocking too, and closed when a program is executed. from is
+// invalid when it is no IP address. Package unix would allocate, and ask the connection
+// for its protocol.
+func Accept(fd int) (conn int, from netip.AddrPort, err error) {
+	var a unix.RawSockaddrInet6 // the longer of the two that are looked at
+	size := uint32(unsafe.Sizeof(a))
+	n, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+	if errno != 0 {
+		return -1, from, errno
+	}
+	port := (*[2]byte)(unsafe.Pointer(&a.Port)) // the highest byte first
+	switch a.Family {
+	case unix.AF_INET:
+		a := (*unix.RawSockaddrInet4)(unsafe.Pointer(&a))
+		from = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(port[0])<<8|uint16(port[1]))
+	case unix.AF_INET6:
+		ip := netip.AddrFrom16(a.Addr).Unmap()
+		if a.Scope_id != 0 && ip.Is6() {
+			ip = ip.WithZone(strconv.FormatUint(uint64(a.Scope_id), 10))
+		}
+		from = netip.AddrPortFrom(ip, uint16(port[0])<<8|uint16(port[1]))
+	}
+	return int(n), from, nil
 }
 
 func result(n uintptr, errno syscall.Errno) (int, error) {

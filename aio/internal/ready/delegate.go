@@ -66,8 +66,6 @@ func (d *Driver) find(name net.Conn) (*conn, error) {
 
 // lookUp returns the connection of name, or nil when this driver has none of that name.
 func (d *Driver) lookUp(name net.Conn) *conn {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if o, ok := name.(*own); ok {
 		if o.driver == d {
 			return &o.conn
@@ -78,6 +76,8 @@ func (d *Driver) lookUp(name net.Conn) *conn {
 	if err != nil {
 		return nil
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.table.known(name, address)
 }
 

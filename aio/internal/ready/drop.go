@@ -55,7 +55,7 @@ func (d *Driver) drop(c *conn, err error) bool {
 	} else {
 		d.table.leaveFD(c)
 	}
-	if !d.life.closed {
+	if o, ok := c.name.(*own); !d.life.closed && (!ok || o.shown) {
 		// A duplicate that the program has made would keep it registered.
 		_ = d.poller.Remove(int(c.FD))
 	}

@@ -21,8 +21,9 @@ import (
 // forgotten, since its driver holds it until it is freed.
 type own struct {
 	conn
-	driver *Driver        // nil until it is adopted
+	driver *Driver        // nil until it is adopted; nobody has it for a name before
 	remote netip.AddrPort // invalid for Unix sockets
+	shown  bool           // the program has had the descriptor
 }
 
 func newOwn(s socket.Socket, remote netip.AddrPort) *own {
@@ -99,10 +100,8 @@ func (d *Driver) accept(c *conn, t *task) bool {
 
 // findOwn is find for o.
 func (d *Driver) findOwn(o *own) (*conn, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	switch {
-	case d.life.ending():
+	case d.life.refusing.Load():
 		return nil, op.ErrWatcherClosed
 	case o.driver != d:
 		return nil, op.ErrUnsupported
@@ -215,6 +214,7 @@ func (r rawOwn) Control(f func(fd uintptr)) error {
 	if r.o.closed {
 		return r.o.failed("raw-control")
 	}
+	r.o.shown = true
 	f(uintptr(r.o.FD))
 	return nil
 }

@@ -1,9 +1,14 @@
-//go:build linux || freebsd || dragonfly
+//go:build (linux && (386 || s390x)) || freebsd || dragonfly
 
 package socket
 
-import "golang.org/x/sys/unix"
+import (
+	"net/netip"
 
-func accept(fd int) (int, unix.Sockaddr, error) {
-	return unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	"golang.org/x/sys/unix"
+)
+
+func accept(fd int) (int, netip.AddrPort, error) {
+	n, from, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	return n, addrPort(from), err
 }

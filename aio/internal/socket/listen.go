@@ -40,8 +40,9 @@ func Listening(l net.Listener) (Socket, error) {
 			failed = os.NewSyscallError("fcntl", failed)
 			return
 		}
-		s.FD = int32(dup)
+		s.FD, s.inherits = int32(dup), !tcp
 		if tcp {
+			s.unmarked = !marked(dup)
 			failed = setOptions(dup)
 		}
 		if failed != nil {
@@ -64,17 +65,22 @@ const (
 	keepAliveProbes = 9
 )
 
+// setOptions sets them, the mark last.
 func setOptions(fd int) error {
-	options := append([]tcpOption{
-		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
-		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
-	}, keepAliveTimes...)
-	for _, o := range options {
+	options := append([]tcpOption{{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}}, keepAliveTimes...)
+	for _, o := range append(options, tcpOption{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}) {
 		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
 	}
 	return nil
+}
+
+// marked reports whether a socket has the option that setOptions sets last: no delay. A
+// listener that had it before was marked by its program, which says nothing of the rest.
+func marked(fd int) bool {
+	on, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY)
+	return err == nil && on != 0
 }
 
 // Accept takes the next connection of a listening socket, and says where it comes
@@ -86,10 +92,26 @@ func (s *Socket) Accept() (Socket, netip.AddrPort, error) {
 		s.inherits = s.inherits || err == unix.EAGAIN
 		return Socket{}, netip.AddrPort{}, err
 	}
-	if _, unnamed := from.(*unix.SockaddrUnix); !s.inherits && !unnamed {
-		_ = setOptions(fd) // it works without
+	if !s.inherits {
+		s.inherit(fd)
 	}
-	return Socket{FD: int32(fd), IsSocket: true, Stream: true}, addrPort(from), nil
+	return Socket{FD: int32(fd), IsSocket: true, Stream: true}, from, nil
+}
+
+// enoughMarked connections in a row have inherited the options when all that follow have:
+// two that came at the moment of setting them, on different processors, may be queued in
+// the other order.
+const enoughMarked = 64
+
+// inherit sets the options of a connection that has not inherited them.
+func (s *Socket) inherit(fd int) {
+	if s.unmarked && marked(fd) {
+		s.marked++
+		s.inherits = s.marked == enoughMarked
+		return
+	}
+	s.marked = 0
+	_ = setOptions(fd) // it works without
 }
 
 // Local returns the address of the socket's own end.

@@ -16,11 +16,13 @@ import (
 // each idle connection, so its size counts.
 type Socket struct {
 	FD       int32
-	IsSocket bool // and not a pipe, or a device
-	Stream   bool // a short read has emptied it
-	Datagram bool // reading nothing is not the end
-	Listens  bool // it is for Accept
-	inherits bool // all that it will accept have their options from it
+	IsSocket bool  // and not a pipe, or a device
+	Stream   bool  // a short read has emptied it
+	Datagram bool  // reading nothing is not the end
+	Listens  bool  // it is for Accept
+	inherits bool  // all that it will accept have their options from it
+	unmarked bool  // a connection that has the mark (see marked) has it from setOptions
+	marked   uint8 // connections in a row that had it
 }
 
 // Duplicate returns a non-blocking duplicate of fd, the descriptor of conn.
