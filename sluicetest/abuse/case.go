@@ -86,6 +86,32 @@ func (e Expectation) met(r result) bool {
 	return false
 }
 
+// A section collects the cases of one clause of a specification.
+type section struct {
+	clause string
+	cases  []Case
+}
+
+// rtmp adds a case that goes as far as from, and sends then.
+func (s *section) rtmp(title string, from phase, want Expectation, send func(*peer)) {
+	s.cases = append(s.cases, rtmpCase(title, s.clause, from, want, send))
+}
+
+// rtmpLate adds one that a time limit of the server has to end.
+func (s *section) rtmpLate(title string, from phase, want Expectation, send func(*peer)) {
+	s.cases = append(s.cases, late(rtmpCase(title, s.clause, from, want, send)))
+}
+
+// http adds a case of one connection.
+func (s *section) http(title string, want Expectation, send func(*browser)) {
+	s.cases = append(s.cases, httpCase(title, s.clause, want, send))
+}
+
+// httpLate adds one that a time limit of the server has to end.
+func (s *section) httpLate(title string, want Expectation, send func(*browser)) {
+	s.cases = append(s.cases, late(httpCase(title, s.clause, want, send)))
+}
+
 // numbered gives cases their numbers, from 1.
 func numbered(prefix string, cases []Case) []Case {
 	for i := range cases {

@@ -3,11 +3,18 @@ package abuse
 import (
 	"bytes"
 	"net"
+	"slices"
 	"time"
 )
 
-// handshakes are the cases of section 5.2 of the specification.
-func handshakes() []Case {
+// handshaking is the section of the specification about the handshake.
+const handshaking = "RTMP 5.2"
+
+// handshakes are the cases of it.
+func handshakes() []Case { return slices.Concat(brokenHandshakes(), unusualHandshakes()) }
+
+// brokenHandshakes stop, end, or are another protocol's.
+func brokenHandshakes() []Case {
 	first := func(b ...byte) func(*peer) { return func(p *peer) { p.send(b) } }
 	version := func(v byte) func(*peer) {
 		return func(p *peer) {
@@ -16,16 +23,15 @@ func handshakes() []Case {
 			p.send(b)
 		}
 	}
-	const section = "RTMP 5.2"
-	cases := []Case{
-		late(rtmpCase("nothing is sent", section, atOnce, Closed, func(*peer) {})),
-		late(rtmpCase("only the version is sent", section, atOnce, Closed, first(3))),
-		late(rtmpCase("half of C1 is sent", section, atOnce, Closed, func(p *peer) { p.send(hello()[:700]) })),
-		late(rtmpCase("C1 lacks its last byte", section, atOnce, Closed, func(p *peer) { p.send(hello()[:handshakePart]) })),
-		late(rtmpCase("C2 is never sent", section, atOnce, Closed, func(p *peer) { p.send(hello()[:1+handshakePart]) })),
-		late(rtmpCase("half of C2 is sent", section, atOnce, Closed, func(p *peer) { p.send(hello()[:2000]) })),
-		late(rtmpCase("nothing after the handshake", section, shaken, Closed, func(*peer) {})),
-		late(rtmpCase("a byte of the handshake every 200 ms", section, atOnce, Closed, func(p *peer) { p.drip(hello(), 200*time.Millisecond) })),
+	return []Case{
+		late(rtmpCase("nothing is sent", handshaking, atOnce, Closed, func(*peer) {})),
+		late(rtmpCase("only the version is sent", handshaking, atOnce, Closed, first(3))),
+		late(rtmpCase("half of C1 is sent", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()[:700]) })),
+		late(rtmpCase("C1 lacks its last byte", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()[:handshakePart]) })),
+		late(rtmpCase("C2 is never sent", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()[:1+handshakePart]) })),
+		late(rtmpCase("half of C2 is sent", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()[:2000]) })),
+		late(rtmpCase("nothing after the handshake", handshaking, shaken, Closed, func(*peer) {})),
+		late(rtmpCase("a byte of the handshake every 200 ms", handshaking, atOnce, Closed, func(p *peer) { p.drip(hello(), 200*time.Millisecond) })),
 		versionCase(0), versionCase(1), versionCase(2), versionCase(4), versionCase(6), versionCase(31),
 		rtmpCase("version 32, which is for text protocols", "RTMP 5.2.2", atOnce, Closed, version(32)),
 		rtmpCase("version 255", "RTMP 5.2.2", atOnce, Closed, version(255)),
@@ -33,18 +39,22 @@ func handshakes() []Case {
 		rtmpCase("a TLS hello", "RTMP 5.2.2", atOnce, Closed, first(append([]byte{22, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3}, zeros(500)...)...)),
 		rtmpCase("an SSH banner", "RTMP 5.2.2", atOnce, Closed, first([]byte("SSH-2.0-OpenSSH_9.9\r\n")...)),
 		rtmpCase("4 MB of one letter", "RTMP 5.2.2", atOnce, Closed, first(bytes.Repeat([]byte{'A'}, 4<<20)...)),
-		rtmpCase("the end after the version", section, atOnce, Closed, func(p *peer) { p.send([]byte{3}); p.finish() }),
-		rtmpCase("the end inside C1", section, atOnce, Closed, func(p *peer) { p.send(hello()[:900]); p.finish() }),
-		rtmpCase("the end inside C2", section, atOnce, Closed, func(p *peer) { p.send(hello()[:2500]); p.finish() }),
-		rtmpCase("the end after the handshake", section, atOnce, Closed, func(p *peer) { p.send(hello()); p.finish() }),
-		rtmpCase("a second handshake after the first", section, shaken, Closed, func(p *peer) { p.send(bytes.Repeat([]byte{3}, 1+2*handshakePart)) }),
+		rtmpCase("the end after the version", handshaking, atOnce, Closed, func(p *peer) { p.send([]byte{3}); p.finish() }),
+		rtmpCase("the end inside C1", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()[:900]); p.finish() }),
+		rtmpCase("the end inside C2", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()[:2500]); p.finish() }),
+		rtmpCase("the end after the handshake", handshaking, atOnce, Closed, func(p *peer) { p.send(hello()); p.finish() }),
+		rtmpCase("a second handshake after the first", handshaking, shaken, Closed, func(p *peer) { p.send(bytes.Repeat([]byte{3}, 1+2*handshakePart)) }),
 		resetCase("a reset inside C1", 700),
 		resetCase("a reset after the handshake", 1+2*handshakePart),
 	}
+}
+
+// unusualHandshakes are in order, and have to be served.
+func unusualHandshakes() []Case {
 	proper := func(title string, begin func(*peer)) Case {
-		return rtmpBegin(title, section, begin)
+		return rtmpBegin(title, handshaking, begin)
 	}
-	return append(cases,
+	return []Case{
 		proper("C0, C1, C2 and connect in one piece", func(p *peer) { p.send(join(hello(), p.connect(p.target.app))) }),
 		proper("each byte of the handshake by itself", func(p *peer) {
 			for _, b := range hello() {
@@ -77,7 +87,7 @@ func handshakes() []Case {
 			}
 			p.send(join(h, p.connect(p.target.app)))
 		}),
-	)
+	}
 }
 
 // versionCase asks for a version that a server answers with its own, or refuses.
@@ -106,7 +116,7 @@ func versionCase(v byte) Case {
 // resetCase sends a part of the handshake and resets the connection. What is judged is
 // that the next client is served.
 func resetCase(title string, n int) Case {
-	return Case{Title: title, Clause: "RTMP 5.2", Expect: Served, run: func(t *try) result {
+	return Case{Title: title, Clause: handshaking, Expect: Served, run: func(t *try) result {
 		if !t.open() {
 			return silent
 		}

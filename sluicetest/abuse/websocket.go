@@ -45,9 +45,9 @@ func sockets() []Case {
 	asks("an upgrade with 2,000 extensions", Harmless, append(upgrade[:4:4], "Sec-WebSocket-Extensions: "+string(repeat("permessage-deflate, ", 2000))+"x")...)
 	asks("an upgrade from another site", Harmless, append(upgrade[:4:4], "Origin: http://elsewhere.example")...)
 
-	section := "RFC 6455, 5.2"
+	clause := "RFC 6455, 5.2"
 	add := func(title string, want Expectation, send func(*browser)) {
-		cases = append(cases, Case{Title: title, Clause: section, Expect: want, run: func(t *try) result { return socketCase(t, want, send) }})
+		cases = append(cases, Case{Title: title, Clause: clause, Expect: want, run: func(t *try) result { return socketCase(t, want, send) }})
 	}
 	sends := func(title string, want Expectation, parts ...[]byte) {
 		add(title, want, func(b *browser) { b.send(parts...) })
@@ -59,11 +59,11 @@ func sockets() []Case {
 	sends("a frame of 2^63 bytes", Closed, []byte{0x82, 0xFF, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, zeros(100))
 	sends("a frame of 2^62 bytes", Closed, []byte{0x82, 0xFF, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, zeros(100))
 	sends("a length in a longer form than it needs", Harmless, []byte{0x8A, 0xFE, 0, 1, 0, 0, 0, 0, 'x'})
-	section = "RFC 6455, 5.4"
+	clause = "RFC 6455, 5.4"
 	sends("a continuation of nothing", Closed, frame(0x80, zeros(10), false))
 	sends("a new message inside another", Closed, frame(0x02, zeros(10), false), frame(0x82, zeros(10), false))
 	sends("10,000 pieces of one message", Harmless, frame(0x02, zeros(1), false), repeat(string(frame(0x00, zeros(1), false)), 10_000))
-	section = "RFC 6455, 5.5"
+	clause = "RFC 6455, 5.5"
 	sends("a ping of 126 bytes", Closed, frame(0x89, zeros(126), false))
 	sends("a ping in pieces", Closed, frame(0x09, zeros(10), false))
 	sends("a ping has its pong", Answered, frame(0x89, []byte("abuse"), false))
@@ -75,7 +75,7 @@ func sockets() []Case {
 	sends("a close with the code 0", Closed, frame(0x88, be16(0), false))
 	sends("a close whose reason is not UTF-8", Closed, frame(0x88, append(be16(1000), 0xFF, 0xFE), false))
 	sends("frames after a close", Closed, frame(0x88, be16(1000), false), frame(0x89, zeros(10), false))
-	section = "the server's own rules"
+	clause = "the server's own rules"
 	sends("a text of a viewer", Harmless, frame(0x81, []byte("hello"), false))
 	sends("a text that is not UTF-8", Harmless, frame(0x81, []byte{0xFF, 0xFE}, false))
 	sends("4 MB from a viewer", Harmless, frame(0x82, zeros(4<<20), false))
