@@ -22,9 +22,10 @@ at once.
   size-conns    64 B to 1 MiB by 1 to 1,024 connections, for each engine of lab echo,
                 with the knee: the fewest connections that are as good as any
   rate-network  requests at a rate by the network's latency, for several jitters
+  rate-durability  records at a rate by their size, for each durability of lab sink
 
-It starts the targets itself; with --target the grids are measured on any server that
-lab load can put load on. Cells are measured in each of three rounds, in an order drawn from
+It starts the targets itself; with --target the first two are measured on any server
+that lab load can put load on. Cells are measured in each of three rounds, in an order drawn from
 the seed. A cell in which the generator was the limit says so and has no figure.
 
 An interrupt ends it early: whole runs are kept and reported.
@@ -46,7 +47,7 @@ func (a App) matrix() *cobra.Command {
 	f := matrixFlags{load: loadFlags{plan: load.Default()}}
 	cmd := &cobra.Command{
 		Use:     "matrix grid",
-		Short:   "Measure a grid: sizes by connections, rates by latency",
+		Short:   "Measure a grid: sizes by connections, rates by latency or size",
 		Long:    matrixText,
 		Example: "  lab matrix size-conns --quick --layers std",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +57,7 @@ func (a App) matrix() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.choice.Layers, "layers", nil, "only these engines or jitters")
+	flags.StringSliceVar(&f.choice.Layers, "layers", nil, "only these engines, jitters or durabilities")
 	flags.StringVar(&f.choice.Rows, "rows", "", "only these `values` of what goes down, such as 64,1KiB")
 	flags.StringVar(&f.choice.Columns, "columns", "", "only these `values` of what goes across, such as 1,16")
 	flags.BoolVar(&f.choice.Quick, "quick", false, "a coarse grid, within a minute")
@@ -112,7 +113,7 @@ func (f *matrixFlags) file(args []string) (file *matrix.File, err error) {
 }
 
 // figuresShown is how many figures of a grid are printed; the page has all.
-const figuresShown = 3
+const figuresShown = 4
 
 func (a App) runMatrix(f matrixFlags, args []string) error {
 	file, err := f.file(args)
@@ -145,7 +146,7 @@ func (a App) runMatrix(f matrixFlags, args []string) error {
 			p.LateAfter = timers.LateAfter
 			return load.Run(ctx, p, nil)
 		},
-		Start: matrix.Echo(self), Progress: progress.matrix,
+		Start: matrix.Program(self), Progress: progress.matrix,
 	})
 	progress.clear()
 	err = errors.Join(printed(people, report.MatrixResult(file, figuresShown)...), a.putJSON(f.json, file))

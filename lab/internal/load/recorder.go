@@ -29,11 +29,21 @@ const (
 	// to dueDigits, which bounds their memory to 3 MB for each thread.
 	mostDue   = 60
 	dueDigits = 2
+	// The windows that the P99's jitter is taken over are at most mostJitter, of jitterTime or
+	// more, and precise to jitterDigits: 3 MB for each thread.
+	mostJitter   = 600
+	jitterTime   = 100 * time.Millisecond
+	jitterDigits = 1
 )
 
 // dueEvery is how long a window by due time is.
 func dueEvery(p *Plan) time.Duration {
 	return max(seriesTime, (p.Duration+mostDue-1)/mostDue)
+}
+
+// JitterEvery is how long a window is that the P99's jitter is taken over.
+func JitterEvery(p *Plan) time.Duration {
+	return max(jitterTime, (p.Duration+mostJitter-1)/mostJitter)
 }
 
 // A slot is what was answered within a slotTime.
@@ -44,10 +54,10 @@ type slot struct{ requests, bytes uint64 }
 type recorder struct {
 	start, end int64 // of what is measured
 	open       bool
-	dueEvery   time.Duration
-	latency    *hdrhistogram.Histogram   // from the intended time
-	service    *hdrhistogram.Histogram   // from the send
-	due        []*hdrhistogram.Histogram // latencies by the window in which a request was due
+	latency    *hdrhistogram.Histogram // from the intended time
+	service    *hdrhistogram.Histogram // from the send
+	due        windows
+	jitter     windows
 	slots      []slot
 	sum        slot // answered within the time measured
 	all        slot // since the run began
@@ -58,7 +68,10 @@ type recorder struct {
 
 func (s *session) recorder() *recorder {
 	p := s.plan
-	r := &recorder{start: s.start, end: s.end, open: p.Rate > 0, dueEvery: dueEvery(p), latency: newHistogram()}
+	r := &recorder{
+		start: s.start, end: s.end, open: p.Rate > 0, latency: newHistogram(),
+		due: windows{every: dueEvery(p), digits: dueDigits}, jitter: windows{every: JitterEvery(p), digits: jitterDigits},
+	}
 	if r.open {
 		r.service = newHistogram()
 	}
@@ -101,14 +114,8 @@ func (r *recorder) unanswered(now int64, q *request) {
 	if r.open {
 		record(r.service, now-q.sent)
 	}
-	i := int((q.intended - r.start) / int64(r.dueEvery))
-	for len(r.due) <= i {
-		r.due = append(r.due, nil)
-	}
-	if r.due[i] == nil {
-		r.due[i] = hdrhistogram.New(1, int64(longest), dueDigits)
-	}
-	record(r.due[i], now-q.intended)
+	r.due.record(time.Duration(q.intended-r.start), now-q.intended)
+	r.jitter.record(time.Duration(q.intended-r.start), now-q.intended)
 }
 
 func (r *recorder) merge(other *recorder) {
@@ -116,16 +123,8 @@ func (r *recorder) merge(other *recorder) {
 	if r.service != nil {
 		r.service.Merge(other.service)
 	}
-	for i, h := range other.due {
-		switch {
-		case i >= len(r.due):
-			r.due = append(r.due, h)
-		case r.due[i] == nil:
-			r.due[i] = h
-		case h != nil:
-			r.due[i].Merge(h)
-		}
-	}
+	r.due.merge(&other.due)
+	r.jitter.merge(&other.jitter)
 	for i, from := range other.slots {
 		if i >= len(r.slots) {
 			r.slots = append(r.slots, slot{})
@@ -142,10 +141,9 @@ func (r *recorder) merge(other *recorder) {
 
 func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	var list []DueWindow
-	for i := 0; time.Duration(i+1)*r.dueEvery <= measured; i++ {
-		w := DueWindow{At: time.Duration(i+1) * r.dueEvery}
-		if i < len(r.due) && r.due[i] != nil {
-			h := r.due[i]
+	for i := range r.due.whole(measured) {
+		w := DueWindow{At: time.Duration(i+1) * r.due.every}
+		if h := r.due.at(i); h != nil {
 			at := func(q float64) time.Duration { return time.Duration(h.ValueAtQuantile(q)) }
 			w.Count, w.P50, w.P99, w.P999, w.Max = uint64(h.TotalCount()), at(50), at(99), at(99.9), time.Duration(h.Max())
 		}

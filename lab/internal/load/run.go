@@ -172,6 +172,6 @@ func (s *session) result(t tally, err error) *Result {
 	}
 	r.Latency, r.Service = distribution(sum.latency), distribution(sum.service)
 	r.Series, r.Gap = sum.series(measured)
-	r.Due = sum.dueWindows(measured)
+	r.Due, r.Jitter = sum.dueWindows(measured), sum.jitter.spread(measured)
 	return r
 }

@@ -76,7 +76,7 @@ func (s *session) judge(r *Result) {
 		invalid(GeneratorFull, "the generator was out of CPU (busy %.0f %% of the time): the target may be able to do more", 100*r.Busy)
 	}
 	if r.Valid = len(r.Reasons) == 0; !r.Valid {
-		r.Latency, r.Service, r.Due = nil, nil, nil
+		r.Latency, r.Service, r.Due, r.Jitter = nil, nil, nil, 0
 	}
 }
 

@@ -66,7 +66,7 @@ func TestTheBalancePointOfAKnownServer(t *testing.T) {
 					synctest.Wait() // what is left of it ends
 					return r, err
 				},
-				Start: func(context.Context, string) (*Server, error) { return &Server{Addr: "virtual:1"}, nil },
+				Start: func(context.Context, []string) (*Server, error) { return &Server{Addr: "virtual:1"}, nil },
 			})
 			if err != nil {
 				t.Fatal(err)

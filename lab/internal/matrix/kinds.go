@@ -13,15 +13,19 @@ import (
 
 // Names of grids.
 const (
-	SizeConns   = "size-conns"
-	RateNetwork = "rate-network"
+	SizeConns      = "size-conns"
+	RateNetwork    = "rate-network"
+	RateDurability = "rate-durability"
 )
 
 type kind struct {
-	name, title     string
-	layers          []string
-	engines         bool // the layers are engines of lab echo; else jitters of the network, whose latency is the column
-	rows, columns   scale
+	name, title   string
+	layers        []string
+	network       bool // the layers are jitters of the network, whose latency is the column; else kinds of targets
+	rows, columns scale
+	// serve is how this program is started as the target of a layer.
+	serve           func(layer string) []string
+	fixed           bool     // that is the only target it can be measured on
 	figures         []Figure // the first is the one that knees go by
 	noiseOf         string   // the figure whose noise is said
 	cell, quickCell time.Duration
@@ -35,13 +39,14 @@ var (
 	iops       = Figure{IOPS, "requests a second", "/s", true}
 	median     = Figure{Median, "median latency", "ns", false}
 	p99        = Figure{P99, "P99", "ns", false}
+	jitter     = Figure{Jitter, "jitter of the P99", "ns", false}
 	targetCPU  = Figure{TargetCPU, "target's CPU a request", "ns", false}
 )
 
 var kinds = []*kind{
 	{
 		name: SizeConns, title: "one request at a time on each connection",
-		layers: []string{"std", "aio"}, engines: true, knees: true,
+		layers: []string{"std", "aio"}, serve: echo, knees: true,
 		rows: scale{
 			name: "size", unit: "B", from: 1, to: load.MaxSize,
 			all:   []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
@@ -58,7 +63,7 @@ var kinds = []*kind{
 	},
 	{
 		name: RateNetwork, title: "requests at a rate over 16 connections, through a network with latency and jitter each way",
-		layers: []string{"0s", "1ms", "10ms"},
+		layers: []string{"0s", "1ms", "10ms"}, network: true, serve: func(string) []string { return echo("std") },
 		rows: scale{
 			name: "rate", unit: "requests/s", from: 0.1, to: 1e7, zero: "max",
 			all:   []float64{100, 1000, 5000, 0},
@@ -69,10 +74,43 @@ var kinds = []*kind{
 			all:   []float64{0, 1e6, 10e6, 50e6},
 			quick: []float64{0, 10e6},
 		},
-		figures: []Figure{iops, median, p99}, noiseOf: Median,
+		figures: []Figure{iops, median, p99, jitter}, noiseOf: Median,
 		cell: 2 * time.Second, quickCell: time.Second,
 		shape: func(p *load.Plan, row, _ float64) { p.Rate, p.Conns, p.Depth = row, 16, 64 },
 	},
+	{
+		name: RateDurability, title: "records kept at a rate over 16 connections; max is 64 under way all the time",
+		layers: []string{"async", "sync", "raft"}, serve: sink, fixed: true,
+		rows: scale{
+			name: "rate", unit: "requests/s", from: 0.1, to: 1e7, zero: "max",
+			all:   []float64{50, 100, 200, 400, 0},
+			quick: []float64{100, 400, 0},
+		},
+		columns: scale{
+			name: "size", unit: "B", from: 1, to: 4 << 20, // the longest record of lab sink
+			all:   []float64{1 << 10, 16 << 10, 256 << 10},
+			quick: []float64{1 << 10, 16 << 10},
+		},
+		// The throughput is the rate where the target takes it.
+		figures: []Figure{throughput, median, p99, jitter, iops, targetCPU}, noiseOf: Median,
+		cell: 2 * time.Second, quickCell: 900 * time.Millisecond,
+		shape: func(p *load.Plan, row, column float64) {
+			p.Protocol, p.Conns, p.Depth = load.Ack, 16, 4
+			p.Rate, p.Sizes = row, load.OneSize(int(column))
+		},
+	},
+}
+
+// echo answers by an engine.
+func echo(engine string) []string { return []string{"echo", "127.0.0.1:0", "--engine", engine} }
+
+// sink answers when a record is as safe as durability says.
+func sink(durability string) []string {
+	args := []string{"sink", "127.0.0.1:0", "--durability", durability}
+	if durability == "raft" {
+		args = append(args, "--trio")
+	}
+	return args
 }
 
 // Names are those of the grids.
@@ -96,7 +134,7 @@ func (k *kind) check(layer string) error {
 	if slices.Contains(k.layers, layer) {
 		return nil
 	}
-	if _, err := time.ParseDuration(layer); err == nil && !k.engines {
+	if _, err := time.ParseDuration(layer); err == nil && k.network {
 		return nil
 	}
 	return fmt.Errorf("there is no %q in %s, there are %s", layer, k.name, strings.Join(k.layers, ", "))
@@ -143,13 +181,16 @@ func New(name string, c Choice) (*File, error) {
 	if c.Layers != nil {
 		f.Layers = slices.Clone(c.Layers)
 	}
+	if c.Target != nil && k.fixed {
+		return nil, fmt.Errorf("%s starts its targets itself: it takes no other", k.name)
+	}
 	if c.Target != nil {
-		if f.Title += ", on " + c.Target.Target; k.engines {
+		if f.Title += ", on " + c.Target.Target; !k.network {
 			f.Layers = []string{"target"}
 		}
 	}
 	for i, layer := range f.Layers {
-		if err := k.check(layer); err != nil && (c.Target == nil || !k.engines) {
+		if err := k.check(layer); err != nil && (c.Target == nil || k.network) {
 			return nil, err
 		}
 		if slices.Contains(f.Layers[:i], layer) {
@@ -162,7 +203,7 @@ func New(name string, c Choice) (*File, error) {
 	if err := errors.Join(errRows, errColumns); err != nil {
 		return nil, err
 	}
-	if c.Target != nil && k.engines && !c.Target.HasSizes() {
+	if c.Target != nil && !k.network && !c.Target.HasSizes() {
 		f.Rows = Axis{Name: "request", Unit: "request", Values: []float64{1}, Labels: []string{"as it is"}}
 	}
 	for layer := range f.Layers {

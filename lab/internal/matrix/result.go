@@ -57,6 +57,7 @@ const (
 	IOPS       = "iops"       // requests a second
 	Median     = "p50"        // ns
 	P99        = "p99"        // ns
+	Jitter     = "p99-jitter" // ns
 	TargetCPU  = "target-cpu" // ns a request
 )
 

@@ -17,8 +17,8 @@ import (
 type Options struct {
 	// Load puts a plan's load on its target, as load.Run does.
 	Load func(context.Context, load.Plan) (*load.Result, error)
-	// Start starts lab echo with an engine.
-	Start func(ctx context.Context, engine string) (*Server, error)
+	// Start starts this program as a target, with these arguments.
+	Start func(ctx context.Context, args []string) (*Server, error)
 	// Progress is called before every run. It may be nil.
 	Progress func(Event)
 }
@@ -49,7 +49,7 @@ type session struct {
 	Options
 	file    *File
 	kind    *kind
-	servers map[string]*Server // by layer
+	servers map[string]*Server // by their arguments
 	failed  int                // runs in a row that could not begin
 }
 
@@ -102,7 +102,7 @@ func (s *session) run(ctx context.Context, c *Cell, round uint64) (Run, error) {
 		return Run{}, err
 	}
 	plan.Target, plan.PID = server.Addr, server.PID
-	if !s.kind.engines {
+	if s.kind.network {
 		jitter, _ := time.ParseDuration(f.Layers[c.Layer]) // New has checked it
 		n, addr, err := through(ctx, plan.Target, time.Duration(f.Columns.Values[c.Column]), jitter)
 		if err != nil {
@@ -132,17 +132,16 @@ func (s *session) run(ctx context.Context, c *Cell, round uint64) (Run, error) {
 
 // server is the target of a layer: one that is started for it, or that ran already.
 func (s *session) server(ctx context.Context, layer string, plan load.Plan) (server *Server, err error) {
-	switch {
-	case s.file.Target != nil:
+	if s.file.Target != nil {
 		return &Server{Addr: plan.Target, PID: plan.PID}, nil
-	case !s.kind.engines:
-		layer = "std"
 	}
-	if server = s.servers[layer]; server == nil {
-		if server, err = s.Start(ctx, layer); err != nil {
-			return nil, fmt.Errorf("lab echo --engine %s: %w", layer, err)
+	args := s.kind.serve(layer)
+	command := strings.Join(args, " ")
+	if server = s.servers[command]; server == nil {
+		if server, err = s.Start(ctx, args); err != nil {
+			return nil, fmt.Errorf("lab %s: %w", command, err)
 		}
-		s.servers[layer] = server
+		s.servers[command] = server
 	}
 	return server, nil
 }
@@ -159,6 +158,9 @@ func (f *File) figures(r *load.Result) Run {
 	}
 	if run.Valid {
 		all[Median], all[P99] = float64(r.Latency.P50), float64(r.Latency.P99)
+		if r.Jitter > 0 {
+			all[Jitter] = float64(r.Jitter)
+		}
 		if r.Target != nil && r.Target.CPUPerOp > 0 {
 			all[TargetCPU] = r.Target.CPUPerOp
 		}
@@ -177,10 +179,10 @@ const (
 	endWithin   = 5 * time.Second
 )
 
-// Echo starts lab echo as a process of this program, which path names. It ends with this one.
-func Echo(path string) func(context.Context, string) (*Server, error) {
-	return func(ctx context.Context, engine string) (*Server, error) {
-		p, err := child.Start(exec.Command(path, "echo", "127.0.0.1:0", "--engine", engine), "the target")
+// Program starts targets as processes of the program that path names. They end with this one.
+func Program(path string) func(context.Context, []string) (*Server, error) {
+	return func(ctx context.Context, args []string) (*Server, error) {
+		p, err := child.Start(exec.Command(path, args...), "the target")
 		if err != nil {
 			return nil, err
 		}

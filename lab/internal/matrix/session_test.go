@@ -21,7 +21,7 @@ var errBroken = errors.New("the wire broke")
 type lab struct {
 	t       *testing.T
 	answer  func(load.Plan) (*load.Result, error) // nil for honest
-	running map[string]string                     // engines by address
+	running map[string]string                     // what they were started with, by address
 	plans   []load.Plan
 	ended   error // of all servers
 	refuses error // to start
@@ -39,17 +39,18 @@ func newLab(t *testing.T) *lab {
 
 func (l *lab) options() Options { return Options{Load: l.load, Start: l.start} }
 
-func (l *lab) start(_ context.Context, engine string) (*Server, error) {
+func (l *lab) start(_ context.Context, args []string) (*Server, error) {
+	command := strings.Join(args, " ")
 	addr := fmt.Sprintf("127.0.0.1:%d", 1000+len(l.running))
 	if l.refuses != nil {
 		return nil, l.refuses
 	}
 	for _, other := range l.running {
-		if other == engine {
-			l.t.Errorf("%s is started twice", engine)
+		if other == command {
+			l.t.Errorf("%s is started twice", command)
 		}
 	}
-	l.running[addr] = engine
+	l.running[addr] = command
 	return &Server{Addr: addr, PID: 7, Ended: func() error { return l.ended }, Stop: func() { delete(l.running, addr) }}, nil
 }
 
@@ -82,6 +83,7 @@ func honest(p load.Plan) (*load.Result, error) {
 	return &load.Result{
 		Valid: true, Requests: uint64(iops), IOPS: iops, Throughput: iops * float64(p.Sizes.Max),
 		Latency: &load.Distribution{Count: uint64(iops), P50: p50, P99: time.Duration(2 * float64(p50) * noise())},
+		Jitter:  p50 / 10,
 		Target:  &load.Use{CPUPerOp: 5000},
 	}, nil
 }
@@ -90,8 +92,11 @@ func honest(p load.Plan) (*load.Result, error) {
 func small(t *testing.T, name string) *File {
 	t.Helper()
 	c := Choice{Rows: "64,4K", Columns: "1,16", Layers: []string{"std", "aio"}}
-	if name == RateNetwork {
+	switch name {
+	case RateNetwork:
 		c = Choice{Rows: "100,max", Columns: "none,1ms", Layers: []string{"0s", "2ms"}}
+	case RateDurability:
+		c = Choice{Rows: "100,max", Columns: "64,1KiB", Layers: []string{"async", "raft"}}
 	}
 	f, err := New(name, c)
 	if err != nil {

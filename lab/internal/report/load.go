@@ -161,6 +161,9 @@ func latency(r *load.Result) []document.Item {
 		add("from the send", r.Latency)
 	}
 	items := []document.Item{t}
+	if r.Jitter > 0 {
+		items = append(items, document.Say(fmt.Sprintf("The P99 has a jitter of %s: its standard deviation over windows of %s.", units.Time(r.Jitter), units.Time(load.JitterEvery(&r.Plan)))))
+	}
 	if from := doubtful(r.Late); open && from != "" {
 		items = append(items, document.Say(fmt.Sprintf("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", units.Percent(r.Late), from)))
 	}

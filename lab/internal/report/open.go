@@ -104,7 +104,7 @@ func readWithin(r io.Reader, name string, most int64) (*Result, error) {
 		result.Load = new(load.Result)
 		into, want, check = result.Load, load.Schema, func() error {
 			if r := result.Load; !r.Valid { // there is no latency of such a run, whatever the file says
-				r.Latency, r.Service, r.Due = nil, nil, nil
+				r.Latency, r.Service, r.Due, r.Jitter = nil, nil, nil, 0
 			}
 			return nil
 		}
