@@ -144,8 +144,6 @@ func (p *Process) Line(ctx context.Context, within time.Duration) (string, error
 	if within == 0 {
 		within = 2 * Within
 	}
-	timer := time.NewTimer(within)
-	defer timer.Stop()
 	select {
 	case line, ok := <-p.lines:
 		if ok {
@@ -154,7 +152,7 @@ func (p *Process) Line(ctx context.Context, within time.Duration) (string, error
 		return "", fmt.Errorf("%w: %w", io.EOF, p.Why())
 	case <-ctx.Done():
 		return "", fmt.Errorf("waiting for %s: %w", p.name, context.Cause(ctx))
-	case <-timer.C:
+	case <-time.After(within):
 		return "", fmt.Errorf("%s has said nothing for %v", p.name, within)
 	}
 }
@@ -176,16 +174,25 @@ func (p *Process) Tell(line string) error {
 // Why says how a process ended that did not do its work. One that has just closed its
 // pipes is given a moment to end.
 func (p *Process) Why() error {
-	late := time.NewTimer(moment)
-	defer late.Stop()
-	select {
-	case <-p.gone:
-	case <-late.C:
-	}
-	if err := p.Ended(); err != nil { // also when a busy machine made both late
-		return err
+	if p.ends(context.Background(), moment) {
+		return p.Ended()
 	}
 	return fmt.Errorf("%s is silent", p.name)
+}
+
+// ends waits for the end, at most for a time, and reports whether it has come.
+func (p *Process) ends(ctx context.Context, within time.Duration) bool {
+	select {
+	case <-p.gone:
+	case <-ctx.Done():
+	case <-time.After(within):
+	}
+	select {
+	case <-p.gone: // also when a busy machine made both late
+		return true
+	default:
+		return false
+	}
 }
 
 // Ended says how the process ended, in its own words if there are any; nil while
@@ -210,29 +217,15 @@ func (p *Process) Ended() error {
 // Wait waits for the end, at most for a time, and returns what the process ended
 // with: nil for exit code 0.
 func (p *Process) Wait(ctx context.Context, within time.Duration) error {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	select {
-	case <-p.gone:
-		return p.failure()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-	}
-	select {
-	case <-p.gone: // a busy machine made both late
-		return p.failure()
-	default:
-		return fmt.Errorf("%s had not ended after %v", p.name, within.Round(time.Second))
-	}
-}
-
-// failure is what a process that is gone failed with, nil for exit code 0.
-func (p *Process) failure() error {
-	if p.err != nil {
+	switch {
+	case p.ends(ctx, within) && p.err != nil:
 		return p.Ended()
+	case p.Ended() != nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return nil
+	return fmt.Errorf("%s had not ended after %v", p.name, within.Round(time.Second))
 }
 
 // CloseStdin closes standard input, on which a child of this program ends.
@@ -255,12 +248,7 @@ func (p *Process) End(within time.Duration) {
 	p.CloseStdin()
 	// Where there are no signals, or it is gone, Stop does.
 	if p.cmd.Process.Signal(syscall.SIGTERM) == nil {
-		late := time.NewTimer(within)
-		defer late.Stop()
-		select {
-		case <-p.gone:
-		case <-late.C:
-		}
+		p.ends(context.Background(), within)
 	}
 	p.Stop()
 }

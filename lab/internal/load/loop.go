@@ -1,6 +1,7 @@
 package load
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +154,7 @@ func (l *loop) run(ctx context.Context) error {
 		clock.see(now)
 		l.recorder.publish()
 		for l.timers.next() <= now {
-			number := l.timers.pop()
+			number := int(heap.Pop(&l.timers).(timer).peer)
 			l.peers[number].queued = false
 			if err := serve(number, ready{}); err != nil {
 				return err
@@ -242,7 +243,7 @@ func (l *loop) serve(ctx context.Context, number int, r ready) error {
 	}
 	// It is served again when its next request is due.
 	if at := peer.pipeline.next(); !peer.queued && !peer.blocked && at > now && at != never {
-		l.timers.push(at, number)
+		heap.Push(&l.timers, timer{at, int32(number)})
 		peer.queued = true
 	}
 	return nil

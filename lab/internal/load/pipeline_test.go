@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -274,7 +275,7 @@ func TestTimersComeInOrder(t *testing.T) {
 		at := map[int]int64{}
 		for peer := range 1 + rng.IntN(200) {
 			at[peer] = rng.Int64N(50)
-			list.push(at[peer], peer)
+			heap.Push(&list, timer{at[peer], int32(peer)})
 			if rng.IntN(3) == 0 {
 				first := list.next()
 				for _, other := range at {
@@ -282,7 +283,7 @@ func TestTimersComeInOrder(t *testing.T) {
 						t.Fatalf("%d comes before %d", first, other)
 					}
 				}
-				peer := list.pop()
+				peer := int(heap.Pop(&list).(timer).peer)
 				if at[peer] != first {
 					t.Fatalf("%d is at %d, not %d", peer, at[peer], first)
 				}
@@ -291,7 +292,7 @@ func TestTimersComeInOrder(t *testing.T) {
 		}
 		for last := int64(0); len(at) > 0; {
 			first := list.next()
-			peer := list.pop()
+			peer := int(heap.Pop(&list).(timer).peer)
 			if first < last || at[peer] != first {
 				t.Fatal(fmt.Sprint(first, last, peer, at))
 			}

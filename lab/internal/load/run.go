@@ -115,11 +115,9 @@ func run(ctx context.Context, p Plan, e engine, dial func(context.Context, strin
 func (s *session) report(over <-chan struct{}, progress func(Progress)) {
 	var before slot
 	for at, last := s.start%int64(time.Second), false; !last; at += int64(time.Second) {
-		timer := time.NewTimer(time.Duration(at - s.now()))
 		select {
-		case <-timer.C:
+		case <-time.After(time.Duration(at - s.now())):
 		case <-over:
-			timer.Stop()
 			if last = true; s.now() < at {
 				return
 			}

@@ -143,11 +143,9 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 			return err
 		}
 		s.settings.OnError(err)
-		pause := time.NewTimer(100 * time.Millisecond) // descriptors have run out
 		select {
-		case <-pause.C:
+		case <-time.After(100 * time.Millisecond): // descriptors have run out
 		case <-ctx.Done():
-			pause.Stop()
 		}
 	}
 }
@@ -160,11 +158,9 @@ func (s *Server) end() {
 		s.running.Wait()
 		close(all)
 	}()
-	grace := time.NewTimer(s.settings.Grace)
-	defer grace.Stop()
 	select {
 	case <-all:
-	case <-grace.C:
+	case <-time.After(s.settings.Grace):
 		s.settings.OnError(fmt.Errorf("clients that were not finished were cut off after %v", s.settings.Grace))
 		s.each(func(c *conn) { c.drop(errCutOff) })
 		<-all

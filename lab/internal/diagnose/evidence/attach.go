@@ -49,8 +49,7 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 	defer p.Stop()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	late := time.NewTimer(endIn + stop)
-	defer late.Stop()
+	late := time.After(endIn + stop)
 	var over <-chan time.Time
 	for {
 		select {
@@ -70,7 +69,7 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 			_ = p.Signal(os.Interrupt) // strace lets go of the process then
 			_ = p.Wait(context.WithoutCancel(ctx), time.Second)
 			return ctx.Err()
-		case <-late.C:
+		case <-late:
 			return fmt.Errorf("%s had not ended after %v", cmd.Args[0], endIn)
 		}
 	}

@@ -77,29 +77,29 @@ func guarded(what string, parse func() error) (err error) {
 	return parse()
 }
 
-// addPprof adds the values of a profile of the named type to the set. What the taking
-// of profiles costs is left out.
-func addPprof(s *stackSet, p *profile.Profile, value, count string) error {
+// pprofOf are the values of a profile of the named type. What the taking of profiles costs is
+// left out.
+func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
 	v, err := sampleType(p, value)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c, err := sampleType(p, count)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	s := newStackSet()
 	var frames []Frame
 	for _, sample := range p.Sample {
 		frames = frames[:0]
 		for _, location := range sample.Location {
 			frames = appendLocation(frames, location)
 		}
-		if isMeasuring(frames) {
-			continue
+		if !isMeasuring(frames) {
+			s.add(frames, sample.Value[v], sample.Value[c])
 		}
-		s.add(frames, sample.Value[v], sample.Value[c])
 	}
-	return nil
+	return s.profile(unit, keptStacks), nil
 }
 
 // appendLocation adds the calls at one address: several where functions were
@@ -130,14 +130,6 @@ func sampleType(p *profile.Profile, name string) (int, error) {
 	return 0, fmt.Errorf("a profile without %q; it has %q", name, have)
 }
 
-func pprofOf(p *profile.Profile, value, count, unit string) (*Profile, error) {
-	s := newStackSet()
-	if err := addPprof(s, p, value, count); err != nil {
-		return nil, err
-	}
-	return s.profile(unit, keptStacks), nil
-}
-
 // The units of a Profile.
 const (
 	unitTime  = "ns"
@@ -147,28 +139,26 @@ const (
 // takePprof puts a profile of any of the kinds that package runtime/pprof writes
 // where it belongs. It returns the name of the tool.
 func (e *Evidence) takePprof(p *profile.Profile, mutex bool) (tool string, err error) {
-	has := func(name string) bool {
-		_, err := sampleType(p, name)
-		return err == nil
-	}
 	if d := time.Duration(p.DurationNanos); d > 0 {
 		e.Took = max(e.Took, d)
 	}
-	switch {
-	case has("cpu"):
-		e.CPU, err = pprofOf(p, "cpu", "samples", unitTime)
-		return ToolCPU, err
-	case has("alloc_space"):
-		e.Space, err = pprofOf(p, "alloc_space", "alloc_objects", unitBytes)
-		return ToolAllocs, err
-	case has("delay") && mutex:
-		e.Mutex, err = pprofOf(p, "delay", "contentions", unitTime)
-		return ToolLocks, err
-	case has("delay"):
-		e.Block, err = pprofOf(p, "delay", "contentions", unitTime)
-		return ToolLocks, err
+	locks := &e.Block
+	if mutex {
+		locks = &e.Mutex
 	}
-	_, err = sampleType(p, "cpu")
+	for _, kind := range []struct {
+		tool, value, count, unit string
+		to                       **Profile
+	}{
+		{ToolCPU, "cpu", "samples", unitTime, &e.CPU},
+		{ToolAllocs, "alloc_space", "alloc_objects", unitBytes, &e.Space},
+		{ToolLocks, "delay", "contentions", unitTime, locks},
+	} {
+		if _, err = sampleType(p, kind.value); err == nil {
+			*kind.to, err = pprofOf(p, kind.value, kind.count, kind.unit)
+			return kind.tool, err
+		}
+	}
 	return "", err
 }
 

@@ -27,7 +27,7 @@ func readTrace(r io.Reader) (*Waits, error) {
 	// The older forms are parsed in one piece and trust the lengths in the file.
 	head, err := in.Peek(16)
 	if err != nil {
-		return nil, fmt.Errorf("reading a trace: %w", noEOF(err))
+		return nil, fmt.Errorf("reading a trace: %w", err)
 	}
 	var minor int
 	if n, err := fmt.Sscanf(string(head), "go 1.%d trace", &minor); n != 1 || err != nil || minor < 22 {
@@ -65,14 +65,6 @@ func readTrace(r io.Reader) (*Waits, error) {
 		return w, fmt.Errorf("a trace was read for %v: %w", w.Took, err)
 	}
 	return w, nil
-}
-
-// noEOF makes io.EOF where more had to come into io.ErrUnexpectedEOF.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // A follower knows what each goroutine does while a trace is replayed.

@@ -269,11 +269,9 @@ func (n *node) stop() {
 				future.Error() // closes the transport
 				n.transport.CloseStreams()
 			}()
-			timeout := time.NewTimer(n.within)
-			defer timeout.Stop()
 			select {
 			case <-over:
-			case <-timeout.C:
+			case <-time.After(n.within):
 				// Its files stay open: raft panics when they are taken away.
 				n.logger.Warn("raft has not ended in time", "timeout", n.within)
 				return

@@ -101,18 +101,13 @@ func (s *Store) leader() (*node, error) {
 			return nil, elsewhere
 		}
 		if deadline == nil {
-			timer := time.NewTimer(s.options.LeaderWait)
-			defer timer.Stop()
-			deadline = timer.C
+			deadline = time.After(s.options.LeaderWait)
 		}
-		again := time.NewTimer(probe)
 		select {
-		case <-again.C:
+		case <-time.After(probe):
 		case <-deadline:
-			again.Stop()
 			return nil, &NotLeaderError{Node: elsewhere.Node}
 		case <-s.ctx.Done():
-			again.Stop()
 			return nil, ErrClosed
 		}
 	}

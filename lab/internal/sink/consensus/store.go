@@ -135,11 +135,9 @@ func (s *Store) Close() error {
 			s.sync.Close() // what has failed is in failure
 			close(drained)
 		}()
-		late := time.NewTimer(drainTimeout)
-		defer late.Stop()
 		select {
 		case <-drained:
-		case <-late.C:
+		case <-time.After(drainTimeout):
 		}
 		s.cancel()
 		var stopping sync.WaitGroup
