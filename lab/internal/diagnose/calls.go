@@ -1,7 +1,7 @@
 package diagnose
 
 import (
-	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -62,45 +62,40 @@ func (m *moved) part(n int64) float64 {
 	return min(1, float64(n)/float64(m.count))
 }
 
+// total is how many calls there are in all.
+func total(sizes map[int64]int64) (all int64) {
+	for _, n := range sizes {
+		all += n
+	}
+	return all
+}
+
 // askedUnder is the part of the calls that asked for less than limit bytes.
 func (m *moved) askedUnder(limit int64) float64 {
-	var under, all int64
+	var under int64
 	for size, n := range m.asked {
-		all += n
 		if size < limit {
 			under += n
 		}
 	}
-	if all == 0 {
-		return 0
-	}
-	return float64(under) / float64(all)
+	return float64(under) / float64(max(1, total(m.asked)))
 }
 
 // usual returns the most frequent of sizes, 0 being none, and its part of the
 // calls that are in it.
 func usual(sizes map[int64]int64) (size int64, part float64) {
-	var all int64
-	keys := make([]int64, 0, len(sizes))
-	for k, n := range sizes {
-		all += n
-		keys = append(keys, k)
+	for _, k := range slices.Sorted(maps.Keys(sizes)) {
+		if sizes[k] > sizes[size] {
+			size = k
+		}
 	}
-	if all == 0 {
-		return 0, 0
-	}
-	slices.Sort(keys)
-	best := slices.MaxFunc(keys, func(a, b int64) int { return cmp.Compare(sizes[a], sizes[b]) })
-	return best, float64(sizes[best]) / float64(all)
+	return size, float64(sizes[size]) / float64(max(1, total(sizes)))
 }
 
 // most returns the largest size that is at least a hundredth of them: odd ones
 // at ends and beginnings do not count.
-func most(sizes map[int64]int64) int64 {
-	var all, largest int64
-	for _, n := range sizes {
-		all += n
-	}
+func most(sizes map[int64]int64) (largest int64) {
+	all := total(sizes)
 	for k, n := range sizes {
 		if n*100 >= all {
 			largest = max(largest, k)

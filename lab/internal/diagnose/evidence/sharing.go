@@ -210,20 +210,14 @@ func (d *decoder) share(samples []sample) *Sharing {
 		threads map[int]bool // whether it writes
 		samples map[int]bool // by index
 	}
-	hits := map[uint64]int{}
+	hits, where := map[uint64]int{}, map[Frame]int{}
 	users := map[uint64]map[int]bool{}
-	where := map[Frame]int{}
 	shared, parallel := 0, 0
-	for from := 0; from < len(samples); {
-		to := from
-		threads := map[int]bool{}
-		for to < len(samples) && samples[to].at < samples[from].at+together {
-			threads[samples[to].thread] = true
-			to++
-		}
-		lines := map[uint64]*line{}
-		for i := from; i < to; i++ {
-			s := &samples[i]
+	for from, to := 0, 0; from < len(samples); from = to {
+		threads, lines := map[int]bool{}, map[uint64]*line{}
+		for ; to < len(samples) && samples[to].at < samples[from].at+together; to++ {
+			s := &samples[to]
+			threads[s.thread] = true
 			for _, a := range d.accesses(s.begin, s.ip) {
 				at, ok := a.address(s.regs)
 				if !ok {
@@ -235,7 +229,7 @@ func (d *decoder) share(samples []sample) *Sharing {
 					lines[at/lineSize] = l
 				}
 				l.threads[s.thread] = l.threads[s.thread] || a.write
-				l.samples[i] = true
+				l.samples[to] = true
 			}
 		}
 		if len(threads) > 1 {
@@ -243,8 +237,7 @@ func (d *decoder) share(samples []sample) *Sharing {
 		}
 		counted := map[int]bool{}
 		for at, l := range lines {
-			written := slices.Contains(slices.Collect(maps.Values(l.threads)), true)
-			if len(l.threads) < 2 || !written {
+			if len(l.threads) < 2 || !slices.Contains(slices.Collect(maps.Values(l.threads)), true) {
 				continue
 			}
 			hits[at] += len(l.samples)
@@ -258,24 +251,16 @@ func (d *decoder) share(samples []sample) *Sharing {
 		for i := range counted {
 			where[samples[i].where]++
 		}
-		from = to
 	}
-	if len(samples) == 0 {
-		return out
-	}
-	out.Parallel = float64(parallel) / float64(len(samples))
-	out.Shared = float64(shared) / float64(len(samples))
-	most := 0
-	for _, at := range slices.Sorted(maps.Keys(hits)) {
-		if hits[at] > most {
-			most, out.Line, out.Threads = hits[at], fmt.Sprintf("%#x", at*lineSize), len(users[at])
-		}
-	}
-	most = 0
-	for f, n := range where {
-		if n > most || n == most && out.Where != nil && f.Func < out.Where.Func {
-			most, out.Where = n, &f
-		}
+	out.Parallel = float64(parallel) / float64(max(1, len(samples)))
+	out.Shared = float64(shared) / float64(max(1, len(samples)))
+	if len(hits) > 0 {
+		at := slices.MaxFunc(slices.Sorted(maps.Keys(hits)), func(a, b uint64) int { return cmp.Compare(hits[a], hits[b]) })
+		out.Line, out.Threads = fmt.Sprintf("%#x", at*lineSize), len(users[at])
+		top := slices.MaxFunc(slices.Collect(maps.Keys(where)), func(a, b Frame) int {
+			return cmp.Or(cmp.Compare(where[a], where[b]), cmp.Compare(b.Func, a.Func))
+		})
+		out.Where = &top
 	}
 	return out
 }
