@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -50,7 +51,7 @@ func (x *explorer) deferred(in *ssa.Defer, s *state) {
 	}
 	concerns := waits(&in.Call)
 	for _, v := range operands(&in.Call) {
-		if _, ok := x.related(v, s); ok {
+		if _, ok := x.related(v, s); ok || x.willHold(v) {
 			concerns = true
 		}
 	}
@@ -65,6 +66,13 @@ func (x *explorer) deferred(in *ssa.Defer, s *state) {
 	if concerns {
 		s.defers = append(s.defers, in)
 	}
+}
+
+// willHold reports whether v is the address of a variable that may have the resource when
+// a deferred call runs: what it has at the defer statement does not matter.
+func (x *explorer) willHold(v ssa.Value) bool {
+	a, ok := v.(*ssa.Alloc)
+	return ok && !x.borrowed() && x.references(a.Type().Underlying().(*types.Pointer).Elem(), 3) > 0
 }
 
 // runDefers runs what was deferred, the last first.
