@@ -66,15 +66,15 @@ func (in *intake) watchListeners() {
 		case <-tick.C:
 		}
 		for _, a := range in.acceptors {
-			if closed(a.listener) {
+			if isClosed(a.listener) {
 				in.fail(a.wrap(net.ErrClosed))
 			}
 		}
 	}
 }
 
-// closed reports whether a listener that a watcher polls was closed.
-func closed(l net.Listener) bool {
+// isClosed reports whether a listener that a watcher polls was closed.
+func isClosed(l net.Listener) bool {
 	raw, err := l.(syscall.Conn).SyscallConn()
 	if err == nil {
 		err = raw.Control(func(uintptr) {})

@@ -28,7 +28,7 @@ type Conn[S any] struct {
 
 	phase   phase
 	opened  bool // Open has been called
-	pending bool // a read or a flush is under way, or postHandshake is awaited
+	pending bool // a read or a flush is under way, or postHandshake or memory is awaited
 	paused  bool
 	calling bool // Open, Data, Buf or Ended is under way
 	ended   bool // the peer has ended its side, and Ended wants to go on
@@ -50,7 +50,30 @@ type loop[S any] struct {
 	calls   *callbacks[S]
 	first   *Conn[S]
 	plain   []byte      // what TLS has decrypted
+	starved []*Conn[S]  // the budget had nothing for their reads
 	ending  atomic.Bool // notifyEnd has begun; for any goroutine
+}
+
+// memoryPause is how long a connection is not read from when the budget has nothing for it:
+// most servers take longer to be done with what they hold.
+const memoryPause = 10 * time.Millisecond
+
+// starve has c read again after a while. Its read stays pending until then.
+func (l *loop[S]) starve(c *Conn[S]) {
+	c.pending = true
+	if l.starved = append(l.starved, c); len(l.starved) == 1 {
+		time.AfterFunc(memoryPause, func() { _ = l.watcher.driver.Post(l.feed, nil, nil) })
+	}
+}
+
+// feed has those read again that have starved, in the order in which they began to.
+func (l *loop[S]) feed() {
+	hungry := l.starved
+	l.starved = nil
+	for _, c := range hungry {
+		c.pending = false
+		c.proceed()
+	}
 }
 
 // callbacks are those of a ConnHandler, and its limits.
@@ -180,10 +203,6 @@ func (c *Conn[S]) proceed() {
 	c.pending = true
 }
 
-// errStreamEnd says that the peer has ended its side, in place of io.EOF, which a
-// callback may return as well.
-var errStreamEnd = errors.New("aio: the peer has ended")
-
 // read handles the completion of a read.
 func (c *Conn[S]) read(r *OpResult) {
 	c.pending = false
@@ -203,6 +222,10 @@ func (c *Conn[S]) read(r *OpResult) {
 		err = c.plainBuf(r.Buf) //sluice:moved
 	default:
 		err = c.plain(r.Buffer)
+	}
+	if err == nil && errors.Is(r.Error, mem.ErrBudget) && c.secure == nil {
+		c.loop.starve(c)
+		return
 	}
 	if err == nil && r.Error != nil {
 		if err = r.Error; c.secure != nil {

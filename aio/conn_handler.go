@@ -25,7 +25,8 @@ const (
 //
 // Open, Data or Buf, and Closed of one connection are called by one goroutine, that of
 // the connection's watcher, in this order and never at the same time. None should block
-// for long. Do not change the fields while the handler serves.
+// for long. A panic in one ends the program, as in any goroutine: recover within the
+// callback where that is not wanted. Do not change the fields while the handler serves.
 //
 // A connection is not read from while bytes are queued for its peer: a peer that sends
 // and does not read delays only itself. Reading goes on when all is written.
@@ -37,7 +38,9 @@ type ConnHandler[S any] struct {
 	// closes the connection, after the bytes written before are sent.
 	Data func(c *Conn[S], p []byte) error
 	// Buf is Data for bytes that are kept or passed on: b is transferred. Set exactly
-	// one of the two.
+	// one of the two. While the budget of Options.Allocator has nothing left, connections
+	// are not read from; over TLS one is closed with mem.ErrBudget if a part of a record
+	// has come then.
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
 	// after its last bytes. When it returns nil, the connection can still be written to,

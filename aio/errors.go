@@ -1,6 +1,10 @@
 package aio
 
-import "github.com/sluice-go/sluice/aio/internal/op"
+import (
+	"errors"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
+)
 
 // Errors that submissions return and completions carry. Compare with == or
 // errors.Is, unless a comment says that the error is wrapped. A completion may
@@ -36,3 +40,7 @@ var (
 	// wrapped, with the numbers, from a submission.
 	ErrQueueFull = op.ErrQueueFull
 )
+
+// errStreamEnd says that the peer has ended its side, in place of io.EOF, which a
+// callback may return as well.
+var errStreamEnd = errors.New("aio: the peer has ended")

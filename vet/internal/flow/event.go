@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -51,7 +50,7 @@ func (x *explorer) deferred(in *ssa.Defer, s *state) {
 	}
 	concerns := waits(&in.Call)
 	for _, v := range operands(&in.Call) {
-		if _, ok := x.related(v, s); ok || x.willHold(v) {
+		if _, ok := x.related(v, s); ok {
 			concerns = true
 		}
 	}
@@ -66,13 +65,6 @@ func (x *explorer) deferred(in *ssa.Defer, s *state) {
 	if concerns {
 		s.defers = append(s.defers, in)
 	}
-}
-
-// willHold reports whether v is the address of a variable that may have the resource when
-// a deferred call runs: what it has at the defer statement does not matter.
-func (x *explorer) willHold(v ssa.Value) bool {
-	a, ok := v.(*ssa.Alloc)
-	return ok && !x.borrowed() && x.references(a.Type().Underlying().(*types.Pointer).Elem(), 3) > 0
 }
 
 // runDefers runs what was deferred, the last first.

@@ -48,10 +48,6 @@ func (x *explorer) store(in *ssa.Store, s *state) bool {
 	if len(adds) == 0 {
 		return true
 	}
-	if !x.borrowed() && !x.pooled() && anyElement(in.Addr) {
-		x.escaped = true // which element it is later on is not known
-		return false
-	}
 	if x.home(p.Root) || x.passes(p.Root, s) {
 		for h, r := range adds {
 			s.holders[h] = r
@@ -63,24 +59,6 @@ func (x *explorer) store(in *ssa.Store, s *state) bool {
 		return true
 	}
 	return x.storeAway(in, p, adds, s)
-}
-
-// anyElement reports whether addr is in an element whose number is not a constant.
-func anyElement(addr ssa.Value) bool {
-	for range maxWay {
-		switch v := addr.(type) {
-		case *ssa.FieldAddr:
-			addr = v.X
-		case *ssa.IndexAddr:
-			if _, ok := v.Index.(*ssa.Const); !ok {
-				return true
-			}
-			addr = v.X
-		default:
-			return false
-		}
-	}
-	return false
 }
 
 func weak(path string) bool {

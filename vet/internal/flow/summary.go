@@ -85,20 +85,13 @@ func (s *summary) param(x *explorer) {
 	if x.src.Operand == effect.None {
 		return
 	}
-	taken, kept, kind := x.outcome()
-	back := effect.Effect{Kind: effect.Is, Operand: x.src.Operand}
-	if taken > 0 && kept == 0 && !x.escaped && !x.gaveUp && s.owned(x.src.Type) && len(x.returns0(isIt)) > 0 {
-		// The function takes the reference and returns it on some paths only: what the
-		// caller has afterwards is the result.
-		back = effect.Effect{Kind: effect.Retained, Operand: effect.None}
-		kind = effect.Transferred
-	}
-	for _, back.Result = range x.returns0(isIt) {
-		s.put(back)
+	for _, i := range x.returns0(isIt) {
+		s.put(effect.Effect{Kind: effect.Is, Operand: x.src.Operand, Result: i})
 	}
 	for _, i := range x.returns0(viewOf) {
 		s.put(effect.Effect{Kind: effect.Views, Operand: x.src.Operand, Result: i})
 	}
+	taken, kept, kind := x.outcome()
 	e := effect.Effect{Operand: x.src.Operand, Result: effect.None}
 	switch {
 	case slices.ContainsFunc(x.exits, func(e exit) bool { return e.replaced }):

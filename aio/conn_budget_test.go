@@ -1,0 +1,91 @@
+package aio_test
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// When the program keeps all the memory that the budget has, nothing is read and nobody
+// is closed; when it gives that back, the bytes come that were sent meanwhile.
+func TestConnsWaitForMemory(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		const budget, conns, size = 64 << 10, 3, 100_000
+		memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
+		sluicetest.NoLeaks(t, memory)
+		all := memory.Get(budget)
+		came := make(chan int, 1000)
+		closed := make(closings, conns)
+		watchers := make(chan *aio.Watcher, 1)
+		h := &aio.ConnHandler[int]{
+			Buf: func(_ *aio.Conn[int], b mem.Buf) error {
+				came <- b.Len()
+				b.Release()
+				return nil
+			},
+			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+		}
+		s := serveConns(t, h, aio.Server{
+			Options: aio.Options{Driver: driver, Allocator: memory},
+			Started: func(w *aio.Watcher, _ net.Listener) error { watchers <- w; return nil },
+		})
+		var clients []net.Conn
+		for range conns {
+			c := s.dial()
+			clients = append(clients, c)
+			go c.Write(make([]byte, size))
+		}
+		w := <-watchers
+		yieldUntil(t, "several reads that are refused, or an end", func() bool { return w.Stats().Reads > 3*conns || len(closed) > 0 })
+		all.Release()
+		for got := 0; got < conns*size; {
+			select {
+			case n := <-came:
+				got += n
+			case err := <-closed:
+				t.Fatalf("%v: a connection is closed with %v when memory is short", driver, err)
+			}
+		}
+		for _, c := range clients {
+			c.Close()
+			if err := closed.wait(t); err != io.EOF {
+				t.Errorf("%v: a connection is closed with %v", driver, err)
+			}
+		}
+		s.end()
+	}
+}
+
+// A server ends while its connections wait for memory.
+func TestEndOfConnsThatWaitForMemory(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		const budget = 64 << 10
+		memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
+		sluicetest.NoLeaks(t, memory)
+		all := memory.Get(budget)
+		closed := make(closings, 1)
+		watchers := make(chan *aio.Watcher, 1)
+		h := &aio.ConnHandler[int]{
+			Buf:    func(_ *aio.Conn[int], b mem.Buf) error { b.Release(); return nil },
+			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+		}
+		s := serveConns(t, h, aio.Server{
+			Options: aio.Options{Driver: driver, Allocator: memory},
+			Started: func(w *aio.Watcher, _ net.Listener) error { watchers <- w; return nil },
+		})
+		if _, err := s.dial().Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		w := <-watchers
+		yieldUntil(t, "a read that is refused", func() bool { return w.Stats().Reads > 0 })
+		s.end()
+		if err := closed.wait(t); err != aio.ErrWatcherClosed {
+			t.Errorf("%v: the connection is closed with %v", driver, err)
+		}
+		all.Release()
+	}
+}
