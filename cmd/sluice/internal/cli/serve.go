@@ -113,8 +113,7 @@ func lean() {
 }
 
 // runServe runs a server with these settings. With upgrade it takes over from the one
-// that runs. again reads the configuration
-// again.
+// that runs. again reads the configuration again.
 func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (config.Config, error)) error {
 	lean()
 	program, _ := os.Executable() // by now: later its file may have another name
@@ -139,51 +138,74 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
-	given := sockets.Take
-	if from != nil {
-		defer from.Close()
-		given = from.Take
-	}
-	server, err := relay.New(c, relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again, Given: given, Successor: from != nil})
-	if err != nil {
-		refuse(from, err)
-		return fail(fmt.Errorf("serve: %w", err))
-	}
-	if err := server.Listen(); err != nil {
-		refuse(from, err)
-		server.Close()
-		return fail(fmt.Errorf("serve: %w", listenHint(err)))
-	}
+	options := relay.Options{Logger: log, Level: level, Version: buildVersion(), Again: again, Given: sockets.Take}
 	ready := systemd.Ready
 	if from != nil {
-		if err := server.TakeOver(from); err != nil {
-			server.Close()
-			return fail(fmt.Errorf("serve: upgrade: %w", err))
-		}
+		defer from.Close()
+		options.Given, options.Successor = from.Take, true
 		ready = systemd.Main(os.Getpid())
 	}
-	at := server.Addresses()
-	if asJSON {
-		err = printReady(a.Stdout, at)
-	} else {
-		err = printLines(a.Stdout, c, at)
-	}
+	server, err := openServer(c, options, from)
 	if err != nil {
+		return fail(fmt.Errorf("serve: %w", err))
+	}
+	if err := a.announce(c, asJSON, server.Addresses(), log); err != nil {
 		server.Close()
 		return fail(fmt.Errorf("serve: %w", err))
 	}
-	listening := []any{"version", buildVersion()}
-	for _, name := range slices.Sorted(maps.Keys(at)) {
-		listening = append(listening, name, at[name])
-	}
-	log.Info("listening", listening...)
 	if left := sockets.Left(); len(left) > 0 {
 		log.Warn("sockets were given that no setting is for", "addresses", left)
 	}
 	if err := systemd.Notify(os.Getenv, ready); err != nil {
 		log.Warn("the service manager does not hear that the server is ready", "error", err)
 	}
+	return serveUntilEnd(server, signals, func() { replace(program, server, log) })
+}
 
+// openServer returns a server that listens and, with from, has taken over from the one that runs.
+// After an error nothing is open.
+func openServer(c config.Config, options relay.Options, from *relay.Inheritance) (*relay.Server, error) {
+	server, err := relay.New(c, options)
+	if err != nil {
+		refuse(from, err)
+		return nil, err
+	}
+	if err := server.Listen(); err != nil {
+		refuse(from, err)
+		server.Close()
+		return nil, listenHint(err)
+	}
+	if from != nil {
+		if err := server.TakeOver(from); err != nil {
+			server.Close()
+			return nil, fmt.Errorf("upgrade: %w", err)
+		}
+	}
+	return server, nil
+}
+
+// announce prints and logs the addresses of the server.
+func (a App) announce(c config.Config, asJSON bool, at map[string]string, log *slog.Logger) error {
+	var err error
+	if asJSON {
+		err = printReady(a.Stdout, at)
+	} else {
+		err = printLines(a.Stdout, c, at)
+	}
+	if err != nil {
+		return err
+	}
+	listening := []any{"version", buildVersion()}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		listening = append(listening, name, at[name])
+	}
+	log.Info("listening", listening...)
+	return nil
+}
+
+// serveUntilEnd runs the server until a signal or a failure ends it. upgrade is called for each
+// upgradeSignal.
+func serveUntilEnd(server *relay.Server, signals <-chan os.Signal, upgrade func()) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	served := make(chan error, 1)
@@ -200,7 +222,7 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 			case got == syscall.SIGHUP:
 				_, _, _ = server.ReloadAgain() // it logs what has come of it
 			case got == upgradeSignal:
-				replace(program, server, log)
+				upgrade()
 			case ending:
 				// Whatever is still going on ends with the process.
 				return &exitError{ExitUnusable, errors.New("serve: ended by a second signal; not everything was sent")}

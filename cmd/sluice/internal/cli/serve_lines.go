@@ -11,94 +11,132 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
-// exampleStream is the stream of the lines to try.
+// The stream of the lines to try.
 const (
-	exampleApp  = "live"
-	exampleName = "s"
+	exampleApp    = "live"
+	exampleName   = "s"
+	exampleStream = exampleApp + "/" + exampleName
 )
 
 // printLines prints the lines to publish and to watch with, for the addresses
 // that the server has, ready to be copied.
 func printLines(w io.Writer, c config.Config, at map[string]string) error {
-	var b strings.Builder
-	var wide bool // a listener accepts connections from other machines
+	l := lines{
+		at: at, protect: c.Protect,
+		rtmp: first(at, "rtmp", "rtmps"), web: first(at, "http", "https"), rtsp: first(at, "rtsp", "rtsps"),
+	}
+	wide := l.listening()
+	l.publish()
+	l.watch()
+	l.notes(wide)
+	_, err := io.WriteString(w, l.String())
+	return err
+}
+
+// lines is the text of printLines.
+type lines struct {
+	strings.Builder
+	at              map[string]string // the addresses, by setting
+	protect         []string          // the actions that need a token
+	rtmp, web, rtsp string            // the schemes of these, "" for those that are not served
+}
+
+func (l *lines) add(format string, args ...any) { fmt.Fprintf(l, format, args...) }
+
+// listening is the line of all addresses. It reports whether one of them accepts
+// connections from other machines.
+func (l *lines) listening() (wide bool) {
 	var where []string
 	for _, name := range []string{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "webrtc", "srt", "pprof"} {
-		if at[name] != "" {
-			where = append(where, strings.ToUpper(name)+" "+at[name])
-			wide = wide || wildcard(at[name])
+		if l.at[name] != "" {
+			where = append(where, strings.ToUpper(name)+" "+l.at[name])
+			wide = wide || wildcard(l.at[name])
 		}
 	}
-	fmt.Fprintf(&b, "sluice serve: %s\n", strings.Join(where, ", "))
+	l.add("sluice serve: %s\n", strings.Join(where, ", "))
+	return wide
+}
 
-	token := func(action string) string {
-		if slices.Contains(c.Protect, action) {
-			return "?token=TOKEN"
+// url is the address of path at the listener of a scheme.
+func (l *lines) url(scheme, path string) string {
+	return scheme + "://" + reach(l.at[scheme]) + "/" + path
+}
+
+// token is the query that an action needs.
+func (l *lines) token(action string) string {
+	if slices.Contains(l.protect, action) {
+		return "?token=TOKEN"
+	}
+	return ""
+}
+
+// srt is the address of the example stream over SRT.
+func (l *lines) srt(mode, action string) string {
+	return "srt://" + reach(l.at["srt"]) + "?streamid=" + mode + ":" + exampleStream + escaped(l.token(action))
+}
+
+func (l *lines) publish() {
+	const send = "ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f "
+	token := l.token("publish")
+	l.add("\nPublish\n")
+	if l.rtmp != "" {
+		l.add("  ffmpeg   "+send+"flv %s\n", quote(l.url(l.rtmp, exampleStream+token)))
+		l.add("  OBS      Settings, Stream: Service Custom, Server %s, Stream Key %s\n", l.url(l.rtmp, exampleApp), exampleName+token)
+	} else if l.web != "" {
+		l.add("  ffmpeg   "+send+"flv %s\n", quote(l.url(l.web, exampleStream+".flv"+token)))
+	}
+	if l.web != "" && l.at["webrtc"] != "" {
+		l.add("  WHIP     OBS, Settings, Stream: Service WHIP, Server %s\n", l.url(l.web, exampleStream+"/whip"+token))
+	}
+	if l.rtsp != "" {
+		l.add("  RTSP     "+send+"rtsp %s\n", quote(l.url(l.rtsp, exampleStream+token)))
+	}
+	if l.at["srt"] != "" {
+		l.add("  SRT      "+send+"mpegts %s\n", quote(l.srt("publish", "publish")))
+	}
+}
+
+func (l *lines) watch() {
+	token := l.token("play")
+	l.add("\nWatch\n")
+	if l.rtmp != "" {
+		l.add("  ffplay   ffplay %s\n", quote(l.url(l.rtmp, exampleStream+token)))
+	}
+	if l.web != "" {
+		flv := quote(l.url(l.web, exampleStream+".flv"+token))
+		if l.rtmp == "" {
+			l.add("  ffplay   ffplay %s\n", flv)
 		}
-		return ""
+		l.add("  VLC      vlc %s\n", flv)
+		l.add("  browser  %s\n", l.url(l.web, ""))
+	} else if l.rtmp != "" {
+		l.add("  VLC      vlc %s\n", quote(l.url(l.rtmp, exampleStream+token)))
 	}
-	stream := exampleApp + "/" + exampleName
-	rtmp := first(at, "rtmp", "rtmps")
-	web := first(at, "http", "https")
-	rtsp := first(at, "rtsp", "rtsps")
-	camera := rtsp + "://" + reach(at[rtsp]) + "/" + stream
+	if l.web != "" && l.at["webrtc"] != "" {
+		l.add("  WHEP     %s\n", l.url(l.web, exampleStream+"/whep"+token))
+	}
+	if l.rtsp != "" {
+		l.add("  RTSP     ffplay -rtsp_transport tcp %s\n", quote(l.url(l.rtsp, exampleStream+token)))
+	}
+	if l.at["srt"] != "" {
+		l.add("  SRT      ffplay %s\n", quote(l.srt("read", "play")))
+	}
+}
 
-	fmt.Fprint(&b, "\nPublish\n")
-	if rtmp != "" {
-		base := rtmp + "://" + reach(at[rtmp]) + "/" + exampleApp
-		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(base+"/"+exampleName+token("publish")))
-		fmt.Fprintf(&b, "  OBS      Settings, Stream: Service Custom, Server %s, Stream Key %s\n", base, exampleName+token("publish"))
-	} else if web != "" {
-		fmt.Fprintf(&b, "  ffmpeg   ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f flv %s\n", quote(web+"://"+reach(at[web])+"/"+stream+".flv"+token("publish")))
-	}
-	if web != "" && at["webrtc"] != "" {
-		fmt.Fprintf(&b, "  WHIP     OBS, Settings, Stream: Service WHIP, Server %s://%s/%s/whip%s\n", web, reach(at[web]), stream, token("publish"))
-	}
-	if rtsp != "" {
-		fmt.Fprintf(&b, "  RTSP     ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f rtsp %s\n", quote(camera+token("publish")))
-	}
-	srt := "srt://" + reach(at["srt"]) + "?streamid="
-	if at["srt"] != "" {
-		fmt.Fprintf(&b, "  SRT      ffmpeg -re -stream_loop -1 -i clip.mp4 -c copy -f mpegts %s\n", quote(srt+"publish:"+stream+escaped(token("publish"))))
-	}
-
-	fmt.Fprint(&b, "\nWatch\n")
-	if rtmp != "" {
-		fmt.Fprintf(&b, "  ffplay   ffplay %s\n", quote(rtmp+"://"+reach(at[rtmp])+"/"+stream+token("play")))
-	}
-	if web != "" {
-		base := web + "://" + reach(at[web]) + "/"
-		flv := quote(base + stream + ".flv" + token("play"))
-		if rtmp == "" {
-			fmt.Fprintf(&b, "  ffplay   ffplay %s\n", flv)
-		}
-		fmt.Fprintf(&b, "  VLC      vlc %s\n", flv)
-		fmt.Fprintf(&b, "  browser  %s\n", base)
-	} else if rtmp != "" {
-		fmt.Fprintf(&b, "  VLC      vlc %s\n", quote(rtmp+"://"+reach(at[rtmp])+"/"+stream+token("play")))
-	}
-	if web != "" && at["webrtc"] != "" {
-		fmt.Fprintf(&b, "  WHEP     %s://%s/%s/whep%s\n", web, reach(at[web]), stream, token("play"))
-	}
-	if rtsp != "" {
-		fmt.Fprintf(&b, "  RTSP     ffplay -rtsp_transport tcp %s\n", quote(camera+token("play")))
-	}
-	if at["srt"] != "" {
-		fmt.Fprintf(&b, "  SRT      ffplay %s\n", quote(srt+"read:"+stream+escaped(token("play"))))
-	}
-	if next := at["cluster-address"]; next != "" {
-		fmt.Fprintf(&b, "\nThe next node: sluice serve --cluster --join %s --node-name NAME\n", reach(next))
+// notes are what else there is to know: how a node joins, tokens are made, and other
+// machines reach the server.
+func (l *lines) notes(wide bool) {
+	if next := l.at["cluster-address"]; next != "" {
+		l.add("\nThe next node: sluice serve --cluster --join %s --node-name NAME\n", reach(next))
 	}
 	for _, action := range []string{"publish", "play"} {
-		if slices.Contains(c.Protect, action) {
-			fmt.Fprintf(&b, "\nTo %s needs a token: sluice token --%s %s --expires 24h\n", action, action, stream)
+		if slices.Contains(l.protect, action) {
+			l.add("\nTo %s needs a token: sluice token --%s %s --expires 24h\n", action, action, exampleStream)
 		}
 	}
 	if other := outward(); wide && other != "" {
-		fmt.Fprintf(&b, "\nFrom other machines: %s instead of 127.0.0.1\n", other)
+		l.add("\nFrom other machines: %s instead of 127.0.0.1\n", other)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // escaped is a query as it stands inside another.
