@@ -255,7 +255,7 @@ func required(h rtsp.Header) string {
 // closed, so the peer has a moment to close it first.
 func (x *peer) teardown() error {
 	if x.record != nil {
-		if x.record.overUDP() {
+		if x.record.udp.any() {
 			// What was sent before this over UDP may come after it.
 			pause := time.NewTimer(lateness)
 			defer pause.Stop()

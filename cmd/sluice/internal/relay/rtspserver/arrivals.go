@@ -1,0 +1,221 @@
+package rtspserver
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtsp"
+)
+
+// maxArrivals bounds the packets of one publisher that wait: some 700 KB.
+const maxArrivals = 512
+
+// An arrival is a packet that came over UDP.
+type arrival struct {
+	track  int
+	report bool // RTCP
+	packet mem.Buf
+	at     time.Time
+}
+
+// arrivals are what a publisher sends over UDP: packets that are copied where they come,
+// and published by a goroutine of the session.
+type arrivals struct {
+	recording *recording
+	tracks    []*udpTrack // by track; nil: not over UDP
+	packets   chan arrival
+	failed    bool // what comes counts no more; drain's
+	bytes     atomic.Int64
+	dropped   atomic.Int64 // packets for which there was no room in packets
+
+	mu    sync.RWMutex
+	err   error // why frames could not be published
+	ended bool  // nothing more goes into packets
+}
+
+// any reports whether a track is set up.
+func (a *arrivals) any() bool {
+	for _, u := range a.tracks {
+		if u != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// open sets a track up.
+func (a *arrivals) open(track int, p *ports, peer netip.Addr, pair *rtsp.Pair) error {
+	u := &udpTrack{arrivals: a, track: track}
+	if err := u.open(p, peer, pair); err != nil {
+		return err
+	}
+	a.tracks[track] = u
+	return nil
+}
+
+// leave undoes open, if it was called.
+func (a *arrivals) leave(track int) {
+	if u := a.tracks[track]; u != nil {
+		u.close()
+		a.tracks[track] = nil
+	}
+}
+
+// begin makes room for packets, after which they are taken. Before that they are dropped.
+func (a *arrivals) begin() {
+	a.packets = make(chan arrival, maxArrivals)
+	for _, u := range a.tracks {
+		if u != nil {
+			u.running.Store(true)
+		}
+	}
+}
+
+// failure is why frames could not be published, or nil.
+func (a *arrivals) failure() error {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.err
+}
+
+// end takes no more packets.
+func (a *arrivals) end() {
+	for _, u := range a.tracks {
+		if u != nil {
+			u.close()
+		}
+	}
+	a.mu.Lock()
+	a.ended = true
+	a.mu.Unlock()
+}
+
+// drain publishes what comes over UDP until the session is over, and then what has come
+// by that time.
+func (a *arrivals) drain() {
+	reports := time.NewTicker(reportEvery)
+	defer reports.Stop()
+	for {
+		select {
+		case p := <-a.packets:
+			a.take(p)
+		case now := <-reports.C:
+			a.report(now)
+		case <-a.recording.over:
+			a.rest()
+			return
+		}
+	}
+}
+
+// report sends receiver reports.
+func (a *arrivals) report(now time.Time) {
+	for _, u := range a.tracks {
+		if u == nil || !u.rtcp.IsValid() {
+			continue
+		}
+		if p := a.recording.intake.Report(u.track, now); p != nil {
+			u.ports.send(1, p, u.rtcp)
+		}
+	}
+}
+
+// take takes a packet, transferred.
+func (a *arrivals) take(p arrival) {
+	switch {
+	case a.failed:
+		p.packet.Release()
+	case p.report:
+		a.recording.intake.Control(p.track, p.packet.Bytes(), p.at)
+		p.packet.Release()
+	default:
+		if err := a.recording.intake.Push(p.track, p.packet, p.at); err != nil {
+			a.failed = true
+			a.fail(err)
+		}
+	}
+}
+
+// rest takes what waits, after which no more comes.
+func (a *arrivals) rest() {
+	for {
+		select {
+		case p := <-a.packets:
+			a.take(p)
+		default:
+			return
+		}
+	}
+}
+
+// fail ends the session from the goroutine that publishes.
+func (a *arrivals) fail(err error) {
+	err = a.recording.frameError(err)
+	a.mu.Lock()
+	a.err = err
+	a.mu.Unlock()
+	a.recording.watchdog.Stop(err)
+}
+
+// udpTrack is one track of a publisher over UDP.
+type udpTrack struct {
+	arrivals  *arrivals
+	track     int
+	running   atomic.Bool
+	ports     *ports
+	rtp, rtcp netip.AddrPort // of the peer
+}
+
+func (u *udpTrack) open(p *ports, peer netip.Addr, pair *rtsp.Pair) error {
+	u.ports = p
+	u.rtp, u.rtcp = netip.AddrPortFrom(peer, uint16(pair.First)), netip.AddrPortFrom(peer, uint16(pair.Last))
+	if pair.First == pair.Last {
+		u.rtcp = netip.AddrPort{}
+	}
+	err := p.hear(u.rtp, u)
+	if err == nil {
+		err = p.hear(u.rtcp, u)
+	}
+	if err != nil {
+		u.close()
+	}
+	return err
+}
+
+func (u *udpTrack) close() {
+	u.ports.forget(u.rtp, u)
+	u.ports.forget(u.rtcp, u)
+}
+
+func (u *udpTrack) hearRTP(p []byte, now time.Time)  { u.hear(p, false, now) }
+func (u *udpTrack) hearRTCP(p []byte, now time.Time) { u.hear(p, true, now) }
+
+// hear copies a packet, borrowed, for the goroutine that publishes.
+func (u *udpTrack) hear(p []byte, report bool, now time.Time) {
+	a := u.arrivals
+	if !u.running.Load() || len(p) == 0 {
+		return
+	}
+	a.bytes.Add(int64(len(p)))
+	b, err := a.recording.peer.server.Alloc.TryGet(len(p))
+	if err != nil {
+		a.dropped.Add(1)
+		return
+	}
+	copy(b.Bytes(), p)
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if a.ended {
+		b.Release()
+		return
+	}
+	select {
+	case a.packets <- arrival{u.track, report, b, now}:
+	default:
+		b.Release()
+		a.dropped.Add(1)
+	}
+}
