@@ -3,15 +3,11 @@ package hooks
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -40,22 +36,11 @@ type Events struct {
 	options EventOptions
 	log     *slog.Logger
 	client  *http.Client
-	prefix  string // of ids
+	queue   queue
 	spool   *spool
 	metrics *eventMetrics
 
-	mu      sync.Mutex
-	waiting []byte // lines that are not in the spool yet
-	lines   int
-	writing int    // bytes that are being written to the spool
-	number  uint64 // of the newest event
-	missed  int64  // events for which there was no room, since the latest Lost
-	said    losses // by events of waiting
-	failing bool   // the disk has not taken the latest
-	closed  bool
-
-	written chan struct{} // has an element when waiting has grown
-	spooled chan struct{} // has one when the spool has grown
+	spooled chan struct{} // has an element when the spool has grown
 	ending  chan struct{} // closed by Close: nothing more will be added
 	stop    context.CancelFunc
 	running sync.WaitGroup // deliver
@@ -82,11 +67,12 @@ func NewEvents(o EventOptions) (*Events, error) {
 	if err != nil {
 		return nil, err
 	}
+	log, metrics := cmp.Or(o.Logger, slog.Default()), newEventMetrics(sp)
 	e := &Events{
-		options: o, log: cmp.Or(o.Logger, slog.Default()), client: newClient(o.Timeout, 1), prefix: newPrefix(), spool: sp,
-		written: make(chan struct{}, 1), spooled: make(chan struct{}, 1), ending: make(chan struct{}),
+		options: o, log: log, client: newClient(o.Timeout, 1), spool: sp, metrics: metrics,
+		queue:   queue{log: log, prefix: newPrefix(), most: o.Most, spool: sp, metrics: metrics, grown: make(chan struct{}, 1)},
+		spooled: make(chan struct{}, 1), ending: make(chan struct{}),
 	}
-	e.metrics = newEventMetrics(e)
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
 	e.writer.Go(e.write)
@@ -94,75 +80,15 @@ func NewEvents(o EventOptions) (*Events, error) {
 	return e, nil
 }
 
-// newPrefix is unique to this process.
-func newPrefix() string {
-	var b [6]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:]) + "-"
-}
-
 // Add adds an event, and fills in its ID and, if it is zero, its Time. It does not
 // wait. After Close it does nothing.
-func (e *Events) Add(v Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return
-	}
-	e.metrics.events.WithLabelValues(v.Event).Inc()
-	if v.Time.IsZero() {
-		v.Time = time.Now()
-	}
-	held, _ := e.spool.size()
-	room := e.options.Most - held - int64(len(e.waiting)+e.writing)
-	if e.missed > 0 && room >= 2*maxShort {
-		e.append(Event{Event: Lost, Time: v.Time, Count: e.missed})
-		e.said.lines++
-		e.said.events += e.missed
-		e.missed = 0
-	}
-	if e.missed > 0 || room < maxShort {
-		if e.missed++; e.missed == 1 {
-			e.log.Error("the spool of events is full: events are lost", "limit", e.options.Most)
-		}
-		e.metrics.lost.Inc()
-		return
-	}
-	e.append(v)
-}
-
-// maxShort is more than the bytes of an event whose texts have the usual limits.
-const maxShort = 4 << 10
-
-// append adds a line. The lock is held.
-func (e *Events) append(v Event) {
-	e.number++
-	v.ID, v.Time = e.prefix+strconv.FormatUint(e.number, 10), v.Time.UTC()
-	v.Reason = v.Reason[:min(len(v.Reason), 500)]
-	line, err := json.Marshal(v)
-	if err != nil || len(line) > maxLine {
-		panic(fmt.Sprintf("hooks: an event of %d bytes: %v", len(line), err)) // texts that are bounded
-	}
-	e.waiting = append(append(e.waiting, line...), '\n')
-	e.lines++
-	notify(e.written)
-}
-
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// losses is what Lost events say, and how many of them do.
-type losses struct{ lines, events int64 }
+func (e *Events) Add(v Event) { e.queue.add(v) }
 
 // write brings events into the spool, until Close.
 func (e *Events) write() {
 	for {
 		select {
-		case <-e.written:
+		case <-e.queue.grown:
 			e.flush()
 		case <-e.ending:
 			e.flush()
@@ -172,44 +98,23 @@ func (e *Events) write() {
 }
 
 func (e *Events) flush() {
-	e.mu.Lock()
-	lines, n, said := e.waiting, e.lines, e.said
-	e.waiting, e.lines, e.said, e.writing = nil, 0, losses{}, len(lines)
-	e.mu.Unlock()
-	if n == 0 {
-		return
+	if e.queue.flush() {
+		notify(e.spooled)
 	}
-	err := e.spool.append(lines, n)
-	lost := int64(n) - said.lines
-	e.mu.Lock()
-	e.writing = 0
-	before := e.failing
-	if e.failing = err != nil; err != nil {
-		e.missed += lost + said.events
+}
+
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
-	e.mu.Unlock()
-	if err != nil {
-		e.metrics.lost.Add(float64(lost))
-		if !before {
-			e.log.Error("events are lost", "error", err)
-		}
-		return
-	}
-	if before {
-		e.log.Info("events are kept again")
-	}
-	notify(e.spooled)
 }
 
 // Close takes no more events, and delivers what there is until ctx is done or a
 // delivery fails. What is left stays in the directory. It returns ctx's error when
 // that has cut a delivery off. Later calls do nothing.
 func (e *Events) Close(ctx context.Context) error {
-	e.mu.Lock()
-	again := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if again {
+	if !e.queue.close() {
 		return nil
 	}
 	close(e.ending)

@@ -194,9 +194,9 @@ func appendTo(t *testing.T, name, text string) {
 func TestFullSpoolSaysHowManyAreLost(t *testing.T) {
 	r, dir := newReceiver(t), t.TempDir()
 	e := reporting(t, r, dir)
-	e.mu.Lock()
-	e.options.Most = 200 << 10
-	e.mu.Unlock()
+	e.queue.mu.Lock()
+	e.queue.most = 200 << 10
+	e.queue.mu.Unlock()
 	numbered(e, 0, 5000)
 	lost := int64(testutil.ToFloat64(e.metrics.lost))
 	if lost == 0 || e.spool.held.Load() > 200<<10 {
@@ -204,9 +204,9 @@ func TestFullSpoolSaysHowManyAreLost(t *testing.T) {
 	}
 	r.listen()
 	// A file that is not full stays, so make room as a longer life would.
-	e.mu.Lock()
-	e.options.Most = 1 << 20
-	e.mu.Unlock()
+	e.queue.mu.Lock()
+	e.queue.most = 1 << 20
+	e.queue.mu.Unlock()
 	numbered(e, 5000, 5001)
 	eventually(t, "the last has come", func() bool {
 		got := r.events()
@@ -249,9 +249,9 @@ func TestFullDiskSaysHowManyAreLost(t *testing.T) {
 	for i := 1; i < 4; i++ {
 		numbered(e, i, i+1)
 		eventually(t, "it is lost", func() bool {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			return e.failing && e.lines == 0 && e.missed == int64(i)
+			e.queue.mu.Lock()
+			defer e.queue.mu.Unlock()
+			return e.queue.failing && e.queue.lines == 0 && e.queue.missed == int64(i)
 		})
 	}
 	swap(good)

@@ -15,9 +15,9 @@ type eventMetrics struct {
 	gauges    []prometheus.Collector
 }
 
-func newEventMetrics(e *Events) *eventMetrics {
+func newEventMetrics(s *spool) *eventMetrics {
 	gauge := func(name, help string, of func(bytes int64, lines int) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return of(e.spool.size()) })
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return of(s.size()) })
 	}
 	return &eventMetrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_events_total", Help: "Events, by their kind."}, []string{"event"}),

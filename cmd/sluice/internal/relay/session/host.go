@@ -36,6 +36,7 @@ type recorder interface {
 
 // A Host admits sessions to streams and keeps their register.
 type Host struct {
+	Services
 	Config   func() *config.Config // the current settings; read-only
 	Times    Times
 	Log      *slog.Logger
@@ -49,16 +50,21 @@ type Host struct {
 	Unfinished Unfinished
 	Group      Group           // what must end before the server has ended
 	Ctx        context.Context // done when the server begins to shut down
-	// TookOver is called when a publisher that stood by has taken its stream's place.
-	TookOver func(Info)
-	leaving  atomic.Int32
-	owners   owners
-	standbys standbys
+	leaving    atomic.Int32
+	owners     owners
+	standbys   standbys
+}
+
+// Services are what a Host works with where the settings ask for it. They are set before
+// the server listens.
+type Services struct {
 	Puller   puller   // nil: no origin
 	Cluster  cluster  // nil: this server is alone
 	Recorder recorder // nil: nothing is recorded
 	Pusher   recorder // nil: nothing is pushed
 	Commands recorder // nil: no commands run
+	// TookOver is called when a publisher that stood by has taken its stream's place; nil: none.
+	TookOver func(Info)
 	// OnRefusal is called with each refused session and must not wait; nil: none.
 	OnRefusal func(r Role, info Info, err error)
 }

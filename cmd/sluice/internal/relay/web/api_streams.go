@@ -38,7 +38,8 @@ type MemoryInfo struct {
 	Pinned int64 `json:"pinned"` // the part of out in blocks that only views keep
 }
 
-// StreamInfo is one stream in the API.
+// StreamInfo is one stream in the API. It has many fields because they are the keys of
+// one flat JSON object: their order here is that of the answer.
 type StreamInfo struct {
 	Name       string          `json:"name"`
 	Node       string          `json:"node,omitempty"` // in a cluster

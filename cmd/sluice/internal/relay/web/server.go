@@ -39,6 +39,7 @@ const maxHeader = 28 << 10
 // connections are hijacked.
 type Server struct {
 	*session.Host
+	Services
 	proxies   *listen.Proxies
 	version   string
 	addresses func() map[string]string // of the listeners, by setting
@@ -47,21 +48,26 @@ type Server struct {
 	http      *http.Server
 	kept      *keepalive.Server // connections of HLS players
 	returning sync.Once         // begins to serve those that kept gives back
-	Pushes    pusher
 	HLS       *hls.Server
-	Reload    func() (changed, waiting []string, err error) // nil: there is nothing to read again
-	Recorded  *Recorded                                     // what is recorded
-	Recent    hooks.Recent                                  // the latest events
+	Recent    hooks.Recent // the latest events
 	doctor    *streamdoctor.Doctor
 	Arrivals  listen.Arrivals // connections without a request
-	WebRTC    *webrtc.Server  // nil: none
 	headers   firstHeaders
 	paths     map[string]resource  // of the API
 	Metrics   *prometheus.Registry // of /metrics; other packages add theirs
 	metrics   http.Handler
 	page      atomic.Pointer[builtPage] // nil: to be made
-	Cluster   func() any                // what /api/cluster answers; nil: there is none
-	Nodes     Nodes                     // nil: this server is alone
+}
+
+// Services are what a Server shows and offers besides, where the settings ask for it. They
+// are set before it serves.
+type Services struct {
+	Pushes   pusher
+	Reload   func() (changed, waiting []string, err error) // nil: there is nothing to read again
+	Recorded *Recorded                                     // what is recorded
+	WebRTC   *webrtc.Server                                // nil: none
+	Cluster  func() any                                    // what /api/cluster answers; nil: there is none
+	Nodes    Nodes                                         // nil: this server is alone
 }
 
 func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
