@@ -166,20 +166,3 @@ var (
 	// cluster, or only a part of what does.
 	ErrState = errors.New("consensus: directory does not fit")
 )
-
-// A NotLeaderError is an ErrNotLeader that says who leads.
-type NotLeaderError struct {
-	Node   string // that refused
-	Leader string // name of the leader, empty when there is none
-	Addr   string // its raft address, as the peers have it
-}
-
-func (e *NotLeaderError) Error() string {
-	if e.Leader == "" {
-		return fmt.Sprintf("%v: %s knows of none, an election is under way or there is no majority", ErrNotLeader, e.Node)
-	}
-	return fmt.Sprintf("%v: %s is not, %s at %s is", ErrNotLeader, e.Node, e.Leader, e.Addr)
-}
-
-// Is makes the error match ErrNotLeader.
-func (e *NotLeaderError) Is(target error) bool { return target == ErrNotLeader }

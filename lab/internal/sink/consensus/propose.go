@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -29,17 +30,14 @@ func (p proposer) AppendBatch(records [][]byte) (first uint64, err error) {
 			n++
 		}
 		at, err := p.propose(records[:n], bytes)
-		if err == nil && next > 0 && at != next {
+		switch {
+		case err == nil && next > 0 && at != next:
 			err = fmt.Errorf("%w: other records came between", ErrInDoubt)
-		}
-		if err != nil && next > 0 && errors.Is(err, ErrNotLeader) {
+		case err != nil && next > 0 && errors.Is(err, ErrNotLeader):
 			err = fmt.Errorf("%w: %v", ErrInDoubt, err) // the entries before it are in the log
 		}
 		if err != nil {
-			if s := p.failure(); s != nil {
-				return 0, s
-			}
-			return 0, passing{err}
+			return 0, cmp.Or(p.failure(), error(passing{err}))
 		}
 		if next == 0 {
 			first = at
@@ -72,17 +70,16 @@ func (proposer) Sync() error { return nil }
 // Close does nothing: the Store closes its nodes.
 func (proposer) Close() error { return nil }
 
-// leader returns the node of this process that leads, or a NotLeaderError when another
+// leader returns the node of this process that leads, or an ErrNotLeader when another
 // process has the leader. While no node leads it waits, for at most
 // Options.LeaderWait and until the store is closed.
 func (s *Store) leader() (*node, error) {
-	var deadline <-chan time.Time
+	deadline := time.After(s.options.LeaderWait)
 	for {
 		if err := s.failure(); err != nil {
 			return nil, err
 		}
-		var best *node
-		elsewhere := &NotLeaderError{Node: s.nodes[0].id}
+		var best, other *node
 		for _, n := range s.nodes {
 			if n.failure() != nil {
 				continue
@@ -91,26 +88,34 @@ func (s *Store) leader() (*node, error) {
 			if n.raft.State() == raft.Leader && (best == nil || n.raft.CurrentTerm() > best.raft.CurrentTerm()) {
 				best = n
 			}
-			_, id := n.raft.LeaderWithID()
-			elsewhere.Leader, elsewhere.Addr = string(id), n.addr(string(id))
+			other = n
 		}
 		if best != nil {
 			return best, nil
 		}
-		if !s.options.Trio && elsewhere.Leader != "" && elsewhere.Leader != s.options.ID {
-			return nil, elsewhere
+		if other == nil {
+			continue // all have just failed
 		}
-		if deadline == nil {
-			deadline = time.After(s.options.LeaderWait)
+		if _, id := other.raft.LeaderWithID(); !s.options.Trio && id != "" && string(id) != other.id {
+			return nil, other.notLeader()
 		}
 		select {
 		case <-time.After(probe):
 		case <-deadline:
-			return nil, &NotLeaderError{Node: elsewhere.Node}
+			return nil, other.notLeader()
 		case <-s.ctx.Done():
 			return nil, ErrClosed
 		}
 	}
+}
+
+// notLeader is an ErrNotLeader that says who leads.
+func (n *node) notLeader() error {
+	_, id := n.raft.LeaderWithID()
+	if id == "" {
+		return fmt.Errorf("%w: %s knows of none, an election is under way or there is no majority", ErrNotLeader, n.id)
+	}
+	return fmt.Errorf("%w: %s is not, %s at %s is", ErrNotLeader, n.id, id, n.addr(string(id)))
 }
 
 // wait waits for raft. The future of an entry that was committed and not applied
@@ -143,8 +148,7 @@ func (s *Store) wait(n *node, future raft.ApplyFuture) (first uint64, err error)
 	}
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrEnqueueTimeout):
-		_, id := n.raft.LeaderWithID()
-		return 0, &NotLeaderError{Node: n.id, Leader: string(id), Addr: n.addr(string(id))}
+		return 0, n.notLeader()
 	case errors.Is(err, raft.ErrRaftShutdown):
 		return 0, fmt.Errorf("%w: while the records were under way: %w", ErrClosed, ErrInDoubt)
 	}
