@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -85,7 +87,7 @@ func (a App) root() *cobra.Command {
 		Long: `lab measures, on this machine, what reading and moving bytes costs with this
 library beside the best that the standard library and others do.`,
 		Example:           "  lab bench",
-		Args:              noArgs,
+		Version:           buildVersion() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -94,7 +96,7 @@ library beside the best that the standard library and others do.`,
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.version(), a.child())
+	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.child())
 	unsorted(root)
 	root.SetHelpCommand(help(root))
 	return root
@@ -124,14 +126,14 @@ func help(root *cobra.Command) *cobra.Command {
 	}
 }
 
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		if !cmd.HasParent() {
-			return fmt.Errorf("unknown command %q; see lab --help", args[0])
-		}
-		return fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+// buildVersion is the module's version, which the go command takes from the commit where
+// there is one.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
 	}
-	return nil
+	return strings.Trim(info.Main.Version, "()")
 }
 
 func (a App) called() []string { return append([]string{"lab"}, a.args...) }

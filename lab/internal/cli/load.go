@@ -84,13 +84,7 @@ func (c loadCommand) command() *cobra.Command {
 		Example: "  lab load --conns 64 --rate 20000 --duration 30s http://127.0.0.1:8080/",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
-			switch {
-			case f.compare:
-				return c.runPair(f, args)
-			case f.search != "":
-				return c.runSearch(f, args)
-			}
-			return c.runLoad(f, args)
+			return c.execute(f, args)
 		},
 	}
 	flags := cmd.Flags()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,22 +18,55 @@ const (
 	searchTime = 3 * time.Second
 )
 
-func (c loadCommand) runLoad(f *loadFlags, args []string) error {
-	if err := f.check(args); err != nil {
-		return err
+// execute checks the flags and runs what they ask for: one run, a comparison or a search.
+func (c loadCommand) execute(f *loadFlags, args []string) (err error) {
+	var limit load.Limit
+	targets := [][]string{args}
+	switch {
+	case f.compare && len(args) != 2:
+		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
+	case f.compare:
+		targets = [][]string{args[:1], args[1:]}
+	}
+	for _, target := range targets {
+		if err := f.check(target); err != nil {
+			return err
+		}
+	}
+	if f.search != "" {
+		if limit, err = parseLimit(f.search); err != nil {
+			return err
+		}
 	}
 	people := c.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
-	if err := reachable(ctx, &f.plan); err != nil {
-		return loadFailure(ctx, fmt.Errorf("load: %w", err))
-	}
 	text := document.NewPrinter(people, colourful(people))
-	text.Print(report.LoadHead(&f.plan)...)
-	calibration, err := c.calibrated(ctx, f, text)
-	if err != nil {
-		return loadFailure(ctx, err)
+	single := !f.compare && f.search == ""
+	if single {
+		if err := reachable(ctx, &f.plan); err != nil {
+			return loadFailure(ctx, fmt.Errorf("load: %w", err))
+		}
+		text.Print(report.LoadHead(&f.plan)...)
 	}
+	var calibration *load.Calibration
+	if !f.noCalibration {
+		if calibration, err = c.calibrate(ctx, f.plan); err != nil {
+			return loadFailure(ctx, err)
+		}
+		f.plan.LateAfter = calibration.LateAfter
+		text.Print(report.LoadCalibration(calibration)...)
+	}
+	switch {
+	case f.compare:
+		return c.runPair(ctx, f, [2]string{args[0], args[1]}, text)
+	case f.search != "":
+		return c.runSearch(ctx, f, limit, text)
+	}
+	return c.runLoad(ctx, f, calibration, text)
+}
+
+func (c loadCommand) runLoad(ctx context.Context, f *loadFlags, calibration *load.Calibration, text *document.Printer) error {
 	progress := newProgress(c.Stderr)
 	r, err := c.run(ctx, f.plan, progress.load)
 	progress.clear()
@@ -58,37 +90,12 @@ func (c loadCommand) runLoad(f *loadFlags, args []string) error {
 	return nil
 }
 
-// calibrated calibrates the plan, unless that is not asked for, and prints what came of it.
-func (c loadCommand) calibrated(ctx context.Context, f *loadFlags, text *document.Printer) (*load.Calibration, error) {
-	if f.noCalibration {
-		return nil, nil
-	}
-	found, err := c.calibrate(ctx, f.plan)
-	if err == nil {
-		f.plan.LateAfter = found.LateAfter
-		text.Print(report.LoadCalibration(found)...)
-	}
-	return found, err
-}
-
-func (c loadCommand) runPair(f *loadFlags, args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("load: --compare wants two addresses, got %d", len(args))
-	}
-	if err := cmp.Or(f.check(args[:1]), f.check(args[1:])); err != nil {
-		return err
-	}
+func (c loadCommand) runPair(ctx context.Context, f *loadFlags, targets [2]string, text *document.Printer) error {
 	if !f.changed("duration") {
 		f.plan.Duration = pairTime
 	}
-	people := c.people(f.json)
-	ctx, stop := interruptible()
-	defer stop()
-	if _, err := c.calibrated(ctx, f, document.NewPrinter(people, colourful(people))); err != nil {
-		return loadFailure(ctx, err)
-	}
 	progress, began := newProgress(c.Stderr), time.Now()
-	pair, err := load.Compare(ctx, f.plan, [2]string{args[0], args[1]}, func(round int) {
+	pair, err := load.Compare(ctx, f.plan, targets, func(round int) {
 		if progress.live {
 			progress.show(fmt.Sprintf("round %d", round))
 		}
@@ -98,50 +105,36 @@ func (c loadCommand) runPair(f *loadFlags, args []string) error {
 		return loadFailure(ctx, err)
 	}
 	pair.Origin = c.origin(load.PairKind, load.Schema, began)
-	if err := errors.Join(printed(people, report.Pair(pair)...), c.putJSON(f.json, pair)); err != nil {
-		return fail(err)
-	}
-	return interruptedEarly(ctx)
+	text.Print(report.Pair(pair)...)
+	return c.shown(ctx, f, text, pair)
 }
 
-// interruptedEarly is for a run of which what there was until then has been shown.
-func interruptedEarly(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return &exitError{ExitUnusable, errors.New("load: interrupted: there would have been more")}
-	}
-	return nil
-}
-
-func (c loadCommand) runSearch(f *loadFlags, args []string) error {
-	if err := f.check(args); err != nil {
-		return err
-	}
-	limit, err := parseLimit(f.search)
-	if err != nil {
-		return err
-	}
+func (c loadCommand) runSearch(ctx context.Context, f *loadFlags, limit load.Limit, text *document.Printer) error {
 	if !f.changed("duration") {
 		f.plan.Duration = searchTime
 	}
-	people := c.people(f.json)
-	ctx, stop := interruptible()
-	defer stop()
-	if _, err := c.calibrated(ctx, f, document.NewPrinter(people, colourful(people))); err != nil {
-		return loadFailure(ctx, err)
-	}
-	began := time.Now()
+	people, began := c.people(f.json), time.Now()
 	found, err := load.Search(ctx, f.plan, limit, func(s load.Step) { fmt.Fprintln(people, report.StepText(s)) })
 	if err != nil || len(found.Steps) == 0 {
 		return loadFailure(ctx, err)
 	}
 	found.Origin = c.origin(load.SearchKind, load.Schema, began)
-	if err := errors.Join(printed(people, document.Say(report.FoundText(found))), c.putJSON(f.json, found)); err != nil {
-		return fail(err)
-	}
-	if err := interruptedEarly(ctx); err != nil || found.Rate > 0 {
+	text.Print(document.Say(report.FoundText(found)))
+	if err := c.shown(ctx, f, text, found); err != nil || found.Rate > 0 {
 		return err
 	}
 	return &exitError{ExitUnusable, nil}
+}
+
+// shown writes a result that has been printed; of an interrupted one there is what was known until then.
+func (c loadCommand) shown(ctx context.Context, f *loadFlags, text *document.Printer, result any) error {
+	if err := errors.Join(text.Err(), c.putJSON(f.json, result)); err != nil {
+		return fail(err)
+	}
+	if ctx.Err() != nil {
+		return &exitError{ExitUnusable, errors.New("load: interrupted: there would have been more")}
+	}
+	return nil
 }
 
 func (a App) origin(kind string, schema int, began time.Time) machine.Origin {

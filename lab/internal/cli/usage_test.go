@@ -44,8 +44,6 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 		{"echo --pprof :6060 127.0.0.1:0", "loopback"},
 		{"echo --pprof 10.0.0.1:6060 127.0.0.1:0", "loopback"},
 		{"echo --pprof localhost 127.0.0.1:0", "localhost"},
-		{"version 2", "2"},
-		{"version --long", "long"},
 		{"help nosuch", "nosuch"},
 		{"help bench fast", "bench fast"},
 		{"completion bash", "completion"},
@@ -181,7 +179,7 @@ func TestWrongCommandLinesCostOneLineAndExitCode2(t *testing.T) {
 }
 
 func TestHelpHasOneExampleEach(t *testing.T) {
-	for _, line := range []string{"--help", "bench --help", "echo --help", "matrix --help", "sink --help", "sink verify --help", "version --help", "help bench", ""} {
+	for _, line := range []string{"--help", "bench --help", "echo --help", "matrix --help", "sink --help", "sink verify --help", "help bench", ""} {
 		p, exit := run(t, strings.Fields(line)...)
 		text := p.stdout.String()
 		if exit != 0 || p.stderr.Len() > 0 {
@@ -211,7 +209,7 @@ func TestHelpHasOneExampleEach(t *testing.T) {
 }
 
 func TestVersionIsOneLine(t *testing.T) {
-	p, exit := run(t, "version")
+	p, exit := run(t, "--version")
 	if text := p.stdout.String(); exit != 0 || !strings.HasPrefix(text, "lab ") || strings.Count(text, "\n") != 1 || !strings.Contains(text, " go1.") {
 		t.Errorf("exit code %d, %q", exit, text)
 	}

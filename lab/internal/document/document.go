@@ -58,10 +58,7 @@ func Say(text string) *Para { return &Para{Text: text} }
 func Fault(mark, text string) *Para { return &Para{Mark: mark, MarkStyle: Bad, Text: text} }
 
 // Facts are names with their values.
-type Facts struct {
-	Tiles bool // shown large on the page
-	List  []Fact
-}
+type Facts struct{ List []Fact }
 
 // A Fact is a name and what it is.
 type Fact struct{ Name, Value string }

@@ -75,7 +75,7 @@ func TestTheBalancePointOfAKnownServer(t *testing.T) {
 			if len(f.Knees) != 1 || f.Knees[0].Label != want || f.Knees[0].Open {
 				t.Errorf("%d workers: the knee is %+v, want %s", workers, f.Knees, want)
 			}
-			best, _, _ := f.Cells[len(f.Cells)-1].Median(IOPS)
+			best, _ := f.Cells[len(f.Cells)-1].Median(IOPS)
 			if most := float64(workers) * 200; best < 0.9*most || best > 1.1*most {
 				t.Errorf("%d workers answer %.0f requests a second, want %.0f", workers, best, most)
 			}

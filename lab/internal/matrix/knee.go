@@ -65,8 +65,8 @@ func (f *File) knee(layer, row int) (Knee, bool) {
 		if c.Layer != layer || c.Row != row {
 			continue
 		}
-		v, floor, ok := c.Median(figure)
-		if limited = limited || c.Limited(); ok && !floor {
+		v, ok := c.Median(figure)
+		if limited = limited || c.Limited(); ok {
 			known, value[c], best = append(known, c), v, max(best, v)
 		}
 	}
@@ -101,7 +101,7 @@ func (f *File) knee(layer, row int) (Knee, bool) {
 
 // tail is a cell's P99; one that is not known is taken for very long.
 func (c *Cell) tail() float64 {
-	if v, _, ok := c.Median(P99); ok {
+	if v, ok := c.Median(P99); ok {
 		return v
 	}
 	return 1e18

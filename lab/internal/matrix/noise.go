@@ -8,34 +8,24 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/stats"
 )
 
-// values are those that count of a figure: of the valid runs and of those in
-// which the target was behind or, when there is none, of the others, which are lower
-// bounds.
-func (c *Cell) values(figure string) (values []float64, floor bool) {
-	var bounds []float64
+// values are those that count of a figure: of the valid runs, and of those in which the
+// target was behind. Of the others the generator was the limit.
+func (c *Cell) values(figure string) (values []float64) {
 	for _, r := range c.Runs {
-		v, has := r.Figures[figure]
-		switch {
-		case has && (r.Valid || r.Behind):
+		if v, has := r.Figures[figure]; has && (r.Valid || r.Behind) {
 			values = append(values, v)
-		case has:
-			bounds = append(bounds, v)
 		}
 	}
-	if len(values) == 0 {
-		return bounds, true
-	}
-	return values, false
+	return values
 }
 
-// Median returns the median of a figure over the runs that count. floor says that
-// none said what the target does, so that it is a lower bound; ok that there was any.
-func (c *Cell) Median(figure string) (value float64, floor, ok bool) {
-	values, floor := c.values(figure)
+// Median returns the median of a figure over the runs that count; ok that there is any.
+func (c *Cell) Median(figure string) (value float64, ok bool) {
+	values := c.values(figure)
 	if len(values) == 0 {
-		return 0, false, false
+		return 0, false
 	}
-	return stats.Median(values), floor, true
+	return stats.Median(values), true
 }
 
 // Limited reports whether there is no figure of a cell since the generator was the limit in
@@ -80,8 +70,7 @@ func (f *File) Derive() {
 		c := &f.Cells[i]
 		c.Noise = nil
 		for _, g := range f.Figures {
-			values, _ := c.values(g.Name)
-			if noise, ok := spread(values); ok {
+			if noise, ok := spread(c.values(g.Name)); ok {
 				if c.Noise == nil {
 					c.Noise = make(map[string]float64)
 				}

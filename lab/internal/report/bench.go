@@ -196,28 +196,13 @@ func runText(f *File) string {
 	return line
 }
 
-// benchSection is the part of a page on one run: what was missed and met first,
-// then every scenario.
+// benchSection is the part of a page on one run: a line for each scenario first, then all
+// of each.
 func benchSection(section *document.Section, f *File) *document.Section {
 	summaries := f.Summaries()
 	section.Add(document.Say("Targets: "+tallyText(summaries)+"."), Verdicts(f))
 	section.Add(document.Note(f.Mode+"; "+runText(f)), document.Note(howToRead))
 	section.Add(faults(summaries)...)
-	for _, status := range []Status{Missed, Undecided, Met} {
-		targets := &document.Fold{Title: fmt.Sprintf("Targets: %s, %d", status, Tally(summaries)[status])}
-		for _, s := range summaries {
-			for _, t := range s.Targets {
-				if t.Status == status {
-					line := targetLine(t)
-					line.Text = s.Scenario + ": " + line.Text
-					targets.Items = append(targets.Items, line)
-				}
-			}
-		}
-		if len(targets.Items) > 0 {
-			section.Add(targets)
-		}
-	}
 	details := &document.Fold{Title: "Every scenario"}
 	for i := range f.Scenarios {
 		details.Items = append(details.Items, Scenario(&f.Scenarios[i]))

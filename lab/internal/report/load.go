@@ -217,15 +217,6 @@ func invalid(r *load.Result) []document.Item {
 
 func loadSection(section *document.Section, r *load.Result) *document.Section {
 	section.Add(LoadHead(&r.Plan)...)
-	if r.Latency != nil && r.Latency.Count > 0 {
-		tiles := &document.Facts{Tiles: true}
-		tiles.Add("throughput", units.Rate(r.Throughput))
-		tiles.Add("requests", units.Number(r.IOPS)+"/s")
-		tiles.Add("P50", units.Time(r.Latency.P50))
-		tiles.Add("P99", units.Time(r.Latency.P99))
-		tiles.Add("P99.9", units.Time(r.Latency.P999))
-		section.Add(tiles)
-	}
 	section.Add(LoadResult(r)...)
 	section.Add(loadCharts(r)...)
 	if r.Calibration != nil {

@@ -65,7 +65,7 @@ func heatmap(f *matrix.File, layer int, figure *matrix.Figure, caption string, u
 	for i := range f.Cells {
 		if c := &f.Cells[i]; c.Layer == layer {
 			cells[[2]int{c.Row, c.Column}] = c
-			if v, floor, ok := c.Median(figure.Name); ok && !floor && v > 0 {
+			if v, ok := c.Median(figure.Name); ok && v > 0 {
 				lo, hi = min(lo, v), max(hi, v)
 			}
 		}
@@ -109,7 +109,7 @@ func isKnee(f *matrix.File, layer, row, column int, figure string) bool {
 // heatCell is what stands in a cell: a median of valid runs, "generator" where that was the
 // limit, or a mark and what the target took.
 func heatCell(c *matrix.Cell, figure *matrix.Figure, lo, hi float64, used marks) document.Cell {
-	v, floor, ok := c.Median(figure.Name)
+	v, ok := c.Median(figure.Name)
 	valid, most := 0, uint64(0)
 	var reasons []string
 	for _, r := range c.Runs {
@@ -131,7 +131,7 @@ func heatCell(c *matrix.Cell, figure *matrix.Figure, lo, hi float64, used marks)
 		used["generator"] = "the generator was the limit in every run: the target may be able to do more"
 		cell.Text, cell.Class = "generator", "invalid"
 		return cell
-	case !ok || floor:
+	case !ok:
 		cell.Text, cell.Class = "-", "invalid"
 		if len(reasons) > 0 && valid == 0 && used["-"] == "" {
 			used["-"] = "no run of the cell was valid: " + reasons[0]

@@ -3,7 +3,6 @@ package report
 import (
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,11 +25,8 @@ const (
 	KindSearch    = load.SearchKind
 )
 
-// MaxFile is how large a results file may be, in bytes.
-const MaxFile = 256 << 20
-
-// ErrTooLarge is a results file of more than MaxFile bytes.
-var ErrTooLarge = errors.New("larger than a results file may be")
+// mostRead is how much of a results file is read, in bytes: more is no JSON then.
+const mostRead = 256 << 20
 
 // A Result is one results file of any kind. Just one of the pointers is set, the
 // one that Kind names.
@@ -68,76 +64,60 @@ func Open(path string) (*Result, error) {
 	return r, nil
 }
 
+// kinds are what to read a result into, by its kind, with the version that is known.
+var kinds = map[string]struct {
+	schema int
+	into   func(*Result) any
+}{
+	KindBench:     {Schema, func(r *Result) any { r.Bench = new(File); return r.Bench }},
+	KindLoad:      {load.Schema, func(r *Result) any { r.Load = new(load.Result); return r.Load }},
+	KindMatrix:    {matrix.Schema, func(r *Result) any { r.Matrix = new(matrix.File); return r.Matrix }},
+	KindDiagnosis: {diagnose.Schema, func(r *Result) any { r.Diagnosis = new(diagnose.Diagnosis); return r.Diagnosis }},
+	KindPair:      {load.Schema, func(r *Result) any { r.Pair = new(load.Pair); return r.Pair }},
+	KindSearch:    {load.Schema, func(r *Result) any { r.Search = new(load.Found); return r.Search }},
+}
+
 // Read reads one results file to its end. The error is ErrSchema for JSON that is no
 // result, for a kind or a version that this program does not know, and for a
-// file whose parts do not belong together; ErrTooLarge beyond MaxFile; or the
-// reader's. Figures that make no sense are shown as they are.
-func Read(r io.Reader, name string) (*Result, error) { return readWithin(r, name, MaxFile) }
-
-func readWithin(r io.Reader, name string, most int64) (*Result, error) {
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
+// file whose parts do not belong together; or the reader's. Figures that make no sense are
+// shown as they are.
+func Read(r io.Reader, name string) (*Result, error) {
+	text, err := io.ReadAll(io.LimitReader(r, mostRead))
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if int64(len(text)) > most {
-		return nil, fmt.Errorf("report: %w: more than %d bytes", ErrTooLarge, most)
-	}
-	var head struct {
-		Kind   *string `json:"kind"`
-		Schema int     `json:"schema"`
-	}
+	head := machine.Origin{Kind: KindBench}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
 	}
-	result := &Result{Name: name, Kind: KindBench}
-	if head.Kind != nil {
-		result.Kind = *head.Kind
+	kind, known := kinds[head.Kind]
+	switch {
+	case !known:
+		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, head.Kind)
+	case head.Schema != kind.schema:
+		return nil, fmt.Errorf("report: %w: %s of version %d, this program reads %d", ErrSchema, head.Kind, head.Schema, kind.schema)
 	}
-	want := 0
-	var into any
-	var check func() error
-	switch result.Kind {
-	case KindBench:
-		result.Bench = new(File)
-		into, want, check = result.Bench, Schema, result.Bench.check
-	case KindLoad:
-		result.Load = new(load.Result)
-		into, want, check = result.Load, load.Schema, func() error {
-			if r := result.Load; !r.Valid { // there is no latency of such a run, whatever the file says
-				r.Latency, r.Service, r.Due, r.Jitter = nil, nil, nil, 0
-			}
-			return nil
-		}
-	case KindMatrix:
-		result.Matrix = new(matrix.File)
-		into, want, check = result.Matrix, matrix.Schema, func() error {
-			return guarded(func() error {
-				result.Matrix.Derive()
-				return nil
-			})
-		}
-	case KindDiagnosis:
-		result.Diagnosis = new(diagnose.Diagnosis)
-		into, want, check = result.Diagnosis, diagnose.Schema, func() error { return nil }
-	case KindPair:
-		result.Pair = new(load.Pair)
-		into, want, check = result.Pair, load.Schema, func() error { return nil }
-	case KindSearch:
-		result.Search = new(load.Found)
-		into, want, check = result.Search, load.Schema, func() error { return nil }
-	default:
-		return nil, fmt.Errorf("report: %w: there is no kind %.40q", ErrSchema, result.Kind)
+	result := &Result{Name: name, Kind: head.Kind}
+	if err = json.Unmarshal(text, kind.into(result)); err == nil {
+		err = guarded(result.check)
 	}
-	if head.Schema != want {
-		return nil, fmt.Errorf("report: %w: %s of version %d, this program reads %d", ErrSchema, result.Kind, head.Schema, want)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
-	}
-	if err := check(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("report: %w: %w", ErrSchema, err)
 	}
 	return result, nil
+}
+
+// check checks what was read, and derives what is not in the file.
+func (r *Result) check() error {
+	switch {
+	case r.Bench != nil:
+		return r.Bench.check()
+	case r.Matrix != nil:
+		r.Matrix.Derive()
+	case r.Load != nil && !r.Load.Valid: // there is no latency of such a run, whatever the file says
+		r.Load.Latency, r.Load.Service, r.Load.Due, r.Load.Jitter = nil, nil, nil, 0
+	}
+	return nil
 }
 
 // guarded makes an ErrSchema of a panic over figures that no run can have: only a file that was

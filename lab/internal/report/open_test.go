@@ -98,18 +98,6 @@ func TestFilesThatContradictThemselvesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}
-	if _, err := readWithin(spaces{}, "x", 1<<20); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("a file without end: %v", err)
-	}
-}
-
-type spaces struct{}
-
-func (spaces) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
 }
 
 // An invalid run has no latency, also when the file has one.
