@@ -41,22 +41,13 @@ const (
 	sendsAtOnce = 200
 )
 
-// RunLoad is a load's process. It reads a Work as a line of JSON from in,
-// publishes, lets the viewers join, and writes "ready" to out. When it reads "go"
-// it measures, and writes a Result as a line of JSON. It publishes until in ends;
-// it returns an error earlier if something fails.
-func RunLoad(in io.Reader, out io.Writer) error {
+// RunLoad is a load's process. It publishes, lets the viewers join, and writes "ready" to
+// out. When it reads "go" from in it measures, and writes a Result as a line of JSON. It
+// publishes until in ends; it returns an error earlier if something fails.
+func RunLoad(w Work, in io.Reader, out io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	asked := bufio.NewReader(in)
-	line, err := asked.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("relay: the load has no work: %w", err)
-	}
-	var w Work
-	if err := json.Unmarshal(line, &w); err != nil {
-		return fmt.Errorf("relay: the load's work: %w", err)
-	}
 	l, err := newLoad(w)
 	if err != nil {
 		return err

@@ -56,12 +56,11 @@ func runLoad(t *testing.T, w Work) (Result, error) {
 	out, says := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := RunLoad(in, says)
+		err := RunLoad(w, in, says)
 		says.CloseWithError(err)
 		done <- err
 	}()
 	answers := bufio.NewReader(out)
-	json.NewEncoder(ask).Encode(w)
 	var r Result
 	_, err := answers.ReadString('\n')
 	if err == nil {

@@ -21,6 +21,7 @@ type Work struct {
 	AtOnce   bool          // all of them at its beginning, and each leaves when it has a key frame
 	OneByOne bool          // a viewer joins when the one before has a key frame
 	Hop      bool          // View has two addresses: every other viewer is one hop further away
+	Edges    int           // of each stream's viewers one is at each of so many servers, a power of two; 0: Viewers says how many there are
 	Unviewed bool          // measure for a window before the first viewer joins, too
 	TLS      bool          // viewers come over TLS; the certificate is not verified
 	Waits    bool          // viewers over FLV ask the server to wait for a stream that it does not know yet

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -17,16 +15,6 @@ import (
 // measurement, so that nothing is left behind should its parent be stopped in
 // a way that leaves the pipe open.
 const childLife = 30 * time.Minute
-
-// startChild runs the named child command of the program self: a process of ours
-// that stands at the other end of a connection.
-func startChild(self, name string, args ...string) (*child.Process, error) {
-	p, err := child.Start(child.Command(self, name, args...), "child "+name)
-	if err != nil {
-		return nil, fmt.Errorf("scenarios: %w", err)
-	}
-	return p, nil
-}
 
 // lineOf waits for the next line that a child says.
 func lineOf(c *child.Process) (string, error) {
@@ -87,31 +75,4 @@ func acceptFrom(l *net.TCPListener, c *child.Process) (*net.TCPConn, error) {
 func hungUp(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || (errors.As(err, &op) && !op.Timeout())
-}
-
-// beginChild makes this process a child that reads or writes the named stream, on one
-// processor: the rest is for its parent.
-func beginChild(kind string) (*stream, error) {
-	s, err := streamOf(kind)
-	if err == nil {
-		child.Begin(childLife)
-		runtime.GOMAXPROCS(1)
-	}
-	return s, err
-}
-
-func dialParent(addr string) (*net.TCPConn, error) {
-	conn, err := net.DialTimeout("tcp", addr, child.Within)
-	if err != nil {
-		return nil, err
-	}
-	return conn.(*net.TCPConn), nil
-}
-
-// scan reads numbers and booleans.
-func scan(args []string, values ...any) error {
-	if _, err := fmt.Sscan(strings.Join(args, " "), values...); err != nil {
-		return fmt.Errorf("scenarios: the arguments %q: %w", args, err)
-	}
-	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
+	"runtime"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
 )
@@ -25,39 +25,55 @@ const (
 	receiveBuffer = 1 << 20
 )
 
-var _ = registerChild("tcp-writer", "ADDRESS KIND CONNECTIONS", tcpWriter)
+// tcpWork is what a child of a TCP scenario has to do: to write or read a stream on connections
+// to an address.
+type tcpWork struct {
+	Addr  string
+	Kind  frameKind
+	Conns int
+}
 
-// tcpWriter is the child that writes a stream to an address, as fast as it
-// can, on so many connections, until the reader closes them.
-func tcpWriter(args []string) error {
-	var count int
-	if err := scan(args[2:], &count); err != nil {
-		return err
+// begin makes this process a child on one processor: the rest is for its parent.
+func (w tcpWork) begin() (*stream, error) {
+	if w.Conns < 1 || w.Kind.Lo < 1 || w.Kind.Hi < w.Kind.Lo || w.Kind.Hi > ringSize {
+		return nil, fmt.Errorf("scenarios: %+v is no work for a child", w)
 	}
-	if count < 1 {
-		return fmt.Errorf("scenarios: %d connections", count)
+	child.Begin(childLife)
+	runtime.GOMAXPROCS(1)
+	return w.Kind.frames(), nil
+}
+
+func (w tcpWork) dial() (*net.TCPConn, error) {
+	conn, err := net.DialTimeout("tcp", w.Addr, child.Within)
+	if err != nil {
+		return nil, err
 	}
-	s, err := beginChild(args[1])
+	return conn.(*net.TCPConn), nil
+}
+
+// tcpWriter writes a stream, as fast as it can, until the reader closes the connections.
+var tcpWriter = registerChild("tcp-writer", func(w tcpWork) error {
+	s, err := w.begin()
 	if err != nil {
 		return err
 	}
-	errs := make(chan error, count)
-	for range count {
-		conn, err := dialParent(args[0])
+	errs := make(chan error, w.Conns)
+	for range w.Conns {
+		conn, err := w.dial()
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		if err := conn.SetWriteBuffer(buffer(sendBuffer, count)); err != nil {
+		if err := conn.SetWriteBuffer(buffer(sendBuffer, w.Conns)); err != nil {
 			return err
 		}
 		go func() { errs <- unlessHungUp(writeAll(conn, s)) }()
 	}
-	for range count {
+	for range w.Conns {
 		err = errors.Join(err, <-errs)
 	}
 	return err
-}
+})
 
 // writeAll writes s until that fails.
 func writeAll(conn net.Conn, s *stream) error {
@@ -84,20 +100,6 @@ func unlessHungUp(err error) error {
 	return err
 }
 
-// String names a stream of frames to a child: frames,SEED,LO,HI.
-func (k frameKind) String() string {
-	return fmt.Sprintf("frames,%d,%d,%d", k.seed, k.lo, k.hi)
-}
-
-// streamOf returns the stream of a name.
-func streamOf(name string) (*stream, error) {
-	var k frameKind
-	if n, err := fmt.Sscanf(name, "frames,%d,%d,%d", &k.seed, &k.lo, &k.hi); err != nil || n != 3 || k.lo < 1 || k.hi < k.lo || k.hi > ringSize {
-		return nil, fmt.Errorf("scenarios: %s is no stream", strconv.Quote(name))
-	}
-	return k.frames(), nil
-}
-
 // A remote is connections on which a child writes a stream.
 type remote struct {
 	conns []*net.TCPConn
@@ -112,7 +114,7 @@ func dialRemote(self string, kind frameKind, connections int) (*remote, error) {
 		return nil, err
 	}
 	defer l.Close()
-	c, err := startChild(self, "tcp-writer", l.Addr().String(), kind.String(), strconv.Itoa(connections))
+	c, err := tcpWriter.start(self, tcpWork{l.Addr().String(), kind, connections})
 	if err != nil {
 		return nil, err
 	}
@@ -140,17 +142,15 @@ func (r *remote) hangUp() error {
 	return errors.Join(errs...)
 }
 
-var _ = registerChild("tcp-reader", "ADDRESS KIND", tcpReader)
-
-// tcpReader is the child that reads a stream from an address. Before each part
-// of it comes a frame count, eight bytes big-endian; behind it, the child answers
-// with the sum of the marks of what it got, in eight bytes too.
-func tcpReader(args []string) error {
-	s, err := beginChild(args[1])
+// tcpReader reads a stream. Before each part of it comes a frame count, eight bytes
+// big-endian; behind it, the child answers with the sum of the marks of what it got, in eight
+// bytes too.
+var tcpReader = registerChild("tcp-reader", func(w tcpWork) error {
+	s, err := w.begin()
 	if err != nil {
 		return err
 	}
-	conn, err := dialParent(args[0])
+	conn, err := w.dial()
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func tcpReader(args []string) error {
 		}
 		at = (at + n) % s.units()
 	}
-}
+})
 
 // expect reads n units from that one on, and compares every byte.
 func expect(src io.Reader, s *stream, unit, n int, buf []byte) error {

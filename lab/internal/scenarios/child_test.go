@@ -57,7 +57,7 @@ func startWriter(t *testing.T) (*child.Process, *net.TCPConn) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), frameKind{1, 64, 64}.String(), "1")
+	c, err := tcpWriter.start(self(t), tcpWork{l.Addr().String(), frameKind{1, 64, 64}, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +111,13 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := startChild(self(t), "tcp-writer", l.Addr().String(), "no such stream", "1")
+	c, err := tcpWriter.start(self(t), tcpWork{l.Addr().String(), frameKind{}, 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Stop()
 	_, err = acceptFrom(l, c)
-	if err == nil || !strings.Contains(err.Error(), `"no such stream" is no stream`) {
+	if err == nil || !strings.Contains(err.Error(), "Conns:7} is no work") {
 		t.Errorf("the error does not say why the child failed: %v", err)
 	}
 	if _, err := lineOf(c); !errors.Is(err, io.EOF) {
@@ -126,32 +126,32 @@ func TestAChildThatFailsSaysWhy(t *testing.T) {
 }
 
 func TestAChildCommandRefusesBadArguments(t *testing.T) {
-	bad := map[string][][]string{
-		"tcp-writer":  {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5", "1"}, {"127.0.0.1:1", "frames,1,9,5", "1"}, {"127.0.0.1:1", "frames,1,1,999999999", "1"}, {"127.0.0.1:1", "frames,1,1,5", "0"}},
-		"tcp-reader":  {nil, {"127.0.0.1:1"}, {"127.0.0.1:1", "frames,1,0,5"}},
-		"echo-server": {nil, {"nobody", "128"}, {"aio", "x"}, {"aio", "1"}},
-		"relay-floor": {nil, {"rtmp", "0s"}, {"rtmp", "soon", "false"}, {"rtmp", "0s", "perhaps"}, {"hls", "0s", "true"}, {"flv", "-1s", "false"}},
-		"relay-load":  {{"rtmp"}},
-		"echo-client": {nil, {"nowhere", "128", "1"}, {"127.0.0.1:1", "0", "1"}, {"127.0.0.1:1", "128", "x"}, {"127.0.0.1:1", "1", "1"}},
+	bad := map[string][]string{
+		"tcp-writer":  {"", "{}", `{"Addr":"127.0.0.1:1","Kind":{"Lo":9,"Hi":5},"Conns":1}`, `{"Addr":"127.0.0.1:1","Kind":{"Lo":1,"Hi":999999999},"Conns":1}`, `{"Addr":"127.0.0.1:1","Kind":{"Lo":1,"Hi":5}}`},
+		"tcp-reader":  {"", `{"Addr":"127.0.0.1:1","Kind":{"Lo":0,"Hi":5},"Conns":1}`},
+		"echo-server": {"", `{"Server":"nobody","Size":128}`, `{"Server":"aio","Size":"x"}`, `{"Server":"aio","Size":1}`},
+		"relay-floor": {"", `{"Form":"rtmp","Window":"soon"}`, `{"Form":"hls"}`, `{"Form":"flv","Window":-1}`},
+		"relay-load":  {"", "{}"},
+		"echo-client": {"", `{"Addr":"nowhere","Size":128}`, `{"Addr":"127.0.0.1:1","Size":0}`, `{"Addr":"127.0.0.1:1","Size":1}`},
 	}
 	children := Children()
 	if len(bad) != len(children) {
 		t.Errorf("%d commands are tested, there are %d", len(bad), len(children))
 	}
 	for name, lists := range bad {
-		for _, args := range lists {
-			if err := children[name](args); err == nil {
-				t.Errorf("child %s %q did not fail", name, args)
+		for _, work := range lists {
+			if err := children[name]([]string{work}); err == nil {
+				t.Errorf("child %s %q did not fail", name, work)
 			}
 		}
 	}
 }
 
 func TestNoProgramNoChild(t *testing.T) {
-	if _, err := startChild("", "tcp-writer"); err == nil {
+	if _, err := tcpWriter.start("", tcpWork{}); err == nil {
 		t.Error("a child of no program was started")
 	}
-	if _, err := startChild("/nonexistent/program", "tcp-writer"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := tcpWriter.start("/nonexistent/program", tcpWork{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a child of a program that is not there: %v", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestTheReaderEndsOnOtherBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := startChild(self(t), "tcp-reader", l.Addr().String(), frameKind{1, 64, 64}.String())
+	c, err := tcpReader.start(self(t), tcpWork{l.Addr().String(), frameKind{1, 64, 64}, 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ var _ = register(224, clusterGroup)
 
 // clusterGroup asks what it costs that a stream comes from another node.
 func clusterGroup() []lab.Scenario {
-	many, pairs := relayWork{form: relay.FLV, viewers: 200}, relayWork{form: relay.FLV, viewers: 10, window: 4 * time.Second, hop: true}
+	many, pairs := relayWork{Form: relay.FLV, Viewers: 200}, relayWork{Form: relay.FLV, Viewers: 10, Window: 4 * time.Second, Hop: true}
 	// The number of streams is odd, so that the viewers of each are at all edges in turn. What the
 	// server does for itself and the publishers is taken off: it is more than what is asked for.
-	each := relayWork{form: relay.FLV, streams: 45, edges: 8, unviewed: true, window: 3 * time.Second}
-	first := relayWork{form: relay.RTMP, streams: 200, viewers: 200, oneByOne: true}
+	each := relayWork{Form: relay.FLV, Streams: 45, Edges: 8, Unviewed: true, Window: 3 * time.Second}
+	first := relayWork{Form: relay.RTMP, Streams: 200, Viewers: 200, OneByOne: true}
 	now := []string{"--merge", "0s"}
 	free := []string{"--max-streams", "0", "--max-streams-per-address", "0"}
 	return []lab.Scenario{
@@ -79,17 +79,21 @@ func clusterServer(edges, what int, flags ...string) relayServer {
 		if err != nil {
 			return relayStarted{}, err
 		}
-		all, err := startServers(env, form, 1+edges, func(before []relayStarted) []string {
-			if what == ofPulls && len(before) > 0 {
-				return append([]string{"--origin", "http://" + before[0].view}, flags...)
+		all, err := startServers(1+edges, func(before []relayStarted) (relayStarted, error) {
+			args := append([]string{"--cluster", "--cluster-address", "127.0.0.1:0", "--node-name", fmt.Sprint("n", len(before))}, flags...)
+			switch {
+			case len(before) == 0:
+				return startSluice(env, form, args...)
+			case what == ofPulls:
+				args = append([]string{"--origin", "http://" + before[0].view}, flags...)
+			default:
+				args = append(args, "--join", before[0].at.Cluster)
 			}
-			node := append([]string{"--cluster", "--cluster-address", "127.0.0.1:0", "--node-name", fmt.Sprint("n", len(before))}, flags...)
-			if len(before) > 0 {
-				node = append(node, "--join", before[0].cluster)
+			start := func() (relayStarted, error) { return startSluice(env, form, args...) }
+			if what == atOrigin || what == ofOrigin || what == ofPulls {
+				return onProcessor(away, start)
 			}
-			return node
-		}, func(before []relayStarted) (processor int, elsewhere bool) {
-			return away, len(before) > 0 && (what == atOrigin || what == ofOrigin || what == ofPulls)
+			return start()
 		})
 		switch {
 		case err != nil:

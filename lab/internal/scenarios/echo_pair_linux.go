@@ -31,24 +31,31 @@ func newEchoPair(env lab.Env, name string, size int) (*echoPair, error) {
 		return nil, err
 	}
 	p := &echoPair{}
-	start := func(on int, args ...string) (c *child.Process, err error) {
-		err = echobench.OnProcessor(on, func() error {
-			c, err = startChild(env.Self, args[0], args[1:]...)
-			return err
-		})
-		return c, err
-	}
-	bytes, addr := strconv.Itoa(size), ""
-	if p.server, err = start(serverCPU, "echo-server", name, bytes); err == nil {
-		addr, err = lineOf(p.server)
+	var addr netip.AddrPort
+	if p.server, err = onProcessor(serverCPU, func() (*child.Process, error) { return echoServer.start(env.Self, echoServerWork{name, size}) }); err == nil {
+		var line string
+		if line, err = lineOf(p.server); err == nil {
+			addr, err = netip.ParseAddrPort(line)
+		}
 	}
 	if err == nil {
-		p.client, err = start(clientCPU, "echo-client", addr, bytes, strconv.FormatUint(env.Seed, 10), strconv.FormatBool(s.TLS))
+		p.client, err = onProcessor(clientCPU, func() (*child.Process, error) {
+			return echoClient.start(env.Self, echoClientWork{addr, size, env.Seed, s.TLS})
+		})
 	}
 	if err != nil {
 		return nil, p.closed(err)
 	}
 	return p, nil
+}
+
+// onProcessor has start, and the process that it starts, bound to one processor.
+func onProcessor[T any](cpu int, start func() (T, error)) (v T, err error) {
+	err = echobench.OnProcessor(cpu, func() (err error) {
+		v, err = start()
+		return err
+	})
+	return v, err
 }
 
 // closed closes the pair, because of err.
@@ -141,28 +148,28 @@ func echoFigures(r echobench.Result, s proc.Work, ops int) map[string]float64 {
 	}
 }
 
-var _ = registerChild("echo-server", "SERVER BYTES", echoServer)
-
-// echoServer is the child that echoes, in the way of a name.
-func echoServer(args []string) error {
-	var size int
-	s, err := echobench.Lookup(args[0])
-	if err = errors.Join(err, scan(args[1:], &size)); err != nil {
-		return err
-	}
-	return echobench.HostServer(s, size, os.Stdin, os.Stdout)
+type echoServerWork struct {
+	Server string
+	Size   int
 }
 
-var _ = registerChild("echo-client", "ADDRESS BYTES SEED TLS", echoClient)
-
-// echoClient is the child that sends to an echo server, as commands on standard input say.
-func echoClient(args []string) error {
-	var size int
-	var seed uint64
-	var secure bool
-	addr, err := netip.ParseAddrPort(args[0])
-	if err = errors.Join(err, scan(args[1:], &size, &seed, &secure)); err != nil {
+// echoServer echoes, in the way of a name.
+var echoServer = registerChild("echo-server", func(w echoServerWork) error {
+	s, err := echobench.Lookup(w.Server)
+	if err != nil {
 		return err
 	}
-	return echobench.HostClient(addr, size, seed, secure, os.Stdin, os.Stdout)
+	return echobench.HostServer(s, w.Size, os.Stdin, os.Stdout)
+})
+
+type echoClientWork struct {
+	Addr netip.AddrPort
+	Size int
+	Seed uint64
+	TLS  bool
 }
+
+// echoClient sends to an echo server, as commands on standard input say.
+var echoClient = registerChild("echo-client", func(w echoClientWork) error {
+	return echobench.HostClient(w.Addr, w.Size, w.Seed, w.TLS, os.Stdin, os.Stdout)
+})

@@ -49,9 +49,9 @@ func relayGroup() []lab.Scenario {
 		relayCrowd(false),
 		relayCrowd(true),
 		relayJoins("joins-500", "500 viewers that join within a second",
-			relayWork{viewers: 1, joins: 500, window: time.Second}, lab.Target{Variant: "rtmp", AtMost: 3e6}),
+			relayWork{Viewers: 1, Joins: 500, Window: time.Second}, lab.Target{Variant: "rtmp", AtMost: 3e6}),
 		relayJoins("joins-4000", "4,000 viewers that join at once",
-			relayWork{viewers: 1, joins: 4000, atOnce: true, window: 10 * time.Second}, lab.Target{Variant: "rtmp", Metric: joinsServed, AtLeast: 1}),
+			relayWork{Viewers: 1, Joins: 4000, AtOnce: true, Window: 10 * time.Second}, lab.Target{Variant: "rtmp", Metric: joinsServed, AtLeast: 1}),
 		relayTLS(),
 		relayCascade(),
 	}
@@ -78,13 +78,13 @@ func relayClipName() string {
 
 // title says what is published to how many viewers.
 func (w relayWork) title() string {
-	form := map[string]string{relay.RTMP: "RTMP", relay.FLV: "HTTP-FLV"}[w.form]
-	return fmt.Sprintf("%s to %d viewers by %s", relayClipName(), w.viewers, form)
+	form := map[string]string{relay.RTMP: "RTMP", relay.FLV: "HTTP-FLV"}[w.Form]
+	return fmt.Sprintf("%s to %d viewers by %s", relayClipName(), w.Viewers, form)
 }
 
 // floorTag, merge0 and nginx are variants of several scenarios.
 func (w relayWork) floorTag() lab.Variant {
-	return w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer(0))
+	return w.variant("floor-tag", "one bare send for each viewer and frame, nothing else", floorServer(0, false))
 }
 
 func (w relayWork) merge0(name string, flags ...string) lab.Variant {
@@ -92,7 +92,7 @@ func (w relayWork) merge0(name string, flags ...string) lab.Variant {
 }
 
 func (w relayWork) nginx(name, about string, settings relay.Nginx) lab.Variant {
-	if w.form == relay.FLV {
+	if w.Form == relay.FLV {
 		about += "; its viewers come by RTMP, as it has no HTTP-FLV"
 	}
 	return w.variant(name, about, nginxServer(settings))
@@ -101,7 +101,7 @@ func (w relayWork) nginx(name, about string, settings relay.Nginx) lab.Variant {
 const plainNginx = "nginx with its RTMP module, one worker"
 
 func relayLive(form string, viewers int) lab.Scenario {
-	w := relayWork{form: form, viewers: viewers}
+	w := relayWork{Form: form, Viewers: viewers}
 	// To one bare send for each merge time, to one for each frame, and that to nginx.
 	merged, single, now := 1.3, 1.25, 0.95
 	if viewers >= 1000 {
@@ -124,7 +124,7 @@ func relayLive(form string, viewers int) lab.Scenario {
 	return relayScenario(fmt.Sprintf("%s-%d", form, viewers), w.title()+", the server's processor time", perGB, "floor-merged", targets,
 		w.variant("sluice", "sluice serve --merge-adapt=false: sends are merged for 95 ms", sluiceServer(mergeAlways)),
 		w.merge0("sluice-merge0"),
-		w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer(relayMerge)),
+		w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else: the floor", floorServer(relayMerge, false)),
 		w.floorTag(),
 		w.nginx("nginx", plainNginx, relay.Nginx{}),
 		w.nginx("nginx-cork", fmt.Sprint("the same, out_cork ", nginxCork), relay.Nginx{Cork: nginxCork}))
@@ -133,7 +133,7 @@ func relayLive(form string, viewers int) lab.Scenario {
 // relayAdapt asks whether collecting frames only as long as there is much to send
 // keeps few viewers near to live, and what it costs.
 func relayAdapt(form string, viewers int) lab.Scenario {
-	w := relayWork{form: form, viewers: viewers}
+	w := relayWork{Form: form, Viewers: viewers}
 	var targets []lab.Target
 	if viewers <= 50 {
 		targets = append(targets, lab.Target{Variant: "adapt", Metric: p99, AtMost: 5e6})
@@ -147,13 +147,13 @@ func relayAdapt(form string, viewers int) lab.Scenario {
 
 // relayCrowd asks what a stream costs that hardly a viewer watches.
 func relayCrowd(viewed bool) lab.Scenario {
-	w := relayWork{form: relay.RTMP, streams: 1000, warm: 2500 * time.Millisecond, window: 4 * time.Second}
+	w := relayWork{Form: relay.RTMP, Streams: 1000, Warm: 2500 * time.Millisecond, Window: 4 * time.Second}
 	noLimits := []string{"--max-streams", "0", "--max-streams-per-address", "0"}
 	name, watched, promise := "publishers-1000", "that nothing watches", lab.Target{Variant: "sluice", Metric: growthPerShow, AtMost: 100e3}
 	second := w.variant("sluice-nogop", "sluice serve --gop=false: no frames for those who join, only those of the last 3 s for those who lag",
 		sluiceServer(append(noLimits, "--gop=false")...))
 	if viewed {
-		w.viewers = w.streams
+		w.Viewers = w.Streams
 		name, watched, promise = "streams-1000", "with one viewer each, by RTMP", lab.Target{Variant: "sluice", Metric: framesLost, AtMost: 0}
 		second = w.merge0("sluice-merge0", noLimits...)
 	}
@@ -167,7 +167,7 @@ func relayCrowd(viewed bool) lab.Scenario {
 // relayJoins asks when those who join have a picture.
 func relayJoins(name, title string, w relayWork, target lab.Target) lab.Scenario {
 	byFLV := w
-	w.form, byFLV.form = relay.RTMP, relay.FLV
+	w.Form, byFLV.Form = relay.RTMP, relay.FLV
 	return relayScenario(name, relayClipName()+", "+title+", until they have a key frame", toKeyP99, "flv", []lab.Target{target},
 		w.variant("rtmp", "sluice serve as it comes, by RTMP", sluiceServer()),
 		byFLV.variant("flv", "sluice serve as it comes, by HTTP-FLV", sluiceServer()),
@@ -176,20 +176,20 @@ func relayJoins(name, title string, w relayWork, target lab.Target) lab.Scenario
 
 // relayTLS asks what encryption costs.
 func relayTLS() lab.Scenario {
-	w := relayWork{form: relay.RTMP, viewers: 200}
+	w := relayWork{Form: relay.RTMP, Viewers: 200}
 	secure := w
-	secure.tls = true
+	secure.TLS = true
 	return relayScenario("tls-200", w.title()+", merged for 95 ms, the server's processor time", perGB, "plain",
 		[]lab.Target{{Variant: "tls", Against: "plain", AtMost: 1.3}},
 		w.variant("plain", "sluice serve --merge-adapt=false", sluiceServer(mergeAlways)),
 		secure.variant("tls", "the same, viewers by RTMPS", tlsServer),
-		w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else", floorServer(relayMerge)),
-		w.variant("floor-sealed", "the same, after AES-128-GCM for each viewer: the floor of TLS", sealedFloor(relayMerge)))
+		w.variant("floor-merged", "one bare send for each viewer every 95 ms, nothing else", floorServer(relayMerge, false)),
+		w.variant("floor-sealed", "the same, after AES-128-GCM for each viewer: the floor of TLS", floorServer(relayMerge, true)))
 }
 
 // relayCascade asks how far behind live the viewers of the last of three servers are.
 func relayCascade() lab.Scenario {
-	w := relayWork{form: relay.RTMP, viewers: 50}
+	w := relayWork{Form: relay.RTMP, Viewers: 50}
 	return relayScenario("cascade-3", w.title()+" of the last of three servers on one processor, each pulling from the one before", p99, "alone",
 		[]lab.Target{
 			{Variant: "cascade", Metric: p50, AtMost: 60e6}, {Variant: "cascade", AtMost: 110e6}, {Variant: "cascade", Metric: framesLost, AtMost: 0},

@@ -9,8 +9,8 @@ import (
 )
 
 func TestARelayRoundHasTheFiguresOfBothSides(t *testing.T) {
-	for form, floor := range map[string]relayServer{relay.RTMP: sealedFloor(relayMerge), relay.FLV: floorServer(relayMerge)} {
-		r, err := relayWork{form: form, viewers: 40}.open(echoEnv(t), floor)
+	for form, floor := range map[string]relayServer{relay.RTMP: floorServer(relayMerge, true), relay.FLV: floorServer(relayMerge, false)} {
+		r, err := relayWork{Form: form, Viewers: 40}.open(echoEnv(t), floor)
 		orSkip(t, err)
 		sample, err := r.Run(1)
 		if err != nil {
@@ -46,8 +46,8 @@ func TestAServerThatCannotServeIsAnError(t *testing.T) {
 	env := echoEnv(t)
 	env.Self = "/nonexistent/program"
 	t.Setenv(relayProgramEnv, env.Self)
-	for name, s := range map[string]relayServer{"sluice": sluiceServer(mergeAlways), "floor": floorServer(0)} {
-		_, err := relayWork{form: relay.RTMP, viewers: 4}.open(env, s)
+	for name, s := range map[string]relayServer{"sluice": sluiceServer(mergeAlways), "floor": floorServer(0, false)} {
+		_, err := relayWork{Form: relay.RTMP, Viewers: 4}.open(env, s)
 		if errors.Is(err, errors.ErrUnsupported) {
 			t.Skip(err)
 		}

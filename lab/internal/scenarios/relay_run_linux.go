@@ -3,7 +3,6 @@ package scenarios
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -20,36 +19,24 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
-// relayWork is what is published and who looks at it.
-type relayWork struct {
-	form         string
-	streams      int // of small frames; 0: one stream of the clip
-	viewers      int
-	joins        int           // viewers that come in the window
-	atOnce       bool          // at its beginning, all of them
-	warm, window time.Duration // 0: as usual
-	tls          bool
-	oneByOne     bool // viewers join
-	hop          bool // every other viewer is one hop further away
-	unviewed     bool // what the server needs without viewers is measured, and taken off
-	edges        int  // each stream has so many viewers, one at each of them; a power of two
-}
+// relayWork is what is published and who looks at it: a relay.Work without what a round fills in.
+type relayWork relay.Work
 
 // pace has a window of one group of pictures: many short rounds say more than
 // few long ones.
 func (w relayWork) pace(env lab.Env) relayWork {
 	if env.Quick {
-		w.streams, w.viewers, w.joins = w.streams/20, min((w.viewers+3)/4, 100), w.joins/20
-		w.warm, w.window = 100*time.Millisecond, 600*time.Millisecond
+		w.Streams, w.Viewers, w.Joins = w.Streams/20, min((w.Viewers+3)/4, 100), w.Joins/20
+		w.Warm, w.Window = 100*time.Millisecond, 600*time.Millisecond
 	}
 	switch {
-	case w.edges > 0:
-		w.streams |= 1
-		w.viewers = w.streams * w.edges
-	case w.streams > 0:
-		w.viewers = min(w.viewers, w.streams)
+	case w.Edges > 0:
+		w.Streams |= 1
+		w.Viewers = w.Streams * w.Edges
+	case w.Streams > 0:
+		w.Viewers = min(w.Viewers, w.Streams)
 	}
-	w.warm, w.window = cmp.Or(w.warm, 300*time.Millisecond), cmp.Or(w.window, 2*time.Second)
+	w.Warm, w.Window = cmp.Or(w.Warm, 300*time.Millisecond), cmp.Or(w.Window, 2*time.Second)
 	return w
 }
 
@@ -75,7 +62,7 @@ var relayClip = sync.OnceValues(func() ([]byte, error) {
 
 // file is what is published.
 func (w relayWork) file() ([]byte, error) {
-	if w.streams > 0 {
+	if w.Streams > 0 {
 		return relay.SmallFrames(1000, 30), nil // 240 kbit/s
 	}
 	return relayClip()
@@ -97,7 +84,7 @@ var bothProcessors = sync.OnceValues(func() (p [2]int, err error) {
 // waited with all viewers connected while other variants ran would have dropped
 // some of them.
 func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
-	r := &relayRunner{env: env, work: w.pace(env), server: s, clip: filepath.Join(env.Dir, "clip.flv")}
+	r := &relayRunner{env: env, work: w.pace(env), server: s}
 	var err error
 	if r.serverCPU, r.loadCPU, err = processors(); err != nil {
 		return nil, err
@@ -110,7 +97,8 @@ func (w relayWork) open(env lab.Env, s relayServer) (lab.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(r.clip, file, 0o600); err != nil {
+	r.work.Clip = filepath.Join(env.Dir, "clip.flv")
+	if err := os.WriteFile(r.work.Clip, file, 0o600); err != nil {
 		return nil, err
 	}
 	started, err := r.start()
@@ -134,21 +122,11 @@ type relayRunner struct {
 	work               relayWork
 	server             relayServer
 	serverCPU, loadCPU int
-	clip               string
 }
 
 // start starts the server on its processor.
-func (r *relayRunner) start() (s relayStarted, err error) {
-	err = echobench.OnProcessor(r.serverCPU, func() (err error) {
-		s, err = r.server(r.env, r.work.form)
-		return err
-	})
-	if err == nil {
-		if err = s.listening(&s); err != nil {
-			s.Stop()
-		}
-	}
-	return s, err
+func (r *relayRunner) start() (relayStarted, error) {
+	return onProcessor(r.serverCPU, func() (relayStarted, error) { return r.server(r.env, r.work.Form) })
 }
 
 func (r *relayRunner) round() (map[string]float64, error) {
@@ -157,25 +135,16 @@ func (r *relayRunner) round() (map[string]float64, error) {
 		return nil, err
 	}
 	defer server.Stop()
-	var load *child.Process
-	err = echobench.OnProcessor(r.loadCPU, func() (err error) {
-		load, err = startChild(r.env.Self, "relay-load")
-		return err
-	})
+	w := relay.Work(r.work)
+	w.Publish, w.View, w.Form, w.Waits, w.Server = server.publish, server.view, server.form, server.waits, server.PID()
+	w.App, w.Stream = "live", "bench"
+	load, err := onProcessor(r.loadCPU, func() (*child.Process, error) { return relayLoad.start(r.env.Self, w) })
 	if err != nil {
 		return nil, err
 	}
 	defer load.Stop()
-	w := r.work
-	work, err := json.Marshal(relay.Work{
-		Publish: server.publish, View: server.view, Form: server.form, App: "live", Stream: "bench", Streams: w.streams,
-		Viewers: w.viewers, Joins: w.joins, AtOnce: w.atOnce, TLS: w.tls, Waits: server.waits, OneByOne: w.oneByOne, Hop: w.hop, Unviewed: w.unviewed, Warm: w.warm, Window: w.window, Clip: r.clip, Server: server.PID(),
-	})
-	if err != nil {
-		return nil, err
-	}
 	var result relay.Result
-	said, err := ask(load, string(work))
+	said, err := lineOf(load)
 	if err == nil && said != "ready" {
 		err = fmt.Errorf("scenarios: the load said %.60q", said)
 	}
@@ -188,7 +157,7 @@ func (r *relayRunner) round() (map[string]float64, error) {
 	if result.Odd > 0 && !server.lax {
 		return nil, fmt.Errorf("scenarios: %d frames are not as they were published: %s", result.Odd, result.Oddity)
 	}
-	return w.figures(result), nil
+	return r.work.figures(result), nil
 }
 
 // mostBusy is up to which part of the window the viewers may work, who share a
@@ -206,11 +175,11 @@ func (w relayWork) figures(result relay.Result) map[string]float64 {
 	if result.Served > 0 {
 		f[toKeyP50], f[toKeyP99] = float64(result.KeyP50.Nanoseconds()), float64(result.KeyP99.Nanoseconds())
 	}
-	if w.unviewed && !limited {
+	if w.Unviewed && !limited {
 		f[cpuPerSend] = float64(result.PerDelivery().Nanoseconds())
 	}
-	if w.streams > 0 {
-		f[growthPerShow] = float64(result.Grown) / float64(w.streams)
+	if w.Streams > 0 {
+		f[growthPerShow] = float64(result.Grown) / float64(w.Streams)
 		if !limited {
 			f[cpuPerFrame] = float64(result.CPU.Nanoseconds()) / float64(result.Published)
 		}
@@ -221,15 +190,15 @@ func (w relayWork) figures(result relay.Result) map[string]float64 {
 	if !limited {
 		f[perGB] = result.PerGB()
 		f[p50], f[p99] = float64(result.LagP50.Nanoseconds()), float64(result.LagP99.Nanoseconds())
-		if w.hop {
+		if w.Hop {
 			f[hopP50], f[hopP99] = float64(result.HopP50.Nanoseconds()), float64(result.HopP99.Nanoseconds())
 		}
 	}
-	if w.joins > 0 {
-		f[joinsServed] = float64(result.Served) / float64(w.joins)
+	if w.Joins > 0 {
+		f[joinsServed] = float64(result.Served) / float64(w.Joins)
 	}
 	return f
 }
 
-// relay-load is the child that publishes and has the viewers.
-var _ = registerChild("relay-load", "", func([]string) error { return relay.RunLoad(os.Stdin, os.Stdout) })
+// relayLoad publishes and has the viewers.
+var relayLoad = registerChild("relay-load", func(w relay.Work) error { return relay.RunLoad(w, os.Stdin, os.Stdout) })

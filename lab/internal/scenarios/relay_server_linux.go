@@ -2,12 +2,10 @@ package scenarios
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,27 +15,36 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
-// A relayServer starts a relay, without waiting for it.
+// A relayServer starts a relay whose viewers take the stream in a form, and returns when it
+// listens.
 type relayServer func(env lab.Env, form string) (relayStarted, error)
 
-// relayStarted is a relay that runs.
+// relayStarted is a relay that listens.
 type relayStarted struct {
 	*child.Process
-	form          string           // in which viewers take the stream
-	publish, view string           // addresses
-	lax           bool             // frames need not have the times that they were published with
-	secure        bool             // viewers come over TLS
-	waits         bool             // viewers ask it to wait for their stream, of which it hears from another
-	cluster       string           // where other nodes join
-	before        []*child.Process // servers that belong to it
-	// listening waits until the server listens, and finds out where.
-	listening func(*relayStarted) error
+	form          string                                      // in which viewers take the stream
+	publish, view string                                      // addresses
+	at            struct{ RTMP, RTMPS, HTTP, Cluster string } // those of sluice serve
+	lax           bool                                        // frames need not have the times that they were published with
+	waits         bool                                        // viewers ask it to wait for their stream, of which it hears from another
+	before        []*child.Process                            // servers that belong to it
+}
+
+// listening completes a relay by what find learns of a process that was started, or ends it.
+func (s relayStarted) listening(p *child.Process, err error, find func(*relayStarted) error) (relayStarted, error) {
+	if err != nil {
+		return s, err
+	}
+	s.Process = p
+	if err = find(&s); err != nil {
+		s.Stop()
+	}
+	return s, err
 }
 
 // Stop ends the server, and those before it.
 func (s relayStarted) Stop() {
-	s.Process.Stop()
-	for _, p := range s.before {
+	for _, p := range append([]*child.Process{s.Process}, s.before...) {
 		p.Stop()
 	}
 }
@@ -57,19 +64,19 @@ func tlsServer(env lab.Env, form string) (relayStarted, error) {
 		return relayStarted{}, err
 	}
 	s, err := startSluice(env, form, mergeAlways, "--rtmps", "127.0.0.1:0", "--cert", cert, "--key", key)
-	s.secure = true
+	s.view = s.at.RTMPS
 	return s, err
 }
 
 // cascadeServer is n servers, published to at the first and watched at the last.
 func cascadeServer(n int, flags ...string) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
-		all, err := startServers(env, form, n, func(before []relayStarted) []string {
+		all, err := startServers(n, func(before []relayStarted) (relayStarted, error) {
 			if len(before) == 0 {
-				return flags
+				return startSluice(env, form, flags...)
 			}
-			return append([]string{"--origin", "rtmp://" + before[len(before)-1].publish}, flags...)
-		}, nil)
+			return startSluice(env, form, append([]string{"--origin", "rtmp://" + before[len(before)-1].publish}, flags...)...)
+		})
 		if err != nil {
 			return relayStarted{}, err
 		}
@@ -77,35 +84,17 @@ func cascadeServer(n int, flags ...string) relayServer {
 	}
 }
 
-// startServers starts n servers, one after the other, with flags that may depend on those
-// before. elsewhere, which may be nil, says which are on another processor than the caller.
-func startServers(env lab.Env, form string, n int, flags func(before []relayStarted) []string, elsewhere func(before []relayStarted) (processor int, elsewhere bool)) (all []relayStarted, err error) {
-	start := func() (s relayStarted, err error) {
-		begin := func() (err error) {
-			s, err = startSluice(env, form, flags(all)...)
-			return err
-		}
-		if elsewhere != nil {
-			if cpu, ok := elsewhere(all); ok {
-				err = echobench.OnProcessor(cpu, begin)
-				return s, err
-			}
-		}
-		err = begin()
-		return s, err
-	}
+// startServers starts n servers, one after the other.
+func startServers(n int, start func(before []relayStarted) (relayStarted, error)) (all []relayStarted, err error) {
 	for i := range n {
-		s, err := start()
-		if err == nil {
-			all = append(all, s)
-			err = s.listening(&all[i])
-		}
+		s, err := start(all)
 		if err != nil {
 			for _, s := range all {
 				s.Stop()
 			}
 			return nil, fmt.Errorf("scenarios: server %d of %d: %w", i+1, n, err)
 		}
+		all = append(all, s)
 	}
 	return all, nil
 }
@@ -120,7 +109,6 @@ func asOne(all []relayStarted, measured int, view ...string) relayStarted {
 		}
 	}
 	s.publish, s.view, s.waits = all[0].publish, strings.Join(view, ","), true
-	s.listening = func(*relayStarted) error { return nil }
 	return s
 }
 
@@ -134,43 +122,32 @@ func startSluice(env lab.Env, form string, flags ...string) (relayStarted, error
 	cmd := exec.Command(program, append(args, flags...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "SLUICE_CLUSTER_SECRET=a secret of the lab, long enough")
 	c, err := child.Start(cmd, "serve")
-	if err != nil {
-		return relayStarted{}, err
-	}
-	return relayStarted{Process: c, form: form, listening: func(s *relayStarted) error {
+	return relayStarted{form: form}.listening(c, err, func(s *relayStarted) error {
 		line, err := lineOf(s.Process)
 		if err != nil {
 			return err
 		}
-		var at struct{ RTMP, RTMPS, HTTP, Cluster string }
-		if err := json.Unmarshal([]byte(line), &at); err != nil || at.RTMP == "" || at.HTTP == "" {
+		if err := json.Unmarshal([]byte(line), &s.at); err != nil || s.at.RTMP == "" || s.at.HTTP == "" {
 			return fmt.Errorf("scenarios: the server said %.120q: %v", line, err)
 		}
-		s.publish, s.view, s.cluster = at.RTMP, at.RTMP, at.Cluster
+		s.publish, s.view = s.at.RTMP, s.at.RTMP
 		if form == relay.FLV {
-			s.view = at.HTTP
-		}
-		if s.secure {
-			s.view = at.RTMPS
+			s.view = s.at.HTTP
 		}
 		return nil
-	}}, nil
+	})
 }
 
-// floorServer is the least that a relay can do; 0: nothing is merged.
-func floorServer(window time.Duration) relayServer { return startFloor(window, false) }
-
-// sealedFloor is the least that a relay can do whose viewers come over TLS.
-func sealedFloor(window time.Duration) relayServer { return startFloor(window, true) }
-
-func startFloor(window time.Duration, sealed bool) relayServer {
+// floorServer is the least that a relay can do, with sealed of one whose viewers come over
+// TLS; a window of 0: nothing is merged.
+func floorServer(window time.Duration, sealed bool) relayServer {
 	return func(env lab.Env, form string) (relayStarted, error) {
-		c, err := startChild(env.Self, "relay-floor", form, window.String(), strconv.FormatBool(sealed))
-		return relayStarted{Process: c, form: form, listening: func(s *relayStarted) (err error) {
+		c, err := relayFloor.start(env.Self, relay.Floor{Form: form, Window: window, Sealed: sealed})
+		return relayStarted{form: form}.listening(c, err, func(s *relayStarted) (err error) {
 			s.publish, err = lineOf(s.Process)
 			s.view = s.publish
 			return err
-		}}, err
+		})
 	}
 }
 
@@ -184,18 +161,13 @@ func nginxServer(settings relay.Nginx) relayServer {
 		c, err := child.Start(cmd, "nginx")
 		// It writes the time from one frame to the next once for all viewers, so that who
 		// does not get one has wrong times from there on.
-		return relayStarted{Process: c, form: relay.RTMP, publish: addr, view: addr, lax: true, listening: func(s *relayStarted) error {
+		return relayStarted{form: relay.RTMP, publish: addr, view: addr, lax: true}.listening(c, err, func(s *relayStarted) error {
 			return relay.Accepts(addr, child.Within, s.Gone())
-		}}, err
+		})
 	}
 }
 
-var _ = registerChild("relay-floor", "FORM WINDOW SEALED", func(args []string) error {
-	window, err := time.ParseDuration(args[1])
-	sealed, err2 := strconv.ParseBool(args[2])
-	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("scenarios: %w", err)
-	}
+var relayFloor = registerChild("relay-floor", func(f relay.Floor) error {
 	runtime.GOMAXPROCS(1)
-	return relay.Floor{Form: args[0], Window: window, Sealed: sealed}.Serve(os.Stdin, os.Stdout)
+	return f.Serve(os.Stdin, os.Stdout)
 })

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,17 +31,34 @@ func register(rank int, scenarios func() []lab.Scenario) bool {
 	return true
 }
 
-// registerChild adds a hidden command that a scenario starts as a process. The names of
-// its arguments say how many there have to be.
-func registerChild(name, arguments string, run func(args []string) error) bool {
+// A childCommand is a hidden command that a scenario starts as a process of ours, which
+// stands at the other end of a connection. T is what it is to do.
+type childCommand[T any] string
+
+// registerChild adds a command, as a package variable of a scenario's file.
+func registerChild[T any](name string, run func(T) error) childCommand[T] {
 	children[name] = func(args []string) error {
-		if len(args) != len(strings.Fields(arguments)) {
-			return fmt.Errorf("scenarios: child %s wants %q, got %q", name, arguments, args)
+		var work T
+		if err := json.Unmarshal([]byte(strings.Join(args, " ")), &work); err != nil {
+			return fmt.Errorf("scenarios: child %s: %w", name, err)
 		}
 		child.Expire(childLife)
-		return run(args)
+		return run(work)
 	}
-	return true
+	return childCommand[T](name)
+}
+
+// start runs the command of the program self.
+func (c childCommand[T]) start(self string, work T) (*child.Process, error) {
+	text, err := json.Marshal(work)
+	if err != nil {
+		return nil, err
+	}
+	p, err := child.Start(child.Command(self, string(c), string(text)), "child "+string(c))
+	if err != nil {
+		return nil, fmt.Errorf("scenarios: %w", err)
+	}
+	return p, nil
 }
 
 // All returns every scenario in the order of a report. The slices in it are

@@ -74,7 +74,7 @@ func TestAllVariantsDoTheSameWorkAndLeaveNothing(t *testing.T) {
 		t.Setenv(relayProgramEnv, program)
 	}
 	// The goroutine that starts children stays.
-	if c, err := startChild(self(t), "tcp-writer"); err == nil {
+	if c, err := tcpWriter.start(self(t), tcpWork{}); err == nil {
 		c.Stop()
 	}
 	for _, s := range All() {

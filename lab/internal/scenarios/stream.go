@@ -94,8 +94,8 @@ func mark(p []byte) uint64 {
 // A frameKind names a stream of frames: payloads of lo up to hi bytes, drawn
 // with the seed.
 type frameKind struct {
-	seed   uint64
-	lo, hi int
+	Seed   uint64
+	Lo, Hi int
 }
 
 var (
@@ -118,12 +118,12 @@ func (k frameKind) frames() *stream {
 
 func (k frameKind) make() *stream {
 	var key [32]byte
-	binary.LittleEndian.PutUint64(key[:], k.seed)
-	binary.LittleEndian.PutUint64(key[8:], uint64(k.lo)<<32|uint64(k.hi))
+	binary.LittleEndian.PutUint64(key[:], k.Seed)
+	binary.LittleEndian.PutUint64(key[8:], uint64(k.Lo)<<32|uint64(k.Hi))
 	rnd := rand.NewChaCha8(key)
-	s := &stream{ring: make([]byte, 0, ringSize+frameHead+k.hi), ends: []int64{0}, marks: []uint64{0}, max: frameHead + k.hi}
+	s := &stream{ring: make([]byte, 0, ringSize+frameHead+k.Hi), ends: []int64{0}, marks: []uint64{0}, max: frameHead + k.Hi}
 	for len(s.ring) < ringSize {
-		n := k.lo + int(rnd.Uint64()%uint64(k.hi-k.lo+1))
+		n := k.Lo + int(rnd.Uint64()%uint64(k.Hi-k.Lo+1))
 		s.ring = binary.BigEndian.AppendUint32(s.ring, uint32(n))
 		at := len(s.ring)
 		s.ring = s.ring[:at+n]

@@ -71,7 +71,7 @@ func newSender(env lab.Env, kind frameKind, open func(net.Conn) frameWriter) (la
 		return nil, err
 	}
 	defer l.Close()
-	reader, err := startChild(env.Self, "tcp-reader", l.Addr().String(), kind.String())
+	reader, err := tcpReader.start(env.Self, tcpWork{l.Addr().String(), kind, 1})
 	if err != nil {
 		return nil, err
 	}
