@@ -2,7 +2,5 @@
 
 package echobench
 
-import "net"
-
 // serveNetpoll is not there: netpoll does not compile for this processor.
-var serveNetpoll func(*net.TCPListener, int, *ConnCounter) error
+var serveNetpoll serve

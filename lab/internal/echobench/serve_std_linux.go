@@ -28,7 +28,7 @@ func acceptAll(l *net.TCPListener, counter *ConnCounter, serve func(*net.TCPConn
 	}
 }
 
-func serveStd(size int) func(*net.TCPListener, int, *ConnCounter) error {
+func serveStd(size int) serve {
 	return func(l *net.TCPListener, _ int, counter *ConnCounter) error {
 		return acceptAll(l, counter, func(conn *net.TCPConn) error { return sendBack(conn, make([]byte, size)) })
 	}

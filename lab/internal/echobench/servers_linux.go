@@ -16,10 +16,12 @@ type Server struct {
 	Name  string
 	About string // one line: what it is and who would write it
 	TLS   bool   // it speaks TLS, with a certificate of its own
-	// serve echoes whatever the connections of l bring, which are messages of
-	// that size, until accepting fails or the process ends.
-	serve func(l *net.TCPListener, size int, counter *ConnCounter) error
+	Serve serve
 }
+
+// serve echoes whatever the connections of l bring, which are messages of that size, until
+// accepting fails or the process ends. counter counts the open connections.
+type serve func(l *net.TCPListener, size int, counter *ConnCounter) error
 
 // buffer is how many bytes the servers read at once: the 4 KiB that people
 // write for small messages, and a whole message where that is longer.
@@ -28,16 +30,16 @@ func buffer(size int) int { return max(4<<10, size) }
 // Servers are all ways, the bare one last.
 func Servers() []Server {
 	return []Server{
-		{"aio", "aio.Watcher: one goroutine in WaitIO, a buffer for each connection", false, serveAIO},
-		{"aio-nil", "aio.Watcher: reads without a buffer, copied into one of a free list until they are written", false, serveAIONil},
-		{"aio-conns", "aio.Serve with a ConnHandler: accepted in the watcher, one callback for what has come", false, serveConns},
+		{"aio", "aio.Watcher: one goroutine in WaitIO, a buffer for each connection", false, serveAIO(true)},
+		{"aio-nil", "aio.Watcher: reads without a buffer, copied into one of a free list until they are written", false, serveAIO(false)},
+		{"aio-conns", "aio.Serve with a ConnHandler: accepted in the watcher, one callback for what has come", false, serveConns(false)},
 		{"std-4K", "a goroutine for each connection, with a buffer of 4 KiB", false, serveStd(4 << 10)},
 		{"std-64K", "a goroutine for each connection, with a buffer of 64 KiB", false, serveStd(64 << 10)},
 		{"std-pooled", "a goroutine for each connection, a buffer from a pool only while there are bytes (RawConn.Read)", false, servePooled},
 		{"bufio-4K", "a goroutine and a bufio.Reader of 4 KiB for each connection, its default", false, serveBufio},
 		{"next", "a goroutine and our BufReader for each connection", false, serveNext},
 		{"netpoll", "cloudwego/netpoll: an EventLoop with OnRequest, views of what came, go instead of its pool of goroutines", false, serveNetpoll},
-		{"aio-tls", "aio.Serve with a ConnHandler and TLS: no goroutine for a connection", true, serveConnsTLS},
+		{"aio-tls", "aio.Serve with a ConnHandler and TLS: no goroutine for a connection", true, serveConns(true)},
 		{"std-tls", "crypto/tls: a goroutine for each connection, with a buffer of 4 KiB", true, serveStdTLS},
 		{"floor", "recv and send in one thread over epoll, nothing else: the floor", false, serveFloor},
 	}
@@ -56,16 +58,10 @@ func Lookup(name string) (Server, error) {
 // Supported is an error that wraps errors.ErrUnsupported where the server does not
 // compile for this processor.
 func (s Server) Supported() error {
-	if s.serve == nil {
+	if s.Serve == nil {
 		return fmt.Errorf("echo: %s does not compile for this processor: %w", s.Name, errors.ErrUnsupported)
 	}
 	return nil
-}
-
-// Serve echoes on the connections of l, which bring messages of that size, for as long as
-// the process lives: a server is a process. counter counts the open connections.
-func (s Server) Serve(l *net.TCPListener, size int, counter *ConnCounter) error {
-	return s.serve(l, size, counter)
 }
 
 // serveFloor sends back what comes, with the least that epoll needs for it.
