@@ -76,7 +76,7 @@ func (a App) Main(args []string) int {
 			return code
 		}
 	}
-	fmt.Fprintf(a.Stderr, "lab: %s\n", strings.Join(strings.Fields(text), " "))
+	fmt.Fprintf(a.Stderr, "lab: %s\n", document.OneLine(text))
 	return code
 }
 
@@ -138,19 +138,19 @@ func buildVersion() string {
 
 func (a App) called() []string { return append([]string{"lab"}, a.args...) }
 
-// interrupts are the signals that end a run early. A broken pipe is among them so
-// that a run into head, say, ends too and still removes its files; a hang-up is
-// not when the caller asked for that, as nohup does.
-func interrupts() []os.Signal {
-	list := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE}
+// interrupts are the signals that end a run early. A hang-up is not among them when the
+// caller asked for that, as nohup does.
+func interrupts(more ...os.Signal) []os.Signal {
+	list := append(more, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)
 	}
 	return list
 }
 
+// interruptible is a run that a broken pipe ends too: one into head, say, still removes its files.
 func interruptible() (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(context.Background(), interrupts()...)
+	return signal.NotifyContext(context.Background(), interrupts(syscall.SIGPIPE)...)
 }
 
 func printed(w io.Writer, items ...document.Item) error {

@@ -8,10 +8,8 @@ import (
 	"net/http"
 	_ "net/http/pprof" // registers with http.DefaultServeMux
 	"net/netip"
-	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,11 +55,7 @@ func (f *serverFlags) check(args []string) (network, addr string, err error) {
 func (a App) serve(name string, f *serverFlags, run func(ctx context.Context, stop func(), profiles string) error) error {
 	// A broken pipe is no reason to end: sockets of clients that are gone break
 	// too, and with a channel of our own for it the runtime would report those.
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	profiles := ""
 	if f.pprof != "" {

@@ -101,7 +101,7 @@ func (t *Table) shown() (shown []int, widths []int) {
 		widths[i] = utf8.RuneCountInString(c.Name)
 		for _, r := range t.Rows {
 			if i < len(r.Cells) {
-				widths[i] = max(widths[i], utf8.RuneCountInString(oneLine(r.Cells[i].Text)))
+				widths[i] = max(widths[i], utf8.RuneCountInString(OneLine(r.Cells[i].Text)))
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (p *Printer) table(t *Table) {
 		var b strings.Builder
 		for _, i := range shown {
 			c := cell(i)
-			text := oneLine(c.Text)
+			text := OneLine(c.Text)
 			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
 			if t.Columns[i].Left {
 				b.WriteString("  " + p.paint(text, c.Style) + space)
@@ -160,39 +160,27 @@ func (p *Printer) table(t *Table) {
 	}
 }
 
-// oneLine takes line ends out of a text that may come out of a file.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// OneLine takes line ends out of a text that may come out of a file.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // unit finds a number before its unit, which stay in one line.
 var unit = regexp.MustCompile(`(\d) (%|B|KiB|MiB|GiB|[kMG]?B/s|[mµn]?s)\b?`)
 
 // wrap breaks text between words into lines of at most most characters, and words
 // that are longer.
-func wrap(text string, most int) []string {
-	var lines []string
-	line, n := "", 0
-	flush := func() {
-		if n > 0 {
-			lines = append(lines, strings.ReplaceAll(line, "\u00a0", " "))
+func wrap(text string, most int) (lines []string) {
+	n := 0
+	for _, word := range strings.Fields(unit.ReplaceAllString(text, "$1\u200b$2")) {
+		letters := []rune(strings.ReplaceAll(word, "\u200b", " "))
+		for ; len(letters) > most; letters = letters[most:] {
+			lines, n = append(lines, string(letters[:most])), most
 		}
-		line, n = "", 0
+		if n > 0 && n+1+len(letters) <= most {
+			lines[len(lines)-1] += " " + string(letters)
+			n += 1 + len(letters)
+		} else {
+			lines, n = append(lines, string(letters)), len(letters)
+		}
 	}
-	for word := range strings.SplitSeq(unit.ReplaceAllString(oneLine(text), "$1\u00a0$2"), " ") {
-		letters := []rune(word)
-		for len(letters) > most {
-			flush()
-			line, n = string(letters[:most]), most
-			letters = letters[most:]
-			flush()
-		}
-		if n > 0 && n+1+len(letters) > most {
-			flush()
-		}
-		if n > 0 {
-			line, n = line+" ", n+1
-		}
-		line, n = line+string(letters), n+len(letters)
-	}
-	flush()
 	return lines
 }

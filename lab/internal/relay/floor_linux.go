@@ -44,22 +44,22 @@ func (f Floor) Serve(in io.Reader, out io.Writer) error {
 	if f.Form != RTMP && f.Form != FLV || f.Window < 0 {
 		return fmt.Errorf("relay: a floor with viewers by %q and a window of %v", f.Form, f.Window)
 	}
-	var seal func([]byte)
+	floor := &floor{Floor: f}
 	if f.Sealed {
 		var err error
-		if seal, err = sealer(); err != nil {
+		if floor.seal, err = sealer(); err != nil {
 			return err
 		}
 	}
-	return (&floor{Floor: f, seal: seal}).serve(in, out)
-}
-
-func (f *floor) serve(in io.Reader, out io.Writer) error {
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	return floor.serve(l, in, out)
+}
+
+func (f *floor) serve(l *net.TCPListener, in io.Reader, out io.Writer) error {
 	server := rawio.Floor{
 		Buffer: longRead, Every: f.Window,
 		Open: func(c *rawio.Conn) func([]byte) []byte {

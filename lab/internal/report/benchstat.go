@@ -30,7 +30,7 @@ func WriteBenchstat(w io.Writer, results []*Result) error {
 		m := r.Origin().Machine
 		fmt.Fprintf(b, "goos: %s\ngoarch: %s\npkg: sluice/%s\n", part(m.OS), part(m.Arch), part(r.Kind))
 		if m.CPU != "" {
-			fmt.Fprintf(b, "cpu: %s\n", oneLine(m.CPU))
+			fmt.Fprintf(b, "cpu: %s\n", document.OneLine(m.CPU))
 		}
 		if r.Bench != nil {
 			fmt.Fprintf(b, "seed: %d\nmode: %s\n", r.Bench.Seed, part(r.Bench.Mode))
@@ -38,7 +38,7 @@ func WriteBenchstat(w io.Writer, results []*Result) error {
 		for _, g := range r.Groups() {
 			if g.Fault != "" {
 				// A configuration line would be taken for the following benchmarks'.
-				fmt.Fprintf(b, "# %s: %s\n", oneLine(g.Item), oneLine(g.Fault))
+				fmt.Fprintf(b, "# %s: %s\n", document.OneLine(g.Item), document.OneLine(g.Fault))
 			}
 			if g.Bench != "" {
 				g.write(b, max(1, m.GOMAXPROCS))
@@ -93,5 +93,3 @@ func capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	return part(string(unicode.ToUpper(first)) + name[size:])
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -37,20 +37,13 @@ func MatrixResult(f *matrix.File, figures int) []document.Item {
 	used := marks{}
 	for layer, name := range f.Layers {
 		for i := range min(figures, len(f.Figures)) {
-			items = append(items, heatmap(f, layer, &f.Figures[i], fmt.Sprintf("%s: %s", name, title(&f.Figures[i])), used))
+			items = append(items, heatmap(f, layer, &f.Figures[i], fmt.Sprintf("%s: %s", name, f.Figures[i].Title), used))
 		}
 	}
 	items = append(items, document.Say(""))
 	items = append(items, knees(f)...)
 	items = append(items, used.legend()...)
 	return append(items, document.Note(noiseText(f)))
-}
-
-func title(g *matrix.Figure) string {
-	if g.Title == "" {
-		return g.Name
-	}
-	return g.Title
 }
 
 // heatmap is a table that says each value in words and, on a page, in colour.
@@ -223,7 +216,7 @@ func noiseText(f *matrix.File) string {
 	what := f.NoiseOf
 	for i := range f.Figures {
 		if f.Figures[i].Name == f.NoiseOf {
-			what = title(&f.Figures[i])
+			what = f.Figures[i].Title
 		}
 	}
 	return fmt.Sprintf("Noise is half the range of a cell's runs over their median; of %s it is ± %s in the middle of the grid.", what, units.Percent(f.Noise))

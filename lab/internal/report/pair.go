@@ -84,7 +84,7 @@ func searchItems(f *load.Found) []document.Item {
 }
 
 func pairVerdict(p *load.Pair) document.Cell {
-	c := document.Cell{Text: p.Median.Verdict.String()}
+	c := document.Cell{Text: string(p.Median.Verdict)}
 	switch p.Median.Verdict {
 	case stats.Less:
 		c.Style = document.Good

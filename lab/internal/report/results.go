@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
@@ -102,5 +103,5 @@ func benchRecords(o *measure.Outcome, add func(cell string, about ...string)) {
 
 // escaped keeps a text within its cell of a table.
 func escaped(text string) string {
-	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;").Replace(strings.Join(strings.Fields(text), " "))
+	return strings.NewReplacer("|", `\|`, "`", "'", "<", "&lt;").Replace(document.OneLine(text))
 }

@@ -62,7 +62,7 @@ func row(o *measure.Outcome, v *measure.Variant) Row {
 	}
 	if r.ratios = ratios(o, v.Name, o.Baseline, o.Metric); r.ratios != nil {
 		c := stats.Compare(r.ratios)
-		r.Ratio, r.Verdict = &c.Interval, c.Verdict.String()
+		r.Ratio, r.Verdict = &c.Interval, string(c.Verdict)
 	}
 	return r
 }

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -34,28 +33,21 @@ func neighboursGroup() []lab.Scenario {
 	}}
 }
 
-const (
-	// pairsAtOnce is how many pairs are timed together: a few microseconds.
-	pairsAtOnce = 128
-	// meetings is how often in a round the two wait for each other, so that
-	// they run side by side at least after that.
-	meetings = 16
-)
+// pairsAtOnce is how many pairs are timed together: a few microseconds.
+const pairsAtOnce = 128
 
 // holders are two goroutines that do the same at once. Their figure is of the
 // moments in which both ran: on a busy machine one may wait for its processor,
 // and the other then has no neighbour.
 type holders struct {
-	pool    *workerPool
-	arrived atomic.Int64
-	parts   [2]struct {
+	pool  *workerPool
+	parts [2]struct {
 		_    [aLine]byte
 		done atomic.Int64 // pairsAtOnce that were done
 		_    [aLine]byte
 		sum  uint64
 		took []float64 // ns for a pair, while the other went on as well
 	}
-	hold func(i, n int) uint64
 }
 
 // newHolders has hold take and let go a reference to the frame of a goroutine,
@@ -67,16 +59,12 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 		end()
 		return nil, err
 	}
-	h := &holders{hold: hold}
+	h := &holders{}
 	h.pool = newWorkerPool(len(h.parts), func(i, n int) error {
-		err := echobench.OnProcessor(cpus[i], func() error {
-			h.parts[i].sum = h.work(i, n)
+		return echobench.OnProcessor(cpus[i], func() error {
+			h.work(i, n, hold)
 			return nil
 		})
-		if err != nil {
-			h.arrived.Add(1 << 40) // the other one does not wait for this one
-		}
-		return err
 	})
 	return runner{h.run, func() error {
 		h.pool.stop()
@@ -87,17 +75,12 @@ func newHolders(hold func(i, n int) uint64, end func()) (lab.Runner, error) {
 
 // work does n pairs in parts, and notes what a pair took in each part during
 // which the other goroutine went on as well.
-func (h *holders) work(i, n int) (sum uint64) {
+func (h *holders) work(i, n int, hold func(i, n int) uint64) {
 	p, other := &h.parts[i], &h.parts[1-i].done
-	each := max(n/meetings, 1)
-	for done := 0; n > 0; {
-		if done >= each {
-			h.meet()
-			done = 0
-		}
+	for p.sum = 0; n > 0; {
 		k := min(n, pairsAtOnce)
 		before, began := other.Load(), time.Now()
-		sum += h.hold(i, k)
+		p.sum += hold(i, k)
 		took := time.Since(began)
 		p.done.Add(1)
 		// One that was interrupted sees the other far ahead.
@@ -105,19 +88,6 @@ func (h *holders) work(i, n int) (sum uint64) {
 			p.took = append(p.took, float64(took.Nanoseconds())/pairsAtOnce)
 		}
 		n -= k
-		done += k
-	}
-	return sum
-}
-
-// meet returns when the other one is there too. It spins, so that both go on
-// at the same moment.
-func (h *holders) meet() {
-	both := (h.arrived.Add(1) + 1) &^ 1
-	for i := 1; h.arrived.Load() < both; i++ {
-		if i%1_000_000 == 0 {
-			runtime.Gosched()
-		}
 	}
 }
 
@@ -133,7 +103,7 @@ func (h *holders) run(ops int) (lab.Sample, error) {
 		err = h.pool.wait()
 		took = slices.Concat(h.parts[0].took, h.parts[1].took)
 	}
-	figures := map[string]float64{lab.NsPerOp: math.NaN()} // none, if they never met
+	figures := map[string]float64{lab.NsPerOp: math.NaN()} // none, if they never ran at once
 	if len(took) > 0 {
 		slices.Sort(took)
 		figures[lab.NsPerOp] = took[len(took)/2]

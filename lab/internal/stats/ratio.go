@@ -22,39 +22,14 @@ const (
 )
 
 // A Verdict is what a comparison came to.
-type Verdict int
+type Verdict string
 
 const (
-	Same Verdict = iota // no difference that these values could show; printed as ~
-	Less
-	More
-	Undecided // there are too few rounds
+	Same      Verdict = "~" // no difference that these values could show
+	Less      Verdict = "less"
+	More      Verdict = "more"
+	Undecided Verdict = "undecided" // there are too few rounds
 )
-
-func (v Verdict) String() string {
-	switch v {
-	case Less:
-		return "less"
-	case More:
-		return "more"
-	case Undecided:
-		return "undecided"
-	}
-	return "~"
-}
-
-// MarshalText writes the code.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
-
-// UnmarshalText reads the code.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	for *v = Same; *v <= Undecided; *v++ {
-		if v.String() == string(text) {
-			return nil
-		}
-	}
-	return fmt.Errorf("there is no verdict %q", text)
-}
 
 // A Comparison is the outcome of setting one variant against another.
 type Comparison struct {
@@ -93,7 +68,7 @@ func Ratios(of, to []float64) []float64 {
 // must be farther from it than its width. Fewer are Undecided. It panics when there
 // are no ratios.
 func Compare(ratios []float64) Comparison {
-	c := Comparison{Interval: MedianInterval(ratios, Confidence)}
+	c := Comparison{MedianInterval(ratios, Confidence), Same}
 	if c.N < Fewest {
 		c.Verdict = Undecided
 		return c

@@ -59,7 +59,7 @@ func CompareRuns(earlier, later []float64, atLeast float64, among int) Compariso
 		return withZeros(earlier, later)
 	}
 	lo, hi, coverage := rankInterval(q, n, m, 1-Confidence)
-	c := Comparison{Interval: Interval{Median: middle(q), Lo: lo, Hi: hi, Coverage: coverage, N: min(n, m)}}
+	c := Comparison{Interval: Interval{Median: middle(q), Lo: lo, Hi: hi, Coverage: coverage, N: min(n, m)}, Verdict: Same}
 	away := math.Abs(math.Log(c.Median))
 	if c.N < 3 || c.Contains(1) || away < math.Log1p(atLeast) {
 		return c
@@ -93,7 +93,7 @@ func quotients(earlier, later []float64) ([]float64, bool) {
 // withZeros compares medians where a quotient has no meaning.
 func withZeros(earlier, later []float64) Comparison {
 	a, b := Median(earlier), Median(later)
-	c := Comparison{Interval: Interval{Median: 1, Lo: 0, Hi: math.MaxFloat64, N: min(len(earlier), len(later))}}
+	c := Comparison{Interval: Interval{Median: 1, Lo: 0, Hi: math.MaxFloat64, N: min(len(earlier), len(later))}, Verdict: Same}
 	switch {
 	case a > 0 && b > 0:
 		c.Median = b / a
