@@ -184,8 +184,8 @@ func TestProgramsInstallFromARelease(t *testing.T) {
 		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOBIN="+bin)
 	for pkg, name := range map[string]string{"/cmd/sluice": "sluice", "/lab": "lab"} {
 		c.must("go", "install", module+pkg+"@"+version)
-		if said := c.must(filepath.Join(bin, name), "version"); !strings.HasPrefix(said, name+" "+version+" ") {
-			t.Errorf("%s version says %q", name, said)
+		if said := c.must(filepath.Join(bin, name), "--version"); !strings.HasPrefix(said, name+" "+version+" ") {
+			t.Errorf("%s --version says %q", name, said)
 		}
 	}
 	c.must("go", "install", module+"/vet/sluicevet@"+version)

@@ -96,6 +96,7 @@ library beside the best that the standard library and others do.`,
 	// Suggestions for misspelt commands come in several lines.
 	root.DisableSuggestions = true
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("lab {{.Version}}\n")
 	root.AddCommand(a.bench(), a.load(), a.matrix(), a.diagnose(), a.report(), a.echo(), a.sink(), a.child())
 	unsorted(root)
 	root.SetHelpCommand(help(root))

@@ -26,7 +26,7 @@ func TestTheRealProgram(t *testing.T) {
 		want int
 		says string
 	}{
-		{"version", 0, "lab "},
+		{"--version", 0, "lab "},
 		{"bench --list", 0, "framing/good "},
 		{"bench --list tcp", 0, "tcp/"},
 		{"bench --list echo", 0, "echo/1000x128B "},
