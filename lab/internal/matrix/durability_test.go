@@ -54,7 +54,7 @@ func TestAGridOfRatesHasTheJitterOfTheP99(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range f.Cells {
-			if v, _, ok := f.Cells[i].Median(Jitter); !ok || v != 3e6 {
+			if v, ok := f.Cells[i].Median(Jitter); !ok || v != 3e6 {
 				t.Errorf("%s: the jitter of a cell is %v, %v", name, v, ok)
 			}
 		}
