@@ -32,6 +32,10 @@ func (e *Events) deliver(ctx context.Context) {
 	saved := time.Now()
 	for ctx.Err() == nil {
 		lines, behind, err := e.spool.next(mostEvents)
+		if n := e.spool.damaged; n > 0 {
+			e.log.Error("lines in the spool of events are damaged, and left out", "lines", n)
+			e.spool.damaged = 0
+		}
 		if err == nil && len(lines) == 0 {
 			select {
 			case <-e.spooled:

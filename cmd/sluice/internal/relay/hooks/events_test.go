@@ -169,6 +169,44 @@ func TestRandomHistoryOfDeliveries(t *testing.T) {
 	t.Logf("%d events, %d came again", n, r.again)
 }
 
+// What a crash or the disk has damaged is left out, and holds up nothing that is behind it.
+func TestDamagedEventsAreLeftOut(t *testing.T) {
+	for name, damage := range map[string]string{
+		"no event":        "0\n",
+		"zeros":           strings.Repeat("\x00", 5000) + "\n",
+		"half an event":   `{"id":"1-1","event":"play_be` + "\n",
+		"an empty line":   "\n\n",
+		"a very long one": strings.Repeat("x", 3*maxLine) + "\n" + strings.Repeat("y", maxLine+1) + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := newReceiver(t), t.TempDir()
+			e := reporting(t, r, dir)
+			numbered(e, 0, 150)
+			ended(t, e)
+			file := newestFile(t, dir)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.SplitAfter(string(text), "\n")
+			lines[0] = damage + lines[0]
+			lines[130] += damage
+			lines = append(lines, damage)
+			if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r.listen()
+			e = reporting(t, r, dir)
+			numbered(e, 150, 151)
+			r.inOrder(t, 151)
+			ended(t, e)
+			if size, n := e.spool.size(); n != 0 || size > segmentSize {
+				t.Errorf("%d lines are left, of %d bytes", n, size)
+			}
+		})
+	}
+}
+
 func newestFile(t *testing.T, dir string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"+segmentEnd))

@@ -41,6 +41,8 @@ type spool struct {
 
 	in *os.File // the oldest; nil: to be opened
 	at position // changed by the reader only, under the lock
+
+	damaged int // lines passed over since the reader last set it to 0
 }
 
 // A position is where the first line that is not acknowledged begins.
@@ -163,7 +165,9 @@ func (s *spool) newest() int {
 func (s *spool) size() (bytes int64, lines int) { return s.held.Load(), int(s.lines.Load()) }
 
 // next returns the oldest lines that are not acknowledged, at most this many, and
-// the position behind them for ack. There are none when all are acknowledged.
+// the position behind them for ack. There are none when all are acknowledged. Lines that
+// are no events, because the disk or a crash has damaged them, are passed over: no
+// receiver would ever take them, and those behind them would wait for ever.
 func (s *spool) next(most int) (lines [][]byte, behind position, err error) {
 	for {
 		s.mu.Lock()
@@ -177,12 +181,24 @@ func (s *spool) next(most int) (lines [][]byte, behind position, err error) {
 		left, last := s.sizes[s.at.Segment]-s.at.Offset, len(s.segments) == 1
 		s.mu.Unlock()
 		if left > 0 {
-			lines, err = s.read(left, most)
-			behind = s.at
+			lines, err := s.read(left, most)
+			if err != nil {
+				return nil, s.at, err
+			}
+			whole := isEvent(lines[0])
+			if n := slices.IndexFunc(lines, func(line []byte) bool { return isEvent(line) != whole }); n >= 0 {
+				lines = lines[:n]
+			}
+			behind := s.at
 			for _, line := range lines {
 				behind.Offset += int64(len(line)) + 1
 			}
-			return lines, behind, err
+			if whole {
+				return lines, behind, nil
+			}
+			s.ack(len(lines), behind)
+			s.damaged += len(lines)
+			continue
 		}
 		if last {
 			return nil, s.at, nil
@@ -193,7 +209,11 @@ func (s *spool) next(most int) (lines [][]byte, behind position, err error) {
 	}
 }
 
-// read reads lines at the position, from a file with this many more bytes.
+func isEvent(line []byte) bool {
+	return len(line) <= maxLine && bytes.HasPrefix(line, []byte("{")) && json.Valid(line)
+}
+
+// read reads one line or more at the position, from a file with this many more bytes.
 func (s *spool) read(left int64, most int) ([][]byte, error) {
 	if s.in == nil {
 		f, err := os.Open(s.name(s.at.Segment))
@@ -202,16 +222,18 @@ func (s *spool) read(left int64, most int) ([][]byte, error) {
 		}
 		s.in = f
 	}
-	p := make([]byte, min(left, maxLine+1))
-	if n, err := s.in.ReadAt(p, s.at.Offset); err != nil && (err != io.EOF || n < len(p)) {
-		return nil, err
+	for n := min(left, maxLine+1); ; n = left { // a damaged line may be longer than any event
+		p := make([]byte, n)
+		if n, err := s.in.ReadAt(p, s.at.Offset); err != nil && (err != io.EOF || n < len(p)) {
+			return nil, err
+		}
+		end := bytes.LastIndexByte(p, '\n')
+		if end < 0 && n < left {
+			continue
+		}
+		lines := bytes.Split(p[:max(end, 0)], []byte{'\n'})
+		return lines[:min(len(lines), most)], nil
 	}
-	end := bytes.LastIndexByte(p, '\n')
-	if end < 0 {
-		return nil, fmt.Errorf("a line of more than %d bytes", maxLine)
-	}
-	lines := bytes.Split(p[:end], []byte{'\n'})
-	return lines[:min(len(lines), most)], nil
 }
 
 // drop removes the oldest file, of which everything is acknowledged.
