@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -47,6 +48,12 @@ func ParseURL(s string) (URL, error) {
 	}
 	if u.Port() != "" {
 		port = u.Port()
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return URL{}, fmt.Errorf("%w: port %.10q, want 0 to 65535", ErrURL, port)
+	}
+	if strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "[") {
+		return URL{}, fmt.Errorf("%w: host %.50q, want an IPv6 address in brackets", ErrURL, u.Host)
 	}
 	r.Host = net.JoinHostPort(u.Hostname(), port)
 	// Split before it is unescaped: an escaped slash is part of a name.
