@@ -6,7 +6,7 @@ type cursor struct {
 	form      Form
 	fromStart bool
 	noGOP     bool
-	after     uint64 // with noGOP: the first frame to begin with
+	after     uint64 // with noGOP, and in a stream of data alone: the first frame to begin with
 	behind    *Mark  // begin after the frame with this mark, if that is known
 
 	seq      uint64 // of the frame that is next
@@ -60,7 +60,7 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 			p, ok = next, true
 		case c.fromStart && r.first == 0 && r.next > 0:
 			p, ok = entry{set: new(headers)}, true // they are among the frames
-		case c.noGOP && ok:
+		case ok && (c.noGOP || !r.hasMedia):
 			p = r.from(c.after)
 		}
 	}
@@ -88,6 +88,9 @@ func (c *cursor) find(r *ring) (dropped int64, ok bool) {
 // the number behind them.
 func (c *cursor) fill(r *ring, upto uint64, limit int) uint64 {
 	seq := c.seq
+	if !r.hasVideo { // nor pictures to leave out
+		return r.fill(c.own, c.form, seq, upto, limit)
+	}
 	for seq < c.pictures && seq < upto && c.own.size < limit {
 		switch k := r.at(seq).kind; {
 		case k&isKey != 0 && seq >= c.keyFrom:

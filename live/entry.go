@@ -14,17 +14,17 @@ type entry struct {
 const never = math.MaxUint64
 
 // join returns where a viewer who comes now begins: with the newest key frame,
-// or with audio, and with video from its next key frame on. It reports false
-// when there has not been any frame yet.
+// or with audio, and with video from its next key frame on; in a stream of data alone with
+// what comes. It reports false when there has not been any frame yet.
 func (r *ring) join() (entry, bool) {
 	if r.hasKey {
 		rec := r.at(r.key)
 		return entry{seq: r.key, set: rec.set, time: rec.time}, true
 	}
-	if !r.hasMedia {
+	if !r.hasMedia && !r.hasData {
 		return entry{}, false
 	}
-	if r.hasVideo {
+	if r.hasVideo || !r.hasMedia {
 		return r.from(r.next), true
 	}
 	for seq := r.next; seq > r.first; seq-- {
@@ -39,7 +39,7 @@ func (r *ring) join() (entry, bool) {
 // begin with a key frame.
 func (r *ring) from(seq uint64) entry {
 	e := entry{seq: max(seq, r.first), set: r.set}
-	if r.hasVideo {
+	if r.hasVideo || !r.hasMedia { // it may come
 		e.pictures = never
 	}
 	switch {

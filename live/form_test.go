@@ -84,6 +84,24 @@ func unframe(t testing.TB, p []byte) (all []byte, messages int) {
 	return all, messages
 }
 
+// tagsOf returns what a viewer in a form is sent, until its end.
+func tagsOf(t testing.TB, form Form, r io.Reader) []tag {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch form {
+	case FormRTMP:
+		return rtmpTags(t, b)
+	case FormWebSocket:
+		b, _ = unframe(t, b)
+	case FormChunked:
+		b = unchunk(t, b, false)
+	}
+	return fileOf(t, b)
+}
+
 // Times on both sides of what three bytes hold, and frames on both sides of
 // one chunk, in all forms.
 func TestForms(t *testing.T) {

@@ -31,6 +31,9 @@ const (
 // media reports whether the frame has a place in time.
 func (k kind) media() bool { return k&(isVideo|isAudio) != 0 && k&(isConfig|isColor) == 0 }
 
+// data reports whether the frame is of neither media nor what describes them.
+func (k kind) data() bool { return k&(isVideo|isAudio|isMeta) == 0 }
+
 // picture reports whether the frame is one of video that is shown.
 func (k kind) picture() bool { return k&isVideo != 0 && k.media() }
 

@@ -2,10 +2,14 @@ package live
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/flv"
 )
 
 // readFLV returns what comes from a connection as tags, after what stands
@@ -136,4 +140,72 @@ func TestJoinWithSeveralTracks(t *testing.T) {
 	if st.GOPFrames != 1 {
 		t.Errorf("%d pictures in a group of one in each track", st.GOPFrames)
 	}
+}
+
+func data(at uint32, n int) tag {
+	return tag{flv.TagScript, at, append([]byte("\x02\x00\x06onText"), make([]byte, n)...)}
+}
+
+// A stream of data messages alone is one to watch: who joins has the headers and what comes
+// from then on. Pictures that begin later begin with a key frame, and sound goes on beside
+// the data.
+func TestJoinAStreamOfDataAlone(t *testing.T) {
+	for _, form := range []Form{FormFLV, FormRTMP, FormWebSocket, FormChunked} {
+		t.Run(form.String(), func(t *testing.T) {
+			h := NewHub(HubOptions{})
+			defer h.Close()
+			p := mustPublish(t, h, "s", PublishOptions{})
+			w := newWriter(t, WriterOptions{})
+			meta := tag{flv.TagScript, 0, []byte("\x02\x00\x0aonMetaData\x05")}
+			join := func() (*Viewer, net.Conn) {
+				conn, peer := pair(t)
+				v := add(t, w, conn, p.Stream(), ViewerOptions{Form: form})
+				waitForPlaces(t, p.Stream())
+				return v, peer
+			}
+			v, early := join()
+			send(t, p, meta, data(10, 3), data(20, 4))
+			for end := time.Now().Add(eventTimeout); !v.figures.joined.Load(); runtime.Gosched() {
+				if time.Now().After(end) {
+					t.Fatal("who was there before gets nothing")
+				}
+			}
+			_, late := join()
+			rest := []tag{data(30, 5), audio(40, 6), data(50, 7), videoConfig(60, 1), audio(70, 6), video(80, true, 9), video(90, false, 9)}
+			send(t, p, rest[:4]...)
+			send(t, p, video(65, false, 8)) // of no use without a key frame
+			send(t, p, rest[4:]...)
+			p.Close()
+			equalTags(t, tagsOf(t, form, early), append([]tag{meta, data(10, 3), data(20, 4)}, rest...))
+			equalTags(t, tagsOf(t, form, late), append([]tag{meta}, rest...))
+		})
+	}
+}
+
+// A viewer who pauses in a stream of data alone goes on with what comes.
+func TestPauseInAStreamOfDataAlone(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	send(t, p, data(0, 1))
+	conn, c := pair(t)
+	v := add(t, w, conn, p.Stream(), ViewerOptions{})
+	tags := readFLV(t, c, "")
+	waitForPlaces(t, p.Stream())
+	send(t, p, data(10, 2))
+	expect(t, tags, data(10, 2))
+	v.Pause(true)
+	v.Pause(false)
+	mark := data(15, 1)
+	file := append(flv.TagHeader{Type: mark.typ, Size: len(mark.body), Time: mark.time}.Append(nil), mark.body...)
+	file = binary.BigEndian.AppendUint32(file, uint32(len(file)))
+	for range 2 { // before the second the viewer has found its place
+		if err := v.Control(file); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, tags, mark)
+	}
+	send(t, p, data(20, 3))
+	expect(t, tags, data(20, 3))
 }

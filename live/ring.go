@@ -34,6 +34,7 @@ type ring struct {
 	marked      bool  // frames have marks
 	hasVideo    bool  // there was video, at any time
 	hasMedia    bool  // there was a frame, at any time
+	hasData     bool  // there was one of data, at any time
 	mainTrack   track // of video: the first that there was
 	keepFrom    int   // bytes from which on a frame stays in the memory that it came in
 
@@ -196,6 +197,7 @@ func (r *ring) classify(typ flv.TagType, p []byte) (kind, track) {
 		r.hasVideo = true
 	}
 	r.hasMedia = r.hasMedia || k.media()
+	r.hasData = r.hasData || k.data()
 	return k, t
 }
 

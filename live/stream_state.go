@@ -222,6 +222,7 @@ func (s *Stream) restore(st *StreamState, tags []byte) error {
 		body := tags[flv.TagHeaderLen:end]
 		_, t := classify(h.Type, body)
 		p := mem.Wrap(body, nil)
+		r.hasData = r.hasData || kind(k).data()
 		r.push(h.Type, kind(k), t, h.Time, st.Came[i], p)
 		p.Release()
 		if st.Marks != nil {

@@ -75,14 +75,16 @@ type response struct {
 // frame as sending it to a dozen viewers does. All else is the client's: redirections too,
 // and names that DNS knows in another spelling.
 func (p *Puller) get(req *http.Request) (*response, error) {
+	client := p.client
 	proxy, err := http.ProxyFromEnvironment(req)
 	if req.URL.Scheme == "http" && proxy == nil && err == nil && ascii(req.URL.Host) {
-		r, err := p.getPlain(req)
+		r, redirection, err := p.getPlain(req)
 		if r != nil || err != nil {
 			return r, err
 		}
+		client = &http.Client{Transport: &answered{RoundTripper: p.client.Transport, first: redirection}}
 	}
-	resp, err := p.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +93,20 @@ func (p *Puller) get(req *http.Request) (*response, error) {
 		r.length = resp.ContentLength
 	}
 	return r, nil
+}
+
+// answered has the answer to the first request already.
+type answered struct {
+	http.RoundTripper
+	first *http.Response // without a body; nil: it was given
+}
+
+func (a *answered) RoundTrip(req *http.Request) (*http.Response, error) {
+	if resp := a.first; resp != nil {
+		a.first = nil
+		return resp, nil
+	}
+	return a.RoundTripper.RoundTrip(req)
 }
 
 func ascii(s string) bool {
@@ -102,9 +118,9 @@ const (
 	maxInterim = 8        // answers before it that only say that it comes (RFC 9110, section 15.2)
 )
 
-// getPlain sends a request over a connection of its own. It returns nil for an answer that
-// is not read here: a redirection.
-func (p *Puller) getPlain(req *http.Request) (*response, error) {
+// getPlain sends a request over a connection of its own. It returns the header of an answer
+// that is not read here, a redirection, instead of a response.
+func (p *Puller) getPlain(req *http.Request) (r *response, redirection *http.Response, err error) {
 	ctx := req.Context()
 	address := req.URL.Host
 	if req.URL.Port() == "" {
@@ -112,30 +128,31 @@ func (p *Puller) getPlain(req *http.Request) (*response, error) {
 	}
 	conn, err := p.dial(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	end := func() {
 		stop()
 		conn.Close()
 	}
-	resp, r, err := p.exchange(req, conn)
+	resp, rest, err := p.exchange(req, conn)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 		fallthrough
 	case err != nil:
 		end()
-		return nil, err
+		return nil, nil, err
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		end()
-		return nil, nil
+		resp.Body = http.NoBody
+		return nil, resp, nil
 	}
-	raw := sluice.NewBufReaderFrom(bufio.NewReadWriter(r, nil), brief.Conn(conn))
+	raw := sluice.NewBufReaderFrom(bufio.NewReadWriter(rest, nil), brief.Conn(conn))
 	if err := raw.SetTimeout(p.options.Idle); err != nil {
 		raw.Recycle()
 		end()
-		return nil, err
+		return nil, nil, err
 	}
 	length := resp.ContentLength
 	switch {
@@ -144,7 +161,7 @@ func (p *Puller) getPlain(req *http.Request) (*response, error) {
 	case length < 0:
 		length = flvbody.ToTheEnd
 	}
-	return &response{status: resp.StatusCode, body: raw, length: length, close: end}, nil
+	return &response{status: resp.StatusCode, body: raw, length: length, close: end}, nil, nil
 }
 
 // exchange writes a request and reads the header of its answer. The reader has what came

@@ -158,8 +158,12 @@ func TestAnswersOfOrigins(t *testing.T) {
 			if !slices.Equal(tags, want[:c.tags]) {
 				t.Errorf("%s in pieces of %d: %d tags", name, piece, len(tags))
 			}
-			if got := asked()[0]; got != "GET /here?a=b close=true agent="+player {
+			requests := asked()
+			if got := requests[0]; got != "GET /here?a=b close=true agent="+player {
 				t.Errorf("%s: the request was %s", name, got)
+			}
+			if len(requests) > 1 && strings.HasPrefix(requests[1], "GET /here?") {
+				t.Errorf("%s: asked twice", name)
 			}
 		}
 	}
