@@ -45,6 +45,10 @@ func (t *Target) greet(ctx context.Context, conn net.Conn) (net.Conn, error) {
 		secure := tls.Client(conn, config)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
+			var untrusted *tls.CertificateVerificationError
+			if errors.As(err, &untrusted) {
+				err = fmt.Errorf("%w (--ca FILE trusts the certificates in it, --insecure any)", err)
+			}
 			return nil, err
 		}
 		conn = secure

@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Who tries a server with a certificate of its own is told what to do about it.
+func TestUntrustedCertificateNamesWhatTrustsIt(t *testing.T) {
+	s := httptest.NewUnstartedServer(nil)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	target, err := ParseTarget(s.URL, new(Options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := target.Dial(ctx); err == nil {
+		conn.Close()
+		t.Error("an unknown certificate was trusted")
+	} else if !strings.Contains(err.Error(), "--ca FILE") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+}
