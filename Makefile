@@ -21,7 +21,7 @@ LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensu
 
 help:
 	@echo 'make test    everything that must pass: format, vet, staticcheck, cross-compilation,'
-	@echo '             the tests with -race, the library with its invariants and plain too'
+	@echo '             the tests with -race, the library with its invariants too, and plain'
 	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
 	@echo 'make long    what make test leaves out for its time: the mended forms of faulty programs'
 	@echo 'make protocols  each protocol in against each out, two minutes; writes docs/results/protocols.md'
@@ -39,7 +39,7 @@ help:
 # machine, and an old success of theirs says nothing. Many tests wait, so there is one
 # package more at a time than processors; what takes three minutes may take more than ten
 # on a machine that does something else, too. lint has vetted the builds with -vet=off. The
-# library's tests run in each of its builds, those of the programs once. The plain run
+# library's tests run twice, with all checks and with none, those of the programs once. The plain run
 # comes last so that its summary ends the output, in it first what takes long.
 #
 # RERUNS is how often a test that failed is run again by itself: never, and once in CI, whose
@@ -52,8 +52,8 @@ test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	@GORACE=atexit_sleep_ms=0 $(call TEST,$(PARTS)) -race
-	@$(call TEST,$(LIBRARY)) -vet=off -tags invariants
+	@GORACE=atexit_sleep_ms=0 $(call TEST,$(filter-out $(LIBRARY),$(PARTS))) -race
+	@GORACE=atexit_sleep_ms=0 $(call TEST,$(LIBRARY)) -race -tags invariants
 	@$(call TEST,$(WHOLE) $(LIBRARY) $(ONCE)) -vet=off
 
 check:
