@@ -62,7 +62,7 @@ func (f *fixture) bufOf(data []byte) mem.Buf {
 
 // mostParts are more than one gather takes. The invariants look at all parts of a Memory
 // for each that is added: 64 Ki of them take half a minute.
-const mostParts = 3000
+const mostParts = 5000
 
 // memoryOf makes parts of up to part bytes, or more where those would be too many.
 func (f *fixture) memoryOf(data []byte, part int) *mem.Memory {
