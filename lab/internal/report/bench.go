@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -63,11 +65,13 @@ func targetLine(t TargetResult) *document.Para {
 func scenarioTable(o *measure.Outcome, s *Summary) *document.Table {
 	t := &document.Table{Columns: document.Columns("variant", metricLabel(o.Metric, o.Op), "ratio", "95 %")}
 	var metrics []string
-	for _, metric := range slices.Concat([]string{lab.AllocsPerOp, lab.GCRuns}, ownMetrics(s, o.Metric), []string{lab.NsPerOp, lab.CPUPerOp, measure.MBPerS, lab.BytesPerOp}) {
-		if metric != o.Metric && slices.ContainsFunc(s.Rows, func(r Row) bool { _, ok := r.Metrics[metric]; return ok }) {
-			metrics = append(metrics, metric)
-			t.Columns = append(t.Columns, document.Column{Name: metricLabel(metric, o.Op)})
-		}
+	for _, r := range s.Rows {
+		metrics = slices.AppendSeq(metrics, maps.Keys(r.Metrics))
+	}
+	ordered(metrics, []string{lab.AllocsPerOp, lab.GCRuns}, []string{lab.NsPerOp, lab.CPUPerOp, measure.MBPerS, lab.BytesPerOp})
+	metrics = slices.DeleteFunc(slices.Compact(metrics), func(metric string) bool { return metric == o.Metric })
+	for _, metric := range metrics {
+		t.Columns = append(t.Columns, document.Column{Name: metricLabel(metric, o.Op)})
 	}
 	for _, r := range s.Rows {
 		if r.Skipped != "" {
@@ -127,19 +131,15 @@ func valueText(t TargetResult, v float64) string {
 	return units.Figure(v, t.Metric)
 }
 
-// ownMetrics are those that only runners report, in order of name.
-func ownMetrics(s *Summary, compared string) []string {
-	common := []string{compared, lab.NsPerOp, lab.CPUPerOp, lab.AllocsPerOp, lab.BytesPerOp, lab.GCRuns, measure.MBPerS}
-	var names []string
-	for _, r := range s.Rows {
-		for metric := range r.Metrics {
-			if !slices.Contains(common, metric) && !slices.Contains(names, metric) {
-				names = append(names, metric)
-			}
+// ordered sorts metrics by name, some of them before the others and some behind.
+func ordered(metrics, first, last []string) {
+	rank := func(name string) int {
+		if i := slices.Index(first, name); i >= 0 {
+			return i - len(first)
 		}
+		return slices.Index(last, name) + 1
 	}
-	slices.Sort(names)
-	return names
+	slices.SortFunc(metrics, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b)) })
 }
 
 // metricLabel names a metric for a table's head: what of what.

@@ -111,12 +111,6 @@ func shortTop(top string) string {
 	return document.ShortName(top)
 }
 
-func diagnosisSection(section *document.Section, d *diagnose.Diagnosis) *document.Section {
-	e := &d.Evidence
-	section.Add(Diagnosis(d)...)
-	return section.Add(flames(e, section.ID)...)
-}
-
 // flames are the flame graphs: what costs time and what allocates openly, the
 // rest folded.
 func flames(e *evidence.Evidence, id string) []document.Item {

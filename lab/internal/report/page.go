@@ -31,7 +31,9 @@ func writeReport(w io.Writer, results []*Result, compared *Comparison) error {
 	if len(results) == 0 {
 		return errors.New("report: no results to make a page of")
 	}
-	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: []document.Item{verdicts(results)}}
+	verdicts := &document.Table{Class: "verdicts", Columns: document.Columns("result", "verdict", "of what")}
+	verdicts.Columns[1].Left, verdicts.Columns[2].Left = true, true
+	p := document.Page{Program: "lab report", Title: units.Plural(len(results), "result"), Head: []document.Item{verdicts}}
 	if compared != nil {
 		p.Sections = append(p.Sections, &document.Section{ID: "compared", Title: compared.New + " against " + compared.Old, Level: 2, Items: compared.Items()})
 	}
@@ -55,67 +57,55 @@ func writeReport(w io.Writer, results []*Result, compared *Comparison) error {
 		if o.Interrupted {
 			section.Add(document.Fault("interrupted", "what there is until then"))
 		}
-		switch {
-		case r.Bench != nil:
-			benchSection(section, r.Bench)
-		case r.Load != nil:
-			loadSection(section, r.Load)
-		case r.Matrix != nil:
-			matrixSection(section, r.Matrix)
-		case r.Pair != nil:
-			section.Add(Pair(r.Pair)...)
-		case r.Search != nil:
-			section.Add(searchItems(r.Search)...)
-		default:
-			diagnosisSection(section, r.Diagnosis)
-		}
+		verdict, about := r.show(section)
+		verdict.Text = document.Clip(verdict.Text, 120)
+		verdicts.Rows = append(verdicts.Rows, document.Row{Cells: []document.Cell{{Text: document.Clip(r.Name, 60)}, verdict, {Text: document.Clip(about, 100)}}})
 		p.Sections = append(p.Sections, section)
 	}
 	p.Sections = append(p.Sections, machines(results))
 	return p.Write(w)
 }
 
-// verdicts has a line for each result: what came of it.
-func verdicts(results []*Result) document.Item {
-	t := &document.Table{Class: "verdicts", Columns: document.Columns("result", "verdict", "of what")}
-	t.Columns[1].Left, t.Columns[2].Left = true, true
-	for _, r := range results {
-		verdict, about := document.Cell{}, ""
-		switch {
-		case r.Bench != nil:
-			verdict.Text = tallyText(r.Bench.Summaries())
-			if !Holds(r.Bench.Summaries()) {
-				verdict.Style = document.Bad
-			}
-			about = units.Plural(len(r.Bench.Scenarios), "scenario") + ", " + r.Bench.Mode
-		case r.Load != nil && !r.Load.Valid:
-			verdict = document.Cell{Text: "INVALID: " + load.Texts(r.Load.Reasons), Style: document.Bad}
-			about = planText(&r.Load.Plan)
-		case r.Load != nil:
-			if verdict.Text = units.Number(r.Load.IOPS) + " requests/s"; r.Load.Latency != nil {
-				verdict.Text += ", P99 " + units.Time(r.Load.Latency.P99)
-			}
-			about = planText(&r.Load.Plan)
-		case r.Matrix != nil:
-			verdict.Text, about = units.Plural(len(r.Matrix.Cells), "cell"), r.Matrix.Title
-			if n := len(r.Matrix.Knees); n > 0 {
-				verdict.Text += ", " + units.Plural(n, "knee")
-			}
-		case r.Pair != nil:
-			verdict, about = pairVerdict(r.Pair), "load on two targets"
-		case r.Search != nil:
-			verdict.Text, about = FoundText(r.Search), "the highest rate within a limit"
-		default:
-			mark, text := diagnosisVerdict(r.Diagnosis)
-			if verdict.Text = text; mark != "" {
-				verdict = document.Cell{Text: mark, Style: document.Bold}
-			}
-			about = r.Diagnosis.Evidence.Workload
+// show fills in the section of a result, and returns what came of it, and of what.
+func (r *Result) show(section *document.Section) (verdict document.Cell, about string) {
+	switch {
+	case r.Bench != nil:
+		benchSection(section, r.Bench)
+		summaries := r.Bench.Summaries()
+		verdict.Text = tallyText(summaries)
+		if !Holds(summaries) {
+			verdict.Style = document.Bad
 		}
-		verdict.Text = document.Clip(verdict.Text, 120)
-		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Text: document.Clip(r.Name, 60)}, verdict, {Text: document.Clip(about, 100)}}})
+		about = units.Plural(len(r.Bench.Scenarios), "scenario") + ", " + r.Bench.Mode
+	case r.Load != nil:
+		loadSection(section, r.Load)
+		if !r.Load.Valid {
+			verdict = document.Cell{Text: "INVALID: " + load.Texts(r.Load.Reasons), Style: document.Bad}
+		} else if verdict.Text = units.Number(r.Load.IOPS) + " requests/s"; r.Load.Latency != nil {
+			verdict.Text += ", P99 " + units.Time(r.Load.Latency.P99)
+		}
+		about = planText(&r.Load.Plan)
+	case r.Matrix != nil:
+		matrixSection(section, r.Matrix)
+		verdict.Text, about = units.Plural(len(r.Matrix.Cells), "cell"), r.Matrix.Title
+		if n := len(r.Matrix.Knees); n > 0 {
+			verdict.Text += ", " + units.Plural(n, "knee")
+		}
+	case r.Pair != nil:
+		section.Add(Pair(r.Pair)...)
+		verdict, about = pairVerdict(r.Pair), "load on two targets"
+	case r.Search != nil:
+		section.Add(searchItems(r.Search)...)
+		verdict.Text, about = FoundText(r.Search), "the highest rate within a limit"
+	default:
+		section.Add(Diagnosis(r.Diagnosis)...).Add(flames(&r.Diagnosis.Evidence, section.ID)...)
+		mark, text := diagnosisVerdict(r.Diagnosis)
+		if verdict.Text = text; mark != "" {
+			verdict = document.Cell{Text: mark, Style: document.Bold}
+		}
+		about = r.Diagnosis.Evidence.Workload
 	}
-	return t
+	return verdict, about
 }
 
 func machines(results []*Result) *document.Section {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/lab"
@@ -101,7 +100,9 @@ func benchGroups(f *File) []Group {
 func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
 	g := Group{Item: o.Name + " " + v.Name, Bench: capital(o.Name) + "/variant=" + part(v.Name), N: uint64(max(1, o.Ops))}
 	more := moreIsBetter(o.Metric)
-	for _, metric := range unitOrder(v.Metrics()) {
+	metrics := v.Metrics()
+	ordered(metrics, firstUnits, nil)
+	for _, metric := range metrics {
 		s := Sample{Figure: metricLabel(metric, o.Op), Unit: metric, Values: v.Values(metric), More: moreIsBetter(metric)}
 		switch {
 		case metric == o.Metric && v.Name == o.Baseline:
@@ -121,19 +122,6 @@ func variantGroup(o *measure.Outcome, v *measure.Variant) Group {
 
 // firstUnits is the order in which go test prints the common ones.
 var firstUnits = []string{lab.NsPerOp, measure.MBPerS, lab.BytesPerOp, lab.AllocsPerOp}
-
-func unitOrder(names []string) []string {
-	slices.SortStableFunc(names, func(a, b string) int {
-		rank := func(name string) int {
-			if i := slices.Index(firstUnits, name); i >= 0 {
-				return i
-			}
-			return len(firstUnits)
-		}
-		return rank(a) - rank(b)
-	})
-	return names
-}
 
 // moreIsBetter reports by its unit whether a higher figure of bench is better.
 func moreIsBetter(metric string) bool { return len(metric) > 2 && metric[len(metric)-2:] == "/s" }
