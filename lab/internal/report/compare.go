@@ -77,25 +77,20 @@ type Comparison struct {
 	given bool // AtLeast was
 }
 
-// A Change is one figure.
+// A Change is one figure: the later result's sample, and what it was.
 type Change struct {
-	Item    string          `json:"item"`   // "framing/good next"
-	Figure  string          `json:"figure"` // "time/frame to peek", "throughput"
-	Unit    string          `json:"unit"`
+	Item string `json:"item"` // "framing/good next"
+	Sample
 	Old     float64         `json:"old"`
 	New     float64         `json:"new"`
 	Ratio   *stats.Interval `json:"ratio,omitempty"` // new to old; nil for single values
-	More    bool            `json:"more"`            // more is better
 	Judged  bool            `json:"judged"`          // it counts; others are there to look at
 	Verdict Verdict         `json:"verdict"`
-	Note    string          `json:"note,omitempty"`
 
 	earlier, later []float64
-	family         Family
-	least          float64 // 0 for the comparison's
-	whole          bool    // Old and New are of the whole runs, and have to differ too
-	window         bool    // of one window, outlier says whether it counts
-	outlier, gap   bool
+	whole          bool // Old and New are of the whole runs, and have to differ too
+	window         bool // of one window, outlier says whether it counts
+	outlier        bool
 	failed         bool // the later result has none
 }
 
@@ -207,7 +202,7 @@ func (c *Comparison) pair(earlier, later []Group) {
 			gone = append(gone, was.Item)
 		case len(is.Samples) == 0:
 			if len(c.Changes) == 0 || c.Changes[len(c.Changes)-1].Item != is.Item {
-				c.Changes = append(c.Changes, Change{Item: is.Item, Figure: "it failed", Judged: true, Note: is.Fault, failed: true})
+				c.Changes = append(c.Changes, Change{Item: is.Item, Sample: Sample{Figure: "it failed", Note: is.Fault}, Judged: true, failed: true})
 			}
 		default:
 			c.samples(was, is)
@@ -227,12 +222,8 @@ func (c *Comparison) samples(was, is *Group) {
 			if slices.Min(a.Values) < 0 || slices.Min(b.Values) < 0 {
 				continue // a difference, of which there is no ratio
 			}
-			ch := Change{
-				Item: is.Item, Figure: b.Figure, Unit: b.Unit, More: b.More, Judged: b.Role == Judged, Note: b.Note, family: b.Family,
-				earlier: blocks(resolved(a)), later: blocks(resolved(b)),
-			}
+			ch := Change{Item: is.Item, Sample: b, Judged: b.Role == Judged, earlier: blocks(resolved(a)), later: blocks(resolved(b))}
 			ch.Old, ch.New = stats.Median(ch.earlier), stats.Median(ch.later)
-			ch.least, ch.gap = b.Least, b.Gap
 			if ch.whole = a.Whole > 0 && b.Whole > 0; ch.whole {
 				ch.Old, ch.New = a.Whole, b.Whole
 			}
@@ -310,9 +301,9 @@ func (c *Comparison) judge() {
 			continue
 		}
 		c.Judged++
-		among[ch.family]++
+		among[ch.Family]++
 		if ch.Old > 0 && ch.New > 0 && !ch.window {
-			logs[ch.family] = append(logs[ch.family], math.Abs(math.Log(ch.New/ch.Old)))
+			logs[ch.Family] = append(logs[ch.Family], math.Abs(math.Log(ch.New/ch.Old)))
 		}
 	}
 	for i := range c.Changes {
@@ -322,10 +313,10 @@ func (c *Comparison) judge() {
 			c.Regressions++
 			continue
 		}
-		n := max(1, among[ch.family])
+		n := max(1, among[ch.Family])
 		least := c.AtLeast
-		if ch.least > 0 && !c.given {
-			least = ch.least
+		if ch.Least > 0 && !c.given {
+			least = ch.Least
 		}
 		verdict := stats.Same
 		switch {
@@ -333,14 +324,14 @@ func (c *Comparison) judge() {
 			if ch.outlier {
 				verdict = worseOf(ch.More)
 			}
-		case ch.gap:
+		case ch.Gap:
 			if ch.New >= stall && ch.New >= stallTimes*ch.Old {
 				verdict = stats.More
 			}
 		case len(ch.earlier) == 1 && len(ch.later) == 1:
 			verdict = single(ch.Old, ch.New, 2*least)
 		default:
-			r := stats.CompareRuns(ch.earlier, ch.later, max(least, ch.family.scatter(logs[ch.family])), n)
+			r := stats.CompareRuns(ch.earlier, ch.later, max(least, ch.Family.scatter(logs[ch.Family])), n)
 			verdict = r.Verdict
 			if ch.whole && single(ch.Old, ch.New, least) != verdict {
 				verdict = stats.Same

@@ -22,7 +22,7 @@ func (c *Comparison) Items() []document.Item {
 	hidden := 0
 	for i := range c.Changes {
 		ch := &c.Changes[i]
-		if ch.family == Counted && (ch.Verdict == Same || ch.Old == ch.New) || len(t.Rows) >= mostBeside {
+		if ch.Family == Counted && (ch.Verdict == Same || ch.Old == ch.New) || len(t.Rows) >= mostBeside {
 			hidden++
 			continue
 		}

@@ -13,18 +13,18 @@ import (
 // window, by run. It is what results are compared by, and what benchmark text is
 // written from.
 type Sample struct {
-	Figure string // "time/frame to peek", "throughput"
-	Unit   string // as lab's metrics: "ns/op", "B/s"; ratio for a ratio
-	Values []float64
-	More   bool // more is better
-	Role   Role
-	Family Family
-	Note   string
+	Figure string    `json:"figure"` // "time/frame to peek", "throughput"
+	Unit   string    `json:"unit"`   // as lab's metrics: "ns/op", "B/s"; ratio for a ratio
+	Values []float64 `json:"-"`
+	More   bool      `json:"more"` // more is better
+	Role   Role      `json:"-"`
+	Family Family    `json:"-"`
+	Note   string    `json:"note,omitempty"`
 
-	Least   float64 // the least difference that counts, where it is not the kind's
-	Windows bool    // a single value may stand out: something happened in one window
-	Whole   float64 // the figure of the whole run, where that is not the values' median; 0 for none
-	Gap     bool    // judged by what is a stall
+	Least   float64 `json:"-"` // the least difference that counts, where it is not the kind's
+	Windows bool    `json:"-"` // a single value may stand out: something happened in one window
+	Whole   float64 `json:"-"` // the figure of the whole run, where that is not the values' median; 0 for none
+	Gap     bool    `json:"-"` // judged by what is a stall
 }
 
 // A Role says what a sample is for.
