@@ -108,6 +108,9 @@ func (c *Config) Check() error {
 	case len(c.Protect) > 0 && len(c.TokenSecret) < access.MinSecret:
 		return c.fault("protect", "the secret in %s has %d bytes, at least %d are needed", EnvTokenSecret, len(c.TokenSecret), access.MinSecret)
 	}
+	if err := c.checkAddresses(); err != nil {
+		return err
+	}
 	if err := c.Clustering.check(c); err != nil {
 		return err
 	}

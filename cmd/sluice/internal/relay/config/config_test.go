@@ -225,6 +225,11 @@ func TestCheckNamesWhatDoesNotGoTogether(t *testing.T) {
 	}{
 		{func(c *Config) {}, ""},
 		{func(c *Config) { c.RTMP, c.HTTP, c.RTSP, c.SRT = "", "off", "off", "off" }, "all listeners are off"},
+		{func(c *Config) { c.HTTP = ":1935" }, "http: \":1935\" is the address of rtmp too"},
+		{func(c *Config) { c.RTMP = ":8554" }, "rtmp: \":8554\" is the address of rtsp too"},
+		{func(c *Config) { c.RTSPUDP = ":8890" }, "rtsp-udp: \":8890\" is the address of srt too"},
+		{func(c *Config) { c.SRT, c.HTTP = ":1935", "127.0.0.1:1935" }, ""},
+		{func(c *Config) { c.RTMP, c.HTTP, c.RTSP = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0" }, ""},
 		{func(c *Config) { c.HTTPS = ":443" }, "cert: "},
 		{func(c *Config) { c.RTMPS, c.Cert = ":443", "a" }, "key: "},
 		{func(c *Config) { c.Cert = "a" }, ""},
