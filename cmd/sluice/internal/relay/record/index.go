@@ -102,20 +102,35 @@ func (x *index) end(size int64, last uint32) []byte {
 	})
 }
 
+// spacerMost is how many bytes a string that reserves room has at most: ffmpeg reads no
+// metadata behind one of 1,024 and more, and says that there is an error.
+const spacerMost = 1000
+
 // fill returns metadata of the index's size with the properties and more, nil
 // when they do not fit.
 func (x *index) fill(more []amf0.Property) []byte {
 	all := append(slices.Clone(x.properties), more...)
-	with := func(spaces int) []byte {
-		p, err := flv.AppendScript(nil, "onMetaData", amf0.ECMAArray(append(all, amf0.Property{Name: "spacer", Value: strings.Repeat(" ", spaces)})))
+	with := func(spaces ...int) []byte {
+		list := slices.Clone(all)
+		for _, n := range spaces {
+			list = append(list, amf0.Property{Name: "spacer", Value: strings.Repeat(" ", n)})
+		}
+		p, err := flv.AppendScript(nil, "onMetaData", amf0.ECMAArray(list))
 		if err != nil {
 			return nil
 		}
 		return p
 	}
-	lacks := x.size - len(with(0))
-	if lacks < 0 {
+	bare := len(with())
+	around := len(with(0)) - bare // bytes of a property beside its spaces
+	lacks := x.size - bare
+	if lacks < around {
 		return nil
 	}
-	return with(lacks)
+	// Shares that differ by a byte at most: each has room for what is around its spaces.
+	shares := make([]int, (lacks+around+spacerMost-1)/(around+spacerMost))
+	for i := range shares {
+		shares[i] = (lacks+i)/len(shares) - around
+	}
+	return with(shares...)
 }

@@ -66,8 +66,29 @@ func TestIndexOfTheClip(t *testing.T) {
 	}
 	// A player seeks by it.
 	out, err := exec.Command("ffmpeg", "-v", "error", "-nostdin", "-ss", "6", "-i", name, "-frames:v", "1", "-c", "copy", "-f", "framecrc", "-").CombinedOutput()
-	if err != nil || strings.Count(string(out), "\n") < 2 {
+	if err != nil || strings.Count(string(out), "\n") < 2 || strings.Contains(string(out), "AMF") {
 		t.Errorf("ffmpeg: %v: %s", err, out)
+	}
+}
+
+// The room that is reserved is taken by strings that ffmpeg reads, whatever is in front of
+// them: 1,024 bytes are too many for it.
+func TestReservedRoomIsReadByFFmpeg(t *testing.T) {
+	for n := range 3 * spacerMost {
+		x := &index{size: 100 + n, properties: []amf0.Property{{Name: "width", Value: 640.0}}}
+		p := x.begin()
+		if p == nil {
+			continue // less than a property
+		}
+		_, values, err := flv.ParseScript(p)
+		if err != nil || len(p) != x.size {
+			t.Fatalf("%d bytes, want %d: %v", len(p), x.size, err)
+		}
+		for _, v := range values[0].(amf0.ECMAArray) {
+			if text, ok := v.Value.(string); ok && len(text) >= 1024 {
+				t.Fatalf("a string of %d bytes", len(text))
+			}
+		}
 	}
 }
 
