@@ -15,11 +15,11 @@ type resource func(rw http.ResponseWriter, r *http.Request, rest string)
 // resources are all of them, by name.
 func (w *Server) resources() map[string]resource {
 	return map[string]resource{
-		"bans":    w.bans,
+		"bans":    w.list(w.getBans, w.postBan, w.liftBan),
 		"clients": w.clients,
 		"cluster": w.reading(w.getCluster),
 		"events":  w.reading(w.events),
-		"pushes":  w.pushes,
+		"pushes":  w.list(w.getAllPushes, w.postPush, w.deletePush),
 		"reload":  w.reload,
 		"streams": w.streams,
 		"tokens":  w.tokens,
@@ -55,6 +55,31 @@ func (w *Server) reading(get http.HandlerFunc) resource {
 			w.noResource(rw, r)
 		case reads(rw, r) && w.mayRead(rw, r):
 			get(rw, r)
+		}
+	}
+}
+
+// list is for a list that is read by GET and added to by POST, and whose elements are
+// removed by DELETE: of those who may.
+func (w *Server) list(get, add http.HandlerFunc, remove resource) resource {
+	return func(rw http.ResponseWriter, r *http.Request, id string) {
+		switch {
+		case id == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			if w.mayRead(rw, r) {
+				get(rw, r)
+			}
+		case id == "" && r.Method == http.MethodPost:
+			if w.mayChange(rw, r) {
+				add(rw, r)
+			}
+		case id != "" && r.Method == http.MethodDelete:
+			if w.mayChange(rw, r) {
+				remove(rw, r, id)
+			}
+		case id != "":
+			onlyHere(rw, "DELETE")
+		default:
+			onlyHere(rw, "GET, HEAD, POST")
 		}
 	}
 }

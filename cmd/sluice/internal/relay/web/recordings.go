@@ -190,6 +190,17 @@ func (w *Server) admitRecorded(rw http.ResponseWriter, r *http.Request, stream s
 	return done, true
 }
 
+// admitNamed is admitRecorded for the stream that the query names.
+func (w *Server) admitNamed(rw http.ResponseWriter, r *http.Request) (stream string, done func(), ok bool) {
+	stream, err := streamOf(r)
+	if err != nil {
+		w.answerDone(rw, err)
+		return "", nil, false
+	}
+	done, ok = w.admitRecorded(rw, r, stream)
+	return stream, done, ok
+}
+
 // getRecording serves a file, or parts of it (RFC 9110, section 14).
 func (w *Server) getRecording(rw http.ResponseWriter, r *http.Request, file string) {
 	f, rec, err := w.Recorded.Files.Open(file)
@@ -227,12 +238,7 @@ const mp4Type = "video/mp4"
 
 // getClip sends a part of a stream's recordings.
 func (w *Server) getClip(rw http.ResponseWriter, r *http.Request) {
-	name, err := streamOf(r)
-	if err != nil {
-		w.answerDone(rw, err)
-		return
-	}
-	done, ok := w.admitRecorded(rw, r, name)
+	name, done, ok := w.admitNamed(rw, r)
 	if !ok {
 		return
 	}

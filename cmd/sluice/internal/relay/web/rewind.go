@@ -132,12 +132,7 @@ func (w *Server) recordedSince(now time.Time, stream string) *time.Time {
 
 // getRewind answers a viewer, who need not know the API's token, with recordedSince.
 func (w *Server) getRewind(rw http.ResponseWriter, r *http.Request) {
-	name, err := streamOf(r)
-	if err != nil {
-		w.answerDone(rw, err)
-		return
-	}
-	done, ok := w.admitRecorded(rw, r, name)
+	name, done, ok := w.admitNamed(rw, r)
 	if !ok {
 		return
 	}

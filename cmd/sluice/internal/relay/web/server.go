@@ -372,15 +372,6 @@ func onlyHere(rw http.ResponseWriter, allowed string) {
 	answerError(rw, http.StatusMethodNotAllowed, "only "+allowed+" here")
 }
 
-// listHere is onlyHere for a list that is read and added to, and whose elements are deleted.
-func listHere(rw http.ResponseWriter, id string) {
-	if id != "" {
-		onlyHere(rw, "DELETE")
-		return
-	}
-	onlyHere(rw, "GET, HEAD, POST")
-}
-
 // errorText is the body of an error answer.
 func errorText(reason string) []byte {
 	text, err := json.Marshal(map[string]string{"error": reason})
