@@ -36,11 +36,7 @@ func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, e
 		if err != nil {
 			return video, audio, nil // what is known by now counts
 		}
-		for t := range Tags(tags) {
-			u, ok, err := s.Split(t.Type, t.Time, t.Body)
-			if err != nil || !ok {
-				continue
-			}
+		for u := range s.Units(tags) {
 			c := u.Config
 			if c == nil {
 				c = &Config{Codec: u.Codec}

@@ -2,6 +2,7 @@ package au
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/sluice-go/sluice/flv"
 )
@@ -28,6 +29,18 @@ func (s *Splitter) Split(typ flv.TagType, at uint32, body []byte) (u Unit, ok bo
 		return s.splitAudio(at, body)
 	}
 	return Unit{}, false, nil
+}
+
+// Units yields the access units in tags, which a live.Reader returned, borrowed until the
+// next one is. Broken frames are left out, as a decoder would.
+func (s *Splitter) Units(tags []byte) iter.Seq[Unit] {
+	return func(yield func(Unit) bool) {
+		for t := range Tags(tags) {
+			if u, ok, err := s.Split(t.Type, t.Time, t.Body); err == nil && ok && !yield(u) {
+				return
+			}
+		}
+	}
 }
 
 // Configs returns the configurations as they are now; nil what is not known.

@@ -15,7 +15,8 @@ type Tag struct {
 	Body []byte
 }
 
-// Tags yields the tags in p, which a live.Reader returned.
+// Tags yields the tags in p, which a live.Reader returned. The header of a file, with the
+// size of no tag behind it, may come before the first.
 func Tags(p []byte) iter.Seq[Tag] {
 	return func(yield func(Tag) bool) {
 		if len(p) >= 4 && string(p[:3]) == "FLV" {

@@ -29,6 +29,14 @@ type Unit struct {
 	Parts [][]byte
 }
 
+// Tag is the type of the tag that a unit comes from.
+func (u *Unit) Tag() flv.TagType {
+	if u.Video {
+		return flv.TagVideo
+	}
+	return flv.TagAudio
+}
+
 // Size returns the number of bytes in the parts.
 func (u *Unit) Size() int {
 	n := 0

@@ -110,11 +110,7 @@ func (m *muxer) run(ctx context.Context) error {
 			}
 			return nil
 		}
-		for t := range au.Tags(tags) {
-			u, ok, err := s.Split(t.Type, t.Time, t.Body)
-			if err != nil || !ok {
-				continue // a broken frame is left out, as a decoder would
-			}
+		for u := range s.Units(tags) {
 			if latest = u.Time; !cutter.put(&u) {
 				return errMemory
 			}

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
@@ -305,30 +305,18 @@ const setDataFrame = "\x02\x00\x0d@setDataFrame"
 
 // write sends whole tags, borrowed until it returns.
 func (q *pushing) write(c *rtmp.Conn, p []byte) error {
-	if bytes.HasPrefix(p, []byte("FLV")) {
-		_, n, err := flv.ParseHeader(p)
-		if err != nil {
+	for t := range au.Tags(p) {
+		if err := takes(q.target.enhanced, q.said, t.Type, t.Body); err != nil { //sluicevet:ignore the header of the body ends with this call
 			return err
 		}
-		p = p[min(n+flv.PrevTagSizeLen, len(p)):]
-	}
-	for len(p) > 0 {
-		h, err := flv.ParseTagHeader(p)
-		if err != nil {
-			return err
-		}
-		body := p[flv.TagHeaderLen : flv.TagHeaderLen+h.Size]
-		if err := takes(q.target.enhanced, q.said, h.Type, body); err != nil { //sluicevet:ignore the header of body ends with this call
-			return err
-		}
-		if h.Type == flv.TagScript {
+		body := t.Body
+		if t.Type == flv.TagScript {
 			body = append([]byte(setDataFrame), body...)
 		}
-		err = c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(h.Type), StreamID: c.StreamID(), Time: h.Time, Payload: mem.Wrap(body, nil)})
+		err := c.WriteMessage(rtmp.Message{Type: rtmp.MessageType(t.Type), StreamID: c.StreamID(), Time: t.Time, Payload: mem.Wrap(body, nil)})
 		if err != nil {
 			return err
 		}
-		p = p[flv.TagHeaderLen+h.Size+flv.PrevTagSizeLen:]
 	}
 	return c.Flush()
 }

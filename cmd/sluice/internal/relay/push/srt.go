@@ -94,11 +94,7 @@ type srtWriter struct {
 
 // write sends whole tags, borrowed until it returns.
 func (w *srtWriter) write(p []byte) error {
-	for t := range au.Tags(p) {
-		u, ok, err := w.split.Split(t.Type, t.Time, t.Body)
-		if err != nil || !ok {
-			continue // a broken frame is left out, as a decoder would
-		}
+	for u := range w.split.Units(p) {
 		packets, err := w.muxer.Append(&u)
 		if err != nil {
 			return fmt.Errorf("push: %w", err)

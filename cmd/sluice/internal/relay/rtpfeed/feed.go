@@ -73,10 +73,9 @@ func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error
 			}
 			return err
 		}
-		for t := range au.Tags(tags) {
-			u, ok, err := s.Split(t.Type, t.Time, t.Body)
-			if err != nil || !ok || f.tracks&trackBit(u.Video) == 0 {
-				continue // a broken frame is left out, as a decoder would
+		for u := range s.Units(tags) {
+			if f.tracks&trackBit(u.Video) == 0 {
+				continue
 			}
 			if f.options.InOrder && !f.order.admits(&u) {
 				continue
@@ -87,7 +86,7 @@ func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error
 			}
 			if err == nil {
 				past.Over(u.Video)
-				err = p.Publish(live.Frame{Type: t.Type, Time: u.Time, Key: u.Video && u.Key, Payload: packets})
+				err = p.Publish(live.Frame{Type: u.Tag(), Time: u.Time, Key: u.Video && u.Key, Payload: packets})
 			}
 			if err != nil {
 				return err

@@ -10,7 +10,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
-	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
@@ -75,11 +74,7 @@ func (x *feeds) run(ctx context.Context, r *live.Reader, p *live.Publisher, m *t
 			}
 			return err
 		}
-		for t := range au.Tags(tags) {
-			u, ok, err := s.Split(t.Type, t.Time, t.Body)
-			if err != nil || !ok {
-				continue // a broken frame is left out, as a decoder would
-			}
+		for u := range s.Units(tags) {
 			packets, err := m.Append(&u)
 			if errors.Is(err, tsmedia.ErrCodec) && past.Has(u.Video) {
 				continue
@@ -96,11 +91,7 @@ func (x *feeds) run(ctx context.Context, r *live.Reader, p *live.Publisher, m *t
 				return err
 			}
 			copy(b.Bytes(), packets)
-			typ := flv.TagAudio
-			if u.Video {
-				typ = flv.TagVideo
-			}
-			if err := p.Publish(live.Frame{Type: typ, Time: u.Time, Key: u.Video && u.Key, Payload: b}); err != nil {
+			if err := p.Publish(live.Frame{Type: u.Tag(), Time: u.Time, Key: u.Video && u.Key, Payload: b}); err != nil {
 				return err
 			}
 		}
