@@ -31,7 +31,8 @@ func filesGroup() []lab.Scenario {
 		Op:       "frame",
 		Metric:   lab.NsPerOp,
 		Baseline: "peek",
-		Ops:      50_000,
+		Ops:      100_000,
+		Fixed:    true, // the slowest takes fifty times what the fastest takes
 		Targets:  []lab.Target{{Variant: "next", Against: "peek", AtMost: 1.00}, {Variant: "view", Against: "peek", AtMost: 1.00}},
 		Variants: variants(read, readFile),
 	}, {
@@ -40,7 +41,8 @@ func filesGroup() []lab.Scenario {
 		Op:       "frame",
 		Metric:   lab.NsPerOp,
 		Baseline: "bufio-64K",
-		Ops:      50_000,
+		Ops:      100_000,
+		Fixed:    true, // the slowest takes fifty times what the fastest takes
 		Targets:  []lab.Target{{Variant: "bufwriter", Against: "bufio-64K", AtMost: 1.05}},
 		Variants: []lab.Variant{
 			fileWriter("plain", "a write for each frame", func(w io.Writer) (io.Writer, func() error) {
