@@ -34,11 +34,14 @@ func concurrentGroup() []lab.Scenario {
 		scenario("read", "", newReaders),
 		scenario("gc", " beside a live heap of 10,000 sessions", func(env lab.Env, w way) (lab.Runner, error) {
 			readers, err := newReaders(env, w)
+			if err != nil {
+				return nil, err
+			}
 			heap := newSessions()
 			return runner{func(ops int) (lab.Sample, error) {
 				defer runtime.KeepAlive(heap)
 				return readers.Run(ops)
-			}, readers.Close}, err
+			}, readers.Close}, nil
 		}),
 	}
 }
