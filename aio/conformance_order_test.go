@@ -60,13 +60,8 @@ func (f *fixture) bufOf(data []byte) mem.Buf {
 	return b
 }
 
-// mostParts are more than one gather takes. The invariants look at all parts of a Memory
-// for each that is added: 64 Ki of them take half a minute.
-const mostParts = 5000
-
-// memoryOf makes parts of up to part bytes, or more where those would be too many.
+// memoryOf makes parts of up to part bytes.
 func (f *fixture) memoryOf(data []byte, part int) *mem.Memory {
-	part = max(part, len(data)/mostParts)
 	m := mem.NewMemory()
 	for len(data) > 0 {
 		n := min(len(data), part)

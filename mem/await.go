@@ -71,7 +71,7 @@ func (a *Allocator) reserved(c *class, b *block, n int) Buf {
 		}
 		b.gauge.markTook()
 	}
-	if !b.gauge.charged.CompareAndSwap(0, 1) {
+	if !b.gauge.charge() {
 		a.budget.giveBack(b.gauge.size)
 	}
 	return a.checkedOut(b, n)

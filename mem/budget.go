@@ -118,7 +118,7 @@ func (u *budget) try(size int) bool {
 
 // charge counts a block whatever the limit says.
 func (u *budget) charge(g *gauge) {
-	if g.charged.CompareAndSwap(0, 1) {
+	if g.charge() {
 		u.charged.Add(int64(g.size))
 	}
 }
@@ -157,16 +157,25 @@ func (c *class) setFlag(flag uint32, on bool) {
 }
 
 // reclaim calls in the charges of idle blocks. It is called with mu held.
+//
+// What it finds idle sleeps until it is charged again, and is not looked at the
+// next time: blocks that a pool has dropped exist until they are collected, and
+// may be many more than the budget has room for.
 func (u *budget) reclaim() {
 	called := u.scratch[:0]
 	for i := range u.alloc.classes {
 		c := &u.alloc.classes[i]
 		c.mu.Lock()
-		for g := c.gauges.next; g != &c.gauges; g = g.next {
-			if !g.out() && g.charged.CompareAndSwap(1, 0) {
+		for g, next := c.gauges.next, (*gauge)(nil); g != &c.gauges; g = next {
+			next = g.next
+			if g.out() {
+				continue
+			}
+			if g.charged.CompareAndSwap(1, 0) {
 				u.charged.Add(-int64(g.size))
 				called = append(called, g)
 			}
+			g.sleep()
 		}
 		c.mu.Unlock()
 	}
@@ -183,9 +192,10 @@ func (u *budget) reclaim() {
 }
 
 // full reports whether there is no room for size bytes and calling charges in
-// is useless because it was done just now. It spares refused callers the lock.
+// is useless, because it was done just now or there can never be room. It spares
+// refused callers the lock.
 func (u *budget) full(size int) bool {
-	return u.pressure.Load() && u.charged.Load()+int64(size) > u.limit && int64(time.Since(u.made)) < u.fresh.Load()
+	return int64(size) > u.limit || u.pressure.Load() && u.charged.Load()+int64(size) > u.limit && int64(time.Since(u.made)) < u.fresh.Load()
 }
 
 // begin puts the allocator under pressure. It is called with mu held.

@@ -315,6 +315,11 @@ func (h *budgetHistory) compare() {
 		h.t.Errorf("number %d, %d bytes, was not served", w.id, w.size)
 	}
 	h.m.served = nil
+	for size := 256; int64(size) <= h.m.limit; size *= 2 {
+		if _, missed := h.a.Gauges(size); missed {
+			h.t.Errorf("a charged block of %d bytes would not be found when charges are called in", size)
+		}
+	}
 	s := h.a.Stats()
 	if s.OutBytes != h.m.out || s.Budget.Waiting != len(h.m.waiting) {
 		h.t.Errorf("%d bytes are out and %d wait, the figures say %d and %d", h.m.out, len(h.m.waiting), s.OutBytes, s.Budget.Waiting)

@@ -35,6 +35,11 @@ func (l *ledger) release(b *mem.Buf) {
 // settled checks what must hold when all is back.
 func (l *ledger) settled(t *testing.T) {
 	t.Helper()
+	for size := 256; size <= 4<<20; size *= 2 {
+		if _, missed := l.a.Gauges(size); missed {
+			t.Errorf("a charged block of %d bytes would not be found when charges are called in", size)
+		}
+	}
 	l.a.Trim()
 	s := l.a.Stats()
 	if s.CheckedOut != 0 || s.Budget.Waiting != 0 {

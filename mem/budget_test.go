@@ -42,6 +42,49 @@ func TestTryGetCountsCapacity(t *testing.T) {
 	d.Release()
 }
 
+// Blocks exist until they are collected, and their number is not bounded by the
+// budget: calling charges in must not cost more and more.
+func TestBlocksWithoutAChargeAreLookedAtOnce(t *testing.T) {
+	const n = 1000
+	a := mem.New(mem.Options{Budget: n * 4096})
+	bufs := make([]mem.Buf, n)
+	for i := range bufs {
+		var err error
+		if bufs[i], err = a.TryGet(4096); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range bufs {
+		bufs[i].Release()
+	}
+	large, err := a.TryGet(512 << 10) // the charges are called in
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer large.Release()
+	if looked, _ := a.Gauges(4096); looked != 0 {
+		t.Errorf("%d blocks would be looked at, and none has a charge", looked)
+	}
+	if s := a.Stats(); s.IdleBytes < n*4096 {
+		t.Errorf("%d bytes are idle, %d are", s.IdleBytes, n*4096)
+	}
+}
+
+func TestWhatCanNeverFitLeavesIdleMemoryItsCharge(t *testing.T) {
+	a := mem.New(mem.Options{Budget: 64 << 10})
+	b, err := a.TryGet(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	if _, err := a.TryGet(1 << 20); !errors.Is(err, mem.ErrBudget) {
+		t.Errorf("TryGet of more than the budget: %v", err)
+	}
+	if c := a.Stats().Budget.Charged; c != 4096 {
+		t.Errorf("%d bytes are charged after a request that could never fit, 4096 before", c)
+	}
+}
+
 func TestIdleMemoryMakesRoomForOtherSizes(t *testing.T) {
 	const limit = 1 << 20
 	a := mem.New(mem.Options{Budget: limit})

@@ -33,12 +33,26 @@ type class struct {
 
 	misses atomic.Int64
 
-	mu     sync.Mutex
-	gauges gauge // head of a ring of all blocks of this class that exist
+	mu sync.Mutex
+	// gauges and asleep are the heads of rings, which have all blocks of this class
+	// that exist. Those asleep have no charge: see budget.reclaim.
+	gauges, asleep gauge
+
 	live   int
 	gone   int64 // checkouts of blocks that no longer exist
 	forgot int64 // blocks that the collector found while checked out
 	_      [64]byte
+}
+
+// all calls yield with the gauge of each block that exists; mu is held.
+func (c *class) all(yield func(*gauge) bool) {
+	for _, ring := range c.rings() {
+		for g := ring.next; g != ring; g = g.next {
+			if !yield(g) {
+				return
+			}
+		}
+	}
 }
 
 // A class's flags send blocks through the slow path, out or back.
@@ -52,8 +66,12 @@ const (
 
 func (c *class) init(a *Allocator, size int) {
 	c.alloc, c.size = a, size
-	c.gauges.next, c.gauges.prev = &c.gauges, &c.gauges
+	for _, ring := range c.rings() {
+		ring.next, ring.prev = ring, ring
+	}
 }
+
+func (c *class) rings() [2]*gauge { return [2]*gauge{&c.gauges, &c.asleep} }
 
 // create makes a block of size bytes, not checked out yet.
 func (c *class) create(size int) *block {
@@ -66,8 +84,7 @@ func (c *class) create(size int) *block {
 	b.own.block, b.own.kind = b, b.ownKind()
 	b.own.word.Store(first)
 	c.mu.Lock()
-	g.prev, g.next = c.gauges.prev, &c.gauges
-	g.prev.next, g.next.prev = g, g
+	g.join(&c.gauges)
 	c.live++
 	c.mu.Unlock()
 	runtime.AddCleanup(b, func(g *gauge) { g.class.retire(g, false) }, g)
@@ -99,8 +116,7 @@ func (c *class) retire(g *gauge, released bool) {
 		c.mu.Unlock()
 		return
 	}
-	g.prev.next, g.next.prev = g.next, g.prev
-	g.prev, g.next = nil, nil
+	g.leave()
 	c.live--
 	c.gone += int64(g.gets())
 	if !released && g.out() {

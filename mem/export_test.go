@@ -126,6 +126,21 @@ func (a *Allocator) LeakLevel() Level { return Level(a.leak.level.Load()) }
 // Unpark is no function of its own: it would count as the caller.
 var Unpark = unpark
 
+// Gauges returns how many blocks of size bytes the budget looks at when it calls
+// charges in, and whether one that it does not look at has a charge.
+func (a *Allocator) Gauges(size int) (looked int, missed bool) {
+	c, _ := a.room(size)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for g := c.gauges.next; g != &c.gauges; g = g.next {
+		looked++
+	}
+	for g := c.asleep.next; g != &c.asleep; g = g.next {
+		missed = missed || g.charged.Load() != 0
+	}
+	return looked, missed
+}
+
 // Live returns how many blocks of size bytes exist.
 func (a *Allocator) Live(size int) int {
 	c, _ := a.room(size)

@@ -19,9 +19,61 @@ type gauge struct {
 	cut     atomic.Uint32 // checkout in which a small view was cut
 	loose   atomic.Uint32 // checkout in which the filler let go and views stayed
 
-	size       int
-	class      *class
+	size  int
+	class *class
+	// asleep says that the gauge is in the ring asleep, which the budget does not
+	// look at.
+	asleep     atomic.Bool
 	prev, next *gauge // ring of the class; nil when retired
+}
+
+// join and leave are called with the class's mu held.
+func (g *gauge) join(ring *gauge) {
+	g.prev, g.next = ring.prev, ring
+	g.prev.next, g.next.prev = g, g
+}
+
+func (g *gauge) leave() {
+	g.prev.next, g.next.prev = g.next, g.prev
+	g.prev, g.next = nil, nil
+}
+
+// charge notes that the capacity is counted against the budget. It returns false
+// when it was already.
+func (g *gauge) charge() bool {
+	if !g.charged.CompareAndSwap(0, 1) {
+		return false
+	}
+	if g.asleep.Load() {
+		g.wake()
+	}
+	return true
+}
+
+// sleep moves g, which is idle, to the ring that the budget does not look at. It
+// is called with the class's mu held.
+func (g *gauge) sleep() {
+	g.leave()
+	g.join(&g.class.asleep)
+	g.asleep.Store(true)
+	// charge does the two the other way round, so that one of them sees the other.
+	if g.charged.Load() != 0 {
+		g.awake()
+	}
+}
+
+func (g *gauge) wake() {
+	g.class.mu.Lock()
+	g.awake()
+	g.class.mu.Unlock()
+}
+
+func (g *gauge) awake() {
+	if g.next != nil && g.asleep.Load() {
+		g.leave()
+		g.join(&g.class.gauges)
+		g.asleep.Store(false)
+	}
 }
 
 func (g *gauge) markTook()  { sys.StoreRelaxed(&g.took, g.took+1) }

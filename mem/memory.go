@@ -61,6 +61,9 @@ func (m *Memory) grow(n int) {
 // leaves no part.
 func (m *Memory) Append(b Buf) {
 	m.live("Append")
+	if invariant.Enabled && len(m.bufs) > 0 {
+		m.checkPart("Append", len(m.bufs)-1)
+	}
 	p := b.Bytes()
 	if len(p) == 0 {
 		b.Release()
@@ -83,7 +86,7 @@ func (m *Memory) Append(b Buf) {
 // Release releases all Bufs and empties the Memory, also when a function given
 // to Wrap panics. A second Release panics.
 func (m *Memory) Release() {
-	m.live("Release")
+	m.intact("Release")
 	m.released = true
 	bufs := m.bufs
 	m.Size, m.Buffers, m.bufs = 0, nil, nil
@@ -108,7 +111,7 @@ func releaseAll(bufs []Buf) {
 // Retain returns a second Memory of the same bytes, retained. It shares the
 // bytes and nothing else: what is appended to one is not in the other.
 func (m *Memory) Retain() *Memory {
-	m.live("Retain")
+	m.intact("Retain")
 	return m.slice(0, m.Size)
 }
 
@@ -146,7 +149,7 @@ func (m *Memory) slice(i, j int) *Memory {
 // slice that is allocated and copied: it never fails to be contiguous, and is
 // free only where m already was.
 func (m *Memory) Bytes() []byte {
-	m.live("Bytes")
+	m.intact("Bytes")
 	switch len(m.Buffers) {
 	case 0:
 		return nil
@@ -185,15 +188,24 @@ func (m *Memory) live(op string) {
 	if m.released {
 		panicMemory(op)
 	}
+}
+
+// intact is live for calls that look at every part anyway, and checks them all.
+func (m *Memory) intact(op string) {
+	m.live(op)
 	if invariant.Enabled {
 		size := 0
 		for i := range m.bufs {
-			m.bufs[i].live("Memory." + op)
-			invariant.Check(len(m.bufs[i].c.data) == len(m.Buffers[i]), "mem: part %d of a Memory has %d bytes, its Buf %d", i, len(m.Buffers[i]), len(m.bufs[i].c.data))
+			m.checkPart(op, i)
 			size += len(m.Buffers[i])
 		}
 		invariant.Check(size == m.Size, "mem: Memory of %d bytes says %d", size, m.Size)
 	}
+}
+
+func (m *Memory) checkPart(op string, i int) {
+	m.bufs[i].live("Memory." + op)
+	invariant.Check(len(m.bufs[i].c.data) == len(m.Buffers[i]), "mem: part %d of a Memory has %d bytes, its Buf %d", i, len(m.Buffers[i]), len(m.bufs[i].c.data))
 }
 
 //go:noinline

@@ -7,7 +7,7 @@ package mem
 // Neighbours that are copied become one part. Bytes handed out earlier keep
 // their old place and are borrowed no longer.
 func (m *Memory) Compact() bool {
-	m.live("Compact")
+	m.intact("Compact")
 	done := false
 	for i := 0; i < len(m.bufs); {
 		end, size := m.loose(i)
@@ -78,8 +78,24 @@ func (m *Memory) clip(part, off int) {
 		m.Buffers[part] = m.Buffers[part][off:]
 		m.Size -= off
 	}
-	defer m.cut(0, part) // also when a release panics
+	defer m.cutFront(part) // also when a release panics
 	releaseAll(m.bufs[:part])
+}
+
+// movedParts is how many parts are moved to the front of the list rather than
+// give its front up: a short list then stays in the room that it has.
+const movedParts = 64
+
+// cutFront is cut of the first n parts. What it costs does not grow with the
+// parts that stay, or a long Memory clipped part by part would cost the square.
+func (m *Memory) cutFront(n int) {
+	if rest := len(m.bufs) - n; rest <= max(n, movedParts) {
+		m.cut(0, n)
+		return
+	}
+	clear(m.bufs[:n])
+	clear(m.Buffers[:n])
+	m.bufs, m.Buffers = m.bufs[n:], m.Buffers[n:]
 }
 
 // cut takes parts i up to end, whose Bufs are gone, out of the list.

@@ -169,6 +169,38 @@ func TestRangesLendThePartsThemselves(t *testing.T) {
 	})
 }
 
+// Each step costs the same however many parts there are: neither the checks nor the
+// list look at all of them.
+func TestALongMemoryIsFilledReadAndClippedPartByPart(t *testing.T) {
+	const n = 1 << 17
+	byteOf := func(i int) byte { return byte(i>>8 ^ i) }
+	m, freed := mem.NewMemory(), 0
+	for i := range n {
+		m.Append(mem.Wrap([]byte{byteOf(i)}, func() { freed++ }))
+	}
+	var first [1]byte
+	r := m.NewReader()
+	for i := range n {
+		if m.CopyTo(first[:]); first[0] != byteOf(i) {
+			t.Fatalf("byte %d is %d", i, first[0])
+		}
+		if c, err := r.ReadByte(); c != byteOf(i) || err != nil {
+			t.Fatalf("byte %d is read as %d, %v", i, c, err)
+		}
+		var next *[]byte
+		if n-i > 1<<16 {
+			next = &m.Buffers[1]
+		}
+		if r.ClipFront() != 1 || freed != i+1 || m.Size != n-i-1 {
+			t.Fatalf("after %d bytes were clipped %d are released and %d left", i+1, freed, m.Size)
+		}
+		if next != nil && next != &m.Buffers[0] {
+			t.Fatalf("clipping part %d moved the %d behind it", i, len(m.Buffers))
+		}
+	}
+	m.Release()
+}
+
 func TestClipFrontReleasesWhatWasRead(t *testing.T) {
 	whole := "aabbbcdddd"
 	for first := range len(whole) + 1 {

@@ -13,7 +13,7 @@ import (
 // of bytes written, and the writer's error, or io.ErrShortWrite when the
 // writer took less without one. m still holds its bytes afterwards.
 func (m *Memory) WriteTo(w io.Writer) (int64, error) {
-	m.live("WriteTo")
+	m.intact("WriteTo")
 	if len(m.Buffers) > 1 {
 		// Exactly these types: a struct that embeds one has its unexported
 		// gather method too, and net.Buffers would pass by its Write.

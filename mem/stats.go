@@ -62,7 +62,7 @@ func (s *Stats) addBudget(u *budget) {
 func (s *Stats) add(c *class) {
 	c.mu.Lock()
 	gets := c.gone
-	for g := c.gauges.next; g != &c.gauges; g = g.next {
+	for g := range c.all {
 		gets += int64(g.gets())
 		if !g.out() {
 			s.IdleBytes += int64(g.size)
@@ -85,7 +85,7 @@ func (s *Stats) add(c *class) {
 // gets returns how many checkouts there have been; mu is held.
 func (c *class) gets() int64 {
 	n := c.gone
-	for g := c.gauges.next; g != &c.gauges; g = g.next {
+	for g := range c.all {
 		n += int64(g.gets())
 	}
 	return n
