@@ -15,14 +15,17 @@ type feed struct {
 	end   error         // of NewBufReaderFed: what calls return that lack bytes
 }
 
+// maxChan is how many slices may wait in a channel: 3 GiB of slice headers.
+const maxChan = 1 << 27
+
 // NewBufReaderChan returns a reader of the slices that another goroutine
-// sends to Mouth, or passes to Feed; n of them may wait in the channel. Slices
-// are transferred: they are viewed where they are, and Bufs read from them
+// sends to Mouth, or passes to Feed; n of them, 0 to 1<<27, may wait in the
+// channel. Slices are transferred: they are viewed where they are, and Bufs read from them
 // keep them alive; short ones that pile up are copied together. Closing Mouth
 // ends the stream with io.EOF; only the feeder may do that.
 func NewBufReaderChan(n int, o ...Options) *BufReader {
-	if n < 0 {
-		panic(fmt.Sprintf("sluice: NewBufReaderChan(%d)", n))
+	if n < 0 || n > maxChan {
+		panic(fmt.Sprintf("sluice: NewBufReaderChan(%d), 0 to %d are possible", n, maxChan))
 	}
 	b := made("NewBufReaderChan", o)
 	b.start(mouth)

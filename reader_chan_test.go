@@ -60,7 +60,7 @@ func TestChanMemoryIsOfTheSlicesThemselves(t *testing.T) {
 }
 
 func TestChanOfANegativeLengthPanics(t *testing.T) {
-	if text := panicOf(func() { sluice.NewBufReaderChan(-1) }); text != "sluice: NewBufReaderChan(-1)" {
+	if text := panicOf(func() { sluice.NewBufReaderChan(-1) }); text != "sluice: NewBufReaderChan(-1), 0 to 134217728 are possible" {
 		t.Errorf("panic %q", text)
 	}
 }

@@ -12,6 +12,9 @@ import (
 // before, as http.Hijacker leaves it. What rw has buffered is copied and comes
 // first, and rw's reader is not used afterwards.
 func NewBufReaderFrom(rw *bufio.ReadWriter, conn net.Conn, o ...Options) *BufReader {
+	if rw == nil || rw.Reader == nil || conn == nil {
+		panic("sluice: NewBufReaderFrom without a Reader or a connection")
+	}
 	b := made("NewBufReaderFrom", o)
 	b.Reset(conn)
 	if n := rw.Reader.Buffered(); n > 0 {

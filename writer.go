@@ -245,6 +245,9 @@ func (b *BufWriter) writeBufSlow(p mem.Buf) error {
 // WriteMemory takes m, transferred, also when it fails: it is released when it
 // is out.
 func (b *BufWriter) WriteMemory(m *mem.Memory) error {
+	if m == nil {
+		panic("sluice: BufWriter.WriteMemory(nil)")
+	}
 	if err := b.failed(); err != nil {
 		m.Release()
 		return err

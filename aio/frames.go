@@ -154,6 +154,9 @@ func (f *Frames) goOn(p []byte, frame func([]byte) error) (n int, err error) {
 
 // size is Size within the limit.
 func (f *Frames) size(begin []byte) (int, error) {
+	if f.Size == nil {
+		panic("aio: Frames without Size")
+	}
 	limit := f.Limit
 	if limit == 0 {
 		limit = DefaultFrameLimit

@@ -20,12 +20,12 @@ type ByteFixPool struct {
 
 // NewByteFixPool returns a pool that keeps up to cacheSize slices of length
 // size and the given capacity in bytes. It panics when size is larger than
-// capacity or a number is negative. With a cacheSize or a capacity of 0
-// nothing is kept.
+// capacity, a number is negative, capacity is above 1 TiB or cacheSize above
+// 1<<27. With a cacheSize or a capacity of 0 nothing is kept.
 func NewByteFixPool(cacheSize, size, capacity int) *ByteFixPool {
 	checkSizes("NewByteFixPool", size, capacity)
-	if cacheSize < 0 {
-		panic(fmt.Sprintf("bytepool: NewByteFixPool: cache of %d slices", cacheSize))
+	if cacheSize < 0 || cacheSize > maxCache {
+		panic(fmt.Sprintf("bytepool: NewByteFixPool: cache of %d slices, 0 to %d are possible", cacheSize, maxCache))
 	}
 	return &ByteFixPool{idle: make(chan []byte, cacheSize), size: size, cap: capacity, kept: keptCapacity(capacity)}
 }

@@ -53,7 +53,7 @@ func TestConstructorsPanicOnImpossibleSizes(t *testing.T) {
 
 func TestByteFixPoolPanicsOnNegativeCache(t *testing.T) {
 	got := panicOf(func() { bytepool.NewByteFixPool(-4, 1, 2) })
-	if want := "bytepool: NewByteFixPool: cache of -4 slices"; got != want {
+	if want := "bytepool: NewByteFixPool: cache of -4 slices, 0 to 134217728 are possible"; got != want {
 		t.Fatalf("panicked with %q, want %q", got, want)
 	}
 }

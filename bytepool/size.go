@@ -1,10 +1,20 @@
 package bytepool
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
+
+const (
+	// maxCapacity is less than what makes make panic, on any system.
+	maxCapacity = min(1<<40, math.MaxInt/2)
+	// maxCache is 3 GiB of slice headers.
+	maxCache = 1 << 27
+)
 
 // checkSizes panics when no slice can have this length and capacity.
 func checkSizes(constructor string, size, capacity int) {
-	if size < 0 || capacity < 0 || size > capacity {
+	if size < 0 || capacity < 0 || size > capacity || capacity > maxCapacity {
 		panic(fmt.Sprintf("bytepool: %s: size of %d bytes with a capacity of %d", constructor, size, capacity))
 	}
 }

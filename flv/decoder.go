@@ -43,6 +43,9 @@ type DecoderStats struct {
 // NewDecoder returns a decoder of what r, borrowed while the decoder is in use,
 // has next: a file's header for ReadHeader, or a tag for Next.
 func NewDecoder(r *sluice.BufReader) *Decoder {
+	if r == nil {
+		panic("flv: NewDecoder(nil)")
+	}
 	return &Decoder{r: r}
 }
 
@@ -50,11 +53,21 @@ func NewDecoder(r *sluice.BufReader) *Decoder {
 func (d *Decoder) Stats() DecoderStats { return d.stats }
 
 // Offset returns the number of bytes consumed of what came from the source.
-func (d *Decoder) Offset() int64 { return d.r.TotalRead() - int64(d.r.Buffered()) }
+func (d *Decoder) Offset() int64 {
+	d.made()
+	return d.r.TotalRead() - int64(d.r.Buffered())
+}
+
+func (d *Decoder) made() {
+	if d.r == nil {
+		panic("flv: Decoder that NewDecoder has not made")
+	}
+}
 
 // ReadHeader reads the file's header. A stream that ends before it is io.EOF,
 // one that ends inside it io.ErrUnexpectedEOF.
 func (d *Decoder) ReadHeader() (Header, error) {
+	d.made()
 	p, err := d.r.Peek(HeaderLen)
 	if err != nil {
 		return Header{}, d.cut(err, "file header", len(p))
@@ -78,6 +91,7 @@ func (d *Decoder) ReadHeader() (Header, error) {
 // no tag; there is no way on after these. Errors of the source come as they
 // are, and the call can be repeated.
 func (d *Decoder) Next() (Tag, error) {
+	d.made()
 	for {
 		if d.owed {
 			if err := d.settle(); err != nil {

@@ -15,11 +15,23 @@ type Encoder struct {
 }
 
 // NewEncoder returns an encoder to w, borrowed while the encoder is in use.
-func NewEncoder(w *sluice.BufWriter) *Encoder { return &Encoder{w: w} }
+func NewEncoder(w *sluice.BufWriter) *Encoder {
+	if w == nil {
+		panic("flv: NewEncoder(nil)")
+	}
+	return &Encoder{w: w}
+}
+
+func (e *Encoder) made() {
+	if e.w == nil {
+		panic("flv: Encoder that NewEncoder has not made")
+	}
+}
 
 // WriteHeader writes the header of a file and the size of no tag that follows
 // it.
 func (e *Encoder) WriteHeader(h Header) error {
+	e.made()
 	p := append(h.Append(e.scratch[:0]), 0, 0, 0, 0)
 	_, err := e.w.Write(p)
 	return err
@@ -29,6 +41,7 @@ func (e *Encoder) WriteHeader(h Header) error {
 // follows it. A type, size or stream that does not fit its bits panics, as
 // TagHeader.Append does.
 func (e *Encoder) WriteTag(t Tag) error {
+	e.made()
 	h := t.Header()
 	size := uint32(TagHeaderLen + h.Size)
 	if _, err := e.w.Write(h.Append(e.scratch[:0])); err != nil {
@@ -43,4 +56,7 @@ func (e *Encoder) WriteTag(t Tag) error {
 }
 
 // Flush sends what waits in the writer.
-func (e *Encoder) Flush() error { return e.w.Flush() }
+func (e *Encoder) Flush() error {
+	e.made()
+	return e.w.Flush()
+}

@@ -53,10 +53,17 @@ func NewHub(o HubOptions) *Hub {
 	}
 }
 
+func (h *Hub) made() {
+	if h.streams == nil {
+		panic("live: Hub that NewHub has not made")
+	}
+}
+
 // Publish makes the caller the publisher of a stream. The stream begins or, within
 // its grace period, goes on. Publish returns ErrBusy when the stream has another
 // publisher and o.TakeOver is not set, and ErrClosed after Close.
 func (h *Hub) Publish(name string, o PublishOptions) (*Publisher, error) {
+	h.made()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -103,6 +110,7 @@ func (h *Hub) Stream(name string) (*Stream, bool) {
 // short or fast it is. Wait returns the context's cause when the context ends
 // first, and ErrClosed after Close.
 func (h *Hub) Wait(ctx context.Context, name string) (*Stream, error) {
+	h.made()
 	for {
 		h.mu.Lock()
 		if s, ok := h.streams[name]; ok {

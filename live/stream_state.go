@@ -147,6 +147,7 @@ func (t *batch) bytes() []byte {
 // they were, so that the states of viewers count. An error matches ErrState or is ErrBusy or
 // ErrClosed.
 func (h *Hub) Adopt(st StreamState, tags []byte) (*Stream, *Publisher, error) {
+	h.made()
 	options := h.options
 	if h.adjust != nil {
 		h.adjust(st.Name, &options)

@@ -59,6 +59,9 @@ func (w *Writer) add(conn net.Conn, s *Stream, o ViewerOptions, st *ViewerState)
 	if o.Merge < 0 {
 		o.Merge = w.options.Merge
 	}
+	if w.viewers == nil {
+		panic("live: Writer that NewWriter has not made")
+	}
 	v := newViewer(conn, s, &w.options)
 	limitQueue(v.link.raw, quotaOf(s.byteRate()))
 	w.mu.Lock()

@@ -48,6 +48,9 @@ type Conn struct {
 // out of range.
 func NewConn(inner net.Conn, o Options) *Conn {
 	o.check()
+	if inner == nil {
+		panic("netsim: NewConn(nil)")
+	}
 	c := &Conn{
 		inner:   inner,
 		reading: make(chan struct{}, 1),
@@ -71,8 +74,15 @@ func NewConn(inner net.Conn, o Options) *Conn {
 	return c
 }
 
+func (c *Conn) made() {
+	if c.inner == nil {
+		panic("netsim: Conn that NewConn and Pipe have not made")
+	}
+}
+
 // Read implements net.Conn. It borrows p until it returns.
 func (c *Conn) Read(p []byte) (int, error) {
+	c.made()
 	c.reading <- struct{}{}
 	defer func() { <-c.reading }()
 	if err := c.cause(); err != nil {
@@ -114,6 +124,7 @@ func (c *Conn) read(p []byte) (int, error) {
 // Write implements net.Conn. It borrows p until it returns; when it returns
 // an error it says how many bytes were passed on.
 func (c *Conn) Write(p []byte) (n int, err error) {
+	c.made()
 	c.writing <- struct{}{}
 	defer func() { <-c.writing }()
 	for {
@@ -159,10 +170,16 @@ func (c *Conn) CloseWrite() error {
 }
 
 // LocalAddr implements net.Conn.
-func (c *Conn) LocalAddr() net.Addr { return c.inner.LocalAddr() }
+func (c *Conn) LocalAddr() net.Addr {
+	c.made()
+	return c.inner.LocalAddr()
+}
 
 // RemoteAddr implements net.Conn.
-func (c *Conn) RemoteAddr() net.Addr { return c.inner.RemoteAddr() }
+func (c *Conn) RemoteAddr() net.Addr {
+	c.made()
+	return c.inner.RemoteAddr()
+}
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {

@@ -32,6 +32,7 @@ func (c *Conn) Close() error {
 
 // end starts to end the connection, for a reason; only the first call counts.
 func (c *Conn) end(reason error) (first bool) {
+	c.made()
 	c.endOnce.Do(func() {
 		c.reason = reason
 		close(c.ended)
@@ -42,6 +43,7 @@ func (c *Conn) end(reason error) (first bool) {
 
 // cause returns why the connection ended from this side, nil if it did not.
 func (c *Conn) cause() error {
+	c.made()
 	select {
 	case <-c.ended:
 	default:

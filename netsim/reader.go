@@ -59,6 +59,9 @@ func NewReader(src io.Reader, c Condition, seed uint64) *Reader {
 // the next size allows, and returns what the source returned. It borrows p
 // until it returns, as far as the source does.
 func (r *Reader) Read(p []byte) (int, error) {
+	if r.table == nil {
+		panic("netsim: Reader that NewReader and Table.Reader have not made")
+	}
 	n := int(r.table.less1[r.at%TableLen]) + 1
 	r.at++
 	if n < len(p) {

@@ -138,7 +138,7 @@ func (c *Conn) pause(cmd Command) Action {
 
 // writeEvent writes a user control message.
 func (c *Conn) writeEvent(e Event, v ...uint32) error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	return c.out.writeEvent(e, v...)
 }

@@ -67,6 +67,9 @@ func NewChunkReader(r *sluice.BufReader, l Limits) *ChunkReader {
 }
 
 func (c *ChunkReader) init(r *sluice.BufReader, l Limits) {
+	if r == nil {
+		panic("rtmp: NewChunkReader(nil)")
+	}
 	c.r, c.limits, c.chunkSize = r, l.orDefault(), InitialChunkSize
 	c.alloc = r.Allocator
 	if c.alloc == nil {
@@ -91,6 +94,9 @@ func (c *ChunkReader) Recycle() {
 // ReadMessage returns the next message that is complete, its payload retained.
 // io.EOF says that the stream ended between messages.
 func (c *ChunkReader) ReadMessage() (Message, error) {
+	if c.r == nil {
+		panic("rtmp: ChunkReader that NewChunkReader has not made")
+	}
 	var m Message
 	for {
 		done, err := c.readChunk(&m)

@@ -42,6 +42,9 @@ const (
 // NewChunkWriter returns a writer of chunks to w, which it uses and does not
 // own. The caller flushes w.
 func NewChunkWriter(w *sluice.BufWriter) *ChunkWriter {
+	if w == nil {
+		panic("rtmp: NewChunkWriter(nil)")
+	}
 	return &ChunkWriter{w: w, chunkSize: InitialChunkSize}
 }
 
@@ -54,6 +57,9 @@ func (c *ChunkWriter) SetChunkSize(n int) error {
 	if n < 1 || n > MaxChunkSize {
 		panic(fmt.Sprintf("rtmp: chunk size %d, want 1 to %d", n, MaxChunkSize))
 	}
+	if c.w == nil {
+		panic("rtmp: ChunkWriter that NewChunkWriter has not made")
+	}
 	if err := c.writeControl(TypeSetChunkSize, uint32(n)); err != nil {
 		return err
 	}
@@ -65,6 +71,9 @@ func (c *ChunkWriter) SetChunkSize(n int) error {
 // or when that failed. A message without ChunkStream gets that of its type. It
 // does not flush. A payload longer than MaxMessageLength panics.
 func (c *ChunkWriter) WriteMessage(m Message) error {
+	if c.w == nil {
+		panic("rtmp: ChunkWriter that NewChunkWriter has not made")
+	}
 	if m.ChunkStream == 0 {
 		m.ChunkStream = chunkStreamOf(m.Type)
 	}

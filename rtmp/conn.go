@@ -88,9 +88,24 @@ func NewConn(r *sluice.BufReader, w *sluice.BufWriter, o Options) *Conn {
 	if o.WindowAckSize == 0 {
 		o.WindowAckSize = defaultWindow
 	}
+	if r == nil || w == nil {
+		panic("rtmp: NewConn without a reader or a writer")
+	}
 	c := &Conn{options: o, r: r, w: w, out: NewChunkWriter(w)}
 	c.in.init(r, o.Limits)
 	return c
+}
+
+func (c *Conn) made() {
+	if c.r == nil {
+		panic("rtmp: Conn that NewConn has not made")
+	}
+}
+
+// lock begins the use of what mu protects.
+func (c *Conn) lock() {
+	c.made()
+	c.mu.Lock()
 }
 
 // Recycle releases what the connection holds of messages that were not
@@ -106,7 +121,7 @@ func (c *Conn) Recycle() {
 
 // ChunkSize returns the chunk size in bytes of what this side sends.
 func (c *Conn) ChunkSize() int {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	return c.out.ChunkSize()
 }
@@ -118,7 +133,7 @@ func (c *Conn) ChunkSize() int {
 // the Conn, each Write that reaches w is whole messages: replies are short, and
 // never more than a few KiB wait for a Flush.
 func (c *Conn) ReplaceWriter(w io.Writer) error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	err := c.w.Flush()
 	c.w.Reset(w)
@@ -128,14 +143,14 @@ func (c *Conn) ReplaceWriter(w io.Writer) error {
 // WriteMessage writes m, transferred, in chunks of the chunk size. Flush sends
 // it.
 func (c *Conn) WriteMessage(m Message) error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	return c.out.WriteMessage(m)
 }
 
 // Flush sends everything that was written.
 func (c *Conn) Flush() error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	return c.w.Flush()
 }
@@ -156,6 +171,7 @@ func (c *Conn) Flush() error {
 // io.EOF says that the stream ended between messages. After a deadline or
 // sluice.ErrShort the call can be repeated.
 func (c *Conn) ReadMessage() (Message, error) {
+	c.made()
 	if c.unread.ok {
 		m := c.unread.m //sluice:moved
 		c.unread = heldMessage{}

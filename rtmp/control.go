@@ -104,7 +104,7 @@ func (c *Conn) reply(write func() error) {
 // Ping asks the peer for a sign of life: a client answers with the same time in
 // milliseconds, which arrives as EventPingResponse. It flushes.
 func (c *Conn) Ping(time uint32) error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	if err := c.out.writeEvent(EventPingRequest, time); err != nil {
 		return err

@@ -35,6 +35,7 @@ const (
 //
 // After a deadline or sluice.ErrShort it can be called again.
 func (c *Conn) ServerHandshake() error {
+	c.made()
 	if c.handshake == handshakeStart {
 		if err := c.peerVersion(); err != nil {
 			return err
@@ -77,6 +78,7 @@ func (c *Conn) answerClient(c1 []byte) error {
 //
 // After a deadline or sluice.ErrShort it can be called again.
 func (c *Conn) ClientHandshake() error {
+	c.made()
 	if c.handshake == handshakeStart {
 		out := c.alloc().Get(1 + handshakeLen)
 		p := out.Bytes()
@@ -147,7 +149,7 @@ func (c *Conn) lastPacket() error {
 
 // send writes p, transferred, and flushes.
 func (c *Conn) send(p mem.Buf) error {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	if err := c.w.WriteBuf(p); err != nil {
 		return err

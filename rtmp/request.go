@@ -68,6 +68,7 @@ type serverSession struct {
 // ErrTooMany. The caller bounds the time by the connection's deadline; after
 // one has passed, or after sluice.ErrShort, the call can be repeated.
 func (c *Conn) ReadRequest() (*Request, error) {
+	c.made()
 	c.in.confined = true
 	for c.pending < c.in.limits.Requests {
 		m, err := c.ReadMessage()

@@ -31,11 +31,12 @@ type restingStream struct {
 // What the client said when it connected is forgotten: after Wake ReadMessage, Answer
 // and what writes can be called, ReadRequest cannot.
 func (c *Conn) Rest(s *Resting) bool {
+	c.made()
 	if c.r.Buffered() > 0 || c.in.cur != nil || c.in.open > 0 || c.parts.left() || c.unread.ok {
 		return false
 	}
 	c.settle()
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	s.got, s.acked, s.window = c.r.TotalRead()-c.base, c.acked, c.window
 	s.asked, s.outChunk = c.asked, int32(c.out.chunkSize)
@@ -46,7 +47,7 @@ func (c *Conn) Rest(s *Resting) bool {
 // Wake makes c the Conn of the connection that s is of. The reader and the writer that c
 // was made with have been Reset for it since, and nothing was read.
 func (c *Conn) Wake(s *Resting) {
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	c.base, c.acked, c.window = c.r.TotalRead()-s.got, s.acked, s.window
 	c.asked, c.owed, c.pending = s.asked, false, 0

@@ -64,7 +64,7 @@ func (c *Conn) State() (s ConnState, err error) {
 			return s, err
 		}
 	}
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	s.Got, s.Acked, s.Window, s.Asked = c.r.TotalRead()-c.base, c.acked, c.window, c.asked
 	s.InChunk, s.OutChunk, s.Confined = c.in.chunkSize, c.out.chunkSize, c.in.confined
@@ -100,6 +100,7 @@ func (s *Resting) State() ConnState {
 // Restore makes c, which is new, go on with a connection. Its reader has s.Rest, and
 // nothing was read from it. An error matches ErrState; then c is of no use.
 func (c *Conn) Restore(s *ConnState) error {
+	c.made()
 	wrong := func(what string, n int) error { return fmt.Errorf("%w: %s %d", ErrState, what, n) }
 	l := c.in.limits
 	switch {
@@ -114,7 +115,7 @@ func (c *Conn) Restore(s *ConnState) error {
 	case s.Got < int64(len(s.Rest)) || s.Acked > s.Got || s.Window < 0:
 		return wrong("bytes received:", int(s.Got))
 	}
-	c.mu.Lock()
+	c.lock()
 	defer c.mu.Unlock()
 	c.base, c.acked, c.window, c.asked = c.r.TotalRead()-s.Got, s.Acked, s.Window, s.Asked
 	c.in.chunkSize, c.in.confined, c.out.chunkSize = s.InChunk, s.Confined, s.OutChunk

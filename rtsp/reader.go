@@ -45,6 +45,9 @@ const (
 // the caller's, who recycles it, and must not read from it between two calls
 // unless the last one returned an Item or io.EOF.
 func NewReader(r *sluice.BufReader, l Limits) *Reader {
+	if r == nil {
+		panic("rtsp: NewReader(nil)")
+	}
 	l = l.orDefault()
 	r.SetLimits(l.below())
 	return &Reader{r: r, limits: l}
@@ -57,6 +60,9 @@ func NewReader(r *sluice.BufReader, l Limits) *Reader {
 // Empty lines before a message are passed over (RFC 2326, section 4.1; RFC 7826,
 // section 5.1), up to 16 of them.
 func (r *Reader) Read() (Item, error) {
+	if r.r == nil {
+		panic("rtsp: Reader that NewReader has not made")
+	}
 	if r.err != nil {
 		return Item{}, r.err
 	}

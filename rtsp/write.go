@@ -116,6 +116,9 @@ func bufLen(b *mem.Buf) int {
 // when it fails, and m has no body afterwards. After ErrSyntax nothing was
 // written.
 func WriteRequest(w *sluice.BufWriter, m *Request) error {
+	if w == nil || m == nil {
+		panic("rtsp: WriteRequest without a writer or a request")
+	}
 	head, err := m.AppendHead(nil)
 	return write(w, head, err, &m.Body)
 }
@@ -124,6 +127,9 @@ func WriteRequest(w *sluice.BufWriter, m *Request) error {
 // when it fails, and m has no body afterwards. After ErrSyntax nothing was
 // written.
 func WriteResponse(w *sluice.BufWriter, m *Response) error {
+	if w == nil || m == nil {
+		panic("rtsp: WriteResponse without a writer or a response")
+	}
 	head, err := m.AppendHead(nil)
 	return write(w, head, err, &m.Body)
 }
