@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 func (a App) config() *cobra.Command {
@@ -55,6 +56,9 @@ force for that stream, with the sections of the file whose pattern matches its n
 				return fmt.Errorf("config show: %w", err)
 			}
 			if stream != "" {
+				if why := pattern.NameFault(stream); why != "" {
+					return fmt.Errorf("config show: stream name %.60q %s", stream, why)
+				}
 				return a.showConfig(c.For(stream), nil)
 			}
 			return a.showConfig(&c, c.Sections())

@@ -51,6 +51,11 @@ func TestConfigCheck(t *testing.T) {
 		"grace: 1s\npush: live/*=rtmp://host\n":             ":2:1: push: not a target",
 		"streams:\n  live/*:\n    push: rtmp://host\n":      ":3:5: push: ",
 		"source: [\"a b/c=rtsp://host/1\"]\n":               ":1:1: source: ",
+		"source: live/x=rtsp://host:99999999/1\n":           ":1:1: source: ",
+		"source: live/x=srt://host:99999999\n":              ":1:1: source: ",
+		"origin: http://host:99999999\n":                    ":1:1: origin: ",
+		"streams:\n  live/../x: {grace: 2s}\n":              ":2:3: pattern: ",
+		"push: live/../x=rtmp://host/app/x\n":               ":1:1: push: ",
 		"rtsp-udp: \":8001\"\n":                             ":1:1: rtsp-udp: ",
 		"rtmps: \":1936\"\ncert: none.pem\nkey: none.pem\n": ":2:1: cert: ",
 		"allow-play: [300.1.1.1]\n":                         ":1:1: allow-play: \"300.1.1.1\" is neither",
@@ -129,6 +134,15 @@ func TestConfigShowOfAStream(t *testing.T) {
 			if !strings.Contains(out, part) {
 				t.Errorf("%s: no %q in %s", stream, part, out)
 			}
+		}
+	}
+}
+
+// A stream whose settings are asked for has a name that can be published.
+func TestConfigShowOfNoStream(t *testing.T) {
+	for _, name := range []string{"bad//x", "live", "live/../x", "live/*"} {
+		if code, out, text := called(t, "config", "show", "--stream", name); code != ExitUsage || out != "" || !strings.Contains(text, "stream name") {
+			t.Errorf("%s: exit code %d, %s%s", name, code, out, text)
 		}
 	}
 }

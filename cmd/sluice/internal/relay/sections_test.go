@@ -85,10 +85,10 @@ func TestSectionsOfStreams(t *testing.T) {
 	before := s.host.Register.List()
 
 	// What is wrong changes nothing, and is said with line and column.
-	sectionFile(t, file, base+"  live/*: {merge: soon}\n  x: {port: 1}\n")
+	sectionFile(t, file, base+"  live/*: {merge: soon}\n  x/y: {port: 1}\n")
 	held := s.host.Config()
 	if status, text := s.asked(t, "POST", "/api/reload", ""); status != http.StatusUnprocessableEntity || s.host.Config() != held ||
-		!strings.Contains(text, `sluice.yaml:9:12: merge: `) || !strings.Contains(text, `sluice.yaml:10:7: unknown key`) {
+		!strings.Contains(text, `sluice.yaml:9:12: merge: `) || !strings.Contains(text, `sluice.yaml:10:9: unknown key`) {
 		t.Errorf("a wrong file: %d %s", status, text)
 	}
 	sectionFile(t, file, "streams:\n  paid/*: {max-viewers-per-stream: 1}\n  live/*: {record: "+dir+"/two, allow-play: 192.0.2.1}\n")

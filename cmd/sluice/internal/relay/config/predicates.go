@@ -119,6 +119,11 @@ func webURL(v *string, schemes ...string) func() error {
 		if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" {
 			return fmt.Errorf("%q is not a URL that begins with %s://", *v, strings.Join(schemes, ":// or "))
 		}
+		if port := u.Port(); port != "" {
+			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+				return fmt.Errorf("%q: the port is not a number from 1 to 65535", *v)
+			}
+		}
 		return nil
 	}
 }

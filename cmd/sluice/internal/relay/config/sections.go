@@ -167,7 +167,7 @@ func withPattern(pattern, targets string) string {
 	var list []string
 	for target := range strings.SplitSeq(targets, ",") {
 		target = strings.TrimSpace(target)
-		for _, scheme := range []string{"rtmp://", "rtmps://", "enhanced:"} {
+		for _, scheme := range []string{"rtmp://", "rtmps://", "srt://", "enhanced:"} {
 			if strings.HasPrefix(target, scheme) {
 				target = pattern + "=" + target
 				break

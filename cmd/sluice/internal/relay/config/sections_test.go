@@ -161,3 +161,15 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// A target that is a bare address gets the section's pattern, whatever its protocol.
+func TestBareTargetsOfSections(t *testing.T) {
+	for _, target := range []string{"rtmp://a/b/*", "rtmps://a/b/*", "srt://a:1?streamid=*", "enhanced:rtmp://a/b/*"} {
+		c := Default()
+		if err := c.ReadFile(configFile(t, "streams:\n  live/*:\n    push: \""+target+"\"\n")); err != nil {
+			t.Error(err)
+		} else if got := c.For("live/x").Push; len(got) != 1 || got[0] != "live/*="+target {
+			t.Errorf("%s: %q", target, got)
+		}
+	}
+}

@@ -1,4 +1,5 @@
-// Package pattern has the patterns that settings choose streams by.
+// Package pattern has the patterns that settings choose streams by, and the rule of the
+// names that streams have.
 //
 // A Pattern is a value that any goroutine may use.
 package pattern
@@ -19,14 +20,27 @@ type Pattern struct {
 	wild           bool
 }
 
-// Parse reads a pattern. An error matches Err.
+// Parse reads a pattern. An error matches Err, also for one that no name can match.
 func Parse(text string) (Pattern, error) {
 	if text == "" || strings.Count(text, "*") > 1 {
 		return Pattern{}, fmt.Errorf("%w: %.60q", Err, text)
 	}
+	if why := fault(text); why != "" {
+		return Pattern{}, fmt.Errorf("%w: %.60q %s", Err, text, why)
+	}
 	var p Pattern
 	p.prefix, p.suffix, p.wild = strings.Cut(text, "*")
 	return p, nil
+}
+
+// fault says why no name matches the pattern; empty when one does.
+func fault(text string) (why string) {
+	for _, middle := range []string{"x", "x/x"} {
+		if why = NameFault(strings.Replace(text, "*", middle, 1)); why == "" {
+			return ""
+		}
+	}
+	return why
 }
 
 // Match reports whether a name matches, and returns what the * stands for.

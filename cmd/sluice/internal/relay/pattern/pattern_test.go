@@ -30,7 +30,10 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s matches %s: %q %v", c.pattern, c.name, middle, ok)
 		}
 	}
-	for _, text := range []string{"", "**", "a*b*"} {
+	for _, text := range []string{
+		"", "**", "a*b*",
+		"live", "live/", "/live/*", "live//*", "live/../x", "live/.*", "live/a b", "live/*?x", "api/*", // no name is so
+	} {
 		if _, err := Parse(text); !errors.Is(err, Err) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -67,8 +67,11 @@ func NewTarget(streams, address string, getenv func(string) string) (*Target, er
 		return nil, fmt.Errorf("%w: for %s %s", ErrTarget, quoted(streams), why)
 	}
 	names, err := pattern.Parse(streams)
-	if err != nil || address == "" {
-		return bad("there is no pattern with one * at most, or no address")
+	if err != nil {
+		return bad("there is no pattern of names such as live/cam1, with one * at most")
+	}
+	if address == "" {
+		return bad("there is no address")
 	}
 	address, enhanced := strings.CutPrefix(address, enhancedMark)
 	missing := ""
@@ -107,6 +110,9 @@ func NewTarget(streams, address string, getenv func(string) string) (*Target, er
 	}
 	if u.Port() != "" {
 		port = u.Port()
+	}
+	if !srtconn.PortFits(port) {
+		return bad("the port is not a number from 1 to 65535")
 	}
 	t := &Target{streams: names, enhanced: enhanced, scheme: u.Scheme, host: net.JoinHostPort(u.Hostname(), port), name: u.Hostname(), app: path[:slash], key: path[slash+1:], address: address}
 	if u.RawQuery != "" {

@@ -54,7 +54,6 @@ func (i Info) Request(a access.Action) access.Request {
 
 // Limits of what a peer may send about itself.
 const (
-	maxName  = 200 // bytes of a stream's name
 	maxAgent = 120 // bytes of an agent that are kept
 	maxWait  = 60 * time.Second
 )

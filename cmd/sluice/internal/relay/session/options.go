@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 // PlayOptions are the options that a viewer may set in the query of its URL.
@@ -99,33 +98,10 @@ func Quoted(text string) string {
 // matches ErrBadRequest.
 func StreamName(app, name string) (string, error) {
 	full := strings.Trim(app, "/") + "/" + strings.Trim(name, "/")
-	bad := func(why string) (string, error) {
+	if why := pattern.NameFault(full); why != "" {
 		// An address that was escaped twice has its token in the name.
 		shown, _, _ := strings.Cut(full, "?")
 		return "", fmt.Errorf("%w: stream name %.60q %s", ErrBadRequest, shown, why)
-	}
-	switch {
-	case len(full) > maxName:
-		return bad(fmt.Sprintf("is %d bytes long, the limit is %d", len(full), maxName))
-	case !utf8.ValidString(full):
-		return bad("is not UTF-8")
-	case strings.ContainsFunc(full, func(r rune) bool {
-		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`\?#%"<>|:*`, r)
-	}):
-		return bad("has characters in it that a name may not have")
-	}
-	segments := strings.Split(full, "/")
-	for _, segment := range segments {
-		if segment == "" {
-			return bad("is not of the form APP/NAME")
-		}
-		if segment[0] == '.' {
-			return bad("has a part that begins with a dot")
-		}
-	}
-	// These are paths of the server's own.
-	if segments[0] == "api" || segments[0] == "assets" {
-		return bad("begins with " + segments[0] + "/")
 	}
 	return full, nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 func TestPlayOptions(t *testing.T) {
@@ -63,8 +65,8 @@ func TestStreamNames(t *testing.T) {
 		{"live", "caméra 1 – Straße", ""},
 		{"live", "Straße", "live/Straße"},
 		{"live", "a-b_c.d+e=f&g@h", "live/a-b_c.d+e=f&g@h"},
-		{"live", strings.Repeat("x", maxName-5), "live/" + strings.Repeat("x", maxName-5)},
-		{"live", strings.Repeat("x", maxName-4), ""},
+		{"live", strings.Repeat("x", pattern.MaxName-5), "live/" + strings.Repeat("x", pattern.MaxName-5)},
+		{"live", strings.Repeat("x", pattern.MaxName-4), ""},
 		{"", "s", ""},
 		{"live", "", ""},
 		{"live", "a//b", ""},

@@ -58,6 +58,9 @@ func Parse(text string) (*Source, error) {
 	if p := s.url.Port(); p != "" {
 		port = p
 	}
+	if !srtconn.PortFits(port) {
+		return nil, fmt.Errorf("%w: the address of %s has a port that is not a number from 1 to 65535", ErrAddress, stream)
+	}
 	s.host = net.JoinHostPort(s.url.Hostname(), port)
 	return s, nil
 }

@@ -36,6 +36,9 @@ func ParseAddress(u *url.URL) (*Address, error) {
 	if u.Port() == "" || u.Hostname() == "" {
 		return nil, errors.New("without a host and a port")
 	}
+	if !PortFits(u.Port()) {
+		return nil, errors.New("whose port is not a number from 1 to 65535")
+	}
 	if u.User != nil || u.Fragment != "" || u.Path != "" && u.Path != "/" {
 		return nil, errors.New("with more than host, port and query: # is written %23")
 	}
@@ -69,6 +72,12 @@ func ParseAddress(u *url.URL) (*Address, error) {
 		}
 	}
 	return a, nil
+}
+
+// PortFits reports whether a text is the number of a port that can be called.
+func PortFits(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // Config is the library's configuration for a call.
