@@ -54,3 +54,56 @@ func TestViewersAfterACodecHasChanged(t *testing.T) {
 	p.close()
 	<-k.done
 }
+
+// Sound gets other parameters while viewers are there. A transport stream says them in its
+// frames: a viewer by SRT stays. The description of RTSP does not fit any more: its viewer
+// ends, and the reason is said.
+func TestViewersWhenTheSoundChanges(t *testing.T) {
+	r := startRelay(t, func(c *relayConfig) { c.RTMP, c.RTSP, c.SRT = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0" })
+	s := r.Server
+	var frames []rtmpFrame // sound alone
+	at := uint32(0)
+	sound := func(n int) {
+		for range n {
+			at += 23
+			frames = append(frames, rtmpFrame{Type: flv.TagAudio, Time: at, Body: "\xaf\x01\x21\x10\x04\x60\x8c\x1c"})
+		}
+	}
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	send := func() {
+		t.Helper()
+		if err := p.send(frames); err != nil {
+			t.Fatal(err)
+		}
+		frames = nil
+	}
+	frames = append(frames, rtmpFrame{Type: flv.TagAudio, Body: "\xaf\x00\x12\x10"}) // 44.1 kHz, stereo
+	sound(20)
+	send()
+	rtmpUntil(t, "it is there", func() bool { return rtspFrames(s, "live/s") >= 20 })
+	v := rtspDial(t, s)
+	v.must(200, "DESCRIBE", "live/s", "")
+	v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+	v.must(200, "PLAY", "live/s", "")
+	k := srtReceive(srtConnect(t, s.Addresses()["srt"], "read:live/s", srtShort))
+	rtmpUntil(t, "sound by SRT", func() bool {
+		sound(5)
+		send()
+		_, audio := k.kinds()
+		return len(audio) > 5
+	})
+	frames = append(frames, rtmpFrame{Type: flv.TagAudio, Time: at, Body: "\xaf\x00\x11\x88"}) // 48 kHz, mono
+	sound(5)
+	send()
+	v.ends()
+	r.log.line(t, "viewer ended", "protocol=rtsp", "the stream has changed: mp4a of 48000 Hz with 1 channels was mp4a of 44100 Hz with 2 channels")
+	_, before := k.kinds()
+	rtmpUntil(t, "more sound by SRT", func() bool {
+		sound(5)
+		send()
+		_, audio := k.kinds()
+		return len(audio) > len(before)+10
+	})
+	p.close()
+	<-k.done
+}

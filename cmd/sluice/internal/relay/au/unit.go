@@ -2,6 +2,7 @@ package au
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sluice-go/sluice/flv"
@@ -13,6 +14,9 @@ var (
 	ErrSyntax = errors.New("au: syntax error")
 	// ErrCodec: a codec that this package does not know.
 	ErrCodec = errors.New("au: unknown codec")
+	// ErrChanged: a unit is not what its track was when a form was made of it that cannot
+	// change: a description that players have, or tables.
+	ErrChanged = errors.New("the stream has changed")
 )
 
 // A Unit is an access unit: one picture, or one frame of sound.
@@ -62,6 +66,14 @@ type Config struct {
 	Rate, Channels, FrameLen int
 
 	lengthSize int // bytes of the lengths before NAL units
+}
+
+// String is what a person calls the codec and its parameters.
+func (c *Config) String() string {
+	if c.Rate == 0 {
+		return c.Codec.String()
+	}
+	return fmt.Sprintf("%v of %d Hz with %d channels", c.Codec, c.Rate, c.Channels)
 }
 
 // Duration returns how long the frame of sound p is, borrowed until it returns; 0 when

@@ -27,7 +27,8 @@ type Feed[K comparable, V any] struct {
 	register *Register[K, V]
 	key      K
 	stream   *live.Stream
-	users    int // under the lock of the register
+	users    int   // under the lock of the register
+	err      error // also
 	end      context.CancelFunc
 }
 
@@ -36,8 +37,9 @@ type Maker[K comparable, V any] struct {
 	Protocol string // its name
 	// Begin is called before the feed is known to any other user. It must not wait.
 	Begin func(f *Feed[K, V]) V
-	// Run makes what is published until ctx is done or the source is over.
-	Run func(ctx context.Context, v V, from *live.Reader, to *live.Publisher)
+	// Run makes what is published until ctx is done or the source is over, which is no
+	// error, or it cannot go on.
+	Run func(ctx context.Context, v V, from *live.Reader, to *live.Publisher) error
 }
 
 // New makes a Register. packets are the options of the streams of packets, of which the
@@ -91,10 +93,10 @@ func (x *Register[K, V]) Open(key K, source *live.Stream, m Maker[K, V]) (*Feed[
 	f.Value = m.Begin(f)
 	x.list[key] = f
 	x.running.Go(func() {
-		m.Run(ctx, f.Value, r, p)
+		err := m.Run(ctx, f.Value, r, p)
 		r.Close()
+		x.forget(f, err)
 		p.Close()
-		x.forget(f)
 	})
 	return f, nil
 }
@@ -111,10 +113,11 @@ func (x *Register[K, V]) Close() {
 	x.running.Wait()
 }
 
-// forget removes a feed that has ended, so that the next viewer gets a new one.
-func (x *Register[K, V]) forget(f *Feed[K, V]) {
+// forget removes a feed that ends, so that the next viewer gets a new one.
+func (x *Register[K, V]) forget(f *Feed[K, V], err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	f.err = err
 	if x.list[f.key] == f {
 		delete(x.list, f.key)
 	}
@@ -122,6 +125,13 @@ func (x *Register[K, V]) forget(f *Feed[K, V]) {
 
 // Stream returns the stream of packets.
 func (f *Feed[K, V]) Stream() *live.Stream { return f.stream }
+
+// Err returns why the stream of packets is over, unless its source is.
+func (f *Feed[K, V]) Err() error {
+	f.register.mu.Lock()
+	defer f.register.mu.Unlock()
+	return f.err
+}
 
 // Release ends the use of a feed. It ends with its last user.
 func (f *Feed[K, V]) Release() {

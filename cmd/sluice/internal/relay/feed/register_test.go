@@ -24,9 +24,10 @@ func TestFeedsAreShared(t *testing.T) {
 	maker := Maker[string, int]{
 		Protocol: "test",
 		Begin:    func(*Feed[string, int]) int { made++; return made },
-		Run: func(ctx context.Context, v int, from *live.Reader, _ *live.Publisher) {
+		Run: func(ctx context.Context, v int, from *live.Reader, _ *live.Publisher) error {
 			from.Next(ctx)
 			ended <- v
+			return nil
 		},
 	}
 	open := func(key string) *Feed[string, int] {

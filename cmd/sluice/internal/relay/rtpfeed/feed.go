@@ -1,16 +1,13 @@
 package rtpfeed
 
 import (
-	"context"
 	"errors"
-	"io"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
-	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -60,43 +57,11 @@ func index(video bool) int {
 	return 0
 }
 
-// run makes packets until ctx is done or the source is over, or a track gets another
-// codec. Where it begins there may be units from before such a change.
-func (f *Feed) run(ctx context.Context, r *live.Reader, p *live.Publisher) error {
-	var s au.Splitter
-	var past feed.Past
-	for {
-		tags, _, err := r.Next(ctx)
-		if err != nil {
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		}
-		for u := range s.Units(tags) {
-			if f.tracks&trackBit(u.Video) == 0 {
-				continue
-			}
-			if f.options.InOrder && !f.order.admits(&u) {
-				continue
-			}
-			packets, err := f.pack(&u)
-			if errors.Is(err, rtpmedia.ErrCodec) && past.Has(u.Video) {
-				continue
-			}
-			if err == nil {
-				past.Over(u.Video)
-				err = p.Publish(live.Frame{Type: u.Tag(), Time: u.Time, Key: u.Video && u.Key, Payload: packets})
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// pack returns the packets of a unit in pooled memory.
+// pack returns the packets of a unit in pooled memory, none of one that is left out.
 func (f *Feed) pack(u *au.Unit) (mem.Buf, error) {
+	if f.tracks&trackBit(u.Video) == 0 || f.options.InOrder && !f.order.admits(u) {
+		return mem.Buf{}, nil
+	}
 	b, err := f.alloc.TryGet(f.muxer.Bound(u))
 	if err != nil {
 		return mem.Buf{}, err

@@ -43,12 +43,13 @@ func (x *Feeds) Open(source *live.Stream, formats []rtpmedia.Format, o Options) 
 		Begin: func(f *feed.Feed[feedKey, *Feed]) *Feed {
 			return x.begin(f, source.Name(), key.tracks, formats, o)
 		},
-		Run: func(ctx context.Context, f *Feed, r *live.Reader, p *live.Publisher) {
-			err := f.run(ctx, r, p)
+		Run: func(ctx context.Context, f *Feed, r *live.Reader, p *live.Publisher) error {
+			err := feed.Copy(ctx, r, p, f.pack)
 			if f.kept != nil {
 				f.kept.close()
 			}
 			x.log.Debug("RTP packets are no longer made", "stream", source.Name(), "protocol", o.Protocol, "why", err)
+			return err
 		},
 	})
 	if err != nil {

@@ -65,6 +65,15 @@ func NewFormat(c *au.Config) (Format, error) {
 	return f, nil
 }
 
+// describes reports whether a unit of the format's codec is what the format says. Frames
+// of Opus and MP3 say themselves what they are.
+func (f *Format) describes(u *au.Unit) bool {
+	if u.Video || u.Config == nil || f.Codec == flv.CodecOpus || f.Codec == flv.CodecMP3 {
+		return true
+	}
+	return u.Config.Rate == f.Config.Rate && u.Config.Channels == f.Config.Channels
+}
+
 type codecError struct{ codec flv.FourCC }
 
 func (e *codecError) Error() string { return ErrCodec.Error() + ": " + e.codec.String() }

@@ -64,15 +64,18 @@ func (m *Muxer) Latest(video bool) uint32 {
 // Append appends the packets of a unit to dst. now is the clock of the reports. Before a
 // key frame, or before sound where there are no pictures, come reports that join the
 // tracks' clocks, so that a player has them from the beginning. An error matches
-// ErrCodec: the unit is not what the tracks were described as. Units of other kinds of
+// au.ErrChanged: the unit is not what the tracks were described as. Units of other kinds of
 // tracks are left out.
 func (m *Muxer) Append(dst []byte, u *au.Unit, now time.Time) ([]byte, error) {
 	t := m.track(u.Video)
 	if t == nil {
 		return dst, nil
 	}
-	if c := t.format.Config; u.Codec != t.format.Codec || !u.Video && u.Config != nil && (u.Config.Rate != c.Rate || u.Config.Channels != c.Channels) {
-		return dst, fmt.Errorf("%w: the stream was %v and is %v now", ErrCodec, t.format.Codec, u.Codec)
+	if u.Codec != t.format.Codec {
+		return dst, fmt.Errorf("%w: %v was %v", au.ErrChanged, u.Codec, t.format.Codec)
+	}
+	if !t.format.describes(u) {
+		return dst, fmt.Errorf("%w: %v was %v", au.ErrChanged, u.Config, t.format.Config)
 	}
 	if !m.begun {
 		m.begun, m.from, m.wall, m.report = true, u.Time, now, u.Time-reportEvery

@@ -185,7 +185,7 @@ func (x *peer) startPlaying(req *rtsp.Request) (*rtsp.Response, error) {
 	if p.feed, err = x.server.feeds.Open(p.stream, formats, rtpfeed.Options{Protocol: session.RTSP}); err != nil {
 		return x.reply(req, rtsp.StatusNotFound), err
 	}
-	how := session.Viewing{Form: live.FormRaw, Trailer: p.feed.Bye(), Done: x.viewerDone(p)}
+	how := session.Viewing{Form: live.FormRaw, Trailer: p.feed.Bye(), Why: p.feed.Err, Done: x.viewerDone(p)}
 	p.done = nil // how.Done has it
 	if p.udp == nil {
 		if how.Prelude, err = bytesOf(resp); err != nil {

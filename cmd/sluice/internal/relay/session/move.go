@@ -202,7 +202,7 @@ func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewin
 			if done != nil {
 				done()
 			}
-		}),
+		}, how.Why),
 	}, *m.Viewer)
 	if err != nil {
 		h.Group.Release()

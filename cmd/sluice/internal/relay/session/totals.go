@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -72,6 +73,7 @@ var codes = []struct {
 	{ErrEndOfBody, "done"},
 	{ErrDone, "done"},
 	{live.ErrEnded, "done"},
+	{au.ErrChanged, "changed"},
 	{ErrIdle, "idle"},
 	{ErrTooSlow, "min_rate"},
 	{live.ErrTakenOver, "taken_over"},

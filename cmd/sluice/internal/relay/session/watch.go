@@ -15,6 +15,9 @@ type Viewing struct {
 	Trailer []byte // sent when the stream is over
 	Unread  bool   // nothing is read from the connection
 	Done    func() // called once, when the viewer has ended; the done of AdmitPlay
+	// Why, if it is not nil, is asked when the stream that is sent is over: an error, if
+	// that is not because the one that it is made of is.
+	Why func() error
 	// After is live.ViewerOptions.After.
 	After live.Mark
 	// Readable is live.ViewerOptions.OnReadable.
@@ -36,8 +39,8 @@ func (h *Host) Watch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, h
 
 // TryWatch is like Watch, but on failure conn stays the caller's.
 func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions, how Viewing) (*live.Viewer, error) {
-	c, done := h.Begin(RoleViewer, info), how.Done // OnClose must not keep how, with its bytes
-	h.Group.Hold()                                 // until the viewer's end is logged
+	c, done, why := h.Begin(RoleViewer, info), how.Done, how.Why // OnClose must not keep how, with its bytes
+	h.Group.Hold()                                               // until the viewer's end is logged
 	settings, adapt := h.For(st.Name()), false
 	if o.Merge < 0 {
 		o.Merge, adapt = settings.Merge, settings.MergeAdapt
@@ -55,7 +58,7 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 		Trailer:    how.Trailer,
 		Unread:     how.Unread,
 		OnReadable: how.Readable,
-		OnClose:    h.closed(c, done),
+		OnClose:    h.closed(c, done, why),
 	})
 	if err != nil {
 		defer h.Group.Release()
@@ -80,10 +83,15 @@ func (s *Client) views(v *live.Viewer) {
 }
 
 // closed is live.ViewerOptions.OnClose for a session.
-func (h *Host) closed(c *Client, done func()) func(*live.Viewer, error) {
+func (h *Host) closed(c *Client, done func(), why func() error) func(*live.Viewer, error) {
 	return func(v *live.Viewer, err error) {
 		defer h.Group.Release()
 		defer done()
+		if errors.Is(err, live.ErrEnded) && why != nil {
+			if reason := why(); reason != nil {
+				err = reason
+			}
+		}
 		if errors.Is(err, live.ErrMoved) {
 			return // it has left the register
 		}

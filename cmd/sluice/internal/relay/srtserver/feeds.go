@@ -2,9 +2,7 @@ package srtserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -51,9 +49,10 @@ func (x *feeds) open(ctx context.Context, source *live.Stream) (f *transport, mi
 	one, err := x.Register.Open(source, source, feed.Maker[*live.Stream, *transport]{
 		Protocol: "srt",
 		Begin:    func(f *feed.Feed[*live.Stream, *transport]) *transport { return &transport{f, missing} },
-		Run: func(ctx context.Context, _ *transport, r *live.Reader, p *live.Publisher) {
-			err := x.run(ctx, r, p, muxer)
+		Run: func(ctx context.Context, _ *transport, r *live.Reader, p *live.Publisher) error {
+			err := feed.Copy(ctx, r, p, func(u *au.Unit) (mem.Buf, error) { return x.pack(muxer, u) })
 			x.log.Debug("a transport stream is no longer made", "stream", source.Name(), "why", err)
+			return err
 		},
 	})
 	if err != nil {
@@ -62,38 +61,16 @@ func (x *feeds) open(ctx context.Context, source *live.Stream) (f *transport, mi
 	return one.Value, missing, nil
 }
 
-// run makes packets until ctx is done or the source is over.
-func (x *feeds) run(ctx context.Context, r *live.Reader, p *live.Publisher, m *tsmedia.Muxer) error {
-	var s au.Splitter
-	var past feed.Past
-	for {
-		tags, _, err := r.Next(ctx)
-		if err != nil {
-			if err == io.EOF {
-				return nil
-			}
-			return err
-		}
-		for u := range s.Units(tags) {
-			packets, err := m.Append(&u)
-			if errors.Is(err, tsmedia.ErrCodec) && past.Has(u.Video) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			past.Over(u.Video)
-			if len(packets) == 0 {
-				continue
-			}
-			b, err := x.alloc.TryGet(len(packets))
-			if err != nil {
-				return err
-			}
-			copy(b.Bytes(), packets)
-			if err := p.Publish(live.Frame{Type: u.Tag(), Time: u.Time, Key: u.Video && u.Key, Payload: b}); err != nil {
-				return err
-			}
-		}
+// pack returns the packets of a unit in pooled memory.
+func (x *feeds) pack(m *tsmedia.Muxer, u *au.Unit) (mem.Buf, error) {
+	packets, err := m.Append(u)
+	if err != nil || len(packets) == 0 {
+		return mem.Buf{}, err
 	}
+	b, err := x.alloc.TryGet(len(packets))
+	if err != nil {
+		return mem.Buf{}, err
+	}
+	copy(b.Bytes(), packets)
+	return b, nil
 }

@@ -42,7 +42,7 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 		return
 	}
 	p := srtconn.NewPaced(conn)
-	v, err := s.Watch(p, feed.Stream(), info, o, session.Viewing{Form: live.FormRaw, Done: func() {
+	v, err := s.Watch(p, feed.Stream(), info, o, session.Viewing{Form: live.FormRaw, Why: feed.Err, Done: func() {
 		feed.Release()
 		done()
 	}})

@@ -1,7 +1,6 @@
 package tsmedia
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
@@ -101,8 +100,8 @@ func (s *sink) Write(p []byte) (int, error) {
 const ahead = 90_000
 
 // Append returns the packets of a unit, borrowed until the next call; none for a unit of a
-// track that is not carried, or one that the format cannot say. An error matches
-// ErrCodec: the stream is not what it was.
+// track that is not carried, or one that the format cannot say. Other parameters of sound
+// are said in its frames. An error matches au.ErrChanged: the tables say another codec.
 func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 	m.out = m.out[:0]
 	t, i := m.audio, 1
@@ -113,23 +112,27 @@ func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 		return nil, nil
 	}
 	if u.Codec != m.codecs[i] {
-		return nil, fmt.Errorf("%w: the stream was %v and is %v now", ErrCodec, m.codecs[i], u.Codec)
+		return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, u.Codec, m.codecs[i])
+	}
+	if !u.Video && u.Config == nil {
+		return nil, nil // its frame does not say what it is
+	}
+	if c := u.Config; !u.Video && c != m.configs[1] {
+		codec := audioCodec(c)
+		if codec == nil {
+			return nil, fmt.Errorf("%w: %v was %v", au.ErrChanged, c, m.configs[1])
+		}
+		t.Codec, m.configs[1] = codec, c
 	}
 	dts := int64(u.Time)*90 + ahead
 	pts := max(dts+int64(u.Offset)*90, 0)
 	var err error
-	switch {
-	case u.Video:
+	if u.Video {
 		err = m.picture(t, u, pts, dts)
-	case u.Config == nil || u.Config.Rate != m.configs[1].Rate || u.Config.Channels != m.configs[1].Channels:
-		return nil, fmt.Errorf("%w: the sound has changed", ErrCodec)
-	default:
+	} else {
 		err = m.sound(t, u, pts)
 	}
 	if err != nil {
-		if errors.Is(err, ErrCodec) {
-			return nil, err
-		}
 		return nil, nil
 	}
 	return m.out, nil

@@ -209,7 +209,7 @@ func TestWhatIsNotCarried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Append(&au.Unit{Codec: flv.CodecOpus, Config: opus, Parts: [][]byte{{1}}}); !errors.Is(err, ErrCodec) {
+	if _, err := m.Append(&au.Unit{Codec: flv.CodecOpus, Config: opus, Parts: [][]byte{{1}}}); !errors.Is(err, au.ErrChanged) {
 		t.Errorf("another codec: %v", err)
 	}
 }

@@ -159,7 +159,7 @@ func (v *viewing) prepare() error {
 
 // begin makes the viewer: media can flow.
 func (v *viewing) begin() {
-	viewer, err := v.server.TryWatch(v.out, v.feed.Stream(), v.info, v.options, session.Viewing{Form: live.FormRaw, Done: v.release})
+	viewer, err := v.server.TryWatch(v.out, v.feed.Stream(), v.info, v.options, session.Viewing{Form: live.FormRaw, Why: v.feed.Err, Done: v.release})
 	if err != nil {
 		v.end(err)
 		return
