@@ -119,7 +119,13 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	program, _ := os.Executable() // by now: later its file may have another name
 	level := new(slog.LevelVar)
 	level.Set(relay.Level(c.LogLevel))
-	log := newLogger(a.Stderr, level, c.LogFormat)
+	defer keepBrokenPipes()()
+	var log *slog.Logger
+	queue := newLogQueue(a.Stderr, func(lines int) {
+		log.Warn("lines of the log are lost: nothing has read it for a while", "lines", lines)
+	})
+	defer queue.close()
+	log = newLogger(queue, level, c.LogFormat)
 	// Register for signals before printing anything that suggests that the server
 	// runs.
 	signals := make(chan os.Signal, 4)

@@ -330,6 +330,36 @@ func TestServeSecondSignalEndsItAtOnce(t *testing.T) {
 	}
 }
 
+// A program that takes the log and ends, as a collector does that is restarted, does not end the
+// server: its sessions go on without the log.
+func TestServeGoesOnWhenNothingReadsItsLog(t *testing.T) {
+	s := newServe(t, nil, "--json", "--log-level", "debug")
+	reads, writes, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reads.Close()
+	s.Cmd.Stderr = writes
+	s.start(t)
+	writes.Close()
+	r := s.ready(t)
+	reads.Close()
+	for range 3 { // each one is a line of the log
+		resp, err := http.Get("http://" + r.HTTP + "/live/none.flv")
+		if err != nil {
+			t.Fatalf("without its log the server does not answer: %v", err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("the answer is %s", resp.Status)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if _, exit := s.end(t, syscall.SIGTERM); exit != ExitOK {
+		t.Errorf("exit code %d", exit)
+	}
+}
+
 func TestServeThatCannotListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
