@@ -23,6 +23,7 @@ type film struct {
 	late     bool          // sound has come that the header has no track for
 	zero     time.Duration // the file's 0, once it has begun
 	sequence uint32
+	header   []byte        // of the file, until it is written with the first fragment
 	size     int64         // bytes in the file, all of whole fragments
 	length   time.Duration // of what is in it
 	wall     time.Time     // of the latest fragment
@@ -193,7 +194,7 @@ func (o *film) close(next *au.Unit, now time.Duration) {
 	}
 }
 
-// begin writes the file's header. The first sample of all is its 0.
+// begin makes the file's header. The first sample of all is its 0.
 func (o *film) begin() error {
 	var tracks []mp4.Track
 	first := true
@@ -210,8 +211,8 @@ func (o *film) begin() error {
 	if err != nil {
 		return o.fail(err)
 	}
-	o.mehd = int64(at)
-	return o.put(header)
+	o.header, o.mehd = header, int64(at)
+	return nil
 }
 
 // time is when a tick is, to the millisecond below.
@@ -223,7 +224,7 @@ func (r *reel) time(at int64) time.Duration {
 func (o *film) write(zero time.Time) error {
 	var runs []mp4.Run
 	var parts [][]byte
-	from := time.Duration(0)
+	from, length := time.Duration(0), o.length
 	for _, r := range o.tracks {
 		if r == nil || len(r.samples) == 0 {
 			continue
@@ -234,7 +235,7 @@ func (o *film) write(zero time.Time) error {
 		runs = append(runs, mp4.Run{Track: r.track.ID, Base: uint64(max(r.base-ticks(o.zero, r.track.Scale), 0)), Samples: r.samples})
 		parts = append(parts, r.data)
 		last := r.last + int64(r.samples[len(r.samples)-1].Duration)
-		o.length = max(o.length, r.time(last)-o.zero)
+		length = max(length, r.time(last)-o.zero)
 	}
 	if len(runs) == 0 {
 		return nil
@@ -245,9 +246,10 @@ func (o *film) write(zero time.Time) error {
 	}
 	o.wall = wall
 	o.sequence++
-	if err := o.put(append([][]byte{mp4.AppendFragment(nil, o.sequence, wall, runs)}, parts...)...); err != nil {
+	if err := o.put(append([][]byte{o.header, mp4.AppendFragment(nil, o.sequence, wall, runs)}, parts...)...); err != nil {
 		return err
 	}
+	o.header, o.length = nil, length
 	for _, r := range o.tracks {
 		if r == nil {
 			continue
@@ -267,6 +269,9 @@ func (o *film) put(parts ...[]byte) error {
 	}
 	var done int64
 	for _, p := range parts {
+		if len(p) == 0 {
+			continue
+		}
 		n, err := o.f.Write(p)
 		if err == nil && n < len(p) {
 			err = io.ErrShortWrite

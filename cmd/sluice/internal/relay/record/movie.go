@@ -26,6 +26,8 @@ const (
 	firstBytes = 32 << 20
 	// times that are further from the track's one before begin another file.
 	maxBack, maxForward = time.Second, 10 * time.Second
+	// clockSet is by how much the clock has to be set for another file to begin.
+	clockSet = time.Second
 )
 
 // movie is the recording of one stream as MP4.
@@ -45,6 +47,8 @@ type movie struct {
 	clocks   [2]trackClock // of pictures and of sound
 	zero     time.Time     // the time of day when now was 0
 	anchored bool          // zero is known
+	read     time.Time     // the clock, for the newest unit
+	set      bool          // it was set: zero holds until a file can begin
 }
 
 // A trackClock is the time of a track's newest unit since the times jumped.
@@ -103,16 +107,30 @@ func (m *movie) clock(u *au.Unit) (jump bool) {
 		back, forward = track.latest-maxBack, max(track.latest+maxForward, forward)
 	}
 	if jump = now < back || now > forward; jump {
-		m.anchored = false
+		m.anchored, m.set = false, false
 		m.clocks = [2]trackClock{}
 	}
 	*track = trackClock{now, true}
 	m.latest, m.now = u.Time, now
-	// The unit that came with the least delay says how the clocks are.
-	if zero := m.recorder.now().Add(-m.now); !m.anchored || zero.Before(m.zero) {
+	before := m.read
+	m.read = m.recorder.now()
+	if m.anchored && m.recorder.stepped(before, m.read).Abs() >= clockSet {
+		m.set = true
+	}
+	m.anchor()
+	return jump
+}
+
+// anchor finds the time of day at 0: the unit that came with the least delay says it.
+func (m *movie) anchor() {
+	if zero := m.read.Add(-m.now); !m.anchored || !m.set && zero.Before(m.zero) {
 		m.anchored, m.zero = true, zero
 	}
-	return jump
+}
+
+// stepped returns by how much the clock was set between two times that were read from it.
+func stepped(before, after time.Time) time.Duration {
+	return after.Round(0).Sub(before.Round(0)) - after.Sub(before)
 }
 
 // unit takes one unit.
@@ -155,8 +173,8 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 		if key {
 			m.out.keyAt, m.out.keyLength = m.out.size, m.out.length
 		}
-		if starts && m.opening.divides(u.Video) && m.recorder.full(m.now-m.out.zero) {
-			if err := m.end("it is long enough"); err != nil {
+		if why := m.enough(); why != "" && starts && m.opening.divides(u.Video) {
+			if err := m.end(why); err != nil {
 				return err
 			}
 		}
@@ -170,6 +188,10 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 	if m.out == nil {
 		if !starts {
 			return nil
+		}
+		if m.set {
+			m.anchored, m.set = false, false
+			m.anchor()
 		}
 		m.opening.begin(u.Video)
 		m.out = &film{}
@@ -188,6 +210,17 @@ func (m *movie) place(u *au.Unit, starts bool) error {
 		return nil
 	}
 	return err
+}
+
+// enough returns why the file should end where the next one can begin, "" when it should not.
+func (m *movie) enough() string {
+	switch {
+	case m.set:
+		return "the clock was set"
+	case m.recorder.full(m.now - m.out.zero):
+		return "it is long enough"
+	}
+	return ""
 }
 
 // expected returns how many tracks the stream has, as far as that is known.

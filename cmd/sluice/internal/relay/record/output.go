@@ -34,7 +34,8 @@ type output struct {
 	flags    flv.Header
 	stale    bool   // the flags in the file lack a kind
 	first    uint32 // time of the first frame, the file's 0
-	last     uint32 // milliseconds
+	last     uint32 // milliseconds, of the newest frame
+	written  uint32 // the same of those in the file
 	size     int64  // bytes in the file, all of whole tags
 	synced   time.Time
 	index    *index // nil: none
@@ -120,6 +121,7 @@ func (o *output) flush() error {
 		return o.fail(err)
 	}
 	o.size += int64(n)
+	o.written = o.last
 	o.recorder.bytes.Add(int64(n))
 	o.buf = o.buf[:0]
 	if cap(o.buf) > keepAt {
@@ -141,8 +143,8 @@ func (o *output) patchFlags() error {
 	return err
 }
 
-// wholeTags returns how many of the first n bytes in the buffer are whole tags,
-// or the file's header.
+// wholeTags returns how many of the first n bytes in the buffer, which are written, are whole
+// tags, or the file's header.
 func (o *output) wholeTags(n int) int {
 	whole := 0
 	if o.size == 0 {
@@ -160,7 +162,7 @@ func (o *output) wholeTags(n int) int {
 		if next > n {
 			return whole
 		}
-		whole = next
+		whole, o.written = next, max(o.written, h.Time)
 	}
 }
 
@@ -181,8 +183,10 @@ func (o *output) sync() error {
 	return nil
 }
 
+// fail ends the writing: what waits for it is not in the file.
 func (o *output) fail(err error) error {
 	o.err = fmt.Errorf("%s: %w", o.name, err)
+	o.last = o.written
 	return o.err
 }
 
@@ -237,27 +241,27 @@ func (o *output) cut() error {
 	if err := o.f.Truncate(o.keyAt); err != nil {
 		return o.fail(err)
 	}
-	o.size, o.last = o.keyAt, o.keyLast
+	o.size, o.last, o.written = o.keyAt, o.keyLast, o.keyLast
 	return nil
 }
 
 // close ends the file. It only returns an error that no earlier call has
 // returned.
 func (o *output) close() error {
-	if o.err != nil {
-		_ = o.writeIndex() // there is an error already, and the index is in place
-		o.f.Close()
-		return nil
-	}
+	before := o.err
 	err := o.flush()
-	if err == nil {
-		err = o.writeIndex()
+	// Also after an error: its place is in the file.
+	if index := o.writeIndex(); err == nil {
+		err = index
 	}
 	if err == nil && o.recorder.options.Sync > 0 {
 		err = o.f.Sync()
 	}
 	if closing := o.f.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("%s: %w", o.name, closing)
+	}
+	if before != nil {
+		return nil
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -101,6 +102,7 @@ type Recorder struct {
 	log     *slog.Logger
 	create  func(name string) (File, error)
 	now     func() time.Time
+	stepped func(before, after time.Time) time.Duration
 
 	active, files, bytes, dropped, failed atomic.Int64
 
@@ -121,7 +123,7 @@ func New(o Options) (*Recorder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: o.Now, open: map[string]struct{}{}}
+	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: o.Now, stepped: stepped, open: map[string]struct{}{}}
 	r.create = r.createFile
 	return r, nil
 }
@@ -189,8 +191,13 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, 
 	return name, f, nil
 }
 
-// ended reports that a file has ended.
+// ended reports that a file has ended. One in which nothing could be written is removed.
 func (r *Recorder) ended(stream, name string, size int64, length time.Duration, why string, log *slog.Logger) {
+	if size == 0 {
+		if err := r.root.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			log.Warn("an empty recording stays", "file", name, "error", err)
+		}
+	}
 	r.mu.Lock()
 	delete(r.open, name)
 	r.mu.Unlock()

@@ -1,0 +1,64 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
+)
+
+// When the clock is set, another file begins at the next key frame: each has the times of day by
+// one clock, and nothing is lost.
+func TestClockThatIsSet(t *testing.T) {
+	for _, by := range []time.Duration{3 * time.Hour, -3 * time.Hour, 2 * time.Second, -2 * time.Second} {
+		r, dir := recNew(t, func(o *Options) { o.Format = MP4 })
+		clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+		set := time.Duration(0)
+		r.now = func() time.Time { return clock.Add(set) }
+		read := time.Duration(0) // what it was set by when it was read
+		r.stepped = func(_, _ time.Time) time.Duration {
+			step := set - read
+			read = set
+			return step
+		}
+		src := movieClip(1, 0)
+		src.before = func(n int) {
+			if n < len(src.batches) {
+				clock = time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local).Add(time.Duration(src.batches[n][0].Time) * time.Millisecond)
+			}
+			if n == 2*len(src.batches)/5 {
+				set = by
+			}
+		}
+		if err := r.Record(context.Background(), "live/s", src); err != nil {
+			t.Fatal(err)
+		}
+		files := recFiles(t, dir)
+		if len(files) != 2 {
+			t.Fatalf("set by %v: files %q", by, files)
+		}
+		first, x := movieRead(t, files[0])
+		second, y := movieRead(t, files[1])
+		if x.Begin().After(y.Begin()) != (by < -5*time.Second) {
+			first, x, second, y = second, y, first, x
+		}
+		if apart := y.Begin().Sub(x.Begin().Add(x.Length())) - by; apart.Abs() > 100*time.Millisecond {
+			t.Errorf("set by %v: from %v for %v, and from %v", by, x.Begin(), x.Length(), y.Begin())
+		}
+		end := y.Fragments[len(y.Fragments)-1]
+		if apart := end.Wall.Add(end.Length).Sub(r.now()); apart.Abs() > 100*time.Millisecond {
+			t.Errorf("set by %v: the last fragment ends %v from now", by, apart)
+		}
+		want := movieWant()
+		for i := range want {
+			if n := len(first[i]) + len(second[i]); n != len(want[i]) {
+				t.Errorf("set by %v: track %d has %d samples, want %d", by, i+1, n, len(want[i]))
+			}
+			if !slices.IsSortedFunc(x.Fragments, func(a, b mp4.Fragment) int { return a.Wall.Compare(b.Wall) }) {
+				t.Errorf("set by %v: times of day go back", by)
+			}
+		}
+	}
+}
