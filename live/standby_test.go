@@ -216,6 +216,36 @@ func TestEndAtKey(t *testing.T) {
 	}
 }
 
+// A publisher that sends data alone takes over with its next message, as one of audio alone does.
+func TestStandbyOfDataAlone(t *testing.T) {
+	_, first, second, viewer := standbyPair(t, StreamOptions{Grace: time.Hour})
+	st := first.Stream()
+	send(t, first, data(0, 10))
+	send(t, second, data(9000, 50)) // media may follow
+	waitForPlaces(t, st)
+	first.Close()
+	send(t, second, data(9010, 51))
+	if st.Publisher() != nil {
+		t.Error("data that media may follow at once begins a stream")
+	}
+	st.mu.Lock()
+	second.warm.began -= int64(2 * aloneAfter)
+	st.mu.Unlock()
+	send(t, second, data(9020, 52), data(9030, 53))
+	if st.Publisher() != second {
+		t.Fatal("the standby does not take over")
+	}
+	var sizes []int
+	for _, g := range viewer() {
+		if g.typ == flv.TagScript {
+			sizes = append(sizes, len(g.body)-9)
+		}
+	}
+	if want := []int{10, 52, 53}; !slices.Equal(sizes, want) {
+		t.Errorf("messages of %v bytes, want %v", sizes, want)
+	}
+}
+
 // What is kept of publishers that wait is a part of the hub's memory, and shrinks with it.
 func TestStandbysStayWithinTheHubsMemory(t *testing.T) {
 	const most, frame = 4 << 20, 32 << 10

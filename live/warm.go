@@ -16,9 +16,9 @@ type warm struct {
 	account *account
 }
 
-// audioOnly is for how long a publisher has to be without video until a stream of audio
-// alone is taken from it: video often comes a little later.
-const audioOnly = time.Second
+// aloneAfter is for how long a publisher has to be without video until a stream of audio alone is
+// taken from it, and without both until one of data alone is: the others often come a little later.
+const aloneAfter = time.Second
 
 // newWarm counts as one more ring, until end.
 func newWarm(now int64, h *headers, a *account) *warm {
@@ -50,7 +50,15 @@ func (w *warm) trim(most int64) {
 // keep keeps a frame, borrowed, and reports whether viewers can begin with it.
 func (w *warm) keep(f Frame, now int64, o *StreamOptions) (start bool) {
 	k, t := w.looks.classify(f.Type, f.Payload.Bytes())
-	start = k&isKey != 0 || !w.looks.hasVideo && k&isAudio != 0 && k.media() && time.Duration(now-w.began) > audioOnly
+	switch {
+	case k&isKey != 0:
+		start = true
+	case time.Duration(now-w.began) <= aloneAfter:
+	case k.data():
+		start = !w.looks.hasMedia
+	default:
+		start = !w.looks.hasVideo && k&isAudio != 0 && k.media()
+	}
 	switch {
 	case start:
 		w.drop()
