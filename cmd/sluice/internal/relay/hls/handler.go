@@ -103,7 +103,7 @@ func (s *Server) refuse(rw http.ResponseWriter, r *http.Request, info session.In
 		status, reason = http.StatusForbidden, err.Error()
 	case errors.Is(err, errBusy):
 		status, reason = http.StatusTooManyRequests, err.Error()
-	case errors.Is(err, errNoTracks):
+	case errors.Is(err, errNoTracks), errors.Is(err, errStill):
 		status, reason = http.StatusNotFound, err.Error()
 	case r.Context().Err() != nil:
 		return // the client has gone

@@ -15,6 +15,7 @@ import (
 
 var (
 	errNoTracks = errors.New("the stream has no track that HLS can carry")
+	errStill    = errors.New("the time stamps of the stream stand still: HLS cannot be made of it")
 	errMemory   = fmt.Errorf("%w: no memory for segments", session.ErrFull)
 )
 
@@ -113,6 +114,9 @@ func (m *muxer) run(ctx context.Context) error {
 		for u := range s.Units(tags) {
 			if latest = u.Time; !cutter.put(&u) {
 				return errMemory
+			}
+			if cutter.still() {
+				return errStill
 			}
 		}
 	}

@@ -25,6 +25,9 @@ const (
 	quiet = 1_000
 	// unknown is the same before two pictures have said how often they come.
 	unknown = 5_000
+	// stillTime is for how long a stream may send units without that its clock goes on, and
+	// stillUnits how many of them.
+	stillTime, stillUnits = 5_000, 20
 	// guess is the duration of a last picture of which nothing else is known.
 	guess = 40
 )
@@ -49,6 +52,7 @@ type segmenter struct {
 	changed bool      // and with another initialization
 	clock   int64     // time of the latest unit of any track, without wrapping
 	known   bool      // clock is set
+	onward  progress  // of the clock
 	segment int64     // start of the open segment
 	part    int64     // start of the open part
 	cut     int64     // parts end here at the latest, counted from their start
@@ -105,7 +109,8 @@ func (s *segmenter) put(u *au.Unit) bool {
 	}
 	t.latest, t.heard = at, true
 	s.clock, s.known = at, true
-	if !ok {
+	s.onward.take(at, s.now)
+	if !ok || s.unsent() > s.line.bound() {
 		return false
 	}
 	if !s.began {
@@ -120,6 +125,40 @@ func (s *segmenter) put(u *au.Unit) bool {
 		return s.putVideo(t, u, at)
 	}
 	return s.putAudio(t, u, at)
+}
+
+// unsent returns how many bytes no part has yet.
+func (s *segmenter) unsent() (n int64) {
+	for _, t := range s.tracks {
+		if t != nil {
+			n += int64(len(t.data))
+		}
+	}
+	return n
+}
+
+// still reports that units come, and none is later than those before: no segment of them
+// has an end.
+func (s *segmenter) still() bool { return s.onward.units > stillUnits && s.onward.since > stillTime*time.Millisecond }
+
+// progress is that of a clock.
+type progress struct {
+	begun  bool
+	latest int64         // the furthest time
+	came   time.Time     // when its unit came
+	units  int           // since then
+	since  time.Duration // from then to the latest of them
+}
+
+// take takes the time of a unit that comes now.
+func (p *progress) take(at int64, now func() time.Time) {
+	if !p.begun || at > p.latest {
+		*p = progress{begun: true, latest: at, came: now()}
+		return
+	}
+	if p.units++; p.units > stillUnits {
+		p.since = now().Sub(p.came)
+	}
 }
 
 // extend returns a time of the stream, 32 bits of ms, without wrapping: the same for all
@@ -183,7 +222,7 @@ func (s *segmenter) restart(changed bool) bool {
 		return true
 	}
 	ok := s.finish()
-	s.began = false
+	s.began, s.onward = false, progress{}
 	return ok
 }
 

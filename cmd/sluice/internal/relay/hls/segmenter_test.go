@@ -508,3 +508,41 @@ func TestConfigurationsWithoutAForm(t *testing.T) {
 		}
 	}
 }
+
+// Of a stream whose times stand still no segment has an end: that is found out, and does not
+// take memory without a limit.
+func TestTimesThatStandStill(t *testing.T) {
+	units, _ := clip(t)
+	video, _ := configsOf(units)
+	unit := func(at uint32, size int) *au.Unit {
+		return &au.Unit{Video: true, Codec: flv.CodecAVC, Config: video, Time: at, Key: true, Parts: [][]byte{make([]byte, size)}}
+	}
+	x := newLine(t, video, nil, nil)
+	came := time.Unix(0, 0)
+	x.cutter.now = func() time.Time { return came }
+	for i := range 300 {
+		came = came.Add(40 * time.Millisecond)
+		at := uint32(0)
+		if i < 100 {
+			at = uint32(40 * i)
+		}
+		if !x.cutter.put(unit(at, 10)) {
+			t.Fatal("no memory")
+		}
+		if got, want := x.cutter.still(), i > 100+125; got != want {
+			t.Fatalf("unit %d: still %v", i, got)
+		}
+	}
+	// A pause is none.
+	came = came.Add(time.Hour)
+	if x.cutter.put(unit(1<<20, 10)); x.cutter.still() {
+		t.Error("times that go on after a pause stand still")
+	}
+	small := newLine(t, video, nil, func(l *limits) { l.bytes = 1 << 16 })
+	n := 0
+	for small.cutter.put(unit(0, 1000)) {
+		if n++; n > 100 {
+			t.Fatalf("%d bytes are held, of %d", small.cutter.unsent(), 1<<16)
+		}
+	}
+}
