@@ -50,30 +50,8 @@ type loop[S any] struct {
 	calls   *callbacks[S]
 	first   *Conn[S]
 	plain   []byte      // what TLS has decrypted
-	starved []*Conn[S]  // the budget had nothing for their reads
+	starved starved[S]  // the budget had nothing for their reads
 	ending  atomic.Bool // notifyEnd has begun; for any goroutine
-}
-
-// memoryPause is how long a connection is not read from when the budget has nothing for it:
-// most servers take longer to be done with what they hold.
-const memoryPause = 10 * time.Millisecond
-
-// starve has c read again after a while. Its read stays pending until then.
-func (l *loop[S]) starve(c *Conn[S]) {
-	c.pending = true
-	if l.starved = append(l.starved, c); len(l.starved) == 1 {
-		time.AfterFunc(memoryPause, func() { _ = l.watcher.driver.Post(l.feed, nil, nil) })
-	}
-}
-
-// feed has those read again that have starved, in the order in which they began to.
-func (l *loop[S]) feed() {
-	hungry := l.starved
-	l.starved = nil
-	for _, c := range hungry {
-		c.pending = false
-		c.proceed()
-	}
 }
 
 // callbacks are those of a ConnHandler, and its limits.
@@ -131,6 +109,7 @@ func (l *loop[S]) notifyEnd() {
 
 // end ends what is left: connections for which no operation was pending.
 func (l *loop[S]) end() {
+	l.starved.end()
 	for l.first != nil {
 		l.first.end(ErrWatcherClosed)
 	}
@@ -167,8 +146,16 @@ func (c *Conn[S]) open() {
 
 // proceed submits the next operation: a read or, while writes are queued, a wait for
 // their end.
-func (c *Conn[S]) proceed() {
+func (c *Conn[S]) proceed() { c.proceedIn(mem.Slab{}) }
+
+// proceedIn is proceed with memory for the read, transferred, or the zero Slab.
+func (c *Conn[S]) proceedIn(room mem.Slab) {
+	r := op.Request{Kind: op.ReadLeased, Ctx: c}
+	if c.secure == nil && c.loop.calls.buf != nil {
+		r.Kind, r.Room = op.ReadCounted, room
+	}
 	if c.pending || c.paused || c.ended || c.phase != serves {
+		r.Release()
 		return
 	}
 	pace := c
@@ -177,17 +164,16 @@ func (c *Conn[S]) proceed() {
 	}
 	var err error
 	if pace.held() > 0 {
+		r.Release()
 		err = c.loop.watcher.driver.Submit(pace.name[0], op.Request{
 			Kind: op.Flush, Ctx: (*flushed[S])(c), Deadline: timeLimit(c.loop.calls.write),
 		})
 	} else {
-		r := op.Request{Kind: op.ReadLeased, Ctx: c, Deadline: timeLimit(c.loop.calls.idle)}
+		r.Deadline = timeLimit(c.loop.calls.idle)
 		if s := c.secure; s != nil {
 			if s.early = !c.opened && (r.Deadline.IsZero() || s.until.Before(r.Deadline)); s.early {
 				r.Deadline = s.until
 			}
-		} else if c.loop.calls.buf != nil {
-			r.Kind = op.ReadCounted
 		}
 		err = c.loop.watcher.driver.Submit(c.name[0], r)
 	}
@@ -223,7 +209,7 @@ func (c *Conn[S]) read(r *OpResult) {
 	default:
 		err = c.plain(r.Buffer)
 	}
-	if err == nil && errors.Is(r.Error, mem.ErrBudget) && c.secure == nil {
+	if err == nil && errors.Is(r.Error, mem.ErrBudget) && c.secure == nil && c.loop.calls.buf != nil {
 		c.loop.starve(c)
 		return
 	}

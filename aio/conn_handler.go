@@ -39,8 +39,9 @@ type ConnHandler[S any] struct {
 	Data func(c *Conn[S], p []byte) error
 	// Buf is Data for bytes that are kept or passed on: b is transferred. Set exactly
 	// one of the two. While the budget of Options.Allocator has nothing left, connections
-	// are not read from; over TLS one is closed with mem.ErrBudget if a part of a record
-	// has come then.
+	// are not read from: they wait in its queue, in turn with all others that do. One that
+	// needs more than the whole budget is closed with mem.ErrBudget; over TLS also one of
+	// which a part of a record has come then.
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
 	// after its last bytes. When it returns nil, the connection can still be written to,

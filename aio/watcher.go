@@ -18,7 +18,9 @@ type Watcher struct {
 	inWait atomic.Bool // a goroutine is in WaitIO
 	quiet  bool        // Options.QuietWrites
 	memory *mem.Allocator
-	loops  []connLoop // of ConnHandlers; for the goroutine in WaitIO
+	// mostRead is Options.BufferSize.
+	mostRead int
+	loops    []connLoop // of ConnHandlers; for the goroutine in WaitIO
 }
 
 // connLoop is the connections that a watcher has of one ConnHandler.
@@ -47,7 +49,7 @@ func NewWatcherOptions(o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{driver: d, kind: kind, reason: reason, memory: o.Allocator, quiet: o.QuietWrites}
+	w := &Watcher{driver: d, kind: kind, reason: reason, memory: o.Allocator, mostRead: o.BufferSize, quiet: o.QuietWrites}
 	runtime.AddCleanup(w, driver.Close, d)
 	return w, nil
 }

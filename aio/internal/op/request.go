@@ -46,6 +46,7 @@ type Request struct {
 	Ctx      any
 	Buf      []byte          // ReadSome, ReadFull, WriteBytes
 	Size     int             // ReadCounted: at most so many bytes, 0 for the watcher's own choice
+	Room     mem.Slab        // ReadCounted: memory for it, transferred; the zero Slab: the watcher's
 	Single   mem.Buf         // WriteBuf
 	Memory   *mem.Memory     // WriteMemory
 	Deadline time.Time       // zero: none
@@ -82,7 +83,21 @@ func (r *Request) Release() {
 		r.Single.Release()
 	case WriteMemory:
 		r.Memory.Release()
+	case ReadCounted:
+		if r.Room.Valid() {
+			r.Room.Release()
+		}
 	}
+}
+
+// InMessages says that what is read of a connection of this network comes in messages:
+// what of one has no room is thrown away.
+func InMessages(network string) bool {
+	switch network {
+	case "udp", "udp4", "udp6", "unixgram", "unixpacket", "ip", "ip4", "ip6":
+		return true
+	}
+	return false
 }
 
 // Length is the number of bytes to write.

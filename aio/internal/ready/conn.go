@@ -61,6 +61,9 @@ func (c *conn) newTask(r *op.Request) *task {
 	}
 	c.firstUsed = true
 	t.kind, t.ctx, t.buf, t.size, t.timer, t.quiet = r.Kind, r.Ctx, r.Buf, r.Size, noTimer, r.Quiet
+	if r.Room.Valid() {
+		t.extend().room = r.Room
+	}
 	c.pending++
 	return t
 }

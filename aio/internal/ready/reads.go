@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-go/sluice/aio/internal/blocks"
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/poller"
+	"github.com/sluice-go/sluice/mem"
 )
 
 // progressReads carries out reads while the socket has bytes. inWait says that the
@@ -46,6 +47,9 @@ func (d *Driver) progressReads(c *conn, inWait bool) (more bool) {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN:
+			if own := t.ownRoom(); own != nil {
+				own.Release() // memory is taken when bytes have come
+			}
 			c.ready &^= poller.Readable
 			return false
 		case err != nil:
@@ -73,6 +77,14 @@ func (d *Driver) roomFor(c *conn, t *task) ([]byte, error) {
 	if t.kind == op.ReadLeased {
 		return d.leased.Room(least), nil
 	}
+	if own := t.ownRoom(); own != nil {
+		most := d.settings.BufferSize
+		if t.size > 0 {
+			most = min(most, t.size)
+		}
+		c.refused = false
+		return own.Bytes()[:min(len(own.Bytes()), most)], nil
+	}
 	room, err := d.round.counted.Room(t.size, least)
 	c.refused = err != nil
 	return room, err
@@ -89,7 +101,14 @@ func (d *Driver) readBytes(c *conn, t *task, n int) {
 			d.completeRead(c, t, outcome{})
 			return
 		}
-		b := d.round.counted.Keep(n)
+		var b mem.Buf
+		if own := t.ownRoom(); own != nil {
+			b = own.Cut(0, n)
+			own.Release()
+			b.Compact()
+		} else {
+			b = d.round.counted.Keep(n)
+		}
 		d.completeRead(c, t, outcome{buffer: b.Bytes(), counted: b}) //sluice:moved
 	case op.ReadSome:
 		d.completeRead(c, t, outcome{})

@@ -31,6 +31,7 @@ const noTimer = -1
 type taskMore struct {
 	single mem.Buf // what is written; or what WriteBytes writes from, if it was lent
 	memory *mem.Memory
+	room   mem.Slab    // to read into, once
 	held   int         // memory of single or memory
 	stop   func() bool // unregisters from the context
 }
@@ -54,10 +55,21 @@ func (t *task) reset() {
 		if m.stop != nil {
 			m.stop()
 		}
+		if m.room.Valid() {
+			m.room.Release()
+		}
 		*m = taskMore{}
 		spareMores.Put(m)
 	}
 	*t = task{seq: t.seq + 1}
+}
+
+// ownRoom returns the memory that t was submitted with, if it still has that.
+func (t *task) ownRoom() *mem.Slab {
+	if t.more == nil || !t.more.room.Valid() {
+		return nil
+	}
+	return &t.more.room
 }
 
 // holds is how much memory a write has as long as it waits, as QueueLimit counts it.

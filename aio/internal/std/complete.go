@@ -12,7 +12,7 @@ import (
 func (d *Driver) complete(o *operation, err error) {
 	o.phase = ended
 	o.stopTimer()
-	if o.unwatch != nil || o.Kind == op.WriteBuf || o.Kind == op.WriteMemory {
+	if o.unwatch != nil || o.Kind == op.WriteBuf || o.Kind == op.WriteMemory || o.Room.Valid() {
 		d.mu.Unlock()
 		o.discard()
 		d.mu.Lock()

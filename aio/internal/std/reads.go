@@ -138,6 +138,10 @@ func (dir *direction) take(o *operation, n int) (mem.Slab, error) {
 	if o.Kind == op.ReadLeased {
 		return a.Slab(n), nil
 	}
+	if slab := o.Room; slab.Valid() {
+		o.Room = mem.Slab{}
+		return slab, nil
+	}
 	slab, err := a.TrySlab(n)
 	if err != nil && n > leastRoom {
 		slab, err = a.TrySlab(leastRoom)

@@ -4,6 +4,8 @@ import (
 	"net"
 	"runtime"
 	"time"
+
+	"github.com/sluice-go/sluice/aio/internal/op"
 )
 
 // keptLists is how long the lists of a direction may be and be kept for its next goroutine.
@@ -66,8 +68,7 @@ func (dir *direction) look() {
 		network = a.Network()
 	}
 	size := dir.conn.driver.settings.BufferSize
-	switch network {
-	case "udp", "udp4", "udp6", "unixgram", "unixpacket", "ip", "ip4", "ip6":
+	if op.InMessages(network) {
 		dir.messages, dir.most, dir.room = true, size, size
 		return
 	}
