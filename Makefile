@@ -13,6 +13,8 @@ LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.
 PARTS = $(filter-out $(WHOLE) $(ONCE),$(shell go list $(PACKAGES)))
+# What takes minutes with the checks.
+SLOW = ./cmd/sluice/internal/relay ./aio . ./live
 # What make check leaves out: they start programs, browsers and clusters.
 LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensus|relay|echobench|evidence)$$')
 
@@ -21,7 +23,7 @@ LONG = $(WHOLE) $(ONCE) $(shell go list ./lab/... | grep -E '/(cli|load|consensu
 
 help:
 	@echo 'make test    everything that must pass: format, vet, staticcheck, cross-compilation,'
-	@echo '             the tests with -race, the library with its invariants too, and plain'
+	@echo '             the tests with -race and invariants, and those of the library plain, too'
 	@echo 'make check   the inner loop, two minutes: format, vet, and the plain tests of what is quick'
 	@echo 'make long    what make test leaves out for its time: the mended forms of faulty programs'
 	@echo 'make protocols  each protocol in against each out, two minutes; writes docs/results/protocols.md'
@@ -37,10 +39,11 @@ help:
 
 # -count=1 throughout: some tests read files of the repository or talk to the
 # machine, and an old success of theirs says nothing. Many tests wait, so there is one
-# package more at a time than processors; what takes three minutes may take more than ten
-# on a machine that does something else, too. lint has vetted the builds with -vet=off. The
-# library's tests run twice, with all checks and with none, those of the programs once. The plain run
-# comes last so that its summary ends the output, in it first what takes long.
+# package more at a time than processors, and those that take minutes come first, so that
+# the others fill the time; what takes three minutes may take more than ten on a machine
+# that does something else, too. lint has vetted what is built here. The library's tests
+# run twice, with all checks and with none, those of the programs once, with the checks
+# unless they are among WHOLE.
 #
 # RERUNS is how often a test that failed is run again by itself: never, and once in CI, whose
 # machines stand still at times. A test that then passes is named in the summary with its
@@ -52,9 +55,8 @@ test:
 	@scripts/ensure-tools.sh
 	@scripts/lint.sh
 	@scripts/cross.sh
-	@GORACE=atexit_sleep_ms=0 $(call TEST,$(filter-out $(LIBRARY),$(PARTS))) -race
-	@GORACE=atexit_sleep_ms=0 $(call TEST,$(LIBRARY)) -race -tags invariants
-	@$(call TEST,$(WHOLE) $(LIBRARY) $(ONCE)) -vet=off
+	@GORACE=atexit_sleep_ms=0 $(call TEST,$(SLOW) $(PARTS)) -race -tags invariants -vet=off
+	@$(call TEST,$(WHOLE) $(ONCE) $(LIBRARY)) -vet=off
 
 check:
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
