@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -28,19 +29,23 @@ type entries struct {
 	running   atomic.Bool   // raft's goroutines are the callers
 	committed atomic.Uint64 // index of the last entry that is known to be committed
 
-	mu      sync.Mutex
+	storing atomic.Pointer[time.Time] // since when the disk has an entry; nil: it has none
+	records atomic.Uint64             // number of the last client record
+
+	mu      sync.Mutex // held while the disk works
 	reader  *wal.Reader
-	records uint64 // number of the last client record
 	scratch []byte
 }
 
 // openEntries takes a log that has been opened, borrowed.
 func openEntries(log *wal.Log, fail func(error)) (*entries, error) {
 	s := &entries{log: log, fail: fail, reader: log.NewReader()}
-	var err error
-	if last := log.LastIndex(); last > 0 {
-		s.records, err = s.recordsUntil(last)
+	last := log.LastIndex()
+	if last == 0 {
+		return s, nil
 	}
+	n, err := s.recordsUntil(last)
+	s.records.Store(n)
 	return s, err
 }
 
@@ -59,10 +64,14 @@ func (s *entries) recordsUntil(index uint64) (uint64, error) {
 }
 
 // lastRecord is the number of the last client record, committed or not.
-func (s *entries) lastRecord() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.records
+func (s *entries) lastRecord() uint64 { return s.records.Load() }
+
+// stuck is for how long the disk has not stored what it was given.
+func (s *entries) stuck() time.Duration {
+	if since := s.storing.Load(); since != nil {
+		return time.Since(*since)
+	}
+	return 0
 }
 
 // FirstIndex is raft's.
@@ -78,7 +87,7 @@ func (s *entries) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l
 func (s *entries) StoreLogs(logs []*raft.Log) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, ends, records := s.scratch[:0], make([]int, len(logs)), s.records
+	b, ends, records := s.scratch[:0], make([]int, len(logs)), s.records.Load()
 	for i, l := range logs {
 		e := entry{*l, records, s.committed.Load()}
 		n, err := e.count()
@@ -99,14 +108,17 @@ func (s *entries) StoreLogs(logs []*raft.Log) error {
 	if last := s.log.LastIndex(); logs[0].Index != last+1 {
 		return s.out("storing entries", fmt.Errorf("entry %d behind %d", logs[0].Index, last))
 	}
+	began := time.Now()
+	s.storing.Store(&began)
 	_, err := s.log.AppendBatch(parts)
 	if err == nil {
 		err = s.log.Sync()
 	}
+	s.storing.Store(nil)
 	if err != nil {
 		return s.out("storing entries", err)
 	}
-	s.records = records
+	s.records.Store(records)
 	return nil
 }
 
@@ -119,12 +131,14 @@ func (s *entries) DeleteRange(first, last uint64) error {
 	}
 	s.reader.Close()
 	err := s.log.TruncateBack(first - 1)
+	var records uint64
 	if err == nil {
-		s.records, err = s.recordsUntil(first - 1)
+		records, err = s.recordsUntil(first - 1)
 	}
 	if err != nil {
 		return s.out("deleting entries", err)
 	}
+	s.records.Store(records)
 	return nil
 }
 

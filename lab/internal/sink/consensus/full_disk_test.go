@@ -22,8 +22,9 @@ import (
 
 // A smallDisk is the system's files with room for so many bytes more.
 type smallDisk struct {
-	room atomic.Int64
-	full atomic.Bool
+	room  atomic.Int64
+	full  atomic.Bool
+	hangs sync.RWMutex // writes wait while a test has it
 }
 
 func (d *smallDisk) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o777) }
@@ -59,6 +60,8 @@ type smallFile struct {
 
 // WriteAt writes what there is room for.
 func (f *smallFile) WriteAt(p []byte, off int64) (int, error) {
+	f.disk.hangs.RLock()
+	defer f.disk.hangs.RUnlock()
 	left := f.disk.room.Add(-int64(len(p)))
 	if left >= 0 {
 		return f.File.WriteAt(p, off)

@@ -46,7 +46,8 @@ type node struct {
 	once    sync.Once     // of stop
 	within  time.Duration // for raft to end
 
-	onFail func()
+	heartbeat time.Duration
+	onFail    func()
 
 	mu     sync.Mutex
 	opened bool  // it stops by itself when it fails
@@ -78,7 +79,7 @@ func openNode(o *Options, id, dir string, l net.Listener, addr func(string) stri
 		ctx: ctx, cancel: cancel,
 		id: id, dir: dir, layer: layer{l, ctx.Done()}, addr: addr, onFail: o.onFail,
 		logger:  o.Log.With("node", id),
-		stopped: make(chan struct{}), within: o.shutdown,
+		stopped: make(chan struct{}), within: o.shutdown, heartbeat: o.Heartbeat,
 	}
 	defer func() {
 		if err != nil {
@@ -148,7 +149,7 @@ func (n *node) startRaft(o *Options) error {
 	begun := make(chan struct{})
 	go func() {
 		defer close(begun)
-		n.raft, err = raft.NewRaft(config, n.fsm, cached, n.votes, raft.NewDiscardSnapshotStore(), n.transport)
+		n.raft, err = raft.NewRaft(config, n.fsm, cached, n.votes, raft.NewDiscardSnapshotStore(), voice{n.transport, n.hung})
 	}()
 	<-begun
 	if n.raft == nil {

@@ -85,7 +85,7 @@ func (s *Store) leader() (*node, error) {
 				continue
 			}
 			// Of two that say so one has not heard of its successor.
-			if n.raft.State() == raft.Leader && (best == nil || n.raft.CurrentTerm() > best.raft.CurrentTerm()) {
+			if n.hung() == nil && n.raft.State() == raft.Leader && (best == nil || n.raft.CurrentTerm() > best.raft.CurrentTerm()) {
 				best = n
 			}
 			other = n
@@ -96,7 +96,7 @@ func (s *Store) leader() (*node, error) {
 		if other == nil {
 			continue // all have just failed
 		}
-		if _, id := other.raft.LeaderWithID(); !s.options.Trio && id != "" && string(id) != other.id {
+		if _, id := other.raft.LeaderWithID(); !s.options.Trio && (other.hung() != nil || id != "" && string(id) != other.id) {
 			return nil, other.notLeader()
 		}
 		select {
@@ -111,6 +111,9 @@ func (s *Store) leader() (*node, error) {
 
 // notLeader is an ErrNotLeader that says who leads.
 func (n *node) notLeader() error {
+	if err := n.hung(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotLeader, err)
+	}
 	_, id := n.raft.LeaderWithID()
 	if id == "" {
 		return fmt.Errorf("%w: %s knows of none, an election is under way or there is no majority", ErrNotLeader, n.id)
@@ -123,13 +126,24 @@ func (n *node) notLeader() error {
 func (s *Store) wait(n *node, future raft.ApplyFuture) (first uint64, err error) {
 	result := make(chan error, 1)
 	go func() { result <- future.Error() }()
-	select {
-	case err = <-result:
-	case <-n.stopped:
+	look := time.NewTicker(n.heartbeat)
+	defer look.Stop()
+waiting:
+	for {
 		select {
 		case err = <-result:
-		default:
-			err = raft.ErrRaftShutdown
+			break waiting
+		case <-look.C:
+			if hung := n.hung(); hung != nil {
+				return 0, fmt.Errorf("%w: %w", ErrInDoubt, hung)
+			}
+		case <-n.stopped:
+			select {
+			case err = <-result:
+			default:
+				err = raft.ErrRaftShutdown
+			}
+			break waiting
 		}
 	}
 	if err == nil {

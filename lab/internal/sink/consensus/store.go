@@ -197,7 +197,7 @@ type Stats struct {
 type NodeStats struct {
 	ID        string `json:"id"`
 	Addr      string `json:"addr"`  // that its raft listens on
-	State     string `json:"state"` // Leader, Follower, Candidate, Shutdown, or out
+	State     string `json:"state"` // Leader, Follower, Candidate, Shutdown, hung, or out
 	Term      uint64 `json:"term"`
 	Last      uint64 `json:"last"`                // record of its log
 	Applied   uint64 `json:"applied"`             // raft entry
@@ -212,7 +212,7 @@ func (s *Store) Stats() Stats {
 		one := n.stats()
 		all.Nodes = append(all.Nodes, one)
 		all.Last = max(all.Last, one.Last)
-		if n.raft == nil || one.Error != "" {
+		if n.raft == nil || one.Error != "" || one.State == "hung" {
 			continue
 		}
 		if _, id := n.raft.LeaderWithID(); id != "" && one.Term >= all.Term {
@@ -238,6 +238,9 @@ func (n *node) stats() NodeStats {
 		s.Term, s.Applied = n.raft.CurrentTerm(), n.raft.AppliedIndex()
 		if s.Error == "" {
 			s.State = n.raft.State().String()
+			if n.hung() != nil {
+				s.State = "hung"
+			}
 		}
 	}
 	return s
