@@ -139,7 +139,9 @@ func (s *segmenter) unsent() (n int64) {
 
 // still reports that units come, and none is later than those before: no segment of them
 // has an end.
-func (s *segmenter) still() bool { return s.onward.units > stillUnits && s.onward.since > stillTime*time.Millisecond }
+func (s *segmenter) still() bool {
+	return s.onward.units > stillUnits && s.onward.since > stillTime*time.Millisecond
+}
 
 // progress is that of a clock.
 type progress struct {
