@@ -34,7 +34,7 @@ func (b *InBand) Learn(units [][]byte) (changed, key bool) {
 			}
 			continue
 		}
-		if isStart(b.Codec, u) {
+		if isStart(b.Codec, u) || hasRecoveryPoint(b.Codec, u) {
 			key = true
 		}
 		if IsSet(b.Codec, u) {
