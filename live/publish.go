@@ -114,12 +114,12 @@ func (s *Stream) publish(p *Publisher, f Frame, block bool) (after func(), err e
 	if s.end.atKey && (k&isKey != 0 || !s.ring.hasVideo) {
 		return s.finish, ErrClosed
 	}
-	now := s.clock()
-	fast := s.watch(s.tooFast(f.Time, k, now))
-	if fast && !block && !s.mayGoOn(f.Time) {
+	now, at := s.clock(), f.Time+s.times.own(k)
+	fast := s.watch(s.tooFast(at, k, now))
+	if fast && !block && !s.mayGoOn(at) {
 		return nil, errMayBlock
 	}
-	if fast && block && !s.slow(p, f.Time) {
+	if fast && block && !s.slow(p, at) {
 		if p.warm != nil { // since then
 			return s.publishWaiting(p, f), nil
 		}

@@ -60,6 +60,9 @@ type TimeState struct {
 	// The latest of each kind; nil: none, or a version that did not say.
 	Pictures *uint32 `json:"pictures,omitempty"`
 	Sound    *uint32 `json:"sound,omitempty"`
+	// What is added to the times of each kind besides.
+	OwnPictures uint32 `json:"own_pictures,omitempty"`
+	OwnSound    uint32 `json:"own_sound,omitempty"`
 }
 
 // state returns what another process needs to go on.
@@ -70,18 +73,18 @@ func (t *timeline) state() TimeState {
 		}
 		return &l.at
 	}
-	return TimeState{t.shift, t.last, t.step, t.begun, t.ahead, of(t.pictures), of(t.sound)}
+	return TimeState{t.shift, t.last, t.step, t.begun, t.ahead, of(t.pictures), of(t.sound), t.pictures.own, t.sound.own}
 }
 
 // timeline returns what goes on from a state.
 func (s TimeState) timeline() timeline {
-	of := func(at *uint32) latest {
+	of := func(at *uint32, own uint32) latest {
 		if at == nil {
 			return latest{}
 		}
-		return latest{*at, true}
+		return latest{*at, true, own}
 	}
-	return timeline{s.Shift, s.Last, s.Step, s.Begun, s.Ahead, of(s.Pictures), of(s.Sound)}
+	return timeline{s.Shift, s.Last, s.Step, s.Begun, s.Ahead, of(s.Pictures, s.OwnPictures), of(s.Sound, s.OwnSound)}
 }
 
 // A PublisherState says who publishes a stream.

@@ -23,6 +23,10 @@ func TestTimeline(t *testing.T) {
 		{"sound seconds before pictures", []step{{v, 0, 0}, {a, 3000, 3000}, {v, 40, 40}, {a, 3023, 3023}, {cfg, 60, 60}, {v, 80, 80}, {a, 3046, 3046}}},
 		{"pictures that come late", []step{{a, 8000, 8000}, {v, 0, 0}, {a, 8023, 8023}, {v, 40, 40}}},
 		{"a file with sound before pictures begins again", []step{{v, 0, 0}, {a, 3000, 3000}, {v, 5000, 5000}, {a, 8000, 8000}, {v, 0, 8040}, {a, 3000, 11040}, {v, 40, 8080}, {a, 3023, 11063}}},
+		{"sound of another clock", []step{{v, 500, 500}, {a | isConfig, 3600_000, 500}, {v, 540, 540}, {a, 3600_000, 540}, {v, 580, 580}, {a, 3600_023, 563}, {a | isConfig, 3600_023, 563}}},
+		{"pictures of another clock", []step{{a, 3600_000, 3600_000}, {v, 0, 3600_000}, {a, 3600_023, 3600_023}, {v, 40, 3600_040}}},
+		{"sound of another clock, which begins again", []step{{v, 0, 0}, {a, 20000, 0}, {v, 5000, 5000}, {a, 25000, 5000}, {v, 0, 5040}, {a, 20000, 5040}, {v, 40, 5080}, {a, 20023, 5063}}},
+		{"sound of before a jump back of pictures", []step{{v, 7200_000, 7200_000}, {a, 7200_000, 7200_000}, {v, 0, 7200_040}, {a, 7200_023, 7200_040}, {v, 40, 7200_080}, {a, 0, 7200_120}, {v, 80, 7200_200}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var line timeline
@@ -45,6 +49,14 @@ func TestTimelineGoesOnElsewhere(t *testing.T) {
 	here.place(0, isVideo)
 	here.place(3000, isAudio)
 	here.place(5000, isVideo)
+	for _, at := range []uint32{3600_000, 3600_023} {
+		apart := timeline{}
+		apart.place(40, isVideo)
+		apart.place(at, isAudio)
+		if there := apart.state().timeline(); there != apart {
+			t.Fatalf("%+v, want %+v", there, apart)
+		}
+	}
 	there := here.state().timeline()
 	if there != here {
 		t.Fatalf("%+v, want %+v", there, here)
