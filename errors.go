@@ -80,13 +80,6 @@ func (e *Error) Timeout() bool {
 	return errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()
 }
 
-// inside is inside for n bytes of which the reader has some.
-//
-//go:noinline
-func (b *BufReader) inside(op string, n int, err error) error {
-	return inside(op, n, b.Buffered(), err)
-}
-
 // inside makes the error of a call that wants n bytes at once and finds the
 // source ended or failed with got of them there. io.EOF is for the boundary.
 func inside(op string, n, got int, err error) error {

@@ -9,12 +9,6 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// feed is the side of a reader that others put bytes in.
-type feed struct {
-	mouth *source.Mouth // of NewBufReaderChan
-	end   error         // of NewBufReaderFed: what calls return that lack bytes
-}
-
 // maxChan is how many slices may wait in a channel: 3 GiB of slice headers.
 const maxChan = 1 << 27
 
@@ -35,33 +29,6 @@ func NewBufReaderChan(n int, o ...Options) *BufReader {
 	return b
 }
 
-// takeMouth waits for the next slice of the channel.
-func (b *BufReader) takeMouth() error {
-	b.vacate()
-	var p []byte
-	var err error
-	s, epoch := b.feed.Load().mouth, b.epoch
-	if x := b.x; x != nil && x.ctx != nil {
-		p, err = s.Next(x.ctx.Done(), x.timeout)
-	} else if x != nil {
-		p, err = s.Next(nil, x.timeout)
-	} else {
-		p, err = s.Next(nil, 0)
-	}
-	if b.epoch != epoch {
-		panicReset()
-	}
-	switch err {
-	case nil:
-		b.give(p)
-	case source.ErrStopped:
-		err = b.x.ctxErr()
-	case source.ErrTimeout:
-		err = errTimeout
-	}
-	return err
-}
-
 // NewBufReaderFed returns a reader of the bytes that its user passes to Feed,
 // FeedBuf or FeedCopy between calls: the same parser then runs under an event
 // loop. A call that lacks bytes returns ErrShort and has consumed nothing; a
@@ -71,11 +38,6 @@ func NewBufReaderFed(o ...Options) *BufReader {
 	b := made("NewBufReaderFed", o)
 	b.resetFed()
 	return b
-}
-
-func (b *BufReader) resetFed() {
-	b.start(fed)
-	b.feed.Store(&feed{end: ErrShort})
 }
 
 // Feed adds p, transferred, to what the reader has. For a reader that
@@ -100,31 +62,6 @@ func (b *BufReader) Feed(p []byte) error {
 	}
 	b.give(p)
 	return nil
-}
-
-// give adds p, transferred.
-func (b *BufReader) give(p []byte) {
-	if !b.copied(p) {
-		b.win.AddBytes(p)
-	}
-}
-
-// copied adds a copy of p if that is short and has to wait: a record for each
-// would cost more than the bytes.
-func (b *BufReader) copied(p []byte) bool {
-	w := &b.win
-	if len(p) > sizing.CopyBelow || w.Idle() {
-		return false
-	}
-	if len(p) > len(w.Room()) {
-		s, err := b.alloc.TrySlab(b.size.Behind(len(p), w.Len()))
-		if err != nil {
-			return false
-		}
-		w.AddBlock(s, len(s.Bytes()))
-	}
-	w.Filled(copy(w.Room(), p))
-	return true
 }
 
 // FeedBuf is Feed of a Buf, transferred, for readers that NewBufReaderFed made.

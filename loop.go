@@ -148,6 +148,7 @@ func (b *BufReader) receive(n int, scattered bool) error {
 	case raw:
 		err = b.readRaw(n, scattered)
 	case mouth:
+		b.vacate()
 		err = b.takeMouth()
 	case fed:
 		b.vacate()

@@ -56,22 +56,3 @@ const maxLimit = min(math.MaxUint32/2, math.MaxInt/2+1)
 
 // maxFields is how many fields a MIME header may have.
 const maxFields = 1000
-
-// SetLimits sets the reader's limits to those of o: Line, Header and Frame. The
-// rest of o is ignored. Reset keeps them.
-func (b *BufReader) SetLimits(o Options) {
-	l := defaults
-	for _, v := range []struct{ to, from *int }{{&l.line, &o.Line}, {&l.header, &o.Header}, {&l.frame, &o.Frame}} {
-		if *v.from > 0 {
-			*v.to = min(*v.from, maxLimit)
-		}
-	}
-	b.extras().limits = l
-}
-
-func (b *BufReader) limits() *limits {
-	if b.x == nil {
-		return &defaults
-	}
-	return &b.x.limits
-}

@@ -2,11 +2,7 @@ package sluice
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
-
-	"github.com/sluice-go/sluice/mem"
 )
 
 // ReadSlice returns the bytes up to and including the first delim, borrowed
@@ -21,27 +17,6 @@ func (b *BufReader) ReadSlice(delim byte) ([]byte, error) {
 		return nil, err
 	}
 	return b.take(n), err
-}
-
-// lasting reports whether waiting for more bytes is useless after err: the stream
-// has ended or failed.
-func (b *BufReader) lasting(err error) bool {
-	if x := b.x; x != nil && x.ctx != nil && x.ctx.Err() != nil && err != io.EOF && errors.Is(err, context.Cause(x.ctx)) {
-		return false
-	}
-	for _, passing := range []error{ErrTooLong, ErrShort, ErrClosed, mem.ErrBudget} {
-		if errors.Is(err, passing) {
-			return false
-		}
-	}
-	return !(&Error{Err: err}).Timeout()
-}
-
-// take consumes n bytes of the window's front and returns them, borrowed.
-func (b *BufReader) take(n int) []byte {
-	r := b.win.R
-	b.win.R = r + n
-	return b.win.Buf[r : r+n : r+n]
 }
 
 // find returns the length of what goes up to and including delim, at most

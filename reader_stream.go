@@ -197,6 +197,17 @@ func (b *BufReader) skipSlow(n int) error {
 	return nil
 }
 
+// Discard skips the next n bytes and returns how many it skipped: fewer than
+// n only with the reason, which as with bufio is io.EOF also in the middle.
+func (b *BufReader) Discard(n int) (int, error) {
+	if n < 0 {
+		return 0, bufio.ErrNegativeCount
+	}
+	done, err := b.skip(n)
+	b.win.Fix()
+	return done, err
+}
+
 func (b *BufReader) skip(n int) (int, error) {
 	w := &b.win
 	left := n

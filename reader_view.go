@@ -32,6 +32,13 @@ func (b *BufReader) nextSlow(n int) ([]byte, error) {
 	return b.take(n), nil
 }
 
+// take consumes n bytes of the window's front and returns them, borrowed.
+func (b *BufReader) take(n int) []byte {
+	r := b.win.R
+	b.win.R = r + n
+	return b.win.Buf[r : r+n : r+n]
+}
+
 // whole brings n contiguous bytes into the window for op, or says why not.
 func (b *BufReader) whole(op string, n int) error {
 	if n < 0 || n > b.limits().frame {
@@ -84,17 +91,6 @@ func (b *BufReader) Peek(n int) ([]byte, error) {
 // in batches: ask with Peek(1) for more, take what is there with View, and
 // consume what was understood with Skip.
 func (b *BufReader) View() []byte { return b.win.View() }
-
-// Discard skips the next n bytes and returns how many it skipped: fewer than
-// n only with the reason, which as with bufio is io.EOF also in the middle.
-func (b *BufReader) Discard(n int) (int, error) {
-	if n < 0 {
-		return 0, bufio.ErrNegativeCount
-	}
-	done, err := b.skip(n)
-	b.win.Fix()
-	return done, err
-}
 
 // UnreadByte takes back the last byte that was read. As with bufio it can be
 // done once, after a call that read, not after Peek, Discard or WriteTo;

@@ -14,22 +14,6 @@ import (
 // deadliner is what SetTimeout and SetContext need of a source.
 type deadliner interface{ SetReadDeadline(time.Time) error }
 
-// extra is what most readers do not use.
-type extra struct {
-	limits  limits
-	timeout time.Duration
-	ctx     context.Context
-	stop    func() // ends the watch over ctx
-	halt    *halt  // once the reader has waited for memory
-}
-
-func (b *BufReader) extras() *extra {
-	if b.x == nil {
-		b.x = &extra{limits: defaults}
-	}
-	return b.x
-}
-
 // straighten sets straight: whether reads may take the fast path, see fill.
 func (b *BufReader) straighten() {
 	b.straight = b.kind == plain && !b.asks && b.unwatched()
@@ -114,16 +98,6 @@ func (b *BufReader) SetContext(ctx context.Context) {
 	}
 }
 
-func (x *extra) endContext() {
-	if x.stop != nil {
-		x.stop()
-	}
-	x.ctx, x.stop = nil, nil
-}
-
-// ctxErr is the error of a read that the context ended.
-func (x *extra) ctxErr() error { return &Error{op: "read", Err: context.Cause(x.ctx)} }
-
 // arm prepares for a wait: sets the deadline, looks at the context.
 func (x *extra) arm(b *BufReader) error {
 	if x.timeout > 0 {
@@ -163,4 +137,18 @@ func (x *extra) explain(err error) error {
 		return &Error{op: "read", Err: fmt.Errorf("%w: %w", os.ErrDeadlineExceeded, err)}
 	}
 	return err
+}
+
+// lasting reports whether waiting for more bytes is useless after err: the stream
+// has ended or failed.
+func (b *BufReader) lasting(err error) bool {
+	if x := b.x; x != nil && x.ctx != nil && x.ctx.Err() != nil && err != io.EOF && errors.Is(err, context.Cause(x.ctx)) {
+		return false
+	}
+	for _, passing := range []error{ErrTooLong, ErrShort, ErrClosed, mem.ErrBudget} {
+		if errors.Is(err, passing) {
+			return false
+		}
+	}
+	return !(&Error{Err: err}).Timeout()
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/hooks"
-	"github.com/sluice-go/sluice/internal/source"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -17,28 +16,6 @@ var (
 	budget     = hooks.Budget.(func(a *mem.Allocator) (limit int64, pressed bool))
 	cachedSlab = hooks.CachedSlab.(func(a *mem.Allocator, n int) mem.Slab)
 )
-
-// halt is what ends a wait for memory.
-type halt struct {
-	reason chan error // takes the first reason to wait no longer
-	watch  source.Watch
-	batch  int64 // where in the stream the latest batch began
-}
-
-// halts returns what ends waits, made when there is none.
-func (x *extra) halts() *halt {
-	if x.halt == nil {
-		x.halt = &halt{reason: make(chan error, 1)}
-	}
-	return x.halt
-}
-
-func (h *halt) because(err error) {
-	select {
-	case h.reason <- err:
-	default:
-	}
-}
 
 // awaitSlab waits in the queue for a block of n bytes, until the timeout,
 // the context, the connection's own deadline or its Close ends that.
