@@ -124,7 +124,7 @@ func (r *recorders) prepare(c *config.Config) error {
 			r.byDir = map[string]*recordings.Recordings{}
 		}
 		r.byDir[dir] = recordings.New(files)
-		r.archives = append(r.archives, archive.New(files.Root(), files.Open))
+		r.archives = append(r.archives, archive.New(files.Root, files.Open))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type Recording struct {
 
 // An Archive is the files of a recorder.
 type Archive struct {
-	root    *os.Root
+	root    func() *os.Root // the directory, as it is now
 	writing func(file string) bool
 	now     func() time.Time
 
@@ -48,9 +48,9 @@ type Archive struct {
 	listings map[string]listing // by directory
 }
 
-// New returns the archive of a directory. writing reports whether a file in it is being
-// written.
-func New(root *os.Root, writing func(file string) bool) *Archive {
+// New returns the archive of a directory, which root returns. writing reports whether a file in it
+// is being written.
+func New(root func() *os.Root, writing func(file string) bool) *Archive {
 	return &Archive{root: root, writing: writing, now: time.Now, known: map[string]*known{}, listings: map[string]listing{}}
 }
 
@@ -59,7 +59,7 @@ func New(root *os.Root, writing func(file string) bool) *Archive {
 func (a *Archive) walk(stream string) ([]Recording, error) {
 	var list []Recording
 	seen := 0
-	err := fs.WalkDir(a.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(a.root().FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 				return nil // deleted meanwhile, or not ours
@@ -77,7 +77,7 @@ func (a *Archive) walk(stream string) ([]Recording, error) {
 		writing := a.writing(name)
 		// What the directory says of a file may be older than the file's end.
 		if err == nil && !writing && a.now().Sub(info.ModTime()) < time.Hour {
-			info, err = a.root.Lstat(filepath.FromSlash(name))
+			info, err = a.root().Lstat(filepath.FromSlash(name))
 		}
 		if err != nil {
 			return nil // deleted meanwhile
@@ -127,14 +127,14 @@ func (a *Archive) Open(file string) (*os.File, Recording, error) {
 // open opens a regular file.
 func (a *Archive) open(file string) (*os.File, fs.FileInfo, error) {
 	name := filepath.FromSlash(file)
-	info, err := a.root.Lstat(name)
+	info, err := a.root().Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("not a file")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := a.root.Open(name)
+	f, err := a.root().Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,10 +157,10 @@ func (a *Archive) Delete(file string) error {
 	if a.writing(file) {
 		return fmt.Errorf("%s: %w", file, ErrWriting)
 	}
-	info, err := a.root.Lstat(filepath.FromSlash(file))
+	info, err := a.root().Lstat(filepath.FromSlash(file))
 	if err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: %s", ErrNotFound, file)
 	}
 	a.forget(file)
-	return a.root.Remove(filepath.FromSlash(file))
+	return a.root().Remove(filepath.FromSlash(file))
 }

@@ -44,7 +44,7 @@ func newArchive(t *testing.T, format record.Format) (*Archive, *record.Recorder,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return New(r.Root(), r.Open), r, dir
+	return New(r.Root, r.Open), r, dir
 }
 
 func recordClip(t *testing.T, r *record.Recorder, streams ...string) {

@@ -208,7 +208,7 @@ func (a *Archive) directory(dir string, old time.Duration) (map[string][]film, e
 	if ok && now.Sub(have.at) < old {
 		return have.films, nil
 	}
-	entries, err := fs.ReadDir(a.root.FS(), dir)
+	entries, err := fs.ReadDir(a.root().FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -45,7 +45,7 @@ func TestPastOfSeveralFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a := archive.New(r.Root(), r.Open)
+	a := archive.New(r.Root, r.Open)
 	for range 3 {
 		if err := r.Record(context.Background(), "live/s", &wholeClip{}); err != nil {
 			t.Fatal(err)

@@ -98,7 +98,7 @@ type Stats struct {
 // not followed. Files are created, never overwritten.
 type Recorder struct {
 	options Options
-	root    *os.Root
+	root    atomic.Pointer[os.Root]
 	log     *slog.Logger
 	create  func(name string) (File, error)
 	now     func() time.Time
@@ -123,24 +123,53 @@ func New(o Options) (*Recorder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Recorder{options: o, root: root, log: cmp.Or(o.Logger, slog.Default()), now: o.Now, stepped: stepped, open: map[string]struct{}{}}
+	r := &Recorder{options: o, log: cmp.Or(o.Logger, slog.Default()), now: o.Now, stepped: stepped, open: map[string]struct{}{}}
+	r.root.Store(root)
 	r.create = r.createFile
 	return r, nil
 }
 
-// createFile creates a new file and its directories.
+// createFile creates a new file and its directories. The lock is held.
 func (r *Recorder) createFile(name string) (File, error) {
+	if err := r.reopen(); err != nil {
+		return nil, err
+	}
+	root := r.root.Load()
 	name = filepath.FromSlash(name)
 	if dir := filepath.Dir(name); dir != "." {
-		if err := r.root.MkdirAll(dir, 0o755); err != nil {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err // not f: a nil *os.File in a File is not nil
 	}
 	return f, nil
+}
+
+// reopen opens the directory again when another one has its name by now: it was deleted or moved
+// away, or a disk was mounted there. The lock is held.
+func (r *Recorder) reopen() error {
+	before := r.root.Load()
+	here, err := before.Stat(".")
+	if errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	named, wrong := os.Stat(r.options.Dir)
+	if wrong == nil && err == nil && os.SameFile(here, named) {
+		return nil
+	}
+	if err := os.MkdirAll(r.options.Dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(r.options.Dir)
+	if err != nil {
+		return err
+	}
+	r.log.Warn("the directory of recordings is another one than before", "directory", r.options.Dir)
+	r.root.Store(root)
+	return before.Close()
 }
 
 // Record writes src into files that are named after the stream, until src ends
@@ -194,7 +223,7 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, 
 // ended reports that a file has ended. One in which nothing could be written is removed.
 func (r *Recorder) ended(stream, name string, size int64, length time.Duration, why string, log *slog.Logger) {
 	if size == 0 {
-		if err := r.root.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.root.Load().Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("an empty recording stays", "file", name, "error", err)
 		}
 	}
@@ -215,8 +244,9 @@ func (r *Recorder) Open(name string) bool {
 	return ok
 }
 
-// Root returns the directory of the files, which Close closes.
-func (r *Recorder) Root() *os.Root { return r.root }
+// Root returns the directory of the files. It is closed by Close, and when a file begins in another
+// one of that name.
+func (r *Recorder) Root() *os.Root { return r.root.Load() }
 
 // Stats returns the recorder's figures.
 func (r *Recorder) Stats() Stats {
@@ -230,4 +260,4 @@ func (r *Recorder) Stats() Stats {
 }
 
 // Close closes the directory. Running recordings can begin no further file.
-func (r *Recorder) Close() error { return r.root.Close() }
+func (r *Recorder) Close() error { return r.root.Load().Close() }

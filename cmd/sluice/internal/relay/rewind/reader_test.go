@@ -42,7 +42,7 @@ func newRecorded(t *testing.T) recorded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Recorder.Close() })
-	r.Archive = archive.New(r.Root(), r.Recorder.Open)
+	r.Archive = archive.New(r.Root, r.Recorder.Open)
 	return r
 }
 

@@ -1,0 +1,44 @@
+package record
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// A directory that is deleted or moved away while the server runs gets no more files: those that
+// begin later are where the setting says.
+func TestDirectoryThatIsAnotherOneByNow(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open directory can be neither deleted nor moved there")
+	}
+	r, dir := recNew(t, nil)
+	record := func(want int) {
+		t.Helper()
+		if err := r.Record(context.Background(), "live/s", recOne()); err != nil {
+			t.Fatal(err)
+		}
+		if files := recFiles(t, dir); len(files) != want {
+			t.Errorf("files %q, want %d", files, want)
+		}
+	}
+	record(1)
+	record(2)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	record(1)
+	away := dir + "-away"
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	record(1)
+	if files, err := filepath.Glob(filepath.Join(away, "*", "*")); err != nil || len(files) != 1 {
+		t.Errorf("files %q in the directory that was moved, %v", files, err)
+	}
+}
