@@ -17,7 +17,8 @@ type ReaderOptions struct {
 	// Next then returns with the first frame that comes, or earlier with 1 MiB, a quarter of
 	// the stream's GOPBytes, or very many frames, and at once until it has returned all. The
 	// publisher wakes it, so that no timer wakes an idle process. Frames that none follows
-	// wait for ten times as long. 0 collects nothing.
+	// wait for ten times as long, but not until they are older than StreamOptions.Backlog. 0
+	// collects nothing.
 	Gather time.Duration
 }
 
@@ -34,7 +35,8 @@ type Reader struct {
 
 	gather time.Duration
 	due    int64         // when frames are to be returned, on the stream's clock
-	timer  *time.Timer   // for those that none follows; nil without gather
+	last   time.Duration // how long those that none follows wait
+	timer  *time.Timer   // for them; nil without gather
 	timed  bool          // it has been set since frames were returned
 	waits  bool          // in the stream's list; under its lock, as due
 	woken  chan struct{} // one token
@@ -55,6 +57,7 @@ func (s *Stream) NewReader(o ReaderOptions) (*Reader, error) {
 		panic("live: NewReader of a stream with Raw or Packets set")
 	}
 	r := &Reader{s: s, bytes: o.Bytes, gather: o.Gather, woken: make(chan struct{}, 1)}
+	r.last = min(gatherLast*o.Gather, s.options.Backlog/4*3)
 	if r.bytes <= 0 {
 		r.bytes = visit
 	}
@@ -96,9 +99,9 @@ func (r *Reader) wait(ctx context.Context) {
 	if r.gather > 0 && !r.timed {
 		r.timed = true
 		if r.timer == nil {
-			r.timer = time.NewTimer(gatherLast * r.gather)
+			r.timer = time.NewTimer(r.last)
 		} else {
-			r.timer.Reset(gatherLast * r.gather)
+			r.timer.Reset(r.last)
 		}
 	}
 	if r.timer != nil {

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
@@ -103,7 +105,7 @@ func waiting(r *Reader) bool {
 
 // What a reader that gathers is not given yet does not wake it: what it has waited for does.
 func TestReaderGathers(t *testing.T) {
-	h := NewHub(HubOptions{})
+	h := NewHub(HubOptions{Stream: StreamOptions{Backlog: 100 * time.Hour}})
 	defer h.Close()
 	p := mustPublish(t, h, "s", PublishOptions{})
 	r, err := p.Stream().NewReader(ReaderOptions{Gather: time.Hour, Bytes: 2 * gatherBytes})
@@ -244,4 +246,53 @@ func TestReaderGathersForATime(t *testing.T) {
 	if b, _, err := r.Next(context.Background()); err != nil || len(b) == 0 {
 		t.Errorf("%d bytes of frames that none follows: %v", len(b), err)
 	}
+}
+
+// A stream that pauses, of sound alone, is trimmed by and by: a reader that gathers has what
+// came before that.
+func TestReaderThatGathersLosesNothingInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const backlog = 3 * time.Second
+		h := NewHub(HubOptions{Stream: StreamOptions{Backlog: backlog}})
+		defer h.Close()
+		p := mustPublish(t, h, "s", PublishOptions{})
+		r, err := p.Stream().NewReader(ReaderOptions{FromStart: true, Gather: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		got := make(chan int, 100)
+		go func() {
+			defer close(got)
+			for {
+				b, dropped, err := r.Next(context.Background())
+				if err != nil {
+					return
+				}
+				if dropped > 0 {
+					t.Errorf("%d frames are lost", dropped)
+				}
+				if string(b[:3]) == "FLV" {
+					b = b[flv.HeaderLen+flv.PrevTagSizeLen:]
+				}
+				tags, _ := readTags(b)
+				got <- len(tags)
+			}
+		}()
+		const frames = 100
+		for i := range frames {
+			send(t, p, audio(uint32(20*i), 10))
+			<-time.After(20 * time.Millisecond)
+		}
+		<-time.After(2 * backlog)
+		h.Trim()
+		p.Close()
+		n := 0
+		for some := range got {
+			n += some
+		}
+		if n < frames {
+			t.Errorf("%d frames of %d", n, frames)
+		}
+	})
 }
