@@ -178,6 +178,29 @@ func TestUnitsOfEveryCodec(t *testing.T) {
 	}
 }
 
+// Of several tracks the one with the lowest number is taken, whatever that is.
+func TestTheLowestTrackIsTaken(t *testing.T) {
+	opus := func(track byte, packet flv.AudioPacketType, body string) []byte {
+		h := flv.AudioHeader{Codec: flv.CodecOpus, Packet: packet, Enhanced: true}
+		h.Tracks, h.Track = flv.TrackOne, track
+		return append(h.Append(nil), body...)
+	}
+	head := string(NewOpusConfig(2).Record)
+	var s Splitter
+	for _, c := range []struct {
+		track byte
+		taken bool
+	}{{5, true}, {7, false}, {5, true}, {2, true}, {5, false}, {0, true}, {2, false}} {
+		if _, ok, err := s.Split(flv.TagAudio, 0, opus(c.track, flv.AudioSequenceStart, head)); ok || err != nil {
+			t.Fatal(err)
+		}
+		u, ok, err := s.Split(flv.TagAudio, 20, opus(c.track, flv.AudioCodedFrames, "\xfc12"))
+		if ok != c.taken || err != nil || ok && u.Config == nil {
+			t.Errorf("track %d: taken %v, %v", c.track, ok, err)
+		}
+	}
+}
+
 func TestSamplesOfAFrame(t *testing.T) {
 	for _, c := range []struct {
 		config *Config

@@ -8,15 +8,35 @@ import (
 )
 
 // A Splitter converts the frames of one stream into access units. Of several tracks of
-// a kind it takes the first. The zero value is ready for use.
+// a kind it takes the one with the lowest number. The zero value is ready for use.
 type Splitter struct {
 	video, audio *Config
+	main         [2]mainTrack // of pictures and of sound
 	parts        [][]byte
 }
 
 // maxUnits bounds the units in one picture: more than an encoder makes of the largest
 // picture, and the memory for their views stays small.
 const maxUnits = 4096
+
+// A mainTrack is the one of a kind that is taken.
+type mainTrack struct {
+	number uint8
+	known  bool
+}
+
+// takes reports whether a frame is of the main track, whose configuration is c. It is that
+// itself if there was none with a number as low.
+func (m *mainTrack) takes(x *flv.Extension, c **Config) bool {
+	number := uint8(0)
+	if x.Tracks != flv.TrackOnly {
+		number = x.Track
+	}
+	if !m.known || number < m.number {
+		*m, *c = mainTrack{number, true}, nil
+	}
+	return number == m.number
+}
 
 // Split converts a frame, the body of a tag, borrowed as long as the unit is in use. It
 // reports false for frames that have no access unit: headers, metadata, other tracks.
@@ -51,7 +71,7 @@ func (s *Splitter) splitVideo(at uint32, p []byte) (Unit, bool, error) {
 	if err != nil {
 		return Unit{}, false, err
 	}
-	if h.Tracks != flv.TrackOnly && h.Track != 0 {
+	if !s.main[0].takes(&h.Extension, &s.video) {
 		return Unit{}, false, nil
 	}
 	body := h.Body(p)
@@ -94,7 +114,7 @@ func (s *Splitter) splitAudio(at uint32, p []byte) (Unit, bool, error) {
 	if err != nil {
 		return Unit{}, false, err
 	}
-	if h.Tracks != flv.TrackOnly && h.Track != 0 {
+	if !s.main[1].takes(&h.Extension, &s.audio) {
 		return Unit{}, false, nil
 	}
 	body := h.Body(p)
