@@ -149,8 +149,25 @@ func TestRTSPPause(t *testing.T) {
 	}
 	v.must(200, "TEARDOWN", "live/s", "")
 	v.ends()
-	p.must(455, "PAUSE", "live/s", "")
 	p.must(200, "TEARDOWN", "live/s", "")
+}
+
+// A publisher may pause, go on, and say that it is done while it pauses, as GStreamer's
+// does when its file ends (RFC 2326, appendix A.2).
+func TestRTSPPublisherPauses(t *testing.T) {
+	s := rtspServe(t, nil)
+	p := rtspDial(t, s)
+	p.must(455, "PAUSE", "live/s", "")
+	send := p.record("live/s")
+	send(5)
+	p.must(200, "PAUSE", "live/s", "")
+	p.must(200, "PAUSE", "live/s", "")
+	p.must(200, "RECORD", "live/s", "")
+	send(5)
+	rtmpUntil(t, "all frames are in the stream", func() bool { return rtspFrames(s, "live/s") >= 10 })
+	p.must(200, "PAUSE", "live/s", "")
+	p.must(200, "TEARDOWN", "live/s", "")
+	p.ends()
 }
 
 // Ports that no datagrams can go to are refused, and the connection goes on.

@@ -22,6 +22,9 @@ func (f *Format) parseLATM(params map[string]string) error {
 	if params["cpresent"] != "0" {
 		return fmt.Errorf("%w: MP4A-LATM with its configuration among the frames", ErrCodec)
 	}
+	if asc := extendedASC(text); asc != nil {
+		return f.setLATM(asc)
+	}
 	var mux mpeg4audio.StreamMuxConfig
 	if err := mux.Unmarshal(text); err != nil {
 		return fmt.Errorf("%w: MP4A-LATM configuration: %w", ErrSyntax, err)
@@ -33,11 +36,37 @@ func (f *Format) parseLATM(params map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("%w: MP4A-LATM configuration: %w", ErrSyntax, err)
 	}
+	return f.setLATM(asc)
+}
+
+func (f *Format) setLATM(asc []byte) (err error) {
 	if f.Config, err = au.NewAACConfig(asc); err != nil {
 		return fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
 	f.Codec, f.latm = flv.CodecAAC, true
 	return nil
+}
+
+// extendedASC returns AAC's configuration in a StreamMuxConfig of one layer when an
+// extension stands behind it that says whether there is SBR; else nil. Nothing says how
+// long a configuration is there, so by the standard it has no extension (ISO/IEC 14496-3,
+// section 1.6.2.1). GStreamer writes what the encoder has made, which libavcodec's AAC
+// does with one, and nothing behind it.
+func extendedASC(mux []byte) []byte {
+	// One frame, program and layer take 15 bits, the configuration 16 and 21 with the
+	// extension, which 0x2b7 begins.
+	const length = 5
+	if len(mux) < 2+length || mux[0] != 0x40 || mux[1]&^1 != 0 {
+		return nil
+	}
+	asc := make([]byte, length)
+	for i := range asc {
+		asc[i] = mux[i+1]<<7 | mux[i+2]>>1
+	}
+	if asc[2] != 0x56 || asc[3]&0xe0 != 0xe0 {
+		return nil
+	}
+	return asc
 }
 
 // latm takes an element, a frame behind its length, or a fragment of one (RFC 6416,

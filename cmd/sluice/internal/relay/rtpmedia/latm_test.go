@@ -18,6 +18,18 @@ import (
 // What GStreamer's rtpmp4apay says of AAC of 44.1 kHz and one channel.
 const latmConfig = "40002410"
 
+// What it says of the AAC of libavcodec, the configuration of which has an extension.
+func TestLATMWithAnExtension(t *testing.T) {
+	tracks, err := Parse([]byte("v=0\r\no=- 0 0 IN IP4 0\r\ns=-\r\nt=0 0\r\nm=audio 0 RTP/AVP 97\r\na=rtpmap:97 MP4A-LATM/44100\r\na=fmtp:97 cpresent=0;config=40002410adca00\r\n"))
+	if err != nil || tracks[0].Err != nil {
+		t.Fatal(err, tracks[0].Err)
+	}
+	f := tracks[0].Format
+	if f.Codec != flv.CodecAAC || f.Config.Rate != 44100 || f.Config.Channels != 1 || !bytes.Equal(f.Config.Record, []byte{0x12, 0x08, 0x56, 0xe5, 0}) {
+		t.Errorf("%+v, %+v", f, f.Config)
+	}
+}
+
 // Frames of MP4A-LATM come whole and in fragments.
 func TestLATM(t *testing.T) {
 	const sdp = "v=0\r\no=- 0 0 IN IP4 0\r\ns=-\r\nt=0 0\r\nm=audio 0 RTP/AVP 97\r\na=rtpmap:97 MP4A-LATM/44100\r\na=fmtp:97 cpresent=%s;config=%s\r\n"

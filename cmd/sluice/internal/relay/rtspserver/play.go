@@ -264,11 +264,14 @@ func (p *playing) rtpInfo(base string) string {
 	return strings.Join(list, ",")
 }
 
-// pause answers PAUSE.
+// pause answers PAUSE. A publisher's is about what it sends itself: GStreamer's says it
+// before TEARDOWN.
 func (x *peer) pause(req *rtsp.Request) (*rtsp.Response, error) {
-	if x.play == nil || x.play.viewer == nil {
+	if !x.running() {
 		return x.reply(req, rtsp.StatusMethodNotValid), nil
 	}
-	x.play.viewer.Pause(true)
+	if x.play != nil {
+		x.play.viewer.Pause(true)
+	}
 	return x.reply(req, rtsp.StatusOK), nil
 }

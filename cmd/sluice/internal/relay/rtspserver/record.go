@@ -157,11 +157,14 @@ func path(address string) string {
 	return address
 }
 
-// startRecording answers RECORD.
+// startRecording answers RECORD, which comes again after PAUSE.
 func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 	r := x.record
-	if r == nil || r.running() || !r.tcp && !r.udp.any() {
+	if r == nil || !r.tcp && !r.udp.any() {
 		return x.reply(req, rtsp.StatusMethodNotValid), nil
+	}
+	if r.running() {
+		return x.reply(req, rtsp.StatusOK), nil
 	}
 	r.watchdog = session.NewWatchdog(x.conn, x.server.Times.Rate, x.server.For(r.info.Stream).MinPublishRate)
 	r.client = x.server.Begin(session.RolePublisher, r.info)
