@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
-
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 )
 
 func (a App) completion() *cobra.Command {
@@ -52,7 +50,7 @@ func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		kind, _ := pflag.UnquoteUsage(flag)
 		complete := completionOf(kind)
-		if s, ok := flag.Value.(config.Setting); ok && s.Choices != nil {
+		if s, ok := flag.Value.(*settingFlag); ok && s.Choices != nil {
 			complete = cobra.FixedCompletions(s.Choices, cobra.ShellCompDirectiveNoFileComp)
 		}
 		if err := cmd.RegisterFlagCompletionFunc(flag.Name, complete); err != nil {

@@ -11,11 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/internal/testcert"
@@ -247,6 +250,28 @@ func TestServeConfiguration(t *testing.T) {
 	}
 	if got.Merge != 20*time.Millisecond || got.Grace != 2*time.Second || got.GOPTime != 7*time.Second || got.Takeover != "replace" || got.HTTP != "127.0.0.1:0" || got.GOP || got.RTMP != ":1935" || len(got.CORS) != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A flag for a list is given once with commas, or several times; either goes before the
+// environment.
+func TestServeFlagsOfListsAreGivenSeveralTimes(t *testing.T) {
+	f, flags := newSettingFlags(), &cobra.Command{}
+	f.addTo(flags)
+	if err := flags.ParseFlags([]string{"--push", "live/*=rtmp://a/x/*", "--cors=https://a.example,https://b.example", "--push=live/s=rtmp://b/x/y", "--cors", "https://c.example", "--grace=1s", "--grace=2s"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.resolve(flags.Flags(), func(name string) string {
+		return map[string]string{"SLUICE_PUSH": "live/no=rtmp://c/x/z"}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Push, []string{"live/*=rtmp://a/x/*", "live/s=rtmp://b/x/y"}) || !slices.Equal(got.CORS, []string{"https://a.example", "https://b.example", "https://c.example"}) || got.Grace != 2*time.Second {
+		t.Errorf("push %q, cors %q, grace %v", got.Push, got.CORS, got.Grace)
+	}
+	if err := flags.ParseFlags([]string{"--push", "nonsense"}); err == nil {
+		t.Error("a target that is none was taken")
 	}
 }
 

@@ -16,6 +16,21 @@ type settingFlags struct {
 	json   bool
 }
 
+// A settingFlag is the value of a setting's flag.
+type settingFlag struct {
+	config.Setting
+	given bool
+}
+
+// Set takes what a flag says. A flag for a list may be given several times.
+func (f *settingFlag) Set(text string) error {
+	if f.given && f.Type() == "list" {
+		text = f.String() + "," + text
+	}
+	f.given = true
+	return f.Setting.Set(text)
+}
+
 func newSettingFlags() *settingFlags { return &settingFlags{config: config.Default()} }
 
 // addTo adds the flags of all settings and --config to cmd. It returns them by group.
@@ -28,7 +43,7 @@ func (f *settingFlags) addTo(cmd *cobra.Command) map[string]*pflag.FlagSet {
 			group.SortFlags = false
 			groups[s.Group] = group
 		}
-		flag := &pflag.Flag{Name: s.Name, Usage: s.Usage, Value: s, DefValue: s.String()}
+		flag := &pflag.Flag{Name: s.Name, Usage: s.Usage, Value: &settingFlag{Setting: s}, DefValue: s.String()}
 		if s.Type() == "bool" {
 			flag.NoOptDefVal = "true"
 		}

@@ -5,7 +5,9 @@ import (
 	"io"
 	"math"
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
@@ -86,6 +88,24 @@ func TestRTMPUnknownStreamIsRefusedAtOnce(t *testing.T) {
 		x := rtmpDial(t, s, "rtmp", "live")
 		if got := rtmpRefusal(x.c.Publish(name)); got != rtmp.PublishBadName {
 			t.Errorf("publishing %q is refused with %s", name, got)
+		}
+	}
+}
+
+// The whole name may stand in the application, with the query: so it is when an encoder
+// has one field for the address, and MediaMTX asks so.
+func TestRTMPNameInTheApplication(t *testing.T) {
+	secret := "0123456789abcdef0123456789abcdef"
+	s := rtmpServe(t, func(c *relayConfig) { c.Protect, c.TokenSecret = []string{"publish"}, secret })
+	app := "live/a/s?token=" + access.Sign([]byte(secret), access.Publish, "live/a/s", time.Now().Add(time.Hour))
+	p := rtmpPush(t, s, "rtmp", app, "")
+	if err := p.send(rtmpClip()[:20]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "there is a stream", func() bool { _, ok := s.host.Hub.Stream("live/a/s"); return ok })
+	for _, at := range [][2]string{{"live/a/s", ""}, {"live/a/s/", ""}, {"live/a", "s"}, {"live", "a/s"}} {
+		if err := rtmpDial(t, s, "rtmp", at[0]).c.Play(at[1]); err != nil {
+			t.Errorf("%q, %q: %v", at[0], at[1], err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -186,7 +187,12 @@ func (x *peer) info(req *rtmp.Request) (session.Info, error) {
 		Via:      edge.PathOfFlashVer(req.FlashVer),
 	}
 	var err error
-	i.Stream, err = session.StreamName(req.App, req.Stream)
+	app, name := req.App, req.Stream
+	if slash := strings.LastIndexByte(app, '/'); name == "" && slash >= 0 {
+		// An encoder whose whole address stands in one field, and MediaMTX always.
+		app, name = app[:slash], app[slash+1:]
+	}
+	i.Stream, err = session.StreamName(app, name)
 	return i, err
 }
 
