@@ -63,6 +63,13 @@ func TestAnotherProcessIsRead(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	cmd.Process.Kill()
+	// It has ended, and is there until Wait.
+	for err == nil && t.Context().Err() == nil {
+		_, err = Read(cmd.Process.Pid)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that its parent does not wait for: %v", err)
+	}
 	cmd.Wait()
 	_, err = Read(cmd.Process.Pid)
 	if want := fmt.Sprintf("proc: there is no process %d, or it has ended", cmd.Process.Pid); !errors.Is(err, fs.ErrNotExist) || err.Error() != want {

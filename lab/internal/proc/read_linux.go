@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -55,7 +56,19 @@ func dir(pid int) string {
 	return "/proc/" + strconv.Itoa(pid)
 }
 
+// isZombie reports whether a process has ended, and its parent has not asked for its end: its
+// number is still there, and there is nothing to look at.
+func isZombie(pid int) bool {
+	text, _ := os.ReadFile(dir(pid) + "/stat")
+	// The name is in parentheses, and may have some.
+	_, rest, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
+
 func read(pid int) (r Reading, err error) {
+	if isZombie(pid) {
+		return r, fs.ErrNotExist
+	}
 	if r.resident, err = Resident(pid); err != nil {
 		return r, err
 	}
