@@ -288,6 +288,9 @@ func (c *clustered) Copy(stream string, epoch uint64, level int, from string) {
 // Failed implements pull.Nodes.
 func (c *clustered) Failed(node string, err error) { c.node.Failed(node, err) }
 
+// Quiet implements pull.Nodes.
+func (c *clustered) Quiet(stream, node string) bool { return c.node.Quiet(stream, node) }
+
 // NoCopy implements pull.Nodes.
 func (c *clustered) NoCopy(stream string) { c.node.NoCopy(stream) }
 

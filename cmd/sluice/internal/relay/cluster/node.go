@@ -305,6 +305,14 @@ func (n *Node) Sources(stream string) (list []directory.Source) {
 	return n.dir.Sources(stream)
 }
 
+// Quiet reports whether another node was heard a moment ago, and says that next to nothing comes
+// of a stream.
+func (n *Node) Quiet(stream, node string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dir.Quiet(time.Now(), stream, node, quiet)
+}
+
 // Grant returns the query that lets this node have a stream from another, for the
 // next 30 s.
 func (n *Node) Grant(stream, to string) url.Values {

@@ -19,7 +19,9 @@ import (
 
 // dial connects to the address without TLS.
 func (p *Puller) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: p.options.Start}
+	// A line that is silent is probed, so that one that is lost ends about when Idle would end it.
+	probe := max(p.options.Idle/3, time.Second)
+	d := net.Dialer{Timeout: p.options.Start, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: probe, Interval: probe, Count: 3}}
 	return d.DialContext(ctx, network, address)
 }
 
@@ -67,6 +69,7 @@ type response struct {
 	status int
 	body   *sluice.BufReader // transferred
 	length int64             // as package flvbody has it
+	again  bool              // a read that has timed out can be repeated
 	close  func()            // ends the connection
 }
 
@@ -161,7 +164,7 @@ func (p *Puller) getPlain(req *http.Request) (r *response, redirection *http.Res
 	case length < 0:
 		length = flvbody.ToTheEnd
 	}
-	return &response{status: resp.StatusCode, body: raw, length: length, close: end}, nil, nil
+	return &response{status: resp.StatusCode, body: raw, length: length, again: true, close: end}, nil, nil
 }
 
 // exchange writes a request and reads the header of its answer. The reader has what came

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
@@ -31,7 +32,7 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 		resp.body.Recycle()
 		return err
 	}
-	body := flvbody.New(resp.body, resp.length, q.puller.options.MaxFrame, nil)
+	body := flvbody.New(resp.body, resp.length, q.puller.options.MaxFrame, q.excuse(resp))
 	defer body.Close()
 	marked := q.puller.options.Locate != nil
 	var mark live.Mark
@@ -56,6 +57,20 @@ func (q *pulling) pullHTTP(ctx context.Context, deliver func(live.Frame) error) 
 			return err
 		}
 		mark = live.Mark{}
+	}
+}
+
+// excuse returns what flvbody.New takes: a silence of the publisher ends no connection.
+func (q *pulling) excuse(resp *response) func(error) error {
+	quiet := q.puller.options.Quiet
+	if quiet == nil || !resp.again {
+		return nil
+	}
+	return func(err error) error {
+		if q.sink != nil && errors.Is(err, os.ErrDeadlineExceeded) && quiet(q.stream, q.from) {
+			return nil
+		}
+		return err
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -399,6 +400,51 @@ func TestSilentOrigins(t *testing.T) {
 		until(t, "there is a frame", func() bool { return pull(t, p, "live/s") == nil })
 		until(t, "it is given up when nothing comes", func() bool { return p.Stats().Reconnects > 0 })
 	})
+}
+
+// An origin is silent when its publisher is: as long as it says so, the connection stays.
+func TestQuietOrigins(t *testing.T) {
+	more := make(chan struct{})
+	s := &source{answer: yes, deliver: func(n int64, out *output) {
+		for i := uint32(0); ; i++ {
+			if err := out.send(frame{flv.TagVideo, i, "\x17\x01\x00\x00\x00x"}); err != nil {
+				t.Log(err)
+			}
+			select {
+			case <-more:
+			case <-out.gone:
+				return
+			}
+		}
+	}}
+	l := &local{}
+	l.viewers.Store(1)
+	var asked atomic.Int64
+	var loud atomic.Bool
+	p := newPuller(t, s.serveHTTP(t), l, func(o *Options) {
+		o.Idle, o.Linger = 20*time.Millisecond, time.Minute
+		o.Quiet = func(stream string, from *Origin) bool {
+			asked.Add(1)
+			return stream == "live/s" && from == o.Origins[0] && !loud.Load()
+		}
+	})
+	if err := pull(t, p, "live/s"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		before := asked.Load()
+		until(t, "it was silent for several times Idle", func() bool { return asked.Load() >= before+3 })
+		more <- struct{}{}
+	}
+	until(t, "all frames have come", func() bool {
+		frames, _ := l.published()[0].got()
+		return len(frames) == 4
+	})
+	if n := p.Stats().Reconnects; n != 0 {
+		t.Errorf("%d connections more", n)
+	}
+	loud.Store(true)
+	until(t, "it is given up when that is not the publisher's silence", func() bool { return p.Stats().Reconnects > 0 })
 }
 
 func TestCirclesAreCutOff(t *testing.T) {

@@ -84,6 +84,10 @@ type Options struct {
 	Start time.Duration
 	// Idle is the longest silence of the origin; 10 s.
 	Idle time.Duration
+	// Quiet, which may be nil, is called when an origin that has sent frames was silent for so long,
+	// and reports whether that is the publisher's silence: then the connection stays. It must not
+	// wait. It is not asked about origins behind TLS or a proxy, whose connections end by a timeout.
+	Quiet func(stream string, from *Origin) bool
 	// Retry is the first wait before the origins are asked again for a stream
 	// that has played, and RetryMost the longest; 250 ms, 3 s.
 	Retry, RetryMost time.Duration

@@ -19,6 +19,8 @@ type Nodes interface {
 	Grant(stream, to string) url.Values
 	Copy(stream string, epoch uint64, level int, from string)
 	NoCopy(stream string)
+	// Quiet reports whether a node lives and says that next to nothing comes of a stream.
+	Quiet(stream, node string) bool
 	// Failed is called when a node could not be reached, or refused this one.
 	Failed(node string, err error)
 }
@@ -74,7 +76,7 @@ func NewCluster(h *session.Host, nodes Nodes, change func(*edge.Options)) *Origi
 	o := newOrigin(h)
 	o.cluster = &cluster{nodes: nodes, last: map[string]map[*edge.Origin]directory.Source{}, move: map[string]move{}}
 	options := edge.Options{
-		Locate: o.cluster.locate, Failed: o.cluster.failed, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame,
+		Locate: o.cluster.locate, Failed: o.cluster.failed, Quiet: o.cluster.quiet, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame,
 		Retry: nodeRetry, RetryMost: nodeMost, Idle: nodeIdle, Start: nodeStart, Refuse: nodeRefuse, Max: 100_000,
 	}
 	if change != nil {
@@ -109,6 +111,11 @@ func (c *cluster) source(stream string, from *edge.Origin) directory.Source {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last[stream][from]
+}
+
+// quiet is edge.Options.Quiet.
+func (c *cluster) quiet(stream string, from *edge.Origin) bool {
+	return c.nodes.Quiet(stream, c.source(stream, from).Node)
 }
 
 // failed is edge.Options.Failed.

@@ -66,6 +66,30 @@ func TestADeadNodeIsForgottenWithinThreeSeconds(t *testing.T) {
 	}
 }
 
+// A node is quiet about a stream while it lives, has that, and says that nothing comes of it.
+func TestStreamsThatAreQuiet(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	w.publish("a", "live/s")
+	w.run(time.Second)
+	b := w.nodes["b"]
+	is := func(stream, node string) bool { return b.d.Quiet(w.local(b), stream, node, 1300*time.Millisecond) }
+	if !is("live/s", "a") || is("live/s", "b") || is("live/s", "c") || is("live/other", "a") {
+		t.Error("nothing comes of live/s at a, and of no other")
+	}
+	for _, bitrate := range []int64{2_000_000, 0} {
+		w.nodes["a"].d.SetFigures("live/s", bitrate, 0)
+		w.run(6 * time.Second)
+		if is("live/s", "a") != (bitrate == 0) {
+			t.Errorf("at %d bit/s quiet is %v", bitrate, is("live/s", "a"))
+		}
+	}
+	delete(w.nodes, "a")
+	w.run(1500 * time.Millisecond)
+	if is("live/s", "a") {
+		t.Error("a node that is not heard is quiet")
+	}
+}
+
 // While nothing can be heard, what is known stays.
 func TestNothingIsForgottenWithoutAConnection(t *testing.T) {
 	w := quiet(t, Refuse, "a", "b")

@@ -60,6 +60,20 @@ func (d *Directory) Sources(stream string) []Source {
 	return list
 }
 
+// seldom is the bit rate under which a stream may send nothing for seconds.
+const seldom = 2000
+
+// Quiet reports whether a node, which was heard within that time before now, has a stream and says
+// that next to nothing comes of it.
+func (d *Directory) Quiet(now time.Time, stream, node string, within time.Duration) bool {
+	p := d.peers[node]
+	if p == nil || now.Sub(p.heard) > within {
+		return false
+	}
+	e := p.entries[stream]
+	return e != nil && e.Bitrate < seldom
+}
+
 // Complete reports whether there are other nodes, and the lists of all that are known.
 func (d *Directory) Complete() bool {
 	for _, p := range d.peers {
