@@ -1,16 +1,9 @@
 package web
 
 import (
-	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 )
-
-// A resource answers what is below its name in /api/. rest is what follows the name's
-// slash: an id or the name of a stream. It checks the method and who asks.
-type resource func(rw http.ResponseWriter, r *http.Request, rest string)
 
 // resources are all of them, by name.
 func (w *Server) resources() map[string]resource {
@@ -37,14 +30,6 @@ func (w *Server) api(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.noResource(rw, r)
-}
-
-// noResource says what there is, to those who may read it.
-func (w *Server) noResource(rw http.ResponseWriter, r *http.Request) {
-	if w.mayRead(rw, r) {
-		names := slices.Sorted(maps.Keys(w.paths))
-		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/ and one of "+strings.Join(names, ", "))
-	}
 }
 
 // reading is for a resource that is one list to be read.
@@ -125,20 +110,4 @@ func (w *Server) nodeWith(stream string) string {
 		return ""
 	}
 	return w.Nodes.Has(stream)
-}
-
-func answerJSON(rw http.ResponseWriter, v any) { answerWith(rw, http.StatusOK, v) }
-
-func answerWith(rw http.ResponseWriter, status int, v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		answerError(rw, http.StatusInternalServerError, err.Error())
-		return
-	}
-	h := rw.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	rw.WriteHeader(status)
-	rw.Write(append(text, '\n'))
 }

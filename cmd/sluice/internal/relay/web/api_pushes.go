@@ -10,14 +10,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
 )
 
-// pusher is what the API does with package push.
-type pusher interface {
-	List() []push.Status
-	Added() []push.Added
-	Add(t *push.Target) (push.Added, error)
-	Remove(id string) bool
-}
-
 // PushInfo is a push in the API, PushTarget a target that was added.
 type (
 	PushInfo struct {

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
@@ -36,15 +35,6 @@ func below(conn net.Conn) net.Conn {
 		return w.NetConn()
 	}
 	return conn
-}
-
-// firstHeaders closes connections whose first request header is not complete in
-// time. The time includes the TLS handshake; net/http limits the two separately.
-type firstHeaders struct {
-	within time.Duration
-
-	mu     sync.Mutex
-	timers map[net.Conn]*time.Timer
 }
 
 func (f *firstHeaders) state(conn net.Conn, state http.ConnState) {

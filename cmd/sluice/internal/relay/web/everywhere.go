@@ -14,33 +14,6 @@ import (
 	"time"
 )
 
-// Nodes are the servers of a cluster, as the API asks them. Its methods may be called
-// by any goroutine.
-type Nodes interface {
-	// Name is this server's, Others are those of the others.
-	Name() string
-	Others() []string
-	// Connected reports whether others can be reached: there is NATS.
-	Connected() bool
-	// Has returns the node that publishes a stream, and From the one that this node
-	// pulls it from; empty for none.
-	Has(stream string) string
-	From(stream string) string
-	// Ask sends a request to another node, for the client with the address, and returns
-	// what Answer there does.
-	Ask(ctx context.Context, node, method, target, client string) (status int, body []byte, err error)
-	// Place returns the URL of a node to which a new viewer is sent, over TLS if secure;
-	// empty when he stays here.
-	Place(stream string, secure bool) string
-	// PlayURL is that of another node, to which viewers are sent; empty when it is not known.
-	PlayURL(node string) string
-	// PlayURLs are those of the other nodes to which viewers are sent, and from which
-	// they come.
-	PlayURLs() []string
-	// BansChanged gives the bans of this node to the others.
-	BansChanged()
-}
-
 const (
 	// doctorWithin is more than what that takes to look at a stream.
 	doctorWithin = 10 * time.Second
@@ -206,12 +179,6 @@ func (w *Server) askOthers(r *http.Request) []answerOf {
 	}
 	asking.Wait()
 	return answers
-}
-
-func answerBytes(rw http.ResponseWriter, status int, body []byte) {
-	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(status)
-	rw.Write(body)
 }
 
 type answerOf struct {

@@ -3,9 +3,11 @@ package web
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
@@ -100,4 +102,12 @@ func mayPublish(r *http.Request) bool {
 	}
 	host := strings.ToLower(origin.Hostname())
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host) != nil
+}
+
+// noResource says what there is, to those who may read it.
+func (w *Server) noResource(rw http.ResponseWriter, r *http.Request) {
+	if w.mayRead(rw, r) {
+		names := slices.Sorted(maps.Keys(w.paths))
+		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/ and one of "+strings.Join(names, ", "))
+	}
 }

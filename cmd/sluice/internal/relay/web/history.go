@@ -60,11 +60,6 @@ func (h *history) run(ctx context.Context, sample func(now time.Time)) {
 	}
 }
 
-// Sample records the history until ctx is done.
-func (w *Server) Sample(ctx context.Context) {
-	w.history.run(ctx, func(now time.Time) { w.history.sample(now, w.Hub.Streams()) })
-}
-
 func (h *history) sample(now time.Time, streams []*live.Stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,9 +5,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/gorilla/websocket"
-
-	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 )
@@ -40,28 +37,6 @@ func (w *Server) resumeWebSocket(conn *net.TCPConn, m *session.Moved, st *live.S
 		return nil, nil, err
 	}
 	return func() { w.Group.Run(conn, func(conn net.Conn) { in.serve(conn, v) }) }, in.r.Recycle, nil
-}
-
-// overFrame is what a WebSocket viewer is sent at the end of its stream.
-func overFrame() []byte { return closeFrame(websocket.CloseNormalClosure, "the stream is over") }
-
-// A socketInlet reads what a WebSocket viewer sends.
-type socketInlet struct {
-	session.Standstill
-	conn    net.Conn
-	r       clientFrames
-	v       watcher
-	closing bool
-
-	rest []byte // received and not looked at, once it stands still
-}
-
-// serve reads until the connection ends, and ends the viewer.
-func (in *socketInlet) serve(conn net.Conn, v *live.Viewer) {
-	err := in.listen(conn)
-	in.End()
-	v.Close(err)
-	<-v.Done()
 }
 
 // stands reports whether the session was given away; see Standstill.
@@ -106,8 +81,3 @@ func (in *socketInlet) State(m *session.Moved) error {
 
 func (in *socketInlet) Resume() { in.Answer(false) }
 func (in *socketInlet) Leave()  { in.Answer(true) }
-
-// newClientFrames returns a reader of what a viewer sends.
-func newClientFrames(conn net.Conn) clientFrames {
-	return clientFrames{BufReader: sluice.NewBufReader(conn)}
-}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -13,16 +12,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/archive"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
-
-// Recorded is what the server has of recordings.
-type Recorded struct {
-	Files archive.Union
-	// Control begins or ends the recording of a stream, also of what is published
-	// under that name later.
-	Control func(stream string, on bool) error
-
-	clips chan struct{} // has one for each clip that is being sent
-}
 
 // NewRecorded returns a Recorded.
 func NewRecorded(files archive.Union, control func(stream string, on bool) error) *Recorded {
@@ -107,20 +96,6 @@ func (w *Server) recordings(rw http.ResponseWriter, r *http.Request) {
 	case !reads(rw, r):
 	case w.mayRead(rw, r):
 		w.getRecordings(rw, r)
-	}
-}
-
-func (w *Server) answerDone(rw http.ResponseWriter, err error) {
-	switch {
-	case err == nil:
-		rw.WriteHeader(http.StatusNoContent)
-	case errors.Is(err, archive.ErrNotFound):
-		answerError(rw, http.StatusNotFound, err.Error())
-	case errors.Is(err, archive.ErrWriting):
-		answerError(rw, http.StatusConflict, err.Error())
-	default:
-		status, reason := session.Refusal(err)
-		answerError(rw, status, reason)
 	}
 }
 

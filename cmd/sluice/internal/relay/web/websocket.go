@@ -74,6 +74,25 @@ func listenWebSocket(conn net.Conn, v watcher) error {
 	return (&socketInlet{conn: conn, r: newClientFrames(conn), v: v}).listen(conn)
 }
 
+// A socketInlet reads what a WebSocket viewer sends.
+type socketInlet struct {
+	session.Standstill
+	conn    net.Conn
+	r       clientFrames
+	v       watcher
+	closing bool
+
+	rest []byte // received and not looked at, once it stands still
+}
+
+// serve reads until the connection ends, and ends the viewer.
+func (in *socketInlet) serve(conn net.Conn, v *live.Viewer) {
+	err := in.listen(conn)
+	in.End()
+	v.Close(err)
+	<-v.Done()
+}
+
 // listen reads a viewer's frames (RFC 6455, section 5) until the
 // connection ends, and returns why. Pings and closes are answered between the
 // messages of the stream.
@@ -152,6 +171,11 @@ type clientFrames struct {
 	inside bool // a message whose last frame has not come
 }
 
+// newClientFrames returns a reader of what a viewer sends.
+func newClientFrames(conn net.Conn) clientFrames {
+	return clientFrames{BufReader: sluice.NewBufReader(conn)}
+}
+
 // next reads a frame. The payload, unmasked, is the caller's.
 func (r *clientFrames) next() (opcode int, payload []byte, err error) {
 	head, err := r.Peek(2)
@@ -216,3 +240,6 @@ func closeFrame(code int, reason string) []byte {
 	payload := binary.BigEndian.AppendUint16(nil, uint16(code))
 	return serverFrame(websocket.CloseMessage, append(payload, reason[:min(len(reason), 123)]...))
 }
+
+// overFrame is what a WebSocket viewer is sent at the end of its stream.
+func overFrame() []byte { return closeFrame(websocket.CloseNormalClosure, "the stream is over") }

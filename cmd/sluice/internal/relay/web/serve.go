@@ -1,0 +1,106 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/keepalive"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/streamdoctor"
+	"github.com/sluice-go/sluice/live"
+)
+
+// maxHeader is the longest request header in bytes. net/http adds 4 KiB.
+const maxHeader = 28 << 10
+
+func New(h *session.Host, hls *hls.Server, proxies *listen.Proxies, version string, addresses func() map[string]string) *Server {
+	w := &Server{
+		Host: h, HLS: hls, proxies: proxies, version: version, addresses: addresses, began: time.Now(),
+		Metrics: prometheus.NewRegistry(), history: newHistory(h.Times.Sample), headers: firstHeaders{within: h.Times.Header},
+	}
+	w.doctor = streamdoctor.New(h)
+	w.metrics = newMetrics(w)
+	w.paths = w.resources()
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	w.http = &http.Server{
+		Handler:           w,
+		Protocols:         protocols,
+		ReadHeaderTimeout: h.Times.Header,
+		ReadTimeout:       h.Times.Request,
+		WriteTimeout:      h.Times.Answer,
+		IdleTimeout:       h.Times.Idle,
+		MaxHeaderBytes:    maxHeader,
+		ConnState:         w.state,
+		ConnContext:       withConn,
+		ErrorLog:          log.New(debugLog{h.Log}, "", 0),
+	}
+	w.kept = keepalive.New(keepalive.Options{
+		Handler: w, Serves: keeps, State: w.state, Log: w.http.ErrorLog,
+		Idle: h.Times.Idle, Header: h.Times.Header, Answer: h.Times.Answer, Watch: watchAfter,
+	})
+	return w
+}
+
+func (w *Server) Serve(l net.Listener) error {
+	return ended(w.http.Serve(listen.Queue(l, &w.Arrivals, w.proxies)))
+}
+
+func (w *Server) ServeTLS(l net.Listener, c *tls.Config) error {
+	return ended(w.http.Serve(tls.NewListener(wires{listen.Queue(l, &w.Arrivals, w.proxies)}, c)))
+}
+
+// wires are connections over which TLS does not wait for its viewers.
+type wires struct{ net.Listener }
+
+func (l wires) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return live.NewWire(conn), nil
+}
+
+func ended(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (w *Server) Shutdown(ctx context.Context) error {
+	w.kept.Drain()
+	err := w.http.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // the listeners belong to the relay, which has closed them already
+		err = nil
+	}
+	return errors.Join(err, w.kept.Wait(ctx))
+}
+
+func (w *Server) Close() {
+	w.http.Close()
+	w.kept.Close()
+}
+
+// Sample records the history until ctx is done.
+func (w *Server) Sample(ctx context.Context) {
+	w.history.run(ctx, func(now time.Time) { w.history.sample(now, w.Hub.Streams()) })
+}
+
+// debugLog receives net/http's log of client errors.
+type debugLog struct{ log *slog.Logger }
+
+func (d debugLog) Write(p []byte) (int, error) {
+	d.log.Debug("http: " + strings.TrimSpace(string(p)))
+	return len(p), nil
+}
