@@ -69,6 +69,27 @@ func (h *headers) with(k kind, t track, p []byte) *headers {
 	return next
 }
 
+// without returns the set without the sequence header of a track's sound, if that is of
+// another codec than p, a frame of it: codecs without headers follow those with one.
+func (h *headers) without(t track, p []byte) *headers {
+	i, found := slices.BinarySearchFunc(h.list, header{kind: isAudio, track: t}, header.compare)
+	if !found || sameSound(h.list[i].body, p) {
+		return h
+	}
+	return &headers{list: slices.Delete(slices.Clone(h.list), i, i+1)}
+}
+
+// sameSound reports whether two tags of sound are of one codec, as far as they say it.
+func sameSound(a, b []byte) bool {
+	const enhanced = 9 // where the classic form has the codec
+	if len(a) == 0 || len(b) == 0 || a[0]>>4 == b[0]>>4 && a[0]>>4 != enhanced {
+		return true
+	}
+	x, err := flv.ParseAudio(a)
+	y, other := flv.ParseAudio(b)
+	return err != nil || other != nil || x.Codec == y.Codec
+}
+
 // each calls yield with every header that there is, in the order in which they
 // are sent.
 func (h *headers) each(yield func(flv.TagType, []byte)) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -208,4 +209,40 @@ func TestPauseInAStreamOfDataAlone(t *testing.T) {
 	}
 	send(t, p, data(20, 3))
 	expect(t, tags, data(20, 3))
+}
+
+// Sound that goes on in a codec without a sequence header leaves none behind: who comes then
+// would wait for sound of the codec before.
+func TestHeaderOfAnotherCodecIsForgotten(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	sound := func(body string) tag { return tag{flv.TagAudio, 0, []byte(body)} }
+	headers := func() (list []string) {
+		p.Stream().Headers(func(typ flv.TagType, body []byte) { list = append(list, string(body)) })
+		return list
+	}
+	aac, opus, second := "\xaf\x00\x12\x10", "\x90OpusOpusHead", "\x95\x00Opus\x01OpusHead"
+	for i, c := range []struct {
+		body string
+		want []string
+	}{
+		{aac, []string{aac}},
+		{"\xaf\x01\x21", []string{aac}},
+		{second, []string{aac, second}},
+		{"\x91mp4a\x21", []string{aac, second}}, // the same in the other form
+		{"\x2fmp3", []string{second}},
+		{"\xaf\x01\x21", []string{second}},
+		{aac, []string{aac, second}},
+		{opus, []string{opus, second}},
+		{"\x91Opus\xfc", []string{opus, second}},
+		{"", []string{opus, second}},
+		{"\x95\x01ac-3\x01\x0b", []string{opus}},
+		{"\x91ac-3\x0b", nil},
+	} {
+		send(t, p, sound(c.body))
+		if got := headers(); !slices.Equal(got, c.want) {
+			t.Errorf("after %d: %q, want %q", i, got, c.want)
+		}
+	}
 }

@@ -96,8 +96,11 @@ func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p m
 		}
 	} else {
 		r.mux(rec, typ, p)
-		if k&(isConfig|isMeta|isColor) != 0 {
+		switch {
+		case k&(isConfig|isMeta|isColor) != 0:
 			r.set = r.set.with(k, t, p.Bytes())
+		case k&isAudio != 0:
+			r.set = r.set.without(t, p.Bytes())
 		}
 	}
 	r.next++

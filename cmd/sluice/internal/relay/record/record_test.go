@@ -259,3 +259,31 @@ func TestSourceErrorsEndTheFileInOrder(t *testing.T) {
 		t.Errorf("%d tags", len(tags))
 	}
 }
+
+// Sound that gets another codec begins another file, also where that has no sequence header:
+// players take the codec that a file begins with.
+func TestAnotherCodecOfSoundBeginsAFile(t *testing.T) {
+	r, dir := recNew(t, nil)
+	const mp3 = "\x2f mp3"
+	src := &recSource{batches: [][]recTag{
+		{recVideo(0, recConfig), recAudio(0, recAAC), recVideo(0, recKey), recAudio(10, recSound)},
+		{recAudio(1000, mp3+"lost"), recVideo(1040, recKey), recAudio(1040, mp3), recAudio(1060, mp3)},
+		{recAudio(2000, recAAC), recAudio(2000, recSound+"lost"), recVideo(2000, recKey), recAudio(2010, recSound)},
+	}}
+	if err := r.Record(context.Background(), "live/s", src); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]recTag{
+		{recVideo(0, recConfig), recAudio(0, recAAC), recVideo(0, recKey), recAudio(10, recSound)},
+		{recVideo(0, recConfig), recVideo(0, recKey), recAudio(0, mp3), recAudio(20, mp3)},
+		{recVideo(0, recConfig), recAudio(0, recAAC), recVideo(0, recKey), recAudio(10, recSound)},
+	}
+	files := recInOrder(t, dir, "live/s")
+	if len(files) != len(want) {
+		t.Fatalf("files %q", files)
+	}
+	for i, name := range files {
+		_, tags := recReadFile(t, name)
+		recCompare(t, tags, want[i])
+	}
+}

@@ -30,6 +30,7 @@ type take struct {
 	out      *output // nil between files
 	metadata []byte  // the newest onMetaData, a tag's body
 	headers  []header
+	sound    flv.FourCC // the codec of the first track of sound; 0: there was none
 	opening  opening
 	late     bool // the file began with sound: headers of video come with the first picture
 	resync   bool // frames were skipped: go on at an opening
@@ -136,6 +137,11 @@ func (t *take) tag(h flv.TagHeader, body []byte) error {
 		starts = t.opening.picture(err == nil && v.Key())
 	case flv.TagAudio:
 		a, err := flv.ParseAudio(body)
+		if err == nil && a.Track == 0 {
+			if err := t.soundIs(a.Codec); err != nil {
+				return err
+			}
+		}
 		if err == nil && a.Config() {
 			return t.header(h, a.Track, body)
 		}
@@ -201,6 +207,17 @@ func (t *take) lateHeaders(h flv.TagHeader) error {
 		}
 	}
 	return nil
+}
+
+// soundIs ends the file when its sound was of another codec: not each has a sequence header
+// that says so. That of the codec before is forgotten.
+func (t *take) soundIs(codec flv.FourCC) error {
+	before := t.sound
+	if t.sound = codec; before == 0 || before == codec {
+		return nil
+	}
+	t.headers = slices.DeleteFunc(t.headers, func(h header) bool { return h.kind == flv.TagAudio && h.track == 0 })
+	return t.end("the sound has another codec")
 }
 
 // header handles a sequence header. When it replaces a different one, the file
