@@ -202,6 +202,32 @@ func TestBansOutliveTheServer(t *testing.T) {
 	}
 }
 
+// Bans that could not be saved when they were made, as on a full disk, are saved at the end.
+func TestBansAreSavedAtTheEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	change := func(c *relayConfig) { c.APIToken, c.BansFile = "0123456789", filepath.Join(dir, "bans.json") }
+	s := startRelay(t, change)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	status, text := s.do(t, "POST", "/api/bans?by=address&value=127.0.0.1&for=1h", http.Header{"Authorization": {"Bearer 0123456789"}})
+	if status != 500 || !strings.Contains(text, "could not be saved") {
+		t.Fatalf("%d %s", status, text)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s.end(t)
+	s = startRelay(t, change)
+	if status, text := s.get(t, "/live/s.flv"); status != 403 || !strings.Contains(text, "banned until") {
+		t.Errorf("after a restart: %d %s", status, text)
+	}
+}
+
 // A viewer may write any token's id into its address where playing needs none:
 // it is not taken for the token's holder, or a ban would hit the wrong one.
 func TestTokenThatWasNotVerifiedIsNone(t *testing.T) {

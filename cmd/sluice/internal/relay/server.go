@@ -283,6 +283,11 @@ func (s *Server) shutdown(ctx context.Context) error {
 		}
 		errs = append(errs, s.events.Close(ctx))
 	}
+	if !s.upgrades.handedOver() { // the successor has the file
+		if err := s.host.Gate.SaveBans(); err != nil {
+			s.host.Log.Error("bans are not saved: at a restart they will be what they were", "error", err)
+		}
+	}
 	s.settings.close()
 	return errors.Join(errs...)
 }

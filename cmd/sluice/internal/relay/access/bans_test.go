@@ -140,7 +140,29 @@ func TestBanThatCannotBeSaved(t *testing.T) {
 	if ok, err := g.Lift("b1"); !ok || !errors.Is(err, ErrBansFile) {
 		t.Errorf("%v, %v", ok, err)
 	}
+	if _, err := g.Ban(Ban{By: BanAddress, Value: "10.0.0.8"}, time.Minute); !errors.Is(err, ErrBansFile) {
+		t.Error(err)
+	}
+	if err := g.SaveBans(); !errors.Is(err, ErrBansFile) {
+		t.Errorf("saving later, while that is not possible: %v", err)
+	}
 	if err := mustNew(t, Options{}).KeepBans(filepath.Join(dir, "bans.json")); !errors.Is(err, ErrBansFile) {
 		t.Errorf("a directory that is not there: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.SaveBans(); err != nil {
+		t.Error(err)
+	}
+	next := mustNew(t, Options{})
+	if err := next.KeepBans(filepath.Join(dir, "bans.json")); err != nil || len(next.Bans()) != 1 || next.Bans()[0].ID != "b2" {
+		t.Errorf("%v, %v were saved later", err, next.Bans())
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.SaveBans(); err != nil {
+		t.Errorf("nothing is to be saved: %v", err)
 	}
 }

@@ -18,8 +18,9 @@ var ErrBansFile = errors.New("access: file of bans")
 // bansFile is where bans are kept. Every change replaces the file as a whole, so
 // that it is never half written.
 type bansFile struct {
-	mu   sync.Mutex // one writer at a time; it waits for the disk, unlike bans.mu
-	name string     // empty: bans end with the gate
+	mu     sync.Mutex // one writer at a time; it waits for the disk, unlike bans.mu
+	name   string     // empty: bans end with the gate
+	behind bool       // the latest change is not in it
 }
 
 // savedBans is the content of the file, as JSON.
@@ -86,6 +87,18 @@ func (l *bans) read(name string) error {
 	return nil
 }
 
+// SaveBans saves what could not be saved when it changed, as on a disk that was full then. An error
+// matches ErrBansFile.
+func (g *Gate) SaveBans() error {
+	l := &g.bans
+	l.file.mu.Lock()
+	defer l.file.mu.Unlock()
+	if !l.file.behind {
+		return nil
+	}
+	return l.write()
+}
+
 // save replaces the file by one with the bans of this moment.
 func (l *bans) save() error {
 	l.file.mu.Lock()
@@ -93,6 +106,11 @@ func (l *bans) save() error {
 	if l.file.name == "" {
 		return nil
 	}
+	return l.write()
+}
+
+// write is save. The file's lock is held.
+func (l *bans) write() error {
 	l.mu.Lock()
 	saved := savedBans{l.next, l.sorted()}
 	l.mu.Unlock()
@@ -100,6 +118,7 @@ func (l *bans) save() error {
 	if err == nil {
 		err = replaceFile(l.file.name, append(text, '\n'))
 	}
+	l.file.behind = err != nil
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrBansFile, l.file.name, err)
 	}

@@ -56,8 +56,8 @@ func (w *Server) answerBan(rw http.ResponseWriter, r *http.Request, b access.Ban
 }
 
 func (w *Server) notSaved(rw http.ResponseWriter, err error) {
-	w.Log.Error("bans are not saved: at a restart they will be what they were", "error", err)
-	answerError(rw, http.StatusInternalServerError, "this holds until the server ends, but it could not be saved; the log says why")
+	w.Log.Error("bans are not saved: that is tried again with the next change, and at the end of the server", "error", err)
+	answerError(rw, http.StatusInternalServerError, "this holds, but it could not be saved, and may not hold after a restart; the log says why")
 }
 
 func banTime(text string) (time.Duration, error) {
