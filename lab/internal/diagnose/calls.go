@@ -158,6 +158,12 @@ var (
 	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 	// What a loop calls that asks again and again instead of waiting.
 	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
+	// What sets and stops timers, deadlines of connections too.
+	isTimer = matching(`^time\.(NewTimer|AfterFunc|After|NewTicker|newTimer|resetTimer|stopTimer)$|^time\.\(\*(Timer|Ticker)\)\.(Reset|Stop)$` +
+		`|^runtime\.\(\*timer\)\.(modify|stop|reset|maybeAdd|needsAdd)$|^runtime\.\(\*timers\)\.(addHeap|adjust|cleanHead|deleteMin|siftUp|siftDown)$` +
+		`|^(__x64_sys|__arm64_sys|do)_(timerfd_settime|timer_settime|setitimer)$|^(timerfd_settime|timer_settime|setitimer)$`)
+	// A timer that fires.
+	isFiring = oneOf("runtime.(*timer).unlockAndRun")
 	// A ticker that fires sends to a channel only if there is room, and the runtime's own locks
 	// spin for a moment.
 	isBriefly = oneOf("time.sendTime", "runtime.lock2", "runtime.unlock2")

@@ -56,6 +56,7 @@ var rules = []rule{
 	{"fsync", [][]string{byCalls}, false, "", fsyncPerRecord},
 	{"empty-polls", [][]string{byCPU, byCalls}, true, "", emptyPolls},
 	{"busy-spin", [][]string{byCPU}, true, "", busySpin},
+	{"timers", [][]string{byCPU}, true, "", timers},
 	{"allocations", [][]string{byCPU}, true, "", allocations},
 	{"lock-contention", [][]string{byWaits}, false, "", lockContention},
 	{"goroutine-leak", [][]string{byGo}, false, "go", goroutineLeak},

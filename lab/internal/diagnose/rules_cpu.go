@@ -86,6 +86,17 @@ func busySpin(s *facts) (Finding, string) {
 	}, ""
 }
 
+// timers: timers are set and stopped all the time, for each message say.
+func timers(s *facts) (Finding, string) {
+	sets := func(frames []evidence.Frame) bool { return through(frames, isTimer) && !through(frames, isFiring) }
+	cpu := s.cpuShare(sets)
+	return Finding{
+		Tool: s.cpuTool, Share: cpu, Top: where(s.cpu, sets, "timers"), Score: cpu * s.busy,
+		Clue: fmt.Sprintf("%s of the processor time passed in setting and stopping timers", units.Percent(cpu)),
+		Try:  "write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact",
+	}, ""
+}
+
 const (
 	// poorSharing is the part of the samples at lines that several threads use from which on the rule
 	// reports it.

@@ -106,6 +106,18 @@ func TestSmallWritesOfADialogueAreNoFault(t *testing.T) {
 	}
 }
 
+func TestTimersThatFireAreNoFault(t *testing.T) {
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Waits: &evidence.Waits{}, Calls: &evidence.Calls{}, Sharing: &evidence.Sharing{},
+		CPU: profile(0.6, "runtime.(*timer).modify", "time.(*Timer).Reset", "main.heard")}
+	if f, ok := First(first(Diagnose(e))); !ok || f.Rule != "timers" || f.Top != "main.heard" {
+		t.Errorf("%+v", f)
+	}
+	e.CPU = profile(0.6, "runtime.(*timers).siftDown", "runtime.(*timer).unlockAndRun", "runtime.(*timers).run", "runtime.schedule")
+	if f, ok := First(first(Diagnose(e))); ok {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestFindingsAreWholeAndInOrder(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), CPU: profile(0.6, "runtime.mallocgc", "main.make"), Calls: writes(900),
 		Waits: &evidence.Waits{Took: time.Second, Samples: 9, Last: 9, Places: []evidence.Place{{Reason: "sync.Mutex.Lock", Mean: 3, WhileIO: 0.9, Frames: []evidence.Frame{{Func: "main.save"}}}}}}

@@ -41,6 +41,8 @@ var faults = []struct {
 	{"goroutine-leak", goroutineLeak, "goroutine-leak", "lookup"},
 	// A worker asks a channel again and again.
 	{"busy-spin", busySpin, "busy-spin", "takeWork"},
+	// The timer of an idle session is set anew for each message.
+	{"timer-per-message", timerPerMessage, "timers", "heardFrom"},
 }
 
 // runFaulty runs a program, args NAME fault|mended [SOCKET], until its standard input

@@ -71,6 +71,30 @@ var healthyHere = map[string]func(){
 		_, err = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn})
 		must(err)
 	},
+	"a dialogue with a deadline for each read": func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(err)
+		talk := func(conn net.Conn) {
+			message := make([]byte, 100)
+			for {
+				must(conn.SetReadDeadline(time.Now().Add(time.Minute)))
+				_, err := io.ReadFull(conn, message)
+				must(err)
+				_, err = conn.Write(message)
+				must(err)
+			}
+		}
+		go func() {
+			conn, err := net.Dial("tcp", l.Addr().String())
+			must(err)
+			_, err = conn.Write(make([]byte, 100))
+			must(err)
+			talk(conn)
+		}()
+		conn, err := l.Accept()
+		must(err)
+		talk(conn)
+	},
 	"a pool of workers that compute": func() {
 		jobs := make(chan []byte)
 		for range 8 {

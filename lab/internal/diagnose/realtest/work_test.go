@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
@@ -218,6 +219,24 @@ func lookup(ctx context.Context, mended bool) string {
 		return ""
 	}
 }
+
+func timerPerMessage(mended bool) {
+	message := make([]byte, 512)
+	var heard atomic.Int64
+	var idle *time.Timer
+	idle = time.AfterFunc(time.Minute, func() { idle.Reset(time.Minute - time.Duration(heard.Load())%time.Minute) })
+	for n := int64(0); ; n++ {
+		binary.BigEndian.PutUint32(message, crc32.ChecksumIEEE(message))
+		if mended {
+			heard.Store(n)
+			continue
+		}
+		heardFrom(idle)
+	}
+}
+
+//go:noinline
+func heardFrom(idle *time.Timer) { idle.Reset(time.Minute) }
 
 func busySpin(mended bool) {
 	work := make(chan int)
