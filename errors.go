@@ -45,7 +45,15 @@ type Error struct {
 	op    string // the method: "ReadLine"
 	limit int64  // bytes that were asked for or allowed; 0 when there was no such number
 	got   int64  // bytes there were
+
+	netError
 }
+
+// netError makes an *Error a net.Error, for programs that ask err.(net.Error) for
+// Timeout, as they did with bufio. Its Temporary is deprecated there, and false here.
+type netError struct{}
+
+func (netError) Temporary() bool { return false }
 
 func (e *Error) Error() string {
 	var s strings.Builder
@@ -73,8 +81,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Timeout reports whether the reason is a deadline, for os.IsTimeout. With
-// errors.As a net.Error is found behind it.
+// Timeout reports whether the reason is a deadline, for os.IsTimeout and
+// net.Error, which an *Error is.
 func (e *Error) Timeout() bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.As(e.Err, &t) && t.Timeout()

@@ -129,6 +129,9 @@ func TestErrorKnowsTimeouts(t *testing.T) {
 		if c.timeout && (!errors.As(err, &ne) || !ne.Timeout()) {
 			t.Errorf("%v is no net.Error of a timeout", err)
 		}
+		if ne, ok := err.(net.Error); !ok || ne.Timeout() != c.timeout {
+			t.Errorf("%v is not itself a net.Error, or not of that kind", err)
+		}
 	}
 }
 
