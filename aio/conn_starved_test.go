@@ -152,23 +152,23 @@ func starvedHistory(t *testing.T, driver aio.Driver, rng *rand.Rand) {
 		Watchers: 1 + rng.IntN(2),
 		Options:  aio.Options{Driver: driver, Allocator: memory, BufferSize: []int{0, 700, 4096}[rng.IntN(3)]},
 	})
-	var others, clients sync.WaitGroup
-	stop := make(chan struct{})
-	others.Go(func() { // gives back what the program keeps, a few at once
+	var releaser, taker, clients sync.WaitGroup
+	stop, over := make(chan struct{}), make(chan struct{})
+	releaser.Go(func() { // gives back what the program keeps, a few at once
 		var held []mem.Buf
 		own := rand.New(rand.NewPCG(seed, 0))
-		for over := false; !over; {
+		for ended := false; !ended; {
 			quiet := false
 			select {
 			case b := <-kept:
 				held = append(held, b) //sluice:moved
-			case <-stop:
-				over = true
+			case <-over:
+				ended = true
 			default:
 				quiet = true // the connections starve, or have ended
 				runtime.Gosched()
 			}
-			if over || quiet || own.IntN(4) == 0 {
+			if ended || quiet || own.IntN(4) == 0 {
 				for i := range held {
 					held[i].Release()
 				}
@@ -176,7 +176,7 @@ func starvedHistory(t *testing.T, driver aio.Driver, rng *rand.Rand) {
 			}
 		}
 	})
-	others.Go(func() { // takes memory too
+	taker.Go(func() { // takes memory too
 		own := rand.New(rand.NewPCG(seed, 1))
 		for {
 			select {
@@ -216,7 +216,9 @@ func starvedHistory(t *testing.T, driver aio.Driver, rng *rand.Rand) {
 	clients.Wait()
 	conns.Wait()
 	close(stop)
-	others.Wait()
+	taker.Wait() // what it waits for is given back meanwhile
+	close(over)
+	releaser.Wait()
 	for len(kept) > 0 {
 		b := <-kept
 		b.Release()

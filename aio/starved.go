@@ -73,7 +73,11 @@ func (l *loop[S]) feed() {
 			return
 		}
 		room, err := awaitSlab(l.watcher.memory, h.size, 0, l.starved.stop)
-		if posted := l.watcher.driver.Post(func() { h.conn.fed(room, err) }, nil, nil); posted != nil && room.Valid() {
+		next := func() { h.conn.fed(room) }
+		if err != nil {
+			next = func() { h.conn.refused(err) }
+		}
+		if posted := l.watcher.driver.Post(next, nil, nil); posted != nil && room.Valid() {
 			room.Release()
 		}
 	}
@@ -90,13 +94,16 @@ func (s *starved[S]) end() {
 	s.feed.Wait()
 }
 
-// fed goes on with c, which has starved, in room, transferred; or ends it because of err:
-// what its read needs is more than the whole budget.
-func (c *Conn[S]) fed(room mem.Slab, err error) {
+// fed goes on with c, which has starved, in room, transferred.
+func (c *Conn[S]) fed(room mem.Slab) {
 	c.pending = false
-	if err != nil && c.phase == serves {
-		c.end(err)
-		return
-	}
 	c.proceedIn(room)
+}
+
+// refused ends c, which has starved and needs more than the whole budget has.
+func (c *Conn[S]) refused(err error) {
+	c.pending = false
+	if c.phase == serves {
+		c.end(err)
+	}
 }

@@ -15,7 +15,7 @@ import (
 // checked: LeakParanoid poisons it when its block comes home.
 //
 // All holders may read the bytes at once. A holder may write them only while it
-// is the only one: after Get, before Retain.
+// is the only one: after Get or a reader's ReadBuf, before Retain.
 // Different Bufs of one block may be used by different goroutines; one Buf
 // variable by one at a time.
 type Buf struct {

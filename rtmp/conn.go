@@ -43,6 +43,9 @@ const defaultWindow = 2_500_000
 //
 // One goroutine reads, handshakes and requests. Others may call the methods that
 // write at the same time: a mutex serializes them. A Flush sends whole messages only.
+// ReadMessage is a writer too, when it answers: it waits for a Flush under way. So two
+// ends that send each other more than their sockets hold, both ways at once, can wait
+// for each other; SetTimeout of the BufWriter ends that.
 type Conn struct {
 	options   Options
 	handshake handshakeState

@@ -173,6 +173,9 @@ func (x *explorer) unop(in *ssa.UnOp, s *state) {
 			}
 		case h.Path == "" && r <= stale && derefs(in.X, h.Root):
 			// A load through the resource itself.
+			if x.remains(in) {
+				continue
+			}
 			x.touch(in, h.Root, s)
 			if _, slice := in.Type().Underlying().(*types.Slice); x.carrier(in.Type()) && (slice || x.borrowed()) {
 				adds[holder{Place{in, ""}, false}] = max(r, viewOf)
@@ -182,6 +185,25 @@ func (x *explorer) unop(in *ssa.UnOp, s *state) {
 	for h, r := range adds {
 		s.holders[h] = r
 	}
+}
+
+// remains reports whether in loads what is there after the release too: a field without
+// bytes of a message that has its reference in another field, as a request with its body.
+func (x *explorer) remains(in *ssa.UnOp) bool {
+	field, ok := in.X.(*ssa.FieldAddr)
+	if !ok || x.borrowed() || x.pooled() || x.owned(in.Type()) || x.carrier(in.Type()) || !exported(field.X.Type(), field) {
+		return false
+	}
+	s, ok := elem(field.X.Type()).Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range s.Fields() {
+		if f.Exported() && x.owned(f.Type()) {
+			return true
+		}
+	}
+	return false
 }
 
 func isList(v ssa.Value) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/rtmp"
+	"github.com/sluice-go/sluice/rtsp"
 )
 
 type queue struct {
@@ -481,4 +482,25 @@ func passesOn(in <-chan mem.Buf, out chan<- mem.Buf, done <-chan struct{}) {
 			}
 		}
 	}
+}
+
+// What a message says beside its body is there after the body's release.
+func answered(r *rtsp.Reader) (string, error) {
+	it, err := r.Read()
+	if err != nil {
+		return "", err
+	}
+	q := it.Request
+	if q == nil {
+		it.Release()
+		return "", errors.New("no request")
+	}
+	size := q.Body.Len()
+	q.Body.Release()
+	return fmt.Sprint(q.Method, q.Header.Get("CSeq"), size), nil
+}
+
+func cseq(it rtsp.Item) (string, string) {
+	it.Response.Body.Release()
+	return it.Response.Version, it.Response.Header.Get("CSeq")
 }

@@ -427,3 +427,9 @@ func retainedInVain(b mem.Buf) {
 	b.Retain() // want `Buf.Retain is not released on the path that ends at line 429`
 	b.Release()
 }
+
+func bodyAfter(it rtsp.Item) (string, int) {
+	q := it.Request
+	q.Body.Release()
+	return q.Method, q.Body.Len() // want `used after Buf.Release`
+}
