@@ -66,6 +66,8 @@ type intake struct {
 	Options
 	joiner     au.Joiner
 	inBand     au.InBand
+	adts       adts
+	later      int64 // when the frame of AAC behind the latest one is, ticks
 	clock      clock
 	info       metadata
 	playing    bool // there was a key frame
@@ -92,14 +94,12 @@ func (x *intake) choose(m *mpegts.Reader) error {
 				continue
 			}
 		case *codecs.MPEG4Audio:
-			record, err := c.Config.Marshal()
-			if err == nil && !audio {
-				config, err := au.NewAACConfig(record)
-				if err == nil {
-					audio, x.info.audio = true, flv.CodecAAC
-					m.OnDataMPEG4Audio(t, func(pts int64, units [][]byte) error { return x.sound(config, pts, units) })
-					continue
-				}
+			if !audio {
+				audio, x.info.audio = true, flv.CodecAAC
+				// The library's own callback does not say what each frame is, and wants
+				// whole ones.
+				m.OnDataMPEG1Video(t, x.aac)
+				continue
 			}
 		case *codecs.Opus:
 			if channels := c.Desc.ChannelCount(); !audio && channels >= 1 && channels <= 2 {
@@ -170,6 +170,28 @@ func splitAC3(p []byte) (frames [][]byte) {
 		frames = append(frames, p[:n])
 		p = p[n:]
 	}
+}
+
+// aac takes what a packet has of AAC, borrowed until it returns. Its time is that of the
+// first frame that begins in it.
+func (x *intake) aac(pts int64, p []byte) error {
+	samples, of := 0, (*au.Config)(nil) // since pts
+	length := func(c *au.Config, samples int) int64 { return int64(samples) * 90_000 / int64(max(c.Rate, 1)) }
+	return x.adts.frames(p, func(c *au.Config, frame []byte, before bool) error {
+		n := c.Samples(frame)
+		if before {
+			at := x.later
+			x.later += length(c, n)
+			return x.sound(c, at, [][]byte{frame})
+		}
+		if of != nil && of != c {
+			pts, samples = pts+length(of, samples), 0
+		}
+		at := pts + length(c, samples)
+		samples, of = samples+n, c
+		x.later = pts + length(c, samples)
+		return x.sound(c, at, [][]byte{frame})
+	})
 }
 
 // plain takes frames of sound that say themselves what they are.

@@ -1,0 +1,88 @@
+package tsmedia
+
+import (
+	"bytes"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+)
+
+// adts finds the frames of a track of AAC (ISO/IEC 14496-3, annex 1.A.2), which say what
+// they are and may end in another packet than they begin in. The zero value is ready for
+// use.
+type adts struct {
+	part   []byte  // of a frame that the latest packet has cut
+	fixed  [2]byte // what the header of config says of it
+	config *au.Config
+}
+
+// adtsHeader is the length of a frame's header without a checksum, in bytes.
+const adtsHeader = 7
+
+// frames calls yield with the frames that end in p, borrowed until it returns, and whether
+// they began before it. Bytes that are no frame are passed over.
+func (a *adts) frames(p []byte, yield func(c *au.Config, frame []byte, before bool) error) error {
+	old := len(a.part) // of the bytes that came before p
+	if old > 0 {
+		p = append(a.part, p...)
+		a.part = nil
+	}
+	for at := 0; at < len(p); {
+		q := p[at:]
+		size, header := adtsSize(q)
+		if size > len(q) {
+			a.part = bytes.Clone(q)
+			return nil
+		}
+		if size == 0 {
+			at++
+			continue
+		}
+		if c := a.configOf(q); c != nil {
+			if err := yield(c, q[header:size], at < old); err != nil {
+				return err
+			}
+		}
+		at += size
+	}
+	return nil
+}
+
+// adtsSize returns the lengths of the frame at the front of p and of its header: more than p
+// has when it is cut off, and 0 when there is none. Behind a frame comes another one: a
+// header that stands by chance in what was cut by a loss is none.
+func adtsSize(p []byte) (size, header int) {
+	begins := func(p []byte) bool { return p[0] == 0xff && (len(p) < 2 || p[1]&0xf6 == 0xf0) }
+	if !begins(p) {
+		return 0, 0
+	}
+	if len(p) < adtsHeader {
+		return adtsHeader, adtsHeader
+	}
+	header = adtsHeader
+	if p[1]&1 == 0 {
+		header += 2 // a checksum
+	}
+	size = int(p[3]&3)<<11 | int(p[4])<<3 | int(p[5])>>5
+	if size <= header || len(p) > size && !begins(p[size:]) {
+		return 0, 0
+	}
+	return size, header
+}
+
+// configOf returns the configuration that a frame's header says; nil for one that has no
+// form elsewhere.
+func (a *adts) configOf(p []byte) *au.Config {
+	if p[6]&3 != 0 {
+		return nil // several blocks
+	}
+	fixed := [2]byte{p[2] &^ 2, p[3] & 0xc0}
+	if a.config == nil || fixed != a.fixed {
+		kind, rate, channels := p[2]>>6+1, p[2]>>2&15, p[2]&1<<2|p[3]>>6
+		c, err := au.NewAACConfig([]byte{kind<<3 | rate>>1, rate<<7 | channels<<3})
+		if err != nil {
+			return nil
+		}
+		a.fixed, a.config = fixed, c
+	}
+	return a.config
+}
