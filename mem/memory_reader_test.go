@@ -381,6 +381,9 @@ func TestReaderFollowsBytesReaderOnRandomSplits(t *testing.T) {
 			}
 		}
 		followReader(t, noise(100, 256), noise(20, 12), script)
+		if rnd.IntN(4) == 0 { // parts beyond what is moved to the front of the list
+			followReader(t, noise(600, 256), noise(400, 3), script)
+		}
 	}
 }
 
