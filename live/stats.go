@@ -56,7 +56,7 @@ func (s *Stream) Stats() StreamStats {
 }
 
 // Headers calls yield with the stream's metadata and sequence headers as they
-// are now: bodies of tags, to be read only.
+// are now: bodies of tags, to be read only. They never change, and may be kept.
 func (s *Stream) Headers(yield func(flv.TagType, []byte)) {
 	s.mu.Lock()
 	set := s.ring.set
