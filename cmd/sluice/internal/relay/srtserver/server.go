@@ -25,7 +25,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	listener srt.Listener // nil: none
-	running  sync.WaitGroup
+	closed   bool
+	running  sync.WaitGroup // nothing is added to it when there is nothing in it and closed is set
 	faults   atomic.Int64 // handshakes that the library could not bear
 }
 
@@ -81,18 +82,13 @@ func (e *entrance) Addr() net.Addr { return e.addr }
 // Serve answers requests until l, which Listen returned, is closed.
 func (s *Server) Serve(l net.Listener) error {
 	failed := make(chan error, 1)
-	s.running.Go(func() {
-		for {
-			req, err := s.accept()
-			if err != nil {
-				failed <- err
-				return
-			}
-			if req != nil {
-				s.running.Go(func() { s.answer(req) })
-			}
-		}
-	})
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.running.Go(func() { failed <- s.answerAll() })
+	s.mu.Unlock()
 	accepting := make(chan error, 1)
 	go func() {
 		_, err := l.Accept()
@@ -105,6 +101,19 @@ func (s *Server) Serve(l net.Listener) error {
 		return err
 	case <-accepting:
 		return nil
+	}
+}
+
+// answerAll answers requests until there can be no more.
+func (s *Server) answerAll() error {
+	for {
+		req, err := s.accept()
+		if err != nil {
+			return err
+		}
+		if req != nil {
+			s.running.Go(func() { s.answer(req) })
+		}
 	}
 }
 
@@ -125,6 +134,7 @@ func (s *Server) accept() (req srt.ConnRequest, err error) {
 func (s *Server) Close() {
 	s.mu.Lock()
 	l := s.listener
+	s.closed = true
 	s.mu.Unlock()
 	if l != nil {
 		l.Close()
