@@ -291,7 +291,7 @@ func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
 	} else if late := at - s.part; late > s.cut+quiet && (s.fitted || late > unknown) {
 		// No picture has come for some time.
 		to := s.part + s.cut
-		if to-s.segment+s.cut > s.longest() {
+		if to-s.segment+s.cut > s.declared() {
 			ok = s.next(to)
 		} else {
 			ok = s.endPart(to)
@@ -301,9 +301,20 @@ func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
 	return ok
 }
 
-// longest is the most that a segment may last.
+// longest is the most that a segment may last. When the target duration is known already,
+// it grows with groups of pictures that become longer: players of browsers cannot begin
+// with a segment that has no key frame.
 func (s *segmenter) longest() int64 {
-	if target := s.line.target; target > 0 { // written by this goroutine only
+	if s.line.target > 0 { // written by this goroutine only
+		return longestSegment + rounding
+	}
+	return firstSegment
+}
+
+// declared is the most that a segment without pictures may last, for which the target
+// duration does not grow.
+func (s *segmenter) declared() int64 {
+	if target := s.line.target; target > 0 {
 		return target*1000 + rounding
 	}
 	return firstSegment

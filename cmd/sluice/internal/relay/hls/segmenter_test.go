@@ -258,18 +258,49 @@ func TestRatesOfPictures(t *testing.T) {
 	}
 }
 
-// A stream whose key frames come late is cut without them, so that no segment is longer
-// than was declared.
+// When groups of pictures become longer, as those of encoders that make key frames where
+// the scene changes, segments do too and all begin with a key frame; browsers cannot begin
+// with others. The target duration grows with them, once.
 func TestGroupsThatGrow(t *testing.T) {
 	units, _ := clip(t)
 	video, audio := configsOf(units)
 	x := newLine(t, video, audio, nil)
 	all := made(0, 8000, 40, 50, video, audio)
-	all = append(all, made(8000, 14_000, 40, 1000, video, audio)...)
+	all = append(all, made(8000, 36_000, 40, 250, video, audio)...)
 	for _, u := range all {
 		x.put(u)
+		if x.target != 0 && x.target != 2 && x.target != 10 {
+			t.Fatalf("after %d ms segments are at most %d s", u.Time, x.target)
+		}
+	}
+	if x.target != 10 {
+		t.Errorf("segments are at most %d s", x.target)
+	}
+	for _, s := range x.all {
+		if len(s.parts) > 0 && !s.parts[0].key {
+			t.Errorf("segment %d begins at %d ms without a key frame", s.number, s.start)
+		}
 	}
 	x.same()
+}
+
+// Without a key frame for longer than a segment may last it ends all the same. Without
+// pictures it ends where the target duration was declared.
+func TestKeyFramesThatStayAway(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, c := range []struct {
+		interval uint32
+		target   int64
+	}{{40, 30}, {0, 2}} {
+		x := newLine(t, video, audio, nil)
+		for _, u := range append(made(0, 8000, 40, 50, video, audio), made(8000, 70_000, c.interval, 10_000, video, audio)...) {
+			x.put(u)
+		}
+		if x.target != c.target {
+			t.Errorf("with a picture every %d ms segments are at most %d s, want %d", c.interval, x.target, c.target)
+		}
+	}
 }
 
 // With a key frame every half minute the first segment does not wait for the second one,

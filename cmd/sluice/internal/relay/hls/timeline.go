@@ -175,7 +175,10 @@ func (t *timeline) size() int64 {
 
 // complete ends the open segment with its last part, transferred, or nil. It returns false
 // when there is no memory for that. With the first one the durations are declared that no
-// later one exceeds: they may not change (rfc8216bis, sections 4.4.3.1 and 4.4.3.7).
+// later one exceeds. That of parts never changes (rfc8216bis, section 4.4.3.7); that of
+// segments should not, and grows when groups of pictures do: a segment may not be longer
+// (section 4.4.3.1), and one that ends before the next key frame leaves those who come
+// without a picture.
 func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,6 +200,7 @@ func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok
 		}
 		t.clock = time.Duration(now.UnixMilli()-s.start-s.duration) * time.Millisecond
 	}
+	t.target = max(t.target, (s.duration+500)/1000)
 	// A playlist shorter than three target durations is too short (section 6.2.2).
 	length := int64(0)
 	for _, s := range t.all[t.listed:] {

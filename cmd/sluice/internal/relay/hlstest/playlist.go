@@ -223,7 +223,7 @@ func (s *Segment) check(p *Playlist, open bool) error {
 // Follows checks that p may be what a playlist has become.
 func (p *Playlist) Follows(before *Playlist) error {
 	switch {
-	case p.Target != before.Target || p.PartTarget != before.PartTarget:
+	case p.Target < before.Target || p.PartTarget != before.PartTarget:
 		return fmt.Errorf("target durations have changed from %d and %.3f to %d and %.3f", before.Target, before.PartTarget, p.Target, p.PartTarget)
 	case p.Event && p.Sequence > before.Sequence:
 		return errors.New("the playlist of an event has lost segments")
