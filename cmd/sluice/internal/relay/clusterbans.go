@@ -91,7 +91,7 @@ func (b *nodeBans) merge(node string, text []byte) (status int) {
 	}
 	switch {
 	case errors.Is(err, access.ErrBansFile):
-		b.host.Log.Error("bans are not saved: that is tried again with the next change, and at the end of the server", "error", err)
+		b.host.Log.Error(bansNotSaved, "error", err)
 	case err != nil:
 		b.host.Log.Warn("bans of a node were left out", "node", node, "error", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,9 @@ import (
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
+
+// bansNotSaved is a line of the log.
+const bansNotSaved = "bans are not saved: that is tried again with the next change, and at the end of the server"
 
 // Options are what a server takes in addition to its configuration.
 type Options struct {
@@ -113,7 +117,10 @@ func (s *Server) begin(c *config.Config, o *Options, times *prometheus.Histogram
 		return nil, err
 	}
 	if c.BansFile != "" {
-		if err := gate.KeepBans(c.BansFile); err != nil {
+		err := gate.KeepBans(c.BansFile)
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			o.Logger.Error(bansNotSaved, "error", err) // they hold, and a full disk must not keep the server away
+		} else if err != nil {
 			return nil, err
 		}
 	}

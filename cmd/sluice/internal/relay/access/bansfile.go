@@ -32,7 +32,7 @@ type savedBans struct {
 // KeepBans reads the bans in a file, and saves every later change in it. The file
 // need not exist, but its directory must. Call it once, before the first request.
 // An error matches ErrBansFile, and says what is wrong with which file; then the
-// file has not been changed.
+// file has not been changed. When it is that the disk is full, the bans in the file hold.
 func (g *Gate) KeepBans(name string) error {
 	l := &g.bans
 	if err := l.read(name); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -112,5 +113,43 @@ func TestRecordingOntoAFullDisk(t *testing.T) {
 			})
 			v.awaitMedia(t, len(v.media())+10)
 		})
+	}
+}
+
+// A server starts on a full disk with what it has there, and bans that were made hold.
+func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 4<<20)
+	in := func(name string) string { return filepath.Join(disk, name) }
+	o := flags(fmt.Sprintf("--record %s --event-hook http://127.0.0.1:9/ --event-spool %s --bans-file %s", in("recordings"), in("events"), in("bans.json")))
+	banned := func(s *server) bool {
+		resp, err := apiClient.Get("http://" + s.HTTP + "/live/s.flv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusForbidden
+	}
+	s := serve(t, o)
+	s.api(t, http.MethodPost, "/api/bans?by=address&value=127.0.0.1&for=1h").Body.Close()
+	if !banned(s) {
+		t.Fatal("the ban does not hold")
+	}
+	s.stop(t)
+	free := fill(t, disk)
+	s = serve(t, o)
+	if !banned(s) {
+		t.Error("on a full disk the ban does not hold")
+	}
+	if len(s.stderr.matches("level=ERROR.*bans.json.*no space left on device")) == 0 {
+		t.Error("the log does not say that bans cannot be saved")
+	}
+	s.api(t, http.MethodPost, "/api/bans?by=address&value=192.0.2.7&for=1h").Body.Close()
+	free()
+	s.stop(t)
+	var list struct{ Bans []struct{ Value string } }
+	serve(t, o).get(t, "/api/bans", &list)
+	if len(list.Bans) != 2 {
+		t.Errorf("the bans are %+v", list)
 	}
 }
