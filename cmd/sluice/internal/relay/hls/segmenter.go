@@ -50,6 +50,7 @@ type segmenter struct {
 	began   bool      // a segment is open
 	broken  bool      // the next one begins after a discontinuity
 	changed bool      // and with another initialization
+	renew   bool      // sound has other parameters: it waits for a key frame
 	clock   int64     // time of the latest unit of any track, without wrapping
 	known   bool      // clock is set
 	onward  progress  // of the clock
@@ -94,8 +95,14 @@ func (s *segmenter) put(u *au.Unit) bool {
 		t = newTrack(kind, u.Config)
 		ok = s.restart(true)
 		s.tracks[kind] = t
+	case u.Video && u.Key && s.renew:
+		ok = s.restart(true)
+		t.adopt(u.Config)
 	case t.config != u.Config:
 		if !sameConfig(t.config, u.Config) {
+			if s.waits(u) {
+				return true
+			}
 			ok = s.restart(true)
 		}
 		t.adopt(u.Config)
@@ -163,6 +170,17 @@ func (p *progress) take(at int64, now func() time.Time) {
 	}
 }
 
+// waits reports whether a unit with another configuration is left out until the next key
+// frame, so that pictures go on up to that: sound, while there are pictures.
+func (s *segmenter) waits(u *au.Unit) bool {
+	pictures := s.tracks[0]
+	if u.Video || pictures == nil || !s.began || s.extend(pictures, u.Time)-pictures.latest > quiet {
+		return false
+	}
+	s.renew = true
+	return true
+}
+
 // extend returns a time of the stream, 32 bits of ms, without wrapping: the same for all
 // tracks, also when one of them was not heard since a discontinuity.
 func (s *segmenter) extend(t *track, at uint32) int64 {
@@ -224,7 +242,7 @@ func (s *segmenter) restart(changed bool) bool {
 		return true
 	}
 	ok := s.finish()
-	s.began, s.onward = false, progress{}
+	s.began, s.renew, s.onward = false, false, progress{}
 	return ok
 }
 

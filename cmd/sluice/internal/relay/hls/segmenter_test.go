@@ -577,3 +577,61 @@ func TestTimesThatStandStill(t *testing.T) {
 		}
 	}
 }
+
+// Where sound gets other parameters in the middle of a group of pictures, no picture is lost:
+// the sound begins again with the next key frame.
+func TestSoundThatChangesCostsNoPictures(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	other, err := au.NewAACConfig([]byte{0x11, 0x88})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newLine(t, video, audio, nil)
+	newest := audio
+	x.cutter.configs = func() [2]*au.Config { return [2]*au.Config{video, newest} }
+	const changes = 3300
+	late := 0
+	for _, u := range made(0, 8000, 40, 50, video, audio) {
+		if !u.Video && u.Time >= changes {
+			u.Config, newest = other, other
+			if u.Time >= 4000 { // the key frame
+				late++
+			}
+		}
+		x.put(u)
+	}
+	if !x.cutter.finish() {
+		t.Fatal("no memory")
+	}
+	x.look()
+	if len(x.seen[0]) != len(x.sent[0]) {
+		t.Errorf("%d pictures of %d", len(x.seen[0]), len(x.sent[0]))
+	}
+	before := len(x.sent[1]) - late
+	if n := len(x.seen[1]); n < late+before*3/4 || n > len(x.sent[1]) {
+		t.Errorf("%d frames of sound of %d", n, len(x.sent[1]))
+	}
+	broken := 0
+	for _, s := range x.all {
+		if s.broken {
+			broken++
+		}
+	}
+	if broken != 1 || len(x.inits) != 2 {
+		t.Errorf("%d discontinuities, %d initializations", broken, len(x.inits))
+	}
+	// Without pictures there is nothing to wait for.
+	for at := uint32(8000); at < 12000; at += 20 {
+		u := au.Unit{Codec: flv.CodecAAC, Config: other, Time: at, Key: true, Parts: [][]byte{{1, 2}}}
+		if at > 9500 {
+			u.Config = audio
+		}
+		if !x.cutter.put(&u) {
+			t.Fatal("no memory")
+		}
+	}
+	if x.cutter.tracks[1].config != audio {
+		t.Error("sound waits for pictures that do not come")
+	}
+}
