@@ -149,6 +149,11 @@ func (l *pipeline) gone(n int) {
 // answered.
 func (l *pipeline) take(p []byte) (rest []byte, whole bool, err error) {
 	if l.count == 0 || l.count == l.unsent && l.off == 0 {
+		if pusher, ok := l.protocol.(wire.Pusher); ok {
+			if n, err := pusher.Pushed(p); n > 0 || err != nil {
+				return p[n:], false, err
+			}
+		}
 		return nil, false, fmt.Errorf("%w: %d bytes that were not asked for", ErrAnswer, len(p))
 	}
 	r := &l.flights[l.first]

@@ -145,7 +145,9 @@ func TestRedis(t *testing.T) {
 	t.Parallel()
 	_, addr := startRedis(t, "--requirepass", "secret")
 	url := "redis://:secret@" + addr + "/3"
-	for _, commands := range [][]string{nil, {"SET key:{rand} {data}", "GET key:{rand}"}, {"RPUSH list{rand} a b {data}", "LRANGE list{rand} 0 -1", "DEL list{rand}"}} {
+	for _, commands := range [][]string{nil, {"SET key:{rand} {data}", "GET key:{rand}"}, {"RPUSH list{rand} a b {data}", "LRANGE list{rand} 0 -1", "DEL list{rand}"},
+		// Each SET is followed by a message that answers nothing.
+		{"HELLO 3", "CLIENT TRACKING ON BCAST", "SET a b", "GET a"}} {
 		for _, depth := range []int{1, 16} {
 			p := short(url)
 			p.Depth, p.Sizes = depth, load.Sizes{Min: 1, Max: 3000}

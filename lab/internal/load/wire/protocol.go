@@ -42,6 +42,14 @@ type Protocol interface {
 	End(r *Request) Outcome
 }
 
+// A Pusher is a Protocol whose target may send messages that answer no request. Reply
+// skips those that come before the reply.
+type Pusher interface {
+	// Pushed reads p, the next bytes of a connection without a request under way. It
+	// returns how many of them belong to such a message, 0 when they are none.
+	Pushed(p []byte) (n int, err error)
+}
+
 // An Acknowledger is a Protocol whose replies carry a number.
 type Acknowledger interface {
 	Number() uint64        // of the reply that was completed last

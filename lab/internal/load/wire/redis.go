@@ -53,7 +53,7 @@ func (r *Redis) split() ([][]string, error) {
 			return nil, errors.New("an empty command")
 		}
 		switch strings.ToUpper(args[0]) {
-		case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "MONITOR", "QUIT", "SYNC", "PSYNC":
+		case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR", "QUIT", "SYNC", "PSYNC":
 			return nil, fmt.Errorf("command %s has not one reply for each request", args[0])
 		}
 		list = append(list, args)
@@ -143,19 +143,45 @@ func scatter(n uint64) uint64 {
 func (r *redis) Len(q *Request) int               { return len(r.request(q)) }
 func (r *redis) Bytes(q *Request, off int) []byte { return r.request(q)[off:] }
 
-func (r *redis) Reply(_ *Request, p []byte) (int, Outcome, error) { return r.resp.read(p) }
+func (r *redis) Reply(_ *Request, p []byte) (n int, o Outcome, err error) {
+	for n < len(p) && !o.Done && err == nil {
+		used := 0
+		used, o, err = r.resp.read(p[n:])
+		n += used
+	}
+	return n, o, err
+}
+
+// Pushed reads a push message, as of keys that have changed (CLIENT TRACKING).
+func (r *redis) Pushed(p []byte) (n int, err error) {
+	if !r.resp.pushes(p) {
+		return 0, nil
+	}
+	n, _, err = r.resp.read(p)
+	return n, err
+}
 
 type resp struct {
 	line   pieces
 	left   int   // bytes of a bulk string and its end that are still to come
 	values int64 // that are still to come, besides the one under way
 	failed bool
-	total  int // payload bytes of the reply
+	total  int  // payload bytes of the reply
+	push   bool // it is a push message, which is no reply
+}
+
+// pushes reports whether p goes on with a push message, or begins with one.
+func (r *resp) pushes(p []byte) bool {
+	if len(r.line) > 0 {
+		p = r.line
+	}
+	return r.push || p[0] == '>'
 }
 
 // mostBulk bounds one string, as in Redis.
 const mostBulk = 512 << 20
 
+// read reads up to the end of a reply, which is done, or of a push message.
 func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 	for n < len(p) {
 		if r.left > 0 {
@@ -177,11 +203,11 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 			}
 		}
 		if r.values--; r.values < 0 {
-			o = Outcome{Done: true, Payload: r.total}
+			o = Outcome{Done: !r.push, Payload: r.total}
 			if r.failed {
 				o.Class = 1
 			}
-			r.values, r.failed, r.total = 0, false, 0
+			r.values, r.failed, r.total, r.push = 0, false, 0, false
 			return n, o, nil
 		}
 	}
@@ -227,6 +253,7 @@ func (r *resp) value(line []byte) error {
 		if r.values += n; kind == '|' {
 			r.values++ // attributes stand before the value itself
 		}
+		r.push = r.push || kind == '>' // never inside of a reply
 	default:
 		return fmt.Errorf("%w: %.40q begins no value of Redis", ErrReply, line)
 	}

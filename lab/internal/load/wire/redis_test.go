@@ -19,18 +19,36 @@ func aRedis() Protocol {
 
 func TestRedisReplies(t *testing.T) {
 	for replies, want := range map[string][]Outcome{
-		"+PONG\r\n:12\r\n":                                            {{Payload: 4}, {Payload: 2}},
-		"-ERR no\r\n+OK\r\n":                                          {{Class: 1}, {Payload: 2}},
-		"$5\r\nhello\r\n$-1\r\n$0\r\n\r\n":                            {{Payload: 5}, {}, {}},
-		"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n*0\r\n*-1\r\n":           {{Payload: 2}, {}, {}},
-		"*2\r\n+a\r\n-ERR b\r\n":                                      {{Class: 1, Payload: 1}},
-		"%1\r\n+k\r\n#t\r\n~1\r\n,1.5\r\n_\r\n(99\r\n=5\r\ntxt:x\r\n": {{Payload: 2}, {Payload: 3}, {}, {Payload: 2}, {Payload: 5}},
-		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                        {{Payload: 3}, {Class: 1, Payload: 2}},
+		"+PONG\r\n:12\r\n":                                                           {{Payload: 4}, {Payload: 2}},
+		"-ERR no\r\n+OK\r\n":                                                         {{Class: 1}, {Payload: 2}},
+		"$5\r\nhello\r\n$-1\r\n$0\r\n\r\n":                                           {{Payload: 5}, {}, {}},
+		"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n*0\r\n*-1\r\n":                          {{Payload: 2}, {}, {}},
+		"*2\r\n+a\r\n-ERR b\r\n":                                                     {{Class: 1, Payload: 1}},
+		"%1\r\n+k\r\n#t\r\n~1\r\n,1.5\r\n_\r\n(99\r\n=5\r\ntxt:x\r\n":                {{Payload: 2}, {Payload: 3}, {}, {Payload: 2}, {Payload: 5}},
+		">2\r\n+invalidate\r\n*1\r\n$1\r\na\r\n+OK\r\n>1\r\n_\r\n>1\r\n-x\r\n:7\r\n": {{Payload: 2}, {Payload: 1}},
+		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                                       {{Payload: 3}, {Class: 1, Payload: 2}},
 	} {
 		each(t, aRedis, replies, want)
 	}
 	for _, replies := range []string{"HTTP/1.1 200 OK\r\n", "\r\n", "$x\r\n", "$-2\r\n", "$99999999999\r\n", "+OK\n", "+" + strings.Repeat("x", mostLine+10)} {
 		none(t, aRedis, replies)
+	}
+}
+
+// A push message may come while no request is under way, and anything else may not.
+func TestRedisPushes(t *testing.T) {
+	for _, size := range chunkings {
+		p := aRedis().(Pusher)
+		for rest := []byte(">2\r\n+invalidate\r\n*1\r\n$1\r\na\r\n>1\r\n-x\r\n"); len(rest) > 0; {
+			n, err := p.Pushed(rest[:min(size, len(rest))])
+			if n == 0 || err != nil {
+				t.Fatalf("in pieces of %d: %d bytes of %q, %v", size, n, rest, err)
+			}
+			rest = rest[n:]
+		}
+		if n, err := p.Pushed([]byte("+OK\r\n")); n != 0 || err != nil {
+			t.Errorf("a reply that was not asked for: %d bytes, %v", n, err)
+		}
 	}
 }
 
@@ -64,7 +82,7 @@ func TestRedisRequests(t *testing.T) {
 	if len(seen) != 10 {
 		t.Errorf("%d of 10 numbers were drawn", len(seen))
 	}
-	for _, command := range []string{"", " ", "subscribe x", "MONITOR"} {
+	for _, command := range []string{"", " ", "subscribe x", "unsubscribe", "MONITOR"} {
 		if _, err := newRedis(&Redis{Commands: []string{command}}, content); err == nil {
 			t.Errorf("%q is a command", command)
 		}
