@@ -158,9 +158,10 @@ func (c *class) setFlag(flag uint32, on bool) {
 
 // reclaim calls in the charges of idle blocks. It is called with mu held.
 //
-// What it finds idle sleeps until it is charged again, and is not looked at the
-// next time: blocks that a pool has dropped exist until they are collected, and
-// may be many more than the budget has room for.
+// What it finds idle and without a charge sleeps until it is charged again, and is
+// not looked at the next time: blocks that a pool has dropped exist until they are
+// collected, and may be many more than the budget has room for. Blocks that are in use
+// again by then do not pay for going to sleep.
 func (u *budget) reclaim() {
 	called := u.scratch[:0]
 	for i := range u.alloc.classes {
@@ -174,8 +175,9 @@ func (u *budget) reclaim() {
 			if g.charged.CompareAndSwap(1, 0) {
 				u.charged.Add(-int64(g.size))
 				called = append(called, g)
+			} else {
+				g.sleep()
 			}
-			g.sleep()
 		}
 		c.mu.Unlock()
 	}

@@ -141,6 +141,13 @@ func (a *Allocator) Gauges(size int) (looked int, missed bool) {
 	return looked, missed
 }
 
+// Reclaim calls in the charges of idle blocks.
+func (a *Allocator) Reclaim() {
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.budget.reclaim()
+}
+
 // Live returns how many blocks of size bytes exist.
 func (a *Allocator) Live(size int) int {
 	c, _ := a.room(size)
