@@ -8,18 +8,34 @@ package mem
 // their old place and are borrowed no longer.
 func (m *Memory) Compact() bool {
 	m.intact("Compact")
+	// Parts below w are done, those from i on are not, and those between have gone.
+	w, i := 0, 0
+	defer func() { m.cut(w, i) }() // also when a release panics
 	done := false
-	for i := 0; i < len(m.bufs); {
+	for i < len(m.bufs) {
 		end, size := m.loose(i)
 		if end == i {
-			i = m.runEnd(i)
+			end = m.runEnd(i)
+			if w < i {
+				copy(m.bufs[w:], m.bufs[i:end])
+				copy(m.Buffers[w:], m.Buffers[i:end])
+			}
+			w, i = w+end-i, end
 			continue
 		}
-		m.merge(i, end, size)
-		done = true
-		i++
+		small := m.merged(i, end, size)
+		first, rest := m.bufs[i], m.bufs[i+1:end]      //sluice:moved
+		m.bufs[w], m.Buffers[w] = small, small.Bytes() //sluice:moved
+		w, i, done = w+1, end, true
+		release(first, rest)
 	}
 	return done
+}
+
+// release releases first and rest, all of them also when a release panics.
+func release(first Buf, rest []Buf) {
+	defer first.Release()
+	releaseAll(rest)
 }
 
 // runEnd returns where the run of parts that begins at i and lies in one
@@ -50,19 +66,14 @@ func (m *Memory) loose(i int) (end, size int) {
 	return end, size
 }
 
-// merge copies parts i up to end, size bytes, into one new Buf.
-func (m *Memory) merge(i, end, size int) {
+// merged returns a copy of parts i up to end, size bytes, in one Buf.
+func (m *Memory) merged(i, end, size int) Buf {
 	small := m.bufs[i].c.block.allocator().Get(size)
 	p := small.Bytes()
-	for k, n := i, 0; k < end; k++ {
-		n += copy(p[n:], m.Buffers[k])
+	for _, q := range m.Buffers[i:end] {
+		p = p[copy(p, q):]
 	}
-	old := m.bufs[i]  //sluice:moved
-	m.bufs[i] = small //sluice:moved
-	m.Buffers[i] = p
-	defer old.Release() // all three, also when a release panics
-	defer m.cut(i+1, end)
-	releaseAll(m.bufs[i+1 : end])
+	return small
 }
 
 // clip drops the parts before part and off bytes of it.
