@@ -159,3 +159,44 @@ func TestCompactOfAMemoryCountsNeighboursInOneBlockTogether(t *testing.T) {
 		}
 	}
 }
+
+// A function given to Wrap may panic when Compact releases the block: the Memory is whole
+// all the same, and has what was copied so far.
+func TestCompactIsWholeAfterAReleaseThatPanics(t *testing.T) {
+	a := mem.New(mem.Options{Leak: mem.LeakParanoid})
+	m := mem.NewMemory()
+	var want []byte
+	for i := range 6 {
+		p := bytes.Repeat([]byte{byte(i)}, 8192)
+		large := mem.Wrap(p, func() {
+			if i == 2 {
+				panic("no")
+			}
+		})
+		m.Append(large.RetainedSlice(100, 110))
+		large.Release()
+		b := a.Get(1000)
+		clear(b.Bytes())
+		m.Append(b)
+		want = append(append(want, p[100:110]...), make([]byte, 1000)...)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Compact hides the panic")
+			}
+		}()
+		m.Compact()
+	}()
+	if !bytes.Equal(m.Bytes(), want) || m.Size != len(want) {
+		t.Error("other bytes after the panic")
+	}
+	m.Compact()
+	if !bytes.Equal(m.Bytes(), want) || len(m.Buffers) != 12 {
+		t.Errorf("other bytes in %d parts", len(m.Buffers))
+	}
+	m.Release()
+	if s := a.Stats(); s.CheckedOut != 0 {
+		t.Errorf("%d blocks are out", s.CheckedOut)
+	}
+}
