@@ -27,7 +27,7 @@ type Server struct {
 	listener srt.Listener // nil: none
 	closed   bool
 	running  sync.WaitGroup // nothing is added to it when there is nothing in it and closed is set
-	faults   atomic.Int64 // handshakes that the library could not bear
+	faults   atomic.Int64   // handshakes that the library could not bear
 }
 
 // New makes a Server. packets are the options of the streams of packets, of which the
