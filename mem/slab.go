@@ -86,12 +86,10 @@ func slabOf(b Buf) Slab {
 func (s *Slab) Valid() bool { return s.b != nil }
 
 // Bytes returns the whole block, borrowed until Release.
-func (s *Slab) Bytes() []byte {
-	if s.b == nil {
-		panicNoBlock("Bytes")
-	}
-	return s.b.data
-}
+//
+// It panics for an empty Slab as a nil pointer does, without words: with them readers over
+// connections that wait would need more than the 2 KiB of a goroutine's first stack.
+func (s *Slab) Bytes() []byte { return s.b.data }
 
 // Cut returns n bytes from offset i of the block, retained by the caller.
 func (s *Slab) Cut(i, n int) Buf {
@@ -170,10 +168,16 @@ func panicCut(i, n, length int) {
 // counts of those that were released last, so that a filler that calls it now and then has
 // no more of them than parts are held.
 func (s *Slab) Shared() bool {
-	c := s.c
-	if c == nil {
+	if s.c == nil {
 		panicNoBlock("Shared")
 	}
+	return s.shared()
+}
+
+// shared is Shared of a Slab that holds a block. It is inlined where the stack is at its
+// deepest.
+func (s *Slab) shared() bool {
+	c := s.c
 	for c.word.Load()&liveMask == 0 {
 		if c.index == 0 {
 			return false
@@ -192,7 +196,7 @@ func (s *Slab) Release() {
 	}
 	// The usual case, inlined: no part of a pooled block is held. Readers call
 	// this when the stack is at its deepest.
-	if h := b.home; h != nil && !h.heap && b.track == nil && len(b.more) <= keepChunks && !s.Shared() {
+	if h := b.home; h != nil && !h.heap && b.track == nil && len(b.more) <= keepChunks && !s.shared() {
 		if w := b.own.word.Load(); w < lastGen<<genShift {
 			*s = Slab{}
 			b.own.kind = whole
@@ -214,7 +218,7 @@ func (s *Slab) end() {
 	if b.track != nil && b.track.tokens {
 		b.track.endFilling()
 	}
-	if !s.Shared() {
+	if !s.shared() {
 		*s = Slab{}
 		b.endCutting()
 		return
@@ -234,7 +238,7 @@ func (s *Slab) park() hooks.Parked {
 		panicNoBlock("park")
 	}
 	var p hooks.Parked
-	if b.gauge != nil && s.Shared() {
+	if b.gauge != nil && s.shared() {
 		if b.self == nil {
 			b.self = weak.Make(b)
 		}

@@ -11,7 +11,6 @@ import (
 // What was never made is a caller's bug, which the panic names.
 func TestZeroValuesPanicWithTheirName(t *testing.T) {
 	for name, f := range map[string]func(){
-		"Slab.Bytes":           func() { new(mem.Slab).Bytes() },
 		"Slab.Cut":             func() { new(mem.Slab).Cut(0, 1) },
 		"Slab.CutFor":          func() { new(mem.Slab).CutFor(make([]mem.Buf, 2), 0, 1) },
 		"Slab.Shared":          func() { new(mem.Slab).Shared() },
@@ -38,5 +37,4 @@ func TestReleasedSlabPanicsWithItsName(t *testing.T) {
 	s := mem.New(mem.Options{}).Slab(10)
 	s.Release()
 	mustPanic(t, "Cut", func() { s.Cut(0, 1) }, "mem: Slab.Cut", "released")
-	mustPanic(t, "Bytes", func() { s.Bytes() }, "mem: Slab.Bytes", "released")
 }
