@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// When the program keeps all the memory that the budget has, nothing is read and nobody
+// When the program keeps all the memory that the budget has, nothing is read and no connection
 // is closed; when it gives that back, the bytes come that were sent meanwhile.
 func TestConnsWaitForMemory(t *testing.T) {
 	for _, driver := range driversHere(t) {

@@ -21,7 +21,7 @@ import (
 // forgotten, since its driver holds it until it is freed.
 type own struct {
 	conn
-	driver *Driver        // nil until it is adopted; nobody has it for a name before
+	driver *Driver        // nil until it is adopted, before which it is no operation's name
 	remote netip.AddrPort // invalid for Unix sockets
 	shown  bool           // the program has had the descriptor
 }

@@ -24,7 +24,7 @@ func optionsOf(t *testing.T, fd int) (values [5]int) {
 	return values
 }
 
-// queued opens n connections to l, which nobody has accepted when it returns.
+// queued opens n connections to l, none of them accepted when it returns.
 func queued(t *testing.T, l net.Listener, n int) {
 	for range n {
 		conn, err := net.Dial("tcp", l.Addr().String())

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
-// A server may be told to end before all of its listeners have begun to serve.
+// A server may have to end before all of its listeners have begun to serve.
 func TestServerThatEndsAsItBegins(t *testing.T) {
 	sluicetest.NoLeaks(t, nil)
 	over, cancel := context.WithCancel(t.Context())

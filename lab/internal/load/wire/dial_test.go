@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Who tries a server with a certificate of its own is told what to do about it.
+// The error of a server with a certificate of its own says what to do about it.
 func TestUntrustedCertificateNamesWhatTrustsIt(t *testing.T) {
 	s := httptest.NewUnstartedServer(nil)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -74,7 +74,7 @@ func (q *pushing) run(ctx context.Context) {
 	if !ok {
 		return
 	}
-	var told reports
+	var said reports
 	for ; ; pause = min(2*pause, o.RetryMost) {
 		q.set(Connecting, nil)
 		q.mu.Lock()
@@ -91,14 +91,14 @@ func (q *pushing) run(ctx context.Context) {
 			return
 		}
 		if q.lives() && time.Since(began) > o.Timeout {
-			pause, told = o.Retry, reports{} // it worked for a while
+			pause, said = o.Retry, reports{} // it worked for a while
 		}
 		state := Waiting
 		if refused := (*rtmp.StatusError)(nil); errors.As(err, &refused) || errors.Is(err, ErrCodec) || errors.Is(err, srtconn.ErrRejected) || errors.Is(err, errNothing) {
 			state = Refused
 		}
 		q.set(state, err)
-		if told.due(state, time.Now()) {
+		if said.due(state, time.Now()) {
 			log.Warn("push failed; it is tried again", "state", state, "tries", q.now().Tries, "error", q.hide(err))
 		}
 		until := time.Now().Add(o.RetryCodec)
