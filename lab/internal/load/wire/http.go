@@ -81,24 +81,27 @@ type same []byte
 func (s same) Len(*Request) int                 { return len(s) }
 func (s same) Bytes(_ *Request, off int) []byte { return s[off:] }
 
-// An http1 is HTTP/1.1: see RFC 9112.
+// An http1 is HTTP/1.1: see RFC 9112. Its lines may end with a bare LF, too: 2.2.
 type http1 struct {
 	same
 	bare bool // replies have no body: the method is HEAD
 
-	state httpState
-	head  pieces // what has come of an unfinished head or chunk line
-	left  int64  // of the body or chunk
-	reply Outcome
+	state  httpState
+	line   pieces
+	head   int // bytes of lines other than chunks' in this reply
+	fields headFields
+	left   int64 // of the body or chunk
+	reply  Outcome
 }
 
 type httpState uint8
 
 const (
-	inHead     httpState = iota
-	inBody               // of a known length
-	untilEnd             // a body that ends with the connection
-	inChunkLen           // a line
+	inStatus   httpState = iota // the first line
+	inFields                    // of the head, up to an empty line
+	inBody                      // of a known length
+	untilEnd                    // a body that ends with the connection
+	inChunkLen                  // a line
 	inChunk
 	inChunkEnd // the empty line after a chunk
 	inTrailer
@@ -128,13 +131,12 @@ func (h *http1) End(*Request) Outcome {
 func (h *http1) finish() Outcome {
 	o := h.reply
 	o.Done = true
-	h.state, h.reply = inHead, Outcome{}
+	h.state, h.head, h.reply = inStatus, 0, Outcome{}
 	return o
 }
 
 // step reads what is next and returns how many bytes it has.
 func (h *http1) step(p []byte) (n int, err error) {
-	delimiter := "\r\n"
 	switch h.state {
 	case inBody, inChunk:
 		n = int(min(int64(len(p)), h.left))
@@ -148,16 +150,26 @@ func (h *http1) step(p []byte) (n int, err error) {
 	case untilEnd:
 		h.reply.Payload += len(p)
 		return len(p), nil
-	case inHead:
-		delimiter = "\r\n\r\n"
 	}
-	line, n, err := h.head.until(p, delimiter)
+	line, n, err := h.line.read(p)
+	if h.state <= inFields || h.state == inTrailer {
+		if h.head += n; h.head > mostLine {
+			return n, fmt.Errorf("%w: a head of more than %d bytes", ErrReply, mostLine)
+		}
+	}
 	if line == nil {
 		return n, err
 	}
+	line = bytes.TrimSuffix(line, []byte("\r"))
 	switch h.state {
-	case inHead:
-		err = h.parse(line)
+	case inStatus:
+		err = h.status(line)
+	case inFields:
+		if len(line) > 0 {
+			err = h.fields.read(line)
+		} else {
+			h.body()
+		}
 	case inChunkLen:
 		err = h.chunk(line)
 	case inChunkEnd:
@@ -185,10 +197,8 @@ func (h *http1) chunk(line []byte) error {
 	return nil
 }
 
-// parse reads the head of a reply, without the empty line at its end, and decides
-// where the reply ends: RFC 9112, 6.3.
-func (h *http1) parse(head []byte) error {
-	line, fields, _ := bytes.Cut(head, []byte("\r\n"))
+// status reads the first line of a reply.
+func (h *http1) status(line []byte) error {
 	const least = len("HTTP/1.1 200")
 	if len(line) < least || string(line[:7]) != "HTTP/1." || line[8] != ' ' {
 		return fmt.Errorf("%w: %.40q is not the status line of HTTP/1.1", ErrReply, line)
@@ -197,20 +207,21 @@ func (h *http1) parse(head []byte) error {
 	if err != nil || status < 100 || status > 599 {
 		return fmt.Errorf("%w: %.40q has no status", ErrReply, line)
 	}
-	f := headFields{length: -1, last: line[7] == '0'}
-	for len(fields) > 0 {
-		line, fields, _ = bytes.Cut(fields, []byte("\r\n"))
-		if err := f.read(line); err != nil {
-			return err
-		}
-	}
-	h.reply = Outcome{Class: status/100 - 1, Last: f.last}
-	switch {
-	case status == 101:
+	if status == http.StatusSwitchingProtocols {
 		return fmt.Errorf("%w: status 101, to another protocol", ErrReply)
-	case status < 200:
-		h.state = inHead // the reply itself is still to come
-	case h.bare || status == 204 || status == 304:
+	}
+	h.state, h.fields = inFields, headFields{status: status, length: -1, last: line[7] == '0'}
+	return nil
+}
+
+// body decides, behind the head of a reply, where the reply ends: RFC 9112, 6.3.
+func (h *http1) body() {
+	f := &h.fields
+	h.reply = Outcome{Class: f.status/100 - 1, Last: f.last}
+	switch {
+	case f.status < 200:
+		h.state = inStatus // the reply itself is still to come
+	case h.bare || f.status == http.StatusNoContent || f.status == http.StatusNotModified:
 		h.state = replied
 	case f.chunked:
 		h.state = inChunkLen
@@ -221,11 +232,11 @@ func (h *http1) parse(head []byte) error {
 	default:
 		h.state, h.reply.Last = untilEnd, true
 	}
-	return nil
 }
 
-// headFields are the fields of a head that say where a reply ends.
+// headFields are what of a head says where a reply ends.
 type headFields struct {
+	status  int
 	length  int64 // -1 without one
 	chunked bool
 	last    bool

@@ -191,7 +191,7 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 				return n, Outcome{}, nil
 			}
 		} else {
-			line, used, err := r.line.until(p[n:], "\n")
+			line, used, err := r.line.read(p[n:])
 			if n += used; line == nil {
 				return n, Outcome{}, err
 			}
