@@ -101,8 +101,7 @@ fuzz:
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz.sh
 
 soak:
-	SLUICE_SOAK=$${SOAK:-1h} SLUICE_SOAK_PAGES=$${SOAK_PAGES-} go test -count=1 -v -p 4 -timeout 48h -run Soak \
-		. ./aio ./cmd/sluice/internal/relay/realtest ./lab/internal/sink/realtest
+	@scripts/soak.sh
 
 bench:
 	go run ./lab bench

@@ -39,6 +39,7 @@ type Watch struct {
 	done       sync.WaitGroup
 
 	mu        sync.Mutex
+	settled   time.Duration // when the work had become steady
 	latencies histogram
 	samples   []Sample
 }
@@ -75,6 +76,18 @@ func Begin(t testing.TB, length time.Duration, pid int, allocators ...*mem.Alloc
 // Samples wait while there is none.
 func (w *Watch) Follow(pid int) { w.pid.Store(int64(pid)) }
 
+// Fills says that the work holds more and more until Settled is called. Nothing before that is judged.
+func (w *Watch) Fills() { w.settle(never) }
+
+// Settled says that from now on the work holds what it will hold.
+func (w *Watch) Settled() { w.settle(time.Since(w.began)) }
+
+func (w *Watch) settle(at time.Duration) {
+	w.mu.Lock()
+	w.settled = at
+	w.mu.Unlock()
+}
+
 // Latency notes how long something took. Any goroutine may call it.
 func (w *Watch) Latency(d time.Duration) {
 	w.mu.Lock()
@@ -110,21 +123,28 @@ func (w *Watch) sample() bool {
 	return true
 }
 
-// End takes no more samples, writes the page, and fails the test for what has grown.
+// End takes no more samples, writes the page, and fails the test for what has grown. After a run
+// that was too short to judge the test is skipped in its end, when all else has been checked:
+// scripts/soak.sh makes an exit code of that.
 func (w *Watch) End() {
 	w.t.Helper()
 	close(w.stop)
 	w.done.Wait()
-	faults := Faults(w.samples)
-	for _, f := range faults {
-		w.t.Error(f)
+	j := Judge(w.samples, w.settled)
+	if j.Verdict == Grew {
+		for _, text := range j.Texts {
+			w.t.Error(text)
+		}
+	}
+	if j.Verdict == TooShort {
+		w.t.Cleanup(func() { w.t.Skip(string(j.Verdict)+":", strings.Join(j.Texts, "; ")) })
 	}
 	dir := os.Getenv("SLUICE_SOAK_PAGES")
 	if dir == "" {
 		return
 	}
 	name := filepath.Join(dir, "soak-"+strings.ReplaceAll(w.t.Name(), "/", "-")+".html")
-	if err := os.WriteFile(name, []byte(page(w.t.Name(), w.samples, faults)), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte(page(w.t.Name(), w.samples, j)), 0o644); err != nil {
 		w.t.Error(fmt.Errorf("the page with the curves: %w", err))
 	}
 }
