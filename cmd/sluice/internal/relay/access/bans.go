@@ -46,10 +46,11 @@ var ErrBan = errors.New("access: no such ban")
 
 // bans are the active bans. It is safe for concurrent use.
 type bans struct {
-	mu   sync.Mutex
-	next int
-	list map[string]Ban // by id
-	file bansFile
+	mu    sync.Mutex
+	clock banClock
+	next  int
+	list  map[string]Ban // by id
+	file  bansFile
 
 	at     string               // behind the number in ids; empty: they are not shared
 	lifted map[string]time.Time // shared ones that do not hold any more, with their Until
@@ -65,10 +66,7 @@ func (g *Gate) Ban(b Ban, within time.Duration) (Ban, error) {
 	if err := b.check(); err != nil {
 		return Ban{}, err
 	}
-	now := g.rules.Load().now()
-	// Without the monotonic clock, so that it is the same after a restart.
-	b.Since, b.Until = now.UTC().Round(0), now.Add(within).UTC().Round(0)
-	b, err := g.bans.add(b, now)
+	b, err := g.bans.add(b, within)
 	if err != nil {
 		return Ban{}, err
 	}
@@ -115,10 +113,12 @@ func banned(text string) (netip.Prefix, error) {
 	return list[0], nil
 }
 
-func (l *bans) add(b Ban, now time.Time) (Ban, error) {
+func (l *bans) add(b Ban, within time.Duration) (Ban, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := l.now()
 	l.expire(now)
+	b.Since, b.Until = now, now.Add(within)
 	if len(l.list) >= maxBans {
 		return Ban{}, fmt.Errorf("%w: there are %d already, which is the limit", ErrBan, maxBans)
 	}
@@ -147,10 +147,9 @@ func (l *bans) expire(now time.Time) {
 
 // Bans returns the active bans, the oldest first.
 func (g *Gate) Bans() []Ban {
-	now := g.rules.Load().now()
 	g.bans.mu.Lock()
 	defer g.bans.mu.Unlock()
-	g.bans.expire(now)
+	g.bans.expire(g.bans.now())
 	return g.bans.sorted()
 }
 
@@ -195,9 +194,13 @@ func (b Ban) Matches(action Action, stream string, address netip.Addr, token str
 }
 
 // find returns a ban that matches a request.
-func (l *bans) find(r *Request, token string, now time.Time) (Ban, bool) {
+func (l *bans) find(r *Request, token string) (Ban, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.list) == 0 {
+		return Ban{}, false
+	}
+	now := l.now()
 	for _, b := range l.list {
 		if now.Before(b.Until) && b.Matches(r.Action, r.Stream, r.Address.Addr(), token) {
 			return b, true

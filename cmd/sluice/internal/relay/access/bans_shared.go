@@ -25,7 +25,7 @@ func (g *Gate) ShareBans(name string) {
 	defer l.mu.Unlock()
 	l.at = "@" + name
 	// Without a file earlier starts have left bans with other servers: no id comes again.
-	l.next = max(l.next, int(g.rules.Load().now().Unix()))
+	l.next = max(l.next, int(l.now().Unix()))
 	for id, b := range maps.Clone(l.list) {
 		if !strings.Contains(id, "@") {
 			delete(l.list, id)
@@ -66,9 +66,9 @@ func (g *Gate) BansSum() uint64 {
 // that are new here. An error matches ErrBan, then what is wrong was left out, or
 // ErrBansFile.
 func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
-	now := g.rules.Load().now()
 	changed := false
 	g.bans.mu.Lock()
+	now := g.bans.now()
 	g.bans.expire(now)
 	for _, id := range slices.Sorted(maps.Keys(from.Lifted)) {
 		until := from.Lifted[id]

@@ -39,7 +39,11 @@ func (g *Gate) KeepBans(name string) error {
 		return fmt.Errorf("%w: %s: %w", ErrBansFile, name, err)
 	}
 	l.mu.Lock()
-	l.expire(g.rules.Load().now())
+	now := l.now()
+	for id, b := range l.list {
+		l.list[id] = b.bounded(now)
+	}
+	l.expire(now)
 	l.mu.Unlock()
 	l.file.mu.Lock()
 	l.file.name = name
@@ -87,13 +91,17 @@ func (l *bans) read(name string) error {
 	return nil
 }
 
-// SaveBans saves what could not be saved when it changed, as on a disk that was full then. An error
-// matches ErrBansFile.
+// SaveBans saves what is not in the file as it is: what could not be saved when it changed, as on a
+// disk that was full then, and when the clock was set. An error matches ErrBansFile.
 func (g *Gate) SaveBans() error {
 	l := &g.bans
 	l.file.mu.Lock()
 	defer l.file.mu.Unlock()
-	if !l.file.behind {
+	l.mu.Lock()
+	l.now()
+	behind := l.file.behind || l.clock.set
+	l.mu.Unlock()
+	if !behind || l.file.name == "" {
 		return nil
 	}
 	return l.write()
@@ -112,7 +120,9 @@ func (l *bans) save() error {
 // write is save. The file's lock is held.
 func (l *bans) write() error {
 	l.mu.Lock()
+	l.now()
 	saved := savedBans{l.next, l.sorted()}
+	l.clock.set = false
 	l.mu.Unlock()
 	text, err := json.MarshalIndent(saved, "", "  ")
 	if err == nil {

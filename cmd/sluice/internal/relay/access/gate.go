@@ -38,6 +38,9 @@ type Options struct {
 	For func(stream string) *Rules
 	// Now is the clock that tokens expire by; nil is time.Now.
 	Now func() time.Time
+	// Elapsed is the time that bans hold by, since any moment: setting the clock does not
+	// change it. nil is what has passed by Now, whose monotonic clock counts.
+	Elapsed func() time.Duration
 }
 
 // An Asker decides about requests that the other rules admit. Ask returns nil to
@@ -89,7 +92,11 @@ func (r *Rules) forStream(stream string) *Rules {
 // New makes a Gate, or says which option is wrong.
 func New(o Options) (*Gate, error) {
 	g := &Gate{limits: limits{publishes: map[string]int{}, publishers: map[publisher]int{}, hosts: map[netip.Prefix]int{}, addresses: map[netip.Prefix]int{}, watched: map[string]int{}}}
-	return g, g.Update(o)
+	if err := g.Update(o); err != nil {
+		return nil, err
+	}
+	g.bans.clock = newBanClock(o)
+	return g, nil
 }
 
 // Update replaces the rules for new requests. Admitted sessions stay, and still
@@ -211,7 +218,7 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 // token is the id of its token, empty for none. A session that is entered where bans look
 // for those that they match, and asks this then, is missed by none.
 func (g *Gate) Banned(r Request, token string) error {
-	if b, ok := g.bans.find(&r, token, g.rules.Load().now()); ok {
+	if b, ok := g.bans.find(&r, token); ok {
 		return refuse(r, "banned until "+b.Until.Format(time.RFC3339), ErrBanned, nil)
 	}
 	return nil

@@ -42,6 +42,10 @@ type Archive struct {
 	root    func() *os.Root // the directory, as it is now
 	writing func(file string) bool
 	now     func() time.Time
+	elapsed func() time.Duration // since New: setting the clock does not change it
+
+	sweeping sync.Mutex
+	ages     ages
 
 	mu       sync.Mutex
 	known    map[string]*known  // by file
@@ -51,7 +55,8 @@ type Archive struct {
 // New returns the archive of a directory, which root returns. writing reports whether a file in it
 // is being written.
 func New(root func() *os.Root, writing func(file string) bool) *Archive {
-	return &Archive{root: root, writing: writing, now: time.Now, known: map[string]*known{}, listings: map[string]listing{}}
+	began := time.Now()
+	return &Archive{root: root, writing: writing, now: time.Now, elapsed: func() time.Duration { return time.Since(began) }, known: map[string]*known{}, listings: map[string]listing{}}
 }
 
 // walk returns the files, the oldest first, with what their names and the directory say.

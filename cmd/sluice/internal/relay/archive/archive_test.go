@@ -194,6 +194,11 @@ func TestWhatIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := size[0].Size
+	sweep(Limits{Age: time.Minute}, "live/a", "live/b", "live/c", "live/d", "live/now") // it may be a wrong clock's
+	a.elapsed = func() time.Duration { return time.Hour }
+	a.ages.seen = nil
+	sweep(Limits{Age: 5 * time.Hour}, "live/a", "live/b", "live/c", "live/d", "live/now")
+	a.ages.first -= settling
 	sweep(Limits{}, "live/a", "live/b", "live/c", "live/d", "live/now")
 	sweep(Limits{Age: 5 * time.Hour, Size: 10 * one}, "live/a", "live/b", "live/c", "live/d", "live/now")
 	sweep(Limits{Age: 3*time.Hour + 30*time.Minute}, "live/b", "live/c", "live/d", "live/now")
