@@ -3,6 +3,7 @@ module github.com/sluice-go/sluice/cmd
 go 1.25.0
 
 require (
+	github.com/asticode/go-astits v1.16.0
 	github.com/bluenviron/mediacommon/v2 v2.9.3
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
@@ -26,7 +27,6 @@ require (
 
 require (
 	github.com/asticode/go-astikit v0.30.0 // indirect
-	github.com/asticode/go-astits v1.16.0 // indirect
 	github.com/benburkert/openpgp v0.0.0-20160410205803-c2471f86866c // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect

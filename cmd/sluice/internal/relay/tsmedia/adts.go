@@ -2,6 +2,7 @@ package tsmedia
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 )
@@ -13,13 +14,18 @@ type adts struct {
 	part   []byte  // of a frame that the latest packet has cut
 	fixed  [2]byte // what the header of config says of it
 	config *au.Config
+	joined int // frames with blocks that cannot be told apart, since the last other one
 }
+
+// maxJoined is how many such frames, and no other, are no chance.
+const maxJoined = 10
 
 // adtsHeader is the length of a frame's header without a checksum, in bytes.
 const adtsHeader = 7
 
 // frames calls yield with the frames that end in p, borrowed until it returns, and whether
-// they began before it. Bytes that are no frame are passed over.
+// they began before it: blocks, of which a frame of ADTS may have several. Bytes that are no
+// frame are passed over. The error is yield's or a leftOut.
 func (a *adts) frames(p []byte, yield func(c *au.Config, frame []byte, before bool) error) error {
 	old := len(a.part) // of the bytes that came before p
 	if old > 0 {
@@ -38,7 +44,8 @@ func (a *adts) frames(p []byte, yield func(c *au.Config, frame []byte, before bo
 			continue
 		}
 		if c := a.configOf(q); c != nil {
-			if err := yield(c, q[header:size], at < old); err != nil {
+			err := a.blocks(q[:size], header, func(block []byte) error { return yield(c, block, at < old) })
+			if err != nil {
 				return err
 			}
 		}
@@ -63,18 +70,50 @@ func adtsSize(p []byte) (size, header int) {
 		header += 2 // a checksum
 	}
 	size = int(p[3]&3)<<11 | int(p[4])<<3 | int(p[5])>>5
+	if n := int(p[6] & 3); n > 0 && header > adtsHeader {
+		header += 2 * n // where the other blocks begin
+	}
 	if size <= header || len(p) > size && !begins(p[size:]) {
 		return 0, 0
 	}
 	return size, header
 }
 
+// blocks calls yield with the blocks of a frame, whose header has so many bytes. When there are several,
+// their positions are in it, and a checksum is behind each; without checksums nothing says where they end.
+func (a *adts) blocks(p []byte, header int, yield func(block []byte) error) error {
+	n := int(p[6]&3) + 1
+	if n > 1 && header == adtsHeader {
+		if a.joined++; a.joined < maxJoined {
+			return nil
+		}
+		return leftOut("AAC in frames of several blocks without checksums, which do not say where each begins")
+	}
+	a.joined = 0
+	if n == 1 {
+		return yield(p[header:])
+	}
+	const checksum = 2 // bytes, as many as of a position
+	at := header
+	for i := range n {
+		end := len(p)
+		if i+1 < n {
+			end = header + int(binary.BigEndian.Uint16(p[adtsHeader+2*i:]))
+		}
+		if end > len(p) || end-checksum <= at {
+			return nil // broken
+		}
+		if err := yield(p[at : end-checksum]); err != nil {
+			return err
+		}
+		at = end
+	}
+	return nil
+}
+
 // configOf returns the configuration that a frame's header says; nil for one that has no
 // form elsewhere.
 func (a *adts) configOf(p []byte) *au.Config {
-	if p[6]&3 != 0 {
-		return nil // several blocks
-	}
 	fixed := [2]byte{p[2] &^ 2, p[3] & 0xc0}
 	if a.config == nil || fixed != a.fixed {
 		kind, rate, channels := p[2]>>6+1, p[2]>>2&15, p[2]&1<<2|p[3]>>6

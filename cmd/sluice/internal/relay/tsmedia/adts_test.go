@@ -3,7 +3,10 @@ package tsmedia
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
@@ -128,6 +131,68 @@ func TestSoundThatChanges(t *testing.T) {
 	}
 	if rates[441002] != each || rates[480001] < each-1 || len(rates) != 2 { // the last one has no end
 		t.Errorf("%v", rates)
+	}
+}
+
+// several makes a frame of several blocks, with checksums if it is to have them.
+func several(t testing.TB, checked bool, bodies ...string) []byte {
+	t.Helper()
+	one := adtsFrame(t, 44100, 2, false, "x")
+	p := one[:adtsHeader:adtsHeader]
+	var body []byte
+	for i, b := range bodies {
+		if i > 0 && checked {
+			p = binary.BigEndian.AppendUint16(p, uint16(len(body)))
+		}
+		body = append(body, b...)
+		if checked {
+			body = append(body, "cc"...)
+		}
+	}
+	if checked {
+		p = append(p, "cc"...)
+		p[1] &^= 1
+	}
+	p = append(p, body...)
+	size := len(p)
+	p[3], p[4], p[5] = p[3]&^3|byte(size>>11), byte(size>>3), byte(size<<5)|p[5]&31
+	p[6] = p[6]&^3 | byte(len(bodies)-1)
+	return p
+}
+
+// A frame with several blocks and checksums says where each is; one without checksums is left out, as is
+// the track when it has no others.
+func TestFramesOfSeveralBlocks(t *testing.T) {
+	var a adts
+	var got []string
+	yield := func(_ *au.Config, frame []byte, _ bool) error {
+		got = append(got, string(frame))
+		return nil
+	}
+	stream := slices.Concat(several(t, true, "one", "two", "three", "4"), adtsFrame(t, 44100, 2, true, "five"), several(t, false, "no", "no"), several(t, true, "6", "7"))
+	for size := 1; size <= len(stream); size++ {
+		got = nil
+		for p := range slices.Chunk(stream, size) {
+			if err := a.frames(p, yield); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := []string{"one", "two", "three", "4", "five", "6", "7"}; !slices.Equal(got, want) {
+			t.Fatalf("packets of %d bytes: %q, want %q", size, got, want)
+		}
+	}
+	broken := several(t, true, "one", "two")
+	broken[adtsHeader] = 0xff
+	if got = nil; a.frames(broken, yield) != nil || len(got) != 0 {
+		t.Errorf("a position behind the end: %q", got)
+	}
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		err = a.frames(several(t, false, "one", "two"), yield)
+	}
+	if why := leftOut(""); !errors.As(err, &why) || n != maxJoined {
+		t.Errorf("after %d frames: %v", n, err)
 	}
 }
 

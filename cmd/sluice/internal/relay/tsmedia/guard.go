@@ -39,15 +39,21 @@ type guard struct {
 	in      []byte // received; from at on not passed on
 	at      int
 	garbage int
-	units   map[uint16]int // bytes of the unit that each PID is in
-	total   int            // of them
+	units   map[uint16]unit // that each PID is in
+	total   int             // of them
 
 	hold    func(bytes int) error // Options.Hold
 	holding int                   // what it was called with
 }
 
 func newGuard(r io.Reader, limit int, hold func(int) error) *guard {
-	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]int{}}
+	return &guard{r: r, limit: limit, hold: hold, probing: probeBytes, in: make([]byte, 0, 16<<10), units: map[uint16]unit{}}
+}
+
+// A unit is one that has begun.
+type unit struct {
+	bytes   int
+	counter byte // of its first packet
 }
 
 // Read implements io.Reader. It returns whole packets unless p is shorter.
@@ -101,22 +107,25 @@ func (g *guard) look(packet []byte) error {
 		if _, ok := g.units[pid]; !ok && len(g.units) == maxPIDs {
 			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
-		g.total -= g.units[pid]
-		g.units[pid] = 0
+		g.total -= g.units[pid].bytes
+		g.units[pid] = unit{counter: packet[3] & 15}
 	}
-	n, ok := g.units[pid]
+	u, ok := g.units[pid]
 	if !ok {
 		if len(g.units) == maxPIDs {
 			return fmt.Errorf("%w: more than %d streams in one", ErrSyntax, maxPIDs)
 		}
 	}
-	n += packetLen
+	u.bytes += packetLen
 	g.total += packetLen
-	most := g.limit + g.limit/8 + 16<<10 // with the headers of its packets
-	if n > most || g.total > 2*most {    // pictures of one stream, and little of all others
+	most := g.limit + g.limit/8 + 16<<10    // with the headers of its packets
+	if u.bytes > most || g.total > 2*most { // pictures of one stream, and little of all others
+		if g.probing >= 0 {
+			return fmt.Errorf("%w: something above %d bytes came, and the tracks are not known", ErrSyntax, g.limit)
+		}
 		return fmt.Errorf("%w: above %d bytes", ErrTooLong, g.limit)
 	}
-	g.units[pid] = n
+	g.units[pid] = u
 	return g.report()
 }
 

@@ -18,8 +18,8 @@ type metadata struct {
 // others have their fourcc there.
 var codecIDs = map[flv.FourCC]float64{flv.CodecAVC: 7, flv.CodecAAC: 10, flv.CodecMP3: 2}
 
-// frame returns it as onMetaData, at 0, or ffmpeg takes it for subtitles.
-func (m *metadata) frame() live.Frame {
+// frame returns it as onMetaData.
+func (m *metadata) frame(at uint32) live.Frame {
 	info := amf0.ECMAArray{}
 	add := func(name string, value float64) { info = append(info, amf0.Property{Name: name, Value: value}) }
 	id := func(c flv.FourCC) float64 {
@@ -44,5 +44,5 @@ func (m *metadata) frame() live.Frame {
 	if err != nil {
 		panic("tsmedia: metadata: " + err.Error()) // numbers only
 	}
-	return live.Frame{Type: flv.TagScript, Payload: mem.Wrap(p, nil)}
+	return live.Frame{Type: flv.TagScript, Time: at, Payload: mem.Wrap(p, nil)}
 }

@@ -1,0 +1,248 @@
+package tsmedia
+
+import (
+	"github.com/asticode/go-astits"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/substructs"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// A kind is what a table says of a track.
+type kind struct {
+	codec    flv.FourCC // 0: not carried
+	channels int        // of Opus
+	name     string     // of what is not carried
+}
+
+// kindOf returns what a table says of a track (ISO/IEC 13818-1, table 2-34).
+func kindOf(es *astits.PMTElementaryStream) kind {
+	switch es.StreamType {
+	case astits.StreamTypeH264Video:
+		return kind{codec: flv.CodecAVC}
+	case astits.StreamTypeH265Video:
+		return kind{codec: flv.CodecHEVC}
+	case astits.StreamTypeAACAudio:
+		return kind{codec: flv.CodecAAC}
+	case astits.StreamTypeMPEG1Audio, astits.StreamTypeMPEG2Audio:
+		return kind{codec: flv.CodecMP3}
+	case astits.StreamTypeAC3Audio:
+		return kind{codec: flv.CodecAC3}
+	case astits.StreamTypePrivateData:
+		return privateKind(es.ElementaryStreamDescriptors)
+	}
+	return kind{name: es.StreamType.String()}
+}
+
+// privateKind returns what descriptors say of a track whose type says nothing.
+func privateKind(descriptors []*astits.Descriptor) kind {
+	const (
+		opus      = 'O'<<24 | 'p'<<16 | 'u'<<8 | 's'
+		opusAudio = 0x80 // extension of a descriptor (ETSI TS Opus 0.1.3, section 5.3)
+	)
+	is, channels := false, 0
+	for _, d := range descriptors {
+		switch {
+		case d.Tag == astits.DescriptorTagAC3:
+			return kind{codec: flv.CodecAC3} // ETSI EN 300 468, annex D
+		case d.Registration != nil:
+			is = d.Registration.FormatIdentifier == opus
+		case d.Extension != nil && d.Extension.Tag == opusAudio && d.Extension.Unknown != nil:
+			var o substructs.OpusAudioDescriptor
+			if o.Unmarshal(*d.Extension.Unknown) == nil {
+				channels = o.ChannelCount()
+			}
+		}
+	}
+	if is && (channels == 1 || channels == 2) {
+		return kind{codec: flv.CodecOpus, channels: channels}
+	}
+	return kind{name: "private data"}
+}
+
+func (k kind) video() bool { return k.codec == flv.CodecAVC || k.codec == flv.CodecHEVC }
+
+// A track is one that is taken, as long as its kind stays.
+type track struct {
+	pid  uint16
+	kind kind
+	take func(pts, dts int64, p []byte) error // takes a packet, borrowed until it returns
+}
+
+// leftOut is what a track's take returns when its packets show that it cannot be carried: why, in words.
+type leftOut string
+
+func (l leftOut) Error() string { return "tsmedia: not carried: " + string(l) }
+
+// newTrack makes the track of a kind that is carried.
+func (x *intake) newTrack(pid uint16, k kind) *track {
+	t := &track{pid: pid, kind: k}
+	switch k.codec {
+	case flv.CodecAVC, flv.CodecHEVC:
+		p := &pictures{intake: x, inBand: au.InBand{Codec: k.codec}}
+		t.take = p.take
+	case flv.CodecAAC:
+		t.take = (&aac{intake: x}).take
+	case flv.CodecOpus:
+		config := au.NewOpusConfig(k.channels)
+		t.take = func(pts, _ int64, p []byte) error { return x.sound(config, pts, splitOpus(p)) }
+	case flv.CodecMP3:
+		t.take = (&mpeg{intake: x}).take
+	case flv.CodecAC3:
+		t.take = func(pts, _ int64, p []byte) error { return x.plain(flv.CodecAC3, pts, splitAC3(p)) }
+	}
+	return t
+}
+
+// pictures are a track of H.264 or HEVC.
+type pictures struct {
+	*intake
+	inBand  au.InBand
+	playing bool // there was a key frame
+}
+
+// take takes a picture.
+func (x *pictures) take(pts, dts int64, p []byte) error {
+	var units h264.AnnexB // HEVC has the same form
+	if units.Unmarshal(p) != nil {
+		return nil
+	}
+	const avcDelimiter, hevcDelimiter = 9, 35
+	if t := au.NALType(x.inBand.Codec, units[0]); x.inBand.Codec == flv.CodecAVC && t == avcDelimiter || x.inBand.Codec == flv.CodecHEVC && t == hevcDelimiter {
+		units = units[1:]
+	}
+	_, key := x.inBand.Learn(units)
+	config := x.inBand.Config()
+	decoded := x.clock.at(0, dts)
+	shown := max(decoded+difference(pts, dts), 0)
+	if len(units) == 0 || config == nil || !x.playing && !key {
+		return nil
+	}
+	x.playing = true
+	if x.info.config == nil {
+		x.info.config = config
+	}
+	u := au.Unit{Video: true, Codec: x.inBand.Codec, Time: ms(decoded), Key: key, Config: config, Parts: units}
+	u.Offset = int32(ms(shown) - u.Time)
+	n := 0
+	for _, p := range units {
+		n += 4 + len(p)
+	}
+	return x.publish(&u, n, func(dst []byte) { au.AppendLengths(dst, units) })
+}
+
+// aac is a track of AAC.
+type aac struct {
+	*intake
+	adts  adts
+	later int64 // when the frame behind the latest one is, ticks
+}
+
+// take takes what a packet has. Its time is that of the first frame that begins in it.
+func (x *aac) take(pts, _ int64, p []byte) error {
+	samples, of := 0, (*au.Config)(nil) // since pts
+	length := func(c *au.Config, samples int) int64 { return int64(samples) * 90_000 / int64(max(c.Rate, 1)) }
+	return x.adts.frames(p, func(c *au.Config, frame []byte, before bool) error {
+		n := c.Samples(frame)
+		if before {
+			at := x.later
+			x.later += length(c, n)
+			return x.sound(c, at, [][]byte{frame})
+		}
+		if of != nil && of != c {
+			pts, samples = pts+length(of, samples), 0
+		}
+		at := pts + length(c, samples)
+		samples, of = samples+n, c
+		x.later = pts + length(c, samples)
+		return x.sound(c, at, [][]byte{frame})
+	})
+}
+
+// mpeg is a track of MPEG audio. Its type is the same for all layers: layer III is MP3, the others have
+// no form in FLV.
+type mpeg struct {
+	*intake
+	mp3 bool // there was a frame: what looks like another layer is broken
+}
+
+// take takes the frames of a packet.
+func (x *mpeg) take(pts, _ int64, p []byte) error {
+	var frames [][]byte
+	for len(p) > 0 {
+		var h mpeg1audio.FrameHeader
+		if h.Unmarshal(p) != nil {
+			// Its layer I is unknown to the library: 11 ones, two bits of the version, then those
+			// of the layer (ISO/IEC 11172-3, section 2.4.2.3).
+			if !x.mp3 && len(p) >= 4 && p[0] == 0xff && p[1]&0xf6 == 0xf6 && p[2]&0xf0 != 0xf0 {
+				return leftOut("MPEG audio of layer I")
+			}
+			break
+		}
+		if h.Layer != 3 {
+			if x.mp3 {
+				break
+			}
+			return leftOut("MPEG audio of layer II, MP2")
+		}
+		n := 144 * h.Bitrate / h.SampleRate
+		if h.MPEG2 {
+			n = 72 * h.Bitrate / h.SampleRate
+		}
+		if h.Padding {
+			n++
+		}
+		if n > len(p) {
+			break
+		}
+		x.mp3 = true
+		frames = append(frames, p[:n])
+		p = p[n:]
+	}
+	return x.plain(flv.CodecMP3, pts, frames)
+}
+
+// splitAC3 returns the views of the whole frames in p.
+func splitAC3(p []byte) (frames [][]byte) {
+	for {
+		var s ac3.SyncInfo
+		if s.Unmarshal(p) != nil {
+			return frames
+		}
+		n := s.FrameSize()
+		if n <= 0 || n > len(p) {
+			return frames
+		}
+		frames = append(frames, p[:n])
+		p = p[n:]
+	}
+}
+
+// splitOpus returns the views of the frames in p, each behind its header.
+func splitOpus(p []byte) (frames [][]byte) {
+	for len(p) > 0 {
+		var u substructs.OpusAccessUnit
+		n, err := u.Unmarshal(p)
+		if err != nil || n <= 0 {
+			return frames
+		}
+		frames = append(frames, u.Packet)
+		p = p[n:]
+	}
+	return frames
+}
+
+// plain takes frames of sound that say themselves what they are.
+func (x *intake) plain(codec flv.FourCC, pts int64, units [][]byte) error {
+	if len(units) == 0 {
+		return nil
+	}
+	config := au.SoundConfig(codec, units[0])
+	if config == nil {
+		return nil
+	}
+	return x.sound(config, pts, units)
+}
