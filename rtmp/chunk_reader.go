@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	sluice "github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/mem"
@@ -32,6 +33,7 @@ type ChunkReader struct {
 	open      int          // chunk streams with an unfinished message
 	chunkSize int
 	confined  bool // no message may be longer than a command
+	omits     bool // the peer has left an extended timestamp out of a header of format 3
 	limits    Limits
 	alloc     *mem.Allocator
 	streams   map[uint32]*chunkStream
@@ -263,8 +265,10 @@ func (c *ChunkReader) announced(cs *chunkStream, format byte, id uint32, n int) 
 // repeated reads a header of format 3, which goes on with the message in hand
 // or begins one like the last. When the last timestamp was extended it should
 // be repeated here (section 5.3.1.3), and some peers do not: those four bytes
-// are then the payload's. What is there decides; a payload looks like the
-// timestamp once in 2^32 times.
+// are then the payload's. Others (gortmplib 1.0.1, so mediamtx) write zeros. What
+// is there decides; a payload looks like the timestamp once in 2^32 times. One that
+// begins with zeros is more likely, so those are a payload's once the peer has been
+// seen to leave a timestamp out.
 func (c *ChunkReader) repeated(cs *chunkStream, n int) error {
 	all := n
 	if cs.extends {
@@ -285,12 +289,17 @@ func (c *ChunkReader) repeated(cs *chunkStream, n int) error {
 }
 
 // repeats reports whether the 4 bytes behind the n of the basic header are one
-// of two timestamps: that of the header or, as some peers repeat it, that of
-// the message. It waits for no more bytes than it takes to tell.
+// of two timestamps, that of the header or, as some peers repeat it, that of the
+// message, or are zero in place of one. It waits for no more bytes than it takes
+// to tell.
 func (c *ChunkReader) repeats(n int, a, b uint32) (bool, error) {
-	var want [2][4]byte
+	var want [3][4]byte
 	binary.BigEndian.PutUint32(want[0][:], a)
 	binary.BigEndian.PutUint32(want[1][:], b)
+	some := want[:]
+	if c.omits {
+		some = want[:2]
+	}
 	for i := 1; i <= 4; i++ {
 		p, err := c.r.Peek(n + i)
 		if err != nil {
@@ -302,7 +311,8 @@ func (c *ChunkReader) repeats(n int, a, b uint32) (bool, error) {
 			return false, err
 		}
 		got := string(p[n : n+i])
-		if got != string(want[0][:i]) && got != string(want[1][:i]) {
+		if !slices.ContainsFunc(some, func(w [4]byte) bool { return got == string(w[:i]) }) {
+			c.omits = true
 			return false, nil
 		}
 	}

@@ -155,12 +155,27 @@ func TestExtendedTimestampOfContinuations(t *testing.T) {
 	}
 	repeated := func(p []byte) []byte { return binary.BigEndian.AppendUint32(p, time) }
 	omitted := func(p []byte) []byte { return p }
-	for name, in := range map[string][]byte{"repeated": write(repeated), "left out": write(omitted)} {
+	zeros := func(p []byte) []byte { return append(p, 0, 0, 0, 0) }
+	for name, in := range map[string][]byte{"repeated": write(repeated), "left out": write(omitted), "zero instead": write(zeros)} {
 		for how, r := range sluicetest.Splits(in) {
 			got, err := chunkReadAll(NewChunkReader(sluice.NewBufReader(r), Limits{}))
 			t.Log(name, how)
 			chunkCheck(t, got, []chunkMessage{{TypeVideo, 4, 1, time, body}}, err)
 		}
+	}
+}
+
+// Zeros stand for the timestamp only as long as the peer has not left one out.
+func TestZerosAreThePayloadOfAPeerThatLeavesTimestampsOut(t *testing.T) {
+	body := append(bytes.Repeat([]byte{0xEE}, 256), 0, 0, 0, 0, 1)
+	in := AppendChunkHeader(nil, 4, TypeVideo, 1, 0x01020304, len(body))
+	in = append(in, body[:128]...)
+	in = append(append(in, 3<<6|4), body[128:256]...)
+	in = append(append(in, 3<<6|4), body[256:]...)
+	for how, r := range sluicetest.Splits(in) {
+		got, err := chunkReadAll(NewChunkReader(sluice.NewBufReader(r), Limits{}))
+		t.Log(how)
+		chunkCheck(t, got, []chunkMessage{{TypeVideo, 4, 1, 0x01020304, body}}, err)
 	}
 }
 

@@ -12,7 +12,7 @@ type Resting struct {
 	got, acked, window int64
 	asked              uint32
 	inChunk, outChunk  int32
-	confined           bool
+	confined, omits    bool
 	streams            []restingStream
 }
 
@@ -58,7 +58,7 @@ func (c *Conn) Wake(s *Resting) {
 }
 
 func (c *ChunkReader) rest(s *Resting) {
-	s.inChunk, s.confined = int32(c.chunkSize), c.confined
+	s.inChunk, s.confined, s.omits = int32(c.chunkSize), c.confined, c.omits
 	if n := len(c.streams); cap(s.streams) < n {
 		s.streams = make([]restingStream, 0, n)
 	}
@@ -74,7 +74,7 @@ func (c *ChunkReader) rest(s *Resting) {
 }
 
 func (c *ChunkReader) wake(s *Resting) {
-	c.chunkSize, c.confined = int(s.inChunk), s.confined
+	c.chunkSize, c.confined, c.omits = int(s.inChunk), s.confined, s.omits
 	for _, r := range s.streams {
 		cs := c.stream(r.id)
 		cs.typ, cs.streamID, cs.time, cs.delta, cs.extends = r.typ, r.streamID, r.time, r.delta, r.extends

@@ -19,6 +19,7 @@ type ConnState struct {
 	InChunk  int         `json:"in_chunk"`
 	OutChunk int         `json:"out_chunk"`
 	Confined bool        `json:"confined"`
+	Omits    bool        `json:"omits,omitempty"`
 	Chunks   []ChunkPart `json:"chunks"`
 	Inside   bool        `json:"inside"`  // the chunk of Current is being read
 	Current  uint32      `json:"current"` // chunk stream
@@ -67,7 +68,7 @@ func (c *Conn) State() (s ConnState, err error) {
 	c.lock()
 	defer c.mu.Unlock()
 	s.Got, s.Acked, s.Window, s.Asked = c.r.TotalRead()-c.base, c.acked, c.window, c.asked
-	s.InChunk, s.OutChunk, s.Confined = c.in.chunkSize, c.out.chunkSize, c.in.confined
+	s.InChunk, s.OutChunk, s.Confined, s.Omits = c.in.chunkSize, c.out.chunkSize, c.in.confined, c.in.omits
 	for id, cs := range c.in.streams {
 		p := ChunkPart{ID: id, StreamID: cs.streamID, Time: cs.time, Delta: cs.delta, Length: cs.length, Type: cs.typ, Extends: cs.extends, Known: cs.known, Open: cs.open}
 		if cs.slab.Valid() && cs.have > 0 {
@@ -87,7 +88,7 @@ func (c *Conn) State() (s ConnState, err error) {
 func (s *Resting) State() ConnState {
 	st := ConnState{
 		Got: s.got, Acked: s.acked, Window: s.window, Asked: s.asked,
-		InChunk: int(s.inChunk), OutChunk: int(s.outChunk), Confined: s.confined,
+		InChunk: int(s.inChunk), OutChunk: int(s.outChunk), Confined: s.confined, Omits: s.omits,
 	}
 	for _, r := range s.streams {
 		st.Chunks = append(st.Chunks, ChunkPart{
@@ -118,7 +119,7 @@ func (c *Conn) Restore(s *ConnState) error {
 	c.lock()
 	defer c.mu.Unlock()
 	c.base, c.acked, c.window, c.asked = c.r.TotalRead()-s.Got, s.Acked, s.Window, s.Asked
-	c.in.chunkSize, c.in.confined, c.out.chunkSize = s.InChunk, s.Confined, s.OutChunk
+	c.in.chunkSize, c.in.confined, c.in.omits, c.out.chunkSize = s.InChunk, s.Confined, s.Omits, s.OutChunk
 	for i := range s.Chunks {
 		p := &s.Chunks[i]
 		if c.in.streams[p.ID] != nil || p.Length < 0 || p.Length > l.of(p.Type) || len(p.Have) > p.Length || len(p.Have) > 0 && !p.Open {
