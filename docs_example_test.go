@@ -173,14 +173,10 @@ func pumpFrames(conn net.Conn, out chan<- mem.Buf) error {
 	r := sluice.NewBufReader(conn)
 	defer r.Recycle()
 	for {
-		n, err := r.ReadBE(4)
+		frame, err := r.ReadFrame(4, binary.BigEndian, 0) // a length of 4 bytes, and what it says
 		if err == io.EOF {
-			return nil // between two frames
+			return nil // between two frames; io.ErrUnexpectedEOF is an end inside one
 		}
-		if err != nil {
-			return err
-		}
-		frame, err := r.ReadBuf(n)
 		if err != nil {
 			return err
 		}

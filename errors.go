@@ -27,7 +27,7 @@ var (
 // These are ErrTooLong of what is not counted in bytes.
 const (
 	errFields = tooLong("too many header fields")
-	errNumber = tooLong("number does not fit an int")
+	errNumber = tooLong("number too large")
 )
 
 type tooLong string

@@ -30,6 +30,13 @@ func TestNewBufReaderOfABufReaderReturnsIt(t *testing.T) {
 	mustReadByte(t, other, 'c')
 }
 
+func TestResetToItselfDoesNothing(t *testing.T) {
+	r := readerOf(t, paranoid(t), 0, strings.NewReader("ab"))
+	mustReadByte(t, r, 'a')
+	r.Reset(r)
+	mustReadByte(t, r, 'b')
+}
+
 func TestResetAllocatesNothing(t *testing.T) {
 	skipAllocations(t)
 	tcp, _ := tcpPair(t)

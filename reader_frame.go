@@ -17,7 +17,7 @@ import (
 // no order where one is needed or a negative limit panics.
 //
 // A length above limit is ErrTooLong; 0 is Options.Frame, which a limit cannot
-// raise. A varint of more than 64 bits is errNumber. io.EOF is for the
+// raise. A varint of more than 64 bits is ErrTooLong. io.EOF is for the
 // boundary between frames, io.ErrUnexpectedEOF for an end inside one. On any
 // error nothing is consumed, the length included: the call can be repeated
 // after a deadline or ErrShort.

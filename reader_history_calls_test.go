@@ -164,7 +164,9 @@ func (h *history) discard() {
 	left := h.had - h.pos
 	got, err := h.r.Discard(n)
 	h.pos += got
-	h.fixed = h.pos
+	if n > 0 {
+		h.fixed = h.pos
+	}
 	switch {
 	case transient(err):
 		if got >= n {

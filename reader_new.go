@@ -9,8 +9,8 @@ import (
 )
 
 // NewBufReader returns a reader of r with the options o, or with the defaults.
-// If r is a BufReader and there are no options, it returns r itself. The block
-// size follows the stream.
+// If r is a BufReader and there are no options, it returns r itself. A nil r makes
+// a reader that is fed, as NewBufReaderFed does. The block size follows the stream.
 //
 // A type of connection that is not one of package net and wraps none may have
 // the method RawRead() syscall.Conn: reading from that descriptor must be the
@@ -58,14 +58,14 @@ func NewBufReaderBytes(p []byte, o ...Options) *BufReader {
 // before, except Bufs and Memories that were handed out and the limits. It
 // brings a recycled reader back to life, so that readers can be pooled, and
 // allocates nothing; the first read over a connection does. A nil r makes it a
-// reader that is fed, as NewBufReaderFed does.
+// reader that is fed, as NewBufReaderFed does. A Reset of b to itself does nothing.
 func (b *BufReader) Reset(r io.Reader) {
 	if r == nil {
 		b.resetFed()
 		return
 	}
 	if r == io.Reader(b) {
-		panic("sluice: BufReader.Reset to itself")
+		return // as with bufio
 	}
 	if source.Descriptor(r) != nil {
 		b.start(raw)

@@ -26,7 +26,7 @@ func (b *BufReader) byteSlow() (byte, error) {
 }
 
 // ReadBE reads n bytes, 1 to 4, as a big-endian unsigned number. Another n
-// panics. Where int has 32 bits a number that does not fit is errNumber,
+// panics. Where int has 32 bits a number that does not fit is ErrTooLong,
 // and nothing is consumed. When bytes are missing nothing is consumed.
 func (b *BufReader) ReadBE(n int) (int, error) {
 	if uint(n-1) > 3 {

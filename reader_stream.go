@@ -203,6 +203,9 @@ func (b *BufReader) Discard(n int) (int, error) {
 	if n < 0 {
 		return 0, bufio.ErrNegativeCount
 	}
+	if n == 0 {
+		return 0, nil // UnreadByte stays possible, as with bufio
+	}
 	done, err := b.skip(n)
 	b.win.Fix()
 	return done, err

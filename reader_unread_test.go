@@ -87,6 +87,21 @@ func TestUnreadByteIsRefusedAfterCallsThatDoNotRead(t *testing.T) {
 	}
 }
 
+func TestUnreadByteIsGrantedAfterADiscardOfNothing(t *testing.T) {
+	for _, r := range []interface {
+		io.ByteScanner
+		Discard(n int) (int, error)
+	}{bufio.NewReader(strings.NewReader("ab")), readerOf(t, paranoid(t), 0, strings.NewReader("ab"))} {
+		_, _ = r.ReadByte()
+		if n, err := r.Discard(0); n != 0 || err != nil {
+			t.Errorf("%T: Discard(0): %d, %v", r, n, err)
+		}
+		if err := r.UnreadByte(); err != nil {
+			t.Errorf("%T: %v", r, err)
+		}
+	}
+}
+
 func TestUnreadByteIsGrantedAfterEveryCallThatReads(t *testing.T) {
 	for _, c := range []struct {
 		name string
