@@ -1,5 +1,3 @@
-//go:build !386 && !s390x
-
 package sys
 
 import (

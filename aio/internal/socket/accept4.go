@@ -1,4 +1,4 @@
-//go:build (linux && (386 || s390x)) || freebsd || dragonfly
+//go:build freebsd || dragonfly
 
 package socket
 
