@@ -12,7 +12,8 @@ import (
 // continuation lines are joined with one space (RFC 5322, section 2.2.3; used
 // by RTSP, SIP and old HTTP). The limits are Options.Line for a line,
 // Options.Header for all and 1,000 fields. A line that is not a field is a
-// textproto.ProtocolError.
+// textproto.ProtocolError. So is one whose name is not a token (RFC 9110, section
+// 5.6.2), with a space before its colon for example, which textproto passes on.
 //
 // With any error nothing is consumed; after ErrShort or a deadline the call
 // can be repeated.

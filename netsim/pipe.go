@@ -8,8 +8,10 @@ import (
 // Pipe returns two connected ends in memory, each with its own options. They
 // use channels and package time only, so that they work in a bubble of
 // testing/synctest. Below is net.Pipe: a Write waits until it is read, or, if
-// the other end delays what comes in, until its Window has room. Pipe
-// panics on options out of range.
+// the other end delays what comes in, until its Window has room. So with Sizes,
+// which cut a Write, an end that answers before it has read all of it, and one that
+// reads no answer before it has written all, wait for each other: Latency at both
+// ends gives them room. Pipe panics on options out of range.
 func Pipe(a, b Options) (*Conn, *Conn) {
 	innerA, innerB := net.Pipe()
 	return newPair(innerA, innerB, a, b)
