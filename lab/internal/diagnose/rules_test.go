@@ -210,3 +210,27 @@ func TestPollsThatFindNothingHaveToBeMany(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// What system calls do not say is open: whether threads wait for a lock of Java's, or for work.
+func TestWaitsOfAnotherRuntimeAreOpen(t *testing.T) {
+	locks := func(c evidence.Calls) (open []string) {
+		c.Took, c.ByName = time.Second, []evidence.Call{}
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Calls: &c, Tools: []evidence.Tool{{Name: evidence.ToolProc, State: evidence.OK}, {Name: evidence.ToolStrace, State: evidence.OK}}}
+		_, list := Diagnose(e)
+		for _, o := range list {
+			if strings.HasPrefix(o.Rule, "lock-") {
+				open = append(open, o.Rule+": "+o.Why)
+			}
+		}
+		return open
+	}
+	if open := locks(evidence.Calls{Woken: 1000}); len(open) != 2 || !strings.Contains(open[0], "wait for each other 1,000 times a second") {
+		t.Errorf("%q", open)
+	}
+	if open := locks(evidence.Calls{Woken: 10}); len(open) != 0 {
+		t.Errorf("%q", open)
+	}
+	if open := locks(evidence.Calls{Woken: 1000, LockTime: 3 * time.Second}); len(open) != 1 || !strings.HasPrefix(open[0], "lock-over-io") {
+		t.Errorf("%q", open)
+	}
+}

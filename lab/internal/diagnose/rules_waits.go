@@ -82,11 +82,28 @@ func (s *facts) queues() []*queue {
 // that and what works or is ready meanwhile.
 func (q *queue) blocked() float64 { return q.waiting / (q.working + q.waiting) }
 
+// oftenWoken is how many times a second threads have to wait for each other for that to be worth a word.
+const oftenWoken = 20
+
+// clear returns what was found of locks; where nothing was, and system calls are all that was seen,
+// why that may be wrong: waits for the locks of Java, Python and Rust look there like waits for work.
+func (s *facts) clear(f Finding) (Finding, string) {
+	c := s.Calls
+	if f.Score >= faint || s.goProgram || s.Waits != nil || !empty(s.Block) || c == nil || c.Took <= 0 {
+		return f, ""
+	}
+	rate := float64(c.Woken) / c.Took.Seconds()
+	if rate < oftenWoken {
+		return f, ""
+	}
+	return Finding{}, fmt.Sprintf("its threads wait for each other %s times a second, and system calls do not say whether for a lock or for work: jstack, py-spy dump or gdb say where", units.Number(rate))
+}
+
 // lockOverIO: goroutines wait for a lock whose holder waits for I/O.
 func lockOverIO(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * q.inIO })
 	f.Try = "hold the lock around the state only: take what is needed, unlock, then read or write; a lock for each connection, or one goroutine that owns it, where calls must not mix"
-	return f, ""
+	return s.clear(f)
 }
 
 // lockContention: goroutines wait for a lock whose holder works.
@@ -94,7 +111,7 @@ func lockContention(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * (1 - q.inIO) })
 	f.Score /= 2 // another goroutine works while one waits
 	f.Try = "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for"
-	return f, ""
+	return s.clear(f)
 }
 
 // locked says who waits where, for the queue of the highest score.

@@ -24,8 +24,14 @@ func missing(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMissing, fmt.Sprintf(format, args...))
 }
 
-// endIn is how long a tool may take to begin and to write what it saw.
-const endIn = 40 * time.Second
+const (
+	// endIn is how long a tool may take to begin and to write what it saw.
+	endIn = 40 * time.Second
+	// letGoIn is how long one may take to let go of the processes after its interrupt. strace may
+	// wait for ever for one that is in vfork, whose child it has stopped: all stand still then, and
+	// go on when it is killed.
+	letGoIn = time.Second
+)
 
 func program(name, install string) (string, error) {
 	if runtime.GOOS != "linux" {
@@ -50,12 +56,12 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	late := time.After(endIn + stop)
-	var over <-chan time.Time
+	var over, letGo <-chan time.Time
 	for {
 		select {
 		case <-p.Gone():
 			if err := p.Wait(ctx, time.Second); err != nil && over == nil {
-				return refused(cmd.Args[0], p.Said())
+				return refused(cmd.Args[0], p.Said(), err)
 			}
 			return nil
 		case <-look.C:
@@ -64,7 +70,9 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 			}
 		case <-over:
 			_ = p.Signal(os.Interrupt) // fails only if it is gone
-			stop = 0
+			stop, letGo = 0, time.After(letGoIn)
+		case <-letGo:
+			return nil // Stop kills it; what it has written is there
 		case <-ctx.Done():
 			_ = p.Signal(os.Interrupt) // strace lets go of the process then
 			_ = p.Wait(context.WithoutCancel(ctx), time.Second)
@@ -75,10 +83,17 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 	}
 }
 
-// refused makes an error of what a tool said that did not do its work.
-func refused(name, said string) error {
+// errVanished is of a tool that was to look at a process which had ended.
+var errVanished = errors.New("a process had ended")
+
+// refused makes an error of what a tool said and ended with that did not do its work.
+func refused(name, said string, ended error) error {
 	short := said[:min(len(said), 300)]
 	switch {
+	case said == "":
+		return fmt.Errorf("%s failed: %w", name, errors.Unwrap(ended))
+	case strings.Contains(said, "No such process"):
+		return fmt.Errorf("%s: %w: %s", name, errVanished, short)
 	case strings.Contains(said, "perf_event_paranoid") || strings.Contains(said, "No permission to enable"):
 		return missing("perf is not permitted here: as root, sysctl kernel.perf_event_paranoid=1, or in a container --cap-add PERFMON")
 	case strings.Contains(said, "Operation not permitted"), strings.Contains(said, "Permission denied"):
@@ -102,15 +117,6 @@ func family(pid int) []int {
 		}
 	}
 	return list
-}
-
-// pids are the numbers of a family as tools take them.
-func pids(pid int) string {
-	var words []string
-	for _, n := range family(pid) {
-		words = append(words, strconv.Itoa(n))
-	}
-	return strings.Join(words, ",")
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

@@ -141,6 +141,9 @@ type Calls struct {
 	// those threads were in I/O or asleep meanwhile, all added up.
 	LockTime time.Duration `json:"lock_time_ns,omitempty"`
 	LockIO   time.Duration `json:"lock_io_ns,omitempty"`
+	// Woken is how often a thread waited for another in a way that does not say whether for a
+	// lock or for work, and was woken.
+	Woken int64 `json:"woken,omitempty"`
 }
 
 // A Call is one system call of those that were seen.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/child"
@@ -27,7 +28,11 @@ func findPerf() (string, error) {
 	return program("perf", "apt-get install linux-perf (Debian), linux-tools-generic (Ubuntu)")
 }
 
-// perfRecord samples a process and those that it started into a file.
+// perfTries is how often perf is tried because one of the processes had ended.
+const perfTries = 5
+
+// perfRecord samples a process and those that it started into a file. perf fails when one of them has
+// ended: then it is tried again with those that were there each time.
 func perfRecord(ctx context.Context, pid int, data string, d time.Duration, args ...string) error {
 	path, err := findPerf()
 	if err != nil {
@@ -35,10 +40,20 @@ func perfRecord(ctx context.Context, pid int, data string, d time.Duration, args
 	}
 	// -N: leave nothing in the cache of the home directory; -B and --no-bpf-event: look at no files that have
 	// nothing to do with the process, which takes longer than all else.
-	args = append([]string{"record", "-q", "-N", "-B", "--no-bpf-event", "-o", data, "-p", pids(pid)}, args...)
-	cmd := exec.Command(path, append(args, "sleep", seconds(d))...)
-	cmd.Dir = filepath.Dir(data)
-	return attach(ctx, cmd, "", 0)
+	args = append([]string{"record", "-N", "-B", "--no-bpf-event", "-o", data, "-p", ""}, args...)
+	which := slices.Index(args, "-p") + 1
+	lasting := family(pid)
+	for range perfTries {
+		now := family(pid)
+		lasting = slices.DeleteFunc(lasting, func(n int) bool { return !slices.Contains(now, n) })
+		args[which] = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(lasting)), ","), "[]")
+		cmd := exec.Command(path, slices.Concat(args, []string{"sleep", seconds(d)})...)
+		cmd.Dir = filepath.Dir(data)
+		if err = attach(ctx, cmd, "", 0); !errors.Is(err, errVanished) {
+			break
+		}
+	}
+	return err
 }
 
 // perfRecordOf samples the stacks of a process, the kernel's too. goProgram says that it

@@ -32,6 +32,7 @@ type straceReader struct {
 	goProgram  bool
 	eventfds   map[int]bool
 	threads    map[string]*threadTally
+	woken      int64
 	files      map[string]string // by descriptor: the direction of the last call that moved something
 	first      float64
 	last       float64
@@ -155,6 +156,8 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 	case asked >= 0:
 		c.moved(moved, asked)
 		s.follows(c, name, args, moved)
+	case moved == 0 && name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !isLock(args):
+		s.woken++
 	case moved == 0 && (name == "sched_yield" && !s.goProgram || asksOnly(name, args, s.goProgram)):
 		c.Empty++
 	}
@@ -163,10 +166,13 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 // waits are the calls in which a thread is in I/O or asleep.
 var waits = regexp.MustCompile(`^(p?read|p?write|recv|send|fsync|fdatasync|msync|sync|nanosleep|clock_nanosleep|p?poll|select|pselect|epoll_p?wait|connect|accept)`).MatchString
 
-// waited books what a thread waits for. 2 is what the C library writes into a lock for which
-// threads wait (lowlevellock.h of glibc).
+// isLock reports whether a futex is a lock of the C library, by its arguments: 2 is what that writes
+// into one for which threads wait (lowlevellock.h of glibc).
+func isLock(args string) bool { return strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") }
+
+// waited books what a thread waits for.
 func (s *straceReader) waited(thread, name, args string, took time.Duration) {
-	lock := name == "futex" && strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") && !s.goProgram
+	lock := name == "futex" && isLock(args) && !s.goProgram
 	if !lock && !waits(name) {
 		return
 	}
@@ -246,7 +252,7 @@ func raise(counts map[int64]int64, size int64) {
 }
 
 func (s *straceReader) sum() *Calls {
-	out := &Calls{Total: s.total, ByName: []Call{}}
+	out := &Calls{Total: s.total, Woken: s.woken, ByName: []Call{}}
 	if d := s.last - s.first; d > 0 && d < 1e6 {
 		out.Took = time.Duration(d * float64(time.Second))
 	}

@@ -172,7 +172,7 @@ func FuzzStrace(f *testing.F) {
 
 func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
 	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil)
-	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond {
+	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond || c.Woken != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

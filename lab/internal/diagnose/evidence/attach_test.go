@@ -1,0 +1,51 @@
+package evidence
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// strace may wait for ever for a process that is in vfork, whose child it has stopped.
+func TestAToolThatDoesNotLetGoIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("strace is a tool of Linux")
+	}
+	cmd := exec.Command("sh", "-c", `trap "" INT; echo "strace: Process 1 attached" >&2; while :; do sleep 1; done`)
+	if err := attach(t.Context(), cmd, " attached", time.Millisecond); err != nil {
+		t.Error(err)
+	}
+}
+
+// A program whose children come and go is sampled, with those that stay.
+func TestPerfIsTriedAgainWhenAProcessHasGone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("perf is a tool of Linux")
+	}
+	dir := t.TempDir()
+	script := `#!/bin/sh
+echo "$*" >>` + dir + `/calls
+[ $(wc -l <` + dir + `/calls) -gt 2 ] || { echo "Couldn't create thread/CPU maps: No such process" >&2; exit 244; }
+`
+	if err := os.WriteFile(filepath.Join(dir, "perf"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if err := perfRecord(t.Context(), os.Getpid(), filepath.Join(dir, "data"), time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil || strings.Count(string(calls), "\n") != 3 {
+		t.Errorf("%v, called with\n%s", err, calls)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "perf"), []byte("#!/bin/sh\nexit 7\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := perfRecord(t.Context(), os.Getpid(), filepath.Join(dir, "data"), time.Millisecond); err == nil || !strings.HasSuffix(err.Error(), "perf failed: exit status 7") {
+		t.Errorf("%v", err)
+	}
+}
