@@ -171,13 +171,17 @@ func TestAClosedLoopSaysWhatItHides(t *testing.T) {
 }
 
 func TestAnInvalidRunShowsNoLatency(t *testing.T) {
-	for reason, try := range map[load.Reason]string{
-		{Code: load.TargetBehind, Text: "12.0 % were not sent"}: "try: a lower --rate, more --conns",
-		{Code: load.GeneratorLate, Text: "7.0 % were late"}:     "try: a lower --rate, more --threads",
-		{Code: load.GeneratorFull, Text: "busy 99 %"}:           "try: more --threads",
-		{Code: load.EndedEarly, Text: "within the warm-up"}:     "try: a longer run",
-		{Code: load.NothingAnswered, Text: "nothing was there"}: "try: a longer --duration",
-		{Code: "another", Text: "something not\nthought\tof"}:   "something not thought of",
+	for reason, want := range map[load.Reason]struct {
+		try  string
+		busy bool // waits for a processor may be why
+	}{
+		{Code: load.TargetBehind, Text: "12.0 % were not sent"}: {"try: a lower --rate, more --conns", true},
+		{Code: load.GeneratorLate, Text: "7.0 % were late"}:     {"try: a lower --rate, more --threads", true},
+		{Code: load.GeneratorFull, Text: "busy 99 %"}:           {"try: more --threads", true},
+		{Code: load.EndedEarly, Text: "within the warm-up"}:     {"try: a longer run", false},
+		{Code: load.NothingAnswered, Text: "nothing was there"}: {"try: a longer --duration", false},
+		{Code: load.RepliesFailed, Text: "100 % failed"}:        {"try: what the target logs", false},
+		{Code: "another", Text: "something not\nthought\tof"}:   {"something not thought of", false},
 	} {
 		r := ran()
 		r.Valid, r.Reasons = false, []load.Reason{reason}
@@ -187,7 +191,11 @@ func TestAnInvalidRunShowsNoLatency(t *testing.T) {
 		if exit := c.call("--rate", "5000", "--no-calibration", aTarget(t)); exit != ExitUnusable {
 			t.Fatalf("exit code %d, %s", exit, c.stderr.String())
 		}
-		says(t, c.stdout.String(), "INVALID there is no latency to show", "waited for a processor 0.40 s each second, all together", strings.Join(strings.Fields(reason.Text), " "), try, "requests 5,000/s", "of CPU a request")
+		says(t, c.stdout.String(), "INVALID there is no latency to show", strings.Join(strings.Fields(reason.Text), " "), want.try, "requests 5,000/s", "of CPU a request")
+		text := strings.Join(strings.Fields(c.stdout.String()), " ")
+		if strings.Contains(text, "waited for a processor 0.40 s each second, all together: the target or something else keeps") != want.busy {
+			t.Errorf("%s: %s", reason.Code, text)
+		}
 		for _, not := range []string{"p50", "p99", "P99", "service time", "max ", "jitter"} {
 			if strings.Contains(c.stdout.String(), not) {
 				t.Errorf("%q is in %s", not, c.stdout.String())

@@ -21,7 +21,7 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 const (
 	// mostClasses is how many classes of replies a target has at most.
 	mostClasses = 8
-	// slotTime is how exactly it is known when answers came.
+	// slotTime is the step in which answers are counted.
 	slotTime = 100 * time.Millisecond
 	// seriesTime is one value of the time series.
 	seriesTime = time.Second
@@ -46,8 +46,22 @@ func JitterEvery(p *Plan) time.Duration {
 	return max(jitterTime, (p.Duration+mostJitter-1)/mostJitter)
 }
 
-// A slot is what was answered within a slotTime.
-type slot struct{ requests, bytes uint64 }
+// A slot is what was answered within a slotTime, and when: the times are of its first and last
+// answer, since the measuring began.
+type slot struct {
+	requests, bytes uint64
+	first, last     time.Duration
+}
+
+// add adds answers, of which there is at least one.
+func (s *slot) add(other slot) {
+	if s.requests == 0 {
+		s.first = other.first
+	}
+	s.first, s.last = min(s.first, other.first), max(s.last, other.last)
+	s.requests += other.requests
+	s.bytes += other.bytes
+}
 
 // A recorder records what one engine thread sees, and belongs to that thread; seen and seenBytes may
 // be read by others.
@@ -59,8 +73,7 @@ type recorder struct {
 	due        windows
 	jitter     windows
 	slots      []slot
-	sum        slot // answered within the time measured
-	all        slot // since the run began
+	sum, all   struct{ requests, bytes uint64 } // answered within the time measured, and since the run began
 	classes    [mostClasses]uint64
 
 	seen, seenBytes atomic.Uint64 // of all, for progress
@@ -90,12 +103,12 @@ func (r *recorder) answered(now int64, q *request) {
 	r.sum.requests++
 	r.sum.bytes += payload
 	r.classes[q.outcome.Class]++
-	i := int((now - r.start) / int64(slotTime))
+	at := time.Duration(now - r.start)
+	i := int(at / slotTime)
 	for len(r.slots) <= i {
 		r.slots = append(r.slots, slot{})
 	}
-	r.slots[i].requests++
-	r.slots[i].bytes += payload
+	r.slots[i].add(slot{1, payload, at, at})
 }
 
 // publish shows what was answered to those who report progress.
@@ -129,8 +142,9 @@ func (r *recorder) merge(other *recorder) {
 		if i >= len(r.slots) {
 			r.slots = append(r.slots, slot{})
 		}
-		r.slots[i].requests += from.requests
-		r.slots[i].bytes += from.bytes
+		if from.requests > 0 {
+			r.slots[i].add(from)
+		}
 	}
 	r.sum.requests += other.sum.requests
 	r.sum.bytes += other.sum.bytes
@@ -152,12 +166,13 @@ func (r *recorder) dueWindows(measured time.Duration) []DueWindow {
 	return list
 }
 
-// series is the answers of each whole second, and the longest time without one.
+// series is the answers of each whole second, and the longest time without one, unless that is
+// within a slot.
 func (r *recorder) series(measured time.Duration) (list []Second, gap time.Duration) {
 	last := time.Duration(0)
-	for i, s := range r.slots {
-		if from := time.Duration(i) * slotTime; s.requests > 0 {
-			gap, last = max(gap, from-last), from+slotTime
+	for _, s := range r.slots {
+		if s.requests > 0 {
+			gap, last = max(gap, s.first-last), s.last
 		}
 	}
 	const each = int(seriesTime / slotTime)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,8 +210,11 @@ func invalid(r *load.Result) []document.Item {
 	if len(r.Reasons) == 0 {
 		items = append(items, document.Note("The file gives no reason."))
 	}
-	if q := r.Generator.Queued; q != nil && *q > r.Measured/crowded && r.Measured > 0 {
-		items = append(items, &document.Para{Mark: " ", Text: fmt.Sprintf("the generator's threads waited for a processor %s s each second, all together: something else keeps the machine busy", units.Number(q.Seconds()/r.Measured.Seconds()))})
+	slow := func(reason load.Reason) bool {
+		return reason.Code == load.TargetBehind || reason.Code == load.GeneratorLate || reason.Code == load.GeneratorFull
+	}
+	if q := r.Generator.Queued; q != nil && *q > r.Measured/crowded && r.Measured > 0 && slices.ContainsFunc(r.Reasons, slow) {
+		items = append(items, &document.Para{Mark: " ", Text: fmt.Sprintf("the generator's threads waited for a processor %s s each second, all together: the target or something else keeps the machine busy", units.Number(q.Seconds()/r.Measured.Seconds()))})
 	}
 	return items
 }
