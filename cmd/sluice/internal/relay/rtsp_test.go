@@ -33,9 +33,10 @@ type rtspClient struct {
 
 	// When a server ends the connection after some time: since when, and whether it
 	// has done so before an answer.
-	began time.Time
-	limit time.Duration
-	late  bool
+	began  time.Time
+	limit  time.Duration
+	late   bool
+	reason string // of the latest answer
 }
 
 func rtspDial(t *testing.T, s *Server) *rtspClient {
@@ -85,6 +86,7 @@ func (x *rtspClient) ask(method, path, body string, fields ...string) (int, rtsp
 		}
 		if item.Response != nil {
 			item.Release()
+			x.reason = item.Response.Reason
 			return item.Response.Status, item.Response.Header
 		}
 		item.Release()
@@ -300,6 +302,9 @@ func TestRTSPTokens(t *testing.T) {
 			x := rtspDial(t, s)
 			x.t = t
 			got, _ := x.ask("ANNOUNCE", c.path, body, rtspSDP, c.field(x))
+			if name == "none" && !strings.Contains(x.reason, "before its last dot as the user") {
+				t.Errorf("it does not say how to log in: %q", x.reason)
+			}
 			if got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}

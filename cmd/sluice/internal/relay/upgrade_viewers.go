@@ -1,13 +1,13 @@
 package relay
 
 import (
-	"context"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-// keyTime is for how long viewers that cannot be handed over are sent on until a key frame.
+// keyTime is for how long viewers that cannot be handed over are sent on until a key frame. A
+// machine that stands still does not take that time away.
 const keyTime = 4 * time.Second
 
 // stays reports whether viewers of that protocol come back over a listener that can be
@@ -52,9 +52,9 @@ func endStaying(h *session.Host, listeners *listeners) {
 	for _, c := range ending {
 		c.EndAtKey(session.ErrUpgrade)
 	}
-	ctx, cancel := context.WithTimeout(h.Ctx, keyTime)
-	defer cancel()
-	await(ctx, func() bool {
+	tick := time.NewTicker(awaitStep)
+	defer tick.Stop()
+	awaitSteps(h.Ctx, tick.C, int(keyTime/awaitStep), func() bool {
 		for _, c := range ending {
 			if _, ok := h.Register.Get(c.ID); ok {
 				return false

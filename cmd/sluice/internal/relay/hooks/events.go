@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -48,7 +47,8 @@ type Events struct {
 }
 
 // NewEvents opens the spool and begins to deliver what is in it. An error matches
-// ErrSpool, or is about the URL.
+// ErrSpool, or is about the URL. A full disk is none: events are lost until it has room, are counted, and
+// those that come later say how many.
 func NewEvents(o EventOptions) (*Events, error) {
 	if err := checkURL(o.URL); err != nil {
 		return nil, err
@@ -56,18 +56,19 @@ func NewEvents(o EventOptions) (*Events, error) {
 	o.Most = cmp.Or(o.Most, DefaultSpool)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Retry, o.RetryMost = cmp.Or(o.Retry, 500*time.Millisecond), cmp.Or(o.RetryMost, 30*time.Second)
-	dir := o.Dir
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "sluice-events-"); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSpool, err)
-		}
-	}
-	sp, err := openSpool(dir)
-	if err != nil {
+	sp, err := openSpool(o.Dir)
+	if err != nil && !full(err) {
 		return nil, err
 	}
-	log, metrics := cmp.Or(o.Logger, slog.Default()), newEventMetrics(sp)
+	log := cmp.Or(o.Logger, slog.Default())
+	if err != nil {
+		log.Error("events are lost until the disk has room", "error", err)
+	}
+	return newEvents(o, sp, log), nil
+}
+
+func newEvents(o EventOptions, sp *spool, log *slog.Logger) *Events {
+	metrics := newEventMetrics(sp)
 	e := &Events{
 		options: o, log: log, client: newClient(o.Timeout, 1), spool: sp, metrics: metrics,
 		queue:   queue{log: log, prefix: newPrefix(), most: o.Most, spool: sp, metrics: metrics, grown: make(chan struct{}, 1)},
@@ -77,7 +78,7 @@ func NewEvents(o EventOptions) (*Events, error) {
 	ctx, e.stop = context.WithCancel(context.Background())
 	e.writer.Go(e.write)
 	e.running.Go(func() { e.deliver(ctx) })
-	return e, nil
+	return e
 }
 
 // Add adds an event, and fills in its ID and, if it is zero, its Time. It does not

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // ErrSpool means that the directory for events cannot be used.
@@ -29,7 +30,8 @@ const (
 // A spool keeps lines in files of a directory until they are acknowledged. One
 // goroutine may append, and another one read and acknowledge.
 type spool struct {
-	dir  string
+	open func() (dir string, lock *os.File, err error)
+	dir  string // empty: it could not be opened yet, and append tries it again
 	lock *os.File
 
 	mu       sync.Mutex
@@ -51,22 +53,62 @@ type position struct {
 	Offset  int64 `json:"offset"`
 }
 
-// openSpool opens or creates a spool. A line that is cut off at the end of a file,
-// by a crash, is left out.
+// openSpool opens or creates a spool in a directory; empty is a new one. A line that is cut off
+// at the end of a file, by a crash, is left out. When the error is that the disk is full, the spool
+// works, and takes lines from when there is room.
 func openSpool(dir string) (*spool, error) {
+	return newSpool(func() (string, *os.File, error) { return openDirectory(dir) })
+}
+
+func newSpool(open func() (string, *os.File, error)) (*spool, error) {
+	s := &spool{open: open, sizes: map[int]int64{}}
+	err := s.begun()
+	if err != nil && !full(err) {
+		return nil, err
+	}
+	return s, err
+}
+
+// full reports whether an error is that the disk has no room.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// openDirectory makes a spool's directory, and locks it.
+func openDirectory(dir string) (string, *os.File, error) {
+	if dir == "" {
+		made, err := os.MkdirTemp("", "sluice-events-")
+		if err != nil {
+			return "", nil, fmt.Errorf("%w: %w", ErrSpool, err)
+		}
+		dir = made
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSpool, err)
+		return "", nil, fmt.Errorf("%w: %w", ErrSpool, err)
 	}
 	lock, err := lockFile(filepath.Join(dir, "lock"))
+	if full(err) {
+		return "", nil, fmt.Errorf("%w: %s: %w", ErrSpool, dir, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is used by another server, or cannot be locked: %w", ErrSpool, dir, err)
+		return "", nil, fmt.Errorf("%w: %s is used by another server, or cannot be locked: %w", ErrSpool, dir, err)
 	}
-	s := &spool{dir: dir, lock: lock, sizes: map[int]int64{}}
+	return dir, lock, nil
+}
+
+// begun opens the directory, unless it is open. The lock is held, or nobody else has the spool yet.
+func (s *spool) begun() error {
+	if s.dir != "" {
+		return nil
+	}
+	dir, lock, err := s.open()
+	if err != nil {
+		return err
+	}
+	s.dir, s.lock = dir, lock
 	if err := s.load(); err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("%w: %s: %w", ErrSpool, dir, err)
+		s.dir, s.lock = "", nil
+		return errors.Join(fmt.Errorf("%w: %s: %w", ErrSpool, dir, err), lock.Close())
 	}
-	return s, nil
+	return nil
 }
 
 func (s *spool) load() error {
@@ -121,6 +163,9 @@ func (s *spool) name(segment int) string {
 func (s *spool) append(lines []byte, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.begun(); err != nil {
+		return err
+	}
 	if s.out == nil || s.sizes[s.newest()] >= segmentSize {
 		if err := s.begin(); err != nil {
 			return err
@@ -172,8 +217,9 @@ func (s *spool) next(most int) (lines [][]byte, behind position, err error) {
 	for {
 		s.mu.Lock()
 		if len(s.segments) == 0 {
+			at := s.at // append may open the directory meanwhile
 			s.mu.Unlock()
-			return nil, s.at, nil
+			return nil, at, nil
 		}
 		if oldest := s.segments[0]; s.at.Segment < oldest {
 			s.at = position{Segment: oldest}
@@ -266,11 +312,17 @@ func (s *spool) ack(n int, behind position) {
 // save writes the position down. Lines that were acknowledged after the latest
 // save come again after a crash.
 func (s *spool) save() error {
-	text, err := json.Marshal(s.at)
+	s.mu.Lock()
+	at, dir := s.at, s.dir
+	s.mu.Unlock()
+	if dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(at)
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(s.dir, positionFile)
+	name := filepath.Join(dir, positionFile)
 	if err = os.WriteFile(name+".new", text, 0o600); err == nil {
 		err = os.Rename(name+".new", name)
 	}
@@ -289,5 +341,8 @@ func (s *spool) close() error {
 	if s.out != nil {
 		err = errors.Join(err, s.out.Sync(), s.out.Close())
 	}
-	return errors.Join(err, s.lock.Close())
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
 }

@@ -15,6 +15,9 @@ import (
 // realm of the challenges.
 const realm = "sluice"
 
+// userRule is what a client that logs in needs to know beside the token.
+const userRule = " in the address, or as the password with what is before its last dot as the user"
+
 // challenge says how a token may be given: with Digest (RFC 2617, section 3), or with
 // Basic. stale says that the password was right, for another nonce than this connection's.
 func (x *peer) challenge(resp *rtsp.Response, stale bool) {

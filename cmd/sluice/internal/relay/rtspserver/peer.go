@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -338,6 +339,9 @@ func (x *peer) refuseSyntax(err error) {
 func (x *peer) refuse(r session.Role, req *rtsp.Request, info session.Info, err error) (*rtsp.Response, error) {
 	x.server.Refused(r, info, err)
 	status, reason := session.Refusal(err)
+	if errors.Is(err, access.ErrTokenMissing) {
+		reason += userRule
+	}
 	resp := x.reply(req, status)
 	if reason != "" {
 		resp.Reason = session.Quoted(reason)
