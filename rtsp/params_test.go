@@ -41,6 +41,11 @@ var transports = []struct {
 			Other: []rtsp.Param{{Name: "x", Value: `"a;b,\"c"`}, {Name: "y"}}}},
 		`RTP/AVP/UDP;unicast;destination=192.0.2.1;source=[2001:db8::1];layers=2;append;port=5;server_port=6256;x="a;b,\"c";y`,
 	},
+	{ // the protocol behind its parameters
+		"client_port=3456-3457;RTP/AVP;mode=play;unicast",
+		[]rtsp.Transport{{Protocol: "RTP", Profile: "AVP", Unicast: true, ClientPort: &rtsp.Pair{First: 3456, Last: 3457}, Mode: []string{"PLAY"}}},
+		"RTP/AVP;unicast;client_port=3456-3457;mode=PLAY",
+	},
 	{ // what cameras send instead of what they should
 		"RTP/AVP;ssrc=123456789;ttl=0;ttl=5;mode=;unicast=1;destination,,",
 		[]rtsp.Transport{{Protocol: "RTP", Profile: "AVP", Other: []rtsp.Param{{Name: "ssrc", Value: "123456789"}, {Name: "ttl", Value: "0"}, {Name: "ttl", Value: "5"}, {Name: "mode"}, {Name: "unicast", Value: "1"}, {Name: "destination"}}}},
@@ -78,6 +83,8 @@ func TestWrongTransports(t *testing.T) {
 		"RTP/":                               rtsp.ErrSyntax,
 		"RTP/AVP/TCP/x":                      rtsp.ErrSyntax,
 		"RTP/A VP":                           rtsp.ErrSyntax,
+		"RTP/AVP=x":                          rtsp.ErrSyntax,
+		"unicast;RTP/AVP;RTP/AVP":            rtsp.ErrSyntax,
 		";unicast":                           rtsp.ErrSyntax,
 		"RTP/AVP;unicast;multicast":          rtsp.ErrSyntax,
 		"RTP/AVP;=x":                         rtsp.ErrSyntax,

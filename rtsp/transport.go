@@ -2,6 +2,7 @@ package rtsp
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,7 +104,9 @@ func parseTransport(spec string) (Transport, error) {
 		return Transport{}, err
 	}
 	var t Transport
-	id := strings.Split(strings.ToUpper(params[0]), "/")
+	// The protocol should be the first, and is not with every peer.
+	at := max(0, slices.IndexFunc(params, func(p string) bool { return strings.Contains(p, "/") && !strings.Contains(p, "=") }))
+	id := strings.Split(strings.ToUpper(params[at]), "/")
 	if len(id) < 2 || len(id) > 3 {
 		return t, syntax("Transport", spec)
 	}
@@ -117,8 +120,8 @@ func parseTransport(spec string) (Transport, error) {
 		t.Lower = id[2]
 	}
 	seen := map[string]bool{}
-	for _, p := range params[1:] {
-		if p == "" {
+	for i, p := range params {
+		if i == at || p == "" {
 			continue
 		}
 		name, value, _ := strings.Cut(p, "=")
