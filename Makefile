@@ -6,9 +6,9 @@ PACKAGES := ./... ./cmd/... ./lab/... ./vet/...
 # Tests of the repository, not of code: they run once, in the plain build.
 ONCE := $(shell go list ./internal/policy ./internal/release)
 # Packages of the programs whose tests run it as it is built for use, or a browser,
-# or hours of recorded noise: under the race detector they would be slow, or
+# hours of recorded noise or whole loads: under the race detector they would be slow, or
 # leave out most, and show little that the packages beneath them do not.
-WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|scenarios|report|stats|ownership|command)$$')
+WHOLE = $(shell go list ./cmd/... ./lab/... ./vet/... | grep -E '/(page|realtest|scenarios|report|stats|ownership|command|echobench)$$')
 LIBRARY = $(filter-out $(ONCE),$(shell go list ./...))
 # The rest of all modules. Without GORACE each process that tests start takes a
 # second to end.

@@ -172,7 +172,7 @@ func TestProgramsInstallFromARelease(t *testing.T) {
 		t.Error("the changelog does not have the version")
 	}
 	// The commit of the release is a checkout in which people go on to work.
-	c.must("go", "build", "-o", filepath.Join(t.TempDir(), "built"), "./cmd/sluice")
+	c.must("go", "list", "-deps", "./cmd/sluice", "./lab", "./vet/sluicevet")
 
 	proxy, bin := filepath.Join(t.TempDir(), "proxy"), t.TempDir()
 	c.must("scripts/module-proxy.sh", proxy, version, version)
