@@ -92,9 +92,12 @@ func NewAV1Config(sequence []byte) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	plain, err := PlainSequence(sequence)
+	if err != nil {
+		return nil, err
+	}
 	var h av1.SequenceHeader
-	// The library wants the OBU without its size.
-	if err := h.Unmarshal(append([]byte{sequence[0] &^ 2}, append(append([]byte(nil), sequence[1:header]...), payload...)...)); err != nil {
+	if err := h.Unmarshal(plain); err != nil {
 		return nil, fmt.Errorf("%w: AV1 sequence header: %w", ErrSyntax, err)
 	}
 	level, tier := byte(0), byte(0)

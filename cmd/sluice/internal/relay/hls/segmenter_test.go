@@ -523,11 +523,17 @@ func TestConfigurationsWithoutAForm(t *testing.T) {
 	}
 	broken := *video
 	broken.Sets = [][]byte{{0x67, 0x64, 0, 0x0d, 0xff, 0xff}, {0x68, 0xcb, 0x83}}
+	// That of SVT-AV1, with display delays.
+	svt, err := au.NewAV1Config([]byte{0x0a, 0x0b, 2, 0, 0, 5, 0x21, 0xe7, 0xf6, 0x62, 0x57, 0xc8, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		config *au.Config
 		want   bool
 	}{
 		"pictures":                       {video, true},
+		"AV1":                            {svt, true},
 		"sound":                          {audio, true},
 		"Opus":                           {au.NewOpusConfig(2), true},
 		"G.711":                          {au.NewPlainConfig(flv.CodecALaw, 8000, 1), false},

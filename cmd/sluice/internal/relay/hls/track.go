@@ -53,16 +53,11 @@ func sampleEntry(c *au.Config) (codecs.Codec, error) {
 	case flv.CodecHEVC:
 		return &codecs.H265{VPS: set(32), SPS: set(33), PPS: set(34)}, nil
 	case flv.CodecAV1:
-		if len(c.Sets) == 0 {
-			return nil, fmt.Errorf("%w: AV1 without a sequence header", au.ErrSyntax)
-		}
-		header, payload, err := au.SplitOBU(c.Sets[0])
+		plain, err := c.PlainSequence()
 		if err != nil {
 			return nil, err
 		}
-		// The library wants the OBU without its size.
-		bare := append([]byte{c.Sets[0][0] &^ 2}, c.Sets[0][1:header]...)
-		return &codecs.AV1{SequenceHeader: append(bare, payload...)}, nil
+		return &codecs.AV1{SequenceHeader: plain}, nil
 	case flv.CodecAAC:
 		var a mpeg4audio.AudioSpecificConfig
 		if err := a.Unmarshal(c.Record); err != nil {

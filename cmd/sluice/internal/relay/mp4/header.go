@@ -56,7 +56,9 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 	case flv.CodecHEVC:
 		t.codec, err = hevcCodec(c)
 	case flv.CodecAV1:
-		t.codec, err = av1Codec(c)
+		var plain []byte
+		plain, err = c.PlainSequence()
+		t.codec = &codecs.AV1{SequenceHeader: plain}
 	case flv.CodecVP9:
 		t.codec, err = vp9Codec(u.Parts[0])
 	case flv.CodecAAC:
@@ -126,21 +128,6 @@ func first(have, set []byte) []byte {
 		return have
 	}
 	return set
-}
-
-// av1Codec gives the library the sequence header without its size, as it wants it.
-func av1Codec(c *au.Config) (codecs.Codec, error) {
-	for _, s := range c.Sets {
-		if au.OBUType(s) != 1 {
-			continue
-		}
-		header, payload, err := au.SplitOBU(s)
-		if err != nil {
-			return nil, err
-		}
-		return &codecs.AV1{SequenceHeader: append(append([]byte{s[0] &^ 2}, s[1:header]...), payload...)}, nil
-	}
-	return nil, errors.New("no sequence header")
 }
 
 func vp9Codec(frame []byte) (codecs.Codec, error) {

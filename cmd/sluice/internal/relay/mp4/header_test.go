@@ -1,0 +1,39 @@
+package mp4
+
+import (
+	"bytes"
+	"encoding/hex"
+	"testing"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// The sequence header of SVT-AV1 4.0 in ffmpeg 9 says that there are display delays, which
+// the library that writes the header does not read.
+func TestHeaderOfSVT(t *testing.T) {
+	sequence, err := hex.DecodeString("0a0b0200000521e7f66257c802")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := au.ParseConfig(flv.CodecAV1, append([]byte{0x81, 0, 0x0c, 0}, sequence...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	track, err := NewTrack(1, &au.Unit{Video: true, Codec: flv.CodecAV1, Config: c, Key: true, Parts: [][]byte{sequence}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, _, err := Header([]Track{track})
+	if err != nil || !bytes.Contains(header, []byte("av1C\x81\x00\x0c\x00")) {
+		t.Errorf("%v: %x", err, header)
+	}
+	list, err := Configs(header)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	v, err := flv.ParseVideoConfig(flv.CodecAV1, list[0].Config.Record)
+	if want, _ := flv.ParseVideoConfig(flv.CodecAV1, c.Record); err != nil || v != want || v.Width != 320 || v.Height != 180 {
+		t.Errorf("%+v, %v, want %+v", v, err, want)
+	}
+}
