@@ -24,12 +24,12 @@ const (
 	isKey         // a decoder can start here
 	isConfig      // a sequence header: not media, but needed before it
 	isMeta        // script data that describes the stream: onMetaData
-	isColor       // a video packet that describes the pictures: enhanced RTMP's metadata packet
+	isDetail      // a packet that describes the pictures or the loudspeakers: enhanced RTMP's metadata packet and multichannel configuration
 	isSide        // of another track than the stream's main one
 )
 
 // media reports whether the frame has a place in time.
-func (k kind) media() bool { return k&(isVideo|isAudio) != 0 && k&(isConfig|isColor) == 0 }
+func (k kind) media() bool { return k&(isVideo|isAudio) != 0 && k&(isConfig|isDetail) == 0 }
 
 // data reports whether the frame is of neither media nor what describes them.
 func (k kind) data() bool { return k&(isVideo|isAudio|isMeta) == 0 }
@@ -64,7 +64,7 @@ func classify(typ flv.TagType, p []byte) (kind, track) {
 		case h.Config():
 			k |= isConfig
 		case h.Metadata():
-			k |= isColor
+			k |= isDetail
 		case h.Key():
 			k |= isKey
 		}
@@ -75,8 +75,11 @@ func classify(typ flv.TagType, p []byte) (kind, track) {
 		if err != nil {
 			return k, 0
 		}
-		if h.Config() {
+		switch {
+		case h.Config():
 			k |= isConfig
+		case h.Enhanced && h.Packet == flv.AudioMultichannelConfig:
+			k |= isDetail
 		}
 		return k, trackOf(&h.Extension)
 	}

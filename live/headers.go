@@ -8,7 +8,7 @@ import (
 )
 
 // headers are what a decoder needs before the first frame: metadata, and for
-// each track its sequence header and what describes its pictures. They are
+// each track its sequence header and what describes its pictures or loudspeakers. They are
 // copies, since they stay for as long as the stream does. A set is never
 // changed: a new one is made when a header becomes different.
 type headers struct {
@@ -26,19 +26,21 @@ type header struct {
 const maxHeaders = 64
 
 // headerKinds are the bits that distinguish the headers of one track.
-const headerKinds = isVideo | isAudio | isMeta | isColor
+const headerKinds = isVideo | isAudio | isMeta | isDetail
 
 // order is the place of a header's kind among the others.
 func (k kind) order() int {
 	switch {
 	case k&isMeta != 0:
 		return 0
-	case k&isColor != 0:
-		return 2
-	case k&isVideo != 0:
+	case k&(isVideo|isDetail) == isVideo:
 		return 1
+	case k&isVideo != 0:
+		return 2
+	case k&isDetail == 0:
+		return 3
 	}
-	return 3
+	return 4
 }
 
 func (h header) compare(o header) int {
@@ -50,6 +52,9 @@ func (h header) compare(o header) int {
 
 // with returns the set in which the header of that kind and track is p.
 func (h *headers) with(k kind, t track, p []byte) *headers {
+	if k&isAudio != 0 {
+		h = h.without(t, p)
+	}
 	one := header{kind: k & headerKinds, track: t}
 	i, found := slices.BinarySearchFunc(h.list, one, header.compare)
 	switch {
@@ -69,14 +74,14 @@ func (h *headers) with(k kind, t track, p []byte) *headers {
 	return next
 }
 
-// without returns the set without the sequence header of a track's sound, if that is of
-// another codec than p, a frame of it: codecs without headers follow those with one.
+// without returns the set without the headers of a track's sound that are of another codec
+// than p, a frame or header of it: codecs without headers follow those with one.
 func (h *headers) without(t track, p []byte) *headers {
-	i, found := slices.BinarySearchFunc(h.list, header{kind: isAudio, track: t}, header.compare)
-	if !found || sameSound(h.list[i].body, p) {
+	other := func(o header) bool { return o.kind&isAudio != 0 && o.track == t && !sameSound(o.body, p) }
+	if !slices.ContainsFunc(h.list, other) {
 		return h
 	}
-	return &headers{list: slices.Delete(slices.Clone(h.list), i, i+1)}
+	return &headers{list: slices.DeleteFunc(slices.Clone(h.list), other)}
 }
 
 // sameSound reports whether two tags of sound are of one codec, as far as they say it.

@@ -143,6 +143,26 @@ func TestJoinWithSeveralTracks(t *testing.T) {
 	}
 }
 
+// Who joins late is told where the loudspeakers are and what the colours mean, as who was
+// there from the beginning.
+func TestJoinAfterDescriptions(t *testing.T) {
+	h := NewHub(HubOptions{})
+	defer h.Close()
+	p := mustPublish(t, h, "s", PublishOptions{})
+	w := newWriter(t, WriterOptions{})
+	picture := tag{flv.TagVideo, 0, []byte("\x90hvc1\x01")}
+	colours := tag{flv.TagVideo, 0, []byte("\xd4hvc1\x02\x00\x09colorInfo")}
+	sound := tag{flv.TagAudio, 0, []byte("\x90Opus\x01")}
+	loudspeakers := tag{flv.TagAudio, 0, []byte("\x94Opus\x01\x06\x00\x00\x00\x3f")}
+	key := func(at uint32) tag { return tag{flv.TagVideo, at, []byte("\x93hvc1\x26")} }
+	send(t, p, picture, colours, sound, loudspeakers, key(0), tag{flv.TagAudio, 5, []byte("\x91Opus\xfc")}, key(40))
+	conn, c := pair(t)
+	add(t, w, conn, p.Stream(), ViewerOptions{})
+	tags := readFLV(t, c, "")
+	at := func(g tag) tag { g.time = 40; return g }
+	expect(t, tags, at(picture), at(colours), at(sound), at(loudspeakers), key(40))
+}
+
 func data(at uint32, n int) tag {
 	return tag{flv.TagScript, at, append([]byte("\x02\x00\x06onText"), make([]byte, n)...)}
 }
@@ -222,6 +242,8 @@ func TestHeaderOfAnotherCodecIsForgotten(t *testing.T) {
 		p.Stream().Headers(func(typ flv.TagType, body []byte) { list = append(list, string(body)) })
 		return list
 	}
+	// AC-3 with the loudspeakers of six channels and of two.
+	ac3, six, two := "\x90ac-3", "\x94ac-3\x01\x06\x00\x00\x00\x3f", "\x94ac-3\x01\x02\x00\x00\x00\x03"
 	aac, opus, second := "\xaf\x00\x12\x10", "\x90OpusOpusHead", "\x95\x00Opus\x01OpusHead"
 	for i, c := range []struct {
 		body string
@@ -239,6 +261,13 @@ func TestHeaderOfAnotherCodecIsForgotten(t *testing.T) {
 		{"", []string{opus, second}},
 		{"\x95\x01ac-3\x01\x0b", []string{opus}},
 		{"\x91ac-3\x0b", nil},
+		{six, []string{six}},
+		{ac3, []string{ac3, six}},
+		{two, []string{ac3, two}},
+		{"\x91ac-3\x0b", []string{ac3, two}},
+		{opus, []string{opus}}, // whose loudspeakers are not those of AC-3
+		{"\x94Opus\x01\x06\x00\x00\x00\x3f", []string{opus, "\x94Opus\x01\x06\x00\x00\x00\x3f"}},
+		{"\x2fmp3", nil},
 	} {
 		send(t, p, sound(c.body))
 		if got := headers(); !slices.Equal(got, c.want) {

@@ -97,7 +97,7 @@ func (r *ring) push(typ flv.TagType, k kind, t track, at uint32, came int64, p m
 	} else {
 		r.mux(rec, typ, p)
 		switch {
-		case k&(isConfig|isMeta|isColor) != 0:
+		case k&(isConfig|isMeta|isDetail) != 0:
 			r.set = r.set.with(k, t, p.Bytes())
 		case k&isAudio != 0:
 			r.set = r.set.without(t, p.Bytes())

@@ -79,7 +79,7 @@ func (w *warm) keep(f Frame, now int64, o *StreamOptions) (start bool) {
 		w.account.held.Add(took)
 		w.trim(w.account.share())
 	}
-	if k&(isConfig|isMeta|isColor) != 0 {
+	if k&(isConfig|isMeta|isDetail) != 0 {
 		w.headers = w.headers.with(k, t, f.Payload.Bytes())
 	}
 	return start
