@@ -536,6 +536,7 @@ func TestConfigurationsWithoutAForm(t *testing.T) {
 		"AV1":                            {svt, true},
 		"sound":                          {audio, true},
 		"Opus":                           {au.NewOpusConfig(2), true},
+		"Opus of six channels":           {au.NewOpusConfig(6), false},
 		"G.711":                          {au.NewPlainConfig(flv.CodecALaw, 8000, 1), false},
 		"AAC with channels among frames": {channels, false},
 		"a broken parameter set":         {&broken, false},

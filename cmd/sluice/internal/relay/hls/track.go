@@ -12,6 +12,7 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -65,6 +66,9 @@ func sampleEntry(c *au.Config) (codecs.Codec, error) {
 		}
 		return &codecs.MPEG4Audio{Config: a}, nil
 	case flv.CodecOpus:
+		if c.Channels > mp4.MaxOpusChannels {
+			return nil, fmt.Errorf("%w: Opus of %d channels", au.ErrCodec, c.Channels)
+		}
 		return &codecs.Opus{ChannelCount: max(c.Channels, 1)}, nil
 	}
 	return nil, fmt.Errorf("%w: %v", au.ErrCodec, c.Codec)

@@ -35,6 +35,10 @@ type Track struct {
 	codec codecs.Codec
 }
 
+// MaxOpusChannels is how many channels Opus has at most: the library does not write how
+// more of them are mapped to streams (RFC 7845, section 5.1.1).
+const MaxOpusChannels = 2
+
 // videoScale is a multiple of the milliseconds that streams have.
 const videoScale = 90_000
 
@@ -66,6 +70,9 @@ func NewTrack(id uint32, u *au.Unit) (Track, error) {
 		err = a.Unmarshal(c.Record)
 		t.codec = &codecs.MPEG4Audio{Config: a}
 	case flv.CodecOpus:
+		if c.Channels > MaxOpusChannels {
+			return t, fmt.Errorf("%w: %v of %d channels", ErrCodec, u.Codec, c.Channels)
+		}
 		t.codec = &codecs.Opus{ChannelCount: c.Channels}
 	case flv.CodecMP3:
 		t.codec = &codecs.MPEG1Audio{SampleRate: c.Rate, ChannelCount: c.Channels}

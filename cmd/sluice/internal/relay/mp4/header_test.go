@@ -3,6 +3,7 @@ package mp4
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -35,5 +36,14 @@ func TestHeaderOfSVT(t *testing.T) {
 	v, err := flv.ParseVideoConfig(flv.CodecAV1, list[0].Config.Record)
 	if want, _ := flv.ParseVideoConfig(flv.CodecAV1, c.Record); err != nil || v != want || v.Width != 320 || v.Height != 180 {
 		t.Errorf("%+v, %v, want %+v", v, err, want)
+	}
+}
+
+func TestOpusOfManyChannels(t *testing.T) {
+	for channels, want := range map[int]error{1: nil, 2: nil, 6: ErrCodec} {
+		_, err := NewTrack(1, &au.Unit{Codec: flv.CodecOpus, Config: au.NewOpusConfig(channels), Key: true, Parts: [][]byte{{0xfc, 1}}})
+		if !errors.Is(err, want) {
+			t.Errorf("%d channels: %v", channels, err)
+		}
 	}
 }

@@ -46,6 +46,9 @@ func NewFormat(c *au.Config) (Format, error) {
 	case flv.CodecAAC:
 		f.PayloadType, f.sizeBits, f.indexBits, f.deltaBits = 97, 13, 3, 3
 	case flv.CodecOpus, flv.CodecAC3:
+		if c.Codec == flv.CodecOpus && c.Channels > maxOpusChannels {
+			return Format{}, &codecError{c.Codec}
+		}
 		f.PayloadType = 97
 	case flv.CodecMP3:
 		f.PayloadType, f.Clock = 14, videoClock // RFC 3551, section 4.5.13
@@ -66,10 +69,13 @@ func NewFormat(c *au.Config) (Format, error) {
 }
 
 // describes reports whether a unit of the format's codec is what the format says. Frames
-// of Opus and MP3 say themselves what they are.
+// of Opus and MP3 say themselves what they are, but for Opus of more than two channels.
 func (f *Format) describes(u *au.Unit) bool {
-	if u.Video || u.Config == nil || f.Codec == flv.CodecOpus || f.Codec == flv.CodecMP3 {
+	switch {
+	case u.Video || u.Config == nil || f.Codec == flv.CodecMP3:
 		return true
+	case f.Codec == flv.CodecOpus:
+		return u.Config.Channels <= maxOpusChannels
 	}
 	return u.Config.Rate == f.Config.Rate && u.Config.Channels == f.Config.Channels
 }

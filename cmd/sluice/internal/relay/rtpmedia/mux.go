@@ -120,6 +120,9 @@ func (m *Muxer) Bound(u *au.Unit) int {
 	for _, p := range u.Parts {
 		one(len(p))
 	}
+	if u.Codec == flv.CodecOpus {
+		n += maxOpusFrames * perPacket
+	}
 	if u.Key && u.Config != nil {
 		for _, s := range u.Config.Sets {
 			one(len(s))

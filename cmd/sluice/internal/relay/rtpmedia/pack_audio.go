@@ -16,7 +16,7 @@ func (w *writer) sound(codec flv.FourCC, p []byte) {
 	case flv.CodecAC3:
 		w.ac3(p)
 	case flv.CodecOpus:
-		w.whole(true, p[:min(len(p), w.room)])
+		w.opus(p)
 	default: // samples may be cut anywhere
 		for len(p) > 0 {
 			n := min(len(p), w.room)
