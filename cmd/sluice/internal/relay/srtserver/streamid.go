@@ -18,12 +18,22 @@ type request struct {
 // standard is what a stream id in the form of SRT's access control begins with.
 const standard = "#!::"
 
+// escaped is the same in an address. Some clients decode the id in their address, others
+// send it as it is there.
+const escaped = "%23!::"
+
 // parseStreamID reads a stream id: "#!::r=APP/NAME,m=publish" as of SRT's access control
 // guidelines, or APP/NAME, publish:APP/NAME and read:APP/NAME. A resource may have a
-// query. Keys that are not the protocol's become part of it. An error matches
+// query. Keys that are not the protocol's become part of it. The first form may be escaped
+// as in an address. An error matches
 // session.ErrBadRequest.
 func parseStreamID(id string) (r request, err error) {
 	r.role, r.query = session.RoleViewer, url.Values{}
+	if strings.HasPrefix(id, escaped) {
+		if id, err = url.PathUnescape(id); err != nil {
+			return r, fmt.Errorf("%w: an escape in the stream id", session.ErrBadRequest)
+		}
+	}
 	resource := id
 	if rest, ok := strings.CutPrefix(id, standard); ok {
 		resource = ""

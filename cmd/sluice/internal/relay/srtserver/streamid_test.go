@@ -17,6 +17,8 @@ func TestStreamIDs(t *testing.T) {
 		"#!::m=request,r=live/s,s=a.b.c":          {"live/s", "a.b.c", session.RoleViewer},
 		"#!::r=/live/a/b,u=me,token=x=y,t=stream": {"live/a/b", "x=y", session.RoleViewer},
 		"#!::r=live/s?token=abc,m=publish":        {"live/s", "abc", session.RolePublisher},
+		"%23!::r=live/s,m=publish":                {"live/s", "", session.RolePublisher}, // srt-live-transmit does not decode its address
+		"%23!::r%3Dlive%2Fs%2Cm%3Drequest":        {"live/s", "", session.RoleViewer},
 		"live/s":                                  {"live/s", "", session.RoleViewer},
 		"read:live/s?token=a%2Bb":                 {"live/s", "a+b", session.RoleViewer},
 		"publish:live/日本":                         {"live/日本", "", session.RolePublisher},
@@ -28,7 +30,7 @@ func TestStreamIDs(t *testing.T) {
 	}
 	for _, id := range []string{
 		"", "s", "#!::", "#!::r=s", "#!::m=publish", "#!::r=live/s,m=bidirectional", "#!::r=live/s,m=", "#!::r=live/s,t=file", "#!::r=live/s,", "#!:{r=live/s}", "publish:", "read:live/../x",
-		"live/s?%zz", "live/\x00", "live/.s", "api/streams", strings.Repeat("x", 600) + "/s",
+		"live/s?%zz", "%23!::r=live/s,s=%zz", "live/\x00", "live/.s", "api/streams", strings.Repeat("x", 600) + "/s",
 	} {
 		if r, err := parseStreamID(id); !errors.Is(err, session.ErrBadRequest) {
 			t.Errorf("%q is %+v, %v", id, r, err)
