@@ -51,13 +51,13 @@ type segmenter struct {
 	broken  bool      // the next one begins after a discontinuity
 	changed bool      // and with another initialization
 	renew   bool      // sound has other parameters: it waits for a key frame
-	clock   int64     // time of the latest unit of any track, without wrapping
-	known   bool      // clock is set
-	onward  progress  // of the clock
-	segment int64     // start of the open segment
-	part    int64     // start of the open part
-	cut     int64     // parts end here at the latest, counted from their start
-	fitted  bool      // cut was chosen by the duration of a picture
+	clock   moment    // of the latest unit of any track
+	forms   forms
+	onward  progress // of the clock
+	segment int64    // start of the open segment
+	part    int64    // start of the open part
+	cut     int64    // parts end here at the latest, counted from their start
+	fitted  bool     // cut was chosen by the duration of a picture
 	numbers uint32
 }
 
@@ -77,14 +77,35 @@ func newSegmenter(line *timeline, alloc *mem.Allocator, video, audio *au.Config,
 	return s
 }
 
+// A moment is a time of the stream, without wrapping.
+type moment struct {
+	at    int64
+	known bool
+}
+
+// forms remember of each kind of track whether there can be one with the latest
+// configuration: finding it out makes an initialization.
+type forms [2]struct {
+	of   *au.Config
+	have bool
+}
+
+func (f *forms) have(kind int, c *au.Config) bool {
+	if one := &f[kind]; one.of != c {
+		one.of, one.have = c, hasForm(c)
+	}
+	return f[kind].have
+}
+
 // put takes a unit, borrowed. It returns false when there is no memory for it. Units
-// without a configuration, and those that cannot be decoded yet, are left out.
+// without a configuration or with one that has no form, and those that cannot be decoded
+// yet, are left out.
 func (s *segmenter) put(u *au.Unit) bool {
 	kind := 1
 	if u.Video {
 		kind = 0
 	}
-	if u.Config == nil || !carries(u.Codec) {
+	if u.Config == nil || !s.forms.have(kind, u.Config) {
 		return true
 	}
 	t := s.tracks[kind]
@@ -115,7 +136,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		return ok // before the beginning of the clock
 	}
 	t.latest, t.heard = at, true
-	s.clock, s.known = at, true
+	s.clock = moment{at, true}
 	s.onward.take(at, s.now)
 	if !ok || s.unsent() > s.line.bound() {
 		return false
@@ -184,11 +205,11 @@ func (s *segmenter) waits(u *au.Unit) bool {
 // extend returns a time of the stream, 32 bits of ms, without wrapping: the same for all
 // tracks, also when one of them was not heard since a discontinuity.
 func (s *segmenter) extend(t *track, at uint32) int64 {
-	latest := s.clock
+	latest := s.clock.at
 	switch {
 	case t.heard:
 		latest = t.latest
-	case !s.known:
+	case !s.clock.known:
 		return int64(at)
 	}
 	extended := latest + int64(int32(at-uint32(latest)))
@@ -210,7 +231,7 @@ func (s *segmenter) begin(at int64) bool {
 	if s.configs != nil {
 		// The configurations of both tracks change together, mostly.
 		for i, c := range s.configs() {
-			if t := s.tracks[i]; t != nil && c != nil && carries(c.Codec) && t.config != c {
+			if t := s.tracks[i]; t != nil && c != nil && t.config != c && s.forms.have(i, c) {
 				s.changed = s.changed || !sameConfig(t.config, c)
 				t.adopt(c)
 			}

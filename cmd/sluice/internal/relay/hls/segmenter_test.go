@@ -642,3 +642,39 @@ func TestSoundThatChangesCostsNoPictures(t *testing.T) {
 		t.Error("sound waits for pictures that do not come")
 	}
 }
+
+// Sound of a codec that HLS carries, with parameters that it has no form for, costs no
+// pictures: not from the beginning, and not when it becomes so.
+func TestSoundWithoutAFormCostsNoPictures(t *testing.T) {
+	channels, err := au.NewAACConfig([]byte{0x12, 0x00}) // they stand among the frames
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, config := range map[string]*au.Config{"AAC": channels, "Opus": au.NewOpusConfig(6)} {
+		for from, before := range map[string]int{"the beginning": 0, "the middle": 100} {
+			t.Run(name+" from "+from, func(t *testing.T) {
+				units, _ := clip(t)
+				video, audio := configsOf(units)
+				if before == 0 {
+					audio = nil
+				}
+				x := newLine(t, video, audio, nil)
+				newest := audio
+				x.cutter.configs = func() [2]*au.Config { return [2]*au.Config{video, newest} }
+				for i, u := range units {
+					if i < before || u.Video {
+						x.put(u)
+						continue
+					}
+					u.Codec, u.Config, newest = config.Codec, config, config
+					x.put(u)
+					x.sent[1] = x.sent[1][:len(x.sent[1])-1]
+				}
+				x.same()
+				if len(x.seen[0]) < 100 {
+					t.Errorf("%d pictures", len(x.seen[0]))
+				}
+			})
+		}
+	}
+}
