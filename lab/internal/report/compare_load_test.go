@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/machine"
+	"github.com/sluice-go/sluice/lab/internal/units"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
@@ -159,6 +160,21 @@ func TestFewWindowsDecideNothing(t *testing.T) {
 	}
 	ch := change(t, c, "load", "requests")
 	if row := ch.row(); !strings.Contains(row.Cells[6].Text, "undecided") {
+		t.Errorf("%+v", row)
+	}
+}
+
+// Old, new and ratio of a row are of the same: a percentile of the whole run, which one bad window changes.
+func TestTheRatioIsThatOfTheFiguresBesideIt(t *testing.T) {
+	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 9)), false}
+	c := compareLoads(t, s.run(nil), s.runWith(nil, -1, true))
+	p99 := change(t, c, "load", "P99")
+	row := p99.row()
+	if want := units.Ratio(p99.New / p99.Old); p99.New < 50*p99.Old || row.Cells[4].Text != want || len(row.Under) != 1 || !strings.Contains(row.Under[0], "in few of them") {
+		t.Errorf("%+v, want the ratio %s", row, want)
+	}
+	p50 := change(t, c, "load", "P50")
+	if row := p50.row(); row.Cells[4].Text != units.Ratio(p50.New/p50.Old) || row.Cells[5].Text == "" {
 		t.Errorf("%+v", row)
 	}
 }

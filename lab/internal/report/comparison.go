@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
+	"github.com/sluice-go/sluice/lab/internal/stats"
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
@@ -59,6 +60,11 @@ func (ch *Change) row() document.Row {
 		}
 		row.Cells[2].Text, row.Cells[3].Text = text(ch.Old), text(ch.New)
 		switch {
+		case ch.whole && ch.Ratio != nil && ch.Old > 0:
+			row.Cells[4].Text, row.Cells[5] = units.Ratio(ch.New/ch.Old), rangeCell(ch.Ratio)
+			if ch.Verdict == Same && single(ch.Old, ch.New, ch.Least) != stats.Same {
+				row.Under = []string{"the interval is that of windows: what differs is in few of them"}
+			}
 		case ch.Ratio != nil:
 			row.Cells[4], row.Cells[5] = barCell(ch.Ratio), rangeCell(ch.Ratio)
 		case ch.Old > 0:

@@ -31,6 +31,7 @@ type pushing struct {
 	name   string // the stream's name there, with its query
 	stop   context.CancelFunc
 	said   rtmp.Capabilities // what the target has said of enhanced RTMP; run's goroutine only
+	plain  bool              // it was not asked for that; run's goroutine only
 
 	mu     sync.Mutex
 	status Status
@@ -86,7 +87,7 @@ func (q *pushing) run(ctx context.Context) {
 			attempt = q.attemptSRT
 		}
 		err := attempt(ctx)
-		if err == errOver || ctx.Err() != nil {
+		if err == errOver || ctx.Err() != nil || isDone(q.stream) {
 			log.Info("push ended", "bytes", q.now().Bytes)
 			return
 		}
@@ -104,7 +105,7 @@ func (q *pushing) run(ctx context.Context) {
 		until := time.Now().Add(o.RetryCodec)
 		wait := rest(pause, time.Since(began), o.Retry)
 		for q.waits(wait); q.pause(ctx, wait); q.waits(wait) {
-			if !errors.Is(err, ErrCodec) || time.Now().After(until) || q.taken() {
+			if !errors.Is(err, ErrCodec) || q.plain || time.Now().After(until) || q.taken() {
 				break
 			}
 		}
@@ -162,22 +163,56 @@ func (q *pushing) taken() bool {
 	return ok
 }
 
+// offered is what a target is told of enhanced RTMP: nothing when the stream, as far as it
+// is known, has only codecs that RTMP had before. Some servers do not understand connect
+// with what enhanced RTMP adds to it, and never answer.
+func (q *pushing) offered() rtmp.Capabilities {
+	known, classic := false, true
+	q.stream.Headers(func(kind flv.TagType, body []byte) {
+		if kind != flv.TagScript {
+			known, classic = true, classic && takes(false, rtmp.Capabilities{}, kind, body) == nil //sluicevet:ignore the header of body ends with this call
+		}
+	})
+	q.plain = known && classic
+	if q.plain {
+		return rtmp.Capabilities{}
+	}
+	return rtmp.Capabilities{FourCCs: []string{"*"}}
+}
+
+// whileLive returns a context that is done with the stream as well: a target that is not
+// connected by then gets nothing.
+func (q *pushing) whileLive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-q.stream.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // attempt pushes by RTMP until the stream ends, which is errOver, or something fails.
 func (q *pushing) attempt(ctx context.Context) error {
 	o := &q.pusher.options
-	conn, err := q.dial(ctx)
+	waiting, connected := q.whileLive(ctx)
+	defer connected()
+	conn, err := q.dial(waiting)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
+	gone := context.AfterFunc(waiting, func() { conn.Close() })
 	r := sluice.NewBufReader(conn)
 	w := sluice.NewBufWriter(conn)
 	if err := w.SetTimeout(o.Timeout); err != nil {
 		return err
 	}
-	c := rtmp.NewConn(r, w, rtmp.Options{Capabilities: rtmp.Capabilities{FourCCs: []string{"*"}}})
+	c := rtmp.NewConn(r, w, rtmp.Options{Capabilities: q.offered()})
 	defer func() {
 		c.Recycle()
 		r.Recycle()
@@ -197,6 +232,9 @@ func (q *pushing) attempt(ctx context.Context) error {
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
+	}
+	if !gone() {
+		return errOver
 	}
 	q.said = c.PeerCapabilities()
 	// Frames from before a failure may have a codec that the stream has no more.

@@ -43,7 +43,9 @@ func (q *pushing) attemptSRT(ctx context.Context) error {
 	c := q.target.srt.Config()
 	c.StreamId = q.name
 	c.ConnectionTimeout, c.PeerIdleTimeout = min(callTime, o.Timeout), o.Timeout
-	conn, err := srtconn.Dial(ctx, q.target.host, c)
+	waiting, connected := q.whileLive(ctx)
+	conn, err := srtconn.Dial(waiting, q.target.host, c)
+	connected()
 	if err != nil {
 		return fmt.Errorf("push: %w", err)
 	}
