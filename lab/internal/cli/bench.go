@@ -1,13 +1,7 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"time"
-
 	"github.com/spf13/cobra"
-
-	"github.com/sluice-go/sluice/lab/internal/measure"
 )
 
 // defaultPage is the file of the HTML report unless the user names another.
@@ -41,16 +35,6 @@ command line; 3 interrupted, or variants did not do the same work; 4 with
 --full --check, a target was missed. Targets never fail a run without --check:
 noise is no failure.`
 
-type benchFlags struct {
-	list, quick, full, all, check bool
-	page, json                    string
-	rounds                        int
-	time                          time.Duration
-	seed                          uint64
-
-	given func(flag string) bool
-}
-
 func (a App) bench() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
@@ -78,38 +62,3 @@ func (a App) bench() *cobra.Command {
 }
 
 // settings checks the flags against each other and derives how to measure.
-func (f *benchFlags) settings() (mode string, s measure.Settings, err error) {
-	full := measure.Full()
-	switch {
-	case f.quick && f.full:
-		err = errors.New("--quick and --full exclude each other")
-	case f.check && !f.full:
-		err = errors.New("--check goes with --full: shorter runs do not decide")
-	case f.given("rounds") && (f.rounds < 1 || f.rounds > 1000):
-		err = fmt.Errorf("--rounds %d is not within 1 to 1000", f.rounds)
-	case f.check && f.given("rounds") && f.rounds < full.MinRounds:
-		err = fmt.Errorf("--check needs at least %d rounds", full.MinRounds)
-	case f.given("time") && (f.time < time.Second || f.time > 24*time.Hour):
-		err = fmt.Errorf("--time %v is not within 1s to 24h", f.time)
-	case f.page == "-":
-		err = errors.New("--html needs the name of a file")
-	}
-	if err != nil {
-		return "", s, fmt.Errorf("bench: %w", err)
-	}
-	switch {
-	case f.quick:
-		mode, s = "quick", measure.Quick()
-	case f.full:
-		mode, s = "full", full
-	default:
-		mode, s = "normal", measure.Normal()
-	}
-	if f.given("time") {
-		s = s.WithBudget(f.time)
-	}
-	if f.given("rounds") {
-		s = s.WithRounds(f.rounds)
-	}
-	return mode, s, nil
-}

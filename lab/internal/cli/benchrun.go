@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,6 +15,70 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
+
+type benchFlags struct {
+	list, quick, full, all, check bool
+	page, json                    string
+	rounds                        int
+	time                          time.Duration
+	seed                          uint64
+
+	given func(flag string) bool
+}
+
+func (f *benchFlags) settings() (mode string, s measure.Settings, err error) {
+	full := measure.Full()
+	switch {
+	case f.quick && f.full:
+		err = errors.New("--quick and --full exclude each other")
+	case f.check && !f.full:
+		err = errors.New("--check goes with --full: shorter runs do not decide")
+	case f.given("rounds") && (f.rounds < 1 || f.rounds > 1000):
+		err = fmt.Errorf("--rounds %d is not within 1 to 1000", f.rounds)
+	case f.check && f.given("rounds") && f.rounds < full.MinRounds:
+		err = fmt.Errorf("--check needs at least %d rounds", full.MinRounds)
+	case f.given("time") && (f.time < time.Second || f.time > 24*time.Hour):
+		err = fmt.Errorf("--time %v is not within 1s to 24h", f.time)
+	case f.page == "-":
+		err = errors.New("--html needs the name of a file")
+	}
+	if err != nil {
+		return "", s, fmt.Errorf("bench: %w", err)
+	}
+	switch {
+	case f.quick:
+		mode, s = "quick", measure.Quick()
+	case f.full:
+		mode, s = "full", full
+	default:
+		mode, s = "normal", measure.Normal()
+	}
+	if f.given("time") {
+		s = s.WithBudget(f.time)
+	}
+	if f.given("rounds") {
+		s = s.WithRounds(f.rounds)
+	}
+	return mode, s, nil
+}
+
+// checkOutputs makes sure that the files of a run can be written, and not only at its end. A
+// page that was not asked for by name is left out where it cannot be written.
+func (a App) checkOutputs(f *benchFlags) error {
+	if f.json != "" && filepath.Clean(f.json) == filepath.Clean(f.page) {
+		return errors.New("--json and --html name the same file")
+	}
+	if err := writable("json", f.json); err != nil {
+		return err
+	}
+	err := writable("html", f.page)
+	if err != nil && !f.given("html") {
+		fmt.Fprintf(a.Stderr, "lab: no report here: %v\n", err)
+		f.page = ""
+		return nil
+	}
+	return err
+}
 
 func (a App) runBench(f benchFlags, patterns []string) error {
 	mode, settings, err := f.settings()

@@ -6,26 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 )
-
-// checkOutputs makes sure that the files of a run can be written, and not only at its end. A
-// page that was not asked for by name is left out where it cannot be written.
-func (a App) checkOutputs(f *benchFlags) error {
-	if f.json != "" && filepath.Clean(f.json) == filepath.Clean(f.page) {
-		return errors.New("--json and --html name the same file")
-	}
-	if err := writable("json", f.json); err != nil {
-		return err
-	}
-	err := writable("html", f.page)
-	if err != nil && !f.given("html") {
-		fmt.Fprintf(a.Stderr, "lab: no report here: %v\n", err)
-		f.page = ""
-		return nil
-	}
-	return err
-}
 
 // writable reports why the file of a flag cannot be written, without touching what is in it, and leaves
 // none behind that was not there. Standard output can.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/lab/internal/proc"
@@ -20,6 +22,43 @@ const (
 	// mostBody bounds a body and a request of one's own, in bytes.
 	mostBody = 64 << 20
 )
+
+type loadFlags struct {
+	plan          load.Plan
+	size          string
+	noCalibration bool
+	compare       bool
+	search, json  string
+	requests      requestFlags
+	changed       func(flag string) bool // whether it was given
+}
+
+// requestFlags are the flags that say what requests to some kinds of target are.
+type requestFlags struct {
+	http           wire.HTTP
+	redis          wire.Redis
+	file           wire.File
+	body           string
+	request, reply string
+}
+
+func (r *requestFlags) define(flags *pflag.FlagSet, p *load.Plan) {
+	flags.StringVar(&r.http.Method, "method", "", "HTTP: the `method`; GET by default, POST with a body")
+	flags.StringArrayVar(&r.http.Headers, "header", nil, "HTTP, WebSocket: a `header`, \"Name: value\"; may be given several times")
+	flags.StringVar(&r.body, "body", "", "HTTP: the `file` with the body of requests")
+	flags.BoolVar(&r.http.Two, "http2", false, "HTTP/2: h2 over https, by prior knowledge over http; --iodepth requests at once on a connection")
+	flags.StringArrayVar(&r.redis.Commands, "command", nil, "Redis: a `command`, with {rand} for a number and {data} for a payload; several are sent one after the other; PING by default")
+	flags.IntVar(&r.redis.Keys, "keys", 0, "Redis: how many numbers {rand} is drawn from; 100000 by default")
+	flags.StringVar(&r.request, "request", "", "TCP: a `file` with the bytes of a request, which is sent instead of --protocol's; needs --reply")
+	flags.StringVar(&r.reply, "reply", "", "how replies to --request end: `fixed:N`, delimiter:TEXT, length:N or length:Nle (N bytes of length before the rest)")
+	flags.BoolVar(&p.Requests.Insecure, "insecure", false, "TLS: take any certificate")
+	flags.StringVar(&p.Requests.CA, "ca", "", "TLS: a `file` of certificates to trust instead of the system's")
+	flags.StringVar(&r.file.Pattern, "pattern", "", "file: read, write, randread or randwrite; read by default")
+	flags.Var((*byteSize)(&r.file.Size), "file-size", "file: how many bytes of it are used, and have to be made if it does not exist; 256MiB by default")
+	flags.IntVar(&r.file.Sync, "fsync", 0, "file: fsync after so many writes")
+	flags.BoolVar(&r.file.Direct, "direct", false, "file: past the page cache (O_DIRECT)")
+	flags.BoolVar(&r.file.Overwrite, "overwrite", false, "file: allow writes to a file that exists; what is in it is lost")
+}
 
 // check checks that the flags and the address go together, and completes the
 // plan.

@@ -18,6 +18,13 @@ const (
 	searchTime = 3 * time.Second
 )
 
+// A loadCommand is lab load with what it runs, which tests replace.
+type loadCommand struct {
+	App
+	run       func(context.Context, load.Plan, func(load.Progress)) (*load.Result, error)
+	calibrate func(context.Context, load.Plan) (*load.Calibration, error)
+}
+
 // execute checks the flags and runs what they ask for: one run, a comparison or a search.
 func (c loadCommand) execute(f *loadFlags, args []string) (err error) {
 	var limit load.Limit

@@ -11,6 +11,66 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/units"
 )
 
+type reportFlags struct {
+	page, baseline, json string
+	results              string
+	benchstat, force     bool
+	atLeast              float64
+
+	given func(flag string) bool
+}
+
+func (f *reportFlags) check(results []string) error {
+	inputs := results
+	if f.given("baseline") {
+		inputs = append([]string{f.baseline}, results...)
+	}
+	var err error
+	switch {
+	case len(results) == 0:
+		err = errors.New("it takes the results to report on, as files")
+	case f.given("baseline") && f.baseline == "":
+		err = errors.New("--baseline needs the name of a file")
+	case f.given("baseline") && f.benchstat:
+		err = errors.New("--benchstat and --baseline exclude each other")
+	case f.given("baseline") && len(results) != 1:
+		err = fmt.Errorf("--baseline takes one result to compare with it, got %d", len(results))
+	case !f.given("baseline") && (f.given("at-least") || f.force || f.given("json")):
+		err = errors.New("--at-least, --force and --json go with --baseline")
+	case f.given("at-least") && !(f.atLeast > 0 && f.atLeast <= 1000):
+		err = fmt.Errorf("--at-least %v is not within 0 and 1000 per cent", f.atLeast)
+	case f.given("json") && f.json == "":
+		err = errors.New("--json needs the name of a file")
+	case f.given("output") && (f.page == "" || f.page == "-"):
+		err = errors.New("-o needs the name of a file")
+	}
+	taken := map[string]bool{}
+	for _, name := range inputs {
+		if name == "-" && taken[name] {
+			err = errors.Join(err, errors.New("standard input can be only one of the results"))
+		}
+		taken[filepath.Clean(name)] = true
+	}
+	outputs := []string{f.json}
+	if f.writesPage() {
+		outputs = append(outputs, f.page)
+	}
+	for _, path := range outputs {
+		if err == nil && path != "" && path != "-" && taken[filepath.Clean(path)] {
+			err = fmt.Errorf("%s is a result or the same file as another output: it would be written over", path)
+		}
+		taken[filepath.Clean(path)] = true
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func (f *reportFlags) writesPage() bool {
+	return f.given("output") || !f.benchstat && !f.given("baseline")
+}
+
 func (a App) runReport(f reportFlags, names []string) error {
 	if err := f.check(names); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,89 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/sink/consensus"
 	"github.com/sluice-go/sluice/lab/internal/sink/wal"
 )
+
+const (
+	leastSegment = 4 << 10
+	mostSegment  = 1 << 40
+	mostSinkBody = 1 << 30
+)
+
+type sinkFlags struct {
+	dir        string
+	durability string
+	syncEvery  time.Duration
+	segment    byteSize
+	maxRecord  byteSize
+	id         string
+	peers      string
+	raftAddr   string
+	trio       bool
+	stats      time.Duration
+	server     serverFlags
+	given      func(flag string) bool
+}
+
+func (f *sinkFlags) check() error {
+	mode := f.durability
+	switch {
+	case mode != "async" && mode != "sync" && mode != "raft":
+		return fmt.Errorf("there is no --durability %q, there are async, sync and raft", mode)
+	case mode != "async" && f.given("sync-every"):
+		return fmt.Errorf("--sync-every is of --durability async, not of %s", mode)
+	case f.syncEvery < time.Millisecond || f.syncEvery > time.Hour:
+		return fmt.Errorf("--sync-every %v is not within 1ms and 1h", f.syncEvery)
+	case f.segment < leastSegment || f.segment > mostSegment:
+		return fmt.Errorf("--segment %s is not within 4KiB and 1024GiB", f.segment.String())
+	case f.maxRecord < 1 || f.maxRecord > mostSinkBody:
+		return fmt.Errorf("--max-record %s is not within 1 and 1GiB", f.maxRecord.String())
+	case f.given("dir") && f.dir == "":
+		return errors.New("--dir needs a directory")
+	case f.stats != 0 && (f.stats < time.Millisecond || f.stats > time.Hour):
+		return fmt.Errorf("--stats %v is not within 1ms and 1h", f.stats)
+	}
+	return f.checkRaft()
+}
+
+func (f *sinkFlags) checkRaft() error {
+	if f.durability != "raft" {
+		for _, flag := range []string{"trio", "id", "peers", "raft-addr"} {
+			if f.given(flag) {
+				return fmt.Errorf("--%s is of --durability raft, not of %s", flag, f.durability)
+			}
+		}
+		return nil
+	}
+	switch {
+	case !f.trio && (f.id == "" || f.peers == ""):
+		return errors.New("--durability raft needs --trio, or --id and --peers")
+	case f.trio && (f.id != "" || f.peers != "" || f.raftAddr != ""):
+		return errors.New("--trio has no --id, --peers and --raft-addr: its nodes are all here")
+	case !f.trio && f.dir == "":
+		return errors.New("a node of a cluster needs --dir: one that forgets what it has promised makes the others lose it")
+	case f.maxRecord > consensus.MaxBatch:
+		return fmt.Errorf("--max-record %s is more than raft takes, %d MiB", f.maxRecord.String(), consensus.MaxBatch>>20)
+	}
+	o, err := f.raftOptions("directory")
+	if err != nil {
+		return err
+	}
+	return o.Check()
+}
+
+func (f *sinkFlags) raftOptions(dir string) (consensus.Options, error) {
+	o := consensus.Options{Dir: dir, ID: f.id, Trio: f.trio, Bind: f.raftAddr, SegmentBytes: int64(f.segment)}
+	if f.peers == "" {
+		return o, nil
+	}
+	for p := range strings.SplitSeq(f.peers, ",") {
+		id, addr, ok := strings.Cut(p, "=")
+		if !ok || id == "" || addr == "" {
+			return o, fmt.Errorf("--peers: invalid peer %q: it is name=host:port", p)
+		}
+		o.Peers = append(o.Peers, consensus.Peer{ID: id, Addr: addr})
+	}
+	return o, nil
+}
 
 func (a App) serveSink(ctx context.Context, stop func(), f sinkFlags, addr, profiles string) (err error) {
 	dir, temporary := f.dir, f.dir == ""

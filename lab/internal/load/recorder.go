@@ -8,16 +8,6 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// longest is the longest time that is recorded; longer times count as longest.
-const longest = time.Hour
-
-func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(longest), 3) }
-
-func record(h *hdrhistogram.Histogram, ns int64) {
-	// Within its range it cannot fail.
-	h.RecordValue(min(max(ns, 1), int64(longest)))
-}
-
 const (
 	// mostClasses is how many classes of replies a target has at most.
 	mostClasses = 8
@@ -77,19 +67,6 @@ type recorder struct {
 	classes    [mostClasses]uint64
 
 	seen, seenBytes atomic.Uint64 // of all, for progress
-}
-
-func (s *session) recorder() *recorder {
-	p := s.plan
-	r := &recorder{
-		start: s.start, end: s.end, open: p.Rate > 0, latency: newHistogram(),
-		due: windows{every: dueEvery(p), digits: dueDigits}, jitter: windows{every: JitterEvery(p), digits: jitterDigits},
-	}
-	if r.open {
-		r.service = newHistogram()
-	}
-	s.recorders = append(s.recorders, r)
-	return r
 }
 
 func (r *recorder) answered(now int64, q *request) {

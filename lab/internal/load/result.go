@@ -1,6 +1,7 @@
 package load
 
 import (
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/machine"
@@ -118,4 +119,34 @@ type Use struct {
 type Calibration struct {
 	Timer     Distribution  `json:"timer"`         // how late a wait of 1 ms ends
 	LateAfter time.Duration `json:"late_after_ns"` // what sends are allowed: the timers' P99, at least 1 ms
+}
+
+// A Code says why a run is invalid.
+type Code string
+
+const (
+	EndedEarly      Code = "ended-early"        // within the warm-up
+	NothingAnswered Code = "nothing-answered"   // within the time measured
+	TargetFailed    Code = "target-failed"      // a request or a connection
+	TargetBehind    Code = "target-behind"      // it does not take the rate
+	RepliesFailed   Code = "replies-failed"     // it says that it could not
+	GeneratorLate   Code = "generator-late"     // it does not keep the rate
+	GeneratorFull   Code = "generator-at-limit" // it was out of CPU
+)
+
+// A Reason is a code with its text for people.
+type Reason struct {
+	Code Code   `json:"code"`
+	Text string `json:"text"`
+}
+
+func (r Reason) String() string { return r.Text }
+
+// Texts joins what reasons say.
+func Texts(reasons []Reason) string {
+	var list []string
+	for _, r := range reasons {
+		list = append(list, r.Text)
+	}
+	return strings.Join(list, "; ")
 }

@@ -55,9 +55,6 @@ func RunOver(ctx context.Context, p Plan, dial func(context.Context, string) (ne
 	return run(ctx, p, portable, dial, nil)
 }
 
-// defaultLate is how late a send may be unless the plan says otherwise.
-const defaultLate = time.Millisecond
-
 // run is Run with an engine, the best there is for nil, and, unless it is nil, another way to make
 // connections.
 func run(ctx context.Context, p Plan, e engine, dial func(context.Context, string) (net.Conn, error), progress func(Progress)) (*Result, error) {

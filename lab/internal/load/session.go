@@ -89,6 +89,19 @@ func (s *session) pipeline(number int) *pipeline {
 	})
 }
 
+func (s *session) recorder() *recorder {
+	p := s.plan
+	r := &recorder{
+		start: s.start, end: s.end, open: p.Rate > 0, latency: newHistogram(),
+		due: windows{every: dueEvery(p), digits: dueDigits}, jitter: windows{every: JitterEvery(p), digits: jitterDigits},
+	}
+	if r.open {
+		r.service = newHistogram()
+	}
+	s.recorders = append(s.recorders, r)
+	return r
+}
+
 // Delay before a failed connection is tried again, doubled each time.
 const (
 	firstBackoff = 10 * time.Millisecond

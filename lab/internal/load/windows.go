@@ -7,6 +7,16 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
+// longest is the longest time that is recorded; longer times count as longest.
+const longest = time.Hour
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(longest), 3) }
+
+func record(h *hdrhistogram.Histogram, ns int64) {
+	// Within its range it cannot fail.
+	h.RecordValue(min(max(ns, 1), int64(longest)))
+}
+
 // windows are latencies by the window of time in which a request was due.
 type windows struct {
 	every  time.Duration

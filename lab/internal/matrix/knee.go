@@ -106,3 +106,23 @@ func (c *Cell) tail() float64 {
 	}
 	return 1e18
 }
+
+// Derive computes what follows from the runs: noise and knees.
+func (f *File) Derive() {
+	for i := range f.Cells {
+		c := &f.Cells[i]
+		c.Noise = nil
+		for _, g := range f.Figures {
+			if noise, ok := spread(c.values(g.Name)); ok {
+				if c.Noise == nil {
+					c.Noise = make(map[string]float64)
+				}
+				c.Noise[g.Name] = noise
+			}
+		}
+	}
+	f.Noise = f.noise(-1, f.NoiseOf)
+	if f.Knees = nil; HasKnees(f.Name) {
+		f.Knees = f.findKnees()
+	}
+}

@@ -64,26 +64,6 @@ func spread(values []float64) (noise float64, ok bool) {
 	return noise, !math.IsInf(noise, 0)
 }
 
-// Derive computes what follows from the runs: noise and knees.
-func (f *File) Derive() {
-	for i := range f.Cells {
-		c := &f.Cells[i]
-		c.Noise = nil
-		for _, g := range f.Figures {
-			if noise, ok := spread(c.values(g.Name)); ok {
-				if c.Noise == nil {
-					c.Noise = make(map[string]float64)
-				}
-				c.Noise[g.Name] = noise
-			}
-		}
-	}
-	f.Noise = f.noise(-1, f.NoiseOf)
-	if f.Knees = nil; HasKnees(f.Name) {
-		f.Knees = f.findKnees()
-	}
-}
-
 // noise is the median of the noise of a figure over the cells of a layer, or of
 // all with -1; 0 where none is known.
 func (f *File) noise(layer int, figure string) float64 {

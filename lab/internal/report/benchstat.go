@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 )
@@ -61,35 +58,4 @@ func (g *Group) write(b *bufio.Writer, procs int) {
 		}
 		fmt.Fprintf(b, "Benchmark%s-%d\t%d%s\n", strings.ReplaceAll(g.Bench, " ", "-"), procs, g.N, line.String())
 	}
-}
-
-// part makes a text fit to stand between spaces and slashes of a benchmark's
-// line.
-func part(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
-			return '-'
-		}
-		return r
-	}, text)
-	if text == "" {
-		return "-"
-	}
-	return document.Clip(text, 200)
-}
-
-// plain writes six significant digits without an exponent, as go test does.
-func plain(value float64) string {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 6, 64), 64)
-	if err != nil {
-		short = value
-	}
-	return strconv.FormatFloat(short, 'f', -1, 64)
-}
-
-// capital makes the name one of a benchmark function, which starts with an
-// upper-case letter.
-func capital(name string) string {
-	first, size := utf8.DecodeRuneInString(name)
-	return part(string(unicode.ToUpper(first)) + name[size:])
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -248,11 +247,8 @@ func window(ch Change, earlier, later []float64) Change {
 // leastWindow is the factor by which a window has to be away from its run's median.
 const leastWindow = 1.7
 
-// A stall is so long without an answer, and so many times as long as the longest before.
-const (
-	stall      = float64(500 * time.Millisecond)
-	stallTimes = 3
-)
+// stallTimes is how many times as long as the longest before a stall is.
+const stallTimes = 3
 
 // resolved rounds what is counted to the step below which the runtime's own
 // doings show.
@@ -325,7 +321,7 @@ func (c *Comparison) judge() {
 				verdict = worseOf(ch.More)
 			}
 		case ch.Gap:
-			if ch.New >= stall && ch.New >= stallTimes*ch.Old {
+			if ch.New >= float64(stall) && ch.New >= stallTimes*ch.Old {
 				verdict = stats.More
 			}
 		case len(ch.earlier) == 1 && len(ch.later) == 1:

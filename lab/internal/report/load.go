@@ -51,6 +51,8 @@ const (
 	// crowded is the part of the time, as a divisor, from which on waiting for a
 	// processor is pointed out.
 	crowded = 4
+	// stall is so long without an answer that it is pointed out.
+	stall = 500 * time.Millisecond
 )
 
 // LoadCalibration says what was found out before a run.
@@ -168,7 +170,7 @@ func latency(r *load.Result) []document.Item {
 	if from := doubtful(r.Late); open && from != "" {
 		items = append(items, document.Say(fmt.Sprintf("%s of the sends were late by the generator's own doing: %s may be its figures and not the target's.", units.Percent(r.Late), from)))
 	}
-	if r.Gap >= time.Duration(stall) {
+	if r.Gap >= stall {
 		items = append(items, document.Fault("STALL", "nothing was answered for "+units.Time(r.Gap)))
 	}
 	if !open {

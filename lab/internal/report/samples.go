@@ -2,8 +2,13 @@ package report
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -190,4 +195,35 @@ func loadName(p *load.Plan) string {
 		model = plain(p.Rate)
 	}
 	return fmt.Sprintf("protocol=%s/size=%d..%d/conns=%d/depth=%d/rate=%s", part(p.Speaks()), p.Sizes.Min, p.Sizes.Max, p.Conns, p.Depth, model)
+}
+
+// part makes a text fit to stand between spaces and slashes of a benchmark's
+// line.
+func part(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '-'
+		}
+		return r
+	}, text)
+	if text == "" {
+		return "-"
+	}
+	return document.Clip(text, 200)
+}
+
+// plain writes six significant digits without an exponent, as go test does.
+func plain(value float64) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 6, 64), 64)
+	if err != nil {
+		short = value
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}
+
+// capital makes the name one of a benchmark function, which starts with an
+// upper-case letter.
+func capital(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	return part(string(unicode.ToUpper(first)) + name[size:])
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 
-	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/measure"
 	"github.com/sluice-go/sluice/lab/internal/stats"
 	"github.com/sluice-go/sluice/lab/internal/units"
@@ -65,49 +64,6 @@ func row(o *measure.Outcome, v *measure.Variant) Row {
 		r.Ratio, r.Verdict = &c.Interval, string(c.Verdict)
 	}
 	return r
-}
-
-// ratios are one variant's values to another's, or nil when one of them lacks them
-// or is divided by zero.
-func ratios(o *measure.Outcome, variant, to, metric string) []float64 {
-	values, against := valuesOf(o, variant, metric), valuesOf(o, to, metric)
-	if values == nil || len(values) != len(against) {
-		return nil
-	}
-	return stats.Ratios(values, against)
-}
-
-func valuesOf(o *measure.Outcome, variant, metric string) []float64 {
-	v, ok := o.Variant(variant)
-	if !ok {
-		return nil
-	}
-	return v.Values(metric)
-}
-
-// Promise says the target in words: "next: at most 0.85 of peek".
-func (t TargetResult) Promise() string {
-	what := ""
-	if t.Metric != "" {
-		what = t.Metric + " "
-	}
-	bound, below := bound(t.Target)
-	side := "at least"
-	if below {
-		side = "at most"
-	}
-	if t.Against == "" {
-		return fmt.Sprintf("%s: %s%s %s", t.Variant, what, side, units.Figure(bound, t.Metric))
-	}
-	return fmt.Sprintf("%s: %s%s %s of %s", t.Variant, what, side, units.Ratio(bound), t.Against)
-}
-
-// bound is the bound of a target, and whether a figure has to stay below it.
-func bound(t lab.Target) (value float64, below bool) {
-	if t.AtLeast > 0 {
-		return t.AtLeast, false
-	}
-	return t.AtMost, true
 }
 
 func note(o *measure.Outcome, s *Summary) string {

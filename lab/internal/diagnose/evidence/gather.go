@@ -17,16 +17,6 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
-// A Target is what is looked at: a process, a command, a server, or files. A server may stand beside a
-// process or command: it is its net/http/pprof.
-type Target struct {
-	Name    string // what Evidence calls it
-	PID     int
-	Command []string // started for the time of looking, again when it has ended
-	URL     string   // host:port, http://host:port/debug/pprof/, or unix:PATH
-	Files   []string
-}
-
 // Options says how evidence is collected.
 type Options struct {
 	Each     time.Duration     // for each tool; 0 is DefaultEach, and more than LongestEach is that
@@ -46,14 +36,13 @@ const (
 var errUnneeded = errors.New("not needed")
 
 type gatherer struct {
-	Target
-	o       Options
-	each    time.Duration
-	dir     string
-	server  *server // nil without
-	mu      sync.Mutex
-	started *started // of Command, while it runs
-	e       Evidence
+	subject
+	o      Options
+	each   time.Duration
+	dir    string
+	server *server // nil without
+	mu     sync.Mutex
+	e      Evidence
 }
 
 // Gather looks at the target with the tools. A tool that cannot be used is listed in
@@ -61,7 +50,7 @@ type gatherer struct {
 // a tool does not exist. When ctx ends, Gather returns what it has and the error of ctx. In
 // all cases the processes and files that it made are gone when it returns.
 func Gather(ctx context.Context, t Target, o Options) (Evidence, error) {
-	g := &gatherer{Target: t, o: o, e: Evidence{Workload: t.Name, Command: len(t.Command) > 0, Tools: []Tool{}}}
+	g := &gatherer{subject: subject{Target: t}, o: o, e: Evidence{Workload: t.Name, Command: len(t.Command) > 0, Tools: []Tool{}}}
 	g.each = min(o.Each, LongestEach)
 	if o.Each <= 0 {
 		g.each = DefaultEach
@@ -224,7 +213,7 @@ func (g *gatherer) tool(ctx context.Context, name string, pid int) (note string,
 		e.Calls, err = straceOf(ctx, pid, g.dir, g.each, e.Go != "")
 		return "", err
 	default:
-		e.Sharing, note, err = g.sharing(ctx, pid)
+		e.Sharing, note, err = sharingOf(ctx, pid, g.dir, g.each, e)
 		return note, err
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 )
 
+// ErrTooLarge means that what a tool wrote is beyond what is read of it.
+var ErrTooLarge = errors.New("larger than is read")
+
 // mostLine is the longest line that is looked at, in bytes: of a longer one an empty one stands.
 const mostLine = 64 << 10
 
@@ -34,4 +37,27 @@ func eachLine(r io.Reader, tool string, limit int64, f func(line string)) (cut b
 			return true, fmt.Errorf("reading the output of %s: %w", tool, err)
 		}
 	}
+}
+
+// atMost reads all of r, which may be no longer than limit bytes.
+func atMost(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("more than %d MiB: %w", limit>>20, ErrTooLarge)
+	}
+	return data, nil
+}
+
+// guarded calls the parser of a package that is not ours. What it does on
+// hostile input is not ours to promise, so that a panic in it becomes an error.
+func guarded(what string, parse func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the %s cannot be parsed: %v", what, r)
+		}
+	}()
+	return parse()
 }

@@ -22,9 +22,6 @@ import (
 // thousand different stacks the profile has some 20 MiB before it is packed.
 const maxPprof = 32 << 20
 
-// ErrTooLarge means that what a tool wrote is beyond what is read of it.
-var ErrTooLarge = errors.New("larger than is read")
-
 // readPprof reads a profile in the form of package runtime/pprof: a protocol
 // buffer as in pprof's profile.proto, which gzip has packed or not.
 func readPprof(r io.Reader) (*profile.Profile, error) {
@@ -52,29 +49,6 @@ func readPprof(r io.Reader) (*profile.Profile, error) {
 		return nil, fmt.Errorf("parsing a profile: %w", err)
 	}
 	return p, nil
-}
-
-// atMost reads all of r, which may be no longer than limit bytes.
-func atMost(r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("more than %d MiB: %w", limit>>20, ErrTooLarge)
-	}
-	return data, nil
-}
-
-// guarded calls the parser of a package that is not ours. What it does on
-// hostile input is not ours to promise, so that a panic in it becomes an error.
-func guarded(what string, parse func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the %s cannot be parsed: %v", what, r)
-		}
-	}()
-	return parse()
 }
 
 // pprofOf are the values of a profile of the named type. What the taking of profiles costs is

@@ -40,15 +40,17 @@ const (
 // fewProcessors is how many processors a program must use before they can get in each other's way.
 const fewProcessors = 1.2
 
-func (g *gatherer) sharing(ctx context.Context, pid int) (*Sharing, string, error) {
+// sharingOf looks at the process pid for as long as each, unless e says that it uses too little. It
+// writes into dir.
+func sharingOf(ctx context.Context, pid int, dir string, each time.Duration, e *Evidence) (*Sharing, string, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, "", missing("instructions of %s are not decoded", runtime.GOARCH)
 	}
-	if wanted := g.e.CPUTime + g.e.Queued; g.e.Took > 0 && g.e.Saw(ToolProc) && wanted.Seconds() < fewProcessors*g.e.Took.Seconds() {
+	if wanted := e.CPUTime + e.Queued; e.Took > 0 && e.Saw(ToolProc) && wanted.Seconds() < fewProcessors*e.Took.Seconds() {
 		return &Sharing{}, "not needed: the program does not use two processors at a time", nil
 	}
-	data := filepath.Join(g.dir, "sharing.data")
-	err := perfRecord(ctx, pid, data, min(g.each, sharingFor), "-e", "cpu-clock:u", "-F", strconv.Itoa(sharingRate), "--user-regs="+registers)
+	data := filepath.Join(dir, "sharing.data")
+	err := perfRecord(ctx, pid, data, min(each, sharingFor), "-e", "cpu-clock:u", "-F", strconv.Itoa(sharingRate), "--user-regs="+registers)
 	if err != nil {
 		return nil, "", err
 	}

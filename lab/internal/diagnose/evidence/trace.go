@@ -165,41 +165,6 @@ func (f *follower) stack(s trace.Stack) []Frame {
 	return frames
 }
 
-// reasons gives the waits of a trace the names that the runtime has for them.
-var reasons = []struct{ call, reason string }{
-	{"internal/poll.runtime_pollWait", ReasonNetwork},
-	{"time.Sleep", ReasonSleep},
-	{"sync.(*RWMutex).RLock", "sync.RWMutex.RLock"},
-	{"sync.(*RWMutex).Lock", "sync.RWMutex.Lock"},
-	{"sync.(*Mutex)", "sync.Mutex.Lock"},
-	{"internal/sync.(*Mutex)", "sync.Mutex.Lock"},
-	{"internal/poll.(*fdMutex)", "sync.Mutex.Lock"},
-	{"sync.(*WaitGroup)", "sync.WaitGroup.Wait"},
-	{"sync.(*Cond)", "sync.Cond.Wait"},
-	{"runtime.gcAssist", "GC"},
-	{"runtime.gc", "GC"},
-	{"runtime.chanrecv", "chan receive"},
-	{"runtime.chansend", "chan send"},
-	{"runtime.selectgo", "select"},
-}
-
-func reasonOf(reason string, frames []Frame) string {
-	for _, f := range frames[:min(len(frames), 6)] {
-		for _, r := range reasons {
-			if strings.HasPrefix(f.Func, r.call) {
-				return r.reason
-			}
-		}
-	}
-	switch reason {
-	case "network":
-		return ReasonNetwork
-	case "":
-		return "unknown"
-	}
-	return reason
-}
-
 // trimPark takes off the innermost frames, those of the runtime putting the
 // goroutine to sleep.
 func trimPark(frames []Frame) []Frame {

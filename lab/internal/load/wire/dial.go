@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 )
@@ -66,27 +64,6 @@ func (t *Target) greet(ctx context.Context, conn net.Conn) (net.Conn, error) {
 		}
 	}
 	return conn, nil
-}
-
-func (t *Target) tlsConfig() (*tls.Config, error) {
-	c := &tls.Config{ServerName: t.url.Hostname(), InsecureSkipVerify: t.options.Insecure, NextProtos: []string{"http/1.1"}}
-	switch {
-	case t.Drive == Calls:
-		c.NextProtos = []string{"h2"}
-	case !t.Is("https", "wss"):
-		c.NextProtos = nil
-	}
-	if t.options.CA != "" {
-		pem, err := os.ReadFile(t.options.CA)
-		if err != nil {
-			return nil, err
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s has no certificate in PEM", t.options.CA)
-		}
-	}
-	return c, nil
 }
 
 // login sends what the URL redis://USER:PASSWORD@HOST/DATABASE asks for.

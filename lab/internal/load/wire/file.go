@@ -76,19 +76,6 @@ type storage struct {
 	writes  atomic.Int64
 }
 
-// Prepare makes what requests need, and returns what removes it again: the file, if
-// it does not exist. It is for targets whose Drive is Calls.
-func (t *Target) Prepare(ctx context.Context) (remove func() error, err error) {
-	if !t.Is("file") {
-		return func() error { return nil }, nil
-	}
-	t.storage = &storage{path: t.addr, options: *t.file}
-	if err := t.storage.prepare(ctx); err != nil {
-		return nil, fmt.Errorf("load: %w", err)
-	}
-	return t.storage.remove, nil
-}
-
 func (s *storage) prepare(ctx context.Context) error {
 	// O_EXCL: what exists is never taken for ours.
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

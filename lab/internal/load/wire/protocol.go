@@ -10,6 +10,15 @@ import (
 // ErrReply is a reply that does not belong to the request, or is not of the protocol.
 var ErrReply = errors.New("load: wrong answer")
 
+// ErrTarget is a target, or an option of its requests, that makes no sense.
+var ErrTarget = errors.New("load")
+
+// A Class is a kind of reply.
+type Class struct {
+	Name   string
+	Failed bool // the target could not do what the request asked for
+}
+
 // A Request is one request of a connection.
 type Request struct {
 	Conn uint32 // of the connection

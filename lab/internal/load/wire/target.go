@@ -1,21 +1,19 @@
 package wire
 
 import (
-	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// ErrTarget is a target, or an option of its requests, that makes no sense.
-var ErrTarget = errors.New("load")
 
 // Options say what requests are, as far as the scheme of the target leaves it open. Those
 // for another scheme are an error.
@@ -26,12 +24,6 @@ type Options struct {
 	File     *File  `json:"file,omitempty"`
 	Insecure bool   `json:"insecure,omitempty"` // TLS: take any certificate
 	CA       string `json:"ca,omitempty"`       // TLS: a file of certificates to trust instead of the system's
-}
-
-// A Class is a kind of reply.
-type Class struct {
-	Name   string
-	Failed bool // the target could not do what the request asked for
 }
 
 // How a target is driven.
@@ -184,13 +176,25 @@ func (t *Target) checkOptions() error {
 	return err
 }
 
-// Caller makes a connection for calls, each of which may take as long as limit. The
-// Target's Drive is Calls.
-func (t *Target) Caller(ctx context.Context, limit time.Duration) (Caller, error) {
-	if t.storage != nil {
-		return t.storage.open()
+func (t *Target) tlsConfig() (*tls.Config, error) {
+	c := &tls.Config{ServerName: t.url.Hostname(), InsecureSkipVerify: t.options.Insecure, NextProtos: []string{"http/1.1"}}
+	switch {
+	case t.Drive == Calls:
+		c.NextProtos = []string{"h2"}
+	case !t.Is("https", "wss"):
+		c.NextProtos = nil
 	}
-	return newH2(ctx, t, limit)
+	if t.options.CA != "" {
+		pem, err := os.ReadFile(t.options.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate in PEM", t.options.CA)
+		}
+	}
+	return c, nil
 }
 
 // Is reports whether the target has one of these schemes.
