@@ -44,37 +44,6 @@ func New(t *models.Table, fset *token.FileSet, fact func(*types.Func) ([]effect.
 	return &Analysis{Models: t, Fset: fset, Fact: fact, done: map[*ssa.Function]*result{}, tested: map[*ssa.Function]tested{}}
 }
 
-// Function returns what is wrong in fn, and what a call of it does.
-func (a *Analysis) Function(fn *ssa.Function) ([]Finding, []effect.Effect) {
-	r := a.function(fn)
-	return r.findings, r.effects
-}
-
-func (a *Analysis) function(fn *ssa.Function) *result {
-	if r, ok := a.done[fn]; ok {
-		return r
-	}
-	// A recursive call has no known effects.
-	r := &result{}
-	a.done[fn] = r
-	if len(fn.Blocks) == 0 {
-		return r
-	}
-	for _, anon := range fn.AnonFuncs {
-		a.function(anon)
-	}
-	s := newSummary(a, fn)
-	for _, src := range a.sources(fn) {
-		x := newExplorer(a, fn, src)
-		x.run()
-		r.findings = append(r.findings, x.verdict()...)
-		s.add(x)
-	}
-	s.ends()
-	r.effects = s.effects()
-	return r
-}
-
 // Effects returns what a call does, and whether that is known at all.
 func (a *Analysis) Effects(c *ssa.CallCommon) (list []effect.Effect, known bool) {
 	if c.IsInvoke() {
@@ -109,3 +78,8 @@ func (a *Analysis) methodEffects(c *ssa.CallCommon) ([]effect.Effect, bool) {
 	}
 	return a.Models.Method(c.Value.Type(), c.Method.Name())
 }
+
+// tested holds, for each block of a function, the conditions that are asked for
+// from there on, behind its phis: by an if, by a phi that takes the value over, by
+// the return of an error. Others need not be kept, and would only make states differ.
+type tested map[*ssa.BasicBlock]map[cond]bool

@@ -3,7 +3,6 @@ package flow
 import (
 	"go/token"
 	"go/types"
-	"strconv"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -90,5 +89,3 @@ func (x *explorer) nilTest(c cond, taken bool, s *state) bool {
 	}
 	return true
 }
-
-func constInt(i int) string { return strconv.Itoa(i) }

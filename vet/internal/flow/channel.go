@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"go/token"
 	"go/types"
 
 	"golang.org/x/tools/go/ssa"
@@ -72,18 +71,4 @@ func (x *explorer) selects(in *ssa.Select, s *state) []*state {
 		}
 	}
 	return append(ways, rest)
-}
-
-// indexOf returns the number of the case that a select took.
-func indexOf(in *ssa.Select) ssa.Value {
-	for _, r := range *in.Referrers() {
-		if e, ok := r.(*ssa.Extract); ok && e.Index == 0 {
-			return e
-		}
-	}
-	return nil
-}
-
-func selectCond(index ssa.Value, i int) cond {
-	return cond{op: token.EQL, x: index, konst: constInt(i)}
 }

@@ -1,10 +1,6 @@
 package flow
 
 import (
-	"cmp"
-	"go/token"
-	"slices"
-
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/sluice-go/sluice/vet/internal/effect"
@@ -110,33 +106,4 @@ func (x *explorer) report(f Finding) {
 	f.Source = x.src
 	f.From, f.FromText = x.src.Pos, x.src.Text
 	x.found = append(x.found, f)
-}
-
-// verdict returns the faults, one for each kind and each end: only the first use is
-// reported.
-func (x *explorer) verdict() []Finding {
-	slices.SortStableFunc(x.found, func(f, g Finding) int { return cmp.Compare(f.Pos, g.Pos) })
-	type key struct {
-		c    Category
-		end  token.Pos
-		text string
-	}
-	seen := map[key]bool{}
-	var list []Finding
-	for _, f := range x.found {
-		k := key{f.Category, f.End, ""}
-		switch f.Category {
-		case Leak:
-			k.end = token.NoPos
-		case Outlives:
-			k.end, k.text = token.NoPos, f.EndText
-		}
-		if !seen[k] {
-			seen[k] = true
-			taken, _, _ := x.outcome()
-			f.Never = taken == 0 && !x.escaped && !x.gaveUp
-			list = append(list, f)
-		}
-	}
-	return append(list, x.inconsistent()...)
 }

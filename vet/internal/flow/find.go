@@ -40,19 +40,6 @@ func (a *Analysis) sources(fn *ssa.Function) []*Source {
 	return f.list
 }
 
-type finder struct {
-	*Analysis
-	fn      *ssa.Function
-	list    []*Source
-	covered map[ssa.Value]bool // values that a source stands for
-	places  map[Place]bool
-}
-
-func (f *finder) add(src Source) {
-	f.covered[src.Value] = true
-	f.list = append(f.list, &src)
-}
-
 func (f *finder) params() {
 	lent := f.lentTo()
 	given := f.callback(f.fn)
@@ -160,18 +147,6 @@ func (f *finder) lentTo() bool {
 		}
 	}
 	return false
-}
-
-func literal(v ssa.Value) *ssa.Function {
-	switch v := v.(type) {
-	case *ssa.Function:
-		return v
-	case *ssa.MakeClosure:
-		return v.Fn.(*ssa.Function)
-	case *ssa.ChangeType:
-		return literal(v.X)
-	}
-	return nil
 }
 
 // call finds the sources in a call's results.

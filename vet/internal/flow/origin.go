@@ -2,6 +2,7 @@ package flow
 
 import (
 	"go/token"
+	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -111,15 +112,49 @@ func (f *finder) local(root ssa.Value) bool {
 	return true
 }
 
-func paramNumber(p *ssa.Parameter) int {
-	fn := p.Parent()
-	for i, q := range fn.Params {
-		if p == q {
-			if fn.Signature.Recv() != nil {
-				i--
+// endedPart adds what a call has released of an operand, for uses that follow.
+func (f *finder) endedPart(in ssa.CallInstruction, place Place) {
+	call, ok := in.(*ssa.Call)
+	if !ok || strings.Contains(place.Path, "[]") || f.local(place.Root) {
+		return
+	}
+	t := typeAt(place.Root.Type(), place.Path)
+	if t == nil {
+		return
+	}
+	name := strings.Trim(place.Path[strings.LastIndexByte(place.Path, '.')+1:], "*")
+	f.list = append(f.list, &Source{
+		Kind: Found, Start: call, Value: call, Result: -1, Type: t, Text: name, Pos: in.Pos(), Operand: effect.None,
+		cell: true, place: place, ended: true,
+	})
+}
+
+// typeAt is the type of what path leads to from a value of type t, nil when that is
+// not by fields and pointers only.
+func typeAt(t types.Type, path string) types.Type {
+	for path != "" && t != nil {
+		if path[0] == '*' {
+			p, ok := t.Underlying().(*types.Pointer)
+			if !ok {
+				return nil
 			}
-			return i
+			t, path = p.Elem(), path[1:]
+			continue
+		}
+		s, ok := elem(t.Underlying()).Underlying().(*types.Struct)
+		if !ok || path[0] != '.' {
+			return nil
+		}
+		name := path[1:]
+		if end := strings.IndexAny(name, ".*[#"); end >= 0 {
+			name = name[:end]
+		}
+		t, path = nil, path[1+len(name):]
+		for f := range s.Fields() {
+			if f.Name() == name {
+				t = f.Type()
+			}
 		}
 	}
-	return effect.None
+	return t
 }

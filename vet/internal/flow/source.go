@@ -3,7 +3,6 @@ package flow
 import (
 	"go/token"
 	"go/types"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -102,12 +101,12 @@ func isBool(t types.Type) bool {
 
 func tuplePath(i int) string { return "#" + string(rune('0'+i)) }
 
-// at is the place that path leads to from operand v.
-func (a *Analysis) at(v ssa.Value, path string) Place {
-	if rest, ok := strings.CutPrefix(path, "*"); ok {
-		if stored := a.onlyStore(v); stored != nil {
-			return a.at(stored, rest)
+// indexOf returns the number of the case that a select took.
+func indexOf(in *ssa.Select) ssa.Value {
+	for _, r := range *in.Referrers() {
+		if e, ok := r.(*ssa.Extract); ok && e.Index == 0 {
+			return e
 		}
 	}
-	return a.point(v).then(path)
+	return nil
 }

@@ -194,3 +194,14 @@ func boolConst(v ssa.Value) (value, ok bool) {
 	}
 	return constant.BoolVal(k.Value), true
 }
+
+func isNil(v ssa.Value) bool {
+	k, ok := v.(*ssa.Const)
+	return ok && k.IsNil()
+}
+
+func constInt(i int) string { return strconv.Itoa(i) }
+
+func selectCond(index ssa.Value, i int) cond {
+	return cond{op: token.EQL, x: index, konst: constInt(i)}
+}

@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"go/types"
-
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/sluice-go/sluice/vet/internal/models"
@@ -107,26 +105,6 @@ func (x *explorer) opened(in ssa.Instruction, s *state) bool {
 	}
 	_, ok := x.related(from, s)
 	return ok
-}
-
-func elem(t types.Type) types.Type {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		return p.Elem()
-	}
-	return t
-}
-
-// exported reports whether the field that in selects is exported.
-func exported(t types.Type, in ssa.Instruction) bool {
-	i := 0
-	switch in := in.(type) {
-	case *ssa.Field:
-		i = in.Field
-	case *ssa.FieldAddr:
-		i = in.Field
-	}
-	s, ok := elem(t).Underlying().(*types.Struct)
-	return ok && i < s.NumFields() && s.Field(i).Exported()
 }
 
 // again reaches the source once more: the resource of the earlier pass is another one

@@ -61,15 +61,6 @@ func (x *explorer) store(in *ssa.Store, s *state) bool {
 	return x.storeAway(in, p, adds, s)
 }
 
-func weak(path string) bool {
-	for i := 0; i+1 < len(path); i++ {
-		if path[i] == '[' {
-			return true
-		}
-	}
-	return false
-}
-
 // pointedTo returns what lies in local memory that v points to.
 func (x *explorer) pointedTo(v ssa.Value, s *state) map[string]rel {
 	alloc, ok := v.(*ssa.Alloc)
@@ -86,11 +77,6 @@ func (x *explorer) pointedTo(v ssa.Value, s *state) map[string]rel {
 		}
 	}
 	return found
-}
-
-func isNil(v ssa.Value) bool {
-	k, ok := v.(*ssa.Const)
-	return ok && k.IsNil()
 }
 
 // home reports whether memory under root is the function's own.
@@ -226,11 +212,6 @@ func storedValue(in ssa.Instruction) ssa.Value {
 		return in.Value
 	}
 	return nil
-}
-
-// borrowed reports whether the resource is not the function's own.
-func (x *explorer) borrowed() bool {
-	return x.src.Kind == Borrow || x.src.Kind == View || x.src.Kind == Lent
 }
 
 // outlived reports whether a captured variable lives longer than what the

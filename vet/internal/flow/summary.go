@@ -221,3 +221,40 @@ func (s *summary) effects() []effect.Effect {
 	slices.SortStableFunc(s.list, func(e, f effect.Effect) int { return strings.Compare(e.String(), f.String()) })
 	return s.list
 }
+
+// part records that the function releases, on every way through it, what a field of a
+// parameter or a captured variable leads to, and leaves it there.
+func (s *summary) part(x *explorer) {
+	n, ok := s.number(x.src.place.Root)
+	if !ok || x.escaped || x.gaveUp || x.src.Start == nil || len(x.src.place.Path) > 80 {
+		return
+	}
+	if _, captured := x.src.place.Root.(*ssa.FreeVar); x.src.place.Path == "" && !captured {
+		return
+	}
+	left := s.returns() // without a way there that is known
+	for _, e := range x.exits {
+		if e.ret == nil {
+			continue
+		}
+		if e.status != Released || e.replaced || !x.src.Start.Block().Dominates(e.ret.Block()) {
+			return
+		}
+		delete(left, e.ret)
+	}
+	if len(left) > 0 {
+		return
+	}
+	s.put(effect.Effect{Kind: effect.Released, Operand: n, Path: x.src.place.Path, Result: effect.None})
+}
+
+// returns are the function's return statements.
+func (s *summary) returns() map[*ssa.Return]bool {
+	list := map[*ssa.Return]bool{}
+	for _, b := range s.fn.Blocks {
+		if ret, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
+			list[ret] = true
+		}
+	}
+	return list
+}

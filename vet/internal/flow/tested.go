@@ -4,11 +4,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// tested holds, for each block of a function, the conditions that are asked for
-// from there on, behind its phis: by an if, by a phi that takes the value over, by
-// the return of an error. Others need not be kept, and would only make states differ.
-type tested map[*ssa.BasicBlock]map[cond]bool
-
 // testedIn returns the conditions of fn, which it works out once.
 func (a *Analysis) testedIn(fn *ssa.Function) tested {
 	t, ok := a.tested[fn]
