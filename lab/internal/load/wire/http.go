@@ -225,9 +225,9 @@ func (h *http1) body() {
 		h.state = replied
 	case f.chunked:
 		h.state = inChunkLen
-	case f.length == 0:
+	case f.length == 0 && !f.coded:
 		h.state = replied
-	case f.length > 0:
+	case f.length > 0 && !f.coded:
 		h.state, h.left = inBody, f.length
 	default:
 		h.state, h.reply.Last = untilEnd, true
@@ -238,7 +238,8 @@ func (h *http1) body() {
 type headFields struct {
 	status  int
 	length  int64 // -1 without one
-	chunked bool
+	coded   bool  // there is a transfer coding, which counts instead of a length
+	chunked bool  // the last one is chunked
 	last    bool
 }
 
@@ -261,7 +262,7 @@ func (f *headFields) read(line []byte) error {
 		}
 	case len("Transfer-Encoding"):
 		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
-			f.chunked = bytes.HasSuffix(bytes.ToLower(bytes.TrimSpace(value)), []byte("chunked"))
+			f.coded, f.chunked = true, bytes.HasSuffix(bytes.ToLower(bytes.TrimSpace(value)), []byte("chunked"))
 		}
 	}
 	return nil

@@ -55,6 +55,11 @@ func TestAnHTTPReplyThatEndsWithTheConnection(t *testing.T) {
 	if o := p.End(&Request{}); o != (Outcome{Done: true, Last: true, Class: 1, Payload: 5}) {
 		t.Errorf("%+v", o)
 	}
+	// A coding other than chunked at the end says that too, whatever the length: RFC 9112, 6.3.
+	p = anHTTP()
+	if got, err := read(t, p, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: gzip\r\n\r\nhello", 3); err != nil || len(got) > 0 || p.End(&Request{}).Payload != 5 {
+		t.Errorf("%+v, %v", got, err)
+	}
 	for _, cut := range []string{"", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"} {
 		p := anHTTP()
 		if _, err := read(t, p, cut, 100); err != nil || p.End(&Request{}).Done {
