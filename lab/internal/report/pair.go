@@ -68,7 +68,10 @@ func FoundText(f *load.Found) string {
 	default:
 		text += "at no rate that was tried"
 	}
-	if f.Generator {
+	switch {
+	case f.Generator && f.Rate == 0:
+		text += "; the generator was the limit: something keeps the machine busy"
+	case f.Generator:
 		text += "; above that the generator was the limit: the target may be able to do more"
 	}
 	return text
