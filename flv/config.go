@@ -1,6 +1,7 @@
 package flv
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -127,17 +128,26 @@ func parseOpusHead(p []byte) (AudioConfig, error) {
 }
 
 // parseStreamInfo reads what a FLAC stream begins with (RFC 9639, sections 6
-// and 8.2).
+// and 8.2), or the stream information alone, which is what ffmpeg sends.
 func parseStreamInfo(p []byte) (AudioConfig, error) {
-	const magic, at, length = "fLaC", 4 + 4 + 10, 4 + 4 + 34
-	if len(p) < length {
-		return AudioConfig{}, fmt.Errorf("flv: FLAC configuration: %d bytes of %d: %w", len(p), length, io.ErrUnexpectedEOF)
+	const magic, block, length, at = "fLaC", 4, 34, 10
+	info, want := p, length
+	if bytes.HasPrefix(p, []byte(magic)) {
+		want += len(magic) + block
+		info = p[min(len(p), len(magic)+block):]
 	}
-	if string(p[:len(magic)]) != magic {
+	switch {
+	case len(info) < length:
+		return AudioConfig{}, fmt.Errorf("flv: FLAC configuration: %d bytes of %d: %w", len(p), want, io.ErrUnexpectedEOF)
+	case want == length && len(p) > length:
 		return AudioConfig{}, fmt.Errorf("%w: a FLAC configuration that begins with %q", ErrSyntax, p[:len(magic)])
 	}
-	v := binary.BigEndian.Uint32(p[at:])
-	return AudioConfig{Codec: CodecFLAC, Rate: int(v >> 12), Channels: int(v>>9&7) + 1}, nil
+	v := binary.BigEndian.Uint32(info[at:])
+	c := AudioConfig{Codec: CodecFLAC, Rate: int(v >> 12), Channels: int(v>>9&7) + 1}
+	if c.Rate == 0 {
+		return AudioConfig{}, fmt.Errorf("%w: a FLAC configuration without a sample rate", ErrSyntax)
+	}
+	return c, nil
 }
 
 // parseMPEGAudio reads the header of an MP3 frame (ISO/IEC 11172-3, section

@@ -98,6 +98,7 @@ func TestAudioConfigs(t *testing.T) {
 		{flv.CodecAAC, "\x17\x80\x5d\xc0\x10", flv.AudioConfig{ObjectType: 2, Rate: 48000, Channels: 2}}, // a rate spelled out
 		{flv.CodecOpus, "OpusHead\x01\x02\x38\x01\x80\xbb\x00\x00\x00\x00\x00", flv.AudioConfig{Rate: 48000, Channels: 2}},
 		{flv.CodecFLAC, stream, flv.AudioConfig{Rate: 48000, Channels: 2}},
+		{flv.CodecFLAC, stream[8:], flv.AudioConfig{Rate: 48000, Channels: 2}}, // as ffmpeg has it
 		{flv.CodecAC3, "", flv.AudioConfig{}},
 	} {
 		c.want.Codec = c.codec
@@ -136,6 +137,7 @@ func TestWrongConfigs(t *testing.T) {
 		"AV1 claims a lot":    {flv.CodecAV1, []byte{0x81, 0, 0, 0, 0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, io.ErrUnexpectedEOF},
 		"Opus without a name": {flv.CodecOpus, make([]byte, 19), flv.ErrSyntax},
 		"FLAC without a name": {flv.CodecFLAC, make([]byte, 42), flv.ErrSyntax},
+		"FLAC without a rate": {flv.CodecFLAC, make([]byte, 34), flv.ErrSyntax},
 	} {
 		_, err := flv.ParseVideoConfig(p.codec, p.p)
 		if p.codec == flv.CodecOpus || p.codec == flv.CodecFLAC {

@@ -47,3 +47,23 @@ func TestOpusOfManyChannels(t *testing.T) {
 		}
 	}
 }
+
+// ffmpeg sends the stream information of FLAC without what is before it in a file.
+func TestHeaderOfFLAC(t *testing.T) {
+	info := "\x10\x00\x10\x00\x00\x00\x00\x00\x00\x00" + "\x0b\xb8\x02\xf0" + "01234567890123456789"
+	for name, record := range map[string]string{"bare": info, "of a file": "fLaC\x80\x00\x00\x22" + info} {
+		c, err := au.ParseConfig(flv.CodecFLAC, []byte(record))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		track, err := NewTrack(1, &au.Unit{Codec: flv.CodecFLAC, Config: c, Key: true, Parts: [][]byte{{0xff, 0xf8}}})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if header, _, err := Header([]Track{track}); err != nil || !bytes.Contains(header, []byte(info)) {
+			t.Errorf("%s: %v: %x", name, err, header)
+		}
+	}
+}
