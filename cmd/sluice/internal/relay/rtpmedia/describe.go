@@ -204,6 +204,9 @@ func Params(text string) map[string]string {
 func (f *Format) parse(encoding string, params map[string]string) error {
 	name, rest, _ := strings.Cut(encoding, "/")
 	rate, count, _ := strings.Cut(rest, "/")
+	if encoding == "" {
+		return fmt.Errorf("%w: payload type %d has no rtpmap that names it", ErrCodec, f.PayloadType)
+	}
 	clock, err := strconv.ParseUint(rate, 10, 20)
 	if err != nil || clock == 0 {
 		return fmt.Errorf("%w: %.40q", ErrCodec, encoding)
