@@ -92,7 +92,12 @@ func (u URL) Name() string {
 // String returns the whole address, with its port, as ParseURL reads it.
 func (u URL) String() string {
 	escaped := func(name string) string { return (&url.URL{Path: name}).EscapedPath() }
-	s := u.Scheme + "://" + u.Host + "/" + escaped(u.App) + "/" + strings.ReplaceAll(escaped(u.Stream), "/", "%2F")
+	whole := func(name string) string { return strings.ReplaceAll(escaped(name), "/", "%2F") }
+	app := escaped(u.App)
+	if strings.Trim(u.App, "/") != u.App { // else these would be taken for the path's own
+		app = whole(u.App)
+	}
+	s := u.Scheme + "://" + u.Host + "/" + app + "/" + whole(u.Stream)
 	if u.query != "" {
 		s += "?" + u.query
 	}
