@@ -167,7 +167,7 @@ func (u *budget) reclaim() {
 	for i := range u.alloc.classes {
 		c := &u.alloc.classes[i]
 		c.mu.Lock()
-		for g, next := c.gauges.next, (*gauge)(nil); g != &c.gauges; g = next {
+		for g, next := c.gauges.next, (*gauge)(nil); g != c.gauges; g = next {
 			next = g.next
 			if g.out() {
 				continue
@@ -176,7 +176,7 @@ func (u *budget) reclaim() {
 				u.charged.Add(-int64(g.size))
 				called = append(called, g)
 			} else {
-				g.sleep()
+				g.sleep(c)
 			}
 		}
 		c.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // Size classes are the powers of two from 256 B to 4 MiB. Below 256 B the
@@ -35,8 +36,10 @@ type class struct {
 
 	mu sync.Mutex
 	// gauges and asleep are the heads of rings, which have all blocks of this class
-	// that exist. Those asleep have no charge: see budget.reclaim.
-	gauges, asleep gauge
+	// that exist. Those asleep have no charge: see budget.reclaim. They are not in the
+	// class, so that a gauge does not lead to the pool.
+	gauges, asleep *gauge
+	self           weak.Pointer[class]
 
 	live   int
 	gone   int64 // checkouts of blocks that no longer exist
@@ -65,13 +68,14 @@ const (
 )
 
 func (c *class) init(a *Allocator, size int) {
-	c.alloc, c.size = a, size
+	c.alloc, c.size, c.self = a, size, weak.Make(c)
+	c.gauges, c.asleep = new(gauge), new(gauge)
 	for _, ring := range c.rings() {
 		ring.next, ring.prev = ring, ring
 	}
 }
 
-func (c *class) rings() [2]*gauge { return [2]*gauge{&c.gauges, &c.asleep} }
+func (c *class) rings() [2]*gauge { return [2]*gauge{c.gauges, c.asleep} }
 
 // create makes a block of size bytes, not checked out yet.
 func (c *class) create(size int) *block {
@@ -79,15 +83,15 @@ func (c *class) create(size int) *block {
 		panicZero()
 	}
 	c.misses.Add(1)
-	g := &gauge{class: c, size: size}
+	g := &gauge{class: c.self, size: size}
 	b := &block{data: make([]byte, size), home: c, gauge: g}
 	b.own.block, b.own.kind = b, b.ownKind()
 	b.own.word.Store(first)
 	c.mu.Lock()
-	g.join(&c.gauges)
+	g.join(c.gauges)
 	c.live++
 	c.mu.Unlock()
-	runtime.AddCleanup(b, func(g *gauge) { g.class.retire(g, false) }, g)
+	runtime.AddCleanup(b, (*gauge).found, g)
 	return b
 }
 
@@ -106,6 +110,13 @@ func (c *class) takeBack(b *block) {
 		return
 	}
 	c.pool.Put(b)
+}
+
+// found is what happens when the collector has found the block.
+func (g *gauge) found() {
+	if c := g.class.Value(); c != nil {
+		c.retire(g, false)
+	}
 }
 
 // retire removes a block's gauge from the accounting: the block was dropped,

@@ -132,10 +132,10 @@ func (a *Allocator) Gauges(size int) (looked int, missed bool) {
 	c, _ := a.room(size)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for g := c.gauges.next; g != &c.gauges; g = g.next {
+	for g := c.gauges.next; g != c.gauges; g = g.next {
 		looked++
 	}
-	for g := c.asleep.next; g != &c.asleep; g = g.next {
+	for g := c.asleep.next; g != c.asleep; g = g.next {
 		missed = missed || g.charged.Load() != 0
 	}
 	return looked, missed

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"sync/atomic"
+	"weak"
 
 	"github.com/sluice-go/sluice/internal/sys"
 )
@@ -19,8 +20,11 @@ type gauge struct {
 	cut     atomic.Uint32 // checkout in which a small view was cut
 	loose   atomic.Uint32 // checkout in which the filler let go and views stayed
 
-	size  int
-	class *class
+	size int
+	// class is weak, because the cleanup of the block refers to the gauge: nothing may
+	// lead from there to the pool, in which the block may be. Go's checkfinalizers looks
+	// for that.
+	class weak.Pointer[class]
 	// asleep says that the gauge is in the ring asleep, which the budget does not
 	// look at.
 	asleep     atomic.Bool
@@ -51,27 +55,31 @@ func (g *gauge) charge() bool {
 }
 
 // sleep moves g, which is idle, to the ring that the budget does not look at. It
-// is called with the class's mu held.
-func (g *gauge) sleep() {
+// is called with mu held, that of the class c.
+func (g *gauge) sleep(c *class) {
 	g.leave()
-	g.join(&g.class.asleep)
+	g.join(c.asleep)
 	g.asleep.Store(true)
 	// charge does the two the other way round, so that one of them sees the other.
 	if g.charged.Load() != 0 {
-		g.awake()
+		g.awake(c)
 	}
 }
 
 func (g *gauge) wake() {
-	g.class.mu.Lock()
-	g.awake()
-	g.class.mu.Unlock()
+	c := g.class.Value()
+	if c == nil {
+		return // the allocator is gone, and its figures with it
+	}
+	c.mu.Lock()
+	g.awake(c)
+	c.mu.Unlock()
 }
 
-func (g *gauge) awake() {
+func (g *gauge) awake(c *class) {
 	if g.next != nil && g.asleep.Load() {
 		g.leave()
-		g.join(&g.class.gauges)
+		g.join(c.gauges)
 		g.asleep.Store(false)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/sluice-go/sluice/internal/sys"
 )
@@ -65,8 +66,14 @@ func (s *slices) record(b *block) {
 	b.slice = r
 	s.shard(r.base).add(r)
 	// The memory lives until its finalizer has run: what is found at an address
-	// is of the memory that is there.
-	runtime.SetFinalizer(first, func(*byte) { s.shard(r.base).remove(r) })
+	// is of the memory that is there. References are weak for the reason that
+	// gauge.class is.
+	table, record := weak.Make(s), weak.Make(r)
+	runtime.SetFinalizer(first, func(*byte) {
+		if s, r := table.Value(), record.Value(); s != nil && r != nil {
+			s.shard(r.base).remove(r)
+		}
+	})
 }
 
 // Free takes back what Malloc or Read gave, transferred. The slice must begin
@@ -128,7 +135,7 @@ func (a *Allocator) Recycle() {
 		if b := r.block; b != nil {
 			b.endTrack()
 		}
-		r.gauge.class.retire(r.gauge, true)
+		r.gauge.class.Value().retire(r.gauge, true)
 	}
 	a.Trim()
 }
