@@ -173,9 +173,9 @@ func pumpFrames(conn net.Conn, out chan<- mem.Buf) error {
 	r := sluice.NewBufReader(conn)
 	defer r.Recycle()
 	for {
-		frame, err := r.ReadFrame(4, binary.BigEndian, 0) // a length of 4 bytes, and what it says
+		frame, err := r.ReadFrame(4, binary.BigEndian, 0)
 		if err == io.EOF {
-			return nil // between two frames; io.ErrUnexpectedEOF is an end inside one
+			return nil // between two frames
 		}
 		if err != nil {
 			return err
