@@ -188,7 +188,7 @@ func TestLostPacketsCostTheirUnitsOnly(t *testing.T) {
 			})
 			defer x.Close()
 			sent := 0
-			const rounds, quiet = 20, 4 // in the last ones nothing is lost
+			const rounds, quiet = 60, 4 // in the last ones nothing is lost
 			for round := range rounds + quiet {
 				for _, u := range units(c, random) {
 					whole[string(packed(&u))] = true
