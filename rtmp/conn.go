@@ -43,9 +43,9 @@ const defaultWindow = 2_500_000
 //
 // One goroutine reads, handshakes and requests. Others may call the methods that
 // write at the same time: a mutex serializes them. A Flush sends whole messages only.
-// ReadMessage is a writer too, when it answers: it waits for a Flush under way. So two
-// ends that send each other more than their sockets hold, both ways at once, can wait
-// for each other; SetTimeout of the BufWriter ends that.
+// ReadMessage answers too. When something is written while it runs, a goroutine of the Conn
+// sends its answers from then on, so that two ends that send each other more than their sockets
+// hold go on reading; Recycle waits for it.
 type Conn struct {
 	options   Options
 	handshake handshakeState
@@ -54,6 +54,7 @@ type Conn struct {
 	w   *sluice.BufWriter
 	out *ChunkWriter
 
+	late  lateReplies
 	asked uint32 // the acknowledgement window that this side has asked for
 
 	// What each message needs lies together, from the end of unread to the beginning of
@@ -95,6 +96,7 @@ func NewConn(r *sluice.BufReader, w *sluice.BufWriter, o Options) *Conn {
 		panic("rtmp: NewConn without a reader or a writer")
 	}
 	c := &Conn{options: o, r: r, w: w, out: NewChunkWriter(w)}
+	c.late.changed.L = &c.late.mu
 	c.in.init(r, o.Limits)
 	return c
 }
@@ -108,12 +110,18 @@ func (c *Conn) made() {
 // lock begins the use of what mu protects.
 func (c *Conn) lock() {
 	c.made()
+	if c.late.reading.Load() {
+		c.late.shared.Store(true)
+	}
 	c.mu.Lock()
 }
 
 // Recycle releases what the connection holds of messages that were not
-// returned. The reader and the writer are the caller's, and not touched.
+// returned. The reader and the writer are the caller's, and not touched. An answer that is being
+// sent is waited for: where another goroutine has written, close the connection before Recycle,
+// and recycle the writer after it.
 func (c *Conn) Recycle() {
+	c.awaitLate()
 	c.in.Recycle()
 	c.parts.drop()
 	if c.unread.ok {
@@ -180,6 +188,13 @@ func (c *Conn) ReadMessage() (Message, error) {
 		c.unread = heldMessage{}
 		return m, nil
 	}
+	c.late.reading.Store(true)
+	m, err := c.readMessage()
+	c.late.reading.Store(false)
+	return m, err
+}
+
+func (c *Conn) readMessage() (Message, error) {
 	var m Message
 	for {
 		if c.parts.left() {
@@ -247,7 +262,9 @@ func (c *Conn) sort(m *Message) (ours bool, err error) {
 func (c *Conn) settle() {
 	if c.owed {
 		c.owed = false
-		_ = c.Flush()
+		c.mu.Lock()
+		_ = c.w.Flush()
+		c.mu.Unlock()
 	}
 }
 

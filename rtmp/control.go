@@ -59,7 +59,7 @@ func (c *Conn) acknowledge() {
 		return
 	}
 	c.acked = got
-	c.reply(func() error { return c.out.writeControl(TypeAcknowledgement, uint32(got)) })
+	c.reply(reply{typ: TypeAcknowledgement, value: uint32(got)})
 	// A peer may have stopped in the middle of a message to wait for it.
 	c.settle()
 }
@@ -69,7 +69,7 @@ func (c *Conn) acknowledge() {
 func (c *Conn) grant(size uint32) {
 	if size != c.asked {
 		c.asked = size
-		c.reply(func() error { return c.out.writeControl(TypeWindowAckSize, size) })
+		c.reply(reply{typ: TypeWindowAckSize, value: size})
 	}
 }
 
@@ -80,24 +80,11 @@ func (c *Conn) event(e Event, p []byte) {
 		v = binary.BigEndian.Uint32(p)
 	}
 	if e == EventPingRequest {
-		c.reply(func() error { return c.out.writeEvent(EventPingResponse, v) })
+		c.reply(reply{typ: TypeUserControl, event: EventPingResponse, value: v})
 		return
 	}
 	if c.options.OnEvent != nil {
 		c.options.OnEvent(e, v)
-	}
-}
-
-// reply lets write write, and leaves the flush to ReadMessage unless much
-// waits. What the writer says against it stays with the writer: see settle.
-func (c *Conn) reply(write func() error) {
-	c.mu.Lock()
-	_ = write()
-	many := c.w.Buffered() >= mostOwed
-	c.mu.Unlock()
-	c.owed = true
-	if many {
-		c.settle()
 	}
 }
 

@@ -36,6 +36,7 @@ func (c *Conn) Rest(s *Resting) bool {
 		return false
 	}
 	c.settle()
+	c.awaitLate()
 	c.lock()
 	defer c.mu.Unlock()
 	s.got, s.acked, s.window = c.r.TotalRead()-c.base, c.acked, c.window
@@ -51,6 +52,7 @@ func (c *Conn) Wake(s *Resting) {
 	defer c.mu.Unlock()
 	c.base, c.acked, c.window = c.r.TotalRead()-s.got, s.acked, s.window
 	c.asked, c.owed, c.pending = s.asked, false, 0
+	c.late.shared.Store(false)
 	c.server, c.client, c.peer = serverSession{}, clientSession{}, Capabilities{}
 	c.out.chunkSize = int(s.outChunk)
 	clear(c.out.last[:]) // the next header on each chunk stream is a whole one

@@ -53,6 +53,7 @@ func (c *Conn) State() (s ConnState, err error) {
 		return s, fmt.Errorf("%w: part of a message waits", ErrState)
 	}
 	c.owed = false
+	c.awaitLate()
 	if err := c.Flush(); err != nil {
 		return s, err
 	}
