@@ -99,6 +99,7 @@ type soakSubscriber[F any] struct {
 	release func(F)
 	alive   *atomic.Int64 // bytes of the frames it keeps; may be nil
 	taken   atomic.Int64
+	full    atomic.Int64 // streams of which it keeps all that it does
 	wrong   atomic.Int64
 
 	mu      [soakStreams]sync.Mutex
@@ -115,6 +116,9 @@ func (s *soakSubscriber[F]) take(stream int, f F) {
 	s.taken.Add(1)
 	if s.alive != nil {
 		s.alive.Add(int64(len(s.bytes(f))))
+	}
+	if len(s.kept[stream]) == s.keep && s.next[stream] == 0 {
+		s.full.Add(1)
 	}
 	if len(s.kept[stream]) > s.keep {
 		s.drop(stream)
@@ -174,7 +178,7 @@ func TestSoakStreams(t *testing.T) {
 
 	w := soak.Begin(t, length*4/5, 0, memory)
 	w.Fills()
-	ratios, stop := soakRatios(memory, &alive, &subscribers[0].taken, w.Settled)
+	ratios, stop := soakRatios(memory, &alive, &subscribers[0].full, w.Settled)
 	began, before := time.Now(), collections()
 	soakRun(t, length*4/5, func(stream int, c net.Conn) {
 		r := sluice.NewBufReader(c, sluice.Options{Allocator: memory, BufLen: soakBlock})
@@ -202,7 +206,7 @@ func TestSoakStreams(t *testing.T) {
 	retained := float64(collections()-before) / time.Since(began).Minutes()
 	frames, of := subscribers[0].taken.Load(), time.Since(began)
 	close(stop)
-	w.End()
+	verdict := w.End()
 	for i := range subscribers {
 		subscribers[i].end()
 	}
@@ -219,8 +223,8 @@ func TestSoakStreams(t *testing.T) {
 	all := <-ratios
 	t.Logf("%.0f frames a second of each stream (%d asked)", float64(frames)/of.Seconds()/soakStreams, soakFrameRate)
 	t.Logf("collections a minute: %.1f retained, %.1f with a copy for each subscriber", retained, copied)
-	if len(all) == 0 {
-		return // too short to judge, which the watch says
+	if len(all) == 0 || verdict == soak.TooShort {
+		return // which the watch says
 	}
 	slices.Sort(all)
 	t.Logf("out of the allocator to alive: median %.3f, largest %.3f of %d samples", all[len(all)/2], all[len(all)-1], len(all))
@@ -232,9 +236,8 @@ func TestSoakStreams(t *testing.T) {
 // soakRatios notes each second how many bytes are out of the allocator to those that are
 // alive, from when the first subscriber keeps all that it does, which it reports, until stop is
 // closed.
-func soakRatios(memory *mem.Allocator, alive, taken *atomic.Int64, filled func()) (ratios <-chan []float64, stop chan struct{}) {
+func soakRatios(memory *mem.Allocator, alive, full *atomic.Int64, filled func()) (ratios <-chan []float64, stop chan struct{}) {
 	result, stop := make(chan []float64, 1), make(chan struct{})
-	full := int64(soakStreams) * int64(soakKept[0])
 	go func() {
 		var all []float64
 		tick := time.NewTicker(time.Second)
@@ -242,7 +245,7 @@ func soakRatios(memory *mem.Allocator, alive, taken *atomic.Int64, filled func()
 		for {
 			select {
 			case <-tick.C:
-				if taken.Load() < full {
+				if full.Load() < soakStreams {
 					continue
 				}
 				if len(all) == 0 {

@@ -10,6 +10,9 @@ import (
 const (
 	// warmUp is the part of a run that is not judged, at least.
 	warmUp = 0.25
+	// again is how many times as long as work takes to become steady is not judged: what was
+	// filled in step gets out of it.
+	again = 2
 	// latest is the part of a run after which nothing is judged of work that was not steady
 	// before: too little is left to tell a slow wave from growth.
 	latest = 0.5
@@ -68,13 +71,13 @@ func growth(samples []Sample, of func(Sample) float64) (rise, mean, deviation fl
 }
 
 // Judge says which curves grow beyond the noise, by more than is allowed, after the warm-up and
-// after settled, the time at which the work had become steady; 0 for work that always is.
+// after twice settled, the time at which the work had become steady; 0 for work that always is.
 func Judge(samples []Sample, settled time.Duration) Judgement {
 	var end time.Duration
 	if len(samples) > 0 {
 		end = samples[len(samples)-1].At
 	}
-	j := Judgement{Verdict: TooShort, From: max(time.Duration(warmUp*float64(end)), min(settled, end))}
+	j := Judgement{Verdict: TooShort, From: max(time.Duration(warmUp*float64(end)), min(again*min(settled, end), end))}
 	judged := samples
 	if i := slices.IndexFunc(samples, func(s Sample) bool { return s.At >= j.From }); i > 0 {
 		judged = samples[i:]

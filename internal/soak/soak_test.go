@@ -55,9 +55,9 @@ func TestWhatIsJudged(t *testing.T) {
 		"grows by a tenth":    {curve(60, func(i int) float64 { return 100 + float64(i)/4.5 }), 0, Grew, "resident memory grew"},
 		"shrinks":             {curve(60, func(i int) float64 { return 100 - float64(i) }), 0, Steady, ""},
 		"a saw with a leak":   {curve(60, func(i int) float64 { return 100 + float64(i%5) + float64(i)/4 }), 0, Grew, "resident memory grew"},
-		"fills, then is flat": {curve(60, filling(28)), 28 * time.Minute, Steady, ""},
-		"fills, then grows":   {curve(60, func(i int) float64 { return filling(28)(i) + 5*float64(i) }), 28 * time.Minute, Grew, "resident memory grew"},
-		"fills most of it":    {curve(60, filling(32)), 32 * time.Minute, TooShort, "too short to judge: of 59m0s, what is before 32m0s is not judged"},
+		"fills, then is flat": {curve(60, filling(14)), 14 * time.Minute, Steady, ""},
+		"fills, then grows":   {curve(60, func(i int) float64 { return filling(14)(i) + 5*float64(i) }), 14 * time.Minute, Grew, "resident memory grew"},
+		"fills a quarter":     {curve(60, filling(16)), 16 * time.Minute, TooShort, "too short to judge: of 59m0s, what is before 32m0s is not judged"},
 		"fills until the end": {curve(60, filling(60)), never, TooShort, "too short to judge: after 59m0s the work was not yet steady"},
 		"no sample at all":    {nil, never, TooShort, "too short to judge"},
 	} {
@@ -103,7 +103,9 @@ func TestAWatchThatIsTooShortSkips(t *testing.T) {
 	w := Begin(judge, 2*time.Second, 0)
 	w.Fills()
 	samples(t, w, func() bool { return true })
-	w.End()
+	if got := w.End(); got != TooShort {
+		t.Errorf("it is %s", got)
+	}
 	if len(judge.list) > 0 || len(judge.cleanups) != 1 {
 		t.Fatalf("it fails for %q, and has %d to do at the end", judge.list, len(judge.cleanups))
 	}

@@ -126,7 +126,7 @@ func (w *Watch) sample() bool {
 // End takes no more samples, writes the page, and fails the test for what has grown. After a run
 // that was too short to judge the test is skipped in its end, when all else has been checked:
 // scripts/soak.sh makes an exit code of that.
-func (w *Watch) End() {
+func (w *Watch) End() Verdict {
 	w.t.Helper()
 	close(w.stop)
 	w.done.Wait()
@@ -141,10 +141,11 @@ func (w *Watch) End() {
 	}
 	dir := os.Getenv("SLUICE_SOAK_PAGES")
 	if dir == "" {
-		return
+		return j.Verdict
 	}
 	name := filepath.Join(dir, "soak-"+strings.ReplaceAll(w.t.Name(), "/", "-")+".html")
 	if err := os.WriteFile(name, []byte(page(w.t.Name(), w.samples, j)), 0o644); err != nil {
 		w.t.Error(fmt.Errorf("the page with the curves: %w", err))
 	}
+	return j.Verdict
 }
