@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,50 +9,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/live"
 )
-
-// Publish makes a publisher of the stream without asking the gate: for sessions
-// that were admitted, and for pulls.
-func (h *Host) Publish(stream, from string, takeOver bool) (*live.Publisher, error) {
-	return h.publishWith(stream, live.PublishOptions{Name: from, TakeOver: takeOver})
-}
-
-// PublishPull makes a publisher of a stream that is pulled from another server. One that
-// is published here and stands by may take its place.
-func (h *Host) PublishPull(stream, from string) (*live.Publisher, error) {
-	if h.leaving.Load() >= NoSessions {
-		return nil, ErrClosing
-	}
-	return h.publishWith(stream, live.PublishOptions{Name: from, Yields: true})
-}
-
-func (h *Host) publishWith(stream string, o live.PublishOptions) (*live.Publisher, error) {
-	p, err := h.Hub.Publish(stream, o)
-	if err != nil {
-		return nil, hubError(stream, err)
-	}
-	h.begin(p.Stream())
-	return p, nil
-}
-
-// hubError is the session's error for one of the hub.
-func hubError(stream string, err error) error {
-	switch {
-	case errors.Is(err, live.ErrBusy):
-		return fmt.Errorf("%w: %s", ErrBusy, stream)
-	case errors.Is(err, live.ErrClosed):
-		return ErrClosing
-	}
-	return err
-}
-
-// begin tells those who want each stream that a publisher has begun.
-func (h *Host) begin(st *live.Stream) {
-	for _, r := range []recorder{h.Recorder, h.Pusher, h.Commands} {
-		if r != nil {
-			r.Begin(st)
-		}
-	}
-}
 
 // AdmitPublish asks the gate, and makes a publisher of the stream. The caller
 // calls done after closing the Publisher, to release what the gate counted.

@@ -2,43 +2,12 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 
 	"github.com/sluice-go/sluice/live"
 )
-
-// ErrElsewhere: another server of the cluster publishes the stream.
-var ErrElsewhere = errors.New("another server of the cluster publishes this stream")
-
-// cluster is what a host asks of the other servers of its cluster.
-type cluster interface {
-	// Publish enters a publication on this server and returns its epoch. An error
-	// matches ErrElsewhere.
-	Publish(stream, publisher string) (epoch uint64, err error)
-	// Remove removes it. Another one that has replaced it stays.
-	Remove(stream string, epoch uint64)
-	// Lost returns why this server's publication of a stream has to end, an error that
-	// matches ErrElsewhere; nil when it has not.
-	Lost(stream string) error
-	// Stand enters a publication that may have to wait for another server's, and
-	// reports whether it has to.
-	Stand(stream, publisher string) (epoch uint64, held bool)
-	// Held returns the epoch of this server's publication of a stream, and whether it
-	// has to wait.
-	Held(stream string) (epoch uint64, held, ok bool)
-	// SetActive says whether viewers get this server's publication.
-	SetActive(stream string, epoch uint64, on bool)
-	// Yield puts this server's publication behind those of the others, if there are
-	// any, and returns its new epoch.
-	Yield(stream string, epoch uint64) (next uint64, ok bool)
-	// Granted returns the server that a request for a stream is from.
-	Granted(stream string, q url.Values) (node string, err error)
-	// Pulled reports whether the stream's publisher here is a pull.
-	Pulled(stream string) bool
-}
 
 // grantKey is the key in the query of a request of another server.
 const grantKey = "grant"

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
@@ -27,6 +28,8 @@ var (
 	ErrOrigin     = errors.New("pages of this origin may not use this server")
 	ErrLength     = errors.New("FLV is sent chunked or with a length")
 	ErrCoding     = errors.New("a compressed body is not understood")
+	// ErrElsewhere: another server of the cluster publishes the stream.
+	ErrElsewhere = errors.New("another server of the cluster publishes this stream")
 )
 
 // Reasons why a session has ended.
@@ -96,4 +99,59 @@ func Words(err error) string {
 		return "done"
 	}
 	return strings.TrimPrefix(err.Error(), "live: ")
+}
+
+// codes are the names of errors in metrics. The first match is used.
+var codes = []struct {
+	err  error
+	code string
+}{
+	{ErrBadRequest, "bad_request"},
+	{ErrNotFound, "not_found"},
+	{ErrBusy, "busy"},
+	{ErrElsewhere, "elsewhere"},
+	{ErrUpgrade, "upgrade"},
+	{ErrClosing, "shutdown"},
+	{ErrOrigin, "origin"},
+	{ErrLength, "bad_request"},
+	{ErrCoding, "bad_request"},
+	{ErrKicked, "kicked"},
+	{ErrPeerGone, "peer_closed"},
+	{live.ErrGone, "peer_closed"},
+	{ErrEndOfBody, "done"},
+	{ErrDone, "done"},
+	{live.ErrEnded, "done"},
+	{au.ErrChanged, "changed"},
+	{ErrIdle, "idle"},
+	{ErrTooSlow, "min_rate"},
+	{live.ErrTakenOver, "taken_over"},
+	{live.ErrClosed, "shutdown"},
+	{live.ErrStalled, "stalled"},
+	{live.ErrSlow, "slow"},
+	{live.ErrMemory, "memory"},
+	{ErrFull, "memory"},
+	{ErrFrame, "frame"},
+	{access.ErrBanned, "banned"},
+	{access.ErrAddress, "address"},
+	{access.ErrTokenMissing, "token"},
+	{access.ErrTokenWrong, "token"},
+	{access.ErrTokenExpired, "token"},
+	{access.ErrTokenRevoked, "token"},
+	{access.ErrDenied, "hook"},
+	{access.ErrLimit, "limit"},
+	{access.ErrHook, "hook_failed"},
+}
+
+// Code returns the code of a reason, for programs: one of a fixed list, "error"
+// for other errors and "done" for nil.
+func Code(err error) string {
+	if err == nil {
+		return "done"
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return "error"
 }

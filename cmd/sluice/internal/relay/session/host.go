@@ -11,29 +11,6 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// puller pulls streams from an origin while they have viewers.
-type puller interface {
-	// Want counts a viewer of info.Stream. It starts a pull for the first viewer
-	// if the stream has no publisher here, and returns when the stream exists. It
-	// returns ErrNotFound when there is none within the viewer's waiting time.
-	// After an error nothing is counted.
-	Want(ctx context.Context, info Info) error
-	// Release removes a viewer that Want counted.
-	Release(stream string)
-	// Close ends all pulls and waits for them, until ctx is done.
-	Close(ctx context.Context) error
-}
-
-// recorder writes published streams to files, pushes them to other servers, or runs
-// commands for them.
-type recorder interface {
-	// Begin is called when a publisher begins, also when the stream is already
-	// being recorded.
-	Begin(st *live.Stream)
-	// Close finishes all files, pushes or commands, until ctx is done.
-	Close(ctx context.Context) error
-}
-
 // A Host admits sessions to streams and keeps their register.
 type Host struct {
 	Services
@@ -53,20 +30,6 @@ type Host struct {
 	leaving    atomic.Int32
 	owners     owners
 	standbys   standbys
-}
-
-// Services are what a Host works with where the settings ask for it. They are set before
-// the server listens.
-type Services struct {
-	Puller   puller   // nil: no origin
-	Cluster  cluster  // nil: this server is alone
-	Recorder recorder // nil: nothing is recorded
-	Pusher   recorder // nil: nothing is pushed
-	Commands recorder // nil: no commands run
-	// TookOver is called when a publisher that stood by has taken its stream's place; nil: none.
-	TookOver func(Info)
-	// OnRefusal is called with each refused session and must not wait; nil: none.
-	OnRefusal func(r Role, info Info, err error)
 }
 
 // For returns the settings of a stream; read-only. They are the current ones: sessions
@@ -95,4 +58,24 @@ func (h *Host) Refused(r Role, info Info, err error) {
 		h.OnRefusal(r, info, err)
 	}
 	h.Log.Info(string(r)+" refused", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address, "agent", shortAgent(info.Agent), "reason", err)
+}
+
+// Begin adds an admitted session to the register. The caller must call End.
+func (h *Host) Begin(r Role, info Info) *Client {
+	// Without protection no token was verified, and the id in it may be forged.
+	if info.Token = ""; h.Gate.Protected(r.Action(), info.Stream) {
+		info.Token = access.TokenID(info.Query.Get("token"))
+	}
+	c := h.Register.Begin(r, info)
+	if h.Gate.Banned(info.Request(r.Action()), info.Token) != nil {
+		// The ban came while a viewer waited for its stream, and did not find it here.
+		c.Stop(ErrKicked)
+	}
+	if r == RolePublisher && h.Cluster != nil {
+		// StopPublishers does not find those who are not in the register yet.
+		if err := h.Cluster.Lost(info.Stream); err != nil {
+			c.Stop(err)
+		}
+	}
+	return c
 }

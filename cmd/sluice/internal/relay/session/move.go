@@ -3,88 +3,15 @@ package session
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"net"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
-	"github.com/sluice-go/sluice/rtmp"
 )
-
-// Moved is what another process needs to go on with a session, beside its stream and the
-// descriptor of its connection.
-type Moved struct {
-	ID       string    `json:"id"`
-	Role     Role      `json:"role"`
-	Since    time.Time `json:"since"`
-	Stream   string    `json:"stream"`
-	Protocol string    `json:"protocol"`
-	Address  string    `json:"address"`
-	Agent    string    `json:"agent"`
-	Token    string    `json:"token"` // its id
-	Bytes    int64     `json:"bytes"`
-	Frames   int64     `json:"frames"`
-	Owner    []byte    `json:"owner,omitempty"` // by which a publisher that comes back is known
-
-	Viewer *live.ViewerState `json:"viewer,omitempty"`
-	RTMP   *rtmp.ConnState   `json:"rtmp,omitempty"`
-	App    string            `json:"app,omitempty"`  // of the request of RTMP
-	Name   string            `json:"name,omitempty"` // the same
-	// What a viewer has sent.
-	Received int64     `json:"received,omitempty"` // bytes
-	Began    time.Time `json:"began"`
-	Rest     []byte    `json:"rest,omitempty"`   // of WebSocket: received and not looked at
-	Inside   bool      `json:"inside,omitempty"` // of WebSocket: a message is not complete
-}
-
-// An Inlet is what reads from a connection, and can stand still.
-type Inlet interface {
-	// Pause begins that, and does not wait.
-	Pause()
-	// Await waits for it. An error that is ErrMoved says that there is nothing to move.
-	Await(ctx context.Context) error
-	// State adds what it knows to m.
-	State(m *Moved) error
-	// Resume goes on, also when Await has failed.
-	Resume()
-	// Leave ends it, and closes the connection: another process has it.
-	Leave()
-}
-
-// A Mover is a session that can be given to another process: an Inlet, and for a viewer
-// the live.Writer's part.
-type Mover struct {
-	Inlet  Inlet // nil: nothing is read
-	Viewer *live.Viewer
-	Conn   syscall.Conn
-	Client *Client
-}
-
-// moves says that the session can be given away.
-func (s *Client) moves(m *Mover) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m.Client, s.mover = s, m
-}
-
-// MovesBy says that the session of a publisher can be given away.
-func (s *Client) MovesBy(i Inlet, conn syscall.Conn) { s.moves(&Mover{Inlet: i, Conn: conn}) }
-
-// Mover returns how the session can be given away, or nil when it cannot.
-func (s *Client) Mover() *Mover {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over || s.kicked != nil {
-		return nil
-	}
-	return s.mover
-}
 
 // State returns the state of a session that stands still. It reports false when it cannot be
 // given away after all.
@@ -213,34 +140,6 @@ func (h *Host) ResumeViewer(conn net.Conn, st *live.Stream, m *Moved, how Viewin
 	c.views(v)
 	c.movesViewer(conn, v, how.Inlet)
 	return v, nil
-}
-
-// movesViewer says that a viewer can be given away, if it can.
-func (s *Client) movesViewer(conn net.Conn, v *live.Viewer, in Inlet) {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return
-	}
-	switch s.Protocol {
-	case RTMP, WS:
-		if in == nil {
-			return
-		}
-	case FLV:
-	default:
-		return
-	}
-	s.moves(&Mover{Inlet: in, Viewer: v, Conn: tcp})
-}
-
-// of returns the identity of a stream's publisher, nil when it is not known.
-func (o *owners) of(stream string) []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if one, ok := o.list[stream]; ok {
-		return one.id[:]
-	}
-	return nil
 }
 
 // Prefilled returns a reader of conn that gives rest first.

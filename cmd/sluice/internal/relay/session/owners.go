@@ -2,11 +2,8 @@ package session
 
 import (
 	"crypto/sha256"
-	"errors"
-	"net/netip"
 	"sync"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -14,16 +11,6 @@ import (
 // token where publishing needs one, otherwise the address and the key, which is
 // the stream's name with its query.
 type identity [sha256.Size]byte
-
-// identity returns a publisher's identity, and whether it is known.
-func (h *Host) identity(info Info) (identity, bool) {
-	r := info.Request(access.Publish)
-	if h.Gate.Protected(access.Publish, info.Stream) {
-		return sha256.Sum256([]byte("token\x00" + info.Query.Get("token"))), true
-	}
-	address := r.Address.Addr()
-	return sha256.Sum256([]byte("address\x00" + address.Unmap().WithZone("").String() + "\x00" + info.Query.Encode())), address != netip.Addr{}
-}
 
 // owners are the admitted publishers, by stream.
 type owners struct {
@@ -34,23 +21,6 @@ type owners struct {
 type owner struct {
 	p  *live.Publisher
 	id identity
-}
-
-// publish makes a publisher for an admitted session. A publisher that comes back
-// before its old connection has ended takes over from itself.
-func (h *Host) publish(info Info, takeOver bool) (*live.Publisher, error) {
-	id, known := h.identity(info)
-	h.owners.mu.Lock()
-	defer h.owners.mu.Unlock()
-	p, err := h.Publish(info.Stream, info.Address, takeOver)
-	if errors.Is(err, ErrBusy) && known && h.owners.has(h.Hub, info.Stream, id) {
-		h.Log.Info("publisher comes back", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address)
-		p, err = h.Publish(info.Stream, info.Address, true)
-	}
-	if err == nil {
-		h.owners.add(info.Stream, p, id, known)
-	}
-	return p, err
 }
 
 // add notes who publishes a stream, if that is known. The lock is held.
@@ -74,6 +44,16 @@ func (o *owners) has(hub *live.Hub, stream string, id identity) bool {
 	return ok && now.id == id && st.Publisher() == now.p
 }
 
+// of returns the identity of a stream's publisher, nil when it is not known.
+func (o *owners) of(stream string) []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if one, ok := o.list[stream]; ok {
+		return one.id[:]
+	}
+	return nil
+}
+
 // drop removes a publisher that has ended.
 func (o *owners) drop(stream string, p *live.Publisher) {
 	o.mu.Lock()
@@ -81,4 +61,16 @@ func (o *owners) drop(stream string, p *live.Publisher) {
 	if o.list[stream].p == p {
 		delete(o.list, stream)
 	}
+}
+
+// standbys are the streams whose publishers stand by for one another, while they have
+// some. All publishers of a stream on this server are one publication to the cluster.
+type standbys struct {
+	mu   sync.Mutex // before the cluster's lock, and before a stream's
+	list map[string]*publication
+}
+
+type publication struct {
+	epoch      uint64 // in the cluster
+	publishers int
 }

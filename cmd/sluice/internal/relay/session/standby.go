@@ -1,23 +1,9 @@
 package session
 
 import (
-	"sync"
-
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/live"
 )
-
-// standbys are the streams whose publishers stand by for one another, while they have
-// some. All publishers of a stream on this server are one publication to the cluster.
-type standbys struct {
-	mu   sync.Mutex // before the cluster's lock, and before a stream's
-	list map[string]*publication
-}
-
-type publication struct {
-	epoch      uint64 // in the cluster
-	publishers int
-}
 
 // standsBy reports whether the publishers of a stream stand by for one another.
 func (h *Host) standsBy(stream string) bool {

@@ -74,14 +74,6 @@ func (h *Host) TryWatch(conn net.Conn, st *live.Stream, info Info, o PlayOptions
 	return v, nil
 }
 
-// views says that the session is v's.
-func (s *Client) views(v *live.Viewer) {
-	s.mu.Lock()
-	s.atKey = v.EndAtKey
-	s.mu.Unlock()
-	s.Attach(viewerStats(v), v.Close)
-}
-
 // closed is live.ViewerOptions.OnClose for a session.
 func (h *Host) closed(c *Client, done func(), why func() error) func(*live.Viewer, error) {
 	return func(v *live.Viewer, err error) {
@@ -104,4 +96,22 @@ func (h *Host) closed(c *Client, done func(), why func() error) func(*live.Viewe
 		}
 		c.End(err)
 	}
+}
+
+// movesViewer says that a viewer can be given away, if it can.
+func (s *Client) movesViewer(conn net.Conn, v *live.Viewer, in Inlet) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	switch s.Protocol {
+	case RTMP, WS:
+		if in == nil {
+			return
+		}
+	case FLV:
+	default:
+		return
+	}
+	s.moves(&Mover{Inlet: in, Viewer: v, Conn: tcp})
 }
