@@ -144,6 +144,9 @@ func (m *muxer) tracks(ctx context.Context) (video, audio *au.Config, err error)
 		m.leftOut = out
 		m.line.mu.Unlock()
 	}
+	if others := au.Others(m.source); len(others) > 0 {
+		m.server.Log.Info("HLS carries the first track of each kind", "stream", m.source.Name(), "left_out", fmt.Sprint(others))
+	}
 	if video == nil && audio == nil {
 		return nil, nil, errNoTracks
 	}

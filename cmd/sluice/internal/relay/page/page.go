@@ -99,8 +99,24 @@ func (o Options) policy() string {
 	return fmt.Sprintf(policy, more, sockets)
 }
 
+// nothing is the answer to an unknown path: what there is, whatever streams there are.
+func (o Options) nothing() []byte {
+	play, publish := "/APP/NAME.flv", "/APP/NAME.flv (POST)"
+	if o.HLS {
+		play += ", /APP/NAME.m3u8"
+	}
+	if o.WebRTC {
+		play, publish = play+", /APP/NAME/whep", publish+", /APP/NAME/whip"
+	}
+	text, err := json.Marshal(map[string]string{"error": "nothing is here: a stream is played at " + play + ", published at " + publish + ", and the page at / lists them"})
+	if err != nil {
+		panic("page: " + err.Error()) // a string
+	}
+	return append(text, '\n')
+}
+
 // Handler serves the page at /, the operator's at /operate, and their parts below /assets/; any other path is
-// not found. It answers GET and HEAD. Browsers may cache an asset but must
+// not found, and the answer says what forms of address there are. It answers GET and HEAD. Browsers may cache an asset but must
 // revalidate it each time, and get 304 while it is unchanged: so a page never
 // runs scripts of two versions.
 //
@@ -114,6 +130,7 @@ func Handler(o Options) http.Handler {
 	served["/operate"] = embedded["operate/index.html"]
 	const configPath = "/assets/config.json"
 	served[configPath] = newAsset("config.json", o.config())
+	nothing := o.nothing()
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := served[r.URL.Path]
@@ -121,7 +138,11 @@ func Handler(o Options) http.Handler {
 			a = newAsset("config.json", o.config())
 		}
 		if a == nil {
-			http.NotFound(w, r)
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusNotFound)
+			w.Write(nothing)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -76,6 +76,35 @@ func TestUnknownPathsAreNotFound(t *testing.T) {
 	}
 }
 
+// Who mistypes a stream's address learns which forms there are, and nothing of the streams.
+func TestUnknownPathsSayWhatThereIs(t *testing.T) {
+	for _, c := range []struct {
+		with        Options
+		want, never []string
+	}{
+		{Options{}, []string{"/APP/NAME.flv", "POST"}, []string{"m3u8", "whep", "whip"}},
+		{Options{HLS: true, WebRTC: true}, []string{"/APP/NAME.flv", "/APP/NAME.m3u8", "/APP/NAME/whep", "/APP/NAME/whip"}, nil},
+	} {
+		for _, path := range []string{"/live/x.ts", "/live/x", "/live", "/live/x.m3u", "/live/x/whap", "/LIVE/X.FLV", "/favicon.ico"} {
+			res := pageGet(t, Handler(c.with), "GET", path)
+			var answer struct{ Error string }
+			if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || res.Header.Get("Content-Type") != "application/json" {
+				t.Fatalf("%s: %v, %v", path, err, res.Header)
+			}
+			for _, part := range c.want {
+				if !strings.Contains(answer.Error, part) {
+					t.Errorf("%s: %q lacks %q", path, answer.Error, part)
+				}
+			}
+			for _, part := range append(c.never, "live/x") {
+				if strings.Contains(answer.Error, part) {
+					t.Errorf("%s: %q has %q", path, answer.Error, part)
+				}
+			}
+		}
+	}
+}
+
 func TestOnlyGetAndHead(t *testing.T) {
 	h := Handler(Options{})
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {

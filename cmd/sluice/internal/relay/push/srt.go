@@ -40,6 +40,9 @@ func (q *pushing) attemptSRT(ctx context.Context) error {
 	if len(missing) > 0 && first {
 		o.Logger.Info("codecs without a form in SRT's transport stream are left out", "stream", q.stream.Name(), "target", q.target.String(), "codecs", fmt.Sprint(missing))
 	}
+	if others := au.Others(q.stream); len(others) > 0 && first {
+		o.Logger.Info("SRT carries the first track of each kind", "stream", q.stream.Name(), "target", q.target.String(), "left_out", fmt.Sprint(others))
+	}
 	c := q.target.srt.Config()
 	c.StreamId = q.name
 	c.ConnectionTimeout, c.PeerIdleTimeout = min(callTime, o.Timeout), o.Timeout

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -51,6 +52,9 @@ func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 	formats, missing, err := rtpfeed.Probe(ctx, st, rtpmedia.NewFormat)
 	if len(missing) > 0 {
 		x.server.Log.Info("codecs without a form in RTSP are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
+	}
+	if others := au.Others(st); len(others) > 0 {
+		x.server.Log.Info("RTSP carries the first track of each kind", "stream", info.Stream, "address", info.Address, "left_out", fmt.Sprint(others))
 	}
 	if err != nil {
 		done()

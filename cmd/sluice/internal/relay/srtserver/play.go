@@ -6,6 +6,7 @@ import (
 
 	srt "github.com/datarhei/gosrt"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/live"
@@ -34,6 +35,9 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 	feed, missing, err := s.feed(conn, source)
 	if len(missing) > 0 {
 		s.Log.Info("codecs without a form in SRT's transport stream are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
+	}
+	if others := au.Others(source); len(others) > 0 {
+		s.Log.Info("SRT carries the first track of each kind", "stream", info.Stream, "address", info.Address, "left_out", fmt.Sprint(others))
 	}
 	if err != nil {
 		done()

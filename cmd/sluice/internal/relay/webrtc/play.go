@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -125,6 +126,9 @@ func (v *viewing) start(ctx context.Context, s *Server, info session.Info, o *of
 	text, err := v.answer(o, v.prepare)
 	if err != nil {
 		return Answer{}, err
+	}
+	if others := au.Others(v.stream); len(others) > 0 {
+		s.Log.Info("WebRTC carries the first track of each kind", "stream", info.Stream, "address", info.Address, "left_out", fmt.Sprint(others))
 	}
 	if len(v.leftOut) > 0 {
 		s.Log.Info("codecs without a way to this viewer are left out", "stream", info.Stream, "protocol", info.Protocol, "address", info.Address, "codecs", listed(v.leftOut))
