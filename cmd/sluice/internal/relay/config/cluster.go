@@ -57,25 +57,6 @@ func (g *Clustering) settings() []Setting {
 	}
 }
 
-// check reports what does not go together.
-func (g *Clustering) check(c *Config) error {
-	switch {
-	case !g.Cluster:
-		return nil
-	case len(g.ClusterSecret) < minSecret:
-		return c.fault("cluster", "needs a secret of at least %d bytes in the environment variable SLUICE_CLUSTER_SECRET, such as what openssl rand -hex 32 prints", minSecret)
-	case g.NATS != "" && len(g.Join) > 0:
-		return c.fault("join", "not with nats, over which nodes find each other")
-	case len(c.Origin) > 0:
-		return c.fault("origin", "not with cluster, which finds the origins")
-	case !On(c.HTTP) && !On(c.HTTPS):
-		return c.fault("cluster", "needs an HTTP listener, from which other nodes pull")
-	case g.NATS == "" && !On(g.ClusterAddress):
-		return c.fault("cluster-address", "a cluster without nats needs it")
-	}
-	return nil
-}
-
 func nodeName(v *string) func() error {
 	return func() error {
 		if strings.ContainsFunc(*v, func(r rune) bool {

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
 
 // A Config says how a server works. Default, ReadFile, ReadEnv and the Set method
@@ -24,6 +25,27 @@ type Config struct {
 
 	sections *sections         // nil: none
 	places   map[string]string // where a setting was set: as Place returns it
+}
+
+// A Section holds settings for the streams whose names match a pattern.
+type Section struct {
+	Pattern pattern.Pattern
+	Values  []SectionValue // in the order of the file
+}
+
+// A SectionValue is one setting of a Section, as Set takes it.
+type SectionValue struct {
+	Name, Text, Place string
+	list              bool // the text is of a sequence
+}
+
+// sections are those of a Config, in the order of the file.
+type sections struct {
+	list []Section
+
+	mu       sync.Mutex
+	owner    *Config // for which resolved is
+	resolved map[string]*Config
 }
 
 // groups are the groups of settings, in the order of help and files.
@@ -85,36 +107,16 @@ func (c *Config) all() []Setting {
 	return list
 }
 
-// Check reports the first setting that is outside its limits or conflicts with
-// another. It names the setting and the limit.
-func (c *Config) Check() error {
-	for _, s := range c.Settings() {
-		if err := s.check(); err != nil {
-			return c.fault(s.Name, "%v", err)
-		}
+// Place returns where a setting was set: FILE:LINE:COLUMN, $VARIABLE, or what SetBy
+// said. It is empty for one that has its default.
+func (c *Config) Place(setting string) string { return c.places[setting] }
+
+// SetBy notes where a setting was set, for Place and for the errors of Check.
+func (c *Config) SetBy(setting, where string) {
+	if c.places == nil {
+		c.places = map[string]string{}
 	}
-	tls := On(c.RTMPS) || On(c.HTTPS) || On(c.RTSPS)
-	switch {
-	case !On(c.RTMP) && !On(c.RTMPS) && !On(c.HTTP) && !On(c.HTTPS) && !On(c.RTSP) && !On(c.RTSPS) && !On(c.SRT):
-		return c.fault("http", "all listeners are off: one of rtmp, rtmps, http, https, rtsp, rtsps and srt is needed")
-	case tls && c.Cert == "":
-		return c.fault("cert", "rtmps, https and rtsps need a certificate file")
-	case tls && c.Key == "":
-		return c.fault("key", "rtmps, https and rtsps need a key file")
-	case len(c.ProxyProtocol) > 0 && len(c.TrustedProxies) == 0:
-		return c.fault("proxy-protocol", "needs trusted-proxies: the networks from which it is believed")
-	case len(c.Protect) > 0 && c.TokenSecret == "":
-		return c.fault("protect", "needs a secret in the environment variable %s, such as what openssl rand -hex 32 prints", EnvTokenSecret)
-	case len(c.Protect) > 0 && len(c.TokenSecret) < access.MinSecret:
-		return c.fault("protect", "the secret in %s has %d bytes, at least %d are needed", EnvTokenSecret, len(c.TokenSecret), access.MinSecret)
-	}
-	if err := c.checkAddresses(); err != nil {
-		return err
-	}
-	if err := c.Clustering.check(c); err != nil {
-		return err
-	}
-	return c.checkSections()
+	c.places[setting] = where
 }
 
 // fault returns an error about a setting that says where it was set.
@@ -125,6 +127,3 @@ func (c *Config) fault(name, format string, args ...any) error {
 	}
 	return errors.New(text)
 }
-
-// On reports whether an address is set: it is neither empty nor "off".
-func On(address string) bool { return address != "" && address != "off" }

@@ -27,15 +27,3 @@ func SecretVariables() []string {
 	}
 	return names
 }
-
-// Place returns where a setting was set: FILE:LINE:COLUMN, $VARIABLE, or what SetBy
-// said. It is empty for one that has its default.
-func (c *Config) Place(setting string) string { return c.places[setting] }
-
-// SetBy notes where a setting was set, for Place and for the errors of Check.
-func (c *Config) SetBy(setting, where string) {
-	if c.places == nil {
-		c.places = map[string]string{}
-	}
-	c.places[setting] = where
-}

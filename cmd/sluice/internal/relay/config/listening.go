@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -63,31 +61,6 @@ func (g *Listening) settings() []Setting {
 		{Name: "proxy-protocol", Usage: "`listeners` on which trusted proxies send the PROXY protocol first: rtmp, rtmps, http, https, rtsp, rtsps",
 			value: list(&g.ProxyProtocol), fits: allOf(&g.ProxyProtocol, "rtmp", "rtmps", "http", "https", "rtsp", "rtsps")},
 	}
-}
-
-// checkAddresses finds an address that two listeners have: the second of them could not
-// listen.
-func (c *Config) checkAddresses() error {
-	for _, list := range [][]string{{"rtmp", "rtmps", "http", "https", "rtsp", "rtsps", "webrtc"}, {"webrtc", "srt", "rtsp-udp"}} {
-		of := map[string]string{}
-		for _, s := range c.Settings() {
-			address := s.String()
-			if !slices.Contains(list, s.Name) || !On(address) || strings.HasSuffix(address, ":0") {
-				continue
-			}
-			other, taken := of[address]
-			if !taken {
-				of[address] = s.Name
-				continue
-			}
-			name := s.Name
-			if address == s.Default {
-				name, other = other, name // the one that was set
-			}
-			return c.fault(name, "%q is the address of %s too", address, other)
-		}
-	}
-	return nil
 }
 
 // passphrase accepts what SRT takes, or none.

@@ -14,6 +14,9 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
 
+// On reports whether an address is set: it is neither empty nor "off".
+func On(address string) bool { return address != "" && address != "off" }
+
 func between[T int | time.Duration](v *T, low, high T) func() error {
 	return func() error {
 		if *v < low || *v > high {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
 )
@@ -16,27 +15,6 @@ const sectionsKey = "streams"
 
 // mostSections bounds them, since each is looked at when a session begins.
 const mostSections = 1000
-
-// A Section holds settings for the streams whose names match a pattern.
-type Section struct {
-	Pattern pattern.Pattern
-	Values  []SectionValue // in the order of the file
-}
-
-// A SectionValue is one setting of a Section, as Set takes it.
-type SectionValue struct {
-	Name, Text, Place string
-	list              bool // the text is of a sequence
-}
-
-// sections are those of a Config, in the order of the file.
-type sections struct {
-	list []Section
-
-	mu       sync.Mutex
-	owner    *Config // for which resolved is
-	resolved map[string]*Config
-}
 
 // mostResolved bounds the combinations of sections that are kept.
 const mostResolved = 1000
@@ -104,16 +82,6 @@ func (c *Config) byName() map[string]Setting {
 		settings[s.Name] = s
 	}
 	return settings
-}
-
-// checkSections reports the first section whose settings conflict with others.
-func (c *Config) checkSections() error {
-	for _, s := range c.Sections() {
-		if err := c.with(s).Check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // addSection adds a section whose values are in scratch's settings' form: it reports
