@@ -1,8 +1,10 @@
 package rtmp
 
 import (
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/mem"
 )
@@ -12,38 +14,67 @@ import (
 func TestBothEndsSendMuch(t *testing.T) {
 	o := Options{WindowAckSize: leastWindow}
 	s, c, _ := linkServed(t, Publish, o, o)
-	const messages, size = 60, 1 << 20
 	var running sync.WaitGroup
 	for _, side := range []*linkSide{s, c} {
-		running.Go(func() {
-			for n := range messages {
-				m := Message{Type: TypeVideo, StreamID: 1, Time: uint32(n), Payload: mem.Wrap(make([]byte, size), nil)}
-				if err := side.WriteMessage(m); err != nil {
-					t.Errorf("message %d: %v", n, err)
-					return
-				}
-				if err := side.Ping(uint32(n)); err != nil {
-					t.Errorf("ping %d: %v", n, err)
-					return
-				}
-			}
-		})
-		running.Go(func() {
-			for n := 0; n < messages; {
-				m, err := side.ReadMessage()
-				if err != nil {
-					t.Errorf("after %d messages: %v", n, err)
-					return
-				}
-				if m.Type == TypeVideo {
-					if int(m.Time) != n || m.Payload.Len() != size {
-						t.Errorf("message %d has time %d and %d bytes", n, m.Time, m.Payload.Len())
-					}
-					n++
-				}
-				m.Release()
-			}
-		})
+		running.Go(func() { sendMuch(t, side) })
+		running.Go(func() { receiveMuch(t, side) })
 	}
 	running.Wait()
+}
+
+// The same where both ends are full before either reads: what has to be answered then comes
+// while a writer waits that began when nothing was being read.
+func TestBothEndsAreFullBeforeTheyRead(t *testing.T) {
+	o := Options{WindowAckSize: leastWindow}
+	s, c, _ := linkServed(t, Publish, o, o)
+	var running sync.WaitGroup
+	for _, side := range []*linkSide{s, c} {
+		running.Go(func() { sendMuch(t, side) })
+	}
+	for _, side := range []*linkSide{s, c} {
+		// A writer that goes on lets the lock go between its messages.
+		for held := time.Now(); time.Since(held) < 200*time.Millisecond; runtime.Gosched() {
+			if side.mu.TryLock() {
+				side.mu.Unlock()
+				held = time.Now()
+			}
+		}
+	}
+	for _, side := range []*linkSide{s, c} {
+		running.Go(func() { receiveMuch(t, side) })
+	}
+	running.Wait()
+}
+
+const muchMessages, muchSize = 60, 1 << 20
+
+func sendMuch(t *testing.T, side *linkSide) {
+	for n := range muchMessages {
+		m := Message{Type: TypeVideo, StreamID: 1, Time: uint32(n), Payload: mem.Wrap(make([]byte, muchSize), nil)}
+		if err := side.WriteMessage(m); err != nil {
+			t.Errorf("message %d: %v", n, err)
+			return
+		}
+		if err := side.Ping(uint32(n)); err != nil {
+			t.Errorf("ping %d: %v", n, err)
+			return
+		}
+	}
+}
+
+func receiveMuch(t *testing.T, side *linkSide) {
+	for n := 0; n < muchMessages; {
+		m, err := side.ReadMessage()
+		if err != nil {
+			t.Errorf("after %d messages: %v", n, err)
+			return
+		}
+		if m.Type == TypeVideo {
+			if int(m.Time) != n || m.Payload.Len() != muchSize {
+				t.Errorf("message %d has time %d and %d bytes", n, m.Time, m.Payload.Len())
+			}
+			n++
+		}
+		m.Release()
+	}
 }

@@ -43,7 +43,7 @@ const defaultWindow = 2_500_000
 //
 // One goroutine reads, handshakes and requests. Others may call the methods that
 // write at the same time: a mutex serializes them. A Flush sends whole messages only.
-// ReadMessage answers too. When something is written while it runs, a goroutine of the Conn
+// ReadMessage answers too. When another goroutine writes meanwhile, a goroutine of the Conn
 // sends its answers from then on, so that two ends that send each other more than their sockets
 // hold go on reading; Recycle waits for it.
 type Conn struct {
@@ -254,18 +254,6 @@ func (c *Conn) sort(m *Message) (ours bool, err error) {
 	err = c.control(m.Type, m.Payload.Bytes())
 	m.Release()
 	return true, err
-}
-
-// settle flushes replies that wait. An error does not stop reading: a publisher
-// that has sent everything closes without waiting for replies, and much of its data
-// may still be on the way. The writer returns the error again to its next caller.
-func (c *Conn) settle() {
-	if c.owed {
-		c.owed = false
-		c.mu.Lock()
-		_ = c.w.Flush()
-		c.mu.Unlock()
-	}
 }
 
 // alloc returns the allocator that memory of the connection is from.

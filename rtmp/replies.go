@@ -21,7 +21,7 @@ const mostLate = 256
 // for the other one to read.
 type lateReplies struct {
 	reading atomic.Bool // ReadMessage runs
-	shared  atomic.Bool // something was written meanwhile
+	shared  atomic.Bool // something was written meanwhile, or was being written when it had to answer
 
 	mu      sync.Mutex
 	changed sync.Cond // of mu
@@ -29,14 +29,23 @@ type lateReplies struct {
 	sending bool // sendLate runs
 }
 
+// tryLock begins the use of what mu protects for an answer, unless another goroutine writes: its
+// answers are late from then on.
+func (c *Conn) tryLock() bool {
+	if !c.late.shared.Load() && c.mu.TryLock() {
+		return true
+	}
+	c.late.shared.Store(true)
+	return false
+}
+
 // reply writes a reply, and leaves the flush to ReadMessage unless much waits. What the writer says
 // against it stays with the writer: see settle.
 func (c *Conn) reply(p reply) {
-	if c.late.shared.Load() {
+	if !c.tryLock() {
 		c.replyLate(p)
 		return
 	}
-	c.mu.Lock()
 	c.writeReply(p)
 	many := c.w.Buffered() >= mostOwed
 	c.mu.Unlock()
@@ -44,6 +53,24 @@ func (c *Conn) reply(p reply) {
 	if many {
 		c.settle()
 	}
+}
+
+// settle flushes replies that wait. An error does not stop reading: a publisher
+// that has sent everything closes without waiting for replies, and much of its data
+// may still be on the way. The writer returns the error again to its next caller.
+func (c *Conn) settle() {
+	if !c.owed {
+		return
+	}
+	c.owed = false
+	if !c.tryLock() {
+		c.late.mu.Lock()
+		c.startLate()
+		c.late.mu.Unlock()
+		return
+	}
+	_ = c.w.Flush()
+	c.mu.Unlock()
 }
 
 // writeReply writes a reply. The lock is held.
@@ -70,32 +97,37 @@ func (c *Conn) replyLate(p reply) {
 		l.changed.Wait()
 	}
 	l.list = append(l.list, p)
-	if !l.sending {
-		l.sending = true
+	c.startLate()
+}
+
+// startLate starts sendLate. Its lock is held.
+func (c *Conn) startLate() {
+	if !c.late.sending {
+		c.late.sending = true
 		go c.sendLate()
 	}
 }
 
-// sendLate sends replies until none waits.
+// sendLate sends what waits, and replies until there are none.
 func (c *Conn) sendLate() {
 	l := &c.late
-	for {
-		l.mu.Lock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for more := true; more; more = len(l.list) > 0 {
 		list := l.list
 		l.list = nil
-		l.sending = len(list) > 0
 		l.changed.Broadcast()
 		l.mu.Unlock()
-		if len(list) == 0 {
-			return
-		}
 		c.mu.Lock()
 		for _, p := range list {
 			c.writeReply(p)
 		}
 		_ = c.w.Flush()
 		c.mu.Unlock()
+		l.mu.Lock()
 	}
+	l.sending = false
+	l.changed.Broadcast()
 }
 
 // awaitLate returns when no reply waits.
