@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+const (
+	playlistType = "application/vnd.apple.mpegurl"
+	mediaType    = "video/mp4"
+)
+
 // An answer is what a request is answered with, of which one is set: a playlist in
 // pieces, bytes, or parts, retained. Its viewer has not left the request yet.
 type answer struct {

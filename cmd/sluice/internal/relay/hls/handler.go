@@ -14,17 +14,6 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
-const (
-	playlistType = "application/vnd.apple.mpegurl"
-	mediaType    = "video/mp4"
-)
-
-// errNoFile: the address is none, or what was there is gone.
-var errNoFile = fmt.Errorf("%w: no such file of HLS", session.ErrNotFound)
-
-// errLate: what was waited for has not come in time.
-var errLate = errors.New("this has not come in time")
-
 // ServeHTTP answers GET and HEAD of playlists and media. The caller has set the fields
 // of CORS and answered other methods.
 //
@@ -191,16 +180,6 @@ func (s *Server) multivariant(r *http.Request, info session.Info, o session.Play
 		return nil, err
 	}
 	return &answer{v: v, kind: playlistType, whole: []byte(multivariant(list))}, nil
-}
-
-// within returns a context that ends with the request, the server, or a time.
-func (s *Server) within(r *http.Request, most time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeoutCause(r.Context(), most, errLate)
-	stop := context.AfterFunc(s.Ctx, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
 }
 
 // file answers with a media playlist or with media.

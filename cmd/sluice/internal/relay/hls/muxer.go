@@ -2,21 +2,13 @@ package hls
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
-)
-
-var (
-	errNoTracks = errors.New("the stream has no track that HLS can carry")
-	errStill    = errors.New("the time stamps of the stream stand still: HLS cannot be made of it")
-	errMemory   = fmt.Errorf("%w: no memory for segments", session.ErrFull)
 )
 
 // plainPart is the duration of the fragments in segments that have no parts.
@@ -24,42 +16,6 @@ const plainPart = time.Second
 
 // young is for how long a stream is served from its beginning.
 const young = 10 * time.Second
-
-// A muxer makes the segments of one stream. users, timer and since are under the lock of
-// its server.
-type muxer struct {
-	server *Server
-	source *live.Stream
-	line   *timeline
-	cancel context.CancelFunc
-	done   chan struct{} // closed when run has returned
-
-	users int
-	timer *time.Timer // since the last user has gone
-	since time.Time
-
-	leftOut []string // codecs, set before done or the first segment; under line.mu
-}
-
-// newMuxer makes a muxer and starts it. The server's lock is held.
-func (s *Server) newMuxer(source *live.Stream) *muxer {
-	c := s.Config()
-	m := &muxer{server: s, source: source, done: make(chan struct{}), since: time.Now()}
-	m.line = newTimeline(limits{
-		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
-	})
-	var ctx context.Context
-	ctx, m.cancel = context.WithCancel(s.Ctx)
-	s.running.Go(func() {
-		err := m.run(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.Log.Info("HLS ends", "stream", source.Name(), "why", err)
-		}
-		m.line.end(err)
-		close(m.done)
-	})
-	return m
-}
 
 // stop ends the muxer and releases its segments.
 func (m *muxer) stop() {
@@ -188,4 +144,24 @@ func (m *muxer) status() Status {
 		s.Error = t.err.Error()
 	}
 	return s
+}
+
+// newMuxer makes a muxer and starts it. The server's lock is held.
+func (s *Server) newMuxer(source *live.Stream) *muxer {
+	c := s.Config()
+	m := &muxer{server: s, source: source, done: make(chan struct{}), since: time.Now()}
+	m.line = newTimeline(limits{
+		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
+	})
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(s.Ctx)
+	s.running.Go(func() {
+		err := m.run(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.Info("HLS ends", "stream", source.Name(), "why", err)
+		}
+		m.line.end(err)
+		close(m.done)
+	})
+	return m
 }

@@ -5,6 +5,9 @@ import (
 	"github.com/sluice-go/sluice/flv"
 )
 
+// guess is the duration in ms of a last picture of which nothing else is known.
+const guess = 40
+
 // A track collects the samples of the open part. Times of the stream are ms, those of
 // samples ticks.
 type track struct {

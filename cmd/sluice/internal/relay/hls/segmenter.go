@@ -28,8 +28,6 @@ const (
 	// stillTime is for how long a stream may send units without that its clock goes on, and
 	// stillUnits how many of them.
 	stillTime, stillUnits = 5_000, 20
-	// guess is the duration of a last picture of which nothing else is known.
-	guess = 40
 )
 
 // silentSegments is how many segments a track may be missing from before it is taken to

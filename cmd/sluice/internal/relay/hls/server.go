@@ -1,7 +1,7 @@
 package hls
 
 import (
-	"fmt"
+	"context"
 	"math"
 	"net/netip"
 	"strings"
@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
 )
-
-// maxStarting bounds the muxers that look for their tracks at one time.
-const maxStarting = 64
 
 // Times are how long things stay that are not asked for. Tests make them shorter.
 type Times struct {
@@ -43,6 +41,51 @@ type Server struct {
 	inAll    int                // and all of them
 }
 
+// A muxer makes the segments of one stream. users, timer and since are under the lock of
+// its server.
+type muxer struct {
+	server *Server
+	source *live.Stream
+	line   *timeline
+	cancel context.CancelFunc
+	done   chan struct{} // closed when run has returned
+
+	users int
+	timer *time.Timer // since the last user has gone
+	since time.Time
+
+	leftOut []string // codecs, set before done or the first segment; under line.mu
+}
+
+// A viewerKey tells viewers apart: by the id in the addresses of their playlists, for
+// one stream and from one address. From elsewhere, an id is another viewer's.
+type viewerKey struct {
+	id      string
+	address netip.Addr
+	stream  string
+}
+
+// A viewer is a session that is made of requests.
+type viewer struct {
+	server *Server
+	key    viewerKey
+	client *session.Client
+	query  string // behind each address in the viewer's playlists
+	began  time.Time
+
+	bytes, frames atomic.Int64
+	recorded      atomic.Pointer[past]
+	busy          atomic.Int32 // requests at the moment
+	asked         atomic.Int64 // when the last one ended, in ns since began
+
+	// Under the server's lock.
+	limit time.Duration // without a request
+	timer *time.Timer
+	uses  map[string]*muxer
+	done  func() // of the admission
+	over  bool
+}
+
 // New makes a server whose segments take at most memory bytes, 0 for no limit.
 func New(h *session.Host, memory int64) *Server {
 	return &Server{
@@ -50,39 +93,6 @@ func New(h *session.Host, memory int64) *Server {
 		Times:  Times{First: 10 * time.Second, Idle: 15 * time.Second, Linger: 10 * time.Second, Start: 20 * time.Second},
 		muxers: map[string]*muxer{}, viewers: map[viewerKey]*viewer{}, waiting: map[netip.Addr]int{},
 	}
-}
-
-// Close ends all viewers and muxers, and waits for the latter.
-func (s *Server) Close() {
-	s.mu.Lock()
-	s.closed = true
-	var viewers []*viewer
-	for _, v := range s.viewers {
-		viewers = append(viewers, v)
-	}
-	s.mu.Unlock()
-	for _, v := range viewers {
-		v.end(session.ErrClosing)
-	}
-	s.mu.Lock()
-	for name, m := range s.muxers {
-		s.remove(name, m)
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-// remove ends a muxer. The lock is held.
-func (s *Server) remove(name string, m *muxer) {
-	if s.muxers[name] == m {
-		delete(s.muxers, name)
-		s.streams.Store(int64(len(s.muxers)))
-	}
-	if m.timer != nil {
-		m.timer.Stop()
-		m.timer = nil
-	}
-	m.stop()
 }
 
 // take counts bytes of segments. It returns false when there are too many.
@@ -111,59 +121,6 @@ func (s *Server) started() {
 	s.mu.Unlock()
 }
 
-// use returns the muxer of a stream, for a viewer, who counts as its user from now on
-// until the viewer's end. It starts one if there is none.
-func (s *Server) use(v *viewer, name string) (*muxer, error) {
-	source, there := s.Hub.Stream(name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.muxers[name]
-	if m != nil && there && (m.source != source || m.failed()) {
-		s.remove(name, m) // another stream of that name; viewers of the old one are gone with it
-		m = nil
-	}
-	if m == nil {
-		switch {
-		case s.closed || s.Closing():
-			return nil, session.ErrClosing
-		case !there:
-			return nil, fmt.Errorf("%w: %s", session.ErrNotFound, name)
-		case s.starting >= maxStarting:
-			return nil, fmt.Errorf("%w: %d streams begin to be served by HLS", session.ErrFull, s.starting)
-		case s.memory > 0 && s.held.Load() > s.memory/10*9:
-			return nil, errMemory
-		}
-		if err := s.Room(); err != nil {
-			return nil, err
-		}
-		s.starting++
-		m = s.newMuxer(source)
-		s.muxers[name] = m
-		s.streams.Store(int64(len(s.muxers)))
-	}
-	if v.uses[name] != m {
-		if !v.add(name, m) {
-			return nil, errGone
-		}
-	}
-	return m, nil
-}
-
-// release ends a viewer's use of a muxer, which ends some time after its last user. The
-// lock is held.
-func (s *Server) release(name string, m *muxer) {
-	if m.users--; m.users > 0 || s.muxers[name] != m {
-		return
-	}
-	m.timer = time.AfterFunc(s.Times.Linger, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if m.users == 0 && s.muxers[name] == m {
-			s.remove(name, m)
-		}
-	})
-}
-
 // member returns the stream of a group's row: 0 is the stream of that name itself, the
 // others those of the patterns in hls-group. It returns "" when the name is not of that
 // pattern.
@@ -189,17 +146,6 @@ func (s *Server) members(name string) (rows []int) {
 		}
 	}
 	return rows
-}
-
-// Status returns what the API says of a stream, and whether it is served at the moment.
-func (s *Server) Status(name string) (Status, bool) {
-	s.mu.Lock()
-	m := s.muxers[name]
-	s.mu.Unlock()
-	if m == nil {
-		return Status{}, false
-	}
-	return m.status(), true
 }
 
 // Held returns the bytes of all segments, and the number of muxers.

@@ -6,50 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"net/netip"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
-
-var (
-	// errGone: the session was ended by the server, and its player asks on.
-	errGone = errors.New("the session has ended")
-	// errQuiet: the viewer has asked for nothing for some time.
-	errQuiet = fmt.Errorf("the player asks no more: %w", session.ErrPeerGone)
-)
-
-// A viewerKey tells viewers apart: by the id in the addresses of their playlists, for
-// one stream and from one address. From elsewhere, an id is another viewer's.
-type viewerKey struct {
-	id      string
-	address netip.Addr
-	stream  string
-}
-
-// A viewer is a session that is made of requests.
-type viewer struct {
-	server *Server
-	key    viewerKey
-	client *session.Client
-	query  string // behind each address in the viewer's playlists
-	began  time.Time
-
-	bytes, frames atomic.Int64
-	recorded      atomic.Pointer[past]
-	busy          atomic.Int32 // requests at the moment
-	asked         atomic.Int64 // when the last one ended, in ns since began
-
-	// Under the server's lock.
-	limit time.Duration // without a request
-	timer *time.Timer
-	uses  map[string]*muxer
-	done  func() // of the admission
-	over  bool
-}
 
 // Lengths of ids in addresses.
 const (
@@ -185,24 +146,6 @@ func (v *viewer) check() {
 	v.end(errQuiet)
 }
 
-// add counts the viewer as a user of a muxer. The server's lock is held. It returns false
-// when the viewer has ended.
-func (v *viewer) add(name string, m *muxer) bool {
-	if v.over {
-		return false
-	}
-	if old := v.uses[name]; old != nil {
-		old.users--
-	}
-	v.uses[name] = m
-	m.users++
-	if m.timer != nil {
-		m.timer.Stop()
-		m.timer = nil
-	}
-	return true
-}
-
 // end ends the viewer, once. One that the server has ended stays known while its player
 // asks, so that it is not admitted again at once.
 func (v *viewer) end(reason error) {
@@ -227,4 +170,24 @@ func (v *viewer) end(reason error) {
 	s.mu.Unlock()
 	v.client.End(reason)
 	v.done()
+}
+
+// Close ends all viewers and muxers, and waits for the latter.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	var viewers []*viewer
+	for _, v := range s.viewers {
+		viewers = append(viewers, v)
+	}
+	s.mu.Unlock()
+	for _, v := range viewers {
+		v.end(session.ErrClosing)
+	}
+	s.mu.Lock()
+	for name, m := range s.muxers {
+		s.remove(name, m)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
 }

@@ -1,8 +1,10 @@
 package hls
 
 import (
-	"errors"
+	"context"
+	"net/http"
 	"net/netip"
+	"time"
 )
 
 // Requests that wait, each of which costs a goroutine and a connection.
@@ -10,9 +12,6 @@ const (
 	maxWaiting           = 50_000
 	maxWaitingPerAddress = 10_000 // two for each viewer that one address may have
 )
-
-// errBusy: too many requests wait.
-var errBusy = errors.New("too many requests wait for what comes next")
 
 // wait counts a request that waits. The caller calls leave.
 func (s *Server) wait(from netip.Addr) (leave func(), err error) {
@@ -31,4 +30,14 @@ func (s *Server) wait(from netip.Addr) (leave func(), err error) {
 			delete(s.waiting, from)
 		}
 	}, nil
+}
+
+// within returns a context that ends with the request, the server, or a time.
+func (s *Server) within(r *http.Request, most time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), most, errLate)
+	stop := context.AfterFunc(s.Ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
