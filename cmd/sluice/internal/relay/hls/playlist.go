@@ -69,7 +69,7 @@ func (t *timeline) render() (pieces []string) {
 			init = s.init
 			address(`#EXT-X-MAP:URI="`, t.initName(init), "\"\n")
 		}
-		at := time.UnixMilli(s.start).Add(t.clock).UTC()
+		at := time.UnixMilli(s.date).UTC()
 		fmt.Fprintf(&b, "#EXT-X-PROGRAM-DATE-TIME:%s\n", at.Format("2006-01-02T15:04:05.000Z"))
 		// Parts further from the end are of no use (section 4.4.4.9).
 		if t.low && behind < 3000*t.target {

@@ -106,9 +106,17 @@ func (t *track) complete() int {
 	return len(t.samples)
 }
 
-// run returns the complete samples, borrowed until sent.
-func (t *track) run(number int) run {
-	n := t.complete()
+// before returns how many complete samples begin before a time.
+func (t *track) before(at int64) int {
+	n, end := t.complete(), at*t.scale/1000
+	for n > 0 && t.samples[n-1].at >= end {
+		n--
+	}
+	return n
+}
+
+// run returns the first n samples, which are complete, borrowed until sent.
+func (t *track) run(number, n int) run {
 	size := 0
 	for _, s := range t.samples[:n] {
 		size += s.size
@@ -119,9 +127,9 @@ func (t *track) run(number int) run {
 // keepData is how much memory an empty track keeps, in bytes.
 const keepData = 1 << 20
 
-// sent removes the complete samples.
-func (t *track) sent() {
-	r := t.run(0)
+// sent removes the first n samples.
+func (t *track) sent(n int) {
+	r := t.run(0, n)
 	rest := t.data[len(r.data):]
 	if cap(t.data) > keepData && len(rest) < keepData/2 {
 		t.data = append([]byte(nil), rest...)

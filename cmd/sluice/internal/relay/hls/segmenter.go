@@ -44,12 +44,12 @@ type segmenter struct {
 	now     func() time.Time     // when the latest unit came
 	configs func() [2]*au.Config // the newest; nil: not known
 
-	tracks  [2]*track // pictures, sound; nil: not there
-	began   bool      // a segment is open
-	broken  bool      // the next one begins after a discontinuity
-	changed bool      // and with another initialization
-	renew   bool      // sound has other parameters: it waits for a key frame
-	clock   moment    // of the latest unit of any track
+	tracks  [2]*track  // pictures, sound; nil: not there
+	began   bool       // a segment is open
+	broken  bool       // the next one begins after a discontinuity
+	changed bool       // and with another initialization
+	renew   *au.Config // of sound that has come or has other parameters, and waits for a key frame; nil: none
+	clock   moment     // of the latest unit of any track
 	forms   forms
 	onward  progress // of the clock
 	segment int64    // start of the open segment
@@ -111,24 +111,31 @@ func (s *segmenter) put(u *au.Unit) bool {
 	switch {
 	case t == nil:
 		// A track has come: from the next key frame on.
+		if s.waits(u) {
+			return true
+		}
 		t = newTrack(kind, u.Config)
-		ok = s.restart(true)
+		ok = s.restart(true, s.extend(t, u.Time))
 		s.tracks[kind] = t
-	case u.Video && u.Key && s.renew:
-		ok = s.restart(true)
+	case u.Video && u.Key && s.renew != nil:
+		sound := s.renew
+		ok = s.restart(true, s.extend(t, u.Time))
 		t.adopt(u.Config)
+		if s.tracks[1] == nil {
+			s.tracks[1] = newTrack(1, sound)
+		}
 	case t.config != u.Config:
 		if !sameConfig(t.config, u.Config) {
 			if s.waits(u) {
 				return true
 			}
-			ok = s.restart(true)
+			ok = s.restart(true, s.extend(t, u.Time))
 		}
 		t.adopt(u.Config)
 	}
 	at := s.extend(t, u.Time)
 	if s.began && t.heard && (at < t.latest-back || at > t.latest+jump) {
-		ok = s.restart(false) && ok
+		ok = s.restart(false, at) && ok
 	}
 	if at < 0 {
 		return ok // before the beginning of the clock
@@ -189,14 +196,21 @@ func (p *progress) take(at int64, now func() time.Time) {
 	}
 }
 
-// waits reports whether a unit with another configuration is left out until the next key
-// frame, so that pictures go on up to that: sound, while there are pictures.
+// waits reports whether a unit of a new track, or with another configuration, is left out until the
+// next key frame, so that the other track goes on up to that: pictures, which cannot be decoded before
+// it, and sound while there are pictures, which would need a key frame behind a discontinuity.
 func (s *segmenter) waits(u *au.Unit) bool {
-	pictures := s.tracks[0]
-	if u.Video || pictures == nil || !s.began || s.extend(pictures, u.Time)-pictures.latest > quiet {
+	if !s.began {
 		return false
 	}
-	s.renew = true
+	if u.Video {
+		return !u.Key
+	}
+	pictures := s.tracks[0]
+	if pictures == nil || s.extend(pictures, u.Time)-pictures.latest > quiet {
+		return false
+	}
+	s.renew = u.Config
 	return true
 }
 
@@ -248,27 +262,34 @@ func (s *segmenter) begin(at int64) bool {
 		}
 		init = &in
 	}
-	s.line.open(at, init, s.broken)
+	s.line.open(at, init, s.broken, s.now())
 	s.began, s.broken, s.changed = true, true, false
 	s.segment, s.part = at, at
 	return true
 }
 
-// restart ends the open segment, so that the next one begins after a discontinuity.
-func (s *segmenter) restart(changed bool) bool {
+// restart ends the open segment, so that the next one begins after a discontinuity, with a unit of
+// this time.
+func (s *segmenter) restart(changed bool, next int64) bool {
 	s.changed = s.changed || changed
 	if !s.began {
 		return true
 	}
-	ok := s.finish()
-	s.began, s.renew, s.onward = false, false, progress{}
+	ok := s.finishBefore(moment{next, next > s.part && next > s.clock.at-back && next <= s.clock.at+jump})
+	s.began, s.renew, s.onward = false, nil, progress{}
 	return ok
 }
 
 // finish ends the open segment with what there is.
-func (s *segmenter) finish() bool {
+func (s *segmenter) finish() bool { return s.finishBefore(moment{}) }
+
+// finishBefore is finish where it is known when the next segment begins: there the open one ends.
+func (s *segmenter) finishBefore(next moment) bool {
 	if !s.began {
 		return true
+	}
+	if pictures := s.tracks[0]; next.known && pictures != nil && next.at > pictures.pendingAt {
+		pictures.settle(next.at)
 	}
 	end := s.part
 	for _, t := range s.tracks {
@@ -276,7 +297,16 @@ func (s *segmenter) finish() bool {
 			end = max(end, t.flush())
 		}
 	}
-	ok := s.endSegment(min(end, s.part+max(s.cut, s.line.longest)))
+	if next.known {
+		end = next.at
+	}
+	ok := true
+	if s.line.low {
+		ok = s.catchUp(end)
+	} else {
+		end = min(end, s.part+max(s.cut, s.line.longest))
+	}
+	ok = s.endSegment(end) && ok
 	for _, t := range s.tracks {
 		if t != nil {
 			t.reset()
@@ -294,18 +324,16 @@ func (s *segmenter) putVideo(t *track, u *au.Unit, at int64) bool {
 	}
 	usual := max(t.frame, 1)
 	to := at
-	if late := at - s.part; late > max(s.cut, s.line.longest) && late < 2*s.cut && s.fitted {
-		// A pause, of which the next part has the rest: no part is longer than was
-		// declared.
-		to = s.part + s.cut
-		ok = s.endPart(to)
+	if at-s.part > s.cut && s.line.low {
+		ok = s.catchUp(at)
+		to = s.part // of the pause, the next part has the rest
 	}
 	switch length := to - s.segment; {
 	case u.Key && length >= s.least:
 		ok = s.next(to) && ok
 	case length > 0 && (length+usual > s.longest() || s.line.size() > s.line.bound()/4):
 		ok = s.next(to) && ok // no key frame has come
-	case to-s.part > 0 && to+usual-s.part > s.cut:
+	case to+usual-s.part > s.cut && enough(to-s.part, s.cut):
 		ok = s.endPart(to) && ok
 	}
 	t.hold(u, at)
@@ -319,19 +347,22 @@ func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
 	ok := true
 	if s.tracks[0] == nil {
 		usual := t.usual(u)
-		switch length := at - s.segment; {
+		to := at
+		if at-s.part > s.cut && s.line.low {
+			ok = s.catchUp(at)
+			to = s.part
+		}
+		switch length := to - s.segment; {
 		case length >= s.least:
-			ok = s.next(at)
-		case at-s.part > 0 && at+usual-s.part > s.cut:
-			ok = s.endPart(at)
+			ok = s.next(to) && ok
+		case to+usual-s.part > s.cut && enough(to-s.part, s.cut):
+			ok = s.endPart(to) && ok
 		}
 	} else if late := at - s.part; late > s.cut+quiet && (s.fitted || late > unknown) {
 		// No picture has come for some time.
-		to := s.part + s.cut
-		if to-s.segment+s.cut > s.declared() {
-			ok = s.next(to)
-		} else {
-			ok = s.endPart(to)
+		ok = s.endDue()
+		if s.part-s.segment+s.cut > s.declared() {
+			ok = s.next(s.part) && ok
 		}
 	}
 	t.sound(u, at)
@@ -360,10 +391,32 @@ func (s *segmenter) declared() int64 {
 // fitting returns a duration of parts into which pictures of a frame's duration fit so
 // that parts have at least 85 % of it (rfc8216bis, section 4.4.4.9).
 func fitting(partial, frame int64) int64 {
-	if whole := partial / frame * frame; whole*100 >= partial*85 {
+	if enough(partial/frame*frame, partial) {
 		return partial
 	}
 	return (partial/frame + 1) * frame
+}
+
+// enough reports whether a part of some duration is long enough beside the longest.
+func enough(duration, longest int64) bool { return duration > 0 && duration*100 >= longest*85 }
+
+// catchUp ends the parts that are due before at. The unit before has lasted longer than they may.
+func (s *segmenter) catchUp(at int64) bool {
+	ok := true
+	for at-s.part > s.cut {
+		ok = s.endDue() && ok
+	}
+	return ok
+}
+
+// endDue ends the open part where it has its longest duration, with the samples that begin before.
+// Without any there is no part for this time: a picture that lasts longer than a part is in the one
+// that it begins in, and no part may say that it is longer.
+func (s *segmenter) endDue() bool {
+	to := s.part + s.cut
+	p, ok := s.makePart(to, (*track).before)
+	s.part = to
+	return ok && (p == nil || s.line.add(p))
 }
 
 // next ends the open segment and begins another one.
@@ -376,7 +429,7 @@ func (s *segmenter) next(at int64) bool {
 		s.changed, s.began = true, false
 		return s.begin(max(at, s.tracks[1-gone].latest))
 	}
-	s.line.open(at, nil, false)
+	s.line.open(at, nil, false, s.now())
 	s.segment, s.part = at, at
 	return true
 }
@@ -395,7 +448,7 @@ func (s *segmenter) silent() int {
 }
 
 func (s *segmenter) endSegment(at int64) bool {
-	last, ok := s.makePart(at)
+	last, ok := s.makePart(at, all)
 	for _, t := range s.tracks {
 		if t != nil {
 			t.missing++
@@ -416,20 +469,23 @@ func (s *segmenter) endSegment(at int64) bool {
 
 // endPart ends the open part at a time. Without samples it goes on.
 func (s *segmenter) endPart(at int64) bool {
-	p, ok := s.makePart(at)
+	p, ok := s.makePart(at, all)
 	return ok && (p == nil || s.line.add(p))
 }
 
-// makePart returns a part of what there is up to a time, nil without samples, and false
-// when there is no memory for it.
-func (s *segmenter) makePart(at int64) (*part, bool) {
+// all are the complete samples of a track.
+func all(t *track, _ int64) int { return t.complete() }
+
+// makePart returns a part up to a time, with as many samples of each track as of says, nil without
+// samples, and false when there is no memory for it.
+func (s *segmenter) makePart(at int64, of func(*track, int64) int) (*part, bool) {
 	var runs []run
 	p := &part{duration: at - s.part, key: true}
 	for i, t := range s.tracks {
-		if t == nil || t.complete() == 0 {
+		if t == nil || of(t, at) == 0 {
 			continue
 		}
-		r := t.run(i + 1)
+		r := t.run(i+1, of(t, at))
 		runs = append(runs, r)
 		p.frames += len(r.samples)
 		if i == 0 {
@@ -445,10 +501,8 @@ func (s *segmenter) makePart(at int64) (*part, bool) {
 	s.part = at
 	s.numbers++
 	defer func() {
-		for _, t := range s.tracks {
-			if t != nil && t.complete() > 0 {
-				t.sent()
-			}
+		for _, r := range runs {
+			s.tracks[r.track-1].sent(len(r.samples))
 		}
 	}()
 	b, err := s.alloc.TryGet(fragmentSize(runs))

@@ -28,6 +28,7 @@ type segment struct {
 	duration int64
 	bytes    int64
 	start    int64 // on the stream's clock
+	date     int64 // of the start, Unix time; 0 before the first segment is complete
 	broken   bool  // a discontinuity is before it
 	init     int
 	done     bool // complete
@@ -67,10 +68,11 @@ type timeline struct {
 	numbers int64
 	ids     int64
 	held    int64
-	target  int64         // in whole seconds; 0 before the first segment is complete
-	longest int64         // declared duration of parts
-	clock   time.Duration // from the stream's clock to Unix time
-	broken  bool          // the next segment is after a discontinuity, whatever its opener knows
+	target  int64 // in whole seconds; 0 before the first segment is complete
+	longest int64 // declared duration of parts
+	clock   int64 // from the stream's clock to Unix time
+	ended   int64 // date of the end of the latest complete segment
+	broken  bool  // the next segment is after a discontinuity, whatever its opener knows
 	over    bool
 	err     error
 	text    []string // of the playlist, without the queries of addresses
@@ -111,8 +113,8 @@ func (t *timeline) wait(ctx context.Context, ready func() bool) error {
 	return nil
 }
 
-// open begins a segment. init is nil to go on with the latest.
-func (t *timeline) open(start int64, init *initialization, broken bool) {
+// open begins a segment, whose first unit came now. init is nil to go on with the latest.
+func (t *timeline) open(start int64, init *initialization, broken bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if init != nil {
@@ -122,12 +124,28 @@ func (t *timeline) open(start int64, init *initialization, broken bool) {
 		}
 		t.inits = append(t.inits, *init)
 	}
-	t.all = append(t.all, &segment{
+	s := &segment{
 		number: t.numbers, start: start, broken: (broken || t.broken) && t.numbers > 0, init: t.inits[len(t.inits)-1].number,
-	})
+	}
+	if t.target > 0 {
+		s.date = t.dateOf(s, now)
+	}
+	t.all = append(t.all, s)
 	t.numbers++
 	t.broken = false
 	t.notify()
+}
+
+// dateOf returns when a segment begins, whose first unit came now. A stream's clock that was set
+// is followed by another offset, so that dates go on as time does, and never back. The lock is held.
+func (t *timeline) dateOf(s *segment, now time.Time) int64 {
+	date := s.start + t.clock
+	if s.broken && (date < t.ended-back || date > t.ended+jump) {
+		date = now.UnixMilli()
+	}
+	date = max(date, t.ended)
+	t.clock = date - s.start
+	return date
 }
 
 // current returns the open segment. The lock is held.
@@ -198,8 +216,10 @@ func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok
 		for _, p := range s.parts {
 			t.longest = max(t.longest, p.duration)
 		}
-		t.clock = time.Duration(now.UnixMilli()-s.start-s.duration) * time.Millisecond
+		s.date = now.UnixMilli() - s.duration
+		t.clock = s.date - s.start
 	}
+	t.ended = s.date + s.duration
 	t.target = max(t.target, (s.duration+500)/1000)
 	// A playlist shorter than three target durations is too short (section 6.2.2).
 	length := int64(0)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Part is a line EXT-X-PART.
@@ -24,6 +25,7 @@ type Segment struct {
 	Map           string
 	Discontinuity bool
 	Gap           bool
+	Date          time.Time // of its beginning; zero: not said
 	Parts         []Part
 }
 
@@ -141,7 +143,9 @@ func (r *reader) line(line string) error {
 		r.next.Map = a["URI"]
 	case "#EXT-X-DISCONTINUITY":
 		r.next.Discontinuity = true
-	case "#EXT-X-PROGRAM-DATE-TIME", "#EXT-X-START":
+	case "#EXT-X-PROGRAM-DATE-TIME":
+		r.next.Date, err = time.Parse("2006-01-02T15:04:05.000Z", value)
+	case "#EXT-X-START":
 	case "#EXT-X-PLAYLIST-TYPE":
 		if p.Event = value == "EVENT"; !p.Event {
 			return errors.New("unknown type")
@@ -189,6 +193,13 @@ func (p *Playlist) check() error {
 		}
 		if open && (p.End || i != len(p.Segments)-1) {
 			return fmt.Errorf("segment %d has no address", p.Sequence+i)
+		}
+		if i == 0 || s.Date.IsZero() {
+			continue
+		}
+		before := p.Segments[i-1]
+		if end := before.Date.Add(time.Duration(math.Round(before.Duration*1000)) * time.Millisecond); s.Date.Before(end) {
+			return fmt.Errorf("segment %d is %v before the end of the one before it", p.Sequence+i, end.Sub(s.Date))
 		}
 	}
 	return nil
@@ -245,7 +256,7 @@ func (p *Playlist) Follows(before *Playlist) error {
 			return fmt.Errorf("segment %d is gone from the end", before.Sequence+i)
 		}
 		now := p.Segments[i-gone]
-		if s.URI != "" && (s.URI != now.URI || s.Duration != now.Duration) || s.Map != now.Map || s.Discontinuity != now.Discontinuity {
+		if s.URI != "" && (s.URI != now.URI || s.Duration != now.Duration) || s.Map != now.Map || s.Discontinuity != now.Discontinuity || !s.Date.Equal(now.Date) {
 			return fmt.Errorf("segment %d was %+v and is %+v", before.Sequence+i, s, now)
 		}
 		for j, part := range s.Parts {

@@ -1,0 +1,209 @@
+package hls
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// Pictures that come, or get other parameters, cannot be decoded before their key frame:
+// sound goes on until then, and begins again where they do.
+func TestPicturesThatChangeCostNoSound(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	other := *video
+	other.Record = bytes.Clone(video.Record)
+	other.Record[3]++ // the level
+	for _, c := range []struct {
+		name     string
+		first    *au.Config
+		interval uint32
+	}{{"pictures come", nil, 0}, {"other pictures", video, 40}} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newLine(t, c.first, audio, func(l *limits) { l.segments = 50 })
+			all := made(0, 5200, c.interval, 25, c.first, audio)
+			for _, u := range made(0, 10_000, 40, 25, &other, audio) {
+				if u.Time < 5200 {
+					continue
+				}
+				if !u.Video {
+					u.Time++ // the same frames of sound, but those that are in both
+				}
+				all = append(all, u)
+			}
+			for _, u := range all {
+				x.put(u)
+			}
+			if !x.cutter.finish() {
+				t.Fatal("no memory")
+			}
+			x.look()
+			if len(x.seen[1]) != len(x.sent[1]) {
+				t.Errorf("%d frames of sound of %d", len(x.seen[1]), len(x.sent[1]))
+			}
+			undecodable := 20
+			if len(x.seen[0]) != len(x.sent[0])-undecodable {
+				t.Errorf("%d pictures of %d, %d of them before the key frame", len(x.seen[0]), len(x.sent[0]), undecodable)
+			}
+			x.breaks(1)
+		})
+	}
+}
+
+// Sound that comes begins with the next key frame, and no picture is lost.
+func TestSoundThatComesCostsNoPictures(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	x := newLine(t, video, nil, func(l *limits) { l.segments = 50 })
+	for _, u := range made(0, 10_000, 40, 25, video, audio) {
+		if u.Video || u.Time > 5200 {
+			x.put(u)
+		}
+	}
+	if !x.cutter.finish() {
+		t.Fatal("no memory")
+	}
+	x.look()
+	if len(x.seen[0]) != len(x.sent[0]) {
+		t.Errorf("%d pictures of %d", len(x.seen[0]), len(x.sent[0]))
+	}
+	if late := len(x.sent[1]) - len(x.seen[1]); late > 800/23+1 {
+		t.Errorf("%d frames of sound are lost, the key frame was 800 ms later", late)
+	}
+	x.breaks(1)
+}
+
+// Sound alone with other parameters goes on at once.
+func TestSoundAloneThatChangesCostsNothing(t *testing.T) {
+	units, _ := clip(t)
+	_, audio := configsOf(units)
+	other, err := au.NewAACConfig([]byte{0x12, 0x08})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newLine(t, nil, audio, func(l *limits) { l.segments = 50 })
+	for _, u := range made(0, 10_000, 0, 1, nil, audio) {
+		if u.Time > 5200 {
+			u.Config = other
+		}
+		x.put(u)
+	}
+	x.same()
+	x.breaks(1)
+}
+
+// breaks checks the number of discontinuities.
+func (x *line) breaks(want int) {
+	x.t.Helper()
+	n := 0
+	for _, s := range x.latest.Segments {
+		if s.Discontinuity {
+			n++
+		}
+	}
+	if n != want {
+		x.t.Errorf("%d discontinuities, want %d\n%s", n, want, strings.Join(x.playlist(), ""))
+	}
+}
+
+// The date goes on with the wall clock when the stream's clock is set, in either direction,
+// and never goes back.
+func TestDatesAcrossDiscontinuities(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	other := *video
+	other.Record = bytes.Clone(video.Record)
+	other.Record[3]++ // the level
+	for name, then := range map[string][]au.Unit{
+		"clock to the future": made(1_000_000, 5_000, 40, 25, video, audio),
+		"clock to the past":   made(3, 5_000, 40, 25, video, audio),
+		"other pictures":      made(10_003, 5_000, 40, 25, &other, audio),
+		"pictures overlap":    made(9_960, 5_000, 40, 25, &other, audio),
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+			wall := time.UnixMilli(1_700_000_000_000)
+			x.cutter.now = func() time.Time { return wall }
+			for i, list := range [][]au.Unit{made(0, 10_000, 40, 25, video, audio), then} {
+				for _, u := range list {
+					wall = time.UnixMilli(1_700_000_000_000 + int64(i)*10_000 + int64(u.Time-list[0].Time))
+					x.put(u)
+				}
+			}
+			if !x.cutter.finish() {
+				t.Fatal("no memory")
+			}
+			x.look()
+			for _, s := range x.latest.Segments {
+				if off := s.Date.Sub(wall).Abs(); off > 16*time.Second {
+					t.Fatalf("a segment is of %v, now is %v", s.Date, wall)
+				}
+			}
+			last := x.latest.Segments[len(x.latest.Segments)-1]
+			end := last.Date.Add(time.Duration(last.Duration * float64(time.Second)))
+			if off := end.Sub(wall).Abs(); off > 200*time.Millisecond {
+				t.Errorf("the list ends at %v, now is %v", end, wall)
+			}
+		})
+	}
+}
+
+// Pictures that come when they like give parts by the rules, with sound and without, and each
+// picture is there.
+func TestIrregularPictures(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	seed := sluicetest.Seed(t)
+	for _, longest := range []uint32{90, 300, 700, 1400, 4000} {
+		for _, sound := range []bool{true, false} {
+			t.Run(fmt.Sprintf("up to %d ms, sound %v", longest, sound), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, uint64(longest)))
+				a := audio
+				if !sound {
+					a = nil
+				}
+				x := newLine(t, video, a, nil)
+				all := made(0, 60_000, 0, 1, nil, a)
+				at, n := uint32(0), 0
+				for at < 60_000 {
+					nal := []byte{0x41, byte(n), byte(n >> 8), 1}
+					if n%20 == 0 {
+						nal[0] = 0x65
+					}
+					all = append(all, au.Unit{Video: true, Codec: flv.CodecAVC, Config: video, Time: at, Key: n%20 == 0, Parts: [][]byte{nal}})
+					if n++; rng.IntN(4) == 0 && n > 2 {
+						at += 1 + rng.Uint32N(longest)
+					} else {
+						at += 33
+					}
+				}
+				slices.SortStableFunc(all, func(a, b au.Unit) int { return int(a.Time) - int(b.Time) })
+				for _, u := range all {
+					x.put(u)
+				}
+				x.same()
+				if x.longest > 500 {
+					t.Errorf("parts of up to %d ms", x.longest)
+				}
+				length := 0.0
+				for _, s := range x.latest.Segments {
+					length += s.Duration
+				}
+				first, last := x.latest.Segments[0], x.latest.Segments[len(x.latest.Segments)-1]
+				is := last.Date.Sub(first.Date).Seconds() + last.Duration
+				if (sound || longest < 500) && math.Abs(length-is) > 0.01 {
+					t.Errorf("segments of %.3f s together take %.3f s", length, is)
+				}
+			})
+		}
+	}
+}
