@@ -20,6 +20,7 @@ func init() {
 		behaviour{name: "a connection with a finalizer of its own", run: finalizers, on: onlyTCP},
 		behaviour{name: "a new connection where a forgotten one was", run: addressReuse, on: onlyTCP},
 		behaviour{name: "a forgotten watcher is closed with its connections", run: forgottenWatcher, needs: collects},
+		behaviour{name: "a forgotten watcher is closed when what it holds leads to it", run: forgottenWatcherInContext, needs: collects},
 		behaviour{name: "a watcher is not forgotten while somebody waits on it", run: waitedOnIsNotForgotten},
 		behaviour{name: "contexts and buffers are let go", run: letGo},
 	)
@@ -243,8 +244,19 @@ func holdUpCleanups() (goOn func()) {
 
 // forgottenWatcher: the program keeps the connections, and no goroutine is in WaitIO.
 func forgottenWatcher(f *fixture) {
+	f.forgetWatcher(false)
+}
+
+// forgottenWatcherInContext: a program's Context is often a session that has the watcher
+// among its fields. With Std an operation under way is with a goroutine, which keeps it.
+func forgottenWatcherInContext(f *fixture) {
+	f.forgetWatcher(true)
+}
+
+func (f *fixture) forgetWatcher(inContext bool) {
+	f.Helper()
 	near, far := f.pairs(10)
-	f.useOtherWatcher(near, far)
+	f.useOtherWatcher(near, far, inContext)
 	for _, c := range far {
 		f.collected("the peer of a forgotten watcher sees the end", func() bool {
 			if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
@@ -258,23 +270,30 @@ func forgottenWatcher(f *fixture) {
 }
 
 //go:noinline
-func (f *fixture) useOtherWatcher(near, far []net.Conn) {
+func (f *fixture) useOtherWatcher(near, far []net.Conn, inContext bool) {
 	f.Helper()
 	w, err := aio.NewWatcherOptions(aio.Options{Driver: f.driver})
 	if err != nil {
 		f.Fatal(err)
 	}
+	var session any
+	if inContext {
+		session = w
+	}
 	for i, c := range near {
-		if err := w.Write(nil, c, []byte{1}); err != nil {
+		if err := w.Write(session, c, []byte{1}); err != nil {
 			f.Fatal(err)
 		}
 		// Half of them with something pending.
-		if i%2 == 0 {
-			if err := w.Read(nil, c, nil); err != nil {
+		if i%2 == 0 && !(inContext && f.driver == aio.Std) {
+			if err := w.Read(session, c, nil); err != nil {
 				f.Fatal(err)
 			}
 		}
 		f.receiveAll(far[i], []byte{1})
+	}
+	if inContext {
+		return // with the completions
 	}
 	if _, err := w.WaitIO(); err != nil {
 		f.Fatal(err)

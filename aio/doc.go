@@ -26,9 +26,11 @@
 // connection and for its addresses. Socket options stay as they are. Free
 // closes it. A connection that the program forgot, with nothing pending on it,
 // is closed after it has been collected; so is a forgotten watcher with all its
-// connections. What Serve has accepted is held until it is freed. The Std driver does not delegate: it uses the connection's own
-// methods. It does not hold a connection with nothing pending, and Close closes
-// such a one only if it is a TCP, Unix or TLS connection.
+// connections, also when a Context leads to it, though writes that it has not made keep
+// their memory from being used again then. What Serve has accepted is held until it is
+// freed. The Std driver does not delegate: it uses the connection's own methods. It does
+// not hold a connection with nothing pending, and Close closes such a one only if it is
+// a TCP, Unix or TLS connection; an operation under way keeps its Context.
 //
 // # Ownership
 //

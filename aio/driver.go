@@ -34,6 +34,9 @@ type driver interface {
 	Wait() ([]op.Result, error)
 	Shutdown(ctx context.Context) error
 	Close()
+	// Abandon returns what closes the driver after its watcher has been collected, and
+	// does not refer to the driver.
+	Abandon() func()
 	// Pin makes the goroutine that calls Wait stay on one processor.
 	Pin(cpuid int) error
 	Counters() op.Counters

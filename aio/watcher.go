@@ -50,7 +50,7 @@ func NewWatcherOptions(o Options) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{driver: d, kind: kind, reason: reason, memory: o.Allocator, mostRead: o.BufferSize, quiet: o.QuietWrites}
-	runtime.AddCleanup(w, driver.Close, d)
+	runtime.AddCleanup(w, func(abandon func()) { abandon() }, d.Abandon())
 	return w, nil
 }
 

@@ -18,7 +18,11 @@ type sentinel struct{ _ [32]byte }
 // the next garbage collection. A cleanup on each connection would do the same, for a
 // hundred bytes each.
 func (d *Driver) watchCollector() {
-	runtime.AddCleanup(new(sentinel), (*Driver).collected, d)
+	runtime.AddCleanup(new(sentinel), func(w weak.Pointer[Driver]) {
+		if d := w.Value(); d != nil {
+			d.collected()
+		}
+	}, weak.Make(d))
 }
 
 // collected closes the connections whose names have been collected.

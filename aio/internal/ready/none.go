@@ -41,6 +41,9 @@ func (*Driver) Shutdown(context.Context) error { return op.ErrUnsupported }
 // Close is not called.
 func (*Driver) Close() {}
 
+// Abandon is not called.
+func (*Driver) Abandon() func() { return nil }
+
 // Pin is not called.
 func (*Driver) Pin(int) error { return op.ErrUnsupported }
 

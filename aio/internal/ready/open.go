@@ -20,7 +20,7 @@ func Open(s op.Settings) (*Driver, error) {
 		start:    time.Now(),
 		leased:   blocks.Leased{From: s.Allocator, Most: s.BufferSize},
 		round:    round{counted: blocks.Counted{From: s.Allocator, Most: s.BufferSize}},
-		table:    table{conns: make(map[uintptr]*conn)},
+		table:    table{conns: make(map[uintptr]*conn), open: new(descriptors)},
 		life:     life{gone: make(chan struct{})},
 	}
 	d.round.look, d.round.ask = d.lookForWork, d.askPoller

@@ -19,6 +19,7 @@ type table struct {
 	conns  map[uintptr]*conn  // by the address of the program's connection
 	values map[net.Conn]*conn // those that are not pointers
 	fds    []*conn            // by descriptor
+	open   *descriptors       // those that have a connection in fds
 	gen    uint32             // of the last connection
 }
 
@@ -78,6 +79,7 @@ func (t *table) enterFD(c *conn) {
 		t.fds = append(t.fds, nil)
 	}
 	t.fds[c.FD] = c
+	t.open.add(c.FD)
 }
 
 // leave takes c out.
@@ -97,6 +99,7 @@ func (t *table) leave(name net.Conn, c *conn) {
 func (t *table) leaveFD(c *conn) {
 	if c.FD >= 0 && t.fds[c.FD] == c {
 		t.fds[c.FD] = nil
+		t.open.remove(c.FD)
 	}
 }
 

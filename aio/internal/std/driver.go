@@ -50,7 +50,7 @@ const (
 // table is the connections.
 type table struct {
 	conns   map[net.Conn]*conn
-	known   knownConns
+	known   *knownConns
 	settled []*conn // had nothing pending when last seen
 	batch   uint64  // the number of the batch that is being filled
 	over    uint64  // batches below this one were handed out, and their time is over

@@ -10,7 +10,7 @@ import (
 func Open(s op.Settings) *Driver {
 	d := &Driver{
 		settings: s,
-		table:    table{conns: make(map[net.Conn]*conn)},
+		table:    table{conns: make(map[net.Conn]*conn), known: new(knownConns)},
 		life:     life{gone: make(chan struct{}), ended: make(chan struct{})},
 	}
 	d.more.L = &d.mu
