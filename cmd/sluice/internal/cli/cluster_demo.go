@@ -251,3 +251,27 @@ func (d *demo) end() {
 	}
 	fmt.Fprintln(d.out, "all nodes have ended")
 }
+
+// publish publishes the clip, again and again, to the first node that runs, until ctx is
+// done.
+func (d *demo) publish(ctx context.Context) {
+	for ctx.Err() == nil {
+		for _, n := range d.nodes {
+			d.mu.Lock()
+			up, at := n.running() && n.at != nil, n.at["http"]
+			d.mu.Unlock()
+			if !up {
+				continue
+			}
+			fmt.Fprintf(d.out, "the clip is published to node %s\n", n.name)
+			if err := publishClip(ctx, "http://"+at+"/"+demoStream+".flv"); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(d.out, "the publisher has lost node %s\n", n.name)
+			}
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second / 2):
+		}
+	}
+}

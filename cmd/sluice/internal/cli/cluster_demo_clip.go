@@ -19,30 +19,6 @@ const (
 	clipMS    = 10_010 // what is added to times for each round of the clip
 )
 
-// publish publishes the clip, again and again, to the first node that runs, until ctx is
-// done.
-func (d *demo) publish(ctx context.Context) {
-	for ctx.Err() == nil {
-		for _, n := range d.nodes {
-			d.mu.Lock()
-			up, at := n.running() && n.at != nil, n.at["http"]
-			d.mu.Unlock()
-			if !up {
-				continue
-			}
-			fmt.Fprintf(d.out, "the clip is published to node %s\n", n.name)
-			if err := publishClip(ctx, "http://"+at+"/"+demoStream+".flv"); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(d.out, "the publisher has lost node %s\n", n.name)
-			}
-			break
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second / 2):
-		}
-	}
-}
-
 // publishClip publishes the clip in its own time until the connection or ctx ends.
 func publishClip(ctx context.Context, url string) error {
 	r, w := io.Pipe()
