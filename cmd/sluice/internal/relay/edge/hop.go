@@ -38,21 +38,3 @@ func (o *Origin) With(more url.Values) *Origin {
 	maps.Copy(c.query, more)
 	return &c
 }
-
-// Again makes the pull of a stream, if there is one, connect again: the stream is
-// elsewhere now.
-func (p *Puller) Again(stream string) {
-	p.mu.Lock()
-	q := p.pulls[stream]
-	p.mu.Unlock()
-	if q == nil {
-		return
-	}
-	select {
-	case q.hurry <- struct{}{}:
-	default:
-	}
-	if cancel := q.again.Load(); cancel != nil {
-		(*cancel)(errElsewhere)
-	}
-}

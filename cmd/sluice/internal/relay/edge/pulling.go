@@ -4,60 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/live"
 )
 
-var (
-	errUnwanted  = errors.New("edge: no viewers are left")
-	errStart     = errors.New("edge: the origin sends no frame in time")
-	errElsewhere = errors.New("edge: the stream is elsewhere now")
-	errOver      = errors.New("edge: the origin ended the stream")
-)
-
 // steady is how long a connection must have delivered frames before the backoff
 // starts again from its first step.
 const steady = 10 * time.Second
-
-// pulling is one stream that is pulled.
-type pulling struct {
-	puller *Puller
-	stream string
-	path   Path // with this server
-	log    *slog.Logger
-
-	// Under the puller's lock.
-	asked   time.Time // of the latest request for it
-	leaving bool      // it is about to end
-
-	ready chan struct{} // closed when there is a frame, or there will be none
-	err   error         // then: why there is none
-	gone  chan struct{} // closed when it has ended
-	hurry chan struct{} // has a value when it need not wait to connect again
-
-	// Of the goroutine that runs the pull.
-	from     *Origin                                 // that is asked
-	answered time.Time                               // when it did
-	again    atomic.Pointer[context.CancelCauseFunc] // ends the connection that there is
-	sink     Sink                                    // nil before the first frame
-	latest   time.Time                               // of the latest frame
-}
-
-func newPulling(p *Puller, stream string, path Path) *pulling {
-	return &pulling{
-		puller: p,
-		stream: stream,
-		path:   append(slices.Clone(path), p.options.ID),
-		log:    p.options.Logger.With("stream", stream),
-		ready:  make(chan struct{}),
-		gone:   make(chan struct{}),
-		hurry:  make(chan struct{}, 1),
-	}
-}
 
 // run pulls until the stream is not wanted any more or cannot be pulled.
 func (q *pulling) run() {
