@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,19 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/mp4"
 	"github.com/sluice-go/sluice/flv"
+)
+
+const (
+	// fragmentTime is how long a fragment is at the most, apart from the pictures'
+	// distance: what a killed server loses.
+	fragmentTime = time.Second
+	// fragmentWait is how long the first fragment waits for a second track.
+	fragmentWait = 2 * time.Second
+	// fragmentBytes ends a fragment too: it is in memory until then.
+	fragmentBytes = 4 << 20
+	// firstBytes is the same while the first fragment waits: a picture may have more than
+	// the others.
+	firstBytes = 32 << 20
 )
 
 // film is an MP4 file that is being written. Its fragment is collected in memory and
@@ -340,4 +354,9 @@ func (o *film) end() (err error) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", o.name, err)
+}
+
+// same reports whether two configurations say the same.
+func same(a, b *au.Config) bool {
+	return a == b || a.Codec == b.Codec && bytes.Equal(a.Record, b.Record) && a.Rate == b.Rate && a.Channels == b.Channels
 }

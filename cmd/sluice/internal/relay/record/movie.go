@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -14,16 +13,6 @@ import (
 )
 
 const (
-	// fragmentTime is how long a fragment is at the most, apart from the pictures'
-	// distance: what a killed server loses.
-	fragmentTime = time.Second
-	// fragmentWait is how long the first fragment waits for a second track.
-	fragmentWait = 2 * time.Second
-	// fragmentBytes ends a fragment too: it is in memory until then.
-	fragmentBytes = 4 << 20
-	// firstBytes is the same while the first fragment waits: a picture may have more than
-	// the others.
-	firstBytes = 32 << 20
 	// times that are further from the track's one before begin another file.
 	maxBack, maxForward = time.Second, 10 * time.Second
 	// clockSet is by how much the clock has to be set for another file to begin.
@@ -126,11 +115,6 @@ func (m *movie) anchor() {
 	if zero := m.read.Add(-m.now); !m.anchored || !m.set && zero.Before(m.zero) {
 		m.anchored, m.zero = true, zero
 	}
-}
-
-// stepped returns by how much the clock was set between two times that were read from it.
-func stepped(before, after time.Time) time.Duration {
-	return after.Round(0).Sub(before.Round(0)) - after.Sub(before)
 }
 
 // unit takes one unit.
@@ -268,9 +252,4 @@ func (m *movie) end(reason string) error {
 	err = errors.Join(err, o.end())
 	m.recorder.ended(m.stream, o.name, o.size, o.length, reason, m.log)
 	return err
-}
-
-// same reports whether two configurations say the same.
-func same(a, b *au.Config) bool {
-	return a == b || a.Codec == b.Codec && bytes.Equal(a.Record, b.Record) && a.Rate == b.Rate && a.Channels == b.Channels
 }

@@ -2,9 +2,7 @@ package record
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -107,24 +105,4 @@ func StreamOf(file string) (stream string, began time.Time, ok bool) {
 	stream = name.String()
 	// Only what base makes of a name stands for it.
 	return stream, began, base(stream) == dir+m[1]
-}
-
-// createNew calls create with the possible file names of a stream until one is
-// free. It returns that name.
-func createNew(stream, extension string, now time.Time, create func(name string) (File, error)) (string, File, error) {
-	stem := base(stream) + "-" + now.Format(stamp)
-	name := stem + extension
-	for try := 2; ; try++ {
-		f, err := create(name)
-		if err == nil {
-			return name, f, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", nil, err
-		}
-		if try > maxTries {
-			return "", nil, fmt.Errorf("%d files of one second: %w", maxTries, err)
-		}
-		name = fmt.Sprintf("%s-%d%s", stem, try, extension)
-	}
 }

@@ -1,5 +1,13 @@
 package record
 
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/sluice-go/sluice/flv"
+)
+
 // soundAlone is for how many milliseconds sound has to come without a picture until a
 // recording goes on with it alone, as package live does: a publisher's video often comes a
 // little later.
@@ -47,4 +55,31 @@ func (o *opening) begin(picture bool) { o.blind = o.video && !picture }
 func (o *opening) hidden(key bool) bool {
 	o.blind = o.blind && !key
 	return o.blind
+}
+
+// eachTag calls f for the tags in p, borrowed until f returns, which a Source returned.
+func eachTag(p []byte, f func(h flv.TagHeader, body []byte) error) error {
+	if bytes.HasPrefix(p, []byte("FLV")) {
+		_, n, err := flv.ParseHeader(p)
+		if err != nil {
+			return err
+		}
+		// Files have their own header. The size of the tag before, 0, follows it.
+		p = p[min(n+flv.PrevTagSizeLen, len(p)):]
+	}
+	for len(p) > 0 {
+		h, err := flv.ParseTagHeader(p)
+		if err != nil {
+			return err
+		}
+		n := flv.TagHeaderLen + h.Size + flv.PrevTagSizeLen
+		if n > len(p) {
+			return fmt.Errorf("a tag of %d bytes in %d: %w", n, len(p), io.ErrUnexpectedEOF)
+		}
+		if err := f(h, p[flv.TagHeaderLen:flv.TagHeaderLen+h.Size]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
 }

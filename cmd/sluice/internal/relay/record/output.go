@@ -12,9 +12,6 @@ import (
 const (
 	// flushAt is how many bytes are collected for one write.
 	flushAt = 256 << 10
-	// keepAt is the largest buffer that is reused for the next write: one tag may
-	// have 16 MiB.
-	keepAt = 1 << 20
 	// early is how many milliseconds before the first frame a frame's time may
 	// be: audio and video times differ a little. Times have 32 bits and wrap, so
 	// a later frame may look earlier.
@@ -264,4 +261,11 @@ func (o *output) close() error {
 		return nil
 	}
 	return err
+}
+
+// header is a sequence header that a file begins with.
+type header struct {
+	kind  flv.TagType
+	track uint8 // of several, in enhanced RTMP; 0 otherwise
+	body  []byte
 }

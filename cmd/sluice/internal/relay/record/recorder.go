@@ -93,6 +93,14 @@ type Stats struct {
 	Failed  int64 // recordings that an error ended
 }
 
+const (
+	// maxSpan is how long a file may last, so that 32-bit times cannot wrap.
+	maxSpan = 24 * 24 * time.Hour
+	// keepAt is the largest buffer that is reused for the next write: one tag may
+	// have 16 MiB.
+	keepAt = 1 << 20
+)
+
 // Recorder writes streams into files of one directory, and never outside it:
 // unsafe characters in names are replaced, and symbolic links that lead out are
 // not followed. Files are created, never overwritten.
@@ -172,27 +180,6 @@ func (r *Recorder) reopen() error {
 	return before.Close()
 }
 
-// Record writes src into files that are named after the stream, until src ends
-// for any reason, ctx is done or a write fails. Only a failed write is an error.
-// It waits for the disk without a time limit.
-func (r *Recorder) Record(ctx context.Context, stream string, src Source) error {
-	r.active.Add(1)
-	defer r.active.Add(-1)
-	log := r.log.With("stream", stream)
-	var err error
-	if r.options.Format == MP4 {
-		err = (&movie{recorder: r, stream: stream, log: log}).run(ctx, src)
-	} else {
-		err = (&take{recorder: r, stream: stream, log: log}).run(ctx, src)
-	}
-	if err != nil {
-		r.failed.Add(1)
-		log.Error("recording failed; the stream goes on without it", "error", err)
-		return fmt.Errorf("record: %s: %w", stream, err)
-	}
-	return nil
-}
-
 // begin creates a stream's next file.
 func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, err error) {
 	extension := ".flv"
@@ -218,6 +205,26 @@ func (r *Recorder) begin(stream string, log *slog.Logger) (name string, f File, 
 		began(stream, name)
 	}
 	return name, f, nil
+}
+
+// createNew calls create with the possible file names of a stream until one is
+// free. It returns that name.
+func createNew(stream, extension string, now time.Time, create func(name string) (File, error)) (string, File, error) {
+	stem := base(stream) + "-" + now.Format(stamp)
+	name := stem + extension
+	for try := 2; ; try++ {
+		f, err := create(name)
+		if err == nil {
+			return name, f, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", nil, err
+		}
+		if try > maxTries {
+			return "", nil, fmt.Errorf("%d files of one second: %w", maxTries, err)
+		}
+		name = fmt.Sprintf("%s-%d%s", stem, try, extension)
+	}
 }
 
 // ended reports that a file has ended. One in which nothing could be written is removed.
@@ -261,3 +268,13 @@ func (r *Recorder) Stats() Stats {
 
 // Close closes the directory. Running recordings can begin no further file.
 func (r *Recorder) Close() error { return r.root.Load().Close() }
+
+// full reports whether a file that is this long has to end at the next key frame.
+func (r *Recorder) full(length time.Duration) bool {
+	return length > maxSpan || r.options.Segment > 0 && length >= r.options.Segment
+}
+
+// stepped returns by how much the clock was set between two times that were read from it.
+func stepped(before, after time.Time) time.Duration {
+	return after.Round(0).Sub(before.Round(0)) - after.Sub(before)
+}

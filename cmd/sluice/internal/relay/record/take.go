@@ -17,8 +17,6 @@ const (
 	// maxHeaders bounds the sequence headers that are kept for the next file,
 	// one for each track.
 	maxHeaders = 16
-	// maxSpan is how long a file may last, so that 32-bit times cannot wrap.
-	maxSpan = 24 * 24 * time.Hour
 )
 
 // take is the recording of one stream.
@@ -34,18 +32,6 @@ type take struct {
 	opening  opening
 	late     bool // the file began with sound: headers of video come with the first picture
 	resync   bool // frames were skipped: go on at an opening
-}
-
-// header is a sequence header that a file begins with.
-type header struct {
-	kind  flv.TagType
-	track uint8 // of several, in enhanced RTMP; 0 otherwise
-	body  []byte
-}
-
-// full reports whether a file that is this long has to end at the next key frame.
-func (r *Recorder) full(length time.Duration) bool {
-	return length > maxSpan || r.options.Segment > 0 && length >= r.options.Segment
 }
 
 // run copies the stream until the source ends. The last file is closed then.
@@ -84,33 +70,6 @@ func (t *take) batch(tags []byte, dropped int) error {
 		return nil
 	}
 	return t.out.flush()
-}
-
-// eachTag calls f for the tags in p, borrowed until f returns, which a Source returned.
-func eachTag(p []byte, f func(h flv.TagHeader, body []byte) error) error {
-	if bytes.HasPrefix(p, []byte("FLV")) {
-		_, n, err := flv.ParseHeader(p)
-		if err != nil {
-			return err
-		}
-		// Files have their own header. The size of the tag before, 0, follows it.
-		p = p[min(n+flv.PrevTagSizeLen, len(p)):]
-	}
-	for len(p) > 0 {
-		h, err := flv.ParseTagHeader(p)
-		if err != nil {
-			return err
-		}
-		n := flv.TagHeaderLen + h.Size + flv.PrevTagSizeLen
-		if n > len(p) {
-			return fmt.Errorf("a tag of %d bytes in %d: %w", n, len(p), io.ErrUnexpectedEOF)
-		}
-		if err := f(h, p[flv.TagHeaderLen:flv.TagHeaderLen+h.Size]); err != nil {
-			return err
-		}
-		p = p[n:]
-	}
-	return nil
 }
 
 // tag writes one tag, or keeps it for the next file.
