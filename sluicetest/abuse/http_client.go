@@ -103,3 +103,13 @@ func (b *browser) frame(head []byte) (first byte, n uint64, err error) {
 	_, err = io.CopyN(io.Discard, b.in, int64(n))
 	return first, n, err
 }
+
+// http adds a case of one connection.
+func (s *section) http(title string, want Expectation, send func(*browser)) {
+	s.cases = append(s.cases, httpCase(title, s.clause, want, send))
+}
+
+// httpLate adds one that a time limit of the server has to end.
+func (s *section) httpLate(title string, want Expectation, send func(*browser)) {
+	s.cases = append(s.cases, late(httpCase(title, s.clause, want, send)))
+}

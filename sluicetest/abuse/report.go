@@ -168,3 +168,9 @@ func clean(s string) string {
 		return c
 	}, strings.ToValidUTF8(s, "?"))
 }
+
+// Resources are what a process holds.
+type Resources struct {
+	Descriptors int   `json:"descriptors"`
+	Resident    int64 `json:"resident_bytes"`
+}

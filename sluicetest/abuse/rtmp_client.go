@@ -290,3 +290,13 @@ func zeros(n int) []byte { return make([]byte, n) }
 
 // join puts pieces together.
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// rtmp adds a case that goes as far as from, and sends then.
+func (s *section) rtmp(title string, from phase, want Expectation, send func(*peer)) {
+	s.cases = append(s.cases, rtmpCase(title, s.clause, from, want, send))
+}
+
+// rtmpLate adds one that a time limit of the server has to end.
+func (s *section) rtmpLate(title string, from phase, want Expectation, send func(*peer)) {
+	s.cases = append(s.cases, late(rtmpCase(title, s.clause, from, want, send)))
+}
