@@ -15,6 +15,21 @@ import (
 type BanList struct {
 	Bans   []Ban                `json:"bans,omitempty"`
 	Lifted map[string]time.Time `json:"lifted,omitempty"` // by id, with the time until which the ban would hold
+	// Left is for how many ms each of both holds yet: clocks may be years apart. An earlier
+	// version sends none and reads none: with it ends are compared by the clock.
+	Left map[string]int64 `json:"left_ms,omitempty"`
+}
+
+// until returns when a ban ends by the clock here, of which the sender says when it ends by its own.
+// It returns false for one that is over or would hold for longer than bans may.
+func (l *BanList) until(id string, end, now time.Time) (time.Time, bool) {
+	if left, ok := l.Left[id]; ok {
+		if left < 1 || left > (MaxBan+time.Minute).Milliseconds() {
+			return end, false
+		}
+		end = now.Add(time.Duration(left) * time.Millisecond)
+	}
+	return end, within(end, now)
 }
 
 // ShareBans makes the ids of bans those of one server of several: b1@name. Call it once,
@@ -41,6 +56,15 @@ func (g *Gate) SharedBans() BanList {
 	g.bans.mu.Lock()
 	defer g.bans.mu.Unlock()
 	list.Lifted = maps.Clone(g.bans.lifted)
+	now := g.bans.now()
+	left := func(id string, until time.Time) { list.Left[id] = max(1, until.Sub(now).Milliseconds()) }
+	list.Left = make(map[string]int64, len(list.Bans)+len(list.Lifted))
+	for _, b := range list.Bans {
+		left(b.ID, b.Until)
+	}
+	for id, until := range list.Lifted {
+		left(id, until)
+	}
 	return list
 }
 
@@ -71,8 +95,8 @@ func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
 	now := g.bans.now()
 	g.bans.expire(now)
 	for _, id := range slices.Sorted(maps.Keys(from.Lifted)) {
-		until := from.Lifted[id]
-		if _, ok := g.bans.lifted[id]; ok || !within(until, now) || !validBanID(id) {
+		until, holds := from.until(id, from.Lifted[id], now)
+		if _, ok := g.bans.lifted[id]; ok || !holds || !validBanID(id) {
 			continue
 		}
 		if !g.bans.lift(id, until) {
@@ -84,9 +108,11 @@ func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
 	for _, b := range from.Bans {
 		_, there := g.bans.list[b.ID]
 		_, lifted := g.bans.lifted[b.ID]
-		if there || lifted || !within(b.Until, now) {
+		until, holds := from.until(b.ID, b.Until, now)
+		if there || lifted || !holds {
 			continue
 		}
+		b.Since, b.Until = until.Add(-b.Until.Sub(b.Since)), until
 		wrong := b.check()
 		switch {
 		case wrong == nil && !validBanID(b.ID):
