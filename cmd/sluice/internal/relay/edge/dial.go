@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/dialtls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
 )
 
@@ -89,7 +90,7 @@ func (p *Puller) get(req *http.Request) (*response, error) {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, dialtls.Explain(err)
 	}
 	r := &response{status: resp.StatusCode, body: sluice.NewBufReader(resp.Body), length: flvbody.ToTheEnd, close: func() { resp.Body.Close() }}
 	if resp.ContentLength >= 0 {

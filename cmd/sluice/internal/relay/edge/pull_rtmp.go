@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/dialtls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtmp"
@@ -77,19 +77,7 @@ func (p *Puller) dialRTMP(ctx context.Context, from *Origin) (net.Conn, error) {
 	if err != nil || !from.Secure() {
 		return conn, err
 	}
-	config := p.options.TLS.Clone()
-	if config == nil {
-		config = &tls.Config{}
-	}
-	if config.ServerName == "" {
-		config.ServerName = from.name
-	}
-	encrypted := tls.Client(conn, config)
-	if err := encrypted.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return encrypted, nil
+	return dialtls.Client(ctx, conn, p.options.TLS, from.name)
 }
 
 // refused converts an origin's refusal into an error of this package. Servers use

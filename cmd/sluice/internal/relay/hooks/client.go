@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/dialtls"
 )
 
 // checkURL returns an error for what is not the URL of a hook.
@@ -37,11 +39,12 @@ func newClient(timeout time.Duration, idle int) *http.Client {
 	}
 }
 
-// withoutURL removes the hook's URL, which may contain a password.
+// withoutURL removes the hook's URL, which may contain a password, and says what helps against an
+// unknown authority.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		return u.Err
+		err = u.Err
 	}
-	return err
+	return dialtls.Explain(err)
 }

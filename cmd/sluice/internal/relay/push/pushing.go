@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/dialtls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
@@ -274,19 +274,7 @@ func (q *pushing) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil || q.target.scheme == "rtmp" {
 		return conn, err
 	}
-	config := o.TLS.Clone()
-	if config == nil {
-		config = &tls.Config{}
-	}
-	if config.ServerName == "" {
-		config.ServerName = q.target.name
-	}
-	encrypted := tls.Client(conn, config)
-	if err := encrypted.HandshakeContext(ctx); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return encrypted, nil
+	return dialtls.Client(ctx, conn, o.TLS, q.target.name)
 }
 
 // listen reads what a target says until it ends the publication.

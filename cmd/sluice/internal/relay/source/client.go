@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/dialtls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtsp"
@@ -54,26 +54,18 @@ func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) e
 	}
 	starting, cancel := context.WithTimeout(ctx, o.Start)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)
+	socket, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer socket.Close()
+	stop := context.AfterFunc(ctx, func() { socket.Close() })
 	defer stop()
+	conn := socket
 	if s.secure() {
-		config := &tls.Config{}
-		if o.TLS != nil {
-			config = o.TLS.Clone()
-		}
-		if config.ServerName == "" {
-			config.ServerName = s.url.Hostname()
-		}
-		encrypted := tls.Client(conn, config)
-		if err := encrypted.HandshakeContext(starting); err != nil {
+		if conn, err = dialtls.Client(starting, conn, o.TLS, s.url.Hostname()); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
-		conn = encrypted
 	}
 	if err := conn.SetDeadline(time.Now().Add(o.Start)); err != nil {
 		return fmt.Errorf("source: %w", err)
