@@ -135,10 +135,3 @@ func (c *Conn) pause(cmd Command) Action {
 	_ = c.WriteStatus(cmd.StreamID, "status", "NetStream.Unpause.Notify", "Resumed.")
 	return Resume
 }
-
-// writeEvent writes a user control message.
-func (c *Conn) writeEvent(e Event, v ...uint32) error {
-	c.lock()
-	defer c.mu.Unlock()
-	return c.out.writeEvent(e, v...)
-}

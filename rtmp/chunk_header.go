@@ -80,3 +80,8 @@ func appendBasicHeader(dst []byte, format byte, chunkStream uint32) []byte {
 	id := chunkStream - 64
 	return append(dst, format<<6|1, byte(id), byte(id>>8))
 }
+
+func be24(p []byte) uint32 { return uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2]) }
+
+// headerLen is the length of a message header by format (section 5.3.1.2).
+var headerLen = [4]int{11, 7, 3, 0}

@@ -20,27 +20,6 @@ type ConnectOptions struct {
 // publish.
 const encoderVersion = "FMLE/3.0 (compatible; Sluice)"
 
-// clientSession is what a client has asked for.
-type clientSession struct {
-	transaction float64
-	streamID    uint32
-	name        string
-	kind        Kind
-	waiting     step
-	number      float64 // of the transaction that is waited for
-}
-
-// step is what a client waits for, so that a call that lacked bytes can be
-// repeated.
-type step uint8
-
-const (
-	stepIdle step = iota
-	stepConnect
-	stepCreate
-	stepStart
-)
-
 // Connect connects to an application. A refusal is a *StatusError. After a
 // deadline or sluice.ErrShort it can be called again, with the same options.
 func (c *Conn) Connect(o ConnectOptions) error {

@@ -10,9 +10,6 @@ const (
 	// taken for: a peer that asks for an acknowledgement of each byte gets one
 	// for what a small read brings.
 	leastWindow = 4096
-	// mostOwed is how many bytes of replies may wait while more input is at
-	// hand.
-	mostOwed = 4096
 )
 
 // control deals with a message of the connection itself (specification,
@@ -97,4 +94,11 @@ func (c *Conn) Ping(time uint32) error {
 		return err
 	}
 	return c.w.Flush()
+}
+
+// writeEvent writes a user control message.
+func (c *Conn) writeEvent(e Event, v ...uint32) error {
+	c.lock()
+	defer c.mu.Unlock()
+	return c.out.writeEvent(e, v...)
 }

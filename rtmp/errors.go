@@ -3,6 +3,7 @@ package rtmp
 import (
 	"errors"
 	"fmt"
+	"io"
 )
 
 // Errors that callers match with errors.Is. They come wrapped, with where it
@@ -35,4 +36,12 @@ func (e *StatusError) Error() string {
 		return "rtmp: refused: " + e.Code
 	}
 	return fmt.Sprintf("rtmp: refused: %s (%s)", e.Code, e.Description)
+}
+
+// inside replaces io.EOF by io.ErrUnexpectedEOF: the stream ended inside an item.
+func inside(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }

@@ -17,17 +17,6 @@ var (
 	serverVersion = [4]byte{4, 5, 0, 1}
 )
 
-// handshakeState is how far a handshake has come, so that a call that lacked bytes can
-// be repeated.
-type handshakeState uint8
-
-const (
-	handshakeStart handshakeState = iota
-	handshakeSent                 // a client's C0 and C1 are out
-	handshakeLast                 // the peer's last packet is to come
-	handshakeDone
-)
-
 // ServerHandshake reads a client's side of the handshake and answers it
 // (section 5.2): with the digest of either scheme when the client's packet
 // bears one, plainly when not. The client's last packet is taken as it is:

@@ -1,33 +1,12 @@
 package rtmp
 
-import (
-	"sync"
-	"sync/atomic"
-)
-
-// A reply is what this side says because of what it has read.
-type reply struct {
-	typ   MessageType
-	event Event // of TypeUserControl
-	value uint32
-}
+// mostOwed is how many bytes of replies may wait while more input is at
+// hand.
+const mostOwed = 4096
 
 // mostLate is how many replies wait for the goroutine that sends them: a peer that has so many pings
 // unanswered reads nothing.
 const mostLate = 256
-
-// lateReplies are those of a connection that is written to while it is read: the goroutine that reads
-// does not send them itself. If it did, and both ends sent more than their sockets hold, each would wait
-// for the other one to read.
-type lateReplies struct {
-	reading atomic.Bool // ReadMessage runs
-	shared  atomic.Bool // something was written meanwhile, or was being written when it had to answer
-
-	mu      sync.Mutex
-	changed sync.Cond // of mu
-	list    []reply
-	sending bool // sendLate runs
-}
 
 // tryLock begins the use of what mu protects for an answer, unless another goroutine writes: its
 // answers are late from then on.

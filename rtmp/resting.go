@@ -83,16 +83,3 @@ func (c *ChunkReader) wake(s *Resting) {
 		cs.length, cs.known = int(r.length), true
 	}
 }
-
-// stream adds a chunk stream.
-func (c *ChunkReader) stream(id uint32) *chunkStream {
-	var cs *chunkStream
-	if k := len(c.spare) - 1; k >= 0 {
-		cs, c.spare = c.spare[k], c.spare[:k]
-	} else {
-		cs = new(chunkStream)
-	}
-	*cs = chunkStream{id: id}
-	c.streams[id] = cs
-	return cs
-}
