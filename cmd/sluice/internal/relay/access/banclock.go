@@ -38,28 +38,3 @@ func (c *banClock) step() (now time.Time, by time.Duration) {
 	c.zero, c.set = c.zero.Add(by), true
 	return now, by
 }
-
-// now returns the time. When the clock was set, it moves the bans with it. The lock is held.
-func (l *bans) now() time.Time {
-	now, by := l.clock.step()
-	if by == 0 {
-		return now
-	}
-	for id, b := range l.list {
-		b.Since, b.Until = b.Since.Add(by), b.Until.Add(by)
-		l.list[id] = b
-	}
-	for id, until := range l.lifted {
-		l.lifted[id] = until.Add(by)
-	}
-	return now
-}
-
-// bounded returns a ban that was saved, for a clock that was set back since: it holds no longer
-// from now than it was to hold in all.
-func (b Ban) bounded(now time.Time) Ban {
-	if b.Since.After(now) {
-		b.Since, b.Until = now, now.Add(min(max(b.Until.Sub(b.Since), 0), MaxBan))
-	}
-	return b
-}

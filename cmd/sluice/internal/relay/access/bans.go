@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -54,23 +55,6 @@ type bans struct {
 
 	at     string               // behind the number in ids; empty: they are not shared
 	lifted map[string]time.Time // shared ones that do not hold any more, with their Until
-}
-
-// Ban refuses the requests that b describes, from now on for the duration within.
-// It returns the ban with its id, or an error that matches ErrBan. With an error
-// that matches ErrBansFile the ban holds, but it was not saved.
-func (g *Gate) Ban(b Ban, within time.Duration) (Ban, error) {
-	if within < time.Second || within > MaxBan {
-		return Ban{}, fmt.Errorf("%w: %v is not within 1s to %v", ErrBan, within, MaxBan)
-	}
-	if err := b.check(); err != nil {
-		return Ban{}, err
-	}
-	b, err := g.bans.add(b, within)
-	if err != nil {
-		return Ban{}, err
-	}
-	return b, g.bans.save()
 }
 
 // check checks what a ban matches, and brings it into its usual form.
@@ -145,14 +129,6 @@ func (l *bans) expire(now time.Time) {
 	}
 }
 
-// Bans returns the active bans, the oldest first.
-func (g *Gate) Bans() []Ban {
-	g.bans.mu.Lock()
-	defer g.bans.mu.Unlock()
-	g.bans.expire(g.bans.now())
-	return g.bans.sorted()
-}
-
 // sorted returns all bans, the oldest first. The lock is held.
 func (l *bans) sorted() []Ban {
 	list := make([]Ban, 0, len(l.list))
@@ -163,22 +139,6 @@ func (l *bans) sorted() []Ban {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return list
-}
-
-// Lift ends a ban and reports whether the id existed. With an error, which matches
-// ErrBansFile, the ban has ended, but that was not saved.
-func (g *Gate) Lift(id string) (bool, error) {
-	g.bans.mu.Lock()
-	b, ok := g.bans.list[id]
-	if ok && g.bans.at != "" {
-		g.bans.lift(id, b.Until)
-	}
-	delete(g.bans.list, id)
-	g.bans.mu.Unlock()
-	if !ok {
-		return false, nil
-	}
-	return true, g.bans.save()
 }
 
 // Matches reports whether a ban applies to such a request. token is the id of its
@@ -207,4 +167,61 @@ func (l *bans) find(r *Request, token string) (Ban, bool) {
 		}
 	}
 	return Ban{}, false
+}
+
+// now returns the time. When the clock was set, it moves the bans with it. The lock is held.
+func (l *bans) now() time.Time {
+	now, by := l.clock.step()
+	if by == 0 {
+		return now
+	}
+	for id, b := range l.list {
+		b.Since, b.Until = b.Since.Add(by), b.Until.Add(by)
+		l.list[id] = b
+	}
+	for id, until := range l.lifted {
+		l.lifted[id] = until.Add(by)
+	}
+	return now
+}
+
+// bounded returns a ban that was saved, for a clock that was set back since: it holds no longer
+// from now than it was to hold in all.
+func (b Ban) bounded(now time.Time) Ban {
+	if b.Since.After(now) {
+		b.Since, b.Until = now, now.Add(min(max(b.Until.Sub(b.Since), 0), MaxBan))
+	}
+	return b
+}
+
+// bansFile is where bans are kept. Every change replaces the file as a whole, so
+// that it is never half written.
+type bansFile struct {
+	mu     sync.Mutex // one writer at a time; it waits for the disk, unlike bans.mu
+	name   string     // empty: bans end with the gate
+	behind bool       // the latest change is not in it
+}
+
+// banNumber returns the number in an id, b1 or b1@name.
+func banNumber(id string) (int, bool) {
+	number, name, shared := strings.Cut(id, "@")
+	n, err := strconv.Atoi(number[min(1, len(number)):])
+	if err != nil || n < 1 || number != "b"+strconv.Itoa(n) || shared && name == "" || len(id) > 100 {
+		return 0, false
+	}
+	return n, true
+}
+
+// lift ends a ban, and keeps in mind that it was lifted. It returns false when there is
+// no room for that. The lock is held.
+func (l *bans) lift(id string, until time.Time) bool {
+	delete(l.list, id)
+	if len(l.lifted) >= maxBans {
+		return false
+	}
+	if l.lifted == nil {
+		l.lifted = map[string]time.Time{}
+	}
+	l.lifted[id] = until
+	return true
 }

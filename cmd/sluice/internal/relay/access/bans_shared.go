@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -140,30 +139,6 @@ func (g *Gate) MergeBans(from BanList) (added []Ban, err error) {
 // within reports whether a ban may hold until then: clocks may be apart a little.
 func within(until, now time.Time) bool {
 	return until.After(now) && until.Before(now.Add(MaxBan+time.Minute))
-}
-
-// lift ends a ban, and keeps in mind that it was lifted. It returns false when there is
-// no room for that. The lock is held.
-func (l *bans) lift(id string, until time.Time) bool {
-	delete(l.list, id)
-	if len(l.lifted) >= maxBans {
-		return false
-	}
-	if l.lifted == nil {
-		l.lifted = map[string]time.Time{}
-	}
-	l.lifted[id] = until
-	return true
-}
-
-// banNumber returns the number in an id, b1 or b1@name.
-func banNumber(id string) (int, bool) {
-	number, name, shared := strings.Cut(id, "@")
-	n, err := strconv.Atoi(number[min(1, len(number)):])
-	if err != nil || n < 1 || number != "b"+strconv.Itoa(n) || shared && name == "" || len(id) > 100 {
-		return 0, false
-	}
-	return n, true
 }
 
 func validBanID(id string) bool {

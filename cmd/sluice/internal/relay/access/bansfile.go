@@ -9,19 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
 // ErrBansFile means that the file of bans is damaged, or cannot be read or written.
 var ErrBansFile = errors.New("access: file of bans")
-
-// bansFile is where bans are kept. Every change replaces the file as a whole, so
-// that it is never half written.
-type bansFile struct {
-	mu     sync.Mutex // one writer at a time; it waits for the disk, unlike bans.mu
-	name   string     // empty: bans end with the gate
-	behind bool       // the latest change is not in it
-}
 
 // savedBans is the content of the file, as JSON.
 type savedBans struct {
