@@ -2,6 +2,14 @@ package webrtc
 
 import "strings"
 
+// An Answer is what a client gets for an offer that was taken.
+type Answer struct {
+	ID      string   // of the session, a secret of the client
+	ETag    string   // of the state of its connection
+	SDP     string   // the answer
+	LeftOut []string // codecs of the stream that have no way to this viewer
+}
+
 // addressed returns an answer whose candidates, lines of SDP, are those given, or its own
 // with none. They stand in the first medium that is not rejected: the library writes its
 // own into the first of all, and clients take none from one that is (RFC 9143, section
@@ -40,4 +48,30 @@ func withoutGroup(answer string) string {
 	}
 	_, after, _ := strings.Cut(line, "\n")
 	return before + after
+}
+
+// layered returns an answer that takes one layer of each medium that has several. An
+// answer without any leaves a browser with its first, which often is the smallest.
+func (o *offer) layered(answer string) string {
+	var b strings.Builder
+	var m medium
+	end := func() {
+		if m.layer != "" {
+			b.WriteString("a=extmap:" + m.ridMap + "\r\na=rid:" + m.layer + " recv\r\na=simulcast:recv " + m.layer + "\r\n")
+		}
+	}
+	media := 0
+	for line := range strings.Lines(answer) {
+		if strings.HasPrefix(line, "m=") {
+			end()
+			m = medium{}
+			if _, port, _ := strings.Cut(line, " "); media < len(o.media) && !strings.HasPrefix(port, "0 ") {
+				m = o.media[media]
+			}
+			media++
+		}
+		b.WriteString(line)
+	}
+	end()
+	return b.String()
 }

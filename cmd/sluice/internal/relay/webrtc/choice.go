@@ -5,29 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	pion "github.com/pion/webrtc/v4"
-
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/flv"
 )
-
-// mimeTypes are the codecs that are carried, by their names in the library.
-var mimeTypes = map[flv.FourCC]string{
-	flv.CodecAVC: pion.MimeTypeH264, flv.CodecHEVC: pion.MimeTypeH265, flv.CodecAV1: pion.MimeTypeAV1, flv.CodecVP9: pion.MimeTypeVP9,
-	flv.CodecOpus: pion.MimeTypeOpus, flv.CodecALaw: pion.MimeTypePCMA, flv.CodecMuLaw: pion.MimeTypePCMU,
-}
-
-// usable reports whether a format has the form in which packets are made and taken.
-func usable(codec flv.FourCC, params map[string]string) bool {
-	switch codec {
-	case flv.CodecAVC:
-		return params["packetization-mode"] == "1" // with fragments (RFC 6184, section 6.3)
-	case flv.CodecHEVC:
-		return params["tx-mode"] == "" || strings.EqualFold(params["tx-mode"], "SRST")
-	}
-	return true
-}
 
 // carries returns the format of a track of a stream, an error for codecs that browsers
 // have no form for.

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/pion/sdp/v3"
+	pion "github.com/pion/webrtc/v4"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/flv"
 )
 
 // Errors that callers match with errors.Is.
@@ -196,4 +198,21 @@ func (m *medium) read(d *sdp.MediaDescription) {
 			m.formats[i].rtx = payload
 		}
 	}
+}
+
+// mimeTypes are the codecs that are carried, by their names in the library.
+var mimeTypes = map[flv.FourCC]string{
+	flv.CodecAVC: pion.MimeTypeH264, flv.CodecHEVC: pion.MimeTypeH265, flv.CodecAV1: pion.MimeTypeAV1, flv.CodecVP9: pion.MimeTypeVP9,
+	flv.CodecOpus: pion.MimeTypeOpus, flv.CodecALaw: pion.MimeTypePCMA, flv.CodecMuLaw: pion.MimeTypePCMU,
+}
+
+// usable reports whether a format has the form in which packets are made and taken.
+func usable(codec flv.FourCC, params map[string]string) bool {
+	switch codec {
+	case flv.CodecAVC:
+		return params["packetization-mode"] == "1" // with fragments (RFC 6184, section 6.3)
+	case flv.CodecHEVC:
+		return params["tx-mode"] == "" || strings.EqualFold(params["tx-mode"], "SRST")
+	}
+	return true
 }

@@ -107,12 +107,6 @@ func (o *output) SetDeadline(time.Time) error      { return nil }
 func (o *output) SetReadDeadline(time.Time) error  { return nil }
 func (o *output) SetWriteDeadline(time.Time) error { return nil }
 
-// noAddr is the address of a session: it may have several, one after another.
-type noAddr struct{}
-
-func (noAddr) Network() string { return "webrtc" }
-func (noAddr) String() string  { return "webrtc" }
-
 // track is one track that a viewer is sent. It implements the library's TrackLocal.
 type track struct {
 	chosen offered

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -29,31 +28,6 @@ var (
 	// ErrLost: nothing comes from the client any more.
 	ErrLost = fmt.Errorf("%w: no media connection any more", session.ErrPeerGone)
 )
-
-// A peer is one session: a publisher or a viewer, from its offer on.
-type peer struct {
-	server *Server
-	id     string
-	etag   string
-	info   session.Info
-	token  [sha256.Size]byte // of the token that it came with
-	pc     *pion.PeerConnection
-	place  func()        // leaves its place among those that have no media yet
-	done   chan struct{} // closed at the end
-
-	// connected is called once, on a goroutine of the library, when media can flow.
-	connected func()
-	// ended is called once, with the reason; begun says that connected was called, and
-	// has returned.
-	ended func(reason error, begun bool)
-
-	mu       sync.Mutex
-	begun    bool
-	over     bool
-	starting sync.WaitGroup
-	deadline *time.Timer
-	silence  *time.Timer // of a publisher's watchdog, see SetReadDeadline
-}
 
 // newPeer makes a session with the formats that were chosen. The caller sets connected
 // and ended, and then calls answer. An error matches session.ErrFull or ErrOffer.
@@ -267,12 +241,6 @@ func (p *peer) isOver() bool {
 	}
 }
 
-// is reports whether a request with a token is of the session's client.
-func (p *peer) is(token string) bool {
-	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], p.token[:]) == 1
-}
-
 // A peer is a net.Conn only for those who close it, and for a publisher's watchdog.
 
 func (p *peer) Close() error { p.end(session.ErrClosing); return nil }
@@ -289,3 +257,10 @@ func (p *peer) LocalAddr() net.Addr              { return noAddr{} }
 func (p *peer) RemoteAddr() net.Addr             { return noAddr{} }
 func (p *peer) SetDeadline(time.Time) error      { return nil }
 func (p *peer) SetWriteDeadline(time.Time) error { return nil }
+
+// noAddr is the address of a session: it may have several, one after another.
+type noAddr struct{}
+
+func (noAddr) Network() string { return "webrtc" }
+
+func (noAddr) String() string { return "webrtc" }

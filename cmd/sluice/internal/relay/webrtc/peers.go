@@ -1,12 +1,13 @@
 package webrtc
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -14,12 +15,6 @@ import (
 
 // ErrNoSession: there is no session with that id, or it is another client's.
 var ErrNoSession = errors.New("there is no such session")
-
-// peers are the sessions by their ids.
-type peers struct {
-	mu   sync.Mutex
-	byID map[string]*peer
-}
 
 func (x *peers) add(p *peer) {
 	x.mu.Lock()
@@ -60,14 +55,6 @@ func (x *peers) number() int {
 	return len(x.byID)
 }
 
-// pending counts the sessions that have no media connection yet. Each costs some
-// goroutines and 100 KB, so they are bounded as connections without a request are.
-type pending struct {
-	mu        sync.Mutex
-	all       int
-	byAddress map[netip.Addr]int
-}
-
 // enter counts a session until leave is called, once. An error matches session.ErrFull.
 func (x *pending) enter(address netip.Addr, c *config.Config) (leave func(), err error) {
 	address = network(address)
@@ -106,4 +93,10 @@ func network(a netip.Addr) netip.Addr {
 		}
 	}
 	return a
+}
+
+// is reports whether a request with a token is of the session's client.
+func (p *peer) is(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], p.token[:]) == 1
 }

@@ -15,14 +15,6 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// An Answer is what a client gets for an offer that was taken.
-type Answer struct {
-	ID      string   // of the session, a secret of the client
-	ETag    string   // of the state of its connection
-	SDP     string   // the answer
-	LeftOut []string // codecs of the stream that have no way to this viewer
-}
-
 const (
 	// maxPacket is the longest packet of RTP, its header included: what browsers send,
 	// so that it fits wherever a call does, through tunnels and relays too.

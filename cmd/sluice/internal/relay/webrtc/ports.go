@@ -5,22 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pion/ice/v4"
 )
-
-// ports are the one port of UDP and that of TCP with the same number, which all
-// sessions share. A packet belongs to the session whose name (ICE's ufrag) its first
-// check had; others are counted and dropped.
-type ports struct {
-	listener  *bounded
-	udp       *ice.UDPMuxDefault
-	tcp       *ice.TCPMuxDefault
-	strangers atomic.Int64
-}
 
 const (
 	// socketBuffer is asked of the kernel for the port of UDP: all sessions share it.
@@ -87,17 +77,6 @@ func (p *ports) close() {
 	_ = p.tcp.Close()
 }
 
-// bounded bounds the connections over TCP: some more than there are sessions, in all
-// and of one address.
-type bounded struct {
-	net.Listener
-	server *Server
-
-	mu   sync.Mutex
-	all  int
-	open map[netip.Addr]int
-}
-
 // Accept returns the next connection that there is room for, and closes others.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
@@ -161,4 +140,17 @@ type counted struct {
 func (c *counted) Close() error {
 	c.leave()
 	return c.Conn.Close()
+}
+
+// portOf is the port of an address.
+func portOf(a net.Addr) int {
+	_, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return 0
+	}
+	return n
 }

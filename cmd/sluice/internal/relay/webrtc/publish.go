@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/pion/rtcp"
 	pion "github.com/pion/webrtc/v4"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
@@ -18,34 +15,9 @@ import (
 	"github.com/sluice-go/sluice/live"
 )
 
-// publishing is a peer's session as a publisher.
-type publishing struct {
-	*peer
-	publisher *live.Publisher
-	release   func() // releases what AdmitPublish counted
-	chosen    []offered
-	client    atomic.Pointer[session.Client] // nil before media can flow
-	bytes     atomic.Int64
-	started   chan struct{} // closed when client is set
-	reading   sync.WaitGroup
-
-	mu       sync.Mutex // of all that follows, and of the watchdog
-	intake   *rtpmedia.Intake
-	watchdog *session.Watchdog
-	units    uint64       // left out because a part of them is missing
-	keyed    time.Time    // when the latest key frame came, or was asked for
-	heard    [2]pion.SSRC // of the tracks of chosen; 0: nothing has come yet
-	closed   bool         // no track is taken any more
-}
-
 const (
 	// repairTime is for how long packets are held for one that was asked for again.
 	repairTime = 400 * time.Millisecond
-	// keyEvery is the longest time between two key frames: browsers make one only when
-	// they are asked, and viewers begin with one.
-	keyEvery = 2 * time.Second
-	// keyPause is the least time between two requests.
-	keyPause = 500 * time.Millisecond
 )
 
 // Publish admits a publisher and answers its offer. An error is as of Play.
@@ -239,24 +211,6 @@ func (x *publishing) publish(f live.Frame) error {
 	return x.publisher.Publish(f)
 }
 
-// askKey asks the publisher for a key frame, unless that was done just now.
-func (x *publishing) askKey(now time.Time) {
-	x.mu.Lock()
-	ssrc := pion.SSRC(0)
-	if x.chosen[0].Video {
-		ssrc = x.heard[0]
-	}
-	due := ssrc != 0 && now.Sub(x.keyed) >= keyPause
-	if due {
-		x.keyed = now
-	}
-	x.mu.Unlock()
-	if due {
-		// A request that is lost is followed by others.
-		_ = x.pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(ssrc)}})
-	}
-}
-
 // finish is called at the end, when the connection is closed.
 func (x *publishing) finish(reason error, begun bool) {
 	x.server.sources.remove(x.info.Stream, x)
@@ -278,38 +232,4 @@ func (x *publishing) finish(reason error, begun bool) {
 		x.server.Refused(session.RolePublisher, x.info, reason)
 	}
 	x.release()
-}
-
-// sources are the publishers who can be asked for a key frame, by stream.
-type sources struct {
-	mu   sync.Mutex
-	list map[string]*publishing
-}
-
-func (s *sources) add(stream string, x *publishing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.list == nil {
-		s.list = map[string]*publishing{}
-	}
-	s.list[stream] = x
-}
-
-func (s *sources) remove(stream string, x *publishing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.list[stream] == x {
-		delete(s.list, stream)
-	}
-}
-
-// ask asks a stream's publisher for a key frame, and reports whether it can be asked.
-func (s *sources) ask(stream string) bool {
-	s.mu.Lock()
-	x := s.list[stream]
-	s.mu.Unlock()
-	if x != nil {
-		x.askKey(time.Now())
-	}
-	return x != nil
 }

@@ -1,25 +1,20 @@
 package webrtc
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"fmt"
-	"math/big"
+	"crypto/sha256"
 	"net"
 	"net/netip"
-	"strconv"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/ice/v4"
 	pion "github.com/pion/webrtc/v4"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/live"
 )
 
 // A Server is the WebRTC side of a server.
@@ -42,117 +37,88 @@ type Options struct {
 	Addresses []string // IP addresses or names that clients are given; none: the machine's own
 }
 
-// Open opens the ports of a server whose viewers are sent the packets of feeds.
-func Open(host *session.Host, feeds *rtpfeed.Feeds, o Options) (*Server, error) {
-	s := &Server{Host: host, feeds: feeds}
-	certificate, err := newCertificate(time.Now())
-	if err != nil {
-		return nil, err
-	}
-	s.certificates = []pion.Certificate{*certificate}
-	if s.addresses, err = resolve(host.Ctx, o.Addresses); err != nil {
-		return nil, err
-	}
-	if s.ports, err = openPorts(o.Address, s); err != nil {
-		return nil, err
-	}
-	s.candidates = candidates(s.addresses, s.ports.number())
-	e := &s.settings
-	e.LoggerFactory = logs{host.Log}
-	e.SetLite(true)
-	e.SetICEUDPMux(s.ports.udp)
-	e.SetICETCPMux(s.ports.tcp)
-	e.SetNetworkTypes([]pion.NetworkType{pion.NetworkTypeUDP4, pion.NetworkTypeUDP6, pion.NetworkTypeTCP4, pion.NetworkTypeTCP6})
-	e.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
-	e.SetIncludeLoopbackCandidate(s.ports.loopback())
-	e.SetICETimeouts(lostAfter/2, lostAfter, 2*time.Second)
-	e.DisableActiveTCP(true)
-	e.SetDTLSRetransmissionInterval(200 * time.Millisecond)
-	e.SetFireOnTrackBeforeFirstRTP(true)
-	return s, e.SetAnsweringDTLSRole(pion.DTLSRoleServer)
+// A peer is one session: a publisher or a viewer, from its offer on.
+type peer struct {
+	server *Server
+	id     string
+	etag   string
+	info   session.Info
+	token  [sha256.Size]byte // of the token that it came with
+	pc     *pion.PeerConnection
+	place  func()        // leaves its place among those that have no media yet
+	done   chan struct{} // closed at the end
+
+	// connected is called once, on a goroutine of the library, when media can flow.
+	connected func()
+	// ended is called once, with the reason; begun says that connected was called, and
+	// has returned.
+	ended func(reason error, begun bool)
+
+	mu       sync.Mutex
+	begun    bool
+	over     bool
+	starting sync.WaitGroup
+	deadline *time.Timer
+	silence  *time.Timer // of a publisher's watchdog, see SetReadDeadline
 }
 
-// lostAfter is for how long nothing may come from a client: it checks the connection
-// every 2.5 s (RFC 7675, section 5.1, has 5 s).
-const lostAfter = 12 * time.Second
-
-// Addr is where media is sent and received.
-func (s *Server) Addr() net.Addr { return s.ports.listener.Addr() }
-
-// Drain ends the sessions that have no media yet, when the server shuts down.
-func (s *Server) Drain() {
-	for _, p := range s.peers.all() {
-		p.mu.Lock()
-		begun := p.begun
-		p.mu.Unlock()
-		if !begun {
-			p.end(session.ErrClosing)
-		}
-	}
+// peers are the sessions by their ids.
+type peers struct {
+	mu   sync.Mutex
+	byID map[string]*peer
 }
 
-// Close closes the ports, when all sessions have ended.
-func (s *Server) Close() { s.ports.close() }
-
-// newCertificate makes the certificate of all sessions. Clients get its hash with the
-// answer, so its names and times mean nothing to them.
-func newCertificate(now time.Time) (*pion.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, err
-	}
-	name := pkix.Name{CommonName: "sluice"}
-	return pion.NewCertificate(key, x509.Certificate{SerialNumber: serial, Version: 2, Issuer: name, Subject: name, NotBefore: now.AddDate(0, 0, -1), NotAfter: now.AddDate(20, 0, 0)})
+// pending counts the sessions that have no media connection yet. Each costs some
+// goroutines and 100 KB, so they are bounded as connections without a request are.
+type pending struct {
+	mu        sync.Mutex
+	all       int
+	byAddress map[netip.Addr]int
 }
 
-// resolve returns IP addresses for addresses and names.
-func resolve(ctx context.Context, list []string) ([]netip.Addr, error) {
-	var found []netip.Addr
-	for _, text := range list {
-		if a, err := netip.ParseAddr(text); err == nil {
-			found = append(found, a.Unmap())
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", text)
-		cancel()
-		if err != nil {
-			return nil, fmt.Errorf("webrtc-address: %w", err)
-		}
-		for _, a := range addresses {
-			found = append(found, a.Unmap())
-		}
-	}
-	return found, nil
+// ports are the one port of UDP and that of TCP with the same number, which all
+// sessions share. A packet belongs to the session whose name (ICE's ufrag) its first
+// check had; others are counted and dropped.
+type ports struct {
+	listener  *bounded
+	udp       *ice.UDPMuxDefault
+	tcp       *ice.TCPMuxDefault
+	strangers atomic.Int64
 }
 
-// candidates returns the lines of an answer for addresses: UDP first, then TCP (RFC 8839,
-// section 5.1; RFC 6544, section 4.5).
-func candidates(addresses []netip.Addr, port int) string {
-	var b strings.Builder
-	for i, a := range addresses {
-		// Of host candidates, the first preferred (RFC 8445, section 5.1.2.1).
-		udp := 126<<24 | (65535-i)<<8 | 255
-		tcp := 90<<24 | (65535-i)<<8 | 255
-		fmt.Fprintf(&b, "a=candidate:%d 1 udp %d %s %d typ host\r\n", 2*i+1, udp, a, port)
-		fmt.Fprintf(&b, "a=candidate:%d 1 tcp %d %s %d typ host tcptype passive\r\n", 2*i+2, tcp, a, port)
-	}
-	return b.String()
+// bounded bounds the connections over TCP: some more than there are sessions, in all
+// and of one address.
+type bounded struct {
+	net.Listener
+	server *Server
+
+	mu   sync.Mutex
+	all  int
+	open map[netip.Addr]int
 }
 
-// portOf is the port of an address.
-func portOf(a net.Addr) int {
-	_, port, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return 0
-	}
-	return n
+// publishing is a peer's session as a publisher.
+type publishing struct {
+	*peer
+	publisher *live.Publisher
+	release   func() // releases what AdmitPublish counted
+	chosen    []offered
+	client    atomic.Pointer[session.Client] // nil before media can flow
+	bytes     atomic.Int64
+	started   chan struct{} // closed when client is set
+	reading   sync.WaitGroup
+
+	mu       sync.Mutex // of all that follows, and of the watchdog
+	intake   *rtpmedia.Intake
+	watchdog *session.Watchdog
+	units    uint64       // left out because a part of them is missing
+	keyed    time.Time    // when the latest key frame came, or was asked for
+	heard    [2]pion.SSRC // of the tracks of chosen; 0: nothing has come yet
+	closed   bool         // no track is taken any more
+}
+
+// sources are the publishers who can be asked for a key frame, by stream.
+type sources struct {
+	mu   sync.Mutex
+	list map[string]*publishing
 }

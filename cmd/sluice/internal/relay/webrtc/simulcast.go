@@ -100,29 +100,3 @@ func largest(list []layer) string {
 	}
 	return list[len(list)-1].rid
 }
-
-// layered returns an answer that takes one layer of each medium that has several. An
-// answer without any leaves a browser with its first, which often is the smallest.
-func (o *offer) layered(answer string) string {
-	var b strings.Builder
-	var m medium
-	end := func() {
-		if m.layer != "" {
-			b.WriteString("a=extmap:" + m.ridMap + "\r\na=rid:" + m.layer + " recv\r\na=simulcast:recv " + m.layer + "\r\n")
-		}
-	}
-	media := 0
-	for line := range strings.Lines(answer) {
-		if strings.HasPrefix(line, "m=") {
-			end()
-			m = medium{}
-			if _, port, _ := strings.Cut(line, " "); media < len(o.media) && !strings.HasPrefix(port, "0 ") {
-				m = o.media[media]
-			}
-			media++
-		}
-		b.WriteString(line)
-	}
-	end()
-	return b.String()
-}
