@@ -1,50 +1,18 @@
 package rtspserver
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtsp"
 )
 
 // maxArrivals bounds the packets of one publisher that wait: some 700 KB.
 const maxArrivals = 512
-
-// An arrival is a packet that came over UDP.
-type arrival struct {
-	track  int
-	report bool // RTCP
-	packet mem.Buf
-	at     time.Time
-}
-
-// arrivals are what a publisher sends over UDP: packets that are copied where they come,
-// and published by a goroutine of the session.
-type arrivals struct {
-	recording *recording
-	tracks    []*udpTrack // by track; nil: not over UDP
-	packets   chan arrival
-	failed    bool // what comes counts no more; drain's
-	bytes     atomic.Int64
-	dropped   atomic.Int64 // packets for which there was no room in packets
-
-	mu    sync.RWMutex
-	err   error // why frames could not be published
-	ended bool  // nothing more goes into packets
-}
-
-// any reports whether a track is set up.
-func (a *arrivals) any() bool {
-	for _, u := range a.tracks {
-		if u != nil {
-			return true
-		}
-	}
-	return false
-}
 
 // open sets a track up.
 func (a *arrivals) open(track int, p *ports, peer netip.Addr, pair *rtsp.Pair) error {
@@ -160,15 +128,6 @@ func (a *arrivals) fail(err error) {
 	a.recording.watchdog.Stop(err)
 }
 
-// udpTrack is one track of a publisher over UDP.
-type udpTrack struct {
-	arrivals  *arrivals
-	track     int
-	running   atomic.Bool
-	ports     *ports
-	rtp, rtcp netip.AddrPort // of the peer
-}
-
 func (u *udpTrack) open(p *ports, peer netip.Addr, pair *rtsp.Pair) error {
 	u.ports = p
 	u.rtp, u.rtcp = netip.AddrPortFrom(peer, uint16(pair.First)), netip.AddrPortFrom(peer, uint16(pair.Last))
@@ -219,3 +178,14 @@ func (u *udpTrack) hear(p []byte, report bool, now time.Time) {
 		a.dropped.Add(1)
 	}
 }
+
+// frameError is the error that a session ends with for an error of the intake.
+func (r *recording) frameError(err error) error {
+	if errors.Is(err, rtpmedia.ErrTooLong) {
+		return fmt.Errorf("%w, which is %d bytes: %w", session.ErrFrame, r.peer.server.Config().MaxFrame, err)
+	}
+	return err
+}
+
+// reportEvery is the time between two receiver reports: RFC 3550, section 6.2, has 5 s.
+const reportEvery = 5 * time.Second

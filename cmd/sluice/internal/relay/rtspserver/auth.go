@@ -3,10 +3,13 @@ package rtspserver
 import (
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtspauth"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/rtsp"
@@ -86,4 +89,47 @@ func (x *peer) digest(method string, p map[string]string, action access.Action, 
 		return ""
 	}
 	return token
+}
+
+// info returns the session's Info for a request about a stream, and the rest of the path
+// behind the stream's name when that is one of a track.
+func (x *peer) info(req *rtsp.Request, action session.Role) (info session.Info, track string, err error) {
+	u, err := url.Parse(req.URL)
+	if err != nil {
+		return info, "", fmt.Errorf("%w: URL %.60q", session.ErrBadRequest, req.URL)
+	}
+	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent"), Query: u.Query()}
+	path := strings.Trim(u.Path, "/")
+	if rest, ok := strings.CutPrefix(path, x.stream()); x.stream() != "" && ok && (rest == "" || rest[0] == '/') {
+		path, track = x.stream(), strings.Trim(rest, "/")
+	} else if at := strings.LastIndexByte(path, '/'); at >= 0 && rtpmedia.IsTrackPath(path[at+1:]) {
+		path, track = path[:at], path[at+1:]
+	}
+	app, name, _ := strings.Cut(path, "/")
+	if info.Stream, err = session.StreamName(app, name); err != nil {
+		return info, track, err
+	}
+	x.credentials(req, action.Action(), &info)
+	return info, track, nil
+}
+
+// refuse answers a request that was not admitted. The connection ends after too many.
+func (x *peer) refuse(r session.Role, req *rtsp.Request, info session.Info, err error) (*rtsp.Response, error) {
+	x.server.Refused(r, info, err)
+	status, reason := session.Refusal(err)
+	if errors.Is(err, access.ErrTokenMissing) {
+		reason += userRule
+	}
+	resp := x.reply(req, status)
+	if reason != "" {
+		resp.Reason = session.Quoted(reason)
+	}
+	if status != rtsp.StatusUnauthorized {
+		return resp, nil
+	}
+	x.challenge(resp, x.stale(req, r.Action(), info.Stream))
+	if x.denied++; x.denied > maxDenied {
+		return resp, err
+	}
+	return resp, nil
 }

@@ -111,3 +111,8 @@ func (d *datagrams) SetWriteDeadline(time.Time) error { return nil }
 
 // hearRTCP takes a viewer's report, borrowed.
 func (d *datagrams) hearRTCP([]byte, time.Time) { d.last.Store(int64(time.Since(d.began))) }
+
+// viewer returns a viewer's sending side.
+func (p *ports) viewer(peer netip.Addr) *datagrams {
+	return &datagrams{ports: p, peer: peer, began: time.Now(), closed: make(chan struct{})}
+}

@@ -15,21 +15,6 @@ import (
 	"github.com/sluice-go/sluice/rtsp"
 )
 
-// playing is a peer's session as a viewer.
-type playing struct {
-	info    session.Info
-	options session.PlayOptions
-	stream  *live.Stream
-	formats []rtpmedia.Format
-	done    func() // releases what AdmitPlay counted
-
-	chosen [2]bool // tracks that were set up, by number
-	tcp    bool
-	udp    *datagrams // nil with TCP
-	feed   *rtpfeed.Feed
-	viewer *live.Viewer // nil before PLAY
-}
-
 // admitPlay admits the peer as a viewer and finds out what the stream has.
 func (x *peer) admitPlay(req *rtsp.Request) (info session.Info, err error) {
 	info, _, err = x.info(req, session.RoleViewer)

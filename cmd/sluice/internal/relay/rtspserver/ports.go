@@ -170,8 +170,3 @@ func (p *ports) listening() int {
 	defer p.mu.RUnlock()
 	return len(p.hears)
 }
-
-// viewer returns a viewer's sending side.
-func (p *ports) viewer(peer netip.Addr) *datagrams {
-	return &datagrams{ports: p, peer: peer, began: time.Now(), closed: make(chan struct{})}
-}

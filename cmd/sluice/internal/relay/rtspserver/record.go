@@ -2,12 +2,10 @@ package rtspserver
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpmedia"
@@ -16,30 +14,6 @@ import (
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/rtsp"
 )
-
-// recording is a peer's session as a publisher.
-type recording struct {
-	peer      *peer
-	info      session.Info
-	tracks    []rtpmedia.Track
-	intake    *rtpmedia.Intake
-	publisher *live.Publisher
-	done      func() // releases what AdmitPublish counted
-
-	channels map[uint8]int // tracks by the channel for RTP
-	setUp    []bool
-	tcp      bool
-	udp      arrivals
-
-	client   *session.Client // nil before RECORD
-	watchdog *session.Watchdog
-	reported time.Time // when the latest receiver reports were sent
-	over     chan struct{}
-	watching sync.WaitGroup
-}
-
-// reportEvery is the time between two receiver reports: RFC 3550, section 6.2, has 5 s.
-const reportEvery = 5 * time.Second
 
 // announce answers ANNOUNCE.
 func (x *peer) announce(req *rtsp.Request) (*rtsp.Response, error) {
@@ -188,9 +162,6 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 	return x.reply(req, rtsp.StatusOK), nil
 }
 
-// running reports whether RECORD was answered.
-func (r *recording) running() bool { return r.client != nil }
-
 // publish takes frames of the intake.
 func (r *recording) publish(f live.Frame) error {
 	if r.client == nil {
@@ -238,14 +209,6 @@ func (r *recording) report(now time.Time) error {
 		return nil
 	}
 	_, err := r.peer.out.Write(p)
-	return err
-}
-
-// frameError is the error that a session ends with for an error of the intake.
-func (r *recording) frameError(err error) error {
-	if errors.Is(err, rtpmedia.ErrTooLong) {
-		return fmt.Errorf("%w, which is %d bytes: %w", session.ErrFrame, r.peer.server.Config().MaxFrame, err)
-	}
 	return err
 }
 

@@ -1,9 +1,6 @@
 package rtspserver
 
 import (
-	"crypto/tls"
-	"net"
-
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/rtpfeed"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -33,18 +30,6 @@ func (s *Server) Close() {
 	if s.ports != nil {
 		s.ports.close()
 	}
-}
-
-// Serve accepts connections until l is closed. setting is the name of its setting.
-// secure is nil without TLS.
-func (s *Server) Serve(l net.Listener, setting string, secure *tls.Config) error {
-	return s.Accept(l, setting, secure, &s.Arrivals, func(a session.Arrived) (next func(over func())) {
-		x := newPeer(s, a)
-		defer x.close()
-		err := x.talk(a.Deadline)
-		s.Log.Debug("RTSP connection ended", "protocol", x.protocol, "address", x.address, "reason", err)
-		return nil
-	})
 }
 
 // Strangers returns how many datagrams have come that are of no session.
