@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/cluster"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/command"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/handover"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hls"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/hooks"
@@ -83,6 +85,7 @@ func New(c config.Config, o Options) (*Server, error) {
 		Writer:   live.NewWriter(live.WriterOptions{Merge: c.Merge, Lag: o.times.Lag, Stall: o.times.Stall}),
 		Register: session.NewRegister(o.Logger),
 		Ctx:      ctx,
+		ID:       edge.NewID(),
 	}
 	if c.EventHook != "" {
 		s.events, err = hooks.NewEvents(hooks.EventOptions{
@@ -244,11 +247,18 @@ func (s *Server) attachPushes(c *config.Config) error {
 	s.outbound.pusher = push.New(push.Options{
 		Targets: func(stream string) []*push.Target { return s.outbound.targets.Load().of(s.host.For(stream).Push) },
 		Streams: s.host.Hub.Streams,
+		Agent:   s.pushAgent,
 		Logger:  s.host.Log,
 	})
 	s.host.Pusher, s.web.Pushes = s.outbound.pusher, s.outbound.pusher
 	s.web.Metrics.MustRegister(s.outbound.pusher.Metrics())
 	return nil
+}
+
+// pushAgent is what pushes say of this server, with the servers that the stream has passed.
+// Some targets take only what calls itself as common encoders do.
+func (s *Server) pushAgent(st *live.Stream) string {
+	return append(slices.Clip(s.host.Passed(st)), s.host.ID).FlashVer("FMLE/3.0 (compatible; Sluice)")
 }
 
 // attachCommands makes what runs a program for each stream.

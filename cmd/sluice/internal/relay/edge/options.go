@@ -91,7 +91,7 @@ func (o Options) withDefaults() Options {
 	if len(o.Origins) == 0 && o.Locate == nil || o.Local == nil {
 		panic(fmt.Sprintf("edge: a Puller with the origins %v and %v to publish in", o.Origins, o.Local))
 	}
-	o.ID = cmp.Or(o.ID, newID())
+	o.ID = cmp.Or(o.ID, NewID())
 	o.Linger = cmp.Or(o.Linger, 10*time.Second)
 	o.Start = cmp.Or(o.Start, 10*time.Second)
 	o.Idle = cmp.Or(o.Idle, 10*time.Second)

@@ -63,11 +63,11 @@ func TestNamesAreEscapedInAddresses(t *testing.T) {
 func TestPathsAreReadBack(t *testing.T) {
 	var p Path
 	for range maxHops {
-		p = append(p, newID())
+		p = append(p, NewID())
 		for way, got := range map[string]Path{
 			"header":   PathOfHeader([]string{p.header()}),
 			"headers":  PathOfHeader([]string{"1.1 proxy.example", "HTTP/1.1 other (comment), " + p.header()}),
-			"flashVer": PathOfFlashVer(p.flashVer()),
+			"flashVer": PathOfFlashVer(p.FlashVer("sluice")),
 		} {
 			if strings.Join(got, " ") != strings.Join(p, " ") {
 				t.Errorf("%s: %v came back as %v", way, p, got)
@@ -76,27 +76,27 @@ func TestPathsAreReadBack(t *testing.T) {
 		if p.admits(p[0]) || p.admits(p[len(p)-1]) {
 			t.Errorf("%v admits one that is on it", p)
 		}
-		if got := p.admits(newID()); got != (len(p) < maxHops) {
+		if got := p.admits(NewID()); got != (len(p) < maxHops) {
 			t.Errorf("a path of %d admits another: %v", len(p), got)
 		}
 	}
-	if !(Path)(nil).admits(newID()) {
+	if !(Path)(nil).admits(NewID()) {
 		t.Error("the empty path admits nobody")
 	}
 }
 
 func TestHostilePathsStaySmall(t *testing.T) {
-	many := strings.Repeat("1.1 "+newID()+", ", 10_000)
+	many := strings.Repeat("1.1 "+NewID()+", ", 10_000)
 	long := "1.1 " + idPrefix + strings.Repeat("x", 1<<20)
 	for _, values := range [][]string{{many}, {long}, {"", ",,,", "1.1", " , a"}, {many, many}} {
 		if p := PathOfHeader(values); len(p) > maxHops+1 || len(strings.Join(p, "")) > (maxHops+1)*maxID {
 			t.Errorf("a path of %d", len(p))
 		}
 	}
-	if p := PathOfHeader([]string{many}); p.admits(newID()) {
+	if p := PathOfHeader([]string{many}); p.admits(NewID()) {
 		t.Error("an endless path admits another")
 	}
-	for _, v := range []string{"", "LNX 9,0,124,2", "sluice (via ", "sluice (via a b c)", player + viaIn + strings.Repeat(newID()+" ", 10_000)} {
+	for _, v := range []string{"", "LNX 9,0,124,2", "sluice (via ", "sluice (via a b c)", player + viaIn + strings.Repeat(NewID()+" ", 10_000)} {
 		if p := PathOfFlashVer(v); len(p) > maxHops+1 {
 			t.Errorf("a path of %d", len(p))
 		}

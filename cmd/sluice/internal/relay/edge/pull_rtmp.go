@@ -41,7 +41,7 @@ func (q *pulling) pullRTMP(ctx context.Context, deliver func(live.Frame) error) 
 	if err := c.ClientHandshake(); err != nil {
 		return fmt.Errorf("edge: %w", err)
 	}
-	if err := c.Connect(rtmp.ConnectOptions{App: app, TCURL: tcURL, FlashVer: q.path.flashVer()}); err != nil {
+	if err := c.Connect(rtmp.ConnectOptions{App: app, TCURL: tcURL, FlashVer: q.path.FlashVer(player)}); err != nil {
 		return refused(err, false)
 	}
 	if err := c.Play(name); err != nil {

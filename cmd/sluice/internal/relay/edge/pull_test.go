@@ -452,9 +452,9 @@ func TestCirclesAreCutOff(t *testing.T) {
 	p := newPuller(t, s.serveHTTP(t), &local{}, nil)
 	long := make(Path, maxHops)
 	for i := range long {
-		long[i] = newID()
+		long[i] = NewID()
 	}
-	for _, path := range []Path{{p.ID()}, {newID(), p.ID(), newID()}, long} {
+	for _, path := range []Path{{p.ID()}, {NewID(), p.ID(), NewID()}, long} {
 		if err := p.Pull(context.Background(), "live/s", path); !errors.Is(err, ErrLoop) {
 			t.Errorf("%v: %v", path, err)
 		}

@@ -25,8 +25,8 @@ const (
 	viaIn  = " (via "
 )
 
-// newID returns a random, unique name for a server.
-func newID() string {
+// NewID returns a random, unique name for a server.
+func NewID() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
 	return idPrefix + hex.EncodeToString(b[:])
@@ -48,7 +48,7 @@ func PathOfHeader(via []string) Path {
 
 // PathOfFlashVer reads the path out of the flashVer of an RTMP connect.
 func PathOfFlashVer(flashVer string) Path {
-	rest, ok := strings.CutPrefix(flashVer, player+viaIn)
+	_, rest, ok := strings.Cut(flashVer, viaIn)
 	if !ok {
 		return nil
 	}
@@ -83,7 +83,14 @@ func (p Path) header() string {
 	return strings.Join(hops, ", ")
 }
 
-// flashVer is p as RTMP's connect has it.
-func (p Path) flashVer() string {
-	return player + viaIn + strings.Join(p, " ") + ")"
+// FlashVer is p as RTMP's connect has it, behind the name of a program.
+func (p Path) FlashVer(program string) string {
+	return program + viaIn + strings.Join(p, " ") + ")"
+}
+
+// Comes reports whether the server of this name is on p, and whether as the last only: what
+// it sends out itself, and no other server has passed on, nor it before.
+func (p Path) Comes(id string) (back, direct bool) {
+	at := slices.Index(p, id)
+	return at >= 0, at >= 0 && at == len(p)-1
 }

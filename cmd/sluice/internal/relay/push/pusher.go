@@ -43,7 +43,9 @@ type Options struct {
 	// call the Pusher. nil: none.
 	Targets func(stream string) []*Target
 	// Streams are those that there are, for targets that come later.
-	Streams          func() []*live.Stream
+	Streams func() []*live.Stream
+	// Agent is what a target over RTMP is told of this server; nil: what encoders say.
+	Agent            func(*live.Stream) string
 	Timeout          time.Duration // to connect, and for a write; 10 s
 	Retry, RetryMost time.Duration // between attempts, at first and at most; 500 ms, 4 s
 	RetryCodec       time.Duration // after a codec that the target does not take, unless the stream gets another; 30 s

@@ -224,7 +224,11 @@ func (q *pushing) attempt(ctx context.Context) error {
 	if err := c.ClientHandshake(); err != nil {
 		return err
 	}
-	if err := c.Connect(rtmp.ConnectOptions{App: q.target.app, TCURL: q.target.tcURL()}); err != nil {
+	to := rtmp.ConnectOptions{App: q.target.app, TCURL: q.target.tcURL()}
+	if o.Agent != nil {
+		to.FlashVer = o.Agent(q.stream)
+	}
+	if err := c.Connect(to); err != nil {
 		return err
 	}
 	if err := c.Publish(q.name); err != nil {

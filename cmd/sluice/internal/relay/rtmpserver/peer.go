@@ -210,7 +210,7 @@ const publishFailed = "NetStream.Publish.Failed"
 // refusalCode returns the RTMP status code of a refusal.
 func refusalCode(r session.Role, err error) string {
 	switch {
-	case r == session.RolePublisher && (errors.Is(err, session.ErrBusy) || errors.Is(err, session.ErrBadRequest)):
+	case r == session.RolePublisher && (errors.Is(err, session.ErrBusy) || errors.Is(err, session.ErrLoop) || errors.Is(err, session.ErrBadRequest)):
 		return rtmp.PublishBadName
 	case r == session.RolePublisher && errors.Is(err, access.ErrDenied):
 		return rtmp.PublishDenied

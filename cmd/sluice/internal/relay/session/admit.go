@@ -20,8 +20,26 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.Room(); err != nil {
+	var remove func()
+	if err = h.Room(); err == nil {
+		p, remove, err = h.publishAs(info)
+	}
+	if err != nil {
 		release()
+		return nil, nil, err
+	}
+	return p, func() {
+		remove()
+		h.owners.drop(info.Stream, p)
+		release()
+	}, nil
+}
+
+// publishAs makes a publisher, by what applies when there is another.
+func (h *Host) publishAs(info Info) (p *live.Publisher, remove func(), err error) {
+	h.passed.mu.Lock()
+	defer h.passed.mu.Unlock()
+	if err := h.admitWay(info); err != nil {
 		return nil, nil, err
 	}
 	takeOver, remove := h.For(info.Stream).Takeover == config.TakeoverReplace, func() {}
@@ -33,15 +51,10 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 	default:
 		p, err = h.publish(info, takeOver)
 	}
-	if err != nil {
-		release()
-		return nil, nil, err
+	if err == nil && p.Stream().Publisher() == p { // it does not stand by
+		h.passed.note(p.Stream(), info.Via)
 	}
-	return p, func() {
-		remove()
-		h.owners.drop(info.Stream, p)
-		release()
-	}, nil
+	return p, remove, err
 }
 
 // AtOnce reports whether AdmitPlay has nothing to wait for, as a rule: the stream is there.

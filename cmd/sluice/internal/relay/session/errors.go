@@ -28,6 +28,7 @@ var (
 	ErrOrigin     = errors.New("pages of this origin may not use this server")
 	ErrLength     = errors.New("FLV is sent chunked or with a length")
 	ErrCoding     = errors.New("a compressed body is not understood")
+	ErrLoop       = errors.New("this server has pushed the stream itself, and gets it back")
 	// ErrElsewhere: another server of the cluster publishes the stream.
 	ErrElsewhere = errors.New("another server of the cluster publishes this stream")
 )
@@ -67,6 +68,7 @@ func Refusal(err error) (status int, reason string) {
 		{ErrNotFound, http.StatusNotFound},
 		{ErrBusy, http.StatusConflict},
 		{ErrElsewhere, http.StatusConflict},
+		{ErrLoop, http.StatusConflict},
 		{ErrClosing, http.StatusServiceUnavailable},
 		{ErrFull, http.StatusServiceUnavailable},
 		{ErrOrigin, http.StatusForbidden},
@@ -110,6 +112,7 @@ var codes = []struct {
 	{ErrNotFound, "not_found"},
 	{ErrBusy, "busy"},
 	{ErrElsewhere, "elsewhere"},
+	{ErrLoop, "loop"},
 	{ErrUpgrade, "upgrade"},
 	{ErrClosing, "shutdown"},
 	{ErrOrigin, "origin"},

@@ -27,9 +27,11 @@ type Host struct {
 	Unfinished Unfinished
 	Group      Group           // what must end before the server has ended
 	Ctx        context.Context // done when the server begins to shut down
+	ID         string          // by which a stream that comes back to this server is known
 	leaving    atomic.Int32
 	owners     owners
 	standbys   standbys
+	passed     passed
 }
 
 // For returns the settings of a stream; read-only. They are the current ones: sessions
