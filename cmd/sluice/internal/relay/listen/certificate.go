@@ -19,7 +19,15 @@ type Certificate struct {
 	now     *tls.Certificate
 	stamp   [2]fileStamp
 	checked time.Time
+	said    int // about the time in which it is valid
 }
+
+// What the log says about that time, each once, in this order.
+const (
+	saidEarly = 1 + iota
+	saidSoon
+	saidEnded
+)
 
 // fileStamp identifies a version of a file.
 type fileStamp struct {
@@ -47,8 +55,30 @@ func (c *Certificate) load() error {
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}
-	c.now, c.stamp, c.checked = &pair, stamp, time.Now()
+	c.now, c.stamp, c.checked, c.said = &pair, stamp, time.Now(), 0
+	c.check(c.checked)
 	return nil
+}
+
+// soonExpired is how long before its end a certificate is warned of, if that is not more than
+// a third of its life.
+const soonExpired = 14 * 24 * time.Hour
+
+// check logs once that clients refuse the certificate or are going to: the server does not
+// see why they go. The lock is held.
+func (c *Certificate) check(now time.Time) {
+	from, until := c.now.Leaf.NotBefore, c.now.Leaf.NotAfter
+	switch {
+	case now.Before(from) && c.said < saidEarly:
+		c.said = saidEarly
+		c.log.Error("the certificate is not valid yet, or the clock is wrong: clients refuse it", "file", c.certFile, "from", from)
+	case now.After(until) && c.said < saidEnded:
+		c.said = saidEnded
+		c.log.Error("the certificate has expired: clients refuse it", "file", c.certFile, "until", until)
+	case now.After(from) && until.Sub(now) < min(soonExpired, until.Sub(from)/3) && c.said < saidSoon:
+		c.said = saidSoon
+		c.log.Warn("the certificate expires soon: renew it", "file", c.certFile, "until", until)
+	}
 }
 
 func (c *Certificate) stamps() (s [2]fileStamp) {
@@ -69,6 +99,7 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if c.stamps() != c.stamp {
 			c.again()
 		}
+		c.check(c.checked)
 	}
 	return c.now, nil
 }
@@ -93,7 +124,7 @@ func (c *Certificate) Use(certFile, keyFile string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.certFile, c.keyFile = certFile, keyFile
-	c.now, c.stamp, c.checked = next.now, next.stamp, next.checked
+	c.now, c.stamp, c.checked, c.said = next.now, next.stamp, next.checked, next.said
 	return nil
 }
 

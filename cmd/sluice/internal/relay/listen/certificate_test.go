@@ -1,10 +1,12 @@
 package listen
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,5 +57,40 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 	}
 	if err := c.Use(cert, key); err == nil || serial() != 2 {
 		t.Errorf("use of a bad file: %v", err)
+	}
+}
+
+// Clients that refuse a certificate just go: what is wrong with it is said once, when it is
+// loaded and when its time comes.
+func TestCertificateOutsideItsTimeIsSaid(t *testing.T) {
+	cert, key := testcert.Files(t) // of two hours
+	var log bytes.Buffer
+	c, err := LoadCertificate(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("of a valid one: %s", &log)
+	}
+	for _, step := range []struct {
+		after time.Duration // since it was made
+		want  string
+	}{
+		{-2 * time.Hour, "not valid yet"}, {-2 * time.Hour, ""}, {10 * time.Minute, ""},
+		{50 * time.Minute, "expires soon"}, {55 * time.Minute, ""},
+		{2 * time.Hour, "has expired"}, {3 * time.Hour, ""},
+	} {
+		log.Reset()
+		c.check(c.now.Leaf.NotAfter.Add(step.after - time.Hour))
+		if got := log.String(); (step.want == "") != (got == "") || !strings.Contains(got, step.want) {
+			t.Errorf("%v: %q, want %q", step.after, got, step.want)
+		}
+	}
+	c.again()
+	if log.Reset(); c.said != 0 {
+		t.Errorf("%d was said of one that was read again", c.said)
+	}
+	if c.check(c.now.Leaf.NotAfter.Add(time.Second)); !strings.Contains(log.String(), "has expired") {
+		t.Errorf("after it was read again: %q", &log)
 	}
 }
