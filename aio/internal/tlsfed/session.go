@@ -223,12 +223,22 @@ func (s *Session) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// CloseWrite sends close_notify. It does nothing on a session that is not open.
+// CloseWrite sends close_notify, behind all that Write has reported as written. It does
+// nothing on a session that is not open.
 func (s *Session) CloseWrite() error {
 	if !s.open {
 		return nil
 	}
-	return s.conn.CloseWrite()
+	err := s.conn.CloseWrite()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A Write that has not ended yet may come too late: the connection may be closed next.
+	if s.batch.room.Valid() {
+		if flushErr := s.batch.flush(s.out); err == nil {
+			err = flushErr
+		}
+	}
+	return err
 }
 
 // Close ends the session and gives its memory back. A handshake under way fails.

@@ -1,0 +1,9 @@
+package tlsfed
+
+// BeginWrite makes the session look as it does while another goroutine is in Write, with n
+// bytes.
+func (s *Session) BeginWrite(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batch.begin(n)
+}
