@@ -46,6 +46,23 @@ func TestOperatorsPage(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a long name leaves room", func(t *testing.T) {
+		t.Parallel()
+		server := serve(t)
+		long := "live/" + strings.Repeat("long", 30)
+		server.set(func() { server.clients = fakeClients(long) })
+		b := open(t, chromium, server, "/operate", desktop, false, unauthorized)
+		give(b)
+		if cut := value[string](b, `(() => {
+			const wide = [...document.querySelectorAll(".cards")].filter((e) => e.scrollWidth > e.clientWidth);
+			return wide.map((e) => e.parentElement.id + ": " + e.scrollWidth + " of " + e.clientWidth).join(", ");
+		})()`); cut != "" {
+			t.Errorf("tables are cut off: %s", cut)
+		}
+		if title := value[string](b, `document.querySelector("#sessions td[data-head=Stream]").title`); title != long {
+			t.Errorf("the whole name is %q", title)
+		}
+	})
 	t.Run("what it does", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t)

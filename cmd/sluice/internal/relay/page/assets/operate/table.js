@@ -45,7 +45,7 @@ export function table(host, label, columns, empty) {
         setText(td, text);
         td.toggleAttribute("data-none", text === "–");
         td.toggleAttribute("data-bad", Boolean(bad?.(data)));
-        if (wide) td.title = text;
+        td.title = wide || text.length > 30 ? text : ""; // it may be cut off
       });
       return r.tr;
     }));
