@@ -49,11 +49,12 @@ func (m *Request) Reply(status int) *Response {
 	return reply
 }
 
-// Response is a response (RFC 2326, section 7; RFC 7826, section 8).
+// Response is a response (RFC 2326, section 7; RFC 7826, section 8). Request.Reply makes
+// one with all that it needs.
 type Response struct {
 	Version string
-	Status  int // 100 to 999
-	Reason  string
+	Status  int    // 100 to 999
+	Reason  string // for people; written as it is, also empty, though some peers want one: StatusText
 	Header  Header
 	Body    mem.Buf // retained; not Valid when there is none
 }
