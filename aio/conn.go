@@ -199,17 +199,19 @@ func (c *Conn[S]) read(r *OpResult) {
 		return
 	}
 	var err error
+	short := false // TLS has kept more than the budget has
 	switch {
 	case r.Size == 0:
 	case c.secure != nil:
-		err = c.secure.received(r.Buffer)
+		short, err = c.secure.received(r.Buffer)
 		c.pending = c.pending || c.secure.full // until it is woken
 	case c.loop.calls.buf != nil:
 		err = c.plainBuf(r.Buf) //sluice:moved
 	default:
 		err = c.plain(r.Buffer)
 	}
-	if err == nil && errors.Is(r.Error, mem.ErrBudget) && c.secure == nil && c.loop.calls.buf != nil {
+	short = short && r.Error == nil || errors.Is(r.Error, mem.ErrBudget) && c.secure == nil && c.loop.calls.buf != nil
+	if err == nil && short && c.phase == serves {
 		c.loop.starve(c)
 		return
 	}
@@ -294,7 +296,7 @@ func (c *Conn[S]) handshake() {
 		}
 	}
 	if s.full {
-		s.full, c.pending = false, false
+		s.full, c.pending = false, s.starves
 	}
 	c.proceed()
 }

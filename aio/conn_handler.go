@@ -39,9 +39,10 @@ type ConnHandler[S any] struct {
 	Data func(c *Conn[S], p []byte) error
 	// Buf is Data for bytes that are kept or passed on: b is transferred. Set exactly
 	// one of the two. While the budget of Options.Allocator has nothing left, connections
-	// are not read from: they wait in its queue, in turn with all others that do. One that
-	// needs more than the whole budget is closed with mem.ErrBudget; over TLS also one of
-	// which a part of a record has come then.
+	// are not read from: they wait in its queue, in turn with all others that do. Over TLS,
+	// with Data too, they wait with what has come of a record: beyond the budget, by at most a
+	// record for each connection.
+	// One that needs more than the whole budget is closed with mem.ErrBudget.
 	Buf func(c *Conn[S], b mem.Buf) error
 	// Ended is called when the peer has ended its side (io.EOF; over TLS: close_notify),
 	// after its last bytes. When it returns nil, the connection can still be written to,
@@ -150,7 +151,7 @@ func (h *ConnHandler[S]) newSecure(c *Conn[S], memory *mem.Allocator) *secure {
 		limit = DefaultHandshakeTimeout
 	}
 	s := &secure{conn: c, memory: memory, until: timeLimit(limit)}
-	s.records = Frames{Size: tlsfed.RecordSize, Limit: tlsfed.MaxRecord, Allocator: memory}
+	s.records = Frames{Size: tlsfed.RecordSize, Limit: tlsfed.MaxRecord, Allocator: memory, beyond: true}
 	s.session = tlsfed.New(h.TLS, s, memory, &h.handshakes)
 	return s
 }

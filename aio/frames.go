@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sluice-go/sluice/aio/internal/tlsfed"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -36,6 +37,9 @@ type Frames struct {
 	kept mem.Buf // room for the frame that has begun
 	have int     // bytes of it that have come
 	want int     // its size, 0 when that is not known yet
+
+	beyond bool // what has come is kept beyond the budget
+	over   bool // it was; reset by the reader of this
 }
 
 // LengthPrefix returns a Frames.Size for frames whose first n bytes, 1 to 4, say how
@@ -187,7 +191,7 @@ func (f *Frames) keep(p []byte) error {
 		if a == nil {
 			a = mem.Default()
 		}
-		larger, err := a.TryGet(room)
+		larger, err := f.room(a, room)
 		if err != nil {
 			return err
 		}
@@ -200,4 +204,14 @@ func (f *Frames) keep(p []byte) error {
 	copy(f.kept.Bytes()[f.have:], p)
 	f.have = have
 	return nil
+}
+
+// room returns memory for at least n bytes.
+func (f *Frames) room(a *mem.Allocator, n int) (mem.Buf, error) {
+	if !f.beyond {
+		return a.TryGet(n)
+	}
+	b, over, err := tlsfed.Take(a, n, n)
+	f.over = f.over || over
+	return b, err //sluice:moved
 }

@@ -37,10 +37,32 @@ type secure struct {
 	until   time.Time // of the handshake
 	full    bool      // the handshake has to use up what has come, first
 	early   bool      // the read that is under way has the handshake's deadline
+	starves bool      // it waits for memory
+	idle    int       // what noteIdle knows of the part of a record, in bytes
 }
 
-// received feeds the session with p, borrowed.
-func (s *secure) received(p []byte) error { return s.records.Add(p, s.record) }
+// received feeds the session with p, borrowed. short says that there was no memory for it in the
+// budget: read no more until there is.
+func (s *secure) received(p []byte) (short bool, err error) {
+	err = s.records.Add(p, s.record)
+	s.noteIdle()
+	short = s.session.Over() || s.records.over
+	s.records.over = false
+	return short, err
+}
+
+// noteIdle tells the budget what is held by the part of a record: it does not come back before the
+// rest has come, and who waits for it must not wait for ever.
+func (s *secure) noteIdle() {
+	held := 0
+	if s.records.kept.Valid() {
+		held = s.records.kept.Len()
+	}
+	if held != s.idle {
+		noteIdle(s.memory, held-s.idle)
+		s.idle = held
+	}
+}
 
 // record feeds the session with a whole record, borrowed.
 func (s *secure) record(p []byte) error {
@@ -142,6 +164,7 @@ func (s *secure) write(p []byte) (int, error) {
 func (s *secure) release() {
 	s.session.Close()
 	s.records.Release()
+	s.noteIdle()
 }
 
 // The methods of tlsfed.Output.

@@ -12,6 +12,9 @@ import (
 // awaitSlab is what mem offers to readers: a place in the queue of a budget.
 var awaitSlab = hooks.AwaitSlab.(func(a *mem.Allocator, n, held int, stop <-chan error) (mem.Slab, error))
 
+// noteIdle is too: what is held by the parts of messages does not come back by itself.
+var noteIdle = hooks.Idle.(func(a *mem.Allocator, held int))
+
 // starved is the connections of a loop that the budget had nothing for. While there are
 // any, a goroutine takes a place in the budget's queue for one after the other, in the
 // order in which they began to starve. So they are woken by what others release, in turn
@@ -34,6 +37,9 @@ type hungry[S any] struct {
 // starve has c read again when there is memory for that. Its read stays pending until then.
 func (l *loop[S]) starve(c *Conn[S]) {
 	c.pending = true
+	if c.secure != nil {
+		c.secure.starves = true
+	}
 	h := hungry[S]{c, min(blocks.SmallRoom, l.watcher.mostRead)}
 	if a := c.LocalAddr(); a != nil && op.InMessages(a.Network()) {
 		h.size = l.watcher.mostRead
@@ -94,9 +100,14 @@ func (s *starved[S]) end() {
 	s.feed.Wait()
 }
 
-// fed goes on with c, which has starved, in room, transferred.
+// fed goes on with c, which has starved, in room, transferred. TLS has kept beyond the budget what
+// has come, and takes its room by itself.
 func (c *Conn[S]) fed(room mem.Slab) {
 	c.pending = false
+	if s := c.secure; s != nil {
+		room.Release()
+		s.starves, c.pending = false, s.full
+	}
 	c.proceedIn(room)
 }
 

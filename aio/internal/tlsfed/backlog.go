@@ -11,15 +11,15 @@ type backlog struct {
 
 func (b *backlog) len() int { return b.to - b.from }
 
-// add appends p, borrowed. The error is mem.ErrBudget.
-func (b *backlog) add(a *mem.Allocator, p []byte) error {
+// add appends p, borrowed. over and the error are those of Take.
+func (b *backlog) add(a *mem.Allocator, p []byte) (over bool, err error) {
 	if b.room.Valid() && b.room.Len()-b.to >= len(p) {
 		b.to += copy(b.room.Bytes()[b.to:], p)
-		return nil
+		return false, nil
 	}
-	room, err := a.TryGet(max(2*(b.len()+len(p)), 1<<10))
+	room, over, err := Take(a, max(2*(b.len()+len(p)), 1<<10), len(p))
 	if err != nil {
-		return err
+		return false, err
 	}
 	n := 0
 	if b.room.Valid() {
@@ -28,7 +28,7 @@ func (b *backlog) add(a *mem.Allocator, p []byte) error {
 	}
 	n += copy(room.Bytes()[n:], p)
 	b.room, b.from, b.to = room, 0, n //sluice:moved
-	return nil
+	return over, nil
 }
 
 // take moves bytes from the front to p.

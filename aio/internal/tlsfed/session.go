@@ -31,10 +31,11 @@ type Session struct {
 	memory     *mem.Allocator
 	handshakes *Handshakes
 
-	// For the feeding goroutine, once open.
+	// For the feeding goroutine; but for over, once open.
 	open  bool
 	now   []byte // of the record in hand, what crypto/tls has not read yet
 	ended error  // why nothing comes any more, after what is there
+	over  bool   // see Over
 	// drained: crypto/tls has said once that it has no whole record of its own. A Read
 	// that is not full has the end of the one in hand then.
 	drained bool
@@ -72,7 +73,7 @@ const mostEarly = 64 << 10
 // Record takes a record, borrowed: until it returns when the session is not open,
 // else until Read returns ErrNoBytes. The first one starts the handshake. It returns
 // false when no more records are to be read before Output.Wake. The error is
-// mem.ErrBudget.
+// mem.ErrBudget, for a record that is longer than the whole budget.
 func (s *Session) Record(p []byte) (more bool, err error) {
 	if s.open {
 		s.now = p
@@ -81,9 +82,11 @@ func (s *Session) Record(p []byte) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	if err := o.early.add(s.memory, p); err != nil {
+	over, err := o.early.add(s.memory, p)
+	if err != nil {
 		return false, err
 	}
+	s.over = s.over || over
 	o.arrived.Signal()
 	if !o.started {
 		o.started = true
@@ -94,7 +97,7 @@ func (s *Session) Record(p []byte) (more bool, err error) {
 }
 
 // Keep is Record for a session that is open and is not to be read from now: p is
-// borrowed until Keep returns. Read comes to it first. The error is mem.ErrBudget.
+// borrowed until Keep returns. Read comes to it first. The error is that of Record.
 func (s *Session) Keep(p []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +105,17 @@ func (s *Session) Keep(p []byte) error {
 		s.opening = new(opening)
 	}
 	s.drained = false
-	return s.opening.early.add(s.memory, p)
+	over, err := s.opening.early.add(s.memory, p)
+	s.over = s.over || over
+	return err
+}
+
+// Over reports whether a record was kept beyond the budget since the last call. Then no more
+// should be read until there is memory. It is for the feeding goroutine.
+func (s *Session) Over() bool {
+	over := s.over
+	s.over = false
+	return over
 }
 
 // KeepRest is Keep for what Read has left of the record in hand.
