@@ -248,6 +248,7 @@ func (s *Server) attachPushes(c *config.Config) error {
 		Targets: func(stream string) []*push.Target { return s.outbound.targets.Load().of(s.host.For(stream).Push) },
 		Streams: s.host.Hub.Streams,
 		Agent:   s.pushAgent,
+		Itself:  s.takesSRT,
 		Logger:  s.host.Log,
 	})
 	s.host.Pusher, s.web.Pushes = s.outbound.pusher, s.outbound.pusher

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
@@ -67,6 +69,34 @@ func TestTwoServersPushToEachOther(t *testing.T) {
 	for i, s := range []*Server{a, b} {
 		if n := s.host.Register.Number(session.RolePublisher); n != 1 {
 			t.Errorf("server %d has %d publishers", i, n)
+		}
+	}
+}
+
+// By SRT a server does not push to itself, whatever the stream's name there.
+func TestPushToItselfBySRT(t *testing.T) {
+	at := loopback.Free(t)
+	s := rtmpServeWith(t, func(c *relayConfig) { c.SRT = at }, pushing(t, &relayLog{},
+		"live/*=srt://"+at+"?streamid=publish:live/*", "live/*=srt://"+at+"?streamid=publish:live/x*"))
+	p := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := p.send(rtmpClip()[:40]); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "all is refused", func() bool {
+		refused := 0
+		for _, q := range s.web.Pushes.List() {
+			if strings.Contains(q.Error, "this server itself") && q.Tries > 1 {
+				refused++
+			}
+		}
+		return refused == 2
+	})
+	if n := s.host.Register.Number(session.RolePublisher); n != 1 {
+		t.Errorf("%d publishers", n)
+	}
+	for address, here := range map[string]bool{"127.0.0.1": true, "::1": true, "192.0.2.1": false, "2001:db8::1": false} {
+		if isHere(netip.MustParseAddr(address)) != here {
+			t.Errorf("%s is of this machine: %v", address, !here)
 		}
 	}
 }

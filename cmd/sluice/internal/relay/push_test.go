@@ -31,7 +31,7 @@ func pushing(t *testing.T, log *relayLog, targets ...string) func(*Server) {
 	}
 	o.Targets = func(string) []*push.Target { return list }
 	return func(s *Server) {
-		o.Streams, o.Agent = s.host.Hub.Streams, s.pushAgent
+		o.Streams, o.Agent, o.Itself = s.host.Hub.Streams, s.pushAgent, s.takesSRT
 		p := push.New(o)
 		s.host.Pusher, s.web.Pushes = p, p
 	}

@@ -45,7 +45,9 @@ type Options struct {
 	// Streams are those that there are, for targets that come later.
 	Streams func() []*live.Stream
 	// Agent is what a target over RTMP is told of this server; nil: what encoders say.
-	Agent            func(*live.Stream) string
+	Agent func(*live.Stream) string
+	// Itself reports whether this server takes calls by SRT at an address; nil: it does not.
+	Itself           func(ctx context.Context, address string) bool
 	Timeout          time.Duration // to connect, and for a write; 10 s
 	Retry, RetryMost time.Duration // between attempts, at first and at most; 500 ms, 4 s
 	RetryCodec       time.Duration // after a codec that the target does not take, unless the stream gets another; 30 s

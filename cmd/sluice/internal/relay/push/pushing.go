@@ -95,7 +95,7 @@ func (q *pushing) run(ctx context.Context) {
 			pause, said = o.Retry, reports{} // it worked for a while
 		}
 		state := Waiting
-		if refused := (*rtmp.StatusError)(nil); errors.As(err, &refused) || errors.Is(err, ErrCodec) || errors.Is(err, srtconn.ErrRejected) || errors.Is(err, errNothing) {
+		if refused := (*rtmp.StatusError)(nil); errors.As(err, &refused) || errors.Is(err, ErrCodec) || errors.Is(err, srtconn.ErrRejected) || errors.Is(err, errNothing) || err == errItself {
 			state = Refused
 		}
 		q.set(state, err)

@@ -17,6 +17,7 @@ import (
 
 var (
 	errNothing = errors.New("push: nothing of the stream has a form in SRT's transport stream")
+	errItself  = errors.New("push: the target is this server itself")
 	errGone    = errors.New("push: the target ended the connection")
 	errBuffer  = errors.New("push: the connection's buffer is too full")
 )
@@ -42,6 +43,9 @@ func (q *pushing) attemptSRT(ctx context.Context) error {
 	}
 	if others := au.Others(q.stream); len(others) > 0 && first {
 		o.Logger.Info("SRT carries the first track of each kind", "stream", q.stream.Name(), "target", q.target.String(), "left_out", fmt.Sprint(others))
+	}
+	if o.Itself != nil && o.Itself(ctx, q.target.host) {
+		return errItself
 	}
 	c := q.target.srt.Config()
 	c.StreamId = q.name
