@@ -121,7 +121,7 @@ var unixNanos = map[string]int{
 	"cmd/sluice/internal/relay/cluster/node.go":              1, // numbers the runs of a node
 	"cmd/sluice/internal/relay/cluster/transport/request.go": 1, // numbers requests, also after a restart
 	"cmd/sluice/internal/relay/rtpmedia/order.go":            1, // jitter: one step is one late packet
-	"cmd/sluice/internal/relay/web/recordings.go":            1, // of a file
+	"cmd/sluice/internal/relay/web/recorded.go":              1, // of a file
 }
 
 func TestNoWallClockInDurations(t *testing.T) {

@@ -126,14 +126,6 @@ func (w *Server) getStreams(rw http.ResponseWriter, r *http.Request) {
 	answerJSON(rw, answer)
 }
 
-// nodeName returns this server's name in a cluster.
-func (w *Server) nodeName() string {
-	if w.Nodes == nil {
-		return ""
-	}
-	return w.Nodes.Name()
-}
-
 func (w *Server) getStream(rw http.ResponseWriter, r *http.Request, name string) {
 	withHistory, err := wantsHistory(r)
 	if err != nil {

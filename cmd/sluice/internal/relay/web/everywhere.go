@@ -23,40 +23,10 @@ const (
 	nodeSelf = "self"
 )
 
-// trusted is the key of a context in which another node has asked: it has checked what
-// its client may do.
-type trusted struct{}
-
-func ofNode(r *http.Request) bool { return r.Context().Value(trusted{}) != nil }
-
 // Unanswered is a node that is left out of an answer.
 type Unanswered struct {
 	Node   string `json:"node"`
 	Reason string `json:"reason"`
-}
-
-// Answer answers a request of another node for something of the API: streams, clients,
-// pushes, events, and the list of recordings. Files are sent by HTTP alone.
-func (w *Server) Answer(ctx context.Context, method, target, client string) (status int, body []byte) {
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, trusted{}, true), method, target, nil)
-	if err != nil {
-		return http.StatusBadRequest, errorText("bad request")
-	}
-	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
-	read, remove := method == http.MethodGet || method == http.MethodHead, method == http.MethodDelete && rest != ""
-	answer := w.paths[first]
-	switch {
-	case first == "streams" || first == "clients":
-	case first == "pushes" && (read || remove), first == "events" && read && rest == "":
-	case first == "recordings" && (read && rest == "" || remove):
-		answer = func(rw http.ResponseWriter, r *http.Request, _ string) { w.recordings(rw, r) }
-	default:
-		return http.StatusNotFound, errorText("nodes do not ask one another for this")
-	}
-	r.RemoteAddr = client
-	rw := newAnswerBuffer()
-	answer(rw, r, rest)
-	return rw.status, rw.body.Bytes()
 }
 
 // answerBuffer is an answer that is kept.
@@ -258,4 +228,12 @@ func (m *merging) result() any {
 		object[name] = items
 	}
 	return object
+}
+
+// nodeName returns this server's name in a cluster.
+func (w *Server) nodeName() string {
+	if w.Nodes == nil {
+		return ""
+	}
+	return w.Nodes.Name()
 }

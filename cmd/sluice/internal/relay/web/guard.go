@@ -111,3 +111,9 @@ func (w *Server) noResource(rw http.ResponseWriter, r *http.Request) {
 		answerError(rw, http.StatusNotFound, "there is no such resource; see /api/ and one of "+strings.Join(names, ", "))
 	}
 }
+
+func ofNode(r *http.Request) bool { return r.Context().Value(trusted{}) != nil }
+
+// trusted is the key of a context in which another node has asked: it has checked what
+// its client may do.
+type trusted struct{}

@@ -201,26 +201,3 @@ func ending(err error) (status int, reason string) {
 	}
 	return http.StatusBadRequest, err.Error()
 }
-
-// How much of a client's data is read and discarded after the answer, and for how
-// long. Closing with unread bytes would reset the connection, and the client
-// might never see the answer.
-const (
-	lingerTime  = 2 * time.Second
-	lingerBytes = 16 << 20 // a frame that was too long, to its end
-)
-
-// farewell answers a request on a hijacked connection, transferred, and closes it
-// when the client has closed its side, or after lingerTime. It returns at once.
-func (w *Server) farewell(conn net.Conn, status int, text []byte, more http.Header) {
-	w.Group.Run(conn, func(conn net.Conn) {
-		conn.SetDeadline(time.Now().Add(lingerTime))
-		if _, err := conn.Write(append(headerOf(status, "application/json", len(text), more), text...)); err != nil {
-			return
-		}
-		if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
-			return
-		}
-		io.CopyN(io.Discard, conn, lingerBytes)
-	})
-}

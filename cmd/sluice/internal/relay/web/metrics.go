@@ -140,3 +140,33 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 }
+
+func (c *collector) collectTotals(ch chan<- prometheus.Metric) {
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	d, t := c.totals, c.s.Register.Totals()
+	for kind := range kindsOf(&t) {
+		role, protocol, f := string(kind.Role), kind.Protocol, t.Figures[kind]
+		send(d.sessions, counter, float64(t.Began[kind]), role, protocol)
+		if kind.Role == session.RolePublisher {
+			send(d.publishers, gauge, float64(t.On[kind]), protocol)
+			send(d.receivedBytes, counter, float64(f.Bytes), protocol)
+			send(d.receivedFrames, counter, float64(f.Frames), protocol)
+			continue
+		}
+		send(d.viewers, gauge, float64(t.On[kind]), protocol)
+		send(d.sentBytes, counter, float64(f.Bytes), protocol)
+		send(d.sentFrames, counter, float64(f.Frames), protocol)
+		send(d.droppedFrames, counter, float64(f.Dropped), protocol)
+		send(d.jumps, counter, float64(f.Jumps), protocol)
+	}
+	for o, n := range t.Refused {
+		send(d.refusals, counter, float64(n), string(o.Role), o.Code)
+	}
+	for o, n := range t.Ended {
+		send(d.endings, counter, float64(n), string(o.Role), o.Code)
+	}
+	send(d.bans, gauge, float64(len(c.s.Gate.Bans())))
+}

@@ -1,16 +1,12 @@
 package web
 
 import (
-	"errors"
 	"net"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/live"
 )
-
-// errClosing: a viewer that is about to end is not moved.
-var errClosing = errors.New("the viewer is about to end")
 
 // Resume takes over a viewer of HTTP-FLV or WebSocket, whose stream was adopted. conn is
 // transferred unless there is an error. Nothing happens until start is called; drop is
@@ -37,35 +33,6 @@ func (w *Server) resumeWebSocket(conn *net.TCPConn, m *session.Moved, st *live.S
 		return nil, nil, err
 	}
 	return func() { w.Group.Run(conn, func(conn net.Conn) { in.serve(conn, v) }) }, in.r.Recycle, nil
-}
-
-// stands reports whether the session was given away; see Standstill.
-func (in *socketInlet) stands() (moved bool) {
-	if !in.Asked() {
-		return false
-	}
-	moved = in.Stand(func() error {
-		if in.closing {
-			return errClosing
-		}
-		n := in.r.Buffered()
-		in.rest = make([]byte, 0, n)
-		if n == 0 {
-			return nil
-		}
-		in.r.Mark()
-		err := in.r.ReadRange(n, func(p []byte) { in.rest = append(in.rest, p...) })
-		in.r.Rollback()
-		return err
-	})
-	if !moved {
-		deadline := time.Time{}
-		if in.closing {
-			deadline = time.Now().Add(closeWait)
-		}
-		in.conn.SetReadDeadline(deadline)
-	}
-	return moved
 }
 
 // Pause implements session.Inlet, as do those below.

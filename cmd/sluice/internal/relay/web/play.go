@@ -1,9 +1,7 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -71,8 +69,6 @@ func (w *Server) play(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const flvType = "video/x-flv"
-
 // playFLV hijacks the connection. The answer is chunked, so that a client can
 // distinguish the stream's end from a lost connection; for HTTP/1.0 clients the
 // body ends with the connection (RFC 9112, section 6.3).
@@ -102,35 +98,4 @@ func (w *Server) playFLV(rw http.ResponseWriter, r *http.Request, st *live.Strea
 		status, reason := session.Refusal(err)
 		w.farewell(conn, status, errorText(reason), rw.Header())
 	}
-}
-
-// lastChunk ends a chunked body. It is not changed.
-var lastChunk = []byte("\r\n0\r\n\r\n")
-
-// Bodies without a length, for headerOf.
-const (
-	endsWithConnection = -1
-	chunkedBody        = -2
-)
-
-// headerOf returns the header of an answer after which the connection is closed.
-// length is the length of the body in bytes, or one of the constants above. CORS
-// fields are copied from more.
-func headerOf(status int, contentType string, length int, more http.Header) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n",
-		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), contentType)
-	switch {
-	case length == chunkedBody:
-		b.WriteString("Transfer-Encoding: chunked\r\n")
-	case length >= 0:
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", length)
-	}
-	for _, name := range []string{"Access-Control-Allow-Origin", "Vary"} {
-		for _, value := range more.Values(name) {
-			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
-		}
-	}
-	b.WriteString("\r\n")
-	return []byte(b.String())
 }

@@ -12,13 +12,6 @@ const nothingRecorded = "nothing is recorded here: see the setting record"
 
 func (w *Server) recordsNothing() bool { return w.Recorded == nil || len(w.Recorded.Files()) == 0 }
 
-// recordingList is the answer to a request for the list.
-type recordingList struct {
-	Recordings []RecordingInfo `json:"recordings"`
-	Total      int             `json:"total"`                // of all that there are
-	Unanswered []Unanswered    `json:"unanswered,omitempty"` // nodes
-}
-
 // recordingsElsewhere answers a request that is for another node or for all, and reports
 // whether it was. A file is sent by the node that has it: its client is sent there.
 func (w *Server) recordingsElsewhere(rw http.ResponseWriter, r *http.Request, file bool) bool {

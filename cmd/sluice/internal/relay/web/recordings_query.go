@@ -10,6 +10,14 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 )
 
+const (
+	// maxListed is how many recordings are listed at once.
+	maxListed = 1000
+	// maxClips is how many clips are sent at once, maxClip how long one may be.
+	maxClips = 16
+	maxClip  = time.Hour
+)
+
 // span reads the times of a clip: RFC 3339, or as long before now, such as -30s. Without
 // to it ends now.
 func span(q url.Values, now time.Time) (from, to time.Time, err error) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -148,4 +149,28 @@ func (w *Server) pages() http.Handler {
 	})}
 	w.page.Store(b)
 	return b.handler
+}
+
+// Answer answers a request of another node for something of the API: streams, clients,
+// pushes, events, and the list of recordings. Files are sent by HTTP alone.
+func (w *Server) Answer(ctx context.Context, method, target, client string) (status int, body []byte) {
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, trusted{}, true), method, target, nil)
+	if err != nil {
+		return http.StatusBadRequest, errorText("bad request")
+	}
+	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
+	read, remove := method == http.MethodGet || method == http.MethodHead, method == http.MethodDelete && rest != ""
+	answer := w.paths[first]
+	switch {
+	case first == "streams" || first == "clients":
+	case first == "pushes" && (read || remove), first == "events" && read && rest == "":
+	case first == "recordings" && (read && rest == "" || remove):
+		answer = func(rw http.ResponseWriter, r *http.Request, _ string) { w.recordings(rw, r) }
+	default:
+		return http.StatusNotFound, errorText("nodes do not ask one another for this")
+	}
+	r.RemoteAddr = client
+	rw := newAnswerBuffer()
+	answer(rw, r, rest)
+	return rw.status, rw.body.Bytes()
 }

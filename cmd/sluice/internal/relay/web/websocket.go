@@ -243,3 +243,35 @@ func closeFrame(code int, reason string) []byte {
 
 // overFrame is what a WebSocket viewer is sent at the end of its stream.
 func overFrame() []byte { return closeFrame(websocket.CloseNormalClosure, "the stream is over") }
+
+// stands reports whether the session was given away; see Standstill.
+func (in *socketInlet) stands() (moved bool) {
+	if !in.Asked() {
+		return false
+	}
+	moved = in.Stand(func() error {
+		if in.closing {
+			return errClosing
+		}
+		n := in.r.Buffered()
+		in.rest = make([]byte, 0, n)
+		if n == 0 {
+			return nil
+		}
+		in.r.Mark()
+		err := in.r.ReadRange(n, func(p []byte) { in.rest = append(in.rest, p...) })
+		in.r.Rollback()
+		return err
+	})
+	if !moved {
+		deadline := time.Time{}
+		if in.closing {
+			deadline = time.Now().Add(closeWait)
+		}
+		in.conn.SetReadDeadline(deadline)
+	}
+	return moved
+}
+
+// errClosing: a viewer that is about to end is not moved.
+var errClosing = errors.New("the viewer is about to end")
