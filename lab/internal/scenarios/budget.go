@@ -8,16 +8,6 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// The figures of the budget scenarios.
-const (
-	framesPerS   = "frames/s"
-	leastMedian  = "least/median"  // frames of the reader that got fewest, to the median reader's
-	budgetErrors = "budget-errors" // calls of a round that ended with mem.ErrBudget
-)
-
-// budgetFrame is the payload of a frame in bytes.
-const budgetFrame = 16 << 10
-
 var _ = register(120, budgetGroup)
 
 // budgetGroup has more readers than a budget has room for.

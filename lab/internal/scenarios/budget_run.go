@@ -15,6 +15,16 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
+// The figures of the budget scenarios.
+const (
+	framesPerS   = "frames/s"
+	leastMedian  = "least/median"  // frames of the reader that got fewest, to the median reader's
+	budgetErrors = "budget-errors" // calls of a round that ended with mem.ErrBudget
+)
+
+// budgetFrame is the payload of a frame in bytes.
+const budgetFrame = 16 << 10
+
 // contestTime bounds a round in which the readers get next to nothing. Its
 // figures are then those of the frames that came.
 const contestTime = 5 * time.Second

@@ -4,21 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sluice-go/sluice/lab/internal/echobench"
 	"github.com/sluice-go/sluice/lab/internal/lab"
 	"github.com/sluice-go/sluice/lab/internal/machine"
-)
-
-// The figures of the echo scenarios, besides those that all have. Times of the
-// processor, allocations and collections are the server's there.
-const (
-	perSecond  = "req/s"          // messages that came back whole, by the client's clock
-	perRequest = "cpu-ns/request" // where an operation is many requests
-	senderTime = "sender-ns/op"   // the client's time when it did not wait: near all of it, the client was the limit
-	p50        = "p50-ns"         // from when a message was due to when its echo was complete
-	p99        = "p99-ns"
-	sentLate   = "sent-late-ns" // how much after it was due one message in a hundred was sent, or more
-	residentBy = "rss-B/conn"
 )
 
 // many is a message under way on each of many connections.
@@ -97,44 +84,7 @@ func echoGroup() []lab.Scenario {
 	}
 }
 
-// echoScenario makes a scenario of the named servers. Each round does exactly ops
-// operations.
-func echoScenario(name, title, op, metric, baseline string, ops int, open func(lab.Env, string) (lab.Runner, error), servers []string, targets ...lab.Target) lab.Scenario {
-	sc := lab.Scenario{
-		Name: "echo/" + name, Title: title, Op: op, Metric: metric, Baseline: baseline, Ops: ops, Fixed: true, Targets: targets,
-	}
-	for _, name := range servers {
-		s, err := echobench.Lookup(name)
-		if err != nil {
-			panic("scenarios: " + err.Error())
-		}
-		sc.Variants = append(sc.Variants, lab.Variant{Name: s.Name, About: s.About, Open: func(env lab.Env) (lab.Runner, error) {
-			return open(env, s.Name)
-		}})
-	}
-	return sc
-}
-
-// scaled is how many connections env is for.
-func scaled(env lab.Env, full, normal, quick int) int {
-	switch {
-	case env.Full:
-		return full
-	case env.Quick:
-		return quick
-	}
-	return normal
-}
-
 var _ = register(12, idleGroup)
-
-// aboveBare is how much more a connection needs than one with a goroutine that has a
-// buffer only while bytes are there.
-const (
-	perConn   = "B/conn"
-	aboveBare = "above-bare-B/conn"
-	connCount = "connections"
-)
 
 // idleGroup counts the memory of connections that have had one message and
 // wait for the next.

@@ -14,6 +14,18 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/proc"
 )
 
+// The figures of the echo scenarios, besides those that all have. Times of the
+// processor, allocations and collections are the server's there.
+const (
+	perSecond  = "req/s"          // messages that came back whole, by the client's clock
+	perRequest = "cpu-ns/request" // where an operation is many requests
+	senderTime = "sender-ns/op"   // the client's time when it did not wait: near all of it, the client was the limit
+	p50        = "p50-ns"         // from when a message was due to when its echo was complete
+	p99        = "p99-ns"
+	sentLate   = "sent-late-ns" // how much after it was due one message in a hundred was sent, or more
+	residentBy = "rss-B/conn"
+)
+
 // echoPair is a server and its client, each a process of its own on a processor
 // of its own.
 type echoPair struct {

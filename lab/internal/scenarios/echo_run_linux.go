@@ -101,6 +101,14 @@ func newEchoWave(env lab.Env, server string, conns int) (lab.Runner, error) {
 	return r, nil
 }
 
+// aboveBare is how much more a connection needs than one with a goroutine that has a
+// buffer only while bytes are there.
+const (
+	perConn   = "B/conn"
+	aboveBare = "above-bare-B/conn"
+	connCount = "connections"
+)
+
 // idleWork is connections that have echoed a message and wait.
 type idleWork struct {
 	question string // what the server is asked for: its bytes
@@ -160,4 +168,33 @@ func (w idleWork) count(env lab.Env, server string) (result echobench.Result, gr
 	}
 	after, err := askFor[int64](p.server, w.question)
 	return result, after - before, err
+}
+
+// echoScenario makes a scenario of the named servers. Each round does exactly ops
+// operations.
+func echoScenario(name, title, op, metric, baseline string, ops int, open func(lab.Env, string) (lab.Runner, error), servers []string, targets ...lab.Target) lab.Scenario {
+	sc := lab.Scenario{
+		Name: "echo/" + name, Title: title, Op: op, Metric: metric, Baseline: baseline, Ops: ops, Fixed: true, Targets: targets,
+	}
+	for _, name := range servers {
+		s, err := echobench.Lookup(name)
+		if err != nil {
+			panic("scenarios: " + err.Error())
+		}
+		sc.Variants = append(sc.Variants, lab.Variant{Name: s.Name, About: s.About, Open: func(env lab.Env) (lab.Runner, error) {
+			return open(env, s.Name)
+		}})
+	}
+	return sc
+}
+
+// scaled is how many connections env is for.
+func scaled(env lab.Env, full, normal, quick int) int {
+	switch {
+	case env.Full:
+		return full
+	case env.Quick:
+		return quick
+	}
+	return normal
 }

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 
@@ -105,26 +104,5 @@ func wideTargets(pool float64) []lab.Target {
 	return []lab.Target{
 		{Variant: "readbuf", Against: "pool-refcount", AtMost: pool},
 		{Variant: "readbuf", Metric: lab.GCRuns, AtMost: 0},
-	}
-}
-
-// A fanOpen opens a fan and its keepers: a walk, and its end.
-type fanOpen func(io.Reader) (walk, func())
-
-// A fanWay is a way to let several receivers have the same frame.
-type fanWay struct {
-	name, about string
-	together    func(crowd) fanOpen
-	apiece      func(crowd, handing) fanOpen
-}
-
-// newFanWay makes a way of a fan whose references are T.
-func newFanWay[T any](name, about string, open func(io.Reader) *fan[T]) fanWay {
-	return fanWay{
-		name, about,
-		func(c crowd) fanOpen { return func(src io.Reader) (walk, func()) { return together(open(src), c) } },
-		func(c crowd, h handing) fanOpen {
-			return func(src io.Reader) (walk, func()) { return apiece(open(src), c, h) }
-		},
 	}
 }

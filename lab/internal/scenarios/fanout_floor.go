@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 )
 
+// readBuffer is the size of the bufio.Reader in front of the pools.
+const readBuffer = 64 << 10
+
 const (
 	// floorRoom is the memory that frames are read into, in bytes. It is more than all
 	// keepers together keep of them.

@@ -11,6 +11,27 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
+// A fanOpen opens a fan and its keepers: a walk, and its end.
+type fanOpen func(io.Reader) (walk, func())
+
+// A fanWay is a way to let several receivers have the same frame.
+type fanWay struct {
+	name, about string
+	together    func(crowd) fanOpen
+	apiece      func(crowd, handing) fanOpen
+}
+
+// newFanWay makes a way of a fan whose references are T.
+func newFanWay[T any](name, about string, open func(io.Reader) *fan[T]) fanWay {
+	return fanWay{
+		name, about,
+		func(c crowd) fanOpen { return func(src io.Reader) (walk, func()) { return together(open(src), c) } },
+		func(c crowd, h handing) fanOpen {
+			return func(src io.Reader) (walk, func()) { return apiece(open(src), c, h) }
+		},
+	}
+}
+
 // fanWays are the ways of fan-out: what most servers begin with, the best of the
 // standard library, and ours.
 var fanWays = []fanWay{
@@ -25,9 +46,6 @@ var fanWays = []fanWay{
 // wideWays are those for many keepers: a copy for each of them is left out,
 // which would take most of the time there is.
 var wideWays = fanWays[1:]
-
-// readBuffer is the size of the bufio.Reader in front of the pools.
-const readBuffer = 64 << 10
 
 // frameSize consumes a header and returns the size of the payload.
 func frameSize(r *bufio.Reader) (int, error) {

@@ -19,6 +19,23 @@ import (
 	"github.com/sluice-go/sluice/lab/internal/relay"
 )
 
+// The figures of the relay scenarios. The server's are of its process alone.
+const (
+	perGB         = "cpu-s/GB"       // the server's processor time for 1,000,000,000 bytes delivered
+	cpuPerFrame   = "cpu-ns/frame"   // the same for each frame published
+	cpuPerSend    = "cpu-ns/send"    // the same for each frame delivered, without what it needs with no viewers
+	hopP50        = "hop-p50-ns"     // how much later frames come to viewers that are a hop further away
+	hopP99        = "hop-p99-ns"     // the same
+	framesLost    = "lost"           // that a viewer did not get, of all that were published after its first
+	residentAll   = "rss-B"          // of the server at the end of the window
+	growthPerShow = "rss-B/stream"   // of that, above what it had before the first stream
+	toKeyP50      = "to-key-p50-ns"  // from a viewer's first byte to the end of its first key frame
+	toKeyP99      = "to-key-p99-ns"  // the same
+	joinsServed   = "served"         // part of the viewers who came in the window that got a key frame
+	loadBusy      = "viewers-busy"   // part of the window in which the viewers' processor worked: near 1, it was the limit
+	viewersClosed = "viewers-closed" // by the server
+)
+
 // relayWork is what is published and who looks at it: a relay.Work without what a round fills in.
 type relayWork relay.Work
 
