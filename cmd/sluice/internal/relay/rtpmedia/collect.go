@@ -4,48 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/mem"
 )
-
-// A Sample is one access unit as it came.
-type Sample struct {
-	Timestamp uint32  // of RTP
-	Packed    mem.Buf // as au.Joiner.Frame takes it; retained by the receiver
-}
-
-// A Collector makes access units of the packets of one track. It puts packets in order,
-// and leaves out units of which a part is missing.
-type Collector struct {
-	format  Format
-	alloc   *mem.Allocator
-	limit   int // bytes of a unit
-	deliver func(Sample) error
-
-	order order
-	unit  unit
-	at    uint32 // timestamp of the unit in work
-	// element is how long the frame of MP4A-LATM in work is, in bytes.
-	element int
-	bad     bool // a part of the unit in work is missing
-	err     error
-	ssrc    uint32 // its own, for reports
-
-	dropped uint64 // units that were left out
-
-	hold    func(bytes int) error // see Intake.Bound; nil: no bound
-	holding int                   // what it was called with
-}
-
-// NewCollector makes a Collector of units of at most limit bytes, which it gives to
-// deliver. An error of deliver ends the track.
-func NewCollector(f Format, alloc *mem.Allocator, limit int, deliver func(Sample) error) *Collector {
-	return &Collector{format: f, alloc: alloc, limit: limit, deliver: deliver, ssrc: 1}
-}
 
 // Push takes an RTP packet, transferred, that came at a time. Bytes that are no packet
 // of the track are passed over. An error is deliver's, or matches ErrTooLong or
@@ -72,52 +36,6 @@ func (c *Collector) Push(packet mem.Buf, now time.Time) error {
 	c.order.arrived(now, c.format.Clock, h.Timestamp)
 	c.order.push(h, payload, c.take)
 	return c.err
-}
-
-// Control takes an RTCP packet, borrowed until it returns, and returns the sender's
-// clock: the time that it says a timestamp has. Bytes that are no such report are
-// passed over.
-func (c *Collector) Control(p []byte, now time.Time) (ntp uint64, timestamp uint32, ok bool) {
-	const most = 2048
-	if len(p) > most {
-		return 0, 0, false
-	}
-	list, err := rtcp.Unmarshal(p)
-	if err != nil {
-		return 0, 0, false
-	}
-	for _, one := range list {
-		if r, is := one.(*rtcp.SenderReport); is {
-			c.order.senderReport, c.order.senderReportAt = uint32(r.NTPTime>>16), now
-			return r.NTPTime, r.RTPTime, true
-		}
-	}
-	return 0, 0, false
-}
-
-// Report returns a receiver report on the track as an RTCP packet, nil before there
-// was a packet.
-func (c *Collector) Report(now time.Time) []byte {
-	if !c.order.begun {
-		return nil
-	}
-	p, err := (&rtcp.ReceiverReport{SSRC: c.ssrc, Reports: []rtcp.ReceptionReport{c.order.report(now)}}).Marshal()
-	if err != nil {
-		return nil
-	}
-	return p
-}
-
-// Losses are what a track has missed.
-type Losses struct {
-	Packets uint64 // that never came
-	Late    uint64 // that came after they were given up, or twice
-	Units   uint64 // that were left out for it
-}
-
-// Losses returns what the track has missed so far.
-func (c *Collector) Losses() Losses {
-	return Losses{Packets: c.order.lost, Late: c.order.late, Units: c.dropped}
 }
 
 // Close releases what waits for more.
@@ -192,28 +110,6 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 	}
 }
 
-// holdStep is in which steps, in bytes, a Collector says how much of a unit it has.
-const holdStep = 64 << 10
-
-// report says that the unit in work has n bytes.
-func (c *Collector) report(n int) error {
-	n = n / holdStep * holdStep
-	if c.hold == nil || n <= c.holding {
-		return nil
-	}
-	c.holding = n
-	return c.hold(n)
-}
-
-// reset lets go of the unit in work.
-func (c *Collector) reset() {
-	c.unit.reset()
-	if c.holding > 0 {
-		c.holding = 0
-		_ = c.hold(0) // less is no error
-	}
-}
-
 // maxPackets bounds the packets of one unit: 8 MiB in packets of 512 bytes.
 const maxPackets = 16 << 10
 
@@ -239,24 +135,23 @@ func (c *Collector) finish() {
 	c.send(packed)
 }
 
-// send delivers a packed unit, transferred.
-func (c *Collector) send(packed mem.Buf) {
-	if err := c.deliver(Sample{Timestamp: c.at, Packed: packed}); err != nil {
-		c.fail(err)
+// sound takes the payload of a packet, transferred.
+func (c *Collector) sound(payload mem.Buf, marker bool) error {
+	defer payload.Release()
+	p := payload.Bytes()
+	switch c.format.Codec {
+	case flv.CodecAAC:
+		if c.format.latm {
+			return c.latm(payload)
+		}
+		return c.aac(payload, marker)
+	case flv.CodecMP3:
+		if len(p) <= 4 {
+			return nil
+		}
+		return c.mp3(payload, u16(p[2:]))
+	case flv.CodecAC3:
+		return c.ac3(payload)
 	}
-}
-
-func (c *Collector) abandon() {
-	if !c.unit.empty() {
-		c.dropped++
-	}
-	c.reset()
-	c.bad = false
-}
-
-func (c *Collector) fail(err error) {
-	if c.err == nil {
-		c.err = err
-	}
-	c.reset()
+	return c.frame(p)
 }

@@ -1,78 +1,6 @@
 package rtpmedia
 
-import (
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
-	"github.com/sluice-go/sluice/flv"
-	"github.com/sluice-go/sluice/mem"
-)
-
-// sound takes the payload of a packet, transferred.
-func (c *Collector) sound(payload mem.Buf, marker bool) error {
-	defer payload.Release()
-	p := payload.Bytes()
-	switch c.format.Codec {
-	case flv.CodecAAC:
-		if c.format.latm {
-			return c.latm(payload)
-		}
-		return c.aac(payload, marker)
-	case flv.CodecMP3:
-		if len(p) <= 4 {
-			return nil
-		}
-		return c.mp3(payload, u16(p[2:]))
-	case flv.CodecAC3:
-		return c.ac3(payload)
-	}
-	return c.frame(p)
-}
-
-// frame delivers a frame of sound, borrowed.
-func (c *Collector) frame(p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	b, err := c.alloc.TryGet(au.Room + len(p))
-	if err != nil {
-		return err
-	}
-	copy(b.Bytes()[au.Room:], p)
-	c.send(b)
-	return c.err
-}
-
-// parts is the frame in work, which came in fragments.
-func (c *Collector) parts() error {
-	defer c.reset()
-	b, err := c.alloc.TryGet(au.Room + c.unit.size)
-	if err != nil {
-		return err
-	}
-	dst := b.Bytes()[:au.Room]
-	for _, p := range c.unit.pieces {
-		dst = append(dst, p...)
-	}
-	packed := b.RetainedSlice(0, len(dst))
-	b.Release()
-	c.send(packed)
-	return c.err
-}
-
-// maxSound bounds a frame of sound that comes in fragments: more than one of AAC with 48
-// channels has.
-const maxSound = 64 << 10
-
-// keep holds a fragment of payload, borrowed, whose bytes from at on are the frame's. It
-// reports false when there is too much.
-func (c *Collector) keep(payload *mem.Buf, at int) bool {
-	if c.unit.size+payload.Len() > maxSound || len(c.unit.bufs) > 256 {
-		c.abandon()
-		return false
-	}
-	view := c.unit.hold(payload.RetainedSlice(at, payload.Len()))
-	c.unit.pieces = append(c.unit.pieces, view) //sluicevet:ignore hold keeps the packet until the unit's reset, which drops the pieces too
-	return true
-}
+import "github.com/sluice-go/sluice/mem"
 
 // aac takes access units behind a list of their sizes (RFC 3640, section 3.2).
 func (c *Collector) aac(payload mem.Buf, marker bool) error {
@@ -127,15 +55,6 @@ func (c *Collector) aac(payload mem.Buf, marker bool) error {
 		rest += size
 	}
 	return nil
-}
-
-// length is how many bytes of the frame in work there are.
-func (c *Collector) length() int {
-	n := 0
-	for _, p := range c.unit.pieces {
-		n += len(p)
-	}
-	return n
 }
 
 // mp3 takes a frame, several, or a fragment at its place in a frame (RFC 2250, section

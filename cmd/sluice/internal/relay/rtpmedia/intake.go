@@ -53,6 +53,21 @@ type track struct {
 	reportTicks int64
 }
 
+// An opening holds the first packets of two tracks until there is a report on each, which
+// says how picture and sound belong together: the first units decide that. A sender sends
+// the reports first, but they may come by another socket, or be read by another goroutine.
+type opening struct {
+	begun time.Time // when the first packet came; zero: none has come
+	over  bool
+	held  []heldPacket
+}
+
+type heldPacket struct {
+	track  int
+	packet mem.Buf
+	now    time.Time
+}
+
 // lead is the time of a stream's first unit: pictures that are decoded before they
 // are shown, and tracks that begin a little earlier, have times before it.
 const lead = 500 * time.Millisecond
@@ -124,30 +139,6 @@ func (x *Intake) Takes(track int) bool {
 	return track >= 0 && track < len(x.tracks) && x.tracks[track] != nil
 }
 
-// Push takes an RTP packet of a track, transferred, that came at a time. After an error
-// there is no way on: it is publish's, or as of Collector.Push.
-func (x *Intake) Push(track int, packet mem.Buf, now time.Time) error {
-	if !x.Takes(track) {
-		packet.Release()
-		return nil
-	}
-	if x.waits(now) {
-		x.opening.held = append(x.opening.held, heldPacket{track, packet, now})
-		return nil
-	}
-	if err := x.open(); err != nil {
-		packet.Release()
-		return err
-	}
-	return x.push(track, packet, now)
-}
-
-func (x *Intake) push(track int, packet mem.Buf, now time.Time) error {
-	t := x.tracks[track]
-	t.now = now
-	return t.collector.Push(packet, now)
-}
-
 // Control takes an RTCP packet of a track, borrowed until it returns.
 func (x *Intake) Control(track int, p []byte, now time.Time) {
 	if !x.Takes(track) {
@@ -184,16 +175,6 @@ func (x *Intake) Losses() Losses {
 		}
 	}
 	return sum
-}
-
-// Close releases what waits for more.
-func (x *Intake) Close() {
-	x.opening.release()
-	for _, t := range x.tracks {
-		if t != nil {
-			t.collector.Close()
-		}
-	}
 }
 
 // begin publishes the metadata, which says what tracks there are.

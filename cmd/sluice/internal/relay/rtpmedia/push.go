@@ -6,19 +6,22 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// An opening holds the first packets of two tracks until there is a report on each, which
-// says how picture and sound belong together: the first units decide that. A sender sends
-// the reports first, but they may come by another socket, or be read by another goroutine.
-type opening struct {
-	begun time.Time // when the first packet came; zero: none has come
-	over  bool
-	held  []heldPacket
-}
-
-type heldPacket struct {
-	track  int
-	packet mem.Buf
-	now    time.Time
+// Push takes an RTP packet of a track, transferred, that came at a time. After an error
+// there is no way on: it is publish's, or as of Collector.Push.
+func (x *Intake) Push(track int, packet mem.Buf, now time.Time) error {
+	if !x.Takes(track) {
+		packet.Release()
+		return nil
+	}
+	if x.waits(now) {
+		x.opening.held = append(x.opening.held, heldPacket{track, packet, now})
+		return nil
+	}
+	if err := x.open(); err != nil {
+		packet.Release()
+		return err
+	}
+	return x.push(track, packet, now)
 }
 
 const (
@@ -67,6 +70,22 @@ func (x *Intake) open() error {
 	}
 	o.held = nil
 	return nil
+}
+
+func (x *Intake) push(track int, packet mem.Buf, now time.Time) error {
+	t := x.tracks[track]
+	t.now = now
+	return t.collector.Push(packet, now)
+}
+
+// Close releases what waits for more.
+func (x *Intake) Close() {
+	x.opening.release()
+	for _, t := range x.tracks {
+		if t != nil {
+			t.collector.Close()
+		}
+	}
 }
 
 // release releases what is held.
