@@ -40,6 +40,12 @@ type inbound struct {
 	hold    hold // for another process
 }
 
+// A hold makes an inbound stand still: nothing reads while it is held.
+type hold struct {
+	asked chan struct{} // closed when it is held; nil: it is not to be
+	held  bool
+}
+
 // Write sends replies between the messages of the stream.
 func (in *inbound) Write(p []byte) (int, error) {
 	if err := in.viewer.Load().Control(p); err != nil {
@@ -189,4 +195,10 @@ func (in *inbound) command(d *desk, m rtmp.Message) error {
 		v.Pause(false)
 	}
 	return nil
+}
+
+// holds makes it held. The lock is held.
+func (in *inbound) holds() {
+	in.hold.held = true
+	close(in.hold.asked)
 }

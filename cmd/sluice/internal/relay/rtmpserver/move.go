@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -16,45 +15,6 @@ import (
 
 // errMoved: what came from another process is not the state of an RTMP session.
 var errMoved = errors.New("no state of an RTMP session")
-
-// A publication is a publisher's session that can stand still and be given to another
-// process. Its goroutine asks stands before each message.
-type publication struct {
-	session.Standstill
-	x     *peer
-	req   *rtmp.Request
-	state rtmp.ConnState
-}
-
-// stands reports whether the session was given away, for which it may stand still before.
-// again is called when it goes on after that.
-func (p *publication) stands(again func()) (moved bool) {
-	if !p.Asked() {
-		return false
-	}
-	moved = p.Stand(func() (err error) {
-		p.state, err = p.x.c.State()
-		return err
-	})
-	if !moved {
-		again()
-	}
-	return moved
-}
-
-// Pause implements session.Inlet, as do those below.
-func (p *publication) Pause() {
-	p.Ask()
-	p.x.conn.SetReadDeadline(time.Unix(1, 0))
-}
-
-func (p *publication) State(m *session.Moved) error {
-	m.RTMP, m.App, m.Name = &p.state, p.req.App, p.req.Stream
-	return nil
-}
-
-func (p *publication) Resume() { p.Answer(false) }
-func (p *publication) Leave()  { p.Answer(true) }
 
 // resumeDesk returns a desk that goes on with a connection.
 func (s *Server) resumeDesk(conn net.Conn, w *session.Output, in *inbound, st *rtmp.ConnState) (*desk, error) {
@@ -150,12 +110,6 @@ func (in *inbound) goOn(d *desk) {
 	in.rest(d)
 }
 
-// A hold makes an inbound stand still: nothing reads while it is held.
-type hold struct {
-	asked chan struct{} // closed when it is held; nil: it is not to be
-	held  bool
-}
-
 // Pause implements session.Inlet, as do those below.
 func (in *inbound) Pause() {
 	in.mu.Lock()
@@ -165,12 +119,6 @@ func (in *inbound) Pause() {
 		in.reading = true
 		in.holds()
 	}
-}
-
-// holds makes it held. The lock is held.
-func (in *inbound) holds() {
-	in.hold.held = true
-	close(in.hold.asked)
 }
 
 func (in *inbound) Await(ctx context.Context) error {

@@ -16,16 +16,8 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 )
 
-const (
-	// MaxCommand is the longest message of a peer that is not admitted yet, and
-	// the longest command of one that is. A request has 1 or 2 KiB.
-	MaxCommand = 16 << 10
-	// maxChunkStreams is on how many chunk streams a peer may have unfinished
-	// messages. Encoders use five.
-	maxChunkStreams = 32
-	// lingering is how long a session goes on reading after its last message.
-	lingering = 500 * time.Millisecond
-)
+// lingering is how long a session goes on reading after its last message.
+const lingering = 500 * time.Millisecond
 
 // peer is one RTMP connection.
 type peer struct {
@@ -38,55 +30,6 @@ type peer struct {
 	loop     *intake.Conn // conn, where a loop can read it; nil elsewhere
 	enlisted bool         // loop is in the server's Group
 	refused  atomic.Bool  // no viewer will be made
-}
-
-// talk takes the first request of a connection, transferred, which must be complete by
-// deadline, and returns what serves it on a goroutine of its own: a handshake needs much
-// more stack than the rest, and a grown stack stays large. ctx is done when the server
-// shuts down. place is released at the request.
-func (s *Server) talk(ctx context.Context, place *listen.Arrival, conn net.Conn, address, protocol string, deadline time.Time) (next func(over func())) {
-	x := newPeer(s, conn, address, protocol)
-	defer func() {
-		if next == nil {
-			x.close()
-		}
-	}()
-	req, err := x.begin(ctx, place, deadline)
-	place.Leave()
-	switch {
-	case err != nil:
-		x.noRequest(err)
-		return nil
-	case req.Kind == rtmp.Play:
-		return x.play(ctx, req)
-	}
-	return func(over func()) { x.publications(ctx, over, func() bool { return x.publish(ctx, req) }) }
-}
-
-// publications serves a publisher, whose first publication first is. Some encoders publish
-// again on the same connection.
-func (x *peer) publications(ctx context.Context, over func(), first func() bool) {
-	for again := first(); again; {
-		req, err := x.request(ctx, time.Now().Add(x.server.Times.Header))
-		if err != nil {
-			x.noRequest(err)
-			break
-		}
-		if req.Kind == rtmp.Play {
-			if x.enlisted {
-				loop, ended := x.loop, over
-				over = func() {
-					x.server.Group.End(loop)
-					ended()
-				}
-			}
-			x.play(ctx, req)(over)
-			return
-		}
-		again = x.publish(ctx, req)
-	}
-	x.close()
-	over()
 }
 
 func (x *peer) noRequest(err error) {
