@@ -8,17 +8,26 @@ import (
 	"time"
 )
 
-// A conn is served by one goroutine.
-type conn struct {
-	server *Server
-	conn   Conn
-	remote string
-	first  [1]byte // of the next request: no buffer is needed to wait for it
-	come   bool    // first has come while the request before was served
-	watch  watch
-	ctx    context.Context // done when the connection ends
-	cancel context.CancelFunc
-	busy   bool // from a request's header to the end of its answer; under the server's lock
+// Take serves a connection, transferred, that is between two requests. unread, borrowed, is
+// what was read of the next ones.
+func (s *Server) Take(nc Conn, unread []byte) {
+	c := &conn{server: s, conn: nc, remote: nc.RemoteAddr().String()}
+	c.watch.conn = c
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		c.cancel()
+		nc.Close()
+		return
+	}
+	s.conns[c] = struct{}{}
+	s.mu.Unlock()
+	if len(unread) > 0 {
+		c.giveBack(bytes.Clone(unread))
+		return
+	}
+	go c.run()
 }
 
 // run serves requests until the connection ends, or goes back to net/http.

@@ -1,16 +1,6 @@
 package keepalive
 
-import (
-	"net"
-	"sync"
-)
-
-// returned is a listener, for http.Server.Serve, of connections that go back to net/http.
-type returned struct {
-	conns   chan net.Conn
-	done    chan struct{}
-	closing sync.Once
-}
+import "net"
 
 // Returned returns the listener of connections that were given back. The http.Server from
 // which they came has to serve it as long as its other listeners.

@@ -2,7 +2,6 @@ package keepalive
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"log"
 	"net"
@@ -47,6 +46,38 @@ type Server struct {
 	none    chan struct{} // closed when there are no connections; nil while no goroutine waits for that
 }
 
+// A conn is served by one goroutine.
+type conn struct {
+	server *Server
+	conn   Conn
+	remote string
+	first  [1]byte // of the next request: no buffer is needed to wait for it
+	come   bool    // first has come while the request before was served
+	watch  watch
+	ctx    context.Context // done when the connection ends
+	cancel context.CancelFunc
+	busy   bool // from a request's header to the end of its answer; under the server's lock
+}
+
+// A watch ends the context of a connection whose client leaves while a request is served. It
+// costs a goroutine, which begins when a handler has run for some time: most have answered
+// by then.
+type watch struct {
+	conn  *conn
+	timer *time.Timer
+
+	mu   sync.Mutex
+	on   bool          // a request is served
+	read chan struct{} // closed when the goroutine has ended; nil: none has begun for this request
+}
+
+// returned is a listener, for http.Server.Serve, of connections that go back to net/http.
+type returned struct {
+	conns   chan net.Conn
+	done    chan struct{}
+	closing sync.Once
+}
+
 // New makes a server.
 func New(o Options) *Server {
 	s := &Server{Options: o, conns: map[*conn]struct{}{}, given: returned{conns: make(chan net.Conn), done: make(chan struct{})}}
@@ -58,28 +89,6 @@ func New(o Options) *Server {
 
 // outSize is the size of the buffers for answers: those of net/http.
 const outSize = 4 << 10
-
-// Take serves a connection, transferred, that is between two requests. unread, borrowed, is
-// what was read of the next ones.
-func (s *Server) Take(nc Conn, unread []byte) {
-	c := &conn{server: s, conn: nc, remote: nc.RemoteAddr().String()}
-	c.watch.conn = c
-	c.ctx, c.cancel = context.WithCancel(s.ctx)
-	s.mu.Lock()
-	if s.closing {
-		s.mu.Unlock()
-		c.cancel()
-		nc.Close()
-		return
-	}
-	s.conns[c] = struct{}{}
-	s.mu.Unlock()
-	if len(unread) > 0 {
-		c.giveBack(bytes.Clone(unread))
-		return
-	}
-	go c.run()
-}
 
 // begin marks a connection as busy: Drain lets it answer. It returns false when the server
 // closes.

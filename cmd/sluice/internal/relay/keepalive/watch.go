@@ -1,21 +1,6 @@
 package keepalive
 
-import (
-	"sync"
-	"time"
-)
-
-// A watch ends the context of a connection whose client leaves while a request is served. It
-// costs a goroutine, which begins when a handler has run for some time: most have answered
-// by then.
-type watch struct {
-	conn  *conn
-	timer *time.Timer
-
-	mu   sync.Mutex
-	on   bool          // a request is served
-	read chan struct{} // closed when the goroutine has ended; nil: none has begun for this request
-}
+import "time"
 
 // begin begins to watch. The caller calls end before it reads.
 func (w *watch) begin() {
