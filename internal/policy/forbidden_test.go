@@ -118,10 +118,10 @@ func sleepLines(s source) []int {
 // compared with, or subtracted from, is counted from a time.Time that has the monotonic
 // clock. By the wall clock it is hours off when that is set.
 var unixNanos = map[string]int{
-	"cmd/sluice/internal/relay/cluster/node.go":              1, // numbers the runs of a node
-	"cmd/sluice/internal/relay/cluster/transport/request.go": 1, // numbers requests, also after a restart
-	"cmd/sluice/internal/relay/rtpmedia/order.go":            1, // jitter: one step is one late packet
-	"cmd/sluice/internal/relay/web/recorded.go":              1, // of a file
+	"cmd/sluice/internal/relay/cluster/node.go":                1, // numbers the runs of a node
+	"cmd/sluice/internal/relay/cluster/transport/transport.go": 1, // numbers requests, also after a restart
+	"cmd/sluice/internal/relay/rtpmedia/order.go":              1, // jitter: one step is one late packet
+	"cmd/sluice/internal/relay/web/recorded.go":                1, // of a file
 }
 
 func TestNoWallClockInDurations(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 )
 
 // Reasons why a request has no answer.
@@ -17,8 +15,6 @@ var (
 )
 
 const (
-	// answering is how many requests of others a node answers at the same time.
-	answering = 8
 	// partSize is how many bytes of an answer are in one message. All parts of one are
 	// fewer than what may overtake a message: see window.
 	partSize  = 512 << 10
@@ -30,38 +26,6 @@ const (
 
 // codes are what stands in an answer without parts.
 var codes = map[byte]error{1: ErrTooBusy, 2: ErrTooLarge}
-
-// requests are those of one node, and its answers to those of others. They have a key
-// and numbers of their own: no message of theirs can stand for one of Send.
-type requests struct {
-	sealer sealer
-	opener opener
-	slots  chan struct{}
-	ending sync.WaitGroup // answers that are made
-
-	mu      sync.Mutex
-	closed  bool
-	last    uint64
-	waiting map[uint64]*waiting
-}
-
-// waiting is a request that has no answer yet.
-type waiting struct {
-	node  string
-	parts [][]byte
-	left  int
-	done  chan struct{}
-	err   error
-}
-
-func (r *requests) init(o *Options) {
-	keys := o.keys("requests")
-	r.sealer = sealer{key: keys[0], from: o.Node, run: o.Run}
-	r.opener = opener{keys: keys, nodes: map[string]*seen{}}
-	r.slots = make(chan struct{}, answering)
-	r.last = uint64(time.Now().UnixNano()) // an answer to an earlier run is not taken
-	r.waiting = map[uint64]*waiting{}
-}
 
 // Request sends body, borrowed, to a node and returns what that answers, at most 16 MB.
 // It waits until ctx is done. An error matches ErrNoAnswer, ErrTooBusy or ErrTooLarge.
@@ -201,12 +165,4 @@ func (t *Transport) answered(data []byte) {
 	if w.left--; w.left == 0 {
 		close(w.done)
 	}
-}
-
-// close lets the answers that are being made end, and makes no more.
-func (r *requests) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.ending.Wait()
 }
