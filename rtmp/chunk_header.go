@@ -66,6 +66,9 @@ func AppendContinuation(dst []byte, chunkStream uint32, time uint32) []byte {
 	return dst
 }
 
+// headerLen is the length of a message header by format (section 5.3.1.2).
+var headerLen = [4]int{11, 7, 3, 0}
+
 // appendBasicHeader appends the format and the chunk stream id in 1 to 3 bytes
 // (section 5.3.1.1).
 func appendBasicHeader(dst []byte, format byte, chunkStream uint32) []byte {
@@ -82,6 +85,3 @@ func appendBasicHeader(dst []byte, format byte, chunkStream uint32) []byte {
 }
 
 func be24(p []byte) uint32 { return uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2]) }
-
-// headerLen is the length of a message header by format (section 5.3.1.2).
-var headerLen = [4]int{11, 7, 3, 0}

@@ -28,16 +28,6 @@ func (c *ChunkReader) ReadMessage() (Message, error) {
 	}
 }
 
-// Recycle releases what unfinished messages hold. The reader is used no more.
-func (c *ChunkReader) Recycle() {
-	for _, cs := range c.streams {
-		c.drop(cs)
-	}
-	clear(c.streams)
-	c.cur, c.left, c.recent = nil, 0, nil
-	c.letGo()
-}
-
 // readChunk reads one chunk, or the rest of it, and reports whether it
 // completed a message, which is then m.
 func (c *ChunkReader) readChunk(m *Message) (bool, error) {
@@ -130,61 +120,16 @@ func (c *ChunkReader) header() error {
 	return c.announced(cs, format, id, n)
 }
 
-// repeats reports whether the 4 bytes behind the n of the basic header are one
-// of two timestamps, that of the header or, as some peers repeat it, that of the
-// message, or are zero in place of one. It waits for no more bytes than it takes
-// to tell.
-func (c *ChunkReader) repeats(n int, a, b uint32) (bool, error) {
-	var want [3][4]byte
-	binary.BigEndian.PutUint32(want[0][:], a)
-	binary.BigEndian.PutUint32(want[1][:], b)
-	some := want[:]
-	if c.omits {
-		some = want[:2]
+// find returns the chunk stream with that id, or nil. Mostly it is that of the header
+// before: a look into the map is three lines of cache, which a server with many
+// publishers would have to fetch for each.
+func (c *ChunkReader) find(id uint32) *chunkStream {
+	if cs := c.recent; cs != nil && cs.id == id {
+		return cs
 	}
-	for i := 1; i <= 4; i++ {
-		p, err := c.r.Peek(n + i)
-		if err != nil {
-			// At the end of the stream fewer bytes than a timestamp are no
-			// timestamp.
-			if errors.Is(err, io.EOF) {
-				return false, nil
-			}
-			return false, err
-		}
-		got := string(p[n : n+i])
-		if !slices.ContainsFunc(some, func(w [4]byte) bool { return got == string(w[:i]) }) {
-			c.omits = true
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// repeated reads a header of format 3, which goes on with the message in hand
-// or begins one like the last. When the last timestamp was extended it should
-// be repeated here (section 5.3.1.3), and some peers do not: those four bytes
-// are then the payload's. Others (gortmplib 1.0.1, so mediamtx) write zeros. What
-// is there decides; a payload looks like the timestamp once in 2^32 times. One that
-// begins with zeros is more likely, so those are a payload's once the peer has been
-// seen to leave a timestamp out.
-func (c *ChunkReader) repeated(cs *chunkStream, n int) error {
-	all := n
-	if cs.extends {
-		there, err := c.repeats(n, cs.delta, cs.time)
-		if err != nil {
-			return err
-		}
-		if there {
-			all += 4
-		}
-	}
-	if !cs.open {
-		cs.time += cs.delta
-	}
-	_ = c.r.Skip(all)
-	c.begin(cs)
-	return nil
+	cs := c.streams[id]
+	c.recent = cs
+	return cs
 }
 
 // announced reads a message header of format 0, 1 or 2, behind n bytes of basic
@@ -231,16 +176,61 @@ func (c *ChunkReader) announced(cs *chunkStream, format byte, id uint32, n int) 
 	return nil
 }
 
-// find returns the chunk stream with that id, or nil. Mostly it is that of the header
-// before: a look into the map is three lines of cache, which a server with many
-// publishers would have to fetch for each.
-func (c *ChunkReader) find(id uint32) *chunkStream {
-	if cs := c.recent; cs != nil && cs.id == id {
-		return cs
+// repeated reads a header of format 3, which goes on with the message in hand
+// or begins one like the last. When the last timestamp was extended it should
+// be repeated here (section 5.3.1.3), and some peers do not: those four bytes
+// are then the payload's. Others (gortmplib 1.0.1, so mediamtx) write zeros. What
+// is there decides; a payload looks like the timestamp once in 2^32 times. One that
+// begins with zeros is more likely, so those are a payload's once the peer has been
+// seen to leave a timestamp out.
+func (c *ChunkReader) repeated(cs *chunkStream, n int) error {
+	all := n
+	if cs.extends {
+		there, err := c.repeats(n, cs.delta, cs.time)
+		if err != nil {
+			return err
+		}
+		if there {
+			all += 4
+		}
 	}
-	cs := c.streams[id]
-	c.recent = cs
-	return cs
+	if !cs.open {
+		cs.time += cs.delta
+	}
+	_ = c.r.Skip(all)
+	c.begin(cs)
+	return nil
+}
+
+// repeats reports whether the 4 bytes behind the n of the basic header are one
+// of two timestamps, that of the header or, as some peers repeat it, that of the
+// message, or are zero in place of one. It waits for no more bytes than it takes
+// to tell.
+func (c *ChunkReader) repeats(n int, a, b uint32) (bool, error) {
+	var want [3][4]byte
+	binary.BigEndian.PutUint32(want[0][:], a)
+	binary.BigEndian.PutUint32(want[1][:], b)
+	some := want[:]
+	if c.omits {
+		some = want[:2]
+	}
+	for i := 1; i <= 4; i++ {
+		p, err := c.r.Peek(n + i)
+		if err != nil {
+			// At the end of the stream fewer bytes than a timestamp are no
+			// timestamp.
+			if errors.Is(err, io.EOF) {
+				return false, nil
+			}
+			return false, err
+		}
+		got := string(p[n : n+i])
+		if !slices.ContainsFunc(some, func(w [4]byte) bool { return got == string(w[:i]) }) {
+			c.omits = true
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // begin makes the chunk whose header was read the one in hand.
@@ -271,4 +261,14 @@ func (c *ChunkReader) control(typ MessageType, p []byte) error {
 	}
 	c.chunkSize = int(v)
 	return nil
+}
+
+// Recycle releases what unfinished messages hold. The reader is used no more.
+func (c *ChunkReader) Recycle() {
+	for _, cs := range c.streams {
+		c.drop(cs)
+	}
+	clear(c.streams)
+	c.cur, c.left, c.recent = nil, 0, nil
+	c.letGo()
 }

@@ -76,6 +76,63 @@ type Conn struct {
 	pending int // messages since a request was last complete
 }
 
+type heldMessage struct {
+	m  Message
+	ok bool
+}
+
+// handshakeState is how far a handshake has come, so that a call that lacked bytes can
+// be repeated.
+type handshakeState uint8
+
+const (
+	handshakeStart handshakeState = iota
+	handshakeSent                 // a client's C0 and C1 are out
+	handshakeLast                 // the peer's last packet is to come
+	handshakeDone
+)
+
+// clientSession is what a client has asked for.
+type clientSession struct {
+	transaction float64
+	streamID    uint32
+	name        string
+	kind        Kind
+	waiting     step
+	number      float64 // of the transaction that is waited for
+}
+
+// step is what a client waits for, so that a call that lacked bytes can be
+// repeated.
+type step uint8
+
+const (
+	stepIdle step = iota
+	stepConnect
+	stepCreate
+	stepStart
+)
+
+// A reply is what this side says because of what it has read.
+type reply struct {
+	typ   MessageType
+	event Event // of TypeUserControl
+	value uint32
+}
+
+// lateReplies are those of a connection that is written to while it is read: the goroutine that reads
+// does not send them itself. If it did, and both ends sent more than their sockets hold, each would wait
+// for the other one to read.
+type lateReplies struct {
+	reading atomic.Bool // ReadMessage runs
+	shared  atomic.Bool // something was written meanwhile, or was being written when it had to answer
+
+	mu      sync.Mutex
+	changed sync.Cond // of mu
+	list    []reply
+	sending bool // sendLate runs
+}
+
 // NewConn returns a connection that reads from r and writes to w. Memory that
 // it needs beside theirs is from r's Allocator.
 func NewConn(r *sluice.BufReader, w *sluice.BufWriter, o Options) *Conn {
@@ -150,60 +207,3 @@ func (c *Conn) Flush() error {
 
 // alloc returns the allocator that memory of the connection is from.
 func (c *Conn) alloc() *mem.Allocator { return c.in.alloc }
-
-type heldMessage struct {
-	m  Message
-	ok bool
-}
-
-// handshakeState is how far a handshake has come, so that a call that lacked bytes can
-// be repeated.
-type handshakeState uint8
-
-const (
-	handshakeStart handshakeState = iota
-	handshakeSent                 // a client's C0 and C1 are out
-	handshakeLast                 // the peer's last packet is to come
-	handshakeDone
-)
-
-// clientSession is what a client has asked for.
-type clientSession struct {
-	transaction float64
-	streamID    uint32
-	name        string
-	kind        Kind
-	waiting     step
-	number      float64 // of the transaction that is waited for
-}
-
-// step is what a client waits for, so that a call that lacked bytes can be
-// repeated.
-type step uint8
-
-const (
-	stepIdle step = iota
-	stepConnect
-	stepCreate
-	stepStart
-)
-
-// A reply is what this side says because of what it has read.
-type reply struct {
-	typ   MessageType
-	event Event // of TypeUserControl
-	value uint32
-}
-
-// lateReplies are those of a connection that is written to while it is read: the goroutine that reads
-// does not send them itself. If it did, and both ends sent more than their sockets hold, each would wait
-// for the other one to read.
-type lateReplies struct {
-	reading atomic.Bool // ReadMessage runs
-	shared  atomic.Bool // something was written meanwhile, or was being written when it had to answer
-
-	mu      sync.Mutex
-	changed sync.Cond // of mu
-	list    []reply
-	sending bool // sendLate runs
-}

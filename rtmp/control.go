@@ -5,12 +5,10 @@ import (
 	"fmt"
 )
 
-const (
-	// leastWindow is the acknowledgement window in bytes that a smaller one is
-	// taken for: a peer that asks for an acknowledgement of each byte gets one
-	// for what a small read brings.
-	leastWindow = 4096
-)
+// leastWindow is the acknowledgement window in bytes that a smaller one is
+// taken for: a peer that asks for an acknowledgement of each byte gets one
+// for what a small read brings.
+const leastWindow = 4096
 
 // control deals with a message of the connection itself (specification,
 // sections 5.4 and 6.2). p is borrowed until it returns.

@@ -72,6 +72,57 @@ func (c *Conn) request(cmd Command) (*Request, error) {
 	return nil, c.call(cmd)
 }
 
+// call answers the commands that have one meaning whatever goes on.
+func (c *Conn) call(cmd Command) error {
+	switch cmd.Name {
+	case "createStream":
+		return c.WriteCommand(0, "_result", cmd.Transaction, nil, float64(messageStream))
+	case "getStreamLength":
+		// A live stream has none.
+		return c.WriteCommand(0, "_result", cmd.Transaction, nil, 0.0)
+	case "FCPublish":
+		return c.notify(cmd, "onFCPublish", "NetStream.Publish.Start")
+	case "FCUnpublish":
+		return c.notify(cmd, "onFCUnpublish", "NetStream.Unpublish.Success")
+	case "FCSubscribe":
+		return c.notify(cmd, "onFCSubscribe", "NetStream.Play.Start")
+	case "releaseStream", "FCUnsubscribe", "_checkbw", "checkBandwidth":
+		return c.result(cmd)
+	case "deleteStream", "closeStream", "_result", "_error", "onStatus", "onBWDone",
+		"receiveAudio", "receiveVideo", "pause", "seek", "setBufferLength":
+		return nil
+	}
+	if cmd.Transaction == 0 {
+		return nil
+	}
+	return c.WriteCommand(0, "_error", cmd.Transaction, nil, amf0.Object{
+		{Name: "level", Value: "error"},
+		{Name: "code", Value: "NetConnection.Call.Failed"},
+		{Name: "description", Value: "no such method"},
+	})
+}
+
+// result answers a call that has nothing to tell.
+func (c *Conn) result(cmd Command) error {
+	if cmd.Transaction == 0 {
+		return nil
+	}
+	return c.WriteCommand(0, "_result", cmd.Transaction, nil, amf0.Undefined{})
+}
+
+// notify answers a call as result does and sends the notice that some encoders
+// wait for.
+func (c *Conn) notify(cmd Command, name, code string) error {
+	if err := c.result(cmd); err != nil {
+		return err
+	}
+	return c.WriteCommand(0, name, 0, nil, amf0.Object{
+		{Name: "level", Value: "status"},
+		{Name: "code", Value: code},
+		{Name: "description", Value: clip(cmd.String(1))},
+	})
+}
+
 // connected answers connect (section 7.2.1.1).
 func (c *Conn) connected(cmd Command) error {
 	o := cmd.Object(0)
@@ -116,57 +167,6 @@ func (c *Conn) connected(cmd Command) error {
 	// The specification leaves open which of the two objects these stand in,
 	// and clients look in either.
 	return c.WriteCommand(0, "_result", cmd.Transaction, own.appendTo(properties), own.appendTo(information))
-}
-
-// call answers the commands that have one meaning whatever goes on.
-func (c *Conn) call(cmd Command) error {
-	switch cmd.Name {
-	case "createStream":
-		return c.WriteCommand(0, "_result", cmd.Transaction, nil, float64(messageStream))
-	case "getStreamLength":
-		// A live stream has none.
-		return c.WriteCommand(0, "_result", cmd.Transaction, nil, 0.0)
-	case "FCPublish":
-		return c.notify(cmd, "onFCPublish", "NetStream.Publish.Start")
-	case "FCUnpublish":
-		return c.notify(cmd, "onFCUnpublish", "NetStream.Unpublish.Success")
-	case "FCSubscribe":
-		return c.notify(cmd, "onFCSubscribe", "NetStream.Play.Start")
-	case "releaseStream", "FCUnsubscribe", "_checkbw", "checkBandwidth":
-		return c.result(cmd)
-	case "deleteStream", "closeStream", "_result", "_error", "onStatus", "onBWDone",
-		"receiveAudio", "receiveVideo", "pause", "seek", "setBufferLength":
-		return nil
-	}
-	if cmd.Transaction == 0 {
-		return nil
-	}
-	return c.WriteCommand(0, "_error", cmd.Transaction, nil, amf0.Object{
-		{Name: "level", Value: "error"},
-		{Name: "code", Value: "NetConnection.Call.Failed"},
-		{Name: "description", Value: "no such method"},
-	})
-}
-
-// notify answers a call as result does and sends the notice that some encoders
-// wait for.
-func (c *Conn) notify(cmd Command, name, code string) error {
-	if err := c.result(cmd); err != nil {
-		return err
-	}
-	return c.WriteCommand(0, name, 0, nil, amf0.Object{
-		{Name: "level", Value: "status"},
-		{Name: "code", Value: code},
-		{Name: "description", Value: clip(cmd.String(1))},
-	})
-}
-
-// result answers a call that has nothing to tell.
-func (c *Conn) result(cmd Command) error {
-	if cmd.Transaction == 0 {
-		return nil
-	}
-	return c.WriteCommand(0, "_result", cmd.Transaction, nil, amf0.Undefined{})
 }
 
 // request returns what a publish or play command asks for.

@@ -57,6 +57,30 @@ type bans struct {
 	lifted map[string]time.Time // shared ones that do not hold any more, with their Until
 }
 
+// bansFile is where bans are kept. Every change replaces the file as a whole, so
+// that it is never half written.
+type bansFile struct {
+	mu     sync.Mutex // one writer at a time; it waits for the disk, unlike bans.mu
+	name   string     // empty: bans end with the gate
+	behind bool       // the latest change is not in it
+}
+
+// now returns the time. When the clock was set, it moves the bans with it. The lock is held.
+func (l *bans) now() time.Time {
+	now, by := l.clock.step()
+	if by == 0 {
+		return now
+	}
+	for id, b := range l.list {
+		b.Since, b.Until = b.Since.Add(by), b.Until.Add(by)
+		l.list[id] = b
+	}
+	for id, until := range l.lifted {
+		l.lifted[id] = until.Add(by)
+	}
+	return now
+}
+
 // check checks what a ban matches, and brings it into its usual form.
 func (b *Ban) check() (err error) {
 	switch b.By {
@@ -153,6 +177,15 @@ func (b Ban) Matches(action Action, stream string, address netip.Addr, token str
 	return b.network.Contains(plain(address))
 }
 
+// bounded returns a ban that was saved, for a clock that was set back since: it holds no longer
+// from now than it was to hold in all.
+func (b Ban) bounded(now time.Time) Ban {
+	if b.Since.After(now) {
+		b.Since, b.Until = now, now.Add(min(max(b.Until.Sub(b.Since), 0), MaxBan))
+	}
+	return b
+}
+
 // find returns a ban that matches a request.
 func (l *bans) find(r *Request, token string) (Ban, bool) {
 	l.mu.Lock()
@@ -167,39 +200,6 @@ func (l *bans) find(r *Request, token string) (Ban, bool) {
 		}
 	}
 	return Ban{}, false
-}
-
-// now returns the time. When the clock was set, it moves the bans with it. The lock is held.
-func (l *bans) now() time.Time {
-	now, by := l.clock.step()
-	if by == 0 {
-		return now
-	}
-	for id, b := range l.list {
-		b.Since, b.Until = b.Since.Add(by), b.Until.Add(by)
-		l.list[id] = b
-	}
-	for id, until := range l.lifted {
-		l.lifted[id] = until.Add(by)
-	}
-	return now
-}
-
-// bounded returns a ban that was saved, for a clock that was set back since: it holds no longer
-// from now than it was to hold in all.
-func (b Ban) bounded(now time.Time) Ban {
-	if b.Since.After(now) {
-		b.Since, b.Until = now, now.Add(min(max(b.Until.Sub(b.Since), 0), MaxBan))
-	}
-	return b
-}
-
-// bansFile is where bans are kept. Every change replaces the file as a whole, so
-// that it is never half written.
-type bansFile struct {
-	mu     sync.Mutex // one writer at a time; it waits for the disk, unlike bans.mu
-	name   string     // empty: bans end with the gate
-	behind bool       // the latest change is not in it
 }
 
 // banNumber returns the number in an id, b1 or b1@name.

@@ -17,6 +17,26 @@ const plainPart = time.Second
 // young is for how long a stream is served from its beginning.
 const young = 10 * time.Second
 
+// newMuxer makes a muxer and starts it. The server's lock is held.
+func (s *Server) newMuxer(source *live.Stream) *muxer {
+	c := s.Config()
+	m := &muxer{server: s, source: source, done: make(chan struct{}), since: time.Now()}
+	m.line = newTimeline(limits{
+		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
+	})
+	var ctx context.Context
+	ctx, m.cancel = context.WithCancel(s.Ctx)
+	s.running.Go(func() {
+		err := m.run(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.Info("HLS ends", "stream", source.Name(), "why", err)
+		}
+		m.line.end(err)
+		close(m.done)
+	})
+	return m
+}
+
 // stop ends the muxer and releases its segments.
 func (m *muxer) stop() {
 	m.cancel()
@@ -144,24 +164,4 @@ func (m *muxer) status() Status {
 		s.Error = t.err.Error()
 	}
 	return s
-}
-
-// newMuxer makes a muxer and starts it. The server's lock is held.
-func (s *Server) newMuxer(source *live.Stream) *muxer {
-	c := s.Config()
-	m := &muxer{server: s, source: source, done: make(chan struct{}), since: time.Now()}
-	m.line = newTimeline(limits{
-		low: c.HLS == config.HLSLow, segments: c.HLSSegments, bytes: int64(c.HLSBytes), take: s.take, give: s.give, share: s.share,
-	})
-	var ctx context.Context
-	ctx, m.cancel = context.WithCancel(s.Ctx)
-	s.running.Go(func() {
-		err := m.run(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.Log.Info("HLS ends", "stream", source.Name(), "why", err)
-		}
-		m.line.end(err)
-		close(m.done)
-	})
-	return m
 }

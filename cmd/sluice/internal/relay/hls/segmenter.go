@@ -18,9 +18,6 @@ const (
 	// rounding is by how much a segment may exceed the target duration, which is in
 	// whole seconds: less than a half (rfc8216bis, section 4.4.3.1).
 	rounding = 400
-	// jump is a step of the clock that is no pause but another clock; back is one to
-	// the past.
-	jump, back = 10_000, 1_000
 	// quiet is for how long a track may say nothing before parts go on without it.
 	quiet = 1_000
 	// unknown is the same before two pictures have said how often they come.

@@ -11,6 +11,9 @@ import (
 	"github.com/sluice-go/sluice/rtsp"
 )
 
+// reportEvery is the time between two receiver reports: RFC 3550, section 6.2, has 5 s.
+const reportEvery = 5 * time.Second
+
 // maxArrivals bounds the packets of one publisher that wait: some 700 KB.
 const maxArrivals = 512
 
@@ -186,6 +189,3 @@ func (r *recording) frameError(err error) error {
 	}
 	return err
 }
-
-// reportEvery is the time between two receiver reports: RFC 3550, section 6.2, has 5 s.
-const reportEvery = 5 * time.Second

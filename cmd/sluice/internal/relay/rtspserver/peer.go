@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,25 +167,6 @@ func (x *peer) interrupt() { x.conn.SetReadDeadline(time.Unix(1, 0)) }
 func (x *peer) running() bool {
 	return x.play != nil && x.play.viewer != nil || x.record != nil && x.record.running()
 }
-
-// required returns the features that a request requires, with commas between them: there
-// are none that the server has under a name (RFC 2326, sections 12.27 and 12.32).
-func required(h rtsp.Header) string {
-	var list []string
-	for _, name := range []string{"Require", "Proxy-Require"} {
-		for _, field := range h.Values(name) {
-			for feature := range strings.SplitSeq(field, ",") {
-				if feature = strings.TrimSpace(feature); feature != "" {
-					list = append(list, feature)
-				}
-			}
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// lateness is by how much a datagram may be later than what was sent after it.
-const lateness = 100 * time.Millisecond
 
 // lingering is how long a session goes on reading after its last message.
 const lingering = 500 * time.Millisecond

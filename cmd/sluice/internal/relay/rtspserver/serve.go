@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -51,26 +52,6 @@ func (x *peer) ending(err error) error {
 	return session.PeerError(err)
 }
 
-// late is called when a read deadline has passed. nil means: go on.
-func (x *peer) late() error {
-	switch {
-	case x.record != nil && x.record.running():
-		return x.record.check()
-	case x.play != nil && x.play.viewer != nil && !x.server.Closing():
-		if x.play.over() {
-			return session.ErrDone
-		}
-		if x.play.udp != nil && time.Since(x.heard) > silence && time.Since(x.play.udp.heard()) > silence {
-			return session.ErrIdle
-		}
-		return x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate))
-	case x.play != nil && x.play.viewer != nil:
-		// The stream's end ends the viewer.
-		<-x.play.viewer.Done()
-	}
-	return session.ErrIdle
-}
-
 // next takes one message or frame.
 func (x *peer) next() error {
 	item, err := x.reader.Read()
@@ -98,6 +79,26 @@ func (x *peer) next() error {
 	return x.record.interleaved(item.Interleaved)
 }
 
+// late is called when a read deadline has passed. nil means: go on.
+func (x *peer) late() error {
+	switch {
+	case x.record != nil && x.record.running():
+		return x.record.check()
+	case x.play != nil && x.play.viewer != nil && !x.server.Closing():
+		if x.play.over() {
+			return session.ErrDone
+		}
+		if x.play.udp != nil && time.Since(x.heard) > silence && time.Since(x.play.udp.heard()) > silence {
+			return session.ErrIdle
+		}
+		return x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Rate))
+	case x.play != nil && x.play.viewer != nil:
+		// The stream's end ends the viewer.
+		<-x.play.viewer.Done()
+	}
+	return session.ErrIdle
+}
+
 // request answers a request, borrowed.
 func (x *peer) request(req *rtsp.Request) error {
 	x.heard = time.Now()
@@ -117,23 +118,6 @@ func (x *peer) request(req *rtsp.Request) error {
 		return x.conn.SetReadDeadline(time.Now().Add(x.server.Times.Idle))
 	}
 	return nil
-}
-
-// refuseSyntax answers what is not RTSP, if it was a message at all.
-func (x *peer) refuseSyntax(err error) {
-	status := 0
-	switch {
-	case errors.Is(err, rtsp.ErrTooLong):
-		status = rtsp.StatusEntityTooLarge
-	case errors.Is(err, rtsp.ErrVersion):
-		status = rtsp.StatusVersionNotSupported
-	case errors.Is(err, rtsp.ErrSyntax):
-		status = rtsp.StatusBadRequest
-	default:
-		return
-	}
-	// The connection ends anyway.
-	_ = x.write(&rtsp.Response{Status: status, Reason: rtsp.StatusText(status)})
 }
 
 // answer returns the response to a request; nil when it was sent. An error ends the
@@ -175,6 +159,39 @@ func (x *peer) answer(req *rtsp.Request) (*rtsp.Response, error) {
 	return x.reply(req, rtsp.StatusMethodNotAllowed), nil
 }
 
+// required returns the features that a request requires, with commas between them: there
+// are none that the server has under a name (RFC 2326, sections 12.27 and 12.32).
+func required(h rtsp.Header) string {
+	var list []string
+	for _, name := range []string{"Require", "Proxy-Require"} {
+		for _, field := range h.Values(name) {
+			for feature := range strings.SplitSeq(field, ",") {
+				if feature = strings.TrimSpace(feature); feature != "" {
+					list = append(list, feature)
+				}
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// refuseSyntax answers what is not RTSP, if it was a message at all.
+func (x *peer) refuseSyntax(err error) {
+	status := 0
+	switch {
+	case errors.Is(err, rtsp.ErrTooLong):
+		status = rtsp.StatusEntityTooLarge
+	case errors.Is(err, rtsp.ErrVersion):
+		status = rtsp.StatusVersionNotSupported
+	case errors.Is(err, rtsp.ErrSyntax):
+		status = rtsp.StatusBadRequest
+	default:
+		return
+	}
+	// The connection ends anyway.
+	_ = x.write(&rtsp.Response{Status: status, Reason: rtsp.StatusText(status)})
+}
+
 // teardown ends the session. A viewer's answer goes out before its connection is
 // closed, so the peer has a moment to close it first.
 func (x *peer) teardown() error {
@@ -205,3 +222,6 @@ func (x *peer) teardown() error {
 	}
 	return session.ErrDone
 }
+
+// lateness is by how much a datagram may be later than what was sent after it.
+const lateness = 100 * time.Millisecond
