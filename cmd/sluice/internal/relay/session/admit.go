@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/edge"
 	"github.com/sluice-go/sluice/live"
 )
 
@@ -33,6 +34,24 @@ func (h *Host) AdmitPublish(ctx context.Context, info Info) (p *live.Publisher, 
 		h.owners.drop(info.Stream, p)
 		release()
 	}, nil
+}
+
+// admitWay refuses what this server has pushed and gets back, unless it comes directly and
+// under a name of its own: in the place of another publisher it may be what it comes from.
+// The lock is held.
+func (h *Host) admitWay(info Info) error {
+	back, direct := info.Via.Comes(h.ID)
+	if !back {
+		return nil
+	}
+	if st, there := h.Hub.Stream(info.Stream); direct && there {
+		before, _ := h.passed.list[st].Comes(h.ID)
+		direct = before && st.Publisher() == nil
+	}
+	if !direct {
+		return fmt.Errorf("%w: %s", ErrLoop, info.Stream)
+	}
+	return nil
 }
 
 // publishAs makes a publisher, by what applies when there is another.
@@ -127,4 +146,11 @@ func (h *Host) find(ctx context.Context, name string, within time.Duration) (*li
 		}
 	}
 	return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+}
+
+// Passed returns the servers through which a stream has come here by pushes.
+func (h *Host) Passed(st *live.Stream) edge.Path {
+	h.passed.mu.Lock()
+	defer h.passed.mu.Unlock()
+	return h.passed.list[st]
 }
