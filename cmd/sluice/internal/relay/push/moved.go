@@ -1,11 +1,7 @@
 package push
 
 import (
-	"context"
-	"crypto/sha256"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/sluice-go/sluice/live"
 )
@@ -26,20 +22,6 @@ type AddedTarget struct {
 	Enhanced bool   `json:"enhanced"`
 }
 
-// Moved is one stream on its way to one target.
-type Moved struct {
-	Status
-	Sum   []byte        `json:"sum"` // of the target, by which one of the settings is found
-	Pause time.Duration `json:"pause,omitempty"`
-	Next  time.Time     `json:"next"` // time of the next attempt; of a push with a pause
-}
-
-// sum is the same for targets that are the same, in any process.
-func (t *Target) sum() []byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %v", t.streams.String(), t.address, t.enhanced))
-	return sum[:]
-}
-
 // State returns what another process needs to go on.
 func (p *Pusher) State() State {
 	p.mu.Lock()
@@ -52,16 +34,6 @@ func (p *Pusher) State() State {
 		st.Pushes = append(st.Pushes, q.moved())
 	}
 	return st
-}
-
-func (q *pushing) moved() Moved {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	m := Moved{Status: q.status, Sum: q.target.sum()}
-	if q.status.State != Live && q.status.State != Behind {
-		m.Pause, m.Next = q.retry.pause, q.retry.next
-	}
-	return m
 }
 
 // Resume goes on with what another process has pushed, before any stream begins. Targets
@@ -99,42 +71,4 @@ func (p *Pusher) resume(s *live.Stream, targets []*Target, pushes []Moved) {
 			p.start(s, t, &pushes[at])
 		}
 	}
-}
-
-// goOn takes over what another process knew, before run.
-func (q *pushing) goOn(m *Moved) {
-	q.status = m.Status
-	q.status.Target = q.target.String()
-	q.retry = retry{m.Pause, m.Next}
-	o := &q.pusher.options
-	if q.status.State == Waiting || q.status.State == Refused {
-		return
-	}
-	// The connection of the other process has to end first, or the target refuses
-	// this one.
-	q.status.State, q.status.Since = Connecting, time.Now()
-	q.retry.next = time.Now().Add(o.Retry)
-}
-
-// retry is when a push is tried again.
-type retry struct {
-	pause time.Duration // before the next attempt; 0: none has failed
-	next  time.Time     // of the next attempt; zero: at once
-}
-
-// await waits until a push of another process is to be tried, and returns the pause after
-// that has failed. It reports false when the push should not go on.
-func (q *pushing) await(ctx context.Context) (pause time.Duration, ok bool) {
-	o := &q.pusher.options
-	q.mu.Lock()
-	r := q.retry
-	q.mu.Unlock()
-	pause = o.Retry
-	if r.pause > 0 {
-		pause = min(max(2*r.pause, o.Retry), o.RetryMost)
-	}
-	if r.next.IsZero() {
-		return pause, true
-	}
-	return pause, q.pause(ctx, min(max(time.Until(r.next), 0), o.RetryMost))
 }

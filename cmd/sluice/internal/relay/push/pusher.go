@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/rtmp"
 )
 
 // States of a push.
@@ -70,6 +70,27 @@ type Pusher struct {
 	on     map[key]*pushing
 }
 
+// pushing is one stream on its way to one target.
+type pushing struct {
+	pusher *Pusher
+	stream *live.Stream
+	target *Target
+	name   string // the stream's name there, with its query
+	stop   context.CancelFunc
+	said   rtmp.Capabilities // what the target has said of enhanced RTMP; run's goroutine only
+	plain  bool              // it was not asked for that; run's goroutine only
+
+	mu     sync.Mutex
+	status Status
+	retry  retry
+}
+
+// retry is when a push is tried again.
+type retry struct {
+	pause time.Duration // before the next attempt; 0: none has failed
+	next  time.Time     // of the next attempt; zero: at once
+}
+
 // key is what is pushed once at a time.
 type key struct {
 	stream *live.Stream
@@ -96,49 +117,6 @@ func New(o Options) *Pusher {
 	p := &Pusher{options: o, on: map[key]*pushing{}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
-}
-
-// Begin pushes a stream to the targets that match its name, until it ends. What is
-// pushed already goes on.
-func (p *Pusher) Begin(st *live.Stream) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.begin(st, p.options.Targets(st.Name())) // under the lock: a Refresh in between would be undone
-}
-
-// begin pushes a stream to those of the targets, and of the added ones, that match it.
-// The lock is held.
-func (p *Pusher) begin(st *live.Stream, targets []*Target) {
-	for _, t := range slices.Concat(targets, p.added) {
-		p.start(st, t, nil)
-	}
-}
-
-// start pushes a stream to a target if it matches and is not pushed there yet. m is what
-// another process knew of it; nil: nothing. The lock is held.
-func (p *Pusher) start(st *live.Stream, t *Target, m *Moved) {
-	middle, ok := t.streams.Match(st.Name())
-	k := key{st, t}
-	if !ok || p.closed || p.on[k] != nil {
-		return
-	}
-	q := &pushing{pusher: p, stream: st, target: t, name: strings.ReplaceAll(t.key, "*", middle)}
-	q.status = Status{ID: t.id, Stream: st.Name(), Target: t.String(), State: Connecting, Since: time.Now()}
-	if m != nil {
-		q.goOn(m)
-	}
-	var ctx context.Context
-	ctx, q.stop = context.WithCancel(p.ctx)
-	p.on[k] = q
-	p.running.Go(func() {
-		defer q.stop()
-		q.run(ctx)
-		p.mu.Lock()
-		if p.on[k] == q { // not another, after a reload and one more
-			delete(p.on, k)
-		}
-		p.mu.Unlock()
-	})
 }
 
 // List returns what is pushed, by stream and target.
@@ -173,4 +151,10 @@ func (p *Pusher) Close(ctx context.Context) error {
 	p.stop()
 	<-over
 	return err
+}
+
+func (q *pushing) now() Status {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.status
 }

@@ -22,10 +22,6 @@ var (
 	errBuffer  = errors.New("push: the connection's buffer is too full")
 )
 
-// callTime is how long a target may take to answer a call. It is SRT's own time, of which the
-// library asks once, and enough for TCP to ask three times.
-const callTime = 3 * time.Second
-
 // attemptSRT pushes by SRT until the stream ends, which is errOver, or something fails.
 func (q *pushing) attemptSRT(ctx context.Context) error {
 	o := &q.pusher.options

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -141,3 +142,9 @@ func (t *Target) secrets(name string) []string {
 
 // tcURL is the address that RTMP's connect names.
 func (t *Target) tcURL() string { return t.scheme + "://" + t.host + "/" + t.app }
+
+// sum is the same for targets that are the same, in any process.
+func (t *Target) sum() []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %v", t.streams.String(), t.address, t.enhanced))
+	return sum[:]
+}
