@@ -121,10 +121,10 @@ func (k *Keeper) step(now time.Time) {
 		k.full.Store(false)
 		o.Logger.Info("there is memory again", "used", used, "limit", o.Most)
 	}
-	if idle, live := heap(); k.spare.due(now, idle+counted.IdleBytes, used, live) {
+	if idle, live := k.spare.heap(); k.spare.due(now, idle+counted.IdleBytes, used, live) {
 		o.Alloc.Trim()
 		debug.FreeOSMemory()
-		idle, _ = heap()
+		idle, _ = k.spare.heap()
 		k.spare.returned(now, idle+o.Alloc.Stats().IdleBytes)
 	}
 }

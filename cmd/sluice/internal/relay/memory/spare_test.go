@@ -1,7 +1,10 @@
 package memory
 
 import (
+	"bytes"
+	"runtime"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"time"
 )
@@ -44,17 +47,71 @@ var sink []byte
 // keep it for minutes.
 func TestGarbageIsIdle(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var s spare
 	debug.FreeOSMemory()
-	before, _ := heap()
+	before, _ := s.heap()
 	for range 64 {
 		sink = make([]byte, 1<<20)
 	}
 	sink = nil
-	if after, _ := heap(); after-before < 60<<20 {
+	if after, _ := s.heap(); after-before < 60<<20 {
 		t.Errorf("64 MiB of garbage made idle memory grow from %d to %d bytes", before, after)
 	}
 	debug.FreeOSMemory()
-	if after, _ := heap(); after-before > 16<<20 {
+	if after, _ := s.heap(); after-before > 16<<20 {
 		t.Errorf("after a collection idle memory has grown from %d to %d bytes", before, after)
+	}
+}
+
+// What a crowd leaves that was there at the latest collection is idle, although nothing has
+// been allocated since.
+func TestACrowdThatHasLeftIsIdle(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	const crowd, each = 500, 30 << 10
+	var s spare
+	leave := make(chan bool)
+	var here, gone sync.WaitGroup
+	here.Add(crowd)
+	for range crowd {
+		gone.Go(func() {
+			session := bytes.Repeat([]byte{1}, each)
+			here.Done()
+			<-leave
+			runtime.KeepAlive(session)
+		})
+	}
+	here.Wait()
+	runtime.GC()
+	before, held := s.heap()
+	close(leave)
+	gone.Wait()
+	after, live := s.heap()
+	if got := after - before; got < crowd*each*9/10 || live > held-crowd*each*9/10 {
+		t.Errorf("idle memory went from %d to %d bytes, what is in use from %d to %d", before, after, held, live)
+	}
+	if !s.due(time.Now(), after, 0, live) {
+		t.Error("it is not returned")
+	}
+	debug.FreeOSMemory()
+	if left, _ := s.heap(); left >= after {
+		t.Errorf("after a collection %d bytes are idle, before it %d", left, after)
+	}
+}
+
+func TestGoroutinesThatHaveEnded(t *testing.T) {
+	var s spare
+	for _, step := range []struct{ cycles, running, ended int64 }{
+		{1, 100, 0},
+		{1, 300, 0}, // newer than the collection
+		{1, 40, 60},
+		{2, 30, 10}, // some may have ended after the collection
+		{2, 50, 0},
+		{3, 70, 0},
+		{3, 20, 50},
+		{4, 20, 0},
+	} {
+		if got := s.ended(step.cycles, step.running); got != step.ended {
+			t.Errorf("%+v: %d have ended", step, got)
+		}
 	}
 }
