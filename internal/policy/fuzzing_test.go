@@ -131,6 +131,31 @@ func TestFuzzingPageIsThatOfTheRecord(t *testing.T) {
 	}
 }
 
+// A page that lists what is gone says nothing of how much has been tried.
+func TestRecordedTargetsAreThere(t *testing.T) {
+	record, err := os.ReadFile(filepath.Join(root, fuzzRecord))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, _, err := sumOfRuns(string(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range targets {
+		files, err := filepath.Glob(filepath.Join(root, target.pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "\nfunc "+target.name+"(")
+		})
+		if !there {
+			t.Errorf("%s: there is no %s in %s: its lines go with it", fuzzRecord, target.name, target.pkg)
+		}
+	}
+}
+
 func TestRunsOfATargetAreAddedUp(t *testing.T) {
 	const head = "date,processor,package,target,seconds,executions,interesting,finding\n"
 	targets, processors, err := sumOfRuns(head +
