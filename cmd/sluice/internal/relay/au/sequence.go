@@ -58,7 +58,7 @@ type bitCopy struct {
 
 // skip returns the next n bits, up to 32, and leaves them out.
 func (c *bitCopy) skip(n int) (v uint64) {
-	if c.err == nil {
+	if c.err == nil && n > 0 { // of no bits behind the last byte the library reads one
 		v, c.err = bits.ReadBits(c.from, &c.at, n)
 	}
 	return v

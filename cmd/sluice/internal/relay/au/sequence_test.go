@@ -94,3 +94,13 @@ func TestPlainSequenceOfDamagedHeaders(t *testing.T) {
 		}
 	}
 }
+
+// A header that ends within its timing is refused, also where a number of no bits is all that is left.
+func TestASequenceHeaderThatEndsInItsTiming(t *testing.T) {
+	whole := []byte{obuSequenceHeader << 3, 0x04, 0, 0, 0, 0, 0, 0, 0, 0x03} // equal intervals, of a number of 0 bits
+	for n := 1; n <= len(whole); n++ {
+		if _, err := PlainSequence(whole[:n]); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%x: %v", whole[:n], err)
+		}
+	}
+}

@@ -23,6 +23,7 @@ func FuzzIntake(f *testing.F) {
 	f.Add(uint8(0), pack(avcSets[0], avcSets[1], []byte{0x65, 0x88, 0x84, 0, 0x33}, []byte{0x41, 0x9a, 0x24, 0x6c}))
 	f.Add(uint8(1), pack([]byte{0x44, 0x01, 0xc1, 0x72}, []byte{0x26, 0x01, 0xaf}, []byte{0x60, 0x01, 0, 4, 0x44, 0x01, 0, 1, 0x44}))
 	f.Add(uint8(2), pack([]byte{0x18, 0x0a, 0x0b, 0, 0, 0, 0x24, 0xc4}, []byte{0x10, 0x32, 1, 2}))
+	f.Add(uint8(2), []byte("\xb10 \x00\r0700000007")) // ends in the timing of a sequence header
 	f.Add(uint8(3), pack([]byte{0x0c, 0x82, 0x49, 0x83, 0x42, 0, 0x77, 0xf0}))
 	codecs := []flv.FourCC{flv.CodecAVC, flv.CodecHEVC, flv.CodecAV1, flv.CodecVP9, flv.CodecAAC, flv.CodecMP3, flv.CodecAC3, flv.CodecOpus}
 	aac, err := au.NewAACConfig([]byte{0x12, 0x10})
