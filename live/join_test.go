@@ -143,8 +143,8 @@ func TestJoinWithSeveralTracks(t *testing.T) {
 	}
 }
 
-// Who joins late is told where the loudspeakers are and what the colours mean, as who was
-// there from the beginning.
+// A late joiner gets the positions of the loudspeakers and the meaning of the colours, as a
+// viewer does that was there from the beginning.
 func TestJoinAfterDescriptions(t *testing.T) {
 	h := NewHub(HubOptions{})
 	defer h.Close()

@@ -7,19 +7,19 @@ import "time"
 const settling = 10 * time.Minute
 
 // ages say how long ago files ended, by the time that passes while they are watched: a clock
-// that is set years ahead makes no file old. Only what was there at the first sight is as old
+// that is set years ahead makes no file old. Only what was there at the first look is as old
 // as its date says, by the clock as it was then.
 //
 // A clock that turns out to be earlier can only make files younger, and a date in the future says nothing.
 type ages struct {
-	seen  map[string]sight
+	seen  map[string]seen
 	first time.Duration // when see was called first
 }
 
-// sight is the first one of a file as it is, without what was written later.
-type sight struct {
+// seen is what was found at the first look at a file as it is, without what was written later.
+type seen struct {
 	changed time.Time
-	ended   time.Duration // when it ended, in time that has passed; before the first sight it is negative
+	ended   time.Duration // when it ended, in time that has passed; before the first look it is negative
 }
 
 // see takes note of what there is, at a time by the clock and by what has passed.
@@ -28,15 +28,15 @@ func (g *ages) see(list []Recording, now time.Time, passed time.Duration) {
 	if before == nil {
 		g.first = passed
 	}
-	g.seen = make(map[string]sight, len(list))
+	g.seen = make(map[string]seen, len(list))
 	for _, r := range list {
 		s, ok := before[r.File]
 		dated := max(now.Sub(r.changed), 0)
 		switch {
 		case before == nil && !r.Writing:
-			s = sight{r.changed, passed - dated}
+			s = seen{r.changed, passed - dated}
 		case !ok || r.Writing || !s.changed.Equal(r.changed):
-			s = sight{r.changed, passed}
+			s = seen{r.changed, passed}
 		case !r.changed.After(now):
 			s.ended = max(s.ended, passed-dated)
 		}

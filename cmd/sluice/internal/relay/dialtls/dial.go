@@ -39,7 +39,7 @@ func Explain(err error) error {
 	return fmt.Errorf("%w; %s", err, help(runtime.GOOS))
 }
 
-// help says how this system is told of an authority: crypto/x509 asks the system itself on some.
+// help says how to add an authority on this system: crypto/x509 asks the system itself on some.
 func help(system string) string {
 	if system == "windows" || system == "darwin" {
 		return "add the certificate of its authority to those that the system trusts"

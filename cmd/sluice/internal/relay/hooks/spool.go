@@ -94,7 +94,7 @@ func openDirectory(dir string) (string, *os.File, error) {
 	return dir, lock, nil
 }
 
-// begun opens the directory, unless it is open. The lock is held, or nobody else has the spool yet.
+// begun opens the directory, unless it is open. The lock is held, or no other goroutine has the spool yet.
 func (s *spool) begun() error {
 	if s.dir != "" {
 		return nil

@@ -21,8 +21,8 @@ const (
 	giveEvery = 5 * time.Second
 	// leastSpare is the least memory, in bytes, for that.
 	leastSpare = 4 << 20
-	// perGoroutine is about what a goroutine that has ended leaves, with its stack and its part of
-	// a session: 288 viewers by SRT, of three goroutines each, left 28 KiB.
+	// perGoroutine is an estimate of what a goroutine that has ended leaves, with its stack and its
+	// part of a session. Too high a one costs a collection, no more.
 	perGoroutine = 32 << 10
 )
 

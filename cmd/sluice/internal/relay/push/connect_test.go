@@ -69,7 +69,7 @@ func TestSilentTargetAtTheEnd(t *testing.T) {
 	})
 }
 
-// A target is told of enhanced RTMP when the stream needs it or is not known: some servers
+// A target gets the fields of enhanced RTMP when the stream needs it or is not known: some servers
 // do not understand the array in it, and never answer.
 func TestWhatTargetsAreTold(t *testing.T) {
 	const avc, aac, hevc, opus = "\x17\x00\x00\x00\x00\x01", "\xaf\x00\x12\x10", "\x90hvc1\x01", "\x90OpusOpusHead"

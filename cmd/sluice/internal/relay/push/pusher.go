@@ -44,7 +44,7 @@ type Options struct {
 	Targets func(stream string) []*Target
 	// Streams are those that there are, for targets that come later.
 	Streams func() []*live.Stream
-	// Agent is what a target over RTMP is told of this server; nil: what encoders say.
+	// Agent is the name and version of this server that a target over RTMP gets; nil: what encoders say.
 	Agent func(*live.Stream) string
 	// Itself reports whether this server takes calls by SRT at an address; nil: it does not.
 	Itself           func(ctx context.Context, address string) bool

@@ -104,7 +104,7 @@ func (q *pushing) dial(ctx context.Context) (net.Conn, error) {
 	return dialtls.Client(ctx, conn, o.TLS, q.target.name)
 }
 
-// offered is what a target is told of enhanced RTMP: nothing when the stream, as far as it
+// offered is what connect says of enhanced RTMP: nothing when the stream, as far as it
 // is known, has only codecs that RTMP had before. Some servers do not understand connect
 // with what enhanced RTMP adds to it, and never answer.
 func (q *pushing) offered() rtmp.Capabilities {

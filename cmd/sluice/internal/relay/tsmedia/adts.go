@@ -14,7 +14,7 @@ type adts struct {
 	part   []byte  // of a frame that the latest packet has cut
 	fixed  [2]byte // what the header of config says of it
 	config *au.Config
-	joined int // frames with blocks that cannot be told apart, since the last other one
+	joined int // frames with blocks that cannot be separated, since the last other one
 }
 
 // maxJoined is how many such frames, and no other, are no chance.

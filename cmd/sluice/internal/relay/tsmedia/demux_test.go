@@ -220,7 +220,7 @@ func TestMPEGAudioByItsLayer(t *testing.T) {
 	}
 }
 
-// AAC of several blocks that cannot be told apart is left out, once, and pictures go on.
+// AAC of several blocks that cannot be separated is left out, once, and pictures go on.
 func TestSoundThatCannotBeTaken(t *testing.T) {
 	s := newStation(t)
 	s.table(map[uint16]astits.StreamType{audioPID: astits.StreamTypeAACAudio})
