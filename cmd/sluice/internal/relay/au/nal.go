@@ -95,7 +95,8 @@ func AppendAnnexB(dst []byte, units [][]byte) []byte {
 
 // SplitAnnexB appends the views of the units in p, which have start codes before them,
 // to dst. It is the one place where media is searched, because the format leaves no
-// other way. Bytes before the first start code are ErrSyntax.
+// other way. Bytes before the first start code are ErrSyntax, and so are more units than
+// a picture has.
 func SplitAnnexB(dst [][]byte, p []byte) ([][]byte, error) {
 	code := []byte{0, 0, 1}
 	at := bytes.Index(p, code)
@@ -109,9 +110,13 @@ func SplitAnnexB(dst [][]byte, p []byte) ([][]byte, error) {
 			unit = p[:at]
 		}
 		// A unit does not end with zeros: these belong to the start code.
-		if unit = bytes.TrimRight(unit, "\x00"); len(unit) > 0 {
-			dst = append(dst, unit)
+		if unit = bytes.TrimRight(unit, "\x00"); len(unit) == 0 {
+			continue
 		}
+		if len(dst) == maxUnits {
+			return dst, fmt.Errorf("%w: more than %d units in a picture", ErrSyntax, maxUnits)
+		}
+		dst = append(dst, unit)
 	}
 	return dst, nil
 }

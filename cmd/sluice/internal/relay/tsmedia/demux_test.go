@@ -231,3 +231,36 @@ func TestSoundThatCannotBeTaken(t *testing.T) {
 		t.Errorf("%d units, %q left out: %v", len(units), left, err)
 	}
 }
+
+// Encoders that cut a picture into slices of a packet's size make hundreds of a key frame.
+func TestAPictureOfManySlicesComesWhole(t *testing.T) {
+	sluicetest.NoLeaks(t, nil)
+	units, video, _ := clip(t)
+	i := slices.IndexFunc(units, func(u au.Unit) bool { return u.Video && u.Key })
+	key := units[i]
+	slice := key.Parts[len(key.Parts)-1]
+	for range 700 {
+		key.Parts = append(key.Parts, slice[:40])
+	}
+	got, err := demux(t, bytes.NewReader(mux(t, []au.Unit{key}, video, nil)))
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	compare(t, got, []sample{clone(&key)}, 0)
+}
+
+// Their views would take several times the memory of the picture.
+func TestAPictureOfTooManyUnitsIsLeftOut(t *testing.T) {
+	units, video, _ := clip(t)
+	i := slices.IndexFunc(units, func(u au.Unit) bool { return u.Video && u.Key })
+	hostile, whole := units[i], units[i]
+	for range 4096 {
+		hostile.Parts = append(slices.Clip(hostile.Parts), []byte{6})
+	}
+	whole.Time += 40
+	got, err := demux(t, bytes.NewReader(mux(t, []au.Unit{hostile, whole}, video, nil)))
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	compare(t, got, []sample{clone(&whole)}, 0)
+}

@@ -3,7 +3,6 @@ package tsmedia
 import (
 	"github.com/asticode/go-astits"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/ac3"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg1audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/substructs"
 
@@ -101,15 +100,17 @@ func (x *intake) newTrack(pid uint16, k kind) *track {
 type pictures struct {
 	*intake
 	inBand  au.InBand
-	playing bool // there was a key frame
+	units   [][]byte // of the latest picture
+	playing bool     // there was a key frame
 }
 
 // take takes a picture.
 func (x *pictures) take(pts, dts int64, p []byte) error {
-	var units h264.AnnexB // HEVC has the same form
-	if units.Unmarshal(p) != nil {
+	var err error
+	if x.units, err = au.SplitAnnexB(x.units[:0], p); err != nil || len(x.units) == 0 {
 		return nil
 	}
+	units := x.units
 	const avcDelimiter, hevcDelimiter = 9, 35
 	if t := au.NALType(x.inBand.Codec, units[0]); x.inBand.Codec == flv.CodecAVC && t == avcDelimiter || x.inBand.Codec == flv.CodecHEVC && t == hevcDelimiter {
 		units = units[1:]

@@ -177,7 +177,7 @@ func TestCodecsThereAndBack(t *testing.T) {
 		var want []sample
 		for i := range 50 {
 			if c.video != nil {
-				part := []byte{0x02, 1, 5, byte(i)}
+				part := []byte{0x02, 1, 5, byte(i + 1)} // a unit does not end with 0
 				if i%10 == 0 {
 					part[0] = 0x26
 				}
