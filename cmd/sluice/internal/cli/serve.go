@@ -62,7 +62,8 @@ serve --upgrade takes over from the server at --upgrade-socket. When that fails,
 the running server goes on.
 
 Exit codes: 0 ended by a signal; 1 it cannot listen, or a listener failed; 2
-wrong command line or configuration; 3 ended by a second signal.`
+wrong command line or configuration, or files and directories that these name
+cannot be used; 3 ended by a second signal.`
 
 func (a App) serve() *cobra.Command {
 	f := newSettingFlags()
@@ -141,6 +142,9 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	}
 	defer sockets.Close()
 	from, err := inheritance(&c, upgrade)
+	if errors.Is(err, errNoSocket) {
+		return fmt.Errorf("serve: %w", err)
+	}
 	if err != nil {
 		return fail(fmt.Errorf("serve: %w", err))
 	}
@@ -153,7 +157,7 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	}
 	server, err := openServer(c, options, from)
 	if err != nil {
-		return fail(fmt.Errorf("serve: %w", err))
+		return err
 	}
 	if err := a.announce(c, asJSON, server.Addresses(), log); err != nil {
 		server.Close()
@@ -172,19 +176,19 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 // After an error nothing is open.
 func openServer(c config.Config, options relay.Options, from *relay.Inheritance) (*relay.Server, error) {
 	server, err := relay.New(c, options)
-	if err != nil {
+	if err != nil { // what the settings say
 		refuse(from, err)
-		return nil, err
+		return nil, fmt.Errorf("serve: %w", err)
 	}
 	if err := server.Listen(); err != nil {
 		refuse(from, err)
 		server.Close()
-		return nil, listenHint(err)
+		return nil, fail(fmt.Errorf("serve: %w", listenHint(err)))
 	}
 	if from != nil {
 		if err := server.TakeOver(from); err != nil {
 			server.Close()
-			return nil, fmt.Errorf("upgrade: %w", err)
+			return nil, fail(fmt.Errorf("serve: upgrade: %w", err))
 		}
 	}
 	return server, nil

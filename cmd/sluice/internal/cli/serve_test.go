@@ -424,9 +424,9 @@ func TestServeWithWrongSettings(t *testing.T) {
 		{[]string{"--pprof", ":6060"}, ExitUsage, "loopback"},
 		{[]string{"--config", file}, ExitUsage, `bad.yaml:2:1: unknown key "merg"`},
 		{[]string{"--config", filepath.Join(dir, "none.yaml")}, ExitUsage, "none.yaml"},
-		{[]string{"--https", ":0", "--cert", "none", "--key", "none"}, ExitFailure, "certificate"},
-		{[]string{"--record", filepath.Join(file, "below")}, ExitFailure, "record"},
-		{[]string{"--push", "live/*=rtmp://host"}, ExitFailure, "--push: push: "},
+		{[]string{"--https", ":0", "--cert", "none", "--key", "none"}, ExitUsage, "certificate"},
+		{[]string{"--record", filepath.Join(file, "below")}, ExitUsage, "record"},
+		{[]string{"--push", "live/*=rtmp://host"}, ExitUsage, "--push: push: "},
 	} {
 		p, exit := run(t, append([]string{"serve"}, c.args...)...)
 		stderr := p.stderr.String()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 // envUpgrade names the descriptor of the connection to the process that has started this
 // one to take its place.
 const envUpgrade = "SLUICE_UPGRADE_FD"
+
+// errNoSocket: the settings name no socket to find the server at.
+var errNoSocket = errors.New("upgrade: no socket: set upgrade-socket for both servers")
 
 // inheritance returns what this process takes over, or nil when it is to begin anew: from
 // the process that has started it, or, with asked, from the one that serves at the socket
@@ -31,7 +35,7 @@ func inheritance(c *config.Config, asked bool) (*relay.Inheritance, error) {
 	case asked:
 		path := relay.UpgradeSocket(c, os.Getenv)
 		if path == "" {
-			return nil, fmt.Errorf("upgrade: no socket: set upgrade-socket for both servers")
+			return nil, errNoSocket
 		}
 		conn, err = handover.Dial(path)
 	default:

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -18,14 +19,7 @@ import (
 func Check(c *config.Config) error {
 	var faults []error
 	fault := func(place, setting string, err error) {
-		if err == nil {
-			return
-		}
-		text := setting + ": " + strings.TrimPrefix(err.Error(), setting+": ")
-		if place != "" {
-			text = place + ": " + text
-		}
-		faults = append(faults, errors.New(text))
+		faults = append(faults, config.Fault(place, setting, err))
 	}
 	targets := func(place string, texts []string) {
 		for _, text := range texts {
@@ -47,7 +41,11 @@ func Check(c *config.Config) error {
 	fault(c.Place("source"), "source", err)
 	if secure(c) && c.Cert != "" && c.Key != "" {
 		_, err := listen.LoadCertificate(c.Cert, c.Key, slog.New(slog.DiscardHandler))
-		fault(c.Place("cert"), "cert", err)
+		setting := "cert"
+		if file := (*fs.PathError)(nil); errors.As(err, &file) && file.Path != c.Cert {
+			setting = "key"
+		}
+		fault(c.Place(setting), setting, err)
 	}
 	return errors.Join(faults...)
 }

@@ -54,7 +54,8 @@ type Options struct {
 	times     session.Times // zero for the defaults
 }
 
-// New makes a server from a configuration, which it checks.
+// New makes a server from a configuration, which it checks. An error names the setting that
+// cannot be used.
 func New(c config.Config, o Options) (*Server, error) {
 	if err := errors.Join(c.Check(), Check(&c)); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func New(c config.Config, o Options) (*Server, error) {
 			URL: c.EventHook, Secret: []byte(c.EventSecret), Dir: c.EventSpool, Most: int64(c.EventSpoolSize), Logger: o.Logger,
 		})
 		if err != nil {
-			return nil, err
+			return nil, config.Fault(c.Place("event-spool"), "event-spool", err)
 		}
 	}
 	s.serveWith(packets, most, &o)
@@ -124,7 +125,7 @@ func (s *Server) begin(c *config.Config, o *Options, times *prometheus.Histogram
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			o.Logger.Error(bansNotSaved, "error", err) // they hold, and a full disk must not keep the server away
 		} else if err != nil {
-			return nil, err
+			return nil, config.Fault(c.Place("bans-file"), "bans-file", err)
 		}
 	}
 	if secure(c) {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"net"
 	"time"
 
@@ -74,6 +75,9 @@ func (p ports) openWebRTC(c *config.Config) error {
 		return nil
 	}
 	opened, err := webrtc.Open(p.host, p.serving.feeds, webrtc.Options{Address: c.WebRTC, Addresses: c.WebRTCAddress})
+	if errors.Is(err, webrtc.ErrAddress) {
+		return config.Fault(c.Place("webrtc-address"), "webrtc-address", err)
+	}
 	if err != nil {
 		return &ListenError{"webrtc", c.WebRTC, err}
 	}

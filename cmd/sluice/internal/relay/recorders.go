@@ -100,17 +100,18 @@ func (r *recorders) all() []*archive.Archive {
 
 // prepare opens the directories of a configuration.
 func (r *recorders) prepare(c *config.Config) error {
-	dirs := []string{c.Record}
+	dirs := []config.SectionValue{{Text: c.Record, Place: c.Place("record")}}
 	for _, s := range c.Sections() {
 		for _, v := range s.Values {
 			if v.Name == "record" {
-				dirs = append(dirs, v.Text)
+				dirs = append(dirs, v)
 			}
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, dir := range dirs {
+	for _, v := range dirs {
+		dir := v.Text
 		if dir == "" || r.byDir[dir] != nil {
 			continue
 		}
@@ -118,7 +119,7 @@ func (r *recorders) prepare(c *config.Config) error {
 		o.Dir = dir
 		files, err := record.New(o)
 		if err != nil {
-			return err
+			return config.Fault(v.Place, "record", err)
 		}
 		if r.byDir == nil {
 			r.byDir = map[string]*recordings.Recordings{}

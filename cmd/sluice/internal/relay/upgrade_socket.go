@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -21,6 +22,9 @@ type upgradeSocket struct {
 	current  *handover.Conn // of the handover that goes on
 	closed   bool
 }
+
+// errNoSocket: it would be replaced.
+var errNoSocket = errors.New("something else than a socket is there")
 
 // errExposed: others could put their own socket into its place.
 var errExposed = errors.New("others can write to its directory")
@@ -58,6 +62,9 @@ func (u *upgradeSocket) listen(path string, successor bool) error {
 			c.Close()
 			return wrong(errors.New("another server listens there: see serve --upgrade"))
 		}
+	}
+	if there, err := os.Lstat(path); err == nil && there.Mode().Type() != fs.ModeSocket {
+		return wrong(errNoSocket)
 	}
 	// Under a name of its own until only this user can use it.
 	own := fmt.Sprintf("%s.%d", path, os.Getpid())

@@ -209,9 +209,26 @@ func TestUpgradeSocket(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // one that was left behind
+	if err := os.WriteFile(path, []byte("a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if other, err = New(c, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Listen(); !errors.Is(err, errNoSocket) {
+		t.Errorf("where a file is: %v", err)
+	}
+	other.Close()
+	if text, err := os.ReadFile(path); string(text) != "a file" {
+		t.Errorf("the file that is no socket has become %q, %v", text, err)
+	}
+	os.Remove(path)
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false) // as by a server that was killed
+	left.Close()
 	s := startRelay(t, func(c *relayConfig) { c.UpgradeSocket = path })
 	if i, err := os.Stat(path); err != nil || i.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", i, err)

@@ -1,9 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/pattern"
@@ -121,9 +121,20 @@ func (c *Config) SetBy(setting, where string) {
 
 // fault returns an error about a setting that says where it was set.
 func (c *Config) fault(name, format string, args ...any) error {
-	text := name + ": " + fmt.Sprintf(format, args...)
-	if place := c.places[name]; place != "" {
-		text = place + ": " + text
+	return Fault(c.places[name], name, fmt.Errorf(format, args...))
+}
+
+// Fault returns an error about a setting, which matches err, and says where it was set if that
+// is known. It is nil when err is.
+func Fault(place, setting string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return errors.New(text)
+	if !strings.HasPrefix(err.Error(), setting+": ") {
+		err = fmt.Errorf("%s: %w", setting, err)
+	}
+	if place != "" {
+		err = fmt.Errorf("%s: %w", place, err)
+	}
+	return err
 }

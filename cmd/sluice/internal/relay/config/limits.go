@@ -1,6 +1,7 @@
 package config
 
-import "math"
+// leastMemory is below what a server with one stream needs: it would refuse all publishers.
+const leastMemory = 16 << 20
 
 // Limits bounds what peers may take. 0 is no limit.
 type Limits struct {
@@ -18,7 +19,7 @@ type Limits struct {
 func (g *Limits) settings() []Setting {
 	return []Setting{
 		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for connections; 0 for half of what the machine or its control group has",
-			value: size(&g.MaxMemory), fits: between(&g.MaxMemory, 0, math.MaxInt)},
+			value: size(&g.MaxMemory), fits: zeroOrSize(&g.MaxMemory, leastMemory)},
 		{Name: "max-streams", Default: "1000", Live: true, Usage: "at most `N` streams; 0 for no limit",
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},
 		{Name: "max-streams-per-address", Default: "100", Live: true, Usage: "at most `N` streams published from one address; 0 for no limit",

@@ -38,6 +38,16 @@ func zeroOr(v *time.Duration, low, high time.Duration) func() error {
 	}
 }
 
+// zeroOrSize accepts a number of bytes that is not below low, and 0.
+func zeroOrSize(v *int, low int) func() error {
+	return func() error {
+		if *v != 0 && *v < low {
+			return fmt.Errorf("%v is less than %v, and not 0", size(v), size(&low))
+		}
+		return nil
+	}
+}
+
 // pushes accepts targets. Their addresses may be secret: the error shows none.
 func pushes(v *[]string) func() error {
 	return func() error {

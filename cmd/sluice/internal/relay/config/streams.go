@@ -48,6 +48,6 @@ func (g *Streams) settings() []Setting {
 		{Name: "takeover", Default: TakeoverRefuse, Live: true, Scoped: true, Usage: "`policy` for a second publisher of a stream: refuse it, let it replace the first, or let it stand by until the first has ended",
 			value: text(&g.Takeover), Choices: []string{TakeoverRefuse, TakeoverReplace, TakeoverStandby}},
 		{Name: "takeover-after", Default: "2s", Live: true, Scoped: true, Usage: "with takeover standby: also when the first has sent nothing for this `time`; 0: only when it has ended",
-			value: duration(&g.TakeoverAfter), fits: between(&g.TakeoverAfter, 0, 10*time.Minute)},
+			value: duration(&g.TakeoverAfter), fits: zeroOr(&g.TakeoverAfter, 100*time.Millisecond, 10*time.Minute)},
 	}
 }

@@ -53,7 +53,7 @@ func (c *Certificate) load() error {
 	stamp := c.stamps()
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
-		return fmt.Errorf("certificate: %w", err)
+		return fmt.Errorf("certificate %s with key %s: %w", c.certFile, c.keyFile, err)
 	}
 	c.now, c.stamp, c.checked, c.said = &pair, stamp, time.Now(), 0
 	c.check(c.checked)

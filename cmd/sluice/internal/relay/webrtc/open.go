@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -50,6 +51,9 @@ func Open(host *session.Host, feeds *rtpfeed.Feeds, o Options) (*Server, error) 
 	e.SetFireOnTrackBeforeFirstRTP(true)
 	return s, e.SetAnsweringDTLSRole(pion.DTLSRoleServer)
 }
+
+// ErrAddress means that a name that clients are to be given has no address.
+var ErrAddress = errors.New("no address for a name")
 
 // lostAfter is for how long nothing may come from a client: it checks the connection
 // every 2.5 s (RFC 7675, section 5.1, has 5 s).
@@ -100,7 +104,7 @@ func resolve(ctx context.Context, list []string) ([]netip.Addr, error) {
 		addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", text)
 		cancel()
 		if err != nil {
-			return nil, fmt.Errorf("webrtc-address: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 		}
 		for _, a := range addresses {
 			found = append(found, a.Unmap())
