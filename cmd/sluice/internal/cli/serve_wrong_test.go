@@ -81,6 +81,7 @@ func TestServeSaysWhatIsWrongWithEverySetting(t *testing.T) {
 		{"--max-memory 1MiB", []string{"1MiB", "16MiB"}},
 		{"--max-streams -1", []string{"-1", "0 to"}},
 		{"--max-streams-per-address -1", []string{"-1", "0 to"}},
+		{"--publish-timeout 1s", []string{"1s", "2s to 1h0m0s"}},
 		{"--min-publish-rate 2MiB", []string{"2MiB", "1048576"}},
 		{"--max-handshakes 0", []string{"0", "1 to"}},
 		{"--max-handshakes-per-address 0", []string{"0", "1 to"}},

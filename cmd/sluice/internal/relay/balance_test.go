@@ -29,7 +29,7 @@ func balanced(t *testing.T, change func(*relayConfig)) *Server {
 		c.MaxStreams, c.MaxStreamsPerAddress, c.MaxViewers, c.MaxViewersPerAddress = 2, 1, 2, 1
 		c.MaxHandshakes, c.MaxHandshakesPerAddress = 6, 3
 		c.Takeover, c.APIToken = config.TakeoverReplace, "0123456789"
-		c.times.Rate = 300 * time.Millisecond
+		c.times.Silence, c.times.Rate = 300*time.Millisecond, 300*time.Millisecond
 		if change != nil {
 			change(c)
 		}

@@ -190,7 +190,7 @@ func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
 	file, _ := flvtest.Sizes()
 	conn, r := s.raw(t, "POST /live/silent.flv HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n")
 	fmt.Fprintf(conn, "%x\r\n%s\r\n", len(file), file)
-	if status, _, text := readAnswer(t, r); status != 408 || !strings.Contains(text, "in time") {
+	if status, _, text := readAnswer(t, r); status != 408 || !strings.Contains(text, "in time: the setting publish-timeout is 400ms") {
 		t.Errorf("%d %s", status, text)
 	}
 	// One byte at a time, far from the minimum.
@@ -212,8 +212,25 @@ func TestPublishersThatGoSilentOrSlowAreEnded(t *testing.T) {
 			}
 		}
 	}()
-	if status, _, text := readAnswer(t, r); status != 408 {
+	if status, _, text := readAnswer(t, r); status != 408 || !strings.Contains(text, "the setting min-publish-rate is 512 bytes a second, over 400ms") {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// How long a publisher may be silent is a setting, also of some streams. The least rate is
+// measured over at least that time: otherwise it would end who is silent for less.
+func TestTimesOfPublishers(t *testing.T) {
+	s := startRelay(t, func(c *relayConfig) { c.times.Silence, c.times.Rate, c.PublishTimeout = 0, 0, time.Minute })
+	for _, limit := range []time.Duration{time.Minute, 5 * time.Second} {
+		c := *s.host.Config()
+		c.PublishTimeout = limit
+		if _, _, err := s.Reload(c); err != nil {
+			t.Fatal(err)
+		}
+		got := s.host.PublisherTimes("live/s")
+		if got.Silence != limit || got.Rate != max(limit, 10*time.Second) {
+			t.Errorf("publish-timeout %v: silent for %v, the rate over %v", limit, got.Silence, got.Rate)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func TestPublisherThatLostItsLineComesBackAtOnce(t *testing.T) {
 			s := rtmpServe(t, func(config *relayConfig) {
 				config.Protect, config.TokenSecret = c.protect, secret
 				config.Grace = time.Minute
-				config.times.Rate = 10 * relayWait // nothing else ends the lost one
+				config.times.Silence, config.times.Rate = 10*relayWait, 10*relayWait // nothing else ends the lost one
 			})
 			clip := rtmpClip()
 			lost := rtmpFrom(t, s, c.who.ip) // and its connection stays open

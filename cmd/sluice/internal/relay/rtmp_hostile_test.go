@@ -26,7 +26,9 @@ func rtmpHurried(c *relayConfig) { c.times.Header = 200 * time.Millisecond }
 const rtmpQuiet = time.Second
 
 // rtmpStrict is a server that looks often at what it is sent.
-func rtmpStrict(c *relayConfig) { c.times.Rate = 300 * time.Millisecond }
+func rtmpStrict(c *relayConfig) {
+	c.times.Silence, c.times.Rate = 300*time.Millisecond, 300*time.Millisecond
+}
 
 // rtmpHandshake is what a client sends before its first message: the version, its
 // part and an echo that is not checked.
@@ -166,7 +168,7 @@ func TestRTMPSilentViewerIsLeftAlone(t *testing.T) {
 
 // rtmpSilent does that, and reports false when the machine stood still for the window.
 func rtmpSilent(t *testing.T, way string, window time.Duration) bool {
-	s := rtmpServe(t, func(c *relayConfig) { c.times.Rate = window })
+	s := rtmpServe(t, func(c *relayConfig) { c.times.Silence, c.times.Rate = window, window })
 	p := rtmpPush(t, s, way, "live", "s")
 	latest, longest := time.Now(), time.Duration(0)
 	send := func(frames []rtmpFrame) error {

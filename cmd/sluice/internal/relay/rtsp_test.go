@@ -471,7 +471,7 @@ func TestRTSPDatagramsOfStrangers(t *testing.T) {
 // A publisher that stops to send is ended, as one by RTMP.
 func TestRTSPPublisherThatIsTooSlow(t *testing.T) {
 	const limit = 300 * time.Millisecond
-	s := rtspServe(t, func(c *relayConfig) { c.times.Rate = limit })
+	s := rtspServe(t, func(c *relayConfig) { c.times.Silence, c.times.Rate = limit, limit })
 	began := time.Now()
 	x := rtspDial(t, s)
 	x.began, x.limit = began, limit // it may be over before the last frame

@@ -61,6 +61,7 @@ var configKeys = []struct {
 	{"max-memory", "4GiB", "4GiB", map[string]string{"-1": "not a size", "1MiB": "1MiB is less than 16MiB, and not 0", "99999999999GiB": "not a size"}},
 	{"max-streams", "0", "0", map[string]string{"-1": "0", "2000000000": "1073741824"}},
 	{"max-streams-per-address", "3", "3", map[string]string{"-1": "0"}},
+	{"publish-timeout", "1m", "1m0s", map[string]string{"1s": "2s", "2h": "1h0m0s"}},
 	{"min-publish-rate", "2KiB", "2KiB", map[string]string{"2MiB": "1048576"}},
 	{"max-handshakes", "16", "16", map[string]string{"0": "1"}},
 	{"max-handshakes-per-address", "8", "8", map[string]string{"0": "1"}},

@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // leastMemory is below what a server with one stream needs: it would refuse all publishers.
 const leastMemory = 16 << 20
 
@@ -8,6 +10,7 @@ type Limits struct {
 	MaxMemory               int // bytes; 0: half of what there is
 	MaxStreams              int
 	MaxStreamsPerAddress    int
+	PublishTimeout          time.Duration
 	MinPublishRate          int // bytes a second
 	MaxHandshakes           int
 	MaxHandshakesPerAddress int
@@ -24,7 +27,9 @@ func (g *Limits) settings() []Setting {
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},
 		{Name: "max-streams-per-address", Default: "100", Live: true, Usage: "at most `N` streams published from one address; 0 for no limit",
 			value: number(&g.MaxStreamsPerAddress), fits: between(&g.MaxStreamsPerAddress, 0, 1<<30)},
-		{Name: "min-publish-rate", Default: "512", Live: true, Scoped: true, Usage: "end publishers that send less than this `size` a second, over 10 s; 0 for no limit",
+		{Name: "publish-timeout", Default: "10s", Live: true, Scoped: true, Usage: "end publishers that send nothing for this `time`; over RTMP and RTSP it may take twice as long",
+			value: duration(&g.PublishTimeout), fits: between(&g.PublishTimeout, 2*time.Second, time.Hour)},
+		{Name: "min-publish-rate", Default: "512", Live: true, Scoped: true, Usage: "end publishers that send less than this `size` a second, over 10 s, or publish-timeout if that is longer; 0 for no limit",
 			value: size(&g.MinPublishRate), fits: between(&g.MinPublishRate, 0, 1<<20)},
 		{Name: "max-handshakes", Default: "1024", Live: true, Usage: "at most `N` connections of RTMP, and as many each of HTTP, RTSP and SRT, at a time on their way to a request; more wait",
 			value: number(&g.MaxHandshakes), fits: between(&g.MaxHandshakes, 1, 1<<20)},

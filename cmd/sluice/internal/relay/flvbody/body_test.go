@@ -357,6 +357,7 @@ func TestPublishersMayNotBeSilentOrSlow(t *testing.T) {
 	file, want := flvtest.Sizes()
 	slow := time.Second / minRate
 	usual := session.Times{}.WithDefaults()
+	usual.Silence = 10 * time.Second
 	for _, c := range []struct {
 		name    string
 		every   time.Duration

@@ -39,7 +39,7 @@ func (x *peer) publishing(req *rtmp.Request, p *live.Publisher, c *session.Clien
 	// publication as soon as it gets the answer.
 	done = sync.OnceFunc(done)
 	defer done()
-	watchdog := session.NewWatchdog(x.conn, s.Times.Rate, s.For(c.Stream).MinPublishRate)
+	watchdog := session.NewWatchdog(x.conn, s.PublisherTimes(c.Stream), s.For(c.Stream).MinPublishRate)
 	c.Attach(nil, watchdog.Stop)
 	x.holder = s.Unfinished.Holder(c.Stop)
 	defer func() {

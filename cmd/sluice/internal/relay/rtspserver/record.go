@@ -140,7 +140,7 @@ func (x *peer) startRecording(req *rtsp.Request) (*rtsp.Response, error) {
 	if r.running() {
 		return x.reply(req, rtsp.StatusOK), nil
 	}
-	r.watchdog = session.NewWatchdog(x.conn, x.server.Times.Rate, x.server.For(r.info.Stream).MinPublishRate)
+	r.watchdog = session.NewWatchdog(x.conn, x.server.PublisherTimes(r.info.Stream), x.server.For(r.info.Stream).MinPublishRate)
 	r.client = x.server.Begin(session.RolePublisher, r.info)
 	r.client.Attach(nil, r.watchdog.Stop)
 	r.intake.Bound(x.server.Unfinished.Holder(r.client.Stop).Hold)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -45,6 +46,16 @@ var (
 	// ErrUpgrade is an ErrClosing.
 	ErrUpgrade = fmt.Errorf("%w for an upgrade that cannot keep this session", ErrClosing)
 )
+
+// Silent is ErrIdle of a publisher, with the limit.
+func Silent(limit time.Duration) error {
+	return fmt.Errorf("%w: the setting publish-timeout is %v", ErrIdle, limit)
+}
+
+// TooSlow is ErrTooSlow with the limit, in bytes a second over a window.
+func TooSlow(least int, window time.Duration) error {
+	return fmt.Errorf("%w: the setting min-publish-rate is %d bytes a second, over %v", ErrTooSlow, least, window)
+}
 
 // FrameError converts a protocol's error for a frame above limit bytes into
 // ErrFrame with the limit, and returns other errors unchanged.

@@ -9,7 +9,7 @@ type Times struct {
 	Request time.Duration // for a request whose body is not media
 	Idle    time.Duration // between requests
 	Answer  time.Duration // to send an answer that is not media
-	Silence time.Duration // without a byte from a publisher
+	Silence time.Duration // without a byte from a publisher; 0: the setting publish-timeout
 	Step    time.Duration // between checks of what a publisher has sent
 	Rate    time.Duration // over which a publisher's rate is measured
 	pull    time.Duration // for the edge to find out whether a stream exists
@@ -23,6 +23,16 @@ type Times struct {
 	Quiet   time.Duration // without progress in a handshake, while others wait for the place
 }
 
+// PublisherTimes returns the limits of publishers of a stream, by its settings.
+func (h *Host) PublisherTimes(stream string) Times {
+	t := h.Times
+	if t.Silence == 0 {
+		t.Silence = h.For(stream).PublishTimeout
+		t.Rate = max(t.Rate, t.Silence) // who may be silent for so long sends nothing in a shorter window
+	}
+	return t
+}
+
 // WithDefaults fills in what is zero.
 func (t Times) WithDefaults() Times {
 	for _, f := range []struct {
@@ -33,7 +43,6 @@ func (t Times) WithDefaults() Times {
 		{&t.Request, 10 * time.Second},
 		{&t.Idle, 10 * time.Second},
 		{&t.Answer, 30 * time.Second},
-		{&t.Silence, 10 * time.Second},
 		{&t.Step, 1250 * time.Millisecond},
 		{&t.Rate, 10 * time.Second},
 		{&t.pull, 5 * time.Second},

@@ -37,9 +37,10 @@ func NewWatchdogAt(conn net.Conn, silence, rate, every time.Duration, least int,
 	return p
 }
 
-// NewWatchdog starts a watchdog with a deadline at the end of each window.
-func NewWatchdog(conn net.Conn, window time.Duration, least int) *Watchdog {
-	return NewWatchdogAt(conn, window, window, window, least, time.Now)
+// NewWatchdog starts a watchdog with a deadline at the end of each window, so that silence is
+// noticed after at most twice its limit.
+func NewWatchdog(conn net.Conn, t Times, least int) *Watchdog {
+	return NewWatchdogAt(conn, t.Silence, t.Rate, min(t.Silence, t.Rate), least, time.Now)
 }
 
 // WatchIngest starts a watchdog with short steps, so that silence is noticed soon
@@ -75,11 +76,11 @@ func (p *Watchdog) Check(total int64) error {
 	}
 	p.excused = false
 	if now.Sub(p.at) >= p.silence {
-		return ErrIdle
+		return Silent(p.silence)
 	}
 	if stretch := now.Sub(p.began); stretch >= p.rate {
 		if float64(total-p.before) < float64(p.least)*stretch.Seconds() {
-			return ErrTooSlow
+			return TooSlow(p.least, p.rate)
 		}
 		p.before, p.began = total, now
 	}

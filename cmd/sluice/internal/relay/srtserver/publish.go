@@ -41,7 +41,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	w := &watched{Conn: conn, over: make(chan struct{})}
 	c.Attach(nil, w.stop)
 	var watching sync.WaitGroup
-	watching.Go(func() { w.watch(publisher, s.Times, s.For(info.Stream).MinPublishRate) })
+	watching.Go(func() { w.watch(publisher, s.PublisherTimes(info.Stream), s.For(info.Stream).MinPublishRate) })
 	holder := s.Unfinished.Holder(c.Stop)
 	err = tsmedia.Read(w, tsmedia.Options{
 		Hold:     holder.Hold,
@@ -135,12 +135,12 @@ func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
 		window := now.Sub(began) - time.Duration(w.busy.Load()-busy)
 		switch {
 		case now.Sub(at) >= t.Silence:
-			w.stop(session.ErrIdle)
+			w.stop(session.Silent(t.Silence))
 		case stats.Instantaneous.ByteRecvBuf+stats.Instantaneous.ByteSendBuf > srtconn.MaxBuffer:
 			w.stop(errBuffer)
 		case window >= t.Rate:
 			if float64(total-before) < float64(least)*window.Seconds() {
-				w.stop(session.ErrTooSlow)
+				w.stop(session.TooSlow(least, t.Rate))
 			}
 			before, began, busy = total, now, w.busy.Load()
 		}

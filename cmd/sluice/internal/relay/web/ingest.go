@@ -111,7 +111,7 @@ func (w *Server) sendContinue(conn net.Conn, r *http.Request) error {
 // was, and why it ended.
 func (w *Server) publishBody(conn net.Conn, buffered *bufio.ReadWriter, length int64, info session.Info, p *live.Publisher) (frames int64, err error) {
 	raw := sluice.NewBufReaderFrom(buffered, brief.Conn(conn))
-	watchdog := session.WatchIngest(conn, w.Times, w.For(info.Stream).MinPublishRate)
+	watchdog := session.WatchIngest(conn, w.PublisherTimes(info.Stream), w.For(info.Stream).MinPublishRate)
 	body := flvbody.New(raw, length, w.Config().MaxFrame, func(err error) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return watchdog.Check(raw.TotalRead())

@@ -104,7 +104,7 @@ func (x *publishing) begin() {
 	c := s.Begin(session.RolePublisher, x.info)
 	c.Attach(nil, x.end)
 	x.mu.Lock()
-	x.watchdog = session.WatchIngest(x.peer, s.Times, s.For(x.info.Stream).MinPublishRate)
+	x.watchdog = session.WatchIngest(x.peer, s.PublisherTimes(x.info.Stream), s.For(x.info.Stream).MinPublishRate)
 	x.keyed = time.Now()
 	x.intake.Bound(s.Unfinished.Holder(c.Stop).Hold)
 	x.mu.Unlock()
