@@ -138,48 +138,37 @@ func Parse(p []byte) ([]Track, error) {
 	if len(p) > maxSDP {
 		return nil, fmt.Errorf("%w: a description of %d bytes, at most %d", ErrSyntax, len(p), maxSDP)
 	}
-	var d sdp.SessionDescription
-	if err := d.Unmarshal(p); err != nil {
-		return nil, fmt.Errorf("%w: description: %w", ErrSyntax, err)
-	}
-	if n := len(d.MediaDescriptions); n == 0 || n > MaxTracks {
+	media := readMedia(p)
+	if n := len(media); n == 0 || n > MaxTracks {
 		return nil, fmt.Errorf("%w: a description of %d media, 1 to %d are taken", ErrSyntax, n, MaxTracks)
 	}
 	var tracks []Track
-	for _, m := range d.MediaDescriptions {
-		f, err := parseMedia(m)
-		f.Control, _ = m.Attribute("control")
+	for i := range media {
+		f, err := parseMedium(&media[i])
+		f.Control = media[i].attribute("control")
 		tracks = append(tracks, Track{f, err})
 	}
 	return tracks, nil
 }
 
-// parseMedia reads one medium with its first format, the preferred one.
-func parseMedia(m *sdp.MediaDescription) (Format, error) {
+// parseMedium reads one medium with its first format, the preferred one.
+func parseMedium(m *medium) (Format, error) {
 	var f Format
-	if len(m.MediaName.Formats) == 0 {
+	if len(m.formats) == 0 {
 		return f, fmt.Errorf("%w: a medium without a format", ErrSyntax)
 	}
-	number := m.MediaName.Formats[0]
+	number := m.formats[0]
 	kind, err := strconv.ParseUint(number, 10, 7)
 	if err != nil {
 		return f, fmt.Errorf("%w: payload type %.20q", ErrSyntax, number)
 	}
 	f.PayloadType = uint8(kind)
-	f.Video = m.MediaName.Media == "video"
-	of := func(name string) string {
-		for _, a := range m.Attributes {
-			if first, rest, ok := strings.Cut(a.Value, " "); a.Key == name && ok && first == number {
-				return strings.TrimSpace(rest)
-			}
-		}
-		return ""
-	}
-	encoding := of("rtpmap")
+	f.Video = m.kind == "video"
+	encoding := m.of("rtpmap", number)
 	if encoding == "" {
 		encoding = map[uint8]string{0: "PCMU/8000", 8: "PCMA/8000", 14: "MPA/90000"}[f.PayloadType]
 	}
-	return f, f.parse(encoding, Params(of("fmtp")))
+	return f, f.parse(encoding, Params(m.of("fmtp", number)))
 }
 
 // ParseFormat reads one format of a medium: encoding is NAME/CLOCK/CHANNELS, params are
