@@ -3,7 +3,6 @@ package aio_test
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"time"
 
@@ -119,9 +118,7 @@ func shutdownCut(f *fixture) {
 	}
 	f.waitUntilClosed()
 	f.wantAllEnded(append(reads, w), aio.ErrWatcherClosed)
-	if n, err := io.Copy(io.Discard, far); err != nil || n != int64(w.res.Size) {
-		f.Errorf("the peer read %d bytes, %v, and %d were said to be out", n, err, w.res.Size)
-	}
+	f.wantCut(far, int64(w.res.Size))
 }
 
 func shutdownIdle(f *fixture) {

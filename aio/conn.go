@@ -320,7 +320,8 @@ func (c *Conn[S]) finish(reason error) {
 		limit = DefaultGrace
 	}
 	if err := c.loop.watcher.driver.Submit(c.name[0], op.Request{
-		Kind: op.Flush, Ctx: (*drained[S])(c), Deadline: timeLimit(limit),
+		// Not only a Flush: other goroutines may go on to write, and that is not for the peer.
+		Kind: op.EndWrites, Ctx: (*drained[S])(c), Deadline: timeLimit(limit),
 	}); err != nil {
 		c.endFreeing(reason, !errors.Is(err, ErrWatcherClosed))
 	}

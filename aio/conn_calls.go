@@ -69,7 +69,7 @@ func (c *Conn[S]) Queued() int { return c.held() }
 
 // CloseWrite ends the sending side when all that was written before is sent: the peer
 // sees the end of the stream (over TLS: close_notify) and can still send. It returns at
-// once. A later Write closes the connection. A connection of the program's own type
+// once. A later Write is not sent, and closes the connection. A connection of the program's own type
 // without CloseWrite is closed with ErrUnsupported.
 func (c *Conn[S]) CloseWrite() error {
 	if c.secure != nil {
@@ -79,7 +79,8 @@ func (c *Conn[S]) CloseWrite() error {
 }
 
 // Close closes the connection when all queued bytes are sent, after WriteTimeout at the
-// latest. It returns at once; Closed is called with net.ErrClosed.
+// latest, when the peer of a TCP connection sees a reset. What is written later is not
+// sent. It returns at once; Closed is called with net.ErrClosed.
 func (c *Conn[S]) Close() error { return c.fail(nil) }
 
 // Do calls f on the goroutine that makes the callbacks of this connection. When it

@@ -170,10 +170,13 @@ func (h *ConnHandler[S]) Completed(_ *Watcher, r *OpResult) {
 	case *drained[S]:
 		(*Conn[S])(c).end(c.reason)
 	case *closing[S]:
-		if r.Error != nil {
-			(*Conn[S])(c).broken(r.Error)
-		} else {
+		switch r.Error {
+		case nil:
 			(*Conn[S])(c).finish(net.ErrClosed)
+		case ErrConnClosed: // a write after CloseWrite: what came before that goes out
+			(*Conn[S])(c).finish(r.Error)
+		default:
+			(*Conn[S])(c).broken(r.Error)
 		}
 	case *woken[S]:
 		(*Conn[S])(c).handshake()

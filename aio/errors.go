@@ -9,7 +9,7 @@ import (
 // Errors that submissions return and completions carry. Compare with == or
 // errors.Is, unless a comment says that the error is wrapped. A completion may
 // carry io.EOF, io.ErrClosedPipe (the connection was freed) or what the kernel
-// said (a syscall.Errno; with the Std driver in what package net wraps it in) as well.
+// said as well, in a *net.OpError as package net has it: compare with errors.Is.
 var (
 	// ErrUnsupported: the driver cannot take this connection, or has no such
 	// setting. A call returns it wrapped, with what to do about it; in a completion
@@ -25,10 +25,11 @@ var (
 	ErrPollerClosed = op.ErrPollerClosed
 	// ErrConnClosed: an operation was submitted on a connection that had been
 	// freed, or that the program itself had closed; or an affinity was asked for
-	// when the watcher was closed.
+	// when the watcher was closed. It matches net.ErrClosed.
 	ErrConnClosed = op.ErrConnClosed
 	// ErrDeadline: the deadline of the operation passed before it was complete.
-	// OpResult.Size says how far it came.
+	// OpResult.Size says how far it came. It matches os.ErrDeadlineExceeded, and is a
+	// net.Error with Timeout.
 	ErrDeadline = op.ErrDeadline
 	// ErrEmptyBuffer: there is nothing to write, or no room to read fully into.
 	ErrEmptyBuffer = op.ErrEmptyBuffer

@@ -83,6 +83,10 @@ func (w *Watcher) WaitIO() ([]OpResult, error) {
 // Free closes a connection and forgets it. What is pending on it completes with
 // io.ErrClosedPipe. Freeing one that was freed before does nothing; one that was
 // never submitted to this watcher is closed. A nil conn is ErrUnsupported.
+//
+// When that cuts queued writes off, the peer sees a reset over TCP, here and wherever a
+// watcher closes a connection: the end of the stream would say that it has everything.
+// It may not get all that was counted as written then.
 func (w *Watcher) Free(conn net.Conn) error { return w.driver.CloseConn(conn) }
 
 // Close closes the watcher and all its connections. What is pending completes

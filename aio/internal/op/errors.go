@@ -4,20 +4,35 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 )
 
 // The errors of package aio, which says what they mean.
 var (
-	ErrUnsupported   = errors.New("aio: unsupported connection")
-	ErrNoRawConn     = errors.New("aio: connection has no raw descriptor")
-	ErrWatcherClosed = errors.New("aio: watcher closed")
-	ErrPollerClosed  = errors.New("aio: poller closed")
-	ErrConnClosed    = errors.New("aio: connection closed")
-	ErrDeadline      = errors.New("aio: deadline exceeded")
-	ErrEmptyBuffer   = errors.New("aio: empty buffer")
-	ErrCPUID         = errors.New("aio: no such processor")
-	ErrQueueFull     = errors.New("aio: write queue full")
+	ErrUnsupported         = errors.New("aio: unsupported connection")
+	ErrNoRawConn           = errors.New("aio: connection has no raw descriptor")
+	ErrWatcherClosed       = errors.New("aio: watcher closed")
+	ErrPollerClosed        = errors.New("aio: poller closed")
+	ErrConnClosed    error = connClosedError{}
+	ErrDeadline      error = deadlineError{}
+	ErrEmptyBuffer         = errors.New("aio: empty buffer")
+	ErrCPUID               = errors.New("aio: no such processor")
+	ErrQueueFull           = errors.New("aio: write queue full")
 )
+
+// connClosedError is ErrConnClosed, which matches net.ErrClosed.
+type connClosedError struct{}
+
+func (connClosedError) Error() string        { return "aio: connection closed" }
+func (connClosedError) Is(target error) bool { return target == net.ErrClosed }
+
+// deadlineError is ErrDeadline, a net.Error which matches os.ErrDeadlineExceeded.
+type deadlineError struct{}
+
+func (deadlineError) Error() string        { return "aio: deadline exceeded" }
+func (deadlineError) Timeout() bool        { return true }
+func (deadlineError) Temporary() bool      { return true }
+func (deadlineError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // NoRawConnError says which connection has a type that a driver cannot take.
 type NoRawConnError struct{ Conn net.Conn }

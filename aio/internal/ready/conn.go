@@ -88,9 +88,9 @@ func (c *conn) drained(n, room int) bool {
 }
 
 // pass does what a mark stands for, when all writes before it are out.
-func (c *conn) pass(mark op.Kind) error {
+func (c *conn) pass(name net.Conn, mark op.Kind) error {
 	if mark == op.EndWrites {
-		return c.EndWrites()
+		return c.failed("shutdown", name, c.EndWrites())
 	}
 	return nil
 }

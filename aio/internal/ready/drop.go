@@ -43,7 +43,8 @@ func (d *Driver) CloseConn(name net.Conn) error {
 }
 
 // drop closes c and completes what is pending on it with err. It reports whether c
-// was open. Called with c.mu.
+// was open. A peer that some of the queued bytes will never reach sees a reset: the end
+// of the stream would say that it has everything. Called with c.mu.
 func (d *Driver) drop(c *conn, err error) bool {
 	if c.closed {
 		return false
@@ -63,6 +64,9 @@ func (d *Driver) drop(c *conn, err error) bool {
 		d.counters.Freed++
 	}
 	d.mu.Unlock()
+	if c.queued() > 0 {
+		c.ResetOnClose()
+	}
 	c.Close()
 	d.completeAll(c, err)
 	return true

@@ -67,7 +67,7 @@ func (d *Driver) writeOne(c *conn, name net.Conn, ctx any, b *mem.Buf, slow op.S
 			return n, nil
 		}
 		if err != unix.EAGAIN {
-			return n, err
+			return n, c.failed("write", name, err)
 		}
 		d.blockedWrites(c)
 	}

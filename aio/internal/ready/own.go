@@ -191,7 +191,7 @@ func (o *own) LocalAddr() net.Addr {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		if local, err := o.Local(); err == nil {
+		if local := o.local(); local != nil {
 			return local
 		}
 	}

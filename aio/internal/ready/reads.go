@@ -53,7 +53,7 @@ func (d *Driver) progressReads(c *conn, inWait bool) (more bool) {
 			c.ready &^= poller.Readable
 			return false
 		case err != nil:
-			d.completeRead(c, t, outcome{err: err})
+			d.completeRead(c, t, outcome{err: c.failed("read", c.name, err)})
 			continue
 		case n == 0 && !c.Datagram:
 			d.completeRead(c, t, outcome{err: io.EOF})

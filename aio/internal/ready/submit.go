@@ -59,7 +59,7 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 	}
 	switch {
 	case r.Kind.IsMark() && c.writes.tail == nil:
-		d.endWrite(name, r, 0, c.pass(r.Kind))
+		d.endWrite(name, r, 0, c.pass(name, r.Kind))
 		return nil
 	case r.Kind != op.WriteBytes || c.writes.tail != nil || c.ready&poller.Writable == 0 || !r.Deadline.IsZero() || r.Cancel != nil:
 		d.keepLent(r)
@@ -68,7 +68,7 @@ func (d *Driver) submitWrite(c *conn, name net.Conn, r *op.Request) error {
 	// The usual write: it goes out whole, and was never a task.
 	n, err := d.tryWrite(c, r.Buf)
 	if n == len(r.Buf) || err != nil && err != unix.EAGAIN {
-		d.endWrite(name, r, n, err)
+		d.endWrite(name, r, n, c.failed("write", name, err))
 		return nil
 	}
 	d.blockedWrites(c)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/aio/internal/poller"
 	"github.com/sluice-go/sluice/aio/internal/socket"
 )
@@ -16,7 +17,7 @@ import (
 func (d *Driver) progressWrites(c *conn) {
 	for c.ready&poller.Writable != 0 && c.writes.tail != nil {
 		if t := c.writes.head(); t.kind.IsMark() {
-			d.completeWrite(c, t, c.pass(t.kind))
+			d.completeWrite(c, t, c.pass(c.name, t.kind))
 			continue
 		}
 		d.writeCalls.Add(1)
@@ -31,7 +32,7 @@ func (d *Driver) progressWrites(c *conn) {
 			err = io.ErrUnexpectedEOF
 			fallthrough
 		case err != nil:
-			d.completeWrite(c, c.writes.head(), err)
+			d.completeWrite(c, c.writes.head(), c.failed("write", c.name, err))
 			continue
 		}
 		d.wrote(c, n)
@@ -92,7 +93,7 @@ func writeQueue(c *conn) (n, asked int, err error) {
 	}
 	g := socket.NewGather()
 	defer g.Release()
-	for ; t != nil && !g.Full(); t = c.writes.after(t) {
+	for ; t != nil && !g.Full() && t.kind != op.EndWrites; t = c.writes.after(t) {
 		t.gather(g)
 		if !c.Stream {
 			break
@@ -117,6 +118,6 @@ func (d *Driver) wrote(c *conn, n int) {
 		}
 	}
 	for t := c.writes.head(); t != nil && t.kind.IsMark(); t = c.writes.head() {
-		d.completeWrite(c, t, c.pass(t.kind))
+		d.completeWrite(c, t, c.pass(c.name, t.kind))
 	}
 }

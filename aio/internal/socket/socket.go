@@ -77,6 +77,14 @@ func (s *Socket) EndWrites() error { return unix.Shutdown(int(s.FD), unix.SHUT_W
 // another that says so.
 func (s *Socket) Drained(n, room int) bool { return n < room && s.Stream }
 
+// ResetOnClose makes Close reset a TCP connection: what the peer has not received is
+// thrown away, and the peer's read fails.
+func (s *Socket) ResetOnClose() {
+	if s.IsSocket {
+		_ = unix.SetsockoptLinger(int(s.FD), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	}
+}
+
 // Close closes the descriptor.
 func (s *Socket) Close() { _ = unix.Close(int(s.FD)) }
 

@@ -26,24 +26,23 @@ func (d *Driver) Close() {
 	d.life.cut = d.life.writes > 0
 	d.life.goroutines++
 	d.ownSwaps()
-	var conns []net.Conn
+	conns := make(map[net.Conn]bool) // whether a write is cut short
 	for conn := range d.table.known.idle(d.table.busy) {
-		conns = append(conns, conn)
+		conns[conn] = false
 	}
-	for _, conn := range conns {
+	for conn := range conns {
 		d.table.known.free(conn)
 		d.counters.Freed++
 	}
 	for conn, c := range d.table.conns {
 		if c.ending == nil {
-			conns = append(conns, conn)
-			d.end(c, op.ErrWatcherClosed)
+			conns[conn] = d.end(c, op.ErrWatcherClosed)
 		}
 	}
 	d.life.goroutines += len(conns)
 	d.mu.Unlock()
-	for _, conn := range conns {
-		go d.closeConn(conn)
+	for conn, cut := range conns {
+		go d.closeConn(conn, cut)
 	}
 
 	d.mu.Lock()

@@ -79,6 +79,7 @@ type direction struct {
 	queued      int // bytes of pending writes that are not written
 	held        int // memory of pending writes, as QueueLimit counts it
 	running     bool
+	shut        bool         // an EndWrites was carried out: what follows fails
 	flight      []*operation // what is being carried out: one read, or the writes of one gather
 	interrupted bool         // the call was, for an operation that is to end
 	alone       bool         // one write at a time: a gather took too long

@@ -1,6 +1,7 @@
 package std
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,14 @@ import (
 )
 
 // end closes c for the operations on it, which complete with err. The directions do
-// that in order, as soon as the connection itself has been closed.
-func (d *Driver) end(c *conn, err error) {
+// that in order, as soon as the connection itself has been closed. cut says that bytes
+// which were to be written never reach the peer.
+func (d *Driver) end(c *conn, err error) (cut bool) {
 	if c.ending != nil {
-		return
+		return false
 	}
 	c.ending = err
+	cut = c.writes.queued > 0 && !c.writes.shut
 	for _, dir := range [...]*direction{&c.reads, &c.writes} {
 		for _, o := range dir.flight {
 			if o.phase == inFlight && o.err == nil {
@@ -27,6 +30,7 @@ func (d *Driver) end(c *conn, err error) {
 	d.table.known.free(c.conn)
 	d.counters.Freed++
 	d.settle(c)
+	return cut
 }
 
 // CloseConn closes conn in the caller, which crypto/tls may take up to 5 s for when the
@@ -40,17 +44,17 @@ func (d *Driver) CloseConn(conn net.Conn) error {
 		if v := reflect.ValueOf(conn); v.Kind() == reflect.Pointer {
 			return err
 		}
-		return closeOnce(conn)
+		return closeOnce(conn, false)
 	}
 	d.mu.Lock()
 	if c := d.table.conns[conn]; c != nil {
 		freed := c.ending != nil
-		d.end(c, io.ErrClosedPipe)
+		cut := d.end(c, io.ErrClosedPipe)
 		d.mu.Unlock()
 		if freed {
 			return nil
 		}
-		return closeOnce(conn)
+		return closeOnce(conn, cut)
 	}
 	freed, anew := d.table.known.free(conn)
 	if !freed {
@@ -63,11 +67,25 @@ func (d *Driver) CloseConn(conn net.Conn) error {
 	if freed {
 		return nil
 	}
-	return closeOnce(conn)
+	return closeOnce(conn, false)
 }
 
-// closeOnce closes conn, for which being closed already is no error.
-func closeOnce(conn net.Conn) error {
+// closeOnce closes conn, for which being closed already is no error. With cut the peer
+// sees a reset, as far as there is one: the end of the stream, and close_notify, would
+// say that it has everything.
+func closeOnce(conn net.Conn, cut bool) error {
+	if cut {
+		under := conn
+		if secure, ok := conn.(*tls.Conn); ok {
+			under = secure.NetConn()
+		}
+		if resets, ok := under.(interface{ SetLinger(sec int) error }); ok {
+			_ = resets.SetLinger(0)
+		}
+		if under != conn {
+			_ = under.Close()
+		}
+	}
 	err := conn.Close()
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
@@ -76,8 +94,8 @@ func closeOnce(conn net.Conn) error {
 }
 
 // closeConn is a goroutine that closes conn, since that may take its time.
-func (d *Driver) closeConn(conn net.Conn) {
-	conn.Close()
+func (d *Driver) closeConn(conn net.Conn, cut bool) {
+	_ = closeOnce(conn, cut)
 	d.mu.Lock()
 	d.exit()
 	d.mu.Unlock()

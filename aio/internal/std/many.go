@@ -55,14 +55,15 @@ func (d *Driver) lags(conn net.Conn, slow op.Slow) bool {
 	c := d.table.conns[conn]
 	lags := c != nil && c.ending == nil && c.writes.queued > 0
 	closes := lags && slow == op.SlowClose && d.life.state == open
+	cut := false
 	if closes {
 		d.counters.Slow++
-		d.end(c, op.ErrQueueFull)
+		cut = d.end(c, op.ErrQueueFull)
 		d.life.goroutines++
 	}
 	d.mu.Unlock()
 	if closes {
-		go d.closeConn(conn)
+		go d.closeConn(conn, cut)
 	}
 	return lags
 }

@@ -55,7 +55,7 @@ func (d *Driver) accept(conn net.Conn, r op.Request) error {
 		o.discard()
 	}
 	if slow {
-		go d.closeConn(conn)
+		go d.closeConn(conn, true)
 	}
 	return err
 }

@@ -55,6 +55,7 @@ func (dir *direction) pass(mark *operation) {
 	dir.flight = dir.flight[:0]
 	err := mark.err
 	if mark.Kind == op.EndWrites && err == nil {
+		dir.shut = true
 		d.mu.Unlock()
 		if half, ok := dir.conn.conn.(interface{ CloseWrite() error }); ok {
 			err = dir.closedError(half.CloseWrite())

@@ -3,10 +3,13 @@ package tlsfed
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
+	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
 )
 
@@ -39,6 +42,7 @@ type Session struct {
 	// drained: crypto/tls has said once that it has no whole record of its own. A Read
 	// that is not full has the end of the one in hand then.
 	drained bool
+	shut    atomic.Bool // CloseWrite has been called
 
 	mu      sync.Mutex // guards what follows
 	opening *opening   // nil when the session is open and nothing is kept
@@ -216,8 +220,16 @@ func (s *Session) Read(p []byte) (n int, err error) {
 // crypto/tls is with the first ones of a connection: it fills packets of 1,208 bytes.
 const oneRecord = 1 << 10
 
-// Write sends p, borrowed, as records. Those of a longer p go out together.
+// Write sends p, borrowed, as records. Those of a longer p go out together. After
+// CloseWrite the error is op.ErrConnClosed.
 func (s *Session) Write(p []byte) (n int, err error) {
+	if n, err = s.write(p); err != nil && s.shut.Load() && !errors.Is(err, op.ErrQueueFull) {
+		err = op.ErrConnClosed
+	}
+	return n, err
+}
+
+func (s *Session) write(p []byte) (n int, err error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
@@ -242,6 +254,7 @@ func (s *Session) CloseWrite() error {
 	if !s.open {
 		return nil
 	}
+	s.shut.Store(true)
 	err := s.conn.CloseWrite()
 	s.mu.Lock()
 	defer s.mu.Unlock()
