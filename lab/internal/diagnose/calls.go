@@ -150,12 +150,21 @@ var (
 	isMalloc = matching(`^runtime\.(mallocgc\w*|newobject|makeslice|growslice|makeslicecopy|rawbyteslice|rawstring|slicebytetostring|stringtoslicebyte|concatstrings)$` +
 		`|^(__GI_+|__libc_|_int_)?(malloc|calloc|realloc|memalign)$|^malloc_consolidate$|^operator new|^(je|tc|mi)_(malloc|calloc|realloc)`)
 	isFree = matching(`^(__GI_+|__libc_|_int_)?c?free$|^free_consolidate$|^operator delete|^(je|tc|mi)_free`)
-	isGC   = matching(`^runtime\.(gcBgMarkWorker|gcAssistAlloc1?|gcDrainN?|bgsweep|bgscavenge|gcStart|gcMarkDone|gcMarkTermination|wbBufFlush|gcWriteBarrier|sweepone|markroot|scanobject)$`)
+	// The collectors of Go, V8, HotSpot, CPython and Ruby.
+	isGC = matching(`^runtime\.(gcBgMarkWorker|gcAssistAlloc1?|gcDrainN?|bgsweep|bgscavenge|gcStart|gcMarkDone|gcMarkTermination|wbBufFlush|gcWriteBarrier|sweepone|markroot|scanobject)$` +
+		`|^v8::internal::(ConcurrentMarking|MarkCompactCollector|Scavenger\w*|Sweeper|Heap::(CollectGarbage|PerformGarbageCollection|Scavenge))\b` +
+		`|^((Abstract)?GangWorker|WorkerThread|ConcurrentGCThread|MarkSweep|GenMarkSweep|GenCollectedHeap)::|^VM_(G1|Gen|Parallel|Z|X|Shenandoah)\w*::doit$` +
+		`|^_?(Py)?_?gc_collect_(main|generations|young|full|with_callback)$|^gc_(marks?|sweep|start|rest)(_\w+)?$`)
 	// The collector also marks on idle processors, which takes no time from other
 	// goroutines.
 	isIdleGC  = matching(`^runtime\.gcDrainMarkWorkerIdle$`)
-	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait`)
-	isAtomic  = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
+	isLocking = matching(`^(internal/)?sync\.\(\*(Mutex|RWMutex)\)\.|^(___?)?pthread_(mutex|rwlock|spin)_\w*lock|lll_lock_wait|^<?std::sys::sync::(mutex|rwlock)::`)
+	// The monitors of Java, and the lock of Python's interpreter: their threads wait in the same
+	// system calls as for work.
+	isMonitor     = matching(`^ObjectMonitor::(enter|EnterI|TrySpin)$`)
+	isInterpreter = oneOf("take_gil")
+	isParking     = matching(`^(__)?futex_(do_)?wait$|^__futex_abstimed_wait`)
+	isAtomic      = matching(`^(sync/atomic|internal/runtime/atomic)\.`)
 	// What a loop calls that asks again and again instead of waiting.
 	isAsking = matching(`^runtime\.(Gosched|gosched_m|selectnbrecv|selectnbsend|chanlen)$|^(__x64_|__arm64_)?sys_(sched_yield|do_poll)$|^(__)?sched_yield$`)
 	// What sets and stops timers, deadlines of connections too.

@@ -23,7 +23,7 @@ func allocations(s *facts) (Finding, string) {
 	malloc := s.cpuShare(func(frames []evidence.Frame) bool {
 		return through(frames, either(isMalloc, isFree)) && !collecting(frames)
 	})
-	if malloc == 0 {
+	if malloc == 0 && (s.goProgram || gc == 0) {
 		return Finding{}, ""
 	}
 	f := Finding{
@@ -32,8 +32,12 @@ func allocations(s *facts) (Finding, string) {
 		Try:   "use memory again: a buffer that the caller keeps, a pool, or views that the reader lends (sluice.BufReader's Next and View)",
 	}
 	f.Clue = fmt.Sprintf("allocating and freeing took %s of the processor time", units.Percent(malloc))
-	if s.goProgram {
+	if gc > 0 {
 		f.Clue += ", GC " + units.Percent(gc)
+	}
+	if !s.goProgram && gc > malloc {
+		f.Clue, f.Top = "GC took "+units.Percent(gc)+" of the processor time", where(s.cpu, collecting, "GC")
+		f.Try = "give the heap room (java -Xmx, node --max-old-space-size): it is collected again and again when it is nearly full; allocate less for each request"
 	}
 	if top := spots(s.Space, anyStack, ownOrInnermost); len(top) > 0 {
 		f.Tool, f.Top, f.Share = evidence.ToolAllocs, place(top[0].frame), top[0].share

@@ -234,3 +234,44 @@ func TestWaitsOfAnotherRuntimeAreOpen(t *testing.T) {
 		t.Errorf("%q", open)
 	}
 }
+
+// What perf says of it decides them: most waits pass a monitor of Java's, or the lock of Python's interpreter.
+func TestWaitsInMonitorsAreForLocks(t *testing.T) {
+	for _, c := range []struct {
+		name, in, top, try string
+		samples            float64
+		found              bool
+	}{
+		{"monitor", "ObjectMonitor::enter", "a monitor of Java's", "while the lock is held", 0.4, true},
+		{"interpreter", "take_gil", "the lock of Python's interpreter", "processes in place of threads", 0.1, true},
+		{"few", "take_gil", "", "", 0.03, false},
+		{"work", "Unsafe_Park", "", "", 0.4, false},
+	} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: profile(c.samples, "__schedule", "futex_wait", c.in, "start_thread"),
+			Calls: &evidence.Calls{Took: time.Second, Woken: 1000, Parked: 4 * time.Second}, Sharing: &evidence.Sharing{}}
+		findings, open := Diagnose(e)
+		f, found := First(findings)
+		if found != c.found || found && (f.Rule != "lock-contention" || !strings.Contains(f.Top, c.top) || !strings.Contains(f.Try, c.try) || f.Score < 0.3) || !found && len(open) == 0 {
+			t.Errorf("%s: %+v, open %+v", c.name, f, open)
+		}
+	}
+	mixed := profile(0.3, "futex_wait", "ObjectMonitor::enter")
+	mixed.Stacks[1].Frames = []evidence.Frame{{Func: "futex_wait"}, {Func: "Unsafe_Park"}}
+	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: mixed, Calls: &evidence.Calls{Took: time.Second, Woken: 1000, Parked: 4 * time.Second}, Sharing: &evidence.Sharing{}}
+	if f, found := First(first(Diagnose(e))); found {
+		t.Errorf("threads that mostly wait for work: %+v", f)
+	}
+}
+
+func TestCollectorsOfOtherLanguages(t *testing.T) {
+	for _, fn := range []string{"v8::internal::ConcurrentMarking::RunMajor", "v8::internal::Heap::CollectGarbage", "GangWorker::loop", "GenMarkSweep::invoke_at_safepoint", "VM_G1CollectForAllocation::doit", "gc_collect_main", "gc_mark_children"} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: profile(0.8, "mark", fn, "start_thread"), Calls: &evidence.Calls{Took: time.Second}, Sharing: &evidence.Sharing{}}
+		if f, found := First(first(Diagnose(e))); !found || f.Rule != "allocations" || !strings.Contains(f.Clue, "GC took 80 %") || !strings.Contains(f.Try, "-Xmx") {
+			t.Errorf("%s: %+v", fn, f)
+		}
+		e.Perf = profile(0.2, "mark", fn, "start_thread")
+		if f, found := First(first(Diagnose(e))); found {
+			t.Errorf("%s, a fifth of the time: %+v", fn, f)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type queue struct {
 	working float64 // goroutines that work or are ready, at least one
 	inIO    float64 // part of the waiting in which the holder did I/O or slept
 	guess   bool    // the holder was not seen
+	try     string  // other than the usual advice
 }
 
 // likeLocks is the part of the moments with one goroutine in I/O from which on a channel is taken for a
@@ -63,19 +64,62 @@ func (s *facts) queues() []*queue {
 				add(evidence.ToolLocks, st.Frames, time.Duration(st.Value).Seconds()/s.Took.Seconds(), 0).guess = true
 			}
 		}
-	case s.Calls != nil && s.Calls.LockTime > 0 && s.Calls.Took > 0:
-		took := s.Calls.Took.Seconds()
-		q := add(evidence.ToolStrace, nil, s.Calls.LockTime.Seconds()/took, 0)
-		// One holds the lock at a time: where more of them are in I/O, it is not held meanwhile.
-		if io := s.Calls.LockIO.Seconds() / took; io < 1.5 {
-			q.inIO = min(1, io)
+	case s.Calls != nil && s.Calls.Took > 0:
+		c := s.Calls
+		s.threads(add, where(s.cpu, passing(either(isLocking, isParking)), "pthread_mutex_lock"), c.LockTime, c.LockIO)
+		switch {
+		case s.parksIn(isMonitor): // a thread that sleeps does it with a time
+			s.threads(add, "ObjectMonitor::enter: a monitor of Java's", c.Parked, c.ParkedIO+c.Timeouts)
+		case s.parksIn(isInterpreter): // a thread asks again every 5 ms
+			if q := s.threads(add, "take_gil: the lock of Python's interpreter", c.Parked+c.Timeouts, 0); q != nil {
+				q.try = "one thread computes at a time: processes in place of threads (multiprocessing), or work in extensions that release the lock"
+			}
 		}
-		q.top = where(s.cpu, passing(either(isLocking, matching(`futex`))), "pthread_mutex_lock")
-		q.fn = q.top
 	}
 	return slices.SortedFunc(maps.Values(by), func(a, b *queue) int {
 		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(a.fn, b.fn))
 	})
+}
+
+// threads adds what system calls say: how long threads waited for a lock, and how long they were in
+// I/O meanwhile.
+func (s *facts) threads(add func(string, []evidence.Frame, float64, float64) *queue, top string, waited, inIO time.Duration) *queue {
+	if waited <= 0 {
+		return nil
+	}
+	took := s.Calls.Took.Seconds()
+	q := add(evidence.ToolStrace, []evidence.Frame{{Func: top}}, waited.Seconds()/took, 0)
+	q.top = top
+	// One holds the lock at a time: where more of them are in I/O, it is not held meanwhile.
+	if io := inIO.Seconds() / took; io < 1.5 {
+		q.inIO = min(1, io)
+	}
+	return q
+}
+
+const (
+	// mostParks is the part of the samples of threads that begin or end a wait from which on all
+	// waits are taken to be of the kind.
+	mostParks = 0.8
+	// fewParks is how many samples of them say something.
+	fewParks = 5
+)
+
+// parksIn reports whether the threads wait for each other in functions of that kind, by perf.
+func (s *facts) parksIn(kind matcher) bool {
+	if s.Perf == nil {
+		return false
+	}
+	var all, in int64
+	for _, st := range s.Perf.Stacks {
+		if through(st.Frames, kind) {
+			in += st.Count
+		} else if !through(st.Frames, isParking) {
+			continue
+		}
+		all += st.Count
+	}
+	return in >= fewParks && float64(in) >= mostParks*float64(all)
 }
 
 // blocked is the part of its time that the program loses to this lock: what waits for it, of
@@ -102,7 +146,7 @@ func (s *facts) clear(f Finding) (Finding, string) {
 // lockOverIO: goroutines wait for a lock whose holder waits for I/O.
 func lockOverIO(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * q.inIO })
-	f.Try = "hold the lock around the state only: take what is needed, unlock, then read or write; a lock for each connection, or one goroutine that owns it, where calls must not mix"
+	f.Try = cmp.Or(f.Try, "hold the lock around the state only: take what is needed, unlock, then read or write; a lock for each connection, or one goroutine that owns it, where calls must not mix")
 	return s.clear(f)
 }
 
@@ -110,7 +154,7 @@ func lockOverIO(s *facts) (Finding, string) {
 func lockContention(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * (1 - q.inIO) })
 	f.Score /= 2 // another goroutine works while one waits
-	f.Try = "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for"
+	f.Try = cmp.Or(f.Try, "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for")
 	return s.clear(f)
 }
 
@@ -122,7 +166,7 @@ func locked(list []*queue, score func(*queue) float64) Finding {
 			continue
 		}
 		f = Finding{
-			Tool: q.tool, Top: q.top, Share: q.blocked(), Score: score(q),
+			Tool: q.tool, Top: q.top, Share: q.blocked(), Score: score(q), Try: q.try,
 			Clue: fmt.Sprintf("%.1f waited for the lock at any time; its holder was in I/O or asleep for %s of that", q.waiting, units.Percent(q.inIO)),
 		}
 		if q.guess {

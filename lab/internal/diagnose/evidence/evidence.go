@@ -137,13 +137,18 @@ type Calls struct {
 	Took   time.Duration `json:"took_ns"`
 	Total  int64         `json:"total"`
 	ByName []Call        `json:"by_name"` // most first
-	// LockTime is how long threads waited for locks of the C library, and LockIO how long
+	// LockTime is how long threads waited for locks of the C library or of Rust's, and LockIO how long
 	// those threads were in I/O or asleep meanwhile, all added up.
 	LockTime time.Duration `json:"lock_time_ns,omitempty"`
 	LockIO   time.Duration `json:"lock_io_ns,omitempty"`
 	// Woken is how often a thread waited for another in a way that does not say whether for a
 	// lock or for work, and was woken.
 	Woken int64 `json:"woken,omitempty"`
+	// Parked is how long the threads that often did were in it until they were woken, Timeouts until
+	// their time was over, and ParkedIO how long they were in I/O or asleep, all added up.
+	Parked   time.Duration `json:"parked_ns,omitempty"`
+	Timeouts time.Duration `json:"timeouts_ns,omitempty"`
+	ParkedIO time.Duration `json:"parked_io_ns,omitempty"`
 }
 
 // A Call is one system call of those that were seen.

@@ -39,7 +39,13 @@ type straceReader struct {
 }
 
 // A threadTally is how long a thread was in calls that wait.
-type threadTally struct{ lock, io time.Duration }
+type threadTally struct {
+	lock, io, parked, timeouts time.Duration
+	woken                      int
+}
+
+// oftenParked is how many times a second a thread is woken whose waits may be for a lock.
+const oftenParked = 10
 
 type callTally struct {
 	Call
@@ -139,7 +145,7 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 	c.Count++
 	if took, err := strconv.ParseFloat(seconds, 64); err == nil && took < 1e6 {
 		c.Time += time.Duration(took * float64(time.Second))
-		s.waited(thread, name, args, time.Duration(took*float64(time.Second)))
+		s.waited(thread, name, args, strings.TrimSpace(result+after), time.Duration(took*float64(time.Second)))
 	}
 	moved, err := strconv.ParseInt(result, 0, 64)
 	switch {
@@ -166,14 +172,16 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 // waits are the calls in which a thread is in I/O or asleep.
 var waits = regexp.MustCompile(`^(p?read|p?write|recv|send|fsync|fdatasync|msync|sync|nanosleep|clock_nanosleep|p?poll|select|pselect|epoll_p?wait|connect|accept)`).MatchString
 
-// isLock reports whether a futex is a lock of the C library, by its arguments: 2 is what that writes
-// into one for which threads wait (lowlevellock.h of glibc).
-func isLock(args string) bool { return strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") }
+// isLock reports whether a futex is a lock of the C library or of Rust's, by its arguments: 2 is what
+// these write into one for which threads wait (lowlevellock.h of glibc).
+func isLock(args string) bool {
+	return strings.Contains(args, "FUTEX_WAIT_PRIVATE, 2,") || strings.Contains(args, "FUTEX_WAIT_BITSET_PRIVATE, 2, NULL")
+}
 
 // waited books what a thread waits for.
-func (s *straceReader) waited(thread, name, args string, took time.Duration) {
-	lock := name == "futex" && isLock(args) && !s.goProgram
-	if !lock && !waits(name) {
+func (s *straceReader) waited(thread, name, args, result string, took time.Duration) {
+	futex := name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !s.goProgram
+	if !futex && !waits(name) {
 		return
 	}
 	t := s.threads[thread]
@@ -184,10 +192,16 @@ func (s *straceReader) waited(thread, name, args string, took time.Duration) {
 		t = new(threadTally)
 		s.threads[strings.Clone(thread)] = t
 	}
-	if lock {
-		t.lock += took
-	} else {
+	switch {
+	case !futex:
 		t.io += took
+	case isLock(args):
+		t.lock += took
+	case strings.Contains(result, "ETIMEDOUT"):
+		t.timeouts += took
+	case result == "0":
+		t.parked += took
+		t.woken++
 	}
 }
 
@@ -260,6 +274,11 @@ func (s *straceReader) sum() *Calls {
 		if t.lock > 0 {
 			out.LockTime += t.lock
 			out.LockIO += t.io
+		}
+		if float64(t.woken) >= oftenParked*out.Took.Seconds() && t.woken > 0 {
+			out.Parked += t.parked
+			out.Timeouts += t.timeouts
+			out.ParkedIO += t.io
 		}
 	}
 	for _, c := range s.calls {

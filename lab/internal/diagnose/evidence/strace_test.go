@@ -176,3 +176,19 @@ func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+func TestWaitsOfThreadsForEachOther(t *testing.T) {
+	text := "9 1.0 futex(0x5, FUTEX_WAIT_BITSET_PRIVATE, 2, NULL, FUTEX_BITSET_MATCH_ANY) = 0 <0.5>\n" // Rust's
+	for range 20 {
+		text += "1 1.5 futex(0x5, FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME, 0, NULL, FUTEX_BITSET_MATCH_ANY <unfinished ...>\n" +
+			"1 1.6 <... futex resumed>)              = 0 <0.02>\n" +
+			"1 1.6 futex(0x5, FUTEX_WAIT_BITSET_PRIVATE, 0, {tv_sec=1, tv_nsec=2}, FUTEX_BITSET_MATCH_ANY) = -1 ETIMEDOUT (Connection timed out) <0.005>\n" +
+			"1 1.6 write(1, \"\"..., 9) = 9 <0.001>\n"
+	}
+	text += "2 2.0 futex(0x9, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.9>\n" // it waits for work
+	c, err := readStrace(strings.NewReader(text), false, nil)
+	if err != nil || c.LockTime != 500*time.Millisecond || c.Parked.Round(time.Millisecond) != 400*time.Millisecond || c.Timeouts.Round(time.Millisecond) != 100*time.Millisecond ||
+		c.ParkedIO.Round(time.Millisecond) != 20*time.Millisecond || c.Woken != 21 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
