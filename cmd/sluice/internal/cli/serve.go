@@ -159,7 +159,7 @@ func (a App) runServe(c config.Config, asJSON, upgrade bool, again func() (confi
 	if err != nil {
 		return err
 	}
-	if err := a.announce(c, asJSON, server.Addresses(), log); err != nil {
+	if err := a.announce(c, asJSON, server, log); err != nil {
 		server.Close()
 		return fail(fmt.Errorf("serve: %w", err))
 	}
@@ -194,9 +194,10 @@ func openServer(c config.Config, options relay.Options, from *relay.Inheritance)
 	return server, nil
 }
 
-// announce prints and logs the addresses of the server.
-func (a App) announce(c config.Config, asJSON bool, at map[string]string, log *slog.Logger) error {
+// announce prints and logs the addresses of the server, and logs its limit on memory.
+func (a App) announce(c config.Config, asJSON bool, server *relay.Server, log *slog.Logger) error {
 	var err error
+	at := server.Addresses()
 	if asJSON {
 		err = printReady(a.Stdout, at)
 	} else {
@@ -209,7 +210,7 @@ func (a App) announce(c config.Config, asJSON bool, at map[string]string, log *s
 	for _, name := range slices.Sorted(maps.Keys(at)) {
 		listening = append(listening, name, at[name])
 	}
-	log.Info("listening", listening...)
+	log.Info("listening", append(listening, "max-memory", server.MaxMemory())...)
 	return nil
 }
 

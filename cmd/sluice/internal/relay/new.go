@@ -69,10 +69,9 @@ func New(c config.Config, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := int64(c.MaxMemory)
-	if most == 0 {
-		most = memory.Machine() / 2
-	}
+	machine := memory.Machine()
+	most := memory.Limit(int64(c.MaxMemory), machine)
+	s.most = most
 	rings, packets := ringOptions(&c, most, o.times.Lag, func(stream string) *config.Config { return s.host.For(stream) })
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
@@ -101,6 +100,9 @@ func New(c config.Config, o Options) (*Server, error) {
 	if err := s.attach(o.Version, times); err != nil {
 		s.Close()
 		return nil, err
+	}
+	if most < int64(c.MaxMemory) {
+		o.Logger.Warn("max-memory is more than three quarters of the memory that this process can have: those are the limit", "max-memory", c.MaxMemory, "memory", machine, "limit", most)
 	}
 	return s, nil
 }

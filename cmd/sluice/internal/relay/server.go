@@ -26,7 +26,8 @@ type Server struct {
 	host      *session.Host
 	listeners listeners
 	outbound  outbound
-	memory    *memory.Keeper // nil: no limit is known
+	most      int64          // bytes that it may take, 0: no limit is known
+	memory    *memory.Keeper // nil: the same
 	events    *hooks.Events  // nil: no other server gets events
 	report    hooks.Reporter // what happens, for it and for the API
 	cluster   *clustered     // nil: this server is alone
@@ -92,6 +93,10 @@ func (s *Server) Addresses() map[string]string {
 	}
 	return nil
 }
+
+// MaxMemory returns how many bytes the server takes at most for streams, queues and what the
+// kernel holds for connections; 0 when no limit is known.
+func (s *Server) MaxMemory() int64 { return s.most }
 
 // Reload applies the settings of c that can change while the server runs. It
 // affects new sessions and streams, pushes and recordings, and ends no session. It returns the names of the settings that

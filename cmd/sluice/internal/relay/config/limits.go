@@ -21,7 +21,7 @@ type Limits struct {
 
 func (g *Limits) settings() []Setting {
 	return []Setting{
-		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for connections; 0 for half of what the machine or its control group has",
+		{Name: "max-memory", Default: "0", Usage: "at most this `size` for streams, queues and what the kernel holds for connections; 0 for half of what the machine, its control group or GOMEMLIMIT has; never more than three quarters of that",
 			value: size(&g.MaxMemory), fits: zeroOrSize(&g.MaxMemory, leastMemory)},
 		{Name: "max-streams", Default: "1000", Live: true, Usage: "at most `N` streams; 0 for no limit",
 			value: number(&g.MaxStreams), fits: between(&g.MaxStreams, 0, 1<<30)},

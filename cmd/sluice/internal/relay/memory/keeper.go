@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,28 @@ import (
 	"github.com/sluice-go/sluice/live"
 	"github.com/sluice-go/sluice/mem"
 )
+
+// goLimit is the runtime's own limit, GOMEMLIMIT, or 0: above it, the collector would run all
+// the time.
+func goLimit() int64 {
+	if n := debug.SetMemoryLimit(-1); n < math.MaxInt64/2 {
+		return n
+	}
+	return 0
+}
+
+// Limit returns how many bytes a server takes for a setting, where there are so many for the
+// process; 0 is unknown, or not set. A part is left for what is not counted: the garbage, the
+// stacks, the program.
+func Limit(set, machine int64) int64 {
+	switch {
+	case machine == 0:
+		return set
+	case set == 0:
+		return machine / 2
+	}
+	return min(set, machine/4*3)
+}
 
 // RingShare is the part of the memory limit that rings may use, PacketShare what those
 // of packets may use beside them, SegmentShare what segments of HLS may, UnfinishedShare what

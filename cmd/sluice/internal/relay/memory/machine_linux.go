@@ -6,15 +6,54 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// Machine returns how many bytes of memory the machine has, or the smallest
-// limit of the process's control groups if that is less (cgroups(7)); 0 when
-// that is not known.
-func Machine() int64 { return machine("/proc", "/sys/fs/cgroup") }
+// Machine returns how many bytes of memory the process can have: what the machine has, or less
+// where its control groups (cgroups(7)), its resource limits or GOMEMLIMIT say so; 0 when that is
+// not known.
+func Machine() int64 {
+	least := machine("/proc", "/sys/fs/cgroup")
+	for _, l := range []struct {
+		resource int
+		used     string // line of the status with what counts
+	}{{unix.RLIMIT_AS, "VmSize:"}, {unix.RLIMIT_DATA, "VmData:"}} {
+		var r unix.Rlimit
+		if unix.Getrlimit(l.resource, &r) == nil {
+			least = smaller(least, room(r.Cur, kib("/proc/self/status", l.used)))
+		}
+	}
+	return smaller(least, goLimit())
+}
+
+const (
+	// arenas is what the runtime maps ahead of what it uses: an arena of 64 MiB for each of small
+	// and large objects, and its tables for them.
+	arenas = 192 << 20
+	// leastRoom is what room returns at least.
+	leastRoom = 32 << 20
+)
+
+// room is how much memory a process can take that uses so much of a limit, 0 for no limit. The
+// runtime has mapped a gigabyte or more of addresses when the program begins.
+func room(limit uint64, used int64) int64 {
+	if limit > math.MaxInt64/2 {
+		return 0
+	}
+	return max(int64(limit)-used-arenas, leastRoom)
+}
+
+// smaller is the smaller of two limits, of which 0 is none.
+func smaller(a, b int64) int64 {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
 
 func machine(proc, groups string) int64 {
-	least := total(filepath.Join(proc, "meminfo"))
+	least := kib(filepath.Join(proc, "meminfo"), "MemTotal:")
 	text, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
 	if err != nil {
 		return least
@@ -33,9 +72,7 @@ func machine(proc, groups string) int64 {
 			root, file = filepath.Join(groups, "memory"), "memory.limit_in_bytes"
 		}
 		for dir := filepath.Clean("/" + f[2]); ; dir = filepath.Dir(dir) {
-			if n := limit(filepath.Join(root, dir, file)); n > 0 && (least == 0 || n < least) {
-				least = n
-			}
+			least = smaller(least, limit(filepath.Join(root, dir, file)))
 			if dir == "/" {
 				break
 			}
@@ -44,14 +81,14 @@ func machine(proc, groups string) int64 {
 	return least
 }
 
-// total is the memory that meminfo says there is, or 0.
-func total(name string) int64 {
-	text, err := os.ReadFile(name)
+// kib is the number in a line of a file that has such a name and KiB, in bytes; 0 when there is none.
+func kib(file, name string) int64 {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == name {
 			if kib, err := strconv.ParseInt(f[1], 10, 64); err == nil {
 				return kib << 10
 			}

@@ -47,7 +47,7 @@ func New(h *session.Host, addresses []string, change func(*edge.Options)) (*Orig
 		return nil, err
 	}
 	o := newOrigin(h)
-	options := edge.Options{ID: h.ID, Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, MaxFrame: h.Config().MaxFrame}
+	options := edge.Options{ID: h.ID, Origins: from, Local: o, Logger: h.Log, GiveUp: h.Config().OriginRetry, Idle: h.Config().PublishTimeout, MaxFrame: h.Config().MaxFrame}
 	if change != nil {
 		change(&options)
 	}

@@ -25,6 +25,7 @@ func NewSources(h *session.Host, addresses []string, other source.Other, change 
 		},
 		Other:    other,
 		GiveUp:   h.Config().OriginRetry,
+		Idle:     h.Config().PublishTimeout,
 		MaxFrame: h.Config().MaxFrame,
 		Alloc:    h.Alloc,
 		Logger:   h.Log,
