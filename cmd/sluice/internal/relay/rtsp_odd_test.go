@@ -72,7 +72,7 @@ func TestRTSPStaleNonce(t *testing.T) {
 		return status, nil
 	}
 	answer := func(user, password string, challenge map[string]string) string {
-		return "Authorization: Digest " + rtspauth.Answer(user, password, "ANNOUNCE", x.url("live/s"), challenge)
+		return "Authorization: Digest " + rtspauth.Answer(user, password, "ANNOUNCE", x.url("live/s"), challenge, 1)
 	}
 	old := map[string]string{"realm": "sluice", "nonce": "of an hour ago"}
 	for what, field := range map[string]string{

@@ -275,7 +275,7 @@ func TestRTSPTokens(t *testing.T) {
 		_, h := x.ask("ANNOUNCE", "live/s", body, rtspSDP)
 		for _, text := range h.Values("WWW-Authenticate") {
 			if rest, ok := strings.CutPrefix(text, "Digest "); ok {
-				return "Authorization: Digest " + rtspauth.Answer(head, password, "ANNOUNCE", x.url("live/s"), rtspauth.Params(rest))
+				return "Authorization: Digest " + rtspauth.Answer(head, password, "ANNOUNCE", x.url("live/s"), rtspauth.Params(rest), 1)
 			}
 		}
 		t.Error("no challenge")

@@ -42,13 +42,14 @@ func Response(user, password, method string, p map[string]string) string {
 	return sum(secret + ":" + p["nonce"] + ":" + what)
 }
 
-// Answer returns the parameters that answer a challenge.
-func Answer(user, password, method, uri string, challenge map[string]string) string {
+// Answer returns the parameters that answer a challenge. uses is how often its nonce has
+// been used, this time included: servers refuse a number that came before.
+func Answer(user, password, method, uri string, challenge map[string]string, uses int) string {
 	p := map[string]string{"realm": challenge["realm"], "nonce": challenge["nonce"], "uri": uri}
 	more := ""
 	for quality := range strings.SplitSeq(challenge["qop"], ",") {
 		if strings.TrimSpace(quality) == "auth" {
-			p["qop"], p["nc"], p["cnonce"] = "auth", "00000001", sum(challenge["nonce"]+method)
+			p["qop"], p["nc"], p["cnonce"] = "auth", fmt.Sprintf("%08x", uses), sum(challenge["nonce"]+method)
 			more = fmt.Sprintf(`, qop=auth, nc=%s, cnonce="%s"`, p["nc"], p["cnonce"])
 		}
 	}

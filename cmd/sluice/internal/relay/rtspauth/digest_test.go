@@ -10,7 +10,7 @@ func TestDigestOfTheSpecification(t *testing.T) {
 	}
 	for _, quality := range []string{"", "auth", "auth-int,auth"} {
 		challenge := map[string]string{"realm": "r", "nonce": "n", "qop": quality, "opaque": "o"}
-		a := Params(Answer("user", "secret", "DESCRIBE", "rtsp://h/s", challenge))
+		a := Params(Answer("user", "secret", "DESCRIBE", "rtsp://h/s", challenge, 1))
 		if a["response"] != Response("user", "secret", "DESCRIBE", a) || a["opaque"] != "o" || a["username"] != "user" {
 			t.Errorf("%q: %v", quality, a)
 		}

@@ -33,5 +33,6 @@ func (c *credentials) header(method, address string) string {
 	if !c.digest {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.user.Username()+":"+password))
 	}
-	return "Digest " + rtspauth.Answer(c.user.Username(), password, method, address, c.params)
+	c.uses++
+	return "Digest " + rtspauth.Answer(c.user.Username(), password, method, address, c.params, c.uses)
 }

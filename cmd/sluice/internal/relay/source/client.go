@@ -31,16 +31,18 @@ var limits = rtsp.Limits{Line: 8 << 10, Header: 32 << 10, Fields: 128, Body: 64 
 
 // client is one connection to a server.
 type client struct {
-	source *Source
-	conn   net.Conn
-	r      *sluice.BufReader
-	reader *rtsp.Reader
-	idle   time.Duration // longest silence
-	auth   *credentials
-	cseq   int
-	id     string // of the session
-	keep   time.Duration
-	base   string // of the tracks' URLs
+	source  *Source
+	conn    net.Conn
+	r       *sluice.BufReader
+	reader  *rtsp.Reader
+	idle    time.Duration // longest silence
+	auth    *credentials
+	cseq    int
+	id      string // of the session
+	keep    time.Duration
+	alive   string // the method that keeps it alive
+	renewed bool   // auth, since that succeeded
+	base    string // of the tracks' URLs
 
 	intake   *rtpmedia.Intake
 	channels map[uint8]int
@@ -70,7 +72,7 @@ func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) e
 	if err := conn.SetDeadline(time.Now().Add(o.Start)); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	c := &client{source: s, conn: conn, r: sluice.NewBufReader(conn, sluice.Options{Allocator: o.Alloc}), idle: o.Idle, base: s.address(), channels: map[uint8]int{}}
+	c := &client{source: s, conn: conn, r: sluice.NewBufReader(conn, sluice.Options{Allocator: o.Alloc}), idle: o.Idle, base: s.address(), channels: map[uint8]int{}, alive: rtsp.GetParameter}
 	defer c.r.Recycle()
 	c.reader = rtsp.NewReader(c.r, limits)
 	if err := c.begin(o, publish); err != nil {
@@ -238,7 +240,9 @@ func (c *client) play() error {
 	defer c.leave()
 	for {
 		step := min(keep, c.idle) / 2
-		if err := c.conn.SetDeadline(time.Now().Add(step)); err != nil {
+		// When reading has come to its deadline there is time to write.
+		until := time.Now().Add(step)
+		if err := errors.Join(c.conn.SetReadDeadline(until), c.conn.SetWriteDeadline(until.Add(c.idle))); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 		item, err := c.reader.Read()
@@ -251,16 +255,19 @@ func (c *client) play() error {
 		case err != nil:
 			return fmt.Errorf("source: %w", err)
 		default:
-			if item.Request == nil && item.Response == nil {
+			switch {
+			case item.Response != nil && c.denied(item.Response):
+				next = now
+			case item.Response == nil && item.Request == nil:
 				heard = now
 			}
 			if err := c.take(item); err != nil {
 				return err
 			}
 		}
-		if now.After(next) {
+		if !now.Before(next) {
 			next = now.Add(keep)
-			if err := c.send(rtsp.GetParameter, c.base, nil); err != nil {
+			if err := c.send(c.alive, c.base, nil); err != nil {
 				return err
 			}
 		}
@@ -271,6 +278,27 @@ func (c *client) play() error {
 			}
 		}
 	}
+}
+
+// denied takes note of an answer to what keeps the session alive, and reports whether that
+// has to be sent again: with another nonce, or as OPTIONS, which all servers know (RFC 2326,
+// section 10.1; GET_PARAMETER is optional).
+func (c *client) denied(resp *rtsp.Response) bool {
+	switch {
+	case resp.Status < 400:
+		c.renewed = false
+	case resp.Status == rtsp.StatusUnauthorized && c.source.url.User != nil:
+		auth := challenged(c.source.url.User, resp.Header.Values("WWW-Authenticate"))
+		if auth == nil || c.renewed {
+			return false
+		}
+		c.auth, c.renewed = auth, true
+		return true
+	case c.alive != rtsp.Options:
+		c.alive = rtsp.Options
+		return true
+	}
+	return false
 }
 
 // reportEvery is the time between two receiver reports.
@@ -333,4 +361,5 @@ type credentials struct {
 	user   *url.Userinfo
 	params map[string]string
 	digest bool
+	uses   int // of the nonce
 }
