@@ -174,7 +174,7 @@ func (a App) openSink(f sinkFlags, dir string) (sink.Store, *wal.Recovery, error
 	// to other records.
 	for _, place := range []string{"raft", filepath.Join("1", "raft")} {
 		if _, err := os.Stat(filepath.Join(dir, place)); err == nil {
-			return nil, nil, fmt.Errorf("sink: %s holds a log of raft (%s): use --durability raft, or another directory", dir, place)
+			return nil, nil, fmt.Errorf("%s holds a log of raft (%s): use --durability raft, or another directory", dir, place)
 		}
 	}
 	log, found, err := wal.Open(dir, wal.Options{SegmentBytes: int64(f.segment), MaxRecord: int(f.maxRecord)})

@@ -40,10 +40,10 @@ type Store interface {
 // ErrFailed: a store will take nothing any more, for the reason that it wraps, and its
 // server ends. Other errors of a store are taken to pass: the connection that had one is
 // closed, and may come again.
-var ErrFailed = errors.New("sink: the store has failed")
+var ErrFailed = errors.New("the store has failed")
 
 // ErrClosed: the store has been closed.
-var ErrClosed = errors.New("sink: the store is closed")
+var ErrClosed = errors.New("the store is closed")
 
 // A Log is what Sync needs of a wal.Log. Nothing else may append to it. An error of
 // AppendBatch that is wal.ErrTooLong, or has a method Temporary that says true, is about these
