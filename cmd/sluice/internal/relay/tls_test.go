@@ -121,7 +121,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	if err := os.WriteFile(cert, []byte("half a fi"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Reload(*s.host.Config()); err == nil || !strings.HasPrefix(err.Error(), "cert: certificate: ") {
+	if _, _, err := s.Reload(*s.host.Config()); err == nil || !strings.HasPrefix(err.Error(), "cert: certificate ") {
 		t.Errorf("a bad file: %v", err)
 	}
 	if n, _ := tlsSerial(t, address); n != 2 {
@@ -132,7 +132,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 func TestNewWithoutACertificate(t *testing.T) {
 	c := config.Default()
 	c.HTTPS, c.Cert, c.Key = ":0", filepath.Join(t.TempDir(), "none"), "none"
-	if _, err := New(c, Options{}); err == nil || !strings.HasPrefix(err.Error(), "cert: certificate: ") {
+	if _, err := New(c, Options{}); err == nil || !strings.HasPrefix(err.Error(), "cert: certificate ") {
 		t.Errorf("%v", err)
 	}
 }
