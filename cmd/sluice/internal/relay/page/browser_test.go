@@ -89,6 +89,9 @@ func TestPageInABrowser(t *testing.T) {
 			if n := value[int](b, `[...document.querySelectorAll(".plot")].filter((p) => p.getAttribute("d").length > 100).length`); n != 5 {
 				t.Errorf("%d lines are drawn in the charts, want 5", n)
 			}
+			if n := value[int](b, `[...document.querySelectorAll(".area")].filter((a) => a.querySelector(".scale").getBoundingClientRect().bottom > a.querySelector("svg").getBoundingClientRect().top + 1).length`); n != 0 {
+				t.Errorf("the scale of %d charts hides a line", n)
+			}
 			at := value[float64](b, `document.getElementById("video").currentTime`)
 			b.until(fmt.Sprintf(`document.getElementById("video").currentTime > %f + 1`, at))
 			if bars := value[int](b, `(() => { // a picture of the clip is not one colour

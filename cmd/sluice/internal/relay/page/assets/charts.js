@@ -25,7 +25,7 @@ class Chart {
     for (const y of [0, height / 2, height]) this.picture.append(svg("line", { class: "grid", x1: 0, x2: width, y1: y, y2: y, "vector-effect": "non-scaling-stroke" }));
     this.picture.append(...this.lines.map((l) => l.path), this.cursor);
     this.value = element("span", { class: "value" });
-    this.top = element("span", { class: "top" });
+    this.top = element("span", { class: "scale" });
     this.from = element("span");
     this.to = element("span", {}, "now");
     this.element = element("figure", { class: "chart" },
@@ -76,11 +76,11 @@ class Chart {
 
 const ago = (ms) => (ms >= 90_000 ? `${Math.round(ms / 60_000)} min ago` : `${duration(ms / 1000)} ago`);
 
-// ceiling is a round number above, so that the scale seldom jumps, and leaves room for it to stand in.
+// ceiling is a round number above, so that the scale seldom jumps.
 function ceiling(top) {
   if (!(top > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(top));
-  return [1, 2, 3, 4, 5, 6, 8, 10].map((m) => m * power).find((c) => c >= top * 1.15) ?? 2 * top;
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((m) => m * power).find((c) => c >= top * 1.05) ?? 2 * top;
 }
 
 function summary(name, values, format) {
