@@ -36,9 +36,6 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// bansNotSaved is a line of the log.
-const bansNotSaved = "bans are not saved: that is tried again with the next change, and at the end of the server"
-
 // Options are what a server takes in addition to its configuration.
 type Options struct {
 	Logger  *slog.Logger   // nil is slog.Default

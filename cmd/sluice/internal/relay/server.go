@@ -153,6 +153,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	running.Go(func() { s.upgrades.socket.serve(s.upgrades.handOver, s.host.Log) })
 	running.Go(func() { s.web.Sample(s.host.Ctx) })
+	running.Go(func() {
+		tick := time.NewTicker(saveBansEvery)
+		defer tick.Stop()
+		saveBans(s.host.Ctx, s.host.Gate, tick.C, s.upgrades.handedOver, s.host.Log)
+	})
 	running.Go(func() { archive.Union(s.outbound.recorders.all).Keep(s.host.Ctx, sweepEvery, s.kept, s.host.Log) })
 	if s.memory != nil {
 		running.Go(func() { s.memory.Run(s.host.Ctx) })
