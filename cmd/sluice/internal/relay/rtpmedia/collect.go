@@ -64,7 +64,7 @@ func (c *Collector) take(h rtp.Header, payload mem.Buf, gap bool) {
 }
 
 func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
-	if !c.unit.empty() && h.Timestamp != c.at {
+	if !c.unit.empty() && h.Timestamp != c.at && (c.bad || !c.unit.aside(c.format.Codec)) {
 		c.finish() // without a marker, or it is missing
 	}
 	if gap {
@@ -105,7 +105,7 @@ func (c *Collector) takeVideo(h rtp.Header, payload mem.Buf, gap bool) {
 	if !ok {
 		c.bad = true
 	}
-	if h.Marker {
+	if h.Marker && (c.bad || !c.unit.aside(c.format.Codec)) {
 		c.finish()
 	}
 }

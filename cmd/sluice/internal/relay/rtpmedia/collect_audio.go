@@ -9,6 +9,9 @@ func (c *Collector) aac(payload mem.Buf, marker bool) error {
 	if len(p) < 2 {
 		return nil
 	}
+	if frame, ok := withoutADTS(p); ok {
+		return c.frame(frame) // without the list
+	}
 	bits := u16(p)
 	rest := 2 + (bits+7)/8
 	if rest > len(p) || f.sizeBits == 0 {
@@ -49,7 +52,8 @@ func (c *Collector) aac(payload mem.Buf, marker bool) error {
 			return c.parts()
 		}
 		c.at = timestamp + uint32(n*f.Config.FrameLen)
-		if err := c.frame(p[rest : rest+size]); err != nil {
+		frame, _ := withoutADTS(p[rest : rest+size])
+		if err := c.frame(frame); err != nil {
 			return err
 		}
 		rest += size

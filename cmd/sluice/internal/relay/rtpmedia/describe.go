@@ -1,6 +1,7 @@
 package rtpmedia
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -246,10 +247,13 @@ func (f *Format) parse(encoding string, params map[string]string) error {
 // maxSets bounds the parameter sets of one description.
 const maxSets = 64
 
+// decodeSets reads parameter sets, also those that have no padding, or a start code before
+// them, as some cameras describe them.
 func decodeSets(list string) [][]byte {
 	var sets [][]byte
 	for text := range strings.SplitSeq(list, ",") {
-		if p, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil && len(p) > 0 && len(sets) < maxSets {
+		p, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(text), "="))
+		if p = bytes.TrimPrefix(p, []byte{0, 0, 0, 1}); err == nil && len(p) > 0 && len(sets) < maxSets {
 			sets = append(sets, p)
 		}
 	}

@@ -1,6 +1,7 @@
 package rtpmedia
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/sluice-go/sluice/flv"
@@ -16,6 +17,7 @@ type unit struct {
 	size   int       // bytes of the packets
 	open   bool      // the last NAL unit has not ended
 	broken bool      // a packet is missing before the next one
+	coded  bool      // the stream has start codes, see cut; reset keeps it
 }
 
 // packedExtra is by how much a NAL unit or an OBU may be longer when it is packed: a
@@ -90,12 +92,14 @@ func (u *unit) single(p []byte) bool {
 // avc takes the payload of a packet (RFC 6184, section 5.2).
 func (u *unit) avc(p []byte) bool {
 	switch kind := p[0] & 0x1f; {
-	case kind >= 1 && kind <= 23:
-		return u.single(p)
+	case kind >= 1 && kind <= 23, bytes.HasPrefix(p, []byte{0, 0, 0, 1}), bytes.HasPrefix(p, []byte{0, 0, 1}):
+		return u.single(p) && u.cut(flv.CodecAVC)
 	case kind == 24: // STAP-A
 		return u.aggregate(p[1:])
 	case kind == 28 && len(p) > 2: // FU-A
-		return u.fragment(p[1]&0x80 != 0, p[1]&0x40 != 0, u.head(p[0]&0xe0|p[1]&0x1f), p[2:])
+		return u.fragment(p[1]&0x80 != 0, p[1]&0x40 != 0, u.head(p[0]&0xe0|p[1]&0x1f), p[2:]) && (u.open || u.cut(flv.CodecAVC))
+	case kind == 0, kind > 29:
+		return true // reserved: a receiver passes over it
 	}
 	return false
 }
@@ -117,16 +121,18 @@ func (u *unit) aggregate(p []byte) bool {
 
 // hevc takes the payload of a packet (RFC 7798, section 4.4), without DONL fields.
 func (u *unit) hevc(p []byte) bool {
-	if len(p) < 3 {
+	if len(p) < 2 {
 		return false
 	}
 	switch kind := p[0] >> 1 & 0x3f; {
 	case kind < 48:
-		return u.single(p)
+		return u.single(p) && u.cut(flv.CodecHEVC)
 	case kind == 48:
 		return u.aggregate(p[2:])
 	case kind == 49 && len(p) > 3:
-		return u.fragment(p[2]&0x80 != 0, p[2]&0x40 != 0, u.head(p[0]&0x81|p[2]&0x3f<<1, p[1]), p[3:])
+		return u.fragment(p[2]&0x80 != 0, p[2]&0x40 != 0, u.head(p[0]&0x81|p[2]&0x3f<<1, p[1]), p[3:]) && (u.open || u.cut(flv.CodecHEVC))
+	case kind > 50:
+		return true // reserved
 	}
 	return false
 }

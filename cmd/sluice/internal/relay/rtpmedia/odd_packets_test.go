@@ -1,0 +1,124 @@
+package rtpmedia
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/sluicetest"
+)
+
+// A sent packet is one as a camera sends it.
+type sent struct {
+	at      uint32
+	marker  bool
+	payload []byte
+}
+
+// collected returns the units that come of packets, with their timestamps.
+func collected(t *testing.T, encoding string, params map[string]string, list []sent) (units [][]byte, at []uint32) {
+	t.Helper()
+	alloc := mem.New(mem.Options{})
+	sluicetest.NoLeaks(t, alloc)
+	video := encoding[0] == 'H'
+	f, err := ParseFormat(video, 96, encoding, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCollector(f, alloc, 1<<20, func(s Sample) error {
+		units, at = append(units, bytes.Clone(s.Packed.Bytes()[au.Room:])), append(at, s.Timestamp)
+		s.Packed.Release()
+		return nil
+	})
+	defer c.Close()
+	for i, one := range list {
+		p, err := (&rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 96, SequenceNumber: uint16(i), Timestamp: one.at, Marker: one.marker}, Payload: one.payload}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := alloc.Get(len(p))
+		copy(b.Bytes(), p)
+		if err := c.Push(b, time.Unix(int64(i), 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return units, at
+}
+
+func join(parts ...[]byte) []byte { return bytes.Join(parts, []byte{0, 0, 0, 1}) }
+
+func TestPicturesAsCamerasPacketThem(t *testing.T) {
+	sps, pps, sei := avcSets[0], avcSets[1], []byte{6, 5, 1, 0x80}
+	key, slice := []byte{0x65, 1, 2, 3}, []byte{0x41, 4, 5, 6}
+	first := au.AppendLengths(nil, [][]byte{sps, pps, sei, key})
+	second := au.AppendLengths(nil, [][]byte{slice})
+	hevc := func(kind byte) []byte { return []byte{kind << 1, 1, kind, 7} }
+	fragments := func(p []byte, at int) (a, b []byte) {
+		return append([]byte{p[0]&0xe0 | 28, p[0]&0x1f | 0x80}, p[1:at]...), append([]byte{p[0]&0xe0 | 28, p[0]&0x1f | 0x40}, p[at:]...)
+	}
+	all := join(sps, pps, sei, key)
+	a, b := fragments(all, len(sps)+2) // inside a start code
+	for name, c := range map[string]struct {
+		encoding string
+		list     []sent
+		want     [][]byte
+	}{
+		"each unit marked":             {"H264/90000", []sent{{9, true, sps}, {9, true, pps}, {9, true, sei}, {9, true, key}, {12, true, slice}}, [][]byte{first, second}},
+		"sets of an earlier time":      {"H264/90000", []sent{{7, true, sps}, {8, false, pps}, {8, true, sei}, {9, true, key}, {12, true, slice}}, [][]byte{first, second}},
+		"start codes between units":    {"H264/90000", []sent{{9, true, all}, {12, true, slice}}, [][]byte{first, second}},
+		"start codes before all units": {"H264/90000", []sent{{9, true, join(nil, sps, pps, sei, key)}, {12, true, join(nil, slice)}}, [][]byte{first, second}},
+		"start codes in fragments":     {"H264/90000", []sent{{9, false, a}, {9, true, b}, {12, true, slice}}, [][]byte{first, second}},
+		"slices behind start codes":    {"H264/90000", []sent{{9, true, all}, {12, true, join(slice, slice)}}, [][]byte{first, au.AppendLengths(nil, [][]byte{slice, slice})}},
+		"packets of reserved types":    {"H264/90000", []sent{{9, false, []byte{31, 1}}, {9, false, sps}, {9, false, pps}, {9, false, []byte{0, 9}}, {9, false, sei}, {9, true, key}, {12, false, []byte{30}}, {12, true, slice}}, [][]byte{first, second}},
+		"HEVC, each unit marked":       {"H265/90000", []sent{{9, true, hevc(32)}, {9, true, hevc(33)}, {9, true, hevc(34)}, {9, true, hevc(19)}}, [][]byte{au.AppendLengths(nil, [][]byte{hevc(32), hevc(33), hevc(34), hevc(19)})}},
+		"HEVC with start codes":        {"H265/90000", []sent{{9, true, join(nil, hevc(32), hevc(33), hevc(34), hevc(19))}}, [][]byte{au.AppendLengths(nil, [][]byte{hevc(32), hevc(33), hevc(34), hevc(19)})}},
+		"HEVC with an end of sequence": {"H265/90000", []sent{{9, false, hevc(19)}, {9, false, []byte{60 << 1, 1, 1}}, {9, true, []byte{36 << 1, 1}}}, [][]byte{au.AppendLengths(nil, [][]byte{hevc(19), {36 << 1, 1}})}},
+	} {
+		got, at := collected(t, c.encoding, nil, c.list)
+		if !slices.EqualFunc(got, c.want, bytes.Equal) || len(at) > 0 && at[0] != 9 {
+			t.Errorf("%s: at %d % x, want % x", name, at, got, c.want)
+		}
+	}
+}
+
+// A camera that sends nothing but parameter sets has no pictures, and takes no memory.
+func TestParameterSetsWithoutPictures(t *testing.T) {
+	var list []sent
+	for i := range 3 * maxPackets {
+		list = append(list, sent{uint32(i), true, avcSets[1]})
+	}
+	if units, _ := collected(t, "H264/90000", nil, list); len(units) > len(list)/16 {
+		t.Errorf("%d units", len(units))
+	}
+}
+
+func TestSoundInADTS(t *testing.T) {
+	raw := []byte{0x21, 0x10, 5, 6, 7}
+	n := 7 + len(raw)
+	adts := append([]byte{0xff, 0xf1, 0x50, 0x80 | byte(n>>11), byte(n >> 3), byte(n<<5) | 0x1f, 0xfc}, raw...)
+	params := map[string]string{"config": "1210", "sizelength": "13", "indexlength": "3", "indexdeltalength": "3"}
+	header := func(p []byte) []byte { return []byte{0, 16, byte(len(p) >> 5), byte(len(p) << 3)} }
+	got, _ := collected(t, "MPEG4-GENERIC/44100/2", params, []sent{{0, true, append(header(raw), raw...)}, {1024, true, append(header(adts), adts...)}, {2048, true, adts}})
+	if !slices.EqualFunc(got, [][]byte{raw, raw, raw}, bytes.Equal) {
+		t.Errorf("% x", got)
+	}
+}
+
+func TestParameterSetsAsCamerasDescribeThem(t *testing.T) {
+	for name, text := range map[string]string{
+		"start codes": base64.StdEncoding.EncodeToString(join(nil, avcSets[0])) + "," + base64.StdEncoding.EncodeToString(join(nil, avcSets[1])),
+		"no padding":  base64.RawStdEncoding.EncodeToString(avcSets[0]) + ", " + base64.RawStdEncoding.EncodeToString(avcSets[1]),
+	} {
+		f, err := ParseFormat(true, 96, "H264/90000", map[string]string{"sprop-parameter-sets": text})
+		if err != nil || f.Config == nil || f.Config.Codec != flv.CodecAVC || !slices.EqualFunc(f.Config.Sets, avcSets, bytes.Equal) {
+			t.Errorf("%s: %+v, %v", name, f.Config, err)
+		}
+	}
+}
