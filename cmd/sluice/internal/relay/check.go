@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/listen"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/push"
@@ -15,7 +17,7 @@ import (
 
 // Check reports everything in a configuration that New would refuse although the
 // configuration's own Check does not know it, each with the setting and the place where it
-// was set. It reads the certificate, and opens nothing else.
+// was set. It reads the certificate and the file of bans, and changes nothing.
 func Check(c *config.Config) error {
 	var faults []error
 	fault := func(place, setting string, err error) {
@@ -32,10 +34,20 @@ func Check(c *config.Config) error {
 	targets(c.Place("push"), c.Push)
 	for _, s := range c.Sections() {
 		for _, v := range s.Values {
-			if v.Name == "push" {
+			switch v.Name {
+			case "push":
 				targets(v.Place, strings.Split(v.Text, ","))
+			case "record":
+				fault(v.Place, "record", noFile(v.Text))
 			}
 		}
+	}
+	if c.BansFile != "" {
+		fault(c.Place("bans-file"), "bans-file", access.CheckBans(c.BansFile))
+	}
+	fault(c.Place("record"), "record", noFile(c.Record))
+	if c.EventHook != "" {
+		fault(c.Place("event-spool"), "event-spool", noFile(c.EventSpool))
 	}
 	_, err := source.ParseAll(c.Source)
 	fault(c.Place("source"), "source", err)
@@ -48,6 +60,15 @@ func Check(c *config.Config) error {
 		fault(c.Place(setting), setting, err)
 	}
 	return errors.Join(faults...)
+}
+
+// noFile returns an error for a name, or empty for none, of something that is no directory.
+// What is not there is made.
+func noFile(name string) error {
+	if info, err := os.Stat(name); name == "" || err != nil || info.IsDir() {
+		return nil
+	}
+	return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 }
 
 // secure reports whether there is a listener with TLS.

@@ -42,6 +42,19 @@ func (g *Gate) KeepBans(name string) error {
 	return l.save() // shows now that it can be written
 }
 
+// CheckBans returns the error of KeepBans for a file that is damaged, or is in no directory. It
+// changes nothing.
+func CheckBans(name string) error {
+	err := new(bans).read(name)
+	if err == nil {
+		_, err = os.Stat(filepath.Dir(name))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrBansFile, name, err)
+	}
+	return nil
+}
+
 func (l *bans) read(name string) error {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
