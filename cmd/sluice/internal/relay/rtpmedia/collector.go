@@ -1,6 +1,7 @@
 package rtpmedia
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/pion/rtcp"
@@ -55,19 +56,15 @@ type Losses struct {
 // clock: the time that it says a timestamp has. Bytes that are no such report are
 // passed over.
 func (c *Collector) Control(p []byte, now time.Time) (ntp uint64, timestamp uint32, ok bool) {
-	const most = 2048
-	if len(p) > most {
-		return 0, 0, false
-	}
-	list, err := rtcp.Unmarshal(p)
-	if err != nil {
-		return 0, 0, false
-	}
-	for _, one := range list {
-		if r, is := one.(*rtcp.SenderReport); is {
-			c.order.senderReport, c.order.senderReportAt = uint32(r.NTPTime>>16), now
-			return r.NTPTime, r.RTPTime, true
+	// Other packets beside the report need not be whole (RFC 3550, section 6.4.1).
+	const senderReport, length = 200, 28
+	for len(p) >= length && p[0]>>6 == 2 {
+		if p[1] == senderReport {
+			ntp, timestamp = binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint32(p[16:])
+			c.order.senderReport, c.order.senderReportAt = uint32(ntp>>16), now
+			return ntp, timestamp, true
 		}
+		p = p[min(len(p), 4*(u16(p[2:])+1)):]
 	}
 	return 0, 0, false
 }

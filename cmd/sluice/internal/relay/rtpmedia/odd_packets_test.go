@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -119,6 +120,34 @@ func TestParameterSetsAsCamerasDescribeThem(t *testing.T) {
 		f, err := ParseFormat(true, 96, "H264/90000", map[string]string{"sprop-parameter-sets": text})
 		if err != nil || f.Config == nil || f.Config.Codec != flv.CodecAVC || !slices.EqualFunc(f.Config.Sets, avcSets, bytes.Equal) {
 			t.Errorf("%s: %+v, %v", name, f.Config, err)
+		}
+	}
+}
+
+// Some cameras send a description of the source behind their report that cannot be read.
+func TestReportsBesideWhatCannotBeRead(t *testing.T) {
+	const ntp, timestamp = 0x1122334455667788, 90000
+	report, err := (&rtcp.SenderReport{SSRC: 5, NTPTime: ntp, RTPTime: timestamp}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unended := []byte{0x81, 202, 0, 3, 0, 0, 0, 5, 1, 6, 'c', 'a', 'm', 'e', 'r', 'a'}
+	f, err := NewFormat(au.NewPlainConfig(flv.CodecALaw, 8000, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCollector(f, mem.Default(), 1<<20, func(Sample) error { return nil })
+	defer c.Close()
+	for name, p := range map[string][]byte{
+		"alone": report, "before": slices.Concat(report, unended), "behind": slices.Concat(unended, report), "before the front of a packet": append(slices.Clip(report), 0x81),
+	} {
+		if n, at, ok := c.Control(p, time.Unix(0, 0)); n != ntp || at != timestamp || !ok {
+			t.Errorf("%s: %x, %d, %v", name, n, at, ok)
+		}
+	}
+	for _, p := range [][]byte{nil, {0x80}, unended, report[:27], slices.Concat([]byte{0x40}, report[1:]), make([]byte, 64)} {
+		if n, at, ok := c.Control(p, time.Unix(0, 0)); ok {
+			t.Errorf("% x: %x, %d", p, n, at)
 		}
 	}
 }
