@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Conn is a connection of a ConnHandler. Write, WriteBuf, Queued, Close, CloseWrite, Do
-// and the addresses may be used from any goroutine; the rest is for the callbacks of
+// Conn is a connection of a ConnHandler. Write, WriteBuf, Queued, Close, CloseWrite, Do,
+// SyscallConn and the addresses may be used from any goroutine; the rest is for the callbacks of
 // connections of the same watcher, and for Do.
 type Conn[S any] struct {
 	// State is the program's. It is not touched here.

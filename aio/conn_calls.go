@@ -3,6 +3,7 @@ package aio
 import (
 	"crypto/tls"
 	"net"
+	"syscall"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
@@ -126,6 +127,21 @@ func (c *Conn[S]) RemoteAddr() net.Addr { return c.name[0].RemoteAddr() }
 
 // LocalAddr returns the address of this end.
 func (c *Conn[S]) LocalAddr() net.Addr { return c.name[0].LocalAddr() }
+
+// SyscallConn gives access to the descriptor of a connection that Serve has accepted, for
+// the socket's options and the credentials of a peer: by Control alone, and not for reading
+// or writing. After the end Control returns net.ErrClosed. A connection that has no
+// descriptor is ErrUnsupported.
+func (c *Conn[S]) SyscallConn() (syscall.RawConn, error) {
+	conn := c.name[0]
+	if over, ok := conn.(*tls.Conn); ok {
+		conn = over.NetConn()
+	}
+	if has, ok := conn.(syscall.Conn); ok {
+		return has.SyscallConn()
+	}
+	return nil, ErrUnsupported
+}
 
 // ConnectionState returns the result of the TLS handshake; ok is false without TLS.
 func (c *Conn[S]) ConnectionState() (state tls.ConnectionState, ok bool) {
