@@ -9,6 +9,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/aio"
 	"github.com/sluice-go/sluice/internal/testcert"
@@ -176,6 +177,94 @@ func TestTLSConnsWaitWithinARecord(t *testing.T) {
 					all.Release()
 				}
 				client.Close()
+			})
+		}
+	}
+}
+
+// A handshake that waits for memory with a part of a record ends in time, though nobody reads
+// from it meanwhile: what it has lies beyond the budget.
+func TestHandshakesThatWaitForMemoryEndInTime(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		const budget = 64 << 10
+		memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
+		sluicetest.NoLeaks(t, memory)
+		refused := make(closings, 1)
+		h := &aio.ConnHandler[int]{
+			TLS:              testcert.Server(t),
+			HandshakeTimeout: 50 * time.Millisecond,
+			Data:             func(*aio.Conn[int], []byte) error { return nil },
+			Refused:          func(_ net.Addr, reason error) { refused <- reason },
+		}
+		s := serveConns(t, h, aio.Server{Options: aio.Options{Driver: driver, Allocator: memory}})
+		all := memory.Get(budget)
+		if _, err := s.raw().Write([]byte{22, 3, 1, 2, 0, 1}); err != nil { // of 512 bytes, the first
+			t.Fatal(err)
+		}
+		if err := refused.wait(t); !errors.Is(err, aio.ErrDeadline) {
+			t.Errorf("%v: refused with %v", driver, err)
+		}
+		s.end()
+		all.Release()
+	}
+}
+
+// The peer has ended when there is memory again: what it said before is there, and so is the end.
+func TestPeersEndWhileTLSWaitsForMemory(t *testing.T) {
+	for _, driver := range driversHere(t) {
+		for _, how := range []string{"close_notify", "within a record", "reset"} {
+			t.Run(driver.String()+"/"+how, func(t *testing.T) {
+				const budget, size = 64 << 10, 16 << 10
+				memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
+				sluicetest.NoLeaks(t, memory)
+				closed := make(closings, 1)
+				h := &aio.ConnHandler[int]{
+					TLS:    testcert.Server(t),
+					Data:   func(c *aio.Conn[int], p []byte) error { c.State += len(p); return nil },
+					Closed: func(c *aio.Conn[int], reason error) { closed <- fmt.Errorf("%w after %d bytes", reason, c.State) },
+				}
+				s := serveConns(t, h, aio.Server{Options: aio.Options{Driver: driver, Allocator: memory}})
+				cut := &cutAt{Conn: s.raw()}
+				client := tls.Client(cut, s.tls)
+				if err := client.Handshake(); err != nil {
+					t.Fatal(err)
+				}
+				all := memory.Get(budget)
+				cut.mu.Lock()
+				cut.holds, cut.left = true, 1000
+				cut.mu.Unlock()
+				if _, err := client.Write(make([]byte, size)); err != nil {
+					t.Fatal(err)
+				}
+				yieldUntil(t, "a place in the queue, or an end", func() bool { return memory.Stats().Budget.Waiting == 1 || len(closed) > 0 })
+				want, bytes := io.EOF, size
+				end := cut.Conn.(*net.TCPConn).CloseWrite // Close would reset: the server's tickets are not read
+				switch how {
+				case "close_notify":
+					// crypto/tls leaves a deadline behind.
+					if err := errors.Join(client.CloseWrite(), cut.Conn.SetDeadline(time.Time{})); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := cut.Conn.Write(cut.rest.Bytes()); err != nil {
+						t.Fatal(err)
+					}
+				case "within a record":
+					want, bytes = io.ErrUnexpectedEOF, 0
+				default:
+					want, bytes = resets[0], 0
+					end = cut.Conn.Close
+					if err := cut.Conn.(*net.TCPConn).SetLinger(0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := end(); err != nil {
+					t.Fatal(err)
+				}
+				all.Release()
+				if err := closed.wait(t); !errors.Is(err, want) || err.Error() != fmt.Sprintf("%v after %d bytes", errors.Unwrap(err), bytes) {
+					t.Errorf("closed with %v, want %v after %d", err, want, bytes)
+				}
+				s.end()
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package aio
 
 import (
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/aio/internal/blocks"
 	"github.com/sluice-go/sluice/aio/internal/op"
@@ -34,11 +35,21 @@ type hungry[S any] struct {
 	size int // of the memory for its read, in bytes
 }
 
-// starve has c read again when there is memory for that. Its read stays pending until then.
+// starve has c read again when there is memory for that. Its read stays pending until then. A
+// handshake has no deadline of a read meanwhile, and ends in time all the same.
 func (l *loop[S]) starve(c *Conn[S]) {
 	c.pending = true
-	if c.secure != nil {
-		c.secure.starves = true
+	if s := c.secure; s != nil {
+		s.starves = true
+		if !c.opened {
+			s.late = time.AfterFunc(time.Until(s.until), func() {
+				_ = c.Do(func() {
+					if s.starves && !c.opened {
+						c.end(ErrDeadline)
+					}
+				})
+			})
+		}
 	}
 	h := hungry[S]{c, min(blocks.SmallRoom, l.watcher.mostRead)}
 	if a := c.LocalAddr(); a != nil && op.InMessages(a.Network()) {
@@ -107,6 +118,7 @@ func (c *Conn[S]) fed(room mem.Slab) {
 	if s := c.secure; s != nil {
 		room.Release()
 		s.starves, c.pending = false, s.full
+		s.stopLate()
 	}
 	c.proceedIn(room)
 }
