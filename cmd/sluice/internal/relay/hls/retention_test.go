@@ -21,7 +21,7 @@ func TestSegmentsThatHaveLeftThePlaylist(t *testing.T) {
 		}
 		left := map[int64]leaving{}
 		longest := map[int64]int64{} // of the playlists that listed a segment, in ms
-		first, most := int64(0), 0
+		first, most := int64(firstNumber), 0
 		for _, u := range made(0, 40_000, 40, 25, video, audio) {
 			clock = time.Unix(1_700_000_000, 0).Add(time.Duration(u.Time) * time.Millisecond)
 			x.put(u)
@@ -77,5 +77,20 @@ func TestMemoryOfSegmentsThatHaveLeftThePlaylist(t *testing.T) {
 				t.Errorf("%d bytes were held", most)
 			}
 		})
+	}
+}
+
+// hls.js, before 1.7, asks for no playlist ahead of time while the last segment of the one
+// that it has is number 0: its first viewer waited for a target duration, with what
+// it had to play at an end.
+func TestNoSegmentIsNumberZero(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	x := newLine(t, video, audio, nil)
+	for _, u := range made(0, 2_000, 40, 25, video, audio) {
+		x.put(u)
+	}
+	if x.latest == nil || x.latest.Sequence != 1 || x.latest.Discontinuity != 0 {
+		t.Fatalf("the first playlist is %+v, its first segment should be number 1", x.latest)
 	}
 }

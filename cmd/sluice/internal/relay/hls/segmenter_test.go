@@ -213,7 +213,7 @@ func TestAClipOverAndOver(t *testing.T) {
 				}
 			}
 			x.same()
-			if x.latest.Sequence == 0 || x.latest.Discontinuity != 0 {
+			if x.latest.Sequence == firstNumber || x.latest.Discontinuity != 0 {
 				t.Errorf("sequence %d, discontinuity %d", x.latest.Sequence, x.latest.Discontinuity)
 			}
 			if low != (x.latest.PartTarget > 0) {

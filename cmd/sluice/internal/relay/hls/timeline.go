@@ -54,6 +54,10 @@ type limits struct {
 // 6.2.2, asks while the stream has half of its memory left.
 const pastSegments = 2
 
+// firstNumber is that of the first segment. hls.js before 1.7 takes a last segment of number 0
+// for none, and then does not ask for what comes next before it is there.
+const firstNumber = 1
+
 // A timeline is the segments of a stream, the oldest first. Its writer is one goroutine.
 type timeline struct {
 	limits
@@ -63,9 +67,9 @@ type timeline struct {
 	changed chan struct{} // closed at the next change; nil while no goroutine waits
 	inits   []initialization
 	all     []*segment
-	listed  int // index in all of the first in the playlist
-	lost    int // discontinuities that have left the playlist
-	numbers int64
+	listed  int   // index in all of the first in the playlist
+	lost    int   // discontinuities that have left the playlist
+	numbers int64 // of the next segment
 	ids     int64
 	held    int64
 	target  int64 // in whole seconds; 0 before the first segment is complete
@@ -81,7 +85,7 @@ type timeline struct {
 func newTimeline(l limits) *timeline {
 	var p [6]byte
 	rand.Read(p[:]) // never fails
-	return &timeline{limits: l, name: hex.EncodeToString(p[:])}
+	return &timeline{limits: l, name: hex.EncodeToString(p[:]), numbers: firstNumber}
 }
 
 // notify wakes those who wait for a change. The lock is held.
@@ -125,7 +129,7 @@ func (t *timeline) open(start int64, init *initialization, broken bool, now time
 		t.inits = append(t.inits, *init)
 	}
 	s := &segment{
-		number: t.numbers, start: start, broken: (broken || t.broken) && t.numbers > 0, init: t.inits[len(t.inits)-1].number,
+		number: t.numbers, start: start, broken: (broken || t.broken) && t.numbers > firstNumber, init: t.inits[len(t.inits)-1].number,
 	}
 	if t.target > 0 {
 		s.date = t.dateOf(s, now)
@@ -328,8 +332,8 @@ func (t *timeline) findPart(id int64) *part {
 	return nil
 }
 
-// last returns the number of the newest complete segment, -1 before there is one. The
-// lock is held.
+// last returns the number of the newest complete segment, the one before firstNumber when
+// there is none. The lock is held.
 func (t *timeline) last() int64 {
 	if n := len(t.all); n > 0 && !t.all[n-1].done {
 		return t.numbers - 2
