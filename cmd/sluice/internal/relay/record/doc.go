@@ -8,7 +8,8 @@
 // a file is playable up to its last whole tag, even after a crash. When a
 // sequence header changes, the file ends and another begins at the next key
 // frame, or with sound when there is no picture for a second: then pictures follow
-// from their next key frame on.
+// from their next key frame on. Where only the sound changes, the file has the
+// pictures up to that.
 //
 // A recording never blocks its stream. Tags come from a Source, which is a cursor
 // into the stream: when the disk is too slow, the source skips tags, reports how

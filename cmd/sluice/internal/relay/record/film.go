@@ -34,7 +34,7 @@ type film struct {
 	name     string
 	f        File // nil before the first fragment
 	tracks   [2]*reel
-	late     bool          // sound has come that the header has no track for
+	late     bool          // sound has come that the header has no track for, or another one
 	zero     time.Duration // the file's 0, once it has begun
 	sequence uint32
 	header   []byte        // of the file, until it is written with the first fragment

@@ -30,8 +30,9 @@ type take struct {
 	headers  []header
 	sound    flv.FourCC // the codec of the first track of sound; 0: there was none
 	opening  opening
-	late     bool // the file began with sound: headers of video come with the first picture
-	resync   bool // frames were skipped: go on at an opening
+	late     bool   // the file began with sound: headers of video come with the first picture
+	changed  string // why the file ends where the next one can begin: its sound is left out until then; "": it goes on
+	resync   bool   // frames were skipped: go on at an opening
 }
 
 // run copies the stream until the source ends. The last file is closed then.
@@ -122,6 +123,14 @@ func (t *take) frame(h flv.TagHeader, body []byte, starts bool) error {
 		t.opening.begin(picture)
 	}
 	t.resync = false
+	if t.changed != "" && starts {
+		if err := t.end(t.changed); err != nil {
+			return err
+		}
+	}
+	if t.changed != "" && h.Type == flv.TagAudio {
+		return nil
+	}
 	if starts && t.out != nil && t.opening.divides(picture) && t.recorder.full(time.Duration(t.out.span(h.Time))*time.Millisecond) {
 		if err := t.end("it is long enough"); err != nil {
 			return err
@@ -168,19 +177,31 @@ func (t *take) lateHeaders(h flv.TagHeader) error {
 	return nil
 }
 
-// soundIs ends the file when its sound was of another codec: not each has a sequence header
-// that says so. That of the codec before is forgotten.
+// soundIs takes the codec of sound: not each has a sequence header that says so. That of the
+// codec before is forgotten.
 func (t *take) soundIs(codec flv.FourCC) error {
 	before := t.sound
 	if t.sound = codec; before == 0 || before == codec {
 		return nil
 	}
 	t.headers = slices.DeleteFunc(t.headers, func(h header) bool { return h.kind == flv.TagAudio && h.track == 0 })
-	return t.end("the sound has another codec")
+	return t.soundChanged("the sound has another codec")
+}
+
+// soundChanged ends the file, for which why is the reason: where pictures come, at the next
+// one that a file can begin with, because those before would be in none.
+func (t *take) soundChanged(why string) error {
+	if !t.opening.video || t.opening.blind {
+		return t.end(why)
+	}
+	if t.out != nil {
+		t.changed = why
+	}
+	return nil
 }
 
 // header handles a sequence header. When it replaces a different one, the file
-// ends.
+// ends, at once or when the next one can begin.
 func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 	for i := range t.headers {
 		old := &t.headers[i]
@@ -194,13 +215,17 @@ func (t *take) header(h flv.TagHeader, track uint8, body []byte) error {
 		if t.late && h.Type == flv.TagVideo {
 			return nil // the file does not have the old one
 		}
-		return t.end("a sequence header changed")
+		const why = "a sequence header changed"
+		if h.Type == flv.TagAudio {
+			return t.soundChanged(why)
+		}
+		return t.end(why)
 	}
 	if len(t.headers) == maxHeaders {
 		return fmt.Errorf("sequence headers of more than %d tracks", maxHeaders)
 	}
 	t.headers = append(t.headers, header{kind: h.Type, track: track, body: bytes.Clone(body)})
-	if t.out == nil || t.late && h.Type == flv.TagVideo {
+	if t.out == nil || t.late && h.Type == flv.TagVideo || t.changed != "" && h.Type == flv.TagAudio {
 		return nil
 	}
 	return t.out.tag(h, body) // a new one: for example audio began later than video
@@ -232,7 +257,7 @@ func (t *take) end(reason string) error {
 		return nil
 	}
 	o := t.out
-	t.out, t.late = nil, false
+	t.out, t.late, t.changed = nil, false, ""
 	err := o.close()
 	t.recorder.ended(t.stream, o.name, o.size, time.Duration(o.last)*time.Millisecond, reason, t.log)
 	return err
