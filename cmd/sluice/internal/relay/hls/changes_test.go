@@ -207,3 +207,40 @@ func TestIrregularPictures(t *testing.T) {
 		}
 	}
 }
+
+// A playlist says that a part that is hinted at comes after a discontinuity, and with another
+// initialization, before there is any part of its segment. hls.js before 1.7 takes it for one of
+// the segment before otherwise, and plays nothing from there on.
+func TestPlaylistsSayWhatTheHintedPartBeginsWith(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	other := *video
+	other.Record = bytes.Clone(video.Record)
+	other.Record[3]++ // the level
+	x := newLine(t, video, audio, nil)
+	var texts []string
+	remember := func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.target > 0 {
+			texts = append(texts, strings.Join(x.render(), ""))
+		}
+	}
+	for _, u := range append(made(0, 2_000, 40, 25, video, audio), made(2_000, 400, 40, 25, &other, audio)...) {
+		x.put(u)
+		remember()
+		if u.Config == &other {
+			break
+		}
+	}
+	_, end, ok := strings.Cut(texts[len(texts)-1], "s2.mp4\n")
+	if !ok || !strings.HasPrefix(end, "#EXT-X-DISCONTINUITY\n#EXT-X-MAP:") || !strings.Contains(end, "\n#EXT-X-PRELOAD-HINT:") {
+		t.Fatalf("behind the segment before the change there is\n%s", end)
+	}
+	// The same when the playlist is read before the segment is open.
+	x.cutter.restart(true, 3_000)
+	remember()
+	if end := texts[len(texts)-1]; !strings.Contains(end, "#EXT-X-DISCONTINUITY\n#EXT-X-PRELOAD-HINT:") {
+		t.Errorf("before the next segment is open the playlist is\n%s", end)
+	}
+}

@@ -59,7 +59,7 @@ func (t *timeline) render() (pieces []string) {
 	init := -1
 	for _, s := range list {
 		behind -= s.duration
-		if !s.done && (!t.low || len(s.parts) == 0) {
+		if !s.done && !t.low {
 			break
 		}
 		if s.broken {
@@ -68,6 +68,9 @@ func (t *timeline) render() (pieces []string) {
 		if s.init != init {
 			init = s.init
 			address(`#EXT-X-MAP:URI="`, t.initName(init), "\"\n")
+		}
+		if !s.done && len(s.parts) == 0 {
+			break // the part that is hinted at comes after these
 		}
 		at := time.UnixMilli(s.date).UTC()
 		fmt.Fprintf(&b, "#EXT-X-PROGRAM-DATE-TIME:%s\n", at.Format("2006-01-02T15:04:05.000Z"))
@@ -89,6 +92,9 @@ func (t *timeline) render() (pieces []string) {
 	case t.over:
 		b.WriteString("#EXT-X-ENDLIST\n")
 	case t.low:
+		if t.broken && t.numbers > firstNumber {
+			b.WriteString("#EXT-X-DISCONTINUITY\n")
+		}
 		address(`#EXT-X-PRELOAD-HINT:TYPE=PART,URI="`, t.partName(t.ids), "\"\n")
 	}
 	return append(pieces, b.String())

@@ -101,7 +101,7 @@ func (s *segmenter) put(u *au.Unit) bool {
 		kind = 0
 	}
 	if u.Config == nil || !s.forms.have(kind, u.Config) {
-		return true
+		return u.Video || u.Config == nil || s.muted(u)
 	}
 	t := s.tracks[kind]
 	ok := true
@@ -121,10 +121,11 @@ func (s *segmenter) put(u *au.Unit) bool {
 		if s.tracks[1] == nil {
 			s.tracks[1] = newTrack(1, sound)
 		}
+		s.tracks[1].adopt(sound)
 	case t.config != u.Config:
 		if !sameConfig(t.config, u.Config) {
 			if s.waits(u) {
-				return true
+				return u.Video || s.muted(u)
 			}
 			ok = s.restart(true, s.extend(t, u.Time))
 		}
@@ -272,6 +273,7 @@ func (s *segmenter) restart(changed bool, next int64) bool {
 	if !s.began {
 		return true
 	}
+	s.line.breaks() // who is woken by the end of the open segment reads of it
 	ok := s.finishBefore(moment{next, next > s.part && next > s.clock.at-back && next <= s.clock.at+jump})
 	s.began, s.renew, s.onward = false, nil, progress{}
 	return ok

@@ -140,6 +140,13 @@ func (t *timeline) open(start int64, init *initialization, broken bool, now time
 	t.notify()
 }
 
+// breaks says that a discontinuity is before the next segment.
+func (t *timeline) breaks() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = true
+}
+
 // jump is a step of the clock, in ms, that is no pause but another clock; back is one to
 // the past.
 const jump, back = 10_000, 1_000
@@ -214,7 +221,7 @@ func (t *timeline) complete(last *part, now time.Time, group, longest int64) (ok
 		t.all = t.all[:len(t.all)-1]
 		t.listed = min(t.listed, len(t.all))
 		t.numbers--
-		t.broken = s.broken
+		t.broken = t.broken || s.broken
 		return ok
 	}
 	s.done = true

@@ -1,0 +1,93 @@
+package hls
+
+import (
+	"testing"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
+	"github.com/sluice-go/sluice/flv"
+)
+
+// changed puts ten seconds of units into a line, whose sound is another from 5.2 s to back.
+func changed(t *testing.T, x *line, other *au.Config, back uint32) {
+	t.Helper()
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, u := range made(0, 10_000, 40, 25, video, audio) {
+		if !u.Video && u.Time > 5200 && u.Time < back {
+			u.Config, u.Codec = other, other.Codec
+		}
+		x.put(u)
+	}
+	if !x.cutter.finish() {
+		t.Fatal("no memory")
+	}
+	x.look()
+	if len(x.seen[0]) != len(x.sent[0]) {
+		t.Errorf("%d pictures of %d", len(x.seen[0]), len(x.sent[0]))
+	}
+}
+
+// silent counts the frames of silence, and checks that there is sound in a time without a hole.
+func (x *line) silent(from, to float64) (n int) {
+	x.t.Helper()
+	last := from
+	for _, one := range x.seen[1] {
+		if one.at < from || one.at > to {
+			continue
+		}
+		if one.at-last > 50 {
+			x.t.Errorf("no sound from %.0f to %.0f ms", last, one.at)
+		}
+		last = one.at
+		if len(one.data) <= 7 && one.data == string(silence(x.cutter.tracks[1].config)) {
+			n++
+		}
+	}
+	if to-last > 50 {
+		x.t.Errorf("no sound from %.0f to %.0f ms", last, to)
+	}
+	return n
+}
+
+// Browsers stop where a track of a segment has a hole: where sound with other parameters waits
+// for a key frame there is silence, and as much of it.
+func TestSoundThatChangesIsSilenceUpToTheKeyFrame(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	other, err := au.NewAACConfig([]byte{0x12, 0x10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if audio.Rate != other.Rate || audio.Channels == other.Channels {
+		t.Fatalf("the clip has %v: the test needs the same rate and other channels", audio)
+	}
+	x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+	changed(t, x, other, 20_000)
+	n := 0
+	for _, one := range x.seen[1] {
+		if one.data == string(silence(audio)) {
+			n++
+		}
+	}
+	if n < 800/23-1 || n > 800/23+1 {
+		t.Errorf("%d frames of silence in 800 ms", n)
+	}
+	x.silent(0, 9900)
+	x.breaks(1)
+}
+
+// The same where sound gets a codec that HLS has no form for, as long as it has that: browsers
+// take no other tracks than those that they began with. When it is back it goes on at once.
+func TestSoundWithoutAFormIsSilence(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, back := range []uint32{20_000, 7_500, 5_600} {
+		x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+		changed(t, x, au.NewPlainConfig(flv.CodecMP3, 44100, 2), back)
+		want := int(min(back, 10_000)-5_200) * 44100 / 1024 / 1000
+		if n := x.silent(0, 9900); n < want-4 || n > want+4 {
+			t.Errorf("back at %d ms: %d frames of silence, want %d", back, n, want)
+		}
+		x.breaks(0)
+	}
+}
