@@ -69,6 +69,44 @@ func TestSilentTargetAtTheEnd(t *testing.T) {
 	})
 }
 
+// A push begins with its stream, and waits for the first tags before it says what they need.
+func TestPushWaitsForTheFirstTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, pub, far := pushed(t, "rtmp://a.example/live/*")
+		server := rtmp.NewConn(sluice.NewBufReader(far), sluice.NewBufWriter(far), rtmp.Options{})
+		type connected struct {
+			req *rtmp.Request
+			err error
+		}
+		asked := make(chan connected, 1)
+		go func() {
+			err := server.ServerHandshake()
+			if err != nil {
+				asked <- connected{nil, err}
+				return
+			}
+			req, err := server.ReadRequest()
+			asked <- connected{req, err}
+		}()
+		synctest.Wait()
+		for _, header := range []string{"\x17\x00\x00\x00\x00\x01", "\x17\x01\x00\x00\x00\x65"} {
+			b := mem.Default().Get(len(header))
+			copy(b.Bytes(), header)
+			if err := pub.Publish(live.Frame{Type: flv.TagVideo, Payload: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := <-asked; got.err != nil || got.req.Capabilities.FourCCs != nil {
+			t.Errorf("%v, %+v", got.err, got.req)
+		}
+		far.Close()
+		pub.Close()
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A target gets the fields of enhanced RTMP when the stream needs it or is not known: some servers
 // do not understand the array in it, and never answer.
 func TestWhatTargetsAreTold(t *testing.T) {

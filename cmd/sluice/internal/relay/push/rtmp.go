@@ -35,6 +35,7 @@ func (q *pushing) attempt(ctx context.Context) error {
 	if err := w.SetTimeout(o.Timeout); err != nil {
 		return err
 	}
+	q.awaitHeaders(waiting)
 	c := rtmp.NewConn(r, w, rtmp.Options{Capabilities: q.offered()})
 	defer func() {
 		c.Recycle()
@@ -102,6 +103,27 @@ func (q *pushing) dial(ctx context.Context) (net.Conn, error) {
 		return conn, err
 	}
 	return dialtls.Client(ctx, conn, o.TLS, q.target.name)
+}
+
+// headersTime is how long a push waits for the first sound or picture of its stream.
+const headersTime = time.Second
+
+// awaitHeaders waits until something is known of the stream's codecs, which decide what connect
+// says: the push begins with the stream, before its first tag has come.
+func (q *pushing) awaitHeaders(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, headersTime)
+	defer cancel()
+	tags, err := q.stream.NewReader(live.ReaderOptions{FromStart: true})
+	if err != nil {
+		return // it has ended
+	}
+	defer tags.Close()
+	for known := false; !known && err == nil; {
+		q.stream.Headers(func(kind flv.TagType, _ []byte) { known = known || kind != flv.TagScript })
+		if !known {
+			_, _, err = tags.Next(ctx)
+		}
+	}
 }
 
 // offered is what connect says of enhanced RTMP: nothing when the stream, as far as it
