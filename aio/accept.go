@@ -144,9 +144,12 @@ func (a *acceptor) accepted(result *OpResult) {
 		a.pending--
 		a.pause = 0
 		w := a.intake.choose()
-		// A watcher that is ending closes it.
-		_ = w.driver.Adopt(result.Conn, newcomer(false))
+		// What fails closes it.
+		err := w.driver.Adopt(result.Conn, newcomer(false))
 		w.coming.Add(-1)
+		if err != nil && !errors.Is(err, ErrWatcherClosed) {
+			a.intake.hear(a.wrap(os.NewSyscallError("poller", err)))
+		}
 	case result.Error == nil:
 		a.pausing = false
 	default:
@@ -226,7 +229,13 @@ func temporary(err error) bool {
 	if errors.As(err, &t) && t.Temporary() { // EMFILE and ENFILE among others
 		return true
 	}
-	for _, passing := range []error{syscall.ECONNABORTED, syscall.ENOBUFS, syscall.ENOMEM} {
+	// The second line is of the connection that was to be accepted, see accept(2) on Linux:
+	// a firewall's, or what the network said before. A call that is forbidden altogether is
+	// tried again each second.
+	for _, passing := range []error{
+		syscall.ECONNABORTED, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.EPERM, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+	} {
 		if errors.Is(err, passing) {
 			return true
 		}

@@ -36,12 +36,16 @@ func (l *failing) Accept() (net.Conn, error) {
 }
 
 func TestServeOutlivesErrorsThatPass(t *testing.T) {
-	l := &failing{Listener: listenOn(t, 1)[0], errs: make(chan error, 4)}
+	l := &failing{Listener: listenOn(t, 1)[0], errs: make(chan error, 10)}
 	passing := []error{
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ENFILE)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ECONNABORTED)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ENOMEM)},
+		// Of one connection, which Linux says to whoever accepts it.
+		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EPERM)},
+		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EPROTO)},
+		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EHOSTUNREACH)},
 	}
 	if runtime.GOOS == "windows" {
 		passing = passing[:2]
