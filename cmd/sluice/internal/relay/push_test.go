@@ -123,6 +123,12 @@ func TestPush(t *testing.T) {
 	})
 	back := rtmpServe(t, func(c *relayConfig) { c.RTMP = away })
 	rtmpUntil(t, "the target that was away has it", func() bool { return back.host.Register.Number(session.RolePublisher) == 1 })
+	rtmpUntil(t, "it has no error any more", func() bool {
+		return slices.ContainsFunc(near.web.Pushes.List(), func(q push.Status) bool {
+			return strings.Contains(q.Target, away) && q.State == push.Live && q.Error == "" && q.Tries > 1
+		})
+	})
+	log.line(t, "msg=pushing", away)
 	p.close()
 	rtmpUntil(t, "all has ended", func() bool {
 		return len(near.web.Pushes.List()) == 0 && back.host.Register.Number(session.RolePublisher) == 0 && far.host.Register.Number(session.RolePublisher) == 0

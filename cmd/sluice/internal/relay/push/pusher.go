@@ -33,7 +33,7 @@ type Status struct {
 	Bytes   int64     `json:"bytes"`
 	Dropped int64     `json:"dropped"` // frames
 	Tries   int       `json:"tries"`
-	Error   string    `json:"error,omitempty"` // of the latest attempt that failed
+	Error   string    `json:"error,omitempty"` // of the latest attempt, when that has failed
 }
 
 // Options configure a Pusher. Zero times are the defaults.
@@ -83,6 +83,7 @@ type pushing struct {
 	mu     sync.Mutex
 	status Status
 	retry  retry
+	logged bool // that it is live, and no failure since
 }
 
 // retry is when a push is tried again.

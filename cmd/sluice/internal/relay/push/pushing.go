@@ -13,10 +13,18 @@ import (
 // errOver means that the stream is over: io.EOF would be what a lost target gives.
 var errOver = errors.New("push: the stream is over")
 
-// set changes the state, and the error unless it is nil.
+// set changes the state, and the error unless it is nil. What the target gets has none. That it
+// gets it is logged once after each failure that was.
 func (q *pushing) set(state string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if state == Live {
+		q.status.Error = ""
+		if !q.logged {
+			q.logged = true
+			q.pusher.options.Logger.Info("pushing", "stream", q.status.Stream, "target", q.status.Target, "tries", q.status.Tries)
+		}
+	}
 	if q.status.State != state {
 		q.status.State, q.status.Since = state, time.Now()
 	}

@@ -88,6 +88,9 @@ func (q *pushing) run(ctx context.Context) {
 		}
 		q.set(state, err)
 		if said.due(state, time.Now()) {
+			q.mu.Lock()
+			q.logged = false
+			q.mu.Unlock()
 			log.Warn("push failed; it is tried again", "state", state, "tries", q.now().Tries, "error", q.hide(err))
 		}
 		until := time.Now().Add(o.RetryCodec)
