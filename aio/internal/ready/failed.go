@@ -17,7 +17,7 @@ func (c *conn) failed(verb string, name net.Conn, err error) error {
 	e := &net.OpError{Op: verb, Err: os.NewSyscallError(verb, err)}
 	switch name := name.(type) {
 	case *own:
-		e.Source, e.Addr = c.local(), name.RemoteAddr()
+		e.Source, e.Addr = c.local(), name.far()
 	case *net.TCPConn, *net.UnixConn, *net.UDPConn, *net.IPConn:
 		e.Source, e.Addr = name.LocalAddr(), name.RemoteAddr()
 	default: // its methods are the program's, and may want the lock

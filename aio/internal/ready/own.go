@@ -174,16 +174,42 @@ func (o *own) SetReadDeadline(time.Time) error  { return o.failed("set") }
 func (o *own) SetWriteDeadline(time.Time) error { return o.failed("set") }
 
 func (o *own) failed(op string) error {
-	a := o.RemoteAddr()
+	a := o.far()
 	return &net.OpError{Op: op, Net: a.Network(), Addr: a, Err: net.ErrClosed}
 }
 
-// RemoteAddr returns the peer's address, also after the end.
+// RemoteAddr returns the peer's address, also after the end; but a Unix socket's has no name
+// then.
 func (o *own) RemoteAddr() net.Addr {
+	if !o.remote.IsValid() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if a := o.peer(); a != nil {
+			return a
+		}
+	}
+	return o.far()
+}
+
+// far is what is known of the peer's address without asking the system.
+func (o *own) far() net.Addr {
 	if o.remote.IsValid() {
 		return net.TCPAddrFromAddrPort(o.remote)
 	}
 	return &net.UnixAddr{Net: "unix"}
+}
+
+// peer asks the system for the address of a Unix socket's peer. It returns nil when there is
+// none. Called with mu.
+func (o *own) peer() net.Addr {
+	if o.closed {
+		return nil
+	}
+	a, err := o.Peer()
+	if err != nil {
+		return nil
+	}
+	return a
 }
 
 // LocalAddr asks the system. After the end it is a zero address.

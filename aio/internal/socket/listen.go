@@ -115,8 +115,12 @@ func (s *Socket) inherit(fd int) {
 }
 
 // Local returns the address of the socket's own end.
-func (s *Socket) Local() (net.Addr, error) {
-	a, err := unix.Getsockname(int(s.FD))
+func (s *Socket) Local() (net.Addr, error) { return address(unix.Getsockname(int(s.FD))) }
+
+// Peer returns the address of the other end.
+func (s *Socket) Peer() (net.Addr, error) { return address(unix.Getpeername(int(s.FD))) }
+
+func address(a unix.Sockaddr, err error) (net.Addr, error) {
 	if a, ok := a.(*unix.SockaddrUnix); ok {
 		return &net.UnixAddr{Name: a.Name, Net: "unix"}, err
 	}

@@ -2,6 +2,7 @@ package std
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
@@ -62,7 +63,7 @@ func (d *Driver) handOver(o *operation, r *op.Result) {
 	r.Buffer = o.slab.Bytes()[:o.n:o.n]
 	if d.life.state >= closing {
 		// There need not be a next wait that would release it.
-		r.Buffer = bytes.Clone(r.Buffer)
+		r.Buffer = slices.Clip(bytes.Clone(r.Buffer))
 		o.slab.Release()
 		return
 	}
@@ -74,7 +75,7 @@ func (d *Driver) ownSwaps() {
 	waiting := d.done.Waiting()
 	for i := range waiting {
 		if r := &waiting[i]; r.IsSwapBuffer {
-			r.Buffer = bytes.Clone(r.Buffer)
+			r.Buffer = slices.Clip(bytes.Clone(r.Buffer))
 		}
 	}
 	d.leases.next = d.leases.end(d.leases.next)

@@ -232,3 +232,22 @@ func TestReadsThatBringNothing(t *testing.T) {
 		t.Errorf("%d, %v", r.Size, r.Error)
 	}
 }
+
+// What a read has brought before Close is the program's own then, and as long as its bytes.
+func TestWhatCloseHandsOutHasNoRoomBehind(t *testing.T) {
+	x := newFixture(t, op.Settings{})
+	near, far := x.tcp()
+	x.must(x.w.Read(nil, near, nil))
+	if _, err := far.Write(make([]byte, 329)); err != nil {
+		t.Fatal(err)
+	}
+	x.eventually("the read is complete", func() bool { return x.w.Counters().Reads == 1 })
+	x.w.Close()
+	results, err := x.next()
+	if err != op.ErrWatcherClosed || len(results) != 1 {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	if b := results[0].Buffer; len(b) != 329 || cap(b) != 329 {
+		t.Errorf("%d bytes with room for %d", len(b), cap(b))
+	}
+}
