@@ -46,7 +46,8 @@ type segmenter struct {
 	broken  bool       // the next one begins after a discontinuity
 	changed bool       // and with another initialization
 	renew   *au.Config // of sound that has come or has other parameters, and waits for a key frame; nil: none
-	clock   moment     // of the latest unit of any track
+	sound   place
+	clock   moment // of the latest unit of any track
 	forms   forms
 	onward  progress // of the clock
 	segment int64    // start of the open segment
@@ -132,7 +133,11 @@ func (s *segmenter) put(u *au.Unit) bool {
 		t.adopt(u.Config)
 	}
 	at := s.extend(t, u.Time)
-	if s.began && t.heard && (at < t.latest-back || at > t.latest+jump) {
+	earliest := t.latest - back
+	if !u.Video && s.sound.filled {
+		earliest = t.latest - jump // where it is behind pictures, silence may be further
+	}
+	if s.began && t.heard && (at < earliest || at > t.latest+jump) {
 		ok = s.restart(false, at) && ok
 	}
 	if at < 0 {
@@ -263,6 +268,7 @@ func (s *segmenter) begin(at int64) bool {
 	s.line.open(at, init, s.broken, s.now())
 	s.began, s.broken, s.changed = true, true, false
 	s.segment, s.part = at, at
+	s.sound = place{at: at}
 	return true
 }
 
@@ -336,12 +342,15 @@ func (s *segmenter) putVideo(t *track, u *au.Unit, at int64) bool {
 		ok = s.endPart(to) && ok
 	}
 	t.hold(u, at)
-	return ok
+	return s.fill(at) && ok
 }
 
 func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
 	if s.tracks[0] != nil && !t.begun && at < s.segment {
 		return true // before the first picture
+	}
+	if s.sound.came(at, s.tracks[0], t) {
+		return true
 	}
 	ok := true
 	if s.tracks[0] == nil {
@@ -433,13 +442,14 @@ func (s *segmenter) next(at int64) bool {
 	return true
 }
 
-// silent returns the track that has been missing for some segments, -1 for none.
+// silent returns the track that has been missing for some segments, -1 for none. Sound that silence
+// can be in place of is not missing.
 func (s *segmenter) silent() int {
 	if s.tracks[0] == nil || s.tracks[1] == nil {
 		return -1
 	}
 	for i, t := range s.tracks {
-		if t.missing >= silentSegments && s.tracks[1-i].missing == 0 {
+		if t.missing >= silentSegments && s.tracks[1-i].missing == 0 && (i == 0 || silence(t.config) == nil) {
 			return i
 		}
 	}

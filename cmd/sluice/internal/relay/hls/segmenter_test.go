@@ -332,7 +332,7 @@ func TestGroupsOfHalfAMinute(t *testing.T) {
 }
 
 // Another clock, other parameters, a track that comes and one that goes are
-// discontinuities, and the playlist goes on by the rules.
+// discontinuities, apart from sound in whose place there is silence, and the playlist goes on by the rules.
 func TestDiscontinuities(t *testing.T) {
 	units, _ := clip(t)
 	video, audio := configsOf(units)
@@ -340,6 +340,10 @@ func TestDiscontinuities(t *testing.T) {
 	other.Record = bytes.Clone(video.Record)
 	other.Record[3]++ // the level
 	mono, err := au.NewAACConfig([]byte{0x12, 0x08})
+	if err != nil {
+		t.Fatal(err)
+	}
+	surround, err := au.NewAACConfig([]byte{0x12, 0x30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +361,8 @@ func TestDiscontinuities(t *testing.T) {
 		{"all other and another clock", made(5, 10_000, 40, 25, &other, mono), video, audio, 1, 2},
 		{"sound comes", made(10_000, 10_000, 40, 25, video, audio), video, nil, 1, 2},
 		{"pictures come", made(10_000, 10_000, 40, 25, video, audio), nil, audio, 1, 2},
-		{"sound goes", made(10_000, 10_000, 40, 25, video, nil), video, audio, 1, 2},
+		{"sound goes", made(10_000, 10_000, 40, 25, video, nil), video, audio, 0, 1},
+		{"sound goes that silence cannot be in place of", made(10_000, 10_000, 40, 25, video, nil), video, surround, 1, 2},
 		{"pictures go", made(10_000, 16_000, 0, 25, nil, audio), video, audio, 1, 2},
 		{"the same", made(10_000, 10_000, 40, 25, video, audio), video, audio, 0, 1},
 	} {

@@ -54,11 +54,63 @@ func (s *segmenter) muted(u *au.Unit) bool {
 		return true // of another clock, or after a pause
 	}
 	t.latest, t.heard = at, true
-	ok := true
-	for ; ok && next <= at; next = t.next * 1000 / t.scale {
-		if ok = s.putAudio(t, &one, next); !t.begun {
-			break // before the first picture
+	for next <= at {
+		before := t.next
+		if !s.putAudio(t, &one, next) {
+			return false
 		}
+		if t.next == before {
+			break // it is before the first picture
+		}
+		next = t.next * 1000 / t.scale
 	}
-	return ok
+	return true
+}
+
+// lull is for how long, in ms, sound may stay away until silence is in its place.
+const lull = 2_000
+
+// A place is where sound is beside the pictures, in ms of the stream.
+type place struct {
+	at     int64 // it has come up to there, or silence is up to there
+	lag    int64 // how far it was behind pictures at the most
+	filled bool  // up to at there is silence, because nothing came
+}
+
+// came takes the time of a frame of sound that comes with the newest of pictures, and reports whether
+// silence is in its place.
+func (p *place) came(at int64, pictures, sound *track) bool {
+	if pictures != nil && pictures.heard {
+		p.lag = max(p.lag, pictures.latest-at)
+	}
+	if slack := sound.scale/1000 + 1; p.filled && at*sound.scale/1000 < sound.next-slack {
+		return true
+	}
+	p.at, p.filled = at, false
+	return false
+}
+
+// fill puts silence where sound has stayed away, up to where it would be beside a picture of this
+// time. It returns false when there is no memory for it.
+func (s *segmenter) fill(at int64) bool {
+	t, p := s.tracks[1], &s.sound
+	at -= p.lag
+	if t == nil || !p.filled && at-p.at <= lull {
+		return true
+	}
+	frame := silence(t.config)
+	if frame == nil {
+		return true
+	}
+	one := au.Unit{Codec: t.config.Codec, Config: t.config, Parts: [][]byte{frame}}
+	next := p.at
+	if t.begun {
+		next = t.next * 1000 / t.scale
+	}
+	for ; next <= at; next = t.next * 1000 / t.scale {
+		t.sound(&one, next)
+	}
+	t.latest, t.heard = next, true
+	p.at, p.filled = next, true
+	return s.unsent() <= s.line.bound()
 }

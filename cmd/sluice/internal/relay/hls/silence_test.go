@@ -1,6 +1,8 @@
 package hls
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
@@ -88,6 +90,78 @@ func TestSoundWithoutAFormIsSilence(t *testing.T) {
 		if n := x.silent(0, 9900); n < want-4 || n > want+4 {
 			t.Errorf("back at %d ms: %d frames of silence, want %d", back, n, want)
 		}
+		x.breaks(0)
+	}
+}
+
+// The same where no sound comes for a time, or any more: pictures have gone on for two seconds
+// then. Sound that comes seconds behind pictures all the time loses what it is behind by, once.
+func TestSoundThatStaysAwayIsSilence(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	for _, c := range []struct{ from, back, behind uint32 }{
+		{5_200, 60_000, 0}, {5_200, 9_000, 0}, {5_200, 25_000, 0}, {60_000, 0, 3_000}, {5_200, 25_000, 3_000},
+	} {
+		t.Run(fmt.Sprintf("from %d to %d ms, %d ms behind", c.from, c.back, c.behind), func(t *testing.T) {
+			x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+			all := made(0, 30_000, 40, 25, video, audio)
+			slices.SortStableFunc(all, func(a, b au.Unit) int {
+				comes := func(u au.Unit) int {
+					if u.Video {
+						return int(u.Time)
+					}
+					return int(u.Time + c.behind)
+				}
+				return comes(a) - comes(b)
+			})
+			missing := 0
+			for _, u := range all {
+				if !u.Video && u.Time >= c.from && u.Time < c.back {
+					missing++
+					continue
+				}
+				x.put(u)
+			}
+			if !x.cutter.finish() {
+				t.Fatal("no memory")
+			}
+			x.look()
+			if len(x.seen[0]) != len(x.sent[0]) {
+				t.Errorf("%d pictures of %d", len(x.seen[0]), len(x.sent[0]))
+			}
+			if n := x.silent(0, 29_900-float64(c.behind)); n > missing+3+int(c.behind)/23 || c.behind == 0 && n < missing-5 {
+				t.Errorf("%d frames of silence, %d of sound are missing", n, missing)
+			}
+			if real := len(x.seen[1]) - missing; real < len(x.sent[1])-5 && c.behind == 0 {
+				t.Errorf("%d frames of sound of %d", real, len(x.sent[1]))
+			}
+			x.breaks(0)
+		})
+	}
+}
+
+// Sound without a form where there is silence for sound that has stayed away, at each distance from
+// what was filled.
+func TestSoundWithoutAFormAfterAPause(t *testing.T) {
+	units, _ := clip(t)
+	video, audio := configsOf(units)
+	mp3 := au.NewPlainConfig(flv.CodecMP3, 44100, 2)
+	for behind := range uint32(60) {
+		x := newLine(t, video, audio, func(l *limits) { l.segments = 50 })
+		for _, u := range made(0, 12_000, 40, 25, video, audio) {
+			if !u.Video && u.Time >= 4_000 {
+				if u.Time < 8_000 {
+					continue
+				}
+				u.Time, u.Codec, u.Config = u.Time-behind, mp3.Codec, mp3
+			}
+			x.put(u)
+		}
+		if !x.cutter.finish() {
+			t.Fatal("no memory")
+		}
+		x.look()
+		x.silent(0, 11_800)
 		x.breaks(0)
 	}
 }
