@@ -41,11 +41,10 @@ type segmenter struct {
 	now     func() time.Time     // when the latest unit came
 	configs func() [2]*au.Config // the newest; nil: not known
 
-	tracks  [2]*track  // pictures, sound; nil: not there
-	began   bool       // a segment is open
-	broken  bool       // the next one begins after a discontinuity
-	changed bool       // and with another initialization
-	renew   *au.Config // of sound that has come or has other parameters, and waits for a key frame; nil: none
+	tracks  [2]*track // pictures, sound; nil: not there
+	began   bool      // a segment is open
+	broken  bool      // the next one begins after a discontinuity
+	changed bool      // and with another initialization
 	sound   place
 	clock   moment // of the latest unit of any track
 	forms   forms
@@ -115,8 +114,8 @@ func (s *segmenter) put(u *au.Unit) bool {
 		t = newTrack(kind, u.Config)
 		ok = s.restart(true, s.extend(t, u.Time))
 		s.tracks[kind] = t
-	case u.Video && u.Key && s.renew != nil:
-		sound := s.renew
+	case u.Video && u.Key && s.sound.renew != nil:
+		sound := s.sound.renew
 		ok = s.restart(true, s.extend(t, u.Time))
 		t.adopt(u.Config)
 		if s.tracks[1] == nil {
@@ -213,7 +212,7 @@ func (s *segmenter) waits(u *au.Unit) bool {
 	if pictures == nil || s.extend(pictures, u.Time)-pictures.latest > quiet {
 		return false
 	}
-	s.renew = u.Config
+	s.sound.renew = u.Config
 	return true
 }
 
@@ -268,7 +267,7 @@ func (s *segmenter) begin(at int64) bool {
 	s.line.open(at, init, s.broken, s.now())
 	s.began, s.broken, s.changed = true, true, false
 	s.segment, s.part = at, at
-	s.sound = place{at: at}
+	s.sound = place{at: at, renew: s.sound.renew}
 	return true
 }
 
@@ -281,7 +280,7 @@ func (s *segmenter) restart(changed bool, next int64) bool {
 	}
 	s.line.breaks() // who is woken by the end of the open segment reads of it
 	ok := s.finishBefore(moment{next, next > s.part && next > s.clock.at-back && next <= s.clock.at+jump})
-	s.began, s.renew, s.onward = false, nil, progress{}
+	s.began, s.sound.renew, s.onward = false, nil, progress{}
 	return ok
 }
 

@@ -72,9 +72,10 @@ const lull = 2_000
 
 // A place is where sound is beside the pictures, in ms of the stream.
 type place struct {
-	at     int64 // it has come up to there, or silence is up to there
-	lag    int64 // how far it was behind pictures at the most
-	filled bool  // up to at there is silence, because nothing came
+	at     int64      // it has come up to there, or silence is up to there
+	lag    int64      // how far it was behind pictures at the most
+	filled bool       // up to at there is silence, because nothing came
+	renew  *au.Config // of sound that has come or has other parameters, and waits for a key frame; nil: none
 }
 
 // came takes the time of a frame of sound that comes with the newest of pictures, and reports whether
