@@ -101,6 +101,7 @@ func (w *Server) Sample(ctx context.Context) {
 type debugLog struct{ log *slog.Logger }
 
 func (d debugLog) Write(p []byte) (int, error) {
-	d.log.Debug("http: " + strings.TrimSpace(string(p)))
+	// One text for all, so that lines can be counted by it.
+	d.log.Debug("http", "message", strings.TrimPrefix(strings.TrimSpace(string(p)), "http: "))
 	return len(p), nil
 }
