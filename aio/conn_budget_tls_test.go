@@ -217,9 +217,10 @@ func TestPeersEndWhileTLSWaitsForMemory(t *testing.T) {
 				const budget, size = 64 << 10, 16 << 10
 				memory := mem.New(mem.Options{Name: "budget", Budget: budget, Leak: mem.LeakTrace})
 				sluicetest.NoLeaks(t, memory)
-				closed := make(closings, 1)
+				closed, opened := make(closings, 1), make(chan struct{})
 				h := &aio.ConnHandler[int]{
 					TLS:    testcert.Server(t),
+					Open:   func(*aio.Conn[int]) error { close(opened); return nil },
 					Data:   func(c *aio.Conn[int], p []byte) error { c.State += len(p); return nil },
 					Closed: func(c *aio.Conn[int], reason error) { closed <- fmt.Errorf("%w after %d bytes", reason, c.State) },
 				}
@@ -229,6 +230,7 @@ func TestPeersEndWhileTLSWaitsForMemory(t *testing.T) {
 				if err := client.Handshake(); err != nil {
 					t.Fatal(err)
 				}
+				<-opened // the handshake is over here too
 				all := memory.Get(budget)
 				cut.mu.Lock()
 				cut.holds, cut.left = true, 1000
