@@ -304,10 +304,10 @@ func (b *BufReader) stash(kept int) {
 	b.win.Stash(b.alloc.Slab(kept), b.size.WorthParking())
 }
 
-// vacate gives up a front that has nothing in it.
+// vacate gives up a front that has nothing to keep: a mark may stand at its end.
 func (b *BufReader) vacate() {
-	if b.win.Idle() {
-		b.win.Vacate()
+	if w := &b.win; w.Kept() == 0 && !w.Gathering() {
+		w.Vacate()
 	}
 }
 

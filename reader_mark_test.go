@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/mem"
@@ -278,6 +281,82 @@ func TestMarkOverManyBlocksIsNotMovedForEachRead(t *testing.T) {
 		r.Rollback()
 		if n := r.Buffered(); n < size {
 			t.Errorf("BufLen %d: %d bytes after Rollback", bufLen, n)
+		}
+	}
+}
+
+func TestNoMemoryIsHeldBehindAMarkAtTheEnd(t *testing.T) {
+	a := mem.New(mem.Options{Name: t.Name()})
+	fed := sluice.NewBufReaderFed(sluice.Options{Allocator: a})
+	defer fed.Recycle()
+	for i, feed := range []func(p []byte) error{
+		fed.FeedCopy,
+		func(p []byte) error {
+			b := a.Get(len(p))
+			copy(b.Bytes(), p)
+			return fed.FeedBuf(b)
+		},
+	} {
+		if err := feed([]byte("\x03abc")); err != nil {
+			t.Fatal(err)
+		}
+		frame, err := fed.ReadFrame(1, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame.Release()
+		fed.Mark()
+		if _, err := fed.ReadByte(); err != sluice.ErrShort {
+			t.Fatal(err)
+		}
+		if n := a.Stats().CheckedOut; n != 0 {
+			t.Errorf("%d: %d blocks are out with a mark and no byte behind it", i, n)
+		}
+		if err := feed([]byte("\x02d")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fed.ReadFrame(1, nil, 0); !errors.Is(err, sluice.ErrShort) {
+			t.Fatal(err)
+		}
+		fed.Rollback()
+		if err := feed([]byte("e")); err != nil {
+			t.Fatal(err)
+		}
+		p, err := fed.Next(3)
+		if string(p) != "\x02de" {
+			t.Errorf("after Rollback: %q, %v", p, err)
+		}
+	}
+}
+
+func TestNoSliceIsHeldBehindAMarkAtTheEnd(t *testing.T) {
+	r := sluice.NewBufReaderChan(1)
+	defer r.Recycle()
+	freed := make(chan struct{})
+	p := make([]byte, 1<<16)
+	runtime.AddCleanup(&p[0], func(struct{}) { close(freed) }, struct{}{})
+	if err := r.Feed(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Skip(len(p)); err != nil {
+		t.Fatal(err)
+	}
+	p = nil
+	r.Mark()
+	if err := r.SetTimeout(time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.GC() {
+		select {
+		case <-freed:
+			return
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the slice is held")
 		}
 	}
 }
