@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-go/sluice/mem"
 )
 
-// Conn is a connection of a ConnHandler. Write, WriteBuf, Queued, Close, CloseWrite, Do,
-// SyscallConn and the addresses may be used from any goroutine; the rest is for the callbacks of
-// connections of the same watcher, and for Do.
+// Conn is a connection of a ConnHandler. Write, WriteBuf, WriteMemory, Queued, Close, CloseWrite,
+// Do, SyscallConn and the addresses may be used from any goroutine; the rest is for the callbacks
+// of connections of the same watcher, and for Do.
 type Conn[S any] struct {
 	// State is the program's. It is not touched here.
 	State S
@@ -23,6 +23,7 @@ type Conn[S any] struct {
 	secure *secure  // nil without TLS
 	pace   *Conn[S] // nil: itself
 	reason error
+	idle   time.Duration
 	// The connections of one loop are a list.
 	before, after *Conn[S]
 
@@ -76,7 +77,7 @@ type (
 
 // newConn returns a connection that has just come to l.
 func newConn[S any](l *loop[S], conn net.Conn) *Conn[S] {
-	c := &Conn[S]{loop: l, name: [1]net.Conn{conn}, after: l.first}
+	c := &Conn[S]{loop: l, name: [1]net.Conn{conn}, idle: l.calls.idle, after: l.first}
 	if l.first != nil {
 		l.first.before = c
 	}
@@ -169,7 +170,7 @@ func (c *Conn[S]) proceedIn(room mem.Slab) {
 			Kind: op.Flush, Ctx: (*flushed[S])(c), Deadline: timeLimit(c.loop.calls.write),
 		})
 	} else {
-		r.Deadline = timeLimit(c.loop.calls.idle)
+		r.Deadline = timeLimit(c.idle)
 		if s := c.secure; s != nil {
 			if s.early = !c.opened && (r.Deadline.IsZero() || s.until.Before(r.Deadline)); s.early {
 				r.Deadline = s.until

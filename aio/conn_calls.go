@@ -2,8 +2,10 @@ package aio
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net"
 	"syscall"
+	"time"
 
 	"github.com/sluice-go/sluice/aio/internal/op"
 	"github.com/sluice-go/sluice/mem"
@@ -37,6 +39,26 @@ func (c *Conn[S]) WriteBuf(b mem.Buf) error {
 		return err
 	}
 	return c.submit(op.Request{Kind: op.WriteBuf, Single: b, Quiet: true}) //sluice:moved
+}
+
+// WriteMemory is Write of m, which is transferred, also when WriteMemory returns an error:
+// all of its parts, or none, and nothing that others write comes between them. That is for
+// a head of each connection's own before bytes that many share. They are not copied, except
+// over TLS.
+func (c *Conn[S]) WriteMemory(m *mem.Memory) error {
+	if c.secure == nil && m.Size > 0 {
+		return c.submit(op.Request{Kind: op.WriteMemory, Memory: m, Quiet: true})
+	}
+	defer m.Release()
+	if len(m.Buffers) < 2 {
+		_, err := c.Write(m.Bytes())
+		return err
+	}
+	whole := c.secure.memory.Get(m.Size)
+	defer whole.Release()
+	m.CopyTo(whole.Bytes())
+	_, err := c.Write(whole.Bytes())
+	return err
 }
 
 // writeOne is ConnHandler.WriteMany for this connection. b is borrowed.
@@ -88,6 +110,18 @@ func (c *Conn[S]) Close() error { return c.fail(nil) }
 // returns an error, ErrWatcherClosed, f is not called.
 func (c *Conn[S]) Do(f func()) error {
 	return c.loop.watcher.driver.Post(f, nil, nil)
+}
+
+// SetIdleTimeout sets ConnHandler.IdleTimeout for this connection alone: for protocols in
+// which the peer says how long it may be silent. It holds from the next read on, which
+// follows the callback when it is called in Open or Data. Over TLS the first read may be
+// under way since the handshake, and has at most HandshakeTimeout to go on. It panics when d
+// is negative.
+func (c *Conn[S]) SetIdleTimeout(d time.Duration) {
+	if d < 0 {
+		panic(fmt.Sprintf("aio: Conn.SetIdleTimeout(%v): it cannot be negative", d))
+	}
+	c.idle = d
 }
 
 // Pause stops reading from c, so that Data is not called any more. It may be called once

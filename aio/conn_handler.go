@@ -52,7 +52,8 @@ type ConnHandler[S any] struct {
 	// Closed is called once for each connection for which Open was, or would have been,
 	// with the reason: io.EOF when the peer has ended; net.ErrClosed after Close;
 	// ErrDeadline; ErrQueueFull; ErrWatcherClosed when the server ends; what Open or Data
-	// returned; what the kernel or crypto/tls said. The addresses can still be asked for.
+	// returned; what the kernel or crypto/tls said. The addresses can still be asked for. It is never
+	// called by a Write, WriteMany or Close of the program, which may hold a lock that Closed takes.
 	Closed func(c *Conn[S], reason error)
 
 	// TLS makes every accepted connection begin with a handshake. The connection has a
@@ -74,7 +75,7 @@ type ConnHandler[S any] struct {
 	Refused func(remote net.Addr, err error)
 
 	// IdleTimeout is how long a connection may be silent. Then it is closed with
-	// ErrDeadline. 0 is no limit.
+	// ErrDeadline. 0 is no limit. Conn.SetIdleTimeout sets that of one.
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
 	// is not read from because of it, or after Close: then the connection is closed, in

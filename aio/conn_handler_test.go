@@ -259,6 +259,38 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
+// A connection has an idle timeout of its own as soon as the program knows it.
+func TestSetIdleTimeout(t *testing.T) {
+	eachKind(t, func(t *testing.T, config *tls.Config, o aio.Options) {
+		closed := make(closings, 1)
+		s := serveConns(t, &aio.ConnHandler[int]{
+			TLS:         config,
+			IdleTimeout: time.Hour,
+			Data: func(c *aio.Conn[int], p []byte) error {
+				c.SetIdleTimeout(time.Duration(p[0]) * 20 * time.Millisecond)
+				_, err := c.Write(p)
+				return err
+			},
+			Closed: func(_ *aio.Conn[int], reason error) { closed <- reason },
+		}, aio.Server{Options: o})
+		client := s.dial()
+		// Over TLS a read may be under way since before the first answer.
+		for _, p := range []byte{0, 1} {
+			if _, err := client.Write([]byte{p}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(client, []byte{p}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := closed.wait(t); err != aio.ErrDeadline {
+			t.Errorf("the reason is %v", err)
+		}
+		checkEnded(t, client)
+		s.end()
+	})
+}
+
 // A client that sends and does not read is not read from: what it has sent stays in the
 // kernel, and what is held for it is bounded. It loses nothing.
 func TestClientThatDoesNotReadHoldsUpItselfOnly(t *testing.T) {
