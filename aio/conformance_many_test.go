@@ -67,6 +67,9 @@ func manyWritten(f *fixture) {
 	if _, err := f.w.WriteMany(nil, near, f.alloc.Get(0), aio.SlowQueue); err != aio.ErrEmptyBuffer {
 		f.Errorf("nothing to write: %v, want ErrEmptyBuffer", err)
 	}
+	if _, err := f.w.WriteMany(nil, near, mem.Buf{}, aio.SlowQueue); err != aio.ErrEmptyBuffer {
+		f.Errorf("the zero Buf: %v, want ErrEmptyBuffer", err)
+	}
 	if err := f.w.Close(); err != nil {
 		f.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/aio"
+	"github.com/sluice-go/sluice/mem"
 )
 
 func init() {
@@ -34,6 +35,7 @@ func emptyWrites(f *fixture) {
 		"WriteTimeout of nil":   f.w.WriteTimeout(nil, near, nil, never()),
 		"WriteContext of nil":   f.w.WriteContext(f.Context(), nil, near, nil),
 		"WriteBuf of nothing":   f.w.WriteBuf(nil, near, f.alloc.Get(0), time.Time{}),
+		"WriteBuf of none":      f.w.WriteBuf(nil, near, mem.Buf{}, time.Time{}),
 		"WriteMemory of none":   f.w.WriteMemory(nil, near, nil, time.Time{}),
 		"WriteMemory of empty":  f.w.WriteMemory(nil, near, f.memoryOf(nil, 1), time.Time{}),
 		"ReadFull into nil":     f.w.ReadFull(nil, near, nil, time.Time{}),
@@ -42,6 +44,22 @@ func emptyWrites(f *fixture) {
 		if !errors.Is(err, aio.ErrEmptyBuffer) {
 			f.Errorf("%s: %v, want ErrEmptyBuffer", name, err)
 		}
+	}
+	for name, write := range map[string]func(mem.Buf){
+		"WriteBuf":  func(b mem.Buf) { _ = f.w.WriteBuf(nil, near, b, time.Time{}) },
+		"WriteMany": func(b mem.Buf) { _, _ = f.w.WriteMany(nil, []net.Conn{near}, b, aio.SlowQueue) },
+	} {
+		released := f.alloc.Get(8)
+		stale := released //sluicevet:ignore a mistake of the caller's
+		released.Release()
+		func() {
+			defer func() {
+				if recover() == nil {
+					f.Errorf("%s takes a Buf that was released", name)
+				}
+			}()
+			write(stale) //sluicevet:ignore a mistake of the caller's
+		}()
 	}
 	if p := f.w.Stats().Pending; p != 0 {
 		f.Errorf("%d operations are pending after submissions that were refused", p)

@@ -33,7 +33,10 @@ func (c *Conn[S]) Write(p []byte) (int, error) {
 // WriteBuf is Write of b, which is transferred, also when WriteBuf returns an error. It
 // is not copied, except over TLS.
 func (c *Conn[S]) WriteBuf(b mem.Buf) error {
-	if c.secure != nil || b.Len() == 0 {
+	if isEmpty(b) {
+		return nil
+	}
+	if c.secure != nil {
 		defer b.Release()
 		_, err := c.Write(b.Bytes())
 		return err

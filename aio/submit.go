@@ -105,13 +105,23 @@ func (w *Watcher) WriteContext(cancel context.Context, ctx any, conn net.Conn, b
 // empty Buf is ErrEmptyBuffer. What waits on one connection is gathered into as
 // few calls of writev as it takes. The zero deadline is none.
 func (w *Watcher) WriteBuf(ctx any, conn net.Conn, b mem.Buf, deadline time.Time) error {
-	if b.Len() == 0 {
-		if b.Valid() {
-			b.Release()
-		}
+	if isEmpty(b) {
 		return ErrEmptyBuffer
 	}
 	return w.write(conn, op.Request{Kind: op.WriteBuf, Ctx: ctx, Single: b, Deadline: deadline}) //sluice:moved
+}
+
+// isEmpty reports whether there is nothing to write in b, which is released then; the zero Buf is
+// empty, too. One that was released panics.
+func isEmpty(b mem.Buf) bool {
+	if b == (mem.Buf{}) {
+		return true
+	}
+	if b.Len() > 0 {
+		return false
+	}
+	b.Release()
+	return true
 }
 
 // WriteMemory is WriteBuf for a Memory: its parts go out in order, gathered,

@@ -42,13 +42,10 @@ type Spread struct {
 // connection that takes the bytes has no completion. The error of WriteMany itself
 // is ErrWatcherClosed, or ErrEmptyBuffer for an empty Buf.
 func (w *Watcher) WriteMany(ctx any, conns []net.Conn, b mem.Buf, slow SlowPolicy) (Spread, error) {
-	if !b.Valid() {
+	if isEmpty(b) {
 		return Spread{}, ErrEmptyBuffer
 	}
 	defer b.Release()
-	if b.Len() == 0 {
-		return Spread{}, ErrEmptyBuffer
-	}
 	spread, err := w.driver.WriteMany(ctx, conns, &b, op.Slow(slow))
 	return Spread(spread), err
 }
