@@ -25,7 +25,7 @@ type Session struct {
 }
 
 // ParseSession understands the value of a Session header. Parameters other than
-// the timeout are passed over.
+// the timeout are passed over. With an error of the timeout comes the ID.
 func ParseSession(text string) (Session, error) {
 	id, rest, more := strings.Cut(text, ";")
 	s := Session{ID: trimmed(id)}
@@ -41,7 +41,7 @@ func ParseSession(text string) (Session, error) {
 		}
 		seconds, err := parseDigits(trimmed(value), 31)
 		if err != nil {
-			return Session{}, syntax("timeout of a Session", text)
+			return Session{ID: s.ID}, syntax("timeout of a Session", text)
 		}
 		s.Timeout = time.Duration(seconds) * time.Second
 	}

@@ -67,6 +67,9 @@ func (p *sourced) Publish(f live.Frame) error {
 // Resume implements source.Sink.
 func (p *sourced) Resume() { p.publisher.Resume() }
 
+// LeftOut implements source.Sink.
+func (p *sourced) LeftOut(tracks []string) { p.client.LeaveOut(tracks) }
+
 // Close implements source.Sink.
 func (p *sourced) Close() {
 	reason := p.publisher.Err()

@@ -139,6 +139,19 @@ func (x *Intake) Takes(track int) bool {
 	return track >= 0 && track < len(x.tracks) && x.tracks[track] != nil
 }
 
+// TrackOf returns the track whose packets have a payload type; false: there is none, or two.
+func (x *Intake) TrackOf(payloadType uint8) (track int, ok bool) {
+	for i, t := range x.tracks {
+		if t != nil && t.format.PayloadType == payloadType {
+			if ok {
+				return 0, false
+			}
+			track, ok = i, true
+		}
+	}
+	return track, ok
+}
+
 // Control takes an RTCP packet of a track, borrowed until it returns.
 func (x *Intake) Control(track int, p []byte, now time.Time) {
 	if !x.Takes(track) {

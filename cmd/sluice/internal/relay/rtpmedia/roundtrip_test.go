@@ -350,6 +350,9 @@ func FuzzCollect(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 4, 0x67, 1, 2, 3, 0, 3, 28, 0x85, 1, 0, 3, 28, 0x45, 1})
 	f.Add(uint8(2), []byte{0, 4, 0x18, 0x32, 1, 2})
 	f.Add(uint8(4), []byte{0, 6, 0, 16, 0, 16, 1, 2})
+	f.Add(uint8(4), []byte{0x80, 14, 0, 16, 0, 80, 0xff, 0xf1, 0x50, 0x80, 1, 0x5f, 0xfc, 1, 2, 3})                                        // ADTS
+	f.Add(uint8(0), []byte{0x80, 12, 0, 0, 1, 0x67, 1, 2, 3, 0, 0, 1, 0x68, 4, 0x80, 6, 28, 0x85, 0, 0, 1, 0x41, 0x80, 4, 28, 0x45, 0, 0}) // start codes
+	f.Add(uint8(0), []byte{0x80, 3, 0x67, 1, 2, 0x84, 3, 0x68, 3, 4, 0x84, 4, 0x65, 1, 2, 3, 0x84, 3, 31, 0, 0})                           // sets that are marked, a reserved type
 	f.Fuzz(func(t *testing.T, which uint8, p []byte) {
 		all := configs(t)
 		format, err := NewFormat(all[int(which)%len(all)])

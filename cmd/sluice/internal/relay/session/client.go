@@ -54,6 +54,20 @@ func (s *Client) Figures() Figures {
 	return Figures{Bytes: s.bytes.Load(), Frames: s.Frames.Load()}
 }
 
+// LeaveOut says what tracks of a publisher are left out, and why; the list is transferred.
+func (s *Client) LeaveOut(tracks []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = tracks
+}
+
+// LeftOut returns what LeaveOut was called with last, not to be changed.
+func (s *Client) LeftOut() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
+
 // Stop ends the session for the given reason, as soon as it can be.
 func (s *Client) Stop(reason error) {
 	s.mu.Lock()

@@ -49,6 +49,7 @@ type Client struct {
 	line   *MediaLine // nil: OnLine was not called
 	mover  *Mover     // nil: it cannot be given to another process
 	over   bool
+	left   []string // tracks that are left out, and why
 }
 
 // A Mover is a session that can be given to another process: an Inlet, and for a viewer

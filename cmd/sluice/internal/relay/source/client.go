@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice"
@@ -45,17 +44,34 @@ type client struct {
 	base    string // of the tracks' URLs
 
 	intake   *rtpmedia.Intake
-	channels map[uint8]int
+	channels map[uint8]int // twice the track, one more for its reports
+	tracks   int           // that are set up
 }
 
 // pull connects to a source, plays it and gives its frames to publish until it ends or
-// ctx is done. publish takes the payload. The connection must have played by start.
-func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error) error {
+// ctx is done. publish takes the payload, leftOut what a track is that is left out and why.
+// The connection must have played by start.
+func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
 	if s.srt != nil {
-		return pullSRT(ctx, s, o, publish)
+		return pullSRT(ctx, s, o, publish, leftOut)
 	}
 	starting, cancel := context.WithTimeout(ctx, o.Start)
 	defer cancel()
+	for range maxRedirections + 1 {
+		err := connect(ctx, starting, s, o, publish, leftOut)
+		var to redirection
+		if !errors.As(err, &to) {
+			return err
+		}
+		if s, err = s.redirected(string(to)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: more than %d redirections", ErrRefused, maxRedirections)
+}
+
+// connect is pull of one server. starting ends when the connection must have played.
+func connect(ctx, starting context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
 	socket, err := (&net.Dialer{}).DialContext(starting, "tcp", s.host)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
@@ -69,21 +85,29 @@ func pull(ctx context.Context, s *Source, o *Options, publish func(live.Frame) e
 			return fmt.Errorf("source: %w", err)
 		}
 	}
-	if err := conn.SetDeadline(time.Now().Add(o.Start)); err != nil {
+	until, _ := starting.Deadline()
+	if err := conn.SetDeadline(until); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
 	c := &client{source: s, conn: conn, r: sluice.NewBufReader(conn, sluice.Options{Allocator: o.Alloc}), idle: o.Idle, base: s.address(), channels: map[uint8]int{}, alive: rtsp.GetParameter}
 	defer c.r.Recycle()
 	c.reader = rtsp.NewReader(c.r, limits)
-	if err := c.begin(o, publish); err != nil {
+	err = c.begin(o, publish, leftOut)
+	if c.intake != nil {
+		defer c.intake.Close()
+	}
+	if err != nil {
 		return err
 	}
-	defer c.intake.Close()
-	return c.play()
+	if stop() {
+		// From here on the session is ended with a request: cameras have few.
+		stop = context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	}
+	return c.play(ctx)
 }
 
 // begin makes the requests up to PLAY.
-func (c *client) begin(o *Options, publish func(live.Frame) error) error {
+func (c *client) begin(o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
 	resp, err := c.ask(rtsp.Describe, c.base, rtsp.Header{{Name: "Accept", Value: "application/sdp"}})
 	if err != nil {
 		return err
@@ -102,60 +126,15 @@ func (c *client) begin(o *Options, publish func(live.Frame) error) error {
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	if c.intake, err = rtpmedia.NewIntake(tracks, o.Alloc, o.MaxFrame, publish); err != nil {
-		return fmt.Errorf("source: %w", err)
-	}
-	for i, t := range tracks {
-		if !c.intake.Takes(i) {
-			continue
-		}
-		if err := c.setUp(i, t.Control); err != nil {
-			c.intake.Close()
-			return err
-		}
+	if err := c.setUpAll(tracks, o, publish, leftOut); err != nil {
+		return err
 	}
 	played, err := c.ask(rtsp.Play, c.base, rtsp.Header{{Name: "Range", Value: "npt=0.000-"}})
 	if err != nil {
-		c.intake.Close()
 		return err
 	}
 	played.Release()
 	return nil
-}
-
-// setUp sets a track up over the connection.
-func (c *client) setUp(track int, control string) error {
-	number := 2 * track
-	transport := rtsp.Transport{Protocol: "RTP", Profile: "AVP", Lower: "TCP", Unicast: true, Interleaved: &rtsp.Pair{First: number, Last: number + 1}}
-	resp, err := c.ask(rtsp.Setup, trackURL(c.base, control), rtsp.Header{{Name: "Transport", Value: transport.String()}})
-	if err != nil {
-		return err
-	}
-	defer resp.Release()
-	first, last := number, number+1
-	if list, err := rtsp.ParseTransport(resp.Header.Get("Transport")); err == nil && list[0].Interleaved != nil {
-		first, last = list[0].Interleaved.First, list[0].Interleaved.Last
-	}
-	c.channels[uint8(first)] = 2 * track
-	if last != first {
-		c.channels[uint8(last)] = 2*track + 1
-	}
-	if s, err := rtsp.ParseSession(resp.Header.Get("Session")); err == nil {
-		c.id, c.keep = s.ID, s.Timeout
-	}
-	return nil
-}
-
-// trackURL joins a track's control and the base (RFC 2326, appendix C.1.1). Servers mean
-// that it is appended, not resolved.
-func trackURL(base, control string) string {
-	switch {
-	case control == "" || control == "*":
-		return base
-	case strings.HasPrefix(strings.ToLower(control), "rtsp://"), strings.HasPrefix(strings.ToLower(control), "rtsps://"):
-		return control
-	}
-	return strings.TrimSuffix(base, "/") + "/" + strings.TrimPrefix(control, "/")
 }
 
 // ask makes a request and returns the response, retained. A server that wants a password
@@ -175,8 +154,11 @@ func (c *client) ask(method, address string, h rtsp.Header) (*rtsp.Response, err
 		case resp.Status == rtsp.StatusUnauthorized && !again && c.source.url.User != nil:
 			c.auth = challenged(c.source.url.User, resp.Header.Values("WWW-Authenticate"))
 		}
-		status, reason := resp.Status, resp.Reason
+		status, reason, to := resp.Status, resp.Reason, resp.Header.Get("Location")
 		resp.Release()
+		if redirects(status) && to != "" {
+			return nil, redirection(to)
+		}
 		if status != rtsp.StatusUnauthorized || again || c.auth == nil {
 			return nil, fmt.Errorf("%w: %s: %d %.60q", ErrRefused, method, status, reason)
 		}
@@ -228,7 +210,7 @@ func (c *client) response() (*rtsp.Response, error) {
 }
 
 // play takes what comes until the connection ends.
-func (c *client) play() error {
+func (c *client) play(ctx context.Context) error {
 	keep := c.keep
 	if keep <= 0 {
 		keep = rtsp.DefaultSessionTimeout
@@ -244,6 +226,9 @@ func (c *client) play() error {
 		until := time.Now().Add(step)
 		if err := errors.Join(c.conn.SetReadDeadline(until), c.conn.SetWriteDeadline(until.Add(c.idle))); err != nil {
 			return fmt.Errorf("source: %w", err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err() // the deadline that it has set may be gone
 		}
 		item, err := c.reader.Read()
 		now := time.Now()
@@ -319,6 +304,9 @@ func (c *client) take(item rtsp.Item) error {
 		return err
 	}
 	n, ok := c.channels[item.Interleaved.Channel]
+	if !ok && c.intake != nil {
+		n, ok = c.unasked(item.Interleaved.Payload.Bytes())
+	}
 	switch {
 	case !ok || c.intake == nil:
 		item.Release()

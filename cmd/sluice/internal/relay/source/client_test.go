@@ -98,7 +98,7 @@ func TestSessionsAreKeptAliveAsCamerasWantIt(t *testing.T) {
 	err = pull(ctx, s, &Options{Alloc: mem.Default(), MaxFrame: 1 << 20, Start: 30 * time.Second, Idle: 30 * time.Second}, func(f live.Frame) error {
 		f.Payload.Release()
 		return nil
-	})
+	}, nil)
 	if errors.Is(err, ErrRefused) {
 		t.Error(err)
 	}

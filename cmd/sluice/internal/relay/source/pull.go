@@ -3,6 +3,8 @@ package source
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/live"
@@ -27,11 +29,12 @@ func (p *Puller) run(q *pulled) {
 		defer close(watching)
 		p.watch(ctx, q, cancel)
 	}()
-	out := &output{puller: p, source: q.source}
+	out := &output{puller: p, source: q.source, log: log}
 	wait := o.Retry
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := pull(ctx, q.source, o, out.publish)
+		out.left = nil
+		err := pull(ctx, q.source, o, out.publish, out.leftOut)
 		if ctx.Err() != nil {
 			break
 		}
@@ -104,7 +107,24 @@ type output struct {
 	source *Source
 	sink   Sink // nil before the first frame
 	latest time.Time
-	again  bool // the next frame is the first of a new connection
+	again  bool     // the next frame is the first of a new connection
+	left   []string // tracks of this connection that are left out
+	log    *slog.Logger
+}
+
+// maxLeftOut bounds how many tracks leftOut keeps.
+const maxLeftOut = 16
+
+// leftOut takes what a track is that is left out, and why.
+func (x *output) leftOut(what string) {
+	x.log.Warn("a track is left out", "track", what)
+	if len(x.left) == maxLeftOut {
+		return
+	}
+	x.left = append(x.left, what)
+	if x.sink != nil {
+		x.sink.LeftOut(slices.Clone(x.left))
+	}
 }
 
 func (x *output) publish(f live.Frame) error {
@@ -115,10 +135,12 @@ func (x *output) publish(f live.Frame) error {
 			return err
 		}
 		x.sink, x.again = sink, false
+		x.sink.LeftOut(slices.Clone(x.left))
 	}
 	if x.again {
 		x.again = false
 		x.sink.Resume()
+		x.sink.LeftOut(slices.Clone(x.left))
 	}
 	x.latest = time.Now()
 	err := x.sink.Publish(f)

@@ -23,6 +23,8 @@ type Sink interface {
 	// Resume says that the following frames come over a new connection, whose times
 	// start at another value.
 	Resume()
+	// LeftOut says what tracks of the source are left out, and why.
+	LeftOut(tracks []string)
 	Close()
 }
 

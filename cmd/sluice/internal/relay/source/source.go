@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -51,18 +52,25 @@ func Parse(text string) (*Source, error) {
 		s.host = s.url.Host
 		return s, nil
 	}
-	port := map[string]string{"rtsp": "554", "rtsps": "322"}[s.url.Scheme]
-	if port == "" || s.url.Hostname() == "" {
+	if ports[s.url.Scheme] == "" || s.url.Hostname() == "" {
 		return nil, fmt.Errorf("%w: the address of %s does not begin with rtsp://host, rtsps://host or srt://host", ErrAddress, stream)
 	}
-	if p := s.url.Port(); p != "" {
-		port = p
-	}
-	if !srtconn.PortFits(port) {
+	if s.host, err = hostPort(s.url); err != nil {
 		return nil, fmt.Errorf("%w: the address of %s has a port that is not a number from 1 to 65535", ErrAddress, stream)
 	}
-	s.host = net.JoinHostPort(s.url.Hostname(), port)
 	return s, nil
+}
+
+// ports are those of the schemes, where an address has none.
+var ports = map[string]string{"rtsp": "554", "rtsps": "322"}
+
+// hostPort returns the host of an address with its port; ErrAddress: that is none.
+func hostPort(u *url.URL) (string, error) {
+	port := cmp.Or(u.Port(), ports[u.Scheme])
+	if !srtconn.PortFits(port) {
+		return "", ErrAddress
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
 // ParseAll reads several, each for another stream.

@@ -22,7 +22,7 @@ var (
 )
 
 // pullSRT is pull by SRT.
-func pullSRT(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error) error {
+func pullSRT(ctx context.Context, s *Source, o *Options, publish func(live.Frame) error, leftOut func(what string)) error {
 	c := s.srt.Config()
 	c.ConnectionTimeout, c.PeerIdleTimeout = o.Start, o.Idle
 	conn, err := srtconn.Dial(ctx, s.host, c)
@@ -40,7 +40,7 @@ func pullSRT(ctx context.Context, s *Source, o *Options, publish func(live.Frame
 	}()
 	err = tsmedia.Read(w, tsmedia.Options{
 		Alloc: o.Alloc, MaxFrame: o.MaxFrame, Publish: publish,
-		LeftOut: func(codec string) { o.Logger.Info("a track is left out", "stream", s.Stream, "codec", codec) },
+		LeftOut: leftOut,
 	})
 	close(over)
 	<-watching

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,9 @@ import (
 
 // errBuffer: srtconn.MaxBuffer is exceeded.
 var errBuffer = errors.New("the connection's buffer is too full")
+
+// maxLeftOut bounds the tracks that the API shows as left out.
+const maxLeftOut = 16
 
 // publish admits a request as a publisher and serves its connection.
 func (s *Server) publish(req srt.ConnRequest, info session.Info) {
@@ -53,6 +57,9 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 		},
 		Exclude: w.exclude,
 		LeftOut: func(codec string) {
+			if left := c.LeftOut(); len(left) < maxLeftOut {
+				c.LeaveOut(append(slices.Clone(left), codec))
+			}
 			s.Log.Info("a track is left out", "stream", info.Stream, "address", info.Address, "codec", codec)
 		},
 	})

@@ -76,6 +76,7 @@ type PublisherInfo struct {
 	Address  string    `json:"address"`
 	Protocol string    `json:"protocol"`
 	Since    time.Time `json:"since"`
+	LeftOut  []string  `json:"left_out,omitempty"` // tracks that are not carried, and why
 }
 
 // GOPInfo is the latest complete group of pictures.
@@ -181,7 +182,7 @@ func (p people) info(one *live.Publisher) PublisherInfo {
 	a := PublisherInfo{Address: one.Name(), Since: one.Since().UTC()}
 	for _, c := range p.publishers {
 		if c.Address == one.Name() {
-			a.ID, a.Protocol = c.ID, c.Protocol
+			a.ID, a.Protocol, a.LeftOut = c.ID, c.Protocol, c.LeftOut()
 		}
 	}
 	return a
