@@ -187,7 +187,7 @@ func (d *demuxer) packet(data *astits.DemuxerData) error {
 		}
 	}
 	h := data.PES.Header.OptionalHeader
-	if t == nil || len(data.PES.Data) == 0 || h == nil || h.PTS == nil {
+	if t == nil || len(data.PES.Data) == 0 || h == nil {
 		return nil
 	}
 	if e, ok := d.ending[t.pid]; ok {
@@ -196,10 +196,9 @@ func (d *demuxer) packet(data *astits.DemuxerData) error {
 			t = e.track
 		}
 	}
-	pts := h.PTS.Base
-	dts := pts
-	if h.DTS != nil {
-		dts = h.DTS.Base
+	pts, dts, ok := timesOf(h, t, data.PES.Data)
+	if !ok {
+		return nil
 	}
 	err := t.take(pts, dts, data.PES.Data)
 	if why := leftOut(""); errors.As(err, &why) {
@@ -214,4 +213,17 @@ func (d *demuxer) packet(data *astits.DemuxerData) error {
 		return d.choose(string(why))
 	}
 	return err
+}
+
+// timesOf returns when a packet of a track is.
+func timesOf(h *astits.PESOptionalHeader, t *track, p []byte) (pts, dts int64, ok bool) {
+	if h.PTS == nil {
+		return t.next(p)
+	}
+	pts = h.PTS.Base
+	dts = pts
+	if h.DTS != nil {
+		dts = h.DTS.Base
+	}
+	return pts, dts, true
 }

@@ -27,9 +27,13 @@ type intake struct {
 	joiner     au.Joiner
 	clock      clock
 	info       metadata
-	begun      bool // metadata was published
-	changed    bool // it says something else since
-	publishing bool // our own code runs
+	begun      bool     // metadata was published
+	changed    bool     // it says something else since
+	publishing bool     // our own code runs
+	onward     struct { // when sound goes on, ticks of the sender
+		at    int64
+		known bool
+	}
 }
 
 // sound takes frames, borrowed until it returns, that follow one another.
@@ -47,6 +51,7 @@ func (x *intake) sound(config *au.Config, pts int64, units [][]byte) error {
 			return err
 		}
 	}
+	x.onward.at, x.onward.known = pts+int64(samples)*90_000/int64(max(config.Rate, 1)), true
 	return nil
 }
 

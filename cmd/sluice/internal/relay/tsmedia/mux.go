@@ -23,6 +23,9 @@ type Muxer struct {
 	configs      [2]*au.Config
 	out          []byte
 	parts        [][]byte
+
+	early   int64 // by how much pictures are decoded before the stream says, ticks
+	decoded int64 // the latest
 }
 
 // New makes a Muxer for a stream with these configurations, nil for a track that there is
@@ -128,6 +131,7 @@ func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 	pts := max(dts+int64(u.Offset)*90, 0)
 	var err error
 	if u.Video {
+		pts, dts = m.inOrder(pts, dts)
 		err = m.picture(t, u, pts, dts)
 	} else {
 		err = m.sound(t, u, pts)
@@ -136,6 +140,23 @@ func (m *Muxer) Append(u *au.Unit) ([]byte, error) {
 		return nil, nil
 	}
 	return m.out, nil
+}
+
+// inOrder returns times with which no picture is shown before it is decoded, as FLV can say and
+// a transport stream cannot (ISO/IEC 13818-1, section 2.4.3.7): then all are decoded earlier.
+func (m *Muxer) inOrder(pts, dts int64) (int64, int64) {
+	if late := dts - pts; late > m.early && late < ahead/2 {
+		m.early = late
+	}
+	dts -= m.early
+	if m.early > 0 && dts <= m.decoded && dts > m.decoded-ahead {
+		dts = m.decoded + 1
+	}
+	m.decoded = dts
+	if m.early > 0 {
+		pts = max(pts, dts)
+	}
+	return pts, dts
 }
 
 func (m *Muxer) picture(t *mpegts.Track, u *au.Unit, pts, dts int64) error {

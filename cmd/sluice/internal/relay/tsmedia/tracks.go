@@ -69,6 +69,9 @@ type track struct {
 	pid  uint16
 	kind kind
 	take func(pts, dts int64, p []byte) error // takes a packet, borrowed until it returns
+	// next returns when a packet that says no time is, false when that is not known: not each
+	// has to have one (ISO/IEC 13818-1, section 2.7.4).
+	next func(p []byte) (pts, dts int64, ok bool)
 }
 
 // leftOut is what a track's take returns when its packets show that it cannot be carried: why, in words.
@@ -78,13 +81,17 @@ func (l leftOut) Error() string { return "tsmedia: not carried: " + string(l) }
 
 // newTrack makes the track of a kind that is carried.
 func (x *intake) newTrack(pid uint16, k kind) *track {
-	t := &track{pid: pid, kind: k}
+	t := &track{pid: pid, kind: k, next: func([]byte) (pts, dts int64, ok bool) { return x.onward.at, x.onward.at, x.onward.known }}
+	if !k.video() {
+		x.onward.known = false
+	}
 	switch k.codec {
 	case flv.CodecAVC, flv.CodecHEVC:
 		p := &pictures{intake: x, inBand: au.InBand{Codec: k.codec}}
-		t.take = p.take
+		t.take, t.next = p.take, p.next
 	case flv.CodecAAC:
-		t.take = (&aac{intake: x}).take
+		a := &aac{intake: x, timed: true}
+		t.take, t.next = a.take, a.next
 	case flv.CodecOpus:
 		config := au.NewOpusConfig(k.channels)
 		t.take = func(pts, _ int64, p []byte) error { return x.sound(config, pts, splitOpus(p)) }
@@ -96,61 +103,34 @@ func (x *intake) newTrack(pid uint16, k kind) *track {
 	return t
 }
 
-// pictures are a track of H.264 or HEVC.
-type pictures struct {
-	*intake
-	inBand  au.InBand
-	units   [][]byte // of the latest picture
-	playing bool     // there was a key frame
-}
-
-// take takes a picture.
-func (x *pictures) take(pts, dts int64, p []byte) error {
-	var err error
-	if x.units, err = au.SplitAnnexB(x.units[:0], p); err != nil || len(x.units) == 0 {
-		return nil
-	}
-	units := x.units
-	const avcDelimiter, hevcDelimiter = 9, 35
-	if t := au.NALType(x.inBand.Codec, units[0]); x.inBand.Codec == flv.CodecAVC && t == avcDelimiter || x.inBand.Codec == flv.CodecHEVC && t == hevcDelimiter {
-		units = units[1:]
-	}
-	_, key := x.inBand.Learn(units)
-	config := x.inBand.Config()
-	decoded := x.clock.at(0, dts)
-	shown := max(decoded+difference(pts, dts), 0)
-	if len(units) == 0 || config == nil || !x.playing && !key {
-		return nil
-	}
-	x.playing = true
-	if x.info.config == nil {
-		x.info.config = config
-	}
-	u := au.Unit{Video: true, Codec: x.inBand.Codec, Time: ms(decoded), Key: key, Config: config, Parts: units}
-	u.Offset = int32(ms(shown) - u.Time)
-	n := 0
-	for _, p := range units {
-		n += 4 + len(p)
-	}
-	return x.publish(&u, n, func(dst []byte) { au.AppendLengths(dst, units) })
-}
-
 // aac is a track of AAC.
 type aac struct {
 	*intake
 	adts  adts
 	later int64 // when the frame behind the latest one is, ticks
+	timed bool  // the packet says when it is
+}
+
+// next returns when a packet without a time goes on.
+func (x *aac) next([]byte) (pts, dts int64, ok bool) {
+	x.timed = false
+	return x.later, x.later, x.later > 0
 }
 
 // take takes what a packet has. Its time is that of the first frame that begins in it.
 func (x *aac) take(pts, _ int64, p []byte) error {
 	samples, of := 0, (*au.Config)(nil) // since pts
+	timed := x.timed
+	x.timed = true
 	length := func(c *au.Config, samples int) int64 { return int64(samples) * 90_000 / int64(max(c.Rate, 1)) }
 	return x.adts.frames(p, func(c *au.Config, frame []byte, before bool) error {
 		n := c.Samples(frame)
 		if before {
 			at := x.later
 			x.later += length(c, n)
+			if !timed {
+				pts = x.later
+			}
 			return x.sound(c, at, [][]byte{frame})
 		}
 		if of != nil && of != c {
