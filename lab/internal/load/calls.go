@@ -52,6 +52,9 @@ func (calls) run(outer context.Context, s *session, pipelines []*pipeline) (tall
 	var callers []*caller
 	defer func() {
 		for _, made := range callers {
+			if counting, ok := made.Caller.(interface{ Redials() uint64 }); ok {
+				s.redials.Add(counting.Redials())
+			}
 			made.Close()
 		}
 	}()

@@ -266,7 +266,7 @@ func (l *loop) pump(number int, now int64) error {
 		case err == errNotReady:
 			peer.blocked = true
 			return nil
-		case err != nil && p.reopens():
+		case err != nil && p.reopens(now):
 			return errReopen
 		case err != nil:
 			return fmt.Errorf("%w: sending: %w", ErrHungUp, err)
@@ -286,7 +286,7 @@ func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 		switch {
 		case err == errNotReady:
 			return now, nil
-		case err != nil && (p.ended() && l.answered(p, now) || p.reopens()):
+		case err != nil && (p.ended() && l.answered(p, now) || p.reopens(now)):
 			return now, errReopen
 		case err == io.EOF:
 			return now, ErrHungUp
@@ -325,11 +325,15 @@ func (l *loop) answered(p *pipeline, now int64) (last bool) {
 	return last
 }
 
-func (l *loop) abandon(p *pipeline) {
-	now := l.now()
+// unanswered records how long the requests under way have waited so far.
+func (l *loop) unanswered(p *pipeline, now int64) {
 	for i := range p.count {
 		l.recorder.unanswered(now, &p.flights[(p.first+i)%p.depth])
 	}
+}
+
+func (l *loop) abandon(p *pipeline) {
+	l.unanswered(p, l.now())
 	if p.count > 0 {
 		l.fault(fmt.Errorf("%w to %d requests at the end", ErrSilent, p.count), p.count)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
@@ -177,9 +178,18 @@ func (l *pipeline) ended() bool {
 	return r.outcome.Done
 }
 
-// reopens reports whether the target may end the connection now: between answers, and
-// not before the first. It may then have ended it before it saw the requests under way.
-func (l *pipeline) reopens() bool { return l.reopen && l.got == 0 && l.served > 0 }
+// idled is how long a connection has to be without its first request to be ended for that, rather than
+// because the target refuses connections.
+const idled = int64(100 * time.Millisecond)
+
+// reopens reports whether the target may end the connection now: between answers, or when it was
+// idle before the first. It may then have ended it before it saw the requests under way.
+func (l *pipeline) reopens(now int64) bool {
+	if l.count > 0 {
+		now = l.flights[l.first].sent
+	}
+	return l.reopen && l.got == 0 && (l.served > 0 || now-l.ready >= idled)
+}
 
 // answered takes the oldest request off, whose answer is whole.
 func (l *pipeline) answered(now int64) request {

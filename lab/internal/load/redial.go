@@ -16,6 +16,7 @@ func (l *loop) broken(ctx context.Context, number int, err error) error {
 	now := l.now()
 	switch {
 	case !errors.Is(err, errReopen):
+		l.unanswered(peer.pipeline, now)
 		lost := peer.pipeline.lost(now)
 		if l.fault(err, lost); !l.plan.Redial {
 			return err

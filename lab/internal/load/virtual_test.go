@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +186,65 @@ func TestAStallAtTheEndIsWaitedFor(t *testing.T) {
 	r := simulate(t, func(p *Plan) { p.Rate = 100 }, stall)
 	if !r.Valid || !within(r.Latency.Max, 1300*time.Millisecond) || r.Latency.Count != 1000 {
 		t.Errorf("%v %+v", r.Reasons, r.Latency)
+	}
+}
+
+// What was sent on a connection that fell silent counts with the time that it had waited, though the load
+// goes on over another one.
+func TestLostRequestsCountWithTheirWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Default()
+		p.Target, p.Conns, p.Rate, p.Redial, p.Timeout = "simulated:0", 4, 100, true, time.Second
+		p.Warmup, p.Duration = 0, 10*time.Second
+		var dials atomic.Int64
+		r, err := RunOver(t.Context(), p, func(context.Context, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			if dials.Add(1) == 1 {
+				go io.Copy(io.Discard, far)
+			} else {
+				go io.Copy(far, far)
+			}
+			return near, nil
+		})
+		if err != nil || !r.Valid {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		if r.Errors != 1 || r.Redials != 1 || r.Latency.Count != 1000 || r.Service.Max < p.Timeout {
+			t.Errorf("%d errors, %d redials, latency of %d, service time at most %v", r.Errors, r.Redials, r.Latency.Count, r.Service.Max)
+		}
+	})
+}
+
+// A server closes connections on which no request comes, the first one included; one that accepts none
+// fails the run.
+func TestHTTPServersEndIdleConnections(t *testing.T) {
+	for _, idle := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p := Default()
+			p.Target, p.Conns, p.Rate = "http://simulated:80/", 4, 0.5
+			p.Warmup, p.Duration = 0, 20*time.Second
+			r, err := RunOver(t.Context(), p, func(context.Context, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go func() {
+					defer far.Close()
+					buf := make([]byte, 1000)
+					for {
+						far.SetReadDeadline(time.Now().Add(idle))
+						if _, err := far.Read(buf); err != nil {
+							return
+						}
+						io.WriteString(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					}
+				}()
+				return near, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := idle > 0; r.Valid != want || want && (r.Errors > 0 || r.Redials == 0 || r.Requests != 10) {
+				t.Errorf("idle for %v: %d errors (%s), %d redials, %d requests", idle, r.Errors, r.Error, r.Redials, r.Requests)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,8 +21,9 @@ type h2 struct {
 	request   *http.Request
 	limit     time.Duration // of a call and of a connection that is made
 
-	mu   sync.Mutex
-	conn *http2.ClientConn
+	mu      sync.Mutex
+	conn    *http2.ClientConn
+	redials uint64
 }
 
 func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
@@ -53,27 +55,40 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	before := h.conn
 	if h.conn, err = h.transport.NewClientConn(conn); err != nil {
 		conn.Close()
 		return nil, err
 	}
+	if before != nil {
+		h.redials++
+	}
 	return h.conn, nil
 }
 
-// mostTries is how often a request is tried on another connection because the
-// target was closing the first one, and has not seen the request.
+// Redials is how often the connection was made anew.
+func (h *h2) Redials() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.redials
+}
+
+// mostTries is how often a request is tried that the target has not looked at: because it was closing
+// the connection, or by RFC 9113, 8.7, because it takes fewer at once than the client knew.
 const mostTries = 3
 
 func (h *h2) Call(ctx context.Context, _ *Request) (o Outcome, err error) {
 	for range mostTries {
-		conn, err := h.ready(ctx)
-		if err != nil {
+		var conn *http2.ClientConn
+		if conn, err = h.ready(ctx); err != nil {
 			return Outcome{}, err
 		}
 		if o, err = h.once(ctx, conn); err == nil {
 			return o, nil
 		}
-		if s := conn.State(); !s.Closing || ctx.Err() != nil {
+		var stream http2.StreamError
+		refused := errors.As(err, &stream) && stream.Code == http2.ErrCodeRefusedStream
+		if ctx.Err() != nil || !refused && !conn.State().Closing {
 			return Outcome{}, err
 		}
 	}
