@@ -175,6 +175,15 @@ func TestRecordingsNeedWhatViewersNeed(t *testing.T) {
 			t.Errorf("%s with the API's token: %d", path, status)
 		}
 	}
+	for _, query := range []string{"", other} { // what there is, is not said to those who may not have it
+		_, there := s.get(t, "/api/recordings/"+rec.File+"?"+query)
+		if _, text := s.get(t, "/api/recordings/live/s-20200102-030405.mp4?"+query); text != there {
+			t.Errorf("%.10s: %s, of a file that is there %s", query, text, there)
+		}
+	}
+	if status, _ := s.get(t, "/api/recordings/live/s-20200102-030405.mp4?"+mine); status != http.StatusNotFound {
+		t.Errorf("a file that is not there: %d", status)
+	}
 	if status, _ := s.get(t, "/api/recordings"); status != http.StatusUnauthorized {
 		t.Errorf("the list without a token: %d", status)
 	}

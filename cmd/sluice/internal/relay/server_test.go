@@ -298,4 +298,29 @@ func TestPProfListensApart(t *testing.T) {
 	if status, _ := s.get(t, "/debug/pprof/"); status != 404 {
 		t.Errorf("on the other listener: %d", status)
 	}
+	for _, c := range []struct {
+		host, site string
+		want       int
+	}{
+		{"localhost:6060", "", 200}, {"[::1]:6060", "none", 200}, {"a.localhost", "same-origin", 200}, {"127.0.0.1:6060", "same-origin", 200},
+		{"evil.example:6060", "", 403}, {"evil.example:6060", "same-origin", 403}, {"127.0.0.1.evil.example", "", 403}, {"192.0.2.1", "", 403}, {"127.0.0.1", "cross-site", 403}, {"localhost", "same-site", 403},
+	} {
+		r, err := http.NewRequest("GET", "http://"+s.Addresses()["pprof"]+"/debug/pprof/cmdline", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = c.host
+		if c.site != "" {
+			r.Header.Set("Sec-Fetch-Site", c.site)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != c.want {
+			t.Errorf("host %s, from a page of %q: %s, want %d", c.host, c.site, resp.Status, c.want)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
 }

@@ -112,6 +112,16 @@ func (a *Archive) List(stream string, most int) (list []Recording, all int, err 
 	return list, all, nil
 }
 
+// Stream returns the stream that a recording would be of by its path, whether there is one
+// or not. An error matches ErrNotFound.
+func Stream(file string) (string, error) {
+	stream, _, ok := record.StreamOf(file)
+	if !ok {
+		return "", fmt.Errorf("%w: %.200q", ErrNotFound, file)
+	}
+	return stream, nil
+}
+
 // Open opens a recording by its path in the directory. The caller closes it. An error
 // matches ErrNotFound.
 func (a *Archive) Open(file string) (*os.File, Recording, error) {

@@ -32,6 +32,8 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 		s.Refused(session.RoleViewer, info, err)
 		return
 	}
+	guarded := s.guard.add(conn, session.RoleViewer)
+	defer s.guard.remove(guarded)
 	feed, missing, err := s.feed(conn, source)
 	if len(missing) > 0 {
 		s.Log.Info("codecs without a form in SRT's transport stream are left out", "stream", info.Stream, "address", info.Address, "codecs", fmt.Sprint(missing))
@@ -60,7 +62,7 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 			break
 		}
 	}
-	v.Close(session.ErrPeerGone) // nothing, when it has ended already
+	v.Close(guarded.why(session.ErrPeerGone)) // nothing, when it has ended already
 	<-v.Done()
 }
 

@@ -13,14 +13,10 @@ import (
 	srt "github.com/datarhei/gosrt"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
-	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/srtconn"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/tsmedia"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
 )
-
-// errBuffer: srtconn.MaxBuffer is exceeded.
-var errBuffer = errors.New("the connection's buffer is too full")
 
 // maxLeftOut bounds the tracks that the API shows as left out.
 const maxLeftOut = 16
@@ -42,7 +38,8 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 		return
 	}
 	c := s.Begin(session.RolePublisher, info)
-	w := &watched{Conn: conn, over: make(chan struct{})}
+	w := &watched{guarded: s.guard.add(conn, session.RolePublisher), over: make(chan struct{})}
+	defer s.guard.remove(w.guarded)
 	c.Attach(nil, w.stop)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watch(publisher, s.PublisherTimes(info.Stream), s.For(info.Stream).MinPublishRate) })
@@ -70,9 +67,7 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 	if errors.Is(err, tsmedia.ErrTooLong) {
 		err = fmt.Errorf("%w, which is %d bytes: %w", session.ErrFrame, s.Config().MaxFrame, err)
 	}
-	if reason := w.reason.Load(); reason != nil {
-		err = *reason
-	}
+	err = w.why(err)
 	var stats srt.Statistics
 	conn.Stats(&stats)
 	if lost := stats.Accumulated.PktRecvDrop; lost > 0 || stats.Accumulated.PktRecvLoss > 0 {
@@ -84,11 +79,10 @@ func (s *Server) publish(req srt.ConnRequest, info session.Info) {
 
 // watched is a publisher's connection, whose own deadlines do nothing.
 type watched struct {
-	srt.Conn
+	*guarded
 	bytes   atomic.Int64
 	busy    atomic.Int64 // ns for which the stream was waited for
 	waiting atomic.Bool  // for the stream
-	reason  atomic.Pointer[error]
 	over    chan struct{}
 }
 
@@ -111,14 +105,8 @@ func (w *watched) exclude(f func() error) error {
 	return err
 }
 
-// stop ends the connection for a reason. Any goroutine may call it.
-func (w *watched) stop(reason error) {
-	w.reason.CompareAndSwap(nil, &reason)
-	w.Conn.Close()
-}
-
-// watch enforces a publisher's limits, until the session is over: no silence, a least
-// rate, and no more than the library should hold.
+// watch enforces a publisher's limits, until the session is over: no silence, and a least
+// rate.
 func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
 	ticker := time.NewTicker(min(t.Step, t.Silence/8))
 	defer ticker.Stop()
@@ -137,14 +125,10 @@ func (w *watched) watch(p *live.Publisher, t session.Times, least int) {
 		if total > heard || w.waiting.Load() {
 			heard, at = total, now
 		}
-		var stats srt.Statistics
-		w.Conn.Stats(&stats)
 		window := now.Sub(began) - time.Duration(w.busy.Load()-busy)
 		switch {
 		case now.Sub(at) >= t.Silence:
 			w.stop(session.Silent(t.Silence))
-		case stats.Instantaneous.ByteRecvBuf+stats.Instantaneous.ByteSendBuf > srtconn.MaxBuffer:
-			w.stop(errBuffer)
 		case window >= t.Rate:
 			if float64(total-before) < float64(least)*window.Seconds() {
 				w.stop(session.TooSlow(least, t.Rate))

@@ -22,10 +22,12 @@ type Server struct {
 	*session.Host
 	Arrivals listen.Arrivals // requests that were not answered yet
 	feeds    feeds
+	guard    guard
 
 	mu       sync.Mutex
 	listener srt.Listener // nil: none
 	closed   bool
+	over     chan struct{}  // closed with it
 	running  sync.WaitGroup // nothing is added to it when there is nothing in it and closed is set
 	faults   atomic.Int64   // handshakes that the library could not bear
 }
@@ -33,7 +35,7 @@ type Server struct {
 // New makes a Server. packets are the options of the streams of packets, of which the
 // memory for all is bounded too.
 func New(host *session.Host, packets live.HubOptions) *Server {
-	s := &Server{Host: host}
+	s := &Server{Host: host, over: make(chan struct{})}
 	s.feeds = newFeeds(packets, host.Alloc, host.Log)
 	return s
 }
@@ -50,6 +52,7 @@ func (s *Server) Listen(address string) (net.Listener, error) {
 	c := srt.DefaultConfig()
 	c.ReceiverLatency, c.PeerLatency = s.Config().SRTLatency, s.Config().SRTLatency
 	c.PeerIdleTimeout = idle
+	c.Logger = &s.guard
 	l, err := srt.Listen("srt", address, c)
 	if err != nil {
 		return nil, err
@@ -88,6 +91,7 @@ func (s *Server) Serve(l net.Listener) error {
 		return nil
 	}
 	s.running.Go(func() { failed <- s.answerAll() })
+	s.running.Go(func() { s.guard.run(s.Times.Step, s.over) })
 	s.mu.Unlock()
 	accepting := make(chan error, 1)
 	go func() {
@@ -134,7 +138,10 @@ func (s *Server) accept() (req srt.ConnRequest, err error) {
 func (s *Server) Close() {
 	s.mu.Lock()
 	l := s.listener
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.over)
+	}
 	s.mu.Unlock()
 	if l != nil {
 		l.Close()

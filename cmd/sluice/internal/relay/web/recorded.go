@@ -108,19 +108,23 @@ func (w *Server) getRecordings(rw http.ResponseWriter, r *http.Request) {
 
 // getRecording serves a file, or parts of it (RFC 9110, section 14).
 func (w *Server) getRecording(rw http.ResponseWriter, r *http.Request, file string) {
-	f, rec, err := w.Recorded.Files.Open(file)
+	// Before it is looked for: what there is must not be learnt from the answer.
+	stream, err := archive.Stream(file)
 	if err != nil {
-		// What there is must not be learnt from the answer.
-		w.Log.Debug("no such recording", "address", r.RemoteAddr, "reason", err)
-		answerError(rw, http.StatusNotFound, archive.ErrNotFound.Error())
+		w.noRecording(rw, r, err)
 		return
 	}
-	defer f.Close()
-	done, ok := w.admitRecorded(rw, r, rec.Stream)
+	done, ok := w.admitRecorded(rw, r, stream)
 	if !ok {
 		return
 	}
 	defer done()
+	f, rec, err := w.Recorded.Files.Open(file)
+	if err != nil {
+		w.noRecording(rw, r, err)
+		return
+	}
+	defer f.Close()
 	h := rw.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Type", flvType)
@@ -137,6 +141,11 @@ func (w *Server) getRecording(rw http.ResponseWriter, r *http.Request, file stri
 		h.Set("ETag", fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), info.Size()))
 	}
 	http.ServeContent(&paced{ResponseWriter: rw, within: w.Times.Answer}, r, "", info.ModTime(), f)
+}
+
+func (w *Server) noRecording(rw http.ResponseWriter, r *http.Request, err error) {
+	w.Log.Debug("no such recording", "address", r.RemoteAddr, "reason", err)
+	answerError(rw, http.StatusNotFound, archive.ErrNotFound.Error())
 }
 
 // getClip sends a part of a stream's recordings.

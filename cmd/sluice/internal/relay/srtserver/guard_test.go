@@ -1,0 +1,113 @@
+package srtserver
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	srt "github.com/datarhei/gosrt"
+	"github.com/datarhei/gosrt/circular"
+	"github.com/datarhei/gosrt/packet"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+)
+
+// fakeConn is a connection with figures, of the form that the library's has.
+type fakeConn struct {
+	srt.Conn
+	ackLock    sync.RWMutex
+	ackNumbers map[uint32]time.Time
+	stats      srt.Statistics
+}
+
+func (c *fakeConn) Stats(s *srt.Statistics) { *s = c.stats }
+
+func TestGuardLetsGoodViewersBe(t *testing.T) {
+	f := &fakeConn{}
+	c := &guarded{Conn: f, role: session.RoleViewer}
+	for second := range 100 {
+		f.stats.Accumulated.PktSentUnique += 1000
+		f.stats.Accumulated.PktRetrans += 9000 // a very bad line
+		f.stats.Instantaneous.ByteSendBuf, f.stats.Instantaneous.PktSendBuf = 10<<20, 8000
+		if err := c.look(); err != nil {
+			t.Fatal(second, err)
+		}
+	}
+}
+
+func TestGuardEndsWhatCostsTooMuch(t *testing.T) {
+	for _, c := range []struct {
+		role   session.Role
+		change func(*fakeConn)
+		want   error
+	}{
+		{session.RoleViewer, func(f *fakeConn) { f.stats.Instantaneous.ByteRecvBuf = 2 << 20 }, errSends},
+		{session.RolePublisher, func(f *fakeConn) { f.stats.Instantaneous.ByteRecvBuf = 2 << 20 }, nil},
+		{session.RolePublisher, func(f *fakeConn) { f.stats.Instantaneous.PktRecvBuf = 200_000 }, errBuffer},
+		{session.RoleViewer, func(f *fakeConn) { f.stats.Instantaneous.ByteSendBuf = 40 << 20 }, errBuffer},
+		{session.RoleViewer, func(f *fakeConn) { f.stats.Accumulated.PktRetrans = 6000 }, errAgain},
+		{session.RoleViewer, func(f *fakeConn) {
+			f.ackNumbers = map[uint32]time.Time{}
+			for i := range uint32(maxAcks + 1) {
+				f.ackNumbers[i] = time.Now()
+			}
+		}, errSilentAcks},
+	} {
+		f := &fakeConn{}
+		c.change(f)
+		if err := (&guarded{Conn: f, role: c.role}).look(); err != c.want {
+			t.Errorf("%v, want %v", err, c.want)
+		}
+	}
+}
+
+// The library's own connection has what unanswered looks at.
+func TestUnansweredAcknowledgementsAreSeen(t *testing.T) {
+	config := srt.DefaultConfig()
+	l, err := srt.Listen("srt", "127.0.0.1:0", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	accepted := make(chan srt.Conn, 1)
+	go func() {
+		conn, _, _ := l.Accept(func(srt.ConnRequest) srt.ConnType { return srt.SUBSCRIBE })
+		accepted <- conn
+	}()
+	config.StreamId = "s"
+	caller, err := srt.Dial("srt", l.Addr().String(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer caller.Close()
+	conn := <-accepted
+	defer conn.Close()
+	for deadline := time.Now().Add(time.Minute); unanswered(conn) == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("an acknowledgement is never under way: the library has changed")
+		}
+	}
+}
+
+func TestReportsThatRepeat(t *testing.T) {
+	report := func(numbers ...uint32) string {
+		var c packet.CIFNAK
+		for _, n := range numbers {
+			c.LostPacketSequenceNumber = append(c.LostPacketSequenceNumber, circular.New(n, packet.MAX_SEQUENCENUMBER))
+		}
+		return c.String()
+	}
+	for _, c := range []struct {
+		numbers []uint32
+		want    int
+	}{
+		{nil, 0},
+		{[]uint32{1, 1, 2, 5, 7, 9}, 0},
+		{[]uint32{1, 1, 1, 1, 1, 1}, 2},
+		{[]uint32{1, 5, 5, 9, 9, 9}, 2},
+	} {
+		if got := repeated(report(c.numbers...)); got != c.want {
+			t.Errorf("%v: %d, want %d", c.numbers, got, c.want)
+		}
+	}
+}
