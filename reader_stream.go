@@ -70,8 +70,9 @@ func (b *BufReader) readDirect(p []byte) (int, error) {
 
 // WriteTo writes everything that is left to w, until io.EOF, which is not an
 // error here. What is buffered goes first; when w and the source are ordinary
-// connections or files, the rest is left to the kernel where it can. A w that recycles or
-// resets the reader ends the call, with ErrClosed unless it fails itself.
+// connections or files, the rest is left to the kernel where it can, but for a reader with a
+// timeout or a context: the kernel's copy would not follow these. A w that recycles or resets
+// the reader ends the call, with ErrClosed unless it fails itself.
 func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 	var done int64
 	v := &b.win
@@ -96,7 +97,7 @@ func (b *BufReader) WriteTo(w io.Writer) (int64, error) {
 				return done, err
 			}
 		}
-		if v.Idle() && b.err == nil && b.x == nil && spliced(b.src, w) {
+		if v.Idle() && b.err == nil && b.unwatched() && spliced(b.src, w) {
 			v.Vacate()
 			n, err := b.src.(io.WriterTo).WriteTo(w)
 			v.PassedUnseen(n)

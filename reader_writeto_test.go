@@ -2,12 +2,15 @@ package sluice_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
 	"github.com/sluice-go/sluice/sluicetest"
 )
 
@@ -117,3 +120,61 @@ func TestWriteToAWriterThatEndsTheReader(t *testing.T) {
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// What is left to the kernel takes no block. That is so too for a reader with limits, and for one
+// whose timeout or context has ended.
+func TestWriteToLeavesTheRestToTheKernel(t *testing.T) {
+	for name, prepare := range map[string]func(*sluice.BufReader) error{
+		"defaults": func(*sluice.BufReader) error { return nil },
+		"limits":   func(r *sluice.BufReader) error { r.SetLimits(sluice.Options{Line: 100, Frame: 1000}); return nil },
+		"a timeout that was ended": func(r *sluice.BufReader) error {
+			return errors.Join(r.SetTimeout(time.Hour), r.SetTimeout(0))
+		},
+		"a context that was ended": func(r *sluice.BufReader) error {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			r.SetContext(ctx)
+			r.SetContext(context.Background())
+			return nil
+		},
+	} {
+		a := mem.New(mem.Options{Name: name})
+		from, near := tcpPair(t)
+		out, far := tcpPair(t)
+		r := sluice.NewBufReader(near, sluice.Options{Allocator: a})
+		if err := prepare(r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := from.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		before := a.Stats()
+		const rest = 1 << 20
+		sent := make(chan error, 1)
+		go func() {
+			_, err := from.Write(make([]byte, rest))
+			sent <- errors.Join(err, from.CloseWrite())
+		}()
+		got := make(chan int64, 1)
+		go func() {
+			n, _ := io.Copy(io.Discard, far)
+			got <- n
+		}()
+		if n, err := r.WriteTo(out); n != 1+rest || err != nil {
+			t.Errorf("%s: WriteTo: %d, %v", name, n, err)
+		}
+		if err := errors.Join(<-sent, out.CloseWrite()); err != nil {
+			t.Error(err)
+		}
+		if n := <-got; n != 1+rest {
+			t.Errorf("%s: %d bytes came", name, n)
+		}
+		if s := a.Stats(); s.Hits+s.Misses != before.Hits+before.Misses {
+			t.Errorf("%s: WriteTo took %d blocks", name, s.Hits+s.Misses-before.Hits-before.Misses)
+		}
+		r.Recycle()
+	}
+}
