@@ -29,13 +29,15 @@ func (x *explorer) run() {
 	}
 }
 
-// before enters what was certainly deferred before the source.
+// before enters what is certain before the source: what was deferred, and which way the
+// conditions went that lead there.
 func (x *explorer) before(start *ssa.BasicBlock, s *state) {
 	var blocks []*ssa.BasicBlock
 	for b := start; b != nil; b = b.Idom() {
 		blocks = append(blocks, b)
 	}
 	for _, b := range slices.Backward(blocks) {
+		ledBy(b, s)
 		for _, in := range b.Instrs {
 			if in == x.src.Start {
 				return
@@ -44,6 +46,18 @@ func (x *explorer) before(start *ssa.BasicBlock, s *state) {
 				x.deferred(d, s)
 			}
 		}
+	}
+}
+
+// ledBy enters the condition that b is an arm of. It still holds wherever b dominates.
+func ledBy(b *ssa.BasicBlock, s *state) {
+	if len(b.Preds) != 1 {
+		return
+	}
+	from := b.Preds[0]
+	if last, ok := from.Instrs[len(from.Instrs)-1].(*ssa.If); ok {
+		c, negated := condition(last.Cond)
+		s.conds[c] = (b == from.Succs[0]) != negated
 	}
 }
 

@@ -504,3 +504,29 @@ func cseq(it rtsp.Item) (string, string) {
 	it.Response.Body.Release()
 	return it.Response.Version, it.Response.Header.Get("CSeq")
 }
+
+// A condition that leads to the source is tested again behind it.
+func (q *queue) sendNamed(w *sluice.BufWriter, name string) error {
+	q.mu.Lock()
+	b, ok := q.names[name]
+	if ok {
+		b = b.Retain()
+	}
+	q.mu.Unlock()
+	if !ok {
+		_, err := w.WriteString("none\n")
+		return err
+	}
+	return w.WriteBuf(b)
+}
+
+func sendUnlessLate(w *sluice.BufWriter, b mem.Buf, late int) error {
+	var own mem.Buf
+	if late <= 3 {
+		own = b.Retain()
+	}
+	if late > 3 {
+		return nil
+	}
+	return w.WriteBuf(own)
+}

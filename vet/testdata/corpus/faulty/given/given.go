@@ -199,3 +199,14 @@ func (q *queue) add(b mem.Buf, max int) {
 	}
 	q.list = append(q.list, b)
 }
+
+func ifAsked(w *sluice.BufWriter, b mem.Buf, asked, sends bool) error {
+	var own mem.Buf
+	if asked {
+		own = b.Retain() // want `not released on the path`
+	}
+	if asked && sends {
+		return w.WriteBuf(own)
+	}
+	return nil
+}
