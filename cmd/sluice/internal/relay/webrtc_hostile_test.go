@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/ice/v4"
 	"github.com/pion/stun/v4"
 	pion "github.com/pion/webrtc/v4"
 
@@ -263,5 +264,69 @@ func TestWebRTCOff(t *testing.T) {
 	}
 	if status, _, _ := s.rtcAsk(t, "POST", "/live/s/whip", deadOffer(t)); status != 404 {
 		t.Errorf("an offer is answered with %d", status)
+	}
+}
+
+// A session is of a client at some addresses: each new one that a check comes from is
+// remembered, and anybody may make checks from as many as he likes, or from forged ones.
+func TestWebRTCChecksFromManyAddresses(t *testing.T) {
+	s := rtcServe(t, nil)
+	status, _, answer := s.rtcAsk(t, "POST", "/live/s/whip", strings.ReplaceAll(deadOffer(t), "recvonly", "sendonly"))
+	if status != 201 {
+		t.Fatal(status, answer)
+	}
+	value := func(name string) string {
+		_, rest, _ := strings.Cut(answer, "a="+name+":")
+		v, _, _ := strings.Cut(rest, "\r\n")
+		return v
+	}
+	check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(value("ice-ufrag")+":test"),
+		ice.PriorityAttr(1), ice.AttrControlling(1), stun.NewShortTermIntegrity(value("ice-pwd")), stun.Fingerprint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func() net.Conn {
+		c, err := net.Dial("udp", s.Addresses()["webrtc"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	// answered sends a check, and others from the address that has answers, until either is
+	// answered.
+	first := dial()
+	p := make([]byte, 1500)
+	answered := func(c net.Conn) bool {
+		for range 100 {
+			c.Write(check.Raw)
+			if c != first {
+				first.Write(check.Raw)
+				first.SetReadDeadline(time.Now().Add(relayWait))
+				if _, err := first.Read(p); err != nil {
+					t.Fatal("the first address is answered no more:", err)
+				}
+			}
+			c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			if _, err := c.Read(p); err == nil {
+				return true
+			}
+			if c != first {
+				return false
+			}
+		}
+		return false
+	}
+	if !answered(first) {
+		t.Fatal("no answer")
+	}
+	n := 0
+	for range 400 {
+		if answered(dial()) {
+			n++
+		}
+	}
+	if n == 0 || n > 256 {
+		t.Errorf("%d other addresses of 400 have an answer", n)
 	}
 }

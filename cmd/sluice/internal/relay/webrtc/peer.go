@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/interceptor"
@@ -94,8 +95,21 @@ func (s *Server) connection(chosen []offered, publishes bool) (*pion.PeerConnect
 			return nil, err
 		}
 	}
-	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(s.settings))
+	settings := s.settings
+	settings.SetRemoteIPFilter(limitAddresses())
+	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(settings))
 	return api.NewPeerConnection(pion.Configuration{Certificates: s.certificates})
+}
+
+// maxAddresses is from how many addresses and ports a client's checks are answered: a
+// browser has some in each network that it comes to. The library remembers each for as long
+// as the session lives, and compares new ones with all.
+const maxAddresses = 256
+
+// limitAddresses returns a filter of one session's new addresses.
+func limitAddresses() func(net.IP) (keep bool) {
+	var n atomic.Int32
+	return func(net.IP) bool { return n.Load() < maxAddresses && n.Add(1) <= maxAddresses }
 }
 
 // intercept adds what is said to a publisher: which packets are missing, how all arrive,
