@@ -1,33 +1,72 @@
 package hls
 
 import (
+	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
+
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 )
 
-// Frames without sound. Those of AAC are elements of which no band is coded, the element that
-// ends the frame, and what fills its last byte (ISO/IEC 14496-3, section 4.4.2). Those of Opus
-// are 20 ms of CELT with its flag of silence (RFC 6716, sections 3.1 and 4.3).
-var (
-	silentAAC  = [][]byte{{0, 0, 0, 0x07}, {0x20, 0, 0, 0, 0, 0, 0x0e}}
-	silentOpus = [][]byte{{0xf8, 0xff, 0xfe}, {0xfc, 0xff, 0xfe}}
-)
+// silentOpus are 20 ms of CELT with its flag of silence (RFC 6716, sections 3.1 and 4.3), by channels.
+var silentOpus = [][]byte{1: {0xf8, 0xff, 0xfe}, 2: {0xfc, 0xff, 0xfe}}
 
 // silence returns a frame without sound, nil for a configuration for which none is known.
 func silence(c *au.Config) []byte {
-	if c.Channels < 1 || c.Channels > 2 {
-		return nil
-	}
 	switch c.Codec {
 	case flv.CodecAAC:
-		const lowComplexity = 2
-		if r := c.Record; len(r) >= 2 && r[0]>>3 == lowComplexity && int(r[1]>>3&15) == c.Channels && r[1]&4 == 0 {
-			return silentAAC[c.Channels-1]
+		var a mpeg4audio.AudioSpecificConfig
+		if a.Unmarshal(c.Record) == nil && int(a.ChannelConfig) < len(elements) {
+			return silentAAC(elements[a.ChannelConfig])
 		}
 	case flv.CodecOpus:
-		return silentOpus[c.Channels-1]
+		if c.Channels > 0 && c.Channels < len(silentOpus) {
+			return silentOpus[c.Channels]
+		}
 	}
 	return nil
+}
+
+// Elements of a frame of AAC (ISO/IEC 14496-3, table 4.85).
+const (
+	single = 0 // a channel
+	pair   = 1 // two
+	low    = 3 // one of low frequencies
+	end    = 7 // of the frame
+)
+
+// elements are those of a frame, by the configuration of channels (table 1.19).
+var elements = [][]int{1: {single}, 2: {pair}, 3: {single, pair}, 4: {single, pair, single}, 5: {single, pair, pair}, 6: {single, pair, pair, low}, 7: {single, pair, pair, pair, low}}
+
+// silentAAC returns a frame of elements of which no band is coded, nil for none. What HE-AAC has beside
+// them may be missing (section 4.5.2.8.2.1).
+func silentAAC(elements []int) []byte {
+	if len(elements) == 0 {
+		return nil
+	}
+	var p []byte
+	n := 0
+	write := func(value, bits int) {
+		for bits--; bits >= 0; bits-- {
+			if n%8 == 0 {
+				p = append(p, 0)
+			}
+			p[n/8] |= byte(value>>bits&1) << (7 - n%8)
+			n++
+		}
+	}
+	var numbers [end]int
+	for _, kind := range elements {
+		const channel = 22 // gain, window, no band, none of the tools (table 4.50)
+		write(kind, 3)
+		write(numbers[kind], 4)
+		numbers[kind]++
+		write(0, channel)
+		if kind == pair {
+			write(0, 1+channel) // no common window
+		}
+	}
+	write(end, 3)
+	return p
 }
 
 // muted takes sound, borrowed, for which the open segment has no form: silence is in its place, up

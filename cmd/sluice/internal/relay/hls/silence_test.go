@@ -1,6 +1,7 @@
 package hls
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -164,4 +165,93 @@ func TestSoundWithoutAFormAfterAPause(t *testing.T) {
 		x.silent(0, 11_800)
 		x.breaks(0)
 	}
+}
+
+// Silence has as many samples as the pictures have time, after ten minutes too, for each kind of
+// sound that players know.
+func TestSilenceKeepsToThePictures(t *testing.T) {
+	units, _ := clip(t)
+	video, _ := configsOf(units)
+	for what, record := range map[string][]byte{
+		"mono": {0x12, 0x08}, "22.05 kHz": {0x13, 0x90}, "48 kHz, 960 samples": {0x11, 0x94}, "5.1": {0x11, 0xb0}, "7.1": {0x11, 0xb8},
+		"HE-AAC": {0x2b, 0x92, 0x08, 0x00}, "HE-AAC, version 2": {0xeb, 0x8a, 0x08, 0x00}, "Opus": nil,
+	} {
+		t.Run(what, func(t *testing.T) {
+			audio := au.NewOpusConfig(2)
+			if record != nil {
+				var err error
+				if audio, err = au.NewAACConfig(record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x := newLine(t, video, audio, nil)
+			const length = 600_000
+			for i, u := range made(0, length, 40, 25, video, nil) {
+				if !x.cutter.put(&u) {
+					t.Fatal("no memory")
+				}
+				if i%25 == 0 {
+					x.look()
+				}
+			}
+			if !x.cutter.finish() {
+				t.Fatal("no memory")
+			}
+			x.look()
+			x.breaks(0)
+			sounds := x.seen[1]
+			frame := float64(audio.Samples(silence(audio))) * 1000 / float64(audio.Rate)
+			if n := float64(len(sounds)) * frame; n < length-2*frame || n > length+2*frame {
+				t.Errorf("%d frames of silence, %.0f ms", len(sounds), n)
+			}
+			for i, one := range sounds {
+				if want := float64(i) * frame; one.at < want-0.1 || one.at > want+0.1 || one.data != string(silence(audio)) {
+					t.Fatalf("frame %d at %.2f ms, want %.2f", i, one.at, want)
+				}
+			}
+		})
+	}
+}
+
+// FuzzSilence puts pictures and sound that stays away, changes or comes at odd times, and checks
+// the playlist after each.
+func FuzzSilence(f *testing.F) {
+	f.Add(bytes.Repeat([]byte{8, 0, 0, 0, 0, 0, 4, 0}, 90))
+	f.Add(slices.Concat(bytes.Repeat([]byte{8, 0, 4, 0, 4, 0}, 40), bytes.Repeat([]byte{0, 0}, 80), bytes.Repeat([]byte{8, 0, 7, 200, 4, 0}, 60)))
+	f.Add(slices.Concat(bytes.Repeat([]byte{8, 0, 4, 0, 4, 0}, 40), bytes.Repeat([]byte{0, 0, 5, 0, 6, 0}, 80), []byte{8, 0}, bytes.Repeat([]byte{0, 0, 5, 0, 4, 3}, 60)))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		units, _ := clip(t)
+		video, audio := configsOf(units)
+		other, err := au.NewAACConfig([]byte{0x13, 0xb0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := newLine(t, video, audio, nil)
+		var pictures, sounds uint32
+		for n := 0; len(p) >= 2 && n < 2000; n++ {
+			op, by := p[0], uint32(p[1])
+			p = p[2:]
+			u := au.Unit{Codec: flv.CodecAAC, Config: audio, Key: true, Time: sounds, Parts: [][]byte{{byte(n), 7}}}
+			switch op & 7 {
+			case 4:
+				sounds += 23 + by
+			case 5:
+				u.Config = other
+				sounds += 46 + by
+			case 6:
+				u.Config, u.Codec = au.NewPlainConfig(flv.CodecMP3, 44100, 2), flv.CodecMP3
+				sounds += 26 + by
+			case 7:
+				sounds = pictures + by*20 - min(pictures, 2500)
+				continue
+			default:
+				u = au.Unit{Video: true, Codec: flv.CodecAVC, Config: video, Key: op&8 != 0, Time: pictures, Parts: [][]byte{{0x41, byte(n), 1}}}
+				pictures += 40 + by
+			}
+			if !x.cutter.put(&u) {
+				return
+			}
+			x.look()
+		}
+	})
 }
