@@ -1,8 +1,12 @@
 package relay
 
 import (
+	"encoding/hex"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/au"
 	"github.com/sluice-go/sluice/flv"
 )
 
@@ -106,4 +110,62 @@ func TestViewersWhenTheSoundChanges(t *testing.T) {
 	})
 	p.close()
 	<-k.done
+}
+
+// A viewer that comes when another publisher has said its codec, and before its first key frame, gets
+// that codec: also when there are viewers of the one before.
+func TestViewersBeforeTheFirstKeyFrameOfAnotherPublisher(t *testing.T) {
+	s := rtmpServe(t, func(c *relayConfig) { c.RTSP, c.Grace = "127.0.0.1:0", time.Minute })
+	first := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := first.send(rtmpClip()[:60]); err != nil {
+		t.Fatal(err)
+	}
+	play := func() *rtspClient {
+		t.Helper()
+		v := rtspDial(t, s)
+		v.must(200, "DESCRIBE", "live/s", "")
+		v.must(200, "SETUP", "live/s/trackID=0", "", rtspTCP)
+		v.must(200, "PLAY", "live/s", "")
+		return v
+	}
+	before := play()
+	before.packet()
+	first.close()
+	rtmpUntil(t, "its publisher has ended", func() bool { st, ok := s.host.Hub.Stream("live/s"); return ok && st.Publisher() == nil })
+	sets := []string{"40010c01ffff0408000003009e0800000300001e959809", "4201010408000003009e0800000300001e9002840f2cb2b349265780b702020000040000030004000003002820", "4401c172860c462427"}
+	var parts [][]byte
+	for _, text := range sets {
+		p, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, p)
+	}
+	config, err := au.NewVideoConfig(flv.CodecHEVC, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := rtmpPush(t, s, "rtmp", "live", "s")
+	if err := second.send([]rtmpFrame{{Type: flv.TagVideo, Body: "\x90hvc1" + string(config.Record)}}); err != nil {
+		t.Fatal(err)
+	}
+	rtmpUntil(t, "its header has come", func() (have bool) {
+		st, _ := s.host.Hub.Stream("live/s")
+		st.Headers(func(_ flv.TagType, p []byte) { have = have || strings.HasPrefix(string(p), "\x90hvc1") })
+		return have
+	})
+	v := play()
+	key := rtmpFrame{Type: flv.TagVideo, Time: 40, Body: "\x93hvc1\x00\x00\x00\x05\x26\x01\xaf\x10\x20"}
+	if err := second.send([]rtmpFrame{key, key, key}); err != nil {
+		t.Fatal(err)
+	}
+	const header, sequence = 12, 33
+	for kinds := map[byte]bool{}; !kinds[sequence] || !kinds[19]; {
+		p := v.packet()
+		kinds[p[header]>>1&63] = true
+	}
+	before.ends()
+	v.must(200, "TEARDOWN", "live/s", "")
+	v.ends()
+	second.close()
 }

@@ -20,8 +20,27 @@ const (
 
 // Discover finds out the tracks of a stream from its frames: their configurations, with
 // the codec alone when nothing more is known, and nil for a track that there is not. It
-// waits for frames until ctx is done, at most 3 s. An error is live.ErrClosed.
+// waits for frames until ctx is done, at most 3 s. The newest sequence headers count: of a
+// publisher who has just come there may be no frame to begin at, and before it those of another.
+// An error is live.ErrClosed.
 func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, err error) {
+	if video, audio, err = ofFrames(ctx, source); err != nil {
+		return nil, nil, err
+	}
+	var s Splitter
+	source.Headers(func(typ flv.TagType, body []byte) { _, _, _ = s.Split(typ, 0, body) })
+	newVideo, newAudio := s.Configs()
+	if video != nil && newVideo != nil {
+		video = newVideo
+	}
+	if audio != nil && newAudio != nil {
+		audio = newAudio
+	}
+	return video, audio, nil
+}
+
+// ofFrames is Discover by the frames that there are.
+func ofFrames(ctx context.Context, source *live.Stream) (video, audio *Config, err error) {
 	r, err := source.NewReader(live.ReaderOptions{})
 	if err != nil {
 		return nil, nil, err

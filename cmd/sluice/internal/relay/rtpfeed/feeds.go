@@ -2,6 +2,7 @@ package rtpfeed
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/feed"
@@ -17,11 +18,13 @@ type Feeds struct {
 	log   *slog.Logger
 }
 
-// feedKey tells feeds apart: tracks has a bit for each track that it has packets of.
+// feedKey tells feeds apart: tracks has a bit for each track that it has packets of, and
+// formats is what they are, which changes when another publisher comes.
 type feedKey struct {
 	source   *live.Stream
 	protocol string
 	tracks   uint8
+	formats  string
 }
 
 // New makes Feeds. packets are the options of the streams of packets, of which the
@@ -37,6 +40,10 @@ func (x *Feeds) Open(source *live.Stream, formats []rtpmedia.Format, o Options) 
 	key := feedKey{source: source, protocol: o.Protocol}
 	for _, f := range formats {
 		key.tracks |= trackBit(f.Video)
+		key.formats += f.Codec.String()
+		if !f.Video && f.Config != nil {
+			key.formats += fmt.Sprintf(" %d %d ", f.Config.Rate, f.Config.Channels) // as Muxer compares them
+		}
 	}
 	one, err := x.Register.Open(key, source, feed.Maker[feedKey, *Feed]{
 		Protocol: o.Protocol,
