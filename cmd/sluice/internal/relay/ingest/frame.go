@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
@@ -21,7 +22,7 @@ var (
 // Frame converts m into a frame. The payload of m is transferred, also when Frame
 // reports false: then the message is empty or does not belong to a stream, and is
 // released. A data message becomes the body of a script tag, without the command
-// @setDataFrame before its name.
+// @setDataFrame before its name. One in AMF3 is not part of a stream either.
 func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 	switch m.Type {
 	case rtmp.TypeAudio:
@@ -46,6 +47,10 @@ func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 		if rest := flv.StripSetDataFrame(p); len(rest) < len(p) {
 			cut(&m.Payload, len(p)-len(rest))
 		}
+		if inAMF3(m.Payload.Bytes()) {
+			m.Release()
+			return live.Frame{}, false
+		}
 	}
 	if m.Payload.Len() == 0 {
 		m.Payload.Release()
@@ -54,6 +59,17 @@ func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 	f.Time = m.Time
 	f.Payload = m.Payload //sluice:moved m is this function's, and ends here
 	return f, true
+}
+
+// inAMF3 reports whether the value of a data message, behind its name, is in AMF3 (AMF0, section
+// 3.1): no player of FLV reads that, and some take the stream for broken.
+func inAMF3(p []byte) bool {
+	const markString, markAMF3, head = 2, 0x11, 3
+	if len(p) < head || p[0] != markString {
+		return false
+	}
+	at := head + int(binary.BigEndian.Uint16(p[1:]))
+	return at < len(p) && p[at] == markAMF3
 }
 
 // cut removes the first n bytes of b.

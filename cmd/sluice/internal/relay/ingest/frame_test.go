@@ -41,6 +41,7 @@ func TestFrame(t *testing.T) {
 		{name: "no metadata any more", typ: rtmp.TypeDataAMF0, in: "\x02\x00\x0f@clearDataFrame" + meta},
 		{name: "what a server says", typ: rtmp.TypeDataAMF0, in: "\x02\x00\x11|RtmpSampleAccess\x01\x01\x01\x01"},
 		{name: "what a server says", typ: rtmp.TypeDataAMF0, in: "\x02\x00\x08onStatus\x05"},
+		{name: "metadata in AMF3", typ: rtmp.TypeDataAMF0, in: "\x02\x00\x0d@setDataFrame\x02\x00\x0aonMetaData\x11\x0a\x0b\x01\x01"},
 		{name: "other data", typ: rtmp.TypeDataAMF0, in: "\x02\x00\x01x", out: "\x02\x00\x01x", kind: flv.TagScript},
 		{name: "what is cut off", typ: rtmp.TypeDataAMF0, in: "\x02", out: "\x02", kind: flv.TagScript},
 		{name: "nothing", typ: rtmp.TypeVideo},
