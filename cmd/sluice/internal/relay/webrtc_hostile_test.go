@@ -267,6 +267,33 @@ func TestWebRTCOff(t *testing.T) {
 	}
 }
 
+// What a connection over TCP begins with is for a session, or it is closed before it sends
+// more, which would be kept.
+func TestWebRTCOverTCPForNoSession(t *testing.T) {
+	s := rtcServe(t, func(c *relayConfig) { c.times.Header = 10 * relayWait })
+	for _, name := range []string{"none:none", ":", "none", strings.Repeat("n", 400)} {
+		check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(name), stun.NewShortTermIntegrity("none"), stun.Fingerprint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.Dial("tcp", s.Addresses()["webrtc"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		p := append([]byte{byte(len(check.Raw) >> 8), byte(len(check.Raw))}, check.Raw...)
+		conn.Write(p[:1]) // in pieces
+		conn.Write(p[1:30])
+		conn.Write(p[30:])
+		conn.SetReadDeadline(time.Now().Add(relayWait))
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%.10s has an answer", name)
+		} else if e, ok := err.(net.Error); ok && e.Timeout() {
+			t.Errorf("%.10s is kept", name)
+		}
+	}
+}
+
 // A session is of a client at some addresses: each new one that a check comes from is
 // remembered, and anybody may make checks from as many as he likes, or from forged ones.
 func TestWebRTCChecksFromManyAddresses(t *testing.T) {

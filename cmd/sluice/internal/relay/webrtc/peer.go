@@ -197,6 +197,7 @@ func (p *peer) negotiate(o *offer, prepare func() error) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	text := p.pc.LocalDescription().SDP
+	p.server.peers.name(p, text)
 	if o.alone {
 		text = withoutGroup(text)
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
@@ -29,6 +30,30 @@ func (x *peers) remove(p *peer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.byID, p.id)
+	delete(x.ufrags, p.ufrag)
+}
+
+// name gives a session, unless it has ended, the name that its answer has.
+func (x *peers) name(p *peer, answer string) {
+	_, rest, _ := strings.Cut(answer, "a=ice-ufrag:")
+	ufrag, _, _ := strings.Cut(rest, "\r\n")
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.byID[p.id] == nil {
+		return
+	}
+	if x.ufrags == nil {
+		x.ufrags = map[string]bool{}
+	}
+	p.ufrag = ufrag
+	x.ufrags[ufrag] = true
+}
+
+// knows reports whether there is a session with a name.
+func (x *peers) knows(ufrag string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ufrags[ufrag]
 }
 
 // find returns the session with an id of a stream and a protocol, if the token is the

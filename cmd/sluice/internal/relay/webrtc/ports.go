@@ -106,7 +106,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 			c.Close()
 			continue
 		}
-		return &counted{Conn: c, leave: sync.OnceFunc(func() { b.leave(address) })}, nil
+		return &counted{Conn: c, known: b.server.peers.knows, leave: sync.OnceFunc(func() { b.leave(address) })}, nil
 	}
 }
 
@@ -129,17 +129,6 @@ func (b *bounded) leave(address netip.Addr) {
 	if b.open[address]--; b.open[address] == 0 {
 		delete(b.open, address)
 	}
-}
-
-// counted is a connection that is counted until it is closed.
-type counted struct {
-	net.Conn
-	leave func()
-}
-
-func (c *counted) Close() error {
-	c.leave()
-	return c.Conn.Close()
 }
 
 // portOf is the port of an address.

@@ -42,6 +42,7 @@ type peer struct {
 	server *Server
 	id     string
 	etag   string
+	ufrag  string // under the lock of peers
 	info   session.Info
 	token  [sha256.Size]byte // of the token that it came with
 	pc     *pion.PeerConnection
@@ -62,10 +63,12 @@ type peer struct {
 	silence  *time.Timer // of a publisher's watchdog, see SetReadDeadline
 }
 
-// peers are the sessions by their ids.
+// peers are the sessions by their ids, and the names that their connections have (ICE's
+// ufrag).
 type peers struct {
-	mu   sync.Mutex
-	byID map[string]*peer
+	mu     sync.Mutex
+	byID   map[string]*peer
+	ufrags map[string]bool
 }
 
 // pending counts the sessions that have no media connection yet. Each costs some
