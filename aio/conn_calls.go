@@ -49,11 +49,15 @@ func (c *Conn[S]) WriteBuf(b mem.Buf) error {
 // a head of each connection's own before bytes that many share. They are not copied, except
 // over TLS.
 func (c *Conn[S]) WriteMemory(m *mem.Memory) error {
-	if c.secure == nil && m.Size > 0 {
+	if m.Size == 0 {
+		m.Release()
+		return nil
+	}
+	if c.secure == nil {
 		return c.submit(op.Request{Kind: op.WriteMemory, Memory: m, Quiet: true})
 	}
 	defer m.Release()
-	if len(m.Buffers) < 2 {
+	if len(m.Buffers) == 1 {
 		_, err := c.Write(m.Bytes())
 		return err
 	}
