@@ -123,6 +123,9 @@ func sharedLine(s *facts) (Finding, string) {
 	if own*s.busy < Significant {
 		return Finding{}, ""
 	}
+	if sh.Parallel < hardlyParallel && locked(s.queues(), (*queue).blocked).Score >= Significant {
+		return Finding{}, "" // that is why they run one after the other
+	}
 	if sh.Parallel < hardlyParallel || sh.Samples < fewSamples {
 		return Finding{}, fmt.Sprintf("several of its threads ran at the same time in %s of %s samples only, since others use the processors: what they share does not show", units.Percent(sh.Parallel), units.Count(sh.Samples))
 	}

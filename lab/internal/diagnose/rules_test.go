@@ -77,6 +77,12 @@ func TestSharingIsOpenWhereThreadsDidNotRunTogether(t *testing.T) {
 	if f, ok := First(findings); ok || len(open) != 1 || open[0].Rule != "shared-line" || !strings.Contains(open[0].Why, "others") {
 		t.Errorf("%+v, %+v", f, open)
 	}
+	one := *e
+	one.Waits, one.Calls = nil, &evidence.Calls{Took: time.Second, LockTime: 4 * time.Second}
+	findings, open = Diagnose(&one)
+	if f, ok := First(findings); !ok || f.Rule != "lock-contention" || len(open) > 0 {
+		t.Errorf("threads that run one after the other since they wait for a lock: %+v, open %+v", f, open)
+	}
 	e.Sharing.Parallel, e.Sharing.Shared = 0.8, 0.7
 	if f, ok := First(first(Diagnose(e))); !ok || f.Rule != "shared-line" {
 		t.Errorf("%+v", f)
@@ -260,6 +266,21 @@ func TestWaitsInMonitorsAreForLocks(t *testing.T) {
 	e := &evidence.Evidence{Took: time.Second, CPUTime: time.Second, Tools: all(), Perf: mixed, Calls: &evidence.Calls{Took: time.Second, Woken: 1000, Parked: 4 * time.Second}, Sharing: &evidence.Sharing{}}
 	if f, found := First(first(Diagnose(e))); found {
 		t.Errorf("threads that mostly wait for work: %+v", f)
+	}
+}
+
+// Where all processors are at work, threads that wait for a lock lose nothing by it.
+func TestLocksOfAMachineAtWorkAreNoFault(t *testing.T) {
+	for _, c := range []struct {
+		cpu     time.Duration
+		locking float64
+		found   bool
+	}{{time.Second, 0.1, true}, {2 * time.Second, 0.1, false}, {2 * time.Second, 0.6, true}} {
+		e := &evidence.Evidence{Took: time.Second, CPUTime: c.cpu, Processors: 2, Tools: all(), Perf: profile(c.locking, "lll_lock_wait", "pthread_mutex_lock", "add"),
+			Calls: &evidence.Calls{Took: time.Second, Woken: 1000, LockTime: 4 * time.Second}, Sharing: &evidence.Sharing{}}
+		if f, found := First(first(Diagnose(e))); found != c.found || found && f.Rule != "lock-contention" {
+			t.Errorf("%v of processor time in a second of two processors, %v of it for locks: %+v", c.cpu, c.locking, f)
+		}
 	}
 }
 

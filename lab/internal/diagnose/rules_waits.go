@@ -150,10 +150,24 @@ func lockOverIO(s *facts) (Finding, string) {
 	return s.clear(f)
 }
 
+// spare is the part of the machine's processors that do no work of the program, which is the most that fewer
+// waits for locks give back to threads; 1 where that is not known.
+func (s *facts) spare() float64 {
+	if s.goProgram || s.Processors == 0 || s.Took <= 0 || !s.Saw(evidence.ToolProc) {
+		return 1
+	}
+	works := 1 - s.cpuIn(either(isLocking, isParking, isMonitor, isInterpreter, isSyscall))
+	return max(0, 1-works*s.CPUTime.Seconds()/(s.Took.Seconds()*float64(s.Processors)))
+}
+
 // lockContention: goroutines wait for a lock whose holder works.
 func lockContention(s *facts) (Finding, string) {
 	f := locked(s.queues(), func(q *queue) float64 { return q.blocked() * (1 - q.inIO) })
 	f.Score /= 2 // another goroutine works while one waits
+	if spare := s.spare(); spare < Significant {
+		f.Score = min(f.Score, spare)
+		return f, ""
+	}
 	f.Try = cmp.Or(f.Try, "do less while the lock is held; a lock for each part of the data; atomic values or a copy for each goroutine where only sums are asked for")
 	return s.clear(f)
 }

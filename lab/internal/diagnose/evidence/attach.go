@@ -86,12 +86,15 @@ func attach(ctx context.Context, cmd *exec.Cmd, attached string, stop time.Durat
 // errVanished is of a tool that was to look at a process which had ended.
 var errVanished = errors.New("a process had ended")
 
-// refused makes an error of what a tool said and ended with that did not do its work.
+// refused makes an error of what a tool said and ended with that did not do its work. perf has done it when
+// the process ends before its time is over: it kills its sleep then, and ends as that does.
 func refused(name, said string, ended error) error {
 	short := said[:min(len(said), 300)]
 	switch {
 	case said == "":
 		return fmt.Errorf("%s failed: %w", name, errors.Unwrap(ended))
+	case strings.Contains(said, "Captured and wrote"):
+		return nil
 	case strings.Contains(said, "No such process"):
 		return fmt.Errorf("%s: %w: %s", name, errVanished, short)
 	case strings.Contains(said, "perf_event_paranoid") || strings.Contains(said, "No permission to enable"):

@@ -49,3 +49,19 @@ echo "$*" >>` + dir + `/calls
 		t.Errorf("%v", err)
 	}
 }
+
+// perf of a process that ends meanwhile ends with SIGTERM, and has written what it saw.
+func TestPerfOfAProcessThatEndsIsKept(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("perf is a tool of Linux")
+	}
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho '[ perf record: Captured and wrote 0.024 MB perf.data ]' >&2\nexit 143\n"
+	if err := os.WriteFile(filepath.Join(dir, "perf"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if err := perfRecord(t.Context(), os.Getpid(), filepath.Join(dir, "data"), time.Millisecond); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,12 +4,13 @@ import "time"
 
 // Evidence is everything that was seen of one program.
 type Evidence struct {
-	Workload string        `json:"workload"`            // a command, a process, a URL, or files
-	Command  bool          `json:"command,omitempty"`   // it was started here
-	Go       string        `json:"go,omitempty"`        // the version of Go that it is built with; empty for other programs
-	Took     time.Duration `json:"took_ns"`             // that the longest of the tools looked
-	CPUTime  time.Duration `json:"cpu_ns"`              // the program's within Took; 0 not known
-	Queued   time.Duration `json:"queued_ns,omitempty"` // how long its threads were ready and had no processor, in all; 0 not known
+	Workload   string        `json:"workload"`             // a command, a process, a URL, or files
+	Command    bool          `json:"command,omitempty"`    // it was started here
+	Go         string        `json:"go,omitempty"`         // the version of Go that it is built with; empty for other programs
+	Took       time.Duration `json:"took_ns"`              // that the longest of the tools looked
+	CPUTime    time.Duration `json:"cpu_ns"`               // the program's within Took; 0 not known
+	Processors int           `json:"processors,omitempty"` // of the machine; 0 not known
+	Queued     time.Duration `json:"queued_ns,omitempty"`  // how long its threads were ready and had no processor, in all; 0 not known
 
 	Tools []Tool `json:"tools"`
 

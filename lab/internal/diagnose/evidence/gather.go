@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -235,7 +236,7 @@ func (g *gatherer) usage(ctx context.Context, pid int) (note string, err error) 
 	spent := before.To(after)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.e.Took, g.e.CPUTime = max(g.e.Took, time.Since(began)), spent.CPU
+	g.e.Took, g.e.CPUTime, g.e.Processors = max(g.e.Took, time.Since(began)), spent.CPU, runtime.NumCPU()
 	if spent.Queued != nil {
 		g.e.Queued = *spent.Queued
 	}

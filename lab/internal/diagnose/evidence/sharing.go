@@ -29,6 +29,9 @@ const (
 	// together is how close in time samples of two threads have to be to count as
 	// running in parallel: some of their samples.
 	together = 2 * time.Millisecond
+	// oneAfterTheOther is how many samples that time has at most, and some more, when one thread
+	// runs at a time, as those do that wait for a lock.
+	oneAfterTheOther = int(together * sharingRate * 4 / 3 / time.Second)
 	// behind is how many instructions before the sampled one may have been what it waited for.
 	behind       = 3
 	mostSamples  = 1 << 20
@@ -234,9 +237,10 @@ func (d *decoder) share(samples []sample) *Sharing {
 				l.samples[to] = true
 			}
 		}
-		if len(threads) > 1 {
-			parallel += to - from
+		if len(threads) < 2 || to-from <= oneAfterTheOther {
+			continue
 		}
+		parallel += to - from
 		counted := map[int]bool{}
 		for at, l := range lines {
 			if len(l.threads) < 2 || !slices.Contains(slices.Collect(maps.Values(l.threads)), true) {

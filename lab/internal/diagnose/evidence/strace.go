@@ -25,7 +25,7 @@ const (
 // form is that of strace(1); a line that does not have it is left out.
 type straceReader struct {
 	calls      map[string]*callTally
-	unfinished map[string]string // what a thread's call began with, by the thread's number
+	unfinished map[string]begun // by the thread's number
 	total      int64
 	lines      int64 // with some call in it
 	foreign    int64 // without
@@ -34,8 +34,15 @@ type straceReader struct {
 	threads    map[string]*threadTally
 	woken      int64
 	files      map[string]string // by descriptor: the direction of the last call that moved something
+	behind     map[string]int64  // by descriptor: where the last pread64 ended
 	first      float64
 	last       float64
+}
+
+// A begun is a call that has not ended: what it began with, and when.
+type begun struct {
+	text string
+	at   float64
 }
 
 // A threadTally is how long a thread was in calls that wait.
@@ -57,7 +64,7 @@ type callTally struct {
 // goProgram says that the runtime of Go makes some of the calls for itself; eventfds are
 // descriptors with which its poller is woken.
 func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]string), files: make(map[string]string), threads: make(map[string]*threadTally)}
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]begun), files: make(map[string]string), behind: make(map[string]int64), threads: make(map[string]*threadTally)}
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("not one line is strace's")
@@ -85,7 +92,8 @@ var (
 func (s *straceReader) line(line string) {
 	head := straceHead.FindStringSubmatch(line)
 	thread, rest := head[1]+head[2], strings.TrimSpace(line[len(head[0]):])
-	if at, err := strconv.ParseFloat(head[3], 64); err == nil {
+	at, err := strconv.ParseFloat(head[3], 64)
+	if err == nil {
 		if s.first == 0 {
 			s.first = at
 		}
@@ -99,7 +107,7 @@ func (s *straceReader) line(line string) {
 		s.lines++
 		if len(s.unfinished) < maxUnfinished {
 			// A copy: the part would keep the whole line.
-			s.unfinished[thread] = strings.Clone(strings.TrimSuffix(rest, "<unfinished ...>"))
+			s.unfinished[thread] = begun{strings.Clone(strings.TrimSuffix(rest, "<unfinished ...>")), at}
 		}
 		return
 	case strings.HasPrefix(rest, "<... "):
@@ -108,12 +116,12 @@ func (s *straceReader) line(line string) {
 			s.foreign++
 			return
 		}
-		begun, known := s.unfinished[thread]
+		call := s.unfinished[thread].text
 		delete(s.unfinished, thread)
-		if !known || !strings.HasPrefix(begun, name+"(") {
-			begun = name + "(" // strace came in the middle of the call
+		if !strings.HasPrefix(call, name+"(") {
+			call = name + "(" // strace came in the middle of the call
 		}
-		rest = begun + after
+		rest = call + after
 	}
 	if call := straceCall.FindStringSubmatch(rest); call != nil {
 		s.lines++
@@ -160,7 +168,7 @@ func (s *straceReader) call(thread, name, args, result, after, seconds string) {
 	asked := askedOf(name, args)
 	switch {
 	case asked >= 0:
-		c.moved(moved, asked)
+		c.moved(moved, asked, moved == asked && !s.scattered(name, args, moved))
 		s.follows(c, name, args, moved)
 	case moved == 0 && name == "futex" && strings.Contains(args, "FUTEX_WAIT") && !isLock(args):
 		s.woken++
@@ -246,15 +254,31 @@ func (s *straceReader) follows(c *callTally, name, args string, result int64) {
 	}
 }
 
-// moved books a call that moves bytes.
-func (c *callTally) moved(result, asked int64) {
+// scattered reports whether a read does not begin where the one before on its file ended, so that no larger
+// buffer would join them: those of pages of a database.
+func (s *straceReader) scattered(name, args string, result int64) bool {
+	text, ok := argument(args, 3)
+	at, err := strconv.ParseInt(text, 0, 64)
+	if name != "pread64" || !ok || err != nil {
+		return false
+	}
+	number, _, _ := strings.Cut(args, ",")
+	end, known := s.behind[number]
+	if known || len(s.behind) < maxUnfinished {
+		s.behind[strings.Clone(number)] = plus(at, result)
+	}
+	return at != end
+}
+
+// moved books a call that moves bytes, full when a larger buffer might have moved more.
+func (c *callTally) moved(result, asked int64, full bool) {
 	raise(c.asked, asked)
 	if result < 0 {
 		return
 	}
 	raise(c.sizes, result)
 	c.Bytes = plus(c.Bytes, result)
-	if result > 0 && result == asked {
+	if result > 0 && full {
 		c.Full++
 	}
 }
@@ -266,6 +290,11 @@ func raise(counts map[int64]int64, size int64) {
 }
 
 func (s *straceReader) sum() *Calls {
+	for thread, call := range s.unfinished {
+		if took := s.last - call.at; call.at > 0 && took < 1e6 && isLock(call.text) { // it waits to the end
+			s.waited(thread, "futex", call.text, "", time.Duration(took*float64(time.Second)))
+		}
+	}
 	out := &Calls{Total: s.total, Woken: s.woken, ByName: []Call{}}
 	if d := s.last - s.first; d > 0 && d < 1e6 {
 		out.Took = time.Duration(d * float64(time.Second))

@@ -108,6 +108,7 @@ func TestStraceLines(t *testing.T) {
 		{"the pid form", "[pid    77] write(1, ..., 600) = 600\n", []Call{{Name: "write", Count: 1, Bytes: 600, Full: 1, Sizes: []Size{{600, 1}}, Asked: []Size{{600, 1}}}}},
 		{"threads between each other", "1 read(3,  <unfinished ...>\n2 read(4,  <unfinished ...>\n1 <... read resumed>..., 10) = 1\n2 <... read resumed>..., 20) = 20\n",
 			[]Call{{Name: "read", Count: 2, Bytes: 21, Full: 1, Sizes: []Size{{1, 1}, {20, 1}}, Asked: []Size{{10, 1}, {20, 1}}}}},
+		{"pages here and there", "pread64(3, ..., 100, 0) = 100\npread64(3, ..., 100, 100) = 100\npread64(3, ..., 100, 700) = 100\n", []Call{{Name: "pread64", Count: 3, Bytes: 300, Full: 2, Again: 2, Sizes: []Size{{100, 3}}, Asked: []Size{{100, 3}}}}},
 		{"one after the other", "write(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\nwrite(4, ..., 10) = 10\n", []Call{{Name: "write", Count: 3, Bytes: 30, Full: 3, Again: 1, Sizes: []Size{{10, 3}}, Asked: []Size{{10, 3}}}}},
 		{"a dialogue", "write(3, ..., 10) = 10\nread(3, ..., 10) = 10\nwrite(3, ..., 10) = 10\n", []Call{
 			{Name: "write", Count: 2, Bytes: 20, Full: 2, Sizes: []Size{{10, 2}}, Asked: []Size{{10, 2}}},
@@ -173,6 +174,13 @@ func FuzzStrace(f *testing.F) {
 func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
 	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond || c.Woken != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestWaitsThatDoNotEndCount(t *testing.T) {
+	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil)
+	if err != nil || c.LockTime != 1500*time.Millisecond || c.Parked != 0 || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
