@@ -60,10 +60,12 @@ func (t MessageType) String() string {
 // The payload of an audio, video or data message is the body of an FLV tag.
 type Message struct {
 	Type        MessageType
-	ChunkStream uint32  // 2 to 65,599; 0 lets a writer choose by type
-	StreamID    uint32  // the message stream: 0 for the connection itself
-	Time        uint32  // milliseconds, wraps at 2^32
-	Payload     mem.Buf // retained by the holder of the Message; the zero Buf is an empty payload
+	ChunkStream uint32 // 2 to 65,599; 0 lets a writer choose by type
+	StreamID    uint32 // the message stream: 0 for the connection itself
+	Time        uint32 // milliseconds, wraps at 2^32
+	// Payload is retained by the holder of the Message. A writer takes the zero Buf as an empty
+	// payload; what ReadMessage returns is never the zero Buf, which has no Len.
+	Payload mem.Buf
 }
 
 // Release releases the payload and leaves the message without one. A message

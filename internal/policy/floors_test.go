@@ -72,6 +72,7 @@ var beside = map[string]struct {
 
 	"examples/broker":      {mayImport: []string{"mem", "."}},
 	"examples/echo-server": {mayImport: []string{"aio"}},
+	"examples/live-server": {mayImport: []string{"mem", ".", "amf0", "flv", "live", "rtmp"}},
 	"examples/push-server": {mayImport: []string{"aio", "mem"}},
 	"examples/rpc-server":  {mayImport: []string{"aio"}},
 	"examples/tls-gateway": {mayImport: []string{"aio", "mem"}},

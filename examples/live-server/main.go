@@ -1,0 +1,199 @@
+// Command live-server takes live streams from publishers by RTMP and sends each to any number
+// of players, from its newest key frame on. It shows how packages rtmp and live go together: who
+// writes to a player's connection, how its commands are answered meanwhile, how a stream ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/amf0"
+	"github.com/sluice-go/sluice/flv"
+	"github.com/sluice-go/sluice/live"
+	"github.com/sluice-go/sluice/mem"
+	"github.com/sluice-go/sluice/rtmp"
+)
+
+const (
+	begins = 10 * time.Second // for a client to say what it wants
+	silent = 10 * time.Second // the longest pause of a publisher
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:1935", "listen on this `address`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("listening on", l.Addr())
+	serve(ctx, l, mem.Default())
+}
+
+type server struct {
+	memory *mem.Allocator
+	hub    *live.Hub
+	writer *live.Writer
+	end    []byte
+}
+
+// serve serves clients until ctx is done, and returns when all are gone.
+func serve(ctx context.Context, l net.Listener, memory *mem.Allocator) {
+	s := &server{
+		memory: memory,
+		hub:    live.NewHub(live.HubOptions{Stream: live.StreamOptions{Allocator: memory}}),
+		writer: live.NewWriter(live.WriterOptions{}),
+		end:    playEnd(),
+	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var clients sync.WaitGroup
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			break
+		}
+		clients.Go(func() {
+			err := s.client(ctx, conn)
+			conn.Close()
+			log.Printf("%v: %v", conn.RemoteAddr(), err)
+		})
+	}
+	s.hub.Close() // players get what is left, and the end
+	limit, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	defer stop()
+	if s.writer.Shutdown(limit) != nil {
+		log.Print("slow players were cut off")
+	}
+	clients.Wait()
+}
+
+func (s *server) client(ctx context.Context, conn net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	r := sluice.NewBufReader(conn, sluice.Options{Allocator: s.memory})
+	defer r.Recycle()
+	w := sluice.NewBufWriter(conn, sluice.Options{Allocator: s.memory})
+	defer w.Recycle()
+	c := rtmp.NewConn(r, w, rtmp.Options{})
+	defer c.Recycle()
+	conn.SetDeadline(time.Now().Add(begins))
+	if err := c.ServerHandshake(); err != nil {
+		return err
+	}
+	req, err := c.ReadRequest()
+	if err != nil {
+		return err
+	}
+	conn.SetDeadline(time.Time{})
+	if req.Kind == rtmp.Publish {
+		return s.publish(conn, c, req)
+	}
+	stop() // the writer ends players
+	return s.play(conn, c, req)
+}
+
+func (s *server) publish(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {
+	p, err := s.hub.Publish(req.App+"/"+req.Stream, live.PublishOptions{Name: conn.RemoteAddr().String()})
+	if err != nil {
+		return errors.Join(err, c.Refuse(req, rtmp.PublishBadName, err.Error()))
+	}
+	defer p.Close()
+	if err := c.Accept(req); err != nil {
+		return err
+	}
+	kinds := map[rtmp.MessageType]flv.TagType{
+		rtmp.TypeAudio: flv.TagAudio, rtmp.TypeVideo: flv.TagVideo, rtmp.TypeDataAMF0: flv.TagScript,
+	}
+	for {
+		conn.SetReadDeadline(time.Now().Add(silent))
+		m, err := c.ReadMessage()
+		if err != nil {
+			return err
+		}
+		kind, media := kinds[m.Type]
+		if !media {
+			action, err := c.Answer(m)
+			m.Release()
+			if err != nil || action == rtmp.Close {
+				return err
+			}
+			continue
+		}
+		// Transferred. A frame that no player could be sent is left out.
+		err = p.Publish(live.Frame{Type: kind, Time: m.Time, Payload: m.Payload})
+		if err != nil && !errors.Is(err, live.ErrFrame) {
+			return err
+		}
+	}
+}
+
+func (s *server) play(conn net.Conn, c *rtmp.Conn, req *rtmp.Request) error {
+	stream, ok := s.hub.Stream(req.App + "/" + req.Stream)
+	if !ok {
+		return c.Refuse(req, rtmp.PlayStreamNotFound, "there is no such stream")
+	}
+	if err := c.Accept(req); err != nil {
+		return err
+	}
+	v, err := s.writer.Add(conn, stream, live.ViewerOptions{Form: live.FormRTMP, Trailer: s.end})
+	if err != nil {
+		return err
+	}
+	// From here on the writer alone writes to the connection, also what c answers.
+	if err := c.ReplaceWriter(answers{v}); err != nil {
+		v.Close(err)
+	}
+	for {
+		m, err := c.ReadMessage()
+		if err != nil {
+			v.Close(live.ErrGone) // unless the writer has closed it: that is the reason then
+			<-v.Done()
+			return v.Err()
+		}
+		action, err := c.Answer(m)
+		m.Release()
+		switch {
+		case err != nil || action == rtmp.Close:
+			v.Close(err)
+		case action == rtmp.Pause || action == rtmp.Resume:
+			v.Pause(action == rtmp.Pause)
+		}
+	}
+}
+
+// answers sends what a Conn answers between two messages of a viewer.
+type answers struct{ v *live.Viewer }
+
+func (a answers) Write(p []byte) (int, error) {
+	if err := a.v.Control(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// playEnd tells players that their stream is over. It is one message in one chunk with a
+// header that depends on nothing before it: the same bytes for all.
+func playEnd() []byte {
+	status, err := rtmp.AppendCommand(nil, "onStatus", 0, nil, amf0.Object{
+		{Name: "level", Value: "status"},
+		{Name: "code", Value: "NetStream.Play.UnpublishNotify"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	const stream = 1 // Request.StreamID
+	head := rtmp.AppendChunkHeader(nil, rtmp.CommandChunkStream, rtmp.TypeCommandAMF0, stream, 0, len(status))
+	return append(head, status...)
+}
