@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 	"unicode"
@@ -22,6 +23,8 @@ const (
 	DefaultTimeout = 3 * time.Second
 	// DefaultConcurrency is how many hook calls run at once; others wait.
 	DefaultConcurrency = 64
+	// shareOf is which part of them may be for one address.
+	shareOf = 4
 
 	mostRequest = 16 << 10 // bytes of JSON, which contains data that peers sent
 	mostAnswer  = 4 << 10  // bytes of an answer's body that are read
@@ -53,6 +56,7 @@ type Admission struct {
 	url     string
 	timeout time.Duration
 	turns   chan struct{}
+	shares  shares
 	client  *http.Client
 	done    func(time.Duration, string)
 }
@@ -76,6 +80,7 @@ func NewAdmission(address string, o AdmissionOptions) (*Admission, error) {
 		url:     address,
 		timeout: timeout,
 		turns:   make(chan struct{}, concurrency),
+		shares:  shares{most: max(concurrency/shareOf, 1), of: map[netip.Prefix]*share{}},
 		client:  newClient(timeout, concurrency),
 		done:    o.Done,
 	}, nil
@@ -120,6 +125,11 @@ func (h *Admission) ask(ctx context.Context, r *access.Request) error {
 	if len(body) > mostRequest {
 		return access.Refused("the request is too long")
 	}
+	leave, err := h.shares.enter(ctx, r.Address.Addr())
+	if err != nil {
+		return fmt.Errorf("%d hooks are running for this address: %w", h.shares.most, err)
+	}
+	defer leave()
 	select {
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()

@@ -220,6 +220,42 @@ func TestHooksAtOnceAreBounded(t *testing.T) {
 
 // A request that waits too long for a free hook slot is refused by the same
 // timeout.
+// Many requests from one address do not keep those from another waiting.
+func TestHooksOfOneAddressAreAShare(t *testing.T) {
+	asked, answer := make(chan string, 100), make(chan struct{})
+	g := hookServer(t, access.Options{}, AdmissionOptions{Concurrency: 8}, func(w http.ResponseWriter, r *http.Request) {
+		var q request
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		asked <- q.Address
+		<-answer
+	})
+	var asking sync.WaitGroup
+	ask := func(from string) {
+		asking.Go(func() {
+			release, err := g.Admit(t.Context(), access.Request{Action: access.Play, Stream: "live/s", Address: netip.MustParseAddrPort(from)})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			release()
+		})
+	}
+	for i := range 20 { // of one /64
+		ask(fmt.Sprintf("[2001:db8::%x]:1000", i+1))
+	}
+	for range 2 {
+		<-asked
+	}
+	ask("192.0.2.1:1000")
+	if from := <-asked; from != "192.0.2.1:1000" {
+		t.Errorf("the third call is for %s", from)
+	}
+	close(answer)
+	asking.Wait()
+}
+
 func TestHookTurnIsWaitedForWithinTheTimeout(t *testing.T) {
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
 	g := hookServer(t, access.Options{}, AdmissionOptions{Concurrency: 1, Timeout: time.Minute}, func(http.ResponseWriter, *http.Request) {

@@ -1,0 +1,71 @@
+package hooks
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+)
+
+// shares bounds what one address has of the calls at once, so that those who open many
+// connections keep nobody else waiting.
+type shares struct {
+	most int // of one address; an IPv6 /64 is one
+
+	mu sync.Mutex
+	of map[netip.Prefix]*share
+}
+
+// share is what one address has.
+type share struct {
+	turns chan struct{}
+	users int // that have or wait for one
+}
+
+// enter waits until the address may have one more call; one that is not known may at once.
+// leave has to be called once, unless there is an error, which is ctx's.
+func (s *shares) enter(ctx context.Context, address netip.Addr) (leave func(), err error) {
+	if !address.IsValid() {
+		return func() {}, nil
+	}
+	host := networkOf(address)
+	s.mu.Lock()
+	one := s.of[host]
+	if one == nil {
+		one = &share{turns: make(chan struct{}, s.most)}
+		s.of[host] = one
+	}
+	one.users++
+	s.mu.Unlock()
+	select {
+	case one.turns <- struct{}{}:
+	case <-ctx.Done():
+		s.drop(host, one)
+		return nil, ctx.Err()
+	}
+	return func() {
+		<-one.turns
+		s.drop(host, one)
+	}, nil
+}
+
+func (s *shares) drop(host netip.Prefix, one *share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one.users--; one.users == 0 {
+		delete(s.of, host)
+	}
+}
+
+// networkOf is what counts as one address.
+func networkOf(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	bits := 64
+	if a.Is4() {
+		bits = 32
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		panic("hooks: " + err.Error()) // a valid address has as many bits
+	}
+	return p
+}
