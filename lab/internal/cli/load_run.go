@@ -83,7 +83,7 @@ func (c loadCommand) runLoad(ctx context.Context, f *loadFlags, calibration *loa
 	r.Version, r.Command, r.Machine, r.Calibration = buildVersion(), c.called(), machine.This(), calibration
 	text.Print(document.Say(""))
 	text.Print(report.LoadResult(r)...)
-	err = errors.Join(err, c.putJSON(f.json, r))
+	err = errors.Join(err, text.Err(), c.putJSON(f.json, r))
 	switch {
 	case r.Interrupted:
 		return &exitError{ExitUnusable, nil}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type loadCall struct {
 	asked          load.Plan
 	calibrated     bool
 	stdout, stderr bytes.Buffer
+	full           bool // standard output is
 }
 
 // aTarget takes connections, and says nothing.
@@ -67,6 +69,10 @@ func (c *loadCall) call(args ...string) int {
 				Timer: load.Distribution{P50: 60 * time.Microsecond, P99: 2 * time.Millisecond}, LateAfter: 2 * time.Millisecond,
 			}, nil
 		},
+	}
+	if c.full {
+		_, command.Stdout = io.Pipe()
+		command.Stdout.(io.Closer).Close()
 	}
 	root := command.command()
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -311,7 +317,10 @@ func TestLoadInJSON(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// Full disks are heard of.
+	// Full disks are reported.
+	if exit := (&loadCall{result: ran(), full: true}).call("--no-calibration", aTarget(t)); exit != ExitFailure {
+		t.Errorf("exit code %d though nothing could be printed", exit)
+	}
 	c := &loadCall{result: ran()}
 	if _, err := os.Stat("/dev/full"); err == nil {
 		if exit := c.call("--no-calibration", "--json", "/dev/full", aTarget(t)); exit != ExitFailure || !strings.Contains(c.stderr.String(), "--json") {
