@@ -3,6 +3,7 @@ package relay
 import (
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -203,4 +204,29 @@ func TestRTSPOddPorts(t *testing.T) {
 		v.ends()
 	}
 	send(5)
+}
+
+// An address that cannot be read may have a token in it, or a password: neither the log nor the
+// answer has them.
+func TestRTSPAddressesThatAreNone(t *testing.T) {
+	s := startRelay(t, withRTSP)
+	for _, address := range []string{"rtsp://u:hidden@h/live/%zz?token=hidden", "rtsp://h:x/s?token=hidden"} {
+		conn, err := net.Dial("tcp", s.Addresses()["rtsp"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for _, method := range []string{"DESCRIBE", "ANNOUNCE", "SETUP"} {
+			fmt.Fprintf(conn, "%s %s RTSP/1.0\r\nCSeq: 1\r\nTransport: RTP/AVP/TCP\r\nContent-Type: application/sdp\r\n\r\n", method, address)
+		}
+		conn.(*net.TCPConn).CloseWrite()
+		answer, err := io.ReadAll(conn)
+		if err != nil || strings.Contains(string(answer), "hidden") {
+			t.Errorf("%q: %q %v", address, answer, err)
+		}
+	}
+	s.log.line(t, "viewer refused", "protocol=rtsp", "address=127.0.0.1")
+	if strings.Contains(s.log.String(), "hidden") {
+		t.Error("it is in the log")
+	}
 }

@@ -94,11 +94,13 @@ func (x *peer) digest(method string, p map[string]string, action access.Action, 
 // info returns the session's Info for a request about a stream, and the rest of the path
 // behind the stream's name when that is one of a track.
 func (x *peer) info(req *rtsp.Request, action session.Role) (info session.Info, track string, err error) {
+	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent")}
 	u, err := url.Parse(req.URL)
 	if err != nil {
-		return info, "", fmt.Errorf("%w: URL %.60q", session.ErrBadRequest, req.URL)
+		// Without the URL: it may have a token in it, or a password.
+		return info, "", fmt.Errorf("%w: the address is no URL", session.ErrBadRequest)
 	}
-	info = session.Info{Protocol: x.protocol, Address: x.address, Agent: req.Header.Get("User-Agent"), Query: u.Query()}
+	info.Query = u.Query()
 	path := strings.Trim(u.Path, "/")
 	if rest, ok := strings.CutPrefix(path, x.stream()); x.stream() != "" && ok && (rest == "" || rest[0] == '/') {
 		path, track = x.stream(), strings.Trim(rest, "/")
