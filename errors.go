@@ -20,8 +20,8 @@ var (
 	// ErrShort: a fed reader has not been fed enough for this call, which has
 	// consumed nothing. Feed it and call again.
 	ErrShort = errors.New("sluice: not enough input yet")
-	// ErrClosed: the reader or writer was recycled.
-	ErrClosed = errors.New("sluice: used after Recycle")
+	// ErrClosed: the reader or writer was recycled, or is a zero value.
+	ErrClosed = errors.New("sluice: used after Recycle or before Reset")
 )
 
 // These are ErrTooLong of what is not counted in bytes.

@@ -3,9 +3,11 @@ package sluice_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/sluice-go/sluice"
@@ -17,6 +19,17 @@ import (
 	"github.com/sluice-go/sluice/rtmp"
 	"github.com/sluice-go/sluice/rtsp"
 )
+
+// A reader that was never Reset is not one that was recycled, but the error is for both.
+func TestAZeroReaderSaysWhatItNeeds(t *testing.T) {
+	_, err := new(sluice.BufReader).ReadByte()
+	if !errors.Is(err, sluice.ErrClosed) || !strings.Contains(err.Error(), "before Reset") {
+		t.Errorf("the reader says %v", err)
+	}
+	if err := new(sluice.BufWriter).Flush(); err != nil && (!errors.Is(err, sluice.ErrClosed) || !strings.Contains(err.Error(), "before Reset")) {
+		t.Errorf("the writer says %v", err)
+	}
+}
 
 // What was never made, and nil where something is needed, is a caller's bug. The panic
 // names it, at once and not at a later call.
@@ -31,9 +44,10 @@ func TestNilAndZeroValuesPanicWithTheirName(t *testing.T) {
 		fmt.Sprintf("sluice: NewBufReaderChan(%d), 0 to 134217728 are possible", math.MaxInt):                 {func() { sluice.NewBufReaderChan(math.MaxInt) }},
 		fmt.Sprintf("bytepool: NewByteFixPool: cache of %d slices, 0 to 134217728 are possible", math.MaxInt): {func() { bytepool.NewByteFixPool(math.MaxInt, 1, 1) }},
 		fmt.Sprintf("bytepool: NewBytePool: size of 0 bytes with a capacity of %d", math.MaxInt):              {func() { bytepool.NewBytePool(0, math.MaxInt) }},
-		"aio: Frames without Size": {func() { _ = new(aio.Frames).Add([]byte("x"), nil) }},
-		"flv: NewDecoder(nil)":     {func() { flv.NewDecoder(nil) }},
-		"flv: NewEncoder(nil)":     {func() { flv.NewEncoder(nil) }},
+		"aio: Frames without Size":   {func() { _ = new(aio.Frames).Add([]byte("x"), nil) }},
+		"aio: Conn.WriteMemory(nil)": {func() { _ = new(aio.Conn[int]).WriteMemory(nil) }},
+		"flv: NewDecoder(nil)":       {func() { flv.NewDecoder(nil) }},
+		"flv: NewEncoder(nil)":       {func() { flv.NewEncoder(nil) }},
 		"flv: Decoder that NewDecoder has not made": {
 			func() { _, _ = new(flv.Decoder).Next() },
 			func() { _, _ = new(flv.Decoder).ReadHeader() },

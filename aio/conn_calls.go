@@ -49,6 +49,9 @@ func (c *Conn[S]) WriteBuf(b mem.Buf) error {
 // a head of each connection's own before bytes that many share. They are not copied, except
 // over TLS.
 func (c *Conn[S]) WriteMemory(m *mem.Memory) error {
+	if m == nil {
+		panic("aio: Conn.WriteMemory(nil)")
+	}
 	if m.Size == 0 {
 		m.Release()
 		return nil
