@@ -81,24 +81,24 @@ func caller(frames []evidence.Frame) evidence.Frame {
 
 // busySpin: a loop asks again and again instead of waiting.
 func busySpin(s *facts) (Finding, string) {
-	asks := func(frames []evidence.Frame) bool { return through(frames, isAsking) && !through(frames, isBriefly) }
-	asking := s.cpuShare(asks)
-	return Finding{
-		Tool: s.cpuTool, Share: asking, Top: where(s.cpu, asks, "runtime.Gosched"), Score: asking * s.busy,
-		Clue: fmt.Sprintf("%s of the processor time passed in calls that ask whether there is something and do not wait", units.Percent(asking)),
-		Try:  "wait for the event: a channel without default, a condition, a poller",
-	}, ""
+	return s.spent(isAsking, isBriefly, "runtime.Gosched", "calls that ask whether there is something and do not wait",
+		"wait for the event: a channel without default, a condition, a poller"), ""
 }
 
 // timers: timers are set and stopped all the time, for each message say.
 func timers(s *facts) (Finding, string) {
-	sets := func(frames []evidence.Frame) bool { return through(frames, isTimer) && !through(frames, isFiring) }
-	cpu := s.cpuShare(sets)
+	return s.spent(isTimer, isFiring, "timers", "setting and stopping timers",
+		"write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact"), ""
+}
+
+// spent is the processor time in functions of a kind, unless they are called by others.
+func (s *facts) spent(in, unless matcher, top, what, try string) Finding {
+	pick := func(frames []evidence.Frame) bool { return through(frames, in) && !through(frames, unless) }
+	cpu := s.cpuShare(pick)
 	return Finding{
-		Tool: s.cpuTool, Share: cpu, Top: where(s.cpu, sets, "timers"), Score: cpu * s.busy,
-		Clue: fmt.Sprintf("%s of the processor time passed in setting and stopping timers", units.Percent(cpu)),
-		Try:  "write down when something came, and let a timer that fires look whether it is too long ago, and set itself again if not; one timer for many that need not be exact",
-	}, ""
+		Tool: s.cpuTool, Share: cpu, Top: where(s.cpu, pick, top), Score: cpu * s.busy, Try: try,
+		Clue: fmt.Sprintf("%s of the processor time passed in %s", units.Percent(cpu), what),
+	}
 }
 
 const (
