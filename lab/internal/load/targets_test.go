@@ -49,7 +49,7 @@ func served(t *testing.T, p Plan) *Result {
 }
 
 // webServer serves HTTP until the test ends.
-func webServer(t *testing.T, h http.HandlerFunc, secure bool) *httptest.Server {
+func webServer(t *testing.T, h http.HandlerFunc, secure bool, change ...func(*http.Server)) *httptest.Server {
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.EnableHTTP2 = true
@@ -58,6 +58,9 @@ func webServer(t *testing.T, h http.HandlerFunc, secure bool) *httptest.Server {
 	both.SetUnencryptedHTTP2(true)
 	both.SetHTTP2(true)
 	s.Config.Protocols = &both
+	for _, f := range change {
+		f(s.Config)
+	}
 	if secure {
 		s.StartTLS()
 	} else {
@@ -168,6 +171,24 @@ func TestHTTPTargetsThatEndConnections(t *testing.T) {
 		if r := served(t, p); r.Bytes != 5*r.Requests {
 			t.Errorf("%s: %d bytes in %d requests", engine, r.Bytes, r.Requests)
 		}
+	}
+}
+
+// A server that takes fewer streams at once than there are requests under way has the others wait.
+func TestHTTP2TargetsThatTakeFewStreams(t *testing.T) {
+	t.Parallel()
+	var now, most atomic.Int64
+	s := webServer(t, func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+		}
+	}, true, func(s *http.Server) { s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 2} })
+	p := brief(s.URL)
+	p.Depth, p.Conns = 8, 1
+	p.Requests = wire.Options{CA: certificate(t, s), HTTP: &wire.HTTP{Two: true}}
+	if served(t, p); most.Load() > 2 {
+		t.Errorf("%d requests at once", most.Load())
 	}
 }
 

@@ -36,7 +36,9 @@ func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
 	}
 	r.Header, r.Host = options.header(t.url)
 	// Bytes that have been compressed stay so: they are counted, not read.
-	h := &h2{target: t, request: r, limit: limit, transport: http2.Transport{AllowHTTP: true, DisableCompression: true}}
+	h := &h2{target: t, request: r, limit: limit}
+	h.transport.AllowHTTP, h.transport.DisableCompression = true, true
+	h.transport.StrictMaxConcurrentStreams = true // more than the target takes at once wait
 	_, err = h.ready(ctx)
 	return h, err
 }
