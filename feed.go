@@ -34,6 +34,10 @@ func NewBufReaderChan(n int, o ...Options) *BufReader {
 // loop. A call that lacks bytes returns ErrShort and has consumed nothing; a
 // parser that has consumed part of a message by then goes back with Rollback.
 // At most Options.Frame bytes may wait to be read.
+//
+// Such a reader does not wait for memory: where its allocator has a budget, a call may
+// return mem.ErrBudget, and has consumed nothing. Stop feeding it then, and call again
+// later; or give it an allocator without a budget, so that Options.Frame is its bound.
 func NewBufReaderFed(o ...Options) *BufReader {
 	b := made("NewBufReaderFed", o)
 	b.resetFed()

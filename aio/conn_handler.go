@@ -79,7 +79,9 @@ type ConnHandler[S any] struct {
 	IdleTimeout time.Duration
 	// WriteTimeout is how long what waits for the peer may take to go out while the peer
 	// is not read from because of it, or after Close: then the connection is closed, in
-	// the first case with ErrDeadline. 0 is no limit, and DefaultGrace after Close.
+	// the first case with ErrDeadline. 0 is no limit, and DefaultGrace after Close. What is
+	// pushed to a peer that says nothing is bounded by IdleTimeout and Options.QueueLimit: set
+	// both where others fill its queue, or a peer that stands still keeps it.
 	WriteTimeout time.Duration
 
 	made       sync.Once
