@@ -77,7 +77,7 @@ func (h *h2) Redials() uint64 {
 
 // mostTries is how often a request is tried that the target has not looked at: because it was closing
 // the connection, or by RFC 9113, 8.7, because it takes fewer at once than the client knew.
-const mostTries = 3
+const mostTries = 100
 
 func (h *h2) Call(ctx context.Context, _ *Request) (o Outcome, err error) {
 	for range mostTries {

@@ -51,7 +51,7 @@ func TestRefusedStreamsAreTriedAgain(t *testing.T) {
 	for _, c := range []struct {
 		refused int
 		fails   bool
-	}{{1, false}, {100, true}} {
+	}{{1, false}, {10 * mostTries, true}} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
