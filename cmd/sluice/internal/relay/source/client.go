@@ -101,7 +101,7 @@ func connect(ctx, starting context.Context, s *Source, o *Options, publish func(
 	}
 	if stop() {
 		// From here on the session is ended with a request: cameras have few.
-		stop = context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+		defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })()
 	}
 	return c.play(ctx)
 }

@@ -47,6 +47,8 @@ func TestGuardEndsWhatCostsTooMuch(t *testing.T) {
 		{session.RoleViewer, func(f *fakeConn) { f.stats.Instantaneous.ByteSendBuf = 40 << 20 }, errBuffer},
 		{session.RoleViewer, func(f *fakeConn) { f.stats.Accumulated.PktRetrans = 6000 }, errAgain},
 		{session.RoleViewer, func(f *fakeConn) {
+			f.ackLock.Lock()
+			defer f.ackLock.Unlock()
 			f.ackNumbers = map[uint32]time.Time{}
 			for i := range uint32(maxAcks + 1) {
 				f.ackNumbers[i] = time.Now()
@@ -71,7 +73,10 @@ func TestUnansweredAcknowledgementsAreSeen(t *testing.T) {
 	defer l.Close()
 	accepted := make(chan srt.Conn, 1)
 	go func() {
-		conn, _, _ := l.Accept(func(srt.ConnRequest) srt.ConnType { return srt.SUBSCRIBE })
+		var conn srt.Conn
+		if req, err := l.Accept2(); err == nil {
+			conn, _ = req.Accept()
+		}
 		accepted <- conn
 	}()
 	config.StreamId = "s"
