@@ -28,7 +28,9 @@ func Discover(ctx context.Context, source *live.Stream) (video, audio *Config, e
 		return nil, nil, err
 	}
 	var s Splitter
-	source.Headers(func(typ flv.TagType, body []byte) { _, _, _ = s.Split(typ, 0, body) })
+	source.Headers(func(typ flv.TagType, body []byte) {
+		_, _, _ = s.Split(typ, 0, body) //sluicevet:ignore a header has no unit, and its configuration is a copy
+	})
 	newVideo, newAudio := s.Configs()
 	if video != nil && newVideo != nil {
 		video = newVideo
