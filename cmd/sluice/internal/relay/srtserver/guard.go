@@ -1,9 +1,12 @@
 package srtserver
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,11 +46,18 @@ const (
 	maxAcks = 3000
 )
 
-// guard ends the connections of such peers.
+// guard ends the connections of such peers, and those that hold the most where all of them
+// together hold too much: a peer that acknowledges nothing has what a viewer begins with kept for it.
 type guard struct {
+	most int64       // what the library may hold for all, in bytes; 0: no limit
+	full atomic.Bool // nine tenths of that are in use
+
 	mu    sync.Mutex
 	conns map[uint32]*guarded // by the server's number of the connection
 }
+
+// weighed is how often, between two looks, all that is held is added up.
+const weighed = 5
 
 // guarded is a connection.
 type guarded struct {
@@ -56,6 +66,7 @@ type guarded struct {
 	reason        atomic.Pointer[error]
 	again, unique uint64 // packets sent, at the latest look
 	before        uint64 // new ones between the two before
+	holds         int64  // bytes, when all was added up; of the goroutine that does
 }
 
 // add looks after a connection until remove.
@@ -78,10 +89,10 @@ func (g *guard) remove(c *guarded) {
 
 // run looks at all connections again and again, until done is closed.
 func (g *guard) run(every time.Duration, done <-chan struct{}) {
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(every / weighed)
 	defer ticker.Stop()
 	var all []*guarded
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-done:
 			return
@@ -92,22 +103,62 @@ func (g *guard) run(every time.Duration, done <-chan struct{}) {
 			all = append(all, c)
 		}
 		g.mu.Unlock()
-		for _, c := range all {
-			if err := c.look(); err != nil {
-				c.stop(err)
+		if n%weighed == 0 {
+			for _, c := range all {
+				if err := c.look(); err != nil {
+					c.stop(err)
+				}
 			}
 		}
+		g.weigh(all)
 		clear(all)
 		all = all[:0]
 	}
+}
+
+// weigh adds up what is held for all connections, and ends those with the most where it is too
+// much.
+func (g *guard) weigh(all []*guarded) {
+	if g.most == 0 {
+		return
+	}
+	var total int64
+	for _, c := range all {
+		var s srt.Statistics
+		c.Stats(&s)
+		received, sent := held(&s)
+		c.holds = int64(received + sent)
+		total += c.holds
+	}
+	g.full.Store(total > g.most/10*9)
+	if total <= g.most {
+		return
+	}
+	slices.SortFunc(all, func(a, b *guarded) int { return cmp.Compare(b.holds, a.holds) })
+	for _, c := range all {
+		c.stop(g.errFull())
+		if total -= c.holds; total <= g.most/10*8 {
+			return
+		}
+	}
+}
+
+// errFull says that connections hold too much together.
+func (g *guard) errFull() error {
+	return fmt.Errorf("%w: SRT connections hold what they may of max-memory, %d bytes", session.ErrFull, g.most)
+}
+
+// held is what the library holds for a connection: what it has received, and what it has sent.
+func held(s *srt.Statistics) (received, sent uint64) {
+	now := &s.Instantaneous
+	return now.ByteRecvBuf + packetCost*now.PktRecvBuf, now.ByteSendBuf + packetCost*now.PktSendBuf
 }
 
 // look returns why the connection has to end, if it has.
 func (c *guarded) look() error {
 	var s srt.Statistics
 	c.Stats(&s)
-	now := &s.Instantaneous
-	received, sent := now.ByteRecvBuf+packetCost*now.PktRecvBuf, now.ByteSendBuf+packetCost*now.PktSendBuf
+	received, sent := held(&s)
 	again, unique := s.Accumulated.PktRetrans-c.again, s.Accumulated.PktSentUnique-c.unique
 	allowed := againFactor*(unique+c.before) + againMore
 	c.again, c.unique, c.before = s.Accumulated.PktRetrans, s.Accumulated.PktSentUnique, unique

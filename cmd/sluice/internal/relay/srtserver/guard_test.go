@@ -1,6 +1,8 @@
 package srtserver
 
 import (
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,12 +17,15 @@ import (
 // fakeConn is a connection with figures, of the form that the library's has.
 type fakeConn struct {
 	srt.Conn
+	id         uint32
 	ackLock    sync.RWMutex
 	ackNumbers map[uint32]time.Time
 	stats      srt.Statistics
 }
 
 func (c *fakeConn) Stats(s *srt.Statistics) { *s = c.stats }
+func (c *fakeConn) SocketId() uint32        { return c.id }
+func (c *fakeConn) Close() error            { return nil }
 
 func TestGuardLetsGoodViewersBe(t *testing.T) {
 	f := &fakeConn{}
@@ -114,5 +119,41 @@ func TestReportsThatRepeat(t *testing.T) {
 		if got := repeated(report(c.numbers...)); got != c.want {
 			t.Errorf("%v: %d, want %d", c.numbers, got, c.want)
 		}
+	}
+}
+
+// What all connections hold together has a bound: those with the most are ended, and no more viewers
+// come meanwhile.
+func TestGuardBoundsWhatAllHold(t *testing.T) {
+	g := &guard{most: 10 << 20}
+	var all []*guarded
+	for i := range 10 {
+		f := &fakeConn{id: uint32(i)}
+		f.stats.Instantaneous.ByteSendBuf = 512 << 10
+		if i == 3 || i == 7 {
+			f.stats.Instantaneous.ByteSendBuf = 5 << 20
+		}
+		all = append(all, g.add(f, session.RoleViewer))
+	}
+	g.weigh(slices.Clone(all))
+	for i, c := range all {
+		if ended := c.reason.Load() != nil; ended != (i == 3 || i == 7) {
+			t.Errorf("connection %d ended: %v", i, ended)
+		}
+		if i == 3 && !errors.Is(c.why(nil), session.ErrFull) {
+			t.Error(c.why(nil))
+		}
+	}
+	if !g.full.Load() {
+		t.Error("more viewers may come")
+	}
+	g.weigh(all[:2])
+	if g.full.Load() {
+		t.Error("no more viewers may come")
+	}
+	unlimited := &guard{}
+	unlimited.weigh(all)
+	if unlimited.full.Load() {
+		t.Error("full without a limit")
 	}
 }

@@ -19,6 +19,10 @@ func (s *Server) play(req srt.ConnRequest, info session.Info) {
 		s.refuse(req, session.RoleViewer, info, err)
 		return
 	}
+	if s.guard.full.Load() {
+		s.refuse(req, session.RoleViewer, info, s.guard.errFull())
+		return
+	}
 	ctx, cancel := s.admission()
 	source, done, err := s.AdmitPlay(ctx, info, o)
 	cancel()

@@ -33,9 +33,10 @@ type Server struct {
 }
 
 // New makes a Server. packets are the options of the streams of packets, of which the
-// memory for all is bounded too.
+// memory for all is bounded too; the library's own for all connections has the same bound.
 func New(host *session.Host, packets live.HubOptions) *Server {
 	s := &Server{Host: host, over: make(chan struct{})}
+	s.guard.most = packets.Memory
 	s.feeds = newFeeds(packets, host.Alloc, host.Log)
 	return s
 }
