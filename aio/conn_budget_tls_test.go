@@ -182,7 +182,7 @@ func TestTLSConnsWaitWithinARecord(t *testing.T) {
 	}
 }
 
-// A handshake that waits for memory with a part of a record ends in time, though nobody reads
+// A handshake that waits for memory with a part of a record ends in time, though nothing reads
 // from it meanwhile: what it has lies beyond the budget.
 func TestHandshakesThatWaitForMemoryEndInTime(t *testing.T) {
 	for _, driver := range driversHere(t) {

@@ -42,7 +42,7 @@ func TestServeOutlivesErrorsThatPass(t *testing.T) {
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ENFILE)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ECONNABORTED)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.ENOMEM)},
-		// Of one connection, which Linux says to whoever accepts it.
+		// Of one connection, which Linux says to the accept that comes next.
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EPERM)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EPROTO)},
 		&net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EHOSTUNREACH)},

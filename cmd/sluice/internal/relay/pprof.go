@@ -25,7 +25,7 @@ func servePProf(l net.Listener) error {
 	return err
 }
 
-// forThisMachine refuses what the browser of someone at this machine sends for the page of
+// forThisMachine refuses what a browser on this machine sends for the page of
 // another site: which has let a name of its own point here, and could read the answers, or
 // starts profiles that it cannot read.
 func forThisMachine(h http.Handler) http.Handler {

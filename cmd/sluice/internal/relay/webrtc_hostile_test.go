@@ -295,7 +295,7 @@ func TestWebRTCOverTCPForNoSession(t *testing.T) {
 }
 
 // A session is of a client at some addresses: each new one that a check comes from is
-// remembered, and anybody may make checks from as many as he likes, or from forged ones.
+// remembered, and a client makes checks from as many as it likes, or from forged ones.
 func TestWebRTCChecksFromManyAddresses(t *testing.T) {
 	s := rtcServe(t, nil)
 	status, _, answer := s.rtcAsk(t, "POST", "/live/s/whip", strings.ReplaceAll(deadOffer(t), "recvonly", "sendonly"))

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// shares bounds what one address has of the calls at once, so that those who open many
-// connections keep nobody else waiting.
+// shares bounds what one address has of the calls at once, so that one that opens many
+// connections keeps no other waiting.
 type shares struct {
 	most int // of one address; an IPv6 /64 is one
 
