@@ -157,7 +157,7 @@ func TestForgottenBlocksAreCountedWhenTheCollectorFindsThem(t *testing.T) {
 		forget(a, 3000)
 	}
 	forget(a, 5<<20)
-	if s := a.Stats(); s.CheckedOut != 6 || s.Forgotten != 0 {
+	if s := a.Stats(); int64(s.CheckedOut)+s.Forgotten != 6 { // the collector may have been here already
 		t.Errorf("%d blocks are out, %d forgotten", s.CheckedOut, s.Forgotten)
 	}
 	eventuallyCollected(t, "six forgotten blocks are found", func() bool { return a.Stats().Forgotten == 6 })
