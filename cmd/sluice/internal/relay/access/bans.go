@@ -108,7 +108,7 @@ func (b *Ban) check() (err error) {
 // network.
 func banned(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
-		return host(plain(a)), nil
+		return HostOf(a), nil
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {

@@ -72,9 +72,9 @@ func (g *Gate) Admit(ctx context.Context, r Request) (release func(), err error)
 	// The request counts meanwhile, so only requests within the limits are asked
 	// about.
 	if r.Action == Publish {
-		release, err = g.publisher(r, host(address))
+		release, err = g.publisher(r, HostOf(address))
 	} else {
-		release, err = g.viewer(r, host(address), rules.viewers)
+		release, err = g.viewer(r, HostOf(address), rules.viewers)
 	}
 	if err != nil || rules.ask == nil {
 		return release, err

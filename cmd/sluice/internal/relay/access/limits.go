@@ -118,14 +118,14 @@ func (l *limits) dropViewer(stream string, host netip.Prefix) {
 	}
 }
 
-// unknownHost is the one host that all peers with an unknown address count as.
+// unknownHost is the one host that all peers with an invalid address count as.
 var unknownHost = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
 
-// host returns what counts as one address: an IPv4 address, or an IPv6 /64, since
-// one customer gets a whole /64 and can use any address in it.
-func host(a netip.Addr) netip.Prefix {
+// HostOf returns what counts as one address: an IPv4 address, or an IPv6 /64, since
+// one customer gets a whole /64 and can use any address in it. Invalid ones count as one.
+func HostOf(a netip.Addr) netip.Prefix {
 	bits := 64
-	if a.Is4() {
+	if a = plain(a); a.Is4() {
 		bits = 32
 	}
 	p, err := a.Prefix(bits)

@@ -8,7 +8,7 @@ import (
 // Resume counts a session that another process has admitted and handed over, also above the
 // limits, until release is called.
 func (g *Gate) Resume(r Request) (release func()) {
-	from := host(plain(r.Address.Addr()))
+	from := HostOf(r.Address.Addr())
 	l := &g.limits
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"sync"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
 
 // shares bounds what one address has of the calls at once, so that one that opens many
@@ -27,7 +29,7 @@ func (s *shares) enter(ctx context.Context, address netip.Addr) (leave func(), e
 	if !address.IsValid() {
 		return func() {}, nil
 	}
-	host := networkOf(address)
+	host := access.HostOf(address)
 	s.mu.Lock()
 	one := s.of[host]
 	if one == nil {
@@ -54,18 +56,4 @@ func (s *shares) drop(host netip.Prefix, one *share) {
 	if one.users--; one.users == 0 {
 		delete(s.of, host)
 	}
-}
-
-// networkOf is what counts as one address.
-func networkOf(a netip.Addr) netip.Prefix {
-	a = a.Unmap().WithZone("")
-	bits := 64
-	if a.Is4() {
-		bits = 32
-	}
-	p, err := a.Prefix(bits)
-	if err != nil {
-		panic("hooks: " + err.Error()) // a valid address has as many bits
-	}
-	return p
 }

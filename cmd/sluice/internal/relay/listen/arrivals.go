@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/access"
 )
 
 // Reasons why a connection is not served, for errors.Is.
@@ -114,7 +116,7 @@ func (a *Arrivals) Stats() ArrivalStats {
 // goroutine and must not wait. After Enter without an error the caller must call
 // Leave.
 func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error)) (*Arrival, error) {
-	v := &Arrival{arrivals: a, host: hostOf(address), end: end, admitted: make(chan struct{})}
+	v := &Arrival{arrivals: a, host: access.HostOf(address), end: end, admitted: make(chan struct{})}
 	a.mu.Lock()
 	if a.hosts == nil {
 		a.hosts = map[netip.Prefix]*arriving{}
@@ -149,7 +151,7 @@ func (a *Arrivals) Enter(ctx context.Context, address netip.Addr, end func(error
 func (a *Arrivals) TryEnter(address netip.Addr, end func(error)) *Arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	v := &Arrival{arrivals: a, host: hostOf(address), end: end, since: a.clock()}
+	v := &Arrival{arrivals: a, host: access.HostOf(address), end: end, since: a.clock()}
 	h := a.hosts[v.host]
 	switch {
 	case a.waiting > 0, a.places > 0 && a.on >= a.places, h != nil && a.share > 0 && len(h.on) >= a.share:
@@ -329,18 +331,4 @@ func (a *Arrivals) forget(host netip.Prefix) {
 	if h := a.hosts[host]; h != nil && len(h.on)+len(h.waiting) == 0 && !h.queued {
 		delete(a.hosts, host)
 	}
-}
-
-// hostOf returns what counts as one address: an IPv4 address, or the /64 of an
-// IPv6 one.
-func hostOf(a netip.Addr) netip.Prefix {
-	bits := 64
-	if a = a.Unmap().WithZone(""); a.Is4() {
-		bits = 32
-	}
-	p, err := a.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return p
 }
