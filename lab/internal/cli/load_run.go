@@ -108,6 +108,9 @@ func (c loadCommand) runPair(ctx context.Context, f *loadFlags, targets [2]strin
 		}
 	})
 	progress.clear()
+	if errors.Is(err, load.ErrInvalid) {
+		return &exitError{ExitUnusable, err}
+	}
 	if err != nil {
 		return loadFailure(ctx, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -349,6 +351,16 @@ func TestLoadProgressOnATerminalIsOneLine(t *testing.T) {
 func TestACompareTakesTwoAddresses(t *testing.T) {
 	c := new(loadCall)
 	if exit := c.call("--compare", aTarget(t)); exit != ExitUsage || !strings.Contains(c.stderr.String(), "two addresses") {
+		t.Errorf("exit code %d: %s", exit, c.stderr.String())
+	}
+}
+
+// Rounds that are invalid are not a target that fails.
+func TestACompareWithoutAValidRound(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	c := new(loadCall)
+	if exit := c.call("--compare", "--duration", "10ms", "--no-calibration", s.URL, s.URL); exit != ExitUnusable || !strings.Contains(c.stderr.String(), "invalid") {
 		t.Errorf("exit code %d: %s", exit, c.stderr.String())
 	}
 }

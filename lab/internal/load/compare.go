@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +24,9 @@ type Pair struct {
 	Requests *stats.Comparison `json:"requests,omitempty"` // a second
 }
 
+// ErrInvalid is a comparison in which no round was valid.
+var ErrInvalid = errors.New("is invalid")
+
 // pairRound is how long one target is measured in a round, behind pairWarmup: many short
 // rounds say more than few long ones.
 const (
@@ -41,7 +45,7 @@ func (f *pairFigures) add(r *Result) {
 // Compare puts the load of a plan on two targets alternately until the plan's duration has
 // passed. Both halves of a round have the same schedule, and the targets swap their order
 // in every round. When ctx ends, the complete rounds count. An invalid round is left out; a
-// target that fails, or no valid round at all, is an error.
+// target that fails, or no valid round at all (ErrInvalid), is an error.
 func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round int)) (*Pair, error) {
 	end := time.Now().Add(p.Duration)
 	p.Duration, p.Warmup = pairRound, pairWarmup
@@ -61,7 +65,7 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 			case r.Errors > 0:
 				return nil, fmt.Errorf("load: %s: %s", p.Target, r.Error)
 			case !r.Valid:
-				invalid = fmt.Errorf("load: round %d with %s is invalid: %s", round+1, p.Target, Texts(r.Reasons))
+				invalid = fmt.Errorf("load: round %d with %s %w: %s", round+1, p.Target, ErrInvalid, Texts(r.Reasons))
 			case r.Latency == nil:
 				return nil, fmt.Errorf("load: round %d with %s: nothing was answered", round+1, p.Target)
 			default:

@@ -297,6 +297,9 @@ func (l *loop) receive(number int, now int64, ending bool) (int64, error) {
 		peer.heard = now
 		for len(b) > 0 {
 			rest, whole, err := p.take(b)
+			if errors.Is(err, wire.ErrIdle) {
+				return now, errReopen
+			}
 			if err != nil {
 				return now, err
 			}

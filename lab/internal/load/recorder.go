@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"math"
 	"sync/atomic"
 	"time"
@@ -64,16 +65,21 @@ type recorder struct {
 	jitter     windows
 	slots      []slot
 	sum, all   struct{ requests, bytes uint64 } // answered within the time measured, and since the run began
+	lost       uint64                           // requests due in the time measured that were never answered
 	classes    [mostClasses]uint64
+	failure    string // what the first failing reply said
 
 	seen, seenBytes atomic.Uint64 // of all, for progress
 }
 
 func (r *recorder) answered(now int64, q *request) {
-	r.unanswered(now, q)
+	r.waited(now, q)
 	payload := uint64(q.outcome.Payload)
 	r.all.requests++
 	r.all.bytes += payload
+	if q.outcome.Says != "" && r.failure == "" {
+		r.failure = q.outcome.Says
+	}
 	if now < r.start || now >= r.end {
 		return
 	}
@@ -94,11 +100,18 @@ func (r *recorder) publish() {
 	r.seenBytes.Store(r.all.bytes)
 }
 
-// unanswered records the latency of a request. For one that was never answered, it is the time that it has
-// waited up to now, the least that its latency can be.
+// unanswered records a request that was never answered. Its latency is the time that it has waited
+// up to now, the least that it can be.
 func (r *recorder) unanswered(now int64, q *request) {
+	if r.waited(now, q) {
+		r.lost++
+	}
+}
+
+// waited records the latency of a request, if it was due in the time measured.
+func (r *recorder) waited(now int64, q *request) bool {
 	if q.intended < r.start || q.intended >= r.end {
-		return
+		return false
 	}
 	record(r.latency, now-q.intended)
 	if r.open {
@@ -106,6 +119,7 @@ func (r *recorder) unanswered(now int64, q *request) {
 	}
 	r.due.record(time.Duration(q.intended-r.start), now-q.intended)
 	r.jitter.record(time.Duration(q.intended-r.start), now-q.intended)
+	return true
 }
 
 func (r *recorder) merge(other *recorder) {
@@ -125,6 +139,8 @@ func (r *recorder) merge(other *recorder) {
 	}
 	r.sum.requests += other.sum.requests
 	r.sum.bytes += other.sum.bytes
+	r.lost += other.lost
+	r.failure = cmp.Or(r.failure, other.failure)
 	for i, n := range other.classes {
 		r.classes[i] += n
 	}

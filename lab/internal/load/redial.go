@@ -26,6 +26,7 @@ func (l *loop) broken(ctx context.Context, number int, err error) error {
 		l.finish(number)
 		return nil
 	default:
+		l.resent.Add(uint64(peer.pipeline.count))
 		peer.pipeline.again(now)
 	}
 	l.redials.Add(1)

@@ -36,6 +36,9 @@ type Result struct {
 	Errors   uint64        `json:"errors"`          // requests and connections that failed, also in the warm-up
 	Error    string        `json:"error,omitempty"` // the first of them
 	Redials  uint64        `json:"redials,omitempty"`
+	Resent   uint64        `json:"resent,omitempty"`  // requests that were sent again, their connection having ended by the rules of the protocol
+	Lost     uint64        `json:"lost,omitempty"`    // requests due in the time measured that were never answered
+	Failure  string        `json:"failure,omitempty"` // what the first failing reply said, also in the warm-up
 
 	Replies    []Replies `json:"replies,omitempty"` // by class, where the target has several
 	IOPS       float64   `json:"iops"`              // requests a second
@@ -129,7 +132,7 @@ const (
 	NothingAnswered Code = "nothing-answered"   // within the time measured
 	TargetFailed    Code = "target-failed"      // a request or a connection
 	TargetBehind    Code = "target-behind"      // it does not take the rate
-	RepliesFailed   Code = "replies-failed"     // it says that it could not
+	RepliesFailed   Code = "replies-failed"     // it says that it could not, or ends connections without an answer
 	GeneratorLate   Code = "generator-late"     // it does not keep the rate
 	GeneratorFull   Code = "generator-at-limit" // it was out of CPU
 )

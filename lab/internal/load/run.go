@@ -137,7 +137,7 @@ func (s *session) report(over <-chan struct{}, progress func(Progress)) {
 func (s *session) result(t tally, err error) *Result {
 	measured := time.Duration(max(0, min(s.now(), s.end)-s.start))
 	r := &Result{
-		Origin: machine.Origin{Kind: Kind, Schema: Schema}, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(),
+		Origin: machine.Origin{Kind: Kind, Schema: Schema}, Plan: *s.plan, Measured: measured, Errors: s.failed.Load(), Redials: s.redials.Load(), Resent: s.resent.Load(),
 		Busy: t.busy, LateAfter: time.Duration(s.late),
 	}
 	if s.first != nil {
@@ -150,6 +150,7 @@ func (s *session) result(t tally, err error) *Result {
 		sum.merge(other)
 	}
 	r.Requests, r.Bytes = sum.sum.requests, sum.sum.bytes
+	r.Lost, r.Failure = sum.lost, sum.failure
 	for i, class := range s.targets[0].Classes {
 		if n := sum.classes[i]; n > 0 {
 			r.Replies = append(r.Replies, Replies{class.Name, n, class.Failed})

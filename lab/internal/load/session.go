@@ -30,6 +30,7 @@ type session struct {
 	begun     func()                                                     // called when the time begins to count
 
 	redials atomic.Uint64
+	resent  atomic.Uint64
 	failed  atomic.Uint64
 	mu      sync.Mutex
 	first   error // that came up

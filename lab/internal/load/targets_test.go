@@ -204,8 +204,8 @@ func TestRepliesThatFailMakeARunInvalid(t *testing.T) {
 		p := brief(s.URL)
 		p.Requests.HTTP = &wire.HTTP{Two: two}
 		r := served(t, p)
-		if r.Valid || r.Latency != nil || len(r.Replies) != 2 || !r.Replies[1].Failed || r.Replies[1].Class != "5xx" {
-			t.Errorf("%+v, %+v", r.Replies, r.Reasons)
+		if r.Valid || r.Latency != nil || len(r.Replies) != 2 || !r.Replies[1].Failed || r.Replies[1].Class != "5xx" || r.Failure != "503 Service Unavailable" {
+			t.Errorf("%+v, %+v, %q", r.Replies, r.Reasons, r.Failure)
 		}
 		found := false
 		for _, reason := range r.Reasons {

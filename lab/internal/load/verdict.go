@@ -29,8 +29,12 @@ func (s *session) judge(r *Result) {
 	case r.Requests == 0:
 		invalid(NothingAnswered, "nothing was answered within the time measured")
 	}
-	if failed := r.failedShare(); failed > tolerable {
-		invalid(RepliesFailed, "%.1f %% of the replies are failures: the latency is not that of what was asked for", 100*failed)
+	switch share := r.FailedShare(); {
+	case share <= tolerable || r.Lost == r.FailedRequests() && !s.plan.Redial: // a broken connection has been named
+	case r.Lost > 0:
+		invalid(RepliesFailed, "%.1f %% of the requests failed, %d of them without an answer: the latency is not that of what was asked for", 100*share, r.Lost)
+	default:
+		invalid(RepliesFailed, "%.1f %% of the replies are failures: the latency is not that of what was asked for", 100*share)
 	}
 	if r.Shortfall > tolerable && !r.Interrupted {
 		invalid(TargetBehind, "%.1f %% of the requests that were due had not been sent at the end: the target does not take %s", 100*r.Shortfall, rateText(s.plan))
@@ -47,14 +51,20 @@ func (s *session) judge(r *Result) {
 	}
 }
 
-func (r *Result) failedShare() float64 {
-	failed := uint64(0)
+// FailedRequests is how many requests failed: without an answer, or with one that says so.
+func (r *Result) FailedRequests() uint64 {
+	n := r.Lost
 	for _, c := range r.Replies {
 		if c.Failed {
-			failed += c.Count
+			n += c.Count
 		}
 	}
-	return float64(failed) / float64(max(1, r.Requests))
+	return n
+}
+
+// FailedShare is their share of all that were answered or lost.
+func (r *Result) FailedShare() float64 {
+	return float64(r.FailedRequests()) / float64(max(1, r.Requests+r.Lost))
 }
 
 func rateText(p *Plan) string { return units.Number(p.Rate) + " requests a second" }

@@ -215,10 +215,43 @@ func TestLostRequestsCountWithTheirWait(t *testing.T) {
 	})
 }
 
-// A server closes connections on which no request comes, the first one included; one that accepts none
-// fails the run.
+// Connections that are made anew do not make a run valid in which requests are lost.
+func TestManyLostRequestsMakeARunInvalid(t *testing.T) {
+	for _, last := range []int{5, 50} { // the request without an answer
+		synctest.Test(t, func(t *testing.T) {
+			p := Default()
+			p.Target, p.Rate, p.Redial = "simulated:0", 100, true
+			p.Warmup, p.Duration = 0, 10*time.Second
+			r, err := RunOver(t.Context(), p, func(context.Context, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go func() {
+					defer far.Close()
+					io.CopyN(far, far, int64(last-1)*132)
+					io.CopyN(io.Discard, far, 132)
+				}()
+				return near, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := uint64(1000 / last); r.Lost != want || r.FailedRequests() != want || r.Requests != 1000-want || r.FailedShare() != 1/float64(last) {
+				t.Errorf("%d lost, %d answered", r.Lost, r.Requests)
+			}
+			if valid := last == 50; r.Valid != valid || !valid && (len(r.Reasons) != 1 || r.Reasons[0].Code != RepliesFailed || r.Latency != nil) {
+				t.Errorf("one of %d lost: valid %v, %v", last, r.Valid, r.Reasons)
+			}
+		})
+	}
+}
+
+// A server closes connections on which no request comes, the first one included, and may say so before: HAProxy
+// does. One that accepts none fails the run.
 func TestHTTPServersEndIdleConnections(t *testing.T) {
-	for _, idle := range []time.Duration{0, time.Second} {
+	const timeout = "HTTP/1.1 408 Request Time-out\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+	for _, c := range []struct {
+		idle time.Duration
+		says string
+	}{{0, ""}, {time.Second, ""}, {1100 * time.Millisecond, timeout}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := Default()
 			p.Target, p.Conns, p.Rate = "http://simulated:80/", 4, 0.5
@@ -229,8 +262,11 @@ func TestHTTPServersEndIdleConnections(t *testing.T) {
 					defer far.Close()
 					buf := make([]byte, 1000)
 					for {
-						far.SetReadDeadline(time.Now().Add(idle))
+						far.SetReadDeadline(time.Now().Add(c.idle))
 						if _, err := far.Read(buf); err != nil {
+							if err != io.EOF {
+								io.WriteString(far, c.says)
+							}
 							return
 						}
 						io.WriteString(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -241,8 +277,8 @@ func TestHTTPServersEndIdleConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := idle > 0; r.Valid != want || want && (r.Errors > 0 || r.Redials == 0 || r.Requests != 10) {
-				t.Errorf("idle for %v: %d errors (%s), %d redials, %d requests", idle, r.Errors, r.Error, r.Redials, r.Requests)
+			if want := c.idle > 0; r.Valid != want || want && (r.Errors > 0 || r.Redials == 0 || r.Requests != 10) {
+				t.Errorf("idle for %+v: %d errors (%s), %d redials, %d requests", c, r.Errors, r.Error, r.Redials, r.Requests)
 			}
 		})
 	}

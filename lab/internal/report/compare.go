@@ -164,6 +164,7 @@ func (c *Comparison) comparable(earlier, later *Result) error {
 		differ("the protocol", a.Speaks(), b.Speaks())
 		differ("what requests are", jsonText(a.Requests), jsonText(b.Requests))
 		differ("the number of connections", a.Conns, b.Conns)
+		differ("the requests under way on each", a.Depth, b.Depth)
 		differ("the size", sizesText(a.Sizes), sizesText(b.Sizes))
 		differ("the rate", rateText(a), rateText(b))
 		differ("the verifying", a.Verify, b.Verify)
@@ -247,8 +248,8 @@ func window(ch Change, earlier, later []float64) Change {
 // leastWindow is the factor by which a window has to be away from its run's median.
 const leastWindow = 1.7
 
-// stallTimes is how many times as long as the longest before a stall is.
-const stallTimes = 3
+// floorTimes is how many times what it was a figure with a floor has to be.
+const floorTimes = 3
 
 // resolved rounds what is counted to the step below which the runtime's own
 // doings show.
@@ -320,8 +321,8 @@ func (c *Comparison) judge() {
 			if ch.outlier {
 				verdict = worseOf(ch.More)
 			}
-		case ch.Gap:
-			if ch.New >= float64(stall) && ch.New >= stallTimes*ch.Old {
+		case ch.Floor > 0:
+			if ch.New >= ch.Floor && ch.New >= floorTimes*ch.Old {
 				verdict = stats.More
 			}
 		case len(ch.earlier) == 1 && len(ch.later) == 1:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -176,5 +177,35 @@ func TestTheRatioIsThatOfTheFiguresBesideIt(t *testing.T) {
 	p50 := change(t, c, "load", "P50")
 	if row := p50.row(); row.Cells[4].Text != units.Ratio(p50.New/p50.Old) || row.Cells[5].Text == "" {
 		t.Errorf("%+v", row)
+	}
+}
+
+// Replies that are failures, up to which a run is valid, are a regression where there were next to none.
+func TestRequestsThatFailAreFound(t *testing.T) {
+	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 9)), false}
+	failing := func(replies, lost uint64) *load.Result {
+		r := s.run(nil)
+		r.Requests, r.Lost = 400_000-lost, lost
+		r.Replies = []load.Replies{{Class: "5xx", Count: replies, Failed: true}}
+		return r
+	}
+	for _, c := range []struct {
+		before, after, lost uint64
+		want                Verdict
+	}{{0, 0, 0, Same}, {0, 4000, 0, Worse}, {0, 0, 4000, Worse}, {10, 300, 0, Same}, {4000, 8000, 0, Same}, {4000, 16_000, 0, Worse}, {4000, 0, 0, Same}} {
+		got := compareLoads(t, failing(c.before, 0), failing(c.after, c.lost))
+		at := slices.IndexFunc(got.Changes, func(ch Change) bool { return ch.Figure == "failed requests" })
+		if at < 0 || got.Changes[at].Verdict != c.want {
+			t.Errorf("%+v: %+v", c, got.Changes)
+		}
+	}
+}
+
+func TestLoadsOfDifferentDepthAreNotCompared(t *testing.T) {
+	s := &simulated{rand.New(rand.NewPCG(sluicetest.Seed(t), 10)), false}
+	a, b := s.run(nil), s.run(nil)
+	b.Plan.Depth = 16
+	if _, err := Compare(&Result{Name: "a", Kind: KindLoad, Load: a}, &Result{Name: "b", Kind: KindLoad, Load: b}, Options{}); !errors.Is(err, ErrNotComparable) {
+		t.Errorf("got %v", err)
 	}
 }

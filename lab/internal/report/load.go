@@ -85,8 +85,15 @@ func LoadResult(r *load.Result) []document.Item {
 	if r.Errors > 0 {
 		f.Add("errors", units.Count(r.Errors)+", the first: "+r.Error)
 	}
+	if r.Lost > 0 {
+		f.Add("lost", units.Count(r.Lost)+" requests ("+units.Percent(r.FailedShare())+" failed in all; up to 5 % is valid); they count with the time until their connection ended")
+	}
 	if r.Redials > 0 {
-		f.Add("redials", units.Count(r.Redials))
+		text := units.Count(r.Redials)
+		if r.Resent > 0 {
+			text += "; " + units.Count(r.Resent) + " requests were sent again, since their connection ended before the reply"
+		}
+		f.Add("redials", text)
 	}
 	if r.Plan.Rate > 0 && r.Requests > 0 {
 		f.Add("late", units.Percent(r.Late)+" of the sends, by more than "+units.Time(r.LateAfter)+"; up to 5 % is valid")
@@ -130,6 +137,9 @@ func repliesText(r *load.Result) string {
 			text += " (" + units.Percent(float64(c.Count)/float64(max(1, r.Requests))) + ")"
 		}
 		list = append(list, text)
+	}
+	if r.Failure != "" {
+		list = append(list, "the first failure: "+document.Clip(r.Failure, 200))
 	}
 	return strings.Join(list, ", ")
 }

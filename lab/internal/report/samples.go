@@ -29,7 +29,7 @@ type Sample struct {
 	Least   float64 `json:"-"` // the least difference that counts, where it is not the kind's
 	Windows bool    `json:"-"` // a single value may stand out: something happened in one window
 	Whole   float64 `json:"-"` // the figure of the whole run, where that is not the values' median; 0 for none
-	Gap     bool    `json:"-"` // judged by what is a stall
+	Floor   float64 `json:"-"` // it is worse from here on, and at floorTimes what it was; 0 for other figures
 }
 
 // A Role says what a sample is for.
@@ -169,7 +169,8 @@ func loadGroup(r *load.Result) Group {
 		g.one("P90", "p90-ns", Shown, float64(d.P90))
 		g.one("max", "max-ns", Raw, float64(d.Max))
 	}
-	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Gap: true})
+	g.Samples = append(g.Samples, Sample{Figure: "longest time without an answer", Unit: "gap-ns", Values: []float64{float64(r.Gap)}, Role: Judged, Floor: float64(stall)},
+		Sample{Figure: "failed requests", Unit: failedUnit, Values: []float64{100 * r.FailedShare()}, Role: Judged, Floor: 100 * leastFailed})
 	g.one("CPU/request of the generator", "generator-cpu-ns/op", Shown, r.Generator.CPUPerOp)
 	if r.Target != nil {
 		g.one("CPU/request of the target", "target-cpu-ns/op", Judged, r.Target.CPUPerOp)
@@ -179,6 +180,12 @@ func loadGroup(r *load.Result) Group {
 
 // leastLatency is how much a load's latency must differ to count.
 const leastLatency = 0.6
+
+// leastFailed is the share of failed requests that counts.
+const leastFailed = 0.001
+
+// failedUnit is per cent.
+const failedUnit = "failed-%"
 
 // leastRate is how much a load's rate must differ to count: little in an open loop,
 // which sends at the planned rate.

@@ -161,6 +161,8 @@ func Figure(value float64, metric string) string {
 			return Rate(value)
 		}
 		return Bytes(value)
+	case "%":
+		return Percent(value / 100)
 	}
 	if metric == "/s" {
 		return Number(value) + "/s"

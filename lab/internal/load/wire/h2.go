@@ -116,7 +116,11 @@ func (h *h2) once(ctx context.Context, conn *http2.ClientConn) (Outcome, error) 
 	if reply.StatusCode < 100 || reply.StatusCode > 599 {
 		return Outcome{}, fmt.Errorf("%w: status %d", ErrReply, reply.StatusCode)
 	}
-	return Outcome{Done: true, Class: reply.StatusCode/100 - 1, Payload: int(n)}, nil
+	o := Outcome{Done: true, Class: reply.StatusCode/100 - 1, Payload: int(n)}
+	if statusClasses[o.Class].Failed {
+		o.Says = reply.Status
+	}
+	return o, nil
 }
 
 func (h *h2) Close() error {

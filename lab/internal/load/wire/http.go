@@ -91,6 +91,7 @@ type http1 struct {
 	head   int // bytes of lines other than chunks' in this reply
 	fields headFields
 	left   int64 // of the body or chunk
+	said   bool  // a failing reply has said why
 	reply  Outcome
 }
 
@@ -126,6 +127,14 @@ func (h *http1) End(*Request) Outcome {
 		return Outcome{}
 	}
 	return h.finish()
+}
+
+// Pushed knows the reply to no request by which proxies end an idle connection: status 408, RFC 9110, 15.5.9.
+func (h *http1) Pushed(p []byte) (int, error) {
+	if status, ok := bytes.CutPrefix(p, []byte("HTTP/1.")); ok && len(status) > 5 && string(status[1:5]) == " 408" {
+		return 0, ErrIdle
+	}
+	return 0, nil
 }
 
 func (h *http1) finish() Outcome {
@@ -211,13 +220,16 @@ func (h *http1) status(line []byte) error {
 		return fmt.Errorf("%w: status 101, to another protocol", ErrReply)
 	}
 	h.state, h.fields = inFields, headFields{status: status, length: -1, last: line[7] == '0'}
+	if statusClasses[status/100-1].Failed && !h.said {
+		h.said, h.fields.says = true, string(bytes.TrimSpace(line[9:]))
+	}
 	return nil
 }
 
 // body decides, behind the head of a reply, where the reply ends: RFC 9112, 6.3.
 func (h *http1) body() {
 	f := &h.fields
-	h.reply = Outcome{Class: f.status/100 - 1, Last: f.last}
+	h.reply = Outcome{Class: f.status/100 - 1, Last: f.last, Says: f.says}
 	switch {
 	case f.status < 200:
 		h.state = inStatus // the reply itself is still to come
@@ -241,6 +253,7 @@ type headFields struct {
 	coded   bool  // there is a transfer coding, which counts instead of a length
 	chunked bool  // the last one is chunked
 	last    bool
+	says    string // the status of the first failing reply
 }
 
 func (f *headFields) read(line []byte) error {

@@ -14,13 +14,13 @@ func anHTTP() Protocol { return &http1{same: same("x")} }
 
 func TestHTTPReplies(t *testing.T) {
 	for replies, want := range map[string][]Outcome{
-		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello":                                                                 {{Class: 1, Payload: 5}},
-		"HTTP/1.1 200 OK\r\ncontent-length:5 \r\nServer: x\r\n\r\nhelloHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n": {{Class: 1, Payload: 5}, {Class: 3}},
-		"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n":                             {{Class: 1}, {Class: 2}},
-		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 1\r\n\r\nx":                                        {{Class: 4, Payload: 1}},
-		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx":                                                {{Class: 1, Payload: 1, Last: true}},
-		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx":                                                                     {{Class: 1, Payload: 1, Last: true}},
-		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: Keep-Alive\r\n\r\nx":                                           {{Class: 1, Payload: 1}},
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello":                                                                   {{Class: 1, Payload: 5}},
+		"HTTP/1.1 200 OK\r\ncontent-length:5 \r\nServer: x\r\n\r\nhelloHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n":   {{Class: 1, Payload: 5}, {Class: 3, Says: "404 Not Found"}},
+		"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n":                               {{Class: 1}, {Class: 2}},
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 No\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 404\r\nContent-Length: 0\r\n\r\n": {{Class: 4, Payload: 1, Says: "500 No"}, {Class: 3}},
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx":                                                  {{Class: 1, Payload: 1, Last: true}},
+		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx":                                                                       {{Class: 1, Payload: 1, Last: true}},
+		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: Keep-Alive\r\n\r\nx":                                             {{Class: 1, Payload: 1}},
 		// Lines that end with a bare LF: RFC 9112, 2.2.
 		"HTTP/1.0 200 OK\nContent-Length: 5\nConnection: keep-alive\n\nhelloHTTP/1.1 204 x\n\n":                              {{Class: 1, Payload: 5}, {Class: 1}},
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\n\r\nxHTTP/1.1 103 Hints\nLink: x\n\nHTTP/1.1 200 OK\nContent-Length: 0\r\n\n": {{Class: 1, Payload: 1}, {Class: 1}},

@@ -10,6 +10,9 @@ import (
 // ErrReply is a reply that does not belong to the request, or is not of the protocol.
 var ErrReply = errors.New("load: wrong answer")
 
+// ErrIdle is a target that says that it ends a connection on which no request came.
+var ErrIdle = errors.New("load: the target ended an idle connection")
+
 // ErrTarget is a target, or an option of its requests, that makes no sense.
 var ErrTarget = errors.New("load")
 
@@ -29,10 +32,11 @@ type Request struct {
 
 // An Outcome describes a complete reply.
 type Outcome struct {
-	Done    bool // false: the reply is not complete, and the rest means nothing
-	Last    bool // the target ends the connection after this reply
-	Class   int  // the index of the reply's class in Target.Classes
-	Payload int  // bytes
+	Done    bool   // false: the reply is not complete, and the rest means nothing
+	Last    bool   // the target ends the connection after this reply
+	Class   int    // the index of the reply's class in Target.Classes
+	Payload int    // bytes
+	Says    string // of the first failing reply of a connection: what it says
 }
 
 // A Protocol writes the requests of one connection and reads their replies, which

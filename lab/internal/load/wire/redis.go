@@ -166,8 +166,9 @@ type resp struct {
 	left   int   // bytes of a bulk string and its end that are still to come
 	values int64 // that are still to come, besides the one under way
 	failed bool
-	total  int  // payload bytes of the reply
-	push   bool // it is a push message, which is no reply
+	says   string // the first error
+	total  int    // payload bytes of the reply
+	push   bool   // it is a push message, which is no reply
 }
 
 // pushes reports whether p goes on with a push message, or begins with one.
@@ -205,7 +206,7 @@ func (r *resp) read(p []byte) (n int, o Outcome, err error) {
 		if r.values--; r.values < 0 {
 			o = Outcome{Done: !r.push, Payload: r.total}
 			if r.failed {
-				o.Class = 1
+				o.Class, o.Says = 1, r.says
 			}
 			r.values, r.failed, r.total, r.push = 0, false, 0, false
 			return n, o, nil
@@ -231,7 +232,9 @@ func (r *resp) value(line []byte) error {
 	case '+', ':', ',', '#', '(', '_':
 		r.total += len(text)
 	case '-':
-		r.failed = true
+		if r.failed = true; r.says == "" {
+			r.says = string(text)
+		}
 	case '$', '=', '!':
 		n, err := number(mostBulk)
 		if err != nil {

@@ -20,10 +20,10 @@ func aRedis() Protocol {
 func TestRedisReplies(t *testing.T) {
 	for replies, want := range map[string][]Outcome{
 		"+PONG\r\n:12\r\n":                                                           {{Payload: 4}, {Payload: 2}},
-		"-ERR no\r\n+OK\r\n":                                                         {{Class: 1}, {Payload: 2}},
+		"-ERR no\r\n+OK\r\n-ERR more\r\n":                                            {{Class: 1, Says: "ERR no"}, {Payload: 2}, {Class: 1, Says: "ERR no"}},
 		"$5\r\nhello\r\n$-1\r\n$0\r\n\r\n":                                           {{Payload: 5}, {}, {}},
 		"*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n*0\r\n*-1\r\n":                          {{Payload: 2}, {}, {}},
-		"*2\r\n+a\r\n-ERR b\r\n":                                                     {{Class: 1, Payload: 1}},
+		"*2\r\n+a\r\n-ERR b\r\n":                                                     {{Class: 1, Payload: 1, Says: "ERR b"}},
 		"%1\r\n+k\r\n#t\r\n~1\r\n,1.5\r\n_\r\n(99\r\n=5\r\ntxt:x\r\n":                {{Payload: 2}, {Payload: 3}, {}, {Payload: 2}, {Payload: 5}},
 		">2\r\n+invalidate\r\n*1\r\n$1\r\na\r\n+OK\r\n>1\r\n_\r\n>1\r\n-x\r\n:7\r\n": {{Payload: 2}, {Payload: 1}},
 		"|1\r\n+a\r\n+b\r\n:7\r\n!2\r\nno\r\n":                                       {{Payload: 3}, {Class: 1, Payload: 2}},
