@@ -52,7 +52,7 @@ type segmenter struct {
 	segment int64    // start of the open segment
 	part    int64    // start of the open part
 	cut     int64    // parts end here at the latest, counted from their start
-	fitted  bool     // cut was chosen by the duration of a picture
+	fitted  bool     // cut was chosen by the duration of a picture, or is declared
 	numbers uint32
 }
 
@@ -209,7 +209,7 @@ func (s *segmenter) waits(u *au.Unit) bool {
 		return !u.Key
 	}
 	pictures := s.tracks[0]
-	if pictures == nil || s.extend(pictures, u.Time)-pictures.latest > quiet {
+	if pictures == nil || s.extend(pictures, u.Time)-s.sound.lead-pictures.latest > quiet {
 		return false
 	}
 	s.sound.renew = u.Config
@@ -341,6 +341,7 @@ func (s *segmenter) putVideo(t *track, u *au.Unit, at int64) bool {
 		ok = s.endPart(to) && ok
 	}
 	t.hold(u, at)
+	s.sound.beside(at, s.tracks[1])
 	return s.fill(at) && ok
 }
 
@@ -365,7 +366,7 @@ func (s *segmenter) putAudio(t *track, u *au.Unit, at int64) bool {
 		case to+usual-s.part > s.cut && enough(to-s.part, s.cut):
 			ok = s.endPart(to) && ok
 		}
-	} else if late := at - s.part; late > s.cut+quiet && (s.fitted || late > unknown) {
+	} else if late := at - s.sound.lead - s.part; late > s.cut+quiet && (s.fitted || late > unknown) {
 		// No picture has come for some time.
 		ok = s.endDue()
 		if s.part-s.segment+s.cut > s.declared() {
@@ -471,7 +472,7 @@ func (s *segmenter) endSegment(at int64) bool {
 		group = longestSegment // as far as is known
 	}
 	ok = s.line.complete(last, s.now(), group, s.cut) && ok
-	s.cut = max(s.cut, s.line.longest)
+	s.cut, s.fitted = max(s.cut, s.line.longest), true // declared by now
 	return ok
 }
 

@@ -113,6 +113,7 @@ const lull = 2_000
 type place struct {
 	at     int64      // it has come up to there, or silence is up to there
 	lag    int64      // how far it was behind pictures at the most
+	lead   int64      // how far it was ahead of the latest picture
 	filled bool       // up to at there is silence, because nothing came
 	renew  *au.Config // of sound that has come or has other parameters, and waits for a key frame; nil: none
 }
@@ -128,6 +129,14 @@ func (p *place) came(at int64, pictures, sound *track) bool {
 	}
 	p.at, p.filled = at, false
 	return false
+}
+
+// beside takes the time of a picture that comes with the newest of sound.
+func (p *place) beside(at int64, sound *track) {
+	p.lead = 0
+	if sound != nil && sound.begun {
+		p.lead = max(0, sound.latest-at)
+	}
 }
 
 // fill puts silence where sound has stayed away, up to where it would be beside a picture of this

@@ -194,10 +194,16 @@ func (p *Playlist) check() error {
 		if open && (p.End || i != len(p.Segments)-1) {
 			return fmt.Errorf("segment %d has no address", p.Sequence+i)
 		}
-		if i == 0 || s.Date.IsZero() {
+		if i == 0 {
 			continue
 		}
 		before := p.Segments[i-1]
+		if s.Map != before.Map && !s.Discontinuity {
+			return fmt.Errorf("segment %d has another EXT-X-MAP without a discontinuity", p.Sequence+i)
+		}
+		if s.Date.IsZero() {
+			continue
+		}
 		if end := before.Date.Add(time.Duration(math.Round(before.Duration*1000)) * time.Millisecond); s.Date.Before(end) {
 			return fmt.Errorf("segment %d is %v before the end of the one before it", p.Sequence+i, end.Sub(s.Date))
 		}
@@ -272,7 +278,7 @@ func (p *Playlist) Follows(before *Playlist) error {
 	for _, s := range p.Segments {
 		length += s.Duration
 	}
-	if gone > 0 && length < 3*float64(p.Target) {
+	if gone > 0 && length < 3*float64(p.Target)-1e-6 {
 		return fmt.Errorf("%.3f s are left, three target durations are %d", length, 3*p.Target)
 	}
 	return nil
