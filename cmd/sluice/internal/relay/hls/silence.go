@@ -10,7 +10,8 @@ import (
 // silentOpus are 20 ms of CELT with its flag of silence (RFC 6716, sections 3.1 and 4.3), by channels.
 var silentOpus = [][]byte{1: {0xf8, 0xff, 0xfe}, 2: {0xfc, 0xff, 0xfe}}
 
-// silence returns a frame without sound, nil for a configuration for which none is known.
+// silence returns a frame without sound, nil for a configuration for which none is known: these have no
+// form either.
 func silence(c *au.Config) []byte {
 	switch c.Codec {
 	case flv.CodecAAC:
@@ -19,8 +20,8 @@ func silence(c *au.Config) []byte {
 			return silentAAC(elements[a.ChannelConfig])
 		}
 	case flv.CodecOpus:
-		if c.Channels > 0 && c.Channels < len(silentOpus) {
-			return silentOpus[c.Channels]
+		if channels := max(c.Channels, 1); channels < len(silentOpus) { // as in sampleEntry
+			return silentOpus[channels]
 		}
 	}
 	return nil
@@ -79,11 +80,7 @@ func (s *segmenter) muted(u *au.Unit) bool {
 	if t == nil || s.tracks[0] == nil || !s.began {
 		return true
 	}
-	frame := silence(t.config)
-	if frame == nil {
-		return true
-	}
-	one := au.Unit{Codec: t.config.Codec, Config: t.config, Parts: [][]byte{frame}}
+	one := au.Unit{Codec: t.config.Codec, Config: t.config, Parts: [][]byte{silence(t.config)}}
 	at := s.extend(t, u.Time)
 	next := at
 	if t.begun {
@@ -147,11 +144,7 @@ func (s *segmenter) fill(at int64) bool {
 	if t == nil || !p.filled && at-p.at <= lull {
 		return true
 	}
-	frame := silence(t.config)
-	if frame == nil {
-		return true
-	}
-	one := au.Unit{Codec: t.config.Codec, Config: t.config, Parts: [][]byte{frame}}
+	one := au.Unit{Codec: t.config.Codec, Config: t.config, Parts: [][]byte{silence(t.config)}}
 	next := p.at
 	if t.begun {
 		next = t.next * 1000 / t.scale

@@ -214,6 +214,35 @@ func TestSilenceKeepsToThePictures(t *testing.T) {
 	}
 }
 
+// All sound that HLS has a form for has silence: it never needs to be taken for gone.
+func TestSoundWithAFormHasSilence(t *testing.T) {
+	all := []*au.Config{}
+	for kind := 1; kind < 32; kind++ { // of AAC (ISO/IEC 14496-3, table 1.17)
+		for channels := range 16 {
+			for _, tail := range [][]byte{nil, {0, 0x56, 0xe5, 0xa0}, {5, 0, 0, 0, 0, 0, 0}} {
+				if c, err := au.NewAACConfig(append([]byte{byte(kind<<3 | 2), byte(channels << 3)}, tail...)); err == nil {
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	for channels := range 9 {
+		all = append(all, &au.Config{Codec: flv.CodecOpus, Rate: 48_000, Channels: channels, Record: []byte{1}})
+	}
+	forms := 0
+	for _, c := range all {
+		if hasForm(c) {
+			forms++
+			if silence(c) == nil {
+				t.Errorf("%v of %d channels, % x, has a form, and no silence", c.Codec, c.Channels, c.Record)
+			}
+		}
+	}
+	if forms < 10 {
+		t.Errorf("%d configurations have a form", forms)
+	}
+}
+
 // FuzzSilence puts pictures and sound that stays away, changes or comes at odd times, and checks
 // the playlist now and then.
 func FuzzSilence(f *testing.F) {

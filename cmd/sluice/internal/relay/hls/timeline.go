@@ -147,10 +147,6 @@ func (t *timeline) breaks() {
 	t.broken = true
 }
 
-// jump is a step of the clock, in ms, that is no pause but another clock; back is one to
-// the past.
-const jump, back = 10_000, 1_000
-
 // dateOf returns when a segment begins, whose first unit came now. A stream's clock that was set
 // is followed by another offset, so that dates go on as time does, and never back. The lock is held.
 func (t *timeline) dateOf(s *segment, now time.Time) int64 {

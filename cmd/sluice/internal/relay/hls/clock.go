@@ -1,0 +1,60 @@
+package hls
+
+import "time"
+
+// jump is a step of the clock, in ms, that is no pause but another clock; back is one to
+// the past.
+const jump, back = 10_000, 1_000
+
+// stillTime is for how long, in ms, a stream may send units without that its clock goes on, and
+// stillUnits how many of them.
+const stillTime, stillUnits = 5_000, 20
+
+// A moment is a time of the stream, without wrapping.
+type moment struct {
+	at    int64
+	known bool
+}
+
+// still reports that units come, and none is later than those before: no segment of them
+// has an end.
+func (s *segmenter) still() bool {
+	return s.onward.units > stillUnits && s.onward.since > stillTime*time.Millisecond
+}
+
+// progress is that of a clock.
+type progress struct {
+	begun  bool
+	latest int64         // the furthest time
+	came   time.Time     // when its unit came
+	units  int           // since then
+	since  time.Duration // from then to the latest of them
+}
+
+// take takes the time of a unit that comes now.
+func (p *progress) take(at int64, now func() time.Time) {
+	if !p.begun || at > p.latest {
+		*p = progress{begun: true, latest: at, came: now()}
+		return
+	}
+	if p.units++; p.units > stillUnits {
+		p.since = now().Sub(p.came)
+	}
+}
+
+// extend returns a time of the stream, 32 bits of ms, without wrapping: the same for all
+// tracks, also when one of them was not heard since a discontinuity.
+func (s *segmenter) extend(t *track, at uint32) int64 {
+	latest := s.clock.at
+	switch {
+	case t.heard:
+		latest = t.latest
+	case !s.clock.known:
+		return int64(at)
+	}
+	extended := latest + int64(int32(at-uint32(latest)))
+	if extended < -back {
+		extended += 1 << 32 // another clock, which has not begun there
+	}
+	return extended
+}
