@@ -55,7 +55,7 @@ func (o *output) Write(p []byte) (int, error) {
 		return !over
 	})
 	if over {
-		return 0, net.ErrClosed
+		return 0, o.peer.reason // the viewer may end by this before finish is called
 	}
 	return len(p), nil
 }
@@ -91,7 +91,7 @@ func (o *output) report(t *track, packet []byte) {
 
 // Close ends the session.
 func (o *output) Close() error {
-	o.peer.end(io.EOF)
+	o.peer.end(net.ErrClosed)
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (t *track) sendAgain(number uint16, now time.Time) bool {
 // hear takes the viewer's reports until the session is over. lost is called when it
 // cannot go on without a key frame.
 func (t *track) hear(s *pion.RTPSender, lost func()) {
-	buf := make([]byte, 1500)
+	buf := make([]byte, readSize)
 	for {
 		n, _, err := s.Read(buf)
 		if err != nil {

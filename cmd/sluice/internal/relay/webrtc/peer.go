@@ -37,16 +37,16 @@ func (s *Server) newPeer(info session.Info, chosen []offered, publishes bool) (*
 	if err != nil {
 		return nil, err
 	}
-	pc, err := s.connection(chosen, publishes)
-	if err != nil {
+	p := &peer{
+		server: s, id: random(), etag: `"` + random()[:16] + `"`, info: info, token: sha256.Sum256([]byte(info.Query.Get("token"))),
+		place: sync.OnceFunc(place), done: make(chan struct{}),
+		silence: time.NewTimer(time.Hour),
+	}
+	if p.pc, err = s.connection(chosen, publishes, &buffers{media: publishes, end: p.end}); err != nil {
 		place()
 		return nil, fmt.Errorf("%w: %w", ErrOffer, err)
 	}
-	return &peer{
-		server: s, id: random(), etag: `"` + random()[:16] + `"`, info: info, token: sha256.Sum256([]byte(info.Query.Get("token"))),
-		pc: pc, place: sync.OnceFunc(place), done: make(chan struct{}),
-		silence: time.NewTimer(time.Hour),
-	}, nil
+	return p, nil
 }
 
 // random returns 128 bits that cannot be guessed.
@@ -56,8 +56,9 @@ func random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// connection makes a connection that knows the chosen formats and no other.
-func (s *Server) connection(chosen []offered, publishes bool) (*pion.PeerConnection, error) {
+// connection makes a connection that knows the chosen formats and no other. What comes waits
+// in received.
+func (s *Server) connection(chosen []offered, publishes bool, received *buffers) (*pion.PeerConnection, error) {
 	media, chain := &pion.MediaEngine{}, &interceptor.Registry{}
 	for _, f := range chosen {
 		kind := pion.RTPCodecTypeAudio
@@ -97,6 +98,7 @@ func (s *Server) connection(chosen []offered, publishes bool) (*pion.PeerConnect
 	}
 	settings := s.settings
 	settings.SetRemoteIPFilter(limitAddresses())
+	settings.BufferFactory = received.buffer
 	api := pion.NewAPI(pion.WithMediaEngine(media), pion.WithInterceptorRegistry(chain), pion.WithSettingEngine(settings))
 	return api.NewPeerConnection(pion.Configuration{Certificates: s.certificates})
 }
@@ -227,7 +229,7 @@ func (p *peer) end(reason error) {
 		p.mu.Unlock()
 		return
 	}
-	p.over = true
+	p.over, p.reason = true, reason
 	if p.deadline != nil {
 		p.deadline.Stop()
 	}

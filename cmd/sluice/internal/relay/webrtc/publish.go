@@ -72,7 +72,7 @@ func (x *publishing) prepare() error {
 				continue
 			}
 			// The library reports tracks in any order, also those of which nothing comes.
-			buf := make([]byte, 1500)
+			buf := make([]byte, readSize)
 			n, _, err := t.Read(buf)
 			if err != nil || !x.takes(i, t.SSRC()) {
 				return
@@ -188,7 +188,7 @@ func (x *publishing) frameError(err error) error {
 // hear takes the reports on a track until it ends.
 func (x *publishing) hear(number int, r *pion.RTPReceiver) {
 	defer x.reading.Done()
-	buf := make([]byte, 1500)
+	buf := make([]byte, readSize)
 	for {
 		n, _, err := r.Read(buf)
 		if err != nil {

@@ -48,6 +48,7 @@ type peer struct {
 	pc     *pion.PeerConnection
 	place  func()        // leaves its place among those that have no media yet
 	done   chan struct{} // closed at the end
+	reason error         // of the end; set before done is closed
 
 	// connected is called once, on a goroutine of the library, when media can flow.
 	connected func()
