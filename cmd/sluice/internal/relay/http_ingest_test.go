@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/config"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvtest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
+	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/internal/flvclip"
 )
 
@@ -72,6 +73,32 @@ func TestPublishByLengthAndByChunks(t *testing.T) {
 	s.log.line(t, "publisher ended", "id=p1", "reason=", "bytes=", "frames=", "duration=")
 	s.log.line(t, "viewer started", "id=v1", "agent=test/1")
 	s.log.line(t, "viewer ended", "id=v1", "reason=", "bytes=", "frames=", "duration=", "jumps=0", "dropped=0")
+}
+
+// Script data in AMF3 is no part of a stream, however it is published: no player of FLV reads it.
+func TestScriptDataInAMF3IsLeftOut(t *testing.T) {
+	s := startRelay(t, nil)
+	const header = 9 + 4 // of a file, with the size of no tag
+	script := flvtest.Tag{Type: flv.TagScript, Payload: "\x02\x00\x0aonMetaData\x11\x0a\x0b\x01\x01"}
+	body := slices.Concat(flvclip.File[:header], script.Append(nil), flvclip.File[header:])
+	got := make(chan []flvtest.Tag, 1)
+	go func() {
+		_, r := s.playing(t, "/live/s.flv?wait=20")
+		var tags []flvtest.Tag
+		for g, err := r.Next(); err == nil; g, err = r.Next() {
+			tags = append(tags, g)
+		}
+		got <- tags
+	}()
+	relayEventually(t, "one who waits", func() bool { return s.host.Gate.Usage().Viewers == 1 })
+	conn, r := s.raw(t, fmt.Sprintf("POST /live/s.flv HTTP/1.1\nHost: a\nContent-Length: %d\n\n", len(body)))
+	go conn.Write(body)
+	if status, _, text := readAnswer(t, r); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	if tags := <-got; !slices.Equal(tags, flvtest.Clip(t)) {
+		t.Errorf("%d tags, want %d", len(tags), len(flvtest.Clip(t)))
+	}
 }
 
 func TestExpectContinue(t *testing.T) {

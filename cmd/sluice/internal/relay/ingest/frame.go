@@ -21,8 +21,7 @@ var (
 
 // Frame converts m into a frame. The payload of m is transferred, also when Frame
 // reports false: then the message is empty or does not belong to a stream, and is
-// released. A data message becomes the body of a script tag, without the command
-// @setDataFrame before its name. One in AMF3 is not part of a stream either.
+// released. A data message becomes the body of a script tag.
 func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 	switch m.Type {
 	case rtmp.TypeAudio:
@@ -38,27 +37,26 @@ func Frame(m rtmp.Message) (f live.Frame, ok bool) {
 	if !m.Payload.Valid() {
 		return live.Frame{}, false
 	}
-	if f.Type == flv.TagScript {
-		p := m.Payload.Bytes()
-		if bytes.HasPrefix(p, sampleAccess) || bytes.HasPrefix(p, onStatus) || bytes.HasPrefix(p, clearFrame) {
-			m.Release()
-			return live.Frame{}, false
-		}
-		if rest := flv.StripSetDataFrame(p); len(rest) < len(p) {
-			cut(&m.Payload, len(p)-len(rest))
-		}
-		if inAMF3(m.Payload.Bytes()) {
-			m.Release()
-			return live.Frame{}, false
-		}
-	}
-	if m.Payload.Len() == 0 {
+	if f.Type == flv.TagScript && !Script(&m.Payload) || m.Payload.Len() == 0 {
 		m.Payload.Release()
 		return live.Frame{}, false
 	}
 	f.Time = m.Time
 	f.Payload = m.Payload //sluice:moved m is this function's, and ends here
 	return f, true
+}
+
+// Script removes from b, script data, which stays the caller's, the command @setDataFrame before its name.
+// It reports false when the data does not belong to a stream: it is for the receiver, or in AMF3.
+func Script(b *mem.Buf) bool {
+	p := b.Bytes()
+	if bytes.HasPrefix(p, sampleAccess) || bytes.HasPrefix(p, onStatus) || bytes.HasPrefix(p, clearFrame) {
+		return false
+	}
+	if rest := flv.StripSetDataFrame(p); len(rest) < len(p) {
+		cut(b, len(p)-len(rest))
+	}
+	return !inAMF3(b.Bytes())
 }
 
 // inAMF3 reports whether the value of a data message, behind its name, is in AMF3 (AMF0, section

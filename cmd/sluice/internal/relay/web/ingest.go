@@ -15,10 +15,10 @@ import (
 	"github.com/sluice-go/sluice"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/brief"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/flvbody"
+	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/ingest"
 	"github.com/sluice-go/sluice/cmd/sluice/internal/relay/session"
 	"github.com/sluice-go/sluice/flv"
 	"github.com/sluice-go/sluice/live"
-	"github.com/sluice-go/sluice/mem"
 )
 
 // ingest publishes the body of a POST or PUT to /APP/NAME.flv as a stream. The
@@ -154,8 +154,9 @@ func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, p *live.
 		default:
 			return session.FrameError(err, w.Config().MaxFrame)
 		}
-		if tag.Type == flv.TagScript {
-			stripSetDataFrame(&tag.Payload)
+		if tag.Type == flv.TagScript && !ingest.Script(&tag.Payload) {
+			tag.Payload.Release()
+			continue
 		}
 		c.Count(flv.TagHeaderLen + tag.Payload.Len() + flv.PrevTagSizeLen)
 		frame := live.Frame{Type: tag.Type, Time: tag.Time, Payload: tag.Payload} //sluice:moved
@@ -163,18 +164,6 @@ func (w *Server) receive(b *flvbody.Reader, watchdog *session.Watchdog, p *live.
 			return err
 		}
 	}
-}
-
-// stripSetDataFrame removes the command that RTMP publishers put before metadata.
-func stripSetDataFrame(b *mem.Buf) {
-	p := b.Bytes()
-	rest := flv.StripSetDataFrame(p)
-	if len(rest) == len(p) {
-		return
-	}
-	stripped := b.RetainedSlice(len(p)-len(rest), len(p))
-	b.Release()
-	*b = stripped //sluice:moved
 }
 
 // ending returns the answer to a publisher whose session ends before its body: an
