@@ -33,7 +33,8 @@ func NewBufReaderChan(n int, o ...Options) *BufReader {
 // FeedBuf or FeedCopy between calls: the same parser then runs under an event
 // loop. A call that lacks bytes returns ErrShort and has consumed nothing; a
 // parser that has consumed part of a message by then goes back with Rollback.
-// At most Options.Frame bytes may wait to be read.
+// At most Options.Frame bytes may wait to be read, or one piece that is longer: a reader
+// that has nothing takes what has come in any length.
 //
 // Such a reader does not wait for memory: where its allocator has a budget, a call may
 // return mem.ErrBudget, and has consumed nothing. Stop feeding it then, and call again
@@ -48,8 +49,8 @@ func NewBufReaderFed(o ...Options) *BufReader {
 // NewBufReaderChan made it may be called by another goroutine; it waits while
 // the channel is full, and returns ErrClosed after Recycle. For one that
 // NewBufReaderFed made it belongs to the goroutine that reads, never waits,
-// and returns ErrTooLong when more is waiting to be read than Options.Frame
-// allows. Other readers panic.
+// and returns ErrTooLong when bytes wait and p would make them more than Options.Frame.
+// Other readers panic.
 func (b *BufReader) Feed(p []byte) error {
 	f := b.feed.Load()
 	if f == nil {

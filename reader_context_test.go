@@ -260,6 +260,29 @@ func TestContextThatHasEndedLeavesTheRestBeforeTheEndToReadSlice(t *testing.T) {
 	}
 }
 
+// TestContextThatHasEndedLeavesWhatThereIs: more may come when another is set.
+func TestContextThatHasEndedLeavesWhatThereIs(t *testing.T) {
+	for _, cause := range []error{errCause, io.EOF} {
+		r := readerOf(t, paranoid(t), 0, replies(reply{"begin ", nil}, reply{"end\n", nil}))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r.SetContext(ctx)
+		if _, err := r.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		cancel(cause)
+		if p, err := r.ReadSlice('\n'); p != nil || !errors.Is(err, cause) {
+			t.Errorf("ReadSlice: %q, %v", p, err)
+		}
+		if p, err := r.ReadLineSlice(); p != nil || !errors.Is(err, cause) {
+			t.Errorf("ReadLineSlice: %q, %v", p, err)
+		}
+		r.SetContext(context.Background())
+		if p, err := r.ReadSlice('\n'); string(p) != "begin end\n" || err != nil {
+			t.Errorf("then %q, %v", p, err)
+		}
+	}
+}
+
 // TestContextIsTheCauseOfADeadlineThatCameWithBytes too.
 func TestContextIsTheCauseOfADeadlineThatCameWithBytes(t *testing.T) {
 	for _, n := range []int{1, 8192} {

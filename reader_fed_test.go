@@ -143,6 +143,29 @@ func TestFedBytesHaveABound(t *testing.T) {
 	}
 }
 
+// TestFedReaderWithNothingTakesAPieceOfAnyLength: what an event loop has received at once may
+// be many frames.
+func TestFedReaderWithNothingTakesAPieceOfAnyLength(t *testing.T) {
+	for turn := range 3 {
+		a := paranoid(t)
+		r := fedReader(t, a)
+		r.SetLimits(sluice.Options{Frame: 100})
+		for range 2 {
+			if err := feed(r, a, turn, make([]byte, 250)); err != nil {
+				t.Fatal(err)
+			}
+			if err := feed(r, a, turn, []byte("x")); !errors.Is(err, sluice.ErrTooLong) {
+				t.Errorf("way %d, behind it: %v", turn, err)
+			}
+			for left := 250; left > 0; left -= 50 {
+				if _, err := r.Next(50); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
 func TestFeedOfWhatIsNotFedPanics(t *testing.T) {
 	for name, call := range map[string]func(r *sluice.BufReader){
 		"Feed":     func(r *sluice.BufReader) { _ = r.Feed([]byte("x")) },

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sluice-go/sluice"
+	"github.com/sluice-go/sluice/mem"
 )
 
 func (h *history) next() {
@@ -71,6 +72,27 @@ func (h *history) readBuf() {
 		h.pos += n
 	} else if buf.Valid() {
 		h.fatalf("ReadBuf failed and returned a Buf")
+	}
+}
+
+func (h *history) readBufs() {
+	n := h.size()
+	dst := make([]mem.Buf, h.dice.pick(3)*h.dice.pick(20))
+	h.note("ReadBufs(%d) for %d", n, len(dst))
+	if h.atOnce("ReadBufs", n, h.r.ReadBufs(n, dst)) {
+		for i := range dst {
+			if dst[i].Len() != n {
+				h.fatalf("ReadBufs(%d) filled in %d bytes", n, dst[i].Len())
+			}
+			h.keep(keeping{buf: dst[i], at: h.pos, n: n}) //sluice:moved
+		}
+		h.pos += n
+		return
+	}
+	for i := range dst {
+		if dst[i] != (mem.Buf{}) {
+			h.fatalf("ReadBufs failed and filled in a Buf")
+		}
 	}
 }
 

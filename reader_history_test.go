@@ -188,6 +188,7 @@ var ops = []struct {
 	{"Peek", 4, (*history).peek},
 	{"View", 4, (*history).view},
 	{"ReadBuf", 5, (*history).readBuf},
+	{"ReadBufs", 3, (*history).readBufs},
 	{"ReadBytes", 5, (*history).readBytes},
 	{"ReadRange", 3, (*history).readRange},
 	{"Skip", 2, (*history).skip},

@@ -1,8 +1,8 @@
 package sluice
 
 // Mark remembers the reader's current position. From then on the reader keeps
-// all bytes that follow, until Rollback or Unmark. A call that would make them
-// more than Options.Frame bytes returns ErrTooLong. A parser whose message may not
+// all bytes that follow, until Rollback or Unmark. A call that has to receive bytes,
+// and would make them more than Options.Frame, returns ErrTooLong. A parser whose message may not
 // be complete sets a mark, reads, and goes back when a call returns ErrShort or
 // a deadline passed. A second Mark moves it.
 func (b *BufReader) Mark() { b.win.Mark() }

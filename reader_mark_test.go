@@ -150,6 +150,23 @@ func TestHeaderMayBeLongerThanTheFrameLimit(t *testing.T) {
 	}
 }
 
+// TestMarkIsBoundedBehindAHeaderToo: only the header's own mark is not.
+func TestMarkIsBoundedBehindAHeaderToo(t *testing.T) {
+	text := "Key: value\r\n\r\n" + strings.Repeat("x", 1000)
+	r := readerOf(t, paranoid(t), 0, &pieces{data: []byte(text), next: every(10)})
+	r.SetLimits(sluice.Options{Frame: 100})
+	if _, err := r.ReadMIMEHeader(); err != nil {
+		t.Fatal(err)
+	}
+	r.Mark()
+	if _, err := r.Next(60); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(60); !errors.Is(err, sluice.ErrTooLong) {
+		t.Errorf("more than the limit behind a mark: %v", err)
+	}
+}
+
 func TestUnmarkLetsGoWhatWasRead(t *testing.T) {
 	a := paranoid(t)
 	r := readerOf(t, a, 0, &pieces{data: testData(4 << 20), next: every(4096)})
@@ -282,6 +299,25 @@ func TestMarkOverManyBlocksIsNotMovedForEachRead(t *testing.T) {
 		if n := r.Buffered(); n < size {
 			t.Errorf("BufLen %d: %d bytes after Rollback", bufLen, n)
 		}
+	}
+}
+
+func TestMarkOverManyFedPiecesIsNotMovedForEach(t *testing.T) {
+	const size, piece = 12 << 20, 64 << 10
+	r := fedReader(t, mem.New(mem.Options{}))
+	for range size / piece {
+		if err := r.Feed(make([]byte, piece)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := allocated(func() {
+		r.Mark()
+		if err := r.Skip(size); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 5*size {
+		t.Errorf("%d bytes were allocated for %d", got, size)
 	}
 }
 

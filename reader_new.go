@@ -14,8 +14,8 @@ import (
 //
 // A type of connection that is not one of package net and wraps none may have
 // the method RawRead() syscall.Conn: reading from that descriptor must be the
-// same as calling Read. A reader over one holds no memory while it waits, as
-// over *net.TCPConn.
+// same as calling Read, and nil says that there is none. A reader over one holds no
+// memory while it waits, as over *net.TCPConn.
 func NewBufReader(r io.Reader, o ...Options) *BufReader {
 	if b, ok := r.(*BufReader); ok && len(o) == 0 {
 		return b

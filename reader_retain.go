@@ -67,7 +67,10 @@ func (b *BufReader) ReadBufs(n int, dst []mem.Buf) error {
 }
 
 func (b *BufReader) bufsSlow(n int, dst []mem.Buf) error {
-	if n == 0 && len(dst) > 0 {
+	if n == 0 {
+		if len(dst) == 0 {
+			return nil // and no read, which could wait
+		}
 		p, err := b.bufSlow(0)
 		if err != nil {
 			return err

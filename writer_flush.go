@@ -54,7 +54,6 @@ func (b *BufWriter) settle(size int, keep bool) {
 	if size < b.size/4 {
 		b.size = max(b.size/2, sizing.FirstBlock)
 	}
-	b.s = b.e // sent, also when a release panics
 	b.waiting.drop()
 	if keep && b.slab.Valid() && !b.slab.Shared() {
 		b.window()

@@ -43,7 +43,8 @@ func descriptor(r io.Reader) syscall.RawConn {
 		c = r
 	case RawReader:
 		c = r.RawRead()
-	default:
+	}
+	if c == nil { // as Descriptor, whose RawReader may have none
 		return nil
 	}
 	if raw, err := c.SyscallConn(); err == nil {

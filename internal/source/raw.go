@@ -23,8 +23,9 @@ type Memory interface {
 var ErrAgain = errors.New("source: no memory at hand")
 
 // A RawReader is a connection of another type that wraps nothing: reading from
-// the descriptor that RawRead gives is the same as calling Read. Types that
-// embed a connection and change what Read does must not have this method.
+// the descriptor that RawRead gives is the same as calling Read. One that gives nil
+// has no descriptor. Types that embed a connection and change what Read does must not
+// have this method.
 type RawReader interface {
 	io.Reader
 	RawRead() syscall.Conn

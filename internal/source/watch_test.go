@@ -71,11 +71,16 @@ type briefDescriptor struct{ syscall.RawConn }
 
 func (briefDescriptor) Brief() {}
 
+// undescribed is one that has no descriptor for a reader.
+type undescribed struct{ net.Conn }
+
+func (undescribed) RawRead() syscall.Conn { return nil }
+
 // pair returns both ends of a connection of a kind.
 func pair(t testing.TB, kind string) (near, far conn) {
 	t.Helper()
 	switch kind {
-	case "tcp", "brief tcp", "wrapped tcp", "wrapped twice", "tls", "hidden tcp", "tls hidden", "reader":
+	case "tcp", "brief tcp", "wrapped tcp", "wrapped twice", "tls", "hidden tcp", "tls hidden", "reader", "undescribed":
 		a, b := dialed(t, "tcp", "127.0.0.1:0")
 		switch kind {
 		case "hidden tcp":
@@ -85,6 +90,8 @@ func pair(t testing.TB, kind string) (near, far conn) {
 			return &hidden{conn: a}, b
 		case "brief tcp":
 			return brief{a.(*net.TCPConn)}, b
+		case "undescribed":
+			return undescribed{a}, b
 		case "reader":
 			return reader{"tcp", a.(*net.TCPConn)}, b
 		case "wrapped tcp":
@@ -123,7 +130,7 @@ func pair(t testing.TB, kind string) (near, far conn) {
 	return a, b
 }
 
-var kinds = []string{"tcp", "unix", "file", "tls", "pipe", "wrapped tcp", "wrapped twice", "wrapped pipe", "tls over a pipe", "hidden tcp", "hidden pipe", "tls hidden", "reader"}
+var kinds = []string{"tcp", "unix", "file", "tls", "pipe", "wrapped tcp", "wrapped twice", "wrapped pipe", "tls over a pipe", "hidden tcp", "hidden pipe", "tls hidden", "reader", "brief tcp", "undescribed"}
 
 func dialed(t testing.TB, network, address string) (near, far net.Conn) {
 	t.Helper()
