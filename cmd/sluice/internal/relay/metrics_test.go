@@ -223,3 +223,15 @@ func TestMetricsConventions(t *testing.T) {
 		t.Errorf("the dashboard asks for %d series", asked)
 	}
 }
+
+// Browsers take no answer for something else than it says it is.
+func TestAnswersAreNotSniffed(t *testing.T) {
+	s := startRelay(t, nil)
+	for _, path := range []string{"/metrics", "/healthz", "/", "/api/streams", "/api/none", "/live/none.flv", "/live/none.m3u8"} {
+		resp := s.request(t, "GET", path, nil)
+		resp.Body.Close()
+		if got := resp.Header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}

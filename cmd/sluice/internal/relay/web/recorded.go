@@ -160,14 +160,11 @@ func (w *Server) getClip(rw http.ResponseWriter, r *http.Request) {
 		w.answerDone(rw, err)
 		return
 	}
-	select {
-	case w.Recorded.clips <- struct{}{}:
-		defer func() { <-w.Recorded.clips }()
-	default:
-		rw.Header().Set("Retry-After", "5")
-		answerError(rw, http.StatusServiceUnavailable, fmt.Sprintf("%d clips are being sent, more at a time are not", maxClips))
+	leave, ok := w.Recorded.clips.enter(rw, r)
+	if !ok {
 		return
 	}
+	defer leave()
 	c, err := w.Recorded.Files.Clip(name, from, to)
 	if err != nil {
 		w.answerDone(rw, err)

@@ -9,7 +9,7 @@ import (
 
 // NewRecorded returns a Recorded.
 func NewRecorded(files archive.Union, control func(stream string, on bool) error) *Recorded {
-	return &Recorded{Files: files, Control: control, clips: make(chan struct{}, maxClips)}
+	return &Recorded{Files: files, Control: control}
 }
 
 // recordings answers requests for what was recorded:

@@ -13,9 +13,11 @@ import (
 const (
 	// maxListed is how many recordings are listed at once.
 	maxListed = 1000
-	// maxClips is how many clips are sent at once, maxClip how long one may be.
-	maxClips = 16
-	maxClip  = time.Hour
+	// maxClips is how many clips are sent at once, and to one address, maxClip how long one
+	// may be.
+	maxClips           = 16
+	maxClipsPerAddress = 4
+	maxClip            = time.Hour
 )
 
 // span reads the times of a clip: RFC 3339, or as long before now, such as -30s. Without

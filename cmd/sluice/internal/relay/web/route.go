@@ -60,6 +60,7 @@ func (w *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "/api/"):
 		w.api(rw, r)
 	case path == "/metrics":
+		rw.Header().Set("X-Content-Type-Options", "nosniff")
 		w.metrics.ServeHTTP(rw, r)
 	case path == "/healthz":
 		w.healthz(rw, r)
@@ -111,6 +112,7 @@ func (w *Server) healthz(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	rw.Header().Set("X-Content-Type-Options", "nosniff")
 	rw.Header().Set("Cache-Control", "no-store")
 	if w.Closing() {
 		rw.WriteHeader(http.StatusServiceUnavailable)

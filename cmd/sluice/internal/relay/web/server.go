@@ -102,7 +102,7 @@ type Recorded struct {
 	// under that name later.
 	Control func(stream string, on bool) error
 
-	clips chan struct{} // has one for each clip that is being sent
+	clips clips
 }
 
 // A resource answers what is below its name in /api/. rest is what follows the name's

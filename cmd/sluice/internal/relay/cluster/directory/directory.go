@@ -110,6 +110,9 @@ func (d *Directory) Take() ([]Message, []Event) {
 	return out, changes
 }
 
+// saw moves the clock on to an epoch of another node, or maxStep towards it.
+func (d *Directory) saw(epoch uint64) { d.clock = max(d.clock, min(epoch, d.clock+maxStep)) }
+
 func (d *Directory) send(m Message) {
 	m.From, m.Run, m.Clock = d.own.name, d.own.run, d.clock
 	d.out = append(d.out, m)
@@ -151,7 +154,7 @@ func (d *Directory) put(p *peer, e Entry) bool {
 	*kept = e
 	p.entries[e.Stream] = kept
 	p.sum += e.hash()
-	d.clock = max(d.clock, e.Epoch)
+	d.saw(e.Epoch)
 	d.insert(e.Stream, holder{p, kept})
 	return true
 }

@@ -479,6 +479,21 @@ func FuzzReceive(f *testing.F) {
 
 // The publication that viewers get is that of the winner once this has begun; until then
 // nodes pull from the other. A node that drains gives way.
+// A node has the highest clock that is taken. What others publish afterwards is known to all.
+func TestTheHighestClockStopsNone(t *testing.T) {
+	w := quiet(t, Refuse, "a", "b")
+	for _, name := range []string{"a", "b"} {
+		d := w.nodes[name].d
+		d.Receive(w.now, Message{Kind: Digest, From: "x", Run: 1, Clock: maxEpoch})
+		d.Receive(w.now, Message{Kind: Change, From: "x", Run: 1, Version: 1, Entries: []Entry{{Stream: "live/x", Epoch: maxEpoch}}})
+	}
+	w.publish("a", "live/s")
+	w.run(time.Second)
+	if got := w.winner("b", "live/s"); got != "a" {
+		t.Errorf("b knows %q as the publisher", got)
+	}
+}
+
 func TestStandbyGivesWay(t *testing.T) {
 	w := quiet(t, Standby, "a", "b", "c")
 	a, b, c := w.nodes["a"], w.nodes["b"], w.nodes["c"]

@@ -172,9 +172,12 @@ func (m *Message) check() error {
 	return nil
 }
 
-// maxEpoch leaves room to count on: a node that sends the largest number must not
-// stop the others' clocks.
-const maxEpoch = 1 << 62
+// A node that sends the largest number must not bring the others' clocks to where theirs
+// are refused: it moves them by at most maxStep, which is more than there are publications.
+const (
+	maxEpoch = 1 << 62
+	maxStep  = 1 << 32
+)
 
 // Epoch returns the largest epoch that the message has.
 func (m *Message) Epoch() uint64 {

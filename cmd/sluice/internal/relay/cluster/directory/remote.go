@@ -49,7 +49,7 @@ func (d *Directory) Receive(now time.Time, m Message) {
 	if p != nil && m.Run < p.run {
 		return
 	}
-	d.clock = max(d.clock, m.Epoch())
+	d.saw(m.Epoch())
 	if m.Kind == Gone {
 		d.ended[m.From] = ending{m.Run, now}
 		if p != nil {
