@@ -80,8 +80,12 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), interrupts(syscall.SIGPIPE)...)
 }
 
+func printer(w io.Writer) *document.Printer {
+	return document.NewPrinter(w, colourful(w)).Within(columns(w))
+}
+
 func printed(w io.Writer, items ...document.Item) error {
-	p := document.NewPrinter(w, colourful(w))
+	p := printer(w)
 	p.Print(items...)
 	return p.Err()
 }
@@ -90,6 +94,18 @@ func printed(w io.Writer, items ...document.Item) error {
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// columns is how wide a terminal is; 0 where that is not known.
+func columns(w io.Writer) int {
+	if !terminal(w) {
+		return 0
+	}
+	n, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // colourful reports whether w is a terminal that shows colours and the user has

@@ -109,7 +109,7 @@ func (a App) runBench(f benchFlags, patterns []string) error {
 	people := a.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
-	table := document.NewPrinter(people, colourful(people))
+	table := printer(people)
 	table.Print(report.BenchHead(results.Machine)...)
 
 	err = a.measure(ctx, chosen, table, f.all, results, measure.Options{

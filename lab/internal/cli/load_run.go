@@ -48,7 +48,7 @@ func (c loadCommand) execute(f *loadFlags, args []string) (err error) {
 	people := c.people(f.json)
 	ctx, stop := interruptible()
 	defer stop()
-	text := document.NewPrinter(people, colourful(people))
+	text := printer(people)
 	single := !f.compare && f.search == ""
 	if single {
 		if err := reachable(ctx, &f.plan); err != nil {

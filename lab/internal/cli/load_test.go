@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluice-go/sluice/internal/loopback"
 	"github.com/sluice-go/sluice/lab/internal/load"
@@ -334,10 +335,15 @@ func TestLoadInJSON(t *testing.T) {
 func TestLoadProgressOnATerminalIsOneLine(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b)
-	p.live = true
+	p.live, p.columns = true, func() int { return 20 }
 	p.load(load.Progress{At: time.Second})
 	p.load(load.Progress{Measuring: true, At: time.Second})
 	p.clear()
+	for line := range strings.SplitSeq(b.String(), "\r\x1b[K") {
+		if utf8.RuneCountInString(line) >= 20 {
+			t.Errorf("%q is longer than the terminal is wide", line)
+		}
+	}
 	if text := b.String(); strings.Contains(text, "\n") || strings.Count(text, "\r\x1b[K") != 3 || !strings.HasSuffix(text, "\r\x1b[K") {
 		t.Errorf("%q", text)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/load"
 	"github.com/sluice-go/sluice/lab/internal/matrix"
 	"github.com/sluice-go/sluice/lab/internal/measure"
@@ -16,6 +17,7 @@ import (
 type progress struct {
 	w       io.Writer
 	live    bool
+	columns func() int // of the terminal, which may change
 	showing bool
 	began   time.Time
 	round   int       // of matrix: what was said last
@@ -23,13 +25,16 @@ type progress struct {
 }
 
 func newProgress(w io.Writer) *progress {
-	return &progress{w: w, live: terminal(w), began: time.Now()}
+	return &progress{w: w, live: terminal(w), columns: func() int { return columns(w) }, began: time.Now()}
 }
 
 func (p *progress) show(text string) {
 	if !p.live {
 		fmt.Fprintln(p.w, text)
 		return
+	}
+	if n := p.columns(); n > 2 { // only the last line of a longer text would be written over
+		text = document.Clip(text, n-2)
 	}
 	fmt.Fprintf(p.w, "\r\x1b[K%s", text)
 	p.showing = true

@@ -40,8 +40,15 @@ func TestTextFitsATerminal(t *testing.T) {
 	got := text(false, sample()...)
 	for line := range strings.Lines(got) {
 		line = strings.TrimSuffix(line, "\n")
-		if utf8.RuneCountInString(line) > width || strings.HasSuffix(line, " ") {
+		if utf8.RuneCountInString(line) > mostWidth || strings.HasSuffix(line, " ") {
 			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
+		}
+	}
+	var narrow strings.Builder
+	NewPrinter(&narrow, false).Within(40).Print(sample()...)
+	for line := range strings.Lines(narrow.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 40 {
+			t.Errorf("%d columns on a terminal of 40: %q", n, line)
 		}
 	}
 	for _, want := range []string{"kept", "yes", "column 0", "x y", "MISSED  a rather", "a name", "a caption"} {

@@ -7,19 +7,34 @@ import (
 	"unicode/utf8"
 )
 
-// width is what text stays within, in columns of a terminal.
-const width = 100
+// Text stays within mostWidth columns of a terminal, in which lines are read with ease, or within what a
+// narrower one has, down to leastWidth.
+const (
+	mostWidth  = 100
+	leastWidth = 30
+)
 
 // A Printer writes items for a terminal or a pipe. Errors of the writer are kept
 // and returned by Err. It is used by one goroutine.
 type Printer struct {
 	w      io.Writer
 	colour bool
+	width  int
 	err    error
 }
 
 // NewPrinter returns a printer to w, with colours only if asked for.
-func NewPrinter(w io.Writer, colour bool) *Printer { return &Printer{w: w, colour: colour} }
+func NewPrinter(w io.Writer, colour bool) *Printer {
+	return &Printer{w: w, colour: colour, width: mostWidth}
+}
+
+// Within makes p, which it returns, fit a terminal of so many columns; 0 is not known.
+func (p *Printer) Within(columns int) *Printer {
+	if columns > 0 {
+		p.width = max(leastWidth, min(columns, mostWidth))
+	}
+	return p
+}
 
 // Err returns the first error of the writer.
 func (p *Printer) Err() error { return p.err }
@@ -70,8 +85,8 @@ func (p *Printer) para(x *Para) {
 
 // wrapped writes a text behind a mark, with later lines indented as far.
 func (p *Printer) wrapped(mark string, markStyle Style, text string, style Style) {
-	indent := min(utf8.RuneCountInString(mark), 30)
-	lines := wrap(text, width-indent)
+	indent := min(utf8.RuneCountInString(mark), p.width/2, 30)
+	lines := wrap(text, p.width-indent)
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
@@ -94,8 +109,8 @@ func (p *Printer) facts(f *Facts) {
 	}
 }
 
-// shown are the columns that fit, and how wide each is.
-func (t *Table) shown() (shown []int, widths []int) {
+// shown are the columns that fit into so much room, and how wide each is.
+func (t *Table) shown(room int) (shown []int, widths []int) {
 	widths = make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		widths[i] = utf8.RuneCountInString(c.Name)
@@ -105,7 +120,6 @@ func (t *Table) shown() (shown []int, widths []int) {
 			}
 		}
 	}
-	room := width
 	for i, c := range t.Columns {
 		if c.Keep {
 			room -= widths[i] + 2
@@ -129,7 +143,7 @@ func (p *Printer) table(t *Table) {
 		p.line("")
 		p.wrapped("", Plain, t.Caption, Bold)
 	}
-	shown, widths := t.shown()
+	shown, widths := t.shown(p.width)
 	put := func(cell func(i int) Cell) {
 		var b strings.Builder
 		for _, i := range shown {
@@ -153,7 +167,7 @@ func (p *Printer) table(t *Table) {
 			return r.Cells[i]
 		})
 		for _, text := range r.Under {
-			for _, line := range wrap(text, width-8) {
+			for _, line := range wrap(text, p.width-8) {
 				p.line("        " + line)
 			}
 		}
