@@ -144,6 +144,10 @@ var (
 		`|^(__x64_sys|__arm64_sys|ksys|do|__sys|___sys)_(read|readv|recvfrom|recvmsg|pread64)$|^(__GI_+(libc_)?|__libc_)?(read|recv|recvfrom|pread64)$`)
 	isFileSync = matching(`^internal/poll\.\(\*FD\)\.Fsync$|^syscall\.(Fsync|Fdatasync)$|^os\.\(\*File\)\.Sync$` +
 		`|^golang\.org/x/sys/unix\.(Fsync|Fdatasync|Msync|SyncFileRange)$|^(__x64_sys_|__arm64_sys_|do_)?(fsync|fdatasync|msync)$`)
+	// What making and ending connections costs, with TLS.
+	isDialling = matching(`^net\.\(\*(Dialer|sysDialer|netFD)\)\.(DialContext|dialSerial|dialTCP|connect|Close)$|^crypto/tls\.\(\*Conn\)\.(HandshakeContext|handshakeContext|clientHandshake)$` +
+		`|^(__x64_|__arm64_)?(__)?sys_(connect|socket)$|^inet6?_(stream_connect|release)$|^sock_close$|^tcp_v[46]_connect$|^(__GI_+)?(__libc_)?connect$|^SSL_(connect|do_handshake)$`)
+	isOpening = matching(`^os\.(OpenFile|Open|openFileNolog)$|^(__x64_|__arm64_)?sys_open(at2?)?$|^do_sys_open(at2)?$|^(__GI_+|__libc_)?(open(at)?(64)?|fopen(64)?)$`)
 	isSyscall = matching(`^syscall\.(Syscall6?|RawSyscall6?|rawSyscallNoError)$|^internal/runtime/syscall\b|^runtime/internal/syscall\b` +
 		`|^runtime\.(futex|epollwait|netpoll|write1|madvise)$|^(do_syscall_64|entry_SYSCALL_64_after_hwframe|invoke_syscall|el0_svc)$`)
 	isFlush  = matching(`(?i)(^|[/.])(compress|[a-z]*flate|[a-z]*zip|zlib|zstd|s2|snappy|lz4|brotli|lzw|xz)[/.](.*[./])?(\(\*?\w+\)\.)?(sync)?flush$`)

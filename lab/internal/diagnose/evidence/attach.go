@@ -139,7 +139,7 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgr
 	for _, n := range family(pid) {
 		cmd.Args = append(cmd.Args, "-p", strconv.Itoa(n))
 	}
-	eventfds := eventfdsOf(pid)
+	eventfds, prompt := eventfdsOf(pid), promptOf(family(pid))
 	if err := attach(ctx, cmd, " attached", min(d, straceFor)); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func straceOf(ctx context.Context, pid int, dir string, d time.Duration, goProgr
 		return nil, err
 	}
 	defer file.Close()
-	return readStrace(file, goProgram, eventfds)
+	return readStrace(file, goProgram, eventfds, prompt)
 }
 
 func eventfdsOf(pid int) map[int]bool {

@@ -150,6 +150,20 @@ type Calls struct {
 	Parked   time.Duration `json:"parked_ns,omitempty"`
 	Timeouts time.Duration `json:"timeouts_ns,omitempty"`
 	ParkedIO time.Duration `json:"parked_io_ns,omitempty"`
+
+	// Replies is how often something was read behind what was written to the same file. Delayed is how many of
+	// them came as late behind the second of small writes as a delayed acknowledgement, and DelayedTime
+	// their time.
+	Replies     int64         `json:"replies,omitempty"`
+	Delayed     int64         `json:"delayed,omitempty"`
+	DelayedTime time.Duration `json:"delayed_ns,omitempty"`
+	// Dialled is the address that was connected to most often over TCP, and Requests how many writes all new
+	// connections had.
+	Dialled  Repeated `json:"dialled,omitzero"`
+	Requests int64    `json:"requests,omitempty"`
+	// Opened is the file that was opened most often, of all Opens.
+	Opened Repeated `json:"opened,omitzero"`
+	Opens  int64    `json:"opens,omitempty"`
 }
 
 // A Call is one system call of those that were seen.

@@ -35,6 +35,7 @@ type straceReader struct {
 	woken      int64
 	files      map[string]string // by descriptor: the direction of the last call that moved something
 	behind     map[string]int64  // by descriptor: where the last pread64 ended
+	repeats    repeats
 	first      float64
 	last       float64
 }
@@ -62,9 +63,9 @@ type callTally struct {
 // readStrace reads what strace wrote. When that is cut off in the middle of a
 // line, the line is left out. Input in which no line is strace's is an error.
 // goProgram says that the runtime of Go makes some of the calls for itself; eventfds are
-// descriptors with which its poller is woken.
-func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool) (*Calls, error) {
-	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]begun), files: make(map[string]string), behind: make(map[string]int64), threads: make(map[string]*threadTally)}
+// descriptors with which its poller is woken, and prompt those on which no write is held back.
+func readStrace(r io.Reader, goProgram bool, eventfds map[int]bool, prompt map[string]bool) (*Calls, error) {
+	s := &straceReader{goProgram: goProgram, eventfds: eventfds, calls: make(map[string]*callTally), unfinished: make(map[string]begun), files: make(map[string]string), behind: make(map[string]int64), threads: make(map[string]*threadTally), repeats: newRepeats(prompt)}
 	_, err := eachLine(r, "strace", maxStrace, s.line)
 	if err == nil && s.lines == 0 && s.foreign > 0 {
 		return nil, errors.New("not one line is strace's")
@@ -93,6 +94,7 @@ func (s *straceReader) line(line string) {
 	head := straceHead.FindStringSubmatch(line)
 	thread, rest := head[1]+head[2], strings.TrimSpace(line[len(head[0]):])
 	at, err := strconv.ParseFloat(head[3], 64)
+	began := at
 	if err == nil {
 		if s.first == 0 {
 			s.first = at
@@ -117,6 +119,7 @@ func (s *straceReader) line(line string) {
 			return
 		}
 		call := s.unfinished[thread].text
+		began = s.unfinished[thread].at
 		delete(s.unfinished, thread)
 		if !strings.HasPrefix(call, name+"(") {
 			call = name + "(" // strace came in the middle of the call
@@ -126,6 +129,12 @@ func (s *straceReader) line(line string) {
 	if call := straceCall.FindStringSubmatch(rest); call != nil {
 		s.lines++
 		s.call(thread, call[1], call[2], call[3], call[4], call[5])
+		if moved, err := strconv.ParseInt(call[3], 0, 64); err == nil {
+			if took, err := strconv.ParseFloat(call[5], 64); err == nil && began > 0 {
+				at = began + took
+			}
+			s.repeats.call(call[1], call[2], call[3], call[4], moved, began, at)
+		}
 	} else {
 		s.foreign++
 	}
@@ -310,6 +319,7 @@ func (s *straceReader) sum() *Calls {
 			out.ParkedIO += t.io
 		}
 	}
+	s.repeats.into(out)
 	for _, c := range s.calls {
 		c.Sizes, c.Asked = mostFrequent(c.sizes), mostFrequent(c.asked)
 		out.ByName = append(out.ByName, c.Call)

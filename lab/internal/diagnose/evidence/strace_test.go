@@ -22,7 +22,7 @@ func callOf(t *testing.T, c *Calls, name string) Call {
 }
 
 func TestStraceOfAConversation(t *testing.T) {
-	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil)
+	c, err := readStrace(iotest.HalfReader(bytes.NewReader(recorded(t, "strace-net.txt"))), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestStraceOfAConversation(t *testing.T) {
 
 func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 	data := recorded(t, "strace-go.txt")
-	c, err := readStrace(bytes.NewReader(data), false, nil)
+	c, err := readStrace(bytes.NewReader(data), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 		t.Errorf("futex: %+v", futex)
 	}
 	// What is known of descriptors: 6 is the runtime's eventfd.
-	c, err = readStrace(bytes.NewReader(data), true, map[int]bool{6: true})
+	c, err = readStrace(bytes.NewReader(data), true, map[int]bool{6: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestStraceOfAGoProgramFromTheMiddle(t *testing.T) {
 }
 
 func TestStraceWithTextsAndWithoutTimes(t *testing.T) {
-	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil)
+	c, err := readStrace(bytes.NewReader(recorded(t, "strace-plain.txt")), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestStraceLines(t *testing.T) {
 		{"signals only", "5 --- SIGURG {si_signo=SIGURG} ---\n5 +++ exited with 0 +++\n", []Call{}},
 	}
 	for _, test := range tests {
-		c, err := readStrace(strings.NewReader(test.lines), false, nil)
+		c, err := readStrace(strings.NewReader(test.lines), false, nil, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -133,10 +133,10 @@ func TestStraceLines(t *testing.T) {
 }
 
 func TestWhatIsNotStraceIsAnError(t *testing.T) {
-	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil); err == nil {
+	if c, err := readStrace(strings.NewReader("hello\nworld, (how) are you\n"), false, nil, nil); err == nil {
 		t.Errorf("got %+v", c)
 	}
-	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil)
+	c, err := readStrace(io.MultiReader(strings.NewReader("close(3) = 0\n"), iotest.ErrReader(io.ErrClosedPipe)), false, nil, nil)
 	if !errors.Is(err, io.ErrClosedPipe) || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -150,7 +150,7 @@ func FuzzStrace(f *testing.F) {
 	}
 	f.Add([]byte("1 2.5 write(3, \"\\\"\", 7) = 7 <0.1>\n<... x resumed>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil)
+		c, err := readStrace(bytes.NewReader(data), len(data)%2 == 0, nil, nil)
 		if c == nil {
 			if err == nil {
 				t.Fatal("neither calls nor an error")
@@ -172,14 +172,14 @@ func FuzzStrace(f *testing.F) {
 }
 
 func TestWaitsForLocksOfTheCLibrary(t *testing.T) {
-	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil)
+	c, err := readStrace(strings.NewReader("1 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL) = 0 <0.5>\n1 fsync(3) = 0 <0.25>\n2 futex(0x5, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.125>\n2 fsync(3) = 0 <2.0>\n"), false, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.LockIO != 250*time.Millisecond || c.Woken != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestWaitsThatDoNotEndCount(t *testing.T) {
-	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil)
+	c, err := readStrace(strings.NewReader("1 1.0 futex(0x5, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n2 1.0 futex(0x7, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>\n3 2.5 close(3) = 0 <0.0>\n"), false, nil, nil)
 	if err != nil || c.LockTime != 1500*time.Millisecond || c.Parked != 0 || c.Total != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -194,9 +194,62 @@ func TestWaitsOfThreadsForEachOther(t *testing.T) {
 			"1 1.6 write(1, \"\"..., 9) = 9 <0.001>\n"
 	}
 	text += "2 2.0 futex(0x9, FUTEX_WAIT_PRIVATE, 0, NULL) = 0 <0.9>\n" // it waits for work
-	c, err := readStrace(strings.NewReader(text), false, nil)
+	c, err := readStrace(strings.NewReader(text), false, nil, nil)
 	if err != nil || c.LockTime != 500*time.Millisecond || c.Parked.Round(time.Millisecond) != 400*time.Millisecond || c.Timeouts.Round(time.Millisecond) != 100*time.Millisecond ||
 		c.ParkedIO.Round(time.Millisecond) != 20*time.Millisecond || c.Woken != 21 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// What is done again and again: replies that wait for an acknowledgement, connections, files.
+func TestStraceOfWhatIsRepeated(t *testing.T) {
+	const text = `1 10.000000 socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_IP) = 4 <0.000010>
+1 10.000100 connect(4, {sa_family=AF_INET, sin_port=htons(6379), sin_addr=inet_addr("10.0.0.7")}, 16) = -1 EINPROGRESS (Operation now in progress) <0.000010>
+1 10.000200 write(4, ""..., 8) = 8 <0.000010>
+1 10.000300 write(4, ""..., 32) = 32 <0.000010>
+1 10.000400 read(4,  <unfinished ...>
+2 10.020000 read(9, ""..., 64) = 2 <0.000010>
+1 10.044300 <... read resumed>""..., 64) = 2 <0.043900>
+1 10.050000 write(4, ""..., 8) = 8 <0.000010>
+1 10.090000 read(4, ""..., 64) = 2 <0.000010>
+1 10.100000 write(4, ""..., 8) = 8 <0.000010>
+1 10.100100 write(4, ""..., 1448) = 1448 <0.000010>
+1 10.140200 read(4, ""..., 64) = 2 <0.000010>
+1 10.200000 write(7, ""..., 8) = 8 <0.000010>
+1 10.200100 write(7, ""..., 8) = 8 <0.000010>
+1 10.241000 read(7, ""..., 64) = 2 <0.000010>
+1 10.300000 setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0 <0.000010>
+1 10.300100 write(4, ""..., 8) = 8 <0.000010>
+1 10.300200 write(4, ""..., 8) = 8 <0.000010>
+1 10.341000 read(4, ""..., 64) = 2 <0.000010>
+1 10.400000 close(4) = 0 <0.000010>
+1 10.400100 socket(AF_INET, SOCK_DGRAM|SOCK_CLOEXEC, IPPROTO_IP) = 4 <0.000010>
+1 10.400200 connect(4, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("10.0.0.1")}, 16) = 0 <0.000010>
+1 10.400300 close(4) = 0 <0.000010>
+1 10.400400 socket(AF_INET6, SOCK_STREAM, IPPROTO_IP) = 4 <0.000010>
+1 10.400500 connect(4, {sa_family=AF_INET6, sin6_port=htons(6379), sin6_flowinfo=htonl(0), inet_pton(AF_INET6, "::1", &sin6_addr), sin6_scope_id=0}, 28) = 0 <0.000010>
+1 10.400600 close(4) = 0 <0.000010>
+1 10.400700 socket(AF_INET6, SOCK_STREAM, IPPROTO_IP) = 4 <0.000010>
+1 10.400800 connect(4, {sa_family=AF_INET6, sin6_port=htons(6379), sin6_flowinfo=htonl(0), inet_pton(AF_INET6, "::1", &sin6_addr), sin6_scope_id=0}, 28) = 0 <0.000010>
+1 10.500000 openat(AT_FDCWD, "/etc/x, y", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
+1 10.500100 openat(AT_FDCWD, "/etc/x, y", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
+1 10.500200 openat(6, "name", O_RDONLY) = 5 <0.000010>
+1 10.500300 openat(6, "name", O_RDONLY) = 5 <0.000010>
+1 10.500400 openat(6, "name", O_RDONLY) = 5 <0.000010>
+1 10.500500 openat(AT_FDCWD, "/lib/libc.so.6", O_RDONLY|O_CLOEXEC) = 5 <0.000010>
+1 10.500600 openat(AT_FDCWD, "/none", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory) <0.000010>
+`
+	c, err := readStrace(strings.NewReader(text), false, nil, map[string]bool{"7": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Replies != 5 || c.Delayed != 1 || c.DelayedTime.Round(time.Millisecond) != 44*time.Millisecond {
+		t.Errorf("%d replies, %d of them %v late", c.Replies, c.Delayed, c.DelayedTime)
+	}
+	if (c.Dialled != Repeated{"[::1]:6379", 2}) || c.Requests != 7 {
+		t.Errorf("%+v with %d writes", c.Dialled, c.Requests)
+	}
+	if (c.Opened != Repeated{"/etc/x, y", 2}) || c.Opens != 2 {
+		t.Errorf("%+v of %d", c.Opened, c.Opens)
 	}
 }

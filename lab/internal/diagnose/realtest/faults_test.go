@@ -185,6 +185,7 @@ var foreign = []struct{ name, rule, place string }{
 	{"poller", "empty-polls", "look"},
 	{"nodes", "allocations", "push"},
 	{"journal", "fsync", "append"},
+	{"request", "delayed-ack", ""}, // it waits, so that no place is known
 }
 
 // compiled compiles a program in C.

@@ -41,6 +41,10 @@ var faults = []struct {
 	{"goroutine-leak", goroutineLeak, "goroutine-leak", "lookup"},
 	// A worker asks a channel again and again.
 	{"busy-spin", busySpin, "busy-spin", "takeWork"},
+	// Each question has a connection of its own.
+	{"dial-per-question", dialPerQuestion, "connection-per-request", "askAnew"},
+	// The settings are read from their file for each request.
+	{"settings-per-request", settingsPerRequest, "reopened-file", "readSettings"},
 	// The timer of an idle session is set anew for each message.
 	{"timer-per-message", timerPerMessage, "timers", "heardFrom"},
 }

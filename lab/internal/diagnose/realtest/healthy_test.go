@@ -95,6 +95,35 @@ var healthyHere = map[string]func(){
 		must(err)
 		talk(conn)
 	},
+	"pictures 25 times a second, each acknowledged in two pieces": func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(err)
+		for range 4 {
+			go func() {
+				conn, err := net.Dial("tcp", l.Addr().String())
+				must(err)
+				for picture := make([]byte, 1000); ; {
+					_, err := io.ReadFull(conn, picture)
+					must(err)
+					for range 2 {
+						_, err := conn.Write([]byte("done"))
+						must(err)
+					}
+				}
+			}()
+		}
+		for {
+			conn, err := l.Accept()
+			must(err)
+			go io.Copy(io.Discard, conn)
+			go func() {
+				for range time.Tick(41 * time.Millisecond) {
+					_, err := conn.Write(make([]byte, 1000))
+					must(err)
+				}
+			}()
+		}
+	},
 	"a pool of workers that compute": func() {
 		jobs := make(chan []byte)
 		for range 8 {

@@ -145,3 +145,68 @@ func storeRecord(file *os.File, record []byte, at int64) {
 	must(err)
 	must(file.Sync())
 }
+
+func dialPerQuestion(mended bool) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			must(err)
+			go func() {
+				defer conn.Close()
+				_, _ = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn}) // until the peer ends it
+			}()
+		}
+	}()
+	question := make([]byte, 64)
+	if mended {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		must(err)
+		for {
+			askOver(conn, question)
+		}
+	}
+	for {
+		askAnew(l.Addr().String(), question)
+	}
+}
+
+func askAnew(addr string, question []byte) {
+	conn, err := net.Dial("tcp", addr)
+	must(err)
+	askOver(conn, question)
+	must(conn.Close())
+}
+
+func askOver(conn net.Conn, question []byte) {
+	_, err := conn.Write(question)
+	must(err)
+	_, err = io.ReadFull(conn, question)
+	must(err)
+}
+
+func settingsPerRequest(mended bool) {
+	file := temporary()
+	defer file.Close() // it is used until then
+	_, err := file.WriteString("limit=7 name=x")
+	must(err)
+	path := "/proc/self/fd/" + strconv.Itoa(int(file.Fd())) // it has no name
+	settings := readSettings(path)
+	for {
+		if !mended {
+			settings = readSettings(path)
+		}
+		crc32.Checksum(settings, castagnoli)
+	}
+}
+
+func readSettings(path string) []byte {
+	file, err := os.Open(path)
+	must(err)
+	defer file.Close()
+	text := make([]byte, 100)
+	n, err := file.Read(text)
+	must(err)
+	return text[:n]
+}

@@ -1,0 +1,38 @@
+package evidence
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// promptOf returns the descriptors of processes that never hold back a write (TCP_NODELAY, or no TCP), and
+// false for those that may. Those that cannot be looked at are left out.
+func promptOf(pids []int) map[string]bool {
+	found := map[string]bool{}
+	for _, pid := range pids {
+		process, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		for _, entry := range list[:min(len(list), maxUnfinished)] {
+			number, err := strconv.Atoi(entry.Name())
+			if err != nil {
+				continue
+			}
+			file, err := unix.PidfdGetfd(process, number, 0)
+			if err != nil {
+				continue
+			}
+			on, err := unix.GetsockoptInt(file, unix.IPPROTO_TCP, unix.TCP_NODELAY)
+			unix.Close(file)
+			before, known := found[entry.Name()]
+			found[entry.Name()] = (before || !known) && (err != nil || on != 0)
+		}
+		unix.Close(process)
+	}
+	return found
+}
