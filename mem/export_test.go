@@ -160,3 +160,12 @@ func (a *Allocator) Live(size int) int {
 func (l Level) String() string {
 	return [...]string{"off", "sample", "trace", "paranoid"}[l]
 }
+
+// CellsOf returns a function that counts the cells of s's block, also after its release.
+func CellsOf(s *Slab) func() int {
+	b := s.b
+	return func() int { return 1 + len(b.more)*len(cellChunk{}) }
+}
+
+// MostIdleCells is how many cells a block keeps in the pool.
+const MostIdleCells = 1 + keepChunks*len(cellChunk{})

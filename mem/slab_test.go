@@ -291,3 +291,32 @@ func TestUnparkAgainstTheLastRelease(t *testing.T) {
 	end.Wait()
 	t.Logf("Unpark won %d of %d", won, rounds)
 }
+
+// TestIdleBlockKeepsFewCells, however many parts it was cut into, and in whatever order those
+// and the Slab are released.
+func TestIdleBlockKeepsFewCells(t *testing.T) {
+	for _, last := range []string{"Slab", "Buf"} {
+		a := mem.New(mem.Options{})
+		s := a.Slab(8 << 10)
+		bufs := make([]mem.Buf, 8<<10)
+		for i := range bufs {
+			bufs[i] = s.Cut(i, 1)
+		}
+		cells := mem.CellsOf(&s)
+		if n := cells(); n <= mem.MostIdleCells {
+			t.Fatalf("%d cells for %d parts", n, len(bufs))
+		}
+		if last == "Buf" {
+			s.Release()
+		}
+		for i := range bufs {
+			bufs[i].Release()
+		}
+		if last == "Slab" {
+			s.Release()
+		}
+		if n := cells(); n > mem.MostIdleCells {
+			t.Errorf("%s last: %d cells are kept, at most %d", last, n, mem.MostIdleCells)
+		}
+	}
+}
