@@ -75,9 +75,26 @@ func interrupts(more ...os.Signal) []os.Signal {
 	return list
 }
 
-// interruptible is a run that a broken pipe ends too: one into head, say, still removes its files.
+// interruptible is a run that ends too when nothing reads its output any more: one into head, say,
+// still removes its files. The signal alone does not say that: targets that end connections cause it.
 func interruptible() (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(context.Background(), interrupts(syscall.SIGPIPE)...)
+	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	go func() {
+		defer signal.Stop(broken)
+		for {
+			select {
+			case <-broken:
+				if outputClosed() {
+					stop()
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, stop
 }
 
 func printer(w io.Writer) *document.Printer {

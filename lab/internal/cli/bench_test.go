@@ -201,6 +201,17 @@ func TestAnInterruptReportsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// Targets that end connections cause the same signal.
+func TestABrokenPipeOtherThanTheOutputDoesNotEndTheRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such signal here")
+	}
+	p, exit := interrupt(t, syscall.SIGPIPE, "bench", "--html=", "--rounds", "8", "interrupted/steady")
+	if exit != ExitOK {
+		t.Errorf("exit code %d, %s%s", exit, p.stdout.String(), p.stderr.String())
+	}
+}
+
 func TestAClosedPipeEndsTheRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no such signal here")

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package cli
+
+func outputClosed() bool { return false }
