@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -19,7 +21,8 @@ type h2 struct {
 	target    *Target
 	transport http2.Transport
 	request   *http.Request
-	limit     time.Duration // of a call and of a connection that is made
+	limit     time.Duration          // of a call and of a connection that is made
+	leaves    atomic.Pointer[string] // why the target ended a connection, when it said that
 
 	mu      sync.Mutex
 	conn    *http2.ClientConn
@@ -38,6 +41,7 @@ func newH2(ctx context.Context, t *Target, limit time.Duration) (*h2, error) {
 	// Bytes that have been compressed stay so: they are counted, not read.
 	h := &h2{target: t, request: r, limit: limit}
 	h.transport.AllowHTTP, h.transport.DisableCompression = true, true
+	h.transport.CountError = h.count
 	h.transport.StrictMaxConcurrentStreams = true // more than the target takes at once wait
 	_, err = h.ready(ctx)
 	return h, err
@@ -57,15 +61,32 @@ func (h *h2) ready(ctx context.Context) (*http2.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := h.conn
-	if h.conn, err = h.transport.NewClientConn(conn); err != nil {
+	made, err := h.transport.NewClientConn(conn)
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	if before != nil {
+	// Its answer ends the handshake. Requests on a connection that was refused do not say why.
+	if err := made.Ping(ctx); err != nil {
+		conn.Close()
+		if why := h.leaves.Load(); why != nil {
+			err = errors.New(*why)
+		}
+		return nil, fmt.Errorf("%v: no handshake of HTTP/2: %w", h.target, err)
+	}
+	if h.conn != nil {
 		h.redials++
 	}
-	return h.conn, nil
+	h.conn = made
+	return made, nil
+}
+
+// count is called with what goes wrong on connections.
+func (h *h2) count(kind string) {
+	if code, ok := strings.CutPrefix(kind, "recv_goaway_"); ok {
+		code = "GOAWAY with " + code
+		h.leaves.Store(&code)
+	}
 }
 
 // Redials is how often the connection was made anew.

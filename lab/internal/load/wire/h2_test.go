@@ -27,6 +27,11 @@ func refusing(conn net.Conn, streams int) error {
 		if err != nil {
 			return err
 		}
+		if ping, ok := frame.(*http2.PingFrame); ok && !ping.IsAck() {
+			if err := f.WritePing(true, ping.Data); err != nil {
+				return err
+			}
+		}
 		asked, ok := frame.(*http2.HeadersFrame)
 		if !ok {
 			continue

@@ -1,0 +1,73 @@
+package load
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
+)
+
+func failing(t *testing.T, p Plan) string {
+	r, err := Run(t.Context(), p, nil)
+	if err != nil {
+		return err.Error()
+	}
+	return r.Error
+}
+
+// With TLS 1.3 a client learns that its certificate is missing after the handshake.
+func TestHTTP2SaysWhyConnectionsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.EnableHTTP2 = true
+	s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	// What has been read whole is closed without a reset.
+	says := func(text []byte) *target {
+		return serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+			conn.Write(text)
+			conn.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, conn)
+		})
+	}
+	var goAway bytes.Buffer
+	f := http2.NewFramer(&goAway, nil)
+	if err := errors.Join(f.WriteSettings(), f.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too many"))); err != nil {
+		t.Fatal(err)
+	}
+	leaves := says(goAway.Bytes())
+	closes := serve(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {})
+	old := says([]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
+	for target, want := range map[string]string{
+		s.URL:                     "certificate required",
+		"http://" + leaves.name(): "ENHANCE_YOUR_CALM",
+		"http://" + closes.name(): "EOF|reset|closed|broken",
+		"http://" + old.name():    "HTTP/1.1",
+	} {
+		for range 20 {
+			p := brief(target)
+			p.Requests.HTTP = &wire.HTTP{Two: true}
+			p.Requests.Insecure = strings.HasPrefix(target, "https")
+			got := failing(t, p)
+			found := false
+			for part := range strings.SplitSeq(want, "|") {
+				found = found || strings.Contains(got, part)
+			}
+			if !found {
+				t.Errorf("%s: %q, want %q in it", target, got, want)
+			}
+		}
+	}
+}
