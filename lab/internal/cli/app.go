@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/document"
 	"github.com/sluice-go/sluice/lab/internal/lab"
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 )
 
 // Exit codes of the program.
@@ -63,7 +64,25 @@ func buildVersion() string {
 	return strings.Trim(info.Main.Version, "()")
 }
 
-func (a App) called() []string { return append([]string{"lab"}, a.args...) }
+// called is the command line without what is secret in it.
+func (a App) called() []string {
+	list := []string{"lab"}
+	for i, arg := range a.args {
+		before := ""
+		if i > 0 {
+			before = a.args[i-1] + "="
+		}
+		for flag, hide := range map[string]func(string) string{"--header=": wire.PublicHeader, "--command=": wire.PublicCommand} {
+			if value, joined := strings.CutPrefix(arg, flag); joined {
+				arg = flag + hide(value)
+			} else if before == flag {
+				arg = hide(arg)
+			}
+		}
+		list = append(list, wire.Public(arg))
+	}
+	return list
+}
 
 // interrupts are the signals that end a run early. A hang-up is not among them when the
 // caller asked for that, as nohup does.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/lab/internal/diagnose"
 	"github.com/sluice-go/sluice/lab/internal/diagnose/evidence"
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/lab/internal/report"
 )
 
@@ -73,7 +74,7 @@ func (a App) diagnose() *cobra.Command {
 
 // target checks that the flags go together and finds what to look at.
 func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
-	t = evidence.Target{PID: f.pid, URL: f.url, Name: f.url}
+	t = evidence.Target{PID: f.pid, URL: f.url, Name: wire.Public(f.url)}
 	switch {
 	case f.time < shortestLook || f.time > longestLook:
 		return t, fmt.Errorf("--time %v is not within %v to %v", f.time, shortestLook, longestLook)
@@ -98,7 +99,7 @@ func (f *diagnoseFlags) target(args []string) (t evidence.Target, err error) {
 		t.Name = "process " + strconv.Itoa(f.pid)
 		return t, nil
 	case f.dash == 0 && len(args) > 0:
-		t.Name, t.Command = strings.Join(args, " "), args
+		t.Name, t.Command = wire.Public(strings.Join(args, " ")), args
 		return t, nil
 	case len(args) == 0 && f.url == "":
 		return t, errors.New("what? a command behind --, --pid, --url, or files")

@@ -33,6 +33,9 @@ closed loop hides stalls. --search looks for the highest rate within a limit.
 It measures the error of the machine's timers first. A run in which the generator was
 the limit is INVALID: it says why, and shows no latency.
 
+Passwords in addresses and commands, and values of headers that may be secret, are
+hidden in all that it prints and writes; bodies and --request are not.
+
 --pid reads what the target's process uses of the machine (Linux).
 
 An interrupt ends it early: what there is until then is reported.

@@ -100,7 +100,7 @@ func (f *loadFlags) check(args []string) (err error) {
 	case err != nil:
 		return err
 	case f.changed("size") && !p.HasSizes():
-		return fmt.Errorf("--size is not that of requests to %s: they are what --body, --command or --request says", p.Target)
+		return fmt.Errorf("--size is not that of requests to %s: they are what --body, --command or --request says", p.Public().Target)
 	case p.AckFile == "-":
 		return errors.New("--acks needs the name of a file")
 	case p.AckFile != "" && f.json != "" && filepath.Clean(f.json) == filepath.Clean(p.AckFile):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/lab/internal/machine"
 	"github.com/sluice-go/sluice/lab/internal/stats"
 )
@@ -63,11 +64,11 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 				return nil, err
 			case err != nil || r.Interrupted: // also before a round has connected
 			case r.Errors > 0:
-				return nil, fmt.Errorf("load: %s: %s", p.Target, r.Error)
+				return nil, fmt.Errorf("load: %s: %s", p.Public().Target, r.Error)
 			case !r.Valid:
-				invalid = fmt.Errorf("load: round %d with %s %w: %s", round+1, p.Target, ErrInvalid, Texts(r.Reasons))
+				invalid = fmt.Errorf("load: round %d with %s %w: %s", round+1, p.Public().Target, ErrInvalid, Texts(r.Reasons))
 			case r.Latency == nil:
-				return nil, fmt.Errorf("load: round %d with %s: nothing was answered", round+1, p.Target)
+				return nil, fmt.Errorf("load: round %d with %s: nothing was answered", round+1, p.Public().Target)
 			default:
 				results[which] = r
 			}
@@ -97,6 +98,7 @@ func Compare(ctx context.Context, p Plan, targets [2]string, progress func(round
 }
 
 func newPair(targets [2]string, a, b pairFigures) (*Pair, error) {
+	targets[0], targets[1] = wire.Public(targets[0]), wire.Public(targets[1])
 	p := &Pair{Targets: targets, Rounds: len(a.p50)}
 	ratios := stats.Ratios(b.p50, a.p50)
 	if len(ratios) == 0 {

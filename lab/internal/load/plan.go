@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -83,7 +84,7 @@ func (p *Plan) check() (targets []*wire.Target, err error) {
 			return nil, err
 		}
 		if targets = append(targets, t); !t.Alike(targets[0]) {
-			return nil, fmt.Errorf("%w: targets %q and %q differ in more than the host", ErrPlan, targets[0].Name, t.Name)
+			return nil, fmt.Errorf("%w: targets %q and %q differ in more than the host", ErrPlan, targets[0], t)
 		}
 	}
 	return targets, cmp.Or(p.checkDrive(targets[0]), p.checkFields())
@@ -121,6 +122,19 @@ func (p *Plan) checkFields() error {
 		return fmt.Errorf("%w: %w", ErrPlan, err)
 	}
 	return nil
+}
+
+// Public returns the plan as it may be shown: passwords and the values of headers that may be
+// secrets are hidden.
+func (p Plan) Public() Plan {
+	p.Target, p.Requests = wire.Public(p.Target), p.Requests.Public()
+	return p
+}
+
+// MarshalJSON writes the plan as Public has it.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	type plan Plan
+	return json.Marshal(plan(p.Public()))
 }
 
 // Targets returns the addresses; connection after connection goes to the next one. A URL
@@ -170,7 +184,7 @@ func (p *Plan) checkDrive(t *wire.Target) error {
 	framed := speaks == string(p.Protocol)
 	switch {
 	case t.Drive != wire.Raw && p.Engine == "epoll":
-		return fmt.Errorf("%w: the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %s open", ErrPlan, t.Name)
+		return fmt.Errorf("%w: the engine epoll has no TLS, WebSocket, HTTP/2 or files: leave the engine of %v open", ErrPlan, t)
 	case t.Drive == wire.Calls && p.Redial:
 		return fmt.Errorf("%w: redialling is not for HTTP/2 and files", ErrPlan)
 	case p.Verify && !framed && !t.Is("ws", "wss"):

@@ -185,7 +185,7 @@ func New(name string, c Choice) (*File, error) {
 		return nil, fmt.Errorf("%s starts its targets itself: it takes no other", k.name)
 	}
 	if c.Target != nil {
-		if f.Title += ", on " + c.Target.Target; !k.network {
+		if f.Title += ", on " + c.Target.Public().Target; !k.network {
 			f.Layers = []string{"target"}
 		}
 	}

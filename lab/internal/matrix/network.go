@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-go/sluice/lab/internal/load/wire"
 	"github.com/sluice-go/sluice/netsim"
 )
 
@@ -46,7 +47,7 @@ func through(ctx context.Context, target string, latency, jitter time.Duration) 
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("matrix: a network is simulated before a host and port, not before %q: %w", target, err)
+		return nil, "", fmt.Errorf("matrix: a network is simulated before a host and port, not before %q: %w", wire.Public(target), err)
 	}
 	var l net.ListenConfig
 	listener, err := l.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -13,7 +13,7 @@ import (
 
 // LoadHead says what a run does.
 func LoadHead(p *load.Plan) []document.Item {
-	head := p.Target
+	head := p.Public().Target
 	if p.Plain() {
 		head = string(p.Protocol) + " " + head
 	}

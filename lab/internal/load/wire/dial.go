@@ -15,7 +15,7 @@ import (
 // TLS and of a WebSocket, and after AUTH and SELECT of Redis. ctx bounds all of it.
 func (t *Target) Dial(ctx context.Context) (net.Conn, error) {
 	if t.Is("file") {
-		return nil, fmt.Errorf("%s: a file is not dialled: %w", t.Name, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%v: a file is not dialled: %w", t, errors.ErrUnsupported)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, t.network, t.addr)
@@ -26,7 +26,7 @@ func (t *Target) Dial(ctx context.Context) (net.Conn, error) {
 		conn.SetDeadline(at)
 	}
 	if conn, err = t.greet(ctx, conn); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Name, err)
+		return nil, fmt.Errorf("%v: %w", t, err)
 	}
 	conn.SetDeadline(time.Time{})
 	return conn, nil

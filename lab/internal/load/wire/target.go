@@ -96,7 +96,7 @@ func ParseTarget(text string, options *Options) (*Target, error) {
 		options: options, http: orDefault(options.HTTP), redis: orDefault(options.Redis), file: orDefault(options.File),
 	}
 	bad := func(format string, args ...any) (*Target, error) {
-		return nil, fmt.Errorf("%w: target %q: %s", ErrTarget, text, fmt.Sprintf(format, args...))
+		return nil, fmt.Errorf("%w: target %q: %s", ErrTarget, Public(text), fmt.Sprintf(format, args...))
 	}
 	t.scheme = Scheme(text)
 	s, known := schemes[t.scheme]
@@ -196,6 +196,9 @@ func (t *Target) tlsConfig() (*tls.Config, error) {
 	}
 	return c, nil
 }
+
+// String is the target as given, without what is secret in it.
+func (t *Target) String() string { return Public(t.Name) }
 
 // Is reports whether the target has one of these schemes.
 func (t *Target) Is(schemes ...string) bool { return slices.Contains(schemes, t.scheme) }
